@@ -1,0 +1,298 @@
+package era
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/era/internal/legacy"
+	"github.com/tenon-mcp/tenon/era/internal/modern"
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// DialOptions say how a server is met; nil means the defaults.
+type DialOptions struct {
+	// Known is the revision that this server is known to speak, from an
+	// earlier Dial: the probing is left out. Empty means that it is not known.
+	Known mcp.Revision
+
+	// ProbeTimeout is how long a server may be silent before it is taken for
+	// an older one. 0 means 3 s.
+	ProbeTimeout time.Duration
+
+	// ConnectTimeout is how long it may take until the server is met. 0 means
+	// 30 s.
+	ConnectTimeout time.Duration
+
+	// Noise hears what came in and was no use. Nil drops it.
+	Noise func(frame []byte, err error)
+}
+
+// A Peer is a server that was met, shaped as a Handler.
+type Peer struct {
+	conn     *jsonrpc.Conn
+	handler  mcp.Handler // the wing that speaks with it
+	revision mcp.Revision
+	stop     context.CancelFunc
+	done     chan struct{}
+	err      error // why the connection ended; read after done
+}
+
+// Serve makes a call.
+func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	return p.handler.Serve(ctx, c)
+}
+
+// Revision is what is spoken with the server.
+func (p *Peer) Revision() mcp.Revision { return p.revision }
+
+// Done is closed when the connection has ended, and Err then says why; nil
+// means that it was closed in order.
+func (p *Peer) Done() <-chan struct{} { return p.done }
+
+// Err says why the connection ended.
+func (p *Peer) Err() error {
+	select {
+	case <-p.done:
+		return p.err
+	default:
+		return nil
+	}
+}
+
+// Close ends the connection and waits until nothing of it is left.
+func (p *Peer) Close() error {
+	p.stop()
+	<-p.done
+	return nil
+}
+
+// Dial meets the server at the far end of a stream: it finds out which era it
+// speaks, in the way that the specification asks for, and returns it as a
+// Handler. It takes over the stream, also when it fails.
+func Dial(ctx context.Context, stream jsonrpc.Stream, persona *mcp.Persona, o *DialOptions) (*Peer, error) {
+	if o == nil {
+		o = &DialOptions{}
+	}
+	if persona == nil {
+		persona = &mcp.Persona{Client: mcp.Implementation{Name: "tenon", Version: "0"}}
+	}
+	d := &dialling{opts: o, persona: persona}
+	d.conn = jsonrpc.NewConn(stream, d, &jsonrpc.ConnOptions{Noise: o.Noise, Grace: -1})
+	d.then = legacy.NewPeer(d.conn, persona)
+	var err error
+	if d.now, err = modern.NewPeer(d.conn, persona, true); err != nil {
+		stream.Close()
+		return nil, err
+	}
+	runCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	p := &Peer{conn: d.conn, stop: stop, done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		p.err = d.conn.Run(runCtx)
+	}()
+
+	ctx, cancel := context.WithTimeoutCause(ctx, or(o.ConnectTimeout, 30*time.Second), errors.New("the server did not answer in time"))
+	defer cancel()
+	if p.handler, p.revision, err = d.meet(ctx); err != nil {
+		p.Close()
+		return nil, fmt.Errorf("cannot meet the server: %w", err)
+	}
+	return p, nil
+}
+
+func or(d, otherwise time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return otherwise
+}
+
+// A dialling is both wings at one connection. The one that does not speak with
+// the server stays silent.
+type dialling struct {
+	opts    *DialOptions
+	persona *mcp.Persona
+	conn    *jsonrpc.Conn
+	now     *modern.Peer
+	then    *legacy.Peer
+
+	mu     sync.Mutex
+	modern bool // the server is known to be of the newest era
+}
+
+// Request is asked by a legacy server. A modern one must not ask, and gets no
+// answer.
+func (d *dialling) Request(ctx context.Context, x *jsonrpc.Exchange) {
+	d.mu.Lock()
+	silent := d.modern
+	d.mu.Unlock()
+	if silent {
+		x.Ignore()
+		if d.opts.Noise != nil {
+			d.opts.Noise(nil, fmt.Errorf("the server sent a request (%s), which its revision does not allow", x.Method))
+		}
+		return
+	}
+	result, e := d.then.Asked(ctx, &x.Message, 0)
+	if e != nil {
+		x.AnswerError(e)
+		return
+	}
+	x.Answer(func(dst []byte) []byte { return jsonrpc.AppendResult(dst, x.ID, result) })
+}
+
+// Notification hears a note of the server.
+func (d *dialling) Notification(_ context.Context, c *jsonrpc.Conn, m *jsonrpc.Message) {
+	d.mu.Lock()
+	isModern := d.modern
+	d.mu.Unlock()
+	if isModern {
+		if !d.now.Told(m, 0) && d.persona.Hear != nil && m.Method != mcp.NoteMessage && m.Method != mcp.NoteProgress {
+			d.persona.Hear(mcp.Note{Method: m.Method, Params: m.Params})
+		}
+		return
+	}
+	if m.Method == noteCancelled {
+		cancelled(c, m)
+		return
+	}
+	d.then.Told(m, 0)
+}
+
+// meet finds out what the server speaks.
+func (d *dialling) meet(ctx context.Context) (mcp.Handler, mcp.Revision, error) {
+	switch {
+	case d.opts.Known == modern.Revision:
+		d.isModern()
+		return d.now, modern.Revision, nil
+	case d.opts.Known != "":
+		return d.handshake(ctx, d.opts.Known)
+	}
+	probed := make(chan verdict, 1)
+	probeCtx, stopProbe := context.WithCancel(ctx)
+	defer stopProbe()
+	go func() { probed <- d.probe(probeCtx) }()
+	defer func() { stopProbe(); <-probed }()
+
+	silence := time.NewTimer(or(d.opts.ProbeTimeout, 3*time.Second))
+	defer silence.Stop()
+	select {
+	case v := <-probed:
+		probed <- v // for the deferred wait
+		return d.follow(ctx, v)
+	case <-silence.C:
+		return d.either(ctx, probed)
+	}
+}
+
+// follow does what the probe came to.
+func (d *dialling) follow(ctx context.Context, v verdict) (mcp.Handler, mcp.Revision, error) {
+	switch {
+	case v.err != nil:
+		return nil, "", v.err
+	case v.revision == modern.Revision:
+		d.isModern()
+		return d.now, modern.Revision, nil
+	}
+	return d.handshake(ctx, v.revision)
+}
+
+// either waits for whichever comes first from a server that was silent: the
+// late answer to the probe, or the answer to initialize.
+func (d *dialling) either(ctx context.Context, probed chan verdict) (mcp.Handler, mcp.Revision, error) {
+	shakeCtx, stop := context.WithCancel(ctx)
+	defer stop()
+	shaken := make(chan error, 1)
+	go func() { shaken <- d.then.Handshake(shakeCtx, "") }()
+	select {
+	case err := <-shaken:
+		if err == nil {
+			return d.then, d.then.Revision(), nil
+		}
+		if e, ok := errors.AsType[*mcp.Error](err); ok && e.Code == mcp.CodeUnsupportedVersion {
+			v := <-probed // a modern server that is slow to answer the probe
+			probed <- v
+			return d.follow(ctx, v)
+		}
+		return nil, "", err
+	case v := <-probed:
+		probed <- v
+		if v.err == nil && v.revision == modern.Revision {
+			stop()
+			<-shaken
+			d.isModern()
+			return d.now, modern.Revision, nil
+		}
+		if err := <-shaken; err != nil {
+			return nil, "", err
+		}
+		return d.then, d.then.Revision(), nil
+	}
+}
+
+func (d *dialling) isModern() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.modern = true
+}
+
+func (d *dialling) handshake(ctx context.Context, want mcp.Revision) (mcp.Handler, mcp.Revision, error) {
+	if err := d.then.Handshake(ctx, want); err != nil {
+		return nil, "", err
+	}
+	return d.then, d.then.Revision(), nil
+}
+
+// A verdict is what a probe says of a server: the revision to speak with it,
+// empty meaning any of the older ones.
+type verdict struct {
+	revision mcp.Revision
+	err      error
+}
+
+// probe asks the server what it is. Only an answer that is recognisably modern
+// makes it modern; any other, whatever its code, means an older server.
+func (d *dialling) probe(ctx context.Context) verdict {
+	for range 2 {
+		found, err := d.now.Probe(ctx)
+		if err == nil {
+			return choose(found)
+		}
+		e, ok := errors.AsType[*mcp.Error](err)
+		if !ok || e.Local {
+			return verdict{err: err}
+		}
+		supported, isModern := modern.Supported(e)
+		if !isModern {
+			return verdict{}
+		}
+		if v := choose(supported); v.err != nil || v.revision != modern.Revision {
+			return v
+		}
+	}
+	return verdict{err: joint.Invalid(mcp.MethodDiscover, "it refuses a revision that it says it supports")}
+}
+
+// choose picks the revision to speak from those that a server supports.
+func choose(supported []mcp.Revision) verdict {
+	for _, r := range mcp.Revisions() {
+		if slices.Contains(supported, r) {
+			return verdict{revision: r}
+		}
+	}
+	if len(supported) == 0 {
+		return verdict{}
+	}
+	var theirs []string
+	for _, r := range supported {
+		theirs = append(theirs, string(r))
+	}
+	return verdict{err: fmt.Errorf("no revision in common: the server speaks %s, Tenon speaks %v", strings.Join(theirs, ", "), mcp.Revisions())}
+}

@@ -1,0 +1,32 @@
+package joint
+
+import (
+	"errors"
+
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// FromWire turns the error of an answer into one of the house.
+func FromWire(e *jsonrpc.Error) *mcp.Error {
+	return &mcp.Error{Code: e.Code, Message: e.Message, Data: e.Data}
+}
+
+// ToWire turns what a Handler returned into the error of an answer. An error
+// without a code may say things that are nobody's business, so only its
+// existence is told.
+func ToWire(err error) *jsonrpc.Error {
+	if e, ok := errors.AsType[*mcp.Error](err); ok {
+		code := e.Code
+		if code == 0 {
+			code = mcp.CodeInternal
+		}
+		return &jsonrpc.Error{Code: code, Message: e.Message, Data: e.Data}
+	}
+	return &jsonrpc.Error{Code: mcp.CodeInternal, Message: "the server failed to serve this request"}
+}
+
+// Invalid is the error for an answer that breaks the protocol.
+func Invalid(method, reason string) *mcp.Error {
+	return &mcp.Error{Code: mcp.CodeInternal, Local: true, Message: "the server's answer to " + method + " cannot be used: " + reason}
+}

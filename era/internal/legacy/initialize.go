@@ -1,0 +1,73 @@
+package legacy
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// initializeParams is how a client opens a session.
+type initializeParams struct {
+	ProtocolVersion mcp.Revision           `json:"protocolVersion"`
+	Capabilities    mcp.ClientCapabilities `json:"capabilities"`
+	ClientInfo      mcp.Implementation     `json:"clientInfo"`
+}
+
+// initializeResult is how a server answers.
+type initializeResult struct {
+	ProtocolVersion mcp.Revision           `json:"protocolVersion"`
+	Capabilities    mcp.ServerCapabilities `json:"capabilities"`
+	ServerInfo      mcp.Implementation     `json:"serverInfo"`
+	Instructions    string                 `json:"instructions,omitzero"`
+}
+
+// initialize opens the session: who asks is remembered, and what the server
+// offers is what it says to server/discover.
+func (s *Session) initialize(ctx context.Context, params json.RawMessage, p *mcp.Principal) (json.RawMessage, error) {
+	var in initializeParams
+	if err := mcp.Unmarshal(params, &in); err != nil {
+		return nil, mcp.InvalidParams("initialize: %v", err)
+	}
+	if in.ProtocolVersion == "" {
+		return nil, mcp.InvalidParams("initialize: protocolVersion is missing")
+	}
+	rev := find(in.ProtocolVersion)
+	if rev == nil {
+		rev = latest()
+	}
+	rev.restrict(&in.Capabilities)
+	caller := mcp.Caller{
+		Revision:     rev.name,
+		Client:       &in.ClientInfo,
+		Capabilities: &in.Capabilities,
+		LogLevel:     mcp.LogInfo, // until the client says otherwise
+		Principal:    p,
+	}
+	res, err := s.h.Serve(ctx, &mcp.Call{Method: mcp.MethodDiscover, Caller: caller})
+	if err != nil {
+		return nil, err
+	}
+	out := initializeResult{ProtocolVersion: rev.name, ServerInfo: mcp.Implementation{Name: "unknown", Version: "unknown"}}
+	found, err := mcp.Discovered(res)
+	if err != nil {
+		return nil, err
+	}
+	out.Capabilities, out.Instructions = found.Capabilities, found.Instructions
+	if !rev.completions {
+		out.Capabilities.Completions = nil
+	}
+	if res.Server != nil {
+		out.ServerInfo = *res.Server
+		if !rev.icons {
+			out.ServerInfo.Icons = nil
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rev != nil {
+		return nil, mcp.Errorf(mcp.CodeInvalidRequest, "this session was initialized before: open another one")
+	}
+	s.rev, s.caller, s.offers = rev, caller, found.Capabilities
+	return mcp.Marshal(out)
+}

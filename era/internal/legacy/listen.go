@@ -1,0 +1,175 @@
+package legacy
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// A listener is an open subscription: the session's pushes that it asked for
+// are its notes.
+type listener struct {
+	*joint.Open
+	wants mcp.Filter // what the server honours of what was asked for
+}
+
+// listen holds a subscription open until ctx or the connection ends.
+func (p *Peer) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	var in mcp.ListenParams
+	if err := mcp.Unmarshal(c.Params, &in); err != nil {
+		return mcp.Result{}, mcp.InvalidParams("%s: %v", c.Method, err)
+	}
+	l := &listener{Open: joint.NewOpen(0, c), wants: p.honoured(in.Notifications)}
+	ack, err := mcp.Marshal(mcp.ListenParams{Notifications: l.wants})
+	if err != nil {
+		return mcp.Result{}, err
+	}
+	c.Tell(mcp.Note{Method: mcp.NoteAcknowledged, Params: ack})
+	p.mu.Lock()
+	p.hearing[l] = struct{}{}
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		delete(p.hearing, l)
+		p.mu.Unlock()
+		p.unwatch(context.WithoutCancel(ctx), l.wants.ResourceSubscriptions)
+	}()
+	if err := p.watch(ctx, l.wants.ResourceSubscriptions); err != nil {
+		return mcp.Result{}, err
+	}
+	gone := p.gone()
+	for {
+		select {
+		case <-l.Ready():
+			if err := l.Deliver(c.Side); err != nil {
+				return mcp.Result{}, err
+			}
+		case <-gone:
+			return mcp.Result{}, &jsonrpc.ClosedError{}
+		case <-ctx.Done():
+			return mcp.Result{}, ctx.Err()
+		}
+	}
+}
+
+// gone is closed when the link is; nil where the link cannot tell.
+func (p *Peer) gone() <-chan struct{} {
+	if l, ok := p.link.(interface{ Done() <-chan struct{} }); ok {
+		return l.Done()
+	}
+	return nil
+}
+
+// honoured is the part of a filter that the server announces.
+func (p *Peer) honoured(f mcp.Filter) mcp.Filter {
+	o := p.offers
+	f.ToolsListChanged = f.ToolsListChanged && o.Tools != nil && o.Tools.ListChanged
+	f.PromptsListChanged = f.PromptsListChanged && o.Prompts != nil && o.Prompts.ListChanged
+	f.ResourcesListChanged = f.ResourcesListChanged && o.Resources != nil && o.Resources.ListChanged
+	if o.Resources == nil || !o.Resources.Subscribe {
+		f.ResourceSubscriptions = nil
+	}
+	f.Other = nil
+	return f
+}
+
+// watch subscribes to resources that nobody has watched so far.
+func (p *Peer) watch(ctx context.Context, uris []string) error {
+	for _, uri := range uris {
+		p.mu.Lock()
+		p.watched[uri]++
+		first := p.watched[uri] == 1
+		p.mu.Unlock()
+		if !first {
+			continue
+		}
+		if _, err := p.request(ctx, methodSubscribe, uriOnly(uri)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unwatch ends the subscriptions that nobody needs any more. It does not wait
+// for the server to agree.
+func (p *Peer) unwatch(ctx context.Context, uris []string) {
+	for _, uri := range uris {
+		p.mu.Lock()
+		p.watched[uri]--
+		last := p.watched[uri] <= 0
+		if last {
+			delete(p.watched, uri)
+		}
+		p.mu.Unlock()
+		if !last {
+			continue
+		}
+		if pending, err := p.link.Start(ctx, p.link.NextID(), methodUnsubscribe, uriOnly(uri)); err == nil {
+			pending.Drop()
+		}
+	}
+}
+
+func uriOnly(uri string) []byte {
+	return append(rawjson.AppendString([]byte(`{"uri":`), uri), '}')
+}
+
+// Told is a notification from the server; origin is the id of the call it
+// rides with where the link knows it, or 0.
+func (p *Peer) Told(m *jsonrpc.Message, origin int64) {
+	note := mcp.Note{Method: m.Method}
+	var token []byte
+	note.Params = rawjson.Cut(m.Params, func(name, value []byte) bool {
+		switch {
+		case string(name) == keyProgressToken && m.Method == mcp.NoteProgress:
+			token = value
+		case string(name) == keyMeta:
+			for o := rawjson.Object(value); o.Next(); {
+				if note.Meta == nil {
+					note.Meta = mcp.Meta{}
+				}
+				note.Meta[string(o.Name)] = o.Value
+			}
+		default:
+			return false
+		}
+		return true
+	})
+	if !p.deliver(note, token, origin) && p.persona.Hear != nil {
+		p.persona.Hear(note)
+	}
+}
+
+// deliver brings a note to whom it belongs and reports whether there was one.
+func (p *Peer) deliver(n mcp.Note, token []byte, origin int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch n.Method {
+	case mcp.NoteProgress:
+		id, err := strconv.ParseInt(string(token), 10, 64)
+		if o := p.open[id]; err == nil && o != nil && o.Call.Progress {
+			o.Put(n)
+		}
+		return true // a token that nobody knows is nobody's
+	case mcp.NoteMessage:
+		level, _ := rawjson.String(rawjson.Lookup(n.Params, "level"))
+		wants := func(c *mcp.Call) bool { return mcp.LogLevel(level).AtLeast(c.Caller.LogLevel) }
+		if o := p.open[origin]; o != nil && wants(o.Call) {
+			o.Put(n)
+			return true
+		}
+		return joint.Broadcast(p.open, n, wants)
+	}
+	heard := false
+	for l := range p.hearing {
+		if l.wants.Wants(n) {
+			l.Put(n)
+			heard = true
+		}
+	}
+	return heard
+}

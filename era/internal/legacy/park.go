@@ -1,0 +1,232 @@
+package legacy
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"time"
+
+	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// Bounds on calls that wait for an answer from the caller.
+const (
+	maxParked = 256              // at once, on one connection
+	parkedFor = 30 * time.Minute // then the call is given up
+	maxAsks   = 8                // questions that wait for one call
+)
+
+// stateAgain is the state of a call that is to be made anew.
+const stateAgain = "again"
+
+// A carrier is a call on the wire that can carry questions of the server to
+// the caller.
+type carrier struct {
+	*joint.Open
+	owner string // the principal whose call it is
+	asks  chan *question
+
+	// While the call is parked:
+	asked  *question
+	expiry *time.Timer
+}
+
+// A question is what the server asked and where its answer goes.
+type question struct {
+	q      mcp.Question
+	answer chan questionAnswer // takes one
+}
+
+type questionAnswer struct {
+	result json.RawMessage
+	err    *jsonrpc.Error
+}
+
+// refuse answers whatever nobody will carry any more.
+func (k *carrier) refuse(reason string) {
+	for {
+		select {
+		case q := <-k.asks:
+			q.answer <- questionAnswer{err: &jsonrpc.Error{Code: mcp.CodeInvalidRequest, Message: reason}}
+		default:
+			return
+		}
+	}
+}
+
+// park ends a round: the question goes to the caller, and the call stays on
+// the wire until the next round, or until it is given up.
+func (p *Peer) park(c *mcp.Call, k *carrier, q *question) (mcp.Result, error) {
+	state := rand.Text()
+	p.mu.Lock()
+	if len(p.parked) >= maxParked {
+		p.mu.Unlock()
+		q.answer <- questionAnswer{err: &jsonrpc.Error{Code: mcp.CodeInternal, Message: "too many calls wait for an answer"}}
+		p.abandon(context.Background(), k, "too many calls wait for an answer")
+		return mcp.Result{}, &mcp.Error{Code: mcp.CodeInternal, Local: true, Message: "too many calls wait for an answer: try again later"}
+	}
+	k.asked = q
+	k.expiry = time.AfterFunc(parkedFor, func() { p.expire(state) })
+	p.parked[state] = k
+	p.mu.Unlock()
+	return mcp.Result{}, &mcp.NeedInput{Questions: map[string]mcp.Question{"ask": q.q}, State: state}
+}
+
+// expire gives up a call whose caller did not come back.
+func (p *Peer) expire(state string) {
+	p.mu.Lock()
+	k := p.parked[state]
+	delete(p.parked, state)
+	p.mu.Unlock()
+	if k == nil {
+		return
+	}
+	k.asked.answer <- questionAnswer{err: &jsonrpc.Error{Code: mcp.CodeInvalidRequest, Message: "nobody answered in time"}}
+	p.abandon(context.Background(), k, "nobody answered in time")
+}
+
+// resume takes a parked call up again with the answer of its caller.
+func (p *Peer) resume(c *mcp.Call) (*carrier, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k := p.parked[c.State]
+	if k == nil || k.owner != c.Caller.Principal.Key() || k.Call.Method != c.Method {
+		return nil, mcp.InvalidParams("no call waits for this answer: it was answered, given up, or lost with its server; make the call again")
+	}
+	delete(p.parked, c.State)
+	k.expiry.Stop()
+	k.Call = c
+	if a, ok := c.Answers["ask"]; ok {
+		k.asked.answer <- questionAnswer{result: a}
+	} else {
+		k.asks <- k.asked // it must be asked again
+	}
+	k.asked = nil
+	return k, nil
+}
+
+// Asked is a request of the server: it is carried to the caller of an open
+// call, and answered when that caller has answered. origin is the id of the
+// call it belongs to where the link knows it, or 0.
+func (p *Peer) Asked(ctx context.Context, m *jsonrpc.Message, origin int64) (json.RawMessage, *jsonrpc.Error) {
+	switch m.Method {
+	case methodPing:
+		return nil, nil
+	case mcp.MethodElicit, mcp.MethodCreateMessage, mcp.MethodRootsList:
+	default:
+		return nil, &jsonrpc.Error{Code: mcp.CodeMethodNotFound, Message: "a client has no method " + m.Method}
+	}
+	q := mcp.Question{Method: m.Method, Params: liftQuestion(m)}
+	k, ambiguous := p.carrierFor(q, origin)
+	if k == nil {
+		if ambiguous {
+			return nil, &jsonrpc.Error{Code: mcp.CodeInvalidRequest, Message: "calls of several principals are open and the question does not say whose it is: connect once for each principal"}
+		}
+		return p.answerAlone(ctx, q)
+	}
+	ask := &question{q: q, answer: make(chan questionAnswer, 1)}
+	select {
+	case k.asks <- ask:
+	default:
+		return nil, &jsonrpc.Error{Code: mcp.CodeInvalidRequest, Message: "too many questions wait for an answer"}
+	}
+	p.mu.Lock()
+	_, open := p.open[k.ID]
+	p.mu.Unlock()
+	if !open {
+		k.refuse("the call that the question belongs to is over")
+	}
+	select {
+	case a := <-ask.answer:
+		return a.result, a.err
+	case <-ctx.Done():
+		return nil, &jsonrpc.Error{Code: mcp.CodeInternal, Message: "the client gave up"}
+	}
+}
+
+// liftQuestion returns the params of a question without what belongs to the
+// envelope of one revision or another.
+func liftQuestion(m *jsonrpc.Message) json.RawMessage {
+	return rawjson.Cut(m.Params, func(name, _ []byte) bool {
+		switch string(name) {
+		case keyMeta, "task", "elicitationId":
+			return true
+		}
+		return false
+	})
+}
+
+// carrierFor finds the open call that carries a question. Where the wire does
+// not say which one it is, any call of the same principal serves: the answer
+// finds its way by the id of the question.
+func (p *Peer) carrierFor(q mcp.Question, origin int64) (k *carrier, ambiguous bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if origin != 0 {
+		if k = p.carries[origin]; k != nil && p.canAnswer(k, q) {
+			return k, false
+		}
+		return nil, false
+	}
+	var one *carrier // of any kind, to compare owners with
+	for _, c := range p.carries {
+		if one != nil && c.owner != one.owner {
+			return nil, true
+		}
+		if one = c; p.canAnswer(c, q) && (k == nil || c.ID > k.ID) {
+			k = c
+		}
+	}
+	return k, false
+}
+
+func (p *Peer) canAnswer(k *carrier, q mcp.Question) bool {
+	caller := k.Call.Caller
+	if caller.Capabilities == nil {
+		caller.Capabilities = &p.persona.Capabilities
+	}
+	return caller.CanAnswer(q) == nil
+}
+
+// answerAlone answers a question that belongs to no call.
+func (p *Peer) answerAlone(ctx context.Context, q mcp.Question) (json.RawMessage, *jsonrpc.Error) {
+	if p.persona.Answer == nil {
+		return nil, &jsonrpc.Error{Code: mcp.CodeMethodNotFound, Message: "nobody here can answer " + q.Method}
+	}
+	a, err := p.persona.Answer(ctx, q)
+	if err != nil {
+		return nil, joint.ToWire(err)
+	}
+	return a, nil
+}
+
+// urlQuestions turns the error that asks for pages to be opened first into the
+// round that it stands for; nil if the caller cannot do that.
+func urlQuestions(c *mcp.Call, data json.RawMessage) *mcp.NeedInput {
+	need := &mcp.NeedInput{Questions: map[string]mcp.Question{}, State: stateAgain}
+	for e := rawjson.Array(rawjson.Lookup(data, "elicitations")); e.Next(); {
+		id, _ := rawjson.String(rawjson.Lookup(e.Value, "elicitationId"))
+		q := mcp.Question{Method: mcp.MethodElicit, Params: liftQuestion(&jsonrpc.Message{Params: e.Value})}
+		if !mcp.MayAsk(c.Method) || c.Caller.CanAnswer(q) != nil {
+			return nil
+		}
+		need.Questions["url-"+id] = q
+	}
+	if len(need.Questions) == 0 {
+		return nil
+	}
+	return need
+}
+
+// consented checks that every page was agreed to before the call is made anew.
+func consented(c *mcp.Call) error {
+	for _, a := range c.Answers {
+		if !rawjson.EqualString(rawjson.Lookup(a, "action"), "accept") {
+			return mcp.Errorf(mcp.CodeInvalidRequest, "the server needs a page to be opened first, and that was declined")
+		}
+	}
+	return nil
+}

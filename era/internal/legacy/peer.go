@@ -1,0 +1,295 @@
+package legacy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"sync"
+
+	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// A Peer is a session with a legacy server, shaped as a Handler. Where the
+// server asks back while a call is open, the call is parked: its round ends
+// with NeedInput, and the next one answers and goes on.
+type Peer struct {
+	link    joint.Link
+	persona *mcp.Persona
+	rev     *revision
+	found   mcp.Result // what the server said of itself, as to server/discover
+	offers  mcp.ServerCapabilities
+
+	mu      sync.Mutex
+	open    map[int64]*joint.Open  // calls that are on the wire
+	carries map[int64]*carrier     // those of them that can carry questions
+	parked  map[string]*carrier    // those that wait for an answer, by their state
+	hearing map[*listener]struct{} // open subscriptions
+	watched map[string]int         // how many of them watch a resource
+	level   mcp.LogLevel           // what the server was told
+}
+
+// NewPeer returns a Peer that is of no use before Handshake.
+func NewPeer(link joint.Link, persona *mcp.Persona) *Peer {
+	return &Peer{
+		link: link, persona: persona,
+		open: map[int64]*joint.Open{}, carries: map[int64]*carrier{}, parked: map[string]*carrier{},
+		hearing: map[*listener]struct{}{}, watched: map[string]int{},
+	}
+}
+
+// Revision is what the handshake came to.
+func (p *Peer) Revision() mcp.Revision { return p.rev.name }
+
+// Handshake opens the session. It offers the revision want, or the newest of
+// this wing if want is none of its revisions.
+func (p *Peer) Handshake(ctx context.Context, want mcp.Revision) error {
+	offer := find(want)
+	if offer == nil {
+		offer = latest()
+	}
+	params, err := mcp.Marshal(initializeParams{offer.name, p.persona.Capabilities, p.persona.Client})
+	if err != nil {
+		return err
+	}
+	pending, err := p.link.Start(ctx, p.link.NextID(), methodInitialize, params)
+	if err != nil {
+		return err
+	}
+	select {
+	case a := <-pending.Answer():
+		pending.Took()
+		if a.Err != nil {
+			return a.Err
+		}
+		if a.Error != nil {
+			return joint.FromWire(a.Error)
+		}
+		if err := p.agree(a.Result); err != nil {
+			return err
+		}
+	case <-ctx.Done():
+		pending.Drop() // an initialize must not be cancelled
+		return context.Cause(ctx)
+	}
+	return p.link.Notify(ctx, noteInitialized, nil)
+}
+
+// agree reads the answer to initialize.
+func (p *Peer) agree(raw json.RawMessage) error {
+	var in initializeResult
+	if err := mcp.Unmarshal(raw, &in); err != nil {
+		return joint.Invalid(methodInitialize, err.Error())
+	}
+	if p.rev = find(in.ProtocolVersion); p.rev == nil {
+		return joint.Invalid(methodInitialize, "it wants to speak revision "+strconv.Quote(string(in.ProtocolVersion))+", which is not known here")
+	}
+	p.offers = in.Capabilities
+	var err error
+	p.found.Server = &in.ServerInfo
+	p.found.Body, err = mcp.Marshal(mcp.Discovery{Capabilities: in.Capabilities, Instructions: in.Instructions})
+	return err
+}
+
+// Serve makes a call, or goes on with one that is parked.
+func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	switch c.Method {
+	case mcp.MethodDiscover:
+		return p.found, nil
+	case mcp.MethodSubscriptionsListen:
+		return p.listen(ctx, c)
+	}
+	if c.State == stateAgain {
+		if err := consented(c); err != nil {
+			return mcp.Result{}, err
+		}
+	} else if c.State != "" {
+		k, err := p.resume(c)
+		if err != nil {
+			return mcp.Result{}, err
+		}
+		return p.wait(ctx, c, k)
+	}
+	if err := p.wantLevel(ctx, c.Caller.LogLevel); err != nil {
+		return mcp.Result{}, err
+	}
+	k, err := p.start(ctx, c)
+	if err != nil {
+		return mcp.Result{}, err
+	}
+	return p.wait(ctx, c, k)
+}
+
+// start puts a call on the wire.
+func (p *Peer) start(ctx context.Context, c *mcp.Call) (*carrier, error) {
+	id := p.link.NextID()
+	params := c.Params
+	if c.Progress && c.Side != nil || len(c.Meta) > 0 {
+		meta, err := stampMeta(c, id)
+		if err != nil {
+			return nil, err
+		}
+		params = withMember(params, keyMeta, meta)
+	}
+	k := &carrier{Open: joint.NewOpen(id, c), owner: c.Caller.Principal.Key()}
+	p.mu.Lock()
+	p.open[id] = k.Open
+	if mcp.MayAsk(c.Method) {
+		k.asks = make(chan *question, maxAsks)
+		p.carries[id] = k
+	}
+	p.mu.Unlock()
+	var err error
+	if k.Pending, err = p.link.Start(ctx, id, c.Method, params); err != nil {
+		p.forget(k)
+		return nil, err
+	}
+	return k, nil
+}
+
+func stampMeta(c *mcp.Call, id int64) ([]byte, error) {
+	meta, err := mcp.Marshal(c.Meta)
+	if err != nil || len(c.Meta) == 0 {
+		meta = nil
+	}
+	if c.Progress && c.Side != nil {
+		meta = withMember(meta, keyProgressToken, strconv.AppendInt(nil, id, 10))
+	}
+	return meta, err
+}
+
+// forget ends a call here: what still comes for it is noise.
+func (p *Peer) forget(k *carrier) {
+	p.mu.Lock()
+	delete(p.open, k.ID)
+	delete(p.carries, k.ID)
+	p.mu.Unlock()
+	k.refuse("the call that the question belongs to is over")
+}
+
+// wait waits for what becomes of a call in this round.
+func (p *Peer) wait(ctx context.Context, c *mcp.Call, k *carrier) (mcp.Result, error) {
+	for {
+		select {
+		case a := <-k.Pending.Answer():
+			k.Pending.Took()
+			p.forget(k)
+			if err := k.Deliver(c.Side); err != nil {
+				return mcp.Result{}, err
+			}
+			return p.answer(c, a)
+		case <-k.Ready():
+			if err := k.Deliver(c.Side); err != nil {
+				p.abandon(ctx, k, err.Error())
+				return mcp.Result{}, err
+			}
+		case q := <-k.asks:
+			return p.park(c, k, q)
+		case <-ctx.Done():
+			p.abandon(ctx, k, context.Cause(ctx).Error())
+			return mcp.Result{}, ctx.Err()
+		}
+	}
+}
+
+// abandon tells the server that nobody waits for a call any more.
+func (p *Peer) abandon(ctx context.Context, k *carrier, reason string) {
+	k.Pending.Drop()
+	p.forget(k)
+	params := strconv.AppendInt([]byte(`{"requestId":`), k.ID, 10)
+	params = rawjson.AppendString(append(params, `,"reason":`...), reason)
+	stopped, stop := context.WithCancel(ctx)
+	stop() // never wait: where the link has no room, it is stuck anyway
+	p.link.Notify(stopped, noteCancelled, append(params, '}'))
+}
+
+// answer turns what came back into a result.
+func (p *Peer) answer(c *mcp.Call, a jsonrpc.Answer) (mcp.Result, error) {
+	if a.Err != nil {
+		if bad, ok := errors.AsType[*jsonrpc.DecodeError](a.Err); ok {
+			return mcp.Result{}, joint.Invalid(c.Method, bad.Reason)
+		}
+		return mcp.Result{}, a.Err
+	}
+	if a.Error != nil {
+		return mcp.Result{}, p.liftError(c, joint.FromWire(a.Error))
+	}
+	res := mcp.Result{Server: p.found.Server}
+	res.Body = rawjson.Cut(a.Result, func(name, value []byte) bool {
+		switch string(name) {
+		case keyMeta:
+			for o := rawjson.Object(value); o.Next(); {
+				if res.Meta == nil {
+					res.Meta = mcp.Meta{}
+				}
+				res.Meta[string(o.Name)] = o.Value
+			}
+			return true
+		case "resultType":
+			return true
+		case "ttlMs", "cacheScope": // some servers say these in every era
+			return mcp.Cacheable(c.Method)
+		}
+		return false
+	})
+	return res, nil
+}
+
+// liftError gives an error of the older revisions the form that the house has
+// for it.
+func (p *Peer) liftError(c *mcp.Call, e *mcp.Error) error {
+	switch e.Code {
+	case mcp.CodeLegacyResourceNotFound:
+		e.Code = mcp.CodeInvalidParams
+		if uri := rawjson.Lookup(c.Params, "uri"); uri != nil && rawjson.Lookup(e.Data, "uri") == nil {
+			e.Data = withMember(nil, "uri", uri)
+		}
+	case mcp.CodeLegacyURLElicitation:
+		if need := urlQuestions(c, e.Data); need != nil {
+			return need
+		}
+	}
+	return e
+}
+
+// wantLevel sees to it that the server sends log lines of this level. There is
+// one level for the whole session, so it only ever becomes more talkative.
+func (p *Peer) wantLevel(ctx context.Context, level mcp.LogLevel) error {
+	p.mu.Lock()
+	ok := level == "" || p.offers.Logging == nil || p.level != "" && level.AtLeast(p.level)
+	if !ok {
+		p.level = level
+	}
+	p.mu.Unlock()
+	if ok {
+		return nil
+	}
+	params := append(rawjson.AppendString([]byte(`{"level":`), string(level)), '}')
+	_, err := p.request(ctx, methodSetLevel, params)
+	return err
+}
+
+// request makes a call of the session's own.
+func (p *Peer) request(ctx context.Context, method string, params []byte) (json.RawMessage, error) {
+	pending, err := p.link.Start(ctx, p.link.NextID(), method, params)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case a := <-pending.Answer():
+		pending.Took()
+		if a.Err != nil {
+			return nil, a.Err
+		}
+		if a.Error != nil {
+			return nil, joint.FromWire(a.Error)
+		}
+		return a.Result, nil
+	case <-ctx.Done():
+		pending.Drop()
+		return nil, ctx.Err()
+	}
+}

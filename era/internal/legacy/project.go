@@ -1,0 +1,243 @@
+package legacy
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/json"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// lists remembers what became of large lists.
+var lists rewritten
+
+// project turns the body of a result into what this revision can say, losing
+// as little as possible.
+func (r *revision) project(method string, body []byte) []byte {
+	switch method {
+	case mcp.MethodToolsCall:
+		body = rewriteMember(body, "structuredContent", r.projectStructured)
+		if !r.links {
+			body = rewriteMember(body, "content", func(v []byte) []byte { return rewriteElements(v, r.projectContent) })
+		}
+	case mcp.MethodPromptsGet:
+		if !r.links {
+			body = rewriteMember(body, "messages", func(v []byte) []byte {
+				return rewriteElements(v, func(m []byte) []byte { return rewriteMember(m, "content", r.projectContent) })
+			})
+		}
+	case mcp.MethodToolsList:
+		return lists.get(r, body, func(b []byte) []byte { return r.projectList(b, "tools") })
+	case mcp.MethodPromptsList:
+		return r.projectList(body, "prompts")
+	case mcp.MethodResourcesList:
+		return lists.get(r, body, func(b []byte) []byte { return r.projectList(b, "resources") })
+	case mcp.MethodResourceTemplatesList:
+		return r.projectList(body, "resourceTemplates")
+	}
+	return body
+}
+
+// projectList leaves out of each item what this revision does not have.
+func (r *revision) projectList(body []byte, member string) []byte {
+	return rewriteMember(body, member, func(v []byte) []byte {
+		return rewriteElements(v, func(item []byte) []byte {
+			if !r.icons {
+				item = rewriteMember(item, "icons", drop)
+			}
+			if member == "tools" {
+				item = rewriteMember(item, "outputSchema", r.projectSchema)
+			}
+			return item
+		})
+	})
+}
+
+func drop([]byte) []byte { return nil }
+
+// wrapped is the name under which a structured result that is not an object
+// travels in revisions that know only objects.
+const wrapped = "result"
+
+func (r *revision) projectStructured(v []byte) []byte {
+	switch {
+	case !r.structured:
+		return nil
+	case rawjson.IsObject(v):
+		return v
+	}
+	return withMember(nil, wrapped, v)
+}
+
+// projectSchema does to a schema what projectStructured does to its values.
+// References of the schema to itself would then point elsewhere: definitions
+// move to the new root, and a schema that refers to its own root is left out.
+func (r *revision) projectSchema(s []byte) []byte {
+	switch {
+	case !r.structured:
+		return nil
+	case rawjson.EqualString(rawjson.Lookup(s, "type"), "object"):
+		return s
+	case !rawjson.IsObject(s) || refersToRoot(s):
+		return nil
+	}
+	var moved []byte
+	inner := rawjson.Cut(s, func(name, value []byte) bool {
+		switch string(name) {
+		case "$schema", "$id", "$defs", "definitions":
+			moved = append(append(rawjson.AppendString(append(moved, ','), string(name)), ':'), value...)
+			return true
+		}
+		return false
+	})
+	if inner == nil {
+		inner = []byte("{}")
+	}
+	out := append([]byte(`{"type":"object","properties":{"`+wrapped+`":`), inner...)
+	out = append(out, `},"required":["`+wrapped+`"]`...)
+	return append(append(out, moved...), '}')
+}
+
+// refersToRoot reports whether some $ref in the schema points at its root or
+// into a part of it that does not move to the new root.
+func refersToRoot(schema []byte) bool {
+	for o := rawjson.Object(schema); o.Next(); {
+		if ref, ok := rawjson.String(o.Value); ok && (string(o.Name) == "$ref" || string(o.Name) == "$dynamicRef") {
+			if ref == "#" || strings.HasPrefix(ref, "#/") && !strings.HasPrefix(ref, "#/$defs/") && !strings.HasPrefix(ref, "#/definitions/") {
+				return true
+			}
+		}
+		if refersToRoot(o.Value) {
+			return true
+		}
+	}
+	for e := rawjson.Array(schema); e.Next(); {
+		if refersToRoot(e.Value) {
+			return true
+		}
+	}
+	return false
+}
+
+// projectContent turns a block of content that this revision does not know
+// into one that it does: sound becomes an embedded resource that keeps the
+// data, a link becomes a text that names it.
+func (r *revision) projectContent(block []byte) []byte {
+	kind, _ := rawjson.String(rawjson.Lookup(block, "type"))
+	switch {
+	case kind == "audio" && !r.audio:
+		out := append([]byte(`{"type":"resource","resource":{"uri":"tenon:audio","mimeType":`), orEmpty(rawjson.Lookup(block, "mimeType"))...)
+		out = append(append(out, `,"blob":`...), orEmpty(rawjson.Lookup(block, "data"))...)
+		return append(out, `}}`...)
+	case kind == "resource_link" && !r.links:
+		name, _ := rawjson.String(rawjson.Lookup(block, "name"))
+		uri, _ := rawjson.String(rawjson.Lookup(block, "uri"))
+		text := "Resource " + name + ": " + uri
+		if about, ok := rawjson.String(rawjson.Lookup(block, "description")); ok {
+			text += " (" + about + ")"
+		}
+		return append(rawjson.AppendString([]byte(`{"type":"text","text":`), text), '}')
+	}
+	return block
+}
+
+func orEmpty(raw []byte) []byte {
+	if raw == nil {
+		return []byte(`""`)
+	}
+	return raw
+}
+
+// projectQuestion turns a question into the request of this revision.
+func (r *revision) projectQuestion(q mcp.Question) (json.RawMessage, error) {
+	switch q.Method {
+	case mcp.MethodElicit:
+		return r.projectElicit(q.Params)
+	case mcp.MethodCreateMessage:
+		if r.samplingTools {
+			return q.Params, nil
+		}
+		return rewriteMember(q.Params, "messages", splitMessages), nil
+	}
+	return q.Params, nil
+}
+
+func (r *revision) projectElicit(params []byte) (json.RawMessage, error) {
+	if r.elicitURL {
+		if rawjson.EqualString(rawjson.Lookup(params, "mode"), "url") && rawjson.Lookup(params, "elicitationId") == nil {
+			return withMember(params, "elicitationId", rawjson.AppendString(nil, rand.Text())), nil
+		}
+		return params, nil
+	}
+	params = rewriteMember(params, "mode", drop)
+	if r.titledEnums {
+		return params, nil
+	}
+	var err error
+	return rewriteMember(params, "requestedSchema", func(s []byte) []byte {
+		return rewriteMember(s, "properties", func(props []byte) []byte {
+			for o := rawjson.Object(props); o.Next(); {
+				name := string(o.Name)
+				if rawjson.EqualString(rawjson.Lookup(o.Value, "type"), "array") {
+					err = mcp.Errorf(mcp.CodeInvalidRequest, "the client speaks revision %s, which cannot ask for several choices at once (field %q)", r.name, name)
+				}
+				props = rewriteMember(props, name, untitle)
+			}
+			return props
+		})
+	}), err
+}
+
+// untitle writes titled choices the older way, as two lists side by side.
+func untitle(field []byte) []byte {
+	choices := rawjson.Lookup(field, "oneOf")
+	if choices == nil {
+		return field
+	}
+	var values, titles [][]byte
+	for e := rawjson.Array(choices); e.Next(); {
+		values = append(values, orEmpty(rawjson.Lookup(e.Value, "const")))
+		titles = append(titles, orEmpty(rawjson.Lookup(e.Value, "title")))
+	}
+	field = rewriteMember(field, "oneOf", drop)
+	field = withMember(field, "enumNames", array(titles))
+	return withMember(field, "enum", array(values))
+}
+
+func array(elements [][]byte) []byte {
+	return append(append([]byte{'['}, bytes.Join(elements, []byte{','})...), ']')
+}
+
+// splitMessages writes each block of a message as a message of its own.
+func splitMessages(messages []byte) []byte {
+	return rewriteElements(messages, func(m []byte) []byte {
+		content := rawjson.Lookup(m, "content")
+		if !rawjson.IsArray(content) {
+			return m
+		}
+		var each [][]byte
+		for e := rawjson.Array(content); e.Next(); {
+			each = append(each, rewriteMember(m, "content", func([]byte) []byte { return e.Value }))
+		}
+		if len(each) == 0 {
+			return m
+		}
+		return bytes.Join(each, []byte{','})
+	})
+}
+
+// projectError gives an error the code that this wing's revisions have for it.
+func projectError(method string, e *mcp.Error) *mcp.Error {
+	c := *e
+	switch e.Code {
+	case mcp.CodeInvalidParams:
+		if method == mcp.MethodResourcesRead && rawjson.Lookup(e.Data, "uri") != nil {
+			c.Code = mcp.CodeLegacyResourceNotFound
+		}
+	case mcp.CodeMissingCapability, mcp.CodeUnsupportedVersion, mcp.CodeHeaderMismatch:
+		c.Code = mcp.CodeInvalidRequest
+	}
+	return &c
+}

@@ -1,0 +1,97 @@
+package legacy
+
+import (
+	"sync"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+)
+
+// rewriteMember returns obj with the value of one member put through change,
+// which returns the value itself to leave it and nil to drop the member. Where
+// nothing changes, obj itself comes back.
+func rewriteMember(obj []byte, name string, change func(value []byte) []byte) []byte {
+	old := rawjson.Lookup(obj, name)
+	if old == nil {
+		return obj
+	}
+	value := change(old)
+	if same(value, old) {
+		return obj
+	}
+	rest := rawjson.Cut(obj, func(n, _ []byte) bool { return string(n) == name })
+	if value == nil {
+		if rest == nil {
+			return []byte("{}")
+		}
+		return rest
+	}
+	return withMember(rest, name, value)
+}
+
+// withMember returns obj with one more member, which it must not have yet.
+func withMember(obj []byte, name string, value []byte) []byte {
+	out := make([]byte, 0, len(obj)+len(name)+len(value)+8)
+	out = append(rawjson.AppendString(append(out, '{'), name), ':')
+	out = append(out, value...)
+	if in := rawjson.Inside(obj); len(in) > 0 {
+		out = append(append(out, ','), in...)
+	}
+	return append(out, '}')
+}
+
+// rewriteElements returns arr with each element put through change.
+func rewriteElements(arr []byte, change func(element []byte) []byte) []byte {
+	var out []byte
+	changed := false
+	for e := rawjson.Array(arr); e.Next(); {
+		now := change(e.Value)
+		changed = changed || !same(now, e.Value)
+		if len(out) > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, now...)
+	}
+	if !changed {
+		return arr
+	}
+	return append(append([]byte{'['}, out...), ']')
+}
+
+// same reports whether both are the very same bytes in memory.
+func same(a, b []byte) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) && (a == nil) == (b == nil)
+}
+
+// rewritten remembers large bodies that were rewritten: a server gives the
+// same bytes for a list until it changes.
+type rewritten struct {
+	mu   sync.Mutex
+	next int
+	rows [8]struct {
+		of      *revision
+		in, out []byte
+	}
+}
+
+const worthRemembering = 1 << 10
+
+func (w *rewritten) get(r *revision, in []byte, rewrite func([]byte) []byte) []byte {
+	if len(in) < worthRemembering {
+		return rewrite(in)
+	}
+	w.mu.Lock()
+	for i := range w.rows {
+		if row := &w.rows[i]; row.of == r && same(row.in, in) {
+			w.mu.Unlock()
+			return row.out
+		}
+	}
+	w.mu.Unlock()
+	out := rewrite(in)
+	w.mu.Lock()
+	row := &w.rows[w.next]
+	row.of, row.in, row.out = r, in, out
+	w.next = (w.next + 1) % len(w.rows)
+	w.mu.Unlock()
+	return out
+}

@@ -1,0 +1,216 @@
+package legacy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+
+	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// A Session is one client's connection to a Handler. It stamps the caller that
+// it remembers on each call, asks the client when the Handler does, and pushes
+// the news of subscriptions that it holds open.
+type Session struct {
+	h    mcp.Handler
+	push func(build func(dst []byte) []byte)
+
+	mu      sync.Mutex
+	rev     *revision // nil until initialize
+	caller  mcp.Caller
+	offers  mcp.ServerCapabilities
+	closed  bool
+	news    func()            // ends the news of lists; nil while there is none
+	watched map[string]func() // ends the news of a resource
+	waiting sync.WaitGroup    // for subscriptions that need a goroutine
+}
+
+// maxWatched is how many resources one session may subscribe to.
+const maxWatched = 1000
+
+// NewSession returns a session whose pushes go through push.
+func NewSession(h mcp.Handler, push func(build func(dst []byte) []byte)) *Session {
+	return &Session{h: h, push: push, watched: map[string]func(){}}
+}
+
+// Close ends every subscription and waits for it.
+func (s *Session) Close() {
+	s.mu.Lock()
+	s.closed = true
+	stops := []func(){s.news}
+	for _, stop := range s.watched {
+		stops = append(stops, stop)
+	}
+	s.news, s.watched = nil, nil
+	s.mu.Unlock()
+	for _, stop := range stops {
+		if stop != nil {
+			stop()
+		}
+	}
+	s.waiting.Wait()
+}
+
+// Back is the way back to the client during one request.
+type Back struct {
+	// Tell sends the notification that build appends.
+	Tell func(build func(dst []byte) []byte)
+	// Ask sends a request to the client and waits for the answer.
+	Ask func(ctx context.Context, method string, params []byte) (jsonrpc.Message, error)
+}
+
+// Batches says whether a batch is welcome.
+func (s *Session) Batches() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rev == nil || !s.rev.batches {
+		return errors.New("a batch is not allowed here: send one message at a time")
+	}
+	return nil
+}
+
+// Serve serves one request and returns what appends its answer.
+func (s *Session) Serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back Back) func(dst []byte) []byte {
+	body, err := s.serve(ctx, m, p, back)
+	if err != nil {
+		e := joint.ToWire(err)
+		if own, ok := errors.AsType[*mcp.Error](err); ok {
+			e = joint.ToWire(projectError(m.Method, own))
+		}
+		return func(dst []byte) []byte { return jsonrpc.AppendError(dst, m.ID, e) }
+	}
+	return func(dst []byte) []byte { return jsonrpc.AppendResult(dst, m.ID, body) }
+}
+
+func (s *Session) serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back Back) (json.RawMessage, error) {
+	switch m.Method {
+	case methodInitialize:
+		return s.initialize(ctx, m.Params, p)
+	case methodPing:
+		return nil, nil
+	}
+	s.mu.Lock()
+	rev, caller := s.rev, s.caller
+	s.mu.Unlock()
+	if rev == nil {
+		return nil, mcp.InvalidParams("%s came before initialize and without params._meta: a client of an older revision initializes first, one of the newest says with each request who it is", m.Method)
+	}
+	caller.Principal = p
+	switch m.Method {
+	case methodSetLevel:
+		return nil, s.setLevel(m.Params)
+	case methodSubscribe:
+		return nil, s.subscribe(m.Params)
+	case methodUnsubscribe:
+		return nil, s.unsubscribe(m.Params)
+	}
+	call, token := lift(m)
+	call.Caller = caller
+	call.Side = func(n mcp.Note) {
+		if wants(n, token, caller.LogLevel) {
+			back.Tell(func(dst []byte) []byte { return appendNote(dst, n, token) })
+		}
+	}
+	h := s.h
+	if mcp.MayAsk(m.Method) {
+		h = mcp.Answering(h, func(ctx context.Context, c *mcp.Call, _ string, q mcp.Question) (json.RawMessage, error) {
+			return ask(ctx, rev, c, q, back)
+		}, 0)
+	}
+	res, err := h.Serve(ctx, call)
+	switch {
+	case err != nil:
+		return nil, err
+	case res.Type != "":
+		return nil, mcp.Errorf(mcp.CodeInternal, "the result of %s is of type %q, which revision %s does not have", m.Method, res.Type, rev.name)
+	case res.Body != nil && !rawjson.IsObject(res.Body):
+		return nil, mcp.Errorf(mcp.CodeInternal, "the result of %s is not an object", m.Method)
+	}
+	body := rev.project(m.Method, res.Body)
+	if len(res.Meta) > 0 {
+		meta, err := mcp.Marshal(res.Meta)
+		if err != nil {
+			return nil, err
+		}
+		body = withMember(body, keyMeta, meta)
+	}
+	return body, nil
+}
+
+// lift takes the envelope off a request: _meta, and the task that one revision
+// may ask for and a server may ignore.
+func lift(m *jsonrpc.Message) (c *mcp.Call, token []byte) {
+	c = &mcp.Call{Method: m.Method}
+	c.Params = rawjson.Cut(m.Params, func(name, value []byte) bool {
+		switch {
+		case string(name) == keyMeta:
+			for o := rawjson.Object(value); o.Next(); {
+				if string(o.Name) == keyProgressToken {
+					token = o.Value
+					continue
+				}
+				if c.Meta == nil {
+					c.Meta = mcp.Meta{}
+				}
+				c.Meta[string(o.Name)] = o.Value
+			}
+			return true
+		case string(name) == "task" && m.Method == mcp.MethodToolsCall:
+			return true
+		}
+		return false
+	})
+	c.Progress = token != nil
+	return c, token
+}
+
+// wants reports whether the client hears such notes with a call.
+func wants(n mcp.Note, token []byte, least mcp.LogLevel) bool {
+	switch n.Method {
+	case mcp.NoteProgress:
+		return token != nil
+	case mcp.NoteMessage:
+		level, _ := rawjson.String(rawjson.Lookup(n.Params, "level"))
+		return mcp.LogLevel(level).AtLeast(least)
+	case mcp.NoteAcknowledged:
+		return false
+	}
+	return true
+}
+
+// appendNote appends a notification.
+func appendNote(dst []byte, n mcp.Note, token []byte) []byte {
+	params := n.Params
+	if n.Method == mcp.NoteProgress {
+		params = withMember(params, keyProgressToken, token)
+	}
+	if len(n.Meta) > 0 {
+		if meta, err := mcp.Marshal(n.Meta); err == nil {
+			params = withMember(params, keyMeta, meta)
+		}
+	}
+	return jsonrpc.AppendNotification(dst, n.Method, params)
+}
+
+// ask puts a question to the client as a request and returns the answer.
+func ask(ctx context.Context, rev *revision, c *mcp.Call, q mcp.Question, back Back) (json.RawMessage, error) {
+	if err := c.Caller.CanAnswer(q); err != nil {
+		return nil, err
+	}
+	params, err := rev.projectQuestion(q)
+	if err != nil {
+		return nil, err
+	}
+	m, err := back.Ask(ctx, q.Method, params)
+	switch {
+	case err != nil:
+		return nil, err
+	case m.Error != nil:
+		return nil, mcp.Errorf(mcp.CodeInternal, "the client did not answer %s: %s (%d)", q.Method, m.Error.Message, m.Error.Code)
+	}
+	return rawjson.Cut(m.Result, func(name, _ []byte) bool { return string(name) == keyMeta }), nil
+}

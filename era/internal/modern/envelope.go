@@ -1,0 +1,57 @@
+// Package modern speaks revision 2026-07-28: every request says who asks, and
+// no one remembers anything. On the server's side an envelope is taken off
+// (lift.go) and put on results and notes (stamp.go); on the client's side it is
+// the other way round (peer.go).
+package modern
+
+import (
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// Revision is what this wing speaks.
+const Revision = mcp.Rev20260728
+
+// The members of params and results that belong to the envelope.
+const (
+	keyMeta          = "_meta"
+	keyAnswers       = "inputResponses"
+	keyQuestions     = "inputRequests"
+	keyState         = "requestState"
+	keyResultType    = "resultType"
+	keyTTL           = "ttlMs"
+	keyScope         = "cacheScope"
+	keyVersions      = "supportedVersions"
+	keyProgressToken = "progressToken"
+
+	typeComplete = "complete"
+	typeInput    = "input_required"
+
+	noteCancelled = "notifications/cancelled"
+)
+
+// The keys in _meta that belong to the envelope, beside progressToken.
+const (
+	metaVersion      = "io.modelcontextprotocol/protocolVersion"
+	metaClient       = "io.modelcontextprotocol/clientInfo"
+	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	metaLogLevel     = "io.modelcontextprotocol/logLevel"
+	metaServer       = "io.modelcontextprotocol/serverInfo"
+	metaSubscription = "io.modelcontextprotocol/subscriptionId"
+)
+
+// Opens reports whether a request or notification opens as one of this era: it
+// says in _meta who asks, or it is for a method that no older revision has.
+func Opens(m *jsonrpc.Message) bool {
+	if m.Method == mcp.MethodDiscover || m.Method == mcp.MethodSubscriptionsListen {
+		return true
+	}
+	for o := rawjson.Object(rawjson.Lookup(m.Params, keyMeta)); o.Next(); {
+		switch string(o.Name) {
+		case metaVersion, metaCapabilities, metaClient:
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,170 @@
+package modern
+
+import (
+	"encoding/json"
+	"maps"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// A request is a call as it came, with what is needed to answer it.
+type request struct {
+	call  mcp.Call
+	id    jsonrpc.ID
+	token []byte // that of progress; nil if none is wanted
+}
+
+// envelope is what a request says beside its params, as it stands there.
+type envelope struct {
+	meta, answers, state                           []byte
+	version, client, capabilities, level, progress []byte
+}
+
+// lift takes the envelope off a request. What it says goes into the call, and
+// none of its keys stays in the params.
+func (s *Server) lift(m *jsonrpc.Message, p *mcp.Principal) (*request, error) {
+	var e envelope
+	r := &request{id: m.ID}
+	r.call.Method = m.Method
+	r.call.Params = rawjson.Cut(m.Params, func(name, value []byte) bool {
+		switch string(name) {
+		case keyMeta:
+			e.meta = value
+		case keyAnswers:
+			e.answers = value
+		case keyState:
+			e.state = value
+		default:
+			return false
+		}
+		return true
+	})
+	if err := e.readMeta(&r.call); err != nil {
+		return nil, err
+	}
+	if err := s.introduce(&e, r); err != nil {
+		return nil, err
+	}
+	r.call.Caller.Principal = p
+	return r, s.recall(&e, &r.call)
+}
+
+// readMeta sorts out what stands in _meta.
+func (e *envelope) readMeta(c *mcp.Call) error {
+	if e.meta == nil {
+		return mcp.InvalidParams("params._meta is missing: each request of this revision names its protocol version and the client's capabilities there")
+	}
+	if !rawjson.IsObject(e.meta) {
+		return mcp.InvalidParams("params._meta must be an object")
+	}
+	for o := rawjson.Object(e.meta); o.Next(); {
+		switch string(o.Name) {
+		case metaVersion:
+			e.version = o.Value
+		case metaClient:
+			e.client = o.Value
+		case metaCapabilities:
+			e.capabilities = o.Value
+		case metaLogLevel:
+			e.level = o.Value
+		case keyProgressToken:
+			e.progress = o.Value
+		default:
+			if c.Meta == nil {
+				c.Meta = mcp.Meta{}
+			}
+			c.Meta[string(o.Name)] = json.RawMessage(o.Value)
+		}
+	}
+	return nil
+}
+
+// introduce fills in who asks.
+func (s *Server) introduce(e *envelope, r *request) error {
+	version, ok := rawjson.String(e.version)
+	switch {
+	case !ok:
+		return mcp.InvalidParams("params._meta[%q] is missing or not a string", metaVersion)
+	case !rawjson.IsObject(e.capabilities):
+		return mcp.InvalidParams("params._meta[%q] is missing or not an object: a client without capabilities sends {}", metaCapabilities)
+	case version != string(Revision):
+		return unsupported(version)
+	}
+	caller := &r.call.Caller
+	caller.Revision = Revision
+	var err error
+	if caller.Client, caller.Capabilities, err = s.known.read(e.client, e.capabilities); err != nil {
+		return err
+	}
+	if e.level != nil {
+		level, ok := rawjson.String(e.level)
+		if !ok {
+			return mcp.InvalidParams("params._meta[%q] must be a string", metaLogLevel)
+		}
+		if caller.LogLevel, err = mcp.ParseLogLevel(level); err != nil {
+			return err
+		}
+	}
+	if e.progress != nil {
+		if !isToken(e.progress) {
+			return mcp.InvalidParams("params._meta.progressToken must be a string or an integer")
+		}
+		r.token, r.call.Progress = e.progress, true
+	}
+	return nil
+}
+
+// recall restores what was said in earlier rounds.
+func (s *Server) recall(e *envelope, c *mcp.Call) error {
+	if !mcp.MayAsk(c.Method) {
+		return nil
+	}
+	if e.state != nil {
+		sealed, ok := rawjson.String(e.state)
+		if !ok {
+			return mcp.InvalidParams("params.requestState must be a string")
+		}
+		state, kept, err := s.keys.open(sealed, c)
+		if err != nil {
+			return err
+		}
+		c.State, c.Answers = state, kept
+	}
+	if e.answers == nil {
+		return nil
+	}
+	if !rawjson.IsObject(e.answers) {
+		return mcp.InvalidParams("params.inputResponses must be an object")
+	}
+	c.Answers = maps.Clone(c.Answers)
+	for o := rawjson.Object(e.answers); o.Next(); {
+		if !rawjson.IsObject(o.Value) {
+			return mcp.InvalidParams("params.inputResponses[%q] must be an object", o.Name)
+		}
+		if c.Answers == nil {
+			c.Answers = map[string]json.RawMessage{}
+		}
+		c.Answers[string(o.Name)] = json.RawMessage(o.Value)
+	}
+	return nil
+}
+
+func unsupported(version string) error {
+	return mcp.Errorf(mcp.CodeUnsupportedVersion, "protocol version %q is not supported here", version).
+		With(map[string]any{"supported": []mcp.Revision{Revision}, "requested": version})
+}
+
+// isToken reports whether raw is a string or an integer.
+func isToken(raw []byte) bool {
+	if rawjson.IsString(raw) {
+		return true
+	}
+	for i, b := range raw {
+		if (b < '0' || b > '9') && (b != '-' || i > 0) {
+			return false
+		}
+	}
+	return len(raw) > 0
+}

@@ -1,0 +1,145 @@
+package modern
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// maxTTL is the longest that a server can have a result kept.
+const maxTTL = 24 * time.Hour
+
+// reply is what a result says beside its body, as it stands there.
+type reply struct{ kind, meta, ttl, scope, questions, state []byte }
+
+// liftResult takes the envelope off a result.
+func (p *Peer) liftResult(c *mcp.Call, raw []byte) (mcp.Result, error) {
+	var e reply
+	var res mcp.Result
+	res.Body = rawjson.Cut(raw, func(name, value []byte) bool { return e.take(c.Method, name, value) })
+	kind := typeComplete
+	if e.kind != nil {
+		var ok bool
+		if kind, ok = rawjson.String(e.kind); !ok {
+			return mcp.Result{}, joint.Invalid(c.Method, "its resultType is not a string")
+		}
+	}
+	switch kind {
+	case typeComplete:
+	case typeInput:
+		return mcp.Result{}, p.liftNeed(c, &e)
+	default:
+		if !p.declaresExtension(c) {
+			return mcp.Result{}, joint.Invalid(c.Method, "its resultType "+strconv.Quote(kind)+" belongs to no extension that was declared")
+		}
+		res.Type = kind
+	}
+	for o := rawjson.Object(e.meta); o.Next(); {
+		switch string(o.Name) {
+		case metaServer:
+			server := new(mcp.Implementation)
+			if mcp.Unmarshal(o.Value, server) == nil {
+				res.Server = server
+			}
+		case metaSubscription:
+		default:
+			if res.Meta == nil {
+				res.Meta = mcp.Meta{}
+			}
+			res.Meta[string(o.Name)] = o.Value
+		}
+	}
+	if mcp.Cacheable(c.Method) {
+		res.Cache = e.cache()
+	}
+	return res, nil
+}
+
+// take keeps a member of the envelope and reports whether it is one.
+func (e *reply) take(method string, name, value []byte) bool {
+	switch string(name) {
+	case keyResultType:
+		e.kind = value
+	case keyMeta:
+		e.meta = value
+	case keyTTL:
+		e.ttl = value
+		return mcp.Cacheable(method)
+	case keyScope:
+		e.scope = value
+		return mcp.Cacheable(method)
+	case keyQuestions:
+		e.questions = value
+		return mcp.MayAsk(method)
+	case keyState:
+		e.state = value
+		return mcp.MayAsk(method)
+	case keyVersions:
+		return method == mcp.MethodDiscover
+	default:
+		return false
+	}
+	return true
+}
+
+// cache reads the hints; what makes no sense counts as "do not keep it".
+func (e *reply) cache() mcp.Cache {
+	ms, err := strconv.ParseFloat(string(e.ttl), 64)
+	if err != nil || !(ms > 0) {
+		ms = 0
+	}
+	c := mcp.Cache{TTL: maxTTL, Scope: mcp.ScopePrivate}
+	if ms < float64(maxTTL.Milliseconds()) {
+		c.TTL = time.Duration(ms) * time.Millisecond
+	}
+	if rawjson.EqualString(e.scope, string(mcp.ScopePublic)) {
+		c.Scope = mcp.ScopePublic
+	}
+	return c
+}
+
+// liftNeed reads the end of a round. Only what the caller has declared may be
+// asked of it.
+func (p *Peer) liftNeed(c *mcp.Call, e *reply) error {
+	if !mcp.MayAsk(c.Method) {
+		return joint.Invalid(c.Method, "this method cannot ask for input")
+	}
+	if e.questions == nil && e.state == nil {
+		return joint.Invalid(c.Method, "it asks for input and says neither what nor why")
+	}
+	need := &mcp.NeedInput{Questions: map[string]mcp.Question{}}
+	if e.state != nil {
+		var ok bool
+		if need.State, ok = rawjson.String(e.state); !ok {
+			return joint.Invalid(c.Method, "its requestState is not a string")
+		}
+	}
+	caller := c.Caller
+	if caller.Capabilities == nil {
+		caller.Capabilities = &p.persona.Capabilities
+	}
+	if e.questions != nil && !rawjson.IsObject(e.questions) {
+		return joint.Invalid(c.Method, "its inputRequests is not an object")
+	}
+	for o := rawjson.Object(e.questions); o.Next(); {
+		var q mcp.Question
+		if err := mcp.Unmarshal(o.Value, &q); err != nil {
+			return joint.Invalid(c.Method, "its inputRequests cannot be read: "+err.Error())
+		}
+		if err := caller.CanAnswer(q); err != nil {
+			return joint.Invalid(c.Method, "it asks for what was not declared: "+err.Error())
+		}
+		need.Questions[string(o.Name)] = q
+	}
+	return need
+}
+
+func (p *Peer) declaresExtension(c *mcp.Call) bool {
+	if c.Caller.Capabilities != nil {
+		return len(c.Caller.Capabilities.Extensions) > 0
+	}
+	return len(p.persona.Capabilities.Extensions) > 0
+}

@@ -1,0 +1,206 @@
+package modern
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+
+	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// A Peer is a modern server at the far end of a link, shaped as a Handler.
+type Peer struct {
+	link    joint.Link
+	persona *mcp.Persona
+	stamps  stamps
+
+	// Shared says that all calls share one channel: whose note it is, is read
+	// from the note, and a call is cancelled by name.
+	shared bool
+
+	mu   sync.Mutex
+	open map[int64]*joint.Open // calls that hear notes
+	ends map[int64]func()      // subscriptions that the server may end
+}
+
+// NewPeer returns a Peer over link.
+func NewPeer(link joint.Link, persona *mcp.Persona, shared bool) (*Peer, error) {
+	p := &Peer{link: link, persona: persona, shared: shared, open: map[int64]*joint.Open{}, ends: map[int64]func(){}}
+	return p, p.stamps.prepare(persona)
+}
+
+// Serve makes a call.
+func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	id := p.link.NextID()
+	params, err := p.stamps.request(c, id)
+	if err != nil {
+		return mcp.Result{}, err
+	}
+	o := joint.NewOpen(id, c)
+	ended := p.track(o)
+	defer p.untrack(id)
+	if o.Pending, err = p.link.Start(ctx, id, c.Method, params); err != nil {
+		return mcp.Result{}, err
+	}
+	for {
+		select {
+		case a := <-o.Pending.Answer():
+			o.Pending.Took()
+			if err := o.Deliver(c.Side); err != nil {
+				return mcp.Result{}, err
+			}
+			return p.answer(c, a)
+		case <-o.Ready():
+			if err := o.Deliver(c.Side); err != nil {
+				o.Pending.Drop()
+				p.cancel(ctx, id, err.Error())
+				return mcp.Result{}, err
+			}
+		case <-ended:
+			o.Pending.Drop()
+			return mcp.Result{}, o.Deliver(c.Side)
+		case <-ctx.Done():
+			o.Pending.Drop()
+			p.cancel(ctx, id, context.Cause(ctx).Error())
+			return mcp.Result{}, ctx.Err()
+		}
+	}
+}
+
+// track makes a call known to those who bring notes. The channel is closed
+// when the server ends a subscription by name.
+func (p *Peer) track(o *joint.Open) (ended chan struct{}) {
+	if o.Call.Side == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.open[o.ID] = o
+	if o.Call.Method == mcp.MethodSubscriptionsListen {
+		ended = make(chan struct{})
+		p.ends[o.ID] = sync.OnceFunc(func() { close(ended) })
+	}
+	return ended
+}
+
+func (p *Peer) untrack(id int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.open, id)
+	delete(p.ends, id)
+}
+
+// cancel tells the server that nobody waits any more. It never waits itself:
+// where the link has no room for it, the link is stuck anyway.
+func (p *Peer) cancel(ctx context.Context, id int64, reason string) {
+	if !p.shared {
+		return // closing the call's own stream has said it
+	}
+	params := strconv.AppendInt([]byte(`{"requestId":`), id, 10)
+	params = rawjson.AppendString(append(params, `,"reason":`...), reason)
+	stopped, stop := context.WithCancel(ctx)
+	stop()
+	p.link.Notify(stopped, noteCancelled, append(params, '}'))
+}
+
+// answer turns what came back into a result.
+func (p *Peer) answer(c *mcp.Call, a jsonrpc.Answer) (mcp.Result, error) {
+	if a.Err != nil {
+		if bad, ok := errors.AsType[*jsonrpc.DecodeError](a.Err); ok {
+			return mcp.Result{}, joint.Invalid(c.Method, bad.Reason)
+		}
+		return mcp.Result{}, a.Err
+	}
+	if a.Error != nil {
+		e := joint.FromWire(a.Error)
+		if e.Code == mcp.CodeLegacyResourceNotFound {
+			e.Code = mcp.CodeInvalidParams
+		}
+		return mcp.Result{}, e
+	}
+	return p.liftResult(c, a.Result)
+}
+
+// Told is a notification from the server. It goes to the call it rides with;
+// origin is that call's id where the link knows it, or 0. Told reports whether
+// there was one.
+func (p *Peer) Told(m *jsonrpc.Message, origin int64) bool {
+	note := mcp.Note{Method: m.Method}
+	var token, subscription []byte
+	note.Params = rawjson.Cut(m.Params, func(name, value []byte) bool {
+		switch string(name) {
+		case keyMeta:
+			subscription = liftNoteMeta(&note, value)
+		case keyProgressToken:
+			token = value
+		default:
+			return false
+		}
+		return true
+	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case m.Method == noteCancelled:
+		end := p.ends[number(rawjson.Lookup(m.Params, "requestId"))]
+		if end == nil {
+			return false
+		}
+		end()
+		return true
+	case m.Method == mcp.NoteProgress:
+		return put(p.open[number(token)], note, func(c *mcp.Call) bool { return c.Progress })
+	case m.Method == mcp.NoteMessage:
+		return p.logged(note, origin)
+	case subscription != nil:
+		return put(p.open[number(subscription)], note, func(c *mcp.Call) bool { return c.Method == mcp.MethodSubscriptionsListen })
+	}
+	return put(p.open[origin], note, func(*mcp.Call) bool { return true })
+}
+
+func put(o *joint.Open, n mcp.Note, wanted func(*mcp.Call) bool) bool {
+	if o == nil || !wanted(o.Call) {
+		return false
+	}
+	o.Put(n)
+	return true
+}
+
+// logged brings a log line to the call that asked for it. On a shared channel
+// the line does not say which one that is: when all that are open belong to
+// one principal each of them hears it, and otherwise none does.
+func (p *Peer) logged(n mcp.Note, origin int64) bool {
+	level, _ := rawjson.String(rawjson.Lookup(n.Params, "level"))
+	wants := func(c *mcp.Call) bool { return mcp.LogLevel(level).AtLeast(c.Caller.LogLevel) }
+	if origin != 0 {
+		return put(p.open[origin], n, wants)
+	}
+	return joint.Broadcast(p.open, n, wants)
+}
+
+func liftNoteMeta(n *mcp.Note, meta []byte) (subscription []byte) {
+	for o := rawjson.Object(meta); o.Next(); {
+		if string(o.Name) == metaSubscription {
+			subscription = o.Value
+			continue
+		}
+		if n.Meta == nil {
+			n.Meta = mcp.Meta{}
+		}
+		n.Meta[string(o.Name)] = o.Value
+	}
+	return subscription
+}
+
+// number reads one of our own ids; -1 if it is none.
+func number(raw []byte) int64 {
+	n, err := strconv.ParseInt(string(raw), 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}

@@ -1,0 +1,56 @@
+package modern
+
+import (
+	"context"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// Probe asks the server which revisions it supports. None at all means that
+// whatever answered is not modern: some older servers give an empty result to
+// any method.
+func (p *Peer) Probe(ctx context.Context) ([]mcp.Revision, error) {
+	id := p.link.NextID()
+	params, err := p.stamps.request(&mcp.Call{Method: mcp.MethodDiscover}, id)
+	if err != nil {
+		return nil, err
+	}
+	pending, err := p.link.Start(ctx, id, mcp.MethodDiscover, params)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case a := <-pending.Answer():
+		pending.Took()
+		if a.Err == nil && a.Error == nil {
+			return revisions(rawjson.Lookup(a.Result, keyVersions)), nil
+		}
+		_, err := p.answer(&mcp.Call{Method: mcp.MethodDiscover}, a)
+		return nil, err
+	case <-ctx.Done():
+		pending.Drop()
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Supported reads the revisions from an error that only a modern server makes.
+func Supported(e *mcp.Error) (revs []mcp.Revision, ok bool) {
+	switch e.Code {
+	case mcp.CodeUnsupportedVersion:
+		revs = revisions(rawjson.Lookup(e.Data, "supported"))
+		return revs, len(revs) > 0
+	case mcp.CodeHeaderMismatch, mcp.CodeMissingCapability:
+		return []mcp.Revision{Revision}, true
+	}
+	return nil, false
+}
+
+func revisions(raw []byte) (revs []mcp.Revision) {
+	for e := rawjson.Array(raw); e.Next(); {
+		if s, ok := rawjson.String(e.Value); ok {
+			revs = append(revs, mcp.Revision(s))
+		}
+	}
+	return revs
+}

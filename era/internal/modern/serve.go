@@ -1,0 +1,143 @@
+package modern
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// A Server answers modern requests with a Handler. It remembers nothing of
+// them.
+type Server struct {
+	h    mcp.Handler
+	keys *Keys
+
+	known      known
+	lastServer atomic.Pointer[mcp.Implementation]
+	encoded    atomic.Pointer[encodedServer]
+}
+
+type encodedServer struct {
+	of  *mcp.Implementation
+	raw []byte
+}
+
+// NewServer returns a Server that seals the state of asking calls with keys.
+func NewServer(h mcp.Handler, keys *Keys) *Server { return &Server{h: h, keys: keys} }
+
+// Back is the way back to who sent a request.
+type Back struct {
+	// Tell sends the notification that build appends.
+	Tell func(build func(dst []byte) []byte)
+
+	// Shared says that all requests share one channel, so that the end of a
+	// subscription has to be told by name.
+	Shared bool
+}
+
+// Serve serves one request and returns what appends its answer.
+func (s *Server) Serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back Back) func(dst []byte) []byte {
+	r, err := s.lift(m, p)
+	if err != nil {
+		return failed(m.ID, err)
+	}
+	if removed(m.Method) {
+		return failed(m.ID, mcp.MethodNotFound(m.Method))
+	}
+	r.call.Side = func(n mcp.Note) {
+		if r.wants(n) {
+			back.Tell(func(dst []byte) []byte { return appendNote(dst, r, n) })
+		}
+	}
+	res, err := s.h.Serve(ctx, &r.call)
+	if need, ok := errors.AsType[*mcp.NeedInput](err); ok {
+		return s.ask(r, need)
+	}
+	if err == nil && res.Body != nil && !rawjson.IsObject(res.Body) {
+		err = mcp.Errorf(mcp.CodeInternal, "the result of %s is not an object", m.Method)
+	}
+	if err != nil {
+		return failed(m.ID, err)
+	}
+	if res.Server != nil {
+		s.lastServer.Store(res.Server)
+	}
+	if back.Shared && m.Method == mcp.MethodSubscriptionsListen {
+		back.Tell(func(dst []byte) []byte {
+			dst = append(append(dst, `{"jsonrpc":"2.0","method":"`+noteCancelled+`","params":{"requestId":`...), m.ID...)
+			return append(dst, `,"reason":"the server ends the subscription"}}`...)
+		})
+	}
+	return func(dst []byte) []byte { return s.appendResult(dst, r, &res) }
+}
+
+// wants reports whether the caller has asked for such notes.
+func (r *request) wants(n mcp.Note) bool {
+	switch n.Method {
+	case mcp.NoteProgress:
+		return r.token != nil
+	case mcp.NoteMessage:
+		level, _ := rawjson.String(rawjson.Lookup(n.Params, "level"))
+		return mcp.LogLevel(level).AtLeast(r.call.Caller.LogLevel)
+	}
+	return true
+}
+
+// ask ends a round.
+func (s *Server) ask(r *request, need *mcp.NeedInput) func(dst []byte) []byte {
+	if !mcp.MayAsk(r.call.Method) {
+		return failed(r.id, mcp.Errorf(mcp.CodeInternal, "%s cannot ask for input", r.call.Method))
+	}
+	for _, q := range need.Questions {
+		if err := r.call.Caller.CanAnswer(q); err != nil {
+			return failed(r.id, err)
+		}
+	}
+	state, err := s.keys.seal(need, &r.call)
+	if err != nil {
+		return failed(r.id, err)
+	}
+	return func(dst []byte) []byte { return s.appendNeed(dst, r, need, state) }
+}
+
+// removed lists what this revision has taken out of the protocol: a Handler
+// never hears of it, whoever asks.
+func removed(method string) bool {
+	switch method {
+	case "initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
+		return true
+	}
+	return false
+}
+
+func failed(id jsonrpc.ID, err error) func(dst []byte) []byte {
+	e := joint.ToWire(err)
+	switch e.Code {
+	case mcp.CodeLegacyResourceNotFound:
+		e.Code = mcp.CodeInvalidParams
+	case mcp.CodeLegacyURLElicitation:
+		e.Code = mcp.CodeInternal
+	}
+	return func(dst []byte) []byte { return jsonrpc.AppendError(dst, id, e) }
+}
+
+// identity returns the JSON of who answers, encoded once for each server.
+func (s *Server) identity(of *mcp.Implementation) []byte {
+	if of == nil {
+		return nil
+	}
+	if e := s.encoded.Load(); e != nil && e.of == of {
+		return e.raw
+	}
+	raw, err := mcp.Marshal(of)
+	if err != nil {
+		return nil
+	}
+	s.encoded.Store(&encodedServer{of, raw})
+	return raw
+}

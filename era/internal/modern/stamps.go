@@ -1,0 +1,86 @@
+package modern
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// stamps put the envelope on the calls of one client.
+type stamps struct {
+	client       []byte // how the persona names itself
+	capabilities []byte // what it can do
+}
+
+func (s *stamps) prepare(p *mcp.Persona) (err error) {
+	if s.client, err = mcp.Marshal(p.Client); err != nil {
+		return err
+	}
+	s.capabilities, err = mcp.Marshal(p.Capabilities)
+	return err
+}
+
+// request returns the params of a call with its envelope on.
+func (s *stamps) request(c *mcp.Call, id int64) ([]byte, error) {
+	client, capabilities, err := s.introduce(&c.Caller)
+	if err != nil {
+		return nil, err
+	}
+	dst := make([]byte, 0, len(c.Params)+len(client)+len(capabilities)+len(c.State)+256)
+	m := metaWriter{dst: append(dst, `{"`+keyMeta+`":`...)}
+	m.raw(metaVersion, []byte(`"`+string(Revision)+`"`))
+	m.raw(metaClient, client)
+	m.raw(metaCapabilities, capabilities)
+	if c.Caller.LogLevel != "" {
+		m.name(metaLogLevel)
+		m.dst = rawjson.AppendString(m.dst, string(c.Caller.LogLevel))
+	}
+	if c.Progress && c.Side != nil {
+		m.name(keyProgressToken)
+		m.dst = strconv.AppendInt(m.dst, id, 10)
+	}
+	m.rest(c.Meta)
+	dst = m.end("")
+	if mcp.MayAsk(c.Method) {
+		dst = appendAnswers(dst, c)
+	}
+	dst = appendInside(dst, c.Params)
+	return append(dst, '}'), nil
+}
+
+// introduce returns who asks: the caller where the call names one, and the
+// persona of the connection where it does not.
+func (s *stamps) introduce(c *mcp.Caller) (client, capabilities []byte, err error) {
+	client, capabilities = s.client, s.capabilities
+	if c.Client != nil {
+		if client, err = mcp.Marshal(c.Client); err != nil {
+			return nil, nil, err
+		}
+	}
+	if c.Capabilities != nil {
+		capabilities, err = mcp.Marshal(c.Capabilities)
+	}
+	return client, capabilities, err
+}
+
+func appendAnswers(dst []byte, c *mcp.Call) []byte {
+	if c.Answers != nil {
+		dst = append(dst, `,"`+keyAnswers+`":{`...)
+		for i, key := range slices.Sorted(maps.Keys(c.Answers)) {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(rawjson.AppendString(dst, key), ':')
+			dst = jsonrpc.AppendRaw(dst, c.Answers[key])
+		}
+		dst = append(dst, '}')
+	}
+	if c.State != "" {
+		dst = rawjson.AppendString(append(dst, `,"`+keyState+`":`...), c.State)
+	}
+	return dst
+}

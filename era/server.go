@@ -1,0 +1,157 @@
+package era
+
+import (
+	"context"
+	"time"
+
+	"github.com/tenon-mcp/tenon/era/internal/legacy"
+	"github.com/tenon-mcp/tenon/era/internal/modern"
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// Keys seal the state of calls that ask for input, so that a server need not
+// remember them. See [NewKeys].
+type Keys = modern.Keys
+
+// DefaultStateTTL is how long a caller has to answer unless told otherwise.
+const DefaultStateTTL = 30 * time.Minute
+
+// NewKeys makes keys from secrets of at least 16 bytes, the current one first;
+// the others still open what they sealed. Servers that stand in for each other
+// share their secrets. Without any, a random one is made. A ttl of 0 means
+// [DefaultStateTTL].
+func NewKeys(ttl time.Duration, secrets ...[]byte) (*Keys, error) {
+	if ttl <= 0 {
+		ttl = DefaultStateTTL
+	}
+	return modern.NewKeys(ttl, secrets...)
+}
+
+// ServerOptions say how a Server behaves; nil means the defaults.
+type ServerOptions struct {
+	// Keys seal the state of asking calls; nil means a random key that no
+	// other process has.
+	Keys *Keys
+
+	// ModernOnly refuses clients of older revisions, and tells them which
+	// revision is spoken. LegacyOnly refuses the newest. They are there for
+	// tests and for migrations; both unset serves everybody.
+	ModernOnly, LegacyOnly bool
+
+	// Noise hears what came in and was no use, and panics. Nil drops it.
+	Noise func(frame []byte, err error)
+
+	// MaxServing, Grace and Linger are those of [jsonrpc.ConnOptions].
+	MaxServing    int
+	Grace, Linger time.Duration
+}
+
+// A Server serves clients of every revision with one Handler.
+type Server struct {
+	h      mcp.Handler
+	opts   ServerOptions
+	modern *modern.Server
+}
+
+// NewServer returns a Server for h.
+func NewServer(h mcp.Handler, o *ServerOptions) (*Server, error) {
+	s := &Server{h: h}
+	if o != nil {
+		s.opts = *o
+	}
+	if s.opts.Keys == nil {
+		keys, err := NewKeys(0)
+		if err != nil {
+			return nil, err
+		}
+		s.opts.Keys = keys
+	}
+	s.modern = modern.NewServer(h, s.opts.Keys)
+	return s, nil
+}
+
+// ServeStream serves the one client at the far end of a stream until that
+// client closes it or ctx ends, and closes it. Both eras may be spoken on it at
+// the same time: each message is served as it opens.
+func (s *Server) ServeStream(ctx context.Context, stream jsonrpc.Stream) error {
+	p := &pipe{server: s}
+	o := &jsonrpc.ConnOptions{
+		AnswerBad:   true,
+		WriteInline: true,
+		Noise:       s.opts.Noise,
+		MaxServing:  s.opts.MaxServing,
+		Grace:       s.opts.Grace,
+		Linger:      s.opts.Linger,
+		Batch:       func() error { return p.session.Batches() },
+	}
+	conn := jsonrpc.NewConn(stream, p, o)
+	p.session = legacy.NewSession(s.h, func(build func(dst []byte) []byte) { conn.Push(build) })
+	defer p.session.Close()
+	return conn.Run(ctx)
+}
+
+// A pipe is one client whose messages share a stream.
+type pipe struct {
+	server  *Server
+	session *legacy.Session
+}
+
+// Request serves a request in the era in which it opens.
+func (p *pipe) Request(ctx context.Context, x *jsonrpc.Exchange) {
+	s := p.server
+	isModern := modern.Opens(&x.Message)
+	tell := func(build func(dst []byte) []byte) { x.Notify(ctx, build) }
+	switch {
+	case isModern && !s.opts.LegacyOnly:
+		x.Answer(s.modern.Serve(ctx, &x.Message, nil, modern.Back{Tell: tell, Shared: true}))
+	case s.opts.ModernOnly:
+		x.AnswerError(modern.Refuse(&x.Message))
+	case isModern:
+		x.AnswerError(&jsonrpc.Error{Code: mcp.CodeMethodNotFound, Message: "this server speaks only older revisions: send initialize"})
+	default:
+		x.Answer(p.session.Serve(ctx, &x.Message, nil, legacy.Back{Tell: tell, Ask: asker(x.Conn())}))
+	}
+}
+
+// asker sends requests to the client; one that is given up is cancelled there.
+func asker(c *jsonrpc.Conn) func(context.Context, string, []byte) (jsonrpc.Message, error) {
+	return func(ctx context.Context, method string, params []byte) (jsonrpc.Message, error) {
+		id := c.NextID()
+		pending, err := c.Start(ctx, id, method, params)
+		if err != nil {
+			return jsonrpc.Message{}, err
+		}
+		select {
+		case a := <-pending.Answer():
+			pending.Took()
+			return a.Message, a.Err
+		case <-ctx.Done():
+			pending.Drop()
+			c.Push(func(dst []byte) []byte {
+				return jsonrpc.AppendNotification(dst, noteCancelled, append(append([]byte(`{"requestId":`), jsonrpc.IntID(id)...), '}'))
+			})
+			return jsonrpc.Message{}, ctx.Err()
+		}
+	}
+}
+
+const noteCancelled = "notifications/cancelled"
+
+// Notification hears a notification. Cancelling works the same in both eras.
+func (p *pipe) Notification(_ context.Context, c *jsonrpc.Conn, m *jsonrpc.Message) {
+	if m.Method == noteCancelled {
+		cancelled(c, m)
+		return
+	}
+	p.session.Notified(m)
+}
+
+// cancelled ends the request that a notification names; one that names none
+// is of no concern.
+func cancelled(c *jsonrpc.Conn, m *jsonrpc.Message) {
+	if id := rawjson.Lookup(m.Params, "requestId"); id != nil {
+		c.Cancel(jsonrpc.ID(id))
+	}
+}

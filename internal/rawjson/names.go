@@ -1,0 +1,188 @@
+package rawjson
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/maphash"
+	"slices"
+	"sync"
+)
+
+// A checker holds what must be remembered while one value is checked: which
+// objects and arrays are open, and the names of the open objects. Everything
+// is a stack, since an object gets its next name only after all that was
+// opened inside it has been closed.
+type checker struct {
+	levels []level
+	names  []name
+	// slots holds the hash tables of those open objects that have many names.
+	// A slot is the number of a name within its object plus one, or 0.
+	slots []uint32
+	// text holds the names that were written with escapes, decoded.
+	text []byte
+}
+
+// A level is an open object or array and where its part of each stack begins.
+type level struct {
+	names, slots, text int32
+	object             bool
+}
+
+// A name lies in the data or, when decoded is set, in the checker's text.
+type name struct {
+	start  uint32
+	length uint32 // shifted left by one; the lowest bit says decoded
+	tag    uint32 // differs for most names that differ
+}
+
+// fewNames is how many names are compared one by one before an object gets a
+// hash table.
+const fewNames = 16
+
+// seed differs from process to process, so nobody outside can choose names
+// that collide.
+var seed = maphash.MakeSeed()
+
+var checkers = sync.Pool{New: func() any {
+	return &checker{levels: make([]level, 0, 16), names: make([]name, 0, 64)}
+}}
+
+func takeChecker() *checker { return checkers.Get().(*checker) }
+
+// release gives the checker back for the next value, unless it has grown so
+// much that keeping it would hold memory for one unusual message.
+func (c *checker) release() {
+	if cap(c.names) > 4096 || cap(c.slots) > 8192 || cap(c.text) > 16<<10 {
+		return
+	}
+	c.levels, c.names, c.slots, c.text = c.levels[:0], c.names[:0], c.slots[:0], c.text[:0]
+	checkers.Put(c)
+}
+
+func (c *checker) open(object bool) {
+	c.levels = append(c.levels, level{int32(len(c.names)), int32(len(c.slots)), int32(len(c.text)), object})
+}
+
+func (c *checker) close() {
+	last := len(c.levels) - 1
+	l := &c.levels[last]
+	c.names, c.slots, c.text = c.names[:l.names], c.slots[:l.slots], c.text[:l.text]
+	c.levels = c.levels[:last]
+}
+
+// name reads a name and the colon after it, and refuses the name if the
+// innermost object has it already.
+func (c *checker) name(data []byte, i int) (int, *SyntaxError) {
+	if i >= len(data) || data[i] != '"' {
+		return i, fault(i, "%s where a name in quotes must stand", shown(data, i))
+	}
+	end, escaped, bad := stringEnd(data, i+1)
+	if bad != nil {
+		return end, bad
+	}
+	n := name{start: uint32(i + 1), length: uint32(end-i-2) << 1}
+	if escaped {
+		n.start = uint32(len(c.text))
+		c.text = appendUnescaped(c.text, data[i+1:end-1])
+		n.length = (uint32(len(c.text))-n.start)<<1 | 1
+	}
+	if text := c.textOf(data, n); !c.add(data, n, text) {
+		return i, fault(i, "name %s stands twice in one object", clipped(text))
+	}
+	i = space(data, end)
+	if i >= len(data) || data[i] != ':' {
+		return i, fault(i, "%s where the colon after a name must stand", shown(data, i))
+	}
+	return i + 1, nil
+}
+
+func (c *checker) textOf(data []byte, n name) []byte {
+	from := data
+	if n.length&1 != 0 {
+		from = c.text
+	}
+	return from[n.start : n.start+n.length>>1]
+}
+
+// latest is the name that was read last.
+func (c *checker) latest(data []byte) []byte { return c.textOf(data, c.names[len(c.names)-1]) }
+
+// add remembers a name of the innermost object; false means it was there.
+func (c *checker) add(data []byte, n name, text []byte) bool {
+	l := &c.levels[len(c.levels)-1]
+	own := c.names[l.names:]
+	if len(own) >= fewNames {
+		return c.addHashed(data, l, n, text)
+	}
+	n.tag = quickTag(text)
+	for k := range own {
+		if own[k].tag == n.tag && bytes.Equal(c.textOf(data, own[k]), text) {
+			return false
+		}
+	}
+	c.names = append(c.names, n)
+	return true
+}
+
+// quickTag mixes the length and both ends of a name. It may be guessed, which
+// does no harm where at most fewNames names are compared.
+func quickTag(text []byte) uint32 {
+	n := len(text)
+	if n >= 4 {
+		return binary.LittleEndian.Uint32(text) + binary.LittleEndian.Uint32(text[n-4:])*0x9E3779B1 + uint32(n)
+	}
+	tag := uint32(n)
+	for _, b := range text {
+		tag = tag<<8 | uint32(b)
+	}
+	return tag
+}
+
+// addHashed is add for an object with many names. Its table is the top of
+// slots; the tags of its names are their hashes.
+func (c *checker) addHashed(data []byte, l *level, n name, text []byte) bool {
+	own := c.names[l.names:]
+	table := c.slots[l.slots:]
+	switch {
+	case len(table) == 0:
+		for k := range own {
+			own[k].tag = hash(c.textOf(data, own[k]))
+		}
+		table = c.grow(l, own, 4*fewNames)
+	case 4*len(own) >= 3*len(table):
+		table = c.grow(l, own, 2*len(table))
+	}
+	n.tag = hash(text)
+	mask := uint32(len(table) - 1)
+	at := n.tag & mask
+	for ; table[at] != 0; at = (at + 1) & mask {
+		if o := own[table[at]-1]; o.tag == n.tag && bytes.Equal(c.textOf(data, o), text) {
+			return false
+		}
+	}
+	table[at] = uint32(len(own) + 1)
+	if len(c.names) == cap(c.names) {
+		c.names = slices.Grow(c.names, len(c.names)) // twice as many at once: fewer copies to leave behind
+	}
+	c.names = append(c.names, n)
+	return true
+}
+
+func hash(text []byte) uint32 { return uint32(maphash.Bytes(seed, text)) }
+
+// grow gives the innermost object a table of size slots, a power of two.
+func (c *checker) grow(l *level, own []name, size int) []uint32 {
+	base := int(l.slots)
+	c.slots = slices.Grow(c.slots[:base], size)[:base+size]
+	table := c.slots[base:]
+	clear(table)
+	mask := uint32(size - 1)
+	for k := range own {
+		at := own[k].tag & mask
+		for table[at] != 0 {
+			at = (at + 1) & mask
+		}
+		table[at] = uint32(k + 1)
+	}
+	return table
+}

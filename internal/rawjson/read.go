@@ -1,0 +1,133 @@
+package rawjson
+
+import "bytes"
+
+// Members walks over the members of an object that was checked:
+//
+//	for m := rawjson.Object(raw); m.Next(); {
+//		… m.Name, m.Value …
+//	}
+type Members struct {
+	// Name is the decoded name: a slice of the object, or a copy if it was
+	// written with escapes.
+	Name []byte
+	// Value is a slice of the object, without white space around it.
+	Value []byte
+	// Start and End are where the member lies in the object, from the opening
+	// quote of the name to the end of the value, for callers that cut it out.
+	Start, End int
+
+	raw    []byte
+	quoted []byte // the name as it is written, inside its quotes
+	at     int    // how far raw was read; 0 means that there is no object
+}
+
+// Object walks over the members of raw. If raw is not an object there are none.
+func Object(raw []byte) Members {
+	i := space(raw, 0)
+	if i < len(raw) && raw[i] == '{' {
+		return Members{raw: raw, at: i + 1}
+	}
+	return Members{}
+}
+
+// Next goes on to the next member and reports whether there is one.
+func (m *Members) Next() bool {
+	if !m.next() {
+		return false
+	}
+	m.Name = m.quoted
+	if bytes.IndexByte(m.quoted, '\\') >= 0 {
+		m.Name = appendUnescaped(make([]byte, 0, len(m.quoted)), m.quoted)
+	}
+	return true
+}
+
+func (m *Members) next() bool {
+	i := comma(m.raw, m.at)
+	if i >= len(m.raw) || m.raw[i] != '"' {
+		m.at = len(m.raw)
+		return false
+	}
+	m.Start = i
+	end := skipString(m.raw, i+1)
+	m.quoted = m.raw[i+1 : max(i+1, end-1)]
+	i = space(m.raw, end)
+	if i < len(m.raw) && m.raw[i] == ':' {
+		i = space(m.raw, i+1)
+	}
+	m.at = skip(m.raw, i)
+	m.End = m.at
+	m.Value = m.raw[i:m.at]
+	return true
+}
+
+// Elements walks over the elements of an array that was checked.
+type Elements struct {
+	// Value is a slice of the array, without white space around it.
+	Value []byte
+
+	raw []byte
+	at  int
+}
+
+// Array walks over the elements of raw. If raw is not an array there are none.
+func Array(raw []byte) Elements {
+	i := space(raw, 0)
+	if i < len(raw) && raw[i] == '[' {
+		return Elements{raw: raw, at: i + 1}
+	}
+	return Elements{}
+}
+
+// Next goes on to the next element and reports whether there is one.
+func (e *Elements) Next() bool {
+	i := comma(e.raw, e.at)
+	if i >= len(e.raw) || e.raw[i] == ']' {
+		e.at = len(e.raw)
+		return false
+	}
+	e.at = skip(e.raw, i)
+	e.Value = e.raw[i:e.at]
+	return e.at > i
+}
+
+// comma passes white space and the comma before a member or element.
+func comma(raw []byte, i int) int {
+	i = space(raw, i)
+	if i < len(raw) && raw[i] == ',' {
+		i = space(raw, i+1)
+	}
+	return i
+}
+
+// Lookup returns the value of the member of an object that was checked, or nil
+// if there is no such member or no object.
+func Lookup(obj []byte, name string) []byte {
+	for m := Object(obj); m.next(); {
+		if equalUnescaped(m.quoted, name) {
+			return m.Value
+		}
+	}
+	return nil
+}
+
+// IsObject reports whether the value raw is an object, by its first byte.
+func IsObject(raw []byte) bool { return first(raw) == '{' }
+
+// IsArray reports whether the value raw is an array, by its first byte.
+func IsArray(raw []byte) bool { return first(raw) == '[' }
+
+// IsString reports whether the value raw is a string, by its first byte.
+func IsString(raw []byte) bool { return first(raw) == '"' }
+
+// IsNull reports whether the value raw is null, by its first byte.
+func IsNull(raw []byte) bool { return first(raw) == 'n' }
+
+// first returns the first byte that is not white space, or 0.
+func first(raw []byte) byte {
+	if i := space(raw, 0); i < len(raw) {
+		return raw[i]
+	}
+	return 0
+}

@@ -1,0 +1,165 @@
+package uritemplate
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Expand writes the URI for string values. A variable that is not in vars is
+// undefined and leaves no trace; one that is there and empty may leave its
+// name or a separator, as the RFC has it.
+func (t *Template) Expand(vars map[string]string) string {
+	b := make([]byte, 0, len(t.source)+32)
+	for _, p := range t.parts {
+		if p.expr == nil {
+			b = append(b, p.literal...)
+			continue
+		}
+		w := writer{b: b, op: p.expr.op}
+		for _, v := range p.expr.vars {
+			if s, ok := vars[v.name]; ok {
+				w.text(v, s)
+			}
+		}
+		b = w.b
+	}
+	return string(b)
+}
+
+// ExpandValues writes the URI for values of any kind. It fails only where the
+// template cuts a value to a length ({name:3}) and the value is not a string.
+func (t *Template) ExpandValues(vars map[string]Value) (string, error) {
+	b := make([]byte, 0, len(t.source)+32)
+	for _, p := range t.parts {
+		if p.expr == nil {
+			b = append(b, p.literal...)
+			continue
+		}
+		w := writer{b: b, op: p.expr.op}
+		for _, v := range p.expr.vars {
+			value := vars[v.name]
+			if v.prefix > 0 && value.kind > text {
+				return "", fmt.Errorf("URI template %q: %s cuts %q to a length, so its value must be a string",
+					t.source, p.expr.source, v.name)
+			}
+			w.value(v, value)
+		}
+		b = w.b
+	}
+	return string(b), nil
+}
+
+// A writer writes the values of one expression.
+type writer struct {
+	b       []byte
+	op      *operator
+	started bool
+}
+
+// next writes what stands before a value.
+func (w *writer) next() {
+	if w.started {
+		w.b = append(w.b, w.op.sep)
+		return
+	}
+	w.b = append(w.b, w.op.lead...)
+	w.started = true
+}
+
+func (w *writer) escaped(s string) {
+	if w.op.reserved {
+		w.b = appendEscaped(w.b, s, uriChars, true)
+		return
+	}
+	w.b = appendEscaped(w.b, s, unreserved, false)
+}
+
+// name writes the name before a value, if the operator wants one.
+func (w *writer) name(name string, empty bool) {
+	if !w.op.named {
+		return
+	}
+	w.b = append(w.b, name...)
+	if !empty || !w.op.bareName {
+		w.b = append(w.b, '=')
+	}
+}
+
+func (w *writer) text(v variable, s string) {
+	w.next()
+	s = cut(s, v.prefix)
+	w.name(v.name, s == "")
+	w.escaped(s)
+}
+
+func (w *writer) value(v variable, value Value) {
+	switch {
+	case value.kind == text:
+		w.text(v, value.text)
+	case value.kind == list && v.explode:
+		for _, s := range value.list {
+			w.text(v, s)
+		}
+	case value.kind == pairs && v.explode:
+		for _, p := range value.pairs {
+			w.next()
+			w.escaped(p.Name)
+			if p.Value != "" || !w.op.bareName {
+				w.b = append(w.b, '=')
+			}
+			w.escaped(p.Value)
+		}
+	case value.kind != undefined:
+		w.next()
+		w.name(v.name, false)
+		w.commaList(value)
+	}
+}
+
+// commaList writes a list, or names and values in turn, with commas between.
+func (w *writer) commaList(value Value) {
+	items := value.list
+	for _, p := range value.pairs {
+		items = append(items, p.Name, p.Value)
+	}
+	for i, s := range items {
+		if i > 0 {
+			w.b = append(w.b, ',')
+		}
+		w.escaped(s)
+	}
+}
+
+// cut returns the first n characters of s; n of 0 means all of them.
+func cut(s string, n int) string {
+	if n == 0 || len(s) <= n {
+		return s
+	}
+	for i := range s {
+		if n == 0 {
+			return s[:i]
+		}
+		n--
+	}
+	return s
+}
+
+// appendEscaped appends s with every byte outside keep percent-encoded;
+// triplets says that what is percent-encoded already stays as it is. Bytes
+// that are not UTF-8 become U+FFFD, because Match would refuse them.
+func appendEscaped(b []byte, s string, keep *charset, triplets bool) []byte {
+	const upperHex = "0123456789ABCDEF"
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\uFFFD")
+	}
+	for i := range len(s) {
+		c := s[i]
+		if keep.has(c) || triplets && triplet(s, i) {
+			b = append(b, c)
+			continue
+		}
+		b = append(b, '%', upperHex[c>>4], upperHex[c&15])
+	}
+	return b
+}

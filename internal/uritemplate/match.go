@@ -1,0 +1,225 @@
+package uritemplate
+
+import "strings"
+
+// Match finds the values from which the template makes the URI; ok is false
+// if there are none. The whole URI must fit. A variable that the URI leaves
+// out is not in the map.
+//
+// What an expression takes:
+//
+//   - {a} takes one or more characters of a path segment: no / ? # [ ].
+//     {+a} takes one or more characters of any kind.
+//   - {.a} {/a} {;a} {?a} {&a} {#a} take their leading character and what
+//     follows it, or nothing at all. {/a} takes one segment.
+//   - {?a,b}, {&a,b} and {;a,b} take their parameters in any order, each at
+//     most once. A parameter that the template does not name is no match.
+//   - Otherwise {a,b} gives values out from the left: with fewer values than
+//     variables the last ones are left out; with more, the last variable takes
+//     the rest, except that {/a,b} never takes a third segment.
+//   - {a*} takes any number of values, joined in the result: with / for {/a*},
+//     with . for {.a*}, and with a comma otherwise. {?a*} takes every a=…; and
+//     if it is the only exploded variable there, parameters of other names
+//     too, as name=value. MatchValues keeps them apart.
+//
+// Where text could belong to several expressions, each takes as little as it
+// can, from left to right: {a}-{b} splits "x-y-z" into "x" and "y-z", and a
+// {+path} directly before {?q} ends at the first question mark.
+//
+// A variable that appears more than once must have the same value each time;
+// {a:3} must be its first three characters.
+//
+// Values are percent-decoded once (a + stays a +) and are valid UTF-8 then.
+// They can contain any character, so {id} yields "../x" for "..%2Fx": who
+// makes a file name of a value must check it. Literal text must be spelled as
+// in the template, except that é and %C3%A9, and %2f and %2F, are the same.
+func (t *Template) Match(uri string) (values map[string]string, ok bool) {
+	m := matcher{t: t}
+	if !m.match(uri) {
+		return nil, false
+	}
+	values = make(map[string]string, len(m.found))
+	for _, f := range m.found {
+		values[f.name] = f.value.join(f.joint)
+	}
+	return values, true
+}
+
+// MatchValues is Match with exploded variables as lists, or as pairs where
+// the URI has parameters of other names. A value that was not exploded is
+// always a string, commas and all.
+func (t *Template) MatchValues(uri string) (values map[string]Value, ok bool) {
+	m := matcher{t: t}
+	if !m.match(uri) {
+		return nil, false
+	}
+	values = make(map[string]Value, len(m.found))
+	for _, f := range m.found {
+		values[f.name] = f.value
+	}
+	return values, true
+}
+
+// A matcher is one attempt to match.
+type matcher struct {
+	t     *Template
+	uri   string  // in its normal spelling
+	found []found // each name once
+	cuts  []taken // what {name:3} took
+	steps int     // characters looked at, for the tests
+}
+
+type found struct {
+	name  string
+	value Value
+	joint string
+}
+
+type taken struct {
+	variable variable
+	text     string
+}
+
+// match works in three steps: find which stretch of the URI belongs to which
+// expression, read the values in each stretch, compare repeated variables.
+func (m *matcher) match(uri string) bool {
+	if m.t.unmatched != nil || len(uri) > MaxURI {
+		return false
+	}
+	var ok bool
+	m.steps += len(uri)
+	if m.uri, ok = normal(uri); !ok {
+		return false
+	}
+	parts, start, end := m.t.parts, 0, len(m.uri)
+	if len(parts) > 0 && parts[0].expr == nil {
+		if !strings.HasPrefix(m.uri, parts[0].anchor) {
+			return false
+		}
+		start, parts = len(parts[0].anchor), parts[1:]
+	}
+	if n := len(parts); n > 0 && parts[n-1].expr == nil {
+		anchor := parts[n-1].anchor
+		if !strings.HasSuffix(m.uri[start:], anchor) {
+			return false
+		}
+		end, parts = end-len(anchor), parts[:n-1]
+	}
+	switch len(parts) {
+	case 0:
+		return start == end
+	case 1:
+		e := parts[0].expr
+		ok = m.fits(e, start, end) && m.read(e, m.uri[start:end])
+	default:
+		ok = m.divide(parts, start, end)
+	}
+	return ok && m.cutsAgree()
+}
+
+// fits reports whether the expression can take all of uri[start:end].
+func (m *matcher) fits(e *expression, start, end int) bool {
+	if start == end {
+		return e.optional()
+	}
+	if !strings.HasPrefix(m.uri[start:end], e.op.lead) {
+		return false
+	}
+	for i := start + len(e.op.lead); i < end; i++ {
+		m.steps++
+		if !e.body.has(m.uri[i]) {
+			return false
+		}
+	}
+	return m.boundary(start) && m.boundary(end)
+}
+
+// boundary reports whether a stretch may begin or end at i: not in the middle
+// of a percent-triplet.
+func (m *matcher) boundary(i int) bool {
+	return !(i >= 1 && m.uri[i-1] == '%' || i >= 2 && m.uri[i-2] == '%')
+}
+
+// divide gives every part its stretch of uri[start:end].
+//
+// It goes backwards first: fit[k] holds the positions from which parts[k:]
+// can take everything up to the end. Each part needs one pass over the URI for
+// that. Then it goes forwards and ends each expression at the first position
+// from which the rest fits, which is the only choice that is ever made.
+func (m *matcher) divide(parts []part, start, end int) bool {
+	fit := make([]positions, len(parts)+1)
+	words := (end-start)/64 + 1
+	room := make(positions, words*len(fit))
+	for k := range fit {
+		fit[k] = room[k*words : (k+1)*words]
+	}
+	fit[len(parts)].add(end - start)
+	for k := len(parts) - 1; k >= 0; k-- {
+		if e := parts[k].expr; e != nil {
+			m.fitExpression(e, fit[k], fit[k+1], start, end)
+		} else {
+			m.fitLiteral(parts[k].anchor, fit[k], fit[k+1], start, end)
+		}
+	}
+	if !fit[0].has(0) {
+		return false
+	}
+	at := start
+	for k, p := range parts {
+		if p.expr == nil {
+			at += len(p.anchor)
+			continue
+		}
+		from := at
+		if !fit[k+1].has(at-start) || !p.expr.optional() {
+			at += max(1, len(p.expr.op.lead))
+			for !fit[k+1].has(at-start) || !m.boundary(at) {
+				m.steps++
+				at++
+			}
+		}
+		if !m.read(p.expr, m.uri[from:at]) {
+			return false
+		}
+	}
+	return true
+}
+
+// fitExpression fills here with the positions from which the expression can
+// reach a position in next.
+func (m *matcher) fitExpression(e *expression, here, next positions, start, end int) {
+	reach := false // can the characters from i on reach a position in next?
+	for i := end; i >= start; i-- {
+		m.steps++
+		inside := i < end && e.body.has(m.uri[i])
+		after := reach // the same for i+1
+		reach = reach && inside
+		stop := next.has(i-start) && m.boundary(i)
+		switch {
+		case e.op.lead == "":
+			if inside && after && m.boundary(i) {
+				here.add(i - start)
+			}
+		case stop, i < end && m.uri[i] == e.op.lead[0] && after:
+			here.add(i - start)
+		}
+		reach = reach || stop
+	}
+}
+
+// fitLiteral fills here with the positions where the text stands and next
+// goes on.
+func (m *matcher) fitLiteral(s string, here, next positions, start, end int) {
+	for i := end - len(s); i >= start; i-- {
+		m.steps++
+		if next.has(i+len(s)-start) && m.uri[i:i+len(s)] == s {
+			here.add(i - start)
+		}
+	}
+}
+
+// positions is a set of small numbers.
+type positions []uint64
+
+func (p positions) has(i int) bool { return p[i/64]>>(i%64)&1 == 1 }
+func (p positions) add(i int)      { p[i/64] |= 1 << (i % 64) }

@@ -1,0 +1,149 @@
+package uritemplate
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Parse reads a template. The error is a *ParseError.
+func Parse(s string) (*Template, error) {
+	p := parser{t: &Template{source: s}}
+	if err := p.template(s); err != nil {
+		return nil, err
+	}
+	p.t.unmatched = p.t.ambiguity()
+	return p.t, nil
+}
+
+type parser struct{ t *Template }
+
+func (p *parser) fail(offset int, format string, args ...any) error {
+	return &ParseError{Template: p.t.source, Offset: offset, Reason: fmt.Sprintf(format, args...)}
+}
+
+func (p *parser) template(s string) error {
+	if len(s) > MaxTemplate {
+		return p.fail(MaxTemplate, "the template has %d bytes; at most %d are allowed", len(s), MaxTemplate)
+	}
+	for i := 0; i < len(s); {
+		if s[i] != '{' {
+			end := len(s)
+			if n := strings.IndexByte(s[i:], '{'); n >= 0 {
+				end = i + n
+			}
+			if err := p.literal(i, s[i:end]); err != nil {
+				return err
+			}
+			i = end
+			continue
+		}
+		length := strings.IndexByte(s[i:], '}')
+		if length < 0 {
+			return p.fail(i, "this { is never closed")
+		}
+		if p.t.expression++; p.t.expression > MaxExpressions {
+			return p.fail(i, "more than %d expressions", MaxExpressions)
+		}
+		if err := p.expression(i, s[i:i+length+1]); err != nil {
+			return err
+		}
+		i += length + 1
+	}
+	return nil
+}
+
+// literal takes text outside braces. What may not stand in a URI but is
+// text all the same, such as é, is percent-encoded.
+func (p *parser) literal(offset int, s string) error {
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '}':
+			return p.fail(offset+i, "this } closes nothing; write %%7D for the character itself")
+		case c == '%' && !triplet(s, i):
+			return p.fail(offset+i, "a %% must be followed by two hexadecimal digits; write %%25 for the character itself")
+		case c < 0x20 || noValue.has(c):
+			return p.fail(offset+i, "the character %q may not stand in a URI; write %%%02X", c, c)
+		}
+	}
+	if !utf8.ValidString(s) {
+		return p.fail(offset, "the text is not valid UTF-8")
+	}
+	text := string(appendEscaped(nil, s, uriChars, true))
+	anchor, _ := normal(text)
+	p.t.parts = append(p.t.parts, part{literal: text, anchor: anchor})
+	return nil
+}
+
+// expression takes one pair of braces, which s includes.
+func (p *parser) expression(offset int, s string) error {
+	e := &expression{offset: offset, source: s, op: plain}
+	body := s[1 : len(s)-1]
+	at := offset + 1
+	if body == "" {
+		return p.fail(offset, "the braces are empty; a variable's name is missing")
+	}
+	if op := operators[body[0]]; op != nil {
+		e.op, body, at = op, body[1:], at+1
+	} else if strings.IndexByte("=,!@|", body[0]) >= 0 {
+		return p.fail(at, "the operator %q is reserved and has no meaning yet; use one of + # . / ; ? & or none", body[0])
+	}
+	for spec := range strings.SplitSeq(body, ",") {
+		v, err := p.variable(at, spec)
+		if err != nil {
+			return err
+		}
+		e.vars = append(e.vars, v)
+		if !slices.Contains(p.t.names, v.name) {
+			p.t.names = append(p.t.names, v.name)
+		}
+		at += len(spec) + 1
+	}
+	e.body = e.accepts()
+	p.t.parts = append(p.t.parts, part{expr: e})
+	return nil
+}
+
+func (p *parser) variable(offset int, s string) (variable, error) {
+	name, explode := strings.CutSuffix(s, "*")
+	name, length, prefix := strings.Cut(name, ":")
+	if err := p.name(offset, name); err != nil {
+		return variable{}, err
+	}
+	v := variable{name: name, explode: explode}
+	if !prefix {
+		return v, nil
+	}
+	at := offset + len(name) + 1
+	if explode {
+		return v, p.fail(at, "a variable takes :length or *, not both")
+	}
+	n, err := strconv.ParseUint(length, 10, 16)
+	if err != nil || n < 1 || n > 9999 || length[0] == '0' {
+		return v, p.fail(at, "the length after : must be a number from 1 to 9999")
+	}
+	v.prefix = int(n)
+	return v, nil
+}
+
+func (p *parser) name(offset int, s string) error {
+	if s == "" {
+		return p.fail(offset, "a variable's name is missing")
+	}
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case varChars.has(c):
+		case triplet(s, i):
+			i += 2
+		case c == '.' && i > 0 && i+1 < len(s) && s[i-1] != '.':
+		case c == '.':
+			return p.fail(offset+i, "a dot must stand between two other characters of a name")
+		default:
+			r, _ := utf8.DecodeRuneInString(s[i:])
+			return p.fail(offset+i, "the character %q may not stand in a variable's name; letters, digits, _ and . may", r)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+// Package uritemplate expands URI templates (RFC 6570, all four levels) and
+// finds out which values a URI was expanded from.
+//
+// Expansion is defined by the RFC. The way back is not, so this package fixes
+// it; [Template.Match] states the rules. Matching takes time linear in the
+// length of the URI, whatever the URI says: there is no backtracking.
+//
+// A Template does not change after Parse and may be used by many goroutines.
+package uritemplate
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Bounds on what is accepted.
+const (
+	MaxTemplate    = 8 << 10  // bytes in a template
+	MaxExpressions = 32       // expressions in a template
+	MaxURI         = 64 << 10 // bytes in a URI that Match looks at; a longer one matches nothing
+)
+
+// A Template is a parsed URI template.
+type Template struct {
+	source     string
+	parts      []part
+	names      []string
+	unmatched  error // why Match cannot work, or nil
+	expression int   // how many parts are expressions
+}
+
+// A part is literal text or an expression.
+type part struct {
+	literal string // as Expand writes it; empty for an expression
+	anchor  string // the literal in the spelling that Match compares
+	expr    *expression
+}
+
+// An expression is one pair of braces.
+type expression struct {
+	offset int // of the opening brace
+	source string
+	op     *operator
+	vars   []variable
+	body   *charset // what may follow the lead in a URI
+}
+
+// A variable is one name in an expression, with its modifier.
+type variable struct {
+	name    string
+	explode bool // {name*}
+	prefix  int  // {name:3}; 0 means all of it
+}
+
+// A ParseError says where a template is wrong.
+type ParseError struct {
+	Template string
+	Offset   int // in bytes, from 0
+	Reason   string
+}
+
+func (e *ParseError) Error() string {
+	shown := e.Template
+	if len(shown) > 200 {
+		shown = shown[:200] + "…"
+	}
+	return fmt.Sprintf("URI template %q, offset %d: %s", shown, e.Offset, e.Reason)
+}
+
+// String returns the template as it was given to Parse.
+func (t *Template) String() string { return t.source }
+
+// Names returns the variables' names, each once, in the order of their first
+// appearance. The slice is the caller's.
+func (t *Template) Names() []string { return slices.Clone(t.names) }

@@ -1,0 +1,119 @@
+package jsonrpc
+
+import (
+	"context"
+	"strconv"
+)
+
+// A Pending is a request of ours that was sent and is not answered yet.
+type Pending struct {
+	conn   *Conn
+	id     int64
+	answer chan Answer
+}
+
+// An Answer is what came back: a message that is a result or an error, or the
+// reason why there is none.
+type Answer struct {
+	Message
+	Err error
+}
+
+// NextID returns an id that this Conn has not used.
+func (c *Conn) NextID() int64 { return c.seq.Add(1) }
+
+// Start sends a request under an id from [Conn.NextID]. The context bounds the
+// sending only: whoever started the request takes its answer or drops it.
+func (c *Conn) Start(ctx context.Context, id int64, method string, params []byte) (*Pending, error) {
+	c.mu.Lock()
+	if err := c.state.err; err != nil {
+		c.mu.Unlock()
+		return nil, err
+	}
+	p := c.pendingLocked()
+	p.id = id
+	c.state.waiting[id] = p
+	c.mu.Unlock()
+
+	err := c.send(ctx, nil, func(dst []byte) []byte {
+		var text [20]byte
+		return AppendRequest(dst, strconv.AppendInt(text[:0], id, 10), method, params)
+	})
+	if err != nil {
+		p.Drop()
+		return nil, err
+	}
+	return p, nil
+}
+
+// Answer is where the answer arrives, once.
+func (p *Pending) Answer() <-chan Answer { return p.answer }
+
+// Took says that the answer was taken; the Pending must not be used after it.
+func (p *Pending) Took() {
+	p.conn.mu.Lock()
+	defer p.conn.mu.Unlock()
+	if spare := &p.conn.state.spare; len(*spare) < maxSpare {
+		*spare = append(*spare, p)
+	}
+}
+
+// maxSpare is how many Pendings a Conn keeps to use them again.
+const maxSpare = 64
+
+func (c *Conn) pendingLocked() *Pending {
+	if n := len(c.state.spare); n > 0 {
+		p := c.state.spare[n-1]
+		c.state.spare = c.state.spare[:n-1]
+		return p
+	}
+	return &Pending{conn: c, answer: make(chan Answer, 1)}
+}
+
+// Drop says that nobody waits any more: an answer that still comes is noise.
+// Telling the far end is up to the caller.
+func (p *Pending) Drop() {
+	p.conn.mu.Lock()
+	delete(p.conn.state.waiting, p.id)
+	p.conn.mu.Unlock()
+}
+
+// Call sends a request and waits for its answer, which may be an error answer:
+// that is in Message.Error. When ctx ends first the error is that of ctx.
+func (c *Conn) Call(ctx context.Context, method string, params []byte) (Message, error) {
+	p, err := c.Start(ctx, c.NextID(), method, params)
+	if err != nil {
+		return Message{}, err
+	}
+	select {
+	case a := <-p.answer:
+		p.Took()
+		return a.Message, a.Err
+	case <-ctx.Done():
+		p.Drop()
+		return Message{}, ctx.Err()
+	}
+}
+
+// Notify sends a notification.
+func (c *Conn) Notify(ctx context.Context, method string, params []byte) error {
+	return c.send(ctx, nil, func(dst []byte) []byte { return AppendNotification(dst, method, params) })
+}
+
+// pair hands an answer, or the error that stands for it, to the request that
+// waits for it, and reports whether there was one.
+func (c *Conn) pair(m Message, err error) bool {
+	id, e := strconv.ParseInt(string(m.ID), 10, 64)
+	if e != nil {
+		return false
+	}
+	c.mu.Lock()
+	p := c.state.waiting[id]
+	delete(c.state.waiting, id)
+	c.mu.Unlock()
+	if p == nil {
+		return false
+	}
+	p.answer <- Answer{m, err}
+	return true
+}

@@ -1,0 +1,290 @@
+package jsonrpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Handler serves what the far end of a Conn sends.
+type Handler interface {
+	// Request serves one request in a goroutine of its own. It answers
+	// through x, once; a request that it leaves unanswered gets an internal
+	// error, unless x.Ignore was called.
+	Request(ctx context.Context, x *Exchange)
+
+	// Notification hears one notification. Notifications and the arrival of
+	// requests are in the order of the wire, so it must not block.
+	Notification(ctx context.Context, c *Conn, m *Message)
+}
+
+// ConnOptions say how a Conn behaves; nil means the defaults.
+type ConnOptions struct {
+	// MaxServing is how many requests of the far end are served at once;
+	// more get an error at once. 0 means 1024.
+	MaxServing int
+
+	// AnswerBad makes the Conn answer what is not a message with an error,
+	// as a server does. A client leaves noise unanswered.
+	AnswerBad bool
+
+	// WriteInline lets the goroutine that answers write to the stream. It
+	// saves a goroutine, and suits an end whose senders may wait for a slow
+	// reader. Unset, no sender waits in a write longer than its context.
+	WriteInline bool
+
+	// Batch says whether a batch is welcome now; nil means never. The error
+	// is told to the far end.
+	Batch func() error
+
+	// Noise hears what came in and was no use: bytes that are no message, an
+	// answer nobody waits for, a panic in the Handler. Nil drops it.
+	Noise func(frame []byte, err error)
+
+	// Grace is how long requests in flight may go on when the stream or the
+	// context of Run ends, before their contexts are cancelled. Negative
+	// means not at all; 0 means 500 ms.
+	Grace time.Duration
+
+	// Linger is how long Run then waits for handlers that ignore their
+	// context, and for a far end that takes nothing. 0 means 5 s.
+	Linger time.Duration
+}
+
+// maxBatch is how many messages one batch may hold.
+const maxBatch = 100
+
+// A Conn is one end of a stream: it pairs answers with what was asked, serves
+// what is asked of it, and sends. The way of an inbound message is
+//
+//	Stream.Read → Decode → answer       → the Call that waits for it
+//	                     → notification → Handler.Notification, in order
+//	                     → request      → Handler.Request, a goroutine each
+//	                                      → Exchange.Answer → out → Stream.Write
+//
+// Run owns every goroutine that a Conn starts and waits for them.
+type Conn struct {
+	stream Stream
+	handle Handler
+	opts   ConnOptions
+
+	seq  atomic.Int64
+	done chan struct{} // closed when nothing more will be read
+
+	mu      sync.Mutex
+	state   connState // guarded by mu
+	writing outbox    // guarded by mu
+}
+
+type connState struct {
+	waiting map[int64]*Pending   // our requests, by id
+	serving map[string]*Exchange // theirs, by the key of their id
+	spare   []*Pending           // answered, to be used again
+	closing bool                 // no new request is served
+	err     error                // why the Conn is over; nil while it is not
+	running int                  // goroutines that the Conn started
+	idle    chan struct{}        // closed when none is left; nil unless somebody waits
+}
+
+// A ClosedError is what calls get when their connection is over.
+type ClosedError struct{ Cause error }
+
+func (e *ClosedError) Error() string {
+	if e.Cause == nil || errors.Is(e.Cause, io.EOF) {
+		return "the connection is closed"
+	}
+	return "the connection is closed: " + e.Cause.Error()
+}
+
+func (e *ClosedError) Unwrap() error { return e.Cause }
+
+// NewConn returns a Conn over s. Nothing is read before Run.
+func NewConn(s Stream, h Handler, o *ConnOptions) *Conn {
+	c := &Conn{stream: s, handle: h, done: make(chan struct{})}
+	if o != nil {
+		c.opts = *o
+	}
+	if c.opts.MaxServing <= 0 {
+		c.opts.MaxServing = 1024
+	}
+	if c.opts.Grace == 0 {
+		c.opts.Grace = 500 * time.Millisecond
+	}
+	if c.opts.Linger <= 0 {
+		c.opts.Linger = 5 * time.Second
+	}
+	c.state.waiting = map[int64]*Pending{}
+	c.state.serving = map[string]*Exchange{}
+	return c
+}
+
+// Run serves until the far end closes the stream or ctx ends. It then lets
+// requests in flight come to their end within bounds, closes the stream, and
+// returns nil if the end was in order.
+func (c *Conn) Run(ctx context.Context) error {
+	serveCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		c.drain(cancel)
+		c.stream.Close()
+	})
+
+	err := c.read(serveCtx)
+
+	close(c.done)
+	c.fail(&ClosedError{Cause: err})
+	if stop() {
+		c.drain(cancel)
+		c.stream.Close()
+	} else {
+		<-ended
+		err = nil // we were told to end
+	}
+	if !c.wait(c.opts.Linger) {
+		return fmt.Errorf("%d requests are still being served %s after they were cancelled", c.inFlight(), c.opts.Linger)
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// Done is closed when the far end can no longer be heard.
+func (c *Conn) Done() <-chan struct{} { return c.done }
+
+// Close closes the stream, which ends Run.
+func (c *Conn) Close() error { return c.stream.Close() }
+
+// read takes in messages until the stream ends.
+func (c *Conn) read(ctx context.Context) error {
+	for {
+		frame, err := c.stream.Read()
+		if bad, ok := errors.AsType[*FrameError](err); ok {
+			c.bad(nil, &DecodeError{Code: CodeInvalidRequest, Reason: bad.Error()})
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if IsBatch(frame) {
+			c.receiveBatch(ctx, frame)
+			continue
+		}
+		m, err := Decode(frame)
+		if err != nil {
+			c.bad(frame, err)
+			continue
+		}
+		c.receive(ctx, frame, m, nil)
+	}
+}
+
+func (c *Conn) receive(ctx context.Context, frame []byte, m Message, b *batch) {
+	switch {
+	case m.IsResponse():
+		if !c.pair(m, nil) {
+			c.noise(frame, errors.New("an answer to nothing that was asked"))
+		}
+	case m.IsNotification():
+		c.handle.Notification(ctx, c, &m)
+	default:
+		c.serve(ctx, m, b)
+	}
+}
+
+// bad deals with what is not a message. A malformed answer fails the call it
+// was for, and is itself never answered.
+func (c *Conn) bad(frame []byte, err error) {
+	c.noise(frame, err)
+	e, ok := errors.AsType[*DecodeError](err)
+	if !ok {
+		return
+	}
+	if e.Answer {
+		c.pair(Message{ID: e.ID}, err)
+		return
+	}
+	malformedNote := e.ID == nil && e.Code == CodeInvalidParams
+	if c.opts.AnswerBad && !malformedNote {
+		c.send(context.Background(), nil, func(dst []byte) []byte {
+			return AppendError(dst, e.ID, &Error{Code: e.Code, Message: e.Reason})
+		})
+	}
+}
+
+func (c *Conn) noise(frame []byte, err error) {
+	if c.opts.Noise != nil {
+		c.opts.Noise(frame, err)
+	}
+}
+
+// drain lets requests in flight end, then cancels them and what was written
+// gets out.
+func (c *Conn) drain(cancel context.CancelFunc) {
+	c.mu.Lock()
+	c.state.closing = true
+	c.mu.Unlock()
+	if c.opts.Grace > 0 {
+		c.wait(c.opts.Grace)
+	}
+	cancel()
+	c.wait(c.opts.Linger)
+}
+
+// wait waits for the goroutines of the Conn, at most d, and reports whether
+// all of them ended.
+func (c *Conn) wait(d time.Duration) bool {
+	c.mu.Lock()
+	if c.state.running == 0 {
+		c.mu.Unlock()
+		return true
+	}
+	if c.state.idle == nil {
+		c.state.idle = make(chan struct{})
+	}
+	idle := c.state.idle
+	c.mu.Unlock()
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-idle:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// startedLocked and ended count the goroutines of the Conn.
+func (c *Conn) startedLocked() { c.state.running++ }
+
+func (c *Conn) ended() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state.running--; c.state.running == 0 && c.state.idle != nil {
+		close(c.state.idle)
+		c.state.idle = nil
+	}
+}
+
+func (c *Conn) inFlight() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.state.serving)
+}
+
+// fail ends every call that waits.
+func (c *Conn) fail(err error) {
+	c.mu.Lock()
+	waiting := c.state.waiting
+	c.state.waiting, c.state.err = nil, err
+	c.mu.Unlock()
+	for _, w := range waiting {
+		w.answer <- Answer{Err: err}
+	}
+}

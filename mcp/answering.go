@@ -1,0 +1,71 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime/debug"
+)
+
+// MaxRounds is how often Answering makes one call unless told otherwise.
+const MaxRounds = 10
+
+// An Answer gives the answer to a question. An error from it ends the call.
+type Answer func(ctx context.Context, c *Call, key string, q Question) (json.RawMessage, error)
+
+// Answering makes h's calls again until nothing more is asked. At most rounds
+// rounds are made (0 means [MaxRounds]); a server that wants more gets none.
+//
+// It serves a host, whose answers come from the person, as well as the door of
+// an older protocol, whose answers come from a request to the client.
+func Answering(h Handler, answer Answer, rounds int) Handler {
+	if rounds <= 0 {
+		rounds = MaxRounds
+	}
+	return HandlerFunc(func(ctx context.Context, c *Call) (Result, error) {
+		round := c
+		for n := 1; ; n++ {
+			res, err := h.Serve(ctx, round)
+			need, asked := errors.AsType[*NeedInput](err)
+			if !asked {
+				return res, err
+			}
+			if n == rounds {
+				return Result{}, &Error{Code: CodeInternal, Local: true, Message: fmt.Sprintf("gave up on %s: the server asked for input in each of %d rounds", c.Method, rounds)}
+			}
+			next := *c
+			next.State, next.Answers = need.State, maps.Clone(need.Kept)
+			if next.Answers == nil {
+				next.Answers = make(map[string]json.RawMessage, len(need.Questions))
+			}
+			for key, q := range need.Questions {
+				a, err := answer(ctx, c, key, q)
+				if err != nil {
+					return Result{}, err
+				}
+				next.Answers[key] = a
+			}
+			round = &next
+		}
+	})
+}
+
+// Recovering turns a panic in h into an internal error of that one call. What
+// panicked goes to report with its stack, never to the caller.
+func Recovering(report func(c *Call, panicked any, stack []byte)) Middleware {
+	return func(h Handler) Handler {
+		return HandlerFunc(func(ctx context.Context, c *Call) (res Result, err error) {
+			defer func() {
+				if p := recover(); p != nil {
+					if report != nil {
+						report(c, p, debug.Stack())
+					}
+					res, err = Result{}, Errorf(CodeInternal, "the handler of %s failed unexpectedly", c.Method)
+				}
+			}()
+			return h.Serve(ctx, c)
+		})
+	}
+}

@@ -1,0 +1,163 @@
+package mcp
+
+import (
+	"encoding/json"
+	"maps"
+)
+
+// A Call is one request, with everything its caller has said about itself.
+// Handlers must not change it; middleware that needs another call copies it.
+type Call struct {
+	// Method names what is asked for, one of the Method constants or an
+	// extension's method.
+	Method string
+
+	// Params is the JSON object of parameters without any envelope key; nil
+	// means none. It was checked when it came in: valid UTF-8, no name twice,
+	// not deeper than the limit.
+	Params json.RawMessage
+
+	// Meta is what the caller put into _meta beside the reserved keys.
+	Meta Meta
+
+	// Caller is who asks.
+	Caller Caller
+
+	// Answers holds the answers to what was asked in earlier rounds.
+	Answers map[string]json.RawMessage
+
+	// State is what the server told itself in the round before.
+	State string
+
+	// Progress reports whether the caller wants to hear of progress.
+	Progress bool
+
+	// Side hears what rides with the call: progress, log lines, news. Nil
+	// means nobody listens.
+	Side func(Note)
+}
+
+// Tell sends a note to the caller, if anyone listens.
+func (c *Call) Tell(n Note) {
+	if c.Side != nil {
+		c.Side(n)
+	}
+}
+
+// Ask returns the answer to a question only the caller can answer, or the
+// error that asks it: the handler returns that error as it is and is entered
+// again, from the top, when the answer is there.
+//
+// The key names the question within this call; the same question has the same
+// key each time the handler runs. Where the caller has not declared that it can
+// answer such a question, the error says which capability is missing.
+func (c *Call) Ask(key string, q Question) (json.RawMessage, error) {
+	if a, ok := c.Answers[key]; ok {
+		return a, nil
+	}
+	_, err := c.AskAll(map[string]Question{key: q})
+	return nil, err
+}
+
+// AskAll asks several questions in one round and returns when all of them are
+// answered. Only those without an answer are asked.
+func (c *Call) AskAll(qs map[string]Question) (map[string]json.RawMessage, error) {
+	var open map[string]Question
+	for key, q := range qs {
+		if _, ok := c.Answers[key]; ok {
+			continue
+		}
+		if err := c.Caller.CanAnswer(q); err != nil {
+			return nil, err
+		}
+		if open == nil {
+			open = make(map[string]Question, len(qs))
+		}
+		open[key] = q
+	}
+	if open != nil {
+		return nil, &NeedInput{Questions: open, Kept: maps.Clone(c.Answers)}
+	}
+	got := make(map[string]json.RawMessage, len(qs))
+	for key := range qs {
+		got[key] = c.Answers[key]
+	}
+	return got, nil
+}
+
+// A Caller is who asks, as the protocol told it. What stands behind the
+// pointers is shared between calls and never changed.
+type Caller struct {
+	// Revision is what is spoken with this caller. It is there to be shown;
+	// nothing but package era decides anything by it.
+	Revision Revision
+
+	// Client is how the caller names itself; nil when it did not.
+	Client *Implementation
+
+	// Capabilities is what the caller can do; nil means nothing.
+	Capabilities *ClientCapabilities
+
+	// LogLevel is the least severe log line the caller wants with this call;
+	// empty means none at all.
+	LogLevel LogLevel
+
+	// Principal is the verified identity behind the call; nil means that
+	// nobody was verified. It comes from the transport, never from a message.
+	Principal *Principal
+}
+
+// A Principal is an identity that a transport has verified.
+type Principal struct {
+	// ID is unique within its issuer and never reused.
+	ID string
+	// Issuer is who vouches for ID.
+	Issuer string
+	// Scopes is what the principal was granted.
+	Scopes []string
+	// Claims is whatever else was verified about the principal.
+	Claims map[string]json.RawMessage
+}
+
+// Key names the principal unambiguously; it is empty for nobody.
+func (p *Principal) Key() string {
+	if p == nil {
+		return ""
+	}
+	return p.Issuer + "\x00" + p.ID
+}
+
+// A Question is something only the caller can answer: an elicitation, a
+// sampling or a roots request.
+type Question struct {
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params,omitempty"`
+}
+
+// NeedInput ends a round: the call is to be made again with the answers. It is
+// an error so that a handler can return it from any depth.
+type NeedInput struct {
+	// Questions are what must be answered; empty means that the call may be
+	// made again at once.
+	Questions map[string]Question
+
+	// State is what the server tells itself for the next round. It returns
+	// unchanged in Call.State: whoever carries it away seals it.
+	State string
+
+	// Kept are answers of earlier rounds that the handler wants to find again
+	// in Call.Answers, beside the new ones. A connection to another server
+	// keeps none: that server has put what it needs into State.
+	Kept map[string]json.RawMessage
+}
+
+// Error says that input is needed.
+func (*NeedInput) Error() string { return "input required" }
+
+// A Note rides with a call: progress, a log line, or news of a change. Like a
+// Call it has no envelope: whose note it is, is known from where it arrives.
+type Note struct {
+	Method string
+	Params json.RawMessage // an object, or nil
+	Meta   Meta
+}

@@ -1,0 +1,25 @@
+package mcp
+
+import "fmt"
+
+// A Discovery is what a server says about itself: the answer to
+// [MethodDiscover]. Which revisions it speaks is part of the envelope and not
+// told here.
+type Discovery struct {
+	Capabilities ServerCapabilities `json:"capabilities"`
+	// Instructions is advice to a model on how to use the server.
+	Instructions string `json:"instructions,omitzero"`
+	// Server is who answered; nil means that it is not known. It stands in
+	// [Result.Server], not in the body.
+	Server *Implementation `json:"-"`
+}
+
+// Discovered reads the result of a [MethodDiscover] call.
+func Discovered(r Result) (*Discovery, error) {
+	d := new(Discovery)
+	if err := r.Decode(d); err != nil {
+		return nil, fmt.Errorf("answer to %s: %w", MethodDiscover, err)
+	}
+	d.Server = r.Server
+	return d, nil
+}

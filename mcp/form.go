@@ -1,0 +1,194 @@
+package mcp
+
+import (
+	"encoding/json"
+	"net/url"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A Form is the schema of an elicitation: a flat list of fields. It is the
+// requestedSchema of [ElicitParams] in a shape that can be built and shown.
+//
+//	schema, err := mcp.Marshal(mcp.Form{Fields: []mcp.FormField{
+//		{Name: "email", Type: mcp.FieldString, Format: "email", Required: true},
+//	}})
+type Form struct {
+	// Fields are in the order in which to show them.
+	Fields []FormField
+}
+
+// A FieldType is what a field holds.
+type FieldType string
+
+// The types of a field.
+const (
+	FieldString  FieldType = "string"  // text, or with Options one of them
+	FieldNumber  FieldType = "number"  // any number
+	FieldInteger FieldType = "integer" // a whole number
+	FieldBoolean FieldType = "boolean" // yes or no
+	FieldChoices FieldType = "array"   // any number of the Options
+)
+
+// A FormField is one field of a form. Members that do not fit its type must be
+// left unset.
+type FormField struct {
+	Name     string
+	Required bool
+
+	Type        FieldType
+	Title       string // empty means that the name is shown
+	Description string
+	// Default is a string, a number, a bool or a []string, as fits the type;
+	// nil means none.
+	Default any
+
+	// For text. Format is "email", "uri", "date" or "date-time"; empty means
+	// any text.
+	MinLength, MaxLength *int
+	Format               string
+
+	// For numbers.
+	Minimum, Maximum *float64
+
+	// Options are what can be chosen. If any has a title, all of them are
+	// written with titles.
+	Options []Option
+	// EnumNames writes the titles of the options the way one older revision
+	// did, for clients that know no other.
+	EnumNames bool
+	// For choices: how many of the options.
+	MinItems, MaxItems *int
+}
+
+// An Option is something to choose.
+type Option struct {
+	Value string
+	Title string // empty means that the value is shown
+}
+
+// The schema of one field on the wire, for all types of fields at once.
+type wireField struct {
+	Type        FieldType    `json:"type,omitzero"`
+	Title       string       `json:"title,omitzero"`
+	Description string       `json:"description,omitzero"`
+	MinLength   *int         `json:"minLength,omitzero"`
+	MaxLength   *int         `json:"maxLength,omitzero"`
+	Format      string       `json:"format,omitzero"`
+	Minimum     *float64     `json:"minimum,omitzero"`
+	Maximum     *float64     `json:"maximum,omitzero"`
+	Enum        []string     `json:"enum,omitzero"`
+	EnumNames   []string     `json:"enumNames,omitzero"`
+	OneOf       []wireOption `json:"oneOf,omitzero"`
+	MinItems    *int         `json:"minItems,omitzero"`
+	MaxItems    *int         `json:"maxItems,omitzero"`
+	Items       *wireItems   `json:"items,omitzero"`
+	Default     any          `json:"default,omitzero"`
+}
+
+type wireItems struct {
+	Type  FieldType    `json:"type,omitzero"`
+	Enum  []string     `json:"enum,omitzero"`
+	AnyOf []wireOption `json:"anyOf,omitzero"`
+}
+
+type wireOption struct {
+	Const string `json:"const"`
+	Title string `json:"title"`
+}
+
+// MarshalJSONTo implements the interface of json v2. It refuses a form that
+// [CheckForm] would refuse.
+func (f Form) MarshalJSONTo(enc *jsontext.Encoder) error {
+	if err := f.check(); err != nil {
+		return &expectation{err.Error()}
+	}
+	tokens := []jsontext.Token{jsontext.BeginObject, jsontext.String("type"), jsontext.String("object"), jsontext.String("properties"), jsontext.BeginObject}
+	for _, t := range tokens {
+		if err := enc.WriteToken(t); err != nil {
+			return err
+		}
+	}
+	var required []string
+	for i := range f.Fields {
+		field := &f.Fields[i]
+		if err := enc.WriteToken(jsontext.String(field.Name)); err != nil {
+			return err
+		}
+		if err := jsonv2.MarshalEncode(enc, field.wire()); err != nil {
+			return err
+		}
+		if field.Required {
+			required = append(required, field.Name)
+		}
+	}
+	if err := enc.WriteToken(jsontext.EndObject); err != nil {
+		return err
+	}
+	if required != nil {
+		if err := enc.WriteToken(jsontext.String("required")); err != nil {
+			return err
+		}
+		if err := jsonv2.MarshalEncode(enc, required); err != nil {
+			return err
+		}
+	}
+	return enc.WriteToken(jsontext.EndObject)
+}
+
+// MarshalJSON implements the interface of encoding/json.
+func (f Form) MarshalJSON() ([]byte, error) { return Marshal(f) }
+
+// Schema is the form as the requestedSchema of [ElicitParams].
+func (f Form) Schema() (json.RawMessage, error) { return Marshal(f) }
+
+func (f *FormField) wire() *wireField {
+	w := &wireField{
+		Type: f.Type, Title: f.Title, Description: f.Description, Default: f.Default,
+		MinLength: f.MinLength, MaxLength: f.MaxLength, Format: f.Format,
+		Minimum: f.Minimum, Maximum: f.Maximum, MinItems: f.MinItems, MaxItems: f.MaxItems,
+	}
+	if f.Options == nil {
+		return w
+	}
+	var titled bool
+	values := make([]string, len(f.Options))
+	names := make([]string, len(f.Options))
+	options := make([]wireOption, len(f.Options))
+	for i, o := range f.Options {
+		titled = titled || o.Title != ""
+		values[i], names[i] = o.Value, firstOf(o.Title, o.Value)
+		options[i] = wireOption{o.Value, names[i]}
+	}
+	switch {
+	case f.Type == FieldChoices && titled:
+		w.Items = &wireItems{AnyOf: options}
+	case f.Type == FieldChoices:
+		w.Items = &wireItems{Type: FieldString, Enum: values}
+	case f.EnumNames:
+		w.Enum, w.EnumNames = values, names
+	case titled:
+		w.OneOf = options
+	default:
+		w.Enum = values
+	}
+	return w
+}
+
+// checkPage reports, as an [*Error], why an address is not one a person could
+// be sent to.
+func checkPage(address string) error {
+	u, err := url.Parse(address)
+	switch {
+	case address == "":
+		return InvalidParams("url: missing: say which page to open")
+	case err != nil:
+		return InvalidParams("url: %q is not a URL", clip(address))
+	case u.Scheme != "https" && u.Scheme != "http":
+		return InvalidParams("url: %q does not begin with https", clip(address))
+	case u.Host == "":
+		return InvalidParams("url: %q names no host", clip(address))
+	}
+	return nil
+}

@@ -1,0 +1,210 @@
+package mcp
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+var (
+	encoding = jsonv2.JoinOptions(jsonv2.Deterministic(true), jsontext.PreserveRawStrings(true))
+	decoding = jsonv2.JoinOptions(jsonv2.MatchCaseInsensitiveNames(false), jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false))
+)
+
+// Marshal encodes a value of this vocabulary, or one of a user's own. The same
+// value always gives the same bytes, without white space. A required array
+// that is nil becomes [], where encoding/json would write null.
+func Marshal(v any) (json.RawMessage, error) {
+	raw, err := jsonv2.Marshal(v, encoding)
+	if err != nil {
+		return nil, explainWrite(err)
+	}
+	return raw, nil
+}
+
+// Unmarshal decodes what somebody else has sent. Names match only in their
+// exact case, a name that stands twice and text that is not UTF-8 are refused,
+// and members that v does not know are ignored. The error says where in the
+// data something is wrong, as in "tools[3].inputSchema: expected an object".
+//
+// Foreign data is never given to encoding/json, which takes "Name" for "name".
+func Unmarshal(data []byte, v any) error {
+	if err := jsonv2.Unmarshal(data, v, decoding); err != nil {
+		return explain(err)
+	}
+	return nil
+}
+
+// Decode reads the parameters of the call into v. The error is an [*Error]
+// that tells the caller which parameter is wrong.
+func (c *Call) Decode(v any) error {
+	params := c.Params
+	if params == nil {
+		params = json.RawMessage("{}")
+	}
+	if err := Unmarshal(params, v); err != nil {
+		return InvalidParams("parameters of %s: %v", c.Method, err)
+	}
+	return nil
+}
+
+// Decode reads the body of the result into v.
+func (r Result) Decode(v any) error {
+	body := r.Body
+	if body == nil {
+		body = json.RawMessage("{}")
+	}
+	return Unmarshal(body, v)
+}
+
+// A jsonError is an error of the JSON library in words for a person.
+type jsonError struct {
+	text string
+	err  error
+}
+
+func (e *jsonError) Error() string { return e.text }
+func (e *jsonError) Unwrap() error { return e.err }
+
+// explain words an error of decoding.
+func explain(err error) error {
+	switch e := err.(type) {
+	case *jsontext.SyntacticError:
+		what := fmt.Sprintf("not valid JSON at byte %d: %v", e.ByteOffset, e.Err)
+		if errors.Is(err, jsontext.ErrDuplicateName) {
+			what = "this name stands twice in its object"
+		}
+		return &jsonError{at(e.JSONPointer, what), err}
+	case *jsonv2.SemanticError:
+		return &jsonError{at(e.JSONPointer, mismatch(e)), err}
+	}
+	return err
+}
+
+// explainWrite words an error of encoding.
+func explainWrite(err error) error {
+	sem, ok := err.(*jsonv2.SemanticError)
+	switch {
+	case ok && sem.Err != nil:
+		return &jsonError{at(sem.JSONPointer, sem.Err.Error()), err}
+	case ok:
+		return &jsonError{at(sem.JSONPointer, fmt.Sprintf("a value of the Go type %v cannot be written as JSON", sem.GoType)), err}
+	}
+	return err
+}
+
+func at(p jsontext.Pointer, what string) string {
+	if path := pathOf(p); path != "" {
+		return path + ": " + what
+	}
+	return what
+}
+
+// pathOf writes a JSON pointer the way people write a path.
+func pathOf(p jsontext.Pointer) string {
+	var b strings.Builder
+	for tok := range p.Tokens() {
+		switch {
+		case isIndex(tok):
+			b.WriteString("[" + tok + "]")
+		case strings.ContainsAny(tok, ".[]/ \""):
+			fmt.Fprintf(&b, "[%q]", tok)
+		default:
+			if b.Len() > 0 {
+				b.WriteByte('.')
+			}
+			b.WriteString(tok)
+		}
+	}
+	return b.String()
+}
+
+func isIndex(tok string) bool {
+	return tok != "" && strings.Trim(tok, "0123456789") == ""
+}
+
+// mismatch says what was expected and what was found instead.
+func mismatch(e *jsonv2.SemanticError) string {
+	// An error of our own types already says it.
+	if own, ok := errors.AsType[*expectation](e.Err); ok {
+		return own.text
+	}
+	want := expected(e.GoType)
+	found := kindName(e.JSONKind)
+	switch {
+	case want != "" && found != "" && want != found:
+		return "expected " + want + ", found " + found
+	case e.Err != nil && want != "":
+		return fmt.Sprintf("expected %s: %v", want, e.Err)
+	case e.Err != nil:
+		return e.Err.Error()
+	case want != "":
+		return "expected " + want
+	}
+	return "this value cannot be used"
+}
+
+// An expectation is what one of our types says about a value it cannot take.
+type expectation struct{ text string }
+
+func (e *expectation) Error() string { return e.text }
+
+// refuse is the error of a type that cannot take the member at name of the
+// value that was just read from dec; name may be empty for the value itself.
+func refuse(dec *jsontext.Decoder, name, format string, args ...any) error {
+	p := dec.StackPointer()
+	if name != "" {
+		p = p.AppendToken(name)
+	}
+	return &jsonv2.SemanticError{JSONPointer: p, Err: &expectation{fmt.Sprintf(format, args...)}}
+}
+
+func expected(t reflect.Type) string {
+	for t != nil && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t == nil {
+		return ""
+	}
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Struct, reflect.Map:
+		return "an object"
+	case reflect.Slice, reflect.Array:
+		if t.Elem().Kind() == reflect.Uint8 {
+			return "a base64 string"
+		}
+		return "an array"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "an integer"
+	}
+	return ""
+}
+
+func kindName(k jsontext.Kind) string {
+	switch k {
+	case 'n':
+		return "null"
+	case 't', 'f':
+		return "true or false"
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	}
+	return ""
+}

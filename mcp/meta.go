@@ -1,0 +1,101 @@
+package mcp
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// Meta is a _meta object. In a Call, a Result and a Note it is what stands
+// there beside the keys of the envelope.
+type Meta map[string]json.RawMessage
+
+// The keys of _meta that the protocol has given a meaning. Those of the
+// envelope are written and read by package era alone.
+const (
+	MetaProtocolVersion    = "io.modelcontextprotocol/protocolVersion"
+	MetaClientInfo         = "io.modelcontextprotocol/clientInfo"
+	MetaClientCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	MetaLogLevel           = "io.modelcontextprotocol/logLevel"
+	MetaServerInfo         = "io.modelcontextprotocol/serverInfo"
+	MetaSubscriptionID     = "io.modelcontextprotocol/subscriptionId"
+	MetaProgressToken      = "progressToken"
+
+	// The trace context of W3C, which travels with a call unchanged.
+	MetaTraceparent = "traceparent"
+	MetaTracestate  = "tracestate"
+	MetaBaggage     = "baggage"
+)
+
+// MetaValue reads the value at key as a T. It reports false when the key is
+// absent or holds something else.
+func MetaValue[T any](m Meta, key string) (T, bool) {
+	var v T
+	raw, ok := m[key]
+	if !ok || Unmarshal(raw, &v) != nil {
+		var none T
+		return none, false
+	}
+	return v, true
+}
+
+// ValidMetaKey reports whether key has the form of a _meta key: an optional
+// prefix of dotted labels that ends with a slash, and a name.
+func ValidMetaKey(key string) bool {
+	prefix, name, found := strings.Cut(key, "/")
+	if !found {
+		return key != "" && validMetaName(key)
+	}
+	for label := range strings.SplitSeq(prefix, ".") {
+		if !validMetaLabel(label) {
+			return false
+		}
+	}
+	return validMetaName(name)
+}
+
+// ReservedMetaKey reports whether only the protocol and its official
+// extensions may use key: a prefix whose second label is mcp or
+// modelcontextprotocol, or one of the few names without a prefix.
+func ReservedMetaKey(key string) bool {
+	prefix, _, found := strings.Cut(key, "/")
+	if !found {
+		switch key {
+		case MetaProgressToken, MetaTraceparent, MetaTracestate, MetaBaggage:
+			return true
+		}
+		return false
+	}
+	_, rest, _ := strings.Cut(prefix, ".")
+	second, _, _ := strings.Cut(rest, ".")
+	return second == "modelcontextprotocol" || second == "mcp"
+}
+
+func validMetaLabel(s string) bool {
+	if s == "" || !isLetter(s[0]) || !isAlnum(s[len(s)-1]) {
+		return false
+	}
+	for i := range len(s) {
+		if !isAlnum(s[i]) && s[i] != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+func validMetaName(s string) bool {
+	if s == "" {
+		return true
+	}
+	if !isAlnum(s[0]) || !isAlnum(s[len(s)-1]) {
+		return false
+	}
+	for i := range len(s) {
+		if !isAlnum(s[i]) && s[i] != '-' && s[i] != '_' && s[i] != '.' {
+			return false
+		}
+	}
+	return true
+}
+
+func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' }
+func isAlnum(c byte) bool  { return isLetter(c) || '0' <= c && c <= '9' }

@@ -1,0 +1,47 @@
+package mcp
+
+// The methods of the house: those a Call may carry.
+const (
+	MethodDiscover              = "server/discover"
+	MethodToolsList             = "tools/list"
+	MethodToolsCall             = "tools/call"
+	MethodResourcesList         = "resources/list"
+	MethodResourceTemplatesList = "resources/templates/list"
+	MethodResourcesRead         = "resources/read"
+	MethodPromptsList           = "prompts/list"
+	MethodPromptsGet            = "prompts/get"
+	MethodComplete              = "completion/complete"
+	MethodSubscriptionsListen   = "subscriptions/listen"
+)
+
+// The questions a server may ask: the methods a Question may carry.
+const (
+	MethodElicit        = "elicitation/create"
+	MethodCreateMessage = "sampling/createMessage"
+	MethodRootsList     = "roots/list"
+)
+
+// The notes that ride with a call.
+const (
+	NoteProgress             = "notifications/progress"
+	NoteMessage              = "notifications/message"
+	NoteAcknowledged         = "notifications/subscriptions/acknowledged"
+	NoteToolsListChanged     = "notifications/tools/list_changed"
+	NotePromptsListChanged   = "notifications/prompts/list_changed"
+	NoteResourcesListChanged = "notifications/resources/list_changed"
+	NoteResourceUpdated      = "notifications/resources/updated"
+)
+
+// MayAsk reports whether a call of this method may end a round with NeedInput.
+func MayAsk(method string) bool {
+	return method == MethodToolsCall || method == MethodPromptsGet || method == MethodResourcesRead
+}
+
+// Cacheable reports whether results of this method carry a cache hint.
+func Cacheable(method string) bool {
+	switch method {
+	case MethodDiscover, MethodToolsList, MethodPromptsList, MethodResourcesList, MethodResourceTemplatesList, MethodResourcesRead:
+		return true
+	}
+	return false
+}

@@ -1,0 +1,33 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// A Persona is how a client introduces itself when it connects, and who speaks
+// for it when no call is open. Nil means a client without a name that can
+// answer nothing.
+type Persona struct {
+	// Client is how the client names itself.
+	Client Implementation
+
+	// Capabilities is what the client can do. Calls may say less, or more,
+	// where the protocol asks for it with each call.
+	Capabilities ClientCapabilities
+
+	// Answer answers questions that belong to no call, as older servers ask
+	// them (for the roots, when they start). Nil refuses them.
+	Answer func(ctx context.Context, q Question) (json.RawMessage, error)
+
+	// Hear hears notes that belong to no call, such as the log lines of older
+	// servers. It must not block. Nil drops them.
+	Hear func(n Note)
+}
+
+// A Dialer connects to a server: it starts a process, opens a socket, or finds
+// the server in memory. The Handler is closed, if it is an io.Closer, by
+// whoever dialled.
+type Dialer interface {
+	Dial(ctx context.Context, p *Persona) (Handler, error)
+}

@@ -1,0 +1,196 @@
+package mcp_test
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+func TestMetaKeys(t *testing.T) {
+	tests := []struct {
+		key             string
+		valid, reserved bool
+	}{
+		{"a", true, false},
+		{"a-b_c.d", true, false},
+		{"com.example/a", true, false},
+		{"com.example/", true, false},
+		{"com.exa-mple2.x/a", true, false},
+		{"", false, false},
+		{"-a", false, false},
+		{"a_", false, false},
+		{"a b", false, false},
+		{"é", false, false},
+		{"/a", false, false},
+		{"com..x/a", false, false},
+		{"1com/a", false, false},
+		{"com-/a", false, false},
+		{"com_x/a", false, false},
+		{"a/b/c", false, false},
+		{"io.modelcontextprotocol/x", true, true},
+		{"dev.mcp/x", true, true},
+		{"org.modelcontextprotocol.api/x", true, true},
+		{"com.mcp.tools/", true, true},
+		{"com.example.mcp/x", true, false},
+		{"mcp/x", true, false},
+		{"progressToken", true, true},
+		{"traceparent", true, true},
+		{"tracestate", true, true},
+		{"baggage", true, true},
+		{mcp.MetaServerInfo, true, true},
+	}
+	for _, tt := range tests {
+		if got := mcp.ValidMetaKey(tt.key); got != tt.valid {
+			t.Errorf("%q valid: %v", tt.key, got)
+		}
+		if got := mcp.ReservedMetaKey(tt.key); got != tt.reserved {
+			t.Errorf("%q reserved: %v", tt.key, got)
+		}
+	}
+}
+
+func TestMetaValue(t *testing.T) {
+	m := mcp.Meta{"n": json.RawMessage(`5`), "s": json.RawMessage(`"x"`)}
+	if v, ok := mcp.MetaValue[int](m, "n"); !ok || v != 5 {
+		t.Error(v, ok)
+	}
+	if v, ok := mcp.MetaValue[int](m, "s"); ok || v != 0 {
+		t.Error("text was taken for a number:", v)
+	}
+	if _, ok := mcp.MetaValue[string](nil, "s"); ok {
+		t.Error("found in nothing")
+	}
+}
+
+func TestIconCheck(t *testing.T) {
+	for src, want := range map[string]string{
+		"https://example.com/i.png":         "",
+		"HTTPS://example.com/i.png":         "",
+		"data:image/png;base64,AAAA":        "",
+		"http://example.com/i.png":          `uses the scheme "http"`,
+		"javascript:alert(1)":               `uses the scheme "javascript"`,
+		"file:///etc/passwd":                `uses the scheme "file"`,
+		"ftp://x/y":                         "only https and data",
+		"ws://x/y":                          "only https and data",
+		" https://example.com":              "only https and data",
+		"data:text/html,<script>":           "holds no image",
+		"https://user:secret@example.com/i": "carries a user name",
+		"https:///i.png":                    "names no host",
+		"i.png":                             "has no scheme",
+		"https://exa mple.com/i":            "is not a URI",
+		"x:" + strings.Repeat("y", 1<<20):   "only https and data",
+	} {
+		err := mcp.Icon{Src: src}.Check()
+		switch {
+		case want == "" && err != nil:
+			t.Errorf("%.40s: %v", src, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%.40s: error %v does not say %q", src, err, want)
+		case err != nil && (len(err.Error()) > 300 || strings.Contains(err.Error(), "secret")):
+			t.Errorf("%.40s: the error shows too much: %.400v", src, err)
+		}
+	}
+}
+
+func TestRootCheck(t *testing.T) {
+	for uri, good := range map[string]bool{
+		"file:///home/me": true, "file:///C:/x": true, "file://host/share": true,
+		"": false, "/home/me": false, "https://x/y": false, "file:/x": false, "file://": false, "file://%zz": false,
+	} {
+		if err := (mcp.Root{URI: uri}).Check(); (err == nil) != good {
+			t.Errorf("%q: %v", uri, err)
+		}
+	}
+}
+
+func TestLogLevels(t *testing.T) {
+	levels := []mcp.LogLevel{mcp.LogDebug, mcp.LogInfo, mcp.LogNotice, mcp.LogWarning, mcp.LogError, mcp.LogCritical, mcp.LogAlert, mcp.LogEmergency}
+	for i, l := range levels {
+		for j, least := range levels {
+			if got := l.AtLeast(least); got != (i >= j) {
+				t.Errorf("%s at least %s: %v", l, least, got)
+			}
+		}
+		if l.AtLeast("") || l.AtLeast("loud") || mcp.LogLevel("loud").AtLeast(l) {
+			t.Errorf("%s is compared with what is no level", l)
+		}
+		if got, err := mcp.ParseLogLevel(string(l)); got != l || err != nil {
+			t.Errorf("%s: %s %v", l, got, err)
+		}
+	}
+	for _, s := range []string{"", "loud", "Info"} {
+		if _, err := mcp.ParseLogLevel(s); err == nil || !strings.Contains(err.Error(), "[debug info notice") {
+			t.Errorf("%q: %v", s, err)
+		}
+	}
+}
+
+func TestCompletions(t *testing.T) {
+	all := make([]string, 250)
+	for i := range all {
+		all[i] = strconv.Itoa(i)
+	}
+	for _, n := range []int{0, 1, 100, 101, 250} {
+		c := mcp.Completions(all[:n])
+		if len(c.Values) != min(n, 100) || *c.Total != int64(n) || c.HasMore != (n > 100) {
+			t.Errorf("of %d: %d values, total %d, more %v", n, len(c.Values), *c.Total, c.HasMore)
+		}
+	}
+}
+
+func TestFilter(t *testing.T) {
+	all := mcp.Filter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true, ResourceSubscriptions: []string{"a", "b"}, Other: map[string]json.RawMessage{"taskIds": nil}}
+	parts := []mcp.Filter{
+		{ToolsListChanged: true}, {PromptsListChanged: true}, {ResourcesListChanged: true},
+		{ResourceSubscriptions: []string{"b"}}, {Other: map[string]json.RawMessage{"taskIds": nil}},
+	}
+	none := mcp.Filter{ResourceSubscriptions: []string{}}
+	if !none.Empty() || all.Empty() || !all.Covers(&none) || !all.Covers(&all) {
+		t.Error("all or nothing")
+	}
+	for i := range parts {
+		if parts[i].Empty() || !all.Covers(&parts[i]) || none.Covers(&parts[i]) || parts[i].Covers(&all) {
+			t.Errorf("part %d", i)
+		}
+		for j := range parts {
+			if parts[i].Covers(&parts[j]) != (i == j) {
+				t.Errorf("part %d covers part %d", i, j)
+			}
+		}
+	}
+	notes := []mcp.Note{
+		{Method: mcp.NoteToolsListChanged}, {Method: mcp.NotePromptsListChanged}, {Method: mcp.NoteResourcesListChanged},
+		{Method: mcp.NoteResourceUpdated, Params: json.RawMessage(`{"uri":"b"}`)},
+	}
+	for j, n := range notes {
+		for i := range parts {
+			if parts[i].Wants(n) != (i == j) {
+				t.Errorf("part %d wants %s: %v", i, n.Method, i != j)
+			}
+		}
+	}
+	for _, n := range []mcp.Note{{Method: mcp.NoteProgress}, {Method: mcp.NoteResourceUpdated}, {Method: mcp.NoteResourceUpdated, Params: json.RawMessage(`{"uri":"c"}`)}} {
+		if all.Wants(n) {
+			t.Errorf("wants %s %s", n.Method, n.Params)
+		}
+	}
+}
+
+func TestDisplayNames(t *testing.T) {
+	var nobody *mcp.Implementation
+	for got, want := range map[string]string{
+		nobody.DisplayName() + "-":                                 "-",
+		(&mcp.Implementation{Name: "i"}).DisplayName():             "i",
+		(&mcp.Implementation{Name: "i", Title: "I"}).DisplayName(): "I",
+		(&mcp.Resource{Name: "r", Title: "R"}).DisplayName():       "R",
+		(&mcp.ResourceTemplate{Name: "t"}).DisplayName():           "t",
+		(&mcp.Prompt{Name: "p", Title: "P"}).DisplayName():         "P",
+	} {
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package mcp
+
+import (
+	"encoding/json"
+	"slices"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A Filter says which news somebody wants to hear.
+type Filter struct {
+	ToolsListChanged     bool `json:"toolsListChanged,omitzero"`
+	PromptsListChanged   bool `json:"promptsListChanged,omitzero"`
+	ResourcesListChanged bool `json:"resourcesListChanged,omitzero"`
+	// ResourceSubscriptions are the URIs of resources whose changes are
+	// wanted.
+	ResourceSubscriptions []string `json:"resourceSubscriptions,omitzero"`
+	// Other keeps the kinds of news that extensions have added.
+	Other map[string]json.RawMessage `json:",embed"`
+}
+
+// ListenParams is the parameters of a [MethodSubscriptionsListen] call.
+type ListenParams struct {
+	Notifications Filter `json:"notifications"`
+}
+
+// Acknowledged is the parameters of a [NoteAcknowledged]: that part of what
+// was asked for which will be told.
+type Acknowledged struct {
+	Notifications Filter `json:"notifications"`
+}
+
+// ResourceUpdated is the parameters of a [NoteResourceUpdated].
+type ResourceUpdated struct {
+	URI string `json:"uri"`
+}
+
+// Empty reports whether nothing at all is wanted.
+func (f *Filter) Empty() bool {
+	return !f.ToolsListChanged && !f.PromptsListChanged && !f.ResourcesListChanged &&
+		len(f.ResourceSubscriptions) == 0 && len(f.Other) == 0
+}
+
+// Covers reports whether everything that g wants is wanted by f too.
+func (f *Filter) Covers(g *Filter) bool {
+	if g.ToolsListChanged && !f.ToolsListChanged ||
+		g.PromptsListChanged && !f.PromptsListChanged ||
+		g.ResourcesListChanged && !f.ResourcesListChanged ||
+		!hasNames(f.Other, g.Other) {
+		return false
+	}
+	if len(g.ResourceSubscriptions) == 0 {
+		return true
+	}
+	have := make(map[string]bool, len(f.ResourceSubscriptions))
+	for _, uri := range f.ResourceSubscriptions {
+		have[uri] = true
+	}
+	return !slices.ContainsFunc(g.ResourceSubscriptions, func(uri string) bool { return !have[uri] })
+}
+
+// Wants reports whether the note is news of a kind that is wanted. A changed
+// resource is wanted under exactly the URI that was subscribed to.
+func (f *Filter) Wants(n Note) bool {
+	switch n.Method {
+	case NoteToolsListChanged:
+		return f.ToolsListChanged
+	case NotePromptsListChanged:
+		return f.PromptsListChanged
+	case NoteResourcesListChanged:
+		return f.ResourcesListChanged
+	case NoteResourceUpdated:
+		var u ResourceUpdated
+		return Unmarshal(n.Params, &u) == nil && slices.Contains(f.ResourceSubscriptions, u.URI)
+	}
+	return false
+}
+
+// The methods below make both JSON packages keep the members in Other.
+
+type plainFilter Filter
+
+// MarshalJSONTo implements the interface of json v2.
+func (f Filter) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return jsonv2.MarshalEncode(enc, plainFilter(f))
+}
+
+// MarshalJSON implements the interface of encoding/json.
+func (f Filter) MarshalJSON() ([]byte, error) { return Marshal(f) }
+
+// UnmarshalJSONFrom implements the interface of json v2.
+func (f *Filter) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	return jsonv2.UnmarshalDecode(dec, (*plainFilter)(f))
+}
+
+// UnmarshalJSON implements the interface of encoding/json.
+func (f *Filter) UnmarshalJSON(data []byte) error { return Unmarshal(data, f) }

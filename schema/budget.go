@@ -1,0 +1,159 @@
+package schema
+
+import (
+	"fmt"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+// cost is how many schemas, at worst, are held against one part of a value.
+// It is maxCost where that depends on the value (recursion) or cannot be seen
+// (references by name or to elsewhere).
+func (s *survey) cost() int {
+	root := s.parts[""]
+	if root == nil { // true or false
+		return 1
+	}
+	return s.costOf(root)
+}
+
+func (s *survey) costOf(p *part) int {
+	if p.state == 1 {
+		return maxCost
+	}
+	if p.state == 2 {
+		return p.total
+	}
+	p.state = 1
+	total := p.weight()
+	add := func(n int) { total = min(total+n, maxCost) }
+	for _, ref := range p.refs {
+		pointer, ok := localPointer(ref)
+		if target := s.parts[pointer]; ok && target != nil {
+			add(s.costOf(target))
+		} else if v, found := find(s.root, pointer); !ok || !found || !isBool(v) {
+			add(maxCost)
+		}
+	}
+	for _, sub := range p.once {
+		add(s.costOf(sub))
+	}
+	for _, sub := range p.each {
+		add(s.costOf(sub))
+	}
+	p.state, p.total = 2, total
+	return total
+}
+
+func isBool(v any) bool { _, ok := v.(bool); return ok }
+
+// weight is the work of one schema by itself.
+func (p *part) weight() int {
+	n := 1
+	for _, key := range []string{"enum", "required"} {
+		values, _ := p.object[key].([]any)
+		n += len(values)
+	}
+	if c, ok := p.object["const"]; ok {
+		n += measure(c)
+	}
+	return n
+}
+
+// keepFormats takes out of a schema, which is our own copy, the formats that
+// are only remarks.
+func (s *survey) keepFormats(asserted bool) {
+	for _, p := range s.order {
+		name, ok := p.object["format"].(string)
+		if _, checked := formatChecks[name]; ok && !(asserted && checked) {
+			delete(p.object, "format")
+		}
+	}
+}
+
+// tooManySteps is what ends a Check that costs too much. It is thrown through
+// the library, which has no other way out, and caught in checkCounting.
+type tooManySteps struct{}
+
+// checkCounting checks a value with a copy of the schema that counts.
+func (v *Validator) checkCounting(tree any) (err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.counted == nil {
+		if v.counted, err = v.compileCounting(); err != nil {
+			return one(err.Error())
+		}
+	}
+	v.left = v.limits.Steps
+	defer func() {
+		if p := recover(); p != nil {
+			if _, ok := p.(tooManySteps); !ok {
+				panic(p)
+			}
+			err = one(fmt.Sprintf("checking this value against its schema takes more than %d steps", v.limits.Steps))
+		}
+	}()
+	return report(v.counted.Validate(tree), tree)
+}
+
+// compileCounting compiles the schema again with a format of its own in every
+// schema, because a format is what the library calls each time it holds that
+// schema against a value.
+func (v *Validator) compileCounting() (*jsonschema.Schema, error) {
+	doc, err := parse(v.source)
+	if err != nil {
+		return nil, err
+	}
+	survey, err := look(doc, v.limits)
+	if err != nil {
+		return nil, err
+	}
+	var formats []*jsonschema.Format
+	for i, p := range survey.order {
+		name, _ := p.object["format"].(string)
+		if _, bad := p.object["format"]; bad && name == "" {
+			continue // not a string: the meta-schema refuses it
+		}
+		f := &jsonschema.Format{Name: fmt.Sprintf("tenon-step-%d", i), Validate: v.step(p, name)}
+		p.object["format"] = f.Name
+		formats = append(formats, f)
+	}
+	return compile(doc, v.limits, formats)
+}
+
+// step is called when a schema is held against a value. It pays for the schema
+// and for those directly in it, since one that fails at once is not called.
+func (v *Validator) step(p *part, format string) func(any) error {
+	once, each := p.weight(), 0
+	for _, sub := range p.once {
+		once += sub.weight()
+	}
+	for _, sub := range p.each {
+		each += sub.weight()
+	}
+	check, checked := formatChecks[format]
+	checked = checked && v.limits.Formats
+	return func(value any) error {
+		cost := once
+		switch value := value.(type) {
+		case map[string]any:
+			cost += (1 + each) * len(value)
+		case []any:
+			cost += (1 + each) * len(value)
+		case string:
+			cost += len(value) / 64
+			if checked && !check.valid(value) {
+				return formatError(check.expects)
+			}
+		}
+		if v.left -= cost; v.left < 0 {
+			panic(tooManySteps{})
+		}
+		return nil
+	}
+}
+
+// A formatError is what a text that does not have its format should be.
+type formatError string
+
+func (e formatError) Error() string { return string(e) }

@@ -1,0 +1,244 @@
+package schema
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+)
+
+// provider is a type that knows its own schema.
+type provider interface{ JSONSchema() json.RawMessage }
+
+var (
+	timeType     = reflect.TypeFor[time.Time]()
+	durationType = reflect.TypeFor[time.Duration]()
+	rawType      = reflect.TypeFor[json.RawMessage]()
+	valueType    = reflect.TypeFor[jsontext.Value]()
+	byteType     = reflect.TypeFor[byte]()
+
+	providerType = reflect.TypeFor[provider]()
+	textTypes    = []reflect.Type{reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[encoding.TextUnmarshaler]()}
+	customTypes  = []reflect.Type{
+		reflect.TypeFor[jsonv2.Marshaler](), reflect.TypeFor[jsonv2.MarshalerTo](),
+		reflect.TypeFor[jsonv2.Unmarshaler](), reflect.TypeFor[jsonv2.UnmarshalerFrom](),
+	}
+)
+
+// A builder makes the nodes of one type.
+type builder struct {
+	done  map[reflect.Type]*node // composite types without rules of a tag
+	later []func() error         // what can be checked only when all nodes are there
+}
+
+// build makes the nodes of t. Its errors name the path from t to the fault.
+func build(t reflect.Type) (*node, error) {
+	if t == nil {
+		return nil, fmt.Errorf("schema: there is no type to make a schema from (a nil interface?)")
+	}
+	b := &builder{done: map[reflect.Type]*node{}}
+	n, err := b.node(t, nil, t.String())
+	for i := 0; err == nil && i < len(b.later); i++ {
+		err = b.later[i]()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	for n.kind == kindPointer {
+		n = n.elem
+	}
+	return n, nil
+}
+
+// node makes the node of t at a place, with the rules of the tag there.
+func (b *builder) node(t reflect.Type, rules []rule, path string) (*node, error) {
+	if t.Kind() == reflect.Pointer {
+		elem, err := b.node(t.Elem(), rules, path)
+		if err != nil {
+			return nil, err
+		}
+		n := newNode(kindPointer, t)
+		n.elem = elem
+		return n, nil
+	}
+	if n := b.done[t]; n != nil && len(rules) == 0 {
+		return n, nil
+	}
+	k, err := kindOf(t)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	n := newNode(k, t)
+	if len(rules) == 0 || k == kindStruct {
+		b.done[t] = n
+	}
+	rules, inner := splitRules(k, rules)
+	switch k {
+	case kindOwn:
+		err = n.useOwn()
+		if err != nil {
+			err = fmt.Errorf("%s: %w", path, err)
+		}
+	case kindStruct:
+		err = b.structFields(n, path)
+	case kindSlice, kindArray:
+		n.elem, err = b.element(t.Elem(), inner, path+"[]")
+	case kindMap:
+		n.elem, err = b.element(t.Elem(), nil, path+"[]")
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range rules {
+		if err := n.apply(r); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return n, nil
+}
+
+// element is a node inside a slice or map, where a pointer cannot mean
+// "left out" and so means "or null".
+func (b *builder) element(t reflect.Type, rules []rule, path string) (*node, error) {
+	n, err := b.node(t, rules, path)
+	if err == nil && n.kind == kindPointer {
+		n.nullable = true
+	}
+	return n, err
+}
+
+// splitRules keeps for a slice what is about a slice, and gives the rest to
+// its items.
+func splitRules(k kind, rules []rule) (own, inner []rule) {
+	if k != kindSlice && k != kindArray {
+		return rules, nil
+	}
+	for _, r := range rules {
+		if strings.HasSuffix(r.key, "Items") {
+			own = append(own, r)
+		} else {
+			inner = append(inner, r)
+		}
+	}
+	return own, inner
+}
+
+func implements(t reflect.Type, any ...reflect.Type) bool {
+	for _, i := range any {
+		if t.Implements(i) || reflect.PointerTo(t).Implements(i) {
+			return true
+		}
+	}
+	return false
+}
+
+func kindOf(t reflect.Type) (kind, error) {
+	switch {
+	case t.Kind() == reflect.Interface:
+		if t.NumMethod() == 0 {
+			return kindAny, nil
+		}
+		return 0, fmt.Errorf("the interface %s has no JSON form; use a concrete type, any or json.RawMessage", t)
+	case implements(t, providerType):
+		return kindOwn, nil
+	case t == timeType:
+		return kindTime, nil
+	case t == durationType:
+		return kindDuration, nil
+	case t == rawType || t == valueType:
+		return kindRaw, nil
+	case implements(t, customTypes...):
+		return kindAny, nil
+	case implements(t, textTypes...):
+		return kindText, nil
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return kindBool, nil
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return kindInt, nil
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		return kindUint, nil
+	case reflect.Float32, reflect.Float64:
+		return kindFloat, nil
+	case reflect.String:
+		return kindString, nil
+	case reflect.Struct:
+		return kindStruct, nil
+	case reflect.Slice, reflect.Array:
+		if t.Elem() == byteType {
+			return kindBytes, nil
+		}
+		if t.Kind() == reflect.Array {
+			return kindArray, nil
+		}
+		return kindSlice, nil
+	case reflect.Map:
+		if t.Key().Kind() != reflect.String {
+			return 0, fmt.Errorf("a map with keys of type %s has no JSON form; keys must be strings", t.Key())
+		}
+		return kindMap, nil
+	}
+	return 0, fmt.Errorf("the type %s has no JSON form", t)
+}
+
+// useOwn asks the type for its schema.
+func (n *node) useOwn() (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("JSONSchema of a zero %s panics: %v", n.typ, p)
+		}
+	}()
+	n.own = reflect.New(n.typ).Interface().(provider).JSONSchema()
+	if n.check, err = NewValidator(n.own, nil); err != nil {
+		return fmt.Errorf("the result of JSONSchema is not usable: %w", err)
+	}
+	n.own = rawjson.AppendCompact(nil, n.own)
+	return nil
+}
+
+// fewFields is up to how many fields are found by comparing one after another.
+const fewFields = 8
+
+func (b *builder) structFields(n *node, path string) error {
+	found, err := goFields(n.typ)
+	if err != nil {
+		return fmt.Errorf("%s.%w", path, err)
+	}
+	for _, g := range found {
+		at := path + "." + g.Name
+		f := field{
+			name: g.name, index: g.index, omitEmpty: g.omitEmpty, omitZero: g.omitZero,
+			key: append(rawjson.AppendString(nil, g.name), ':'),
+		}
+		rules, err := parseTag(g.Tag.Get("schema"))
+		if err != nil {
+			return fmt.Errorf("%s: %w", at, err)
+		}
+		rules, noted := takeNotes(rules)
+		if f.node, err = b.node(g.Type, rules, at); err != nil {
+			return err
+		}
+		f.notes.description = g.Tag.Get("doc")
+		if err := f.note(noted); err != nil {
+			return fmt.Errorf("%s: %w", at, err)
+		}
+		f.optional = g.Type.Kind() == reflect.Pointer || g.omitEmpty || g.omitZero || g.viaPointer || f.notes.fallback != nil
+		b.later = append(b.later, func() error { return f.checkNotes(at) })
+		n.fields = append(n.fields, f)
+	}
+	if len(n.fields) > fewFields {
+		n.byName = make(map[string]int, len(n.fields))
+		for i := range n.fields {
+			n.byName[n.fields[i].name] = i
+		}
+	}
+	return nil
+}

@@ -1,0 +1,257 @@
+package schema
+
+import (
+	"reflect"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+)
+
+// maxNesting is how deep a value of a recursive type may be.
+const maxNesting = 100
+
+// A decoder walks once over a value that is known to be strict JSON, in step
+// with the nodes of a type. It sets what fits and notes what does not:
+//
+//	value   by kind of node
+//	├ object   members → fields; unknown, missing, defaults
+//	├ members  members → map
+//	├ array    elements → slice or array
+//	├ text     strings and what is written as a string
+//	└ int, uint, float, bool
+//
+// Paths are added on the way back, see [Problems.under].
+type decoder struct {
+	problems Problems
+	depth    int
+}
+
+// result is the error of what was decoded, or nil.
+func (d *decoder) result() error {
+	if d.problems.count() == 0 {
+		return nil
+	}
+	return &Problems{List: d.problems.List, More: d.problems.More}
+}
+
+func (d *decoder) value(n *node, raw []byte, v reflect.Value) {
+	switch n.kind {
+	case kindInt:
+		d.int(n, raw, v)
+	case kindUint:
+		d.uint(n, raw, v)
+	case kindFloat:
+		d.float(n, raw, v)
+	case kindBool:
+		if c := raw[0]; c != 't' && c != 'f' {
+			d.mismatch(n, raw)
+			return
+		}
+		v.SetBool(raw[0] == 't')
+	case kindString, kindText, kindBytes, kindTime, kindDuration:
+		d.text(n, raw, v)
+	case kindStruct, kindMap, kindSlice, kindArray:
+		d.nested(n, raw, v)
+	case kindPointer:
+		if n.nullable && raw[0] == 'n' {
+			v.SetZero()
+			return
+		}
+		target := reflect.New(n.elem.typ)
+		d.value(n.elem, raw, target.Elem())
+		v.Set(target)
+	default:
+		d.foreign(n, raw, v)
+	}
+}
+
+// nested decodes what can contain other values.
+func (d *decoder) nested(n *node, raw []byte, v reflect.Value) {
+	open := byte('[')
+	if n.kind == kindStruct || n.kind == kindMap {
+		open = '{'
+	}
+	if raw[0] != open {
+		d.mismatch(n, raw)
+		return
+	}
+	if d.depth++; d.depth > maxNesting {
+		d.problems.add("", "is nested too deep; at most %d levels are allowed", maxNesting)
+	} else {
+		switch n.kind {
+		case kindStruct:
+			d.object(n, raw, v)
+		case kindMap:
+			d.members(n, raw, v)
+		default:
+			d.array(n, raw, v)
+		}
+	}
+	d.depth--
+}
+
+func (d *decoder) object(n *node, raw []byte, v reflect.Value) {
+	var few [32]bool
+	seen := few[:]
+	if len(n.fields) > len(few) {
+		seen = make([]bool, len(n.fields))
+	}
+	at := 0
+	for m := rawjson.Object(raw); m.Next(); {
+		i := n.find(m.Name, at)
+		if i < 0 {
+			d.unknown(n, m.Name)
+			continue
+		}
+		at = i + 1
+		f := &n.fields[i]
+		if f.optional && m.Value[0] == 'n' && !f.takesNull() {
+			continue
+		}
+		seen[i] = true
+		before := len(d.problems.List)
+		d.value(f.node, m.Value, f.in(v))
+		if len(d.problems.List) > before {
+			d.problems.under(memberStep(f.name), before)
+		}
+	}
+	for i := range n.fields {
+		if !seen[i] {
+			d.absent(&n.fields[i], v)
+		}
+	}
+}
+
+// find gives the number of the field with a name, or -1. It looks first at
+// the field that is next in order.
+func (n *node) find(name []byte, next int) int {
+	if next < len(n.fields) && n.fields[next].name == string(name) {
+		return next
+	}
+	if n.byName != nil {
+		if i, ok := n.byName[string(name)]; ok {
+			return i
+		}
+		return -1
+	}
+	for i := range n.fields {
+		if n.fields[i].name == string(name) {
+			return i
+		}
+	}
+	return -1
+}
+
+// takesNull says that null is a value of the field's own type.
+func (f *field) takesNull() bool {
+	n := f.node
+	for n.kind == kindPointer {
+		n = n.elem
+	}
+	return n.kind == kindRaw
+}
+
+// in returns the field of a struct, making embedded structs on the way.
+func (f *field) in(v reflect.Value) reflect.Value {
+	v = v.Field(f.index[0])
+	for _, i := range f.index[1:] {
+		if v.Kind() == reflect.Pointer {
+			if v.IsNil() {
+				v.Set(reflect.New(v.Type().Elem()))
+			}
+			v = v.Elem()
+		}
+		v = v.Field(i)
+	}
+	return v
+}
+
+// absent fills in the default of a field, or notes that it is missing.
+func (d *decoder) absent(f *field, v reflect.Value) {
+	switch {
+	case f.notes.fallback != nil:
+		d.value(f.node, f.notes.fallback, f.in(v))
+	case !f.optional:
+		d.problems.add(memberStep(f.name), "is required but missing; expected %s", f.node.expects())
+	}
+}
+
+func (d *decoder) unknown(n *node, name []byte) {
+	if len(d.problems.List) >= maxProblems {
+		d.problems.More++
+		return
+	}
+	known := make([]string, len(n.fields))
+	for i := range n.fields {
+		known[i] = n.fields[i].name
+	}
+	hint := didYouMean(string(name), known)
+	if hint == "" {
+		hint = "; " + allowed(known)
+	}
+	d.problems.add(memberStep(string(name)), "unknown property%s", hint)
+}
+
+func (d *decoder) members(n *node, raw []byte, v reflect.Value) {
+	v.Set(reflect.MakeMap(n.typ))
+	key := reflect.New(n.typ.Key()).Elem()
+	for m := rawjson.Object(raw); m.Next(); {
+		elem := reflect.New(n.elem.typ).Elem()
+		before := len(d.problems.List)
+		d.value(n.elem, m.Value, elem)
+		if len(d.problems.List) > before {
+			d.problems.under(memberStep(string(m.Name)), before)
+		}
+		key.SetString(string(m.Name))
+		v.SetMapIndex(key, elem)
+	}
+}
+
+func (d *decoder) array(n *node, raw []byte, v reflect.Value) {
+	count := 0
+	if n.kind == kindSlice {
+		v.Set(reflect.MakeSlice(n.typ, 0, 0))
+	}
+	for e := rawjson.Array(raw); e.Next(); count++ {
+		if n.maxItems >= 0 && count >= n.maxItems {
+			continue // only counted
+		}
+		if n.kind == kindSlice {
+			if count == v.Cap() {
+				v.Grow(1)
+			}
+			v.SetLen(count + 1)
+		}
+		before := len(d.problems.List)
+		item := v.Index(count)
+		d.value(n.elem, e.Value, item)
+		if len(d.problems.List) > before {
+			d.problems.under(indexStep(count), before)
+		}
+	}
+	switch {
+	case n.maxItems == n.minItems && count != n.minItems:
+		d.problems.add("", "must have exactly %s, not %d", items(n.minItems), count)
+	case count < n.minItems:
+		d.problems.add("", "must have at least %s, not %d", items(n.minItems), count)
+	case n.maxItems >= 0 && count > n.maxItems:
+		d.problems.add("", "must have at most %s, not %d", items(n.maxItems), count)
+	case n.unique:
+		d.unique(v)
+	}
+}
+
+// unique looks for items that are equal. They are scalars, see applyItems.
+func (d *decoder) unique(v reflect.Value) {
+	if d.problems.count() > 0 { // some items may not have been set
+		return
+	}
+	first := make(map[any]int, v.Len())
+	for i := range v.Len() {
+		key := v.Index(i).Interface()
+		if j, ok := first[key]; ok {
+			d.problems.add("", "must not have equal items, but [%d] and [%d] are", j, i)
+			return
+		}
+		first[key] = i
+	}
+}

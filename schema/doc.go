@@ -1,0 +1,75 @@
+// Package schema says once, in a Go type, what a JSON value must look like, and
+// holds values to it.
+//
+//   - [For] and [Of] write the JSON Schema (2020-12) of a Go type.
+//   - A [Plan] is compiled from a Go type and decodes into it, checking while it
+//     decodes. It reports everything that is wrong at once, as [Problems] that a
+//     model can act on, and it encodes values of the type.
+//   - A [Validator] checks values against a schema that somebody else wrote:
+//     bounded, and without ever fetching anything.
+//   - [ApplyDefaults] and [Headers] read single things out of a schema.
+//
+// # From a type to a schema
+//
+// Names and embedding follow encoding/json. A field is a required property
+// unless it is a pointer, has omitempty or omitzero, has a default, or comes
+// from an embedded pointer. Properties that the struct does not have are refused
+// ("additionalProperties": false).
+//
+//	Go                                   JSON Schema
+//	bool                                 boolean
+//	int, int64                           integer
+//	int8 … int32, uint8 … uint32         integer with minimum and maximum
+//	uint, uint64, uintptr                integer with minimum 0
+//	float32, float64                     number
+//	string                               string
+//	[]byte, [n]byte                      string, contentEncoding base64
+//	time.Time                            string, format date-time
+//	time.Duration                        string such as "1m30s", with a pattern
+//	encoding.TextMarshaler               string
+//	struct                               object; recursive types through $ref
+//	[]T                                  array
+//	[n]T                                 array with minItems = maxItems = n
+//	map[string]T                         object with additionalProperties
+//	*T as an element of a slice or map   T or null
+//	any, json.RawMessage, own MarshalJSON   {} (anything)
+//	JSONSchema() json.RawMessage         what the method returns
+//
+// A duration is text because that is what people and models write; a bare
+// number would have to be nanoseconds.
+//
+// A method JSONSchema supplies the schema of its own type. It is called once,
+// on a zero value, and what it returns must stand on its own (no $ref).
+//
+// # Tags
+//
+// The tag doc is the description. The tag schema holds the rest, separated by
+// commas:
+//
+//	Count int    `json:"count" doc:"how many" schema:"minimum=1,maximum=10,default=5"`
+//	Size  string `json:"size" schema:"enum=small|large,title=Size"`
+//	Code  string `json:"code" schema:"maxLength=9,pattern=^[A-Z]{2,3}$"`
+//
+// Its keywords are minimum, maximum, minLength, maxLength, pattern, format,
+// enum, minItems, maxItems, uniqueItems, default, examples, title and header
+// (which becomes "x-mcp-header"). In enum and examples | stands between values.
+// A value in single quotes may contain commas and |, with two of them
+// for a quote itself. A pattern is the exception: it is the last keyword, and it
+// is everything up to the end of the tag, so it needs no quotes. The default of
+// a slice, map or struct is JSON. On a slice, the keywords for text and numbers
+// are about its items. A keyword that does not fit its field is an error of
+// [Compile], not a surprise later.
+//
+// # Where a Plan and its schema differ
+//
+// What [Plan.Decode] accepts is what the schema of the Plan accepts, except:
+//
+//   - null for a property that may be left out counts as left out. Models often
+//     send it; the schema does not invite it.
+//   - Numbers that do not fit the Go type are refused: integers beyond 64 bits,
+//     floats beyond float32 or float64.
+//   - Text that its type refuses is refused: base64, a duration that overflows,
+//     an own UnmarshalText or UnmarshalJSON.
+//   - Values nested deeper than 100 are refused (only recursive types, any and
+//     json.RawMessage could take them; the latter two do).
+package schema

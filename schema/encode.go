@@ -1,0 +1,265 @@
+package schema
+
+import (
+	"encoding"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+)
+
+// maxWritten is how deep a value may be nested when it is written. A value
+// that contains itself ends here.
+const maxWritten = 500
+
+// An encoder writes a value in step with the nodes of its type.
+type encoder struct {
+	out   []byte
+	depth int
+}
+
+// A writeError says where a value has no JSON form.
+type writeError struct {
+	path   string
+	reason string
+}
+
+func (e *writeError) Error() string {
+	if e.path == "" {
+		return "schema: the value has no JSON form: " + e.reason
+	}
+	return "schema: the value has no JSON form: " + clip(e.path) + ": " + e.reason
+}
+
+func unwritable(format string, args ...any) *writeError {
+	return &writeError{reason: fmt.Sprintf(format, args...)}
+}
+
+func (e *writeError) under(step string) *writeError {
+	e.path = joinPath(step, e.path)
+	return e
+}
+
+// root writes the whole value.
+func (e *encoder) root(n *node, v reflect.Value) error {
+	for v.Kind() == reflect.Pointer && v.Type() != n.typ {
+		if v.IsNil() {
+			return unwritable("it is a nil pointer")
+		}
+		v = v.Elem()
+	}
+	if bad := e.value(n, v); bad != nil {
+		return bad
+	}
+	return nil
+}
+
+func (e *encoder) value(n *node, v reflect.Value) *writeError {
+	switch n.kind {
+	case kindBool:
+		e.out = strconv.AppendBool(e.out, v.Bool())
+	case kindInt:
+		e.out = strconv.AppendInt(e.out, v.Int(), 10)
+	case kindUint:
+		e.out = strconv.AppendUint(e.out, v.Uint(), 10)
+	case kindFloat:
+		f := v.Float()
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			return unwritable("%v is not a JSON number", f)
+		}
+		e.out = appendFloat(e.out, f, n.typ.Bits())
+	case kindString:
+		return e.text(v.String())
+	case kindBytes, kindTime, kindDuration, kindText:
+		return e.special(n, v)
+	case kindStruct, kindMap, kindSlice, kindArray, kindPointer:
+		if e.depth++; e.depth > maxWritten {
+			return unwritable("it is nested deeper than %d levels", maxWritten)
+		}
+		bad := e.nested(n, v)
+		e.depth--
+		return bad
+	default:
+		return e.foreign(v)
+	}
+	return nil
+}
+
+func (e *encoder) text(s string) *writeError {
+	if !utf8.ValidString(s) {
+		return unwritable("the text is not valid UTF-8")
+	}
+	e.out = rawjson.AppendString(e.out, s)
+	return nil
+}
+
+func (e *encoder) nested(n *node, v reflect.Value) *writeError {
+	switch n.kind {
+	case kindStruct:
+		return e.object(n, v)
+	case kindMap:
+		return e.members(n, v)
+	case kindPointer:
+		if v.IsNil() {
+			e.out = append(e.out, "null"...)
+			return nil
+		}
+		return e.value(n.elem, v.Elem())
+	}
+	e.out = append(e.out, '[')
+	for i := range v.Len() {
+		if i > 0 {
+			e.out = append(e.out, ',')
+		}
+		if bad := e.value(n.elem, v.Index(i)); bad != nil {
+			return bad.under(indexStep(i))
+		}
+	}
+	e.out = append(e.out, ']')
+	return nil
+}
+
+func (e *encoder) object(n *node, v reflect.Value) *writeError {
+	e.out = append(e.out, '{')
+	first := true
+	for i := range n.fields {
+		f := &n.fields[i]
+		fv, ok := f.from(v)
+		if !ok || f.leftOut(fv) {
+			continue
+		}
+		if !first {
+			e.out = append(e.out, ',')
+		}
+		first = false
+		e.out = append(e.out, f.key...)
+		if bad := e.value(f.node, fv); bad != nil {
+			return bad.under(memberStep(f.name))
+		}
+	}
+	e.out = append(e.out, '}')
+	return nil
+}
+
+// from returns the field of a struct, unless an embedded pointer on the way to
+// it is nil.
+func (f *field) from(v reflect.Value) (reflect.Value, bool) {
+	v = v.Field(f.index[0])
+	for _, i := range f.index[1:] {
+		if v.Kind() == reflect.Pointer {
+			if v.IsNil() {
+				return v, false
+			}
+			v = v.Elem()
+		}
+		v = v.Field(i)
+	}
+	return v, true
+}
+
+// leftOut says that the field is not written for this value.
+func (f *field) leftOut(v reflect.Value) bool {
+	switch {
+	case f.node.kind == kindPointer && v.IsNil():
+		return true
+	case f.omitZero:
+		if z, ok := v.Interface().(interface{ IsZero() bool }); ok {
+			return z.IsZero()
+		}
+		return v.IsZero()
+	case f.omitEmpty:
+		switch v.Kind() {
+		case reflect.Slice, reflect.Map, reflect.String, reflect.Array:
+			return v.Len() == 0
+		case reflect.Struct:
+			return false
+		}
+		return v.IsZero()
+	}
+	return false
+}
+
+func (e *encoder) members(n *node, v reflect.Value) *writeError {
+	keys := v.MapKeys()
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	elem := reflect.New(n.elem.typ).Elem() // methods may need an address
+	e.out = append(e.out, '{')
+	for i, k := range keys {
+		if i > 0 {
+			e.out = append(e.out, ',')
+		}
+		bad := e.text(k.String())
+		if bad == nil {
+			e.out = append(e.out, ':')
+			elem.Set(v.MapIndex(k))
+			bad = e.value(n.elem, elem)
+		}
+		if bad != nil {
+			return bad.under(memberStep(k.String()))
+		}
+	}
+	e.out = append(e.out, '}')
+	return nil
+}
+
+func (e *encoder) special(n *node, v reflect.Value) *writeError {
+	switch n.kind {
+	case kindBytes:
+		e.out = append(e.out, '"')
+		if v.Kind() == reflect.Array && !v.CanAddr() {
+			addressable := reflect.New(n.typ).Elem()
+			addressable.Set(v)
+			v = addressable
+		}
+		e.out = base64.StdEncoding.AppendEncode(e.out, v.Bytes())
+		e.out = append(e.out, '"')
+	case kindTime:
+		t, _ := v.Interface().(time.Time)
+		s := t.Format(time.RFC3339Nano)
+		if !isDateTime(s) {
+			return unwritable("the time %s is not a date-time of RFC 3339", s)
+		}
+		return e.text(s)
+	case kindDuration:
+		return e.text(time.Duration(v.Int()).String())
+	case kindText:
+		m, ok := v.Addr().Interface().(encoding.TextMarshaler)
+		if !ok {
+			return e.foreign(v)
+		}
+		text, err := m.MarshalText()
+		if err != nil {
+			return unwritable("%s", short(err))
+		}
+		return e.text(string(text))
+	}
+	return nil
+}
+
+// foreign writes what has its own way of being written.
+func (e *encoder) foreign(v reflect.Value) *writeError {
+	if t := v.Type(); (t == rawType || t == valueType) && v.Len() == 0 {
+		e.out = append(e.out, "null"...)
+		return nil
+	}
+	out, err := jsonv2.Marshal(v.Addr().Interface(), jsonv2.Deterministic(true))
+	if err != nil {
+		var semantic *jsonv2.SemanticError
+		if errors.As(err, &semantic) && semantic.Err == nil {
+			return unwritable("%s", strings.TrimPrefix(err.Error(), "json: "))
+		}
+		return unwritable("%s", short(err))
+	}
+	e.out = append(e.out, out...)
+	return nil
+}

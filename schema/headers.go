@@ -1,0 +1,131 @@
+package schema
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+)
+
+// A Header is a property of a tool's input that HTTP clients repeat in a
+// header, because its schema has "x-mcp-header".
+type Header struct {
+	Name string   // the value of x-mcp-header; the header is Mcp-Param-Name
+	Path []string // the property, as names from the root of the arguments
+	Type string   // "string", "integer" or "boolean"
+}
+
+const headerKey = "x-mcp-header"
+
+// Headers lists the properties that go into headers, in the order of the
+// schema. It is an error, and makes the tool unusable over HTTP, if x-mcp-header
+//
+//   - is not a header token, or is there twice (case does not count),
+//   - is on something whose type is not just string, integer or boolean,
+//   - is anywhere but on a property reached from the root through properties
+//     alone: in items, allOf, $defs and the like, or on the root.
+//
+// Headers that the schema only reaches by $ref are thus refused where they
+// stand. Values under default, const, enum and examples are data and not read.
+func Headers(inputSchema json.RawMessage) ([]Header, error) {
+	if err := rawjson.Check(inputSchema); err != nil {
+		return nil, fmt.Errorf("the input schema is not valid JSON: %w", err)
+	}
+	if rawjson.Lookup(inputSchema, headerKey) != nil {
+		return nil, errors.New("x-mcp-header is on the root of the input schema; it belongs on a property")
+	}
+	var f headerFinder
+	if err := f.inside(inputSchema, nil, true); err != nil {
+		return nil, err
+	}
+	return f.found, nil
+}
+
+type headerFinder struct{ found []Header }
+
+// inside looks at the schemas in a schema. Reachable says that so far there
+// were only properties on the way.
+func (f *headerFinder) inside(schema []byte, path []string, reachable bool) error {
+	for m := rawjson.Object(schema); m.Next(); {
+		key := string(m.Name)
+		var err error
+		switch {
+		case key == "properties":
+			err = f.each(m.Value, path, reachable)
+		case slices.Contains(namedHere, key), slices.Contains(namedIn, key), slices.Contains(namedOnly, key):
+			err = f.each(m.Value, append(slices.Clip(path), key), false)
+		case slices.Contains(onceHere, key), slices.Contains(oncePerIn, key), slices.Contains(listsHere, key):
+			inner := append(slices.Clip(path), key)
+			if rawjson.IsArray(m.Value) {
+				for e := rawjson.Array(m.Value); err == nil && e.Next(); {
+					err = f.schema(e.Value, inner, false)
+				}
+			} else {
+				err = f.schema(m.Value, inner, false)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// each looks at named schemas.
+func (f *headerFinder) each(schemas []byte, path []string, reachable bool) error {
+	for m := rawjson.Object(schemas); m.Next(); {
+		if err := f.schema(m.Value, append(slices.Clip(path), string(m.Name)), reachable); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// schema looks at one schema and what is inside it.
+func (f *headerFinder) schema(schema []byte, path []string, reachable bool) error {
+	if value := rawjson.Lookup(schema, headerKey); value != nil {
+		h := Header{Path: path}
+		if err := f.take(&h, schema, value, reachable); err != nil {
+			return fmt.Errorf("x-mcp-header of %s: %w", clip(strings.Join(path, ".")), err)
+		}
+		f.found = append(f.found, h)
+	}
+	return f.inside(schema, path, reachable)
+}
+
+func (f *headerFinder) take(h *Header, schema, value []byte, reachable bool) error {
+	var ok bool
+	if h.Name, ok = rawjson.String(value); !ok {
+		return errors.New("it must be a string")
+	}
+	if !isToken(h.Name) {
+		return fmt.Errorf("%s is not a header name (letters, digits and !#$%%&'*+-.^_`|~ only, and not empty)", shown(h.Name))
+	}
+	if !reachable {
+		return errors.New("it may stand only on a property that is reached through properties alone")
+	}
+	h.Type, _ = rawjson.String(rawjson.Lookup(schema, "type"))
+	if h.Type != "string" && h.Type != "integer" && h.Type != "boolean" {
+		return errors.New("the type of the property must be string, integer or boolean")
+	}
+	for _, other := range f.found {
+		if strings.EqualFold(other.Name, h.Name) {
+			return fmt.Errorf("%s also names the property %s (case does not count)", h.Name, clip(strings.Join(other.Path, ".")))
+		}
+	}
+	return nil
+}
+
+// isToken reports a token of RFC 9110, section 5.6.2.
+func isToken(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if !(c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0) {
+			return false
+		}
+	}
+	return s != ""
+}

@@ -1,0 +1,159 @@
+package schema
+
+import (
+	"encoding/json"
+	"math"
+	"reflect"
+	"regexp"
+)
+
+type kind uint8
+
+const (
+	kindAny kind = iota // {} in the schema; json v2 does the rest
+	kindRaw             // {} in the schema; the bytes are kept
+	kindOwn             // the type supplies its schema; json v2 does the rest
+	kindBool
+	kindInt
+	kindUint
+	kindFloat
+	kindString
+	kindBytes
+	kindTime
+	kindDuration
+	kindText // encoding.TextMarshaler and TextUnmarshaler
+	kindStruct
+	kindSlice
+	kindArray
+	kindMap
+	kindPointer
+)
+
+// A node is what is known about one type at one place: enough to write its
+// schema, to decode into it and to encode it. Nodes are not changed once the
+// type is compiled. The nodes of a recursive type form a cycle.
+type node struct {
+	kind kind
+	typ  reflect.Type
+
+	elem     *node // slice, array, map, pointer
+	nullable bool  // pointer: null is a value of its own here
+
+	fields []field        // struct, in order
+	byName map[string]int // struct; nil if there are few fields
+
+	own   json.RawMessage // kindOwn: its schema
+	check *Validator      // kindOwn
+
+	// Numbers. The bound that belongs to the kind is always set; minimum and
+	// maximum are the same as JSON, or "" if the schema does not say them.
+	minInt, maxInt     int64
+	minUint, maxUint   uint64
+	minFloat, maxFloat float64
+	minimum, maximum   string
+
+	// Text. Lengths are in code points.
+	minLength, maxLength int // maxLength < 0: none
+	pattern              *regexp.Regexp
+	format               string
+
+	// Items.
+	minItems, maxItems int // maxItems < 0: none
+	unique             bool
+
+	// What an enum allows; the one that belongs to the kind is set.
+	enum       []string // as JSON, for the schema and for messages
+	enumText   []string
+	enumInts   []int64
+	enumUints  []uint64
+	enumFloats []float64
+}
+
+// A field is one property of an object.
+type field struct {
+	name     string
+	key      []byte // `"name":`
+	index    []int  // more than one step if it comes from an embedded struct
+	node     *node
+	optional bool
+	notes    notes
+
+	omitEmpty, omitZero bool
+}
+
+// notes are the keywords that belong to the place where a type is used, not to
+// the type.
+type notes struct {
+	title, description string
+	fallback           json.RawMessage // default
+	examples           []json.RawMessage
+	header             string
+}
+
+// newNode sets the bounds that a Go kind has by itself.
+func newNode(k kind, t reflect.Type) *node {
+	n := &node{kind: k, typ: t, maxLength: -1, maxItems: -1}
+	switch k {
+	case kindInt:
+		n.minInt, n.maxInt = -1<<(t.Bits()-1), 1<<(t.Bits()-1)-1
+		if t.Bits() < 64 && t.Kind() != reflect.Int {
+			n.minimum, n.maximum = itoa(n.minInt), itoa(n.maxInt)
+		}
+	case kindUint:
+		n.maxUint = 1<<t.Bits() - 1
+		n.minimum = "0"
+		if k := t.Kind(); t.Bits() < 64 && k != reflect.Uint && k != reflect.Uintptr {
+			n.maximum = utoa(n.maxUint)
+		}
+	case kindFloat:
+		n.minFloat, n.maxFloat = math.Inf(-1), math.Inf(1)
+	case kindArray:
+		n.minItems, n.maxItems = t.Len(), t.Len()
+	case kindTime:
+		n.format = "date-time"
+	case kindDuration:
+		n.pattern = durationPattern
+	}
+	return n
+}
+
+// durationPattern is what time.ParseDuration takes, without a plus sign and
+// without a bare 0, and what Duration.String writes.
+var durationPattern = regexp.MustCompile(`^-?([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`)
+
+// isText says whether the JSON of the node is a string with free text.
+func (n *node) isText() bool { return n.kind == kindString || n.kind == kindText }
+
+func (n *node) isNumber() bool {
+	return n.kind == kindInt || n.kind == kindUint || n.kind == kindFloat
+}
+
+// expects says what a value of the node is, for messages.
+func (n *node) expects() string {
+	switch n.kind {
+	case kindBool:
+		return "true or false"
+	case kindInt, kindUint:
+		return "an integer"
+	case kindFloat:
+		return "a number"
+	case kindString, kindText:
+		return "a string"
+	case kindBytes:
+		return "a string in base64"
+	case kindTime:
+		return `a date and time such as "2026-01-31T12:00:00Z"`
+	case kindDuration:
+		return `a duration such as "1m30s"`
+	case kindStruct, kindMap:
+		return "an object"
+	case kindSlice, kindArray:
+		return "an array"
+	case kindPointer:
+		if n.nullable {
+			return n.elem.expects() + " or null"
+		}
+		return n.elem.expects()
+	}
+	return "a value"
+}

@@ -1,0 +1,199 @@
+package schema
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+)
+
+func itoa(i int64) string  { return strconv.FormatInt(i, 10) }
+func utoa(u uint64) string { return strconv.FormatUint(u, 10) }
+
+// misfit is the error of a keyword on a field that it is not for.
+func misfit(r rule, n *node) error {
+	return fmt.Errorf("%s is not for a field of type %s", r.key, n.typ)
+}
+
+// apply puts one rule of a tag into the node, or says why it does not fit.
+func (n *node) apply(r rule) error {
+	switch {
+	case slices.Contains(numberKeys, r.key) && n.isNumber():
+		return n.applyBound(r)
+	case slices.Contains(textKeys, r.key) && n.isText():
+		return n.applyText(r)
+	case r.key == "enum" && (n.isNumber() || n.isText()):
+		return n.applyEnum(r)
+	case slices.Contains(itemKeys, r.key) && n.kind == kindSlice,
+		r.key == "uniqueItems" && n.kind == kindArray:
+		return n.applyItems(r)
+	}
+	return misfit(r, n)
+}
+
+func (n *node) applyBound(r rule) error {
+	low := r.key == "minimum"
+	var err error
+	switch n.kind {
+	case kindInt:
+		var v int64
+		if v, err = strconv.ParseInt(r.value, 10, 64); err == nil {
+			if v < n.minInt || v > n.maxInt {
+				return fmt.Errorf("%s=%s leaves the range %d to %d", r.key, r.value, n.minInt, n.maxInt)
+			}
+			if low {
+				n.minInt, n.minimum = v, itoa(v)
+			} else {
+				n.maxInt, n.maximum = v, itoa(v)
+			}
+		}
+	case kindUint:
+		var v uint64
+		if v, err = strconv.ParseUint(r.value, 10, 64); err == nil {
+			if v < n.minUint || v > n.maxUint {
+				return fmt.Errorf("%s=%s leaves the range %d to %d", r.key, r.value, n.minUint, n.maxUint)
+			}
+			if low {
+				n.minUint, n.minimum = v, utoa(v)
+			} else {
+				n.maxUint, n.maximum = v, utoa(v)
+			}
+		}
+	case kindFloat:
+		var v float64
+		if v, err = strconv.ParseFloat(r.value, 64); err == nil {
+			if math.IsNaN(v) || math.IsInf(v, 0) || v < n.minFloat || v > n.maxFloat {
+				return fmt.Errorf("%s=%s leaves the range of the other bound or of JSON", r.key, r.value)
+			}
+			if low {
+				n.minFloat, n.minimum = v, string(appendFloat(nil, v, 64))
+			} else {
+				n.maxFloat, n.maximum = v, string(appendFloat(nil, v, 64))
+			}
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%s=%s is not a value of type %s", r.key, r.value, n.typ)
+	}
+	return nil
+}
+
+func (n *node) applyText(r rule) (err error) {
+	switch r.key {
+	case "minLength":
+		n.minLength, err = size(r)
+	case "maxLength":
+		n.maxLength, err = size(r)
+	case "pattern":
+		if n.pattern, err = regexp.Compile(r.value); err != nil {
+			return fmt.Errorf("pattern: %w", err)
+		}
+	case "format":
+		if !slices.Contains(formatNames, r.value) {
+			return fmt.Errorf("unknown format %q%s", r.value, didYouMean(r.value, formatNames))
+		}
+		n.format = r.value
+	}
+	if err == nil && n.maxLength >= 0 && n.minLength > n.maxLength {
+		return fmt.Errorf("minLength=%d is more than maxLength=%d", n.minLength, n.maxLength)
+	}
+	return err
+}
+
+func (n *node) applyItems(r rule) (err error) {
+	switch r.key {
+	case "minItems":
+		n.minItems, err = size(r)
+	case "maxItems":
+		n.maxItems, err = size(r)
+	case "uniqueItems":
+		if e := n.elem; !e.isNumber() && e.kind != kindString && e.kind != kindBool {
+			return errors.New("uniqueItems is for items that are text, numbers or booleans")
+		}
+		n.unique = true
+	}
+	if err == nil && n.maxItems >= 0 && n.minItems > n.maxItems {
+		return fmt.Errorf("minItems=%d is more than maxItems=%d", n.minItems, n.maxItems)
+	}
+	return err
+}
+
+func size(r rule) (int, error) {
+	v, err := strconv.ParseUint(r.value, 10, 31)
+	if err != nil {
+		return 0, fmt.Errorf("%s=%s is not a count", r.key, r.value)
+	}
+	return int(v), nil
+}
+
+func (n *node) applyEnum(r rule) error {
+	for _, text := range r.list {
+		raw, err := n.literal(text)
+		if err != nil {
+			return fmt.Errorf("enum: %w", err)
+		}
+		if slices.Contains(n.enum, string(raw)) {
+			return fmt.Errorf("enum: %s stands twice", raw)
+		}
+		n.enum = append(n.enum, string(raw))
+		switch n.kind {
+		case kindInt:
+			v, _ := strconv.ParseInt(text, 10, 64)
+			n.enumInts = append(n.enumInts, v)
+		case kindUint:
+			v, _ := strconv.ParseUint(text, 10, 64)
+			n.enumUints = append(n.enumUints, v)
+		case kindFloat:
+			v, _ := strconv.ParseFloat(text, 64)
+			n.enumFloats = append(n.enumFloats, v)
+		default:
+			n.enumText = append(n.enumText, text)
+		}
+	}
+	return nil
+}
+
+// literal makes JSON out of a value in a tag: text for what is a string in
+// JSON, numbers and true or false as they are, and JSON for everything else.
+func (n *node) literal(text string) (json.RawMessage, error) {
+	bad := fmt.Errorf("%s is not a value of type %s", shown(text), n.typ)
+	switch n.kind {
+	case kindPointer:
+		return n.elem.literal(text)
+	case kindString, kindText, kindBytes, kindTime, kindDuration:
+		return rawjson.AppendString(nil, text), nil
+	case kindBool:
+		if text != "true" && text != "false" {
+			return nil, bad
+		}
+	case kindInt:
+		v, err := strconv.ParseInt(text, 10, n.typ.Bits())
+		if err != nil {
+			return nil, bad
+		}
+		text = itoa(v)
+	case kindUint:
+		v, err := strconv.ParseUint(text, 10, n.typ.Bits())
+		if err != nil {
+			return nil, bad
+		}
+		text = utoa(v)
+	case kindFloat:
+		v, err := strconv.ParseFloat(text, n.typ.Bits())
+		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil, bad
+		}
+		text = string(appendFloat(nil, v, n.typ.Bits()))
+	default:
+		if err := rawjson.Check([]byte(text)); err != nil {
+			return nil, fmt.Errorf("%s must be JSON for a field of type %s: %w", shown(text), n.typ, err)
+		}
+		return rawjson.AppendCompact(nil, []byte(text)), nil
+	}
+	return json.RawMessage(text), nil
+}

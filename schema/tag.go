@@ -1,0 +1,110 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A rule is one keyword of a schema tag with its value as it is written.
+type rule struct {
+	key   string
+	value string   // for keywords with one value
+	list  []string // for enum and examples
+}
+
+// The keywords of a schema tag, by what they are about.
+var (
+	numberKeys = []string{"minimum", "maximum"}
+	textKeys   = []string{"minLength", "maxLength", "pattern", "format"}
+	itemKeys   = []string{"minItems", "maxItems", "uniqueItems"}
+	noteKeys   = []string{"title", "default", "examples", "header"}
+	tagKeys    = slices.Concat(numberKeys, textKeys, []string{"enum"}, itemKeys, noteKeys)
+)
+
+// parseTag takes a schema tag apart. It knows the keywords, but not yet
+// whether they fit the field.
+func parseTag(tag string) ([]rule, error) {
+	var rules []rule
+	for tag != "" {
+		name, rest := tag, ""
+		if i := strings.IndexAny(tag, "=,"); i >= 0 {
+			name, rest = tag[:i], tag[i:]
+		}
+		r := rule{key: strings.TrimSpace(name)}
+		if !slices.Contains(tagKeys, r.key) {
+			return nil, fmt.Errorf("unknown keyword %q in the schema tag%s", r.key, didYouMean(r.key, tagKeys))
+		}
+		for _, seen := range rules {
+			if seen.key == r.key {
+				return nil, fmt.Errorf("%s stands twice in the schema tag", r.key)
+			}
+		}
+		value, hasValue := strings.CutPrefix(rest, "=")
+		switch {
+		case r.key == "uniqueItems" && hasValue:
+			return nil, fmt.Errorf("uniqueItems takes no value")
+		case r.key == "uniqueItems":
+			rest = value
+		case !hasValue || value == "":
+			return nil, fmt.Errorf("%s needs a value: %s=…", r.key, r.key)
+		case r.key == "pattern": // up to the end, commas and all
+			r.value, rest = value, ""
+		default:
+			var err error
+			if r.list, rest, err = tagValues(value); err != nil {
+				return nil, fmt.Errorf("%s: %w", r.key, err)
+			}
+			if r.key != "enum" && r.key != "examples" {
+				r.value = strings.Join(r.list, "|")
+			}
+		}
+		rules = append(rules, r)
+		if tag = strings.TrimPrefix(rest, ","); rest != "" && tag == rest {
+			return nil, fmt.Errorf("expected a comma before %q in the schema tag", rest)
+		}
+	}
+	return rules, nil
+}
+
+// tagValues reads values separated by | up to the next comma. Each may stand
+// in single quotes.
+func tagValues(s string) (values []string, rest string, err error) {
+	for {
+		var one string
+		if strings.HasPrefix(s, "'") {
+			if one, s, err = quotedValue(s[1:]); err != nil {
+				return nil, "", err
+			}
+		} else {
+			end := strings.IndexAny(s, ",|")
+			if end < 0 {
+				end = len(s)
+			}
+			one, s = s[:end], s[end:]
+		}
+		values = append(values, one)
+		if !strings.HasPrefix(s, "|") {
+			return values, s, nil
+		}
+		s = s[1:]
+	}
+}
+
+// quotedValue reads up to the closing quote; two quotes in a row are one.
+func quotedValue(s string) (value, rest string, err error) {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\'' {
+			b.WriteByte(s[i])
+			continue
+		}
+		if i+1 < len(s) && s[i+1] == '\'' {
+			b.WriteByte('\'')
+			i++
+			continue
+		}
+		return b.String(), s[i+1:], nil
+	}
+	return "", "", fmt.Errorf("a single quote is opened but not closed")
+}

@@ -1,0 +1,37 @@
+// Package stdio carries messages over the standard input and output of
+// processes, one message on each line, and over anything else that is a stream
+// of bytes in both directions.
+//
+// A server calls [Standard], which keeps stray output away from the messages.
+// A host describes a server program with a [Command] and starts it as a
+// [Child]; a [Restarter] starts it again when it ends. [ServeListener] does the
+// same framing over Unix sockets and TCP.
+//
+// # What a server process is given
+//
+// No shell reads its command line. It gets a short list of environment
+// variables and those that the Command adds, descriptors 0, 1 and 2, and a
+// process group of its own (on Windows a job object). To make sure of the
+// descriptors, starting a Child marks every descriptor above 2 of this process
+// as close-on-exec.
+//
+// # What becomes of it
+//
+// [Child.Close] closes its input, waits, asks it to terminate, waits, and kills
+// it, always with all that it started. When a server ends by itself, what it
+// left running is killed.
+//
+// When this process ends without Close, even by SIGKILL, nothing stays either:
+//
+//	Unix     A guard, a tiny /bin/sh process for each server, sees the end of
+//	         this process, asks the server's process group to terminate and
+//	         kills it a second later. Where there is no /bin/sh, Linux kills
+//	         the server itself, but not what it started; elsewhere the server
+//	         sees the end of its input and should end.
+//	Windows  The system ends all processes of the job object at once.
+//
+// In every case a process that leaves the group on purpose (setsid, a daemon)
+// escapes, and so does one that runs under another user than this process. The
+// guard is there against accidents and not against a server that means harm:
+// such a server could kill its guard. Run that in a sandbox.
+package stdio

@@ -1,0 +1,97 @@
+//go:build unix
+
+package stdio
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+)
+
+// takeStandard moves descriptors 0 and 1 to private ones and puts the null
+// device and standard error in their place.
+func takeStandard() (taken, error) {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return taken{}, err
+	}
+	defer null.Close()
+	in, err := private(0)
+	if err != nil {
+		return taken{}, fmt.Errorf("cannot take over standard input: %w", err)
+	}
+	out, err := private(1)
+	if err != nil {
+		syscall.Close(in)
+		return taken{}, fmt.Errorf("cannot take over standard output: %w", err)
+	}
+	giveBack := func() error { return errors.Join(replace(in, 0), replace(out, 1)) }
+	if err := errors.Join(replace(int(null.Fd()), 0), replace(2, 1)); err != nil {
+		err = errors.Join(err, giveBack())
+		syscall.Close(in)
+		syscall.Close(out)
+		return taken{}, fmt.Errorf("cannot redirect standard input and output: %w", err)
+	}
+	changedIn, changedOut := makeNonblocking(in), makeNonblocking(out)
+	return taken{
+		in:       os.NewFile(uintptr(in), "stdin"),
+		out:      os.NewFile(uintptr(out), "stdout"),
+		giveBack: giveBack,
+		calm: func() {
+			if changedIn {
+				_ = syscall.SetNonblock(0, false)
+			}
+			if changedOut {
+				_ = syscall.SetNonblock(1, false)
+			}
+		},
+	}, nil
+}
+
+// private duplicates a descriptor so that started programs do not get it.
+func private(fd int) (int, error) {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	dup, err := syscall.Dup(fd)
+	if err == nil {
+		syscall.CloseOnExec(dup)
+	}
+	return dup, err
+}
+
+// makeNonblocking lets the runtime wait for fd, so that Close can end the
+// wait. The mode belongs to everybody who shares the open file, so it is only
+// set on pipes and sockets (never on a terminal, which the shell shares), and
+// not on one that is standard error too, which others write to. It reports
+// whether it changed the mode.
+func makeNonblocking(fd int) bool {
+	var st, stderr syscall.Stat_t
+	if syscall.Fstat(fd, &st) != nil {
+		return false
+	}
+	kind := st.Mode & syscall.S_IFMT
+	if kind != syscall.S_IFIFO && kind != syscall.S_IFSOCK {
+		return false
+	}
+	if syscall.Fstat(2, &stderr) == nil && stderr.Dev == st.Dev && stderr.Ino == st.Ino {
+		return false
+	}
+	return !isNonblocking(fd) && syscall.SetNonblock(fd, true) == nil
+}
+
+// isNonblocking asks the standard library, which asks the descriptor: a file
+// that is made from a non-blocking one can have deadlines.
+func isNonblocking(fd int) bool {
+	dup, err := private(fd)
+	if err != nil {
+		return false
+	}
+	f := os.NewFile(uintptr(dup), "")
+	defer f.Close()
+	return hasDeadlines(f)
+}
+
+// hasDeadlines reports whether Close ends a Read of f that waits.
+func hasDeadlines(f *os.File) bool { return f.SetReadDeadline(time.Time{}) == nil }
