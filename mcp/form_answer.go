@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"net/mail"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -141,8 +141,7 @@ func (f *FormField) isText(s string) error {
 	ok := true
 	switch f.Format {
 	case "email":
-		a, err := mail.ParseAddress(s)
-		ok = err == nil && a.Address == s
+		ok = looksLikeEmail(s)
 	case "uri":
 		u, err := url.Parse(s)
 		ok = err == nil && u.Scheme != ""
@@ -157,6 +156,18 @@ func (f *FormField) isText(s string) error {
 		return fmt.Errorf("expected text of the format %q", f.Format)
 	}
 	return nil
+}
+
+// looksLikeEmail reports whether s is something before an @ and something
+// behind it. Whether mail arrives there, only mail can tell.
+func looksLikeEmail(s string) bool {
+	at := strings.LastIndexByte(s, '@')
+	if at < 1 || at == len(s)-1 || len(s) > 320 {
+		return false
+	}
+	bad := func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune("<>,;", r) }
+	domain := s[at+1:]
+	return !strings.ContainsFunc(s, bad) && !strings.HasPrefix(domain, ".") && !strings.HasSuffix(domain, ".") && !strings.Contains(domain, "..")
 }
 
 func (f *FormField) isChoice(v any, strict bool) error {

@@ -1,6 +1,9 @@
 package mcp
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // A Handler serves calls. A server is one, and so is a connection to a server.
 //
@@ -39,6 +42,11 @@ type Listener interface {
 	// Listen starts the subscription that c asks for and returns at once.
 	// Notes arrive at c.Side, the acknowledgement first, from whichever
 	// goroutine makes them; Side must not block. The subscription ends when
-	// stop is called; no note arrives after stop has returned.
+	// stop is called; no note arrives after stop has returned. An error that
+	// is [ErrListenByCall] asks for the call that stays open after all.
 	Listen(c *Call) (stop func(), err error)
 }
+
+// ErrListenByCall is what a Listener says that has to see the subscription as
+// a call, for example because of middleware.
+var ErrListenByCall = errors.New("listen with a call")

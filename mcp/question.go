@@ -9,18 +9,6 @@ import (
 // ElicitQuestion makes the question that asks a person.
 func ElicitQuestion(p *ElicitParams) (Question, error) { return ask(MethodElicit, p) }
 
-// SamplingQuestion makes the question that has a model write a message.
-//
-// Deprecated: by SEP-2577; it may go in the first revision on or after
-// 2027-07-28. Call a model directly instead.
-func SamplingQuestion(p *CreateMessageParams) (Question, error) { return ask(MethodCreateMessage, p) }
-
-// RootsQuestion makes the question for the client's roots.
-//
-// Deprecated: by SEP-2577; it may go in the first revision on or after
-// 2027-07-28. Use tool parameters or URIs instead.
-func RootsQuestion() Question { return Question{Method: MethodRootsList} }
-
 func ask(method string, params any) (Question, error) {
 	raw, err := Marshal(params)
 	if err != nil {

@@ -49,6 +49,12 @@ type CreateMessageParams struct {
 	ToolChoice *ToolChoice `json:"toolChoice,omitzero"`
 }
 
+// SamplingQuestion makes the question that has a model write a message.
+//
+// Deprecated: by SEP-2577; it may go in the first revision on or after
+// 2027-07-28. Call a model directly instead.
+func SamplingQuestion(p *CreateMessageParams) (Question, error) { return ask(MethodCreateMessage, p) }
+
 // A ToolChoice says whether a model uses its tools.
 //
 // Deprecated: by SEP-2577, with sampling.

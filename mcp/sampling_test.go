@@ -2,6 +2,7 @@ package mcp_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -59,17 +60,22 @@ func TestToolUseAlwaysHasInput(t *testing.T) {
 }
 
 func TestBlocksAreTypedOutsideAListToo(t *testing.T) {
-	for _, v := range []any{mcp.TextContent{}, &mcp.TextContent{}, mcp.ImageContent{}, mcp.AudioContent{}, mcp.ResourceLink{}, mcp.EmbeddedResource{}, mcp.ToolUseContent{}, mcp.ToolResultContent{}} {
-		ours, err := mcp.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		theirs, err := json.Marshal(v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.HasPrefix(string(ours), `{"type":"`) || !sameJSON(t, ours, theirs) {
-			t.Errorf("%T: %s and %s", v, ours, theirs)
+	for _, c := range []mcp.Content{
+		&mcp.TextContent{}, &mcp.ImageContent{}, &mcp.AudioContent{}, &mcp.ResourceLink{}, &mcp.EmbeddedResource{},
+		&mcp.ToolUseContent{}, &mcp.ToolResultContent{}, &mcp.UnknownContent{Type: "x", Raw: json.RawMessage(`{"type":"x"}`)},
+	} {
+		for _, v := range []any{c, reflect.ValueOf(c).Elem().Interface()} {
+			ours, err := mcp.Marshal(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			theirs, err := json.Marshal(v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasPrefix(string(ours), `{"type":"`+c.ContentType()+`"`) || !sameJSON(t, ours, theirs) {
+				t.Errorf("%T: %s and %s", v, ours, theirs)
+			}
 		}
 	}
 }

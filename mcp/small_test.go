@@ -194,3 +194,24 @@ func TestDisplayNames(t *testing.T) {
 		}
 	}
 }
+
+// A server that lists something wrong must not hide what is right.
+func TestDecodeEach(t *testing.T) {
+	good, bad := mcp.DecodeEach[mcp.Tool](json.RawMessage(`[null,{"name":"t","inputSchema":null},{"name":"ok","inputSchema":{"type":"object"}},5]`))
+	if len(good) != 1 || good[0].Name != "ok" {
+		t.Errorf("good: %+v", good)
+	}
+	want := []string{
+		`[0]: expected a value, found null`,
+		`[1]: inputSchema: expected an object, such as {"type":"object"}`,
+		`[3]: expected an object, found a number`,
+	}
+	if len(bad) != len(want) {
+		t.Fatalf("bad: %v", bad)
+	}
+	for i := range want {
+		if bad[i].Error() != want[i] {
+			t.Errorf("got %v, want %s", bad[i], want[i])
+		}
+	}
+}

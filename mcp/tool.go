@@ -153,32 +153,6 @@ type CallToolParams struct {
 	Arguments json.RawMessage `json:"arguments,omitzero"`
 }
 
-// DecodeCallToolParams reads the parameters of a [MethodToolsCall] without
-// copying the arguments. raw must have been checked, as [Call.Params] has.
-// Args is nil when there are none. The error is an [*Error].
-func DecodeCallToolParams(raw json.RawMessage) (name string, args json.RawMessage, err error) {
-	var named bool
-	for m := rawjson.Object(raw); m.Next(); {
-		switch string(m.Name) {
-		case "name":
-			if name, named = rawjson.String(m.Value); !named {
-				return "", nil, InvalidParams("name: expected a string, the name of a tool")
-			}
-		case "arguments":
-			switch {
-			case rawjson.IsObject(m.Value):
-				args = m.Value
-			case !rawjson.IsNull(m.Value):
-				return "", nil, InvalidParams("arguments: expected an object")
-			}
-		}
-	}
-	if !named {
-		return "", nil, InvalidParams("name: missing: say which tool to call")
-	}
-	return name, args, nil
-}
-
 // CallToolResult is what a tool came to.
 type CallToolResult struct {
 	// Content is for the model and the person; nil means none.
@@ -194,24 +168,4 @@ type CallToolResult struct {
 // says what to do differently.
 func ToolError(format string, args ...any) *CallToolResult {
 	return &CallToolResult{Content: Contents{Text(fmt.Sprintf(format, args...))}, IsError: true}
-}
-
-// AppendJSON appends the result to dst, on one line. It means the same as what
-// [Marshal] writes and is made much faster.
-func (r *CallToolResult) AppendJSON(dst []byte) ([]byte, error) {
-	dst, err := r.Content.appendJSON(append(dst, `{"content":`...))
-	if err != nil {
-		return nil, err
-	}
-	if r.StructuredContent != nil {
-		if err := rawjson.Check(r.StructuredContent); err != nil {
-			return nil, fmt.Errorf("structuredContent is not valid JSON: %w", err)
-		}
-		dst = append(dst, `,"structuredContent":`...)
-		dst = rawjson.AppendCompact(dst, r.StructuredContent)
-	}
-	if r.IsError {
-		dst = append(dst, `,"isError":true`...)
-	}
-	return append(dst, '}'), nil
 }

@@ -72,53 +72,82 @@ func (s *survey) keepFormats(asserted bool) {
 }
 
 // tooManySteps is what ends a Check that costs too much. It is thrown through
-// the library, which has no other way out, and caught in checkCounting.
+// the library, which has no other way out, and caught in within.
 type tooManySteps struct{}
 
-// checkCounting checks a value with a copy of the schema that counts.
-func (v *Validator) checkCounting(tree any) (err error) {
+// checkCounting checks a value with copies of the schema that count. The first
+// only says yes or no; it stops early and keeps no account of what is wrong,
+// which can cost far more than finding out that something is. The second is
+// asked where the answer is no, with a tenth of the steps.
+func (v *Validator) checkCounting(tree any) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.counted == nil {
-		if v.counted, err = v.compileCounting(); err != nil {
+		if err := v.compileCounting(); err != nil {
 			return one(err.Error())
 		}
 	}
-	v.left = v.limits.Steps
+	no, done := v.within(v.limits.Steps, v.fits, tree)
+	if !done {
+		return one(fmt.Sprintf("checking this value against its schema takes more than %d steps", v.limits.Steps))
+	}
+	if no == nil {
+		return nil
+	}
+	problems, done := v.within(v.limits.Steps/10, v.counted, tree)
+	if !done {
+		return one("does not fit its schema; it would take too many steps to say where")
+	}
+	return report(problems, tree)
+}
+
+// within validates with a number of steps, and says whether they were enough.
+func (v *Validator) within(steps int, s *jsonschema.Schema, tree any) (err error, done bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			if _, ok := p.(tooManySteps); !ok {
 				panic(p)
 			}
-			err = one(fmt.Sprintf("checking this value against its schema takes more than %d steps", v.limits.Steps))
+			err, done = nil, false
 		}
 	}()
-	return report(v.counted.Validate(tree), tree)
+	v.left = steps
+	return s.Validate(tree), true
 }
 
 // compileCounting compiles the schema again with a format of its own in every
 // schema, because a format is what the library calls each time it holds that
 // schema against a value.
-func (v *Validator) compileCounting() (*jsonschema.Schema, error) {
+func (v *Validator) compileCounting() error {
 	doc, err := parse(v.source)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	survey, err := look(doc, v.limits)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var formats []*jsonschema.Format
+	c, err := newCompiler(doc, survey)
+	if err != nil {
+		return err
+	}
 	for i, p := range survey.order {
-		name, _ := p.object["format"].(string)
-		if _, bad := p.object["format"]; bad && name == "" {
-			continue // not a string: the meta-schema refuses it
-		}
-		f := &jsonschema.Format{Name: fmt.Sprintf("tenon-step-%d", i), Validate: v.step(p, name)}
-		p.object["format"] = f.Name
-		formats = append(formats, f)
+		format, _ := p.object["format"].(string)
+		name := fmt.Sprintf("tenon-step-%d", i)
+		p.object["format"] = name
+		c.RegisterFormat(&jsonschema.Format{Name: name, Validate: v.step(p, format)})
 	}
-	return compile(doc, v.limits, formats)
+	// Inside "not" the library only asks whether a value fits.
+	const twice = schemaURL + "/fits"
+	inner := map[string]any{"not": map[string]any{"$ref": schemaURL}}
+	if err := c.AddResource(twice, map[string]any{"not": inner}); err != nil {
+		return err
+	}
+	if v.fits, err = compile(c, twice); err != nil {
+		return err
+	}
+	v.counted, err = compile(c, schemaURL)
+	return err
 }
 
 // step is called when a schema is held against a value. It pays for the schema

@@ -19,7 +19,8 @@ const maxNesting = 100
 //	├ text     strings and what is written as a string
 //	└ int, uint, float, bool
 //
-// Paths are added on the way back, see [Problems.under].
+// What it decodes into is zero beforehand. Paths are added on the way back, see
+// [Problems.under].
 type decoder struct {
 	problems Problems
 	depth    int
@@ -34,6 +35,10 @@ func (d *decoder) result() error {
 }
 
 func (d *decoder) value(n *node, raw []byte, v reflect.Value) {
+	if len(raw) == 0 { // data was never checked
+		d.mismatch(n, raw)
+		return
+	}
 	switch n.kind {
 	case kindInt:
 		d.int(n, raw, v)
@@ -104,7 +109,7 @@ func (d *decoder) object(n *node, raw []byte, v reflect.Value) {
 		}
 		at = i + 1
 		f := &n.fields[i]
-		if f.optional && m.Value[0] == 'n' && !f.takesNull() {
+		if f.optional && rawjson.IsNull(m.Value) && !f.takesNull() {
 			continue
 		}
 		seen[i] = true
@@ -193,9 +198,9 @@ func (d *decoder) unknown(n *node, name []byte) {
 
 func (d *decoder) members(n *node, raw []byte, v reflect.Value) {
 	v.Set(reflect.MakeMap(n.typ))
-	key := reflect.New(n.typ.Key()).Elem()
+	key, elem := reflect.New(n.typ.Key()).Elem(), reflect.New(n.elem.typ).Elem()
 	for m := rawjson.Object(raw); m.Next(); {
-		elem := reflect.New(n.elem.typ).Elem()
+		elem.SetZero()
 		before := len(d.problems.List)
 		d.value(n.elem, m.Value, elem)
 		if len(d.problems.List) > before {
@@ -208,25 +213,24 @@ func (d *decoder) members(n *node, raw []byte, v reflect.Value) {
 
 func (d *decoder) array(n *node, raw []byte, v reflect.Value) {
 	count := 0
-	if n.kind == kindSlice {
-		v.Set(reflect.MakeSlice(n.typ, 0, 0))
-	}
 	for e := rawjson.Array(raw); e.Next(); count++ {
 		if n.maxItems >= 0 && count >= n.maxItems {
 			continue // only counted
 		}
 		if n.kind == kindSlice {
 			if count == v.Cap() {
-				v.Grow(1)
+				v.Grow(max(4, count))
 			}
 			v.SetLen(count + 1)
 		}
 		before := len(d.problems.List)
-		item := v.Index(count)
-		d.value(n.elem, e.Value, item)
+		d.value(n.elem, e.Value, v.Index(count))
 		if len(d.problems.List) > before {
 			d.problems.under(indexStep(count), before)
 		}
+	}
+	if count == 0 && n.kind == kindSlice {
+		v.Set(reflect.MakeSlice(n.typ, 0, 0)) // empty is not nil
 	}
 	switch {
 	case n.maxItems == n.minItems && count != n.minItems:

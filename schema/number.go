@@ -43,7 +43,7 @@ func parseLongInt(negative bool, raw []byte) (bool, uint64, fit) {
 		p, err := strconv.Atoi(string(raw[e+1:]))
 		if err != nil || p > 1<<30 || p < -1<<30 {
 			p = 1 << 30
-			if raw[e+1] == '-' {
+			if bytes.HasPrefix(raw[e+1:], []byte{'-'}) {
 				p = -p
 			}
 		}

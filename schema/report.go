@@ -21,9 +21,9 @@ func explain(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &load):
-		return fmt.Errorf("the schema refers to %s, which is not in it: %w", shown(strings.TrimPrefix(load.URL, schemaURL)), errNotFetched)
+		return fmt.Errorf("the schema refers to %s, which is not in it: %w", shown(strings.TrimPrefix(load.URL, "tenon:///")), errNotFetched)
 	case errors.As(err, &pattern):
-		return fmt.Errorf("the pattern %s is not supported: %w", shown(pattern.Regex), pattern.Err)
+		return pattern.Err // in our words already
 	case errors.As(err, &invalid):
 		var problems Problems
 		collect(invalid.Err, nil, &problems)

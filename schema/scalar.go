@@ -25,6 +25,9 @@ func (d *decoder) mismatch(n *node, raw []byte) {
 
 // describe says what a JSON value is, for messages.
 func describe(raw []byte) string {
+	if len(raw) == 0 {
+		return "nothing"
+	}
 	switch raw[0] {
 	case '{':
 		return "an object"
@@ -187,8 +190,10 @@ func (d *decoder) textRules(n *node, raw []byte, s string) bool {
 	if n.pattern != nil && !n.pattern.MatchString(s) {
 		d.problems.add("", "%s does not match the pattern %s", describe(raw), n.pattern)
 	}
-	if check, ok := formatChecks[n.format]; ok && !check.valid(s) {
-		d.problems.add("", "expected %s, got %s", check.expects, describe(raw))
+	if n.format != "" {
+		if check, ok := formatChecks[n.format]; ok && !check.valid(s) {
+			d.problems.add("", "expected %s, got %s", check.expects, describe(raw))
+		}
 	}
 	if n.enum != nil && !slices.Contains(n.enumText, s) {
 		d.notInEnum(n, raw)

@@ -30,8 +30,10 @@ func didYouMean(name string, known []string) string {
 
 // fold leaves out what people mix up without meaning another name.
 func fold(name string) string {
-	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
+	return joiners.Replace(strings.ToLower(name))
 }
+
+var joiners = strings.NewReplacer("_", "", "-", "")
 
 // distance counts the insertions, removals, replacements and swaps of
 // neighbours that make b out of a.

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +31,7 @@ var (
 )
 
 // maxCost stands for a cost that is not known beforehand.
-const maxCost = math.MaxInt32
+const maxCost = math.MaxInt32 / 2 // so that two of them fit an int everywhere
 
 // A part is one schema inside a schema.
 type part struct {
@@ -49,11 +51,13 @@ type survey struct {
 	root   any
 	parts  map[string]*part // by JSON pointer
 	order  []*part
+
+	patterns map[string]*regexp.Regexp
 }
 
 // look walks over a schema and holds it to the limits.
 func look(doc any, limits Limits) (*survey, error) {
-	s := &survey{limits: limits, root: doc, parts: map[string]*part{}}
+	s := &survey{limits: limits, root: doc, parts: map[string]*part{}, patterns: map[string]*regexp.Regexp{}}
 	switch doc.(type) {
 	case map[string]any, bool:
 	default:
@@ -97,6 +101,9 @@ func (s *survey) walk(v any, pointer string, depth int) (*part, error) {
 		return nil, fmt.Errorf("schemas are nested deeper than %d levels at #%s", s.limits.Depth, clip(pointer))
 	}
 	if err := checkDialect(object, pointer); err != nil {
+		return nil, err
+	}
+	if err := s.checkPatterns(object); err != nil {
 		return nil, err
 	}
 	for _, key := range []string{"$ref", "$dynamicRef", "$recursiveRef"} {
@@ -147,6 +154,38 @@ func (s *survey) walkInside(p *part, pointer string, depth int) error {
 		}
 	}
 	return err
+}
+
+func (s *survey) checkPatterns(object map[string]any) error {
+	var exprs []string
+	if expr, ok := object["pattern"].(string); ok {
+		exprs = append(exprs, expr)
+	}
+	named, _ := object["patternProperties"].(map[string]any)
+	for _, expr := range slices.AppendSeq(exprs, maps.Keys(named)) {
+		re, err := s.pattern(expr)
+		if err != nil {
+			return err
+		}
+		s.patterns[expr] = re
+	}
+	return nil
+}
+
+// pattern returns a compiled regular expression. After the survey many
+// goroutines may call it.
+func (s *survey) pattern(expr string) (*regexp.Regexp, error) {
+	if re := s.patterns[expr]; re != nil {
+		return re, nil
+	}
+	if len(expr) > s.limits.PatternBytes {
+		return nil, fmt.Errorf("the pattern %s has %d bytes; at most %d are allowed", shown(expr), len(expr), s.limits.PatternBytes)
+	}
+	re, err := regexp.Compile(expr)
+	if err != nil {
+		return nil, fmt.Errorf("the pattern %s is not supported: %w", shown(expr), err)
+	}
+	return re, nil
 }
 
 func checkDialect(object map[string]any, pointer string) error {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -26,7 +25,7 @@ type Limits struct {
 	PatternBytes int
 	// Steps is how much work one Check may be: about one step for each schema
 	// that is held against each part of the value. Unset: 1,000,000, which is
-	// well under a second.
+	// about a second at the very worst.
 	Steps int
 	// Formats makes "format" a rule for date-time, date, email, uri, uuid, ipv4
 	// and ipv6. Unset: a format is a remark, as JSON Schema 2020-12 has it.
@@ -69,9 +68,10 @@ type Validator struct {
 	schema *jsonschema.Schema
 	cost   int // schemas held against one part of a value at worst; maxCost if unknown
 
-	mu      sync.Mutex // held while steps are counted
-	counted *jsonschema.Schema
-	left    int // steps
+	mu      sync.Mutex         // held while steps are counted
+	fits    *jsonschema.Schema // says only whether a value fits
+	counted *jsonschema.Schema // says what is wrong
+	left    int                // steps
 }
 
 // NewValidator prepares to check values against a schema. Without $schema it
@@ -99,7 +99,11 @@ func NewValidator(schema json.RawMessage, limits *Limits) (*Validator, error) {
 	}
 	v.cost = survey.cost()
 	survey.keepFormats(v.limits.Formats)
-	if v.schema, err = compile(doc, v.limits, nil); err != nil {
+	c, err := newCompiler(doc, survey)
+	if err == nil {
+		v.schema, err = compile(c, schemaURL)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	return v, nil
@@ -131,24 +135,14 @@ var errNotFetched = errors.New("references out of the schema are never fetched")
 
 func (noLoader) Load(string) (any, error) { return nil, errNotFetched }
 
-// compile has the library compile a document. The formats are those that a
-// counting copy of the schema uses for its steps.
-func compile(doc any, limits Limits, formats []*jsonschema.Format) (s *jsonschema.Schema, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the schema cannot be compiled: %v", p)
-		}
-	}()
+// newCompiler sets the library up so that it reads nothing but the document.
+// The document is our own copy, and patterns are those that the survey found.
+func newCompiler(doc any, survey *survey) (*jsonschema.Compiler, error) {
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(noLoader{})
-	c.UseRegexpEngine(func(expr string) (jsonschema.Regexp, error) {
-		if len(expr) > limits.PatternBytes {
-			return nil, fmt.Errorf("the pattern has %d bytes; at most %d are allowed", len(expr), limits.PatternBytes)
-		}
-		return regexp.Compile(expr)
-	})
-	c.AssertFormat() // formats that are only remarks were taken out, see keepFormats
+	c.UseRegexpEngine(func(expr string) (jsonschema.Regexp, error) { return survey.pattern(expr) })
+	c.AssertFormat() // formats that are only remarks are taken out, see keepFormats
 	for name, check := range formatChecks {
 		c.RegisterFormat(&jsonschema.Format{Name: name, Validate: func(v any) error {
 			if s, ok := v.(string); ok && !check.valid(s) {
@@ -157,12 +151,16 @@ func compile(doc any, limits Limits, formats []*jsonschema.Format) (s *jsonschem
 			return nil
 		}})
 	}
-	for _, f := range formats {
-		c.RegisterFormat(f)
-	}
-	if err := c.AddResource(schemaURL, doc); err != nil {
-		return nil, err
-	}
-	s, err = c.Compile(schemaURL)
+	return c, c.AddResource(schemaURL, doc)
+}
+
+// compile compiles the schema at one address of a compiler.
+func compile(c *jsonschema.Compiler, url string) (s *jsonschema.Schema, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the schema cannot be compiled: %v", p)
+		}
+	}()
+	s, err = c.Compile(url)
 	return s, explain(err)
 }

@@ -11,5 +11,6 @@
 // a string, only the escapes of RFC 8259 occur and no \u escape is half of a
 // surrogate pair, numbers follow the grammar, no name stands twice in one
 // object however it is written, at most [MaxDepth] objects and arrays are open
-// at once, and nothing but white space follows the value.
+// at once, and nothing but white space follows the value. Offsets are kept in
+// 32 bits, so more than 2 GiB are refused.
 package rawjson

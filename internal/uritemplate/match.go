@@ -23,8 +23,9 @@ import "strings"
 //     too, as name=value. MatchValues keeps them apart.
 //
 // Where text could belong to several expressions, each takes as little as it
-// can, from left to right: {a}-{b} splits "x-y-z" into "x" and "y-z", and a
-// {+path} directly before {?q} ends at the first question mark.
+// can, from left to right: {a}-{b} splits "x-y-z" into "x" and "y-z" ("x%2Dy-z"
+// keeps its first two together), and a {+path} directly before {?q} ends at the
+// first question mark.
 //
 // A variable that appears more than once must have the same value each time;
 // {a:3} must be its first three characters.

@@ -52,6 +52,7 @@ func TestMatch(t *testing.T) {
 
 		// As little as possible, from the left, but the whole URI.
 		{"{a}-{b}", "x-y-z", vars{"a": "x", "b": "y-z"}},
+		{"{a}-{b}", "x%2Dy-z", vars{"a": "x-y", "b": "z"}},
 		{"{a}.json", "a.json.json", vars{"a": "a.json"}},
 		{"{+a}-{b}/x", "p-q/r-s/x", vars{"a": "p-q/r", "b": "s"}},
 		{"{a}.{b}.{c}", "1.2.3.4", vars{"a": "1", "b": "2", "c": "3.4"}},
@@ -100,6 +101,8 @@ func TestMatch(t *testing.T) {
 		{"x{?a,b}", "x?a=1&", nil},
 		{"x{?a}", "x?a=b=c%26d", vars{"a": "b=c&d"}},
 		{"x{?a}", "x?A=1", nil},
+		{"x{?a}", "x?%61=1", vars{"a": "1"}},
+		{"x{?%c3%a9}", "x?é=1", vars{"%c3%a9": "1"}},
 		{"x?k=v{&a}", "x?k=v&a=1", vars{"a": "1"}},
 		{"x{?tags*}", "x?tags=1&tags=2", vars{"tags": "1,2"}},
 		{"x{?a,more*}", "x?b=2&a=1&c=", vars{"a": "1", "more": "b=2,c="}},

@@ -112,7 +112,11 @@ func (p *parser) variable(offset int, s string) (variable, error) {
 	if err := p.name(offset, name); err != nil {
 		return variable{}, err
 	}
-	v := variable{name: name, explode: explode}
+	key, ok := decode(name)
+	if !ok {
+		return variable{}, p.fail(offset, "the percent-encoded bytes of this name are not valid UTF-8")
+	}
+	v := variable{name: name, key: key, explode: explode}
 	if !prefix {
 		return v, nil
 	}

@@ -53,7 +53,7 @@ func (m *matcher) readList(e *expression, v variable, s string) bool {
 
 // A parameterRun collects what an expression with names takes.
 type parameterRun struct {
-	lists map[string][]string // of exploded variables, by their name
+	lists map[string][]string // of exploded variables, by their key
 	other []Pair              // parameters that no variable is named after
 	all   []Pair              // the exploded ones and the others, in order
 }
@@ -67,7 +67,11 @@ func (m *matcher) readNamed(e *expression, s string) bool {
 	seen := make([]bool, len(e.vars))
 	for raw := range strings.SplitSeq(s, string(rune(e.op.sep))) {
 		name, value, _ := strings.Cut(raw, "=")
-		i := slices.IndexFunc(e.vars, func(v variable) bool { return v.name == name })
+		name, ok := decode(name)
+		if !ok || name == "" {
+			return false
+		}
+		i := slices.IndexFunc(e.vars, func(v variable) bool { return v.key == name })
 		if i >= 0 && !e.vars[i].explode {
 			if seen[i] || !m.keep(e, e.vars[i], value) {
 				return false
@@ -82,20 +86,18 @@ func (m *matcher) readNamed(e *expression, s string) bool {
 	return m.noteExploded(e, &run)
 }
 
+// add takes a parameter that is no plain variable's; known says that an
+// exploded variable has its name.
 func (r *parameterRun) add(name, value string, known bool) bool {
 	value, ok := decode(value)
 	if !ok {
 		return false
 	}
-	decoded, ok := decode(name)
-	if !ok || decoded == "" {
-		return false
-	}
-	r.all = append(r.all, Pair{decoded, value})
+	r.all = append(r.all, Pair{name, value})
 	if known {
 		r.lists[name] = append(r.lists[name], value)
 	} else {
-		r.other = append(r.other, Pair{decoded, value})
+		r.other = append(r.other, Pair{name, value})
 	}
 	return true
 }
@@ -115,7 +117,7 @@ func (m *matcher) noteExploded(e *expression, r *parameterRun) bool {
 		if !v.explode {
 			continue
 		}
-		value := List(r.lists[v.name]...)
+		value := List(r.lists[v.key]...)
 		if len(r.other) > 0 {
 			value = Pairs(r.all...)
 		}

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 )
 
@@ -91,8 +92,9 @@ func randomText(rng *rand.Rand, but string) string {
 	return string(s)
 }
 
-// FuzzMatch checks that nothing panics, that the work stays linear, and that a
-// template that is not matchable matches nothing.
+// FuzzMatch checks that nothing panics, that the work stays linear, that a
+// template that is not matchable matches nothing, and that the values of a URI
+// make a URI with the same values.
 func FuzzMatch(f *testing.F) {
 	for _, tt := range exact {
 		f.Add(tt.template, "x/1?a=2")
@@ -115,5 +117,44 @@ func FuzzMatch(f *testing.F) {
 			t.Errorf("%q matches though it is not matchable", template)
 		}
 		tmpl.Expand(vars{"a": uri, "b": template})
+		if ok && givesBack(tmpl) {
+			checkAgain(t, tmpl, uri)
+		}
 	})
+}
+
+// givesBack leaves out what cannot be told from its own percent-encoding (the
+// operators that keep triplets, literal text that is percent-encoded), and
+// repeated variables, which a URI may leave out in one place.
+func givesBack(tmpl *Template) bool {
+	vars := 0
+	for _, p := range tmpl.parts {
+		if p.expr != nil {
+			vars += len(p.expr.vars)
+		}
+		if p.expr != nil && p.expr.op.reserved || strings.Contains(p.anchor, "%") {
+			return false
+		}
+	}
+	return vars == len(tmpl.names)
+}
+
+func checkAgain(t *testing.T, tmpl *Template, uri string) {
+	for i := range uri {
+		// Expand never encodes these, so it would lose that they are no separator.
+		if triplet(uri, i) && unreserved.has(unhex(uri[i+1])<<4|unhex(uri[i+2])) {
+			return
+		}
+	}
+	values, _ := tmpl.MatchValues(uri)
+	second, err := tmpl.ExpandValues(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(second) > MaxURI {
+		return
+	}
+	if again, ok := tmpl.MatchValues(second); !ok || !reflect.DeepEqual(values, again) {
+		t.Errorf("%q on %q = %v, but on %q, expanded from that, %v, %v", tmpl, uri, values, second, again, ok)
+	}
 }

@@ -48,8 +48,9 @@ type expression struct {
 // A variable is one name in an expression, with its modifier.
 type variable struct {
 	name    string
-	explode bool // {name*}
-	prefix  int  // {name:3}; 0 means all of it
+	key     string // the name as a parameter in a URI has it, decoded
+	explode bool   // {name*}
+	prefix  int    // {name:3}; 0 means all of it
 }
 
 // A ParseError says where a template is wrong.

@@ -3,7 +3,6 @@ package stdio
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -262,34 +261,3 @@ func (c *Child) Err() error {
 
 // Stderr returns the last 64 KiB that the program wrote to standard error.
 func (c *Child) Stderr() string { return c.tail.String() }
-
-// A wire is the two pipes of a Child as a Stream uses them.
-type wire Child
-
-// Read reads what the program writes to standard output. After Close it is at
-// its end.
-func (w *wire) Read(p []byte) (int, error) {
-	w.reading.Lock()
-	defer w.reading.Unlock()
-	if w.closing.Load() {
-		return 0, io.EOF
-	}
-	if w.exited.Load() {
-		expire(w.stdout)
-	}
-	n, err := w.stdout.Read(p)
-	if err != nil && err != io.EOF && (w.closing.Load() || w.exited.Load()) {
-		err = io.EOF
-	}
-	return n, err
-}
-
-// Write writes to the program's standard input. It waits while the program
-// does not read; Close and the end of the program end the wait.
-func (w *wire) Write(p []byte) (int, error) {
-	n, err := w.stdin.Write(p)
-	if err != nil {
-		err = fmt.Errorf("server %q takes no more input: %w", w.name, err)
-	}
-	return n, err
-}

@@ -7,6 +7,7 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -26,6 +27,7 @@ var modes = map[string]func(){
 	"polite":      playPolite,
 	"server":      playServer,
 	"server wait": playServerWait,
+	"mcp":         playMCP,
 }
 
 // forever sleeps until the process is killed.
@@ -146,6 +148,13 @@ func playServerWait() {
 	}
 	if <-read == nil {
 		panic("Read returned a frame that nobody sent")
+	}
+	// On Unix a pipe's Read really ends; elsewhere one goroutine stays in it.
+	for n := 0; runtime.GOOS != "windows" && runtime.NumGoroutine() > 1; n++ {
+		if n == 1000 {
+			panic("a goroutine was left behind")
+		}
+		time.Sleep(time.Millisecond)
 	}
 	fmt.Println("closed")
 }

@@ -73,11 +73,26 @@ func interruptible(f *os.File) io.ReadCloser {
 		return f
 	}
 	r, w := io.Pipe()
+	p := &pumped{PipeReader: r, closed: make(chan struct{})}
 	go func() {
-		// This goroutine outlives Close if f has nothing to say.
+		// If f has nothing to say, this outlives Close.
 		_, err := io.Copy(w, f)
 		w.CloseWithError(err)
+		<-p.closed
 		f.Close()
 	}()
-	return r
+	return p
+}
+
+// pumped is a file that a goroutine reads.
+type pumped struct {
+	*io.PipeReader
+	closed chan struct{}
+}
+
+// Close is called once. It lets the goroutine close the file, which may have to
+// wait for a read.
+func (p *pumped) Close() error {
+	close(p.closed)
+	return p.PipeReader.Close()
 }

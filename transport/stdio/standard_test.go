@@ -1,6 +1,9 @@
 package stdio
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -38,6 +41,28 @@ func TestStandardCloseEndsRead(t *testing.T) {
 		}
 	}
 	within(t, child.Done(), "the end of the server, with its input still open")
+}
+
+// Standard input may be a file, and standard output may be standard error too.
+func TestStandardOfOtherKinds(t *testing.T) {
+	in := filepath.Join(t.TempDir(), "in")
+	if err := os.WriteFile(in, []byte("one\ntwo\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	c := mode(t, "server")
+	cmd := exec.Command(c.Path)
+	cmd.Env = append(os.Environ(), modeVar+"="+c.Env[modeVar])
+	cmd.Stdin = f
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("the server: %v", err)
+	}
+	contains(t, string(out), "one\n", "two\n", "after close\n")
 }
 
 func TestStandardOnlyOnce(t *testing.T) {

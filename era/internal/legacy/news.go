@@ -3,6 +3,7 @@ package legacy
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -42,12 +43,16 @@ func (s *Session) listen(caller mcp.Caller, f mcp.Filter) (stop func(), err erro
 	}
 	c := &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: params, Caller: caller}
 	c.Side = func(n mcp.Note) {
-		if n.Method != mcp.NoteAcknowledged {
+		switch n.Method {
+		case mcp.NoteAcknowledged, mcp.NoteProgress, mcp.NoteMessage: // not news
+		default:
 			s.push(func(dst []byte) []byte { return appendNote(dst, n, nil) })
 		}
 	}
 	if l, ok := s.h.(mcp.Listener); ok {
-		return l.Listen(c)
+		if stop, err = l.Listen(c); !errors.Is(err, mcp.ErrListenByCall) {
+			return stop, err
+		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.waiting.Go(func() { s.h.Serve(ctx, c) })

@@ -78,10 +78,14 @@ func (s *Server) Serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal
 
 // wants reports whether the caller has asked for such notes.
 func (r *request) wants(n mcp.Note) bool {
+	listens := r.call.Method == mcp.MethodSubscriptionsListen // and hears only news
 	switch n.Method {
 	case mcp.NoteProgress:
-		return r.token != nil
+		return r.token != nil && !listens
 	case mcp.NoteMessage:
+		if listens {
+			return false
+		}
 		level, _ := rawjson.String(rawjson.Lookup(n.Params, "level"))
 		return mcp.LogLevel(level).AtLeast(r.call.Caller.LogLevel)
 	}

@@ -1,0 +1,100 @@
+package mcp_test
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+func ExampleCallToolResult() {
+	res := mcp.CallToolResult{
+		Content: mcp.Contents{
+			mcp.Text("22 degrees and sunny"),
+			mcp.Link(mcp.Resource{URI: "weather://paris", Name: "paris"}),
+		},
+		StructuredContent: json.RawMessage(`{"degrees":22}`),
+	}
+	out, err := res.AppendJSON(nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(string(out))
+	// Output:
+	// {"content":[{"type":"text","text":"22 degrees and sunny"},{"type":"resource_link","uri":"weather://paris","name":"paris"}],"structuredContent":{"degrees":22}}
+}
+
+func ExampleToolError() {
+	res := mcp.ToolError("no city is called %q: give the name in English", "Münchhausen")
+	fmt.Println(res.IsError, res.Content.Text())
+	// Output: true no city is called "Münchhausen": give the name in English
+}
+
+func ExampleContents() {
+	var blocks mcp.Contents
+	if err := mcp.Unmarshal([]byte(`[{"type":"text","text":"hello"},{"type":"hologram","depth":3}]`), &blocks); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, b := range blocks {
+		switch b := b.(type) {
+		case *mcp.TextContent:
+			fmt.Println("text:", b.Text)
+		case *mcp.UnknownContent:
+			fmt.Println("passed on as it came:", string(b.Raw))
+		}
+	}
+	// Output:
+	// text: hello
+	// passed on as it came: {"type":"hologram","depth":3}
+}
+
+func ExampleForm() {
+	form := mcp.Form{Fields: []mcp.FormField{
+		{Name: "email", Type: mcp.FieldString, Format: "email", Required: true},
+		{Name: "size", Type: mcp.FieldString, Options: []mcp.Option{{Value: "s", Title: "Small"}, {Value: "l", Title: "Large"}}, Default: "s"},
+	}}
+	schema, err := form.Schema()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(string(schema))
+
+	answer, _ := form.Complete(json.RawMessage(`{"email":"me"}`))
+	fmt.Println(string(answer))
+	fmt.Println(form.CheckAnswer(answer))
+	// Output:
+	// {"type":"object","properties":{"email":{"type":"string","format":"email"},"size":{"type":"string","oneOf":[{"const":"s","title":"Small"},{"const":"l","title":"Large"}],"default":"s"}},"required":["email"]}
+	// {"email":"me","size":"s"}
+	// email: expected text of the format "email"
+}
+
+func ExampleUnmarshal() {
+	var list mcp.ListToolsResult
+	err := mcp.Unmarshal([]byte(`{"tools":[{"name":"add","inputSchema":[]}]}`), &list)
+	fmt.Println(err)
+	// Output: tools[0].inputSchema: expected an object, such as {"type":"object"}
+}
+
+func ExampleCaller_CanAnswer() {
+	caller := mcp.Caller{Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{}}}
+	page, _ := mcp.ElicitQuestion(&mcp.ElicitParams{Mode: mcp.ModeURL, Message: "Sign in", URL: "https://example.com/in"})
+	fmt.Println(caller.CanAnswer(page))
+	// Output: this call asks the client to have its user open a web page, and the client has not declared the capability elicitation.url (-32021)
+}
+
+func ExampleCompletions() {
+	c := mcp.Completions([]string{"python", "pytorch"})
+	out, _ := mcp.Marshal(mcp.CompleteResult{Completion: c})
+	fmt.Println(string(out))
+	// Output: {"completion":{"values":["python","pytorch"],"total":2}}
+}
+
+func ExampleMetaValue() {
+	meta := mcp.Meta{"com.example/priority": json.RawMessage(`3`)}
+	n, ok := mcp.MetaValue[int](meta, "com.example/priority")
+	fmt.Println(n, ok)
+	// Output: 3 true
+}

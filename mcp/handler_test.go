@@ -1,0 +1,152 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// asking is a handler that needs the answers to keys, one after the other, and
+// then gives them all back.
+func asking(keys ...string) mcp.Handler {
+	return mcp.HandlerFunc(func(_ context.Context, c *mcp.Call) (mcp.Result, error) {
+		all := make(map[string]json.RawMessage)
+		for _, key := range keys {
+			a, err := c.Ask(key, mcp.RootsQuestion())
+			if err != nil {
+				return mcp.Result{}, err
+			}
+			all[key] = a
+		}
+		body, err := mcp.Marshal(all)
+		return mcp.Result{Body: body}, err
+	})
+}
+
+var canSayRoots = mcp.Caller{Capabilities: &mcp.ClientCapabilities{Roots: &mcp.RootsCapability{}}}
+
+func TestAnswering(t *testing.T) {
+	asked := 0
+	answer := func(_ context.Context, _ *mcp.Call, key string, _ mcp.Question) (json.RawMessage, error) {
+		asked++
+		return json.RawMessage(`"` + key + `"`), nil
+	}
+	call := &mcp.Call{Method: mcp.MethodToolsCall, Caller: canSayRoots}
+	res, err := mcp.Answering(asking("a", "b", "c"), answer, 0).Serve(t.Context(), call)
+	if want := `{"a":"a","b":"b","c":"c"}`; err != nil || string(res.Body) != want {
+		t.Errorf("got %s, %v, want %s", res.Body, err, want)
+	}
+	if asked != 3 {
+		t.Errorf("asked %d times: an answer that was given must not be asked for again", asked)
+	}
+	if call.Answers != nil || call.State != "" {
+		t.Error("the caller's own call was changed")
+	}
+
+	_, err = mcp.Answering(asking("a", "b", "c"), answer, 3).Serve(t.Context(), call)
+	if e, ok := errors.AsType[*mcp.Error](err); !ok || !e.Local || !strings.Contains(e.Message, "3 rounds") {
+		t.Errorf("more rounds than allowed: %v", err)
+	}
+
+	no := errors.New("no")
+	refuse := func(context.Context, *mcp.Call, string, mcp.Question) (json.RawMessage, error) { return nil, no }
+	if _, err := mcp.Answering(asking("a"), refuse, 0).Serve(t.Context(), call); !errors.Is(err, no) {
+		t.Errorf("a refused answer: %v", err)
+	}
+}
+
+// The state of a round goes back unchanged, and a round without questions is
+// simply made again.
+func TestAnsweringCarriesState(t *testing.T) {
+	h := mcp.HandlerFunc(func(_ context.Context, c *mcp.Call) (mcp.Result, error) {
+		if len(c.State) < 3 {
+			return mcp.Result{}, &mcp.NeedInput{State: c.State + "x"}
+		}
+		return mcp.Result{Type: c.State}, nil
+	})
+	if res, err := mcp.Answering(h, nil, 0).Serve(t.Context(), &mcp.Call{}); err != nil || res.Type != "xxx" {
+		t.Errorf("got %+v, %v", res, err)
+	}
+}
+
+func TestAskAll(t *testing.T) {
+	qs := map[string]mcp.Question{"a": mcp.RootsQuestion(), "b": mcp.RootsQuestion()}
+	c := &mcp.Call{Caller: canSayRoots, Answers: map[string]json.RawMessage{"a": json.RawMessage(`1`), "z": json.RawMessage(`9`)}}
+	_, err := c.AskAll(qs)
+	need, ok := errors.AsType[*mcp.NeedInput](err)
+	if !ok || len(need.Questions) != 1 || need.Questions["b"].Method != mcp.MethodRootsList || len(need.Kept) != 2 {
+		t.Fatalf("got %v %+v", err, need)
+	}
+	c.Answers["b"] = json.RawMessage(`2`)
+	got, err := c.AskAll(qs)
+	if err != nil || len(got) != 2 || string(got["b"]) != "2" {
+		t.Errorf("got %v, %v", got, err)
+	}
+}
+
+func TestRecovering(t *testing.T) {
+	bang := mcp.HandlerFunc(func(context.Context, *mcp.Call) (mcp.Result, error) { panic("secret") })
+	var told any
+	var stack []byte
+	h := mcp.Chain(bang, mcp.Recovering(func(_ *mcp.Call, p any, s []byte) { told, stack = p, s }))
+	_, err := h.Serve(t.Context(), &mcp.Call{Method: "m"})
+	e, ok := errors.AsType[*mcp.Error](err)
+	if !ok || e.Code != mcp.CodeInternal || strings.Contains(e.Message, "secret") {
+		t.Errorf("the caller sees %v", err)
+	}
+	if told != "secret" || len(stack) == 0 {
+		t.Errorf("the report has %v and %d bytes of stack", told, len(stack))
+	}
+	if _, err := mcp.Recovering(nil)(bang).Serve(t.Context(), &mcp.Call{}); err == nil {
+		t.Error("no error without a report")
+	}
+}
+
+func TestChainOrder(t *testing.T) {
+	var order []string
+	say := func(s string) mcp.Middleware {
+		return func(h mcp.Handler) mcp.Handler {
+			return mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+				order = append(order, s)
+				return h.Serve(ctx, c)
+			})
+		}
+	}
+	h := mcp.Chain(mcp.HandlerFunc(func(context.Context, *mcp.Call) (mcp.Result, error) { return mcp.Result{}, nil }), say("first"), say("second"))
+	if _, err := h.Serve(t.Context(), &mcp.Call{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(order, " "); got != "first second" {
+		t.Error(got)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	for err, want := range map[*mcp.Error]string{
+		mcp.MethodNotFound("x/y"):                      `method "x/y" is not known here (-32601) null`,
+		mcp.ResourceNotFound("file:///x"):              `no resource has the URI "file:///x" (-32602) {"uri":"file:///x"}`,
+		mcp.InvalidParams("bad %d", 1).With(func() {}): `bad 1 (-32602) null`,
+		{Local: true, Message: "timed out"}:            `timed out null`,
+	} {
+		data, _ := json.Marshal(err.Data)
+		if got := err.Error() + " " + string(data); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+	for m, want := range map[string][2]bool{
+		mcp.MethodToolsCall: {true, false}, mcp.MethodResourcesRead: {true, true}, mcp.MethodToolsList: {false, true}, mcp.MethodComplete: {false, false},
+	} {
+		if got := [2]bool{mcp.MayAsk(m), mcp.Cacheable(m)}; got != want {
+			t.Errorf("%s: may ask and is cacheable: %v", m, got)
+		}
+	}
+	var nobody *mcp.Principal
+	a, b := &mcp.Principal{Issuer: "i", ID: "x"}, &mcp.Principal{Issuer: "ix", ID: ""}
+	if nobody.Key() != "" || a.Key() == b.Key() {
+		t.Error("keys of principals collide")
+	}
+}

@@ -1,0 +1,113 @@
+package schema_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/schema"
+)
+
+type fuzzed struct {
+	Count  int              `json:"count" schema:"minimum=-5,maximum=10"`
+	Small  uint8            `json:"small,omitempty"`
+	Ratio  float64          `json:"ratio,omitempty" schema:"minimum=-1.5,maximum=2"`
+	Kind   string           `json:"kind" schema:"enum=new|old"`
+	Code   string           `json:"code,omitempty" schema:"minLength=1,maxLength=3,pattern=^[a-z]"`
+	Mail   string           `json:"mail,omitempty" schema:"format=email"`
+	Day    string           `json:"day,omitempty" schema:"format=date"`
+	Link   string           `json:"link,omitempty" schema:"format=uri"`
+	Level  int              `json:"level,omitempty" schema:"enum=1|2|3,default=1"`
+	Tags   []string         `json:"tags,omitempty" schema:"minItems=1,maxItems=3,uniqueItems"`
+	Point  [2]int16         `json:"point,omitempty"`
+	Labels map[string]*bool `json:"labels,omitempty"`
+	Next   *fuzzed          `json:"next"`
+	Any    any              `json:"any,omitempty"`
+}
+
+// agree holds one input to a Plan and to the Validator of its schema. What
+// only the Plan refuses must be one of the differences that the package
+// documents; what only the Validator refuses must be null for a property that
+// may be left out.
+func agree[T any](t testing.TB) func(*testing.T, []byte) {
+	plan := compile[T](t)
+	check, err := schema.NewValidator(plan.Schema(), &schema.Limits{Formats: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(t *testing.T, data []byte) {
+		var v T
+		planErr, checkErr := plan.Decode(data, &v), check.Check(data)
+		switch {
+		case planErr == nil && checkErr == nil:
+			out, err := plan.Append(nil, &v)
+			if err != nil {
+				t.Fatalf("%s: decoded, but not written again: %v", data, err)
+			}
+			if err := rawjson.Check(out); err != nil {
+				t.Fatalf("%s: %v", out, err)
+			}
+		case planErr == nil:
+			text := checkErr.Error()
+			if !strings.Contains(text, "got null") && !strings.Contains(text, "null is not allowed") && !strings.Contains(text, "too large") && !strings.Contains(text, "steps") {
+				t.Fatalf("%s: only the Validator refuses: %v", data, checkErr)
+			}
+		case checkErr == nil:
+			for _, line := range strings.Split(planErr.Error(), "\n") {
+				if !strings.Contains(line, "out of the range of a") && !strings.Contains(line, "nested too deep") {
+					t.Fatalf("%s: only the Plan refuses: %v", data, planErr)
+				}
+			}
+		}
+	}
+}
+
+func FuzzPlanAgrees(f *testing.F) {
+	for _, seed := range []string{
+		`{"count":1,"kind":"new"}`, `{"count":1.0,"kind":"old","small":255,"ratio":2.0000000000000000001}`,
+		`{"count":-5e0,"kind":"new","code":"abc","mail":"a@b","day":"2024-02-29","link":"a:b","level":2}`,
+		`{"count":11,"kind":"x","tags":["a","a"],"point":[1,70000],"labels":{"a":null,"b":true}}`,
+		`{"count":1,"kind":"new","next":{"count":1e1,"kind":"old","next":null},"any":[1,{"x":null}]}`,
+		`{"a":1,"b":2}`, `{"a":9223372036854775807,"b":-9223372036854775808}`, `{"a":9223372036854775808,"b":1e400}`,
+		`{"value":1,"children":[{"value":2,"children":[]}],"other":{"trees":{"x":{"value":1}}}}`,
+		`{"a":-0,"b":0e999999999}`, `{"a":null,"b":"2"}`, `[]`, `{}`, `null`, `{"count":0.1e1,"kind":"\u006eew","extra":1}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	compiledFuzzed := compile[fuzzed](f)
+	two, some, trees := agree[twoInts](f), agree[fuzzed](f), agree[tree](f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if rawjson.Check(data) != nil {
+			// Decode takes only what was checked, but must not panic.
+			_ = compiledFuzzed.Decode(data, new(fuzzed))
+			return
+		}
+		two(t, data)
+		some(t, data)
+		trees(t, data)
+	})
+}
+
+func FuzzValidator(f *testing.F) {
+	f.Add([]byte(`{"type":"object","properties":{"a":{"$ref":"#"}}}`), []byte(`{"a":{}}`))
+	f.Add([]byte(doubling(30)), []byte(`1`))
+	f.Add([]byte(`{"$id":"http://x/y","$defs":{"a":{"$anchor":"q"}},"$ref":"#q","enum":[1,"2"],"pattern":"^(a|b)*$"}`), []byte(`"ab"`))
+	f.Add([]byte(`{"$schema":"http://json-schema.org/draft-07/schema#","items":[true,{"$ref":"#"}],"format":"email"}`), []byte(`[1,[2]]`))
+	f.Add([]byte(`{"unevaluatedProperties":{"$dynamicRef":"#x"},"$dynamicAnchor":"x"}`), []byte(`{"a":{"b":1e9}}`))
+	limits := &schema.Limits{Steps: 2000, Formats: true}
+	f.Fuzz(func(t *testing.T, s, value []byte) {
+		before := string(s)
+		v, err := schema.NewValidator(json.RawMessage(s), limits)
+		if string(s) != before {
+			t.Fatal("the schema was changed")
+		}
+		if err == nil {
+			if err := v.Check(value); err != nil && len(err.Error()) > 20*1000 {
+				t.Fatalf("an error of %d bytes", len(err.Error()))
+			}
+		}
+		schema.ApplyDefaults(s, value)
+		_, _ = schema.Headers(s)
+	})
+}

@@ -1,0 +1,121 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"sync"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/schema"
+)
+
+// Declined is the error of an elicitation that the person did not accept. A
+// tool that returns it tells the model so.
+type Declined struct {
+	// Action is what the person did: declined, or closed the question.
+	Action mcp.Action
+	// Message is what was asked.
+	Message string
+}
+
+func (d *Declined) Error() string {
+	if d.Action == mcp.ActionDecline {
+		return fmt.Sprintf("The person declined to answer: %q", d.Message)
+	}
+	return fmt.Sprintf("The person closed the question without an answer: %q", d.Message)
+}
+
+// Elicit asks the person in front of the client to fill in a form whose fields
+// are those of T: strings, numbers, booleans and choices, nothing nested. Never
+// ask for secrets with it; see [ElicitURL].
+//
+// The key names the question within the call. The error is to be returned by
+// the handler as it is: it ends the round, and the handler is entered again,
+// from the top, with the answer. A person who does not accept makes it a
+// [*Declined].
+func Elicit[T any](c *mcp.Call, key, message string) (T, error) {
+	var v T
+	f, err := formOf[T]()
+	if err != nil {
+		return v, err
+	}
+	q, err := mcp.ElicitQuestion(&mcp.ElicitParams{Message: message, RequestedSchema: f.asked})
+	if err != nil {
+		return v, err
+	}
+	raw, err := c.Ask(key, q)
+	if err != nil {
+		return v, err
+	}
+	answer, err := accepted(raw, key, message)
+	if err != nil {
+		return v, err
+	}
+	if err := f.plan.Decode(answer.Content, &v); err != nil {
+		return v, mcp.InvalidParams("the answer to %q does not fit its form:\n%v", key, err)
+	}
+	return v, nil
+}
+
+// ElicitURL asks the person to open a page: to log in, to pay, to enter what
+// the client must not see. A nil error says that the person agreed, not that
+// they are done: the server has to find that out by itself, and that it was the
+// same person who opened the page.
+func ElicitURL(c *mcp.Call, key, message, url string) error {
+	p := &mcp.ElicitParams{Mode: mcp.ModeURL, Message: message, URL: url}
+	if err := p.Check(); err != nil {
+		return err
+	}
+	q, err := mcp.ElicitQuestion(p)
+	if err != nil {
+		return err
+	}
+	raw, err := c.Ask(key, q)
+	if err != nil {
+		return err
+	}
+	_, err = accepted(raw, key, message)
+	return err
+}
+
+func accepted(raw json.RawMessage, key, message string) (*mcp.ElicitResult, error) {
+	var r mcp.ElicitResult
+	if err := mcp.Unmarshal(raw, &r); err != nil {
+		return nil, mcp.InvalidParams("the answer to %q cannot be read: %v", key, err)
+	}
+	switch r.Action {
+	case mcp.ActionAccept:
+		return &r, nil
+	case mcp.ActionDecline, mcp.ActionCancel:
+		return nil, &Declined{Action: r.Action, Message: message}
+	}
+	return nil, mcp.InvalidParams("the answer to %q has the action %q: expected accept, decline or cancel", key, r.Action)
+}
+
+// A form is how the fields of a type are asked for and read.
+type form[T any] struct {
+	asked json.RawMessage
+	plan  *schema.Plan[T]
+}
+
+var forms sync.Map // of *form[T], by the type of T
+
+func formOf[T any]() (*form[T], error) {
+	t := reflect.TypeFor[T]()
+	if f, ok := forms.Load(t); ok {
+		return f.(*form[T]), nil
+	}
+	plan, err := schema.Compile[T]()
+	if err != nil {
+		return nil, err
+	}
+	asked := rawjson.Cut(plan.Schema(), func(name, _ []byte) bool { return string(name) == "additionalProperties" })
+	if err := mcp.CheckForm(asked); err != nil {
+		return nil, fmt.Errorf("%s cannot be asked for with a form: %w", t, err)
+	}
+	f := &form[T]{asked, plan}
+	forms.Store(t, f)
+	return f, nil
+}

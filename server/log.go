@@ -1,0 +1,147 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// This file holds logging to the client, which the 2026 revision deprecates.
+
+// Logger returns a logger whose lines ride with the call to its caller, if the
+// caller asked for lines of that level; otherwise they go nowhere. The message
+// and the attributes become the data of the line.
+//
+// Deprecated: by SEP-2577; it may go in the first revision on or after
+// 2027-07-28. Use stderr or OpenTelemetry instead.
+func Logger(c *mcp.Call, name string) *slog.Logger {
+	return slog.New(&logHandler{call: c, name: name})
+}
+
+type logHandler struct {
+	call   *mcp.Call
+	name   string
+	attrs  []slog.Attr // those of groups are nested already
+	groups []string
+}
+
+// levelOf gives a level of slog the name that the protocol has for it.
+func levelOf(l slog.Level) mcp.LogLevel {
+	switch {
+	case l < slog.LevelInfo:
+		return mcp.LogDebug
+	case l < slog.LevelInfo+2:
+		return mcp.LogInfo
+	case l < slog.LevelWarn:
+		return mcp.LogNotice
+	case l < slog.LevelError:
+		return mcp.LogWarning
+	case l < slog.LevelError+4:
+		return mcp.LogError
+	case l < slog.LevelError+8:
+		return mcp.LogCritical
+	case l < slog.LevelError+12:
+		return mcp.LogAlert
+	}
+	return mcp.LogEmergency
+}
+
+func (h *logHandler) Enabled(_ context.Context, l slog.Level) bool {
+	return h.call.Side != nil && levelOf(l).AtLeast(h.call.Caller.LogLevel)
+}
+
+func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
+	data := map[string]any{}
+	for _, a := range h.attrs {
+		put(data, a)
+	}
+	inner := data
+	for _, g := range h.groups {
+		next, ok := inner[g].(map[string]any)
+		if !ok {
+			next = map[string]any{}
+			inner[g] = next
+		}
+		inner = next
+	}
+	r.Attrs(func(a slog.Attr) bool { put(inner, a); return true })
+	if len(data) == 0 {
+		return h.send(r.Level, r.Message)
+	}
+	data["message"] = r.Message
+	return h.send(r.Level, data)
+}
+
+func (h *logHandler) send(l slog.Level, data any) error {
+	raw, err := mcp.Marshal(data)
+	if err != nil {
+		return err
+	}
+	params, err := mcp.Marshal(mcp.LogMessage{Level: levelOf(l), Logger: h.name, Data: raw})
+	if err != nil {
+		return err
+	}
+	h.call.Tell(mcp.Note{Method: mcp.NoteMessage, Params: params})
+	return nil
+}
+
+// put writes an attribute into an object.
+func put(into map[string]any, a slog.Attr) {
+	v := a.Value.Resolve()
+	switch {
+	case v.Kind() != slog.KindGroup:
+		into[a.Key] = plain(v)
+	case a.Key == "":
+		for _, inner := range v.Group() {
+			put(into, inner)
+		}
+	default:
+		nested := map[string]any{}
+		for _, inner := range v.Group() {
+			put(nested, inner)
+		}
+		into[a.Key] = nested
+	}
+}
+
+// plain turns a value into one that has a JSON form.
+func plain(v slog.Value) any {
+	switch v.Kind() {
+	case slog.KindDuration, slog.KindTime:
+		return v.String()
+	case slog.KindAny:
+		if err, ok := v.Any().(error); ok {
+			return err.Error()
+		}
+		if _, err := mcp.Marshal(v.Any()); err != nil {
+			return v.String()
+		}
+	case slog.KindFloat64:
+		if _, err := mcp.Marshal(v.Float64()); err != nil {
+			return v.String()
+		}
+	}
+	return v.Any()
+}
+
+func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	if len(attrs) == 0 {
+		return h
+	}
+	for i := len(h.groups) - 1; i >= 0; i-- {
+		attrs = []slog.Attr{{Key: h.groups[i], Value: slog.GroupValue(attrs...)}}
+	}
+	c := *h
+	c.attrs = append(h.attrs[:len(h.attrs):len(h.attrs)], attrs...)
+	return &c
+}
+
+func (h *logHandler) WithGroup(name string) slog.Handler {
+	if name == "" {
+		return h
+	}
+	c := *h
+	c.groups = append(h.groups[:len(h.groups):len(h.groups)], name)
+	return &c
+}

@@ -1,0 +1,243 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// maxWatched is how many resources one subscription may name.
+const maxWatched = 1000
+
+// A newsroom tells subscriptions what has changed. Changes are gathered for a
+// moment, so that a hundred of them make one announcement.
+type newsroom struct {
+	delay time.Duration
+
+	mu    sync.Mutex
+	subs  map[*subscription]struct{}
+	lists []string            // the announcements that wait, each once
+	uris  map[string]struct{} // the resources that wait to be announced
+	armed bool                // a timer runs
+}
+
+// A subscription hears news until it is stopped. It is told things under its
+// own lock, so that nothing arrives after stop.
+type subscription struct {
+	filter mcp.Filter
+	uris   map[string]bool
+
+	mu      sync.Mutex
+	side    func(mcp.Note)
+	stopped bool
+}
+
+// changed announces that a list has changed.
+func (n *newsroom) changed(note string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.subs) == 0 {
+		return
+	}
+	if !slices.Contains(n.lists, note) {
+		n.lists = append(n.lists, note)
+	}
+	n.arm()
+}
+
+// updated announces that a resource has changed.
+func (n *newsroom) updated(uri string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.subs) == 0 {
+		return
+	}
+	if n.uris == nil {
+		n.uris = map[string]struct{}{}
+	}
+	n.uris[uri] = struct{}{}
+	n.arm()
+}
+
+func (n *newsroom) arm() {
+	if !n.armed {
+		n.armed = true
+		time.AfterFunc(n.delay, n.announce)
+	}
+}
+
+// announce tells every subscription what has gathered.
+func (n *newsroom) announce() {
+	n.mu.Lock()
+	lists, uris := n.lists, n.uris
+	n.lists, n.uris, n.armed = nil, nil, false
+	subs := make([]*subscription, 0, len(n.subs))
+	for s := range n.subs {
+		subs = append(subs, s)
+	}
+	n.mu.Unlock()
+	for _, s := range subs {
+		for _, note := range lists {
+			s.tell(mcp.Note{Method: note})
+		}
+		s.tellUpdated(uris)
+	}
+}
+
+func (s *subscription) tell(note mcp.Note) {
+	if !s.wants(note.Method) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.stopped {
+		s.side(note)
+	}
+}
+
+func (s *subscription) wants(note string) bool {
+	switch note {
+	case mcp.NoteToolsListChanged:
+		return s.filter.ToolsListChanged
+	case mcp.NotePromptsListChanged:
+		return s.filter.PromptsListChanged
+	case mcp.NoteResourcesListChanged:
+		return s.filter.ResourcesListChanged
+	}
+	return note == mcp.NoteResourceUpdated
+}
+
+func (s *subscription) tellUpdated(uris map[string]struct{}) {
+	if len(s.uris) == 0 {
+		return
+	}
+	for uri := range uris {
+		if s.uris[uri] {
+			params := append(rawjson.AppendString([]byte(`{"uri":`), uri), '}')
+			s.tell(mcp.Note{Method: mcp.NoteResourceUpdated, Params: params})
+		}
+	}
+}
+
+// Listen starts a subscription without a goroutine that waits for it. Where
+// there is middleware the subscription has to pass it as a call, and Listen
+// says so.
+func (s *Server) Listen(c *mcp.Call) (stop func(), err error) {
+	if len(s.opts.Middleware) > 0 {
+		return nil, mcp.ErrListenByCall
+	}
+	return s.subscribe(c)
+}
+
+func (s *Server) subscribe(c *mcp.Call) (stop func(), err error) {
+	var in mcp.ListenParams
+	if err := c.Decode(&in); err != nil {
+		return nil, err
+	}
+	if rawjson.Lookup(c.Params, "notifications") == nil {
+		return nil, mcp.InvalidParams("notifications: missing: say what to listen for")
+	}
+	if n := len(in.Notifications.ResourceSubscriptions); n > maxWatched {
+		return nil, mcp.InvalidParams("resourceSubscriptions: %d resources are named, and one subscription takes at most %d", n, maxWatched)
+	}
+	sub := &subscription{filter: s.honoured(&c.Caller, in.Notifications), side: c.Tell}
+	if n := len(sub.filter.ResourceSubscriptions); n > 0 {
+		sub.uris = make(map[string]bool, n)
+		for _, uri := range sub.filter.ResourceSubscriptions {
+			sub.uris[uri] = true
+		}
+	}
+	ack, err := mcp.Marshal(mcp.Acknowledged{Notifications: sub.filter})
+	if err != nil {
+		return nil, err
+	}
+	sub.mu.Lock() // no news before the acknowledgement
+	s.news.mu.Lock()
+	if s.news.subs == nil {
+		s.news.subs = map[*subscription]struct{}{}
+	}
+	s.news.subs[sub] = struct{}{}
+	s.news.mu.Unlock()
+	sub.side(mcp.Note{Method: mcp.NoteAcknowledged, Params: ack})
+	sub.mu.Unlock()
+	return func() {
+		s.news.mu.Lock()
+		delete(s.news.subs, sub)
+		s.news.mu.Unlock()
+		sub.mu.Lock()
+		defer sub.mu.Unlock()
+		sub.stopped = true
+	}, nil
+}
+
+// honoured is the part of a filter that this server will tell.
+func (s *Server) honoured(c *mcp.Caller, f mcp.Filter) mcp.Filter {
+	o := s.offers()
+	f.ToolsListChanged = f.ToolsListChanged && o.Tools != nil && o.Tools.ListChanged
+	f.PromptsListChanged = f.PromptsListChanged && o.Prompts != nil && o.Prompts.ListChanged
+	f.ResourcesListChanged = f.ResourcesListChanged && o.Resources != nil && o.Resources.ListChanged
+	f.Other = nil
+	if o.Resources == nil || !o.Resources.Subscribe {
+		f.ResourceSubscriptions = nil
+	} else if s.opts.Allow != nil {
+		f.ResourceSubscriptions = slices.DeleteFunc(slices.Clone(f.ResourceSubscriptions), func(uri string) bool {
+			read, _, _ := s.findResource(c, uri)
+			return read == nil
+		})
+	}
+	return f
+}
+
+// listen serves subscriptions/listen: it stays open until its context ends.
+func (s *Server) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	q := noteQueue{ready: make(chan struct{}, 1)}
+	queued := *c
+	queued.Side = q.put
+	stop, err := s.subscribe(&queued)
+	if err != nil {
+		return mcp.Result{}, err
+	}
+	defer stop()
+	for {
+		select {
+		case <-q.ready:
+			for _, n := range q.take() {
+				c.Tell(n)
+			}
+		case <-ctx.Done():
+			return mcp.Result{}, nil
+		}
+	}
+}
+
+// A noteQueue holds news for a subscriber that may be slow. News that already
+// waits is not added again, so it cannot grow beyond what there is to change.
+type noteQueue struct {
+	mu    sync.Mutex
+	notes []mcp.Note
+	ready chan struct{}
+}
+
+func (q *noteQueue) put(n mcp.Note) {
+	q.mu.Lock()
+	if !slices.ContainsFunc(q.notes, func(m mcp.Note) bool { return m.Method == n.Method && string(m.Params) == string(n.Params) }) {
+		q.notes = append(q.notes, n)
+	}
+	q.mu.Unlock()
+	select {
+	case q.ready <- struct{}{}:
+	default:
+	}
+}
+
+func (q *noteQueue) take() []mcp.Note {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	notes := q.notes
+	q.notes = nil
+	return notes
+}

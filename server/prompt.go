@@ -1,0 +1,165 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/schema"
+)
+
+type prompt struct {
+	get       func(ctx context.Context, c *mcp.Call, args json.RawMessage) (*mcp.GetPromptResult, error)
+	arguments map[string]bool // those there are, and whether they are strings
+	completes completers
+}
+
+// PromptOptions say more about a prompt.
+type PromptOptions struct {
+	Title string // what to show to a person; empty means the name
+	Icons []mcp.Icon
+	Meta  mcp.Meta
+}
+
+// AddPrompt adds a prompt whose arguments are In, or takes the place of the one
+// with that name. In is a struct of strings, numbers and booleans: the protocol
+// knows only strings, and each is read as its field wants it. A field with an
+// enum is completed by itself.
+//
+// The messages are Out: a string (one message of the user), []mcp.PromptMessage,
+// or *mcp.GetPromptResult. AddPrompt panics if In, Out or the name cannot be
+// used.
+func AddPrompt[In, Out any](s *Server, name, description string, get func(ctx context.Context, c *mcp.Call, in In) (Out, error), o ...PromptOptions) {
+	plan, err := schema.Compile[In]()
+	if err != nil {
+		panic(fmt.Sprintf("prompt %q: arguments: %v", name, err))
+	}
+	messages, err := messagesOf[Out](description)
+	if err != nil {
+		panic(fmt.Sprintf("prompt %q: %v", name, err))
+	}
+	p := &prompt{arguments: map[string]bool{}}
+	spec := mcp.Prompt{Name: name, Description: description}
+	if len(o) > 0 {
+		spec.Title, spec.Icons, spec.Meta = o[0].Title, o[0].Icons, o[0].Meta
+	}
+	if err := p.describe(&spec, plan.Schema()); err != nil {
+		panic(fmt.Sprintf("prompt %q: %v", name, err))
+	}
+	p.get = func(ctx context.Context, c *mcp.Call, args json.RawMessage) (*mcp.GetPromptResult, error) {
+		var in In
+		if err := plan.Decode(args, &in); err != nil {
+			return nil, mcp.InvalidParams("the arguments of prompt %q do not fit:\n%v", name, err)
+		}
+		out, err := get(ctx, c, in)
+		if err != nil {
+			return nil, err
+		}
+		return messages(&out), nil
+	}
+	if name == "" {
+		panic("a prompt needs a name")
+	}
+	s.prompts.put(name, &spec, p)
+	s.news.changed(mcp.NotePromptsListChanged)
+}
+
+// describe lists the arguments as the protocol wants them, from their schema.
+func (p *prompt) describe(spec *mcp.Prompt, argsSchema json.RawMessage) error {
+	required := map[string]bool{}
+	for e := rawjson.Array(rawjson.Lookup(argsSchema, "required")); e.Next(); {
+		name, _ := rawjson.String(e.Value)
+		required[name] = true
+	}
+	for m := rawjson.Object(rawjson.Lookup(argsSchema, "properties")); m.Next(); {
+		name := string(m.Name)
+		kind, _ := rawjson.String(rawjson.Lookup(m.Value, "type"))
+		switch kind {
+		case "string", "integer", "number", "boolean":
+		default:
+			return fmt.Errorf("argument %q: a prompt takes strings, numbers and booleans", name)
+		}
+		p.arguments[name] = kind == "string"
+		arg := mcp.PromptArgument{Name: name, Required: required[name]}
+		arg.Description, _ = rawjson.String(rawjson.Lookup(m.Value, "description"))
+		arg.Title, _ = rawjson.String(rawjson.Lookup(m.Value, "title"))
+		spec.Arguments = append(spec.Arguments, arg)
+		var choices []string
+		for e := rawjson.Array(rawjson.Lookup(m.Value, "enum")); e.Next(); {
+			if s, ok := rawjson.String(e.Value); ok {
+				choices = append(choices, s)
+			}
+		}
+		if choices != nil {
+			p.completes.set(name, oneOf(choices))
+		}
+	}
+	return nil
+}
+
+// messagesOf returns what makes messages of an Out.
+func messagesOf[Out any](description string) (func(*Out) *mcp.GetPromptResult, error) {
+	switch any((*Out)(nil)).(type) {
+	case *string:
+		return func(v *Out) *mcp.GetPromptResult {
+			m := mcp.PromptMessage{Role: "user", Content: mcp.Text(*any(v).(*string))}
+			return &mcp.GetPromptResult{Description: description, Messages: []mcp.PromptMessage{m}}
+		}, nil
+	case *[]mcp.PromptMessage:
+		return func(v *Out) *mcp.GetPromptResult {
+			return &mcp.GetPromptResult{Description: description, Messages: *any(v).(*[]mcp.PromptMessage)}
+		}, nil
+	case **mcp.GetPromptResult:
+		return func(v *Out) *mcp.GetPromptResult { return *any(v).(**mcp.GetPromptResult) }, nil
+	}
+	return nil, fmt.Errorf("a prompt comes to a string, []mcp.PromptMessage or *mcp.GetPromptResult, not %T", *new(Out))
+}
+
+// RemovePrompts removes prompts; names that are not known do not matter.
+func (s *Server) RemovePrompts(names ...string) {
+	if s.prompts.drop(names) {
+		s.news.changed(mcp.NotePromptsListChanged)
+	}
+}
+
+// getPrompt serves prompts/get.
+func (s *Server) getPrompt(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	if !s.lists(KindPrompt) {
+		return mcp.Result{}, mcp.MethodNotFound(c.Method)
+	}
+	var in mcp.GetPromptParams
+	if err := c.Decode(&in); err != nil {
+		return mcp.Result{}, err
+	}
+	p := s.prompts.get(in.Name)
+	if p == nil || !s.allows(&c.Caller, KindPrompt, in.Name) {
+		return mcp.Result{}, mcp.InvalidParams("unknown prompt %q", in.Name)
+	}
+	res, err := p.get(ctx, c, p.typed(in.Arguments))
+	if err != nil {
+		return mcp.Result{}, err
+	}
+	if res == nil {
+		return mcp.Result{}, mcp.Errorf(mcp.CodeInternal, "prompt %q came to nothing", in.Name)
+	}
+	return result(res)
+}
+
+// typed writes arguments, which are all strings, as the values they stand for.
+func (p *prompt) typed(args map[string]string) json.RawMessage {
+	dst := []byte{'{'}
+	for name, value := range args {
+		if len(dst) > 1 {
+			dst = append(dst, ',')
+		}
+		dst = append(rawjson.AppendString(dst, name), ':')
+		if isText, known := p.arguments[name]; !known || isText || rawjson.Check([]byte(value)) != nil {
+			dst = rawjson.AppendString(dst, value)
+		} else {
+			dst = append(dst, value...)
+		}
+	}
+	return append(dst, '}')
+}

@@ -1,0 +1,191 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// Options say how a Server behaves; nil means the defaults.
+type Options struct {
+	// Instructions is advice to a model on how to use the server.
+	Instructions string
+
+	// Middleware wraps everything that the server serves; the first sees a
+	// call first.
+	Middleware []mcp.Middleware
+
+	// Allow says whether a caller may see and use a feature. One that it may
+	// not is, for that caller, not there. Nil allows everything.
+	Allow func(c *mcp.Caller, f Feature) bool
+
+	// ListCache says how long lists and the discovery may be kept by clients.
+	// Unset means not at all: clients are told of changes, but a client that
+	// does not listen would miss them.
+	ListCache mcp.Cache
+
+	// PageSize is how many items one page of a list holds. 0 means 1000.
+	PageSize int
+
+	// Capabilities are offered beside those that follow from the features
+	// that were added: extensions, experiments, or a kind of feature of which
+	// there is none yet.
+	Capabilities mcp.ServerCapabilities
+
+	// NoLogging leaves out the logging capability.
+	NoLogging bool
+
+	// NewsDelay is how long changes are gathered before they are announced,
+	// so that many of them make one announcement. 0 means 20 ms.
+	NewsDelay time.Duration
+
+	// Log is where the server tells its operator of panics and failures that
+	// callers must not see. Nil means slog.Default().
+	Log *slog.Logger
+}
+
+// A Kind is a kind of feature.
+type Kind string
+
+// The kinds of features.
+const (
+	KindTool     Kind = "tool"
+	KindResource Kind = "resource"
+	KindTemplate Kind = "resource template"
+	KindPrompt   Kind = "prompt"
+)
+
+// A Feature names one thing that a server offers: tools and prompts by their
+// name, resources by their URI, templates by their URI template.
+type Feature struct {
+	Kind Kind
+	Name string
+}
+
+// A Server offers features. Make one with [New]. Features may be added and
+// removed at any time, from any goroutine; clients that listen hear of it.
+type Server struct {
+	info    mcp.Implementation
+	opts    Options
+	handler mcp.Handler // serve, behind the middleware
+
+	tools     shelf[tool]
+	resources shelf[resource]
+	templates shelf[template]
+	prompts   shelf[prompt]
+	news      newsroom
+}
+
+// New returns a Server that offers nothing yet.
+func New(info mcp.Implementation, o *Options) *Server {
+	s := &Server{info: info}
+	if o != nil {
+		s.opts = *o
+	}
+	if s.opts.PageSize <= 0 {
+		s.opts.PageSize = 1000
+	}
+	if s.opts.NewsDelay <= 0 {
+		s.opts.NewsDelay = 20 * time.Millisecond
+	}
+	s.tools.member, s.tools.kind = "tools", KindTool
+	s.resources.member, s.resources.kind = "resources", KindResource
+	s.templates.member, s.templates.kind = "resourceTemplates", KindTemplate
+	s.prompts.member, s.prompts.kind = "prompts", KindPrompt
+	s.news.delay = s.opts.NewsDelay
+	s.handler = mcp.Chain(mcp.HandlerFunc(s.serve), s.opts.Middleware...)
+	return s
+}
+
+// Serve serves a call. A panic in a feature costs that one call.
+func (s *Server) Serve(ctx context.Context, c *mcp.Call) (res mcp.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log().Error("a handler panicked", "method", c.Method, "panic", p, "stack", string(debug.Stack()))
+			res, err = mcp.Result{}, mcp.Errorf(mcp.CodeInternal, "the server failed while it served %s", c.Method)
+		}
+	}()
+	res, err = s.handler.Serve(ctx, rising(c))
+	if res.Server == nil {
+		res.Server = &s.info
+	}
+	return res, err
+}
+
+func (s *Server) log() *slog.Logger {
+	if s.opts.Log != nil {
+		return s.opts.Log
+	}
+	return slog.Default()
+}
+
+// serve sends a call to the feature it is for.
+func (s *Server) serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	switch c.Method {
+	case mcp.MethodToolsCall:
+		return s.callTool(ctx, c)
+	case mcp.MethodDiscover:
+		return s.discover()
+	case mcp.MethodToolsList:
+		return list(s, c, &s.tools)
+	case mcp.MethodResourcesList:
+		return list(s, c, &s.resources)
+	case mcp.MethodResourceTemplatesList:
+		return list(s, c, &s.templates)
+	case mcp.MethodPromptsList:
+		return list(s, c, &s.prompts)
+	case mcp.MethodResourcesRead:
+		return s.readResource(ctx, c)
+	case mcp.MethodPromptsGet:
+		return s.getPrompt(ctx, c)
+	case mcp.MethodComplete:
+		return s.complete(ctx, c)
+	case mcp.MethodSubscriptionsListen:
+		return s.listen(ctx, c)
+	}
+	return mcp.Result{}, mcp.MethodNotFound(c.Method)
+}
+
+// allows reports whether a caller may know of a feature.
+func (s *Server) allows(c *mcp.Caller, k Kind, name string) bool {
+	return s.opts.Allow == nil || s.opts.Allow(c, Feature{k, name})
+}
+
+// offers works out the capabilities from what was ever added.
+func (s *Server) offers() mcp.ServerCapabilities {
+	o := s.opts.Capabilities
+	if s.tools.used() && o.Tools == nil {
+		o.Tools = &mcp.ListCapability{ListChanged: true}
+	}
+	if s.prompts.used() && o.Prompts == nil {
+		o.Prompts = &mcp.ListCapability{ListChanged: true}
+	}
+	if (s.resources.used() || s.templates.used()) && o.Resources == nil {
+		o.Resources = &mcp.ResourcesCapability{ListChanged: true, Subscribe: true}
+	}
+	if (s.prompts.used() || s.templates.used()) && o.Completions == nil {
+		o.Completions = mcp.Settings{}
+	}
+	if !s.opts.NoLogging && o.Logging == nil {
+		o.Logging = mcp.Settings{}
+	}
+	return o
+}
+
+func (s *Server) discover() (mcp.Result, error) {
+	body, err := mcp.Marshal(mcp.Discovery{Capabilities: s.offers(), Instructions: s.opts.Instructions})
+	return mcp.Result{Body: body, Cache: s.opts.ListCache}, err
+}
+
+// result encodes what a feature came to.
+func result(v any) (mcp.Result, error) {
+	body, err := mcp.Marshal(v)
+	if err != nil {
+		return mcp.Result{}, err
+	}
+	return mcp.Result{Body: json.RawMessage(body)}, nil
+}

@@ -1,0 +1,196 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/schema"
+)
+
+// ToolOptions say more about a tool.
+type ToolOptions struct {
+	// Title is what to show to a person; empty means the name.
+	Title string
+	// Annotations are hints to clients; nil means the protocol's defaults: a
+	// tool that may change and destroy things.
+	Annotations *mcp.ToolAnnotations
+	Icons       []mcp.Icon
+	Meta        mcp.Meta
+}
+
+// ReadOnly annotates a tool that changes nothing.
+func ReadOnly() *mcp.ToolAnnotations {
+	yes, no := true, false
+	return &mcp.ToolAnnotations{ReadOnlyHint: &yes, DestructiveHint: &no}
+}
+
+// A Texter is a tool's output that says itself what a model should read. The
+// text of others is their JSON.
+type Texter interface{ MCPText() string }
+
+// A tool is a func that turns arguments into the body of a result.
+type tool struct {
+	run func(ctx context.Context, c *mcp.Call, args json.RawMessage) (mcp.Result, error)
+}
+
+// AddTool adds a tool whose arguments are In and whose output is Out, or takes
+// the place of the one with that name.
+//
+// In is a struct; package schema says how its tags become the input schema.
+// Arguments that do not fit never reach run: the model is told what is wrong
+// with all of them at once. Out is any type that has a JSON form: it becomes
+// the structured content, its schema the output schema, and its JSON the text
+// (see [Texter]). An Out of string, mcp.Contents or *mcp.CallToolResult is
+// passed on as it is, without a schema.
+//
+// An error from run is told to the model as the result of a tool that failed;
+// an *mcp.Error is told to the client as a failure of the protocol.
+//
+// A name, type or tag that cannot be used is a mistake in the program: AddTool
+// panics and says which.
+func AddTool[In, Out any](s *Server, name, description string, run func(ctx context.Context, c *mcp.Call, in In) (Out, error), o ...ToolOptions) {
+	in, err := schema.Compile[In]()
+	if err != nil {
+		panic(fmt.Sprintf("tool %q: arguments: %v", name, err))
+	}
+	out, outSchema, err := encoderOf[Out]()
+	if err != nil {
+		panic(fmt.Sprintf("tool %q: output: %v", name, err))
+	}
+	spec := mcp.Tool{Name: name, Description: description, InputSchema: in.Schema(), OutputSchema: outSchema}
+	if len(o) > 0 {
+		spec.Title, spec.Annotations, spec.Icons, spec.Meta = o[0].Title, o[0].Annotations, o[0].Icons, o[0].Meta
+	}
+	t := &tool{run: func(ctx context.Context, c *mcp.Call, args json.RawMessage) (mcp.Result, error) {
+		var v In
+		if err := in.Decode(args, &v); err != nil {
+			return toolFailed("The arguments of " + name + " do not fit:\n" + err.Error())
+		}
+		r, err := run(ctx, c, v)
+		if err != nil {
+			return mcp.Result{}, err
+		}
+		body, err := out(&r)
+		return mcp.Result{Body: body}, err
+	}}
+	if err := s.addTool(spec, t); err != nil {
+		panic(err.Error())
+	}
+}
+
+// A RawToolFunc is a tool that sees its arguments as they came, after they
+// were checked against the tool's schema.
+type RawToolFunc func(ctx context.Context, c *mcp.Call, args json.RawMessage) (*mcp.CallToolResult, error)
+
+// AddRawTool adds a tool with any JSON Schemas, written by a person or made at
+// run time. Arguments are checked against the input schema, and structured
+// content against the output schema if there is one.
+func (s *Server) AddRawTool(spec mcp.Tool, run RawToolFunc) error {
+	if err := spec.Check(); err != nil {
+		return err
+	}
+	in, err := schema.NewValidator(spec.InputSchema, nil)
+	if err != nil {
+		return fmt.Errorf("tool %q: input schema: %w", spec.Name, err)
+	}
+	var out *schema.Validator
+	if spec.OutputSchema != nil {
+		if out, err = schema.NewValidator(spec.OutputSchema, nil); err != nil {
+			return fmt.Errorf("tool %q: output schema: %w", spec.Name, err)
+		}
+	}
+	return s.addTool(spec, &tool{run: func(ctx context.Context, c *mcp.Call, args json.RawMessage) (mcp.Result, error) {
+		if args == nil {
+			args = json.RawMessage("{}")
+		}
+		if err := in.Check(args); err != nil {
+			return toolFailed("The arguments of " + spec.Name + " do not fit:\n" + err.Error())
+		}
+		r, err := run(ctx, c, args)
+		if err != nil {
+			return mcp.Result{}, err
+		}
+		if r == nil {
+			return mcp.Result{}, mcp.Errorf(mcp.CodeInternal, "tool %q came to nothing", spec.Name)
+		}
+		if out != nil && !r.IsError {
+			if err := out.Check(r.StructuredContent); err != nil {
+				s.log().Error("a tool broke its own output schema", "tool", spec.Name, "problem", err.Error())
+				return mcp.Result{}, mcp.Errorf(mcp.CodeInternal, "the output of tool %q does not fit its own schema", spec.Name)
+			}
+		}
+		body, err := r.AppendJSON(nil)
+		return mcp.Result{Body: body}, err
+	}})
+}
+
+func (s *Server) addTool(spec mcp.Tool, t *tool) error {
+	if !mcp.ValidToolName(spec.Name) {
+		return fmt.Errorf("tool %q: a name has 1 to 128 letters, digits, dots, hyphens or underscores", spec.Name)
+	}
+	if err := spec.Check(); err != nil {
+		return err
+	}
+	if _, err := schema.Headers(spec.InputSchema); err != nil {
+		return fmt.Errorf("tool %q: %w", spec.Name, err)
+	}
+	for _, icon := range spec.Icons {
+		if err := icon.Check(); err != nil {
+			return fmt.Errorf("tool %q: %w", spec.Name, err)
+		}
+	}
+	s.tools.put(spec.Name, &spec, t)
+	s.news.changed(mcp.NoteToolsListChanged)
+	return nil
+}
+
+// RemoveTools removes tools; names that are not known do not matter.
+func (s *Server) RemoveTools(names ...string) {
+	if s.tools.drop(names) {
+		s.news.changed(mcp.NoteToolsListChanged)
+	}
+}
+
+// callTool serves tools/call.
+func (s *Server) callTool(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	if !s.lists(KindTool) {
+		return mcp.Result{}, mcp.MethodNotFound(c.Method)
+	}
+	name, args, err := mcp.DecodeCallToolParams(c.Params)
+	if err != nil {
+		return mcp.Result{}, err
+	}
+	t := s.tools.get(name)
+	if t == nil || !s.allows(&c.Caller, KindTool, name) {
+		return mcp.Result{}, mcp.InvalidParams("unknown tool %q", name)
+	}
+	res, err := t.run(ctx, c, args)
+	if err == nil {
+		return res, nil
+	}
+	if passes(ctx, err) {
+		return mcp.Result{}, err
+	}
+	return toolFailed(err.Error())
+}
+
+// passes reports whether an error of a feature is one of the protocol, to be
+// passed on, and not one of what the feature does.
+func passes(ctx context.Context, err error) bool {
+	if _, ok := errors.AsType[*mcp.Error](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[*mcp.NeedInput](err); ok {
+		return true
+	}
+	return ctx.Err() != nil
+}
+
+func toolFailed(why string) (mcp.Result, error) {
+	body := rawjson.AppendString([]byte(`{"content":[{"type":"text","text":`), why)
+	return mcp.Result{Body: append(body, `}],"isError":true}`...)}, nil
+}
