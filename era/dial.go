@@ -32,6 +32,9 @@ type DialOptions struct {
 
 	// Noise hears what came in and was no use. Nil drops it.
 	Noise func(frame []byte, err error)
+
+	// Tap sees every frame that passes; see [jsonrpc.Tap]. Nil is nobody.
+	Tap func(d jsonrpc.Direction, frame []byte)
 }
 
 // A Peer is a server that was met, shaped as a Handler.
@@ -82,6 +85,9 @@ func Dial(ctx context.Context, stream jsonrpc.Stream, persona *mcp.Persona, o *D
 	}
 	if persona == nil {
 		persona = &mcp.Persona{Client: mcp.Implementation{Name: "tenon", Version: "0"}}
+	}
+	if o.Tap != nil {
+		stream = jsonrpc.Tap(stream, o.Tap)
 	}
 	d := &dialling{opts: o, persona: persona}
 	d.conn = jsonrpc.NewConn(stream, d, &jsonrpc.ConnOptions{Noise: o.Noise, Grace: -1})

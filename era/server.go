@@ -43,6 +43,9 @@ type ServerOptions struct {
 	// Noise hears what came in and was no use, and panics. Nil drops it.
 	Noise func(frame []byte, err error)
 
+	// Tap sees every frame that passes; see [jsonrpc.Tap]. Nil is nobody.
+	Tap func(d jsonrpc.Direction, frame []byte)
+
 	// MaxServing, Grace and Linger are those of [jsonrpc.ConnOptions].
 	MaxServing    int
 	Grace, Linger time.Duration
@@ -76,6 +79,9 @@ func NewServer(h mcp.Handler, o *ServerOptions) (*Server, error) {
 // client closes it or ctx ends, and closes it. Both eras may be spoken on it at
 // the same time: each message is served as it opens.
 func (s *Server) ServeStream(ctx context.Context, stream jsonrpc.Stream) error {
+	if s.opts.Tap != nil {
+		stream = jsonrpc.Tap(stream, s.opts.Tap)
+	}
 	p := &pipe{server: s}
 	o := &jsonrpc.ConnOptions{
 		AnswerBad:   true,

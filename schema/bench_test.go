@@ -1,11 +1,13 @@
 package schema_test
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
 	jsonv2 "github.com/go-json-experiment/json"
 
+	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/schema"
 )
 
@@ -42,10 +44,22 @@ func benchDecode[T any](b *testing.B, data []byte) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Run("plan", func(b *testing.B) {
+	b.Run("plan", func(b *testing.B) { // of data that was checked before, as in a server
 		b.ReportAllocs()
-		var in T
 		for b.Loop() {
+			var in T
+			if err := plan.Decode(data, &in); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("strict check and plan", func(b *testing.B) { // the same work as the two below
+		b.ReportAllocs()
+		for b.Loop() {
+			var in T
+			if err := rawjson.Check(data); err != nil {
+				b.Fatal(err)
+			}
 			if err := plan.Decode(data, &in); err != nil {
 				b.Fatal(err)
 			}
@@ -92,8 +106,10 @@ func benchAppend[T any](b *testing.B, data []byte) {
 	})
 	b.Run("jsonv2", func(b *testing.B) {
 		b.ReportAllocs()
+		var buf bytes.Buffer
 		for b.Loop() {
-			if _, err := jsonv2.Marshal(&v); err != nil {
+			buf.Reset()
+			if err := jsonv2.MarshalWrite(&buf, &v); err != nil {
 				b.Fatal(err)
 			}
 		}

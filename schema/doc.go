@@ -53,12 +53,12 @@
 // Its keywords are minimum, maximum, minLength, maxLength, pattern, format,
 // enum, minItems, maxItems, uniqueItems, default, examples, title and header
 // (which becomes "x-mcp-header"). In enum and examples | stands between values.
-// A value in single quotes may contain commas and |, with two of them
-// for a quote itself. A pattern is the exception: it is the last keyword, and it
-// is everything up to the end of the tag, so it needs no quotes. The default of
-// a slice, map or struct is JSON. On a slice, the keywords for text and numbers
-// are about its items. A keyword that does not fit its field is an error of
-// [Compile], not a surprise later.
+// A value in single quotes may contain commas and |; a single quote in it is
+// written twice. A pattern comes last and is everything up to the end of the
+// tag, so it needs no quotes (but a Go tag needs \\ for a backslash). The default
+// of a slice, map or struct is JSON. On a slice, the keywords for text and
+// numbers are about its items. A keyword that does not fit its field is an
+// error of [For] and [Compile], not a surprise later.
 //
 // # Where a Plan and its schema differ
 //
@@ -70,6 +70,8 @@
 //     floats beyond float32 or float64.
 //   - Text that its type refuses is refused: base64, a duration that overflows,
 //     an own UnmarshalText or UnmarshalJSON.
+//   - Numbers that are zero or small in spite of an exponent beyond 400 are
+//     taken by a Plan, while a [Validator] does not compute with them.
 //   - Values nested deeper than 100 are refused (only recursive types, any and
 //     json.RawMessage could take them; the latter two do).
 package schema

@@ -76,9 +76,11 @@ func TestSchemaOfType(t *testing.T) {
 		{"order of fields", reflect.TypeFor[struct{ B, A int }](), obj(`"B":{"type":"integer"},"A":{"type":"integer"}`, `"B","A"`)},
 		{"skipped fields", reflect.TypeFor[struct {
 			A int `json:"-"`
-			B int `json:"-,"`
+			B int
 			c int
-		}](), obj(`"-":{"type":"integer"}`, `"-"`)},
+		}](), obj(`"B":{"type":"integer"}`, `"B"`)},
+		{"a field named -", reflect.StructOf([]reflect.StructField{{Name: "A", Type: reflect.TypeFor[int](), Tag: `json:"-,"`}}),
+			obj(`"-":{"type":"integer"}`, `"-"`)},
 		{"optional fields", reflect.TypeFor[struct {
 			A *int `json:"a"`
 			B int  `json:"b,omitempty"`

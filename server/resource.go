@@ -33,7 +33,7 @@ type template struct {
 // all.
 func (s *Server) AddResource(spec mcp.Resource, read ReadFunc, cache ...mcp.Cache) error {
 	if u, err := url.Parse(spec.URI); err != nil || u.Scheme == "" {
-		return fmt.Errorf("resource %q: a URI begins with a scheme, such as file: or note:", spec.URI)
+		return fmt.Errorf("resource %q: a URI begins with a scheme and a colon, as file:///x does", spec.URI)
 	}
 	if spec.Name == "" {
 		return fmt.Errorf("resource %q: it needs a name", spec.URI)

@@ -103,17 +103,6 @@ func (s *shelf[T]) all() []*T {
 	return out
 }
 
-// names returns their names in order.
-func (s *shelf[T]) names() []string {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	out := make([]string, len(s.order))
-	for i, it := range s.order {
-		out[i] = it.name
-	}
-	return out
-}
-
 // used reports whether there is, or ever was, a feature.
 func (s *shelf[T]) used() bool { return s.ever.Load() }
 

@@ -19,8 +19,6 @@ var permanent = []string{
 	"runtime.ensureSigM",
 	"runtime/trace.Start",
 	"runtime/pprof.profileWriter",
-	"testing.(*M).startAlarm",
-	"testing.runTests",
 }
 
 // goroutines lists the goroutines of this process except the caller and those

@@ -47,6 +47,7 @@ func TestMatch(t *testing.T) {
 		{"{a}", "%4g", nil},
 		{"{a}4{b}", "%414z", vars{"a": "A", "b": "z"}},
 		{"{a}1", "%41", nil},
+		{"{a}41{/b}", "%41", nil}, // no value ends inside a triplet
 		{"é/{a}", "é/1", vars{"a": "1"}},
 		{"é/{a}", "%c3%A9/1", vars{"a": "1"}},
 

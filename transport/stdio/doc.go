@@ -2,10 +2,11 @@
 // processes, one message on each line, and over anything else that is a stream
 // of bytes in both directions.
 //
-// A server calls [Standard], which keeps stray output away from the messages.
-// A host describes a server program with a [Command] and starts it as a
-// [Child]; a [Restarter] starts it again when it ends. [ServeListener] does the
-// same framing over Unix sockets and TCP.
+// A server calls [Serve], which keeps stray output away from the messages (see
+// [Standard]). A host describes a server program with a [Command] and calls
+// [Dial], which starts it as a [Child] and meets the server in it; a
+// [Restarter] does so again when it ends. [ServeListener] uses the same framing
+// over Unix sockets and TCP.
 //
 // # What a server process is given
 //
@@ -30,7 +31,7 @@
 //	         sees the end of its input and should end.
 //	Windows  The system ends all processes of the job object at once.
 //
-// In every case a process that leaves the group on purpose (setsid, a daemon)
+// On Unix a process that leaves the group on purpose (setsid, a daemon)
 // escapes, and so does one that runs under another user than this process. The
 // guard is there against accidents and not against a server that means harm:
 // such a server could kill its guard. Run that in a sandbox.

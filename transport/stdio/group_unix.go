@@ -30,7 +30,8 @@ kill -s KILL 0`
 // The guard leads the group, so the group's number cannot come to mean another
 // group before the guard has been waited for, and no kill can hit a stranger.
 // Where no guard can be started (an image without /bin/sh), the server leads
-// the group, and on Linux the kernel kills the server, though not what it
+// the group: its number is then free for a moment between the server's end and
+// the last kill. On Linux the kernel kills the server, though not what it
 // started, when this process dies.
 type group struct {
 	mu    sync.Mutex // held while the group's number is used

@@ -50,13 +50,15 @@ func TestServeEndsWithoutReader(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			// More than both pipes and the server's own queue can hold.
+			t.Cleanup(func() { _ = cmd.Process.Kill() })
+			// In all this is more than both pipes and the server's own queue can
+			// hold; the first 200 fit into the pipes.
 			stuffed := make(chan struct{})
 			var writing sync.WaitGroup
 			writing.Go(func() {
 				pad := strings.Repeat("x", 500)
 				for id := range 20_000 {
-					if id == 2000 {
+					if id == 200 {
 						close(stuffed)
 					}
 					if _, err := fmt.Fprintf(in, `{"jsonrpc":"2.0","id":"%s-%d","method":"ping"}`+"\n", pad, id); err != nil {

@@ -43,8 +43,9 @@ func (c *Child) shutdown() {
 func (c *Child) drain() {
 	defer close(c.drained)
 	_ = c.stdout.SetReadDeadline(time.Now()) // a Read that waits returns
-	c.reading.Lock()                         // no Read is under way any more,
-	c.reading.Unlock()                       //nolint:staticcheck // and none that begins now gets to the pipe
+	c.reading.Lock()
+	//lint:ignore SA2001 this waits for the Read under way; those that begin now see closing
+	c.reading.Unlock()
 	_ = c.stdout.SetReadDeadline(time.Time{})
 	_, _ = io.Copy(io.Discard, c.stdout)
 }

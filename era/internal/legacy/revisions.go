@@ -66,7 +66,7 @@ func (r *revision) restrict(c *mcp.ClientCapabilities) {
 		c.Elicitation = &mcp.ElicitationCapability{Form: mcp.Settings{}}
 	}
 	if c.Sampling != nil && !r.samplingTools {
-		c.Sampling = &mcp.SamplingCapability{}
+		c.Sampling = &mcp.SamplingCapability{Context: mcp.Settings{}} // which needed no declaring then
 	}
 }
 

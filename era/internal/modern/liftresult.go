@@ -40,10 +40,7 @@ func (p *Peer) liftResult(c *mcp.Call, raw []byte) (mcp.Result, error) {
 	for o := rawjson.Object(e.meta); o.Next(); {
 		switch string(o.Name) {
 		case metaServer:
-			server := new(mcp.Implementation)
-			if mcp.Unmarshal(o.Value, server) == nil {
-				res.Server = server
-			}
+			res.Server = p.readServer(o.Value)
 		case metaSubscription:
 		default:
 			if res.Meta == nil {
@@ -142,4 +139,23 @@ func (p *Peer) declaresExtension(c *mcp.Call) bool {
 		return len(c.Caller.Capabilities.Extensions) > 0
 	}
 	return len(p.persona.Capabilities.Extensions) > 0
+}
+
+// introducedServer is how the server named itself last: it says so with every
+// result, in the same bytes.
+type introducedServer struct {
+	raw    string
+	server *mcp.Implementation
+}
+
+func (p *Peer) readServer(raw []byte) *mcp.Implementation {
+	if in := p.server.Load(); in != nil && in.raw == string(raw) {
+		return in.server
+	}
+	server := new(mcp.Implementation)
+	if mcp.Unmarshal(raw, server) != nil {
+		return nil // it is for display only
+	}
+	p.server.Store(&introducedServer{string(raw), server})
+	return server
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tenon-mcp/tenon/era/internal/joint"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
@@ -21,6 +22,8 @@ type Peer struct {
 	// Shared says that all calls share one channel: whose note it is, is read
 	// from the note, and a call is cancelled by name.
 	shared bool
+
+	server atomic.Pointer[introducedServer]
 
 	mu   sync.Mutex
 	open map[int64]*joint.Open // calls that hear notes

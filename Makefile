@@ -1,0 +1,60 @@
+# Everything that proves Tenon. "make test" is what CI runs.
+
+GO      ?= go
+PROCS   := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+SUBMODS := test/peers bench
+
+.PHONY: help test lint vet race peers bench fuzz conformance build clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
+
+test: lint race peers ## everything that proves us
+	@echo "make test: all green"
+
+lint: vet ## vet for three systems, staticcheck, known vulnerabilities
+	@echo "== staticcheck"
+	@$(GO) tool staticcheck ./...
+	@echo "== govulncheck"
+	@out=$$($(GO) tool govulncheck ./... 2>&1); rc=$$?; \
+	if [ $$rc -eq 0 ]; then echo "no known vulnerabilities"; \
+	elif [ $$rc -eq 3 ]; then echo "$$out"; exit 1; \
+	else echo "the vulnerability database cannot be reached from here; going on without it:"; echo "$$out" | tail -n 1; fi
+
+vet:
+	@echo "== go vet (linux, windows, darwin), gofmt"
+	@bad=$$(gofmt -l $$(git ls-files '*.go')); if [ -n "$$bad" ]; then echo "not formatted: $$bad"; exit 1; fi
+	@$(GO) vet ./...
+	@GOOS=windows $(GO) vet ./...
+	@GOOS=darwin $(GO) vet ./...
+	@for m in $(SUBMODS); do (cd $$m && $(GO) vet ./...) || exit 1; done
+
+race: ## the tests, under the race detector
+	@echo "== go test -race"
+	@$(GO) test -race -timeout 10m ./...
+
+peers: ## other implementations over stdio, in both directions
+	@echo "== real peers (their packages go to test/peers/node/node_modules)"
+	@./test/peers/install.sh
+	@cd test/peers && $(GO) test -timeout 10m ./...
+
+bench: ## what a call costs, beside the official SDK and mcp-go in one run
+	@$(GO) test -run '^$$' -bench . -benchmem ./jsonrpc ./schema ./server ./era
+	@cd bench && $(GO) test -run '^$$' -bench . -benchmem -count 5 . | $(GO) run ./ratios
+
+fuzz: ## every fuzz target for FUZZTIME (20s)
+	@for pkg in $$($(GO) list -f '{{.ImportPath}} {{.TestGoFiles}} {{.XTestGoFiles}}' ./... | grep fuzz | cut -d' ' -f1); do \
+		for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+			echo "== $$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $${FUZZTIME:-20s} -fuzzminimizetime 10x $$pkg || exit 1; \
+		done; \
+	done
+
+conformance: ## the official conformance suite (needs the HTTP transport)
+	@echo "The official suite speaks HTTP, which Tenon does not have yet: see CHANGELOG.md."
+
+build: ## bin/tenon with its version stamped in
+	@mkdir -p bin
+	$(GO) build -trimpath -ldflags "-s -w -X github.com/tenon-mcp/tenon/internal/version.stamped=$$(git describe --tags --always --dirty)" -o bin/tenon ./cmd/tenon
+
+clean:
+	rm -rf bin .cache

@@ -1,0 +1,237 @@
+package tenon_test
+
+import (
+	"encoding/json"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/tenon-mcp/tenon/"
+
+// A floor says what a package may stand on, beside the standard library and the
+// tool drawer under the ground floor (internal/rawjson, internal/uritemplate),
+// and why not on more.
+type floor struct {
+	on     []string // packages of this module; a trailing /* means all below
+	extern []string // modules of others
+	why    string
+}
+
+const jsonv2 = "github.com/go-json-experiment/json"
+
+// floors lists them bottom-up. A package that is not listed stands nowhere, and
+// the test says so.
+var floors = map[string]floor{
+	"internal/rawjson":     {why: "it reads bytes, and everything else stands on it"},
+	"internal/uritemplate": {why: "a URI template is an RFC of its own and knows no protocol"},
+
+	"jsonrpc": {why: "messages know no content: JSON-RPC would be the same without MCP"},
+	"schema":  {extern: []string{jsonv2, "github.com/santhosh-tekuri/jsonschema/v6"}, why: "JSON Schema is useful without MCP; the validator library is needed only here"},
+	"mcp":     {extern: []string{jsonv2}, why: "the vocabulary has no goroutine and no I/O, and is the same in every revision and over every transport"},
+
+	"era/internal/joint":  {on: []string{"mcp", "jsonrpc"}, why: "what both wings need, and no wing"},
+	"era/internal/modern": {on: []string{"mcp", "jsonrpc", "era/internal/joint"}, why: "the wings never import each other, so that one can be taken down"},
+	"era/internal/legacy": {on: []string{"mcp", "jsonrpc", "era/internal/joint"}, why: "the wings never import each other, so that one can be taken down"},
+	"era":                 {on: []string{"mcp", "jsonrpc", "era/internal/*"}, why: "the door is the only place that knows that there are several eras"},
+
+	"server": {on: []string{"mcp", "schema"}, why: "features know Handlers, not messages, eras or transports"},
+	"client": {on: []string{"mcp", "schema"}, why: "a client knows Handlers, so a server in memory and one far away are the same to it"},
+
+	"transport/stdio": {on: []string{"mcp", "jsonrpc", "era"}, why: "a transport never sees features"},
+
+	"mcptest": {on: []string{"mcp", "jsonrpc", "era"}, why: "it tests any Handler, not only ours"},
+
+	"internal/leaktest": {why: "test support that every package may use"},
+	"internal/spectest": {on: []string{"mcp"}, extern: []string{"github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/text"}, why: "test support: the published schemas judge what leaves"},
+	"internal/version":  {why: "one string"},
+
+	"cmd/tenon":  {on: []string{"*"}, extern: []string{"*"}, why: "the roof: the only place that knows everything"},
+	"builtin/*":  {on: []string{"mcp", "server", "schema"}, why: "a builtin server is what any user could write"},
+	"examples/*": {on: []string{"mcp", "server", "client", "transport/*", "mcptest"}, why: "examples use what users use"},
+}
+
+// testSupport may be imported by any test, and by nothing else.
+var testSupport = []string{"internal/leaktest", "internal/spectest", "mcptest"}
+
+type listed struct {
+	ImportPath string
+	Imports    []string
+	Standard   bool
+}
+
+func packages(t *testing.T) []listed {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []listed
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := dec.Decode(&p); err == io.EOF {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
+
+// Who may import whom: down only, and for a reason.
+func TestFloors(t *testing.T) {
+	for _, p := range packages(t) {
+		room := strings.TrimPrefix(p.ImportPath, module)
+		if room+"/" == module {
+			continue // this file
+		}
+		f, ok := findFloor(room)
+		if !ok {
+			t.Errorf("%s stands on no floor: add it to the table and say what it may stand on", room)
+			continue
+		}
+		for _, imp := range p.Imports {
+			own, ours := strings.CutPrefix(imp, module)
+			switch {
+			case ours && !allowed(f.on, own) && own != "internal/rawjson" && !(own == "internal/uritemplate" && room == "server"):
+				t.Errorf("%s may not import %s: %s", room, own, f.why)
+			case !ours && strings.Contains(strings.SplitN(imp, "/", 2)[0], ".") && !allowedModule(f.extern, imp):
+				t.Errorf("%s may not import %s: %s", room, imp, f.why)
+			}
+		}
+	}
+}
+
+func findFloor(room string) (floor, bool) {
+	if f, ok := floors[room]; ok {
+		return f, true
+	}
+	for name, f := range floors {
+		if ok, _ := path.Match(name, room); ok {
+			return f, true
+		}
+		if below, ok := strings.CutSuffix(name, "/*"); ok && strings.HasPrefix(room, below+"/") {
+			return f, true
+		}
+	}
+	return floor{}, false
+}
+
+func allowed(patterns []string, room string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		below, all := strings.CutSuffix(p, "*")
+		return p == room || all && strings.HasPrefix(room, below)
+	})
+}
+
+func allowedModule(modules []string, imp string) bool {
+	return slices.ContainsFunc(modules, func(m string) bool { return m == "*" || imp == m || strings.HasPrefix(imp, m+"/") })
+}
+
+// A revision is decided by at the door and nowhere else: a date written in any
+// other place is a decision waiting to be made.
+func TestRevisionsStayBehindTheDoor(t *testing.T) {
+	date := regexp.MustCompile(`"(2024-11-05|2025-03-26|2025-06-18|2025-11-25|2026-07-28)"|\bRev20\d{6}\b`)
+	eachSource(t, func(name, text string) {
+		if strings.HasPrefix(name, "era/") || strings.HasPrefix(name, "mcptest/") || name == "mcp/revision.go" {
+			return
+		}
+		for i, line := range strings.Split(text, "\n") {
+			if date.MatchString(line) && !strings.HasPrefix(strings.TrimSpace(line), "//") {
+				t.Errorf("%s:%d names a revision: ask the door", name, i+1)
+			}
+		}
+	})
+}
+
+// encoding/json matches names whatever their case, which lets two readers of
+// one message see two different calls. Foreign JSON is read by mcp.Unmarshal.
+func TestForeignJSONIsReadStrictly(t *testing.T) {
+	loose := regexp.MustCompile(`\bjson\.(Unmarshal|NewDecoder)\(`)
+	fine := map[string]string{
+		"era/internal/modern/seal.go": "it reads what it has sealed itself",
+		"schema/survey.go":            "it makes a tree of checked JSON, where no name is matched",
+	}
+	eachSource(t, func(name, text string) {
+		for i, line := range strings.Split(text, "\n") {
+			if fine[name] == "" && loose.MatchString(line) && strings.Contains(text, `"encoding/json"`) && !strings.Contains(text, `json "`+jsonv2+`"`) {
+				t.Errorf("%s:%d reads JSON with encoding/json: use mcp.Unmarshal", name, i+1)
+			}
+		}
+	})
+}
+
+// eachSource gives every Go file of the module that is not a test.
+func eachSource(t *testing.T, see func(name, text string)) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" || d.Name() == "testdata") {
+				return filepath.SkipDir
+			}
+			if _, err := os.Stat(filepath.Join(name, "go.mod")); err == nil && name != "." {
+				return filepath.SkipDir // a module of its own
+			}
+			return nil
+		}
+		if !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		see(filepath.ToSlash(name), string(text))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Whoever writes a server over stdio gets the standard library and at most
+// three small modules.
+func TestServersHaveFewDependencies(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{if .Module}}{{.Module.Path}}{{end}}", "./server", "./transport/stdio").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, m := range strings.Fields(string(out)) {
+		if m+"/" != module {
+			found[m] = true
+		}
+	}
+	var names []string
+	for m := range found {
+		names = append(names, m)
+	}
+	slices.Sort(names)
+	t.Log("modules:", names)
+	if len(names) > 3 {
+		t.Errorf("server and transport/stdio pull in %d modules: %v", len(names), names)
+	}
+}
+
+// Test support stays in tests.
+func TestTestSupportStaysInTests(t *testing.T) {
+	for _, p := range packages(t) {
+		room := strings.TrimPrefix(p.ImportPath, module)
+		for _, imp := range p.Imports {
+			own, ours := strings.CutPrefix(imp, module)
+			if ours && slices.Contains(testSupport, own) && !strings.HasPrefix(room, "examples/") {
+				t.Errorf("%s imports %s outside its tests", room, own)
+			}
+		}
+	}
+}

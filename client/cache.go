@@ -1,0 +1,164 @@
+package client
+
+import (
+	"bytes"
+	"container/list"
+	"encoding/json"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// A cache keeps results for as long as their servers allow, and no more of them
+// than fit: what was not used for longest goes first. Nil keeps nothing.
+type cache struct {
+	max int // bytes
+
+	mu      sync.Mutex
+	size    int
+	entries map[key]*list.Element // of *entry
+	used    list.List             // the last used first
+	news    map[string]uint64     // how often results of a method were dropped
+}
+
+// A key names a result. The owner of a public one is nobody in particular.
+type key struct {
+	method, params string
+	public         bool
+	owner          string // the key of a principal
+}
+
+// An entry is a result that is kept.
+type entry struct {
+	key    key
+	result mcp.Result
+	uri    string // of a resource that was read
+	until  time.Time
+	size   int
+}
+
+// entrySize is about what an entry takes beside its texts.
+const entrySize = 512
+
+func newCache(maxBytes int) *cache {
+	if maxBytes <= 0 {
+		return nil
+	}
+	return &cache{max: maxBytes, entries: make(map[key]*list.Element), news: make(map[string]uint64)}
+}
+
+// A place is where the result of a call that is about to be made can be kept.
+type place struct {
+	key  key
+	news uint64 // as it was before the call
+}
+
+func (c *cache) place(method string, params json.RawMessage, owner string) place {
+	canonical := string(rawjson.AppendCanonical(nil, params))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return place{key{method: method, params: canonical, owner: owner}, c.news[method]}
+}
+
+// get returns a result that is still good: one of the same principal, or one
+// that is everybody's.
+func (c *cache) get(p place) (mcp.Result, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, k := range [2]key{p.key, {method: p.key.method, params: p.key.params, public: true}} {
+		el := c.entries[k]
+		if el == nil {
+			continue
+		}
+		e := el.Value.(*entry)
+		if !time.Now().Before(e.until) {
+			c.remove(el)
+			continue
+		}
+		c.used.MoveToFront(el)
+		return e.result, true
+	}
+	return mcp.Result{}, false
+}
+
+// put keeps a result if it may be kept and no news has overtaken it.
+func (c *cache) put(p place, r mcp.Result) {
+	if r.Cache.TTL <= 0 {
+		return
+	}
+	k := p.key
+	if r.Cache.Scope == mcp.ScopePublic {
+		k.public, k.owner = true, ""
+	}
+	e := &entry{key: k, result: r, until: time.Now().Add(r.Cache.TTL)}
+	e.result.Body = bytes.Clone(r.Body)
+	if k.method == mcp.MethodResourcesRead {
+		e.uri, _ = rawjson.String(rawjson.Lookup([]byte(k.params), "uri"))
+	}
+	e.size = entrySize + len(k.params) + len(k.owner) + len(r.Body)
+	for name, v := range r.Meta {
+		e.size += len(name) + len(v)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e.size > c.max || c.news[k.method] != p.news {
+		return
+	}
+	if old := c.entries[k]; old != nil {
+		c.remove(old)
+	}
+	c.entries[k] = c.used.PushFront(e)
+	c.size += e.size
+	for c.size > c.max {
+		c.remove(c.used.Back())
+	}
+}
+
+func (c *cache) remove(el *list.Element) {
+	e := c.used.Remove(el).(*entry)
+	delete(c.entries, e.key)
+	c.size -= e.size
+}
+
+// drop forgets all results of a method, also those that are on their way.
+func (c *cache) drop(method string) {
+	c.dropIf(method, func(*entry) bool { return true })
+}
+
+func (c *cache) dropIf(method string, stale func(*entry) bool) {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.news[method]++
+	for el := c.used.Front(); el != nil; {
+		next := el.Next()
+		if e := el.Value.(*entry); e.key.method == method && stale(e) {
+			c.remove(el)
+		}
+		el = next
+	}
+}
+
+// changed drops what a note makes stale.
+func (c *cache) changed(n mcp.Note) {
+	switch n.Method {
+	case mcp.NoteToolsListChanged:
+		c.drop(mcp.MethodToolsList)
+	case mcp.NotePromptsListChanged:
+		c.drop(mcp.MethodPromptsList)
+	case mcp.NoteResourcesListChanged:
+		c.drop(mcp.MethodResourcesList)
+		c.drop(mcp.MethodResourceTemplatesList)
+	case mcp.NoteResourceUpdated:
+		uri, ok := rawjson.String(rawjson.Lookup(n.Params, "uri"))
+		// What is told may be a part of what was read, or the other way round.
+		c.dropIf(mcp.MethodResourcesRead, func(e *entry) bool {
+			return !ok || strings.HasPrefix(e.uri, uri) || strings.HasPrefix(uri, e.uri)
+		})
+	}
+}

@@ -1,0 +1,247 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// A ToolError is the error of a tool that ran and failed.
+type ToolError struct {
+	Tool   string
+	Result *mcp.CallToolResult
+}
+
+// Error is what the tool says, in its own words.
+func (e *ToolError) Error() string {
+	if text := e.Result.Content.Text(); text != "" {
+		return text
+	}
+	return fmt.Sprintf("tool %q failed and does not say why", clip(e.Tool))
+}
+
+// Call calls a tool and decodes what it returns into an Out: its structured
+// result, or if it has none its text, which then must be JSON. An Out of string
+// takes the text as it is. A structured value that is not an object and that an
+// older server has wrapped in one, as {"result": …}, is taken out of it.
+//
+// Args becomes a JSON object: a struct, a map, raw JSON, or nil for none. A
+// tool that failed is a [*ToolError].
+func Call[Out any](ctx context.Context, c *Client, tool string, args any) (Out, error) {
+	var out Out
+	res, err := c.callTool(ctx, tool, args, nil)
+	if err != nil {
+		return out, err
+	}
+	if res.failed {
+		return out, res.toolError(tool)
+	}
+	if s, ok := any(&out).(*string); ok {
+		*s, err = res.plain(tool)
+		return out, err
+	}
+	if err := res.decode(tool, &out); err != nil {
+		var none Out
+		return none, err
+	}
+	return out, nil
+}
+
+// CallTool calls a tool. Args becomes a JSON object: a struct, a map, raw JSON,
+// or nil for none. A tool that failed is a result with IsError set, for a model
+// to read; the error is for a call that did not come to a result at all.
+func (c *Client) CallTool(ctx context.Context, name string, args any, o *CallOptions) (*mcp.CallToolResult, error) {
+	res, err := c.callTool(ctx, name, args, o)
+	if err != nil {
+		return nil, err
+	}
+	return res.full(name)
+}
+
+// A toolResult is the result of a tool before its content is looked into.
+type toolResult struct {
+	content    json.RawMessage // an array, or nil
+	structured json.RawMessage // nil if there is none
+	failed     bool
+}
+
+func (c *Client) callTool(ctx context.Context, name string, args any, o *CallOptions) (toolResult, error) {
+	arguments, err := object(args)
+	if err != nil {
+		return toolResult{}, refused("arguments of tool %q: %v", clip(name), err)
+	}
+	var promise *output
+	if !c.opts.SkipOutputCheck {
+		if promise, err = c.outputs.of(name); err != nil {
+			return toolResult{}, err
+		}
+	}
+	body, err := c.complete(ctx, mcp.MethodToolsCall, name, toolParams(name, arguments), o)
+	if err != nil {
+		return toolResult{}, err
+	}
+	res, err := readToolResult(name, body)
+	if err == nil && promise != nil && !res.failed {
+		err = promise.check(name, res.structured)
+	}
+	return res, err
+}
+
+// complete makes a call whose result must be complete, and returns its body.
+func (c *Client) complete(ctx context.Context, method, name string, params json.RawMessage, o *CallOptions) (json.RawMessage, error) {
+	res, _, err := c.do(ctx, method, name, params, o)
+	if err != nil {
+		return nil, err
+	}
+	return whole(method, name, res)
+}
+
+// whole returns the body of a result that must be complete.
+func whole(method, name string, res mcp.Result) (json.RawMessage, error) {
+	if res.Type != "" {
+		return nil, invalid(method, name, "it is of the type %q, which belongs to an extension: use Do", clip(res.Type))
+	}
+	if !rawjson.IsObject(res.Body) {
+		return nil, invalid(method, name, "expected an object")
+	}
+	return res.Body, nil
+}
+
+func toolParams(name string, arguments []byte) json.RawMessage {
+	dst := make([]byte, 0, len(`{"name":"","arguments":}`)+len(name)+len(arguments)+8)
+	dst = rawjson.AppendString(append(dst, `{"name":`...), name)
+	if arguments != nil {
+		dst = append(append(dst, `,"arguments":`...), arguments...)
+	}
+	return append(dst, '}')
+}
+
+func readToolResult(tool string, body json.RawMessage) (toolResult, error) {
+	var r toolResult
+	for m := rawjson.Object(body); m.Next(); {
+		switch string(m.Name) {
+		case "content":
+			if !rawjson.IsArray(m.Value) {
+				return r, invalid(mcp.MethodToolsCall, tool, "content: expected an array")
+			}
+			r.content = m.Value
+		case "structuredContent":
+			r.structured = m.Value
+		case "isError":
+			switch string(m.Value) {
+			case "true":
+				r.failed = true
+			case "false":
+			default:
+				return r, invalid(mcp.MethodToolsCall, tool, "isError: expected true or false")
+			}
+		}
+	}
+	if r.content == nil && r.structured == nil {
+		return r, invalid(mcp.MethodToolsCall, tool, "it has no content")
+	}
+	return r, nil
+}
+
+// full decodes everything.
+func (r *toolResult) full(tool string) (*mcp.CallToolResult, error) {
+	content, err := r.blocks()
+	if err != nil {
+		return nil, invalid(mcp.MethodToolsCall, tool, "content: %v", err)
+	}
+	return &mcp.CallToolResult{Content: content, StructuredContent: r.structured, IsError: r.failed}, nil
+}
+
+// blocks decodes the content. Plain text, which is what tools mostly return,
+// takes a short way.
+func (r *toolResult) blocks() (mcp.Contents, error) {
+	var list mcp.Contents
+	for e := rawjson.Array(r.content); e.Next(); {
+		text, plain := plainText(e.Value)
+		if !plain {
+			list = nil
+			err := mcp.Unmarshal(r.content, &list)
+			return list, err
+		}
+		list = append(list, mcp.Text(text))
+	}
+	return list, nil
+}
+
+// plainText reads a block that is text and nothing more.
+func plainText(block []byte) (text string, ok bool) {
+	var typed, found bool
+	for m := rawjson.Object(block); m.Next(); {
+		switch string(m.Name) {
+		case "type":
+			typed = rawjson.EqualString(m.Value, "text")
+		case "text":
+			text, found = rawjson.String(m.Value)
+		default:
+			return "", false
+		}
+	}
+	return text, typed && found
+}
+
+func (r *toolResult) toolError(tool string) error {
+	full, err := r.full(tool)
+	if err != nil {
+		return err
+	}
+	return &ToolError{Tool: tool, Result: full}
+}
+
+// plain is the result as a string.
+func (r *toolResult) plain(tool string) (string, error) {
+	if s, ok := rawjson.String(r.structured); ok {
+		return s, nil
+	}
+	if s, ok := rawjson.String(unwrap(r.structured)); ok {
+		return s, nil
+	}
+	blocks, err := r.blocks()
+	if err != nil {
+		return "", invalid(mcp.MethodToolsCall, tool, "content: %v", err)
+	}
+	return blocks.Text(), nil
+}
+
+// decode reads the result into what out points to.
+func (r *toolResult) decode(tool string, out any) error {
+	if r.structured != nil {
+		err := mcp.Unmarshal(r.structured, out)
+		if err == nil {
+			return nil
+		}
+		if inner := unwrap(r.structured); inner != nil && mcp.Unmarshal(inner, out) == nil {
+			return nil
+		}
+		return fmt.Errorf("the structured result of tool %q does not fit: %w", clip(tool), err)
+	}
+	text, err := r.plain(tool)
+	if err != nil {
+		return err
+	}
+	if rawjson.Check([]byte(text)) != nil {
+		return fmt.Errorf("tool %q returned no structured result, and its text is not JSON: %s", clip(tool), quote(text))
+	}
+	if err := mcp.Unmarshal([]byte(text), out); err != nil {
+		return fmt.Errorf("the text of tool %q is JSON that does not fit: %w", clip(tool), err)
+	}
+	return nil
+}
+
+// unwrap returns the value in {"result": value}, or nil if it is not that.
+func unwrap(raw []byte) (inner []byte) {
+	for m := rawjson.Object(raw); m.Next(); {
+		if inner != nil || string(m.Name) != "result" {
+			return nil
+		}
+		inner = m.Value
+	}
+	return inner
+}

@@ -1,0 +1,72 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// Discover asks the server what it is and what it offers.
+func (c *Client) Discover(ctx context.Context) (*mcp.Discovery, error) {
+	res, _, err := c.do(ctx, mcp.MethodDiscover, "", nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := whole(mcp.MethodDiscover, "", res); err != nil {
+		return nil, err
+	}
+	return mcp.Discovered(res)
+}
+
+// ReadResource reads a resource.
+func (c *Client) ReadResource(ctx context.Context, uri string) (*mcp.ReadResourceResult, error) {
+	params := append(rawjson.AppendString([]byte(`{"uri":`), uri), '}')
+	return fetch[mcp.ReadResourceResult](ctx, c, mcp.MethodResourcesRead, uri, params, "contents")
+}
+
+// GetPrompt has the server fill in a prompt. Nil args means none.
+func (c *Client) GetPrompt(ctx context.Context, name string, args map[string]string) (*mcp.GetPromptResult, error) {
+	params, err := mcp.Marshal(mcp.GetPromptParams{Name: name, Arguments: args})
+	if err != nil {
+		return nil, refused("arguments of prompt %q: %v", clip(name), err)
+	}
+	return fetch[mcp.GetPromptResult](ctx, c, mcp.MethodPromptsGet, name, params, "messages")
+}
+
+// Complete asks what could come next in an argument of a prompt or a resource
+// template. More than [mcp.MaxCompletions] values are cut off.
+func (c *Client) Complete(ctx context.Context, p mcp.CompleteParams) (*mcp.Completion, error) {
+	params, err := mcp.Marshal(p)
+	if err != nil {
+		return nil, refused("parameters of %s: %v", mcp.MethodComplete, err)
+	}
+	res, err := fetch[mcp.CompleteResult](ctx, c, mcp.MethodComplete, "", params, "completion")
+	if err != nil {
+		return nil, err
+	}
+	found := res.Completion
+	if len(found.Values) > mcp.MaxCompletions {
+		c.opts.warn(fmt.Sprintf("%s gave %d values; only %d are allowed and kept", mcp.MethodComplete, len(found.Values), mcp.MaxCompletions))
+		found.Values, found.HasMore = found.Values[:mcp.MaxCompletions], true
+	}
+	return &found, nil
+}
+
+// fetch makes a call and decodes its result, in which a member must be.
+func fetch[T any](ctx context.Context, c *Client, method, name string, params json.RawMessage, member string) (*T, error) {
+	body, err := c.complete(ctx, method, name, params, nil)
+	if err != nil {
+		return nil, err
+	}
+	if v := rawjson.Lookup(body, member); v == nil || rawjson.IsNull(v) {
+		return nil, invalid(method, name, "%s: missing", member)
+	}
+	out := new(T)
+	if err := mcp.Unmarshal(body, out); err != nil {
+		return nil, invalid(method, name, "%v", err)
+	}
+	return out, nil
+}

@@ -1,0 +1,212 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// CallOptions are about one call; nil means none of them.
+type CallOptions struct {
+	// Progress hears how far the call has come, one report at a time, never
+	// one that does not go forward, and none after the call has returned: a
+	// report that is being heard holds the end of the call up. Nil: the server
+	// is not asked to report.
+	Progress func(mcp.ProgressParams)
+
+	// IdleTimeout and TotalTimeout stand for those of [Options]. 0 means as
+	// there; negative means for ever.
+	IdleTimeout, TotalTimeout time.Duration
+
+	// Meta is what else is sent along, such as a trace context. Results of
+	// calls that have some are not kept.
+	Meta mcp.Meta
+}
+
+// A flight is one call on its way, through all its rounds. The journey:
+//
+//	do      looks for a kept result, sets the clock, makes the rounds
+//	Serve   makes one round and looks at what the server asks before anyone else
+//	answer  stops the clock for idleness and has the question answered
+//	hear    takes the notes that ride with the call
+type flight struct {
+	client *Client
+	call   mcp.Call
+	name   string // what is called, for error texts
+	clock  clock
+	asked  bool // the server has asked for input: the result must not be kept
+
+	mu       sync.Mutex // held while a note is heard
+	over     bool
+	progress func(mcp.ProgressParams)
+	reached  float64 // the last progress
+	moved    bool    // there was some
+}
+
+// Do makes a call of any method, such as one of an extension, and takes care of
+// all that the other calls do: questions, time limits, kept results. Params is
+// encoded as a JSON object; nil means none. The result may be of a type that an
+// extension has added, see [mcp.Result].
+func (c *Client) Do(ctx context.Context, method string, params any, o *CallOptions) (mcp.Result, error) {
+	raw, err := object(params)
+	if err != nil {
+		return mcp.Result{}, refused("parameters of %s: %v", method, err)
+	}
+	res, _, err := c.do(ctx, method, "", raw, o)
+	return res, err
+}
+
+// do makes a call. It reports whether the result was a kept one.
+func (c *Client) do(ctx context.Context, method, name string, params json.RawMessage, o *CallOptions) (res mcp.Result, kept bool, err error) {
+	var where place
+	keep := mcp.Cacheable(method) && c.cache != nil && (o == nil || len(o.Meta) == 0)
+	if keep {
+		where = c.cache.place(method, params, c.caller.Principal.Key())
+		if res, ok := c.cache.get(where); ok {
+			return res, true, nil
+		}
+	}
+	f := &flight{client: c, name: name, call: mcp.Call{Method: method, Params: params, Caller: c.caller}}
+	idle, total := c.opts.IdleTimeout, c.opts.TotalTimeout
+	if o != nil {
+		f.call.Meta, f.progress = o.Meta, o.Progress
+		f.call.Progress = o.Progress != nil
+		if o.IdleTimeout != 0 {
+			idle = o.IdleTimeout
+		}
+		if o.TotalTimeout != 0 {
+			total = o.TotalTimeout
+		}
+	}
+	if f.progress != nil || c.caller.LogLevel != "" {
+		f.call.Side = f.hear
+	}
+	res, err = f.run(ctx, idle, total)
+	if err == nil && keep && !f.asked && res.Type == "" {
+		c.cache.put(where, res)
+	}
+	return res, false, err
+}
+
+// run makes the rounds of the call within its time limits.
+func (f *flight) run(ctx context.Context, idle, total time.Duration) (mcp.Result, error) {
+	f.clock.flight = f
+	ctx = f.clock.start(ctx, idle, total)
+	defer f.land()
+	res, err := f.Serve(ctx, &f.call)
+	if err != nil && f.asked {
+		res, err = f.goOn(ctx, err)
+	}
+	if err != nil {
+		if late, ok := context.Cause(ctx).(*TimeoutError); ok {
+			return mcp.Result{}, late
+		}
+		return mcp.Result{}, err
+	}
+	return res, nil
+}
+
+// goOn makes the other rounds of a call whose first one ended with asked.
+func (f *flight) goOn(ctx context.Context, asked error) (mcp.Result, error) {
+	rounds := mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+		if err := asked; err != nil {
+			asked = nil
+			return mcp.Result{}, err
+		}
+		return f.Serve(ctx, c)
+	})
+	return mcp.Answering(rounds, f.answer, f.client.opts.MaxRounds).Serve(ctx, &f.call)
+}
+
+// limit is the error of a call that reached a time limit.
+func (f *flight) limit(idle, asking bool) error {
+	e := &TimeoutError{Method: f.call.Method, Name: f.name, Idle: idle, Asking: asking, After: f.clock.total}
+	if idle {
+		e.After = f.clock.idle
+	}
+	return e
+}
+
+// land ends the flight: nothing is heard after it.
+func (f *flight) land() {
+	f.clock.stop()
+	if f.call.Side == nil {
+		return
+	}
+	f.mu.Lock()
+	f.over = true
+	f.mu.Unlock()
+}
+
+// Serve makes one round. What the server asks is looked at as a whole before
+// anybody is asked anything.
+func (f *flight) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	res, err := f.client.h.Serve(ctx, c)
+	if err == nil {
+		return res, nil
+	}
+	need, ok := errors.AsType[*mcp.NeedInput](err)
+	if !ok {
+		return mcp.Result{}, err
+	}
+	if !mcp.MayAsk(c.Method) {
+		return mcp.Result{}, invalid(c.Method, f.name, "this method cannot ask for input")
+	}
+	if len(need.Questions) == 0 && need.State == "" && len(need.Kept) == 0 {
+		return mcp.Result{}, invalid(c.Method, f.name, "it asks for input and says neither what nor why")
+	}
+	for key, q := range need.Questions {
+		if err := c.Caller.CanAnswer(q); err != nil {
+			return mcp.Result{}, invalid(c.Method, f.name, "its question %q was refused: %v", clip(key), err)
+		}
+	}
+	f.asked = true
+	return mcp.Result{}, need
+}
+
+// answer has one question answered.
+func (f *flight) answer(ctx context.Context, _ *mcp.Call, _ string, q mcp.Question) (json.RawMessage, error) {
+	f.clock.ask(+1)
+	defer f.clock.ask(-1)
+	return f.client.opts.answer(ctx, f, q)
+}
+
+// hear takes a note that rides with the call.
+func (f *flight) hear(n mcp.Note) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.over {
+		return
+	}
+	f.clock.alive()
+	switch n.Method {
+	case mcp.NoteProgress:
+		f.advance(n)
+	case mcp.NoteMessage:
+		f.client.opts.Logging.hear(f.clock.ctx, n)
+	default:
+		f.client.opts.warn("dropped a note " + quote(n.Method) + " that does not belong with " + doing(f.call.Method, f.name))
+	}
+}
+
+// advance tells of progress if it is any.
+func (f *flight) advance(n mcp.Note) {
+	if f.progress == nil {
+		return
+	}
+	var p mcp.ProgressParams
+	if err := mcp.Unmarshal(n.Params, &p); err != nil {
+		f.client.opts.warn("dropped a report of progress of " + doing(f.call.Method, f.name) + ": " + err.Error())
+		return
+	}
+	if f.moved && p.Progress <= f.reached {
+		f.client.opts.warn("dropped a report of progress of " + doing(f.call.Method, f.name) + ": it does not go forward")
+		return
+	}
+	f.moved, f.reached = true, p.Progress
+	f.progress(p)
+}

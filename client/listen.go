@@ -1,0 +1,231 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// Between two attempts to listen lie at least minPause and at most maxPause.
+const (
+	minPause = time.Second
+	maxPause = 30 * time.Second
+)
+
+// Listen hears news of the kinds that the filter asks for until ctx ends or
+// the client is closed, and returns why it ended. Notes come one at a time; the
+// next waits until hear has returned.
+//
+// The first note is a [mcp.NoteAcknowledged], which says what the server will
+// tell. When the server goes away, Listen waits (1 s, then longer, up to 30 s)
+// and subscribes again, as often as it takes. What changed in between is not
+// known, so after the new acknowledgement hear is told of a change of
+// everything that was subscribed to: nobody who acts on notes misses one.
+//
+// A server that refuses to be listened to, and a connection that cannot come
+// back, end Listen with their error.
+func (c *Client) Listen(ctx context.Context, filter mcp.Filter, hear func(mcp.Note)) error {
+	params, err := mcp.Marshal(mcp.ListenParams{Notifications: filter})
+	if err != nil {
+		return refused("filter: %v", err)
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	l := &listening{client: c, filter: filter, hear: hear}
+	defer l.end()
+	defer context.AfterFunc(c.life.ctx, func() { stop(ErrClosed) })()
+	for pause := minPause; ; pause = min(2*pause, maxPause*2/3) {
+		err := l.once(ctx, params)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if final(err) || c.gone() {
+			return orClosed(err)
+		}
+		if l.lost() {
+			pause = minPause
+		}
+		c.opts.warn("listening was interrupted (" + orClosed(err).Error() + "): it is tried again")
+		if !sleep(ctx, pause+rand.N(pause/2)) {
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// A listening is a subscription through all its interruptions.
+type listening struct {
+	client *Client
+	filter mcp.Filter
+	hear   func(mcp.Note)
+
+	mu       sync.Mutex // held while a note is heard
+	over     bool
+	heard    bool        // the server has acknowledged since the last interruption
+	gap      bool        // there was an interruption whose changes were not told
+	patience *time.Timer // ends an attempt that is never acknowledged
+}
+
+// once listens until the subscription ends, for whatever reason.
+func (l *listening) once(ctx context.Context, params []byte) error {
+	c := l.client
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if idle := c.opts.IdleTimeout; idle > 0 {
+		late := &TimeoutError{Method: mcp.MethodSubscriptionsListen, Idle: true, After: idle}
+		patience := time.AfterFunc(idle, func() { cancel(late) })
+		defer patience.Stop()
+		l.mu.Lock()
+		l.patience = patience
+		l.mu.Unlock()
+	}
+	_, err := c.h.Serve(ctx, &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: params, Caller: c.caller, Side: l.note})
+	if late, ok := context.Cause(ctx).(*TimeoutError); ok {
+		return late
+	}
+	return err
+}
+
+// note takes a note of the subscription.
+func (l *listening) note(n mcp.Note) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over {
+		return
+	}
+	honoured := l.filter
+	if n.Method == mcp.NoteAcknowledged {
+		var ack mcp.Acknowledged
+		if mcp.Unmarshal(n.Params, &ack) == nil {
+			honoured = ack.Notifications
+		}
+	} else if !l.wants(n) {
+		l.client.opts.warn("dropped a note " + quote(n.Method) + " that was not subscribed to")
+		return
+	}
+	if !l.heard {
+		l.heard = true
+		if l.patience != nil {
+			l.patience.Stop()
+		}
+	}
+	l.tell(n)
+	if l.gap {
+		l.gap = false
+		for _, missed := range everything(honoured) {
+			l.tell(missed)
+		}
+	}
+}
+
+func (l *listening) tell(n mcp.Note) {
+	l.client.changed(n)
+	l.hear(n)
+}
+
+// wants reports whether a note was subscribed to. What is told of a resource
+// may be told of a part of it, under another URI, and what the news of an
+// extension looks like is not known here.
+func (l *listening) wants(n mcp.Note) bool {
+	switch n.Method {
+	case mcp.NoteToolsListChanged, mcp.NotePromptsListChanged, mcp.NoteResourcesListChanged:
+		return l.filter.Wants(n)
+	case mcp.NoteResourceUpdated:
+		return len(l.filter.ResourceSubscriptions) > 0
+	}
+	return len(l.filter.Other) > 0
+}
+
+// lost notes an interruption. From here on kept results cannot be trusted to
+// be invalidated, so they go. It reports whether the attempt had got through.
+func (l *listening) lost() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	through := l.heard
+	if through {
+		l.gap, l.heard = true, false
+		for _, n := range everything(l.filter) {
+			l.client.changed(n)
+		}
+	}
+	return through
+}
+
+// end makes sure that nothing is heard any more.
+func (l *listening) end() {
+	l.mu.Lock()
+	l.over = true
+	l.mu.Unlock()
+}
+
+// everything is the news that all that is subscribed to has changed.
+func everything(f mcp.Filter) []mcp.Note {
+	var notes []mcp.Note
+	if f.ToolsListChanged {
+		notes = append(notes, mcp.Note{Method: mcp.NoteToolsListChanged})
+	}
+	if f.PromptsListChanged {
+		notes = append(notes, mcp.Note{Method: mcp.NotePromptsListChanged})
+	}
+	if f.ResourcesListChanged {
+		notes = append(notes, mcp.Note{Method: mcp.NoteResourcesListChanged})
+	}
+	for _, uri := range f.ResourceSubscriptions {
+		params := append(rawjson.AppendString([]byte(`{"uri":`), uri), '}')
+		notes = append(notes, mcp.Note{Method: mcp.NoteResourceUpdated, Params: params})
+	}
+	return notes
+}
+
+// final reports whether the server has said that it cannot be listened to.
+func final(err error) bool {
+	e, ok := errors.AsType[*mcp.Error](err)
+	if !ok || e.Local {
+		return false
+	}
+	switch e.Code {
+	case mcp.CodeMethodNotFound, mcp.CodeInvalidParams, mcp.CodeInvalidRequest, mcp.CodeMissingCapability, mcp.CodeUnsupportedVersion:
+		return true
+	}
+	return false
+}
+
+// gone reports whether the connection has ended for good. A Handler that can
+// tell has a method Done, like a context.
+func (c *Client) gone() bool {
+	h, ok := c.h.(interface{ Done() <-chan struct{} })
+	if !ok {
+		return false
+	}
+	select {
+	case <-h.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+var errEnded = errors.New("the server has ended the subscription")
+
+func orClosed(err error) error {
+	if err == nil {
+		return errEnded
+	}
+	return err
+}
+
+// sleep reports whether it could sleep to the end.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,38 @@
+// Package version says which Tenon this is.
+package version
+
+import (
+	"runtime/debug"
+	"strings"
+)
+
+// stamped is set when a release is built:
+//
+//	go build -ldflags "-X github.com/tenon-mcp/tenon/internal/version.stamped=v1.2.3" ./cmd/tenon
+var stamped string
+
+// String is the version that was stamped into the binary, or else that of the
+// module it was built from, with the commit where that is known.
+func String() string {
+	if stamped != "" {
+		return stamped
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v := info.Main.Version
+	if v != "" && v != "(devel)" {
+		return v
+	}
+	v = "development"
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			v += " " + s.Value[:min(12, len(s.Value))]
+		}
+		if s.Key == "vcs.modified" && s.Value == "true" {
+			v += " with changes"
+		}
+	}
+	return strings.TrimSpace(v)
+}
