@@ -43,8 +43,7 @@ type Peer struct {
 	handler  mcp.Handler // the wing that speaks with it
 	revision mcp.Revision
 	stop     context.CancelFunc
-	done     chan struct{}
-	err      error // why the connection ended; read after done
+	ended    chan struct{} // closed when nothing of the connection is left
 }
 
 // Serve makes a call.
@@ -55,24 +54,17 @@ func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 // Revision is what is spoken with the server.
 func (p *Peer) Revision() mcp.Revision { return p.revision }
 
-// Done is closed when the connection has ended, and Err then says why; nil
-// means that it was closed in order.
-func (p *Peer) Done() <-chan struct{} { return p.done }
+// Done is closed when the connection has ended: calls fail from then on.
+func (p *Peer) Done() <-chan struct{} { return p.conn.Done() }
 
-// Err says why the connection ended.
-func (p *Peer) Err() error {
-	select {
-	case <-p.done:
-		return p.err
-	default:
-		return nil
-	}
-}
+// Err says why the connection ended, once Done is closed; nil means that it was
+// closed in order.
+func (p *Peer) Err() error { return p.conn.Err() }
 
 // Close ends the connection and waits until nothing of it is left.
 func (p *Peer) Close() error {
 	p.stop()
-	<-p.done
+	<-p.ended
 	return nil
 }
 
@@ -98,10 +90,10 @@ func Dial(ctx context.Context, stream jsonrpc.Stream, persona *mcp.Persona, o *D
 		return nil, err
 	}
 	runCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	p := &Peer{conn: d.conn, stop: stop, done: make(chan struct{})}
+	p := &Peer{conn: d.conn, stop: stop, ended: make(chan struct{})}
 	go func() {
-		defer close(p.done)
-		p.err = d.conn.Run(runCtx)
+		defer close(p.ended)
+		d.conn.Run(runCtx) // how it ended is in conn.Err
 	}()
 
 	ctx, cancel := context.WithTimeoutCause(ctx, or(o.ConnectTimeout, 30*time.Second), errors.New("the server did not answer in time"))
@@ -302,3 +294,7 @@ func choose(supported []mcp.Revision) verdict {
 	}
 	return verdict{err: fmt.Errorf("no revision in common: the server speaks %s, Tenon speaks %v", strings.Join(theirs, ", "), mcp.Revisions())}
 }
+
+// LatestWithHandshake is the newest revision that begins with a handshake. As
+// [DialOptions].Known it meets an older server without probing it.
+func LatestWithHandshake() mcp.Revision { return legacy.Latest() }

@@ -59,8 +59,8 @@ func (w *wire) check(line string) {
 		return
 	}
 	rev := asked.revision
-	if m.Method != "" && w.session != "" && !strings.Contains(line, mcp.MetaSubscriptionID) {
-		rev = w.session
+	if m.Method != "" && strings.Contains(line, mcp.MetaSubscriptionID) {
+		rev = mcp.Rev20260728
 	}
 	if err := w.spec.Validate(rev, spectest.FromServer, []byte(line), asked.method); err != nil {
 		w.t.Errorf("invalid in revision %s: %v\n%.500s", rev, err, line)

@@ -3,6 +3,7 @@ package era_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -54,8 +55,10 @@ type wire struct {
 	mu    sync.Mutex
 	lines []string // what came and was not looked at
 
-	session mcp.Revision           // what initialize came to
-	asked   map[string]sentRequest // by the JSON of their ids
+	ended      string // what stands in lines that may come after the client's end
+	modernOnly bool
+	session    mcp.Revision           // what initialize came to
+	asked      map[string]sentRequest // by the JSON of their ids
 }
 
 type sentRequest struct {
@@ -122,7 +125,7 @@ func (r *row) run(t *testing.T, spec *spectest.Spec) {
 }
 
 func openWire(t *testing.T, spec *spectest.Spec, r *row) *wire {
-	w := &wire{t: t, spec: spec, fixture: newFixture(t), served: make(chan error, 1), asked: map[string]sentRequest{}}
+	w := &wire{t: t, spec: spec, fixture: newFixture(t), served: make(chan error, 1), asked: map[string]sentRequest{}, modernOnly: r.options.ModernOnly}
 	s, err := era.NewServer(w.fixture.Server, &r.options)
 	if err != nil {
 		t.Fatal(err)
@@ -163,8 +166,10 @@ func (w *wire) close() {
 		w.t.Errorf("serving ended with %v", err)
 	}
 	synctest.Wait()
-	if lines := w.take(); len(lines) > 0 {
-		w.t.Errorf("after the end came %q", lines)
+	for _, line := range w.take() {
+		if w.ended == "" || !strings.Contains(line, w.ended) {
+			w.t.Errorf("after the end came %s", line)
+		}
 	}
 }
 
@@ -178,8 +183,8 @@ func (w *wire) send(raw string) {
 		}
 		for _, one := range each {
 			if m, err := jsonrpc.Decode(one); err == nil && m.IsRequest() {
-				rev := w.session
-				if m.Method == "server/discover" || bytes.Contains(m.Params, []byte(`"io.modelcontextprotocol/`)) || rev == "" {
+				rev := cmp.Or(w.session, mcp.Rev20251125)
+				if w.modernOnly || m.Method == "server/discover" || bytes.Contains(m.Params, []byte(`"io.modelcontextprotocol/`)) {
 					rev = mcp.Rev20260728
 				}
 				w.asked[string(m.ID)] = sentRequest{m.Method, rev}

@@ -137,7 +137,6 @@ func (c *Conn) Run(ctx context.Context) error {
 
 	err := c.read(serveCtx)
 
-	close(c.done)
 	c.fail(&ClosedError{Cause: err})
 	if stop() {
 		c.drain(cancel)
@@ -155,8 +154,21 @@ func (c *Conn) Run(ctx context.Context) error {
 	return err
 }
 
-// Done is closed when the far end can no longer be heard.
+// Done is closed when the far end can no longer be heard; calls fail from then
+// on. Run may still take a moment to end.
 func (c *Conn) Done() <-chan struct{} { return c.done }
+
+// Err says why the far end can no longer be heard, once Done is closed. Nil
+// means that the stream was closed in order.
+func (c *Conn) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	closed, ok := c.state.err.(*ClosedError)
+	if !ok || errors.Is(closed.Cause, io.EOF) {
+		return nil
+	}
+	return closed.Cause
+}
 
 // Close closes the stream, which ends Run.
 func (c *Conn) Close() error { return c.stream.Close() }
@@ -212,7 +224,7 @@ func (c *Conn) bad(frame []byte, err error) {
 	}
 	malformedNote := e.ID == nil && e.Code == CodeInvalidParams
 	if c.opts.AnswerBad && !malformedNote {
-		c.send(context.Background(), nil, func(dst []byte) []byte {
+		c.Push(func(dst []byte) []byte {
 			return AppendError(dst, e.ID, &Error{Code: e.Code, Message: e.Reason})
 		})
 	}
@@ -278,11 +290,13 @@ func (c *Conn) inFlight() int {
 	return len(c.state.serving)
 }
 
-// fail ends every call that waits.
+// fail ends every call that waits, and those to come. Whoever hears of it finds
+// Done closed.
 func (c *Conn) fail(err error) {
 	c.mu.Lock()
 	waiting := c.state.waiting
 	c.state.waiting, c.state.err = nil, err
+	close(c.done)
 	c.mu.Unlock()
 	for _, w := range waiting {
 		w.answer <- Answer{Err: err}

@@ -101,8 +101,7 @@ func (c *Conn) serve(ctx context.Context, m Message, b *batch) {
 	}
 	c.mu.Unlock()
 	if refused != "" {
-		x.key = "" // it was never among those served
-		x.AnswerError(&Error{Code: CodeInvalidRequest, Message: refused})
+		c.refuse(m.ID, b, &Error{Code: CodeInvalidRequest, Message: refused})
 		return
 	}
 	go func() {
@@ -111,6 +110,16 @@ func (c *Conn) serve(ctx context.Context, m Message, b *batch) {
 		defer x.unanswered()
 		c.handle.Request(ctx, x)
 	}()
+}
+
+// refuse answers a request that is not served. This is the goroutine that
+// reads, so it must not wait for a slow far end.
+func (c *Conn) refuse(id ID, b *batch, e *Error) {
+	if b != nil {
+		b.add(c, AppendError(nil, id, e))
+		return
+	}
+	c.Push(func(dst []byte) []byte { return AppendError(dst, id, e) })
 }
 
 // unanswered sees to it that every request gets its answer.
@@ -143,7 +152,7 @@ func (b *batch) add(c *Conn, answer []byte) {
 		b.out = append(b.out, answer...)
 	}
 	if b.left--; b.left == 0 && len(b.out) > 0 {
-		c.send(context.Background(), nil, func(dst []byte) []byte {
+		c.Push(func(dst []byte) []byte {
 			dst = append(dst, '[')
 			dst = append(dst, b.out...)
 			return append(dst, ']')

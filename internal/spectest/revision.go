@@ -10,6 +10,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/tenon-mcp/tenon/internal/uritemplate"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -33,6 +34,17 @@ type revision struct {
 }
 
 const schemaURL = "mcp://schema"
+
+// uriTemplate takes the place of the validator library's own check, which
+// takes the operators of RFC 6570, such as {/path}, for mistakes.
+var uriTemplate = jsonschema.Format{Name: "uri-template", Validate: func(v any) error {
+	s, ok := v.(string)
+	if !ok {
+		return nil
+	}
+	_, err := uritemplate.Parse(s)
+	return err
+}}
 
 func loadRevision(name mcp.Revision, file string) (*revision, error) {
 	data, err := os.ReadFile(file)
@@ -65,6 +77,7 @@ func loadRevision(name mcp.Revision, file string) (*revision, error) {
 	}
 	r.compiler = jsonschema.NewCompiler()
 	r.compiler.AssertFormat()
+	r.compiler.RegisterFormat(&uriTemplate)
 	return r, r.compiler.AddResource(schemaURL, doc)
 }
 

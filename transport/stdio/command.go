@@ -45,7 +45,7 @@ type Command struct {
 	Grace time.Duration
 
 	// FrameLimit is the longest message in bytes that [Child.Stream] takes;
-	// 0 means [jsonrpc.DefaultFrameLimit].
+	// 0 means 64 MiB.
 	FrameLimit int
 }
 
@@ -91,7 +91,11 @@ func (c *Command) start() (*Child, error) {
 	if child.grace <= 0 {
 		child.grace = defaultGrace
 	}
-	child.stream = jsonrpc.Lines((*wire)(child), (*wire)(child), child, c.FrameLimit)
+	limit := c.FrameLimit
+	if limit <= 0 {
+		limit = 64 << 20
+	}
+	child.stream = jsonrpc.Lines((*wire)(child), (*wire)(child), child, limit)
 
 	started := make(chan error)
 	go child.run(started, c.Stderr)

@@ -33,15 +33,6 @@ func Dial(ctx context.Context, c *Command, p *mcp.Persona, o *era.DialOptions) (
 	return &Connection{Peer: peer, child: child}, nil
 }
 
-// Dial makes a Command an [mcp.Dialer] with the default options.
-func (c *Command) Dial(ctx context.Context, p *mcp.Persona) (mcp.Handler, error) {
-	conn, err := Dial(ctx, c, p, nil)
-	if err != nil {
-		return nil, err
-	}
-	return conn, nil
-}
-
 // Child is the server's process.
 func (c *Connection) Child() *Child { return c.child }
 

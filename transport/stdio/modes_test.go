@@ -28,6 +28,7 @@ var modes = map[string]func(){
 	"server":      playServer,
 	"server wait": playServerWait,
 	"mcp":         playMCP,
+	"brittle":     playBrittle,
 }
 
 // forever sleeps until the process is killed.

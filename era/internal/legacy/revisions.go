@@ -82,3 +82,6 @@ const (
 	keyMeta          = "_meta"
 	keyProgressToken = "progressToken"
 )
+
+// Latest is the newest revision of this wing.
+func Latest() mcp.Revision { return latest().name }
