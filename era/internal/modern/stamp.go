@@ -21,15 +21,14 @@ func (s *Server) appendResult(dst []byte, r *request, res *mcp.Result) []byte {
 	if mcp.Cacheable(method) && res.Type == "" {
 		dst = appendCache(dst, res.Cache)
 	}
+	dst = appendInside(dst, res.Body)
 	m := metaWriter{dst: append(dst, `,"`+keyMeta+`":`...)}
 	m.raw(metaServer, s.identity(res.Server))
 	if method == mcp.MethodSubscriptionsListen {
 		m.raw(metaSubscription, r.id)
 	}
 	m.rest(res.Meta)
-	dst = m.end(`,"` + keyMeta + `":`)
-	dst = appendInside(dst, res.Body)
-	return append(dst, '}', '}')
+	return append(m.end(`,"`+keyMeta+`":`), '}', '}')
 }
 
 // appendNeed appends the answer that ends a round with questions.

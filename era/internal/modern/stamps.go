@@ -30,8 +30,14 @@ func (s *stamps) request(c *mcp.Call, id int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	dst := make([]byte, 0, len(c.Params)+len(client)+len(capabilities)+len(c.State)+256)
-	m := metaWriter{dst: append(dst, `{"`+keyMeta+`":`...)}
+	dst := append(make([]byte, 0, len(c.Params)+len(client)+len(capabilities)+len(c.State)+256), '{')
+	if in := rawjson.Inside(c.Params); len(in) > 0 {
+		dst = append(jsonrpc.AppendRaw(dst, in), ',')
+	}
+	if mcp.MayAsk(c.Method) {
+		dst = appendAnswers(dst, c)
+	}
+	m := metaWriter{dst: append(dst, `"`+keyMeta+`":`...)}
 	m.raw(metaVersion, []byte(`"`+string(Revision)+`"`))
 	m.raw(metaClient, client)
 	m.raw(metaCapabilities, capabilities)
@@ -44,12 +50,7 @@ func (s *stamps) request(c *mcp.Call, id int64) ([]byte, error) {
 		m.dst = strconv.AppendInt(m.dst, id, 10)
 	}
 	m.rest(c.Meta)
-	dst = m.end("")
-	if mcp.MayAsk(c.Method) {
-		dst = appendAnswers(dst, c)
-	}
-	dst = appendInside(dst, c.Params)
-	return append(dst, '}'), nil
+	return append(m.end(""), '}'), nil
 }
 
 // introduce returns who asks: the caller where the call names one, and the
@@ -67,9 +68,10 @@ func (s *stamps) introduce(c *mcp.Caller) (client, capabilities []byte, err erro
 	return client, capabilities, err
 }
 
+// appendAnswers appends what the rounds before came to, with a comma after it.
 func appendAnswers(dst []byte, c *mcp.Call) []byte {
 	if c.Answers != nil {
-		dst = append(dst, `,"`+keyAnswers+`":{`...)
+		dst = append(dst, `"`+keyAnswers+`":{`...)
 		for i, key := range slices.Sorted(maps.Keys(c.Answers)) {
 			if i > 0 {
 				dst = append(dst, ',')
@@ -77,10 +79,10 @@ func appendAnswers(dst []byte, c *mcp.Call) []byte {
 			dst = append(rawjson.AppendString(dst, key), ':')
 			dst = jsonrpc.AppendRaw(dst, c.Answers[key])
 		}
-		dst = append(dst, '}')
+		dst = append(dst, '}', ',')
 	}
 	if c.State != "" {
-		dst = rawjson.AppendString(append(dst, `,"`+keyState+`":`...), c.State)
+		dst = append(rawjson.AppendString(append(dst, `"`+keyState+`":`...), c.State), ',')
 	}
 	return dst
 }

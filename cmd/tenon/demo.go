@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/tenon-mcp/tenon/builtin/calc"
+	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/transport/stdio"
+)
+
+// demo starts this very program as a server process and drives it with our own
+// client, first as the newest client there is and then as an older one. Every
+// message that passes is shown.
+func demo(ctx context.Context, _ []string, out io.Writer) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	for _, known := range []mcp.Revision{"", era.LatestWithHandshake()} {
+		if err := converse(ctx, self, known, out); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(out, "The same server, the same client code, two eras of the protocol.")
+	return nil
+}
+
+// converse has one conversation. An empty revision means that the client finds
+// out what the server speaks.
+func converse(ctx context.Context, self string, known mcp.Revision, out io.Writer) error {
+	show := &wire{out: out}
+	o := &client.Options{
+		Client: mcp.Implementation{Name: "tenon-demo", Version: "1.0"},
+		Elicit: func(_ context.Context, e *client.Elicitation) (*mcp.ElicitResult, error) {
+			show.say("the server asks: %s  We answer 10 and 32.", e.Message)
+			return e.Accept(calc.Numbers{A: 10, B: 32})
+		},
+	}
+	show.say("— A server process is started: tenon serve calc —")
+	conn, err := stdio.Dial(ctx, &stdio.Command{Path: self, Args: []string{"serve", "calc"}}, o.Persona(), &era.DialOptions{Known: known, Tap: show.frame})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	show.say("Both speak revision %s.", conn.Revision())
+	c := client.New(conn, o)
+
+	tools, err := client.All(c.Tools(ctx))
+	if err != nil {
+		return err
+	}
+	show.say("It offers %d tools. We add 20 and 22:", len(tools))
+	sum, err := client.Call[calc.Answer](ctx, c, "add", calc.Numbers{A: 20, B: 22})
+	if err != nil {
+		return err
+	}
+	show.say("20 + 22 = %v. Now with arguments that do not fit:", sum.Result)
+	var wrong *client.ToolError
+	if _, err := client.Call[calc.Answer](ctx, c, "add", map[string]any{"a": "twenty", "c": 1}); !errors.As(err, &wrong) {
+		return fmt.Errorf("arguments that do not fit came to %w", err)
+	}
+	show.say("A tool that has to ask the person first:")
+	mean, err := client.Call[calc.Answer](ctx, c, "average", nil)
+	if err != nil {
+		return err
+	}
+	show.say("The average is %v. And a resource:", mean.Result)
+	res, err := c.ReadResource(ctx, "welcome://ada")
+	if err != nil {
+		return err
+	}
+	show.say("It reads %q.\n", res.Contents[0].Text)
+	return nil
+}
+
+// A wire shows what passes between client and server.
+type wire struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (w *wire) say(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	fmt.Fprintf(w.out, "\n"+format+"\n", args...)
+}
+
+func (w *wire) frame(d jsonrpc.Direction, frame []byte) {
+	arrow := "  client → server  "
+	if d == jsonrpc.In {
+		arrow = "  client ← server  "
+	}
+	var short bytes.Buffer
+	if json.Compact(&short, frame) != nil {
+		short.Write(frame)
+	}
+	const most = 600
+	text := short.String()
+	if len(text) > most {
+		text = fmt.Sprintf("%s… (%d bytes)", text[:most], len(text))
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	fmt.Fprintln(w.out, arrow+text)
+}
