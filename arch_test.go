@@ -25,7 +25,10 @@ type floor struct {
 	why    string
 }
 
-const jsonv2 = "github.com/go-json-experiment/json"
+const (
+	jsonv2    = "github.com/go-json-experiment/json"
+	validator = "github.com/santhosh-tekuri/jsonschema/v6"
+)
 
 // floors lists them bottom-up. A package that is not listed stands nowhere, and
 // the test says so.
@@ -34,23 +37,26 @@ var floors = map[string]floor{
 	"internal/uritemplate": {why: "a URI template is an RFC of its own and knows no protocol"},
 
 	"jsonrpc": {why: "messages know no content: JSON-RPC would be the same without MCP"},
-	"schema":  {extern: []string{jsonv2, "github.com/santhosh-tekuri/jsonschema/v6"}, why: "JSON Schema is useful without MCP; the validator library is needed only here"},
 	"mcp":     {extern: []string{jsonv2}, why: "the vocabulary has no goroutine and no I/O, and is the same in every revision and over every transport"},
+
+	"schema/internal/*": {why: "words, formats and keywords of JSON Schema, for schema and its validator"},
+	"schema":            {on: []string{"schema/internal/*"}, extern: []string{jsonv2}, why: "JSON Schema is useful without MCP; a validator is registered, not imported, because it costs milliseconds at every start"},
+	"schema/validate":   {on: []string{"schema", "schema/internal/*"}, extern: []string{validator}, why: "the only place that needs the validator library"},
 
 	"era/internal/joint":  {on: []string{"mcp", "jsonrpc"}, why: "what both wings need, and no wing"},
 	"era/internal/modern": {on: []string{"mcp", "jsonrpc", "era/internal/joint"}, why: "the wings never import each other, so that one can be taken down"},
 	"era/internal/legacy": {on: []string{"mcp", "jsonrpc", "era/internal/joint"}, why: "the wings never import each other, so that one can be taken down"},
 	"era":                 {on: []string{"mcp", "jsonrpc", "era/internal/*"}, why: "the door is the only place that knows that there are several eras"},
 
-	"server": {on: []string{"mcp", "schema"}, why: "features know Handlers, not messages, eras or transports"},
-	"client": {on: []string{"mcp", "schema"}, why: "a client knows Handlers, so a server in memory and one far away are the same to it"},
+	"server": {on: []string{"mcp", "schema"}, why: "features know Handlers, not messages, eras or transports; and typed tools need no validator, so a server must not pay for schema/validate at its start"},
+	"client": {on: []string{"mcp", "schema", "schema/validate"}, why: "a client knows Handlers, so a server in memory and one far away are the same to it; it always has foreign schemas to judge"},
 
 	"transport/stdio": {on: []string{"mcp", "jsonrpc", "era"}, why: "a transport never sees features"},
 
 	"mcptest": {on: []string{"mcp", "jsonrpc", "era"}, why: "it tests any Handler, not only ours"},
 
 	"internal/leaktest": {why: "test support that every package may use"},
-	"internal/spectest": {on: []string{"mcp"}, extern: []string{"github.com/santhosh-tekuri/jsonschema/v6", "golang.org/x/text"}, why: "test support: the published schemas judge what leaves"},
+	"internal/spectest": {on: []string{"mcp"}, extern: []string{validator, "golang.org/x/text"}, why: "test support: the published schemas judge what leaves"},
 	"internal/version":  {why: "one string"},
 
 	"cmd/tenon":  {on: []string{"*"}, extern: []string{"*"}, why: "the roof: the only place that knows everything"},
@@ -157,7 +163,7 @@ func TestForeignJSONIsReadStrictly(t *testing.T) {
 	loose := regexp.MustCompile(`\bjson\.(Unmarshal|NewDecoder)\(`)
 	fine := map[string]string{
 		"era/internal/modern/seal.go": "it reads what it has sealed itself",
-		"schema/survey.go":            "it makes a tree of checked JSON, where no name is matched",
+		"schema/validate/survey.go":   "it makes a tree of checked JSON, where no name is matched",
 	}
 	eachSource(t, func(name, text string) {
 		for i, line := range strings.Split(text, "\n") {
@@ -218,6 +224,9 @@ func TestServersHaveFewDependencies(t *testing.T) {
 	}
 	slices.Sort(names)
 	t.Log("modules:", names)
+	if found[validator] {
+		t.Errorf("server or transport/stdio pulls in %s, which reads all meta-schemas at every start: only raw tools need it", validator)
+	}
 	if len(names) > 3 {
 		t.Errorf("server and transport/stdio pull in %d modules: %v", len(names), names)
 	}

@@ -72,7 +72,7 @@ func TestElicit(t *testing.T) {
 
 		{"nested form", client.Options{Elicit: never}, form(`"n":{"type":"object","properties":{}}`), "", "requestedSchema"},
 		{"reference in a form", client.Options{Elicit: never}, form(`"n":{"$ref":"http://169.254.169.254/x"}`), "", "$ref is not allowed"},
-		{"reference hidden in a form", client.Options{Elicit: never}, form(`"n":{"type":"string","else":{"$ref":"http://169.254.169.254/x"}}`), "", "requestedSchema"},
+		{"reference hidden in a form", client.Options{Elicit: never}, form(`"n":{"type":"string","propertyNames":{"$ref":"http://169.254.169.254/x"}}`), "", "requestedSchema"},
 		{"unknown dialect", client.Options{Elicit: never}, elicitation(`{"message":"?","requestedSchema":{"$schema":"http://example.com/mine","type":"object","properties":{}}}`), "", "requestedSchema"},
 		{"no form", client.Options{Elicit: never}, elicitation(`{"message":"?"}`), "", "requestedSchema: missing"},
 		{"no params", client.Options{Elicit: never}, mcp.Question{Method: mcp.MethodElicit}, "", "in a way that cannot be used"},

@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/schema/internal/words"
 )
 
 // maxNesting is how deep a value of a recursive type may be.
@@ -80,7 +81,7 @@ func (d *decoder) nested(n *node, raw []byte, v reflect.Value) {
 		return
 	}
 	if d.depth++; d.depth > maxNesting {
-		d.problems.add("", "is nested too deep; at most %d levels are allowed", maxNesting)
+		d.problems.Addf("", "is nested too deep; at most %d levels are allowed", maxNesting)
 	} else {
 		switch n.kind {
 		case kindStruct:
@@ -116,7 +117,7 @@ func (d *decoder) object(n *node, raw []byte, v reflect.Value) {
 		before := len(d.problems.List)
 		d.value(f.node, m.Value, f.in(v))
 		if len(d.problems.List) > before {
-			d.problems.under(memberStep(f.name), before)
+			d.problems.under(words.Member(f.name), before)
 		}
 	}
 	for i := range n.fields {
@@ -176,7 +177,7 @@ func (d *decoder) absent(f *field, v reflect.Value) {
 	case f.notes.fallback != nil:
 		d.value(f.node, f.notes.fallback, f.in(v))
 	case !f.optional:
-		d.problems.add(memberStep(f.name), "is required but missing; expected %s", f.node.expects())
+		d.problems.Addf(words.Member(f.name), "is required but missing; expected %s", f.node.expects())
 	}
 }
 
@@ -193,7 +194,7 @@ func (d *decoder) unknown(n *node, name []byte) {
 	if hint == "" {
 		hint = "; " + allowed(known)
 	}
-	d.problems.add(memberStep(string(name)), "unknown property%s", hint)
+	d.problems.Addf(words.Member(string(name)), "unknown property%s", hint)
 }
 
 func (d *decoder) members(n *node, raw []byte, v reflect.Value) {
@@ -204,7 +205,7 @@ func (d *decoder) members(n *node, raw []byte, v reflect.Value) {
 		before := len(d.problems.List)
 		d.value(n.elem, m.Value, elem)
 		if len(d.problems.List) > before {
-			d.problems.under(memberStep(string(m.Name)), before)
+			d.problems.under(words.Member(string(m.Name)), before)
 		}
 		key.SetString(string(m.Name))
 		v.SetMapIndex(key, elem)
@@ -226,7 +227,7 @@ func (d *decoder) array(n *node, raw []byte, v reflect.Value) {
 		before := len(d.problems.List)
 		d.value(n.elem, e.Value, v.Index(count))
 		if len(d.problems.List) > before {
-			d.problems.under(indexStep(count), before)
+			d.problems.under(words.Index(count), before)
 		}
 	}
 	if count == 0 && n.kind == kindSlice {
@@ -234,11 +235,11 @@ func (d *decoder) array(n *node, raw []byte, v reflect.Value) {
 	}
 	switch {
 	case n.maxItems == n.minItems && count != n.minItems:
-		d.problems.add("", "must have exactly %s, not %d", items(n.minItems), count)
+		d.problems.Addf("", "must have exactly %s, not %d", words.Items(n.minItems), count)
 	case count < n.minItems:
-		d.problems.add("", "must have at least %s, not %d", items(n.minItems), count)
+		d.problems.Addf("", "must have at least %s, not %d", words.Items(n.minItems), count)
 	case n.maxItems >= 0 && count > n.maxItems:
-		d.problems.add("", "must have at most %s, not %d", items(n.maxItems), count)
+		d.problems.Addf("", "must have at most %s, not %d", words.Items(n.maxItems), count)
 	case n.unique:
 		d.unique(v)
 	}
@@ -253,7 +254,7 @@ func (d *decoder) unique(v reflect.Value) {
 	for i := range v.Len() {
 		key := v.Index(i).Interface()
 		if j, ok := first[key]; ok {
-			d.problems.add("", "must not have equal items, but [%d] and [%d] are", j, i)
+			d.problems.Addf("", "must not have equal items, but [%d] and [%d] are", j, i)
 			return
 		}
 		first[key] = i

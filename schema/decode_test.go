@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/schema"
+	"github.com/tenon-mcp/tenon/schema/validate"
 )
 
 func compile[T any](t testing.TB) *schema.Plan[T] {
@@ -295,7 +296,7 @@ func TestAppend(t *testing.T) {
 	if err != nil || string(out) != "x"+want {
 		t.Fatalf("%v\n%s\n%s", err, out, want)
 	}
-	check, err := schema.NewValidator(plan.Schema(), nil)
+	check, err := validate.New(plan.Schema(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,8 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/schema/internal/format"
+	"github.com/tenon-mcp/tenon/schema/internal/words"
 )
 
 // maxWritten is how deep a value may be nested when it is written. A value
@@ -38,7 +40,7 @@ func (e *writeError) Error() string {
 	if e.path == "" {
 		return "schema: the value has no JSON form: " + e.reason
 	}
-	return "schema: the value has no JSON form: " + clip(e.path) + ": " + e.reason
+	return "schema: the value has no JSON form: " + words.Clip(e.path) + ": " + e.reason
 }
 
 func unwritable(format string, args ...any) *writeError {
@@ -46,7 +48,7 @@ func unwritable(format string, args ...any) *writeError {
 }
 
 func (e *writeError) under(step string) *writeError {
-	e.path = joinPath(step, e.path)
+	e.path = words.Path(step, e.path)
 	return e
 }
 
@@ -77,7 +79,7 @@ func (e *encoder) value(n *node, v reflect.Value) *writeError {
 		if math.IsNaN(f) || math.IsInf(f, 0) {
 			return unwritable("%v is not a JSON number", f)
 		}
-		e.out = appendFloat(e.out, f, n.typ.Bits())
+		e.out = words.AppendFloat(e.out, f, n.typ.Bits())
 	case kindString:
 		return e.text(v.String())
 	case kindBytes, kindTime, kindDuration, kindText:
@@ -122,7 +124,7 @@ func (e *encoder) nested(n *node, v reflect.Value) *writeError {
 			e.out = append(e.out, ',')
 		}
 		if bad := e.value(n.elem, v.Index(i)); bad != nil {
-			return bad.under(indexStep(i))
+			return bad.under(words.Index(i))
 		}
 	}
 	e.out = append(e.out, ']')
@@ -144,7 +146,7 @@ func (e *encoder) object(n *node, v reflect.Value) *writeError {
 		first = false
 		e.out = append(e.out, f.key...)
 		if bad := e.value(f.node, fv); bad != nil {
-			return bad.under(memberStep(f.name))
+			return bad.under(words.Member(f.name))
 		}
 	}
 	e.out = append(e.out, '}')
@@ -205,7 +207,7 @@ func (e *encoder) members(n *node, v reflect.Value) *writeError {
 			bad = e.value(n.elem, elem)
 		}
 		if bad != nil {
-			return bad.under(memberStep(k.String()))
+			return bad.under(words.Member(k.String()))
 		}
 	}
 	e.out = append(e.out, '}')
@@ -226,7 +228,7 @@ func (e *encoder) special(n *node, v reflect.Value) *writeError {
 	case kindTime:
 		t, _ := v.Interface().(time.Time)
 		s := t.Format(time.RFC3339Nano)
-		if !isDateTime(s) {
+		if !format.IsDateTime(s) {
 			return unwritable("the time %s is not a date-time of RFC 3339", s)
 		}
 		return e.text(s)

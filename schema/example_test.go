@@ -57,24 +57,6 @@ func ExamplePlan_Append() {
 	// {"total":1.5,"notes":[]} <nil>
 }
 
-func ExampleNewValidator() {
-	v, err := schema.NewValidator(json.RawMessage(`{
-		"type": "object",
-		"properties": {"items": {"type": "array", "items": {"type": "string"}}},
-		"required": ["items"]
-	}`), nil)
-	if err != nil {
-		panic(err)
-	}
-	fmt.Println(v.Check(json.RawMessage(`{"items":["a",1]}`)))
-
-	_, err = schema.NewValidator(json.RawMessage(`{"$ref":"https://example.com/other.json"}`), nil)
-	fmt.Println(err)
-	// Output:
-	// items[1]: expected string, got number
-	// schema: the schema refers to "https://example.com/other.json", which is not in it: references out of the schema are never fetched
-}
-
 func ExampleApplyDefaults() {
 	form := json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"},"size":{"type":"string","default":"M"}}}`)
 	fmt.Println(string(schema.ApplyDefaults(form, json.RawMessage(`{"name":"Ann"}`))))

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/tenon-mcp/tenon/schema/internal/words"
 )
 
 // A goField is a struct field that becomes a property, found in the struct or
@@ -124,7 +126,7 @@ func (f *goField) readTag() (skip, inline bool, err error) {
 			inline = true
 		case "":
 		default:
-			return false, false, errors.New("the json tag option " + shown(one) + " is not supported; use omitempty, omitzero or inline")
+			return false, false, errors.New("the json tag option " + words.Quote(one) + " is not supported; use omitempty, omitzero or inline")
 		}
 	}
 	return false, inline, nil

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/schema/internal/keyword"
+	"github.com/tenon-mcp/tenon/schema/internal/words"
 )
 
 // A Header is a property of a tool's input that HTTP clients repeat in a
@@ -55,9 +57,9 @@ func (f *headerFinder) inside(schema []byte, path []string, reachable bool) erro
 		switch {
 		case key == "properties":
 			err = f.each(m.Value, path, reachable)
-		case slices.Contains(namedHere, key), slices.Contains(namedIn, key), slices.Contains(namedOnly, key):
+		case slices.Contains(keyword.NamedHere, key), slices.Contains(keyword.NamedInside, key), slices.Contains(keyword.NamedOnly, key):
 			err = f.each(m.Value, append(slices.Clip(path), key), false)
-		case slices.Contains(onceHere, key), slices.Contains(oncePerIn, key), slices.Contains(listsHere, key):
+		case slices.Contains(keyword.OneHere, key), slices.Contains(keyword.OneInside, key), slices.Contains(keyword.ListHere, key):
 			inner := append(slices.Clip(path), key)
 			if rawjson.IsArray(m.Value) {
 				for e := rawjson.Array(m.Value); err == nil && e.Next(); {
@@ -89,7 +91,7 @@ func (f *headerFinder) schema(schema []byte, path []string, reachable bool) erro
 	if value := rawjson.Lookup(schema, headerKey); value != nil {
 		h := Header{Path: path}
 		if err := f.take(&h, schema, value, reachable); err != nil {
-			return fmt.Errorf("x-mcp-header of %s: %w", clip(strings.Join(path, ".")), err)
+			return fmt.Errorf("x-mcp-header of %s: %w", words.Clip(strings.Join(path, ".")), err)
 		}
 		f.found = append(f.found, h)
 	}
@@ -102,7 +104,7 @@ func (f *headerFinder) take(h *Header, schema, value []byte, reachable bool) err
 		return errors.New("it must be a string")
 	}
 	if !isToken(h.Name) {
-		return fmt.Errorf("%s is not a header name (letters, digits and !#$%%&'*+-.^_`|~ only, and not empty)", shown(h.Name))
+		return fmt.Errorf("%s is not a header name (letters, digits and !#$%%&'*+-.^_`|~ only, and not empty)", words.Quote(h.Name))
 	}
 	if !reachable {
 		return errors.New("it may stand only on a property that is reached through properties alone")
@@ -113,7 +115,7 @@ func (f *headerFinder) take(h *Header, schema, value []byte, reachable bool) err
 	}
 	for _, other := range f.found {
 		if strings.EqualFold(other.Name, h.Name) {
-			return fmt.Errorf("%s also names the property %s (case does not count)", h.Name, clip(strings.Join(other.Path, ".")))
+			return fmt.Errorf("%s also names the property %s (case does not count)", h.Name, words.Clip(strings.Join(other.Path, ".")))
 		}
 	}
 	return nil

@@ -5,6 +5,9 @@ import (
 	"math"
 	"reflect"
 	"regexp"
+	"sync"
+
+	"github.com/tenon-mcp/tenon/schema/internal/format"
 )
 
 type kind uint8
@@ -43,7 +46,7 @@ type node struct {
 	byName map[string]int // struct; nil if there are few fields
 
 	own   json.RawMessage // kindOwn: its schema
-	check *Validator      // kindOwn
+	check Checker         // kindOwn
 
 	// Numbers. The bound that belongs to the kind is always set; minimum and
 	// maximum are the same as JSON, or "" if the schema does not say them.
@@ -112,14 +115,17 @@ func newNode(k kind, t reflect.Type) *node {
 	case kindTime:
 		n.format = "date-time"
 	case kindDuration:
-		n.pattern = durationPattern
+		n.pattern = durationPattern()
 	}
 	return n
 }
 
 // durationPattern is what time.ParseDuration takes, without a plus sign and
-// without a bare 0, and what Duration.String writes.
-var durationPattern = regexp.MustCompile(`^-?([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`)
+// without a bare 0, and what Duration.String writes. It is compiled by the first
+// type that has one, not at every start.
+var durationPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^-?([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`)
+})
 
 // isText says whether the JSON of the node is a string with free text.
 func (n *node) isText() bool { return n.kind == kindString || n.kind == kindText }
@@ -142,7 +148,7 @@ func (n *node) expects() string {
 	case kindBytes:
 		return "a string in base64"
 	case kindTime:
-		return `a date and time such as "2026-01-31T12:00:00Z"`
+		return format.Checks["date-time"].Expects
 	case kindDuration:
 		return `a duration such as "1m30s"`
 	case kindStruct, kindMap:

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+
+	"github.com/tenon-mcp/tenon/schema/internal/words"
 )
 
 // takeNotes separates the rules that belong to the field from those that
@@ -26,7 +28,7 @@ func (f *field) note(noted []rule) (err error) {
 			f.notes.title = r.value
 		case "header":
 			if !isToken(r.value) {
-				return fmt.Errorf("header=%s is not a header name", shown(r.value))
+				return fmt.Errorf("header=%s is not a header name", words.Quote(r.value))
 			}
 			f.notes.header = r.value
 		case "default":

@@ -2,9 +2,10 @@ package schema
 
 import (
 	"bytes"
-	"math"
 	"math/big"
 	"strconv"
+
+	"github.com/tenon-mcp/tenon/schema/internal/words"
 )
 
 // How a JSON number fits an integer.
@@ -92,19 +93,9 @@ func compareNumber(raw []byte, value, bound float64) int {
 		return 0
 	}
 	// The bound is the decimal that the schema shows, not its nearest float.
-	limit, ok := new(big.Rat).SetString(string(appendFloat(nil, bound, 64)))
+	limit, ok := new(big.Rat).SetString(string(words.AppendFloat(nil, bound, 64)))
 	if !ok {
 		return 0
 	}
 	return exact.Cmp(limit)
-}
-
-// appendFloat writes a float as the shortest JSON number that reads back as
-// the same float.
-func appendFloat(dst []byte, v float64, bits int) []byte {
-	form := byte('f')
-	if size := math.Abs(v); size != 0 && (size < 1e-6 || size >= 1e21) {
-		form = 'e'
-	}
-	return strconv.AppendFloat(dst, v, form, -1, bits)
 }

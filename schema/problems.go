@@ -1,9 +1,13 @@
 package schema
 
 import (
+	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
+
+	jsonv2 "github.com/go-json-experiment/json"
+
+	"github.com/tenon-mcp/tenon/schema/internal/words"
 )
 
 // maxProblems is how many problems are told; the rest are counted.
@@ -48,8 +52,9 @@ func (p *Problems) Error() string {
 	return b.String()
 }
 
-// add notes a problem, or counts it if there are enough.
-func (p *Problems) add(path, format string, args ...any) {
+// Addf notes a problem at a path, or counts it if there are enough. It is for
+// those who write a [Checker].
+func (p *Problems) Addf(path, format string, args ...any) {
 	if len(p.List) >= maxProblems {
 		p.More++
 		return
@@ -65,43 +70,16 @@ func (p *Problems) count() int { return len(p.List) + p.More }
 // problems costs nothing.
 func (p *Problems) under(step string, from int) {
 	for i := from; i < len(p.List); i++ {
-		p.List[i].Path = joinPath(step, p.List[i].Path)
+		p.List[i].Path = words.Path(step, p.List[i].Path)
 	}
 }
 
-func joinPath(step, rest string) string {
-	if step == "" || rest == "" || rest[0] == '[' {
-		return step + rest
+// short gives the text of an error that somebody else wrote on one bounded
+// line, without what json v2 says about Go types.
+func short(err error) string {
+	var semantic *jsonv2.SemanticError
+	if errors.As(err, &semantic) && semantic.Err != nil {
+		err = semantic.Err
 	}
-	return step + "." + rest
-}
-
-func indexStep(i int) string { return fmt.Sprintf("[%d]", i) }
-
-// memberStep writes a property name as a step of a path: as it is if it reads
-// well there, else quoted and cut to a bearable length.
-func memberStep(name string) string {
-	plain := name != "" && len(name) <= 64
-	for i := 0; plain && i < len(name); i++ {
-		c := name[i]
-		plain = c == '_' || c == '-' || c == '$' || c >= utf8.RuneSelf ||
-			c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-	}
-	if plain {
-		return name
-	}
-	return "[" + shown(name) + "]"
-}
-
-// shown quotes text that somebody else chose, at a length fit for an error.
-func shown(text string) string {
-	const most = 60
-	if len(text) <= most {
-		return fmt.Sprintf("%q", text)
-	}
-	cut := most
-	for cut > most-utf8.UTFMax && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return fmt.Sprintf("%q…", text[:cut])
+	return words.OneLine(err.Error())
 }

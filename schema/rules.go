@@ -10,6 +10,8 @@ import (
 	"strconv"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/schema/internal/format"
+	"github.com/tenon-mcp/tenon/schema/internal/words"
 )
 
 func itoa(i int64) string  { return strconv.FormatInt(i, 10) }
@@ -71,9 +73,9 @@ func (n *node) applyBound(r rule) error {
 				return fmt.Errorf("%s=%s leaves the range of the other bound or of JSON", r.key, r.value)
 			}
 			if low {
-				n.minFloat, n.minimum = v, string(appendFloat(nil, v, 64))
+				n.minFloat, n.minimum = v, string(words.AppendFloat(nil, v, 64))
 			} else {
-				n.maxFloat, n.maximum = v, string(appendFloat(nil, v, 64))
+				n.maxFloat, n.maximum = v, string(words.AppendFloat(nil, v, 64))
 			}
 		}
 	}
@@ -94,8 +96,8 @@ func (n *node) applyText(r rule) (err error) {
 			return fmt.Errorf("pattern: %w", err)
 		}
 	case "format":
-		if !slices.Contains(formatNames, r.value) {
-			return fmt.Errorf("unknown format %q%s", r.value, didYouMean(r.value, formatNames))
+		if !slices.Contains(format.Names, r.value) {
+			return fmt.Errorf("unknown format %q%s", r.value, didYouMean(r.value, format.Names))
 		}
 		n.format = r.value
 	}
@@ -161,7 +163,7 @@ func (n *node) applyEnum(r rule) error {
 // literal makes JSON out of a value in a tag: text for what is a string in
 // JSON, numbers and true or false as they are, and JSON for everything else.
 func (n *node) literal(text string) (json.RawMessage, error) {
-	bad := fmt.Errorf("%s is not a value of type %s", shown(text), n.typ)
+	bad := fmt.Errorf("%s is not a value of type %s", words.Quote(text), n.typ)
 	switch n.kind {
 	case kindPointer:
 		return n.elem.literal(text)
@@ -188,10 +190,10 @@ func (n *node) literal(text string) (json.RawMessage, error) {
 		if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil, bad
 		}
-		text = string(appendFloat(nil, v, n.typ.Bits()))
+		text = string(words.AppendFloat(nil, v, n.typ.Bits()))
 	default:
 		if err := rawjson.Check([]byte(text)); err != nil {
-			return nil, fmt.Errorf("%s must be JSON for a field of type %s: %w", shown(text), n.typ, err)
+			return nil, fmt.Errorf("%s must be JSON for a field of type %s: %w", words.Quote(text), n.typ, err)
 		}
 		return rawjson.AppendCompact(nil, []byte(text)), nil
 	}

@@ -3,6 +3,8 @@ package schema
 import (
 	"fmt"
 	"strings"
+
+	"github.com/tenon-mcp/tenon/schema/internal/words"
 )
 
 // didYouMean gives "; did you mean …?" if one of the known names is close to
@@ -26,6 +28,14 @@ func didYouMean(name string, known []string) string {
 		return ""
 	}
 	return fmt.Sprintf("; did you mean %q?", best)
+}
+
+// allowed says which properties there are.
+func allowed(names []string) string {
+	if len(names) == 0 {
+		return "no properties are allowed"
+	}
+	return "allowed are " + words.List(names)
 }
 
 // fold leaves out what people mix up without meaning another name.

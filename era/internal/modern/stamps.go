@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
@@ -14,6 +15,17 @@ import (
 type stamps struct {
 	client       []byte // how the persona names itself
 	capabilities []byte // what it can do
+
+	last atomic.Pointer[introducedCaller]
+}
+
+// introducedCaller is the last caller that named itself, encoded: most calls
+// come from the same one. What its pointers lead to never changes.
+type introducedCaller struct {
+	client       *mcp.Implementation
+	capabilities *mcp.ClientCapabilities
+
+	rawClient, rawCapabilities []byte
 }
 
 func (s *stamps) prepare(p *mcp.Persona) (err error) {
@@ -56,16 +68,25 @@ func (s *stamps) request(c *mcp.Call, id int64) ([]byte, error) {
 // introduce returns who asks: the caller where the call names one, and the
 // persona of the connection where it does not.
 func (s *stamps) introduce(c *mcp.Caller) (client, capabilities []byte, err error) {
-	client, capabilities = s.client, s.capabilities
+	if c.Client == nil && c.Capabilities == nil {
+		return s.client, s.capabilities, nil
+	}
+	if in := s.last.Load(); in != nil && in.client == c.Client && in.capabilities == c.Capabilities {
+		return in.rawClient, in.rawCapabilities, nil
+	}
+	in := &introducedCaller{c.Client, c.Capabilities, s.client, s.capabilities}
 	if c.Client != nil {
-		if client, err = mcp.Marshal(c.Client); err != nil {
+		if in.rawClient, err = mcp.Marshal(c.Client); err != nil {
 			return nil, nil, err
 		}
 	}
 	if c.Capabilities != nil {
-		capabilities, err = mcp.Marshal(c.Capabilities)
+		if in.rawCapabilities, err = mcp.Marshal(c.Capabilities); err != nil {
+			return nil, nil, err
+		}
 	}
-	return client, capabilities, err
+	s.last.Store(in)
+	return in.rawClient, in.rawCapabilities, nil
 }
 
 // appendAnswers appends what the rounds before came to, with a comma after it.

@@ -1,9 +1,11 @@
-package schema
+package validate
 
 import (
 	"fmt"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/tenon-mcp/tenon/schema/internal/format"
 )
 
 // cost is how many schemas, at worst, are held against one part of a value.
@@ -65,7 +67,7 @@ func (p *part) weight() int {
 func (s *survey) keepFormats(asserted bool) {
 	for _, p := range s.order {
 		name, ok := p.object["format"].(string)
-		if _, checked := formatChecks[name]; ok && !(asserted && checked) {
+		if _, checked := format.Checks[name]; ok && !(asserted && checked) {
 			delete(p.object, "format")
 		}
 	}
@@ -132,10 +134,10 @@ func (v *Validator) compileCounting() error {
 		return err
 	}
 	for i, p := range survey.order {
-		format, _ := p.object["format"].(string)
+		was, _ := p.object["format"].(string)
 		name := fmt.Sprintf("tenon-step-%d", i)
 		p.object["format"] = name
-		c.RegisterFormat(&jsonschema.Format{Name: name, Validate: v.step(p, format)})
+		c.RegisterFormat(&jsonschema.Format{Name: name, Validate: v.step(p, was)})
 	}
 	// Inside "not" the library only asks whether a value fits.
 	const twice = schemaURL + "/fits"
@@ -152,7 +154,7 @@ func (v *Validator) compileCounting() error {
 
 // step is called when a schema is held against a value. It pays for the schema
 // and for those directly in it, since one that fails at once is not called.
-func (v *Validator) step(p *part, format string) func(any) error {
+func (v *Validator) step(p *part, name string) func(any) error {
 	once, each := p.weight(), 0
 	for _, sub := range p.once {
 		once += sub.weight()
@@ -160,7 +162,7 @@ func (v *Validator) step(p *part, format string) func(any) error {
 	for _, sub := range p.each {
 		each += sub.weight()
 	}
-	check, checked := formatChecks[format]
+	check, checked := format.Checks[name]
 	checked = checked && v.limits.Formats
 	return func(value any) error {
 		cost := once
@@ -171,8 +173,8 @@ func (v *Validator) step(p *part, format string) func(any) error {
 			cost += (1 + each) * len(value)
 		case string:
 			cost += len(value) / 64
-			if checked && !check.valid(value) {
-				return formatError(check.expects)
+			if checked && !check.Valid(value) {
+				return formatError(check.Expects)
 			}
 		}
 		if v.left -= cost; v.left < 0 {

@@ -1,4 +1,4 @@
-package schema
+package validate
 
 import (
 	"encoding/json"
@@ -10,6 +10,9 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	failure "github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/tenon-mcp/tenon/schema"
+	"github.com/tenon-mcp/tenon/schema/internal/words"
 )
 
 // explain says in our words why a schema does not compile.
@@ -21,15 +24,15 @@ func explain(err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &load):
-		return fmt.Errorf("the schema refers to %s, which is not in it: %w", shown(strings.TrimPrefix(load.URL, "tenon:///")), errNotFetched)
+		return fmt.Errorf("the schema refers to %s, which is not in it: %w", words.Quote(strings.TrimPrefix(load.URL, "tenon:///")), errNotFetched)
 	case errors.As(err, &pattern):
 		return pattern.Err // in our words already
 	case errors.As(err, &invalid):
-		var problems Problems
+		var problems schema.Problems
 		collect(invalid.Err, nil, &problems)
 		return fmt.Errorf("the schema is not a valid JSON Schema: %s", strings.ReplaceAll(problems.Error(), "\n", "; "))
 	}
-	return errors.New(clip(strings.ReplaceAll(err.Error(), schemaURL, "")))
+	return errors.New(words.Clip(strings.ReplaceAll(err.Error(), schemaURL, "")))
 }
 
 // report turns what the library found into Problems, in a fixed order.
@@ -37,41 +40,41 @@ func report(err error, tree any) error {
 	if err == nil {
 		return nil
 	}
-	var problems Problems
+	var problems schema.Problems
 	collect(err, tree, &problems)
-	slices.SortFunc(problems.List, func(a, b Problem) int {
+	slices.SortFunc(problems.List, func(a, b schema.Problem) int {
 		return strings.Compare(a.Path+"\x00"+a.Message, b.Path+"\x00"+b.Message)
 	})
 	return &problems
 }
 
 // collect adds the leaves of the library's tree of errors.
-func collect(err error, tree any, into *Problems) {
+func collect(err error, tree any, into *schema.Problems) {
 	var e *jsonschema.ValidationError
 	if !errors.As(err, &e) {
-		into.add("", "%s", short(err))
+		into.Addf("", "%s", words.OneLine(err.Error()))
 		return
 	}
 	path := pathOf(e.InstanceLocation, tree)
 	switch k := e.ErrorKind.(type) {
 	case *failure.Required:
 		for _, name := range k.Missing {
-			into.add(joinPath(path, memberStep(name)), "is required but missing")
+			into.Addf(words.Path(path, words.Member(name)), "is required but missing")
 		}
 	case *failure.AdditionalProperties:
 		slices.Sort(k.Properties)
 		for _, name := range k.Properties {
-			into.add(joinPath(path, memberStep(name)), "unknown property")
+			into.Addf(words.Path(path, words.Member(name)), "unknown property")
 		}
 	case *failure.AnyOf, *failure.OneOf:
-		into.add(path, "%s", alternatives(e, tree))
+		into.Addf(path, "%s", alternatives(e, tree))
 	case *failure.Contains, *failure.MinContains:
-		into.add(path, "%s", message(k))
+		into.Addf(path, "%s", message(k))
 	case *failure.PropertyNames:
-		into.add(joinPath(path, memberStep(k.Property)), "the name of this property is not allowed")
+		into.Addf(words.Path(path, words.Member(k.Property)), "the name of this property is not allowed")
 	default:
 		if len(e.Causes) == 0 {
-			into.add(path, "%s", message(e.ErrorKind))
+			into.Addf(path, "%s", message(e.ErrorKind))
 		}
 		for _, cause := range e.Causes {
 			collect(cause, tree, into)
@@ -87,10 +90,10 @@ func alternatives(e *jsonschema.ValidationError, tree any) string {
 	const most = 4
 	var reasons []string
 	for _, cause := range e.Causes {
-		var inner Problems
+		var inner schema.Problems
 		collect(cause, tree, &inner)
 		if len(inner.List) > 0 {
-			reasons = append(reasons, clip(strings.ReplaceAll(inner.List[0].String(), "\n", " ")))
+			reasons = append(reasons, words.Clip(strings.ReplaceAll(inner.List[0].String(), "\n", " ")))
 		}
 	}
 	more := ""
@@ -107,13 +110,13 @@ func pathOf(location []string, tree any) string {
 	for _, step := range location {
 		switch in := tree.(type) {
 		case []any:
-			path = joinPath(path, "["+step+"]")
+			path = words.Path(path, "["+step+"]")
 			tree, _ = find(in, "/"+step)
 		case map[string]any:
-			path = joinPath(path, memberStep(step))
+			path = words.Path(path, words.Member(step))
 			tree = in[step]
 		default:
-			path = joinPath(path, memberStep(step))
+			path = words.Path(path, words.Member(step))
 		}
 	}
 	return path
@@ -130,15 +133,15 @@ func message(k jsonschema.ErrorKind) string {
 	case *failure.Format:
 		return fmt.Sprintf("expected %s, got %s", k.Err, valueText(k.Got))
 	case *failure.Pattern:
-		return fmt.Sprintf("%s does not match the pattern %s", shown(k.Got), clip(k.Want))
+		return fmt.Sprintf("%s does not match the pattern %s", words.Quote(k.Got), words.Clip(k.Want))
 	case *failure.MinLength:
-		return fmt.Sprintf("must have at least %s, not %d", characters(k.Want), k.Got)
+		return fmt.Sprintf("must have at least %s, not %d", words.Characters(k.Want), k.Got)
 	case *failure.MaxLength:
-		return fmt.Sprintf("must have at most %s, not %d", characters(k.Want), k.Got)
+		return fmt.Sprintf("must have at most %s, not %d", words.Characters(k.Want), k.Got)
 	case *failure.MinItems:
-		return fmt.Sprintf("must have at least %s, not %d", items(k.Want), k.Got)
+		return fmt.Sprintf("must have at least %s, not %d", words.Items(k.Want), k.Got)
 	case *failure.MaxItems:
-		return fmt.Sprintf("must have at most %s, not %d", items(k.Want), k.Got)
+		return fmt.Sprintf("must have at most %s, not %d", words.Items(k.Want), k.Got)
 	case *failure.Minimum:
 		return "must be at least " + numberText(k.Want)
 	case *failure.Maximum:
@@ -169,17 +172,17 @@ func countMessage(k jsonschema.ErrorKind) string {
 	case *failure.MaxProperties:
 		return fmt.Sprintf("must have at most %d properties, not %d", k.Want, k.Got)
 	case *failure.AdditionalItems:
-		return fmt.Sprintf("has %s too many", items(k.Count))
+		return fmt.Sprintf("has %s too many", words.Items(k.Count))
 	case *failure.Dependency:
-		return fmt.Sprintf("with %s there must also be %s", shown(k.Prop), clip(strings.Join(k.Missing, ", ")))
+		return fmt.Sprintf("with %s there must also be %s", words.Quote(k.Prop), words.Clip(strings.Join(k.Missing, ", ")))
 	case *failure.DependentRequired:
-		return fmt.Sprintf("with %s there must also be %s", shown(k.Prop), clip(strings.Join(k.Missing, ", ")))
+		return fmt.Sprintf("with %s there must also be %s", words.Quote(k.Prop), words.Clip(strings.Join(k.Missing, ", ")))
 	case *failure.Contains:
 		return "has no item of the kind that it must contain"
 	case *failure.MinContains:
-		return fmt.Sprintf("must contain at least %s of a certain kind, not %d", items(k.Want), len(k.Got))
+		return fmt.Sprintf("must contain at least %s of a certain kind, not %d", words.Items(k.Want), len(k.Got))
 	case *failure.MaxContains:
-		return fmt.Sprintf("must contain at most %s of a certain kind, not %d", items(k.Want), len(k.Got))
+		return fmt.Sprintf("must contain at most %s of a certain kind, not %d", words.Items(k.Want), len(k.Got))
 	}
 	return "does not fit the schema"
 }
@@ -187,13 +190,13 @@ func countMessage(k jsonschema.ErrorKind) string {
 // valueText writes a value as JSON of bounded length.
 func valueText(v any) string {
 	if s, ok := v.(string); ok {
-		return shown(s)
+		return words.Quote(s)
 	}
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return "the value"
 	}
-	return clip(string(raw))
+	return words.Clip(string(raw))
 }
 
 func valueList(values []any) string {
@@ -201,13 +204,13 @@ func valueList(values []any) string {
 	for _, v := range values {
 		texts = append(texts, valueText(v))
 	}
-	return list(texts)
+	return words.List(texts)
 }
 
 func numberText(r *big.Rat) string {
 	if r.IsInt() {
-		return clip(r.Num().String())
+		return words.Clip(r.Num().String())
 	}
 	f, _ := r.Float64()
-	return string(appendFloat(nil, f, 64))
+	return string(words.AppendFloat(nil, f, 64))
 }

@@ -1,4 +1,4 @@
-package schema
+package validate
 
 import (
 	"bytes"
@@ -11,6 +11,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tenon-mcp/tenon/schema/internal/keyword"
+	"github.com/tenon-mcp/tenon/schema/internal/words"
 )
 
 // dialects are the values of $schema that are understood, without scheme and
@@ -19,16 +22,6 @@ var dialects = []string{
 	"json-schema.org/schema", "json-schema.org/draft/2020-12/schema", "json-schema.org/draft/2019-09/schema",
 	"json-schema.org/draft-07/schema", "json-schema.org/draft-06/schema", "json-schema.org/draft-04/schema",
 }
-
-// Where schemas stand in a schema, and how often each is held against a value.
-var (
-	onceHere  = []string{"not", "if", "then", "else", "contentSchema"}
-	oncePerIn = []string{"additionalProperties", "additionalItems", "items", "contains", "propertyNames", "unevaluatedItems", "unevaluatedProperties"}
-	listsHere = []string{"allOf", "anyOf", "oneOf", "prefixItems", "items"}
-	namedHere = []string{"properties", "dependentSchemas", "dependencies"}
-	namedIn   = []string{"patternProperties"}
-	namedOnly = []string{"$defs", "definitions"} // count only when referred to
-)
 
 // maxCost stands for a cost that is not known beforehand.
 const maxCost = math.MaxInt32 / 2 // so that two of them fit an int everywhere
@@ -98,7 +91,7 @@ func (s *survey) walk(v any, pointer string, depth int) (*part, error) {
 	case len(s.order) > s.limits.Subschemas:
 		return nil, fmt.Errorf("the schema contains more than %d schemas", s.limits.Subschemas)
 	case depth > s.limits.Depth:
-		return nil, fmt.Errorf("schemas are nested deeper than %d levels at #%s", s.limits.Depth, clip(pointer))
+		return nil, fmt.Errorf("schemas are nested deeper than %d levels at #%s", s.limits.Depth, words.Clip(pointer))
 	}
 	if err := checkDialect(object, pointer); err != nil {
 		return nil, err
@@ -142,12 +135,12 @@ func (s *survey) walkInside(p *part, pointer string, depth int) error {
 			}
 		}
 	}
-	plain(onceHere, &p.once)
-	plain(oncePerIn, &p.each)
-	named(namedHere, &p.once)
-	named(namedIn, &p.each)
-	named(namedOnly, nil)
-	for _, key := range listsHere {
+	plain(keyword.OneHere, &p.once)
+	plain(keyword.OneInside, &p.each)
+	named(keyword.NamedHere, &p.once)
+	named(keyword.NamedInside, &p.each)
+	named(keyword.NamedOnly, nil)
+	for _, key := range keyword.ListHere {
 		elements, _ := p.object[key].([]any)
 		for i, v := range elements {
 			visit(v, &p.once, key, strconv.Itoa(i))
@@ -179,11 +172,11 @@ func (s *survey) pattern(expr string) (*regexp.Regexp, error) {
 		return re, nil
 	}
 	if len(expr) > s.limits.PatternBytes {
-		return nil, fmt.Errorf("the pattern %s has %d bytes; at most %d are allowed", shown(expr), len(expr), s.limits.PatternBytes)
+		return nil, fmt.Errorf("the pattern %s has %d bytes; at most %d are allowed", words.Quote(expr), len(expr), s.limits.PatternBytes)
 	}
 	re, err := regexp.Compile(expr)
 	if err != nil {
-		return nil, fmt.Errorf("the pattern %s is not supported: %w", shown(expr), err)
+		return nil, fmt.Errorf("the pattern %s is not supported: %w", words.Quote(expr), err)
 	}
 	return re, nil
 }
@@ -198,7 +191,7 @@ func checkDialect(object map[string]any, pointer string) error {
 		name = rest
 	}
 	if !slices.Contains(dialects, name) {
-		return fmt.Errorf("the dialect %s of #%s is not supported; use JSON Schema 2020-12 (or 2019-09, draft 7, 6, 4)", shown(dialect), clip(pointer))
+		return fmt.Errorf("the dialect %s of #%s is not supported; use JSON Schema 2020-12 (or 2019-09, draft 7, 6, 4)", words.Quote(dialect), words.Clip(pointer))
 	}
 	return nil
 }
@@ -242,13 +235,6 @@ func find(v any, pointer string) (any, bool) {
 	return v, true
 }
 
-func clip(s string) string {
-	if len(s) > 80 {
-		return strings.ToValidUTF8(s[:80], "") + "…"
-	}
-	return s
-}
-
 // parse makes a tree of JSON that passed the strict check. Numbers stay as
 // they are written, but must be of a size that is cheap to compute with.
 func parse(raw []byte) (any, error) {
@@ -284,7 +270,7 @@ func checkNumbers(v any) error {
 			}
 		}
 		if len(v) > 400 || power > 400 || power < -400 {
-			return fmt.Errorf("the number %s is too long or too large to be checked", clip(string(v)))
+			return fmt.Errorf("the number %s is too long or too large to be checked", words.Clip(string(v)))
 		}
 	}
 	return nil

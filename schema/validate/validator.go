@@ -1,4 +1,4 @@
-package schema
+package validate
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/schema"
+	"github.com/tenon-mcp/tenon/schema/internal/format"
 )
 
 // Limits bound what a schema that somebody else wrote may cost. Nil, and zero
@@ -74,13 +76,22 @@ type Validator struct {
 	left    int                // steps
 }
 
-// NewValidator prepares to check values against a schema. Without $schema it
-// is read as 2020-12; 2019-09 and drafts 7, 6 and 4 are read as what they say
-// they are. Any other dialect, a reference out of the schema (nothing is ever
+func init() {
+	schema.RegisterChecker(func(s json.RawMessage) (schema.Checker, error) {
+		v, err := New(s, nil)
+		if err != nil {
+			return nil, err // and not a nil Validator in a Checker
+		}
+		return v, nil
+	})
+}
+
+// New prepares to check values against a schema. Without $schema it is read as
+// 2020-12; 2019-09 and drafts 7, 6 and 4 are read as what they say they are. Any other dialect, a reference out of the schema (nothing is ever
 // fetched or opened), a regular expression that Go does not take (look-around,
 // back references), a schema that breaks its meta-schema or a limit: all are
 // errors that say so.
-func NewValidator(schema json.RawMessage, limits *Limits) (*Validator, error) {
+func New(schema json.RawMessage, limits *Limits) (*Validator, error) {
 	v := &Validator{limits: limits.orDefaults()}
 	if len(schema) > v.limits.Bytes {
 		return nil, fmt.Errorf("schema: the schema has %d bytes; at most %d are allowed", len(schema), v.limits.Bytes)
@@ -110,7 +121,7 @@ func NewValidator(schema json.RawMessage, limits *Limits) (*Validator, error) {
 }
 
 // Check holds a value against the schema. If the error is not nil it is a
-// [*Problems]. Value that is not strict JSON is a problem too.
+// [*schema.Problems]. Value that is not strict JSON is a problem too.
 func (v *Validator) Check(value json.RawMessage) error {
 	if err := rawjson.Check(value); err != nil {
 		return one("is not valid JSON: " + err.Error())
@@ -126,7 +137,9 @@ func (v *Validator) Check(value json.RawMessage) error {
 	return v.checkCounting(tree)
 }
 
-func one(message string) *Problems { return &Problems{List: []Problem{{Message: message}}} }
+func one(message string) *schema.Problems {
+	return &schema.Problems{List: []schema.Problem{{Message: message}}}
+}
 
 // noLoader stands where the library would fetch a schema.
 type noLoader struct{}
@@ -143,10 +156,10 @@ func newCompiler(doc any, survey *survey) (*jsonschema.Compiler, error) {
 	c.UseLoader(noLoader{})
 	c.UseRegexpEngine(func(expr string) (jsonschema.Regexp, error) { return survey.pattern(expr) })
 	c.AssertFormat() // formats that are only remarks are taken out, see keepFormats
-	for name, check := range formatChecks {
+	for name, check := range format.Checks {
 		c.RegisterFormat(&jsonschema.Format{Name: name, Validate: func(v any) error {
-			if s, ok := v.(string); ok && !check.valid(s) {
-				return errors.New(check.expects)
+			if s, ok := v.(string); ok && !check.Valid(s) {
+				return errors.New(check.Expects)
 			}
 			return nil
 		}})

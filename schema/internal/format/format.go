@@ -1,4 +1,6 @@
-package schema
+// Package format knows the formats of JSON Schema: their names, and what some
+// of them demand of a text. A Plan and a Validator use the same checks.
+package format
 
 import (
 	"net/netip"
@@ -7,21 +9,23 @@ import (
 	"time"
 )
 
-// formatNames are the formats a tag may name: those of JSON Schema 2020-12.
-// Those without a check are written into the schema and not enforced.
-var formatNames = []string{
+// Names are the formats of JSON Schema 2020-12. Those without a check are
+// written into a schema and not enforced.
+var Names = []string{
 	"date-time", "date", "time", "duration", "email", "idn-email", "hostname", "idn-hostname",
 	"ipv4", "ipv6", "uri", "uri-reference", "iri", "iri-reference", "uuid", "uri-template",
 	"json-pointer", "relative-json-pointer", "regex",
 }
 
-// formatChecks are the formats that are enforced, with what is said of text
-// that does not have them. A Plan and a Validator use the same checks.
-var formatChecks = map[string]struct {
-	valid   func(string) bool
-	expects string
-}{
-	"date-time": {isDateTime, `a date and time such as "2026-01-31T12:00:00Z"`},
+// A Check is what a format demands of a text.
+type Check struct {
+	Valid   func(string) bool
+	Expects string // what is expected, as the end of "expected …"
+}
+
+// Checks are the formats that are enforced, by name.
+var Checks = map[string]Check{
+	"date-time": {IsDateTime, `a date and time such as "2026-01-31T12:00:00Z"`},
 	"date":      {isDate, `a date such as "2026-01-31"`},
 	"email":     {isEmail, `an email address such as "name@example.com"`},
 	"uri":       {isURI, `an absolute URI such as "https://example.com/"`},
@@ -30,14 +34,15 @@ var formatChecks = map[string]struct {
 	"ipv6":      {func(s string) bool { a, err := netip.ParseAddr(s); return err == nil && a.Is6() && a.Zone() == "" }, "an IPv6 address"},
 }
 
-func isDateTime(s string) bool {
-	_, ok := parseDateTime(s)
+// IsDateTime is the check of "date-time".
+func IsDateTime(s string) bool {
+	_, ok := ParseDateTime(s)
 	return ok
 }
 
-// parseDateTime is time.Parse without its leniences (a comma before the
+// ParseDateTime is time.Parse without its leniences (a comma before the
 // fraction, short hours, impossible offsets).
-func parseDateTime(s string) (time.Time, bool) {
+func ParseDateTime(s string) (time.Time, bool) {
 	if len(s) < 20 || s[10] != 'T' || s[13] != ':' || s[16] != ':' || strings.Contains(s, ",") {
 		return time.Time{}, false
 	}

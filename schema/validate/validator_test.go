@@ -1,4 +1,4 @@
-package schema_test
+package validate_test
 
 import (
 	"encoding/json"
@@ -9,11 +9,12 @@ import (
 	"testing"
 
 	"github.com/tenon-mcp/tenon/schema"
+	"github.com/tenon-mcp/tenon/schema/validate"
 )
 
-func validator(t testing.TB, s string, limits *schema.Limits) *schema.Validator {
+func validator(t testing.TB, s string, limits *validate.Limits) *validate.Validator {
 	t.Helper()
-	v, err := schema.NewValidator(json.RawMessage(s), limits)
+	v, err := validate.New(json.RawMessage(s), limits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,7 @@ func TestCheck(t *testing.T) {
 		{`{"maximum":3}`, `1e309`, "must be at most 3"},
 	}
 	for _, row := range rows {
-		v, err := schema.NewValidator(json.RawMessage(row.schema), nil)
+		v, err := validate.New(json.RawMessage(row.schema), nil)
 		if err != nil {
 			t.Errorf("%s: %v", row.schema, err)
 			continue
@@ -110,7 +111,7 @@ func TestFormatsAsRules(t *testing.T) {
 	}
 	for _, dialect := range []string{"https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"} {
 		for name := range good {
-			v := validator(t, fmt.Sprintf(`{"$schema":%q,"format":%q}`, dialect, name), &schema.Limits{Formats: true})
+			v := validator(t, fmt.Sprintf(`{"$schema":%q,"format":%q}`, dialect, name), &validate.Limits{Formats: true})
 			for _, s := range good[name] {
 				raw, _ := json.Marshal(s)
 				if err := v.Check(raw); err != nil {
@@ -159,14 +160,14 @@ func TestSchemaIsRefused(t *testing.T) {
 		{"empty", ``, "the schema is not valid JSON"},
 	}
 	for _, row := range rows {
-		_, err := schema.NewValidator(json.RawMessage(row.schema), nil)
+		_, err := validate.New(json.RawMessage(row.schema), nil)
 		if err == nil || !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: %v\nwant …%s…", row.name, err, row.want)
 		} else if len(err.Error()) > 1000 {
 			t.Errorf("%s: the error has %d bytes", row.name, len(err.Error()))
 		}
 	}
-	if _, err := schema.NewValidator(json.RawMessage(deep(63)), nil); err != nil {
+	if _, err := validate.New(json.RawMessage(deep(63)), nil); err != nil {
 		t.Errorf("64 levels: %v", err)
 	}
 }
@@ -211,7 +212,7 @@ func TestCheckIsBounded(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			v := validator(t, row.schema, &schema.Limits{Steps: 200_000})
+			v := validator(t, row.schema, &validate.Limits{Steps: 200_000})
 			for range 2 { // the budget is for each Check
 				err := v.Check(json.RawMessage(row.value))
 				switch {
@@ -232,7 +233,7 @@ func TestFormatsWhileCounting(t *testing.T) {
 	if err := validator(t, s, nil).Check(json.RawMessage(`{"a":{"m":"x"}}`)); err != nil {
 		t.Error(err)
 	}
-	err := validator(t, s, &schema.Limits{Formats: true}).Check(json.RawMessage(`{"a":{"m":"x"}}`))
+	err := validator(t, s, &validate.Limits{Formats: true}).Check(json.RawMessage(`{"a":{"m":"x"}}`))
 	if err == nil || !strings.HasPrefix(err.Error(), "a.m: expected an email address") {
 		t.Error(err)
 	}
@@ -241,7 +242,7 @@ func TestFormatsWhileCounting(t *testing.T) {
 func TestValidatorKeepsNothing(t *testing.T) {
 	s := []byte(`{"type":"object","properties":{"a":{"$ref":"#"}}}`)
 	before := string(s)
-	v, err := schema.NewValidator(s, nil)
+	v, err := validate.New(s, nil)
 	if err != nil || string(s) != before {
 		t.Fatalf("%v; the schema is now %s", err, s)
 	}
@@ -264,4 +265,19 @@ func TestValidatorIsConcurrent(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// Importing this package is all that package schema needs.
+func TestRegisters(t *testing.T) {
+	c, err := schema.NewChecker(json.RawMessage(`{"type":"string"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var problems *schema.Problems
+	if err := c.Check(json.RawMessage(`1`)); !errors.As(err, &problems) || err.Error() != "expected string, got number" {
+		t.Error(err)
+	}
+	if c, err := schema.NewChecker(json.RawMessage(`{"type":7}`)); c != nil || err == nil {
+		t.Errorf("a schema that cannot be used: %v, %v", c, err)
+	}
 }

@@ -1,0 +1,212 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"iter"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+func drain[T any](list iter.Seq2[*T, error]) error {
+	_, err := client.All(list)
+	return err
+}
+
+// A visit is what happens at one attempt to listen.
+type visit func(ctx context.Context, c *mcp.Call) error
+
+// shaky is a server that can be listened to once for each visit, and goes away
+// each time.
+type shaky struct {
+	mu     sync.Mutex
+	visits []visit
+	at     []time.Time
+}
+
+func (s *shaky) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	s.mu.Lock()
+	s.at = append(s.at, time.Now())
+	v := s.visits[0]
+	s.visits = s.visits[1:]
+	s.mu.Unlock()
+	return mcp.Result{}, v(ctx, c)
+}
+
+func ack(c *mcp.Call) { c.Tell(mcp.Note{Method: mcp.NoteAcknowledged, Params: c.Params}) }
+
+func stay(ctx context.Context, c *mcp.Call) error {
+	ack(c)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func TestListenSurvivesARestart(t *testing.T) {
+	down := func(context.Context, *mcp.Call) error { return errors.New("connection closed") }
+	s := &shaky{visits: []visit{
+		func(_ context.Context, c *mcp.Call) error {
+			ack(c)
+			c.Tell(mcp.Note{Method: mcp.NoteToolsListChanged})
+			return nil // a shutdown in order
+		},
+		down, down,
+		func(_ context.Context, c *mcp.Call) error { return mcp.Errorf(mcp.CodeInternal, "starting up") },
+		stay,
+	}}
+	synctest.Test(t, func(t *testing.T) {
+		var heard []string
+		var w warnings
+		c := client.New(s, &client.Options{Warn: w.add})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		begun := time.Now()
+		go func() {
+			ended <- c.Listen(ctx, mcp.Filter{ToolsListChanged: true, ResourceSubscriptions: []string{"x:a", "x:b"}}, func(n mcp.Note) {
+				heard = append(heard, strings.TrimPrefix(n.Method, "notifications/")+" "+string(n.Params))
+			})
+		}()
+		time.Sleep(time.Hour)
+		cancel()
+		if err := <-ended; !errors.Is(err, context.Canceled) {
+			t.Errorf("ended with %v", err)
+		}
+		sub := `{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["x:a","x:b"]}}`
+		want := []string{
+			"subscriptions/acknowledged " + sub,
+			"tools/list_changed ",
+			"subscriptions/acknowledged " + sub,
+			"tools/list_changed ",
+			`resources/updated {"uri":"x:a"}`,
+			`resources/updated {"uri":"x:b"}`,
+		}
+		if strings.Join(heard, "\n") != strings.Join(want, "\n") {
+			t.Errorf("heard\n%s\nwant\n%s", strings.Join(heard, "\n"), strings.Join(want, "\n"))
+		}
+		// 1 s after a subscription that had worked, then twice as long each
+		// time, and up to half of it more.
+		at := begun
+		for i, least := range []time.Duration{0, 1, 2, 4, 8} {
+			pause := s.at[i].Sub(at)
+			if least *= time.Second; pause < least || pause > least*3/2 {
+				t.Errorf("attempt %d came after %v, want %v to %v", i, pause, least, least*3/2)
+			}
+			at = s.at[i]
+		}
+		if len(w.list) != 4 {
+			t.Errorf("warned %v, want one warning for each interruption", w.list)
+		}
+	})
+}
+
+func TestListenNeverWaitsTooLong(t *testing.T) {
+	s := &shaky{}
+	for range 100 {
+		s.visits = append(s.visits, func(context.Context, *mcp.Call) error { return errors.New("down") })
+	}
+	s.visits = append(s.visits, stay)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
+		defer cancel()
+		first := true
+		err := client.New(s, nil).Listen(ctx, allNews, func(n mcp.Note) {
+			if n.Method != mcp.NoteAcknowledged || !first {
+				t.Errorf("told of a gap that nobody was in: %+v", n)
+			}
+			first = false
+		})
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("ended with %v", err)
+		}
+		for i := 1; i < len(s.at); i++ {
+			if pause := s.at[i].Sub(s.at[i-1]); pause < time.Second || pause > 30*time.Second {
+				t.Errorf("waited %v before attempt %d", pause, i)
+			}
+		}
+	})
+}
+
+func TestListenEnds(t *testing.T) {
+	refuse := func(err error) visit { return func(context.Context, *mcp.Call) error { return err } }
+	tests := []struct {
+		name  string
+		visit visit
+		want  string
+	}{
+		{"no such method", refuse(mcp.MethodNotFound("subscriptions/listen")), "is not known here"},
+		{"bad filter", refuse(mcp.InvalidParams("no such kind of news")), "no such kind"},
+		{"missing capability", refuse(mcp.MissingCapability(&mcp.ClientCapabilities{}, "declare it")), "declare it"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := client.New(&shaky{visits: []visit{tt.visit}}, nil).Listen(t.Context(), allNews, func(mcp.Note) {})
+			wantError(t, err, tt.want)
+		})
+	}
+	t.Run("gone for good", func(t *testing.T) {
+		done := make(chan struct{})
+		close(done)
+		h := struct {
+			mcp.Handler
+			doner
+		}{&shaky{visits: []visit{refuse(errors.New("the process has died"))}}, doner{done}}
+		wantError(t, client.New(h, nil).Listen(t.Context(), allNews, nil), "the process has died")
+	})
+	t.Run("closed", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			c := client.New(&shaky{visits: []visit{stay}}, nil)
+			time.AfterFunc(time.Hour, func() { c.Close() })
+			if err := c.Listen(t.Context(), allNews, func(mcp.Note) {}); !errors.Is(err, client.ErrClosed) {
+				t.Errorf("ended with %v", err)
+			}
+		})
+	})
+}
+
+type doner struct{ done chan struct{} }
+
+func (d doner) Done() <-chan struct{} { return d.done }
+
+func TestListenDropsWhatWasNotAskedFor(t *testing.T) {
+	var late func(mcp.Note)
+	s := &shaky{visits: []visit{func(_ context.Context, c *mcp.Call) error {
+		ack(c)
+		for _, m := range []string{mcp.NoteToolsListChanged, mcp.NotePromptsListChanged, mcp.NoteProgress, mcp.NoteMessage, "notifications/odd"} {
+			c.Tell(mcp.Note{Method: m})
+		}
+		c.Tell(mcp.Note{Method: mcp.NoteResourceUpdated, Params: json.RawMessage(`{"uri":"x:a"}`)})
+		late = c.Tell
+		return mcp.MethodNotFound("enough")
+	}}}
+	var heard []string
+	var w warnings
+	c := client.New(s, &client.Options{Warn: w.add})
+	wantError(t, c.Listen(t.Context(), mcp.Filter{PromptsListChanged: true}, func(n mcp.Note) { heard = append(heard, n.Method) }), "enough")
+	late(mcp.Note{Method: mcp.NotePromptsListChanged})
+	if got := strings.Join(heard, " "); got != mcp.NoteAcknowledged+" "+mcp.NotePromptsListChanged {
+		t.Errorf("heard %s", got)
+	}
+	if len(w.list) != 5 {
+		t.Errorf("warned %v", w.list)
+	}
+}
+
+// A server that takes the subscription and never says so is tried again.
+func TestListenWithoutAcknowledgement(t *testing.T) {
+	s := &shaky{visits: []visit{func(ctx context.Context, _ *mcp.Call) error { <-ctx.Done(); return ctx.Err() }, stay}}
+	synctest.Test(t, func(t *testing.T) {
+		var w warnings
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		err := client.New(s, &client.Options{Warn: w.add}).Listen(ctx, allNews, func(mcp.Note) {})
+		if !errors.Is(err, context.DeadlineExceeded) || len(s.visits) != 0 || !strings.Contains(w.String(), "no sign of life from the server for 60s") {
+			t.Errorf("ended with %v, warned %v", err, w.list)
+		}
+	})
+}

@@ -1,0 +1,72 @@
+package mcptest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// able is a client that can do everything.
+func able() *mcp.Persona {
+	return &mcp.Persona{
+		Client: mcp.Implementation{Name: "mcptest", Version: "1"},
+		Capabilities: mcp.ClientCapabilities{
+			Elicitation: &mcp.ElicitationCapability{Form: mcp.Settings{}, URL: mcp.Settings{}},
+			Sampling:    &mcp.SamplingCapability{Context: mcp.Settings{}, Tools: mcp.Settings{}},
+			Roots:       &mcp.RootsCapability{},
+		},
+	}
+}
+
+// Connect serves h in memory and returns it as a client of one revision sees
+// it: every call goes over the wire. Calls that do not say who calls are those
+// of a client with all capabilities; a revision may not know some of them.
+// Questions come back as [*mcp.NeedInput], as from any Handler.
+//
+// The connection ends with the test. The test fails if serving does, or if
+// [Check] objects to a frame.
+func Connect(t testing.TB, h mcp.Handler, rev mcp.Revision) mcp.Handler {
+	t.Helper()
+	peer, stop, err := connect(t.Context(), h, rev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return peer
+}
+
+func connect(ctx context.Context, h mcp.Handler, rev mcp.Revision) (mcp.Handler, func() error, error) {
+	near, stop, err := serve(h, true)
+	if err != nil {
+		return nil, nil, err
+	}
+	peer, err := era.Dial(ctx, near, able(), &era.DialOptions{Known: rev})
+	if err == nil && peer.Revision() != rev {
+		err = fmt.Errorf("the handler was asked for revision %s and speaks %s", rev, peer.Revision())
+		peer.Close()
+	}
+	if err != nil {
+		return nil, nil, errors.Join(err, stop())
+	}
+	return peer, func() error {
+		peer.Close()
+		return stop()
+	}, nil
+}
+
+// EveryEra runs a test once for each revision, with h as a client of that
+// revision sees it.
+func EveryEra(t *testing.T, h mcp.Handler, test func(t *testing.T, h mcp.Handler)) {
+	t.Helper()
+	for _, rev := range mcp.Revisions() {
+		t.Run(string(rev), func(t *testing.T) { test(t, Connect(t, h, rev)) })
+	}
+}

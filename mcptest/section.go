@@ -1,0 +1,194 @@
+package mcptest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// A section is one conversation of a file.
+type section struct {
+	name  string
+	file  string // for messages
+	lines []line
+}
+
+// A line is one line of a conversation, with those that continue it.
+type line struct {
+	text string // as it stands, without the last line break
+	no   int    // counted from 1
+
+	only []mcp.Revision // the revisions in brackets; nil means all
+	word string         // what the line is; empty for comments and blank lines
+	arg  string         // the rest
+}
+
+// words are what lines begin with, and to which kind of conversation they
+// belong.
+var words = map[string]string{
+	">": "frames", "<": "frames", "<~": "frames", "<none": "frames", "wait": "frames",
+	"eras": "calls", "call": "calls", "with": "calls", "asked": "calls", "answer": "calls",
+	"note": "calls", "result": "calls", "error": "calls",
+}
+
+// readSections cuts a txtar archive into its sections. The text before the
+// first one is a section without a name if there are no others, and free text
+// otherwise; head is that text.
+func readSections(file, text string) (head string, sections []*section, err error) {
+	var now *section
+	var before []line
+	no := 0
+	for raw := range strings.Lines(text) {
+		no++
+		raw = strings.TrimSuffix(strings.TrimSuffix(raw, "\n"), "\r")
+		if name, ok := sectionName(raw); ok {
+			now = &section{name: name, file: file}
+			sections = append(sections, now)
+			continue
+		}
+		into := &before
+		if now != nil {
+			into = &now.lines
+		}
+		if n := len(*into); n > 0 && raw != "" && (raw[0] == ' ' || raw[0] == '\t') && (*into)[n-1].word != "" {
+			last := &(*into)[n-1]
+			last.text += "\n" + raw
+			last.arg = strings.TrimSpace(last.arg + " " + strings.TrimSpace(raw))
+			continue
+		}
+		l, e := readLine(raw, no)
+		if e != nil && (now != nil || !strings.Contains(text, "\n-- ")) {
+			return "", nil, fmt.Errorf("%s:%d: %w", file, no, e)
+		}
+		*into = append(*into, l)
+	}
+	if sections == nil {
+		return "", []*section{{file: file, lines: before}}, nil
+	}
+	for _, l := range before {
+		head += l.text + "\n"
+	}
+	return head, sections, nil
+}
+
+func sectionName(raw string) (string, bool) {
+	if len(raw) < 7 || !strings.HasPrefix(raw, "-- ") || !strings.HasSuffix(raw, " --") {
+		return "", false
+	}
+	return strings.TrimSpace(raw[3 : len(raw)-3]), true
+}
+
+func readLine(raw string, no int) (line, error) {
+	l := line{text: raw, no: no}
+	rest := strings.TrimSpace(raw)
+	if rest == "" || rest[0] == '#' {
+		return l, nil
+	}
+	if inside, after, ok := strings.Cut(rest, "]"); ok && rest[0] == '[' {
+		revs, err := readRevisions(inside[1:])
+		if err != nil {
+			return l, err
+		}
+		l.only, rest = revs, strings.TrimSpace(after)
+	}
+	word, arg, _ := strings.Cut(rest, " ")
+	kind, known := words[word]
+	switch {
+	case !known:
+		return l, fmt.Errorf("%q is not a word that a conversation knows", clip(word))
+	case kind == "frames" && l.only != nil:
+		return l, fmt.Errorf("frames are of one revision: brackets have no meaning before %q", word)
+	case word == "call" && l.only != nil:
+		return l, fmt.Errorf("a call is made in all revisions of its conversation: limit them with eras")
+	}
+	l.word, l.arg = word, strings.TrimSpace(arg)
+	return l, nil
+}
+
+// readRevisions reads a list of revisions and ranges such as "..2025-03-26".
+func readRevisions(s string) ([]mcp.Revision, error) {
+	all := mcp.Revisions()
+	slices.Reverse(all) // the oldest first
+	var out []mcp.Revision
+	for _, item := range strings.Fields(s) {
+		from, to, isRange := strings.Cut(item, "..")
+		if !isRange {
+			to = from
+		}
+		first, last := 0, len(all)-1
+		if from != "" {
+			first = slices.Index(all, mcp.Revision(from))
+		}
+		if to != "" {
+			last = slices.Index(all, mcp.Revision(to))
+		}
+		if first < 0 || last < first {
+			return nil, fmt.Errorf("%q names no revisions: there are %v", item, all)
+		}
+		out = append(out, all[first:last+1]...)
+	}
+	if out == nil {
+		return nil, fmt.Errorf("no revision is named: there are %v", all)
+	}
+	return out, nil
+}
+
+// kind says what sort of conversation it is: "frames", "calls" or "".
+func (s *section) kind() (string, error) {
+	kind := ""
+	for _, l := range s.lines {
+		switch k := words[l.word]; {
+		case k == "":
+		case kind == "":
+			kind = k
+		case k != kind:
+			return "", s.wrong(l, "a conversation is either of frames or of calls, and this one has been of %s so far", kind)
+		}
+	}
+	return kind, nil
+}
+
+// revisions are those that the conversation is for, the newest first.
+func (s *section) revisions() ([]mcp.Revision, error) {
+	for _, l := range s.lines {
+		if l.word == "eras" {
+			revs, err := readRevisions(l.arg)
+			if err != nil {
+				return nil, s.wrong(l, "%v", err)
+			}
+			return slices.DeleteFunc(mcp.Revisions(), func(r mcp.Revision) bool { return !slices.Contains(revs, r) }), nil
+		}
+	}
+	return mcp.Revisions(), nil
+}
+
+// wrong is an error that says where in the file it is.
+func (s *section) wrong(l line, format string, args ...any) error {
+	return fmt.Errorf("%s:%d: %s", s.file, l.no, fmt.Sprintf(format, args...))
+}
+
+func (s *section) duration(l line) (time.Duration, error) {
+	d, err := time.ParseDuration(l.arg)
+	if err != nil {
+		return 0, s.wrong(l, "%q is not a time such as 5s", l.arg)
+	}
+	return d, nil
+}
+
+// format writes the sections of a file as they are read.
+func format(head string, sections []*section) string {
+	var b strings.Builder
+	b.WriteString(head)
+	for _, s := range sections {
+		if s.name != "" {
+			b.WriteString("-- " + s.name + " --\n")
+		}
+		for _, l := range s.lines {
+			b.WriteString(l.text + "\n")
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,36 @@
+package format
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// What a check expects ends a sentence and shows, in quotes, a text that the
+// check takes.
+func TestChecks(t *testing.T) {
+	for name, check := range Checks {
+		if !slices.Contains(Names, name) {
+			t.Errorf("%s is checked but is not a format of JSON Schema", name)
+		}
+		if !strings.HasPrefix(check.Expects, "a") {
+			t.Errorf("%s: expected %s", name, check.Expects)
+		}
+		if _, sample, ok := strings.Cut(check.Expects, `"`); ok && !check.Valid(strings.TrimSuffix(sample, `"`)) {
+			t.Errorf("%s refuses its own sample %s", name, sample)
+		}
+		if check.Valid("") || check.Valid(" ") {
+			t.Errorf("%s takes nothing for something", name)
+		}
+	}
+}
+
+func TestParseDateTime(t *testing.T) {
+	got, ok := ParseDateTime("2026-01-31T12:00:00.5+02:00")
+	if !ok || got.UTC().Format("15:04:05.0") != "10:00:00.5" {
+		t.Errorf("%v, %v", got, ok)
+	}
+	if _, ok := ParseDateTime("2026-01-31T12:00:00"); ok {
+		t.Error("a time without an offset was taken")
+	}
+}

@@ -1,0 +1,26 @@
+package validate_test
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/tenon-mcp/tenon/schema/validate"
+)
+
+func ExampleNew() {
+	v, err := validate.New(json.RawMessage(`{
+		"type": "object",
+		"properties": {"items": {"type": "array", "items": {"type": "string"}}},
+		"required": ["items"]
+	}`), nil)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(v.Check(json.RawMessage(`{"items":["a",1]}`)))
+
+	_, err = validate.New(json.RawMessage(`{"$ref":"https://example.com/other.json"}`), nil)
+	fmt.Println(err)
+	// Output:
+	// items[1]: expected string, got number
+	// schema: the schema refers to "https://example.com/other.json", which is not in it: references out of the schema are never fetched
+}
