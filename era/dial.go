@@ -152,7 +152,10 @@ func (d *dialling) Notification(_ context.Context, c *jsonrpc.Conn, m *jsonrpc.M
 	isModern := d.modern
 	d.mu.Unlock()
 	if isModern {
-		if !d.now.Told(m, 0) && d.persona.Hear != nil && m.Method != mcp.NoteMessage && m.Method != mcp.NoteProgress {
+		if d.now.Told(m, 0) || d.persona.Hear == nil || m.Method == mcp.NoteProgress {
+			return
+		}
+		if m.Method != mcp.NoteMessage || d.now.Asked(m) {
 			d.persona.Hear(mcp.Note{Method: m.Method, Params: m.Params})
 		}
 		return

@@ -34,44 +34,59 @@ var words = map[string]string{
 	"note": "calls", "result": "calls", "error": "calls",
 }
 
-// readSections cuts a txtar archive into its sections. The text before the
-// first one is a section without a name if there are no others, and free text
-// otherwise; head is that text.
+// readSections cuts a txtar archive into its sections. What stands before the
+// first of them is free text, head. Without any, the whole text is one section
+// that has no name.
 func readSections(file, text string) (head string, sections []*section, err error) {
 	var now *section
-	var before []line
+	if !hasSections(text) {
+		now = &section{file: file}
+		sections = append(sections, now)
+	}
 	no := 0
 	for raw := range strings.Lines(text) {
 		no++
 		raw = strings.TrimSuffix(strings.TrimSuffix(raw, "\n"), "\r")
-		if name, ok := sectionName(raw); ok {
+		name, begins := sectionName(raw)
+		switch {
+		case begins:
 			now = &section{name: name, file: file}
 			sections = append(sections, now)
-			continue
+		case now == nil:
+			head += raw + "\n"
+		case now.continues(raw):
+		default:
+			l, err := readLine(raw, no)
+			if err != nil {
+				return "", nil, now.wrong(l, "%v", err)
+			}
+			now.lines = append(now.lines, l)
 		}
-		into := &before
-		if now != nil {
-			into = &now.lines
-		}
-		if n := len(*into); n > 0 && raw != "" && (raw[0] == ' ' || raw[0] == '\t') && (*into)[n-1].word != "" {
-			last := &(*into)[n-1]
-			last.text += "\n" + raw
-			last.arg = strings.TrimSpace(last.arg + " " + strings.TrimSpace(raw))
-			continue
-		}
-		l, e := readLine(raw, no)
-		if e != nil && (now != nil || !strings.Contains(text, "\n-- ")) {
-			return "", nil, fmt.Errorf("%s:%d: %w", file, no, e)
-		}
-		*into = append(*into, l)
-	}
-	if sections == nil {
-		return "", []*section{{file: file, lines: before}}, nil
-	}
-	for _, l := range before {
-		head += l.text + "\n"
 	}
 	return head, sections, nil
+}
+
+func hasSections(text string) bool {
+	for raw := range strings.Lines(text) {
+		if _, ok := sectionName(strings.TrimRight(raw, "\r\n")); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// continues adds an indented line to the one before it.
+func (s *section) continues(raw string) bool {
+	if len(s.lines) == 0 || strings.TrimSpace(raw) == "" || raw[0] != ' ' && raw[0] != '\t' {
+		return false
+	}
+	last := &s.lines[len(s.lines)-1]
+	if last.word == "" {
+		return false
+	}
+	last.text += "\n" + raw
+	last.arg = strings.TrimSpace(last.arg + " " + strings.TrimSpace(raw))
+	return true
 }
 
 func sectionName(raw string) (string, bool) {

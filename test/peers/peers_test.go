@@ -39,11 +39,22 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// busy bounds how many conversations run at the same time: each is two
+// processes or three, and some of them are slow to start.
+var busy = make(chan struct{}, 3)
+
+// parallel runs the test beside others, but not beside too many.
+func parallel(t *testing.T) {
+	t.Parallel()
+	busy <- struct{}{}
+	t.Cleanup(func() { <-busy })
+}
+
 var goPrograms = sync.OnceValue(func() error {
 	out, err := exec.Command("go", "build", "-o", bin+string(filepath.Separator),
-		"./gosdkserver", "./gosdkclient", "./mcpgoserver", "./mcpgoclient").CombinedOutput()
+		"./gosdkserver", "./gosdkclient", "./mcpgoserver", "./mcpgoclient", "./tenonserver", "./tenonclient").CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("building the Go peers: %w\n%s", err, out)
+		return fmt.Errorf("building the programs: %w\n%s", err, out)
 	}
 	return nil
 })
@@ -60,16 +71,26 @@ func goPeer(t *testing.T, name string, args ...string) []string {
 	return append([]string{filepath.Join(bin, name)}, args...)
 }
 
+// absent skips a test because something that it needs is not there. With
+// PEERS_MUST_RUN=1 in the environment it fails the test instead.
+func absent(t *testing.T, what string) {
+	t.Helper()
+	if os.Getenv("PEERS_MUST_RUN") == "1" {
+		t.Fatal(what + " (PEERS_MUST_RUN=1: no test may be skipped)")
+	}
+	t.Skip(what)
+}
+
 // nodePeer returns the command line of a script in the folder node, and skips
 // the test where the JavaScript peers are not installed.
 func nodePeer(t *testing.T, script string, args ...string) []string {
 	t.Helper()
 	node, err := exec.LookPath("node")
 	if err != nil {
-		t.Skip("node is not installed; run test/peers/install.sh")
+		absent(t, "node is not installed; run test/peers/install.sh")
 	}
 	if _, err := os.Stat("node/node_modules/.installed.json"); err != nil {
-		t.Skip("the JavaScript peers are not installed; run test/peers/install.sh")
+		absent(t, "the JavaScript peers are not installed; run test/peers/install.sh")
 	}
 	path, err := filepath.Abs(filepath.Join("node", script))
 	if err != nil {
@@ -201,6 +222,7 @@ func TestPeersAmongThemselves(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprintf("%s %s to %s", c.sdk, c.revision, s.name), func(t *testing.T) {
+				parallel(t)
 				got, stderr := runClient(t, c.command(t), s.command(t))
 				checkSteps(t, got, s.other)
 				want := map[string]any{"revision": min(c.revision, s.newest), "server": s.name}

@@ -25,9 +25,10 @@ type Peer struct {
 
 	server atomic.Pointer[introducedServer]
 
-	mu   sync.Mutex
-	open map[int64]*joint.Open // calls that hear notes
-	ends map[int64]func()      // subscriptions that the server may end
+	mu    sync.Mutex
+	open  map[int64]*joint.Open // calls that hear notes
+	ends  map[int64]func()      // subscriptions that the server may end
+	asked mcp.LogLevel          // the least severe lines that a call has asked for
 }
 
 // NewPeer returns a Peer over link.
@@ -83,6 +84,9 @@ func (p *Peer) track(o *joint.Open) (ended chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.open[o.ID] = o
+	if level := o.Call.Caller.LogLevel; level != "" && (p.asked == "" || p.asked.AtLeast(level)) {
+		p.asked = level
+	}
 	if o.Call.Method == mcp.MethodSubscriptionsListen {
 		ended = make(chan struct{})
 		p.ends[o.ID] = sync.OnceFunc(func() { close(ended) })
@@ -161,8 +165,18 @@ func (p *Peer) Told(m *jsonrpc.Message, origin int64) bool {
 		return p.logged(note, origin)
 	case subscription != nil:
 		return put(p.open[number(subscription)], note, func(c *mcp.Call) bool { return c.Method == mcp.MethodSubscriptionsListen })
+	case origin == 0:
+		// News that does not name its subscription, as mcp-go sends it: it is
+		// for those who asked for its kind.
+		return joint.Broadcast(p.open, note, func(c *mcp.Call) bool { return subscribed(c, note) })
 	}
 	return put(p.open[origin], note, func(*mcp.Call) bool { return true })
+}
+
+// subscribed reports whether the call is a subscription to such news.
+func subscribed(c *mcp.Call, n mcp.Note) bool {
+	var p mcp.ListenParams
+	return c.Method == mcp.MethodSubscriptionsListen && mcp.Unmarshal(c.Params, &p) == nil && p.Notifications.Wants(n)
 }
 
 func put(o *joint.Open, n mcp.Note, wanted func(*mcp.Call) bool) bool {
@@ -183,6 +197,15 @@ func (p *Peer) logged(n mcp.Note, origin int64) bool {
 		return put(p.open[origin], n, wants)
 	}
 	return joint.Broadcast(p.open, n, wants)
+}
+
+// Asked reports whether any call has asked for log lines like this one. A line
+// that was asked for may come late, when its call is over.
+func (p *Peer) Asked(m *jsonrpc.Message) bool {
+	level, _ := rawjson.String(rawjson.Lookup(m.Params, "level"))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return mcp.LogLevel(level).AtLeast(p.asked)
 }
 
 func liftNoteMeta(n *mcp.Note, meta []byte) (subscription []byte) {

@@ -1,0 +1,286 @@
+package mcptest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// A block is one call of a conversation and all that belongs to it, as one
+// revision has it. Lines are named by their place in the section.
+type block struct {
+	call      int
+	end       int // where the next block begins
+	progress  bool
+	level     mcp.LogLevel
+	exchanges []exchange
+	notes     []int
+	outcome   int // -1 if the conversation does not say
+}
+
+type exchange struct{ asked, answer int } // asked is -1 where it is not said
+
+// sort puts words together that stand in place of each other.
+func sort(word string) string {
+	if word == "error" {
+		return "result"
+	}
+	return word
+}
+
+// blocks reads the conversation as one revision has it.
+func (s *section) blocks(rev mcp.Revision) ([]*block, error) {
+	var out []*block
+	var b *block
+	replaced := "" // the sort of line that was given for this revision just now
+	asked := -1
+	for i, l := range s.lines {
+		if l.word == "" || l.word == "eras" {
+			continue
+		}
+		if l.only != nil {
+			if !slices.Contains(l.only, rev) {
+				continue
+			}
+			replaced = sort(l.word)
+		} else if replaced == sort(l.word) {
+			replaced = ""
+			continue
+		} else {
+			replaced = ""
+		}
+		if l.word == "call" {
+			b = &block{call: i, outcome: -1}
+			out = append(out, b)
+		}
+		if b == nil {
+			return nil, s.wrong(l, "a conversation begins with a call")
+		}
+		b.end = i + 1
+		if asked >= 0 && l.word != "answer" {
+			return nil, s.wrong(s.lines[asked], "an answer must follow what is asked")
+		}
+		switch l.word {
+		case "with":
+			if err := b.with(l.arg); err != nil {
+				return nil, s.wrong(l, "%v", err)
+			}
+		case "asked":
+			asked = i
+		case "answer":
+			b.exchanges = append(b.exchanges, exchange{asked, i})
+			asked = -1
+		case "note":
+			b.notes = append(b.notes, i)
+		case "result", "error":
+			if b.outcome >= 0 {
+				return nil, s.wrong(l, "the call has come to something already")
+			}
+			b.outcome = i
+		}
+	}
+	return out, nil
+}
+
+func (b *block) with(arg string) (err error) {
+	for _, wish := range strings.Fields(arg) {
+		level, isLog := strings.CutPrefix(wish, "log=")
+		switch {
+		case wish == "progress":
+			b.progress = true
+		case isLog:
+			if b.level, err = mcp.ParseLogLevel(level); err != nil {
+				return err
+			}
+		default:
+			return fmt.Errorf("a call is made with progress or with log=level, not with %q", wish)
+		}
+	}
+	return nil
+}
+
+// A sight is what was seen where a line says what should be. Its text is the
+// line as it should have been; empty if what it says did not come.
+type sight struct {
+	ok   bool
+	text string
+}
+
+// seen is what happened in one revision.
+type seen struct {
+	lines map[int]sight    // by the place of the line
+	extra map[int][]string // lines that are missing, by the call they belong to
+}
+
+// performing is a conversation of calls while it is played.
+type performing struct {
+	*section
+	kept     captures
+	seen     seen
+	problems []error
+
+	mu    sync.Mutex
+	block *block
+	used  []bool // which exchanges of the block are over
+	notes []mcp.Note
+}
+
+// playCalls plays a conversation in one revision.
+func (s *section) playCalls(h mcp.Handler, rev mcp.Revision) (seen, error) {
+	p := &performing{section: s, kept: captures{}, seen: seen{map[int]sight{}, map[int][]string{}}}
+	blocks, err := s.blocks(rev)
+	if err != nil {
+		return p.seen, err
+	}
+	peer, stop, err := connect(context.Background(), h, rev)
+	if err != nil {
+		return p.seen, err
+	}
+	for _, b := range blocks {
+		p.play(peer, b)
+	}
+	p.fail(stop())
+	return p.seen, errors.Join(p.problems...)
+}
+
+func (p *performing) fail(err error) {
+	if err != nil {
+		p.problems = append(p.problems, err)
+	}
+}
+
+// play makes one call and compares what comes of it.
+func (p *performing) play(h mcp.Handler, b *block) {
+	l := p.lines[b.call]
+	method, params, _ := strings.Cut(l.arg, " ")
+	c := &mcp.Call{Method: method, Progress: b.progress}
+	c.Caller.LogLevel = b.level
+	if params != "" {
+		c.Params = json.RawMessage(p.kept.fill(params))
+		if !json.Valid(c.Params) {
+			p.fail(p.wrong(l, "the params are not JSON: %s", clip(params)))
+			return
+		}
+	}
+	p.block, p.used, p.notes = b, make([]bool, len(b.exchanges)), nil
+	c.Side = func(n mcp.Note) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.notes = append(p.notes, n)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
+	defer cancel()
+	res, err := mcp.Answering(h, p.answer, 0).Serve(ctx, c)
+	for i, x := range b.exchanges {
+		if !p.used[i] {
+			p.fail(p.wrong(p.lines[x.answer], "this was not asked"))
+			if x.asked >= 0 {
+				p.seen.lines[x.asked] = sight{}
+			}
+			p.seen.lines[x.answer] = sight{}
+		}
+	}
+	p.compareNotes()
+	p.compareOutcome(res, err)
+}
+
+// answer answers a question of the server from the conversation.
+func (p *performing) answer(_ context.Context, _ *mcp.Call, _ string, q mcp.Question) (json.RawMessage, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	x := p.exchangeFor(q)
+	if x < 0 {
+		p.fail(p.wrong(p.lines[p.block.call], "the server asks %s %s, and the conversation has no answer to that", q.Method, clip(string(q.Params))))
+		return nil, fmt.Errorf("no answer to %s", q.Method)
+	}
+	p.used[x] = true
+	if at := p.block.exchanges[x].asked; at >= 0 {
+		p.fail(p.look(at, q.Method, q.Params))
+	}
+	_, answer, _ := strings.Cut(p.lines[p.block.exchanges[x].answer].arg, " ")
+	return json.RawMessage(p.kept.fill(answer)), nil
+}
+
+// exchangeFor finds the answer to a question: the first for its method whose
+// asked line is like it, or else the first for its method.
+func (p *performing) exchangeFor(q mcp.Question) int {
+	first := -1
+	for i, x := range p.block.exchanges {
+		method, _, _ := strings.Cut(p.lines[x.answer].arg, " ")
+		if p.used[i] || method != q.Method {
+			continue
+		}
+		if x.asked < 0 {
+			return i
+		}
+		_, text, _ := strings.Cut(p.lines[x.asked].arg, " ")
+		if want, err := parsePattern(text); err == nil && want.match(orEmpty(q.Params), captures{}) == nil {
+			return i
+		}
+		if first < 0 {
+			first = i
+		}
+	}
+	return first
+}
+
+// look compares a method and its params with what a line says.
+func (p *performing) look(at int, method string, params json.RawMessage) error {
+	l := p.lines[at]
+	wantMethod, text, has := strings.Cut(l.arg, " ")
+	want := &pattern{kind: object}
+	if has {
+		var err error
+		if want, err = parsePattern(text); err != nil {
+			return p.wrong(l, "%v", err)
+		}
+	}
+	err := want.match(orEmpty(params), p.kept)
+	if err == nil && method != wantMethod {
+		err = fmt.Errorf("got %s, want %s", method, wantMethod)
+	}
+	p.seen.lines[at] = sight{err == nil, spell(l.word, method, want.merge(orEmpty(params)).String())}
+	if err != nil {
+		return p.wrong(l, "%s: %v\n\tgot  %s %s", l.word, err, method, clip(string(params)))
+	}
+	return nil
+}
+
+func spell(word, method, params string) string {
+	if params == "{}" {
+		return word + " " + method
+	}
+	return word + " " + method + " " + params
+}
+
+func orEmpty(params json.RawMessage) json.RawMessage {
+	if params == nil {
+		return json.RawMessage("{}")
+	}
+	return params
+}
+
+func (p *performing) compareNotes() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, at := range p.block.notes {
+		if i < len(p.notes) {
+			p.fail(p.look(at, p.notes[i].Method, p.notes[i].Params))
+		} else {
+			p.seen.lines[at] = sight{}
+			p.fail(p.wrong(p.lines[at], "this note did not come"))
+		}
+	}
+	for i := len(p.block.notes); i < len(p.notes); i++ {
+		n := spell("note", p.notes[i].Method, string(orEmpty(p.notes[i].Params)))
+		p.seen.extra[p.block.call] = append(p.seen.extra[p.block.call], n)
+		p.fail(p.wrong(p.lines[p.block.call], "the server sent what is not in the conversation: %s", clip(n)))
+	}
+}

@@ -1,0 +1,199 @@
+package mcptest
+
+import (
+	"errors"
+	"testing/synctest"
+	"time"
+
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// patience is how long a server may take with its next frame, in time that is
+// not real.
+const patience = time.Minute
+
+// A play is a conversation of frames while it is played.
+type play struct {
+	*section
+	near     *recorder
+	came     chan []byte // what the server sent and nobody has looked at
+	kept     captures
+	seen     []line // the conversation as it really went
+	problems []error
+}
+
+// playFrames plays a conversation of frames, in a bubble, and returns it as it
+// really went, and how that differs from what it says.
+func (s *section) playFrames(h mcp.Handler, update bool) ([]line, error) {
+	near, stop, err := serve(h, false)
+	if err != nil {
+		return nil, err
+	}
+	p := &play{section: s, near: near, came: make(chan []byte, 1<<16), kept: captures{}}
+	go func() {
+		defer close(p.came)
+		for {
+			frame, err := near.Read()
+			if err != nil {
+				return
+			}
+			p.came <- frame
+		}
+	}()
+	for i := 0; i < len(s.lines); {
+		i += p.step(s.lines[i:], update)
+	}
+	p.rest()
+	p.fail(stop())
+	return p.seen, errors.Join(p.problems...)
+}
+
+func (p *play) fail(err error) {
+	if err != nil {
+		p.problems = append(p.problems, err)
+	}
+}
+
+// step plays the next line, or several, and says how many.
+func (p *play) step(lines []line, update bool) int {
+	l := lines[0]
+	switch l.word {
+	case ">":
+		if update && !expects(lines) {
+			p.rest() // a new conversation: every answer stands below its question
+		}
+		if err := p.near.Write([]byte(p.kept.fill(l.arg) + "\n")); err != nil {
+			p.fail(p.wrong(l, "the server does not listen any more: %v", err))
+		}
+	case "<":
+		p.expect(l)
+		return 1
+	case "<~":
+		n := 1
+		for n < len(lines) && lines[n].word == "<~" {
+			n++
+		}
+		p.expectAll(lines[:n])
+		return n
+	case "<none", "wait":
+		if l.arg != "" {
+			d, err := p.duration(l)
+			p.fail(err)
+			time.Sleep(d)
+		}
+		if l.word == "<none" {
+			p.rest()
+		}
+	}
+	p.seen = append(p.seen, l)
+	return 1
+}
+
+func expects(lines []line) bool {
+	for _, l := range lines {
+		if l.word == "<" || l.word == "<~" {
+			return true
+		}
+	}
+	return false
+}
+
+// next is the next frame of the server; nil if none comes.
+func (p *play) next() []byte {
+	synctest.Wait()
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	select {
+	case frame := <-p.came:
+		return frame
+	case <-late.C:
+		return nil
+	}
+}
+
+// expect compares the next frame with a line.
+func (p *play) expect(l line) {
+	want, err := parsePattern(l.arg)
+	if err != nil {
+		p.fail(p.wrong(l, "%v", err))
+		return
+	}
+	got := p.next()
+	if got == nil {
+		p.fail(p.wrong(l, "nothing came, want %s", clip(l.arg)))
+		return
+	}
+	if err := want.match(got, p.kept); err != nil {
+		p.fail(p.wrong(l, "%v\n\tgot  %s\n\twant %s", err, clip(string(got)), clip(l.arg)))
+		l.text = l.word + " " + want.merge(got).String()
+	}
+	p.seen = append(p.seen, l)
+}
+
+// expectAll compares frames with lines whose order does not matter.
+func (p *play) expectAll(lines []line) {
+	open := make([]*pattern, len(lines))
+	for i, l := range lines {
+		var err error
+		if open[i], err = parsePattern(l.arg); err != nil {
+			p.fail(p.wrong(l, "%v", err))
+			return
+		}
+	}
+	var others [][]byte
+	for range lines {
+		got := p.next()
+		if got == nil {
+			break
+		}
+		if i := p.whose(got, open); i >= 0 {
+			open[i] = nil
+		} else {
+			others = append(others, got)
+		}
+	}
+	for i, l := range lines {
+		switch {
+		case open[i] == nil:
+		case len(others) > 0:
+			p.fail(p.wrong(l, "none of what came is this\n\tcame %s\n\twant %s", clip(string(others[0])), clip(l.arg)))
+			l.text = l.word + " " + open[i].merge(others[0]).String()
+			others = others[1:]
+		default:
+			p.fail(p.wrong(l, "nothing came, want %s", clip(l.arg)))
+			continue
+		}
+		p.seen = append(p.seen, l)
+	}
+}
+
+// whose finds the pattern that a frame matches, or -1.
+func (p *play) whose(got []byte, open []*pattern) int {
+	for i, want := range open {
+		if want != nil && want.match(got, p.kept) == nil {
+			return i
+		}
+	}
+	return -1
+}
+
+// rest deals with what came and is not in the conversation.
+func (p *play) rest() {
+	for {
+		synctest.Wait()
+		select {
+		case frame, ok := <-p.came:
+			if !ok {
+				return
+			}
+			at := line{}
+			if len(p.lines) > 0 {
+				at = p.lines[min(len(p.seen), len(p.lines)-1)]
+			}
+			p.fail(p.wrong(at, "the server sent what is not in the conversation: %s", clip(string(frame))))
+			p.seen = append(p.seen, line{text: "< " + string(frame), word: "<"})
+		default:
+			return
+		}
+	}
+}
