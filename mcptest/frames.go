@@ -18,6 +18,7 @@ type play struct {
 	near     *recorder
 	came     chan []byte // what the server sent and nobody has looked at
 	kept     captures
+	at       line   // the line being played
 	seen     []line // the conversation as it really went
 	problems []error
 }
@@ -57,6 +58,9 @@ func (p *play) fail(err error) {
 // step plays the next line, or several, and says how many.
 func (p *play) step(lines []line, update bool) int {
 	l := lines[0]
+	if l.word != "" {
+		p.at = l
+	}
 	switch l.word {
 	case ">":
 		if update && !expects(lines) {
@@ -186,11 +190,7 @@ func (p *play) rest() {
 			if !ok {
 				return
 			}
-			at := line{}
-			if len(p.lines) > 0 {
-				at = p.lines[min(len(p.seen), len(p.lines)-1)]
-			}
-			p.fail(p.wrong(at, "the server sent what is not in the conversation: %s", clip(string(frame))))
+			p.fail(p.wrong(p.at, "the server sent what is not in the conversation: %s", clip(string(frame))))
 			p.seen = append(p.seen, line{text: "< " + string(frame), word: "<"})
 		default:
 			return

@@ -120,7 +120,9 @@ func (s *script) run() {
 		}
 		return r.StructuredContent, nil
 	})
-	steps.Run("echo", func() (any, error) { return client.Call[string](ctx, s.client, "echo", map[string]string{"msg": "hello"}) })
+	steps.Run("echo", func() (any, error) {
+		return client.Call[string](ctx, s.client, "echo", map[string]string{"msg": "hello"})
+	})
 	steps.Run("ask", func() (any, error) { return client.Call[string](ctx, s.client, "ask", nil) })
 	steps.Run("slow", func() (any, error) { return s.slow(ctx) })
 	steps.Run("cancel", func() (any, error) { return s.cancel(ctx) })

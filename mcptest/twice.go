@@ -1,0 +1,156 @@
+package mcptest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// Twice checks that a handler which asks can be entered again, as it will be:
+// the caller's answer brings it back to its first line.
+//
+// Each round of the call is entered twice in the same way, and must both times
+// ask the same or come to the same. The whole call is then made over the wire,
+// once as the newest revision does it (the call ends and is made again) and
+// once as the older ones do (the call stays open while the client is asked),
+// and must come to the same again.
+//
+// answer gives the answer to a question as JSON; the same question must always
+// get the same answer. A call that does not say who calls is made by a client
+// with all capabilities.
+func Twice(t testing.TB, h mcp.Handler, c *mcp.Call, answer func(q mcp.Question) string) {
+	t.Helper()
+	if err := twice(t.Context(), h, c, answer); err != nil {
+		t.Error(err)
+	}
+}
+
+func twice(ctx context.Context, h mcp.Handler, c *mcp.Call, answer func(q mcp.Question) string) error {
+	call := *c
+	if call.Caller.Capabilities == nil {
+		persona := able()
+		call.Caller.Client, call.Caller.Capabilities = &persona.Client, &persona.Capabilities
+	}
+	rounds, err := enterTwice(ctx, h, call, answer)
+	if err != nil {
+		return err
+	}
+	newest := mcp.Revisions()[:2] // one of each era
+	for _, rev := range newest {
+		if err := overTheWire(ctx, h, rev, call, answer, rounds); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// A round is what a handler said when it was entered.
+type round struct {
+	questions []string // each as text, sorted; none in the last round
+	outcome   string
+	need      *mcp.NeedInput
+}
+
+func (r round) String() string {
+	if r.need != nil {
+		return "asked " + strings.Join(r.questions, " and ")
+	}
+	return "came to " + r.outcome
+}
+
+func enter(ctx context.Context, h mcp.Handler, c *mcp.Call) (r round) {
+	res, err := h.Serve(ctx, c)
+	if need, ok := errors.AsType[*mcp.NeedInput](err); ok {
+		r.need = need
+		for _, key := range slices.Sorted(maps.Keys(need.Questions)) {
+			r.questions = append(r.questions, key+"="+questionText(need.Questions[key]))
+		}
+		return r
+	}
+	_, word, rest := outcomeOf(res, err)
+	if word == "result" {
+		rest = string(rawjson.AppendCanonical(nil, []byte(rest)))
+	}
+	return round{outcome: word + " " + rest}
+}
+
+func questionText(q mcp.Question) string {
+	return q.Method + " " + string(rawjson.AppendCanonical(nil, q.Params))
+}
+
+// enterTwice goes through the rounds of a call, entering each of them twice.
+func enterTwice(ctx context.Context, h mcp.Handler, call mcp.Call, answer func(q mcp.Question) string) ([]round, error) {
+	var rounds []round
+	now := call
+	for {
+		n := len(rounds) + 1
+		first := enter(ctx, h, &now)
+		second := enter(ctx, h, &now)
+		if first.String() != second.String() {
+			return nil, fmt.Errorf("round %d of %s cannot be repeated: entered twice with the same call and the same answers, the handler\n\tfirst %s\n\tthen  %s\nA handler is entered again from its first line when an answer is there, so what it does before it asks must come out the same each time",
+				n, call.Method, clip(first.String()), clip(second.String()))
+		}
+		rounds = append(rounds, first)
+		if first.need == nil {
+			return rounds, nil
+		}
+		if n == mcp.MaxRounds {
+			return nil, fmt.Errorf("%s still asks in round %d: %s", call.Method, n, clip(first.String()))
+		}
+		next := call
+		next.State, next.Answers = first.need.State, maps.Clone(first.need.Kept)
+		if next.Answers == nil {
+			next.Answers = map[string]json.RawMessage{}
+		}
+		for key, q := range first.need.Questions {
+			next.Answers[key] = json.RawMessage(answer(q))
+		}
+		now = next
+	}
+}
+
+// overTheWire makes the whole call in one revision and compares it with the
+// rounds that it had without a wire.
+func overTheWire(ctx context.Context, h mcp.Handler, rev mcp.Revision, call mcp.Call, answer func(q mcp.Question) string, rounds []round) error {
+	peer, stop, err := connect(ctx, h, rev)
+	if err != nil {
+		return err
+	}
+	var asked []string
+	answering := mcp.Answering(peer, func(_ context.Context, _ *mcp.Call, _ string, q mcp.Question) (json.RawMessage, error) {
+		asked = append(asked, questionText(q))
+		return json.RawMessage(answer(q)), nil
+	}, 10*mcp.MaxRounds)
+	last := enter(ctx, answering, &call)
+	if err := stop(); err != nil {
+		return err
+	}
+	var want []string
+	for _, r := range rounds {
+		var each []string
+		for _, q := range r.questions {
+			_, text, _ := strings.Cut(q, "=")
+			each = append(each, text)
+		}
+		slices.Sort(each)
+		if n := len(want); n+len(each) <= len(asked) {
+			slices.Sort(asked[n : n+len(each)]) // within a round the order is free
+		}
+		want = append(want, each...)
+	}
+	if !slices.Equal(asked, want) {
+		return fmt.Errorf("in revision %s the handler of %s asked\n\t%s\nand without a wire\n\t%s\nso what it asks depends on more than the call and the answers", rev, call.Method, clip(strings.Join(asked, "\n\t")), clip(strings.Join(want, "\n\t")))
+	}
+	if end := rounds[len(rounds)-1].outcome; last.outcome != end {
+		return fmt.Errorf("in revision %s %s came to\n\t%s\nand without a wire to\n\t%s", rev, call.Method, clip(last.outcome), clip(end))
+	}
+	return nil
+}
