@@ -36,7 +36,7 @@ race: ## the tests, under the race detector
 peers: ## other implementations over stdio, in both directions
 	@echo "== real peers (their packages go to test/peers/node/node_modules)"
 	@./test/peers/install.sh
-	@cd test/peers && $(GO) test -timeout 10m ./...
+	@cd test/peers && PEERS_MUST_RUN=1 $(GO) test -timeout 10m ./...
 
 bench: ## what a call costs, beside the official SDK and mcp-go in one run
 	@$(GO) test -run '^$$' -bench . -benchmem ./jsonrpc ./schema ./server ./era

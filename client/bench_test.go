@@ -51,6 +51,23 @@ func BenchmarkCallTool(b *testing.B) {
 	}
 }
 
+// BenchmarkCallChecked is a call of a tool whose output schema is known.
+func BenchmarkCallChecked(b *testing.B) {
+	schema := `{"type":"object","properties":{"sum":{"type":"integer"}},"required":["sum"]}`
+	var calls int
+	c := client.New(promising(&schema, string(sumBody), &calls), nil)
+	ctx := b.Context()
+	if err := drain(c.Tools(ctx)); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := client.Call[sumResult](ctx, c, "t", sumArgs{1, 2}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // BenchmarkHandler is the floor: the same call without a client.
 func BenchmarkHandler(b *testing.B) {
 	call := &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"add","arguments":{"a":1,"b":2}}`)}

@@ -3,8 +3,10 @@ package client_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -163,6 +165,36 @@ func TestKeptWithinBounds(t *testing.T) {
 	if read(t, c, "b"); s.calls != 7 {
 		t.Errorf("what does not fit has driven out the rest")
 	}
+}
+
+// Many goroutines share one client; the race detector watches.
+func TestSharedByMany(t *testing.T) {
+	h := mcp.HandlerFunc(func(_ context.Context, c *mcp.Call) (mcp.Result, error) {
+		if c.Method == mcp.MethodToolsCall {
+			c.Tell(mcp.Note{Method: mcp.NoteProgress, Params: json.RawMessage(`{"progress":1}`)})
+			return mcp.Result{Body: sumBody}, nil
+		}
+		b := `{"tools":[{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}],"contents":[]}`
+		return mcp.Result{Body: json.RawMessage(b), Cache: mcp.Cache{TTL: time.Hour}}, nil
+	})
+	c := client.New(h, &client.Options{CacheBytes: 4000})
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			own := c.As(&mcp.Principal{ID: fmt.Sprint(i % 3)})
+			for n := range 50 {
+				heard := 0
+				_, err1 := c.CallTool(t.Context(), "t", nil, &client.CallOptions{Progress: func(mcp.ProgressParams) { heard++ }})
+				err2 := drain(own.Tools(t.Context()))
+				_, err3 := own.ReadResource(t.Context(), fmt.Sprint(n%7))
+				err4 := drain(c.Tools(t.Context()))
+				if err := errors.Join(err1, err2, err3, err4); err != nil || heard != 1 {
+					t.Errorf("%v, heard %d reports of progress", err, heard)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // newsServer tells what is put into news to its one listener.

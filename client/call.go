@@ -212,20 +212,17 @@ func (r *toolResult) plain(tool string) (string, error) {
 
 // decode reads the result into what out points to.
 func (r *toolResult) decode(tool string, out any) error {
-	if r.structured != nil {
-		err := mcp.Unmarshal(r.structured, out)
-		if err == nil {
-			return nil
-		}
-		if inner := unwrap(r.structured); inner != nil && mcp.Unmarshal(inner, out) == nil {
-			return nil
-		}
-		return fmt.Errorf("the structured result of tool %q does not fit: %w", clip(tool), err)
+	if r.structured != nil && !rawjson.IsNull(r.structured) {
+		return r.decodeStructured(tool, out)
 	}
 	text, err := r.plain(tool)
 	if err != nil {
 		return err
 	}
+	if text == "" && r.structured != nil {
+		return r.decodeStructured(tool, out)
+	}
+	// A null beside text counts as nothing: some servers write it so.
 	if rawjson.Check([]byte(text)) != nil {
 		return fmt.Errorf("tool %q returned no structured result, and its text is not JSON: %s", clip(tool), quote(text))
 	}
@@ -233,6 +230,17 @@ func (r *toolResult) decode(tool string, out any) error {
 		return fmt.Errorf("the text of tool %q is JSON that does not fit: %w", clip(tool), err)
 	}
 	return nil
+}
+
+func (r *toolResult) decodeStructured(tool string, out any) error {
+	err := mcp.Unmarshal(r.structured, out)
+	if err == nil {
+		return nil
+	}
+	if inner := unwrap(r.structured); inner != nil && mcp.Unmarshal(inner, out) == nil {
+		return nil
+	}
+	return fmt.Errorf("the structured result of tool %q does not fit: %w", clip(tool), err)
 }
 
 // unwrap returns the value in {"result": value}, or nil if it is not that.

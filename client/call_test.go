@@ -47,6 +47,9 @@ func TestCallDecodes(t *testing.T) {
 		{"text", `{"content":[{"type":"text","text":"a"},{"type":"image","data":"","mimeType":"image/png"},{"type":"text","text":"b"}]}`, intoString, "a\nb", ""},
 		{"text of a structured string", `{"content":[{"type":"text","text":"x"}],"structuredContent":"y"}`, intoString, "y", ""},
 		{"text beside a structured object", `{"content":[{"type":"text","text":"x"}],"structuredContent":{"sum":3}}`, intoString, "x", ""},
+		{"null where nothing is meant", `{"content":[{"type":"text","text":"{\"sum\":4}"}],"structuredContent":null}`, intoSum, sum{4}, ""},
+		{"null where text is meant", `{"content":[{"type":"text","text":"hello"}],"structuredContent":null}`, intoSum, nil, "its text is not JSON"},
+		{"null and no text", `{"content":[],"structuredContent":null}`, intoPtr, nil, ""},
 		{"names are case-sensitive", `{"content":[],"structuredContent":{"Sum":3}}`, intoSum, sum{0}, ""},
 
 		{"structured of another kind", `{"content":[],"structuredContent":{"sum":"3"}}`, intoSum, nil, `the structured result of tool "t" does not fit: sum: expected an integer`},

@@ -40,6 +40,7 @@ func newClient(o *Options) *Client {
 	c.caller = mcp.Caller{Client: &c.opts.Client, Capabilities: c.opts.capabilities(), LogLevel: c.opts.Logging.level()}
 	c.cache = newCache(c.opts.CacheBytes)
 	c.live(nil)
+	c.opts.warnOfDeprecated()
 	return c
 }
 

@@ -41,9 +41,10 @@
 //
 // A server may say how long lists, resources and its description stay good.
 // Such results are used again for the same method and parameters until then, or
-// until news of a change is heard (by [Client.Listen], or from older servers at
-// any time). Private ones are used again only for the principal that they were
-// made for, see [Client.As]. What was asked in several rounds is never kept.
+// until news of a change is heard: by [Client.Listen], and for a client made by
+// [Dial] also when an older server tells it unasked. Private ones are used again
+// only for the principal that they were made for, see [Client.As]. What took
+// several rounds is never kept.
 //
 // # Structured results
 //

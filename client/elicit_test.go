@@ -203,6 +203,23 @@ func TestSampling(t *testing.T) {
 	}
 }
 
+func TestDeprecatedFeaturesAreToldOf(t *testing.T) {
+	var w warnings
+	client.New(body(`{}`), &client.Options{Warn: w.add})
+	if len(w.list) != 0 {
+		t.Errorf("warned %v", w.list)
+	}
+	client.New(body(`{}`), &client.Options{
+		Warn:     w.add,
+		Sampling: &client.Sampling{},
+		Roots:    func(context.Context) ([]mcp.Root, error) { return nil, nil },
+		Logging:  &client.Logging{},
+	})
+	if len(w.list) != 3 || !strings.Contains(w.String(), "SEP-2577") {
+		t.Errorf("warned %v, want one warning for each feature", w.list)
+	}
+}
+
 func TestLogging(t *testing.T) {
 	var level mcp.LogLevel
 	h := mcp.HandlerFunc(func(_ context.Context, c *mcp.Call) (mcp.Result, error) {

@@ -142,6 +142,13 @@ func (f *flight) land() {
 	f.mu.Unlock()
 }
 
+// Abandon passes on that the next round will not come.
+func (f *flight) Abandon(c *mcp.Call) {
+	if w, ok := f.client.h.(mcp.Abandoner); ok {
+		w.Abandon(c)
+	}
+}
+
 // Serve makes one round. What the server asks is looked at as a whole before
 // anybody is asked anything.
 func (f *flight) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {

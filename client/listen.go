@@ -19,7 +19,8 @@ const (
 
 // Listen hears news of the kinds that the filter asks for until ctx ends or
 // the client is closed, and returns why it ended. Notes come one at a time; the
-// next waits until hear has returned.
+// next waits until hear has returned. A nil hear is allowed: kept results are
+// then dropped when they go stale, and that is all.
 //
 // The first note is a [mcp.NoteAcknowledged], which says what the server will
 // tell. When the server goes away, Listen waits (1 s, then longer, up to 30 s)
@@ -41,6 +42,9 @@ func (c *Client) Listen(ctx context.Context, filter mcp.Filter, hear func(mcp.No
 	defer context.AfterFunc(c.life.ctx, func() { stop(ErrClosed) })()
 	for pause := minPause; ; pause = min(2*pause, maxPause*2/3) {
 		err := l.once(ctx, params)
+		if c.life.ctx.Err() != nil {
+			return ErrClosed
+		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -124,7 +128,9 @@ func (l *listening) note(n mcp.Note) {
 
 func (l *listening) tell(n mcp.Note) {
 	l.client.changed(n)
-	l.hear(n)
+	if l.hear != nil {
+		l.hear(n)
+	}
 }
 
 // wants reports whether a note was subscribed to. What is told of a resource

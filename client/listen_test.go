@@ -105,6 +105,63 @@ func TestListenSurvivesARestart(t *testing.T) {
 	})
 }
 
+// Each time a subscription has worked, the next attempt comes soon.
+func TestListenComesBackSoon(t *testing.T) {
+	s := &shaky{}
+	for range 10 {
+		s.visits = append(s.visits, func(_ context.Context, c *mcp.Call) error { ack(c); return nil })
+	}
+	s.visits = append(s.visits, stay)
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if err := client.New(s, nil).Listen(ctx, allNews, nil); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("ended with %v", err)
+		}
+		for i := 1; i < len(s.at); i++ {
+			if pause := s.at[i].Sub(s.at[i-1]); pause > 1500*time.Millisecond {
+				t.Errorf("waited %v before attempt %d", pause, i)
+			}
+		}
+	})
+}
+
+// Nobody hears of changes while the server cannot be listened to, so what was
+// kept before is not used, and what is kept meanwhile goes afterwards.
+func TestAGapInvalidates(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lists := &newsServer{calls: map[string]int{}}
+		restart := make(chan struct{})
+		s := &shaky{visits: []visit{func(_ context.Context, c *mcp.Call) error { ack(c); <-restart; return nil }, stay}}
+		c := client.New(mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+			if c.Method == mcp.MethodSubscriptionsListen {
+				return s.Serve(ctx, c)
+			}
+			return lists.Serve(ctx, c)
+		}), nil)
+		ended := make(chan error)
+		go func() { ended <- c.Listen(t.Context(), mcp.Filter{ToolsListChanged: true}, nil) }()
+		synctest.Wait()
+		for i, next := range []func(){
+			func() { close(restart); synctest.Wait() }, // before the gap
+			func() { time.Sleep(time.Minute) },         // in it
+			func() {},                                  // after it
+		} {
+			for range 2 {
+				if err := drain(c.Tools(t.Context())); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got := lists.calls[mcp.MethodToolsList]; got != i+1 {
+				t.Errorf("phase %d: %d calls, want %d", i, got, i+1)
+			}
+			next()
+		}
+		c.Close()
+		<-ended
+	})
+}
+
 func TestListenNeverWaitsTooLong(t *testing.T) {
 	s := &shaky{}
 	for range 100 {

@@ -9,12 +9,18 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
+// gone, for a schema, means that the tool is not listed.
+const gone = "gone"
+
 // promising is a server with one tool, t, that has an output schema.
 func promising(schema *string, result string, calls *int) mcp.Handler {
 	return mcp.HandlerFunc(func(_ context.Context, c *mcp.Call) (mcp.Result, error) {
 		if c.Method == mcp.MethodToolsCall {
 			*calls++
 			return mcp.Result{Body: json.RawMessage(result)}, nil
+		}
+		if *schema == gone {
+			return mcp.Result{Body: json.RawMessage(`{"tools":[]}`)}, nil
 		}
 		list := `{"tools":[{"name":"t","inputSchema":{"type":"object"}`
 		if *schema != "" {
@@ -94,8 +100,10 @@ func TestOutputSchemaChanges(t *testing.T) {
 		{`{"type":"string"}`, "expected string"},
 		{`{"type":"string"}`, "expected string"},
 		{`{"type":"number"}`, ""},
-		{`{"type":"object"}`, "expected object"},
 		{``, ""},
+		{`{"type":"string"}`, "expected string"},
+		{gone, ""},
+		{`{"type":"object"}`, "expected object"},
 	} {
 		schema = st.schema
 		if err := drain(c.Tools(t.Context())); err != nil {
@@ -109,6 +117,6 @@ func TestOutputSchemaChanges(t *testing.T) {
 		}
 	}
 	if _, err := client.Call[int](t.Context(), c.As(&mcp.Principal{ID: "ada"}), "t", nil); err != nil {
-		t.Error(err)
+		t.Errorf("what one principal was shown binds another: %v", err)
 	}
 }

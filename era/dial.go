@@ -51,6 +51,13 @@ func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	return p.handler.Serve(ctx, c)
 }
 
+// Abandon gives up a call between two of its rounds; see [mcp.Abandoner].
+func (p *Peer) Abandon(c *mcp.Call) {
+	if w, ok := p.handler.(mcp.Abandoner); ok {
+		w.Abandon(c)
+	}
+}
+
 // Revision is what is spoken with the server.
 func (p *Peer) Revision() mcp.Revision { return p.revision }
 
@@ -81,7 +88,7 @@ func Dial(ctx context.Context, stream jsonrpc.Stream, persona *mcp.Persona, o *D
 	if o.Tap != nil {
 		stream = jsonrpc.Tap(stream, o.Tap)
 	}
-	d := &dialling{opts: o, persona: persona}
+	d := &dialling{opts: o, persona: persona, met: make(chan struct{})}
 	d.conn = jsonrpc.NewConn(stream, d, &jsonrpc.ConnOptions{Noise: o.Noise, Grace: -1})
 	d.then = legacy.NewPeer(d.conn, persona)
 	var err error
@@ -94,6 +101,7 @@ func Dial(ctx context.Context, stream jsonrpc.Stream, persona *mcp.Persona, o *D
 	go func() {
 		defer close(p.ended)
 		d.conn.Run(runCtx) // how it ended is in conn.Err
+		d.then.Close()
 	}()
 
 	ctx, cancel := context.WithTimeoutCause(ctx, or(o.ConnectTimeout, 30*time.Second), errors.New("the server did not answer in time"))
@@ -102,6 +110,7 @@ func Dial(ctx context.Context, stream jsonrpc.Stream, persona *mcp.Persona, o *D
 		p.Close()
 		return nil, fmt.Errorf("cannot meet the server: %w", err)
 	}
+	close(d.met)
 	return p, nil
 }
 
@@ -121,13 +130,22 @@ type dialling struct {
 	now     *modern.Peer
 	then    *legacy.Peer
 
+	met    chan struct{} // closed when it is known what the server speaks
 	mu     sync.Mutex
 	modern bool // the server is known to be of the newest era
 }
 
 // Request is asked by a legacy server. A modern one must not ask, and gets no
-// answer.
+// answer, so nothing but a ping is answered before it is known which one it is.
 func (d *dialling) Request(ctx context.Context, x *jsonrpc.Exchange) {
+	if !legacy.IsPing(&x.Message) {
+		select {
+		case <-d.met:
+		case <-ctx.Done():
+			x.Ignore()
+			return
+		}
+	}
 	d.mu.Lock()
 	silent := d.modern
 	d.mu.Unlock()
@@ -152,12 +170,7 @@ func (d *dialling) Notification(_ context.Context, c *jsonrpc.Conn, m *jsonrpc.M
 	isModern := d.modern
 	d.mu.Unlock()
 	if isModern {
-		if d.now.Told(m, 0) || d.persona.Hear == nil || m.Method == mcp.NoteProgress {
-			return
-		}
-		if m.Method != mcp.NoteMessage || d.now.Asked(m) {
-			d.persona.Hear(mcp.Note{Method: m.Method, Params: m.Params})
-		}
+		d.now.Told(m, 0)
 		return
 	}
 	if m.Method == noteCancelled {
@@ -217,25 +230,38 @@ func (d *dialling) either(ctx context.Context, probed chan verdict) (mcp.Handler
 		if err == nil {
 			return d.then, d.then.Revision(), nil
 		}
-		if e, ok := errors.AsType[*mcp.Error](err); ok && e.Code == mcp.CodeUnsupportedVersion {
-			v := <-probed // a modern server that is slow to answer the probe
-			probed <- v
-			return d.follow(ctx, v)
+		if e, ok := errors.AsType[*mcp.Error](err); ok && !e.Local {
+			return d.refused(ctx, probed, err)
 		}
 		return nil, "", err
 	case v := <-probed:
 		probed <- v
-		if v.err == nil && v.revision == modern.Revision {
+		if v.err != nil || v.revision == modern.Revision {
 			stop()
 			<-shaken
-			d.isModern()
-			return d.now, modern.Revision, nil
+			return d.follow(ctx, v)
 		}
 		if err := <-shaken; err != nil {
-			return nil, "", err
+			return nil, "", sayingWhat(err)
 		}
 		return d.then, d.then.Revision(), nil
 	}
+}
+
+// refused gives a server that does not want initialize, as a modern one that is
+// slow to start does not, as long again for its answer to the probe.
+func (d *dialling) refused(ctx context.Context, probed chan verdict, err error) (mcp.Handler, mcp.Revision, error) {
+	silence := time.NewTimer(or(d.opts.ProbeTimeout, 3*time.Second))
+	defer silence.Stop()
+	select {
+	case v := <-probed:
+		probed <- v
+		if v.err != nil || v.revision == modern.Revision {
+			return d.follow(ctx, v)
+		}
+	case <-silence.C:
+	}
+	return nil, "", sayingWhat(err)
 }
 
 func (d *dialling) isModern() {
@@ -246,9 +272,20 @@ func (d *dialling) isModern() {
 
 func (d *dialling) handshake(ctx context.Context, want mcp.Revision) (mcp.Handler, mcp.Revision, error) {
 	if err := d.then.Handshake(ctx, want); err != nil {
-		return nil, "", err
+		return nil, "", sayingWhat(err)
 	}
 	return d.then, d.then.Revision(), nil
+}
+
+// sayingWhat adds to the refusal of a handshake what the server speaks instead,
+// if it says so.
+func sayingWhat(err error) error {
+	if e, ok := errors.AsType[*mcp.Error](err); ok && e.Code == mcp.CodeUnsupportedVersion {
+		if supported, ok := modern.Supported(e); ok {
+			return fmt.Errorf("%w; the server speaks %v", err, supported)
+		}
+	}
+	return err
 }
 
 // A verdict is what a probe says of a server: the revision to speak with it,
@@ -267,8 +304,8 @@ func (d *dialling) probe(ctx context.Context) verdict {
 			return choose(found)
 		}
 		e, ok := errors.AsType[*mcp.Error](err)
-		if !ok || e.Local {
-			return verdict{err: err}
+		if !ok {
+			return verdict{err: err} // no answer at all
 		}
 		supported, isModern := modern.Supported(e)
 		if !isModern {

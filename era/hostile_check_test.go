@@ -98,7 +98,7 @@ func (w *wire) expect(when string, lines, want []string) {
 //
 //	<id> <what> [part]
 //
-// The id stands as its exact bytes, or is - for none. What is the code of an
+// The id stands as its exact bytes, or is - for none, or any. What is the code of an
 // error, or one of ok, failed (a tool error), asks (input required), note and
 // request (both followed by a method). The part must be in the line. Several
 // forms that are all fine are separated by " or ".
@@ -122,10 +122,13 @@ func matchesOne(line, want string) bool {
 		return false
 	}
 	id := "-"
-	if m.ID != nil {
+	if m.ID != nil { // a null is not nothing
 		id = string(m.ID)
 	}
 	rest, ok := strings.CutPrefix(want, id+" ")
+	if any, isAny := strings.CutPrefix(want, "any "); isAny {
+		rest, ok = any, true
+	}
 	if !ok {
 		return false
 	}

@@ -55,6 +55,11 @@ func TestHostileMeta(t *testing.T) {
 		}},
 		one("M10 no log level", toolCall("1", "log", ""), "1 ok logged"),
 		one("M10 log level", withMeta(toolCall("1", "log", ""), `"io.modelcontextprotocol/logLevel":"info"`), `- note "data":"loud"`, "1 ok logged"),
+		one("M10 a tool that tells regardless", toolCall("1", "shout", ""), "1 ok shouted"),
+		one("M10 a tool that tells, of progress only", withMeta(toolCall("1", "shout", ""), `"progressToken":"t"`), `- note "progress":1`, "1 ok shouted"),
+		{id: "M10 a tool that tells regardless, legacy", legacy: mcp.Rev20251125, steps: []step{
+			{send: legacyCall("1", "shout", ""), want: []string{`- note "data":"fire"`, "1 ok shouted"}},
+		}},
 		{id: "M12 one progress token twice", steps: []step{
 			{send: withMeta(toolCall("1", "sleep", `"ms":1000`), `"progressToken":"t"`), want: []string{`- note "progress":1`}},
 			{send: withMeta(toolCall("2", "sleep", `"ms":2000`), `"progressToken":"t"`), want: []string{`- note "progress":1`}},

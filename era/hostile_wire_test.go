@@ -52,9 +52,12 @@ func id(raw string) row {
 }
 
 func TestHostileWire(t *testing.T) {
-	many := make([]byte, 0, 15<<20)
-	for i := range 1_000_000 {
-		many = fmt.Appendf(many, `"%08x":0,`, i)
+	names := func(n int) string {
+		var b []byte
+		for i := range n {
+			b = fmt.Appendf(b, `"%08x":0,`, i)
+		}
+		return string(b)
 	}
 	rows := []row{
 		one("W02 not JSON", "this is not json\n"+echo, "- -32700", served),
@@ -94,13 +97,13 @@ func TestHostileWire(t *testing.T) {
 		one("W32 nested and never closed", strings.Repeat("[", 20_000), "- -32700 or - -32600"),
 		one("W32 nested objects", instead(`"hi"`, strings.Repeat(`{"a":`, 600)+"1"+strings.Repeat("}", 600)), "- -32700"),
 		{id: "W34 a million names in params", heavy: true, steps: []step{
-			{send: instead(`"name":"echo"`, string(many)+`"name":"echo"`), want: []string{served}},
+			{send: instead(`"name":"echo"`, names(1_000_000)+`"name":"echo"`), want: []string{served}},
 		}},
-		{id: "W34 a million names in arguments", heavy: true, steps: []step{
-			{send: instead(`"msg":"hi"`, string(many)+`"msg":"hi"`), want: []string{"1 failed or 1 -32600 or 1 -32602"}, look: shorterThan(64 << 10)},
+		{id: "W34 many names in arguments", heavy: true, steps: []step{
+			{send: instead(`"msg":"hi"`, names(200_000)+`"msg":"hi"`), want: []string{"1 failed or 1 -32600 or 1 -32602"}, look: shorterThan(64 << 10)},
 		}},
-		{id: "W34 a million names in _meta", heavy: true, steps: []step{
-			{send: instead(`"_meta":{`, `"_meta":{`+string(many)), want: []string{served}},
+		{id: "W34 many names in _meta", heavy: true, steps: []step{
+			{send: instead(`"_meta":{`, `"_meta":{`+names(200_000)), want: []string{served}},
 		}},
 		one("W36 1e309", toolCall("1", "sleep", `"ms":1e309`), "1 failed or 1 -32602"),
 		one("W36 NaN", toolCall("1", "sleep", `"ms":NaN`), "- -32700"),

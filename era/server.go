@@ -104,6 +104,14 @@ type pipe struct {
 	session *legacy.Session
 }
 
+// Arrived lets the session know that it is being opened: clients need not wait
+// for the answer to initialize.
+func (p *pipe) Arrived(m *jsonrpc.Message) {
+	if !p.server.opts.ModernOnly && !modern.Opens(m) {
+		p.session.Arrived(m)
+	}
+}
+
 // Request serves a request in the era in which it opens.
 func (p *pipe) Request(ctx context.Context, x *jsonrpc.Exchange) {
 	s := p.server

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
 // A Handler serves what the far end of a Conn sends.
@@ -20,6 +22,13 @@ type Handler interface {
 	// Notification hears one notification. Notifications and the arrival of
 	// requests are in the order of the wire, so it must not block.
 	Notification(ctx context.Context, c *Conn, m *Message)
+}
+
+// An Arrival is a Handler that wants to know the order in which requests came.
+type Arrival interface {
+	// Arrived hears of a request before it is served, in the order of the
+	// wire, notifications included. It must not block.
+	Arrived(m *Message)
 }
 
 // ConnOptions say how a Conn behaves; nil means the defaults.
@@ -42,7 +51,8 @@ type ConnOptions struct {
 	Batch func() error
 
 	// Noise hears what came in and was no use: bytes that are no message, an
-	// answer nobody waits for, a panic in the Handler. Nil drops it.
+	// answer nobody waits for, a panic in the Handler. It may be called from
+	// several goroutines at once and must not block. Nil drops it.
 	Noise func(frame []byte, err error)
 
 	// Grace is how long requests in flight may go on when the stream or the
@@ -72,6 +82,8 @@ type Conn struct {
 	handle Handler
 	opts   ConnOptions
 
+	arrived Arrival // the Handler, if it is one
+
 	seq  atomic.Int64
 	done chan struct{} // closed when nothing more will be read
 
@@ -87,6 +99,7 @@ type connState struct {
 	closing bool                 // no new request is served
 	err     error                // why the Conn is over; nil while it is not
 	running int                  // goroutines that the Conn started
+	handled int                  // those of them that are in the Handler
 	idle    chan struct{}        // closed when none is left; nil unless somebody waits
 }
 
@@ -105,6 +118,7 @@ func (e *ClosedError) Unwrap() error { return e.Cause }
 // NewConn returns a Conn over s. Nothing is read before Run.
 func NewConn(s Stream, h Handler, o *ConnOptions) *Conn {
 	c := &Conn{stream: s, handle: h, done: make(chan struct{})}
+	c.arrived, _ = h.(Arrival)
 	if o != nil {
 		c.opts = *o
 	}
@@ -135,23 +149,47 @@ func (c *Conn) Run(ctx context.Context) error {
 		c.stream.Close()
 	})
 
-	err := c.read(serveCtx)
+	err := c.whyEnded(c.read(serveCtx))
 
+	told := !stop()
+	if told {
+		err = nil // the end that we were told to make is in order
+	}
 	c.fail(&ClosedError{Cause: err})
-	if stop() {
+	if told {
+		<-ended
+	} else {
 		c.drain(cancel)
 		c.stream.Close()
-	} else {
-		<-ended
-		err = nil // we were told to end
 	}
 	if !c.wait(c.opts.Linger) {
-		return fmt.Errorf("%d requests are still being served %s after they were cancelled", c.inFlight(), c.opts.Linger)
+		return c.stuck()
 	}
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
 	return err
+}
+
+// whyEnded returns the error that is behind the end of the reading: a stream
+// that failed to write was closed for that reason.
+func (c *Conn) whyEnded(err error) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if failed, ok := c.writing.stopped.(*ClosedError); ok && !errors.Is(err, io.EOF) {
+		return failed.Cause
+	}
+	return err
+}
+
+// stuck says what keeps Run from coming to its end.
+func (c *Conn) stuck() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state.handled == 0 {
+		return fmt.Errorf("the stream still holds a write %s after it was closed", c.opts.Linger)
+	}
+	return fmt.Errorf("%d requests are still being served %s after they were cancelled", c.state.handled, c.opts.Linger)
 }
 
 // Done is closed when the far end can no longer be heard; calls fail from then
@@ -193,21 +231,32 @@ func (c *Conn) read(ctx context.Context) error {
 			c.bad(frame, err)
 			continue
 		}
-		c.receive(ctx, frame, m, nil)
+		c.receive(ctx, frame, m)
 	}
 }
 
-func (c *Conn) receive(ctx context.Context, frame []byte, m Message, b *batch) {
+func (c *Conn) receive(ctx context.Context, frame []byte, m Message) {
 	switch {
 	case m.IsResponse():
 		if !c.pair(m, nil) {
 			c.noise(frame, errors.New("an answer to nothing that was asked"))
 		}
 	case m.IsNotification():
-		c.handle.Notification(ctx, c, &m)
+		c.notified(ctx, &m)
 	default:
-		c.serve(ctx, m, b)
+		c.serve(ctx, m)
 	}
+}
+
+// notified brings a notification to the Handler. A panic costs no more than
+// the notification.
+func (c *Conn) notified(ctx context.Context, m *Message) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.noise(nil, panicked(m.Method, p))
+		}
+	}()
+	c.handle.Notification(ctx, c, m)
 }
 
 // bad deals with what is not a message. A malformed answer fails the call it
@@ -218,16 +267,28 @@ func (c *Conn) bad(frame []byte, err error) {
 	if !ok {
 		return
 	}
-	if e.Answer {
-		c.pair(Message{ID: e.ID}, err)
+	if c.badAnswer(frame, e) {
 		return
 	}
-	malformedNote := e.ID == nil && e.Code == CodeInvalidParams
-	if c.opts.AnswerBad && !malformedNote {
+	if c.opts.AnswerBad && !e.malformedNote() {
 		c.Push(func(dst []byte) []byte {
 			return AppendError(dst, e.ID, &Error{Code: e.Code, Message: e.Reason})
 		})
 	}
+}
+
+// malformedNote reports whether this was a notification, which is never
+// answered.
+func (e *DecodeError) malformedNote() bool { return e.ID == nil && e.Code == CodeInvalidParams }
+
+// badAnswer fails the call that a malformed answer was for. Something without a
+// method is an answer too when a call waits for its id. It reports whether this
+// was one.
+func (c *Conn) badAnswer(frame []byte, e *DecodeError) bool {
+	if !e.Answer && (e.ID == nil || rawjson.Lookup(frame, "method") != nil) {
+		return false
+	}
+	return c.pair(Message{ID: e.ID}, e) || e.Answer
 }
 
 func (c *Conn) noise(frame []byte, err error) {
@@ -275,19 +336,16 @@ func (c *Conn) wait(d time.Duration) bool {
 // startedLocked and ended count the goroutines of the Conn.
 func (c *Conn) startedLocked() { c.state.running++ }
 
-func (c *Conn) ended() {
+func (c *Conn) ended(handler bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if handler {
+		c.state.handled--
+	}
 	if c.state.running--; c.state.running == 0 && c.state.idle != nil {
 		close(c.state.idle)
 		c.state.idle = nil
 	}
-}
-
-func (c *Conn) inFlight() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.state.serving)
 }
 
 // fail ends every call that waits, and those to come. Whoever hears of it finds

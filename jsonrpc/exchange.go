@@ -27,7 +27,7 @@ func (x *Exchange) Conn() *Conn { return x.conn }
 func (x *Exchange) Answer(build func(dst []byte) []byte) {
 	if x.batch != nil {
 		if x.end() {
-			x.batch.add(x.conn, build(nil))
+			x.batch.add(x.conn, build(nil), false)
 		}
 		return
 	}
@@ -48,7 +48,7 @@ func (x *Exchange) Notify(ctx context.Context, build func(dst []byte) []byte) er
 // Ignore ends the exchange without an answer.
 func (x *Exchange) Ignore() {
 	if x.end() && x.batch != nil {
-		x.batch.add(x.conn, nil)
+		x.batch.add(x.conn, nil, true)
 	}
 }
 
@@ -82,50 +82,58 @@ func (c *Conn) Cancel(id ID) bool {
 	return true
 }
 
-// serve starts serving one request.
-func (c *Conn) serve(ctx context.Context, m Message, b *batch) {
+// serve starts serving one request, or refuses it. This is the goroutine that
+// reads, so a refusal must not wait for a slow far end.
+func (c *Conn) serve(ctx context.Context, m Message) {
+	ctx, x, refused := c.admit(ctx, m, nil)
+	if refused != nil {
+		c.Push(func(dst []byte) []byte { return AppendError(dst, m.ID, refused) })
+		return
+	}
+	c.start(ctx, x)
+}
+
+// admit takes a request in, or says why it is not served. The far end may
+// cancel it from here on.
+func (c *Conn) admit(ctx context.Context, m Message, b *batch) (context.Context, *Exchange, *Error) {
 	x := &Exchange{Message: m, conn: c, key: m.ID.Key(), batch: b}
 	refused := ""
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	switch {
 	case c.state.closing:
 		refused = "the server is shutting down"
 	case c.state.serving[x.key] != nil:
 		refused = "a request with this id is still being served"
-	case len(c.state.serving) >= c.opts.MaxServing:
+	case c.state.handled >= c.opts.MaxServing: // cancelled ones too, until they have ended
 		refused = fmt.Sprintf("too many requests at once: the limit is %d", c.opts.MaxServing)
 	default:
 		c.state.serving[x.key] = x
+		c.state.handled++
 		ctx, x.cancel = context.WithCancel(ctx)
 		c.startedLocked()
+		return ctx, x, nil
 	}
-	c.mu.Unlock()
-	if refused != "" {
-		c.refuse(m.ID, b, &Error{Code: CodeInvalidRequest, Message: refused})
-		return
+	return nil, nil, &Error{Code: CodeInvalidRequest, Message: refused}
+}
+
+// start serves a request that was admitted.
+func (c *Conn) start(ctx context.Context, x *Exchange) {
+	if c.arrived != nil {
+		c.arrived.Arrived(&x.Message)
 	}
 	go func() {
-		defer c.ended()
+		defer c.ended(true)
 		defer x.cancel()
 		defer x.unanswered()
 		c.handle.Request(ctx, x)
 	}()
 }
 
-// refuse answers a request that is not served. This is the goroutine that
-// reads, so it must not wait for a slow far end.
-func (c *Conn) refuse(id ID, b *batch, e *Error) {
-	if b != nil {
-		b.add(c, AppendError(nil, id, e))
-		return
-	}
-	c.Push(func(dst []byte) []byte { return AppendError(dst, id, e) })
-}
-
 // unanswered sees to it that every request gets its answer.
 func (x *Exchange) unanswered() {
 	if p := recover(); p != nil {
-		x.conn.noise(nil, fmt.Errorf("panic while serving %s: %v\n%s", x.Method, p, debug.Stack()))
+		x.conn.noise(nil, panicked(x.Method, p))
 	}
 	x.conn.mu.Lock()
 	over := x.over
@@ -135,6 +143,10 @@ func (x *Exchange) unanswered() {
 	}
 }
 
+func panicked(method string, p any) error {
+	return fmt.Errorf("panic while serving %s: %v\n%s", method, p, debug.Stack())
+}
+
 // A batch gathers the answers to requests that came in one frame.
 type batch struct {
 	mu   sync.Mutex
@@ -142,22 +154,41 @@ type batch struct {
 	out  []byte
 }
 
-func (b *batch) add(c *Conn, answer []byte) {
+// add takes in an answer; nil means that there will be none. The last one
+// sends them all, and waits where the far end is slow; if it must not wait,
+// another goroutine does.
+func (b *batch) add(c *Conn, answer []byte, mustNotWait bool) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	b.put(answer)
+	b.left--
+	send := b.left == 0 && len(b.out) > 0
+	b.mu.Unlock()
+	switch {
+	case send && mustNotWait:
+		c.mu.Lock()
+		c.startedLocked()
+		c.mu.Unlock()
+		go func() {
+			defer c.ended(false)
+			c.send(context.Background(), nil, b.append)
+		}()
+	case send:
+		c.send(context.Background(), nil, b.append)
+	}
+}
+
+func (b *batch) put(answer []byte) {
 	if len(answer) > 0 {
 		if len(b.out) > 0 {
 			b.out = append(b.out, ',')
 		}
 		b.out = append(b.out, answer...)
 	}
-	if b.left--; b.left == 0 && len(b.out) > 0 {
-		c.Push(func(dst []byte) []byte {
-			dst = append(dst, '[')
-			dst = append(dst, b.out...)
-			return append(dst, ']')
-		})
-	}
+}
+
+func (b *batch) append(dst []byte) []byte {
+	dst = append(append(dst, '['), b.out...)
+	return append(dst, ']')
 }
 
 // receiveBatch serves the messages of a batch, if one is welcome.
@@ -175,22 +206,43 @@ func (c *Conn) receiveBatch(ctx context.Context, frame []byte) {
 		c.bad(frame, err)
 		return
 	}
+	c.serveBatch(ctx, frame, items)
+}
+
+// serveBatch lets in the whole batch before it serves any of it: so what can
+// be answered at once is gathered without waiting, and only a goroutine that
+// serves, which may wait, sends the answers.
+func (c *Conn) serveBatch(ctx context.Context, frame []byte, items []BatchItem) {
 	b := &batch{}
-	for _, it := range items {
-		if it.Err != nil || it.IsRequest() {
+	admitted := make([]func(), len(items))
+	for i, it := range items {
+		switch e, _ := it.Err.(*DecodeError); {
+		case e != nil:
+			c.noise(frame, e)
+			if e.Answer {
+				c.pair(Message{ID: e.ID}, e)
+			} else if c.opts.AnswerBad && !e.malformedNote() {
+				b.put(AppendError(nil, e.ID, &Error{Code: e.Code, Message: e.Reason}))
+			}
+		case it.IsRequest():
+			serveCtx, x, refused := c.admit(ctx, it.Message, b)
+			if refused != nil {
+				b.put(AppendError(nil, it.ID, refused))
+				continue
+			}
 			b.left++
+			admitted[i] = func() { c.start(serveCtx, x) }
 		}
 	}
-	for _, it := range items {
-		e, _ := it.Err.(*DecodeError)
+	if b.left == 0 && len(b.out) > 0 {
+		c.Push(b.append)
+	}
+	for i, it := range items {
 		switch {
-		case e == nil:
-			c.receive(ctx, frame, it.Message, b)
-		case c.opts.AnswerBad && !e.Answer:
-			b.add(c, AppendError(nil, e.ID, &Error{Code: e.Code, Message: e.Reason}))
-		default:
-			c.noise(frame, e)
-			b.add(c, nil)
+		case admitted[i] != nil:
+			admitted[i]()
+		case it.Err == nil && !it.IsRequest():
+			c.receive(ctx, frame, it.Message)
 		}
 	}
 }

@@ -51,10 +51,8 @@ func (c *Conn) send(ctx context.Context, s *sending, build func(dst []byte) []by
 	case s != nil && s.x.over:
 		c.mu.Unlock()
 		return nil
-	case s != nil && s.last:
-		s.x.endLocked()
 	}
-	c.append(build, c.opts.WriteInline)
+	c.append(s, build, c.opts.WriteInline)
 	return nil
 }
 
@@ -68,22 +66,16 @@ func (c *Conn) Push(build func(dst []byte) []byte) bool {
 		c.mu.Unlock()
 		return false
 	}
-	c.append(build, false)
+	c.append(nil, build, false)
 	return true
 }
 
 // append puts a message into the outbox, unlocks c.mu, and has it written: by
 // this goroutine or by another.
-func (c *Conn) append(build func(dst []byte) []byte, inline bool) {
-	o := &c.writing
-	o.buf = append(build(o.buf), '\n')
-	if o.busy {
-		c.mu.Unlock()
+func (c *Conn) append(s *sending, build func(dst []byte) []byte, inline bool) {
+	if !c.putLocked(s, build) {
 		return
 	}
-	o.busy = true
-	c.startedLocked()
-	c.mu.Unlock()
 	if inline {
 		c.flush()
 	} else {
@@ -91,10 +83,27 @@ func (c *Conn) append(build func(dst []byte) []byte, inline bool) {
 	}
 }
 
+// putLocked is the part of append that needs c.mu, which it unlocks, also when
+// build panics: then nothing was sent. It reports whether somebody has to write.
+func (c *Conn) putLocked(s *sending, build func(dst []byte) []byte) (write bool) {
+	defer c.mu.Unlock()
+	o := &c.writing
+	o.buf = append(build(o.buf), '\n')
+	if s != nil && s.last {
+		s.x.endLocked()
+	}
+	if o.busy {
+		return false
+	}
+	o.busy = true
+	c.startedLocked()
+	return true
+}
+
 // flush writes until the outbox is empty. When that fails the stream is of no
 // more use and is closed, which ends the reading too.
 func (c *Conn) flush() {
-	defer c.ended()
+	defer c.ended(false)
 	if !c.write() {
 		c.stream.Close()
 	}

@@ -69,7 +69,7 @@ func (l *lines) Read() ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if line = bytes.TrimSpace(line); len(line) > 0 {
+		if line = bytes.Trim(line, " \t\r"); len(line) > 0 {
 			return line, nil
 		}
 	}

@@ -7,10 +7,16 @@ import (
 	"fmt"
 	"maps"
 	"runtime/debug"
+	"slices"
 )
 
 // MaxRounds is how often Answering makes one call unless told otherwise.
 const MaxRounds = 10
+
+// An Abandoner is a Handler that holds something for a call between two of its
+// rounds, as a connection to an older server does. Abandon says that the next
+// round, which would have been c, will not come. It must not block.
+type Abandoner interface{ Abandon(c *Call) }
 
 // An Answer gives the answer to a question. An error from it ends the call.
 type Answer func(ctx context.Context, c *Call, key string, q Question) (json.RawMessage, error)
@@ -40,9 +46,12 @@ func Answering(h Handler, answer Answer, rounds int) Handler {
 			if next.Answers == nil {
 				next.Answers = make(map[string]json.RawMessage, len(need.Questions))
 			}
-			for key, q := range need.Questions {
-				a, err := answer(ctx, c, key, q)
+			for _, key := range slices.Sorted(maps.Keys(need.Questions)) {
+				a, err := answer(ctx, c, key, need.Questions[key])
 				if err != nil {
+					if w, ok := h.(Abandoner); ok {
+						w.Abandon(&next)
+					}
 					return Result{}, err
 				}
 				next.Answers[key] = a

@@ -29,6 +29,12 @@ type Call struct {
 	// State is what the server told itself in the round before.
 	State string
 
+	// Headers are the arguments that the transport carried a second time, in
+	// headers of its own, by the lower-case name that the tool's schema gives
+	// them; nil where the transport has no headers. Package server compares
+	// them with the arguments.
+	Headers map[string]string
+
 	// Progress reports whether the caller wants to hear of progress.
 	Progress bool
 

@@ -18,8 +18,7 @@ import (
 type block struct {
 	call      int
 	end       int // where the next block begins
-	progress  bool
-	level     mcp.LogLevel
+	wishes    []func(*mcp.Call)
 	exchanges []exchange
 	notes     []int
 	outcome   int // -1 if the conversation does not say
@@ -27,8 +26,8 @@ type block struct {
 
 type exchange struct{ asked, answer int } // asked is -1 where it is not said
 
-// sort puts words together that stand in place of each other.
-func sort(word string) string {
+// role puts words together that stand in place of each other.
+func role(word string) string {
 	if word == "error" {
 		return "result"
 	}
@@ -39,7 +38,7 @@ func sort(word string) string {
 func (s *section) blocks(rev mcp.Revision) ([]*block, error) {
 	var out []*block
 	var b *block
-	replaced := "" // the sort of line that was given for this revision just now
+	replaced := "" // the role of a line that was given for this revision just now
 	asked := -1
 	for i, l := range s.lines {
 		if l.word == "" || l.word == "eras" {
@@ -49,8 +48,8 @@ func (s *section) blocks(rev mcp.Revision) ([]*block, error) {
 			if !slices.Contains(l.only, rev) {
 				continue
 			}
-			replaced = sort(l.word)
-		} else if replaced == sort(l.word) {
+			replaced = role(l.word)
+		} else if replaced == role(l.word) {
 			replaced = ""
 			continue
 		} else {
@@ -61,16 +60,16 @@ func (s *section) blocks(rev mcp.Revision) ([]*block, error) {
 			out = append(out, b)
 		}
 		if b == nil {
-			return nil, s.wrong(l, "a conversation begins with a call")
+			return nil, s.mistaken(l, "a conversation begins with a call")
 		}
 		b.end = i + 1
 		if asked >= 0 && l.word != "answer" {
-			return nil, s.wrong(s.lines[asked], "an answer must follow what is asked")
+			return nil, s.mistaken(s.lines[asked], "an answer must follow what is asked")
 		}
 		switch l.word {
 		case "with":
 			if err := b.with(l.arg); err != nil {
-				return nil, s.wrong(l, "%v", err)
+				return nil, s.mistaken(l, "%v", err)
 			}
 		case "asked":
 			asked = i
@@ -81,7 +80,7 @@ func (s *section) blocks(rev mcp.Revision) ([]*block, error) {
 			b.notes = append(b.notes, i)
 		case "result", "error":
 			if b.outcome >= 0 {
-				return nil, s.wrong(l, "the call has come to something already")
+				return nil, s.mistaken(l, "the call has come to something already")
 			}
 			b.outcome = i
 		}
@@ -89,16 +88,18 @@ func (s *section) blocks(rev mcp.Revision) ([]*block, error) {
 	return out, nil
 }
 
-func (b *block) with(arg string) (err error) {
+func (b *block) with(arg string) error {
 	for _, wish := range strings.Fields(arg) {
 		level, isLog := strings.CutPrefix(wish, "log=")
 		switch {
 		case wish == "progress":
-			b.progress = true
+			b.wishes = append(b.wishes, func(c *mcp.Call) { c.Progress = true })
 		case isLog:
-			if b.level, err = mcp.ParseLogLevel(level); err != nil {
+			want, err := wantLog(level)
+			if err != nil {
 				return err
 			}
+			b.wishes = append(b.wishes, want)
 		default:
 			return fmt.Errorf("a call is made with progress or with log=level, not with %q", wish)
 		}
@@ -141,12 +142,14 @@ func (s *section) playCalls(h mcp.Handler, rev mcp.Revision) (seen, error) {
 	}
 	peer, stop, err := connect(context.Background(), h, rev)
 	if err != nil {
-		return p.seen, err
+		return p.seen, mistake{err}
 	}
 	for _, b := range blocks {
 		p.play(peer, b)
 	}
-	p.fail(stop())
+	if err := stop(); err != nil {
+		p.fail(mistake{err})
+	}
 	return p.seen, errors.Join(p.problems...)
 }
 
@@ -160,12 +163,14 @@ func (p *performing) fail(err error) {
 func (p *performing) play(h mcp.Handler, b *block) {
 	l := p.lines[b.call]
 	method, params, _ := strings.Cut(l.arg, " ")
-	c := &mcp.Call{Method: method, Progress: b.progress}
-	c.Caller.LogLevel = b.level
+	c := &mcp.Call{Method: method}
+	for _, wish := range b.wishes {
+		wish(c)
+	}
 	if params != "" {
 		c.Params = json.RawMessage(p.kept.fill(params))
 		if !json.Valid(c.Params) {
-			p.fail(p.wrong(l, "the params are not JSON: %s", clip(params)))
+			p.fail(p.mistaken(l, "the params are not JSON: %s", clip(params)))
 			return
 		}
 	}
@@ -239,7 +244,7 @@ func (p *performing) look(at int, method string, params json.RawMessage) error {
 	if has {
 		var err error
 		if want, err = parsePattern(text); err != nil {
-			return p.wrong(l, "%v", err)
+			return p.mistaken(l, "%v", err)
 		}
 	}
 	err := want.match(orEmpty(params), p.kept)

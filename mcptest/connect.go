@@ -12,14 +12,14 @@ import (
 
 // able is a client that can do everything.
 func able() *mcp.Persona {
-	return &mcp.Persona{
+	p := &mcp.Persona{
 		Client: mcp.Implementation{Name: "mcptest", Version: "1"},
 		Capabilities: mcp.ClientCapabilities{
 			Elicitation: &mcp.ElicitationCapability{Form: mcp.Settings{}, URL: mcp.Settings{}},
-			Sampling:    &mcp.SamplingCapability{Context: mcp.Settings{}, Tools: mcp.Settings{}},
-			Roots:       &mcp.RootsCapability{},
 		},
 	}
+	ableToo(&p.Capabilities)
+	return p
 }
 
 // Connect serves h in memory and returns it as a client of one revision sees

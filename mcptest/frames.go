@@ -2,6 +2,7 @@ package mcptest
 
 import (
 	"errors"
+	"slices"
 	"testing/synctest"
 	"time"
 
@@ -28,7 +29,7 @@ type play struct {
 func (s *section) playFrames(h mcp.Handler, update bool) ([]line, error) {
 	near, stop, err := serve(h, false)
 	if err != nil {
-		return nil, err
+		return nil, mistake{err}
 	}
 	p := &play{section: s, near: near, came: make(chan []byte, 1<<16), kept: captures{}}
 	go func() {
@@ -45,7 +46,9 @@ func (s *section) playFrames(h mcp.Handler, update bool) ([]line, error) {
 		i += p.step(s.lines[i:], update)
 	}
 	p.rest()
-	p.fail(stop())
+	if err := stop(); err != nil {
+		p.fail(mistake{err})
+	}
 	return p.seen, errors.Join(p.problems...)
 }
 
@@ -119,7 +122,7 @@ func (p *play) next() []byte {
 func (p *play) expect(l line) {
 	want, err := parsePattern(l.arg)
 	if err != nil {
-		p.fail(p.wrong(l, "%v", err))
+		p.fail(p.mistaken(l, "%v", err))
 		return
 	}
 	got := p.next()
@@ -140,7 +143,7 @@ func (p *play) expectAll(lines []line) {
 	for i, l := range lines {
 		var err error
 		if open[i], err = parsePattern(l.arg); err != nil {
-			p.fail(p.wrong(l, "%v", err))
+			p.fail(p.mistaken(l, "%v", err))
 			return
 		}
 	}
@@ -191,7 +194,11 @@ func (p *play) rest() {
 				return
 			}
 			p.fail(p.wrong(p.at, "the server sent what is not in the conversation: %s", clip(string(frame))))
-			p.seen = append(p.seen, line{text: "< " + string(frame), word: "<"})
+			n := len(p.seen) // what leads over to the next line stays with that
+			for n > 0 && p.seen[n-1].word == "" {
+				n--
+			}
+			p.seen = slices.Insert(p.seen, n, line{text: "< " + string(frame), word: "<"})
 		default:
 			return
 		}

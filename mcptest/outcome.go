@@ -20,6 +20,10 @@ func (p *performing) compareOutcome(res mcp.Result, err error) {
 		return
 	}
 	l := p.lines[p.block.outcome]
+	if _, err := parsePattern(l.arg); err != nil && l.word == "result" {
+		p.fail(p.mistaken(l, "%v", err))
+		return
+	}
 	why := sameOutcome(l, word, rest, p.kept)
 	if why == nil {
 		p.seen.lines[p.block.outcome] = sight{ok: true, text: l.text}

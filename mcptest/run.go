@@ -1,9 +1,11 @@
 package mcptest
 
 import (
+	"errors"
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -61,10 +63,11 @@ func runFile(t *testing.T, name string, serve func(t *testing.T) mcp.Handler, up
 	return nil
 }
 
-// Script plays the conversations in a text with one handler.
+// Script plays the conversations in a text with one handler. Indentation that
+// all of its lines share does not count.
 func Script(t *testing.T, h mcp.Handler, text string) {
 	t.Helper()
-	_, sections, err := readSections("script", text)
+	_, sections, err := readSections("script", outdent(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,10 +93,8 @@ func (s *section) run(t *testing.T, serve func(t *testing.T) mcp.Handler, update
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				lines, err := s.playFrames(serve(t), update)
-				if update && lines != nil {
+				if s.judge(t, err, update) {
 					s.lines = lines
-				} else if err != nil {
-					t.Error(err)
 				}
 			})
 		})
@@ -107,23 +108,55 @@ func (s *section) runCalls(t *testing.T, serve func(t *testing.T) mcp.Handler, u
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := map[mcp.Revision]seen{}
+	all, mend := map[mcp.Revision]seen{}, update
 	for _, rev := range revs {
 		t.Run(string(rev), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				saw, err := s.playCalls(serve(t), rev)
 				all[rev] = saw
-				switch {
-				case err == nil:
-				case update:
-					t.Log(err)
-				default:
-					t.Error(err)
-				}
+				mend = s.judge(t, err, update) && mend
 			})
 		})
 	}
-	if update {
+	if mend {
 		s.lines = s.rewritten(all)
 	}
+}
+
+// judge fails the test for what went wrong, unless an update mends it, and
+// says whether there is to be one.
+func (s *section) judge(t *testing.T, err error, update bool) bool {
+	t.Helper()
+	_, hopeless := errors.AsType[mistake](err)
+	switch {
+	case err == nil:
+	case update && !hopeless:
+		t.Log(err)
+	default:
+		t.Error(err)
+	}
+	return update && !hopeless
+}
+
+// outdent takes away the white space with which every line begins.
+func outdent(text string) string {
+	lines := strings.Split(text, "\n")
+	shared, found := "", false
+	for _, l := range lines {
+		rest := strings.TrimLeft(l, " \t")
+		if rest == "" {
+			continue
+		}
+		indent := l[:len(l)-len(rest)]
+		if !found {
+			shared, found = indent, true
+		}
+		for !strings.HasPrefix(indent, shared) {
+			shared = shared[:len(shared)-1]
+		}
+	}
+	for i, l := range lines {
+		lines[i] = strings.TrimPrefix(l, shared)
+	}
+	return strings.Join(lines, "\n")
 }

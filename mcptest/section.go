@@ -185,10 +185,20 @@ func (s *section) wrong(l line, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %s", s.file, l.no, fmt.Sprintf(format, args...))
 }
 
+// A mistake is a problem that -update cannot mend: a conversation that cannot
+// be read, or a wire that does not work.
+type mistake struct{ error }
+
+func (m mistake) Unwrap() error { return m.error }
+
+func (s *section) mistaken(l line, format string, args ...any) error {
+	return mistake{s.wrong(l, format, args...)}
+}
+
 func (s *section) duration(l line) (time.Duration, error) {
 	d, err := time.ParseDuration(l.arg)
 	if err != nil {
-		return 0, s.wrong(l, "%q is not a time such as 5s", l.arg)
+		return 0, s.mistaken(l, "%q is not a time such as 5s", l.arg)
 	}
 	return d, nil
 }

@@ -47,21 +47,27 @@ func (s *section) extras(in map[mcp.Revision]seen) map[int]string {
 			continue
 		}
 		groups := map[string][]mcp.Revision{}
+		everywhere, single := true, true // in every revision, and one line in each
 		for rev, saw := range in {
-			if text := strings.Join(saw.extra[i], "\n"); text != "" {
+			text := strings.Join(saw.extra[i], "\n")
+			if everywhere = everywhere && text != ""; text != "" {
 				groups[text] = append(groups[text], rev)
+				single = single && len(saw.extra[i]) == 1
 			}
 		}
-		for _, text := range byNewest(groups) {
-			brackets := ""
-			if len(groups[text]) < len(in) {
-				brackets = inBrackets(groups[text]) + " "
+		var lines []string
+		for n, text := range byNewest(groups) {
+			brackets := inBrackets(groups[text]) + " "
+			if everywhere && n == 0 && (single || len(groups) == 1) {
+				brackets = ""
 			}
+			var some []string
 			for one := range strings.SplitSeq(text, "\n") {
-				out[i] += "\n" + brackets + one
+				some = append(some, brackets+one)
 			}
+			lines = append(some, lines...) // the newest is the lowest
 		}
-		out[i] = strings.TrimPrefix(out[i], "\n")
+		out[i] = strings.Join(lines, "\n")
 	}
 	return out
 }

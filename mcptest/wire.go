@@ -29,8 +29,8 @@ type Frame struct {
 }
 
 // Check is shown every frame that goes over a wire of this package; its error
-// fails the test. Nil checks nothing. It is to be set before tests begin, and
-// must be safe for use by many goroutines.
+// fails the test. Nil checks nothing. It is to be set before the first wire
+// is made, and must be safe for use by many goroutines.
 //
 // What conversations of frames have the client send is not shown to it: that
 // may be wrong on purpose.
@@ -136,7 +136,7 @@ func (r *recorder) place(f *Frame) {
 	if f.Revision == "" {
 		f.Revision = r.newest
 	}
-	if !slices.Contains(mcp.Revisions(), f.Revision) {
+	if f.Revision != "" && !slices.Contains(mcp.Revisions(), f.Revision) {
 		f.Revision = mcp.Revisions()[0] // who is refused is told so in the newest
 	}
 	if method != "" && key != "" {

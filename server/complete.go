@@ -2,7 +2,9 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -12,13 +14,20 @@ import (
 // A CompleteFunc says what an argument could become. value is what is there so
 // far, and others are the arguments that are filled in already; it is nil when
 // the client does not say. The best come first; more than the protocol allows
-// are cut off.
+// are cut off. It cannot ask the person: the protocol has no place for it.
 type CompleteFunc func(ctx context.Context, c *mcp.Call, value string, others map[string]string) ([]string, error)
 
 // completers are those of one prompt or template, by argument.
 type completers struct {
 	mu   sync.RWMutex
 	funs map[string]CompleteFunc
+}
+
+// A completable is something with arguments that can be completed.
+type completable struct {
+	what string // for errors
+	has  func(argument string) bool
+	from *completers
 }
 
 func (c *completers) set(argument string, f CompleteFunc) {
@@ -39,9 +48,10 @@ func (c *completers) get(argument string) CompleteFunc {
 // oneOf completes from a fixed set of choices.
 func oneOf(choices []string) CompleteFunc {
 	return func(_ context.Context, _ *mcp.Call, value string, _ map[string]string) ([]string, error) {
+		value = strings.ToLower(value)
 		var out []string
 		for _, choice := range choices {
-			if strings.HasPrefix(strings.ToLower(choice), strings.ToLower(value)) {
+			if strings.HasPrefix(strings.ToLower(choice), value) {
 				out = append(out, choice)
 			}
 		}
@@ -49,32 +59,45 @@ func oneOf(choices []string) CompleteFunc {
 	}
 }
 
-// CompletePrompt has f complete an argument of a prompt.
+// CompletePrompt has f complete an argument of a prompt that was added. It is
+// forgotten when another prompt takes the place of that one.
 func (s *Server) CompletePrompt(name, argument string, f CompleteFunc) error {
 	p := s.prompts.get(name)
 	if p == nil {
 		return fmt.Errorf("there is no prompt %q to complete: add it first", name)
 	}
-	if _, ok := p.arguments[argument]; !ok {
-		return fmt.Errorf("prompt %q has no argument %q", name, argument)
-	}
-	p.completes.set(argument, f)
-	return nil
+	return p.completable(name).set(argument, f)
 }
 
-// CompleteTemplate has f complete a variable of a resource template.
+// CompleteTemplate has f complete a variable of a resource template that was
+// added. It is forgotten when another template takes the place of that one.
 func (s *Server) CompleteTemplate(uriTemplate, variable string, f CompleteFunc) error {
 	t := s.templates.get(uriTemplate)
 	if t == nil {
 		return fmt.Errorf("there is no resource template %q to complete: add it first", uriTemplate)
 	}
-	for _, name := range t.uri.Names() {
-		if name == variable {
-			t.completes.set(variable, f)
-			return nil
-		}
+	return t.completable().set(variable, f)
+}
+
+func (p *prompt) completable(name string) completable {
+	has := func(argument string) bool { _, ok := p.arguments[argument]; return ok }
+	return completable{fmt.Sprintf("prompt %q", name), has, &p.completes}
+}
+
+func (t *template) completable() completable {
+	has := func(variable string) bool { return slices.Contains(t.uri.Names(), variable) }
+	return completable{fmt.Sprintf("resource template %q", t.uri), has, &t.completes}
+}
+
+func (c completable) set(argument string, f CompleteFunc) error {
+	if !c.has(argument) {
+		return fmt.Errorf("%s has no argument %q", c.what, argument)
 	}
-	return fmt.Errorf("resource template %q has no variable %q", uriTemplate, variable)
+	if f == nil {
+		return fmt.Errorf("%s: the func that completes %q is nil", c.what, argument)
+	}
+	c.from.set(argument, f)
+	return nil
 }
 
 // complete serves completion/complete.
@@ -86,38 +109,50 @@ func (s *Server) complete(ctx context.Context, c *mcp.Call) (mcp.Result, error) 
 	if err := c.Decode(&in); err != nil {
 		return mcp.Result{}, err
 	}
-	from, err := s.completersOf(&c.Caller, in.Ref)
+	to, err := s.completableOf(&c.Caller, in.Ref)
 	if err != nil {
 		return mcp.Result{}, err
 	}
-	values := []string{}
-	if f := from.get(in.Argument.Name); f != nil {
+	if !to.has(in.Argument.Name) {
+		return mcp.Result{}, mcp.InvalidParams("%s has no argument %q", to.what, in.Argument.Name)
+	}
+	var values []string
+	if f := to.from.get(in.Argument.Name); f != nil {
 		var others map[string]string
 		if in.Context != nil {
 			others = in.Context.Arguments
 		}
-		if values, err = f(ctx, c, in.Argument.Value, others); err != nil {
-			return mcp.Result{}, err
+		values, err = f(ctx, c, in.Argument.Value, others)
+		if _, asks := errors.AsType[*mcp.NeedInput](err); asks {
+			err = errors.New("a completion cannot ask the caller")
 		}
 	}
-	return result(mcp.CompleteResult{Completion: mcp.Completions(values)})
+	var res mcp.Result
+	if err == nil {
+		res, err = result(mcp.CompleteResult{Completion: mcp.Completions(values)})
+	}
+	if err != nil {
+		return mcp.Result{}, s.failed(ctx, c, "the completion of "+to.what, err)
+	}
+	return res, nil
 }
 
-func (s *Server) completersOf(c *mcp.Caller, ref mcp.CompletionRef) (*completers, error) {
+func (s *Server) completableOf(c *mcp.Caller, ref mcp.CompletionRef) (completable, error) {
 	switch ref.Type {
 	case mcp.RefPrompt:
 		if p := s.prompts.get(ref.Name); p != nil && s.allows(c, KindPrompt, ref.Name) {
-			return &p.completes, nil
+			return p.completable(ref.Name), nil
 		}
-		return nil, mcp.InvalidParams("unknown prompt %q", ref.Name)
+		return completable{}, mcp.InvalidParams("unknown prompt %q", ref.Name)
 	case mcp.RefResource:
 		if t := s.templates.get(ref.URI); t != nil && s.allows(c, KindTemplate, ref.URI) {
-			return &t.completes, nil
+			return t.completable(), nil
 		}
 		if r := s.resources.get(ref.URI); r != nil && s.allows(c, KindResource, ref.URI) {
-			return &completers{}, nil // there is nothing to fill in
+			anything := func(string) bool { return true } // there is nothing to fill in
+			return completable{fmt.Sprintf("resource %q", ref.URI), anything, &completers{}}, nil
 		}
-		return nil, mcp.InvalidParams("unknown resource template %q", ref.URI)
+		return completable{}, mcp.InvalidParams("unknown resource template %q", ref.URI)
 	}
-	return nil, mcp.InvalidParams("ref.type is %q: expected %q or %q", ref.Type, mcp.RefPrompt, mcp.RefResource)
+	return completable{}, mcp.InvalidParams("ref.type is %q: expected %q or %q", ref.Type, mcp.RefPrompt, mcp.RefResource)
 }

@@ -102,18 +102,20 @@ type form[T any] struct {
 
 var forms sync.Map // of *form[T], by the type of T
 
+// formOf returns the form of T. A T that is none is a mistake in the program
+// that no other arguments would mend.
 func formOf[T any]() (*form[T], error) {
 	t := reflect.TypeFor[T]()
 	if f, ok := forms.Load(t); ok {
 		return f.(*form[T]), nil
 	}
-	plan, err := schema.Compile[T]()
+	plan, err := planOf[T]()
 	if err != nil {
-		return nil, err
+		return nil, mcp.Errorf(mcp.CodeInternal, "%s cannot be asked for with a form: %v", t, err)
 	}
 	asked := rawjson.Cut(plan.Schema(), func(name, _ []byte) bool { return string(name) == "additionalProperties" })
 	if err := mcp.CheckForm(asked); err != nil {
-		return nil, fmt.Errorf("%s cannot be asked for with a form: %w", t, err)
+		return nil, mcp.Errorf(mcp.CodeInternal, "%s cannot be asked for with a form: %v", t, err)
 	}
 	f := &form[T]{asked, plan}
 	forms.Store(t, f)

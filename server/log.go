@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"time"
 
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -56,16 +58,11 @@ func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
 	for _, a := range h.attrs {
 		put(data, a)
 	}
-	inner := data
-	for _, g := range h.groups {
-		next, ok := inner[g].(map[string]any)
-		if !ok {
-			next = map[string]any{}
-			inner[g] = next
-		}
-		inner = next
+	own := make([]slog.Attr, 0, r.NumAttrs())
+	r.Attrs(func(a slog.Attr) bool { own = append(own, a); return true })
+	for _, a := range h.nest(own) {
+		put(data, a)
 	}
-	r.Attrs(func(a slog.Attr) bool { put(inner, a); return true })
 	if len(data) == 0 {
 		return h.send(r.Level, r.Message)
 	}
@@ -86,10 +83,20 @@ func (h *logHandler) send(l slog.Level, data any) error {
 	return nil
 }
 
-// put writes an attribute into an object.
+// nest puts attributes into the groups that are open.
+func (h *logHandler) nest(attrs []slog.Attr) []slog.Attr {
+	for _, g := range slices.Backward(h.groups) {
+		attrs = []slog.Attr{{Key: g, Value: slog.GroupValue(attrs...)}}
+	}
+	return attrs
+}
+
+// put writes an attribute into an object. One without key and value, and a
+// group with nothing in it, are left out, as package slog wants it.
 func put(into map[string]any, a slog.Attr) {
 	v := a.Value.Resolve()
 	switch {
+	case a.Equal(slog.Attr{}):
 	case v.Kind() != slog.KindGroup:
 		into[a.Key] = plain(v)
 	case a.Key == "":
@@ -97,19 +104,26 @@ func put(into map[string]any, a slog.Attr) {
 			put(into, inner)
 		}
 	default:
-		nested := map[string]any{}
+		nested, ok := into[a.Key].(map[string]any)
+		if !ok {
+			nested = map[string]any{}
+		}
 		for _, inner := range v.Group() {
 			put(nested, inner)
 		}
-		into[a.Key] = nested
+		if len(nested) > 0 {
+			into[a.Key] = nested
+		}
 	}
 }
 
 // plain turns a value into one that has a JSON form.
 func plain(v slog.Value) any {
 	switch v.Kind() {
-	case slog.KindDuration, slog.KindTime:
+	case slog.KindDuration:
 		return v.String()
+	case slog.KindTime:
+		return v.Time().Format(time.RFC3339Nano)
 	case slog.KindAny:
 		if err, ok := v.Any().(error); ok {
 			return err.Error()
@@ -129,11 +143,8 @@ func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	if len(attrs) == 0 {
 		return h
 	}
-	for i := len(h.groups) - 1; i >= 0; i-- {
-		attrs = []slog.Attr{{Key: h.groups[i], Value: slog.GroupValue(attrs...)}}
-	}
 	c := *h
-	c.attrs = append(h.attrs[:len(h.attrs):len(h.attrs)], attrs...)
+	c.attrs = slices.Concat(h.attrs, h.nest(attrs))
 	return &c
 }
 
@@ -142,6 +153,6 @@ func (h *logHandler) WithGroup(name string) slog.Handler {
 		return h
 	}
 	c := *h
-	c.groups = append(h.groups[:len(h.groups):len(h.groups)], name)
+	c.groups = append(slices.Clip(h.groups), name)
 	return &c
 }

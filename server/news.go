@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -80,11 +81,12 @@ func (n *newsroom) announce() {
 		subs = append(subs, s)
 	}
 	n.mu.Unlock()
+	news := slices.Sorted(maps.Keys(uris))
 	for _, s := range subs {
 		for _, note := range lists {
 			s.tell(mcp.Note{Method: note})
 		}
-		s.tellUpdated(uris)
+		s.tellUpdated(news)
 	}
 }
 
@@ -111,11 +113,11 @@ func (s *subscription) wants(note string) bool {
 	return note == mcp.NoteResourceUpdated
 }
 
-func (s *subscription) tellUpdated(uris map[string]struct{}) {
+func (s *subscription) tellUpdated(uris []string) {
 	if len(s.uris) == 0 {
 		return
 	}
-	for uri := range uris {
+	for _, uri := range uris {
 		if s.uris[uri] {
 			params := append(rawjson.AppendString([]byte(`{"uri":`), uri), '}')
 			s.tell(mcp.Note{Method: mcp.NoteResourceUpdated, Params: params})
@@ -130,6 +132,11 @@ func (s *Server) Listen(c *mcp.Call) (stop func(), err error) {
 	if len(s.opts.Middleware) > 0 {
 		return nil, mcp.ErrListenByCall
 	}
+	defer func() {
+		if p := recover(); p != nil { // Allow is not ours
+			stop, err = nil, s.panicked(c, p)
+		}
+	}()
 	return s.subscribe(c)
 }
 
@@ -185,8 +192,8 @@ func (s *Server) honoured(c *mcp.Caller, f mcp.Filter) mcp.Filter {
 		f.ResourceSubscriptions = nil
 	} else if s.opts.Allow != nil {
 		f.ResourceSubscriptions = slices.DeleteFunc(slices.Clone(f.ResourceSubscriptions), func(uri string) bool {
-			read, _, _ := s.findResource(c, uri)
-			return read == nil
+			r, _ := s.findResource(c, uri)
+			return r == nil
 		})
 	}
 	return f

@@ -2,12 +2,15 @@ package server
 
 import (
 	"encoding/json"
+	"errors"
 	"reflect"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/schema"
 )
+
+var errNothing = errors.New("it is nil")
 
 // encoderOf returns what turns an Out into the body of a tool's result, and
 // the output schema, which is nil for outputs that are passed on as they are.
@@ -26,17 +29,33 @@ func encoderOf[Out any]() (encode func(*Out) (json.RawMessage, error), outSchema
 		return func(v *Out) (json.RawMessage, error) {
 			r := *any(v).(**mcp.CallToolResult)
 			if r == nil {
-				return nil, mcp.Errorf(mcp.CodeInternal, "the tool came to nothing")
+				return nil, errNothing
 			}
 			return r.AppendJSON(nil)
 		}, nil, nil
+	case *mcp.CallToolResult:
+		return nil, nil, errors.New("return a *mcp.CallToolResult, with a star")
+	case *mcp.Content, *[]mcp.Content, **mcp.TextContent:
+		return nil, nil, errors.New("return mcp.Contents, or a string")
 	}
-	plan, err := schema.Compile[Out]()
+	plan, err := planOf[Out]()
 	if err != nil {
 		return nil, nil, err
 	}
-	texts := reflect.TypeFor[Out]().Implements(reflect.TypeFor[Texter]())
-	return func(v *Out) (json.RawMessage, error) { return structuredBody(plan, v, texts) }, plan.Schema(), nil
+	text := texterOf[Out]()
+	return func(v *Out) (json.RawMessage, error) { return structuredBody(plan, v, text) }, plan.Schema(), nil
+}
+
+// texterOf returns what an Out says of itself, or nil if it says nothing.
+func texterOf[Out any]() func(*Out) string {
+	texter := reflect.TypeFor[Texter]()
+	switch {
+	case reflect.TypeFor[Out]().Implements(texter):
+		return func(v *Out) string { return any(*v).(Texter).MCPText() }
+	case reflect.TypeFor[*Out]().Implements(texter):
+		return func(v *Out) string { return any(v).(Texter).MCPText() }
+	}
+	return nil
 }
 
 func textBody(text string) json.RawMessage {
@@ -46,20 +65,21 @@ func textBody(text string) json.RawMessage {
 }
 
 // structuredBody encodes an output once, as structured content, and quotes it
-// as the text. An output that cannot be encoded is a fault of the tool, which
-// no other arguments would mend.
-func structuredBody[Out any](plan *schema.Plan[Out], v *Out, texts bool) (json.RawMessage, error) {
+// as the text unless there is another.
+func structuredBody[Out any](plan *schema.Plan[Out], v *Out, text func(*Out) string) (json.RawMessage, error) {
 	body := append(make([]byte, 0, 256), `{"structuredContent":`...)
 	start := len(body)
 	body, err := plan.Append(body, v)
 	if err != nil {
-		return nil, mcp.Errorf(mcp.CodeInternal, "the output of the tool cannot be encoded: %v", err)
+		return nil, err
 	}
-	text := string(body[start:])
-	if texts {
-		text = any(*v).(Texter).MCPText()
+	var said string
+	if text != nil {
+		said = text(v)
+	} else {
+		said = string(body[start:])
 	}
 	body = append(body, `,"content":[{"type":"text","text":`...)
-	body = rawjson.AppendString(body, text)
+	body = rawjson.AppendString(body, said)
 	return append(body, `}]}`...), nil
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"strconv"
+	"sync"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -25,11 +26,14 @@ func rising(c *mcp.Call) *mcp.Call {
 	if !c.Progress || c.Side == nil {
 		return c
 	}
+	var mu sync.Mutex // a tool may tell from many goroutines
 	var last float64
 	started := false
 	side, copied := c.Side, *c
 	copied.Side = func(n mcp.Note) {
 		if n.Method == mcp.NoteProgress {
+			mu.Lock()
+			defer mu.Unlock()
 			done, err := strconv.ParseFloat(string(rawjson.Lookup(n.Params, "progress")), 64)
 			if err != nil || started && done <= last {
 				return

@@ -3,11 +3,13 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
-	"github.com/tenon-mcp/tenon/schema"
 )
 
 type prompt struct {
@@ -16,7 +18,7 @@ type prompt struct {
 	completes completers
 }
 
-// PromptOptions say more about a prompt.
+// PromptOptions say more about a prompt. AddPrompt takes them once at most.
 type PromptOptions struct {
 	Title string // what to show to a person; empty means the name
 	Icons []mcp.Icon
@@ -25,14 +27,18 @@ type PromptOptions struct {
 
 // AddPrompt adds a prompt whose arguments are In, or takes the place of the one
 // with that name. In is a struct of strings, numbers and booleans: the protocol
-// knows only strings, and each is read as its field wants it. A field with an
-// enum is completed by itself.
+// knows only strings, and each is read as its field wants it. An empty string
+// for a number or boolean counts as left out, since forms send it. A field with
+// an enum, and a boolean, is completed by itself.
 //
 // The messages are Out: a string (one message of the user), []mcp.PromptMessage,
-// or *mcp.GetPromptResult. AddPrompt panics if In, Out or the name cannot be
-// used.
+// or *mcp.GetPromptResult. Arguments that do not fit never reach get. An error
+// from get that is not an *mcp.Error is logged, and the caller learns only that
+// the prompt failed.
+//
+// AddPrompt panics if In, Out or the name cannot be used.
 func AddPrompt[In, Out any](s *Server, name, description string, get func(ctx context.Context, c *mcp.Call, in In) (Out, error), o ...PromptOptions) {
-	plan, err := schema.Compile[In]()
+	plan, err := planOf[In]()
 	if err != nil {
 		panic(fmt.Sprintf("prompt %q: arguments: %v", name, err))
 	}
@@ -45,9 +51,6 @@ func AddPrompt[In, Out any](s *Server, name, description string, get func(ctx co
 	if len(o) > 0 {
 		spec.Title, spec.Icons, spec.Meta = o[0].Title, o[0].Icons, o[0].Meta
 	}
-	if err := p.describe(&spec, plan.Schema()); err != nil {
-		panic(fmt.Sprintf("prompt %q: %v", name, err))
-	}
 	p.get = func(ctx context.Context, c *mcp.Call, args json.RawMessage) (*mcp.GetPromptResult, error) {
 		var in In
 		if err := plan.Decode(args, &in); err != nil {
@@ -59,15 +62,32 @@ func AddPrompt[In, Out any](s *Server, name, description string, get func(ctx co
 		}
 		return messages(&out), nil
 	}
-	if name == "" {
-		panic("a prompt needs a name")
+	if err := s.addPrompt(&spec, p, plan.Schema(), get == nil); err != nil {
+		panic(fmt.Sprintf("prompt %q: %v", name, err))
 	}
-	s.prompts.put(name, &spec, p)
+}
+
+func (s *Server) addPrompt(spec *mcp.Prompt, p *prompt, argsSchema json.RawMessage, noFunc bool) error {
+	if spec.Name == "" {
+		return errors.New("a prompt needs a name")
+	}
+	if err := p.describe(spec, argsSchema); err != nil {
+		return err
+	}
+	line, err := listed(spec, spec.Icons, noFunc)
+	if err != nil {
+		return err
+	}
+	s.prompts.put(spec.Name, line, p)
 	s.news.changed(mcp.NotePromptsListChanged)
+	return nil
 }
 
 // describe lists the arguments as the protocol wants them, from their schema.
 func (p *prompt) describe(spec *mcp.Prompt, argsSchema json.RawMessage) error {
+	if string(rawjson.Lookup(argsSchema, "additionalProperties")) != "false" {
+		return errors.New("the arguments of a prompt are a struct")
+	}
 	required := map[string]bool{}
 	for e := rawjson.Array(rawjson.Lookup(argsSchema, "required")); e.Next(); {
 		name, _ := rawjson.String(e.Value)
@@ -86,17 +106,27 @@ func (p *prompt) describe(spec *mcp.Prompt, argsSchema json.RawMessage) error {
 		arg.Description, _ = rawjson.String(rawjson.Lookup(m.Value, "description"))
 		arg.Title, _ = rawjson.String(rawjson.Lookup(m.Value, "title"))
 		spec.Arguments = append(spec.Arguments, arg)
-		var choices []string
-		for e := rawjson.Array(rawjson.Lookup(m.Value, "enum")); e.Next(); {
-			if s, ok := rawjson.String(e.Value); ok {
-				choices = append(choices, s)
-			}
-		}
-		if choices != nil {
+		if choices := choicesOf(kind, m.Value); choices != nil {
 			p.completes.set(name, oneOf(choices))
 		}
 	}
 	return nil
+}
+
+// choicesOf lists what an argument can be, as text; nil means too much to list.
+func choicesOf(kind string, argSchema json.RawMessage) []string {
+	var choices []string
+	for e := rawjson.Array(rawjson.Lookup(argSchema, "enum")); e.Next(); {
+		if s, ok := rawjson.String(e.Value); ok {
+			choices = append(choices, s)
+		} else {
+			choices = append(choices, string(e.Value))
+		}
+	}
+	if choices == nil && kind == "boolean" {
+		return []string{"true", "false"}
+	}
+	return choices
 }
 
 // messagesOf returns what makes messages of an Out.
@@ -117,11 +147,9 @@ func messagesOf[Out any](description string) (func(*Out) *mcp.GetPromptResult, e
 	return nil, fmt.Errorf("a prompt comes to a string, []mcp.PromptMessage or *mcp.GetPromptResult, not %T", *new(Out))
 }
 
-// RemovePrompts removes prompts; names that are not known do not matter.
-func (s *Server) RemovePrompts(names ...string) {
-	if s.prompts.drop(names) {
-		s.news.changed(mcp.NotePromptsListChanged)
-	}
+// RemovePrompts removes prompts and returns how many of them there were.
+func (s *Server) RemovePrompts(names ...string) int {
+	return s.gone(mcp.NotePromptsListChanged, s.prompts.drop(names))
 }
 
 // getPrompt serves prompts/get.
@@ -137,25 +165,34 @@ func (s *Server) getPrompt(ctx context.Context, c *mcp.Call) (mcp.Result, error)
 	if p == nil || !s.allows(&c.Caller, KindPrompt, in.Name) {
 		return mcp.Result{}, mcp.InvalidParams("unknown prompt %q", in.Name)
 	}
-	res, err := p.get(ctx, c, p.typed(in.Arguments))
+	out, err := p.get(ctx, c, p.typed(in.Arguments))
+	if err == nil && out == nil {
+		err = mcp.Errorf(mcp.CodeInternal, "prompt %q came to nothing", in.Name)
+	}
+	var res mcp.Result
+	if err == nil {
+		res, err = result(out)
+	}
 	if err != nil {
-		return mcp.Result{}, err
+		return mcp.Result{}, s.failed(ctx, c, fmt.Sprintf("prompt %q", in.Name), err)
 	}
-	if res == nil {
-		return mcp.Result{}, mcp.Errorf(mcp.CodeInternal, "prompt %q came to nothing", in.Name)
-	}
-	return result(res)
+	return res, nil
 }
 
 // typed writes arguments, which are all strings, as the values they stand for.
 func (p *prompt) typed(args map[string]string) json.RawMessage {
 	dst := []byte{'{'}
-	for name, value := range args {
+	for _, name := range slices.Sorted(maps.Keys(args)) {
+		value := args[name]
+		isText, known := p.arguments[name]
+		if known && !isText && value == "" {
+			continue
+		}
 		if len(dst) > 1 {
 			dst = append(dst, ',')
 		}
 		dst = append(rawjson.AppendString(dst, name), ':')
-		if isText, known := p.arguments[name]; !known || isText || rawjson.Check([]byte(value)) != nil {
+		if !known || isText || rawjson.Check([]byte(value)) != nil {
 			dst = rawjson.AppendString(dst, value)
 		} else {
 			dst = append(dst, value...)

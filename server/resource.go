@@ -1,10 +1,13 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/internal/uritemplate"
@@ -17,20 +20,21 @@ import (
 type ReadFunc func(ctx context.Context, c *mcp.Call, uri string, vars map[string]string) ([]mcp.ResourceContents, error)
 
 type resource struct {
-	read  ReadFunc
-	cache mcp.Cache
+	read     ReadFunc
+	mimeType string
+	cache    mcp.Cache
 }
 
 type template struct {
+	resource
 	uri       *uritemplate.Template
-	read      ReadFunc
-	cache     mcp.Cache
 	completes completers
 }
 
-// AddResource adds a resource, or takes the place of the one with its URI. An
-// optional cache says how long what is read may be kept; unset means not at
-// all.
+// AddResource adds a resource, or takes the place of the one with its URI.
+// Contents that do not say their URI or their MIME type have those of the
+// resource. An optional cache says how long what is read may be kept; unset
+// means not at all.
 func (s *Server) AddResource(spec mcp.Resource, read ReadFunc, cache ...mcp.Cache) error {
 	if u, err := url.Parse(spec.URI); err != nil || u.Scheme == "" {
 		return fmt.Errorf("resource %q: a URI begins with a scheme and a colon, as file:///x does", spec.URI)
@@ -38,13 +42,19 @@ func (s *Server) AddResource(spec mcp.Resource, read ReadFunc, cache ...mcp.Cach
 	if spec.Name == "" {
 		return fmt.Errorf("resource %q: it needs a name", spec.URI)
 	}
-	s.resources.put(spec.URI, &spec, &resource{read, first(cache)})
+	line, err := listed(&spec, spec.Icons, read == nil)
+	if err != nil {
+		return fmt.Errorf("resource %q: %w", spec.URI, err)
+	}
+	s.resources.put(spec.URI, line, &resource{read, spec.MIMEType, first(cache)})
 	s.news.changed(mcp.NoteResourcesListChanged)
 	return nil
 }
 
 // AddTemplate adds a template of resources, or takes the place of the same
-// one. A template must fit each URI in at most one way.
+// one. A template must fit each URI in at most one way. A URI that fits several
+// templates belongs to the one that was added first, and one that was added
+// with [Server.AddResource] to none of them.
 func (s *Server) AddTemplate(spec mcp.ResourceTemplate, read ReadFunc, cache ...mcp.Cache) error {
 	t, err := uritemplate.Parse(spec.URITemplate)
 	if err != nil {
@@ -56,7 +66,11 @@ func (s *Server) AddTemplate(spec mcp.ResourceTemplate, read ReadFunc, cache ...
 	if spec.Name == "" {
 		return fmt.Errorf("resource template %q: it needs a name", spec.URITemplate)
 	}
-	s.templates.put(spec.URITemplate, &spec, &template{uri: t, read: read, cache: first(cache)})
+	line, err := listed(&spec, spec.Icons, read == nil)
+	if err != nil {
+		return fmt.Errorf("resource template %q: %w", spec.URITemplate, err)
+	}
+	s.templates.put(spec.URITemplate, line, &template{resource: resource{read, spec.MIMEType, first(cache)}, uri: t})
 	s.news.changed(mcp.NoteResourcesListChanged)
 	return nil
 }
@@ -68,21 +82,48 @@ func first(cache []mcp.Cache) mcp.Cache {
 	return mcp.Cache{}
 }
 
-// RemoveResources removes resources by their URIs; others do not matter.
-func (s *Server) RemoveResources(uris ...string) {
-	if s.resources.drop(uris) {
-		s.news.changed(mcp.NoteResourcesListChanged)
+// listed encodes what a list says of a feature that is usable.
+func listed(spec any, icons []mcp.Icon, noFunc bool) (json.RawMessage, error) {
+	if err := usable(icons, noFunc); err != nil {
+		return nil, err
 	}
+	return mcp.Marshal(spec)
 }
 
-// RemoveTemplates removes templates; others do not matter.
-func (s *Server) RemoveTemplates(uriTemplates ...string) {
-	if s.templates.drop(uriTemplates) {
-		s.news.changed(mcp.NoteResourcesListChanged)
+// usable reports what no feature may have: a bad icon, or nothing to run.
+func usable(icons []mcp.Icon, noFunc bool) error {
+	for _, icon := range icons {
+		if err := icon.Check(); err != nil {
+			return err
+		}
 	}
+	if noFunc {
+		return errors.New("the func is nil")
+	}
+	return nil
 }
 
-// ResourceUpdated announces that what is in a resource has changed.
+// RemoveResources removes resources by their URIs and returns how many of them
+// there were.
+func (s *Server) RemoveResources(uris ...string) int {
+	return s.gone(mcp.NoteResourcesListChanged, s.resources.drop(uris))
+}
+
+// RemoveTemplates removes templates and returns how many of them there were.
+func (s *Server) RemoveTemplates(uriTemplates ...string) int {
+	return s.gone(mcp.NoteResourcesListChanged, s.templates.drop(uriTemplates))
+}
+
+// gone announces that n features are gone, if there were any.
+func (s *Server) gone(note string, n int) int {
+	if n > 0 {
+		s.news.changed(note)
+	}
+	return n
+}
+
+// ResourceUpdated announces that what is in a resource has changed, to those
+// who listen for its URI.
 func (s *Server) ResourceUpdated(uri string) { s.news.updated(uri) }
 
 // readResource serves resources/read.
@@ -94,45 +135,56 @@ func (s *Server) readResource(ctx context.Context, c *mcp.Call) (mcp.Result, err
 	if !ok {
 		return mcp.Result{}, mcp.InvalidParams("uri: missing or not a string: say which resource to read")
 	}
-	read, cache, vars := s.findResource(&c.Caller, uri)
-	if read == nil {
+	r, vars := s.findResource(&c.Caller, uri)
+	if r == nil {
 		return mcp.Result{}, mcp.ResourceNotFound(uri)
 	}
-	contents, err := read(ctx, c, uri, vars)
+	contents, err := r.read(ctx, c, uri, vars)
+	if err == nil && len(contents) == 0 {
+		err = mcp.Errorf(mcp.CodeInternal, "reading %q came to nothing", uri)
+	}
+	var res mcp.Result
+	if err == nil {
+		res, err = result(mcp.ReadResourceResult{Contents: r.complete(uri, contents)})
+	}
 	if err != nil {
-		return mcp.Result{}, err
+		return mcp.Result{}, s.failed(ctx, c, fmt.Sprintf("resource %q", uri), err)
 	}
-	if len(contents) == 0 {
-		return mcp.Result{}, mcp.Errorf(mcp.CodeInternal, "reading %q came to nothing", uri)
-	}
-	for i := range contents {
-		if contents[i].URI == "" {
-			contents[i].URI = uri
-		}
-	}
-	res, err := result(mcp.ReadResourceResult{Contents: contents})
-	res.Cache = cache
-	return res, err
+	res.Cache = s.shared(r.cache)
+	return res, nil
 }
 
-// findResource finds who reads a URI: the resource that was added by it, or
-// the first template that it fits.
-func (s *Server) findResource(c *mcp.Caller, uri string) (ReadFunc, mcp.Cache, map[string]string) {
-	if r := s.resources.get(uri); r != nil && s.allows(c, KindResource, uri) {
-		return r.read, r.cache, nil
+// complete fills in what contents leave out. They may be the reader's own and
+// the same for many calls, so they are not changed.
+func (r *resource) complete(uri string, contents []mcp.ResourceContents) []mcp.ResourceContents {
+	full := slices.Clone(contents)
+	for i := range full {
+		full[i].URI = cmp.Or(full[i].URI, uri)
+		full[i].MIMEType = cmp.Or(full[i].MIMEType, r.mimeType)
 	}
-	for _, t := range s.templates.all() {
-		if !s.allows(c, KindTemplate, t.uri.String()) {
-			continue
-		}
-		if vars, ok := t.uri.Match(uri); ok {
-			return t.read, t.cache, vars
-		}
-	}
-	return nil, mcp.Cache{}, nil
+	return full
 }
 
-// TextResource is the contents of a resource that is one text.
+// findResource finds what a URI belongs to, and the variables in it: the
+// resource that was added by it, or the first template that it fits. It is nil
+// if there is none that the caller may read.
+func (s *Server) findResource(c *mcp.Caller, uri string) (*resource, map[string]string) {
+	if r := s.resources.get(uri); r != nil {
+		if !s.allows(c, KindResource, uri) {
+			return nil, nil
+		}
+		return r, nil
+	}
+	for _, it := range s.templates.all() {
+		if vars, ok := it.feat.uri.Match(uri); ok && s.allows(c, KindTemplate, it.name) {
+			return &it.feat.resource, vars
+		}
+	}
+	return nil, nil
+}
+
+// TextResource is the contents of a resource that is one text. An empty MIME
+// type means the one that the resource was added with.
 func TextResource(mimeType, text string) []mcp.ResourceContents {
 	return []mcp.ResourceContents{{MIMEType: mimeType, Text: text}}
 }
@@ -140,5 +192,8 @@ func TextResource(mimeType, text string) []mcp.ResourceContents {
 // JSONResource is the contents of a resource that is one JSON value.
 func JSONResource(v any) ([]mcp.ResourceContents, error) {
 	raw, err := mcp.Marshal(v)
-	return []mcp.ResourceContents{{MIMEType: "application/json", Text: string(json.RawMessage(raw))}}, err
+	if err != nil {
+		return nil, err
+	}
+	return TextResource("application/json", string(raw)), nil
 }

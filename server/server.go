@@ -2,7 +2,7 @@ package server
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"log/slog"
 	"runtime/debug"
 	"time"
@@ -20,12 +20,15 @@ type Options struct {
 	Middleware []mcp.Middleware
 
 	// Allow says whether a caller may see and use a feature. One that it may
-	// not is, for that caller, not there. Nil allows everything.
+	// not is, for that caller, not there; a resource that it may not see is
+	// not reached through a template either. Allow is called often and from
+	// many goroutines. Nil allows everything.
 	Allow func(c *mcp.Caller, f Feature) bool
 
 	// ListCache says how long lists and the discovery may be kept by clients.
 	// Unset means not at all: clients are told of changes, but a client that
-	// does not listen would miss them.
+	// does not listen would miss them. Where there is Allow, nothing is
+	// public, whatever is said here or for a resource.
 	ListCache mcp.Cache
 
 	// PageSize is how many items one page of a list holds. 0 means 1000.
@@ -86,6 +89,7 @@ func New(info mcp.Implementation, o *Options) *Server {
 	if o != nil {
 		s.opts = *o
 	}
+	s.opts.ListCache = s.shared(s.opts.ListCache)
 	if s.opts.PageSize <= 0 {
 		s.opts.PageSize = 1000
 	}
@@ -101,19 +105,42 @@ func New(info mcp.Implementation, o *Options) *Server {
 	return s
 }
 
-// Serve serves a call. A panic in a feature costs that one call.
+var (
+	_ mcp.Handler  = (*Server)(nil)
+	_ mcp.Listener = (*Server)(nil)
+)
+
+// Serve serves a call. A panic in a feature costs that one call: it is logged
+// with its stack, and the caller learns only that the server failed.
 func (s *Server) Serve(ctx context.Context, c *mcp.Call) (res mcp.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.log().Error("a handler panicked", "method", c.Method, "panic", p, "stack", string(debug.Stack()))
-			res, err = mcp.Result{}, mcp.Errorf(mcp.CodeInternal, "the server failed while it served %s", c.Method)
+			res, err = mcp.Result{}, s.panicked(c, p)
+		}
+		if res.Server == nil {
+			res.Server = &s.info
 		}
 	}()
-	res, err = s.handler.Serve(ctx, rising(c))
-	if res.Server == nil {
-		res.Server = &s.info
+	return s.handler.Serve(ctx, rising(c))
+}
+
+func (s *Server) panicked(c *mcp.Call, p any) error {
+	s.log().Error("a handler panicked", "method", c.Method, "panic", p, "stack", string(debug.Stack()))
+	return mcp.Errorf(mcp.CodeInternal, "the server failed while it served %s", c.Method)
+}
+
+// failed is the error of a feature other than a tool, as its caller may see
+// it: what has no code may say things that are nobody's business, and goes to
+// the operator instead.
+func (s *Server) failed(ctx context.Context, c *mcp.Call, what string, err error) error {
+	if passes(ctx, err) {
+		return err
 	}
-	return res, err
+	if d, ok := errors.AsType[*Declined](err); ok {
+		return mcp.InvalidParams("%s needs an answer. %v", what, d)
+	}
+	s.log().Error("a feature failed", "method", c.Method, "feature", what, "error", err)
+	return mcp.Errorf(mcp.CodeInternal, "%s failed", what)
 }
 
 func (s *Server) log() *slog.Logger {
@@ -155,6 +182,15 @@ func (s *Server) allows(c *mcp.Caller, k Kind, name string) bool {
 	return s.opts.Allow == nil || s.opts.Allow(c, Feature{k, name})
 }
 
+// shared is a cache hint as it may be given: what depends on the caller is not
+// public.
+func (s *Server) shared(c mcp.Cache) mcp.Cache {
+	if s.opts.Allow != nil {
+		c.Scope = mcp.ScopePrivate
+	}
+	return c
+}
+
 // offers works out the capabilities from what was ever added.
 func (s *Server) offers() mcp.ServerCapabilities {
 	o := s.opts.Capabilities
@@ -187,5 +223,5 @@ func result(v any) (mcp.Result, error) {
 	if err != nil {
 		return mcp.Result{}, err
 	}
-	return mcp.Result{Body: json.RawMessage(body)}, nil
+	return mcp.Result{Body: body}, nil
 }

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"cmp"
 	"encoding/json"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,10 +22,10 @@ type shelf[T any] struct {
 
 	mu    sync.RWMutex
 	items map[string]*item[T]
-	order []*item[T]  // by place
-	last  int64       // the last place that was given away
-	ever  atomic.Bool // there was a feature once
-	pages map[int64]json.RawMessage
+	order []*item[T]                // by place; what is there is never overwritten, so that it can be read unlocked
+	last  int64                     // the last place that was given away
+	ever  atomic.Bool               // there was a feature once
+	pages map[int64]json.RawMessage // by the place that they follow
 }
 
 // An item has a place that it keeps, so that a cursor stays good while others
@@ -31,20 +33,22 @@ type shelf[T any] struct {
 type item[T any] struct {
 	name  string
 	place int64
-	spec  any             // what the list says of it
-	raw   json.RawMessage // the same, encoded when it was first listed
+	line  json.RawMessage // what the list says of it
 	feat  *T
 }
 
-// put adds a feature, or takes the place of the one with its name.
-func (s *shelf[T]) put(name string, spec any, f *T) {
+// put adds a feature, or takes the place of the one with its name. line is what
+// the list will say of it: it is encoded before, so that a feature that cannot
+// be listed fails then and not whenever somebody lists.
+func (s *shelf[T]) put(name string, line json.RawMessage, f *T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pages = nil
-	now := &item[T]{name: name, spec: spec, feat: f}
+	now := &item[T]{name: name, line: line, feat: f}
 	if old := s.items[name]; old != nil {
 		now.place = old.place
-		s.order[s.at(old.place)] = now
+		s.order = slices.Clone(s.order)
+		s.order[after(s.order, old.place)-1] = now
 	} else {
 		s.ever.Store(true)
 		s.last++
@@ -57,28 +61,25 @@ func (s *shelf[T]) put(name string, spec any, f *T) {
 	s.items[name] = now
 }
 
-// drop removes features and reports whether there were any.
-func (s *shelf[T]) drop(names []string) bool {
+// drop removes features and returns how many there were.
+func (s *shelf[T]) drop(names []string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	dropped := false
+	before := len(s.items)
 	for _, name := range names {
-		if it := s.items[name]; it != nil {
-			i := s.at(it.place)
-			s.order = slices.Delete(s.order, i, i+1)
-			delete(s.items, name)
-			dropped = true
-		}
+		delete(s.items, name)
 	}
-	if dropped {
+	dropped := before - len(s.items)
+	if dropped > 0 {
 		s.pages = nil
+		s.order = slices.DeleteFunc(slices.Clone(s.order), func(it *item[T]) bool { return s.items[it.name] != it })
 	}
 	return dropped
 }
 
-// at finds the first item whose place is not before place.
-func (s *shelf[T]) at(place int64) int {
-	i, _ := slices.BinarySearchFunc(s.order, place, func(it *item[T], p int64) int { return int(it.place - p) })
+// after returns the index of the first item behind a place.
+func after[T any](order []*item[T], place int64) int {
+	i, _ := slices.BinarySearchFunc(order, place+1, func(it *item[T], p int64) int { return cmp.Compare(it.place, p) })
 	return i
 }
 
@@ -92,15 +93,12 @@ func (s *shelf[T]) get(name string) *T {
 	return nil
 }
 
-// all returns the features in order.
-func (s *shelf[T]) all() []*T {
+// all returns the features in order. They stay as they are when the shelf
+// changes.
+func (s *shelf[T]) all() []*item[T] {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	out := make([]*T, len(s.order))
-	for i, it := range s.order {
-		out[i] = it.feat
-	}
-	return out
+	return s.order
 }
 
 // used reports whether there is, or ever was, a feature.
@@ -111,19 +109,25 @@ func list[T any](s *Server, c *mcp.Call, from *shelf[T]) (mcp.Result, error) {
 	if !s.lists(from.kind) {
 		return mcp.Result{}, mcp.MethodNotFound(c.Method)
 	}
-	after, err := readCursor(c.Params, from.kind)
+	place, err := readCursor(c.Params, from.kind)
 	if err != nil {
 		return mcp.Result{}, err
 	}
 	var body json.RawMessage
 	if s.opts.Allow == nil {
-		body, err = from.page(after, s.opts.PageSize)
+		body = from.page(place, s.opts.PageSize)
 	} else {
-		from.mu.Lock()
-		body, err = from.build(after, s.opts.PageSize, func(name string) bool { return s.allows(&c.Caller, from.kind, name) })
-		from.mu.Unlock()
+		rest := from.all()
+		rest = rest[after(rest, place):]
+		allowed := make([]*item[T], 0, min(len(rest), s.opts.PageSize+1))
+		for _, it := range rest {
+			if len(allowed) <= s.opts.PageSize && s.allows(&c.Caller, from.kind, it.name) {
+				allowed = append(allowed, it)
+			}
+		}
+		body = from.build(allowed, s.opts.PageSize)
 	}
-	return mcp.Result{Body: body, Cache: s.opts.ListCache}, err
+	return mcp.Result{Body: body, Cache: s.opts.ListCache}, nil
 }
 
 // lists reports whether the capability for a kind of feature is offered.
@@ -138,54 +142,49 @@ func (s *Server) lists(k Kind) bool {
 	return s.resources.used() || s.templates.used() || said.Resources != nil
 }
 
-// page returns a page that is the same for everybody.
-func (s *shelf[T]) page(after int64, size int) (json.RawMessage, error) {
+// page returns the page behind a place, which is the same for everybody.
+func (s *shelf[T]) page(place int64, size int) json.RawMessage {
 	s.mu.RLock()
-	body := s.pages[after]
+	body := s.pages[place]
 	s.mu.RUnlock()
 	if body != nil {
-		return body, nil
+		return body
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	body, err := s.build(after, size, nil)
-	if err != nil {
-		return nil, err
+	i := after(s.order, place)
+	body = s.build(s.order[i:], size)
+	// Only pages that follow each other from the first one are kept. Cursors
+	// can be made up, and a page for each of them would fill the memory.
+	if i%size == 0 && (i == 0 && place == 0 || i > 0 && s.order[i-1].place == place) {
+		if s.pages == nil {
+			s.pages = map[int64]json.RawMessage{}
+		}
+		s.pages[place] = body
 	}
-	if s.pages == nil {
-		s.pages = map[int64]json.RawMessage{}
-	}
-	if i := s.at(after); after == 0 || i < len(s.order) && s.order[i].place == after { // no cursor that was made up is worth keeping
-		s.pages[after] = body
-	}
-	return body, nil
+	return body
 }
 
-// build encodes the page after a place. s.mu is held.
-func (s *shelf[T]) build(after int64, size int, allowed func(name string) bool) (json.RawMessage, error) {
-	body := append(rawjson.AppendString([]byte{'{'}, s.member), ':', '[')
-	n, last := 0, int64(0)
-	for _, it := range s.order[s.at(after+1):] {
-		if allowed != nil && !allowed(it.name) {
-			continue
-		}
-		if n == size {
-			return append(appendCursor(append(body, ']'), s.kind, last), '}'), nil
-		}
-		if it.raw == nil {
-			raw, err := mcp.Marshal(it.spec)
-			if err != nil {
-				return nil, err
-			}
-			it.raw = raw
-		}
-		if n > 0 {
+// build writes a page that begins with the first of the items.
+func (s *shelf[T]) build(items []*item[T], size int) json.RawMessage {
+	some := items[:min(size, len(items))]
+	length := len(s.member) + 64
+	for _, it := range some {
+		length += len(it.line) + 1
+	}
+	body := append(make([]byte, 0, length), '{')
+	body = append(rawjson.AppendString(body, s.member), ':', '[')
+	for i, it := range some {
+		if i > 0 {
 			body = append(body, ',')
 		}
-		body = append(body, it.raw...)
-		n, last = n+1, it.place
+		body = append(body, it.line...)
 	}
-	return append(body, ']', '}'), nil
+	body = append(body, ']')
+	if len(some) < len(items) {
+		body = appendCursor(body, s.kind, some[size-1].place)
+	}
+	return append(body, '}')
 }
 
 // A cursor names a kind and a place. Nobody but this file reads it.
@@ -193,15 +192,15 @@ func appendCursor(dst []byte, k Kind, place int64) []byte {
 	return rawjson.AppendString(append(dst, `,"nextCursor":`...), string(k)+" "+strconv.FormatInt(place, 36))
 }
 
-func readCursor(params json.RawMessage, k Kind) (after int64, err error) {
+func readCursor(params json.RawMessage, k Kind) (place int64, err error) {
 	raw := rawjson.Lookup(params, "cursor")
 	if raw == nil {
 		return 0, nil
 	}
 	text, _ := rawjson.String(raw)
 	if digits, ok := strings.CutPrefix(text, string(k)+" "); ok {
-		if after, err = strconv.ParseInt(digits, 36, 64); err == nil && after > 0 && strconv.FormatInt(after, 36) == digits {
-			return after, nil
+		if place, err = strconv.ParseInt(digits, 36, 64); err == nil && place > 0 && place < math.MaxInt64 && strconv.FormatInt(place, 36) == digits {
+			return place, nil
 		}
 	}
 	return 0, mcp.InvalidParams("the cursor was not made by this list: ask for the first page, without a cursor")

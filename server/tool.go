@@ -11,7 +11,7 @@ import (
 	"github.com/tenon-mcp/tenon/schema"
 )
 
-// ToolOptions say more about a tool.
+// ToolOptions say more about a tool. AddTool takes them once at most.
 type ToolOptions struct {
 	// Title is what to show to a person; empty means the name.
 	Title string
@@ -34,7 +34,8 @@ type Texter interface{ MCPText() string }
 
 // A tool is a func that turns arguments into the body of a result.
 type tool struct {
-	run func(ctx context.Context, c *mcp.Call, args json.RawMessage) (mcp.Result, error)
+	typed bool // its schemas come from Go types and need no checking
+	run   func(ctx context.Context, c *mcp.Call, args json.RawMessage) (mcp.Result, error)
 }
 
 // AddTool adds a tool whose arguments are In and whose output is Out, or takes
@@ -47,13 +48,15 @@ type tool struct {
 // (see [Texter]). An Out of string, mcp.Contents or *mcp.CallToolResult is
 // passed on as it is, without a schema.
 //
-// An error from run is told to the model as the result of a tool that failed;
-// an *mcp.Error is told to the client as a failure of the protocol.
+// An error from run is told to the model, word for word, as the result of a
+// tool that failed; an *mcp.Error is told to the client as a failure of the
+// protocol. An output that has no JSON form, such as nil or NaN, is a failure
+// of the server.
 //
 // A name, type or tag that cannot be used is a mistake in the program: AddTool
 // panics and says which.
 func AddTool[In, Out any](s *Server, name, description string, run func(ctx context.Context, c *mcp.Call, in In) (Out, error), o ...ToolOptions) {
-	in, err := schema.Compile[In]()
+	in, err := planOf[In]()
 	if err != nil {
 		panic(fmt.Sprintf("tool %q: arguments: %v", name, err))
 	}
@@ -65,7 +68,7 @@ func AddTool[In, Out any](s *Server, name, description string, run func(ctx cont
 	if len(o) > 0 {
 		spec.Title, spec.Annotations, spec.Icons, spec.Meta = o[0].Title, o[0].Annotations, o[0].Icons, o[0].Meta
 	}
-	t := &tool{run: func(ctx context.Context, c *mcp.Call, args json.RawMessage) (mcp.Result, error) {
+	t := &tool{typed: true, run: func(ctx context.Context, c *mcp.Call, args json.RawMessage) (mcp.Result, error) {
 		var v In
 		if err := in.Decode(args, &v); err != nil {
 			return toolFailed("The arguments of " + name + " do not fit:\n" + err.Error())
@@ -75,11 +78,21 @@ func AddTool[In, Out any](s *Server, name, description string, run func(ctx cont
 			return mcp.Result{}, err
 		}
 		body, err := out(&r)
-		return mcp.Result{Body: body}, err
+		return s.output(name, body, err)
 	}}
-	if err := s.addTool(spec, t); err != nil {
+	if err := s.addTool(spec, t, run == nil); err != nil {
 		panic(err.Error())
 	}
+}
+
+// output is the result of a tool whose output was encoded. What cannot be
+// encoded is a fault of the tool that no other arguments would mend.
+func (s *Server) output(name string, body json.RawMessage, err error) (mcp.Result, error) {
+	if err != nil {
+		s.log().Error("the output of a tool cannot be sent", "tool", name, "error", err)
+		return mcp.Result{}, mcp.Errorf(mcp.CodeInternal, "the output of tool %q cannot be sent: %v", name, err)
+	}
+	return mcp.Result{Body: body}, nil
 }
 
 // A RawToolFunc is a tool that sees its arguments as they came, after they
@@ -108,7 +121,7 @@ func (s *Server) AddRawTool(spec mcp.Tool, run RawToolFunc) error {
 			return fmt.Errorf("tool %q: output schema: %w", spec.Name, err)
 		}
 	}
-	return s.addTool(spec, &tool{run: func(ctx context.Context, c *mcp.Call, args json.RawMessage) (mcp.Result, error) {
+	t := &tool{run: func(ctx context.Context, c *mcp.Call, args json.RawMessage) (mcp.Result, error) {
 		if args == nil {
 			args = json.RawMessage("{}")
 		}
@@ -120,7 +133,7 @@ func (s *Server) AddRawTool(spec mcp.Tool, run RawToolFunc) error {
 			return mcp.Result{}, err
 		}
 		if r == nil {
-			return mcp.Result{}, mcp.Errorf(mcp.CodeInternal, "tool %q came to nothing", spec.Name)
+			return s.output(spec.Name, nil, errNothing)
 		}
 		if out != nil && !r.IsError {
 			if err := out.Check(r.StructuredContent); err != nil {
@@ -129,35 +142,58 @@ func (s *Server) AddRawTool(spec mcp.Tool, run RawToolFunc) error {
 			}
 		}
 		body, err := r.AppendJSON(nil)
-		return mcp.Result{Body: body}, err
-	}})
+		return s.output(spec.Name, body, err)
+	}}
+	return s.addTool(spec, t, run == nil)
 }
 
-func (s *Server) addTool(spec mcp.Tool, t *tool) error {
+func (s *Server) addTool(spec mcp.Tool, t *tool, noFunc bool) error {
 	if !mcp.ValidToolName(spec.Name) {
 		return fmt.Errorf("tool %q: a name has 1 to 128 letters, digits, dots, hyphens or underscores", spec.Name)
 	}
 	if err := spec.Check(); err != nil {
 		return err
 	}
-	if _, err := schema.Headers(spec.InputSchema); err != nil {
+	err := usable(spec.Icons, noFunc)
+	if err == nil && !t.typed {
+		_, err = schema.Headers(spec.InputSchema)
+	}
+	var line json.RawMessage
+	if err == nil {
+		line, err = t.line(&spec)
+	}
+	if err != nil {
 		return fmt.Errorf("tool %q: %w", spec.Name, err)
 	}
-	for _, icon := range spec.Icons {
-		if err := icon.Check(); err != nil {
-			return fmt.Errorf("tool %q: %w", spec.Name, err)
-		}
-	}
-	s.tools.put(spec.Name, &spec, t)
+	s.tools.put(spec.Name, line, t)
 	s.news.changed(mcp.NoteToolsListChanged)
 	return nil
 }
 
-// RemoveTools removes tools; names that are not known do not matter.
-func (s *Server) RemoveTools(names ...string) {
-	if s.tools.drop(names) {
-		s.news.changed(mcp.NoteToolsListChanged)
+// line is what the list says of a tool. The usual typed tool is written by
+// hand, since a start with a thousand of them would be slow otherwise.
+func (t *tool) line(spec *mcp.Tool) (json.RawMessage, error) {
+	if !t.typed || spec.Annotations != nil || spec.Icons != nil || spec.Meta != nil {
+		return mcp.Marshal(spec)
 	}
+	line := make([]byte, 0, 96+len(spec.Name)+len(spec.Title)+len(spec.Description)+len(spec.InputSchema)+len(spec.OutputSchema))
+	line = rawjson.AppendString(append(line, `{"name":`...), spec.Name)
+	if spec.Title != "" {
+		line = rawjson.AppendString(append(line, `,"title":`...), spec.Title)
+	}
+	if spec.Description != "" {
+		line = rawjson.AppendString(append(line, `,"description":`...), spec.Description)
+	}
+	line = append(append(line, `,"inputSchema":`...), spec.InputSchema...)
+	if spec.OutputSchema != nil {
+		line = append(append(line, `,"outputSchema":`...), spec.OutputSchema...)
+	}
+	return append(line, '}'), nil
+}
+
+// RemoveTools removes tools and returns how many of them there were.
+func (s *Server) RemoveTools(names ...string) int {
+	return s.gone(mcp.NoteToolsListChanged, s.tools.drop(names))
 }
 
 // callTool serves tools/call.

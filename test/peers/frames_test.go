@@ -3,6 +3,7 @@ package peers
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/tenon-mcp/tenon/internal/spectest"
@@ -13,34 +14,40 @@ import (
 
 // checkFrames holds everything that Tenon has sent against the schema of the
 // revision it was sent in, and reports how many messages that were, by
-// revision. Without the published schemas it only counts.
-func checkFrames(t *testing.T, all []frames.Frame, from spectest.Direction) map[mcp.Revision]int {
+// revision. With no spec it only counts.
+func checkFrames(t *testing.T, spec *spectest.Spec, all []frames.Frame, from spectest.Direction) map[mcp.Revision]int {
 	t.Helper()
-	spec := schemas(t)
-	talks := map[int]*talk{}
-	for _, f := range all {
-		if talks[f.Process] == nil {
-			talks[f.Process] = newTalk(all, f.Process)
-		}
+	sent, faults := judge(spec, all, from)
+	for _, fault := range faults {
+		t.Error(fault)
 	}
-	sent := map[mcp.Revision]int{}
+	return sent
+}
+
+func judge(spec *spectest.Spec, all []frames.Frame, from spectest.Direction) (sent map[mcp.Revision]int, faults []error) {
+	talks := map[int]*talk{}
+	sent = map[mcp.Revision]int{}
 	for _, f := range all {
 		if !f.Sent {
 			continue
+		}
+		if talks[f.Process] == nil {
+			talks[f.Process] = newTalk(all, f.Process)
 		}
 		revision, request, err := talks[f.Process].place(f)
 		if err == nil && spec != nil {
 			err = spec.Validate(revision, from, []byte(f.Text), request)
 		}
 		if err != nil {
-			t.Errorf("Tenon sent, in revision %s: %s\n%v", revision, f.Text, err)
+			faults = append(faults, fmt.Errorf("Tenon sent, in revision %q: %s\n%w", revision, f.Text, err))
 		}
 		sent[revision]++
 	}
-	return sent
+	return sent, faults
 }
 
-// schemas returns the published specification, or nil where it is absent.
+// schemas returns the published specification, or nil where it is absent; the
+// subtest that says so is then skipped.
 func schemas(t *testing.T) *spectest.Spec {
 	t.Helper()
 	var spec *spectest.Spec
@@ -114,4 +121,40 @@ func (k *talk) revision(m message) mcp.Revision {
 		return mcp.Rev20260728
 	}
 	return k.session
+}
+
+// TestFramesAreJudged shows that a wrong message is found, and a right one not.
+func TestFramesAreJudged(t *testing.T) {
+	spec := schemas(t)
+	if spec == nil {
+		t.Skip("the published schemas are absent")
+	}
+	const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}`
+	const agreed = `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-06-18","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`
+	const list = `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`
+	const modernList = `{"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`
+	for _, c := range []struct {
+		name, asked, answer string
+		want                string // in the fault; empty means none
+	}{
+		{"right", list, `{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}`, ""},
+		{"no tools", list, `{"jsonrpc":"2.0","id":2,"result":{}}`, "tools"},
+		{"right, modern", modernList, `{"jsonrpc":"2.0","id":2,"result":{"tools":[],"resultType":"complete","ttlMs":0,"cacheScope":"private"}}`, ""},
+		{"modern without its envelope", modernList, `{"jsonrpc":"2.0","id":2,"result":{"resultType":"complete","tools":[]}}`, "ttlMs"},
+		{"answer to nothing", list, `{"jsonrpc":"2.0","id":3,"result":{}}`, "never came"},
+		{"no JSON", list, `hello`, "invalid character"},
+		{"request of a later revision", list, `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged"}`, "2025-06-18"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, faults := judge(spec, []frames.Frame{
+				{Text: initialize}, {Text: agreed, Sent: true}, {Text: c.asked}, {Text: c.answer, Sent: true},
+			}, spectest.FromServer)
+			switch {
+			case c.want == "" && len(faults) > 0:
+				t.Error(faults)
+			case c.want != "" && (len(faults) != 1 || !strings.Contains(faults[0].Error(), c.want)):
+				t.Errorf("got %v, want one fault with %q", faults, c.want)
+			}
+		})
+	}
 }

@@ -2,7 +2,6 @@ package peers
 
 import (
 	"fmt"
-	"maps"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -16,12 +15,11 @@ import (
 
 // The revisions, under names that fit into a table.
 const (
-	r2024   = mcp.Rev20241105
-	r2025a  = mcp.Rev20250326
-	r2025b  = mcp.Rev20250618
-	r2025c  = mcp.Rev20251125
-	newest  = mcp.Rev20260728
-	without = "the client did not get that far" // a step that the pair cannot do
+	r2024  = mcp.Rev20241105
+	r2025a = mcp.Rev20250326
+	r2025b = mcp.Rev20250618
+	r2025c = mcp.Rev20251125
+	newest = mcp.Rev20260728
 )
 
 // A peer is a program and how to start it.
@@ -88,7 +86,7 @@ func TestPeerClientsToTenon(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "frames")
 			server := goPeer(t, "tenonserver", "-frames", file, "-only", pair.only)
 			got, stderr := runClient(t, pair.client.command(t), server)
-			checkPair(t, got, stderr, pair.revision, "tenonserver", nil)
+			checkPair(t, got, stderr, pair.revision, "tenonserver", knows(pair.revision))
 			checkFile(t, file, spectest.FromServer, pair.revision)
 		})
 	}
@@ -144,10 +142,44 @@ func TestTenonToPeerServers(t *testing.T) {
 	}
 }
 
+// knows is what Tenon's server does otherwise in revisions that have neither
+// structured content nor elicitation. Not all peers are as careful.
+func knows(r mcp.Revision) map[string]any {
+	if r == r2024 || r == r2025a {
+		return map[string]any{"add": nil, "ask": failure("has not declared the capability elicitation")}
+	}
+	return nil
+}
+
+// TestRefusals has eras meet that have nothing in common: the person must be
+// told what the server speaks.
+func TestRefusals(t *testing.T) {
+	tenonServer := func(only string) peer { return peer{"tenonserver", []string{"-only", only}} }
+	for _, pair := range []struct {
+		client, server peer
+		want           string // in the error of the step connect
+	}{
+		{peer{name: "ts1-client.mjs"}, tenonServer("modern"), "2026-07-28"},
+		{in(r2025c, peer{name: "ts2-client.mjs"}), tenonServer("modern"), "2026-07-28"},
+		{in(r2025c, peer{name: "gosdkclient"}), tenonServer("modern"), "2026-07-28"},
+		{in(r2025c, peer{name: "mcpgoclient"}), tenonServer("modern"), "2026-07-28"},
+		{in(newest, peer{name: "ts2-client.mjs"}), tenonServer("legacy"), "2026-07-28"},
+		{in(r2025c, peer{name: "tenonclient"}), tenonServer("modern"), "2026-07-28"},
+		{in(r2025c, peer{name: "tenonclient"}), peer{"ts2-server.mjs", []string{"-modern"}}, "2026-07-28"},
+	} {
+		t.Run(pair.client.String()+" to "+pair.server.String(), func(t *testing.T) {
+			parallel(t)
+			got, stderr := runClient(t, pair.client.command(t), pair.server.command(t))
+			if c := got["connect"]; c.OK || !strings.Contains(c.Error, pair.want) {
+				t.Errorf("connect: %+v; want an error with %q\nstderr:\n%s", c, pair.want, stderr)
+			}
+		})
+	}
+}
+
 // checkPair compares the steps with what is expected in a revision.
 func checkPair(t *testing.T, got map[string]stepLine, stderr string, r mcp.Revision, server string, other map[string]any) {
 	t.Helper()
-	other = maps.Clone(other)
 	checkSteps(t, got, other)
 	want := map[string]any{"revision": string(r), "server": server}
 	if v := got["connect"].Value; !reflect.DeepEqual(v, want) {
@@ -169,7 +201,7 @@ func checkFile(t *testing.T, file string, from spectest.Direction, r mcp.Revisio
 	if err != nil {
 		t.Fatal(err)
 	}
-	sent := checkFrames(t, all, from)
+	sent := checkFrames(t, schemas(t), all, from)
 	if sent[r] < 15 {
 		t.Errorf("only %d messages were sent in revision %s: %s", sent[r], r, fmt.Sprint(sent))
 	}

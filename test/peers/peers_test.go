@@ -18,26 +18,13 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/tenon-mcp/tenon/internal/leaktest"
 )
 
 var all = flag.Bool("all", false, "run every peer client against every peer server, not only against its own SDK's")
 
-// bin holds the Go programs of this module once goPrograms has built them.
-var bin string
-
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "peers")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	bin = dir
-	code := m.Run()
-	if err := os.RemoveAll(dir); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
-	os.Exit(code)
-}
+func TestMain(m *testing.M) { leaktest.Main(m) }
 
 // busy bounds how many conversations run at the same time: each is two
 // processes or three, and some of them are slow to start.
@@ -51,7 +38,7 @@ func parallel(t *testing.T) {
 }
 
 var goPrograms = sync.OnceValue(func() error {
-	out, err := exec.Command("go", "build", "-o", bin+string(filepath.Separator),
+	out, err := exec.Command("go", "build", "-o", "bin"+string(filepath.Separator),
 		"./gosdkserver", "./gosdkclient", "./mcpgoserver", "./mcpgoclient", "./tenonserver", "./tenonclient").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("building the programs: %w\n%s", err, out)
@@ -68,7 +55,11 @@ func goPeer(t *testing.T, name string, args ...string) []string {
 	if runtime.GOOS == "windows" {
 		name += ".exe"
 	}
-	return append([]string{filepath.Join(bin, name)}, args...)
+	path, err := filepath.Abs(filepath.Join("bin", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append([]string{path}, args...)
 }
 
 // absent skips a test because something that it needs is not there. With
@@ -127,6 +118,9 @@ var expected = map[string]any{
 	"close":         nil,
 }
 
+// A failure is the expected value of a step that must fail, saying this.
+type failure string
+
 // runClient runs a peer's client program against a server and returns what it
 // printed, by step. What both programs wrote to stderr comes as second value.
 func runClient(t *testing.T, client, server []string) (map[string]stepLine, string) {
@@ -168,9 +162,13 @@ func checkSteps(t *testing.T, got map[string]stepLine, other map[string]any) {
 		if w, ok := other[step]; ok {
 			want = w
 		}
+		why, fails := want.(failure)
 		switch l, ok := got[step]; {
 		case !ok:
 			t.Errorf("%s: the client did not get that far", step)
+		case fails && (l.OK || !strings.Contains(l.Error, string(why))):
+			t.Errorf("%s: got %v %q, want an error with %q", step, l.Value, l.Error, why)
+		case fails:
 		case !l.OK:
 			t.Errorf("%s: %s%s", step, l.Error, l.Skipped)
 		case step == "slow" && progressed(l.Value):

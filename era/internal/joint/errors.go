@@ -26,6 +26,19 @@ func ToWire(err error) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: mcp.CodeInternal, Message: "the server failed to serve this request"}
 }
 
+// An Answer is what a request came to, ready to be written.
+type Answer struct {
+	// Code is that of the error; 0 means that it is a result.
+	Code int
+	// Append appends the whole message.
+	Append func(dst []byte) []byte
+}
+
+// Fail is the answer that is an error.
+func Fail(id jsonrpc.ID, e *jsonrpc.Error) Answer {
+	return Answer{e.Code, func(dst []byte) []byte { return jsonrpc.AppendError(dst, id, e) }}
+}
+
 // Invalid is the error for an answer that breaks the protocol.
 func Invalid(method, reason string) *mcp.Error {
 	return &mcp.Error{Code: mcp.CodeInternal, Local: true, Message: "the server's answer to " + method + " cannot be used: " + reason}

@@ -76,7 +76,9 @@ func (o *Open) Deliver(side func(mcp.Note)) error {
 	o.notes = nil
 	o.mu.Unlock()
 	for _, n := range notes {
-		side(n)
+		if side != nil { // a later round may not want to hear
+			side(n)
+		}
 	}
 	if lost {
 		return &mcp.Error{Code: mcp.CodeInternal, Local: true, Message: "notes came faster than they were heard and some are lost: start again"}

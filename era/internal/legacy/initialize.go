@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -25,6 +26,7 @@ type initializeResult struct {
 // initialize opens the session: who asks is remembered, and what the server
 // offers is what it says to server/discover.
 func (s *Session) initialize(ctx context.Context, params json.RawMessage, p *mcp.Principal) (json.RawMessage, error) {
+	defer s.opened()
 	var in initializeParams
 	if err := mcp.Unmarshal(params, &in); err != nil {
 		return nil, mcp.InvalidParams("initialize: %v", err)
@@ -53,6 +55,9 @@ func (s *Session) initialize(ctx context.Context, params json.RawMessage, p *mcp
 	if err != nil {
 		return nil, err
 	}
+	if found.Capabilities.Logging == nil {
+		caller.LogLevel = "" // what is not offered is not sent
+	}
 	out.Capabilities, out.Instructions = found.Capabilities, found.Instructions
 	if !rev.completions {
 		out.Capabilities.Completions = nil
@@ -70,4 +75,45 @@ func (s *Session) initialize(ctx context.Context, params json.RawMessage, p *mcp
 	}
 	s.rev, s.caller, s.offers = rev, caller, found.Capabilities
 	return mcp.Marshal(out)
+}
+
+// Arrived hears of a request before it is served. What comes after an
+// initialize waits for it, so that a client can send all it has in one go.
+func (s *Session) Arrived(m *jsonrpc.Message) {
+	if m.Method != methodInitialize {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rev == nil && s.opening == nil {
+		s.opening = make(chan struct{})
+	}
+}
+
+// opened ends what Arrived began.
+func (s *Session) opened() {
+	s.mu.Lock()
+	opening, early := s.opening, s.early && s.rev != nil
+	s.opening, s.early = nil, false
+	s.ready = s.ready || early
+	s.mu.Unlock()
+	if opening != nil {
+		close(opening)
+	}
+	if early {
+		s.listenAll()
+	}
+}
+
+// awaitOpen waits for an initialize that came before this request.
+func (s *Session) awaitOpen(ctx context.Context) {
+	s.mu.Lock()
+	opening := s.opening
+	s.mu.Unlock()
+	if opening != nil {
+		select {
+		case <-opening:
+		case <-ctx.Done():
+		}
+	}
 }

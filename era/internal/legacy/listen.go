@@ -28,19 +28,20 @@ func (p *Peer) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if err != nil {
 		return mcp.Result{}, err
 	}
-	c.Tell(mcp.Note{Method: mcp.NoteAcknowledged, Params: ack})
 	p.mu.Lock()
 	p.hearing[l] = struct{}{}
 	p.mu.Unlock()
+	watched, err := p.watch(ctx, l.wants.ResourceSubscriptions)
 	defer func() {
 		p.mu.Lock()
 		delete(p.hearing, l)
 		p.mu.Unlock()
-		p.unwatch(context.WithoutCancel(ctx), l.wants.ResourceSubscriptions)
+		p.unwatch(ctx, watched)
 	}()
-	if err := p.watch(ctx, l.wants.ResourceSubscriptions); err != nil {
+	if err != nil {
 		return mcp.Result{}, err
 	}
+	c.Tell(mcp.Note{Method: mcp.NoteAcknowledged, Params: ack})
 	gone := p.gone()
 	for {
 		select {
@@ -77,9 +78,10 @@ func (p *Peer) honoured(f mcp.Filter) mcp.Filter {
 	return f
 }
 
-// watch subscribes to resources that nobody has watched so far.
-func (p *Peer) watch(ctx context.Context, uris []string) error {
-	for _, uri := range uris {
+// watch subscribes to resources that nobody has watched so far, and returns
+// those that are watched now, also when not all of them are.
+func (p *Peer) watch(ctx context.Context, uris []string) (watched []string, err error) {
+	for i, uri := range uris {
 		p.mu.Lock()
 		p.watched[uri]++
 		first := p.watched[uri] == 1
@@ -88,15 +90,18 @@ func (p *Peer) watch(ctx context.Context, uris []string) error {
 			continue
 		}
 		if _, err := p.request(ctx, methodSubscribe, uriOnly(uri)); err != nil {
-			return err
+			return uris[:i+1], err
 		}
 	}
-	return nil
+	return uris, nil
 }
 
-// unwatch ends the subscriptions that nobody needs any more. It does not wait
-// for the server to agree.
+// unwatch ends the subscriptions that nobody needs any more. It does not wait:
+// not for the server to agree, and where the link has no room, it is stuck
+// anyway.
 func (p *Peer) unwatch(ctx context.Context, uris []string) {
+	ctx, stop := context.WithCancel(ctx)
+	stop()
 	for _, uri := range uris {
 		p.mu.Lock()
 		p.watched[uri]--
@@ -128,12 +133,7 @@ func (p *Peer) Told(m *jsonrpc.Message, origin int64) {
 		case string(name) == keyProgressToken && m.Method == mcp.NoteProgress:
 			token = value
 		case string(name) == keyMeta:
-			for o := rawjson.Object(value); o.Next(); {
-				if note.Meta == nil {
-					note.Meta = mcp.Meta{}
-				}
-				note.Meta[string(o.Name)] = o.Value
-			}
+			note.Meta = joint.AddMeta(nil, value)
 		default:
 			return false
 		}

@@ -13,25 +13,87 @@ import (
 // what is in flight is known to whoever carries the messages.
 func (s *Session) Notified(m *jsonrpc.Message) {
 	if m.Method != noteInitialized {
-		return // no notification changes anything but what is asked again anyway
+		return // no other changes anything but what is asked again anyway
 	}
 	s.mu.Lock()
-	caller, open := s.caller, s.rev != nil && s.news == nil && !s.closed
+	s.ready = s.rev != nil
+	s.early = s.opening != nil
 	s.mu.Unlock()
-	if !open {
-		return
-	}
-	stop, err := s.listen(caller, mcp.Filter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true})
-	if err != nil {
-		return // a server without news
-	}
+	s.listenAll()
+}
+
+// Attach has news pushed from now on, for sessions whose client is not always
+// there to hear it.
+func (s *Session) Attach(push func(build func(dst []byte) []byte)) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed || s.news != nil {
-		defer stop()
-		return
+	s.push = push
+	s.mu.Unlock()
+	s.listenAll()
+}
+
+// Detach ends the pushing. What the session is subscribed to is remembered.
+func (s *Session) Detach() {
+	s.mu.Lock()
+	stops := s.takeStopsLocked()
+	s.push = nil
+	s.mu.Unlock()
+	for _, stop := range stops {
+		stop()
 	}
-	s.news = stop
+}
+
+// takeStopsLocked returns what ends the subscriptions that are open.
+func (s *Session) takeStopsLocked() (stops []func()) {
+	if s.news != nil {
+		stops, s.news = append(stops, s.news), nil
+	}
+	for uri, stop := range s.watched {
+		if stop != nil {
+			stops, s.watched[uri] = append(stops, stop), nil
+		}
+	}
+	return stops
+}
+
+// listenAll opens the subscriptions that are due: that of the lists once the
+// client is ready, and those of the resources it watches. A server may be
+// without news.
+func (s *Session) listenAll() {
+	s.mu.Lock()
+	caller, due := s.caller, s.ready && s.push != nil && !s.closed
+	lists := due && s.news == nil
+	var uris []string
+	for uri, stop := range s.watched {
+		if due && stop == nil {
+			uris = append(uris, uri)
+		}
+	}
+	s.mu.Unlock()
+	if lists {
+		stop, err := s.listen(caller, mcp.Filter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true})
+		if err == nil {
+			s.hold(stop, func() bool { return s.news == nil }, func() { s.news = stop })
+		}
+	}
+	for _, uri := range uris {
+		stop, err := s.listen(caller, mcp.Filter{ResourceSubscriptions: []string{uri}})
+		if err == nil {
+			s.hold(stop, func() bool { old, ok := s.watched[uri]; return ok && old == nil }, func() { s.watched[uri] = stop })
+		}
+	}
+}
+
+// hold keeps a subscription if it is still wanted, and ends it otherwise.
+func (s *Session) hold(stop func(), wanted func() bool, keep func()) {
+	s.mu.Lock()
+	ok := !s.closed && s.push != nil && wanted()
+	if ok {
+		keep()
+	}
+	s.mu.Unlock()
+	if !ok {
+		stop()
+	}
 }
 
 // listen holds a subscription open whose notes are pushed to the client. A
@@ -46,7 +108,12 @@ func (s *Session) listen(caller mcp.Caller, f mcp.Filter) (stop func(), err erro
 		switch n.Method {
 		case mcp.NoteAcknowledged, mcp.NoteProgress, mcp.NoteMessage: // not news
 		default:
-			s.push(func(dst []byte) []byte { return appendNote(dst, n, nil) })
+			s.mu.Lock()
+			push := s.push
+			s.mu.Unlock()
+			if push != nil {
+				push(func(dst []byte) []byte { return appendNote(dst, n, nil) })
+			}
 		}
 	}
 	if l, ok := s.h.(mcp.Listener); ok {
@@ -55,12 +122,18 @@ func (s *Session) listen(caller mcp.Caller, f mcp.Filter) (stop func(), err erro
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s.waiting.Go(func() { s.h.Serve(ctx, c) })
+	s.waiting.Go(func() { mcp.Recovering(nil)(s.h).Serve(ctx, c) })
 	return cancel, nil
 }
 
 // setLevel serves logging/setLevel.
 func (s *Session) setLevel(params json.RawMessage) error {
+	s.mu.Lock()
+	offered := s.offers.Logging != nil
+	s.mu.Unlock()
+	if !offered {
+		return mcp.MethodNotFound(methodSetLevel)
+	}
 	var in struct {
 		Level string `json:"level"`
 	}
@@ -73,9 +146,6 @@ func (s *Session) setLevel(params json.RawMessage) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.offers.Logging == nil {
-		return mcp.MethodNotFound(methodSetLevel)
-	}
 	s.caller.LogLevel = level
 	return nil
 }
@@ -92,30 +162,24 @@ func (s *Session) subscribe(params json.RawMessage) error {
 		return mcp.InvalidParams("%s: uri is missing", methodSubscribe)
 	}
 	s.mu.Lock()
-	caller := s.caller
 	_, watched := s.watched[in.URI]
 	full := len(s.watched) >= maxWatched
 	offered := s.offers.Resources != nil && s.offers.Resources.Subscribe
+	if offered && !watched && !full && !s.closed {
+		if s.watched == nil {
+			s.watched = map[string]func(){}
+		}
+		s.watched[in.URI] = nil
+	}
+	s.ready = true // who subscribes is
 	s.mu.Unlock()
 	switch {
 	case !offered:
 		return mcp.MethodNotFound(methodSubscribe)
-	case watched:
-		return nil
-	case full:
+	case full && !watched:
 		return mcp.InvalidParams("%s: at most %d resources can be subscribed to in one session", methodSubscribe, maxWatched)
 	}
-	stop, err := s.listen(caller, mcp.Filter{ResourceSubscriptions: []string{in.URI}})
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, again := s.watched[in.URI]; again || s.closed {
-		defer stop()
-		return nil
-	}
-	s.watched[in.URI] = stop
+	s.listenAll()
 	return nil
 }
 
@@ -126,9 +190,13 @@ func (s *Session) unsubscribe(params json.RawMessage) error {
 		return mcp.InvalidParams("%s: uri is missing", methodUnsubscribe)
 	}
 	s.mu.Lock()
+	offered := s.offers.Resources != nil && s.offers.Resources.Subscribe
 	stop := s.watched[in.URI]
 	delete(s.watched, in.URI)
 	s.mu.Unlock()
+	if !offered {
+		return mcp.MethodNotFound(methodUnsubscribe)
+	}
 	if stop != nil {
 		stop()
 	}

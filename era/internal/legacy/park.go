@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"strconv"
 	"time"
 
 	"github.com/tenon-mcp/tenon/era/internal/joint"
@@ -36,6 +37,7 @@ type carrier struct {
 
 // A question is what the server asked and where its answer goes.
 type question struct {
+	ctx    context.Context // of the server's request; it ends when that is cancelled
 	q      mcp.Question
 	answer chan questionAnswer // takes one
 }
@@ -59,9 +61,15 @@ func (k *carrier) refuse(reason string) {
 
 // park ends a round: the question goes to the caller, and the call stays on
 // the wire until the next round, or until it is given up.
-func (p *Peer) park(c *mcp.Call, k *carrier, q *question) (mcp.Result, error) {
+func (p *Peer) park(k *carrier, q *question) (mcp.Result, error) {
 	state := rand.Text()
 	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		k.Pending.Drop()
+		p.forget(k)
+		return mcp.Result{}, &jsonrpc.ClosedError{}
+	}
 	if len(p.parked) >= maxParked {
 		p.mu.Unlock()
 		q.answer <- questionAnswer{err: &jsonrpc.Error{Code: mcp.CodeInternal, Message: "too many calls wait for an answer"}}
@@ -88,13 +96,42 @@ func (p *Peer) expire(state string) {
 	p.abandon(context.Background(), k, "nobody answered in time")
 }
 
-// resume takes a parked call up again with the answer of its caller.
-func (p *Peer) resume(c *mcp.Call) (*carrier, error) {
+// Abandon gives up a parked call whose caller will not come back.
+func (p *Peer) Abandon(c *mcp.Call) {
+	p.mu.Lock()
+	k := p.parked[c.State]
+	if k == nil || k.owner != c.Caller.Principal.Key() {
+		p.mu.Unlock()
+		return
+	}
+	delete(p.parked, c.State)
+	k.expiry.Stop()
+	p.mu.Unlock()
+	k.asked.answer <- questionAnswer{err: &jsonrpc.Error{Code: mcp.CodeInvalidRequest, Message: "the question was not answered"}}
+	p.abandon(context.Background(), k, "the question was not answered")
+}
+
+// Close forgets what is parked: its connection is over.
+func (p *Peer) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	k := p.parked[c.State]
+	p.closed = true
+	for state, k := range p.parked {
+		k.expiry.Stop()
+		delete(p.parked, state)
+		delete(p.open, k.ID)
+		delete(p.carries, k.ID)
+	}
+}
+
+// resume takes a parked call up again with the answer of its caller. Where
+// that is missing, again is what must be asked once more.
+func (p *Peer) resume(c *mcp.Call) (k *carrier, again *question, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k = p.parked[c.State]
 	if k == nil || k.owner != c.Caller.Principal.Key() || k.Call.Method != c.Method {
-		return nil, mcp.InvalidParams("no call waits for this answer: it was answered, given up, or lost with its server; make the call again")
+		return nil, nil, mcp.InvalidParams("no call waits for this answer: it was answered, given up, or lost with its server; make the call again")
 	}
 	delete(p.parked, c.State)
 	k.expiry.Stop()
@@ -102,10 +139,10 @@ func (p *Peer) resume(c *mcp.Call) (*carrier, error) {
 	if a, ok := c.Answers["ask"]; ok {
 		k.asked.answer <- questionAnswer{result: a}
 	} else {
-		k.asks <- k.asked // it must be asked again
+		again = k.asked
 	}
 	k.asked = nil
-	return k, nil
+	return k, again, nil
 }
 
 // Asked is a request of the server: it is carried to the caller of an open
@@ -127,7 +164,7 @@ func (p *Peer) Asked(ctx context.Context, m *jsonrpc.Message, origin int64) (jso
 		}
 		return p.answerAlone(ctx, q)
 	}
-	ask := &question{q: q, answer: make(chan questionAnswer, 1)}
+	ask := &question{ctx: ctx, q: q, answer: make(chan questionAnswer, 1)}
 	select {
 	case k.asks <- ask:
 	default:
@@ -166,7 +203,7 @@ func (p *Peer) carrierFor(q mcp.Question, origin int64) (k *carrier, ambiguous b
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if origin != 0 {
-		if k = p.carries[origin]; k != nil && p.canAnswer(k, q) {
+		if k = p.carries[origin]; k != nil && p.canAnswer(k.Call, q) {
 			return k, false
 		}
 		return nil, false
@@ -176,15 +213,17 @@ func (p *Peer) carrierFor(q mcp.Question, origin int64) (k *carrier, ambiguous b
 		if one != nil && c.owner != one.owner {
 			return nil, true
 		}
-		if one = c; p.canAnswer(c, q) && (k == nil || c.ID > k.ID) {
+		if one = c; p.canAnswer(c.Call, q) && (k == nil || c.ID > k.ID) {
 			k = c
 		}
 	}
 	return k, false
 }
 
-func (p *Peer) canAnswer(k *carrier, q mcp.Question) bool {
-	caller := k.Call.Caller
+// canAnswer reports whether the caller has declared, or else the persona of the
+// connection has, that it can answer such a question.
+func (p *Peer) canAnswer(c *mcp.Call, q mcp.Question) bool {
+	caller := c.Caller
 	if caller.Capabilities == nil {
 		caller.Capabilities = &p.persona.Capabilities
 	}
@@ -205,15 +244,19 @@ func (p *Peer) answerAlone(ctx context.Context, q mcp.Question) (json.RawMessage
 
 // urlQuestions turns the error that asks for pages to be opened first into the
 // round that it stands for; nil if the caller cannot do that.
-func urlQuestions(c *mcp.Call, data json.RawMessage) *mcp.NeedInput {
+func (p *Peer) urlQuestions(c *mcp.Call, data json.RawMessage) *mcp.NeedInput {
 	need := &mcp.NeedInput{Questions: map[string]mcp.Question{}, State: stateAgain}
 	for e := rawjson.Array(rawjson.Lookup(data, "elicitations")); e.Next(); {
 		id, _ := rawjson.String(rawjson.Lookup(e.Value, "elicitationId"))
 		q := mcp.Question{Method: mcp.MethodElicit, Params: liftQuestion(&jsonrpc.Message{Params: e.Value})}
-		if !mcp.MayAsk(c.Method) || c.Caller.CanAnswer(q) != nil {
+		if !mcp.MayAsk(c.Method) || !p.canAnswer(c, q) {
 			return nil
 		}
-		need.Questions["url-"+id] = q
+		key := "url-" + id
+		if _, taken := need.Questions[key]; taken {
+			key += "-" + strconv.Itoa(len(need.Questions))
+		}
+		need.Questions[key] = q
 	}
 	if len(need.Questions) == 0 {
 		return nil

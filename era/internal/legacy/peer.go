@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"strconv"
 	"sync"
 
@@ -30,6 +31,7 @@ type Peer struct {
 	hearing map[*listener]struct{} // open subscriptions
 	watched map[string]int         // how many of them watch a resource
 	level   mcp.LogLevel           // what the server was told
+	closed  bool                   // nothing is parked any more
 }
 
 // NewPeer returns a Peer that is of no use before Handshake.
@@ -107,9 +109,12 @@ func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 			return mcp.Result{}, err
 		}
 	} else if c.State != "" {
-		k, err := p.resume(c)
-		if err != nil {
+		k, again, err := p.resume(c)
+		switch {
+		case err != nil:
 			return mcp.Result{}, err
+		case again != nil:
+			return p.park(k, again)
 		}
 		return p.wait(ctx, c, k)
 	}
@@ -127,11 +132,11 @@ func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 func (p *Peer) start(ctx context.Context, c *mcp.Call) (*carrier, error) {
 	id := p.link.NextID()
 	params := c.Params
-	if c.Progress && c.Side != nil || len(c.Meta) > 0 {
-		meta, err := stampMeta(c, id)
-		if err != nil {
-			return nil, err
-		}
+	meta, err := stampMeta(c, id)
+	if err != nil {
+		return nil, err
+	}
+	if meta != nil {
 		params = withMember(params, keyMeta, meta)
 	}
 	k := &carrier{Open: joint.NewOpen(id, c), owner: c.Caller.Principal.Key()}
@@ -142,7 +147,6 @@ func (p *Peer) start(ctx context.Context, c *mcp.Call) (*carrier, error) {
 		p.carries[id] = k
 	}
 	p.mu.Unlock()
-	var err error
 	if k.Pending, err = p.link.Start(ctx, id, c.Method, params); err != nil {
 		p.forget(k)
 		return nil, err
@@ -150,15 +154,20 @@ func (p *Peer) start(ctx context.Context, c *mcp.Call) (*carrier, error) {
 	return k, nil
 }
 
-func stampMeta(c *mcp.Call, id int64) ([]byte, error) {
-	meta, err := mcp.Marshal(c.Meta)
-	if err != nil || len(c.Meta) == 0 {
-		meta = nil
+// stampMeta returns the _meta of a call; nil if it needs none. A key of the
+// envelope that strayed into the call is left out.
+func stampMeta(c *mcp.Call, id int64) (meta []byte, err error) {
+	if len(c.Meta) > 0 {
+		rest := maps.Clone(c.Meta)
+		maps.DeleteFunc(rest, func(key string, _ json.RawMessage) bool { return joint.Reserved(key) })
+		if meta, err = mcp.Marshal(rest); err != nil {
+			return nil, err
+		}
 	}
 	if c.Progress && c.Side != nil {
 		meta = withMember(meta, keyProgressToken, strconv.AppendInt(nil, id, 10))
 	}
-	return meta, err
+	return meta, nil
 }
 
 // forget ends a call here: what still comes for it is noise.
@@ -187,7 +196,10 @@ func (p *Peer) wait(ctx context.Context, c *mcp.Call, k *carrier) (mcp.Result, e
 				return mcp.Result{}, err
 			}
 		case q := <-k.asks:
-			return p.park(c, k, q)
+			if q.ctx.Err() != nil {
+				continue // the server does not want to know any more
+			}
+			return p.park(k, q)
 		case <-ctx.Done():
 			p.abandon(ctx, k, context.Cause(ctx).Error())
 			return mcp.Result{}, ctx.Err()
@@ -221,12 +233,7 @@ func (p *Peer) answer(c *mcp.Call, a jsonrpc.Answer) (mcp.Result, error) {
 	res.Body = rawjson.Cut(a.Result, func(name, value []byte) bool {
 		switch string(name) {
 		case keyMeta:
-			for o := rawjson.Object(value); o.Next(); {
-				if res.Meta == nil {
-					res.Meta = mcp.Meta{}
-				}
-				res.Meta[string(o.Name)] = o.Value
-			}
+			res.Meta = joint.AddMeta(nil, value)
 			return true
 		case "resultType":
 			return true
@@ -248,7 +255,7 @@ func (p *Peer) liftError(c *mcp.Call, e *mcp.Error) error {
 			e.Data = withMember(nil, "uri", uri)
 		}
 	case mcp.CodeLegacyURLElicitation:
-		if need := urlQuestions(c, e.Data); need != nil {
+		if need := p.urlQuestions(c, e.Data); need != nil {
 			return need
 		}
 	}
@@ -259,6 +266,7 @@ func (p *Peer) liftError(c *mcp.Call, e *mcp.Error) error {
 // one level for the whole session, so it only ever becomes more talkative.
 func (p *Peer) wantLevel(ctx context.Context, level mcp.LogLevel) error {
 	p.mu.Lock()
+	before := p.level
 	ok := level == "" || p.offers.Logging == nil || p.level != "" && level.AtLeast(p.level)
 	if !ok {
 		p.level = level
@@ -269,6 +277,14 @@ func (p *Peer) wantLevel(ctx context.Context, level mcp.LogLevel) error {
 	}
 	params := append(rawjson.AppendString([]byte(`{"level":`), string(level)), '}')
 	_, err := p.request(ctx, methodSetLevel, params)
+	if _, refused := errors.AsType[*mcp.Error](err); refused {
+		return nil // a server that cannot be told is no reason to fail the call
+	}
+	if err != nil {
+		p.mu.Lock()
+		p.level = before // it may not have heard of it
+		p.mu.Unlock()
+	}
 	return err
 }
 

@@ -71,16 +71,18 @@ func (r *revision) projectStructured(v []byte) []byte {
 	return withMember(nil, wrapped, v)
 }
 
-// projectSchema does to a schema what projectStructured does to its values.
-// References of the schema to itself would then point elsewhere: definitions
-// move to the new root, and a schema that refers to its own root is left out.
+// projectSchema does to a schema what projectStructured does to its values. A
+// schema of values of which some are objects is left out: only some of them are
+// wrapped. References of the schema to itself would then point elsewhere:
+// definitions move to the new root, and a schema that refers to its own root is
+// left out.
 func (r *revision) projectSchema(s []byte) []byte {
 	switch {
 	case !r.structured:
 		return nil
 	case rawjson.EqualString(rawjson.Lookup(s, "type"), "object"):
 		return s
-	case !rawjson.IsObject(s) || refersToRoot(s):
+	case !rawjson.IsObject(s) || mayBeObject(s) || refersToRoot(s):
 		return nil
 	}
 	var moved []byte
@@ -100,11 +102,22 @@ func (r *revision) projectSchema(s []byte) []byte {
 	return append(append(out, moved...), '}')
 }
 
+// mayBeObject reports whether a schema does not rule out objects.
+func mayBeObject(schema []byte) bool {
+	kind := rawjson.Lookup(schema, "type")
+	for e := rawjson.Array(kind); e.Next(); {
+		if rawjson.EqualString(e.Value, "object") {
+			return true
+		}
+	}
+	return kind == nil
+}
+
 // refersToRoot reports whether some $ref in the schema points at its root or
 // into a part of it that does not move to the new root.
 func refersToRoot(schema []byte) bool {
 	for o := rawjson.Object(schema); o.Next(); {
-		if ref, ok := rawjson.String(o.Value); ok && (string(o.Name) == "$ref" || string(o.Name) == "$dynamicRef") {
+		if ref, ok := rawjson.String(o.Value); ok && (string(o.Name) == "$ref" || string(o.Name) == "$dynamicRef" || string(o.Name) == "$recursiveRef") {
 			if ref == "#" || strings.HasPrefix(ref, "#/") && !strings.HasPrefix(ref, "#/$defs/") && !strings.HasPrefix(ref, "#/definitions/") {
 				return true
 			}

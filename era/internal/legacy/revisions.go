@@ -4,7 +4,10 @@
 // both ends of a connection, and nowhere else.
 package legacy
 
-import "github.com/tenon-mcp/tenon/mcp"
+import (
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
+)
 
 // A revision is a row of the table of everything that differs between the
 // revisions of this wing. Whatever needs to know asks its row, never a date.
@@ -21,6 +24,7 @@ type revision struct {
 	elicitURL     bool // asking the person to open a URL, and error -32042
 	titledEnums   bool // choices with titles, several choices at once
 	samplingTools bool // sampling with tools, and several blocks in a message
+	resumes       bool // a client that is let go comes back for the rest
 }
 
 // revisions is the table, the newest first.
@@ -29,6 +33,7 @@ var revisions = []revision{
 		name:        mcp.Rev20251125,
 		completions: true, audio: true, links: true, structured: true, icons: true,
 		elicitForm: true, elicitURL: true, titledEnums: true, samplingTools: true,
+		resumes: true,
 	},
 	{
 		name:        mcp.Rev20250618,
@@ -85,3 +90,10 @@ const (
 
 // Latest is the newest revision of this wing.
 func Latest() mcp.Revision { return latest().name }
+
+// IsPing reports whether the request only wants to know whether anybody is
+// there.
+func IsPing(m *jsonrpc.Message) bool { return m.Method == methodPing }
+
+// Knows reports whether a revision is one of this wing.
+func Knows(name mcp.Revision) bool { return find(name) != nil }

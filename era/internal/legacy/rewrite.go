@@ -10,22 +10,24 @@ import (
 // which returns the value itself to leave it and nil to drop the member. Where
 // nothing changes, obj itself comes back.
 func rewriteMember(obj []byte, name string, change func(value []byte) []byte) []byte {
-	old := rawjson.Lookup(obj, name)
-	if old == nil {
-		return obj
-	}
-	value := change(old)
-	if same(value, old) {
-		return obj
-	}
-	rest := rawjson.Cut(obj, func(n, _ []byte) bool { return string(n) == name })
-	if value == nil {
-		if rest == nil {
-			return []byte("{}")
+	for m := rawjson.Object(obj); m.Next(); {
+		if string(m.Name) != name {
+			continue
 		}
-		return rest
+		value := change(m.Value)
+		switch {
+		case same(value, m.Value):
+			return obj
+		case value != nil: // it stays where it is: the order of a form is seen
+			out := append(make([]byte, 0, len(obj)+len(value)), obj[:m.End-len(m.Value)]...)
+			return append(append(out, value...), obj[m.End:]...)
+		}
+		if rest := rawjson.Cut(obj, func(n, _ []byte) bool { return string(n) == name }); rest != nil {
+			return rest
+		}
+		return []byte("{}")
 	}
-	return withMember(rest, name, value)
+	return obj
 }
 
 // withMember returns obj with one more member, which it must not have yet.
@@ -73,10 +75,13 @@ type rewritten struct {
 	}
 }
 
-const worthRemembering = 1 << 10
+const (
+	worthRemembering  = 1 << 10
+	tooLongToRemember = 1 << 20
+)
 
 func (w *rewritten) get(r *revision, in []byte, rewrite func([]byte) []byte) []byte {
-	if len(in) < worthRemembering {
+	if len(in) < worthRemembering || len(in) > tooLongToRemember {
 		return rewrite(in)
 	}
 	w.mu.Lock()

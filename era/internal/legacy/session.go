@@ -23,34 +23,32 @@ type Session struct {
 	rev     *revision // nil until initialize
 	caller  mcp.Caller
 	offers  mcp.ServerCapabilities
+	opening chan struct{} // closed when the initialize that has come was served; nil if none has
+	early   bool          // the client said that it is ready while that was so
+	ready   bool          // the client has said that it is
 	closed  bool
 	news    func()            // ends the news of lists; nil while there is none
-	watched map[string]func() // ends the news of a resource
+	watched map[string]func() // ends the news of a resource; nil while there is none
 	waiting sync.WaitGroup    // for subscriptions that need a goroutine
 }
 
 // maxWatched is how many resources one session may subscribe to.
 const maxWatched = 1000
 
-// NewSession returns a session whose pushes go through push.
+// NewSession returns a session whose pushes go through push; nil means that
+// nobody is there to hear them before Attach.
 func NewSession(h mcp.Handler, push func(build func(dst []byte) []byte)) *Session {
-	return &Session{h: h, push: push, watched: map[string]func(){}}
+	return &Session{h: h, push: push}
 }
 
 // Close ends every subscription and waits for it.
 func (s *Session) Close() {
 	s.mu.Lock()
 	s.closed = true
-	stops := []func(){s.news}
-	for _, stop := range s.watched {
-		stops = append(stops, stop)
-	}
-	s.news, s.watched = nil, nil
+	stops := s.takeStopsLocked()
 	s.mu.Unlock()
 	for _, stop := range stops {
-		if stop != nil {
-			stop()
-		}
+		stop()
 	}
 	s.waiting.Wait()
 }
@@ -61,6 +59,23 @@ type Back struct {
 	Tell func(build func(dst []byte) []byte)
 	// Ask sends a request to the client and waits for the answer.
 	Ask func(ctx context.Context, method string, params []byte) (jsonrpc.Message, error)
+}
+
+// Revision is what initialize came to; empty before it.
+func (s *Session) Revision() mcp.Revision {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rev == nil {
+		return ""
+	}
+	return s.rev.name
+}
+
+// Resumes reports whether the client comes back for the rest of a stream.
+func (s *Session) Resumes() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rev != nil && s.rev.resumes
 }
 
 // Batches says whether a batch is welcome.
@@ -75,15 +90,20 @@ func (s *Session) Batches() error {
 
 // Serve serves one request and returns what appends its answer.
 func (s *Session) Serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back Back) func(dst []byte) []byte {
+	return s.Answer(ctx, m, p, back).Append
+}
+
+// Answer serves one request.
+func (s *Session) Answer(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back Back) joint.Answer {
 	body, err := s.serve(ctx, m, p, back)
 	if err != nil {
 		e := joint.ToWire(err)
 		if own, ok := errors.AsType[*mcp.Error](err); ok {
 			e = joint.ToWire(projectError(m.Method, own))
 		}
-		return func(dst []byte) []byte { return jsonrpc.AppendError(dst, m.ID, e) }
+		return joint.Fail(m.ID, e)
 	}
-	return func(dst []byte) []byte { return jsonrpc.AppendResult(dst, m.ID, body) }
+	return joint.Answer{Append: func(dst []byte) []byte { return jsonrpc.AppendResult(dst, m.ID, body) }}
 }
 
 func (s *Session) serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back Back) (json.RawMessage, error) {
@@ -93,6 +113,7 @@ func (s *Session) serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 	case methodPing:
 		return nil, nil
 	}
+	s.awaitOpen(ctx)
 	s.mu.Lock()
 	rev, caller := s.rev, s.caller
 	s.mu.Unlock()
@@ -148,16 +169,10 @@ func lift(m *jsonrpc.Message) (c *mcp.Call, token []byte) {
 	c.Params = rawjson.Cut(m.Params, func(name, value []byte) bool {
 		switch {
 		case string(name) == keyMeta:
-			for o := rawjson.Object(value); o.Next(); {
-				if string(o.Name) == keyProgressToken {
-					token = o.Value
-					continue
-				}
-				if c.Meta == nil {
-					c.Meta = mcp.Meta{}
-				}
-				c.Meta[string(o.Name)] = o.Value
+			if t := rawjson.Lookup(value, keyProgressToken); joint.IsToken(t) {
+				token = t
 			}
+			c.Meta = joint.AddMeta(nil, value)
 			return true
 		case string(name) == "task" && m.Method == mcp.MethodToolsCall:
 			return true

@@ -55,3 +55,9 @@ func Opens(m *jsonrpc.Message) bool {
 	}
 	return false
 }
+
+// NamedRevision returns the protocol version that a message names.
+func NamedRevision(m *jsonrpc.Message) (mcp.Revision, bool) {
+	name, ok := rawjson.String(rawjson.Lookup(rawjson.Lookup(m.Params, keyMeta), metaVersion))
+	return mcp.Revision(name), ok
+}

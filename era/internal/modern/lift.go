@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"maps"
 
+	"github.com/tenon-mcp/tenon/era/internal/joint"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -60,7 +61,7 @@ func (e *envelope) readMeta(c *mcp.Call) error {
 		return mcp.InvalidParams("params._meta must be an object")
 	}
 	for o := rawjson.Object(e.meta); o.Next(); {
-		switch string(o.Name) {
+		switch name := string(o.Name); name {
 		case metaVersion:
 			e.version = o.Value
 		case metaClient:
@@ -71,11 +72,12 @@ func (e *envelope) readMeta(c *mcp.Call) error {
 			e.level = o.Value
 		case keyProgressToken:
 			e.progress = o.Value
+		case metaServer, metaSubscription: // of an envelope, but not of this one
 		default:
 			if c.Meta == nil {
 				c.Meta = mcp.Meta{}
 			}
-			c.Meta[string(o.Name)] = json.RawMessage(o.Value)
+			c.Meta[name] = json.RawMessage(o.Value)
 		}
 	}
 	return nil
@@ -108,7 +110,7 @@ func (s *Server) introduce(e *envelope, r *request) error {
 		}
 	}
 	if e.progress != nil {
-		if !isToken(e.progress) {
+		if !joint.IsToken(e.progress) {
 			return mcp.InvalidParams("params._meta.progressToken must be a string or an integer")
 		}
 		r.token, r.call.Progress = e.progress, true
@@ -154,17 +156,4 @@ func (s *Server) recall(e *envelope, c *mcp.Call) error {
 func unsupported(version string) error {
 	return mcp.Errorf(mcp.CodeUnsupportedVersion, "protocol version %q is not supported here", version).
 		With(map[string]any{"supported": []mcp.Revision{Revision}, "requested": version})
-}
-
-// isToken reports whether raw is a string or an integer.
-func isToken(raw []byte) bool {
-	if rawjson.IsString(raw) {
-		return true
-	}
-	for i, b := range raw {
-		if (b < '0' || b > '9') && (b != '-' || i > 0) {
-			return false
-		}
-	}
-	return len(raw) > 0
 }

@@ -28,6 +28,8 @@ func (p *Peer) liftResult(c *mcp.Call, raw []byte) (mcp.Result, error) {
 		}
 	}
 	switch kind {
+	case "":
+		return mcp.Result{}, joint.Invalid(c.Method, "its resultType is empty")
 	case typeComplete:
 	case typeInput:
 		return mcp.Result{}, p.liftNeed(c, &e)
@@ -38,15 +40,14 @@ func (p *Peer) liftResult(c *mcp.Call, raw []byte) (mcp.Result, error) {
 		res.Type = kind
 	}
 	for o := rawjson.Object(e.meta); o.Next(); {
-		switch string(o.Name) {
-		case metaServer:
+		switch name := string(o.Name); {
+		case name == metaServer:
 			res.Server = p.readServer(o.Value)
-		case metaSubscription:
-		default:
+		case !joint.Reserved(name):
 			if res.Meta == nil {
 				res.Meta = mcp.Meta{}
 			}
-			res.Meta[string(o.Name)] = o.Value
+			res.Meta[name] = o.Value
 		}
 	}
 	if mcp.Cacheable(c.Method) {

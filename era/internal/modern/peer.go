@@ -133,9 +133,9 @@ func (p *Peer) answer(c *mcp.Call, a jsonrpc.Answer) (mcp.Result, error) {
 }
 
 // Told is a notification from the server. It goes to the call it rides with;
-// origin is that call's id where the link knows it, or 0. Told reports whether
-// there was one.
-func (p *Peer) Told(m *jsonrpc.Message, origin int64) bool {
+// origin is that call's id where the link knows it, or 0. What belongs to none
+// is for the persona, unless nobody can have asked for it.
+func (p *Peer) Told(m *jsonrpc.Message, origin int64) {
 	note := mcp.Note{Method: m.Method}
 	var token, subscription []byte
 	note.Params = rawjson.Cut(m.Params, func(name, value []byte) bool {
@@ -144,25 +144,33 @@ func (p *Peer) Told(m *jsonrpc.Message, origin int64) bool {
 			subscription = liftNoteMeta(&note, value)
 		case keyProgressToken:
 			token = value
+			return m.Method == mcp.NoteProgress
 		default:
 			return false
 		}
 		return true
 	})
+	if !p.deliver(note, token, subscription, origin) && p.persona.Hear != nil {
+		p.persona.Hear(note)
+	}
+}
+
+// deliver brings a note to whom it belongs and reports whether that is the end
+// of it.
+func (p *Peer) deliver(note mcp.Note, token, subscription []byte, origin int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case m.Method == noteCancelled:
-		end := p.ends[number(rawjson.Lookup(m.Params, "requestId"))]
-		if end == nil {
-			return false
+	case note.Method == noteCancelled:
+		if end := p.ends[number(rawjson.Lookup(note.Params, "requestId"))]; end != nil {
+			end()
 		}
-		end()
-		return true
-	case m.Method == mcp.NoteProgress:
-		return put(p.open[number(token)], note, func(c *mcp.Call) bool { return c.Progress })
-	case m.Method == mcp.NoteMessage:
-		return p.logged(note, origin)
+		return true // what is over can still be named
+	case note.Method == mcp.NoteProgress:
+		put(p.open[number(token)], note, func(c *mcp.Call) bool { return c.Progress })
+		return true // a token that nobody knows is nobody's
+	case note.Method == mcp.NoteMessage:
+		return p.logged(note, origin) || !p.askedLocked(note)
 	case subscription != nil:
 		return put(p.open[number(subscription)], note, func(c *mcp.Call) bool { return c.Method == mcp.MethodSubscriptionsListen })
 	case origin == 0:
@@ -199,27 +207,16 @@ func (p *Peer) logged(n mcp.Note, origin int64) bool {
 	return joint.Broadcast(p.open, n, wants)
 }
 
-// Asked reports whether any call has asked for log lines like this one. A line
-// that was asked for may come late, when its call is over.
-func (p *Peer) Asked(m *jsonrpc.Message) bool {
-	level, _ := rawjson.String(rawjson.Lookup(m.Params, "level"))
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// askedLocked reports whether any call has asked for log lines like this one.
+// A line that was asked for may come late, when its call is over.
+func (p *Peer) askedLocked(n mcp.Note) bool {
+	level, _ := rawjson.String(rawjson.Lookup(n.Params, "level"))
 	return mcp.LogLevel(level).AtLeast(p.asked)
 }
 
 func liftNoteMeta(n *mcp.Note, meta []byte) (subscription []byte) {
-	for o := rawjson.Object(meta); o.Next(); {
-		if string(o.Name) == metaSubscription {
-			subscription = o.Value
-			continue
-		}
-		if n.Meta == nil {
-			n.Meta = mcp.Meta{}
-		}
-		n.Meta[string(o.Name)] = o.Value
-	}
-	return subscription
+	n.Meta = joint.AddMeta(nil, meta)
+	return rawjson.Lookup(meta, metaSubscription)
 }
 
 // number reads one of our own ids; -1 if it is none.

@@ -86,7 +86,7 @@ func (k *Keys) Rotate(secret []byte) error {
 // sealed is what stands inside a state.
 type sealed struct {
 	Until int64                      `json:"u"`
-	State string                     `json:"s,omitempty"`
+	State []byte                     `json:"s,omitempty"` // not always a text
 	Kept  map[string]json.RawMessage `json:"k,omitempty"`
 }
 
@@ -96,7 +96,7 @@ func (k *Keys) seal(need *mcp.NeedInput, c *mcp.Call) (string, error) {
 	if need.State == "" && len(need.Kept) == 0 && len(need.Questions) > 0 {
 		return "", nil
 	}
-	plain, err := json.Marshal(sealed{time.Now().Add(k.TTL).Unix(), need.State, need.Kept})
+	plain, err := json.Marshal(sealed{time.Now().Add(k.TTL).Unix(), []byte(need.State), need.Kept})
 	if err != nil {
 		return "", err
 	}
@@ -136,7 +136,7 @@ func (k *Keys) open(s string, c *mcp.Call) (string, map[string]json.RawMessage, 
 		if json.Unmarshal(plain, &in) != nil || time.Now().Unix() > in.Until {
 			break
 		}
-		return in.State, in.Kept, nil
+		return string(in.State), in.Kept, nil
 	}
 	return "", nil, errState
 }

@@ -38,10 +38,18 @@ type Back struct {
 	// Shared says that all requests share one channel, so that the end of a
 	// subscription has to be told by name.
 	Shared bool
+
+	// Headers go into [mcp.Call].Headers.
+	Headers map[string]string
 }
 
 // Serve serves one request and returns what appends its answer.
 func (s *Server) Serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back Back) func(dst []byte) []byte {
+	return s.Answer(ctx, m, p, back).Append
+}
+
+// Answer serves one request.
+func (s *Server) Answer(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back Back) joint.Answer {
 	r, err := s.lift(m, p)
 	if err != nil {
 		return failed(m.ID, err)
@@ -49,6 +57,7 @@ func (s *Server) Serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal
 	if removed(m.Method) {
 		return failed(m.ID, mcp.MethodNotFound(m.Method))
 	}
+	r.call.Headers = back.Headers
 	r.call.Side = func(n mcp.Note) {
 		if r.wants(n) {
 			back.Tell(func(dst []byte) []byte { return appendNote(dst, r, n) })
@@ -73,7 +82,7 @@ func (s *Server) Serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal
 			return append(dst, `,"reason":"the server ends the subscription"}}`...)
 		})
 	}
-	return func(dst []byte) []byte { return s.appendResult(dst, r, &res) }
+	return joint.Answer{Append: func(dst []byte) []byte { return s.appendResult(dst, r, &res) }}
 }
 
 // wants reports whether the caller has asked for such notes.
@@ -93,7 +102,7 @@ func (r *request) wants(n mcp.Note) bool {
 }
 
 // ask ends a round.
-func (s *Server) ask(r *request, need *mcp.NeedInput) func(dst []byte) []byte {
+func (s *Server) ask(r *request, need *mcp.NeedInput) joint.Answer {
 	if !mcp.MayAsk(r.call.Method) {
 		return failed(r.id, mcp.Errorf(mcp.CodeInternal, "%s cannot ask for input", r.call.Method))
 	}
@@ -106,7 +115,7 @@ func (s *Server) ask(r *request, need *mcp.NeedInput) func(dst []byte) []byte {
 	if err != nil {
 		return failed(r.id, err)
 	}
-	return func(dst []byte) []byte { return s.appendNeed(dst, r, need, state) }
+	return joint.Answer{Append: func(dst []byte) []byte { return s.appendNeed(dst, r, need, state) }}
 }
 
 // removed lists what this revision has taken out of the protocol: a Handler
@@ -119,7 +128,7 @@ func removed(method string) bool {
 	return false
 }
 
-func failed(id jsonrpc.ID, err error) func(dst []byte) []byte {
+func failed(id jsonrpc.ID, err error) joint.Answer {
 	e := joint.ToWire(err)
 	switch e.Code {
 	case mcp.CodeLegacyResourceNotFound:
@@ -127,7 +136,7 @@ func failed(id jsonrpc.ID, err error) func(dst []byte) []byte {
 	case mcp.CodeLegacyURLElicitation:
 		e.Code = mcp.CodeInternal
 	}
-	return func(dst []byte) []byte { return jsonrpc.AppendError(dst, id, e) }
+	return joint.Fail(id, e)
 }
 
 // identity returns the JSON of who answers, encoded once for each server.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/tenon-mcp/tenon/era/internal/joint"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -150,9 +151,7 @@ func (m *metaWriter) rest(meta mcp.Meta) {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(meta)) {
-		switch name {
-		case metaVersion, metaClient, metaCapabilities, metaLogLevel, metaServer, metaSubscription, keyProgressToken:
-		default:
+		if !joint.Reserved(name) {
 			m.raw(name, meta[name])
 		}
 	}

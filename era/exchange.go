@@ -1,0 +1,110 @@
+package era
+
+import (
+	"context"
+
+	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/era/internal/legacy"
+	"github.com/tenon-mcp/tenon/era/internal/modern"
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// This file is the door for transports that bring each request by itself, as
+// HTTP does, and not on a stream that all of them share.
+
+// An Answer is what a request came to, ready to be written.
+type Answer = joint.Answer
+
+// Fail is the answer to a request that is an error.
+func Fail(id jsonrpc.ID, code int, message string) Answer {
+	return joint.Fail(id, &jsonrpc.Error{Code: code, Message: message})
+}
+
+// Opens reports whether a message opens as one of the newest era.
+func Opens(m *jsonrpc.Message) bool { return modern.Opens(m) }
+
+// NamedRevision returns the protocol version that a message names in its _meta.
+func NamedRevision(m *jsonrpc.Message) (mcp.Revision, bool) { return modern.NamedRevision(m) }
+
+// Speaks reports whether a revision is one of the newest era, which has no
+// sessions, and whether it is one of an older, which has. A revision that is
+// not known is neither.
+func Speaks(r mcp.Revision) (isModern, isLegacy bool) {
+	return r == modern.Revision, legacy.Knows(r)
+}
+
+// A Back is the way back to who sent a request of the newest era.
+type Back struct {
+	// Tell sends the notification that build appends.
+	Tell func(build func(dst []byte) []byte)
+	// Headers go into [mcp.Call].Headers.
+	Headers map[string]string
+}
+
+// ServeModern serves one request of the newest era. Nothing of it is
+// remembered.
+func (s *Server) ServeModern(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back Back) Answer {
+	if s.opts.LegacyOnly {
+		return joint.Fail(m.ID, &jsonrpc.Error{Code: mcp.CodeMethodNotFound, Message: "this server speaks only older revisions: send initialize"})
+	}
+	return s.modern.Answer(ctx, m, p, modern.Back{Tell: back.Tell, Headers: back.Headers})
+}
+
+// RefuseLegacy is the answer to a request of an older era by a server that is
+// ModernOnly.
+func RefuseLegacy(m *jsonrpc.Message) Answer { return joint.Fail(m.ID, modern.Refuse(m)) }
+
+// ModernOnly and LegacyOnly report how the server was set up.
+func (s *Server) ModernOnly() bool { return s.opts.ModernOnly }
+
+// LegacyOnly reports whether the newest era is refused.
+func (s *Server) LegacyOnly() bool { return s.opts.LegacyOnly }
+
+// A Session is what a client of an older era has opened with initialize.
+type Session struct{ s *legacy.Session }
+
+// NewSession returns a session that is of no use before initialize.
+func (s *Server) NewSession() *Session {
+	return &Session{legacy.NewSession(s.h, nil)}
+}
+
+// RestoreSession returns a session as [Session.State] described it.
+func (s *Server) RestoreSession(ctx context.Context, state []byte) (*Session, error) {
+	restored := s.NewSession()
+	return restored, restored.s.Restore(ctx, state)
+}
+
+// State describes the session, for whoever has to go on with it.
+func (s *Session) State() ([]byte, error) { return s.s.State() }
+
+// Attach has news that belongs to no request pushed, from now on until Detach.
+// Push must not block.
+func (s *Session) Attach(push func(build func(dst []byte) []byte)) { s.s.Attach(push) }
+
+// Detach ends the pushing; what the session is subscribed to is remembered.
+func (s *Session) Detach() { s.s.Detach() }
+
+// A SessionBack is the way back to the client during one request of a session.
+type SessionBack = legacy.Back
+
+// Serve serves one request of the session.
+func (s *Session) Serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back SessionBack) Answer {
+	return s.s.Answer(ctx, m, p, back)
+}
+
+// Notified hears a notification. Cancelling is not among them.
+func (s *Session) Notified(m *jsonrpc.Message) { s.s.Notified(m) }
+
+// Batches says whether a batch is welcome.
+func (s *Session) Batches() error { return s.s.Batches() }
+
+// Revision is what initialize came to; empty before it.
+func (s *Session) Revision() mcp.Revision { return s.s.Revision() }
+
+// Resumes reports whether clients of the session's revision come back for the
+// rest of a stream when they are let go.
+func (s *Session) Resumes() bool { return s.s.Resumes() }
+
+// Close ends the session's subscriptions.
+func (s *Session) Close() { s.s.Close() }

@@ -1,0 +1,69 @@
+package legacy
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// state is what a session would have to remember if it were moved elsewhere.
+type state struct {
+	Revision     mcp.Revision            `json:"rev"`
+	Client       *mcp.Implementation     `json:"client"`
+	Capabilities *mcp.ClientCapabilities `json:"can"`
+	LogLevel     string                  `json:"log"`
+	Ready        bool                    `json:"ready,omitzero"`
+	Watched      []string                `json:"watch,omitzero"`
+}
+
+// State returns what [Session.Restore] needs to go on with the session, here or
+// elsewhere. It is nil before initialize.
+func (s *Session) State() (json.RawMessage, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rev == nil {
+		return nil, nil
+	}
+	return mcp.Marshal(state{
+		Revision: s.rev.name, Client: s.caller.Client, Capabilities: s.caller.Capabilities,
+		LogLevel: string(s.caller.LogLevel), Ready: s.ready, Watched: slices.Sorted(maps.Keys(s.watched)),
+	})
+}
+
+// Restore makes a new session the one whose state this is.
+func (s *Session) Restore(ctx context.Context, raw json.RawMessage) error {
+	var in state
+	if err := mcp.Unmarshal(raw, &in); err != nil {
+		return err
+	}
+	rev := find(in.Revision)
+	if rev == nil {
+		return mcp.Errorf(mcp.CodeInternal, "the session is of revision %q, which is not known here", in.Revision)
+	}
+	level, err := mcp.ParseLogLevel(in.LogLevel)
+	if err != nil {
+		return err
+	}
+	caller := mcp.Caller{Revision: rev.name, Client: in.Client, Capabilities: in.Capabilities, LogLevel: level}
+	res, err := s.h.Serve(ctx, &mcp.Call{Method: mcp.MethodDiscover, Caller: caller})
+	if err != nil {
+		return err
+	}
+	found, err := mcp.Discovered(res)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rev, s.caller, s.offers, s.ready = rev, caller, found.Capabilities, in.Ready
+	if len(in.Watched) > 0 {
+		s.watched = map[string]func(){}
+		for _, uri := range in.Watched {
+			s.watched[uri] = nil
+		}
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package mcptest_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/mcptest"
+	"github.com/tenon-mcp/tenon/server"
+)
+
+type pair struct {
+	A int `json:"a"`
+	B int `json:"b"`
+}
+
+type sum struct {
+	Sum int `json:"sum"`
+}
+
+// calculator is the server under test.
+func calculator() mcp.Handler {
+	s := server.New(mcp.Implementation{Name: "calculator", Version: "1.0"}, nil)
+	server.AddTool(s, "add", "Add two numbers", func(_ context.Context, _ *mcp.Call, in pair) (sum, error) {
+		return sum{in.A + in.B}, nil
+	})
+	return s
+}
+
+// Conversations in files are the tests of a server that last longest: they say
+// what a client sees, in every revision of the protocol.
+func ExampleRun() {
+	_ = func(t *testing.T) { // func TestConversations(t *testing.T)
+		mcptest.Run(t, "testdata/*.txtar", func(t *testing.T) mcp.Handler { return calculator() })
+	}
+}
+
+func ExampleScript() {
+	_ = func(t *testing.T) { // func TestAdd(t *testing.T)
+		mcptest.Script(t, calculator(), `
+			call tools/call {"name":"add","arguments":{"a":1,"b":2}}
+			[..2025-03-26] result {"content":[{"type":"text","text":"{\"sum\":3}"}]}
+			result {"structuredContent":{"sum":3},…}
+		`)
+	}
+}
+
+func ExampleEveryEra() {
+	_ = func(t *testing.T) { // func TestEveryClientFindsTheTool(t *testing.T)
+		mcptest.EveryEra(t, calculator(), func(t *testing.T, h mcp.Handler) {
+			res, err := h.Serve(t.Context(), &mcp.Call{Method: mcp.MethodToolsList})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%s", res.Body)
+		})
+	}
+}
+
+func ExampleTwice() {
+	_ = func(t *testing.T) { // func TestAddCanBeEnteredAgain(t *testing.T)
+		call := &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"add","arguments":{"a":1,"b":2}}`)}
+		mcptest.Twice(t, calculator(), call, func(q mcp.Question) string { return `{"action":"decline"}` })
+	}
+}
+
+// The examples above only compile; this plays the one with a text in it.
+func TestExampleScript(t *testing.T) {
+	mcptest.Script(t, calculator(), `
+			call tools/call {"name":"add","arguments":{"a":1,"b":2}}
+			[..2025-03-26] result {"content":[{"type":"text","text":"{\"sum\":3}"}]}
+			result {"structuredContent":{"sum":3},…}
+	`)
+}

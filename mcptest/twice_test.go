@@ -1,0 +1,97 @@
+package mcptest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/server"
+)
+
+func named(q mcp.Question) string {
+	if strings.Contains(string(q.Params), "first") {
+		return `{"action":"accept","content":{"name":"Ada"}}`
+	}
+	return `{"action":"accept","content":{"name":"Lovelace"}}`
+}
+
+func TestTwice(t *testing.T) {
+	checked(t)
+	Twice(t, fixture(t), &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"greet"}`)}, named)
+	Twice(t, fixture(t), &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"add","arguments":{"a":1,"b":2}}`)}, named)
+	Twice(t, fixture(t), &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"none"}`)}, named)
+}
+
+// Several questions in one round are asked one by one in the older eras.
+func TestTwiceWithSeveralQuestionsInARound(t *testing.T) {
+	s := server.New(mcp.Implementation{Name: "s", Version: "1"}, nil)
+	server.AddTool(s, "greet", "", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
+		ask := func(m string) mcp.Question {
+			return mcp.Question{Method: mcp.MethodElicit, Params: json.RawMessage(`{"message":"` + m + `","requestedSchema":{"type":"object","properties":{}}}`)}
+		}
+		answers, err := c.AskAll(map[string]mcp.Question{"a": ask("first"), "b": ask("last"), "c": ask("else")})
+		if err != nil {
+			return "", err
+		}
+		return string(answers["a"]) + string(answers["b"]), nil
+	})
+	Twice(t, s, &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"greet"}`)}, named)
+}
+
+func TestTwiceFindsWhatCannotBeRepeated(t *testing.T) {
+	ask := func(c *mcp.Call, key, message string) error {
+		_, err := server.Elicit[name](c, key, message)
+		return err
+	}
+	for _, tc := range []struct {
+		name string
+		tool func(entered int, c *mcp.Call) (string, error)
+		want string
+	}{
+		{"a question that changes", func(n int, c *mcp.Call) (string, error) {
+			return "", ask(c, "k", fmt.Sprint("first, for the time ", n))
+		}, "round 1 of tools/call cannot be repeated"},
+		{"a key that changes", func(n int, c *mcp.Call) (string, error) {
+			return "", ask(c, fmt.Sprint("k", n), "first")
+		}, "round 1 of tools/call cannot be repeated"},
+		{"a result that changes", func(n int, c *mcp.Call) (string, error) {
+			return fmt.Sprint(n), ask(c, "k", "first")
+		}, "round 2 of tools/call cannot be repeated"},
+		{"asks only once", func(n int, c *mcp.Call) (string, error) {
+			if n > 1 {
+				return "done", nil
+			}
+			return "", ask(c, "k", "first")
+		}, "then  came to result"},
+		{"asks for ever", func(n int, c *mcp.Call) (string, error) {
+			return "", ask(c, fmt.Sprint("k", len(c.Answers)), "first")
+		}, "still asks in round 10"},
+		{"depends on the wire", func(n int, c *mcp.Call) (string, error) {
+			return "revision " + string(c.Caller.Revision), ask(c, "k", "first")
+		}, "and without a wire to"},
+		{"asks more on the wire", func(n int, c *mcp.Call) (string, error) {
+			if c.Caller.Revision != "" {
+				if err := ask(c, "more", "last"); err != nil {
+					return "", err
+				}
+			}
+			return "done", ask(c, "k", "first")
+		}, "depends on more than the call and the answers"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			entered := 0
+			s := server.New(mcp.Implementation{Name: "s", Version: "1"}, nil)
+			server.AddTool(s, "x", "", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
+				entered++
+				return tc.tool(entered, c)
+			})
+			err := twice(t.Context(), s, &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"x"}`)}, named)
+			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want something with %q", err, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,96 @@
+package sse
+
+import (
+	"bytes"
+	"io"
+)
+
+// lines takes a stream apart into lines that end with LF, CR LF or CR. Each
+// byte is looked at a fixed number of times, however the bytes arrive.
+type lines struct {
+	r     io.Reader
+	limit int // how long a line may be
+	err   error
+
+	buf        []byte // buf[start:end] was read and not yet returned
+	start, end int
+	lf         int  // where the next LF stands; before start means not looked for
+	afterCR    bool // an LF that comes next belongs to the CR before it
+}
+
+// next returns the next line without its end. An own line belongs to the
+// caller; any other is good until the next call. What the stream has after its
+// last line end is dropped.
+func (l *lines) next() (line []byte, own bool, err error) {
+	var long []byte // the part of the line that is no longer in the buffer
+	for {
+		if l.afterCR && l.start < l.end {
+			l.afterCR = false
+			if l.buf[l.start] == '\n' {
+				l.start++
+			}
+		}
+		part, ended := l.cut()
+		if len(long)+len(part) > l.limit {
+			l.err, l.start = &LimitError{Limit: l.limit}, l.end
+			return nil, false, l.err
+		}
+		switch {
+		case ended && long == nil:
+			return part, false, nil
+		case ended:
+			return append(long, part...), true, nil
+		case len(part) > 0:
+			long = extend(long, part)
+		}
+		if err := l.fill(); err != nil {
+			return nil, false, err
+		}
+	}
+}
+
+// cut takes a line out of the buffer, or all that is in it where no line ends.
+func (l *lines) cut() (part []byte, ended bool) {
+	if l.lf < l.start {
+		l.lf = l.end
+		if i := bytes.IndexByte(l.buf[l.start:l.end], '\n'); i >= 0 {
+			l.lf = l.start + i
+		}
+	}
+	part = l.buf[l.start:l.lf]
+	if i := bytes.IndexByte(part, '\r'); i >= 0 {
+		l.start += i + 1
+		l.afterCR = true
+		return part[:i], true
+	}
+	ended = l.lf < l.end
+	l.start = min(l.lf+1, l.end)
+	return part, ended
+}
+
+// extend doubles what it has to make room: lines may be large.
+func extend(long, part []byte) []byte {
+	if need := len(long) + len(part); need > cap(long) {
+		bigger := make([]byte, len(long), max(2*need, 1<<10))
+		copy(bigger, long)
+		long = bigger
+	}
+	return append(long, part...)
+}
+
+// fill reads into the buffer, which is empty.
+func (l *lines) fill() error {
+	l.start, l.end, l.lf = 0, 0, -1
+	for range 100 {
+		if l.err != nil {
+			return l.err
+		}
+		if l.end, l.err = l.r.Read(l.buf); l.end > 0 {
+			return nil
+		}
+	}
+	if l.err == nil {
+		l.err = io.ErrNoProgress
+	}
+	return l.err
+}

@@ -1,0 +1,114 @@
+package edge
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+)
+
+// IsJSON checks that a request says its body is JSON, and not compressed; nil
+// means that it does. A page can make a browser send other types without asking
+// first.
+func (g *Guard) IsJSON(r *http.Request) *Refusal {
+	types := r.Header["Content-Type"]
+	if len(types) != 1 || !isJSON(types[0]) {
+		return &Refusal{http.StatusUnsupportedMediaType, "the Content-Type must be application/json"}
+	}
+	for _, coding := range r.Header["Content-Encoding"] {
+		if !strings.EqualFold(coding, "identity") {
+			return &Refusal{http.StatusUnsupportedMediaType, "the body must not be compressed: leave out Content-Encoding"}
+		}
+	}
+	return nil
+}
+
+func isJSON(contentType string) bool {
+	if contentType == "application/json" {
+		return true
+	}
+	media, _, err := mime.ParseMediaType(contentType)
+	return err == nil && media == "application/json"
+}
+
+// firstRead is how much room a body gets before any of it has come.
+const firstRead = 16 << 10
+
+// Body reads the body of a request; the caller owns it. A body that is too
+// long, or that pauses too long, is refused. Deadlines that the server set for
+// reading are lifted afterwards, so that an answer may take its time.
+func (g *Guard) Body(w http.ResponseWriter, r *http.Request) ([]byte, *Refusal) {
+	if r.ContentLength > int64(g.opts.MaxBody) {
+		return nil, g.tooLarge()
+	}
+	if r.ContentLength == 0 {
+		return []byte{}, nil
+	}
+	clock := newClock(w, r, g.opts.BodyIdle)
+	buf := make([]byte, 0, g.room(r.ContentLength))
+	for {
+		clock.wind()
+		n, err := r.Body.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		switch {
+		case len(buf) > g.opts.MaxBody:
+			return nil, g.tooLarge()
+		case errors.Is(err, io.EOF):
+			clock.stop()
+			return buf, nil
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return nil, &Refusal{http.StatusRequestTimeout, "the body did not come in time"}
+		case err != nil:
+			return nil, &Refusal{http.StatusBadRequest, "the body could not be read"}
+		}
+		if len(buf) == cap(buf) {
+			bigger := make([]byte, len(buf), min(2*cap(buf), g.opts.MaxBody+1))
+			copy(bigger, buf)
+			buf = bigger
+		}
+	}
+}
+
+// room is how much to make ready for a body of some length, -1 meaning that it
+// is not known. A length is only a promise. One byte more than it is never
+// filled, and lets the end be seen without making more room.
+func (g *Guard) room(length int64) int64 {
+	if length < 0 {
+		length = 4 << 10
+	}
+	return min(length, firstRead, int64(g.opts.MaxBody)) + 1
+}
+
+func (g *Guard) tooLarge() *Refusal {
+	return &Refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is too large: the limit is %d bytes", g.opts.MaxBody)}
+}
+
+// A clock ends reads that take too long. It never gives a body more time than
+// the server does. Where the connection knows no deadlines it does nothing.
+type clock struct {
+	c    *http.ResponseController
+	idle time.Duration
+	last time.Time // when all must have come; zero means no such time
+}
+
+func newClock(w http.ResponseWriter, r *http.Request, idle time.Duration) clock {
+	c := clock{c: http.NewResponseController(w), idle: idle}
+	if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && s.ReadTimeout > 0 {
+		c.last = time.Now().Add(s.ReadTimeout)
+	}
+	return c
+}
+
+func (c *clock) wind() {
+	at := time.Now().Add(c.idle)
+	if !c.last.IsZero() && c.last.Before(at) {
+		at = c.last
+	}
+	_ = c.c.SetReadDeadline(at) // not supported: the server's own limits have to do
+}
+
+func (c *clock) stop() { _ = c.c.SetReadDeadline(time.Time{}) }

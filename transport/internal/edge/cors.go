@@ -1,0 +1,39 @@
+package edge
+
+import "net/http"
+
+// Sharing is what pages of listed origins may do; see [Guard.Share].
+type Sharing struct {
+	Methods string // what they may use, such as "GET, POST"
+	Headers string // what they may send beside what every page may
+	Expose  string // what they may read beside what every page may
+}
+
+// Share lets a browser show the answer to a page of a listed origin, and
+// answers the browser when it asks beforehand; it reports whether it did. Pages
+// of other origins get no such leave, and none ever gets it by "*": an answer
+// belongs to the one page that asked. It is to be called after [Guard.Admit].
+func (g *Guard) Share(w http.ResponseWriter, r *http.Request, s *Sharing) (answered bool) {
+	if len(g.origins) == 0 && !g.anyOrigin {
+		return false
+	}
+	h := w.Header()
+	h.Add("Vary", "Origin")
+	sent := r.Header.Get("Origin")
+	from, ok := parseOrigin(sent)
+	if !ok || !g.anyOrigin && !g.listed(from) {
+		return false
+	}
+	h.Set("Access-Control-Allow-Origin", sent)
+	if s.Expose != "" {
+		h.Set("Access-Control-Expose-Headers", s.Expose)
+	}
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false
+	}
+	h.Set("Access-Control-Allow-Methods", s.Methods)
+	h.Set("Access-Control-Allow-Headers", s.Headers)
+	h.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}

@@ -1,0 +1,189 @@
+package edge
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// DefaultMaxBody and DefaultBodyIdle bound a body unless told otherwise.
+const (
+	DefaultMaxBody  = 4 << 20
+	DefaultBodyIdle = 30 * time.Second
+)
+
+// Options say who may come in. The zero value lets in loopback names on
+// loopback addresses, and pages of the same origin.
+type Options struct {
+	// Hosts are further values of the Host header to let in: a name or an
+	// address, with a port or, for any port, without.
+	Hosts []string
+
+	// AnyHost lets in every Host.
+	AnyHost bool
+
+	// Origins are further values of the Origin header to let in, each a scheme
+	// and a host, such as https://app.example. One that is "*" lets in all,
+	// "null" included.
+	Origins []string
+
+	// Principal says who sent a request; nil means that nobody is verified.
+	Principal func(*http.Request) *mcp.Principal
+
+	// MaxBody is how many bytes a body may have. 0 means [DefaultMaxBody].
+	MaxBody int
+
+	// BodyIdle is how long a body may pause. 0 means [DefaultBodyIdle].
+	BodyIdle time.Duration
+}
+
+// A Guard checks requests. It is safe for use by many goroutines.
+type Guard struct {
+	opts      Options
+	hosts     []authority
+	origins   []origin
+	anyOrigin bool
+}
+
+// New returns a Guard, or an error that says which entry of a list is no host
+// or no origin.
+func New(o Options) (*Guard, error) {
+	g := &Guard{opts: o}
+	if g.opts.MaxBody <= 0 {
+		g.opts.MaxBody = DefaultMaxBody
+	}
+	if g.opts.BodyIdle <= 0 {
+		g.opts.BodyIdle = DefaultBodyIdle
+	}
+	for _, text := range o.Hosts {
+		a, ok := parseAuthority(text)
+		if !ok {
+			return nil, fmt.Errorf("%q in Hosts is no host: write a name or an address, and a port if only that one may come in, such as mcp.example.com or [2001:db8::1]:8080", text)
+		}
+		g.hosts = append(g.hosts, a)
+	}
+	for _, text := range o.Origins {
+		if text == "*" {
+			g.anyOrigin = true
+			continue
+		}
+		parsed, ok := parseOrigin(text)
+		if !ok {
+			return nil, fmt.Errorf("%q in Origins is no origin: write a scheme and a host without a path, such as https://app.example.com", text)
+		}
+		g.origins = append(g.origins, parsed)
+	}
+	return g, nil
+}
+
+// Admit checks the Host and the Origin of a request; nil means that it may
+// come in.
+func (g *Guard) Admit(r *http.Request) *Refusal {
+	host, ok := parseAuthority(r.Host)
+	if !ok {
+		return &Refusal{http.StatusBadRequest, "the Host header is missing or is no host"}
+	}
+	local := onLoopback(r)
+	if !g.hostMayCome(host, local) {
+		return &Refusal{http.StatusForbidden, fmt.Sprintf("Host %q may not come in here: the server's operator has to list it", r.Host)}
+	}
+	if g.anyOrigin {
+		return nil
+	}
+	switch sent := r.Header["Origin"]; {
+	case len(sent) == 0:
+		return fetchSite(r, local)
+	case len(sent) > 1 || !g.originMayCome(sent[0], host, r.TLS != nil, local):
+		return &Refusal{http.StatusForbidden, fmt.Sprintf("Origin %q may not come in here: the server's operator has to list it", strings.Join(sent, ", "))}
+	}
+	return nil
+}
+
+func (g *Guard) hostMayCome(host authority, local bool) bool {
+	if g.opts.AnyHost || local && host.loopback() {
+		return true
+	}
+	if !local && len(g.hosts) == 0 {
+		return true
+	}
+	for _, known := range g.hosts {
+		if known.name == host.name && (known.port == "" || known.port == host.port) {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *Guard) originMayCome(text string, host authority, secure, local bool) bool {
+	from, ok := parseOrigin(text)
+	if !ok {
+		return false
+	}
+	if g.listed(from) {
+		return true
+	}
+	switch from.scheme {
+	case "https":
+	case "http":
+		// A page that came in the clear may be anybody's.
+		if secure {
+			return false
+		}
+	default:
+		return false
+	}
+	return local && from.loopback() || from.authority == host.without(from.scheme)
+}
+
+func (g *Guard) listed(from origin) bool {
+	for _, known := range g.origins {
+		if known == from {
+			return true
+		}
+	}
+	return false
+}
+
+// fetchSite looks at what browsers say of requests that carry no Origin, such
+// as those for pictures: they would not show a page the answer, but they would
+// open a session.
+func fetchSite(r *http.Request, local bool) *Refusal {
+	switch site := r.Header.Get("Sec-Fetch-Site"); {
+	case site == "cross-site", site == "same-site" && !local:
+		return &Refusal{http.StatusForbidden, "a page of another site may not send this request"}
+	}
+	return nil
+}
+
+// Principal says who sent a request.
+func (g *Guard) Principal(r *http.Request) *mcp.Principal {
+	if g.opts.Principal == nil {
+		return nil
+	}
+	return g.opts.Principal(r)
+}
+
+// onLoopback reports whether a request arrived on a loopback address, or did
+// not say where.
+func onLoopback(r *http.Request) bool {
+	switch a := r.Context().Value(http.LocalAddrContextKey).(type) {
+	case *net.TCPAddr:
+		return a.IP.IsLoopback()
+	case *net.UDPAddr:
+		return a.IP.IsLoopback()
+	case *net.UnixAddr:
+		return false // no browser reaches it
+	case net.Addr:
+		name, _, err := net.SplitHostPort(a.String())
+		if err != nil {
+			return true
+		}
+		ip := net.ParseIP(name)
+		return ip == nil || ip.IsLoopback()
+	}
+	return true
+}

@@ -1,0 +1,21 @@
+// Package streamable is MCP over HTTP: one endpoint that serves clients of
+// every revision at the same time, and a client that reaches any of them.
+//
+// A [Handler] is an http.Handler. A request of the newest revision is one
+// exchange: nothing of it is remembered, it runs on the goroutine that net/http
+// gave it, and it is answered with JSON, or with a stream from the moment the
+// call has something to tell on the side. When the client goes away the call is
+// cancelled. Requests of older revisions belong to a session that initialize
+// opened: it is bound to who opened it, bounded in number, and swept when
+// nobody uses it.
+//
+// The way of a request:
+//
+//	guard     method, Host, Origin, content type         handler.go
+//	body      limited in size and time                   handler.go
+//	message   one strict decode                          jsonrpc.Decode
+//	era       how does it open?                          handler.go
+//	 modern   headers agree with the body, then serve    exchange.go, headers.go
+//	 legacy   session, stream, events                    session.go, stream.go, events.go
+//	status    one table                                  status.go
+package streamable

@@ -1,0 +1,241 @@
+package streamable
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/transport/internal/edge"
+)
+
+// Options say how a Handler behaves; nil means the defaults.
+type Options struct {
+	// Era has the keys that seal the state of asking calls, and restricts the
+	// eras that are served.
+	Era era.ServerOptions
+
+	// Hosts are names that the server is reached under, beside those of the
+	// loopback: a name or an address, with a port or, for any port, without.
+	// Unset, a server that listens on the loopback answers only to loopback
+	// names, which keeps web pages away that have rebound a name of theirs to
+	// it; one that listens elsewhere answers to any.
+	Hosts []string
+
+	// AnyHost switches the check of Host off, for a server behind a proxy
+	// that makes it.
+	AnyHost bool
+
+	// Origins are the web origins that may call, beside the server's own; "*"
+	// is all of them. Other requests with an Origin are refused.
+	Origins []string
+
+	// CORS lets pages of Origins read the answers. Unset, no header that
+	// allows it is ever sent.
+	CORS bool
+
+	// Principal says who sends a request, once something before this handler
+	// has verified it. Nil means nobody.
+	Principal func(*http.Request) *mcp.Principal
+
+	// BodyLimit is how many bytes a request may have. 0 means 4 MiB.
+	BodyLimit int
+
+	// ReadIdle and WriteIdle are how long a client may take to send, or to
+	// take, the next bytes. 0 means 30 s.
+	ReadIdle, WriteIdle time.Duration
+
+	// KeepAlive is how often a stream on which nothing happens is told that
+	// the server is still there. 0 means 25 s.
+	KeepAlive time.Duration
+
+	// Sessions bounds what clients of older revisions may keep open.
+	Sessions SessionLimits
+
+	// Store keeps sessions and events; nil means in memory.
+	Store Store
+}
+
+// A Handler serves MCP at one URL. Make one with [NewHandler].
+type Handler struct {
+	door *era.Server
+	opts Options
+	edge *edge.Guard
+
+	sessions *sessions
+
+	mu      sync.Mutex
+	closing bool
+	streams map[*int]context.CancelFunc // subscriptions of the newest era that are open
+}
+
+// NewHandler returns a Handler that serves h.
+func NewHandler(h mcp.Handler, o *Options) (*Handler, error) {
+	s := &Handler{streams: map[*int]context.CancelFunc{}}
+	if o != nil {
+		s.opts = *o
+	}
+	var err error
+	if s.door, err = era.NewServer(h, &s.opts.Era); err != nil {
+		return nil, err
+	}
+	orElse(&s.opts.WriteIdle, 30*time.Second)
+	orElse(&s.opts.KeepAlive, 25*time.Second)
+	s.edge, err = edge.New(edge.Options{
+		Hosts: s.opts.Hosts, AnyHost: s.opts.AnyHost, Origins: s.opts.Origins,
+		Principal: s.opts.Principal, MaxBody: s.opts.BodyLimit, BodyIdle: s.opts.ReadIdle,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.sessions = newSessions(s)
+	return s, nil
+}
+
+func orElse(d *time.Duration, unset time.Duration) {
+	if *d <= 0 {
+		*d = unset
+	}
+}
+
+// Shutdown ends what stays open by itself: subscriptions of the newest era are
+// completed, sessions and their streams are closed. Calls in flight go on; it
+// is the http.Server that waits for them. New requests are refused.
+func (s *Handler) Shutdown() {
+	s.mu.Lock()
+	s.closing = true
+	for _, stop := range s.streams {
+		stop()
+	}
+	s.mu.Unlock()
+	s.sessions.close()
+}
+
+// ServeHTTP serves one request.
+func (s *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if no := s.edge.Admit(r); no != nil {
+		s.turnAway(w, r, no)
+		return
+	}
+	if s.opts.CORS && s.edge.Share(w, r, &sharing) {
+		return
+	}
+	s.mu.Lock()
+	closing := s.closing
+	s.mu.Unlock()
+	if closing {
+		refuse(w, http.StatusServiceUnavailable, "the server is shutting down")
+		return
+	}
+	switch {
+	case r.Method == http.MethodPost:
+		s.post(w, r)
+	case s.door.ModernOnly():
+		w.Header().Set("Allow", "POST")
+		refuse(w, http.StatusMethodNotAllowed, "send messages with POST")
+	case r.Method == http.MethodGet:
+		s.sessions.get(w, r)
+	case r.Method == http.MethodDelete:
+		s.sessions.delete(w, r)
+	default:
+		w.Header().Set("Allow", "GET, POST, DELETE")
+		refuse(w, http.StatusMethodNotAllowed, "send messages with POST")
+	}
+}
+
+// refuse answers a request that never became a message.
+func refuse(w http.ResponseWriter, status int, why string) {
+	e := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: why}
+	if status == http.StatusForbidden || status >= 500 {
+		e.Code = jsonrpc.CodeInternal
+	}
+	writeJSON(w, status, jsonrpc.AppendError(nil, nil, e))
+}
+
+func writeJSON(w http.ResponseWriter, status int, body []byte) {
+	h := w.Header()
+	h["Content-Type"] = jsonType
+	h["X-Content-Type-Options"] = noSniff
+	w.WriteHeader(status)
+	w.Write(body)
+}
+
+var (
+	jsonType = []string{"application/json"}
+	noSniff  = []string{"nosniff"}
+)
+
+// post serves a POST: it reads one message and sends it to the era in which it
+// opens.
+func (s *Handler) post(w http.ResponseWriter, r *http.Request) {
+	if no := s.edge.IsJSON(r); no != nil {
+		s.turnAway(w, r, no)
+		return
+	}
+	body, no := s.edge.Body(w, r)
+	if no != nil {
+		s.turnAway(w, r, no)
+		return
+	}
+	if jsonrpc.IsBatch(body) {
+		s.sessions.batch(w, r, body)
+		return
+	}
+	m, err := jsonrpc.Decode(body)
+	if err != nil {
+		bad := err.(*jsonrpc.DecodeError)
+		writeJSON(w, http.StatusBadRequest, jsonrpc.AppendError(nil, bad.ID, &jsonrpc.Error{Code: bad.Code, Message: bad.Reason}))
+		return
+	}
+	if s.opensModern(r, &m) {
+		s.exchange(w, r, &m)
+		return
+	}
+	if s.door.ModernOnly() {
+		a := era.RefuseLegacy(&m)
+		if !m.IsRequest() {
+			a = era.Fail(nil, mcp.CodeInvalidRequest, "a client of this revision sends requests and notifications, nothing else")
+		}
+		if _, present, _ := only(r.Header, headerVersion); !present && m.Method != "initialize" && m.IsRequest() {
+			a = era.Fail(m.ID, mcp.CodeHeaderMismatch, "the header "+headerVersion+" is missing")
+		}
+		writeJSON(w, http.StatusBadRequest, a.Append(nil))
+		return
+	}
+	s.sessions.post(w, r, &m)
+}
+
+// opensModern decides the era of a message. The version in the header counts
+// as much as the one in the body: whoever says either must say both. A revision
+// that nobody knows is a newer one.
+func (s *Handler) opensModern(r *http.Request, m *jsonrpc.Message) bool {
+	if m.IsResponse() {
+		return false
+	}
+	if said, present, _ := only(r.Header, headerVersion); present {
+		_, isLegacy := era.Speaks(mcp.Revision(said))
+		if !isLegacy {
+			return true
+		}
+		named, ok := era.NamedRevision(m)
+		_, namedLegacy := era.Speaks(named)
+		return ok && !namedLegacy || era.Opens(m) && !ok && r.Header.Get(headerSession) == ""
+	}
+	return era.Opens(m)
+}
+
+// turnAway answers a request that the edge refuses.
+func (s *Handler) turnAway(w http.ResponseWriter, r *http.Request, no *edge.Refusal) {
+	s.edge.Abandon(w, r)
+	refuse(w, no.Status, no.Reason)
+}
+
+// sharing is what pages of listed origins may do.
+var sharing = edge.Sharing{
+	Methods: "GET, POST, DELETE",
+	Headers: "Content-Type, Accept, Authorization, Last-Event-ID, " + headerVersion + ", " + headerMethod + ", " + headerName + ", " + headerSession,
+	Expose:  headerSession + ", WWW-Authenticate",
+}

@@ -1,0 +1,167 @@
+package streamable
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// A reply answers one POST: with JSON if nothing was told before the answer,
+// and as a stream of events from the first note on.
+type reply struct {
+	w         http.ResponseWriter
+	r         *http.Request
+	writeIdle time.Duration
+	keepAlive time.Duration
+
+	mu      sync.Mutex
+	stream  bool        // the answer has become a stream
+	over    bool        // nothing more may be written
+	failed  bool        // a write failed: the client is gone
+	buf     []byte      // used for each event
+	beat    *time.Timer // keeps the stream alive
+	touched bool        // something was written since the last beat
+}
+
+func newReply(w http.ResponseWriter, r *http.Request, writeIdle, keepAlive time.Duration) *reply {
+	return &reply{w: w, r: r, writeIdle: writeIdle, keepAlive: keepAlive}
+}
+
+// note sends a message that is not the answer.
+func (o *reply) note(build func(dst []byte) []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.over {
+		return
+	}
+	o.open()
+	o.event("", build)
+}
+
+// open makes the answer a stream.
+func (o *reply) open() {
+	if o.stream {
+		return
+	}
+	o.stream = true
+	streamHeaders(o.w.Header())
+	o.w.WriteHeader(http.StatusOK)
+	o.beat = time.AfterFunc(o.keepAlive, o.comment)
+}
+
+func streamHeaders(h http.Header) {
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-cache, no-transform")
+	h.Set("X-Accel-Buffering", "no")
+	h.Set("X-Content-Type-Options", "nosniff")
+}
+
+// event writes one event and sends it off.
+func (o *reply) event(id string, build func(dst []byte) []byte) {
+	b := o.buf[:0]
+	if id != "" {
+		b = append(append(append(b, "id: "...), id...), '\n')
+	}
+	b = append(b, "data: "...)
+	if build != nil {
+		b = build(b)
+	}
+	b = append(b, '\n', '\n')
+	if o.buf = b; cap(b) > maxEventBuffer {
+		o.buf = nil
+	}
+	o.send(b)
+}
+
+// maxEventBuffer is the largest buffer that a stream keeps for its next event.
+const maxEventBuffer = 16 << 10
+
+// send writes bytes and flushes them, within the time that the client has.
+func (o *reply) send(b []byte) {
+	if o.failed {
+		return
+	}
+	o.touched = true
+	rc := http.NewResponseController(o.w)
+	rc.SetWriteDeadline(time.Now().Add(o.writeIdle))
+	if _, err := o.w.Write(b); err != nil || rc.Flush() != nil {
+		o.failed = true
+		return
+	}
+	rc.SetWriteDeadline(time.Time{})
+}
+
+// comment tells the client, and whoever stands in between, that the stream is
+// alive.
+func (o *reply) comment() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.over || o.failed {
+		return
+	}
+	if !o.touched {
+		o.send([]byte(":\n\n"))
+	}
+	o.touched = false
+	o.beat.Reset(o.keepAlive)
+}
+
+// answer sends the answer, which is the last message.
+func (o *reply) answer(status int, build func(dst []byte) []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.over {
+		return
+	}
+	o.over = true
+	if o.stream {
+		o.event("", build)
+		return
+	}
+	buf := answerBuffers.Get().(*[]byte)
+	body := build((*buf)[:0])
+	h := o.w.Header()
+	h["Content-Type"] = jsonType
+	h["X-Content-Type-Options"] = noSniff
+	o.w.WriteHeader(status)
+	if len(body) <= maxEventBuffer {
+		o.w.Write(body)
+	} else {
+		o.slowly(body)
+	}
+	if cap(body) <= maxAnswerBuffer {
+		*buf = body
+		answerBuffers.Put(buf)
+	}
+}
+
+// slowly writes a large body piece by piece, so that a client that takes
+// nothing for a while is told from one that is slow.
+func (o *reply) slowly(body []byte) {
+	rc := http.NewResponseController(o.w)
+	const piece = 256 << 10
+	for len(body) > 0 {
+		n := min(piece, len(body))
+		rc.SetWriteDeadline(time.Now().Add(o.writeIdle))
+		if _, err := o.w.Write(body[:n]); err != nil {
+			return
+		}
+		body = body[n:]
+	}
+	rc.SetWriteDeadline(time.Time{})
+}
+
+const maxAnswerBuffer = 64 << 10
+
+// answerBuffers are what answers are built in.
+var answerBuffers = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }}
+
+// close ends the reply: whatever still wants to be told is dropped.
+func (o *reply) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.over = true
+	if o.beat != nil {
+		o.beat.Stop()
+	}
+}

@@ -1,0 +1,300 @@
+package streamable
+
+import (
+	"container/list"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// SessionLimits bound what clients of older revisions may keep open.
+type SessionLimits struct {
+	// Idle is how long a session is kept that nobody uses. 0 means 30 min.
+	Idle time.Duration
+
+	// Live is how many sessions are held ready to be used although nothing
+	// is going on in them; the others are kept by the [Store] and made ready
+	// when they are used. 0 means 1024.
+	Live int
+}
+
+// sessions are those of one Handler. A session is live while something goes on
+// in it, and for a while after; otherwise there is only what the store keeps.
+type sessions struct {
+	h      *Handler
+	store  Store
+	limits SessionLimits
+
+	mu    sync.Mutex
+	live  map[string]*session
+	idle  list.List // of *session, those nothing goes on in, the last used first
+	sweep *time.Timer
+	ended bool
+}
+
+// A session is one client of an older revision.
+type session struct {
+	id    string
+	owner string // the principal that opened it
+	era   *era.Session
+
+	busy int           // requests and streams that use it; guarded by sessions.mu
+	elem *list.Element // in sessions.idle while it is not busy
+	used time.Time     // when it was last
+
+	mu      sync.Mutex
+	ended   bool
+	calls   map[string]context.CancelFunc  // in flight, by the key of their id
+	asks    map[int64]chan jsonrpc.Message // what we asked the client
+	streams map[string]*stream             // of calls that are going on, by name
+	pushes  *stream                        // where news goes; nil while nobody hears
+	asked   int64                          // the last id of ours
+	opened  int64                          // the last number of a stream
+	saved   []byte                         // the state as the store has it
+}
+
+func newSessions(h *Handler) *sessions {
+	s := &sessions{h: h, store: h.opts.Store, limits: h.opts.Sessions, live: map[string]*session{}}
+	if s.store == nil {
+		s.store = &Memory{}
+	}
+	orElse(&s.limits.Idle, 30*time.Minute)
+	if s.limits.Live <= 0 {
+		s.limits.Live = 1024
+	}
+	return s
+}
+
+// savedState is what the store keeps of a session.
+type savedState struct {
+	Owner string          `json:"owner"`
+	Era   json.RawMessage `json:"era"`
+}
+
+// open keeps a session that initialize has just made.
+func (s *sessions) open(es *era.Session, p *mcp.Principal) (*session, error) {
+	ses := &session{id: rand.Text() + rand.Text(), owner: p.Key(), era: es, busy: 1}
+	if err := s.save(ses); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.live[ses.id] = ses
+	s.armLocked()
+	return ses, nil
+}
+
+// save writes the state of a session to the store if it has changed.
+func (s *sessions) save(ses *session) error {
+	state, err := ses.era.State()
+	if err != nil {
+		return err
+	}
+	raw, err := mcp.Marshal(savedState{ses.owner, state})
+	if err != nil {
+		return err
+	}
+	ses.mu.Lock()
+	same := string(raw) == string(ses.saved)
+	ses.saved = raw
+	ses.mu.Unlock()
+	if same {
+		return nil
+	}
+	return s.store.SaveSession(ses.id, raw, s.limits.Idle)
+}
+
+// find returns the session that a request names, in use until done is called.
+// One that belongs to somebody else is not there.
+func (s *sessions) find(w http.ResponseWriter, r *http.Request) (ses *session, done func()) {
+	id, present, err := only(r.Header, headerSession)
+	switch {
+	case err != nil:
+		refuse(w, http.StatusBadRequest, err.Error())
+		return nil, nil
+	case !present || id == "":
+		refuse(w, http.StatusBadRequest, "the header "+headerSession+" is missing: send initialize first, or name the protocol version in _meta of each request")
+		return nil, nil
+	}
+	ses, err = s.take(r.Context(), id, s.h.edge.Principal(r))
+	if err != nil {
+		refuse(w, http.StatusInternalServerError, "the session could not be restored")
+		return nil, nil
+	}
+	if ses == nil {
+		refuse(w, http.StatusNotFound, "there is no such session: send initialize again")
+		return nil, nil
+	}
+	return ses, func() { s.release(ses) }
+}
+
+func (s *sessions) take(ctx context.Context, id string, p *mcp.Principal) (*session, error) {
+	raw, ok := s.store.LoadSession(id) // which also says that it was used
+	if !ok {
+		s.end(id)
+		return nil, nil
+	}
+	s.mu.Lock()
+	ses := s.live[id]
+	if ses != nil {
+		s.useLocked(ses)
+	}
+	s.mu.Unlock()
+	if ses == nil {
+		var err error
+		if ses, err = s.revive(ctx, id, raw); err != nil {
+			return nil, err
+		}
+	}
+	if ses.owner != p.Key() {
+		s.release(ses)
+		return nil, nil
+	}
+	return ses, nil
+}
+
+// revive makes a session live that only the store knew.
+func (s *sessions) revive(ctx context.Context, id string, raw []byte) (*session, error) {
+	var in savedState
+	if err := mcp.Unmarshal(raw, &in); err != nil {
+		return nil, err
+	}
+	es, err := s.h.door.RestoreSession(ctx, in.Era)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ses := s.live[id] // somebody may have been faster
+	if ses == nil {
+		ses = &session{id: id, owner: in.Owner, era: es, saved: raw}
+		s.live[id] = ses
+		s.armLocked()
+	}
+	s.useLocked(ses)
+	return ses, nil
+}
+
+func (s *sessions) useLocked(ses *session) {
+	ses.busy++
+	if ses.elem != nil {
+		s.idle.Remove(ses.elem)
+		ses.elem = nil
+	}
+}
+
+// release says that a request or stream is done with a session.
+func (s *sessions) release(ses *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ses.used = time.Now()
+	if ses.busy--; ses.busy == 0 && s.live[ses.id] == ses {
+		ses.elem = s.idle.PushFront(ses)
+		if s.idle.Len() > s.limits.Live {
+			s.forgetLocked(s.idle.Back())
+		}
+	}
+}
+
+// forgetLocked takes a session out of memory in which nothing goes on.
+func (s *sessions) forgetLocked(e *list.Element) {
+	ses := s.idle.Remove(e).(*session)
+	ses.elem = nil
+	delete(s.live, ses.id)
+}
+
+// end ends a session: calls are cancelled, streams closed.
+func (s *sessions) end(id string) {
+	s.store.DropSession(id)
+	s.mu.Lock()
+	ses := s.live[id]
+	delete(s.live, id)
+	if ses != nil && ses.elem != nil {
+		s.idle.Remove(ses.elem)
+		ses.elem = nil
+	}
+	s.mu.Unlock()
+	if ses != nil {
+		ses.close()
+	}
+}
+
+func (ses *session) close() {
+	ses.mu.Lock()
+	ses.ended = true
+	var stops []func()
+	for _, cancel := range ses.calls {
+		stops = append(stops, cancel)
+	}
+	for _, st := range ses.streams {
+		stops = append(stops, st.letGo)
+	}
+	if ses.pushes != nil {
+		stops = append(stops, ses.pushes.letGo)
+	}
+	ses.mu.Unlock()
+	for _, stop := range stops {
+		stop()
+	}
+	ses.era.Close()
+}
+
+// armLocked sees to it that sessions are swept that nobody says goodbye to.
+func (s *sessions) armLocked() {
+	if s.sweep == nil && !s.ended {
+		s.sweep = time.AfterFunc(max(s.limits.Idle/4, time.Second), s.sweepIdle)
+	}
+}
+
+// sweepIdle takes sessions out of memory that were not used for a while. The
+// store forgets its own.
+func (s *sessions) sweepIdle() {
+	if sweeper, ok := s.store.(interface{ Sweep() }); ok {
+		sweeper.Sweep()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sweep = nil
+	old := time.Now().Add(-s.limits.Idle / 4)
+	for e := s.idle.Back(); e != nil && e.Value.(*session).used.Before(old); e = s.idle.Back() {
+		s.forgetLocked(e)
+	}
+	if len(s.live) > 0 {
+		s.armLocked()
+	}
+}
+
+// close ends all sessions of this process. The store keeps what it has: another
+// process may go on.
+func (s *sessions) close() {
+	s.mu.Lock()
+	s.ended = true
+	if s.sweep != nil {
+		s.sweep.Stop()
+	}
+	live := s.live
+	s.live = map[string]*session{}
+	s.idle.Init()
+	s.mu.Unlock()
+	for _, ses := range live {
+		ses.close()
+	}
+}
+
+// delete serves DELETE, which ends a session.
+func (s *sessions) delete(w http.ResponseWriter, r *http.Request) {
+	ses, done := s.find(w, r)
+	if ses == nil {
+		return
+	}
+	defer done()
+	s.end(ses.id)
+	w.WriteHeader(http.StatusNoContent)
+}

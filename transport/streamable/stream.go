@@ -1,0 +1,174 @@
+package streamable
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+)
+
+// A stream carries the messages of one call, or the news of a session, to a
+// client of an older revision. The client may be let go, or go away, and come
+// back for the rest: every event has an id and is kept by the store.
+type stream struct {
+	ses   *session
+	store Store
+	name  string
+	prime bool // the client comes back when it is let go, and is told how
+
+	mu     sync.Mutex
+	out    *reply        // where events are written; nil while nobody is there
+	freed  chan struct{} // closed when the one who is there is to be let go
+	opened bool          // something was told
+	over   bool          // nothing more will come
+}
+
+// newStream returns a stream whose first listener is out.
+func (ses *session) newStream(store Store, out *reply) *stream {
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	ses.opened++
+	st := &stream{ses: ses, store: store, name: "s" + strconv.FormatInt(ses.opened, 36), prime: ses.era.Resumes(), out: out, freed: make(chan struct{})}
+	if ses.streams == nil {
+		ses.streams = map[string]*stream{}
+	}
+	ses.streams[st.name] = st
+	return st
+}
+
+// retryAfter is how long a client is asked to wait before it comes back.
+const retryAfter = "retry: 500\n"
+
+// send tells the client something: at once if it is there, and when it comes
+// back otherwise.
+func (st *stream) send(build func(dst []byte) []byte) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if !st.over {
+		st.sendLocked(build)
+	}
+}
+
+func (st *stream) sendLocked(build func(dst []byte) []byte) {
+	st.openLocked()
+	data := build(nil)
+	id := st.store.AddEvent(st.ses.id, st.name, data)
+	if st.out != nil {
+		st.out.write(id, data)
+	}
+}
+
+// openLocked begins the stream. A client that comes back when it is let go gets
+// an event without a message first, so that it knows from where.
+func (st *stream) openLocked() {
+	if st.opened {
+		return
+	}
+	st.opened = true
+	if st.prime {
+		id := st.store.AddEvent(st.ses.id, st.name, nil)
+		if st.out != nil {
+			st.out.write(id, nil)
+		}
+	}
+}
+
+// finish sends the last message, if the stream was begun, and reports whether
+// it was: otherwise the answer need not be a stream.
+func (st *stream) finish(build func(dst []byte) []byte) (streamed bool) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	streamed = st.opened || st.out == nil
+	if streamed && !st.over {
+		st.sendLocked(build)
+	}
+	st.over = true
+	st.freeLocked()
+	st.forget()
+	return streamed
+}
+
+func (st *stream) forget() {
+	st.ses.mu.Lock()
+	defer st.ses.mu.Unlock()
+	delete(st.ses.streams, st.name)
+	if st.ses.pushes == st {
+		st.ses.pushes = nil
+	}
+}
+
+// letGo ends the connection to the client, who may come back.
+func (st *stream) letGo() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.out != nil {
+		st.openLocked()
+		st.out.raw(retryAfter + "\n")
+	}
+	st.freeLocked()
+}
+
+func (st *stream) freeLocked() {
+	if st.out == nil {
+		return
+	}
+	st.out = nil
+	close(st.freed)
+}
+
+// leave is the end of the connection from the client's side.
+func (st *stream) leave(out *reply) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.out == out {
+		st.freeLocked()
+	}
+}
+
+// join has a client that came back hear what it missed and what is to come. It
+// reports false when nothing more is to come.
+func (st *stream) join(out *reply, missed func() []StoredEvent) (freed <-chan struct{}, more bool) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for _, e := range missed() {
+		out.write(e.ID, e.Data)
+	}
+	if st.over {
+		return nil, false
+	}
+	st.freeLocked() // there can be one only, and it is the last that came
+	st.out, st.freed = out, make(chan struct{})
+	return st.freed, true
+}
+
+// write sends an event that is kept under an id; without data it is there for
+// its id only.
+func (o *reply) write(id string, data []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.over {
+		return
+	}
+	o.open()
+	o.event(id, func(dst []byte) []byte { return append(dst, data...) })
+}
+
+// raw sends bytes that are no event.
+func (o *reply) raw(text string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.over {
+		return
+	}
+	o.open()
+	o.send([]byte(text))
+}
+
+// begin makes the answer a stream before there is an event.
+func (o *reply) begin() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.over && !o.stream {
+		o.open()
+		http.NewResponseController(o.w).Flush()
+	}
+}
