@@ -305,6 +305,9 @@ func (d *dialling) probe(ctx context.Context) verdict {
 		}
 		e, ok := errors.AsType[*mcp.Error](err)
 		if !ok {
+			if older, ok := errors.AsType[NotModern](err); ok && older.NotModern() {
+				return verdict{}
+			}
 			return verdict{err: err} // no answer at all
 		}
 		supported, isModern := modern.Supported(e)

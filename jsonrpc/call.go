@@ -7,9 +7,18 @@ import (
 
 // A Pending is a request of ours that was sent and is not answered yet.
 type Pending struct {
-	conn   *Conn
+	conn   *Conn // nil if it was made by NewPending
 	id     int64
 	answer chan Answer
+	drop   func() // instead of conn
+}
+
+// NewPending returns a Pending for a request that travels otherwise than on a
+// Conn. Deliver is to be called at most once; drop is called when nobody waits
+// any more.
+func NewPending(drop func()) (p *Pending, deliver func(Answer)) {
+	p = &Pending{answer: make(chan Answer, 1), drop: drop}
+	return p, func(a Answer) { p.answer <- a }
 }
 
 // An Answer is what came back: a message that is a result or an error, or the
@@ -51,6 +60,9 @@ func (p *Pending) Answer() <-chan Answer { return p.answer }
 
 // Took says that the answer was taken; the Pending must not be used after it.
 func (p *Pending) Took() {
+	if p.conn == nil {
+		return
+	}
 	p.conn.mu.Lock()
 	defer p.conn.mu.Unlock()
 	if spare := &p.conn.state.spare; len(*spare) < maxSpare {
@@ -73,6 +85,10 @@ func (c *Conn) pendingLocked() *Pending {
 // Drop says that nobody waits any more: an answer that still comes is noise.
 // Telling the far end is up to the caller.
 func (p *Pending) Drop() {
+	if p.conn == nil {
+		p.drop()
+		return
+	}
 	p.conn.mu.Lock()
 	delete(p.conn.state.waiting, p.id)
 	p.conn.mu.Unlock()

@@ -31,14 +31,19 @@ type Reader struct {
 	lastName string // names repeat: the same string serves again
 }
 
-// NewReader returns a Reader of the stream r. An event may have limit bytes,
-// and so may a line; 0 means [DefaultLimit].
+// NewReader returns a Reader of the stream r. The data, name and id of an event
+// may have limit bytes together, and so may whatever else a line holds; 0 means
+// [DefaultLimit].
 func NewReader(r io.Reader, limit int) *Reader {
 	if limit <= 0 {
 		limit = DefaultLimit
 	}
-	return &Reader{limit: limit, lines: lines{r: r, limit: limit, buf: make([]byte, 8<<10)}}
+	limit = min(limit, math.MaxInt-fieldName)
+	return &Reader{limit: limit, lines: lines{r: r, limit: limit + fieldName, buf: make([]byte, 8<<10)}}
 }
+
+// fieldName is room for what stands before the value in a line.
+const fieldName = 16
 
 // Next returns the next event; the caller owns its data. An event is delivered
 // if it has data, an id or a retry. At the end of the stream, which drops an
@@ -81,7 +86,7 @@ func (r *Reader) field(line []byte, own bool) error {
 		switch {
 		case e.Data != nil:
 			e.Data = append(append(e.Data, '\n'), value...)
-		case own:
+		case own && len(value) > 0:
 			e.Data = value[:len(value):len(value)]
 		default:
 			e.Data = append(make([]byte, 0, len(value)), value...)

@@ -1,0 +1,123 @@
+package era
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/era/internal/legacy"
+	"github.com/tenon-mcp/tenon/era/internal/modern"
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// A Link carries requests to a server that is reached request by request, as
+// over HTTP: NextID gives ids away, Start sends a request and returns where its
+// answer will arrive (see [jsonrpc.NewPending]), Notify sends a notification.
+// When a Pending is dropped the link stops what it does for it.
+type Link = joint.Link
+
+// NotModern is an error of a Link that shows, without being an answer, that the
+// far end does not speak the newest era.
+type NotModern interface {
+	error
+	NotModern() bool
+}
+
+// An Inbound takes in what the server sends beside answers. origin is the id of
+// the request on whose stream it came, or 0.
+type Inbound struct{ d *dialling }
+
+// Told takes in a notification. It does not block.
+func (in *Inbound) Told(m *jsonrpc.Message, origin int64) {
+	if in.d.speaksModern() {
+		in.d.now.Told(m, origin)
+		return
+	}
+	in.d.then.Told(m, origin)
+}
+
+// Asked takes in a request of the server and waits for its answer. Nil means
+// that there must be none: a server of the newest era does not ask.
+func (in *Inbound) Asked(ctx context.Context, m *jsonrpc.Message, origin int64) (answer func(dst []byte) []byte) {
+	if !legacy.IsPing(m) {
+		select {
+		case <-in.d.met:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	if in.d.speaksModern() {
+		return nil
+	}
+	result, e := in.d.then.Asked(ctx, m, origin)
+	if e != nil {
+		return func(dst []byte) []byte { return jsonrpc.AppendError(dst, m.ID, e) }
+	}
+	return func(dst []byte) []byte { return jsonrpc.AppendResult(dst, m.ID, result) }
+}
+
+func (d *dialling) speaksModern() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.modern
+}
+
+// A Met is a server that was met over a Link, shaped as a Handler.
+type Met struct {
+	d        *dialling
+	handler  mcp.Handler
+	revision mcp.Revision
+}
+
+// Meet finds out what the server behind a link speaks and returns it as a
+// Handler. The link is made with where it is to bring what the server sends by
+// itself.
+func Meet(ctx context.Context, persona *mcp.Persona, o *DialOptions, link func(in *Inbound) Link) (*Met, error) {
+	if o == nil {
+		o = &DialOptions{}
+	}
+	if persona == nil {
+		persona = &mcp.Persona{Client: mcp.Implementation{Name: "tenon", Version: "0"}}
+	}
+	d := &dialling{opts: o, persona: persona, met: make(chan struct{})}
+	l := link(&Inbound{d})
+	d.then = legacy.NewPeer(l, persona)
+	var err error
+	if d.now, err = modern.NewPeer(l, persona, false); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, or(o.ConnectTimeout, 30*time.Second), errors.New("the server did not answer in time"))
+	defer cancel()
+	m := &Met{d: d}
+	if m.handler, m.revision, err = d.meet(ctx); err != nil {
+		d.then.Close()
+		return nil, fmt.Errorf("cannot meet the server: %w", err)
+	}
+	close(d.met)
+	return m, nil
+}
+
+// Serve makes a call.
+func (m *Met) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	return m.handler.Serve(ctx, c)
+}
+
+// Abandon gives up a call between two of its rounds; see [mcp.Abandoner].
+func (m *Met) Abandon(c *mcp.Call) {
+	if w, ok := m.handler.(mcp.Abandoner); ok {
+		w.Abandon(c)
+	}
+}
+
+// Revision is what is spoken with the server.
+func (m *Met) Revision() mcp.Revision { return m.revision }
+
+// Modern reports whether the server is of the newest era, which has no session.
+func (m *Met) Modern() bool { return m.revision == modern.Revision }
+
+// Close gives up calls that wait for an answer between two rounds. The link is
+// closed by who made it.
+func (m *Met) Close() { m.d.then.Close() }
