@@ -37,16 +37,16 @@ func TestHostileParams(t *testing.T) {
 		one("listen to a number", request("1", "subscriptions/listen", `"notifications":{"resourceSubscriptions":[5]}`), "1 -32602"),
 		one("answer with an unknown action", askable(request("1", "tools/call", `"name":"ask","inputResponses":{"first":{"action":"maybe"}}`)), "1 -32602"),
 		one("answer that is empty", askable(request("1", "tools/call", `"name":"ask","inputResponses":{"first":{}}`)), "1 -32602"),
-		broken("answers that were never asked for travel in the state, and make it too large: -32603", one("M32 a huge answer to nothing that was asked", askable(request("1", "tools/call", `"name":"ask","arguments":{},"inputResponses":{"first":{"action":"accept","content":{"name":"Ada"}},"other":{"x":"`+long+`"}}`)), "1 asks or 1 -32602")),
+		one("M32 a huge answer to nothing that was asked", askable(request("1", "tools/call", `"name":"ask","arguments":{},"inputResponses":{"first":{"action":"accept","content":{"name":"Ada"}},"other":{"x":"`+long+`"}}`)), "1 asks or 1 -32602"),
 		one("progress token 1.5", withMeta(echo, `"progressToken":1.5`), "1 -32602"),
 		one("progress token null", withMeta(echo, `"progressToken":null`), "1 -32602 or "+served),
-		broken("the whole name is echoed: clip it", brief("a long method", request("1", long, ""), "1 -32601")),
-		broken("the whole name is echoed: clip it", brief("a long tool name", toolCall("1", long, ""), "1 -32602")),
-		broken("the whole name is echoed: clip it", brief("a long prompt name", request("1", "prompts/get", `"name":"`+long+`"`), "1 -32602")),
-		broken("the whole name is echoed: clip it", brief("a long version", strings.Replace(echo, "2026-07-28", long, 1), "1 -32022")),
+		brief("a long method", request("1", long, ""), "1 -32601"),
+		brief("a long tool name", toolCall("1", long, ""), "1 -32602"),
+		brief("a long prompt name", request("1", "prompts/get", `"name":"`+long+`"`), "1 -32602"),
+		brief("a long version", strings.Replace(echo, "2026-07-28", long, 1), "1 -32022"),
 		brief("a long log level", withMeta(echo, `"io.modelcontextprotocol/logLevel":"`+long+`"`), "1 -32602"),
 		brief("a long argument", instead(`"msg"`, `"`+long+`"`), "1 failed"),
-		broken("the whole name is echoed: clip it", brief("a long reference", complete(`"ref":{"type":"`+long+`","name":"greet"},"argument":{"name":"who","value":""}`), "1 -32602")),
+		brief("a long reference", complete(`"ref":{"type":"`+long+`","name":"greet"},"argument":{"name":"who","value":""}`), "1 -32602"),
 		{id: "initialize: capabilities an array", steps: []step{
 			{send: legacy("1", "initialize", `"protocolVersion":"2025-11-25","capabilities":[],"clientInfo":{"name":"p","version":"1"}`), want: []string{"1 -32602"}},
 		}},
@@ -63,7 +63,7 @@ func TestHostileParams(t *testing.T) {
 			{send: initialize("1", mcp.Rev20251125) + "\n" + initialize("1.1", mcp.Rev20251125), want: []string{"- -32600", "1 ok"}},
 			{send: initialize("2", mcp.Rev20251125) + "\n" + initialize("3", mcp.Rev20251125), want: []string{"2 -32600 or 3 -32600", "2 -32600 or 3 -32600"}},
 		}},
-		{id: "legacy progress token an object", broken: "the token is echoed in notes whatever it is", legacy: mcp.Rev20251125, steps: []step{
+		{id: "legacy progress token an object", legacy: mcp.Rev20251125, steps: []step{
 			{send: legacy("1", "tools/call", `"name":"sleep","arguments":{"ms":5},"_meta":{"progressToken":{}}`), wait: time.Second, want: []string{"1 ok or 1 -32602"}},
 		}},
 		{id: "legacy _meta a number", legacy: mcp.Rev20251125, steps: []step{

@@ -33,13 +33,6 @@ type row struct {
 	legacy  mcp.Revision // the revision of a session to open first; empty means none
 	heavy   bool         // also look at what stays on the heap
 	steps   []step
-	broken  string // why the library does not do this yet; skips the row
-}
-
-// broken marks a row that the library does not get right yet.
-func broken(why string, r row) row {
-	r.broken = why
-	return r
 }
 
 // A step sends something and says what comes of it: every line, in order.
@@ -83,9 +76,6 @@ func runRows(t *testing.T, rows []row) {
 	spec := schemas(t)
 	for _, r := range rows {
 		t.Run(r.id, func(t *testing.T) {
-			if r.broken != "" {
-				t.Skip("broken: " + r.broken)
-			}
 			if !r.heavy {
 				synctest.Test(t, func(t *testing.T) { r.run(t, spec) })
 				return

@@ -79,10 +79,16 @@ func NewServer(h mcp.Handler, o *ServerOptions) (*Server, error) {
 // client closes it or ctx ends, and closes it. Both eras may be spoken on it at
 // the same time: each message is served as it opens.
 func (s *Server) ServeStream(ctx context.Context, stream jsonrpc.Stream) error {
+	return s.ServeStreamFor(ctx, stream, nil)
+}
+
+// ServeStreamFor is ServeStream for a client that the transport has verified;
+// nil means that it has not. All calls on the stream are the principal's.
+func (s *Server) ServeStreamFor(ctx context.Context, stream jsonrpc.Stream, who *mcp.Principal) error {
 	if s.opts.Tap != nil {
 		stream = jsonrpc.Tap(stream, s.opts.Tap)
 	}
-	p := &pipe{server: s}
+	p := &pipe{server: s, who: who}
 	o := &jsonrpc.ConnOptions{
 		AnswerBad:   true,
 		WriteInline: true,
@@ -102,6 +108,7 @@ func (s *Server) ServeStream(ctx context.Context, stream jsonrpc.Stream) error {
 type pipe struct {
 	server  *Server
 	session *legacy.Session
+	who     *mcp.Principal // nil means nobody was verified
 }
 
 // Arrived lets the session know that it is being opened: clients need not wait
@@ -119,13 +126,13 @@ func (p *pipe) Request(ctx context.Context, x *jsonrpc.Exchange) {
 	tell := func(build func(dst []byte) []byte) { x.Notify(ctx, build) }
 	switch {
 	case isModern && !s.opts.LegacyOnly:
-		x.Answer(s.modern.Serve(ctx, &x.Message, nil, modern.Back{Tell: tell, Shared: true}))
+		x.Answer(s.modern.Serve(ctx, &x.Message, p.who, modern.Back{Tell: tell, Shared: true}))
 	case s.opts.ModernOnly:
 		x.AnswerError(modern.Refuse(&x.Message))
 	case isModern:
 		x.AnswerError(&jsonrpc.Error{Code: mcp.CodeMethodNotFound, Message: "this server speaks only older revisions: send initialize"})
 	default:
-		x.Answer(p.session.Serve(ctx, &x.Message, nil, legacy.Back{Tell: tell, Ask: asker(x.Conn())}))
+		x.Answer(p.session.Serve(ctx, &x.Message, p.who, legacy.Back{Tell: tell, Ask: asker(x.Conn())}))
 	}
 }
 

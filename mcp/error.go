@@ -3,6 +3,7 @@ package mcp
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 )
 
 // The error codes of the protocol, each with its one meaning. Codes of an
@@ -41,9 +42,17 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s (%d)", e.Message, e.Code)
 }
 
-// Errorf makes an Error.
+// maxMessage is how long the text of an error may be: what a caller sent goes
+// into it, and may be of any length.
+const maxMessage = 1 << 10
+
+// Errorf makes an Error. A text that is too long is cut.
 func Errorf(code int, format string, args ...any) *Error {
-	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+	text := fmt.Sprintf(format, args...)
+	if len(text) > maxMessage {
+		text = strings.ToValidUTF8(text[:maxMessage], "") + "…"
+	}
+	return &Error{Code: code, Message: text}
 }
 
 // With returns the error with data that a program can read. Data that cannot

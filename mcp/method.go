@@ -32,6 +32,12 @@ const (
 	NoteResourceUpdated      = "notifications/resources/updated"
 )
 
+// NoteRelease is a note that no client ever hears: with it a handler says that
+// its call will take a while and that the client need not hold its connection
+// meanwhile. A transport whose clients come back for the answer lets the client
+// go; every other one drops the note.
+const NoteRelease = "tenon/release"
+
 // MayAsk reports whether a call of this method may end a round with NeedInput.
 func MayAsk(method string) bool {
 	return method == MethodToolsCall || method == MethodPromptsGet || method == MethodResourcesRead

@@ -73,7 +73,7 @@ func TestElicit(t *testing.T) {
 	q := questions(t, s, "order", can(nil))["details"]
 	expect(t, "question", q.Method+" "+string(q.Params), `elicitation/create {"message":"Which one?","requestedSchema":{"type":"object","properties":{`+
 		`"size":{"type":"string","description":"how big","enum":["small","large"]},`+
-		`"count":{"type":"integer","minimum":1,"maximum":9,"default":2},"hot":{"type":"boolean"}},"required":["size"]}}`)
+		`"count":{"type":"integer","default":2,"minimum":1,"maximum":9},"hot":{"type":"boolean"}},"required":["size"]}}`)
 
 	bad := `…-32602 the answer to "details" does not fit its form:` + "\n"
 	rows := []struct{ answer, want string }{

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tenon-mcp/tenon/mcp"
@@ -64,9 +65,9 @@ func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
 		put(data, a)
 	}
 	if len(data) == 0 {
-		return h.send(r.Level, r.Message)
+		return h.send(r.Level, text(r.Message))
 	}
-	data["message"] = r.Message
+	data["message"] = text(r.Message)
 	return h.send(r.Level, data)
 }
 
@@ -120,24 +121,23 @@ func put(into map[string]any, a slog.Attr) {
 // plain turns a value into one that has a JSON form.
 func plain(v slog.Value) any {
 	switch v.Kind() {
-	case slog.KindDuration:
-		return v.String()
+	case slog.KindString, slog.KindDuration:
+		return text(v.String())
 	case slog.KindTime:
 		return v.Time().Format(time.RFC3339Nano)
 	case slog.KindAny:
 		if err, ok := v.Any().(error); ok {
-			return err.Error()
+			return text(err.Error())
 		}
-		if _, err := mcp.Marshal(v.Any()); err != nil {
-			return v.String()
-		}
-	case slog.KindFloat64:
-		if _, err := mcp.Marshal(v.Float64()); err != nil {
-			return v.String()
-		}
+	}
+	if _, err := mcp.Marshal(v.Any()); err != nil {
+		return text(v.String())
 	}
 	return v.Any()
 }
+
+// text mends what is not UTF-8, rather than lose the line.
+func text(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
 func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	if len(attrs) == 0 {

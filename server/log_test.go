@@ -75,10 +75,13 @@ func TestLogData(t *testing.T) {
 		{"times", func(l *slog.Logger) { l.Info("x", "d", 1500*time.Millisecond, "t", at) }, `{"d":"1.5s","message":"x","t":"2026-01-02T03:04:05.000006Z"}`},
 		{"values", func(l *slog.Logger) { l.Info("x", "s", sum{1}, "m", map[string]int{"a": 1}) }, `{"m":{"a":1},"message":"x","s":{"sum":1}}`},
 		{"no JSON form", func(l *slog.Logger) { l.Info("x", "n", math.NaN(), "i", math.Inf(-1), "l", []float64{math.NaN()}) }, `{"i":"-Inf","l":"[NaN]","message":"x","n":"NaN"}`},
+		{"not UTF-8", func(l *slog.Logger) { l.Info("x\xff", "s", "\xff", "e", errors.New("\xff"), "l", []string{"\xff"}) }, `{"e":"�","l":"[�]","message":"x�","s":"�"}`},
 		{"valuer", func(l *slog.Logger) { l.Info("x", "p", secret("1234")) }, `{"message":"x","p":"hidden"}`},
 		{"group", func(l *slog.Logger) { l.Info("x", slog.Group("g", "a", 1), slog.Group("", "b", 2), slog.Group("e")) }, `{"b":2,"g":{"a":1},"message":"x"}`},
 		{"with", func(l *slog.Logger) { l.With("a", 1).With("b", 2).Info("x", "c", 3) }, `{"a":1,"b":2,"c":3,"message":"x"}`},
-		{"with group", func(l *slog.Logger) { l.With("a", 1).WithGroup("g").With("b", 2).With("c", 3).WithGroup("h").Info("x", "d", 4) }, `{"a":1,"g":{"b":2,"c":3,"h":{"d":4}},"message":"x"}`},
+		{"with group", func(l *slog.Logger) {
+			l.With("a", 1).WithGroup("g").With("b", 2).With("c", 3).WithGroup("h").Info("x", "d", 4)
+		}, `{"a":1,"g":{"b":2,"c":3,"h":{"d":4}},"message":"x"}`},
 		{"empty group", func(l *slog.Logger) { l.WithGroup("g").Info("x") }, `"x"`},
 		{"last", func(l *slog.Logger) { l.With("a", 1).Info("x", "a", 2) }, `{"a":2,"message":"x"}`},
 	}

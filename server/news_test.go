@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
@@ -247,6 +249,77 @@ func TestSlowListener(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// No news comes after stop has returned, also when it is being told just then.
+func TestStopWhileTelling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := everything(server.Options{})
+		for range 50 { // who of the two hears first is up to chance
+			var stops [2]func()
+			var stopped [2]bool
+			for i := range stops {
+				stop, err := s.Listen(listenTo(`{"toolsListChanged":true}`, func(n mcp.Note) {
+					switch {
+					case n.Method == mcp.NoteAcknowledged:
+					case stopped[i]:
+						t.Error("told after stop")
+					default:
+						stopped[1-i] = true
+						stops[1-i]()
+					}
+				}))
+				if err != nil {
+					t.Fatal(err)
+				}
+				stops[i] = stop
+			}
+			addTools(s, "x")
+			time.Sleep(time.Second)
+			stops[0]()
+			stops[1]()
+		}
+	})
+}
+
+// A change that comes while the acknowledgement is on its way waits for it.
+func TestAcknowledgedFirst(t *testing.T) {
+	s := everything(server.Options{NewsDelay: 1})
+	heard := make(chan string, 9)
+	stop, err := s.Listen(listenTo(`{"toolsListChanged":true}`, func(n mcp.Note) {
+		if n.Method == mcp.NoteAcknowledged {
+			addTools(s, "x")
+			for range 10_000 {
+				runtime.Gosched()
+			}
+		}
+		heard <- n.Method
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	expect(t, "first", <-heard, mcp.NoteAcknowledged)
+	expect(t, "second", <-heard, mcp.NoteToolsListChanged)
+}
+
+// A subscription that was stopped is forgotten.
+func TestStopForgets(t *testing.T) {
+	s := everything(server.Options{})
+	box := new(mailbox)
+	gone := weak.Make(box)
+	stop, err := s.Listen(listenTo(`{}`, box.put))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	box, stop = nil, nil
+	runtime.GC()
+	if gone.Value() != nil {
+		t.Error("the server still holds the subscription")
+	}
+	runtime.KeepAlive(s)
+	_, _ = box, stop
 }
 
 func TestMiddleware(t *testing.T) {

@@ -51,7 +51,9 @@ func TestConcurrentUse(t *testing.T) {
 						s.RemoveResources("b:" + own)
 					}
 					stop()
-					expect(t, "the first note", box.take(), "…"+ack)
+					if got := box.take(); !strings.HasPrefix(got, ack) || strings.Count(got, ack) != 1 {
+						t.Errorf("heard %q", got)
+					}
 				})
 			}
 			all.Wait()

@@ -34,8 +34,9 @@ type Texter interface{ MCPText() string }
 
 // A tool is a func that turns arguments into the body of a result.
 type tool struct {
-	typed bool // its schemas come from Go types and need no checking
-	run   func(ctx context.Context, c *mcp.Call, args json.RawMessage) (mcp.Result, error)
+	typed   bool            // its schemas come from Go types and need no checking
+	headers []schema.Header // arguments that HTTP clients repeat
+	run     func(ctx context.Context, c *mcp.Call, args json.RawMessage) (mcp.Result, error)
 }
 
 // AddTool adds a tool whose arguments are In and whose output is Out, or takes
@@ -155,8 +156,8 @@ func (s *Server) addTool(spec mcp.Tool, t *tool, noFunc bool) error {
 		return err
 	}
 	err := usable(spec.Icons, noFunc)
-	if err == nil && !t.typed {
-		_, err = schema.Headers(spec.InputSchema)
+	if err == nil {
+		t.headers, err = headersOf(spec.InputSchema)
 	}
 	var line json.RawMessage
 	if err == nil {
@@ -208,6 +209,9 @@ func (s *Server) callTool(ctx context.Context, c *mcp.Call) (mcp.Result, error) 
 	t := s.tools.get(name)
 	if t == nil || !s.allows(&c.Caller, KindTool, name) {
 		return mcp.Result{}, mcp.InvalidParams("unknown tool %q", name)
+	}
+	if err := t.checkHeaders(c.Headers, args); err != nil {
+		return mcp.Result{}, err
 	}
 	res, err := t.run(ctx, c, args)
 	if err == nil {

@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -14,21 +15,46 @@ import (
 
 // A raw tool is held to the schemas that it came with.
 func TestRawTool(t *testing.T) {
-	s := server.New(mcp.Implementation{Name: "raw", Version: "1.0"}, nil)
+	s, log := newServer(server.Options{})
 	err := s.AddRawTool(mcp.Tool{
 		Name:         "echo",
 		InputSchema:  json.RawMessage(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`),
 		OutputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"maximum":9}}}`),
 	}, func(_ context.Context, _ *mcp.Call, args json.RawMessage) (*mcp.CallToolResult, error) {
+		switch string(args) {
+		case `{"n":2}`:
+			return nil, nil
+		case `{"n":3}`:
+			return nil, errors.New("not three")
+		case `{"n":4}`:
+			return nil, mcp.Errorf(42, "not four")
+		case `{"n":5}`:
+			return mcp.ToolError("not five"), nil // which need not fit
+		}
 		return &mcp.CallToolResult{StructuredContent: args}, nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := s.AddRawTool(mcp.Tool{Name: "none", InputSchema: json.RawMessage("{\"type\":\n\"object\"}")}, func(_ context.Context, _ *mcp.Call, args json.RawMessage) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: mcp.Contents{mcp.Text(string(args))}}, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range []string{"", "null", "{}"} {
+		expect(t, "no arguments", callTool(t, s, "none", args), `{"content":[{"type":"text","text":"{}"}]}`)
+	}
+	if list := ask(t, s, mcp.MethodToolsList, ""); strings.Contains(list, "\n") {
+		t.Errorf("a list on several lines: %s", list)
+	}
 	rows := []struct{ args, want string }{
 		{`{"n":1}`, `"structuredContent":{"n":1}`},
 		{`{"n":"1"}`, `n: expected integer, got string`},
 		{`{}`, `n: is required but missing`},
+		{`{"n":2}`, `the output of tool "echo" cannot be sent: it is nil`},
+		{`{"n":3}`, `{"content":[{"type":"text","text":"not three"}],"isError":true}`},
+		{`{"n":4}`, `not four`},
+		{`{"n":5}`, `{"content":[{"type":"text","text":"not five"}],"isError":true}`},
 		{`{"n":10}`, `the output of tool "echo" does not fit its own schema`},
 	}
 	for _, row := range rows {
@@ -40,6 +66,9 @@ func TestRawTool(t *testing.T) {
 		if !strings.Contains(got, row.want) {
 			t.Errorf("%s: %s, want …%s…", row.args, got, row.want)
 		}
+	}
+	if !strings.Contains(log.String(), "broke its own output schema") {
+		t.Errorf("the operator reads %s", log)
 	}
 }
 

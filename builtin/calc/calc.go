@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
@@ -36,7 +37,7 @@ func New(Config) (*server.Server, error) {
 	harmless := server.ToolOptions{Annotations: server.ReadOnly()}
 	arithmetic := func(name, description string, f func(a, b float64) float64) {
 		server.AddTool(s, name, description, func(_ context.Context, _ *mcp.Call, in Numbers) (Answer, error) {
-			return Answer{f(in.A, in.B)}, nil
+			return answer(f(in.A, in.B))
 		}, harmless)
 	}
 	arithmetic("add", "Add two numbers", func(a, b float64) float64 { return a + b })
@@ -60,7 +61,15 @@ func divide(_ context.Context, _ *mcp.Call, in Numbers) (Answer, error) {
 	if in.B == 0 {
 		return Answer{}, errors.New("division by zero: choose another b")
 	}
-	return Answer{in.A / in.B}, nil
+	return answer(in.A / in.B)
+}
+
+// answer refuses what JSON has no number for.
+func answer(result float64) (Answer, error) {
+	if math.IsInf(result, 0) {
+		return Answer{}, errors.New("the result is too large: choose smaller numbers")
+	}
+	return Answer{result}, nil
 }
 
 func average(_ context.Context, c *mcp.Call, _ struct{}) (Answer, error) {
@@ -68,5 +77,5 @@ func average(_ context.Context, c *mcp.Call, _ struct{}) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	return Answer{(in.A + in.B) / 2}, nil
+	return answer(in.A/2 + in.B/2)
 }

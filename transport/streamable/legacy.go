@@ -124,11 +124,11 @@ func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session,
 	answered := make(chan era.Answer, 1)
 	go func() {
 		defer done()
-		defer ses.finish(m.ID, cancel)
-		a := ses.era.Serve(ctx, m, p, era.SessionBack{Tell: st.note, Ask: st.ask})
+		a := ses.era.Serve(ctx, m, p, era.SessionBack{Tell: st.note, Ask: st.ask, Release: st.letGo})
 		if ctx.Err() != nil { // cancelled means silent
 			a.Append = nil
 		}
+		ses.finish(m.ID, cancel)
 		if a.Append == nil || !st.finish(a.Append) {
 			answered <- a
 		}
@@ -143,14 +143,7 @@ func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session,
 			return
 		}
 		out.answer(legacyStatus(a.Code), a.Append)
-	case <-freed:
-		select {
-		case a := <-answered: // it was not a stream: the answer itself freed us
-			if a.Append != nil {
-				out.answer(legacyStatus(a.Code), a.Append)
-			}
-		default:
-		}
+	case <-freed: // the answer was the end of a stream, or we were let go
 	case <-r.Context().Done(): // gone, which cancels nothing in these revisions
 		st.leave(out)
 	}

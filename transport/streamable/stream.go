@@ -82,7 +82,11 @@ func (st *stream) finish(build func(dst []byte) []byte) (streamed bool) {
 		st.sendLocked(build)
 	}
 	st.over = true
-	st.freeLocked()
+	if streamed {
+		st.freeLocked()
+	} else {
+		st.out = nil // who waits is given the answer itself
+	}
 	st.forget()
 	return streamed
 }

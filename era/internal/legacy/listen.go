@@ -126,6 +126,9 @@ func uriOnly(uri string) []byte {
 // Told is a notification from the server; origin is the id of the call it
 // rides with where the link knows it, or 0.
 func (p *Peer) Told(m *jsonrpc.Message, origin int64) {
+	if m.Method == mcp.NoteRelease {
+		return // it is between a handler and its door, and never comes from afar
+	}
 	note := mcp.Note{Method: m.Method}
 	var token []byte
 	note.Params = rawjson.Cut(m.Params, func(name, value []byte) bool {

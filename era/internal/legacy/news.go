@@ -106,7 +106,7 @@ func (s *Session) listen(caller mcp.Caller, f mcp.Filter) (stop func(), err erro
 	c := &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: params, Caller: caller}
 	c.Side = func(n mcp.Note) {
 		switch n.Method {
-		case mcp.NoteAcknowledged, mcp.NoteProgress, mcp.NoteMessage: // not news
+		case mcp.NoteAcknowledged, mcp.NoteProgress, mcp.NoteMessage, mcp.NoteRelease: // not news
 		default:
 			s.mu.Lock()
 			push := s.push

@@ -59,6 +59,9 @@ type Back struct {
 	Tell func(build func(dst []byte) []byte)
 	// Ask sends a request to the client and waits for the answer.
 	Ask func(ctx context.Context, method string, params []byte) (jsonrpc.Message, error)
+	// Release lets the client go, who comes back for the rest. Nil means that
+	// it has to stay.
+	Release func()
 }
 
 // Revision is what initialize came to; empty before it.
@@ -132,6 +135,12 @@ func (s *Session) serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 	call, token := lift(m)
 	call.Caller = caller
 	call.Side = func(n mcp.Note) {
+		if n.Method == mcp.NoteRelease {
+			if back.Release != nil && rev.resumes {
+				back.Release()
+			}
+			return
+		}
 		if wants(n, token, caller.LogLevel) {
 			back.Tell(func(dst []byte) []byte { return appendNote(dst, n, token) })
 		}

@@ -3,6 +3,7 @@ package modern
 import (
 	"encoding/json"
 	"maps"
+	"strings"
 
 	"github.com/tenon-mcp/tenon/era/internal/joint"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
@@ -154,6 +155,7 @@ func (s *Server) recall(e *envelope, c *mcp.Call) error {
 }
 
 func unsupported(version string) error {
+	version = strings.ToValidUTF8(version[:min(len(version), 100)], "") // it may be of any length
 	return mcp.Errorf(mcp.CodeUnsupportedVersion, "protocol version %q is not supported here", version).
 		With(map[string]any{"supported": []mcp.Revision{Revision}, "requested": version})
 }

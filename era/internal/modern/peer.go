@@ -136,6 +136,9 @@ func (p *Peer) answer(c *mcp.Call, a jsonrpc.Answer) (mcp.Result, error) {
 // origin is that call's id where the link knows it, or 0. What belongs to none
 // is for the persona, unless nobody can have asked for it.
 func (p *Peer) Told(m *jsonrpc.Message, origin int64) {
+	if m.Method == mcp.NoteRelease {
+		return // it is between a handler and its door, and never comes from afar
+	}
 	note := mcp.Note{Method: m.Method}
 	var token, subscription []byte
 	note.Params = rawjson.Cut(m.Params, func(name, value []byte) bool {

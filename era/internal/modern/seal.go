@@ -101,6 +101,9 @@ func (k *Keys) seal(need *mcp.NeedInput, c *mcp.Call) (string, error) {
 		return "", err
 	}
 	if len(plain) > maxState {
+		if len(need.State) <= maxState/2 {
+			return "", mcp.InvalidParams("the answers to this call have %d bytes: at most %d can be carried to the next round", len(plain), maxState)
+		}
 		return "", mcp.Errorf(mcp.CodeInternal, "the state of this call has %d bytes: at most %d can be carried to the next round", len(plain), maxState)
 	}
 	k.mu.RLock()

@@ -17,9 +17,8 @@ type Server struct {
 	h    mcp.Handler
 	keys *Keys
 
-	known      known
-	lastServer atomic.Pointer[mcp.Implementation]
-	encoded    atomic.Pointer[encodedServer]
+	known   known
+	encoded atomic.Pointer[encodedServer]
 }
 
 type encodedServer struct {
@@ -65,16 +64,13 @@ func (s *Server) Answer(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 	}
 	res, err := s.h.Serve(ctx, &r.call)
 	if need, ok := errors.AsType[*mcp.NeedInput](err); ok {
-		return s.ask(r, need)
+		return s.ask(r, need, res.Server)
 	}
 	if err == nil && res.Body != nil && !rawjson.IsObject(res.Body) {
 		err = mcp.Errorf(mcp.CodeInternal, "the result of %s is not an object", m.Method)
 	}
 	if err != nil {
 		return failed(m.ID, err)
-	}
-	if res.Server != nil {
-		s.lastServer.Store(res.Server)
 	}
 	if back.Shared && m.Method == mcp.MethodSubscriptionsListen {
 		back.Tell(func(dst []byte) []byte {
@@ -97,12 +93,14 @@ func (r *request) wants(n mcp.Note) bool {
 		}
 		level, _ := rawjson.String(rawjson.Lookup(n.Params, "level"))
 		return mcp.LogLevel(level).AtLeast(r.call.Caller.LogLevel)
+	case mcp.NoteRelease:
+		return false // a client of this revision does not come back
 	}
 	return true
 }
 
 // ask ends a round.
-func (s *Server) ask(r *request, need *mcp.NeedInput) joint.Answer {
+func (s *Server) ask(r *request, need *mcp.NeedInput, server *mcp.Implementation) joint.Answer {
 	if !mcp.MayAsk(r.call.Method) {
 		return failed(r.id, mcp.Errorf(mcp.CodeInternal, "%s cannot ask for input", r.call.Method))
 	}
@@ -115,7 +113,7 @@ func (s *Server) ask(r *request, need *mcp.NeedInput) joint.Answer {
 	if err != nil {
 		return failed(r.id, err)
 	}
-	return joint.Answer{Append: func(dst []byte) []byte { return s.appendNeed(dst, r, need, state) }}
+	return joint.Answer{Append: func(dst []byte) []byte { return s.appendNeed(dst, r, need, state, server) }}
 }
 
 // removed lists what this revision has taken out of the protocol: a Handler

@@ -33,7 +33,7 @@ func (s *Server) appendResult(dst []byte, r *request, res *mcp.Result) []byte {
 }
 
 // appendNeed appends the answer that ends a round with questions.
-func (s *Server) appendNeed(dst []byte, r *request, need *mcp.NeedInput, state string) []byte {
+func (s *Server) appendNeed(dst []byte, r *request, need *mcp.NeedInput, state string, server *mcp.Implementation) []byte {
 	dst = appendHead(dst, r.id)
 	dst = append(dst, `"`+typeInput+`"`...)
 	if len(need.Questions) > 0 {
@@ -56,7 +56,7 @@ func (s *Server) appendNeed(dst []byte, r *request, need *mcp.NeedInput, state s
 		dst = rawjson.AppendString(append(dst, `,"`+keyState+`":`...), state)
 	}
 	m := metaWriter{dst: append(dst, `,"`+keyMeta+`":`...)}
-	m.raw(metaServer, s.identity(s.lastServer.Load()))
+	m.raw(metaServer, s.identity(server))
 	return append(m.end(`,"`+keyMeta+`":`), '}', '}')
 }
 

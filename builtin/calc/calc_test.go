@@ -1,0 +1,74 @@
+package calc_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tenon-mcp/tenon/builtin/calc"
+	"github.com/tenon-mcp/tenon/internal/leaktest"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+func TestCalc(t *testing.T) {
+	s, err := calc.New(calc.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	call := func(name, args string) string { return fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, args) }
+	rows := []struct{ method, params, want string }{
+		{mcp.MethodToolsCall, call("add", `{"a":1,"b":2}`), `{"structuredContent":{"result":3},"content":[{"type":"text","text":"3"}]}`},
+		{mcp.MethodToolsCall, call("add", `{"a":0.1,"b":0.2}`), `"structuredContent":{"result":0.30000000000000004}`},
+		{mcp.MethodToolsCall, call("subtract", `{"a":1,"b":2}`), `"text":"-1"`},
+		{mcp.MethodToolsCall, call("multiply", `{"a":3,"b":-2}`), `"text":"-6"`},
+		{mcp.MethodToolsCall, call("divide", `{"a":1,"b":4}`), `"text":"0.25"`},
+		{mcp.MethodToolsCall, call("divide", `{"a":1,"b":0}`), `{"content":[{"type":"text","text":"division by zero: choose another b"}],"isError":true}`},
+		{mcp.MethodToolsCall, call("divide", `{"a":1,"b":-0.0}`), `division by zero`},
+		{mcp.MethodToolsCall, call("multiply", `{"a":1e308,"b":10}`), `the result is too large`},
+		{mcp.MethodToolsCall, call("divide", `{"a":1e308,"b":1e-10}`), `the result is too large`},
+		{mcp.MethodToolsCall, call("add", `{"a":"one"}`), `"isError":true`},
+		{mcp.MethodToolsCall, call("average", `{}`), `elicitation`},
+		{mcp.MethodToolsCall, call("root", `{}`), `unknown tool "root"`},
+		{mcp.MethodResourcesRead, `{"uri":"welcome://Ada%20L"}`, `{"contents":[{"uri":"welcome://Ada%20L","mimeType":"text/plain","text":"Welcome, Ada L!"}]}`},
+		{mcp.MethodResourcesRead, `{"uri":"farewell://Ada"}`, `no resource has the URI`},
+		{mcp.MethodPromptsGet, call("explain", `{"calculation":"17 * 23"}`), `work out 17 * 23, then`},
+		{mcp.MethodPromptsGet, call("explain", `{}`), `calculation: `},
+		{mcp.MethodDiscover, ``, `"instructions":"Use add, `},
+	}
+	for _, row := range rows {
+		res, err := s.Serve(t.Context(), &mcp.Call{Method: row.method, Params: json.RawMessage(row.params)})
+		got := string(res.Body)
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, row.want) {
+			t.Errorf("%s: %s, want …%s…", row.params, got, row.want)
+		}
+	}
+}
+
+func TestAverageAsksThePerson(t *testing.T) {
+	s, err := calc.New(calc.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for answer, want := range map[string]string{
+		`{"action":"accept","content":{"a":1,"b":4}}`:         `"text":"2.5"`,
+		`{"action":"accept","content":{"a":1e308,"b":1e308}}`: `"text":"1e+308"`,
+		`{"action":"decline"}`:                                `declined to answer`,
+	} {
+		h := mcp.Answering(s, func(context.Context, *mcp.Call, string, mcp.Question) (json.RawMessage, error) {
+			return json.RawMessage(answer), nil
+		}, 0)
+		c := &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"average"}`)}
+		c.Caller.Capabilities = &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{}}
+		res, err := h.Serve(t.Context(), c)
+		if err != nil || !strings.Contains(string(res.Body), want) {
+			t.Errorf("%s: %s, %v; want …%s…", answer, res.Body, err, want)
+		}
+	}
+}

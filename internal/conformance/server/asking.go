@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/server"
+)
+
+// addAskingTools adds the tools that ask the client one thing.
+func addAskingTools(s *server.Server) {
+	server.AddTool(s, "test_sampling", "Has the client's model write something.", func(_ context.Context, c *mcp.Call, in struct {
+		Prompt string `json:"prompt" doc:"what to write about"`
+	}) (string, error) {
+		text, err := sample(c, "answer", in.Prompt, 100)
+		return "LLM response: " + text, err
+	})
+	server.AddTool(s, "test_missing_capability", "Needs a client that has declared sampling.", func(_ context.Context, c *mcp.Call, _ nothing) (string, error) {
+		return sample(c, "answer", "Say something.", 100)
+	})
+	server.AddTool(s, "test_elicitation", "Asks the person for a name and an address.", func(_ context.Context, c *mcp.Call, in struct {
+		Message string `json:"message" doc:"what to show to the person"`
+	}) (string, error) {
+		return elicit(c, "User response", in.Message, mcp.Form{Fields: []mcp.FormField{
+			{Name: "username", Type: mcp.FieldString, Description: "User's response", Required: true},
+			{Name: "email", Type: mcp.FieldString, Description: "User's email address", Required: true},
+		}})
+	})
+	server.AddTool(s, "test_streaming_elicitation", "Reports progress and asks the person.", func(_ context.Context, c *mcp.Call, _ nothing) (string, error) {
+		server.Progress(c, 1, 2, "about to ask")
+		return elicit(c, "User response", "Go on?", mcp.Form{Fields: []mcp.FormField{{Name: "ok", Type: mcp.FieldBoolean, Required: true}}})
+	})
+	server.AddTool(s, "test_elicitation_sep1034_defaults", "Asks with a form that has defaults.", func(_ context.Context, c *mcp.Call, _ nothing) (string, error) {
+		return elicit(c, "Elicitation completed", "Please review these values.", defaultsForm)
+	})
+	server.AddTool(s, "test_elicitation_sep1330_enums", "Asks with a form that has choices of all kinds.", func(_ context.Context, c *mcp.Call, _ nothing) (string, error) {
+		return elicit(c, "Elicitation completed", "Please choose.", choicesForm)
+	})
+}
+
+var defaultsForm = mcp.Form{Fields: []mcp.FormField{
+	{Name: "name", Type: mcp.FieldString, Description: "User name", Default: "John Doe"},
+	{Name: "age", Type: mcp.FieldInteger, Description: "User age", Default: 30},
+	{Name: "score", Type: mcp.FieldNumber, Description: "User score", Default: 95.5},
+	{Name: "status", Type: mcp.FieldString, Description: "User status", Default: "active",
+		Options: []mcp.Option{{Value: "active"}, {Value: "inactive"}, {Value: "pending"}}},
+	{Name: "verified", Type: mcp.FieldBoolean, Description: "Verification status", Default: true},
+}}
+
+var choicesForm = mcp.Form{Fields: []mcp.FormField{
+	{Name: "untitledSingle", Type: mcp.FieldString, Options: options("option", 3, "")},
+	{Name: "titledSingle", Type: mcp.FieldString, Options: options("value", 3, "Option ")},
+	{Name: "legacyEnum", Type: mcp.FieldString, Options: options("opt", 3, "Option "), EnumNames: true},
+	{Name: "untitledMulti", Type: mcp.FieldChoices, Options: options("option", 3, "")},
+	{Name: "titledMulti", Type: mcp.FieldChoices, Options: options("value", 3, "Choice ")},
+}}
+
+// options makes value1, value2 and so on, with titles unless title is empty.
+func options(value string, n int, title string) []mcp.Option {
+	made := make([]mcp.Option, n)
+	for i := range made {
+		made[i].Value = fmt.Sprint(value, i+1)
+		if title != "" {
+			made[i].Title = fmt.Sprint(title, i+1)
+		}
+	}
+	return made
+}
+
+// elicit asks with a form and says what the person did with it.
+func elicit(c *mcp.Call, what, message string, f mcp.Form) (string, error) {
+	q, err := formQuestion(message, f)
+	if err != nil {
+		return "", err
+	}
+	raw, err := c.Ask("answer", q)
+	if err != nil {
+		return "", err
+	}
+	var r mcp.ElicitResult
+	if err := json.Unmarshal(raw, &r); err != nil {
+		return "", mcp.InvalidParams("the answer cannot be read: %v", err)
+	}
+	return fmt.Sprintf("%s: action=%s, content=%s", what, r.Action, r.Content), nil
+}
+
+func formQuestion(message string, f mcp.Form) (mcp.Question, error) {
+	asked, err := f.Schema()
+	if err != nil {
+		return mcp.Question{}, err
+	}
+	return mcp.ElicitQuestion(&mcp.ElicitParams{Message: message, RequestedSchema: asked})
+}
+
+// sample has the client's model write something.
+func sample(c *mcp.Call, key, prompt string, maxTokens int64) (string, error) {
+	r, err := server.Sample(c, key, samplingParams(prompt, maxTokens))
+	if err != nil {
+		return "", err
+	}
+	for _, block := range r.Content.Blocks {
+		if text, ok := block.(*mcp.TextContent); ok {
+			return text.Text, nil
+		}
+	}
+	return "", fmt.Errorf("the model wrote no text")
+}
+
+func samplingParams(prompt string, maxTokens int64) *mcp.CreateMessageParams {
+	return &mcp.CreateMessageParams{
+		Messages:  []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.Say(mcp.Text(prompt))}},
+		MaxTokens: maxTokens,
+	}
+}

@@ -1,0 +1,202 @@
+package httpsse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/sse"
+)
+
+// An Endpoint is a server to connect to. It is an [mcp.Dialer].
+type Endpoint struct {
+	// URL is where the server's stream of events is.
+	URL string
+
+	// HTTP is used for all requests, but for its Timeout and CheckRedirect:
+	// a stream has no end, and no redirect leads to another origin. Nil means
+	// a client of its own for each connection.
+	HTTP *http.Client
+
+	// Header is sent with each request. Nil sends nothing more.
+	Header http.Header
+
+	// MaxEvent is how many bytes an event of the server may have. 0 means
+	// 64 MiB.
+	MaxEvent int
+
+	// PostTimeout is how long the server may take to accept a message. 0 means
+	// 30 s.
+	PostTimeout time.Duration
+
+	// Meet says how the server is met. Its ConnectTimeout counts for the
+	// stream too. An unset Known is the newest revision with a handshake: no
+	// newer one is spoken over this transport.
+	Meet era.DialOptions
+}
+
+// A Connection is a server that was met, shaped as a Handler. It ends with its
+// stream, and is not made again.
+type Connection struct{ *era.Peer }
+
+// Dial connects to the server; the Handler is a *[Connection]. ctx counts for
+// the meeting only.
+func (e *Endpoint) Dial(ctx context.Context, p *mcp.Persona) (mcp.Handler, error) {
+	c, err := e.Connect(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Connect is Dial with its own type.
+func (e *Endpoint) Connect(ctx context.Context, p *mcp.Persona) (*Connection, error) {
+	o := e.Meet
+	o.ConnectTimeout = or(o.ConnectTimeout, 30*time.Second)
+	if o.Known == "" {
+		o.Known = era.LatestWithHandshake()
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, o.ConnectTimeout, errors.New("the server did not answer in time"))
+	defer cancel()
+	s, err := e.open(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect to %s: %w", redact(e.URL), err)
+	}
+	peer, err := era.Dial(ctx, s, p, &o)
+	if err != nil {
+		return nil, fmt.Errorf("cannot connect to %s: %w", redact(e.URL), err)
+	}
+	return &Connection{peer}, nil
+}
+
+// redact leaves out what may be secret in a URL.
+func redact(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "the server"
+	}
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	return u.String()
+}
+
+// open opens the stream and waits until the server has said where messages go.
+func (e *Endpoint) open(ctx context.Context) (*remote, error) {
+	at, err := url.Parse(e.URL)
+	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+		return nil, errors.New("its URL must be a whole http or https URL")
+	}
+	s := &remote{endpoint: e, queue: make(chan frame), done: make(chan struct{})}
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.http, s.own = e.client(at)
+	// Until the stream is open, ctx ends it.
+	stop := context.AfterFunc(ctx, s.cancel)
+	err = s.connect(at)
+	if !stop() && err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+		_ = s.Close()
+		return nil, err
+	}
+	s.reading.Go(s.read)
+	return s, nil
+}
+
+// client returns the client for a connection, and the transport that ends with
+// it, if there is one.
+func (e *Endpoint) client(at *url.URL) (*http.Client, *http.Transport) {
+	c := &http.Client{}
+	var own *http.Transport
+	if e.HTTP != nil {
+		*c = *e.HTTP
+	} else if shared, ok := http.DefaultTransport.(*http.Transport); ok {
+		own = shared.Clone()
+		c.Transport = own
+	}
+	c.Timeout = 0
+	c.CheckRedirect = func(r *http.Request, via []*http.Request) error {
+		switch {
+		case !sameOrigin(r.URL, at):
+			return fmt.Errorf("the server redirects to another origin (%s://%s)", r.URL.Scheme, r.URL.Host)
+		case via[0].Method != http.MethodGet:
+			return http.ErrUseLastResponse
+		case len(via) >= 5:
+			return errors.New("the server redirects without end")
+		}
+		return nil
+	}
+	return c, own
+}
+
+func (s *remote) connect(at *url.URL) error {
+	r, err := s.request(http.MethodGet, at, nil)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Accept", "text/event-stream")
+	r.Header.Set("Accept-Encoding", "identity") // compressing holds events back
+	resp, err := s.http.Do(r)
+	if err != nil {
+		return err
+	}
+	s.body = resp.Body
+	if resp.StatusCode != http.StatusOK {
+		return statusError("the stream", resp)
+	}
+	if media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || media != "text/event-stream" {
+		return fmt.Errorf("it does not answer with a stream of events but with %q: it may speak a newer transport", resp.Header.Get("Content-Type"))
+	}
+	s.events = sse.NewReader(resp.Body, or(s.endpoint.MaxEvent, 64<<20))
+	for {
+		e, err := s.events.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return errors.New("the stream ended before it said where messages go")
+		case err != nil:
+			return err
+		case e.Name == "endpoint":
+			return s.aim(resp.Request.URL, string(e.Data))
+		}
+	}
+}
+
+// aim notes where messages go. A server may not send them, and what is secret
+// in their headers, to somebody else.
+func (s *remote) aim(at *url.URL, text string) error {
+	to, err := at.Parse(strings.TrimSpace(text))
+	if err != nil {
+		return errors.New("what it says about where messages go is no URL")
+	}
+	if !sameOrigin(to, at) || to.User != nil && to.User.String() != at.User.String() {
+		return fmt.Errorf("it wants messages to go to another origin (%s://%s)", to.Scheme, to.Host)
+	}
+	to.Fragment, to.User = "", at.User
+	s.post = to
+	return nil
+}
+
+func sameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+}
+
+func port(u *url.URL) string {
+	switch p := u.Port(); {
+	case p != "":
+		return p
+	case u.Scheme == "https":
+		return "443"
+	default:
+		return "80"
+	}
+}

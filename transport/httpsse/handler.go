@@ -1,0 +1,203 @@
+package httpsse
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/transport/internal/edge"
+)
+
+// Options say how a Handler behaves; nil means the defaults.
+type Options struct {
+	// Hosts are further values of the Host header to let in, each a name or an
+	// address, with a port or, for any port, without. Unset, a request that
+	// arrives on a loopback address must name a loopback host, and one that
+	// arrives on another may name any.
+	Hosts []string
+
+	// AnyHost lets in every Host.
+	AnyHost bool
+
+	// Origins are further values of the Origin header to let in, such as
+	// https://app.example; their pages may read the answers. Unset, a page
+	// must come from the same origin, or, where the server listens on a
+	// loopback address, from a loopback host. "*" lets in all.
+	Origins []string
+
+	// Principal says who sent a request. A session belongs to who opened it;
+	// to others it is not there. Nil means that nobody is verified.
+	Principal func(*http.Request) *mcp.Principal
+
+	// PostPath is the path that clients send their messages to, where it is
+	// not the path that they opened the stream with: the Handler has to be
+	// reachable there too. Empty means the same path.
+	PostPath string
+
+	// MaxSessions is how many sessions may be open at once. 0 means 1000.
+	MaxSessions int
+
+	// MaxBody is how many bytes a message may have. 0 means 4 MiB.
+	MaxBody int
+
+	// BodyIdle is how long a message may pause on its way. 0 means 30 s.
+	BodyIdle time.Duration
+
+	// WriteIdle is how long a client may read nothing while something waits
+	// for it, before its session ends. 0 means 30 s.
+	WriteIdle time.Duration
+
+	// KeepAlive is how often a quiet stream shows that it lives. 0 means 25 s.
+	KeepAlive time.Duration
+
+	// Era is for the conversation in a session.
+	Era era.ServerOptions
+}
+
+// A Handler serves one [mcp.Handler] to many clients. GET opens a session, POST
+// brings a message to one.
+type Handler struct {
+	opts     Options
+	guard    *edge.Guard
+	server   *era.Server
+	sessions sessions
+}
+
+// NewHandler returns a Handler that serves h. The error says what is wrong with
+// the options.
+func NewHandler(h mcp.Handler, o *Options) (*Handler, error) {
+	made := &Handler{}
+	if o != nil {
+		made.opts = *o
+	}
+	o = &made.opts
+	o.WriteIdle = or(o.WriteIdle, 30*time.Second)
+	o.KeepAlive = or(o.KeepAlive, 25*time.Second)
+	o.MaxSessions = or(o.MaxSessions, 1000)
+	if o.PostPath != "" && !strings.HasPrefix(o.PostPath, "/") {
+		return nil, errors.New("PostPath must begin with a slash")
+	}
+	var err error
+	made.guard, err = edge.New(edge.Options{
+		Hosts: o.Hosts, AnyHost: o.AnyHost, Origins: o.Origins,
+		Principal: o.Principal, MaxBody: o.MaxBody, BodyIdle: o.BodyIdle,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if made.server, err = era.NewServer(h, &o.Era); err != nil {
+		return nil, err
+	}
+	made.sessions.init(o.MaxSessions)
+	return made, nil
+}
+
+func or[T int | time.Duration](v, otherwise T) T {
+	if v > 0 {
+		return v
+	}
+	return otherwise
+}
+
+// Shutdown ends all sessions, opens no more, and waits until nothing is left of
+// them or ctx ends. A server's own Shutdown would wait for their streams, so
+// call this first, or give it to RegisterOnShutdown.
+func (h *Handler) Shutdown(ctx context.Context) error { return h.sessions.shutdown(ctx) }
+
+// sharing is what pages of listed origins may do.
+var sharing = &edge.Sharing{Methods: "GET, POST", Headers: "Content-Type, Authorization, MCP-Protocol-Version"}
+
+// ServeHTTP serves a GET until the session is over, and a POST at once.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if f := h.guard.Admit(r); f != nil {
+		h.guard.Refuse(w, r, f)
+		return
+	}
+	if h.guard.Share(w, r, sharing) {
+		return
+	}
+	switch r.Method {
+	case http.MethodGet:
+		h.open(w, r)
+	case http.MethodPost:
+		h.deliver(w, r)
+	default:
+		w.Header().Set("Allow", "GET, POST")
+		h.guard.Refuse(w, r, &edge.Refusal{Status: http.StatusMethodNotAllowed, Reason: "GET opens a stream, POST sends a message"})
+	}
+}
+
+// open serves the stream of a new session.
+func (h *Handler) open(w http.ResponseWriter, r *http.Request) {
+	who := h.guard.Principal(r)
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	s := &session{id: rand.Text(), owner: who.Key(), end: cancel, stream: newStream(w, &h.opts)}
+	if reason := h.sessions.add(s); reason != "" {
+		w.Header().Set("Retry-After", "10")
+		h.guard.Refuse(w, r, &edge.Refusal{Status: http.StatusServiceUnavailable, Reason: reason})
+		return
+	}
+	defer h.sessions.remove(s)
+	if err := s.stream.begin(r); err != nil {
+		http.Error(w, "this server cannot stream here: its response writer has to support Flush, or Unwrap", http.StatusInternalServerError)
+		return
+	}
+	defer s.stream.finish()
+	// How a session ended is nobody's concern: the client is gone.
+	if s.stream.event("endpoint", []byte(h.endpoint(r, s.id))) == nil {
+		_ = h.server.ServeStreamFor(ctx, s.stream, who)
+	}
+}
+
+// sessionParam is the name of the parameter that says which session a POST is for.
+const sessionParam = "sessionId"
+
+// endpoint is where the client of a session is to send its messages. It names
+// no host, so it is right behind any proxy that keeps the path.
+func (h *Handler) endpoint(r *http.Request, id string) string {
+	path := h.opts.PostPath
+	if path == "" {
+		// The path as the client wrote it: a mux may have cut r.URL.
+		u, err := url.ParseRequestURI(r.RequestURI)
+		if err != nil {
+			u = r.URL
+		}
+		// Two slashes would begin a host.
+		path = "/" + strings.TrimLeft(u.EscapedPath(), "/")
+	}
+	return path + "?" + sessionParam + "=" + id
+}
+
+// deliver brings a message to its session.
+func (h *Handler) deliver(w http.ResponseWriter, r *http.Request) {
+	if f := h.guard.IsJSON(r); f != nil {
+		h.guard.Refuse(w, r, f)
+		return
+	}
+	s := h.sessions.find(r.URL.Query()[sessionParam], h.guard.Principal(r).Key())
+	if s == nil {
+		h.guard.Refuse(w, r, &edge.Refusal{Status: http.StatusNotFound, Reason: "there is no such session: open one with GET"})
+		return
+	}
+	body, f := h.guard.Body(w, r)
+	if f != nil {
+		h.guard.Refuse(w, r, f)
+		return
+	}
+	switch err := s.stream.take(body); {
+	case errors.Is(err, errFull):
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+	case err != nil:
+		http.Error(w, "there is no such session: open one with GET", http.StatusNotFound)
+	default:
+		w.WriteHeader(http.StatusAccepted)
+	}
+}

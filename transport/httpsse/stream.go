@@ -1,0 +1,179 @@
+package httpsse
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tenon-mcp/tenon/sse"
+)
+
+const (
+	queueFrames = 64       // how many messages of a client may wait to be read
+	queueBytes  = 8 << 20  // and how large they may be together; one is always taken
+	piece       = 64 << 10 // how much is written before the client must show that it reads
+	spareBuffer = 64 << 10 // larger buffers are not kept
+	lastWrite   = 5 * time.Second
+)
+
+var errFull = errors.New("the session is busy: too many messages wait to be read")
+
+// A stream is a session as a [jsonrpc.Stream]: what POSTs bring is read, and
+// what is written goes out as events. Signs of life are written by the
+// goroutine that reads, so that a session needs no other.
+type stream struct {
+	in      chan []byte
+	waiting atomic.Int64 // bytes in the channel
+	alive   *time.Ticker
+	idle    time.Duration
+	done    chan struct{} // closed by Close
+	close   sync.Once
+
+	out  *http.ResponseController
+	mu   sync.Mutex // whoever holds it writes
+	w    http.ResponseWriter
+	buf  []byte
+	over bool // nothing more may be written
+}
+
+func newStream(w http.ResponseWriter, o *Options) *stream {
+	return &stream{
+		in:    make(chan []byte, queueFrames),
+		alive: time.NewTicker(o.KeepAlive),
+		idle:  o.WriteIdle,
+		done:  make(chan struct{}),
+		w:     w,
+		out:   http.NewResponseController(w),
+	}
+}
+
+// begin sends the headers.
+func (s *stream) begin(r *http.Request) error {
+	h := s.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-cache")
+	h.Set("X-Accel-Buffering", "no")
+	if r.ProtoMajor == 1 {
+		h.Set("Connection", "close") // its deadlines are of no use to another request
+	}
+	// A server's limit for reading a request would end the stream. An error
+	// means that the connection knows no deadlines.
+	_ = s.out.SetReadDeadline(time.Time{})
+	if err := s.out.Flush(); err != nil {
+		h.Del("Connection")
+		_ = s.Close()
+		return err
+	}
+	return nil
+}
+
+// finish is called when the handler returns: nothing may write from then on.
+func (s *stream) finish() {
+	_ = s.Close()
+	_ = s.out.SetWriteDeadline(time.Now().Add(lastWrite)) // net/http writes an end
+}
+
+// take queues a message of the client.
+func (s *stream) take(frame []byte) error {
+	size := int64(len(frame))
+	if before := s.waiting.Add(size) - size; before > 0 && before+size > queueBytes {
+		s.waiting.Add(-size)
+		return errFull
+	}
+	select {
+	case <-s.done:
+		return io.ErrClosedPipe
+	default:
+	}
+	select {
+	case s.in <- frame:
+		return nil
+	default:
+		s.waiting.Add(-size)
+		return errFull
+	}
+}
+
+func (s *stream) Read() ([]byte, error) {
+	for {
+		select {
+		case <-s.done:
+			return nil, io.EOF
+		case frame := <-s.in:
+			s.waiting.Add(-int64(len(frame)))
+			return frame, nil
+		case <-s.alive.C:
+			if err := s.write(func(dst []byte) []byte { return sse.AppendComment(dst, "") }); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// Write sends each message as an event of its own.
+func (s *stream) Write(frames []byte) error {
+	return s.write(func(dst []byte) []byte {
+		for line := range bytes.Lines(frames) {
+			if line = bytes.TrimSuffix(line, []byte{'\n'}); len(line) > 0 {
+				dst = sse.Append(dst, sse.Event{Name: "message", Data: line})
+			}
+		}
+		return dst
+	})
+}
+
+func (s *stream) event(name string, data []byte) error {
+	return s.write(func(dst []byte) []byte { return sse.Append(dst, sse.Event{Name: name, Data: data}) })
+}
+
+func (s *stream) write(build func(dst []byte) []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over {
+		return io.ErrClosedPipe
+	}
+	buf := build(s.buf[:0])
+	if cap(buf) <= spareBuffer {
+		s.buf = buf[:0]
+	}
+	for len(buf) > 0 {
+		part := buf[:min(len(buf), piece)]
+		buf = buf[len(part):]
+		// The deadline first, then the look: Close does it the other way
+		// round, so one of them sees the other. No support for deadlines
+		// leaves the server's own limits.
+		_ = s.out.SetWriteDeadline(time.Now().Add(s.idle))
+		select {
+		case <-s.done:
+			return io.ErrClosedPipe
+		default:
+		}
+		if _, err := s.w.Write(part); err != nil {
+			return err
+		}
+		if err := s.out.Flush(); err != nil {
+			return err
+		}
+	}
+	_ = s.out.SetWriteDeadline(time.Time{})
+	return nil
+}
+
+// Close ends the stream. A write that waits for a slow client fails.
+func (s *stream) Close() error {
+	s.close.Do(func() {
+		close(s.done)
+		s.alive.Stop()
+		if !s.mu.TryLock() {
+			_ = s.out.SetWriteDeadline(time.Unix(1, 0))
+			s.mu.Lock()
+		}
+		s.over = true
+		s.mu.Unlock()
+	})
+	return nil
+}
