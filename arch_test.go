@@ -36,6 +36,7 @@ var floors = map[string]floor{
 	"internal/rawjson":     {why: "it reads bytes, and everything else stands on it"},
 	"internal/uritemplate": {why: "a URI template is an RFC of its own and knows no protocol"},
 
+	"sse":     {why: "a stream of events is a format of its own and knows no message"},
 	"jsonrpc": {why: "messages know no content: JSON-RPC would be the same without MCP"},
 	"mcp":     {extern: []string{jsonv2}, why: "the vocabulary has no goroutine and no I/O, and is the same in every revision and over every transport"},
 
@@ -51,7 +52,9 @@ var floors = map[string]floor{
 	"server": {on: []string{"mcp", "schema"}, why: "features know Handlers, not messages, eras or transports; and typed tools need no validator, so a server must not pay for schema/validate at its start"},
 	"client": {on: []string{"mcp", "schema", "schema/validate"}, why: "a client knows Handlers, so a server in memory and one far away are the same to it; it always has foreign schemas to judge"},
 
-	"transport/stdio": {on: []string{"mcp", "jsonrpc", "era"}, why: "a transport never sees features"},
+	"transport/internal/edge": {on: []string{"mcp"}, why: "who may come in is asked before there is a message"},
+	"transport/httpsse":       {on: []string{"mcp", "jsonrpc", "era", "sse", "transport/internal/edge"}, why: "deprecated: nothing may stand on it but the roof, so that it can be taken down"},
+	"transport/stdio":         {on: []string{"mcp", "jsonrpc", "era"}, why: "a transport never sees features"},
 
 	"mcptest": {on: []string{"mcp", "jsonrpc", "era"}, why: "it tests any Handler, not only ours"},
 

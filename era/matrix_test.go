@@ -1,6 +1,7 @@
 package era_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,11 +13,15 @@ import (
 
 	"github.com/tenon-mcp/tenon/era"
 	"github.com/tenon-mcp/tenon/internal/leaktest"
+	"github.com/tenon-mcp/tenon/internal/spectest"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) {
+	published = spectest.Find()
+	leaktest.Main(m)
+}
 
 // speaks are the three kinds of server there are.
 var speaks = map[string]*era.ServerOptions{
@@ -51,12 +56,78 @@ func link(t *testing.T, h mcp.Handler, o *era.ServerOptions) *era.Peer {
 			t.Errorf("serving: %v", err)
 		}
 	})
-	p, err := era.Dial(t.Context(), near, able, nil)
+	seen := &frames{}
+	p, err := era.Dial(t.Context(), near, able, &era.DialOptions{Tap: seen.see})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { p.Close(); wg.Wait() })
+	t.Cleanup(func() { p.Close(); wg.Wait(); seen.judge(t, p.Revision()) })
 	return p
+}
+
+// frames are what passed between a client and a server. Afterwards each of them
+// is held against the published schema of the revision that they spoke.
+type frames struct {
+	mu   sync.Mutex
+	sent []frame
+}
+
+type frame struct {
+	from spectest.Direction
+	raw  []byte
+}
+
+func (f *frames) see(d jsonrpc.Direction, raw []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	from := spectest.FromServer
+	if d == jsonrpc.Out {
+		from = spectest.FromClient
+	}
+	f.sent = append(f.sent, frame{from, bytes.Clone(raw)})
+}
+
+func (f *frames) judge(t *testing.T, rev mcp.Revision) {
+	if published == nil {
+		return // the test with its own name says why
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	methods := map[string]string{} // of requests, by who sent them and their id
+	for _, fr := range f.sent {
+		m, err := jsonrpc.Decode(fr.raw)
+		if err != nil {
+			t.Errorf("%s is no message: %v", fr.raw, err)
+			continue
+		}
+		asker := fr.from
+		if m.IsResponse() {
+			asker = spectest.FromClient + spectest.FromServer - fr.from
+		}
+		key := fmt.Sprint(asker, m.ID)
+		if m.IsRequest() {
+			methods[key] = m.Method
+		}
+		spoken := rev
+		if methods[key] == mcp.MethodDiscover {
+			spoken = mcp.Rev20260728 // the probe, whoever hears it
+			if m.Error != nil {
+				continue // of a server that does not know what it is
+			}
+		}
+		if err := published.Validate(spoken, fr.from, fr.raw, methods[key]); err != nil {
+			t.Errorf("%s breaks the schema of %s: %v", fr.raw, spoken, err)
+		}
+	}
+}
+
+// published are the schemas of all revisions; nil where they are not there.
+var published *spectest.Spec
+
+func TestMessagesAreHeldAgainstTheSchemas(t *testing.T) {
+	if published == nil {
+		spectest.Load(t) // says what is missing, and skips
+	}
 }
 
 // everyWay runs a test through a gateway of each kind before a server of each

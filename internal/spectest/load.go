@@ -22,19 +22,37 @@ type Spec struct {
 // and fails it if they cannot be read.
 func Load(t testing.TB) *Spec {
 	t.Helper()
-	root, err := moduleRoot()
+	spec, err := find()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if spec == nil {
+		t.Skip("the published schemas are absent: put them into ../shared/protocol/schema, beside the repository, to run this test")
+	}
+	return spec
+}
+
+// Find returns the specification, or nil if the files are absent, for whoever
+// judges messages on the side and has no test to skip. It panics if they cannot
+// be read.
+func Find() *Spec {
+	spec, err := find()
+	if err != nil {
+		panic(err)
+	}
+	return spec
+}
+
+func find() (*Spec, error) {
+	root, err := moduleRoot()
+	if err != nil {
+		return nil, err
 	}
 	dir := filepath.Join(root, "..", "shared", "protocol")
 	if _, err := os.Stat(filepath.Join(dir, "schema")); err != nil {
-		t.Skip("the published schemas are absent: put them into ../shared/protocol/schema, beside the repository, to run this test")
+		return nil, nil
 	}
-	spec, err := loadOnce(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return spec
+	return loadOnce(dir)
 }
 
 // moduleRoot walks up from the working directory, which in a test is the

@@ -148,7 +148,7 @@ func (s *remote) connect(at *url.URL) error {
 	r.Header.Set("Accept-Encoding", "identity") // compressing holds events back
 	resp, err := s.http.Do(r)
 	if err != nil {
-		return err
+		return discreet(err)
 	}
 	s.body = resp.Body
 	if resp.StatusCode != http.StatusOK {

@@ -124,7 +124,7 @@ func TestHostileServers(t *testing.T) {
 	trap := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		t.Error("a request went to another origin")
 	}))
-	defer trap.Close()
+	t.Cleanup(trap.Close)
 	for _, test := range []struct {
 		name   string
 		server http.HandlerFunc
@@ -186,6 +186,7 @@ func TestHostileServers(t *testing.T) {
 		}, "in time"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			s := httptest.NewServer(test.server)
 			defer s.Close()
 			e := &httpsse.Endpoint{URL: s.URL + "/sse?token=secret", MaxEvent: 1 << 20}
@@ -195,6 +196,9 @@ func TestHostileServers(t *testing.T) {
 				t.Fatalf("met %v", h)
 			}
 			contains(t, err.Error(), test.want)
+			if strings.Contains(err.Error(), "secret") {
+				t.Errorf("the error gives a secret away: %v", err)
+			}
 		})
 	}
 }

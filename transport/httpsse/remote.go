@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenon-mcp/tenon/jsonrpc"
@@ -32,6 +33,7 @@ type remote struct {
 	reading sync.WaitGroup
 	done    chan struct{}
 	close   sync.Once
+	failed  atomic.Pointer[error] // why a message could not be sent
 }
 
 // A frame is what Read returns.
@@ -65,10 +67,15 @@ func (s *remote) put(f frame) bool {
 func (s *remote) Read() ([]byte, error) {
 	select {
 	case f := <-s.queue:
-		return f.data, f.err
+		if f.err == nil || s.ctx.Err() == nil {
+			return f.data, f.err
+		}
 	case <-s.done:
-		return nil, io.EOF
 	}
+	if err := s.failed.Load(); err != nil {
+		return nil, *err
+	}
+	return nil, io.EOF
 }
 
 // Write sends each message by itself and in order. A request that the server
@@ -88,6 +95,7 @@ func (s *remote) Write(frames []byte) error {
 			}
 		}
 		if err != nil {
+			s.failed.CompareAndSwap(nil, &err) // Read says so too
 			return err
 		}
 	}
@@ -116,7 +124,7 @@ func (s *remote) send(message []byte) error {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return err
+		return discreet(err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode < 200 || 299 < resp.StatusCode {
@@ -141,6 +149,14 @@ func (s *remote) request(method string, to *url.URL, body []byte) (*http.Request
 		r.Header = s.endpoint.Header.Clone()
 	}
 	return r, nil
+}
+
+// discreet leaves out the URL, which may hold secrets, from an error.
+func discreet(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
+	}
+	return err
 }
 
 // Close ends the stream and every request.

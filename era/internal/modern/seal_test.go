@@ -198,5 +198,5 @@ func TestOversizeStateIsRefused(t *testing.T) {
 	big := maps.Clone(kept)
 	big["big"] = raw(`"` + strings.Repeat("x", maxState) + `"`)
 	_, err = k.seal(&mcp.NeedInput{Kept: big}, askingCall())
-	wantCode(t, err, mcp.CodeInternal)
+	wantCode(t, err, mcp.CodeInvalidParams) // the client brought it
 }

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// byName are the scenarios that the suite does not score and we require.
+var byName = []string{
+	"server-session-lifecycle", "json-schema-2020-12", "server-sse-polling",
+	"http-header-validation", "http-custom-header-server-validation",
+	"json-schema-2020-12-preservation",
+}
+
+// notYet begins the names of required scenarios for which Tenon has nothing
+// yet: a client's authorization.
+const notYet = "auth/"
+
+// A leg is one run of the suite.
+type leg struct {
+	name      string
+	scenarios map[string]*outcome
+	required  map[string]bool
+}
+
+// An outcome is what one scenario came to.
+type outcome struct {
+	passed, failed, warned int
+	messages               []string // what failed or was warned of
+	exit                   string   // how the client under test ended, if not well
+}
+
+type check struct {
+	ID           string `json:"id"`
+	Name         string `json:"name"`
+	Status       string `json:"status"`
+	ErrorMessage string `json:"errorMessage"`
+}
+
+var stamped = regexp.MustCompile(`-\d{4}-\d\d-\d\dT[0-9A-Z-]+$`)
+
+// readLeg reads the checks of all scenarios in a folder.
+func readLeg(dir string) (*leg, error) {
+	l := &leg{name: filepath.Base(dir), scenarios: map[string]*outcome{}}
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || filepath.Base(path) != "checks.json" {
+			return err
+		}
+		under, err := filepath.Rel(dir, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		name := stamped.ReplaceAllString(filepath.ToSlash(under), "")
+		if l.serves() {
+			name = strings.TrimPrefix(name, "server-")
+		}
+		if l.scenarios[name] == nil {
+			l.scenarios[name] = new(outcome)
+		}
+		return l.scenarios[name].read(path)
+	})
+	return l, err
+}
+
+func (l *leg) serves() bool { return strings.HasPrefix(l.name, "server") }
+
+// title is how the table names the leg.
+func (l *leg) title() string {
+	kind, rest, _ := strings.Cut(l.name, "-")
+	return kind + " " + strings.ReplaceAll(rest, "by-", "by ")
+}
+
+func (o *outcome) read(path string) error {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	var checks []check
+	if err := json.Unmarshal(raw, &checks); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	for _, c := range checks {
+		switch c.Status {
+		case "SUCCESS":
+			o.passed++
+			continue
+		case "FAILURE":
+			o.failed++
+		case "WARNING":
+			o.warned++
+		default:
+			continue
+		}
+		o.messages = append(o.messages, fmt.Sprintf("%s %s: %s", strings.ToLower(c.Status), c.ID, c.ErrorMessage))
+	}
+	// The script that starts a client writes this when it ended badly.
+	stderr, err := os.ReadFile(filepath.Join(filepath.Dir(path), "stderr.txt"))
+	if _, code, found := strings.Cut(string(stderr), "conformance-exit: "); err == nil && found {
+		o.exit, _, _ = strings.Cut(code, "\n")
+	}
+	return nil
+}
+
+// require works out what is required of the leg.
+func (l *leg) require(dir string) error {
+	l.required = map[string]bool{}
+	kind, rest, _ := strings.Cut(l.name, "-")
+	if rest != "by-name" {
+		names, err := listed(filepath.Join(dir, rest+".yaml"), kind)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			l.required[name] = !strings.HasPrefix(name, notYet)
+		}
+	}
+	for name := range l.scenarios {
+		if slices.Contains(byName, name) {
+			l.required[name] = true
+		}
+	}
+	return nil
+}
+
+// listed reads a list of names from a file of required scenarios: the lines
+// that begin with "  - " after the one that says key.
+func listed(path, key string) (names []string, err error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	within := false
+	for line := range strings.Lines(string(raw)) {
+		line = strings.TrimRight(line, " \r\n")
+		name, isItem := strings.CutPrefix(line, "  - ")
+		switch {
+		case line != "" && line[0] != ' ' && line[0] != '#':
+			within = line == key+":"
+		case within && isItem:
+			names = append(names, name)
+		}
+	}
+	if names == nil {
+		return nil, fmt.Errorf("%s lists nothing under %q", path, key)
+	}
+	return names, nil
+}
+
+// good reports whether a scenario passed. A client is held to warnings too, as
+// the suite does, and so is a server where we promise it.
+func (l *leg) good(name string) bool {
+	o := l.scenarios[name]
+	strict := !l.serves() || name == "server-sse-polling"
+	return o != nil && o.passed > 0 && o.failed == 0 && o.exit == "" && !(strict && o.warned > 0)
+}
+
+// problems lists what is required and did not pass.
+func problems(legs []*leg) (bad []string) {
+	for _, l := range legs {
+		for _, name := range sortedKeys(l.required) {
+			if !l.required[name] || l.good(name) {
+				continue
+			}
+			o := l.scenarios[name]
+			switch {
+			case o == nil:
+				bad = append(bad, fmt.Sprintf("%s: %s was not run", l.title(), name))
+				continue
+			case o.exit != "":
+				bad = append(bad, fmt.Sprintf("%s: %s: the client ended with status %s", l.title(), name, o.exit))
+			case o.messages == nil:
+				bad = append(bad, fmt.Sprintf("%s: %s checked nothing", l.title(), name))
+			}
+			for _, m := range o.messages {
+				bad = append(bad, fmt.Sprintf("%s: %s: %s", l.title(), name, m))
+			}
+		}
+	}
+	return bad
+}

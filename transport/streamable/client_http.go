@@ -1,0 +1,166 @@
+package streamable
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Limits of what a client takes in.
+const (
+	maxAnswer  = 64 << 20  // bytes of one answer, or of one event
+	maxRefusal = 1 << 20   // bytes of the body of a refusal
+	maxHeaders = 256 << 10 // bytes of the headers of an answer
+)
+
+// A target is where requests go and what goes with each of them.
+type target struct {
+	url    *url.URL
+	http   *http.Client
+	header http.Header
+	own    *http.Transport // nil if somebody else's connections are used
+}
+
+// newTarget checks the address. Nothing is ever sent anywhere else.
+func newTarget(address string, client *http.Client, header http.Header) (*target, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		if bad, ok := errors.AsType[*url.Error](err); ok {
+			err = bad.Err // the address may have a secret in it
+		}
+		return nil, fmt.Errorf("the URL of the server cannot be used: %w", err)
+	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("the URL of the server cannot be used: it must begin with http:// or https:// and name a host")
+	}
+	u.Fragment, u.RawFragment = "", ""
+	t := &target{url: u, header: header}
+	if client == nil {
+		t.own = newTransport()
+		client = &http.Client{Transport: t.own}
+	}
+	copied := *client
+	asked := client.CheckRedirect
+	copied.CheckRedirect = func(r *http.Request, via []*http.Request) error {
+		if !follow(r, via) {
+			return http.ErrUseLastResponse
+		}
+		if asked != nil {
+			return asked(r, via)
+		}
+		return nil
+	}
+	t.http = &copied
+	return t, nil
+}
+
+// newTransport makes the connections of one client. Answers are not asked to
+// be compressed: that would hold up streams.
+func newTransport() *http.Transport {
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSHandshakeTimeout:    30 * time.Second,
+		ForceAttemptHTTP2:      true,
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
+		MaxIdleConnsPerHost:    32,
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: maxHeaders,
+		DisableCompression:     true,
+	}
+}
+
+// follow reports whether a redirect is followed: only where the same request
+// goes to the same origin. A redirect that turns a POST into a GET says nothing
+// to this protocol, and another origin is none of the user's choice.
+func follow(r *http.Request, via []*http.Request) bool {
+	first := via[0]
+	return len(via) <= 5 && r.Method == first.Method && sameOrigin(r.URL, first.URL)
+}
+
+func sameOrigin(a, b *url.URL) bool {
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
+}
+
+func port(u *url.URL) string {
+	if p := u.Port(); p != "" {
+		return p
+	}
+	if u.Scheme == "https" {
+		return "443"
+	}
+	return "80"
+}
+
+// String is the address without what may be secret in it.
+func (t *target) String() string { return t.url.Scheme + "://" + t.url.Host + t.url.EscapedPath() }
+
+// send makes one HTTP request. The body may be sent again, if the connection
+// that it was meant for turns out to be closed.
+func (t *target) send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
+	var content io.Reader
+	if body != nil {
+		content = bytes.NewReader(body)
+	}
+	r, err := http.NewRequestWithContext(ctx, method, t.url.String(), content)
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range t.header {
+		r.Header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
+	}
+	for name, values := range header {
+		r.Header[name] = values
+	}
+	if host := r.Header.Get("Host"); host != "" {
+		r.Host = host
+		r.Header.Del("Host")
+	}
+	resp, err := t.http.Do(r)
+	if err != nil {
+		if wrapped, ok := errors.AsType[*url.Error](err); ok {
+			err = wrapped.Err // the address is told without its secrets
+		}
+		return nil, err
+	}
+	return resp, nil
+}
+
+// contentType is the media type of an answer, without its parameters.
+func contentType(h http.Header) string {
+	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	if err != nil {
+		kind, _, _ = strings.Cut(strings.ToLower(h.Get("Content-Type")), ";")
+	}
+	return strings.TrimSpace(kind)
+}
+
+const (
+	typeJSON   = "application/json"
+	typeEvents = "text/event-stream"
+)
+
+// readAll reads a body that may have limit bytes.
+func readAll(r io.Reader, limit int) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
+	if err == nil && len(data) > limit {
+		return nil, errTooLarge(limit)
+	}
+	return data, err
+}
+
+// close lets go of the connections that are the client's own.
+func (t *target) close() {
+	if t.own != nil {
+		t.own.CloseIdleConnections()
+	}
+}
