@@ -9,7 +9,7 @@ SUBMODS := test/peers bench
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
 
-test: lint race peers ## everything that proves us
+test: lint race peers conformance ## everything that proves us
 	@echo "make test: all green"
 
 lint: vet ## vet for three systems, staticcheck, known vulnerabilities
@@ -50,8 +50,9 @@ fuzz: ## every fuzz target for FUZZTIME (20s)
 		done; \
 	done
 
-conformance: ## the official conformance suite (needs the HTTP transport)
-	@echo "The official suite speaks HTTP, which Tenon does not have yet: see CHANGELOG.md."
+conformance: ## the official conformance suite against one process at one endpoint
+	@echo "== official conformance suite (it goes to .cache/conformance)"
+	@./internal/conformance/run.sh
 
 build: ## bin/tenon with its version stamped in
 	@mkdir -p bin

@@ -89,7 +89,7 @@ func Dial(ctx context.Context, stream jsonrpc.Stream, persona *mcp.Persona, o *D
 		stream = jsonrpc.Tap(stream, o.Tap)
 	}
 	d := &dialling{opts: o, persona: persona, met: make(chan struct{})}
-	d.conn = jsonrpc.NewConn(stream, d, &jsonrpc.ConnOptions{Noise: o.Noise, Grace: -1})
+	d.conn = jsonrpc.NewConn(stream, d, &jsonrpc.ConnOptions{Noise: o.Noise, Grace: -1, Linger: 500 * time.Millisecond})
 	d.then = legacy.NewPeer(d.conn, persona)
 	var err error
 	if d.now, err = modern.NewPeer(d.conn, persona, true); err != nil {

@@ -30,7 +30,7 @@ say "suite $suite on Node $($node --version)"
 mkdir -p "$dir/bin"
 go build -o "$dir/bin/server" ./internal/conformance/server
 go build -o "$dir/bin/report" ./internal/conformance/report
-rm -rf "$dir/results"
+rm -rf "$dir/results" "$dir/url"
 mkdir -p "$dir/results"
 
 "$dir/bin/server" -http 127.0.0.1:0 >"$dir/url" 2>"$dir/server.log" &

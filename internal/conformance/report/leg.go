@@ -7,15 +7,16 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 )
 
-// byName are the scenarios that the suite does not score and we require.
-var byName = []string{
-	"server-session-lifecycle", "json-schema-2020-12", "server-sse-polling",
-	"http-header-validation", "http-custom-header-server-validation",
-	"json-schema-2020-12-preservation",
+// ours are the scenarios that the suite does not score and we require.
+var ours = map[string][]string{
+	"server": {
+		"server-session-lifecycle", "json-schema-2020-12", "server-sse-polling",
+		"http-header-validation", "http-custom-header-server-validation",
+	},
+	"client": {"json-schema-2020-12-preservation"},
 }
 
 // notYet begins the names of required scenarios for which Tenon has nothing
@@ -27,6 +28,7 @@ type leg struct {
 	name      string
 	scenarios map[string]*outcome
 	required  map[string]bool
+	scored    map[string]bool // by the suite, of those that are required
 }
 
 // An outcome is what one scenario came to.
@@ -73,7 +75,10 @@ func (l *leg) serves() bool { return strings.HasPrefix(l.name, "server") }
 // title is how the table names the leg.
 func (l *leg) title() string {
 	kind, rest, _ := strings.Cut(l.name, "-")
-	return kind + " " + strings.ReplaceAll(rest, "by-", "by ")
+	if rest == byName {
+		rest = "by name"
+	}
+	return kind + " " + rest
 }
 
 func (o *outcome) read(path string) error {
@@ -109,24 +114,28 @@ func (o *outcome) read(path string) error {
 
 // require works out what is required of the leg.
 func (l *leg) require(dir string) error {
-	l.required = map[string]bool{}
-	kind, rest, _ := strings.Cut(l.name, "-")
-	if rest != "by-name" {
-		names, err := listed(filepath.Join(dir, rest+".yaml"), kind)
-		if err != nil {
-			return err
-		}
-		for _, name := range names {
-			l.required[name] = !strings.HasPrefix(name, notYet)
-		}
-	}
-	for name := range l.scenarios {
-		if slices.Contains(byName, name) {
+	l.required, l.scored = map[string]bool{}, map[string]bool{}
+	kind, revision, _ := strings.Cut(l.name, "-")
+	for _, name := range ours[kind] {
+		// Not each of them applies to each revision.
+		if revision == byName || l.scenarios[name] != nil {
 			l.required[name] = true
 		}
 	}
-	return nil
+	if revision == byName {
+		return nil
+	}
+	names, err := listed(filepath.Join(dir, revision+".yaml"), kind)
+	for _, name := range names {
+		if !strings.HasPrefix(name, notYet) {
+			l.required[name], l.scored[name] = true, true
+		}
+	}
+	return err
 }
+
+// byName stands in the name of a leg in place of a revision.
+const byName = "by-name"
 
 // listed reads a list of names from a file of required scenarios: the lines
 // that begin with "  - " after the one that says key.
@@ -164,7 +173,7 @@ func (l *leg) good(name string) bool {
 func problems(legs []*leg) (bad []string) {
 	for _, l := range legs {
 		for _, name := range sortedKeys(l.required) {
-			if !l.required[name] || l.good(name) {
+			if l.good(name) {
 				continue
 			}
 			o := l.scenarios[name]

@@ -1,0 +1,426 @@
+package legacy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+const accepted = `{"action":"accept","content":{}}`
+
+func TestQuestionParksTheCall(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := ready(t, everything)
+		c := callBy("p")
+		done, id := w.put(c)
+		w.send(elicit(`"q1"`))
+		need := w.need(done)
+		q := need.Questions["ask"]
+		if len(need.Questions) != 1 || q.Method != mcp.MethodElicit || string(q.Params) != `{"message":"?","requestedSchema":{"type":"object","properties":{}}}` {
+			t.Errorf("asked %s %s", q.Method, q.Params)
+		}
+		w.silent()
+		next := again(c, need, accepted)
+		done = w.start(t.Context(), next)
+		if f := w.one(); f != `{"jsonrpc":"2.0","id":"q1","result":`+accepted+`}` {
+			t.Errorf("the server was answered with %s", f)
+		}
+		// Several questions in a row.
+		w.send(elicit(`"q2"`))
+		need = w.need(done)
+		done = w.start(t.Context(), again(c, need, `{"action":"decline"}`))
+		if f := w.one(); !strings.Contains(f, `"id":"q2","result":{"action":"decline"}`) {
+			t.Errorf("the server was answered with %s", f)
+		}
+		w.send(result(id, "done"))
+		w.wantResult(done, "done")
+		w.end()
+	})
+}
+
+func TestQuestionsAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := ready(t, everything)
+		c := callBy("")
+		done, id := w.put(c)
+		w.send(elicit(`1`), elicit(`2`), elicit(`3`))
+		seen := map[string]bool{}
+		for range 3 {
+			need := w.need(done)
+			done = w.start(t.Context(), again(c, need, accepted))
+			seen[w.one()] = true
+		}
+		if len(seen) != 3 {
+			t.Errorf("answers: %v", seen)
+		}
+		w.send(result(id, "done"))
+		w.wantResult(done, "done")
+		w.end()
+	})
+}
+
+// More questions than are kept are refused, and a caller that comes back
+// without an answer while all are kept holds up nobody.
+func TestTooManyQuestions(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := ready(t, everything)
+		c := callBy("")
+		done, id := w.put(c)
+		w.send(elicit(`0`))
+		need := w.need(done)
+		for i := range maxAsks + 2 {
+			w.send(elicit(fmt.Sprint(i + 1)))
+		}
+		if f := w.take(); len(f) != 2 || !strings.Contains(f[0], "too many questions") {
+			t.Errorf("got %q", f)
+		}
+		need = w.need(w.start(t.Context(), again(c, need, "")))
+		for range maxAsks + 1 {
+			done = w.start(t.Context(), again(c, need, accepted))
+			w.one()
+			select {
+			case o := <-done:
+				need, _ = o.err.(*mcp.NeedInput)
+			default:
+				need = nil
+			}
+		}
+		if need != nil {
+			t.Error("there is one question too many")
+		}
+		w.send(result(id, "done"))
+		w.wantResult(done, "done")
+		w.end()
+	})
+}
+
+func TestMissingAnswerIsAskedAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := ready(t, everything)
+		c := callBy("p")
+		done, id := w.put(c)
+		w.send(elicit(`1`))
+		first := w.need(done)
+		second := w.need(w.start(t.Context(), again(c, first, "")))
+		if second.Questions["ask"].Method != mcp.MethodElicit || second.State == first.State {
+			t.Errorf("asked again as %+v", second)
+		}
+		w.silent()
+		done = w.start(t.Context(), again(c, second, accepted))
+		w.one()
+		w.send(result(id, "done"))
+		w.wantResult(done, "done")
+		w.end()
+	})
+}
+
+// A state is good once, and only for whose call it is.
+func TestParkedCallsAreOwned(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := ready(t, everything)
+		c := callBy("p")
+		done, id := w.put(c)
+		w.send(elicit(`1`))
+		need := w.need(done)
+		unknown := w.start(t.Context(), again(c, &mcp.NeedInput{State: "unknown", Questions: need.Questions}, accepted))
+		message := (<-unknown).err.Error()
+		thief := callBy("q")
+		other := callBy("p")
+		other.Method = mcp.MethodPromptsGet
+		for _, c := range []*mcp.Call{thief, callBy(""), other} {
+			if o := <-w.start(t.Context(), again(c, need, accepted)); o.err == nil || o.err.Error() != message {
+				t.Errorf("another caller got %v, want %s", o.err, message)
+			}
+		}
+		w.silent()
+		done = w.start(t.Context(), again(c, need, accepted))
+		w.one()
+		if o := <-w.start(t.Context(), again(c, need, accepted)); o.err == nil || o.err.Error() != message {
+			t.Errorf("a second resume got %v", o.err)
+		}
+		w.send(result(id, "done"))
+		w.wantResult(done, "done")
+		w.end()
+	})
+}
+
+func TestParkedCallsExpire(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := ready(t, everything)
+		c := callBy("p")
+		done, id := w.put(c)
+		w.send(elicit(`"q"`))
+		need := w.need(done)
+		time.Sleep(30*time.Minute - time.Second)
+		w.silent()
+		time.Sleep(2 * time.Second)
+		f := strings.Join(w.take(), "\n")
+		if !strings.Contains(f, `"id":"q","error":{"code":-32600,"message":"nobody answered in time"}`) || !strings.Contains(f, `"method":"notifications/cancelled","params":{"requestId":`+id) {
+			t.Errorf("the server heard %s", f)
+		}
+		wantCode(t, (<-w.start(t.Context(), again(c, need, accepted))).err, mcp.CodeInvalidParams)
+		w.send(result(id, "late"))
+		w.end()
+	})
+}
+
+func TestParkedCallsAreBounded(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := ready(t, everything)
+		for i := range maxParked {
+			done, _ := w.put(callBy(""))
+			w.send(elicit(fmt.Sprint(i)))
+			w.need(done)
+		}
+		done, id := w.put(callBy(""))
+		w.send(elicit(`"one more"`))
+		o := <-done
+		if e, ok := errors.AsType[*mcp.Error](o.err); !ok || !e.Local || !strings.Contains(e.Message, "try again later") {
+			t.Errorf("got %v", o.err)
+		}
+		f := strings.Join(w.take(), "\n")
+		if !strings.Contains(f, `"id":"one more","error"`) || !strings.Contains(f, `"requestId":`+id) {
+			t.Errorf("the server heard %s", f)
+		}
+		w.end() // with 256 calls parked: their timers must not stay
+	})
+}
+
+func TestResultWhileParked(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := ready(t, everything)
+		c := callBy("")
+		done, id := w.put(c)
+		w.send(elicit(`1`))
+		need := w.need(done)
+		w.send(result(id, "impatient"))
+		w.wantResult(w.start(t.Context(), again(c, need, accepted)), "impatient")
+		w.end()
+	})
+}
+
+// A server that takes its question back gets no answer; the call goes on.
+func TestQuestionCancelledWhileParked(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := ready(t, everything)
+		c := callBy("")
+		done, id := w.put(c)
+		w.send(elicit(`1`), elicit(`2`))
+		need := w.need(done)
+		w.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
+		done = w.start(t.Context(), again(c, need, accepted))
+		w.silent()
+		w.send(result(id, "done"))
+		w.wantResult(done, "done") // nobody was asked the second question
+		w.end()
+	})
+}
+
+// A connection that is lost while a call is parked takes the call with it.
+func TestConnectionLostWhileParked(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := ready(t, everything)
+		c := callBy("")
+		done, _ := w.put(c)
+		waiting, _ := w.put(callBy(""))
+		w.send(elicit(`1`))
+		synctest.Wait()
+		var need *mcp.NeedInput
+		select {
+		case o := <-done:
+			need, _ = o.err.(*mcp.NeedInput)
+		case o := <-waiting:
+			need, _ = o.err.(*mcp.NeedInput)
+			waiting = done
+		default:
+		}
+		if need == nil {
+			t.Fatal("nothing was parked")
+		}
+		w.end()
+		closed := (*jsonrpc.ClosedError)(nil)
+		if o := <-waiting; !errors.As(o.err, &closed) {
+			t.Errorf("the other call came to %v", o.err)
+		}
+		if o := <-w.start(t.Context(), again(c, need, accepted)); o.err == nil {
+			t.Error("the parked call goes on")
+		}
+		if o := <-w.start(t.Context(), c); !errors.As(o.err, &closed) {
+			t.Errorf("a new call came to %v", o.err)
+		}
+		if n := len(w.peer.open) + len(w.peer.carries) + len(w.peer.parked); n > 0 {
+			t.Errorf("%d things are remembered", n)
+		}
+	})
+}
+
+// A caller that goes away while it waits tells the server, and what the server
+// asked is refused.
+func TestCallerGoesAway(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := ready(t, everything)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := w.start(ctx, callBy(""))
+		id := message(t, w.one()).ID
+		cancel()
+		if o := <-done; !errors.Is(o.err, context.Canceled) {
+			t.Error(o.err)
+		}
+		if f := w.one(); !strings.Contains(f, `"method":"notifications/cancelled","params":{"requestId":`+string(id)) {
+			t.Errorf("the server heard %s", f)
+		}
+		w.send(elicit(`1`), result(string(id), "late"))
+		if f := w.one(); !strings.Contains(f, `"id":1,"error"`) {
+			t.Errorf("the question was answered with %s", f)
+		}
+		w.end()
+	})
+}
+
+// Notes that come while a call is parked reach its next round, if that wants
+// them.
+func TestNotesWhileParked(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := ready(t, everything)
+		for _, hears := range []bool{true, false} {
+			heard := 0
+			c := callBy("")
+			c.Progress, c.Side = true, func(mcp.Note) { heard++ }
+			done, id := w.put(c)
+			w.send(elicit(`1`))
+			need := w.need(done)
+			w.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + id + `,"progress":1}}`)
+			next := again(c, need, accepted)
+			if !hears {
+				next.Side = nil
+			}
+			done = w.start(t.Context(), next)
+			w.one()
+			w.send(result(id, "done"))
+			w.wantResult(done, "done")
+			if (heard == 1) != hears {
+				t.Errorf("heard %d notes", heard)
+			}
+		}
+		w.end()
+	})
+}
+
+func TestQuestionsOfNoCall(t *testing.T) {
+	for _, c := range []struct {
+		name, send, want string
+		answer           func(context.Context, mcp.Question) (json.RawMessage, error)
+		calls            []*mcp.Call
+	}{
+		{"ping", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, `"id":1,"result":{}`, nil, nil},
+		{"unknown method", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `"code":-32601`, nil, nil},
+		{"nobody answers", elicit(`1`), `"code":-32601`, nil, nil},
+		{"persona answers", `{"jsonrpc":"2.0","id":1,"method":"roots/list"}`, `"result":{"roots":[]}`,
+			func(context.Context, mcp.Question) (json.RawMessage, error) { return raw(`{"roots":[]}`), nil }, nil},
+		{"persona fails", elicit(`1`), `"code":-32603`,
+			func(context.Context, mcp.Question) (json.RawMessage, error) { return nil, errors.New("CANARY") }, nil},
+		{"a call that cannot ask", elicit(`1`), `"code":-32601`, nil, []*mcp.Call{{Method: mcp.MethodToolsList}}},
+		{"a caller that cannot answer", elicit(`1`), `"code":-32601`, nil,
+			[]*mcp.Call{{Method: mcp.MethodToolsCall, Caller: mcp.Caller{Capabilities: &mcp.ClientCapabilities{}}}}},
+		{"sampling was not declared", `{"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}`, `"code":-32601`, nil, []*mcp.Call{callBy("")}},
+		{"two principals", elicit(`1`), `several principals`, nil, []*mcp.Call{callBy("p"), callBy("q")}},
+		{"a principal and nobody", elicit(`1`), `several principals`, nil, []*mcp.Call{callBy("p"), callBy("")}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := ready(t, everything)
+				w.persona.Answer = c.answer
+				var open []chan outcome
+				var ids []string
+				for _, call := range c.calls {
+					done, id := w.put(call)
+					open, ids = append(open, done), append(ids, id)
+				}
+				w.send(c.send)
+				if f := w.one(); !strings.Contains(f, c.want) || strings.Contains(f, "CANARY") {
+					t.Errorf("answered with %s, want %s", f, c.want)
+				}
+				for i, done := range open {
+					w.send(result(ids[i], "done"))
+					w.wantResult(done, "done")
+				}
+				w.end()
+			})
+		})
+	}
+}
+
+func TestRootsDuringACall(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := ready(t, everything)
+		c := callBy("")
+		done, id := w.put(c)
+		w.send(`{"jsonrpc":"2.0","id":"r","method":"roots/list"}`)
+		need := w.need(done)
+		if q := need.Questions["ask"]; q.Method != mcp.MethodRootsList || q.Params != nil {
+			t.Errorf("asked %+v", q)
+		}
+		done = w.start(t.Context(), again(c, need, `{"roots":[]}`))
+		if f := w.one(); f != `{"jsonrpc":"2.0","id":"r","result":{"roots":[]}}` {
+			t.Errorf("answered with %s", f)
+		}
+		w.send(result(id, "done"))
+		w.wantResult(done, "done")
+		w.end()
+	})
+}
+
+// -32042 becomes questions, and the call is made anew when all are agreed to.
+func TestPagesToBeOpenedFirst(t *testing.T) {
+	page := func(id string) string {
+		return `{"mode":"url","message":"?","url":"https://example.com","elicitationId":"` + id + `"}`
+	}
+	refusal := func(id, pages string) string {
+		return `{"jsonrpc":"2.0","id":` + id + `,"error":{"code":-32042,"message":"open these","data":{"elicitations":[` + pages + `]}}}`
+	}
+	bubble(t, func(t *testing.T) {
+		w := ready(t, everything)
+		c := callBy("")
+		done, id := w.put(c)
+		w.send(refusal(id, page("a")+","+page("b")+","+page("b")))
+		need := w.need(done)
+		if len(need.Questions) != 3 || string(need.Questions["url-a"].Params) != `{"mode":"url","message":"?","url":"https://example.com"}` {
+			t.Errorf("asked %s", need.Questions)
+		}
+		wantCode(t, (<-w.start(t.Context(), again(c, need, `{"action":"decline"}`))).err, mcp.CodeInvalidRequest)
+		w.silent()
+		done, id = w.put(again(c, need, `{"action":"accept"}`))
+		w.send(result(id, "done"))
+		w.wantResult(done, "done")
+		// Without any answer it is made again, and asks again.
+		done, id = w.put(again(c, need, ""))
+		w.send(refusal(id, page("a")))
+		w.need(done)
+		// What cannot be asked is an error.
+		for _, bad := range []string{"", `5`, `{"mode":"url"}`} {
+			done, id = w.put(c)
+			w.send(refusal(id, bad))
+			o := <-done
+			if _, isNeed := o.err.(*mcp.NeedInput); isNeed && bad == "" {
+				t.Errorf("%s: %v", bad, o.err)
+			}
+		}
+		cannot := callBy("")
+		cannot.Caller.Capabilities = &mcp.ClientCapabilities{}
+		done, id = w.put(cannot)
+		w.send(refusal(id, page("a")))
+		wantCode(t, (<-done).err, mcp.CodeLegacyURLElicitation)
+		done, id = w.put(&mcp.Call{Method: mcp.MethodToolsList})
+		w.send(refusal(id, page("a")))
+		wantCode(t, (<-done).err, mcp.CodeLegacyURLElicitation)
+		w.end()
+	})
+}

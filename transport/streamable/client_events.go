@@ -1,0 +1,169 @@
+package streamable
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/sse"
+)
+
+// How long a client waits before it connects again to a stream that broke. What
+// the server asks for is honoured between the least and the most; where it asks
+// for nothing the wait begins with the first and doubles.
+const (
+	leastRetry = 100 * time.Millisecond
+	mostRetry  = 60 * time.Second
+	firstRetry = time.Second
+	mostWait   = 30 * time.Second
+	maxRetries = 10 // in a row that brought nothing
+)
+
+// A cursor is how far a stream of events was read.
+type cursor struct {
+	id       string        // of the last event; empty means that it has none
+	retry    time.Duration // what the server asks for
+	asked    bool          // whether it does
+	fruitful bool          // something came since the last wait
+	failures int           // attempts in a row that brought nothing
+	silent   bool          // the stream is one message, not events
+}
+
+// see takes in an event.
+func (c *cursor) see(e *sse.Event) {
+	c.fruitful = true
+	if e.HasID {
+		c.id = e.ID
+	}
+	if e.HasRetry {
+		c.retry, c.asked = min(max(e.Retry, leastRetry), mostRetry), true
+	}
+}
+
+// wait waits until it is time to connect again.
+func (c *cursor) wait(ctx context.Context) bool {
+	if c.fruitful {
+		c.failures = 0
+	}
+	c.fruitful = false
+	d := min(firstRetry<<min(c.failures, 10), mostWait)
+	if c.asked {
+		d = max(c.retry, min(leastRetry<<min(c.failures, 10), c.retry))
+	}
+	c.failures++
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// events reads the answer from a stream, and from what follows it when it
+// breaks and the server is one of those that let clients come back.
+func (p *post) events(ctx context.Context, resp *http.Response) {
+	stream, header := resp.Body, resp.Header
+	for {
+		err := p.read(stream, header)
+		if p.answered {
+			p.linger(stream)
+			stream.Close()
+			return
+		}
+		stream.Close()
+		if p.modern || p.cursor.id == "" || ctx.Err() != nil || p.dropped.Load() || tooLarge(err) {
+			p.done(jsonrpc.Answer{Err: p.broken(ctx, err)})
+			return
+		}
+		if stream, err = p.resume(ctx, err); err != nil {
+			p.done(jsonrpc.Answer{Err: err})
+			return
+		}
+	}
+}
+
+func tooLarge(err error) bool {
+	_, ok := errors.AsType[*sse.LimitError](err)
+	return ok
+}
+
+// read reads events until the answer is there or the stream ends.
+func (p *post) read(stream io.Reader, h http.Header) error {
+	events := sse.NewReader(stream, maxAnswer)
+	for !p.answered {
+		e, err := events.Next()
+		if err != nil {
+			return err
+		}
+		p.cursor.see(&e)
+		if isMessage(&e) {
+			p.link.tap(jsonrpc.In, e.Data)
+			p.take(e.Data, h)
+		}
+	}
+	return nil
+}
+
+// isMessage reports whether an event carries a message. One without data is
+// there for its id, and events with names of their own are not ours.
+func isMessage(e *sse.Event) bool {
+	return len(e.Data) > 0 && (e.Name == "" || e.Name == "message")
+}
+
+// linger lets a stream come to its end after the answer, so that its connection
+// can be used again.
+func (p *post) linger(stream io.Reader) {
+	t := time.AfterFunc(time.Second, func() { p.cancel(context.Canceled) })
+	defer t.Stop()
+	drain(stream)
+}
+
+// resume connects again to a stream that broke.
+func (p *post) resume(ctx context.Context, cause error) (io.ReadCloser, error) {
+	for p.cursor.failures < maxRetries || p.cursor.fruitful {
+		if !p.cursor.wait(ctx) {
+			return nil, p.broken(ctx, cause)
+		}
+		resp, err := p.link.get(ctx, p.cursor.id)
+		switch {
+		case err == nil && isStream(resp):
+			return resp.Body, nil
+		case err == nil:
+			answer := p.link.refused(p.m.Method, resp, p.session)
+			resp.Body.Close()
+			if lost, ok := errors.AsType[*errSessionLost](answer.Err); ok {
+				lost.unserved = false
+				return nil, lost
+			}
+			if cause = answer.Err; cause == nil {
+				cause = answer.Error
+			}
+			if resp.StatusCode < 500 {
+				return nil, p.broken(ctx, cause)
+			}
+		default:
+			cause = err
+		}
+	}
+	return nil, p.broken(ctx, cause)
+}
+
+func isStream(resp *http.Response) bool {
+	return resp.StatusCode == http.StatusOK && contentType(resp.Header) == typeEvents
+}
+
+// get opens a stream of events: the rest of the one that has the event with
+// this id, or the one for what belongs to no request.
+func (l *link) get(ctx context.Context, after string) (*http.Response, error) {
+	h := http.Header{"Accept": takesEvents}
+	l.identify(h)
+	if after != "" {
+		h[headerLastEvent] = []string{after}
+	}
+	return l.to.send(ctx, http.MethodGet, h, nil)
+}

@@ -1,0 +1,61 @@
+package streamable
+
+import (
+	"net/http"
+
+	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// Values of headers that are the same in every request. They are never changed.
+var (
+	sendsJSON   = []string{typeJSON}
+	takesBoth   = []string{typeJSON + ", " + typeEvents}
+	takesEvents = []string{typeEvents}
+)
+
+// headers returns those of a POST that carries m, and the session among them.
+// A modern message repeats in them what whoever stands in between may want to
+// know; others have their session.
+func (l *link) headers(m *jsonrpc.Message, modern bool) (h http.Header, session string) {
+	h = http.Header{"Content-Type": sendsJSON, "Accept": takesBoth}
+	if modern {
+		l.repeat(h, m)
+		return h, ""
+	}
+	if m.Method == methodInitialize {
+		return h, ""
+	}
+	return h, l.identify(h)
+}
+
+// identify puts the session into the headers, and the revision that it speaks.
+func (l *link) identify(h http.Header) (session string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.session != "" {
+		h[headerSession] = []string{l.session}
+	}
+	if l.version != "" {
+		h[headerVersion] = []string{l.version}
+	}
+	return l.session
+}
+
+// repeat puts into the headers what the body of a modern message says.
+func (l *link) repeat(h http.Header, m *jsonrpc.Message) {
+	if version, ok := era.NamedRevision(m); ok {
+		h[headerVersion] = []string{string(version)}
+	}
+	h[headerMethod] = []string{mcp.EncodeHeader(m.Method)}
+	name, ok := rawjson.String(rawjson.Lookup(m.Params, nameMember(m.Method)))
+	if !ok || nameMember(m.Method) == "" {
+		return
+	}
+	h[headerName] = []string{mcp.EncodeHeader(name)}
+	if m.Method == mcp.MethodToolsCall {
+		l.tools.repeat(h, name, rawjson.Lookup(m.Params, "arguments"))
+	}
+}

@@ -1,0 +1,330 @@
+package streamable
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// What older revisions say that a transport has to know.
+const (
+	methodInitialize = "initialize"
+	noteCancelled    = "notifications/cancelled"
+)
+
+const (
+	maxAsked    = 256              // requests of the server that wait for an answer
+	goodbye     = 5 * time.Second  // for what is sent after nobody waits any more
+	tellTimeout = 30 * time.Second // for an answer to be accepted
+)
+
+// A link carries messages to a server by HTTP. It is one session where the
+// server has sessions: when that is lost a new link takes over.
+//
+// The way of a request is:
+//
+//	Start    a goroutine of its own         client_link.go
+//	headers  what the body says, again      client_headers.go
+//	POST     status, content type           client_post.go
+//	 JSON    the answer
+//	 events  notes, questions, the answer   client_events.go
+//	GET      older servers: the rest of a stream that broke
+type link struct {
+	to    *target
+	in    *era.Inbound
+	ids   *atomic.Int64
+	tools *toolBook
+	opts  *era.DialOptions
+
+	ctx     context.Context // ends with the link
+	stop    context.CancelCauseFunc
+	running sync.WaitGroup // everything that the link does by itself
+
+	mu      sync.Mutex
+	retired bool // a new link has taken over: nothing is started any more
+	closed  bool
+	session string                        // what initialize was answered with
+	version string                        // likewise
+	status  int                           // how initialize was answered
+	asked   map[string]context.CancelFunc // requests of the server, by their ids
+	hearing hearing                       // what is pushed without a request
+
+	lost atomic.Bool // the server does not know the session any more
+}
+
+func newLink(c *Connection, in *era.Inbound) *link {
+	l := &link{to: c.to, in: in, ids: &c.ids, tools: &c.tools, opts: &c.opts, asked: map[string]context.CancelFunc{}}
+	l.ctx, l.stop = context.WithCancelCause(context.Background())
+	l.hearing.init()
+	return l
+}
+
+// NextID returns an id that was not used on this connection.
+func (l *link) NextID() int64 { return l.ids.Add(1) }
+
+// Start sends a request. What ctx carries goes with it; it ends when the
+// answer is there, when it is dropped, or with the link.
+func (l *link) Start(ctx context.Context, id int64, method string, params []byte) (*jsonrpc.Pending, error) {
+	m := &jsonrpc.Message{ID: jsonrpc.IntID(id), Method: method, Params: params}
+	p := &post{link: l, origin: id, m: m, modern: era.Opens(m)}
+	ctx, p.cancel = l.span(context.WithoutCancel(ctx))
+	pending, deliver := jsonrpc.NewPending(p.drop)
+	p.deliver = deliver
+	if !l.begin(true) {
+		p.cancel(nil)
+		return nil, &jsonrpc.ClosedError{}
+	}
+	go func() { // one exchange
+		defer l.running.Done()
+		defer p.cancel(nil)
+		p.exchange(ctx)
+	}()
+	return pending, nil
+}
+
+// Notify sends a notification and waits until it is accepted. Where ctx has
+// ended it is sent all the same, and nobody waits.
+func (l *link) Notify(ctx context.Context, method string, params []byte) error {
+	m := &jsonrpc.Message{Method: method, Params: params}
+	body := jsonrpc.AppendNotification(nil, method, params)
+	if ctx.Err() == nil {
+		return l.tell(ctx, m, body)
+	}
+	if !l.begin(false) {
+		return &jsonrpc.ClosedError{}
+	}
+	go func() { // one notification
+		defer l.running.Done()
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+		defer cancel()
+		l.tell(ctx, m, body) // nobody is left who could be told of an error
+	}()
+	return nil
+}
+
+// begin takes part in running, unless it is too late for it.
+func (l *link) begin(request bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed || l.retired && request {
+		return false
+	}
+	l.running.Add(1)
+	return true
+}
+
+// span returns a context that ends with the link, too.
+func (l *link) span(parent context.Context) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(parent)
+	release := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
+	return ctx, func(cause error) {
+		release()
+		cancel(cause)
+	}
+}
+
+// tell sends what is not answered: a notification, or an answer.
+func (l *link) tell(ctx context.Context, m *jsonrpc.Message, body []byte) error {
+	ctx, cancel := l.span(ctx)
+	defer cancel(nil)
+	h, session := l.headers(m, era.Opens(m))
+	l.tap(jsonrpc.Out, body)
+	resp, err := l.to.send(ctx, http.MethodPost, h, body)
+	if err != nil {
+		return l.failed(ctx, m.Method, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode/100 == 2 {
+		drain(resp.Body)
+		return nil
+	}
+	return l.refused(m.Method, resp, session).Err
+}
+
+// asks serves a request of the server: whoever it is for answers, and the
+// answer is sent. p is the exchange that the request belongs to, or nil.
+func (l *link) asks(m jsonrpc.Message, origin int64, p *post) {
+	key := m.ID.Key()
+	ctx, cancel := context.WithCancel(l.ctx)
+	l.mu.Lock()
+	ok := !l.closed && len(l.asked) < maxAsked && l.asked[key] == nil
+	if ok {
+		l.asked[key] = cancel
+		l.running.Add(1)
+	}
+	l.mu.Unlock()
+	if !ok {
+		cancel()
+		l.noise(nil, errors.New("a request of the server ("+m.Method+") was dropped: too many wait for an answer, or its id is in use"))
+		return
+	}
+	go func() { // one question
+		defer l.running.Done()
+		defer l.settle(key)
+		answer := l.in.Asked(ctx, &m, origin)
+		if answer == nil || ctx.Err() != nil {
+			return
+		}
+		ctx, done := context.WithTimeout(ctx, tellTimeout)
+		defer done()
+		err := l.tell(ctx, &jsonrpc.Message{ID: m.ID}, answer(nil))
+		switch {
+		case err == nil:
+		case p != nil:
+			p.fail(&undelivered{m.Method, err}) // the server will wait in vain
+		default:
+			l.noise(nil, err)
+		}
+	}()
+}
+
+type undelivered struct {
+	method string
+	cause  error
+}
+
+func (e *undelivered) Error() string {
+	return "the answer to the server's " + e.method + " could not be delivered: " + e.cause.Error()
+}
+
+func (e *undelivered) Unwrap() error { return e.cause }
+
+// settle forgets a request of the server, and reports whether there was one.
+func (l *link) settle(key string) bool {
+	l.mu.Lock()
+	cancel := l.asked[key]
+	delete(l.asked, key)
+	l.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+	return cancel != nil
+}
+
+// told takes in a notification.
+func (l *link) told(m *jsonrpc.Message, origin int64) {
+	if m.Method == noteCancelled {
+		if id := rawjson.Lookup(m.Params, "requestId"); id != nil && l.settle(jsonrpc.ID(id).Key()) {
+			return
+		}
+	}
+	l.in.Told(m, origin)
+}
+
+// failed says why an HTTP request came to nothing.
+func (l *link) failed(ctx context.Context, method string, err error) error {
+	switch {
+	case l.ctx.Err() != nil:
+		return &jsonrpc.ClosedError{}
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case cut(err):
+		return &StreamEndedError{Method: method, Cause: err}
+	}
+	return &unreachable{l.to.String(), err}
+}
+
+type unreachable struct {
+	where string
+	cause error
+}
+
+func (e *unreachable) Error() string { return "cannot reach " + e.where + ": " + e.cause.Error() }
+func (e *unreachable) Unwrap() error { return e.cause }
+
+// opened takes in how initialize was answered.
+func (l *link) opened(h http.Header, result []byte) error {
+	id := h.Get(headerSession)
+	if !visible(id) {
+		return &mcp.Error{Code: mcp.CodeInternal, Local: true, Message: "the server's answer to initialize cannot be used: its session id may have only visible characters, and at most 4096 of them"}
+	}
+	version, _ := rawjson.String(rawjson.Lookup(result, "protocolVersion"))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.session = id
+	if _, older := era.Speaks(mcp.Revision(version)); older {
+		l.version = version
+	}
+	return nil
+}
+
+// visible reports whether a session id is what it may be, or none.
+func visible(id string) bool {
+	for i := range len(id) {
+		if id[i] < 0x21 || id[i] > 0x7e {
+			return false
+		}
+	}
+	return len(id) <= 4096
+}
+
+// Done is closed when what is pushed was interrupted, so that something may
+// have been missed.
+func (l *link) Done() <-chan struct{} { return l.hearing.interrupted() }
+
+func (l *link) tap(d jsonrpc.Direction, frame []byte) {
+	if l.opts.Tap != nil {
+		l.opts.Tap(d, frame)
+	}
+}
+
+func (l *link) noise(frame []byte, err error) {
+	if l.opts.Noise != nil {
+		l.opts.Noise(frame, err)
+	}
+}
+
+// retire has the link start nothing more: another one has taken over. What is
+// in flight goes on.
+func (l *link) retire() {
+	l.mu.Lock()
+	l.retired = true
+	l.mu.Unlock()
+	l.hearing.end()
+}
+
+// close ends everything that the link does, tells the server that the session
+// is over, and waits; not longer than ctx.
+func (l *link) close(ctx context.Context) error {
+	l.mu.Lock()
+	l.closed = true
+	session := l.session
+	l.mu.Unlock()
+	l.hearing.end()
+	l.stop(&jsonrpc.ClosedError{})
+	if session != "" && !l.lost.Load() {
+		l.leave(ctx)
+	}
+	ended := make(chan struct{})
+	go func() { // ends with what it waits for
+		l.running.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return errors.New("something that answers the server's questions did not end in time")
+	}
+}
+
+// leave ends the session at the server, as far as that wants to know.
+func (l *link) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	h, _ := l.headers(&jsonrpc.Message{}, false)
+	h.Del("Content-Type")
+	resp, err := l.to.send(ctx, http.MethodDelete, h, nil)
+	if err == nil {
+		drain(resp.Body)
+		resp.Body.Close()
+	}
+}

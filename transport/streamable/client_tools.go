@@ -1,0 +1,130 @@
+package streamable
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/schema"
+)
+
+// maxTools is how many tools with headers of their own are kept in mind.
+const maxTools = 10_000
+
+// A toolBook knows which arguments of which tools go into headers, from the
+// lists of tools that were seen last.
+type toolBook struct {
+	mu      sync.Mutex
+	headers map[string][]schema.Header // by the name of the tool; none is left out
+	refused map[string]string          // tools that cannot be used, and why
+}
+
+// read takes in a list of tools and returns it without those whose headers
+// break the rules: over HTTP they cannot be called. What hears of each, once.
+func (b *toolBook) read(body json.RawMessage, warn func(string)) json.RawMessage {
+	tools := rawjson.Lookup(body, "tools")
+	if !b.concerned(tools) {
+		return body
+	}
+	var kept [][]byte
+	all := true
+	for e := rawjson.Array(tools); e.Next(); {
+		name, _ := rawjson.String(rawjson.Lookup(e.Value, "name"))
+		if reason := b.enter(name, rawjson.Lookup(e.Value, "inputSchema")); reason != "" {
+			all = false
+			if reason != known {
+				warn(reason)
+			}
+			continue
+		}
+		kept = append(kept, e.Value)
+	}
+	if all {
+		return body
+	}
+	rest := rawjson.Cut(body, func(name, _ []byte) bool { return string(name) == "tools" })
+	out := append([]byte(`{"tools":[`), bytes.Join(kept, []byte{','})...)
+	out = append(out, ']')
+	if more := rawjson.Inside(rest); len(more) > 0 {
+		out = append(append(out, ','), more...)
+	}
+	return append(out, '}')
+}
+
+// concerned reports whether a list has anything to do with headers: most have
+// not, and need not be taken apart.
+func (b *toolBook) concerned(tools []byte) bool {
+	if bytes.Contains(tools, []byte("x-mcp-header")) || bytes.Contains(tools, []byte(`\u`)) {
+		return true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.headers) > 0 || len(b.refused) > 0
+}
+
+// known stands for a reason that was told before.
+const known = "known"
+
+// enter takes in one tool, and says why it cannot be used if it cannot.
+func (b *toolBook) enter(name string, inputSchema []byte) (refused string) {
+	var headers []schema.Header
+	var err error
+	if rawjson.IsObject(inputSchema) {
+		headers, err = schema.Headers(inputSchema)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.headers == nil || len(b.headers)+len(b.refused) > maxTools {
+		b.headers, b.refused = map[string][]schema.Header{}, map[string]string{}
+	}
+	delete(b.headers, name)
+	if err != nil {
+		reason := fmt.Sprintf("tool %s was left out: %v", strconv.Quote(name), err)
+		if b.refused[name] == reason {
+			return known
+		}
+		b.refused[name] = reason
+		return reason
+	}
+	delete(b.refused, name)
+	if len(headers) > 0 {
+		b.headers[name] = headers
+	}
+	return ""
+}
+
+// repeat puts those arguments of a call into headers that its tool wants there.
+func (b *toolBook) repeat(h http.Header, tool string, args []byte) {
+	b.mu.Lock()
+	headers := b.headers[tool]
+	b.mu.Unlock()
+	for _, header := range headers {
+		value := args
+		for _, name := range header.Path {
+			value = rawjson.Lookup(value, name)
+		}
+		if value != nil && !rawjson.IsNull(value) {
+			h[http.CanonicalHeaderKey(headerParam+header.Name)] = []string{mcp.EncodeHeader(headerText(value))}
+		}
+	}
+}
+
+// headerText is a JSON value as a header says it.
+func headerText(value []byte) string {
+	if s, ok := rawjson.String(value); ok {
+		return s
+	}
+	if bytes.ContainsAny(value, ".eE") {
+		const most = 1<<53 - 1
+		if f, err := strconv.ParseFloat(string(value), 64); err == nil && f == math.Trunc(f) && math.Abs(f) <= most {
+			return strconv.FormatInt(int64(f), 10)
+		}
+	}
+	return string(value)
+}
