@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/tenon-mcp/tenon/jsonrpc"
@@ -29,14 +30,16 @@ type cursor struct {
 	asked    bool          // whether it does
 	fruitful bool          // something came since the last wait
 	failures int           // attempts in a row that brought nothing
-	silent   bool          // the stream is one message, not events
 }
 
 // see takes in an event.
 func (c *cursor) see(e *sse.Event) {
 	c.fruitful = true
 	if e.HasID {
-		c.id = e.ID
+		c.id = ""
+		if sendable(e.ID) { // otherwise nobody can come back with it
+			c.id = e.ID
+		}
 	}
 	if e.HasRetry {
 		c.retry, c.asked = min(max(e.Retry, leastRetry), mostRetry), true
@@ -51,7 +54,7 @@ func (c *cursor) wait(ctx context.Context) bool {
 	c.fruitful = false
 	d := min(firstRetry<<min(c.failures, 10), mostWait)
 	if c.asked {
-		d = max(c.retry, min(leastRetry<<min(c.failures, 10), c.retry))
+		d = c.retry
 	}
 	c.failures++
 	t := time.NewTimer(d)
@@ -166,4 +169,9 @@ func (l *link) get(ctx context.Context, after string) (*http.Response, error) {
 		h[headerLastEvent] = []string{after}
 	}
 	return l.to.send(ctx, http.MethodGet, h, nil)
+}
+
+// sendable reports whether a text can stand in a header as it is.
+func sendable(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) < 0 && strings.TrimSpace(s) == s
 }

@@ -26,6 +26,7 @@ type post struct {
 	session string // that went with it
 
 	answered bool   // deliver was called
+	whole    bool   // what comes is one message, not events
 	cursor   cursor // how far the stream was read
 }
 
@@ -95,6 +96,7 @@ func (p *post) json(ctx context.Context, resp *http.Response) {
 		return
 	}
 	p.link.tap(jsonrpc.In, data)
+	p.whole = true
 	p.take(data, resp.Header)
 	if !p.answered {
 		p.done(jsonrpc.Answer{Err: &mcp.Error{Code: mcp.CodeInternal, Local: true,
@@ -118,18 +120,14 @@ func (p *post) broken(ctx context.Context, err error) error {
 // take takes in what came in one frame: a message or, from servers of one older
 // revision, several.
 func (p *post) take(data []byte, h http.Header) {
-	if !p.modern && jsonrpc.IsBatch(data) {
-		items, err := jsonrpc.DecodeBatch(data, maxBatchTaken)
-		if err != nil {
-			p.unreadable(data, err)
-		}
-		for _, it := range items {
-			p.message(data, it.Message, it.Err, h)
-		}
+	if p.modern {
+		m, err := jsonrpc.Decode(data)
+		p.message(data, m, err, h)
 		return
 	}
-	m, err := jsonrpc.Decode(data)
-	p.message(data, m, err, h)
+	for _, it := range messages(data) {
+		p.message(data, it.Message, it.Err, h)
+	}
 }
 
 // maxBatchTaken is how many messages a server may send at once.
@@ -161,7 +159,7 @@ func (p *post) message(data []byte, m jsonrpc.Message, err error, h http.Header)
 // will be no other.
 func (p *post) unreadable(data []byte, err error) {
 	bad, ok := errors.AsType[*jsonrpc.DecodeError](err)
-	if ok && bad.Answer && bad.ID.Equal(p.m.ID) || p.cursor.silent {
+	if ok && bad.Answer && bad.ID.Equal(p.m.ID) || p.whole {
 		p.done(jsonrpc.Answer{Err: err})
 		return
 	}

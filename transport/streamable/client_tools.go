@@ -128,3 +128,16 @@ func headerText(value []byte) string {
 	}
 	return string(value)
 }
+
+// text is a member of an object that is a string.
+func text(obj []byte, name string) (string, bool) { return rawjson.String(rawjson.Lookup(obj, name)) }
+
+// lists reports whether a list of tools has one with this name.
+func lists(body []byte, tool string) bool {
+	for e := rawjson.Array(rawjson.Lookup(body, "tools")); e.Next(); {
+		if name, ok := text(e.Value, "name"); ok && name == tool {
+			return true
+		}
+	}
+	return false
+}

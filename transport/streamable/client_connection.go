@@ -1,0 +1,334 @@
+package streamable
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// A Connection is a server that was met over HTTP, shaped as a Handler.
+//
+// A server of the newest era remembers nothing of it. With an older one it is a
+// session: when the server has lost it a new one is opened, and the request
+// that found out is made again; calls that wait for an answer to a question of
+// the server are lost with their session, and subscriptions end, so that
+// whoever listens listens again.
+type Connection struct {
+	endpoint *Endpoint
+	persona  *mcp.Persona
+	to       *target
+	opts     era.DialOptions
+	ids      atomic.Int64
+	tools    toolBook
+
+	turn chan struct{} // has a token while the server is being met anew
+	done chan struct{} // closed by Close
+
+	mu      sync.Mutex
+	now     *meeting
+	retired map[*meeting]struct{} // of which something is still in flight
+	waiting sync.WaitGroup        // for those
+	close   func() error
+}
+
+// A meeting is one link and what was found at its far end.
+type meeting struct {
+	met  *era.Met
+	link *link
+}
+
+// Revision is what is spoken with the server.
+func (c *Connection) Revision() mcp.Revision {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now.met.Revision()
+}
+
+// Done is closed when the connection was closed.
+func (c *Connection) Done() <-chan struct{} { return c.done }
+
+// Abandon gives up a call between two of its rounds; see [mcp.Abandoner].
+func (c *Connection) Abandon(call *mcp.Call) {
+	c.mu.Lock()
+	a := c.now
+	c.mu.Unlock()
+	a.met.Abandon(call)
+}
+
+// Serve makes a call. Where the server cannot have served it, or serving it
+// twice does no harm, it is made a second time by itself: after a session was
+// lost, after a stream has ended without the answer, after a tool has changed
+// its headers, and after the server turned out to be of another era.
+func (c *Connection) Serve(ctx context.Context, call *mcp.Call) (mcp.Result, error) {
+	for first := true; ; first = false {
+		a, err := c.current(ctx)
+		if err != nil {
+			return mcp.Result{}, err
+		}
+		if call.Method == mcp.MethodSubscriptionsListen && !a.met.Modern() {
+			a.link.awaitHearing(ctx)
+		}
+		res, err := a.met.Serve(ctx, call)
+		if err == nil {
+			if call.Method == mcp.MethodToolsList && a.met.Modern() {
+				res.Body = c.tools.read(res.Body, c.endpoint.warn)
+			}
+			return res, nil
+		}
+		if !first || ctx.Err() != nil || !c.again(ctx, a, call, err) {
+			return mcp.Result{}, err
+		}
+	}
+}
+
+// again reports whether a call that failed is to be made again.
+func (c *Connection) again(ctx context.Context, a *meeting, call *mcp.Call, err error) bool {
+	if lost, ok := errors.AsType[*errSessionLost](err); ok {
+		_, answering := errors.AsType[*undelivered](err)
+		return lost.unserved && !answering && call.State == "" || repeatable(call.Method)
+	}
+	if _, ok := errors.AsType[*StreamEndedError](err); ok {
+		return repeatable(call.Method) && call.State == ""
+	}
+	if !a.met.Modern() {
+		return false
+	}
+	e, answered := errors.AsType[*mcp.Error](err)
+	if answered && !e.Local && e.Code == mcp.CodeHeaderMismatch && call.Method == mcp.MethodToolsCall {
+		return c.relist(ctx, a, call)
+	}
+	return doubtful(err) && c.doubt(ctx, a)
+}
+
+// repeatable reports whether serving a request twice does no harm.
+func repeatable(method string) bool {
+	switch method {
+	case mcp.MethodDiscover, mcp.MethodToolsList, mcp.MethodResourcesList, mcp.MethodResourceTemplatesList,
+		mcp.MethodResourcesRead, mcp.MethodPromptsList, mcp.MethodPromptsGet, mcp.MethodComplete:
+		return true
+	}
+	return false
+}
+
+// relist looks at the tools again until it has seen the one that is called, and
+// reports whether it has.
+func (c *Connection) relist(ctx context.Context, a *meeting, call *mcp.Call) bool {
+	const maxPages = 100
+	wanted, _ := text(call.Params, "name")
+	list := &mcp.Call{Method: mcp.MethodToolsList, Caller: call.Caller}
+	for range maxPages {
+		res, err := a.met.Serve(ctx, list)
+		if err != nil {
+			return false
+		}
+		kept := c.tools.read(res.Body, c.endpoint.warn)
+		if lists(kept, wanted) {
+			return true
+		}
+		cursor, more := text(res.Body, "nextCursor")
+		if !more {
+			return false
+		}
+		params, err := mcp.Marshal(map[string]string{"cursor": cursor})
+		if err != nil {
+			return false
+		}
+		list.Params = params
+	}
+	return false
+}
+
+// doubtful reports whether an error is one that a server of the newest era
+// would not make: it may have been replaced by an older one.
+func doubtful(err error) bool {
+	if older, ok := errors.AsType[era.NotModern](err); ok {
+		return older.NotModern()
+	}
+	e, ok := errors.AsType[*mcp.Error](err)
+	if !ok || e.Local {
+		return false
+	}
+	switch e.Code {
+	case mcp.CodeUnsupportedVersion, mcp.CodeInvalidRequest, -32000, -32001: // what older servers say
+		return true
+	}
+	return false
+}
+
+// current is where calls go. A session that is lost is opened anew.
+func (c *Connection) current(ctx context.Context) (*meeting, error) {
+	c.mu.Lock()
+	a := c.now
+	c.mu.Unlock()
+	if !a.link.lost.Load() {
+		return a, nil
+	}
+	err := c.replace(ctx, a, func() (*meeting, error) { return c.meet(ctx, a.met.Revision()) })
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now, nil
+}
+
+// doubt finds out anew which era the server speaks, and reports whether that
+// is another than before.
+func (c *Connection) doubt(ctx context.Context, a *meeting) bool {
+	err := c.replace(ctx, a, func() (*meeting, error) {
+		b, err := c.meet(ctx, "")
+		if err == nil && b.met.Modern() == a.met.Modern() {
+			c.drop(b)
+			return nil, errors.New("nothing has changed")
+		}
+		return b, err
+	})
+	return err == nil
+}
+
+// replace puts another meeting in the place of old, unless somebody has done so
+// meanwhile. One at a time does.
+func (c *Connection) replace(ctx context.Context, old *meeting, meet func() (*meeting, error)) error {
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-c.done:
+		return &jsonrpc.ClosedError{}
+	}
+	c.mu.Lock()
+	changed := c.now != old
+	c.mu.Unlock()
+	if changed {
+		return nil
+	}
+	fresh, err := meet()
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-c.done:
+		go c.drop(fresh)
+		return &jsonrpc.ClosedError{}
+	default:
+	}
+	c.now = fresh
+	c.retireLocked(old)
+	return nil
+}
+
+// retireLocked lets what is in flight at a meeting come to its end.
+func (c *Connection) retireLocked(a *meeting) {
+	a.link.retire()
+	a.met.Close()
+	if c.retired == nil {
+		c.retired = map[*meeting]struct{}{}
+	}
+	c.retired[a] = struct{}{}
+	c.waiting.Go(func() {
+		a.link.running.Wait()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.retired, a)
+	})
+}
+
+// meet meets the server. What is assumed of it is given up where it does not
+// hold; empty means nothing.
+func (c *Connection) meet(ctx context.Context, assumed mcp.Revision) (*meeting, error) {
+	o := c.opts
+	o.Known = assumed
+	var l *link
+	met, err := era.Meet(ctx, c.persona, &o, func(in *era.Inbound) era.Link {
+		l = newLink(c, in)
+		return l
+	})
+	if err != nil {
+		if l == nil {
+			return nil, err
+		}
+		l.shut()
+		if assumed != "" && ctx.Err() == nil && l.refusedOpening(err) {
+			return c.meet(ctx, "")
+		}
+		if l.refusedOpening(err) {
+			err = &refusedBoth{err}
+		}
+		return nil, err
+	}
+	c.endpoint.remember(met.Revision())
+	if !met.Modern() {
+		l.hear()
+	}
+	return &meeting{met, l}, nil
+}
+
+// refusedOpening reports whether the server does not know what initialize is,
+// and has said nothing that tells it for one of the newest era.
+func (l *link) refusedOpening(err error) bool {
+	l.mu.Lock()
+	status := l.status
+	l.mu.Unlock()
+	if e, ok := errors.AsType[*mcp.Error](err); ok && e.Code == mcp.CodeUnsupportedVersion {
+		return false
+	}
+	switch status {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed:
+		return true
+	}
+	return false
+}
+
+// closeTimeout is how long closing may take.
+const closeTimeout = 4 * time.Second
+
+// shut closes a link that nobody uses.
+func (l *link) shut() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	return l.close(ctx)
+}
+
+// drop closes a meeting that nobody uses.
+func (c *Connection) drop(a *meeting) error {
+	a.met.Close()
+	return a.link.shut()
+}
+
+// Close ends the connection: calls that are open fail, an older server is told
+// that the session is over. It returns when nothing is left, in less than 5 s.
+func (c *Connection) Close() error { return c.close() }
+
+func (c *Connection) shut() error {
+	c.mu.Lock()
+	close(c.done)
+	all := []*meeting{}
+	if c.now != nil {
+		all = append(all, c.now)
+	}
+	for a := range c.retired {
+		all = append(all, a)
+	}
+	c.mu.Unlock()
+	errs := make([]error, len(all))
+	var closing sync.WaitGroup
+	for i, a := range all {
+		closing.Go(func() { errs[i] = c.drop(a) })
+	}
+	closing.Wait()
+	if errors.Join(errs...) == nil {
+		c.waiting.Wait()
+	}
+	c.to.close()
+	return errors.Join(errs...)
+}
