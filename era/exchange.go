@@ -2,6 +2,8 @@ package era
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 
 	"github.com/tenon-mcp/tenon/era/internal/joint"
 	"github.com/tenon-mcp/tenon/era/internal/legacy"
@@ -44,11 +46,25 @@ type Back struct {
 
 // ServeModern serves one request of the newest era. Nothing of it is
 // remembered.
-func (s *Server) ServeModern(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back Back) Answer {
+func (s *Server) ServeModern(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back Back) (a Answer) {
+	defer s.recovered(m, &a)
 	if s.opts.LegacyOnly {
 		return joint.Fail(m.ID, &jsonrpc.Error{Code: mcp.CodeMethodNotFound, Message: "this server speaks only older revisions: send initialize"})
 	}
 	return s.modern.Answer(ctx, m, p, modern.Back{Tell: back.Tell, Headers: back.Headers})
+}
+
+// recovered turns a panic of the Handler into the answer to the one request
+// that caused it. What panicked goes to Noise, never to the client.
+func (s *Server) recovered(m *jsonrpc.Message, a *Answer) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if s.opts.Noise != nil {
+		s.opts.Noise(m.Params, fmt.Errorf("panic while serving %s: %v\n%s", m.Method, p, debug.Stack()))
+	}
+	*a = Fail(m.ID, mcp.CodeInternal, "the server failed while it served this request")
 }
 
 // RefuseLegacy is the answer to a request of an older era by a server that is
@@ -62,11 +78,14 @@ func (s *Server) ModernOnly() bool { return s.opts.ModernOnly }
 func (s *Server) LegacyOnly() bool { return s.opts.LegacyOnly }
 
 // A Session is what a client of an older era has opened with initialize.
-type Session struct{ s *legacy.Session }
+type Session struct {
+	s      *legacy.Session
+	server *Server
+}
 
 // NewSession returns a session that is of no use before initialize.
 func (s *Server) NewSession() *Session {
-	return &Session{legacy.NewSession(s.h, nil)}
+	return &Session{legacy.NewSession(s.h, nil), s}
 }
 
 // RestoreSession returns a session as [Session.State] described it.
@@ -89,7 +108,8 @@ func (s *Session) Detach() { s.s.Detach() }
 type SessionBack = legacy.Back
 
 // Serve serves one request of the session.
-func (s *Session) Serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back SessionBack) Answer {
+func (s *Session) Serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back SessionBack) (a Answer) {
+	defer s.server.recovered(m, &a)
 	return s.s.Answer(ctx, m, p, back)
 }
 

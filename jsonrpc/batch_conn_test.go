@@ -147,3 +147,47 @@ func TestBatchWaitsForRoom(t *testing.T) {
 		<-ran
 	})
 }
+
+// Cancelling the last member of a batch, which sends the rest, does not hold up
+// the reading when the far end is slow.
+func TestCancelledBatchDoesNotHoldUpTheReading(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		g := &gate{plug: *newPlug(), pass: make(chan struct{}), writes: make(chan string, 8)}
+		heard := 0
+		conn := NewConn(g, serving{
+			request: func(ctx context.Context, x *Exchange) {
+				if x.Method == "slow" {
+					<-ctx.Done()
+				}
+				answer(x, `{}`)
+			},
+			notice: func(_ context.Context, c *Conn, m *Message) { heard++; c.Cancel(ID("2")) },
+		}, &ConnOptions{Batch: func() error { return nil }})
+		ran := make(chan error, 1)
+		go func() { ran <- conn.Run(context.Background()) }()
+		g.in <- []byte(`[` + ask(1, "m") + `,` + ask(2, "slow") + `]`)
+		for range 2 {
+			if err := conn.Notify(t.Context(), "n", tenMiB); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		for range 2 {
+			g.in <- []byte(`{"jsonrpc":"2.0","method":"cancel"}`)
+			synctest.Wait()
+		}
+		if heard != 2 {
+			t.Errorf("heard %d of 2 notifications", heard)
+		}
+		for range 3 {
+			g.pass <- struct{}{}
+		}
+		<-g.writes
+		<-g.writes
+		if last := <-g.writes; last != `[{"jsonrpc":"2.0","id":1,"result":{}}]`+"\n" {
+			t.Errorf("the answers are %s", last)
+		}
+		g.Close()
+		<-ran
+	})
+}

@@ -39,6 +39,11 @@ func Answering(h Handler, answer Answer, rounds int) Handler {
 				return res, err
 			}
 			if n == rounds {
+				if w, ok := h.(Abandoner); ok {
+					given := *c
+					given.State = need.State
+					w.Abandon(&given)
+				}
 				return Result{}, &Error{Code: CodeInternal, Local: true, Message: fmt.Sprintf("gave up on %s: the server asked for input in each of %d rounds", c.Method, rounds)}
 			}
 			next := *c

@@ -74,7 +74,8 @@ func (e *Endpoint) Connect(ctx context.Context, p *mcp.Persona) (*Connection, er
 	if err != nil {
 		return nil, err
 	}
-	c := &Connection{endpoint: e, persona: p, to: to, opts: e.Era, turn: make(chan struct{}, 1), done: make(chan struct{})}
+	c := &Connection{endpoint: e, persona: p, to: to, opts: e.Era, turn: make(chan struct{}, 1)}
+	c.life, c.end = context.WithCancel(context.Background())
 	c.close = sync.OnceValue(c.shut)
 	e.mu.Lock()
 	assumed := e.known

@@ -29,7 +29,8 @@ type Connection struct {
 	tools    toolBook
 
 	turn chan struct{} // has a token while the server is being met anew
-	done chan struct{} // closed by Close
+	life context.Context
+	end  context.CancelFunc // of life
 
 	mu      sync.Mutex
 	now     *meeting
@@ -52,7 +53,7 @@ func (c *Connection) Revision() mcp.Revision {
 }
 
 // Done is closed when the connection was closed.
-func (c *Connection) Done() <-chan struct{} { return c.done }
+func (c *Connection) Done() <-chan struct{} { return c.life.Done() }
 
 // Abandon gives up a call between two of its rounds; see [mcp.Abandoner].
 func (c *Connection) Abandon(call *mcp.Call) {
@@ -71,9 +72,6 @@ func (c *Connection) Serve(ctx context.Context, call *mcp.Call) (mcp.Result, err
 		a, err := c.current(ctx)
 		if err != nil {
 			return mcp.Result{}, err
-		}
-		if call.Method == mcp.MethodSubscriptionsListen && !a.met.Modern() {
-			a.link.awaitHearing(ctx)
 		}
 		res, err := a.met.Serve(ctx, call)
 		if err == nil {
@@ -170,7 +168,7 @@ func (c *Connection) current(ctx context.Context) (*meeting, error) {
 	if !a.link.lost.Load() {
 		return a, nil
 	}
-	err := c.replace(ctx, a, func() (*meeting, error) { return c.meet(ctx, a.met.Revision()) })
+	err := c.replace(ctx, a, func(ctx context.Context) (*meeting, error) { return c.meet(ctx, a.met.Revision()) })
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +180,7 @@ func (c *Connection) current(ctx context.Context) (*meeting, error) {
 // doubt finds out anew which era the server speaks, and reports whether that
 // is another than before.
 func (c *Connection) doubt(ctx context.Context, a *meeting) bool {
-	err := c.replace(ctx, a, func() (*meeting, error) {
+	err := c.replace(ctx, a, func(ctx context.Context) (*meeting, error) {
 		b, err := c.meet(ctx, "")
 		if err == nil && b.met.Modern() == a.met.Modern() {
 			c.drop(b)
@@ -195,13 +193,13 @@ func (c *Connection) doubt(ctx context.Context, a *meeting) bool {
 
 // replace puts another meeting in the place of old, unless somebody has done so
 // meanwhile. One at a time does.
-func (c *Connection) replace(ctx context.Context, old *meeting, meet func() (*meeting, error)) error {
+func (c *Connection) replace(ctx context.Context, old *meeting, meet func(context.Context) (*meeting, error)) error {
 	select {
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-c.done:
+	case <-c.life.Done():
 		return &jsonrpc.ClosedError{}
 	}
 	c.mu.Lock()
@@ -210,21 +208,31 @@ func (c *Connection) replace(ctx context.Context, old *meeting, meet func() (*me
 	if changed {
 		return nil
 	}
-	fresh, err := meet()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.life, cancel)()
+	fresh, err := meet(ctx)
 	if err != nil {
 		return err
 	}
+	if !c.adopt(fresh, old) {
+		c.drop(fresh)
+		c.to.close()
+		return &jsonrpc.ClosedError{}
+	}
+	return nil
+}
+
+// adopt makes a meeting the one where calls go, if it is not too late.
+func (c *Connection) adopt(fresh, old *meeting) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	select {
-	case <-c.done:
-		go c.drop(fresh)
-		return &jsonrpc.ClosedError{}
-	default:
+	if c.life.Err() != nil {
+		return false
 	}
 	c.now = fresh
 	c.retireLocked(old)
-	return nil
+	return true
 }
 
 // retireLocked lets what is in flight at a meeting come to its end.
@@ -269,6 +277,7 @@ func (c *Connection) meet(ctx context.Context, assumed mcp.Revision) (*meeting, 
 	c.endpoint.remember(met.Revision())
 	if !met.Modern() {
 		l.hear()
+		l.awaitHearing(ctx)
 	}
 	return &meeting{met, l}, nil
 }
@@ -311,7 +320,7 @@ func (c *Connection) Close() error { return c.close() }
 
 func (c *Connection) shut() error {
 	c.mu.Lock()
-	close(c.done)
+	c.end()
 	all := []*meeting{}
 	if c.now != nil {
 		all = append(all, c.now)

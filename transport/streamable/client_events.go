@@ -73,7 +73,7 @@ func (p *post) events(ctx context.Context, resp *http.Response) {
 	stream, header := resp.Body, resp.Header
 	for {
 		err := p.read(stream, header)
-		if p.answered {
+		if p.answered.Load() {
 			p.linger(stream)
 			stream.Close()
 			return
@@ -98,7 +98,7 @@ func tooLarge(err error) bool {
 // read reads events until the answer is there or the stream ends.
 func (p *post) read(stream io.Reader, h http.Header) error {
 	events := sse.NewReader(stream, maxAnswer)
-	for !p.answered {
+	for !p.answered.Load() {
 		e, err := events.Next()
 		if err != nil {
 			return err

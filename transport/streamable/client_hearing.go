@@ -140,6 +140,7 @@ func (l *link) pushed(resp *http.Response, at *cursor) error {
 			switch {
 			case it.Err != nil:
 				l.noise(e.Data, it.Err)
+			case it.IsResponse() && l.strayed(it.Message):
 			case it.IsResponse():
 				l.noise(e.Data, errors.New("an answer where nothing was asked"))
 			case it.IsRequest():
@@ -165,9 +166,10 @@ func messages(data []byte) []jsonrpc.BatchItem {
 }
 
 // awaitHearing waits, not for long, until the server has answered whether there
-// is such a stream, so that nothing is missed that happens from now on.
+// is such a stream. Many servers send their questions on it even while a call is
+// open, and drop them where it is not there yet.
 func (l *link) awaitHearing(ctx context.Context) {
-	t := time.NewTimer(2 * time.Second)
+	t := time.NewTimer(time.Second)
 	defer t.Stop()
 	select {
 	case <-l.hearing.first:

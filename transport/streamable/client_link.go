@@ -54,14 +54,16 @@ type link struct {
 	session string                        // what initialize was answered with
 	version string                        // likewise
 	status  int                           // how initialize was answered
-	asked   map[string]context.CancelFunc // requests of the server, by their ids
+	open    map[string]*post              // requests that are not answered, by their ids
+	asked   map[string]context.CancelFunc // requests of the server, by theirs
 	hearing hearing                       // what is pushed without a request
 
 	lost atomic.Bool // the server does not know the session any more
 }
 
 func newLink(c *Connection, in *era.Inbound) *link {
-	l := &link{to: c.to, in: in, ids: &c.ids, tools: &c.tools, opts: &c.opts, asked: map[string]context.CancelFunc{}}
+	l := &link{to: c.to, in: in, ids: &c.ids, tools: &c.tools, opts: &c.opts,
+		open: map[string]*post{}, asked: map[string]context.CancelFunc{}}
 	l.ctx, l.stop = context.WithCancelCause(context.Background())
 	l.hearing.init()
 	return l
@@ -82,12 +84,37 @@ func (l *link) Start(ctx context.Context, id int64, method string, params []byte
 		p.cancel(nil)
 		return nil, &jsonrpc.ClosedError{}
 	}
+	l.mu.Lock()
+	l.open[m.ID.Key()] = p
+	l.mu.Unlock()
 	go func() { // one exchange
 		defer l.running.Done()
 		defer p.cancel(nil)
+		defer l.forget(p)
 		p.exchange(ctx)
 	}()
 	return pending, nil
+}
+
+func (l *link) forget(p *post) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.open, p.m.ID.Key())
+}
+
+// strayed takes in an answer that came otherwise than on the stream of its
+// request, as some older servers send them, and reports whether there was such
+// a request.
+func (l *link) strayed(m jsonrpc.Message) bool {
+	l.mu.Lock()
+	p := l.open[m.ID.Key()]
+	l.mu.Unlock()
+	if p == nil || p.modern {
+		return false
+	}
+	p.done(jsonrpc.Answer{Message: m})
+	p.cancel(nil)
+	return true
 }
 
 // Notify sends a notification and waits until it is accepted. Where ctx has
@@ -168,6 +195,7 @@ func (l *link) asks(m jsonrpc.Message, origin int64, p *post) {
 	}
 	go func() { // one question
 		defer l.running.Done()
+		defer cancel()
 		defer l.settle(key)
 		answer := l.in.Asked(ctx, &m, origin)
 		if answer == nil || ctx.Err() != nil {

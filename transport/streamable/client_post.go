@@ -25,9 +25,9 @@ type post struct {
 	dropped atomic.Bool
 	session string // that went with it
 
-	answered bool   // deliver was called
-	whole    bool   // what comes is one message, not events
-	cursor   cursor // how far the stream was read
+	answered atomic.Bool // deliver was called
+	whole    bool        // what comes is one message, not events
+	cursor   cursor      // how far the stream was read
 }
 
 // drop is called when nobody waits any more. In the newest era closing the
@@ -47,8 +47,7 @@ func (p *post) fail(err error) { p.cancel(err) }
 
 // done hands over what the request came to.
 func (p *post) done(a jsonrpc.Answer) {
-	if !p.answered {
-		p.answered = true
+	if p.answered.CompareAndSwap(false, true) {
 		p.deliver(a)
 	}
 }
@@ -98,7 +97,7 @@ func (p *post) json(ctx context.Context, resp *http.Response) {
 	p.link.tap(jsonrpc.In, data)
 	p.whole = true
 	p.take(data, resp.Header)
-	if !p.answered {
+	if !p.answered.Load() {
 		p.done(jsonrpc.Answer{Err: &mcp.Error{Code: mcp.CodeInternal, Local: true,
 			Message: "the server's answer to " + p.m.Method + " cannot be used: it is for another request"}})
 	}
@@ -145,6 +144,7 @@ func (p *post) message(data []byte, m jsonrpc.Message, err error, h http.Header)
 			}
 		}
 		p.done(jsonrpc.Answer{Message: m})
+	case m.IsResponse() && p.link.strayed(m):
 	case m.IsResponse():
 		p.link.noise(data, errors.New("an answer to a request that was not made here"))
 	case p.dropped.Load(): // nobody wants to know

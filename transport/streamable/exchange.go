@@ -35,7 +35,7 @@ func (s *Handler) exchange(w http.ResponseWriter, r *http.Request, m *jsonrpc.Me
 	if m.Method == mcp.MethodSubscriptionsListen {
 		var end func()
 		if ctx, end = s.hold(ctx); ctx == nil {
-			refuse(w, http.StatusServiceUnavailable, "the server is shutting down")
+			refuse(w, http.StatusServiceUnavailable, shuttingDown)
 			return
 		}
 		defer end()

@@ -102,8 +102,9 @@ func orElse(d *time.Duration, unset time.Duration) {
 }
 
 // Shutdown ends what stays open by itself: subscriptions of the newest era are
-// completed, sessions and their streams are closed. Calls in flight go on; it
-// is the http.Server that waits for them. New requests are refused.
+// completed, and so are the streams of news of older ones; calls that nobody
+// waits for are cancelled. Other calls in flight go on; it is the http.Server
+// that waits for them. New requests are refused.
 func (s *Handler) Shutdown() {
 	s.mu.Lock()
 	s.closing = true
@@ -123,19 +124,14 @@ func (s *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.opts.CORS && s.edge.Share(w, r, &sharing) {
 		return
 	}
-	s.mu.Lock()
-	closing := s.closing
-	s.mu.Unlock()
-	if closing {
-		refuse(w, http.StatusServiceUnavailable, "the server is shutting down")
-		return
-	}
 	switch {
 	case r.Method == http.MethodPost:
 		s.post(w, r)
 	case s.door.ModernOnly():
 		w.Header().Set("Allow", "POST")
 		refuse(w, http.StatusMethodNotAllowed, "send messages with POST")
+	case r.Method == http.MethodGet && s.isClosing():
+		refuse(w, http.StatusServiceUnavailable, shuttingDown)
 	case r.Method == http.MethodGet:
 		s.sessions.get(w, r)
 	case r.Method == http.MethodDelete:
@@ -144,6 +140,14 @@ func (s *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		refuse(w, http.StatusMethodNotAllowed, "send messages with POST")
 	}
+}
+
+const shuttingDown = "the server is shutting down"
+
+func (s *Handler) isClosing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closing
 }
 
 // refuse answers a request that never became a message.
@@ -181,6 +185,10 @@ func (s *Handler) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if jsonrpc.IsBatch(body) {
+		if s.isClosing() {
+			refuse(w, http.StatusServiceUnavailable, shuttingDown)
+			return
+		}
 		s.sessions.batch(w, r, body)
 		return
 	}
@@ -188,6 +196,10 @@ func (s *Handler) post(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		bad := err.(*jsonrpc.DecodeError)
 		writeJSON(w, http.StatusBadRequest, jsonrpc.AppendError(nil, bad.ID, &jsonrpc.Error{Code: bad.Code, Message: bad.Reason}))
+		return
+	}
+	if m.IsRequest() && s.isClosing() { // what calls in flight wait for may still come
+		writeJSON(w, http.StatusServiceUnavailable, era.Fail(m.ID, mcp.CodeInternal, shuttingDown).Append(nil))
 		return
 	}
 	if s.opensModern(r, &m) {

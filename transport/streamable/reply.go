@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -84,7 +85,11 @@ func (o *reply) send(b []byte) {
 	o.touched = true
 	rc := http.NewResponseController(o.w)
 	rc.SetWriteDeadline(time.Now().Add(o.writeIdle))
-	if _, err := o.w.Write(b); err != nil || rc.Flush() != nil {
+	_, err := o.w.Write(b)
+	if err == nil {
+		err = rc.Flush()
+	}
+	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		o.failed = true
 		return
 	}
@@ -133,6 +138,16 @@ func (o *reply) answer(status int, build func(dst []byte) []byte) {
 		*buf = body
 		answerBuffers.Put(buf)
 	}
+}
+
+// nothing ends a reply that has no answer.
+func (o *reply) nothing() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.over && !o.stream {
+		o.w.WriteHeader(http.StatusAccepted)
+	}
+	o.over = true
 }
 
 // slowly writes a large body piece by piece, so that a client that takes

@@ -5,7 +5,9 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,6 +50,8 @@ type session struct {
 	busy int           // requests and streams that use it; guarded by sessions.mu
 	elem *list.Element // in sessions.idle while it is not busy
 	used time.Time     // when it was last
+
+	hearing sync.Mutex // whoever begins or ends to hear news holds it
 
 	mu      sync.Mutex
 	ended   bool
@@ -129,11 +133,13 @@ func (s *sessions) find(w http.ResponseWriter, r *http.Request) (ses *session, d
 		return nil, nil
 	}
 	if ses == nil {
-		refuse(w, http.StatusNotFound, "there is no such session: send initialize again")
+		refuse(w, http.StatusNotFound, noSession)
 		return nil, nil
 	}
 	return ses, func() { s.release(ses) }
 }
+
+const noSession = "there is no such session: send initialize again"
 
 func (s *sessions) take(ctx context.Context, id string, p *mcp.Principal) (*session, error) {
 	raw, ok := s.store.LoadSession(id) // which also says that it was used
@@ -149,7 +155,7 @@ func (s *sessions) take(ctx context.Context, id string, p *mcp.Principal) (*sess
 	s.mu.Unlock()
 	if ses == nil {
 		var err error
-		if ses, err = s.revive(ctx, id, raw); err != nil {
+		if ses, err = s.revive(ctx, id, raw, p); ses == nil {
 			return nil, err
 		}
 	}
@@ -160,10 +166,10 @@ func (s *sessions) take(ctx context.Context, id string, p *mcp.Principal) (*sess
 	return ses, nil
 }
 
-// revive makes a session live that only the store knew.
-func (s *sessions) revive(ctx context.Context, id string, raw []byte) (*session, error) {
+// revive makes a session live that only the store knew, for its owner.
+func (s *sessions) revive(ctx context.Context, id string, raw []byte, p *mcp.Principal) (*session, error) {
 	var in savedState
-	if err := mcp.Unmarshal(raw, &in); err != nil {
+	if err := mcp.Unmarshal(raw, &in); err != nil || in.Owner != p.Key() {
 		return nil, err
 	}
 	es, err := s.h.door.RestoreSession(ctx, in.Era)
@@ -271,21 +277,36 @@ func (s *sessions) sweepIdle() {
 	}
 }
 
-// close ends all sessions of this process. The store keeps what it has: another
-// process may go on.
+// close has this process be done with its sessions: nobody hears news any more,
+// and calls that nobody waits for are cancelled. The others go on, and their
+// clients may still answer what they ask. The store keeps what it has: another
+// process may go on with the session.
 func (s *sessions) close() {
 	s.mu.Lock()
 	s.ended = true
 	if s.sweep != nil {
 		s.sweep.Stop()
 	}
-	live := s.live
-	s.live = map[string]*session{}
-	s.idle.Init()
+	live := slices.Collect(maps.Values(s.live))
 	s.mu.Unlock()
 	for _, ses := range live {
-		ses.close()
+		ses.wind()
 	}
+}
+
+// wind ends what goes on in a session without anybody waiting for it.
+func (ses *session) wind() {
+	ses.mu.Lock()
+	news := ses.pushes
+	calls := slices.Collect(maps.Values(ses.streams))
+	ses.mu.Unlock()
+	if news != nil {
+		news.letGo()
+	}
+	for _, st := range calls {
+		st.abandon()
+	}
+	ses.era.Close()
 }
 
 // delete serves DELETE, which ends a session.

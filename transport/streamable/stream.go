@@ -15,6 +15,8 @@ type stream struct {
 	name  string
 	prime bool // the client comes back when it is let go, and is told how
 
+	cancel func() // ends the call; nil if there is none
+
 	mu     sync.Mutex
 	out    *reply        // where events are written; nil while nobody is there
 	freed  chan struct{} // closed when the one who is there is to be let go
@@ -22,12 +24,13 @@ type stream struct {
 	over   bool          // nothing more will come
 }
 
-// newStream returns a stream whose first listener is out.
-func (ses *session) newStream(store Store, out *reply) *stream {
+// newStream returns the stream of a call, whose first listener is out. The call
+// ends with cancel.
+func (ses *session) newStream(store Store, out *reply, cancel func()) *stream {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
 	ses.opened++
-	st := &stream{ses: ses, store: store, name: "s" + strconv.FormatInt(ses.opened, 36), prime: ses.era.Resumes(), out: out, freed: make(chan struct{})}
+	st := &stream{ses: ses, store: store, name: "s" + strconv.FormatInt(ses.opened, 36), prime: ses.era.Resumes(), cancel: cancel, out: out, freed: make(chan struct{})}
 	if ses.streams == nil {
 		ses.streams = map[string]*stream{}
 	}
@@ -91,13 +94,19 @@ func (st *stream) finish(build func(dst []byte) []byte) (streamed bool) {
 	return streamed
 }
 
+// end ends the stream without a last message.
+func (st *stream) end() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.over = true
+	st.freeLocked()
+	st.forget()
+}
+
 func (st *stream) forget() {
 	st.ses.mu.Lock()
 	defer st.ses.mu.Unlock()
 	delete(st.ses.streams, st.name)
-	if st.ses.pushes == st {
-		st.ses.pushes = nil
-	}
 }
 
 // letGo ends the connection to the client, who may come back.
@@ -117,6 +126,16 @@ func (st *stream) freeLocked() {
 	}
 	st.out = nil
 	close(st.freed)
+}
+
+// abandon cancels a call that nobody waits for.
+func (st *stream) abandon() {
+	st.mu.Lock()
+	alone := st.out == nil
+	st.mu.Unlock()
+	if alone && st.cancel != nil {
+		st.cancel()
+	}
 }
 
 // leave is the end of the connection from the client's side.

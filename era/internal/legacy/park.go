@@ -29,6 +29,7 @@ type carrier struct {
 	*joint.Open
 	owner string // the principal whose call it is
 	asks  chan *question
+	load  int // questions that it has carried; guarded by Peer.mu
 
 	// While the call is parked:
 	asked  *question
@@ -45,14 +46,15 @@ type question struct {
 type questionAnswer struct {
 	result json.RawMessage
 	err    *jsonrpc.Error
+	over   bool // nobody was asked, because the call ended
 }
 
 // refuse answers whatever nobody will carry any more.
-func (k *carrier) refuse(reason string) {
+func (k *carrier) refuse() {
 	for {
 		select {
 		case q := <-k.asks:
-			q.answer <- questionAnswer{err: &jsonrpc.Error{Code: mcp.CodeInvalidRequest, Message: reason}}
+			q.answer <- questionAnswer{over: true, err: &jsonrpc.Error{Code: mcp.CodeInvalidRequest, Message: "the call that the question belongs to is over"}}
 		default:
 			return
 		}
@@ -157,30 +159,44 @@ func (p *Peer) Asked(ctx context.Context, m *jsonrpc.Message, origin int64) (jso
 		return nil, &jsonrpc.Error{Code: mcp.CodeMethodNotFound, Message: "a client has no method " + m.Method}
 	}
 	q := mcp.Question{Method: m.Method, Params: liftQuestion(m)}
-	k, ambiguous := p.carrierFor(q, origin)
-	if k == nil {
-		if ambiguous {
+	var over *jsonrpc.Error // why the call that carried the question did not
+	for {
+		k, ambiguous := p.carrierFor(q, origin)
+		switch {
+		case ambiguous:
 			return nil, &jsonrpc.Error{Code: mcp.CodeInvalidRequest, Message: "calls of several principals are open and the question does not say whose it is: connect once for each principal"}
+		case k == nil && over != nil:
+			return nil, over
+		case k == nil:
+			return p.answerAlone(ctx, q)
 		}
-		return p.answerAlone(ctx, q)
+		a := p.carry(ctx, k, q)
+		if over = a.err; !a.over || origin != 0 {
+			return a.result, a.err
+		}
+		// The call ended, and the question may well be another's.
 	}
+}
+
+// carry has a call carry a question to its caller, and waits for the answer.
+func (p *Peer) carry(ctx context.Context, k *carrier, q mcp.Question) questionAnswer {
 	ask := &question{ctx: ctx, q: q, answer: make(chan questionAnswer, 1)}
 	select {
 	case k.asks <- ask:
 	default:
-		return nil, &jsonrpc.Error{Code: mcp.CodeInvalidRequest, Message: "too many questions wait for an answer"}
+		return questionAnswer{err: &jsonrpc.Error{Code: mcp.CodeInvalidRequest, Message: "too many questions wait for an answer"}}
 	}
 	p.mu.Lock()
 	_, open := p.open[k.ID]
 	p.mu.Unlock()
 	if !open {
-		k.refuse("the call that the question belongs to is over")
+		k.refuse()
 	}
 	select {
 	case a := <-ask.answer:
-		return a.result, a.err
+		return a
 	case <-ctx.Done():
-		return nil, &jsonrpc.Error{Code: mcp.CodeInternal, Message: "the client gave up"}
+		return questionAnswer{err: &jsonrpc.Error{Code: mcp.CodeInternal, Message: "the client gave up"}}
 	}
 }
 
@@ -196,14 +212,17 @@ func liftQuestion(m *jsonrpc.Message) json.RawMessage {
 	})
 }
 
-// carrierFor finds the open call that carries a question. Where the wire does
-// not say which one it is, any call of the same principal serves: the answer
-// finds its way by the id of the question.
+// carrierFor finds the open call that carries a question, and counts it. Where
+// the wire does not say which one it is, any call of the same principal serves:
+// the answer finds its way by the id of the question. The one that has carried
+// the fewest is taken, as the rounds of a call are counted, and the latest of
+// those, which is the most likely to have asked.
 func (p *Peer) carrierFor(q mcp.Question, origin int64) (k *carrier, ambiguous bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if origin != 0 {
 		if k = p.carries[origin]; k != nil && p.canAnswer(k.Call, q) {
+			k.load++
 			return k, false
 		}
 		return nil, false
@@ -213,9 +232,12 @@ func (p *Peer) carrierFor(q mcp.Question, origin int64) (k *carrier, ambiguous b
 		if one != nil && c.owner != one.owner {
 			return nil, true
 		}
-		if one = c; p.canAnswer(c.Call, q) && (k == nil || c.ID > k.ID) {
+		if one = c; p.canAnswer(c.Call, q) && (k == nil || c.load < k.load || c.load == k.load && c.ID > k.ID) {
 			k = c
 		}
+	}
+	if k != nil {
+		k.load++
 	}
 	return k, false
 }

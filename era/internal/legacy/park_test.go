@@ -424,3 +424,82 @@ func TestPagesToBeOpenedFirst(t *testing.T) {
 		w.end()
 	})
 }
+
+// A caller that will not come back can say so, for its own calls.
+func TestAbandon(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := ready(t, everything)
+		c := callBy("p")
+		done, id := w.put(c)
+		w.send(elicit(`"q"`))
+		need := w.need(done)
+		w.peer.Abandon(again(callBy("thief"), need, ""))
+		w.peer.Abandon(&mcp.Call{State: "unknown"})
+		w.silent()
+		w.peer.Abandon(again(c, need, ""))
+		f := strings.Join(w.take(), "\n")
+		if !strings.Contains(f, `"id":"q","error"`) || !strings.Contains(f, `"params":{"requestId":`+id) {
+			t.Errorf("the server heard %s", f)
+		}
+		w.peer.Abandon(again(c, need, ""))
+		w.silent()
+		w.end()
+	})
+}
+
+// A question that waits behind a call that ends goes to another open call of
+// the same caller; it may well be that one's.
+func TestQuestionMovesToAnotherCall(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := ready(t, everything)
+		older, newer := callBy("p"), callBy("p")
+		first, firstID := w.put(older)
+		second, secondID := w.put(newer)
+		w.send(elicit(`1`), elicit(`2`), elicit(`3`), elicit(`4`)) // two for each, one of them waiting
+		need, behind := w.need(first), w.need(second)
+		w.peer.Abandon(again(newer, behind, ""))
+		w.send(result(secondID, "late"))
+		if f := strings.Join(w.take(), "\n"); strings.Count(f, `"error"`) != 1 {
+			t.Errorf("refused %s; want only what was asked of the caller that left", f)
+		}
+		for range 3 {
+			first = w.start(t.Context(), again(older, need, accepted))
+			if f := w.one(); !strings.Contains(f, `"result":`+accepted) {
+				t.Errorf("answered %s", f)
+			}
+			select {
+			case o := <-first:
+				need, _ = o.err.(*mcp.NeedInput)
+			default:
+				need = nil
+			}
+		}
+		if need != nil {
+			t.Error("there is one question too many")
+		}
+		w.send(result(firstID, "done"))
+		w.wantResult(first, "done")
+		w.end()
+	})
+}
+
+// A host that has had enough of questions lets the server know.
+func TestGivenUpAfterTooManyRounds(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := ready(t, everything)
+		h := mcp.Answering(w.peer, func(context.Context, *mcp.Call, string, mcp.Question) (json.RawMessage, error) {
+			return raw(accepted), nil
+		}, 2)
+		done := make(chan error, 1)
+		go func() { _, err := h.Serve(t.Context(), callBy("")); done <- err }()
+		id := string(message(t, w.one()).ID)
+		w.send(elicit(`1`), elicit(`2`))
+		if err := <-done; err == nil || !strings.Contains(err.Error(), "gave up") {
+			t.Errorf("got %v", err)
+		}
+		if f := strings.Join(w.take(), "\n"); strings.Count(f, `"error"`) != 1 || !strings.Contains(f, `"params":{"requestId":`+id) {
+			t.Errorf("the server heard %s", f)
+		}
+		w.end()
+	})
+}

@@ -64,6 +64,9 @@ func (p *Peer) Handshake(ctx context.Context, want mcp.Revision) error {
 	select {
 	case a := <-pending.Answer():
 		pending.Took()
+		if bad, ok := errors.AsType[*jsonrpc.DecodeError](a.Err); ok {
+			return joint.Invalid(methodInitialize, bad.Reason)
+		}
 		if a.Err != nil {
 			return a.Err
 		}
@@ -176,7 +179,7 @@ func (p *Peer) forget(k *carrier) {
 	delete(p.open, k.ID)
 	delete(p.carries, k.ID)
 	p.mu.Unlock()
-	k.refuse("the call that the question belongs to is over")
+	k.refuse()
 }
 
 // wait waits for what becomes of a call in this round.

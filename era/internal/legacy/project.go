@@ -18,6 +18,9 @@ var lists rewritten
 func (r *revision) project(method string, body []byte) []byte {
 	switch method {
 	case mcp.MethodToolsCall:
+		if !r.structured {
+			body = sayStructured(body)
+		}
 		body = rewriteMember(body, "structuredContent", r.projectStructured)
 		if !r.links {
 			body = rewriteMember(body, "content", func(v []byte) []byte { return rewriteElements(v, r.projectContent) })
@@ -69,6 +72,18 @@ func (r *revision) projectStructured(v []byte) []byte {
 		return v
 	}
 	return withMember(nil, wrapped, v)
+}
+
+// sayStructured writes a structured result as a text where there would be
+// nothing else.
+func sayStructured(body []byte) []byte {
+	structured, content := rawjson.Lookup(body, "structuredContent"), rawjson.Lookup(body, "content")
+	if e := rawjson.Array(content); structured == nil || e.Next() {
+		return body
+	}
+	text := rawjson.AppendString([]byte(`[{"type":"text","text":`), string(structured))
+	body = rewriteMember(body, "content", drop)
+	return withMember(body, "content", append(text, '}', ']'))
 }
 
 // projectSchema does to a schema what projectStructured does to its values. A

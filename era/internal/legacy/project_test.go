@@ -36,6 +36,8 @@ func cells() []cell {
 			map[string]string{"24 2503": `{` + text + `}`, "2506 2511": `{"structuredContent":{"result":[1]},` + text + `}`}},
 		{"structured null", mcp.MethodToolsCall, `{` + text + `,"structuredContent":null}`,
 			map[string]string{"24 2503": `{` + text + `}`, "2506 2511": `{` + text + `,"structuredContent":{"result":null}}`}},
+		{"structured and nothing else", mcp.MethodToolsCall, `{"content":[],"structuredContent":{"a":"b"}}`,
+			map[string]string{"24 2503": `{"content":[{"type":"text","text":"{\"a\":\"b\"}"}]}`}},
 		{"a tool error", mcp.MethodToolsCall, `{` + text + `,"isError":true}`, nil},
 		{"outputSchema of an object", mcp.MethodToolsList, toolWith(`,"outputSchema":{"type":"object"}`), map[string]string{"24 2503": toolWith(``)}},
 		{"outputSchema with $defs", mcp.MethodToolsList, toolWith(`,"outputSchema":` + inArray + `,"$defs":{"x":{"type":"string"}},"$schema":"https://json-schema.org/draft/2020-12/schema"}`),

@@ -131,6 +131,8 @@ func (s *Session) serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 		return nil, s.subscribe(m.Params)
 	case methodUnsubscribe:
 		return nil, s.unsubscribe(m.Params)
+	case mcp.MethodDiscover, mcp.MethodSubscriptionsListen: // of the newest revision
+		return nil, mcp.MethodNotFound(m.Method)
 	}
 	call, token := lift(m)
 	call.Caller = caller

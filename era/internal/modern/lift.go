@@ -62,7 +62,7 @@ func (e *envelope) readMeta(c *mcp.Call) error {
 		return mcp.InvalidParams("params._meta must be an object")
 	}
 	for o := rawjson.Object(e.meta); o.Next(); {
-		switch name := string(o.Name); name {
+		switch string(o.Name) {
 		case metaVersion:
 			e.version = o.Value
 		case metaClient:
@@ -78,7 +78,7 @@ func (e *envelope) readMeta(c *mcp.Call) error {
 			if c.Meta == nil {
 				c.Meta = mcp.Meta{}
 			}
-			c.Meta[name] = json.RawMessage(o.Value)
+			c.Meta[string(o.Name)] = json.RawMessage(o.Value)
 		}
 	}
 	return nil
@@ -86,13 +86,13 @@ func (e *envelope) readMeta(c *mcp.Call) error {
 
 // introduce fills in who asks.
 func (s *Server) introduce(e *envelope, r *request) error {
-	version, ok := rawjson.String(e.version)
 	switch {
-	case !ok:
+	case !rawjson.IsString(e.version):
 		return mcp.InvalidParams("params._meta[%q] is missing or not a string", metaVersion)
 	case !rawjson.IsObject(e.capabilities):
 		return mcp.InvalidParams("params._meta[%q] is missing or not an object: a client without capabilities sends {}", metaCapabilities)
-	case version != string(Revision):
+	case !rawjson.EqualString(e.version, string(Revision)):
+		version, _ := rawjson.String(e.version)
 		return unsupported(version)
 	}
 	caller := &r.call.Caller

@@ -1,0 +1,37 @@
+package streamable
+
+import "sync"
+
+// maxNews is how much news may wait for one client.
+const maxNews = 1024
+
+// A newsQueue holds news for a client that may be slow: whoever has some must
+// not wait for it.
+type newsQueue struct {
+	mu      sync.Mutex
+	waiting []func(dst []byte) []byte
+	lost    bool
+	ready   chan struct{} // has a token when something waits
+}
+
+func (q *newsQueue) put(build func(dst []byte) []byte) {
+	q.mu.Lock()
+	if len(q.waiting) < maxNews {
+		q.waiting = append(q.waiting, build)
+	} else {
+		q.lost = true
+	}
+	q.mu.Unlock()
+	select {
+	case q.ready <- struct{}{}:
+	default:
+	}
+}
+
+// take returns what waits, and whether there was more than could be kept.
+func (q *newsQueue) take() (waiting []func(dst []byte) []byte, lost bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	waiting, q.waiting = q.waiting, nil
+	return waiting, q.lost
+}
