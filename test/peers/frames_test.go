@@ -25,16 +25,17 @@ func checkFrames(t *testing.T, spec *spectest.Spec, all []frames.Frame, from spe
 }
 
 func judge(spec *spectest.Spec, all []frames.Frame, from spectest.Direction) (sent map[mcp.Revision]int, faults []error) {
-	talks := map[int]*talk{}
+	talks := map[talkKey]*talk{}
 	sent = map[mcp.Revision]int{}
 	for _, f := range all {
 		if !f.Sent {
 			continue
 		}
-		if talks[f.Process] == nil {
-			talks[f.Process] = newTalk(all, f.Process)
+		key := keyOf(f)
+		if talks[key] == nil {
+			talks[key] = newTalk(all, key)
 		}
-		revision, request, err := talks[f.Process].place(f)
+		revision, request, err := talks[key].place(f)
 		if err == nil && spec != nil {
 			err = spec.Validate(revision, from, []byte(f.Text), request)
 		}
@@ -68,18 +69,26 @@ type message struct {
 	}
 }
 
-// A talk is what one process has said and heard.
+// A talkKey names a conversation of a process.
+type talkKey struct {
+	process int
+	talk    string
+}
+
+func keyOf(f frames.Frame) talkKey { return talkKey{f.Process, f.Talk} }
+
+// A talk is what one process has said and heard in a conversation.
 type talk struct {
 	session mcp.Revision       // what initialize came to; empty means that there was none
 	heard   map[string]message // requests of the other side, by id
 }
 
-func newTalk(all []frames.Frame, process int) *talk {
+func newTalk(all []frames.Frame, key talkKey) *talk {
 	k := &talk{heard: map[string]message{}}
 	initialize := ""
 	for _, f := range all {
 		var m message
-		if f.Process != process || json.Unmarshal([]byte(f.Text), &m) != nil {
+		if keyOf(f) != key || json.Unmarshal([]byte(f.Text), &m) != nil {
 			continue
 		}
 		switch {

@@ -54,10 +54,7 @@ func (e *Endpoint) Dial(ctx context.Context, p *mcp.Persona) (mcp.Handler, error
 	if err == nil {
 		return c, nil
 	}
-	if refused, ok := errors.AsType[*refusedBoth](err); !ok || e.Older == nil {
-		if ok {
-			err = refused.error
-		}
+	if _, refused := errors.AsType[*refusedBoth](err); !refused || e.Older == nil {
 		return nil, err
 	}
 	h, older := e.Older.Dial(ctx, p)

@@ -2,7 +2,6 @@ package streamable
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -96,11 +95,6 @@ func (e *errSessionLost) Error() string {
 // use, in contrast to one that was never made.
 func cut(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
-}
-
-// errTooLarge says that an answer has more bytes than are taken in.
-func errTooLarge(limit int) error {
-	return fmt.Errorf("the answer is too large: the limit is %d bytes", limit)
 }
 
 // plain makes a line that can be shown of what somebody else wrote: a body that

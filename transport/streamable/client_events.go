@@ -173,5 +173,5 @@ func (l *link) get(ctx context.Context, after string) (*http.Response, error) {
 
 // sendable reports whether a text can stand in a header as it is.
 func sendable(s string) bool {
-	return strings.IndexFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) < 0 && strings.TrimSpace(s) == s
+	return len(s) <= 4096 && strings.IndexFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) < 0 && strings.TrimSpace(s) == s
 }

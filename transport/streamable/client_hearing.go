@@ -72,7 +72,7 @@ func (l *link) hear() {
 	}
 	l.hearing.mu.Unlock()
 	go func() { // ends with the link, or when the server does not want it
-		defer l.running.Done()
+		defer l.end()
 		defer cancel()
 		defer l.hearing.tried()
 		var at cursor

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tenon-mcp/tenon/sse"
 )
 
 // Limits of what a client takes in.
@@ -43,7 +45,12 @@ func newTarget(address string, client *http.Client, header http.Header) (*target
 		return nil, fmt.Errorf("the URL of the server cannot be used: it must begin with http:// or https:// and name a host")
 	}
 	u.Fragment, u.RawFragment = "", ""
-	t := &target{url: u, header: header}
+	t := &target{url: u, header: http.Header{}}
+	for name, values := range header {
+		if name = http.CanonicalHeaderKey(name); !ours(name) {
+			t.header[name] = slices.Clone(values)
+		}
+	}
 	if client == nil {
 		t.own = newTransport()
 		client = &http.Client{Transport: t.own}
@@ -61,6 +68,11 @@ func newTarget(address string, client *http.Client, header http.Header) (*target
 	}
 	t.http = &copied
 	return t, nil
+}
+
+// ours reports whether a header is the protocol's.
+func ours(name string) bool {
+	return strings.HasPrefix(name, "Mcp-") || name == "Accept" || name == "Content-Type" || name == headerLastEvent
 }
 
 // newTransport makes the connections of one client. Answers are not asked to
@@ -116,7 +128,7 @@ func (t *target) send(ctx context.Context, method string, header http.Header, bo
 		return nil, err
 	}
 	for name, values := range t.header {
-		r.Header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
+		r.Header[name] = slices.Clone(values)
 	}
 	for name, values := range header {
 		r.Header[name] = values
@@ -153,7 +165,7 @@ const (
 func readAll(r io.Reader, limit int) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
 	if err == nil && len(data) > limit {
-		return nil, errTooLarge(limit)
+		return nil, &sse.LimitError{Limit: limit}
 	}
 	return data, err
 }

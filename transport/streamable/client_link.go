@@ -44,12 +44,13 @@ type link struct {
 	tools *toolBook
 	opts  *era.DialOptions
 
-	ctx     context.Context // ends with the link
-	stop    context.CancelCauseFunc
-	running sync.WaitGroup // everything that the link does by itself
+	ctx  context.Context // ends with the link
+	stop context.CancelCauseFunc
+	idle chan struct{} // closed when the link is of no use any more and does nothing
 
 	mu      sync.Mutex
-	retired bool // a new link has taken over: nothing is started any more
+	running int  // goroutines of the link
+	retired bool // a new link has taken over: what goes on may go on
 	closed  bool
 	session string                        // what initialize was answered with
 	version string                        // likewise
@@ -63,7 +64,7 @@ type link struct {
 
 func newLink(c *Connection, in *era.Inbound) *link {
 	l := &link{to: c.to, in: in, ids: &c.ids, tools: &c.tools, opts: &c.opts,
-		open: map[string]*post{}, asked: map[string]context.CancelFunc{}}
+		idle: make(chan struct{}), open: map[string]*post{}, asked: map[string]context.CancelFunc{}}
 	l.ctx, l.stop = context.WithCancelCause(context.Background())
 	l.hearing.init()
 	return l
@@ -88,7 +89,7 @@ func (l *link) Start(ctx context.Context, id int64, method string, params []byte
 	l.open[m.ID.Key()] = p
 	l.mu.Unlock()
 	go func() { // one exchange
-		defer l.running.Done()
+		defer l.end()
 		defer p.cancel(nil)
 		defer l.forget(p)
 		p.exchange(ctx)
@@ -129,7 +130,7 @@ func (l *link) Notify(ctx context.Context, method string, params []byte) error {
 		return &jsonrpc.ClosedError{}
 	}
 	go func() { // one notification
-		defer l.running.Done()
+		defer l.end()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
 		defer cancel()
 		l.tell(ctx, m, body) // nobody is left who could be told of an error
@@ -137,15 +138,34 @@ func (l *link) Notify(ctx context.Context, method string, params []byte) error {
 	return nil
 }
 
-// begin takes part in running, unless it is too late for it.
+// begin counts a goroutine that is about to start, unless it is too late for
+// it. Who has retired starts no requests.
 func (l *link) begin(request bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed || l.retired && request {
+	if l.closed || l.retired && (request || l.running == 0) {
 		return false
 	}
-	l.running.Add(1)
+	l.running++
 	return true
+}
+
+// end is called by a goroutine that ends.
+func (l *link) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.running--
+	l.settledLocked()
+}
+
+func (l *link) settledLocked() {
+	if l.running == 0 && (l.closed || l.retired) {
+		select {
+		case <-l.idle:
+		default:
+			close(l.idle)
+		}
+	}
 }
 
 // span returns a context that ends with the link, too.
@@ -176,77 +196,6 @@ func (l *link) tell(ctx context.Context, m *jsonrpc.Message, body []byte) error 
 	return l.refused(m.Method, resp, session).Err
 }
 
-// asks serves a request of the server: whoever it is for answers, and the
-// answer is sent. p is the exchange that the request belongs to, or nil.
-func (l *link) asks(m jsonrpc.Message, origin int64, p *post) {
-	key := m.ID.Key()
-	ctx, cancel := context.WithCancel(l.ctx)
-	l.mu.Lock()
-	ok := !l.closed && len(l.asked) < maxAsked && l.asked[key] == nil
-	if ok {
-		l.asked[key] = cancel
-		l.running.Add(1)
-	}
-	l.mu.Unlock()
-	if !ok {
-		cancel()
-		l.noise(nil, errors.New("a request of the server ("+m.Method+") was dropped: too many wait for an answer, or its id is in use"))
-		return
-	}
-	go func() { // one question
-		defer l.running.Done()
-		defer cancel()
-		defer l.settle(key)
-		answer := l.in.Asked(ctx, &m, origin)
-		if answer == nil || ctx.Err() != nil {
-			return
-		}
-		ctx, done := context.WithTimeout(ctx, tellTimeout)
-		defer done()
-		err := l.tell(ctx, &jsonrpc.Message{ID: m.ID}, answer(nil))
-		switch {
-		case err == nil:
-		case p != nil:
-			p.fail(&undelivered{m.Method, err}) // the server will wait in vain
-		default:
-			l.noise(nil, err)
-		}
-	}()
-}
-
-type undelivered struct {
-	method string
-	cause  error
-}
-
-func (e *undelivered) Error() string {
-	return "the answer to the server's " + e.method + " could not be delivered: " + e.cause.Error()
-}
-
-func (e *undelivered) Unwrap() error { return e.cause }
-
-// settle forgets a request of the server, and reports whether there was one.
-func (l *link) settle(key string) bool {
-	l.mu.Lock()
-	cancel := l.asked[key]
-	delete(l.asked, key)
-	l.mu.Unlock()
-	if cancel != nil {
-		cancel()
-	}
-	return cancel != nil
-}
-
-// told takes in a notification.
-func (l *link) told(m *jsonrpc.Message, origin int64) {
-	if m.Method == noteCancelled {
-		if id := rawjson.Lookup(m.Params, "requestId"); id != nil && l.settle(jsonrpc.ID(id).Key()) {
-			return
-		}
-	}
-	l.in.Told(m, origin)
-}
-
 // failed says why an HTTP request came to nothing.
 func (l *link) failed(ctx context.Context, method string, err error) error {
 	switch {
@@ -272,7 +221,7 @@ func (e *unreachable) Unwrap() error { return e.cause }
 func (l *link) opened(h http.Header, result []byte) error {
 	id := h.Get(headerSession)
 	if !visible(id) {
-		return &mcp.Error{Code: mcp.CodeInternal, Local: true, Message: "the server's answer to initialize cannot be used: its session id may have only visible characters, and at most 4096 of them"}
+		return errors.New("its session id may have only visible characters, and at most 4096 of them")
 	}
 	version, _ := rawjson.String(rawjson.Lookup(result, "protocolVersion"))
 	l.mu.Lock()
@@ -315,6 +264,7 @@ func (l *link) noise(frame []byte, err error) {
 func (l *link) retire() {
 	l.mu.Lock()
 	l.retired = true
+	l.settledLocked()
 	l.mu.Unlock()
 	l.hearing.end()
 }
@@ -325,19 +275,15 @@ func (l *link) close(ctx context.Context) error {
 	l.mu.Lock()
 	l.closed = true
 	session := l.session
+	l.settledLocked()
 	l.mu.Unlock()
 	l.hearing.end()
 	l.stop(&jsonrpc.ClosedError{})
 	if session != "" && !l.lost.Load() {
 		l.leave(ctx)
 	}
-	ended := make(chan struct{})
-	go func() { // ends with what it waits for
-		l.running.Wait()
-		close(ended)
-	}()
 	select {
-	case <-ended:
+	case <-l.idle:
 		return nil
 	case <-ctx.Done():
 		return errors.New("something that answers the server's questions did not end in time")

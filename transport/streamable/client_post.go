@@ -98,9 +98,13 @@ func (p *post) json(ctx context.Context, resp *http.Response) {
 	p.whole = true
 	p.take(data, resp.Header)
 	if !p.answered.Load() {
-		p.done(jsonrpc.Answer{Err: &mcp.Error{Code: mcp.CodeInternal, Local: true,
-			Message: "the server's answer to " + p.m.Method + " cannot be used: it is for another request"}})
+		p.done(jsonrpc.Answer{Err: p.unusable("it is for another request")})
 	}
+}
+
+// unusable is the error for an answer that breaks the rules.
+func (p *post) unusable(why string) error {
+	return &mcp.Error{Code: mcp.CodeInternal, Local: true, Message: "the server's answer to " + p.m.Method + " cannot be used: " + why}
 }
 
 // broken is the error for an answer that did not come to its end.
@@ -112,6 +116,8 @@ func (p *post) broken(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	case errors.Is(err, io.EOF):
 		return &StreamEndedError{Method: p.m.Method}
+	case tooLarge(err):
+		return p.unusable("it is too large: the limit is " + strconv.Itoa(maxAnswer) + " bytes")
 	}
 	return &StreamEndedError{Method: p.m.Method, Cause: err}
 }
@@ -139,7 +145,7 @@ func (p *post) message(data []byte, m jsonrpc.Message, err error, h http.Header)
 	case m.IsResponse() && (m.ID.Equal(p.m.ID) || m.Error != nil && m.ID == nil):
 		if p.m.Method == methodInitialize && m.Result != nil {
 			if err := p.link.opened(h, m.Result); err != nil {
-				p.done(jsonrpc.Answer{Err: err})
+				p.done(jsonrpc.Answer{Err: p.unusable(err.Error())})
 				return
 			}
 		}

@@ -3,6 +3,7 @@ package streamable
 import (
 	"context"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -121,7 +122,7 @@ func (s *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.turnAway(w, r, no)
 		return
 	}
-	if s.opts.CORS && s.edge.Share(w, r, &sharing) {
+	if s.opts.CORS && s.edge.Share(w, r, sharing(r)) {
 		return
 	}
 	switch {
@@ -245,9 +246,15 @@ func (s *Handler) turnAway(w http.ResponseWriter, r *http.Request, no *edge.Refu
 	refuse(w, no.Status, no.Reason)
 }
 
-// sharing is what pages of listed origins may do.
-var sharing = edge.Sharing{
-	Methods: "GET, POST, DELETE",
-	Headers: "Content-Type, Accept, Authorization, Last-Event-ID, " + headerVersion + ", " + headerMethod + ", " + headerName + ", " + headerSession,
-	Expose:  headerSession + ", WWW-Authenticate",
+// sharing is what pages of listed origins may do. A tool may have arguments go
+// into headers of any name, so those that a page asks for are listed.
+func sharing(r *http.Request) *edge.Sharing {
+	headers := "Content-Type, Accept, Authorization, Last-Event-ID, " + headerVersion + ", " + headerMethod + ", " + headerName + ", " + headerSession
+	for asked := range strings.SplitSeq(r.Header.Get("Access-Control-Request-Headers"), ",") {
+		asked = strings.TrimSpace(asked)
+		if len(asked) > len(headerParam) && strings.EqualFold(asked[:len(headerParam)], headerParam) {
+			headers += ", " + asked
+		}
+	}
+	return &edge.Sharing{Methods: "GET, POST, DELETE", Headers: headers, Expose: headerSession + ", WWW-Authenticate"}
 }

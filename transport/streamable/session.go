@@ -262,8 +262,9 @@ func (s *sessions) armLocked() {
 // sweepIdle takes sessions out of memory that were not used for a while. The
 // store forgets its own.
 func (s *sessions) sweepIdle() {
-	if sweeper, ok := s.store.(interface{ Sweep() }); ok {
-		sweeper.Sweep()
+	left := false
+	if sweeper, ok := s.store.(interface{ Sweep() (left bool) }); ok {
+		left = sweeper.Sweep()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -272,7 +273,7 @@ func (s *sessions) sweepIdle() {
 	for e := s.idle.Back(); e != nil && e.Value.(*session).used.Before(old); e = s.idle.Back() {
 		s.forgetLocked(e)
 	}
-	if len(s.live) > 0 {
+	if left || len(s.live) > 0 {
 		s.armLocked()
 	}
 }
@@ -311,6 +312,11 @@ func (ses *session) wind() {
 
 // delete serves DELETE, which ends a session.
 func (s *sessions) delete(w http.ResponseWriter, r *http.Request) {
+	if !sessional(r) {
+		w.Header().Set("Allow", "POST")
+		refuse(w, http.StatusMethodNotAllowed, "only a session of an older revision can be ended")
+		return
+	}
 	ses, done := s.find(w, r)
 	if ses == nil {
 		return

@@ -5,12 +5,10 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"log"
 	"net"
-	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
@@ -29,40 +27,14 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := serve(ctx, *addr); err != nil {
-		log.Fatal(err)
-	}
-}
-
-// serve listens, says on standard output where, and serves until ctx ends.
-func serve(ctx context.Context, addr string) error {
 	s, err := newServer()
 	if err != nil {
-		return err
+		log.Fatal(err)
 	}
-	h, err := streamable.NewHandler(s, nil)
+	err = streamable.ListenAndServe(ctx, *addr, s, nil, func(at net.Addr) { fmt.Printf("http://%s%s\n", at, streamable.Path) })
 	if err != nil {
-		return err
+		log.Fatal(err)
 	}
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		return err
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/mcp", h)
-	web := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	fmt.Printf("http://%s/mcp\n", l.Addr())
-	go func() {
-		<-ctx.Done()
-		h.Shutdown()
-		ctx, stop := context.WithTimeout(context.Background(), 5*time.Second)
-		defer stop()
-		web.Shutdown(ctx)
-	}()
-	if err := web.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return err
-	}
-	return nil
 }
 
 // newServer returns a server with all fixtures.

@@ -1,7 +1,9 @@
-// Command gosdkclient starts an MCP server, runs the script of this folder
-// against it with the official Go SDK, and prints one JSON line for each step.
+// Command gosdkclient starts an MCP server, or reaches one over HTTP, runs the
+// script of this folder against it with the official Go SDK, and prints one
+// JSON line for each step.
 //
 //	gosdkclient [-revision R] command [argument ...]
+//	gosdkclient [-revision R] -http URL [-sse]
 package main
 
 import (
@@ -28,20 +30,34 @@ type script struct {
 
 func main() {
 	revision := flag.String("revision", "", "the protocol revision to ask for; empty means the SDK's newest")
+	url := flag.String("http", "", "reach the server at this URL instead of starting it")
+	older := flag.Bool("sse", false, "with -http: over HTTP+SSE, the transport of 2024-11-05")
 	flag.Parse()
-	if flag.NArg() == 0 {
-		fmt.Fprintln(os.Stderr, "usage: gosdkclient [-revision R] command [argument ...]")
+	if flag.NArg() == 0 && *url == "" {
+		fmt.Fprintln(os.Stderr, "usage: gosdkclient [-revision R] command [argument ...], or -http URL [-sse]")
 		os.Exit(2)
 	}
 	s := &script{}
-	if err := s.connect(*revision, flag.Args()); err != nil {
+	if err := s.connect(*revision, transport(*url, *older, flag.Args())); err != nil {
 		steps.Fail("connect", err)
 	}
 	s.run()
 	steps.Run("close", func() (any, error) { return nil, s.session.Close() })
 }
 
-func (s *script) connect(revision string, command []string) error {
+func transport(url string, older bool, command []string) mcp.Transport {
+	switch {
+	case older:
+		return &mcp.SSEClientTransport{Endpoint: url}
+	case url != "":
+		return &mcp.StreamableClientTransport{Endpoint: url}
+	}
+	cmd := exec.Command(command[0], command[1:]...)
+	cmd.Stderr = os.Stderr
+	return &mcp.CommandTransport{Command: cmd}
+}
+
+func (s *script) connect(revision string, to mcp.Transport) error {
 	client := mcp.NewClient(&mcp.Implementation{Name: "gosdkclient", Version: "1.0.0"}, &mcp.ClientOptions{
 		ElicitationHandler: func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 			return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"name": "Ada"}}, nil
@@ -55,11 +71,9 @@ func (s *script) connect(revision string, command []string) error {
 			s.changed.Add(true)
 		},
 	})
-	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Stderr = os.Stderr
 	ctx, cancel := context.WithTimeout(context.Background(), 3*steps.Patience)
 	defer cancel()
-	session, err := client.Connect(ctx, &mcp.CommandTransport{Command: cmd}, &mcp.ClientSessionOptions{ProtocolVersion: revision})
+	session, err := client.Connect(ctx, to, &mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
 // Command gosdkserver is the test server of this folder, written with the
-// official Go SDK, on stdin and stdout.
+// official Go SDK, on stdin and stdout or over HTTP.
 package main
 
 import (
@@ -9,6 +9,8 @@ import (
 	"flag"
 	"fmt"
 	"log"
+	"net"
+	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -19,6 +21,8 @@ import (
 func main() {
 	log.SetFlags(0)
 	revision := flag.String("revision", "", "the only protocol revision to offer; empty means all that the SDK knows")
+	addr := flag.String("http", "", "serve over HTTP at this address instead: /mcp, and HTTP+SSE at /sse")
+	stateless := flag.Bool("stateless", false, "with -http: keep no sessions, which is how this SDK serves modern clients")
 	flag.Parse()
 	opts := &mcp.ServerOptions{CompletionHandler: complete}
 	if *revision != "" {
@@ -27,9 +31,30 @@ func main() {
 	s := mcp.NewServer(&mcp.Implementation{Name: "gosdkserver", Version: "1.0.0"}, opts)
 	addTools(s)
 	addRest(s)
+	if *addr != "" {
+		log.Fatal(serveHTTP(*addr, s, *stateless))
+	}
 	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
 		log.Fatal(err)
 	}
+}
+
+// serveHTTP prints its URL and serves until the process is killed.
+func serveHTTP(addr string, s *mcp.Server, stateless bool) error {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	every := func(*http.Request) *mcp.Server { return s }
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", mcp.NewStreamableHTTPHandler(every, &mcp.StreamableHTTPOptions{
+		Stateless:                    stateless,
+		EventStore:                   mcp.NewMemoryEventStore(nil),
+		PropagateRequestCancellation: true,
+	}))
+	mux.Handle("/sse", mcp.NewSSEHandler(every, nil))
+	fmt.Printf("http://%s/mcp\n", l.Addr())
+	return http.Serve(l, mux)
 }
 
 type addIn struct {

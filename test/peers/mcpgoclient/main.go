@@ -1,7 +1,9 @@
-// Command mcpgoclient starts an MCP server, runs the script of this folder
-// against it with mcp-go, and prints one JSON line for each step.
+// Command mcpgoclient starts an MCP server, or reaches one over HTTP, runs the
+// script of this folder against it with mcp-go, and prints one JSON line for
+// each step.
 //
 //	mcpgoclient [-revision R] command [argument ...]
+//	mcpgoclient [-revision R] -http URL [-sse]
 package main
 
 import (
@@ -30,13 +32,19 @@ type script struct {
 
 func main() {
 	revision := flag.String("revision", "", "the protocol revision to ask for; empty means mcp-go's newest")
+	url := flag.String("http", "", "reach the server at this URL instead of starting it")
+	older := flag.Bool("sse", false, "with -http: over HTTP+SSE, the transport of 2024-11-05")
 	flag.Parse()
-	if flag.NArg() == 0 {
-		fmt.Fprintln(os.Stderr, "usage: mcpgoclient [-revision R] command [argument ...]")
+	if flag.NArg() == 0 && *url == "" {
+		fmt.Fprintln(os.Stderr, "usage: mcpgoclient [-revision R] command [argument ...], or -http URL [-sse]")
 		os.Exit(2)
 	}
+	to, err := reach(*url, *older, flag.Args())
+	if err != nil {
+		steps.Fail("connect", err)
+	}
 	s := &script{}
-	if err := s.connect(*revision, flag.Args()); err != nil {
+	if err := s.connect(*revision, to); err != nil {
 		steps.Fail("connect", err)
 	}
 	s.run()
@@ -53,13 +61,22 @@ func (person) Elicit(context.Context, mcp.ElicitationRequest) (*mcp.ElicitationR
 	}}, nil
 }
 
-func (s *script) connect(revision string, command []string) error {
-	stdio := transport.NewStdio(command[0], nil, command[1:]...)
+func reach(url string, older bool, command []string) (transport.Interface, error) {
+	switch {
+	case older:
+		return transport.NewSSE(url)
+	case url != "":
+		return transport.NewStreamableHTTP(url, transport.WithContinuousListening())
+	}
+	return transport.NewStdio(command[0], nil, command[1:]...), nil
+}
+
+func (s *script) connect(revision string, to transport.Interface) error {
 	opts := []client.ClientOption{client.WithElicitationHandler(person{})}
 	if revision != "" {
 		opts = append(opts, client.WithProtocolVersion(revision))
 	}
-	s.client = client.NewClient(stdio, opts...)
+	s.client = client.NewClient(to, opts...)
 	s.client.OnNotification(s.hear)
 	ctx := context.Background()
 	if err := s.client.Start(ctx); err != nil {

@@ -1,12 +1,15 @@
 // Command mcpgoserver is the test server of this folder, written with mcp-go,
-// on stdin and stdout.
+// on stdin and stdout or over HTTP.
 package main
 
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"log"
+	"net"
+	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -17,6 +20,8 @@ import (
 
 func main() {
 	log.SetFlags(0)
+	addr := flag.String("http", "", "serve over HTTP at this address instead: /mcp, and HTTP+SSE at /sse")
+	flag.Parse()
 	s := server.NewMCPServer("mcpgoserver", "1.0.0",
 		server.WithToolCapabilities(true),
 		server.WithResourceCapabilities(false, true),
@@ -28,9 +33,27 @@ func main() {
 	)
 	addTools(s)
 	addRest(s)
+	if *addr != "" {
+		log.Fatal(serveHTTP(*addr, s))
+	}
 	if err := server.ServeStdio(s); err != nil && !errors.Is(err, context.Canceled) {
 		log.Fatal(err)
 	}
+}
+
+// serveHTTP prints its URL and serves until the process is killed.
+func serveHTTP(addr string, s *server.MCPServer) error {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", server.NewStreamableHTTPServer(s, server.WithStateful(true), server.WithEventStore(server.NewInMemoryEventStore())))
+	older := server.NewSSEServer(s)
+	mux.Handle("/sse", older)
+	mux.Handle("/message", older)
+	fmt.Printf("http://%s/mcp\n", l.Addr())
+	return http.Serve(l, mux)
 }
 
 type addIn struct {

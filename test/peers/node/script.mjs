@@ -15,13 +15,15 @@ async function step(name, run) {
   }
 }
 
-// commandLine splits the command line: [-revision R] command [argument ...].
+// commandLine splits the command line: [-revision R] command [argument ...],
+// or [-revision R] -http URL [-sse].
 export function commandLine() {
   const args = process.argv.slice(2);
   let revision = '';
   if (args[0] === '-revision') [, revision] = args.splice(0, 2);
+  if (args[0] === '-http' && args.length > 1) return { revision, url: new URL(args[1]), older: args[2] === '-sse' };
   if (args.length === 0) {
-    process.stderr.write('usage: node client.mjs [-revision R] command [argument ...]\n');
+    process.stderr.write('usage: node client.mjs [-revision R] command [argument ...], or -http URL [-sse]\n');
     process.exit(2);
   }
   return { revision, command: args[0], args: args.slice(1) };

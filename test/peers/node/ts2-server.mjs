@@ -1,12 +1,30 @@
 // The test server, written with @modelcontextprotocol/server (version 2), on
-// stdin and stdout. -modern makes it refuse legacy clients.
+// stdin and stdout or, with -http ADDRESS, over HTTP at /mcp. -modern makes it
+// refuse legacy clients. Over HTTP legacy clients have sessions, as the SDK's
+// documentation advises; -stateless leaves them to the SDK, which keeps none.
 
-import { McpServer, ResourceTemplate, acceptedContent, completable, inputRequired } from '@modelcontextprotocol/server';
+import { randomUUID } from 'node:crypto';
+import { getRequestListener } from '@hono/node-server';
+import {
+  McpServer,
+  ResourceTemplate,
+  WebStandardStreamableHTTPServerTransport,
+  acceptedContent,
+  completable,
+  createMcpHandler,
+  inputRequired,
+  isLegacyRequest
+} from '@modelcontextprotocol/server';
 import { serveStdio } from '@modelcontextprotocol/server/stdio';
 import { z } from 'zod';
-import { sleep, startsWith, text } from './server-parts.mjs';
+import { Events, httpAddress, listen, sleep, startsWith, text } from './server-parts.mjs';
 
 const none = z.object({});
+
+// Over HTTP the SDK makes a new server for every modern request, and news has
+// to be told to its handler.
+let hasGrown = false;
+let toolsChanged = () => {};
 
 function addTools(server) {
   server.registerTool(
@@ -54,10 +72,14 @@ function addTools(server) {
     for (const line of ['one', 'two', 'three']) await mcpReq.log('info', line, 'peer');
     return text('logged');
   });
+  const grown = () => server.registerTool('grown', { description: 'was added at run time', inputSchema: none }, () => text('grown'));
   server.registerTool('grow', { description: 'adds the tool grown', inputSchema: none }, () => {
-    server.registerTool('grown', { description: 'was added at run time', inputSchema: none }, () => text('grown'));
+    hasGrown = true;
+    grown();
+    toolsChanged();
     return text('added');
   });
+  if (hasGrown) grown();
 }
 
 function addRest(server) {
@@ -76,12 +98,42 @@ function addRest(server) {
   );
 }
 
-serveStdio(
-  () => {
-    const server = new McpServer({ name: 'ts2-server', version: '1.0.0' }, { capabilities: { logging: {} } });
-    addTools(server);
-    addRest(server);
-    return server;
-  },
-  { legacy: process.argv.includes('-modern') ? 'reject' : 'serve' }
-);
+function newServer() {
+  const server = new McpServer({ name: 'ts2-server', version: '1.0.0' }, { capabilities: { logging: {} } });
+  addTools(server);
+  addRest(server);
+  return server;
+}
+
+const has = flag => process.argv.includes(flag);
+
+// Every legacy session has a server of its own.
+const sessions = new Map();
+
+async function serveLegacy(request) {
+  const id = request.headers.get('mcp-session-id');
+  if (id) return sessions.get(id)?.handleRequest(request) ?? new Response(null, { status: 404 });
+  const transport = new WebStandardStreamableHTTPServerTransport({
+    sessionIdGenerator: randomUUID,
+    eventStore: new Events(),
+    retryInterval: 50,
+    onsessioninitialized: id => sessions.set(id, transport),
+    onsessionclosed: id => sessions.delete(id)
+  });
+  await newServer().connect(transport);
+  return transport.handleRequest(request);
+}
+
+function serveHTTP(address) {
+  const stateless = has('-stateless');
+  const handler = createMcpHandler(newServer, { legacy: stateless ? 'stateless' : 'reject' });
+  toolsChanged = () => handler.notify.toolsChanged();
+  const serve = async request => {
+    if (!stateless && !has('-modern') && (await isLegacyRequest(request))) return serveLegacy(request);
+    return handler.fetch(request);
+  };
+  listen(address, getRequestListener(serve));
+}
+
+if (httpAddress()) serveHTTP(httpAddress());
+else serveStdio(newServer, { legacy: has('-modern') ? 'reject' : 'serve' });

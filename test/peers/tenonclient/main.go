@@ -1,7 +1,11 @@
-// Command tenonclient starts an MCP server, runs the script of this folder
-// against it with Tenon, and prints one JSON line for each step.
+// Command tenonclient starts an MCP server, or reaches one over HTTP, runs the
+// script of this folder against it with Tenon, and prints one JSON line for
+// each step.
 //
 //	tenonclient [-revision R] [-frames file] command [argument ...]
+//	tenonclient [-revision R] [-frames file] -http URL [-sse]
+//
+// Without -sse it finds out by itself which transport is spoken at the URL.
 package main
 
 import (
@@ -14,8 +18,11 @@ import (
 	"slices"
 
 	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/era"
 	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/transport/httpsse"
 	"github.com/tenon-mcp/tenon/transport/stdio"
+	"github.com/tenon-mcp/tenon/transport/streamable"
 
 	"github.com/tenon-mcp/tenon/test/peers/internal/frames"
 	"github.com/tenon-mcp/tenon/test/peers/internal/steps"
@@ -31,50 +38,87 @@ type script struct {
 func main() {
 	revision := flag.String("revision", "", "the protocol revision that the server is known to speak; empty means to find out")
 	file := flag.String("frames", "", "a file that every message is appended to; empty means none")
+	url := flag.String("http", "", "reach the server at this URL instead of starting it")
+	older := flag.Bool("sse", false, "with -http: over HTTP+SSE, the transport of 2024-11-05")
 	flag.Parse()
-	if flag.NArg() == 0 {
-		fmt.Fprintln(os.Stderr, "usage: tenonclient [-revision R] [-frames file] command [argument ...]")
+	if flag.NArg() == 0 && *url == "" {
+		fmt.Fprintln(os.Stderr, "usage: tenonclient [-revision R] [-frames file] command [argument ...], or -http URL [-sse]")
 		os.Exit(2)
 	}
 	recording, err := frames.To(*file)
 	if err != nil {
 		steps.Fail("connect", err)
 	}
+	how := era.DialOptions{Known: mcp.Revision(*revision), Tap: recording.Tap}
+	how.Noise = func(frame []byte, err error) { fmt.Fprintf(os.Stderr, "noise: %v: %q\n", err, frame) }
 	s := &script{}
-	if err := s.connect(mcp.Revision(*revision), recording, flag.Args()); err != nil {
+	if err := s.connect(reach(*url, *older, how, flag.Args())); err != nil {
 		steps.Fail("connect", err)
 	}
 	s.run()
 	steps.Run("close", func() (any, error) { return nil, s.client.Close() })
 }
 
-// A dialer keeps the connection, which knows the revision that is spoken.
+// A connection knows the revision that is spoken.
+type connection interface {
+	mcp.Handler
+	Revision() mcp.Revision
+}
+
+// A dialer keeps the connection.
 type dialer struct {
-	command stdio.Command
-	opts    stdio.SuperviseOptions
-	server  *stdio.Supervised
+	mcp.Dialer
+	made mcp.Handler
 }
 
 func (d *dialer) Dial(ctx context.Context, p *mcp.Persona) (mcp.Handler, error) {
 	var err error
-	d.server, err = stdio.Supervise(ctx, &d.command, p, &d.opts)
-	return d.server, err
+	d.made, err = d.Dialer.Dial(ctx, p)
+	return d.made, err
 }
 
-func (s *script) connect(revision mcp.Revision, recording *frames.Recording, command []string) error {
+// connection returns what was dialled last.
+func (d *dialer) connection(ctx context.Context) (connection, error) {
+	if s, ok := d.made.(*stdio.Supervised); ok {
+		return s.Connection(ctx)
+	}
+	return d.made.(connection), nil
+}
+
+type supervise struct {
+	command stdio.Command
+	opts    stdio.SuperviseOptions
+}
+
+func (s *supervise) Dial(ctx context.Context, p *mcp.Persona) (mcp.Handler, error) {
+	return stdio.Supervise(ctx, &s.command, p, &s.opts)
+}
+
+func reach(url string, older bool, how era.DialOptions, command []string) mcp.Dialer {
+	if url == "" {
+		return &supervise{
+			stdio.Command{Path: command[0], Args: command[1:], Stderr: func(line string) { fmt.Fprintln(os.Stderr, line) }},
+			stdio.SuperviseOptions{Dial: how},
+		}
+	}
+	pair := &httpsse.Endpoint{URL: url, Meet: how}
+	if older {
+		return pair
+	}
+	warn := func(warning string) { fmt.Fprintln(os.Stderr, "warning:", warning) }
+	return &streamable.Endpoint{URL: url, Era: how, Older: pair, Warn: warn}
+}
+
+func (s *script) connect(to mcp.Dialer) error {
 	ctx, cancel := context.WithTimeout(context.Background(), 3*steps.Patience)
 	defer cancel()
-	d := &dialer{command: stdio.Command{Path: command[0], Args: command[1:]}}
-	d.command.Stderr = func(line string) { fmt.Fprintln(os.Stderr, line) }
-	d.opts.Dial.Known = revision
-	d.opts.Dial.Tap = recording.Tap
-	d.opts.Dial.Noise = func(frame []byte, err error) { fmt.Fprintf(os.Stderr, "noise: %v: %q\n", err, frame) }
+	d := &dialer{Dialer: to}
 	var err error
 	s.client, err = client.Dial(ctx, d, s.options())
 	if err != nil {
 		return err
 	}
-	conn, err := d.server.Connection(ctx)
+	conn, err := d.connection(ctx)
 	if err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
 // Command tenonserver is the test server of this folder, written with Tenon,
-// on stdin and stdout.
+// on stdin and stdout or over HTTP.
 package main
 
 import (
@@ -23,6 +23,7 @@ func main() {
 	log.SetFlags(0)
 	only := flag.String("only", "", `"modern" or "legacy": refuse clients of the other era; empty means that all are served`)
 	file := flag.String("frames", "", "a file that every message is appended to; empty means none")
+	addr := flag.String("http", "", "serve over HTTP at this address instead: /mcp, and HTTP+SSE at /sse")
 	flag.Parse()
 	recording, err := frames.To(*file)
 	if err != nil {
@@ -33,12 +34,17 @@ func main() {
 	if err := addRest(s); err != nil {
 		log.Fatal(err)
 	}
-	err = stdio.Serve(context.Background(), s, &era.ServerOptions{
+	opts := era.ServerOptions{
 		ModernOnly: *only == "modern",
 		LegacyOnly: *only == "legacy",
-		Tap:        recording.Tap,
 		Noise:      func(frame []byte, err error) { log.Printf("noise: %v: %q", err, frame) },
-	})
+	}
+	if *addr != "" {
+		err = serveHTTP(*addr, s, opts, recording)
+	} else {
+		opts.Tap = recording.Tap
+		err = stdio.Serve(context.Background(), s, &opts)
+	}
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -15,8 +15,9 @@ import (
 
 // A Frame is one message.
 type Frame struct {
-	Process int    `json:"process"` // who wrote it down: a client may start the same server twice
-	Sent    bool   `json:"sent"`    // by that process; otherwise received
+	Process int    `json:"process"`        // who wrote it down: a client may start the same server twice
+	Talk    string `json:"talk,omitempty"` // which conversation of that process, where it has several
+	Sent    bool   `json:"sent"`           // by that process; otherwise received
 	Text    string `json:"text"`
 }
 
@@ -41,7 +42,11 @@ func To(path string) (*Recording, error) {
 
 // Tap takes down a frame; it is for the Tap options of package era.
 func (r *Recording) Tap(d jsonrpc.Direction, frame []byte) {
-	f := Frame{Process: os.Getpid(), Sent: d == jsonrpc.Out, Text: string(frame)}
+	r.add("", d == jsonrpc.Out, string(frame))
+}
+
+func (r *Recording) add(talk string, sent bool, text string) {
+	f := Frame{Process: os.Getpid(), Talk: talk, Sent: sent, Text: text}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.frames = append(r.frames, f)

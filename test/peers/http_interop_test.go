@@ -1,0 +1,163 @@
+package peers
+
+import (
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/tenon-mcp/tenon/internal/spectest"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// over adds the argument that has a client use HTTP+SSE.
+func overSSE(p peer) peer { return with(p, "-sse") }
+
+// with adds arguments to a peer's.
+func with(p peer, args ...string) peer {
+	return peer{p.name, append(p.args[:len(p.args):len(p.args)], args...)}
+}
+
+// sse reports whether a client was told to use HTTP+SSE.
+func (p peer) sse() bool { return len(p.args) > 0 && p.args[len(p.args)-1] == "-sse" }
+
+// to returns the arguments that lead a client to a server: some want -sse last.
+func (p peer) to(t *testing.T, url string, more ...string) []string {
+	t.Helper()
+	if p.sse() {
+		p.args = p.args[:len(p.args)-1]
+		more = append(more, "-http", url, "-sse")
+	} else {
+		more = append(more, "-http", url)
+	}
+	return append(p.command(t), more...)
+}
+
+// TestPeerClientsToTenonHTTP runs the script of every peer against Tenon's
+// server over HTTP.
+func TestPeerClientsToTenonHTTP(t *testing.T) {
+	gosdk, mcpgo := peer{name: "gosdkclient"}, peer{name: "mcpgoclient"}
+	ts1, ts2 := peer{name: "ts1-client.mjs"}, peer{name: "ts2-client.mjs"}
+	for _, pair := range []struct {
+		client   peer
+		only     string // the era that the server is restricted to
+		revision mcp.Revision
+	}{
+		{gosdk, "", newest},
+		{in(r2025c, gosdk), "", r2025c},
+		{in(r2025b, gosdk), "", r2025b},
+		{in(r2025a, gosdk), "", r2025a},
+		{gosdk, "legacy", r2025c},
+		{gosdk, "modern", newest},
+		{overSSE(in(r2025c, gosdk)), "", r2025c},
+		{overSSE(in(r2024, gosdk)), "", r2024},
+		{mcpgo, "", newest},
+		{in(r2025c, mcpgo), "", r2025c},
+		{in(r2025b, mcpgo), "", r2025b},
+		{in(r2025a, mcpgo), "", r2025a},
+		{mcpgo, "legacy", r2025c},
+		{mcpgo, "modern", newest},
+		{overSSE(in(r2024, mcpgo)), "", r2024},
+		{ts1, "", r2025c},
+		{ts1, "legacy", r2025c},
+		{overSSE(ts1), "", r2025c},
+		{ts2, "", newest},
+		{in(newest, ts2), "", newest},
+		{in(r2025c, ts2), "", r2025c},
+		{in(r2025b, ts2), "", r2025b},
+		{in(r2025a, ts2), "", r2025a},
+		{ts2, "legacy", r2025c},
+		{ts2, "modern", newest},
+		{overSSE(in(r2024, ts2)), "", r2024},
+	} {
+		name := pair.client.String()
+		if pair.only != "" {
+			name += " to -only " + pair.only
+		}
+		t.Run(name, func(t *testing.T) {
+			parallel(t)
+			file := filepath.Join(t.TempDir(), "frames")
+			server := start(t, goPeer(t, "tenonserver", "-http", "127.0.0.1:0", "-frames", file, "-only", pair.only)...)
+			url := server.url
+			if pair.client.sse() {
+				url = server.older()
+			}
+			got, stderr := runClient(t, pair.client.to(t, url), nil)
+			checkHTTPPair(t, got, stderr, server, pair.revision, "tenonserver", knows(pair.revision))
+			server.interrupt(t)
+			checkFile(t, file, spectest.FromServer, pair.revision)
+		})
+	}
+}
+
+// TestTenonToPeerServersHTTP runs the same script with Tenon's client against
+// the server of every peer, over HTTP.
+func TestTenonToPeerServersHTTP(t *testing.T) {
+	tenon := peer{name: "tenonclient"}
+	gosdk, mcpgo := peer{name: "gosdkserver"}, peer{name: "mcpgoserver"}
+	gosdkStateless := with(gosdk, "-stateless")
+	ts1, ts2 := peer{name: "ts1-server.mjs"}, peer{name: "ts2-server.mjs"}
+	failed := map[string]any{"unknown-tool": map[string]any{"isError": true}}
+	for _, pair := range []struct {
+		client, server peer
+		at             string // path; empty is /mcp
+		revision       mcp.Revision
+		other          map[string]any
+	}{
+		{tenon, gosdk, "", r2025c, nil},
+		{in(r2025c, tenon), gosdk, "", r2025c, nil},
+		{in(r2025b, tenon), gosdk, "", r2025b, nil},
+		{in(r2025a, tenon), gosdk, "", r2025a, nil},
+		{tenon, gosdkStateless, "", newest, nil},
+		{in(newest, tenon), gosdkStateless, "", newest, nil},
+		{overSSE(tenon), gosdk, "/sse", r2025c, nil},
+		{overSSE(in(r2024, tenon)), gosdk, "/sse", r2024, nil},
+		{tenon, gosdk, "/sse", r2025c, nil},
+		{tenon, mcpgo, "", newest, nil},
+		{in(r2025c, tenon), mcpgo, "", r2025c, nil},
+		{in(r2025b, tenon), mcpgo, "", r2025b, nil},
+		{in(r2025a, tenon), mcpgo, "", r2025a, nil},
+		{overSSE(in(r2024, tenon)), mcpgo, "/sse", r2024, nil},
+		{tenon, mcpgo, "/sse", r2025c, nil},
+		{tenon, ts1, "", r2025c, failed},
+		{in(r2025b, tenon), ts1, "", r2025b, failed},
+		{in(r2025a, tenon), ts1, "", r2025a, failed},
+		{overSSE(in(r2024, tenon)), ts1, "/sse", r2024, failed},
+		{tenon, ts1, "/sse", r2025c, failed},
+		{tenon, ts2, "", newest, nil},
+		{in(r2025c, tenon), ts2, "", r2025c, nil},
+		{in(r2025b, tenon), ts2, "", r2025b, nil},
+		{in(r2025a, tenon), ts2, "", r2025a, nil},
+		{tenon, with(ts2, "-modern"), "", newest, nil},
+		{tenon, with(ts2, "-stateless"), "", newest, nil},
+	} {
+		t.Run(pair.client.String()+" to "+pair.server.String()+" "+pair.at, func(t *testing.T) {
+			parallel(t)
+			file := filepath.Join(t.TempDir(), "frames")
+			server := start(t, with(pair.server, "-http", "127.0.0.1:0").command(t)...)
+			url := server.url
+			if pair.at != "" {
+				url = server.older()
+			}
+			got, stderr := runClient(t, pair.client.to(t, url, "-frames", file), nil)
+			checkHTTPPair(t, got, stderr, server, pair.revision, strings.TrimSuffix(pair.server.name, ".mjs"), pair.other)
+			checkFile(t, file, spectest.FromClient, pair.revision)
+		})
+	}
+}
+
+// checkHTTPPair compares the steps with what is expected in a revision.
+func checkHTTPPair(t *testing.T, got map[string]stepLine, stderr string, server *running, r mcp.Revision, name string, other map[string]any) {
+	t.Helper()
+	checkSteps(t, got, other)
+	want := map[string]any{"revision": string(r), "server": name}
+	if v := got["connect"].Value; !reflect.DeepEqual(v, want) {
+		t.Errorf("connect: got %v, want %v", v, want)
+	}
+	if got["cancel"].OK && !server.says("slow: cancelled") {
+		t.Error("the server was not told that the call is cancelled")
+	}
+	if t.Failed() {
+		t.Logf("stderr of the client:\n%s", stderr)
+	}
+}

@@ -1,0 +1,146 @@
+package streamable
+
+import (
+	"container/list"
+	"sync"
+	"time"
+)
+
+// Memory is a Store in memory, bounded in bytes: when there is no more room,
+// the sessions and events that were used longest ago are forgotten.
+type Memory struct {
+	// Sessions and Events are how many bytes each may take. 0 means 64 MiB
+	// and 10 MiB.
+	Sessions, Events int
+
+	mu     sync.Mutex
+	byID   map[string]*list.Element // of *savedSession
+	used   list.List                // of *savedSession, the last used first
+	size   int
+	events eventLog
+}
+
+type savedSession struct {
+	id      string
+	state   []byte
+	ttl     time.Duration
+	expires time.Time
+}
+
+// overhead is about what a session or an event costs beside its bytes.
+const overhead = 200
+
+func (s *savedSession) size() int { return len(s.id) + len(s.state) + overhead }
+
+func (m *Memory) limits() (sessions, events int) {
+	sessions, events = m.Sessions, m.Events
+	if sessions <= 0 {
+		sessions = 64 << 20
+	}
+	if events <= 0 {
+		events = 10 << 20
+	}
+	return sessions, events
+}
+
+// SaveSession implements [Store].
+func (m *Memory) SaveSession(id string, state []byte, ttl time.Duration) error {
+	limit, _ := m.limits()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.byID == nil {
+		m.byID = map[string]*list.Element{}
+	}
+	now := time.Now()
+	s := &savedSession{id, state, ttl, now.Add(ttl)}
+	m.size += s.size()
+	if e := m.byID[id]; e != nil {
+		m.size -= e.Value.(*savedSession).size()
+		e.Value = s
+		m.used.MoveToFront(e)
+	} else {
+		m.byID[id] = m.used.PushFront(s)
+	}
+	m.expire(now)
+	for m.size > limit && m.used.Len() > 1 {
+		m.forget(m.used.Back())
+	}
+	return nil
+}
+
+// expire forgets what nobody has used for too long.
+func (m *Memory) expire(now time.Time) {
+	for e := m.used.Back(); e != nil && now.After(e.Value.(*savedSession).expires); e = m.used.Back() {
+		m.forget(e)
+	}
+}
+
+func (m *Memory) forget(e *list.Element) {
+	s := e.Value.(*savedSession)
+	m.used.Remove(e)
+	delete(m.byID, s.id)
+	m.size -= s.size()
+	m.events.drop(s.id)
+}
+
+// Sweep forgets the sessions that nobody has used for too long, and reports
+// whether any are left.
+func (m *Memory) Sweep() (left bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.expire(time.Now())
+	return len(m.byID) > 0
+}
+
+// LoadSession implements [Store].
+func (m *Memory) LoadSession(id string) ([]byte, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := m.byID[id]
+	if e == nil {
+		return nil, false
+	}
+	s, now := e.Value.(*savedSession), time.Now()
+	if now.After(s.expires) {
+		m.forget(e)
+		return nil, false
+	}
+	s.expires = now.Add(s.ttl)
+	m.used.MoveToFront(e)
+	return s.state, true
+}
+
+// DropSession implements [Store].
+func (m *Memory) DropSession(id string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if e := m.byID[id]; e != nil {
+		m.forget(e)
+	}
+}
+
+// Count returns how many sessions are kept, and how many bytes they and the
+// events take.
+func (m *Memory) Count() (sessions, bytes int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.byID), m.size + m.events.size
+}
+
+// AddEvent implements [Store]. Events of a session that is not kept are not
+// kept either.
+func (m *Memory) AddEvent(session, stream string, data []byte) string {
+	_, limit := m.limits()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	id := m.events.add(session, stream, data, m.byID[session] != nil)
+	m.events.shrink(limit)
+	return id
+}
+
+// EventsAfter implements [Store].
+func (m *Memory) EventsAfter(session, id string) (string, []StoredEvent, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.events.after(session, id)
+}

@@ -1,0 +1,121 @@
+package streamable_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tenon-mcp/tenon/transport/streamable"
+)
+
+func texts(events []streamable.StoredEvent) (all []string) {
+	for _, e := range events {
+		all = append(all, string(e.Data))
+	}
+	return all
+}
+
+// Who comes back hears what it missed of its stream, and of no other.
+func TestMemoryReplays(t *testing.T) {
+	var m streamable.Memory
+	m.SaveSession("s", nil, time.Hour)
+	m.SaveSession("other", nil, time.Hour)
+	first := m.AddEvent("s", "a", []byte("1"))
+	m.AddEvent("s", "b", []byte("x"))
+	m.AddEvent("other", "a", []byte("y"))
+	second := m.AddEvent("s", "a", []byte("2"))
+	last := m.AddEvent("s", "a", []byte("3"))
+	for _, c := range []struct {
+		session, id string
+		want        []string
+		ok          bool
+	}{
+		{"s", first, []string{"2", "3"}, true},
+		{"s", second, []string{"3"}, true},
+		{"s", last, nil, true},
+		{"other", first, nil, false},
+		{"nobody", first, nil, false},
+		{"s", "a-999", nil, false},
+		{"s", "a-0", nil, false},
+		{"s", "a--1", nil, false},
+		{"s", "a-", nil, false},
+		{"s", "a", nil, false},
+		{"s", "", nil, false},
+		{"s", "a-99999999999999999999", nil, false},
+	} {
+		stream, events, ok := m.EventsAfter(c.session, c.id)
+		if ok != c.ok || !slices.Equal(texts(events), c.want) || ok && stream != "a" {
+			t.Errorf("after %q of %q: %q %q %v", c.id, c.session, stream, texts(events), ok)
+		}
+	}
+	m.DropSession("s")
+	if _, _, ok := m.EventsAfter("s", first); ok {
+		t.Error("the events outlived their session")
+	}
+	m.DropSession("other")
+	if n, bytes := m.Count(); n != 0 || bytes != 0 {
+		t.Errorf("%d sessions and %d bytes are left", n, bytes)
+	}
+}
+
+// A million events stay within the budget; what is not whole is not replayed,
+// and no id is ever given twice.
+func TestMemoryBoundsEvents(t *testing.T) {
+	const budget = 64 << 10
+	m := streamable.Memory{Events: budget}
+	m.SaveSession("s", nil, time.Hour)
+	_, empty := m.Count()
+	first := m.AddEvent("s", "a", []byte("first"))
+	ids := map[string]bool{first: true}
+	var late string
+	for i := range 1_000_000 {
+		id := m.AddEvent("s", fmt.Sprint("stream", i%3), []byte("some data"))
+		if i == 999_000 {
+			late = id
+		}
+	}
+	if _, bytes := m.Count(); bytes > budget+empty {
+		t.Errorf("%d bytes are kept", bytes)
+	}
+	for _, id := range []string{first, late} {
+		if _, _, ok := m.EventsAfter("s", id); ok {
+			t.Errorf("%s is replayed although events after it are lost", id)
+		}
+	}
+	if id := m.AddEvent("s", "a", nil); ids[id] {
+		t.Errorf("%s was given before", id)
+	}
+}
+
+// Sessions that nobody says goodbye to are forgotten, and with the budget they
+// level off.
+func TestMemoryForgetsSessions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := streamable.Memory{Sessions: 100 << 10}
+		for i := range 200_000 {
+			m.SaveSession(fmt.Sprint("session", i), []byte(`{"some":"state"}`), time.Minute)
+		}
+		n, bytes := m.Count()
+		if n == 0 || bytes > 100<<10 {
+			t.Errorf("%d sessions with %d bytes are kept", n, bytes)
+		}
+		if _, ok := m.LoadSession("session199999"); !ok {
+			t.Error("the newest is gone")
+		}
+		time.Sleep(40 * time.Second)
+		m.LoadSession("session199999")
+		time.Sleep(40 * time.Second)
+		if !m.Sweep() {
+			t.Error("the one that was used is gone")
+		}
+		if n, _ := m.Count(); n != 1 {
+			t.Errorf("%d sessions are left", n)
+		}
+		time.Sleep(time.Minute + time.Second)
+		if m.Sweep() {
+			t.Error("the last is still there")
+		}
+	})
+}
