@@ -25,10 +25,20 @@ type guest struct {
 	decline atomic.Bool              // say no to forms
 }
 
-func meetEverything(t *testing.T) *guest {
+// everyWay runs a test over stdio and both HTTP transports.
+func everyWay(t *testing.T, test func(t *testing.T, g *guest)) {
+	for _, way := range []way{overStdio, overHTTP, overOlderHTTP, overFoundHTTP} {
+		t.Run(string(way), func(t *testing.T) {
+			parallel(t)
+			test(t, meetEverything(t, way))
+		})
+	}
+}
+
+func meetEverything(t *testing.T, w way) *guest {
 	t.Helper()
 	g := &guest{}
-	g.reference = meet(t, "server-everything", nil, nil, client.Options{
+	g.reference = w.meet(t, "server-everything", nil, nil, client.Options{
 		Elicit: func(_ context.Context, e *client.Elicitation) (*mcp.ElicitResult, error) {
 			if g.decline.Load() {
 				return e.Decline()
@@ -77,9 +87,9 @@ func (g *guest) logs(text string) {
 	}
 }
 
-func TestEverythingTools(t *testing.T) {
-	parallel(t)
-	g := meetEverything(t)
+func TestEverythingTools(t *testing.T) { everyWay(t, everythingTools) }
+
+func everythingTools(t *testing.T, g *guest) {
 	about, err := g.Discover(g.ctx())
 	if err != nil || about.Server == nil || about.Server.Name != "mcp-servers/everything" || about.Instructions == "" {
 		t.Errorf("discover: %+v, %v", about, err)
@@ -167,10 +177,10 @@ func (g *guest) longRunning() {
 	}
 }
 
-// TestEverythingAsks has the server ask for all that a client can be asked.
-func TestEverythingAsks(t *testing.T) {
-	parallel(t)
-	g := meetEverything(t)
+func TestEverythingAsks(t *testing.T) { everyWay(t, everythingAsks) }
+
+// everythingAsks has the server ask for all that a client can be asked.
+func everythingAsks(t *testing.T, g *guest) {
 	// What was left out of the form got its default.
 	g.says("trigger-elicitation-request", nil, "User provided the requested information", "Name: Ada", "Agreed to terms: true",
 		"Favorite Integer: 42", "Favorite Number: 7", `"legacyTitledEnum": "pet-1"`, `"titledSingleSelectEnum": "hero-1"`, `"Guitar"`)
@@ -190,9 +200,9 @@ func TestEverythingAsks(t *testing.T) {
 	g.says("get-roots-list", nil, "1 total", "work", "file:///srv/work")
 }
 
-func TestEverythingResources(t *testing.T) {
-	parallel(t)
-	g := meetEverything(t)
+func TestEverythingResources(t *testing.T) { everyWay(t, everythingResources) }
+
+func everythingResources(t *testing.T, g *guest) {
 	resources, err := client.All(g.Resources(g.ctx()))
 	var uris []string
 	for _, r := range resources {
@@ -253,9 +263,9 @@ func hasCode(err error, code int) bool {
 	return ok && !e.Local && e.Code == code
 }
 
-func TestEverythingPrompts(t *testing.T) {
-	parallel(t)
-	g := meetEverything(t)
+func TestEverythingPrompts(t *testing.T) { everyWay(t, everythingPrompts) }
+
+func everythingPrompts(t *testing.T, g *guest) {
 	prompts, err := client.All(g.Prompts(g.ctx()))
 	var names []string
 	for _, p := range prompts {

@@ -2,7 +2,6 @@ package peers
 
 import (
 	"bufio"
-	"io"
 	"os"
 	"os/exec"
 	"runtime"
@@ -22,8 +21,8 @@ type running struct {
 	end    func() error
 }
 
-// start starts a server program and waits for the URL, which is the first line
-// that it prints. It ends with the test.
+// start starts a server program and waits until it prints its URL. It ends with
+// the test.
 func start(t *testing.T, command ...string) *running {
 	t.Helper()
 	r := &running{cmd: exec.Command(command[0], command[1:]...)}
@@ -41,10 +40,14 @@ func start(t *testing.T, command ...string) *running {
 	var reading sync.WaitGroup
 	first := make(chan string, 1)
 	reading.Go(func() { // ends with the process
-		lines := bufio.NewReader(stdout)
-		line, _ := lines.ReadString('\n')
-		first <- strings.TrimSpace(line)
-		_, _ = io.Copy(io.Discard, lines)
+		lines, found := bufio.NewScanner(stdout), false
+		for lines.Scan() {
+			if !found && strings.HasPrefix(lines.Text(), "http://") {
+				found = true
+				first <- lines.Text()
+			}
+		}
+		close(first)
 	})
 	reading.Go(func() {
 		lines := bufio.NewScanner(stderr)
@@ -67,8 +70,8 @@ func start(t *testing.T, command ...string) *running {
 	case r.url = <-first:
 	case <-time.After(30 * time.Second):
 	}
-	if !strings.HasPrefix(r.url, "http://") {
-		t.Fatalf("the server did not say where it listens, but %q", r.url)
+	if r.url == "" {
+		t.Fatal("the server did not say where it listens")
 	}
 	return r
 }

@@ -28,28 +28,42 @@ type reference struct {
 	warned    steps.Collection[string]
 }
 
-// meet starts a reference server of the given name and connects to it. At the
-// end of the test the server must end by itself, and everything that was sent
-// to it must fit the schema.
+// A way is a transport that a reference server is met over.
+type way string
+
+const (
+	overStdio     way = "stdio"
+	overHTTP      way = "streamable HTTP"
+	overOlderHTTP way = "HTTP+SSE"
+	overFoundHTTP way = "HTTP+SSE, found out" // by a client that expects streamable HTTP
+)
+
+// meet meets a reference server over stdio.
 func meet(t *testing.T, name string, args []string, env map[string]string, o client.Options) *reference {
+	t.Helper()
+	return overStdio.meet(t, name, args, env, o)
+}
+
+// meet starts a reference server of the given name and connects to it. At the
+// end of the test a server on stdio must end by itself, and everything that
+// was sent must fit the schema.
+func (w way) meet(t *testing.T, name string, args []string, env map[string]string, o client.Options) *reference {
 	t.Helper()
 	r := &reference{t: t}
 	spec := schemas(t)
 	script := filepath.Join("node_modules", "@modelcontextprotocol", name, "dist", "index.js")
 	command := append(nodePeer(t, script), args...)
-	c := &stdio.Command{Path: command[0], Args: command[1:], Env: env, Stderr: r.stderr.Add}
 	o.Client = mcp.Implementation{Name: "tenonclient", Version: "1.0.0"}
 	o.Warn = r.warned.Add
-	dial := func(ctx context.Context, p *mcp.Persona) (mcp.Handler, error) {
-		opts := &stdio.SuperviseOptions{}
-		opts.Dial.Tap = r.recording.Tap
-		opts.Restart.Backoff = &stdio.Backoff{First: 10 * time.Millisecond}
-		var err error
-		r.server, err = stdio.Supervise(ctx, c, p, opts)
-		return r.server, err
+	var revision func() mcp.Revision
+	var dial dialFunc
+	if w == overStdio {
+		dial = r.supervise(&stdio.Command{Path: command[0], Args: command[1:], Env: env, Stderr: r.stderr.Add}, &revision)
+	} else {
+		dial = r.overHTTP(w, command, &revision)
 	}
 	var err error
-	if r.Client, err = client.Dial(r.ctx(), dialFunc(dial), &o); err != nil {
+	if r.Client, err = client.Dial(r.ctx(), dial, &o); err != nil {
 		t.Fatalf("%v\nstderr:\n%s", err, strings.Join(r.stderr.Wait(0), "\n"))
 	}
 	t.Cleanup(func() {
@@ -64,14 +78,29 @@ func meet(t *testing.T, name string, args []string, env map[string]string, o cli
 			t.Logf("warnings: %q\nstderr:\n%s", r.warned.Wait(0), strings.Join(r.stderr.Wait(0), "\n"))
 		}
 	})
-	conn, err := r.server.Connection(r.ctx())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := conn.Revision(); got != r2025c {
+	if got := revision(); got != r2025c {
 		t.Errorf("negotiated revision %s, want %s", got, r2025c)
 	}
 	return r
+}
+
+// supervise returns a dialer that starts the server as a child.
+func (r *reference) supervise(c *stdio.Command, revision *func() mcp.Revision) dialFunc {
+	return func(ctx context.Context, p *mcp.Persona) (mcp.Handler, error) {
+		opts := &stdio.SuperviseOptions{}
+		opts.Dial.Tap = r.recording.Tap
+		opts.Restart.Backoff = &stdio.Backoff{First: 10 * time.Millisecond}
+		var err error
+		if r.server, err = stdio.Supervise(ctx, c, p, opts); err != nil {
+			return nil, err
+		}
+		conn, err := r.server.Connection(ctx)
+		if err != nil {
+			return nil, err
+		}
+		*revision = conn.Revision
+		return r.server, nil
+	}
 }
 
 type dialFunc func(ctx context.Context, p *mcp.Persona) (mcp.Handler, error)

@@ -360,6 +360,10 @@ func TestClientGivesUpOnSessionsThatGetLost(t *testing.T) {
 		if n := len(f.of(mcp.MethodToolsCall)); n != 2 {
 			t.Errorf("the call was made %d times, want 2", n)
 		}
+		c.Close()
+		if n := len(f.of(http.MethodDelete)); n != 0 {
+			t.Errorf("%d lost sessions were ended", n)
+		}
 	})
 }
 

@@ -506,3 +506,37 @@ func TestClientLetsCallsFinish(t *testing.T) {
 		}
 	})
 }
+
+// What a server asks for a call that was cancelled is asked of nobody.
+func TestClientIsNotAskedAfterwards(t *testing.T) {
+	bubble(t, func(t *testing.T, f *far) {
+		f.serve = legacy(noStream(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			if m.Method != mcp.MethodToolsCall {
+				w.WriteHeader(http.StatusAccepted)
+				return
+			}
+			tells(w, ":\n\n")
+			time.Sleep(2 * time.Second)
+			tells(w, `data: {"jsonrpc":"2.0","id":1,"method":"roots/list"}`+"\n\n")
+			<-r.Context().Done()
+		}))
+		persona := &mcp.Persona{
+			Capabilities: mcp.ClientCapabilities{Roots: &mcp.RootsCapability{}},
+			Answer: func(context.Context, mcp.Question) (json.RawMessage, error) {
+				t.Error("somebody was asked")
+				return nil, nil
+			},
+		}
+		c, err := f.endpoint().Connect(t.Context(), persona)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := c.Serve(ctx, callTool("x", `{}`)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		time.Sleep(time.Minute)
+	})
+}

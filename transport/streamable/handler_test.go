@@ -57,12 +57,14 @@ func TestCancelledCallIsSilent(t *testing.T) {
 		{"wait", http.StatusAccepted, 0},
 		{"tell", http.StatusOK, 1},
 	} {
-		go func() {
+		var cancel sync.WaitGroup
+		cancel.Go(func() {
 			<-began
 			h.send("POST", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x"}}`, named...)
-		}()
+		})
 		res := h.send("POST", tool(`"x"`, c.tool), named...)
 		text := h.text(res)
+		cancel.Wait()
 		if n := strings.Count(text, "data: {"); res.StatusCode != c.status || n != c.events || strings.Contains(text, `"id":"x"`) {
 			t.Errorf("%s: %s with %d events: %q", c.tool, res.Status, n, text)
 		}

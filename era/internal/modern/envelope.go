@@ -58,6 +58,10 @@ func Opens(m *jsonrpc.Message) bool {
 
 // NamedRevision returns the protocol version that a message names.
 func NamedRevision(m *jsonrpc.Message) (mcp.Revision, bool) {
-	name, ok := rawjson.String(rawjson.Lookup(rawjson.Lookup(m.Params, keyMeta), metaVersion))
+	raw := rawjson.Lookup(rawjson.Lookup(m.Params, keyMeta), metaVersion)
+	if rawjson.EqualString(raw, string(Revision)) {
+		return Revision, true
+	}
+	name, ok := rawjson.String(raw)
 	return mcp.Revision(name), ok
 }

@@ -16,6 +16,7 @@ type request struct {
 	call  mcp.Call
 	id    jsonrpc.ID
 	token []byte // that of progress; nil if none is wanted
+	res   mcp.Result
 }
 
 // envelope is what a request says beside its params, as it stands there.

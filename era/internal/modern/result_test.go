@@ -60,7 +60,7 @@ func TestResultsRoundTrip(t *testing.T) {
 		if mcp.Cacheable(method) && res.Cache.Scope == "" {
 			res.Cache.Scope = mcp.ScopePrivate
 		}
-		out := s.appendResult(nil, &request{id: []byte("5"), call: mcp.Call{Method: method}}, &stamped)
+		out := s.appendResult(nil, &request{id: []byte("5"), call: mcp.Call{Method: method}, res: stamped})
 		m := message(t, string(out))
 		got, err := p.liftResult(&mcp.Call{Method: method}, m.Result)
 		if err != nil {

@@ -62,7 +62,8 @@ func (s *Server) Answer(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 			back.Tell(func(dst []byte) []byte { return appendNote(dst, r, n) })
 		}
 	}
-	res, err := s.h.Serve(ctx, &r.call)
+	res := &r.res
+	*res, err = s.h.Serve(ctx, &r.call)
 	if need, ok := errors.AsType[*mcp.NeedInput](err); ok {
 		return s.ask(r, need, res.Server)
 	}
@@ -78,7 +79,7 @@ func (s *Server) Answer(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 			return append(dst, `,"reason":"the server ends the subscription"}}`...)
 		})
 	}
-	return joint.Answer{Append: func(dst []byte) []byte { return s.appendResult(dst, r, &res) }}
+	return joint.Answer{Append: func(dst []byte) []byte { return s.appendResult(dst, r) }}
 }
 
 // wants reports whether the caller has asked for such notes.

@@ -12,7 +12,8 @@ import (
 )
 
 // appendResult appends the answer to a call that is complete.
-func (s *Server) appendResult(dst []byte, r *request, res *mcp.Result) []byte {
+func (s *Server) appendResult(dst []byte, r *request) []byte {
+	res := &r.res
 	dst = appendHead(dst, r.id)
 	dst = rawjson.AppendString(dst, resultType(res))
 	method := r.call.Method

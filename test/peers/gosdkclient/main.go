@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -71,8 +72,10 @@ func (s *script) connect(revision string, to mcp.Transport) error {
 			s.changed.Add(true)
 		},
 	})
-	ctx, cancel := context.WithTimeout(context.Background(), 3*steps.Patience)
-	defer cancel()
+	// Over HTTP+SSE the session ends with this context.
+	ctx, cancel := context.WithCancel(context.Background())
+	late := time.AfterFunc(3*steps.Patience, cancel)
+	defer late.Stop()
 	session, err := client.Connect(ctx, to, &mcp.ClientSessionOptions{ProtocolVersion: revision})
 	if err != nil {
 		return err

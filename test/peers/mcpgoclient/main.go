@@ -39,7 +39,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: mcpgoclient [-revision R] command [argument ...], or -http URL [-sse]")
 		os.Exit(2)
 	}
-	to, err := reach(*url, *older, flag.Args())
+	to, err := reach(*url, *older, *revision, flag.Args())
 	if err != nil {
 		steps.Fail("connect", err)
 	}
@@ -61,12 +61,16 @@ func (person) Elicit(context.Context, mcp.ElicitationRequest) (*mcp.ElicitationR
 	}}, nil
 }
 
-func reach(url string, older bool, command []string) (transport.Interface, error) {
+// reach returns the way to the server. mcp-go hears news of a legacy server
+// only if it is told to listen, and then it speaks no modern revision.
+func reach(url string, older bool, revision string, command []string) (transport.Interface, error) {
 	switch {
 	case older:
 		return transport.NewSSE(url)
-	case url != "":
+	case url != "" && revision != "" && !mcp.IsModernProtocol(revision):
 		return transport.NewStreamableHTTP(url, transport.WithContinuousListening())
+	case url != "":
+		return transport.NewStreamableHTTP(url)
 	}
 	return transport.NewStdio(command[0], nil, command[1:]...), nil
 }

@@ -80,12 +80,13 @@ const sessions = new Map();
 
 async function serve(req, res) {
   const { pathname, searchParams } = new URL(req.url, 'http://host');
-  if (pathname === '/sse') {
+  if (pathname === '/sse' && req.method === 'GET') {
     const transport = new SSEServerTransport('/message', res);
     sessions.set(transport.sessionId, transport);
     return newServer().connect(transport);
   }
   if (pathname === '/message') return sessions.get(searchParams.get('sessionId')).handlePostMessage(req, res);
+  if (pathname !== '/mcp') return res.writeHead(404).end();
   const id = req.headers['mcp-session-id'];
   if (id) {
     if (sessions.has(id)) return sessions.get(id).handleRequest(req, res);

@@ -90,13 +90,20 @@ func (g *Guard) tooLarge() *Refusal {
 // A clock ends reads that take too long. It never gives a body more time than
 // the server does. Where the connection knows no deadlines it does nothing.
 type clock struct {
-	c    *http.ResponseController
+	c    deadliner
 	idle time.Duration
 	last time.Time // when all must have come; zero means no such time
 }
 
+// A deadliner is a connection that knows deadlines.
+type deadliner interface{ SetReadDeadline(time.Time) error }
+
 func newClock(w http.ResponseWriter, r *http.Request, idle time.Duration) clock {
-	c := clock{c: http.NewResponseController(w), idle: idle}
+	c := clock{idle: idle}
+	var ok bool
+	if c.c, ok = w.(deadliner); !ok { // it is wrapped
+		c.c = http.NewResponseController(w)
+	}
 	if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && s.ReadTimeout > 0 {
 		c.last = time.Now().Add(s.ReadTimeout)
 	}

@@ -1,0 +1,148 @@
+package fetch
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"syscall"
+	"time"
+)
+
+// ErrTooLarge is in the error of a body that is longer than allowed.
+var ErrTooLarge = errors.New("the body is longer than allowed")
+
+const (
+	defaultMaxBody = 1 << 20
+	defaultTimeout = 10 * time.Second
+	maxHeader      = 16 << 10
+)
+
+// transport applies the rules to each exchange. Plain http has a transport of
+// its own, whose dialer knows only loopback: a name that claims to be this
+// machine and resolves to another gets no clear text.
+type transport struct {
+	allowLoopback, allowPrivate bool
+	maxBody                     int64
+	timeout                     time.Duration
+	secure, plain               *http.Transport
+}
+
+func newTransport(o Options) *transport {
+	t := &transport{allowLoopback: o.AllowLoopback, allowPrivate: o.AllowPrivate, maxBody: o.MaxBody, timeout: o.Timeout}
+	if t.maxBody <= 0 {
+		t.maxBody = defaultMaxBody
+	}
+	if t.timeout <= 0 {
+		t.timeout = defaultTimeout
+	}
+	t.secure = t.dialing(t.judge)
+	t.secure.TLSClientConfig = &tls.Config{RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12}
+	t.secure.ForceAttemptHTTP2 = true
+	t.plain = t.dialing(func(ip netip.Addr) error {
+		if !ip.IsLoopback() {
+			return fmt.Errorf("%w: plain http is only for this machine, and %s is not on it", ErrRefused, ip)
+		}
+		return t.judge(ip)
+	})
+	return t
+}
+
+// dialing makes a transport that asks judge about each address it connects to.
+func (t *transport) dialing(judge func(netip.Addr) error) *http.Transport {
+	dialer := &net.Dialer{
+		Timeout: t.timeout,
+		Control: func(_, address string, _ syscall.RawConn) error {
+			at, err := netip.ParseAddrPort(address)
+			if err != nil {
+				return fmt.Errorf("%w: %q is not an IP address and a port", ErrRefused, clip(address))
+			}
+			return judge(at.Addr())
+		},
+	}
+	return &http.Transport{
+		Proxy:                  nil,
+		DialContext:            dialer.DialContext,
+		TLSHandshakeTimeout:    t.timeout,
+		ResponseHeaderTimeout:  t.timeout,
+		IdleConnTimeout:        30 * time.Second,
+		MaxIdleConns:           16,
+		MaxConnsPerHost:        16,
+		MaxResponseHeaderBytes: maxHeader,
+	}
+}
+
+func (t *transport) CloseIdleConnections() {
+	t.secure.CloseIdleConnections()
+	t.plain.CloseIdleConnections()
+}
+
+// RoundTrip makes one exchange. Its time runs until the body has been read or
+// closed.
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if err := t.checkURL(req.URL); err != nil {
+		if req.Body != nil {
+			req.Body.Close()
+		}
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(req.Context(), t.timeout, fmt.Errorf("no complete answer within %s", t.timeout))
+	via := t.secure
+	if req.URL.Scheme == "http" {
+		via = t.plain
+	}
+	res, err := via.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		err = because(ctx, err)
+		cancel()
+		return nil, err
+	}
+	if res.ContentLength > t.maxBody {
+		res.Body.Close()
+		cancel()
+		return nil, fmt.Errorf("%w: %d bytes, at most %d", ErrTooLarge, res.ContentLength, t.maxBody)
+	}
+	res.Body = &cappedBody{ReadCloser: res.Body, left: t.maxBody, ctx: ctx, cancel: cancel}
+	return res, nil
+}
+
+// because names our own time limit where it is what ended an exchange.
+func because(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil && ctx.Err() != cause {
+		return cause
+	}
+	return err
+}
+
+// cappedBody fails, instead of ending, when there is more than allowed: a
+// document cut short must not pass for a whole one.
+type cappedBody struct {
+	io.ReadCloser
+	left   int64
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+func (b *cappedBody) Read(p []byte) (int, error) {
+	if int64(len(p)) > b.left+1 {
+		p = p[:b.left+1]
+	}
+	n, err := b.ReadCloser.Read(p)
+	if int64(n) > b.left {
+		return int(b.left), ErrTooLarge
+	}
+	b.left -= int64(n)
+	if err != nil && err != io.EOF {
+		err = because(b.ctx, err)
+	}
+	return n, err
+}
+
+func (b *cappedBody) Close() error {
+	b.cancel()
+	return b.ReadCloser.Close()
+}

@@ -1,0 +1,110 @@
+package fetch
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// A StatusError is an answer whose status is not the one that was hoped for.
+type StatusError struct {
+	URL    string // without its query
+	Status int
+}
+
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("fetch %s: status %d %s", e.URL, e.Status, http.StatusText(e.Status))
+}
+
+// ErrRefused is in every error about a URL or an address that the rules of this
+// package do not allow.
+var ErrRefused = errors.New("refused")
+
+// Redact gives a URL without query, fragment and user information, fit for an
+// error or a log.
+func Redact(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return "(an invalid URL)"
+	}
+	return redact(u)
+}
+
+func redact(u *url.URL) string {
+	shown := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
+	return clip(shown.String())
+}
+
+// clip keeps a foreign text short enough for an error.
+func clip(s string) string {
+	const most = 200
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+func origin(u *url.URL) string {
+	port := u.Port()
+	switch {
+	case port == "" && u.Scheme == "https":
+		port = "443"
+	case port == "" && u.Scheme == "http":
+		port = "80"
+	}
+	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
+}
+
+// newRequest makes a request for a URL that is absolute and has no user
+// information. The error does not repeat the URL.
+func newRequest(ctx context.Context, method, raw string, body []byte) (*http.Request, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return nil, fmt.Errorf("fetch: this is not a URL")
+	}
+	req, err := http.NewRequestWithContext(ctx, method, (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/"}).String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("fetch %s: this URL cannot be asked", redact(u))
+	}
+	if body == nil {
+		req.Body, req.GetBody = nil, nil
+	}
+	u.Fragment, u.RawFragment = "", ""
+	req.URL = u
+	return req, nil
+}
+
+// checkURL refuses what can be refused before a name is resolved.
+func (t *transport) checkURL(u *url.URL) error {
+	host := u.Hostname()
+	switch {
+	case host == "":
+		return fmt.Errorf("%w: the URL has no host", ErrRefused)
+	case u.User != nil:
+		return fmt.Errorf("%w: the URL carries a user name or a password", ErrRefused)
+	case u.Scheme != "https" && u.Scheme != "http":
+		return fmt.Errorf("%w: the scheme is neither https nor http", ErrRefused)
+	case u.Scheme == "http" && !namesLoopback(host):
+		return fmt.Errorf("%w: plain http is only for this machine; use https", ErrRefused)
+	case u.Scheme == "http" && !t.allowLoopback:
+		return fmt.Errorf("%w: plain http, and loopback is not allowed here", ErrRefused)
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return t.judge(ip)
+	}
+	return nil
+}
+
+// namesLoopback reports whether a host says by itself that it is this machine.
+func namesLoopback(host string) bool {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.IsLoopback() && !ip.Is4In6()
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
+}
