@@ -231,3 +231,42 @@ func TestFeatures(t *testing.T) {
 		}
 	}
 }
+
+// parking is a server that holds something for a call between its rounds.
+type parking struct {
+	question  mcp.Question
+	abandoned []string
+}
+
+func (p *parking) Serve(context.Context, *mcp.Call) (mcp.Result, error) {
+	return mcp.Result{}, &mcp.NeedInput{Questions: map[string]mcp.Question{"q": p.question}, State: "parked"}
+}
+
+func (p *parking) Abandon(c *mcp.Call) { p.abandoned = append(p.abandoned, c.State) }
+
+// A call that ends between two rounds is given up at the connection: an older
+// server would wait for the answer for ever.
+func TestUnansweredCallIsAbandoned(t *testing.T) {
+	no := func(context.Context, *client.Elicitation) (*mcp.ElicitResult, error) {
+		return nil, errors.New("not now")
+	}
+	for name, tt := range map[string]struct {
+		question mcp.Question
+		o        client.Options
+	}{
+		"nobody answers":  {form(`"name":{"type":"string"}`), client.Options{Elicit: no}},
+		"not declared":    {mcp.RootsQuestion(), client.Options{Elicit: no}},
+		"asked for ever":  {mcp.RootsQuestion(), client.Options{MaxRounds: 2, Roots: func(context.Context) ([]mcp.Root, error) { return nil, nil }}},
+		"a malformed one": {mcp.Question{Method: mcp.MethodElicit, Params: json.RawMessage(`{}`)}, client.Options{Elicit: no}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &parking{question: tt.question}
+			if _, err := client.New(p, &tt.o).CallTool(t.Context(), "x", nil, nil); err == nil {
+				t.Error("no error")
+			}
+			if len(p.abandoned) != 1 || p.abandoned[0] != "parked" {
+				t.Errorf("given up: %q, want it once", p.abandoned)
+			}
+		})
+	}
+}

@@ -112,14 +112,22 @@ func (f *flight) run(ctx context.Context, idle, total time.Duration) (mcp.Result
 
 // goOn makes the other rounds of a call whose first one ended with asked.
 func (f *flight) goOn(ctx context.Context, asked error) (mcp.Result, error) {
-	rounds := mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
-		if err := asked; err != nil {
-			asked = nil
-			return mcp.Result{}, err
-		}
-		return f.Serve(ctx, c)
-	})
-	return mcp.Answering(rounds, f.answer, f.client.opts.MaxRounds).Serve(ctx, &f.call)
+	return mcp.Answering(&rounds{f, asked}, f.answer, f.client.opts.MaxRounds).Serve(ctx, &f.call)
+}
+
+// rounds are those of a flight whose first one was made. It is a Handler that
+// can be told, as the flight can, that the next round will not come.
+type rounds struct {
+	*flight
+	first error // what the first round ended with, until that is taken
+}
+
+func (r *rounds) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	if err := r.first; err != nil {
+		r.first = nil
+		return mcp.Result{}, err
+	}
+	return r.flight.Serve(ctx, c)
 }
 
 // limit is the error of a call that reached a time limit.
@@ -160,19 +168,30 @@ func (f *flight) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if !ok {
 		return mcp.Result{}, err
 	}
-	if !mcp.MayAsk(c.Method) {
-		return mcp.Result{}, invalid(c.Method, f.name, "this method cannot ask for input")
-	}
-	if len(need.Questions) == 0 && need.State == "" && len(need.Kept) == 0 {
-		return mcp.Result{}, invalid(c.Method, f.name, "it asks for input and says neither what nor why")
-	}
-	for key, q := range need.Questions {
-		if err := c.Caller.CanAnswer(q); err != nil {
-			return mcp.Result{}, invalid(c.Method, f.name, "its question %q was refused: %v", clip(key), err)
-		}
+	if err := f.mayAsk(c, need); err != nil {
+		given := *c
+		given.State = need.State
+		f.Abandon(&given)
+		return mcp.Result{}, err
 	}
 	f.asked = true
 	return mcp.Result{}, need
+}
+
+// mayAsk says what is wrong with what the server asks, if anything is.
+func (f *flight) mayAsk(c *mcp.Call, need *mcp.NeedInput) error {
+	if !mcp.MayAsk(c.Method) {
+		return invalid(c.Method, f.name, "this method cannot ask for input")
+	}
+	if len(need.Questions) == 0 && need.State == "" && len(need.Kept) == 0 {
+		return invalid(c.Method, f.name, "it asks for input and says neither what nor why")
+	}
+	for key, q := range need.Questions {
+		if err := c.Caller.CanAnswer(q); err != nil {
+			return invalid(c.Method, f.name, "its question %q was refused: %v", clip(key), err)
+		}
+	}
+	return nil
 }
 
 // answer has one question answered.

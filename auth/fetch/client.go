@@ -40,7 +40,6 @@ type Options struct {
 type Client struct {
 	transport *transport
 	http      http.Client
-	maxBody   int64
 }
 
 // New makes a Client. It holds no goroutine until it is used; connections it
@@ -52,7 +51,6 @@ func New(o *Options) *Client {
 	t := newTransport(*o)
 	return &Client{
 		transport: t,
-		maxBody:   t.maxBody,
 		http:      http.Client{Transport: t, CheckRedirect: checkRedirect},
 	}
 }
@@ -153,9 +151,9 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 	case first.Method != http.MethodGet:
 		return http.ErrUseLastResponse
 	case origin(next.URL) != origin(first.URL):
-		return fmt.Errorf("redirected to another origin (%s), which is not followed", origin(next.URL))
+		return fmt.Errorf("%w: a redirect to another origin (%s) is not followed", ErrRefused, clip(origin(next.URL)))
 	case len(via) > maxRedirects:
-		return fmt.Errorf("redirected more than %d times", maxRedirects)
+		return fmt.Errorf("%w: more than %d redirects", ErrRefused, maxRedirects)
 	}
 	return nil
 }

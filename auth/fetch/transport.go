@@ -90,7 +90,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(req.Context(), t.timeout, fmt.Errorf("no complete answer within %s", t.timeout))
+	ctx, cancel := context.WithTimeoutCause(req.Context(), t.timeout, fmt.Errorf("no complete answer within %s: %w", t.timeout, context.DeadlineExceeded))
 	via := t.secure
 	if req.URL.Scheme == "http" {
 		via = t.plain

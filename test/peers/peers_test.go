@@ -121,6 +121,10 @@ var expected = map[string]any{
 // A failure is the expected value of a step that must fail, saying this.
 type failure string
 
+// A ruling is an expected value that is not always the same: it says what is
+// wrong with one.
+type ruling func(value any) error
+
 // runClient runs a peer's client program against a server and returns what it
 // printed, by step. What both programs wrote to stderr comes as second value.
 func runClient(t *testing.T, client, server []string) (map[string]stepLine, string) {
@@ -163,6 +167,7 @@ func checkSteps(t *testing.T, got map[string]stepLine, other map[string]any) {
 			want = w
 		}
 		why, fails := want.(failure)
+		rule, ruled := want.(ruling)
 		switch l, ok := got[step]; {
 		case !ok:
 			t.Errorf("%s: the client did not get that far", step)
@@ -171,6 +176,10 @@ func checkSteps(t *testing.T, got map[string]stepLine, other map[string]any) {
 		case fails:
 		case !l.OK:
 			t.Errorf("%s: %s%s", step, l.Error, l.Skipped)
+		case ruled:
+			if err := rule(l.Value); err != nil {
+				t.Errorf("%s: got %v: %v", step, l.Value, err)
+			}
 		case step == "slow" && progressed(l.Value):
 		case !reflect.DeepEqual(l.Value, want):
 			t.Errorf("%s: got %v, want %v", step, l.Value, want)

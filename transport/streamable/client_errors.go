@@ -92,9 +92,10 @@ func (e *errSessionLost) Error() string {
 }
 
 // cut reports whether an error means that a connection broke while it was in
-// use, in contrast to one that was never made.
+// use, in contrast to one that was never made. Net/http has no name for one of
+// these errors.
 func cut(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	return strings.Contains(err.Error(), "server closed idle connection") || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 // plain makes a line that can be shown of what somebody else wrote: a body that

@@ -83,6 +83,9 @@ func (l *link) Start(ctx context.Context, id int64, method string, params []byte
 	p.deliver = deliver
 	if !l.begin(true) {
 		p.cancel(nil)
+		if l.ctx.Err() == nil { // only retired
+			return nil, &errSessionLost{method: method, unserved: true}
+		}
 		return nil, &jsonrpc.ClosedError{}
 	}
 	l.mu.Lock()

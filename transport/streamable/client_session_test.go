@@ -540,3 +540,21 @@ func TestClientIsNotAskedAfterwards(t *testing.T) {
 		time.Sleep(time.Minute)
 	})
 }
+
+// A call that was about to start while its session was replaced goes to the new
+// one.
+func TestClientFollowsToTheNewSession(t *testing.T) {
+	bubble(t, func(t *testing.T, f *far) {
+		f.serve = legacy(noStream(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) { answers(w, m, textResult) }))
+		c := connect(t, f.endpoint())
+		old := c.now
+		old.link.lost.Store(true)
+		if _, err := c.current(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_, err := old.met.Serve(t.Context(), callTool("x", `{}`))
+		if err == nil || !c.again(t.Context(), old, callTool("x", `{}`), err) {
+			t.Errorf("error %v, want one after which the call is made again", err)
+		}
+	})
+}

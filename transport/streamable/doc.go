@@ -16,6 +16,8 @@
 //	message   one strict decode                          jsonrpc.Decode
 //	era       how does it open?                          handler.go
 //	 modern   headers agree with the body, then serve    exchange.go, headers.go
-//	 legacy   session, stream, events                    session.go, stream.go, events.go
+//	 legacy   a session, and what goes on in it          session.go, legacy.go, batch.go
+//	          what it hears, misses and is asked         hear.go, stream.go, asks.go
+//	          what is kept of it                         store.go, memory.go, eventlog.go
 //	status    one table                                  status.go
 package streamable

@@ -136,6 +136,7 @@ func (w *wire) end() {
 	if err := <-w.ran; err != nil {
 		w.t.Errorf("Run: %v", err)
 	}
+	synctest.Wait() // until calls that failed with it have been told
 	w.peer.mu.Lock()
 	defer w.peer.mu.Unlock()
 	if n := len(w.peer.parked) + len(w.peer.carries) + len(w.peer.open) + len(w.peer.hearing) + len(w.peer.watched); n > 0 {

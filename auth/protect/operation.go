@@ -1,0 +1,111 @@
+package protect
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+)
+
+const (
+	maxBatch = 100
+	bodyIdle = 30 * time.Second
+)
+
+// needs says which scopes a request needs. When operations have scopes of their
+// own it reads the body, and puts it back for the handler. It judges only what
+// it has read strictly, so that the handler cannot see another call in the same
+// bytes.
+func (g *Guard) needs(w http.ResponseWriter, r *http.Request) ([]string, *refusal) {
+	if g.opts.Require == nil || r.Method != http.MethodPost {
+		return g.opts.Scopes, nil
+	}
+	body, no := g.readBody(w, r)
+	if no != nil {
+		return nil, no
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.ContentLength = int64(len(body))
+	r.TransferEncoding = nil
+	if err := rawjson.Check(body); err != nil {
+		return nil, badMessage(-32700, "the body is not JSON: "+err.Error())
+	}
+	if !rawjson.IsArray(body) {
+		return g.needsOf(g.opts.Scopes, body)
+	}
+	all, count := g.opts.Scopes, 0
+	for item := rawjson.Array(body); item.Next(); count++ {
+		if count == maxBatch {
+			return nil, badMessage(-32600, fmt.Sprintf("a batch may have %d messages", maxBatch))
+		}
+		if all, no = g.needsOf(all, item.Value); no != nil {
+			return nil, no
+		}
+	}
+	return all, nil
+}
+
+// needsOf adds what one message needs.
+func (g *Guard) needsOf(scopes []string, message []byte) ([]string, *refusal) {
+	if !rawjson.IsObject(message) {
+		return nil, badMessage(-32600, "a message must be an object")
+	}
+	method, no := member(message, "method")
+	if no != nil {
+		return nil, no
+	}
+	params := rawjson.Lookup(message, "params")
+	name, no := member(params, "name")
+	if no == nil && name == "" {
+		name, no = member(params, "uri")
+	}
+	if no != nil {
+		return nil, no
+	}
+	return union(scopes, g.opts.Require(method, name)), nil
+}
+
+// member reads a string that may be missing, and must not be anything else.
+func member(object []byte, name string) (string, *refusal) {
+	raw := rawjson.Lookup(object, name)
+	if raw == nil {
+		return "", nil
+	}
+	s, ok := rawjson.String(raw)
+	if !ok {
+		return "", badMessage(-32600, name+" must be a string")
+	}
+	return s, nil
+}
+
+// readBody reads a body of bounded length whose bytes keep coming.
+func (g *Guard) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *refusal) {
+	limit := int64(g.opts.MaxBody)
+	tooLarge := &refusal{status: http.StatusRequestEntityTooLarge, code: "invalid_request", description: fmt.Sprintf("the body is too large: the limit is %d bytes", limit)}
+	if r.ContentLength > limit {
+		return nil, tooLarge
+	}
+	control := http.NewResponseController(w)
+	var body bytes.Buffer
+	for chunk := make([]byte, 8<<10); ; {
+		_ = control.SetReadDeadline(time.Now().Add(bodyIdle)) // not supported: the server's own limits have to do
+		n, err := r.Body.Read(chunk)
+		body.Write(chunk[:n])
+		switch {
+		case int64(body.Len()) > limit:
+			return nil, tooLarge
+		case errors.Is(err, io.EOF):
+			_ = control.SetReadDeadline(time.Time{})
+			return body.Bytes(), nil
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return nil, &refusal{status: http.StatusRequestTimeout, code: "invalid_request", description: "the body did not come in time"}
+		case err != nil:
+			return nil, &refusal{status: http.StatusBadRequest, code: "invalid_request", description: "the body could not be read"}
+		}
+	}
+}

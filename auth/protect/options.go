@@ -1,0 +1,174 @@
+package protect
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/auth/fetch"
+)
+
+const defaultMaxBody = 4 << 20
+
+// Options say what a Guard protects and whom it lets in.
+type Options struct {
+	// Resource is the URL of the protected endpoint as clients know it, such as
+	// https://mcp.example.com/mcp. Tokens must be meant for it. Required; https
+	// unless it is on loopback.
+	Resource string
+
+	// AuthorizationServers are the issuers whose tokens are accepted, and where
+	// clients are sent to get one. Unset needs a Verifier, and then no metadata
+	// document is offered: that is for API keys.
+	AuthorizationServers []string
+
+	// Verifier says whose token it is. Nil means JWTs of AuthorizationServers
+	// for Resource, with the key sets that their metadata names.
+	Verifier Verifier
+
+	// Scopes are needed for every request. Unset means that any verified token
+	// will do.
+	Scopes []string
+
+	// Require says which scopes one operation needs besides Scopes. It is asked
+	// for each JSON-RPC message of a POST, before the handler runs; name is the
+	// tool or prompt (params.name) or the resource (params.uri), or empty. A
+	// message that calls nothing has an empty method. Nil means none.
+	Require func(method, name string) []string
+
+	// Implies lists, for a broad scope, the narrower ones that come with it.
+	// Unset means that each scope stands for itself.
+	Implies map[string][]string
+
+	// ScopesSupported are the scopes in the metadata document: the least that
+	// makes the server useful. Unset means Scopes.
+	ScopesSupported []string
+
+	// Name and Documentation (a URL) are for people who read the metadata
+	// document. Unset leaves them out.
+	Name, Documentation string
+
+	// DPoP says how tokens that are bound to a key are treated. Nil means that
+	// they need a proof and others do not.
+	DPoP *DPoP
+
+	// MaxBody is how many bytes a POST may have when Require is set: it must be
+	// read to be judged. 0 means 4 MiB.
+	MaxBody int
+
+	// Fetch gets metadata and key sets when Verifier is nil. Nil means a client
+	// that reaches public addresses, and loopback if Resource is there.
+	Fetch *fetch.Client
+
+	// Log hears why tokens could not be verified. It gets no token. Nil means
+	// nobody.
+	Log *slog.Logger
+}
+
+// New makes a Guard, or says what is wrong with the options. It contacts
+// nobody: an authorization server may come up later.
+func New(o Options) (*Guard, error) {
+	u, err := parseResource(o.Resource)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.checkScopes(); err != nil {
+		return nil, err
+	}
+	for _, issuer := range o.AuthorizationServers {
+		if err := checkIssuer(issuer); err != nil {
+			return nil, err
+		}
+	}
+	g := &Guard{opts: o, resource: u, grants: newHierarchy(o.Implies)}
+	if g.opts.MaxBody <= 0 {
+		g.opts.MaxBody = defaultMaxBody
+	}
+	if g.opts.Log == nil {
+		g.opts.Log = slog.New(slog.DiscardHandler)
+	}
+	if g.proofs, err = newProofs(o.DPoP, u); err != nil {
+		return nil, err
+	}
+	if g.verifier = o.Verifier; g.verifier == nil {
+		if g.verifier, err = o.defaultVerifier(u); err != nil {
+			return nil, err
+		}
+	}
+	if err := g.describe(); err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// defaultVerifier accepts JWTs of any of the authorization servers.
+func (o *Options) defaultVerifier(resource *url.URL) (Verifier, error) {
+	if len(o.AuthorizationServers) == 0 {
+		return nil, errors.New("protect: who vouches for callers? Set AuthorizationServers or a Verifier")
+	}
+	client := o.Fetch
+	if client == nil {
+		client = fetch.New(&fetch.Options{AllowLoopback: onLoopback(resource)})
+	}
+	var all anyOf
+	for _, issuer := range o.AuthorizationServers {
+		v, err := JWT(JWTOptions{Issuer: issuer, Audiences: []string{o.Resource}, Fetch: client})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+func (o *Options) checkScopes() error {
+	for _, scope := range slices.Concat(o.Scopes, o.ScopesSupported) {
+		switch {
+		case !isScope(scope):
+			return fmt.Errorf("protect: %q is no scope: one word of printable ASCII without quotes and backslashes", scope)
+		case scope == "offline_access":
+			return errors.New("protect: offline_access is between a client and its authorization server; leave it out of the scopes")
+		}
+	}
+	return nil
+}
+
+func parseResource(raw string) (*url.URL, error) {
+	u, err := url.Parse(raw)
+	switch {
+	case raw == "":
+		return nil, errors.New("protect: set Resource to the URL of the endpoint as clients know it")
+	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
+		return nil, errors.New("protect: Resource must be an absolute URL, such as https://mcp.example.com/mcp")
+	case u.Scheme == "http" && !onLoopback(u):
+		return nil, errors.New("protect: Resource must be https, because tokens travel to it; http is only for loopback")
+	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.Contains(raw, "#"):
+		return nil, errors.New("protect: Resource must have no user, query or fragment")
+	case strings.ContainsAny(raw, "\"\\ "):
+		return nil, errors.New("protect: Resource must have no quote, backslash or space; escape them")
+	}
+	return u, nil
+}
+
+func checkIssuer(raw string) error {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "https" && !(u.Scheme == "http" && onLoopback(u)):
+		return fmt.Errorf("protect: the authorization server %q must be an https URL (http only on loopback)", fetch.Redact(raw))
+	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
+		return fmt.Errorf("protect: the authorization server %q must have no user, query or fragment", fetch.Redact(raw))
+	}
+	return nil
+}
+
+func onLoopback(u *url.URL) bool {
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil {
+		return ip.IsLoopback()
+	}
+	host := strings.ToLower(u.Hostname())
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
+}

@@ -1,0 +1,127 @@
+package tokens
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// Files is a Store that keeps each secret in a file of its own, readable by its
+// owner only (mode 0600 in a directory of mode 0700; on Windows the rights are
+// those of the user's profile). A file is written beside its place and then
+// moved there, so a crash leaves the old one or the new one.
+//
+// Several processes may use one directory.
+type Files struct {
+	// Dir is the directory; it is made when something is saved. Empty means
+	// tenon/tokens in the user's configuration directory.
+	Dir string
+}
+
+// maxFile is more than any token is long.
+const maxFile = 1 << 20
+
+func (f *Files) dir() (string, error) {
+	if f.Dir != "" {
+		return f.Dir, nil
+	}
+	base, err := os.UserConfigDir()
+	if err != nil {
+		return "", fmt.Errorf("there is no place for tokens: %w; set Dir", err)
+	}
+	return filepath.Join(base, "tenon", "tokens"), nil
+}
+
+// name is the file of a key: a digest, so that a key can name no other file.
+func (f *Files) name(key string) (dir, name string, err error) {
+	if dir, err = f.dir(); err != nil {
+		return "", "", err
+	}
+	sum := sha256.Sum256([]byte(key))
+	return dir, filepath.Join(dir, hex.EncodeToString(sum[:])), nil
+}
+
+// Load implements [Store]. A file that others can read is refused: whoever
+// could read it may have the token already.
+func (f *Files) Load(_ context.Context, key string) (Secret, error) {
+	_, name, err := f.name(key)
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, ErrNotFound
+	case err != nil:
+		return nil, fmt.Errorf("load a token: %w", err)
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("load a token: %s is not a regular file", name)
+	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
+		return nil, fmt.Errorf("load a token: %s can be used by others (mode %04o): log out there, then delete the file", name, info.Mode().Perm())
+	case info.Size() > maxFile:
+		return nil, fmt.Errorf("load a token: %s has %d bytes, which no token has", name, info.Size())
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("load a token: %w", err)
+	}
+	return data, nil
+}
+
+// Save implements [Store].
+func (f *Files) Save(_ context.Context, key string, s Secret) error {
+	dir, name, err := f.name(key)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("save a token: %w", err)
+	}
+	if err := replace(dir, name, s); err != nil {
+		return fmt.Errorf("save a token: %w", err)
+	}
+	return nil
+}
+
+// replace writes a file under another name, makes sure that it is on the disk,
+// and moves it into place.
+func replace(dir, name string, data []byte) (err error) {
+	tmp, err := os.CreateTemp(dir, "new-*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(tmp.Name()))
+		}
+	}()
+	_, err = tmp.Write(data)
+	if err == nil {
+		err = tmp.Sync()
+	}
+	if closed := tmp.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), name)
+}
+
+// Delete implements [Store].
+func (f *Files) Delete(_ context.Context, key string) error {
+	_, name, err := f.name(key)
+	if err != nil {
+		return err
+	}
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("delete a token: %w", err)
+	}
+	return nil
+}

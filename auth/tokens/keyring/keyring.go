@@ -1,0 +1,81 @@
+// Package keyring keeps tokens in the keyring of the operating system: Keychain
+// on macOS, the Secret Service on Linux, the Credential Manager on Windows.
+//
+// It is a package of its own so that only programs that import it carry the
+// libraries that talk to these.
+package keyring
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+
+	"github.com/tenon-mcp/tenon/auth/tokens"
+	system "github.com/zalando/go-keyring"
+)
+
+// A Store is a [tokens.Store] in the keyring of the operating system.
+type Store struct {
+	// Service is the name under which the keyring shows the entries. Empty
+	// means "tenon".
+	Service string
+
+	// Fallback keeps what the keyring does not take: everything where there is
+	// no keyring (a server, a container), or a secret that is too long for it
+	// (Windows takes 2,560 bytes). Nil makes these errors.
+	Fallback tokens.Store
+}
+
+func (s *Store) service() string {
+	if s.Service == "" {
+		return "tenon"
+	}
+	return s.Service
+}
+
+// Load implements [tokens.Store].
+func (s *Store) Load(ctx context.Context, key string) (tokens.Secret, error) {
+	text, err := system.Get(s.service(), key)
+	switch {
+	case err == nil:
+		secret, err := base64.StdEncoding.DecodeString(text)
+		if err != nil {
+			return nil, fmt.Errorf("the keyring entry for %q was not written by this program", key)
+		}
+		return secret, nil
+	case s.Fallback != nil:
+		return s.Fallback.Load(ctx, key)
+	case errors.Is(err, system.ErrNotFound):
+		return nil, tokens.ErrNotFound
+	}
+	return nil, fmt.Errorf("load from the keyring: %w", err)
+}
+
+// Save implements [tokens.Store].
+func (s *Store) Save(ctx context.Context, key string, secret tokens.Secret) error {
+	err := system.Set(s.service(), key, base64.StdEncoding.EncodeToString(secret))
+	switch {
+	case err != nil && s.Fallback != nil:
+		// What the keyring had before must not be found again.
+		_ = system.Delete(s.service(), key)
+		return s.Fallback.Save(ctx, key, secret)
+	case err != nil:
+		return fmt.Errorf("save in the keyring: %w", err)
+	case s.Fallback != nil:
+		return s.Fallback.Delete(ctx, key)
+	}
+	return nil
+}
+
+// Delete implements [tokens.Store].
+func (s *Store) Delete(ctx context.Context, key string) error {
+	err := system.Delete(s.service(), key)
+	if s.Fallback != nil {
+		return s.Fallback.Delete(ctx, key)
+	}
+	if err != nil && !errors.Is(err, system.ErrNotFound) {
+		return fmt.Errorf("delete from the keyring: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package streamable_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// One revision knows batches; each request in one is answered, and nothing
+// comes of one that asks for nothing.
+func TestBatch(t *testing.T) {
+	h := newHouse(t, tools{"quick": func(context.Context, *mcp.Call) (string, error) { return "done", nil }}, nil)
+	old, later := h.session(mcp.Rev20250326), h.session(mcp.Rev20250618)
+	newest, newestHeaders := newTool("1", "quick", "{}")
+	for _, c := range []struct {
+		name, body string
+		headers    []string
+		status     int
+		want       []string // parts of the answer
+	}{
+		{"two calls", "[" + tool("1", "quick") + "," + tool("2", "quick") + "]", old, 200, []string{`[{`, `"id":1,"result"`, `"id":2,"result"`}},
+		{"a call and a note", `[{"jsonrpc":"2.0","method":"notifications/x"},` + tool(`"a"`, "quick") + "]", old, 200, []string{`[{`, `"id":"a","result"`}},
+		{"only a note", `[{"jsonrpc":"2.0","method":"notifications/x"}]`, old, 202, nil},
+		{"a bad one among good ones", "[" + tool("1", "quick") + `,{"jsonrpc":"1.0","id":2,"method":"x"}]`, old, 200, []string{`"id":1,"result"`, `-32600`}},
+		{"initialize", `[{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}]`, old, 200, []string{`-32600`}},
+		{"empty", `[]`, old, 400, []string{`-32600`}},
+		{"later revision", "[" + tool("1", "quick") + "]", later, 400, []string{`-32600`}},
+		{"newest revision", "[" + newest + "]", newestHeaders, 400, []string{`-32600`}},
+		{"no session", "[" + tool("1", "quick") + "]", nil, 400, []string{`-32600`}},
+	} {
+		res := h.send("POST", c.body, c.headers...)
+		text := h.text(res)
+		if res.StatusCode != c.status || c.want == nil && text != "" {
+			t.Errorf("%s: %s %q", c.name, res.Status, text)
+		}
+		for _, part := range c.want {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s: %q has no %q", c.name, text, part)
+			}
+		}
+	}
+}
