@@ -181,6 +181,7 @@ func TestDroppedStream(t *testing.T) {
 	if status := k.say(call(1, "wait", `{}`)); status != 202 {
 		t.Fatalf("status %d", status)
 	}
+	<-s.waits
 	k.resp.Body.Close()
 	select {
 	case <-s.cancelled:
@@ -226,6 +227,7 @@ func TestShutdown(t *testing.T) {
 	if status := k.say(call(1, "wait", `{}`)); status != 202 {
 		t.Fatalf("status %d", status)
 	}
+	<-s.waits
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := s.handler.Shutdown(ended); !errors.Is(err, context.Canceled) {

@@ -28,6 +28,7 @@ const patience = 30 * time.Second
 type site struct {
 	*httptest.Server
 	handler   *httpsse.Handler
+	waits     chan struct{} // gets one for each wait that has begun
 	cancelled chan struct{} // gets one for each wait that was cancelled
 }
 
@@ -36,7 +37,7 @@ func (s *site) endpoint() *httpsse.Endpoint { return &httpsse.Endpoint{URL: s.UR
 // run serves a few tools.
 func run(t *testing.T, o *httpsse.Options) *site {
 	t.Helper()
-	s := &site{cancelled: make(chan struct{}, 100)}
+	s := &site{waits: make(chan struct{}, 100), cancelled: make(chan struct{}, 100)}
 	h := server.New(mcp.Implementation{Name: "site", Version: "1"}, nil)
 	type text struct {
 		Text string `json:"text"`
@@ -55,6 +56,7 @@ func run(t *testing.T, o *httpsse.Options) *site {
 		return in.Text, err
 	})
 	server.AddTool(h, "wait", "waits", func(ctx context.Context, _ *mcp.Call, _ struct{}) (string, error) {
+		s.waits <- struct{}{}
 		<-ctx.Done()
 		s.cancelled <- struct{}{}
 		return "", ctx.Err()
