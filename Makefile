@@ -33,8 +33,8 @@ race: ## the tests, under the race detector
 	@echo "== go test -race"
 	@$(GO) test -race -timeout 10m ./...
 
-peers: ## other implementations over stdio, in both directions
-	@echo "== real peers (their packages go to test/peers/node/node_modules)"
+peers: ## other implementations over stdio and HTTP, in both directions
+	@echo "== real peers (their packages go to test/peers/*/node_modules)"
 	@./test/peers/install.sh
 	@cd test/peers && PEERS_MUST_RUN=1 $(GO) test -timeout 10m ./...
 

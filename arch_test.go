@@ -28,6 +28,8 @@ type floor struct {
 const (
 	jsonv2    = "github.com/go-json-experiment/json"
 	validator = "github.com/santhosh-tekuri/jsonschema/v6"
+	jose      = "github.com/go-jose/go-jose/v4"
+	keyring   = "github.com/zalando/go-keyring"
 )
 
 // floors lists them bottom-up. A package that is not listed stands nowhere, and
@@ -43,6 +45,12 @@ var floors = map[string]floor{
 	"schema/internal/*": {why: "words, formats and keywords of JSON Schema, for schema and its validator"},
 	"schema":            {on: []string{"schema/internal/*"}, extern: []string{jsonv2}, why: "JSON Schema is useful without MCP; a validator is registered, not imported, because it costs milliseconds at every start"},
 	"schema/validate":   {on: []string{"schema", "schema/internal/*"}, extern: []string{validator}, why: "the only place that needs the validator library"},
+
+	"auth/tokens":         {why: "a place for secrets knows neither what they are nor where they come from"},
+	"auth/tokens/keyring": {on: []string{"auth/tokens"}, extern: []string{keyring}, why: "only who asks for the keyring carries the libraries that talk to it"},
+	"auth/fetch":          {extern: []string{jsonv2}, why: "whoever fetches from an address that a stranger chose uses this, whatever for"},
+	"auth/protect":        {on: []string{"auth/fetch", "mcp"}, extern: []string{jsonv2, jose}, why: "it wraps any http.Handler; of mcp it needs the type Principal alone, because that is what transports pass on"},
+	"auth/login":          {on: []string{"auth/fetch", "auth/tokens"}, extern: []string{jsonv2, jose}, why: "a login is useful to any HTTP client; of MCP it knows the metadata documents and no type"},
 
 	"era/internal/joint":  {on: []string{"mcp", "jsonrpc"}, why: "what both wings need, and no wing"},
 	"era/internal/modern": {on: []string{"mcp", "jsonrpc", "era/internal/joint"}, why: "the wings never import each other, so that one can be taken down"},

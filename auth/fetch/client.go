@@ -77,7 +77,7 @@ func (c *Client) GetJSON(ctx context.Context, url string, into any) error {
 	if err != nil {
 		return err
 	}
-	if !isJSON(header.Get("Content-Type")) {
+	if !IsJSON(header) {
 		return fmt.Errorf("fetch %s: the answer is %q, not JSON", Redact(url), clip(header.Get("Content-Type")))
 	}
 	if err := json.Unmarshal(body, into); err != nil {
@@ -158,8 +158,9 @@ func checkRedirect(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// isJSON reports whether a media type is JSON or one of its kin.
-func isJSON(contentType string) bool {
-	t, _, err := mime.ParseMediaType(contentType)
+// IsJSON reports whether the header of an answer says that its body is JSON or
+// one of its kin, such as application/jwk-set+json.
+func IsJSON(header http.Header) bool {
+	t, _, err := mime.ParseMediaType(header.Get("Content-Type"))
 	return err == nil && (t == "application/json" || strings.HasPrefix(t, "application/") && strings.HasSuffix(t, "+json"))
 }

@@ -14,25 +14,24 @@ const (
 
 // A challenge is one of those in WWW-Authenticate that this package answers.
 type challenge struct {
-	dpop     bool // of scheme DPoP, otherwise Bearer
+	dpop     bool // one is of scheme DPoP
+	bearer   bool // one is of scheme Bearer
 	err      string
 	scope    string
 	metadata string // resource_metadata
 }
 
-// readChallenge finds the challenge to answer: DPoP before Bearer, since a
-// server that has both prefers the stronger. Without any it is empty, for a
-// server may say 401 and no more.
+// readChallenge finds the challenge to answer. Of both kinds it takes what DPoP
+// says, since a server that has both prefers the stronger. Without any it is
+// empty, for a server may say 401 and no more.
 func readChallenge(h http.Header) challenge {
 	var found challenge
-	have := false
 	for _, c := range parseChallenges(h.Values("Www-Authenticate")) {
-		dpop := strings.EqualFold(c.scheme, "DPoP")
-		if !dpop && !strings.EqualFold(c.scheme, "Bearer") || have && !(dpop && !found.dpop) {
-			continue
+		dpop, bearer := strings.EqualFold(c.scheme, "DPoP"), strings.EqualFold(c.scheme, "Bearer")
+		if dpop && !found.dpop || bearer && !found.bearer && !found.dpop {
+			found.err, found.scope, found.metadata = c.params["error"], c.params["scope"], c.params["resource_metadata"]
 		}
-		have = true
-		found = challenge{dpop: dpop, err: c.params["error"], scope: c.params["scope"], metadata: c.params["resource_metadata"]}
+		found.dpop, found.bearer = found.dpop || dpop, found.bearer || bearer
 	}
 	return found
 }

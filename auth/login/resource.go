@@ -91,18 +91,18 @@ func readProtection(ctx context.Context, f *fetch.Client, place string, address 
 // own well-known place it stands at. So a tenant of a host cannot claim the
 // host.
 func vouches(resource, place string, address *url.URL, expected string) bool {
+	if expected != "" {
+		return resource == expected
+	}
 	r, err := url.Parse(resource)
 	if err != nil || r.Host == "" || r.Fragment != "" || r.User != nil || origin(r) != origin(address) {
 		return false
-	}
-	if expected != "" {
-		return resource == expected
 	}
 	own, claimed := strings.TrimRight(address.EscapedPath(), "/"), strings.TrimRight(r.EscapedPath(), "/")
 	if own == claimed {
 		return r.RawQuery == "" || r.RawQuery == address.RawQuery
 	}
-	return r.RawQuery == "" && strings.HasPrefix(own, claimed+"/") && place == wellKnown(r, resourceWellKnown)
+	return r.RawQuery == "" && strings.HasPrefix(own, claimed+"/") 
 }
 
 // wellKnown inserts a well-known path between host and path.

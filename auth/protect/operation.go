@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
@@ -59,11 +60,11 @@ func (g *Guard) needsOf(scopes []string, message []byte) ([]string, *refusal) {
 	if no != nil {
 		return nil, no
 	}
-	params := rawjson.Lookup(message, "params")
-	name, no := member(params, "name")
-	if no == nil && name == "" {
-		name, no = member(params, "uri")
+	called := "name"
+	if strings.HasPrefix(method, "resources/") {
+		called = "uri" // and never what else stands there as a name
 	}
+	name, no := member(rawjson.Lookup(message, "params"), called)
 	if no != nil {
 		return nil, no
 	}
@@ -91,9 +92,14 @@ func (g *Guard) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *refus
 		return nil, tooLarge
 	}
 	control := http.NewResponseController(w)
+	last := lastRead(r)
 	var body bytes.Buffer
 	for chunk := make([]byte, 8<<10); ; {
-		_ = control.SetReadDeadline(time.Now().Add(bodyIdle)) // not supported: the server's own limits have to do
+		at := time.Now().Add(bodyIdle)
+		if !last.IsZero() && last.Before(at) {
+			at = last
+		}
+		_ = control.SetReadDeadline(at) // not supported: the server's own limits have to do
 		n, err := r.Body.Read(chunk)
 		body.Write(chunk[:n])
 		switch {
@@ -108,4 +114,12 @@ func (g *Guard) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *refus
 			return nil, &refusal{status: http.StatusBadRequest, code: "invalid_request", description: "the body could not be read"}
 		}
 	}
+}
+
+// lastRead is when the server wants to have all of a request; zero means never.
+func lastRead(r *http.Request) time.Time {
+	if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && s.ReadTimeout > 0 {
+		return time.Now().Add(s.ReadTimeout)
+	}
+	return time.Time{}
 }

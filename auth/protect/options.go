@@ -35,9 +35,10 @@ type Options struct {
 	Scopes []string
 
 	// Require says which scopes one operation needs besides Scopes. It is asked
-	// for each JSON-RPC message of a POST, before the handler runs; name is the
-	// tool or prompt (params.name) or the resource (params.uri), or empty. A
-	// message that calls nothing has an empty method. Nil means none.
+	// for each JSON-RPC message of a POST, before the handler runs. For methods
+	// that begin with resources/ name is params.uri, for all others
+	// params.name; it is empty if there is none. A message that calls nothing
+	// has an empty method. Nil means none.
 	Require func(method, name string) []string
 
 	// Implies lists, for a broad scope, the narrower ones that come with it.

@@ -1,5 +1,5 @@
 // Package peers runs other implementations of MCP as processes, so that Tenon
-// is tested against them over stdio. The README says what each can do.
+// is tested against them over stdio and HTTP. The README says what each can do.
 package peers
 
 import (

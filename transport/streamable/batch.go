@@ -54,7 +54,7 @@ const maxBatch = 100
 
 // answerAll serves the messages of a batch in their order.
 func (s *sessions) answerAll(r *http.Request, ses *session, items []jsonrpc.BatchItem, out *reply) (answers []era.Answer) {
-	st := ses.newStream(s.store, out, nil)
+	st := s.newStream(ses, out, nil)
 	defer st.forget()
 	for i := range items {
 		it := &items[i]
@@ -73,7 +73,7 @@ func (s *sessions) answerAll(r *http.Request, ses *session, items []jsonrpc.Batc
 				cancel()
 				continue
 			}
-			a := ses.era.Serve(ctx, &it.Message, s.h.edge.Principal(r), era.SessionBack{Tell: out.note, Ask: st.ask})
+			a := ses.era.Serve(ctx, &it.Message, s.h.edge.Principal(r), era.SessionBack{Tell: until(ctx, out.note), Ask: st.ask})
 			if ctx.Err() == nil { // cancelled means silent
 				answers = append(answers, a)
 			}

@@ -118,6 +118,20 @@ func (s *Handler) Shutdown() {
 
 // ServeHTTP serves one request.
 func (s *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	rc := http.NewResponseController(w)
+	if r.ProtoMajor == 1 {
+		rc.SetWriteDeadline(time.Time{}) // that of the answer before this one
+	}
+	s.serve(w, r)
+	rc.SetWriteDeadline(time.Now().Add(s.opts.WriteIdle)) // for what net/http has not sent yet
+}
+
+func (s *Handler) serve(w http.ResponseWriter, r *http.Request) {
+	if len(r.TransferEncoding) > 0 {
+		// net/http hides that there may have been a length as well, about
+		// which whoever stands in between may have thought differently.
+		w.Header().Set("Connection", "close")
+	}
 	if no := s.edge.Admit(r); no != nil {
 		s.turnAway(w, r, no)
 		return
@@ -203,7 +217,7 @@ func (s *Handler) post(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, http.StatusServiceUnavailable, era.Fail(m.ID, mcp.CodeInternal, shuttingDown).Append(nil))
 		return
 	}
-	if s.opensModern(r, &m) {
+	if s.opensModern(r, &m) || s.door.ModernOnly() && era.Opens(&m) {
 		s.exchange(w, r, &m)
 		return
 	}

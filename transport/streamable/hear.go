@@ -3,7 +3,6 @@ package streamable
 import (
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/tenon-mcp/tenon/era"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -85,7 +84,7 @@ const newsStream = "news"
 // the client that came last: who comes again has often lost the one before
 // without our noticing.
 func (s *sessions) hear(r *http.Request, ses *session, out *reply) {
-	st := &stream{ses: ses, store: s.store, name: newsStream, prime: ses.era.Resumes(), out: out, freed: make(chan struct{})}
+	st := &stream{all: s, ses: ses, name: newsStream, prime: ses.era.Resumes(), out: out, freed: make(chan struct{})}
 	news := newsQueue{ready: make(chan struct{}, 1)}
 	before, ok := ses.listen(st, news.put)
 	if !ok {
@@ -101,8 +100,6 @@ func (s *sessions) hear(r *http.Request, ses *session, out *reply) {
 	st.mu.Lock()
 	st.openLocked()
 	st.mu.Unlock()
-	stay := time.NewTicker(s.limits.Idle / 2)
-	defer stay.Stop()
 	for open := true; open; {
 		select {
 		case <-news.ready:
@@ -111,8 +108,6 @@ func (s *sessions) hear(r *http.Request, ses *session, out *reply) {
 				st.send(build)
 			}
 			open = !lost // the client comes back and looks for itself
-		case <-stay.C:
-			s.store.LoadSession(ses.id) // who listens uses the session
 		case <-st.freed:
 			open = false
 		case <-r.Context().Done():

@@ -49,7 +49,7 @@ func (s *sessions) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc
 	}
 	defer s.release(ses)
 	w.Header().Set(headerSession, ses.id)
-	writeJSON(w, http.StatusOK, a.Append(nil))
+	newReply(w, r, s.h.opts.WriteIdle, s.h.opts.KeepAlive).answer(http.StatusOK, a.Append)
 }
 
 // told takes in a notification or an answer of the client.
@@ -112,7 +112,7 @@ func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session,
 		return
 	}
 	defer done()
-	a := ses.era.Serve(ctx, m, p, era.SessionBack{Tell: out.note})
+	a := ses.era.Serve(ctx, m, p, era.SessionBack{Tell: until(ctx, out.note)})
 	switch m.Method {
 	case "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
 		s.save(ses) // a session that cannot be saved now is the same as before when it is restored
@@ -131,12 +131,12 @@ func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session,
 // nothing was said comes back here, to be sent without a stream.
 func (s *sessions) long(ctx context.Context, r *http.Request, ses *session, m *jsonrpc.Message, out *reply, cancel context.CancelFunc, done func()) {
 	p := s.h.edge.Principal(r)
-	st := ses.newStream(s.store, out, cancel)
+	st := s.newStream(ses, out, cancel)
 	freed := st.freed
 	silent := make(chan era.Answer, 1)
 	go func() {
 		defer done()
-		a := ses.era.Serve(ctx, m, p, era.SessionBack{Tell: st.send, Ask: st.ask, Release: st.letGo})
+		a := ses.era.Serve(ctx, m, p, era.SessionBack{Tell: until(ctx, st.send), Ask: st.ask, Release: st.letGo})
 		cancelled := ctx.Err() != nil
 		ses.finish(m.ID, cancel) // before the answer: the id may be used again then
 		switch {
@@ -153,6 +153,15 @@ func (s *sessions) long(ctx context.Context, r *http.Request, ses *session, m *j
 		out.nothing()
 	case <-r.Context().Done(): // gone, which cancels nothing in these revisions
 		st.leave(out)
+	}
+}
+
+// until tells nothing more of a call that was cancelled.
+func until(ctx context.Context, tell func(func([]byte) []byte)) func(func([]byte) []byte) {
+	return func(build func([]byte) []byte) {
+		if ctx.Err() == nil {
+			tell(build)
+		}
 	}
 }
 

@@ -28,11 +28,11 @@ func newReply(w http.ResponseWriter, r *http.Request, writeIdle, keepAlive time.
 	return &reply{w: w, r: r, writeIdle: writeIdle, keepAlive: keepAlive}
 }
 
-// note sends a message that is not the answer.
+// note sends a message that is not the answer, unless the client has gone.
 func (o *reply) note(build func(dst []byte) []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.over {
+	if o.over || o.r.Context().Err() != nil {
 		return
 	}
 	o.open()
@@ -73,6 +73,9 @@ func (o *reply) event(id string, build func(dst []byte) []byte) {
 	}
 	o.send(b)
 }
+
+// netBuffer is what net/http takes without sending it at once.
+const netBuffer = 2 << 10
 
 // maxEventBuffer is the largest buffer that a stream keeps for its next event.
 const maxEventBuffer = 16 << 10
@@ -129,7 +132,7 @@ func (o *reply) answer(status int, build func(dst []byte) []byte) {
 	h["Content-Type"] = jsonType
 	h["X-Content-Type-Options"] = noSniff
 	o.w.WriteHeader(status)
-	if len(body) <= maxEventBuffer {
+	if len(body) <= netBuffer {
 		o.w.Write(body)
 	} else {
 		o.slowly(body)

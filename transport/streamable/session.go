@@ -18,12 +18,14 @@ import (
 
 // SessionLimits bound what clients of older revisions may keep open.
 type SessionLimits struct {
-	// Idle is how long a session is kept that nobody uses. 0 means 30 min.
+	// Idle is how long a session is kept that nobody uses, and how long a
+	// call goes on that its client has left. 0 means 30 min.
 	Idle time.Duration
 
 	// Live is how many sessions are held ready to be used although nothing
 	// is going on in them; the others are kept by the [Store] and made ready
-	// when they are used. 0 means 1024.
+	// when they are used. It is also how many calls go on that their clients
+	// have left: beyond it those left longest ago are cancelled. 0 means 1024.
 	Live int
 }
 
@@ -37,6 +39,7 @@ type sessions struct {
 	mu    sync.Mutex
 	live  map[string]*session
 	idle  list.List // of *session, those nothing goes on in, the last used first
+	away  list.List // of *stream, those of calls that their clients have left, the last left first
 	sweep *time.Timer
 	ended bool
 }
@@ -255,13 +258,16 @@ func (ses *session) close() {
 // armLocked sees to it that sessions are swept that nobody says goodbye to.
 func (s *sessions) armLocked() {
 	if s.sweep == nil && !s.ended {
-		s.sweep = time.AfterFunc(max(s.limits.Idle/4, time.Second), s.sweepIdle)
+		s.sweep = time.AfterFunc(max(s.limits.Idle/4, time.Millisecond), s.sweepIdle)
 	}
 }
 
 // sweepIdle takes sessions out of memory that were not used for a while. The
-// store forgets its own.
+// store forgets its own, but none in which something goes on.
 func (s *sessions) sweepIdle() {
+	for _, id := range s.inUse() {
+		s.store.LoadSession(id)
+	}
 	left := false
 	if sweeper, ok := s.store.(interface{ Sweep() (left bool) }); ok {
 		left = sweeper.Sweep()
@@ -273,9 +279,22 @@ func (s *sessions) sweepIdle() {
 	for e := s.idle.Back(); e != nil && e.Value.(*session).used.Before(old); e = s.idle.Back() {
 		s.forgetLocked(e)
 	}
+	s.cancelLeftLocked(time.Now().Add(-s.limits.Idle))
 	if left || len(s.live) > 0 {
 		s.armLocked()
 	}
+}
+
+// inUse lists the sessions in which something goes on.
+func (s *sessions) inUse() (ids []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, ses := range s.live {
+		if ses.busy > 0 {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // close has this process be done with its sessions: nobody hears news any more,

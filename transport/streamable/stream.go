@@ -1,17 +1,18 @@
 package streamable
 
 import (
-	"net/http"
+	"container/list"
 	"strconv"
 	"sync"
+	"time"
 )
 
 // A stream carries the messages of one call, or the news of a session, to a
 // client of an older revision. The client may be let go, or go away, and come
 // back for the rest: every event has an id and is kept by the store.
 type stream struct {
+	all   *sessions
 	ses   *session
-	store Store
 	name  string
 	prime bool // the client comes back when it is let go, and is told how
 
@@ -22,15 +23,18 @@ type stream struct {
 	freed  chan struct{} // closed when the one who is there is to be let go
 	opened bool          // something was told
 	over   bool          // nothing more will come
+
+	away *list.Element // in sessions.away while the client is; guarded by sessions.mu, as is
+	left time.Time     // when it left
 }
 
 // newStream returns the stream of a call, whose first listener is out. The call
 // ends with cancel.
-func (ses *session) newStream(store Store, out *reply, cancel func()) *stream {
+func (s *sessions) newStream(ses *session, out *reply, cancel func()) *stream {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
 	ses.opened++
-	st := &stream{ses: ses, store: store, name: "s" + strconv.FormatInt(ses.opened, 36), prime: ses.era.Resumes(), cancel: cancel, out: out, freed: make(chan struct{})}
+	st := &stream{all: s, ses: ses, name: "s" + strconv.FormatInt(ses.opened, 36), prime: ses.era.Resumes(), cancel: cancel, out: out, freed: make(chan struct{})}
 	if ses.streams == nil {
 		ses.streams = map[string]*stream{}
 	}
@@ -54,7 +58,7 @@ func (st *stream) send(build func(dst []byte) []byte) {
 func (st *stream) sendLocked(build func(dst []byte) []byte) {
 	st.openLocked()
 	data := build(nil)
-	id := st.store.AddEvent(st.ses.id, st.name, data)
+	id := st.all.store.AddEvent(st.ses.id, st.name, data)
 	if st.out != nil {
 		st.out.write(id, data)
 	}
@@ -68,7 +72,7 @@ func (st *stream) openLocked() {
 	}
 	st.opened = true
 	if st.prime {
-		id := st.store.AddEvent(st.ses.id, st.name, nil)
+		id := st.all.store.AddEvent(st.ses.id, st.name, nil)
 		if st.out != nil {
 			st.out.write(id, nil)
 		}
@@ -104,6 +108,7 @@ func (st *stream) end() {
 }
 
 func (st *stream) forget() {
+	st.all.returned(st)
 	st.ses.mu.Lock()
 	defer st.ses.mu.Unlock()
 	delete(st.ses.streams, st.name)
@@ -126,6 +131,9 @@ func (st *stream) freeLocked() {
 	}
 	st.out = nil
 	close(st.freed)
+	if !st.over && st.cancel != nil {
+		st.all.leftAlone(st)
+	}
 }
 
 // abandon cancels a call that nobody waits for.
@@ -160,6 +168,7 @@ func (st *stream) join(out *reply, missed func() []StoredEvent) (freed <-chan st
 	}
 	st.freeLocked() // there can be one only, and it is the last that came
 	st.out, st.freed = out, make(chan struct{})
+	st.all.returned(st)
 	return st.freed, true
 }
 
@@ -192,6 +201,6 @@ func (o *reply) begin() {
 	defer o.mu.Unlock()
 	if !o.over && !o.stream {
 		o.open()
-		http.NewResponseController(o.w).Flush()
+		o.send(nil)
 	}
 }

@@ -43,13 +43,18 @@ func run(ctx context.Context, args []string, scenario string) error {
 		return fmt.Errorf("the URL of the server is missing: it is the last argument")
 	}
 	play, ok := scenarios[scenario]
+	endpoint := &streamable.Endpoint{URL: args[len(args)-1], Warn: warn}
 	switch {
 	case strings.HasPrefix(scenario, "auth/"):
-		return fmt.Errorf("%s: authorization is not implemented yet", scenario)
+		play = call("test-tool", nil)
+		var err error
+		if endpoint.HTTP, err = loggingIn(scenario); err != nil {
+			return err
+		}
 	case !ok:
 		return fmt.Errorf("no scenario %q here: set %s to one of %s", scenario, scenarioVar, strings.Join(names(), ", "))
 	}
-	c, err := client.Dial(ctx, &streamable.Endpoint{URL: args[len(args)-1], Warn: warn}, &client.Options{
+	c, err := client.Dial(ctx, endpoint, &client.Options{
 		Client: mcp.Implementation{Name: "tenon-conformance-client", Version: "1"},
 		Elicit: agree,
 		Warn:   warn,

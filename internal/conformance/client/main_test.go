@@ -12,7 +12,7 @@ func TestRunRefuses(t *testing.T) {
 		says     string
 	}{
 		{"initialize", nil, "URL"},
-		{"auth/basic-cimd", []string{"http://127.0.0.1:1/"}, "not implemented yet"},
+		{"auth/basic-cimd", []string{"http://127.0.0.1:1/"}, "cannot reach http://127.0.0.1:1/"},
 		{"nonsense", []string{"http://127.0.0.1:1/"}, `no scenario "nonsense"`},
 		{"", []string{"http://127.0.0.1:1/"}, scenarioVar},
 		{"initialize", []string{"http://127.0.0.1:1/"}, "cannot reach http://127.0.0.1:1/"},

@@ -27,19 +27,18 @@ func serveHTTP(addr string, h mcp.Handler, o era.ServerOptions, recording *frame
 	if err != nil {
 		return err
 	}
-	o.Tap = recording.Tap
 	pair, err := httpsse.NewHandler(h, &httpsse.Options{Era: o})
 	if err != nil {
 		return err
 	}
 	mux := http.NewServeMux()
-	mux.Handle(streamable.Path, recording.Server(endpoint))
+	mux.Handle(streamable.Path, endpoint)
 	mux.Handle("/sse", pair)
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		return err
 	}
-	s := streamable.NewHTTPServer(mux)
+	s := streamable.NewHTTPServer(recording.Server(mux))
 	ended := make(chan error, 1)
 	go func() { ended <- s.Serve(l) }()
 	fmt.Printf("http://%s%s\n", l.Addr(), streamable.Path)

@@ -12,11 +12,15 @@ import (
 
 // Server returns a handler that takes down what h is sent and what it sends,
 // as JSON or as server-sent events. A session is one talk, and so is a request
-// that belongs to none.
+// that belongs to none. A session of HTTP+SSE is known by the query of the URL
+// that its messages go to.
 func (r *Recording) Server(h http.Handler) http.Handler {
 	var exchanges atomic.Int64
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		x := &exchange{ResponseWriter: w, recording: r, talk: req.Header.Get(sessionHeader)}
+		if x.talk == "" {
+			x.talk = req.URL.RawQuery
+		}
 		x.number = exchanges.Add(1)
 		req.Body = &body{req.Body, x}
 		h.ServeHTTP(x, req)
@@ -88,12 +92,19 @@ func (x *exchange) start() {
 // of a stream, brings nothing.
 func (x *exchange) event(text string) {
 	var data []string
+	name := ""
 	for line := range strings.SplitSeq(text, "\n") {
+		if n, ok := strings.CutPrefix(line, "event:"); ok {
+			name = strings.TrimSpace(n)
+		}
 		if d, ok := strings.CutPrefix(line, "data:"); ok {
 			data = append(data, strings.TrimPrefix(d, " "))
 		}
 	}
-	if all := strings.Join(data, "\n"); all != "" {
+	switch all := strings.Join(data, "\n"); {
+	case name == "endpoint":
+		_, x.talk, _ = strings.Cut(all, "?")
+	case all != "":
 		x.recording.add(x.talk, true, all)
 	}
 }
@@ -102,14 +113,13 @@ func (x *exchange) end() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.start()
-	if x.sent.Len() == 0 {
-		return
-	}
-	if x.events {
+	switch {
+	case x.sent.Len() == 0:
+	case x.events:
 		x.recording.add(x.talk, true, "an event without an end: "+x.sent.String())
-		return
+	case strings.HasPrefix(x.Header().Get("Content-Type"), "application/json"):
+		x.recording.add(x.talk, true, x.sent.String())
 	}
-	x.recording.add(x.talk, true, x.sent.String())
 }
 
 // A body keeps what is read from it.

@@ -1,0 +1,69 @@
+package login
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"os/exec"
+	"runtime"
+	"strings"
+)
+
+// OpenBrowser opens a page in the browser of the person. A fixed program is
+// started with the page as one argument; no shell is involved, and a page that
+// is not a plain web address is refused. It does not wait for the browser.
+func OpenBrowser(page string) error {
+	if _, err := checkOpenable(page); err != nil {
+		return fmt.Errorf("the page is not opened: %w", err)
+	}
+	name, args := launcher(runtime.GOOS, page)
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return fmt.Errorf("no browser can be opened: %w", err)
+	}
+	cmd := exec.Command(path, args...)
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("no browser can be opened: %w", err)
+	}
+	go func() { _ = cmd.Wait() }() // ends with the launcher, which hands over to the browser
+	return nil
+}
+
+// launcher is the program that opens a page on an operating system. The page is
+// always the last argument and always a whole one.
+func launcher(system, page string) (name string, args []string) {
+	switch system {
+	case "windows":
+		return "rundll32", []string{"url.dll,FileProtocolHandler", page}
+	case "darwin":
+		return "open", []string{page}
+	}
+	return "xdg-open", []string{page}
+}
+
+// checkOpenable refuses everything that is not an ordinary http or https URL. Of
+// the characters that a URL may have, those that some shell gives a meaning are
+// not allowed either, except & and = where a query needs them.
+func checkOpenable(page string) (*url.URL, error) {
+	u, err := url.Parse(page)
+	switch {
+	case err != nil:
+		return nil, errors.New("it is not a URL")
+	case u.Scheme != "https" && u.Scheme != "http":
+		return nil, errors.New("it is not an http or https URL")
+	case u.Host == "" || u.User != nil || u.Opaque != "":
+		return nil, errors.New("it is not an http or https URL of a host")
+	case len(page) > 16<<10:
+		return nil, errors.New("it is too long")
+	}
+	before, query, _ := strings.Cut(page, "?")
+	if strings.ContainsFunc(before, func(r rune) bool { return !plainInURL(r) }) ||
+		strings.ContainsFunc(query, func(r rune) bool { return !plainInURL(r) && r != '&' && r != '?' }) {
+		return nil, errors.New("it has characters that no address of a login page needs")
+	}
+	return u, nil
+}
+
+func plainInURL(r rune) bool {
+	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("-._~/:@%+=,[]", r)
+}

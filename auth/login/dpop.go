@@ -1,0 +1,122 @@
+package login
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+	"github.com/tenon-mcp/tenon/auth/tokens"
+)
+
+// A prover proves that a token is presented by whom it was given to (DPoP, RFC
+// 9449): one key for each authorization server, one proof for each request.
+type prover struct {
+	key        jose.JSONWebKey
+	thumbprint string
+
+	mu     sync.Mutex
+	nonces map[string]string // by origin: what its server wants to see next
+}
+
+func newProver() (*prover, error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	return proverOf(jose.JSONWebKey{Key: private, Algorithm: string(jose.ES256)})
+}
+
+func proverOf(key jose.JSONWebKey) (*prover, error) {
+	if _, ok := key.Key.(*ecdsa.PrivateKey); !ok || key.Algorithm != string(jose.ES256) {
+		return nil, errors.New("the key that was kept for DPoP is not one of this program")
+	}
+	public := key.Public()
+	sum, err := public.Thumbprint(crypto.SHA256)
+	if err != nil {
+		return nil, err
+	}
+	return &prover{key: key, thumbprint: base64.RawURLEncoding.EncodeToString(sum), nonces: map[string]string{}}, nil
+}
+
+// prover gives the key for an issuer; a kept token is of use with it only, so
+// it is kept, too.
+func (t *Transport) prover(ctx context.Context, issuer string) (*prover, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if p := t.provers[issuer]; p != nil {
+		return p, nil
+	}
+	at := t.opts.key("dpop", issuer)
+	if kept, err := t.store.Load(ctx, at); err == nil {
+		var key jose.JSONWebKey
+		if key.UnmarshalJSON(kept) == nil {
+			if p, err := proverOf(key); err == nil {
+				t.provers[issuer] = p
+				return p, nil
+			}
+		}
+	}
+	p, err := newProver()
+	if err != nil {
+		return nil, err
+	}
+	if text, err := p.key.MarshalJSON(); err == nil {
+		if err := t.store.Save(ctx, at, tokens.Secret(text)); err != nil {
+			t.opts.warn("a key for DPoP could not be kept: %v", err)
+		}
+	}
+	t.provers[issuer] = p
+	return p, nil
+}
+
+// prove makes the proof for one request. Token is empty at the token endpoint.
+func (p *prover) prove(method string, target *url.URL, token string) (string, error) {
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: p.key.Key},
+		(&jose.SignerOptions{EmbedJWK: true}).WithType("dpop+jwt"))
+	if err != nil {
+		return "", err
+	}
+	at := url.URL{Scheme: target.Scheme, Host: target.Host, Path: target.Path, RawPath: target.RawPath}
+	claims := map[string]any{"jti": random(), "htm": method, "htu": at.String(), "iat": time.Now().Unix()}
+	if token != "" {
+		sum := sha256.Sum256([]byte(token))
+		claims["ath"] = base64.RawURLEncoding.EncodeToString(sum[:])
+	}
+	p.mu.Lock()
+	if nonce := p.nonces[origin(target)]; nonce != "" {
+		claims["nonce"] = nonce
+	}
+	p.mu.Unlock()
+	return jwt.Signed(signer).Claims(claims).Serialize()
+}
+
+// hear takes in the nonce of an answer and reports whether it is a new one.
+func (p *prover) hear(target *url.URL, h http.Header) bool {
+	nonce := h.Get("DPoP-Nonce")
+	if nonce == "" || len(nonce) > 1024 {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at := origin(target)
+	if p.nonces[at] == nonce {
+		return false
+	}
+	p.nonces[at] = nonce
+	return true
+}
+
+// offersDPoP reports whether the authorization server takes proofs like ours.
+func (s *server) offersDPoP() bool { return slices.Contains(s.DPoPAlgorithms, string(jose.ES256)) }

@@ -1,0 +1,103 @@
+package login
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	json "github.com/go-json-experiment/json"
+	"github.com/tenon-mcp/tenon/auth/fetch"
+)
+
+// A registration is what dynamic registration (RFC 7591) has brought, kept by
+// issuer and never used at another one.
+type registration struct {
+	Issuer       string   `json:"issuer"`
+	ClientID     string   `json:"client_id"`
+	ClientSecret string   `json:"client_secret,omitempty"`
+	AuthMethod   string   `json:"token_endpoint_auth_method,omitempty"`
+	ExpiresAt    int64    `json:"client_secret_expires_at,omitempty"`
+	RedirectURIs []string `json:"redirect_uris"`
+}
+
+func (r *registration) client() *Client {
+	return &Client{ID: r.ClientID, Secret: r.ClientSecret, Issuer: r.Issuer, AuthMethod: r.AuthMethod}
+}
+
+func (p *place) registered(ctx context.Context, issuer string) (*registration, bool) {
+	t := p.transport
+	kept, err := t.store.Load(ctx, t.opts.key("client", issuer))
+	if err != nil {
+		return nil, false
+	}
+	var r registration
+	if json.Unmarshal(kept, &r) != nil || r.Issuer != issuer || r.ExpiresAt != 0 && time.Now().Unix() >= r.ExpiresAt {
+		return nil, false
+	}
+	return &r, true
+}
+
+// forgetClient drops a registration that the authorization server does not know
+// any more, and reports whether there was one.
+func (p *place) forgetClient(ctx context.Context, issuer string) bool {
+	if _, ok := p.registered(ctx, issuer); !ok || p.transport.opts.Client != nil {
+		return false
+	}
+	return p.transport.store.Delete(ctx, p.transport.opts.key("client", issuer)) == nil
+}
+
+// register introduces this program. It is deprecated since 2026-07-28, and what
+// many authorization servers still need.
+func (p *place) register(ctx context.Context, s *server, redirect string) (*Client, error) {
+	kind := "web"
+	if u, err := url.Parse(redirect); err == nil && (onLoopback(u.Hostname()) || u.Scheme != "https") {
+		kind = "native"
+	}
+	method := publicFirst(s.AuthMethods)
+	ask, err := json.Marshal(map[string]any{
+		"client_name":                p.transport.opts.clientName(),
+		"redirect_uris":              []string{redirect},
+		"grant_types":                []string{"authorization_code", "refresh_token"},
+		"response_types":             []string{"code"},
+		"application_type":           kind,
+		"token_endpoint_auth_method": method,
+	})
+	if err != nil {
+		return nil, err
+	}
+	status, _, body, err := p.fetch.Post(ctx, s.RegistrationEndpoint, "application/json", ask, nil)
+	if err != nil {
+		return nil, fmt.Errorf("register at the authorization server: %w", err)
+	}
+	if status != http.StatusCreated && status != http.StatusOK {
+		return nil, fmt.Errorf("register as a %s application with redirect URI %s: %w; if it takes no such client, register by hand and set Client", kind, redirect, readRefusal(s.Issuer, status, body))
+	}
+	r := registration{}
+	if err := json.Unmarshal(body, &r); err != nil || r.ClientID == "" {
+		return nil, fmt.Errorf("the answer of the registration endpoint of %s cannot be read: it names no client_id", fetch.Redact(s.Issuer))
+	}
+	r.Issuer, r.RedirectURIs = s.Issuer, []string{redirect}
+	if r.AuthMethod == "" {
+		r.AuthMethod = method
+	}
+	if r.ClientSecret == "" {
+		r.AuthMethod = authNone
+	}
+	p.keep(ctx, "client", s.Issuer, &r)
+	return r.client(), nil
+}
+
+// publicFirst chooses how a client that registers itself wants to prove itself:
+// not at all if that is possible, since a secret in a program of a person is
+// none.
+func publicFirst(methods []string) string {
+	for _, m := range []string{authNone, authBasic, authPost} {
+		if slices.Contains(methods, m) {
+			return m
+		}
+	}
+	return authBasic
+}

@@ -1,0 +1,173 @@
+package login
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"sync"
+	"time"
+)
+
+// A Loopback logs a person in with a browser on this machine: it opens the page
+// and waits, on 127.0.0.1, for the browser to be sent back. It waits for one
+// answer and for five minutes at most.
+type Loopback struct {
+	// Open opens a page. Nil means [OpenBrowser].
+	Open func(page string) error
+
+	// Show tells the person where to go if no browser could be opened. Nil
+	// writes to standard error.
+	Show func(page string)
+}
+
+const (
+	callbackPath  = "/callback"
+	loopbackWait  = 5 * time.Minute
+	maxCallback   = 16 << 10 // bytes of the query of a callback
+	callbackGrace = 2 * time.Second
+)
+
+// A desk is a listener that waits for one browser.
+type desk struct {
+	loopback *Loopback
+	redirect string
+	path     string
+	hosts    [2]string // that a request may name
+	listener net.Listener
+
+	mu    sync.Mutex
+	state string // that the answer must have; empty before and after
+	found chan *url.URL
+}
+
+// open listens. Fixed is the redirect URI that must be used, preferred one that
+// would be good; both may be empty.
+func (l *Loopback) open(fixed, preferred string) (*desk, error) {
+	u := &url.URL{Scheme: "http", Host: "127.0.0.1:0", Path: callbackPath}
+	if fixed != "" {
+		var err error
+		if u, err = url.Parse(fixed); err != nil || u.Scheme != "http" || !onLoopback(u.Hostname()) || u.Port() == "" || u.RawQuery != "" || u.Fragment != "" {
+			return nil, fmt.Errorf("RedirectURI %q cannot be listened at: without Authorize it must be like http://127.0.0.1:3000/callback", clip(fixed))
+		}
+	}
+	port := u.Port()
+	if p, err := url.Parse(preferred); err == nil && fixed == "" && p.Hostname() == "127.0.0.1" && p.Path == callbackPath {
+		if listener, err := net.Listen("tcp4", p.Host); err == nil {
+			return l.desk(listener, p), nil
+		}
+	}
+	listener, err := net.Listen("tcp4", "127.0.0.1:"+port)
+	if err != nil {
+		return nil, fmt.Errorf("wait for the browser to come back: %w", err)
+	}
+	if fixed == "" {
+		u.Host = listener.Addr().String()
+	}
+	return l.desk(listener, u), nil
+}
+
+func (l *Loopback) desk(listener net.Listener, redirect *url.URL) *desk {
+	path := redirect.Path
+	if path == "" {
+		path = "/"
+	}
+	return &desk{
+		loopback: l, redirect: redirect.String(), path: path, listener: listener,
+		hosts: [2]string{redirect.Host, "127.0.0.1:" + redirect.Port()},
+		found: make(chan *url.URL, 1),
+	}
+}
+
+func (d *desk) close() { _ = d.listener.Close() }
+
+// authorize opens the page and waits.
+func (d *desk) authorize(ctx context.Context, page string) (*url.URL, error) {
+	u, err := url.Parse(page)
+	if err != nil {
+		return nil, errors.New("the page cannot be opened")
+	}
+	d.mu.Lock()
+	d.state = u.Query().Get("state")
+	d.mu.Unlock()
+	server := &http.Server{Handler: d, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, MaxHeaderBytes: maxCallback + 16<<10}
+	served := make(chan struct{})
+	go func() { // ends when the listener is closed, below
+		defer close(served)
+		_ = server.Serve(d.listener)
+	}()
+	defer func() {
+		// The page that says that all is well should still reach the browser.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callbackGrace)
+		defer cancel()
+		if server.Shutdown(ctx) != nil {
+			_ = server.Close()
+		}
+		<-served
+	}()
+	d.loopback.show(page)
+	ctx, cancel := context.WithTimeoutCause(ctx, loopbackWait, fmt.Errorf("nobody has logged in within %s", loopbackWait))
+	defer cancel()
+	select {
+	case callback := <-d.found:
+		return callback, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// show brings the page before the person.
+func (l *Loopback) show(page string) {
+	open := l.Open
+	if open == nil {
+		open = OpenBrowser
+	}
+	if open(page) == nil {
+		return
+	}
+	if l.Show != nil {
+		l.Show(page)
+		return
+	}
+	fmt.Fprintf(os.Stderr, "To log in, open this page in a browser:\n\n  %s\n\n", page)
+}
+
+// ServeHTTP takes the one answer that has the right state. A page elsewhere that
+// knocks here meanwhile learns nothing and ends nothing.
+func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.Host != d.hosts[0] && r.Host != d.hosts[1], r.Method != http.MethodGet, r.URL.Path != d.path, len(r.URL.RawQuery) > maxCallback:
+		writePage(w, http.StatusBadRequest, pageRefused)
+		return
+	}
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil || len(q["state"]) != 1 || !d.takes(q.Get("state")) {
+		writePage(w, http.StatusBadRequest, pageRefused)
+		return
+	}
+	if q.Get("error") != "" {
+		writePage(w, http.StatusOK, pageFailed)
+	} else {
+		writePage(w, http.StatusOK, pageDone)
+	}
+	callback, err := url.Parse(d.redirect)
+	if err != nil {
+		return
+	}
+	callback.RawQuery = r.URL.RawQuery
+	d.found <- callback // has room: only one state is ever taken
+}
+
+// takes reports whether an answer is the one that is waited for, once.
+func (d *desk) takes(state string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.state == "" || state != d.state {
+		return false
+	}
+	d.state = ""
+	return true
+}

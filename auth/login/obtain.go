@@ -1,0 +1,232 @@
+package login
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	json "github.com/go-json-experiment/json"
+	"github.com/tenon-mcp/tenon/auth/fetch"
+)
+
+// obtain gets a token after old (nil if there was none) was refused with a
+// challenge. The metadata is read again each time, for the server may have
+// moved to another authorization server: then nothing of the old one is used.
+func (p *place) obtain(ctx context.Context, old *token, c challenge, step bool) (*token, error) {
+	if p.url.Scheme != "https" && !p.loopback {
+		return nil, fmt.Errorf("%s wants a login, and it is reached by plain http: a token is not sent in the clear; use https", canonical(p.url))
+	}
+	prot, err := findProtection(ctx, p.fetch, p.url, c.metadata, p.transport.opts.Resource)
+	if err != nil {
+		return nil, err
+	}
+	s, err := p.choose(ctx, prot)
+	if err != nil {
+		return nil, err
+	}
+	same := old != nil && old.Issuer == s.Issuer && old.Resource == prot.resource
+	if same && !step && old.Refresh != "" && (old.accepted.Load() || old.kept) {
+		got, err := p.refresh(ctx, old, s)
+		if err == nil || !isRefusal(err) {
+			return got, err
+		}
+	}
+	var before []string
+	if same {
+		before = old.Scopes
+	}
+	scopes := wantedScopes(c.scope, prot.scopes, before, p.transport.opts.Scopes)
+	key := keyIfOffered
+	switch {
+	case prot.dpop || c.dpop && !c.bearer:
+		key = keyAlways
+	case !c.dpop && !p.transport.opts.PreferDPoP:
+		key = keyNever
+	}
+	return p.login(ctx, prot, s, scopes, key)
+}
+
+// choose picks the authorization server: the one where the given client is
+// known, else the first.
+func (p *place) choose(ctx context.Context, prot *protection) (*server, error) {
+	if len(prot.issuers) == 0 {
+		return findOwnServer(ctx, p.fetch, p.url)
+	}
+	issuer := prot.issuers[0]
+	if c := p.transport.opts.identity(); c != nil && slices.Contains(prot.issuers, c.Issuer) {
+		issuer = c.Issuer
+	}
+	return findServer(ctx, p.fetch, issuer)
+}
+
+// identity is the client that was given from outside, if any.
+func (o *Options) identity() *Client {
+	if o.Grant != nil {
+		return o.Grant.identity()
+	}
+	return o.Client
+}
+
+// A binding says whether a token is to be bound to a key (DPoP).
+type binding int
+
+const (
+	keyNever binding = iota
+	keyIfOffered
+	keyAlways
+)
+
+// login gets a token by the grant of the options, or by a person. A client that
+// registered itself and is not known any more registers again, once.
+func (p *place) login(ctx context.Context, prot *protection, s *server, scopes []string, key binding) (*token, error) {
+	got, err := p.loginOnce(ctx, prot, s, scopes, key)
+	if refused, ok := errors.AsType[*ServerError](err); ok && refused.Code == "invalid_client" && p.forgetClient(ctx, s.Issuer) {
+		got, err = p.loginOnce(ctx, prot, s, scopes, key)
+	}
+	return got, err
+}
+
+func (p *place) loginOnce(ctx context.Context, prot *protection, s *server, scopes []string, key binding) (*token, error) {
+	o := &p.transport.opts
+	var prove *prover
+	switch {
+	case key == keyAlways && !s.offersDPoP():
+		return nil, fmt.Errorf("%s takes only tokens that are bound to a key (DPoP), and the authorization server %s does not offer that with ES256", canonical(p.url), fetch.Redact(s.Issuer))
+	case key != keyNever && s.offersDPoP():
+		var err error
+		if prove, err = p.transport.prover(ctx, s.Issuer); err != nil {
+			return nil, err
+		}
+	}
+	var ask *tokenRequest
+	var err error
+	if o.Grant != nil {
+		if err := p.bind(ctx, o.Grant.identity(), s.Issuer); err != nil {
+			return nil, err
+		}
+		ask, err = o.Grant.grant(ctx, p.fetch, s, prot.resource, scopes)
+	} else {
+		scopes = withOffline(scopes, s.ScopesSupported)
+		ask, err = p.byPerson(ctx, s, prot.resource, scopes, prove)
+	}
+	if err != nil {
+		return nil, err
+	}
+	ask.prover = prove
+	granted, err := ask.post(ctx, p.fetch)
+	if err != nil {
+		return nil, err
+	}
+	got := &token{Issuer: s.Issuer, Resource: prot.resource, Own: len(prot.issuers) == 0, Scopes: scopes, Redirect: ask.form.Get("redirect_uri")}
+	if ask.client != nil {
+		got.ClientID = ask.client.ID
+	}
+	return got, p.fill(ctx, got, granted, prove, key == keyAlways)
+}
+
+// fill takes what was granted into a token and keeps it.
+func (p *place) fill(ctx context.Context, t *token, g *grantedToken, prove *prover, bound bool) error {
+	switch kind := strings.ToLower(g.TokenType); {
+	case kind == "dpop" && prove != nil:
+		t.DPoP, t.prover = true, prove
+	case (kind == "bearer" || kind == "") && !bound:
+	default:
+		return fmt.Errorf("the authorization server %s gave a token of type %q, which was not asked for", fetch.Redact(t.Issuer), clip(g.TokenType))
+	}
+	t.Access, t.Got = g.AccessToken, time.Now()
+	if g.RefreshToken != "" {
+		t.Refresh = g.RefreshToken
+	}
+	if life := g.lifetime(); life > 0 {
+		t.Expires = t.Got.Add(life)
+	} else {
+		t.Expires = time.Time{}
+	}
+	p.keep(ctx, "token", canonical(p.url), t)
+	return nil
+}
+
+// refreshOnly renews a token that is about to end, without asking anybody. If
+// the authorization server does not want to, there is no token any more, and
+// the next answer of the server will tell how to get one.
+func (p *place) refreshOnly(ctx context.Context, old *token) (*token, error) {
+	if newer := p.newer(ctx, old); newer != nil {
+		return newer, nil
+	}
+	s, err := p.serverOf(ctx, old)
+	if err != nil {
+		return nil, err
+	}
+	got, err := p.refresh(ctx, old, s)
+	if isRefusal(err) {
+		return nil, nil
+	}
+	return got, err
+}
+
+func (p *place) serverOf(ctx context.Context, t *token) (*server, error) {
+	if t.Own {
+		return findOwnServer(ctx, p.fetch, p.url)
+	}
+	return findServer(ctx, p.fetch, t.Issuer)
+}
+
+// newer looks whether another process has renewed the token meanwhile. A
+// refresh token may be good for one use only.
+func (p *place) newer(ctx context.Context, old *token) *token {
+	kept, err := p.transport.store.Load(ctx, p.key())
+	if err != nil {
+		return nil
+	}
+	var t token
+	if json.Unmarshal(kept, &t) != nil || t.Access == "" || t.Access == old.Access || t.Issuer != old.Issuer || t.DPoP != old.DPoP || t.ending() || !p.inClear(&t) {
+		return nil
+	}
+	t.kept, t.prover = true, old.prover
+	return &t
+}
+
+// refresh trades the refresh token for a new token. A server that rotates gives
+// a new refresh token, too; otherwise the old one stays.
+func (p *place) refresh(ctx context.Context, old *token, s *server) (*token, error) {
+	client, err := p.clientOf(ctx, old, s)
+	if err != nil {
+		return nil, err
+	}
+	ask := &tokenRequest{server: s, client: client, prover: old.prover, form: url.Values{
+		"grant_type": {"refresh_token"}, "refresh_token": {old.Refresh}, "resource": {old.Resource},
+	}}
+	granted, err := ask.post(ctx, p.fetch)
+	if err != nil {
+		return nil, fmt.Errorf("refresh the token: %w", err)
+	}
+	got := &token{Issuer: old.Issuer, Resource: old.Resource, Own: old.Own, Refresh: old.Refresh, Scopes: old.Scopes, ClientID: old.ClientID, Redirect: old.Redirect, refreshed: true}
+	return got, p.fill(ctx, got, granted, old.prover, old.DPoP)
+}
+
+// clientOf is the client that a token was given to. Another one cannot refresh
+// it, so its absence counts as a refusal.
+func (p *place) clientOf(ctx context.Context, t *token, s *server) (*Client, error) {
+	if c := p.transport.opts.identity(); c != nil {
+		if c.ID != t.ClientID {
+			return nil, &ServerError{Issuer: fetch.Redact(s.Issuer), Code: "invalid_client", Description: "the token was given to another client"}
+		}
+		return c, p.bind(ctx, c, s.Issuer)
+	}
+	if r, ok := p.registered(ctx, s.Issuer); ok && r.ClientID == t.ClientID {
+		return r.client(), nil
+	}
+	if t.ClientID == p.transport.opts.ClientIDMetadataURL && t.ClientID != "" {
+		return &Client{ID: t.ClientID, Issuer: s.Issuer, AuthMethod: authNone}, nil
+	}
+	return nil, &ServerError{Issuer: fetch.Redact(s.Issuer), Code: "invalid_client", Description: "the client of the token is not known any more"}
+}
+
+func isRefusal(err error) bool {
+	_, ok := errors.AsType[*ServerError](err)
+	return ok
+}

@@ -1,0 +1,289 @@
+package login
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	json "github.com/go-json-experiment/json"
+	"github.com/tenon-mcp/tenon/auth/tokens"
+)
+
+// A18: a server that never takes a token does not make a client log in for
+// ever: after a refresh and a login its 401 is handed over.
+func TestNoLoop(t *testing.T) {
+	w := newWorld(t)
+	c := w.client(nil)
+	w.wantOK(c)
+	w.judge = func(*http.Request) int { return 401 }
+	for range 3 {
+		if status, err := w.post(c); status != 401 || err != nil {
+			t.Errorf("status %d, %v", status, err)
+		}
+	}
+	w.wantCount(2, "issuer GET /authorize") // the first, and one after the refresh did not help
+	w.wantCount(3, "issuer POST /token")    // and the refresh
+
+	w = newWorld(t)
+	w.judge = func(*http.Request) int { return 401 }
+	c = w.client(nil)
+	for range 3 {
+		if status, err := w.post(c); status != 401 || err != nil {
+			t.Errorf("status %d, %v", status, err)
+		}
+	}
+	w.wantCount(1, "issuer GET /authorize")
+}
+
+// A20: many requests that meet 401 at once make one login, and one refresh when
+// the token is gone.
+func TestOneLoginForMany(t *testing.T) {
+	w := newWorld(t)
+	c := w.client(nil)
+	all := func() {
+		t.Helper()
+		var wg sync.WaitGroup
+		for range 20 {
+			wg.Go(func() {
+				if status, err := w.post(c); status != 200 || err != nil {
+					t.Errorf("status %d, %v", status, err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	all()
+	w.wantCount(1, "issuer GET /authorize")
+	w.wantCount(1, "issuer POST /token")
+	w.revoke()
+	all()
+	w.wantCount(1, "issuer GET /authorize")
+	w.wantCount(2, "issuer POST /token")
+	if form := w.lastForm(); form.Get("grant_type") != "refresh_token" || form.Get("refresh_token") != "refresh-1" || form.Get("resource") != w.url() {
+		t.Errorf("form %v", form)
+	}
+}
+
+// A refresh token that is rotated is used once; one that is not, stays.
+func TestRotation(t *testing.T) {
+	w := newWorld(t)
+	c := w.client(nil)
+	w.wantOK(c)
+	for round := 1; round <= 3; round++ {
+		w.revoke()
+		w.wantOK(c)
+		if got, want := w.lastForm().Get("refresh_token"), fmt.Sprintf("refresh-%d", round); got != want {
+			t.Errorf("round %d: %s, want %s", round, got, want)
+		}
+	}
+	w.tokens = func(url.Values, http.Header) (int, any) {
+		body := w.issue(3600)
+		delete(body, "refresh_token")
+		return 200, body
+	}
+	for range 2 {
+		w.revoke()
+		w.wantOK(c)
+		if got := w.lastForm().Get("refresh_token"); got != "refresh-4" {
+			t.Errorf("%s, want refresh-4", got)
+		}
+	}
+}
+
+// A refresh that the authorization server refuses leads to one new login.
+func TestRefusedRefresh(t *testing.T) {
+	w := newWorld(t)
+	c := w.client(nil)
+	w.wantOK(c)
+	w.tokens = func(form url.Values, _ http.Header) (int, any) {
+		if form.Get("grant_type") == "refresh_token" {
+			return 400, map[string]any{"error": "invalid_grant", "error_description": form.Get("refresh_token")}
+		}
+		return 0, nil
+	}
+	w.revoke()
+	w.wantOK(c)
+	w.wantCount(2, "issuer GET /authorize")
+	w.wantCount(3, "issuer POST /token")
+}
+
+// keptToken puts a token into a store, as an earlier process would have.
+func keptToken(t *testing.T, w *world, store tokens.Store, change func(*token)) {
+	t.Helper()
+	client := &registration{Issuer: w.issuer.URL, ClientID: "old", AuthMethod: authNone, RedirectURIs: []string{redirectForTests}}
+	tok := &token{Issuer: w.issuer.URL, Resource: w.url(), Access: "access-old", Refresh: "refresh-old", ClientID: "old", Got: time.Now().Add(-time.Hour), Expires: time.Now().Add(time.Hour)}
+	if change != nil {
+		change(tok)
+	}
+	for key, v := range map[string]any{"client " + w.issuer.URL: client, "token " + w.url(): tok} {
+		text, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Save(t.Context(), key, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What one process has got, the next one uses.
+func TestKeptToken(t *testing.T) {
+	w := newWorld(t)
+	store := &tokens.Files{Dir: t.TempDir()}
+	w.wantOK(w.client(func(o *Options) { o.Store = store }))
+	w.wantOK(w.client(func(o *Options) { o.Store, o.Authorize = store, nobody(t) }))
+	w.wantCount(1, "issuer POST /token")
+	w.revoke()
+	w.wantOK(w.client(func(o *Options) { o.Store, o.Authorize = store, nobody(t) }))
+	w.wantCount(1, "issuer POST /register")
+	// Another account has nothing of it.
+	w.wantOK(w.client(func(o *Options) { o.Store, o.Account = store, "somebody else" }))
+	w.wantCount(2, "issuer GET /authorize")
+}
+
+// A token is renewed before it ends, and one refresh serves all who wait.
+func TestEndingToken(t *testing.T) {
+	for name, test := range map[string]struct {
+		change  func(*token)
+		refresh int
+		page    int
+	}{
+		"has time":            {func(tok *token) {}, 0, 0},
+		"within the skew":     {func(tok *token) { tok.Expires = time.Now().Add(20 * time.Second) }, 1, 0},
+		"over":                {func(tok *token) { tok.Expires = time.Now().Add(-time.Hour) }, 1, 0},
+		"nobody says":         {func(tok *token) { tok.Expires = time.Time{} }, 0, 0},
+		"over, no refresh":    {func(tok *token) { tok.Expires, tok.Refresh = time.Now().Add(-time.Hour), "" }, 0, 1},
+		"nearly, no refresh":  {func(tok *token) { tok.Expires, tok.Refresh = time.Now().Add(20*time.Second), "" }, 0, 0},
+		"of another resource": {func(tok *token) { tok.Resource = "https://evil.example/mcp" }, 0, 1},
+		"of another client":   {func(tok *token) { tok.Expires, tok.ClientID = time.Now().Add(-time.Hour), "other" }, 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.valid["access-old"] = true
+			store := &tokens.Memory{}
+			keptToken(t, w, store, test.change)
+			c := w.client(func(o *Options) { o.Store = store })
+			var wg sync.WaitGroup
+			for range 20 {
+				wg.Go(func() {
+					if status, err := w.post(c); status != 200 || err != nil {
+						t.Errorf("status %d, %v", status, err)
+					}
+				})
+			}
+			wg.Wait()
+			w.wantCount(test.page, "issuer GET /authorize")
+			w.wantCount(test.refresh+test.page, "issuer POST /token")
+		})
+	}
+}
+
+// Two processes with one store do not both use a refresh token.
+func TestAnotherProcessHasRefreshed(t *testing.T) {
+	w := newWorld(t)
+	store := &tokens.Memory{}
+	keptToken(t, w, store, func(tok *token) { tok.Expires = time.Now().Add(time.Minute) })
+	w.valid["access-old"], w.valid["access-newer"] = true, true
+	c := w.client(func(o *Options) { o.Store, o.Authorize = store, nobody(t) })
+	w.wantOK(c)
+	tr := c.Transport.(*Transport)
+	at, _ := url.Parse(w.url())
+	p := tr.place(at)
+	p.mu.Lock()
+	p.now.Expires = time.Now()
+	p.mu.Unlock()
+	keptToken(t, w, store, func(tok *token) { tok.Access = "access-newer" })
+	w.wantOK(c)
+	w.wantCount(0, "issuer POST /token")
+}
+
+// A16, go-sdk#946 (SEP-2352), rust-sdk#996: when the server moves to another
+// authorization server, nothing of the old one is sent to the new one.
+func TestAuthorizationServerMoves(t *testing.T) {
+	w, other := newWorld(t), newWorld(t)
+	c := w.client(nil)
+	w.wantOK(c)
+	w.resource["authorization_servers"] = []string{other.issuer.URL}
+	w.revoke()
+	w.judge = func(r *http.Request) int {
+		other.mu.Lock()
+		defer other.mu.Unlock()
+		if _, tok, _ := strings.Cut(r.Header.Get("Authorization"), " "); len(w.valid) == 0 && other.valid[tok] {
+			return 200
+		}
+		return 401
+	}
+	w.wantOK(c)
+	other.wantCount(1, "issuer POST /register")
+	if len(other.forms) != 1 || len(other.pages) != 1 {
+		t.Errorf("%d token requests and %d pages at the new one", len(other.forms), len(other.pages))
+	}
+	for _, form := range append(other.forms, other.pages...) {
+		if !strings.HasSuffix(form.Get("client_id"), other.issuer.Listener.Addr().String()) || form.Has("refresh_token") {
+			t.Errorf("the new authorization server got %v", form)
+		}
+	}
+}
+
+// A client that was registered by hand is used where it is known, and nowhere
+// else.
+func TestGivenClientIsBound(t *testing.T) {
+	for name, issuer := range map[string]string{"named": "https://old.example", "met first": ""} {
+		t.Run(name, func(t *testing.T) {
+			w, other := newWorld(t), newWorld(t)
+			c := w.client(func(o *Options) {
+				o.Client = &Client{ID: "given", Secret: "given-secret", Issuer: issuer}
+			})
+			if issuer == "" {
+				w.metadata["token_endpoint_auth_methods_supported"] = nil
+				w.wantOK(c)
+				w.revoke()
+				w.resource["authorization_servers"] = []string{other.issuer.URL}
+			}
+			w.wantError(c, "not sent to another one")
+			other.wantCount(0, "issuer GET /authorize")
+			other.wantCount(0, "issuer POST /token")
+			w.wantCount(0, "issuer POST /register")
+		})
+	}
+	w := newWorld(t)
+	w.resource["authorization_servers"] = []string{"https://first.example", w.issuer.URL}
+	w.wantOK(w.client(func(o *Options) { o.Client = &Client{ID: "given", Issuer: w.issuer.URL} }))
+}
+
+func TestForget(t *testing.T) {
+	w := newWorld(t)
+	c := w.client(nil)
+	w.wantOK(c)
+	if err := c.Transport.(*Transport).Forget(context.Background(), w.url()); err != nil {
+		t.Fatal(err)
+	}
+	w.wantOK(c)
+	w.wantCount(2, "issuer GET /authorize")
+}
+
+// A request that cannot be repeated, or brings its own token, is left alone.
+func TestLeftAlone(t *testing.T) {
+	w := newWorld(t)
+	c := w.client(func(o *Options) { o.Authorize = nobody(t) })
+	for name, change := range map[string]func(*http.Request){
+		"own token": func(r *http.Request) { r.Header.Set("Authorization", "Bearer mine") },
+		"one shot":  func(r *http.Request) { r.GetBody = nil },
+	} {
+		req, err := newPost(t.Context(), w.url())
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(req)
+		resp, err := c.Do(req)
+		if err != nil || resp.StatusCode != 401 {
+			t.Fatalf("%s: %v, %v", name, resp, err)
+		}
+		resp.Body.Close()
+	}
+}

@@ -1,0 +1,191 @@
+package login
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	json "github.com/go-json-experiment/json"
+	"github.com/tenon-mcp/tenon/auth/fetch"
+)
+
+// The ways in which a client proves itself at the token endpoint.
+const (
+	authNone  = "none"
+	authBasic = "client_secret_basic"
+	authPost  = "client_secret_post"
+	authJWT   = "private_key_jwt"
+)
+
+// A ServerError is a refusal by an authorization server.
+type ServerError struct {
+	// Issuer is the authorization server.
+	Issuer string
+	// Code is the error code of OAuth, such as invalid_grant.
+	Code string
+	// Description is what the server says about it, shortened; often empty.
+	Description string
+}
+
+func (e *ServerError) Error() string {
+	text := fmt.Sprintf("the authorization server %s refuses: %s", e.Issuer, e.Code)
+	if e.Description != "" {
+		text += " (" + e.Description + ")"
+	}
+	return text
+}
+
+// A grantedToken is what a token endpoint gives. It prints as nothing.
+type grantedToken struct {
+	AccessToken  string  `json:"access_token"`
+	TokenType    string  `json:"token_type"`
+	ExpiresIn    float64 `json:"expires_in"`
+	RefreshToken string  `json:"refresh_token"`
+	IssuedType   string  `json:"issued_token_type"`
+}
+
+func (grantedToken) String() string               { return "(token)" }
+func (g grantedToken) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(g.String())) }
+func (g grantedToken) LogValue() slog.Value       { return slog.StringValue(g.String()) }
+
+// maxLifetime keeps a foreign number of seconds within reason.
+const maxLifetime = 10 * 365 * 24 * time.Hour
+
+func (g *grantedToken) lifetime() time.Duration {
+	if !(g.ExpiresIn > 0) || g.ExpiresIn > maxLifetime.Seconds() {
+		return 0
+	}
+	return time.Duration(g.ExpiresIn * float64(time.Second))
+}
+
+// A tokenRequest is one to the token endpoint of a server.
+type tokenRequest struct {
+	server *server
+	client *Client // nil proves nothing and names nobody
+	prover *prover // nil asks for a bearer token
+	form   url.Values
+}
+
+// post makes the request, and a second time if the server asks for a nonce.
+func (r *tokenRequest) post(ctx context.Context, f *fetch.Client) (*grantedToken, error) {
+	endpoint, err := url.Parse(r.server.TokenEndpoint)
+	if err != nil {
+		return nil, fmt.Errorf("the token_endpoint of %s is not a URL", fetch.Redact(r.server.Issuer))
+	}
+	for again := false; ; again = true {
+		form, header, err := r.authenticated()
+		if err != nil {
+			return nil, err
+		}
+		if r.prover != nil {
+			proof, err := r.prover.prove(http.MethodPost, endpoint, "")
+			if err != nil {
+				return nil, err
+			}
+			header.Set("DPoP", proof)
+		}
+		status, answer, body, err := f.PostForm(ctx, r.server.TokenEndpoint, form, header)
+		if err != nil {
+			return nil, err
+		}
+		fresh := r.prover != nil && r.prover.hear(endpoint, answer)
+		token, err := readToken(r.server.Issuer, status, body)
+		if refused, ok := errors.AsType[*ServerError](err); ok && refused.Code == "use_dpop_nonce" && fresh && !again {
+			continue
+		}
+		return token, err
+	}
+}
+
+// authenticated adds what proves the client. Neither form nor header may be
+// shown to anybody.
+func (r *tokenRequest) authenticated() (url.Values, http.Header, error) {
+	form, header := url.Values{}, http.Header{}
+	for name, values := range r.form {
+		form[name] = values
+	}
+	if r.client == nil {
+		return form, header, nil
+	}
+	switch method := r.client.method(r.server); method {
+	case authBasic:
+		// Both parts are form-encoded first (RFC 6749, section 2.3.1).
+		pair := url.QueryEscape(r.client.ID) + ":" + url.QueryEscape(r.client.Secret)
+		header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(pair)))
+	case authPost:
+		form.Set("client_id", r.client.ID)
+		form.Set("client_secret", r.client.Secret)
+	case authJWT:
+		if r.client.Key == nil {
+			return nil, nil, fmt.Errorf("%v needs a Key for private_key_jwt", r.client)
+		}
+		text, err := r.client.Key.assertion(r.client.ID, r.server.Issuer)
+		if err != nil {
+			return nil, nil, err
+		}
+		form.Set("client_id", r.client.ID)
+		form.Set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+		form.Set("client_assertion", text)
+	case authNone:
+		form.Set("client_id", r.client.ID)
+	default:
+		return nil, nil, fmt.Errorf("%v is to prove itself with %q, which is not supported", r.client, clip(method))
+	}
+	return form, header, nil
+}
+
+// method chooses how to prove: what is fixed for the client, else the best that
+// both sides can. Where the server does not say what it takes, that is
+// client_secret_basic (RFC 8414).
+func (c *Client) method(s *server) string {
+	takes := func(m string) bool { return slices.Contains(s.AuthMethods, m) }
+	switch {
+	case c.AuthMethod != "":
+		return c.AuthMethod
+	case c.Key != nil && (c.Secret == "" || takes(authJWT)):
+		return authJWT
+	case c.Secret == "":
+		return authNone
+	case len(s.AuthMethods) == 0 || takes(authBasic):
+		return authBasic
+	case takes(authPost):
+		return authPost
+	case takes(authNone):
+		return authNone
+	}
+	return authBasic
+}
+
+// readToken reads the answer of a token endpoint.
+func readToken(issuer string, status int, body []byte) (*grantedToken, error) {
+	if status != http.StatusOK {
+		return nil, readRefusal(issuer, status, body)
+	}
+	var t grantedToken
+	if err := json.Unmarshal(body, &t); err != nil {
+		return nil, fmt.Errorf("the answer of the token endpoint of %s cannot be read: it is not the JSON that was expected", fetch.Redact(issuer))
+	}
+	if t.AccessToken == "" || strings.ContainsFunc(t.AccessToken+t.RefreshToken, func(r rune) bool { return r < 0x20 || r > 0x7e }) {
+		return nil, fmt.Errorf("the token endpoint of %s gave no token that can be used", fetch.Redact(issuer))
+	}
+	return &t, nil
+}
+
+// readRefusal makes an error of an answer that is not a success.
+func readRefusal(issuer string, status int, body []byte) error {
+	var refusal struct {
+		Error       string `json:"error"`
+		Description string `json:"error_description"`
+	}
+	if err := json.Unmarshal(body, &refusal); err != nil || refusal.Error == "" {
+		return fmt.Errorf("the authorization server %s answered with status %d", fetch.Redact(issuer), status)
+	}
+	return &ServerError{Issuer: fetch.Redact(issuer), Code: clip(refusal.Error), Description: clip(refusal.Description)}
+}

@@ -1,0 +1,294 @@
+package login
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+
+	"github.com/tenon-mcp/tenon/auth/fetch"
+	"github.com/tenon-mcp/tenon/auth/tokens"
+)
+
+// A Transport is an [http.RoundTripper] that logs in where it is asked to. It
+// may be used by many goroutines and for several servers; each gets only the
+// tokens that are meant for it.
+//
+// A request that brings its own Authorization header is left alone. One whose
+// body cannot be sent twice (no GetBody) is not repeated: its 401 is handed to
+// the caller.
+type Transport struct {
+	opts  Options
+	base  http.RoundTripper
+	store tokens.Store
+
+	mu      sync.Mutex
+	places  map[string]*place
+	provers map[string]*prover // by issuer
+	clients [2]*fetch.Client   // for servers elsewhere and on this machine
+}
+
+const (
+	maxPlaces = 256 // addresses that are remembered
+	maxSends  = 6   // how often one request is sent at most
+)
+
+// New makes a Transport.
+func New(o *Options) *Transport {
+	if o == nil {
+		o = &Options{}
+	}
+	t := &Transport{opts: *o, base: o.Base, store: o.Store, places: map[string]*place{}, provers: map[string]*prover{}}
+	if t.base == nil {
+		t.base = http.DefaultTransport
+	}
+	if t.store == nil {
+		t.store = &tokens.Memory{}
+	}
+	return t
+}
+
+// Format hides the tokens from every verb of package fmt.
+func (t *Transport) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("(login)")) }
+
+// CloseIdleConnections drops connections that are not in use.
+func (t *Transport) CloseIdleConnections() {
+	if base, ok := t.base.(interface{ CloseIdleConnections() }); ok {
+		base.CloseIdleConnections()
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, f := range t.clients {
+		if f != nil && f != t.opts.Fetch {
+			f.Close()
+		}
+	}
+}
+
+// Forget logs out of the server at address: its token is deleted here. It is
+// not revoked there.
+func (t *Transport) Forget(ctx context.Context, address string) error {
+	u, err := url.Parse(address)
+	if err != nil {
+		return fmt.Errorf("this is not the address of a server")
+	}
+	t.mu.Lock()
+	for name, p := range t.places {
+		if p.covers(u) {
+			delete(t.places, name)
+		}
+	}
+	t.mu.Unlock()
+	return t.store.Delete(ctx, t.opts.key("token", canonical(u)))
+}
+
+// RoundTrip implements [http.RoundTripper]. The journey of a request:
+//
+//	send with the token that is known, or none
+//	  taken                        -> hand over the answer
+//	  wants a nonce (DPoP)         -> send again, once for each token
+//	  401                          -> refresh, else log in, then send again
+//	  401 to a token just got      -> hand over the answer
+//	  403 insufficient_scope       -> log in for more, then send again
+//	  the same after two of these  -> hand over the answer
+func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Header.Get("Authorization") != "" || req.URL.Scheme != "http" && req.URL.Scheme != "https" {
+		return t.base.RoundTrip(req)
+	}
+	p := t.place(req.URL)
+	j := &journey{transport: t, place: p, original: req}
+	for {
+		var err error
+		if j.token, err = p.current(req.Context()); err != nil {
+			j.closeBody()
+			return nil, err
+		}
+		resp, err := j.send()
+		if err != nil {
+			return nil, err
+		}
+		again, err := j.consider(resp)
+		if err != nil || again {
+			drain(resp)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !again {
+			return resp, nil
+		}
+	}
+}
+
+// A journey is one request on its way.
+type journey struct {
+	transport *Transport
+	place     *place
+	original  *http.Request
+
+	token   *token
+	sends   int
+	nonced  *token // the token for which a nonce was asked
+	stepped string // the scopes that were stepped up to
+}
+
+func (j *journey) closeBody() {
+	if j.sends == 0 && j.original.Body != nil {
+		_ = j.original.Body.Close()
+	}
+}
+
+// send sends the request with the token of the moment.
+func (j *journey) send() (*http.Response, error) {
+	req := j.original.Clone(j.original.Context())
+	if j.sends > 0 && j.original.GetBody != nil {
+		body, err := j.original.GetBody()
+		if err != nil {
+			return nil, fmt.Errorf("send the request again after the login: %w", err)
+		}
+		req.Body = body
+	}
+	if tok := j.token; tok != nil {
+		scheme := "Bearer "
+		if tok.DPoP {
+			scheme = "DPoP "
+			proof, err := tok.prover.prove(req.Method, req.URL, tok.Access)
+			if err != nil {
+				j.closeBody()
+				return nil, err
+			}
+			req.Header.Set("DPoP", proof)
+		}
+		req.Header.Set("Authorization", scheme+tok.Access)
+	}
+	j.sends++
+	return j.transport.base.RoundTrip(req)
+}
+
+// consider looks at an answer and does what it takes to send the request again,
+// or reports that the answer is to be handed over.
+func (j *journey) consider(resp *http.Response) (again bool, err error) {
+	p, tok := j.place, j.token
+	newNonce := tok != nil && tok.DPoP && tok.prover.hear(j.original.URL, resp.Header)
+	wants := resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden
+	if !wants {
+		p.took(tok, j.stepped)
+		return false, nil
+	}
+	c := readChallenge(resp.Header)
+	switch {
+	case j.sends >= maxSends || j.original.Body != nil && j.original.Body != http.NoBody && j.original.GetBody == nil:
+		return false, nil
+	case resp.StatusCode == http.StatusUnauthorized && c.err == "use_dpop_nonce":
+		if !newNonce || j.nonced == tok {
+			return false, nil
+		}
+		j.nonced = tok
+		return true, nil
+	case resp.StatusCode == http.StatusUnauthorized:
+		if p.hopeless(tok) {
+			return false, nil
+		}
+		return true, p.renew(j.original.Context(), j.seen(), func(ctx context.Context) (*token, error) { return p.obtain(ctx, tok, c, false) })
+	case tok == nil || c.err != "insufficient_scope":
+		p.took(tok, "")
+		return false, nil
+	}
+	return j.stepUp(c)
+}
+
+// stepUp logs in for more scopes.
+func (j *journey) stepUp(c challenge) (bool, error) {
+	p, tok := j.place, j.token
+	if g := j.transport.opts.Grant; g != nil && !g.repeats() {
+		return false, nil
+	}
+	key := scopeKey(splitScopes(c.scope))
+	if !p.mayStep(tok, key) {
+		return false, nil
+	}
+	j.stepped = key
+	return true, p.renew(j.original.Context(), tok, func(ctx context.Context) (*token, error) { return p.obtain(ctx, tok, c, true) })
+}
+
+// seen is what this request knows to be the token of its place: the one that
+// was sent, or one that has ended and was therefore not sent.
+func (j *journey) seen() *token {
+	if j.token != nil {
+		return j.token
+	}
+	j.place.mu.Lock()
+	defer j.place.mu.Unlock()
+	if now := j.place.now; now != nil && now.ended() {
+		return now
+	}
+	return nil
+}
+
+// drain lets the connection be used again, if little is left on it.
+func drain(resp *http.Response) {
+	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10)
+	_ = resp.Body.Close()
+}
+
+// place finds what is known about an address, or makes a new one.
+func (t *Transport) place(u *url.URL) *place {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	name := canonical(u)
+	if p := t.places[name]; p != nil {
+		return p
+	}
+	for _, p := range t.places {
+		if p.covers(u) {
+			return p
+		}
+	}
+	for old := range t.places {
+		if len(t.places) < maxPlaces {
+			break
+		}
+		delete(t.places, old)
+	}
+	at := *u
+	at.Fragment, at.RawFragment, at.User = "", "", nil
+	p := &place{transport: t, url: &at, loopback: onLoopback(u.Hostname())}
+	p.fetch = t.client(p.loopback)
+	t.places[name] = p
+	return p
+}
+
+// client is what fetches for servers on this machine or elsewhere.
+func (t *Transport) client(loopback bool) *fetch.Client {
+	if t.opts.Fetch != nil {
+		return t.opts.Fetch
+	}
+	i := 0
+	if loopback {
+		i = 1
+	}
+	if t.clients[i] == nil {
+		t.clients[i] = fetch.New(&fetch.Options{AllowLoopback: loopback})
+	}
+	return t.clients[i]
+}
+
+// covers reports whether the token of a place is meant for an address, too.
+func (p *place) covers(u *url.URL) bool {
+	if canonical(p.url) == canonical(u) {
+		return true
+	}
+	if origin(p.url) != origin(u) || p.transport.opts.Resource != "" {
+		return false
+	}
+	p.mu.Lock()
+	now := p.now
+	p.mu.Unlock()
+	if now == nil {
+		return false
+	}
+	r, err := url.Parse(now.Resource)
+	return err == nil && origin(r) == origin(u) && covers(r, u)
+}

@@ -1,0 +1,206 @@
+package protect
+
+import (
+	"crypto"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+const (
+	proofWindow = 5 * time.Minute // how old a proof may be, or how far ahead
+	maxProof    = 8 << 10
+	maxProofID  = 512
+)
+
+// DPoP says how tokens that are bound to a key are treated (RFC 9449). Whatever
+// it says, a token that is bound is never accepted without the proof. Proofs
+// that were used are remembered by this process only.
+type DPoP struct {
+	// Required refuses tokens that are not bound, API keys too. Unset accepts
+	// them.
+	Required bool
+	// Nonces makes a client put into its proof what this server gave it last,
+	// so that proofs cannot be made in advance. Unset does not.
+	Nonces bool
+	// NonceKey makes the nonces, at least 32 bytes. Several servers that stand
+	// behind one name must have the same. Unset means a random one.
+	NonceKey []byte
+	// Algorithms are the signatures that are accepted. Unset means the same as
+	// for JWTs.
+	Algorithms []string
+}
+
+// proofs checks that a request comes from whoever holds the key of its token.
+type proofs struct {
+	required   bool
+	algorithms []jose.SignatureAlgorithm
+	resource   *url.URL
+	nonces     *nonces // nil means that none are asked for
+	used       *usedProofs
+	now        func() time.Time
+}
+
+func newProofs(o *DPoP, resource *url.URL) (*proofs, error) {
+	if o == nil {
+		o = &DPoP{}
+	}
+	algorithms, err := pickAlgorithms(o.Algorithms)
+	if err != nil {
+		return nil, err
+	}
+	p := &proofs{required: o.Required, algorithms: algorithms, resource: resource, used: newUsedProofs(), now: time.Now}
+	if o.Nonces {
+		p.nonces, err = newNonces(o.NonceKey)
+	}
+	return p, err
+}
+
+func (p *proofs) algorithmNames() []string {
+	var names []string
+	for _, alg := range p.algorithms {
+		names = append(names, string(alg))
+	}
+	return names
+}
+
+// check holds the scheme, the token and the proof of a request against each
+// other. The thumbprint is that of the key the token is bound to, or empty.
+func (p *proofs) check(r *http.Request, given credentials, thumbprint string) *refusal {
+	switch {
+	case thumbprint == "" && given.scheme == bearer && !p.required:
+		return nil
+	case thumbprint == "":
+		return p.refuse("invalid_token", "the token is not bound to a key, as it has to be")
+	case given.scheme != dpop:
+		return p.refuse("invalid_token", "the token is bound to a key: send it with the scheme DPoP and a proof")
+	}
+	sent := r.Header["Dpop"]
+	if len(sent) != 1 || len(sent[0]) > maxProof {
+		return p.bad("there must be one DPoP header with a proof")
+	}
+	proof, no := p.open(sent[0], thumbprint)
+	if no != nil {
+		return no
+	}
+	return p.checkClaims(r, given.token, thumbprint, proof)
+}
+
+// open verifies the signature of a proof with the key that it brings, which
+// must be the key of the token.
+func (p *proofs) open(proof, thumbprint string) (claims, *refusal) {
+	signed, header, err := parseJWT(proof, p.algorithms)
+	if err != nil {
+		return nil, p.bad("the proof is not a JWT that is accepted")
+	}
+	typ, _ := header.ExtraHeaders[jose.HeaderType].(string)
+	jwk := header.JSONWebKey
+	switch {
+	case !strings.EqualFold(typ, "dpop+jwt"):
+		return nil, p.bad("the type (typ) of the proof must be dpop+jwt")
+	case jwk == nil || !isStrong(jwk) || !publicKey{public: jwk.Key}.fits(jose.SignatureAlgorithm(header.Algorithm)):
+		return nil, p.bad("the proof must bring a public key (jwk) that fits its algorithm")
+	}
+	own, err := jwk.Thumbprint(crypto.SHA256)
+	if err != nil || subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(own)), []byte(thumbprint)) != 1 {
+		return nil, p.bad("the proof was made with another key than the token is bound to")
+	}
+	payload, err := signed.Verify(jwk.Key)
+	if err != nil {
+		return nil, p.bad("the signature of the proof is wrong")
+	}
+	c, err := readClaims(payload)
+	if err != nil {
+		return nil, p.bad("the claims of the proof are not a strict JSON object")
+	}
+	return c, nil
+}
+
+// checkClaims sees that a proof is for this request, this token and this
+// moment, and that it was not used before.
+func (p *proofs) checkClaims(r *http.Request, token, thumbprint string, c claims) *refusal {
+	sum := sha256.Sum256([]byte(token))
+	method, _ := c.text("htm")
+	at, _ := c.text("htu")
+	hash, _ := c.text("ath")
+	id, _ := c.text("jti")
+	made, err := c.when("iat")
+	now := p.now()
+	switch {
+	case method != r.Method:
+		return p.bad("the proof is for another method (htm)")
+	case !p.isHere(at, r):
+		return p.bad("the proof is for another URL (htu)")
+	case subtle.ConstantTimeCompare([]byte(hash), []byte(base64.RawURLEncoding.EncodeToString(sum[:]))) != 1:
+		return p.bad("the proof is for another token (ath)")
+	case id == "" || len(id) > maxProofID:
+		return p.bad("the proof needs an id (jti) of reasonable length")
+	case err != nil || made.Before(now.Add(-proofWindow)) || made.After(now.Add(proofWindow)):
+		return p.bad("the proof was not made just now (iat); is the clock right?")
+	}
+	if nonce, _ := c.text("nonce"); p.nonces != nil && !p.nonces.good(nonce, now) {
+		return p.refuse("use_dpop_nonce", "the proof needs the nonce of this answer")
+	}
+	switch p.used.take(thumbprint, id, made, now) {
+	case proofSeen:
+		return p.bad("the proof was used before (jti)")
+	case proofsFull:
+		return &refusal{status: http.StatusServiceUnavailable, code: "temporarily_unavailable", description: "too many proofs at present; try again"}
+	}
+	return nil
+}
+
+// isHere compares htu with the URL of a request as clients know it: the one of
+// the resource, or its origin with the path that was asked for.
+func (p *proofs) isHere(htu string, r *http.Request) bool {
+	u, err := url.Parse(htu)
+	if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" || !sameOrigin(u, p.resource) {
+		return false
+	}
+	path := pathOf(u)
+	return path == pathOf(p.resource) || path == pathOf(r.URL)
+}
+
+func pathOf(u *url.URL) string {
+	if path := u.EscapedPath(); path != "" {
+		return path
+	}
+	return "/"
+}
+
+func sameOrigin(a, b *url.URL) bool {
+	return strings.EqualFold(a.Scheme, b.Scheme) && strings.EqualFold(a.Hostname(), b.Hostname()) && portOf(a) == portOf(b)
+}
+
+func portOf(u *url.URL) string {
+	switch {
+	case u.Port() != "":
+		return u.Port()
+	case strings.EqualFold(u.Scheme, "https"):
+		return "443"
+	}
+	return "80"
+}
+
+func (p *proofs) bad(description string) *refusal { return p.refuse("invalid_dpop_proof", description) }
+
+func (p *proofs) refuse(code, description string) *refusal {
+	no := &refusal{status: http.StatusUnauthorized, scheme: dpop, code: code, description: description}
+	if p.nonces != nil {
+		no.nonce = p.nonces.current(p.now())
+	}
+	return no
+}
+
+// offerNonce gives a client that sends proofs the nonce for its next one.
+func (g *Guard) offerNonce(w http.ResponseWriter, r *http.Request) {
+	if g.proofs.nonces != nil && r.Header["Dpop"] != nil {
+		w.Header().Set("DPoP-Nonce", g.proofs.nonces.current(g.proofs.now()))
+	}
+}

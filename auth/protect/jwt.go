@@ -1,0 +1,174 @@
+package protect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/tenon-mcp/tenon/auth/fetch"
+)
+
+// signatures are the algorithms that are known here: all with a public key, so
+// that no key set can be mistaken for a shared secret.
+var signatures = []jose.SignatureAlgorithm{
+	jose.RS256, jose.RS384, jose.RS512,
+	jose.PS256, jose.PS384, jose.PS512,
+	jose.ES256, jose.ES384, jose.ES512,
+	jose.EdDSA,
+}
+
+// JWTOptions say which JSON Web Tokens are good.
+type JWTOptions struct {
+	// Issuer must be the iss of a token, to the byte. Required.
+	Issuer string
+	// Audiences are the names of this resource: aud must hold one of them.
+	// Required; usually the Resource of the Guard.
+	Audiences []string
+	// KeySet is the URL of the issuer's public keys. Unset means the one that
+	// the issuer's metadata names.
+	KeySet string
+	// Algorithms are the signatures that are accepted. Unset means RS, PS and
+	// ES with 256, 384 and 512, and EdDSA. Others cannot be asked for.
+	Algorithms []string
+	// Fetch gets the keys. Nil means a client that reaches public addresses
+	// only.
+	Fetch *fetch.Client
+}
+
+// JWT verifies JSON Web Tokens with the public keys of their issuer. Keys are
+// kept, and fetched again every ten minutes, or when a token names one that is
+// not known, but not more often than every five seconds. When they cannot be
+// fetched, those at hand are good for an hour; then nothing is.
+func JWT(o JWTOptions) (Verifier, error) {
+	if err := checkIssuer(o.Issuer); err != nil {
+		return nil, err
+	}
+	if len(o.Audiences) == 0 || slices.Contains(o.Audiences, "") {
+		return nil, errors.New("protect: a JWT verifier needs Audiences: without them it would accept tokens that were meant for others")
+	}
+	algorithms, err := pickAlgorithms(o.Algorithms)
+	if err != nil {
+		return nil, err
+	}
+	if o.Fetch == nil {
+		o.Fetch = fetch.New(nil)
+	}
+	locate := func(ctx context.Context) (string, error) { return discoverKeySet(ctx, o.Fetch, o.Issuer) }
+	if o.KeySet != "" {
+		locate = func(context.Context) (string, error) { return o.KeySet, nil }
+	}
+	return &jwtVerifier{opts: o, algorithms: algorithms, keys: newKeySet(o.Fetch, locate), now: time.Now}, nil
+}
+
+// pickAlgorithms takes the named ones of those that are known.
+func pickAlgorithms(names []string) ([]jose.SignatureAlgorithm, error) {
+	if len(names) == 0 {
+		return signatures, nil
+	}
+	var picked []jose.SignatureAlgorithm
+	for _, name := range names {
+		alg := jose.SignatureAlgorithm(name)
+		if !slices.Contains(signatures, alg) {
+			return nil, fmt.Errorf("protect: %q is no signature that is accepted here: choose from %v", name, signatures)
+		}
+		picked = append(picked, alg)
+	}
+	return picked, nil
+}
+
+type jwtVerifier struct {
+	opts       JWTOptions
+	algorithms []jose.SignatureAlgorithm
+	keys       *keySet
+	now        func() time.Time
+}
+
+func (v *jwtVerifier) Verify(ctx context.Context, token string, _ *http.Request) (*Identity, error) {
+	signed, header, err := parseJWT(token, v.algorithms)
+	if err != nil {
+		return nil, err
+	}
+	said, err := readClaims(signed.UnsafePayloadWithoutVerification()) // to find out whose it claims to be
+	if err != nil {
+		return nil, err
+	}
+	if issuer, _ := said.text("iss"); issuer != v.opts.Issuer {
+		return nil, foreign("the token was issued by somebody else")
+	}
+	if !isAccessTokenType(header) {
+		return nil, invalid("this JWT is not an access token")
+	}
+	keys, err := v.keys.find(ctx, header.KeyID, jose.SignatureAlgorithm(header.Algorithm))
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range keys {
+		if payload, err := signed.Verify(key.public); err == nil {
+			return v.identify(payload)
+		}
+	}
+	return nil, invalid("the signature is wrong")
+}
+
+// identify reads claims whose signature was found to be right.
+func (v *jwtVerifier) identify(payload []byte) (*Identity, error) {
+	c, err := readClaims(payload)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := c["exp"]; !ok {
+		return nil, invalid("the token has no end (exp)")
+	}
+	if err := c.checkAudience(v.opts.Audiences); err != nil {
+		return nil, err
+	}
+	return c.identity(v.opts.Issuer, v.now())
+}
+
+const maxKeyID = 256
+
+// parseJWT takes a compact JWS apart. Its header may name a key and a type;
+// where to get a key, or what else must be understood, is not its to say.
+func parseJWT(token string, algorithms []jose.SignatureAlgorithm) (*jose.JSONWebSignature, jose.Header, error) {
+	if strings.Count(token, ".") != 2 {
+		return nil, jose.Header{}, foreign("the token is not a JWT")
+	}
+	signed, err := jose.ParseSignedCompact(token, algorithms)
+	if err != nil {
+		if _, ok := errors.AsType[*jose.ErrUnexpectedSignatureAlgorithm](err); ok {
+			return nil, jose.Header{}, invalid("the JWT is signed with an algorithm that is not accepted")
+		}
+		return nil, jose.Header{}, foreign("the token is not a signed JWT")
+	}
+	header := signed.Signatures[0].Protected
+	if len(header.KeyID) > maxKeyID {
+		return nil, header, invalid("the key id (kid) is too long")
+	}
+	for _, name := range []jose.HeaderKey{"crit", "b64"} {
+		if _, ok := header.ExtraHeaders[name]; ok {
+			return nil, header, invalid("the JWT has a header (%s) that is not accepted", name)
+		}
+	}
+	return signed, header, nil
+}
+
+// isAccessTokenType keeps other kinds of JWT out, which may be signed with the
+// same key: proofs, assertions, logout tokens.
+func isAccessTokenType(h jose.Header) bool {
+	typ, ok := h.ExtraHeaders[jose.HeaderType]
+	if !ok {
+		return true
+	}
+	name, _ := typ.(string)
+	switch strings.TrimPrefix(strings.ToLower(name), "application/") {
+	case "at+jwt", "jwt":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,113 @@
+package protect
+
+import (
+	"container/heap"
+	"crypto/sha256"
+	"sync"
+	"time"
+)
+
+const (
+	maxProofsPerKey = 10_000
+	maxProofs       = 200_000
+)
+
+type proofVerdict int
+
+const (
+	proofFresh proofVerdict = iota
+	proofSeen
+	proofsFull
+)
+
+// usedProofs remembers proofs for as long as they could be used again. Each key
+// has its own memory, so a client that makes too many harms only itself: when
+// its memory is full the oldest proof is forgotten, and from then on none that
+// is as old is accepted from that key, because nobody could tell whether it was
+// used.
+type usedProofs struct {
+	mu    sync.Mutex
+	keys  map[string]*keyMemory
+	total int
+	swept time.Time
+}
+
+type keyMemory struct {
+	ids   map[proofID]bool
+	order byAge
+	floor time.Time // proofs up to then are refused
+}
+
+type proofID [16]byte
+
+type usedProof struct {
+	id   proofID
+	made time.Time
+}
+
+func newUsedProofs() *usedProofs { return &usedProofs{keys: map[string]*keyMemory{}} }
+
+// take uses up a proof.
+func (u *usedProofs) take(key, jti string, made, now time.Time) proofVerdict {
+	sum := sha256.Sum256([]byte(jti))
+	id := proofID(sum[:16])
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if since := now.Sub(u.swept); since > proofWindow || u.total >= maxProofs && since > time.Second {
+		u.sweep(now)
+	}
+	m := u.keys[key]
+	switch {
+	case m != nil && (m.ids[id] || !made.After(m.floor)):
+		return proofSeen
+	case u.total >= maxProofs:
+		return proofsFull
+	case m == nil:
+		m = &keyMemory{ids: map[proofID]bool{}}
+		u.keys[key] = m
+	case len(m.order) >= maxProofsPerKey:
+		m.floor = u.forget(m)
+		if !made.After(m.floor) {
+			return proofSeen
+		}
+	}
+	m.ids[id] = true
+	heap.Push(&m.order, usedProof{id, made})
+	u.total++
+	return proofFresh
+}
+
+// forget drops the oldest proof of a key and says when it was made.
+func (u *usedProofs) forget(m *keyMemory) time.Time {
+	oldest := heap.Pop(&m.order).(usedProof)
+	delete(m.ids, oldest.id)
+	u.total--
+	return oldest.made
+}
+
+// sweep drops proofs that are too old to be accepted anyway.
+func (u *usedProofs) sweep(now time.Time) {
+	u.swept = now
+	for key, m := range u.keys {
+		for len(m.order) > 0 && m.order[0].made.Before(now.Add(-proofWindow)) {
+			u.forget(m)
+		}
+		if len(m.order) == 0 {
+			delete(u.keys, key)
+		}
+	}
+}
+
+// byAge is a heap with the oldest proof on top.
+type byAge []usedProof
+
+func (h byAge) Len() int           { return len(h) }
+func (h byAge) Less(i, j int) bool { return h[i].made.Before(h[j].made) }
+func (h byAge) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *byAge) Push(x any)        { *h = append(*h, x.(usedProof)) }
+func (h *byAge) Pop() any {
+	old := *h
+	last := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return last
+}

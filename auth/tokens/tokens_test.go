@@ -1,0 +1,103 @@
+package tokens_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tenon-mcp/tenon/auth/tokens"
+	"github.com/tenon-mcp/tenon/internal/leaktest"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+func TestStores(t *testing.T) {
+	for name, s := range map[string]tokens.Store{
+		"memory": &tokens.Memory{},
+		"files":  &tokens.Files{Dir: filepath.Join(t.TempDir(), "deep", "down")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx := context.Background()
+			want := func(key, text string) {
+				t.Helper()
+				got, err := s.Load(ctx, key)
+				if text == "" && errors.Is(err, tokens.ErrNotFound) {
+					return
+				}
+				if err != nil || string(got) != text {
+					t.Errorf("%q: %q, %v, want %q", key, []byte(got), err, text)
+				}
+			}
+			want("a", "")
+			if err := s.Delete(ctx, "a"); err != nil {
+				t.Error(err)
+			}
+			for _, key := range []string{"a", "b", "../../etc/passwd", "", strings.Repeat("x", 10000), "nul\x00"} {
+				for _, text := range []string{"first", "second\x00\xff"} {
+					if err := s.Save(ctx, key, tokens.Secret(text)); err != nil {
+						t.Fatal(err)
+					}
+					want(key, text)
+				}
+			}
+			if err := s.Delete(ctx, "a"); err != nil {
+				t.Error(err)
+			}
+			want("a", "")
+			want("b", "second\x00\xff")
+		})
+	}
+}
+
+// A file is its owner's alone, and there is nothing beside it.
+func TestFilesAreNotForOthers(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "tokens")
+	s := &tokens.Files{Dir: dir}
+	var wg sync.WaitGroup
+	for i := range 50 {
+		wg.Go(func() {
+			if err := s.Save(t.Context(), "key", tokens.Secret(strings.Repeat(fmt.Sprint(i%10), 10000))); err != nil {
+				t.Error(err)
+			}
+			got, err := s.Load(t.Context(), "key")
+			if err != nil || len(got) != 10000 || strings.Trim(string(got), string(got[:1])) != "" {
+				t.Errorf("%d bytes, torn or missing: %v", len(got), err)
+			}
+		})
+	}
+	wg.Wait()
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 1 {
+		t.Fatalf("%v, %v", entries, err)
+	}
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no modes")
+	}
+	name := filepath.Join(dir, entries[0].Name())
+	for at, mode := range map[string]os.FileMode{dir: 0o700, name: 0o600} {
+		if info, err := os.Stat(at); err != nil || info.Mode().Perm() != mode {
+			t.Errorf("%s: %v, %v", at, info.Mode(), err)
+		}
+	}
+	if err := os.Chmod(name, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Load(t.Context(), "key"); err == nil || !strings.Contains(err.Error(), "can be used by others") {
+		t.Errorf("error %v", err)
+	}
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("/dev/zero", name); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Load(t.Context(), "key"); err == nil {
+		t.Error("a link was followed")
+	}
+}
