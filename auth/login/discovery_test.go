@@ -254,7 +254,7 @@ func TestNoTokenInTheClear(t *testing.T) {
 	base := roundTrip(func(r *http.Request) *http.Response { return answer(r, 401, "Bearer") })
 	c := &http.Client{Transport: New(&Options{Base: base, RedirectURI: redirectForTests, Authorize: nobody(t)})}
 	resp, err := c.Get("http://mcp.example/mcp")
-	if err == nil || !strings.Contains(err.Error(), "use https") {
+	if err == nil || !strings.Contains(err.Error(), "not sent in the clear") {
 		t.Errorf("error %v", err)
 	}
 	if resp != nil {

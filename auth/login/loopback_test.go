@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"os/exec"
@@ -255,5 +256,20 @@ func TestOpenBrowser(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	if OpenBrowser(page) == nil {
 		t.Error("a browser was opened where there is none")
+	}
+}
+
+// A22: of two answers with the right state the second one is refused even if
+// it comes before the listener is closed.
+func TestOneShot(t *testing.T) {
+	at, _ := url.Parse("http://127.0.0.1:3000/callback")
+	d := (&Loopback{}).desk(nil, at)
+	d.state = "right"
+	for _, want := range []int{200, 400, 400} {
+		rec := httptest.NewRecorder()
+		d.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "http://127.0.0.1:3000/callback?code=c&state=right", nil))
+		if rec.Code != want {
+			t.Errorf("status %d, want %d", rec.Code, want)
+		}
 	}
 }

@@ -287,3 +287,46 @@ func TestLeftAlone(t *testing.T) {
 		resp.Body.Close()
 	}
 }
+
+// A client id that is a URL is good everywhere, and a refresh token is not: it
+// stays where it came from.
+func TestRefreshTokenStaysAtItsIssuer(t *testing.T) {
+	const at = "https://app.example/client.json"
+	w, other := newWorld(t), newWorld(t)
+	w.metadata["client_id_metadata_document_supported"], other.metadata["client_id_metadata_document_supported"] = true, true
+	c := w.client(func(o *Options) { o.ClientIDMetadataURL = at })
+	w.wantOK(c)
+	w.resource["authorization_servers"] = []string{other.issuer.URL}
+	w.revoke()
+	if _, err := w.post(c); err != nil {
+		t.Fatal(err)
+	}
+	if len(other.forms) != 1 || other.forms[0].Has("refresh_token") || other.forms[0].Get("client_id") != at {
+		t.Errorf("the new authorization server got %v", other.forms)
+	}
+}
+
+// What was given to one client is not refreshed by another, and what is kept
+// for one issuer is not used for another even if it lies in its place.
+func TestKeptForSomebodyElse(t *testing.T) {
+	w := newWorld(t)
+	store := &tokens.Memory{}
+	keptToken(t, w, store, func(tok *token) { tok.Expires = time.Now().Add(-time.Hour) })
+	w.wantOK(w.client(func(o *Options) { o.Store, o.Client = store, &Client{ID: "given"} }))
+	for _, form := range w.forms {
+		if form.Has("refresh_token") {
+			t.Errorf("form %v", form)
+		}
+	}
+
+	text, err := json.Marshal(&registration{Issuer: "https://evil.example", ClientID: "evil", RedirectURIs: []string{redirectForTests}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, store = newWorld(t), &tokens.Memory{}
+	if err := store.Save(t.Context(), "client "+w.issuer.URL, text); err != nil {
+		t.Fatal(err)
+	}
+	w.wantOK(w.client(func(o *Options) { o.Store = store }))
+	w.wantCount(1, "issuer POST /register")
+}

@@ -102,7 +102,7 @@ func vouches(resource, place string, address *url.URL, expected string) bool {
 	if own == claimed {
 		return r.RawQuery == "" || r.RawQuery == address.RawQuery
 	}
-	return r.RawQuery == "" && strings.HasPrefix(own, claimed+"/") 
+	return r.RawQuery == "" && strings.HasPrefix(own, claimed+"/") && place == wellKnown(r, resourceWellKnown)
 }
 
 // wellKnown inserts a well-known path between host and path.

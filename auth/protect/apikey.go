@@ -42,7 +42,7 @@ func APIKeys(keys map[string]mcp.Principal) (Verifier, error) {
 	for hash, who := range keys {
 		sum, err := hex.DecodeString(strings.TrimPrefix(hash, keyPrefix))
 		if err != nil || len(sum) != sha256.Size || !strings.HasPrefix(hash, keyPrefix) {
-			return nil, errors.New("protect: an API key is not hashed: use the result of HashKey, which begins with " + keyPrefix)
+			return nil, fmt.Errorf("protect: an API key is not hashed: use what HashKey gives, which begins with %q", keyPrefix)
 		}
 		if who.ID == "" {
 			return nil, fmt.Errorf("protect: the API key %s… belongs to nobody: set ID", hash[:len(keyPrefix)+8])

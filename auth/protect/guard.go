@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"time"
 
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -29,7 +30,7 @@ type Guard struct {
 // they need. h finds the caller with [Principal], and neither the token nor its
 // proof. Requests for the metadata document are answered here, if they come
 // this way at all; a preflight of CORS, which never carries a token, goes to h
-// without a body.
+// without a body. A stream of news ends with the token it was opened with.
 func (g *Guard) Wrap(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if g.isDocument(r.URL.Path) {
@@ -42,7 +43,7 @@ func (g *Guard) Wrap(h http.Handler) http.Handler {
 			h.ServeHTTP(w, onwards)
 			return
 		}
-		who, no := g.admit(r)
+		who, until, no := g.admit(r)
 		if no == nil {
 			g.offerNonce(w, r)
 			no = g.permit(w, onwards, who)
@@ -51,29 +52,36 @@ func (g *Guard) Wrap(h http.Handler) http.Handler {
 			g.refuse(w, no)
 			return
 		}
-		h.ServeHTTP(w, onwards.WithContext(context.WithValue(r.Context(), principalKey{}, who)))
+		ctx := context.WithValue(r.Context(), principalKey{}, who)
+		if isStream(r) && !until.IsZero() {
+			limited, cancel := context.WithDeadline(ctx, until.Add(skew))
+			defer cancel()
+			ctx = limited
+		}
+		h.ServeHTTP(w, onwards.WithContext(ctx))
 	})
 }
 
-// admit says who sent a request.
-func (g *Guard) admit(r *http.Request) (*mcp.Principal, *refusal) {
+// admit says who sent a request, and until when that is known.
+func (g *Guard) admit(r *http.Request) (*mcp.Principal, time.Time, *refusal) {
+	var never time.Time
 	given, no := readCredentials(r)
 	if no != nil {
-		return nil, no
+		return nil, never, no
 	}
 	id, err := g.verifier.Verify(r.Context(), given.token, r)
 	if err != nil {
-		return nil, g.unverified(given, err)
+		return nil, never, g.unverified(given, err)
 	}
 	if id == nil || id.Principal.ID == "" {
-		return nil, &refusal{status: http.StatusUnauthorized, scheme: given.scheme, code: "invalid_token", description: "the token names nobody"}
+		return nil, never, &refusal{status: http.StatusUnauthorized, scheme: given.scheme, code: "invalid_token", description: "the token names nobody"}
 	}
 	if no := g.proofs.check(r, given, id.KeyThumbprint); no != nil {
-		return nil, no
+		return nil, never, no
 	}
 	who := id.Principal // a copy: a verifier may give the same Identity to many requests
 	who.Scopes, who.Claims = slices.Clone(who.Scopes), maps.Clone(who.Claims)
-	return &who, nil
+	return &who, id.Expires, nil
 }
 
 // unverified turns the error of a verifier into an answer.
@@ -106,6 +114,14 @@ func without(r *http.Request) *http.Request {
 		delete(bare.Header, name)
 	}
 	return bare
+}
+
+// isStream reports whether a request opens a stream that ends only when one side
+// wants it to: those would outlive the token. Other calls may be finished. The
+// header is enough to go by, because a handler of MCP refuses one that does not
+// agree with the body.
+func isStream(r *http.Request) bool {
+	return r.Method == http.MethodGet || r.Header.Get("Mcp-Method") == "subscriptions/listen"
 }
 
 func isPreflight(r *http.Request) bool {

@@ -10,6 +10,8 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -261,4 +263,48 @@ func TestOptions(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// A stream ends when its token does; a call may be finished.
+func TestStreamsEndWithTheirToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		start := time.Now()
+		v := fixed{id: &Identity{Principal: mcp.Principal{ID: "ada"}, Expires: start.Add(time.Minute)}}
+		g, err := New(Options{Resource: resource, Verifier: v})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var took time.Duration
+		h := g.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			began := time.Now()
+			select {
+			case <-r.Context().Done():
+			case <-time.After(time.Hour):
+			}
+			took = time.Since(began)
+		}))
+		for _, test := range []struct {
+			method, header string
+			want           time.Duration
+		}{
+			{"GET", "", time.Minute + skew},
+			{"POST", "Mcp-Method: subscriptions/listen", time.Minute + skew},
+			{"POST", "Mcp-Method: tools/call", time.Hour},
+			{"POST", "", time.Hour},
+		} {
+			v.id.Expires = time.Now().Add(time.Minute)
+			r := post("{}", "Authorization: Bearer x", test.header)
+			r.Method = test.method
+			do(h, r)
+			if took != test.want {
+				t.Errorf("%s %s took %s, want %s", test.method, test.header, took, test.want)
+			}
+		}
+		v.id.Expires = time.Time{}
+		r := post("", "Authorization: Bearer x")
+		r.Method = "GET"
+		if do(h, r); took != time.Hour {
+			t.Errorf("a token without an end: %s", took)
+		}
+	})
 }

@@ -14,11 +14,12 @@ import (
 )
 
 const (
-	keysFresh  = 10 * time.Minute // then they are fetched again
-	keysUsable = time.Hour        // then, if that fails, they are good for nothing
-	keysPause  = 5 * time.Second  // between two attempts to fetch them
-	maxKeys    = 64
-	maxGuesses = 8 // keys that are tried for a token that names none
+	keysFresh   = 10 * time.Minute // then they are fetched again
+	keysUsable  = time.Hour        // then, if that fails, they are good for nothing
+	keysPause   = 5 * time.Second  // between two attempts to fetch them
+	keysTimeout = 10 * time.Second // for metadata and keys together
+	maxKeys     = 64
+	maxGuesses  = 8 // keys that are tried for a token that names none
 )
 
 // A keySet holds the public keys of one issuer. One caller at a time fetches
@@ -132,6 +133,8 @@ func (s *keySet) set(state keyState) {
 // load fetches the keys. Those that cannot be used here are passed over: an
 // issuer may have others for other purposes.
 func (s *keySet) load(ctx context.Context) ([]publicKey, error) {
+	ctx, cancel := context.WithTimeout(ctx, keysTimeout)
+	defer cancel()
 	at, err := s.locate(ctx)
 	if err != nil {
 		return nil, err

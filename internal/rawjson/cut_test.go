@@ -17,10 +17,17 @@ func TestCut(t *testing.T) {
 		{` { "x":1, "a":{"x":1}, "x2":[], "b":"x" } `, `{"a":{"x":1},"b":"x"}`},
 		{`{"\u0078":1,"a":2}`, `{"a":2}`},
 		{`[1]`, `[1]`},
+		{` { "a" : [1] , "x":1 } `, `{"a" : [1]}`},
+		{`{"a":1
+		,"x":{},"x2":[]}`, `{"a":1}`},
 	} {
 		got := Cut([]byte(tc.in), func(name, _ []byte) bool { return strings.HasPrefix(string(name), "x") })
 		if string(got) != tc.want {
 			t.Errorf("Cut(%s) = %s, want %s", tc.in, got, tc.want)
+		}
+		own := CutOwn([]byte(tc.in), func(name, _ []byte) bool { return strings.HasPrefix(string(name), "x") })
+		if string(AppendCanonical(nil, own)) != string(AppendCanonical(nil, []byte(tc.want))) || own != nil && Check(own) != nil {
+			t.Errorf("CutOwn(%s) = %s, want the same as %s", tc.in, own, tc.want)
 		}
 	}
 }

@@ -21,7 +21,8 @@ func (s *sink) Header() http.Header         { return s.header }
 func (s *sink) Write(b []byte) (int, error) { return len(b), nil }
 func (s *sink) WriteHeader(int)             {}
 
-func (s *sink) SetReadDeadline(time.Time) error { return nil }
+func (s *sink) SetReadDeadline(time.Time) error  { return nil }
+func (s *sink) SetWriteDeadline(time.Time) error { return nil }
 
 // BenchmarkModernCall is what a tools/call costs in the handler, without what
 // net/http itself does.

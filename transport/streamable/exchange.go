@@ -58,7 +58,7 @@ func (s *Handler) mismatch(w http.ResponseWriter, m *jsonrpc.Message, err error)
 func (s *Handler) hold(ctx context.Context) (held context.Context, end func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closing {
+	if s.closing.Load() {
 		return nil, nil
 	}
 	ctx, stop := context.WithCancel(ctx)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenon-mcp/tenon/era"
@@ -69,7 +70,7 @@ type Handler struct {
 	sessions *sessions
 
 	mu      sync.Mutex
-	closing bool
+	closing atomic.Bool                 // set under mu
 	streams map[*int]context.CancelFunc // subscriptions of the newest era that are open
 }
 
@@ -108,7 +109,7 @@ func orElse(d *time.Duration, unset time.Duration) {
 // that waits for them. New requests are refused.
 func (s *Handler) Shutdown() {
 	s.mu.Lock()
-	s.closing = true
+	s.closing.Store(true)
 	for _, stop := range s.streams {
 		stop()
 	}
@@ -159,11 +160,7 @@ func (s *Handler) serve(w http.ResponseWriter, r *http.Request) {
 
 const shuttingDown = "the server is shutting down"
 
-func (s *Handler) isClosing() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closing
-}
+func (s *Handler) isClosing() bool { return s.closing.Load() }
 
 // refuse answers a request that never became a message.
 func refuse(w http.ResponseWriter, status int, why string) {

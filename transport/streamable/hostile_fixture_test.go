@@ -26,6 +26,8 @@ type fixture struct {
 	gate      chan bool   // each lets a gated call take one step
 	cancelled chan string // has the name of a gated call when it was cancelled
 	ran       atomic.Int32
+	added     atomic.Int32
+	held, max atomic.Int32 // calls that are held now, and at most so far
 }
 
 func newFixture(t testing.TB) *fixture {
@@ -77,6 +79,13 @@ func (f *fixture) addTools() {
 			}
 		}
 		return "DONE " + in.Name, nil
+	})
+	server.AddTool(f.Server, "held", "Stay until cancelled", func(ctx context.Context, _ *mcp.Call, _ empty) (string, error) {
+		for now, most := f.held.Add(1), f.max.Load(); now > most && !f.max.CompareAndSwap(most, now); most = f.max.Load() {
+		}
+		defer f.held.Add(-1)
+		<-ctx.Done()
+		return "", ctx.Err()
 	})
 	server.AddTool(f.Server, "count", "Tell many things at once", func(_ context.Context, c *mcp.Call, in struct {
 		N   int    `json:"n" schema:"minimum=0,maximum=1000"`
@@ -158,4 +167,9 @@ func (f *fixture) addRest(t testing.TB) {
 	); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// addOne makes a change that is news.
+func addOne(f *fixture) {
+	server.AddTool(f.Server, fmt.Sprint("new", f.added.Add(1)), "", func(context.Context, *mcp.Call, empty) (string, error) { return "", nil })
 }

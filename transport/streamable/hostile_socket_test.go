@@ -23,6 +23,7 @@ type fort struct {
 	h    *streamable.Handler
 	addr string
 	port string
+	path string
 	open atomic.Int32 // connections
 }
 
@@ -34,7 +35,7 @@ func newFort(t *testing.T, modernOnly bool, o *streamable.Options) *fort {
 		opts = *o
 	}
 	opts.Era.ModernOnly = modernOnly
-	f := &fort{t: t, fixture: newFixture(t)}
+	f := &fort{t: t, fixture: newFixture(t), path: "/mcp"}
 	var err error
 	if f.h, err = streamable.NewHandler(f.fixture.Server, &opts); err != nil {
 		t.Fatal(err)
@@ -184,7 +185,7 @@ func (r *request) method(verb string) *request { r.verb = verb; return r }
 
 // on is the request as bytes for one server.
 func (r *request) on(f *fort) string {
-	lines := append([]string{r.verb + " /mcp HTTP/1.1"}, r.lines...)
+	lines := append([]string{r.verb + " " + f.path + " HTTP/1.1"}, r.lines...)
 	if r.body != "" || r.verb == "POST" {
 		lines = append(lines, fmt.Sprint("Content-Length: ", len(r.body)))
 	}

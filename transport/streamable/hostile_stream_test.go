@@ -186,12 +186,12 @@ func TestPagesOverHTTP(t *testing.T) {
 			}
 			cursor = `"cursor":"` + next[1] + `"`
 		}
-		for _, tool := range []string{"echo", "gated", "count", "big", "log", "ask", "routed", "strict", "admin", "panic", "none", "nan"} {
+		for _, tool := range []string{"echo", "gated", "held", "count", "big", "log", "ask", "routed", "strict", "admin", "panic", "none", "nan"} {
 			if seen[tool] != 1 {
 				t.Errorf("%s: %s was listed %d times", era, tool, seen[tool])
 			}
 		}
-		if pages != 3 {
+		if pages != 4 {
 			t.Errorf("%s: %d pages", era, pages)
 		}
 	}
@@ -284,7 +284,7 @@ func TestServeToTheEnd(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- streamable.Serve(ctx, l, f.Server, nil, nil) }()
-	at := &fort{t: t, fixture: f, addr: l.Addr().String()}
+	at := &fort{t: t, fixture: f, addr: l.Addr().String(), path: streamable.Path}
 	_, at.port, _ = net.SplitHostPort(at.addr)
 	var calls sync.WaitGroup
 	for i := range 100 {

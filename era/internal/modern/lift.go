@@ -26,12 +26,12 @@ type envelope struct {
 }
 
 // lift takes the envelope off a request. What it says goes into the call, and
-// none of its keys stays in the params.
+// none of its keys stays in the params. The params of m are used up by it.
 func (s *Server) lift(m *jsonrpc.Message, p *mcp.Principal) (*request, error) {
 	var e envelope
 	r := &request{id: m.ID}
 	r.call.Method = m.Method
-	r.call.Params = rawjson.Cut(m.Params, func(name, value []byte) bool {
+	r.call.Params = rawjson.CutOwn(m.Params, func(name, value []byte) bool {
 		switch string(name) {
 		case keyMeta:
 			e.meta = value

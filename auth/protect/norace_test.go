@@ -1,0 +1,5 @@
+//go:build !race
+
+package protect
+
+const crossedCalls = 100_000
