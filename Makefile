@@ -4,12 +4,12 @@ GO      ?= go
 PROCS   := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
 SUBMODS := test/peers bench
 
-.PHONY: help test lint vet race peers bench fuzz conformance build clean
+.PHONY: help test lint vet servers race flood peers bench fuzz conformance build clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
 
-test: lint race peers conformance ## everything that proves us
+test: lint servers race flood peers conformance ## everything that proves us
 	@echo "make test: all green"
 
 lint: vet ## vet for three systems, staticcheck, known vulnerabilities
@@ -29,9 +29,19 @@ vet:
 	@GOOS=darwin $(GO) vet ./...
 	@for m in $(SUBMODS); do (cd $$m && $(GO) vet ./...) || exit 1; done
 
-race: ## the tests, under the race detector
+servers: ## what the tests run beside us (nginx), installed where root can
+	@if [ -x /usr/sbin/nginx ] || command -v nginx >/dev/null; then exit 0; fi; \
+	if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then echo "nginx is missing: install nginx-light (as root: make servers)"; exit 1; fi; \
+	echo "== installing nginx-light"; \
+	apt-get install -y -q nginx-light >/dev/null 2>&1 || { apt-get update -q >/dev/null && apt-get install -y -q nginx-light >/dev/null; }
+
+race: servers ## the tests, under the race detector
 	@echo "== go test -race"
-	@$(GO) test -race -timeout 10m ./...
+	@MUST_RUN=1 $(GO) test -race -timeout 10m ./...
+
+flood: ## the largest tests, at full size without the race detector
+	@echo "== floods"
+	@$(GO) test -timeout 10m -run '^(TestSessionFlood|TestHostileSameIDs)$$' ./transport/streamable
 
 peers: ## other implementations over stdio and HTTP, in both directions
 	@echo "== real peers (their packages go to test/peers/*/node_modules)"

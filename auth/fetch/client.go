@@ -78,7 +78,7 @@ func (c *Client) GetJSON(ctx context.Context, url string, into any) error {
 		return err
 	}
 	if !IsJSON(header) {
-		return fmt.Errorf("fetch %s: the answer is %q, not JSON", Redact(url), clip(header.Get("Content-Type")))
+		return fmt.Errorf("fetch %s: %w: it is %q", Redact(url), ErrNotJSON, clip(header.Get("Content-Type")))
 	}
 	if err := json.Unmarshal(body, into); err != nil {
 		return fmt.Errorf("fetch %s: %w", Redact(url), err)

@@ -25,6 +25,10 @@ func (e *StatusError) Error() string {
 // package do not allow.
 var ErrRefused = errors.New("refused")
 
+// ErrNotJSON is in the error of [Client.GetJSON] about an answer of another type,
+// such as the page with which some hosts answer everything.
+var ErrNotJSON = errors.New("the answer is not JSON")
+
 // Redact gives a URL without query, fragment and user information, fit for an
 // error or a log.
 func Redact(raw string) string {

@@ -103,7 +103,7 @@ func (e *errand) read(callback *url.URL) (string, error) {
 		return "", errForeignCallback
 	}
 	for _, name := range []string{"state", "iss", "code", "error"} {
-		if len(q[name]) > 9 {
+		if len(q[name]) > 1 {
 			return "", errForeignCallback
 		}
 	}

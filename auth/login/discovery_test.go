@@ -254,10 +254,36 @@ func TestNoTokenInTheClear(t *testing.T) {
 	base := roundTrip(func(r *http.Request) *http.Response { return answer(r, 401, "Bearer") })
 	c := &http.Client{Transport: New(&Options{Base: base, RedirectURI: redirectForTests, Authorize: nobody(t)})}
 	resp, err := c.Get("http://mcp.example/mcp")
-	if err == nil || !strings.Contains(err.Error(), "not sent in the clear") {
+	if err == nil || !strings.Contains(err.Error(), "not sent in the clear: use https") {
 		t.Errorf("error %v", err)
 	}
 	if resp != nil {
 		resp.Body.Close()
 	}
+}
+
+// A host that answers every address with its page has no metadata there; one
+// that fails may have, and nothing is assumed.
+func TestPagesInPlaceOfMetadata(t *testing.T) {
+	w := newWorld(t)
+	h := w.server.Config.Handler
+	w.server.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/.well-known/oauth-protected-resource/mcp":
+			rw.Header().Set("Content-Type", "text/html")
+			_, _ = rw.Write([]byte("<!doctype html><title>Welcome</title>"))
+		case "/.well-known/oauth-protected-resource":
+			writeJSON(rw, 200, map[string]any{"resource": w.server.URL, "authorization_servers": []string{w.issuer.URL}})
+		default:
+			h.ServeHTTP(rw, r)
+		}
+	})
+	w.challenge = func() string { return "Bearer" }
+	w.wantOK(w.client(nil))
+
+	w = newWorld(t)
+	w.server.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		rw.WriteHeader(map[bool]int{true: 401, false: 503}[r.URL.Path == "/mcp"])
+	})
+	w.wantError(w.client(nil), "503")
 }

@@ -53,8 +53,8 @@ func proverOf(key jose.JSONWebKey) (*prover, error) {
 // prover gives the key for an issuer; a kept token is of use with it only, so
 // it is kept, too.
 func (t *Transport) prover(ctx context.Context, issuer string) (*prover, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.keys.Lock()
+	defer t.keys.Unlock()
 	if p := t.provers[issuer]; p != nil {
 		return p, nil
 	}

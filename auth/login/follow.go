@@ -50,7 +50,7 @@ func step(ctx context.Context, client *http.Client, page string) (*url.URL, erro
 		}
 		return nil, fmt.Errorf("request the login page: %w", err)
 	}
-	drain(resp)
+	_ = resp.Body.Close()
 	next, err := resp.Location()
 	if err != nil || resp.StatusCode/100 != 3 || !strings.HasPrefix(next.Scheme, "http") {
 		return nil, fmt.Errorf("the login page answers %d and does not redirect: it wants a person", resp.StatusCode)

@@ -17,8 +17,16 @@ import (
 // challenge. The metadata is read again each time, for the server may have
 // moved to another authorization server: then nothing of the old one is used.
 func (p *place) obtain(ctx context.Context, old *token, c challenge, step bool) (*token, error) {
+	got, err := p.renewed(ctx, old, c, step)
+	if err != nil {
+		return nil, fmt.Errorf("log in at %s: %w", canonical(p.url), err)
+	}
+	return got, nil
+}
+
+func (p *place) renewed(ctx context.Context, old *token, c challenge, step bool) (*token, error) {
 	if p.url.Scheme != "https" && !p.loopback {
-		return nil, fmt.Errorf("%s wants a login, and it is reached by plain http: a token is not sent in the clear; use https", canonical(p.url))
+		return nil, errors.New("it is reached by plain http, and a token is not sent in the clear: use https")
 	}
 	prot, err := findProtection(ctx, p.fetch, p.url, c.metadata, p.transport.opts.Resource)
 	if err != nil {

@@ -21,6 +21,7 @@ const (
 	skew          = 30 * time.Second // a token is renewed so long before it ends
 	pause         = 10 * time.Second // a login that failed is not tried again before
 	fresh         = time.Minute      // a token that is refused at this age is not got again
+	sulk          = 10 * time.Minute // a method that is always refused is not tried again before
 	maxSteps      = 2                // logins for more scopes, beside the first
 	loginDeadline = 10 * time.Minute // a person may take long
 )
@@ -76,8 +77,9 @@ type place struct {
 	mu       sync.Mutex
 	now      *token
 	under    *renewal
-	steps    map[string]int // logins for a set of scopes that have not helped yet
-	failed   error          // why the last login failed
+	steps    map[string]int       // logins for a set of scopes that have not helped yet
+	refused  map[string]time.Time // methods for which a new token did not help, and when
+	failed   error                // why the last login failed
 	failedAt time.Time
 }
 
@@ -107,6 +109,9 @@ func (p *place) current(ctx context.Context) (*token, error) {
 			return nil, nil
 		}
 		if err := p.renew(ctx, now, func(ctx context.Context) (*token, error) { return p.refreshOnly(ctx, now) }); err != nil {
+			if !now.ended() && ctx.Err() == nil {
+				return now, nil // the authorization server cannot be reached, and there is time
+			}
 			return nil, err
 		}
 	}
@@ -170,14 +175,16 @@ func (p *place) start(ctx context.Context, work func(context.Context) (*token, e
 	return r
 }
 
-// took notes that the server has taken a token, for what it was got for.
-func (p *place) took(t *token, stepped string) {
+// took notes that the server has taken a token, with a method and for what it
+// was got for.
+func (p *place) took(t *token, method, stepped string) {
 	if t == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t.accepted.Store(true)
+	delete(p.refused, method)
 	if stepped != "" {
 		delete(p.steps, stepped)
 	}
@@ -193,6 +200,26 @@ func (p *place) hopeless(t *token) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return t == p.now && !t.accepted.Load() && !t.kept && !t.refreshed && time.Since(t.Got) < fresh
+}
+
+// gaveUp notes that a new token did not help requests of a method.
+func (p *place) gaveUp(method string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.refused == nil || len(p.refused) > 20 {
+		p.refused = map[string]time.Time{}
+	}
+	p.refused[method] = time.Now()
+}
+
+// stubborn reports whether requests of a method are refused whatever token they
+// bring. A server that takes POST and answers every GET with 401 would make
+// people log in over and over.
+func (p *place) stubborn(method string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at, ok := p.refused[method]
+	return ok && time.Since(at) < sulk
 }
 
 // mayStep counts a login for more scopes and reports whether it is allowed. One

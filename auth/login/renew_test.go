@@ -3,6 +3,7 @@ package login
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -329,4 +330,69 @@ func TestKeptForSomebodyElse(t *testing.T) {
 	}
 	w.wantOK(w.client(func(o *Options) { o.Store = store }))
 	w.wantCount(1, "issuer POST /register")
+}
+
+// A server that takes every POST and no GET does not make people log in for
+// each GET.
+func TestOneMethodIsAlwaysRefused(t *testing.T) {
+	w := newWorld(t)
+	w.judge = func(r *http.Request) int {
+		if r.Method == http.MethodGet {
+			return 401
+		}
+		return 0
+	}
+	c := w.client(nil)
+	for range 5 {
+		w.wantOK(c)
+		resp, err := c.Get(w.url())
+		if err != nil || resp.StatusCode != 401 {
+			t.Fatalf("%v, %v", resp, err)
+		}
+		resp.Body.Close()
+	}
+	w.wantCount(2, "issuer GET /authorize")
+	w.judge = nil
+	w.revoke()
+	w.wantOK(c)
+}
+
+func TestLifetime(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		`3600`: time.Hour, `"3600"`: time.Hour, `3600.5`: time.Hour + time.Second/2, `null`: 0, `-1`: 0, `0`: 0, `1e300`: 0, `"soon"`: 0, `{}`: 0, `"NaN"`: 0,
+	} {
+		g, err := readToken("https://as.example", 200, []byte(`{"access_token":"a","expires_in":`+text+`}`))
+		if err != nil || g.lifetime() != want {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// An authorization server that is away does not matter while the token lasts.
+func TestIssuerAway(t *testing.T) {
+	w := newWorld(t)
+	w.valid["access-old"] = true
+	store := &tokens.Memory{}
+	keptToken(t, w, store, func(tok *token) { tok.Expires = time.Now().Add(20 * time.Second) })
+	w.issuer.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) { rw.WriteHeader(503) })
+	c := w.client(func(o *Options) { o.Store, o.Authorize = store, nobody(t) })
+	w.wantOK(c)
+	w.wantOK(c)
+}
+
+// A refusal whose body never ends does not hold up the login.
+func TestEndlessRefusal(t *testing.T) {
+	w := newWorld(t)
+	h := w.server.Config.Handler
+	w.server.Config.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/mcp" && r.Header.Get("Authorization") == "" {
+			_, _ = io.Copy(io.Discard, r.Body)
+			rw.WriteHeader(401)
+			_ = http.NewResponseController(rw).Flush()
+			<-r.Context().Done()
+			return
+		}
+		h.ServeHTTP(rw, r)
+	})
+	w.wantOK(w.client(nil))
 }

@@ -65,7 +65,7 @@ func isAbsent(err error) bool {
 // none (4xx, or a page in its place) is told apart from a failure.
 func getDocument(ctx context.Context, f *fetch.Client, place string, into any) error {
 	err := f.GetJSON(ctx, place, into)
-	if status, ok := errors.AsType[*fetch.StatusError](err); ok && status.Status >= 400 && status.Status < 500 {
+	if status, ok := errors.AsType[*fetch.StatusError](err); ok && status.Status >= 400 && status.Status < 500 || errors.Is(err, fetch.ErrNotJSON) {
 		return absent{err}
 	}
 	return err

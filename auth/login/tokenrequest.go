@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -46,7 +47,7 @@ func (e *ServerError) Error() string {
 type grantedToken struct {
 	AccessToken  string  `json:"access_token"`
 	TokenType    string  `json:"token_type"`
-	ExpiresIn    float64 `json:"expires_in"`
+	ExpiresIn    seconds `json:"expires_in"`
 	RefreshToken string  `json:"refresh_token"`
 	IssuedType   string  `json:"issued_token_type"`
 }
@@ -59,10 +60,25 @@ func (g grantedToken) LogValue() slog.Value       { return slog.StringValue(g.St
 const maxLifetime = 10 * 365 * 24 * time.Hour
 
 func (g *grantedToken) lifetime() time.Duration {
-	if !(g.ExpiresIn > 0) || g.ExpiresIn > maxLifetime.Seconds() {
+	n := float64(g.ExpiresIn)
+	if !(n > 0) || n > maxLifetime.Seconds() {
 		return 0
 	}
-	return time.Duration(g.ExpiresIn * float64(time.Second))
+	return time.Duration(n * float64(time.Second))
+}
+
+// seconds is a number that some servers write as text. What is neither counts
+// as not said.
+type seconds float64
+
+// UnmarshalJSON never fails.
+func (s *seconds) UnmarshalJSON(text []byte) error {
+	n, err := strconv.ParseFloat(strings.Trim(string(text), `"`), 64)
+	if err != nil {
+		n = 0
+	}
+	*s = seconds(n)
+	return nil
 }
 
 // A tokenRequest is one to the token endpoint of a server.

@@ -3,7 +3,6 @@ package login
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"sync"
@@ -26,13 +25,17 @@ type Transport struct {
 
 	mu      sync.Mutex
 	places  map[string]*place
+	clients [2]*fetch.Client // for servers elsewhere and on this machine
+
+	keys    sync.Mutex         // held while a key is loaded or made
 	provers map[string]*prover // by issuer
-	clients [2]*fetch.Client   // for servers elsewhere and on this machine
 }
 
 const (
 	maxPlaces = 256 // addresses that are remembered
 	maxSends  = 6   // how often one request is sent at most
+
+	maxRenewals = 2 // of the token, for one request: a refresh and a login
 )
 
 // New makes a Transport.
@@ -111,7 +114,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		again, err := j.consider(resp)
 		if err != nil || again {
-			drain(resp)
+			_ = resp.Body.Close() // unread: it may never end
 		}
 		if err != nil {
 			return nil, err
@@ -130,6 +133,7 @@ type journey struct {
 
 	token   *token
 	sends   int
+	renewed int    // how often a 401 was answered with another token
 	nonced  *token // the token for which a nonce was asked
 	stepped string // the scopes that were stepped up to
 }
@@ -174,7 +178,7 @@ func (j *journey) consider(resp *http.Response) (again bool, err error) {
 	newNonce := tok != nil && tok.DPoP && tok.prover.hear(j.original.URL, resp.Header)
 	wants := resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden
 	if !wants {
-		p.took(tok, j.stepped)
+		p.took(tok, j.original.Method, j.stepped)
 		return false, nil
 	}
 	c := readChallenge(resp.Header)
@@ -188,12 +192,16 @@ func (j *journey) consider(resp *http.Response) (again bool, err error) {
 		j.nonced = tok
 		return true, nil
 	case resp.StatusCode == http.StatusUnauthorized:
-		if p.hopeless(tok) {
+		if j.renewed >= maxRenewals || p.hopeless(tok) || tok != nil && p.stubborn(j.original.Method) {
+			if j.renewed > 0 {
+				p.gaveUp(j.original.Method)
+			}
 			return false, nil
 		}
+		j.renewed++
 		return true, p.renew(j.original.Context(), j.seen(), func(ctx context.Context) (*token, error) { return p.obtain(ctx, tok, c, false) })
 	case tok == nil || c.err != "insufficient_scope":
-		p.took(tok, "")
+		p.took(tok, j.original.Method, "")
 		return false, nil
 	}
 	return j.stepUp(c)
@@ -225,12 +233,6 @@ func (j *journey) seen() *token {
 		return now
 	}
 	return nil
-}
-
-// drain lets the connection be used again, if little is left on it.
-func drain(resp *http.Response) {
-	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10)
-	_ = resp.Body.Close()
 }
 
 // place finds what is known about an address, or makes a new one.

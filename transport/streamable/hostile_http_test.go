@@ -1,6 +1,7 @@
 package streamable_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -267,16 +268,24 @@ func TestHostileStreamHeaders(t *testing.T) {
 
 // H48: a client that takes nothing is let go, and holds nobody up.
 func TestHostileSlowReader(t *testing.T) {
-	f := newFort(t, false, &streamable.Options{WriteIdle: 50 * time.Millisecond})
+	f := newFort(t, false, &streamable.Options{WriteIdle: time.Second})
+	const size = 50_000_000
+	before := heapAfterGC()
 	s := f.dial()
-	s.write(askTool("1", "big", `"n":50000000`).on(f))
+	s.write(askTool("1", "big", fmt.Sprintf(`"n":%d`, size)).on(f))
+	if _, err := s.r.Peek(1); err != nil { // the answer is on its way
+		t.Fatal(err)
+	}
+	if held := heapAfterGC() - before; held > 2*size {
+		t.Errorf("%d bytes are held for an answer of %d", held, size)
+	}
 	for range 10 {
 		if a := f.raw(askEcho().on(f)); a.short() != "200 1 ok" {
 			t.Errorf("others are served %s", a.short())
 		}
 	}
 	waitFor(t, "the connection is closed", func() bool { return f.open.Load() == 0 })
-	if n, _ := io.Copy(io.Discard, s.r); n >= 50_000_000 {
+	if n, _ := io.Copy(io.Discard, s.r); n >= size {
 		t.Error("all of it came")
 	}
 }
