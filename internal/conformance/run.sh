@@ -71,6 +71,7 @@ if [ -d internal/conformance/client ]; then
 	for revision in 2025-11-25 2026-07-28; do
 		leg client-$revision client --command "$dir/bin/client.sh" --requirements $revision
 	done
+	leg backcompat-by-name client --command "$dir/bin/client.sh" --suite backcompat
 else
 	say "internal/conformance/client is not there: no client legs"
 fi

@@ -25,6 +25,8 @@ type person struct {
 	shots string // where pictures of the pages go
 	work  sync.WaitGroup
 
+	declines bool // does not agree to anything
+
 	mu     sync.Mutex
 	visits []visit
 }
@@ -159,6 +161,9 @@ func (p *person) logIn(page string) (v visit) {
 			v.consent = now.Text
 			p.picture(ctx, "consent")
 			step = chromedp.Click("button[type=submit]")
+			if p.declines {
+				step = chromedp.Click("a[href$=abort]")
+			}
 		case at.Path == "/callback":
 			p.picture(ctx, "end")
 			v.end = now.Text

@@ -44,13 +44,14 @@ func TestReport(t *testing.T) {
 			"call" + stamp + "/checks.json": pass,
 			"call" + stamp + "/stderr.txt":  "oops\nconformance-exit: 3\n",
 		}, "ended with status 3"},
-		{"authorization is not there yet", "client-r1", map[string]string{
-			"call" + stamp + "/checks.json":       pass,
-			"auth/token" + stamp + "/checks.json": fails,
+		{"a client may fail only where the suite lets it", "client-r2", map[string]string{
+			"auth/resource-mismatch" + stamp + "/checks.json": pass,
+			"auth/resource-mismatch" + stamp + "/stderr.txt":  "refused\nconformance-exit: 1\n",
 		}, ""},
 	} {
 		dir := t.TempDir()
-		write(t, filepath.Join(dir, "r1.yaml"), "# words\nserver:\n  - ping\n\nclient:\n  - call\n  - auth/token\n\nnot_scored:\n  - scenario: x\n")
+		write(t, filepath.Join(dir, "r1.yaml"), "# words\nserver:\n  - ping\n\nclient:\n  - call\n\nnot_scored:\n  - scenario: x\n")
+		write(t, filepath.Join(dir, "r2.yaml"), "server:\n  - ping\nclient:\n  - auth/resource-mismatch\n")
 		if err := os.Mkdir(filepath.Join(dir, c.leg), 0o777); err != nil {
 			t.Fatal(err)
 		}
