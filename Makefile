@@ -1,15 +1,14 @@
 # Everything that proves Tenon. "make test" is what CI runs.
 
 GO      ?= go
-PROCS   := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-SUBMODS := test/peers bench
+SUBMODS := test/peers test/login bench
 
-.PHONY: help test lint vet servers race flood peers bench fuzz conformance build clean
+.PHONY: help test lint vet servers race flood peers login bench fuzz conformance build clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
 
-test: lint servers race flood peers conformance ## everything that proves us
+test: lint servers race flood peers login conformance ## everything that proves us
 	@echo "make test: all green"
 
 lint: vet ## vet for three systems, staticcheck, known vulnerabilities
@@ -48,10 +47,16 @@ peers: ## other implementations over stdio and HTTP, in both directions
 	@./test/peers/install.sh
 	@cd test/peers && PEERS_MUST_RUN=1 $(GO) test -timeout 10m ./...
 
+login: ## a login with a real authorization server in a real browser
+	@echo "== login (the authorization server goes to test/login/node/node_modules, the browser is Debian's chromium)"
+	@./test/login/install.sh
+	@cd test/login && MUST_RUN=1 $(GO) test -timeout 10m ./...
+
 bench: ## what a call costs, beside the official SDK and mcp-go in one run
 	@$(GO) test -run '^$$' -bench . -benchmem ./jsonrpc ./schema ./server ./era
 	@mkdir -p bin && cd bench && $(GO) test -c -o ../bin/bench.test . && $(GO) build -o ../bin/ratios ./ratios
 	@for round in 1 2 3 4 5; do ./bin/bench.test -test.run '^$$' -test.bench . -test.benchmem -test.benchtime 0.5s; done | ./bin/ratios
+	@cd bench && $(GO) run ./httpcpu && $(GO) run ./httpmem
 
 fuzz: ## every fuzz target for FUZZTIME (20s)
 	@for pkg in $$($(GO) list -f '{{.ImportPath}} {{.TestGoFiles}} {{.XTestGoFiles}}' ./... | grep fuzz | cut -d' ' -f1); do \

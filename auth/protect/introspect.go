@@ -103,6 +103,8 @@ func (v *introspector) ask(ctx context.Context, token string) (*Identity, error)
 	switch {
 	case err != nil:
 		return nil, unavailable(err)
+	case status == http.StatusBadRequest && unsupported(got, body):
+		return nil, invalid("the token is not of a kind that can be verified here")
 	case status != http.StatusOK:
 		return nil, unavailable(&fetch.StatusError{URL: fetch.Redact(v.opts.Endpoint), Status: status})
 	case !fetch.IsJSON(got):
@@ -113,6 +115,21 @@ func (v *introspector) ask(ctx context.Context, token string) (*Identity, error)
 		return nil, unavailable(fmt.Errorf("%s did not answer with a strict JSON object", fetch.Redact(v.opts.Endpoint)))
 	}
 	return v.judge(said)
+}
+
+// unsupported reports whether an endpoint refuses to look at a token, as some do
+// with JWTs. That says something about the token and nothing about the endpoint,
+// so asking again is of no use.
+func unsupported(header http.Header, body []byte) bool {
+	if !fetch.IsJSON(header) {
+		return false
+	}
+	said, err := readClaims(body)
+	if err != nil {
+		return false
+	}
+	code, _ := said.text("error")
+	return code == "unsupported_token_type"
 }
 
 // judge says who a token stands for by what the endpoint says about it.

@@ -54,6 +54,9 @@ func TestIntrospectionAnswers(t *testing.T) {
 		{"not JSON", `yes`, 200, "unavailable"},
 		{"an array", `[]`, 200, "unavailable"},
 		{"we are not let in", `{"active":true}`, 401, "unavailable"},
+		{"a kind of token that is not looked at", `{"error":"unsupported_token_type"}`, 400, "invalid"},
+		{"we ask badly", `{"error":"invalid_request"}`, 400, "unavailable"},
+		{"an error that grants", fmt.Sprintf(`{"error":"unsupported_token_type","active":true,"sub":"ada","aud":%q}`, resource), 400, "invalid"},
 		{"broken", fmt.Sprintf(`{"active":true,"sub":"ada","aud":%q}`, resource), 500, "unavailable"},
 		{"asked too often", `{}`, 429, "unavailable"}, // CVE-2026-45781: no answer is not a good one
 	} {

@@ -212,3 +212,22 @@ func TestOnlyPinnedAlgorithms(t *testing.T) {
 		}
 	}
 }
+
+// What is refused is refused for the right reason, where another rule would
+// refuse it too.
+func TestReasons(t *testing.T) {
+	is := newIssuer(t)
+	v, _ := clocked(t, is)
+	for want, token := range map[string]string{
+		"kid) is too long":  sign(jose.RS256, rsaKey(), map[jose.HeaderKey]any{"kid": strings.Repeat("k", maxKeyID+1)}, is.goodClaims(nil)),
+		"not understood":    is.token(map[string]any{"cnf": map[string]any{"x5t#S256": "x", "jkt": "y"}}),
+		"algorithm that is": unsigned(`{"alg":"none"}`, `{}`, ""),
+		"somebody else":     is.token(map[string]any{"iss": "https://evil.example"}),
+		"not good yet":      is.token(map[string]any{"nbf": time.Now().Unix() + 120}),
+		"in the future":     is.token(map[string]any{"iat": time.Now().Unix() + 120}),
+	} {
+		if err := verify(t, v, token); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package protect
 import (
 	"crypto/rand"
 	"crypto/rsa"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -126,6 +127,11 @@ func TestIssuerDown(t *testing.T) {
 
 func TestKeySetsThatAreRefused(t *testing.T) {
 	weak := `{"kty":"RSA","kid":"rsa-1","e":"AQAB","n":"` + strings.Repeat("q", 170) + `"}`
+	raw, err := json.Marshal(jwk("rsa-1", rsaKey().Public()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	strong := string(raw)
 	for name, keys := range map[string]string{
 		"empty":            `{"keys":[]}`,
 		"no keys":          `{}`,
@@ -134,7 +140,7 @@ func TestKeySetsThatAreRefused(t *testing.T) {
 		"another case":     `{"Keys":[]}`,
 		"a secret":         `{"keys":[{"kty":"oct","kid":"rsa-1","k":"c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0c2VjcmV0"}]}`,
 		"weak":             `{"keys":[` + weak + `]}`,
-		"too many":         `{"keys":[` + strings.Repeat(weak+",", maxKeys) + weak + `]}`,
+		"too many":         `{"keys":[` + strings.Repeat(strong+",", maxKeys) + strong + `]}`,
 		"too large":        `{"keys":[],"x":"` + strings.Repeat("x", 1<<20) + `"}`,
 		"only unknown":     `{"keys":[{"kty":"OKP","crv":"X25519","x":"AA"},{"kty":"AKP","alg":"ML-DSA-44","pub":"AA"}]}`,
 		"not on the curve": `{"keys":[{"kty":"EC","crv":"P-256","kid":"rsa-1","x":"AQ","y":"AQ"}]}`,

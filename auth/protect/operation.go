@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,8 +15,9 @@ import (
 )
 
 const (
-	maxBatch = 100
-	bodyIdle = 30 * time.Second
+	maxBatch  = 100
+	bodyIdle  = 30 * time.Second
+	firstRead = 16 << 10 // room for a body before any of it has come
 )
 
 // needs says which scopes a request needs. When operations have scopes of their
@@ -93,21 +95,24 @@ func (g *Guard) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *refus
 	}
 	control := http.NewResponseController(w)
 	last := lastRead(r)
-	var body bytes.Buffer
-	for chunk := make([]byte, 8<<10); ; {
+	body := make([]byte, 0, min(max(r.ContentLength, 512), firstRead)+1) // a length is only a promise
+	for {
 		at := time.Now().Add(bodyIdle)
 		if !last.IsZero() && last.Before(at) {
 			at = last
 		}
 		_ = control.SetReadDeadline(at) // not supported: the server's own limits have to do
-		n, err := r.Body.Read(chunk)
-		body.Write(chunk[:n])
+		if len(body) == cap(body) {
+			body = slices.Grow(body, len(body))
+		}
+		n, err := r.Body.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
 		switch {
-		case int64(body.Len()) > limit:
+		case int64(len(body)) > limit:
 			return nil, tooLarge
 		case errors.Is(err, io.EOF):
 			_ = control.SetReadDeadline(time.Time{})
-			return body.Bytes(), nil
+			return body, nil
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			return nil, &refusal{status: http.StatusRequestTimeout, code: "invalid_request", description: "the body did not come in time"}
 		case err != nil:

@@ -60,6 +60,7 @@ func node(t *testing.T) string {
 type told struct {
 	TTL    int             `json:"ttl,omitempty"`
 	Nonces bool            `json:"nonces,omitempty"`
+	Alg    string          `json:"alg,omitempty"`
 	Key    json.RawMessage `json:"key,omitempty"`
 
 	rootCA string // a file with a certificate that it trusts

@@ -83,19 +83,37 @@ func dial(t *testing.T, url string, o *authlogin.Options) *client.Client {
 
 func dialled(t *testing.T, url string, o *authlogin.Options) (*client.Client, error) {
 	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	c, err := client.Dial(ctx, endpoint(t, url, o), nil)
+	if err == nil {
+		t.Cleanup(func() { _ = c.Close() })
+	}
+	return c, err
+}
+
+// connect is dial without a client on top.
+func connect(t *testing.T, url string, o *authlogin.Options) *streamable.Connection {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	c, err := endpoint(t, url, o).Connect(ctx, (&client.Options{}).Persona())
+	if err != nil {
+		t.Fatalf("connect: %v", err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func endpoint(t *testing.T, url string, o *authlogin.Options) *streamable.Endpoint {
+	t.Helper()
 	if o.Base == nil {
 		o.Base = &http.Transport{MaxIdleConnsPerHost: 200}
 	}
 	o.Warn = func(warning string) { t.Logf("warning: %s", warning) }
 	transport := authlogin.New(o)
 	t.Cleanup(transport.CloseIdleConnections)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	c, err := client.Dial(ctx, &streamable.Endpoint{URL: url, HTTP: &http.Client{Transport: transport}}, nil)
-	if err == nil {
-		t.Cleanup(func() { _ = c.Close() })
-	}
-	return c, err
+	return &streamable.Endpoint{URL: url, HTTP: &http.Client{Transport: transport}}
 }
 
 // says calls a tool and compares what it says.

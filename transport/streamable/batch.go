@@ -52,7 +52,8 @@ func (s *sessions) batch(w http.ResponseWriter, r *http.Request, body []byte) {
 
 const maxBatch = 100
 
-// answerAll serves the messages of a batch in their order.
+// answerAll serves the messages of a batch in their order. There is no stream
+// to come back to, so a client that goes away has cancelled what is left of it.
 func (s *sessions) answerAll(r *http.Request, ses *session, items []jsonrpc.BatchItem, out *reply) (answers []era.Answer) {
 	st := s.newStream(ses, out, nil)
 	defer st.forget()

@@ -35,7 +35,7 @@ func (s *Handler) exchange(w http.ResponseWriter, r *http.Request, m *jsonrpc.Me
 	if m.Method == mcp.MethodSubscriptionsListen {
 		var end func()
 		if ctx, end = s.hold(ctx); ctx == nil {
-			refuse(w, http.StatusServiceUnavailable, shuttingDown)
+			writeJSON(w, http.StatusServiceUnavailable, era.Fail(m.ID, mcp.CodeInternal, shuttingDown).Append(nil))
 			return
 		}
 		defer end()

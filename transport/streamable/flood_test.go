@@ -2,6 +2,7 @@ package streamable_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -163,4 +164,40 @@ func TestSessionsAreSwept(t *testing.T) {
 			t.Error("a session that was swept works")
 		}
 	})
+}
+
+// Sessions that remember much are as bounded as those that are many.
+func TestLargeSessions(t *testing.T) {
+	d := newDesk(t, &streamable.Memory{Sessions: 4 << 20})
+	hello := func(size int) string {
+		return `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"` + rev2025 + `","capabilities":{},"clientInfo":{"name":"` + strings.Repeat("x", size) + `","version":"1"}}}`
+	}
+	if w := d.send(t.Context(), "POST", "", hello(100<<10)); w.Code != 400 || !strings.Contains(w.Body.String(), "-32602") {
+		t.Errorf("a long hello: %d %s", w.Code, w.Body)
+	}
+	before := heapAfterGC()
+	long := hello(60 << 10)
+	id := ""
+	for range 2000 {
+		w := d.send(t.Context(), "POST", "", long)
+		if id = w.Header().Get("Mcp-Session-Id"); id == "" {
+			t.Fatal(w.Body)
+		}
+	}
+	if grown := heapAfterGC() - before; grown > 64<<20 {
+		t.Errorf("%d bytes are held", grown)
+	}
+	subscribed := 0
+	for i := range 1000 {
+		w := d.send(t.Context(), "POST", id, `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"test://`+fmt.Sprint(i)+strings.Repeat("x", 10<<10)+`"}}`)
+		if !strings.Contains(w.Body.String(), "-32602") {
+			subscribed++
+		}
+	}
+	if subscribed == 0 || subscribed > 30 {
+		t.Errorf("%d long URIs could be subscribed to", subscribed)
+	}
+	if !d.works(id) {
+		t.Error("the session does not work any more")
+	}
 }

@@ -2,6 +2,7 @@ package streamable
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 
 	"github.com/tenon-mcp/tenon/era"
@@ -35,6 +36,11 @@ func (s *sessions) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc
 		refuse(w, http.StatusBadRequest, "initialize is a request: it needs an id")
 		return
 	}
+	if len(m.Params) > maxHello {
+		a := era.Fail(m.ID, mcp.CodeInvalidParams, fmt.Sprintf("initialize is too large: a session remembers what the client says of itself, which may have %d bytes", maxHello))
+		writeJSON(w, http.StatusBadRequest, a.Append(nil))
+		return
+	}
 	p := s.h.edge.Principal(r)
 	es := s.h.door.NewSession()
 	a := es.Serve(r.Context(), m, p, era.SessionBack{Tell: func(func([]byte) []byte) {}})
@@ -51,6 +57,9 @@ func (s *sessions) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc
 	w.Header().Set(headerSession, ses.id)
 	newReply(w, r, s.h.opts.WriteIdle, s.h.opts.KeepAlive).answer(http.StatusOK, a.Append)
 }
+
+// maxHello bounds the params of initialize.
+const maxHello = 64 << 10
 
 // told takes in a notification or an answer of the client.
 func (s *sessions) told(ses *session, m *jsonrpc.Message) {

@@ -87,8 +87,7 @@ func (o *reply) send(b []byte) {
 	}
 	o.touched = true
 	rc := http.NewResponseController(o.w)
-	rc.SetWriteDeadline(time.Now().Add(o.writeIdle))
-	_, err := o.w.Write(b)
+	err := o.put(rc, b)
 	if err == nil {
 		err = rc.Flush()
 	}
@@ -135,7 +134,7 @@ func (o *reply) answer(status int, build func(dst []byte) []byte) {
 	if len(body) <= netBuffer {
 		o.w.Write(body)
 	} else {
-		o.slowly(body)
+		o.put(http.NewResponseController(o.w), body) // who is gone misses nothing
 	}
 	if cap(body) <= maxAnswerBuffer {
 		*buf = body
@@ -153,21 +152,23 @@ func (o *reply) nothing() {
 	o.over = true
 }
 
-// slowly writes a large body piece by piece, so that a client that takes
-// nothing for a while is told from one that is slow.
-func (o *reply) slowly(body []byte) {
-	rc := http.NewResponseController(o.w)
-	const piece = 256 << 10
-	for len(body) > 0 {
-		n := min(piece, len(body))
+// put writes bytes piece by piece, so that a client that takes nothing for a
+// while is told from one that is slow.
+func (o *reply) put(rc *http.ResponseController, b []byte) error {
+	for {
+		n := min(piece, len(b))
 		rc.SetWriteDeadline(time.Now().Add(o.writeIdle))
-		if _, err := o.w.Write(body[:n]); err != nil {
-			return
+		if _, err := o.w.Write(b[:n]); err != nil {
+			return err
 		}
-		body = body[n:]
+		if b = b[n:]; len(b) == 0 {
+			return nil
+		}
 	}
-	rc.SetWriteDeadline(time.Time{})
 }
+
+// piece is what a client has to take before its time runs out.
+const piece = 32 << 10
 
 const maxAnswerBuffer = 64 << 10
 

@@ -39,6 +39,7 @@ type sessions struct {
 	mu    sync.Mutex
 	live  map[string]*session
 	idle  list.List // of *session, those nothing goes on in, the last used first
+	bytes int       // what those in idle have saved
 	away  list.List // of *stream, those of calls that their clients have left, the last left first
 	sweep *time.Timer
 	ended bool
@@ -50,9 +51,10 @@ type session struct {
 	owner string // the principal that opened it
 	era   *era.Session
 
-	busy int           // requests and streams that use it; guarded by sessions.mu
-	elem *list.Element // in sessions.idle while it is not busy
-	used time.Time     // when it was last
+	busy  int           // requests and streams that use it; guarded by sessions.mu
+	elem  *list.Element // in sessions.idle while it is not busy
+	bytes int           // what it had saved when it was put there
+	used  time.Time     // when it was last busy
 
 	hearing sync.Mutex // whoever begins or ends to hear news holds it
 
@@ -193,9 +195,15 @@ func (s *sessions) revive(ctx context.Context, id string, raw []byte, p *mcp.Pri
 
 func (s *sessions) useLocked(ses *session) {
 	ses.busy++
+	s.unlistLocked(ses)
+}
+
+// unlistLocked takes a session from among those that nothing goes on in.
+func (s *sessions) unlistLocked(ses *session) {
 	if ses.elem != nil {
 		s.idle.Remove(ses.elem)
 		ses.elem = nil
+		s.bytes -= ses.bytes
 	}
 }
 
@@ -206,16 +214,27 @@ func (s *sessions) release(ses *session) {
 	ses.used = time.Now()
 	if ses.busy--; ses.busy == 0 && s.live[ses.id] == ses {
 		ses.elem = s.idle.PushFront(ses)
-		if s.idle.Len() > s.limits.Live {
+		ses.bytes = ses.savedBytes()
+		s.bytes += ses.bytes
+		for s.idle.Len() > s.limits.Live || s.bytes > maxLiveBytes && s.idle.Len() > 1 {
 			s.forgetLocked(s.idle.Back())
 		}
 	}
 }
 
+// maxLiveBytes is how much the sessions may have saved that are held ready.
+const maxLiveBytes = 16 << 20
+
+func (ses *session) savedBytes() int {
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	return len(ses.saved)
+}
+
 // forgetLocked takes a session out of memory in which nothing goes on.
 func (s *sessions) forgetLocked(e *list.Element) {
-	ses := s.idle.Remove(e).(*session)
-	ses.elem = nil
+	ses := e.Value.(*session)
+	s.unlistLocked(ses)
 	delete(s.live, ses.id)
 }
 
@@ -225,9 +244,8 @@ func (s *sessions) end(id string) {
 	s.mu.Lock()
 	ses := s.live[id]
 	delete(s.live, id)
-	if ses != nil && ses.elem != nil {
-		s.idle.Remove(ses.elem)
-		ses.elem = nil
+	if ses != nil {
+		s.unlistLocked(ses)
 	}
 	s.mu.Unlock()
 	if ses != nil {

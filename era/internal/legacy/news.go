@@ -163,7 +163,11 @@ func (s *Session) subscribe(params json.RawMessage) error {
 	}
 	s.mu.Lock()
 	_, watched := s.watched[in.URI]
-	full := len(s.watched) >= maxWatched
+	bytes := len(in.URI)
+	for uri := range s.watched {
+		bytes += len(uri)
+	}
+	full := len(s.watched) >= maxWatched || bytes > maxWatchedBytes
 	offered := s.offers.Resources != nil && s.offers.Resources.Subscribe
 	if offered && !watched && !full && !s.closed {
 		if s.watched == nil {
@@ -177,7 +181,7 @@ func (s *Session) subscribe(params json.RawMessage) error {
 	case !offered:
 		return mcp.MethodNotFound(methodSubscribe)
 	case full && !watched:
-		return mcp.InvalidParams("%s: at most %d resources can be subscribed to in one session", methodSubscribe, maxWatched)
+		return mcp.InvalidParams("%s: at most %d resources, and %d bytes of URIs, can be subscribed to in one session", methodSubscribe, maxWatched, maxWatchedBytes)
 	}
 	s.listenAll()
 	return nil

@@ -32,8 +32,12 @@ type Session struct {
 	waiting sync.WaitGroup    // for subscriptions that need a goroutine
 }
 
-// maxWatched is how many resources one session may subscribe to.
-const maxWatched = 1000
+// maxWatched is how many resources one session may subscribe to, and
+// maxWatchedBytes how long their URIs may be together: a session remembers them.
+const (
+	maxWatched      = 1000
+	maxWatchedBytes = 256 << 10
+)
 
 // NewSession returns a session whose pushes go through push; nil means that
 // nobody is there to hear them before Attach.

@@ -7,8 +7,8 @@
 //   {"event": "refused", "grant": "…", …}       a token was not given
 //
 // The argument: {"ttl": seconds that access tokens live (3600), "nonces": true
-// if proofs of possession need a nonce, "key": public JWK of the client
-// "machine-key"}.
+// if proofs of possession need a nonce, "alg": how JWTs are signed (ES256),
+// "key": public JWK of the client "machine-key"}.
 //
 // A resource whose path begins with /opaque/ gets tokens that mean nothing by
 // themselves; every other one gets JWTs. It ends with its standard input.
@@ -60,7 +60,7 @@ const resourceIndicators = {
     if (url.hostname !== '127.0.0.1') throw new errors.InvalidTarget();
     const info = { scope: scopes, audience: resource, accessTokenTTL: ttl };
     if (url.pathname.startsWith('/opaque/')) return { ...info, accessTokenFormat: 'opaque' };
-    return { ...info, accessTokenFormat: 'jwt', jwt: { sign: { alg: 'ES256' } } };
+    return { ...info, accessTokenFormat: 'jwt', jwt: { sign: { alg: told.alg ?? 'ES256' } } };
   },
   useGrantedResource: () => true,
 };
