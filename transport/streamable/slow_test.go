@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,7 +33,7 @@ func TestSlowClients(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				near, far := net.Pipe()
 				ctx, stop := context.WithCancel(t.Context())
-				l := &oneConn{conn: far, ended: ctx.Done()}
+				l := &oneConn{conn: far, ended: make(chan struct{})}
 				served := make(chan error, 1)
 				go func() { served <- streamable.Serve(ctx, l, newFixture(t).Server, quiet, nil) }()
 				f := &fort{port: "80", path: streamable.Path}
@@ -66,7 +67,8 @@ func TestSlowClients(t *testing.T) {
 // A oneConn is a listener with one connection.
 type oneConn struct {
 	conn  net.Conn
-	ended <-chan struct{}
+	once  sync.Once
+	ended chan struct{}
 }
 
 func (l *oneConn) Accept() (net.Conn, error) {
@@ -78,5 +80,5 @@ func (l *oneConn) Accept() (net.Conn, error) {
 	return nil, net.ErrClosed
 }
 
-func (l *oneConn) Close() error   { return nil }
+func (l *oneConn) Close() error   { l.once.Do(func() { close(l.ended) }); return nil }
 func (l *oneConn) Addr() net.Addr { return &net.UnixAddr{Name: "memory"} }
