@@ -92,12 +92,15 @@ func dialled(t *testing.T, url string, o *authlogin.Options) (*client.Client, er
 	return c, err
 }
 
-// connect is dial without a client on top.
-func connect(t *testing.T, url string, o *authlogin.Options) *streamable.Connection {
+// connect is dial without a client on top, for a server that is known to speak
+// a revision.
+func connect(t *testing.T, url string, known mcp.Revision, o *authlogin.Options) *streamable.Connection {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	c, err := endpoint(t, url, o).Connect(ctx, (&client.Options{}).Persona())
+	e := endpoint(t, url, o)
+	e.Era.Known = known
+	c, err := e.Connect(ctx, (&client.Options{}).Persona())
 	if err != nil {
 		t.Fatalf("connect: %v", err)
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// sseReader is a client of the letter of the specification: an event counts
+// sseEvents reads as a client of the letter of the specification: an event counts
 // when the empty line after it has come, and its id counts from then on.
 func sseEvents(raw string) (events []string, last string) {
 	var id, data string
@@ -97,8 +97,8 @@ func TestReplayAfterEveryByte(t *testing.T) {
 	}
 }
 
-// What is replayed is the stream that was cut, and no other; and the news of a
-// session that was missed is heard too.
+// Who comes back to the stream of news hears what happens from then on, and
+// nothing of other streams; what happened in between is not kept.
 func TestReplayOfNews(t *testing.T) {
 	f := newFort(t, false, nil)
 	in := f.enter(rev2025, "")

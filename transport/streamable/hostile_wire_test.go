@@ -83,7 +83,7 @@ func TestHostileMessages(t *testing.T) {
 		{"M32 an answer to nothing", askTool("1", "echo", `"msg":"hi"`).swap(`"name":"echo"`, `"name":"echo","inputResponses":{"other":{"action":"accept"}}`), good, "", ""},
 		{"M34 100 000 URIs", ask("1", "subscriptions/listen", "", `"notifications":{"resourceSubscriptions":[`+strings.TrimSuffix(strings.Repeat(`"test://one",`, 100_000), ",")+`]}`), params, "", ""},
 		{"M36 listen without a filter", ask("1", "subscriptions/listen", "", ""), params, "", ""},
-		{"M38 path template", ask("1", "resources/read", "=?base64?eA==?=", `"uri":"file:///x/`+strings.Repeat(",", 50_000)+`!"`), "400 1 -32020", "", ""},
+		{"M38 path template", ask("1", "resources/read", "file:///x/"+strings.Repeat(",", 50_000)+"!", `"uri":"file:///x/`+strings.Repeat(",", 50_000)+`!"`), good + " or " + params, "", ""},
 		{"M38 query template", ask("1", "resources/read", "test://tagged?tags="+strings.Repeat(",", 50_000)+"!", `"uri":"test://tagged?tags=`+strings.Repeat(",", 50_000)+`!"`), good + " or " + params, "", ""},
 		{"M40 tasks/get", ask("1", "tasks/get", "t", `"taskId":"t"`), "404 1 -32601", "", ""},
 	}

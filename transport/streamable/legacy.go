@@ -124,7 +124,9 @@ func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session,
 	a := ses.era.Serve(ctx, m, p, era.SessionBack{Tell: until(ctx, out.note)})
 	switch m.Method {
 	case "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
-		s.save(ses) // a session that cannot be saved now is the same as before when it is restored
+		if a.Code == 0 {
+			s.save(ses) // a session that cannot be saved now is the same as before when it is restored
+		}
 	}
 	cancelled := ctx.Err() != nil
 	ses.finish(m.ID, cancel)
