@@ -74,9 +74,8 @@ func (g gateway) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 // cache, whose entries are private; both ask to hear of both inboxes. Nobody
 // may ever see anything of the other.
 func TestNothingCrosses(t *testing.T) {
-	for revision, calls := range map[mcp.Revision]int{"2026-07-28": 90_000, "2025-11-25": 10_000} {
-		t.Run(string(revision), func(t *testing.T) { nothingCrosses(t, revision, calls) })
-	}
+	t.Run("2026-07-28", func(t *testing.T) { nothingCrosses(t, "2026-07-28", 80_000) })
+	t.Run("2025-11-25", func(t *testing.T) { nothingCrosses(t, "2025-11-25", 20_000) })
 }
 
 func nothingCrosses(t *testing.T, revision mcp.Revision, callsInAll int) {

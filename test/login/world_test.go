@@ -92,19 +92,22 @@ func dialled(t *testing.T, url string, o *authlogin.Options) (*client.Client, er
 	return c, err
 }
 
-// connect is dial without a client on top, for a server that is known to speak
-// a revision.
-func connect(t *testing.T, url string, known mcp.Revision, o *authlogin.Options) *streamable.Connection {
+// connect is dial without a client on top, in a revision. It asks the server at
+// once, so that a login happens now.
+func connect(t *testing.T, url string, revision mcp.Revision, o *authlogin.Options) *streamable.Connection {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	e := endpoint(t, url, o)
-	e.Era.Known = known
+	e.Era.Known = revision
 	c, err := e.Connect(ctx, (&client.Options{}).Persona())
 	if err != nil {
 		t.Fatalf("connect: %v", err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
+	if _, err := client.New(c, nil).Discover(ctx); err != nil {
+		t.Fatalf("discover: %v", err)
+	}
 	return c
 }
 
