@@ -50,15 +50,15 @@ var floors = map[string]floor{
 	"auth/tokens/keyring": {on: []string{"auth/tokens"}, extern: []string{keyring}, why: "only who asks for the keyring carries the libraries that talk to it"},
 	"auth/fetch":          {extern: []string{jsonv2}, why: "whoever fetches from an address that a stranger chose uses this, whatever for"},
 	"auth/protect":        {on: []string{"auth/fetch", "mcp"}, extern: []string{jsonv2, jose}, why: "it wraps any http.Handler; of mcp it needs the type Principal alone, because that is what transports pass on"},
-	"auth/login":          {on: []string{"auth/fetch", "auth/tokens"}, extern: []string{jsonv2, jose}, why: "a login is useful to any HTTP client; of MCP it knows the metadata documents and no type"},
+	"auth/login":          {on: []string{"auth/fetch", "auth/tokens", "internal/patience"}, extern: []string{jsonv2, jose}, why: "a login is useful to any HTTP client; of MCP it knows the metadata documents and no type"},
 
 	"era/internal/joint":  {on: []string{"mcp", "jsonrpc"}, why: "what both wings need, and no wing"},
 	"era/internal/modern": {on: []string{"mcp", "jsonrpc", "era/internal/joint"}, why: "the wings never import each other, so that one can be taken down"},
 	"era/internal/legacy": {on: []string{"mcp", "jsonrpc", "era/internal/joint"}, why: "the wings never import each other, so that one can be taken down"},
-	"era":                 {on: []string{"mcp", "jsonrpc", "era/internal/*"}, why: "the door is the only place that knows that there are several eras"},
+	"era":                 {on: []string{"mcp", "jsonrpc", "era/internal/*", "internal/patience"}, why: "the door is the only place that knows that there are several eras"},
 
 	"server": {on: []string{"mcp", "schema"}, why: "features know Handlers, not messages, eras or transports; and typed tools need no validator, so a server must not pay for schema/validate at its start"},
-	"client": {on: []string{"mcp", "schema", "schema/validate"}, why: "a client knows Handlers, so a server in memory and one far away are the same to it; it always has foreign schemas to judge"},
+	"client": {on: []string{"mcp", "schema", "schema/validate", "internal/patience"}, why: "a client knows Handlers, so a server in memory and one far away are the same to it; it always has foreign schemas to judge"},
 
 	"transport/internal/edge": {on: []string{"mcp"}, why: "who may come in is asked before there is a message"},
 	"transport/httpsse":       {on: []string{"mcp", "jsonrpc", "era", "sse", "transport/internal/edge"}, why: "deprecated: nothing may stand on it but the roof, so that it can be taken down"},
@@ -69,6 +69,7 @@ var floors = map[string]floor{
 
 	"internal/conformance/*": {on: []string{"*"}, why: "programs for the official conformance suite, in nobody's binary"},
 
+	"internal/patience": {why: "a word between whoever asks a person and whoever counts the time, who must not know each other"},
 	"internal/leaktest": {why: "test support that every package may use"},
 	"internal/spectest": {on: []string{"mcp", "internal/uritemplate"}, extern: []string{validator, "golang.org/x/text"}, why: "test support: the published schemas judge what leaves"},
 	"internal/version":  {why: "one string"},

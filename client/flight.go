@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/patience"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -95,7 +96,7 @@ func (c *Client) do(ctx context.Context, method, name string, params json.RawMes
 // run makes the rounds of the call within its time limits.
 func (f *flight) run(ctx context.Context, idle, total time.Duration) (mcp.Result, error) {
 	f.clock.flight = f
-	ctx = f.clock.start(ctx, idle, total)
+	ctx = patience.With(f.clock.start(ctx, idle, total), f.clock.ask)
 	defer f.land()
 	res, err := f.Serve(ctx, &f.call)
 	if err != nil && f.asked {

@@ -2,7 +2,6 @@ package era
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -82,6 +81,13 @@ func Meet(ctx context.Context, persona *mcp.Persona, o *DialOptions, link func(i
 	if persona == nil {
 		persona = &mcp.Persona{Client: mcp.Implementation{Name: "tenon", Version: "0"}}
 	}
+	if o.ProbeTimeout <= 0 {
+		// A server that is reached request by request answers each of them,
+		// and a person may have to log in before it does: silence says nothing.
+		patient := *o
+		patient.ProbeTimeout = time.Hour
+		o = &patient
+	}
 	d := &dialling{opts: o, persona: persona, met: make(chan struct{})}
 	l := link(&Inbound{d})
 	d.then = legacy.NewPeer(l, persona)
@@ -89,8 +95,8 @@ func Meet(ctx context.Context, persona *mcp.Persona, o *DialOptions, link func(i
 	if d.now, err = modern.NewPeer(l, persona, false); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, or(o.ConnectTimeout, 30*time.Second), errors.New("the server did not answer in time"))
-	defer cancel()
+	ctx, stop := untilSilent(ctx, or(o.ConnectTimeout, 30*time.Second))
+	defer stop()
 	m := &Met{d: d}
 	if m.handler, m.revision, err = d.meet(ctx); err != nil {
 		d.then.Close()

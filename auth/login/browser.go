@@ -7,11 +7,13 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"time"
 )
 
 // OpenBrowser opens a page in the browser of the person. A fixed program is
 // started with the page as one argument; no shell is involved, and a page that
-// is not a plain web address is refused. It does not wait for the browser.
+// is not a plain web address is refused. It does not wait for the browser, but
+// for a moment for the program to say that there is none.
 func OpenBrowser(page string) error {
 	if _, err := checkOpenable(page); err != nil {
 		return fmt.Errorf("the page is not opened: %w", err)
@@ -25,9 +27,21 @@ func OpenBrowser(page string) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("no browser can be opened: %w", err)
 	}
-	go func() { _ = cmd.Wait() }() // ends with the launcher, which hands over to the browser
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }() // ends with the launcher, which hands over to the browser
+	select {
+	case err := <-ended:
+		if err != nil {
+			return fmt.Errorf("no browser can be opened: %s: %w", name, err)
+		}
+	case <-time.After(launchWait):
+	}
 	return nil
 }
+
+// launchWait is how long a launcher that finds no browser may take to fail. One
+// that is still there then is taken for one that has become the browser.
+const launchWait = 2 * time.Second
 
 // launcher is the program that opens a page on an operating system. The page is
 // always the last argument and always a whole one.

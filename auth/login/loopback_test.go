@@ -253,6 +253,12 @@ func TestOpenBrowser(t *testing.T) {
 	if _, err := os.Stat(marker); err == nil {
 		t.Error("something was executed")
 	}
+	if err := os.WriteFile(filepath.Join(dir, "xdg-open"), []byte("#!"+sh+"\nexit 3\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if OpenBrowser(page) == nil {
+		t.Error("the launcher found no browser, and nobody was told")
+	}
 	t.Setenv("PATH", t.TempDir())
 	if OpenBrowser(page) == nil {
 		t.Error("a browser was opened where there is none")

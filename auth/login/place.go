@@ -15,6 +15,7 @@ import (
 	json "github.com/go-json-experiment/json"
 	"github.com/tenon-mcp/tenon/auth/fetch"
 	"github.com/tenon-mcp/tenon/auth/tokens"
+	"github.com/tenon-mcp/tenon/internal/patience"
 )
 
 const (
@@ -134,6 +135,7 @@ func (p *place) renew(ctx context.Context, old *token, work func(context.Context
 	}
 	r.waiting++
 	p.mu.Unlock()
+	defer patience.Hold(ctx)() // a person may be at it
 
 	select {
 	case <-r.done:

@@ -25,7 +25,8 @@ type person struct {
 	shots string // where pictures of the pages go
 	work  sync.WaitGroup
 
-	declines bool // does not agree to anything
+	declines bool          // does not agree to anything
+	thinks   time.Duration // before they do anything
 
 	mu     sync.Mutex
 	visits []visit
@@ -137,6 +138,7 @@ func (p *person) logIn(page string) (v visit) {
 	defer cancel()
 	ctx, closeTab := chromedp.NewContext(ctx)
 	defer closeTab()
+	time.Sleep(p.thinks)
 	step := chromedp.Navigate(page)
 	for range 6 {
 		var now seenPage
