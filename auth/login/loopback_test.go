@@ -32,7 +32,7 @@ func browse(t *testing.T, change func(*http.Request)) func(string) error {
 		at := resp.Header.Get("Location")
 		go func() {
 			status, body := visit(t, at, change)
-			if change == nil && (status != 200 || !strings.Contains(body, "You are logged in")) {
+			if change == nil && (status != 200 || !strings.Contains(body, "That was all here")) {
 				t.Errorf("the browser shows %d %q", status, body)
 			}
 		}()

@@ -20,7 +20,7 @@ const (
 )
 
 var (
-	pageDone    = page{"done", markDone, "You are logged in", "You can close this window and go back to where you came from."}
+	pageDone    = page{"done", markDone, "That was all here", "You can close this window. The program that asked for the login goes on from here, and says so if anything is amiss."}
 	pageFailed  = page{"failed", markFailed, "The login did not work", "You can close this window. The program that asked for the login says more."}
 	pageRefused = page{"failed", markFailed, "This is not for you", "This address waits for the end of one login, and your request is not it."}
 )
