@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -268,16 +269,16 @@ func TestRequestsOfTheServer(t *testing.T) {
 				}
 				near, far := jsonrpc.Pipe()
 				asked, ended := play(t, s, far)
-				executed, noises := 0, 0
+				var executed, noises atomic.Int32
 				persona := *able
 				persona.Answer = func(context.Context, mcp.Question) (json.RawMessage, error) {
-					executed++
+					executed.Add(1)
 					return json.RawMessage(`{"roots":[]}`), nil
 				}
 				if err := far.Write([]byte(`{"jsonrpc":"2.0","id":"early","method":"roots/list"}` + "\n" + `{"jsonrpc":"2.0","id":"ping","method":"ping"}` + "\n")); err != nil {
 					t.Fatal(err)
 				}
-				p, err := era.Dial(t.Context(), near, &persona, &era.DialOptions{Noise: func([]byte, error) { noises++ }})
+				p, err := era.Dial(t.Context(), near, &persona, &era.DialOptions{Noise: func([]byte, error) { noises.Add(1) }})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -291,8 +292,8 @@ func TestRequestsOfTheServer(t *testing.T) {
 					}
 				}
 				want := map[bool]int{true: 0, false: 2}[modern]
-				if answers != want || executed != want || modern && noises != 2 {
-					t.Errorf("%d answers, %d executed, %d noises: %v", answers, executed, noises, asked())
+				if answers != want || int(executed.Load()) != want || modern && noises.Load() != 2 {
+					t.Errorf("%d answers, %d executed, %d noises: %v", answers, executed.Load(), noises.Load(), asked())
 				}
 				p.Close()
 				<-ended

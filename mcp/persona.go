@@ -17,7 +17,8 @@ type Persona struct {
 	Capabilities ClientCapabilities
 
 	// Answer answers questions that belong to no call, as older servers ask
-	// them (for the roots, when they start). Nil refuses them.
+	// them (for the roots, when they start). It may be called by several
+	// goroutines at once. Nil refuses them.
 	Answer func(ctx context.Context, q Question) (json.RawMessage, error)
 
 	// Hear hears notes that belong to no call, such as the log lines of older
