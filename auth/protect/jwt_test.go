@@ -23,7 +23,7 @@ func unsigned(header, payload, signature string) string {
 	return b64([]byte(header)) + "." + b64([]byte(payload)) + "." + b64([]byte(signature))
 }
 
-// A24 (CVE-2026-33032, CVE-2026-11717): every token that is not right is a 401
+// A24 (CVE-2026-33032, CVE-2026-32211, CVE-2026-11717, CVE-2026-44428): every token that is not right is a 401
 // with a challenge that names the metadata.
 func TestBadTokens(t *testing.T) {
 	is := newIssuer(t)

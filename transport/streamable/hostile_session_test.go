@@ -30,7 +30,8 @@ func TestHostileDiscoverKeepsNothing(t *testing.T) {
 	}
 }
 
-// L04: a session is its owner's, and nobody else learns that it is there.
+// L04 (CVE-2026-33946, go-sdk#696): a session is its owner's, and nobody else
+// learns that it is there.
 func TestHostileForeignSession(t *testing.T) {
 	f := newFort(t, false, &streamable.Options{Principal: func(r *http.Request) *mcp.Principal {
 		if who := r.Header.Get("X-User"); who != "" {
