@@ -59,9 +59,9 @@ bench: ## what a call costs, beside the official SDK and mcp-go in one run
 	@cd bench && $(GO) run ./httpcpu && $(GO) run ./httpmem
 
 fuzz: ## every fuzz target for FUZZTIME (20s)
-	@for pkg in $$($(GO) list -f '{{.ImportPath}} {{.TestGoFiles}} {{.XTestGoFiles}}' ./... | grep fuzz | cut -d' ' -f1); do \
-		for f in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
-			echo "== $$pkg $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $${FUZZTIME:-20s} -fuzzminimizetime 10x $$pkg || exit 1; \
+	@for dir in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do \
+		for f in $$($(GO) test -list '^Fuzz' ./$$dir | grep '^Fuzz'); do \
+			echo "== $$dir $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime $${FUZZTIME:-20s} -fuzzminimizetime 10x ./$$dir || exit 1; \
 		done; \
 	done
 
