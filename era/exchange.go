@@ -71,11 +71,8 @@ func (s *Server) recovered(m *jsonrpc.Message, a *Answer) {
 // ModernOnly.
 func RefuseLegacy(m *jsonrpc.Message) Answer { return joint.Fail(m.ID, modern.Refuse(m)) }
 
-// ModernOnly and LegacyOnly report how the server was set up.
+// ModernOnly reports whether older eras are refused.
 func (s *Server) ModernOnly() bool { return s.opts.ModernOnly }
-
-// LegacyOnly reports whether the newest era is refused.
-func (s *Server) LegacyOnly() bool { return s.opts.LegacyOnly }
 
 // A Session is what a client of an older era has opened with initialize.
 type Session struct {

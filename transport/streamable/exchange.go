@@ -12,7 +12,7 @@ import (
 // exchange serves one request or notification of the newest revision.
 func (s *Handler) exchange(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 	version, named := era.NamedRevision(m)
-	if err := checkHeaders(r.Header, m, version, named); err != nil {
+	if err := checkHeaders(r.Header, version, named); err != nil {
 		s.mismatch(w, m, err)
 		return
 	}

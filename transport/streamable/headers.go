@@ -35,7 +35,7 @@ func only(h http.Header, name string) (value string, present bool, err error) {
 // checkHeaders compares the headers of a modern request with its body. They
 // are there for whoever stands in between and routes by them; a request whose
 // headers say something else than its body is refused before anything else.
-func checkHeaders(h http.Header, m *jsonrpc.Message, version mcp.Revision, named bool) error {
+func checkHeaders(h http.Header, version mcp.Revision, named bool) error {
 	said, present, err := only(h, headerVersion)
 	switch {
 	case err != nil:
