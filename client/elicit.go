@@ -8,7 +8,6 @@ import (
 
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/schema"
-	"github.com/tenon-mcp/tenon/schema/validate"
 )
 
 // An Elicitation is a question of a server to the person in front of the
@@ -78,7 +77,7 @@ func (o *Options) elicit(ctx context.Context, f *flight, q mcp.Question) (json.R
 		return nil, malformed(q, fmt.Errorf("requestedSchema: %w", err))
 	}
 	e.Schema = p.RequestedSchema
-	rules, err := validate.New(e.Schema, nil)
+	rules, err := schema.NewValidator(e.Schema, nil)
 	if err != nil {
 		return nil, malformed(q, fmt.Errorf("requestedSchema: %w", err))
 	}
@@ -86,7 +85,7 @@ func (o *Options) elicit(ctx context.Context, f *flight, q mcp.Question) (json.R
 }
 
 // ask calls the function and checks what it answers. Rules are nil for a page.
-func (e *Elicitation) ask(ctx context.Context, person func(context.Context, *Elicitation) (*mcp.ElicitResult, error), rules *validate.Validator) (json.RawMessage, error) {
+func (e *Elicitation) ask(ctx context.Context, person func(context.Context, *Elicitation) (*mcp.ElicitResult, error), rules *schema.Validator) (json.RawMessage, error) {
 	if person == nil {
 		return nil, errors.New("nobody can be asked this way")
 	}
@@ -110,7 +109,7 @@ func (e *Elicitation) ask(ctx context.Context, person func(context.Context, *Eli
 }
 
 // complete puts the defaults in and holds the content against the form.
-func (e *Elicitation) complete(content json.RawMessage, rules *validate.Validator) (json.RawMessage, error) {
+func (e *Elicitation) complete(content json.RawMessage, rules *schema.Validator) (json.RawMessage, error) {
 	full := schema.ApplyDefaults(e.Schema, content)
 	if len(full) == 0 {
 		full = json.RawMessage("{}")

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/tenon-mcp/tenon/mcp"
-	"github.com/tenon-mcp/tenon/schema/validate"
+	"github.com/tenon-mcp/tenon/schema"
 )
 
 // outputs remembers what the tools of the last listing promise to return.
@@ -19,7 +19,7 @@ type outputs struct {
 type output struct {
 	schema  json.RawMessage
 	compile sync.Once
-	rules   *validate.Validator
+	rules   *schema.Validator
 	err     error
 }
 
@@ -60,7 +60,7 @@ func (o *outputs) of(tool string) (*output, error) {
 	if p == nil {
 		return nil, nil
 	}
-	p.compile.Do(func() { p.rules, p.err = validate.New(p.schema, nil) })
+	p.compile.Do(func() { p.rules, p.err = schema.NewValidator(p.schema, nil) })
 	if p.err != nil {
 		return nil, refused("tool %q was not called: its output schema cannot be used (%v); set SkipOutputCheck to take its results unchecked", clip(tool), p.err)
 	}

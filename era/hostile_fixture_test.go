@@ -15,8 +15,6 @@ import (
 
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
-
-	_ "github.com/tenon-mcp/tenon/schema/validate" // for its raw tool
 )
 
 // A fixture is the server that hostile clients meet: it has a tool for each

@@ -8,7 +8,7 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
-	"github.com/tenon-mcp/tenon/schema/validate"
+	"github.com/tenon-mcp/tenon/schema"
 )
 
 type twoInts struct {
@@ -40,7 +40,7 @@ var (
 
 func benchDecode[T any](b *testing.B, data []byte) {
 	plan := compile[T](b)
-	check, err := validate.New(plan.Schema(), nil)
+	check, err := schema.NewValidator(plan.Schema(), nil)
 	if err != nil {
 		b.Fatal(err)
 	}

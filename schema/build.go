@@ -197,7 +197,7 @@ func (n *node) useOwn() (err error) {
 		}
 	}()
 	n.own = reflect.New(n.typ).Interface().(provider).JSONSchema()
-	if n.check, err = NewChecker(n.own); err != nil {
+	if n.check, err = NewValidator(n.own, nil); err != nil {
 		return fmt.Errorf("the result of JSONSchema is not usable: %w", err)
 	}
 	n.own = rawjson.AppendCompact(nil, n.own)

@@ -81,7 +81,7 @@ func (d *decoder) nested(n *node, raw []byte, v reflect.Value) {
 		return
 	}
 	if d.depth++; d.depth > maxNesting {
-		d.problems.Addf("", "is nested too deep; at most %d levels are allowed", maxNesting)
+		d.problems.addf("", "is nested too deep; at most %d levels are allowed", maxNesting)
 	} else {
 		switch n.kind {
 		case kindStruct:
@@ -177,7 +177,7 @@ func (d *decoder) absent(f *field, v reflect.Value) {
 	case f.notes.fallback != nil:
 		d.value(f.node, f.notes.fallback, f.in(v))
 	case !f.optional:
-		d.problems.Addf(words.Member(f.name), "is required but missing; expected %s", f.node.expects())
+		d.problems.addf(words.Member(f.name), "is required but missing; expected %s", f.node.expects())
 	}
 }
 
@@ -194,7 +194,7 @@ func (d *decoder) unknown(n *node, name []byte) {
 	if hint == "" {
 		hint = "; " + allowed(known)
 	}
-	d.problems.Addf(words.Member(string(name)), "unknown property%s", hint)
+	d.problems.addf(words.Member(string(name)), "unknown property%s", hint)
 }
 
 func (d *decoder) members(n *node, raw []byte, v reflect.Value) {
@@ -235,11 +235,11 @@ func (d *decoder) array(n *node, raw []byte, v reflect.Value) {
 	}
 	switch {
 	case n.maxItems == n.minItems && count != n.minItems:
-		d.problems.Addf("", "must have exactly %s, not %d", words.Items(n.minItems), count)
+		d.problems.addf("", "must have exactly %s, not %d", words.Items(n.minItems), count)
 	case count < n.minItems:
-		d.problems.Addf("", "must have at least %s, not %d", words.Items(n.minItems), count)
+		d.problems.addf("", "must have at least %s, not %d", words.Items(n.minItems), count)
 	case n.maxItems >= 0 && count > n.maxItems:
-		d.problems.Addf("", "must have at most %s, not %d", words.Items(n.maxItems), count)
+		d.problems.addf("", "must have at most %s, not %d", words.Items(n.maxItems), count)
 	case n.unique:
 		d.unique(v)
 	}
@@ -254,7 +254,7 @@ func (d *decoder) unique(v reflect.Value) {
 	for i := range v.Len() {
 		key := v.Index(i).Interface()
 		if j, ok := first[key]; ok {
-			d.problems.Addf("", "must not have equal items, but [%d] and [%d] are", j, i)
+			d.problems.addf("", "must not have equal items, but [%d] and [%d] are", j, i)
 			return
 		}
 		first[key] = i

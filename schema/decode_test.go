@@ -13,7 +13,6 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/schema"
-	"github.com/tenon-mcp/tenon/schema/validate"
 )
 
 func compile[T any](t testing.TB) *schema.Plan[T] {
@@ -296,7 +295,7 @@ func TestAppend(t *testing.T) {
 	if err != nil || string(out) != "x"+want {
 		t.Fatalf("%v\n%s\n%s", err, out, want)
 	}
-	check, err := validate.New(plan.Schema(), nil)
+	check, err := schema.NewValidator(plan.Schema(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,8 +335,9 @@ func TestAppend(t *testing.T) {
 		if err != nil {
 			out = []byte(err.Error())
 		}
-		if string(out) != row.want {
-			t.Errorf("%s, want %s", out, row.want)
+		// json v2 chooses between two wordings when a program starts.
+		if got := strings.Replace(string(out), "unable to marshal", "cannot marshal", 1); got != row.want {
+			t.Errorf("%s, want %s", got, row.want)
 		}
 	}
 }

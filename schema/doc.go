@@ -5,14 +5,10 @@
 //   - A [Plan] is compiled from a Go type and decodes into it, checking while it
 //     decodes. It reports everything that is wrong at once, as [Problems] that a
 //     model can act on, and it encodes values of the type.
+//   - A [Validator] holds values to a schema that somebody else wrote. It never
+//     fetches or opens anything, both the schema and the work of a check are
+//     bounded by [Limits], and it says what is wrong in the words of a Plan.
 //   - [ApplyDefaults] and [Headers] read single things out of a schema.
-//
-// Schemas that were not made from a Go type are the business of package
-// schema/validate. It is a package of its own because it makes every start of a
-// program slower. Where this package needs it, it asks for a [Checker] by
-// [NewChecker], which works once the program imports
-//
-//	import _ "github.com/tenon-mcp/tenon/schema/validate"
 //
 // # From a type to a schema
 //
@@ -44,9 +40,7 @@
 // number would have to be nanoseconds.
 //
 // A method JSONSchema supplies the schema of its own type. It is called once,
-// on a zero value, and what it returns must stand on its own (no $ref). Since
-// it is a schema written by hand, the program must import schema/validate: else
-// [For] and [Compile] fail and say so.
+// on a zero value, and what it returns must stand on its own (no $ref).
 //
 // # Tags
 //
@@ -78,7 +72,7 @@
 //   - Text that its type refuses is refused: base64, a duration that overflows,
 //     an own UnmarshalText or UnmarshalJSON.
 //   - Numbers that are zero or small in spite of an exponent beyond 400 are
-//     taken by a Plan, while schema/validate does not compute with them.
+//     taken by a Plan, while a [Validator] does not compute with them.
 //   - Values nested deeper than 100 are refused (only recursive types, any and
 //     json.RawMessage could take them; the latter two do).
 package schema

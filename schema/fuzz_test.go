@@ -6,7 +6,6 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/schema"
-	"github.com/tenon-mcp/tenon/schema/validate"
 )
 
 type fuzzed struct {
@@ -32,7 +31,7 @@ type fuzzed struct {
 // may be left out.
 func agree[T any](t testing.TB) func(*testing.T, []byte) {
 	plan := compile[T](t)
-	check, err := validate.New(plan.Schema(), &validate.Limits{Formats: true})
+	check, err := schema.NewValidator(plan.Schema(), &schema.Limits{Formats: true})
 	if err != nil {
 		t.Fatal(err)
 	}

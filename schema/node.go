@@ -46,7 +46,7 @@ type node struct {
 	byName map[string]int // struct; nil if there are few fields
 
 	own   json.RawMessage // kindOwn: its schema
-	check Checker         // kindOwn
+	check *Validator      // kindOwn
 
 	// Numbers. The bound that belongs to the kind is always set; minimum and
 	// maximum are the same as JSON, or "" if the schema does not say them.

@@ -7,11 +7,12 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 
+	"github.com/tenon-mcp/tenon/schema/internal/validate"
 	"github.com/tenon-mcp/tenon/schema/internal/words"
 )
 
 // maxProblems is how many problems are told; the rest are counted.
-const maxProblems = 20
+const maxProblems = validate.MaxProblems
 
 // A Problem is one thing that is wrong with a value.
 type Problem struct {
@@ -52,9 +53,8 @@ func (p *Problems) Error() string {
 	return b.String()
 }
 
-// Addf notes a problem at a path, or counts it if there are enough. It is for
-// those who write a [Checker].
-func (p *Problems) Addf(path, format string, args ...any) {
+// addf notes a problem at a path, or counts it if there are enough.
+func (p *Problems) addf(path, format string, args ...any) {
 	if len(p.List) >= maxProblems {
 		p.More++
 		return

@@ -22,7 +22,7 @@ import (
 
 // mismatch notes that a value is of the wrong JSON type.
 func (d *decoder) mismatch(n *node, raw []byte) {
-	d.problems.Addf("", "expected %s, got %s", n.expects(), describe(raw))
+	d.problems.addf("", "expected %s, got %s", n.expects(), describe(raw))
 }
 
 // describe says what a JSON value is, for messages.
@@ -106,7 +106,7 @@ func (d *decoder) float(n *node, raw []byte, v reflect.Value) {
 	single := n.typ.Kind() == reflect.Float32 && math.Abs(value) > math.MaxFloat32
 	switch {
 	case err != nil || single:
-		d.problems.Addf("", "%s is out of the range of a %d-bit number", describe(raw), n.typ.Bits())
+		d.problems.addf("", "%s is out of the range of a %d-bit number", describe(raw), n.typ.Bits())
 	case n.minimum != "" && compareNumber(raw, value, n.minFloat) < 0:
 		d.outOfRange(n, true)
 	case n.maximum != "" && compareNumber(raw, value, n.maxFloat) > 0:
@@ -122,16 +122,16 @@ func (d *decoder) outOfRange(n *node, below bool) {
 	low, high := n.minimum, n.maximum
 	switch {
 	case below && low != "":
-		d.problems.Addf("", "must be at least %s", low)
+		d.problems.addf("", "must be at least %s", low)
 	case !below && high != "":
-		d.problems.Addf("", "must be at most %s", high)
+		d.problems.addf("", "must be at most %s", high)
 	default:
-		d.problems.Addf("", "is out of the range of a %d-bit integer", n.typ.Bits())
+		d.problems.addf("", "is out of the range of a %d-bit integer", n.typ.Bits())
 	}
 }
 
 func (d *decoder) notInEnum(n *node, raw []byte) {
-	d.problems.Addf("", "%s is not allowed; use one of %s", describe(raw), words.List(n.enum))
+	d.problems.addf("", "%s is not allowed; use one of %s", describe(raw), words.List(n.enum))
 }
 
 // text decodes everything that is a string in JSON.
@@ -173,7 +173,7 @@ func (d *decoder) text(n *node, raw []byte, v reflect.Value) {
 	if !ok { // it can only be written
 		d.foreign(n, raw, v)
 	} else if err := u.UnmarshalText([]byte(s)); err != nil {
-		d.problems.Addf("", "%s is not valid: %s", describe(raw), short(err))
+		d.problems.addf("", "%s is not valid: %s", describe(raw), short(err))
 	}
 }
 
@@ -184,17 +184,17 @@ func (d *decoder) textRules(n *node, raw []byte, s string) bool {
 		count := utf8.RuneCountInString(s)
 		switch {
 		case count < n.minLength:
-			d.problems.Addf("", "must have at least %s, not %d", words.Characters(n.minLength), count)
+			d.problems.addf("", "must have at least %s, not %d", words.Characters(n.minLength), count)
 		case n.maxLength >= 0 && count > n.maxLength:
-			d.problems.Addf("", "must have at most %s, not %d", words.Characters(n.maxLength), count)
+			d.problems.addf("", "must have at most %s, not %d", words.Characters(n.maxLength), count)
 		}
 	}
 	if n.pattern != nil && !n.pattern.MatchString(s) {
-		d.problems.Addf("", "%s does not match the pattern %s", describe(raw), n.pattern)
+		d.problems.addf("", "%s does not match the pattern %s", describe(raw), n.pattern)
 	}
 	if n.format != "" {
 		if check, ok := format.Checks[n.format]; ok && !check.Valid(s) {
-			d.problems.Addf("", "expected %s, got %s", check.Expects, describe(raw))
+			d.problems.addf("", "expected %s, got %s", check.Expects, describe(raw))
 		}
 	}
 	if n.enum != nil && !slices.Contains(n.enumText, s) {
@@ -214,7 +214,7 @@ func (d *decoder) bytes(n *node, raw []byte, s string, v reflect.Value) {
 		return
 	}
 	if len(data) != v.Len() {
-		d.problems.Addf("", "must be %d bytes in base64, not %d", v.Len(), len(data))
+		d.problems.addf("", "must be %d bytes in base64, not %d", v.Len(), len(data))
 		return
 	}
 	reflect.Copy(v, reflect.ValueOf(data))
@@ -230,16 +230,16 @@ func (d *decoder) foreign(n *node, raw []byte, v reflect.Value) {
 		var problems *Problems
 		if err := n.check.Check(raw); errors.As(err, &problems) {
 			for _, p := range problems.List {
-				d.problems.Addf(p.Path, "%s", p.Message)
+				d.problems.addf(p.Path, "%s", p.Message)
 			}
 			d.problems.More += problems.More
 			return
 		} else if err != nil {
-			d.problems.Addf("", "%s", short(err))
+			d.problems.addf("", "%s", short(err))
 			return
 		}
 	}
 	if err := jsonv2.Unmarshal(raw, v.Addr().Interface()); err != nil {
-		d.problems.Addf("", "%s is not valid here: %s", describe(raw), short(err))
+		d.problems.addf("", "%s is not valid here: %s", describe(raw), short(err))
 	}
 }

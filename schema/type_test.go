@@ -11,7 +11,6 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/schema"
-	"github.com/tenon-mcp/tenon/schema/validate"
 )
 
 type base struct {
@@ -158,7 +157,7 @@ func TestSchemaOfType(t *testing.T) {
 			if err := rawjson.Check(got); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := validate.New(got, nil); err != nil {
+			if _, err := schema.NewValidator(got, nil); err != nil {
 				t.Fatal(err)
 			}
 			again, _ := schema.Of(row.typ)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
@@ -92,4 +94,37 @@ func TestAllowMisbehaves(t *testing.T) {
 	if !strings.Contains(log.String(), "nobody") {
 		t.Errorf("the operator reads %s", log)
 	}
+}
+
+// Whoever may not see a feature does not hear of it either, not even that
+// there is one more in the list.
+func TestAllowNews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := guarded(t, 1000)
+		boxes := map[string]*mailbox{"boss": {}, "staff": {}}
+		for who, box := range boxes {
+			c := listenTo(`{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["a:secret9","a:open9"]}`, box.put)
+			as(who)(c)
+			stop, err := s.Listen(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stop()
+			box.take()
+		}
+		hear := func(what, staff, boss string, do func()) {
+			t.Helper()
+			do()
+			time.Sleep(time.Second)
+			expect(t, what+", staff", boxes["staff"].take(), staff)
+			expect(t, what+", boss", boxes["boss"].take(), boss)
+		}
+		hear("a tool came", "", toolNews, func() { addTools(s, "secret9") })
+		hear("a tool went", "", toolNews, func() { s.RemoveTools("secret9") })
+		hear("a prompt came", "", promptNew, func() { addPrompt[nothing, string]("secret9")(s) })
+		hear("a resource came", "", resNews, func() { resource(mcp.Resource{URI: "a:secret9", Name: "r"}, say(""))(s) })
+		hear("a resource changed", "", `resources/updated {"uri":"a:secret9"}`, func() { s.ResourceUpdated("a:secret9") })
+		hear("an open one changed", `resources/updated {"uri":"a:open9"}`, `resources/updated {"uri":"a:open9"}`, func() { s.ResourceUpdated("a:open9") })
+		hear("both came", toolNews, toolNews, func() { addTools(s, "secret8", "open8") })
+	})
 }

@@ -18,10 +18,14 @@ const maxWatched = 1000
 // moment, so that a hundred of them make one announcement.
 type newsroom struct {
 	delay time.Duration
+	// allow says whether somebody may know of a feature; nil where everybody
+	// may. It does not panic.
+	allow func(c *mcp.Caller, f Feature) bool
 
 	mu    sync.Mutex
 	subs  map[*subscription]struct{}
 	lists []string            // the announcements that wait, each once
+	what  []map[Feature]bool  // for each of lists, which features it is about; kept where there is allow
 	uris  map[string]struct{} // the resources that wait to be announced
 	armed bool                // a timer runs
 }
@@ -29,6 +33,7 @@ type newsroom struct {
 // A subscription hears news until it is stopped. It is told things under its
 // own lock, so that nothing arrives after stop.
 type subscription struct {
+	caller mcp.Caller
 	filter mcp.Filter
 	uris   map[string]bool
 
@@ -37,17 +42,39 @@ type subscription struct {
 	stopped bool
 }
 
-// changed announces that a list has changed.
-func (n *newsroom) changed(note string) {
+// changed announces that a list has changed, because these features came, went
+// or became others.
+func (n *newsroom) changed(note string, k Kind, names ...string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.subs) == 0 {
 		return
 	}
-	if !slices.Contains(n.lists, note) {
+	i := slices.Index(n.lists, note)
+	if i < 0 {
+		i = len(n.lists)
 		n.lists = append(n.lists, note)
+		n.what = append(n.what, map[Feature]bool{})
+	}
+	if n.allow != nil {
+		for _, name := range names {
+			n.what[i][Feature{k, name}] = true
+		}
 	}
 	n.arm()
+}
+
+// concerns reports whether somebody may know of one of the features.
+func (n *newsroom) concerns(c *mcp.Caller, features map[Feature]bool) bool {
+	if n.allow == nil {
+		return true
+	}
+	for f := range features {
+		if n.allow(c, f) {
+			return true
+		}
+	}
+	return false
 }
 
 // updated announces that a resource has changed.
@@ -74,8 +101,8 @@ func (n *newsroom) arm() {
 // announce tells every subscription what has gathered.
 func (n *newsroom) announce() {
 	n.mu.Lock()
-	lists, uris := n.lists, n.uris
-	n.lists, n.uris, n.armed = nil, nil, false
+	lists, what, uris := n.lists, n.what, n.uris
+	n.lists, n.what, n.uris, n.armed = nil, nil, nil, false
 	subs := make([]*subscription, 0, len(n.subs))
 	for s := range n.subs {
 		subs = append(subs, s)
@@ -83,8 +110,10 @@ func (n *newsroom) announce() {
 	n.mu.Unlock()
 	news := slices.Sorted(maps.Keys(uris))
 	for _, s := range subs {
-		for _, note := range lists {
-			s.tell(mcp.Note{Method: note})
+		for i, note := range lists {
+			if s.wants(note) && n.concerns(&s.caller, what[i]) {
+				s.tell(mcp.Note{Method: note})
+			}
 		}
 		s.tellUpdated(news)
 	}
@@ -151,7 +180,7 @@ func (s *Server) subscribe(c *mcp.Call) (stop func(), err error) {
 	if n := len(in.Notifications.ResourceSubscriptions); n > maxWatched {
 		return nil, mcp.InvalidParams("resourceSubscriptions: %d resources are named, and one subscription takes at most %d", n, maxWatched)
 	}
-	sub := &subscription{filter: s.honoured(&c.Caller, in.Notifications), side: c.Tell}
+	sub := &subscription{caller: c.Caller, filter: s.honoured(&c.Caller, in.Notifications), side: c.Tell}
 	if n := len(sub.filter.ResourceSubscriptions); n > 0 {
 		sub.uris = make(map[string]bool, n)
 		for _, uri := range sub.filter.ResourceSubscriptions {
@@ -193,7 +222,9 @@ func (s *Server) honoured(c *mcp.Caller, f mcp.Filter) mcp.Filter {
 	} else if s.opts.Allow != nil {
 		f.ResourceSubscriptions = slices.DeleteFunc(slices.Clone(f.ResourceSubscriptions), func(uri string) bool {
 			r, _ := s.findResource(c, uri)
-			return r == nil
+			// A template reaches what is not there yet; who may not see it
+			// must not hear of it when it comes.
+			return r == nil || !s.allows(c, KindResource, uri)
 		})
 	}
 	return f

@@ -42,8 +42,21 @@ func encoderOf[Out any]() (encode func(*Out) (json.RawMessage, error), outSchema
 	if err != nil {
 		return nil, nil, err
 	}
+	if reflect.TypeFor[Out]().Implements(reflect.TypeFor[Contenter]()) {
+		return func(v *Out) (json.RawMessage, error) { return contentBody(plan, v) }, plan.Schema(), nil
+	}
 	text := texterOf[Out]()
 	return func(v *Out) (json.RawMessage, error) { return structuredBody(plan, v, text) }, plan.Schema(), nil
+}
+
+// contentBody encodes an output that has blocks of its own beside it.
+func contentBody[Out any](plan *schema.Plan[Out], v *Out) (json.RawMessage, error) {
+	structured, err := plan.Append(nil, v)
+	if err != nil {
+		return nil, err
+	}
+	r := mcp.CallToolResult{Content: any(*v).(Contenter).MCPContents(), StructuredContent: structured}
+	return r.AppendJSON(nil)
 }
 
 // texterOf returns what an Out says of itself, or nil if it says nothing.

@@ -47,7 +47,7 @@ func (s *Server) AddResource(spec mcp.Resource, read ReadFunc, cache ...mcp.Cach
 		return fmt.Errorf("resource %q: %w", spec.URI, err)
 	}
 	s.resources.put(spec.URI, line, &resource{read, spec.MIMEType, first(cache)})
-	s.news.changed(mcp.NoteResourcesListChanged)
+	s.news.changed(mcp.NoteResourcesListChanged, KindResource, spec.URI)
 	return nil
 }
 
@@ -71,7 +71,7 @@ func (s *Server) AddTemplate(spec mcp.ResourceTemplate, read ReadFunc, cache ...
 		return fmt.Errorf("resource template %q: %w", spec.URITemplate, err)
 	}
 	s.templates.put(spec.URITemplate, line, &template{resource: resource{read, spec.MIMEType, first(cache)}, uri: t})
-	s.news.changed(mcp.NoteResourcesListChanged)
+	s.news.changed(mcp.NoteResourcesListChanged, KindTemplate, spec.URITemplate)
 	return nil
 }
 
@@ -106,18 +106,18 @@ func usable(icons []mcp.Icon, noFunc bool) error {
 // RemoveResources removes resources by their URIs and returns how many of them
 // there were.
 func (s *Server) RemoveResources(uris ...string) int {
-	return s.gone(mcp.NoteResourcesListChanged, s.resources.drop(uris))
+	return s.gone(mcp.NoteResourcesListChanged, KindResource, uris, s.resources.drop(uris))
 }
 
 // RemoveTemplates removes templates and returns how many of them there were.
 func (s *Server) RemoveTemplates(uriTemplates ...string) int {
-	return s.gone(mcp.NoteResourcesListChanged, s.templates.drop(uriTemplates))
+	return s.gone(mcp.NoteResourcesListChanged, KindTemplate, uriTemplates, s.templates.drop(uriTemplates))
 }
 
 // gone announces that n features are gone, if there were any.
-func (s *Server) gone(note string, n int) int {
+func (s *Server) gone(note string, k Kind, names []string, n int) int {
 	if n > 0 {
-		s.news.changed(note)
+		s.news.changed(note, k, names...)
 	}
 	return n
 }

@@ -81,6 +81,7 @@ type Server struct {
 	templates shelf[template]
 	prompts   shelf[prompt]
 	news      newsroom
+	closing   closing
 }
 
 // New returns a Server that offers nothing yet.
@@ -101,6 +102,9 @@ func New(info mcp.Implementation, o *Options) *Server {
 	s.templates.member, s.templates.kind = "resourceTemplates", KindTemplate
 	s.prompts.member, s.prompts.kind = "prompts", KindPrompt
 	s.news.delay = s.opts.NewsDelay
+	if s.opts.Allow != nil {
+		s.news.allow = s.mayHear
+	}
 	s.handler = mcp.Chain(mcp.HandlerFunc(s.serve), s.opts.Middleware...)
 	return s
 }
@@ -180,6 +184,17 @@ func (s *Server) serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 // allows reports whether a caller may know of a feature.
 func (s *Server) allows(c *mcp.Caller, k Kind, name string) bool {
 	return s.opts.Allow == nil || s.opts.Allow(c, Feature{k, name})
+}
+
+// mayHear is allows where no call is there that a panic could cost.
+func (s *Server) mayHear(c *mcp.Caller, f Feature) (ok bool) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.log().Error("Allow panicked while news was told", "feature", f.Name, "panic", p, "stack", string(debug.Stack()))
+			ok = false
+		}
+	}()
+	return s.opts.Allow(c, f)
 }
 
 // shared is a cache hint as it may be given: what depends on the caller is not

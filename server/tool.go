@@ -32,6 +32,10 @@ func ReadOnly() *mcp.ToolAnnotations {
 // text of others is their JSON.
 type Texter interface{ MCPText() string }
 
+// A Contenter is a tool's output that says itself which blocks go with it:
+// several texts, pictures, links. It comes before [Texter].
+type Contenter interface{ MCPContents() mcp.Contents }
+
 // A tool is a func that turns arguments into the body of a result.
 type tool struct {
 	typed   bool            // its schemas come from Go types and need no checking
@@ -103,22 +107,17 @@ type RawToolFunc func(ctx context.Context, c *mcp.Call, args json.RawMessage) (*
 // AddRawTool adds a tool with any JSON Schemas, written by a person or made at
 // run time. Arguments are checked against the input schema, and structured
 // content against the output schema if there is one.
-//
-// Who uses it has to import a validator, which is left out of other servers
-// because it makes their start slower:
-//
-//	import _ "github.com/tenon-mcp/tenon/schema/validate"
 func (s *Server) AddRawTool(spec mcp.Tool, run RawToolFunc) error {
 	if err := spec.Check(); err != nil {
 		return err
 	}
-	in, err := schema.NewChecker(spec.InputSchema)
+	in, err := schema.NewValidator(spec.InputSchema, nil)
 	if err != nil {
 		return fmt.Errorf("tool %q: input schema: %w", spec.Name, err)
 	}
-	var out schema.Checker
+	var out *schema.Validator
 	if spec.OutputSchema != nil {
-		if out, err = schema.NewChecker(spec.OutputSchema); err != nil {
+		if out, err = schema.NewValidator(spec.OutputSchema, nil); err != nil {
 			return fmt.Errorf("tool %q: output schema: %w", spec.Name, err)
 		}
 	}
@@ -167,7 +166,7 @@ func (s *Server) addTool(spec mcp.Tool, t *tool, noFunc bool) error {
 		return fmt.Errorf("tool %q: %w", spec.Name, err)
 	}
 	s.tools.put(spec.Name, line, t)
-	s.news.changed(mcp.NoteToolsListChanged)
+	s.news.changed(mcp.NoteToolsListChanged, KindTool, spec.Name)
 	return nil
 }
 
@@ -194,7 +193,7 @@ func (t *tool) line(spec *mcp.Tool) (json.RawMessage, error) {
 
 // RemoveTools removes tools and returns how many of them there were.
 func (s *Server) RemoveTools(names ...string) int {
-	return s.gone(mcp.NoteToolsListChanged, s.tools.drop(names))
+	return s.gone(mcp.NoteToolsListChanged, KindTool, names, s.tools.drop(names))
 }
 
 // callTool serves tools/call.

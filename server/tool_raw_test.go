@@ -9,8 +9,6 @@ import (
 
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
-
-	_ "github.com/tenon-mcp/tenon/schema/validate" // raw tools need a validator
 )
 
 // A raw tool is held to the schemas that it came with.

@@ -14,8 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	_ "github.com/tenon-mcp/tenon/schema/validate" // for the tool with a schema of its own
-
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 	"github.com/tenon-mcp/tenon/transport/streamable"

@@ -1,14 +1,14 @@
-package validate_test
+package schema_test
 
 import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/tenon-mcp/tenon/schema/validate"
+	"github.com/tenon-mcp/tenon/schema"
 )
 
-func ExampleNew() {
-	v, err := validate.New(json.RawMessage(`{
+func ExampleNewValidator() {
+	v, err := schema.NewValidator(json.RawMessage(`{
 		"type": "object",
 		"properties": {"items": {"type": "array", "items": {"type": "string"}}},
 		"required": ["items"]
@@ -18,7 +18,7 @@ func ExampleNew() {
 	}
 	fmt.Println(v.Check(json.RawMessage(`{"items":["a",1]}`)))
 
-	_, err = validate.New(json.RawMessage(`{"$ref":"https://example.com/other.json"}`), nil)
+	_, err = schema.NewValidator(json.RawMessage(`{"$ref":"https://example.com/other.json"}`), nil)
 	fmt.Println(err)
 	// Output:
 	// items[1]: expected string, got number

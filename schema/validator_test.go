@@ -1,4 +1,4 @@
-package validate_test
+package schema_test
 
 import (
 	"encoding/json"
@@ -9,12 +9,11 @@ import (
 	"testing"
 
 	"github.com/tenon-mcp/tenon/schema"
-	"github.com/tenon-mcp/tenon/schema/validate"
 )
 
-func validator(t testing.TB, s string, limits *validate.Limits) *validate.Validator {
+func validator(t testing.TB, s string, limits *schema.Limits) *schema.Validator {
 	t.Helper()
-	v, err := validate.New(json.RawMessage(s), limits)
+	v, err := schema.NewValidator(json.RawMessage(s), limits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,9 +33,9 @@ func TestCheck(t *testing.T) {
 		{`{"multipleOf":0.1}`, `0.25`, "must be a multiple of 0.1"},
 		{`{"enum":["a",1,null]}`, `"b"`, `"b" is not allowed; use one of "a", 1, null`},
 		{`{"const":{"a":1}}`, `{"a":2}`, `must be {"a":1}`},
-		{`{"minLength":2,"pattern":"^x"}`, `"é"`, "\"é\" does not match the pattern ^x\nmust have at least 2 characters, not 1"},
+		{`{"minLength":2,"pattern":"^x"}`, `"é"`, "must have at least 2 characters, not 1\n\"é\" does not match the pattern ^x"},
 		{`{"properties":{"a":{"items":{"properties":{"b":{"type":"string"}}}}}}`, `{"a":[{},{"b":1}]}`, "a[1].b: expected string, got number"},
-		{`{"required":["x","y z"]}`, `{}`, "[\"y z\"]: is required but missing\nx: is required but missing"},
+		{`{"required":["x","y z"]}`, `{}`, "x: is required but missing\n[\"y z\"]: is required but missing"},
 		{`{"properties":{"a":{}},"additionalProperties":false}`, `{"b":1,"c":2}`, "b: unknown property\nc: unknown property"},
 		{`{"prefixItems":[{"type":"string"}],"items":{"type":"number"}}`, `["a",1,"b"]`, "[2]: expected number, got string"},
 		{`{"contains":{"type":"string"}}`, `[1]`, "has no item of the kind that it must contain"},
@@ -52,7 +51,7 @@ func TestCheck(t *testing.T) {
 		{`{"$id":"http://example.com/a","$defs":{"n":{"$id":"n","type":"number"}},"$ref":"n"}`, `""`, "expected number, got string"},
 		{`{"$defs":{"n":{"$anchor":"x","type":"number"}},"$ref":"#x"}`, `""`, "expected number, got string"},
 		{`{"components":{"n":{"type":"number"}},"$ref":"#/components/n"}`, `""`, "expected number, got string"},
-		{`{"$ref":"https://json-schema.org/draft/2020-12/schema"}`, `{"type":1}`, "type: fits none of the alternatives (type: 1 is not allowed; use one of \"array\", \"boolean\", \"integer\", \"null\", \"numbe…; type: expected array, got number)"},
+		{`{"$ref":"https://json-schema.org/draft/2020-12/schema"}`, `{"type":1}`, "is not a valid JSON Schema: type: must be one of array, boolean, integer, null, number, object, string; 1 is none"},
 		{`{"$ref":"#"}`, `1`, "cannot be checked: its schema refers to itself without end"},
 		// older dialects
 		{`{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"n":{"type":"number"}},"items":[{"$ref":"#/definitions/n"}],"additionalItems":false}`, `[1,2]`, "has 1 item too many"},
@@ -70,7 +69,7 @@ func TestCheck(t *testing.T) {
 		{`{"maximum":3}`, `1e309`, "must be at most 3"},
 	}
 	for _, row := range rows {
-		v, err := validate.New(json.RawMessage(row.schema), nil)
+		v, err := schema.NewValidator(json.RawMessage(row.schema), nil)
 		if err != nil {
 			t.Errorf("%s: %v", row.schema, err)
 			continue
@@ -111,7 +110,7 @@ func TestFormatsAsRules(t *testing.T) {
 	}
 	for _, dialect := range []string{"https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"} {
 		for name := range good {
-			v := validator(t, fmt.Sprintf(`{"$schema":%q,"format":%q}`, dialect, name), &validate.Limits{Formats: true})
+			v := validator(t, fmt.Sprintf(`{"$schema":%q,"format":%q}`, dialect, name), &schema.Limits{Formats: true})
 			for _, s := range good[name] {
 				raw, _ := json.Marshal(s)
 				if err := v.Check(raw); err != nil {
@@ -143,15 +142,15 @@ func TestSchemaIsRefused(t *testing.T) {
 		{"dynamic", `{"$dynamicRef":"http://127.0.0.1:1/x#a"}`, "never fetched"},
 		{"in a place of no schema", `{"x":{"$ref":"http://127.0.0.1:1/"},"$ref":"#/x"}`, "never fetched"},
 		{"dangling", `{"$ref":"#/$defs/nowhere"}`, "nowhere"},
-		{"C34 look-ahead", `{"pattern":"(?=a)"}`, `the pattern "(?=a)" is not supported: error parsing regexp`},
-		{"C34 back reference", `{"patternProperties":{"(a)\\1":{}}}`, "is not supported: error parsing regexp"},
+		{"C34 look-ahead", `{"pattern":"(?=a)"}`, `the pattern "(?=a)" is not supported: look-ahead and look-behind are not possible here`},
+		{"C34 back reference", `{"patternProperties":{"(a)\\1":{}}}`, "is not supported: back references are not possible here"},
 		{"long pattern", `{"pattern":"` + strings.Repeat("a", 4097) + `"}`, "has 4097 bytes; at most 4096 are allowed"},
 		{"dialect", `{"$schema":"http://json-schema.org/draft-03/schema#"}`, `the dialect "http://json-schema.org/draft-03/schema#" of # is not supported; use JSON Schema 2020-12`},
 		{"own dialect", `{"properties":{"a":{"$id":"x","$schema":"https://example.com/meta"}}}`, `the dialect "https://example.com/meta" of #/properties/a is not supported`},
 		{"not a schema", `[]`, "a schema is an object, true or false"},
 		{"broken JSON", `{"a":1,}`, "the schema is not valid JSON"},
 		{"doubled name", `{"type":"string","type":"number"}`, "the schema is not valid JSON"},
-		{"breaks the meta-schema", `{"type":"strnig"}`, "the schema is not a valid JSON Schema: type: fits none of the alternatives"},
+		{"breaks the meta-schema", `{"type":"strnig"}`, "the schema is not a valid JSON Schema: type: must be one of array, boolean, integer, null, number, object, string; \"strnig\" is none"},
 		{"negative", `{"properties":{"a":{"minLength":-1}}}`, "properties.a.minLength: must be at least 0"},
 		{"deep", deep(64), "nested deeper than 64 levels at #/properties/a/properties/a"},
 		{"many", many, "the schema contains more than 10000 schemas"},
@@ -160,14 +159,14 @@ func TestSchemaIsRefused(t *testing.T) {
 		{"empty", ``, "the schema is not valid JSON"},
 	}
 	for _, row := range rows {
-		_, err := validate.New(json.RawMessage(row.schema), nil)
+		_, err := schema.NewValidator(json.RawMessage(row.schema), nil)
 		if err == nil || !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: %v\nwant …%s…", row.name, err, row.want)
 		} else if len(err.Error()) > 1000 {
 			t.Errorf("%s: the error has %d bytes", row.name, len(err.Error()))
 		}
 	}
-	if _, err := validate.New(json.RawMessage(deep(63)), nil); err != nil {
+	if _, err := schema.NewValidator(json.RawMessage(deep(63)), nil); err != nil {
 		t.Errorf("64 levels: %v", err)
 	}
 }
@@ -198,12 +197,12 @@ func TestCheckIsBounded(t *testing.T) {
 		{"C30", `{}`, strings.Repeat("[", 12_000) + strings.Repeat("]", 12_000), "is not valid JSON"},
 		{"C34", `{"pattern":"^(a+)+$"}`, `"` + strings.Repeat("a", 40) + `!"`, "does not match the pattern"},
 		{"references that double", doubling(40), `1`, "takes more than 200000 steps"},
-		{"references that double, failing", doubling(40), `""`, "does not fit its schema; it would take too many steps to say where"},
+		{"references that double, failing", doubling(40), `""`, "expected number, got string\nthere may be more; it would take too many steps to find out"},
 		{"a few of them", doubling(4), `1`, ""},
 		{"recursion that doubles", `{"allOf":[{"properties":{"a":{"$ref":"#"}}},{"properties":{"a":{"$ref":"#"}}}]}`, nestedTwo, "takes more than 200000 steps"},
 		{"dependent schemas that double", dependent, nestedTwo, "takes more than 200000 steps"},
-		{"anchors that double", `{"$anchor":"x","anyOf":[{"properties":{"a":{"$ref":"#x"}}},{"properties":{"a":{"$ref":"#x"}}}],"required":["z"]}`, nestedTwo, "it would take too many steps to say where"},
-		{"a long enum on a long array", `{"items":{"enum":[` + strings.TrimSuffix(strings.Repeat(`"x",`, 1), ",") + strings.Repeat(`,1`, 5000) + `]}}`, `[` + strings.Repeat(`2,`, 5000) + `2]`, "takes more than 200000 steps"},
+		{"anchors that double", `{"$anchor":"x","anyOf":[{"properties":{"a":{"$ref":"#x"}}},{"properties":{"a":{"$ref":"#x"}}}],"required":["z"]}`, nestedTwo, "z: is required but missing\nthere may be more; it would take too many steps to find out"},
+		{"a long enum on a long array", `{"items":{"enum":[` + strings.TrimSuffix(strings.Repeat(`"x",`, 1), ",") + strings.Repeat(`,1`, 5000) + `]}}`, `[` + strings.Repeat(`2,`, 5000) + `2]`, "and 4981 more"},
 		{"many patterns on many names", `{"patternProperties":{` + strings.Join(names, ",") + `}}`, `{` + strings.ReplaceAll(strings.Join(names, ","), `{"type":"string"}`, `""`) + `}`, "takes more than 200000 steps"},
 		{"many properties", `{"properties":{` + strings.Join(names, ",") + `}}`, `{` + strings.ReplaceAll(strings.Join(names, ","), `{"type":"string"}`, `""`) + `}`, ""},
 		{"honest recursion", `{"type":"object","properties":{"a":{"$ref":"#"}}}`, strings.Repeat(`{"a":`, 200) + `{}` + strings.Repeat(`}`, 200), ""},
@@ -212,7 +211,7 @@ func TestCheckIsBounded(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			v := validator(t, row.schema, &validate.Limits{Steps: 200_000})
+			v := validator(t, row.schema, &schema.Limits{Steps: 200_000})
 			for range 2 { // the budget is for each Check
 				err := v.Check(json.RawMessage(row.value))
 				switch {
@@ -220,7 +219,7 @@ func TestCheckIsBounded(t *testing.T) {
 					t.Fatal(err)
 				case row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want)):
 					t.Fatalf("%v, want …%s…", err, row.want)
-				case err != nil && len(err.Error()) > 1000:
+				case err != nil && len(err.Error()) > 3000:
 					t.Fatalf("the error has %d bytes", len(err.Error()))
 				}
 			}
@@ -233,7 +232,7 @@ func TestFormatsWhileCounting(t *testing.T) {
 	if err := validator(t, s, nil).Check(json.RawMessage(`{"a":{"m":"x"}}`)); err != nil {
 		t.Error(err)
 	}
-	err := validator(t, s, &validate.Limits{Formats: true}).Check(json.RawMessage(`{"a":{"m":"x"}}`))
+	err := validator(t, s, &schema.Limits{Formats: true}).Check(json.RawMessage(`{"a":{"m":"x"}}`))
 	if err == nil || !strings.HasPrefix(err.Error(), "a.m: expected an email address") {
 		t.Error(err)
 	}
@@ -242,7 +241,7 @@ func TestFormatsWhileCounting(t *testing.T) {
 func TestValidatorKeepsNothing(t *testing.T) {
 	s := []byte(`{"type":"object","properties":{"a":{"$ref":"#"}}}`)
 	before := string(s)
-	v, err := validate.New(s, nil)
+	v, err := schema.NewValidator(s, nil)
 	if err != nil || string(s) != before {
 		t.Fatalf("%v; the schema is now %s", err, s)
 	}
@@ -265,19 +264,4 @@ func TestValidatorIsConcurrent(t *testing.T) {
 		})
 	}
 	wg.Wait()
-}
-
-// Importing this package is all that package schema needs.
-func TestRegisters(t *testing.T) {
-	c, err := schema.NewChecker(json.RawMessage(`{"type":"string"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var problems *schema.Problems
-	if err := c.Check(json.RawMessage(`1`)); !errors.As(err, &problems) || err.Error() != "expected string, got number" {
-		t.Error(err)
-	}
-	if c, err := schema.NewChecker(json.RawMessage(`{"type":7}`)); c != nil || err == nil {
-		t.Errorf("a schema that cannot be used: %v, %v", c, err)
-	}
 }

@@ -1,10 +1,10 @@
-package validate_test
+package schema_test
 
 import (
 	"encoding/json"
 	"testing"
 
-	"github.com/tenon-mcp/tenon/schema/validate"
+	"github.com/tenon-mcp/tenon/schema"
 )
 
 const orderSchema = `{"type":"object","properties":{
@@ -18,16 +18,16 @@ const orderSchema = `{"type":"object","properties":{
 	"labels":{"type":"object","additionalProperties":{"type":"integer"}}},
 	"required":["id","kind","count","items"],"additionalProperties":false}`
 
-func BenchmarkNew(b *testing.B) {
+func BenchmarkNewValidator(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := validate.New(json.RawMessage(orderSchema), nil); err != nil {
+		if _, err := schema.NewValidator(json.RawMessage(orderSchema), nil); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
-func BenchmarkCheck(b *testing.B) {
+func BenchmarkValidatorCheck(b *testing.B) {
 	rows := []struct {
 		name, schema, value string
 		fits                bool

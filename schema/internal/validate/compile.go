@@ -1,0 +1,195 @@
+package validate
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/schema/internal/words"
+)
+
+// Limits are those of package schema, where they are explained. Here none may
+// be zero.
+type Limits struct {
+	Bytes, Depth, Subschemas, PatternBytes, Steps int
+	Formats                                       bool
+}
+
+// A Schema is ready to hold values against it. Many goroutines may use it.
+type Schema struct {
+	root    *node
+	dynamic bool // some reference depends on the way to it
+	steps   int
+}
+
+// compiler makes nodes of one document.
+type compiler struct {
+	limits Limits
+	doc    *document
+	// judging is set while the document is not a schema to be used but a value
+	// that has to look like one. Then nothing but its form matters.
+	judging bool
+
+	nodes     []*node // by item
+	resources map[string]*resource
+	pending   []reference
+	loose     []looseEnd
+	dynamic   bool
+
+	path     []crumb  // to the schema that is being compiled
+	count    int      // schemas
+	program  int      // size of all patterns
+	problems []string // in which the schema breaks its meta-schema
+	err      error    // what ended the work
+	indexes  map[int32]map[string]int32
+}
+
+// Compile reads a schema. It keeps no part of text.
+func Compile(text []byte, limits Limits) (*Schema, error) {
+	if len(text) > limits.Bytes {
+		return nil, fmt.Errorf("the schema has %d bytes; at most %d are allowed", len(text), limits.Bytes)
+	}
+	doc, err := read(text, len(text))
+	if err != nil {
+		return nil, fmt.Errorf("the schema %w", err)
+	}
+	if k := doc.items[0].kind; k != isObject && k != isBool {
+		return nil, errors.New("a schema is an object, true or false")
+	}
+	doc.names = string(text)
+	doc.text = []byte(doc.names) // const and enum stay there
+	c := &compiler{limits: limits, doc: &doc, nodes: make([]*node, len(doc.items))}
+	home := &resource{base: noBase, dialect: draft2020}
+	root := c.schema(0, home, 1)
+	c.tie()
+	c.trim(root)
+	if c.err == nil && c.problems != nil {
+		c.err = fmt.Errorf("the schema is not a valid JSON Schema: %s", strings.Join(c.problems, "; "))
+	}
+	if c.err != nil {
+		return nil, c.err
+	}
+	return &Schema{root: root, dynamic: c.dynamic, steps: limits.Steps}, nil
+}
+
+// A crumb is a step of the path to a schema: a name, or the number of an
+// element.
+type crumb struct {
+	name   []byte
+	number int
+}
+
+func (c crumb) String() string {
+	if c.name == nil {
+		return strconv.Itoa(c.number)
+	}
+	return string(c.name)
+}
+
+// fail ends the work with the first thing that makes a schema unusable.
+func (c *compiler) fail(format string, args ...any) {
+	if c.err == nil {
+		c.err = fmt.Errorf(format, args...)
+	}
+}
+
+// bad notes that what stands under a keyword must be something else.
+func (c *compiler) bad(keyword string, format string, args ...any) {
+	const most = 5
+	switch len(c.problems) {
+	case most:
+		c.problems = append(c.problems, "and more")
+	case most + 1:
+	default:
+		where := ""
+		for _, step := range c.path {
+			if step.name == nil {
+				where += words.Index(step.number)
+			} else {
+				where = words.Path(where, words.Member(string(step.name)))
+			}
+		}
+		if keyword != "" {
+			where = words.Path(where, words.Member(keyword))
+		}
+		if where != "" {
+			where = words.Clip(where) + ": "
+		}
+		c.problems = append(c.problems, where+fmt.Sprintf(format, args...))
+	}
+}
+
+// pointer writes where the work is, as a URI fragment.
+func (c *compiler) pointer() string {
+	var b strings.Builder
+	for _, step := range c.path {
+		b.WriteByte('/')
+		b.WriteString(strings.ReplaceAll(strings.ReplaceAll(step.String(), "~", "~0"), "/", "~1"))
+	}
+	return "#" + words.Clip(b.String())
+}
+
+// schema compiles the schema at an item, once.
+func (c *compiler) schema(i int32, home *resource, depth int) *node {
+	if c.err != nil {
+		return anything
+	}
+	if !c.judging && c.nodes[i] != nil {
+		return c.nodes[i]
+	}
+	n := anything
+	switch c.doc.items[i].kind {
+	case isBool:
+		if !c.doc.isTrue(i) {
+			n = nothing
+		}
+	case isObject:
+		n = &node{}
+	default:
+		c.bad("", "must be a schema (an object, true or false), not %s", c.text(i))
+	}
+	if !c.judging {
+		c.nodes[i] = n
+	}
+	if c.doc.items[i].kind == isObject {
+		c.count++
+		switch {
+		case c.count > c.limits.Subschemas:
+			c.fail("the schema contains more than %d schemas", c.limits.Subschemas)
+		case depth > c.limits.Depth:
+			c.fail("schemas are nested deeper than %d levels at %s", c.limits.Depth, c.pointer())
+		default:
+			c.fill(n, i, home, depth)
+		}
+	}
+	return n
+}
+
+// fill reads the members of a schema into its node.
+func (c *compiler) fill(n *node, i int32, home *resource, depth int) {
+	core := c.core(i)
+	n.home = c.locate(n, i, core, home)
+	k := keyword{c: c, n: n, schema: i, depth: depth + 1}
+	end := c.doc.items[i].next
+	for m := i + 1; m < end && c.err == nil; m = c.doc.items[m+1].next {
+		if k.name, k.at = c.doc.bytes(m), m+1; n.home.dialect.knows(k.name) {
+			k.read()
+		}
+	}
+	if core.ref && n.home.dialect <= draft7 && n.here != nil { // it stands for the whole schema
+		*n = node{home: n.home, here: &hereRules{ref: n.here.ref}}
+	}
+}
+
+// within compiles a schema one or two steps further down.
+func (c *compiler) within(at int32, home *resource, depth int, steps ...crumb) *node {
+	was := len(c.path)
+	c.path = append(c.path, steps...)
+	n := c.schema(at, home, depth)
+	c.path = c.path[:was]
+	return n
+}
+
+// text shows a value of the schema in an error.
+func (c *compiler) text(i int32) string { return valueText(place{c.doc, i}) }
