@@ -40,7 +40,8 @@ func serveHTTP(addr string, h mcp.Handler, o era.ServerOptions, recording *frame
 	}
 	s := streamable.NewHTTPServer(recording.Server(mux))
 	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(l) }()
+	strict := streamable.StrictListener(s, l)
+	go func() { ended <- s.Serve(strict) }()
 	fmt.Printf("http://%s%s\n", l.Addr(), streamable.Path)
 	select {
 	case err := <-ended:

@@ -1,0 +1,309 @@
+package fs
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// A glob is a pattern for paths, as minimatch reads it: * and ? within a name,
+// ** for any number of directories, [sets], {choices,and} {1..3} ranges,
+// +(several|parts), and ! before all of it for its opposite. Names that begin
+// with a dot are names like any other.
+type glob struct {
+	re     *regexp.Regexp // nil matches nothing
+	negate bool
+}
+
+func (g *glob) match(rel string) bool { return (g.re != nil && g.re.MatchString(rel)) != g.negate }
+
+const (
+	maxPattern = 1 << 10  // bytes
+	maxChoices = 200      // patterns that the braces of one stand for
+	maxSpelled = 16 << 10 // bytes of all of them
+)
+
+func newGlob(pattern string) (*glob, error) {
+	if len(pattern) > maxPattern {
+		return nil, fmt.Errorf("the pattern has %d bytes: at most %d are allowed", len(pattern), maxPattern)
+	}
+	g := &glob{}
+	if strings.HasPrefix(pattern, "#") {
+		return g, nil
+	}
+	rest := pattern
+	for strings.HasPrefix(rest, "!") && !strings.HasPrefix(rest, "!(") {
+		g.negate = !g.negate
+		rest = rest[1:]
+	}
+	choices, err := braces(rest)
+	if err != nil {
+		return nil, fmt.Errorf("the pattern %q %w", pattern, err)
+	}
+	var parts []string
+	spelled := 0
+	for _, c := range choices {
+		if spelled += len(c); spelled > maxSpelled {
+			return nil, fmt.Errorf("the pattern %.40q… is too long once its braces are spelled out: use fewer", pattern)
+		}
+		re, err := pathExpression(c, true)
+		if err != nil {
+			return nil, fmt.Errorf("the pattern %q %w", pattern, err)
+		}
+		parts = append(parts, re)
+	}
+	g.re, err = regexp.Compile(`^(?s:` + strings.Join(parts, "|") + `)$`)
+	if err != nil {
+		return nil, fmt.Errorf("the pattern %q cannot be used: %w", pattern, err)
+	}
+	return g, nil
+}
+
+func newGlobs(patterns []string) ([]*glob, error) {
+	var all []*glob
+	for _, p := range patterns {
+		g, err := newGlob(p)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, g)
+	}
+	return all, nil
+}
+
+func anyMatches(globs []*glob, rel string) bool {
+	for _, g := range globs {
+		if g.match(rel) {
+			return true
+		}
+	}
+	return false
+}
+
+// pathExpression is the regular expression for a pattern without braces.
+func pathExpression(pattern string, extended bool) (string, error) {
+	var b strings.Builder
+	names := strings.Split(pattern, "/")
+	for i, name := range names {
+		last := i == len(names)-1
+		switch {
+		case name == "**" && last:
+			b.WriteString(`.+`)
+			continue
+		case name == "**":
+			b.WriteString(`(?:[^/]+/)*`)
+			continue
+		case name != "" && strings.Trim(name, "*") == "":
+			b.WriteString(`[^/]+`)
+		default:
+			re, err := nameExpression(name, extended)
+			if err != nil {
+				return "", err
+			}
+			b.WriteString(re)
+		}
+		if !last {
+			b.WriteByte('/')
+		}
+	}
+	return b.String(), nil
+}
+
+// nameExpression is the regular expression for one name of a pattern.
+func nameExpression(name string, extended bool) (string, error) {
+	var b strings.Builder
+	for i := 0; i < len(name); i++ {
+		if extended && i+1 < len(name) && name[i+1] == '(' && strings.IndexByte("?*+@!", name[i]) >= 0 {
+			if end := closing(name, i+1, '(', ')'); end > 0 {
+				re, err := partsExpression(name[i], name[i+2:end])
+				if err != nil {
+					return "", err
+				}
+				b.WriteString(re)
+				i = end
+				continue
+			}
+		}
+		switch ch := name[i]; ch {
+		case '*':
+			b.WriteString(`[^/]*`)
+		case '?':
+			b.WriteString(`[^/]`)
+		case '[':
+			set, n := setExpression(name[i:])
+			b.WriteString(set)
+			i += n - 1
+		case '\\':
+			if i+1 < len(name) {
+				i++
+			}
+			fallthrough
+		default:
+			_, size := utf8.DecodeRuneInString(name[i:])
+			b.WriteString(regexp.QuoteMeta(name[i : i+size]))
+			i += size - 1
+		}
+	}
+	return b.String(), nil
+}
+
+// partsExpression is that of an extended pattern, such as +(a|b).
+func partsExpression(kind byte, inside string) (string, error) {
+	if kind == '!' {
+		return "", fmt.Errorf("has !(…) in it, which is not supported: use excludePatterns")
+	}
+	var parts []string
+	for part := range strings.SplitSeq(inside, "|") {
+		re, err := nameExpression(part, true)
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, re)
+	}
+	group := "(?:" + strings.Join(parts, "|") + ")"
+	if kind == '@' {
+		return group, nil
+	}
+	return group + string(kind), nil
+}
+
+// setExpression is that of a set such as [a-z], and how long the set is in the
+// pattern. A bracket that opens no set stands for itself.
+func setExpression(from string) (re string, n int) {
+	i := 1
+	negate := i < len(from) && (from[i] == '!' || from[i] == '^')
+	if negate {
+		i++
+	}
+	start := i
+	if i < len(from) && from[i] == ']' {
+		i++
+	}
+	for i < len(from) && from[i] != ']' {
+		if strings.HasPrefix(from[i:], "[:") {
+			if end := strings.Index(from[i:], ":]"); end > 0 {
+				i += end + 2
+				continue
+			}
+		}
+		if from[i] == '\\' {
+			i++
+		}
+		i++
+	}
+	if i >= len(from) {
+		return `\[`, 1
+	}
+	inside := strings.NewReplacer(`[:`, `[:`, `[`, `\[`, `&&`, `&`, `^`, `\^`).Replace(from[start:i])
+	if strings.HasPrefix(inside, "]") {
+		inside = `\` + inside
+	}
+	set := "[" + inside + "]"
+	if negate {
+		set = "[^/" + inside + "]"
+	}
+	if _, err := regexp.Compile(set); err != nil {
+		return `\[`, 1
+	}
+	return set, i + 1
+}
+
+// closing finds the end of what opens at a position; 0 means that it has none.
+func closing(s string, at int, open, close byte) int {
+	depth := 0
+	for i := at; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case open:
+			depth++
+		case close:
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return 0
+}
+
+// braces lists the patterns that one with braces stands for.
+func braces(pattern string) ([]string, error) {
+	for from := 0; ; {
+		open := strings.IndexByte(pattern[from:], '{')
+		if open < 0 {
+			return []string{pattern}, nil
+		}
+		open += from
+		if open > 0 && pattern[open-1] == '\\' {
+			from = open + 1
+			continue
+		}
+		end := closing(pattern, open, '{', '}')
+		choices := choicesIn(pattern, open, end)
+		if choices == nil {
+			from = open + 1
+			continue
+		}
+		var all []string
+		for _, c := range choices {
+			more, err := braces(pattern[:open] + c + pattern[end+1:])
+			if err != nil {
+				return nil, err
+			}
+			if all = append(all, more...); len(all) > maxChoices {
+				return nil, fmt.Errorf("stands for more than %d patterns: use fewer braces", maxChoices)
+			}
+		}
+		return all, nil
+	}
+}
+
+// choicesIn are the choices between two braces; nil if there is no choice.
+func choicesIn(pattern string, open, end int) []string {
+	if end == 0 {
+		return nil
+	}
+	inside := pattern[open+1 : end]
+	if from, to, ok := strings.Cut(inside, ".."); ok && !strings.Contains(inside, ",") {
+		a, err1 := strconv.Atoi(from)
+		b, err2 := strconv.Atoi(to)
+		if err1 != nil || err2 != nil || max(a-b, b-a) > maxChoices {
+			return nil
+		}
+		var all []string
+		for i := a; ; {
+			all = append(all, strconv.Itoa(i))
+			switch {
+			case i < b:
+				i++
+			case i > b:
+				i--
+			default:
+				return all
+			}
+		}
+	}
+	var choices []string
+	depth, start := 0, 0
+	for i := 0; i < len(inside); i++ {
+		switch inside[i] {
+		case '\\':
+			i++
+		case '{':
+			depth++
+		case '}':
+			depth--
+		case ',':
+			if depth == 0 {
+				choices = append(choices, inside[start:i])
+				start = i + 1
+			}
+		}
+	}
+	if choices == nil {
+		return nil
+	}
+	return append(choices, inside[start:])
+}

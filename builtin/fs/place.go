@@ -1,0 +1,350 @@
+package fs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// A root is an allowed directory.
+type root struct {
+	given string // as it was configured, absolute
+	real  string // where that leads to
+	dir   *os.Root
+}
+
+// An area is a root, or the part of it that a caller may see.
+type area struct {
+	root *root
+	rel  string
+}
+
+func (a area) String() string { return place(a).String() }
+
+// A place is a file or directory in a root. There are no links in its path,
+// or were none a moment ago.
+type place struct {
+	root *root
+	rel  string // with slashes; "." is the root itself
+}
+
+func (p place) String() string { return filepath.Join(p.root.real, filepath.FromSlash(p.rel)) }
+
+func (p place) uri() string { return toURI(p.String()) }
+
+func (p place) join(name string) place { return place{p.root, path.Join(p.rel, name)} }
+
+func (p place) parent() place { return place{p.root, path.Dir(p.rel)} }
+
+func (p place) name() string { return path.Base(p.rel) }
+
+func openRoots(names []string) ([]*root, error) {
+	var roots []*root
+	for _, name := range names {
+		r, err := openRoot(name)
+		if err != nil {
+			for _, r := range roots {
+				r.dir.Close()
+			}
+			return nil, err
+		}
+		if slices.ContainsFunc(roots, func(other *root) bool { return other.real == r.real }) {
+			r.dir.Close()
+			continue
+		}
+		roots = append(roots, r)
+	}
+	return roots, nil
+}
+
+func openRoot(name string) (*root, error) {
+	clean, err := readPath(name)
+	if err != nil {
+		return nil, fmt.Errorf("root %q: %w", name, err)
+	}
+	given, err := filepath.Abs(clean)
+	if err != nil {
+		return nil, fmt.Errorf("root %q: %w", name, err)
+	}
+	real, err := filepath.EvalSymlinks(given)
+	if err != nil {
+		return nil, fmt.Errorf("root %q cannot be opened: %w", name, err)
+	}
+	if ofKernel(real) {
+		return nil, fmt.Errorf("root %q is a file system of the kernel: it has no files to offer", name)
+	}
+	dir, err := os.OpenRoot(real)
+	if err != nil {
+		return nil, fmt.Errorf("root %q cannot be opened: it must be a directory that is there: %w", name, err)
+	}
+	return &root{given: given, real: real, dir: dir}, nil
+}
+
+// allowed lists where a caller may go, for errors.
+func (c *call) allowed() string {
+	names := make([]string, len(c.areas))
+	for i, a := range c.areas {
+		names[i] = a.String()
+	}
+	return strings.Join(names, ", ")
+}
+
+func (c *call) outside(name string) error {
+	if len(c.areas) == 0 {
+		return denied("path outside allowed directories: %s. The client has opened only directories that lie outside of those this server may use", name)
+	}
+	return denied("path outside allowed directories: %s not in %s", name, c.allowed())
+}
+
+// find gives a path to the root that it lies in. Relative ones belong to the
+// first root that has such a file, or else to the first.
+func (c *call) find(name string) (place, error) {
+	clean, err := readPath(name)
+	if err != nil {
+		return place{}, err
+	}
+	if filepath.IsAbs(clean) {
+		if p, ok := c.rootOf(clean); ok {
+			return p, nil
+		}
+		return place{}, c.outside(clean)
+	}
+	if len(c.areas) == 0 || !filepath.IsLocal(clean) {
+		return place{}, c.outside(name)
+	}
+	rel := filepath.ToSlash(clean)
+	for _, a := range c.areas {
+		p := place(a).join(rel)
+		if _, err := p.root.dir.Lstat(p.rel); err == nil {
+			return p, nil
+		}
+	}
+	return place(c.areas[0]).join(rel), nil
+}
+
+// rootOf finds the innermost root that an absolute path lies in.
+func (f *files) rootOf(name string) (place, bool) {
+	var best place
+	found := -1
+	for _, r := range f.roots {
+		for _, dir := range []string{r.given, r.real} {
+			if rel, ok := within(dir, name); ok && len(dir) > found {
+				best, found = place{r, rel}, len(dir)
+			}
+		}
+	}
+	return best, found >= 0
+}
+
+// covers reports whether the caller may see a place.
+func (c *call) covers(p place) bool {
+	return slices.ContainsFunc(c.areas, func(a area) bool {
+		return a.root == p.root && (a.rel == "." || a.rel == p.rel || strings.HasPrefix(p.rel, a.rel+"/"))
+	})
+}
+
+// resolve follows a path, link by link. What is not there is not an error: the
+// info is then nil, and the place is where it would be made.
+func (c *call) resolve(name string) (place, fs.FileInfo, error) {
+	from, err := c.find(name)
+	if err != nil {
+		return place{}, nil, err
+	}
+	p, info, err := c.follow(from)
+	switch {
+	case err != nil:
+		return place{}, nil, fmt.Errorf("%s: %w", name, err)
+	case !c.covers(p) && !c.covers(from):
+		return place{}, nil, c.outside(from.String())
+	case !c.covers(p):
+		return place{}, nil, c.linkOut(name)
+	}
+	return p, info, nil
+}
+
+// existing resolves a path that must be there.
+func (c *call) existing(name string) (place, fs.FileInfo, error) {
+	p, info, err := c.resolve(name)
+	if err == nil && info == nil {
+		err = fmt.Errorf("%s does not exist: list_directory and search_files show what does", name)
+	}
+	return p, info, err
+}
+
+func (c *call) linkOut(name string) error {
+	return denied("symlink target outside allowed directories: %s leads out of %s", name, c.allowed())
+}
+
+var (
+	errLinkOut  = error(denial("a symlink in the path leads outside of the allowed directories"))
+	errLoop     = errors.New("too many symlinks in the path: some of them go in a circle")
+	errDangling = error(denial("it is a symlink to something that does not exist"))
+	errKernel   = error(denial("it lies in a file system of the kernel"))
+	errNotDir   = errors.New("a part of the path is a file and not a directory")
+)
+
+// A trail is a path on its way from root to root.
+type trail struct {
+	at     place
+	todo   []string
+	linked int // how many of todo come from a link
+	hops   int
+}
+
+// follow takes a path step by step, so that links which os.Root would refuse
+// for being absolute are followed when they lead to a root, and all others are
+// refused in words.
+func (f *files) follow(from place) (place, fs.FileInfo, error) {
+	t := &trail{at: place{from.root, "."}, todo: strings.Split(from.rel, "/")}
+	info, err := t.at.root.dir.Lstat(".")
+	if err != nil {
+		return place{}, nil, plain(err)
+	}
+	for len(t.todo) > 0 {
+		step := t.todo[0]
+		t.todo, t.linked = t.todo[1:], t.linked-1
+		switch step {
+		case "", ".":
+			continue
+		case "..":
+			if err := f.up(t); err != nil {
+				return place{}, nil, err
+			}
+			info, err = t.at.root.dir.Lstat(t.at.rel)
+		default:
+			info, err = f.down(t, step)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			if t.linked >= 0 {
+				return place{}, nil, errDangling
+			}
+			if slices.Contains(t.todo, "..") {
+				return place{}, nil, errLinkOut
+			}
+			return t.at.join(step).join(path.Join(t.todo...)), nil, nil
+		}
+		if err != nil {
+			return place{}, nil, plain(err)
+		}
+	}
+	return t.at, info, nil
+}
+
+// down enters one name. If it is a link, what it leads to is put before what
+// is left to do.
+func (f *files) down(t *trail, step string) (fs.FileInfo, error) {
+	next := t.at.join(step)
+	info, err := next.root.dir.Lstat(next.rel)
+	if errors.Is(err, fs.ErrNotExist) {
+		if same, ok := equivalent(t.at, step); ok {
+			next = t.at.join(same)
+			info, err = next.root.dir.Lstat(next.rel)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if next.ofKernel() {
+		return nil, errKernel
+	}
+	if info.Mode()&fs.ModeSymlink == 0 {
+		t.at = next
+		return info, nil
+	}
+	if t.hops++; t.hops > 40 {
+		return nil, errLoop
+	}
+	target, err := next.root.dir.Readlink(next.rel)
+	if err != nil {
+		return nil, err
+	}
+	if filepath.IsAbs(target) {
+		if err := f.jump(t, filepath.Clean(target)); err != nil {
+			return nil, err
+		}
+	} else {
+		parts := strings.Split(filepath.ToSlash(target), "/")
+		t.todo, t.linked = append(parts, t.todo...), max(t.linked, 0)+len(parts)
+	}
+	return t.at.root.dir.Lstat(t.at.rel)
+}
+
+// up leaves a directory. Above a root there may be another root.
+func (f *files) up(t *trail) error {
+	if t.at.rel != "." {
+		t.at = t.at.parent()
+		return nil
+	}
+	above := filepath.Dir(t.at.root.real)
+	rest := filepath.Join(t.todo[:max(t.linked, 0)]...)
+	t.todo, t.linked = t.todo[max(t.linked, 0):], 0
+	return f.jump(t, filepath.Join(above, rest))
+}
+
+// jump goes on at an absolute path.
+func (f *files) jump(t *trail, name string) error {
+	p, ok := f.rootOf(name)
+	if !ok {
+		return errLinkOut
+	}
+	parts := strings.Split(p.rel, "/")
+	t.at, t.todo, t.linked = place{p.root, "."}, append(parts, t.todo...), max(t.linked, 0)+len(parts)
+	return nil
+}
+
+// equivalent finds the one entry of a directory whose name is the same text in
+// another Unicode form.
+func equivalent(dir place, name string) (string, bool) {
+	if isASCII(name) {
+		return "", false
+	}
+	entries, err := readDir(dir)
+	if err != nil {
+		return "", false
+	}
+	found, want := "", norm.NFC.String(name)
+	for _, e := range entries {
+		if norm.NFC.String(e.Name()) == want {
+			if found != "" {
+				return "", false
+			}
+			found = e.Name()
+		}
+	}
+	return found, found != ""
+}
+
+func isASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r >= 0x80 })
+}
+
+// plain is an error of the system without the name of the system call and
+// without a path, which the caller knows better.
+func plain(err error) error {
+	if e, ok := errors.AsType[*fs.PathError](err); ok {
+		err = e.Err
+	} else if e, ok := errors.AsType[*os.LinkError](err); ok {
+		err = e.Err
+	}
+	switch {
+	case errors.Is(err, syscall.ENOTDIR):
+		return errNotDir
+	case errors.Is(err, syscall.ENAMETOOLONG):
+		return errors.New("a name in the path is too long")
+	case errors.Is(err, fs.ErrPermission):
+		return errors.New("permission denied by the system: the user that runs this server may not do that")
+	case errors.Is(err, syscall.ENOSPC):
+		return errors.New("there is no space left on the disk")
+	case errors.Is(err, fs.ErrNotExist):
+		return errors.New("does not exist")
+	}
+	return err
+}

@@ -1,0 +1,223 @@
+package fs
+
+import (
+	"context"
+	"encoding/base64"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+const template = "file://{+path}"
+
+// addResources lets files be read as resources. The list of them is not kept:
+// it is made page by page when somebody asks (listing).
+func (f *files) addResources() error {
+	err := f.server.AddTemplate(mcp.ResourceTemplate{
+		URITemplate: template, Name: "file", Title: "File",
+		Description: "A file in an allowed directory, by its absolute path",
+	}, f.readResource)
+	if err != nil {
+		return err
+	}
+	return f.server.CompleteTemplate(template, "path", f.completePath)
+}
+
+func (f *files) readResource(_ context.Context, c *mcp.Call, uri string, _ map[string]string) ([]mcp.ResourceContents, error) {
+	mine, err := f.callFor(c)
+	if err != nil {
+		return nil, err
+	}
+	p, info, err := mine.resolve(uri)
+	if err == nil && info == nil {
+		return nil, mcp.ResourceNotFound(uri)
+	}
+	var data []byte
+	if err == nil {
+		data, err = f.readAll(uri, p)
+	}
+	if err != nil {
+		return nil, mcp.InvalidParams("%v", err)
+	}
+	contents := mcp.ResourceContents{URI: uri, MIMEType: mimeType(p.name())}
+	if binary(data[:min(len(data), 8<<10)]) == nil && utf8.Valid(data) {
+		contents.Text = string(data)
+		if contents.MIMEType == "application/octet-stream" {
+			contents.MIMEType = "text/plain"
+		}
+	} else {
+		contents.Blob = data
+	}
+	return []mcp.ResourceContents{contents}, nil
+}
+
+// listing is the middleware that lists files as resources.
+func (f *files) listing(next mcp.Handler) mcp.Handler {
+	return mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+		if c.Method != mcp.MethodResourcesList {
+			return next.Serve(ctx, c)
+		}
+		var in mcp.PageParams
+		if err := c.Decode(&in); err != nil {
+			return mcp.Result{}, err
+		}
+		from, err := f.readCursor(in.Cursor)
+		if err != nil {
+			return mcp.Result{}, err
+		}
+		// A list cannot ask the client for its roots; what is read can.
+		page, err := f.listPage(ctx, &call{Call: c, files: f, areas: f.everything()}, from)
+		if err != nil {
+			return mcp.Result{}, err
+		}
+		body, err := mcp.Marshal(page)
+		return mcp.Result{Body: body}, err
+	})
+}
+
+// A bookmark is where a page ends: at a file of a root.
+type bookmark struct {
+	root int
+	rel  string // empty means before the first
+}
+
+func (f *files) readCursor(cursor *string) (bookmark, error) {
+	if cursor == nil {
+		return bookmark{}, nil
+	}
+	wrong := mcp.InvalidParams("the cursor was not made by this list: ask for the first page, without a cursor")
+	raw, err := base64.RawURLEncoding.DecodeString(*cursor)
+	number, rel, ok := strings.Cut(string(raw), "/")
+	root, err2 := strconv.Atoi(number)
+	if err != nil || err2 != nil || !ok || root < 0 || root >= len(f.roots) || rel != "" && !fs.ValidPath(rel) {
+		return bookmark{}, wrong
+	}
+	return bookmark{root, rel}, nil
+}
+
+func (b bookmark) cursor() *string {
+	s := base64.RawURLEncoding.EncodeToString([]byte(strconv.Itoa(b.root) + "/" + b.rel))
+	return &s
+}
+
+// listPage lists the files behind a bookmark. Files come and go between two
+// pages, so a bookmark is a path and not a number: the next page begins with
+// whatever is behind it then.
+func (f *files) listPage(ctx context.Context, c *call, from bookmark) (*mcp.ListResourcesResult, error) {
+	out := &mcp.ListResourcesResult{Resources: []mcp.Resource{}}
+	last := from
+	full := false
+	for i := from.root; i < len(f.roots) && !full; i++ {
+		behind := ""
+		if i == from.root {
+			behind = from.rel
+		}
+		w := &walk{call: c, start: place{f.roots[i], "."}, gitignore: true, visit: func(p place, rel string, e fs.DirEntry) step {
+			if order := inOrder(rel, behind); order < 0 && !strings.HasPrefix(behind, rel+"/") {
+				return pass // it and what is in it came before
+			} else if order <= 0 || !e.Type().IsRegular() {
+				return goOn
+			}
+			if len(out.Resources) == f.PageSize {
+				full = true
+				return stop
+			}
+			if r, ok := asResource(p, e); ok {
+				out.Resources = append(out.Resources, r)
+				last = bookmark{i, rel}
+			}
+			return goOn
+		}}
+		if err := w.run(ctx); err != nil {
+			return nil, mcp.Errorf(mcp.CodeInternal, "%s cannot be listed: %v", f.roots[i].real, err)
+		}
+	}
+	if full {
+		out.NextCursor = last.cursor()
+	}
+	return out, nil
+}
+
+// inOrder compares two paths in the order of a walk: name by name.
+func inOrder(a, b string) int {
+	if b == "" {
+		return 1
+	}
+	as, bs := strings.Split(a, "/"), strings.Split(b, "/")
+	for i := range min(len(as), len(bs)) {
+		if d := strings.Compare(as[i], bs[i]); d != 0 {
+			return d
+		}
+	}
+	return len(as) - len(bs)
+}
+
+func asResource(p place, e fs.DirEntry) (mcp.Resource, bool) {
+	info, err := e.Info()
+	if err != nil || !utf8.ValidString(p.rel) {
+		return mcp.Resource{}, false
+	}
+	size := info.Size()
+	r := mcp.Resource{URI: p.uri(), Name: p.rel, Size: &size, Annotations: &mcp.Annotations{LastModified: stamp(info.ModTime())}}
+	if t := mimeType(p.name()); t != "application/octet-stream" {
+		r.MIMEType = t
+	}
+	return r, true
+}
+
+// completePath completes an absolute path, one name at a time.
+func (f *files) completePath(_ context.Context, c *mcp.Call, value string, _ map[string]string) ([]string, error) {
+	mine := &call{Call: c, files: f, areas: f.everything()}
+	var out []string
+	for _, a := range mine.areas { // as long as the value does not reach into a root
+		if dir := slashed(a.String()) + "/"; strings.HasPrefix(dir, value) {
+			out = append(out, dir)
+		}
+	}
+	dir, prefix := path.Split(value)
+	if dir == "" {
+		return out, nil
+	}
+	p, info, err := mine.resolve(filepath.FromSlash(unslashed(dir)))
+	if err != nil || info == nil || !info.IsDir() {
+		return out, nil
+	}
+	entries, err := readDir(p)
+	if err != nil {
+		return out, nil
+	}
+	for _, e := range entries {
+		target := mine.target(p, e)
+		if !strings.HasPrefix(e.Name(), prefix) || target == nil || e.IsDir() && p.join(e.Name()).ofKernel() {
+			continue
+		}
+		if target.IsDir() {
+			out = append(out, dir+e.Name()+"/")
+		} else {
+			out = append(out, dir+e.Name())
+		}
+	}
+	return out, nil
+}
+
+// slashed is a path as it stands in a URI; a drive has a slash before it there.
+func slashed(name string) string {
+	name = strings.TrimSuffix(filepath.ToSlash(name), "/")
+	if runtime.GOOS == "windows" && !strings.HasPrefix(name, "/") {
+		name = "/" + name
+	}
+	return name
+}
+
+func unslashed(name string) string {
+	if runtime.GOOS == "windows" {
+		return strings.TrimPrefix(name, "/")
+	}
+	return name
+}

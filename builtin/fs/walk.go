@@ -1,0 +1,80 @@
+package fs
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"github.com/tenon-mcp/tenon/server"
+)
+
+// A step is what a visitor says to go on with.
+type step int
+
+const (
+	goOn step = iota // into it, if it is a directory
+	pass             // past it
+	stop             // and no further
+)
+
+// A walk goes over everything below a directory, each directory before what is
+// in it, by name. Links are shown and not followed.
+type walk struct {
+	call      *call
+	start     place
+	gitignore bool // leave out what git ignores
+	visit     func(p place, rel string, e fs.DirEntry) step
+	seen      int
+	unread    int // directories that could not be read
+}
+
+// run walks. What has been seen is told as progress.
+func (w *walk) run(ctx context.Context) error {
+	entries, err := readDir(w.start)
+	if err != nil {
+		return err
+	}
+	var rules *ignores
+	if w.gitignore {
+		rules = w.call.ignoring(w.start)
+	}
+	_, err = w.dir(ctx, w.start, ".", entries, rules)
+	return err
+}
+
+func (w *walk) dir(ctx context.Context, dir place, rel string, entries []fs.DirEntry, rules *ignores) (step, error) {
+	for _, e := range entries {
+		if w.seen++; w.seen%1000 == 0 {
+			if err := ctx.Err(); err != nil {
+				return stop, err
+			}
+			server.Progress(w.call.Call, float64(w.seen), 0, fmt.Sprintf("%d files and directories seen", w.seen))
+		}
+		p := dir.join(e.Name())
+		if w.gitignore && rules.ignored(p.rel, e.IsDir()) {
+			continue
+		}
+		below := path.Join(rel, e.Name())
+		next := w.visit(p, below, e)
+		if next == stop {
+			return stop, ctx.Err()
+		}
+		if next == pass || !e.IsDir() || p.ofKernel() {
+			continue
+		}
+		more, err := readDir(p)
+		if err != nil {
+			w.unread++
+			continue
+		}
+		inner := rules
+		if w.gitignore {
+			inner = w.call.within(rules, p)
+		}
+		if next, err := w.dir(ctx, p, below, more, inner); err != nil || next == stop {
+			return next, err
+		}
+	}
+	return goOn, ctx.Err()
+}

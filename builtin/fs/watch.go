@@ -1,0 +1,249 @@
+package fs
+
+import (
+	"context"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// newsDelay is how long changes are gathered: a program that writes a file does
+// so in many steps.
+const newsDelay = 100 * time.Millisecond
+
+// maxListDirs is how many directories are watched for changes of the list.
+const maxListDirs = 256
+
+// maxWatched is how many files one subscription can name; the server refuses
+// one that names more.
+const maxWatched = 1000
+
+// A watcher tells subscribers of changes. It watches the directories of what is
+// subscribed to and nothing else: files are often replaced by others under
+// their name, which only their directory notices. Nothing runs before the
+// first subscription.
+type watcher struct {
+	files *files
+
+	mu     sync.Mutex
+	notify *fsnotify.Watcher
+	done   sync.WaitGroup
+	closed bool
+	dirs   map[string]int            // how many subscriptions need a directory
+	uris   map[string]map[string]int // by path: the URIs under which it is subscribed to, and how often
+	lists  map[string]int            // directories whose entries are part of the list
+}
+
+// subscribing is the middleware that watches what a subscription is about, as
+// long as it lasts.
+func (w *watcher) subscribing(next mcp.Handler) mcp.Handler {
+	return mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+		if c.Method != mcp.MethodSubscriptionsListen {
+			return next.Serve(ctx, c)
+		}
+		var in mcp.ListenParams
+		if err := c.Decode(&in); err != nil {
+			return mcp.Result{}, err
+		}
+		mine := &call{Call: c, files: w.files, areas: w.files.everything()}
+		var undo []func()
+		for _, uri := range in.Notifications.ResourceSubscriptions[:min(len(in.Notifications.ResourceSubscriptions), maxWatched)] {
+			if p, _, err := mine.resolve(uri); err == nil {
+				undo = append(undo, w.watchFile(p, uri))
+			}
+		}
+		if in.Notifications.ResourcesListChanged {
+			for _, dir := range w.listDirs(ctx, mine) {
+				undo = append(undo, w.watchList(dir))
+			}
+		}
+		defer func() {
+			for _, f := range undo {
+				f()
+			}
+		}()
+		return next.Serve(ctx, c)
+	})
+}
+
+// watchFile has a URI announced when a file changes, until it is undone.
+func (w *watcher) watchFile(p place, uri string) (undo func()) {
+	name, dir := p.String(), p.parent().String()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.uris[name] == nil {
+		if w.uris == nil {
+			w.uris = map[string]map[string]int{}
+		}
+		w.uris[name] = map[string]int{}
+	}
+	w.uris[name][uri]++
+	w.add(dir)
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.uris[name][uri]--; w.uris[name][uri] == 0 {
+			delete(w.uris[name], uri)
+		}
+		if len(w.uris[name]) == 0 {
+			delete(w.uris, name)
+		}
+		w.remove(dir)
+	}
+}
+
+// watchList has the list announced when entries of a directory come or go.
+func (w *watcher) watchList(dir string) (undo func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.lists == nil {
+		w.lists = map[string]int{}
+	}
+	w.lists[dir]++
+	w.add(dir)
+	return func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.lists[dir]--; w.lists[dir] == 0 {
+			delete(w.lists, dir)
+		}
+		w.remove(dir)
+	}
+}
+
+// listDirs are the directories nearest to the roots, as many as are cheap to
+// watch.
+func (w *watcher) listDirs(ctx context.Context, c *call) []string {
+	type todo struct {
+		at    place
+		rules *ignores
+	}
+	var queue []todo
+	for _, r := range c.roots {
+		queue = append(queue, todo{place{r, "."}, c.ignoring(place{r, "."})})
+	}
+	var dirs []string
+	for ; len(queue) > 0 && len(dirs) < maxListDirs && ctx.Err() == nil; queue = queue[1:] {
+		at := queue[0]
+		entries, err := readDir(at.at)
+		if err != nil {
+			continue
+		}
+		dirs = append(dirs, at.at.String())
+		for _, e := range entries {
+			if p := at.at.join(e.Name()); e.IsDir() && !at.rules.ignored(p.rel, true) && !p.ofKernel() {
+				queue = append(queue, todo{p, c.within(at.rules, p)})
+			}
+		}
+	}
+	return dirs
+}
+
+// add watches a directory once more. It is called with the lock held. What
+// cannot be watched is told to the operator: changes made through this server
+// are announced all the same.
+func (w *watcher) add(dir string) {
+	if w.dirs == nil {
+		w.dirs = map[string]int{}
+	}
+	if w.dirs[dir]++; w.dirs[dir] > 1 || w.closed {
+		return
+	}
+	if w.notify == nil {
+		n, err := fsnotify.NewBufferedWatcher(256)
+		if err != nil {
+			w.files.Log.Warn("files cannot be watched for changes", "error", err)
+			return
+		}
+		w.notify = n
+		w.done.Go(func() { w.hear(n) })
+	}
+	if err := w.notify.Add(dir); err != nil {
+		w.files.Log.Warn("a directory cannot be watched for changes", "directory", dir, "error", err)
+	}
+}
+
+func (w *watcher) remove(dir string) {
+	if w.dirs[dir]--; w.dirs[dir] > 0 {
+		return
+	}
+	delete(w.dirs, dir)
+	if w.notify != nil && !w.closed {
+		w.notify.Remove(dir) // it may be gone already
+	}
+}
+
+// hear takes what the system tells until the watcher is closed.
+func (w *watcher) hear(n *fsnotify.Watcher) {
+	for {
+		select {
+		case e, ok := <-n.Events:
+			if !ok {
+				return
+			}
+			if e.Op != fsnotify.Chmod {
+				w.happened(e.Name, e.Has(fsnotify.Create) || e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename))
+			}
+		case err, ok := <-n.Errors:
+			if !ok {
+				return
+			}
+			// The queue of the system ran over: nobody knows what changed.
+			w.files.Log.Warn("changes of files were missed", "error", err)
+			w.everything()
+		}
+	}
+}
+
+// happened announces that something happened to a file, and if it came or went
+// that the list has changed.
+func (w *watcher) happened(name string, comesOrGoes bool) {
+	name = filepath.Clean(name)
+	if unfinished.MatchString(filepath.Base(name)) {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for uri := range w.uris[name] {
+		w.files.server.ResourceUpdated(uri)
+	}
+	if comesOrGoes && w.lists[filepath.Dir(name)] > 0 {
+		w.files.server.ResourceListChanged()
+	}
+}
+
+func (w *watcher) everything() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, uris := range w.uris {
+		for uri := range uris {
+			w.files.server.ResourceUpdated(uri)
+		}
+	}
+	w.files.server.ResourceListChanged()
+}
+
+// changed announces what this server has done itself.
+func (f *files) changed(p place, comesOrGoes bool) {
+	f.watch.happened(p.String(), false)
+	if comesOrGoes {
+		f.server.ResourceListChanged()
+	}
+}
+
+func (w *watcher) close() error {
+	w.mu.Lock()
+	n := w.notify
+	w.closed = true
+	w.mu.Unlock()
+	if n == nil {
+		return nil
+	}
+	err := n.Close()
+	w.done.Wait()
+	return err
+}

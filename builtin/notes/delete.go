@@ -1,0 +1,117 @@
+package notes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/server"
+)
+
+// trash is where deleted notes go, in the vault. It is where Obsidian puts them
+// too, if it is told so.
+const trash = ".trash"
+
+type deleteArgs struct {
+	Path    string `json:"path" doc:"the whole path of the note in the vault" schema:"minLength=1,maxLength=1024"`
+	Version string `json:"version,omitzero" doc:"the version that read_note told; the note is kept if it is another one by now" schema:"maxLength=64"`
+	Confirm bool   `json:"confirm,omitzero" doc:"set it where the client cannot ask the person"`
+}
+
+type deleted struct {
+	Path  string `json:"path"`
+	Trash string `json:"trash" doc:"where the note is now; move it back to restore it"`
+}
+
+// MCPText is what a model reads.
+func (d deleted) MCPText() string { return fmt.Sprintf("Moved %s to %s.", d.Path, d.Trash) }
+
+func (v *vault) delete(_ context.Context, c *mcp.Call, in deleteArgs) (deleted, error) {
+	name, err := cleanPath(in.Path)
+	if err != nil {
+		return deleted{}, err
+	}
+	a := v.access(&c.Caller)
+	if !a.reads(name) {
+		return deleted{}, noNote(name)
+	}
+	st, err := v.load(name)
+	if err != nil {
+		return deleted{}, err
+	}
+	if !a.writes(name) {
+		return deleted{}, fmt.Errorf("you may read %q and not delete it: you may write in %s", name, a.writable())
+	}
+	if in.Version != "" {
+		if err := st.is(in.Version); err != nil {
+			return deleted{}, err
+		}
+	}
+	if err := v.confirm(c, name, st.version.String(), in.Confirm, "Move to the trash:"); err != nil {
+		return deleted{}, err
+	}
+	v.writing.Lock()
+	defer v.writing.Unlock()
+	now, err := v.load(name)
+	if err != nil {
+		return deleted{}, err
+	}
+	if err := now.is(st.version.String()); err != nil {
+		return deleted{}, err
+	}
+	to, err := v.toTrash(name)
+	if err != nil {
+		return deleted{}, fileError(name, err)
+	}
+	v.refresh(name)
+	return deleted{name, to}, nil
+}
+
+// toTrash moves a note to a free name in the trash.
+func (v *vault) toTrash(name string) (string, error) {
+	to := path.Join(trash, name)
+	if err := v.checkLinks(path.Dir(to)); err != nil {
+		return "", err
+	}
+	if err := v.root.MkdirAll(path.Dir(to), 0o777); err != nil {
+		return "", err
+	}
+	base := to[:len(to)-len(path.Ext(to))]
+	for i := 2; i < 10_000; i++ {
+		if _, err := v.root.Lstat(to); errors.Is(err, fs.ErrNotExist) {
+			return to, v.root.Rename(name, to)
+		}
+		to = fmt.Sprintf("%s %d%s", base, i, extension)
+	}
+	return "", errors.New("the trash is full of notes of that name: empty it")
+}
+
+// confirmation is the form in which a person is asked.
+type confirmation struct {
+	Confirm bool `json:"confirm" doc:"yes, do it" schema:"title=Confirm"`
+}
+
+// confirm asks the person, if the client can, and otherwise wants the caller to
+// have said that it is sure. Nothing has been done when it asks. The question is
+// about one version of a note: if the note changes meanwhile, it is another
+// question.
+func (v *vault) confirm(c *mcp.Call, name, version string, sure bool, what string) error {
+	// The answer to the question is about the version it was asked for.
+	answer, err := server.Elicit[confirmation](c, "confirm-"+version, fmt.Sprintf("%s the note %q?", what, name))
+	if e, ok := errors.AsType[*mcp.Error](err); ok && e.Code == mcp.CodeMissingCapability {
+		if sure {
+			return nil
+		}
+		return fmt.Errorf("this needs a yes, and the client cannot ask the person: ask them yourself, then call again with confirm=true")
+	}
+	if err != nil {
+		return err
+	}
+	if !answer.Confirm {
+		return fmt.Errorf("the person said no: %q stays as it is", name)
+	}
+	return nil
+}

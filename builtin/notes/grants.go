@@ -1,0 +1,192 @@
+package notes
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/schema"
+	"github.com/tenon-mcp/tenon/server"
+)
+
+// Grants say who may use which folders of a vault. Whoever is not verified may
+// use nothing.
+type Grants struct {
+	// Issuer is whose principals are meant; others are strangers. Empty means
+	// anybody's, which is right only where the transport trusts one issuer.
+	Issuer string `json:"issuer,omitzero"`
+
+	// Home is a folder that each principal may read and write, such as
+	// "people/{id}". {id} stands for the principal's ID, with everything but
+	// small letters, digits and - _ . @ written as %XX, so that no two people
+	// share one. It is made when it is first written to. Empty means none.
+	Home string `json:"home,omitzero"`
+
+	// Everyone is granted to every principal. Nil means nothing.
+	Everyone []Grant `json:"everyone,omitzero"`
+
+	// Principals are the grants of single ones, by [mcp.Principal.ID].
+	Principals map[string][]Grant `json:"principals,omitzero"`
+}
+
+// A Grant is a folder and all that is in it.
+type Grant struct {
+	// Folder is a path in the vault, such as "projects/garden". Empty means
+	// the whole vault.
+	Folder string `json:"folder"`
+	// Write grants writing as well as reading.
+	Write bool `json:"write,omitzero"`
+}
+
+// readGrants reads grants from a file. What it does not know is an error: a
+// grant that was mistyped must not be one that is silently missing.
+func readGrants(file string) (*Grants, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("notes: the grants cannot be read: %w", err)
+	}
+	if err := rawjson.Check(b); err != nil {
+		return nil, fmt.Errorf("notes: the grants in %s are not JSON: %w", file, err)
+	}
+	plan, err := schema.Compile[Grants]()
+	if err != nil {
+		return nil, err
+	}
+	g := &Grants{}
+	if err := plan.Decode(b, g); err != nil {
+		return nil, fmt.Errorf("notes: the grants in %s cannot be used:\n%w", file, err)
+	}
+	return g, g.check()
+}
+
+// check finds grants that cannot mean what they say.
+func (g *Grants) check() error {
+	if g == nil {
+		return nil
+	}
+	all := [][]Grant{g.Everyone}
+	for _, some := range g.Principals {
+		all = append(all, some)
+	}
+	for _, some := range all {
+		for _, grant := range some {
+			if grant.Folder == "" {
+				continue
+			}
+			if clean, err := cleanFolder(grant.Folder); err != nil || clean != grant.Folder {
+				return fmt.Errorf("notes: the grant for the folder %q cannot be used: write it as projects/garden, relative to the vault, without dots", grant.Folder)
+			}
+		}
+	}
+	if g.Home != "" {
+		if !strings.Contains(g.Home, "{id}") {
+			return fmt.Errorf("notes: the home %q is the same for everybody: it must contain {id}", g.Home)
+		}
+		example := strings.ReplaceAll(g.Home, "{id}", "x")
+		if clean, err := cleanFolder(example); err != nil || clean != example {
+			return fmt.Errorf("notes: the home %q cannot be used: write it as people/{id}, relative to the vault", g.Home)
+		}
+	}
+	return nil
+}
+
+// knows reports whether a principal is one that the grants are about.
+func (g *Grants) knows(p *mcp.Principal) bool {
+	return p != nil && p.ID != "" && (g.Issuer == "" || p.Issuer == g.Issuer)
+}
+
+// An access is what one caller may use. It is worked out for each call.
+type access struct {
+	everything bool
+	grants     []Grant
+}
+
+func (v *vault) access(c *mcp.Caller) access {
+	if v.grants == nil {
+		return access{everything: true}
+	}
+	if !v.grants.knows(c.Principal) {
+		return access{}
+	}
+	a := access{grants: make([]Grant, 0, 8)}
+	if v.grants.Home != "" {
+		a.grants = append(a.grants, Grant{Folder: strings.ReplaceAll(v.grants.Home, "{id}", folderName(c.Principal.ID)), Write: true})
+	}
+	a.grants = append(a.grants, v.grants.Everyone...)
+	a.grants = append(a.grants, v.grants.Principals[c.Principal.ID]...)
+	return a
+}
+
+func (a access) reads(name string) bool  { return a.has(name, false) }
+func (a access) writes(name string) bool { return a.has(name, true) }
+
+func (a access) has(name string, write bool) bool {
+	if a.everything {
+		return true
+	}
+	for _, g := range a.grants {
+		if (g.Write || !write) && inside(name, g.Folder) {
+			return true
+		}
+	}
+	return false
+}
+
+// inside reports whether a path lies in a folder; everything lies in "".
+func inside(name, folder string) bool {
+	return folder == "" || strings.HasPrefix(name, folder) && len(name) > len(folder) && name[len(folder)] == '/'
+}
+
+// writable names the folders that can be written to, for errors.
+func (a access) writable() string {
+	var all []string
+	for _, g := range a.grants {
+		if g.Write {
+			all = append(all, path.Join("/", g.Folder)[1:]+"/")
+		}
+	}
+	if len(all) == 0 {
+		return "nothing"
+	}
+	return strings.Join(all, ", ")
+}
+
+// allow decides which features there are for a caller.
+func (v *vault) allow(c *mcp.Caller, f server.Feature) bool {
+	a := v.access(c)
+	switch f.Kind {
+	case server.KindResource:
+		name, ok := pathOf(f.Name)
+		return ok && a.reads(name)
+	case server.KindTool:
+		if writeTools[f.Name] {
+			return a.writable() != "nothing"
+		}
+	}
+	return len(a.grants) > 0
+}
+
+// folderName makes the name of a folder of an ID that may be anything, so that
+// two IDs never have the same, not even where capitals do not count.
+func folderName(id string) string {
+	if len(id) > 64 {
+		sum := sha256.Sum256([]byte(id))
+		return "%sha256-" + hex.EncodeToString(sum[:])
+	}
+	var b strings.Builder
+	for i := range len(id) {
+		c := id[i]
+		plain := 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '@' || c == '.' && i > 0 && i < len(id)-1
+		if plain && !(i == 0 && reserved(id)) {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,250 @@
+package notes
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"path"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"github.com/tenon-mcp/tenon/internal/safefile"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+const maxDepth = 64 // of folders
+
+// live reads the vault and then follows its changes until ctx ends.
+func (v *vault) live(ctx context.Context) {
+	w := v.watch()
+	defer w.close()
+	names, err := v.walk(ctx, w.folder, nil)
+	if err == nil {
+		v.readAll(ctx, names)
+		err = ctx.Err()
+	}
+	if err != nil {
+		if ctx.Err() == nil {
+			v.logger().Error("notes: the vault cannot be read", "vault", v.dir, "error", err)
+		}
+		v.fail(errors.New("the notes cannot be read: the folder is gone or closed, or the server is being closed"))
+		return
+	}
+	v.index.Search("warm", 1, nil) // so that the first one who asks need not wait for it
+	close(v.ready)
+	v.list()
+	close(v.listed)
+	debug.FreeOSMemory() // reading made garbage that never comes again
+	w.follow(ctx)
+}
+
+// fail gives up: whoever waits is told why.
+func (v *vault) fail(err error) {
+	v.failed.Store(&err)
+	close(v.ready)
+	close(v.listed)
+}
+
+// A file is a note as a walk meets it.
+type file struct {
+	name string
+	info fs.FileInfo // nil unless it was asked for
+}
+
+// walk finds all notes. folder hears of every folder before it is read, so that
+// a watch on it misses nothing; its error is not one of the walk. known is nil,
+// or says which notes there were: folders that cannot be read now count as
+// unchanged, and files come with what is known about them.
+func (v *vault) walk(ctx context.Context, folder func(string), known map[string]*note) ([]file, error) {
+	var all []file
+	var visit func(dir string, depth int) error
+	visit = func(dir string, depth int) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		folder(dir)
+		entries, err := fs.ReadDir(v.root.FS(), dir)
+		if err != nil && dir == "." {
+			return err
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			v.logger().Warn("notes: a folder cannot be read", "folder", dir, "error", err)
+			for name := range known {
+				if inside(name, dir) {
+					all = append(all, file{name: name})
+				}
+			}
+		}
+		for _, e := range entries {
+			name := path.Join(dir, e.Name())
+			switch {
+			case safefile.IsTemp(e.Name()):
+				safefile.SweepFile(v.root, name)
+			case strings.HasPrefix(e.Name(), "."):
+			case e.IsDir() && depth < maxDepth:
+				if err := visit(name, depth+1); err != nil {
+					return err
+				}
+			case e.Type().IsRegular() && isNote(e.Name()):
+				f := file{name: name}
+				if known != nil {
+					f.info, _ = e.Info()
+				}
+				all = append(all, f)
+			}
+		}
+		return nil
+	}
+	err := visit(".", 0)
+	return all, err
+}
+
+// readAll reads all notes for the first time, on all processors.
+func (v *vault) readAll(ctx context.Context, files []file) {
+	v.total.Store(int64(len(files)))
+	next := make(chan string)
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), 8) {
+		wg.Go(func() {
+			var buf []byte
+			for name := range next {
+				buf = v.first(name, buf)
+				v.done.Add(1)
+			}
+		})
+	}
+	for _, f := range files {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- f.name
+	}
+	close(next)
+	wg.Wait()
+}
+
+// first reads one note for the first time and returns the buffer for the next.
+func (v *vault) first(name string, buf []byte) []byte {
+	b, info, err := v.readNote(name, buf)
+	if n := v.take(name, b, info, err); n != nil {
+		v.mu.Lock()
+		v.notes[name] = n
+		v.mu.Unlock()
+	}
+	if cap(b) > cap(buf) && cap(b) <= 1<<20 {
+		return b
+	}
+	return buf
+}
+
+// take indexes what was read of a note. Nil means that there is no note.
+func (v *vault) take(name string, b []byte, info fs.FileInfo, err error) *note {
+	switch {
+	case errors.Is(err, errTooLarge) || err == nil && isText(b) != nil:
+		v.index.Put(name, baseName(name), "", "", name)
+		return newNote(name, info, nil, versionOf(b))
+	case err != nil:
+		if !errors.Is(err, fs.ErrNotExist) {
+			v.logger().Warn("notes: a note cannot be read", "note", name, "error", err)
+		}
+		return nil
+	}
+	// The text is only looked at, and the buffer is not changed meanwhile.
+	text := unsafe.String(unsafe.SliceData(b), len(b))
+	f := parse(name, text)
+	n := newNote(name, info, f, versionOf(b))
+	title := n.title
+	if base := baseName(name); base != title {
+		title += " " + base
+	}
+	if len(f.aliases) > 0 {
+		title += " " + strings.Join(f.aliases, " ")
+	}
+	folders := ""
+	if dir := path.Dir(name); dir != "." {
+		folders = dir
+	}
+	v.index.Put(name, title, strings.Join(f.tags, " "), strings.Join(f.headings, "\n"), text, folders)
+	return n
+}
+
+// list makes resources of all notes.
+func (v *vault) list() {
+	v.refreshing.Lock()
+	defer v.refreshing.Unlock()
+	v.announceable = true
+	v.mu.RLock()
+	names := slices.Sorted(maps.Keys(v.notes))
+	v.mu.RUnlock()
+	for _, name := range names {
+		v.announce(v.get(name))
+	}
+}
+
+// announce lists a note, or lists it anew.
+func (v *vault) announce(n *note) {
+	spec := mcp.Resource{URI: uriOf(n.path), Name: n.path, Title: n.title, MIMEType: "text/markdown"}
+	if err := v.news.AddResource(spec, v.readResource); err != nil {
+		v.logger().Warn("notes: a note cannot be listed", "note", n.path, "error", err)
+	}
+}
+
+// refresh looks at one note again and tells what has become of it. It is called
+// after every change, ours or another's; whoever looks last is right.
+func (v *vault) refresh(name string) {
+	v.refreshing.Lock()
+	defer v.refreshing.Unlock()
+	old := v.get(name)
+	b, info, err := v.readNote(name, nil)
+	if err == nil && old != nil && old.version == versionOf(b) && old.size == info.Size() {
+		if !old.modified.Equal(info.ModTime()) {
+			touched := *old
+			touched.modified = info.ModTime()
+			v.put(&touched)
+		}
+		return
+	}
+	n := v.take(name, b, info, err)
+	if n == nil {
+		v.forget(name)
+		return
+	}
+	v.put(n)
+	if !v.announceable {
+		return
+	}
+	if old == nil || old.title != n.title {
+		v.announce(n)
+	}
+	v.news.ResourceUpdated(uriOf(name))
+}
+
+func (v *vault) put(n *note) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.notes[n.path] = n
+}
+
+// forget drops notes that are gone. Who calls it holds refreshing.
+func (v *vault) forget(names ...string) {
+	var uris []string
+	for _, name := range names {
+		v.mu.Lock()
+		_, known := v.notes[name]
+		delete(v.notes, name)
+		v.mu.Unlock()
+		if known {
+			v.index.Remove(name)
+			uris = append(uris, uriOf(name))
+		}
+	}
+	v.news.RemoveResources(uris...)
+	for _, uri := range uris {
+		v.news.ResourceUpdated(uri)
+	}
+}

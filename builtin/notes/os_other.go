@@ -1,0 +1,10 @@
+//go:build !unix
+
+package notes
+
+import "runtime"
+
+const (
+	dontWait = 0
+	windows  = runtime.GOOS == "windows"
+)

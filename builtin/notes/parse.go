@@ -1,0 +1,274 @@
+package notes
+
+import (
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+	"unique"
+)
+
+// facts are what a text says about itself.
+type facts struct {
+	title    string // from the frontmatter; else the first heading of level 1; else empty
+	tags     []string
+	aliases  []string
+	links    []string
+	headings []string // good only as long as the text is
+}
+
+// What is taken from one note at most.
+const (
+	maxTags    = 200
+	maxLinks   = 2000
+	maxAliases = 50
+	maxTitle   = 200
+)
+
+// parse reads a note. Nothing but the headings points into the text.
+func parse(name, text string) *facts {
+	f := &facts{}
+	front, body := splitFront(text)
+	if front.err == nil {
+		f.title = clipTitle(front.scalar("title"))
+		for _, key := range []string{"tags", "tag"} {
+			for _, tag := range front.list(key, true) {
+				f.addTag(tag)
+			}
+		}
+		for _, key := range []string{"aliases", "alias"} {
+			for _, alias := range front.list(key, false) {
+				if len(f.aliases) < maxAliases && alias != "" {
+					f.aliases = append(f.aliases, strings.Clone(alias))
+				}
+			}
+		}
+	}
+	dir := path.Dir(name)
+	eachLine(text[body:], func(line string, _ int, code bool) {
+		if code {
+			return
+		}
+		if level, heading := headingOf(line); level > 0 {
+			f.headings = append(f.headings, heading)
+			if level == 1 && f.title == "" {
+				f.title = clipTitle(heading)
+			}
+		}
+		if strings.IndexByte(line, '`') >= 0 {
+			line = withoutCode(line)
+		}
+		if strings.IndexByte(line, '#') >= 0 {
+			f.findTags(line)
+		}
+		if strings.IndexByte(line, '[') >= 0 {
+			f.findLinks(line, dir)
+		}
+	})
+	slices.Sort(f.tags)
+	f.tags = slices.Clip(slices.Compact(f.tags))
+	slices.Sort(f.links)
+	f.links = slices.Clip(slices.Compact(f.links))
+	return f
+}
+
+func clipTitle(s string) string {
+	s = strings.TrimSpace(strings.ToValidUTF8(s, "\ufffd"))
+	if len(s) > maxTitle {
+		s = strings.ToValidUTF8(s[:maxTitle], "") + "…"
+	}
+	return strings.Clone(s)
+}
+
+// eachLine goes over the lines of a text and says where each begins and whether
+// it is code: within a fence, or the fence itself.
+func eachLine(text string, see func(line string, at int, code bool)) {
+	fence := "" // what ends the code we are in
+	for at := 0; at < len(text); {
+		end := strings.IndexByte(text[at:], '\n')
+		next := at + end + 1
+		if end < 0 {
+			end, next = len(text)-at, len(text)
+		}
+		line := strings.TrimSuffix(text[at:at+end], "\r")
+		mark := fenceOf(line)
+		switch {
+		case fence == "" && mark != "":
+			fence = mark
+			see(line, at, true)
+		case fence != "":
+			see(line, at, true)
+			if strings.HasPrefix(mark, fence) && strings.Trim(line, " \t") == mark {
+				fence = ""
+			}
+		default:
+			see(line, at, false)
+		}
+		at = next
+	}
+}
+
+// fenceOf returns the marks that a fence of code begins with, or "".
+func fenceOf(line string) string {
+	s := strings.TrimLeft(line, " ")
+	if len(line)-len(s) > 3 || len(s) < 3 || s[0] != '`' && s[0] != '~' {
+		return ""
+	}
+	n := 0
+	for n < len(s) && s[n] == s[0] {
+		n++
+	}
+	if n < 3 || s[0] == '`' && strings.IndexByte(s[n:], '`') >= 0 {
+		return ""
+	}
+	return s[:n]
+}
+
+// headingOf returns the level and text of a heading; other lines have level 0.
+func headingOf(line string) (level int, text string) {
+	if line == "" || line[0] != '#' {
+		return 0, ""
+	}
+	for level < len(line) && line[level] == '#' {
+		level++
+	}
+	if level > 6 || level < len(line) && line[level] != ' ' && line[level] != '\t' {
+		return 0, ""
+	}
+	text = strings.TrimSpace(line[level:])
+	if closed := strings.TrimRight(text, "#"); closed == "" || strings.HasSuffix(closed, " ") {
+		text = strings.TrimSpace(closed)
+	}
+	return level, text
+}
+
+// withoutCode blanks out what is between backticks.
+func withoutCode(line string) string {
+	var b strings.Builder
+	for {
+		start := strings.IndexByte(line, '`')
+		if start < 0 {
+			break
+		}
+		n := 1
+		for start+n < len(line) && line[start+n] == '`' {
+			n++
+		}
+		marks := line[start : start+n]
+		end := strings.Index(line[start+n:], marks)
+		if end < 0 {
+			break
+		}
+		b.WriteString(line[:start])
+		b.WriteByte(' ')
+		line = line[start+n+end+n:]
+	}
+	b.WriteString(line)
+	return b.String()
+}
+
+// findTags finds #tags in a line: after a space or at its beginning, with at
+// least one character that is not a digit.
+func (f *facts) findTags(line string) {
+	for at := 0; ; {
+		i := strings.IndexByte(line[at:], '#')
+		if i < 0 {
+			return
+		}
+		start := at + i
+		end := start + 1
+		letters := false
+		for end < len(line) {
+			r, size := utf8.DecodeRuneInString(line[end:])
+			if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && !strings.ContainsRune("_-/", r) {
+				break
+			}
+			letters = letters || !unicode.IsDigit(r)
+			end += size
+		}
+		before, _ := utf8.DecodeLastRuneInString(line[:start])
+		// "](#" is a link within the note.
+		if letters && (start == 0 || unicode.IsSpace(before) || strings.ContainsRune("(,;", before) && !strings.HasSuffix(line[:start], "](")) {
+			f.addTag(line[start+1 : end])
+		}
+		at = end
+	}
+}
+
+func (f *facts) addTag(said string) {
+	if tag := cleanTag(said); tag != "" && len(tag) <= 100 && len(f.tags) < maxTags {
+		f.tags = append(f.tags, unique.Make(tag).Value())
+	}
+}
+
+// findLinks finds [[wiki links]] and [links](to.md) in a line.
+func (f *facts) findLinks(line, dir string) {
+	rest := line
+	for {
+		i := strings.Index(rest, "[[")
+		if i < 0 {
+			break
+		}
+		end := strings.Index(rest[i+2:], "]]")
+		if end < 0 {
+			break
+		}
+		f.addLink(wikiKey(rest[i+2 : i+2+end]))
+		rest = rest[i+2+end+2:]
+	}
+	rest = line
+	for {
+		i := strings.Index(rest, "](")
+		if i < 0 {
+			return
+		}
+		rest = rest[i+2:]
+		if end := strings.IndexByte(rest[:min(len(rest), 2*maxPath)], ')'); end >= 0 {
+			f.addLink(markdownKey(rest[:end], dir))
+		}
+	}
+}
+
+func (f *facts) addLink(key string) {
+	if key != "" && len(f.links) < maxLinks {
+		f.links = append(f.links, unique.Make(key).Value())
+	}
+}
+
+// wikiKey is what a wiki link names, as keys of paths are compared: the note
+// without heading, block and alias.
+func wikiKey(said string) string {
+	said, _, _ = strings.Cut(said, "|")
+	said, _, _ = strings.Cut(said, "#")
+	said = strings.TrimSuffix(strings.TrimSpace(said), `\`) // in tables, | is written \|
+	said = strings.Trim(path.Clean("/"+said), "/")
+	if len(said) > maxPath {
+		return ""
+	}
+	return key(said)
+}
+
+// markdownKey is the path that a Markdown link leads to, with a slash before
+// it; it is empty for links to other things than notes.
+func markdownKey(said, dir string) string {
+	said = strings.TrimSpace(said)
+	if inner, ok := strings.CutPrefix(said, "<"); ok {
+		said, _, _ = strings.Cut(inner, ">")
+	} else {
+		said, _, _ = strings.Cut(said, " ") // a title may follow
+	}
+	said, _, _ = strings.Cut(said, "#")
+	if said == "" || len(said) > maxPath || strings.Contains(said, ":") {
+		return ""
+	}
+	target, err := url.PathUnescape(said)
+	if err != nil || !strings.EqualFold(path.Ext(target), extension) {
+		return ""
+	}
+	if !strings.HasPrefix(target, "/") {
+		target = path.Join("/", dir, target)
+	}
+	return key(path.Clean(target))
+}

@@ -1,0 +1,172 @@
+package notes
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"path"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+const (
+	extension = ".md"
+	uriPrefix = "obsidian://note/"
+	maxPath   = 1024
+	maxName   = 200 // of one part, so that every file system takes it
+)
+
+// cleanPath makes the path of a note from what a caller wrote. It never leads
+// out of the vault, nor to a folder whose name begins with a dot.
+func cleanPath(said string) (string, error) {
+	if strings.HasSuffix(said, "/") {
+		return "", fmt.Errorf("%q names a folder: say which note in it", clip(said))
+	}
+	name, err := cleanFolder(said)
+	if err != nil {
+		return "", err
+	}
+	if ext := path.Ext(name); !strings.EqualFold(ext, extension) {
+		name += extension
+	}
+	return name, nil
+}
+
+// cleanFolder does the same for a folder.
+func cleanFolder(said string) (string, error) {
+	refuse := func(why string) error {
+		return fmt.Errorf("the path %q cannot be used: %s. Paths are relative to the vault, as Projects/Garden.md", clip(said), why)
+	}
+	switch {
+	case said == "":
+		return "", refuse("it is empty")
+	case len(said) > maxPath:
+		return "", refuse(fmt.Sprintf("it is longer than %d bytes", maxPath))
+	case !utf8.ValidString(said):
+		return "", refuse("it is not valid UTF-8")
+	case strings.HasPrefix(said, "/"):
+		return "", refuse("it begins with a slash")
+	case strings.HasPrefix(said, "~"):
+		return "", refuse("~ means nothing here")
+	case strings.Contains(said, `\`):
+		return "", refuse("folders are parted by /")
+	}
+	for part := range strings.SplitSeq(said, "/") {
+		if part == ".." {
+			return "", refuse("it must not contain ..")
+		}
+		if part != "." && strings.HasPrefix(part, ".") {
+			return "", refuse("what begins with a dot is not part of the notes")
+		}
+		if strings.ContainsFunc(part, unicode.IsControl) {
+			return "", refuse("it has a control character in it")
+		}
+		if windows && !portable(part) {
+			return "", refuse(fmt.Sprintf("%q is not a name on this system", part))
+		}
+	}
+	name := path.Clean(said)
+	if name == "." || !fs.ValidPath(name) {
+		return "", refuse("it names no note")
+	}
+	return name, nil
+}
+
+// checkNew refuses names that would be trouble on one of the systems that a
+// vault may be copied to.
+func checkNew(name string) error {
+	for part := range strings.SplitSeq(name, "/") {
+		if len(part) > maxName {
+			return fmt.Errorf("the name %q is too long: at most %d bytes", clip(part), maxName)
+		}
+		if !portable(part) {
+			return fmt.Errorf(`the name %q would not work everywhere: leave out " * : < > ? | and dots or spaces at the end, and names such as CON`, clip(part))
+		}
+	}
+	return nil
+}
+
+func portable(part string) bool {
+	return part != "" && !strings.ContainsAny(part, `"*:<>?|\`) && !strings.HasSuffix(part, ".") && !strings.HasSuffix(part, " ") && !reserved(part)
+}
+
+// reserved reports whether Windows takes a name for a device.
+func reserved(part string) bool {
+	base, _, _ := strings.Cut(strings.ToLower(part), ".")
+	base = strings.TrimRight(base, " ")
+	switch base {
+	case "con", "prn", "aux", "nul", "conin$", "conout$":
+		return true
+	}
+	rest, ok := strings.CutPrefix(base, "com")
+	if !ok {
+		rest, ok = strings.CutPrefix(base, "lpt")
+	}
+	return ok && (len(rest) == 1 && rest >= "0" && rest <= "9" || rest == "¹" || rest == "²" || rest == "³")
+}
+
+// uriOf is the URI of a note, as the template makes it.
+func uriOf(name string) string {
+	const keep = "-._~/:[]@!$&'()*+,;="
+	var b strings.Builder
+	b.Grow(len(uriPrefix) + len(name) + 16)
+	b.WriteString(uriPrefix)
+	for i := range len(name) {
+		c := name[i]
+		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte(keep, c) >= 0 {
+			b.WriteByte(c)
+		} else {
+			fmt.Fprintf(&b, "%%%02X", c)
+		}
+	}
+	return b.String()
+}
+
+// pathOf is the path in a URI, decoded once and checked.
+func pathOf(uri string) (string, bool) {
+	rest, ok := strings.CutPrefix(uri, uriPrefix)
+	if !ok {
+		return "", false
+	}
+	said, err := url.PathUnescape(rest)
+	if err != nil {
+		return "", false
+	}
+	name, err := cleanPath(said)
+	return name, err == nil
+}
+
+// key is a path or a name as links are compared: without the extension, in
+// small letters, composed.
+func key(name string) string {
+	if len(name) > len(extension) && strings.EqualFold(name[len(name)-len(extension):], extension) {
+		name = name[:len(name)-len(extension)]
+	}
+	for i := range len(name) {
+		if name[i] >= utf8.RuneSelf {
+			return strings.ToLower(norm.NFC.String(name))
+		}
+	}
+	return strings.ToLower(name)
+}
+
+// baseName is the name of a note without folders and extension.
+func baseName(name string) string {
+	base := path.Base(name)
+	return base[:len(base)-len(path.Ext(base))]
+}
+
+// clip shortens what a caller wrote, for errors.
+func clip(s string) string {
+	const most = 120
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
+var errLink = errors.New("it is a symbolic link, or lies behind one: those are not followed")

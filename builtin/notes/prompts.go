@@ -1,0 +1,64 @@
+package notes
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/server"
+)
+
+type meetingArgs struct {
+	Path  string `json:"path" doc:"the note of the meeting"`
+	Focus string `json:"focus,omitzero" doc:"what matters most, such as decisions about the budget"`
+}
+
+// maxPrompt is how much of a note goes into a prompt.
+const maxPrompt = 128 << 10
+
+func (v *vault) addPrompts(s *server.Server) error {
+	server.AddPrompt(s, "meeting_summary", "Summarise the note of a meeting: decisions, tasks and open questions", v.meeting, server.PromptOptions{Title: "Summarise a meeting"})
+	return s.CompletePrompt("meeting_summary", "path", v.completePath)
+}
+
+func (v *vault) meeting(ctx context.Context, c *mcp.Call, in meetingArgs) ([]mcp.PromptMessage, error) {
+	name, err := v.find(ctx, c, in.Path)
+	if err != nil {
+		return nil, told(ctx, err)
+	}
+	st, err := v.load(name)
+	if err == nil {
+		err = isText(st.bytes)
+	}
+	if err != nil {
+		return nil, told(ctx, err)
+	}
+	text := strings.ToValidUTF8(string(st.bytes), "\ufffd")
+	rest := ""
+	if len(text) > maxPrompt {
+		text = cut(text, maxPrompt)
+		rest = fmt.Sprintf(" The note is longer than what is shown: read on with read_note from offset=%d.", len(text))
+	}
+	task := "Summarise the meeting in this note for people who were not there. Say in this order, and leave out what the note does not tell:\n" +
+		"1. What it was about and who took part, in two sentences.\n" +
+		"2. Decisions, each with its reason.\n" +
+		"3. Tasks: what, who, until when. Mark those without a person or a date.\n" +
+		"4. Open questions.\n" +
+		"Keep to what the note says, and quote names, numbers and dates exactly. Linked notes can be read with read_note if they are needed to understand it."
+	if in.Focus != "" {
+		task += "\nWhat matters most: " + in.Focus
+	}
+	return []mcp.PromptMessage{
+		{Role: mcp.RoleUser, Content: &mcp.TextContent{Text: task + rest}},
+		{Role: mcp.RoleUser, Content: &mcp.EmbeddedResource{Resource: mcp.ResourceContents{URI: uriOf(name), MIMEType: "text/markdown", Text: text}}},
+	}, nil
+}
+
+// told is an error that the caller of a prompt may see.
+func told(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	return mcp.InvalidParams("%v", err)
+}

@@ -1,0 +1,171 @@
+package notes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/server"
+)
+
+type readArgs struct {
+	Path    string `json:"path" doc:"the path of the note in the vault, or its name if no other has it" schema:"minLength=1,maxLength=1024"`
+	Section string `json:"section,omitzero" doc:"only the section with this heading; name those above it too where there are several, as Project#Tasks" schema:"maxLength=1000"`
+	Offset  int    `json:"offset,omitzero" doc:"where to begin, in bytes" schema:"minimum=0"`
+	Limit   int    `json:"limit,omitzero" doc:"how many bytes at most" schema:"minimum=1,maximum=262144,default=32768"`
+}
+
+// A page is a part of a note. Its text is the text of the result and not here,
+// so that it is sent once.
+type page struct {
+	Path       string    `json:"path"`
+	URI        string    `json:"uri"`
+	Version    string    `json:"version" doc:"pass it to update_note or delete_note"`
+	Modified   time.Time `json:"modified"`
+	Size       int       `json:"size" doc:"of the note, or of the section that was asked for, in bytes"`
+	Offset     int       `json:"offset"`
+	NextOffset *int      `json:"next_offset,omitempty" doc:"pass it as offset to read on; absent at the end"`
+	Sections   []outline `json:"sections,omitempty" doc:"the headings of a note that did not fit, to read one of them"`
+	Remark     string    `json:"remark,omitzero" doc:"what is unusual about the note"`
+	text       string
+}
+
+type outline struct {
+	Section string `json:"section"`
+	Level   int    `json:"level"`
+	Size    int    `json:"size"`
+}
+
+// MCPText is what a model reads.
+func (p page) MCPText() string {
+	if p.NextOffset == nil {
+		return p.text
+	}
+	return fmt.Sprintf("%s\n[%s bytes %d to %d of %d. To read on: offset=%d]", p.text, p.Path, p.Offset, *p.NextOffset, p.Size, *p.NextOffset)
+}
+
+func (v *vault) read(ctx context.Context, c *mcp.Call, in readArgs) (page, error) {
+	name, err := v.find(ctx, c, in.Path)
+	if err != nil {
+		return page{}, err
+	}
+	st, err := v.load(name)
+	if err != nil {
+		return page{}, err
+	}
+	if err := isText(st.bytes); err != nil {
+		return page{}, fmt.Errorf("the note %q cannot be shown: %w", name, err)
+	}
+	whole := string(st.bytes)
+	text := whole
+	if in.Section != "" {
+		h, err := findSection(text, in.Section)
+		if err != nil {
+			return page{}, err
+		}
+		text = text[h.at:h.end]
+	}
+	p := page{Path: name, URI: uriOf(name), Version: st.version.String(), Modified: st.modified.UTC().Truncate(time.Second), Size: len(text), Offset: in.Offset}
+	if in.Offset > len(text) {
+		return page{}, fmt.Errorf("offset %d is behind the end: there are %d bytes", in.Offset, len(text))
+	}
+	part := cut(text[in.Offset:], in.Limit)
+	if next := in.Offset + len(part); next < len(text) {
+		p.NextOffset = &next
+		if in.Offset == 0 && in.Section == "" {
+			p.Sections = outlineOf(whole)
+		}
+	}
+	p.text = part
+	if !utf8.ValidString(whole) {
+		p.text = strings.ToValidUTF8(part, "\ufffd")
+		p.Remark = "the note is not UTF-8: bytes that cannot be shown appear as \ufffd, and stay as they are when the note is updated"
+	}
+	return p, nil
+}
+
+// cut returns the beginning of a text, up to the end of a line if there is one
+// near, and at least one character of it.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	if i := strings.LastIndexByte(text[:limit], '\n'); i >= limit*3/4 {
+		return text[:i+1]
+	}
+	end := limit
+	for end > 0 && limit-end < utf8.UTFMax && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	if end == 0 { // the limit is smaller than the first character
+		_, end = utf8.DecodeRuneInString(text)
+	}
+	return text[:end]
+}
+
+func outlineOf(text string) []outline {
+	var all []outline
+	headings := headingsOf(text)
+	for i, h := range headings[:min(len(headings), 100)] {
+		all = append(all, outline{strings.ToValidUTF8(chainOf(headings, i), "\ufffd"), h.level, h.end - h.at})
+	}
+	return all
+}
+
+// template is how notes are addressed.
+const template = uriPrefix + "{+path}"
+
+func (v *vault) addResources(s *server.Server) error {
+	err := s.AddTemplate(mcp.ResourceTemplate{
+		URITemplate: template, Name: "note", Title: "Note", MIMEType: "text/markdown",
+		Description: "A note by its path in the vault, as Projects/Garden.md",
+	}, v.readResource)
+	return errors.Join(err, s.CompleteTemplate(template, "path", v.completePath))
+}
+
+// readResource reads a note whole. What the caller may not read is not there.
+func (v *vault) readResource(_ context.Context, c *mcp.Call, uri string, _ map[string]string) ([]mcp.ResourceContents, error) {
+	name, ok := pathOf(uri)
+	if !ok || !v.access(&c.Caller).reads(name) {
+		return nil, mcp.ResourceNotFound(uri)
+	}
+	st, err := v.load(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, mcp.ResourceNotFound(uri)
+	}
+	if err == nil {
+		err = isText(st.bytes)
+	}
+	if err != nil {
+		return nil, mcp.Errorf(mcp.CodeInternal, "%v", err)
+	}
+	return server.TextResource("", strings.ToValidUTF8(string(st.bytes), "\ufffd")), nil
+}
+
+// completePath offers the paths that begin with what was typed, then those that
+// have it somewhere.
+func (v *vault) completePath(ctx context.Context, c *mcp.Call, value string, _ map[string]string) ([]string, error) {
+	if len(value) > maxPath {
+		return nil, nil
+	}
+	if err := v.wait(ctx, c); err != nil {
+		return nil, err
+	}
+	typed := strings.ToLower(value)
+	var begin, within []string
+	for _, n := range v.visible(v.access(&c.Caller), nil) {
+		lower := strings.ToLower(n.path)
+		switch {
+		case strings.HasPrefix(lower, typed):
+			begin = append(begin, n.path)
+		case strings.Contains(lower, typed):
+			within = append(within, n.path)
+		}
+	}
+	return append(sorted(begin), sorted(within)...), nil
+}

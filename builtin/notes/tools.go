@@ -1,0 +1,38 @@
+package notes
+
+import (
+	"slices"
+
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/server"
+)
+
+// writeTools are those that change something.
+var writeTools = map[string]bool{"create_note": true, "update_note": true, "delete_note": true}
+
+func (v *vault) addReadTools(s *server.Server) {
+	no := false
+	a := server.ReadOnly()
+	a.OpenWorldHint = &no
+	read := func(title string) server.ToolOptions { return server.ToolOptions{Title: title, Annotations: a} }
+	server.AddTool(s, "search_notes", "Find notes by words, the best first, with the words around what was found. Title, tags and headings count more than text.", v.search, read("Search notes"))
+	server.AddTool(s, "get_recent_notes", "List the notes that were changed last", v.recent, read("Recent notes"))
+	server.AddTool(s, "read_note", "Read a note, or one section of it. Long notes come in parts.", v.read, read("Read a note"))
+	server.AddTool(s, "list_tags", "List the tags of all notes and how many notes have each", v.tags, read("List tags"))
+	server.AddTool(s, "backlinks", "List the notes that link to a note, with the lines that do", v.backlinks, read("Links to a note"))
+}
+
+func (v *vault) addWriteTools(s *server.Server) {
+	write := func(title string, destructive, idempotent bool) server.ToolOptions {
+		no := false
+		return server.ToolOptions{Title: title, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: &no, OpenWorldHint: &no, DestructiveHint: &destructive, IdempotentHint: &idempotent}}
+	}
+	server.AddTool(s, "create_note", "Write a new note. It never overwrites one.", v.create, write("New note", false, false))
+	server.AddTool(s, "update_note", "Change a note: add text, replace a section or a text, or set frontmatter. What is replaced needs the version that read_note told.", v.update, write("Change a note", true, false))
+	server.AddTool(s, "delete_note", "Move a note to the trash of the vault. The person is asked first.", v.delete, write("Delete a note", true, false))
+}
+
+func sorted(s []string) []string {
+	slices.Sort(s)
+	return s
+}

@@ -1,0 +1,209 @@
+package notes
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+const (
+	gather      = 50 * time.Millisecond  // changes are gathered for so long
+	pollTime    = 500 * time.Millisecond // where nobody tells of changes
+	maxGathered = 4096                   // beyond that, everything is looked at
+)
+
+// A watcher follows the changes that other programs make. The system tells of
+// them where it can; where it cannot, because there are too many folders to
+// watch or nobody to ask, the vault is looked at again and again.
+//
+// What was told is gathered by one goroutine and worked on by another, so that
+// a flood of changes costs one look at each file and a fixed amount of memory.
+type watcher struct {
+	v    *vault
+	told *fsnotify.Watcher // nil when polling
+	dirs map[string]bool   // those that are watched
+}
+
+func (v *vault) watch() *watcher {
+	w := &watcher{v: v, dirs: map[string]bool{}}
+	if v.poll > 0 {
+		return w
+	}
+	told, err := fsnotify.NewWatcher()
+	if err != nil {
+		v.logger().Warn("notes: changes cannot be watched for, so they are looked for", "error", err)
+		return w
+	}
+	w.told = told
+	return w
+}
+
+func (w *watcher) close() {
+	if w.told != nil {
+		w.told.Close()
+	}
+}
+
+// folder watches one more folder. When that fails, polling takes over.
+func (w *watcher) folder(dir string) {
+	if w.told == nil {
+		return
+	}
+	// Also if it is watched already: it may be another one of that name.
+	err := w.told.Add(filepath.Join(w.v.dir, filepath.FromSlash(dir)))
+	switch {
+	case err == nil:
+		w.dirs[dir] = true
+	case !errors.Is(err, fs.ErrNotExist):
+		w.v.logger().Warn("notes: no more folders can be watched, so changes are looked for", "folders", len(w.dirs), "error", err)
+		w.told.Close()
+		w.told = nil
+	}
+}
+
+// follow keeps the vault up to date until ctx ends.
+func (w *watcher) follow(ctx context.Context) {
+	if w.told != nil {
+		g := &gathering{names: map[string]bool{}}
+		ready := make(chan struct{}, 1)
+		told := w.told
+		gathered := make(chan struct{})
+		go func() { // takes what is told as fast as it comes, until the watcher is closed
+			defer close(gathered)
+			g.listen(told, w.v, ready)
+		}()
+		w.whenTold(ctx, g, ready)
+		told.Close()
+		<-gathered
+	}
+	if ctx.Err() == nil {
+		w.again(ctx)
+	}
+}
+
+// whenTold works on what has gathered, until ctx ends or watching fails.
+func (w *watcher) whenTold(ctx context.Context, g *gathering, ready chan struct{}) {
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	took := time.Duration(0)
+	w.rescan(ctx) // what happened while the vault was read
+	for w.told != nil {
+		select {
+		case <-ready:
+		case <-ctx.Done():
+			return
+		}
+		pause.Reset(max(gather, 2*took))
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return
+		}
+		names, all := g.take()
+		start := time.Now()
+		if all || !w.look(names) {
+			w.rescan(ctx)
+		}
+		took = time.Since(start)
+	}
+}
+
+// look looks at single files. It returns false if folders have come or gone.
+func (w *watcher) look(names []string) bool {
+	for _, name := range names {
+		info, err := w.v.root.Lstat(name)
+		if w.dirs[name] || err == nil && info.IsDir() {
+			return false
+		}
+	}
+	for _, name := range names {
+		if isNote(filepath.Base(name)) {
+			w.v.refresh(name)
+		}
+	}
+	return true
+}
+
+// again looks at everything, again and again. A vault so large that this takes
+// long is looked at less often.
+func (w *watcher) again(ctx context.Context) {
+	every := pollTime
+	if w.v.poll > 0 {
+		every = w.v.poll
+	}
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+		start := time.Now()
+		w.rescan(ctx)
+		timer.Reset(max(every, 10*time.Since(start)))
+	}
+}
+
+// rescan compares what is known with what is there.
+func (w *watcher) rescan(ctx context.Context) {
+	v := w.v
+	for dir := range w.dirs { // those that are gone must not hide a new one of that name
+		if _, err := v.root.Lstat(dir); err != nil && w.told != nil {
+			w.told.Remove(filepath.Join(v.dir, filepath.FromSlash(dir)))
+			delete(w.dirs, dir)
+		}
+	}
+	v.mu.RLock()
+	known := maps.Clone(v.notes)
+	v.mu.RUnlock()
+	there, err := v.walk(ctx, w.folder, known)
+	if err != nil {
+		if ctx.Err() == nil {
+			v.logger().Warn("notes: the vault cannot be looked at", "error", err)
+		}
+		return
+	}
+	for _, f := range there {
+		old := known[f.name]
+		delete(known, f.name)
+		if f.info != nil && (old == nil || old.size != f.info.Size() || !old.modified.Equal(f.info.ModTime())) {
+			v.refresh(f.name)
+		}
+	}
+	for name := range known { // it may have come back meanwhile
+		if _, err := v.root.Lstat(name); err == nil {
+			v.refresh(name)
+			delete(known, name)
+		}
+	}
+	v.refreshing.Lock()
+	defer v.refreshing.Unlock()
+	v.forget(slices.Collect(maps.Keys(known))...)
+}
+
+// relative is the path of a note or folder in the vault, if others than we may
+// have changed it: no part of it begins with a dot.
+func (v *vault) relative(name string) (string, bool) {
+	rel, err := filepath.Rel(v.dir, name)
+	if err != nil {
+		return "", false
+	}
+	rel = filepath.ToSlash(rel)
+	if rel == "." {
+		return rel, true
+	}
+	for part := range strings.SplitSeq(rel, "/") {
+		if strings.HasPrefix(part, ".") {
+			return "", false
+		}
+	}
+	return rel, true
+}

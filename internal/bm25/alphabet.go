@@ -1,0 +1,67 @@
+package bm25
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"sort"
+	"sync"
+)
+
+// An alphabet finds the words that begin with something. It has most words in
+// order; those that came since are looked at one by one until they are many.
+type alphabet struct {
+	mu    sync.Mutex
+	order []uint32 // numbers of entries
+}
+
+const maxUnsorted = 1024
+
+func (a *alphabet) forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.order = nil
+}
+
+// sortedUp returns the order, brought up to date if it is far behind. Who calls
+// it holds the lock of the index, so no word comes meanwhile.
+func (a *alphabet) sortedUp(l *lexicon) []uint32 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(l.entries)-len(a.order) > maxUnsorted {
+		order := make([]uint32, len(l.entries)) // others may be reading the old one
+		for i := range order {
+			order[i] = uint32(i)
+		}
+		slices.SortFunc(order, func(i, j uint32) int {
+			return bytes.Compare(l.text(&l.entries[i]), l.text(&l.entries[j]))
+		})
+		a.order = order
+	}
+	return a.order
+}
+
+// beginningWith returns the most frequent words that begin with another and
+// are longer.
+func (a *alphabet) beginningWith(l *lexicon, prefix string, limit int) []*entry {
+	order := a.sortedUp(l)
+	p := []byte(prefix)
+	var found []*entry
+	first := sort.Search(len(order), func(i int) bool { return bytes.Compare(l.text(&l.entries[order[i]]), p) > 0 })
+	for _, n := range order[first:] {
+		e := &l.entries[n]
+		if !bytes.HasPrefix(l.text(e), p) {
+			break
+		}
+		found = append(found, e)
+	}
+	for n := len(order); n < len(l.entries); n++ {
+		if e := &l.entries[n]; int(e.size) > len(p) && bytes.HasPrefix(l.text(e), p) {
+			found = append(found, e)
+		}
+	}
+	slices.SortFunc(found, func(x, y *entry) int {
+		return cmp.Or(cmp.Compare(y.count, x.count), bytes.Compare(l.text(x), l.text(y)))
+	})
+	return found[:min(limit, len(found))]
+}

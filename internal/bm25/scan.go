@@ -1,0 +1,170 @@
+package bm25
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxWord is how many bytes a word may have. What is longer is not a word but a
+// key, a hash or an embedded file, and is passed over.
+const maxWord = 64
+
+// Scan goes over the words of a text in the form in which they are compared:
+// small letters without accents. It tells where in the text each word is; the
+// bytes of the word itself are good only until see returns. It ends when see
+// returns false.
+//
+// A word that is made of several, as readFile, comes as its parts and then as a
+// whole. Scripts that do not part words (Chinese, Japanese, Thai …) come as
+// overlapping pairs of characters.
+func Scan(text string, see func(word []byte, start, end int) bool) {
+	var buf [2 * maxWord]byte
+	for i := 0; i < len(text); {
+		if text[i] < utf8.RuneSelf {
+			if lower[text[i]] == 0 {
+				i++
+				continue
+			}
+			end, n, camel := scanASCII(text, i, &buf)
+			if end == len(text) || text[end] < utf8.RuneSelf {
+				if n <= maxWord && !tellWord(text, i, end, camel, buf[:n], see) {
+					return
+				}
+				i = end
+				continue
+			}
+		}
+		end, ok := scanOther(text, i, buf[:0], see)
+		if !ok {
+			return
+		}
+		i = end
+	}
+}
+
+// lower is the small form of the letters and digits of ASCII, and 0 for the
+// rest.
+var lower = func() (l [utf8.RuneSelf]byte) {
+	for c := range byte(utf8.RuneSelf) {
+		switch {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+			l[c] = c
+		case 'A' <= c && c <= 'Z':
+			l[c] = c + 'a' - 'A'
+		}
+	}
+	return l
+}()
+
+func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
+
+// scanASCII writes the word at i into buf, as far as it is ASCII, and reports
+// where it ends, how many bytes it has (one more than maxWord for all that are
+// too long) and whether it has the boundaries of camelCase in it.
+func scanASCII(text string, i int, buf *[2 * maxWord]byte) (end, n int, camel bool) {
+	capitals := 0 // right before this character
+	start := i
+	for ; i < len(text) && text[i] < utf8.RuneSelf; i++ {
+		c := text[i]
+		l := lower[c]
+		if l == 0 {
+			break
+		}
+		if n <= maxWord {
+			buf[n] = l
+			n++
+		}
+		switch {
+		case c != l:
+			camel = camel || capitals == 0 && i > start
+			capitals++
+		default:
+			camel = camel || capitals > 1 && c > '9'
+			capitals = 0
+		}
+	}
+	return i, n, camel
+}
+
+// tellWord tells a word of ASCII, and first its parts if it has some.
+func tellWord(text string, start, end int, camel bool, word []byte, see func([]byte, int, int) bool) bool {
+	if camel {
+		from := start
+		for i := start + 1; i <= end; i++ {
+			if i == end || boundary(text, i, end) {
+				if !see(word[from-start:i-start:i-start], from, i) {
+					return false
+				}
+				from = i
+			}
+		}
+	}
+	return see(word, start, end)
+}
+
+// boundary reports whether a part of a camelCase word begins at i: a capital
+// after something else, or the last of several capitals before a small letter.
+func boundary(text string, i, end int) bool {
+	if !isUpper(text[i]) {
+		return false
+	}
+	return !isUpper(text[i-1]) || i+1 < end && text[i+1] >= 'a'
+}
+
+// scanOther tells the word at i, which has characters beyond ASCII in it, or
+// passes over a character that belongs to no word.
+func scanOther(text string, i int, buf []byte, see func([]byte, int, int) bool) (end int, ok bool) {
+	r, size := utf8.DecodeRuneInString(text[i:])
+	if unparted(r) {
+		return scanPairs(text, i, buf, see)
+	}
+	if r >= utf8.RuneSelf && !inWord(r) {
+		return i + size, true
+	}
+	end = i
+	for end < len(text) {
+		r, size := utf8.DecodeRuneInString(text[end:])
+		if r < utf8.RuneSelf && lower[r] == 0 || r >= utf8.RuneSelf && (!inWord(r) || unparted(r)) {
+			break
+		}
+		end += size
+	}
+	if end-i > 2*maxWord {
+		return end, true
+	}
+	word := fold(buf, text[i:end])
+	return end, len(word) == 0 || len(word) > maxWord || see(word, i, end)
+}
+
+// inWord reports whether a character beyond ASCII is part of words.
+func inWord(r rune) bool {
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))
+}
+
+// unparted reports whether a character belongs to a script that puts no spaces
+// between words.
+func unparted(r rune) bool {
+	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+}
+
+// scanPairs goes over a run of characters of scripts that do not part words.
+func scanPairs(text string, start int, buf []byte, see func([]byte, int, int) bool) (end int, ok bool) {
+	before := -1 // where the character before this one is
+	i, n := start, 0
+	for i < len(text) {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		if !unparted(r) {
+			break
+		}
+		if before >= 0 && !see(append(buf[:0], text[before:i+size]...), before, i+size) {
+			return 0, false
+		}
+		before = i
+		i += size
+		n++
+	}
+	if n == 1 && !see(append(buf[:0], text[start:i]...), start, i) {
+		return 0, false
+	}
+	return i, true
+}

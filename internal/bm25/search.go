@@ -1,0 +1,164 @@
+package bm25
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// A Hit is a document that was found. Scores of one search can be compared, and
+// scores of different ones cannot.
+type Hit struct {
+	ID    string
+	Score float64
+}
+
+const (
+	k1 = 1.2 // how soon more of the same word counts no more
+	b  = 0.75
+
+	maxQuery    = 32   // words of a query that count
+	maxPrefixed = 16   // words that one word of a query may be the beginning of
+	plenty      = 1000 // documents with the very word, beyond which no longer ones are looked for
+	prefixed    = 0.4  // what such a word counts
+	singular    = 0.6  // what a word counts of which the query has the plural
+	allWords    = 0.75 // the part of the score for which all words must be there
+)
+
+// Search returns the documents that match best, the best first. A document
+// needs one word of the query; those that have more of them come first. A word
+// of three letters or more also finds longer words that begin with it, which
+// count less, unless it is in very many documents itself.
+//
+// keep is asked, in no certain order, whether a document may be returned; nil
+// keeps all.
+func (x *Index) Search(query string, limit int, keep func(id string) bool) []Hit {
+	words := queryWords(query)
+	if len(words) == 0 || limit <= 0 {
+		return nil
+	}
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	if len(x.byID) == 0 {
+		return nil
+	}
+	t := tallies.Get().(*tally)
+	defer tallies.Put(t)
+	t.reset(len(x.docs))
+	for i, w := range words {
+		x.score(t, w, 1<<i)
+	}
+	return x.best(t, len(words), limit, keep)
+}
+
+// queryWords are the words of a query, each once.
+func queryWords(query string) []string {
+	var words []string
+	Scan(query, func(word []byte, _, _ int) bool {
+		if !slices.Contains(words, string(word)) {
+			words = append(words, string(word))
+		}
+		return len(words) < maxQuery
+	})
+	return words
+}
+
+// score adds what one word of a query is worth to each document.
+func (x *Index) score(t *tally, word string, bit uint32) {
+	// A longer word is often rarer than the one that was asked for, and must
+	// not be worth more for that.
+	most := math.Inf(1)
+	if e := x.words.find([]byte(word)); e != nil {
+		most = x.rarity(e)
+		x.add(t, e, most, bit)
+		if e.count > plenty {
+			return
+		}
+	}
+	if short, ok := strings.CutSuffix(word, "s"); ok && len(short) >= 3 {
+		if e := x.words.find([]byte(short)); e != nil {
+			x.add(t, e, singular*min(most, x.rarity(e)), bit)
+		}
+	}
+	if n := utf8.RuneCountInString(word); n >= 3 || n == 1 && len(word) > 2 {
+		for _, e := range x.sorted.beginningWith(&x.words, word, maxPrefixed) {
+			x.add(t, e, prefixed*min(most, x.rarity(e)), bit)
+		}
+	}
+}
+
+// rarity is what finding a word tells. The entry counts documents that are gone
+// as well, so all do here.
+func (x *Index) rarity(e *entry) float64 {
+	all, count := float64(len(x.docs)), float64(e.count)
+	return math.Log(1 + (all-count+0.5)/(count+0.5))
+}
+
+// add adds what one entry is worth to each of its documents.
+func (x *Index) add(t *tally, e *entry, rarity float64, bit uint32) {
+	worth := float32(rarity * (k1 + 1))
+	perLength := float32(k1 * b * float64(len(x.byID)) / max(1, x.length))
+	docs := x.docs
+	x.pool.each(e, func(number uint32, weight float32) {
+		if t.seen[number] == 0 {
+			t.found = append(t.found, number)
+		}
+		t.seen[number] |= bit
+		t.scores[number] += worth * weight / (weight + k1*(1-b) + perLength*docs[number].length)
+	})
+}
+
+// best picks the documents with the highest scores.
+func (x *Index) best(t *tally, words, limit int, keep func(id string) bool) []Hit {
+	hits := make([]Hit, 0, min(limit, len(t.found))+1)
+	better := func(a, b Hit) int {
+		return cmp.Or(cmp.Compare(b.Score, a.Score), cmp.Compare(a.ID, b.ID))
+	}
+	var parts [maxQuery + 1]float64 // of a score, by how many words are there
+	for n := range words + 1 {
+		parts[n] = 1 - allWords + allWords*float64(n)/float64(words)
+	}
+	least := 0.0 // the score of the last of hits, once there are enough
+	for _, number := range t.found {
+		score := float64(t.scores[number]) * parts[bits.OnesCount32(t.seen[number])]
+		if score < least {
+			continue
+		}
+		d := &x.docs[number]
+		hit := Hit{d.id, score}
+		full := len(hits) == limit
+		if d.gone || full && better(hit, hits[limit-1]) > 0 || keep != nil && !keep(d.id) {
+			continue
+		}
+		i, _ := slices.BinarySearchFunc(hits, hit, better)
+		hits = slices.Insert(hits, i, hit)
+		if len(hits) >= limit {
+			hits = hits[:limit]
+			least = hits[limit-1].Score
+		}
+	}
+	return hits
+}
+
+// A tally is what a search adds up, by the numbers of the documents.
+type tally struct {
+	scores []float32
+	seen   []uint32 // which words of the query, a bit for each
+	found  []uint32 // those with any
+}
+
+var tallies = sync.Pool{New: func() any { return new(tally) }}
+
+func (t *tally) reset(n int) {
+	for _, number := range t.found {
+		t.scores[number], t.seen[number] = 0, 0
+	}
+	t.found = t.found[:0]
+	if len(t.scores) < n {
+		t.scores, t.seen = make([]float32, n+n/4), make([]uint32, n+n/4)
+	}
+}

@@ -1,0 +1,33 @@
+//go:build unix
+
+package safefile
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// syncDir makes a move last: without it a power cut may bring the old name
+// back. A file system that cannot do it is not an error.
+func syncDir(root *os.Root, dir string) error {
+	d, err := root.Open(dir)
+	if err != nil {
+		return err
+	}
+	err = d.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) || errors.Is(err, os.ErrPermission) {
+		err = nil
+	}
+	return errors.Join(err, d.Close())
+}
+
+// processAlive asks whether there is such a process; known is false where
+// nobody can tell.
+func processAlive(pid int) (alive, known bool) {
+	if pid <= 0 {
+		return false, false
+	}
+	err := syscall.Kill(pid, 0)
+	return err == nil || errors.Is(err, syscall.EPERM), true
+}

@@ -1,0 +1,91 @@
+// Package safefile writes files so that a reader, a crash or a full disk never
+// meets half of one: what is at a name is the old content or the new, whole.
+//
+// New content is written to a file of its own beside the old one, synced to the
+// disk, and moved into place; then the directory is synced. Everything happens
+// below an [os.Root], so no name leads out of it. A process that is killed may
+// leave that other file behind; [Sweep] removes it.
+package safefile
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+)
+
+// WriteFile replaces or creates a file. An existing file keeps its permissions;
+// a new one gets perm, less the umask. The directory must exist.
+func WriteFile(root *os.Root, name string, data []byte, perm fs.FileMode) error {
+	return Replace(root, name, data, perm, nil)
+}
+
+// Replace is WriteFile with a last question: still is called when everything is
+// written and only the move remains, and its error calls the write off. It is
+// how a writer finds out that somebody else has changed the file meanwhile. Nil
+// asks nothing.
+func Replace(root *os.Root, name string, data []byte, perm fs.FileMode, still func() error) error {
+	keep := false
+	if old, err := root.Lstat(name); err == nil {
+		if !old.Mode().IsRegular() {
+			return &fs.PathError{Op: "write", Path: name, Err: errors.New("it is not a regular file")}
+		}
+		perm, keep = old.Mode().Perm(), true
+	}
+	return write(root, name, data, perm, keep, func(temp string) error {
+		if still != nil {
+			if err := still(); err != nil {
+				return err
+			}
+		}
+		return root.Rename(temp, name)
+	})
+}
+
+// Create writes a file that must not exist yet; otherwise the error is an
+// [fs.ErrExist], also when somebody else is quicker.
+func Create(root *os.Root, name string, data []byte, perm fs.FileMode) error {
+	if _, err := root.Lstat(name); err == nil {
+		return &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
+	}
+	return write(root, name, data, perm, false, func(temp string) error {
+		err := root.Link(temp, name) // fails if the name is taken, unlike a move
+		if err == nil || errors.Is(err, fs.ErrExist) {
+			return errors.Join(err, root.Remove(temp))
+		}
+		// Some file systems have no links; there the look before has to do.
+		if _, err := root.Lstat(name); err == nil {
+			return &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
+		}
+		return root.Rename(temp, name)
+	})
+}
+
+// write writes data to a file of its own and has place put it where it belongs.
+// If anything fails, that file is gone again. keep says that perm is that of an
+// older file, which the umask has nothing to say about.
+func write(root *os.Root, name string, data []byte, perm fs.FileMode, keep bool, place func(temp string) error) error {
+	dir := path.Dir(name)
+	temp, done := newTemp(dir)
+	defer done()
+	f, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil && keep {
+		err = f.Chmod(perm)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = place(temp)
+	}
+	if err != nil {
+		root.Remove(temp) // it may be gone already
+		return err
+	}
+	return syncDir(root, dir)
+}
