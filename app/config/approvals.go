@@ -1,0 +1,210 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/internal/visible"
+)
+
+// Approvals remember which servers of project files a person has approved. An
+// approval is for one server of one file, and good for as long as everything
+// that was approved stays the same: command, arguments, folder, names and
+// values of its environment, URL, headers, the variables that it uses, and the
+// program's file. It may be used by several goroutines, and several processes
+// may use one file.
+type Approvals struct {
+	file string
+	mu   sync.Mutex
+	pins map[string]pin // by key
+}
+
+// A Verdict says whether a server may be opened.
+type Verdict struct {
+	// Approved says that it may.
+	Approved bool
+
+	// Refused says, in a sentence, why it may never be. Empty means that the
+	// person may approve it.
+	Refused string
+
+	// Changed is how it differs from what the person approved earlier. Nil if
+	// nothing of this name was approved.
+	Changed []Change
+
+	// Warnings are what the person should know before approving, in sentences.
+	Warnings []string
+
+	// Pin is a digest of all that an approval is about. It is for logs.
+	Pin string
+	// Program is the file that Command stands for; start this one. Empty if
+	// there is none or if the server is no program.
+	Program string
+}
+
+// A Change is one thing that is not as it was approved. Before or After is
+// empty where it was not there. Both can be shown as they are.
+type Change struct{ What, Before, After string }
+
+// OpenApprovals reads the approvals in a file. One that does not exist is
+// empty. One that cannot be read is an error: to approve everything again,
+// delete it.
+func OpenApprovals(file string) (*Approvals, error) {
+	a := &Approvals{file: file}
+	if err := a.load(); err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+func (a *Approvals) load() error {
+	root, err := open(a.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		a.pins = map[string]pin{}
+		return nil
+	}
+	if err == nil {
+		a.pins, err = readPins(root)
+	}
+	if err != nil {
+		return fmt.Errorf("read your approvals: %w; if you delete the file, you are asked again about every project's servers", err)
+	}
+	return nil
+}
+
+func readPins(root node) (map[string]pin, error) {
+	pins := map[string]pin{}
+	for _, file := range root.members() {
+		servers, err := file.value.object()
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range servers {
+			table, err := s.value.table()
+			if err != nil {
+				return nil, err
+			}
+			pins[file.name+"\x00"+s.name] = table
+		}
+	}
+	return pins, nil
+}
+
+func (s Server) key() string { return s.Source.File + "\x00" + s.Name }
+
+// Check says whether a server may be opened as it is now. Servers that the
+// person typed or has in their own file always may; those of a project may if
+// they were approved and are the same still. For a program of a project its
+// whole file is read.
+func (a *Approvals) Check(s Server) Verdict {
+	v := Verdict{Warnings: warnings(s)}
+	if !s.Source.Project {
+		v.Approved = true
+		return v
+	}
+	p := pinOf(s)
+	v.Pin, v.Program = p.String(), p["program"]
+	if v.Refused = refusal(s); v.Refused != "" {
+		return v
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if before, ok := a.pins[s.key()]; ok {
+		changed := p.changes(before)
+		v.Approved = len(changed) == 0
+		v.Changed = shown(changed, s)
+	}
+	return v
+}
+
+// shown makes changes fit for a person: no digests of values that can be seen
+// in the file itself, and nothing that hides.
+func shown(list []Change, s Server) []Change {
+	for i, c := range list {
+		if name, ok := strings.CutPrefix(c.What, "env "); ok && c.After != "" {
+			list[i].After = s.Entry().Env[name]
+		}
+		if name, ok := strings.CutPrefix(c.What, "header "); ok && c.After != "" {
+			list[i].After = s.Entry().Headers[name]
+		}
+		if strings.HasPrefix(c.Before, "sha256:") && c.What != "binary" {
+			list[i].Before = "(another value)"
+		}
+		list[i] = Change{visible.Line(list[i].What), visible.Line(list[i].Before), visible.Line(list[i].After)}
+	}
+	return list
+}
+
+// Approve remembers that the person approves a server as it is now.
+func (a *Approvals) Approve(s Server) error {
+	if !s.Source.Project {
+		return nil
+	}
+	if why := refusal(s); why != "" {
+		return fmt.Errorf("server %q cannot be approved: %s", s.Name, why)
+	}
+	p := pinOf(s)
+	return a.update(func(pins map[string]pin) { pins[s.key()] = p })
+}
+
+// Forget takes back the approvals of all servers of this name, in whatever
+// project.
+func (a *Approvals) Forget(name string) error {
+	return a.update(func(pins map[string]pin) {
+		maps.DeleteFunc(pins, func(key string, _ pin) bool { return strings.HasSuffix(key, "\x00"+name) })
+	})
+}
+
+// update changes the file, on top of what other processes have approved
+// meanwhile.
+func (a *Approvals) update(edit func(map[string]pin)) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	err := change(a.file, func(root node) ([]byte, error) {
+		pins, err := readPins(root)
+		if err != nil {
+			return nil, err
+		}
+		edit(pins)
+		a.pins = pins
+		return writePins(pins), nil
+	})
+	if err != nil {
+		return errors.Join(fmt.Errorf("keep the approval: %w", err), a.load())
+	}
+	return nil
+}
+
+func writePins(pins map[string]pin) []byte {
+	b := []byte("{")
+	last := ""
+	for i, key := range slices.Sorted(maps.Keys(pins)) {
+		file, name, _ := strings.Cut(key, "\x00")
+		switch {
+		case i > 0 && file == last:
+			b = append(b, ",\n"...)
+		case i > 0:
+			b = append(b, "\n  },\n"...)
+		default:
+			b = append(b, '\n')
+		}
+		if i == 0 || file != last {
+			b = append(b, "  "...)
+			b = append(rawjson.AppendString(b, file), ": {\n"...)
+			last = file
+		}
+		b = append(b, "    "...)
+		b = append(rawjson.AppendString(b, name), ": "...)
+		b = append(b, pins[key].json("\n      ")...)
+	}
+	if len(pins) > 0 {
+		b = append(b, "\n  }\n"...)
+	}
+	return append(b, "}\n"...)
+}

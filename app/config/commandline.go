@@ -1,0 +1,78 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/internal/visible"
+)
+
+// CommandLine is what would be done, in full and on one line, for a person to
+// approve: variables that are set, program and arguments as one would type
+// them in a shell; or the URL with its headers; or the builtin. Secrets from
+// variables are shown as the variable, characters that cannot be seen as
+// escapes.
+func (s Server) CommandLine() string {
+	var words []string
+	add := func(prefix, place, value string) { words = append(words, quote(prefix+s.show(place, value))) }
+	switch s.Kind {
+	case Stdio:
+		for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+			add(name+"=", "env."+name, s.Env[name])
+		}
+		add("", "command", s.Command)
+		for i, a := range s.Args {
+			add("", fmt.Sprintf("args[%d]", i), a)
+		}
+	case HTTP, SSE:
+		add("", "url", s.URL)
+		for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+			add(name+": ", "headers."+name, s.Headers[name])
+		}
+	case Builtin:
+		words = append(words, quote("builtin:"+s.Builtin))
+		for _, name := range slices.Sorted(maps.Keys(s.Query)) {
+			for i, v := range s.Query[name] {
+				add(name+"=", fmt.Sprintf("builtin.%s[%d]", name, i), v)
+			}
+		}
+	}
+	return visible.Line(strings.Join(words, " "))
+}
+
+// CommandLine is that of the server which the entry stands for, with its
+// variables as they are written.
+func (e Entry) CommandLine() string {
+	s := Server{Name: e.Name, Kind: e.Kind, Command: e.Command, Args: e.Args, Env: e.Env, URL: e.URL, Headers: e.Headers, Source: e.Source}
+	name, query, _ := strings.Cut(e.Builtin, "?")
+	s.Builtin = name
+	s.Query, _ = url.ParseQuery(query) // what cannot be read is told when the entry is used
+	s.Secrets = slices.DeleteFunc((&expander{}).secrets(s), func(v string) bool { return strings.Contains(v, "${") })
+	return s.CommandLine()
+}
+
+// show returns a text of the server without secrets. What came with a project
+// is not the person's secret, and must be seen, however secret it looks.
+func (s Server) show(place, value string) string {
+	if shown, ok := s.shown[place]; ok {
+		value = shown
+	}
+	if !s.Source.Project {
+		value = s.Redact(value)
+	}
+	return value
+}
+
+// quote writes a word so that a shell would read it as one.
+func quote(word string) string {
+	ordinary := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_@%+=:,./-", r)
+	}
+	if word != "" && strings.IndexFunc(word, func(r rune) bool { return !ordinary(r) }) < 0 {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -1,0 +1,208 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+)
+
+// maxFile is more than any file of this kind has, histories that other
+// programs keep in theirs included.
+const maxFile = 64 << 20
+
+// space is what may stand between the parts of JSON.
+const space = " \t\r\n"
+
+// A document is a file of JSON in which comments and commas before a closing
+// bracket are permitted. Offsets in data are offsets in the file.
+type document struct {
+	file string
+	text []byte // as it is in the file
+	data []byte // the same with spaces where JSON permits nothing else
+	idle []int  // where the commas are that nothing follows
+}
+
+// A node is a value in a document.
+type node struct {
+	doc  *document
+	raw  []byte
+	off  int    // where it begins
+	path string // such as mcpServers.notes.env
+}
+
+// open reads a file. One that does not exist gives an error that is
+// [fs.ErrNotExist]; an empty one is an empty object.
+func open(file string) (node, error) {
+	text, err := readAll(file, maxFile)
+	if err != nil {
+		return node{}, err
+	}
+	return read(file, text)
+}
+
+// openRegular opens a file that somebody else has named: a pipe or a device
+// could keep the reader for ever.
+func openRegular(file string) (*os.File, error) {
+	if info, err := os.Stat(file); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a regular file", file)
+	}
+	return os.Open(file)
+}
+
+func readAll(file string, limit int) ([]byte, error) {
+	f, err := openRegular(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
+	if err == nil && len(text) > limit {
+		err = fmt.Errorf("%s has more than %d MiB, which is too much for what it should be", file, limit>>20)
+	}
+	return text, err
+}
+
+func read(file string, text []byte) (node, error) {
+	d := &document{file: file, text: text}
+	d.data, d.idle = blank(text)
+	if len(bytes.Trim(d.data, space)) == 0 {
+		return node{doc: d, raw: []byte("{}")}, nil
+	}
+	if err := rawjson.Check(d.data); err != nil {
+		var bad *rawjson.SyntaxError
+		if errors.As(err, &bad) {
+			return node{}, d.errorAt(bad.Offset, "this is not valid JSON: %s; correct the file there", bad.Reason)
+		}
+		return node{}, fmt.Errorf("%s: %w", file, err)
+	}
+	start := len(d.data) - len(bytes.TrimLeft(d.data, space))
+	n := node{doc: d, raw: bytes.Trim(d.data, space), off: start}
+	if !rawjson.IsObject(n.raw) {
+		return node{}, d.errorAt(start, `this must be an object, such as {"mcpServers": {}}`)
+	}
+	return n, nil
+}
+
+// blank returns a copy of text with spaces instead of a byte order mark,
+// comments, and commas that nothing follows, and where those commas are.
+func blank(text []byte) (b []byte, idle []int) {
+	b = bytes.Clone(text)
+	if bytes.HasPrefix(b, []byte("\ufeff")) {
+		copy(b, "   ")
+	}
+	comma := -1 // a comma after which nothing came yet
+	for i := 0; i < len(b); {
+		switch {
+		case b[i] == '"':
+			i, comma = afterString(b, i), -1
+		case b[i] == '/' && i+1 < len(b) && (b[i+1] == '/' || b[i+1] == '*'):
+			i = blankComment(b, i)
+		case b[i] == ',':
+			comma = i
+			i++
+		case b[i] == '}' || b[i] == ']':
+			if comma >= 0 {
+				b[comma] = ' '
+				idle = append(idle, comma)
+			}
+			comma = -1
+			i++
+		default:
+			if !strings.ContainsRune(space, rune(b[i])) {
+				comma = -1
+			}
+			i++
+		}
+	}
+	return b, idle
+}
+
+func afterString(b []byte, i int) int {
+	for i++; i < len(b) && b[i] != '"' && b[i] != '\n'; i++ {
+		if b[i] == '\\' {
+			i++
+		}
+	}
+	return min(i+1, len(b))
+}
+
+// blankComment overwrites the comment at i and returns where it ends. One that
+// does not end is left, for the check to find.
+func blankComment(b []byte, i int) int {
+	end := len(b)
+	if b[i+1] == '*' {
+		n := bytes.Index(b[i+2:], []byte("*/"))
+		if n < 0 {
+			return len(b)
+		}
+		end = i + 2 + n + 2
+	} else if n := bytes.IndexByte(b[i:], '\n'); n >= 0 {
+		end = i + n
+	}
+	for ; i < end; i++ {
+		if b[i] != '\n' && b[i] != '\r' {
+			b[i] = ' '
+		}
+	}
+	return end
+}
+
+// position turns an offset into a line and a column, both counted from 1.
+func (d *document) position(off int) (line, column int) {
+	before := d.text[:min(off, len(d.text))]
+	line = 1 + bytes.Count(before, []byte("\n"))
+	return line, 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
+}
+
+func (d *document) errorAt(off int, format string, args ...any) error {
+	line, column := d.position(off)
+	return fmt.Errorf("%s:%d:%d: %w", d.file, line, column, fmt.Errorf(format, args...))
+}
+
+// errorf is an error about the value.
+func (n node) errorf(format string, args ...any) error {
+	text := fmt.Sprintf(format, args...)
+	if n.path != "" {
+		text = n.path + " " + text
+	}
+	return n.doc.errorAt(n.off, "%s", text)
+}
+
+// A member is a name and a value in an object.
+type member struct {
+	name  string
+	off   int // of the name
+	value node
+}
+
+func (n node) members() []member {
+	var list []member
+	for m := rawjson.Object(n.raw); m.Next(); {
+		name := string(m.Name)
+		path := name
+		if n.path != "" {
+			path = n.path + "." + name
+		}
+		list = append(list, member{name: name, off: n.off + m.Start,
+			value: node{doc: n.doc, raw: m.Value, off: n.off + m.End - len(m.Value), path: path}})
+	}
+	return list
+}
+
+// member returns the value of a member; ok is false if there is none.
+func (n node) member(name string) (value node, ok bool) {
+	for _, m := range n.members() {
+		if m.name == name {
+			return m.value, true
+		}
+	}
+	return node{}, false
+}

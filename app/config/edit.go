@@ -1,0 +1,233 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+)
+
+// editing keeps two edits of one process from undoing each other.
+var editing sync.Mutex
+
+// ErrExists is returned, wrapped, by [Add] for a name that is taken.
+var ErrExists = errors.New("there is a server with this name already")
+
+// Add writes an entry, and the inputs that it needs, into a file. Every byte of
+// the file that is there stays as it is, comments and unknown members
+// included. A file that does not exist is made, readable by its owner only. If
+// anything goes wrong, the old file is still there and whole.
+func Add(file, name string, e Entry) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if err := e.checkWhole(name); err != nil {
+		return err
+	}
+	return change(file, func(root node) ([]byte, error) {
+		group, at := "mcpServers", node{}
+		for _, g := range []string{"servers", "mcpServers"} {
+			if n, ok := root.member(g); ok {
+				members, err := n.object()
+				if err != nil {
+					return nil, err
+				}
+				if i := slices.IndexFunc(members, func(m member) bool { return m.name == name }); i >= 0 {
+					return nil, root.doc.errorAt(members[i].off, "%q: %w: remove it first, or choose another name", name, ErrExists)
+				}
+				group, at = g, n
+			}
+		}
+		for _, in := range e.Inputs {
+			var err error
+			if root, err = addInput(root, in); err != nil {
+				return nil, err
+			}
+			at, _ = root.member(group)
+		}
+		if at.doc == nil {
+			inner := strings.ReplaceAll(e.json(), "\n", "\n\t")
+			return insertMember(root, group, "{\n\t"+string(rawjson.AppendString(nil, name))+": "+inner+"\n}"), nil
+		}
+		return insertMember(at, name, e.json()), nil
+	})
+}
+
+// checkWhole reads the entry as it would be read from a file.
+func (e Entry) checkWhole(name string) error {
+	root, err := read("the new entry", []byte("{"+string(rawjson.AppendString(nil, name))+":"+e.json()+"}"))
+	if err != nil {
+		return err
+	}
+	return readEntry(root.members()[0], Source{}).Err
+}
+
+// Remove takes an entry out of a file, and leaves the rest as it is. Inputs
+// stay: other entries may use them.
+func Remove(file, name string) error {
+	return change(file, func(root node) ([]byte, error) {
+		var names []string
+		for _, g := range []string{"mcpServers", "servers"} {
+			n, _ := root.member(g)
+			if n.doc == nil {
+				continue
+			}
+			for i, m := range n.members() {
+				if m.name == name {
+					return removeMember(n, i), nil
+				}
+				names = append(names, m.name)
+			}
+		}
+		return nil, fmt.Errorf("%s has no server %q%s", file, name, didYouMean(name, names))
+	})
+}
+
+// change reads a file, changes its text and puts it back, unless somebody else
+// has changed it meanwhile: then it begins again.
+func change(file string, edit func(root node) ([]byte, error)) error {
+	editing.Lock()
+	defer editing.Unlock()
+	for range 10 {
+		root, err := open(file)
+		missing := errors.Is(err, fs.ErrNotExist)
+		if missing {
+			root, err = read(file, nil)
+		}
+		if err != nil {
+			return err
+		}
+		text, err := edit(root)
+		if err != nil {
+			return err
+		}
+		if _, err := read(file, text); err != nil {
+			return fmt.Errorf("%s was left as it is, because the change would have spoiled it: %w", file, err)
+		}
+		err = replace(file, text, root.doc.text, missing)
+		if !errors.Is(err, errChanged) {
+			return err
+		}
+	}
+	return fmt.Errorf("%s is being changed by others all the time: try again", file)
+}
+
+// insertMember returns the document's text with a member more in an object, in
+// the manner of the members before.
+func insertMember(n node, name, value string) []byte {
+	text := n.doc.text
+	nl, step := newline(text), unit(text)
+	line := func(indent string) string {
+		value := strings.NewReplacer("\n", nl+indent, "\t", step).Replace(value)
+		return nl + indent + string(rawjson.AppendString(nil, name)) + ": " + value
+	}
+	if len(bytes.Trim(n.doc.data, space)) == 0 { // there is no object yet
+		start := "{"
+		if len(text) > 0 && text[len(text)-1] != '\n' {
+			start = nl + "{" // after a comment
+		}
+		return append(slices.Clone(text), start+line(step)+nl+"}"+nl...)
+	}
+	outer := lineIndent(text, n.off)
+	end := n.off + len(n.raw) - 1
+	members := n.members()
+	if len(members) == 0 {
+		body := line(outer + step)
+		if bytes.IndexByte(text[n.off:end], '\n') < 0 {
+			body += nl + outer // else the closing brace is on a line of its own
+		}
+		return slices.Concat(text[:n.off+1], []byte(body), text[n.off+1:])
+	}
+	last := members[len(members)-1]
+	at := last.value.off + len(last.value.raw)
+	comma := []byte(",")
+	if i := n.doc.idleComma(at, end); i >= 0 {
+		at, comma = i+1, nil
+	}
+	if bytes.IndexByte(text[n.off:last.off], '\n') < 0 { // all on one line
+		return slices.Concat(text[:at], comma, []byte(line(outer+step)+nl+outer), text[at:])
+	}
+	// What stands after the last one on its line is a comment on it.
+	rest := text[at:end]
+	if i := bytes.IndexByte(rest, '\n'); i >= 0 {
+		rest = bytes.TrimRight(rest[:i], "\r")
+	}
+	if len(bytes.TrimSpace(rest)) == 0 {
+		rest = nil
+	}
+	return slices.Concat(text[:at], comma, rest, []byte(line(lineIndent(text, last.off))), text[at+len(rest):])
+}
+
+// removeMember returns the document's text without the member at i.
+func removeMember(n node, i int) []byte {
+	text, members := n.doc.text, n.members()
+	from, to := members[i].off, members[i].value.off+len(members[i].value.raw)
+	if i+1 < len(members) {
+		to += bytes.IndexByte(n.doc.data[to:], ',') + 1
+		next := members[i+1].off
+		line := bytes.IndexByte(text[to:next], '\n')
+		start := bytes.LastIndexByte(text[:from], '\n') + 1
+		switch {
+		case line < 0:
+			to = next
+		case len(bytes.TrimSpace(text[start:from])) == 0: // it has its lines for itself
+			from, to = start, to+line+1
+		}
+		return slices.Concat(text[:from], text[to:])
+	}
+	// The last one goes with the line break before it, and the comma before
+	// it goes too. Comments that stand between stay.
+	keep, comma := n.off+1, n.off+1
+	if i > 0 {
+		prev := members[i-1].value.off + len(members[i-1].value.raw)
+		comma = prev + bytes.IndexByte(n.doc.data[prev:], ',')
+		keep = comma + 1
+	}
+	if line := bytes.LastIndexByte(text[keep:from], '\n'); line >= 0 {
+		from = keep + len(bytes.TrimSuffix(text[keep:keep+line], []byte("\r")))
+	}
+	if idle := n.doc.idleComma(to, n.off+len(n.raw)); idle >= 0 {
+		return slices.Concat(text[:comma], text[keep:from], text[to:idle], text[idle+1:])
+	}
+	return slices.Concat(text[:comma], text[keep:from], text[to:])
+}
+
+// idleComma is where between two offsets a comma stands that nothing follows,
+// or -1.
+func (d *document) idleComma(from, to int) int {
+	for _, i := range d.idle {
+		if i >= from && i < to {
+			return i
+		}
+	}
+	return -1
+}
+
+// newline is how lines of a text end.
+func newline(text []byte) string {
+	if i := bytes.IndexByte(text, '\n'); i > 0 && text[i-1] == '\r' {
+		return "\r\n"
+	}
+	return "\n"
+}
+
+// lineIndent is the white space at the start of the line that off is on.
+func lineIndent(text []byte, off int) string {
+	line := text[bytes.LastIndexByte(text[:off], '\n')+1:]
+	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
+}
+
+// unit is one step of indentation, as the text has it.
+func unit(text []byte) string {
+	for line := range bytes.Lines(text) {
+		if in := len(line) - len(bytes.TrimLeft(line, " \t")); in > 0 && in < 9 && in < len(line) && line[in] == '"' {
+			return string(line[:in])
+		}
+	}
+	return "  "
+}

@@ -1,0 +1,241 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Server fills in the variables of an entry and checks what comes out. All
+// that is missing is told at once. A server of a project file must be given to
+// [Approvals.Check] before anything is done with it.
+func (c *Config) Server(name string) (Server, error) {
+	e, err := c.entry(name)
+	if err != nil {
+		return Server{}, err
+	}
+	return c.expand(e)
+}
+
+func (c *Config) expand(e Entry) (Server, error) {
+	x := &expander{c: c, e: e}
+	s := Server{
+		Name: e.Name, Kind: e.Kind, Timeout: e.Timeout, Disabled: e.Disabled, Source: e.Source,
+		Command: x.fill("command", e.Command),
+		URL:     x.fill("url", e.URL),
+		Dir:     x.fill("cwd", e.Dir),
+		Env:     x.fillAll("env.", e.Env),
+		Headers: x.fillAll("headers.", e.Headers),
+		OAuth:   x.oauth(),
+		entry:   e,
+	}
+	for i, a := range e.Args {
+		s.Args = append(s.Args, x.fill(fmt.Sprintf("args[%d]", i), a))
+	}
+	if e.Kind == Builtin {
+		x.builtin(&s)
+	}
+	if e.EnvFile != "" {
+		x.envFile(&s)
+	}
+	c.place(&s)
+	if x.err == nil {
+		x.check(s)
+	}
+	if x.err != nil {
+		return Server{}, x.err
+	}
+	s.Secrets = x.secrets(s)
+	s.shown = x.shown
+	return s, nil
+}
+
+// place decides where the server runs: a project's server in the project's
+// folder, the user's where the user is.
+func (c *Config) place(s *Server) {
+	switch {
+	case s.Kind != Stdio && s.Kind != Builtin:
+		s.Dir = ""
+	case s.Dir == "":
+		if s.Source.Project || s.Kind == Builtin {
+			s.Dir = c.project
+		}
+	case !filepath.IsAbs(s.Dir):
+		s.Dir = filepath.Join(c.project, s.Dir)
+	}
+}
+
+// An expander fills in the variables of one entry.
+type expander struct {
+	c     *Config
+	e     Entry
+	err   error             // all that went wrong
+	found []string          // what came from outside and is secret
+	shown map[string]string // each text by its place, with secrets left as variables
+}
+
+func (x *expander) fail(place, format string, args ...any) {
+	x.err = errors.Join(x.err, fmt.Errorf("%s:%d: server %q: %s %w", x.e.Source.File, x.e.Source.Line, x.e.Name, place, fmt.Errorf(format, args...)))
+}
+
+func (x *expander) fill(place, text string) string {
+	value, shown, err := x.expand(text, 0)
+	if err != nil {
+		x.fail(place, "%w", err)
+		return ""
+	}
+	if strings.ContainsRune(value, 0) {
+		x.fail(place, "has a zero byte in it, which no program takes")
+	}
+	if x.shown == nil {
+		x.shown = map[string]string{}
+	}
+	x.shown[place] = shown
+	return value
+}
+
+func (x *expander) fillAll(place string, table map[string]string) map[string]string {
+	if len(table) == 0 {
+		return nil
+	}
+	out := make(map[string]string, len(table))
+	for _, name := range slices.Sorted(maps.Keys(table)) {
+		out[name] = x.fill(place+name, table[name])
+	}
+	return out
+}
+
+// expand returns text with its variables filled in, and the same for showing.
+func (x *expander) expand(text string, depth int) (value, shown string, err error) {
+	if depth > 8 {
+		return "", "", fmt.Errorf("has defaults within defaults, more than 8 deep")
+	}
+	var v, s strings.Builder
+	err = eachVariable(text, func(literal string) {
+		v.WriteString(literal)
+		s.WriteString(literal)
+	}, func(use variable) error {
+		value, shown, err := x.lookup(use, depth)
+		v.WriteString(value)
+		s.WriteString(shown)
+		return err
+	})
+	return v.String(), s.String(), err
+}
+
+func (x *expander) lookup(v variable, depth int) (value, shown string, err error) {
+	switch v.kind {
+	case "workspaceFolder":
+		return x.c.project, x.c.project, nil
+	case "workspaceFolderBasename":
+		base := filepath.Base(x.c.project)
+		return base, base, nil
+	case "pathSeparator", "/":
+		return string(filepath.Separator), string(filepath.Separator), nil
+	case "userHome":
+		if x.c.o.Home == "" {
+			return "", "", fmt.Errorf("uses ${userHome}, but this user has no home folder: set HOME")
+		}
+		return x.c.o.Home, x.c.o.Home, nil
+	case "input":
+		value, secret, err := x.c.ask(x.e, v.name)
+		if err != nil {
+			return "", "", err
+		}
+		x.note(v.name, value, secret)
+		return value, v.written, nil
+	}
+	value, set := x.c.o.Getenv(v.name)
+	if v.hasDef && value == "" {
+		return x.expand(v.def, depth+1)
+	}
+	if !set {
+		return "", "", fmt.Errorf("uses %s, which is not set: set %s, or write ${%s:-default}", v.written, v.name, v.name)
+	}
+	if x.note(v.name, value, false) {
+		return value, "${" + v.name + "}", nil
+	}
+	return value, value, nil
+}
+
+func (x *expander) oauth() *OAuth {
+	if x.e.OAuth == nil {
+		return nil
+	}
+	o := *x.e.OAuth
+	for place, p := range map[string]*string{"oauth.clientId": &o.ClientID, "oauth.clientSecret": &o.ClientSecret, "oauth.issuer": &o.Issuer,
+		"oauth.resource": &o.Resource, "oauth.redirectUri": &o.RedirectURI, "oauth.clientIdMetadataUrl": &o.ClientIDMetadataURL} {
+		*p = x.fill(place, *p)
+	}
+	o.Scopes = slices.Clone(o.Scopes)
+	for i, s := range o.Scopes {
+		o.Scopes[i] = x.fill("oauth.scopes", s)
+	}
+	return &o
+}
+
+// builtin splits before it fills in, so that a path may have any letters in it.
+func (x *expander) builtin(s *Server) {
+	name, query, _ := strings.Cut(x.e.Builtin, "?")
+	s.Builtin = x.fill("builtin", name)
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		x.fail("builtin", "has options that cannot be read: %v", err)
+		return
+	}
+	s.Query = url.Values{}
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		for i, v := range values[key] {
+			s.Query.Add(key, x.fill(fmt.Sprintf("builtin.%s[%d]", key, i), v))
+		}
+	}
+}
+
+// check looks at what came out of the variables.
+func (x *expander) check(s Server) {
+	switch s.Kind {
+	case Stdio:
+		if s.Command == "" {
+			x.fail("command", "is empty")
+		}
+	case HTTP, SSE:
+		if err := checkURL(s.URL); err != nil {
+			x.fail("url", "%v", err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
+		if !isToken(name) {
+			x.fail("headers", "has %q, which cannot be the name of a header", name)
+		}
+		if strings.ContainsAny(s.Headers[name], "\r\n") {
+			x.fail("headers."+name, "has a line break in it: leave it out (a variable that was read from a file often ends in one)")
+		}
+	}
+}
+
+func checkURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return fmt.Errorf("is no URL: it should look like https://host/path") // the reason might tell a secret
+	case u.Scheme != "http" && u.Scheme != "https":
+		return fmt.Errorf("must begin with http:// or https://")
+	case u.Host == "":
+		return fmt.Errorf("has no host")
+	}
+	return nil
+}
+
+// isToken reports whether s can be the name of a header.
+func isToken(s string) bool {
+	for _, c := range []byte(s) {
+		if c <= ' ' || c >= 0x7f || strings.IndexByte(`()<>@,;:\"/[]?={}`, c) >= 0 {
+			return false
+		}
+	}
+	return s != ""
+}

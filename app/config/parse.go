@@ -1,0 +1,114 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/internal/visible"
+)
+
+// ErrName is returned by [Parse] for what can only be a name in a config.
+var ErrName = errors.New("this is the name of a server")
+
+// Parse reads what a person typed for a server:
+//
+//	https://host/path        streamable HTTP, or the older pair of endpoints
+//	sse+https://host/path    the older pair of endpoints only
+//	builtin:fs?root=.        a server of this program
+//	-- command argument …    a program
+//	anything else            ErrName: a name to be looked up
+//
+// If rest is not empty it is a command: target, unless that is "--" or empty,
+// and then rest. What was typed is taken as it is: no variable is filled in.
+func Parse(target string, rest []string) (Server, error) {
+	if target == "--" || target == "" {
+		if len(rest) == 0 || rest[0] == "" {
+			return Server{}, errors.New("there is no command after --")
+		}
+		return command(rest[0], rest[1:]), nil
+	}
+	if len(rest) > 0 {
+		return command(target, rest), nil
+	}
+	if name, ok := strings.CutPrefix(target, "builtin:"); ok {
+		return parseBuiltin(name)
+	}
+	if scheme, after, ok := strings.Cut(target, "://"); ok {
+		return parseURL(strings.ToLower(scheme), after)
+	}
+	if hint := notAName(target); hint != "" {
+		return Server{}, fmt.Errorf("%q is no name of a server: %s", visible.Line(target), hint)
+	}
+	return Server{}, ErrName
+}
+
+func command(name string, args []string) Server {
+	base := strings.TrimSuffix(filepath.Base(name), ".exe")
+	s := Server{Name: visible.Line(base), Kind: Stdio, Command: name, Args: args}
+	s.Secrets = (&expander{}).secrets(s)
+	return s
+}
+
+func parseBuiltin(text string) (Server, error) {
+	name, query, _ := strings.Cut(text, "?")
+	if name == "" {
+		return Server{}, errors.New("builtin: must be followed by the name of a server, such as builtin:calc")
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return Server{}, fmt.Errorf("builtin:%s has options that cannot be read: %w; write them as name=value&name=value", visible.Line(name), err)
+	}
+	s := Server{Name: visible.Line(name), Kind: Builtin, Builtin: name, Query: values}
+	s.Secrets = (&expander{}).secrets(s)
+	return s, nil
+}
+
+func parseURL(scheme, after string) (Server, error) {
+	s := Server{Kind: HTTP}
+	if plain, ok := strings.CutPrefix(scheme, "sse+"); ok {
+		s.Kind, scheme = SSE, plain
+	}
+	s.URL = scheme + "://" + after
+	if err := checkURL(s.URL); err != nil {
+		return Server{}, fmt.Errorf("the URL of a server %w", err)
+	}
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		return Server{}, err
+	}
+	s.Name = visible.Line(u.Host)
+	s.Secrets = (&expander{}).secrets(s)
+	return s, nil
+}
+
+// Entry returns what to write into a file for this server. Variables of a
+// server from a config are written as variables again.
+func (s Server) Entry() Entry {
+	if s.entry.Kind != "" {
+		return s.entry
+	}
+	e := Entry{Name: s.Name, Kind: s.Kind, Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir,
+		URL: s.URL, Headers: s.Headers, OAuth: s.OAuth, Builtin: s.Builtin, Timeout: s.Timeout, Disabled: s.Disabled}
+	if len(s.Query) > 0 {
+		e.Builtin += "?" + s.Query.Encode()
+	}
+	return e
+}
+
+// notAName says what to do with a target that was meant as something else.
+func notAName(target string) string {
+	host, port, ok := strings.Cut(target, ":")
+	port, _, _ = strings.Cut(port, "/")
+	switch {
+	case ok && host != "" && port != "" && strings.Trim(port, "0123456789") == "":
+		return "write http:// or https:// before it if it is a URL"
+	case strings.ContainsAny(target, `/\`) || strings.HasPrefix(target, "."):
+		return "to run a program, put it after --"
+	case strings.ContainsAny(target, " \t\n"):
+		return "to run a command, put it after --, without quotes around the whole"
+	}
+	return ""
+}

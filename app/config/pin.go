@@ -1,0 +1,126 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"maps"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+)
+
+// A pin is what an approval is about: each thing that decides what a server is,
+// by a name that a person can read. Texts are as they stand in the file, so a
+// variable is pinned by its name and may change its value: that is the person's
+// own doing. What may be secret is pinned by its digest.
+//
+//	command, args[0] …, cwd, url, origin, builtin   texts
+//	env NAME, header NAME, oauth, envFile           digests
+//	variable NAME                                   "used"
+//	program, binary                                 where the command was found, and the digest of that file
+type pin map[string]string
+
+// pinOf looks at a server as it is now.
+func pinOf(s Server) pin {
+	e := s.Entry()
+	p := pin{"kind": string(s.Kind)}
+	set := func(what, value string) {
+		if value != "" {
+			p[what] = value
+		}
+	}
+	set("command", e.Command)
+	for i, a := range e.Args {
+		p[fmt.Sprintf("args[%03d]", i)] = a
+	}
+	set("cwd", e.Dir)
+	set("url", e.URL)
+	set("builtin", e.Builtin)
+	for name, v := range e.Env {
+		p["env "+name] = digest(v)
+	}
+	for name, v := range e.Headers {
+		p["header "+name] = digest(v)
+	}
+	if e.OAuth != nil {
+		p["oauth"] = digest(Entry{OAuth: e.OAuth}.json())
+	}
+	if e.EnvFile != "" {
+		p["envFile"] = e.EnvFile + " " + digest(string(s.envData))
+	}
+	for name := range e.variables() {
+		p["variable "+name] = "used"
+	}
+	switch s.Kind {
+	case Stdio:
+		p["program"], p["binary"] = programOf(s)
+	case HTTP, SSE:
+		if u, err := url.Parse(s.URL); err == nil {
+			p["origin"] = u.Scheme + "://" + u.Host
+		}
+	}
+	return p
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// programOf finds the program that a command starts, and the digest of its
+// file. Where it is a link, the file is the one at the end.
+func programOf(s Server) (program, binary string) {
+	program, err := exec.LookPath(s.Command)
+	if err != nil && strings.ContainsAny(s.Command, `/\`) && !filepath.IsAbs(s.Command) {
+		program, err = exec.LookPath(filepath.Join(s.Dir, s.Command))
+	}
+	if err != nil {
+		return "", "not found"
+	}
+	f, err := openRegular(program)
+	if err != nil {
+		return program, "not readable"
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return program, "not readable"
+	}
+	return program, "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// String is the digest of the whole.
+func (p pin) String() string { return digest(string(p.json(""))) }
+
+func (p pin) json(indent string) []byte {
+	b := []byte("{")
+	for i, what := range slices.Sorted(maps.Keys(p)) {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(b, indent...)
+		b = rawjson.AppendString(b, what)
+		b = append(b, ':', ' ')
+		b = rawjson.AppendString(b, p[what])
+	}
+	return append(b, '}')
+}
+
+// changes lists how a pin differs from an earlier one.
+func (p pin) changes(before pin) []Change {
+	all := maps.Clone(p)
+	maps.Copy(all, before)
+	var list []Change
+	for _, what := range slices.Sorted(maps.Keys(all)) {
+		if before[what] != p[what] {
+			list = append(list, Change{What: what, Before: before[what], After: p[what]})
+		}
+	}
+	return list
+}

@@ -1,0 +1,123 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+)
+
+// An Effect is what a rule says about a call.
+type Effect string
+
+const (
+	Allow Effect = "allow" // call it
+	Ask   Effect = "ask"   // ask the person
+	Deny  Effect = "deny"  // do not call it, and do not show it to the model
+)
+
+// A Rule says what to do with the calls that it matches.
+type Rule struct {
+	Effect Effect
+
+	// Server and Tool are globs: * stands for any text, ? for one character.
+	Server, Tool string
+
+	// Args are globs by the name of an argument, all of which must match. A
+	// string is matched as it is, another value as compact JSON.
+	Args map[string]string
+
+	Line int // in the file; 0 if unknown
+}
+
+// Match reports whether the rule is about this call. Args is an object in
+// JSON; nil means none.
+//
+// A rule that allows is read narrowly and the others widely: arguments with a
+// .. in a path match no pattern of the former, and arguments that are no JSON
+// match every pattern of the latter.
+func (r Rule) Match(server, tool string, args []byte) bool {
+	if !Glob(r.Server, server) || !Glob(r.Tool, tool) {
+		return false
+	}
+	if len(r.Args) == 0 {
+		return true
+	}
+	if rawjson.Check(args) != nil || !rawjson.IsObject(args[len(args)-len(strings.TrimLeft(string(args), " \t\r\n")):]) {
+		return r.Effect != Allow && len(args) > 0
+	}
+	for name, pattern := range r.Args {
+		raw := rawjson.Lookup(args, name)
+		if raw == nil {
+			return false
+		}
+		value, ok := rawjson.String(raw)
+		if !ok {
+			value = string(rawjson.AppendCanonical(nil, raw))
+		}
+		if r.Effect == Allow && climbs(value) || !Glob(pattern, value) {
+			return false
+		}
+	}
+	return true
+}
+
+// climbs reports whether a path goes up somewhere.
+func climbs(value string) bool {
+	return slices.Contains(strings.FieldsFunc(value, func(r rune) bool { return r == '/' || r == '\\' }), "..")
+}
+
+// Decide says what to do with a call, and by which rule. The strictest rule
+// that matches counts, whatever the order: deny before ask before allow. A call
+// that no rule matches is asked about; the rule is nil then.
+func (s Settings) Decide(server, tool string, args []byte) (Effect, *Rule) {
+	for _, effect := range []Effect{Deny, Ask, Allow} {
+		for i, r := range s.Rules {
+			if r.Effect == effect && r.Match(server, tool, args) {
+				return effect, &s.Rules[i]
+			}
+		}
+	}
+	return Ask, nil
+}
+
+// Hidden reports whether a tool is denied whatever its arguments are.
+func (s Settings) Hidden(server, tool string) bool {
+	return slices.ContainsFunc(s.Rules, func(r Rule) bool {
+		return r.Effect == Deny && len(r.Args) == 0 && r.Match(server, tool, nil)
+	})
+}
+
+// IsSensitive reports whether data from one server may go to the other only
+// when the person says so.
+func (s Settings) IsSensitive(from, to string) bool {
+	return from != to && slices.ContainsFunc(s.Sensitive, func(p Pair) bool { return Glob(p.From, from) && Glob(p.To, to) })
+}
+
+// Glob reports whether pattern matches all of text. * stands for any text,
+// slashes included, and ? for one character. It takes time in proportion to
+// the product of both lengths at most.
+func Glob(pattern, text string) bool {
+	p, t := []rune(pattern), []rune(text)
+	star, from := -1, 0 // the last star, and where in text it ends so far
+	i, j := 0, 0
+	for j < len(t) {
+		switch {
+		case i < len(p) && p[i] == '*':
+			star, from = i, j
+			i++
+		case i < len(p) && (p[i] == '?' || p[i] == t[j]):
+			i++
+			j++
+		case star >= 0:
+			from++
+			i, j = star+1, from
+		default:
+			return false
+		}
+	}
+	for i < len(p) && p[i] == '*' {
+		i++
+	}
+	return i == len(p)
+}

@@ -1,0 +1,162 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A variable is what stands between ${ and }.
+type variable struct {
+	kind    string // "env", "input", or a name of ours such as "workspaceFolder"
+	name    string // for env and input
+	def     string // after :-
+	hasDef  bool
+	written string // the whole, as it stands in the text
+}
+
+// ours are the variables that are no environment variables.
+var ours = []string{"workspaceFolder", "workspaceFolderBasename", "userHome", "pathSeparator", "/"}
+
+// eachVariable walks over text. It gives what is literal and what is a
+// variable, in order, and stops at the first error.
+//
+// $${ stands for a literal ${. A default ends at the brace that closes the
+// variable, and may itself have variables and pairs of braces in it.
+func eachVariable(text string, literal func(string), use func(variable) error) error {
+	for {
+		i := strings.Index(text, "${")
+		if i < 0 {
+			literal(text)
+			return nil
+		}
+		if i > 0 && text[i-1] == '$' {
+			literal(text[:i-1] + "${")
+			text = text[i+2:]
+			continue
+		}
+		literal(text[:i])
+		end := closing(text[i:])
+		if end < 0 {
+			return fmt.Errorf("has ${ without }: close it, or write $${ for a literal ${")
+		}
+		v, err := parseVariable(text[i : i+end+1])
+		if err != nil {
+			return err
+		}
+		if err := use(v); err != nil {
+			return err
+		}
+		text = text[i+end+1:]
+	}
+}
+
+// closing is the index of the brace that closes the variable at the start of
+// text, or -1.
+func closing(text string) int {
+	depth := 0
+	for i := 0; i < len(text); i++ {
+		switch {
+		case strings.HasPrefix(text[i:], "${"):
+			depth++
+			i++
+		case text[i] == '{':
+			depth++
+		case text[i] == '}':
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+func parseVariable(written string) (variable, error) {
+	v := variable{written: written}
+	inner := written[2 : len(written)-1]
+	inner, v.def, v.hasDef = strings.Cut(inner, ":-")
+	for _, name := range ours {
+		if inner == name && !v.hasDef {
+			v.kind = name
+			return v, nil
+		}
+	}
+	kind, rest, typed := strings.Cut(inner, ":")
+	switch {
+	case !typed && isName(inner):
+		v.kind, v.name = "env", inner
+	case typed && kind == "env" && rest != "" && !strings.ContainsAny(rest, "=${\x00"):
+		v.kind, v.name = "env", rest
+	case typed && kind == "input" && rest != "" && !v.hasDef:
+		v.kind, v.name = "input", rest
+	default:
+		return v, fmt.Errorf("has %s, which is not known: use ${VAR}, ${VAR:-default}, ${env:VAR}, ${input:id}, ${workspaceFolder} or ${userHome}, or write $${ for a literal ${", written)
+	}
+	return v, nil
+}
+
+func isName(s string) bool {
+	for i, c := range []byte(s) {
+		if c != '_' && (c|0x20 < 'a' || c|0x20 > 'z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// texts calls see with every text of the entry in which variables are filled
+// in, and the name of its place.
+func (e *Entry) texts(see func(place, text string)) {
+	see("command", e.Command)
+	for i, a := range e.Args {
+		see(fmt.Sprintf("args[%d]", i), a)
+	}
+	for name, v := range e.Env {
+		see("env."+name, v)
+	}
+	see("envFile", e.EnvFile)
+	see("cwd", e.Dir)
+	see("url", e.URL)
+	for name, v := range e.Headers {
+		see("headers."+name, v)
+	}
+	see("builtin", e.Builtin)
+	if o := e.OAuth; o != nil {
+		for _, s := range append([]string{o.ClientID, o.ClientSecret, o.Issuer, o.Resource, o.RedirectURI, o.ClientIDMetadataURL}, o.Scopes...) {
+			see("oauth", s)
+		}
+	}
+}
+
+// variables lists what the entry refers to, such as "API_KEY" and
+// "input:token", those in defaults included.
+func (e *Entry) variables() map[string]bool {
+	used := map[string]bool{}
+	var collect func(place, text string)
+	collect = func(place, text string) {
+		_ = eachVariable(text, func(string) {}, func(v variable) error {
+			switch v.kind {
+			case "env":
+				used[v.name] = true
+			case "input":
+				used["input:"+v.name] = true
+			}
+			collect(place, v.def)
+			return nil
+		})
+	}
+	e.texts(collect)
+	return used
+}
+
+// usedInputs are those of inputs that an entry refers to.
+func usedInputs(e Entry, inputs []Input) []Input {
+	used := e.variables()
+	var list []Input
+	for _, in := range inputs {
+		if used["input:"+in.ID] {
+			in.Server = e.Name
+			list = append(list, in)
+		}
+	}
+	return list
+}

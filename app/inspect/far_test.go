@@ -1,0 +1,67 @@
+package inspect
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/transport/streamable"
+)
+
+// What our own client and server say over HTTP breaks no rule, and every message
+// that has an exchange of its own shows it.
+func TestOurOwnTrafficOverHTTP(t *testing.T) {
+	eachEra(t, func(t *testing.T, legacy bool) {
+		h, err := streamable.NewHandler(shop("Hello"), &streamable.Options{Era: era.ServerOptions{LegacyOnly: legacy, ModernOnly: !legacy}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		srv := httptest.NewServer(h)
+		defer srv.Close()
+		defer h.Shutdown()
+		l := NewLog(nil)
+		w := l.Wire("shop")
+		transport := &http.Transport{}
+		defer transport.CloseIdleConnections()
+		c, err := client.Dial(t.Context(), &streamable.Endpoint{
+			URL: srv.URL, HTTP: &http.Client{Transport: w.RoundTripper(transport)}, Era: era.DialOptions{Tap: w.Frame},
+		}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range c.Tools(t.Context()) {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		if _, err := c.CallTool(t.Context(), "greet", map[string]string{"name": "Bob"}, &client.CallOptions{Progress: func(mcp.ProgressParams) {}}); err != nil {
+			t.Error(err)
+		}
+		if _, err := c.CallTool(t.Context(), "no-such-tool", nil, nil); err == nil {
+			t.Error("there is a tool that does not exist")
+		}
+		c.Close()
+		ms, _ := l.Since(0, 0)
+		carried := 0
+		for _, m := range ms {
+			for _, p := range m.Problems {
+				// The probe of an older server is refused with what that server knows.
+				if !(legacy && m.Method == mcp.MethodDiscover) {
+					t.Errorf("our own message %s %s breaks %+v", m.Dir, m.Frame, p)
+				}
+			}
+			if m.Kind.IsJSON() && (m.Dir == ToServer || m.Joins != 0) {
+				if m.HTTP == nil || m.HTTP.Status == 0 || len(m.HTTP.Request) == 0 {
+					t.Errorf("%s %s has the exchange %+v", m.Dir, m.Frame, m.HTTP)
+				}
+				carried++
+			}
+		}
+		if carried < 6 {
+			t.Errorf("only %d messages were carried", carried)
+		}
+	})
+}

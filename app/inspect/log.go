@@ -1,0 +1,244 @@
+package inspect
+
+import (
+	"sync"
+	"time"
+)
+
+// LogOptions bound a Log; nil means the defaults.
+type LogOptions struct {
+	// MaxMessages is how many messages are kept. 0 means 100,000.
+	MaxMessages int
+
+	// MaxBytes is how much memory they may hold in all. 0 means 200 MB. A
+	// frame larger than an eighth of it is kept only in part.
+	MaxBytes int
+
+	// Sinks get every message after it was added, in order. They must not
+	// block: see [Sink].
+	Sinks []Sink
+
+	// Unchecked leaves out the judging of messages.
+	Unchecked bool
+}
+
+// A Sink is told of messages as they are added to a Log. Add is called in the
+// order of the log, one call at a time, while the log is locked: it must neither
+// block nor call the log. A sink that writes to something slow puts a [Queue]
+// before it.
+type Sink interface {
+	Add(m *Message)
+}
+
+// A Log keeps the latest messages of any number of connections. All methods may
+// be called from many goroutines.
+type Log struct {
+	opts LogOptions
+
+	mu       sync.Mutex
+	ring     []Message // ring[(head+i)%len(ring)] is the i-th oldest
+	head, n  int
+	next     uint64 // seq of the next message
+	bytes    int
+	conns    uint64
+	watchers map[chan struct{}]struct{}
+}
+
+// NewLog returns an empty log.
+func NewLog(o *LogOptions) *Log {
+	l := &Log{next: 1, watchers: map[chan struct{}]struct{}{}}
+	if o != nil {
+		l.opts = *o
+	}
+	if l.opts.MaxMessages <= 0 {
+		l.opts.MaxMessages = 100_000
+	}
+	if l.opts.MaxBytes <= 0 {
+		l.opts.MaxBytes = 200_000_000
+	}
+	return l
+}
+
+// Add adds a message, whose Seq it sets, and drops the oldest ones that no
+// longer fit. It returns the sequence number. The log owns the frame from then
+// on. Wires are the usual way to add; Add is for messages from elsewhere, such
+// as a recording.
+func (l *Log) Add(m Message) uint64 {
+	if m.At.IsZero() {
+		m.At = time.Now()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.addLocked(&m)
+}
+
+func (l *Log) addLocked(m *Message) uint64 {
+	m.Seq = l.next
+	l.next++
+	l.keepLocked(m)
+	for _, s := range l.opts.Sinks {
+		s.Add(m)
+	}
+	for w := range l.watchers {
+		select {
+		case w <- struct{}{}:
+		default:
+		}
+	}
+	return m.Seq
+}
+
+// keepLocked puts a message into the ring. What is kept of it may be less than
+// the message: sinks get the whole.
+func (l *Log) keepLocked(m *Message) {
+	kept := *m
+	if limit := l.opts.MaxBytes / 8; len(kept.Frame) > limit {
+		kept.Frame = append([]byte(nil), kept.Frame[:limit]...)
+	}
+	cost := kept.cost()
+	for l.n > 0 && (l.n >= l.opts.MaxMessages || l.bytes+cost > l.opts.MaxBytes) {
+		l.dropLocked()
+	}
+	if l.n == len(l.ring) {
+		l.growLocked()
+	}
+	l.ring[(l.head+l.n)%len(l.ring)] = kept
+	l.n++
+	l.bytes += cost
+}
+
+func (l *Log) dropLocked() {
+	old := &l.ring[l.head]
+	l.bytes -= old.cost()
+	*old = Message{}
+	l.head = (l.head + 1) % len(l.ring)
+	l.n--
+}
+
+func (l *Log) growLocked() {
+	bigger := make([]Message, min(max(64, 2*len(l.ring)), l.opts.MaxMessages))
+	for i := range l.n {
+		bigger[i] = l.ring[(l.head+i)%len(l.ring)]
+	}
+	l.ring, l.head = bigger, 0
+}
+
+// at returns the message with this number, or nil if it is not kept.
+func (l *Log) at(seq uint64) *Message {
+	first := l.next - uint64(l.n)
+	if seq < first || seq >= l.next {
+		return nil
+	}
+	return &l.ring[(l.head+int(seq-first))%len(l.ring)]
+}
+
+// change lets f change a message that is kept, and keeps the books right.
+func (l *Log) change(seq uint64, f func(m *Message)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.changeLocked(seq, f)
+}
+
+func (l *Log) changeLocked(seq uint64, f func(m *Message)) {
+	if m := l.at(seq); m != nil {
+		l.bytes -= m.cost()
+		f(m)
+		l.bytes += m.cost()
+	}
+}
+
+// Since returns at most limit messages after seq (0 or less means all), oldest
+// first. Gap says that messages after seq were dropped before they could be
+// read.
+func (l *Log) Since(seq uint64, limit int) (ms []Message, gap bool) {
+	l.mu.Lock()
+	first := l.next - uint64(l.n)
+	from := max(seq+1, first)
+	gap = seq+1 < first
+	n := 0
+	if from < l.next {
+		n = int(l.next - from)
+	}
+	if limit > 0 {
+		n = min(n, limit)
+	}
+	ms = make([]Message, 0, n)
+	for i := range n {
+		ms = append(ms, *l.at(from + uint64(i)))
+	}
+	l.mu.Unlock()
+	for i := range ms {
+		l.shape(&ms[i])
+	}
+	return ms, gap
+}
+
+// Get returns one message, if it is still kept.
+func (l *Log) Get(seq uint64) (Message, bool) {
+	l.mu.Lock()
+	m := l.at(seq)
+	if m == nil {
+		l.mu.Unlock()
+		return Message{}, false
+	}
+	found := *m
+	l.mu.Unlock()
+	l.shape(&found)
+	return found, true
+}
+
+// shape checks the form of a message that is read for the first time. That is
+// left to readers because it costs more than writing a message down.
+func (l *Log) shape(m *Message) {
+	if m.shaped || l.opts.Unchecked {
+		return
+	}
+	found := checkShape(m)
+	m.shaped = true
+	if len(found) > 0 {
+		m.Problems = append(m.Problems[:len(m.Problems):len(m.Problems)], found...)
+	}
+	seen := *m
+	l.change(m.Seq, func(kept *Message) {
+		if !kept.shaped {
+			kept.Problems, kept.shaped = seen.Problems, true
+		}
+	})
+}
+
+// Last is the number of the newest message that was ever added, 0 if none was.
+func (l *Log) Last() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.next - 1
+}
+
+// Len is how many messages are kept.
+func (l *Log) Len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.n
+}
+
+// Clear forgets all messages. Numbers go on where they were.
+func (l *Log) Clear() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ring, l.head, l.n, l.bytes = nil, 0, 0, 0
+}
+
+// Watch returns a channel that holds something whenever messages were added
+// since it was last received from. It carries no messages: read them with
+// [Log.Since], at the pace that suits the reader. Stop must be called at the
+// end.
+func (l *Log) Watch() (wake <-chan struct{}, stop func()) {
+	w := make(chan struct{}, 1)
+	l.mu.Lock()
+	l.watchers[w] = struct{}{}
+	l.mu.Unlock()
+	return w, func() {
+		l.mu.Lock()
+		delete(l.watchers, w)
+		l.mu.Unlock()
+	}
+}

@@ -1,0 +1,14 @@
+package inspect
+
+import "bytes"
+
+// Play writes down a message of a recording as if it passed now, but at its own
+// time. What it belongs to, and what is wrong with it, is found out anew.
+func (w *Wire) Play(m Message) {
+	again := Message{At: m.At, Dir: m.Dir, Kind: m.Kind, Frame: bytes.Clone(m.Frame), HTTP: m.HTTP}
+	if m.Kind.IsJSON() {
+		w.add(again)
+		return
+	}
+	w.put(again)
+}

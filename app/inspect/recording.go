@@ -1,0 +1,280 @@
+package inspect
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// A Recording is one conversation, as it is kept in a file.
+type Recording struct {
+	Server   string
+	Revision mcp.Revision // what was spoken; empty if nobody said
+	Started  time.Time
+	Messages []Message // in order; their Seq counts from 1
+}
+
+// NewRecording makes a recording of messages of one connection, as a [Log] gives
+// them.
+func NewRecording(ms []Message) *Recording {
+	r := &Recording{Messages: ms}
+	for i := range ms {
+		if i == 0 {
+			r.Server, r.Started = ms[0].Server, ms[0].At
+		}
+		if ms[i].Revision != "" {
+			r.Revision = ms[i].Revision
+		}
+	}
+	return r
+}
+
+const recordingTitle = "An MCP conversation, recorded by tenon."
+
+// WriteOptions say how a recording is written; nil means the defaults.
+type WriteOptions struct {
+	// KeepSecrets leaves frames as they are. Unset, [Redact] takes secrets
+	// out of them.
+	KeepSecrets bool
+}
+
+// Write writes a recording as txtar: a comment, then a section for each message.
+//
+//	An MCP conversation, recorded by tenon.
+//	server: notes
+//	revision: 2025-11-25
+//	started: 2026-11-15T10:00:00.5Z
+//
+//	-- 1 to server 0ms --
+//	{"jsonrpc":"2.0","id":1,"method":"tools/list"}
+//	-- 2 from server 3.25ms --
+//	{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}
+//	-- 3 stderr 4ms text --
+//	| ready
+//
+// A section's name is a number for the eye, the way the message went (or noise,
+// stderr or event), when it passed after the start, and how it is written if it
+// is not one line of JSON: see the documentation of recordings. Frames come back
+// byte for byte from [Read], except for secrets.
+func Write(w io.Writer, r *Recording, o *WriteOptions) error {
+	b := bufio.NewWriter(w)
+	rec := newRecorder(b, r, o)
+	for i := range r.Messages {
+		rec.write(&r.Messages[i])
+	}
+	if rec.err != nil {
+		return rec.err
+	}
+	return b.Flush()
+}
+
+// A recorder writes sections as messages come.
+type recorder struct {
+	w     io.Writer
+	start time.Time
+	n     int
+	keep  bool
+	err   error
+}
+
+func newRecorder(w io.Writer, r *Recording, o *WriteOptions) *recorder {
+	rec := &recorder{w: w, start: r.Started, keep: o != nil && o.KeepSecrets}
+	var head strings.Builder
+	fmt.Fprintln(&head, recordingTitle)
+	if r.Server != "" {
+		fmt.Fprintln(&head, "server:", oneLineText(r.Server))
+	}
+	if r.Revision != "" {
+		fmt.Fprintln(&head, "revision:", oneLineText(string(r.Revision)))
+	}
+	if !r.Started.IsZero() {
+		fmt.Fprintln(&head, "started:", r.Started.UTC().Format(time.RFC3339Nano))
+	}
+	fmt.Fprintln(&head)
+	_, rec.err = io.WriteString(w, head.String())
+	return rec
+}
+
+// oneLineText makes a text fit for one line of the comment.
+func oneLineText(s string) string {
+	return strings.Join(strings.Fields(strings.ToValidUTF8(s, "�")), " ")
+}
+
+func (r *recorder) write(m *Message) {
+	if r.err != nil {
+		return
+	}
+	r.n++
+	frame := m.Frame
+	if !r.keep {
+		frame = Redact(frame)
+	}
+	encoding, data := encodeFrame(frame)
+	way := string(m.Dir)
+	switch m.Kind {
+	case KindStderr, KindEvent:
+		way = string(m.Kind)
+	case KindNoise:
+		if way = string(m.Kind); m.Dir == ToServer {
+			way = "noise to server"
+		}
+	}
+	var at time.Duration
+	if !m.At.IsZero() {
+		at = m.At.Sub(r.start)
+	}
+	name := strconv.Itoa(r.n) + " " + way + " " + milliseconds(at)
+	if encoding != "" {
+		name += " " + encoding
+	}
+	r.err = writeSection(r.w, name, data)
+}
+
+// milliseconds writes a duration as milliseconds, without losing any of it.
+func milliseconds(d time.Duration) string {
+	return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', -1, 64) + "ms"
+}
+
+// Read reads a recording. It may have been written or changed by hand: numbers
+// are for the eye, times may be left out, and JSON may stand on several lines.
+// What each message is and belongs to is found out anew, and the messages are
+// judged. The error names the section.
+func Read(r io.Reader) (*Recording, error) {
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	a := parseArchive(text)
+	rec := &Recording{}
+	if err := rec.readComment(a.comment); err != nil {
+		return nil, err
+	}
+	for i, s := range a.sections {
+		m, err := rec.readSection(s)
+		if err != nil {
+			return nil, fmt.Errorf("section %d (%s): %w", i+1, quote(s.name), err)
+		}
+		m.Conn, m.Server = 1, rec.Server
+		rec.Messages = append(rec.Messages, m)
+	}
+	if len(rec.Messages) == 0 {
+		return nil, fmt.Errorf("this is no recording: it has no section that begins with a line like %q", "-- 1 to server 0ms --")
+	}
+	rec.Messages = Check(rec.Messages)
+	return rec, nil
+}
+
+func (r *Recording) readComment(comment []byte) error {
+	for line := range bytes.Lines(comment) {
+		name, value, ok := strings.Cut(strings.TrimSpace(string(line)), ": ")
+		if !ok {
+			continue
+		}
+		switch name {
+		case "server":
+			r.Server = value
+		case "revision":
+			r.Revision = mcp.Revision(value)
+		case "started":
+			at, err := time.Parse(time.RFC3339Nano, value)
+			if err != nil {
+				return fmt.Errorf("started: %q is no time like 2026-11-15T10:00:00Z", value)
+			}
+			r.Started = at
+		}
+	}
+	return nil
+}
+
+// readSection reads a section's name and frame.
+func (r *Recording) readSection(s section) (m Message, err error) {
+	words := strings.Fields(s.name)
+	if len(words) > 0 {
+		if _, err := strconv.Atoi(words[0]); err == nil {
+			words = words[1:]
+		}
+	}
+	words, err = m.readWay(words)
+	if err != nil {
+		return m, err
+	}
+	m.At = r.Started
+	if len(words) > 0 && strings.HasSuffix(words[0], "ms") {
+		ms, err := strconv.ParseFloat(strings.TrimSuffix(words[0], "ms"), 64)
+		if err != nil || !(math.Abs(ms) < 1e12) { // which NaN is not
+			return m, fmt.Errorf("%q is no time in milliseconds", words[0])
+		}
+		m.At = m.At.Add(time.Duration(math.Round(ms * float64(time.Millisecond))))
+		words = words[1:]
+	}
+	encoding := strings.Join(words, " ")
+	m.Frame, err = decodeFrame(encoding, s.data)
+	m.Size = len(m.Frame)
+	return m, err
+}
+
+func (m *Message) readWay(words []string) ([]string, error) {
+	line := strings.Join(words, " ") + " "
+	for _, way := range []struct {
+		text string
+		dir  Dir
+		kind Kind
+	}{
+		{"to server ", ToServer, ""},
+		{"from server ", FromServer, ""},
+		{"noise to server ", ToServer, KindNoise},
+		{"noise ", FromServer, KindNoise},
+		{"stderr ", FromServer, KindStderr},
+		{"event ", FromServer, KindEvent},
+	} {
+		if rest, ok := strings.CutPrefix(line, way.text); ok {
+			m.Dir, m.Kind = way.dir, way.kind
+			return strings.Fields(rest), nil
+		}
+	}
+	return nil, fmt.Errorf("it does not say which way the message went: to server, from server, noise, stderr or event")
+}
+
+// retell follows a conversation with a message that is known already.
+func retell(t *thread, m *Message) {
+	if m.Kind == KindStderr || m.Kind == KindEvent {
+		m.shaped = true
+		return
+	}
+	read := readFrame(m.Frame)
+	for _, o := range t.follow(m, &read, true) {
+		o.seq = m.Seq
+	}
+	m.Problems = append(m.Problems, checkShape(m)...)
+	m.shaped = true
+}
+
+// Check judges a conversation as a whole: it returns the messages, which must be
+// of one connection and in order, with what they are, what they belong to and
+// which rules they break. A [Log] does the same as messages come.
+func Check(ms []Message) []Message {
+	var t thread
+	out := make([]Message, len(ms))
+	answered := map[uint64]int{}
+	for i, m := range ms {
+		m.Problems, m.Joins, m.AnsweredBy, m.Duration = nil, 0, 0, 0
+		m.Size = max(m.Size, len(m.Frame))
+		if m.Seq == 0 {
+			m.Seq = uint64(i + 1)
+		}
+		retell(&t, &m)
+		out[i] = m
+		answered[m.Seq] = i
+		if j, ok := answered[m.Joins]; ok && (m.Kind == KindResponse || m.Kind == KindError) {
+			out[j].AnsweredBy = m.Seq
+		}
+	}
+	return out
+}

@@ -1,0 +1,112 @@
+package inspect
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/tenon-mcp/tenon/jsonrpc"
+)
+
+func TestMessagesAreJoined(t *testing.T) {
+	l := NewLog(nil)
+	w := l.Wire("s")
+	for _, m := range talk(t, `HELLO(2025-11-25)
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"long","_meta":{"progressToken":"p"}}}
+		< {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":1}}
+		< {"jsonrpc":"2.0","id":1,"method":"roots/list"}
+		> {"jsonrpc":"2.0","id":1,"result":{"roots":[]}}
+		< {"jsonrpc":"2.0","id":1,"result":{"content":[]}}
+		> {"jsonrpc":"2.0","id":"1","method":"tools/call","params":{"name":"other"}}
+		> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"1"}}
+		> {"jsonrpc":"2.0","id":5,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},META}}
+		< {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/subscriptionId":5}}}
+		< garbage`) {
+		w.add(m)
+	}
+	w.Stderr("a line")
+	w.Event("it ended")
+	ms, _ := l.Since(0, 0)
+	var got string
+	for _, m := range ms {
+		got += fmt.Sprintf("%d %s %s %s %s joins %d answered %d %s\n", m.Seq, m.Kind, m.Method, m.ID, m.Tool, m.Joins, m.AnsweredBy, m.Era)
+	}
+	want := `1 request initialize "init"  joins 0 answered 2 legacy
+2 response initialize "init"  joins 1 answered 0 legacy
+3 notification notifications/initialized   joins 0 answered 0 legacy
+4 request tools/call 1 long joins 0 answered 8 legacy
+5 notification notifications/progress  long joins 4 answered 0 legacy
+6 request roots/list 1  joins 4 answered 7 legacy
+7 response roots/list 1  joins 6 answered 0 legacy
+8 response tools/call 1 long joins 4 answered 0 legacy
+9 request tools/call "1" other joins 0 answered 0 legacy
+10 notification notifications/cancelled  other joins 9 answered 0 legacy
+11 request subscriptions/listen 5  joins 0 answered 0 modern
+12 notification notifications/subscriptions/acknowledged   joins 11 answered 0 modern
+13 noise    joins 0 answered 0 legacy
+14 stderr    joins 0 answered 0 legacy
+15 event    joins 0 answered 0 legacy
+`
+	if got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	for _, m := range ms[:12] {
+		if len(m.Problems) > 0 {
+			t.Errorf("%s has the problems %+v", m.Frame, m.Problems)
+		}
+	}
+}
+
+func TestWireCopiesAndTurns(t *testing.T) {
+	l := NewLog(nil)
+	w := l.Wire("s")
+	frame := []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
+	w.FrameAtServer(jsonrpc.In, frame)
+	frame[0] = 'x'
+	m, _ := l.Get(1)
+	if m.Dir != ToServer || m.Frame[0] != '{' {
+		t.Errorf("the message is %s %s", m.Dir, m.Frame)
+	}
+	if again := l.Wire("s"); again.Conn() != 2 {
+		t.Errorf("the second connection is number %d", again.Conn())
+	}
+}
+
+// A side that never answers, or answers under ever new ids, is not remembered
+// without bound.
+func TestThreadsAreBounded(t *testing.T) {
+	var th thread
+	for i := range 3 * maxOpen {
+		m := Message{Dir: ToServer, Frame: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"vendor/x","params":{"_meta":{"progressToken":%d}}}`, i, i)}
+		r := readFrame(m.Frame)
+		th.follow(&m, &r, true)
+	}
+	if len(th.open[0]) > maxOpen || len(th.tokens) > maxOpen || len(th.past[0].m) > maxRecent || len(th.past[0].keys) > maxRecent {
+		t.Errorf("%d open, %d tokens, %d past", len(th.open[0]), len(th.tokens), len(th.past[0].m))
+	}
+}
+
+// Open requests hold nothing large: what is kept of a conversation is bounded by
+// the log alone.
+func TestOpenRequestsHoldNoLargeFrames(t *testing.T) {
+	var th thread
+	pad := strings.Repeat("x", 1<<20)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range 100 {
+		m := Message{Dir: ToServer, Frame: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"a","arguments":{"pad":"%s"},%s}}`, i, pad, fullMeta)}
+		r := readFrame(m.Frame)
+		th.follow(&m, &r, true)
+		if o := th.open[0][fmt.Sprint(i)]; o != nil && o.caps == nil {
+			t.Fatal("the capabilities are lost")
+		}
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if used := int64(after.HeapAlloc) - int64(before.HeapAlloc); len(th.open[0]) != 100 || used > 10<<20 {
+		t.Errorf("%d open requests hold %d MB", len(th.open[0]), used>>20)
+	}
+	runtime.KeepAlive(&th)
+}

@@ -1,0 +1,86 @@
+package anthropic
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/app/llm"
+)
+
+// thinking is how much the model is told to think: in tokens for older models,
+// in a word for newer ones.
+type thinking struct {
+	Type   string `json:"type"`
+	Budget int    `json:"budget_tokens,omitzero"`
+}
+
+type outputConfig struct {
+	Effort string `json:"effort"`
+}
+
+var budgets = map[string]int{"low": 2048, "medium": 8192, "high": 24576, "xhigh": 32768, "max": 32768}
+
+// think says what to send for an effort. An effort that the model does not
+// know is left out: thinking is a wish.
+func (m *Model) think(r *llm.Request, body *request) {
+	if r.Effort == "" || r.ToolChoice != "" && r.ToolChoice != llm.ChoiceAuto && r.ToolChoice != llm.ChoiceNone {
+		return // a model that must call a tool may not think first
+	}
+	v := versionOf(m.info.Name)
+	switch {
+	case r.Effort == "none":
+		if v >= 307 {
+			body.Thinking = &thinking{Type: "disabled"}
+		}
+	case v >= 406:
+		body.Thinking = &thinking{Type: "adaptive"}
+		body.Output = &outputConfig{Effort: r.Effort}
+		body.Temperature = nil
+	case v >= 307:
+		n := budgets[r.Effort]
+		if n == 0 {
+			return
+		}
+		body.Thinking = &thinking{Type: "enabled", Budget: n}
+		body.MaxTokens = max(body.MaxTokens, n+4096)
+		body.Temperature = nil
+	}
+}
+
+var (
+	newStyle = regexp.MustCompile(`^claude-[a-z]+-(\d{1,2})(?:[-.](\d{1,2}))?(?:[-@].*)?$`)
+	oldStyle = regexp.MustCompile(`^claude-(\d{1,2})(?:[-.](\d{1,2}))?-[a-z]`)
+)
+
+// versionOf is 405 for claude-sonnet-4-5, 307 for claude-3-7-sonnet, and 0 for
+// what is not a claude. Names without a number are taken for the newest.
+func versionOf(name string) int {
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	for _, form := range []*regexp.Regexp{newStyle, oldStyle} {
+		if f := form.FindStringSubmatch(name); f != nil {
+			major, _ := strconv.Atoi(f[1])
+			minor, _ := strconv.Atoi(f[2])
+			return major*100 + minor
+		}
+	}
+	if strings.HasPrefix(name, "claude-2") || strings.HasPrefix(name, "claude-instant") {
+		return 200
+	}
+	if strings.HasPrefix(name, "claude") {
+		return 9900
+	}
+	return 0
+}
+
+// room is how long an answer may be if nobody says: as much as the model can
+// surely write, and not more.
+func room(name string) int {
+	switch v := versionOf(name); {
+	case v >= 307:
+		return 32_000
+	case v >= 305 || v == 0:
+		return 8192
+	}
+	return 4096
+}

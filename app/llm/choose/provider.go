@@ -1,0 +1,149 @@
+package choose
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/app/llm"
+	"github.com/tenon-mcp/tenon/app/llm/anthropic"
+	"github.com/tenon-mcp/tenon/app/llm/openai"
+)
+
+// A Provider is somebody who answers. Fields that are unset in Options.Providers
+// keep what is known for a provider of that name.
+type Provider struct {
+	Name         string      `json:"-"`
+	Wire         string      `json:"wire,omitzero"`          // "anthropic", "openai-chat" or "openai-responses"; "" means openai-chat
+	Dialect      string      `json:"dialect,omitzero"`       // see openai.Dialect; "" means plain
+	BaseURL      string      `json:"base_url,omitzero"`      // as the wire wants it
+	URLVariable  string      `json:"-"`                      // of the environment, takes the place of BaseURL
+	KeyVariables []string    `json:"key_variables,omitzero"` // of the environment; the first that is set counts
+	Key          string      `json:"-"`                      // takes the place of all variables
+	Keyless      bool        `json:"keyless,omitzero"`       // works without a key
+	Keyed        bool        `json:"keyed,omitzero"`         // the keyring is asked though there is no variable
+	Local        bool        `json:"local,omitzero"`         // on this machine: auto looks whether it is there
+	Lists        bool        `json:"-"`                      // its list of models says how large their contexts are
+	Header       http.Header `json:"-"`                      // sent with every request
+	Prices       llm.Prices  `json:"prices,omitzero"`
+	Context      int         `json:"context,omitzero"` // tokens, if the provider does not say
+
+	prefer []*regexp.Regexp // what suggest takes, best first; then the first on the list
+}
+
+// known are the providers that need no settings. Auto asks them in this order.
+var known = []Provider{
+	{Name: "anthropic", Wire: "anthropic", BaseURL: anthropic.DefaultBaseURL, URLVariable: "ANTHROPIC_BASE_URL", KeyVariables: []string{"ANTHROPIC_API_KEY"}, Lists: true,
+		prefer: patterns(`^claude-sonnet-\d`, `sonnet`, `^claude`)},
+	{Name: "openai", Wire: "openai-responses", Dialect: "openai", BaseURL: openai.DefaultBaseURL, URLVariable: "OPENAI_BASE_URL", KeyVariables: []string{"OPENAI_API_KEY"},
+		prefer: patterns(`^gpt-\d+(\.\d+)?$`, `^gpt-\d`)},
+	{Name: "gemini", Dialect: "gemini", BaseURL: "https://generativelanguage.googleapis.com/v1beta/openai", KeyVariables: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
+		prefer: patterns(`gemini-\d+(\.\d+)?-pro$`, `gemini-\d+(\.\d+)?-flash$`, `gemini-\d.*(pro|flash)`)},
+	{Name: "openrouter", Dialect: "openrouter", BaseURL: "https://openrouter.ai/api/v1", KeyVariables: []string{"OPENROUTER_API_KEY"}, Lists: true,
+		prefer: patterns(`^openrouter/auto$`)},
+	{Name: "mistral", Dialect: "mistral", BaseURL: "https://api.mistral.ai/v1", KeyVariables: []string{"MISTRAL_API_KEY"}, Lists: true,
+		prefer: patterns(`^mistral-large-latest$`, `^mistral-medium-latest$`)},
+	{Name: "groq", BaseURL: "https://api.groq.com/openai/v1", KeyVariables: []string{"GROQ_API_KEY"}, Lists: true, prefer: patterns(`gpt-oss-120b`, `llama.*70b`)},
+	{Name: "deepseek", BaseURL: "https://api.deepseek.com/v1", KeyVariables: []string{"DEEPSEEK_API_KEY"}, prefer: patterns(`^deepseek-chat$`)},
+	{Name: "xai", BaseURL: "https://api.x.ai/v1", KeyVariables: []string{"XAI_API_KEY"}, prefer: patterns(`^grok-\d`)},
+
+	{Name: "ollama", Dialect: "ollama", BaseURL: "http://127.0.0.1:11434/v1", URLVariable: "OLLAMA_HOST", Local: true},
+	{Name: "lmstudio", Dialect: "lmstudio", BaseURL: "http://127.0.0.1:1234/v1", Local: true},
+	{Name: "llamacpp", Dialect: "llamacpp", BaseURL: "http://127.0.0.1:8080/v1", KeyVariables: []string{"LLAMA_API_KEY"}, Local: true},
+	{Name: "vllm", Dialect: "vllm", BaseURL: "http://127.0.0.1:8000/v1", KeyVariables: []string{"VLLM_API_KEY"}, Local: true},
+}
+
+func patterns(all ...string) []*regexp.Regexp {
+	var out []*regexp.Regexp
+	for _, p := range all {
+		out = append(out, regexp.MustCompile(p))
+	}
+	return out
+}
+
+// with lays settings over what is known.
+func (p Provider) with(q Provider) Provider {
+	set := func(to *string, from string) {
+		if from != "" {
+			*to = from
+		}
+	}
+	set(&p.Wire, q.Wire)
+	set(&p.Dialect, q.Dialect)
+	set(&p.Key, q.Key)
+	if q.BaseURL != "" {
+		p.BaseURL, p.URLVariable = q.BaseURL, ""
+	}
+	set(&p.URLVariable, q.URLVariable)
+	if q.KeyVariables != nil {
+		p.KeyVariables = q.KeyVariables
+	}
+	if q.Header != nil {
+		p.Header = q.Header
+	}
+	if q.Prices != (llm.Prices{}) {
+		p.Prices = q.Prices
+	}
+	if q.Context != 0 {
+		p.Context = q.Context
+	}
+	p.Keyless, p.Keyed, p.Local = p.Keyless || q.Keyless, p.Keyed || q.Keyed, p.Local || q.Local
+	return p
+}
+
+// fixURL takes what people write into variables: OLLAMA_HOST has often neither
+// a scheme nor a path, and may say where the server listens, which is not where
+// it is asked.
+func (p Provider) fixURL(s string) string {
+	if p.Name != "ollama" {
+		return s
+	}
+	if !strings.Contains(s, "://") {
+		s = "http://" + s
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" {
+		return p.BaseURL
+	}
+	host, port := u.Hostname(), u.Port()
+	if host == "0.0.0.0" || host == "::" || host == "" {
+		host = "127.0.0.1"
+	}
+	if port == "" && u.Scheme == "http" {
+		port = "11434"
+	}
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	if port != "" {
+		host += ":" + port
+	}
+	return u.Scheme + "://" + host + strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1") + "/v1"
+}
+
+// build makes the model.
+func (c *chooser) build(p Provider, key string, m listed) llm.Model {
+	context := m.Context
+	if context == 0 {
+		context = p.Context
+	}
+	if p.Wire == "anthropic" {
+		return anthropic.New(m.ID, &anthropic.Options{
+			Key: key, BaseURL: p.BaseURL, Provider: p.Name, Header: p.Header, Client: c.opts.Client,
+			Context: context, MaxTokens: min(m.MaxOutput, 32_000), Accepts: m.Accepts, Prices: p.Prices, Attempts: c.opts.Attempts,
+		})
+	}
+	api := openai.Chat
+	if p.Wire == "openai-responses" {
+		api = openai.Responses
+	}
+	dialect := openai.Dialect(p.Dialect)
+	if dialect == "" {
+		dialect = openai.Plain
+	}
+	return openai.New(m.ID, &openai.Options{
+		Key: key, BaseURL: p.BaseURL, Provider: p.Name, API: api, Dialect: dialect, Header: p.Header, Client: c.opts.Client,
+		Context: context, Accepts: m.Accepts, Prices: p.Prices, Attempts: c.opts.Attempts,
+	})
+}

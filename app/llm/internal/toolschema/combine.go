@@ -1,0 +1,279 @@
+package toolschema
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// flatten makes a root that is a choice into one object with all properties of
+// all choices, and says in words which go together.
+func (a *adapter) flatten(top *object) []string {
+	var notes []string
+	for _, key := range []string{"allOf", "oneOf", "anyOf"} {
+		branches, _ := top.remove(key).([]any)
+		if len(branches) == 0 {
+			continue
+		}
+		if key == "allOf" {
+			notes = append(notes, a.mergeAll(top, branches)...)
+			continue
+		}
+		notes = append(notes, a.mergeChoice(top, branches, key))
+	}
+	odd := &object{}
+	for _, key := range []string{"not", "enum", "const", "if", "then", "else"} {
+		if v := top.remove(key); v != nil {
+			odd.set(key, v)
+		}
+	}
+	if len(odd.members) > 0 {
+		notes = append(notes, "The arguments must also fit this JSON Schema: "+string(render(odd)))
+	}
+	return notes
+}
+
+// mergeAll puts what all branches say into one object.
+func (a *adapter) mergeAll(top *object, branches []any) []string {
+	var notes []string
+	defer a.leave()
+	if !a.enter() {
+		return nil // it contains itself, which adds nothing
+	}
+	for _, v := range branches {
+		b, ok := v.(*object)
+		if !ok {
+			continue
+		}
+		b = a.openRoot(b.copy())
+		a.addProperties(top, b)
+		required := top.strings("required")
+		for _, name := range b.strings("required") {
+			if !slices.Contains(required, name) {
+				required = append(required, name)
+			}
+		}
+		top.setStrings("required", required)
+		odd := &object{}
+		for _, m := range b.members {
+			switch m.name {
+			case "properties", "required", "type", "title", "$defs", "definitions", "additionalProperties":
+			case "allOf":
+				list, _ := m.value.([]any)
+				notes = append(notes, a.mergeAll(top, list)...)
+			case "oneOf", "anyOf":
+				list, _ := m.value.([]any)
+				notes = append(notes, a.mergeChoice(top, list, m.name))
+			case "description":
+				notes = append(notes, b.text("description"))
+			default:
+				odd.members = append(odd.members, m)
+			}
+		}
+		if len(odd.members) > 0 {
+			notes = append(notes, "The arguments must also fit this JSON Schema: "+string(render(odd)))
+		}
+	}
+	return notes
+}
+
+// mergeChoice puts the properties of all branches into one object; what all of
+// them require stays required.
+func (a *adapter) mergeChoice(top *object, branches []any, key string) string {
+	required := top.strings("required")
+	var common []string
+	var forms []string
+	for i, v := range branches {
+		b, _ := v.(*object)
+		b = a.openRoot(b.copy())
+		a.addProperties(top, b)
+		own := b.strings("required")
+		if i == 0 {
+			common = own
+		} else {
+			common = slices.DeleteFunc(slices.Clone(common), func(n string) bool { return !slices.Contains(own, n) })
+		}
+		forms = append(forms, form(b))
+	}
+	for _, name := range common {
+		if !slices.Contains(required, name) {
+			required = append(required, name)
+		}
+	}
+	top.setStrings("required", required)
+	how := "At least one"
+	if key == "oneOf" {
+		how = "Exactly one"
+	}
+	return how + " of these forms of arguments must be given: " + strings.Join(forms, " or ") + "."
+}
+
+// form is a branch of a choice in words.
+func form(b *object) string {
+	required := b.strings("required")
+	var names []string
+	for _, m := range b.object("properties").copy().members {
+		name := m.name
+		p, _ := m.value.(*object)
+		if v := p.get("const"); v != nil {
+			name += " = " + quoted(v)
+		} else if list := p.list("enum"); len(list) == 1 {
+			name += " = " + quoted(list[0])
+		}
+		if !slices.Contains(required, m.name) {
+			name += " (optional)"
+		}
+		names = append(names, name)
+	}
+	for _, r := range required {
+		if !b.object("properties").has(r) {
+			names = append(names, r)
+		}
+	}
+	text := "{" + strings.Join(names, ", ") + "}"
+	if d := strings.TrimRight(b.text("description"), ". "); d != "" {
+		text += " (" + d + ")"
+	} else if t := b.text("title"); t != "" {
+		text += " (" + t + ")"
+	}
+	return text
+}
+
+// addProperties adds the properties of b. One that is there already and means
+// something else becomes a choice of both.
+func (a *adapter) addProperties(top, b *object) {
+	props := top.object("properties").copy()
+	for _, m := range b.object("properties").copy().members {
+		was := props.get(m.name)
+		switch {
+		case was == nil || is(was, "true"):
+			props.set(m.name, m.value)
+		case !equal(was, m.value):
+			props.set(m.name, either(was, m.value))
+		}
+	}
+	if len(props.members) > 0 {
+		top.set("properties", props)
+	}
+}
+
+func either(a, b any) any {
+	if o, ok := a.(*object); ok && len(o.members) == 1 && o.has("anyOf") {
+		for _, v := range o.list("anyOf") {
+			if equal(v, b) {
+				return a
+			}
+		}
+		return &object{[]member{{"anyOf", append(slices.Clone(o.list("anyOf")), b)}}}
+	}
+	return &object{[]member{{"anyOf", []any{a, b}}}}
+}
+
+// onlyAnyOf says oneOf, allOf and const with what is understood.
+func (a *adapter) onlyAnyOf(o *object) {
+	if v := o.remove("const"); v != nil {
+		o.set("enum", []any{v})
+		if !o.has("type") {
+			o.set("type", str(typeOf(v)))
+		}
+	}
+	if all := o.list("allOf"); all != nil {
+		o.remove("allOf")
+		o.say(a.mergeInto(o, all)...)
+	}
+	if list := o.list("oneOf"); list != nil {
+		o.remove("oneOf")
+		if o.has("anyOf") {
+			o.say("It must also fit exactly one of these JSON Schemas: " + string(render(list)))
+			return
+		}
+		o.set("anyOf", list)
+		o.say("Exactly one of the forms.")
+	}
+}
+
+// mergeInto is allOf below the root: what is not said yet is taken over, and
+// the rest is said in words.
+func (a *adapter) mergeInto(o *object, all []any) []string {
+	var words []string
+	for _, v := range all {
+		b, ok := v.(*object)
+		if !ok {
+			continue
+		}
+		b = a.openRoot(b.copy())
+		a.addProperties(o, b)
+		required := o.strings("required")
+		for _, name := range b.strings("required") {
+			if !slices.Contains(required, name) {
+				required = append(required, name)
+			}
+		}
+		o.setStrings("required", required)
+		odd := &object{}
+		for _, m := range b.members {
+			switch {
+			case m.name == "properties" || m.name == "required":
+			case !o.has(m.name):
+				o.set(m.name, m.value)
+			case !equal(o.get(m.name), m.value) && m.name != "title" && m.name != "description":
+				odd.members = append(odd.members, m)
+			case m.name == "description" && o.text("description") != b.text("description"):
+				words = append(words, b.text("description"))
+			}
+		}
+		if len(odd.members) > 0 {
+			words = append(words, "It must also fit this JSON Schema: "+string(render(odd)))
+		}
+	}
+	return words
+}
+
+// oneType says a list of types with one type and nullable, or with anyOf.
+func oneType(o *object) {
+	list := o.strings("type")
+	if o.list("type") == nil {
+		return
+	}
+	types := slices.DeleteFunc(slices.Clone(list), func(t string) bool { return t == "null" })
+	if len(types) < len(list) {
+		o.set("nullable", jsontext.Value("true"))
+	}
+	switch {
+	case len(types) == 0:
+		o.remove("type")
+	case len(types) == 1:
+		o.set("type", str(types[0]))
+	default:
+		o.remove("type")
+		if o.has("anyOf") {
+			o.say("One of the types " + strings.Join(types, ", ") + ".")
+			return
+		}
+		var choices []any
+		for _, t := range types {
+			choices = append(choices, &object{[]member{{"type", str(t)}}})
+		}
+		o.set("anyOf", choices)
+	}
+}
+
+func typeOf(v any) string {
+	switch v := v.(type) {
+	case *object:
+		return "object"
+	case []any:
+		return "array"
+	case jsontext.Value:
+		switch v[0] {
+		case '"':
+			return "string"
+		case 't', 'f':
+			return "boolean"
+		case 'n':
+			return "null"
+		}
+	}
+	return "number"
+}

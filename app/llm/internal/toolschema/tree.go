@@ -1,0 +1,181 @@
+// Package toolschema changes the JSON Schema of a tool's arguments into what a
+// provider takes, and says in words what the provider does not take.
+package toolschema
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+)
+
+// An object is a JSON object that keeps the order of its members: the order of
+// properties means something to a reader, and to a prompt cache.
+type object struct{ members []member }
+
+type member struct {
+	name  string
+	value any // *object, []any, or jsontext.Value for everything else
+}
+
+// parse makes a tree of a value that was checked.
+func parse(raw []byte) any {
+	switch {
+	case rawjson.IsObject(raw):
+		o := &object{}
+		for m := rawjson.Object(raw); m.Next(); {
+			o.members = append(o.members, member{string(m.Name), parse(m.Value)})
+		}
+		return o
+	case rawjson.IsArray(raw):
+		list := []any{}
+		for e := rawjson.Array(raw); e.Next(); {
+			list = append(list, parse(e.Value))
+		}
+		return list
+	}
+	return jsontext.Value(bytes.TrimSpace(raw))
+}
+
+// render is the compact JSON of a tree.
+func render(v any) []byte { return appendValue(nil, v) }
+
+func appendValue(dst []byte, v any) []byte {
+	switch v := v.(type) {
+	case *object:
+		dst = append(dst, '{')
+		for i, m := range v.members {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(rawjson.AppendString(dst, m.name), ':')
+			dst = appendValue(dst, m.value)
+		}
+		return append(dst, '}')
+	case []any:
+		dst = append(dst, '[')
+		for i, e := range v {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendValue(dst, e)
+		}
+		return append(dst, ']')
+	case jsontext.Value:
+		return append(dst, v...)
+	}
+	return append(dst, "null"...)
+}
+
+func equal(a, b any) bool {
+	return bytes.Equal(rawjson.AppendCanonical(nil, render(a)), rawjson.AppendCanonical(nil, render(b)))
+}
+
+func str(s string) jsontext.Value { return rawjson.AppendString(nil, s) }
+
+func (o *object) get(name string) any {
+	if i := o.index(name); i >= 0 {
+		return o.members[i].value
+	}
+	return nil
+}
+
+func (o *object) index(name string) int {
+	if o == nil {
+		return -1
+	}
+	return slices.IndexFunc(o.members, func(m member) bool { return m.name == name })
+}
+
+func (o *object) has(name string) bool { return o.index(name) >= 0 }
+
+func (o *object) set(name string, value any) {
+	if i := o.index(name); i >= 0 {
+		o.members[i].value = value
+		return
+	}
+	o.members = append(o.members, member{name, value})
+}
+
+func (o *object) remove(name string) any {
+	i := o.index(name)
+	if i < 0 {
+		return nil
+	}
+	v := o.members[i].value
+	o.members = slices.Delete(o.members, i, i+1)
+	return v
+}
+
+// copy shares the values and not the list of members.
+func (o *object) copy() *object {
+	if o == nil {
+		return &object{}
+	}
+	return &object{slices.Clone(o.members)}
+}
+
+// text is the string that stands under a name, or "".
+func (o *object) text(name string) string {
+	v, _ := o.get(name).(jsontext.Value)
+	s, _ := rawjson.String(v)
+	return s
+}
+
+// object is the object that stands under a name, or nil.
+func (o *object) object(name string) *object {
+	v, _ := o.get(name).(*object)
+	return v
+}
+
+func (o *object) list(name string) []any {
+	v, _ := o.get(name).([]any)
+	return v
+}
+
+// strings are the strings in a list under a name.
+func (o *object) strings(name string) []string {
+	var all []string
+	for _, v := range o.list(name) {
+		raw, _ := v.(jsontext.Value)
+		if s, ok := rawjson.String(raw); ok {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+func (o *object) setStrings(name string, values []string) {
+	if len(values) == 0 {
+		o.remove(name)
+		return
+	}
+	list := make([]any, len(values))
+	for i, s := range values {
+		list[i] = str(s)
+	}
+	o.set(name, list)
+}
+
+// say adds a sentence to the description.
+func (o *object) say(words ...string) {
+	if len(words) == 0 {
+		return
+	}
+	all := strings.Join(words, " ")
+	if d := strings.TrimSpace(o.text("description")); d != "" {
+		if !strings.HasSuffix(d, ".") && !strings.HasSuffix(d, "!") && !strings.HasSuffix(d, "?") {
+			d += "."
+		}
+		all = d + " " + all
+	}
+	o.set("description", str(all))
+}
+
+func is(v any, literal string) bool {
+	raw, ok := v.(jsontext.Value)
+	return ok && string(raw) == literal
+}

@@ -1,0 +1,179 @@
+// Package keyword is what answers when there is no language model: it matches
+// the words of a sentence to a tool and its arguments, and proposes that one
+// call. It invents nothing: what it says is the proposal, the tool's own
+// result, or that it found nothing.
+//
+//	"add 2 and 3"                     calc__add {"a":2,"b":3}
+//	"create a note called Plan"       notes__create_note {"path":"Plan"}
+//	"search notes for budget"         notes__search_notes {"query":"budget"}
+//
+// Every answer carries [Label], so that nobody takes it for more than it is.
+package keyword
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/tenon-mcp/tenon/app/llm"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// Label is shown with everything that this model says.
+const Label = "keyword match, not a language model"
+
+// Model is the one that needs no key, no network and no weights.
+type Model struct{}
+
+// Info says what it is.
+func (Model) Info() llm.Info {
+	return llm.Info{Provider: "none", Name: "keyword", Label: Label}
+}
+
+// Stream answers the last message.
+func (Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
+	return func(yield func(llm.Event, error) bool) {
+		if err := ctx.Err(); err != nil {
+			yield(llm.Event{}, &llm.Error{Kind: llm.ErrCanceled, Provider: "none", Err: err})
+			return
+		}
+		text, call := answer(r)
+		message := llm.Message{Role: llm.RoleAssistant}
+		stop := llm.StopEnd
+		if text != "" {
+			if !yield(llm.Event{Kind: llm.EventText, Text: text}, nil) {
+				return
+			}
+			message.Parts = append(message.Parts, llm.Text(text))
+		}
+		if call != nil {
+			if !yield(llm.Event{Kind: llm.EventCall, Call: call}, nil) {
+				return
+			}
+			message.Parts = append(message.Parts, llm.Part{Kind: llm.PartToolCall, Call: call})
+			stop = llm.StopToolCalls
+		}
+		yield(llm.Event{Kind: llm.EventDone, Stop: stop, Message: &message}, nil)
+	}
+}
+
+// answer is what to say, and what to call, to the last message of a request.
+func answer(r *llm.Request) (string, *llm.ToolCall) {
+	if len(r.Messages) == 0 {
+		return "There is nothing to answer.", nil
+	}
+	last := r.Messages[len(r.Messages)-1]
+	id := fmt.Sprintf("match-%d", len(r.Messages))
+	if last.Role == llm.RoleTool {
+		return afterResult(r, last, id)
+	}
+	sentence := said(last)
+	if searches(r.Tools) {
+		query, err := json.Marshal(map[string]any{"query": sentence, "limit": 5})
+		if err != nil {
+			return err.Error(), nil
+		}
+		return "", &llm.ToolCall{ID: id, Name: "search_tools", Arguments: query}
+	}
+	return propose(sentence, r.Tools, id, false)
+}
+
+// said is the person's own sentence, without what was attached to it.
+func said(m llm.Message) string {
+	for _, p := range m.Parts {
+		if p.Kind == llm.PartText {
+			return p.Text
+		}
+	}
+	return ""
+}
+
+func searches(tools []llm.Tool) bool {
+	for _, t := range tools {
+		if t.Name == "search_tools" {
+			return true
+		}
+	}
+	return false
+}
+
+// fence is what the host puts around a result; people need not see it here.
+var fence = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?s)^<result from="[^"]*" id="([^"]*)">\n(.*)\n</result id="([^"]*)">(.*)$`)
+})
+
+// afterResult goes on after a call: with the tools that a search has found, or
+// by saying what the tool has said.
+func afterResult(r *llm.Request, last llm.Message, id string) (string, *llm.ToolCall) {
+	var texts []string
+	for _, p := range last.Parts {
+		if p.Result == nil {
+			continue
+		}
+		for _, q := range p.Result.Parts {
+			text := llm.Describe(q)
+			if m := fence().FindStringSubmatch(text); m != nil {
+				text = m[2] + m[4]
+			}
+			texts = append(texts, text)
+		}
+	}
+	if len(r.Messages) >= 3 {
+		asked := r.Messages[len(r.Messages)-2].Calls()
+		if len(asked) == 1 && asked[0].Name == "search_tools" {
+			return fromSearch(said(r.Messages[len(r.Messages)-3]), strings.Join(texts, "\n"), id)
+		}
+	}
+	return strings.Join(texts, "\n"), nil
+}
+
+func fromSearch(sentence, found, id string) (string, *llm.ToolCall) {
+	var list []struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		Schema      json.RawMessage `json:"inputSchema"`
+	}
+	if mcp.Unmarshal([]byte(found), &list) != nil {
+		return nothing(), nil
+	}
+	var tools []llm.Tool
+	for _, t := range list {
+		tools = append(tools, llm.Tool{Name: t.Name, Description: t.Description, Schema: t.Schema})
+	}
+	return propose(sentence, tools, id, true)
+}
+
+func nothing() string {
+	return "No tool matches these words (" + Label + "). /tools lists what there is, and /call calls one."
+}
+
+// propose finds the tool that fits a sentence best and fills in its arguments.
+// A tool that lacks a required argument is only named.
+func propose(sentence string, tools []llm.Tool, id string, wrapped bool) (string, *llm.ToolCall) {
+	best := match(sentence, tools)
+	if best == nil {
+		return nothing(), nil
+	}
+	if len(best.missing) > 0 {
+		return fmt.Sprintf("The words fit %s best, but it also needs %s (%s). Say it as name=value, or use /call %s.",
+			best.tool.Name, strings.Join(best.missing, ", "), Label, best.tool.Name), nil
+	}
+	args, err := json.Marshal(best.args)
+	if err != nil {
+		return err.Error(), nil
+	}
+	call := &llm.ToolCall{ID: id, Name: best.tool.Name, Arguments: args}
+	text := fmt.Sprintf("%s %s (%s)\n", best.tool.Name, args, Label)
+	if wrapped {
+		outer, err := json.Marshal(map[string]any{"name": best.tool.Name, "arguments": json.RawMessage(args)})
+		if err != nil {
+			return err.Error(), nil
+		}
+		call.Name, call.Arguments = "call_tool", outer
+	}
+	return text, call
+}

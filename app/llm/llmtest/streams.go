@@ -1,0 +1,113 @@
+package llmtest
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Streams plays recorded streams in every way that bytes can come: whole, cut
+// at every place, and ended at every place. Beside each NAME.sse stands
+// NAME.want, what comes out of it; with UPDATE=1 it is written.
+func Streams(t *testing.T, pattern string, play func(name string, stream []byte, n int) string) {
+	files, err := filepath.Glob(pattern)
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: no streams (%v)", pattern, err)
+	}
+	for _, name := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".sse"), func(t *testing.T) {
+			stream, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := madeUp(play(name, stream, 0))
+			file := strings.TrimSuffix(name, ".sse") + ".want"
+			if os.Getenv("UPDATE") == "1" {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got != string(want) {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+			for n := 1; n < 8; n++ {
+				if cut := madeUp(play(name, stream, n)); cut != got {
+					t.Errorf("in pieces of %d bytes it says\n%s", n, cut)
+				}
+			}
+			crlf := bytes.ReplaceAll(stream, []byte("\n"), []byte("\r\n"))
+			if other := madeUp(play(name, crlf, 0)); other != got {
+				t.Errorf("with CR LF it says\n%s", other)
+			}
+			endedAnywhere(t, name, stream, got, play)
+		})
+	}
+}
+
+// endedAnywhere ends the stream after every byte: what comes out must be the
+// beginning of the whole, and then an error unless all of it was there.
+func endedAnywhere(t *testing.T, name string, stream []byte, whole string, play func(string, []byte, int) string) {
+	complete := strings.Contains(whole, "\ndone ") || strings.HasPrefix(whole, "done ")
+	for end := range stream {
+		got := play(name, stream[:end], 0)
+		CheckEnd(t, got, got)
+		lines := strings.SplitAfter(strings.TrimSuffix(got, "\n"), "\n")
+		last := lines[len(lines)-1]
+		if complete && strings.HasPrefix(last, "done ") {
+			continue // what was missing says nothing
+		}
+		if !strings.HasPrefix(last, "error ") {
+			t.Errorf("ended after %d bytes, the last line is %q", end, last)
+			return
+		}
+	}
+}
+
+// madeUp replaces ids that were made up by chance.
+var byChance = regexp.MustCompile(`call_[A-Z2-7]{26}`)
+
+func madeUp(s string) string { return byChance.ReplaceAllString(s, "call_MADE_UP") }
+
+// SeedStreams gives recorded streams, and ends of them, to a fuzz test.
+func SeedStreams(f *testing.F, pattern string) {
+	files, _ := filepath.Glob(pattern)
+	for _, name := range files {
+		stream, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(stream)
+		f.Add(stream[:len(stream)/2])
+		f.Add(stream[len(stream)/3:])
+	}
+	f.Add([]byte("data: [DONE]\n\n"))
+	f.Add([]byte("data: {\"error\":\"no\"}\n\n"))
+	f.Add([]byte("event: error\ndata: [[[\n\n"))
+}
+
+// CheckEnd fails if a transcript does not end as it must, or if the other, of
+// the same bytes in other pieces, differs.
+func CheckEnd(t *testing.T, whole, pieces string) {
+	t.Helper()
+	lines := strings.Split(strings.TrimSuffix(whole, "\n"), "\n")
+	ends := 0
+	for _, l := range lines {
+		if strings.HasPrefix(l, "done ") || strings.HasPrefix(l, "error ") {
+			ends++
+		}
+	}
+	last := lines[len(lines)-1]
+	if ends != 1 || !strings.HasPrefix(last, "done ") && !strings.HasPrefix(last, "error ") {
+		t.Errorf("it ends %d times, at last with %q", ends, last)
+	}
+	if whole != pieces && madeUp(whole) != madeUp(pieces) {
+		t.Errorf("whole:\n%s\nin pieces:\n%s", whole, pieces)
+	}
+}

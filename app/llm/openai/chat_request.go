@@ -1,0 +1,298 @@
+package openai
+
+import (
+	"encoding/base64"
+	"errors"
+	"strings"
+
+	json "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/tenon-mcp/tenon/app/llm"
+	"github.com/tenon-mcp/tenon/app/llm/internal/wire"
+)
+
+var errEmpty = errors.New("the request has no message with anything in it")
+
+type chatRequest struct {
+	Model         string         `json:"model"`
+	Messages      []chatMessage  `json:"messages"`
+	Stream        bool           `json:"stream"`
+	StreamOptions *streamOptions `json:"stream_options,omitzero"`
+	Tools         []chatTool     `json:"tools,omitzero"`
+	ToolChoice    any            `json:"tool_choice,omitzero"`
+	MaxCompletion int            `json:"max_completion_tokens,omitzero"`
+	MaxTokens     int            `json:"max_tokens,omitzero"`
+	Temperature   *float64       `json:"temperature,omitzero"`
+	Stop          []string       `json:"stop,omitzero"`
+	Effort        string         `json:"reasoning_effort,omitzero"`
+	CacheKey      string         `json:"prompt_cache_key,omitzero"`
+	Usage         *usageOptions  `json:"usage,omitzero"` // OpenRouter
+}
+
+type streamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
+}
+
+type usageOptions struct {
+	Include bool `json:"include"`
+}
+
+type chatMessage struct {
+	Role             string         `json:"role"`
+	Content          any            `json:"content"` // string, []chatPart, or nil
+	ToolCalls        []chatCall     `json:"tool_calls,omitzero"`
+	ToolCallID       string         `json:"tool_call_id,omitzero"`
+	ReasoningContent string         `json:"reasoning_content,omitzero"`
+	Reasoning        string         `json:"reasoning,omitzero"`
+	ReasoningDetails jsontext.Value `json:"reasoning_details,omitzero"`
+}
+
+type chatPart struct {
+	Type     string     `json:"type"`
+	Text     string     `json:"text,omitzero"`
+	ImageURL *imageURL  `json:"image_url,omitzero"`
+	Audio    *chatAudio `json:"input_audio,omitzero"`
+	File     *chatFile  `json:"file,omitzero"`
+	Cache    *cacheMark `json:"cache_control,omitzero"` // OpenRouter, for the providers behind it that want marks
+}
+
+type cacheMark struct {
+	Type string `json:"type"`
+}
+
+type imageURL struct {
+	URL string `json:"url"`
+}
+
+type chatAudio struct {
+	Data   string `json:"data"`
+	Format string `json:"format"`
+}
+
+type chatFile struct {
+	Name string `json:"filename"`
+	Data string `json:"file_data"`
+}
+
+type chatCall struct {
+	ID       string         `json:"id"`
+	Type     string         `json:"type"`
+	Function chatFunction   `json:"function"`
+	Extra    jsontext.Value `json:"extra_content,omitzero"` // Gemini's signatures
+}
+
+type chatFunction struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+type chatTool struct {
+	Type     string  `json:"type"`
+	Function toolDef `json:"function"`
+}
+
+type toolDef struct {
+	Name        string         `json:"name"`
+	Description string         `json:"description,omitzero"`
+	Parameters  jsontext.Value `json:"parameters,omitzero"`
+}
+
+// What a signature begins with, so that it is given back in the member it came
+// in, and by this wire only.
+const (
+	signedContent = "chat-reasoning-content:"
+	signedPlain   = "chat-reasoning:"
+	signedDetails = "chat-reasoning-details:"
+	signedExtra   = "chat-extra-content:"
+)
+
+func (m *Model) encodeChat(r *llm.Request, tools *wire.Tools) ([]byte, error) {
+	body := chatRequest{
+		Model: m.info.Name, Stream: true, StreamOptions: &streamOptions{IncludeUsage: true},
+		Temperature: r.Temperature, Stop: r.Stop, Effort: r.Effort, CacheKey: m.opts.CacheKey,
+	}
+	limit := r.MaxTokens
+	if limit <= 0 {
+		limit = m.opts.MaxTokens
+	}
+	if m.quirks.maxTokens == "max_tokens" {
+		body.MaxTokens = limit
+	} else {
+		body.MaxCompletion = limit
+	}
+	if m.quirks.usageCost {
+		body.Usage = &usageOptions{Include: true}
+	}
+	for _, t := range tools.List {
+		body.Tools = append(body.Tools, chatTool{"function", toolDef{t.Name, t.Description, jsontext.Value(t.Schema)}})
+	}
+	switch {
+	case len(r.Tools) == 0 || r.ToolChoice == "":
+	case r.ToolChoice == llm.ChoiceAuto || r.ToolChoice == llm.ChoiceNone || r.ToolChoice == llm.ChoiceRequired:
+		body.ToolChoice = r.ToolChoice
+	default:
+		body.ToolChoice = map[string]any{"type": "function", "function": map[string]string{"name": r.ToolChoice}}
+	}
+	if strings.TrimSpace(r.System) != "" {
+		body.Messages = append(body.Messages, chatMessage{Role: "system", Content: r.System})
+	}
+	said := len(body.Messages)
+	for _, msg := range wire.Tidy(r.Messages, m.quirks.ids) {
+		body.Messages = append(body.Messages, m.chatMessages(msg)...)
+	}
+	if len(body.Messages) == said {
+		return nil, errEmpty
+	}
+	return json.Marshal(body, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+}
+
+func (m *Model) chatMessages(msg llm.Message) []chatMessage {
+	switch msg.Role {
+	case llm.RoleAssistant:
+		if out := chatAssistant(msg); out.Content != nil || len(out.ToolCalls) > 0 {
+			return []chatMessage{out}
+		}
+		return nil
+	case llm.RoleTool:
+		return m.chatResults(msg)
+	}
+	return []chatMessage{{Role: "user", Content: m.chatContent(msg.Parts)}}
+}
+
+func chatAssistant(msg llm.Message) chatMessage {
+	out := chatMessage{Role: "assistant"}
+	var text []string
+	for _, p := range msg.Parts {
+		switch p.Kind {
+		case llm.PartText:
+			text = append(text, p.Text)
+		case llm.PartToolCall:
+			call := chatCall{ID: p.Call.ID, Type: "function", Function: chatFunction{p.Call.Name, string(p.Call.Arguments)}}
+			if extra, ok := strings.CutPrefix(p.Signature, signedExtra); ok {
+				call.Extra = jsontext.Value(extra)
+			}
+			out.ToolCalls = append(out.ToolCalls, call)
+		case llm.PartThinking:
+			out.reason(p)
+		}
+	}
+	if len(text) > 0 {
+		out.Content = strings.Join(text, "")
+	}
+	return out
+}
+
+// reason gives thinking back in the member that it came in. Thinking that came
+// between tags, or by another wire, is not given back.
+func (c *chatMessage) reason(p llm.Part) {
+	if details, ok := strings.CutPrefix(p.Signature, signedDetails); ok {
+		if was := c.ReasoningDetails; len(was) > 2 && len(details) > 2 { // two lists become one
+			details = string(was[:len(was)-1]) + "," + details[1:]
+		}
+		c.ReasoningDetails = jsontext.Value(details)
+		return
+	}
+	switch p.Signature {
+	case signedContent:
+		c.ReasoningContent += p.Text
+	case signedPlain:
+		c.Reasoning += p.Text
+	}
+}
+
+// chatResults are the tool messages. They hold text only, so pictures and the
+// like follow in a message of the user.
+func (m *Model) chatResults(msg llm.Message) []chatMessage {
+	var out []chatMessage
+	var after []llm.Part
+	for _, p := range msg.Parts {
+		var text []string
+		for _, c := range p.Result.Parts {
+			if own, ok := m.chatMedia(c); ok && own.Type != "text" {
+				text = append(text, "[The "+string(c.Kind)+" of this result follows below.]")
+				after = append(after, llm.Text("[The "+string(c.Kind)+" in the result of call "+p.Result.CallID+":]"), c)
+				continue
+			}
+			text = append(text, llm.Describe(c))
+		}
+		content := strings.Join(text, "\n")
+		switch {
+		case content == "" && p.Result.IsError:
+			content = "Error: the tool failed without saying why."
+		case content == "":
+			content = "(The tool gave nothing back.)"
+		case p.Result.IsError:
+			content = "Error: " + content
+		}
+		out = append(out, chatMessage{Role: "tool", ToolCallID: p.Result.CallID, Content: content})
+	}
+	if len(after) > 0 {
+		out = append(out, chatMessage{Role: "user", Content: m.chatContent(after)})
+	}
+	return out
+}
+
+// chatContent is a string where it can be: not every server takes parts.
+func (m *Model) chatContent(parts []llm.Part) any {
+	var list []chatPart
+	var text []string
+	plain := true
+	for _, p := range parts {
+		c, ok := m.chatMedia(p)
+		if !ok {
+			c = chatPart{Type: "text", Text: llm.Describe(p)}
+		}
+		if p.CacheMark && m.opts.Dialect == OpenRouter {
+			c.Cache, plain = &cacheMark{"ephemeral"}, false
+		}
+		plain = plain && c.Type == "text"
+		list, text = append(list, c), append(text, c.Text)
+	}
+	if plain {
+		return strings.Join(text, "\n\n")
+	}
+	return list
+}
+
+// chatMedia is a part in the wire's own form, if it has one and the model takes
+// it.
+func (m *Model) chatMedia(p llm.Part) (chatPart, bool) {
+	a := m.info.Accepts
+	switch {
+	case p.Kind == llm.PartText:
+		return chatPart{Type: "text", Text: p.Text}, true
+	case p.Kind == llm.PartImage && a.Images && imageType(p.MIME):
+		return chatPart{Type: "image_url", ImageURL: &imageURL{llm.DataURL(p)}}, true
+	case p.Kind == llm.PartAudio && a.Audio && audioFormat(p.MIME) != "":
+		return chatPart{Type: "input_audio", Audio: &chatAudio{base64.StdEncoding.EncodeToString(p.Data), audioFormat(p.MIME)}}, true
+	case p.Kind == llm.PartDocument && a.Documents && p.MIME == "application/pdf":
+		return chatPart{Type: "file", File: &chatFile{fileName(p), llm.DataURL(p)}}, true
+	}
+	return chatPart{}, false
+}
+
+func imageType(mime string) bool {
+	switch mime {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		return true
+	}
+	return false
+}
+
+func audioFormat(mime string) string {
+	switch mime {
+	case "audio/wav", "audio/x-wav", "audio/wave", "audio/vnd.wave":
+		return "wav"
+	case "audio/mpeg", "audio/mp3":
+		return "mp3"
+	}
+	return ""
+}
+
+func fileName(p llm.Part) string {
+	if p.Text != "" {
+		return p.Text
+	}
+	return "document.pdf"
+}

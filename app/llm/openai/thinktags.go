@@ -1,0 +1,110 @@
+package openai
+
+import (
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/tenon-mcp/tenon/app/llm/internal/wire"
+
+	json "github.com/go-json-experiment/json"
+)
+
+const (
+	thinkOpen  = "<think>"
+	thinkClose = "</think>"
+)
+
+// thinkTags finds thinking that a server leaves in the text: at its very
+// beginning, between tags. Tags may be cut anywhere.
+type thinkTags struct {
+	off   bool
+	state int    // 0 before the text, 1 inside the tags, 2 after
+	held  string // what may be part of a tag
+}
+
+// split gives the pieces that are known to be text or thinking.
+func (t *thinkTags) split(s string, give func(piece string, thinking bool)) {
+	if t.off || t.state == 2 {
+		give(s, false)
+		return
+	}
+	t.held += s
+	if t.state == 0 {
+		start := strings.TrimLeft(t.held, " \n\r\t")
+		if strings.HasPrefix(thinkOpen, start) {
+			return // not enough to tell
+		}
+		rest, ok := strings.CutPrefix(start, thinkOpen)
+		if !ok {
+			t.state = 2
+			t.flush(give)
+			return
+		}
+		t.state, t.held = 1, strings.TrimLeft(rest, "\n")
+	}
+	if before, after, ok := strings.Cut(t.held, thinkClose); ok {
+		t.state, t.held = 2, ""
+		giveSome(before, true, give)
+		giveSome(strings.TrimLeft(after, "\n"), false, give)
+		return
+	}
+	safe := len(t.held) - overlap(t.held, thinkClose)
+	piece := t.held[:safe]
+	t.held = t.held[safe:]
+	giveSome(piece, true, give)
+}
+
+// flush gives what was held back, at the end of the text.
+func (t *thinkTags) flush(give func(piece string, thinking bool)) {
+	piece := t.held
+	t.held = ""
+	giveSome(piece, t.state == 1, give)
+}
+
+func giveSome(piece string, thinking bool, give func(string, bool)) {
+	if piece != "" {
+		give(piece, thinking)
+	}
+}
+
+// overlap is how much of the end of s may be the beginning of the tag.
+func overlap(s, tag string) int {
+	for n := min(len(s), len(tag)-1); n > 0; n-- {
+		if strings.HasSuffix(s, tag[:n]) {
+			return n
+		}
+	}
+	return 0
+}
+
+// joinDetails puts the streamed pieces of reasoning_details together: pieces of
+// one block have the same index and type, and their texts belong together.
+func joinDetails(pieces []jsontext.Value) jsontext.Value {
+	type detail = map[string]any
+	var all []detail
+	for _, raw := range pieces {
+		var d detail
+		if wire.Unmarshal(raw, &d) != nil {
+			continue
+		}
+		if n := len(all); n > 0 && d["index"] != nil && all[n-1]["index"] == d["index"] && all[n-1]["type"] == d["type"] {
+			for k, v := range d {
+				was, isText := all[n-1][k].(string)
+				more, moreText := v.(string)
+				if isText && moreText && (k == "text" || k == "summary" || k == "data") {
+					all[n-1][k] = was + more
+				} else if v != nil {
+					all[n-1][k] = v
+				}
+			}
+			continue
+		}
+		all = append(all, d)
+	}
+	out, err := json.Marshal(all, json.Deterministic(true))
+	if err != nil {
+		return jsontext.Value("[]")
+	}
+	return out
+}
