@@ -1,14 +1,14 @@
 # Everything that proves Tenon. "make test" is what CI runs.
 
 GO      ?= go
-SUBMODS := test/peers test/login bench
+SUBMODS := test/peers test/login test/models bench
 
-.PHONY: help test lint vet servers race flood peers login bench fuzz conformance build clean
+.PHONY: help test lint vet servers race flood models peers login bench fuzz conformance build clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
 
-test: lint servers race flood peers login conformance ## everything that proves us
+test: lint servers race flood models peers login conformance ## everything that proves us
 	@echo "make test: all green"
 
 lint: vet ## vet for three systems, staticcheck, known vulnerabilities
@@ -28,11 +28,16 @@ vet:
 	@GOOS=darwin $(GO) vet ./...
 	@for m in $(SUBMODS); do (cd $$m && $(GO) vet ./...) || exit 1; done
 
-servers: ## what the tests run beside us (nginx), installed where root can
-	@if [ -x /usr/sbin/nginx ] || command -v nginx >/dev/null; then exit 0; fi; \
-	if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then echo "nginx is missing: install nginx-light (as root: make servers)"; exit 1; fi; \
-	echo "== installing nginx-light"; \
-	apt-get install -y -q nginx-light >/dev/null 2>&1 || { apt-get update -q >/dev/null && apt-get install -y -q nginx-light >/dev/null; }
+servers: ## what the tests run beside us (nginx, PostgreSQL, MariaDB), installed where root can
+	@want=""; \
+	[ -x /usr/sbin/nginx ] || command -v nginx >/dev/null || want="$$want nginx-light"; \
+	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || want="$$want postgresql-15"; \
+	[ -x /usr/sbin/mariadbd ] || command -v mariadbd >/dev/null || want="$$want mariadb-server-core mariadb-client-core"; \
+	if [ -z "$$want" ]; then exit 0; fi; \
+	if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then echo "missing:$$want (as root, make servers installs them)"; exit 1; fi; \
+	echo "== installing$$want"; \
+	export RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive; \
+	apt-get install -y -q --no-install-recommends $$want >/dev/null 2>&1 || { apt-get update -q >/dev/null && apt-get install -y -q --no-install-recommends $$want >/dev/null; }
 
 race: servers ## the tests, under the race detector
 	@echo "== go test -race"
@@ -41,6 +46,10 @@ race: servers ## the tests, under the race detector
 flood: ## the largest tests, at full size without the race detector
 	@echo "== floods"
 	@$(GO) test -timeout 10m -run '^(TestSessionFlood|TestHostileSameIDs)$$' ./transport/streamable
+
+models: ## the model wires beside the official SDKs
+	@echo "== model wires"
+	@cd test/models && $(GO) test -timeout 5m ./...
 
 peers: ## other implementations over stdio and HTTP, in both directions
 	@echo "== real peers (their packages go to test/peers/*/node_modules)"

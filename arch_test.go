@@ -42,9 +42,8 @@ var floors = map[string]floor{
 	"jsonrpc": {why: "messages know no content: JSON-RPC would be the same without MCP"},
 	"mcp":     {extern: []string{jsonv2}, why: "the vocabulary has no goroutine and no I/O, and is the same in every revision and over every transport"},
 
-	"schema/internal/*": {why: "words, formats and keywords of JSON Schema, for schema and its validator"},
-	"schema":            {on: []string{"schema/internal/*"}, extern: []string{jsonv2}, why: "JSON Schema is useful without MCP; a validator is registered, not imported, because it costs milliseconds at every start"},
-	"schema/validate":   {on: []string{"schema", "schema/internal/*"}, extern: []string{validator}, why: "the only place that needs the validator library"},
+	"schema/internal/*": {on: []string{"schema/internal/*"}, why: "words, formats and keywords of JSON Schema, and the validator that package schema shows to the world"},
+	"schema":            {on: []string{"schema/internal/*"}, extern: []string{jsonv2}, why: "JSON Schema is useful without MCP"},
 
 	"auth/tokens":         {why: "a place for secrets knows neither what they are nor where they come from"},
 	"auth/tokens/keyring": {on: []string{"auth/tokens"}, extern: []string{keyring}, why: "only who asks for the keyring carries the libraries that talk to it"},
@@ -57,8 +56,8 @@ var floors = map[string]floor{
 	"era/internal/legacy": {on: []string{"mcp", "jsonrpc", "era/internal/joint"}, why: "the wings never import each other, so that one can be taken down"},
 	"era":                 {on: []string{"mcp", "jsonrpc", "era/internal/*", "internal/patience"}, why: "the door is the only place that knows that there are several eras"},
 
-	"server": {on: []string{"mcp", "schema"}, why: "features know Handlers, not messages, eras or transports; and typed tools need no validator, so a server must not pay for schema/validate at its start"},
-	"client": {on: []string{"mcp", "schema", "schema/validate", "internal/patience"}, why: "a client knows Handlers, so a server in memory and one far away are the same to it; it always has foreign schemas to judge"},
+	"server": {on: []string{"mcp", "schema"}, why: "features know Handlers, not messages, eras or transports"},
+	"client": {on: []string{"mcp", "schema", "internal/patience"}, why: "a client knows Handlers, so a server in memory and one far away are the same to it"},
 
 	"transport/internal/edge": {on: []string{"mcp"}, why: "who may come in is asked before there is a message"},
 	"transport/httpsse":       {on: []string{"mcp", "jsonrpc", "era", "sse", "transport/internal/edge"}, why: "deprecated: nothing may stand on it but the roof, so that it can be taken down"},
@@ -69,18 +68,56 @@ var floors = map[string]floor{
 
 	"internal/conformance/*": {on: []string{"*"}, why: "programs for the official conformance suite, in nobody's binary"},
 
+	"internal/visible":  {why: "what a person is shown knows neither where it comes from nor where it is shown"},
 	"internal/patience": {why: "a word between whoever asks a person and whoever counts the time, who must not know each other"},
 	"internal/leaktest": {why: "test support that every package may use"},
 	"internal/spectest": {on: []string{"mcp", "internal/uritemplate"}, extern: []string{validator, "golang.org/x/text"}, why: "test support: the published schemas judge what leaves"},
 	"internal/version":  {why: "one string"},
+	"internal/bm25":     {extern: []string{"golang.org/x/text"}, why: "finding documents by words is useful to servers and hosts alike, and knows neither"},
+	"internal/safefile": {why: "a file is written whole or not at all, whatever is in it"},
 
-	"cmd/tenon":  {on: []string{"*"}, extern: []string{"*"}, why: "the roof: the only place that knows everything"},
-	"builtin/*":  {on: []string{"mcp", "server", "schema"}, why: "a builtin server is what any user could write"},
-	"examples/*": {on: []string{"mcp", "server", "client", "transport/*", "mcptest"}, why: "examples use what users use"},
+	"app/config":  {on: []string{"internal/visible"}, why: "a list of servers is read and approved before anything is opened, so it knows no protocol"},
+	"app/inspect": {on: []string{"mcp", "jsonrpc", "era", "internal/visible"}, why: "it writes down what passes at any door, so it knows messages and eras, and neither features nor transports"},
+
+	"app/show":      {on: []string{"mcp", "internal/visible"}, extern: []string{jsonv2}, why: "it turns values of the protocol into text and reaches no server"},
+	"app/args":      {on: []string{"mcp"}, why: "words become arguments by a schema, whoever typed them"},
+	"app/form":      {on: []string{"mcp", "internal/visible"}, why: "a form on lines of text knows neither who asks nor where the lines are"},
+	"app/doctor":    {on: []string{"mcp", "schema", "client", "app/*", "internal/visible"}, why: "it judges a server by what was seen of it"},
+	"app/connect":   {on: []string{"mcp", "jsonrpc", "era", "client", "transport/*", "auth/*", "app/config", "internal/patience", "internal/visible"}, why: "the only place of the host that knows how a server is reached"},
+	"app/permit":    {on: []string{"mcp", "app/config", "internal/visible"}, why: "what may be called is decided without knowing how"},
+	"app/audit":     {extern: []string{"golang.org/x/sys"}, why: "a file that only grows knows nothing of what is written in it"},
+	"app/host":      {on: []string{"mcp", "client", "app/llm", "app/permit", "app/config", "internal/bm25", "internal/visible", "internal/version"}, why: "the agent knows Handlers, a model and a person; no message, era or transport, and no screen"},
+	"app/store":     {on: []string{"app/host", "app/llm"}, extern: []string{"modernc.org/sqlite"}, why: "the only place that knows where sessions are kept"},
+	"app/workspace": {on: []string{"mcp", "auth/tokens", "app/*"}, why: "it puts the host together, and adds nothing to it"},
+	"app/sample":    {extern: []string{"modernc.org/sqlite"}, why: "something to look at, for those who have nothing yet"},
+	"app/term":      {on: []string{"mcp", "client", "app/*", "internal/visible"}, extern: []string{"charm.land/bubbletea/v2", "charm.land/lipgloss/v2", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/term"}, why: "a face over events; it does not know the other face"},
+	"app/web":       {on: []string{"mcp", "client", "app/*", "internal/visible", "internal/version"}, why: "a face over events; it does not know the other face"},
+
+	"app/llm":                     {why: "a conversation with a model knows neither MCP nor any provider"},
+	"app/llm/internal/toolschema": {extern: []string{jsonv2}, why: "it changes a schema into what a provider takes, and knows no provider"},
+	"app/llm/internal/wire":       {on: []string{"app/llm", "app/llm/internal/toolschema", "sse"}, extern: []string{jsonv2}, why: "what all providers have in common, and no provider"},
+	"app/llm/anthropic":           {on: []string{"app/llm", "app/llm/internal/*", "sse"}, extern: []string{jsonv2}, why: "a provider's wire knows its provider only; the vendors' SDKs are oracles in test/models and nowhere else"},
+	"app/llm/openai":              {on: []string{"app/llm", "app/llm/internal/*", "sse"}, extern: []string{jsonv2}, why: "a provider's wire knows its provider only; the vendors' SDKs are oracles in test/models and nowhere else"},
+	"app/llm/script":              {on: []string{"app/llm"}, extern: []string{jsonv2}, why: "a model that is a file needs no network"},
+	"app/llm/choose":              {on: []string{"app/llm", "app/llm/anthropic", "app/llm/openai", "app/llm/script"}, extern: []string{jsonv2}, why: "the only place that knows all providers"},
+	"app/llm/keyword":             {on: []string{"app/llm", "mcp", "internal/bm25"}, extern: []string{jsonv2}, why: "what answers without a model needs nothing but words"},
+	"app/llm/llmtest":             {on: []string{"app/llm", "sse"}, extern: []string{jsonv2}, why: "test support: a provider that knows the wires from their documentation, not from our code"},
+
+	"cmd/tenon":            {on: []string{"*"}, extern: []string{"*"}, why: "the roof: the only place that knows everything"},
+	"builtin":              {on: []string{"server", "builtin/*"}, why: "the list of them, for programs that have all"},
+	"builtin/notes":        {on: []string{"mcp", "server", "schema", "internal/bm25", "internal/safefile"}, extern: []string{"github.com/fsnotify/fsnotify", "golang.org/x/text"}, why: "a builtin server that searches, writes and watches files"},
+	"builtin/fs":           {on: []string{"mcp", "server"}, extern: []string{"github.com/fsnotify/fsnotify", "golang.org/x/text", "golang.org/x/sys"}, why: "a builtin server that watches files, compares names in every Unicode form, and renames without replacing"},
+	"builtin/sql":          {on: []string{"mcp", "server", "builtin/sql/engine"}, why: "the server knows no engine, so that a program carries only the drivers that it imports"},
+	"builtin/sql/engine":   {why: "what a database is asked for, without MCP and without a driver"},
+	"builtin/sql/sqlite":   {on: []string{"builtin/sql/engine"}, extern: []string{"modernc.org/sqlite", "modernc.org/libc"}, why: "an engine knows its driver only; the library is used below database/sql because its authorizer is not reachable from there"},
+	"builtin/sql/postgres": {on: []string{"builtin/sql/engine"}, extern: []string{"github.com/jackc/pgx/v5"}, why: "an engine knows its driver only"},
+	"builtin/sql/mysql":    {on: []string{"builtin/sql/engine"}, extern: []string{"github.com/go-sql-driver/mysql"}, why: "an engine knows its driver only"},
+	"builtin/*":            {on: []string{"mcp", "server", "schema"}, why: "a builtin server is what any user could write"},
+	"examples/*":           {on: []string{"mcp", "server", "client", "transport/*", "mcptest"}, why: "examples use what users use"},
 }
 
 // testSupport may be imported by any test, and by nothing else.
-var testSupport = []string{"internal/leaktest", "internal/spectest", "mcptest"}
+var testSupport = []string{"internal/leaktest", "internal/spectest", "mcptest", "app/llm/llmtest"}
 
 type listed struct {
 	ImportPath string
@@ -178,7 +215,10 @@ func TestForeignJSONIsReadStrictly(t *testing.T) {
 	loose := regexp.MustCompile(`\bjson\.(Unmarshal|NewDecoder)\(`)
 	fine := map[string]string{
 		"era/internal/modern/seal.go": "it reads what it has sealed itself",
-		"schema/validate/survey.go":   "it makes a tree of checked JSON, where no name is matched",
+		"app/audit/audit.go":          "it reads what it has written itself, and checks it by its hash",
+		"app/store/store.go":          "it reads what it has written itself",
+		"app/inspect/relay.go":        "it reads what another Tenon of the same person has written",
+		"app/permit/definition.go":    "both definitions were read strictly before; it only compares them",
 	}
 	eachSource(t, func(name, text string) {
 		for i, line := range strings.Split(text, "\n") {
@@ -220,10 +260,10 @@ func eachSource(t *testing.T, see func(name, text string)) {
 	}
 }
 
-// Whoever writes a server over stdio gets the standard library and at most
-// three small modules.
+// Whoever writes a server or a client over stdio gets the standard library and
+// at most three small modules.
 func TestServersHaveFewDependencies(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", "-f", "{{if .Module}}{{.Module.Path}}{{end}}", "./server", "./transport/stdio").Output()
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{if .Module}}{{.Module.Path}}{{end}}", "./server", "./client", "./transport/stdio").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,10 +280,10 @@ func TestServersHaveFewDependencies(t *testing.T) {
 	slices.Sort(names)
 	t.Log("modules:", names)
 	if found[validator] {
-		t.Errorf("server or transport/stdio pulls in %s, which reads all meta-schemas at every start: only raw tools need it", validator)
+		t.Errorf("server, client or transport/stdio pulls in %s, which reads all meta-schemas at every start: it is for tests", validator)
 	}
 	if len(names) > 3 {
-		t.Errorf("server and transport/stdio pull in %d modules: %v", len(names), names)
+		t.Errorf("server, client and transport/stdio pull in %d modules: %v", len(names), names)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -22,7 +23,16 @@ func TestCalc(t *testing.T) {
 	call := func(name, args string) string { return fmt.Sprintf(`{"name":%q,"arguments":%s}`, name, args) }
 	rows := []struct{ method, params, want string }{
 		{mcp.MethodToolsCall, call("add", `{"a":1,"b":2}`), `{"structuredContent":{"result":3},"content":[{"type":"text","text":"3"}]}`},
-		{mcp.MethodToolsCall, call("add", `{"a":0.1,"b":0.2}`), `"structuredContent":{"result":0.30000000000000004}`},
+		{mcp.MethodToolsCall, call("add", `{"a":0.1,"b":0.2}`), `{"structuredContent":{"result":0.3},"content":[{"type":"text","text":"0.3"}]}`},
+		{mcp.MethodToolsCall, call("add", `{"a":9007199254740993,"b":9007199254740993}`), `"text":"18014398509481986"`},
+		{mcp.MethodToolsCall, call("subtract", `{"a":9007199254740993,"b":1e-3}`), `"exact":"9007199254740992.999"`},
+		{mcp.MethodToolsCall, call("multiply", `{"a":12345678901234567890,"b":12345678901234567890}`), `"text":"152415787532388367501905199875019052100"`},
+		{mcp.MethodToolsCall, call("divide", `{"a":1,"b":3}`), `{"structuredContent":{"result":0.3333333333333333,"exact":"1/3"},"content":[{"type":"text","text":"0.3333333333333333 (exactly 1/3)"}]}`},
+		{mcp.MethodToolsCall, call("multiply", `{"a":1.10,"b":1.10}`), `"text":"1.21"`},
+		{mcp.MethodToolsCall, call("add", `{"a":1e-999999999,"b":1}`), `"isError":true`},
+		{mcp.MethodToolsCall, call("add", `{"a":1e-401,"b":1}`), `"isError":true`},
+		{mcp.MethodToolsCall, call("add", `{"a":0.`+strings.Repeat("1", 2000)+`,"b":1}`), `more than 1000 digits`},
+		{mcp.MethodToolsCall, `{"_meta":{"x":1},"name":"add","arguments":{"b":1,"a":2}}`, `"result":3`},
 		{mcp.MethodToolsCall, call("subtract", `{"a":1,"b":2}`), `"text":"-1"`},
 		{mcp.MethodToolsCall, call("multiply", `{"a":3,"b":-2}`), `"text":"-6"`},
 		{mcp.MethodToolsCall, call("divide", `{"a":1,"b":4}`), `"text":"0.25"`},
@@ -48,6 +58,15 @@ func TestCalc(t *testing.T) {
 		if !strings.Contains(got, row.want) {
 			t.Errorf("%s: %s, want …%s…", row.params, got, row.want)
 		}
+	}
+}
+
+func TestFromQuery(t *testing.T) {
+	if _, err := calc.FromQuery(nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := calc.FromQuery(url.Values{"digits": {"5"}}); err == nil || !strings.Contains(err.Error(), `"digits": calc has no settings`) {
+		t.Error(err)
 	}
 }
 

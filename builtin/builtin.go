@@ -1,0 +1,73 @@
+// Package builtin has the servers that come with Tenon, by name. Who wants one
+// of them only imports its own package.
+package builtin
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/builtin/calc"
+	"github.com/tenon-mcp/tenon/builtin/fs"
+	"github.com/tenon-mcp/tenon/builtin/notes"
+	"github.com/tenon-mcp/tenon/builtin/sql"
+	_ "github.com/tenon-mcp/tenon/builtin/sql/mysql"    // an engine of sql
+	_ "github.com/tenon-mcp/tenon/builtin/sql/mysql"    // databases that sql can talk to
+	_ "github.com/tenon-mcp/tenon/builtin/sql/postgres" // an engine of sql
+	_ "github.com/tenon-mcp/tenon/builtin/sql/postgres" // …
+	_ "github.com/tenon-mcp/tenon/builtin/sql/sqlite"   // an engine of sql
+	_ "github.com/tenon-mcp/tenon/builtin/sql/sqlite"   // …
+	"github.com/tenon-mcp/tenon/server"
+)
+
+// A Kind is a server that can be made.
+type Kind struct {
+	Name  string
+	About string
+	// Usage lists the options, such as "root=DIR readonly=1".
+	Usage string
+	open  func(url.Values) (*server.Server, error)
+}
+
+// open makes a server from the options of a query.
+func open[C any](read func(url.Values) (C, error), make func(C) (*server.Server, error)) func(url.Values) (*server.Server, error) {
+	return func(q url.Values) (*server.Server, error) {
+		c, err := read(q)
+		if err != nil {
+			return nil, err
+		}
+		return make(c)
+	}
+}
+
+var kinds = map[string]Kind{
+	"calc":  {Name: "calc", About: "exact arithmetic, and a greeting: the smallest honest server", open: open(calc.FromQuery, calc.New)},
+	"fs":    {Name: "fs", About: "files below the folders you name", Usage: "root=DIR readonly=1", open: open(fs.FromQuery, fs.New)},
+	"notes": {Name: "notes", About: "a vault of Markdown notes, such as Obsidian's", Usage: "vault=DIR readonly=1 poll=1 grants=FILE", open: open(notes.FromQuery, notes.New)},
+	"sql":   {Name: "sql", About: "a SQLite, PostgreSQL or MariaDB database", Usage: "dsn=FILE-OR-URL writes=1", open: open(sql.FromQuery, sql.New)},
+}
+
+// Kinds lists the builtin servers by name.
+func Kinds() []Kind {
+	var all []Kind
+	for _, name := range slices.Sorted(maps.Keys(kinds)) {
+		all = append(all, kinds[name])
+	}
+	return all
+}
+
+// Open makes the server of a name with the options of a query, as they stand in
+// builtin:NAME?query.
+func Open(name string, query url.Values) (*server.Server, error) {
+	k, ok := kinds[name]
+	if !ok {
+		return nil, fmt.Errorf("there is no builtin server %q: there are %s", name, strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
+	}
+	s, err := k.open(query)
+	if err != nil {
+		return nil, fmt.Errorf("builtin:%s: %w", name, err)
+	}
+	return s, nil
+}

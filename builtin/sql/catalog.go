@@ -1,0 +1,148 @@
+package sql
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tenon-mcp/tenon/builtin/sql/engine"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// A catalog is what was last heard of the tables, for completion and for the
+// list of resources. Answers are always asked anew.
+type catalog struct {
+	mu     sync.Mutex
+	tables []engine.Table
+	shown  map[string]bool // the tables that are resources now
+	again  bool            // a listing was asked for while one was going on
+	busy   bool
+	ctx    context.Context // ends when the server is closed
+	end    context.CancelFunc
+	wait   sync.WaitGroup
+}
+
+// listed is how many tables are shown as resources; the template reaches all.
+const listed = 500
+
+// tables asks the database, and brings the resources up to date.
+func (d *database) tables(ctx context.Context) ([]engine.Table, error) {
+	tables, err := d.engine.Tables(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d.show(tables)
+	return tables, nil
+}
+
+// table finds one table by the name that callers use.
+func (d *database) table(ctx context.Context, id string) (engine.Table, bool, error) {
+	tables, err := d.tables(ctx)
+	if err != nil {
+		return engine.Table{}, false, err
+	}
+	match := func(same func(t engine.Table) bool) (engine.Table, bool) {
+		if i := slices.IndexFunc(tables, same); i >= 0 {
+			return tables[i], true
+		}
+		return engine.Table{}, false
+	}
+	t, ok := match(func(t engine.Table) bool { return t.ID == id })
+	if !ok { // the name in full, or as somebody else would write it
+		t, ok = match(func(t engine.Table) bool {
+			return strings.EqualFold(t.ID, id) || strings.EqualFold(t.Schema+"."+t.Name, id)
+		})
+	}
+	if !ok {
+		return t, false, nil
+	}
+	t, err = d.engine.Table(ctx, t)
+	return t, true, err
+}
+
+// closeCatalog ends what runs in the background.
+func (d *database) closeCatalog() error {
+	c := &d.catalog
+	c.mu.Lock()
+	c.end()
+	c.mu.Unlock()
+	c.wait.Wait()
+	return nil
+}
+
+// listInBackground brings the resources up to date without anybody waiting.
+func (d *database) listInBackground() {
+	c := &d.catalog
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.busy {
+		c.again = true
+		return
+	}
+	if c.ctx.Err() != nil {
+		return
+	}
+	c.busy = true
+	c.wait.Go(d.listUntilQuiet)
+}
+
+func (d *database) listUntilQuiet() {
+	c := &d.catalog
+	for {
+		ctx, cancel := context.WithTimeout(c.ctx, d.Timeout)
+		_, err := d.tables(ctx)
+		cancel()
+		if err != nil && c.ctx.Err() == nil {
+			d.Log.Warn("the tables could not be listed", "error", err)
+		}
+		c.mu.Lock()
+		if !c.again || c.ctx.Err() != nil {
+			c.busy = false
+			c.mu.Unlock()
+			return
+		}
+		c.again = false
+		c.mu.Unlock()
+	}
+}
+
+// show makes the tables resources, and those that are gone no longer.
+func (d *database) show(tables []engine.Table) {
+	c := &d.catalog
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tables = tables
+	now := map[string]bool{}
+	for _, t := range tables[:min(len(tables), listed)] {
+		uri := tableURI(t.ID)
+		now[uri] = true
+		if !c.shown[uri] {
+			err := d.server.AddResource(mcp.Resource{URI: uri, Name: t.ID, Title: t.Kind + " " + t.ID, Description: t.Comment, MIMEType: markdown}, d.readTable)
+			if err != nil {
+				d.Log.Warn("a table cannot be shown as a resource", "table", t.ID, "error", err)
+			}
+		}
+	}
+	for uri := range c.shown {
+		if !now[uri] {
+			d.server.RemoveResources(uri)
+		}
+	}
+	c.shown = now
+}
+
+// known are the tables as they were last heard of; the database is asked if
+// nothing was heard yet.
+func (d *database) known(ctx context.Context) []engine.Table {
+	d.catalog.mu.Lock()
+	tables := d.catalog.tables
+	d.catalog.mu.Unlock()
+	if tables == nil {
+		ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
+		defer cancel()
+		tables, _ = d.tables(ctx) // without an answer nothing is completed
+	}
+	return tables
+}

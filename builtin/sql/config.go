@@ -1,0 +1,125 @@
+package sql
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Config says which database, and what may be done to it.
+type Config struct {
+	// DSN names the database: a file of SQLite, or a URL that begins with
+	// postgres:// or mysql://. It is needed. A password in it appears in no
+	// result, error or log.
+	DSN string
+
+	// Writes adds the tool run_statement. Unset means that nothing can write.
+	Writes bool
+
+	// Privileged lets queries run as an account that a read-only transaction
+	// does not hold back, such as a superuser. Unset means that such accounts
+	// are refused.
+	Privileged bool
+
+	// MaxRows is how many rows one answer holds at most. 0 means 1000.
+	MaxRows int
+
+	// MaxBytes is about how large one answer may be. 0 means 64 KiB.
+	MaxBytes int
+
+	// Timeout is how long a statement may take. 0 means 30 seconds.
+	Timeout time.Duration
+
+	// Log is told what callers need not know. Nil means slog.Default().
+	Log *slog.Logger
+}
+
+func (c Config) withDefaults() Config {
+	if c.MaxRows <= 0 {
+		c.MaxRows = 1000
+	}
+	if c.MaxBytes <= 0 {
+		c.MaxBytes = 64 << 10
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = 30 * time.Second
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	return c
+}
+
+// keys are what FromQuery understands, in the order in which they are told.
+var keys = []string{"dsn", "writes", "privileged", "maxrows", "maxbytes", "timeout"}
+
+// FromQuery makes a Config of what stands behind the question mark of
+// builtin:sql?dsn=shop.db&writes=1. The keys are
+//
+//	dsn         the database; needed. A URL in it is percent-encoded
+//	writes      1 or 0
+//	privileged  1 or 0
+//	maxrows, maxbytes  numbers
+//	timeout     such as 30s
+func FromQuery(q url.Values) (Config, error) {
+	var c Config
+	var errs []error
+	for key, values := range q {
+		switch {
+		case !slices.Contains(keys, key):
+			errs = append(errs, fmt.Errorf("%q is not a setting of sql: the settings are %s", key, strings.Join(keys, ", ")))
+		case len(values) != 1:
+			errs = append(errs, fmt.Errorf("%s is there %d times: say it once", key, len(values)))
+		default:
+			if err := c.set(key, values[0]); err != nil {
+				errs = append(errs, err)
+			}
+		}
+	}
+	if c.DSN == "" && len(errs) == 0 {
+		errs = append(errs, errors.New("dsn is missing: say which database, such as dsn=shop.db"))
+	}
+	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return c, errors.Join(errs...)
+}
+
+func (c *Config) set(key, value string) (err error) {
+	switch key {
+	case "dsn":
+		c.DSN = value
+	case "writes":
+		c.Writes, err = flag(key, value)
+	case "privileged":
+		c.Privileged, err = flag(key, value)
+	case "maxrows":
+		c.MaxRows, err = count(key, value)
+	case "maxbytes":
+		c.MaxBytes, err = count(key, value)
+	case "timeout":
+		if c.Timeout, err = time.ParseDuration(value); err != nil || c.Timeout <= 0 {
+			err = fmt.Errorf("timeout is %q: it is a time such as 30s or 2m", value)
+		}
+	}
+	return err
+}
+
+func flag(key, value string) (bool, error) {
+	on, err := strconv.ParseBool(value)
+	if err != nil {
+		return false, fmt.Errorf("%s is %q: it is 1 or 0", key, value)
+	}
+	return on, nil
+}
+
+func count(key, value string) (int, error) {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("%s is %q: it is a number above 0", key, value)
+	}
+	return n, nil
+}

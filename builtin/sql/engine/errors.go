@@ -1,0 +1,81 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A Refusal is the error of a statement that was not run, or was undone,
+// because it could have changed something or is not one statement.
+type Refusal struct {
+	Why    string
+	Advice string // may be empty
+}
+
+func (r *Refusal) Error() string {
+	if r.Advice == "" {
+		return "refused: " + r.Why
+	}
+	return "refused: " + r.Why + ". " + r.Advice
+}
+
+// ReadOnly is the refusal of a statement that would write.
+func ReadOnly(said string) error {
+	return &Refusal{Why: said, Advice: "run_query only reads, and the database itself enforces it"}
+}
+
+// An Unreachable is the error of a database that does not answer.
+type Unreachable struct {
+	Place string
+	Err   error
+}
+
+func (u *Unreachable) Error() string {
+	return fmt.Sprintf("cannot reach %s: %v. Nothing was run; try again when it is back", u.Place, u.Err)
+}
+
+func (u *Unreachable) Unwrap() error { return u.Err }
+
+// Ended says in words why a statement was ended, if it was ended because of
+// its context, and returns err otherwise.
+func Ended(ctx context.Context, err error) error {
+	switch {
+	case err == nil || errors.Is(err, Enough):
+		return err
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return errors.New("the statement took too long and was cancelled in the database. Narrow it (WHERE, LIMIT), look at its plan with explain, or give it more time")
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return err
+}
+
+// Redact takes a secret out of a text that came from elsewhere.
+func Redact(err error, secrets ...string) error {
+	if err == nil {
+		return nil
+	}
+	text := err.Error()
+	clean := text
+	for _, s := range secrets {
+		if s != "" {
+			clean = strings.ReplaceAll(clean, s, "•••")
+		}
+	}
+	if clean == text {
+		return err
+	}
+	return errors.New(clean)
+}
+
+// TooLarge says that a statement sent more than it may.
+func TooLarge(limit int) error {
+	return fmt.Errorf("the database sent more than %d MiB for one statement, and it was cancelled: select fewer or shorter columns, such as substr(column, 1, 1000) and length(column)", limit>>20)
+}
+
+// Grace is how long after its context a statement may take to end before its
+// connection is given up.
+const Grace = 2 * time.Second

@@ -1,0 +1,44 @@
+package engine
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestOpenSaysWhatIsMissing(t *testing.T) {
+	opened := ""
+	Register(func(dsn string, o Options) (Database, error) {
+		opened = dsn
+		if o.LockTimeout == 0 {
+			t.Error("the defaults were not filled in")
+		}
+		return nil, nil
+	}, "sqlite")
+	for _, row := range []struct{ dsn, opened, err string }{
+		{dsn: "shop.db", opened: "shop.db"}, {dsn: "sqlite://shop.db", opened: "sqlite://shop.db"}, {dsn: `C:\data\shop.db`, opened: `C:\data\shop.db`}, {dsn: "dir/a://b", opened: "dir/a://b"},
+		{dsn: "postgres://u:s3cr3t@h/d", err: `import _ "github.com/tenon-mcp/tenon/builtin/sql/postgres"`},
+		{dsn: "MARIADB://u:s3cr3t@h/d", err: `builtin/sql/mysql"`},
+		{dsn: "redis://u:s3cr3t@h/d", err: `no engine is called "redis"`},
+		{dsn: "", err: "there is no dsn"},
+	} {
+		opened = ""
+		_, err := Open(row.dsn, Options{})
+		if row.err == "" && (err != nil || opened != row.opened) {
+			t.Errorf("%s: opened %q, %v", row.dsn, opened, err)
+		}
+		if row.err != "" && (err == nil || !strings.Contains(err.Error(), row.err) || strings.Contains(err.Error(), "s3cr3t")) {
+			t.Errorf("%s: %v, want %s", row.dsn, err, row.err)
+		}
+	}
+}
+
+func TestRedact(t *testing.T) {
+	err := errors.New("cannot log in with s3cr3t")
+	if got := Redact(err, "", "s3cr3t").Error(); strings.Contains(got, "s3cr3t") {
+		t.Error(got)
+	}
+	if Redact(err, "other") != err {
+		t.Error("an error without a secret was changed")
+	}
+}

@@ -1,0 +1,136 @@
+package mysql
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+
+	driverpkg "github.com/go-sql-driver/mysql"
+	"github.com/tenon-mcp/tenon/builtin/sql/engine"
+)
+
+// beginReading makes a session that cannot write, and finds out from the engine
+// itself whether a statement is one that it could still be talked into. On
+// MariaDB and MySQL a read-only transaction alone does not hold: DDL commits it
+// and goes on. What holds:
+//
+//   - statements are prepared, and the server prepares one only;
+//   - all transactions of the session are READ ONLY, so the one after an implicit
+//     commit too, and the statement runs within one that has begun: writes to
+//     tables of every storage engine and DDL are refused;
+//   - the session's setting can be undone within one statement by a compound
+//     statement (BEGIN NOT ATOMIC … END) or SET STATEMENT … FOR, so only
+//     statements are run that the server can EXPLAIN: to its grammar those are
+//     queries and single-table writes, and the latter it refuses as above;
+//   - a query can write a file only with the FILE privilege, so accounts that
+//     have it are refused;
+//   - the session ends afterwards: locks and variables with it.
+func (s *session) beginReading(ctx context.Context, q engine.Query) error {
+	if err := exec(ctx, s.conn, "SET SESSION TRANSACTION READ ONLY"); err != nil {
+		return err
+	}
+	if err := exec(ctx, s.conn, "START TRANSACTION READ ONLY"); err != nil {
+		return err
+	}
+	if !s.d.o.Privileged {
+		if err := s.refuseFilePrivilege(ctx); err != nil {
+			return err
+		}
+	}
+	// FORMAT=JSON keeps EXPLAIN from being DESCRIBE with the name of a table.
+	err := s.prepares(ctx, "EXPLAIN FORMAT=JSON "+q.SQL)
+	if code(err) != codeSyntax {
+		return err
+	}
+	// The statement alone tells better what is wrong with it.
+	if err := s.prepares(ctx, q.SQL); err != nil {
+		return err
+	}
+	return &engine.Refusal{
+		Why:    "it is not a query: the engine cannot explain it",
+		Advice: "run_query takes SELECT, WITH … SELECT, VALUES and TABLE; list_tables, describe_table and information_schema take the place of SHOW and DESCRIBE, and explain that of EXPLAIN",
+	}
+}
+
+// refuseFilePrivilege asks the engine whether the account may write files, by
+// preparing, and not running, a statement that would.
+func (s *session) refuseFilePrivilege(ctx context.Context) error {
+	err := s.prepares(ctx, "SELECT 1 INTO DUMPFILE '/nonexistent/tenon'")
+	switch code(err) {
+	case codeAccessDenied, codeSpecificAccessDenied, codeSecureFile:
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return &engine.Refusal{
+		Why: fmt.Sprintf("the account %q has the FILE privilege, with which a query can read and write files of the server's machine", s.d.config.User),
+		Advice: "Give the server an account that cannot: CREATE USER reader IDENTIFIED BY '…'; GRANT SELECT, SHOW VIEW ON " + quote(s.d.config.DBName) + ".* TO reader. " +
+			"Or start it with privileged=1 and trust every statement",
+	}
+}
+
+// prepares says whether the engine takes a statement, without running it.
+func (s *session) prepares(ctx context.Context, sql string) error {
+	stmt, err := s.conn.(driver.ConnPrepareContext).PrepareContext(ctx, sql)
+	if err != nil {
+		return err
+	}
+	return stmt.Close()
+}
+
+// Codes of the server.
+const (
+	codeAccessDenied         = 1045
+	codeSyntax               = 1064
+	codeLockWait             = 1205
+	codeSpecificAccessDenied = 1227
+	codeSecureFile           = 1290
+	codeNotPreparable        = 1295
+	codeReadOnly             = 1792
+	codeTooMany              = 1040
+	codeDiskFull             = 1021
+	codeTableFull            = 1114
+)
+
+func code(err error) uint16 {
+	var said *driverpkg.MySQLError
+	if errors.As(err, &said) {
+		return said.Number
+	}
+	return 0
+}
+
+// failure puts an error of the server into words.
+func (s *session) failure(err error) error {
+	if err == nil {
+		return nil
+	}
+	if s.wire.exceeded.Load() {
+		return engine.TooLarge(s.d.o.MaxMessage)
+	}
+	var said *driverpkg.MySQLError
+	if !errors.As(err, &said) {
+		var refusal *engine.Refusal
+		if errors.As(err, &refusal) {
+			return err
+		}
+		if errors.Is(err, driverpkg.ErrInvalidConn) || errors.Is(err, driver.ErrBadConn) {
+			return &engine.Unreachable{Place: s.d.Place(), Err: errors.New("the connection broke")}
+		}
+		return engine.Redact(err, s.d.config.Passwd)
+	}
+	text := s.d.product + " says: " + said.Message
+	switch said.Number {
+	case codeReadOnly:
+		return engine.ReadOnly(text)
+	case codeNotPreparable:
+		return &engine.Refusal{Why: text}
+	case codeLockWait:
+		return errors.New(text + ". Somebody else holds a lock on it")
+	case codeDiskFull, codeTableFull, codeTooMany:
+		return errors.New(text + ". The server is short of something (disk, memory or connections); nothing was kept")
+	}
+	return errors.New(text)
+}

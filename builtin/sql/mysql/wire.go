@@ -1,0 +1,41 @@
+package mysql
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync/atomic"
+)
+
+// A meter counts what the server sends and breaks the connection when one row
+// is larger than this process wants to hold: the driver itself would take any.
+type meter struct {
+	limit    int
+	seen     atomic.Int64
+	exceeded atomic.Bool
+}
+
+func (m *meter) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := (&net.Dialer{}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return &meteredConn{Conn: c, meter: m}, nil
+}
+
+// reset begins a new row.
+func (m *meter) reset() { m.seen.Store(0) }
+
+type meteredConn struct {
+	net.Conn
+	meter *meter
+}
+
+func (c *meteredConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if c.meter.seen.Add(int64(n)) > int64(c.meter.limit) {
+		c.meter.exceeded.Store(true)
+		return n, errors.New("too much")
+	}
+	return n, err
+}

@@ -1,0 +1,150 @@
+package sql
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/builtin/sql/engine"
+)
+
+// Rows is one page of a result. What a model reads is a table; what a program
+// reads are the columns and rows.
+type Rows struct {
+	Columns []engine.Column `json:"columns"`
+	// Rows are left out when the caller wants the table only.
+	Rows [][]json.RawMessage `json:"rows,omitzero" doc:"integers beyond 2^53 and decimals are strings; binary is {base64, size}; text that was cut is {text, size, cut}"`
+	// Count is how many rows are on this page.
+	Count      int    `json:"count" doc:"how many rows are on this page"`
+	NextOffset int    `json:"nextOffset,omitzero" doc:"there is more: call again with this offset"`
+	Note       string `json:"note,omitzero"`
+
+	table string // what a model reads; empty when it wants the rows only
+}
+
+// MCPText is the table, and what is to be known about it.
+func (r Rows) MCPText() string {
+	end := fmt.Sprintf("%d rows", r.Count)
+	if r.Count == 1 {
+		end = "1 row"
+	}
+	if r.NextOffset > 0 {
+		end += fmt.Sprintf(", and there are more: call again with offset %d", r.NextOffset)
+	}
+	end += "."
+	if r.Note != "" {
+		end += " " + r.Note
+	}
+	return r.table + end
+}
+
+// A page collects rows within a budget. It is an engine.Sink.
+type page struct {
+	skip     int // rows before this page
+	maxRows  int
+	maxBytes int
+	keepAll  bool // a statement that writes is not ended early
+	format   string
+
+	columns []engine.Column
+	rows    [][]json.RawMessage
+	table   strings.Builder
+	seen    int
+	count   int
+	bytes   int
+	more    bool
+	cut     bool
+}
+
+// Formats of a result.
+const (
+	formatBoth  = "both"
+	formatTable = "table"
+	formatRows  = "rows"
+)
+
+func (p *page) Columns(columns []engine.Column) error {
+	p.columns = columns
+	if p.format != formatRows && len(columns) > 0 {
+		heads := make([]string, len(columns))
+		for i, c := range columns {
+			heads[i] = escape(strings.TrimSpace(c.Name + " " + c.Type))
+		}
+		p.table.WriteString(strings.Join(heads, " | ") + "\n")
+	}
+	return nil
+}
+
+func (p *page) Row(values []any) error {
+	p.seen++
+	if p.seen <= p.skip {
+		return nil
+	}
+	if p.more || p.count == p.maxRows {
+		return p.full()
+	}
+	// A value gets what is fair: a wide row must fit, and one long text must
+	// not take the place of all other rows.
+	limit := max(p.maxBytes/4/max(len(values), 4), 64)
+	cells := make([]json.RawMessage, len(values))
+	texts := make([]string, len(values))
+	size, cut := 0, false
+	for i, v := range values {
+		c := newCell(v, limit)
+		cells[i], texts[i] = c.json, c.text
+		if p.format != formatTable {
+			size += len(c.json) + 1
+		}
+		if p.format != formatRows {
+			size += len(c.text) + 3
+		}
+		cut = cut || c.cut
+	}
+	if p.count > 0 && p.bytes+size > p.maxBytes {
+		return p.full()
+	}
+	p.bytes += size
+	p.count++
+	p.cut = p.cut || cut
+	if p.format != formatTable {
+		p.rows = append(p.rows, cells)
+	}
+	if p.format != formatRows {
+		p.table.WriteString(strings.Join(texts, " | ") + "\n")
+	}
+	return nil
+}
+
+func (p *page) full() error {
+	p.more = true
+	if p.keepAll {
+		return nil
+	}
+	return engine.Enough
+}
+
+// result is the page as it is returned.
+func (p *page) result() Rows {
+	r := Rows{Columns: p.columns, Rows: p.rows, Count: p.count, table: p.table.String()}
+	if r.Columns == nil {
+		r.Columns = []engine.Column{}
+	}
+	if r.Rows == nil && p.format != formatTable {
+		r.Rows = [][]json.RawMessage{}
+	}
+	if p.more && !p.keepAll {
+		r.NextOffset = p.skip + p.count
+	}
+	var notes []string
+	if p.count == 0 && p.skip > 0 {
+		notes = append(notes, fmt.Sprintf("The result ends before offset %d: it has %d rows.", p.skip, p.seen))
+	}
+	if p.more && p.keepAll {
+		notes = append(notes, fmt.Sprintf("The statement returned %d rows, of which the first are shown.", p.seen))
+	}
+	if p.cut {
+		notes = append(notes, "Values that end in … are longer: get the rest with substr(column, from, length).")
+	}
+	r.Note = strings.Join(notes, " ")
+	return r
+}

@@ -1,0 +1,130 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/tenon-mcp/tenon/builtin/sql/engine"
+)
+
+// beginReading starts a transaction that cannot write, cannot be made to, and
+// is never committed. What holds it:
+//
+//   - BEGIN READ ONLY, in which the server refuses what changes tables, and
+//     then a query, after which it refuses to make the transaction READ WRITE;
+//   - the extended protocol, in which the server takes one statement only, so
+//     that nothing can follow a COMMIT;
+//   - a statement that returns no columns, as the server describes it, is not
+//     run at all: COMMIT, SET, DO, CALL, LOCK, COPY, …;
+//   - in a transaction block the server refuses to commit from within a
+//     procedure or DO block;
+//   - the session ends afterwards, and with it the transaction: what a read-only
+//     transaction may still do (large objects before version 16, advisory
+//     locks, NOTIFY, settings) is undone.
+//
+// A superuser can get past a transaction (files and programs of the server's
+// machine), so such accounts are refused first.
+func (d *database) beginReading(ctx context.Context, c *pgconn.PgConn) error {
+	if err := exec(ctx, c, "BEGIN READ ONLY; "+d.settings("SET LOCAL ")+"; SELECT 1 FROM pg_catalog.pg_class LIMIT 1"); err != nil {
+		return err
+	}
+	if d.o.Privileged {
+		return nil
+	}
+	powers, err := strangers(ctx, c)
+	if err != nil || len(powers) == 0 {
+		return err
+	}
+	return &engine.Refusal{
+		Why: fmt.Sprintf("the account %q can reach beyond a read-only transaction: %s", d.config.User, strings.Join(powers, "; ")),
+		Advice: "Give the server an account that cannot: CREATE ROLE reader LOGIN PASSWORD '…'; GRANT pg_read_all_data TO reader. " +
+			"Or start it with privileged=1 and trust every statement",
+	}
+}
+
+// powers lists what an account can do that no transaction holds back: itself,
+// and any role that it could become.
+const powers = `
+SELECT CASE WHEN rolsuper THEN 'superuser' WHEN rolreplication THEN 'replication' ELSE rolname::text END
+FROM pg_catalog.pg_roles
+WHERE (rolsuper OR rolreplication OR rolname IN ('pg_execute_server_program', 'pg_write_server_files', 'pg_read_server_files'))
+  AND pg_catalog.pg_has_role(session_user, oid, 'MEMBER')
+UNION
+SELECT 'may call ' || p.proname || ' of the extension ' || e.extname
+FROM pg_catalog.pg_proc p
+JOIN pg_catalog.pg_depend x ON x.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass AND x.objid = p.oid AND x.deptype = 'e'
+JOIN pg_catalog.pg_extension e ON e.oid = x.refobjid
+WHERE (e.extname = 'dblink' AND p.proname IN ('dblink', 'dblink_exec', 'dblink_send_query')
+    OR e.extname = 'adminpack' AND p.proname LIKE 'pg\_file\_%')
+  AND pg_catalog.has_function_privilege(session_user, p.oid, 'EXECUTE')
+UNION
+SELECT 'may write functions in ' || lanname
+FROM pg_catalog.pg_language
+WHERE NOT lanpltrusted AND lanname NOT IN ('internal', 'c') AND pg_catalog.has_language_privilege(session_user, oid, 'USAGE')
+ORDER BY 1`
+
+func strangers(ctx context.Context, c *pgconn.PgConn) ([]string, error) {
+	results, err := c.Exec(ctx, powers).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	for _, row := range results[0].Rows {
+		if name := string(row[0]); name == "superuser" {
+			return []string{"it is a superuser, or may become one"}, nil
+		} else {
+			list = append(list, name)
+		}
+	}
+	return list, nil
+}
+
+// stillReading finds a statement that ended its transaction. It changed
+// nothing, because it was the only one.
+func (d *database) stillReading(c *pgconn.PgConn) error {
+	if s := c.TxStatus(); s == 'I' && !c.IsBusy() && !c.IsClosed() {
+		return &engine.Refusal{Why: "the statement ended the transaction in which it ran", Advice: "run_query takes one statement that reads, without BEGIN, COMMIT or ROLLBACK"}
+	}
+	return nil
+}
+
+// failure puts an error of the server into words.
+func (d *database) failure(err error) error {
+	var said *pgconn.PgError
+	if !errors.As(err, &said) {
+		var large *pgproto3.ExceededMaxBodyLenErr
+		if errors.As(err, &large) {
+			return engine.TooLarge(d.o.MaxMessage)
+		}
+		var refusal *engine.Refusal
+		if errors.As(err, &refusal) {
+			return err
+		}
+		return engine.Redact(err, d.config.Password)
+	}
+	text := "PostgreSQL says: " + said.Message
+	if said.Detail != "" {
+		text += ". " + said.Detail
+	}
+	if said.Hint != "" {
+		text += ". " + said.Hint
+	}
+	if said.Position > 0 {
+		text += fmt.Sprintf(" (at character %d)", said.Position)
+	}
+	switch {
+	case said.Code == "25006": // read_only_sql_transaction
+		return engine.ReadOnly(text)
+	case said.Code == "42601" && strings.Contains(said.Message, "multiple commands"):
+		return &engine.Refusal{Why: "there is more than one statement", Advice: "Send them one by one"}
+	case said.Code == "55P03":
+		return errors.New(text + ". Somebody else holds a lock on it; try again in a moment")
+	case strings.HasPrefix(said.Code, "53"):
+		return errors.New(text + ". The server is short of something (disk, memory or connections); nothing was kept")
+	}
+	return errors.New(text)
+}

@@ -1,0 +1,100 @@
+package sql
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/builtin/sql/engine"
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/server"
+)
+
+const (
+	markdown      = "text/markdown"
+	overviewURI   = "db://schema"
+	tableTemplate = "db://schema/{table}"
+)
+
+func tableURI(id string) string {
+	return overviewURI + "/" + strings.ReplaceAll(url.QueryEscape(id), "+", "%20")
+}
+
+func (d *database) addResources() error {
+	err := d.server.AddResource(mcp.Resource{URI: overviewURI, Name: "schema", Title: "All tables", Description: "The tables and views of the database", MIMEType: markdown},
+		func(ctx context.Context, _ *mcp.Call, _ string, _ map[string]string) ([]mcp.ResourceContents, error) {
+			var text string
+			err := d.limited(ctx, nil, 0, func(ctx context.Context) error {
+				tables, err := d.tables(ctx)
+				text = d.overview(tables)
+				return err
+			})
+			return d.contents(text, err)
+		})
+	if err != nil {
+		return err
+	}
+	err = d.server.AddTemplate(mcp.ResourceTemplate{URITemplate: tableTemplate, Name: "table", Title: "One table",
+		Description: "Columns, keys, indexes and comments of a table or view", MIMEType: markdown}, d.readTable)
+	if err != nil {
+		return err
+	}
+	return d.server.CompleteTemplate(tableTemplate, "table", d.completeTable)
+}
+
+// readTable serves both the template and the resources that are listed.
+func (d *database) readTable(ctx context.Context, _ *mcp.Call, uri string, vars map[string]string) ([]mcp.ResourceContents, error) {
+	id := vars["table"]
+	if vars == nil {
+		name, err := url.PathUnescape(strings.TrimPrefix(uri, overviewURI+"/"))
+		if err != nil {
+			return nil, mcp.ResourceNotFound(uri)
+		}
+		id = name
+	}
+	var text string
+	err := d.limited(ctx, nil, 0, func(ctx context.Context) error {
+		t, ok, err := d.table(ctx, id)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			return mcp.ResourceNotFound(uri)
+		}
+		text = describe(t)
+		return nil
+	})
+	return d.contents(text, err)
+}
+
+// contents is a text as a resource. What went wrong is told: it is about the
+// database, and there is no secret in it.
+func (d *database) contents(text string, err error) ([]mcp.ResourceContents, error) {
+	if err != nil {
+		if _, ok := err.(*mcp.Error); ok {
+			return nil, err
+		}
+		return nil, mcp.Errorf(mcp.CodeInternal, "%s", err.Error())
+	}
+	return server.TextResource(markdown, text), nil
+}
+
+// completeTable offers tables whose name begins with what is there, and then
+// those that contain it.
+func (d *database) completeTable(ctx context.Context, _ *mcp.Call, value string, _ map[string]string) ([]string, error) {
+	return matching(d.known(ctx), value), nil
+}
+
+func matching(tables []engine.Table, value string) []string {
+	value = strings.ToLower(value)
+	var first, then []string
+	for _, t := range tables {
+		switch at := strings.Index(strings.ToLower(t.ID), value); {
+		case at == 0:
+			first = append(first, t.ID)
+		case at > 0:
+			then = append(then, t.ID)
+		}
+	}
+	return append(first, then...)
+}

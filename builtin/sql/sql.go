@@ -1,0 +1,121 @@
+package sql
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tenon-mcp/tenon/builtin/sql/engine"
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/server"
+)
+
+// A database is what the features share.
+type database struct {
+	Config
+	engine  engine.Database
+	server  *server.Server
+	catalog catalog
+	slots   chan struct{} // one for each statement that may run at a time
+}
+
+// concurrent is how many statements run at a time; more wait.
+const concurrent = 4
+
+// New returns the server. It looks at the DSN and not at the database: the
+// tables are listed in the background, and a database that is down is told by
+// the tools, which work again when it is back. Close the server to end what
+// runs in the background.
+func New(c Config) (*server.Server, error) {
+	c = c.withDefaults()
+	db, err := engine.Open(c.DSN, engine.Options{Writes: c.Writes, Privileged: c.Privileged})
+	if err != nil {
+		return nil, err
+	}
+	c.DSN = "" // nothing below needs it, and it may hold a password
+	d := &database{Config: c, engine: db, slots: make(chan struct{}, concurrent)}
+	d.server = server.New(mcp.Implementation{Name: "sql", Title: db.Product() + " " + db.Place(), Version: "1.0.0"}, &server.Options{
+		Instructions: d.instructions(),
+		Log:          c.Log,
+	})
+	d.addTableTools()
+	server.AddTool(d.server, "run_query", d.queryDescription(), d.runQuery, server.ToolOptions{Title: "Run a query", Annotations: reading()})
+	if c.Writes {
+		server.AddTool(d.server, "run_statement", "Run one statement that changes the database, after asking the person. "+db.Dialect(), d.runStatement, server.ToolOptions{Title: "Run a statement", Annotations: writing()})
+	}
+	d.addPrompts()
+	if err := d.addResources(); err != nil {
+		return nil, err
+	}
+	d.catalog.ctx, d.catalog.end = context.WithCancel(context.Background())
+	d.server.OnClose(d.closeCatalog)
+	d.listInBackground()
+	return d.server, nil
+}
+
+func (d *database) instructions() string {
+	text := fmt.Sprintf("The %s %s. Look at the tables with list_tables and describe_table before you write a query. %s ", d.engine.Product(), d.engine.Place(), d.engine.Dialect())
+	if d.Writes {
+		return text + "run_query only reads; run_statement writes, and asks the person first."
+	}
+	return text + "It can only be read."
+}
+
+func (d *database) queryDescription() string {
+	return "Run one query that reads, and get its rows. It cannot change anything: the database refuses. " + d.engine.Dialect()
+}
+
+func reading() *mcp.ToolAnnotations {
+	a := server.ReadOnly()
+	yes, no := true, false
+	a.IdempotentHint, a.OpenWorldHint = &yes, &no
+	return a
+}
+
+func writing() *mcp.ToolAnnotations {
+	yes, no := true, false
+	return &mcp.ToolAnnotations{ReadOnlyHint: &no, DestructiveHint: &yes, IdempotentHint: &no, OpenWorldHint: &no}
+}
+
+// limited runs something on the database: within a time, when it is its turn,
+// and with signs of life for callers that want them. seconds of 0 is the time
+// that is set for the server, which is also the most.
+func (d *database) limited(ctx context.Context, c *mcp.Call, seconds int, run func(context.Context) error) error {
+	limit := d.Timeout
+	if s := time.Duration(seconds) * time.Second; s > 0 && s < limit {
+		limit = s
+	}
+	select {
+	case d.slots <- struct{}{}:
+		defer func() { <-d.slots }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	defer signsOfLife(c, limit)()
+	return run(ctx)
+}
+
+// signsOfLife tells the caller every other second that a statement is running.
+// The function that it returns ends that.
+func signsOfLife(c *mcp.Call, limit time.Duration) (stop func()) {
+	if c == nil || !c.Progress {
+		return func() {}
+	}
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(2 * time.Second)
+		defer tick.Stop()
+		for began := time.Now(); ; {
+			select {
+			case <-tick.C:
+				server.Progress(c, time.Since(began).Seconds(), limit.Seconds(), "the database is working; seconds of at most "+limit.String())
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return func() { close(quit); <-done }
+}

@@ -1,0 +1,107 @@
+// Package sqlite is the engine for files of SQLite, without cgo. A DSN is the
+// name of a file, also as sqlite:NAME or sqlite://NAME.
+//
+// A file is opened for each statement and closed after it, and never created.
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/builtin/sql/engine"
+	_ "modernc.org/sqlite" // sets the library up
+	lib "modernc.org/sqlite/lib"
+)
+
+func init() { engine.Register(Open, "sqlite") }
+
+// A database is a file.
+type database struct {
+	path string
+	o    engine.Options
+}
+
+// Open returns the database that is in a file. Whether the file is there turns
+// out when it is used.
+func Open(dsn string, o engine.Options) (engine.Database, error) {
+	path := dsn
+	for _, prefix := range []string{"sqlite://", "sqlite:"} {
+		if rest, ok := strings.CutPrefix(path, prefix); ok {
+			path = rest
+			break
+		}
+	}
+	switch {
+	case path == "" || strings.ContainsRune(path, 0):
+		return nil, errors.New("the dsn names no file: write sqlite:shop.db or just shop.db")
+	case path == ":memory:" || strings.HasPrefix(path, "file:"):
+		return nil, errors.New("the dsn has to be the plain name of a file: a database in memory would be empty, and options in a URI are not taken")
+	}
+	absolute, err := filepath.Abs(path) // the process may change its directory
+	if err != nil {
+		return nil, err
+	}
+	return &database{path: absolute, o: o.WithDefaults()}, nil
+}
+
+func (d *database) Product() string { return "SQLite" }
+func (d *database) Place() string   { return filepath.Base(d.path) }
+func (d *database) Dialect() string {
+	return "SQLite " + lib.SQLITE_VERSION + ": placeholders are ?, names are quoted with \"double quotes\", dates are text or numbers (date(), strftime(), unixepoch()), JSON is read with -> and ->>."
+}
+
+func (d *database) Quote(t engine.Table) string { return quote(t.Name) }
+
+func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+func (d *database) Read(ctx context.Context, q engine.Query, to engine.Sink) error {
+	return d.with(ctx, false, func(h *handle) error { return h.statement(q, to) })
+}
+
+func (d *database) Write(ctx context.Context, q engine.Query, to engine.Sink) (changed engine.Changed, err error) {
+	if !d.o.Writes {
+		return changed, engine.ReadOnly("this server was started without writes")
+	}
+	err = d.with(ctx, true, func(h *handle) error {
+		if err := h.statement(q, to); err != nil {
+			return err
+		}
+		if changed.Rows = lib.Xsqlite3_changes64(h.tls, h.db); changed.Rows > 0 {
+			changed.LastID = lib.Xsqlite3_last_insert_rowid(h.tls, h.db)
+		}
+		return nil
+	})
+	return changed, err
+}
+
+// with opens the file for one use.
+func (d *database) with(ctx context.Context, write bool, use func(*handle) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	h, err := open(d.path, write, d.o)
+	if err != nil {
+		return &engine.Unreachable{Place: d.Place(), Err: err}
+	}
+	defer h.close()
+	return h.interruptible(ctx, func() error { return use(h) })
+}
+
+// statement compiles, fills in and runs one statement.
+func (h *handle) statement(q engine.Query, to engine.Sink) error {
+	sql := q.SQL
+	if q.Explain {
+		sql = "EXPLAIN QUERY PLAN " + sql
+	}
+	stmt, err := h.prepare(sql)
+	if err != nil {
+		return err
+	}
+	defer lib.Xsqlite3_finalize(h.tls, stmt)
+	if err := h.bind(stmt, q.Params); err != nil {
+		return err
+	}
+	return h.run(stmt, to)
+}
