@@ -97,6 +97,10 @@ func Dial(ctx context.Context, stream jsonrpc.Stream, persona *mcp.Persona, o *D
 		return nil, err
 	}
 	runCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	ctx, cancel := context.WithTimeoutCause(ctx, or(o.ConnectTimeout, 30*time.Second), errors.New("the server did not answer in time"))
+	defer cancel()
+	ctx, d.giveUp = context.WithCancelCause(ctx)
+	defer d.giveUp(nil)
 	p := &Peer{conn: d.conn, stop: stop, ended: make(chan struct{})}
 	go func() {
 		defer close(p.ended)
@@ -104,15 +108,22 @@ func Dial(ctx context.Context, stream jsonrpc.Stream, persona *mcp.Persona, o *D
 		d.then.Close()
 	}()
 
-	ctx, cancel := context.WithTimeoutCause(ctx, or(o.ConnectTimeout, 30*time.Second), errors.New("the server did not answer in time"))
-	defer cancel()
 	if p.handler, p.revision, err = d.meet(ctx); err != nil {
+		if context.Cause(ctx) == errEcho {
+			err = errEcho
+		}
 		p.Close()
 		return nil, fmt.Errorf("cannot meet the server: %w", err)
 	}
 	close(d.met)
 	return p, nil
 }
+
+// errEcho is what became of a program such as cat, which would otherwise be
+// waited for until the time is up.
+var errEcho = errors.New("it sends back what it is sent, so it is no MCP server: check the command")
+
+const methodInitialize = "initialize"
 
 func or(d, otherwise time.Duration) time.Duration {
 	if d > 0 {
@@ -130,7 +141,8 @@ type dialling struct {
 	now     *modern.Peer
 	then    *legacy.Peer
 
-	met    chan struct{} // closed when it is known what the server speaks
+	giveUp context.CancelCauseFunc // ends the meeting
+	met    chan struct{}           // closed when it is known what the server speaks
 	mu     sync.Mutex
 	modern bool // the server is known to be of the newest era
 }
@@ -138,6 +150,11 @@ type dialling struct {
 // Request is asked by a legacy server. A modern one must not ask, and gets no
 // answer, so nothing but a ping is answered before it is known which one it is.
 func (d *dialling) Request(ctx context.Context, x *jsonrpc.Exchange) {
+	if x.Method == mcp.MethodDiscover || x.Method == methodInitialize {
+		x.Ignore() // no server asks that
+		d.giveUp(errEcho)
+		return
+	}
 	if !legacy.IsPing(&x.Message) {
 		select {
 		case <-d.met:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"strconv"
 	"sync"
@@ -30,7 +31,12 @@ func serveTenon(addr string) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", h)
-	log.Fatal(http.ListenAndServe(addr, mux))
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		log.Fatal(err)
+	}
+	web := streamable.NewHTTPServer(mux)
+	log.Fatal(web.Serve(streamable.StrictListener(web, l)))
 }
 
 // serveFloor answers the same requests with the least that can be done on

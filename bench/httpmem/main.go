@@ -1,6 +1,7 @@
 // Command httpmem measures what idle sessions and open streams cost a server
-// in resident memory and goroutines: Tenon beside a bare net/http handler that
-// holds a stream open.
+// in resident memory and goroutines: Tenon in both eras, as a GET of a session
+// and as subscriptions/listen, beside a bare net/http handler that holds a
+// stream open.
 //
 //	go run ./httpmem -sessions 20000 -streams 2000
 package main
@@ -54,11 +55,14 @@ func measure(sessions, streams int) error {
 		return err
 	}
 	cost := map[string]float64{}
-	for _, role := range []string{"silent floor", "floor", "tenon"} {
+	for _, role := range []string{"silent floor", "floor", "tenon", "tenon, modern", "tenon within net/http", "tenon within net/http, modern"} {
 		err := with(role, func(addr string, state func() (int, int)) error {
-			ids, err := open(addr, streams)
-			if err != nil {
-				return err
+			ids := make([]string, streams)
+			if !strings.HasSuffix(role, "modern") {
+				var err error
+				if ids, err = open(addr, streams); err != nil {
+					return err
+				}
 			}
 			rss, gor := state()
 			for _, id := range ids {
@@ -77,7 +81,9 @@ func measure(sessions, streams int) error {
 			return err
 		}
 	}
-	fmt.Printf("an open stream costs %.2f x a bare one that has sent an event, as ours has, and %.2f x one that has sent nothing\n", cost["tenon"]/cost["floor"], cost["tenon"]/cost["silent floor"])
+	for _, role := range []string{"tenon", "tenon, modern", "tenon within net/http", "tenon within net/http, modern"} {
+		fmt.Printf("%s: an open stream costs %.2f x a bare one that has sent an event, as ours has, and %.2f x one that has sent nothing\n", role, cost[role]/cost["floor"], cost[role]/cost["silent floor"])
+	}
 	return nil
 }
 
@@ -166,13 +172,21 @@ func post(addr, session, body string) (*http.Response, error) {
 	return res, err
 }
 
-// listen opens a stream on a raw socket and waits for its headers.
+// listenBody opens a stream of the newest revision.
+const listenBody = `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"httpmem","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
+
+// listen opens a stream on a raw socket, that of a session or, without one, of
+// the newest revision, and waits for its headers.
 func listen(addr, session string) (net.Conn, error) {
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(c, "GET /mcp HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream\r\nMcp-Session-Id: %s\r\n\r\n", addr, session)
+	if session == "" {
+		fmt.Fprintf(c, "POST /mcp HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\nContent-Length: %d\r\n\r\n%s", addr, len(listenBody), listenBody)
+	} else {
+		fmt.Fprintf(c, "GET /mcp HTTP/1.1\r\nHost: %s\r\nAccept: text/event-stream\r\nMcp-Session-Id: %s\r\n\r\n", addr, session)
+	}
 	r := bufio.NewReaderSize(c, 1024)
 	line, err := r.ReadString('\n')
 	if err == nil && !strings.Contains(line, "200") {
@@ -191,18 +205,24 @@ func serve(role, addr string) {
 		fmt.Fprintln(w, resident*os.Getpagesize(), runtime.NumGoroutine())
 	})
 	switch role {
-	case "tenon":
+	case "tenon", "tenon, modern", "tenon within net/http", "tenon within net/http, modern":
 		s := server.New(mcp.Implementation{Name: "mem", Version: "1"}, nil)
 		server.AddTool(s, "echo", "echoes", func(_ context.Context, _ *mcp.Call, in struct {
 			Msg string `json:"msg"`
 		}) (string, error) {
 			return in.Msg, nil
 		})
-		h, err := streamable.NewHandler(s, nil)
+		h, err := streamable.NewHandler(s, &streamable.Options{TakeOver: !strings.Contains(role, "within")}) // as streamable.Serve does, or not
 		if err != nil {
 			log.Fatal(err)
 		}
 		mux.Handle("/mcp", h)
+		l, err := net.Listen("tcp", addr)
+		if err != nil {
+			log.Fatal(err)
+		}
+		web := streamable.NewHTTPServer(mux)
+		log.Fatal(web.Serve(streamable.StrictListener(web, l)))
 	case "floor", "silent floor":
 		mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodPost {

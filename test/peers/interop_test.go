@@ -146,7 +146,7 @@ func TestTenonToPeerServers(t *testing.T) {
 // structured content nor elicitation. Not all peers are as careful.
 func knows(r mcp.Revision) map[string]any {
 	if r == r2024 || r == r2025a {
-		return map[string]any{"add": nil, "ask": failure("has not declared the capability elicitation")}
+		return map[string]any{"add": nil, "ask": failure("which has no elicitation: it takes a client of 2025-06-18 or later")}
 	}
 	return nil
 }

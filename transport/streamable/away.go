@@ -1,20 +1,33 @@
 package streamable
 
-import "time"
+import (
+	"container/list"
+	"time"
+)
 
 // A client of an older revision that goes away cancels nothing: the call goes
 // on and the client may come back for the answer. That costs the client nothing
 // and us a goroutine, so the number of such calls is bounded, and their time.
 
-// leftAlone notes that the client of a call has gone. If there are too many of
+// leftAlone notes that the client of a stream has gone. If there are too many of
 // those, the one left longest ago is cancelled.
 func (s *sessions) leftAlone(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	st.left, st.away = time.Now(), s.away.PushFront(st)
-	if s.away.Len() > s.limits.Live {
-		s.cancelOldestLocked()
+	left := s.awayLike(st)
+	st.left, st.away = time.Now(), left.PushFront(st)
+	if left.Len() > s.limits.Live {
+		cancelOldestLocked(left)
 	}
+}
+
+// awayLike is where a stream is listed whose client has gone: those of calls,
+// and those of news, do not take each other's place.
+func (s *sessions) awayLike(st *stream) *list.List {
+	if st.name == newsStream {
+		return &s.unheard
+	}
+	return &s.away
 }
 
 // returned notes that the client is back, or that the call has ended.
@@ -22,7 +35,7 @@ func (s *sessions) returned(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if st.away != nil {
-		s.away.Remove(st.away)
+		s.awayLike(st).Remove(st.away)
 		st.away = nil
 	}
 }
@@ -30,12 +43,12 @@ func (s *sessions) returned(st *stream) {
 // cancelLeftLocked cancels the calls that were left before a time.
 func (s *sessions) cancelLeftLocked(before time.Time) {
 	for e := s.away.Back(); e != nil && e.Value.(*stream).left.Before(before); e = s.away.Back() {
-		s.cancelOldestLocked()
+		cancelOldestLocked(&s.away)
 	}
 }
 
-func (s *sessions) cancelOldestLocked() {
-	st := s.away.Remove(s.away.Back()).(*stream)
+func cancelOldestLocked(left *list.List) {
+	st := left.Remove(left.Back()).(*stream)
 	st.away = nil
 	st.cancel()
 }

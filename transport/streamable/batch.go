@@ -19,9 +19,9 @@ func (s *sessions) batch(w http.ResponseWriter, r *http.Request, body []byte) {
 	if ses == nil {
 		return
 	}
-	defer done()
 	items, err := jsonrpc.DecodeBatch(body, maxBatch)
 	if no := ses.era.Batches(); no != nil || err != nil {
+		done()
 		code, why := mcp.CodeInvalidRequest, ""
 		if no != nil {
 			why = no.Error()
@@ -31,14 +31,24 @@ func (s *sessions) batch(w http.ResponseWriter, r *http.Request, body []byte) {
 		writeJSON(w, http.StatusBadRequest, era.Fail(nil, code, why).Append(nil))
 		return
 	}
-	out := newReply(w, r, s.h.opts.WriteIdle, s.h.opts.KeepAlive)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	out := s.h.newReply(r.Context(), w)
 	defer out.close()
-	answers := s.answerAll(r, ses, items, out)
+	p := s.h.edge.Principal(r)
+	st := s.newStream(ses, out, cancel)
+	s.long(r.Context(), st, out, func() func([]byte) []byte {
+		defer done()
+		defer cancel()
+		return together(s.answerAll(ctx, p, st, items))
+	})
+}
+
+// together is the answer to a batch, nil if nothing in it has one.
+func together(answers []era.Answer) func(dst []byte) []byte {
 	if len(answers) == 0 {
-		out.nothing()
-		return
+		return nil
 	}
-	out.answer(http.StatusOK, func(dst []byte) []byte {
+	return func(dst []byte) []byte {
 		dst = append(dst, '[')
 		for i, a := range answers {
 			if i > 0 {
@@ -47,16 +57,14 @@ func (s *sessions) batch(w http.ResponseWriter, r *http.Request, body []byte) {
 			dst = a.Append(dst)
 		}
 		return append(dst, ']')
-	})
+	}
 }
 
 const maxBatch = 100
 
-// answerAll serves the messages of a batch in their order. There is no stream
-// to come back to, so a client that goes away has cancelled what is left of it.
-func (s *sessions) answerAll(r *http.Request, ses *session, items []jsonrpc.BatchItem, out *reply) (answers []era.Answer) {
-	st := s.newStream(ses, out, nil)
-	defer st.forget()
+// answerAll serves the messages of a batch in their order. A client that goes
+// away has cancelled nothing, as with a single request, and may come back.
+func (s *sessions) answerAll(ctx context.Context, p *mcp.Principal, st *stream, items []jsonrpc.BatchItem) (answers []era.Answer) {
 	for i := range items {
 		it := &items[i]
 		bad, _ := it.Err.(*jsonrpc.DecodeError)
@@ -66,20 +74,25 @@ func (s *sessions) answerAll(r *http.Request, ses *session, items []jsonrpc.Batc
 		case it.Method == "initialize":
 			answers = append(answers, era.Fail(it.ID, mcp.CodeInvalidRequest, "initialize must not be part of a batch"))
 		case !it.IsRequest():
-			s.told(ses, &it.Message)
+			s.told(st.ses, &it.Message)
 		default:
-			ctx, cancel := context.WithCancel(r.Context())
-			if !ses.begin(it.ID, cancel) {
-				answers = append(answers, taken(it.ID))
-				cancel()
-				continue
-			}
-			a := ses.era.Serve(ctx, &it.Message, s.h.edge.Principal(r), era.SessionBack{Tell: until(ctx, out.note), Ask: st.ask})
-			if ctx.Err() == nil { // cancelled means silent
+			if a, ok := s.answerOne(ctx, p, st, &it.Message); ok {
 				answers = append(answers, a)
 			}
-			ses.finish(it.ID, cancel)
 		}
 	}
 	return answers
+}
+
+// answerOne serves one request of a batch; who cancels it gets no answer.
+func (s *sessions) answerOne(ctx context.Context, p *mcp.Principal, st *stream, m *jsonrpc.Message) (a era.Answer, ok bool) {
+	ctx, cancel := context.WithCancel(ctx)
+	if !st.ses.begin(m.ID, cancel) {
+		cancel()
+		return taken(m.ID), true
+	}
+	defer st.ses.finish(m.ID, cancel)
+	a = st.ses.era.Serve(ctx, m, p, era.SessionBack{Tell: until(ctx, st.send), Ask: st.ask, Release: st.letGo})
+	s.saveAfter(st.ses, m, &a)
+	return a, ctx.Err() == nil
 }

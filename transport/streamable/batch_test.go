@@ -42,3 +42,30 @@ func TestBatch(t *testing.T) {
 		}
 	}
 }
+
+// Who leaves a batch has cancelled nothing, and may come back for the answers.
+func TestBatchIsLeft(t *testing.T) {
+	f := newFort(t, false, nil)
+	in := f.enter("2025-03-26", "")
+	s := f.dial()
+	s.write(in("[" + oldGated("1", "a", 2) + "," + oldTool("2", "echo", `"msg":"hi"`) + "]").on(f))
+	<-f.began
+	f.gate <- true
+	e := hear(t, s.head().Body)
+	e.expect(`"progress":1`)
+	s.c.Close()
+	f.gate <- true
+	_, back := f.listen(in("").header("Last-Event-ID", "Last-Event-ID: "+e.last))
+	back.expect(`"progress":2`, `[{"jsonrpc":"2.0","id":1,"result"`)
+	if rest := back.next(); rest != "" {
+		t.Errorf("after the answers came %q", rest)
+	}
+	// One that is cancelled is not answered; the rest is.
+	s = f.dial()
+	s.write(in("[" + oldGated("3", "b", 1) + "," + oldTool("4", "echo", `"msg":"hi"`) + "]").on(f))
+	<-f.began
+	f.raw(in(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3}}`).on(f))
+	if a := s.read(); strings.Contains(a.Text, `"id":3`) || !strings.Contains(a.Text, `"id":4,"result"`) {
+		t.Errorf("the answer to the rest: %s", a.Text)
+	}
+}

@@ -153,10 +153,10 @@ func (p *post) message(data []byte, m jsonrpc.Message, err error, h http.Header)
 	case m.IsResponse() && p.link.strayed(m):
 	case m.IsResponse():
 		p.link.noise(data, errors.New("an answer to a request that was not made here"))
-	case p.dropped.Load(): // nobody wants to know
+	case p.dropped.Load() && (p.modern || m.IsRequest()): // nobody wants to know
 	case m.IsRequest():
 		p.link.asks(m, p.origin, p)
-	default:
+	default: // an older server may send what concerns the whole session on any stream
 		p.link.told(&m, p.origin)
 	}
 }

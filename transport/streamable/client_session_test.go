@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -555,6 +556,51 @@ func TestClientFollowsToTheNewSession(t *testing.T) {
 		_, err := old.met.Serve(t.Context(), callTool("x", `{}`))
 		if err == nil || !c.again(t.Context(), old, callTool("x", `{}`), err) {
 			t.Errorf("error %v, want one after which the call is made again", err)
+		}
+	})
+}
+
+// mcp-go sends log lines on the stream of any call of the session, also on that
+// of one that was cancelled and not answered yet: they are heard all the same.
+func TestClientHearsOnStreamsOfCancelledCalls(t *testing.T) {
+	bubble(t, func(t *testing.T, f *far) {
+		var calls atomic.Int32
+		speak := make(chan struct{})
+		f.serve = legacy(noStream(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			switch {
+			case m.Method != mcp.MethodToolsCall:
+				if m.IsRequest() {
+					answers(w, m, `{}`)
+				} else {
+					w.WriteHeader(http.StatusAccepted)
+				}
+			case calls.Add(1) == 1:
+				tells(w, ":\n\n")
+				<-speak
+				tells(w, `data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"x"}}`+"\n\n")
+				<-r.Context().Done()
+			default:
+				close(speak)
+				time.Sleep(time.Second)
+				answers(w, m, `{"content":[]}`)
+			}
+		}))
+		c := connect(t, f.endpoint())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := c.Serve(ctx, callTool("x", `{}`)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		var heard atomic.Int32
+		call := callTool("x", `{}`)
+		call.Caller.LogLevel = mcp.LogInfo
+		call.Side = func(n mcp.Note) {
+			if n.Method == mcp.NoteMessage {
+				heard.Add(1)
+			}
+		}
+		if _, err := c.Serve(t.Context(), call); err != nil || heard.Load() != 1 {
+			t.Errorf("%d lines were heard: %v", heard.Load(), err)
 		}
 	})
 }

@@ -12,15 +12,25 @@ type eventLog struct {
 	all      list.List // of *savedEvent
 	size     int
 	last     int64
-	sessions map[string]map[string]*savedStream
+	streams  map[streamKey]*savedStream
+	sessions map[string]*savedStream // one of each session's, from which one gets to the others
 }
+
+type streamKey struct{ session, name string }
 
 // A savedStream is the events of one stream that are kept, the oldest first.
 type savedStream struct {
-	session, name string
-	events        []*savedEvent
-	floor         int64 // who has heard this one has missed nothing that is not kept
+	streamKey
+	events     []*savedEvent
+	floor      int64        // who has heard this one has missed nothing that is not kept
+	prev, next *savedStream // of the same session
 }
+
+// streamOverhead is about what a stream costs in which there is something,
+// beside its events: itself, and its places in the maps.
+const streamOverhead = 200
+
+func (s *savedStream) size() int { return len(s.name) + streamOverhead }
 
 type savedEvent struct {
 	stream *savedStream
@@ -37,25 +47,52 @@ func (e *savedEvent) id() string { return e.stream.name + "-" + strconv.FormatIn
 // add gives an event its number and keeps it if it is to be kept.
 func (l *eventLog) add(session, stream string, data []byte, keep bool) (id string) {
 	l.last++
-	s := l.sessions[session][stream]
+	key := streamKey{session, stream}
+	s := l.streams[key]
 	if s == nil {
-		s = &savedStream{session: session, name: stream, floor: l.last}
+		s = &savedStream{streamKey: key, floor: l.last}
 	}
 	e := &savedEvent{stream: s, number: l.last, data: data}
 	if !keep {
 		return e.id()
 	}
-	if l.sessions == nil {
-		l.sessions = map[string]map[string]*savedStream{}
+	if s.events == nil {
+		l.open(s)
 	}
-	if l.sessions[session] == nil {
-		l.sessions[session] = map[string]*savedStream{}
-	}
-	l.sessions[session][stream] = s
 	s.events = append(s.events, e)
 	e.elem = l.all.PushFront(e)
 	l.size += e.size()
 	return e.id()
+}
+
+// open keeps a stream in which there will be something.
+func (l *eventLog) open(s *savedStream) {
+	if l.streams == nil {
+		l.streams, l.sessions = map[streamKey]*savedStream{}, map[string]*savedStream{}
+	}
+	l.streams[s.streamKey] = s
+	if s.next = l.sessions[s.session]; s.next != nil {
+		s.next.prev = s
+	}
+	l.sessions[s.session] = s
+	l.size += s.size()
+}
+
+// close forgets a stream in which there is nothing any more.
+func (l *eventLog) close(s *savedStream) {
+	delete(l.streams, s.streamKey)
+	if s.next != nil {
+		s.next.prev = s.prev
+	}
+	switch {
+	case s.prev != nil:
+		s.prev.next = s.next
+	case s.next != nil:
+		l.sessions[s.session] = s.next
+	default:
+		delete(l.sessions, s.session)
+	}
+	l.size -= s.size()
 }
 
 // shrink forgets the oldest events until the rest is small enough.
@@ -66,12 +103,8 @@ func (l *eventLog) shrink(limit int) {
 		s := e.stream
 		s.events[0] = nil // the oldest of all is the oldest of its stream
 		s.events, s.floor = s.events[1:], e.number
-		if len(s.events) > 0 {
-			continue
-		}
-		delete(l.sessions[s.session], s.name)
-		if len(l.sessions[s.session]) == 0 {
-			delete(l.sessions, s.session)
+		if len(s.events) == 0 {
+			l.close(s)
 		}
 	}
 }
@@ -83,12 +116,12 @@ func (l *eventLog) remove(e *savedEvent) {
 
 // drop forgets the events of a session.
 func (l *eventLog) drop(session string) {
-	for _, s := range l.sessions[session] {
+	for s := l.sessions[session]; s != nil; s = l.sessions[session] {
 		for _, e := range s.events {
 			l.remove(e)
 		}
+		l.close(s)
 	}
-	delete(l.sessions, session)
 }
 
 // after returns the events of a stream that came after one of it, if they are
@@ -99,7 +132,7 @@ func (l *eventLog) after(session, id string) (stream string, events []StoredEven
 		return "", nil, false
 	}
 	number, err := strconv.ParseInt(id[i+1:], 10, 64)
-	s := l.sessions[session][id[:i]]
+	s := l.streams[streamKey{session, id[:i]}]
 	if err != nil || s == nil || number < s.floor || number > s.events[len(s.events)-1].number {
 		return "", nil, false
 	}

@@ -31,18 +31,32 @@ func (s *Handler) exchange(w http.ResponseWriter, r *http.Request, m *jsonrpc.Me
 		s.mismatch(w, m, err)
 		return
 	}
-	ctx := r.Context()
+	p := s.edge.Principal(r)
 	if m.Method == mcp.MethodSubscriptionsListen {
-		var end func()
-		if ctx, end = s.hold(ctx); ctx == nil {
-			writeJSON(w, http.StatusServiceUnavailable, era.Fail(m.ID, mcp.CodeInternal, shuttingDown).Append(nil))
-			return
-		}
-		defer end()
+		heard := *m
+		s.stay(w, r, func(ctx context.Context, w http.ResponseWriter) { s.listen(ctx, w, &heard, p, headers) })
+		return
 	}
-	out := newReply(w, r, s.opts.WriteIdle, s.opts.KeepAlive)
-	a := s.door.ServeModern(ctx, m, s.edge.Principal(r), era.Back{Tell: out.note, Headers: headers})
-	if r.Context().Err() == nil { // or nobody is there to hear it
+	s.serveModern(r.Context(), r.Context(), w, m, p, headers)
+}
+
+// listen serves a subscription, which Shutdown ends.
+func (s *Handler) listen(ctx context.Context, w http.ResponseWriter, m *jsonrpc.Message, p *mcp.Principal, headers map[string]string) {
+	held, end := s.hold(ctx)
+	if held == nil {
+		writeJSON(w, http.StatusServiceUnavailable, era.Fail(m.ID, mcp.CodeInternal, shuttingDown).Append(nil))
+		return
+	}
+	defer end()
+	s.serveModern(ctx, held, w, m, p, headers)
+}
+
+// serveModern serves a request until ctx ends; the answer goes to a client that
+// is there until there ends.
+func (s *Handler) serveModern(there, ctx context.Context, w http.ResponseWriter, m *jsonrpc.Message, p *mcp.Principal, headers map[string]string) {
+	out := s.newReply(there, w)
+	a := s.door.ServeModern(ctx, m, p, era.Back{Tell: out.note, Headers: headers})
+	if there.Err() == nil { // or nobody is there to hear it
 		out.answer(statusOf(a.Code), a.Append)
 	}
 	out.close()

@@ -54,6 +54,15 @@ type Options struct {
 	// the server is still there. 0 means 25 s.
 	KeepAlive time.Duration
 
+	// TakeOver has streams that wait for news leave net/http, which saves two
+	// thirds of their memory where HTTP/1.1 is spoken: their connections are
+	// taken over (see http.Hijacker). Whatever stands between the http.Server
+	// and this handler then sees the request end where the stream begins, and
+	// the server's Shutdown does not wait for it; [Handler.Shutdown] does.
+	// Unset, streams stay with net/http, except where [Serve] serves: there
+	// nothing stands in between.
+	TakeOver bool
+
 	// Sessions bounds what clients of older revisions may keep open.
 	Sessions SessionLimits
 
@@ -68,6 +77,7 @@ type Handler struct {
 	edge *edge.Guard
 
 	sessions *sessions
+	taken    takenConns
 
 	mu      sync.Mutex
 	closing atomic.Bool                 // set under mu
@@ -106,7 +116,8 @@ func orElse(d *time.Duration, unset time.Duration) {
 // Shutdown ends what stays open by itself: subscriptions of the newest era are
 // completed, and so are the streams of news of older ones; calls that nobody
 // waits for are cancelled. Other calls in flight go on; it is the http.Server
-// that waits for them. New requests are refused.
+// that waits for them. New requests are refused. For streams whose connections
+// were taken over, Shutdown itself waits, for a few seconds at most.
 func (s *Handler) Shutdown() {
 	s.mu.Lock()
 	s.closing.Store(true)
@@ -115,7 +126,11 @@ func (s *Handler) Shutdown() {
 	}
 	s.mu.Unlock()
 	s.sessions.close()
+	s.taken.wait(lastWords)
 }
+
+// lastWords is how long a client has to take the end of a stream.
+const lastWords = 5 * time.Second
 
 // ServeHTTP serves one request.
 func (s *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {

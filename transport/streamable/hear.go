@@ -1,8 +1,10 @@
 package streamable
 
 import (
+	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/tenon-mcp/tenon/era"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -20,18 +22,23 @@ func (s *sessions) get(w http.ResponseWriter, r *http.Request) {
 	if ses == nil {
 		return
 	}
-	defer done()
-	out := newReply(w, r, s.h.opts.WriteIdle, s.h.opts.KeepAlive)
-	defer out.close()
 	last, present, err := only(r.Header, headerLastEvent)
-	switch {
-	case err != nil:
+	if err != nil {
+		done()
 		refuse(w, http.StatusBadRequest, err.Error())
-	case present:
-		s.resume(r, ses, out, last)
-	default:
-		s.hear(r, ses, out)
+		return
 	}
+	last = strings.Clone(last) // the rest of the headers need not stay
+	s.h.stay(w, r, func(ctx context.Context, w http.ResponseWriter) {
+		defer done()
+		out := s.h.newReply(ctx, w)
+		defer out.close()
+		if present {
+			s.resume(ctx, ses, out, last)
+		} else {
+			s.hear(ctx, ses, out, nil)
+		}
+	})
 }
 
 // sessional reports whether a request may belong to a session: the newest
@@ -43,15 +50,19 @@ func sessional(r *http.Request) bool {
 }
 
 // resume sends what a client missed of one stream, and what is still to come.
-func (s *sessions) resume(r *http.Request, ses *session, out *reply, last string) {
+func (s *sessions) resume(ctx context.Context, ses *session, out *reply, last string) {
 	name, _, ok := s.store.EventsAfter(ses.id, last)
 	if !ok {
-		s.hear(r, ses, out) // nothing is left of it; news may still come
+		s.hear(ctx, ses, out, nil) // nothing is left of it; news may still come
 		return
 	}
 	missed := func() []StoredEvent {
 		_, events, _ := s.store.EventsAfter(ses.id, last)
 		return events
+	}
+	if name == newsStream {
+		s.hear(ctx, ses, out, missed)
+		return
 	}
 	ses.mu.Lock()
 	st := ses.streams[name]
@@ -61,9 +72,6 @@ func (s *sessions) resume(r *http.Request, ses *session, out *reply, last string
 		for _, e := range missed() {
 			out.write(e.ID, e.Data)
 		}
-		if name == newsStream {
-			s.hear(r, ses, out)
-		}
 		return
 	}
 	freed, more := st.join(out, missed)
@@ -72,7 +80,7 @@ func (s *sessions) resume(r *http.Request, ses *session, out *reply, last string
 	}
 	select {
 	case <-freed:
-	case <-r.Context().Done():
+	case <-ctx.Done():
 		st.leave(out)
 	}
 }
@@ -80,26 +88,35 @@ func (s *sessions) resume(r *http.Request, ses *session, out *reply, last string
 // newsStream is the name of the stream of a session's news.
 const newsStream = "news"
 
-// hear holds the stream of a session's news open. There is one of them, for
-// the client that came last: who comes again has often lost the one before
-// without our noticing.
-func (s *sessions) hear(r *http.Request, ses *session, out *reply) {
+// hear holds the stream of a session's news open, after what the client has
+// missed of it, if it comes back. There is one of them, for the client that
+// came last: who comes again has often lost the one before without our noticing.
+func (s *sessions) hear(ctx context.Context, ses *session, out *reply, missed func() []StoredEvent) {
 	st := &stream{all: s, ses: ses, name: newsStream, prime: ses.era.Resumes(), out: out, freed: make(chan struct{})}
-	news := newsQueue{ready: make(chan struct{}, 1)}
+	news := &newsQueue{ready: make(chan struct{}, 1)}
 	before, ok := ses.listen(st, news.put)
 	if !ok {
-		if !out.stream {
-			refuse(out.w, http.StatusNotFound, noSession)
-		}
+		refuse(out.w, http.StatusNotFound, noSession)
 		return
 	}
+	defer func() {
+		if st.cancel == nil {
+			ses.unlisten(st)
+		}
+		st.leave(out)
+	}()
 	if before != nil {
 		before.letGo()
+		before.abandon()
 	}
 	out.begin()
-	st.mu.Lock()
-	st.openLocked()
-	st.mu.Unlock()
+	if missed != nil { // all of it is kept by now: what comes later waits in news
+		for _, e := range missed() {
+			out.write(e.ID, e.Data)
+			st.told = true
+		}
+	}
+	st.open()
 	for open := true; open; {
 		select {
 		case <-news.ready:
@@ -110,12 +127,34 @@ func (s *sessions) hear(r *http.Request, ses *session, out *reply) {
 			open = !lost // the client comes back and looks for itself
 		case <-st.freed:
 			open = false
-		case <-r.Context().Done():
+		case <-ctx.Done():
 			open = false
+			s.linger(st)
+			news.leave(st.send) // which keeps it as long as that takes
 		}
 	}
-	ses.unlisten(st)
-	st.leave(out)
+}
+
+// maxLinger is how long news is kept for a client that may come back for it.
+const maxLinger = 5 * time.Minute
+
+// linger goes on to keep news for a client that has gone without a word, and
+// knows from where to come back. As with calls that were left, only so many are
+// waited for.
+func (s *sessions) linger(st *stream) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if !st.told || st.out == nil || !s.stayBusy(st.ses) {
+		return // it would not come back, or another has come
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), min(maxLinger, s.limits.Idle))
+	st.cancel = cancel
+	context.AfterFunc(ctx, func() {
+		cancel()
+		st.ses.unlisten(st)
+		st.end()
+		s.release(st.ses)
+	})
 }
 
 // listen makes st the stream of the session's news, which goes to push, and

@@ -112,6 +112,17 @@ func (f *fixture) addTools() {
 		}](c, "first", "First name?")
 		return "You are " + who.Name, err
 	})
+	server.AddTool(f.Server, "twice", "Ask for two names", func(_ context.Context, c *mcp.Call, _ said1) (string, error) {
+		type name struct {
+			Name string `json:"name"`
+		}
+		first, err := server.Elicit[name](c, "first", "First name?")
+		if err != nil {
+			return "", err
+		}
+		last, err := server.Elicit[name](c, "last", "Last name?")
+		return "You are " + first.Name + " " + last.Name, err
+	})
 	server.AddTool(f.Server, "routed", "Is routed by headers", func(_ context.Context, _ *mcp.Call, in routedArgs) (routedArgs, error) {
 		return in, nil
 	})

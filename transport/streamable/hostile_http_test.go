@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -107,7 +109,9 @@ func TestHostileHTTP(t *testing.T) {
 		{"H26 a list of names", echo().header("Mcp-Name", "Mcp-Name: echo, admin"), mismatch, "", ""},
 		{"H28 control character", echo().header("Mcp-Name", "Mcp-Name: echo\x01"), "400 text", "", ""},
 		{"H28 delete", echo().header("Mcp-Name", "Mcp-Name: echo\x7f"), "400 text", "", ""},
-		{"H28 folded", echo().header("Mcp-Name", "Mcp-Name: ec\r\n ho"), mismatch + " or 400", "", ""},
+		{"H28 folded", echo().header("Mcp-Name", "Mcp-Name: ec\r\n ho"), "400 text", "", ""},
+		{"H28 folded after the colon", echo().header("Mcp-Name", "Mcp-Name:\r\n echo"), "400 text", "", ""},
+		{"H28 carriage return", echo().header("Mcp-Name", "Mcp-Name: echo\r"), "400 text", "", ""},
 		{"H28 raw UTF-8", askTool("1", "é", ""), mismatch, "", ""},
 		{"H28 raw UTF-8 in a parameter", routed(`"region":"é"`, "Mcp-Param-Region: é"), mismatch, "", ""},
 		{"H30 42", routed(`"shard":42`, "Mcp-Param-Shard: 42"), good, "", ""},
@@ -212,21 +216,21 @@ func TestHostileFraming(t *testing.T) {
 	good := askEcho().on(f)
 	base := strings.Join(askEcho().lines, "\r\n")
 	chunk := func(b string) string { return hex(len(b)) + "\r\n" + b + "\r\n0\r\n\r\n" }
-	for _, c := range []struct {
-		name, send string
-		status     []int
-	}{
-		{"both lengths", "POST /mcp HTTP/1.1\r\n" + base + "\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk(body), []int{200, 400}},
-		{"unknown coding", "POST /mcp HTTP/1.1\r\n" + base + "\r\nTransfer-Encoding: xchunked\r\n\r\n" + chunk(body), []int{400, 501}},
-		{"two lengths", "POST /mcp HTTP/1.1\r\n" + base + "\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n{}", []int{400}},
-		{"a negative length", "POST /mcp HTTP/1.1\r\n" + base + "\r\nContent-Length: -1\r\n\r\n{}", []int{400}},
-		{"a space before the colon", "POST /mcp HTTP/1.1\r\n" + base + "\r\nContent-Length : 3\r\n\r\n{}", []int{400}},
-		{"a chunk that ends with a bare line feed", "POST /mcp HTTP/1.1\r\n" + base + "\r\nTransfer-Encoding: chunked\r\n\r\n2;x\n{}\r\n0\r\n\r\n", []int{400}},
+	for _, c := range []struct{ name, send string }{
+		{"both lengths", "POST /mcp HTTP/1.1\r\n" + base + "\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk(body)},
+		{"unknown coding", "POST /mcp HTTP/1.1\r\n" + base + "\r\nTransfer-Encoding: xchunked\r\n\r\n" + chunk(body)},
+		{"two lengths", "POST /mcp HTTP/1.1\r\n" + base + "\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n{}"},
+		{"a negative length", "POST /mcp HTTP/1.1\r\n" + base + "\r\nContent-Length: -1\r\n\r\n{}"},
+		{"a space before the colon", "POST /mcp HTTP/1.1\r\n" + base + "\r\nContent-Length : 3\r\n\r\n{}"},
+		{"a chunk that ends with a bare line feed", "POST /mcp HTTP/1.1\r\n" + base + "\r\nTransfer-Encoding: chunked\r\n\r\n2;x\n{}\r\n0\r\n\r\n"},
+		{"bare line feeds", strings.ReplaceAll(good, "\r\n", "\n")},
+		{"one bare line feed", strings.Replace(good, "\r\nMcp-Method", "\nMcp-Method", 1)},
+		{"the last line feed is bare", strings.Replace(good, "\r\n\r\n", "\r\n\n", 1)},
 	} {
 		s := f.dial()
 		go io.WriteString(s.c, strings.ReplaceAll(c.send, "PORT", f.port)+good)
 		a := s.read()
-		if !slices.Contains(c.status, a.Status) {
+		if a.Status != 400 {
 			t.Errorf("%s: status %d: %s", c.name, a.Status, a.Text)
 		}
 		if !s.closed() {
@@ -270,14 +274,14 @@ func TestHostileStreamHeaders(t *testing.T) {
 func TestHostileSlowReader(t *testing.T) {
 	f := newFort(t, false, &streamable.Options{WriteIdle: time.Second})
 	const size = 50_000_000
-	before := heapAfterGC()
+	before := resident(t)
 	s := f.dial()
 	s.write(askTool("1", "big", fmt.Sprintf(`"n":%d`, size)).on(f))
 	if _, err := s.r.Peek(1); err != nil { // the answer is on its way
 		t.Fatal(err)
 	}
-	if held := heapAfterGC() - before; held > 2*size {
-		t.Errorf("%d bytes are held for an answer of %d", held, size)
+	if held := resident(t) - before; held > 2*size && !underRace { // which has memory of its own
+		t.Errorf("%d bytes are resident for an answer of %d", held, size)
 	}
 	for range 10 {
 		if a := f.raw(askEcho().on(f)); a.short() != "200 1 ok" {
@@ -288,6 +292,22 @@ func TestHostileSlowReader(t *testing.T) {
 	if n, _ := io.Copy(io.Discard, s.r); n >= size {
 		t.Error("all of it came")
 	}
+}
+
+// resident is how many bytes of memory this process holds once it has given
+// back what it does not need; 0 where there is nobody to ask.
+func resident(t *testing.T) (bytes int) {
+	t.Helper()
+	debug.FreeOSMemory()
+	raw, err := os.ReadFile("/proc/self/statm")
+	if err != nil {
+		return 0
+	}
+	var size, pages int
+	if _, err := fmt.Sscan(string(raw), &size, &pages); err != nil {
+		t.Fatal(err)
+	}
+	return pages * os.Getpagesize()
 }
 
 // The same with small answers: a client that sends requests and never reads.

@@ -34,7 +34,7 @@ func newFort(t *testing.T, modernOnly bool, o *streamable.Options) *fort {
 	if o != nil {
 		opts = *o
 	}
-	opts.Era.ModernOnly = modernOnly
+	opts.Era.ModernOnly, opts.TakeOver = modernOnly, true
 	f := &fort{t: t, fixture: newFixture(t), path: "/mcp"}
 	var err error
 	if f.h, err = streamable.NewHandler(f.fixture.Server, &opts); err != nil {
@@ -52,6 +52,7 @@ func newFort(t *testing.T, modernOnly bool, o *streamable.Options) *fort {
 			f.open.Add(-1)
 		}
 	}
+	web.Listener = streamable.StrictListener(web.Config, web.Listener)
 	web.Start()
 	f.addr = web.Listener.Addr().String()
 	_, f.port, _ = net.SplitHostPort(f.addr)

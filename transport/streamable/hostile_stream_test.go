@@ -149,6 +149,7 @@ func TestLeftCallsAreBounded(t *testing.T) {
 		s.write(f.enter(rev2025, "")(oldGated("1", fmt.Sprint(i), 1)).on(f))
 		<-f.began
 		s.c.Close()
+		waitFor(t, "the server notices", func() bool { return f.open.Load() == 0 }) // so that they leave in this order
 	}
 	for i := range 3 {
 		leave(i)

@@ -55,7 +55,7 @@ func (s *sessions) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc
 	}
 	defer s.release(ses)
 	w.Header().Set(headerSession, ses.id)
-	newReply(w, r, s.h.opts.WriteIdle, s.h.opts.KeepAlive).answer(http.StatusOK, a.Append)
+	s.h.newReply(r.Context(), w).answer(http.StatusOK, a.Append)
 }
 
 // maxHello bounds the params of initialize.
@@ -113,21 +113,26 @@ func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session,
 		writeJSON(w, http.StatusBadRequest, taken(m.ID).Append(nil))
 		return
 	}
-	out := newReply(w, r, s.h.opts.WriteIdle, s.h.opts.KeepAlive)
+	out := s.h.newReply(r.Context(), w)
 	defer out.close()
 	p := s.h.edge.Principal(r)
 	if mcp.MayAsk(m.Method) {
-		s.long(ctx, r, ses, m, out, cancel, done)
+		st := s.newStream(ses, out, cancel)
+		s.long(r.Context(), st, out, func() func([]byte) []byte {
+			defer done()
+			a := ses.era.Serve(ctx, m, p, era.SessionBack{Tell: until(ctx, st.send), Ask: st.ask, Release: st.letGo})
+			cancelled := ctx.Err() != nil
+			ses.finish(m.ID, cancel) // before the answer: the id may be used again then
+			if cancelled {           // means silent
+				return nil
+			}
+			return a.Append
+		})
 		return
 	}
 	defer done()
 	a := ses.era.Serve(ctx, m, p, era.SessionBack{Tell: until(ctx, out.note)})
-	switch m.Method {
-	case "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
-		if a.Code == 0 {
-			s.save(ses) // a session that cannot be saved now is the same as before when it is restored
-		}
-	}
+	s.saveAfter(ses, m, &a)
 	cancelled := ctx.Err() != nil
 	ses.finish(m.ID, cancel)
 	if cancelled { // means silent
@@ -137,32 +142,38 @@ func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session,
 	out.answer(http.StatusOK, a.Append)
 }
 
-// long serves a call that the client need not wait for. What the goroutine has
-// to say goes to the stream, whoever listens there; only an answer before which
-// nothing was said comes back here, to be sent without a stream.
-func (s *sessions) long(ctx context.Context, r *http.Request, ses *session, m *jsonrpc.Message, out *reply, cancel context.CancelFunc, done func()) {
-	p := s.h.edge.Principal(r)
-	st := s.newStream(ses, out, cancel)
+// saveAfter saves a session that a request has changed. One that cannot be saved
+// now is the same as before when it is restored.
+func (s *sessions) saveAfter(ses *session, m *jsonrpc.Message, a *era.Answer) {
+	switch m.Method {
+	case "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
+		if a.Code == 0 {
+			s.save(ses)
+		}
+	}
+}
+
+// long runs serve, for which the client need not wait, on a goroutine of its
+// own. What is said goes to the stream, whoever listens there; only an answer
+// before which nothing was said comes back here, to be sent without a stream.
+// Serve returns what appends the answer, or nil if there is none.
+func (s *sessions) long(there context.Context, st *stream, out *reply, serve func() func([]byte) []byte) {
 	freed := st.freed
-	silent := make(chan era.Answer, 1)
+	silent := make(chan func([]byte) []byte, 1)
 	go func() {
-		defer done()
-		a := ses.era.Serve(ctx, m, p, era.SessionBack{Tell: until(ctx, st.send), Ask: st.ask, Release: st.letGo})
-		cancelled := ctx.Err() != nil
-		ses.finish(m.ID, cancel) // before the answer: the id may be used again then
-		switch {
-		case cancelled: // means silent
+		switch answer := serve(); {
+		case answer == nil:
 			st.end()
-		case !st.finish(a.Append):
-			silent <- a
+		case !st.finish(answer):
+			silent <- answer
 		}
 	}()
 	select {
-	case a := <-silent:
-		out.answer(http.StatusOK, a.Append)
+	case answer := <-silent:
+		out.answer(http.StatusOK, answer)
 	case <-freed:
 		out.nothing()
-	case <-r.Context().Done(): // gone, which cancels nothing in these revisions
+	case <-there.Done(): // gone, which cancels nothing in these revisions
 		st.leave(out)
 	}
 }

@@ -119,3 +119,36 @@ func TestMemoryForgetsSessions(t *testing.T) {
 		}
 	})
 }
+
+// What the store says that it takes is what it takes, be it many events, many
+// streams or many sessions that are small.
+func TestMemoryCountsAllOfIt(t *testing.T) {
+	const many = 20_000
+	for name, add := range map[string]func(m *streamable.Memory, i int){
+		"events":  func(m *streamable.Memory, _ int) { m.AddEvent("s", "a", []byte("x")) },
+		"streams": func(m *streamable.Memory, i int) { m.AddEvent("s", fmt.Sprint("s", i), []byte("x")) },
+		"sessions": func(m *streamable.Memory, i int) {
+			id := fmt.Sprintf("%052d", i)
+			m.SaveSession(id, []byte(`{}`), time.Hour)
+			m.AddEvent(id, "news", nil)
+		},
+		"bare sessions": func(m *streamable.Memory, i int) { m.SaveSession(fmt.Sprintf("%052d", i), []byte(`{}`), time.Hour) },
+	} {
+		m := &streamable.Memory{Sessions: 1 << 30, Events: 1 << 30}
+		m.SaveSession("s", nil, time.Hour)
+		before := heapAfterGC()
+		for i := range many {
+			add(m, i)
+		}
+		takes := heapAfterGC() - before
+		_, says := m.Count()
+		t.Logf("%s: %d bytes each, and says %d", name, takes/many, says/many)
+		if takes > says*11/10 || takes < says/4 {
+			t.Errorf("%s take %d bytes, and are said to take %d", name, takes, says)
+		}
+		m.DropSession("s")
+		if _, left := m.Count(); name != "sessions" && name != "bare sessions" && left != 0 {
+			t.Errorf("%s: %d bytes are left", name, left)
+		}
+	}
+}

@@ -11,11 +11,17 @@ type newsQueue struct {
 	mu      sync.Mutex
 	waiting []func(dst []byte) []byte
 	lost    bool
-	ready   chan struct{} // has a token when something waits
+	left    func(build func(dst []byte) []byte) // what becomes of news once nobody waits for it; nil before
+	ready   chan struct{}                       // has a token when something waits
 }
 
 func (q *newsQueue) put(build func(dst []byte) []byte) {
 	q.mu.Lock()
+	if q.left != nil {
+		defer q.mu.Unlock()
+		q.left(build)
+		return
+	}
 	if len(q.waiting) < maxNews {
 		q.waiting = append(q.waiting, build)
 	} else {
@@ -26,6 +32,16 @@ func (q *newsQueue) put(build func(dst []byte) []byte) {
 	case q.ready <- struct{}{}:
 	default:
 	}
+}
+
+// leave has news that waits, and all that comes, go elsewhere.
+func (q *newsQueue) leave(left func(build func(dst []byte) []byte)) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, build := range q.waiting {
+		left(build)
+	}
+	q.waiting, q.left = nil, left
 }
 
 // take returns what waits, and whether there was more than could be kept.

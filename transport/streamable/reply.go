@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"sync"
@@ -11,7 +12,7 @@ import (
 // and as a stream of events from the first note on.
 type reply struct {
 	w         http.ResponseWriter
-	r         *http.Request
+	ctx       context.Context // ends when the client goes away
 	writeIdle time.Duration
 	keepAlive time.Duration
 
@@ -24,15 +25,15 @@ type reply struct {
 	touched bool        // something was written since the last beat
 }
 
-func newReply(w http.ResponseWriter, r *http.Request, writeIdle, keepAlive time.Duration) *reply {
-	return &reply{w: w, r: r, writeIdle: writeIdle, keepAlive: keepAlive}
+func (s *Handler) newReply(ctx context.Context, w http.ResponseWriter) *reply {
+	return &reply{w: w, ctx: ctx, writeIdle: s.opts.WriteIdle, keepAlive: s.opts.KeepAlive}
 }
 
 // note sends a message that is not the answer, unless the client has gone.
 func (o *reply) note(build func(dst []byte) []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.over || o.r.Context().Err() != nil {
+	if o.over || o.ctx.Err() != nil {
 		return
 	}
 	o.open()
@@ -51,11 +52,17 @@ func (o *reply) open() {
 }
 
 func streamHeaders(h http.Header) {
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-cache, no-transform")
-	h.Set("X-Accel-Buffering", "no")
-	h.Set("X-Content-Type-Options", "nosniff")
+	h["Content-Type"] = streamType
+	h["Cache-Control"] = noCache
+	h["X-Accel-Buffering"] = notBuffered
+	h["X-Content-Type-Options"] = noSniff
 }
+
+var (
+	streamType  = []string{"text/event-stream"}
+	noCache     = []string{"no-cache, no-transform"}
+	notBuffered = []string{"no"}
+)
 
 // event writes one event and sends it off.
 func (o *reply) event(id string, build func(dst []byte) []byte) {

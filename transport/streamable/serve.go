@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/transport/internal/edge"
 )
 
 // Path is where [ListenAndServe] serves.
@@ -27,7 +28,12 @@ func ListenAndServe(ctx context.Context, addr string, h mcp.Handler, o *Options,
 // Serve is [ListenAndServe] on a listener that is there already, which it
 // closes.
 func Serve(ctx context.Context, l net.Listener, h mcp.Handler, o *Options, ready func(net.Addr)) error {
-	handler, err := NewHandler(h, o)
+	var opts Options
+	if o != nil {
+		opts = *o
+	}
+	opts.TakeOver = true
+	handler, err := NewHandler(h, &opts)
 	if err != nil {
 		l.Close()
 		return err
@@ -38,8 +44,8 @@ func Serve(ctx context.Context, l net.Listener, h mcp.Handler, o *Options, ready
 	if ready != nil {
 		ready(l.Addr())
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- s.Serve(l) }()
+	strict, ended := StrictListener(s, l), make(chan error, 1)
+	go func() { ended <- s.Serve(strict) }()
 	select {
 	case err := <-ended:
 		handler.Shutdown()
@@ -59,11 +65,29 @@ func Serve(ctx context.Context, l net.Listener, h mcp.Handler, o *Options, ready
 	return nil
 }
 
+// StrictListener returns a listener for a server that is not served with
+// [Serve], such as one of [NewHTTPServer]:
+//
+//	s.Serve(streamable.StrictListener(s, l))
+//
+// It answers 400, and ends the connection, where net/http would read a request
+// of HTTP/1 that somebody else, such as a proxy before it, could have read
+// differently: one whose lines end with a bare line feed or have a carriage
+// return in them, whose header lines go on in the next line or have a space
+// before the colon, or that says in more than one way how long its body is.
+//
+// HTTP/2 passes as it is, and so does TLS, in which nothing can be seen: where
+// the server itself ends TLS, HTTP/1 is read as net/http reads it. What a
+// handler gets from http.Hijacker is not looked at any more; for that, the
+// server's ConnState is set here, and calls the one that was set before.
+func StrictListener(s *http.Server, l net.Listener) net.Listener { return edge.Strict(s, l) }
+
 // NewHTTPServer returns an http.Server with the limits that a server on the
 // open network needs and net/http does not set: on the time for headers and on
 // their size, and on idle connections. It speaks HTTP/1.1 and HTTP/2, the latter
 // also without TLS. Answers have no time limit, since streams stay open; the
-// [Handler] bounds how long a client may take nothing.
+// [Handler] bounds how long a client may take nothing. What it cannot set is how
+// strictly HTTP/1 is read: see [StrictListener].
 func NewHTTPServer(h http.Handler) *http.Server {
 	s := &http.Server{
 		Handler:           h,

@@ -43,6 +43,8 @@ type sessions struct {
 	away  list.List // of *stream, those of calls that their clients have left, the last left first
 	sweep *time.Timer
 	ended bool
+
+	unheard list.List // of *stream, those of news that is kept for clients that have gone, the last left first
 }
 
 // A session is one client of an older revision.
@@ -193,6 +195,18 @@ func (s *sessions) revive(ctx context.Context, id string, raw []byte, p *mcp.Pri
 	return ses, nil
 }
 
+// stayBusy has a session that is busy be so once more, until it is released; it
+// reports false when the session, or this process, is at its end.
+func (s *sessions) stayBusy(ses *session) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended || s.live[ses.id] != ses {
+		return false
+	}
+	s.useLocked(ses)
+	return true
+}
+
 func (s *sessions) useLocked(ses *session) {
 	ses.busy++
 	s.unlistLocked(ses)
@@ -264,7 +278,7 @@ func (ses *session) close() {
 		stops = append(stops, st.letGo)
 	}
 	if ses.pushes != nil {
-		stops = append(stops, ses.pushes.letGo)
+		stops = append(stops, ses.pushes.letGo, ses.pushes.abandon)
 	}
 	ses.mu.Unlock()
 	for _, stop := range stops {
@@ -340,6 +354,7 @@ func (ses *session) wind() {
 	ses.mu.Unlock()
 	if news != nil {
 		news.letGo()
+		news.abandon()
 	}
 	for _, st := range calls {
 		st.abandon()

@@ -16,12 +16,13 @@ type stream struct {
 	name  string
 	prime bool // the client comes back when it is let go, and is told how
 
-	cancel func() // ends the call; nil if there is none
+	cancel func() // ends the call, or the waiting for who listened to news; nil if there is neither
 
 	mu     sync.Mutex
 	out    *reply        // where events are written; nil while nobody is there
 	freed  chan struct{} // closed when the one who is there is to be let go
 	opened bool          // something was told
+	told   bool          // and the client knows from where to come back
 	over   bool          // nothing more will come
 
 	away *list.Element // in sessions.away while the client is; guarded by sessions.mu, as is
@@ -61,7 +62,14 @@ func (st *stream) sendLocked(build func(dst []byte) []byte) {
 	id := st.all.store.AddEvent(st.ses.id, st.name, data)
 	if st.out != nil {
 		st.out.write(id, data)
+		st.told = true
 	}
+}
+
+func (st *stream) open() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.openLocked()
 }
 
 // openLocked begins the stream. A client that comes back when it is let go gets
@@ -75,6 +83,7 @@ func (st *stream) openLocked() {
 		id := st.all.store.AddEvent(st.ses.id, st.name, nil)
 		if st.out != nil {
 			st.out.write(id, nil)
+			st.told = true
 		}
 	}
 }
@@ -139,10 +148,10 @@ func (st *stream) freeLocked() {
 // abandon cancels a call that nobody waits for.
 func (st *stream) abandon() {
 	st.mu.Lock()
-	alone := st.out == nil
+	alone, cancel := st.out == nil, st.cancel
 	st.mu.Unlock()
-	if alone && st.cancel != nil {
-		st.cancel()
+	if alone && cancel != nil {
+		cancel()
 	}
 }
 

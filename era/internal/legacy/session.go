@@ -160,7 +160,7 @@ func (s *Session) serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 	res, err := h.Serve(ctx, call)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, rev.beyond(err)
 	case res.Type != "":
 		return nil, mcp.Errorf(mcp.CodeInternal, "the result of %s is of type %q, which revision %s does not have", m.Method, res.Type, rev.name)
 	case res.Body != nil && !rawjson.IsObject(res.Body):

@@ -1,0 +1,92 @@
+package edge
+
+import (
+	"io"
+	"net"
+	"net/http"
+)
+
+// Strict returns a listener whose connections hand net/http no HTTP/1 request
+// about whose end, or about whose headers, two readers could differ: one with
+// lines that end in a bare LF or have a CR in them, with a header line that
+// goes on in the next, with a space before a colon, or with more than one
+// statement of how long its body is. Such a request is answered 400, after the
+// answers to those before it, and the connection ends.
+//
+// HTTP/2 and TLS pass as they are. The server is the one that will serve the
+// listener: its ConnState is told here of connections that a handler takes
+// over, on which other things than requests may come.
+func Strict(s *http.Server, l net.Listener) net.Listener {
+	told := s.ConnState
+	s.ConnState = func(c net.Conn, state http.ConnState) {
+		if mine, ok := c.(*strictConn); ok && state == http.StateHijacked {
+			mine.frames = framing{at: elsewhere}
+		}
+		if told != nil {
+			told(c, state)
+		}
+	}
+	return strictListener{l}
+}
+
+type strictListener struct{ net.Listener }
+
+func (l strictListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := c.(interface{ NetConn() net.Conn }); ok {
+		return c, nil // TLS, which net/http has to see for itself
+	}
+	return &strictConn{Conn: c}, nil
+}
+
+// A strictConn ends what its client sends before the first bytes that are not
+// good. In their place come some that net/http refuses, wherever in a head or
+// between two chunks they stand; so the answer is given by the one who knows
+// when it is due.
+type strictConn struct {
+	net.Conn
+	frames framing
+	bad    bool  // nothing more is read from the client
+	told   uint8 // how much of refused was read instead
+}
+
+const refused = "\x00\r\n\r\n"
+
+// Read is called by one goroutine at a time.
+func (c *strictConn) Read(p []byte) (int, error) {
+	if c.bad {
+		return c.readRefused(p)
+	}
+	n, err := c.Conn.Read(p)
+	if n > 0 && c.frames.at != elsewhere {
+		if good := c.frames.take(p[:n]); good < n {
+			c.bad = true
+			if n, err = good, nil; n == 0 {
+				return c.readRefused(p)
+			}
+		}
+	}
+	return n, err
+}
+
+func (c *strictConn) readRefused(p []byte) (int, error) {
+	n := copy(p, refused[c.told:])
+	if c.told += uint8(n); n == 0 && len(p) > 0 {
+		return 0, io.EOF
+	}
+	return n, nil
+}
+
+// ReadFrom keeps files on the short way that net/http has for them.
+func (c *strictConn) ReadFrom(r io.Reader) (int64, error) { return io.Copy(c.Conn, r) }
+
+// CloseWrite lets net/http end a connection without losing the last answer.
+func (c *strictConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
+}
