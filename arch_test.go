@@ -84,7 +84,7 @@ var floors = map[string]floor{
 	"app/form":      {on: []string{"mcp", "internal/visible"}, why: "a form on lines of text knows neither who asks nor where the lines are"},
 	"app/doctor":    {on: []string{"mcp", "schema", "client", "app/*", "internal/visible"}, why: "it judges a server by what was seen of it"},
 	"app/connect":   {on: []string{"mcp", "jsonrpc", "era", "client", "transport/*", "auth/*", "app/config", "internal/patience", "internal/visible"}, why: "the only place of the host that knows how a server is reached"},
-	"app/permit":    {on: []string{"mcp", "app/config", "internal/visible"}, why: "what may be called is decided without knowing how"},
+	"app/permit":    {on: []string{"mcp", "app/config", "internal/visible", "internal/safefile"}, why: "what may be called is decided without knowing how"},
 	"app/audit":     {extern: []string{"golang.org/x/sys"}, why: "a file that only grows knows nothing of what is written in it"},
 	"app/host":      {on: []string{"mcp", "client", "app/llm", "app/permit", "app/config", "internal/bm25", "internal/visible", "internal/version"}, why: "the agent knows Handlers, a model and a person; no message, era or transport, and no screen"},
 	"app/store":     {on: []string{"app/host", "app/llm"}, extern: []string{"modernc.org/sqlite"}, why: "the only place that knows where sessions are kept"},
