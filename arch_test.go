@@ -90,7 +90,7 @@ var floors = map[string]floor{
 	"app/store":     {on: []string{"app/host", "app/llm"}, extern: []string{"modernc.org/sqlite"}, why: "the only place that knows where sessions are kept"},
 	"app/workspace": {on: []string{"mcp", "auth/tokens", "app/*"}, why: "it puts the host together, and adds nothing to it"},
 	"app/sample":    {extern: []string{"modernc.org/sqlite"}, why: "something to look at, for those who have nothing yet"},
-	"app/term":      {on: []string{"mcp", "client", "app/*", "internal/visible"}, extern: []string{"charm.land/bubbletea/v2", "charm.land/lipgloss/v2", "github.com/charmbracelet/x/ansi", "github.com/charmbracelet/colorprofile", "github.com/charmbracelet/x/term"}, why: "a face over events; it does not know the other face"},
+	"app/term":      {on: []string{"mcp", "client", "app/*", "internal/visible"}, extern: []string{"charm.land/bubbletea/v2", "charm.land/lipgloss/v2", "github.com/charmbracelet/x/ansi", "golang.org/x/term"}, why: "a face over events; it does not know the other face"},
 	"app/web":       {on: []string{"mcp", "client", "app/*", "internal/visible", "internal/version"}, why: "a face over events; it does not know the other face"},
 
 	"app/llm":                     {why: "a conversation with a model knows neither MCP nor any provider"},
@@ -113,6 +113,7 @@ var floors = map[string]floor{
 	"builtin/sql/postgres": {on: []string{"builtin/sql/engine"}, extern: []string{"github.com/jackc/pgx/v5"}, why: "an engine knows its driver only"},
 	"builtin/sql/mysql":    {on: []string{"builtin/sql/engine"}, extern: []string{"github.com/go-sql-driver/mysql"}, why: "an engine knows its driver only"},
 	"builtin/*":            {on: []string{"mcp", "server", "schema"}, why: "a builtin server is what any user could write"},
+	"test/host":            {why: "end to end: it has tests and nothing else"},
 	"examples/*":           {on: []string{"mcp", "server", "client", "transport/*", "mcptest"}, why: "examples use what users use"},
 }
 

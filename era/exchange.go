@@ -49,7 +49,7 @@ type Back struct {
 func (s *Server) ServeModern(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back Back) (a Answer) {
 	defer s.recovered(m, &a)
 	if s.opts.LegacyOnly {
-		return joint.Fail(m.ID, &jsonrpc.Error{Code: mcp.CodeMethodNotFound, Message: "this server speaks only older revisions: send initialize"})
+		return joint.Fail(m.ID, refusedModern)
 	}
 	return s.modern.Answer(ctx, m, p, modern.Back{Tell: back.Tell, Headers: back.Headers})
 }

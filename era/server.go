@@ -130,7 +130,7 @@ func (p *pipe) Request(ctx context.Context, x *jsonrpc.Exchange) {
 	case s.opts.ModernOnly:
 		x.AnswerError(modern.Refuse(&x.Message))
 	case isModern:
-		x.AnswerError(&jsonrpc.Error{Code: mcp.CodeMethodNotFound, Message: "this server speaks only older revisions: send initialize"})
+		x.AnswerError(refusedModern)
 	default:
 		x.Answer(p.session.Serve(ctx, &x.Message, p.who, legacy.Back{Tell: tell, Ask: asker(x.Conn())}))
 	}

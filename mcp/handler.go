@@ -42,9 +42,11 @@ type Listener interface {
 	// Listen starts the subscription that c asks for and returns at once.
 	// Notes arrive at c.Side, the acknowledgement first, from whichever
 	// goroutine makes them; Side must not block. The subscription ends when
-	// stop is called; no note arrives after stop has returned. An error that
-	// is [ErrListenByCall] asks for the call that stays open after all.
-	Listen(c *Call) (stop func(), err error)
+	// stop is called, which returns what the call would have come to; no note
+	// arrives after stop has returned. An error that is [ErrListenByCall] asks
+	// for the call that stays open after all. Of c, only Side and what Caller
+	// points to need be kept.
+	Listen(c *Call) (stop func() Result, err error)
 }
 
 // ErrListenByCall is what a Listener says that has to see the subscription as

@@ -3,6 +3,7 @@ package mcp
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -30,7 +31,8 @@ type Root struct {
 }
 
 // Check reports why the root cannot be used: its URI is not a file URI with a
-// path. It says nothing about whether the path may be opened.
+// path on this machine, or the path climbs with "..". It says nothing about
+// whether the path may be opened.
 func (r Root) Check() error {
 	if !strings.HasPrefix(r.URI, "file://") {
 		return fmt.Errorf("root %q is not a file:// URI", clip(r.URI))
@@ -38,6 +40,12 @@ func (r Root) Check() error {
 	u, err := url.Parse(r.URI)
 	if err != nil || u.Path == "" {
 		return fmt.Errorf("root %q is not a file URI with a path", clip(r.URI))
+	}
+	if u.Host != "" && u.Host != "localhost" {
+		return fmt.Errorf("root %q is on another machine", clip(r.URI))
+	}
+	if slices.Contains(strings.FieldsFunc(u.Path, func(r rune) bool { return r == '/' || r == '\\' }), "..") {
+		return fmt.Errorf("root %q climbs out of its own path", clip(r.URI))
 	}
 	return nil
 }

@@ -65,6 +65,7 @@ func TestMetaValue(t *testing.T) {
 	}
 }
 
+// O22: an icon is fetched over https or is data, and nothing else.
 func TestIconCheck(t *testing.T) {
 	for src, want := range map[string]string{
 		"https://example.com/i.png":         "",
@@ -95,9 +96,11 @@ func TestIconCheck(t *testing.T) {
 	}
 }
 
+// O36: a root is a path on this machine that does not climb.
 func TestRootCheck(t *testing.T) {
 	for uri, good := range map[string]bool{
-		"file:///home/me": true, "file:///C:/x": true, "file://host/share": true,
+		"file:///home/me": true, "file:///C:/x": true, "file://localhost/x": true, "file:///a..b": true,
+		"file://host/share": false, "file:///../../etc": false, "file:///a/%2e%2e/b": false, "http://x": false, `file:///a\..\b`: false,
 		"": false, "/home/me": false, "https://x/y": false, "file:/x": false, "file://": false, "file://%zz": false,
 	} {
 		if err := (mcp.Root{URI: uri}).Check(); (err == nil) != good {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,13 +34,13 @@ type newsroom struct {
 // A subscription hears news until it is stopped. It is told things under its
 // own lock, so that nothing arrives after stop.
 type subscription struct {
-	caller mcp.Caller
-	filter mcp.Filter
-	uris   map[string]bool
+	caller                    mcp.Caller
+	tools, prompts, resources bool // whether it hears of these lists
+	uris                      map[string]bool
 
 	mu      sync.Mutex
-	side    func(mcp.Note)
 	stopped bool
+	side    func(mcp.Note)
 }
 
 // changed announces that a list has changed, because these features came, went
@@ -133,11 +134,11 @@ func (s *subscription) tell(note mcp.Note) {
 func (s *subscription) wants(note string) bool {
 	switch note {
 	case mcp.NoteToolsListChanged:
-		return s.filter.ToolsListChanged
+		return s.tools
 	case mcp.NotePromptsListChanged:
-		return s.filter.PromptsListChanged
+		return s.prompts
 	case mcp.NoteResourcesListChanged:
-		return s.filter.ResourcesListChanged
+		return s.resources
 	}
 	return note == mcp.NoteResourceUpdated
 }
@@ -157,7 +158,7 @@ func (s *subscription) tellUpdated(uris []string) {
 // Listen starts a subscription without a goroutine that waits for it. Where
 // there is middleware the subscription has to pass it as a call, and Listen
 // says so.
-func (s *Server) Listen(c *mcp.Call) (stop func(), err error) {
+func (s *Server) Listen(c *mcp.Call) (stop func() mcp.Result, err error) {
 	if len(s.opts.Middleware) > 0 {
 		return nil, mcp.ErrListenByCall
 	}
@@ -166,10 +167,17 @@ func (s *Server) Listen(c *mcp.Call) (stop func(), err error) {
 			stop, err = nil, s.panicked(c, p)
 		}
 	}()
-	return s.subscribe(c)
+	sub, err := s.subscribe(c)
+	if err != nil {
+		return nil, err
+	}
+	return func() mcp.Result {
+		s.news.drop(sub)
+		return mcp.Result{Server: &s.info}
+	}, nil
 }
 
-func (s *Server) subscribe(c *mcp.Call) (stop func(), err error) {
+func (s *Server) subscribe(c *mcp.Call) (*subscription, error) {
 	var in mcp.ListenParams
 	if err := c.Decode(&in); err != nil {
 		return nil, err
@@ -180,34 +188,52 @@ func (s *Server) subscribe(c *mcp.Call) (stop func(), err error) {
 	if n := len(in.Notifications.ResourceSubscriptions); n > maxWatched {
 		return nil, mcp.InvalidParams("resourceSubscriptions: %d resources are named, and one subscription takes at most %d", n, maxWatched)
 	}
-	sub := &subscription{caller: c.Caller, filter: s.honoured(&c.Caller, in.Notifications), side: c.Tell}
-	if n := len(sub.filter.ResourceSubscriptions); n > 0 {
-		sub.uris = make(map[string]bool, n)
-		for _, uri := range sub.filter.ResourceSubscriptions {
-			sub.uris[uri] = true
-		}
-	}
-	ack, err := mcp.Marshal(mcp.Acknowledged{Notifications: sub.filter})
+	honoured := s.honoured(&c.Caller, in.Notifications)
+	ack, err := mcp.Marshal(mcp.Acknowledged{Notifications: honoured})
 	if err != nil {
 		return nil, err
 	}
+	sub := newSubscription(c, &honoured)
 	sub.mu.Lock() // no news before the acknowledgement
-	s.news.mu.Lock()
-	if s.news.subs == nil {
-		s.news.subs = map[*subscription]struct{}{}
+	defer sub.mu.Unlock()
+	s.news.add(sub)
+	c.Tell(mcp.Note{Method: mcp.NoteAcknowledged, Params: ack})
+	return sub, nil
+}
+
+// newSubscription returns a subscription of the call's, which it does not keep:
+// there may be very many of them, and they may stay long.
+func newSubscription(c *mcp.Call, f *mcp.Filter) *subscription {
+	sub := &subscription{
+		caller: c.Caller, side: c.Side, stopped: c.Side == nil,
+		tools: f.ToolsListChanged, prompts: f.PromptsListChanged, resources: f.ResourcesListChanged,
 	}
-	s.news.subs[sub] = struct{}{}
-	s.news.mu.Unlock()
-	sub.side(mcp.Note{Method: mcp.NoteAcknowledged, Params: ack})
-	sub.mu.Unlock()
-	return func() {
-		s.news.mu.Lock()
-		delete(s.news.subs, sub)
-		s.news.mu.Unlock()
-		sub.mu.Lock()
-		defer sub.mu.Unlock()
-		sub.stopped = true
-	}, nil
+	if n := len(f.ResourceSubscriptions); n > 0 {
+		sub.uris = make(map[string]bool, n)
+		for _, uri := range f.ResourceSubscriptions {
+			sub.uris[strings.Clone(uri)] = true // it may be part of something large
+		}
+	}
+	return sub
+}
+
+func (n *newsroom) add(sub *subscription) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.subs == nil {
+		n.subs = map[*subscription]struct{}{}
+	}
+	n.subs[sub] = struct{}{}
+}
+
+// drop ends a subscription: when it returns, the last has been told.
+func (n *newsroom) drop(sub *subscription) {
+	n.mu.Lock()
+	delete(n.subs, sub)
+	n.mu.Unlock()
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	sub.stopped = true
 }
 
 // honoured is the part of a filter that this server will tell.
@@ -235,11 +261,11 @@ func (s *Server) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	q := noteQueue{ready: make(chan struct{}, 1)}
 	queued := *c
 	queued.Side = q.put
-	stop, err := s.subscribe(&queued)
+	sub, err := s.subscribe(&queued)
 	if err != nil {
 		return mcp.Result{}, err
 	}
-	defer stop()
+	defer s.news.drop(sub)
 	for {
 		select {
 		case <-q.ready:

@@ -65,7 +65,11 @@ func TestNews(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return stop
+			return func() {
+				if res := stop(); res.Server == nil || res.Server.Name == "" {
+					t.Errorf("it ends with %+v", res)
+				}
+			}
 		},
 		"call": func(t *testing.T, s *server.Server, c *mcp.Call) func() {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -272,7 +276,7 @@ func TestStopWhileTelling(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				stops[i] = stop
+				stops[i] = func() { stop() }
 			}
 			addTools(s, "x")
 			time.Sleep(time.Second)

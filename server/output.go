@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -71,8 +72,18 @@ func texterOf[Out any]() func(*Out) string {
 	return nil
 }
 
+// longText is from where on it pays to count what will be escaped, so that room
+// for the text is made once.
+const longText = 4 << 10
+
 func textBody(text string) json.RawMessage {
-	body := make([]byte, 0, len(text)+48)
+	room := len(text) + 48
+	if len(text) > longText {
+		for _, escaped := range []string{`"`, `\`, "\n", "\t"} {
+			room += strings.Count(text, escaped)
+		}
+	}
+	body := make([]byte, 0, room)
 	body = rawjson.AppendString(append(body, `{"content":[{"type":"text","text":`...), text)
 	return append(body, `}]}`...)
 }
@@ -86,13 +97,12 @@ func structuredBody[Out any](plan *schema.Plan[Out], v *Out, text func(*Out) str
 	if err != nil {
 		return nil, err
 	}
-	var said string
-	if text != nil {
-		said = text(v)
-	} else {
-		said = string(body[start:])
-	}
+	end := len(body)
 	body = append(body, `,"content":[{"type":"text","text":`...)
-	body = rawjson.AppendString(body, said)
+	if text != nil {
+		body = rawjson.AppendString(body, text(v))
+	} else {
+		body = rawjson.AppendQuoted(body, body[start:end])
+	}
 	return append(body, `}]}`...), nil
 }

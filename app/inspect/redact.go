@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
@@ -76,16 +77,18 @@ func secretName(name string) bool {
 }
 
 // Texts that are secrets whatever they stand under.
-var secretText = regexp.MustCompile(`(?i:\b(?:bearer|basic|dpop)\s+)[A-Za-z0-9._~+/=-]{12,}` +
-	`|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*` + // JWT
-	`|\b(?:sk|pk|rk)-(?:[A-Za-z]+-)*[A-Za-z0-9_-]{20,}` +
-	`|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bglpat-[A-Za-z0-9_-]{16,}` +
-	`|\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bAKIA[0-9A-Z]{16}\b|\bAIza[A-Za-z0-9_-]{30,}` +
-	`|-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?` +
-	`|\b([a-z][a-z0-9+.-]*://[^\s/:@"]+):[^\s/@"]+@`)
+var secretText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i:\b(?:bearer|basic|dpop)\s+)[A-Za-z0-9._~+/=-]{12,}` +
+		`|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*` + // JWT
+		`|\b(?:sk|pk|rk)-(?:[A-Za-z]+-)*[A-Za-z0-9_-]{20,}` +
+		`|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bglpat-[A-Za-z0-9_-]{16,}` +
+		`|\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bAKIA[0-9A-Z]{16}\b|\bAIza[A-Za-z0-9_-]{30,}` +
+		`|-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?` +
+		`|\b([a-z][a-z0-9+.-]*://[^\s/:@"]+):[^\s/@"]+@`)
+})
 
 func redactText(s string) string {
-	return secretText.ReplaceAllString(s, Redacted)
+	return secretText().ReplaceAllString(s, Redacted)
 }
 
 // Redact returns a frame without its secrets: values of members whose name says
@@ -95,10 +98,10 @@ func redactText(s string) string {
 // JSON are treated as text.
 func Redact(frame []byte) []byte {
 	if rawjson.Check(frame) != nil {
-		if !secretText.Match(frame) {
+		if !secretText().Match(frame) {
 			return frame
 		}
-		return secretText.ReplaceAll(frame, []byte(Redacted))
+		return secretText().ReplaceAll(frame, []byte(Redacted))
 	}
 	var cuts []cut
 	findSecrets(frame, 0, &cuts)

@@ -80,19 +80,26 @@ func (d *document) breaksCRLF(from, to int) bool {
 	return d.most
 }
 
-// apply makes one edit, or says why it cannot be made.
-func (d *document) apply(e edit) (*document, error) {
+// apply makes one edit, or says why it cannot be made. The text may not grow
+// beyond most bytes by it.
+func (d *document) apply(e edit, most int) (*document, error) {
 	old := strings.ReplaceAll(e.OldText, "\r\n", "\n")
 	text := strings.ReplaceAll(e.NewText, "\r\n", "\n")
 	if old == "" {
 		return nil, fmt.Errorf("oldText is empty: say which text to replace, or use write_file to fill an empty file")
 	}
 	found := occurrences(d.plain, old)
+	if e.ReplaceAll {
+		found = apart(found, len(old))
+	}
 	switch {
 	case len(found) == 1 || len(found) > 1 && e.ReplaceAll:
+		if grown := len(d.raw) + len(found)*(len(text)-len(old)); grown > most {
+			return nil, tooLong(grown, most)
+		}
 		return d.replace(found, len(old), text), nil
 	case len(found) > 1:
-		return nil, fmt.Errorf("oldText is there %d times, %s: put more of the text around it into oldText, or say replaceAll\n%s", len(found), lineList(d.plain, found), e.OldText)
+		return nil, fmt.Errorf("oldText is there %d times, %s: put more of the text around it into oldText, or say replaceAll\n%s", len(found), lineList(d.plain, found), shown(e.OldText))
 	}
 	return d.applyLoosely(e, old, text)
 }
@@ -117,21 +124,33 @@ func occurrences(in, what string) []int {
 	return found
 }
 
+// apart leaves out places that overlap the one before.
+func apart(found []int, length int) []int {
+	end := 0
+	return slices.DeleteFunc(found, func(at int) bool {
+		if at < end {
+			return true
+		}
+		end = at + length
+		return false
+	})
+}
+
+func tooLong(size, most int) error {
+	return fmt.Errorf("the file would have %d bytes, and at most %d can be edited: nothing was changed", size, most)
+}
+
 // applyLoosely makes an edit whose old text differs from the file only in white
 // space at the ends of its lines. The new text is indented as the file is.
 func (d *document) applyLoosely(e edit, old, text string) (*document, error) {
 	want, lines := strings.Split(old, "\n"), strings.Split(d.plain, "\n")
 	sought, trimmed := allTrimmed(want), allTrimmed(lines)
-	var starts []int // of the lines, in the plain text
-	var found []int  // lines at which it is
-	at := 0
-	for i, l := range lines {
-		starts = append(starts, at)
-		at += len(l) + 1
-		if i+len(sought) <= len(trimmed) && slices.Equal(trimmed[i:i+len(sought)], sought) {
-			found = append(found, i)
-		}
+	starts := make([]int, len(lines)) // of the lines, in the plain text
+	for i, at := 0, 0; i < len(lines); i++ {
+		starts[i] = at
+		at += len(lines[i]) + 1
 	}
+	found := linesAt(trimmed, sought) // where it begins
 	switch {
 	case len(found) == 0 || strings.TrimSpace(old) == "":
 		return nil, d.notFound(e, sought, trimmed)
@@ -140,11 +159,29 @@ func (d *document) applyLoosely(e edit, old, text string) (*document, error) {
 		for i, line := range found {
 			positions[i] = starts[line]
 		}
-		return nil, fmt.Errorf("oldText is not there as it is, and without regard to white space it is there %d times, %s: put more of the text around it into oldText\n%s", len(found), lineList(d.plain, positions), e.OldText)
+		return nil, fmt.Errorf("oldText is not there as it is, and without regard to white space it is there %d times, %s: put more of the text around it into oldText\n%s", len(found), lineList(d.plain, positions), shown(e.OldText))
 	}
 	first := found[0]
 	last := first + len(want) - 1
 	return d.replace(starts[first:first+1], starts[last]+len(lines[last])-starts[first], reindent(text, want, indentOf(lines[first]))), nil
+}
+
+// linesAt finds where lines follow each other as those that are sought do. It
+// looks at each line a few times only, however often they nearly do.
+func linesAt(lines, sought []string) []int {
+	text := "\n" + strings.Join(lines, "\n") + "\n"
+	what := "\n" + strings.Join(sought, "\n") + "\n"
+	var found []int
+	line := 0
+	for at := 0; ; {
+		i := strings.Index(text[at:], what)
+		if i < 0 {
+			return found
+		}
+		line += strings.Count(text[at:at+i], "\n")
+		found = append(found, line)
+		at, line = at+i+1, line+1
+	}
 }
 
 func allTrimmed(lines []string) []string {
@@ -189,14 +226,23 @@ func (d *document) notFound(e edit, want, trimmed []string) error {
 		}
 		for i, line := range trimmed {
 			if line == w {
-				hint = fmt.Sprintf("\nIts line %q is line %d of the file, but what is around it differs: read the file again", w, i+1)
+				hint = fmt.Sprintf("\nIts line %q is line %d of the file, but what is around it differs: read the file again", shown(w), i+1)
 				break
 			}
 		}
 		break
 	}
 	//lint:ignore ST1005 the words of the reference server
-	return fmt.Errorf("Could not find exact match for edit:\n%s%s", e.OldText, hint)
+	return fmt.Errorf("Could not find exact match for edit:\n%s%s", shown(e.OldText), hint)
+}
+
+// shown is what an error repeats of a text.
+func shown(text string) string {
+	const most = 2000
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + fmt.Sprintf("… (%d bytes more)", len(text)-most)
 }
 
 // lineList names the lines at which positions are.

@@ -27,6 +27,7 @@ func TestEditFile(t *testing.T) {
 		{"BOM stays", "\ufeffa\nb\n", []edit{{OldText: "a", NewText: "A"}}, "\ufeffA\nb\n"},
 		{"one after the other", "a\nb\n", []edit{{OldText: "a", NewText: "b"}, {OldText: "b\nb", NewText: "c"}}, "c\n"},
 		{"several places", "x\na\nx\n", []edit{{OldText: "x", NewText: "y"}}, "…oldText is there 2 times, in lines 1, 3: put more"},
+		{"overlapping itself, all places", "xxx\n", []edit{{OldText: "xx", NewText: "y", ReplaceAll: true}}, "yx\n"},
 		{"overlapping itself", "xxx\n", []edit{{OldText: "xx", NewText: "y"}}, "…oldText is there 2 times, in lines 1, 1"},
 		{"all places", "x\na\nx\n", []edit{{OldText: "x", NewText: "yy", ReplaceAll: true}}, "yy\na\nyy\n"},
 		{"all places, CR LF", "x\r\nx\r\n", []edit{{OldText: "x\n", NewText: "y\nz\n", ReplaceAll: true}}, "y\r\nz\r\ny\r\nz\r\n"},
@@ -147,7 +148,7 @@ func FuzzEdit(f *testing.F) {
 		if strings.ReplaceAll(text, "\r\n", "\n") != d.plain {
 			t.Fatalf("%q is seen as %q", text, d.plain)
 		}
-		after, err := d.apply(edit{OldText: old, NewText: repl, ReplaceAll: all})
+		after, err := d.apply(edit{OldText: old, NewText: repl, ReplaceAll: all}, 1<<20)
 		if err != nil {
 			return
 		}

@@ -81,11 +81,7 @@ func (h *hits) around(data []byte, at, number int, before bool) {
 		return
 	}
 	if before {
-		lines := bytes.Split(bytes.TrimSuffix(data[:at], []byte("\n")), []byte("\n"))
-		if at == 0 {
-			return
-		}
-		lines = lines[max(0, len(lines)-n):]
+		lines := linesBefore(data[:at], n)
 		for i, line := range lines {
 			h.write(number-len(lines)+i, '-', line, 0, 0)
 		}
@@ -101,6 +97,23 @@ func (h *hits) around(data []byte, at, number int, before bool) {
 		}
 		h.write(number+1+i, '-', line, 0, 0)
 	}
+}
+
+// linesBefore are the last n lines of data, which ends with a line. No more of
+// it is looked at than that.
+func linesBefore(data []byte, n int) [][]byte {
+	if len(data) == 0 {
+		return nil
+	}
+	start, end := 0, len(data)-1 // without the last line break
+	for at := end; n > 0; n-- {
+		i := bytes.LastIndexByte(data[:at], '\n')
+		if start = i + 1; i < 0 {
+			break
+		}
+		at = i
+	}
+	return bytes.Split(data[start:end], []byte("\n"))
 }
 
 // write writes a line with its number, once. Of a long line the part around

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -22,11 +23,17 @@ func errPath(name, why string) error { return fmt.Errorf("the path %q %s", name,
 
 // windowsPath fits paths that only Windows understands: with a drive, of
 // another machine, or of a device.
-var windowsPath = regexp.MustCompile(`^(?:[A-Za-z]:(?:[\\/]|$)|\\\\|//[?.]/)`)
+var windowsPath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:[A-Za-z]:(?:[\\/]|$)|\\\\|//[?.]/)`) })
+
+// maxPath is how long a path may be, in bytes: longer than any system takes.
+const maxPath = 32 << 10
 
 func readPath(name string) (string, error) {
 	if name == "" {
 		return "", errors.New(`the path is empty: use "." for the first allowed directory`)
+	}
+	if len(name) > maxPath {
+		return "", fmt.Errorf("the path %q… has %d bytes: at most %d can be used", strings.ToValidUTF8(name[:40], ""), len(name), maxPath)
 	}
 	if len(name) >= 5 && strings.EqualFold(name[:5], "file:") {
 		local, err := fromURI(name)
@@ -41,7 +48,7 @@ func readPath(name string) (string, error) {
 	if !utf8.ValidString(name) {
 		return "", errPath(name, "is not valid UTF-8")
 	}
-	if runtime.GOOS != "windows" && windowsPath.MatchString(name) {
+	if runtime.GOOS != "windows" && windowsPath().MatchString(name) {
 		return "", denied("Windows-style path received on a POSIX host: %s", name)
 	}
 	if name == "~" || strings.HasPrefix(name, "~/") || runtime.GOOS == "windows" && strings.HasPrefix(name, `~\`) {
@@ -76,7 +83,7 @@ func windowsName(name string) error {
 		if part != "." && part != ".." && strings.TrimRight(part, ". ") != part || strings.Contains(part, ":") {
 			return errPath(name, "has a name in it that Windows takes for another one: no colon, and no dot or space at the end")
 		}
-		if shortName.MatchString(part) {
+		if shortName().MatchString(part) {
 			return errPath(name, "has a short name in it: write the long one")
 		}
 	}
@@ -84,7 +91,7 @@ func windowsName(name string) error {
 }
 
 // shortName fits the names that Windows makes up for old programs.
-var shortName = regexp.MustCompile(`(?i)^[^.]{1,6}~\d{1,6}(\..{0,3})?$`)
+var shortName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^[^.]{1,6}~\d{1,6}(\..{0,3})?$`) })
 
 // fromURI returns the path that a file URI names. It is decoded once.
 func fromURI(uri string) (string, error) {

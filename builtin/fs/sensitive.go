@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -108,7 +109,7 @@ func sameName(name, want string) bool {
 	if strings.EqualFold(name, want) {
 		return true
 	}
-	short := shortForm.FindStringSubmatch(name)
+	short := shortForm().FindStringSubmatch(name)
 	if short == nil {
 		return false
 	}
@@ -117,7 +118,7 @@ func sameName(name, want string) bool {
 }
 
 // shortForm fits the short names of Windows, such as GIT~1.
-var shortForm = regexp.MustCompile(`^([^.~]{1,6})~\d+$`)
+var shortForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([^.~]{1,6})~\d+$`) })
 
 // newName refuses names that nobody should make: they break lists that have a
 // line for each file, or were meant as a path of another system.
@@ -132,7 +133,7 @@ func newName(p place) error {
 		if len(part) > 255 {
 			return fmt.Errorf("the name that begins with %q is longer than 255 bytes", part[:40])
 		}
-		if unfinished.MatchString(part) {
+		if unfinished().MatchString(part) {
 			return fmt.Errorf("names such as %q are used by this server while it writes: choose another", part)
 		}
 	}

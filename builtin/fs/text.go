@@ -3,10 +3,12 @@ package fs
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -37,9 +39,23 @@ type errBinary struct{ why string }
 
 func (e *errBinary) Error() string { return e.why }
 
+// A cancellable is a file that a call reads as long as somebody waits for it:
+// what is wanted of a large one can be far from its start.
+type cancellable struct {
+	ctx  context.Context
+	file *os.File
+}
+
+func (c cancellable) ReadAt(b []byte, at int64) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.file.ReadAt(b, at)
+}
+
 // readText reads a span of a file, at most budget bytes of it, without holding
 // more than that.
-func readText(f *os.File, size int64, s span, budget int) (*piece, error) {
+func readText(f io.ReaderAt, size int64, s span, budget int) (*piece, error) {
 	if err := looksBinary(f, size); err != nil {
 		return nil, err
 	}
@@ -115,6 +131,9 @@ func (p *piece) fill(r *bufio.Reader, at int64, most int, whole bool, budget int
 		}
 		p.text = string(text)
 	}
+	if strings.IndexByte(p.text, 0) >= 0 { // it began like text
+		return &errBinary{"it is binary: there are zero bytes in this part of it"}
+	}
 	if !utf8.ValidString(p.text) {
 		return &errBinary{"it is not valid UTF-8: it is binary, or text in another encoding"}
 	}
@@ -171,19 +190,20 @@ func skipLines(r *bufio.Reader, n int) (passed int64, lines int, more bool, err 
 
 // tailStart finds the byte at which the last n lines begin. A line break at the
 // very end ends the last line and does not begin another.
-func tailStart(f *os.File, size int64, n int) (int64, error) {
-	buf := make([]byte, 32<<10)
+func tailStart(f io.ReaderAt, size int64, n int) (int64, error) {
+	buf := make([]byte, 256<<10)
 	for end := size; end > 0; {
 		start := max(0, end-int64(len(buf)))
 		part := buf[:end-start]
 		if _, err := f.ReadAt(part, start); err != nil && err != io.EOF {
 			return 0, plain(err)
 		}
-		for i := len(part) - 1; i >= 0; i-- {
-			if part[i] == '\n' && start+int64(i) != size-1 {
-				if n--; n == 0 {
-					return start + int64(i) + 1, nil
-				}
+		for i := bytes.LastIndexByte(part, '\n'); i >= 0; i = bytes.LastIndexByte(part[:i], '\n') {
+			if start+int64(i) == size-1 {
+				continue
+			}
+			if n--; n == 0 {
+				return start + int64(i) + 1, nil
 			}
 		}
 		end = start
@@ -192,7 +212,7 @@ func tailStart(f *os.File, size int64, n int) (int64, error) {
 }
 
 // runeStart moves back to where a character begins.
-func runeStart(f *os.File, at int64) (int64, error) {
+func runeStart(f io.ReaderAt, at int64) (int64, error) {
 	var buf [utf8.UTFMax]byte
 	n, err := f.ReadAt(buf[:1], at)
 	for back := int64(0); n == 1 && back < utf8.UTFMax; back++ {
@@ -211,7 +231,7 @@ func runeStart(f *os.File, at int64) (int64, error) {
 }
 
 // looksBinary tells from the start of a file whether it is text.
-func looksBinary(f *os.File, size int64) error {
+func looksBinary(f io.ReaderAt, size int64) error {
 	start := make([]byte, min(size, 8<<10))
 	n, err := f.ReadAt(start, 0)
 	if err != nil && err != io.EOF {

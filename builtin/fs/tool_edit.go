@@ -25,8 +25,8 @@ type edited struct {
 
 func (e edited) MCPText() string { return e.text }
 
-func editFile(_ context.Context, c *call, in editArgs) (edited, error) {
-	p, info, err := c.existing(in.Path)
+func editFile(ctx context.Context, c *call, in editArgs) (edited, error) {
+	p, _, err := c.existing(in.Path)
 	if err != nil {
 		return edited{}, err
 	}
@@ -34,6 +34,13 @@ func editFile(_ context.Context, c *call, in editArgs) (edited, error) {
 		if err := c.guard(p); err != nil {
 			return edited{}, err
 		}
+	}
+	// From here on nobody else edits this file through this server, so that
+	// the edits of two callers are both made. Other programs are noticed.
+	defer c.editing.lock(p)()
+	old, err := p.root.dir.Lstat(p.rel)
+	if err != nil {
+		return edited{}, fmt.Errorf("%s: %w", in.Path, plain(err))
 	}
 	data, err := c.readAll(in.Path, p)
 	if err != nil {
@@ -46,14 +53,9 @@ func editFile(_ context.Context, c *call, in editArgs) (edited, error) {
 		return edited{}, asText(in.Path, &errBinary{"it is not valid UTF-8: it is binary, or text in another encoding"})
 	}
 	before := newDocument(string(data))
-	after := before
-	for i, e := range in.Edits {
-		if after, err = after.apply(e); err != nil {
-			if len(in.Edits) > 1 {
-				err = fmt.Errorf("edit %d of %d cannot be made, and none was: %w", i+1, len(in.Edits), err)
-			}
-			return edited{}, err
-		}
+	after, err := before.applyAll(ctx, in.Edits, c.MaxFile)
+	if err != nil {
+		return edited{}, err
 	}
 	d := unified(p.String(), before.plain, after.plain)
 	out := edited{Path: p.String(), DryRun: in.DryRun, Added: d.added, Removed: d.removed, text: fenced(d.text, c.MaxResult)}
@@ -63,22 +65,61 @@ func editFile(_ context.Context, c *call, in editArgs) (edited, error) {
 	if err := c.agree(AskBeforeChange, in.Confirm, fmt.Sprintf("Edit %s (%d lines added, %d removed)?", printable(p.String()), d.added, d.removed)); err != nil {
 		return edited{}, err
 	}
-	if err := replace(p, []byte(after.raw), info); err != nil {
+	if err := replaceSame(p, []byte(after.raw), old); err != nil {
 		return edited{}, c.unwritten(in.Path, err)
 	}
 	c.changed(p, false)
 	return out, nil
 }
 
-// fenced puts a diff between fences that do not occur in it.
-func fenced(diff string, budget int) string {
-	fence := "```"
-	for strings.Contains(diff, fence) {
-		fence += "`"
+// applyAll makes edits one after the other, or none of them.
+func (d *document) applyAll(ctx context.Context, edits []edit, most int) (*document, error) {
+	for i, e := range edits {
+		next, err := d.apply(e, most)
+		if err == nil && len(next.raw) > most {
+			err = tooLong(len(next.raw), most)
+		}
+		if err != nil && len(edits) > 1 {
+			err = fmt.Errorf("edit %d of %d cannot be made, and none was: %w", i+1, len(edits), err)
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, err
+		}
+		d = next
 	}
+	return d, nil
+}
+
+// fenced puts a diff between fences that do not occur in it, and leaves them
+// out where they would be longer than anybody wants.
+func fenced(diff string, budget int) string {
 	if len(diff) > budget {
 		cut := strings.LastIndexByte(diff[:budget], '\n') + 1
-		diff = strings.ToValidUTF8(diff[:max(cut, 1)], "") + fmt.Sprintf("[The diff is cut: %d bytes more]\n", len(diff)-cut)
+		if cut < budget/2 { // the end of one long line
+			cut = budget
+		}
+		diff = strings.ToValidUTF8(diff[:cut], "") + fmt.Sprintf("\n[The diff is cut: %d bytes more]\n", len(diff)-cut)
+	}
+	fence := strings.Repeat("`", max(3, longestRun(diff, '`')+1))
+	if len(fence) > 100 {
+		return diff + "\n"
 	}
 	return fence + "diff\n" + diff + fence + "\n\n"
+}
+
+// longestRun is how often a character follows itself at most.
+func longestRun(s string, c byte) int {
+	longest, run := 0, 0
+	for i := range len(s) {
+		if s[i] != c {
+			run = 0
+			continue
+		}
+		run++
+		longest = max(longest, run)
+	}
+	return longest
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf16"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -105,12 +106,19 @@ func listDirectory(_ context.Context, c *call, in listArgs) (listing, error) {
 	return listing{p.String(), len(entries), next, text}, nil
 }
 
-// printable keeps a name on its line.
+// printable keeps a name on its line and in its direction. One that is not
+// UTF-8 is told by its bytes.
 func printable(name string) string {
-	if strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+	if strings.ContainsFunc(name, misleading) || !utf8.ValidString(name) {
 		return fmt.Sprintf("%q", name)
 	}
 	return name
+}
+
+// misleading are characters of control, and those that break lines or turn
+// text around.
+func misleading(r rune) bool {
+	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069'
 }
 
 type sizesArgs struct {

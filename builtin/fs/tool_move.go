@@ -185,7 +185,7 @@ func (c *call) moveAcross(from, to place, info fs.FileInfo) error {
 		}
 		_, err := io.Copy(w, file)
 		return err
-	})
+	}, nil)
 	if err != nil {
 		return err
 	}

@@ -77,15 +77,15 @@ func (r *textRead) notice() string {
 	return fmt.Sprintf("[Cut. The file has %d bytes. Read on with byteOffset=%d.]", r.Size, r.NextByteOffset)
 }
 
-func readTextFile(_ context.Context, c *call, in readArgs) (textRead, error) {
+func readTextFile(ctx context.Context, c *call, in readArgs) (textRead, error) {
 	s, err := in.span()
 	if err != nil {
 		return textRead{}, err
 	}
-	return c.readText(in.Path, s, c.MaxResult)
+	return c.readText(ctx, in.Path, s, c.MaxResult)
 }
 
-func (c *call) readText(name string, s span, budget int) (textRead, error) {
+func (c *call) readText(ctx context.Context, name string, s span, budget int) (textRead, error) {
 	p, _, err := c.existing(name)
 	if err != nil {
 		return textRead{}, err
@@ -95,7 +95,7 @@ func (c *call) readText(name string, s span, budget int) (textRead, error) {
 		return textRead{}, err
 	}
 	defer file.Close()
-	got, err := readText(file, info.Size(), s, budget)
+	got, err := readText(cancellable{ctx, file}, info.Size(), s, budget)
 	if err != nil {
 		if _, ok := errors.AsType[*errBinary](err); !ok {
 			err = fmt.Errorf("%s: %w", name, err)
@@ -137,7 +137,7 @@ func readMultipleFiles(ctx context.Context, c *call, in pathsArgs) (filesRead, e
 		}
 		one := fileRead{Path: name}
 		var part string
-		got, err := c.readText(name, span{}, max(room, 1))
+		got, err := c.readText(ctx, name, span{}, max(room, 1))
 		switch {
 		case err != nil:
 			part = name + ": Error - " + err.Error()

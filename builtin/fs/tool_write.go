@@ -87,6 +87,9 @@ func (c *call) unwritten(name string, err error) error {
 	if errors.Is(err, errExists) {
 		return fmt.Errorf("%s was made by somebody else just now, and was not overwritten: look at it, then call again", name)
 	}
+	if errors.Is(err, errChanged) {
+		return fmt.Errorf("%s was changed by somebody else just now, and nothing was written: read it again, then make your edits to what it says now", name)
+	}
 	return fmt.Errorf("%s was not written, and everything is as it was: %w", name, plain(err))
 }
 

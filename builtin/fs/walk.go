@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"strings"
 
 	"github.com/tenon-mcp/tenon/server"
 )
@@ -29,6 +30,10 @@ type walk struct {
 	unread    int // directories that could not be read
 }
 
+// maxWalked is how many directories within each other are entered: the further
+// down, the longer each step takes, and nobody means to go that far.
+const maxWalked = 300
+
 // run walks. What has been seen is told as progress.
 func (w *walk) run(ctx context.Context) error {
 	entries, err := readDir(w.start)
@@ -45,10 +50,10 @@ func (w *walk) run(ctx context.Context) error {
 
 func (w *walk) dir(ctx context.Context, dir place, rel string, entries []fs.DirEntry, rules *ignores) (step, error) {
 	for _, e := range entries {
+		if err := ctx.Err(); err != nil { // one entry can take long, far down
+			return stop, err
+		}
 		if w.seen++; w.seen%1000 == 0 {
-			if err := ctx.Err(); err != nil {
-				return stop, err
-			}
 			server.Progress(w.call.Call, float64(w.seen), 0, fmt.Sprintf("%d files and directories seen", w.seen))
 		}
 		p := dir.join(e.Name())
@@ -61,6 +66,10 @@ func (w *walk) dir(ctx context.Context, dir place, rel string, entries []fs.DirE
 			return stop, ctx.Err()
 		}
 		if next == pass || !e.IsDir() || p.ofKernel() {
+			continue
+		}
+		if strings.Count(p.rel, "/") >= maxWalked {
+			w.unread++
 			continue
 		}
 		more, err := readDir(p)

@@ -203,7 +203,7 @@ func (w *watcher) hear(n *fsnotify.Watcher) {
 // that the list has changed.
 func (w *watcher) happened(name string, comesOrGoes bool) {
 	name = filepath.Clean(name)
-	if unfinished.MatchString(filepath.Base(name)) {
+	if unfinished().MatchString(filepath.Base(name)) {
 		return
 	}
 	w.mu.Lock()

@@ -6,12 +6,15 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"io/fs"
 	"os"
 	"path"
 	"regexp"
 	"runtime"
+	"strings"
+	"sync"
 )
 
 // A file is written beside its name, forced to the disk, and then given its
@@ -20,7 +23,7 @@ import (
 // the next one (sweep).
 
 // unfinished fits the names of files that are being written.
-var unfinished = regexp.MustCompile(`^\.tenon-[0-9a-f]{24}\.part$`)
+var unfinished = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\.tenon-[0-9a-f]{24}\.part$`) })
 
 func unfinishedName() string {
 	var b [12]byte
@@ -28,30 +31,62 @@ func unfinishedName() string {
 	return ".tenon-" + hex.EncodeToString(b[:]) + ".part"
 }
 
-var errExists = errors.New("it exists already")
+var (
+	errExists  = errors.New("it exists already")
+	errChanged = errors.New("somebody else has changed it just now")
+)
+
+// editing keeps those apart who edit the same file, and seldom others.
+type editing [64]sync.Mutex
+
+// lock waits for its turn at a file, and returns what ends it.
+func (e *editing) lock(p place) (unlock func()) {
+	h := fnv.New32a()
+	h.Write([]byte(p.String()))
+	m := &e[h.Sum32()%uint32(len(e))]
+	m.Lock()
+	return m.Unlock
+}
 
 // replace writes a file. old is what is there now, whose permissions are kept;
 // if it is nil, nothing may be there.
 func replace(p place, data []byte, old fs.FileInfo) error {
-	return replaceBy(p, old, old, func(w io.Writer) error {
-		_, err := w.Write(data)
-		return err
+	return replaceBy(p, old, old, bytesTo(data), nil)
+}
+
+// replaceSame is replace for what was made of the old file: it is called off if
+// somebody else has changed that since old was looked at.
+func replaceSame(p place, data []byte, old fs.FileInfo) error {
+	return replaceBy(p, old, old, bytesTo(data), func() error {
+		now, err := p.root.dir.Lstat(p.rel)
+		if err != nil || !os.SameFile(now, old) || now.Size() != old.Size() || !now.ModTime().Equal(old.ModTime()) {
+			return errChanged
+		}
+		return nil
 	})
 }
 
+func bytesTo(data []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	}
+}
+
 // replaceBy is replace for what is written piece by piece, and like another
-// file. write may be called twice.
-func replaceBy(p place, old, like fs.FileInfo, write func(io.Writer) error) error {
-	err := replaceOnce(p, old, like, write)
+// file. write may be called twice. still, if it is there, is asked when nothing
+// but the name is left to give, and its error calls that off.
+func replaceBy(p place, old, like fs.FileInfo, write func(io.Writer) error, still func() error) error {
+	err := replaceOnce(p, old, like, write, still)
 	if errors.Is(err, fs.ErrNotExist) {
 		// Another server may have taken the unfinished file for one that was
 		// left behind, in the moment before it was held.
-		err = replaceOnce(p, old, like, write)
+		err = replaceOnce(p, old, like, write, still)
 	}
 	return err
 }
 
-func replaceOnce(p place, old, like fs.FileInfo, write func(io.Writer) error) (err error) {
+func replaceOnce(p place, old, like fs.FileInfo, write func(io.Writer) error, still func() error) (err error) {
 	dir, err := p.root.dir.OpenRoot(path.Dir(p.rel))
 	if err != nil {
 		return err
@@ -80,6 +115,11 @@ func replaceOnce(p place, old, like fs.FileInfo, write func(io.Writer) error) (e
 	}
 	if runtime.GOOS == "windows" {
 		f.Close() // a file that is open cannot be renamed there
+	}
+	if still != nil {
+		if err := still(); err != nil {
+			return err
+		}
 	}
 	if old != nil {
 		err = dir.Rename(part, p.name())
@@ -172,9 +212,9 @@ func sweep(ctx context.Context, r *root) {
 		for ctx.Err() == nil {
 			entries, err := f.ReadDir(512)
 			for _, e := range entries {
-				if e.IsDir() {
+				if e.IsDir() && strings.Count(dir.rel, "/") < maxWalked {
 					todo = append(todo, dir.join(e.Name()))
-				} else if e.Type().IsRegular() && unfinished.MatchString(e.Name()) {
+				} else if e.Type().IsRegular() && unfinished().MatchString(e.Name()) {
 					discard(dir.join(e.Name()))
 				}
 			}

@@ -140,7 +140,7 @@ func restarted(t *testing.T, dir string, kill int, states *sync.Map) bool {
 		}
 		data, err := os.ReadFile(name)
 		switch {
-		case unfinished.MatchString(info.Name()):
+		case unfinished().MatchString(info.Name()):
 			t.Errorf("kill %d: %s was left behind", kill, name)
 			ok = false
 		case err != nil || string(data) != contents[0] && string(data) != contents[1]:

@@ -9,11 +9,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-var goodKey = regexp.MustCompile(`^[\p{L}\p{N}_][\p{L}\p{N}_. -]{0,99}$`)
+var goodKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\p{L}\p{N}_][\p{L}\p{N}_. -]{0,99}$`) })
 
 // patchFront sets and removes keys of a note's frontmatter. The lines of all
 // other keys, and all comments, stay as they are. A null removes a key.
@@ -25,7 +26,7 @@ func patchFront(text string, changes map[string]json.RawMessage) (string, error)
 	eol := newlineOf(text)
 	inner := f.inner
 	for _, name := range slices.Sorted(maps.Keys(changes)) {
-		if !goodKey.MatchString(name) {
+		if !goodKey().MatchString(name) {
 			return "", fmt.Errorf("%q cannot be a key of frontmatter: use letters, digits, spaces and . - _", clip(name))
 		}
 		lines := ""
@@ -100,7 +101,7 @@ func (e *frontEntry) keepSpelling(inner, lines string) string {
 }
 
 // plainText is what needs no quotes: words, and dates, which are meant as such.
-var plainText = regexp.MustCompile(`^(\p{L}[\p{L}\p{N}_/.,-]*( [\p{L}\p{N}_/.,-]+)*|\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?)$`)
+var plainText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\p{L}[\p{L}\p{N}_/.,-]*( [\p{L}\p{N}_/.,-]+)*|\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?)$`) })
 
 var notPlain = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 
@@ -145,7 +146,7 @@ func yamlScalar(raw json.RawMessage) (string, error) {
 	if err := mcp.Unmarshal(raw, &s); err != nil {
 		return "", err
 	}
-	if plainText.MatchString(s) && !slices.Contains(notPlain, strings.ToLower(s)) {
+	if plainText().MatchString(s) && !slices.Contains(notPlain, strings.ToLower(s)) {
 		return s, nil
 	}
 	quoted, err := mcp.Marshal(s)

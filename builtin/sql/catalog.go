@@ -33,6 +33,9 @@ func (d *database) tables(ctx context.Context) ([]engine.Table, error) {
 	if err != nil {
 		return nil, err
 	}
+	for i := range tables {
+		tables[i].Comment = clip(tables[i].Comment, maxRemark)
+	}
 	d.show(tables)
 	return tables, nil
 }

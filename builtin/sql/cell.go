@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tenon-mcp/tenon/builtin/sql/engine"
+	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
 // A cell is one value in its two forms: what a program reads and what a model
@@ -45,11 +46,14 @@ func newCell(v any, limit int) cell {
 	case float64:
 		return floatCell(v)
 	case engine.Decimal:
+		if len(v) > limit { // some engines have numbers of 100,000 digits
+			return textCell(string(v), limit)
+		}
 		return quotedNumber(string(v))
 	case engine.Bytes:
 		return bytesCell(v, limit)
 	case engine.JSON:
-		if len(v) <= limit && json.Valid(v) {
+		if len(v) <= limit && sendable(v) {
 			return cell{json: json.RawMessage(v), text: escape(string(v))}
 		}
 		return textCell(string(v), limit)
@@ -59,6 +63,35 @@ func newCell(v any, limit int) cell {
 		return textCell(v, limit)
 	}
 	return textCell(fmt.Sprint(v), limit)
+}
+
+// maxNested is how deep JSON may be nested to be sent as such.
+const maxNested = 100
+
+// sendable reports whether JSON of an engine can be part of a message as it is.
+// Engines keep what readers of JSON refuse: the same name twice, half of a
+// surrogate pair, and lists within lists without end.
+func sendable(v engine.JSON) bool {
+	if err := rawjson.Check(v); err != nil {
+		return false
+	}
+	depth, quoted := 0, false
+	for i := 0; i < len(v); i++ {
+		switch c := v[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[' || c == '{':
+			if depth++; depth > maxNested {
+				return false
+			}
+		case c == ']' || c == '}':
+			depth--
+		}
+	}
+	return true
 }
 
 func same(s string) cell { return cell{json: json.RawMessage(s), text: s} }

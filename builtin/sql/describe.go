@@ -38,6 +38,44 @@ func (d *database) overview(tables []engine.Table) string {
 	return b.String()
 }
 
+// maxRemark is how much is shown of a comment, a default or a condition, which
+// some engines let be as long as anybody likes.
+const maxRemark = 1000
+
+// fitting is what fits into one answer of what is known of a table: its columns
+// from an offset on, and where to go on if there are more.
+func (d *database) fitting(t engine.Table, offset int) (engine.Table, int) {
+	t = shortened(t, d.MaxBytes)
+	all := t.Columns
+	offset = min(offset, len(all))
+	size := 0
+	for i := offset; i < len(all); i++ {
+		size += 2*len(column(t, all[i])) + 32 // in both forms
+		if size > d.MaxBytes/2 && i > offset {
+			t.Columns = all[offset:i]
+			return t, i
+		}
+	}
+	t.Columns = all[offset:]
+	return t, 0
+}
+
+// shortened is a table without the ends of very long texts.
+func shortened(t engine.Table, budget int) engine.Table {
+	t.Comment = clip(t.Comment, maxRemark)
+	t.Definition = clip(t.Definition, budget/8)
+	t.Columns = slices.Clone(t.Columns)
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		c.Comment, c.Default, c.Generated, c.Type = clip(c.Comment, maxRemark), clip(c.Default, maxRemark), clip(c.Generated, maxRemark), clip(c.Type, maxRemark)
+	}
+	t.Checks = slices.Clone(t.Checks)
+	for i := range t.Checks {
+		t.Checks[i] = clip(t.Checks[i], maxRemark)
+	}
+	return t
+}
+
 // describe is all that is known of a table.
 func describe(t engine.Table) string {
 	var b strings.Builder

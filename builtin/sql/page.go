@@ -3,6 +3,7 @@ package sql
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tenon-mcp/tenon/builtin/sql/engine"
@@ -63,8 +64,24 @@ const (
 	formatRows  = "rows"
 )
 
+// maxColumnName is how much of the name of a column is shown, in bytes.
+const maxColumnName = 200
+
+// clip shortens a text.
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}
+
 func (p *page) Columns(columns []engine.Column) error {
-	p.columns = columns
+	p.columns = slices.Clone(columns)
+	for i := range p.columns { // without an alias, some engines take the whole expression
+		p.columns[i].Name = clip(p.columns[i].Name, maxColumnName)
+		p.bytes += len(p.columns[i].Name) + len(p.columns[i].Type)
+	}
+	columns = p.columns
 	if p.format != formatRows && len(columns) > 0 {
 		heads := make([]string, len(columns))
 		for i, c := range columns {

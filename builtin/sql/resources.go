@@ -61,7 +61,7 @@ func (d *database) readTable(ctx context.Context, _ *mcp.Call, uri string, vars 
 		if !ok {
 			return mcp.ResourceNotFound(uri)
 		}
-		text = describe(t)
+		text = describe(shortened(t, 8*d.MaxBytes))
 		return nil
 	})
 	return d.contents(text, err)

@@ -39,17 +39,22 @@ func (t Tables) MCPText() string {
 type describeTable struct {
 	Table  string `json:"table" doc:"its name, as list_tables gives it" schema:"minLength=1"`
 	Sample int    `json:"sample,omitzero" doc:"how many of its rows to show too" schema:"minimum=0,maximum=20"`
+	Offset int    `json:"offset,omitzero" doc:"how many columns to skip, as an earlier answer says" schema:"minimum=0"`
 }
 
 // Description is a table, and some of its rows if they were asked for.
 type Description struct {
 	engine.Table
-	Sample *Rows `json:"sample,omitzero"`
+	Sample     *Rows `json:"sample,omitzero"`
+	NextOffset int   `json:"nextOffset,omitzero" doc:"there are more columns: call again with this offset"`
 }
 
 // MCPText is what a model reads.
 func (t Description) MCPText() string {
 	text := describe(t.Table)
+	if t.NextOffset > 0 {
+		text += fmt.Sprintf("\nThere are more columns: call again with offset %d.\n", t.NextOffset)
+	}
 	if t.Sample != nil {
 		text += "\nSample:\n" + t.Sample.MCPText()
 	}
@@ -99,7 +104,7 @@ func (d *database) describeTable(ctx context.Context, c *mcp.Call, in describeTa
 		if !ok {
 			return d.noSuchTable(ctx, in.Table)
 		}
-		out.Table = t
+		out.Table, out.NextOffset = d.fitting(t, in.Offset)
 		if in.Sample == 0 {
 			return nil
 		}
@@ -129,5 +134,5 @@ func (d *database) noSuchTable(ctx context.Context, id string) error {
 	if len(names) > shown {
 		names, more = names[:shown], ", … (list_tables has all)"
 	}
-	return fmt.Errorf("there is no table %q: there are %s%s", id, strings.Join(names, ", "), more)
+	return fmt.Errorf("there is no table %q: there are %s%s", clip(id, maxColumnName), strings.Join(names, ", "), more)
 }

@@ -10,6 +10,8 @@ import (
 	"os"
 	"sync"
 
+	"github.com/spf13/cobra"
+
 	"github.com/tenon-mcp/tenon/builtin/calc"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/era"
@@ -18,10 +20,19 @@ import (
 	"github.com/tenon-mcp/tenon/transport/stdio"
 )
 
-// demo starts this very program as a server process and drives it with our own
+// demoCommand starts this very program as a server process and drives it with our own
 // client, first as the newest client there is and then as an older one. Every
 // message that passes is shown.
-func demo(ctx context.Context, _ []string, out io.Writer) error {
+func (p *program) demoCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "demo",
+		Short: "Drive a calculator server with our own client, in two eras, every message shown",
+		Args:  noWords,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), p.out) },
+	}
+}
+
+func demo(ctx context.Context, out io.Writer) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err

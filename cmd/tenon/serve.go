@@ -2,44 +2,194 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"io"
 	"net"
+	"net/http"
+	"net/url"
 	"os"
-	"os/signal"
-	"syscall"
+	"strings"
+	"time"
 
-	"github.com/tenon-mcp/tenon/builtin/calc"
+	"github.com/spf13/cobra"
+
+	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/auth/protect"
+	"github.com/tenon-mcp/tenon/builtin"
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/transport/httpsse"
 	"github.com/tenon-mcp/tenon/transport/stdio"
 	"github.com/tenon-mcp/tenon/transport/streamable"
 )
 
-// serve serves a builtin server: on standard input and output until the input
-// ends, or over HTTP until it is interrupted.
-func serve(ctx context.Context, args []string, out io.Writer) error {
-	flags := flag.NewFlagSet("tenon serve", flag.ContinueOnError)
-	addr := flags.String("http", "", "serve over HTTP at this `address`, such as 127.0.0.1:8080, instead of on stdio")
-	flags.Usage = func() {
-		fmt.Fprintln(flags.Output(), "usage: tenon serve [-http ADDRESS] calc")
-		flags.PrintDefaults()
+// openBuiltin makes a builtin server for a connection in this process.
+func openBuiltin(name string, query url.Values) (connect.Builtin, error) {
+	s, err := builtin.Open(name, query)
+	if err != nil {
+		return nil, err // not s: a nil server in an interface is not nil
 	}
-	if err := flags.Parse(args); err != nil {
-		return err
+	return s, nil
+}
+
+// serving is what the flags of serve say.
+type serving struct {
+	http     string
+	hosts    []string
+	origins  []string
+	cors     bool
+	sse      bool
+	issuer   string
+	audience string
+	token    string
+	scopes   []string
+}
+
+func (p *program) serveCommand() *cobra.Command {
+	var v serving
+	var about strings.Builder
+	for _, k := range builtin.Kinds() {
+		fmt.Fprintf(&about, "  %-6s %s  %s\n", k.Name, k.About, k.Usage)
 	}
-	if flags.NArg() != 1 || flags.Arg(0) != "calc" {
-		return fmt.Errorf("say which server to serve: there is calc, as in tenon serve calc")
+	c := &cobra.Command{
+		Use:   "serve NAME [option=value …]",
+		Short: "Serve a builtin server on standard input and output, or over HTTP",
+		Long: `Serve a builtin server to clients of every revision: on standard input and output
+until the input ends, or with --http at one URL until it is interrupted.
+
+` + about.String() + `
+Over HTTP on other than the loopback, say who may call: --auth-issuer with
+--auth-audience takes tokens of an authorization server, --auth-token one fixed
+token, read from the environment variable of that name.`,
+		Example: "  tenon serve calc\n  tenon serve fs root=. readonly=1\n  tenon serve notes vault=notes --http 127.0.0.1:8080",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("say which server to serve:\n%s", about.String())
+			}
+			query, err := options(args[1:])
+			if err != nil {
+				return err
+			}
+			s, err := builtin.Open(args[0], query)
+			if err != nil {
+				return usageError{err}
+			}
+			defer s.Close()
+			if v.http == "" {
+				return stdio.Serve(context.WithoutCancel(cmd.Context()), s, nil)
+			}
+			return p.serveHTTP(cmd.Context(), args[0], s, &v)
+		},
 	}
-	s, err := calc.New(calc.Config{})
+	f := c.Flags()
+	f.StringVar(&v.http, "http", "", "serve over HTTP at this `address`, such as 127.0.0.1:8080")
+	f.StringSliceVar(&v.hosts, "host", nil, "a `name` that the server is reached under, beside those of the loopback")
+	f.StringSliceVar(&v.origins, "origin", nil, "a web `origin` whose pages may call")
+	f.BoolVar(&v.cors, "cors", false, "let pages of --origin read the answers")
+	f.BoolVar(&v.sse, "sse", false, "also serve the endpoints of 2024-11-05, at /sse")
+	f.StringVar(&v.issuer, "auth-issuer", "", "take only calls with a token of this authorization server (`URL`)")
+	f.StringVar(&v.audience, "auth-audience", "", "what the tokens must be meant for (`URL`; default: the server's own)")
+	f.StringSliceVar(&v.scopes, "auth-scope", nil, "a `scope` that every token must have")
+	f.StringVar(&v.token, "auth-token", "", "take only calls with the bearer token that stands in this environment `variable`")
+	return c
+}
+
+// options reads the option=value words of a builtin server.
+func options(words []string) (url.Values, error) {
+	q := url.Values{}
+	for _, w := range words {
+		name, value, ok := strings.Cut(w, "=")
+		if !ok {
+			return nil, usagef("%q is not of the form option=value", w)
+		}
+		q.Add(name, value)
+	}
+	return q, nil
+}
+
+func (p *program) serveHTTP(ctx context.Context, name string, s mcp.Handler, v *serving) error {
+	l, err := net.Listen("tcp", v.http)
+	if err != nil {
+		return usageError{err}
+	}
+	defer l.Close()
+	guard, err := v.guard(l.Addr())
 	if err != nil {
 		return err
 	}
-	if *addr == "" {
-		return stdio.Serve(ctx, s, nil)
+	wrap, principal := func(h http.Handler) http.Handler { return h }, (func(*http.Request) *mcp.Principal)(nil)
+	if guard != nil {
+		wrap, principal = guard.Wrap, protect.Principal
 	}
-	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	o := &streamable.Options{Hosts: v.hosts, Origins: v.origins, CORS: v.cors, Principal: principal}
+	h, err := streamable.NewHandler(s, o)
+	if err != nil {
+		return usageError{err}
+	}
+	mux := http.NewServeMux()
+	mux.Handle(streamable.Path, wrap(h))
+	if guard != nil {
+		mux.Handle("/.well-known/oauth-protected-resource", guard.Metadata())
+		mux.Handle("/.well-known/oauth-protected-resource/", guard.Metadata())
+	}
+	web := streamable.NewHTTPServer(mux)
+	web.RegisterOnShutdown(h.Shutdown)
+	if v.sse {
+		old, err := httpsse.NewHandler(s, &httpsse.Options{Hosts: v.hosts, Origins: v.origins, Principal: principal})
+		if err != nil {
+			return usageError{err}
+		}
+		mux.Handle("/sse", wrap(old))
+		web.RegisterOnShutdown(func() { old.Shutdown(ctx) })
+	}
+	fmt.Fprintf(p.out, "Serving %s to clients of every revision at http://%s%s\n", name, l.Addr(), streamable.Path)
+	return untilDone(ctx, web, l)
+}
+
+// guard makes what stands before the handler: a check of tokens, or nothing.
+func (v *serving) guard(at net.Addr) (*protect.Guard, error) {
+	self := v.audience
+	if self == "" {
+		self = "http://" + at.String() + streamable.Path
+	}
+	switch {
+	case v.issuer != "" && v.token != "":
+		return nil, usagef("choose --auth-issuer or --auth-token, not both")
+	case v.token != "":
+		secret := os.Getenv(v.token)
+		if len(secret) < 20 {
+			return nil, usagef("--auth-token names an environment variable: %s must hold a token of at least 20 characters", v.token)
+		}
+		hash, err := protect.HashKey(secret)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		keys, err := protect.APIKeys(map[string]mcp.Principal{hash: {ID: "token"}})
+		if err != nil {
+			return nil, usageError{err}
+		}
+		g, err := protect.New(protect.Options{Resource: self, Verifier: keys})
+		return g, usage(err)
+	case v.issuer != "":
+		g, err := protect.New(protect.Options{Resource: self, AuthorizationServers: []string{v.issuer}, Scopes: v.scopes})
+		return g, usage(err)
+	}
+	if tcp, ok := at.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
+		return nil, usagef("%s can be reached from other machines: say who may call, with --auth-token or --auth-issuer (or serve on 127.0.0.1)", at)
+	}
+	return nil, nil
+}
+
+// untilDone serves until ctx ends, and then gives calls in flight ten seconds.
+func untilDone(ctx context.Context, web *http.Server, l net.Listener) error {
+	served := make(chan error, 1)
+	go func() { served <- web.Serve(l) }()
+	select {
+	case err := <-served:
+		return err
+	case <-ctx.Done():
+	}
+	grace, stop := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer stop()
-	return streamable.ListenAndServe(ctx, *addr, s, nil, func(a net.Addr) {
-		fmt.Fprintf(out, "Serving calc to clients of every revision at http://%s%s\n", a, streamable.Path)
-	})
+	err := web.Shutdown(grace)
+	<-served
+	return err
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/tenon-mcp/tenon/era"
@@ -78,15 +76,17 @@ type Handler struct {
 
 	sessions *sessions
 	taken    takenConns
+	pulse    pulse
+	followed subscriptions
 
-	mu      sync.Mutex
-	closing atomic.Bool                 // set under mu
-	streams map[*int]context.CancelFunc // subscriptions of the newest era that are open
+	open context.Context // ends with Shutdown
+	shut context.CancelFunc
 }
 
 // NewHandler returns a Handler that serves h.
 func NewHandler(h mcp.Handler, o *Options) (*Handler, error) {
-	s := &Handler{streams: map[*int]context.CancelFunc{}}
+	s := &Handler{}
+	s.open, s.shut = context.WithCancel(context.Background())
 	if o != nil {
 		s.opts = *o
 	}
@@ -96,6 +96,7 @@ func NewHandler(h mcp.Handler, o *Options) (*Handler, error) {
 	}
 	orElse(&s.opts.WriteIdle, 30*time.Second)
 	orElse(&s.opts.KeepAlive, 25*time.Second)
+	s.pulse.every, s.pulse.begun = s.opts.KeepAlive, time.Now()
 	s.edge, err = edge.New(edge.Options{
 		Hosts: s.opts.Hosts, AnyHost: s.opts.AnyHost, Origins: s.opts.Origins,
 		Principal: s.opts.Principal, MaxBody: s.opts.BodyLimit, BodyIdle: s.opts.ReadIdle,
@@ -119,12 +120,8 @@ func orElse(d *time.Duration, unset time.Duration) {
 // that waits for them. New requests are refused. For streams whose connections
 // were taken over, Shutdown itself waits, for a few seconds at most.
 func (s *Handler) Shutdown() {
-	s.mu.Lock()
-	s.closing.Store(true)
-	for _, stop := range s.streams {
-		stop()
-	}
-	s.mu.Unlock()
+	s.shut()
+	s.followed.wake()
 	s.sessions.close()
 	s.taken.wait(lastWords)
 }
@@ -138,11 +135,20 @@ func (s *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor == 1 {
 		rc.SetWriteDeadline(time.Time{}) // that of the answer before this one
 	}
-	s.serve(w, r)
+	if rest := s.serve(w, r); rest != nil {
+		s.stay(w, r, rest)
+	}
 	rc.SetWriteDeadline(time.Now().Add(s.opts.WriteIdle)) // for what net/http has not sent yet
 }
 
-func (s *Handler) serve(w http.ResponseWriter, r *http.Request) {
+// A staying holds a stream open. It must not use the request that the stream
+// answers; ctx ends when the client goes away.
+type staying func(ctx context.Context, w http.ResponseWriter)
+
+// serve serves a request, or as much of it as comes before a stream that stays
+// open. The rest is for the caller to run: whoever waits for long does so with
+// none of what was needed to read the request still on its stack.
+func (s *Handler) serve(w http.ResponseWriter, r *http.Request) (rest staying) {
 	if len(r.TransferEncoding) > 0 {
 		// net/http hides that there may have been a length as well, about
 		// which whoever stands in between may have thought differently.
@@ -150,32 +156,33 @@ func (s *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	if no := s.edge.Admit(r); no != nil {
 		s.turnAway(w, r, no)
-		return
+		return nil
 	}
 	if s.opts.CORS && s.edge.Share(w, r, sharing(r)) {
-		return
+		return nil
 	}
 	switch {
 	case r.Method == http.MethodPost:
-		s.post(w, r)
+		return s.post(w, r)
 	case s.door.ModernOnly():
 		w.Header().Set("Allow", "POST")
 		refuse(w, http.StatusMethodNotAllowed, "send messages with POST")
 	case r.Method == http.MethodGet && s.isClosing():
 		refuse(w, http.StatusServiceUnavailable, shuttingDown)
 	case r.Method == http.MethodGet:
-		s.sessions.get(w, r)
+		return s.sessions.get(w, r)
 	case r.Method == http.MethodDelete:
 		s.sessions.delete(w, r)
 	default:
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		refuse(w, http.StatusMethodNotAllowed, "send messages with POST")
 	}
+	return nil
 }
 
 const shuttingDown = "the server is shutting down"
 
-func (s *Handler) isClosing() bool { return s.closing.Load() }
+func (s *Handler) isClosing() bool { return s.open.Err() != nil }
 
 // refuse answers a request that never became a message.
 func refuse(w http.ResponseWriter, status int, why string) {
@@ -201,37 +208,36 @@ var (
 
 // post serves a POST: it reads one message and sends it to the era in which it
 // opens.
-func (s *Handler) post(w http.ResponseWriter, r *http.Request) {
+func (s *Handler) post(w http.ResponseWriter, r *http.Request) (rest staying) {
 	if no := s.edge.IsJSON(r); no != nil {
 		s.turnAway(w, r, no)
-		return
+		return nil
 	}
 	body, no := s.edge.Body(w, r)
 	if no != nil {
 		s.turnAway(w, r, no)
-		return
+		return nil
 	}
 	if jsonrpc.IsBatch(body) {
 		if s.isClosing() {
 			refuse(w, http.StatusServiceUnavailable, shuttingDown)
-			return
+			return nil
 		}
 		s.sessions.batch(w, r, body)
-		return
+		return nil
 	}
 	m, err := jsonrpc.Decode(body)
 	if err != nil {
 		bad := err.(*jsonrpc.DecodeError)
 		writeJSON(w, http.StatusBadRequest, jsonrpc.AppendError(nil, bad.ID, &jsonrpc.Error{Code: bad.Code, Message: bad.Reason}))
-		return
+		return nil
 	}
 	if m.IsRequest() && s.isClosing() { // what calls in flight wait for may still come
 		writeJSON(w, http.StatusServiceUnavailable, era.Fail(m.ID, mcp.CodeInternal, shuttingDown).Append(nil))
-		return
+		return nil
 	}
 	if s.opensModern(r, &m) || s.door.ModernOnly() && era.Opens(&m) {
-		s.exchange(w, r, &m)
-		return
+		return s.exchange(w, r, &m)
 	}
 	if s.door.ModernOnly() {
 		a := era.RefuseLegacy(&m)
@@ -242,9 +248,10 @@ func (s *Handler) post(w http.ResponseWriter, r *http.Request) {
 			a = era.Fail(m.ID, mcp.CodeHeaderMismatch, "the header "+headerVersion+" is missing")
 		}
 		writeJSON(w, http.StatusBadRequest, a.Append(nil))
-		return
+		return nil
 	}
 	s.sessions.post(w, r, &m)
+	return nil
 }
 
 // opensModern decides the era of a message. The version in the header counts

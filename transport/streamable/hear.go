@@ -12,24 +12,24 @@ import (
 
 // get serves GET: the stream of a session's news, or the rest of a stream that
 // was cut off.
-func (s *sessions) get(w http.ResponseWriter, r *http.Request) {
+func (s *sessions) get(w http.ResponseWriter, r *http.Request) (rest staying) {
 	if !strings.Contains(r.Header.Get("Accept"), "text/event-stream") || !sessional(r) {
 		w.Header().Set("Allow", "POST")
 		refuse(w, http.StatusMethodNotAllowed, "this is an MCP endpoint: send messages with POST; only a session of an older revision has a stream to GET, as text/event-stream")
-		return
+		return nil
 	}
 	ses, done := s.find(w, r)
 	if ses == nil {
-		return
+		return nil
 	}
 	last, present, err := only(r.Header, headerLastEvent)
 	if err != nil {
 		done()
 		refuse(w, http.StatusBadRequest, err.Error())
-		return
+		return nil
 	}
 	last = strings.Clone(last) // the rest of the headers need not stay
-	s.h.stay(w, r, func(ctx context.Context, w http.ResponseWriter) {
+	return func(ctx context.Context, w http.ResponseWriter) {
 		defer done()
 		out := s.h.newReply(ctx, w)
 		defer out.close()
@@ -38,7 +38,7 @@ func (s *sessions) get(w http.ResponseWriter, r *http.Request) {
 		} else {
 			s.hear(ctx, ses, out, nil)
 		}
-	})
+	}
 }
 
 // sessional reports whether a request may belong to a session: the newest
@@ -92,8 +92,8 @@ const newsStream = "news"
 // missed of it, if it comes back. There is one of them, for the client that
 // came last: who comes again has often lost the one before without our noticing.
 func (s *sessions) hear(ctx context.Context, ses *session, out *reply, missed func() []StoredEvent) {
-	st := &stream{all: s, ses: ses, name: newsStream, prime: ses.era.Resumes(), out: out, freed: make(chan struct{})}
 	news := &newsQueue{ready: make(chan struct{}, 1)}
+	st := &stream{all: s, ses: ses, name: newsStream, prime: ses.era.Resumes(), out: out, news: news}
 	before, ok := ses.listen(st, news.put)
 	if !ok {
 		refuse(out.w, http.StatusNotFound, noSession)
@@ -120,13 +120,11 @@ func (s *sessions) hear(ctx context.Context, ses *session, out *reply, missed fu
 	for open := true; open; {
 		select {
 		case <-news.ready:
-			waiting, lost := news.take()
+			var waiting []func([]byte) []byte
+			waiting, open = news.take() // if some is lost, the client comes back and looks for itself
 			for _, build := range waiting {
 				st.send(build)
 			}
-			open = !lost // the client comes back and looks for itself
-		case <-st.freed:
-			open = false
 		case <-ctx.Done():
 			open = false
 			s.linger(st)

@@ -12,7 +12,8 @@ type newsQueue struct {
 	waiting []func(dst []byte) []byte
 	lost    bool
 	left    func(build func(dst []byte) []byte) // what becomes of news once nobody waits for it; nil before
-	ready   chan struct{}                       // has a token when something waits
+	over    bool                                // nobody is to wait any more
+	ready   chan struct{}                       // has a token when something waits, or all is over
 }
 
 func (q *newsQueue) put(build func(dst []byte) []byte) {
@@ -28,10 +29,22 @@ func (q *newsQueue) put(build func(dst []byte) []byte) {
 		q.lost = true
 	}
 	q.mu.Unlock()
+	q.wake()
+}
+
+func (q *newsQueue) wake() {
 	select {
 	case q.ready <- struct{}{}:
 	default:
 	}
+}
+
+// end lets the one go who waits.
+func (q *newsQueue) end() {
+	q.mu.Lock()
+	q.over = true
+	q.mu.Unlock()
+	q.wake()
 }
 
 // leave has news that waits, and all that comes, go elsewhere.
@@ -44,10 +57,11 @@ func (q *newsQueue) leave(left func(build func(dst []byte) []byte)) {
 	q.waiting, q.left = nil, left
 }
 
-// take returns what waits, and whether there was more than could be kept.
-func (q *newsQueue) take() (waiting []func(dst []byte) []byte, lost bool) {
+// take returns what waits, and whether more is to be waited for: not if there
+// was more than could be kept.
+func (q *newsQueue) take() (waiting []func(dst []byte) []byte, more bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	waiting, q.waiting = q.waiting, nil
-	return waiting, q.lost
+	return waiting, !q.lost && !q.over
 }

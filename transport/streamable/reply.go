@@ -11,22 +11,21 @@ import (
 // A reply answers one POST: with JSON if nothing was told before the answer,
 // and as a stream of events from the first note on.
 type reply struct {
-	w         http.ResponseWriter
-	ctx       context.Context // ends when the client goes away
-	writeIdle time.Duration
-	keepAlive time.Duration
+	h   *Handler
+	w   http.ResponseWriter
+	ctx context.Context // ends when the client goes away
 
 	mu      sync.Mutex
-	stream  bool        // the answer has become a stream
-	over    bool        // nothing more may be written
-	failed  bool        // a write failed: the client is gone
-	buf     []byte      // used for each event
-	beat    *time.Timer // keeps the stream alive
-	touched bool        // something was written since the last beat
+	stream  bool // the answer has become a stream
+	over    bool // nothing more may be written
+	failed  bool // a write failed: the client is gone
+	touched bool // something was written since the last beat
+
+	turn turn // when the pulse keeps the stream alive
 }
 
 func (s *Handler) newReply(ctx context.Context, w http.ResponseWriter) *reply {
-	return &reply{w: w, ctx: ctx, writeIdle: s.opts.WriteIdle, keepAlive: s.opts.KeepAlive}
+	return &reply{h: s, w: w, ctx: ctx}
 }
 
 // note sends a message that is not the answer, unless the client has gone.
@@ -48,7 +47,7 @@ func (o *reply) open() {
 	o.stream = true
 	streamHeaders(o.w.Header())
 	o.w.WriteHeader(http.StatusOK)
-	o.beat = time.AfterFunc(o.keepAlive, o.comment)
+	o.h.pulse.add(o)
 }
 
 func streamHeaders(h http.Header) {
@@ -66,7 +65,8 @@ var (
 
 // event writes one event and sends it off.
 func (o *reply) event(id string, build func(dst []byte) []byte) {
-	b := o.buf[:0]
+	buf := answerBuffers.Get().(*[]byte) // none is kept: most streams wait most of the time
+	b := (*buf)[:0]
 	if id != "" {
 		b = append(append(append(b, "id: "...), id...), '\n')
 	}
@@ -75,17 +75,12 @@ func (o *reply) event(id string, build func(dst []byte) []byte) {
 		b = build(b)
 	}
 	b = append(b, '\n', '\n')
-	if o.buf = b; cap(b) > maxEventBuffer {
-		o.buf = nil
-	}
 	o.send(b)
+	giveBack(buf, b)
 }
 
 // netBuffer is what net/http takes without sending it at once.
 const netBuffer = 2 << 10
-
-// maxEventBuffer is the largest buffer that a stream keeps for its next event.
-const maxEventBuffer = 16 << 10
 
 // send writes bytes and flushes them, within the time that the client has.
 func (o *reply) send(b []byte) {
@@ -117,7 +112,7 @@ func (o *reply) comment() {
 		o.send([]byte(":\n\n"))
 	}
 	o.touched = false
-	o.beat.Reset(o.keepAlive)
+	o.h.pulse.add(o)
 }
 
 // answer sends the answer, which is the last message.
@@ -143,10 +138,7 @@ func (o *reply) answer(status int, build func(dst []byte) []byte) {
 	} else {
 		o.put(http.NewResponseController(o.w), body) // who is gone misses nothing
 	}
-	if cap(body) <= maxAnswerBuffer {
-		*buf = body
-		answerBuffers.Put(buf)
-	}
+	giveBack(buf, body)
 }
 
 // nothing ends a reply that has no answer.
@@ -164,7 +156,7 @@ func (o *reply) nothing() {
 func (o *reply) put(rc *http.ResponseController, b []byte) error {
 	for {
 		n := min(piece, len(b))
-		rc.SetWriteDeadline(time.Now().Add(o.writeIdle))
+		rc.SetWriteDeadline(time.Now().Add(o.h.opts.WriteIdle))
 		if _, err := o.w.Write(b[:n]); err != nil {
 			return err
 		}
@@ -179,15 +171,23 @@ const piece = 32 << 10
 
 const maxAnswerBuffer = 64 << 10
 
-// answerBuffers are what answers are built in.
+// answerBuffers are what answers and events are built in.
 var answerBuffers = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }}
+
+// giveBack returns a buffer, in which b was built, unless it has grown large.
+func giveBack(buf *[]byte, b []byte) {
+	if cap(b) <= maxAnswerBuffer {
+		*buf = b
+		answerBuffers.Put(buf)
+	}
+}
 
 // close ends the reply: whatever still wants to be told is dropped.
 func (o *reply) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.over = true
-	if o.beat != nil {
-		o.beat.Stop()
+	if o.stream {
+		o.h.pulse.remove(o)
 	}
 }

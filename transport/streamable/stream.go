@@ -11,16 +11,17 @@ import (
 // client of an older revision. The client may be let go, or go away, and come
 // back for the rest: every event has an id and is kept by the store.
 type stream struct {
-	all   *sessions
-	ses   *session
-	name  string
-	prime bool // the client comes back when it is let go, and is told how
+	all  *sessions
+	ses  *session
+	name string
 
 	cancel func() // ends the call, or the waiting for who listened to news; nil if there is neither
 
 	mu     sync.Mutex
 	out    *reply        // where events are written; nil while nobody is there
-	freed  chan struct{} // closed when the one who is there is to be let go
+	freed  chan struct{} // closed when the one who is there is to be let go; nil where there is
+	news   *newsQueue    // which ends then
+	prime  bool          // the client comes back when it is let go, and is told how; never changes
 	opened bool          // something was told
 	told   bool          // and the client knows from where to come back
 	over   bool          // nothing more will come
@@ -139,7 +140,11 @@ func (st *stream) freeLocked() {
 		return
 	}
 	st.out = nil
-	close(st.freed)
+	if st.news != nil {
+		st.news.end()
+	} else {
+		close(st.freed)
+	}
 	if !st.over && st.cancel != nil {
 		st.all.leftAlone(st)
 	}

@@ -19,10 +19,9 @@ import (
 // (Options.TakeOver), a stream that stays open leaves all of that behind: its
 // connection is taken over, and a goroutine of its own serves it.
 
-// stay runs serve, which holds a stream open: on a goroutine of its own if the
-// connection can be taken over, and otherwise here. Serve must not use the
-// request; its context ends when the client goes away.
-func (s *Handler) stay(w http.ResponseWriter, r *http.Request, serve func(ctx context.Context, w http.ResponseWriter)) {
+// stay runs what holds a stream open: on a goroutine of its own if the
+// connection can be taken over, and otherwise here.
+func (s *Handler) stay(w http.ResponseWriter, r *http.Request, serve staying) {
 	if !s.opts.TakeOver || !r.ProtoAtLeast(1, 1) || r.ProtoMajor > 1 || r.Method != http.MethodPost && r.ContentLength != 0 {
 		serve(r.Context(), w)
 		return
@@ -154,10 +153,7 @@ func (c *ownConn) Write(p []byte) (int, error) {
 	b := strconv.AppendInt((*buf)[:0], int64(len(p)), 16)
 	b = append(append(append(b, "\r\n"...), p...), "\r\n"...)
 	_, err := c.conn.Write(b)
-	if cap(b) <= maxAnswerBuffer {
-		*buf = b
-		answerBuffers.Put(buf)
-	}
+	giveBack(buf, b)
 	if c.failed = err != nil; err != nil {
 		return 0, err
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/llm"
@@ -113,13 +114,17 @@ func (m *Model) header() http.Header {
 // The root must be an object and no choice, and properties at the root must
 // have names of a certain form; everything else of JSON Schema 2020-12 is taken.
 func AdaptSchema(schema llm.RawMessage) (llm.RawMessage, string) {
-	a := toolschema.Adapt(schema, rules)
+	a := toolschema.Adapt(schema, rules())
 	return a.Schema, a.Note
 }
 
-var rules = toolschema.Rules{PlainRoot: true, Names: regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)}
+var rules = sync.OnceValue(func() toolschema.Rules {
+	return toolschema.Rules{PlainRoot: true, Names: regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)}
+})
 
-var ids = wire.IDs{Pattern: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`), Length: 29}
+var ids = sync.OnceValue(func() wire.IDs {
+	return wire.IDs{Pattern: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`), Length: 29}
+})
 
 // Authorize puts a key into the head of a request to another address of the
 // same API.

@@ -94,12 +94,12 @@ func (m *Model) encode(r *llm.Request) ([]byte, *wire.Tools, error) {
 	if strings.TrimSpace(r.System) != "" {
 		body.System = []block{{Type: "text", Text: r.System}}
 	}
-	tools := wire.AdaptTools(r.Tools, rules, 0)
+	tools := wire.AdaptTools(r.Tools, rules(), 0)
 	for _, t := range tools.List {
 		body.Tools = append(body.Tools, tool{Name: t.Name, Description: t.Description, Schema: jsontext.Value(t.Schema)})
 	}
 	body.ToolChoice = choice(r)
-	for _, msg := range wire.Tidy(r.Messages, ids) {
+	for _, msg := range wire.Tidy(r.Messages, ids()) {
 		body.add(m.message(msg))
 	}
 	if len(body.Messages) == 0 {

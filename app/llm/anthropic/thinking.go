@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/tenon-mcp/tenon/app/llm"
 )
@@ -49,15 +50,17 @@ func (m *Model) think(r *llm.Request, body *request) {
 }
 
 var (
-	newStyle = regexp.MustCompile(`^claude-[a-z]+-(\d{1,2})(?:[-.](\d{1,2}))?(?:[-@].*)?$`)
-	oldStyle = regexp.MustCompile(`^claude-(\d{1,2})(?:[-.](\d{1,2}))?-[a-z]`)
+	newStyle = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^claude-[a-z]+-(\d{1,2})(?:[-.](\d{1,2}))?(?:[-@].*)?$`)
+	})
+	oldStyle = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^claude-(\d{1,2})(?:[-.](\d{1,2}))?-[a-z]`) })
 )
 
 // versionOf is 405 for claude-sonnet-4-5, 307 for claude-3-7-sonnet, and 0 for
 // what is not a claude. Names without a number are taken for the newest.
 func versionOf(name string) int {
 	name = name[strings.LastIndexByte(name, '/')+1:]
-	for _, form := range []*regexp.Regexp{newStyle, oldStyle} {
+	for _, form := range []*regexp.Regexp{newStyle(), oldStyle()} {
 		if f := form.FindStringSubmatch(name); f != nil {
 			major, _ := strconv.Atoi(f[1])
 			minor, _ := strconv.Atoi(f[2])

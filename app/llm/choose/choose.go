@@ -136,7 +136,7 @@ func newChooser(o *Options) *chooser {
 
 // merge lays the caller's providers over the known ones.
 func (c *chooser) merge(more map[string]Provider) []Provider {
-	all := slices.Clone(known)
+	all := slices.Clone(known())
 	names := make([]string, 0, len(more))
 	for name := range more {
 		names = append(names, name)

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	json "github.com/go-json-experiment/json"
@@ -178,14 +179,16 @@ func (c *chooser) look(ctx context.Context, p Provider, key, model string) liste
 	return listed{ID: model}
 }
 
-var notForTalking = regexp.MustCompile(`(?i)embed|rerank|whisper|tts|transcribe|dall-e|moderation|image|audio|realtime|search|sora|veo|imagen|codex|guard|ocr|preview|instruct-0914|nano-banana`)
+var notForTalking = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)embed|rerank|whisper|tts|transcribe|dall-e|moderation|image|audio|realtime|search|sora|veo|imagen|codex|guard|ocr|preview|instruct-0914|nano-banana`)
+})
 
 // suggest takes the model that most people would take: what is in memory
 // already, what the provider is known for, the newest.
 func (p Provider) suggest(list []listed) (listed, bool) {
 	var fit []listed
 	for _, l := range list {
-		if !notForTalking.MatchString(l.ID) {
+		if !notForTalking().MatchString(l.ID) {
 			fit = append(fit, l)
 		}
 	}

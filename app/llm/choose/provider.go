@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/llm/anthropic"
@@ -33,26 +34,28 @@ type Provider struct {
 }
 
 // known are the providers that need no settings. Auto asks them in this order.
-var known = []Provider{
-	{Name: "anthropic", Wire: "anthropic", BaseURL: anthropic.DefaultBaseURL, URLVariable: "ANTHROPIC_BASE_URL", KeyVariables: []string{"ANTHROPIC_API_KEY"}, Lists: true,
-		prefer: patterns(`^claude-sonnet-\d`, `sonnet`, `^claude`)},
-	{Name: "openai", Wire: "openai-responses", Dialect: "openai", BaseURL: openai.DefaultBaseURL, URLVariable: "OPENAI_BASE_URL", KeyVariables: []string{"OPENAI_API_KEY"},
-		prefer: patterns(`^gpt-\d+(\.\d+)?$`, `^gpt-\d`)},
-	{Name: "gemini", Dialect: "gemini", BaseURL: "https://generativelanguage.googleapis.com/v1beta/openai", KeyVariables: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
-		prefer: patterns(`gemini-\d+(\.\d+)?-pro$`, `gemini-\d+(\.\d+)?-flash$`, `gemini-\d.*(pro|flash)`)},
-	{Name: "openrouter", Dialect: "openrouter", BaseURL: "https://openrouter.ai/api/v1", KeyVariables: []string{"OPENROUTER_API_KEY"}, Lists: true,
-		prefer: patterns(`^openrouter/auto$`)},
-	{Name: "mistral", Dialect: "mistral", BaseURL: "https://api.mistral.ai/v1", KeyVariables: []string{"MISTRAL_API_KEY"}, Lists: true,
-		prefer: patterns(`^mistral-large-latest$`, `^mistral-medium-latest$`)},
-	{Name: "groq", BaseURL: "https://api.groq.com/openai/v1", KeyVariables: []string{"GROQ_API_KEY"}, Lists: true, prefer: patterns(`gpt-oss-120b`, `llama.*70b`)},
-	{Name: "deepseek", BaseURL: "https://api.deepseek.com/v1", KeyVariables: []string{"DEEPSEEK_API_KEY"}, prefer: patterns(`^deepseek-chat$`)},
-	{Name: "xai", BaseURL: "https://api.x.ai/v1", KeyVariables: []string{"XAI_API_KEY"}, prefer: patterns(`^grok-\d`)},
+var known = sync.OnceValue(func() []Provider {
+	return []Provider{
+		{Name: "anthropic", Wire: "anthropic", BaseURL: anthropic.DefaultBaseURL, URLVariable: "ANTHROPIC_BASE_URL", KeyVariables: []string{"ANTHROPIC_API_KEY"}, Lists: true,
+			prefer: patterns(`^claude-sonnet-\d`, `sonnet`, `^claude`)},
+		{Name: "openai", Wire: "openai-responses", Dialect: "openai", BaseURL: openai.DefaultBaseURL, URLVariable: "OPENAI_BASE_URL", KeyVariables: []string{"OPENAI_API_KEY"},
+			prefer: patterns(`^gpt-\d+(\.\d+)?$`, `^gpt-\d`)},
+		{Name: "gemini", Dialect: "gemini", BaseURL: "https://generativelanguage.googleapis.com/v1beta/openai", KeyVariables: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"},
+			prefer: patterns(`gemini-\d+(\.\d+)?-pro$`, `gemini-\d+(\.\d+)?-flash$`, `gemini-\d.*(pro|flash)`)},
+		{Name: "openrouter", Dialect: "openrouter", BaseURL: "https://openrouter.ai/api/v1", KeyVariables: []string{"OPENROUTER_API_KEY"}, Lists: true,
+			prefer: patterns(`^openrouter/auto$`)},
+		{Name: "mistral", Dialect: "mistral", BaseURL: "https://api.mistral.ai/v1", KeyVariables: []string{"MISTRAL_API_KEY"}, Lists: true,
+			prefer: patterns(`^mistral-large-latest$`, `^mistral-medium-latest$`)},
+		{Name: "groq", BaseURL: "https://api.groq.com/openai/v1", KeyVariables: []string{"GROQ_API_KEY"}, Lists: true, prefer: patterns(`gpt-oss-120b`, `llama.*70b`)},
+		{Name: "deepseek", BaseURL: "https://api.deepseek.com/v1", KeyVariables: []string{"DEEPSEEK_API_KEY"}, prefer: patterns(`^deepseek-chat$`)},
+		{Name: "xai", BaseURL: "https://api.x.ai/v1", KeyVariables: []string{"XAI_API_KEY"}, prefer: patterns(`^grok-\d`)},
 
-	{Name: "ollama", Dialect: "ollama", BaseURL: "http://127.0.0.1:11434/v1", URLVariable: "OLLAMA_HOST", Local: true},
-	{Name: "lmstudio", Dialect: "lmstudio", BaseURL: "http://127.0.0.1:1234/v1", Local: true},
-	{Name: "llamacpp", Dialect: "llamacpp", BaseURL: "http://127.0.0.1:8080/v1", KeyVariables: []string{"LLAMA_API_KEY"}, Local: true},
-	{Name: "vllm", Dialect: "vllm", BaseURL: "http://127.0.0.1:8000/v1", KeyVariables: []string{"VLLM_API_KEY"}, Local: true},
-}
+		{Name: "ollama", Dialect: "ollama", BaseURL: "http://127.0.0.1:11434/v1", URLVariable: "OLLAMA_HOST", Local: true},
+		{Name: "lmstudio", Dialect: "lmstudio", BaseURL: "http://127.0.0.1:1234/v1", Local: true},
+		{Name: "llamacpp", Dialect: "llamacpp", BaseURL: "http://127.0.0.1:8080/v1", KeyVariables: []string{"LLAMA_API_KEY"}, Local: true},
+		{Name: "vllm", Dialect: "vllm", BaseURL: "http://127.0.0.1:8000/v1", KeyVariables: []string{"VLLM_API_KEY"}, Local: true},
+	}
+})
 
 func patterns(all ...string) []*regexp.Regexp {
 	var out []*regexp.Regexp

@@ -3,6 +3,7 @@ package openai
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/llm/internal/toolschema"
@@ -43,7 +44,7 @@ var (
 )
 
 // notReasoning are models that know no reasoning and refuse to be asked for it.
-var notReasoning = regexp.MustCompile(`^(gpt-3|gpt-4|chatgpt|davinci|babbage)`)
+var notReasoning = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(gpt-3|gpt-4|chatgpt|davinci|babbage)`) })
 
 func quirksOf(d Dialect, model string) quirks {
 	q := quirks{rules: toolschema.Rules{PlainRoot: true}, ids: anyID, maxTokens: "max_tokens", thinkTags: true}
@@ -53,7 +54,7 @@ func quirksOf(d Dialect, model string) quirks {
 		q.descriptions = 1024
 		q.thinkTags = false
 		q.context = contextOf(model)
-		q.reasons = !notReasoning.MatchString(model)
+		q.reasons = !notReasoning().MatchString(model)
 		q.accepts = llm.Accepts{Images: !strings.HasPrefix(model, "gpt-3"), Documents: true, Audio: strings.Contains(model, "audio")}
 	case OpenRouter:
 		q.usageCost = true

@@ -5,13 +5,14 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
 // reference is ${result}, ${result.a.0.b}, ${results.1.a}, or ${last}.
-var reference = regexp.MustCompile(`\$\{(last|result|results\.\d+)((?:\.[^.{}]+)*)\}`)
+var reference = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{(last|result|results\.\d+)((?:\.[^.{}]+)*)\}`) })
 
 // resolve puts what the last message says where a step refers to it.
 func resolve(e llm.Event, r *llm.Request) (llm.Event, error) {
@@ -24,7 +25,7 @@ func resolve(e llm.Event, r *llm.Request) (llm.Event, error) {
 		return v
 	}
 	e.Text = inText(e.Text, find)
-	if e.Call != nil && reference.Match(e.Call.Arguments) {
+	if e.Call != nil && reference().Match(e.Call.Arguments) {
 		call := *e.Call
 		call.Arguments = resolveIn(e.Call.Arguments, find)
 		e.Call = &call
@@ -60,7 +61,7 @@ func resolveIn(raw []byte, find func([]string) []byte) []byte {
 		return raw
 	}
 	s, _ := rawjson.String(raw)
-	if m := reference.FindStringSubmatch(s); m != nil && m[0] == s {
+	if m := reference().FindStringSubmatch(s); m != nil && m[0] == s {
 		return find(m)
 	}
 	return rawjson.AppendString(nil, inText(s, find))
@@ -68,8 +69,8 @@ func resolveIn(raw []byte, find func([]string) []byte) []byte {
 
 // inText writes what references mean into a text.
 func inText(s string, find func([]string) []byte) string {
-	return reference.ReplaceAllStringFunc(s, func(r string) string {
-		v := find(reference.FindStringSubmatch(r))
+	return reference().ReplaceAllStringFunc(s, func(r string) string {
+		v := find(reference().FindStringSubmatch(r))
 		if text, ok := rawjson.String(v); ok {
 			return text
 		}

@@ -39,6 +39,11 @@ func (u *Unreachable) Error() string {
 
 func (u *Unreachable) Unwrap() error { return u.Err }
 
+// LoginRefused is the error of a database that answers, and lets nobody in.
+func LoginRefused(place, said string) error {
+	return fmt.Errorf("%s does not let this server in: %s. Nothing was run; the user, the password and the name of the database in its dsn have to be put right", place, said)
+}
+
 // Ended says in words why a statement was ended, if it was ended because of
 // its context, and returns err otherwise.
 func Ended(ctx context.Context, err error) error {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -35,6 +36,13 @@ var known = map[string]string{
 	"sqlite": "sqlite", "postgres": "postgres", "postgresql": "postgres", "mysql": "mysql", "mariadb": "mysql",
 }
 
+// forServer fits what other programs take for a DSN, and a URL without its two
+// slashes. Taken for the name of a file, it would be told to everybody with the
+// password in it.
+var forServer = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^(?:postgres|postgresql|mysql|mariadb):|(?:^|[\s;])(?:password|pwd|user|uid|host|server|dbname|data source)\s*=|^[^/\\]+@(?:tcp|unix)?\(|^[^/\\@]+:[^/\\@]+@`)
+})
+
 // Open opens what a DSN names. One without a scheme is a file of SQLite.
 func Open(dsn string, o Options) (Database, error) {
 	if dsn == "" {
@@ -43,6 +51,9 @@ func Open(dsn string, o Options) (Database, error) {
 	scheme := "sqlite"
 	if s, _, ok := strings.Cut(dsn, "://"); ok && !strings.ContainsAny(s, `/\ @`) {
 		scheme = strings.ToLower(s)
+	}
+	if !strings.HasPrefix(dsn, ".") && scheme == "sqlite" && forServer().MatchString(dsn) {
+		return nil, fmt.Errorf("the dsn looks like one for a database server, and is not a URL: write postgres://user:password@host:5432/name or mysql://user:password@host:3306/name, or put ./ before the name of a file of SQLite")
 	}
 	registry.mu.Lock()
 	open, ok := registry.openers[scheme]

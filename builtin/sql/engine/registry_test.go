@@ -21,6 +21,10 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 		{dsn: "MARIADB://u:s3cr3t@h/d", err: `builtin/sql/mysql"`},
 		{dsn: "redis://u:s3cr3t@h/d", err: `no engine is called "redis"`},
 		{dsn: "", err: "there is no dsn"},
+		// Taken for names of files, these were told to everybody as the place of the database.
+		{dsn: "postgres:u:s3cr3t@h/d", err: "is not a URL"}, {dsn: "host=h user=u password=s3cr3t dbname=d", err: "is not a URL"},
+		{dsn: "u:s3cr3t@tcp(h:3306)/d", err: "is not a URL"}, {dsn: "u:s3cr3t@h", err: "is not a URL"}, {dsn: "Server=h;Uid=u;Pwd=s3cr3t;", err: "is not a URL"},
+		{dsn: "./host=h password=p", opened: "./host=h password=p"}, {dsn: "a b=c.db", opened: "a b=c.db"}, {dsn: "dir/me@home:1.db", opened: "dir/me@home:1.db"},
 	} {
 		opened = ""
 		_, err := Open(row.dsn, Options{})

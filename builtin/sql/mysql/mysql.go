@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 
 	driverpkg "github.com/go-sql-driver/mysql"
@@ -124,6 +125,9 @@ func (d *database) Write(ctx context.Context, q engine.Query, to engine.Sink) (c
 	return changed, err
 }
 
+// codesOfLogin are those of a wrong user, password or database.
+var codesOfLogin = []uint16{1044, 1045, 1049, 1130, 1698}
+
 // connect opens a session and fixes how it writes values and waits for locks.
 func (d *database) connect(ctx context.Context) (*session, error) {
 	s := &session{d: d, wire: &meter{limit: d.o.MaxMessage}}
@@ -146,6 +150,10 @@ func (d *database) connect(ctx context.Context) (*session, error) {
 	}
 	if within.Err() != nil {
 		err = errors.New("it does not answer")
+	}
+	var said *driverpkg.MySQLError
+	if errors.As(err, &said) && slices.Contains(codesOfLogin, said.Number) {
+		return nil, engine.Redact(engine.LoginRefused(d.Place(), said.Message), d.config.Passwd)
 	}
 	return nil, &engine.Unreachable{Place: d.Place(), Err: engine.Redact(err, d.config.Passwd)}
 }

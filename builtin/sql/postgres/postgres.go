@@ -75,6 +75,9 @@ func (d *database) connect(ctx context.Context) (*pgconn.PgConn, error) {
 	}
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) {
+		if strings.HasPrefix(refused.Code, "28") || refused.Code == "3D000" { // a wrong user, password or database
+			return nil, engine.Redact(engine.LoginRefused(d.Place(), refused.Message), d.config.Password)
+		}
 		err = errors.New(refused.Message)
 	} else {
 		err = errors.New(lastLine(err.Error()))

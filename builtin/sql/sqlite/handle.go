@@ -154,6 +154,8 @@ func (h *handle) failure(rc int32) error {
 		return fmt.Errorf("%s: another program holds a lock on the file. Try again in a moment", said)
 	case lib.SQLITE_FULL:
 		return fmt.Errorf("%s: the disk of the database, or the one for temporary files, has no room left. Nothing was kept", said)
+	case lib.SQLITE_NOMEM:
+		return fmt.Errorf("%s: what it would hold at once is more than %d MiB. Select fewer or shorter columns, such as substr(column, 1, 1000) and length(column)", said, maxHeap>>20)
 	case lib.SQLITE_TOOBIG:
 		return fmt.Errorf("%s: one value is larger than this server reads", said)
 	case lib.SQLITE_CANTOPEN:

@@ -11,11 +11,34 @@ import (
 	"strings"
 
 	"github.com/tenon-mcp/tenon/builtin/sql/engine"
+	"modernc.org/libc"
 	_ "modernc.org/sqlite" // sets the library up
 	lib "modernc.org/sqlite/lib"
 )
 
-func init() { engine.Register(Open, "sqlite") }
+func init() {
+	engine.Register(Open, "sqlite")
+	boundMemory()
+}
+
+// maxHeap is how much memory the library may hold, for all that use it in this
+// process: values have a limit, and a statement can have any number of values.
+const maxHeap = 1 << 30
+
+// boundMemory has the library count what it holds, which it must be told before
+// it is used for the first time, and refuse to hold more than that.
+func boundMemory() {
+	tls := libc.NewTLS()
+	defer tls.Close()
+	args := libc.Xcalloc(tls, 2, 8)
+	if args == 0 {
+		return
+	}
+	defer libc.Xfree(tls, args)
+	if lib.Xsqlite3_config(tls, lib.SQLITE_CONFIG_MEMSTATUS, libc.VaList(args, int32(1))) == lib.SQLITE_OK {
+		lib.Xsqlite3_hard_heap_limit64(tls, maxHeap)
+	}
+}
 
 // A database is a file.
 type database struct {

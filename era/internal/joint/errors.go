@@ -32,11 +32,18 @@ type Answer struct {
 	Code int
 	// Append appends the whole message.
 	Append func(dst []byte) []byte
+	// Split appends all of the message but its large part, which belongs at
+	// the index at and need not be copied to be sent. It may have line breaks
+	// in it. Nil means that there is no such part.
+	Split func(dst []byte) (rest []byte, at int, large []byte)
 }
+
+// Large is from where on the body of a result is worth not being copied.
+const Large = 16 << 10
 
 // Fail is the answer that is an error.
 func Fail(id jsonrpc.ID, e *jsonrpc.Error) Answer {
-	return Answer{e.Code, func(dst []byte) []byte { return jsonrpc.AppendError(dst, id, e) }}
+	return Answer{Code: e.Code, Append: func(dst []byte) []byte { return jsonrpc.AppendError(dst, id, e) }}
 }
 
 // Invalid is the error for an answer that breaks the protocol.

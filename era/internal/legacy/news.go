@@ -117,8 +117,12 @@ func (s *Session) listen(caller mcp.Caller, f mcp.Filter) (stop func(), err erro
 		}
 	}
 	if l, ok := s.h.(mcp.Listener); ok {
-		if stop, err = l.Listen(c); !errors.Is(err, mcp.ErrListenByCall) {
-			return stop, err
+		end, err := l.Listen(c)
+		switch {
+		case err == nil:
+			return func() { end() }, nil
+		case !errors.Is(err, mcp.ErrListenByCall):
+			return nil, err
 		}
 	}
 	ctx, cancel := context.WithCancel(context.Background())

@@ -110,7 +110,15 @@ func (s *Session) Answer(ctx context.Context, m *jsonrpc.Message, p *mcp.Princip
 		}
 		return joint.Fail(m.ID, e)
 	}
-	return joint.Answer{Append: func(dst []byte) []byte { return jsonrpc.AppendResult(dst, m.ID, body) }}
+	a := joint.Answer{Append: func(dst []byte) []byte { return jsonrpc.AppendResult(dst, m.ID, body) }}
+	if len(body) > joint.Large {
+		a.Split = func(dst []byte) ([]byte, int, []byte) {
+			dst = jsonrpc.AppendResult(dst, m.ID, nil)
+			at := len(dst) - len("{}}")
+			return append(dst[:at], '}'), at, body
+		}
+	}
+	return a
 }
 
 func (s *Session) serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back Back) (json.RawMessage, error) {

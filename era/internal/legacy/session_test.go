@@ -235,7 +235,13 @@ func (h *hub) publish(n mcp.Note) {
 
 type listeningHub struct{ *hub }
 
-func (h listeningHub) Listen(c *mcp.Call) (func(), error) { return h.listen(c) }
+func (h listeningHub) Listen(c *mcp.Call) (func() mcp.Result, error) {
+	stop, err := h.listen(c)
+	if err != nil {
+		return nil, err
+	}
+	return func() mcp.Result { stop(); return mcp.Result{} }, nil
+}
 
 func TestNews(t *testing.T) {
 	spec := schemas(t)

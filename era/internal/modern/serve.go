@@ -56,6 +56,11 @@ func (s *Server) Answer(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 	if removed(m.Method) {
 		return failed(m.ID, mcp.MethodNotFound(m.Method))
 	}
+	return s.call(ctx, r, back)
+}
+
+// call has the Handler serve a request.
+func (s *Server) call(ctx context.Context, r *request, back Back) joint.Answer {
 	r.call.Headers = back.Headers
 	r.call.Side = func(n mcp.Note) {
 		if r.wants(n) {
@@ -63,35 +68,46 @@ func (s *Server) Answer(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 		}
 	}
 	res := &r.res
+	var err error
 	*res, err = s.h.Serve(ctx, &r.call)
 	if need, ok := errors.AsType[*mcp.NeedInput](err); ok {
 		return s.ask(r, need, res.Server)
 	}
-	if err == nil && res.Body != nil && !rawjson.IsObject(res.Body) {
-		err = mcp.Errorf(mcp.CodeInternal, "the result of %s is not an object", m.Method)
+	if err == nil {
+		err = r.checkBody()
 	}
 	if err != nil {
-		return failed(m.ID, err)
+		return failed(r.id, err)
 	}
-	if back.Shared && m.Method == mcp.MethodSubscriptionsListen {
+	if back.Shared && r.call.Method == mcp.MethodSubscriptionsListen {
 		back.Tell(func(dst []byte) []byte {
-			dst = append(append(dst, `{"jsonrpc":"2.0","method":"`+noteCancelled+`","params":{"requestId":`...), m.ID...)
+			dst = append(append(dst, `{"jsonrpc":"2.0","method":"`+noteCancelled+`","params":{"requestId":`...), r.id...)
 			return append(dst, `,"reason":"the server ends the subscription"}}`...)
 		})
 	}
-	return joint.Answer{Append: func(dst []byte) []byte { return s.appendResult(dst, r) }}
+	a := joint.Answer{Append: func(dst []byte) []byte { return s.appendResult(dst, r) }}
+	if len(res.Body) > joint.Large {
+		a.Split = func(dst []byte) ([]byte, int, []byte) { return s.splitResult(dst, r, false) }
+	}
+	return a
+}
+
+func (r *request) checkBody() error {
+	if r.res.Body != nil && !rawjson.IsObject(r.res.Body) {
+		return mcp.Errorf(mcp.CodeInternal, "the result of %s is not an object", r.call.Method)
+	}
+	return nil
 }
 
 // wants reports whether the caller has asked for such notes.
 func (r *request) wants(n mcp.Note) bool {
-	listens := r.call.Method == mcp.MethodSubscriptionsListen // and hears only news
+	if r.call.Method == mcp.MethodSubscriptionsListen {
+		return isNews(n.Method)
+	}
 	switch n.Method {
 	case mcp.NoteProgress:
-		return r.token != nil && !listens
+		return r.token != nil
 	case mcp.NoteMessage:
-		if listens {
-			return false
-		}
 		level, _ := rawjson.String(rawjson.Lookup(n.Params, "level"))
 		return mcp.LogLevel(level).AtLeast(r.call.Caller.LogLevel)
 	case mcp.NoteRelease:

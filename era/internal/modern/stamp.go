@@ -13,6 +13,14 @@ import (
 
 // appendResult appends the answer to a call that is complete.
 func (s *Server) appendResult(dst []byte, r *request) []byte {
+	dst, _, _ = s.splitResult(dst, r, true)
+	return dst
+}
+
+// splitResult appends the answer to a call that is complete. Unless it is to be
+// whole, the members of the body are left out, and returned with the index at
+// which they belong.
+func (s *Server) splitResult(dst []byte, r *request, whole bool) (out []byte, at int, body []byte) {
 	res := &r.res
 	dst = appendHead(dst, r.id)
 	dst = rawjson.AppendString(dst, resultType(res))
@@ -23,14 +31,20 @@ func (s *Server) appendResult(dst []byte, r *request) []byte {
 	if mcp.Cacheable(method) && res.Type == "" {
 		dst = appendCache(dst, res.Cache)
 	}
-	dst = appendInside(dst, res.Body)
+	if body = rawjson.Inside(res.Body); len(body) > 0 {
+		dst = append(dst, ',')
+		at = len(dst)
+		if whole {
+			dst = jsonrpc.AppendRaw(dst, body)
+		}
+	}
 	m := metaWriter{dst: append(dst, `,"`+keyMeta+`":`...)}
 	m.raw(metaServer, s.identity(res.Server))
 	if method == mcp.MethodSubscriptionsListen {
 		m.raw(metaSubscription, r.id)
 	}
 	m.rest(res.Meta)
-	return append(m.end(`,"`+keyMeta+`":`), '}', '}')
+	return append(m.end(`,"`+keyMeta+`":`), '}', '}'), at, body
 }
 
 // appendNeed appends the answer that ends a round with questions.
@@ -112,14 +126,6 @@ func appendNote(dst []byte, r *request, n mcp.Note) []byte {
 		return append(dst[:before-len(params)], '}')
 	}
 	return append(dst, '}', '}')
-}
-
-// appendInside appends the members of a body after others.
-func appendInside(dst, body []byte) []byte {
-	if in := rawjson.Inside(body); len(in) > 0 {
-		dst = jsonrpc.AppendRaw(append(dst, ','), in)
-	}
-	return dst
 }
 
 // A metaWriter appends a _meta object, or nothing if it would be empty.

@@ -66,7 +66,7 @@ func (g *Guard) Body(w http.ResponseWriter, r *http.Request) ([]byte, *Refusal) 
 			return nil, &Refusal{http.StatusBadRequest, "the body could not be read"}
 		}
 		if len(buf) == cap(buf) {
-			bigger := make([]byte, len(buf), min(2*cap(buf), g.opts.MaxBody+1))
+			bigger := make([]byte, len(buf), g.more(len(buf), r.ContentLength))
 			copy(bigger, buf)
 			buf = bigger
 		}
@@ -81,6 +81,16 @@ func (g *Guard) room(length int64) int64 {
 		length = 4 << 10
 	}
 	return min(length, firstRead, int64(g.opts.MaxBody)) + 1
+}
+
+// more is how much room a body gets of which this much has come: twice as much
+// or, while it keeps its promise, up to eight times.
+func (g *Guard) more(come int, length int64) int {
+	room := 2 * come
+	if length >= int64(room) {
+		room = int(min(length+1, 8*int64(come)))
+	}
+	return min(room, g.opts.MaxBody+1)
 }
 
 func (g *Guard) tooLarge() *Refusal {

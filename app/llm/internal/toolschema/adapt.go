@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -207,10 +208,10 @@ func rename(top, props *object, fit *regexp.Regexp) map[string]string {
 	return names
 }
 
-var unfit = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
+var unfit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_.-]+`) })
 
 func fittingName(name string, props *object, fit *regexp.Regexp) string {
-	base := strings.Trim(unfit.ReplaceAllString(name, "_"), "_")
+	base := strings.Trim(unfit().ReplaceAllString(name, "_"), "_")
 	if base == "" {
 		base = "argument"
 	}

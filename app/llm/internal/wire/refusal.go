@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -113,12 +114,24 @@ func (r Report) words() string {
 }
 
 var (
-	tooLong  = regexp.MustCompile(`(?i)context[ _](length|size|window|limit)|prompt is too long|too many tokens|maximum (number of )?(input )?tokens|exceeds? the (maximum number of tokens|available context)|context overflows?|input is too long|reduce the length of`)
-	noCredit = regexp.MustCompile(`(?i)insufficient_quota|billing_error|credit balance is too low|exceeded your current quota, please check your plan|insufficient (credits|funds|balance)|payment_required`)
-	badKey   = regexp.MustCompile(`(?i)authentication_error|permission_error|invalid_api_key|api key not valid|invalid api key|incorrect api key|UNAUTHENTICATED|PERMISSION_DENIED`)
-	busy     = regexp.MustCompile(`(?i)overloaded|UNAVAILABLE|model is (currently )?loading|engine_overloaded|server_is_overloaded|at capacity`)
-	tooMany  = regexp.MustCompile(`(?i)rate_limit|RESOURCE_EXHAUSTED|too many requests|slow_down`)
-	badAsk   = regexp.MustCompile(`(?i)invalid_request|invalid_prompt|not_found_error|INVALID_ARGUMENT|image_|invalid_image|request_too_large`)
+	tooLong = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)context[ _](length|size|window|limit)|prompt is too long|too many tokens|maximum (number of )?(input )?tokens|exceeds? the (maximum number of tokens|available context)|context overflows?|input is too long|reduce the length of`)
+	})
+	noCredit = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)insufficient_quota|billing_error|credit balance is too low|exceeded your current quota, please check your plan|insufficient (credits|funds|balance)|payment_required`)
+	})
+	badKey = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)authentication_error|permission_error|invalid_api_key|api key not valid|invalid api key|incorrect api key|UNAUTHENTICATED|PERMISSION_DENIED`)
+	})
+	busy = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)overloaded|UNAVAILABLE|model is (currently )?loading|engine_overloaded|server_is_overloaded|at capacity`)
+	})
+	tooMany = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)rate_limit|RESOURCE_EXHAUSTED|too many requests|slow_down`)
+	})
+	badAsk = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)invalid_request|invalid_prompt|not_found_error|INVALID_ARGUMENT|image_|invalid_image|request_too_large`)
+	})
 )
 
 // kind decides by what is said first, and by the number second: numbers are
@@ -129,35 +142,35 @@ func (r Report) kind(status int) llm.ErrorKind {
 	switch {
 	case status == 429 && r.delay() > 0: // Gemini speaks of quota where it means a rate
 		return llm.ErrRate
-	case noCredit.MatchString(all) || status == http.StatusPaymentRequired:
+	case noCredit().MatchString(all) || status == http.StatusPaymentRequired:
 		return llm.ErrQuota
-	case status == http.StatusRequestEntityTooLarge || status/100 != 5 && status != 429 && status != 401 && tooLong.MatchString(all),
-		status/100 == 5 && tooLong.MatchString(all) && strings.Contains(strings.ToLower(all), "context"):
+	case status == http.StatusRequestEntityTooLarge || status/100 != 5 && status != 429 && status != 401 && tooLong().MatchString(all),
+		status/100 == 5 && tooLong().MatchString(all) && strings.Contains(strings.ToLower(all), "context"):
 		return llm.ErrContextLength
-	case status == 401 || status == 403 || badKey.MatchString(words) || status == 400 && badKey.MatchString(r.Message):
+	case status == 401 || status == 403 || badKey().MatchString(words) || status == 400 && badKey().MatchString(r.Message):
 		return llm.ErrAuth
-	case status == 429 || status == 0 && tooMany.MatchString(all):
+	case status == 429 || status == 0 && tooMany().MatchString(all):
 		return llm.ErrRate
-	case status == 529 || status == 503 || (status == 0 || status/100 == 5) && busy.MatchString(all):
+	case status == 529 || status == 503 || (status == 0 || status/100 == 5) && busy().MatchString(all):
 		return llm.ErrOverloaded
 	case status == 408 || status == 504:
 		return llm.ErrNetwork
 	case status/100 == 5 || status == 409:
 		return llm.ErrServer
-	case status == 0 && !badAsk.MatchString(all):
+	case status == 0 && !badAsk().MatchString(all):
 		return llm.ErrServer
 	}
 	return llm.ErrBadRequest
 }
 
-var tags = regexp.MustCompile(`(?s)<(script|style).*?</(script|style)>|<[^>]*>`)
+var tags = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)<(script|style).*?</(script|style)>|<[^>]*>`) })
 
 // plain makes text from outside fit for one line of an error: no markup, no
 // control characters, not endless.
 func plain(data []byte) string {
 	text := string(data)
 	if strings.HasPrefix(strings.TrimSpace(text), "<") {
-		text = tags.ReplaceAllString(text, " ")
+		text = tags().ReplaceAllString(text, " ")
 	}
 	text = strings.Join(strings.Fields(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == utf8.RuneError {

@@ -1,0 +1,177 @@
+// Package args reads the arguments of a tool from words a person types, with
+// the tool's schema as the guide:
+//
+//	a=20                   what the schema says a is: here the number 20
+//	name=Ada               text, as it stands; no quotes are taken away
+//	tags=x tags=y          a list, where the schema wants one
+//	tags=["x","y"]         the same as JSON
+//	point.x=1              a member of an object
+//	a:=true                JSON, whatever the schema says
+//	text=@notes.txt        what is in a file; text=@@x is the text @x
+package args
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// Parse makes an object of words of the form name=value. Schema is that of the
+// object; nil means that nothing is known, so that a value that is JSON is
+// taken as JSON. Whether the object fits the schema is not checked: the server
+// does that, in its own words.
+func Parse(schema json.RawMessage, words []string) (json.RawMessage, error) {
+	top := object{}
+	for _, word := range words {
+		name, value, asJSON, err := split(word)
+		if err != nil {
+			return nil, err
+		}
+		path := strings.Split(name, ".")
+		if known(schema, name) {
+			path = []string{name}
+		}
+		if err := top.set(schema, path, name, value, asJSON); err != nil {
+			return nil, err
+		}
+	}
+	return mcp.Marshal(top)
+}
+
+// object keeps a JSON object while it is put together.
+type object map[string]any
+
+func split(word string) (name, value string, asJSON bool, err error) {
+	name, value, ok := strings.Cut(word, "=")
+	if name, asJSON = strings.CutSuffix(name, ":"); !ok || name == "" {
+		return "", "", false, fmt.Errorf("%q is not of the form name=value (or name:=JSON, or name=@file)", word)
+	}
+	switch {
+	case strings.HasPrefix(value, "@@"):
+		value = value[1:]
+	case strings.HasPrefix(value, "@") && len(value) > 1:
+		data, err := os.ReadFile(value[1:])
+		if err != nil {
+			return "", "", false, fmt.Errorf("%s: %w (write %s=@%s for text that begins with @)", name, err, name, value)
+		}
+		value = string(data)
+	}
+	return name, value, asJSON, nil
+}
+
+// known reports whether the schema has a property of exactly this name, so that
+// a dot in it is no path.
+func known(schema json.RawMessage, name string) bool {
+	_, ok := property(schema, name)
+	return ok
+}
+
+func property(schema json.RawMessage, name string) (json.RawMessage, bool) {
+	var s struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if mcp.Unmarshal(schema, &s) != nil {
+		return nil, false
+	}
+	p, ok := s.Properties[name]
+	return p, ok
+}
+
+// set puts a value at a path, making objects on the way.
+func (o object) set(schema json.RawMessage, path []string, name, value string, asJSON bool) error {
+	inner, _ := property(schema, path[0])
+	inner = resolve(schema, inner)
+	if len(path) > 1 {
+		next, ok := o[path[0]].(object)
+		if !ok && o[path[0]] != nil {
+			return fmt.Errorf("%s is given twice, once as an object and once as a value", path[0])
+		}
+		if !ok {
+			next = object{}
+			o[path[0]] = next
+		}
+		return next.set(inner, path[1:], name, value, asJSON)
+	}
+	types := typesOf(inner)
+	before, again := o[path[0]]
+	if again || slices.Contains(types, "array") && !asJSON && !looksJSON(value, '[') {
+		return o.push(path[0], before, inner, name, value, asJSON)
+	}
+	v, err := read(types, name, value, asJSON)
+	if err != nil {
+		return err
+	}
+	o[path[0]] = v
+	return nil
+}
+
+// push adds to a list.
+func (o object) push(at string, before any, schema json.RawMessage, name, value string, asJSON bool) error {
+	var s struct {
+		Items json.RawMessage `json:"items"`
+	}
+	mcp.Unmarshal(schema, &s) // a schema that cannot be read says nothing
+	v, err := read(typesOf(resolve(schema, s.Items)), name, value, asJSON)
+	if err != nil {
+		return err
+	}
+	switch all := before.(type) {
+	case nil:
+		o[at] = []any{v}
+	case []any:
+		o[at] = append(all, v)
+	default:
+		if types := typesOf(schema); len(types) > 0 && !slices.Contains(types, "array") {
+			return fmt.Errorf("%s is given twice, and it is no list", name)
+		}
+		o[at] = []any{before, v}
+	}
+	return nil
+}
+
+// read makes a value of text. Where the schema leaves no choice, text that does
+// not fit is passed on as text: the server's own complaint is the better one.
+func read(types []string, name, value string, asJSON bool) (any, error) {
+	if asJSON {
+		if !json.Valid([]byte(value)) {
+			return nil, fmt.Errorf("%s:=%s is not JSON (text needs quotes there, or write %s=%s)", name, value, name, value)
+		}
+		return json.RawMessage(value), nil
+	}
+	wants := func(t string) bool { return slices.Contains(types, t) }
+	switch {
+	case wants("string") && !(wants("null") && value == "null"):
+		return value, nil
+	case value == "true" || value == "false":
+		if len(types) == 0 || wants("boolean") {
+			return value == "true", nil
+		}
+	case value == "null" && (len(types) == 0 || wants("null")):
+		return nil, nil
+	case len(types) == 0 || wants("number") || wants("integer"):
+		if isNumber(value) {
+			return json.RawMessage(value), nil
+		}
+	}
+	if (len(types) == 0 || wants("object") || wants("array")) && (looksJSON(value, '{') || looksJSON(value, '[')) {
+		return json.RawMessage(value), nil
+	}
+	return value, nil
+}
+
+func looksJSON(value string, open byte) bool {
+	t := strings.TrimSpace(value)
+	return t != "" && t[0] == open && json.Valid([]byte(t))
+}
+
+func isNumber(s string) bool {
+	if _, err := strconv.ParseFloat(s, 64); err != nil && !strings.Contains(err.Error(), "range") {
+		return false
+	}
+	return json.Valid([]byte(s))
+}

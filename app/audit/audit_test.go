@@ -1,0 +1,167 @@
+package audit
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func write(t *testing.T, file string, n int) {
+	t.Helper()
+	l, err := Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for i := range n {
+		if err := l.Append(map[string]any{"what": "call", "n": i, "text": "<a & b>\n"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestGrowsAndVerifies(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit.jsonl")
+	write(t, file, 3)
+	write(t, file, 2) // another process, later
+	lines, hash, err := Verify(file)
+	if lines != 5 || err != nil || hash == "" {
+		t.Fatalf("%d lines, %q, %v", lines, hash, err)
+	}
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file can be read by others: %v %v", info.Mode(), err)
+	}
+}
+
+func TestTamperingIsFound(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(lines []string) []string
+		want   string
+	}{
+		"changed":        {func(l []string) []string { l[1] = strings.Replace(l[1], `"n":1`, `"n":7`, 1); return l }, "line 2: it was changed"},
+		"time changed":   {func(l []string) []string { l[1] = strings.Replace(l[1], `"at":"2`, `"at":"3`, 1); return l }, "line 2: it was changed"},
+		"taken out":      {func(l []string) []string { return append(l[:1], l[2:]...) }, "line 2: it is numbered 3"},
+		"put in":         {func(l []string) []string { return append([]string{l[0], l[0]}, l[1:]...) }, "line 2: it is numbered 1"},
+		"swapped":        {func(l []string) []string { l[0], l[1] = l[1], l[0]; return l }, "line 1: it is numbered 2"},
+		"cut":            {func(l []string) []string { l[3] = l[3][:20]; return l }, "no end"},
+		"no JSON":        {func(l []string) []string { l[2] = "hello\n"; return l }, "line 3: it is no line"},
+		"hash rewritten": {func(l []string) []string { l[1] = rewrite(t, l[1]); return l }, "line 3: the line before it"},
+		"more members":   {func(l []string) []string { l[1] = strings.Replace(l[1], `"seq"`, `"x":1,"seq"`, 1); return l }, "line 2: it is no line"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "audit.jsonl")
+			write(t, file, 4)
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := strings.SplitAfter(string(data), "\n")
+			if err := os.WriteFile(file, []byte(strings.Join(c.change(lines[:4]), "")), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := Verify(file); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, which does not say %q", err, c.want)
+			}
+			l, err := Open(file)
+			if name == "cut" { // as a crash leaves it: mended, and said so
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer l.Close()
+				if n, _, err := Verify(file); n != 4 || err != nil {
+					t.Errorf("after it was mended: %d lines, %v", n, err)
+				}
+				if data, _ := os.ReadFile(file); !strings.Contains(string(data), `"what":"repaired"`) {
+					t.Errorf("nothing says that it was mended: %s", data)
+				}
+				return
+			}
+			if err == nil {
+				t.Error("a broken log was opened to be gone on with")
+			}
+		})
+	}
+}
+
+// rewrite changes a line and makes its own hash right again.
+func rewrite(t *testing.T, line string) string {
+	var l Line
+	if err := json.Unmarshal([]byte(line), &l); err != nil {
+		t.Fatal(err)
+	}
+	l.Record = json.RawMessage(`{"what":"nothing"}`)
+	l.Hash = l.hash()
+	out, err := json.Marshal(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(out) + "\n"
+}
+
+func TestManyWriters(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit.jsonl")
+	var all sync.WaitGroup
+	for w := range 4 {
+		l, err := Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		all.Go(func() {
+			for i := range 25 {
+				if err := l.Append(fmt.Sprintf("%d.%d", w, i)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if lines, _, err := Verify(file); lines != 100 || err != nil {
+		t.Errorf("%d lines, %v", lines, err)
+	}
+}
+
+// A disk that is full leaves the log as it was, and whole. (O34)
+func TestDiskFull(t *testing.T) {
+	if os.Getenv("AUDIT_FILL") != "" {
+		l, err := Open(os.Getenv("AUDIT_FILL"))
+		if err != nil {
+			fmt.Println("open:", err)
+			os.Exit(1)
+		}
+		for i := range 1000 {
+			if err := l.Append(strings.Repeat("x", 300)); err != nil {
+				fmt.Println("refused after", i)
+				os.Exit(0)
+			}
+		}
+		os.Exit(2)
+	}
+	sh, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("there is no bash to limit the size of files with")
+	}
+	file := filepath.Join(t.TempDir(), "audit.jsonl")
+	// The shell limits files to 8 blocks of 1024 bytes and ignores the signal
+	// that says so, as a full disk would.
+	cmd := exec.Command(sh, "-c", `trap '' XFSZ; ulimit -f 8; exec "$0" -test.run '^TestDiskFull$'`, os.Args[0])
+	cmd.Env = append(os.Environ(), "AUDIT_FILL="+file)
+	out, err := cmd.CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte("refused after")) {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if lines, _, err := Verify(file); err != nil || lines < 5 {
+		t.Errorf("after the disk was full: %d lines, %v", lines, err)
+	}
+	write(t, file, 1)
+	if _, _, err := Verify(file); err != nil {
+		t.Errorf("it cannot be gone on with: %v", err)
+	}
+}

@@ -1,0 +1,214 @@
+package connect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/transport/stdio"
+)
+
+// A link is one connection, of whichever kind.
+type link interface {
+	mcp.Handler
+	mcp.Abandoner
+	stdio.Mortal
+	Revision() mcp.Revision
+	pid() int
+	lastWords() string
+}
+
+// meet makes one connection. What the server speaks is remembered, and
+// forgotten when that turns out wrong.
+func (s *Server) meet(ctx context.Context) (link, error) {
+	var watch Watcher = unwatched{}
+	if s.opts.Watch != nil {
+		watch = s.opts.Watch(s.entry.Name)
+	}
+	s.mu.Lock()
+	known := s.known
+	s.mu.Unlock()
+	var l link
+	var err error
+	switch s.entry.Kind {
+	case config.Stdio:
+		l, err = s.program(ctx, known, watch)
+	case config.HTTP:
+		l, err = s.web(ctx, known, watch)
+	case config.SSE:
+		l, err = s.oldWeb(ctx, watch)
+	case config.Builtin:
+		l, err = s.memory(ctx, known, watch)
+	default:
+		err = fmt.Errorf("server %s: it is of no known kind (%q)", s.entry.Name, s.entry.Kind)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		s.known = s.opts.Known
+		return nil, err
+	}
+	s.known = l.Revision()
+	s.state.Revision, s.state.Pid = l.Revision(), l.pid()
+	s.state.Started, s.state.Stderr = time.Now(), ""
+	s.state.Starts++
+	return l, nil
+}
+
+// kept hears from the keeper and turns it into phases.
+func (s *Server) kept(now stdio.RunStatus) {
+	switch now.State {
+	case stdio.StateStarting:
+		s.enter(Starting, "", nil)
+	case stdio.StateRunning:
+		s.enter(Ready, "", nil)
+	case stdio.StateWaiting:
+		phase := Restarting
+		if _, ok := errors.AsType[*LoginError](now.Err); ok {
+			phase = NeedsLogin // tried again: somebody may log in with another program
+		}
+		s.enter(phase, reason(now.Err), func(st *State) { st.Next = now.Delay; lastWords(st, now.Err) })
+	case stdio.StateGaveUp:
+		s.enter(Failed, reason(now.Err), func(st *State) { lastWords(st, now.Err) })
+	case stdio.StateClosed: // whoever closed the keeper says what that means
+	}
+}
+
+func reason(err error) string {
+	if err == nil {
+		return "it ended"
+	}
+	return err.Error()
+}
+
+// lastWords keeps what a process said before it ended.
+func lastWords(st *State, err error) {
+	if exit, ok := errors.AsType[*stdio.ExitError](err); ok {
+		st.Stderr = exit.Stderr
+	}
+	if silent, ok := errors.AsType[*silentError](err); ok {
+		st.Stderr = silent.stderr
+	}
+}
+
+// enter changes the phase and tells of it. Where phases are named in from, it
+// does so only if the server is in one of them.
+func (s *Server) enter(p Phase, why string, more func(*State), from ...Phase) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || len(from) > 0 && !slices.Contains(from, s.state.Phase) {
+		return
+	}
+	if s.state.Phase != p {
+		s.state.Since = time.Now()
+	}
+	s.state.Phase, s.state.Why, s.state.Next, s.state.Page = p, why, 0, ""
+	if !s.state.Usable() && p != NeedsLogin {
+		s.state.Pid = 0
+	}
+	if more != nil {
+		more(&s.state)
+	}
+	s.tell()
+}
+
+// tell passes on the state as it is now: one change at a time and in order,
+// though many goroutines make changes, and without the lock, so that whoever
+// hears of it may ask the server anything. The lock is held.
+func (s *Server) tell() {
+	if s.opts.Changed == nil {
+		return
+	}
+	s.news = append(s.news, s.state)
+	if s.telling {
+		return
+	}
+	s.telling = true
+	for len(s.news) > 0 {
+		now := s.news[0]
+		s.news = s.news[1:]
+		s.mu.Unlock()
+		s.opts.Changed(now)
+		s.mu.Lock()
+	}
+	s.telling = false
+}
+
+// account takes down how a call went. A server that answers is fine, also when
+// its answer is an error; one that does not is degraded until it does.
+func (s *Server) account(ctx context.Context, c *mcp.Call, l link, took time.Duration, err error) {
+	if c.Method == mcp.MethodSubscriptionsListen {
+		return // it is open as long as somebody listens
+	}
+	bad := ""
+	var asks *mcp.NeedInput
+	switch answer := (*mcp.Error)(nil); {
+	case err == nil, errors.As(err, &asks):
+	case errors.As(err, &answer) && !answer.Local:
+	case ctx.Err() != nil:
+		if silent, ok := errors.AsType[*client.TimeoutError](context.Cause(ctx)); ok {
+			bad = silent.Error()
+		} else {
+			return // the caller has changed its mind
+		}
+	default:
+		bad = err.Error()
+	}
+	s.mu.Lock()
+	s.state.Calls++
+	if bad == "" {
+		s.state.Latency = took
+	} else {
+		s.state.Errors++
+	}
+	s.mu.Unlock()
+	switch {
+	case bad == "":
+		s.enter(Ready, "", nil, Degraded)
+	case ended(l): // the keeper says what comes of that
+	default:
+		s.enter(Degraded, bad, func(st *State) { st.Stderr = l.lastWords() }, Ready, Degraded)
+	}
+}
+
+// ended reports whether a connection is over.
+func ended(l link) bool {
+	select {
+	case <-l.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// An UnavailableError says that a server cannot take calls, and why.
+type UnavailableError struct {
+	State State
+	Cause error // what came of the last start; nil where there is none
+}
+
+// Error names the server and the reason.
+func (e *UnavailableError) Error() string {
+	text := fmt.Sprintf("server %s is %s", e.State.Server, e.State.Phase)
+	switch {
+	case e.State.Phase == Failed:
+		text = fmt.Sprintf("server %s cannot be used", e.State.Server)
+	case e.State.Usable():
+		text = fmt.Sprintf("server %s is being stopped", e.State.Server)
+	}
+	switch {
+	case e.Cause != nil:
+		return text + ": " + e.Cause.Error()
+	case e.State.Why != "":
+		return text + ": " + e.State.Why
+	}
+	return text
+}
+
+// Unwrap returns the cause.
+func (e *UnavailableError) Unwrap() error { return e.Cause }

@@ -1,0 +1,100 @@
+package connect
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+
+	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/visible"
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/transport/stdio"
+)
+
+// A programLink is a server in a process of its own.
+type programLink struct{ *stdio.Connection }
+
+func (l programLink) pid() int          { return l.Child().Pid() }
+func (l programLink) lastWords() string { return l.Child().Stderr() }
+
+// program starts the entry's program and meets the server in it. A program
+// that ends when it is asked what it speaks is an older one that takes an
+// unknown method badly: it is started again and not asked.
+func (s *Server) program(ctx context.Context, known mcp.Revision, watch Watcher) (link, error) {
+	said := &tail{}
+	command := &stdio.Command{
+		Path: s.entry.Command,
+		Args: s.entry.Args,
+		Env:  s.entry.Env,
+		Dir:  s.entry.Dir,
+		Stderr: func(line string) {
+			said.add(line)
+			watch.Stderr(line)
+		},
+	}
+	o := s.dialOptions(known, watch)
+	conn, err := stdio.Dial(ctx, command, s.persona, o)
+	if _, ended := errors.AsType[*jsonrpc.ClosedError](err); ended && known == "" && ctx.Err() == nil {
+		o.Known = era.LatestWithHandshake()
+		conn, err = stdio.Dial(ctx, command, s.persona, o)
+	}
+	if err != nil {
+		if _, told := errors.AsType[*stdio.ExitError](err); !told && said.String() != "" {
+			err = &silentError{err, said.String()}
+		}
+		return nil, err
+	}
+	said.end()
+	return programLink{conn}, nil
+}
+
+// A silentError is about a process that was not met and went in good order, so
+// that nothing else tells what it last said.
+type silentError struct {
+	error
+	stderr string
+}
+
+func (e *silentError) Error() string {
+	return e.error.Error() + "; last lines of its stderr:\n" + visible.Text(e.stderr)
+}
+
+func (e *silentError) Unwrap() error { return e.error }
+
+// A tail keeps the last lines of a process until it was met; from then on the
+// process keeps them itself.
+type tail struct {
+	mu    sync.Mutex
+	lines []string
+	over  bool
+}
+
+func (t *tail) add(line string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over {
+		return
+	}
+	if len(t.lines) == 10 {
+		t.lines = t.lines[1:]
+	}
+	t.lines = append(t.lines, strings.ToValidUTF8(line[:min(len(line), 200)], ""))
+}
+
+func (t *tail) end() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.over, t.lines = true, nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.Join(t.lines, "\n")
+}
+
+func (s *Server) dialOptions(known mcp.Revision, watch Watcher) *era.DialOptions {
+	return &era.DialOptions{Known: known, ConnectTimeout: s.opts.ConnectTimeout, Tap: watch.Frame}
+}

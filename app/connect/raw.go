@@ -1,0 +1,48 @@
+package connect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/transport/stdio"
+)
+
+// Raw starts the server of an entry and returns the bare stream of its
+// messages: nobody has met it, and what is said is up to the caller. Close ends
+// the server. Over HTTP there is no such stream.
+func Raw(entry config.Server, o *Options) (stream jsonrpc.Stream, close func() error, err error) {
+	switch entry.Kind {
+	case config.Stdio:
+		c := &stdio.Command{Path: entry.Command, Args: entry.Args, Env: entry.Env, Dir: entry.Dir}
+		child, err := c.Start()
+		if err != nil {
+			return nil, nil, err
+		}
+		return child.Stream(), child.Close, nil
+	case config.Builtin:
+		if o == nil || o.Builtin == nil {
+			return nil, nil, errors.New("this program has no builtin servers")
+		}
+		builtin, err := o.Builtin(entry.Builtin, anchored(entry))
+		if err != nil {
+			return nil, nil, err
+		}
+		served, err := era.NewServer(builtin, nil)
+		if err != nil {
+			return nil, nil, errors.Join(err, builtin.Close())
+		}
+		near, far := jsonrpc.Pipe()
+		done := make(chan error, 1)
+		go func() { done <- served.ServeStream(context.Background(), far) }() // ends when near is closed
+		return near, func() error {
+			near.Close()
+			<-done
+			return builtin.Close()
+		}, nil
+	}
+	return nil, nil, fmt.Errorf("server %s is reached over HTTP, which has no stream of messages: this works with programs and builtin servers", entry.Name)
+}

@@ -1,0 +1,14 @@
+package connect
+
+import (
+	"net/http"
+
+	"github.com/tenon-mcp/tenon/jsonrpc"
+)
+
+// unwatched is the Watcher of those who have none.
+type unwatched struct{}
+
+func (unwatched) Frame(jsonrpc.Direction, []byte)                       {}
+func (unwatched) Stderr(string)                                         {}
+func (unwatched) RoundTripper(next http.RoundTripper) http.RoundTripper { return next }

@@ -1,0 +1,152 @@
+package connect
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/tenon-mcp/tenon/auth/login"
+	"github.com/tenon-mcp/tenon/internal/patience"
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/transport/httpsse"
+	"github.com/tenon-mcp/tenon/transport/streamable"
+)
+
+// A webLink is a server that is reached over HTTP. It has no end of its own:
+// each call finds out anew whether the server is there.
+type webLink struct{ *streamable.Connection }
+
+func (webLink) Err() error        { return nil }
+func (webLink) pid() int          { return 0 }
+func (webLink) lastWords() string { return "" }
+
+// An oldLink is one over the transport of the oldest revision. It ends with
+// its stream.
+type oldLink struct{ *httpsse.Connection }
+
+func (oldLink) pid() int          { return 0 }
+func (oldLink) lastWords() string { return "" }
+
+func (s *Server) web(ctx context.Context, known mcp.Revision, watch Watcher) (link, error) {
+	transport, header := s.roundTripper(watch), s.header()
+	old := &httpsse.Endpoint{URL: s.entry.URL, HTTP: &http.Client{Transport: transport}, Header: header, Meet: *s.dialOptions("", watch)}
+	e := &streamable.Endpoint{
+		URL:    s.entry.URL,
+		HTTP:   &http.Client{Transport: transport},
+		Header: header,
+		Era:    *s.dialOptions(known, watch),
+		Older:  old,
+		Warn:   s.warn,
+	}
+	h, err := e.Dial(ctx, s.persona)
+	if err != nil {
+		return nil, err
+	}
+	switch conn := h.(type) {
+	case *streamable.Connection:
+		return webLink{conn}, nil
+	case *httpsse.Connection:
+		return oldLink{conn}, nil
+	}
+	return nil, fmt.Errorf("server %s: it was met as a %T, which nobody expected", s.entry.Name, h)
+}
+
+func (s *Server) oldWeb(ctx context.Context, watch Watcher) (link, error) {
+	e := &httpsse.Endpoint{URL: s.entry.URL, HTTP: &http.Client{Transport: s.roundTripper(watch)}, Header: s.header(), Meet: *s.dialOptions("", watch)}
+	conn, err := e.Connect(ctx, s.persona)
+	if err != nil {
+		return nil, err
+	}
+	return oldLink{conn}, nil
+}
+
+func (s *Server) header() http.Header {
+	h := http.Header{}
+	for name, value := range s.entry.Headers {
+		h.Set(name, value)
+	}
+	return h
+}
+
+func (s *Server) warn(warning string) {
+	if s.opts.Warn != nil {
+		s.opts.Warn(s.entry.Name, warning)
+	}
+}
+
+// roundTripper is the way to the network: seen by the watcher, logged in where
+// the server wants it. The watcher stands below the login, so that it sees
+// what is really sent; it hides secrets by itself.
+func (s *Server) roundTripper(watch Watcher) http.RoundTripper {
+	return &loggedIn{s, login.New(s.loginOptions(watch.RoundTripper(http.DefaultTransport)))}
+}
+
+func (s *Server) loginOptions(base http.RoundTripper) *login.Options {
+	o := &login.Options{Base: base, Store: s.opts.Tokens, ClientName: "Tenon", Warn: s.warn}
+	if oauth := s.entry.OAuth; oauth != nil {
+		o.Scopes, o.Resource = oauth.Scopes, oauth.Resource
+		if oauth.ClientID != "" {
+			o.Client = &login.Client{ID: oauth.ClientID, Secret: oauth.ClientSecret, Issuer: oauth.Issuer}
+		}
+		o.RedirectURI, o.ClientIDMetadataURL = oauth.RedirectURI, oauth.ClientIDMetadataURL
+	}
+	if s.opts.NoLogin {
+		o.RedirectURI = "http://127.0.0.1/"
+		o.Authorize = func(context.Context, string) (*url.URL, error) { return nil, &LoginError{Server: s.entry.Name} }
+		return o
+	}
+	open := login.OpenBrowser
+	if s.opts.OpenPage != nil {
+		open = func(page string) error { return s.opts.OpenPage(s.entry.Name, page) }
+	}
+	o.Loopback = &login.Loopback{
+		Open: func(page string) error {
+			s.loginAt(page)
+			return open(page)
+		},
+		Show: func(page string) { s.warn("open this page to log in: " + page) },
+	}
+	return o
+}
+
+// A LoginError says that a server wants a login and that nobody may be asked.
+type LoginError struct{ Server string }
+
+func (e *LoginError) Error() string {
+	return fmt.Sprintf("server %s wants you to log in: run tenon auth login %s", e.Server, e.Server)
+}
+
+// loggedIn notices when a login is over.
+type loggedIn struct {
+	s    *Server
+	next *login.Transport
+}
+
+func (t *loggedIn) RoundTrip(r *http.Request) (*http.Response, error) {
+	return t.next.RoundTrip(r.WithContext(patience.With(r.Context(), t.s.waits)))
+}
+
+func (t *loggedIn) CloseIdleConnections() { t.next.CloseIdleConnections() }
+
+// loginAt says where the person logs in.
+func (s *Server) loginAt(page string) {
+	s.mu.Lock()
+	if s.state.Phase != NeedsLogin {
+		s.before = s.state.Phase
+	}
+	s.mu.Unlock()
+	s.enter(NeedsLogin, "log in at "+page, func(st *State) { st.Page = page })
+}
+
+// waits counts the requests that wait for a person. When the last has gone on,
+// the login is over, and the server is back where it was.
+func (s *Server) waits(n int) {
+	s.mu.Lock()
+	s.logins += n
+	over, phase := s.logins == 0, s.before
+	s.mu.Unlock()
+	if over && phase != "" {
+		s.enter(phase, "", nil, NeedsLogin)
+	}
+}

@@ -1,0 +1,278 @@
+package connect
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/auth/tokens"
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/transport/streamable"
+)
+
+// endpoint is an MCP server over HTTP that can be taken down and put up again
+// at the same address.
+type endpoint struct {
+	t       *testing.T
+	addr    string
+	handler *streamable.Handler
+	web     *httptest.Server
+}
+
+func newEndpoint(t *testing.T) *endpoint {
+	e := &endpoint{t: t, addr: "127.0.0.1:0"}
+	e.up()
+	t.Cleanup(e.down)
+	return e
+}
+
+func (e *endpoint) up() {
+	e.t.Helper()
+	var err error
+	if e.handler, err = streamable.NewHandler(tools(), nil); err != nil {
+		e.t.Fatal(err)
+	}
+	e.web = httptest.NewUnstartedServer(e.handler)
+	e.web.Listener.Close()
+	eventually(e.t, "the address is free", func() bool {
+		l, err := net.Listen("tcp", e.addr)
+		if err == nil {
+			e.web.Listener, e.addr = l, l.Addr().String()
+		}
+		return err == nil
+	})
+	e.web.Start()
+}
+
+func (e *endpoint) down() {
+	e.handler.Shutdown()
+	e.web.CloseClientConnections()
+	e.web.Close()
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+}
+
+func (e *endpoint) entry() config.Server {
+	return config.Server{Name: "x", Kind: config.HTTP, URL: "http://" + e.addr + streamable.Path}
+}
+
+// C48: a server that is started anew has forgotten its sessions, and is called
+// on as if nothing had happened, in both eras.
+func TestWebServerRestarts(t *testing.T) {
+	for _, known := range mcp.Revisions() {
+		if known == "2024-11-05" {
+			continue // another transport
+		}
+		t.Run(string(known), func(t *testing.T) {
+			e := newEndpoint(t)
+			s := start(t, e.entry(), func(o *Options) { o.Known = known })
+			echo(t, s, "one")
+			e.down()
+			eventually(t, "the old connections are gone", func() bool {
+				_, err := s.Client().CallTool(t.Context(), "echo", map[string]string{"text": "x"}, nil)
+				if err == nil {
+					t.Fatal("a server that is down has answered")
+				}
+				return strings.Contains(err.Error(), "refused")
+			})
+			if st := s.State(); st.Phase != Degraded || st.Why == "" {
+				t.Errorf("while it is down: %+v", st)
+			}
+			e.up()
+			eventually(t, "it answers again", func() bool { // a connection of before may be tried once more
+				_, err := s.Client().CallTool(t.Context(), "echo", map[string]string{"text": "x"}, nil)
+				return err == nil
+			})
+			echo(t, s, "two")
+			if got := s.State().Phase; got != Ready {
+				t.Errorf("it is %s", got)
+			}
+		})
+	}
+}
+
+// An address where nobody is yet is tried until somebody is.
+func TestWebServerComesLater(t *testing.T) {
+	e := newEndpoint(t)
+	e.down()
+	s := start(t, e.entry(), nil)
+	eventually(t, "it is tried again", func() bool { return s.told(Restarting) != nil })
+	if st := s.told(Restarting); !strings.Contains(st.Why, "refused") || st.Next == 0 {
+		t.Errorf("it says %+v", st)
+	}
+	e.up()
+	echo(t, s, "at last")
+}
+
+// An authority is an authorization server, the page that a person logs in at,
+// and a guard before an MCP server that takes its tokens.
+type authority struct {
+	t        *testing.T
+	web      *httptest.Server
+	mcp      http.Handler
+	mu       sync.Mutex
+	codes    map[string]string // redirect URI by code
+	logins   int
+	accepted bool // whether the token is good; it can be withdrawn
+}
+
+func newAuthority(t *testing.T) *authority {
+	h, err := streamable.NewHandler(tools(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &authority{t: t, mcp: h, codes: map[string]string{}}
+	a.web = httptest.NewServer(a)
+	t.Cleanup(func() {
+		h.Shutdown()
+		a.web.CloseClientConnections()
+		a.web.Close()
+		http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	})
+	return a
+}
+
+func (a *authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	good := a.accepted && r.Header.Get("Authorization") == fmt.Sprint("Bearer token-", a.logins)
+	a.mu.Unlock()
+	answer := func(v any) {
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(v)
+	}
+	switch r.URL.Path {
+	case streamable.Path:
+		if !good {
+			w.Header().Set("WWW-Authenticate", `Bearer resource_metadata="`+a.web.URL+`/.well-known/oauth-protected-resource/mcp"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		a.mcp.ServeHTTP(w, r)
+	case "/.well-known/oauth-protected-resource/mcp":
+		answer(map[string]any{"resource": a.web.URL + streamable.Path, "authorization_servers": []string{a.web.URL}})
+	case "/.well-known/oauth-authorization-server":
+		answer(map[string]any{"issuer": a.web.URL, "authorization_endpoint": a.web.URL + "/authorize", "token_endpoint": a.web.URL + "/token",
+			"registration_endpoint": a.web.URL + "/register", "response_types_supported": []string{"code"},
+			"code_challenge_methods_supported": []string{"S256"}, "token_endpoint_auth_methods_supported": []string{"none"}})
+	case "/register":
+		var in map[string]any
+		json.NewDecoder(r.Body).Decode(&in)
+		in["client_id"] = "client"
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+		json.NewEncoder(w).Encode(in)
+	case "/token":
+		a.mu.Lock()
+		a.logins++
+		a.accepted = true
+		token := fmt.Sprint("token-", a.logins)
+		a.mu.Unlock()
+		answer(map[string]any{"access_token": token, "token_type": "Bearer", "expires_in": 3600})
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+// visit is a person who logs in at a page: the browser is sent back.
+func (a *authority) visit(page string) {
+	u, err := url.Parse(page)
+	if err != nil {
+		a.t.Error(err)
+		return
+	}
+	q := u.Query()
+	back, _ := url.Parse(q.Get("redirect_uri"))
+	back.RawQuery = url.Values{"code": {"c"}, "state": {q.Get("state")}, "iss": {a.web.URL}}.Encode()
+	r, err := http.Get(back.String())
+	if err != nil {
+		a.t.Error(err)
+		return
+	}
+	r.Body.Close()
+}
+
+// A server that wants a login says where, waits for the person, and goes on: when
+// it is met, and again when its token is withdrawn in the middle.
+func TestLogin(t *testing.T) {
+	a := newAuthority(t)
+	pages := make(chan string, 10)
+	s := start(t, config.Server{Name: "x", Kind: config.HTTP, URL: a.web.URL + streamable.Path}, func(o *Options) {
+		o.OpenPage = func(server, page string) error {
+			if server != "x" {
+				t.Errorf("the page is for %s", server)
+			}
+			pages <- page
+			return nil
+		}
+	})
+	page := <-pages
+	st := s.State()
+	if st.Phase != NeedsLogin || st.Page != page || !strings.Contains(st.Why, page) {
+		t.Errorf("while it waits: %+v", st)
+	}
+	a.visit(page)
+	echo(t, s, "logged in")
+	if got := fmt.Sprint(s.phases()); got != "[starting needs login starting ready]" {
+		t.Errorf("it went through %s", got)
+	}
+	if st := s.State(); st.Page != "" {
+		t.Errorf("the page is still there: %+v", st)
+	}
+	a.mu.Lock()
+	a.accepted = false
+	a.mu.Unlock()
+	done := make(chan error)
+	go func() {
+		_, err := s.Client().CallTool(t.Context(), "echo", map[string]string{"text": "x"}, nil)
+		done <- err
+	}()
+	select {
+	case page := <-pages:
+		if got := s.State().Phase; got != NeedsLogin {
+			t.Errorf("while it waits again it is %s", got)
+		}
+		a.visit(page)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	case err := <-done: // a token that is refused so soon is not got again, and the caller hears it
+		if err == nil {
+			t.Error("a withdrawn token was taken")
+		}
+	}
+	if st := s.State(); !st.Usable() {
+		t.Errorf("at the end: %+v", st)
+	}
+}
+
+// Where nobody may be asked, a server that wants a login says so; and a login
+// that another program makes is found.
+func TestNoLogin(t *testing.T) {
+	a := newAuthority(t)
+	kept := &tokens.Memory{}
+	e := config.Server{Name: "x", Kind: config.HTTP, URL: a.web.URL + streamable.Path}
+	s := start(t, e, func(o *Options) { o.NoLogin, o.Tokens = true, kept })
+	err := s.Wait(t.Context())
+	var wants *LoginError
+	if !errors.As(err, &wants) || !strings.Contains(err.Error(), "tenon auth login x") {
+		t.Fatalf("it fails with %v", err)
+	}
+	eventually(t, "it says what it needs", func() bool { return s.State().Phase == NeedsLogin })
+	other := start(t, e, func(o *Options) {
+		o.Tokens = kept
+		o.OpenPage = func(_, page string) error { go a.visit(page); return nil }
+	})
+	echo(t, other, "logged in")
+	eventually(t, "the login is found", func() bool { return s.State().Phase == Ready })
+	if slices.Contains(s.phases(), Failed) {
+		t.Errorf("it went through %v", s.phases())
+	}
+}

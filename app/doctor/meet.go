@@ -1,0 +1,122 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenon-mcp/tenon/app/inspect"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// What a healthy server stays below.
+const (
+	slowMeeting = 5 * time.Second
+	slowAnswer  = 2 * time.Second
+)
+
+// An Ending is how a server's process has ended, as far as that is known.
+type Ending struct {
+	Code   int
+	Signal string // what ended it; empty if it ended by itself
+	Stderr string // its last words
+}
+
+// Unmet is the report on a server that could not be met. Ending is nil if it
+// has no process or the process did not end; log is nil if nobody has watched.
+func Unmet(server string, err error, ending *Ending, log *inspect.Log) *Report {
+	x := &examination{Patient: &Patient{Name: server, Log: log}, report: &Report{Server: server, Findings: []Finding{}}}
+	what := err.Error()
+	if inner := (interface{ Unwrap() error })(nil); errors.As(err, &inner) && inner.Unwrap() != nil {
+		what = inner.Unwrap().Error() // without the server's name, which the report has
+	}
+	switch {
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+		x.find(Error, "launch", "", what, "Install the program, or give its full path. What a shell sets up (aliases, nvm, pyenv) does not count here.")
+	case errors.Is(err, fs.ErrPermission):
+		x.find(Error, "launch", "", what, "Make the program executable: chmod +x.")
+	case ending != nil:
+		x.ended(ending)
+	case errors.Is(err, context.DeadlineExceeded), strings.Contains(what, "in time"):
+		x.find(Error, "handshake", "", what, "The program runs and says nothing. Does it need an argument (such as stdio), a variable, or a terminal? Run it by hand and type a request.")
+	default:
+		x.find(Error, "handshake", "", what, "")
+	}
+	x.wire()
+	return x.report.finish()
+}
+
+func (x *examination) ended(e *Ending) {
+	what := fmt.Sprintf("the program ended before it was met, with exit code %d", e.Code)
+	if e.Signal != "" {
+		what = "the program was ended before it was met: " + e.Signal
+	}
+	advice := "It wrote nothing to standard error. Run it by hand to see what it lacks: an argument, a variable, a file."
+	if tail := lastLines(e.Stderr, 8); tail != "" {
+		advice = "Its last words on standard error:\n" + tail
+	}
+	x.find(Error, "launch", "", what, advice)
+}
+
+func lastLines(s string, most int) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	return strings.Join(lines[max(0, len(lines)-most):], "\n")
+}
+
+// met asks the server who it is.
+func (x *examination) met(ctx context.Context) {
+	if x.Met > slowMeeting {
+		x.find(Warning, "handshake", "", fmt.Sprintf("it took %.1f s until the server was met", x.Met.Seconds()), "Answer first and load later: hosts give up after 10 to 60 seconds, and a person waits every time.")
+	}
+	began := time.Now()
+	d, err := x.Client.Discover(ctx)
+	x.timed(mcp.MethodDiscover, time.Since(began))
+	if err != nil {
+		x.find(Error, "handshake", "", "it does not say what it is: "+err.Error(), "Answer server/discover, or initialize in older revisions, whatever else fails.")
+		return
+	}
+	x.caps, x.report.Identity = d.Capabilities, d.Server
+	switch {
+	case d.Server == nil:
+		x.find(Warning, "identity", "", "it does not say its name and version", "Set both: people see them when they approve it, and logs are useless without.")
+	case d.Server.Version == "":
+		x.find(Warning, "identity", "", "it does not say its version", "Set it: bug reports need it.")
+	}
+	x.report.Tokens.Instructions = tokens(len(d.Instructions))
+	if n := x.report.Tokens.Instructions; n > 1000 {
+		x.find(Warning, "size", "instructions", fmt.Sprintf("the instructions are about %d tokens", n), "A model reads them in every conversation: say what a description cannot, and no more.")
+	}
+}
+
+// Spoken adds what the server made of each revision: those it agreed to, and
+// what went wrong with the others.
+func (r *Report) Spoken(agreed []mcp.Revision, failed map[mcp.Revision]error) {
+	for _, one := range mcp.Revisions() {
+		if slices.Contains(agreed, one) {
+			r.Speaks = append(r.Speaks, one)
+		}
+	}
+	newest := mcp.Revisions()[0]
+	if !slices.Contains(agreed, newest) {
+		r.Add(Finding{Severity: Note, Check: "handshake", What: fmt.Sprintf("it does not speak %s, the newest revision", newest),
+			Advice: "Older clients and hosts like Tenon do not mind. Newer ones may stop speaking revisions with a handshake."})
+	}
+	for _, one := range mcp.Revisions() {
+		if err := failed[one]; err != nil && len(agreed) > 0 && !isRefusal(err) {
+			r.Add(Finding{Severity: Warning, Check: "handshake", Where: string(one), What: "a client that wants this revision is not answered as it should be: " + err.Error(),
+				Advice: "Answer initialize with a revision that the server does speak, and server/discover with the list of them."})
+		}
+	}
+}
+
+// isRefusal reports whether a server has said that it does not speak something,
+// which is a fine answer.
+func isRefusal(err error) bool {
+	e, ok := errors.AsType[*mcp.Error](err)
+	return ok && (!e.Local || e.Code == mcp.CodeUnsupportedVersion)
+}

@@ -1,0 +1,103 @@
+package doctor
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/app/inspect"
+	"github.com/tenon-mcp/tenon/internal/visible"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// A seen is a violation and how often it was seen.
+type seen struct {
+	problem inspect.Problem
+	method  string
+	rev     inspect.Message
+	count   int
+}
+
+// wire goes over what has passed.
+func (x *examination) wire() {
+	if x.Log == nil {
+		return
+	}
+	var noise []string
+	var order []string
+	found := map[string]*seen{}
+	all, _ := x.Log.Since(0, x.Log.Len())
+	for i := range all {
+		m := &all[i]
+		if m.Kind == inspect.KindNoise && m.Dir == inspect.FromServer {
+			if !isMessage(m.Frame) { // an answer that comes too late is no noise
+				noise = append(noise, visible.Line(string(m.Frame)))
+			}
+			continue
+		}
+		if m.Dir != inspect.FromServer || strings.Contains(m.Method+m.Tool, nowhere) { // what we provoke is judged elsewhere
+			continue
+		}
+		for _, p := range m.Problems {
+			if p.Rule == "cancel.silent" {
+				continue // what we took back at once, and the answer, have crossed
+			}
+			key := p.Rule + "\x00" + p.Text
+			if found[key] == nil {
+				found[key] = &seen{problem: p, method: m.Method, rev: *m}
+				order = append(order, key)
+			}
+			found[key].count++
+		}
+	}
+	x.noise(noise)
+	for _, key := range order {
+		x.violation(found[key])
+	}
+}
+
+func isMessage(frame []byte) bool {
+	var m struct {
+		Version string `json:"jsonrpc"`
+	}
+	return mcp.Unmarshal(frame, &m) == nil && m.Version != ""
+}
+
+func (x *examination) noise(lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	const most = 120
+	sample := lines[0]
+	if len(sample) > most {
+		sample = strings.ToValidUTF8(sample[:most], "") + "…"
+	}
+	what := "it wrote a line that is no message: " + sample
+	if len(lines) > 1 {
+		what = fmt.Sprintf("it wrote %d lines that are no messages, such as: %s", len(lines), sample)
+	}
+	x.find(Error, "launch", "standard output", what,
+		"Standard output is for messages alone. Write logs to standard error; look for print, console.log and libraries that greet.")
+}
+
+func (x *examination) violation(s *seen) {
+	severity := Error
+	if s.problem.Severity == inspect.Doubtful {
+		severity = Warning
+	}
+	where := s.method
+	if s.problem.Pointer != "" {
+		where = strings.TrimSpace(where + " " + s.problem.Pointer)
+	}
+	what := s.problem.Text
+	if s.count > 1 {
+		what = fmt.Sprintf("%s (%d times)", what, s.count)
+	}
+	advice := ""
+	if r, ok := inspect.RuleFor(s.problem.Rule); ok {
+		advice = r.Text
+		if page := r.Page(s.rev.Revision); page != "" {
+			advice += fmt.Sprintf(" (specification %s, %s; rule %s)", s.rev.Revision, page, r.ID)
+		}
+	}
+	x.find(severity, "specification", where, what, advice)
+}

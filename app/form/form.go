@@ -1,0 +1,188 @@
+// Package form has a person fill in a form of a server, line by line, on
+// anything that has lines: a terminal, a pipe, an ssh session.
+package form
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/internal/visible"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// ErrDeclined says that the person does not want to fill in the form.
+var ErrDeclined = errors.New("the person declined")
+
+// Fill asks for each field until its answer fits, and returns the content of
+// the form as JSON. An empty line takes the default, or leaves out a field that
+// may be left out; a line with a single "!" declines the whole form.
+func Fill(ctx context.Context, in Lines, out io.Writer, f *mcp.Form) (json.RawMessage, error) {
+	answers := map[string]any{}
+	for i := range f.Fields {
+		field := &f.Fields[i]
+		explain(out, field)
+		v, err := ask(ctx, in, out, field)
+		if err != nil {
+			return nil, err
+		}
+		if v != nil {
+			answers[field.Name] = v
+		}
+	}
+	content, err := mcp.Marshal(answers)
+	if err != nil {
+		return nil, err
+	}
+	return content, f.CheckAnswer(content)
+}
+
+func ask(ctx context.Context, in Lines, out io.Writer, field *mcp.FormField) (any, error) {
+	for {
+		line, err := in.ReadLine(ctx, prompt(field))
+		if err != nil {
+			return nil, err
+		}
+		line = strings.TrimRight(line, "\r\n")
+		switch {
+		case line == "!":
+			return nil, ErrDeclined
+		case line == "" && field.Default != nil:
+			return field.Default, nil
+		case line == "" && !field.Required:
+			return nil, nil
+		case line == "" && field.Type != mcp.FieldString:
+			fmt.Fprintln(out, "  This one is needed. (A single ! declines the whole form.)")
+			continue
+		}
+		v, err := Read(field, line)
+		if err == nil {
+			err = check(field, v)
+		}
+		if err == nil {
+			return v, nil
+		}
+		fmt.Fprintf(out, "  %s\n", visible.Line(err.Error()))
+	}
+}
+
+// check holds one answer against a form that has only its field.
+func check(field *mcp.FormField, v any) error {
+	content, err := mcp.Marshal(map[string]any{field.Name: v})
+	if err != nil {
+		return err
+	}
+	return (&mcp.Form{Fields: []mcp.FormField{*field}}).CheckAnswer(content)
+}
+
+// Read makes a value of the field's type from text.
+func Read(field *mcp.FormField, text string) (any, error) {
+	if len(field.Options) > 0 && field.Type != mcp.FieldChoices {
+		return choice(field, text)
+	}
+	switch field.Type {
+	case mcp.FieldBoolean:
+		switch strings.ToLower(strings.TrimSpace(text)) {
+		case "y", "yes", "true", "1":
+			return true, nil
+		case "n", "no", "false", "0":
+			return false, nil
+		}
+		return nil, errors.New("answer yes or no")
+	case mcp.FieldInteger:
+		n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+		if err != nil {
+			return nil, errors.New("a whole number is needed, such as 3")
+		}
+		return n, nil
+	case mcp.FieldNumber:
+		n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+		if err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
+			return nil, errors.New("a number is needed, such as 3 or 0.5")
+		}
+		return n, nil
+	case mcp.FieldChoices:
+		all := []string{}
+		for part := range strings.SplitSeq(text, ",") {
+			if part = strings.TrimSpace(part); part == "" {
+				continue
+			}
+			one, err := choice(field, part)
+			if err != nil {
+				return nil, err
+			}
+			if !slices.Contains(all, one) {
+				all = append(all, one)
+			}
+		}
+		return all, nil
+	}
+	return text, nil
+}
+
+// choice finds an option by its number, value or title.
+func choice(field *mcp.FormField, text string) (string, error) {
+	text = strings.TrimSpace(text)
+	for _, o := range field.Options {
+		if text == o.Value {
+			return o.Value, nil
+		}
+	}
+	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(field.Options) {
+		return field.Options[n-1].Value, nil
+	}
+	for _, o := range field.Options {
+		if strings.EqualFold(text, o.Title) {
+			return o.Value, nil
+		}
+	}
+	return "", fmt.Errorf("%q is not among the choices: give a number from 1 to %d", text, len(field.Options))
+}
+
+func explain(out io.Writer, field *mcp.FormField) {
+	if field.Description != "" {
+		fmt.Fprintf(out, "  %s\n", visible.Line(field.Description))
+	}
+	for i, o := range field.Options {
+		title := o.Value
+		if o.Title != "" && o.Title != o.Value {
+			title = o.Title + " (" + o.Value + ")"
+		}
+		fmt.Fprintf(out, "  %2d  %s\n", i+1, visible.Line(title))
+	}
+}
+
+func prompt(field *mcp.FormField) string {
+	name := field.Title
+	if name == "" {
+		name = field.Name
+	}
+	name = visible.Line(name)
+	var notes []string
+	switch {
+	case field.Type == mcp.FieldBoolean:
+		notes = append(notes, "yes/no")
+	case field.Type == mcp.FieldChoices:
+		notes = append(notes, "some, with commas")
+	case field.Format != "":
+		notes = append(notes, visible.Line(field.Format))
+	case field.Type == mcp.FieldInteger, field.Type == mcp.FieldNumber:
+		notes = append(notes, string(field.Type))
+	}
+	if !field.Required && field.Default == nil {
+		notes = append(notes, "may be empty")
+	}
+	if field.Default != nil {
+		notes = append(notes, "empty: "+visible.Line(fmt.Sprint(field.Default)))
+	}
+	if len(notes) > 0 {
+		name += " (" + strings.Join(notes, ", ") + ")"
+	}
+	return name + ": "
+}

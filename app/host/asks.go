@@ -1,0 +1,108 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenon-mcp/tenon/app/config"
+)
+
+var noSettings config.Settings
+
+// An openAsk waits for its answer.
+type openAsk struct {
+	ask    Ask
+	answer chan Answer // holds one
+}
+
+// person is who answers where nobody else is named.
+const person = "person"
+
+// ask puts a question to the person and waits for the answer. When ctx ends the
+// question is over, too.
+func (h *Host) ask(ctx context.Context, a Ask) (Answer, error) {
+	if h.opts.Unattended {
+		return h.unattended(a), nil
+	}
+	open := &openAsk{answer: make(chan Answer, 1)}
+	h.mu.Lock()
+	h.askSeq++
+	a.ID, a.At = fmt.Sprintf("ask-%d", h.askSeq), time.Now()
+	open.ask = a
+	h.asks[a.ID] = open
+	h.mu.Unlock()
+	shown := a
+	h.tell(Event{Kind: EventAsk, Session: a.Session, Server: a.Server, Ask: &shown})
+	var answer Answer
+	var err error
+	select {
+	case answer = <-open.answer:
+	case <-ctx.Done():
+		answer, err = Answer{Action: "cancel", By: "the call is over"}, ctx.Err()
+	}
+	h.mu.Lock()
+	delete(h.asks, a.ID)
+	h.mu.Unlock()
+	over := a
+	over.Answer = &answer
+	h.tell(Event{Kind: EventAnswered, Session: a.Session, Server: a.Server, Ask: &over})
+	return answer, err
+}
+
+// unattended is the answer where nobody is there.
+func (h *Host) unattended(a Ask) Answer {
+	by := "nobody is there to ask"
+	answer := Answer{Action: "decline", By: by}
+	if a.Kind == AskApproval || a.Kind == AskFlow {
+		answer.Action = "deny"
+	}
+	a.Answer = &answer
+	h.tell(Event{Kind: EventAnswered, Session: a.Session, Server: a.Server, Ask: &a})
+	return answer
+}
+
+var actions = map[AskKind][]string{
+	AskApproval: {"once", "session", "always", "deny", "never"},
+	AskFlow:     {"once", "session", "deny"},
+	AskForm:     {"accept", "decline", "cancel"},
+	AskURL:      {"accept", "decline", "cancel"},
+	AskSampling: {"accept", "decline"},
+}
+
+// Answer answers an open ask. An ask that is over, or was answered already, is
+// an error.
+func (h *Host) Answer(id string, a Answer) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	open := h.asks[id]
+	if open == nil {
+		return fmt.Errorf("there is no open question %s: it was answered, or what it was about is over", id)
+	}
+	if !slices.Contains(actions[open.ask.Kind], a.Action) {
+		return fmt.Errorf("%q is no answer to this question: choose %s", a.Action, strings.Join(actions[open.ask.Kind], ", "))
+	}
+	if a.By == "" {
+		a.By = person
+	}
+	select {
+	case open.answer <- a:
+		return nil
+	default:
+		return fmt.Errorf("question %s was answered already", id)
+	}
+}
+
+// Asks lists the open questions, the oldest first.
+func (h *Host) Asks() []Ask {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var all []Ask
+	for _, o := range h.asks {
+		all = append(all, o.ask)
+	}
+	slices.SortFunc(all, func(a, b Ask) int { return a.At.Compare(b.At) })
+	return all
+}

@@ -1,0 +1,173 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tenon-mcp/tenon/app/llm"
+	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// listPatience is how long servers are waited for when their tools are listed.
+const listPatience = 2 * time.Second
+
+// Call calls a tool of a server in the name of the person, through the same
+// gate, log and session as if the model had asked. It returns when the call is
+// over; what became of it is in the ToolCall.
+func (s *Session) Call(ctx context.Context, server, tool string, args json.RawMessage) (*ToolCall, error) {
+	at := s.host.server(server)
+	if at == nil {
+		return nil, fmt.Errorf("there is no server named %s", server)
+	}
+	tools, err := at.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range tools {
+		if e.tool.Name == tool {
+			if args == nil {
+				args = json.RawMessage(`{}`)
+			}
+			call := &ToolCall{ID: s.nextCall(), Server: server, Tool: tool, Name: modelName(server, tool, s.host.info().Limits.MaxLen), Title: s.host.safe(e.tool.DisplayName()), Arguments: args, Phase: CallProposed}
+			s.host.told(s.ID, call)
+			s.record(call, s.run(ctx, s.host.info(), e, call))
+			return call, nil
+		}
+	}
+	return nil, fmt.Errorf("%s has no tool named %s", server, tool)
+}
+
+// record puts a call that the person made into the conversation, as if the model
+// had made it, so that a model knows of it and a resumed session shows it. While
+// a turn runs there is no place for it.
+func (s *Session) record(call *ToolCall, r llm.ToolResult) {
+	if !s.turns.TryLock() {
+		return
+	}
+	defer s.turns.Unlock()
+	s.add(llm.User(fmt.Sprintf("Call %s of %s.", s.host.safe(call.Tool), call.Server)))
+	s.add(llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Kind: llm.PartToolCall, Call: &llm.ToolCall{ID: call.ID, Name: call.Name, Arguments: call.Arguments}}}})
+	s.add(llm.Results(r))
+	s.save()
+}
+
+// info is what is known of the model; nothing if there is none.
+func (h *Host) info() llm.Info {
+	if m := h.Model(); m != nil {
+		return m.Info()
+	}
+	return llm.Info{}
+}
+
+// run takes a call through the gate, makes it, and returns what the model is
+// told. The journey:
+//
+//	denied by rule or person  -> told so
+//	not written to the audit  -> not made
+//	made                      -> result, or why there is none
+func (s *Session) run(ctx context.Context, info llm.Info, e *toolEntry, call *ToolCall) llm.ToolResult {
+	ok, err := s.host.allowed(ctx, s.ID, e, call)
+	if ok {
+		ok, err = s.flows(ctx, e.server.name, call)
+	}
+	switch {
+	case err != nil:
+		return s.over(call, CallCancelled, "the turn was stopped", "The call was cancelled by the person.")
+	case !ok:
+		s.audit(call, "denied", "", 0)
+		return s.over(call, CallDenied, "", fmt.Sprintf("The call was denied (%s). Do not try it again without asking the person.", call.Rule))
+	}
+	if err := s.audit(call, "call", "", 0); err != nil {
+		return s.over(call, CallFailed, "it was not made, because the audit log cannot be written: "+err.Error(), "The call was not made: the host cannot write its audit log.")
+	}
+	began := time.Now()
+	call.Phase = CallRunning
+	s.host.told(s.ID, call)
+	defer s.host.sampledEnough(e.server.name, inSession{s.ID, call.ID})
+	r, err := e.server.client.CallTool(withSession(ctx, s.ID, call.ID), e.tool.Name, call.Arguments, &client.CallOptions{
+		IdleTimeout:  s.host.opts.CallIdle,
+		TotalTimeout: s.host.opts.CallTotal,
+		Progress: func(p mcp.ProgressParams) {
+			call.Progress, call.Total, call.Message = p.Progress, p.Total, s.host.safe(p.Message)
+			s.host.told(s.ID, call)
+		},
+	})
+	call.Took = Millis(time.Since(began))
+	if err != nil {
+		return s.failed(ctx, call, err)
+	}
+	return s.finished(info, e, call, r)
+}
+
+// failed tells of a call without a result. Errors of the protocol are passed to
+// the model in words that it can act on.
+func (s *Session) failed(ctx context.Context, call *ToolCall, err error) llm.ToolResult {
+	if ctx.Err() != nil {
+		s.audit(call, "result", "cancelled", 0)
+		return s.over(call, CallCancelled, "the turn was stopped", "The call was cancelled by the person.")
+	}
+	s.audit(call, "result", "failed", 0)
+	why := s.host.safe(err.Error())
+	text := fmt.Sprintf("The call did not come to a result: %s", why)
+	if answer, ok := errors.AsType[*mcp.Error](err); ok && answer.Code == mcp.CodeInvalidParams {
+		text = fmt.Sprintf("The server did not accept the call: %s. Check the name and the arguments against the schema, then try again.", why)
+	} else if _, silent := errors.AsType[*client.TimeoutError](err); silent {
+		text = fmt.Sprintf("%s. Whether it has done something is not known: check before you try again.", why)
+	}
+	return s.over(call, CallFailed, why, text)
+}
+
+func (s *Session) finished(info llm.Info, e *toolEntry, call *ToolCall, r *mcp.CallToolResult) llm.ToolResult {
+	outcome := "ok"
+	call.Phase, call.Result = CallDone, s.host.withoutSecrets(r)
+	if r.IsError {
+		outcome, call.Phase = "error", CallFailed
+	}
+	s.audit(call, "result", outcome, size(r))
+	s.source(e.server.name)
+	given := s.shape(info, e.server.name, e.tool.Name, r)
+	call.Handle = given.handle
+	result := llm.ToolResult{CallID: call.ID, Parts: given.parts, IsError: r.IsError}
+	call.ForModel = llm.Results(result).Text()
+	s.host.told(s.ID, call)
+	return result
+}
+
+// over ends a call that has no result.
+func (s *Session) over(call *ToolCall, phase CallPhase, problem, text string) llm.ToolResult {
+	call.Phase, call.Problem, call.ForModel = phase, problem, text
+	s.host.told(s.ID, call)
+	return llm.ToolResult{CallID: call.ID, Parts: []llm.Part{llm.Text(text)}, IsError: true}
+}
+
+// own answers a call of one of the host's own tools.
+func (s *Session) own(call *ToolCall, text string, err error) llm.ToolResult {
+	result := llm.ToolResult{CallID: call.ID, Parts: []llm.Part{llm.Text(text)}}
+	call.Phase = CallDone
+	if err != nil {
+		call.Phase, call.Problem = CallFailed, err.Error()
+		result.Parts, result.IsError = []llm.Part{llm.Text(err.Error())}, true
+	}
+	call.ForModel = llm.Results(result).Text()
+	s.host.told(s.ID, call)
+	return result
+}
+
+func (s *Session) audit(call *ToolCall, what, outcome string, bytes int) error {
+	if s.host.opts.Audit == nil {
+		return nil
+	}
+	r := AuditRecord{What: what, Session: s.ID, Call: call.ID, Server: call.Server, Tool: call.Tool, Why: call.Rule, Outcome: outcome, Bytes: bytes, Took: call.Took}
+	if what != "result" {
+		r.Arguments = json.RawMessage(s.host.redact(string(call.Arguments)))
+	}
+	err := s.host.opts.Audit(r)
+	if err != nil {
+		s.host.tell(Event{Kind: EventNotice, Session: s.ID, Text: "The audit log cannot be written: " + err.Error()})
+	}
+	return err
+}

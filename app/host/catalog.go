@@ -1,0 +1,245 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tenon-mcp/tenon/app/llm"
+	"github.com/tenon-mcp/tenon/app/permit"
+	"github.com/tenon-mcp/tenon/internal/bm25"
+	"github.com/tenon-mcp/tenon/internal/visible"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// A Tool is a tool of a server as people see it in a list.
+type Tool struct {
+	Server   string    `json:"server"`
+	Name     string    `json:"name"` // as the model knows it
+	Tool     *mcp.Tool `json:"tool"`
+	Hidden   bool      `json:"hidden,omitzero"`   // denied: the model does not see it
+	Warnings []string  `json:"warnings,omitzero"` // what looks wrong about its definition
+}
+
+// A toolEntry is a tool that was listed.
+type toolEntry struct {
+	server *attached
+	tool   *mcp.Tool
+}
+
+// A catalog is the tools of all servers at one moment: server by server and
+// name by name, so that the model is given the same text each time and its
+// provider can keep it.
+type catalog struct {
+	byName map[string]*toolEntry
+	list   []llm.Tool // those that the model is given, or could search for
+	many   bool       // the model searches
+	index  func() *bm25.Index
+}
+
+// list returns the tools of a server, and asks for them unless what it said
+// last still counts. One question runs at a time, in the background, until it is
+// answered or ctx of the host ends: whoever stops waiting does not end it, and
+// whoever comes later finds its answer.
+func (s *attached) list(ctx context.Context) ([]*toolEntry, error) {
+	s.mu.Lock()
+	asking := s.asking
+	if asking == nil && s.fresh {
+		defer s.mu.Unlock()
+		return s.tools, nil
+	}
+	if asking == nil {
+		asking = make(chan struct{})
+		if !s.host.begin(func() { s.ask(asking) }) {
+			defer s.mu.Unlock()
+			return s.tools, errors.New("the host is closed")
+		}
+		s.asking = asking
+	}
+	s.mu.Unlock()
+	select {
+	case <-asking:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.tools, s.problem
+	case <-ctx.Done():
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.tools, ctx.Err()
+	}
+}
+
+// ask lists the tools of the server once.
+func (s *attached) ask(done chan struct{}) {
+	s.mu.Lock()
+	s.fresh = true // unless news comes while it is being asked
+	s.mu.Unlock()
+	var tools []*toolEntry
+	var problem error
+	for t, err := range s.client.Tools(s.host.ctx) {
+		if err != nil {
+			problem = err
+			break
+		}
+		tools = append(tools, &toolEntry{s, t})
+	}
+	slices.SortFunc(tools, func(a, b *toolEntry) int { return strings.Compare(a.tool.Name, b.tool.Name) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asking, s.problem, s.late = nil, problem, false
+	if problem == nil {
+		s.tools = tools
+	} else {
+		s.fresh = false
+	}
+	close(done)
+}
+
+// due is until when a server's tools are waited for: a moment from when there
+// was a reason to ask. A server that was waited for in vain is not waited for
+// again.
+func (s *attached) due() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.late {
+		return time.Time{}
+	}
+	return s.since.Add(listPatience)
+}
+
+// Tools lists the tools of all servers that answer, with what is to know about
+// each. Servers that do not are left out.
+func (h *Host) Tools(ctx context.Context) []Tool {
+	limit := 0
+	if m := h.Model(); m != nil {
+		limit = m.Info().Limits.MaxLen
+	}
+	var all []Tool
+	for _, e := range h.entries(ctx) {
+		all = append(all, Tool{
+			Server: e.server.name, Name: modelName(e.server.name, e.tool.Name, limit), Tool: e.tool,
+			Hidden: h.opts.Book.Hidden(e.server.name, e.tool), Warnings: permit.Suspect(e.tool),
+		})
+	}
+	return all
+}
+
+// Search lists the tools that fit a query best, found as the model finds them
+// where it has to search.
+func (h *Host) Search(ctx context.Context, query string, limit int) []Tool {
+	c := h.catalog(ctx, h.info())
+	var all []Tool
+	for _, name := range c.Find(query, limit) {
+		e := c.byName[name]
+		all = append(all, Tool{Server: e.server.name, Name: name, Tool: e.tool, Warnings: permit.Suspect(e.tool)})
+	}
+	return all
+}
+
+// entries lists the tools of all servers at the same time. A server that does
+// not answer is waited for once, for a moment from when it was attached, and
+// left out until it does: it must not hold up the others.
+func (h *Host) entries(ctx context.Context) []*toolEntry {
+	servers := h.all()
+	lists := make([][]*toolEntry, len(servers))
+	var asked sync.WaitGroup
+	for i, s := range servers {
+		asked.Go(func() {
+			wait, stop := context.WithDeadline(ctx, s.due())
+			defer stop()
+			tools, err := s.list(wait)
+			lists[i] = tools
+			if err == nil || ctx.Err() != nil {
+				return
+			}
+			s.mu.Lock()
+			first := !s.late
+			s.late = true
+			s.mu.Unlock()
+			if first {
+				h.tell(Event{Kind: EventNotice, Server: s.name, Text: fmt.Sprintf("%s has not said what tools it has, and is left out until it does: %s", s.name, h.safe(err.Error()))})
+			}
+		})
+	}
+	asked.Wait()
+	return slices.Concat(lists...)
+}
+
+// catalog gathers what the model may be given.
+func (h *Host) catalog(ctx context.Context, info llm.Info) *catalog {
+	return h.gather(h.entries(ctx), info)
+}
+
+func (h *Host) gather(entries []*toolEntry, info llm.Info) *catalog {
+	c := &catalog{byName: map[string]*toolEntry{}}
+	for _, e := range entries {
+		if h.opts.Book.Hidden(e.server.name, e.tool) {
+			continue
+		}
+		name := modelName(e.server.name, e.tool.Name, info.Limits.MaxLen)
+		if c.byName[name] != nil {
+			continue // a digest was met by force: whoever comes first keeps the name
+		}
+		c.byName[name] = e
+		c.list = append(c.list, h.described(name, e))
+	}
+	c.index = sync.OnceValue(func() *bm25.Index { return indexed(c.list, c.byName) })
+	c.many = h.tooMany(c.list, info)
+	return c
+}
+
+// maxDescription is how much of a description a model is given. Nobody needs
+// more to know when to use a tool, and it is paid for with every request.
+const maxDescription = 8 << 10
+
+// described is a tool as the model gets it: without secrets and hidden
+// characters, and labelled with its server.
+func (h *Host) described(name string, e *toolEntry) llm.Tool {
+	about := h.safe(e.tool.Description)
+	if len(about) > maxDescription {
+		about = whole(about[:maxDescription]) + " […]"
+	}
+	return llm.Tool{Name: name, Description: fmt.Sprintf("[%s] %s", e.server.name, about), Schema: h.cleanSchema(e.tool.InputSchema)}
+}
+
+// tooMany reports whether the model is better off searching.
+func (h *Host) tooMany(list []llm.Tool, info llm.Info) bool {
+	most, share := h.opts.ManyTools, h.opts.ManyShare
+	if most == 0 {
+		most = 40
+	}
+	if share == 0 {
+		share = 0.03
+	}
+	if len(list) > most {
+		return true
+	}
+	if info.Context <= 0 {
+		return false
+	}
+	tokens := 0
+	for _, t := range list {
+		tokens += Tokens(t)
+	}
+	return float64(tokens) > share*float64(info.Context)
+}
+
+// Tokens estimates how many tokens a tool's definition takes: four bytes each,
+// as JSON of English text comes to.
+func Tokens(t llm.Tool) int { return (len(t.Name) + len(t.Description) + len(t.Schema) + 24) / 4 }
+
+// tools is what the model is given. Where it searches, the list never changes,
+// whatever servers come and go.
+func (c *catalog) tools() []llm.Tool {
+	if c.many {
+		return searching
+	}
+	return append(slices.Clone(c.list), readResult)
+}
+
+// safe takes what cannot be seen out of a server's text.
+func (h *Host) safe(s string) string { return visible.Text(h.redact(s)) }

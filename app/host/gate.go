@@ -1,0 +1,111 @@
+package host
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/app/permit"
+)
+
+// allowed decides whether a call may be made, asking the person where nothing
+// else decides. The call's Rule says why afterwards.
+func (h *Host) allowed(ctx context.Context, session string, e *toolEntry, call *ToolCall) (bool, error) {
+	v := h.opts.Book.Judge(e.server.name, e.tool, call.Arguments, session)
+	call.Rule, call.Warnings = v.Why, v.Warnings
+	switch v.Effect {
+	case config.Deny:
+		return false, nil
+	case config.Allow:
+		if err := h.opts.Book.Pin(e.server.name, e.tool); err != nil {
+			h.tell(Event{Kind: EventNotice, Session: session, Text: err.Error()})
+		}
+		return true, nil
+	}
+	call.Phase = CallWaiting
+	h.told(session, call)
+	shown := *call
+	answer, err := h.ask(ctx, Ask{
+		Kind: AskApproval, Session: session, Server: e.server.name, Call: &shown, Tool: e.tool,
+		Loud: v.Loud, First: v.First, Changes: changes(v.Changes), Warnings: v.Warnings, Message: v.Why,
+	})
+	if err != nil {
+		return false, err
+	}
+	if answer.By == person {
+		if err := h.opts.Book.Answer(e.server.name, e.tool, session, answer.Action); err != nil {
+			h.tell(Event{Kind: EventNotice, Session: session, Text: err.Error() + ". It counts until this program ends"})
+		}
+		h.settle()
+	}
+	call.Rule = "you said " + answer.Action
+	if answer.By != person {
+		call.Rule = answer.By
+	}
+	switch answer.Action {
+	case permit.Once, permit.Session, permit.Always:
+		return true, nil
+	}
+	if h.opts.Unattended {
+		call.Rule += ": " + v.Why
+	}
+	return false, nil
+}
+
+// settle answers open questions about tools that an answer to another question
+// has just decided, as when a model calls a tool several times at once and the
+// person says always to the first.
+func (h *Host) settle() {
+	for _, a := range h.Asks() {
+		if a.Kind != AskApproval {
+			continue
+		}
+		switch v := h.opts.Book.Judge(a.Server, a.Tool, a.Call.Arguments, a.Session); v.Effect {
+		case config.Allow:
+			h.Answer(a.ID, Answer{Action: permit.Once, By: v.Why}) // an error says that the person was faster
+		case config.Deny:
+			h.Answer(a.ID, Answer{Action: permit.Deny, By: v.Why})
+		}
+	}
+}
+
+func changes(all []permit.Change) []Change {
+	var out []Change
+	for _, c := range all {
+		out = append(out, Change(c))
+	}
+	return out
+}
+
+// flows decides whether a conversation that holds data of some servers may
+// call another, where a pair is marked sensitive.
+func (s *Session) flows(ctx context.Context, to string, call *ToolCall) (bool, error) {
+	for _, from := range s.sources() {
+		if !s.host.opts.Book.Sensitive(from, to) || s.flowAllowed(from, to) {
+			continue
+		}
+		shown := *call
+		answer, err := s.host.ask(ctx, Ask{
+			Kind: AskFlow, Session: s.ID, Server: to, From: from, Call: &shown, Loud: true,
+			Message: fmt.Sprintf("This conversation has seen data of %s, and this call goes to %s. You have marked that as sensitive.", from, to),
+		})
+		if err != nil {
+			return false, err
+		}
+		switch answer.Action {
+		case permit.Once:
+		case permit.Session:
+			s.allowFlow(from, to)
+		default:
+			call.Rule = fmt.Sprintf("data of %s must not go to %s", from, to)
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// told passes on how a call is doing.
+func (h *Host) told(session string, call *ToolCall) {
+	shown := *call
+	h.tell(Event{Kind: EventTool, Session: session, Server: call.Server, Call: &shown})
+}

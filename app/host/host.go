@@ -1,0 +1,310 @@
+// Package host is the agent application of MCP without a face: it has a model,
+// many servers and a person, and keeps them apart.
+//
+// A [Host] is given clients of servers (Attach) and a model. A [Session] is a
+// conversation: [Session.Send] takes what the person says and returns when the
+// model has answered. Everything that happens on the way is told as [Event]s,
+// and whatever the person has to decide is an [Ask], answered with
+// [Host.Answer]. Faces show events and answer asks; they need nothing else.
+//
+// The way of one turn:
+//
+//	input      @server:uri and /server:prompt are looked up        input.go
+//	request    system text, messages, tools in a stable order       turn.go, catalog.go
+//	model      text, thinking, tool calls stream in                 turn.go
+//	call       which server? allowed? data of whom?                 call.go, gate.go
+//	server     runs it; questions come back as asks                 call.go, persona.go
+//	result     cut to a budget, secrets out, fenced and labelled    result.go, fence.go
+//	again      until the model has nothing more to call             turn.go
+//
+// What servers write (descriptions, results, questions) is never trusted: it is
+// cleaned of characters that cannot be seen, labelled with its server, and
+// gives no permission.
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tenon-mcp/tenon/app/llm"
+	"github.com/tenon-mcp/tenon/app/permit"
+	"github.com/tenon-mcp/tenon/client"
+)
+
+// Options say how a host behaves. Nil means a host without a model, that keeps
+// nothing and asks about every tool.
+type Options struct {
+	// Model answers. Nil: only direct calls are possible until SetModel.
+	Model llm.Model
+
+	// Book decides what may be called. Nil: everything is asked about, and
+	// answers are forgotten with the process.
+	Book *permit.Book
+
+	// Event hears what happens, one event at a time. It must not block. Nil:
+	// nobody does.
+	Event func(Event)
+
+	// Unattended answers asks that nobody is there to answer: approvals are
+	// denied, questions of servers declined.
+	Unattended bool
+
+	// Store keeps sessions. Nil: they are forgotten with the process.
+	Store Store
+
+	// Audit is told of every tool call before it is made and after. An error
+	// from the first keeps the call from being made. Nil: nobody is.
+	Audit func(AuditRecord) error
+
+	// System is put before the house's own words to the model. Empty: none.
+	System string
+
+	// ManyTools is how many tools the model is given as they are; above it,
+	// or when their schemas take more than ManyShare of the context, it gets
+	// search_tools and call_tool instead. 0 means 40, and 0.03.
+	ManyTools int
+	ManyShare float64
+
+	// ResultBudget is how many bytes of one result the model is given; the
+	// rest stays readable through a handle. 0 means 24 KiB.
+	ResultBudget int
+
+	// MaxSteps is how often the model may be asked in one turn. 0 means 50.
+	MaxSteps int
+
+	// CallIdle and CallTotal are how long a server may be silent during a
+	// call, and how long a call may take whatever is heard. 0 means 60 s and
+	// 10 min.
+	CallIdle, CallTotal time.Duration
+}
+
+// A Store keeps sessions from one run to the next.
+type Store interface {
+	Save(s *Saved) error
+	Load(id string) (*Saved, error)
+	List() ([]Summary, error)
+	Delete(id string) error
+}
+
+// Saved is all of a session that outlives a process.
+type Saved struct {
+	ID       string                     `json:"id"`
+	Title    string                     `json:"title"`
+	Created  time.Time                  `json:"created"`
+	Changed  time.Time                  `json:"changed"`
+	Model    string                     `json:"model"`
+	Messages []llm.Message              `json:"messages"`
+	Usage    llm.Usage                  `json:"usage"`
+	Handles  map[string]json.RawMessage `json:"handles,omitzero"` // results that the model got a part of
+	Sources  []string                   `json:"sources,omitzero"` // servers whose data is in the conversation
+}
+
+// A Summary is a session in a list.
+type Summary struct {
+	ID      string    `json:"id"`
+	Title   string    `json:"title"`
+	Created time.Time `json:"created"`
+	Changed time.Time `json:"changed"`
+	Model   string    `json:"model"`
+	Turns   int       `json:"turns"`
+	Usage   llm.Usage `json:"usage"`
+}
+
+// An AuditRecord is one line of the log of what was done.
+type AuditRecord struct {
+	What      string          `json:"what"` // call, result, denied
+	Session   string          `json:"session,omitzero"`
+	Call      string          `json:"call"`
+	Server    string          `json:"server"`
+	Tool      string          `json:"tool"`
+	Arguments json.RawMessage `json:"arguments,omitzero"`
+	Why       string          `json:"why,omitzero"`     // which rule or answer
+	Outcome   string          `json:"outcome,omitzero"` // ok, error, failed, cancelled
+	Bytes     int             `json:"bytes,omitzero"`
+	Took      Millis          `json:"tookMs,omitzero"`
+}
+
+// A Host holds servers, sessions and open asks. Make one with New.
+type Host struct {
+	opts Options
+
+	mu       sync.Mutex
+	model    llm.Model
+	servers  map[string]*attached
+	sessions map[string]*Session
+	asks     map[string]*openAsk
+	askSeq   int
+	secrets  []string
+	sampled  map[sampler]int
+
+	events sync.Mutex // orders events
+	seq    uint64
+
+	running sync.WaitGroup // questions to servers
+	closed  bool           // nothing more is begun
+	ctx     context.Context
+	stop    context.CancelFunc
+}
+
+// An attached server is what a host knows of one.
+type attached struct {
+	name    string
+	client  *client.Client
+	secrets []string
+
+	host    *Host
+	mu      sync.Mutex
+	tools   []*toolEntry  // as last listed
+	fresh   bool          // tools still count
+	asking  chan struct{} // closed when the question that runs is answered; nil if none does
+	problem error         // of the last question
+	since   time.Time     // when there was last a reason to ask: it was attached, or has news
+	late    bool          // it was waited for in vain
+}
+
+// New makes a host.
+func New(o *Options) *Host {
+	h := &Host{servers: map[string]*attached{}, sessions: map[string]*Session{}, asks: map[string]*openAsk{}}
+	if o != nil {
+		h.opts = *o
+	}
+	if h.opts.Book == nil {
+		h.opts.Book, _ = permit.Open("", noSettings) // in memory: cannot fail
+	}
+	h.model = h.opts.Model
+	h.ctx, h.stop = context.WithCancel(context.Background())
+	return h
+}
+
+// Close ends what the host does by itself. Turns end with their own contexts.
+func (h *Host) Close() {
+	h.mu.Lock()
+	h.closed = true
+	h.mu.Unlock()
+	h.stop()
+	h.running.Wait()
+}
+
+// begin runs f beside everything else, and reports false if the host is closed.
+func (h *Host) begin(f func()) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.closed {
+		h.running.Go(f)
+	}
+	return !h.closed
+}
+
+// Attach adds a server under its name in the configuration, which is what all
+// permissions go by; what the server calls itself does not matter. Secrets are
+// values that must never reach the model.
+func (h *Host) Attach(name string, c *client.Client, secrets []string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.servers[name] != nil {
+		return errors.New("there is a server named " + name + " already")
+	}
+	if name == "" || strings.ContainsAny(name, ":/ ") {
+		return errors.New("a server needs a name without colons, slashes and spaces")
+	}
+	h.servers[name] = &attached{name: name, client: c, secrets: secrets, host: h, since: time.Now()}
+	h.collectSecrets()
+	return nil
+}
+
+// Detach removes a server. Calls in flight go on.
+func (h *Host) Detach(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.servers, name)
+	h.collectSecrets()
+}
+
+// collectSecrets gathers the secrets of all servers in every spelling that a
+// server may return them in. The lock is held.
+func (h *Host) collectSecrets() {
+	var all []string
+	for _, s := range h.servers {
+		for _, secret := range s.secrets {
+			if len(secret) >= shortest {
+				all = append(all, spellings(secret)...)
+			}
+		}
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	slices.SortStableFunc(all, func(a, b string) int { return len(b) - len(a) }) // the longest first: one may hold another
+	h.secrets = all
+}
+
+// Changed says that a server has news: its tools are listed again before the
+// model is asked next.
+func (h *Host) Changed(name string) {
+	h.mu.Lock()
+	s := h.servers[name]
+	h.mu.Unlock()
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	s.fresh, s.late, s.since = false, false, time.Now()
+	s.mu.Unlock()
+	h.tell(Event{Kind: EventChanged, Server: name})
+}
+
+// Notice tells the person something about a server, such as a warning of its
+// connection.
+func (h *Host) Notice(server, text string) {
+	h.tell(Event{Kind: EventNotice, Server: server, Text: h.safe(text)})
+}
+
+// SetModel changes the model; turns that run go on with the old one.
+func (h *Host) SetModel(m llm.Model) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.model = m
+}
+
+// Model is what answers now; nil if nothing does.
+func (h *Host) Model() llm.Model {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.model
+}
+
+// Book is what decides on calls.
+func (h *Host) Book() *permit.Book { return h.opts.Book }
+
+func (h *Host) server(name string) *attached {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.servers[name]
+}
+
+// all lists the servers by name.
+func (h *Host) all() []*attached {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	list := make([]*attached, 0, len(h.servers))
+	for _, s := range h.servers {
+		list = append(list, s)
+	}
+	slices.SortFunc(list, func(a, b *attached) int { return strings.Compare(a.name, b.name) })
+	return list
+}
+
+// tell numbers an event and passes it on.
+func (h *Host) tell(e Event) {
+	h.events.Lock()
+	defer h.events.Unlock()
+	h.seq++
+	e.Seq, e.At = h.seq, time.Now()
+	if h.opts.Event != nil {
+		h.opts.Event(e)
+	}
+}

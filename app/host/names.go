@@ -1,0 +1,62 @@
+package host
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// A tool is called server__tool before the model. Different tools always get
+// different names, whatever else is connected and in whichever order, so that a
+// saved conversation still means the same tools.
+//
+// A name that would be ambiguous, too long, or has characters that providers
+// refuse ends in a digest of the two real names; and one that only looks as if
+// it ended so gets a digest as well.
+
+// defaultNameLen is what all known providers take.
+const defaultNameLen = 64
+
+const digestLen = 8
+
+var plainName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]+$`) })
+var digested = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`_[0-9a-f]{8}$`) })
+
+// modelName is what the model calls a tool of a server. Limit is the longest
+// name that the provider takes; 0 means the usual.
+func modelName(server, tool string, limit int) string {
+	if limit <= 0 {
+		limit = defaultNameLen
+	}
+	limit = max(limit, 24)
+	name := server + "__" + tool
+	unique := !strings.Contains(server, "__") && !strings.HasSuffix(server, "_") // the first __ parts them
+	if unique && plainName().MatchString(name) && len(name) <= limit && server != "" && tool != "" && !digested().MatchString(name) {
+		return name
+	}
+	sum := sha256.Sum256([]byte(server + "\x00" + tool))
+	digest := "_" + hex.EncodeToString(sum[:digestLen/2])
+	// Of what must be cut, the server's part gives way first: the tool's name
+	// tells the model more.
+	room := limit - len(digest) - 2
+	s, t := spell(server), spell(tool)
+	if len(t) > room*3/4 {
+		t = t[:max(room*3/4, room-len(s))]
+	}
+	if len(s) > room-len(t) {
+		s = s[:room-len(t)]
+	}
+	return s + "__" + t + digest
+}
+
+// spell replaces what providers refuse.
+func spell(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x80 && plainName().MatchString(string(r)) {
+			return r
+		}
+		return '_'
+	}, s)
+}

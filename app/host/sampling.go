@@ -1,0 +1,158 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/app/llm"
+	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/internal/visible"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// What the protocol has deprecated, for older servers: sampling and log lines.
+// To take it away, delete this file and the call in ClientOptions.
+
+// maxSamplingTokens bounds what a server may have written at our expense.
+const maxSamplingTokens = 4096
+
+// maxSamplings is how often one call may use the model.
+const maxSamplings = 10
+
+func (h *Host) deprecated(server string, o *client.Options) {
+	o.Sampling = &client.Sampling{Create: func(ctx context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+		return h.sample(ctx, server, p)
+	}}
+	o.Logging = &client.Logging{Level: mcp.LogInfo, Hear: func(ctx context.Context, line mcp.LogMessage) {
+		var text string
+		if mcp.Unmarshal(line.Data, &text) != nil {
+			text = string(line.Data)
+		}
+		h.tell(Event{Kind: EventLog, Session: sessionOf(ctx).session, Server: server, Level: string(line.Level), Text: visible.Line(h.redact(text))})
+	}}
+}
+
+// aboutDeprecation reports whether a warning is about what is offered here on
+// purpose: it is for those who write programs, not for those who use this one.
+func aboutDeprecation(warning string) bool {
+	return strings.Contains(warning, "is deprecated by SEP-2577")
+}
+
+// sample lets a server have the model write something: the person sees what is
+// asked, and what is answered, before each leaves.
+func (h *Host) sample(ctx context.Context, server string, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+	in := sessionOf(ctx)
+	model := h.Model()
+	if model == nil {
+		return nil, errors.New("there is no model")
+	}
+	if n := h.countSampling(server, in); n > maxSamplings {
+		return nil, fmt.Errorf("this call has used the model %d times: no more", maxSamplings)
+	}
+	question := Ask{Kind: AskSampling, Session: in.session, Server: server, Sampling: p,
+		Message: fmt.Sprintf("%s wants %s to write something, at your expense.", server, model.Info())}
+	a, err := h.ask(ctx, question)
+	if err != nil {
+		return nil, err
+	}
+	if a.Action != "accept" {
+		return nil, errors.New("the person declined")
+	}
+	draft, err := h.draft(ctx, model, in.session, p)
+	if err != nil {
+		return nil, err
+	}
+	question.Draft, question.Message = draft, fmt.Sprintf("This would be sent to %s.", server)
+	if a, err = h.ask(ctx, question); err != nil {
+		return nil, err
+	}
+	if a.Action != "accept" {
+		return nil, errors.New("the person declined")
+	}
+	if len(a.Content) > 0 {
+		var text string
+		if err := mcp.Unmarshal(a.Content, &text); err != nil {
+			return nil, fmt.Errorf("the edited answer must be text: %w", err)
+		}
+		draft.Content = mcp.Say(mcp.Text(text))
+	}
+	return draft, nil
+}
+
+// draft has the model write. It gets the server's messages and no tools.
+func (h *Host) draft(ctx context.Context, model llm.Model, session string, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+	r := &llm.Request{System: h.safe(p.SystemPrompt), MaxTokens: int(min(p.MaxTokens, maxSamplingTokens)), Temperature: p.Temperature, Stop: p.StopSequences}
+	for _, m := range p.Messages {
+		msg := llm.Message{Role: llm.RoleUser}
+		if m.Role == mcp.RoleAssistant {
+			msg.Role = llm.RoleAssistant
+		}
+		for _, c := range m.Content.Blocks {
+			switch c := c.(type) {
+			case *mcp.TextContent:
+				msg.Parts = append(msg.Parts, llm.Text(h.safe(c.Text)))
+			case *mcp.ImageContent:
+				msg.Parts = append(msg.Parts, llm.Part{Kind: llm.PartImage, Data: c.Data, MIME: c.MIMEType})
+			default:
+				return nil, fmt.Errorf("the model cannot be given content of type %s", c.ContentType())
+			}
+		}
+		r.Messages = append(r.Messages, msg)
+	}
+	for e, err := range model.Stream(ctx, r) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Kind == llm.EventDone && e.Message != nil {
+			h.mu.Lock()
+			s := h.sessions[session]
+			h.mu.Unlock()
+			if s != nil {
+				s.spent(e.Usage)
+			}
+			out := &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Model: model.Info().String(), StopReason: stopReason(e.Stop)}
+			out.Content = mcp.Say(mcp.Text(h.redact(e.Message.Text())))
+			return out, nil
+		}
+	}
+	return nil, errors.New("the model ended without an answer")
+}
+
+func stopReason(s llm.StopReason) string {
+	switch s {
+	case llm.StopLength:
+		return "maxTokens"
+	case llm.StopStop:
+		return "stopSequence"
+	}
+	return "endTurn"
+}
+
+// A sampler is who uses the model: a call of a server, or a server outside of
+// any call.
+type sampler struct {
+	server string
+	inSession
+}
+
+// countSampling counts how often a call has used the model. What a server asks
+// outside of any call counts as one call for as long as the host runs.
+func (h *Host) countSampling(server string, in inSession) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.sampled == nil {
+		h.sampled = map[sampler]int{}
+	}
+	who := sampler{server, in}
+	h.sampled[who]++
+	return h.sampled[who]
+}
+
+// sampledEnough forgets the count of a call that is over.
+func (h *Host) sampledEnough(server string, in inSession) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.sampled, sampler{server, in})
+}

@@ -1,0 +1,362 @@
+package host
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tenon-mcp/tenon/app/llm"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// ErrBusy says that a session has a turn that is not over.
+var ErrBusy = errors.New("the session is busy with a turn: stop it, or wait")
+
+// ErrNoModel says that there is nothing to answer a sentence.
+var ErrNoModel = errors.New("there is no model: choose one with --model, or call tools directly")
+
+// A Session is one conversation. One turn runs at a time.
+type Session struct {
+	ID   string
+	host *Host
+
+	turns sync.Mutex // held while a turn runs
+
+	mu      sync.Mutex
+	saved   Saved
+	handles map[string]kept
+	flow    map[[2]string]bool
+	last    *llm.Request
+	calls   int
+	stop    context.CancelFunc
+}
+
+// NewSession begins a conversation.
+func (h *Host) NewSession() *Session {
+	now := time.Now()
+	s := &Session{ID: now.UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:6]), host: h, handles: map[string]kept{}, flow: map[[2]string]bool{}}
+	s.saved = Saved{ID: s.ID, Created: now, Changed: now}
+	h.mu.Lock()
+	h.sessions[s.ID] = s
+	h.mu.Unlock()
+	return s
+}
+
+// Session finds a conversation, also one of an earlier run.
+func (h *Host) Session(id string) (*Session, error) {
+	h.mu.Lock()
+	s := h.sessions[id]
+	h.mu.Unlock()
+	if s != nil {
+		return s, nil
+	}
+	if h.opts.Store == nil {
+		return nil, fmt.Errorf("there is no session %s", id)
+	}
+	saved, err := h.opts.Store.Load(id)
+	if err != nil {
+		return nil, err
+	}
+	s = &Session{ID: id, host: h, saved: *saved, handles: map[string]kept{}, flow: map[[2]string]bool{}}
+	for name, raw := range saved.Handles {
+		var k kept
+		if mcp.Unmarshal(raw, &k) == nil {
+			s.handles[name] = k
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if other := h.sessions[id]; other != nil {
+		return other, nil
+	}
+	h.sessions[id] = s
+	return s, nil
+}
+
+// Sessions lists the conversations that are kept, the latest first.
+func (h *Host) Sessions() ([]Summary, error) {
+	if h.opts.Store == nil {
+		h.mu.Lock()
+		sessions := slices.Collect(maps.Values(h.sessions))
+		h.mu.Unlock()
+		var all []Summary
+		for _, s := range sessions {
+			all = append(all, s.Summary())
+		}
+		slices.SortFunc(all, func(a, b Summary) int { return b.Changed.Compare(a.Changed) })
+		return all, nil
+	}
+	return h.opts.Store.List()
+}
+
+// Send takes what the person says and returns when the turn is over. What
+// happened is told by events; the error says why a turn failed, and was told,
+// too.
+func (s *Session) Send(ctx context.Context, text string) error {
+	if !s.turns.TryLock() {
+		return ErrBusy
+	}
+	defer s.turns.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.mu.Lock()
+	s.stop = cancel
+	s.mu.Unlock()
+	s.host.tell(Event{Kind: EventTurn, Session: s.ID, Text: text})
+	stop, err := s.send(ctx, text)
+	if err != nil && ctx.Err() != nil {
+		stop, err = "cancelled", ctx.Err()
+	}
+	if err != nil && stop != "cancelled" {
+		s.host.tell(Event{Kind: EventError, Session: s.ID, Text: err.Error()})
+	}
+	s.repair()
+	s.save()
+	s.host.tell(Event{Kind: EventDone, Session: s.ID, Stop: stop})
+	return err
+}
+
+func (s *Session) send(ctx context.Context, text string) (string, error) {
+	model := s.host.Model()
+	if model == nil {
+		return "error", ErrNoModel
+	}
+	said, err := s.input(ctx, model.Info(), text)
+	if err != nil {
+		return "error", err
+	}
+	for _, m := range said {
+		s.add(m)
+	}
+	return s.turn(ctx, model)
+}
+
+// Stop ends the turn that runs: the model and the servers hear of it.
+func (s *Session) Stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stop != nil {
+		s.stop()
+	}
+}
+
+// repair answers calls that a stopped turn has left open, since providers
+// refuse a conversation with calls that have no results.
+func (s *Session) repair() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(s.saved.Messages)
+	if n == 0 || s.saved.Messages[n-1].Role != llm.RoleAssistant {
+		return
+	}
+	var open []llm.ToolResult
+	for _, c := range s.saved.Messages[n-1].Calls() {
+		r := llm.TextResult(c.ID, "The call was cancelled by the person.")
+		r.IsError = true
+		open = append(open, r)
+	}
+	if open != nil {
+		s.saved.Messages = append(s.saved.Messages, llm.Results(open...))
+	}
+}
+
+// add appends a message, and names the session after the first.
+func (s *Session) add(m llm.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.saved.Title == "" && m.Role == llm.RoleUser {
+		s.saved.Title = title(m.Text())
+	}
+	s.saved.Messages = append(s.saved.Messages, m)
+	s.saved.Changed = time.Now()
+}
+
+func title(text string) string {
+	text = strings.Join(strings.Fields(text), " ")
+	if utf8.RuneCountInString(text) > 60 {
+		text = string([]rune(text)[:59]) + "…"
+	}
+	return text
+}
+
+func (s *Session) messages() []llm.Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := slices.Clone(s.saved.Messages)
+	if n := len(all); n > 0 { // what comes before the last message will be sent again
+		last := all[n-1]
+		last.Parts = slices.Clone(last.Parts)
+		last.Parts[len(last.Parts)-1].CacheMark = true
+		all[n-1] = last
+	}
+	return all
+}
+
+// Messages is the conversation so far.
+func (s *Session) Messages() []llm.Message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.saved.Messages)
+}
+
+// Summary is the session in a list.
+func (s *Session) Summary() Summary {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	turns := 0
+	for _, m := range s.saved.Messages {
+		if m.Role == llm.RoleUser {
+			turns++
+		}
+	}
+	return Summary{ID: s.ID, Title: s.saved.Title, Created: s.saved.Created, Changed: s.saved.Changed, Model: s.saved.Model, Turns: turns, Usage: s.saved.Usage}
+}
+
+// LastRequest is what the model was given last: the whole of it, tools and all.
+func (s *Session) LastRequest() *llm.Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
+func (s *Session) remember(r *llm.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last = r
+}
+
+func (s *Session) system() string {
+	if s.host.opts.System == "" {
+		return houseRules
+	}
+	return s.host.opts.System + "\n\n" + houseRules
+}
+
+// spent adds up what the session has cost.
+func (s *Session) spent(u llm.Usage) {
+	m := s.host.Model()
+	s.mu.Lock()
+	s.saved.Usage = s.saved.Usage.Add(u)
+	if m != nil {
+		s.saved.Model = m.Info().String()
+	}
+	total := s.saved.Usage
+	s.mu.Unlock()
+	s.host.tell(Event{Kind: EventUsage, Session: s.ID, Usage: &total})
+}
+
+func (s *Session) save() {
+	if s.host.opts.Store == nil {
+		return
+	}
+	s.mu.Lock()
+	saved := s.saved
+	saved.Messages = slices.Clone(saved.Messages)
+	saved.Handles = map[string]json.RawMessage{}
+	for name, k := range s.handles {
+		if raw, err := json.Marshal(k); err == nil {
+			saved.Handles[name] = raw
+		}
+	}
+	s.mu.Unlock()
+	if err := s.host.opts.Store.Save(&saved); err != nil {
+		s.host.tell(Event{Kind: EventNotice, Session: s.ID, Text: "The session could not be saved: " + err.Error()})
+	}
+}
+
+// maxKept bounds the bytes of results that are kept for read_result. They are
+// written with the session, each time.
+const maxKept = 8 << 20
+
+// A kept result is a text that the model got a part of, clean of what it must
+// not see.
+type kept struct {
+	From string `json:"from"`
+	Text string `json:"text"` // empty when it had to give way
+}
+
+// keep holds a result for read_result; the oldest give way.
+func (s *Session) keep(k kept) (handle string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(s.handles) + 1 // handles are never taken out, so this one is new
+	total := len(k.Text)
+	for _, old := range s.handles {
+		total += len(old.Text)
+	}
+	for i := 1; total > maxKept && i < n; i++ {
+		old := s.handles[handleName(i)]
+		total -= len(old.Text)
+		s.handles[handleName(i)] = kept{From: old.From}
+	}
+	s.handles[handleName(n)] = k
+	return handleName(n)
+}
+
+func handleName(n int) string { return fmt.Sprintf("r%d", n) }
+
+func (s *Session) kept(handle string) (kept, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k, ok := s.handles[handle]
+	return k, ok
+}
+
+func (s *Session) nextCall() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls++
+	return fmt.Sprintf("direct-%d-%d", len(s.saved.Messages), s.calls) // new also in a session that was resumed
+}
+
+// source remembers whose data the conversation holds.
+func (s *Session) source(server string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Contains(s.saved.Sources, server) {
+		s.saved.Sources = append(s.saved.Sources, server)
+	}
+}
+
+func (s *Session) sources() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.saved.Sources)
+}
+
+func (s *Session) flowAllowed(from, to string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.flow[[2]string{from, to}]
+}
+
+func (s *Session) allowFlow(from, to string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.flow[[2]string{from, to}] = true
+}
+
+// DeleteSession forgets a conversation. One whose turn runs is stopped first.
+func (h *Host) DeleteSession(id string) error {
+	h.mu.Lock()
+	s := h.sessions[id]
+	delete(h.sessions, id)
+	h.mu.Unlock()
+	if s != nil {
+		s.Stop()
+		s.turns.Lock()
+		defer s.turns.Unlock()
+	}
+	if h.opts.Store == nil {
+		return nil
+	}
+	return h.opts.Store.Delete(id)
+}

@@ -1,0 +1,124 @@
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/tenon-mcp/tenon/app/llm"
+)
+
+// turn asks the model, makes the calls that it wants, and asks again, until it
+// wants none.
+func (s *Session) turn(ctx context.Context, model llm.Model) (stop string, err error) {
+	steps := s.host.opts.MaxSteps
+	if steps == 0 {
+		steps = 50
+	}
+	compacted := false
+	for range steps {
+		cat := s.host.catalog(ctx, model.Info())
+		answer, reason, err := s.asked(ctx, model, cat)
+		if llm.KindOf(err) == llm.ErrContextLength && !compacted {
+			compacted = true
+			if err := s.compact(ctx, model); err != nil {
+				return "error", err
+			}
+			continue
+		}
+		if err != nil {
+			return "error", err
+		}
+		compacted = false
+		s.add(*answer)
+		calls := answer.Calls()
+		if len(calls) == 0 {
+			return string(reason), nil
+		}
+		results := s.runAll(ctx, model.Info(), cat, calls)
+		s.add(llm.Results(results...))
+		s.save()
+		if ctx.Err() != nil {
+			return "cancelled", ctx.Err()
+		}
+	}
+	return "limit", fmt.Errorf("the model was asked %d times and still wants to call tools: say go on if it should", steps)
+}
+
+// asked makes one request and tells of what streams in.
+func (s *Session) asked(ctx context.Context, model llm.Model, cat *catalog) (*llm.Message, llm.StopReason, error) {
+	req := &llm.Request{System: s.system(), Messages: s.messages(), Tools: cat.tools()}
+	s.remember(req)
+	for e, err := range model.Stream(ctx, req) {
+		if err != nil {
+			return nil, "", err
+		}
+		switch e.Kind {
+		case llm.EventText:
+			s.host.tell(Event{Kind: EventText, Session: s.ID, Text: e.Text})
+		case llm.EventThinking:
+			if e.Text != "" {
+				s.host.tell(Event{Kind: EventThinking, Session: s.ID, Text: e.Text})
+			}
+		case llm.EventRetry:
+			s.host.tell(Event{Kind: EventNotice, Session: s.ID, Text: e.Note})
+		case llm.EventDone:
+			s.spent(e.Usage)
+			if e.Message == nil {
+				return nil, "", errors.New("the model ended without an answer")
+			}
+			return e.Message, e.Stop, nil
+		}
+	}
+	return nil, "", errors.New("the model ended without an answer")
+}
+
+// runAll makes the calls of one answer at the same time, as the model meant
+// them, and returns their results in the order of the calls. Events of the
+// calls mix; each carries its call.
+func (s *Session) runAll(ctx context.Context, info llm.Info, cat *catalog, calls []llm.ToolCall) []llm.ToolResult {
+	results := make([]llm.ToolResult, len(calls))
+	var running sync.WaitGroup
+	for i, c := range calls {
+		running.Go(func() { results[i] = s.one(ctx, info, cat, c) })
+	}
+	running.Wait()
+	return results
+}
+
+// one finds out what a call is for and makes it.
+func (s *Session) one(ctx context.Context, info llm.Info, cat *catalog, c llm.ToolCall) llm.ToolResult {
+	call := &ToolCall{ID: c.ID, Name: c.Name, Tool: c.Name, Arguments: c.Arguments, Phase: CallProposed}
+	if c.Problem != "" {
+		s.host.told(s.ID, call)
+		return s.over(call, CallFailed, c.Problem, c.Problem)
+	}
+	name, args := c.Name, c.Arguments
+	switch name {
+	case searchTools:
+		text, err := cat.search(args, s.host.budget())
+		return s.own(call, text, err)
+	case readName:
+		text, err := s.read(args)
+		return s.own(call, text, err)
+	case callTool:
+		var err error
+		if name, args, err = wanted(args); err != nil {
+			return s.own(call, "", err)
+		}
+		call.Arguments = args
+	}
+	e := cat.byName[name]
+	if e == nil {
+		s.host.told(s.ID, call)
+		text := fmt.Sprintf("There is no tool named %q now.", name)
+		if near := cat.Find(name, 3); len(near) > 0 {
+			text += fmt.Sprintf(" Near it are: %q.", near)
+		}
+		return s.over(call, CallFailed, text, text)
+	}
+	call.Server, call.Tool, call.Name, call.Title = e.server.name, e.tool.Name, name, s.host.safe(e.tool.DisplayName())
+	s.host.told(s.ID, call)
+	return s.run(ctx, info, e, call)
+}

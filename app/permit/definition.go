@@ -1,0 +1,92 @@
+package permit
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/internal/visible"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// definition is all of a tool that a model or a person acts on.
+func definition(t *mcp.Tool) json.RawMessage {
+	raw, err := mcp.Marshal(struct {
+		Title        string               `json:"title,omitzero"`
+		Description  string               `json:"description,omitzero"`
+		InputSchema  json.RawMessage      `json:"inputSchema"`
+		OutputSchema json.RawMessage      `json:"outputSchema,omitzero"`
+		Annotations  *mcp.ToolAnnotations `json:"annotations,omitzero"`
+	}{t.Title, t.Description, t.InputSchema, t.OutputSchema, t.Annotations})
+	if err != nil {
+		return json.RawMessage(`{}`) // a tool came from JSON, so it goes to JSON
+	}
+	return raw
+}
+
+// Compare lists the differences between two definitions, by place. The order of
+// members does not matter.
+func Compare(before, after json.RawMessage) []Change {
+	if before == nil || bytes.Equal(before, after) {
+		return nil
+	}
+	var changes []Change
+	compare("", decode(before), decode(after), &changes)
+	return changes
+}
+
+func decode(raw json.RawMessage) any {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	if dec.Decode(&v) != nil {
+		return string(raw)
+	}
+	return v
+}
+
+func compare(at string, a, b any, changes *[]Change) {
+	x, isX := a.(map[string]any)
+	y, isY := b.(map[string]any)
+	if isX && isY {
+		for _, name := range names(x, y) {
+			compare(strings.TrimPrefix(at+"/"+name, "/"), x[name], y[name], changes)
+		}
+		return
+	}
+	before, after := text(a), text(b)
+	if before != after {
+		*changes = append(*changes, Change{What: at, Before: before, After: after})
+	}
+}
+
+func names(x, y map[string]any) []string {
+	var all []string
+	for n := range x {
+		all = append(all, n)
+	}
+	for n := range y {
+		if _, both := x[n]; !both {
+			all = append(all, n)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// text writes a value so that different values look different.
+func text(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "(nothing)"
+	case string:
+		return visible.Text(v)
+	}
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Sprint(v)
+	}
+	return visible.Text(string(raw))
+}

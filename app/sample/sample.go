@@ -1,0 +1,85 @@
+// Package sample fills a new workspace with something to look at: a vault of
+// notes, a folder of files, and a small shop in SQLite. It never touches what
+// is there already.
+package sample
+
+import (
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	_ "modernc.org/sqlite" // the shop is made with it
+)
+
+//go:embed vault files shop.sql
+var content embed.FS
+
+// A Place is where the samples of a workspace are.
+type Place struct {
+	Vault string // Markdown notes
+	Files string // a folder of files
+	Shop  string // a SQLite file
+}
+
+// Fill puts the samples into a folder, as far as they are not there.
+func Fill(dir string) (Place, error) {
+	p := Place{Vault: filepath.Join(dir, "vault"), Files: filepath.Join(dir, "files"), Shop: filepath.Join(dir, "shop.db")}
+	for name, to := range map[string]string{"vault": p.Vault, "files": p.Files} {
+		if err := copyTree(name, to); err != nil {
+			return p, fmt.Errorf("the samples could not be put into %s: %w", dir, err)
+		}
+	}
+	if err := makeShop(p.Shop); err != nil {
+		return p, fmt.Errorf("the sample shop could not be made: %w", err)
+	}
+	return p, nil
+}
+
+// copyTree copies an embedded folder, unless the target is there.
+func copyTree(name, to string) error {
+	if _, err := os.Stat(to); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	from, err := fs.Sub(content, name)
+	if err != nil {
+		return err
+	}
+	beside := to + ".new" // so that a copy that was cut off is not taken for whole
+	if err := os.RemoveAll(beside); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return err
+	}
+	if err := os.CopyFS(beside, from); err != nil {
+		return err
+	}
+	return os.Rename(beside, to)
+}
+
+func makeShop(file string) error {
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	script, err := content.ReadFile("shop.sql")
+	if err != nil {
+		return err
+	}
+	beside := file + ".new"
+	if err := os.Remove(beside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	db, err := sql.Open("sqlite", beside)
+	if err != nil {
+		return err
+	}
+	_, err = db.Exec(string(script))
+	if err = errors.Join(err, db.Close()); err != nil {
+		return err
+	}
+	return os.Rename(beside, file)
+}

@@ -1,0 +1,135 @@
+package show
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// Server is what there is to know of a server that was met.
+type Server struct {
+	Name         string                 `json:"name"`
+	Transport    string                 `json:"transport"`
+	Revision     mcp.Revision           `json:"revision"`
+	Era          string                 `json:"era"`
+	Server       *mcp.Implementation    `json:"server,omitempty"`
+	Instructions string                 `json:"instructions,omitempty"`
+	Capabilities mcp.ServerCapabilities `json:"capabilities"`
+	Supported    []mcp.Revision         `json:"supported,omitempty"`
+	Counts       map[string]int         `json:"counts,omitempty"`
+	// Unanswered are questions that the server did not answer, and why.
+	Unanswered []string `json:"unanswered,omitempty"`
+}
+
+// Discovery writes what a server is and offers.
+func (p *Printer) Discovery(s *Server) error {
+	if !p.text() {
+		return p.Value(s)
+	}
+	t := &table{}
+	row := func(name, value string) {
+		if value != "" {
+			t.add(p.Dim(name), value)
+		}
+	}
+	name := s.Name
+	if s.Server != nil {
+		name = s.Server.Name
+		if d := s.Server.DisplayName(); d != name {
+			name += " (" + d + ")"
+		}
+		row("server", p.Bold(clean(name))+" "+clean(s.Server.Version))
+		row("about", clean(s.Server.Description))
+		row("website", clean(s.Server.WebsiteURL))
+	} else {
+		row("server", p.Bold(clean(name))+" (does not say who it is)")
+	}
+	row("transport", s.Transport)
+	row("speaks", string(s.Revision)+", "+s.Era)
+	if len(s.Supported) > 0 {
+		var all []string
+		for _, r := range s.Supported {
+			all = append(all, clean(string(r)))
+		}
+		row("knows", strings.Join(all, ", "))
+	}
+	row("offers", clean(strings.Join(offers(s), ", ")))
+	for _, name := range slices.Sorted(maps.Keys(s.Capabilities.Extensions)) {
+		row("extension", clean(name)+" "+clean(settings(s.Capabilities.Extensions[name])))
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Capabilities.Experimental)) {
+		row("experiment", clean(name)+" "+clean(settings(s.Capabilities.Experimental[name])))
+	}
+	p.table(t)
+	if s.Instructions != "" {
+		p.line("")
+		p.line(p.Bold("Instructions to the model"))
+		p.Markdown(s.Instructions)
+	}
+	for _, u := range s.Unanswered {
+		p.lines(p.Yellow("unanswered: ")+clean(u), "", "  ")
+	}
+	return p.err
+}
+
+func settings(raw json.RawMessage) string {
+	if s := string(raw); s != "{}" && s != "null" {
+		return s
+	}
+	return ""
+}
+
+// offers tells the capabilities in words.
+func offers(s *Server) []string {
+	var all []string
+	count := func(what string, news ...string) {
+		if n, ok := s.Counts[what]; ok {
+			what = plural(n, what)
+		}
+		if len(news) > 0 {
+			what += " (" + strings.Join(news, ", ") + ")"
+		}
+		all = append(all, what)
+	}
+	c := s.Capabilities
+	if c.Tools != nil {
+		count("tools", changing(c.Tools.ListChanged)...)
+	}
+	if c.Resources != nil {
+		news := changing(c.Resources.ListChanged)
+		if c.Resources.Subscribe {
+			news = append(news, "can be subscribed to")
+		}
+		count("resources", news...)
+		if s.Counts["templates"] > 0 {
+			count("templates")
+		}
+	}
+	if c.Prompts != nil {
+		count("prompts", changing(c.Prompts.ListChanged)...)
+	}
+	if c.Completions != nil {
+		all = append(all, "completion")
+	}
+	if c.Logging != nil {
+		all = append(all, "log lines")
+	}
+	return append(all, slices.Sorted(maps.Keys(c.Other))...)
+}
+
+func changing(told bool) []string {
+	if told {
+		return []string{"tells changes"}
+	}
+	return nil
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		what = strings.TrimSuffix(what, "s")
+	}
+	return itoa(n) + " " + what
+}

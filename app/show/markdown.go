@@ -1,0 +1,190 @@
+package show
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/internal/visible"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// Markdown writes a text that may be Markdown: headings, lists, quotes, code,
+// tables, emphasis and links, as far as a terminal can show them. Text that is
+// no Markdown comes out as it is, wrapped only where it has long lines.
+func (p *Printer) Markdown(text string) {
+	m := &markdown{p: p}
+	for line := range strings.SplitSeq(strings.TrimRight(visible.Terminal(text), "\n"), "\n") {
+		m.line(line)
+	}
+	m.flush()
+}
+
+// A markdown remembers what the lines before have begun.
+type markdown struct {
+	p     *Printer
+	fence string     // what ends the block of code that is open
+	rows  [][]string // of a table that is open
+}
+
+func (m *markdown) line(s string) {
+	trimmed := strings.TrimSpace(s)
+	if m.fence != "" {
+		if strings.HasPrefix(trimmed, m.fence) && strings.Trim(trimmed, m.fence[:1]) == "" {
+			m.fence = ""
+			return
+		}
+		m.p.line("    " + m.p.paint(cyan, s))
+		return
+	}
+	if strings.HasPrefix(trimmed, "|") && strings.HasSuffix(trimmed, "|") && len(trimmed) > 1 {
+		m.rows = append(m.rows, cells(trimmed))
+		return
+	}
+	m.flush()
+	switch {
+	case strings.HasPrefix(trimmed, "```"), strings.HasPrefix(trimmed, "~~~"):
+		m.fence = trimmed[:3]
+	case trimmed == "":
+		m.p.line("")
+	case trimmed == "---", trimmed == "***", trimmed == "___":
+		m.p.line(m.p.Dim(strings.Repeat("─", min(m.p.width(), 40))))
+	case heading(trimmed) > 0:
+		m.p.lines(m.p.paint(bold+underline, strings.TrimSpace(strings.TrimRight(trimmed[heading(trimmed):], "#"))), "", "")
+	case strings.HasPrefix(trimmed, ">"):
+		m.p.lines(m.p.paint(italic, m.inline(strings.TrimSpace(trimmed[1:]))), m.p.Dim("│ "), m.p.Dim("│ "))
+	default:
+		margin, mark, rest := item(s)
+		m.p.lines(m.inline(rest), margin+mark, margin+strings.Repeat(" ", columns(mark)))
+	}
+}
+
+// heading is how many signs open a heading; 0 if it is none.
+func heading(s string) int {
+	n := len(s) - len(strings.TrimLeft(s, "#"))
+	if n == 0 || n > 6 || n == len(s) || s[n] != ' ' {
+		return 0
+	}
+	return n
+}
+
+// item splits a line into its margin, the mark of a list, and the rest.
+func item(s string) (margin, mark, rest string) {
+	rest = strings.TrimLeft(s, " \t")
+	margin = strings.ReplaceAll(s[:len(s)-len(rest)], "\t", "  ")
+	if len(rest) > 2 && strings.ContainsRune("-*+", rune(rest[0])) && rest[1] == ' ' {
+		switch {
+		case strings.HasPrefix(rest[2:], "[ ] "):
+			return margin, "☐ ", rest[6:]
+		case strings.HasPrefix(rest[2:], "[x] "), strings.HasPrefix(rest[2:], "[X] "):
+			return margin, "☑ ", rest[6:]
+		}
+		return margin, "• ", rest[2:]
+	}
+	digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
+	if digits > 0 && digits < 4 && len(rest) > digits+2 && (rest[digits] == '.' || rest[digits] == ')') && rest[digits+1] == ' ' {
+		return margin, rest[:digits+2], rest[digits+2:]
+	}
+	return margin, "", rest
+}
+
+// inline styles code, strong and emphasised words, and links.
+func (m *markdown) inline(s string) string {
+	if !strings.ContainsAny(s, "`*_[") {
+		return s
+	}
+	var out strings.Builder
+	for len(s) > 0 {
+		switch {
+		case s[0] == '`':
+			if body, rest, ok := between(s, "`"); ok {
+				out.WriteString(m.p.paint(cyan, body))
+				s = rest
+				continue
+			}
+		case strings.HasPrefix(s, "**"):
+			if body, rest, ok := between(s, "**"); ok {
+				out.WriteString(m.p.Bold(body))
+				s = rest
+				continue
+			}
+		case s[0] == '*':
+			if body, rest, ok := between(s, "*"); ok {
+				out.WriteString(m.p.paint(italic, body))
+				s = rest
+				continue
+			}
+		case s[0] == '[':
+			if text, target, rest, ok := link(s); ok {
+				out.WriteString(m.p.paint(underline, text))
+				if target != text {
+					out.WriteString(m.p.Dim(" (" + target + ")"))
+				}
+				s = rest
+				continue
+			}
+		}
+		n := strings.IndexAny(s[1:], "`*[")
+		if n < 0 {
+			out.WriteString(s)
+			break
+		}
+		out.WriteString(s[:n+1])
+		s = s[n+1:]
+	}
+	return out.String()
+}
+
+// between reads what stands between two equal marks that touch words.
+func between(s, mark string) (body, rest string, ok bool) {
+	body, rest, ok = strings.Cut(s[len(mark):], mark)
+	if !ok || body == "" || body[0] == ' ' || body[len(body)-1] == ' ' {
+		return "", "", false
+	}
+	return body, rest, true
+}
+
+func link(s string) (text, target, rest string, ok bool) {
+	text, after, ok := strings.Cut(s[1:], "](")
+	if !ok || strings.ContainsAny(text, "[]") {
+		return "", "", "", false
+	}
+	target, rest, ok = strings.Cut(after, ")")
+	return text, target, rest, ok && text != "" && !strings.Contains(target, " ")
+}
+
+func cells(s string) []string {
+	var all []string
+	for c := range strings.SplitSeq(strings.Trim(s, "|"), "|") {
+		all = append(all, strings.TrimSpace(c))
+	}
+	return all
+}
+
+// flush writes a table that has ended.
+func (m *markdown) flush() {
+	rows := m.rows
+	m.rows = nil
+	if len(rows) == 0 {
+		return
+	}
+	if len(rows) < 2 || !rule(rows[1]) {
+		for _, r := range rows {
+			m.p.line("| " + strings.Join(r, " | ") + " |")
+		}
+		return
+	}
+	for i, r := range rows { // a row may have more cells than the head
+		rows[i] = r[:min(len(r), len(rows[0]))]
+	}
+	m.p.grid(rows[0], rows[2:])
+}
+
+func rule(row []string) bool {
+	for _, c := range row {
+		if strings.Trim(c, ":-") != "" || !strings.Contains(c, "-") {
+			return false
+		}
+	}
+	return true
+}

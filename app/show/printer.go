@@ -1,0 +1,189 @@
+package show
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/internal/visible"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// A Format is how values are written.
+type Format string
+
+// The formats.
+const (
+	Text  Format = "text"
+	JSON  Format = "json"
+	JSONL Format = "jsonl"
+	YAML  Format = "yaml"
+)
+
+// ParseFormat reads a format's name.
+func ParseFormat(s string) (Format, error) {
+	switch f := Format(s); f {
+	case Text, JSON, JSONL, YAML:
+		return f, nil
+	case "":
+		return Text, nil
+	}
+	return "", fmt.Errorf("there is no format %q: choose text, json, jsonl or yaml", s)
+}
+
+// A Printer writes values. It keeps the first error of its writer and writes
+// nothing after it. It is for one goroutine at a time.
+type Printer struct {
+	// W is where to.
+	W io.Writer
+	// Format is how. Unset: text.
+	Format Format
+	// Width is how many columns there are. 0 means 80.
+	Width int
+	// Color allows colours; unset, text has none.
+	Color bool
+	// Quiet leaves out everything but what was asked for.
+	Quiet bool
+
+	err error
+}
+
+// Err is the first error of the writer.
+func (p *Printer) Err() error { return p.err }
+
+func (p *Printer) width() int {
+	if p.Width <= 0 {
+		return 80
+	}
+	return p.Width
+}
+
+func (p *Printer) printf(format string, args ...any) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintf(p.W, format, args...)
+	}
+}
+
+func (p *Printer) line(s string) { p.printf("%s\n", s) }
+
+// Wrap writes text of several lines, with a margin before the first and one
+// before the others. The text must be clean already.
+func (p *Printer) Wrap(s, first, rest string) {
+	p.lines(s, first, rest)
+}
+
+// lines writes wrapped text with a margin before the first and one before the
+// other lines.
+func (p *Printer) lines(s, firstMargin, margin string) {
+	for i, l := range wrap(s, p.width()-max(columns(firstMargin), columns(margin))) {
+		if i == 0 {
+			p.line(strings.TrimRight(firstMargin+l, " "))
+		} else {
+			p.line(strings.TrimRight(margin+l, " "))
+		}
+	}
+}
+
+// text reports whether the value is to be shown to a person.
+func (p *Printer) text() bool { return p.Format == Text || p.Format == "" }
+
+// Value writes any value in one of the formats for scripts.
+func (p *Printer) Value(v any) error {
+	raw, err := mcp.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return p.raw(raw)
+}
+
+func (p *Printer) raw(raw json.RawMessage) error {
+	if p.err != nil {
+		return p.err
+	}
+	var out bytes.Buffer
+	switch p.Format {
+	case YAML:
+		if err := appendYAML(&out, raw); err != nil {
+			return err
+		}
+	case JSONL:
+		if err := json.Compact(&out, raw); err != nil {
+			return err
+		}
+		out.WriteByte('\n')
+	default:
+		if err := json.Indent(&out, raw, "", "  "); err != nil {
+			return err
+		}
+		out.WriteByte('\n')
+	}
+	_, p.err = p.W.Write(escapeJSON(out.Bytes()))
+	return p.err
+}
+
+// escapeJSON writes control and direction characters of text in JSON or YAML
+// as escapes, which both formats read back as the same text.
+func escapeJSON(b []byte) []byte {
+	if !bytes.ContainsFunc(b, hidden) {
+		return b
+	}
+	var out bytes.Buffer
+	for _, r := range string(b) {
+		switch {
+		case !hidden(r):
+			out.WriteRune(r)
+		case r > 0xffff:
+			hi, lo := (r-0x10000)>>10+0xd800, (r-0x10000)&0x3ff+0xdc00
+			fmt.Fprintf(&out, `\u%04x\u%04x`, hi, lo)
+		default:
+			fmt.Fprintf(&out, `\u%04x`, r)
+		}
+	}
+	return out.Bytes()
+}
+
+func hidden(r rune) bool {
+	switch {
+	case r == '\n':
+		return false
+	case r < 0x20, r >= 0x7f && r < 0xa0:
+		return true
+	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f, r >= 0xe0000 && r <= 0xe007f:
+		return true
+	}
+	return false
+}
+
+// list writes a list in one of the formats for scripts: as an object with one
+// member, or item by item.
+func list[T any](p *Printer, name string, items []*T) error {
+	if p.Format != JSONL {
+		if items == nil {
+			items = []*T{}
+		}
+		return p.Value(map[string][]*T{name: items})
+	}
+	for _, item := range items {
+		if err := p.Value(item); err != nil {
+			return err
+		}
+	}
+	return p.err
+}
+
+// clean makes a server's text fit for a terminal: one line.
+func clean(s string) string { return visible.Line(strings.TrimSpace(s)) }
+
+// first is the first sentence or line of a description.
+func first(s string) string {
+	s = strings.TrimSpace(s)
+	if i := strings.IndexByte(s, '\n'); i >= 0 {
+		s = strings.TrimSpace(s[:i])
+	}
+	if i := strings.Index(s, ". "); i >= 0 {
+		s = s[:i+1]
+	}
+	return clean(s)
+}

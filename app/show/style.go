@@ -1,0 +1,31 @@
+package show
+
+// The colours of the house: few, and never the only way to tell things apart.
+const (
+	reset     = "\x1b[0m"
+	bold      = "\x1b[1m"
+	dim       = "\x1b[2m"
+	italic    = "\x1b[3m"
+	underline = "\x1b[4m"
+	red       = "\x1b[31m"
+	green     = "\x1b[32m"
+	yellow    = "\x1b[33m"
+	blue      = "\x1b[34m"
+	magenta   = "\x1b[35m"
+	cyan      = "\x1b[36m"
+)
+
+func (p *Printer) paint(style, s string) string {
+	if !p.Color || s == "" {
+		return s
+	}
+	return style + s + reset
+}
+
+// Bold, Dim, Red, Green and Yellow style text where colours are allowed. The
+// text must be clean already.
+func (p *Printer) Bold(s string) string   { return p.paint(bold, s) }
+func (p *Printer) Dim(s string) string    { return p.paint(dim, s) }
+func (p *Printer) Red(s string) string    { return p.paint(red, s) }
+func (p *Printer) Green(s string) string  { return p.paint(green, s) }
+func (p *Printer) Yellow(s string) string { return p.paint(yellow, s) }

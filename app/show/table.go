@@ -1,0 +1,66 @@
+package show
+
+import "strings"
+
+// A table is rows of cells. Cells may be styled; the last column takes what
+// room is left and is wrapped.
+type table struct {
+	rows [][]string
+	// gap stands between columns; empty means two spaces.
+	gap string
+	// most is the widest a column but the last may be; 0 means 32.
+	most int
+}
+
+func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+// lines lays the table out within so many columns.
+func (t *table) lines(width int) []string {
+	gap, most := t.gap, t.most
+	if gap == "" {
+		gap = "  "
+	}
+	if most == 0 {
+		most = 32
+	}
+	var widths []int
+	for _, row := range t.rows {
+		for i, cell := range row[:len(row)-1] {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], min(columns(cell), most))
+		}
+	}
+	var out []string
+	for _, row := range t.rows {
+		head, used := "", 0
+		for i, cell := range row[:len(row)-1] {
+			head += pad(cell, widths[i]) + gap
+			used += max(widths[i], columns(cell)) + columns(gap)
+		}
+		last := row[len(row)-1]
+		room := width - used
+		if room < 24 && last != "" { // too narrow: the last column goes below
+			out = append(out, strings.TrimRight(head, " "))
+			for _, l := range wrap(last, width-4) {
+				out = append(out, "    "+l)
+			}
+			continue
+		}
+		for i, l := range wrap(last, room) {
+			if i == 0 {
+				out = append(out, strings.TrimRight(head+l, " "))
+			} else {
+				out = append(out, strings.Repeat(" ", used)+l)
+			}
+		}
+	}
+	return out
+}
+
+func (p *Printer) table(t *table) {
+	for _, l := range t.lines(p.width()) {
+		p.line(l)
+	}
+}

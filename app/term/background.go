@@ -1,0 +1,61 @@
+package term
+
+import (
+	"context"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/tenon-mcp/tenon/app/show"
+)
+
+// A buffer keeps what a command writes.
+type buffer struct{ strings.Builder }
+
+func (b *buffer) printer(width int, color bool) *show.Printer {
+	return &show.Printer{W: &b.Builder, Width: width, Color: color}
+}
+
+// background runs something that writes, beside the screen. The person can stop
+// it like a turn.
+func (s *screen) background(f func(ctx context.Context, out *buffer) (after, error)) tea.Cmd {
+	s.turns++
+	return func() tea.Msg {
+		var out buffer
+		var m doneMsg
+		m.err = s.t.do(func(ctx context.Context) (err error) {
+			m.after, err = f(ctx, &out)
+			return err
+		})
+		if text := out.String(); strings.TrimSpace(text) != "" {
+			m.out = func(width int, _ bool) []string { return lay(text, width) }
+		}
+		return m
+	}
+}
+
+// helpPane is /help.
+func helpPane() *textPane {
+	return &textPane{name: "Help", write: func(width int, color bool) []string {
+		lines := printed(width, color, func(p *show.Printer) {
+			runHelp(context.Background(), nil, nil, p)
+			p.Markdown(keysHelp)
+		})
+		return lines
+	}}
+}
+
+const keysHelp = `
+| Key | What it does |
+|---|---|
+| Enter | send; take the completion that is picked |
+| Alt-Enter, Ctrl-J | a new line |
+| Tab | complete; Tab again for the next |
+| Up, Down | what you typed before |
+| PgUp, PgDn | scroll |
+| Ctrl-O | open or fold the last card |
+| Shift-Tab | look through the cards: Up and Down choose, Enter folds |
+| F2, F3 | servers, wire |
+| Ctrl-C | stop what runs; twice leaves |
+| Esc | close a pane |
+`

@@ -1,0 +1,205 @@
+package term
+
+import (
+	"strings"
+
+	"github.com/tenon-mcp/tenon/app/host"
+	"github.com/tenon-mcp/tenon/app/llm"
+	"github.com/tenon-mcp/tenon/internal/visible"
+)
+
+// A block is one thing in the conversation as it is shown.
+type block interface {
+	lines(width int, th *theme) []string
+}
+
+// A folding block can be shown short or in full.
+type folding interface {
+	block
+	fold() // to the other
+}
+
+// mostBlocks bounds what is shown of a long conversation.
+const mostBlocks = 4000
+
+// A transcript is the blocks of a conversation, with the lines that they came
+// to last.
+type transcript struct {
+	all []*entry
+}
+
+type entry struct {
+	block
+	laid  []string
+	width int // that laid was made for; 0 means that it must be made anew
+}
+
+func (t *transcript) add(b block) *entry {
+	e := &entry{block: b}
+	t.all = append(t.all, e)
+	if len(t.all) > mostBlocks {
+		t.all = append([]*entry(nil), t.all[len(t.all)-mostBlocks*3/4:]...)
+	}
+	return e
+}
+
+// last is the block that was added last; nil if there is none.
+func (t *transcript) last() *entry {
+	if len(t.all) == 0 {
+		return nil
+	}
+	return t.all[len(t.all)-1]
+}
+
+// stale has all blocks laid out anew.
+func (t *transcript) stale() {
+	for _, e := range t.all {
+		e.width = 0
+	}
+}
+
+func (e *entry) lay(width int, th *theme) []string {
+	if e.width != width {
+		e.laid, e.width = e.block.lines(width, th), width
+	}
+	return e.laid
+}
+
+// window returns the lines of a view of so many, so many lines above the end,
+// and how many there are in all. Mark is put before those of the chosen block.
+func (t *transcript) window(width, height, above int, chosen *entry, th *theme) (lines []string, total int) {
+	for _, e := range t.all {
+		total += len(e.lay(width, th))
+	}
+	from := max(0, total-height-above)
+	to := min(total, from+height)
+	at := 0
+	for _, e := range t.all {
+		laid := e.laid
+		if at+len(laid) > from && at < to {
+			for i, l := range laid {
+				if n := at + i; n >= from && n < to {
+					if e == chosen && i == e.first() {
+						l = th.pick.Render("▶") + strings.TrimPrefix(l, " ")
+					}
+					lines = append(lines, l)
+				}
+			}
+		}
+		at += len(laid)
+	}
+	return lines, total
+}
+
+// first is the first line of a block that is not empty.
+func (e *entry) first() int {
+	for i, l := range e.laid {
+		if strings.TrimSpace(l) != "" {
+			return i
+		}
+	}
+	return 0
+}
+
+// said is what the person said.
+type said struct{ text string }
+
+func (b said) lines(width int, th *theme) []string {
+	body := wrap(visible.Text(b.text), width-2)
+	for i, l := range body {
+		body[i] = th.accent.Render(l)
+	}
+	return append([]string{""}, indented(body, th.accent.Render("› "), "  ")...)
+}
+
+// note is something the house says.
+type note struct {
+	text string
+	mark string // ! for what is wrong
+}
+
+func (b note) lines(width int, th *theme) []string {
+	style, mark := th.dim, "· "
+	switch b.mark {
+	case "!":
+		style, mark = th.bad, "! "
+	case "?":
+		style, mark = th.warn, "! "
+	}
+	body := wrap(visible.Text(b.text), width-2)
+	for i, l := range body {
+		body[i] = style.Render(l)
+	}
+	return indented(body, style.Render(mark), "  ")
+}
+
+// output is what a command wrote: lines that are clean and styled already.
+type output struct {
+	write func(width int, color bool) []string
+}
+
+func (b output) lines(width int, th *theme) []string {
+	return append([]string{""}, b.write(width, th.color)...)
+}
+
+// thinking is what the model thinks aloud: folded to its size.
+type thinking struct {
+	text strings.Builder
+	open bool
+	over bool
+}
+
+func (b *thinking) fold() { b.open = !b.open }
+
+func (b *thinking) lines(width int, th *theme) []string {
+	head := "thinking…"
+	if b.over {
+		head = "thought: " + count(len(strings.Fields(b.text.String())), "word", "words")
+	}
+	if !b.open {
+		return []string{"", " " + th.dim.Render("▸ "+head)}
+	}
+	out := []string{"", " " + th.dim.Render("▾ "+head)}
+	for _, l := range wrap(visible.Terminal(b.text.String()), width-3) {
+		out = append(out, "   "+th.dim.Render(l))
+	}
+	return out
+}
+
+// past makes blocks of a conversation that was kept.
+func past(messages []llm.Message) []block {
+	var all []block
+	calls := map[string]*card{}
+	for _, m := range messages {
+		for _, p := range m.Parts {
+			switch {
+			case p.Kind == llm.PartText && m.Role == llm.RoleUser:
+				all = append(all, said{p.Text})
+			case p.Kind == llm.PartText && m.Role == llm.RoleAssistant:
+				s := &streamed{}
+				s.add(p.Text)
+				all = append(all, s)
+			case p.Kind == llm.PartThinking:
+				t := &thinking{over: true}
+				t.text.WriteString(p.Text)
+				all = append(all, t)
+			case p.Call != nil:
+				server, tool, ok := strings.Cut(p.Call.Name, "__")
+				if !ok {
+					server, tool = "", p.Call.Name
+				}
+				c := &card{call: host.ToolCall{ID: p.Call.ID, Server: server, Tool: tool, Name: p.Call.Name, Arguments: p.Call.Arguments, Phase: host.CallDone, Rule: "in an earlier run"}}
+				calls[p.Call.ID] = c
+				all = append(all, c)
+			case p.Result != nil:
+				if c := calls[p.Result.CallID]; c != nil {
+					c.call.ForModel = llm.Results(*p.Result).Text()
+					if p.Result.IsError {
+						c.call.Phase = host.CallFailed
+					}
+				}
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,287 @@
+package term
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tenon-mcp/tenon/app/host"
+	"github.com/tenon-mcp/tenon/app/show"
+	"github.com/tenon-mcp/tenon/internal/visible"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// A card is a tool call: one line when it is folded, and all there is to know
+// about it when it is open.
+type card struct {
+	call host.ToolCall
+	open bool
+}
+
+func (c *card) fold() { c.open = !c.open }
+
+func (c *card) lines(width int, th *theme) []string {
+	mark := "▸"
+	if c.open {
+		mark = "▾"
+	}
+	sign, style := sign(c.call.Phase, th)
+	head := " " + th.dim.Render(mark) + " " + style + sign + unstyledIf(style) + " " + th.bold.Render(callName(&c.call))
+	out := []string{""}
+	if !c.open {
+		head += " " + th.dim.Render(line(compact(c.call.Arguments)))
+		out = append(out, cut(head, width))
+		return append(out, c.short(width, th)...)
+	}
+	out = append(out, cut(head, width))
+	return append(out, c.full(width, th)...)
+}
+
+func unstyledIf(style string) string {
+	if style == "" {
+		return ""
+	}
+	return unstyled
+}
+
+// sign is a mark for a phase, and the start of its style.
+func sign(p host.CallPhase, th *theme) (string, string) {
+	color := func(s string) string {
+		if !th.color {
+			return ""
+		}
+		return s
+	}
+	switch p {
+	case host.CallDone:
+		return "✓", color("\x1b[32m")
+	case host.CallFailed:
+		return "✗", color("\x1b[31m")
+	case host.CallDenied:
+		return "⊘", color("\x1b[31m")
+	case host.CallCancelled:
+		return "◌", color("\x1b[33m")
+	case host.CallWaiting:
+		return "?", color("\x1b[33m")
+	case host.CallRunning:
+		return "●", color("\x1b[36m")
+	}
+	return "○", ""
+}
+
+// callName is a call's server and tool; the host's own tools have no server.
+func callName(c *host.ToolCall) string {
+	if c.Server == "" {
+		return line(c.Tool)
+	}
+	return line(c.Server) + "/" + line(c.Tool)
+}
+
+func compact(raw json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return string(raw)
+	}
+	return b.String()
+}
+
+// short is the line below a folded card.
+func (c *card) short(width int, th *theme) []string {
+	text := ""
+	switch c.call.Phase {
+	case host.CallRunning:
+		text = c.progress()
+	case host.CallWaiting:
+		text = "waits for your answer"
+	case host.CallDenied:
+		return []string{"   " + th.bad.Render(cut("denied: "+line(c.call.Rule), width-3))}
+	case host.CallCancelled:
+		text = "stopped"
+	case host.CallFailed:
+		if c.call.Result == nil {
+			return []string{"   " + th.bad.Render(cut(line(c.why()), width-3))}
+		}
+		fallthrough
+	case host.CallDone:
+		text = firstLine(c.result(width-3, false, 4<<10)) + "  " + th.dim.Render(c.measured())
+	default:
+		return nil
+	}
+	return []string{cut("   "+text, width)}
+}
+
+func (c *card) why() string {
+	if c.call.Problem != "" {
+		return c.call.Problem
+	}
+	return c.call.ForModel
+}
+
+func firstLine(lines []string) string {
+	rest := 0
+	text := ""
+	for _, l := range lines {
+		if strings.TrimSpace(l) == "" {
+			continue
+		}
+		if text == "" {
+			text = strings.TrimSpace(l)
+		} else {
+			rest++
+		}
+	}
+	if rest > 0 {
+		text += fmt.Sprintf(" (+%s)", count(rest, "line", "lines"))
+	}
+	return text
+}
+
+// measured is how long it took and what allowed it.
+func (c *card) measured() string {
+	var parts []string
+	if c.call.Took > 0 {
+		parts = append(parts, took(time.Duration(c.call.Took)))
+	}
+	if c.call.Rule != "" {
+		parts = append(parts, line(c.call.Rule))
+	}
+	return strings.Join(parts, " · ")
+}
+
+// progress is a bar where the server says how much there is.
+func (c *card) progress() string {
+	text := "running"
+	switch {
+	case c.call.Total > 0:
+		share := max(0, min(1, c.call.Progress/c.call.Total))
+		const cells = 20
+		full := int(share * cells)
+		text = fmt.Sprintf("%s%s %3.0f %%", strings.Repeat("█", full), strings.Repeat("░", cells-full), share*100)
+	case c.call.Progress > 0:
+		text = fmt.Sprintf("running, at %g", c.call.Progress)
+	}
+	if c.call.Message != "" {
+		text += "  " + line(c.call.Message)
+	}
+	return text
+}
+
+// full is all there is to know about a call.
+func (c *card) full(width int, th *theme) []string {
+	var out []string
+	add := func(label string, lines []string) {
+		out = append(out, "   "+th.dim.Render(label))
+		for _, l := range lines {
+			out = append(out, "     "+l)
+		}
+	}
+	room := max(width-5, 8)
+	about := string(c.call.Phase)
+	if m := c.measured(); m != "" {
+		about += " · " + m
+	}
+	if c.call.Title != "" && c.call.Title != c.call.Tool {
+		about = line(c.call.Title) + " · " + about
+	}
+	out = append(out, indented(wrap(about, width-3), "   ", "   ")...)
+	for _, w := range c.call.Warnings {
+		out = append(out, indented(wrap("! "+line(w), width-3), "   ", "   ")...)
+	}
+	if args := compact(c.call.Arguments); args != "" && args != "{}" {
+		add("arguments", structured(c.call.Arguments, room, th.color))
+	}
+	switch {
+	case c.call.Phase == host.CallRunning:
+		add("progress", []string{c.progress()})
+	case c.call.Problem != "":
+		add("problem", wrap(visible.Text(c.call.Problem), room))
+	}
+	if lines := c.result(room, th.color, mostResult); len(lines) > 0 {
+		add("result", lines)
+	}
+	if c.call.Handle != "" {
+		out = append(out, "   "+th.dim.Render(cut("the model was given a part; the rest is kept as "+line(c.call.Handle), width-3)))
+	}
+	return out
+}
+
+// mostResult is how many bytes of a text are shown; nobody reads more here, and
+// laying it out takes time.
+const mostResult = 200 << 10
+
+// result is what the tool said; of an earlier run only what the model was given
+// is known.
+func (c *card) result(width int, color bool, most int) []string {
+	if c.call.Result == nil {
+		if c.call.Phase == host.CallDone && c.call.ForModel != "" {
+			return wrap(visible.Terminal(clip(unfenced(c.call.ForModel), most)), width)
+		}
+		return nil
+	}
+	r := *c.call.Result
+	r.Content = slices.Clone(r.Content)
+	for i, one := range r.Content {
+		if text, ok := one.(*mcp.TextContent); ok && len(text.Text) > most {
+			short := *text
+			short.Text = clip(text.Text, most)
+			r.Content[i] = &short
+		}
+	}
+	return printed(width, color, func(p *show.Printer) {
+		p.Quiet = true
+		if err := p.Result(&r); err != nil {
+			fmt.Fprintln(p.W, line(err.Error()))
+		}
+	})
+}
+
+// clip shortens a text to so many bytes and says so.
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + fmt.Sprintf("\n… and %d bytes more", len(s)-most)
+}
+
+// unfenced takes the lines off that the host has put around a result for the
+// model.
+func unfenced(s string) string {
+	head, rest, ok := strings.Cut(s, "\n")
+	if !ok || !strings.HasPrefix(head, "<result from=") {
+		return s
+	}
+	if i := strings.LastIndex(rest, "\n</result id="); i >= 0 {
+		return rest[:i]
+	}
+	return s
+}
+
+// structured writes a JSON value for people.
+func structured(raw json.RawMessage, width int, color bool) []string {
+	if len(raw) == 0 {
+		return nil
+	}
+	return printed(width, color, func(p *show.Printer) { p.Structured(raw) })
+}
+
+// pretty writes JSON with its own punctuation, for whoever wants to see what
+// passed.
+func pretty(raw []byte, width int) []string {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, "", "  ") != nil {
+		return wrap(visible.Text(string(raw)), width)
+	}
+	return lay(visible.Text(b.String()), width)
+}
+
+// toolLines is a tool's definition in full.
+func toolLines(t *mcp.Tool, width int, color bool) []string {
+	return printed(width, color, func(p *show.Printer) {
+		if err := p.Tool(t); err != nil {
+			fmt.Fprintln(p.W, line(err.Error()))
+		}
+	})
+}

@@ -1,0 +1,232 @@
+package term
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/app/args"
+	"github.com/tenon-mcp/tenon/app/host"
+	"github.com/tenon-mcp/tenon/app/show"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// A command is something that a person can type after a slash. Both faces have
+// the same.
+type command struct {
+	name, args, about string
+
+	// words says what its arguments are, for completion: server, tool, uri,
+	// prompt, session, model or nothing.
+	words []string
+
+	// run does it. What it writes is shown, and what it returns is done by
+	// the face.
+	run func(ctx context.Context, t *talk, words []string, out *show.Printer) (after, error)
+}
+
+// after is what a face does when a command is over.
+type after struct {
+	say     string     // send this as a turn
+	fill    *callSheet // have the person fill this in
+	session bool       // another session is shown now
+	list    string     // have the person choose one: "sessions" or "models"
+	quit    bool       // leave
+	items   []listItem // of the list
+	notes   []string   // said by the house
+}
+
+// A callSheet is a sheet and what it is for.
+type callSheet struct {
+	*sheet
+	title  string
+	server string
+	tool   *mcp.Tool   // set: the sheet is its arguments
+	prompt *mcp.Prompt // set: the sheet is its arguments
+}
+
+// commands are all of them, in the order of /help.
+func commands() []command {
+	return []command{
+		{name: "help", about: "what can be typed, and the keys", run: runHelp},
+		{name: "tools", args: "[server]", words: []string{"server"}, about: "list the tools", run: runTools},
+		{name: "call", args: "server/tool [name=value …]", words: []string{"tool", "argument"}, about: "call a tool yourself; what is missing is asked for", run: runCall},
+		{name: "resources", args: "[server]", words: []string{"server"}, about: "list resources and templates", run: runResources},
+		{name: "read", args: "server uri", words: []string{"server", "uri"}, about: "read a resource", run: runRead},
+		{name: "prompts", args: "[server]", words: []string{"server"}, about: "list the prompts", run: runPrompts},
+		{name: "prompt", args: "server:name [name=value …]", words: []string{"prompt"}, about: "use a prompt; /server:name does the same", run: runPrompt},
+		{name: "servers", about: "how the servers are doing; restart, switch off, log in", run: runServers},
+		{name: "restart", args: "server", words: []string{"server"}, about: "start a server anew", run: runRestart},
+		{name: "disable", args: "server", words: []string{"server"}, about: "switch a server off", run: runDisable},
+		{name: "wire", args: "[server]", words: []string{"server"}, about: "the messages that passed", run: runWire},
+		{name: "allow", args: "server/tool", words: []string{"tool"}, about: "always allow a tool", run: runAllow},
+		{name: "deny", args: "server/tool", words: []string{"tool"}, about: "never allow a tool; the model does not see it any more", run: runDeny},
+		{name: "forget", args: "server[/tool]", words: []string{"tool"}, about: "take back what you said about a tool", run: runForget},
+		{name: "model", args: "[name]", words: []string{"model"}, about: "choose the model", run: runModel},
+		{name: "sessions", args: "[id]", words: []string{"session"}, about: "list the sessions, or go on with one", run: runSessions},
+		{name: "new", about: "begin a new session", run: runNew},
+		{name: "save", args: "file.md", about: "write the conversation to a file", run: runSave},
+		{name: "quit", about: "leave (also Ctrl-D)", run: func(context.Context, *talk, []string, *show.Printer) (after, error) {
+			return after{quit: true}, nil
+		}},
+	}
+}
+
+// parsed finds the command in a line. A line that begins with a slash but has a
+// colon in its first word is a prompt, which the host understands.
+func parsed(text string) (c *command, words []string, err error) {
+	text = strings.TrimSpace(text)
+	if !strings.HasPrefix(text, "/") {
+		return nil, nil, nil
+	}
+	words = host.Words(text[1:])
+	if len(words) == 0 || strings.ContainsAny(words[0], ":/") { // a prompt, or a path such as /etc/hosts
+		return nil, nil, nil
+	}
+	all := commands()
+	for i := range all {
+		if all[i].name == words[0] || words[0] == "exit" && all[i].name == "quit" {
+			return &all[i], words[1:], nil
+		}
+	}
+	var near []string
+	for _, c := range all {
+		if strings.HasPrefix(c.name, words[0]) || strings.HasPrefix(words[0], c.name) {
+			near = append(near, "/"+c.name)
+		}
+	}
+	if near != nil {
+		return nil, nil, fmt.Errorf("there is no command /%s: did you mean %s?", words[0], strings.Join(near, " or "))
+	}
+	return nil, nil, fmt.Errorf("there is no command /%s: /help lists them all", words[0])
+}
+
+func runHelp(_ context.Context, _ *talk, _ []string, out *show.Printer) (after, error) {
+	var b strings.Builder
+	b.WriteString("A sentence goes to the model. `@server:uri` in it attaches a resource, and `/server:prompt name=value` uses a prompt.\n\n| Command | What it does |\n|---|---|\n")
+	for _, c := range commands() {
+		fmt.Fprintf(&b, "| /%s | %s |\n", strings.TrimSpace(c.name+" "+c.args), c.about)
+	}
+	out.Markdown(b.String())
+	return after{}, out.Err()
+}
+
+func runTools(ctx context.Context, t *talk, words []string, out *show.Printer) (after, error) {
+	if len(words) > 0 {
+		if _, err := t.server(words[0]); err != nil {
+			return after{}, err
+		}
+	}
+	ctx, stop := context.WithTimeout(ctx, listing)
+	defer stop()
+	by := map[string][]*mcp.Tool{}
+	var hidden, odd []string
+	for _, tool := range t.w.Host.Tools(ctx) {
+		if len(words) > 0 && tool.Server != words[0] {
+			continue
+		}
+		by[tool.Server] = append(by[tool.Server], tool.Tool)
+		if tool.Hidden {
+			hidden = append(hidden, tool.Server+"/"+line(tool.Tool.Name))
+		}
+		for _, w := range tool.Warnings {
+			odd = append(odd, tool.Server+"/"+line(tool.Tool.Name)+": "+line(w))
+		}
+	}
+	var names []string
+	for n := range by {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	for _, n := range names {
+		fmt.Fprintf(out.W, "%s\n", out.Bold(n))
+		if err := out.Tools(by[n]); err != nil {
+			return after{}, err
+		}
+		fmt.Fprintln(out.W)
+	}
+	var a after
+	for _, s := range odd {
+		a.notes = append(a.notes, "Look closely: "+s)
+	}
+	if hidden != nil {
+		a.notes = append(a.notes, "Denied, so the model does not see them: "+strings.Join(hidden, ", "))
+	}
+	if names == nil {
+		a.notes = append(a.notes, "No server that is ready has tools. /servers shows how they are doing.")
+	}
+	return a, nil
+}
+
+func runCall(ctx context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
+	if len(words) == 0 {
+		return after{}, fmt.Errorf("say which tool: /call server/tool name=value … (/tools lists them)")
+	}
+	tool, err := t.tool(ctx, words[0])
+	if err != nil {
+		return after{}, err
+	}
+	var given json.RawMessage
+	if len(words) == 2 && strings.HasPrefix(words[1], "{") {
+		given = json.RawMessage(words[1])
+		if !json.Valid(given) {
+			return after{}, fmt.Errorf("%s is not JSON (in quotes, as in /call %s '{\"a\": 1}')", words[1], words[0])
+		}
+	} else if given, err = args.Parse(tool.Tool.InputSchema, words[1:]); err != nil {
+		return after{}, err
+	}
+	s := toolSheet(tool.Tool.InputSchema, given)
+	if len(s.missing()) > 0 {
+		return after{fill: &callSheet{sheet: s, title: tool.Server + "/" + line(tool.Tool.Name), server: tool.Server, tool: tool.Tool}}, nil
+	}
+	return after{}, t.call(ctx, tool.Server, tool.Tool.Name, given)
+}
+
+func runPrompt(ctx context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
+	if len(words) == 0 {
+		return after{}, fmt.Errorf("say which prompt: /prompt server:name name=value … (/prompts lists them)")
+	}
+	server, name, ok := strings.Cut(words[0], ":")
+	rest := words[1:]
+	if !ok && len(rest) > 0 {
+		name, rest, ok = rest[0], rest[1:], true
+	}
+	if !ok {
+		return after{}, fmt.Errorf("%q names no prompt: write server:name", words[0])
+	}
+	has, err := t.list(ctx, server)
+	if err != nil {
+		return after{}, err
+	}
+	i := slices.IndexFunc(has.prompts, func(p *mcp.Prompt) bool { return p.Name == name })
+	if i < 0 {
+		return after{}, fmt.Errorf("%s has no prompt named %q: /prompts %s lists them", server, name, server)
+	}
+	given := map[string]string{}
+	for _, w := range rest {
+		key, value, ok := strings.Cut(w, "=")
+		if !ok {
+			return after{}, fmt.Errorf("%q is not of the form name=value", w)
+		}
+		given[key] = value
+	}
+	s := promptSheet(has.prompts[i], given)
+	if len(s.missing()) > 0 {
+		return after{fill: &callSheet{sheet: s, title: server + ":" + line(name), server: server, prompt: has.prompts[i]}}, nil
+	}
+	return after{say: promptLine(server, name, given)}, nil
+}
+
+// done does what a filled-in sheet is for.
+func (c *callSheet) done(ctx context.Context, t *talk) (after, error) {
+	if c.prompt != nil {
+		return after{say: promptLine(c.server, c.prompt.Name, c.values())}, nil
+	}
+	content, err := c.content()
+	if err != nil {
+		return after{}, err
+	}
+	return after{}, t.call(ctx, c.server, c.tool.Name, content)
+}

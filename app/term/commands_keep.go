@@ -1,0 +1,172 @@
+package term
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/tenon-mcp/tenon/app/host"
+	"github.com/tenon-mcp/tenon/app/llm"
+	"github.com/tenon-mcp/tenon/app/permit"
+	"github.com/tenon-mcp/tenon/app/show"
+)
+
+func runAllow(ctx context.Context, t *talk, words []string, out *show.Printer) (after, error) {
+	return t.decide(ctx, words, out, permit.Always, "is always allowed now, as it is defined here. If that changes, you are asked again.")
+}
+
+func runDeny(ctx context.Context, t *talk, words []string, out *show.Printer) (after, error) {
+	return t.decide(ctx, words, out, permit.Never, "is never allowed now, and the model does not see it.")
+}
+
+func (t *talk) decide(ctx context.Context, words []string, out *show.Printer, answer, says string) (after, error) {
+	if len(words) != 1 {
+		return after{}, errors.New("say which tool: server/tool")
+	}
+	tool, err := t.tool(ctx, words[0])
+	if err != nil {
+		return after{}, err
+	}
+	if answer == permit.Always { // what is approved is what was seen
+		if err := out.Tool(tool.Tool); err != nil {
+			return after{}, err
+		}
+	}
+	if err := t.w.Book.Answer(tool.Server, tool.Tool, t.now().ID, answer); err != nil {
+		return after{}, err
+	}
+	a := after{notes: []string{tool.Server + "/" + line(tool.Tool.Name) + " " + says}}
+	for _, w := range tool.Warnings {
+		a.notes = append(a.notes, "Look closely: "+line(w))
+	}
+	return a, nil
+}
+
+func runForget(_ context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
+	if len(words) != 1 {
+		return after{}, errors.New("say what to forget: server/tool, or server for all its tools")
+	}
+	server, tool, _ := strings.Cut(words[0], "/")
+	if err := t.w.Book.Forget(server, tool); err != nil {
+		return after{}, err
+	}
+	return after{notes: []string{"What you said about " + line(words[0]) + " is forgotten."}}, nil
+}
+
+// A listItem is something to choose from a list.
+type listItem struct {
+	value string
+	text  string
+	about string
+}
+
+func runModel(ctx context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
+	if t.o.Choose == nil {
+		return after{}, errors.New("the model cannot be changed here")
+	}
+	if len(words) == 0 {
+		a := after{list: "models"}
+		if t.o.Models != nil {
+			for _, n := range t.o.Models(ctx) {
+				a.items = append(a.items, listItem{value: n, text: line(n)})
+			}
+		}
+		return a, nil
+	}
+	m, why, err := t.o.Choose(ctx, words[0])
+	if err != nil {
+		return after{}, err
+	}
+	t.w.Host.SetModel(m)
+	return after{notes: []string{"Model: " + modelLabel(m) + ": " + why}}, nil
+}
+
+// modelLabel is a model with the warning that belongs to it.
+func modelLabel(m llm.Model) string {
+	if m == nil {
+		return "no model"
+	}
+	info := m.Info()
+	if info.Label != "" {
+		return line(info.String()) + " (" + line(info.Label) + ")"
+	}
+	return line(info.String())
+}
+
+func runSessions(_ context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
+	if len(words) > 0 {
+		s, err := t.w.Host.Session(words[0])
+		if err != nil {
+			return after{}, err
+		}
+		t.change(s)
+		return after{session: true}, nil
+	}
+	all, err := t.w.Host.Sessions()
+	if err != nil {
+		return after{}, err
+	}
+	a := after{list: "sessions"}
+	for _, s := range all {
+		title := s.Title
+		if title == "" {
+			title = "(nothing said)"
+		}
+		a.items = append(a.items, listItem{value: s.ID, text: line(title), about: fmt.Sprintf("%s · %s · %s tokens", s.Changed.Format("2006-01-02 15:04"), line(s.Model), thousands(s.Usage.Read()+s.Usage.Output))})
+	}
+	return a, nil
+}
+
+func runNew(_ context.Context, t *talk, _ []string, _ *show.Printer) (after, error) {
+	t.change(t.w.Host.NewSession())
+	return after{session: true, notes: []string{"A new session. The old one is kept: /sessions lists it."}}, nil
+}
+
+// runSave writes the conversation as Markdown. Sessions are kept anyway; this
+// is for people.
+func runSave(_ context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
+	if len(words) != 1 {
+		return after{}, errors.New("say where to: /save conversation.md (sessions are kept anyway: /sessions)")
+	}
+	f, err := os.OpenFile(words[0], os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return after{}, err
+	}
+	_, err = f.WriteString(conversation(t.now()))
+	if err := errors.Join(err, f.Close()); err != nil {
+		return after{}, err
+	}
+	return after{notes: []string{"The conversation is in " + words[0]}}, nil
+}
+
+func conversation(s *host.Session) string {
+	sum := s.Summary()
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\nSession %s, %s", sum.Title, sum.ID, sum.Created.Format(time.RFC3339))
+	if sum.Model != "" {
+		fmt.Fprintf(&b, ", %s", sum.Model)
+	}
+	b.WriteString("\n")
+	for _, m := range s.Messages() {
+		switch m.Role {
+		case llm.RoleUser:
+			b.WriteString("\n## You\n\n")
+		case llm.RoleAssistant:
+			b.WriteString("\n## Model\n\n")
+		}
+		for _, p := range m.Parts {
+			switch {
+			case p.Kind == llm.PartText:
+				fmt.Fprintf(&b, "%s\n", p.Text)
+			case p.Call != nil:
+				fmt.Fprintf(&b, "\n> %s `%s`\n", p.Call.Name, p.Call.Arguments)
+			case p.Result != nil:
+				fmt.Fprintf(&b, "\n```\n%s\n```\n", llm.Results(*p.Result).Text())
+			}
+		}
+	}
+	return b.String()
+}

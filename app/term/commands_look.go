@@ -1,0 +1,202 @@
+package term
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/app/inspect"
+	"github.com/tenon-mcp/tenon/app/show"
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+)
+
+// chosen are the servers that a command is about: the one that is named, or all
+// that can be asked.
+func (t *talk) chosen(words []string) ([]string, error) {
+	if len(words) == 0 {
+		return t.names(), nil
+	}
+	_, err := t.server(words[0])
+	return words[:1], err
+}
+
+func runResources(ctx context.Context, t *talk, words []string, out *show.Printer) (after, error) {
+	return t.each(ctx, words, out, func(has *listed) error {
+		err := out.Resources(has.resources)
+		if len(has.templates) > 0 {
+			err = errors.Join(err, out.Templates(has.templates))
+		}
+		return err
+	})
+}
+
+func runPrompts(ctx context.Context, t *talk, words []string, out *show.Printer) (after, error) {
+	return t.each(ctx, words, out, func(has *listed) error { return out.Prompts(has.prompts) })
+}
+
+// each shows something of each server. One that does not answer costs only its
+// own part.
+func (t *talk) each(ctx context.Context, words []string, out *show.Printer, write func(*listed) error) (after, error) {
+	names, err := t.chosen(words)
+	if err != nil {
+		return after{}, err
+	}
+	var a after
+	for _, n := range names {
+		has, err := t.list(ctx, n)
+		if err != nil {
+			a.notes = append(a.notes, n+": "+err.Error())
+			continue
+		}
+		fmt.Fprintln(out.W, out.Bold(n))
+		if err := write(has); err != nil {
+			return a, err
+		}
+		fmt.Fprintln(out.W)
+	}
+	if len(names) == 0 {
+		a.notes = append(a.notes, "No server is ready. /servers shows how they are doing.")
+	}
+	return a, nil
+}
+
+func runRead(ctx context.Context, t *talk, words []string, out *show.Printer) (after, error) {
+	if len(words) == 1 {
+		if server, uri, ok := strings.Cut(strings.TrimPrefix(words[0], "@"), ":"); ok {
+			words = []string{server, uri}
+		}
+	}
+	if len(words) != 2 {
+		return after{}, errors.New("say what to read: /read server uri (/resources lists them)")
+	}
+	c, err := t.server(words[0])
+	if err != nil {
+		return after{}, err
+	}
+	r, err := c.ReadResource(ctx, words[1])
+	if err != nil {
+		return after{}, err
+	}
+	return after{}, out.Contents(r)
+}
+
+func runServers(_ context.Context, t *talk, _ []string, out *show.Printer) (after, error) {
+	all := t.w.Fleet.All()
+	if len(all) == 0 {
+		return after{notes: []string{"There are no servers. tenon config add adds one, or start with --server."}}, nil
+	}
+	for _, s := range all {
+		st := s.State()
+		fmt.Fprintf(out.W, "%-16s %s\n", line(s.Name()), serverLine(st))
+		if st.Page != "" {
+			fmt.Fprintf(out.W, "  log in at %s\n", line(st.Page))
+		}
+	}
+	return after{}, nil
+}
+
+// serverLine is how a server is doing, in one line.
+func serverLine(s connect.State) string {
+	parts := []string{string(s.Phase), string(s.Kind)}
+	if s.Revision != "" {
+		parts = append(parts, string(s.Revision))
+	}
+	if s.Latency > 0 {
+		parts = append(parts, took(s.Latency))
+	}
+	if s.Errors > 0 {
+		parts = append(parts, count(s.Errors, "error", "errors"))
+	}
+	if s.Why != "" {
+		parts = append(parts, line(s.Why))
+	}
+	return strings.Join(parts, " · ")
+}
+
+func runRestart(_ context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
+	return t.toServer(words, "restart", (*connect.Server).Restart)
+}
+
+func runDisable(_ context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
+	return t.toServer(words, "disable", (*connect.Server).Disable)
+}
+
+func (t *talk) toServer(words []string, name string, f func(*connect.Server) error) (after, error) {
+	if len(words) != 1 {
+		return after{}, fmt.Errorf("say which server: /%s server", name)
+	}
+	s := t.w.Fleet.Get(words[0])
+	if s == nil {
+		return after{}, fmt.Errorf("there is no server named %q: %s", words[0], t.servers())
+	}
+	if err := f(s); err != nil {
+		return after{}, err
+	}
+	return after{notes: []string{words[0] + " is " + string(s.State().Phase)}}, nil
+}
+
+// runWire writes the latest messages; a terminal has a pane for it.
+func runWire(_ context.Context, t *talk, words []string, out *show.Printer) (after, error) {
+	var q inspect.Query
+	if len(words) > 0 {
+		q.Server = words[0]
+	}
+	ms, _ := t.w.Log.Filter(q, 0, 40)
+	for i := len(ms) - 1; i >= 0; i-- {
+		fmt.Fprintln(out.W, wireLine(&ms[i], columnsFor(ms)))
+	}
+	if len(ms) == 0 {
+		return after{notes: []string{"No messages have passed."}}, nil
+	}
+	return after{}, nil
+}
+
+// columnsFor is how wide the column of server names has to be.
+func columnsFor(ms []inspect.Message) int {
+	n := 4
+	for i := range ms {
+		n = max(n, min(columns(line(ms[i].Server)), 14))
+	}
+	return n
+}
+
+// wireLine is a message in one line: number, time, server, direction, what it
+// is, how long it took, and era.
+func wireLine(m *inspect.Message, server int) string {
+	arrow := "→"
+	if m.Dir == inspect.FromServer {
+		arrow = "←"
+	}
+	what := line(m.Method)
+	if m.Tool != "" {
+		what += " " + line(m.Tool)
+	}
+	switch m.Kind {
+	case inspect.KindRequest, inspect.KindNotification:
+	case inspect.KindResponse:
+		what += " = result"
+		if r := rawjson.Lookup(m.Frame, "result"); rawjson.EqualString(rawjson.Lookup(r, "resultType"), "input_required") {
+			what = strings.TrimSuffix(what, "result") + "asks back"
+		}
+	case inspect.KindError:
+		what += " = ERROR"
+	case inspect.KindStderr, inspect.KindEvent, inspect.KindNoise:
+		what = string(m.Kind) + ": " + line(string(m.Frame[:min(len(m.Frame), 200)]))
+		arrow = "·"
+	default:
+		what = string(m.Kind)
+	}
+	text := fmt.Sprintf("%5d %s %s %s %s", m.Seq, m.At.Format("15:04:05.000"), pad(line(m.Server), server), arrow, what)
+	if m.Duration > 0 {
+		text += "  " + took(m.Duration)
+	}
+	if m.Era != "" {
+		text += "  " + m.Era
+	}
+	if n := len(m.Problems); n > 0 {
+		text += "  ! " + count(n, "problem", "problems")
+	}
+	return text
+}

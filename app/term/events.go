@@ -1,0 +1,178 @@
+package term
+
+import (
+	"maps"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/app/host"
+)
+
+// news takes what the workspace tells.
+func (s *screen) news(v any) tea.Cmd {
+	switch v := v.(type) {
+	case connect.State:
+		s.state(v)
+	case host.Event:
+		return s.event(v)
+	}
+	return nil
+}
+
+func (s *screen) state(st connect.State) {
+	s.t.forget(st.Server)
+	switch st.Phase {
+	case connect.Failed:
+		s.note("?", st.Server+" cannot be used: "+st.Why+" (/servers)")
+	case connect.NeedsLogin:
+		s.note("?", st.Server+" wants you to log in at "+st.Page+" (/servers)")
+	}
+}
+
+func (s *screen) event(e host.Event) tea.Cmd {
+	if e.Kind == host.EventChanged {
+		s.t.forget(e.Server)
+		return nil
+	}
+	mine := e.Session == "" || e.Session == s.t.now().ID
+	switch e.Kind {
+	case host.EventAsk: // whoever is asked for, this is where the person is
+		return s.ask(*e.Ask)
+	case host.EventAnswered:
+		return s.answered(e.Ask)
+	}
+	if !mine {
+		return nil
+	}
+	switch e.Kind {
+	case host.EventTurn:
+		s.add(said{e.Text})
+		s.above = 0
+	case host.EventText:
+		s.text(e.Text)
+	case host.EventThinking:
+		s.thinks(e.Text)
+	case host.EventTool:
+		s.tool(e.Call)
+	case host.EventUsage:
+		s.usage = *e.Usage
+	case host.EventNotice:
+		s.note("?", from(e.Server, e.Text))
+	case host.EventLog:
+		s.note("", from(e.Server, e.Level+": "+e.Text))
+	case host.EventError:
+		s.note("!", e.Text)
+	case host.EventDone:
+		s.ended(e.Stop)
+	}
+	return nil
+}
+
+func from(server, text string) string {
+	if server == "" {
+		return text
+	}
+	return server + ": " + text
+}
+
+func (s *screen) text(piece string) {
+	e := s.talked.last()
+	if e != nil {
+		if b, ok := e.block.(*streamed); ok {
+			b.add(piece)
+			e.width = 0
+			return
+		}
+	}
+	b := &streamed{}
+	b.add(piece)
+	s.add(b)
+}
+
+func (s *screen) thinks(piece string) {
+	e := s.talked.last()
+	if e != nil {
+		if b, ok := e.block.(*thinking); ok && !b.over {
+			b.text.WriteString(piece)
+			e.width = 0
+			return
+		}
+	}
+	b := &thinking{}
+	b.text.WriteString(piece)
+	s.add(b)
+}
+
+func (s *screen) tool(c *host.ToolCall) {
+	if e := s.cards[c.ID]; e != nil {
+		known := e.block.(*card)
+		if !over(known.call.Phase) || known.call.Rule != "in an earlier run" {
+			known.call = *c
+			e.width = 0
+			return
+		}
+	}
+	s.cards[c.ID] = s.add(&card{call: *c})
+}
+
+func over(p host.CallPhase) bool {
+	return p == host.CallDone || p == host.CallFailed || p == host.CallDenied || p == host.CallCancelled
+}
+
+// ended says how a turn ended, where that is not as it should be. The numbers
+// of calls may be used again in the next turn.
+func (s *screen) ended(stop string) {
+	if e := s.talked.last(); e != nil {
+		if t, ok := e.block.(*thinking); ok {
+			t.over = true
+			e.width = 0
+		}
+	}
+	maps.DeleteFunc(s.cards, func(_ string, e *entry) bool { return over(e.block.(*card).call.Phase) })
+	switch stop {
+	case "cancelled":
+		s.note("", "stopped")
+	case "length":
+		s.note("?", "the answer ends here because it became too long")
+	case "refusal":
+		s.note("?", "the model refused to answer")
+	}
+}
+
+// ask puts a question before the person.
+func (s *screen) ask(a host.Ask) tea.Cmd {
+	s.questions = append(s.questions, s.t.question(a))
+	if len(s.questions) == 1 {
+		return s.arm()
+	}
+	return nil
+}
+
+// arm lets the first question take keys in a moment.
+func (s *screen) arm() tea.Cmd {
+	if len(s.questions) == 0 {
+		return nil
+	}
+	id := s.questions[0].ask.ID
+	return tea.Tick(s.arming, func(time.Time) tea.Msg { return armMsg{id} })
+}
+
+// answered takes a question away, whoever has answered it.
+func (s *screen) answered(a *host.Ask) tea.Cmd {
+	if a.Answer != nil && a.Kind != host.AskApproval && a.Kind != host.AskFlow { // those are on the card
+		over := question{ask: *a}
+		s.note("", a.Answer.Action+": "+over.title())
+	}
+	for i, q := range s.questions {
+		if q.ask.ID != a.ID {
+			continue
+		}
+		s.questions = append(s.questions[:i:i], s.questions[i+1:]...)
+		if i == 0 {
+			return s.arm()
+		}
+	}
+	return nil
+}

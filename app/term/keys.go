@@ -1,0 +1,382 @@
+package term
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/tenon-mcp/tenon/app/host"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// again is how soon a second Ctrl-C has to come to leave.
+const again = 2 * time.Second
+
+// key sends a key to whatever is in front: a question, a sheet, a pane, the
+// cards, or the input.
+func (s *screen) key(stroke, text string) tea.Cmd {
+	s.hint = ""
+	if stroke == "ctrl+c" {
+		return s.interrupt()
+	}
+	s.leaving = time.Time{}
+	switch stroke {
+	case "ctrl+z":
+		return tea.Suspend
+	case "f2":
+		s.pane = &serversPane{t: s.t}
+		return nil
+	case "f3":
+		s.pane = newWirePane(s.t, "")
+		return nil
+	}
+	switch {
+	case s.pane != nil:
+		cmd, closed := s.pane.key(stroke, text)
+		if closed {
+			s.pane = nil
+		}
+		return cmd
+	case len(s.questions) > 0 && s.questions[0].armed:
+		return s.questionKey(stroke, text)
+	case len(s.questions) > 0: // not yet: what is typed goes on where it was going
+		s.input.insert(text)
+		return nil
+	case s.sheet != nil:
+		return s.sheetKey(stroke, text)
+	}
+	if s.scrollKey(stroke) {
+		return nil
+	}
+	if s.chosen != nil {
+		if s.lookKey(stroke) {
+			return nil
+		}
+		s.chosen = nil
+	}
+	return s.inputKey(stroke, text)
+}
+
+// interrupt stops what runs; when nothing does, or for the second time, it
+// leaves.
+func (s *screen) interrupt() tea.Cmd {
+	if !s.leaving.IsZero() && time.Since(s.leaving) < again {
+		return tea.Quit
+	}
+	s.leaving = time.Now()
+	switch {
+	case s.t.busy():
+		s.t.stop()
+		s.hint = "stopping; Ctrl-C again leaves"
+	case s.input.text != "":
+		s.input.set("")
+		s.completed = completion{}
+		s.hint = "Ctrl-C again leaves"
+	default:
+		s.hint = "Ctrl-C again leaves"
+	}
+	return nil
+}
+
+func (s *screen) scrollKey(stroke string) bool {
+	page := max(1, s.height/2)
+	switch stroke {
+	case "pgup", "shift+up", "ctrl+up":
+		if stroke != "pgup" {
+			page = 1
+		}
+		s.above += page // View keeps it within bounds
+	case "pgdown", "shift+down", "ctrl+down":
+		if stroke != "pgdown" {
+			page = 1
+		}
+		s.above = max(0, s.above-page)
+	case "ctrl+o":
+		for i := len(s.talked.all) - 1; i >= 0; i-- {
+			if s.foldEntry(s.talked.all[i]) {
+				break
+			}
+		}
+	case "shift+tab":
+		s.look(-1)
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *screen) foldEntry(e *entry) bool {
+	f, ok := e.block.(folding)
+	if ok {
+		f.fold()
+		e.width = 0
+	}
+	return ok
+}
+
+// look goes to the next or last card.
+func (s *screen) look(by int) {
+	var cards []*entry
+	at := -1
+	for _, e := range s.talked.all {
+		if _, ok := e.block.(folding); ok {
+			if e == s.chosen {
+				at = len(cards)
+			}
+			cards = append(cards, e)
+		}
+	}
+	switch {
+	case len(cards) == 0:
+		return
+	case at < 0:
+		at = len(cards) - 1
+	default:
+		at = max(0, min(at+by, len(cards)-1))
+	}
+	s.chosen = cards[at]
+}
+
+// lookKey is for a person who looks through the cards.
+func (s *screen) lookKey(stroke string) bool {
+	switch stroke {
+	case "up", "k":
+		s.look(-1)
+	case "down", "j":
+		s.look(1)
+	case "enter", "space", "left", "right":
+		s.foldEntry(s.chosen)
+	case "esc", "tab":
+		s.chosen = nil
+	default:
+		return false
+	}
+	return true
+}
+
+func (s *screen) questionKey(stroke, text string) tea.Cmd {
+	q := s.questions[0]
+	switch stroke {
+	case "pgup":
+		q.scroll -= 5
+		return nil
+	case "pgdown":
+		q.scroll += 5
+		return nil
+	}
+	q.wrong = ""
+	switch {
+	case q.edit != nil:
+		return s.draftKey(q, stroke, text)
+	case q.sheet != nil:
+		return s.formKey(q, stroke, text)
+	}
+	switch {
+	case stroke == "up":
+		q.scroll--
+	case stroke == "down":
+		q.scroll++
+	case q.ask.Kind == host.AskSampling && q.ask.Draft != nil && stroke == "e":
+		q.edit = &editor{}
+		q.edit.set(blocksText(q.ask.Draft.Content.Blocks))
+	case q.ask.Kind == host.AskURL && stroke == "o":
+		return s.openPage(q)
+	default:
+		if action := q.answer(stroke); action != "" {
+			return s.reply(action, nil)
+		}
+	}
+	return nil
+}
+
+// openPage opens the page of a question, and accepts it.
+func (s *screen) openPage(q *question) tea.Cmd {
+	if s.t.o.OpenPage == nil {
+		q.wrong = "There is no browser here: open the page yourself, then press y."
+		return nil
+	}
+	if err := s.t.o.OpenPage(q.ask.URL); err != nil {
+		q.wrong = "No browser could be opened (" + err.Error() + "): open the page yourself, then press y."
+		return nil
+	}
+	return s.reply("accept", nil)
+}
+
+func (s *screen) formKey(q *question, stroke, text string) tea.Cmd {
+	switch action := q.answer(stroke); action {
+	case "":
+		if !q.sheet.key(stroke, text) {
+			return nil
+		}
+	case "accept":
+	default:
+		return s.reply(action, nil)
+	}
+	if !q.sheet.complete() {
+		return nil
+	}
+	content, err := q.sheet.content()
+	if err != nil {
+		q.wrong = err.Error()
+		return nil
+	}
+	return s.reply("accept", content)
+}
+
+// draftKey changes what the model wrote before it is sent to a server.
+func (s *screen) draftKey(q *question, stroke, text string) tea.Cmd {
+	switch stroke {
+	case "esc":
+		q.edit = nil
+	case "ctrl+s":
+		content, err := mcp.Marshal(q.edit.text)
+		if err != nil {
+			q.wrong = err.Error()
+			return nil
+		}
+		return s.reply("accept", content)
+	case "enter":
+		q.edit.insert("\n")
+	default:
+		q.edit.key(stroke, text)
+	}
+	return nil
+}
+
+// sheetKey fills in the arguments of a tool or a prompt.
+func (s *screen) sheetKey(stroke, text string) tea.Cmd {
+	switch stroke {
+	case "esc":
+		s.sheet, s.sheetFor = nil, nil
+		return nil
+	case "ctrl+s":
+	default:
+		if !s.sheet.key(stroke, text) {
+			return nil
+		}
+	}
+	if !s.sheet.complete() {
+		return nil
+	}
+	what := s.sheetFor
+	s.sheet, s.sheetFor = nil, nil
+	return s.background(func(ctx context.Context, _ *buffer) (after, error) { return what.done(ctx, s.t) })
+}
+
+func (s *screen) inputKey(stroke, text string) tea.Cmd {
+	popup := len(s.completed.choices) > 0
+	switch {
+	case stroke == "ctrl+d" && s.input.text == "":
+		return tea.Quit
+	case stroke == "ctrl+l":
+		return tea.ClearScreen
+	case popup && (stroke == "tab" || stroke == "down" && s.picked >= 0):
+		return s.pick(1)
+	case popup && s.picked >= 0 && stroke == "up":
+		return s.pick(-1)
+	case popup && stroke == "esc":
+		s.completed, s.picked = completion{}, -1
+		return nil
+	case stroke == "enter":
+		if popup && s.picked >= 0 {
+			s.completed, s.picked = completion{}, -1
+			return s.complete() // what was picked is in the input already
+		}
+		s.completed, s.picked = completion{}, -1
+		s.asked++ // an answer that is on its way is too late
+		return s.send(s.input.text)
+	case stroke == "tab":
+		return s.complete()
+	case stroke == "up" || stroke == "down":
+		if s.input.key(stroke, "") {
+			return nil
+		}
+		s.remembered(stroke == "up")
+		return nil
+	}
+	before := s.input.text
+	if !s.input.key(stroke, text) || s.input.text == before {
+		return nil
+	}
+	return s.complete()
+}
+
+// remembered shows what was typed before.
+func (s *screen) remembered(back bool) {
+	text, ok := "", false
+	if back {
+		text, ok = s.history.back(s.input.text)
+	} else {
+		text, ok = s.history.forth()
+	}
+	if ok {
+		s.input.set(text)
+		s.completed, s.picked = completion{}, -1
+	}
+}
+
+// pick puts the next completion into the input.
+func (s *screen) pick(by int) tea.Cmd {
+	n := len(s.completed.choices)
+	s.picked = ((s.picked+by)%n + n) % n
+	c := s.completed.choices[s.picked]
+	text := line(c.word) // a server's word that holds what cannot be seen is shown for what it is
+	if !c.open {
+		text += " "
+	}
+	rest := s.input.text[s.input.at:]
+	s.input.text = s.input.text[:s.completed.from] + text + rest
+	s.input.at = s.completed.from + len(text)
+	s.asked++
+	if n == 1 {
+		s.completed, s.picked = completion{}, -1
+		return s.complete()
+	}
+	return nil
+}
+
+// complete asks what the word before the cursor could become, where it could be
+// a command, a prompt, a resource or an argument.
+func (s *screen) complete() tea.Cmd {
+	s.asked++
+	if s.unask != nil {
+		s.unask() // nobody waits for the older one any more
+		s.unask = nil
+	}
+	asked, text, at := s.asked, s.input.text, s.input.at
+	word := text[strings.LastIndexAny(text[:at], " \n\t")+1 : at]
+	if !strings.HasPrefix(text, "/") && !strings.HasPrefix(word, "@") {
+		s.completed, s.picked = completion{}, -1
+		return nil
+	}
+	ctx, cancel := context.WithCancel(s.t.ctx)
+	s.unask = cancel
+	return func() tea.Msg {
+		defer cancel()
+		return completeMsg{asked, s.t.complete(ctx, text, at)}
+	}
+}
+
+// paste puts text where the cursor is.
+func (s *screen) paste(text string) tea.Cmd {
+	switch {
+	case s.pane != nil:
+		return nil
+	case len(s.questions) > 0 && s.questions[0].armed:
+		q := s.questions[0]
+		switch {
+		case q.edit != nil:
+			q.edit.insert(text)
+		case q.sheet != nil:
+			q.sheet.editor.insert(text)
+		}
+		return nil
+	case s.sheet != nil:
+		s.sheet.editor.insert(text)
+		return nil
+	}
+	s.input.insert(text)
+	return nil
+}

@@ -1,0 +1,89 @@
+package term
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// errInterrupted says that the person wants something stopped.
+var errInterrupted = errors.New("interrupted")
+
+// lines reads what a person types, a line each time one is wanted: never ahead.
+// It is a form.Lines, for one goroutine at a time.
+type lines struct {
+	out   io.Writer
+	echo  bool // show what was read, where no terminal does
+	want  chan struct{}
+	got   chan gotLine
+	owed  bool // a line is being read that nobody has taken
+	ended bool
+}
+
+type gotLine struct {
+	text string
+	err  error
+}
+
+func readLines(r io.Reader, out io.Writer, echo bool) *lines {
+	l := &lines{out: out, echo: echo, want: make(chan struct{}), got: make(chan gotLine, 1)}
+	go func() { // ends with close, or when the line that it reads is there
+		in := bufio.NewReader(r)
+		for range l.want {
+			text, err := in.ReadString('\n')
+			if text != "" {
+				err = nil
+			}
+			l.got <- gotLine{strings.TrimRight(text, "\r\n"), err}
+		}
+	}()
+	return l
+}
+
+// close lets the reader go. A reader that waits for the person goes with the
+// process.
+func (l *lines) close() { close(l.want) }
+
+// ask begins to read a line, unless one is being read already.
+func (l *lines) ask() {
+	if !l.owed && !l.ended {
+		l.owed = true
+		l.want <- struct{}{}
+	}
+}
+
+// took says that a line was received from got.
+func (l *lines) took(g gotLine) (string, error) {
+	l.owed = false
+	if g.err != nil {
+		l.ended = true
+		return "", g.err
+	}
+	if l.echo {
+		fmt.Fprintln(l.out, g.text)
+	}
+	return g.text, nil
+}
+
+// ReadLine shows a prompt and returns the next line.
+func (l *lines) ReadLine(ctx context.Context, prompt string) (string, error) {
+	if l.ended {
+		return "", io.EOF
+	}
+	fmt.Fprint(l.out, prompt)
+	l.ask()
+	select {
+	case g := <-l.got:
+		text, err := l.took(g)
+		if err != nil {
+			fmt.Fprintln(l.out)
+		}
+		return text, err
+	case <-ctx.Done():
+		fmt.Fprintln(l.out)
+		return "", context.Cause(ctx)
+	}
+}

@@ -1,0 +1,177 @@
+package term
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/tenon-mcp/tenon/app/inspect"
+)
+
+// A pane covers the conversation until it is closed.
+type pane interface {
+	title() string
+	keys() string
+
+	// view lays the pane out in so many lines.
+	view(width, height int, th *theme) []string
+
+	// key does what a key says. Closed reports that it wants to go away.
+	key(stroke, text string) (cmd tea.Cmd, closed bool)
+}
+
+// A list is rows of which one is chosen.
+type list struct {
+	at, top int
+}
+
+// key moves the choice among n rows of which so many are seen, and reports
+// whether it was such a key.
+func (l *list) key(stroke string, n, seen int) bool {
+	switch stroke {
+	case "up", "k":
+		l.at--
+	case "down", "j":
+		l.at++
+	case "pgup":
+		l.at -= max(1, seen-1)
+	case "pgdown", "space":
+		l.at += max(1, seen-1)
+	case "home", "g":
+		l.at = 0
+	case "end", "shift+g":
+		l.at = n - 1
+	default:
+		return false
+	}
+	l.at = max(0, min(l.at, n-1))
+	return true
+}
+
+// window is which rows are seen.
+func (l *list) window(n, height int) (from, to int) {
+	l.at = max(0, min(l.at, n-1))
+	l.top = max(0, min(l.top, l.at))
+	if l.at >= l.top+height {
+		l.top = l.at - height + 1
+	}
+	l.top = max(0, min(l.top, n-height))
+	return l.top, min(n, l.top+height)
+}
+
+// A textPane is text to read.
+type textPane struct {
+	name  string
+	write func(width int, color bool) []string
+	top   int
+	seen  int
+	total int
+	wide  int
+	color bool
+	lines []string
+}
+
+func (p *textPane) title() string { return p.name }
+func (p *textPane) keys() string  { return "↑↓ pgup pgdn scroll · esc close" }
+
+func (p *textPane) view(width, height int, th *theme) []string {
+	if p.lines == nil || p.wide != width || p.color != th.color {
+		p.lines, p.wide, p.color = p.write(width, th.color), width, th.color
+	}
+	p.seen, p.total = height, len(p.lines)
+	p.top = max(0, min(p.top, p.total-height))
+	return p.lines[p.top:min(p.total, p.top+height)]
+}
+
+func (p *textPane) key(stroke, _ string) (tea.Cmd, bool) {
+	switch stroke {
+	case "esc", "q":
+		return nil, true
+	case "up", "k":
+		p.top--
+	case "down", "j", "enter":
+		p.top++
+	case "pgup":
+		p.top -= max(1, p.seen-1)
+	case "pgdown", "space":
+		p.top += max(1, p.seen-1)
+	case "home", "g":
+		p.top = 0
+	case "end", "shift+g":
+		p.top = p.total
+	}
+	p.top = max(0, min(p.top, p.total-p.seen))
+	return nil, false
+}
+
+// A choicePane is a list to choose from.
+type choicePane struct {
+	list
+	name   string
+	empty  string
+	items  []listItem
+	seen   int
+	chosen func(value string) tea.Cmd
+}
+
+func (p *choicePane) title() string { return p.name }
+func (p *choicePane) keys() string  { return "↑↓ choose · enter take it · esc close" }
+
+func (p *choicePane) view(width, height int, th *theme) []string {
+	p.seen = height
+	if len(p.items) == 0 {
+		return wrap(p.empty, width)
+	}
+	from, to := p.window(len(p.items), height)
+	var out []string
+	for i := from; i < to; i++ {
+		text := cut(p.items[i].text, max(10, width-2-columns(p.items[i].about)-2))
+		row := " " + text
+		if p.items[i].about != "" {
+			gap := max(2, width-1-columns(row)-columns(p.items[i].about))
+			row += strings.Repeat(" ", gap) + p.items[i].about
+		}
+		row = pad(row, width)
+		if i == p.at {
+			row = th.pick.Render("▶" + strings.TrimPrefix(row, " "))
+		}
+		out = append(out, row)
+	}
+	return out
+}
+
+func (p *choicePane) key(stroke, _ string) (tea.Cmd, bool) {
+	switch stroke {
+	case "esc", "q":
+		return nil, true
+	case "enter":
+		if len(p.items) > 0 {
+			return p.chosen(p.items[p.at].value), true
+		}
+		return nil, true
+	}
+	p.list.key(stroke, len(p.items), p.seen)
+	return nil, false
+}
+
+// watchLog wakes a face when messages were written down, not more often than
+// anybody can see.
+func watchLog(ctx context.Context, log *inspect.Log, wake func()) {
+	added, stop := log.Watch()
+	defer stop()
+	for {
+		select {
+		case <-added:
+		case <-ctx.Done():
+			return
+		}
+		wake()
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,306 @@
+package term
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/app/form"
+	"github.com/tenon-mcp/tenon/app/host"
+	"github.com/tenon-mcp/tenon/app/show"
+	"github.com/tenon-mcp/tenon/app/workspace"
+	"github.com/tenon-mcp/tenon/internal/visible"
+)
+
+// A plain face writes lines and reads lines, and not one escape sequence. One
+// goroutine does all of it; what a turn does beside it comes through the feed.
+type plain struct {
+	t     *talk
+	out   io.Writer
+	in    *lines
+	width int
+
+	text  strings.Builder // of the model, up to the end of its line
+	phase map[string]host.CallPhase
+	left  bool // the person has left
+}
+
+// RunPlain is Run for where there is no terminal: the same commands, line by
+// line, and questions that are answered with lines. It ends with the input.
+func RunPlain(ctx context.Context, w *workspace.Workspace, o Options) error {
+	o.fill()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	typed := isTerminal(o.In)
+	p := &plain{t: newTalk(ctx, w, o), out: o.Out, width: 100, phase: map[string]host.CallPhase{}}
+	p.in = readLines(o.In, o.Out, !typed)
+	defer p.in.close()
+	for _, l := range o.Greeting {
+		p.say(l)
+	}
+	if m := w.Host.Model(); m != nil {
+		p.say("Model: " + modelLabel(m))
+	}
+	for !p.left {
+		p.show()
+		text, err := p.prompt(ctx, "> ")
+		switch {
+		case errors.Is(err, errInterrupted) || errors.Is(err, io.EOF) || ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return err
+		}
+		if err := p.line(text); err != nil {
+			p.say("! " + err.Error())
+		}
+	}
+	return nil
+}
+
+func isTerminal(r io.Reader) bool {
+	f, ok := r.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// say writes something for the person.
+func (p *plain) say(text string) {
+	p.flush()
+	fmt.Fprintln(p.out, visible.Text(text))
+}
+
+// prompt reads a line. What servers tell meanwhile waits.
+func (p *plain) prompt(ctx context.Context, prompt string) (string, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	over := make(chan struct{})
+	defer close(over)
+	go func() { // ends with this prompt
+		select {
+		case <-p.t.o.Interrupts:
+			cancel(errInterrupted)
+		case <-over:
+		}
+	}()
+	return p.in.ReadLine(ctx, prompt)
+}
+
+// line does what a line says.
+func (p *plain) line(text string) error {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return nil
+	}
+	c, words, err := parsed(text)
+	if err != nil {
+		return err
+	}
+	if c == nil {
+		now := p.t.now()
+		p.run(func(ctx context.Context) error { return now.Send(ctx, text) }) // how it went is told by events
+		return nil
+	}
+	a, err := p.command(func(ctx context.Context, out *show.Printer) (after, error) { return c.run(ctx, p.t, words, out) })
+	for err == nil && a.fill != nil {
+		a, err = p.fill(a.fill)
+	}
+	if err == nil && a.say != "" {
+		return p.line(a.say)
+	}
+	p.left = a.quit
+	return err
+}
+
+// command runs a command and writes what it has written.
+func (p *plain) command(f func(ctx context.Context, out *show.Printer) (after, error)) (a after, err error) {
+	var b buffer
+	err = p.run(func(ctx context.Context) (err error) {
+		a, err = f(ctx, b.printer(p.width, false))
+		return err
+	})
+	if b.Len() > 0 {
+		fmt.Fprintln(p.out, strings.TrimRight(b.String(), "\n"))
+	}
+	for _, n := range a.notes {
+		p.say(n)
+	}
+	if a.list != "" && len(a.items) == 0 {
+		p.say("(none)")
+	}
+	for _, i := range a.items {
+		p.say(strings.TrimSpace(i.value + "  " + strings.TrimPrefix(i.text, i.value) + "  " + i.about))
+	}
+	if a.session && err == nil {
+		p.say("Session: " + p.t.now().ID)
+	}
+	return a, err
+}
+
+// fill asks for the arguments of a tool or a prompt.
+func (p *plain) fill(c *callSheet) (after, error) {
+	p.say("Fill in " + c.title + " (an empty line leaves out what may be left out, ! gives up):")
+	if err := p.sheet(p.t.ctx, c.sheet); err != nil {
+		if errors.Is(err, form.ErrDeclined) || errors.Is(err, io.EOF) {
+			p.say("not called")
+			return after{}, nil
+		}
+		return after{}, err
+	}
+	return p.command(func(ctx context.Context, _ *show.Printer) (after, error) { return c.done(ctx, p.t) })
+}
+
+// sheet asks for each field until its answer fits.
+func (p *plain) sheet(ctx context.Context, s *sheet) error {
+	for i := range s.fields {
+		f := &s.fields[i]
+		if f.given {
+			continue
+		}
+		if f.Description != "" {
+			p.say("  " + line(f.Description))
+		}
+		for n, o := range f.Options {
+			p.say(fmt.Sprintf("  %2d  %s %s", n+1, line(o.Value), line(o.Title)))
+		}
+		for {
+			notes := line(f.kind)
+			if f.value != "" {
+				notes += ", empty: " + line(f.value)
+			} else if !f.Required {
+				notes += ", may be empty"
+			}
+			text, err := p.prompt(ctx, fmt.Sprintf("%s (%s): ", f.label(), notes))
+			switch {
+			case err != nil:
+				return err
+			case text == "!":
+				return form.ErrDeclined
+			case text == "" && f.value != "":
+				text = f.value
+			}
+			before := f.value
+			f.value = text
+			if err := f.check(); err == nil {
+				break
+			} else {
+				f.value = before
+				p.say("  " + err.Error())
+			}
+		}
+	}
+	return nil
+}
+
+// run does something beside which events are shown and questions asked. An
+// interrupt stops it.
+func (p *plain) run(f func(ctx context.Context) error) error {
+	over := make(chan error, 1)
+	go func() { over <- p.t.do(f) }() // waited for below
+	var last time.Time
+	for {
+		select {
+		case err := <-over:
+			p.show()
+			p.flush()
+			return err
+		case <-p.t.o.Feed.wake:
+			p.show()
+		case <-p.t.o.Interrupts:
+			p.t.stop()
+			if !last.IsZero() && time.Since(last) < again {
+				p.left = true
+			}
+			last = time.Now()
+		}
+	}
+}
+
+// show writes what has happened.
+func (p *plain) show() {
+	for _, v := range p.t.o.Feed.take() {
+		switch v := v.(type) {
+		case connect.State:
+			p.t.forget(v.Server)
+			if v.Phase == connect.Failed || v.Phase == connect.NeedsLogin {
+				p.say(fmt.Sprintf("! %s: %s: %s %s", v.Server, v.Phase, v.Why, v.Page))
+			}
+		case host.Event:
+			p.event(v)
+		}
+	}
+}
+
+func (p *plain) event(e host.Event) {
+	switch e.Kind {
+	case host.EventText:
+		p.stream(e.Text)
+	case host.EventTool:
+		p.tool(e.Call)
+	case host.EventAsk:
+		p.ask(*e.Ask)
+	case host.EventChanged:
+		p.t.forget(e.Server)
+	case host.EventNotice:
+		p.say("! " + from(e.Server, e.Text))
+	case host.EventLog:
+		p.say("· " + from(e.Server, e.Level+": "+e.Text))
+	case host.EventError:
+		p.say("! " + e.Text)
+	case host.EventDone:
+		p.flush()
+		clear(p.phase)
+		if e.Stop == "cancelled" {
+			p.say("stopped")
+		}
+	}
+}
+
+// stream writes whole lines of the model's answer as they come.
+func (p *plain) stream(piece string) {
+	p.text.WriteString(piece)
+	text := p.text.String()
+	if i := strings.LastIndexByte(text, '\n'); i >= 0 {
+		fmt.Fprintln(p.out, visible.Terminal(text[:i]))
+		p.text.Reset()
+		p.text.WriteString(text[i+1:])
+	}
+}
+
+// flush writes what is left of the answer.
+func (p *plain) flush() {
+	if p.text.Len() > 0 {
+		fmt.Fprintln(p.out, visible.Terminal(p.text.String()))
+		p.text.Reset()
+	}
+}
+
+func (p *plain) tool(c *host.ToolCall) {
+	if p.phase[c.ID] == c.Phase {
+		return
+	}
+	p.phase[c.ID] = c.Phase
+	k := card{call: *c}
+	switch c.Phase {
+	case host.CallRunning:
+		p.say("● " + callName(c) + " " + line(compact(c.Arguments)))
+	case host.CallDone, host.CallFailed:
+		mark, _ := sign(c.Phase, &theme{})
+		p.say(mark + " " + callName(c) + "  " + k.measured())
+		if c.Problem != "" {
+			p.say("  " + c.Problem)
+		}
+		for _, l := range k.result(p.width-2, false, mostResult) {
+			fmt.Fprintln(p.out, "  "+l)
+		}
+	case host.CallDenied:
+		p.say("⊘ " + callName(c) + " was denied: " + c.Rule)
+	case host.CallCancelled:
+		p.say("◌ " + callName(c) + " was stopped")
+	}
+}

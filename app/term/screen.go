@@ -1,0 +1,288 @@
+package term
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/tenon-mcp/tenon/app/host"
+	"github.com/tenon-mcp/tenon/app/llm"
+	"github.com/tenon-mcp/tenon/app/workspace"
+)
+
+// arming is how long a new question ignores keys: long enough to have seen it.
+const arming = 400 * time.Millisecond
+
+// A screen is the terminal as it is now. Only Update changes it, and only the
+// program's own goroutine calls that.
+type screen struct {
+	t     *talk
+	theme theme
+
+	width, height int
+	talked        transcript
+	cards         map[string]*entry // by call
+	above         int               // how far the view is above the end
+	chosen        *entry            // while the person looks through blocks
+
+	input     editor
+	history   history
+	completed completion         // what the word before the cursor could become
+	picked    int                // which of them; -1 means none yet
+	asked     int                // counts requests for completions; answers to old ones are dropped
+	unask     context.CancelFunc // ends the last of them
+
+	questions []*question
+	arming    time.Duration // how long a new question ignores keys
+	sheet     *sheetView    // arguments that are being filled in
+	sheetFor  *callSheet
+	pane      pane
+
+	turns   int       // turns and commands that run
+	usage   llm.Usage // of the session
+	leaving time.Time // when the first Ctrl-C came
+	hint    string    // said once, until the next key
+}
+
+// What the screen is told.
+type (
+	newsMsg     []any               // host.Event and connect.State
+	wireMsg     struct{}            // messages were written down
+	armMsg      struct{ id string } // a question takes keys now
+	completeMsg struct {
+		asked int
+		found completion
+	}
+	doneMsg struct { // a command or turn is over
+		after after
+		out   func(width int, color bool) []string
+		err   error
+		turn  bool
+	}
+)
+
+func newScreen(ctx context.Context, w *workspace.Workspace, o Options) *screen {
+	s := &screen{t: newTalk(ctx, w, o), theme: newTheme(o.Theme, true), width: 80, height: 24, cards: map[string]*entry{}, picked: -1, arming: arming}
+	if err := s.history.load(o.History); err != nil {
+		s.note("?", "What you typed before cannot be read: "+err.Error())
+	}
+	for _, l := range o.Greeting {
+		s.note("", l)
+	}
+	s.showSession()
+	for _, a := range w.Host.Asks() {
+		s.questions = append(s.questions, s.t.question(a))
+	}
+	return s
+}
+
+// Init asks the terminal for its colours where that matters.
+func (s *screen) Init() tea.Cmd {
+	cmds := []tea.Cmd{s.arm()}
+	if s.theme.color && (s.t.o.Theme == "" || s.t.o.Theme == "auto") {
+		cmds = append(cmds, tea.RequestBackgroundColor)
+	}
+	return tea.Batch(cmds...)
+}
+
+// Update takes one message.
+func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch m := msg.(type) {
+	case tea.WindowSizeMsg:
+		s.width, s.height = max(m.Width, 10), max(m.Height, 5)
+	case tea.BackgroundColorMsg:
+		s.theme = newTheme(s.t.o.Theme, m.IsDark())
+		s.talked.stale()
+	case tea.PasteMsg:
+		return s, s.paste(m.Content)
+	case tea.KeyPressMsg:
+		return s, s.key(m.Keystroke(), m.Text)
+	case newsMsg:
+		var cmds []tea.Cmd
+		for _, v := range m {
+			cmds = append(cmds, s.news(v))
+		}
+		return s, tea.Batch(cmds...)
+	case armMsg:
+		if len(s.questions) > 0 && s.questions[0].ask.ID == m.id {
+			s.questions[0].armed = true
+		}
+	case completeMsg:
+		if m.asked == s.asked {
+			s.completed, s.picked = m.found, -1
+		}
+	case wireMsg:
+		if p, ok := s.pane.(*wirePane); ok {
+			p.load()
+		}
+	case saidMsg:
+		m.p.said = m.text
+	case doneMsg:
+		return s, s.done(m)
+	}
+	return s, nil
+}
+
+// showSession shows the session from its beginning.
+func (s *screen) showSession() {
+	now := s.t.now()
+	s.usage = now.Summary().Usage
+	for _, b := range past(now.Messages()) {
+		e := s.talked.add(b)
+		if c, ok := b.(*card); ok {
+			s.cards[c.call.ID] = e
+		}
+	}
+	s.above, s.chosen = 0, nil
+}
+
+func (s *screen) note(mark, text string) { s.add(note{text: text, mark: mark}) }
+
+func (s *screen) add(b block) *entry {
+	if e := s.talked.last(); e != nil {
+		if t, ok := e.block.(*thinking); ok && !t.over {
+			t.over = true
+			e.width = 0
+		}
+	}
+	return s.talked.add(b)
+}
+
+// reply answers the first question.
+func (s *screen) reply(action string, content json.RawMessage) tea.Cmd {
+	q := s.questions[0]
+	if err := s.t.w.Host.Answer(q.ask.ID, host.Answer{Action: action, Content: content}); err != nil {
+		q.wrong = err.Error()
+		return nil
+	}
+	s.questions = s.questions[1:]
+	return s.arm()
+}
+
+// send takes what the person typed.
+func (s *screen) send(text string) tea.Cmd {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return nil
+	}
+	c, words, err := parsed(text)
+	if c == nil && err == nil && s.turns > 0 {
+		s.hint = "the last turn still runs: Ctrl-C stops it"
+		return nil
+	}
+	if err := s.history.add(text); err != nil {
+		s.note("?", "What you type cannot be kept: "+err.Error())
+	}
+	s.input.set("")
+	s.above = 0
+	switch {
+	case err != nil:
+		s.note("!", err.Error())
+		return nil
+	case c == nil:
+		return s.turn(text)
+	}
+	return s.command(c, words, text)
+}
+
+// turn has the model answer.
+func (s *screen) turn(text string) tea.Cmd {
+	s.turns++
+	now := s.t.now()
+	return func() tea.Msg {
+		s.t.do(func(ctx context.Context) error { return now.Send(ctx, text) }) // how it went is told by events
+		return doneMsg{turn: true}
+	}
+}
+
+// command runs a command; those that have a pane here open it.
+func (s *screen) command(c *command, words []string, text string) tea.Cmd {
+	switch c.name {
+	case "servers":
+		s.pane = &serversPane{t: s.t}
+		return nil
+	case "wire":
+		server := ""
+		if len(words) > 0 {
+			server = words[0]
+		}
+		s.pane = newWirePane(s.t, server)
+		return nil
+	case "help":
+		s.pane = helpPane()
+		return nil
+	case "new", "sessions", "model":
+		if s.turns > 0 && (c.name == "new" || len(words) > 0) {
+			s.note("!", "A turn still runs: Ctrl-C stops it.")
+			return nil
+		}
+	}
+	s.add(said{text})
+	return s.background(func(ctx context.Context, out *buffer) (after, error) {
+		return c.run(ctx, s.t, words, out.printer(s.width, s.theme.color))
+	})
+}
+
+// done does what is left to do after a command or a turn.
+func (s *screen) done(m doneMsg) tea.Cmd {
+	s.turns--
+	if m.turn {
+		return nil
+	}
+	if m.out != nil {
+		s.add(output{m.out})
+	}
+	for _, n := range m.after.notes {
+		s.note("", n)
+	}
+	if m.err != nil {
+		s.note("!", m.err.Error())
+		return nil
+	}
+	switch a := m.after; {
+	case a.quit:
+		return tea.Quit
+	case a.session:
+		s.talked, s.cards = transcript{}, map[string]*entry{}
+		s.showSession()
+		for _, n := range a.notes {
+			s.note("", n)
+		}
+		if sum := s.t.now().Summary(); sum.Title != "" {
+			s.note("", "Going on with: "+sum.Title)
+		}
+	case a.say != "":
+		return s.turn(a.say)
+	case a.fill != nil:
+		s.sheet, s.sheetFor = newSheetView(a.fill.sheet), a.fill
+	case a.list != "":
+		s.choose(a)
+	}
+	return nil
+}
+
+// choose opens a list to choose from.
+func (s *screen) choose(a after) {
+	p := &choicePane{items: a.items}
+	switch a.list {
+	case "sessions":
+		p.name, p.empty = "Sessions", "There are no sessions yet."
+		p.chosen = func(id string) tea.Cmd { return s.typed("/sessions " + id) }
+	case "models":
+		p.name, p.empty = "Models", "No key and no model on this machine was found. /model provider/name takes one by its name; tenon help chat says which keys are looked for."
+		p.chosen = func(name string) tea.Cmd { return s.typed("/model " + quoted(name)) }
+	}
+	s.pane = p
+}
+
+// typed does as if the person had typed a command.
+func (s *screen) typed(text string) tea.Cmd {
+	c, words, err := parsed(text)
+	if err != nil || c == nil {
+		return nil
+	}
+	return s.command(c, words, text)
+}

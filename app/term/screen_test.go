@@ -1,0 +1,473 @@
+package term
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/tenon-mcp/tenon/app/llm"
+	"github.com/tenon-mcp/tenon/app/llm/keyword"
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/server"
+)
+
+// both shows the view in both sizes.
+func (d *driver) both(name string) {
+	d.t.Helper()
+	d.size(80, 24)
+	d.golden(name + "-80x24")
+	d.size(40, 12)
+	d.golden(name + "-40x12")
+	d.size(80, 24)
+}
+
+func TestAddWithApproval(t *testing.T) {
+	d := drive(t, nil, nil, nil)
+	d.types("add 2 and 3")
+	d.press("enter")
+	d.asked()
+	d.both("approval")
+	d.press("o")
+	d.until("the turn is over", func() bool { return d.s.turns == 0 })
+	d.shows("you said once")
+	d.both("added")
+	d.press("ctrl+o")
+	d.both("card-open")
+	d.press("shift+tab", "enter")
+	if strings.Contains(d.view(), "arguments") {
+		t.Errorf("enter does not fold the chosen card\n%s", d.view())
+	}
+}
+
+// A question that appears while somebody types must not take the next letter
+// for its answer.
+func TestKeysBeforeAQuestionCouldBeReadAreNoAnswer(t *testing.T) {
+	d := drive(t, nil, nil, nil)
+	d.s.arming = time.Second
+	d.types("add 2 and 3")
+	d.press("enter")
+	d.until("a question", func() bool { return len(d.s.questions) > 0 })
+	d.press("a", "enter", "o")
+	if len(d.s.questions) != 1 || len(d.w.Host.Asks()) != 1 {
+		t.Fatal("the question was answered by keys that came before it could be read")
+	}
+	if d.s.input.text != "ao" {
+		t.Errorf("what was typed is lost: %q", d.s.input.text)
+	}
+	d.asked()
+	d.press("d")
+	d.shows("denied")
+}
+
+func TestElicitationForm(t *testing.T) {
+	d := drive(t, nil, nil, nil)
+	d.types("/call calc/average")
+	d.press("enter")
+	d.asked()
+	d.press("s")
+	d.until("the form", func() bool { return len(d.s.questions) == 1 && d.s.questions[0].sheet != nil })
+	d.asked()
+	d.types("four")
+	d.press("enter")
+	d.both("form-wrong")
+	if len(d.w.Host.Asks()) != 1 {
+		t.Fatal("a wrong form was sent")
+	}
+	d.press("ctrl+u")
+	d.types("4")
+	d.press("enter")
+	d.types("7")
+	d.press("enter")
+	d.shows("5.5")
+}
+
+func TestFormCanBeDeclinedAndCancelled(t *testing.T) {
+	for key, says := range map[string]string{"ctrl+x": "decline", "esc": "cancel"} {
+		t.Run(says, func(t *testing.T) {
+			d := drive(t, nil, nil, nil)
+			d.types("/call calc/average")
+			d.press("enter")
+			d.asked()
+			d.press("o")
+			d.until("the form", func() bool { return len(d.s.questions) == 1 && d.s.questions[0].sheet != nil })
+			d.asked()
+			d.press(key)
+			d.shows(says + ": calc asks")
+			d.until("the call is over", func() bool { return d.s.turns == 0 })
+		})
+	}
+}
+
+func TestCallAsksForWhatIsMissing(t *testing.T) {
+	d := drive(t, nil, nil, nil)
+	d.types("/call calc/multiply a=6")
+	d.press("enter")
+	d.until("a sheet", func() bool { return d.s.sheet != nil })
+	d.both("sheet")
+	d.types("7")
+	d.press("enter")
+	d.asked()
+	if got := string(d.s.questions[0].ask.Call.Arguments); got != `{"a":6,"b":7}` {
+		t.Errorf("arguments %s", got)
+	}
+	d.press("o")
+	d.shows("42")
+}
+
+// slow is a server whose tool ends only when it is cancelled.
+func slow(began, cancelled chan struct{}) *server.Server {
+	s := server.New(mcp.Implementation{Name: "slow", Version: "1"}, nil)
+	server.AddTool(s, "wait", "Wait until it is cancelled", func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
+		server.Progress(c, 1, 4, "one of four")
+		close(began)
+		<-ctx.Done()
+		close(cancelled)
+		return "", ctx.Err()
+	})
+	return s
+}
+
+func TestCtrlCStopsTheTurnAndTwiceLeaves(t *testing.T) {
+	began, cancelled := make(chan struct{}), make(chan struct{})
+	d := drive(t, nil, map[string]*server.Server{"slow": slow(began, cancelled)}, nil)
+	d.types("/call slow/wait")
+	d.press("enter")
+	d.asked()
+	d.press("o")
+	<-began
+	d.shows("25 %  one of four")
+	d.both("running")
+	d.press("ctrl+c")
+	<-cancelled // the server has heard of it
+	d.shows("stopped")
+	d.until("nothing runs", func() bool { return d.s.turns == 0 })
+	if d.quit {
+		t.Fatal("the first Ctrl-C has left")
+	}
+	d.press("ctrl+c")
+	d.until("it leaves", func() bool { return d.quit })
+}
+
+func TestStreamingWithThinkingAndUsage(t *testing.T) {
+	model := scripted(t, `{"script":1,"model":{"provider":"script","name":"demo"}}
+{"expect":{"role":"user"}}
+{"thinking":"The person wants a sum, which calc can do."}
+{"text":"# Sums\n\nLet me **add** them:\n\n- one\n"}
+{"text":"- two\n"}
+{"call":{"name":"calc__add","arguments":{"a":2,"b":3}}}
+{"usage":{"input":1200,"output":34,"cost":0.0051}}
+{"done":""}
+{"expect":{"role":"tool"}}
+{"text":"It is 5."}
+{"done":""}
+`)
+	d := drive(t, model, nil, nil)
+	d.types("sum?")
+	d.press("enter")
+	d.asked()
+	d.press("a")
+	d.until("the turn is over", func() bool { return d.s.turns == 0 })
+	d.shows("It is 5.")
+	d.both("streamed")
+	if v := d.view(); strings.Contains(v, "which calc can do") {
+		t.Error("thinking is not folded")
+	}
+	for _, e := range d.s.talked.all {
+		if b, ok := e.block.(*thinking); ok {
+			b.fold()
+			e.width = 0
+		}
+	}
+	if v := d.view(); !strings.Contains(v, "which calc can do") {
+		t.Errorf("thinking cannot be opened\n%s", v)
+	}
+}
+
+func TestServersPane(t *testing.T) {
+	d := drive(t, nil, nil, nil)
+	d.press("f2")
+	d.both("servers")
+	d.press("d")
+	d.until("calc is switched off", func() bool { return d.w.Fleet.Get("calc").State().Phase == "disabled" })
+	d.shows("disabled")
+	d.shows("0/1 servers")
+	d.press("r")
+	d.until("calc is ready", func() bool { return d.w.Fleet.Get("calc").State().Phase == "ready" })
+	d.press("enter")
+	d.shows("Standard error of calc")
+	d.press("esc", "esc")
+	if d.s.pane != nil {
+		t.Error("esc does not close the pane")
+	}
+}
+
+func TestWirePane(t *testing.T) {
+	d := drive(t, nil, nil, nil)
+	d.types("/wire calc")
+	d.press("enter")
+	d.shows("server/discover = result")
+	p := d.s.pane.(*wirePane)
+	d.press("/")
+	d.types("clientInfo")
+	d.press("enter")
+	for _, m := range p.all {
+		if !strings.Contains(string(m.Frame), "clientInfo") {
+			t.Errorf("the filter shows %s", m.Frame)
+		}
+	}
+	if len(p.all) == 0 {
+		t.Fatal("the filter shows nothing")
+	}
+	d.fits()
+	d.press("enter")
+	d.shows(`"jsonrpc": "2.0"`)
+	d.shows("modern 2026-07-28")
+	d.fits()
+	d.press("esc", "s", "s")
+	if p.query.Server != "calc" {
+		t.Errorf("s goes to %q", p.query.Server)
+	}
+	d.press("p")
+	if len(p.all) != 0 {
+		t.Errorf("calc breaks rules: %v", p.all[0].Problems)
+	}
+	d.press("esc")
+	if d.s.pane != nil {
+		t.Error("esc does not close the pane")
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	tests := []struct {
+		typed string
+		want  string // the first choice
+	}{
+		{"/ca", "/call"},
+		{"/calc:", "/calc:explain"},
+		{"/calc:explain ", "calculation="},
+		{"/call calc/mul", "calc/multiply"},
+		{"/call mul", "calc/multiply"},
+		{"/call calc/add ", "a="},
+		{"/call calc/add a=1 ", "b="},
+		{"/tools c", "calc"},
+		{"/read calc wel", "welcome://"},
+		{"/prompt calc:e", "calc:explain"},
+		{"/forget calc/d", "calc/divide"},
+		{"look at @ca", "@calc:"},
+		{"look at @calc:w", "@calc:welcome://"},
+		{"/model sc", "script:x"},
+	}
+	d := drive(t, nil, nil, func(o *Options) {
+		o.Models = func(context.Context) []string { return []string{"none", "script:x"} }
+	})
+	for _, tt := range tests {
+		found := d.s.t.complete(t.Context(), tt.typed, len(tt.typed))
+		if len(found.choices) == 0 || found.choices[0].word != tt.want {
+			t.Errorf("%q completes to %+v, not %q", tt.typed, found.choices, tt.want)
+		}
+	}
+	for _, typed := range []string{"", "plain words", "/nothing ", "/quit ", "/etc/hosts", "@nobody:x"} {
+		if found := d.s.t.complete(t.Context(), typed, len(typed)); len(found.choices) != 0 {
+			t.Errorf("%q completes to %+v", typed, found.choices)
+		}
+	}
+}
+
+func TestCompletionKeys(t *testing.T) {
+	d := drive(t, nil, nil, nil)
+	d.types("/ca")
+	d.shows("/calc:explain")
+	d.both("completion")
+	d.press("tab", "tab")
+	if d.s.input.text != "/calc:explain " {
+		t.Fatalf("tab twice gives %q", d.s.input.text)
+	}
+	d.press("enter") // takes it, and sends nothing
+	if d.s.input.text != "/calc:explain " || d.s.turns != 0 {
+		t.Fatalf("enter on a choice gives %q and %d turns", d.s.input.text, d.s.turns)
+	}
+	d.shows("calculation=")
+	d.press("tab")
+	if d.s.input.text != "/calc:explain calculation=" {
+		t.Errorf("tab gives %q", d.s.input.text)
+	}
+}
+
+func TestSessionsAreResumed(t *testing.T) {
+	dir := t.TempDir()
+	feed := NewFeed()
+	w := deskIn(t, dir, keyword.Model{}, feed, nil)
+	d := driveOn(t, w, feed, nil)
+	d.types("add 20 and 22")
+	d.press("enter")
+	d.asked()
+	d.press("o")
+	d.until("the turn is over", func() bool { return d.s.turns == 0 })
+	d.types("/new")
+	d.press("enter")
+	d.shows("A new session")
+	if v := d.view(); strings.Contains(v, "42") {
+		t.Errorf("the old session is still shown\n%s", v)
+	}
+	d.types("/sessions")
+	d.press("enter")
+	d.shows("add 20 and 22")
+	d.press("enter")
+	d.shows("Going on with: add 20 and 22")
+	d.shows("in an earlier run")
+	d.shows("42")
+	d.fits()
+}
+
+func TestModelCanBeChosen(t *testing.T) {
+	d := drive(t, nil, nil, func(o *Options) {
+		o.Models = func(context.Context) []string { return []string{"none", "other/model"} }
+		o.Choose = func(_ context.Context, name string) (llm.Model, string, error) {
+			return scripted(t, `{"script":1,"model":{"provider":"other","name":"model"}}`+"\n"+`{"text":"x"}`+"\n"+`{"done":""}`+"\n"), "you chose " + name, nil
+		}
+	})
+	d.types("/model")
+	d.press("enter")
+	d.shows("other/model")
+	d.press("down", "enter")
+	d.shows("Model: other/model (a script, not a language model): you chose")
+	if got := d.w.Host.Model().Info().String(); got != "other/model" {
+		t.Errorf("the model is %s", got)
+	}
+}
+
+func TestAllowDenyForget(t *testing.T) {
+	d := drive(t, nil, nil, nil)
+	command := func(text, says string) {
+		t.Helper()
+		d.types(text)
+		d.press("enter")
+		d.shows(says)
+		d.until("it is over", func() bool { return d.s.turns == 0 })
+	}
+	command("/allow calc/add", "calc/add is always allowed")
+	command("/call calc/add a=40 b=2", "you said always")
+	command("/deny calc/add", "calc/add is never allowed")
+	command("/call calc/add a=1 b=1", "denied: you said never")
+	command("/forget calc/add", "is forgotten")
+	d.types("/call calc/add a=1 b=1")
+	d.press("enter")
+	d.asked()
+}
+
+func TestCommandsSayWhatIsWrong(t *testing.T) {
+	d := drive(t, nil, nil, nil)
+	for typed, says := range map[string]string{
+		"/tool":                "did you mean /tools",
+		"/xyz":                 "/help lists them all",
+		"/call":                "say which tool",
+		"/call calc/nothing":   "/tools lists what there is",
+		"/call nobody/x":       `no server named "nobody"`,
+		"/read calc":           "say what to read",
+		"/prompt calc:nothing": "has no prompt named",
+		"/restart":             "say which server",
+		"/save":                "say where to",
+	} {
+		d.types(typed)
+		d.press("enter")
+		d.until("it is over", func() bool { return d.s.turns == 0 })
+		if v := strings.Join(strings.Fields(d.view()), " "); !strings.Contains(v, says) {
+			t.Errorf("%s does not say %q:\n%s", typed, says, d.view())
+		}
+	}
+}
+
+func TestListsAndReads(t *testing.T) {
+	d := drive(t, nil, nil, nil)
+	file := t.TempDir() + "/talk.md"
+	for _, tt := range [][2]string{
+		{"/tools calc", "Divide a by b"},
+		{"/resources", "welcome://{userId}"},
+		{"/prompts", "Explain a calculation"},
+		{"/read calc welcome://ada", "Welcome, ada!"},
+		{"/save " + file, "The conversation is in"},
+	} {
+		d.types(tt[0])
+		d.press("enter")
+		d.shows(tt[1])
+		d.until("it is over", func() bool { return d.s.turns == 0 })
+		d.fits()
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info, err)
+	}
+}
+
+func TestPromptWithMissingArguments(t *testing.T) {
+	d := drive(t, nil, nil, nil)
+	d.types("/prompt calc:explain")
+	d.press("enter")
+	d.until("a sheet", func() bool { return d.s.sheet != nil })
+	d.types(`17 * "23"`)
+	d.press("enter")
+	d.until("the prompt was sent", func() bool { return len(d.s.t.now().Messages()) > 0 })
+	if text := d.s.t.now().Messages()[0].Text(); !strings.Contains(text, `17 * "23"`) {
+		t.Errorf("the prompt was %q", text)
+	}
+}
+
+func TestResizeAndTinyTerminals(t *testing.T) {
+	d := drive(t, nil, nil, nil)
+	d.types("add 2 and 3")
+	d.press("enter")
+	d.asked()
+	for w := 10; w <= 200; w += 19 {
+		for h := 5; h <= 60; h += 11 {
+			d.size(w, h)
+			d.fits()
+		}
+	}
+	d.press("o")
+	d.until("the turn is over", func() bool { return d.s.turns == 0 })
+	d.press("ctrl+o")
+	for _, pane := range []string{"", "f2", "f3"} {
+		if pane != "" {
+			d.press(pane)
+		}
+		for w := 10; w <= 200; w += 19 {
+			for h := 5; h <= 60; h += 11 {
+				d.size(w, h)
+				d.fits()
+			}
+		}
+	}
+}
+
+func TestLongAndWideText(t *testing.T) {
+	d := drive(t, nil, nil, nil)
+	d.s.add(said{strings.Repeat("長い文字列", 200)})
+	d.s.text(strings.Repeat("word ", 5000) + "\n\n" + strings.Repeat("x", 5000) + "\n\n```\n" + strings.Repeat("コード", 300) + "\n```\n👩‍👩‍👧‍👦 end")
+	d.fits()
+	if !strings.Contains(d.view(), "end") {
+		t.Error("the end is not shown")
+	}
+	d.press("pgup", "pgup")
+	d.fits()
+	if !strings.Contains(d.view(), "lines below") {
+		t.Errorf("it does not say that there is more\n%s", d.view())
+	}
+	for range 1000 {
+		d.press("pgup")
+	}
+	if !strings.Contains(d.view(), "› 長い") {
+		t.Errorf("the beginning is not reached\n%s", d.view())
+	}
+}
+
+func TestPasteKeepsLinesAndShowsWhatIsHidden(t *testing.T) {
+	d := drive(t, nil, nil, nil)
+	d.send(tea.PasteMsg{Content: "one\r\ntwo\x1b[31m\x07\u202ethree"})
+	if d.s.input.text != "one\ntwo\\u{7}\\u{202e}three" {
+		t.Errorf("%q", d.s.input.text)
+	}
+	d.fits()
+}

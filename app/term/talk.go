@@ -1,0 +1,296 @@
+package term
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/app/host"
+	"github.com/tenon-mcp/tenon/app/workspace"
+	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// listing is how long a server may take to list what it has, for a command or
+// a completion.
+const listing = 5 * time.Second
+
+// A talk is what both faces stand on: the workspace and the session that is
+// shown. Its methods may be called by many goroutines.
+type talk struct {
+	w   *workspace.Workspace
+	o   Options
+	ctx context.Context // of all that runs
+
+	mu      sync.Mutex
+	session *host.Session
+	running map[int]context.CancelFunc
+	next    int
+	all     sync.WaitGroup
+	cached  map[string]*listed
+	asking  map[string]*sync.Mutex // by server: one list at a time, so that keys typed fast ask once
+}
+
+// listed is what a server has beside tools, as last asked.
+type listed struct {
+	prompts   []*mcp.Prompt
+	resources []*mcp.Resource
+	templates []*mcp.ResourceTemplate
+}
+
+func newTalk(ctx context.Context, w *workspace.Workspace, o Options) *talk {
+	t := &talk{w: w, o: o, ctx: ctx, session: o.Session, running: map[int]context.CancelFunc{}, cached: map[string]*listed{}, asking: map[string]*sync.Mutex{}}
+	if t.session == nil {
+		t.session = w.Host.NewSession()
+	}
+	return t
+}
+
+func (t *talk) now() *host.Session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.session
+}
+
+// change goes over to another session.
+func (t *talk) change(s *host.Session) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.session = s
+}
+
+// do runs something that the person can stop.
+func (t *talk) do(f func(ctx context.Context) error) error {
+	ctx, cancel := context.WithCancel(t.ctx)
+	defer cancel()
+	t.mu.Lock()
+	t.next++
+	id := t.next
+	t.running[id] = cancel
+	t.all.Add(1)
+	t.mu.Unlock()
+	defer func() {
+		t.mu.Lock()
+		delete(t.running, id)
+		t.mu.Unlock()
+		t.all.Done()
+	}()
+	return f(ctx)
+}
+
+// busy reports whether something runs that can be stopped.
+func (t *talk) busy() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.running) > 0
+}
+
+// stop ends all that runs: the model and the servers hear of it.
+func (t *talk) stop() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, cancel := range t.running {
+		cancel()
+	}
+}
+
+// wait waits until nothing runs.
+func (t *talk) wait() { t.all.Wait() }
+
+// server finds a server by its name.
+func (t *talk) server(name string) (*client.Client, error) {
+	s := t.w.Fleet.Get(name)
+	if s == nil {
+		return nil, fmt.Errorf("there is no server named %q: %s", name, t.servers())
+	}
+	return s.Client(), nil
+}
+
+// servers lists the names of servers, for error texts.
+func (t *talk) servers() string {
+	var names []string
+	for _, s := range t.w.Fleet.All() {
+		names = append(names, s.Name())
+	}
+	if len(names) == 0 {
+		return "there are none"
+	}
+	return "there is " + strings.Join(names, ", ")
+}
+
+// tool finds a tool by server/tool, by the name that the model has for it, or
+// by its own name if only one server has it.
+func (t *talk) tool(ctx context.Context, name string) (*host.Tool, error) {
+	ctx, stop := context.WithTimeout(ctx, listing)
+	defer stop()
+	var found []host.Tool
+	server, own, parted := strings.Cut(name, "/")
+	for _, tool := range t.w.Host.Tools(ctx) {
+		switch {
+		case parted && tool.Server == server && tool.Tool.Name == own, tool.Name == name:
+			return &tool, nil
+		case tool.Tool.Name == name:
+			found = append(found, tool)
+		}
+	}
+	switch {
+	case len(found) == 1:
+		return &found[0], nil
+	case len(found) > 1:
+		return nil, fmt.Errorf("several servers have a tool named %s: say which, as in %s/%s", name, found[0].Server, name)
+	case parted && t.w.Fleet.Get(server) == nil:
+		return nil, fmt.Errorf("there is no server named %q: %s", server, t.servers())
+	case parted:
+		if s := t.w.Fleet.Get(server).State(); !s.Usable() {
+			return nil, fmt.Errorf("%s is %s: %s", server, s.Phase, s.Why)
+		}
+	}
+	return nil, fmt.Errorf("there is no tool %q: /tools lists what there is", name)
+}
+
+// list asks a server what it has beside tools. What it said before counts until
+// it has news.
+func (t *talk) list(ctx context.Context, server string) (*listed, error) {
+	t.mu.Lock()
+	one := t.asking[server]
+	if one == nil {
+		one = &sync.Mutex{}
+		t.asking[server] = one
+	}
+	t.mu.Unlock()
+	one.Lock()
+	defer one.Unlock()
+	t.mu.Lock()
+	known := t.cached[server]
+	t.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	c, err := t.server(server)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithTimeout(ctx, listing)
+	defer stop()
+	about, err := c.Discover(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := &listed{}
+	var errs [3]error
+	var asked sync.WaitGroup
+	if about.Capabilities.Prompts != nil {
+		asked.Go(func() { found.prompts, errs[0] = client.All(c.Prompts(ctx)) })
+	}
+	if about.Capabilities.Resources != nil {
+		asked.Go(func() { found.resources, errs[1] = client.All(c.Resources(ctx)) })
+		asked.Go(func() { found.templates, errs[2] = client.All(c.ResourceTemplates(ctx)) })
+	}
+	asked.Wait()
+	for _, err := range errs {
+		if err != nil && !notOffered(err) {
+			return found, err
+		}
+	}
+	t.mu.Lock()
+	t.cached[server] = found
+	t.mu.Unlock()
+	return found, nil
+}
+
+// notOffered reports whether a server has nothing of a kind: some have
+// resources and no templates.
+func notOffered(err error) bool {
+	e, ok := errors.AsType[*mcp.Error](err)
+	return ok && e.Code == mcp.CodeMethodNotFound
+}
+
+// forget drops what a server has said about what it has.
+func (t *talk) forget(server string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.cached, server)
+}
+
+// names lists the servers that could be asked now.
+func (t *talk) names() []string {
+	var all []string
+	for _, s := range t.w.Fleet.All() {
+		if s.State().Usable() {
+			all = append(all, s.Name())
+		}
+	}
+	return all
+}
+
+// call calls a tool as the person. What becomes of it is told by events.
+func (t *talk) call(ctx context.Context, server, tool string, args json.RawMessage) error {
+	_, err := t.now().Call(ctx, server, tool, args)
+	return err
+}
+
+// promptLine is what a person would type to use a prompt.
+func promptLine(server, name string, values map[string]string) string {
+	text := "/" + server + ":" + name
+	var keys []string
+	for k := range values {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	for _, k := range keys {
+		text += " " + k + "=" + quoted(values[k])
+	}
+	return text
+}
+
+// quoted writes a value so that host.Words reads it back as one.
+func quoted(s string) string {
+	if s != "" && !strings.ContainsAny(s, " \t\n\"'") {
+		return s
+	}
+	var b strings.Builder
+	for i, part := range strings.Split(s, `"`) {
+		if i > 0 {
+			b.WriteString(`'"'`)
+		}
+		b.WriteString(`"` + part + `"`)
+	}
+	return b.String()
+}
+
+// question makes a question of an ask, with where the call would go.
+func (t *talk) question(a host.Ask) *question {
+	q := newQuestion(a)
+	if s := t.w.Fleet.Get(a.Server); s != nil {
+		q.where = whereabouts(s.Entry())
+	}
+	return q
+}
+
+// whereabouts says what a server is, without its secrets.
+func whereabouts(e config.Server) string {
+	text := ""
+	switch {
+	case e.Command != "":
+		text = strings.Join(append([]string{e.Command}, e.Args...), " ")
+	case e.URL != "":
+		text = e.URL
+	case e.Builtin != "":
+		text = "builtin:" + e.Builtin
+		if len(e.Query) > 0 {
+			text += "?" + e.Query.Encode()
+		}
+	}
+	for _, s := range e.Secrets {
+		if s != "" {
+			text = strings.ReplaceAll(text, s, "[secret]")
+		}
+	}
+	return text
+}

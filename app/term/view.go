@@ -1,0 +1,245 @@
+package term
+
+import (
+	"fmt"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/tenon-mcp/tenon/internal/visible"
+)
+
+// mostRows is how many rows the input may grow to.
+const mostRows = 6
+
+// View lays the screen out:
+//
+//	the conversation, or a pane
+//	a rule, with what can be pressed
+//	the input, a question, or a sheet
+//	the status
+func (s *screen) View() tea.View {
+	lines, x, y := s.layout()
+	for i, l := range lines { // a margin may be wider than a very small terminal
+		if columns(l) > s.width {
+			lines[i] = cut(l, s.width)
+		}
+	}
+	v := tea.NewView(strings.Join(lines, "\n"))
+	v.AltScreen = true
+	v.WindowTitle = "tenon"
+	if x >= 0 {
+		v.Cursor = tea.NewCursor(x, y)
+	}
+	return v
+}
+
+// layout is the lines of the screen and where the cursor is; x is -1 where
+// there is none.
+func (s *screen) layout() (lines []string, x, y int) {
+	room := s.height - 1 // the status
+	if s.pane != nil {
+		lines = append(lines, s.rule(s.pane.title(), s.pane.keys()))
+		lines = append(lines, fill(s.pane.view(s.width, room-1, &s.theme), room-1)...)
+		return append(lines, s.status()), -1, 0
+	}
+	below, x, y := s.below(room)
+	below = below[:min(len(below), room)]
+	lines, total := s.talked.window(s.width, room-len(below), s.above, s.chosen, &s.theme)
+	if most := max(0, total-(room-len(below))); s.above > most {
+		s.above = most
+		lines, _ = s.talked.window(s.width, room-len(below), s.above, s.chosen, &s.theme)
+	}
+	lines = fill(lines, room-len(below))
+	if x >= 0 {
+		y += len(lines)
+	}
+	lines = append(lines, below...)
+	return append(lines, s.status()), x, y
+}
+
+// fill makes so many lines of some.
+func fill(lines []string, n int) []string {
+	n = max(n, 0)
+	if len(lines) > n {
+		return lines[:n]
+	}
+	for len(lines) < n {
+		lines = append(lines, "")
+	}
+	return lines
+}
+
+// rule is a line with a title and what can be pressed.
+func (s *screen) rule(title, keys string) string {
+	left := "── " + title + " "
+	if title == "" {
+		left = "──"
+	}
+	if columns(left)+columns(keys)+4 > s.width {
+		keys = cut(keys, max(0, s.width-columns(left)-4))
+	}
+	gap := s.width - columns(left) - columns(keys)
+	if keys != "" {
+		keys = " " + keys
+		gap--
+	}
+	return s.theme.dim.Render(cut(left+strings.Repeat("─", max(0, gap))+keys, s.width))
+}
+
+// below is what stands under the conversation.
+func (s *screen) below(room int) (lines []string, x, y int) {
+	switch {
+	case len(s.questions) > 0:
+		return s.questionView(room)
+	case s.sheet != nil:
+		body, cursor := s.sheet.lines(s.width-2, &s.theme)
+		return s.panel(s.sheetFor.title, "enter next · ctrl+s call · esc close", body, cursor, 0, s.sheet.x, room, false)
+	}
+	keys := "/help"
+	switch {
+	case s.hint != "":
+		keys = s.hint
+	case s.chosen != nil:
+		keys = "↑↓ choose · enter fold · esc back"
+	case s.above > 0:
+		keys = fmt.Sprintf("%d lines below · pgdn", s.above)
+	case s.turns > 0:
+		keys = "working · ctrl+c stops"
+	}
+	lines = append(lines, s.rule("", keys))
+	lines = append(lines, s.popup(room/3)...)
+	rows, x, y := s.input.rows(s.width-3, max(1, min(mostRows, room/2)))
+	y += len(lines)
+	lines = append(lines, indented(rows, s.theme.accent.Render("> "), "  ")...)
+	return lines, x + 2, y
+}
+
+func (s *screen) questionView(room int) (lines []string, x, y int) {
+	q := s.questions[0]
+	body, cursor := q.body(s.width-2, &s.theme)
+	title := q.title()
+	if n := len(s.questions); n > 1 {
+		title += fmt.Sprintf(" (1 of %d)", n)
+	}
+	column := -1
+	switch {
+	case q.sheet != nil:
+		column = q.sheet.x
+	case q.edit != nil:
+		_, at, _ := q.edit.rows(s.width-4, 1000)
+		column = at + 2
+	}
+	keys := q.keys()
+	if !q.armed {
+		keys = "…" // they do not count yet
+	}
+	lines, x, y = s.panel(title, keys, body, cursor, q.scroll, column, room, q.ask.Loud || len(q.ask.Warnings) > 0)
+	return lines, x, y
+}
+
+// panel frames something that wants an answer: a title, as much of the body as
+// there is room for, and what can be pressed. Cursor is the line of the body
+// that must be seen.
+func (s *screen) panel(title, keys string, body []string, cursor, scroll, column, room int, loud bool) (lines []string, x, y int) {
+	style := s.theme.accent
+	if loud {
+		style = s.theme.loud
+	}
+	foot := wrap(keys, s.width-2)
+	most := max(1, min(room*3/4, room-3)-1-len(foot))
+	from := max(0, min(scroll, len(body)-most))
+	if cursor >= 0 {
+		from = max(0, min(from, cursor))
+		if cursor >= from+most {
+			from = cursor - most + 1
+		}
+	}
+	to := min(len(body), from+most)
+	more := ""
+	if to < len(body) || from > 0 {
+		more = fmt.Sprintf("%d%% pgup pgdn ", 100*to/len(body))
+	}
+	lines = append(lines, style.Render(pad(" "+title, max(0, s.width-columns(more)))+more))
+	lines = append(lines, indented(body[from:to], " ", " ")...)
+	for _, l := range foot {
+		lines = append(lines, " "+s.theme.bold.Render(l))
+	}
+	if cursor < 0 || column < 0 {
+		return lines, -1, 0
+	}
+	return lines, column + 1, 1 + cursor - from
+}
+
+// popup is the completions, above the input.
+func (s *screen) popup(most int) []string {
+	all := s.completed.choices
+	if len(all) == 0 {
+		return nil
+	}
+	most = max(1, min(most, 8))
+	from := max(0, min(s.picked-most+1, len(all)-most))
+	to := min(len(all), from+most)
+	wide := 8
+	for _, c := range all[from:to] {
+		wide = max(wide, min(columns(line(c.word)), s.width/2))
+	}
+	var out []string
+	for i := from; i < to; i++ {
+		c := all[i]
+		about, _, _ := strings.Cut(strings.TrimSpace(c.about), "\n")
+		row := "  " + pad(visible.Line(c.word), wide)
+		if i == s.picked {
+			out = append(out, s.theme.pick.Render(pad(row+"  "+visible.Line(about), s.width)))
+			continue
+		}
+		out = append(out, cut(row+"  "+s.theme.dim.Render(visible.Line(about)), s.width))
+	}
+	if to < len(all) {
+		out[len(out)-1] = cut(pad(out[len(out)-1], s.width-8)+s.theme.dim.Render(fmt.Sprintf(" +%d", len(all)-to)), s.width)
+	}
+	return out
+}
+
+// status is the line at the bottom: which model answers and what it is not, how
+// many servers are ready, what was spent, and which session this is. What does
+// not fit is left out from the end; the label stays.
+func (s *screen) status() string {
+	var must, more []string
+	if m := s.t.w.Host.Model(); m == nil {
+		must = []string{"no model"}
+	} else if info := m.Info(); info.Label != "" {
+		must = []string{line(info.Label)}
+		more = append(more, line(info.String()))
+	} else {
+		must = []string{line(info.String())}
+	}
+	ready, all := 0, s.t.w.Fleet.All()
+	for _, server := range all {
+		if server.State().Usable() {
+			ready++
+		}
+	}
+	more = append(more, fmt.Sprintf("%d/%d servers", ready, len(all)))
+	if n := s.usage.Read() + s.usage.Output; n > 0 {
+		spent := thousands(n) + " tok"
+		if s.usage.Cost > 0 {
+			spent += fmt.Sprintf(" $%.4f", s.usage.Cost)
+		}
+		more = append(more, spent)
+	}
+	name := s.t.now().Summary().Title
+	if name == "" {
+		name = "new session"
+	}
+	more = append(more, line(name))
+	text := " " + must[0]
+	for i, part := range more {
+		left := s.width - columns(text) - 4
+		if left < columns(part) && (i < len(more)-1 || left < 8) {
+			continue
+		}
+		text += " │ " + cut(part, left)
+	}
+	return s.theme.bar.Render(pad(text, s.width))
+}

@@ -1,0 +1,160 @@
+package web
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/tenon-mcp/tenon/app/host"
+)
+
+func (s *Server) sessions(*http.Request) (any, error) {
+	all, err := s.work.Host.Sessions()
+	if all == nil {
+		all = []host.Summary{}
+	}
+	return map[string]any{"sessions": all}, err
+}
+
+func (s *Server) newSession(*http.Request) (any, error) {
+	return s.work.Host.NewSession().Summary(), nil
+}
+
+func (s *Server) chat(r *http.Request) (*host.Session, error) {
+	one, err := s.work.Host.Session(r.PathValue("id"))
+	if err != nil {
+		return nil, fault{http.StatusNotFound, err}
+	}
+	return one, nil
+}
+
+func (s *Server) session(r *http.Request) (any, error) {
+	one, err := s.chat(r)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	busy := s.chats[one.ID]
+	s.mu.Unlock()
+	return map[string]any{"session": one.Summary(), "messages": one.Messages(), "busy": busy}, nil
+}
+
+// lastRequest is everything that the model was given last: words, messages,
+// tools.
+func (s *Server) lastRequest(r *http.Request) (any, error) {
+	one, err := s.chat(r)
+	if err != nil {
+		return nil, err
+	}
+	req := one.LastRequest()
+	if req == nil {
+		return nil, missing("the model was not asked yet since tenon was started")
+	}
+	return req, nil
+}
+
+// send begins a turn and returns at once; what happens is told by events.
+func (s *Server) send(r *http.Request) (any, error) {
+	one, err := s.chat(r)
+	if err != nil {
+		return nil, err
+	}
+	var q struct {
+		Text string `json:"text"`
+	}
+	if err := body(r, &q); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	if s.chats[one.ID] {
+		s.mu.Unlock()
+		return nil, fault{http.StatusConflict, host.ErrBusy}
+	}
+	s.chats[one.ID] = true
+	s.mu.Unlock()
+	s.running.Go(func() {
+		err := one.Send(s.ctx, q.Text)
+		s.mu.Lock()
+		delete(s.chats, one.ID)
+		s.mu.Unlock()
+		if errors.Is(err, host.ErrBusy) {
+			s.feed.put("fault", map[string]string{"error": err.Error()})
+		}
+	})
+	return struct{}{}, nil
+}
+
+func (s *Server) stopTurn(r *http.Request) (any, error) {
+	one, err := s.chat(r)
+	if err != nil {
+		return nil, err
+	}
+	one.Stop()
+	return struct{}{}, nil
+}
+
+func (s *Server) deleteSession(r *http.Request) (any, error) {
+	return struct{}{}, s.work.Host.DeleteSession(r.PathValue("id"))
+}
+
+func (s *Server) answer(r *http.Request) (any, error) {
+	var a host.Answer
+	if err := body(r, &a); err != nil {
+		return nil, err
+	}
+	a.By = "person"
+	if err := s.work.Host.Answer(r.PathValue("id"), a); err != nil {
+		return nil, fault{http.StatusConflict, err}
+	}
+	return struct{}{}, nil
+}
+
+// tools lists all tools as the model knows them, with what looks wrong.
+func (s *Server) tools(r *http.Request) (any, error) {
+	all := s.work.Host.Tools(r.Context())
+	if all == nil {
+		all = []host.Tool{}
+	}
+	return map[string]any{"tools": all}, nil
+}
+
+// forget takes back what was said about a tool, or about all of a server.
+func (s *Server) forget(r *http.Request) (any, error) {
+	var q struct {
+		Server string `json:"server"`
+		Tool   string `json:"tool"`
+	}
+	if err := body(r, &q); err != nil {
+		return nil, err
+	}
+	if q.Server == "" {
+		return nil, bad("say of which server")
+	}
+	return struct{}{}, s.work.Book.Forget(q.Server, q.Tool)
+}
+
+func (s *Server) models(r *http.Request) (any, error) {
+	names := []string{}
+	if s.opts.Models != nil {
+		names = append(names, s.opts.Models(r.Context())...)
+	}
+	return map[string]any{"models": names}, nil
+}
+
+func (s *Server) chooseModel(r *http.Request) (any, error) {
+	var q struct {
+		Name string `json:"name"`
+	}
+	if err := body(r, &q); err != nil {
+		return nil, err
+	}
+	if s.opts.Choose == nil {
+		return nil, missing("no other model can be chosen")
+	}
+	m, err := s.opts.Choose(r.Context(), q.Name)
+	if err != nil {
+		return nil, fault{http.StatusBadRequest, err}
+	}
+	s.work.Host.SetModel(m)
+	s.feed.put("model", m.Info())
+	return m.Info(), nil
+}

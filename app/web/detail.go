@@ -1,0 +1,124 @@
+package web
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/tenon-mcp/tenon/app/inspect"
+	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// A detail is a server taken apart.
+type detail struct {
+	serverSummary
+	Transport    string                  `json:"transport"`
+	Source       string                  `json:"source,omitzero"`
+	Memory       int64                   `json:"memory,omitzero"` // resident bytes of its process
+	Stderr       string                  `json:"stderr,omitzero"`
+	Server       *mcp.Implementation     `json:"server,omitzero"`
+	Instructions string                  `json:"instructions,omitzero"`
+	Capabilities *mcp.ServerCapabilities `json:"capabilities,omitzero"`
+	Tools        []*mcp.Tool             `json:"tools"`
+	Resources    []*mcp.Resource         `json:"resources"`
+	Templates    []*mcp.ResourceTemplate `json:"templates"`
+	Prompts      []*mcp.Prompt           `json:"prompts"`
+	More         map[string]bool         `json:"more,omitzero"` // lists that were cut
+	Problems     []string                `json:"problems"`      // lists that could not be had
+	Handshake    []summary               `json:"handshake"`     // how both sides have met
+}
+
+const (
+	mostItems = 2000            // of one list that a page gets
+	askFor    = 5 * time.Second // how long a server may take to say what it has
+)
+
+// server takes a server apart. Lists that it does not answer for are problems,
+// not errors: the page shows what there is.
+func (s *Server) server(r *http.Request) (any, error) {
+	one, err := s.find(r)
+	if err != nil {
+		return nil, err
+	}
+	state := one.State()
+	d := &detail{
+		serverSummary: summaryOf(state), Transport: one.Entry().CommandLine(), Source: one.Entry().Source.File, Memory: resident(state.Pid), Stderr: one.Stderr(),
+		Tools: []*mcp.Tool{}, Resources: []*mcp.Resource{}, Templates: []*mcp.ResourceTemplate{}, Prompts: []*mcp.Prompt{}, Problems: []string{}, More: map[string]bool{},
+		Handshake: s.handshake(one.Name()),
+	}
+	if !state.Usable() {
+		return d, nil
+	}
+	ctx, stop := context.WithTimeout(r.Context(), askFor)
+	defer stop()
+	d.ask(ctx, one.Client())
+	return d, nil
+}
+
+// ask has the server say what it is and has.
+func (d *detail) ask(ctx context.Context, c *client.Client) {
+	about, err := c.Discover(ctx)
+	if err != nil {
+		d.Problems = append(d.Problems, err.Error())
+		return
+	}
+	d.Server, d.Instructions, d.Capabilities = about.Server, about.Instructions, &about.Capabilities
+	if about.Capabilities.Tools != nil {
+		d.Tools = gather(d, "tools", c.Tools(ctx))
+	}
+	if about.Capabilities.Resources != nil {
+		d.Resources = gather(d, "resources", c.Resources(ctx))
+		d.Templates = gather(d, "templates", c.ResourceTemplates(ctx))
+	}
+	if about.Capabilities.Prompts != nil {
+		d.Prompts = gather(d, "prompts", c.Prompts(ctx))
+	}
+}
+
+func gather[T any](d *detail, what string, list func(func(*T, error) bool)) []*T {
+	all := []*T{}
+	for item, err := range list {
+		if err != nil {
+			d.Problems = append(d.Problems, what+": "+err.Error())
+			break
+		}
+		if len(all) == mostItems {
+			d.More[what] = true
+			break
+		}
+		all = append(all, item)
+	}
+	return all
+}
+
+// handshakes are the methods that a conversation begins with, of any revision.
+var handshakes = []string{"initialize", "notifications/initialized", mcp.MethodDiscover}
+
+// handshake is how client and server of the latest connection have met, as far
+// as it is still kept.
+func (s *Server) handshake(server string) []summary {
+	found := []inspect.Message{}
+	for _, method := range handshakes {
+		list, _ := s.work.Log.Filter(inspect.Query{Server: server, Method: method}, 0, 6)
+		found = append(found, list...)
+	}
+	slices.SortFunc(found, func(a, b inspect.Message) int { return cmp.Compare(a.Seq, b.Seq) })
+	if n := len(found); n > 0 {
+		last := found[n-1].Conn
+		found = slices.DeleteFunc(found, func(m inspect.Message) bool { return m.Conn != last })
+	}
+	return summaries(found[:min(len(found), 6)])
+}
+
+// process is what changes about a server's process while it runs.
+func (s *Server) process(r *http.Request) (any, error) {
+	one, err := s.find(r)
+	if err != nil {
+		return nil, err
+	}
+	state := one.State()
+	return map[string]any{"pid": state.Pid, "memory": resident(state.Pid), "started": state.Started, "stderr": one.Stderr()}, nil
+}

@@ -1,0 +1,278 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"time"
+
+	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// A driven call is what the page has begun and hears of by events of kind
+// "call": running with progress, then done or failed.
+type driven struct {
+	ID       string              `json:"id"`
+	Server   string              `json:"server"`
+	Tool     string              `json:"tool"`
+	Phase    string              `json:"phase"` // running, done, failed, cancelled
+	Progress *mcp.ProgressParams `json:"progress,omitzero"`
+	Result   *mcp.CallToolResult `json:"result,omitzero"`
+	Error    string              `json:"error,omitzero"`
+	Code     int                 `json:"code,omitzero"`
+	Ms       float64             `json:"ms,omitzero"`
+}
+
+// begin keeps something that can be cancelled under an id.
+func (s *Server) begin(kind string) (id string, ctx context.Context, end func()) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next++
+	id = fmt.Sprintf("%s-%d", kind, s.next)
+	s.calls[id] = cancel
+	return id, ctx, func() {
+		cancel()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.calls, id)
+	}
+}
+
+func (s *Server) cancel(r *http.Request) (any, error) {
+	s.mu.Lock()
+	cancel := s.calls[r.PathValue("id")]
+	s.mu.Unlock()
+	if cancel == nil {
+		return nil, missing("it is over already")
+	}
+	cancel()
+	return struct{}{}, nil
+}
+
+// call calls a tool because the person has pressed a button: that is the
+// approval. It returns at once with the id that events carry.
+func (s *Server) call(r *http.Request) (any, error) {
+	one, err := s.find(r)
+	if err != nil {
+		return nil, err
+	}
+	var q struct {
+		Tool      string          `json:"tool"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if err := body(r, &q); err != nil {
+		return nil, err
+	}
+	if q.Tool == "" {
+		return nil, bad("say which tool to call: {\"tool\": …, \"arguments\": {…}}")
+	}
+	id, ctx, end := s.begin("call")
+	now := driven{ID: id, Server: one.Name(), Tool: q.Tool, Phase: "running"}
+	s.running.Go(func() {
+		defer end()
+		began := time.Now()
+		result, err := one.Client().CallTool(ctx, q.Tool, q.Arguments, &client.CallOptions{Progress: func(p mcp.ProgressParams) {
+			moment := now
+			moment.Progress = &p
+			s.feed.put("call", moment)
+		}})
+		now.Ms = float64(time.Since(began).Microseconds()) / 1000
+		now.Phase, now.Result = "done", result
+		switch {
+		case ctx.Err() != nil:
+			now.Phase, now.Error = "cancelled", "cancelled"
+		case err != nil:
+			now.Phase, now.Error = "failed", err.Error()
+			if e, ok := errors.AsType[*mcp.Error](err); ok {
+				now.Code = int(e.Code)
+			}
+		}
+		s.feed.put("call", now)
+	})
+	return now, nil
+}
+
+func (s *Server) read(r *http.Request) (any, error) {
+	one, err := s.find(r)
+	if err != nil {
+		return nil, err
+	}
+	var q struct {
+		URI string `json:"uri"`
+	}
+	if err := body(r, &q); err != nil {
+		return nil, err
+	}
+	return one.Client().ReadResource(r.Context(), q.URI)
+}
+
+func (s *Server) prompt(r *http.Request) (any, error) {
+	one, err := s.find(r)
+	if err != nil {
+		return nil, err
+	}
+	var q struct {
+		Name      string            `json:"name"`
+		Arguments map[string]string `json:"arguments"`
+	}
+	if err := body(r, &q); err != nil {
+		return nil, err
+	}
+	return one.Client().GetPrompt(r.Context(), q.Name, q.Arguments)
+}
+
+func (s *Server) complete(r *http.Request) (any, error) {
+	one, err := s.find(r)
+	if err != nil {
+		return nil, err
+	}
+	var q mcp.CompleteParams
+	if err := body(r, &q); err != nil {
+		return nil, err
+	}
+	return one.Client().Complete(r.Context(), q)
+}
+
+// watch subscribes to a resource until it is cancelled; changes are events of
+// kind "updated".
+func (s *Server) watch(r *http.Request) (any, error) {
+	one, err := s.find(r)
+	if err != nil {
+		return nil, err
+	}
+	var q struct {
+		URI string `json:"uri"`
+	}
+	if err := body(r, &q); err != nil {
+		return nil, err
+	}
+	if q.URI == "" {
+		return nil, bad("say which resource: {\"uri\": …}")
+	}
+	id, ctx, end := s.begin("watch")
+	s.running.Go(func() {
+		defer end()
+		err := one.Client().Listen(ctx, mcp.Filter{ResourceSubscriptions: []string{q.URI}}, func(n mcp.Note) {
+			s.feed.put("updated", map[string]any{"id": id, "server": one.Name(), "uri": q.URI, "method": n.Method, "at": time.Now()})
+		})
+		if ctx.Err() == nil {
+			s.feed.put("updated", map[string]any{"id": id, "server": one.Name(), "uri": q.URI, "ended": fmt.Sprint(err)})
+		}
+	})
+	return map[string]string{"id": id}, nil
+}
+
+// raw makes any request, as tenon raw does.
+func (s *Server) raw(r *http.Request) (any, error) {
+	one, err := s.find(r)
+	if err != nil {
+		return nil, err
+	}
+	var q struct {
+		Method string          `json:"method"`
+		Params json.RawMessage `json:"params"`
+	}
+	if err := body(r, &q); err != nil {
+		return nil, err
+	}
+	if q.Method == "" {
+		return nil, bad("say which method: {\"method\": …, \"params\": {…}}")
+	}
+	before := s.work.Log.Last()
+	began := time.Now()
+	result, err := one.Client().Do(r.Context(), q.Method, q.Params, nil)
+	out := map[string]any{"after": before, "ms": float64(time.Since(began).Microseconds()) / 1000}
+	if err != nil {
+		out["error"] = err.Error()
+		if e, ok := errors.AsType[*mcp.Error](err); ok {
+			out["code"] = e.Code
+		}
+		return out, nil
+	}
+	out["result"] = result.Body
+	return out, nil
+}
+
+// An eraRun is a call in one revision, with the frames that it took.
+type eraRun struct {
+	Revision mcp.Revision    `json:"revision"`
+	Frames   []eraFrame      `json:"frames"`
+	Result   json.RawMessage `json:"result,omitzero"`
+	Error    string          `json:"error,omitzero"`
+	Ms       float64         `json:"ms"`
+}
+
+type eraFrame struct {
+	Sent  bool   `json:"sent"`
+	Frame string `json:"frame"`
+}
+
+// eras makes the same call in several revisions, each over a connection of its
+// own, so that their messages can be laid side by side.
+func (s *Server) eras(r *http.Request) (any, error) {
+	one, err := s.find(r)
+	if err != nil {
+		return nil, err
+	}
+	var q struct {
+		Method    string          `json:"method"`
+		Params    json.RawMessage `json:"params"`
+		Revisions []mcp.Revision  `json:"revisions"`
+	}
+	if err := body(r, &q); err != nil {
+		return nil, err
+	}
+	if s.opts.Eras == nil {
+		return nil, missing("this page cannot make calls in other revisions")
+	}
+	if q.Method == "" || len(q.Revisions) == 0 || len(q.Revisions) > 5 {
+		return nil, bad("say which method and one to five revisions")
+	}
+	runs := []eraRun{}
+	for _, rev := range q.Revisions {
+		runs = append(runs, s.oneEra(r.Context(), one.Name(), rev, q.Method, q.Params))
+	}
+	return map[string]any{"runs": runs}, nil
+}
+
+func (s *Server) oneEra(ctx context.Context, server string, rev mcp.Revision, method string, params json.RawMessage) eraRun {
+	ctx, stop := context.WithTimeout(ctx, 30*time.Second)
+	defer stop()
+	run := eraRun{Revision: rev, Frames: []eraFrame{}}
+	frames := &frameList{}
+	began := time.Now()
+	h, end, err := s.opts.Eras(ctx, server, rev, frames.see)
+	if err == nil {
+		var result mcp.Result
+		o := s.work.Host.ClientOptions(server)
+		result, err = client.New(h, &o).Do(ctx, method, params, nil)
+		run.Result = result.Body
+		end()
+	}
+	run.Ms = float64(time.Since(began).Microseconds()) / 1000
+	run.Frames = frames.all()
+	if err != nil {
+		run.Error = err.Error()
+	}
+	return run
+}
+
+// webAddress lets only addresses through that may be opened: https, and http on
+// this machine. What is not one is never made a link.
+func webAddress(s string) string {
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || u.User != nil {
+		return ""
+	}
+	addr, _ := netip.ParseAddr(u.Hostname())
+	if u.Scheme == "https" || u.Scheme == "http" && (u.Hostname() == "localhost" || addr.IsLoopback()) {
+		return s
+	}
+	return ""
+}

@@ -1,0 +1,88 @@
+package web
+
+import (
+	"encoding/json"
+	"slices"
+	"sync"
+
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// feedSize is how many events are kept for pages that come back.
+const feedSize = 4096
+
+// A feed keeps the latest events for pages to pull. Putting never waits; a page
+// that is too slow finds a gap and asks for the state anew.
+type feed struct {
+	mu      sync.Mutex
+	events  []feedEvent // the last feedSize, in order
+	next    uint64
+	readers map[chan struct{}]bool
+}
+
+type feedEvent struct {
+	seq  uint64
+	kind string
+	data json.RawMessage
+}
+
+func newFeed() *feed { return &feed{next: 1, readers: map[chan struct{}]bool{}} }
+
+func (f *feed) put(kind string, v any) {
+	data, err := mcp.Marshal(v)
+	if err != nil {
+		kind = "fault"
+		data, _ = json.Marshal(map[string]string{"error": err.Error()})
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.events = append(f.events, feedEvent{f.next, kind, data})
+	f.next++
+	if len(f.events) >= 2*feedSize {
+		f.events = slices.Clone(f.events[len(f.events)-feedSize:])
+	}
+	for r := range f.readers {
+		select {
+		case r <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// since returns what came after a number, at most limit events. Gap says that
+// some are gone.
+func (f *feed) since(seq uint64, limit int) (events []feedEvent, gap bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i, _ := slices.BinarySearchFunc(f.events, seq+1, func(e feedEvent, n uint64) int {
+		switch {
+		case e.seq < n:
+			return -1
+		case e.seq > n:
+			return 1
+		}
+		return 0
+	})
+	rest := f.events[i:]
+	gap = len(rest) > 0 && rest[0].seq != seq+1 || seq >= f.next
+	return slices.Clone(rest[:min(limit, len(rest))]), gap
+}
+
+func (f *feed) last() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.next - 1
+}
+
+// watch returns a channel that holds something whenever events were put.
+func (f *feed) watch() (<-chan struct{}, func()) {
+	wake := make(chan struct{}, 1)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.readers[wake] = true
+	return wake, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.readers, wake)
+	}
+}

@@ -1,0 +1,145 @@
+package web
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// A guard lets in the one browser that was given the token, and nothing else
+// that can reach the port: no page of another site, no other user of the
+// machine, no name that was rebound to the loopback.
+type guard struct {
+	hosts  []string
+	cookie string // its name; browsers do not tell ports apart, so each page has its own
+
+	mu      sync.Mutex
+	token   string // empty once it was used
+	cookies map[string]bool
+}
+
+// contentPolicy allows the page its own files and pictures that are part of a
+// message, and nothing from elsewhere.
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// refuses answers a request that must not go on.
+func (g *guard) refuses(w http.ResponseWriter, r *http.Request) bool {
+	h := w.Header()
+	h.Set("Content-Security-Policy", contentPolicy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	switch {
+	case !g.knows(r.Host):
+		refuse(w, http.StatusForbidden, errors.New("this page is not served under that name"))
+	case !sameOrigin(r):
+		refuse(w, http.StatusForbidden, errors.New("requests from other pages are not answered"))
+	case strings.HasPrefix(r.URL.Path, "/api/") && r.URL.Path != "/api/v1/login" && !g.known(r):
+		refuse(w, http.StatusUnauthorized, errors.New("open the page with the address that tenon up has printed"))
+	case r.Method != http.MethodGet && r.Method != http.MethodHead && !isTyped(r):
+		refuse(w, http.StatusUnsupportedMediaType, errors.New("send application/json; to wire/load, application/x-txtar"))
+	default:
+		return false
+	}
+	return true
+}
+
+// knows reports whether a Host is one that the page is served under: the
+// loopback by name or number, on any port, or a name that was given.
+func (g *guard) knows(host string) bool {
+	name := host
+	if n, _, err := net.SplitHostPort(host); err == nil {
+		name = n
+	}
+	name = strings.Trim(name, "[]")
+	if strings.EqualFold(name, "localhost") || slices.ContainsFunc(g.hosts, func(h string) bool { return strings.EqualFold(h, name) || strings.EqualFold(h, host) }) {
+		return true
+	}
+	addr, err := netip.ParseAddr(name)
+	return err == nil && addr.IsLoopback()
+}
+
+// sameOrigin reports whether a request comes from the page itself, or from no
+// page at all. A link or a typed address may open the page; they may not use
+// the API.
+func sameOrigin(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host {
+		return false
+	}
+	switch r.Header.Get("Sec-Fetch-Site") {
+	case "", "same-origin":
+		return true
+	}
+	return r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate" && !strings.HasPrefix(r.URL.Path, "/api/")
+}
+
+// isTyped reports whether the body says what it is, in a way that a form of
+// another page cannot: browsers ask before they send such a request elsewhere.
+func isTyped(r *http.Request) bool {
+	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	want := "application/json"
+	if r.URL.Path == "/api/v1/wire/load" {
+		want = "application/x-txtar"
+	}
+	return strings.EqualFold(strings.TrimSpace(kind), want)
+}
+
+func (g *guard) known(r *http.Request) bool {
+	c, err := r.Cookie(g.cookie)
+	if err != nil {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.cookies[c.Value]
+}
+
+// login exchanges the token for a cookie, once.
+func (g *guard) login(w http.ResponseWriter, r *http.Request) {
+	var q struct {
+		Token string `json:"token"`
+	}
+	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 4<<10))
+	if err == nil {
+		err = mcp.Unmarshal(data, &q)
+	}
+	if err != nil {
+		refuse(w, http.StatusBadRequest, errors.New("send {\"token\": …}"))
+		return
+	}
+	g.mu.Lock()
+	ok := g.token != "" && subtle.ConstantTimeCompare([]byte(q.Token), []byte(g.token)) == 1
+	value := ""
+	if ok {
+		value = rand.Text() + rand.Text()
+		g.token = ""
+		g.cookies[value] = true
+	}
+	g.mu.Unlock()
+	if !ok {
+		refuse(w, http.StatusUnauthorized, errors.New("the token was used already, or is wrong: tenon up prints a new address when it is started again, or when you press Enter there"))
+		return
+	}
+	http.SetCookie(w, &http.Cookie{Name: g.cookie, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	head(w, "application/json")
+	w.Write([]byte("{}"))
+}
+
+// renew makes a token for another browser.
+func (g *guard) renew() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.token = rand.Text() + rand.Text()
+	return g.token
+}

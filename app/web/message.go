@@ -1,0 +1,96 @@
+package web
+
+import (
+	"net/http"
+
+	"github.com/tenon-mcp/tenon/app/inspect"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// An opened message is one with everything that there is to say about it.
+type opened struct {
+	Summary  summary   `json:"summary"`
+	Frame    string    `json:"frame"`
+	Describe string    `json:"describe,omitzero"` // what the method is for
+	Fields   []field   `json:"fields"`
+	Problems []problem `json:"problems"`
+	HTTP     *exchange `json:"http,omitzero"`
+	Raw      string    `json:"raw,omitzero"`  // a tenon command that sends it again
+	Curl     string    `json:"curl,omitzero"` // one of curl, where there is an address
+}
+
+type field struct {
+	Pointer   string         `json:"pointer"`
+	Text      string         `json:"text,omitzero"`
+	Type      string         `json:"type,omitzero"`
+	Required  bool           `json:"required,omitzero"`
+	Known     bool           `json:"known,omitzero"`
+	Revisions []mcp.Revision `json:"revisions,omitzero"`
+}
+
+type problem struct {
+	Rule     string           `json:"rule"`
+	Text     string           `json:"text"`
+	Pointer  string           `json:"pointer"`
+	Severity inspect.Severity `json:"severity"`
+	Sentence string           `json:"sentence,omitzero"` // what the rule demands
+	Page     string           `json:"page,omitzero"`     // of the specification
+}
+
+type exchange struct {
+	Method   string       `json:"method"`
+	URL      string       `json:"url"`
+	Status   int          `json:"status,omitzero"`
+	Request  []headerLine `json:"request"`
+	Response []headerLine `json:"response"`
+	Error    string       `json:"error,omitzero"`
+}
+
+type headerLine struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+func (s *Server) message(r *http.Request) (any, error) {
+	m, err := s.one(r.PathValue("seq"))
+	if err != nil {
+		return nil, err
+	}
+	out := opened{
+		Summary: summaries([]inspect.Message{m})[0], Frame: string(m.Frame), Describe: inspect.Describe(m.Method, m.Revision),
+		Fields: []field{}, Problems: problems(m), HTTP: exchangeOf(m.HTTP), Raw: inspect.Raw(m),
+	}
+	for _, f := range inspect.Explain(m) {
+		out.Fields = append(out.Fields, field(f))
+	}
+	if one := s.work.Fleet.Get(m.Server); one != nil && one.Entry().URL != "" {
+		out.Curl = inspect.Curl(m, one.Entry().URL)
+	}
+	return out, nil
+}
+
+func problems(m inspect.Message) []problem {
+	all := []problem{}
+	for _, p := range m.Problems {
+		one := problem{Rule: p.Rule, Text: p.Text, Pointer: p.Pointer, Severity: p.Severity}
+		if rule, ok := inspect.RuleFor(p.Rule); ok {
+			one.Sentence, one.Page = rule.Text, rule.Page(m.Revision)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+func exchangeOf(h *inspect.HTTP) *exchange {
+	if h == nil {
+		return nil
+	}
+	lines := func(list []inspect.Header) []headerLine {
+		all := []headerLine{}
+		for _, l := range list {
+			all = append(all, headerLine(l))
+		}
+		return all
+	}
+	return &exchange{h.Method, h.URL, h.Status, lines(h.Request), lines(h.Response), h.Error}
+}

@@ -1,0 +1,115 @@
+// Questions to the person: approvals, forms, pages to open, text that a server
+// wants written. Who really asks stands outside of what it says.
+
+import { h, button, fill, icon, announce } from './dom.js';
+import * as api from './api.js';
+import { openLink, webAddress } from './links.js';
+import { state, on } from './store.js';
+import { form } from './form.js';
+import { block, data } from './content.js';
+import { tree } from './json.js';
+
+const made = new Map(); // of asks: their cards, so that what was typed stays
+
+// card is the card of a question, the same element as long as it is open.
+export function card(ask) {
+  if (!made.has(ask.id)) made.set(ask.id, make(ask));
+  return made.get(ask.id);
+}
+
+const heads = { approval: 'May this run?', form: 'has a question', url: 'wants you to open a page', sampling: 'wants the model to write', flow: 'May this data be passed on?' };
+
+function make(ask) {
+  const out = h('p', { class: 'wrong', role: 'alert' });
+  const answer = async (action, content) => {
+    out.textContent = '';
+    try { await api.post('asks/' + encodeURIComponent(ask.id), content === undefined ? { action } : { action, content }); } catch (e) { out.textContent = e.message; }
+  };
+  const body = { approval, form: formAsk, url, sampling, flow }[ask.kind]?.(ask, answer) ?? [];
+  return h('section', { class: 'ask' + (ask.loud ? ' loud' : ''), tabindex: -1, 'aria-label': `Question of ${ask.server}` },
+    h('h3', null, icon('ask'), ask.kind === 'approval' || ask.kind === 'flow' ? heads[ask.kind] : [h('strong', null, ask.server), ' ' + heads[ask.kind]]), body, out);
+}
+
+const warnings = (list) => (list ?? []).map((w) => h('p', { class: 'state wait block' }, icon('warn'), w));
+
+function approval(ask, answer) {
+  const c = ask.call;
+  const t = ask.tool;
+  const b = (action, text, cls) => button(text, { class: cls, onclick: () => answer(action) });
+  return [
+    h('p', null, h('strong', null, c.server), ' › ', h('strong', null, t?.title || c.tool), ' ', h('code', null, c.tool)),
+    ask.loud && h('p', { class: 'state bad block' }, icon('warn'), 'The server says that it may destroy something or reach outside.'),
+    h('p', { class: 'label' }, 'With'), data(c.arguments ?? {}),
+    h('p', { class: 'soft' }, 'Rule: ', ask.message || c.rule),
+    warnings(ask.warnings),
+    ask.changes?.length ? [h('p', { class: 'label' }, 'Its definition has changed since you approved it'), h('dl', { class: 'changes' }, ask.changes.map((x) => [h('dt', null, x.what), h('dd', null, h('del', null, x.before), h('ins', null, x.after))]))] : null,
+    t && (ask.first || ask.changes?.length) ? h('details', { open: true }, h('summary', null, ask.first ? 'What the server says about it; you see it for the first time' : 'Its definition now'), h('p', { class: 'wrap quote' }, t.description || '(no description)'), h('details', null, h('summary', null, 'Definition in full'), tree(JSON.stringify(t)))) : null,
+    h('div', { class: 'actions' }, b('once', 'Once', 'primary'), b('session', 'In this session'), b('always', 'Always'), b('deny', 'No', 'deny'), b('never', 'Never', 'deny')),
+  ];
+}
+
+function flow(ask, answer) {
+  return [h('p', { class: 'wrap' }, ask.message), h('p', null, 'Data of ', h('strong', null, ask.from), ' to ', h('strong', null, ask.server)), data(ask.call?.arguments ?? {}),
+    h('div', { class: 'actions' }, button('Once', { class: 'primary', onclick: () => answer('once') }), button('In this session', { onclick: () => answer('session') }), button('No', { class: 'deny', onclick: () => answer('deny') }))];
+}
+
+function formAsk(ask, answer) {
+  const f = form(ask.schema, { raw: false });
+  const send = () => { if (!f.problems().length) answer('accept', f.value()); };
+  f.el.addEventListener('keydown', (e) => { if (e.key === 'Enter' && (e.ctrlKey || e.target.matches('input'))) { e.preventDefault(); send(); } });
+  return [h('p', { class: 'wrap quote' }, ask.message), f.el, h('p', { class: 'soft' }, 'What you send goes to ', h('strong', null, ask.server), '. Never send passwords this way.'),
+    h('div', { class: 'actions' }, button('Send', { class: 'primary', onclick: send }, 'ok'), button('Decline', { onclick: () => answer('decline') }), button('Cancel', { class: 'quiet', onclick: () => answer('cancel') }))];
+}
+
+function url(ask, answer) {
+  const u = webAddress(ask.url);
+  const open = u && openLink(u, 'Open this page');
+  open?.addEventListener('click', () => answer('accept'));
+  return [h('p', { class: 'wrap quote' }, ask.message), h('p', { class: 'label' }, 'The whole address'), h('p', { class: 'address' }, u ? [h('code', null, u.protocol + '//'), h('strong', null, u.host), h('code', null, u.href.slice(u.protocol.length + 2 + u.host.length))] : h('code', null, ask.url)),
+    u ? h('p', { class: 'soft' }, 'It was given by ', h('strong', null, ask.server), '. Open it only if you know the place.') : h('p', { class: 'state bad block' }, icon('bad'), 'This is not an address that is opened: only https is.'),
+    h('div', { class: 'actions' }, open, button('Decline', { onclick: () => answer('decline') }), button('Cancel', { class: 'quiet', onclick: () => answer('cancel') }))];
+}
+
+function sampling(ask, answer) {
+  const p = ask.sampling ?? {};
+  const blocks = (c) => Array.isArray(c) ? c : [c];
+  const words = (c) => blocks(c).filter((x) => x?.type === 'text').map((x) => x.text).join('\n');
+  const wants = [p.systemPrompt && [h('p', { class: 'label' }, 'Instructions of the server to the model'), h('p', { class: 'wrap quote' }, p.systemPrompt)],
+    (p.messages ?? []).map((m) => h('div', { class: 'said ' + (m.role === 'assistant' ? 'model' : 'person') }, h('span', { class: 'role' }, m.role), blocks(m.content).map((c) => block(c))))];
+  if (!ask.draft) return [h('p', { class: 'wrap' }, ask.message), wants, p.maxTokens && h('p', { class: 'soft' }, `At most ${p.maxTokens} tokens.`), h('div', { class: 'actions' }, button('Let it write', { class: 'primary', onclick: () => answer('accept') }), button('Decline', { class: 'deny', onclick: () => answer('decline') }))];
+  const before = words(ask.draft.content);
+  const text = h('textarea', { class: 'grow', rows: 3, value: before, 'aria-label': 'What is sent to the server' });
+  return [h('p', { class: 'wrap' }, ask.message), h('details', null, h('summary', null, 'What the server wanted'), wants), h('p', { class: 'label' }, 'The model wrote, and you may change'), text,
+    h('div', { class: 'actions' }, button('Send', { class: 'primary', onclick: () => text.value === before ? answer('accept') : answer('accept', text.value) }), button('Decline', { class: 'deny', onclick: () => answer('decline') }))];
+}
+
+// inline names the session whose questions the chat shows itself.
+let inline = '';
+export function showsInline(session) { inline = session; draw(); }
+
+let place;
+function draw() {
+  if (!place) return;
+  const all = [...state.asks.values()].filter((a) => !(inline && a.session === inline));
+  for (const id of made.keys()) if (!state.asks.has(id)) made.delete(id);
+  const want = all.map(card);
+  for (const el of [...place.children]) if (!want.includes(el)) el.remove();
+  want.forEach((el, i) => { if (place.children[i] !== el) place.insertBefore(el, place.children[i] ?? null); });
+  place.hidden = !want.length;
+}
+
+// tray shows open questions in every view.
+export function tray() {
+  place = document.getElementById('tray');
+  let before = new Set();
+  on('asks', () => {
+    const now = new Set(state.asks.keys());
+    for (const [id, a] of state.asks) if (!before.has(id)) announce(`${a.server} has a question. Press a to go to it.`);
+    const held = place.contains(document.activeElement);
+    before = now;
+    draw();
+    if (held && !place.contains(document.activeElement)) (document.querySelector('.ask') ?? document.getElementById('main')).focus();
+  });
+  draw();
+}
+export { fill };

@@ -1,0 +1,303 @@
+// The conversation: what was said, what was called, what was asked.
+
+import { h, button, fill, icon, announce } from './dom.js';
+import * as api from './api.js';
+import { day, millis, usage } from './format.js';
+import { markdown } from './markdown.js';
+import { phase } from './phases.js';
+import { on, spent, state, turns } from './store.js';
+import { data, result, text } from './content.js';
+import { card, showsInline } from './asks.js';
+import { tree } from './json.js';
+
+export const name = 'chat';
+export const title = 'Chat';
+
+const kept = new Map(); // of sessions: tool calls as they were seen live, in order
+let view;
+
+export function show(parts, signal) {
+  view = new Chat(signal);
+  view.open(parts[1] ?? '');
+  return view.el;
+}
+export function move(parts) {
+  if ((parts[1] ?? '') !== view.id) view.open(parts[1] ?? '');
+  return true;
+}
+
+class Chat {
+  constructor(signal) {
+    this.signal = signal;
+    this.list = h('ul');
+    this.said = h('div', { class: 'said-list', role: 'log', 'aria-label': 'Conversation', tabindex: 0 });
+    this.asks = h('div', { class: 'inline-asks' });
+    this.input = h('textarea', { rows: 1, class: 'grow', 'data-search': true, 'aria-label': 'Message', placeholder: 'Ask something. @server:uri attaches a resource, /server:prompt uses a prompt.', onkeydown: (e) => { if (e.key === 'Enter' && !e.shiftKey && !e.isComposing) { e.preventDefault(); this.send(); } } });
+    this.sendIt = button('Send', { class: 'primary', onclick: () => this.send() }, 'send');
+    this.stop = button('Stop', { class: 'deny', onclick: () => api.post(`sessions/${this.id}/stop`).catch((e) => announce(e.message)) }, 'stop');
+    this.model = h('select', { 'aria-label': 'Model', onfocus: () => this.models(), onpointerdown: () => this.models(), onchange: () => this.choose() });
+    this.label = h('span', { class: 'modellabel' });
+    this.cost = h('span', { class: 'soft', role: 'status' });
+    this.drawer = h('div', { class: 'side-panel', hidden: true });
+    this.wrong = h('p', { class: 'wrong', role: 'alert' });
+    this.el = h('div', { class: 'split chatbox' },
+      h('aside', { class: 'sessions', 'aria-label': 'Sessions' }, h('div', { class: 'sessions-head' }, h('h2', null, 'Sessions'), button('New session', { class: 'small', onclick: () => { location.hash = '#/chat'; this.input.focus(); } }, 'plus')), this.list),
+      h('div', { class: 'talk' }, h('h1', { class: 'unseen' }, 'Chat'),
+        h('div', { class: 'talk-head' }, this.model, this.label, this.cost, button('What the model saw', { class: 'small', onclick: () => this.saw() }, 'eye')),
+        h('div', { class: 'scrollbox', onscroll: (e) => { const b = e.currentTarget; this.bottom = b.scrollTop + b.clientHeight > b.scrollHeight - 60; } }, this.said, this.asks),
+        h('div', { class: 'composer' }, this.wrong, h('div', { class: 'compose-row' }, this.input, this.sendIt, this.stop))),
+      this.drawer);
+    this.box = this.said.parentElement;
+    this.bottom = true;
+    on('sessions', () => this.drawList(), signal);
+    on('chat', (list) => this.heard(list), signal);
+    on('asks', () => this.drawAsks(), signal);
+    on('model', () => this.drawModel(), signal);
+    signal.addEventListener('abort', () => showsInline(''));
+    document.addEventListener('shut', () => { this.drawer.hidden = true; }, { signal });
+    this.drawModel();
+    this.refreshList();
+  }
+
+  async open(id) {
+    this.id = id;
+    this.drawer.hidden = true;
+    this.bottom = true;
+    this.wrong.textContent = '';
+    showsInline(id);
+    this.messages = [];
+    this.drawList();
+    if (id) {
+      try { const got = await api.get('sessions/' + encodeURIComponent(id)); if (this.id !== id) return; this.messages = got.messages ?? []; this.summary = got.session; } catch (e) { this.wrong.textContent = e.message; }
+    } else this.summary = null;
+    this.draw();
+  }
+
+  drawModel() {
+    const m = state.model;
+    fill(this.model, h('option', { selected: true }, m ? `${m.provider}/${m.name}` : 'no model'));
+    fill(this.label, m?.label && [icon('warn'), m.label]);
+    this.asked = false;
+  }
+
+  async models() {
+    if (this.asked) return;
+    this.asked = true;
+    const now = this.model.value;
+    try {
+      const got = await api.get('models');
+      const names = [...new Set([now, ...got.models])];
+      fill(this.model, names.map((n) => h('option', { value: n, selected: n === now }, n)));
+    } catch { this.asked = false; }
+  }
+
+  async choose() {
+    this.wrong.textContent = '';
+    try { await api.post('model', { name: this.model.value }); } catch (e) { this.wrong.textContent = e.message; this.drawModel(); }
+  }
+
+  async refreshList() {
+    try { state.sessions = (await api.get('sessions')).sessions; this.drawList(); } catch { /* the banner says it */ }
+  }
+
+  drawList() {
+    const all = state.sessions;
+    fill(this.list, all.length ? all.map((x) => h('li', { class: x.id === this.id ? 'now' : null }, h('a', { to: '/chat/' + encodeURIComponent(x.id), 'aria-current': x.id === this.id ? 'true' : null }, h('strong', null, x.title || 'Untitled'), h('span', { class: 'soft' }, state.busy.has(x.id) ? 'working …' : day(x.changed), usage(x.usage) && ' · ' + usage(x.usage))),
+      button('Delete ' + (x.title || 'session'), { bare: true, class: 'small', onclick: () => this.remove(x) }, 'bin'))) : h('li', { class: 'soft none' }, 'Conversations are kept here.'));
+  }
+
+  async remove(x) {
+    if (!confirm(`Delete “${x.title || 'Untitled'}”? This cannot be undone.`)) return;
+    try { await api.post(`sessions/${encodeURIComponent(x.id)}/delete`); if (this.id === x.id) location.hash = '#/chat'; } catch (e) { announce(e.message); }
+    this.refreshList();
+  }
+
+  async send() {
+    const words = this.input.value.trim();
+    if (!words || state.busy.has(this.id)) return;
+    this.wrong.textContent = '';
+    try {
+      if (!this.id) {
+        const made = await api.post('sessions');
+        this.id = made.id;
+        this.messages = [];
+        showsInline(this.id);
+        history.replaceState(null, '', '#/chat/' + encodeURIComponent(this.id));
+      }
+      this.bottom = true;
+      await api.post(`sessions/${encodeURIComponent(this.id)}/send`, { text: words });
+      this.input.value = '';
+    } catch (e) { this.wrong.textContent = e.message; }
+  }
+
+  heard(list) {
+    let over = false;
+    for (const e of list) {
+      if (!e || e.session !== this.id) { if (e?.kind === 'done') this.refreshList(); continue; }
+      if (e.kind === 'done') over = true;
+      if (e.kind === 'text' && this.live) { this.live.more(e.text); continue; }
+      this.stale = true;
+    }
+    if (over) { this.finish(); return; }
+    if (this.stale) this.draw();
+    this.down();
+  }
+
+  async finish() {
+    const live = turns.get(this.id) ?? [];
+    const seen = new Map();
+    for (const e of live) if (e.kind === 'tool') seen.set(e.call.id, e.call);
+    kept.set(this.id, [...(kept.get(this.id) ?? []), ...seen.values()]);
+    const tail = live.filter((e) => e.kind === 'error' || e.kind === 'notice' || e.kind === 'done' && e.stop !== 'end');
+    turns.delete(this.id);
+    const id = this.id;
+    try { const got = await api.get('sessions/' + encodeURIComponent(id)); if (this.id !== id) return; this.messages = got.messages; this.summary = got.session; } catch (e) { this.wrong.textContent = e.message; }
+    this.tail = { id, list: tail };
+    this.draw();
+    this.down();
+    this.refreshList();
+    announce('The answer is complete');
+  }
+
+  draw() {
+    this.stale = false;
+    this.live = null;
+    const live = turns.get(this.id) ?? [];
+    const items = [];
+    this.history(items, this.base(live));
+    this.now(items, live);
+    if (this.tail?.id === this.id && !live.length) items.push(...this.tail.list.map(note));
+    if (!items.length) items.push(this.welcome());
+    fill(this.said, items);
+    const busy = state.busy.has(this.id);
+    this.stop.hidden = !busy;
+    this.sendIt.hidden = busy;
+    fill(this.cost, usage(spent.get(this.id) ?? this.summary?.usage));
+    this.drawAsks();
+    this.down();
+  }
+
+  // base is what was said before the turn that runs.
+  base(live) {
+    const begun = live.find((e) => e.kind === 'turn');
+    if (!begun) return this.messages;
+    for (let i = this.messages.length - 1; i >= 0; i--) {
+      const m = this.messages[i];
+      if (m.role === 'user' && m.parts[0]?.text === begun.text.trim()) return this.messages.slice(0, i);
+    }
+    return this.messages;
+  }
+
+  welcome() {
+    const tries = [['Add 20 and 22', 'calc'], ['Search the notes for garden', 'notes'], ['List the tables of the shop', 'shop']].filter(([, s]) => state.servers.has(s));
+    return h('div', { class: 'empty' }, h('p', null, 'Nothing was said yet.'), tries.length ? h('p', { class: 'soft' }, 'Try one of these:') : null, h('div', { class: 'choices' }, tries.map(([t]) => button(t, { onclick: () => { this.input.value = t; this.input.focus(); } }))));
+  }
+
+  // history draws saved messages. Calls that were seen live keep what they
+  // showed; older ones show what was saved.
+  history(items, messages) {
+    const all = messages.flatMap((m) => m.parts.filter((p) => p.kind === 'tool_call'));
+    const seen = kept.get(this.id) ?? [];
+    const results = new Map();
+    for (const m of messages) for (const p of m.parts) if (p.kind === 'tool_result') results.set(p.result.call_id, p.result);
+    let n = 0;
+    const nth = new Map();
+    for (const m of messages) {
+      for (const p of m.parts) {
+        if (p.kind === 'text' && m.role !== 'tool') items.push(m.role === 'user' ? person(p.text) : new Model(p.text).el);
+        else if (p.kind === 'thinking') items.push(thinking(p.text));
+        else if (p.kind === 'tool_call') {
+          const at = seen.length - (all.length - n++);
+          const known = at >= 0 && seen[at].name === p.call.name ? seen[at] : null;
+          nth.set(p.call.id, p);
+          items.push(toolCard(known ?? saved(p.call, results.get(p.call.id))));
+        }
+      }
+    }
+  }
+
+  // now draws the turn that runs.
+  now(items, live) {
+    const cards = new Map();
+    let text = null, think = null;
+    for (const e of live) {
+      if (e.kind === 'turn') items.push(person(e.text));
+      else if (e.kind === 'text') { think = null; if (text) text.add(e.text); else { text = new Model(e.text); items.push(text.el); } }
+      else if (e.kind === 'thinking') { text = null; if (think) think.lastChild.append(e.text); else { think = thinking(e.text); items.push(think); } }
+      else if (e.kind === 'tool') {
+        text = think = null;
+        if (!cards.has(e.call.id)) { cards.set(e.call.id, items.length); items.push(null); }
+        items[cards.get(e.call.id)] = e.call;
+      } else if (e.kind !== 'done') { text = null; items.push(note(e)); }
+    }
+    for (const i of cards.values()) items[i] = toolCard(items[i], this.folds ??= new Map());
+    text?.show();
+    this.live = text;
+    if (state.busy.has(this.id) && !live.length) items.push(h('p', { class: 'soft' }, 'Working …'));
+  }
+
+  drawAsks() {
+    const mine = [...state.asks.values()].filter((a) => a.session && a.session === this.id);
+    const want = mine.map(card);
+    for (const el of [...this.asks.children]) if (!want.includes(el)) el.remove();
+    want.forEach((el, i) => { if (this.asks.children[i] !== el) this.asks.insertBefore(el, this.asks.children[i] ?? null); });
+    if (want.length) this.down();
+  }
+
+  down() { if (this.bottom) requestAnimationFrame(() => { this.box.scrollTop = this.box.scrollHeight; }); }
+
+  // saw shows what the model was given last.
+  async saw() {
+    const close = button('Close', { bare: true, onclick: () => { this.drawer.hidden = true; } }, 'close');
+    const frame = (...body) => { this.drawer.hidden = false; fill(this.drawer, h('section', { class: 'panel', 'aria-label': 'What the model saw' }, h('div', { class: 'panel-head' }, h('h2', { tabindex: -1 }, 'What the model saw'), close), body)); this.drawer.querySelector('h2').focus(); };
+    if (!this.id) { frame(h('p', { class: 'soft' }, 'The model was not asked yet.')); return; }
+    try {
+      const r = await api.get(`sessions/${encodeURIComponent(this.id)}/request`);
+      frame(h('p', { class: 'soft' }, 'Everything that was in the last request, and nothing else.'),
+        r.system && [h('h3', null, 'System text'), h('p', { class: 'wrap quote' }, r.system)],
+        h('h3', null, `${(r.tools ?? []).length} tools`), (r.tools ?? []).map((t) => h('details', null, h('summary', null, h('code', null, t.name)), h('p', { class: 'wrap' }, t.description), tree(JSON.stringify(t.schema ?? {})))),
+        h('h3', null, `${r.messages.length} messages`), r.messages.map((m) => h('details', null, h('summary', null, h('strong', null, m.role), ' ', h('span', { class: 'soft' }, m.parts.map((p) => p.kind).join(', '))), m.parts.map((p) => p.kind === 'text' ? h('pre', { class: 'plain', tabindex: 0 }, p.text) : p.kind === 'tool_call' ? data(p.call) : p.kind === 'tool_result' ? (p.result.parts ?? []).map((x) => h('pre', { class: 'plain', tabindex: 0 }, x.text ?? x.kind)) : h('p', { class: 'wrap' }, p.text ?? p.mime ?? '')))));
+    } catch (e) { frame(h('p', { class: 'soft' }, e.message)); }
+  }
+}
+
+const person = (t) => h('div', { class: 'said person' }, h('span', { class: 'role' }, 'You'), h('p', { class: 'wrap' }, t));
+const thinking = (t) => h('details', { class: 'thinking' }, h('summary', null, 'Thinking'), h('p', { class: 'wrap soft' }, t));
+
+function note(e) {
+  if (e.kind === 'error') return h('p', { class: 'state bad block wrap' }, icon('bad'), e.text);
+  if (e.kind === 'done') return h('p', { class: 'soft' }, { cancelled: 'You stopped it.', length: 'The answer was cut: it was too long.', refusal: 'The model refused.' }[e.stop] ?? '');
+  return h('p', { class: 'state wait block wrap' }, icon('warn'), e.text);
+}
+
+// A Model is an answer that grows.
+class Model {
+  constructor(t) {
+    this.text = t;
+    this.body = h('div');
+    this.el = h('div', { class: 'said model' }, h('span', { class: 'role' }, 'Model'), state.model?.label ? h('span', { class: 'unseen' }, state.model.label) : null, this.body);
+    this.show();
+  }
+  add(t) { this.text += t; }
+  more(t) { this.text += t; if (!this.due) this.due = requestAnimationFrame(() => { this.due = 0; this.show(); }); }
+  show() { fill(this.body, markdown(this.text)); }
+}
+
+// saved is a call of an earlier run, as far as it was kept.
+function saved(call, r) {
+  const [server, tool] = call.name.split('__');
+  return { id: call.id, server: tool ? server : '', tool: tool ?? call.name, name: call.name, arguments: call.arguments, phase: r ? (r.is_error ? 'failed' : 'done') : 'cancelled', forModel: (r?.parts ?? []).map((p) => p.text ?? `[${p.kind}]`).join('\n') };
+}
+
+// toolCard is a call: what, where, with what, why it was allowed, what came.
+function toolCard(c, folds) {
+  const open = folds?.get(c.id) ?? (c.phase === 'failed' || c.phase === 'running' || c.phase === 'done');
+  const el = h('details', { class: 'card', open, ontoggle: () => folds?.set(c.id, el.open) },
+    h('summary', null, icon('tool'), h('span', { class: 'grow1' }, c.server && h('strong', null, c.server + ' › '), h('strong', null, c.title || c.tool)), phase(c.phase), c.tookMs !== undefined && h('span', { class: 'soft' }, millis(c.tookMs))),
+    h('div', { class: 'card-body' }, h('p', { class: 'label' }, 'With'), data(c.arguments ?? {}),
+      c.rule && h('p', { class: 'soft' }, 'Allowed or not by: ', c.rule), (c.warnings ?? []).map((w) => h('p', { class: 'state wait block' }, icon('warn'), w)),
+      c.phase === 'running' && c.progress ? h('div', { class: 'progress' }, c.total ? h('progress', { max: c.total, value: c.progress, 'aria-label': 'Progress' }) : h('progress', { 'aria-label': 'Progress' }), h('span', { class: 'soft' }, c.message)) : null,
+      c.result && [h('p', { class: 'label' }, 'Result'), result(c.result)], c.problem && h('p', { class: 'wrap' }, c.problem),
+      c.forModel && h('details', null, h('summary', null, 'What the model was given'), text(c.forModel), c.handle && h('p', { class: 'soft' }, 'Shortened; the rest is kept as ', h('code', null, c.handle)))));
+  return el;
+}

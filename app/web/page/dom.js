@@ -1,0 +1,143 @@
+// Elements are made here and nowhere else. Text becomes text nodes, never
+// markup, and characters that cannot be seen are shown as escapes: whatever a
+// server says, the page shows it and does not run it.
+
+const hidden = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
+const joined = /\p{Extended_Pictographic}\ufe0f?$/u;
+
+const escape = (c) => `\\u{${c.codePointAt(0).toString(16)}}`;
+
+// A joiner between two pictures is part of an emoji.
+const harmless = (text, at) => text[at] === '\u200d' && joined.test(text.slice(Math.max(0, at - 4), at)) && /^\p{Extended_Pictographic}/u.test(text.slice(at + 1, at + 3));
+
+// visible returns a text whose every character can be seen, for attributes and
+// for places that take text only.
+export function visible(text) {
+  return String(text ?? '').replace(/\r\n/g, '\n').replace(hidden, (c, at, all) => harmless(all, at) ? c : escape(c));
+}
+
+// say returns a text as nodes, with escapes set apart.
+export function say(text) {
+  text = String(text ?? '').replace(/\r\n/g, '\n');
+  if (text.search(hidden) < 0) return document.createTextNode(text);
+  const all = document.createDocumentFragment();
+  let from = 0;
+  for (const m of text.matchAll(hidden)) {
+    if (harmless(text, m.index)) continue;
+    if (m.index > from) all.append(text.slice(from, m.index));
+    const mark = document.createElement('span');
+    mark.className = 'esc';
+    mark.title = 'A character that cannot be seen';
+    mark.textContent = escape(m[0]);
+    all.append(mark);
+    from = m.index + m[0].length;
+  }
+  all.append(text.slice(from));
+  return all;
+}
+
+function put(el, children) {
+  for (const c of children) {
+    if (c === null || c === undefined || c === false || c === true) continue;
+    if (Array.isArray(c)) put(el, c);
+    else el.append(c instanceof Node ? c : say(c));
+  }
+  return el;
+}
+
+// Attributes that could load, open or run something are set by the few
+// functions that check them (links.js), not here.
+const checked = new Set(['href', 'src', 'srcset', 'action', 'formaction', 'style', 'srcdoc', 'data']);
+
+function set(el, props) {
+  for (const [name, value] of Object.entries(props)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith('on')) el.addEventListener(name.slice(2), value);
+    else if (name === 'class') el.setAttribute('class', value);
+    else if (name === 'value' || name === 'checked' || name === 'disabled' || name === 'selected' || name === 'open' || name === 'indeterminate') el[name] = value;
+    else if (name === 'to') el.setAttribute('href', '#' + value); // a place in this page
+    else if (checked.has(name)) throw new Error(name + ' is not set this way');
+    else el.setAttribute(name, value === true ? '' : visible(value));
+  }
+}
+
+// h makes an element of HTML: h('p', {class: 'x', onclick: f}, 'text', node …).
+export function h(tag, props, ...children) {
+  const el = document.createElement(tag);
+  if (props) set(el, props);
+  return put(el, children);
+}
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+// s makes an element of SVG.
+export function s(tag, props, ...children) {
+  const el = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(props ?? {})) el.setAttribute(name, value);
+  return put(el, children);
+}
+
+// fill replaces what an element holds.
+export function fill(el, ...children) {
+  el.replaceChildren();
+  return put(el, children);
+}
+
+const shapes = {
+  ok: 'M3 8.500 6.500 12 13 4.500',
+  dots: 'M3.500 8h.01M8 8h.01M12.500 8h.01',
+  warn: 'M8 2.500 14.500 13.500h-13zM8 6.500v3.200M8 11.700v.01',
+  bad: 'M4 4l8 8M12 4l-8 8',
+  off: 'M3 8h10',
+  key: 'M10.500 2.500a3 3 0 1 1-2.600 4.500L3 12v2h2v-1.500h1.500V11L8 9.500',
+  again: 'M13 8a5 5 0 1 1-1.500-3.600M13 2v3h-3',
+  close: 'M4 4l8 8M12 4l-8 8',
+  sun: 'M8 5a3 3 0 1 1 0 6 3 3 0 0 1 0-6M8 1.500v1M8 13.500v1M1.500 8h1M13.500 8h1M3.400 3.400l.7.7M11.900 11.900l.7.7M3.400 12.600l.7-.7M11.900 4.100l.7-.7',
+  moon: 'M13 9.500A5.500 5.500 0 0 1 6.500 3 5.500 5.500 0 1 0 13 9.500',
+  play: 'M5 3.500v9l7.500-4.500z',
+  stop: 'M4.500 4.500h7v7h-7z',
+  pause: 'M5.500 3.500v9M10.500 3.500v9',
+  plus: 'M8 3v10M3 8h10',
+  copy: 'M5.500 5.500h7v7h-7zM3.500 10.500v-7h7',
+  out: 'M9 3h4v4M13 3 7.500 8.500M11 9.500V13H3V5h3.500',
+  right: 'M6 3.500 10.500 8 6 12.500',
+  send: 'M2.500 8 13.500 3l-3 10-3-4z',
+  eye: 'M1.500 8S4 3.500 8 3.500 14.500 8 14.500 8 12 12.500 8 12.500 1.500 8 1.500 8M8 6.200a1.800 1.800 0 1 1 0 3.600 1.800 1.800 0 0 1 0-3.600',
+  tool: 'M9.500 2.500a3.500 3.500 0 0 1 4 4.600L8 12.500a1.900 1.900 0 0 1-2.700-2.700L10.500 4M3 13',
+  bin: 'M3 4.500h10M6.500 4.500V3h3v1.500M4.500 4.500l.7 8.500h5.600l.7-8.500',
+  ask: 'M5.500 6a2.500 2.500 0 1 1 3.500 2.300c-.7.3-1 .8-1 1.500M8 12.500v.01',
+  to: 'M3 8h10M9 4l4 4-4 4',
+  from: 'M13 8H3M7 4 3 8l4 4',
+};
+
+// icon draws one of the page's own signs; it says nothing to screen readers.
+export function icon(name) {
+  return s('svg', { viewBox: '0 0 16 16', class: 'icon', 'aria-hidden': 'true' }, s('path', { d: shapes[name] }));
+}
+
+// button makes a button of text, or of an icon with a name.
+export function button(text, props, sign) {
+  const bare = props?.bare;
+  const p = { type: 'button', ...props };
+  delete p.bare;
+  if (bare) { p['aria-label'] = text; p.title = text; p.class = 'bare ' + (p.class ?? ''); }
+  return h('button', p, sign && icon(sign), !bare && text);
+}
+
+// announce has a screen reader say something.
+export function announce(text) {
+  const live = document.getElementById('live');
+  live.textContent = '';
+  setTimeout(() => { live.textContent = visible(text).slice(0, 300); }, 60);
+}
+
+export async function copy(text, from) {
+  try {
+    await navigator.clipboard.writeText(text);
+    announce('Copied');
+    if (from) { from.classList.add('done'); setTimeout(() => from.classList.remove('done'), 1200); }
+  } catch {
+    announce('The browser does not allow copying');
+  }
+}
+export const copyButton = (text, name = 'Copy') => button(name, { class: name === 'Copy' ? 'small quiet' : 'small', onclick: (e) => copy(typeof text === 'function' ? text() : text, e.currentTarget) }, 'copy');

@@ -1,0 +1,130 @@
+// A part of the picture, taken apart.
+
+import { h, button, fill, icon, copyButton } from './dom.js';
+import * as api from './api.js';
+import { ago, bytes, clock, count, millis } from './format.js';
+import { openLink, webAddress } from './links.js';
+import { phase } from './phases.js';
+import { detail, details, state } from './store.js';
+import { tree } from './json.js';
+
+const about = {
+  host: 'The host is the program that you use: it holds the conversation, your approvals and one client for each server. Servers never see each other, nor the conversation; they see what the host sends them.',
+  client: 'A client belongs to the host and to exactly one server. It speaks for you: it says what this host can do, sends calls, and brings the server’s questions back to you.',
+  joint: 'A joint is the connection of one client and one server, and nobody else is on it. It has a transport that carries messages and a revision of the protocol that both sides speak.',
+  server: 'A server offers tools to call, resources to read and prompts to use. It runs apart from the host, and when it hangs or ends, only its own joint is red.',
+  pending: 'A file in this folder wants this server to be started. Nothing runs before you approve it, and it is asked again when anything about it changes.',
+};
+
+// panel makes the panel of a part, or null where there is none.
+export function panel([kind, name], signal) {
+  if (kind === 'host') return frame('Host', 'Tenon', hostBody());
+  if (kind === 'pending') {
+    const p = state.pending.find((one) => one.name === name);
+    return p ? frame('Waits for approval', name, pendingBody(p)) : null;
+  }
+  if (!['client', 'joint', 'server'].includes(kind) || !state.servers.has(name)) return null;
+  const body = h('div');
+  const draw = () => drawServer(body, kind, name, signal);
+  draw();
+  if (kind === 'server') { // memory and last words change without an event
+    const timer = setInterval(async () => {
+      if (signal.aborted || !body.isConnected) { clearInterval(timer); return; }
+      const d = await detail(name).catch(() => null);
+      if (!d || !(d.pid || d.stderr) || document.hidden) return;
+      try {
+        Object.assign(d, await api.get(api.server(name) + '/process'));
+        const line = body.querySelector('.proc'), words = body.querySelector('.stderr');
+        if (line) line.textContent = running(d);
+        if (words && words.textContent !== d.stderr) fill(words, d.stderr);
+      } catch { /* the next one */ }
+    }, 3000);
+  }
+  const shown = frame({ client: 'Client of', joint: 'Joint to', server: 'Server' }[kind], name, [h('p', { class: 'what' }, about[kind]), body]);
+  shown.refresh = draw;
+  return shown;
+}
+
+function frame(role, name, body) {
+  return {
+    el: h('section', { class: 'panel', 'aria-label': `${role} ${name}` },
+      h('div', { class: 'panel-head' }, h('h2', { tabindex: -1 }, h('span', { class: 'role' }, role), ' ', name), button('Close', { bare: true, onclick: () => { location.hash = '#/'; } }, 'close')),
+      body),
+  };
+}
+
+const rows = (...list) => h('dl', { class: 'facts' }, list.filter((r) => r && r[1] !== undefined && r[1] !== '' && r[1] !== null && r[1] !== false).map(([k, v]) => [h('dt', null, k), h('dd', null, v)]));
+
+function hostBody() {
+  const all = [...state.servers.values()];
+  return [h('p', { class: 'what' }, about.host),
+    rows(['Version', state.version], ['Model', state.model ? [state.model.provider + '/' + state.model.name, state.model.label && h('span', { class: 'soft block' }, state.model.label)] : 'none'],
+      ['Clients', `${all.length}, ${all.filter((x) => x.phase === 'ready').length} ready`], ['Open questions', state.asks.size || ''], ['Speaks', state.revisions.join(', ')]),
+    h('div', { class: 'actions' }, h('a', { class: 'button', to: '/chat' }, 'Open the chat'), h('a', { class: 'button', to: '/wire' }, 'See all messages'))];
+}
+
+function pendingBody(p) {
+  const out = h('p', { class: 'wrong', role: 'alert' });
+  return [h('p', { class: 'what' }, about.pending),
+    h('h3', null, 'What would run'), h('pre', { class: 'plain cmd', tabindex: 0 }, p.command || '(nothing)'),
+    rows(['From', p.file && h('code', null, p.file)]),
+    (p.warnings ?? []).map((w) => h('p', { class: 'state wait block' }, icon('warn'), w)),
+    p.changed?.length ? [h('h3', null, 'Changed since you approved it'), h('dl', { class: 'changes' }, p.changed.map((c) => [h('dt', null, c.what), h('dd', null, h('del', null, c.before), h('ins', null, c.after))]))] : null,
+    p.refused ? h('p', { class: 'state bad block' }, icon('bad'), p.refused)
+      : h('div', { class: 'actions' }, button('Approve and start', { class: 'primary', onclick: async (e) => {
+        e.currentTarget.disabled = true;
+        try { await api.post('pending/' + encodeURIComponent(p.name), { pin: p.pin }); location.hash = '#/server/' + encodeURIComponent(p.name); } catch (x) { out.textContent = x.message; e.target.disabled = false; }
+      } }, 'ok')), out];
+}
+
+async function drawServer(body, kind, name, signal) {
+  const one = state.servers.get(name);
+  if (!one) return;
+  const place = h('div', { class: 'loading' });
+  if (!body.childElementCount) fill(body, place);
+  const head = [kind === 'client' ? null : h('p', null, phase(one.phase), one.why && h('span', { class: 'wrap block why' }, one.why))];
+  let d = null, failed = '';
+  try { d = await detail(name); } catch (e) { failed = e.message; }
+  if (signal.aborted) return;
+  const facts = { client: clientFacts, joint: jointFacts, server: serverFacts }[kind](one, d);
+  fill(body, head, actions(kind, one), failed && h('p', { class: 'state bad block' }, icon('bad'), failed), facts,
+    (d?.problems ?? []).map((p) => h('p', { class: 'state bad block' }, icon('warn'), p)));
+}
+
+const running = (d) => `${d.pid}, up for ${ago(d.started)}${d.memory ? ', ' + bytes(d.memory) : ''}`;
+
+function clientFacts(one, d) {
+  const hello = d?.handshake?.find((m) => m.sent);
+  return [rows(['Introduces itself as', 'tenon ' + state.version], ['Speaks', one.revision], ['Calls', one.calls || ''], ['Can', 'answer questions (forms and pages), and let servers use the model after you agree']),
+    hello && h('p', null, h('a', { to: '/wire/' + hello.seq }, 'See how it introduced itself'))];
+}
+
+function jointFacts(one, d) {
+  const kinds = { builtin: 'a pipe in memory', stdio: 'standard input and output of a process', http: 'streamable HTTP', sse: 'HTTP with server-sent events (deprecated)' };
+  return [rows(['Transport', kinds[one.kind] ?? one.kind], ['Revision', one.revision], ['Era', d?.handshake?.at(-1)?.era], ['Last answer', one.latencyMs !== undefined && millis(one.latencyMs)],
+    ['Errors', String(one.errors)], ['Met', one.starts ? count(one.starts, 'time') : 'not yet'], ['Since', one.started && one.starts ? ago(one.started) : '']),
+  d?.handshake?.length ? [h('h3', null, 'Handshake'), h('ol', { class: 'handshake' }, d.handshake.map((m) => h('li', null, h('a', { to: '/wire/' + m.seq }, icon(m.sent ? 'to' : 'from'), h('code', null, m.method), m.ms ? h('span', { class: 'soft' }, millis(m.ms)) : h('span', { class: 'soft' }, clock(m.at))))))] : null];
+}
+
+function serverFacts(one, d) {
+  const it = d?.server;
+  return [rows(['Calls itself', it && `${it.title ?? it.name} ${it.version ?? ''}`], ['Runs as', d && h('code', { class: 'wrap' }, d.transport)], ['From', d?.source && h('code', { class: 'wrap' }, d.source)],
+    ['Process', one.pid ? h('span', { class: 'proc' }, d ? running(d) : String(one.pid)) : ''], ['Up for', !one.pid && one.started && one.starts && d?.phase === 'ready' ? ago(one.started) : ''],
+    ['Next try in', one.nextMs ? millis(one.nextMs) : ''], ['Tools', d?.tools.length || ''], ['Resources', d?.resources.length || ''], ['Templates', d?.templates.length || ''], ['Prompts', d?.prompts.length || '']),
+  d?.instructions && [h('h3', null, 'Instructions to the model'), h('p', { class: 'wrap quote' }, d.instructions)],
+  d?.capabilities && h('details', null, h('summary', null, 'Capabilities'), tree(JSON.stringify(d.capabilities))),
+  d?.stderr && h('details', { open: one.phase === 'failed' || one.phase === 'restarting' }, h('summary', null, 'Standard error'), h('pre', { class: 'plain stderr', tabindex: 0 }, d.stderr), copyButton(() => d.stderr))];
+}
+
+function actions(kind, one) {
+  const out = h('p', { class: 'wrong', role: 'alert' });
+  const act = (path) => async () => { out.textContent = ''; try { await api.post(`${api.server(one.name)}/${path}`); details.delete(one.name); } catch (e) { out.textContent = e.message; } };
+  const page = one.phase === 'needs login' && webAddress(one.page);
+  const off = one.phase === 'disabled';
+  return h('div', null, page && h('div', { class: 'note' }, h('p', null, 'It wants you to log in at:'), h('p', { class: 'address' }, h('code', null, page.href)), openLink(page, 'Log in')),
+    h('div', { class: 'actions' },
+      kind === 'server' && (one.phase === 'ready' || one.phase === 'degraded') && h('a', { class: 'button primary', to: '/drive/' + encodeURIComponent(one.name) }, icon('play'), 'Use it'),
+      h('a', { class: 'button', to: '/wire/all/' + encodeURIComponent(one.name) }, 'Messages'),
+      kind !== 'client' && button(off ? 'Switch on' : 'Restart', { onclick: act('restart') }, 'again'),
+      kind === 'server' && !off && button('Switch off', { onclick: act('disable') }, 'off')), out);
+}

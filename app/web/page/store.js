@@ -1,0 +1,165 @@
+// What the page knows, and who wants to hear of it. Events of the stream come
+// in here; views listen and are called once for each picture the screen shows,
+// however many events came.
+
+import * as api from './api.js';
+import { Rows } from './rows.js';
+
+export const state = {
+  version: '', servers: new Map(), sessions: [], busy: new Set(), asks: new Map(), pending: [],
+  model: null, revisions: [], only: '', can: {}, online: false,
+};
+export const rows = new Rows();
+export const details = new Map(); // of servers: what they have; see detail
+export const turns = new Map();   // of sessions: the events of the turn that runs
+export const cards = new Map();   // of tool calls: the latest event
+export const calls = new Map();   // that were begun in the page
+export const spent = new Map();   // of sessions: usage
+
+const listeners = new Map();
+let waiting = new Map();
+let scheduled = false;
+
+// on calls f with a list of what came, at most once for each picture, until
+// the signal is aborted.
+export function on(topic, f, signal) {
+  if (!listeners.has(topic)) listeners.set(topic, new Set());
+  listeners.get(topic).add(f);
+  signal?.addEventListener('abort', () => listeners.get(topic).delete(f));
+}
+
+export function emit(topic, data) {
+  if (!waiting.has(topic)) waiting.set(topic, []);
+  const list = waiting.get(topic);
+  if (list.length < 20000) list.push(data);
+  if (scheduled) return;
+  scheduled = true;
+  if (document.hidden) setTimeout(flush, 250);
+  else requestAnimationFrame(flush);
+}
+
+function flush() {
+  scheduled = false;
+  const now = waiting;
+  waiting = new Map();
+  for (const [topic, list] of now) {
+    for (const f of listeners.get(topic) ?? []) {
+      try { f(list); } catch (e) { console.error(e); }
+    }
+  }
+}
+
+// load asks for everything; the stream goes on from there.
+export async function load() {
+  const now = await api.get('state');
+  state.version = now.version;
+  state.servers = new Map(now.servers.map((one) => [one.name, one]));
+  state.sessions = now.sessions ?? [];
+  state.busy = new Set(now.busy);
+  state.asks = new Map((now.asks ?? []).map((a) => [a.id, a]));
+  state.pending = now.pending ?? [];
+  state.model = now.model ?? null;
+  state.revisions = now.revisions;
+  state.only = now.only;
+  state.can = now.can;
+  details.clear();
+  for (const topic of ['servers', 'asks', 'sessions', 'pending', 'model', 'chat']) emit(topic, null);
+  return now;
+}
+
+let source;
+
+// listen opens the stream of events. The browser opens it again where it was
+// when it breaks; a gap means that everything is asked for anew.
+export function listen(from) {
+  source?.close();
+  source = new EventSource(`/api/v1/events?feed=${from.feed}&wire=${from.wire}`);
+  source.addEventListener('hello', () => online(true));
+  source.onerror = () => {
+    online(false);
+    if (source.readyState === EventSource.CLOSED) setTimeout(again, 1500);
+  };
+  for (const [kind, f] of Object.entries(heard)) {
+    source.addEventListener(kind, (e) => f(JSON.parse(e.data)));
+  }
+}
+
+function online(is) {
+  if (state.online === is) return;
+  state.online = is;
+  emit('online', is);
+}
+
+async function again() {
+  try {
+    listen(await load());
+  } catch (e) {
+    if (e.status === 401 || e.status === 403) emit('out', e.message);
+    else setTimeout(again, 2000);
+  }
+}
+
+const heard = {
+  gap: () => { load().catch(() => {}); },
+  server: (one) => {
+    const old = state.servers.get(one.name);
+    state.servers.set(one.name, { ...one, latencyMs: one.latencyMs ?? old?.latencyMs });
+    if (old?.starts !== one.starts || old?.phase !== one.phase) details.delete(one.name);
+    emit('servers', one.name);
+  },
+  removed: (one) => { state.servers.delete(one.name); emit('servers', one.name); },
+  wire: (piece) => {
+    rows.add(piece.messages, piece.lost);
+    for (const m of piece.messages) {
+      const one = state.servers.get(m.server);
+      if (one && m.ms && (m.kind === 'response' || m.kind === 'error')) one.latencyMs = m.ms;
+    }
+    emit('wire', piece.messages);
+  },
+  cleared: () => { rows.clear(); emit('cleared', null); },
+  model: (info) => { state.model = info; emit('model', info); },
+  pending: (list) => { state.pending = list; emit('pending', list); },
+  call: (c) => { calls.set(c.id, c); emit('call', c); },
+  updated: (u) => emit('updated', u),
+  fault: (f) => emit('fault', f.error),
+  host: (e) => host[e.kind]?.(e),
+};
+
+function turn(e) {
+  if (!turns.has(e.session)) turns.set(e.session, []);
+  turns.get(e.session).push(e);
+  emit('chat', e);
+}
+
+const host = {
+  turn: (e) => { turns.set(e.session, []); state.busy.add(e.session); turn(e); emit('sessions', null); },
+  text: turn,
+  thinking: turn,
+  error: turn,
+  notice: (e) => { if (e.session) turn(e); else emit('notice', e); },
+  tool: (e) => { cards.set(e.session + '/' + e.call.id, e.call); turn(e); },
+  usage: (e) => { spent.set(e.session, e.usage); emit('chat', e); },
+  done: (e) => { state.busy.delete(e.session); turn(e); emit('sessions', null); },
+  ask: (e) => { state.asks.set(e.ask.id, e.ask); emit('asks', e.ask); },
+  answered: (e) => { state.asks.delete(e.ask.id); emit('asks', e.ask); },
+  log: (e) => emit('log', e),
+  changed: (e) => { details.delete(e.server); emit('servers', e.server); },
+};
+
+// detail asks a server's parts, once until they change.
+export function detail(name) {
+  if (!details.has(name)) {
+    const asked = api.get(api.server(name)).catch((e) => { if (details.get(name) === asked) details.delete(name); throw e; });
+    details.set(name, asked);
+  }
+  return details.get(name);
+}
+
+// remember keeps a choice of the person from one visit to the next.
+export function remember(key, value) {
+  try {
+    if (value === undefined) return localStorage.getItem('tenon.' + key);
+    localStorage.setItem('tenon.' + key, value);
+  } catch { /* a browser that keeps nothing */ }
+  return null;
+}

@@ -1,0 +1,138 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+const (
+	batch     = 500                   // events or messages in one go
+	breath    = 40 * time.Millisecond // between two goes, so that a flood comes in large pieces
+	heartbeat = 20 * time.Second      // when nothing happens
+	patience  = 30 * time.Second      // for a page that takes nothing
+)
+
+// stream tells a page what happens: events of the feed, and summaries of
+// messages, each from where the page was last. The id of each piece is both
+// positions, so that a page that was cut off goes on where it was.
+//
+//	?feed=N&wire=N   where to begin; without, from now on
+func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
+	feedAt, wireAt := s.positions(r)
+	control := http.NewResponseController(w)
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
+	news, stopNews := s.feed.watch()
+	defer stopNews()
+	messages, stopMessages := s.work.Log.Watch()
+	defer stopMessages()
+	send := func(kind string, data []byte) error {
+		control.SetWriteDeadline(time.Now().Add(patience))
+		_, err := fmt.Fprintf(w, "event: %s\nid: %d-%d\ndata: %s\n\n", kind, feedAt, wireAt, data)
+		return err
+	}
+	if send("hello", []byte("{}")) != nil || control.Flush() != nil {
+		return
+	}
+	for {
+		more := false
+		events, gap := s.feed.since(feedAt, batch)
+		if gap {
+			feedAt = s.feed.last()
+			events = nil
+			if send("gap", []byte("{}")) != nil {
+				return
+			}
+		}
+		for _, e := range events {
+			feedAt = e.seq
+			if send(e.kind, e.data) != nil {
+				return
+			}
+		}
+		list, lost := s.work.Log.Since(wireAt, batch)
+		if len(list) > 0 {
+			wireAt = list[len(list)-1].Seq
+			data, err := mcp.Marshal(wirePiece{summaries(list), lost})
+			if err != nil || send("wire", data) != nil {
+				return
+			}
+		}
+		more = len(events) == batch || len(list) == batch
+		if len(events)+len(list) > 0 && control.Flush() != nil {
+			return
+		}
+		if !s.wait(r, news, messages, more, func() error {
+			control.SetWriteDeadline(time.Now().Add(patience))
+			if _, err := fmt.Fprint(w, ": still here\n\n"); err != nil {
+				return err
+			}
+			return control.Flush()
+		}) {
+			return
+		}
+	}
+}
+
+// A wirePiece is some messages; Lost says that older ones are gone.
+type wirePiece struct {
+	Messages []summary `json:"messages"`
+	Lost     bool      `json:"lost,omitzero"`
+}
+
+// wait waits for news, and a breath after it. It reports false when the page is
+// gone.
+func (s *Server) wait(r *http.Request, news, messages <-chan struct{}, more bool, beat func() error) bool {
+	for !more {
+		timer := time.NewTimer(heartbeat)
+		select {
+		case <-news:
+			more = true
+		case <-messages:
+			more = true
+		case <-timer.C:
+			if beat() != nil {
+				return false
+			}
+		case <-r.Context().Done():
+			timer.Stop()
+			return false
+		case <-s.ctx.Done():
+			timer.Stop()
+			return false
+		}
+		timer.Stop()
+	}
+	select {
+	case <-time.After(breath):
+		return true
+	case <-r.Context().Done():
+		return false
+	case <-s.ctx.Done():
+		return false
+	}
+}
+
+// positions is where a stream begins.
+func (s *Server) positions(r *http.Request) (feed, wire uint64) {
+	feed, wire = s.feed.last(), s.work.Log.Last()
+	number := func(text string, old uint64) uint64 {
+		if n, err := strconv.ParseUint(text, 10, 64); err == nil {
+			return n
+		}
+		return old
+	}
+	q := r.URL.Query()
+	feed, wire = number(q.Get("feed"), feed), number(q.Get("wire"), wire)
+	if a, b, ok := strings.Cut(r.Header.Get("Last-Event-ID"), "-"); ok {
+		feed, wire = number(a, feed), number(b, wire)
+	}
+	return feed, wire
+}

@@ -1,0 +1,295 @@
+// Package web is the page: the host, its clients, its servers and every message
+// between them, in a browser on this machine.
+//
+// The page is plain files in the folder page, embedded; it talks to the API
+// under /api/v1, which docs/api.md describes for those who want to drive it
+// themselves. A Server adds nothing to the workspace that it shows.
+//
+// The way of a request:
+//
+//	guard     Host, Origin, method, cookie          guard.go
+//	route     one table                             web.go
+//	answer    from the workspace                    servers.go, drive.go, chat.go, wire.go
+//	news      one stream for each page, pulled      feed.go, stream.go
+package web
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/app/host"
+	"github.com/tenon-mcp/tenon/app/llm"
+	"github.com/tenon-mcp/tenon/app/workspace"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// Options say what the page can do beside showing. Nil means nothing more.
+type Options struct {
+	// Models lists the models that could be chosen; nil: none can.
+	Models func(ctx context.Context) []string
+	// Choose makes a model of a name. It is asked only if Models is set.
+	Choose func(ctx context.Context, name string) (llm.Model, error)
+
+	// Pending lists servers that a project wants and the person has not
+	// approved; Approve starts one after the person has seen it. Nil: there
+	// are none.
+	Pending func() []Pending
+	Approve func(ctx context.Context, name, pin string) error
+
+	// Eras opens a second connection to a server in a given revision, to show
+	// the same call in two eras. Nil: not possible.
+	Eras func(ctx context.Context, server string, r mcp.Revision, see func(sent bool, frame []byte)) (mcp.Handler, func() error, error)
+
+	// Hosts are names beside those of the loopback that the page may be
+	// reached under. Unset: none.
+	Hosts []string
+
+	// Only names the one server that the page was opened for. Empty: it shows
+	// all.
+	Only string
+}
+
+// A Pending is a server that waits for the person's approval.
+type Pending struct {
+	Name     string   `json:"name"`
+	File     string   `json:"file"`
+	Command  string   `json:"command"` // the whole command line or address
+	Pin      string   `json:"pin"`     // what exactly would be approved
+	Changed  []Change `json:"changed,omitzero"`
+	Warnings []string `json:"warnings,omitzero"`
+	Refused  string   `json:"refused,omitzero"` // why it cannot be approved at all
+}
+
+// A Change is a difference to what was approved.
+type Change struct {
+	What   string `json:"what"`
+	Before string `json:"before"`
+	After  string `json:"after"`
+}
+
+// A Server serves the page of one workspace.
+type Server struct {
+	work  *workspace.Workspace
+	opts  Options
+	feed  *feed
+	mux   *http.ServeMux
+	guard *guard
+
+	mu    sync.Mutex
+	calls map[string]context.CancelFunc // calls and subscriptions that the page has begun
+	next  int
+	chats map[string]bool // sessions with a turn that runs
+
+	running sync.WaitGroup
+	ctx     context.Context
+	stop    context.CancelFunc
+}
+
+// New makes a Server. Give its Event and State to the workspace before it is
+// opened, and the workspace with Show.
+func New(o *Options) *Server {
+	s := &Server{feed: newFeed(), calls: map[string]context.CancelFunc{}, chats: map[string]bool{}}
+	if o != nil {
+		s.opts = *o
+	}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.guard = &guard{token: rand.Text() + rand.Text(), hosts: s.opts.Hosts, cookie: "tenon_" + rand.Text()[:8], cookies: map[string]bool{}}
+	s.mux = s.routes()
+	return s
+}
+
+// Show gives the server the workspace to show.
+func (s *Server) Show(w *workspace.Workspace) { s.work = w }
+
+// Event and State pass on what the workspace tells.
+func (s *Server) Event(e host.Event)    { s.feed.put("host", e) }
+func (s *Server) State(e connect.State) { s.feed.put("server", summaryOf(e)) }
+
+// Token opens the page once.
+func (s *Server) Token() string { return s.guard.token }
+
+// NewToken makes the token of the next page, in place of one that was used.
+func (s *Server) NewToken() string { return s.guard.renew() }
+
+// ServeHTTP serves the page and its API.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.guard.refuses(w, r) {
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+// Serve serves on a listener until ctx ends.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	web := &http.Server{Handler: s, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	web.RegisterOnShutdown(s.stop)
+	done := make(chan error, 1)
+	go func() { done <- web.Serve(l) }()
+	select {
+	case err := <-done:
+		s.Close()
+		return err
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 3*time.Second)
+	defer cancel()
+	err := web.Shutdown(grace)
+	<-done
+	s.Close()
+	if errors.Is(err, context.DeadlineExceeded) {
+		return web.Close()
+	}
+	return err
+}
+
+// Close ends what the page has begun and waits for it.
+func (s *Server) Close() {
+	s.stop()
+	s.running.Wait()
+}
+
+// routes is the API. Whatever changes something is a POST.
+func (s *Server) routes() *http.ServeMux {
+	m := http.NewServeMux()
+	for pattern, h := range map[string]func(*http.Request) (any, error){
+		"GET /api/v1/state":                    s.state,
+		"GET /api/v1/servers/{name}":           s.server,
+		"GET /api/v1/servers/{name}/process":   s.process,
+		"GET /api/v1/servers/{name}/logs":      s.logs,
+		"POST /api/v1/servers/{name}/restart":  s.restart,
+		"POST /api/v1/servers/{name}/disable":  s.disable,
+		"POST /api/v1/servers/{name}/call":     s.call,
+		"POST /api/v1/servers/{name}/read":     s.read,
+		"POST /api/v1/servers/{name}/prompt":   s.prompt,
+		"POST /api/v1/servers/{name}/complete": s.complete,
+		"POST /api/v1/servers/{name}/watch":    s.watch,
+		"POST /api/v1/servers/{name}/raw":      s.raw,
+		"POST /api/v1/servers/{name}/eras":     s.eras,
+		"POST /api/v1/cancel/{id}":             s.cancel,
+		"GET /api/v1/wire":                     s.wire,
+		"GET /api/v1/wire/{seq}":               s.message,
+		"POST /api/v1/wire/compare":            s.compare,
+		"POST /api/v1/wire/clear":              s.clear,
+		"POST /api/v1/wire/load":               s.load,
+		"GET /api/v1/sessions":                 s.sessions,
+		"POST /api/v1/sessions":                s.newSession,
+		"GET /api/v1/sessions/{id}":            s.session,
+		"GET /api/v1/sessions/{id}/request":    s.lastRequest,
+		"POST /api/v1/sessions/{id}/send":      s.send,
+		"POST /api/v1/sessions/{id}/stop":      s.stopTurn,
+		"POST /api/v1/sessions/{id}/delete":    s.deleteSession,
+		"POST /api/v1/asks/{id}":               s.answer,
+		"GET /api/v1/tools":                    s.tools,
+		"POST /api/v1/tools/forget":            s.forget,
+		"GET /api/v1/models":                   s.models,
+		"POST /api/v1/model":                   s.chooseModel,
+		"GET /api/v1/pending":                  s.pending,
+		"POST /api/v1/pending/{name}":          s.approve,
+	} {
+		m.Handle(pattern, answering(h))
+	}
+	m.HandleFunc("POST /api/v1/login", s.guard.login)
+	m.HandleFunc("GET /api/v1/events", s.stream)
+	m.HandleFunc("GET /api/v1/wire/save", s.save)
+	m.HandleFunc("GET /api/", s.nowhere)
+	m.Handle("GET /", static())
+	return m
+}
+
+// nowhere answers a GET that the API does not have. What would be a POST says
+// so: nothing is ever changed by a GET.
+func (s *Server) nowhere(w http.ResponseWriter, r *http.Request) {
+	post := r.Clone(r.Context())
+	post.Method = http.MethodPost
+	if _, pattern := s.mux.Handler(post); pattern != "" {
+		w.Header().Set("Allow", http.MethodPost)
+		refuse(w, http.StatusMethodNotAllowed, errors.New("this is done with POST"))
+		return
+	}
+	refuse(w, http.StatusNotFound, errors.New("the API has no such address: see docs/api.md"))
+}
+
+// A fault is an error with the status that it is answered with.
+type fault struct {
+	status int
+	error
+}
+
+func (f fault) Unwrap() error { return f.error }
+
+func bad(text string) error     { return fault{http.StatusBadRequest, errors.New(text)} }
+func missing(text string) error { return fault{http.StatusNotFound, errors.New(text)} }
+
+// answering writes what a function returns as JSON.
+func answering(h func(*http.Request) (any, error)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+		v, err := h(r)
+		if err != nil {
+			refuse(w, statusOf(err), err)
+			return
+		}
+		raw, err := mcp.Marshal(v)
+		if err != nil {
+			refuse(w, http.StatusInternalServerError, err)
+			return
+		}
+		head(w, "application/json")
+		w.Write(raw)
+	})
+}
+
+const maxBody = 16 << 20
+
+func statusOf(err error) int {
+	var f fault
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &f):
+		return f.status
+	case errors.As(err, &large):
+		return http.StatusRequestEntityTooLarge
+	}
+	return http.StatusBadGateway // the server that was asked has failed
+}
+
+func refuse(w http.ResponseWriter, status int, err error) {
+	head(w, "application/json")
+	w.WriteHeader(status)
+	body := map[string]any{"error": err.Error()}
+	if e, ok := errors.AsType[*mcp.Error](err); ok {
+		body["code"], body["data"] = e.Code, e.Data
+	}
+	raw, err := mcp.Marshal(body)
+	if err != nil {
+		raw = []byte(`{"error":"the error cannot be told"}`)
+	}
+	w.Write(raw)
+}
+
+func head(w http.ResponseWriter, kind string) {
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Cache-Control", "no-store")
+}
+
+// body reads a JSON body; an empty one is an empty object.
+func body(r *http.Request, v any) error {
+	data, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err
+	}
+	if len(data) == 0 {
+		return nil
+	}
+	if err := mcp.Unmarshal(data, v); err != nil {
+		return bad("the body cannot be read: " + err.Error())
+	}
+	return nil
+}

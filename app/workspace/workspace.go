@@ -1,0 +1,249 @@
+// Package workspace puts a host together: the servers of a configuration, each
+// with a client and its connection, the model, the permissions, and what is
+// written down about all of it. Faces (a terminal, a page, a program without
+// either) stand on a Workspace and add nothing to it.
+//
+//	servers     app/connect   started in parallel, each by itself
+//	messages    app/inspect   every one, of every server
+//	agent       app/host      model, asks, sessions
+//	approvals   app/permit    what may be called
+//	sessions    app/store     SQLite
+//	audit       app/audit     what was called
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"sync"
+
+	"github.com/tenon-mcp/tenon/app/audit"
+	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/app/host"
+	"github.com/tenon-mcp/tenon/app/inspect"
+	"github.com/tenon-mcp/tenon/app/llm"
+	"github.com/tenon-mcp/tenon/app/permit"
+	"github.com/tenon-mcp/tenon/app/store"
+	"github.com/tenon-mcp/tenon/auth/tokens"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// Options say what a workspace is made of. Dir is needed; everything else has a
+// good answer when it is unset.
+type Options struct {
+	// Dir holds sessions, approvals, the audit log and logins.
+	Dir string
+
+	// Settings are the rules and marks of the configuration.
+	Settings config.Settings
+
+	// Servers are started at once. They must be approved already.
+	Servers []config.Server
+
+	// Model answers. Nil: direct calls only.
+	Model llm.Model
+
+	// Builtin makes builtin servers. Nil: there are none.
+	Builtin func(name string, query url.Values) (connect.Builtin, error)
+
+	// Event and State hear what happens in the host, and how servers are
+	// doing. They must not block. Nil: nobody hears it.
+	Event func(host.Event)
+	State func(connect.State)
+
+	// Tokens keeps what logins bring. Nil keeps it in Dir.
+	Tokens tokens.Store
+
+	// OpenPage shows the person a page to log in at. Nil opens a browser.
+	OpenPage func(server, page string) error
+
+	// Unattended says that nobody is there: what would be asked is refused.
+	Unattended bool
+
+	// Revision is spoken with all servers, without finding out. Empty: each
+	// is asked.
+	Revision mcp.Revision
+
+	// Log keeps the messages. Nil means one with the defaults.
+	Log *inspect.Log
+
+	// Host is for what else a host can be told; Model, Book, Event, Store,
+	// Audit and Unattended in it are set here.
+	Host host.Options
+}
+
+// A Workspace is a host with everything around it.
+type Workspace struct {
+	Host  *host.Host
+	Fleet *connect.Fleet
+	Log   *inspect.Log
+	Book  *permit.Book
+
+	opts  Options
+	store *store.DB
+	audit *audit.Log
+
+	hearing sync.WaitGroup // one listener for each server
+	ctx     context.Context
+	stop    context.CancelFunc
+
+	mu  sync.Mutex
+	met map[string]int           // how often each server was met, as far as the host was told
+	now map[string]chan struct{} // holds one when a server's phase has changed
+}
+
+// Open makes a workspace and starts its servers in the background: it waits for
+// none of them.
+func Open(o Options) (*Workspace, error) {
+	w := &Workspace{opts: o, Fleet: &connect.Fleet{}, Log: o.Log, met: map[string]int{}, now: map[string]chan struct{}{}}
+	if o.Tokens == nil {
+		w.opts.Tokens = &tokens.Files{Dir: filepath.Join(o.Dir, "tokens")}
+	}
+	if w.Log == nil {
+		w.Log = inspect.NewLog(nil)
+	}
+	var err error
+	if w.Book, err = permit.Open(filepath.Join(o.Dir, "tools.json"), o.Settings); err != nil {
+		return nil, err
+	}
+	if w.store, err = store.Open(filepath.Join(o.Dir, "sessions.db")); err != nil {
+		return nil, err
+	}
+	if w.audit, err = audit.Open(AuditFile(o.Dir)); err != nil {
+		return nil, errors.Join(err, w.store.Close())
+	}
+	w.ctx, w.stop = context.WithCancel(context.Background())
+	h := o.Host
+	h.Model, h.Book, h.Event, h.Store, h.Unattended = o.Model, w.Book, o.Event, w.store, o.Unattended
+	h.Audit = func(r host.AuditRecord) error { return w.audit.Append(r) }
+	w.Host = host.New(&h)
+	for _, s := range o.Servers {
+		if err := w.Add(s); err != nil {
+			return nil, errors.Join(err, w.Close())
+		}
+	}
+	return w, nil
+}
+
+// AuditFile is where the audit log of a workspace is.
+func AuditFile(dir string) string { return filepath.Join(dir, "audit.jsonl") }
+
+// Add starts a server and gives it to the host.
+func (w *Workspace) Add(entry config.Server) error {
+	w.mu.Lock()
+	if w.now[entry.Name] == nil {
+		w.now[entry.Name] = make(chan struct{}, 1)
+	}
+	w.mu.Unlock()
+	s, err := w.Fleet.Add(entry, &connect.Options{
+		Client:   w.Host.ClientOptions(entry.Name),
+		Builtin:  w.opts.Builtin,
+		Known:    w.opts.Revision,
+		Tokens:   w.opts.Tokens,
+		OpenPage: w.opts.OpenPage,
+		NoLogin:  w.opts.Unattended,
+		Watch:    func(server string) connect.Watcher { return w.Log.Wire(server) },
+		Changed:  w.changed,
+		Warn:     w.Host.Notice,
+	})
+	if err != nil {
+		return err
+	}
+	if err := w.Host.Attach(entry.Name, s.Client(), entry.Secrets); err != nil {
+		return errors.Join(err, w.Fleet.Remove(entry.Name))
+	}
+	w.hearing.Go(func() { w.hear(s) })
+	return nil
+}
+
+// Remove ends a server.
+func (w *Workspace) Remove(name string) error {
+	w.Host.Detach(name)
+	return w.Fleet.Remove(name)
+}
+
+// changed hears of a server's state. One that was met anew may have other tools
+// than before.
+func (w *Workspace) changed(s connect.State) {
+	w.mu.Lock()
+	anew := s.Phase == connect.Ready && s.Starts != w.met[s.Server]
+	if anew {
+		w.met[s.Server] = s.Starts
+	}
+	select {
+	case w.now[s.Server] <- struct{}{}:
+	default:
+	}
+	w.mu.Unlock()
+	if anew {
+		w.Host.Changed(s.Server)
+	}
+	if w.opts.State != nil {
+		w.opts.State(s)
+	}
+}
+
+// hear listens to a server's news until it is closed. Listen looks after
+// interruptions; it ends when the server refuses, which it may not do any more
+// when it is started anew.
+func (w *Workspace) hear(s *connect.Server) {
+	filter := mcp.Filter{ToolsListChanged: true, ResourcesListChanged: true, PromptsListChanged: true}
+	for refused := 0; w.phase(s, refused); {
+		s.Client().Listen(w.ctx, filter, func(n mcp.Note) {
+			switch n.Method {
+			case mcp.NoteToolsListChanged, mcp.NoteResourcesListChanged, mcp.NotePromptsListChanged:
+				w.Host.Changed(s.Name())
+			}
+		})
+		refused = s.State().Starts
+	}
+}
+
+// phase waits until a server can be listened to: it runs, and not since the
+// start in which it has refused. It reports false when there is nothing more to
+// wait for.
+func (w *Workspace) phase(s *connect.Server, refused int) bool {
+	w.mu.Lock()
+	changed := w.now[s.Name()]
+	w.mu.Unlock()
+	for {
+		switch now := s.State(); {
+		case w.ctx.Err() != nil || now.Phase == connect.Closed:
+			return false
+		case now.Usable() && now.Starts != refused:
+			return true
+		}
+		select {
+		case <-changed:
+		case <-w.ctx.Done():
+			return false
+		}
+	}
+}
+
+// Ready waits until the named servers were met or cannot be, and returns why
+// not. No names means none.
+func (w *Workspace) Ready(ctx context.Context, names ...string) error {
+	var errs []error
+	for _, n := range names {
+		s := w.Fleet.Get(n)
+		if s == nil {
+			errs = append(errs, fmt.Errorf("there is no server named %s", n))
+			continue
+		}
+		errs = append(errs, s.Wait(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// Close ends the servers and waits until nothing is left of them.
+func (w *Workspace) Close() error {
+	w.stop()
+	w.Host.Close()
+	err := w.Fleet.Close()
+	w.hearing.Wait()
+	return errors.Join(err, w.store.Close(), w.audit.Close())
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/internal/visible"
+)
+
+// named finds a server of the configuration by its name, filled in, approved,
+// and with the very program that was looked at for the approval.
+//
+// A project's file may ask for things (${input:…}). What it would do with the
+// answers is shown first: nobody types a password for a server that they have
+// not approved.
+func (p *program) named(ctx context.Context, name string) (config.Server, error) {
+	c, err := p.config()
+	if err != nil {
+		return config.Server{}, err
+	}
+	approved := ""
+	if asksFirst(c, name) {
+		unasked, err := config.Load(&config.Options{Dir: p.project, UserDir: p.userDir, Input: unanswered})
+		if err != nil {
+			return config.Server{}, usageError{err}
+		}
+		preview, err := unasked.Server(name)
+		if err != nil {
+			return preview, usageError{err}
+		}
+		if approved, err = p.look(ctx, preview); err != nil {
+			return preview, err
+		}
+	}
+	entry, err := c.Server(name)
+	if err != nil {
+		return entry, usageError{err}
+	}
+	return p.approve(ctx, entry, approved)
+}
+
+// asksFirst reports whether filling in a project's entry takes answers of the
+// person.
+func asksFirst(c *config.Config, name string) bool {
+	for _, e := range c.Entries() {
+		if e.Name == name && e.Shadowed == "" {
+			return e.Source.Project && len(e.Inputs) > 0
+		}
+	}
+	return false
+}
+
+// unanswered stands for an answer that was not asked for yet.
+func unanswered(in config.Input) (string, error) {
+	if len(in.Options) > 0 {
+		return in.Options[0], nil
+	}
+	return "${input:" + in.ID + "}", nil
+}
+
+// look shows a project's server that is not approved, and asks. It returns the
+// digest of what was agreed to, and remembers nothing.
+func (p *program) look(ctx context.Context, entry config.Server) (string, error) {
+	_, v, err := p.verdict(entry)
+	if err != nil || v.Approved || onlyFilledIn(entry, v.Changed) {
+		return "", err
+	}
+	return v.Pin, p.agree(ctx, entry, v)
+}
+
+// onlyFilledIn reports whether an approved server differs only in what its
+// answers make of it.
+func onlyFilledIn(entry config.Server, changed []config.Change) bool {
+	for _, c := range changed {
+		written := entry.Entry()
+		switch {
+		case (c.What == "program" || c.What == "binary") && strings.Contains(written.Command, "${input:"):
+		case c.What == "origin" && strings.Contains(written.URL, "${input:"):
+		default:
+			return false
+		}
+	}
+	return len(changed) > 0
+}
+
+// approve makes sure that the person has seen what a project file would start.
+// Seen is the digest of what they have agreed to already. The server that comes
+// back starts the program that was looked at, whatever the search path says by
+// then.
+func (p *program) approve(ctx context.Context, entry config.Server, seen string) (config.Server, error) {
+	approvals, v, err := p.verdict(entry)
+	if err != nil {
+		return entry, err
+	}
+	if !v.Approved {
+		if v.Pin != seen {
+			if err := p.agree(ctx, entry, v); err != nil {
+				return entry, err
+			}
+		}
+		if err := approvals.Approve(entry); err != nil {
+			return entry, err
+		}
+	}
+	if v.Program != "" {
+		entry.Command = v.Program
+	}
+	return entry, nil
+}
+
+func (p *program) verdict(entry config.Server) (*config.Approvals, config.Verdict, error) {
+	if !entry.Source.Project {
+		return nil, config.Verdict{Approved: true}, nil
+	}
+	dir, err := p.configDir()
+	if err != nil {
+		return nil, config.Verdict{}, err
+	}
+	approvals, err := config.OpenApprovals(filepath.Join(dir, "approvals.json"))
+	if err != nil {
+		return nil, config.Verdict{}, usageError{err}
+	}
+	v := approvals.Check(entry)
+	if v.Refused != "" {
+		err = usagef("server %s of %s: %s", entry.Name, entry.Source.File, v.Refused)
+	}
+	return approvals, v, err
+}
+
+// agree shows all of what would be started or reached, and asks for a yes. With
+// --yes nobody is asked, but it is shown all the same.
+func (p *program) agree(ctx context.Context, entry config.Server, v config.Verdict) error {
+	out := p.aside()
+	fmt.Fprintf(p.err, "%s wants to use the server %s:\n\n  %s\n\n", visible.Line(entry.Source.File), out.Bold(visible.Line(entry.Name)), entry.CommandLine())
+	if v.Program != "" {
+		fmt.Fprintf(p.err, "  The program is %s\n", visible.Line(v.Program))
+	}
+	for _, c := range v.Changed {
+		fmt.Fprintf(p.err, "  %s has changed since you approved it:\n    before  %s\n    now     %s\n", visible.Line(c.What), visible.Line(c.Before), visible.Line(c.After))
+	}
+	for _, w := range v.Warnings {
+		fmt.Fprintf(p.err, "  %s %s\n", out.Yellow("warning:"), visible.Line(w))
+	}
+	switch {
+	case p.yes:
+		return nil
+	case !p.interactive():
+		return usagef("server %s came with a project and is not approved: look at it, then run this in a terminal, or with --yes", entry.Name)
+	}
+	yes, err := p.ask(ctx, "Approve it? It runs as you, with your rights. (yes/no) ")
+	if err == nil && !yes {
+		err = usageError{errors.New("not approved, so nothing was started")}
+	}
+	return err
+}
+
+// secret reads a line without showing it where that is wanted and possible.
+func (p *program) secret(in config.Input) (string, error) {
+	f, ok := p.in.(*os.File)
+	if !in.Password || !ok {
+		return p.lines().ReadLine(context.Background(), "> ")
+	}
+	fmt.Fprint(p.err, "> ")
+	defer fmt.Fprintln(p.err)
+	b, err := term.ReadPassword(int(f.Fd()))
+	return string(b), err
+}

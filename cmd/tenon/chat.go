@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/app/host"
+	"github.com/tenon-mcp/tenon/app/llm"
+	"github.com/tenon-mcp/tenon/app/llm/choose"
+	"github.com/tenon-mcp/tenon/app/term"
+	"github.com/tenon-mcp/tenon/app/workspace"
+	"github.com/tenon-mcp/tenon/auth/login"
+)
+
+// A chatting is what the flags of chat say.
+type chatting struct {
+	desk
+	resume     string
+	plain      bool
+	theme      string
+	noBuiltins bool
+
+	mu      sync.Mutex
+	choices []*choose.Choice // models that were chosen; closed at the end
+}
+
+func (p *program) chatCommand() *cobra.Command {
+	var v chatting
+	c := &cobra.Command{
+		Use:   "chat",
+		Short: "Talk with a model that has the tools of your servers; you decide what runs",
+		Long: `Talk with a model that has the tools of your servers. What is not allowed yet is
+asked about before it runs: once, for this session, always, not now, or never.
+
+Without a key and without a model on this machine, words are matched to tools:
+"add 2 and 3" proposes calc/add. That is a keyword match and not a language
+model, and it says so. /tools, /call, /read and /prompt need no model at all.
+
+In a terminal there are panes for the servers (F2) and for every message that
+passes (F3). Elsewhere, or with --plain, everything is lines. /help says more.`,
+		Example: `  tenon chat
+  tenon chat --server builtin:calc --server "builtin:notes?dir=notes"
+  tenon chat --model anthropic/claude-sonnet-4-5 --resume last
+  echo "add 2 and 3" | tenon chat --allow calc`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.chat(cmd.Context(), &v) },
+	}
+	v.flags(c)
+	f := c.Flags()
+	f.StringVar(&v.resume, "resume", "", "go on with this `session`, or with the last one: last")
+	f.BoolVar(&v.plain, "plain", false, "lines instead of a screen, without colours")
+	f.StringVar(&v.theme, "theme", "auto", "the colours: `auto`, light, dark or plain")
+	f.BoolVar(&v.noBuiltins, "no-builtins", false, "do not offer calc and fs where no server is configured")
+	return c
+}
+
+func (p *program) chat(ctx context.Context, v *chatting) error {
+	switch v.theme {
+	case "auto", "light", "dark", "plain":
+	default:
+		return usagef("there is no theme %q: choose auto, light, dark or plain", v.theme)
+	}
+	dir, err := p.configDir()
+	if err != nil {
+		return err
+	}
+	defer v.close()
+	choice, err := v.choose(ctx, p, v.model)
+	if err != nil {
+		return err
+	}
+	o := term.Options{Feed: term.NewFeed(), In: p.in, Out: p.out, Theme: v.theme, History: filepath.Join(dir, "host", "history"), OpenPage: login.OpenBrowser}
+	if p.color == "never" {
+		o.Theme = "plain"
+	}
+	o.Choose = func(ctx context.Context, name string) (llm.Model, string, error) {
+		c, err := v.choose(ctx, p, name)
+		if err != nil {
+			return nil, "", err
+		}
+		return c.Model, c.Why, nil
+	}
+	o.Models = modelNames
+	w, err := p.desk(ctx, &v.desk, choice.Model, func(wo *workspace.Options) {
+		wo.Event, wo.State = o.Feed.Event, o.Feed.State
+		if len(wo.Servers) == 0 && len(v.servers) == 0 && !v.noBuiltins {
+			wo.Servers = offered()
+		}
+		o.Greeting = append(o.Greeting, greeting(choice, wo.Servers, len(v.servers) == 0))
+	})
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if o.Session, err = resumedOr(w.Host, v.resume); err != nil {
+		return usageError{err}
+	}
+	if isTerminal(p.in) && isTerminal(p.out) && !v.plain && os.Getenv("TERM") != "dumb" {
+		return term.Run(ctx, w, o)
+	}
+	return p.lineChat(ctx, w, o)
+}
+
+// lineChat is the chat in lines. At a terminal Ctrl-C stops a turn instead of
+// the program, so the signals are taken over.
+func (p *program) lineChat(ctx context.Context, w *workspace.Workspace, o term.Options) error {
+	if !isTerminal(p.in) {
+		short, stop := context.WithTimeout(ctx, 3*time.Second)
+		w.Ready(short, serverNames(w)...) // one that is not ready says so itself
+		stop()
+		return term.RunPlain(ctx, w, o)
+	}
+	own, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	interrupts, ends := make(chan os.Signal, 1), make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt)
+	signal.Notify(ends, syscall.SIGTERM)
+	defer signal.Stop(interrupts)
+	defer signal.Stop(ends)
+	go func() { // ends with own
+		select {
+		case <-ends:
+			stop()
+		case <-own.Done():
+		}
+	}()
+	o.Interrupts = interrupts
+	return term.RunPlain(own, w, o)
+}
+
+func serverNames(w *workspace.Workspace) []string {
+	var all []string
+	for _, s := range w.Fleet.All() {
+		all = append(all, s.Name())
+	}
+	return all
+}
+
+// offered are the servers of somebody who has configured none: harmless ones.
+func offered() []config.Server {
+	var all []config.Server
+	for _, text := range []string{"builtin:calc", "builtin:fs?root=.&readonly=true"} {
+		if s, err := config.Parse(text, nil); err == nil {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// greeting says which servers and which model there are, and why.
+func greeting(c *choose.Choice, servers []config.Server, fromConfig bool) string {
+	var names []string
+	builtin := len(servers) > 0
+	for _, s := range servers {
+		names = append(names, s.Name)
+		builtin = builtin && s.Kind == config.Builtin && s.Source == (config.Source{})
+	}
+	about := "Servers: " + strings.Join(names, ", ") + "."
+	switch {
+	case len(servers) == 0:
+		about = "No servers: tenon config add adds one."
+	case builtin && fromConfig:
+		about = fmt.Sprintf("No servers are configured: %s of this program are offered, fs for reading the current folder only.", strings.Join(names, " and "))
+	}
+	return label(c) + "\n" + about + " /help says what can be done."
+}
+
+func resumedOr(h *host.Host, id string) (*host.Session, error) {
+	if id == "" {
+		return nil, nil // the face begins one
+	}
+	return resumed(h, id)
+}
+
+// choose makes a model and remembers to close it.
+func (v *chatting) choose(ctx context.Context, p *program, name string) (*choose.Choice, error) {
+	c, err := p.choose(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.choices = append(v.choices, c)
+	return c, nil
+}
+
+func (v *chatting) close() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, c := range v.choices {
+		c.Close()
+	}
+}
+
+// modelNames lists the models that could be chosen here: those of servers on
+// this machine, and those of providers that there is a key for.
+func modelNames(ctx context.Context) []string {
+	var mu sync.Mutex
+	var asked sync.WaitGroup
+	all := []string{"none"}
+	ctx, stop := context.WithTimeout(ctx, 5*time.Second)
+	defer stop()
+	for _, f := range choose.Survey(ctx, nil) {
+		if f.Problem != "" {
+			continue
+		}
+		asked.Go(func() {
+			models := f.Models
+			if models == nil {
+				models, _ = choose.Models(ctx, f.Provider, nil) // without a list there is still the provider
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, f.Provider)
+			for _, m := range models {
+				all = append(all, f.Provider+"/"+m)
+			}
+		})
+	}
+	asked.Wait()
+	return all
+}

@@ -1,0 +1,254 @@
+//go:build !windows
+
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/server"
+	"github.com/tenon-mcp/tenon/transport/streamable"
+)
+
+var captures = flag.Bool("captures", false, "write what the terminal shows into docs/host.md")
+
+// A terminal is a real one: tmux with a screen of 80 columns and 24 lines.
+type terminal struct {
+	t      *testing.T
+	socket string
+}
+
+// openTerminal starts a program in tmux.
+func openTerminal(t *testing.T, dir string, env []string, program ...string) *terminal {
+	t.Helper()
+	if _, err := exec.LookPath("tmux"); err != nil {
+		if os.Getenv("MUST_RUN") != "" {
+			t.Fatal("tmux is missing: install it")
+		}
+		t.Skip("tmux is missing; this drives the program in a real terminal")
+	}
+	v := &terminal{t: t, socket: fmt.Sprintf("tenon-%d", os.Getpid())}
+	args := []string{"new-session", "-d", "-s", "t", "-x", "80", "-y", "24", "-c", dir}
+	for _, e := range env {
+		args = append(args, "-e", e)
+	}
+	for i, w := range program {
+		program[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+	}
+	v.tmux(append(args, strings.Join(program, " ")+"; echo left with $?; cat")...)
+	t.Cleanup(func() { exec.Command("tmux", "-L", v.socket, "kill-server").Run() })
+	return v
+}
+
+func (v *terminal) tmux(args ...string) string {
+	v.t.Helper()
+	out, err := exec.Command("tmux", append([]string{"-L", v.socket, "-f", "/dev/null"}, args...)...).CombinedOutput()
+	if err != nil {
+		v.t.Fatalf("tmux %q: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+func (v *terminal) keys(keys ...string) {
+	v.t.Helper()
+	v.tmux(append([]string{"send-keys", "-t", "t"}, keys...)...)
+}
+
+func (v *terminal) types(text string) { v.t.Helper(); v.tmux("send-keys", "-t", "t", "-l", text) }
+
+// screen is what the terminal shows.
+func (v *terminal) screen() string {
+	v.t.Helper()
+	return strings.TrimRight(v.tmux("capture-pane", "-p", "-t", "t"), "\n")
+}
+
+// until waits until the screen has all the texts.
+func (v *terminal) until(texts ...string) string {
+	v.t.Helper()
+	now := ""
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
+		now = v.screen()
+		all := true
+		for _, s := range texts {
+			all = all && strings.Contains(now, s)
+		}
+		if all {
+			return now
+		}
+	}
+	v.t.Fatalf("the terminal never shows %q:\n%s", texts, now)
+	return ""
+}
+
+// answer presses the key that answers a question, once the question takes keys:
+// it says which only then.
+func (v *terminal) answer(key, question string) {
+	v.t.Helper()
+	v.until(question, "o once")
+	v.keys(key)
+}
+
+// slowServer has a tool that ends when it is cancelled.
+func slowServer(t *testing.T) (address string, cancelled <-chan struct{}) {
+	t.Helper()
+	heard := make(chan struct{})
+	s := server.New(mcp.Implementation{Name: "depot", Version: "1.0.0"}, nil)
+	server.AddTool(s, "fetch_parcels", "Fetch all parcels, one after the other", func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
+		server.Progress(c, 3, 12, "parcel 3 of 12")
+		<-ctx.Done()
+		close(heard)
+		return "", ctx.Err()
+	})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- streamable.Serve(ctx, l, s, nil, nil) }() // ends with stop
+	t.Cleanup(func() {
+		stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return "http://" + l.Addr().String() + "/mcp", heard
+}
+
+// The whole of a chat in a real terminal. What it shows on the way is in
+// docs/host.md.
+func TestChatInATerminal(t *testing.T) {
+	own, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, dir := t.TempDir(), t.TempDir()
+	address, cancelled := slowServer(t)
+	for _, add := range [][]string{{"calc", "builtin:calc"}, {"depot", address}} {
+		var errs strings.Builder
+		if code := run(t.Context(), append([]string{"--config-dir", config, "config", "add"}, add...), strings.NewReader(""), &errs, &errs); code != 0 {
+			t.Fatalf("config add: %d %s", code, &errs)
+		}
+	}
+	env := []string{"TENON_TEST_MAIN=1", "TENON_CONFIG_DIR=" + config, "HOME=" + dir}
+	v := openTerminal(t, dir, env, own, "chat", "--model", "none")
+	shown := map[string]string{}
+
+	v.until("2/2 servers")
+	v.types("add 2 and 3")
+	v.keys("Enter")
+	shown["approval"] = v.until("May calc/add run?", "o once", "a: 2", "Add two numbers", "keyword match, not a language model")
+	v.answer("s", "May calc/add run?")
+	shown["added"] = v.until("you said session", "✓ calc/add")
+
+	v.types("/call calc/av")
+	shown["completion"] = v.until("calc/average  Ask the person")
+	v.keys("Tab")
+	v.until("> /call calc/average")
+	v.keys("Enter")
+	v.answer("o", "May calc/average run?")
+	v.until("calc asks you to fill in a form", "enter next")
+	v.types("four")
+	v.keys("Enter")
+	shown["form"] = v.until("Which two numbers shall be averaged?", "a number is needed, such as 3 or 0.5")
+	v.keys("C-u")
+	v.types("4")
+	v.keys("Enter")
+	v.types("7")
+	v.keys("Enter")
+	v.until("5.5")
+
+	v.keys("F2")
+	shown["servers"] = v.until("── Servers", "calc", "ready", "builtin", "depot", "http")
+	v.keys("Escape")
+	v.until("/help")
+	v.types("/wire calc ")
+	v.keys("Enter")
+	shown["wire"] = v.until("── Wire of calc", "tools/call average = result", "modern")
+	v.keys("Enter")
+	v.until(`"jsonrpc": "2.0"`)
+	v.keys("Escape")
+	v.until("── Wire of calc")
+	v.keys("Escape")
+	v.until("/help")
+
+	v.types("/call depot/fetch_parcels")
+	v.keys("Enter")
+	v.answer("o", "May depot/fetch_parcels run?")
+	shown["running"] = v.until("parcel 3 of 12", "ctrl+c stops")
+	v.keys("C-c")
+	select {
+	case <-cancelled: // the server has heard of it
+	case <-time.After(30 * time.Second):
+		t.Fatalf("the server was not told\n%s", v.screen())
+	}
+	v.until("stopped")
+
+	v.tmux("resize-window", "-t", "t", "-x", "40", "-y", "12")
+	small := v.until("keyword match, not a language model")
+	for l := range strings.SplitSeq(small, "\n") {
+		if n := len([]rune(l)); n > 40 {
+			t.Errorf("a line is too wide: %q", l)
+		}
+	}
+	v.tmux("resize-window", "-t", "t", "-x", "80", "-y", "24")
+	v.types("x") // the Ctrl-C from before does not count any more
+	v.until("> x")
+	v.keys("C-c")
+	v.until("Ctrl-C again leaves")
+	v.keys("C-c")
+	v.until("left with 0")
+	documented(t, shown)
+}
+
+var volatile = regexp.MustCompile(`\d\d:\d\d:\d\d(\.\d+)?|\d+(\.\d+)? ?(µs|ms|s)\b|\d+ calls?|127\.0\.0\.1:\d+`)
+
+// documented checks that docs/host.md shows what the terminal shows, or has it
+// do so. Of the wire only that there is a capture: which messages stand beside
+// each other there is a matter of chance.
+func documented(t *testing.T, shown map[string]string) {
+	t.Helper()
+	file := filepath.Join("..", "..", "docs", "host.md")
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(raw)
+	for name, now := range shown {
+		head := "<!-- capture: " + name + " -->\n```text\n"
+		_, rest, found := strings.Cut(text, head)
+		old, _, ended := strings.Cut(rest, "\n```\n")
+		if !found || !ended {
+			t.Errorf("docs/host.md has no place for the capture %s", name)
+			continue
+		}
+		now = squeezed(now)
+		if *captures {
+			text = strings.Replace(text, head+old+"\n```\n", head+now+"\n```\n", 1)
+			continue
+		}
+		if strip := func(s string) string { return strings.Join(strings.Fields(volatile.ReplaceAllString(s, "0")), " ") }; name != "wire" && strip(old) != strip(now) {
+			t.Errorf("docs/host.md shows another %s (make captures writes it anew):\n%s\nnow\n%s", name, old, now)
+		}
+	}
+	if *captures {
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+var empty = regexp.MustCompile(`\n(\s*\n){3,}`)
+
+// squeezed leaves out most of the empty lines.
+func squeezed(s string) string { return empty.ReplaceAllString(strings.TrimRight(s, "\n "), "\n\n") }

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/app/llm"
+	"github.com/tenon-mcp/tenon/app/llm/choose"
+	"github.com/tenon-mcp/tenon/app/llm/keyword"
+	"github.com/tenon-mcp/tenon/app/workspace"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// A desk is what the flags of chat, run and up say about the host.
+type desk struct {
+	model   string
+	servers []string
+	allow   []string
+	deny    []string
+	trust   []string
+	system  string
+}
+
+func (d *desk) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVarP(&d.model, "model", "m", "", "the `model`: provider/name, auto, none, script:FILE, replay:FILE or record:FILE:MODEL (default: auto)")
+	f.StringArrayVarP(&d.servers, "server", "s", nil, "use this `server` (a name, URL or builtin:NAME) instead of all of the configuration; may be repeated")
+	f.StringArrayVar(&d.allow, "allow", nil, "allow calls of `SERVER[/TOOL]` without asking; * stands for any text; may be repeated")
+	f.StringArrayVar(&d.deny, "deny", nil, "deny calls of `SERVER[/TOOL]`; may be repeated")
+	f.StringVar(&d.system, "system", "", "more words for the model to begin with")
+}
+
+// choose finds the model. Where there is none, words are matched to tools.
+func (p *program) choose(ctx context.Context, name string) (*choose.Choice, error) {
+	if name == "none" {
+		return keywordChoice("you said so"), nil
+	}
+	c, err := choose.Model(ctx, name, nil)
+	if errors.Is(err, choose.ErrNone) {
+		return keywordChoice("no key and no model on this machine was found"), nil
+	}
+	return c, usage(err)
+}
+
+func keywordChoice(why string) *choose.Choice {
+	return &choose.Choice{Model: keyword.Model{}, Why: why, Close: func() error { return nil }}
+}
+
+// label tells a person which model answers, and why.
+func label(c *choose.Choice) string {
+	info := c.Model.Info()
+	text := info.String()
+	if info.Label != "" {
+		text += " (" + info.Label + ")"
+	}
+	if c.Why != "" {
+		text += ": " + c.Why
+	}
+	return text
+}
+
+// settings joins the rules of the command line with those of the
+// configuration.
+func (d *desk) settings(s config.Settings) (config.Settings, error) {
+	s.Rules = slices.Clone(s.Rules)
+	add := func(effect config.Effect, words []string) error {
+		for _, w := range words {
+			server, tool, ok := strings.Cut(w, "/")
+			if !ok {
+				tool = "*"
+			}
+			if server == "" || tool == "" {
+				return usagef("--%s wants SERVER or SERVER/TOOL, not %q", effect, w)
+			}
+			s.Rules = append(s.Rules, config.Rule{Effect: effect, Server: server, Tool: tool})
+		}
+		return nil
+	}
+	return s, errors.Join(add(config.Allow, d.allow), add(config.Deny, d.deny))
+}
+
+// entries are the servers to start: those that were named, or all of the
+// configuration that can be used. A broken or unapproved entry is told of and
+// left out; it must not keep the others from starting.
+func (p *program) entries(ctx context.Context, c *config.Config, d *desk) ([]config.Server, error) {
+	if len(d.servers) > 0 {
+		return p.chosen(ctx, d.servers)
+	}
+	var all []config.Server
+	for _, e := range c.Entries() {
+		if e.Shadowed != "" || e.Disabled {
+			continue
+		}
+		s, err := p.named(ctx, e.Name)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			p.note("%s is left out: %v", e.Name, err)
+			continue
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// chosen are the servers that the command line names. Two of the same name get
+// different ones.
+func (p *program) chosen(ctx context.Context, names []string) ([]config.Server, error) {
+	var all []config.Server
+	for _, n := range names {
+		s, err := config.Parse(n, nil)
+		if errors.Is(err, config.ErrName) {
+			s, err = p.named(ctx, n)
+		}
+		if err != nil {
+			return nil, usage(err)
+		}
+		for i := 2; slices.ContainsFunc(all, func(o config.Server) bool { return o.Name == s.Name }); i++ {
+			s.Name = fmt.Sprintf("%s-%d", strings.TrimRight(s.Name, "-0123456789"), i)
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// desk makes the workspace of chat, run and up.
+func (p *program) desk(ctx context.Context, d *desk, model llm.Model, change func(*workspace.Options)) (*workspace.Workspace, error) {
+	c, err := p.config()
+	if err != nil {
+		return nil, err
+	}
+	settings, err := d.settings(c.Settings())
+	if err != nil {
+		return nil, err
+	}
+	servers, err := p.entries(ctx, c, d)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := p.configDir()
+	if err != nil {
+		return nil, err
+	}
+	o := workspace.Options{
+		Dir: filepath.Join(dir, "host"), Settings: settings, Servers: servers, Model: model,
+		Builtin: openBuiltin, Revision: mcp.Revision(p.revision),
+	}
+	o.Host.System = d.system
+	o.Host.CallIdle = p.timeout
+	if change != nil {
+		change(&o)
+	}
+	return workspace.Open(o)
+}

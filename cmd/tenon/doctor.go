@@ -1,0 +1,268 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/app/doctor"
+	"github.com/tenon-mcp/tenon/app/inspect"
+	"github.com/tenon-mcp/tenon/app/show"
+	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/visible"
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/transport/stdio"
+)
+
+func (p *program) doctorCommand() *cobra.Command {
+	var once bool
+	c := &cobra.Command{
+		Use:   "doctor SERVER",
+		Short: "Find out what is wrong with a server, and what to do about it",
+		Long: `Find out what is wrong with a server: how it starts, which revisions it speaks,
+whether its lists end and its schemas can be used, names, hints and descriptions,
+what its tools cost a model in tokens, and which rules of the specification it
+was seen to break. No tool is run.
+
+The server is started once for each revision of the protocol. The exit code is 1
+if there are errors.`,
+		Example: "  tenon doctor builtin:calc\n  tenon doctor --format json -- npx -y @modelcontextprotocol/server-everything",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			out, err := p.printer()
+			if err != nil {
+				return err
+			}
+			entry, _, err := p.target(cmd, args)
+			if err != nil {
+				return err
+			}
+			r, err := p.examine(cmd.Context(), entry, once)
+			if err != nil {
+				return err
+			}
+			if err := p.checkup(out, r); err != nil {
+				return err
+			}
+			if r.Count(doctor.Error) > 0 {
+				return errFound
+			}
+			return nil
+		},
+	}
+	c.Flags().BoolVar(&once, "once", false, "start the server only once: do not try the other revisions")
+	return c
+}
+
+// keeping makes a log be kept although nobody prints it.
+type keeping struct{}
+
+func (keeping) Add(*inspect.Message) {}
+
+// examine starts the server, looks at it, and ends it.
+func (p *program) examine(ctx context.Context, entry config.Server, once bool) (*doctor.Report, error) {
+	o, err := p.connectOptions(entry.Name)
+	if err != nil {
+		return nil, err
+	}
+	log, done := p.watched(entry.Name, keeping{})
+	defer done()
+	o.Watch = func(server string) connect.Watcher { return log.Wire(server) }
+	o.Warn, o.Client.Warn = nil, nil // what they would say is in the report
+	began := time.Now()
+	server, err := connect.Open(ctx, entry, o)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return doctor.Unmet(entry.Name, err, ending(err), log), nil
+	}
+	met := time.Since(began)
+	modern, _ := era.Speaks(server.State().Revision)
+	r := doctor.Examine(ctx, &doctor.Patient{
+		Name: entry.Name, Handler: server, Client: server.Client(), Revision: server.State().Revision, Era: eraOf(server.State().Revision),
+		Modern: modern, Met: met, Log: log, Patience: p.timeout,
+	})
+	began = time.Now()
+	server.Close()
+	if took := time.Since(began); took > 2*time.Second {
+		r.Add(doctor.Finding{Severity: doctor.Warning, Check: "launch", What: fmt.Sprintf("it does not end when its input is closed: it took %.1f s, and force", took.Seconds()),
+			Advice: "End when standard input ends. Hosts that do not insist leave such processes behind."})
+	}
+	if !once && p.revision == "" {
+		r.Spoken(p.revisions(ctx, entry, r.Revision))
+	}
+	return r, ctx.Err()
+}
+
+// ending tells how the process of a server that was not met has ended.
+func ending(err error) *doctor.Ending {
+	exit, ok := errors.AsType[*stdio.ExitError](err)
+	if !ok {
+		return nil
+	}
+	e := &doctor.Ending{Code: exit.Code, Stderr: exit.Stderr}
+	if exit.Signal != nil {
+		e.Signal = exit.Signal.String()
+	}
+	return e
+}
+
+// revisions meets the server as a client of each revision, all at once. The one
+// that is known to be spoken is not tried again.
+func (p *program) revisions(ctx context.Context, entry config.Server, known mcp.Revision) (agreed []mcp.Revision, failed map[mcp.Revision]error) {
+	agreed, failed = []mcp.Revision{known}, map[mcp.Revision]error{}
+	if entry.Kind == config.SSE {
+		return agreed, failed // older than revisions that could be chosen
+	}
+	var mu sync.Mutex
+	var all sync.WaitGroup
+	for _, one := range mcp.Revisions() {
+		if one == known {
+			continue
+		}
+		all.Go(func() {
+			spoken, err := p.meet(ctx, entry, one)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				failed[one] = err
+			} else {
+				agreed = append(agreed, spoken)
+			}
+		})
+	}
+	all.Wait()
+	return agreed, failed
+}
+
+// meet meets a server in one revision and returns what it agrees to speak.
+func (p *program) meet(ctx context.Context, entry config.Server, want mcp.Revision) (mcp.Revision, error) {
+	o, err := p.connectOptions(entry.Name)
+	if err != nil {
+		return "", err
+	}
+	o.Known, o.ConnectTimeout, o.Warn, o.Client.Warn = want, 10*time.Second, nil, nil
+	log := inspect.NewLog(&inspect.LogOptions{Unchecked: true})
+	o.Watch = func(server string) connect.Watcher { return log.Wire(server) }
+	s, err := connect.Open(ctx, entry, o)
+	if err != nil {
+		return "", err
+	}
+	defer s.Close()
+	ctx, stop := context.WithTimeout(ctx, 10*time.Second)
+	defer stop()
+	if _, err := s.Client().Discover(ctx); err != nil { // only now a stateless server has been spoken to
+		return "", err
+	}
+	spoken := s.State().Revision
+	all, _ := log.Since(0, log.Len())
+	for _, m := range all { // over HTTP, a server that does not speak what was wanted is met again in an older way
+		if m.Dir == inspect.FromServer && m.Era == "legacy" && m.Revision != "" {
+			spoken = m.Revision
+		}
+	}
+	return spoken, nil
+}
+
+// checkup writes a report.
+func (p *program) checkup(out *show.Printer, r *doctor.Report) error {
+	if out.Format == show.JSONL {
+		for _, f := range r.Findings {
+			if err := out.Value(f); err != nil {
+				return err
+			}
+		}
+		return out.Err()
+	}
+	if out.Format != show.Text {
+		return out.Value(r)
+	}
+	if !p.quiet {
+		p.vitals(out, r)
+	}
+	for _, f := range r.Findings {
+		mark := out.Dim("· note   ")
+		switch f.Severity {
+		case doctor.Error:
+			mark = out.Red("✗ error  ")
+		case doctor.Warning:
+			mark = out.Yellow("! warning")
+		}
+		where := visible.Line(f.Where)
+		if where != "" {
+			where = "  " + where
+		}
+		out.Wrap(out.Bold(f.Check)+where, mark+"  ", "           ")
+		out.Wrap(visible.Text(f.What), "    ", "    ")
+		if f.Advice != "" && !p.quiet {
+			out.Wrap(out.Dim(visible.Text(f.Advice)), "    "+out.Dim("→ "), "      ")
+		}
+	}
+	if !p.quiet {
+		p.summary(out, r)
+	}
+	return out.Err()
+}
+
+// vitals writes what there is to say of any server.
+func (p *program) vitals(out *show.Printer, r *doctor.Report) {
+	name := visible.Line(r.Server)
+	if r.Identity != nil {
+		name = visible.Line(r.Identity.Name + " " + r.Identity.Version)
+	}
+	var facts []string
+	if r.Revision != "" {
+		facts = append(facts, fmt.Sprintf("met in %.0f ms", r.Met), fmt.Sprintf("speaks %s, %s", r.Revision, r.Era))
+	}
+	if len(r.Speaks) > 1 {
+		var also []string
+		for _, one := range r.Speaks {
+			if one != r.Revision {
+				also = append(also, string(one))
+			}
+		}
+		facts = append(facts, "also "+strings.Join(also, ", "))
+	}
+	if n := len(r.Tokens.Tools); n > 0 {
+		facts = append(facts, fmt.Sprintf("%d tools, about %d tokens", n, r.Tokens.Total))
+	}
+	if r.Slowest != nil {
+		facts = append(facts, fmt.Sprintf("slowest answer %.0f ms (%s)", r.Slowest.Took, visible.Line(r.Slowest.Method)))
+	}
+	out.Wrap(out.Bold(name), "", "")
+	if len(facts) > 0 {
+		out.Wrap(strings.Join(facts, " · "), "  ", "  ")
+	}
+	for i, t := range r.Tokens.Tools {
+		if i == 5 || len(r.Tokens.Tools) <= 5 && r.Tokens.Total < 2000 {
+			break
+		}
+		out.Wrap(visible.Line(t.Name), out.Dim(fmt.Sprintf("  %6d tokens  ", t.Tokens)), "")
+	}
+	out.Wrap("", "", "")
+}
+
+func (p *program) summary(out *show.Printer, r *doctor.Report) {
+	if len(r.Findings) == 0 {
+		out.Wrap(out.Green("Nothing is wrong with it."), "", "")
+		return
+	}
+	var parts []string
+	for _, s := range []doctor.Severity{doctor.Error, doctor.Warning, doctor.Note} {
+		if n := r.Count(s); n > 0 {
+			what := string(s)
+			if n > 1 {
+				what += "s"
+			}
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	out.Wrap("\n"+strings.Join(parts, ", "), "", "")
+}

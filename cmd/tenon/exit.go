@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// The exit codes, for scripts. They are listed by tenon help exit-codes and in
+// docs/cli.md.
+const (
+	exitOK          = 0
+	exitTool        = 1   // the tool ran and failed, or a check found something
+	exitUsage       = 2   // the command line cannot be understood, or the configuration
+	exitProtocol    = 3   // the server refused the request or broke the protocol
+	exitConnection  = 4   // the server could not be started, reached, or heard any more
+	exitInterrupted = 130 // by the person
+)
+
+const exitCodesHelp = `Exit codes
+
+  0    all went well
+  1    the tool ran and failed (isError), or doctor or replay found something
+  2    the command line or the configuration cannot be understood
+  3    the server refused the request, or broke the protocol
+  4    the server could not be started or reached, or did not answer in time
+  130  interrupted
+`
+
+func exitCodesCommand() *cobra.Command {
+	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesHelp}
+}
+
+// A usageError is a mistake of the person who typed the command.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// errFound ends a command whose output has said everything already.
+var errFound = errors.New("")
+
+// exitWith is an exit code that somebody else has chosen.
+type exitWith int
+
+func (e exitWith) Error() string { return "" }
+
+// exitCode finds the code for what a command came to.
+func exitCode(err error) int {
+	var (
+		chosen      exitWith
+		usage       usageError
+		unavailable *connect.UnavailableError
+		tool        *client.ToolError
+		answer      *mcp.Error
+		silent      *client.TimeoutError
+	)
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &chosen):
+		return int(chosen)
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.Is(err, errFound), errors.As(err, &tool):
+		return exitTool
+	case errors.As(err, &unavailable), errors.As(err, &silent):
+		return exitConnection
+	case errors.As(err, &answer):
+		return exitProtocol
+	}
+	return exitConnection
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenon-mcp/tenon/app/show"
+	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+func (p *program) toolsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "tools SERVER [TOOL …]",
+		Short:   "List the tools of a server, or show some of them in full",
+		Example: "  tenon tools builtin:calc\n  tenon tools builtin:calc add\n  tenon tools -- npx -y @modelcontextprotocol/server-everything",
+		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, rest []string) error {
+			tools, err := client.All(s.Tools(ctx))
+			if err != nil {
+				return err
+			}
+			if len(rest) == 0 {
+				return out.Tools(tools)
+			}
+			for _, name := range rest {
+				t, err := find(tools, name, func(t *mcp.Tool) string { return t.Name }, "tool")
+				if err != nil {
+					return err
+				}
+				if err := out.Tool(t); err != nil {
+					return err
+				}
+			}
+			return nil
+		}),
+	}
+}
+
+func (p *program) resourcesCommand() *cobra.Command {
+	templates := false
+	c := &cobra.Command{
+		Use:   "resources SERVER",
+		Short: "List the resources of a server and its templates",
+		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, rest []string) error {
+			if !templates {
+				all, err := client.All(s.Resources(ctx))
+				if err = unlessMissing(err); err != nil {
+					return err
+				}
+				if err := out.Resources(all); err != nil {
+					return err
+				}
+				if out.Format != show.Text {
+					return nil
+				}
+			}
+			all, err := client.All(s.ResourceTemplates(ctx))
+			if err = unlessMissing(err); err != nil {
+				return err
+			}
+			if !templates && len(all) > 0 && !p.quiet {
+				fmt.Fprintln(p.out, "\n"+out.Bold("Templates"))
+			}
+			return out.Templates(all)
+		}),
+	}
+	c.Flags().BoolVar(&templates, "templates", false, "list the templates only (with --format json: instead of the resources)")
+	return c
+}
+
+func (p *program) promptsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "prompts SERVER",
+		Short: "List the prompts of a server and what they take",
+		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, rest []string) error {
+			all, err := client.All(s.Prompts(ctx))
+			if err != nil {
+				return err
+			}
+			return out.Prompts(all)
+		}),
+	}
+}
+
+// with wraps what a command does in the connection that it needs.
+func (p *program) with(do func(ctx context.Context, s *session, out *show.Printer, rest []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		out, err := p.printer()
+		if err != nil {
+			return err
+		}
+		s, rest, err := p.open(cmd, args)
+		if err != nil {
+			return err
+		}
+		return errors.Join(do(cmd.Context(), s, out, rest), s.Close())
+	}
+}
+
+// unlessMissing takes a method that the server does not have for an empty list.
+func unlessMissing(err error) error {
+	if e, ok := errors.AsType[*mcp.Error](err); ok && e.Code == mcp.CodeMethodNotFound {
+		return nil
+	}
+	return err
+}
+
+// find looks for a name in a list, and says which names are near.
+func find[T any](all []*T, name string, nameOf func(*T) string, what string) (*T, error) {
+	var names []string
+	for _, t := range all {
+		if nameOf(t) == name {
+			return t, nil
+		}
+		names = append(names, nameOf(t))
+	}
+	return nil, usagef("the server has no %s %q%s", what, name, suggest(name, names))
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/app/show"
+	"github.com/tenon-mcp/tenon/auth/login"
+	"github.com/tenon-mcp/tenon/auth/tokens"
+)
+
+func (p *program) authCommand() *cobra.Command {
+	c := &cobra.Command{Use: "auth", Short: "Log in to servers that want it, and out", Args: noWords, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	c.AddCommand(
+		&cobra.Command{
+			Use:   "login SERVER",
+			Short: "Log in to a server with the browser",
+			RunE: func(cmd *cobra.Command, args []string) error {
+				s, _, err := p.open(cmd, args, func(o *connect.Options) {
+					o.NoLogin = false
+					o.OpenPage = func(_, page string) error {
+						p.note("Log in in the browser. If none opens, go to\n  %s", page)
+						return login.OpenBrowser(page)
+					}
+				})
+				if err != nil {
+					return err
+				}
+				defer s.Close()
+				if err := s.knock(cmd.Context()); err != nil {
+					return err
+				}
+				p.note("Logged in to %s.", s.server.Name())
+				return nil
+			},
+		},
+		&cobra.Command{
+			Use:   "logout SERVER",
+			Short: "Forget the login of a server",
+			RunE: func(cmd *cobra.Command, args []string) error {
+				entry, store, err := p.account(cmd, args)
+				if err != nil {
+					return err
+				}
+				if err := login.New(&login.Options{Store: store}).Forget(cmd.Context(), entry.URL); err != nil {
+					return err
+				}
+				p.note("Logged out of %s here. The authorization server was not told.", entry.Name)
+				return nil
+			},
+		},
+		&cobra.Command{
+			Use:   "status SERVER",
+			Short: "Say whether a server takes calls as we are",
+			RunE: func(cmd *cobra.Command, args []string) error {
+				out, err := p.printer()
+				if err != nil {
+					return err
+				}
+				entry, _, err := p.account(cmd, args)
+				if err != nil {
+					return err
+				}
+				status, failure := "logged in, or no login is wanted", error(nil)
+				s, err := p.connect(cmd.Context(), entry, func(o *connect.Options) { o.NoLogin = true })
+				if err == nil {
+					err = s.knock(cmd.Context())
+					s.Close()
+				}
+				if err != nil {
+					status, failure = err.Error(), errFound
+				}
+				if out.Format != show.Text {
+					return firstError(out.Value(map[string]any{"server": entry.Name, "url": entry.URL, "ok": err == nil, "status": status}), failure)
+				}
+				fmt.Fprintf(p.out, "%s: %s\n", entry.Name, status)
+				return failure
+			},
+		},
+	)
+	return c
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// account finds a server that can be logged in to, and where logins are kept.
+func (p *program) account(cmd *cobra.Command, args []string) (config.Server, tokens.Store, error) {
+	entry, _, err := p.target(cmd, args)
+	if err != nil {
+		return entry, nil, err
+	}
+	if entry.URL == "" {
+		return entry, nil, usagef("%s is not reached over HTTP, so there is nothing to log in to", entry.Name)
+	}
+	dir, err := p.configDir()
+	return entry, &tokens.Files{Dir: filepath.Join(dir, "tokens")}, err
+}
+
+// knock asks something, so that a server that wants a login says so.
+func (s *session) knock(ctx context.Context) error {
+	_, err := s.Discover(ctx)
+	return err
+}

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenon-mcp/tenon/app/show"
+	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/visible"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+func (p *program) discoverCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "discover SERVER",
+		Short: "Say who a server is, what it speaks and what it offers",
+		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, _ []string) error {
+			about, err := s.about(ctx)
+			if err != nil {
+				return err
+			}
+			return out.Discovery(about)
+		}),
+	}
+}
+
+// about gathers what there is to know of a server. Lists that it does not
+// answer for are noted, not fatal.
+func (s *session) about(ctx context.Context) (*show.Server, error) {
+	d, err := s.Discover(ctx)
+	if err != nil {
+		return nil, err
+	}
+	state := s.server.State()
+	about := &show.Server{
+		Name: s.server.Name(), Transport: s.transport(), Revision: state.Revision, Era: eraOf(state.Revision),
+		Server: d.Server, Instructions: d.Instructions, Capabilities: d.Capabilities, Counts: map[string]int{},
+	}
+	if d.Capabilities.Tools != nil {
+		counted(about, "tools", s.Tools(ctx))
+	}
+	if d.Capabilities.Resources != nil {
+		counted(about, "resources", s.Resources(ctx))
+		counted(about, "templates", s.ResourceTemplates(ctx))
+	}
+	if d.Capabilities.Prompts != nil {
+		counted(about, "prompts", s.Prompts(ctx))
+	}
+	return about, ctx.Err()
+}
+
+func counted[T any](about *show.Server, what string, list func(func(*T, error) bool)) {
+	n := 0
+	for _, err := range list {
+		if err != nil {
+			about.Unanswered = append(about.Unanswered, fmt.Sprintf("the list of %s: %v", what, err))
+			return
+		}
+		n++
+	}
+	about.Counts[what] = n
+}
+
+func eraOf(r mcp.Revision) string {
+	if modern, _ := era.Speaks(r); modern {
+		return "stateless (server/discover)"
+	}
+	return "with a handshake (initialize)"
+}
+
+func (p *program) pingCommand() *cobra.Command {
+	count := 1
+	c := &cobra.Command{
+		Use:   "ping SERVER",
+		Short: "Measure how long a server takes to answer",
+		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, _ []string) error {
+			for i := range count {
+				took, method, err := s.ping(ctx)
+				if err != nil {
+					return err
+				}
+				if out.Format != show.Text {
+					err = out.Value(map[string]any{"server": s.server.Name(), "method": method, "ms": float64(took.Microseconds()) / 1000})
+				} else {
+					_, err = fmt.Fprintf(p.out, "%s answered %s in %v\n", s.server.Name(), method, took.Round(10*time.Microsecond))
+				}
+				if err != nil {
+					return err
+				}
+				if i < count-1 {
+					select {
+					case <-time.After(time.Second):
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				}
+			}
+			return nil
+		}),
+	}
+	c.Flags().IntVarP(&count, "count", "c", 1, "how many times")
+	return c
+}
+
+// ping asks the cheapest question that the server's revision has.
+func (s *session) ping(ctx context.Context) (time.Duration, string, error) {
+	method := "ping"
+	if modern, _ := era.Speaks(s.server.State().Revision); modern {
+		method = mcp.MethodDiscover
+	}
+	began := time.Now()
+	_, err := s.server.Serve(ctx, &mcp.Call{Method: method})
+	return time.Since(began), method, err
+}
+
+func (p *program) rawCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "raw SERVER METHOD [JSON|@file|-]",
+		Short: "Make any request and show the bare result",
+		Long: `Make a request of any method, with these parameters, in the envelope that the
+server's revision wants, and show the result without it. Add --trace to see the
+messages themselves.`,
+		Example: "  tenon raw builtin:calc tools/list\n  tenon raw builtin:calc tools/call '{\"name\":\"add\",\"arguments\":{\"a\":1,\"b\":2}}'",
+		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, rest []string) error {
+			if len(rest) == 0 || len(rest) > 2 {
+				return usagef("say which method, and if it takes some the parameters as one JSON object")
+			}
+			var params json.RawMessage
+			if len(rest) == 2 {
+				var err error
+				if params, err = p.document(rest[1]); err != nil {
+					return err
+				}
+			}
+			bar := p.progress()
+			r, err := s.Do(ctx, rest[0], params, &client.CallOptions{Progress: bar.show})
+			bar.done()
+			if err != nil {
+				return err
+			}
+			if out.Format == show.Text {
+				out.Format = show.JSON
+			}
+			return out.Value(r.Body)
+		}),
+	}
+}
+
+func (p *program) listenCommand() *cobra.Command {
+	var uris []string
+	c := &cobra.Command{
+		Use:     "listen SERVER",
+		Short:   "Hear of changes until interrupted",
+		Long:    "Hear of changes of the server's lists, and of the resources named with --resource, until interrupted.",
+		Example: "  tenon listen builtin:notes?vault=notes --resource obsidian://note/Plan.md",
+		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, _ []string) error {
+			filter := mcp.Filter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true, ResourceSubscriptions: uris}
+			err := s.Listen(ctx, filter, func(n mcp.Note) { p.hear(out, n) })
+			if ctx.Err() != nil {
+				return nil // that is how it ends
+			}
+			return err
+		}),
+	}
+	c.Flags().StringArrayVar(&uris, "resource", nil, "also hear when the resource of this `URI` changes (may be repeated)")
+	return c
+}
+
+func (p *program) hear(out *show.Printer, n mcp.Note) {
+	if out.Format != show.Text {
+		out.Format = show.JSONL
+		note := map[string]any{"at": time.Now().UTC().Format(time.RFC3339Nano), "method": n.Method}
+		if n.Params != nil {
+			note["params"] = n.Params
+		}
+		out.Value(note)
+		return
+	}
+	fmt.Fprintf(out.W, "%s  %s  %s\n", time.Now().Format(time.TimeOnly), visible.Line(n.Method), visible.Line(string(n.Params)))
+}
+
+func (p *program) versionCommand() *cobra.Command {
+	return &cobra.Command{Use: "version", Short: "Say which Tenon this is", Args: noWords, RunE: func(*cobra.Command, []string) error {
+		return p.printVersion()
+	}}
+}

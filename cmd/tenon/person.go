@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/app/args"
+	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/app/form"
+	"github.com/tenon-mcp/tenon/auth/login"
+	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/internal/visible"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// answering sets who answers the server's questions: --answer, the person at
+// the terminal, or nobody. Where nobody would, the server is told so.
+func (p *program) answering(server string, o *client.Options) {
+	if !p.interactive() && len(p.answers) == 0 && !p.decline {
+		return
+	}
+	o.Elicit = func(ctx context.Context, e *client.Elicitation) (*mcp.ElicitResult, error) {
+		p.asking.Lock()
+		defer p.asking.Unlock()
+		return p.fill(ctx, server, e)
+	}
+	o.ElicitURL = func(ctx context.Context, e *client.Elicitation) (*mcp.ElicitResult, error) {
+		p.asking.Lock()
+		defer p.asking.Unlock()
+		return p.openPage(ctx, server, e)
+	}
+}
+
+// fill answers a form with --answer where that has all that is needed, and
+// else with what the person types.
+func (p *program) fill(ctx context.Context, server string, e *client.Elicitation) (*mcp.ElicitResult, error) {
+	given, err := p.given(e)
+	if err != nil {
+		return nil, err
+	}
+	if given != nil {
+		if content, err := e.Form.Complete(given); err == nil && e.Form.CheckAnswer(content) == nil {
+			return e.Accept(content)
+		}
+	}
+	if p.decline || !p.interactive() {
+		p.note("declined a question of %s: %s", server, e.Message)
+		return e.Decline()
+	}
+	fmt.Fprintf(p.err, "\n%s asks: %s\n", visible.Line(server), visible.Text(e.Message))
+	if len(e.Form.Fields) == 0 {
+		return p.confirm(ctx, e)
+	}
+	content, err := form.Fill(ctx, p.lines(), p.err, e.Form)
+	switch {
+	case errors.Is(err, form.ErrDeclined):
+		return e.Decline()
+	case errors.Is(err, io.EOF):
+		return e.Cancel()
+	case err != nil:
+		return nil, err
+	}
+	return e.Accept(content)
+}
+
+// given is what --answer says about the fields of a form; nil if nothing.
+func (p *program) given(e *client.Elicitation) (json.RawMessage, error) {
+	var words []string
+	for _, a := range p.answers {
+		name, _, _ := strings.Cut(a, "=")
+		for _, f := range e.Form.Fields {
+			if f.Name == strings.TrimSuffix(name, ":") {
+				words = append(words, a)
+			}
+		}
+	}
+	if words == nil {
+		return nil, nil
+	}
+	content, err := args.Parse(e.Schema, words)
+	return content, usage(err)
+}
+
+func (p *program) confirm(ctx context.Context, e *client.Elicitation) (*mcp.ElicitResult, error) {
+	yes, err := p.ask(ctx, "Accept? (yes/no) ")
+	switch {
+	case err != nil:
+		return e.Cancel()
+	case yes:
+		return e.Accept(map[string]any{})
+	}
+	return e.Decline()
+}
+
+func (p *program) openPage(ctx context.Context, server string, e *client.Elicitation) (*mcp.ElicitResult, error) {
+	if p.decline || !p.interactive() {
+		p.note("declined to open a page for %s: %s", server, e.URL)
+		return e.Decline()
+	}
+	fmt.Fprintf(p.err, "\n%s asks: %s\nIt wants you to open this page:\n  %s\n", visible.Line(server), visible.Text(e.Message), visible.Line(e.URL))
+	yes, err := p.ask(ctx, "Open it in the browser? (yes/no) ")
+	if err != nil {
+		return e.Cancel()
+	}
+	if !yes {
+		return e.Decline()
+	}
+	if err := login.OpenBrowser(e.URL); err != nil {
+		p.note("No browser could be opened (%v). Open the page yourself.", err)
+	}
+	return e.Accept(nil)
+}
+
+// ask asks yes or no; an empty line is no.
+func (p *program) ask(ctx context.Context, question string) (bool, error) {
+	line, err := p.lines().ReadLine(ctx, question)
+	if err != nil {
+		return false, err
+	}
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "y", "yes":
+		return true, nil
+	}
+	return false, nil
+}
+
+// lines is the one reader of lines that a program may have.
+func (p *program) lines() form.Lines {
+	if p.typing == nil {
+		p.typing = form.FromReader(p.in, p.err)
+	}
+	return p.typing
+}
+
+// input asks for a variable of the configuration, by number where there are
+// choices. An empty line takes the default.
+func (p *program) input(in config.Input) (string, error) {
+	what := in.Description
+	if what == "" {
+		what = in.ID
+	}
+	fmt.Fprintf(p.err, "Server %s in %s asks for: %s\n", visible.Line(in.Server), visible.Line(in.Source.File), visible.Line(what))
+	for i, o := range in.Options {
+		fmt.Fprintf(p.err, "  %2d  %s\n", i+1, visible.Line(o))
+	}
+	if in.Default != "" && !in.Password {
+		fmt.Fprintf(p.err, "  (empty: %s)\n", visible.Line(in.Default))
+	}
+	text, err := p.secret(in)
+	if err != nil {
+		return "", err
+	}
+	if text == "" {
+		return in.Default, nil
+	}
+	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(in.Options) && !slices.Contains(in.Options, text) {
+		return in.Options[n-1], nil
+	}
+	return text, nil
+}

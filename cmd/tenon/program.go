@@ -1,0 +1,285 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"github.com/tenon-mcp/tenon/app/form"
+	"github.com/tenon-mcp/tenon/app/inspect"
+	"github.com/tenon-mcp/tenon/app/show"
+	"github.com/tenon-mcp/tenon/internal/version"
+	"github.com/tenon-mcp/tenon/internal/visible"
+)
+
+// A program is one run of tenon: its streams and the flags that all commands
+// have.
+type program struct {
+	in       io.Reader
+	out, err io.Writer
+	flags
+
+	relayTo  string         // the socket of tenon up --tap; empty: nobody listens
+	recordTo io.Writer      // where the messages of this run go; nil: nowhere
+	sinks    []inspect.Sink // see the messages of this run, too
+	current  *session       // the server that commands in a shell talk to; nil: each opens its own
+	typing   form.Lines     // reads what the person types; nil until somebody asks
+
+	asking sync.Mutex // one question at a time
+}
+
+// The flags that all commands have.
+type flags struct {
+	format   string
+	quiet    bool
+	color    string
+	trace    bool
+	revision string
+	timeout  time.Duration
+	answers  []string
+	decline  bool
+	yes      bool
+	project  string
+	userDir  string
+}
+
+// run runs one command line and returns the exit code.
+func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
+	p := &program{in: in, out: out, err: errs}
+	first := ""
+	if len(args) > 0 {
+		first = args[0]
+	}
+	root := p.root(first)
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errs)
+	err := root.ExecuteContext(ctx)
+	if err != nil && err.Error() != "" {
+		if ctx.Err() != nil {
+			err = ctx.Err()
+			fmt.Fprintln(errs, "tenon: interrupted")
+		} else {
+			fmt.Fprintln(errs, "tenon: "+visible.Text(err.Error()))
+		}
+	}
+	return exitCode(err)
+}
+
+// root is the command that holds all others. First is the first word of what
+// will be run.
+func (p *program) root(first string) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "tenon",
+		Short: "The Model Context Protocol, whole, in Go",
+		Long: `Tenon is the Model Context Protocol, whole, in Go: servers, a host, and the
+tools to look at, test and debug any server, of any revision.
+
+SERVER is a name from the configuration, a URL, a builtin server such as
+builtin:fs?root=. , or a command after -- :
+
+  tenon tools builtin:calc
+  tenon call https://example.com/mcp search query=tea
+  tenon call echo message=hi -- npx -y some-server`,
+		Version:       version.String(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs, // so that RunE says what is wrong
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			return usagef("there is no command %q%s (tenon help lists them all)", args[0], suggest(args[0], commandNames(cmd)))
+		},
+	}
+	root.SetVersionTemplate("tenon {{.Version}}\n")
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return usagef("%w (tenon help%s shows what there is)", err, strings.TrimPrefix(c.CommandPath(), "tenon"))
+	})
+	p.flagsOf(root.PersistentFlags())
+
+	root.AddGroup(
+		&cobra.Group{ID: "use", Title: "Use a server:"},
+		&cobra.Group{ID: "look", Title: "Look closely:"},
+		&cobra.Group{ID: "run", Title: "Run servers and hosts:"},
+		&cobra.Group{ID: "set", Title: "Set up:"},
+	)
+	root.SetCompletionCommandGroupID("set")
+	root.SetHelpCommandGroupID("set")
+	p.add(root, first)
+	return root
+}
+
+// noWords is for commands that take flags alone.
+func noWords(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usagef("%s takes nothing more, so what is %q?", cmd.CommandPath(), args[0])
+	}
+	return nil
+}
+
+// flagsOf sets the flags up. What a flag has already is its default, so that a
+// command within a command (record, shell) goes on with the same.
+func (p *program) flagsOf(f *pflag.FlagSet) {
+	if p.userDir == "" {
+		p.userDir = os.Getenv("TENON_CONFIG_DIR")
+	}
+	if p.color == "" {
+		p.color = "auto"
+	}
+	f.StringVar(&p.format, "format", p.format, "write `text`, json, jsonl or yaml")
+	f.BoolVarP(&p.quiet, "quiet", "q", p.quiet, "write only what was asked for")
+	f.StringVar(&p.color, "color", p.color, "use colours: `auto`, always or never")
+	f.BoolVar(&p.trace, "trace", p.trace, "show every message both ways, with timing and era, on standard error")
+	f.StringVar(&p.revision, "revision", p.revision, "speak this `revision` of the protocol instead of finding out")
+	f.DurationVar(&p.timeout, "timeout", p.timeout, "how long a server may be silent, such as 10s (default 60s)")
+	f.StringArrayVar(&p.answers, "answer", p.answers, "answer a server's question: `name=value` of a field (may be repeated)")
+	f.BoolVar(&p.decline, "decline", p.decline, "decline every question that --answer does not answer, instead of asking")
+	f.BoolVarP(&p.yes, "yes", "y", p.yes, "approve the server of a project file without being asked")
+	f.StringVar(&p.project, "project", p.project, "the `folder` whose .mcp.json counts (default: the current one)")
+	f.StringVar(&p.userDir, "config-dir", p.userDir, "the `folder` of tenon.json")
+	f.MarkHidden("config-dir")
+}
+
+// A maker makes one command. Its name is known before, so that a run makes only
+// the command that it is about: that is a good part of the time to start.
+type maker struct {
+	group, name string
+	make        func() *cobra.Command
+}
+
+func (p *program) commands() []maker {
+	return []maker{
+		{"use", "tools", p.toolsCommand},
+		{"use", "resources", p.resourcesCommand},
+		{"use", "prompts", p.promptsCommand},
+		{"use", "call", p.callCommand},
+		{"use", "read", p.readCommand},
+		{"use", "prompt", p.promptCommand},
+		{"use", "complete", p.completeCommand},
+		{"use", "listen", p.listenCommand},
+		{"use", "shell", p.shellCommand},
+		{"look", "discover", p.discoverCommand},
+		{"look", "ping", p.pingCommand},
+		{"look", "raw", p.rawCommand},
+		{"look", "doctor", p.doctorCommand},
+		{"look", "record", p.recordCommand},
+		{"look", "replay", p.replayCommand},
+		{"look", "tap", p.tapCommand},
+		{"run", "up", p.upCommand},
+		{"run", "inspect", p.inspectCommand},
+		{"run", "serve", p.serveCommand},
+		{"run", "chat", p.chatCommand},
+		{"run", "run", p.runCommand},
+		{"run", "audit", p.auditCommand},
+		{"run", "demo", p.demoCommand},
+		{"set", "config", p.configCommand},
+		{"set", "auth", p.authCommand},
+		{"set", "man", p.manCommand},
+		{"set", "version", p.versionCommand},
+		{"", "exit-codes", exitCodesCommand},
+	}
+}
+
+// add adds the command that is asked for, or all of them where it takes all to
+// know what is meant.
+func (p *program) add(root *cobra.Command, first string) {
+	all := p.commands()
+	if i := slices.IndexFunc(all, func(m maker) bool { return m.name == first }); i >= 0 && first != "man" {
+		all = all[i : i+1]
+		root.CompletionOptions.DisableDefaultCmd = true
+	}
+	for _, m := range all {
+		c := m.make()
+		c.GroupID = m.group
+		if c.Args == nil {
+			c.Args = cobra.ArbitraryArgs
+		}
+		if strings.Contains(c.Use, " SERVER") {
+			c.ValidArgsFunction = p.completeServer
+		}
+		root.AddCommand(c)
+	}
+}
+
+// printer writes results to standard output.
+func (p *program) printer() (*show.Printer, error) {
+	f, err := show.ParseFormat(p.format)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return &show.Printer{W: p.out, Format: f, Width: width(p.out), Color: p.colored(p.out), Quiet: p.quiet}, nil
+}
+
+// aside writes what is not a result: progress, questions, warnings.
+func (p *program) aside() *show.Printer {
+	return &show.Printer{W: p.err, Width: width(p.err), Color: p.colored(p.err)}
+}
+
+// note tells the person something, unless they want to hear nothing.
+func (p *program) note(format string, args ...any) {
+	if !p.quiet {
+		fmt.Fprintln(p.err, visible.Text(fmt.Sprintf(format, args...)))
+	}
+}
+
+func (p *program) colored(w io.Writer) bool {
+	switch p.color {
+	case "always":
+		return true
+	case "never":
+		return false
+	}
+	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+}
+
+// interactive reports whether there is a person to ask.
+func (p *program) interactive() bool { return isTerminal(p.in) && isTerminal(p.err) }
+
+func isTerminal(stream any) bool {
+	f := fileOf(stream)
+	return f != nil && term.IsTerminal(int(f.Fd()))
+}
+
+// fileOf is the file that a stream is or stands before; nil if there is none.
+func fileOf(stream any) *os.File {
+	switch s := stream.(type) {
+	case *os.File:
+		return s
+	case interface{ File() *os.File }:
+		return s.File()
+	}
+	return nil
+}
+
+func width(w io.Writer) int {
+	if f := fileOf(w); f != nil {
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
+			return columns
+		}
+	}
+	return 80
+}
+
+// configDir is where the person's own files are.
+func (p *program) configDir() (string, error) {
+	if p.userDir != "" {
+		return p.userDir, nil
+	}
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", fmt.Errorf("there is no folder for your configuration (%w): set TENON_CONFIG_DIR", err)
+	}
+	return filepath.Join(dir, "tenon"), nil
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"mime"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenon-mcp/tenon/app/show"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+func (p *program) readCommand() *cobra.Command {
+	var to string
+	c := &cobra.Command{
+		Use:   "read SERVER URI",
+		Short: "Read a resource",
+		Long: `Read a resource. Text is written as it is; bytes are written only to a file
+(--output) or a pipe.`,
+		Example: "  tenon read builtin:calc welcome://ada\n  tenon read builtin:notes?vault=notes obsidian://note/Plan.md",
+		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, rest []string) error {
+			if len(rest) != 1 {
+				return usagef("say which resource to read, by its URI; tenon resources lists them")
+			}
+			r, err := s.ReadResource(ctx, rest[0])
+			if err != nil {
+				return err
+			}
+			if to != "" {
+				return writeAll(to, r.Contents)
+			}
+			if len(r.Contents) == 1 && r.Contents[0].Blob != nil && out.Format == show.Text && !isTerminal(p.out) {
+				_, err := p.out.Write(r.Contents[0].Blob)
+				return err
+			}
+			return out.Contents(r)
+		}),
+	}
+	c.Flags().StringVarP(&to, "output", "o", "", "write the contents to this `file`")
+	return c
+}
+
+func writeAll(file string, all []mcp.ResourceContents) error {
+	var data []byte
+	for _, c := range all {
+		if c.Blob != nil {
+			data = append(data, c.Blob...)
+		} else {
+			data = append(data, c.Text...)
+		}
+	}
+	return os.WriteFile(file, data, 0o644)
+}
+
+// saveContents writes the bytes of a result into files of a folder. Names are
+// ours: a server does not choose where its bytes go.
+func saveContents(dir string, r *mcp.CallToolResult) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	var errs []error
+	for i, c := range r.Content {
+		var data []byte
+		var kind string
+		switch c := c.(type) {
+		case *mcp.ImageContent:
+			data, kind = c.Data, c.MIMEType
+		case *mcp.AudioContent:
+			data, kind = c.Data, c.MIMEType
+		case *mcp.EmbeddedResource:
+			data, kind = c.Resource.Blob, c.Resource.MIMEType
+		}
+		if data == nil {
+			continue
+		}
+		name := filepath.Join(dir, fmt.Sprintf("%d%s", i+1, extension(kind)))
+		errs = append(errs, os.WriteFile(name, data, 0o644))
+	}
+	return errors.Join(errs...)
+}
+
+func extension(kind string) string {
+	switch kind {
+	case "image/jpeg":
+		return ".jpg"
+	case "audio/wav", "audio/x-wav":
+		return ".wav"
+	}
+	all, err := mime.ExtensionsByType(kind)
+	if err != nil || len(all) == 0 {
+		return ".bin"
+	}
+	return all[0]
+}
+
+func (p *program) promptCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "prompt SERVER NAME [name=value …]",
+		Short:   "Fill in a prompt and show its messages",
+		Example: "  tenon prompt builtin:notes?vault=notes meeting_summary topic=budget",
+		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, rest []string) error {
+			if len(rest) == 0 {
+				return usagef("say which prompt; tenon prompts lists them")
+			}
+			filled, err := texts(rest[1:])
+			if err != nil {
+				return err
+			}
+			r, err := s.GetPrompt(ctx, rest[0], filled)
+			if err != nil {
+				return err
+			}
+			return out.Prompt(r)
+		}),
+	}
+}
+
+// texts reads name=value where every value is text.
+func texts(words []string) (map[string]string, error) {
+	all := map[string]string{}
+	for _, w := range words {
+		name, value, ok := strings.Cut(w, "=")
+		if !ok || name == "" {
+			return nil, usagef("%q is not of the form name=value", w)
+		}
+		all[name] = value
+	}
+	return all, nil
+}
+
+func (p *program) completeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "complete SERVER PROMPT|TEMPLATE NAME[=BEGINNING] [name=value …]",
+		Short: "Ask what could come next in an argument of a prompt or a template",
+		Long: `Ask a server what could come next in an argument. What has a brace or a colon in
+it is taken for a resource template, anything else for a prompt. The first
+name=value is the argument to complete, the others are those that are known.`,
+		Example: "  tenon complete builtin:notes?vault=notes 'obsidian://note/{+path}' path=Pl",
+		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, rest []string) error {
+			if len(rest) < 2 {
+				return usagef("say what to complete: a prompt or a template, and NAME=BEGINNING")
+			}
+			ref := mcp.CompletionRef{Type: mcp.RefPrompt, Name: rest[0]}
+			if strings.ContainsAny(rest[0], "{:") {
+				ref = mcp.CompletionRef{Type: mcp.RefResource, URI: rest[0]}
+			}
+			name, value, _ := strings.Cut(rest[1], "=")
+			q := mcp.CompleteParams{Ref: ref, Argument: mcp.CompletionArgument{Name: name, Value: value}}
+			if len(rest) > 2 {
+				known, err := texts(rest[2:])
+				if err != nil {
+					return err
+				}
+				q.Context = &mcp.CompletionContext{Arguments: known}
+			}
+			c, err := s.Complete(ctx, q)
+			if err != nil {
+				return err
+			}
+			return out.Completion(c)
+		}),
+	}
+}

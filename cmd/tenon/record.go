@@ -1,0 +1,247 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/app/inspect"
+	"github.com/tenon-mcp/tenon/app/show"
+	"github.com/tenon-mcp/tenon/internal/visible"
+	"github.com/tenon-mcp/tenon/transport/stdio"
+)
+
+// settle is how long writers of traces and recordings get at the end.
+const settle = 5 * time.Second
+
+// watched makes the log that sees a connection: printed for --trace, written
+// for tenon record. The log is nil if nobody wants it. More sinks want it.
+func (p *program) watched(server string, more ...inspect.Sink) (log *inspect.Log, done func() error) {
+	sinks := append(more, p.sinks...)
+	var ends []func(context.Context) error
+	if p.trace {
+		t := inspect.Trace(p.err, &inspect.TraceOptions{Colour: p.colored(p.err)})
+		sinks, ends = append(sinks, t), append(ends, t.Close)
+	}
+	if p.relayTo != "" {
+		if r, err := inspect.NewRelay(p.relayTo, server); err == nil { // nobody listens: nothing to do
+			sinks, ends = append(sinks, r), append(ends, r.Close)
+		}
+	}
+	if p.recordTo != nil {
+		r := inspect.NewRecorder(p.recordTo, server, nil)
+		sinks, ends = append(sinks, r), append(ends, r.Close)
+	}
+	if sinks == nil {
+		return nil, func() error { return nil }
+	}
+	return inspect.NewLog(&inspect.LogOptions{Sinks: sinks}), func() error {
+		ctx, stop := context.WithTimeout(context.Background(), settle)
+		defer stop()
+		var errs []error
+		for _, end := range ends {
+			errs = append(errs, end(ctx))
+		}
+		return errors.Join(errs...)
+	}
+}
+
+func (p *program) recordCommand() *cobra.Command {
+	var file string
+	c := &cobra.Command{
+		Use:   "record SERVER [-- COMMAND …]",
+		Short: "Record a conversation with a server",
+		Long: `Record every message between Tenon and a server in a text file (txtar) that can
+be read, changed, played again and served as a mock; see tenon replay.
+
+What is said is up to the command after --, any of tenon's own that takes a
+server, without the server. Without one, the server is asked for all it has.`,
+		Example: "  tenon record builtin:calc -o calc.txtar -- call add a=20 b=22\n  tenon replay calc.txtar builtin:calc\n  tenon replay calc.txtar --serve",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			dash := cmd.ArgsLenAtDash()
+			if dash < 0 {
+				dash = len(args)
+			}
+			if dash != 1 {
+				return usagef("say which server to record: tenon record SERVER -o FILE -- call add a=20 b=22 (give a command a name with tenon config add)")
+			}
+			f, err := os.Create(file)
+			if err != nil {
+				return usageError{err}
+			}
+			defer func() { err = firstError(err, f.Close()) }()
+			line := []string{"discover", args[0]}
+			if rest := args[1:]; len(rest) > 0 {
+				line = append([]string{rest[0], args[0]}, rest[1:]...)
+			}
+			p.recordTo = f
+			inner := p.root(line[0])
+			inner.SetArgs(line)
+			if err := inner.ExecuteContext(cmd.Context()); err != nil {
+				return err
+			}
+			p.note("Recorded in %s.", file)
+			return nil
+		},
+	}
+	c.Flags().StringVarP(&file, "output", "o", "conversation.txtar", "the `file` to write")
+	return c
+}
+
+func (p *program) replayCommand() *cobra.Command {
+	var serve, realtime bool
+	var ignore []string
+	c := &cobra.Command{
+		Use:   "replay FILE [SERVER]",
+		Short: "Play a recorded conversation to a server and compare, or serve it as a mock",
+		Long: `Play the client's part of a recorded conversation to a server, and compare what it
+answers with what was recorded. Ids, times, cursors and other things that change
+with every run are not compared. The exit code is 1 if something differs.
+
+With --serve the recording takes the server's place, on standard input and
+output.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 || cmd.ArgsLenAtDash() == 0 {
+				return usagef("say which recording to play: tenon replay FILE SERVER, or tenon replay FILE --serve")
+			}
+			f, err := os.Open(args[0])
+			if err != nil {
+				return usageError{err}
+			}
+			defer f.Close()
+			r, err := inspect.Read(f)
+			if err != nil {
+				return usagef("%s: %w", args[0], err)
+			}
+			if serve {
+				return p.mock(cmd.Context(), r, realtime)
+			}
+			return p.play(cmd, args[1:], r, ignore)
+		},
+	}
+	c.Flags().BoolVar(&serve, "serve", false, "serve the recording as a mock on standard input and output")
+	c.Flags().BoolVar(&realtime, "realtime", false, "with --serve: keep the pauses of the recording")
+	c.Flags().StringArrayVar(&ignore, "ignore", nil, "a JSON `pointer` in answers that is not compared, * stands for any name")
+	return c
+}
+
+func (p *program) mock(ctx context.Context, r *inspect.Recording, realtime bool) error {
+	m, err := inspect.NewMock(r, &inspect.MockOptions{Realtime: realtime})
+	if err != nil {
+		return usageError{err}
+	}
+	stream, err := stdio.Standard(0)
+	if err != nil {
+		return err
+	}
+	return m.Serve(ctx, stream)
+}
+
+func (p *program) play(cmd *cobra.Command, args []string, r *inspect.Recording, ignore []string) error {
+	out, err := p.printer()
+	if err != nil {
+		return err
+	}
+	// The file was the first word, so the dash has moved by one.
+	entry, _, err := p.targetAfter(cmd, args, 1)
+	if err != nil {
+		return err
+	}
+	stream, end, err := connect.Raw(entry, &connect.Options{Builtin: openBuiltin})
+	if err != nil {
+		return err
+	}
+	log, done := p.watched(entry.Name)
+	o := &inspect.ReplayOptions{Timeout: p.timeout, Ignore: ignore}
+	if log != nil {
+		o.Wire = log.Wire(entry.Name)
+	}
+	report, err := inspect.Replay(cmd.Context(), stream, r, o)
+	if err = errors.Join(err, done()); err != nil {
+		return errors.Join(err, end())
+	}
+	end()
+	return p.report(out, report)
+}
+
+func (p *program) report(out *show.Printer, r *inspect.Report) error {
+	differ := 0
+	for _, s := range r.Steps {
+		if len(s.Differences) == 0 && s.Err == nil {
+			continue
+		}
+		differ++
+		fmt.Fprintf(p.out, "%s %s\n", out.Red("differs:"), visible.Line(s.Request.Method+" "+s.Request.Tool))
+		if s.Err != nil {
+			fmt.Fprintf(p.out, "  %s\n", visible.Line(s.Err.Error()))
+		}
+		for _, d := range s.Differences {
+			fmt.Fprintf(p.out, "  at %s\n    recorded  %s\n    now       %s\n", visible.Line(d.Pointer), visible.Line(string(d.A)), visible.Line(string(d.B)))
+		}
+	}
+	for _, m := range slices.Sorted(maps.Keys(r.Missing)) {
+		p.note("%d %s in the recording did not come", r.Missing[m], m)
+	}
+	for _, m := range slices.Sorted(maps.Keys(r.Extra)) {
+		p.note("%d %s came on top of the recording", r.Extra[m], m)
+	}
+	if !r.OK() {
+		p.note("%d of %d requests were answered differently.", differ, len(r.Steps))
+		return errFound
+	}
+	p.note("All %d requests were answered as recorded.", len(r.Steps))
+	return nil
+}
+
+func (p *program) tapCommand() *cobra.Command {
+	var file, name string
+	c := &cobra.Command{
+		Use:   "tap [-o FILE] -- COMMAND …",
+		Short: "Sit between any host and its server, and record the real traffic",
+		Long: `Put this in the place of a server's command in the configuration of any host:
+COMMAND is started, and every byte between the host and the server passes as it
+is. What passed is shown on standard error (--trace) and recorded in FILE.`,
+		Example: "  tenon tap -o traffic.txtar -- npx -y @modelcontextprotocol/server-everything",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.ArgsLenAtDash() != 0 || len(args) == 0 {
+				return usagef("give the server's command after --")
+			}
+			if file != "" {
+				f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+				if err != nil {
+					p.note("tenon tap cannot record: %v", err) // the traffic matters more
+				} else {
+					defer f.Close()
+					p.recordTo = f
+				}
+			}
+			if name == "" {
+				name = args[0]
+			}
+			p.relayTo, _ = p.tapSocket() // without a folder there is no tenon up to tell
+			log, done := p.watched(name)
+			o := inspect.TapOptions{Command: args, In: p.in, Out: p.out, Err: p.err}
+			if log != nil {
+				o.Wire = log.Wire(name)
+			}
+			exit, err := inspect.Tap(context.WithoutCancel(cmd.Context()), o)
+			if e := done(); e != nil {
+				p.note("tenon tap: %v", e)
+			}
+			if err != nil {
+				return err
+			}
+			return exitWith(exit.Code)
+		},
+	}
+	c.Flags().StringVarP(&file, "output", "o", "", "record the traffic in this `file`")
+	c.Flags().StringVar(&name, "name", "", "what to call the server in the recording")
+	return c
+}

@@ -1,0 +1,251 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/app/host"
+	"github.com/tenon-mcp/tenon/app/llm"
+	"github.com/tenon-mcp/tenon/app/show"
+	"github.com/tenon-mcp/tenon/app/workspace"
+	"github.com/tenon-mcp/tenon/internal/visible"
+)
+
+// A headless run is one turn without a person.
+type headless struct {
+	desk
+	prompt string
+	output string
+	resume string
+	wait   time.Duration
+}
+
+func (p *program) runCommand() *cobra.Command {
+	var v headless
+	c := &cobra.Command{
+		Use:   "run -p PROMPT",
+		Short: "Have the model answer once, with the tools of your servers, and nobody to ask",
+		Long: `Run one turn of the host without a person: what would be asked is refused, unless
+--allow or a rule of the configuration allows it. The answer goes to standard
+output:
+
+  text          the words of the answer
+  json          one object: answer, calls, usage, how it ended
+  stream-json   every event of the host as it happens, one object on each line
+
+The servers that are named (--server, or @server:uri and /server:prompt in the
+prompt) are waited for; the others have --wait to be ready.`,
+		Example: `  tenon run -p "add 2 and 3" -s builtin:calc --allow calc
+  tenon run -p "summarise @files:file:///README.md" --allow files/read_*
+  git diff | tenon run -p -  --model anthropic`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return p.headless(cmd.Context(), &v) },
+	}
+	v.flags(c)
+	f := c.Flags()
+	f.StringVarP(&v.prompt, "prompt", "p", "", "what to say to the model; - reads it from standard input")
+	f.StringVar(&v.output, "output", "text", "write `text`, json or stream-json")
+	f.StringVar(&v.resume, "resume", "", "go on with this `session`, or with the last one: last")
+	f.DurationVar(&v.wait, "wait", 3*time.Second, "how long servers that are not named have to be ready")
+	return c
+}
+
+func (p *program) headless(ctx context.Context, v *headless) error {
+	text, err := p.promptText(v.prompt)
+	if err != nil {
+		return err
+	}
+	out, err := p.reporter(v.output)
+	if err != nil {
+		return err
+	}
+	choice, err := p.choose(ctx, v.model)
+	if err != nil {
+		return err
+	}
+	defer choice.Close()
+	p.note("%s", label(choice))
+	w, err := p.desk(ctx, &v.desk, choice.Model, func(o *workspace.Options) {
+		o.Unattended, o.Event = true, out.event
+		o.State = func(s connect.State) { p.state(s) }
+	})
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	if err := p.waitFor(ctx, w, v, text); err != nil {
+		return err
+	}
+	s, err := resumed(w.Host, v.resume)
+	if err != nil {
+		return usageError{err}
+	}
+	return out.finish(s, s.Send(ctx, text))
+}
+
+func (p *program) promptText(from string) (string, error) {
+	switch from {
+	case "":
+		return "", usagef("say something: tenon run -p \"add 2 and 3\", or -p - to read it from standard input")
+	case "-":
+		all, err := io.ReadAll(p.in)
+		return string(all), usage(err)
+	}
+	return from, nil
+}
+
+func (p *program) state(s connect.State) {
+	if s.Phase == connect.Failed || s.Phase == connect.NeedsLogin {
+		p.note("%s: %s: %s", s.Server, s.Phase, s.Why)
+	}
+}
+
+// waitFor waits for the servers that the turn needs, and a while for others.
+func (p *program) waitFor(ctx context.Context, w *workspace.Workspace, v *headless, text string) error {
+	var needed, others []string
+	for _, s := range w.Fleet.All() {
+		n := s.Name()
+		if len(v.servers) > 0 || strings.Contains(text, "@"+n+":") || strings.Contains(text, "/"+n+":") || slices.Contains(v.allow, n) {
+			needed = append(needed, n)
+		} else {
+			others = append(others, n)
+		}
+	}
+	if err := w.Ready(ctx, needed...); err != nil {
+		return err
+	}
+	short, stop := context.WithTimeout(ctx, v.wait)
+	defer stop()
+	var all sync.WaitGroup
+	for _, n := range others {
+		all.Go(func() { w.Ready(short, n) })
+	}
+	all.Wait()
+	return ctx.Err()
+}
+
+func resumed(h *host.Host, id string) (*host.Session, error) {
+	switch id {
+	case "":
+		return h.NewSession(), nil
+	case "last":
+		all, err := h.Sessions()
+		if err != nil {
+			return nil, err
+		}
+		if len(all) == 0 {
+			return nil, errors.New("there is no session to go on with")
+		}
+		id = all[0].ID
+	}
+	return h.Session(id)
+}
+
+// A reporter writes what happens in a turn.
+type reporter struct {
+	p      *program
+	output string
+	json   *show.Printer
+
+	mu    sync.Mutex
+	text  strings.Builder // of the last answer
+	calls map[string]*host.ToolCall
+	order []string
+	usage llm.Usage
+	stop  string
+	fault string
+}
+
+func (p *program) reporter(output string) (*reporter, error) {
+	r := &reporter{p: p, output: output, calls: map[string]*host.ToolCall{}}
+	switch output {
+	case "text":
+	case "json":
+		r.json = &show.Printer{W: p.out, Format: show.JSON}
+	case "stream-json":
+		r.json = &show.Printer{W: p.out, Format: show.JSONL}
+	default:
+		return nil, usagef("there is no output %q: choose text, json or stream-json", output)
+	}
+	return r, nil
+}
+
+func (r *reporter) event(e host.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.output == "stream-json" {
+		if err := r.json.Value(e); err != nil {
+			r.p.note("an event could not be written: %v", err)
+		}
+	}
+	switch e.Kind {
+	case host.EventText:
+		r.text.WriteString(e.Text)
+	case host.EventTool:
+		r.tool(e.Call)
+	case host.EventUsage:
+		r.usage = *e.Usage
+	case host.EventDone:
+		r.stop = e.Stop
+	case host.EventError:
+		r.fault = e.Text
+	case host.EventNotice:
+		r.p.note("%s", e.Text)
+	}
+}
+
+func (r *reporter) tool(c *host.ToolCall) {
+	if r.calls[c.ID] == nil {
+		r.order = append(r.order, c.ID)
+		r.text.Reset() // what was said before a call is not the answer
+	}
+	r.calls[c.ID] = c
+	switch c.Phase {
+	case host.CallDenied:
+		r.p.note("%s was denied: %s", c.Name, c.Rule)
+	case host.CallRunning:
+		if c.Progress == 0 {
+			r.p.note("%s %s", c.Name, c.Arguments)
+		}
+	case host.CallFailed:
+		r.p.note("%s failed: %s", c.Name, c.Problem)
+	}
+}
+
+// finish writes the answer. A call that was denied makes the exit code 1, since
+// the turn may not have done what was wanted.
+func (r *reporter) finish(s *host.Session, err error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	denied := false
+	calls := []*host.ToolCall{}
+	for _, id := range r.order {
+		calls = append(calls, r.calls[id])
+		denied = denied || r.calls[id].Phase == host.CallDenied
+	}
+	switch r.output {
+	case "text":
+		if text := strings.TrimSpace(r.text.String()); text != "" {
+			fmt.Fprintln(r.p.out, visible.Terminal(text))
+		}
+	case "json":
+		object := map[string]any{"session": s.ID, "answer": r.text.String(), "calls": calls, "usage": r.usage, "stop": r.stop}
+		if r.fault != "" {
+			object["error"] = r.fault
+		}
+		err = firstError(err, r.json.Value(object))
+	}
+	if err == nil && denied {
+		return errFound
+	}
+	return err
+}

@@ -1,0 +1,291 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenon-mcp/tenon/app/inspect"
+	"github.com/tenon-mcp/tenon/app/show"
+	"github.com/tenon-mcp/tenon/internal/visible"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// inShell are the commands of tenon that a shell has, without their SERVER.
+var inShell = []string{"tools", "call", "resources", "read", "prompts", "prompt", "complete", "raw", "ping", "discover"}
+
+// own are the commands that only a shell has.
+var own = []string{"listen", "trace", "help", "exit"}
+
+const shellPrompt = "tenon> "
+
+const shellHelp = `Commands talk to the one server, which stays as it is between them:
+
+  tools [TOOL …]              list the tools, or show some in full
+  call TOOL [name=value …]    call a tool
+  resources                   list the resources and templates
+  read URI                    read a resource
+  prompts                     list the prompts
+  prompt NAME [name=value …]  fill in a prompt
+  complete WHAT NAME=BEGINNING  ask what could come next
+  raw METHOD [JSON]           make any request
+  ping, discover              is it there, and what is it
+  listen on [URI …] | off     hear of changes while you go on
+  trace on | off              see every message
+  help [COMMAND]              this, or all about one command
+  exit                        leave
+
+Words are split at spaces; '…', "…" and \ keep them together. Tab completes,
+the arrows go through earlier lines. Ctrl-C ends a call that runs (the server
+is told), Ctrl-D leaves.
+`
+
+func (p *program) shellCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "shell SERVER",
+		Short: "Talk to a server at a prompt, with history and completion",
+		Long: `Talk to a server at a prompt. Tab completes commands, tools, arguments and their
+values, URIs and prompts. One connection serves all commands. Lines are kept in a
+file that only you can read; lines that begin with a space are not.
+
+` + shellHelp + `
+If standard input is not a terminal, each of its lines is a command. The exit code
+is then that of the last command that failed, or 0.`,
+		Example: "  tenon shell builtin:calc\n  printf 'call add a=20 b=22\\nping\\n' | tenon shell builtin:calc",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := p.printer(); err != nil {
+				return err
+			}
+			sh := &shell{p: p, trace: &switched{on: p.trace}, interrupts: make(chan os.Signal, 1)}
+			p.trace = false // the switch decides
+			p.sinks = []inspect.Sink{sh.trace}
+			s, rest, err := p.open(cmd, args)
+			if err != nil {
+				return err
+			}
+			if len(rest) > 0 {
+				return errors.Join(usagef("a shell takes only the server: commands are typed in it, or piped to it"), s.Close())
+			}
+			s.shared = true
+			sh.session = s
+			err = sh.run(context.WithoutCancel(cmd.Context()))
+			s.shared = false
+			return errors.Join(err, s.Close())
+		},
+	}
+}
+
+// A shell reads commands and runs them on one connection.
+type shell struct {
+	p          *program
+	session    *session
+	trace      *switched
+	interrupts chan os.Signal
+
+	known   catalog // for completion
+	deaf    func()  // ends listening; nil if nobody listens
+	hearing sync.WaitGroup
+	failed  error // of the last command that failed
+}
+
+// run reads until the input ends, exit is typed, or the process is asked to
+// end.
+func (sh *shell) run(ctx context.Context) error {
+	signal.Notify(sh.interrupts, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(sh.interrupts)
+	in, end := sh.input()
+	defer end()
+	stop := sh.trace.start(sh.p.err, sh.p.colored(sh.p.err))
+	defer stop()
+	defer func() { sh.listen(ctx, nil, false) }()
+	for {
+		line, err := in.ReadLine(ctx, shellPrompt)
+		switch {
+		case errors.Is(err, errInterrupted):
+			continue
+		case errors.Is(err, io.EOF):
+			return sh.leave()
+		case err != nil:
+			return err
+		}
+		words, err := split(line)
+		if err != nil {
+			sh.fail(usageError{err})
+			continue
+		}
+		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
+			continue
+		}
+		if words[0] == "exit" || words[0] == "quit" {
+			return sh.leave()
+		}
+		if !sh.command(ctx, words) {
+			return exitWith(exitInterrupted)
+		}
+	}
+}
+
+// leave is how a shell ends: a script learns whether something failed.
+func (sh *shell) leave() error {
+	if sh.failed == nil || sh.p.interactive() {
+		return nil
+	}
+	return exitWith(exitCode(sh.failed))
+}
+
+func (sh *shell) fail(err error) {
+	sh.failed = err
+	if err.Error() != "" {
+		fmt.Fprintln(sh.p.err, "tenon: "+visible.Text(err.Error()))
+	}
+}
+
+// command runs one line. An interrupt ends the command and not the shell; it is
+// false if the process is asked to end.
+func (sh *shell) command(ctx context.Context, words []string) bool {
+	for len(sh.interrupts) > 0 {
+		<-sh.interrupts // meant for something earlier
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	done := make(chan error, 1)
+	go func() { done <- sh.do(ctx, words) }()
+	ending := false
+	for {
+		select {
+		case err := <-done:
+			switch {
+			case ctx.Err() != nil:
+				sh.fail(interrupted{})
+			case err != nil:
+				sh.fail(err)
+			}
+			return !ending
+		case s := <-sh.interrupts:
+			ending = ending || s == syscall.SIGTERM
+			stop()
+		}
+	}
+}
+
+// interrupted is what became of a command that the person has ended.
+type interrupted struct{}
+
+func (interrupted) Error() string { return "interrupted; the server was told" }
+func (interrupted) Unwrap() error { return context.Canceled }
+
+func (sh *shell) do(ctx context.Context, words []string) error {
+	switch name := words[0]; {
+	case name == "help" && len(words) == 1:
+		fmt.Fprint(sh.p.out, shellHelp)
+		return nil
+	case name == "help" && slices.Contains(inShell, words[1]):
+		return sh.tenon(ctx, words[1], "--help")
+	case name == "listen":
+		on, err := onOff(words)
+		if err == nil {
+			sh.listen(ctx, words[2:], on)
+		}
+		return err
+	case name == "trace":
+		on, err := onOff(words)
+		if err == nil {
+			sh.trace.set(on)
+		}
+		return err
+	case slices.Contains(inShell, name):
+		return sh.tenon(ctx, words...)
+	}
+	all := append(slices.Clone(inShell), own...)
+	return usagef("there is no command %q here%s (help lists them)", words[0], suggest(words[0], all))
+}
+
+func onOff(words []string) (bool, error) {
+	if len(words) > 1 && (words[1] == "on" || words[1] == "off") {
+		return words[1] == "on", nil
+	}
+	return false, usagef("write %s on or %s off", words[0], words[0])
+}
+
+// tenon runs a command of tenon on the connection of the shell.
+func (sh *shell) tenon(ctx context.Context, words ...string) error {
+	sub := &program{in: strings.NewReader(""), out: sh.p.out, err: sh.p.err, flags: sh.p.flags, current: sh.session}
+	root := sub.root(words[0])
+	root.SetArgs(words)
+	root.SetIn(sub.in)
+	root.SetOut(sub.out)
+	root.SetErr(sub.err)
+	return root.ExecuteContext(ctx)
+}
+
+// listen begins or ends to hear of changes beside everything else.
+func (sh *shell) listen(ctx context.Context, uris []string, on bool) {
+	if sh.deaf != nil {
+		sh.deaf()
+		sh.hearing.Wait()
+		sh.deaf = nil
+	}
+	if !on {
+		return
+	}
+	ctx, sh.deaf = context.WithCancel(context.WithoutCancel(ctx))
+	filter := mcp.Filter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true, ResourceSubscriptions: uris}
+	out := &show.Printer{W: sh.p.err, Format: show.Text, Color: sh.p.colored(sh.p.err)}
+	sh.hearing.Go(func() {
+		err := sh.session.Listen(ctx, filter, func(n mcp.Note) {
+			sh.known.forget()
+			sh.p.hear(out, n)
+		})
+		if err != nil && ctx.Err() == nil {
+			sh.p.note("not listening any more: %v", err)
+		}
+	})
+}
+
+// A switched is a trace that can be turned on and off.
+type switched struct {
+	mu     sync.Mutex
+	on     bool
+	tracer *inspect.Tracer
+}
+
+// start gives the trace a place to write to, until the returned function is
+// called.
+func (t *switched) start(w io.Writer, colour bool) (stop func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tracer = inspect.Trace(w, &inspect.TraceOptions{Colour: colour})
+	return func() {
+		t.mu.Lock()
+		tracer := t.tracer
+		t.tracer = nil
+		t.mu.Unlock()
+		ctx, cancel := context.WithTimeout(context.Background(), settle)
+		defer cancel()
+		tracer.Close(ctx)
+	}
+}
+
+func (t *switched) set(on bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.on = on
+}
+
+// Add is that of a Sink.
+func (t *switched) Add(m *inspect.Message) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.on && t.tracer != nil {
+		t.tracer.Add(m)
+	}
+}

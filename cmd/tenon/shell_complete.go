@@ -1,0 +1,285 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/internal/visible"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// methods are those that raw can be completed with.
+var methods = []string{mcp.MethodDiscover, mcp.MethodToolsList, mcp.MethodToolsCall, mcp.MethodResourcesList, mcp.MethodResourceTemplatesList,
+	mcp.MethodResourcesRead, mcp.MethodPromptsList, mcp.MethodPromptsGet, mcp.MethodComplete}
+
+// complete is what Tab does: the word at the cursor goes on as far as there is
+// no choice, and where there is one, the choices are shown.
+func (sh *shell) complete(e *editor, line string, pos int) (string, int) {
+	ctx, stop := context.WithTimeout(context.Background(), patience)
+	defer stop()
+	done, word, start := unfinished(line[:pos])
+	all := matching(sh.candidates(ctx, done, word), word)
+	if len(all) == 0 {
+		return line, pos
+	}
+	common := commonStart(all)
+	if len(all) > 1 && common == word {
+		fmt.Fprint(e.term, columnsOf(all, width(sh.p.err)))
+		return line, pos
+	}
+	text := quoted(common)
+	if len(all) == 1 && !strings.HasSuffix(common, "=") && !strings.HasSuffix(common, "/") && !strings.HasSuffix(common, "{") {
+		text += " "
+	} else if strings.HasPrefix(text, "'") {
+		text = strings.TrimSuffix(text, "'") // it goes on within the quote
+	}
+	return line[:start] + text + line[pos:], start + len(text)
+}
+
+// matching leaves those that go on from word and can be shown as they are.
+func matching(all []string, word string) []string {
+	var out []string
+	for _, c := range all {
+		if strings.HasPrefix(c, word) && visible.Line(c) == c {
+			out = append(out, c)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func commonStart(all []string) string {
+	common := all[0]
+	for _, c := range all[1:] {
+		n := 0
+		for n < len(common) && n < len(c) && common[n] == c[n] {
+			n++
+		}
+		common = common[:n]
+	}
+	return strings.ToValidUTF8(common, "")
+}
+
+// columnsOf lays words out in columns.
+func columnsOf(all []string, width int) string {
+	const most = 100
+	more := ""
+	if len(all) > most {
+		more = fmt.Sprintf("… and %d more\n", len(all)-most)
+		all = all[:most]
+	}
+	longest := 0
+	for _, c := range all {
+		longest = max(longest, len([]rune(c)))
+	}
+	across := max(1, width/(longest+2))
+	down := (len(all) + across - 1) / across
+	var out strings.Builder
+	for row := range down {
+		for at := row; at < len(all); at += down {
+			out.WriteString(all[at])
+			if at+down < len(all) {
+				out.WriteString(strings.Repeat(" ", longest+2-len([]rune(all[at]))))
+			}
+		}
+		out.WriteByte('\n')
+	}
+	return out.String() + more
+}
+
+// candidates are the words that could stand after those that are done. Some do
+// not begin with word: they are sorted out later.
+func (sh *shell) candidates(ctx context.Context, done []string, word string) []string {
+	if len(done) == 0 {
+		return append(slices.Clone(inShell), own...)
+	}
+	known := sh.known.have(ctx, sh.session)
+	switch command, at := done[0], len(done); {
+	case command == "help" && at == 1:
+		return inShell
+	case (command == "listen" || command == "trace") && at == 1:
+		return []string{"on", "off"}
+	case command == "raw" && at == 1:
+		return methods
+	case command == "tools", command == "call" && at == 1:
+		return known.toolNames()
+	case command == "call":
+		return known.argument(done[1], done[2:], word)
+	case command == "read" && at == 1, command == "listen":
+		return append(known.uris(), sh.expand(ctx, known, word)...)
+	case command == "prompt" && at == 1:
+		return known.promptNames()
+	case command == "prompt":
+		return sh.promptArgument(ctx, known, done[1], done[2:], word)
+	case command == "complete" && at == 1:
+		return append(known.promptNames(), known.templateTexts()...)
+	}
+	return nil
+}
+
+func (c *catalog) toolNames() (all []string) {
+	for _, t := range c.tools {
+		all = append(all, t.Name)
+	}
+	return all
+}
+
+func (c *catalog) promptNames() (all []string) {
+	for _, p := range c.prompts {
+		all = append(all, p.Name)
+	}
+	return all
+}
+
+func (c *catalog) templateTexts() (all []string) {
+	for _, t := range c.templates {
+		all = append(all, t.URITemplate)
+	}
+	return all
+}
+
+// uris are the resources, and the beginnings of what templates make.
+func (c *catalog) uris() (all []string) {
+	for _, r := range c.resources {
+		all = append(all, r.URI)
+	}
+	for _, t := range c.templates {
+		if fixed, _, ok := strings.Cut(t.URITemplate, "{"); ok && fixed != "" {
+			all = append(all, fixed)
+		}
+	}
+	return all
+}
+
+// argument completes an argument of a tool: its name, or its value where the
+// schema lists some, or a file after @.
+func (c *catalog) argument(tool string, done []string, word string) []string {
+	i := slices.IndexFunc(c.tools, func(t *mcp.Tool) bool { return t.Name == tool })
+	if i < 0 {
+		return nil
+	}
+	var s struct {
+		Properties map[string]struct {
+			Type any   `json:"type"`
+			Enum []any `json:"enum"`
+		} `json:"properties"`
+	}
+	if mcp.Unmarshal(c.tools[i].InputSchema, &s) != nil {
+		return nil
+	}
+	name, value, ok := strings.Cut(word, "=")
+	var all []string
+	if !ok {
+		for n := range s.Properties {
+			if !given(done, n) {
+				all = append(all, n+"=")
+			}
+		}
+		return all
+	}
+	if beginning, isFile := strings.CutPrefix(value, "@"); isFile {
+		found, _ := filepath.Glob(beginning + "*") // a pattern that is none finds nothing
+		for _, f := range found {
+			all = append(all, name+"=@"+f)
+		}
+		return all
+	}
+	p := s.Properties[name]
+	for _, v := range p.Enum {
+		all = append(all, fmt.Sprintf("%s=%v", name, v))
+	}
+	if p.Type == "boolean" {
+		all = append(all, name+"=true", name+"=false")
+	}
+	return all
+}
+
+func given(words []string, name string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.HasPrefix(w, name+"=") })
+}
+
+// promptArgument completes an argument of a prompt: its name, or its value as
+// the server sees it.
+func (sh *shell) promptArgument(ctx context.Context, known *catalog, prompt string, done []string, word string) []string {
+	i := slices.IndexFunc(known.prompts, func(p *mcp.Prompt) bool { return p.Name == prompt })
+	if i < 0 {
+		return nil
+	}
+	name, value, ok := strings.Cut(word, "=")
+	var all []string
+	if !ok {
+		for _, a := range known.prompts[i].Arguments {
+			if !given(done, a.Name) {
+				all = append(all, a.Name+"=")
+			}
+		}
+		return all
+	}
+	q := mcp.CompleteParams{Ref: mcp.PromptRef(prompt), Argument: mcp.CompletionArgument{Name: name, Value: value}}
+	if have, err := texts(done); err == nil && len(have) > 0 {
+		q.Context = &mcp.CompletionContext{Arguments: have}
+	}
+	return sh.next(ctx, q, name+"=", "")
+}
+
+// next asks the server what could come next.
+func (sh *shell) next(ctx context.Context, q mcp.CompleteParams, before, after string) []string {
+	c, err := sh.session.Complete(ctx, q)
+	if err != nil {
+		return nil
+	}
+	var all []string
+	for _, v := range c.Values {
+		all = append(all, before+v+after)
+	}
+	return all
+}
+
+// expand completes the variable of a template that a URI has come to.
+func (sh *shell) expand(ctx context.Context, known *catalog, word string) []string {
+	var all []string
+	for _, t := range known.templates {
+		before, name, value, have, ok := within(t.URITemplate, word)
+		if !ok {
+			continue
+		}
+		q := mcp.CompleteParams{Ref: mcp.ResourceRef(t.URITemplate), Argument: mcp.CompletionArgument{Name: name, Value: value}}
+		if len(have) > 0 {
+			q.Context = &mcp.CompletionContext{Arguments: have}
+		}
+		all = append(all, sh.next(ctx, q, before, "")...)
+	}
+	return all
+}
+
+// within finds the variable of a template that the beginning of a URI ends in:
+// what stands before it, its name, its beginning, and the variables before it.
+func within(template, uri string) (before, name, value string, have map[string]string, ok bool) {
+	have = map[string]string{}
+	rest := uri
+	for {
+		fixed, after, more := strings.Cut(template, "{")
+		if !more || !strings.HasPrefix(rest, fixed) {
+			return "", "", "", nil, false
+		}
+		rest = rest[len(fixed):]
+		variable, tail, closed := strings.Cut(after, "}")
+		if !closed {
+			return "", "", "", nil, false
+		}
+		variable = strings.TrimRight(strings.TrimLeft(variable, "+#./;?&"), "*")
+		next, _, _ := strings.Cut(tail, "{")
+		end := -1
+		if next != "" {
+			end = strings.Index(rest, next)
+		}
+		if end < 0 {
+			return uri[:len(uri)-len(rest)], variable, rest, have, true
+		}
+		have[variable] = rest[:end]
+		rest, template = rest[end:], tail
+	}
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/auth/tokens"
+	"github.com/tenon-mcp/tenon/builtin"
+	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/internal/version"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// A session is a server that a command talks to.
+type session struct {
+	*client.Client
+	server *connect.Server
+	done   func() error // ends what watches the connection
+	shared bool         // it is a shell's, which closes it
+}
+
+// words splits what stands on the command line into the server and the rest:
+// the server is the first word, or the command after "--".
+// Taken is how many words before args a command has used already.
+func words(cmd *cobra.Command, args []string, taken int) (entry config.Server, rest []string, name bool, err error) {
+	if dash := cmd.ArgsLenAtDash() - taken; dash >= 0 {
+		if len(args) == dash {
+			return entry, nil, false, usagef("there is no command after --")
+		}
+		entry, err = config.Parse("--", args[dash:])
+		return entry, args[:dash], false, usage(err)
+	}
+	if len(args) == 0 {
+		return entry, nil, false, usagef("say which server: a name from tenon config, a URL, builtin:NAME, or -- and a command\n\n  %s", cmd.UseLine())
+	}
+	entry, err = config.Parse(args[0], nil)
+	if errors.Is(err, config.ErrName) {
+		return config.Server{Name: args[0]}, args[1:], true, nil
+	}
+	return entry, args[1:], false, usage(err)
+}
+
+func usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return usageError{err}
+}
+
+// target finds the entry of the server on the command line, filled in and
+// approved.
+func (p *program) target(cmd *cobra.Command, args []string) (config.Server, []string, error) {
+	return p.targetAfter(cmd, args, 0)
+}
+
+func (p *program) targetAfter(cmd *cobra.Command, args []string, taken int) (config.Server, []string, error) {
+	entry, rest, isName, err := words(cmd, args, taken)
+	if err != nil || !isName {
+		return entry, rest, err
+	}
+	entry, err = p.named(cmd.Context(), entry.Name)
+	return entry, rest, err
+}
+
+// completeServer lists what a SERVER could be, for the completion of a person's
+// own shell. Nothing is started for it.
+func (p *program) completeServer(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var all []string
+	if c, err := config.Load(&config.Options{Dir: p.project, UserDir: p.userDir}); err == nil {
+		all = c.Names()
+	}
+	for _, k := range builtin.Kinds() {
+		all = append(all, "builtin:"+k.Name+"\t"+k.About)
+	}
+	return all, cobra.ShellCompDirectiveNoFileComp
+}
+
+func (p *program) config() (*config.Config, error) {
+	o := &config.Options{Dir: p.project, UserDir: p.userDir}
+	if p.interactive() {
+		o.Input = p.input
+	}
+	c, err := config.Load(o)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	for _, w := range c.Warnings() {
+		p.note("%s", w)
+	}
+	return c, nil
+}
+
+// open connects to the server on the command line. The rest of the words are
+// the command's own.
+func (p *program) open(cmd *cobra.Command, args []string, more ...func(*connect.Options)) (*session, []string, error) {
+	if p.current != nil {
+		return p.current, args, nil
+	}
+	entry, rest, err := p.target(cmd, args)
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := p.connect(cmd.Context(), entry, more...)
+	return s, rest, err
+}
+
+func (p *program) connect(ctx context.Context, entry config.Server, more ...func(*connect.Options)) (*session, error) {
+	o, err := p.connectOptions(entry.Name)
+	if err != nil {
+		return nil, err
+	}
+	log, done := p.watched(entry.Name)
+	if log != nil {
+		o.Watch = func(server string) connect.Watcher { return log.Wire(server) }
+	}
+	for _, change := range more {
+		change(o)
+	}
+	server, err := connect.Open(ctx, entry, o)
+	if err != nil {
+		return nil, errors.Join(err, done())
+	}
+	return &session{Client: server.Client(), server: server, done: done}, nil
+}
+
+// connectOptions are those of every command that makes one connection.
+func (p *program) connectOptions(server string) (*connect.Options, error) {
+	if r := mcp.Revision(p.revision); r != "" && !slices.Contains(mcp.Revisions(), r) {
+		return nil, usagef("there is no revision %q: there are %v", r, mcp.Revisions())
+	}
+	dir, err := p.configDir()
+	if err != nil {
+		return nil, err
+	}
+	return &connect.Options{
+		Client:  p.clientOptions(server),
+		Builtin: openBuiltin,
+		Known:   mcp.Revision(p.revision),
+		Once:    true,
+		Tokens:  &tokens.Files{Dir: filepath.Join(dir, "tokens")},
+		NoLogin: !p.interactive(),
+		Warn:    func(_, warning string) { p.note("warning: %s", warning) },
+	}, nil
+}
+
+func (p *program) clientOptions(server string) client.Options {
+	o := client.Options{
+		Client:      mcp.Implementation{Name: "tenon", Title: "Tenon", Version: version.String()},
+		IdleTimeout: p.timeout,
+		Warn:        func(w string) { p.note("warning: %s", w) },
+	}
+	p.answering(server, &o)
+	return o
+}
+
+// Close ends the connection, unless a shell goes on with it.
+func (s *session) Close() error {
+	if s.shared {
+		return nil
+	}
+	return errors.Join(s.server.Close(), s.done())
+}
+
+// transport tells how the server is reached.
+func (s *session) transport() string {
+	switch e := s.server.Entry(); e.Kind {
+	case config.Stdio:
+		return fmt.Sprintf("stdio, process %d: %s", s.server.State().Pid, e.CommandLine())
+	case config.Builtin:
+		return "in this process"
+	default:
+		return fmt.Sprintf("%s, %s", e.Kind, e.URL)
+	}
+}

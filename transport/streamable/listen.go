@@ -1,0 +1,101 @@
+package streamable
+
+import (
+	"context"
+	"net/http"
+	"sync"
+
+	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// listen serves a subscription of the newest era, which ends with the client
+// or with Shutdown.
+func (s *Handler) listen(m *jsonrpc.Message, p *mcp.Principal, headers map[string]string) staying {
+	return func(ctx context.Context, w http.ResponseWriter) {
+		out := s.newReply(ctx, w)
+		defer out.close()
+		sub, serve := s.door.Listen(m, p, era.Back{Tell: out.note, Headers: headers})
+		if sub == nil {
+			a := s.untilShut(ctx, serve)
+			out.answerIfThere(&a)
+			return
+		}
+		s.follow(ctx, sub, out)
+		a := sub.End()
+		out.tell(sub) // what had come before
+		out.answerIfThere(&a)
+	}
+}
+
+// follow tells the news of a subscription until the client or the server goes.
+// It is where a stream of the newest era spends its life, so little should be
+// alive above it, and it waits for as few things as it can.
+func (s *Handler) follow(ctx context.Context, sub *era.Subscription, out *reply) {
+	s.followed.add(sub)
+	defer s.followed.drop(sub)
+	for !s.isClosing() { // of which followed wakes it
+		select {
+		case <-sub.Ready():
+			if lost := out.tell(sub); lost {
+				return // the client listens again and looks for itself
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// subscriptions are those of the newest era that are open.
+type subscriptions struct {
+	mu  sync.Mutex
+	all map[*era.Subscription]struct{}
+}
+
+func (s *subscriptions) add(sub *era.Subscription) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all == nil {
+		s.all = map[*era.Subscription]struct{}{}
+	}
+	s.all[sub] = struct{}{}
+}
+
+func (s *subscriptions) drop(sub *era.Subscription) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.all, sub)
+}
+
+func (s *subscriptions) wake() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for sub := range s.all {
+		sub.Wake()
+	}
+}
+
+// tell sends the news that waits.
+func (o *reply) tell(sub *era.Subscription) (lost bool) {
+	news, lost := sub.Take()
+	for _, build := range news {
+		o.note(build)
+	}
+	return lost
+}
+
+// untilShut serves a subscription that a Handler wants to see as a call.
+func (s *Handler) untilShut(ctx context.Context, serve func(context.Context) era.Answer) era.Answer {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.open, cancel)()
+	return serve(ctx)
+}
+
+// answerIfThere sends the answer to a client that has not gone.
+func (o *reply) answerIfThere(a *era.Answer) {
+	if o.ctx.Err() == nil {
+		o.answer(statusOf(a.Code), a.Append)
+	}
+}
