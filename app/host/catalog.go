@@ -161,7 +161,11 @@ func (h *Host) entries(ctx context.Context) []*toolEntry {
 			s.late = true
 			s.mu.Unlock()
 			if first {
-				h.tell(Event{Kind: EventNotice, Server: s.name, Text: fmt.Sprintf("%s has not said what tools it has, and is left out until it does: %s", s.name, h.safe(err.Error()))})
+				why := h.safe(err.Error())
+				if errors.Is(err, context.DeadlineExceeded) {
+					why = "it has not answered yet"
+				}
+				h.tell(Event{Kind: EventNotice, Server: s.name, Text: fmt.Sprintf("%s has not said what tools it has, and is left out until it does: %s", s.name, why)})
 			}
 		})
 	}

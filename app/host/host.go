@@ -61,6 +61,9 @@ type Options struct {
 	// from the first keeps the call from being made. Nil: nobody is.
 	Audit func(AuditRecord) error
 
+	// AuditOptional makes calls although Audit fails; the person is told.
+	AuditOptional bool
+
 	// System is put before the house's own words to the model. Empty: none.
 	System string
 

@@ -75,50 +75,64 @@ func (s *Session) asked(ctx context.Context, model llm.Model, cat *catalog) (*ll
 }
 
 // runAll makes the calls of one answer at the same time, as the model meant
-// them, and returns their results in the order of the calls. Events of the
-// calls mix; each carries its call.
+// them, and returns their results in the order of the calls. They are told of in
+// that order, too; after that their events mix, and each carries its call.
 func (s *Session) runAll(ctx context.Context, info llm.Info, cat *catalog, calls []llm.ToolCall) []llm.ToolResult {
+	todo := make([]func() llm.ToolResult, len(calls))
+	for i, c := range calls {
+		todo[i] = s.propose(ctx, info, cat, c)
+	}
 	results := make([]llm.ToolResult, len(calls))
 	var running sync.WaitGroup
-	for i, c := range calls {
-		running.Go(func() { results[i] = s.one(ctx, info, cat, c) })
+	for i, do := range todo {
+		running.Go(func() { results[i] = do() })
 	}
 	running.Wait()
 	return results
 }
 
-// one finds out what a call is for and makes it.
-func (s *Session) one(ctx context.Context, info llm.Info, cat *catalog, c llm.ToolCall) llm.ToolResult {
+// propose finds out what a call is for, tells of it, and returns what makes it.
+func (s *Session) propose(ctx context.Context, info llm.Info, cat *catalog, c llm.ToolCall) func() llm.ToolResult {
 	call := &ToolCall{ID: c.ID, Name: c.Name, Tool: c.Name, Arguments: c.Arguments, Phase: CallProposed}
-	if c.Problem != "" {
+	then := func(do func() llm.ToolResult) func() llm.ToolResult {
 		s.host.told(s.ID, call)
-		return s.over(call, CallFailed, c.Problem, c.Problem)
+		return do
+	}
+	if c.Problem != "" {
+		return then(func() llm.ToolResult { return s.over(call, CallFailed, c.Problem, c.Problem) })
 	}
 	name, args := c.Name, c.Arguments
 	switch name {
 	case searchTools:
-		text, err := cat.search(args, s.host.budget())
-		return s.own(call, text, err)
+		return then(func() llm.ToolResult {
+			text, err := cat.search(args, s.host.budget())
+			return s.own(call, text, err)
+		})
 	case readName:
-		text, err := s.read(args)
-		return s.own(call, text, err)
+		return then(func() llm.ToolResult {
+			text, err := s.read(args)
+			return s.own(call, text, err)
+		})
 	case callTool:
 		var err error
 		if name, args, err = wanted(args); err != nil {
-			return s.own(call, "", err)
+			return then(func() llm.ToolResult { return s.own(call, "", err) })
 		}
 		call.Arguments = args
 	}
 	e := cat.byName[name]
 	if e == nil {
-		s.host.told(s.ID, call)
-		text := fmt.Sprintf("There is no tool named %q now.", name)
-		if near := cat.Find(name, 3); len(near) > 0 {
-			text += fmt.Sprintf(" Near it are: %q.", near)
-		}
-		return s.over(call, CallFailed, text, text)
+		return then(func() llm.ToolResult { return s.unknown(cat, call, name) })
 	}
 	call.Server, call.Tool, call.Name, call.Title = e.server.name, e.tool.Name, name, s.host.safe(e.tool.DisplayName())
-	s.host.told(s.ID, call)
-	return s.run(ctx, info, e, call)
+	return then(func() llm.ToolResult { return s.run(ctx, info, e, call) })
+}
+
+// unknown tells the model that there is no such tool, and which are like it.
+func (s *Session) unknown(cat *catalog, call *ToolCall, name string) llm.ToolResult {
+	text := fmt.Sprintf("There is no tool named %q now.", name)
+	if near := cat.Find(name, 3); len(near) > 0 {
+		text += fmt.Sprintf(" Near it are: %q.", near)
+	}
+	return s.over(call, CallFailed, text, text)
 }

@@ -145,4 +145,3 @@ func TestSeveralQuestions(t *testing.T) {
 	d.shows("✓")
 	d.shows("⊘")
 }
-

@@ -221,8 +221,9 @@ func (s *screen) command(c *command, words []string, text string) tea.Cmd {
 		}
 	}
 	s.add(said{text})
+	width, color := s.width, s.theme.color // the screen goes on meanwhile
 	return s.background(func(ctx context.Context, out *buffer) (after, error) {
-		return c.run(ctx, s.t, words, out.printer(s.width, s.theme.color))
+		return c.run(ctx, s.t, words, out.printer(width, color))
 	})
 }
 

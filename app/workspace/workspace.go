@@ -90,6 +90,9 @@ type Workspace struct {
 	ctx     context.Context
 	stop    context.CancelFunc
 
+	closing sync.Once
+	closed  error // what came of it
+
 	mu  sync.Mutex
 	met map[string]int           // how often each server was met, as far as the host was told
 	now map[string]chan struct{} // holds one when a server's phase has changed
@@ -112,13 +115,13 @@ func Open(o Options) (*Workspace, error) {
 	if w.store, err = store.Open(filepath.Join(o.Dir, "sessions.db")); err != nil {
 		return nil, err
 	}
-	if w.audit, err = audit.Open(AuditFile(o.Dir)); err != nil {
+	if w.audit, err = audit.Open(auditFile(&o)); err != nil {
 		return nil, errors.Join(err, w.store.Close())
 	}
 	w.ctx, w.stop = context.WithCancel(context.Background())
 	h := o.Host
 	h.Model, h.Book, h.Event, h.Store, h.Unattended = o.Model, w.Book, o.Event, w.store, o.Unattended
-	h.Audit = func(r host.AuditRecord) error { return w.audit.Append(r) }
+	h.Audit, h.AuditOptional = func(r host.AuditRecord) error { return w.audit.Append(r) }, o.Settings.Audit.Optional
 	w.Host = host.New(&h)
 	for _, s := range o.Servers {
 		if err := w.Add(s); err != nil {
@@ -128,7 +131,15 @@ func Open(o Options) (*Workspace, error) {
 	return w, nil
 }
 
-// AuditFile is where the audit log of a workspace is.
+func auditFile(o *Options) string {
+	if o.Settings.Audit.File != "" {
+		return o.Settings.Audit.File
+	}
+	return AuditFile(o.Dir)
+}
+
+// AuditFile is where the audit log of a workspace is, unless the configuration
+// says otherwise.
 func AuditFile(dir string) string { return filepath.Join(dir, "audit.jsonl") }
 
 // Add starts a server and gives it to the host.
@@ -239,11 +250,15 @@ func (w *Workspace) Ready(ctx context.Context, names ...string) error {
 	return errors.Join(errs...)
 }
 
-// Close ends the servers and waits until nothing is left of them.
+// Close ends the servers and waits until nothing is left of them. It may be
+// called more than once. Turns that run should be stopped before.
 func (w *Workspace) Close() error {
-	w.stop()
-	w.Host.Close()
-	err := w.Fleet.Close()
-	w.hearing.Wait()
-	return errors.Join(err, w.store.Close(), w.audit.Close())
+	w.closing.Do(func() {
+		w.stop()
+		w.Host.Close()
+		w.hearing.Wait() // first: a server that is listened to waits for that to end
+		err := w.Fleet.Close()
+		w.closed = errors.Join(err, w.store.Close(), w.audit.Close())
+	})
+	return w.closed
 }

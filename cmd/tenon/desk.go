@@ -15,6 +15,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm/choose"
 	"github.com/tenon-mcp/tenon/app/llm/keyword"
 	"github.com/tenon-mcp/tenon/app/workspace"
+	"github.com/tenon-mcp/tenon/auth/tokens"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -24,13 +25,12 @@ type desk struct {
 	servers []string
 	allow   []string
 	deny    []string
-	trust   []string
 	system  string
 }
 
 func (d *desk) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVarP(&d.model, "model", "m", "", "the `model`: provider/name, auto, none, script:FILE, replay:FILE or record:FILE:MODEL (default: auto)")
+	f.StringVarP(&d.model, "model", "m", "", "the `model`: provider/name, auto, none, script:FILE, replay:FILE or record:FILE:MODEL (default: that of tenon.json, or else auto)")
 	f.StringArrayVarP(&d.servers, "server", "s", nil, "use this `server` (a name, URL or builtin:NAME) instead of all of the configuration; may be repeated")
 	f.StringArrayVar(&d.allow, "allow", nil, "allow calls of `SERVER[/TOOL]` without asking; * stands for any text; may be repeated")
 	f.StringArrayVar(&d.deny, "deny", nil, "deny calls of `SERVER[/TOOL]`; may be repeated")
@@ -39,10 +39,18 @@ func (d *desk) flags(c *cobra.Command) {
 
 // choose finds the model. Where there is none, words are matched to tools.
 func (p *program) choose(ctx context.Context, name string) (*choose.Choice, error) {
-	if name == "none" {
-		return keywordChoice("you said so"), nil
+	why := "you said so"
+	if name == "" {
+		c, err := p.config()
+		if err != nil {
+			return nil, err
+		}
+		name, why = c.Settings().Model, "tenon.json says so"
 	}
-	c, err := choose.Model(ctx, name, nil)
+	if name == "none" {
+		return keywordChoice(why), nil
+	}
+	c, err := choose.Model(ctx, name, &choose.Options{Keyring: p.keys.key})
 	if errors.Is(err, choose.ErrNone) {
 		return keywordChoice("no key and no model on this machine was found"), nil
 	}
@@ -123,12 +131,30 @@ func (p *program) chosen(ctx context.Context, names []string) ([]config.Server, 
 		if err != nil {
 			return nil, usage(err)
 		}
+		s.Name = hostName(s.Name)
 		for i := 2; slices.ContainsFunc(all, func(o config.Server) bool { return o.Name == s.Name }); i++ {
 			s.Name = fmt.Sprintf("%s-%d", strings.TrimRight(s.Name, "-0123456789"), i)
 		}
 		all = append(all, s)
 	}
 	return all, nil
+}
+
+// hostName is a server's name without what would be ambiguous in @server:uri and
+// /server:prompt: that of a URL has a colon in it.
+func hostName(name string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune(":/ ", r) {
+			return '-'
+		}
+		return r
+	}, name)
+}
+
+// logins is where logins are kept: the same place for the host and for tenon auth
+// login, so that each finds what the other has got.
+func logins(configDir string) tokens.Store {
+	return &tokens.Files{Dir: filepath.Join(configDir, "tokens")}
 }
 
 // desk makes the workspace of chat, run and up.
@@ -151,7 +177,7 @@ func (p *program) desk(ctx context.Context, d *desk, model llm.Model, change fun
 	}
 	o := workspace.Options{
 		Dir: filepath.Join(dir, "host"), Settings: settings, Servers: servers, Model: model,
-		Builtin: openBuiltin, Revision: mcp.Revision(p.revision),
+		Builtin: openBuiltin, Revision: mcp.Revision(p.revision), Tokens: logins(dir),
 	}
 	o.Host.System = d.system
 	o.Host.CallIdle = p.timeout

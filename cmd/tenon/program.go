@@ -35,7 +35,10 @@ type program struct {
 	current  *session       // the server that commands in a shell talk to; nil: each opens its own
 	typing   form.Lines     // reads what the person types; nil until somebody asks
 
+	keys   keys       // of model providers, in the keyring
+	warned sync.Map   // what was wrong with the configuration, told once
 	asking sync.Mutex // one question at a time
+	noting sync.Mutex // one note at a time
 }
 
 // The flags that all commands have.
@@ -230,6 +233,8 @@ func (p *program) aside() *show.Printer {
 // note tells the person something, unless they want to hear nothing.
 func (p *program) note(format string, args ...any) {
 	if !p.quiet {
+		p.noting.Lock()
+		defer p.noting.Unlock()
 		fmt.Fprintln(p.err, visible.Text(fmt.Sprintf(format, args...)))
 	}
 }

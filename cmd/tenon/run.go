@@ -42,8 +42,12 @@ output:
   json          one object: answer, calls, usage, how it ended
   stream-json   every event of the host as it happens, one object on each line
 
-The servers that are named (--server, or @server:uri and /server:prompt in the
-prompt) are waited for; the others have --wait to be ready.`,
+The servers that are named (--server, --allow, or @server:uri and /server:prompt in
+the prompt) are waited for; the others have --wait to be ready.
+
+The exit code is 0 for an answer; 1 if a call was denied, or the answer was cut
+short or refused; 2 if the command line is wrong; 4 if the model, or a server that
+is needed, could not be reached.`,
 		Example: `  tenon run -p "add 2 and 3" -s builtin:calc --allow calc
   tenon run -p "summarise @files:file:///README.md" --allow files/read_*
   git diff | tenon run -p -  --model anthropic`,
@@ -59,7 +63,7 @@ prompt) are waited for; the others have --wait to be ready.`,
 	return c
 }
 
-func (p *program) headless(ctx context.Context, v *headless) error {
+func (p *program) headless(ctx context.Context, v *headless) (err error) {
 	text, err := p.promptText(v.prompt)
 	if err != nil {
 		return err
@@ -72,7 +76,7 @@ func (p *program) headless(ctx context.Context, v *headless) error {
 	if err != nil {
 		return err
 	}
-	defer choice.Close()
+	defer func() { err = errors.Join(err, choice.Close()) }() // a recording that could not be written is an error
 	p.note("%s", label(choice))
 	w, err := p.desk(ctx, &v.desk, choice.Model, func(o *workspace.Options) {
 		o.Unattended, o.Event = true, out.event
@@ -81,7 +85,7 @@ func (p *program) headless(ctx context.Context, v *headless) error {
 	if err != nil {
 		return err
 	}
-	defer w.Close()
+	defer func() { err = errors.Join(err, w.Close()) }()
 	if err := p.waitFor(ctx, w, v, text); err != nil {
 		return err
 	}
@@ -98,7 +102,13 @@ func (p *program) promptText(from string) (string, error) {
 		return "", usagef("say something: tenon run -p \"add 2 and 3\", or -p - to read it from standard input")
 	case "-":
 		all, err := io.ReadAll(p.in)
-		return string(all), usage(err)
+		if err != nil {
+			return "", usageError{err}
+		}
+		from = string(all)
+	}
+	if strings.TrimSpace(from) == "" {
+		return "", usagef("there is nothing to send: the prompt is empty")
 	}
 	return from, nil
 }
@@ -114,7 +124,7 @@ func (p *program) waitFor(ctx context.Context, w *workspace.Workspace, v *headle
 	var needed, others []string
 	for _, s := range w.Fleet.All() {
 		n := s.Name()
-		if len(v.servers) > 0 || strings.Contains(text, "@"+n+":") || strings.Contains(text, "/"+n+":") || slices.Contains(v.allow, n) {
+		if len(v.servers) > 0 || strings.Contains(text, "@"+n+":") || strings.Contains(text, "/"+n+":") || named(v.allow, n) {
 			needed = append(needed, n)
 		} else {
 			others = append(others, n)
@@ -131,6 +141,15 @@ func (p *program) waitFor(ctx context.Context, w *workspace.Workspace, v *headle
 	}
 	all.Wait()
 	return ctx.Err()
+}
+
+// named reports whether one of the words is SERVER or SERVER/TOOL of a server. A
+// pattern for many servers names none.
+func named(words []string, server string) bool {
+	return slices.ContainsFunc(words, func(w string) bool {
+		name, _, _ := strings.Cut(w, "/")
+		return name == server
+	})
 }
 
 func resumed(h *host.Host, id string) (*host.Session, error) {
@@ -221,8 +240,8 @@ func (r *reporter) tool(c *host.ToolCall) {
 	}
 }
 
-// finish writes the answer. A call that was denied makes the exit code 1, since
-// the turn may not have done what was wanted.
+// finish writes the answer. A call that was denied, and an answer that is not
+// whole, make the exit code 1, since the turn may not have done what was wanted.
 func (r *reporter) finish(s *host.Session, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -243,6 +262,14 @@ func (r *reporter) finish(s *host.Session, err error) error {
 			object["error"] = r.fault
 		}
 		err = firstError(err, r.json.Value(object))
+	}
+	switch r.stop {
+	case "limit":
+		r.p.note("%v", err)
+		return errFound
+	case "length", "refusal":
+		r.p.note("the answer is not whole: it ended with %s", r.stop)
+		denied = true
 	}
 	if err == nil && denied {
 		return errFound

@@ -95,7 +95,9 @@ func (p *program) config() (*config.Config, error) {
 		return nil, usageError{err}
 	}
 	for _, w := range c.Warnings() {
-		p.note("%s", w)
+		if _, told := p.warned.LoadOrStore(w, true); !told {
+			p.note("%s", w)
+		}
 	}
 	return c, nil
 }

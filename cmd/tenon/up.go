@@ -191,7 +191,7 @@ func (p *program) page(ctx context.Context, v *pageRun, servers []config.Server)
 		},
 	})
 	o := workspace.Options{
-		Dir: filepath.Join(dir, "host"), Settings: settings, Servers: servers, Model: choice.Model, Builtin: openBuiltin,
+		Dir: filepath.Join(dir, "host"), Settings: settings, Servers: servers, Model: choice.Model, Builtin: openBuiltin, Tokens: logins(dir),
 		Event: s.Event, State: s.State, Revision: mcp.Revision(p.revision),
 	}
 	o.Host.System, o.Host.CallIdle = v.system, p.timeout

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/zalando/go-keyring"
+)
+
+// The keys of model providers in the keyring of the operating system are
+// entries of the service keyService, one for each provider under its name; see
+// docs/models.md.
+const keyService = "tenon-models"
+
+// keyPatience is how long the keyring may take. One that waits for a person to
+// unlock it must not hold up every start.
+const keyPatience = 5 * time.Second
+
+// keys reads keys from the keyring. After a first failure it is not asked again:
+// a machine without one, and a person who has dismissed it, are asked once.
+type keys struct {
+	mu   sync.Mutex
+	gone error
+
+	read func(service, user string) (string, error) // nil means the keyring of the system
+}
+
+// key returns the key of a provider, or nothing if there is none.
+func (k *keys) key(provider string) (string, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.gone != nil {
+		return "", nil
+	}
+	if k.read == nil {
+		if !hasKeyring() {
+			return "", nil
+		}
+		k.read = keyring.Get
+	}
+	type answer struct {
+		key string
+		err error
+	}
+	got := make(chan answer, 1)
+	go func() { // ends with the keyring's answer, or with the program
+		key, err := k.read(keyService, provider)
+		got <- answer{key, err}
+	}()
+	select {
+	case a := <-got:
+		switch {
+		case a.err == nil:
+			return a.key, nil
+		case errors.Is(a.err, keyring.ErrNotFound):
+			return "", nil
+		}
+		k.gone = a.err
+	case <-time.After(keyPatience):
+		k.gone = errors.New("the keyring did not answer: unlock it, or put the key into the environment")
+	}
+	return "", k.gone
+}
+
+// hasKeyring reports whether there is a keyring to ask: on Linux one is reached
+// over the bus of the person's session, which a server or a container has not.
+func hasKeyring() bool {
+	switch runtime.GOOS {
+	case "darwin", "windows":
+		return true
+	}
+	if os.Getenv("DBUS_SESSION_BUS_ADDRESS") != "" {
+		return true
+	}
+	_, err := os.Stat(os.Getenv("XDG_RUNTIME_DIR") + "/bus")
+	return os.Getenv("XDG_RUNTIME_DIR") != "" && err == nil
+}

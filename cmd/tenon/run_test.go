@@ -1,0 +1,207 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/zalando/go-keyring"
+)
+
+// said writes a script for a model and returns the flag that takes it.
+func said(t *testing.T, lines ...string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "script.jsonl")
+	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return "--model=script:" + file
+}
+
+// addition is a model that adds and tells the sum.
+func addition(t *testing.T) string {
+	return said(t,
+		`{"expect":{"has":"add"}}`, `{"text":"Let me see. "}`, `{"call":{"name":"calc__add","arguments":{"a":2,"b":3}}}`, `{"usage":{"input":100,"output":10}}`,
+		`{"expect":{"role":"tool"}}`, `{"text":"It is "}`, `{"text":"${result}"}`, `{"usage":{"input":50,"output":5}}`)
+}
+
+func TestRunText(t *testing.T) {
+	code, out, errs := tenon(t, "run", "-p", "add 2 and 3", "-s", "builtin:calc", "--allow", "calc/add", addition(t))
+	if code != exitOK || !strings.Contains(out, "It is") || !strings.Contains(out, "5") || strings.Contains(out, "Let me see") {
+		t.Errorf("exit code %d\n%s\n%s", code, out, errs)
+	}
+	if !strings.Contains(errs, "calc__add") {
+		t.Errorf("what is done is not told: %s", errs)
+	}
+	if code, out, errs := tenon(t, "run", "--quiet", "-p", "add 2 and 3", "-s", "builtin:calc", "--allow", "calc", addition(t)); code != exitOK || errs != "" || out == "" {
+		t.Errorf("quiet: exit code %d\n%s\n%s", code, out, errs)
+	}
+}
+
+func TestRunJSON(t *testing.T) {
+	code, out, errs := tenon(t, "run", "-p", "add 2 and 3", "-s", "builtin:calc", "--allow", "calc", "--output", "json", addition(t))
+	var got struct {
+		Session, Answer, Stop string
+		Calls                 []struct{ Name, Phase string }
+		Usage                 struct{ Input, Output int }
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitOK {
+		t.Fatalf("exit code %d, %v\n%s\n%s", code, err, out, errs)
+	}
+	if !strings.HasPrefix(got.Answer, "It is") || got.Stop != "end" || len(got.Calls) != 1 || got.Calls[0].Phase != "done" || got.Usage.Input != 150 || got.Session == "" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestRunStream(t *testing.T) {
+	code, out, errs := tenon(t, "run", "-p", "add 2 and 3", "-s", "builtin:calc", "--allow", "calc", "--output", "stream-json", addition(t))
+	if code != exitOK {
+		t.Fatalf("exit code %d\n%s", code, errs)
+	}
+	var kinds []string
+	last := 0
+	for line := range strings.Lines(out) {
+		var e struct {
+			Seq  int
+			Kind string
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		if e.Seq <= last {
+			t.Errorf("event %d after %d", e.Seq, last)
+		}
+		last = e.Seq
+		kinds = append(kinds, e.Kind)
+	}
+	all := strings.Join(kinds, " ")
+	for _, want := range []string{"turn", "text", "tool tool tool", "usage"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("no %s in %s", want, all)
+		}
+	}
+	if !strings.HasSuffix(all, "done") {
+		t.Errorf("it ends with %s", all)
+	}
+}
+
+// What nobody allowed is refused, and the exit code says so; deny goes before
+// allow.
+func TestRunRefuses(t *testing.T) {
+	denied := func() string {
+		return said(t, `{"expect":{"has":"add"}}`, `{"call":{"name":"calc__add","arguments":{"a":2,"b":3}}}`, `{"expect":{"has":"denied"}}`, `{"text":"I may not."}`)
+	}
+	code, out, errs := tenon(t, "run", "-p", "add", "-s", "builtin:calc", denied())
+	if code != exitTool || !strings.Contains(out, "I may not.") || !strings.Contains(errs, "nobody is there to ask") {
+		t.Errorf("exit code %d\n%s\n%s", code, out, errs)
+	}
+	// A tool that is denied as a whole is not even offered.
+	hidden := said(t, `{"expect":{"has":"add","absent":["calc__add"],"tools":["calc__subtract"]}}`, `{"text":"I cannot."}`)
+	if code, out, errs := tenon(t, "run", "-p", "add", "-s", "builtin:calc", "--allow", "calc", "--deny", "calc/add", hidden); code != exitOK || !strings.Contains(out, "I cannot") {
+		t.Errorf("exit code %d\n%s\n%s", code, out, errs)
+	}
+}
+
+func TestRunExitCodes(t *testing.T) {
+	nothing := func() string { return said(t, `{"expect":{}}`, `{"text":"hello"}`) }
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		errs string
+	}{
+		"no prompt":          {[]string{nothing()}, exitUsage, "say something"},
+		"no such output":     {[]string{"-p", "x", "--output", "xml", nothing()}, exitUsage, "choose text, json or stream-json"},
+		"no such server":     {[]string{"-p", "x", "-s", "nobody", nothing()}, exitUsage, "nobody"},
+		"no such session":    {[]string{"-p", "x", "--resume", "yesterday", nothing()}, exitUsage, "no session yesterday"},
+		"nothing to resume":  {[]string{"-p", "x", "--resume", "last", nothing()}, exitUsage, "no session to go on with"},
+		"bad rule":           {[]string{"-p", "x", "--allow", "/x", nothing()}, exitUsage, "SERVER or SERVER/TOOL"},
+		"no such model":      {[]string{"-p", "x", "--model", "nobody/x"}, exitUsage, "nobody"},
+		"server not there":   {[]string{"-p", "x", "-s", "http://127.0.0.1:9/mcp", nothing()}, exitConnection, "refused"},
+		"the model fails":    {[]string{"-p", "x", said(t, `{"expect":{}}`, `{"error":{"kind":"auth","status":401,"message":"bad key"}}`)}, exitConnection, "bad key"},
+		"cut short":          {[]string{"-p", "x", said(t, `{"expect":{}}`, `{"text":"half"}`, `{"done":"length"}`)}, exitTool, "not whole"},
+		"an empty prompt":    {[]string{"-p", "-", nothing()}, exitUsage, "nothing to send"},
+		"a resource missing": {[]string{"-p", "see @calc:x://nope", "-s", "builtin:calc", nothing()}, exitProtocol, "could not be attached"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, out, errs := tenon(t, append([]string{"run"}, c.args...)...)
+			if code != c.code || !strings.Contains(errs, c.errs) {
+				t.Errorf("exit code %d, want %d\n%s\n%s", code, c.code, out, errs)
+			}
+		})
+	}
+}
+
+// A session goes on in another run of the program; what is read from standard
+// input is what is said.
+func TestRunResumes(t *testing.T) {
+	t.Setenv("TENON_CONFIG_DIR", t.TempDir())
+	tenon := func(in string, args ...string) (int, string, string) {
+		var out, errs bytes.Buffer
+		code := run(t.Context(), append([]string{"run"}, args...), strings.NewReader(in), &out, &errs)
+		return code, out.String(), errs.String()
+	}
+	if code, _, errs := tenon("my name is Ada", "-p", "-", said(t, `{"expect":{"text":"my name is Ada"}}`, `{"text":"Hello Ada."}`)); code != exitOK {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	record := filepath.Join(t.TempDir(), "rec.jsonl")
+	model := strings.TrimPrefix(said(t, `{"expect":{"has":"who am I"}}`, `{"text":"Ada."}`), "--model=")
+	code, out, errs := tenon("", "-p", "who am I?", "--resume", "last", "--model", "record:"+record+":"+model)
+	if code != exitOK || !strings.Contains(out, "Ada.") {
+		t.Fatalf("exit code %d\n%s\n%s", code, out, errs)
+	}
+	if data, err := os.ReadFile(record); err != nil || !strings.Contains(string(data), "my name is Ada") {
+		t.Errorf("the model was not given what was said before: %v %s", err, data)
+	}
+}
+
+// A server that is not named is waited for only for a while, and one that is
+// named until it is there or cannot be.
+func TestRunWaitsForWhatItNeeds(t *testing.T) {
+	dir := t.TempDir()
+	config := `{"mcpServers":{"hangs":{"command":"sleep","args":["600"]},"calc":{"builtin":"calc"}}}`
+	if err := os.WriteFile(filepath.Join(dir, "tenon.json"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TENON_CONFIG_DIR", dir)
+	var out, errs bytes.Buffer
+	args := []string{"run", "-p", "add", "--allow", "calc/add", "--wait", "50ms", addition(t)}
+	if code := run(t.Context(), args, strings.NewReader(""), &out, &errs); code != exitOK || !strings.Contains(out.String(), "5") {
+		t.Errorf("exit code %d\n%s\n%s", code, out.String(), errs.String())
+	}
+	// Interrupted while it waits for what it needs.
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if code := run(ctx, []string{"run", "-p", "@hangs:x://y", addition(t)}, strings.NewReader(""), &out, &errs); code != exitInterrupted {
+		t.Errorf("exit code %d: %s", code, errs.String())
+	}
+}
+
+// Keys come from the keyring, once; a keyring that fails is not asked again.
+func TestKeys(t *testing.T) {
+	asked := 0
+	k := &keys{read: func(service, user string) (string, error) {
+		asked++
+		if service != keyService || user == "openai" {
+			return "", keyring.ErrNotFound
+		}
+		return "key of " + user, nil
+	}}
+	for provider, want := range map[string]string{"anthropic": "key of anthropic", "openai": ""} {
+		if got, err := k.key(provider); got != want || err != nil {
+			t.Errorf("%s: %q, %v", provider, got, err)
+		}
+	}
+	broken := &keys{read: func(string, string) (string, error) { asked++; return "", errors.New("locked") }}
+	asked = 0
+	if _, err := broken.key("a"); err == nil || !strings.Contains(err.Error(), "locked") {
+		t.Errorf("a locked keyring: %v", err)
+	}
+	if key, err := broken.key("b"); key != "" || err != nil || asked != 1 {
+		t.Errorf("asked again: %q, %v, %d times", key, err, asked)
+	}
+}
