@@ -3,7 +3,7 @@
 GO      ?= go
 SUBMODS := test/peers test/login test/models bench
 
-.PHONY: help test lint vet servers race flood models peers login bench fuzz conformance build clean
+.PHONY: help test lint vet servers race flood models peers login bench fuzz conformance captures build clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -66,6 +66,8 @@ bench: ## what a call costs, beside the official SDK and mcp-go in one run
 	@mkdir -p bin && cd bench && $(GO) test -c -o ../bin/bench.test . && $(GO) build -o ../bin/ratios ./ratios
 	@for round in 1 2 3 4 5; do ./bin/bench.test -test.run '^$$' -test.bench . -test.benchmem -test.benchtime 0.5s; done | ./bin/ratios
 	@cd bench && $(GO) run ./httpcpu && $(GO) run ./httpmem
+	@echo "== notes: 8,000 of them" && cd bench && $(GO) run ./notes
+	@echo "== start of the binary beside an empty program" && cd bench && $(GO) run ./start
 
 fuzz: ## every fuzz target for FUZZTIME (20s)
 	@for dir in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do \
@@ -78,9 +80,13 @@ conformance: ## the official conformance suite against one process at one endpoi
 	@echo "== official conformance suite (it goes to .cache/conformance)"
 	@./internal/conformance/run.sh
 
+captures: ## the terminal captures in docs/cli.md and docs/host.md, from the real commands
+	@./docs/captures.sh
+	@$(GO) test ./cmd/tenon -run TestChatInATerminal -captures -count=1
+
 build: ## bin/tenon with its version stamped in
 	@mkdir -p bin
-	$(GO) build -trimpath -ldflags "-s -w -X github.com/tenon-mcp/tenon/internal/version.stamped=$$(git describe --tags --always --dirty)" -o bin/tenon ./cmd/tenon
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X github.com/tenon-mcp/tenon/internal/version.stamped=$$(git describe --tags --always --dirty)" -o bin/tenon ./cmd/tenon
 
 clean:
 	rm -rf bin .cache

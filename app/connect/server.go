@@ -137,7 +137,7 @@ type around struct{ s *Server }
 
 func (a around) Dial(_ context.Context, p *mcp.Persona) (mcp.Handler, error) {
 	a.s.persona = p
-	return handler{a.s}, nil
+	return handler(a), nil
 }
 
 // handler keeps the client from closing the server.

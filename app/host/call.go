@@ -91,16 +91,29 @@ func (s *Session) run(ctx context.Context, info llm.Info, e *toolEntry, call *To
 	r, err := e.server.client.CallTool(withSession(ctx, s.ID, call.ID), e.tool.Name, call.Arguments, &client.CallOptions{
 		IdleTimeout:  s.host.opts.CallIdle,
 		TotalTimeout: s.host.opts.CallTotal,
-		Progress: func(p mcp.ProgressParams) {
-			call.Progress, call.Total, call.Message = p.Progress, p.Total, s.host.safe(p.Message)
-			s.host.told(s.ID, call)
-		},
+		Progress:     s.progress(call),
 	})
 	call.Took = Millis(time.Since(began))
 	if err != nil {
 		return s.failed(ctx, call, err)
 	}
 	return s.finished(info, e, call, r)
+}
+
+// progressPause is how often progress is told at most, whatever a server sends.
+const progressPause = 50 * time.Millisecond
+
+// progress passes on how far a call has come. What comes too fast is left out,
+// but for the end.
+func (s *Session) progress(call *ToolCall) func(mcp.ProgressParams) {
+	var last time.Time
+	return func(p mcp.ProgressParams) {
+		call.Progress, call.Total, call.Message = p.Progress, p.Total, s.host.safe(p.Message)
+		if now := time.Now(); now.Sub(last) >= progressPause || p.Progress == p.Total {
+			last = now
+			s.host.told(s.ID, call)
+		}
+	}
 }
 
 // failed tells of a call without a result. Errors of the protocol are passed to

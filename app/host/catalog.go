@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -108,6 +109,9 @@ func (s *attached) due() time.Time {
 	if s.late {
 		return time.Time{}
 	}
+	if s.asking == nil && !s.fresh { // nobody has asked it yet: its time begins now
+		s.since = time.Now()
+	}
 	return s.since.Add(listPatience)
 }
 
@@ -196,9 +200,13 @@ func (h *Host) gather(entries []*toolEntry, info llm.Info) *catalog {
 	return c
 }
 
-// maxDescription is how much of a description a model is given. Nobody needs
-// more to know when to use a tool, and it is paid for with every request.
-const maxDescription = 8 << 10
+// How much of a description, and how long a schema, a model is given. Nobody
+// needs more to know when and how to use a tool, and it is paid for with every
+// request.
+const (
+	maxDescription = 8 << 10
+	maxSchema      = 64 << 10
+)
 
 // described is a tool as the model gets it: without secrets and hidden
 // characters, and labelled with its server.
@@ -207,7 +215,12 @@ func (h *Host) described(name string, e *toolEntry) llm.Tool {
 	if len(about) > maxDescription {
 		about = whole(about[:maxDescription]) + " […]"
 	}
-	return llm.Tool{Name: name, Description: fmt.Sprintf("[%s] %s", e.server.name, about), Schema: h.cleanSchema(e.tool.InputSchema)}
+	schema := e.tool.InputSchema
+	if len(schema) > maxSchema {
+		about += fmt.Sprintf(" (The schema of its arguments is left out: it has %d bytes.)", len(schema))
+		schema = json.RawMessage(`{"type":"object"}`)
+	}
+	return llm.Tool{Name: name, Description: fmt.Sprintf("[%s] %s", e.server.name, about), Schema: h.cleanSchema(schema)}
 }
 
 // tooMany reports whether the model is better off searching.

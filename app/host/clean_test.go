@@ -166,6 +166,10 @@ func TestSchemasAreCleaned(t *testing.T) {
 	if len(long.Description) > maxDescription+100 {
 		t.Errorf("a description of %d bytes", len(long.Description))
 	}
+	wide := b.host.described("x__a", &toolEntry{&attached{name: "x"}, &mcp.Tool{InputSchema: json.RawMessage(`{"type":"object","title":"` + strings.Repeat("x", maxSchema) + `"}`)}})
+	if len(wide.Schema) > 100 || !strings.Contains(wide.Description, "left out") {
+		t.Errorf("a schema of %d bytes, %q", len(wide.Schema), wide.Description)
+	}
 }
 
 // Data that came in by an attachment or a prompt counts as the server's, too.
@@ -241,6 +245,41 @@ func TestDirectCallsJoinTheConversation(t *testing.T) {
 	}
 	if got := b.store.saved[session.ID]; len(got.Messages) != 8 {
 		t.Errorf("%d messages are saved", len(got.Messages))
+	}
+}
+
+// Servers of a configuration may have names of any kind: each is reached.
+func TestNamesWithAnythingInThem(t *testing.T) {
+	names := []string{"My Server", "a:b", "a", "x/y", "Bücher", "127.0.0.1:80"}
+	for _, name := range names {
+		s := calculator()
+		if err := s.AddResource(mcp.Resource{URI: "x://r", Name: "r"}, func(context.Context, *mcp.Call, string, map[string]string) ([]mcp.ResourceContents, error) {
+			return server.TextResource("", "read"), nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		server.AddPrompt(s, "p", "", func(context.Context, *mcp.Call, struct{}) (*mcp.GetPromptResult, error) {
+			return &mcp.GetPromptResult{Messages: []mcp.PromptMessage{{Role: mcp.RoleUser, Content: mcp.Text("prompted")}}}, nil
+		})
+		b := newBench(t, nil, calls(modelName(name, "add", 0), `{"a":1,"b":2}`), says("3"), says("p"))
+		b.attach(name, s)
+		b.attach(name+"b", calculator())
+		session := b.host.NewSession()
+		if err := session.Send(t.Context(), "see (@"+name+":x://r), please"); err != nil {
+			t.Fatal(err)
+		}
+		if got := session.Messages()[0].Text(); !strings.Contains(got, "\nread\n") {
+			t.Errorf("%s: attached %q", name, got)
+		}
+		if !strings.HasSuffix(b.phases(), ":done") {
+			t.Errorf("%s: the call went %s", name, b.phases())
+		}
+		if err := session.Send(t.Context(), "/"+name+":p"); err != nil {
+			t.Fatal(err)
+		}
+		if m := session.Messages(); !strings.Contains(m[len(m)-2].Text(), "prompted") {
+			t.Errorf("%s: the prompt is %q", name, m[len(m)-2].Text())
+		}
 	}
 }
 

@@ -212,8 +212,8 @@ func (h *Host) Attach(name string, c *client.Client, secrets []string) error {
 	if h.servers[name] != nil {
 		return errors.New("there is a server named " + name + " already")
 	}
-	if name == "" || strings.ContainsAny(name, ":/ ") {
-		return errors.New("a server needs a name without colons, slashes and spaces")
+	if name == "" {
+		return errors.New("a server needs a name")
 	}
 	h.servers[name] = &attached{name: name, client: c, secrets: secrets, host: h, since: time.Now()}
 	h.collectSecrets()

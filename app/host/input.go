@@ -25,32 +25,51 @@ func (s *Session) input(ctx context.Context, info llm.Info, text string) ([]llm.
 		return s.prompt(ctx, info, server, name, args)
 	}
 	m := llm.User(text)
-	for _, word := range strings.Fields(text) {
-		server, uri, ok := s.host.attachment(word)
-		if !ok {
-			continue
-		}
-		parts, err := s.resource(ctx, info, server, uri)
+	for _, a := range s.host.attachments(text) {
+		parts, err := s.resource(ctx, info, a.server, a.uri)
 		if err != nil {
-			return nil, fmt.Errorf("%s could not be attached: %w", word, err)
+			return nil, fmt.Errorf("@%s:%s could not be attached: %w", a.server.name, a.uri, err)
 		}
 		m.Parts = append(m.Parts, parts...)
 	}
 	return []llm.Message{m}, nil
 }
 
-// attachment splits @server:uri.
-func (h *Host) attachment(word string) (server *attached, uri string, ok bool) {
-	word, ok = strings.CutPrefix(word, "@")
-	if !ok {
-		return nil, "", false
+// An attachment is a resource that a sentence names.
+type attachment struct {
+	server *attached
+	uri    string
+}
+
+// attachments finds every @server:uri of a sentence, in order. The name may be
+// any that a server has, also one with spaces; the URI ends at a space.
+func (h *Host) attachments(text string) []attachment {
+	var found []attachment
+	for at, r := range text {
+		if r != '@' || at > 0 && !strings.ContainsRune(" \t\n(", rune(text[at-1])) {
+			continue
+		}
+		server, rest := h.addressed(text[at+1:])
+		if server == nil {
+			continue
+		}
+		uri, _, _ := strings.Cut(strings.NewReplacer("\n", " ", "\t", " ").Replace(rest), " ")
+		if uri = strings.TrimRight(uri, ",;!?)"); uri != "" {
+			found = append(found, attachment{server, uri})
+		}
 	}
-	name, uri, ok := strings.Cut(word, ":")
-	uri = strings.TrimRight(uri, ",;!?)")
-	if server = h.server(name); !ok || uri == "" || server == nil {
-		return nil, "", false
+	return found
+}
+
+// addressed finds the server that a text begins with the name of, before a
+// colon, and what follows. Of several names the longest counts.
+func (h *Host) addressed(text string) (server *attached, rest string) {
+	for _, s := range h.all() {
+		if after, ok := strings.CutPrefix(text, s.name+":"); ok && (server == nil || len(s.name) > len(server.name)) {
+			server, rest = s, after
+		}
 	}
-	return server, uri, true
+	return server, rest
 }
 
 // promptLine splits /server:prompt name=value … Values may be quoted.
@@ -59,12 +78,9 @@ func (h *Host) promptLine(text string) (server *attached, name string, args map[
 	if !ok {
 		return nil, "", nil, false
 	}
-	words := Words(text)
-	if len(words) == 0 {
-		return nil, "", nil, false
-	}
-	where, name, ok := strings.Cut(words[0], ":")
-	if server = h.server(where); !ok || name == "" || server == nil {
+	server, rest := h.addressed(text)
+	words := Words(rest)
+	if server == nil || len(words) == 0 || strings.HasPrefix(rest, " ") {
 		return nil, "", nil, false
 	}
 	args = map[string]string{}
@@ -73,7 +89,7 @@ func (h *Host) promptLine(text string) (server *attached, name string, args map[
 			args[key] = value
 		}
 	}
-	return server, name, args, true
+	return server, words[0], args, true
 }
 
 // Words splits a line at spaces. Quotes, single or double, hold a word with

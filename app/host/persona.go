@@ -3,6 +3,8 @@ package host
 import (
 	"context"
 	"fmt"
+	"strings"
+	"sync/atomic"
 
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/internal/version"
@@ -35,14 +37,31 @@ func (h *Host) ClientOptions(server string) client.Options {
 		ElicitURL: func(ctx context.Context, e *client.Elicitation) (*mcp.ElicitResult, error) {
 			return h.page(ctx, server, e)
 		},
-		Warn: func(w string) {
-			if !aboutDeprecation(w) {
-				h.tell(Event{Kind: EventNotice, Server: server, Text: h.safe(w)})
-			}
-		},
+		Warn: h.warnings(server),
 	}
 	h.deprecated(server, &o)
 	return o
+}
+
+// maxWarnings is how many warnings of one server are passed on: a list of a
+// hundred thousand bad tools is worth no more words than one of a hundred.
+const maxWarnings = 100
+
+// warnings passes on what was wrong with a server's messages. That listening was
+// interrupted is left out: whoever looks after the connection tells it better.
+func (h *Host) warnings(server string) func(string) {
+	var told atomic.Int32
+	return func(w string) {
+		if aboutDeprecation(w) || strings.HasPrefix(w, "listening was interrupted") {
+			return
+		}
+		switch n := told.Add(1); {
+		case n < maxWarnings:
+			h.Notice(server, w)
+		case n == maxWarnings:
+			h.Notice(server, w+" (further warnings about this server are not shown)")
+		}
+	}
 }
 
 func (h *Host) form(ctx context.Context, server string, e *client.Elicitation) (*mcp.ElicitResult, error) {

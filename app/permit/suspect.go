@@ -30,11 +30,15 @@ var signs = sync.OnceValue(func() []sign {
 	}
 })
 
+// lookedAt is how much of a text is looked at. A model is given less.
+const lookedAt = 128 << 10
+
 // Suspect says what looks wrong about a tool's definition: orders to the model,
 // and characters that cannot be seen.
 func Suspect(t *mcp.Tool) []string {
 	var found []string
 	look := func(where, s string) {
+		s = s[:min(len(s), lookedAt)]
 		for _, what := range visible.Suspicious(s) {
 			found = append(found, fmt.Sprintf("the %s: %s", where, what))
 		}
@@ -54,6 +58,7 @@ func Suspect(t *mcp.Tool) []string {
 
 // SuspectText says what looks wrong about a result on its way to the model.
 func SuspectText(s string) []string {
+	s = s[:min(len(s), lookedAt)]
 	found := visible.Suspicious(s)
 	for _, sign := range signs()[:3] { // what a result may name, a description need not
 		if sign.pattern.MatchString(s) {

@@ -2,7 +2,6 @@ package web
 
 import (
 	"cmp"
-	"encoding/json"
 	"net/http"
 	"slices"
 
@@ -49,7 +48,7 @@ func logOf(m inspect.Message) logLine {
 		return line
 	}
 	line.Level, line.Logger = string(frame.Params.Level), frame.Params.Logger
-	if json.Unmarshal(frame.Params.Data, &line.Text) != nil {
+	if mcp.Unmarshal(frame.Params.Data, &line.Text) != nil {
 		line.Text = string(frame.Params.Data)
 	}
 	return line

@@ -290,7 +290,8 @@ func TestF12LargeFiles(t *testing.T) {
 func TestF16SensitiveNames(t *testing.T) {
 	tree := map[string]string{".git/config": "[core]", "fishy/fish/config.fish": "evil", "hooks/pre-commit": "evil", "plain.txt": "x"}
 	b := newBench(t, Config{}, tree)
-	for _, path := range []string{".git/hooks/pre-commit", ".mcp.json", ".bashrc", "sub/.zshrc", ".vscode/tasks.json", ".cursor/mcp.json", ".ssh/authorized_keys", ".config/fish/config.fish", "Library/LaunchAgents/x.plist"} {
+	for _, path := range []string{".git/hooks/pre-commit", ".mcp.json", ".bashrc", "sub/.zshrc", ".vscode/tasks.json", ".cursor/mcp.json", ".ssh/authorized_keys", ".config/fish/config.fish", "Library/LaunchAgents/x.plist",
+		"tenon.json", ".config/tenon/approved.json", "Library/Application Support/tenon/tenon.json", ".xprofile", ".cargo/config.toml"} {
 		for tool, more := range writers {
 			got := b.says(tool, `{"path":`+quoted(path)+more+`}`)
 			if !strings.HasPrefix(got, "ERROR") || tool != "edit_file" && tool != "delete_file" && !strings.Contains(got, "only if the server is configured to (AllowSensitive") {

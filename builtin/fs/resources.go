@@ -171,9 +171,6 @@ func asResource(p place, e fs.DirEntry) (mcp.Resource, bool) {
 	return r, true
 }
 
-// maxCompleted is how many values a completion can hold.
-const maxCompleted = 100
-
 // completePath completes an absolute path, one name at a time.
 func (f *files) completePath(_ context.Context, c *mcp.Call, value string, _ map[string]string) ([]string, error) {
 	mine := &call{Call: c, files: f, areas: f.everything()}
@@ -202,9 +199,6 @@ func (f *files) completePath(_ context.Context, c *mcp.Call, value string, _ map
 		target := mine.target(p, e)
 		if target == nil {
 			continue
-		}
-		if len(out) > maxCompleted { // one more than is sent, which says that there are more
-			break
 		}
 		if target.IsDir() {
 			out = append(out, dir+e.Name()+"/")

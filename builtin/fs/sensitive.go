@@ -18,13 +18,15 @@ var sensitive = []string{
 	// version control: hooks, and settings that name programs
 	".git", ".hg", ".svn", ".husky", ".gitconfig",
 	// servers and permissions of agents and editors
-	".mcp.json", ".claude", ".claude.json", ".codex", ".cursor", ".gemini", ".vscode", ".idea", ".zed", ".devcontainer",
+	".mcp.json", ".claude", ".claude.json", ".codex", ".cursor", ".gemini", ".vscode", ".idea", ".zed", ".devcontainer", ".windsurf", ".kiro",
+	"claude_desktop_config.json", "tenon.json", ".config/tenon", "Application Support/tenon", "Roaming/tenon",
 	// shells
 	".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
 	".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login", ".logout", ".inputrc", ".envrc",
-	".config/fish", ".config/autostart", ".config/systemd", ".config/git", "Library/LaunchAgents",
+	".xprofile", ".xsession", ".xsessionrc", ".xinitrc", ".pam_environment", ".vimrc", ".exrc", ".emacs",
+	".config/fish", ".config/autostart", ".config/systemd", ".config/environment.d", ".config/git", "Library/LaunchAgents",
 	// keys and credentials
-	".ssh", ".gnupg", ".netrc", ".npmrc", ".pypirc",
+	".ssh", ".gnupg", ".netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".cargo", ".docker", ".kube", ".aws",
 }
 
 // Sensitive returns the names that can be written only when

@@ -60,6 +60,7 @@ func writeFile(_ context.Context, c *call, in writeArgs) (written, error) {
 	} else if err := p.root.dir.MkdirAll(path.Dir(p.rel), 0o777); err != nil {
 		return written{}, fmt.Errorf("%s: the directory above it cannot be made: %w", in.Path, plain(err))
 	}
+	defer c.editing.lock(p)() // not in the middle of an edit
 	if err := replace(p, []byte(in.Content), old); err != nil {
 		return written{}, c.unwritten(in.Path, err)
 	}

@@ -91,7 +91,7 @@ func (v *vault) backlinks(ctx context.Context, c *mcp.Call, in backlinkArgs) (hi
 	}
 	from := linksTo(target, v.visible(v.access(&c.Caller), nil))
 	slices.SortFunc(from, func(x, y backlink) int { return cmp.Compare(x.from.path, y.from.path) })
-	out := hits{what: fmt.Sprintf("link to %s", name)}
+	out := hits{what: fmt.Sprintf("with a link to %s", name)}
 	rest := from[min(in.Offset, len(from)):]
 	for _, l := range rest[:min(in.Limit, len(rest))] {
 		h := hitOf(l.from)

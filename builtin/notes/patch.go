@@ -101,7 +101,9 @@ func (e *frontEntry) keepSpelling(inner, lines string) string {
 }
 
 // plainText is what needs no quotes: words, and dates, which are meant as such.
-var plainText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\p{L}[\p{L}\p{N}_/.,-]*( [\p{L}\p{N}_/.,-]+)*|\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?)$`) })
+var plainText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(\p{L}[\p{L}\p{N}_/.,-]*( [\p{L}\p{N}_/.,-]+)*|\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?)$`)
+})
 
 var notPlain = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 

@@ -98,7 +98,11 @@ func (v *vault) search(ctx context.Context, c *mcp.Call, in searchArgs) (hits, e
 	out := hits{what: fmt.Sprintf("found for %q", clip(in.Query))}
 	rank := 0
 	var buf []byte
-	for _, h := range v.index.Search(words, limit, kept) {
+	find := v.index.Search
+	if !a.everything {
+		find = v.index.SearchWithin // what others wrote must not show in scores
+	}
+	for _, h := range find(words, limit, kept) {
 		n := v.get(h.ID)
 		if n == nil || ctx.Err() != nil {
 			continue

@@ -228,3 +228,37 @@ func TestTeamAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 }
+
+// What a word counts in a search depends on how many notes have it. Whoever
+// could see that of notes that were not granted could find out, word by word,
+// what is in them.
+func TestTeamScores(t *testing.T) {
+	mine := map[string]string{"people/bob/a.md": "merger of the gardens", "people/bob/b.md": "walnuts and more walnuts"}
+	grants := &Grants{Home: "people/{id}"}
+	dir := t.TempDir()
+	files(t, dir, mine)
+	alone := serve(t, Config{Vault: dir, Grants: grants})
+	dir = t.TempDir()
+	files(t, dir, mine)
+	for i := range 40 { // words of others, of which some begin like those of Bob
+		files(t, dir, map[string]string{fmt.Sprintf("board/%d.md", i): fmt.Sprintf("merger walnut walnutty%d mergerless%d of it all", i, i)})
+	}
+	among := serve(t, Config{Vault: dir, Grants: grants})
+	for _, query := range []string{"merger", "walnuts", "walnut", "merger walnuts", "mer", "wal of", "board"} {
+		args := fmt.Sprintf(`{"query":%q}`, query)
+		got, want := use(t, among, "bob", "search_notes", args), use(t, alone, "bob", "search_notes", args)
+		scores := func(r reply) string {
+			var out struct {
+				Notes []struct {
+					Path  string  `json:"path"`
+					Score float64 `json:"score"`
+				} `json:"notes"`
+			}
+			if err := json.Unmarshal([]byte(r.Structured), &out); err != nil {
+				t.Fatalf("%+v: %v", r, err)
+			}
+			return fmt.Sprint(out.Notes)
+		}
+		expect(t, query, scores(got), scores(want))
+	}
+}

@@ -41,7 +41,7 @@ func TestEveryEra(t *testing.T) {
 		{"read_note", `{"path":"meeting"}`, "# Meeting\n", `"path":"Work/Meeting.md"`},
 		{"list_tags", `{}`, "#work (2)\n#meeting (1)\n#plants (1)\n#plants/tools (1)\n", `{"tag":"work","notes":2}`},
 		{"list_tags", `{"prefix":"pl","limit":1}`, "#plants (1)\nThere are more", `"next_offset":1`},
-		{"backlinks", `{"path":"Garden"}`, "3 notes link to Garden.md:\n\n- Work/Meeting.md", `"path":"Work/Plan.md"`},
+		{"backlinks", `{"path":"Garden"}`, "3 notes with a link to Garden.md:\n\n- Work/Meeting.md", `"path":"Work/Plan.md"`},
 	}
 	mcptest.EveryEra(t, s, func(t *testing.T, h mcp.Handler) {
 		c := client.New(h, nil)

@@ -1,3 +1,5 @@
+//go:build unix
+
 package sql_test
 
 import (
@@ -9,6 +11,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/builtin/sql"
 	"github.com/tenon-mcp/tenon/builtin/sql/engine"
+	"github.com/tenon-mcp/tenon/mcp"
 )
 
 // made is a database that returns what it is told to.
@@ -132,5 +135,41 @@ func TestSQLiteMemoryIsBounded(t *testing.T) {
 	}
 	if a := run(t, h, "SELECT 1"); a.failed {
 		t.Errorf("afterwards: %s", a.text)
+	}
+}
+
+// Who lists the resources right after the start gets the tables too.
+func TestFirstListIsComplete(t *testing.T) {
+	g := sqliteTarget(t)
+	g.fresh(t)
+	for range 5 {
+		h, err := sql.New(sql.Config{DSN: g.dsn})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := h.Serve(t.Context(), &mcp.Call{Method: mcp.MethodResourcesList})
+		if err != nil || !strings.Contains(string(res.Body), "db://schema/people") {
+			t.Errorf("%s, %v", res.Body, err)
+		}
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	// Without a database there is a list all the same.
+	h := serve(t, sql.Config{DSN: g.dsn + ".gone"})
+	res, err := h.Serve(t.Context(), &mcp.Call{Method: mcp.MethodResourcesList})
+	if err != nil || !strings.Contains(string(res.Body), "db://schema") {
+		t.Errorf("%s, %v", res.Body, err)
+	}
+}
+
+// Whoever is not let in is told to look at the dsn, and not to wait.
+func wrongLogin(t *testing.T, dsns ...string) {
+	t.Helper()
+	for _, dsn := range dsns {
+		a := run(t, serve(t, sql.Config{DSN: dsn}), "SELECT 1")
+		if !a.failed || !strings.Contains(a.text, "does not let this server in") || strings.Contains(a.text, "wr0ng") || strings.Contains(a.text, password) {
+			t.Errorf("%s", a.text)
+		}
 	}
 }

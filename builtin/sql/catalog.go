@@ -19,6 +19,7 @@ type catalog struct {
 	shown  map[string]bool // the tables that are resources now
 	again  bool            // a listing was asked for while one was going on
 	busy   bool
+	first  chan struct{}   // closed when the first listing is over, whatever came of it
 	ctx    context.Context // ends when the server is closed
 	end    context.CancelFunc
 	wait   sync.WaitGroup
@@ -101,6 +102,10 @@ func (d *database) listUntilQuiet() {
 			d.Log.Warn("the tables could not be listed", "error", err)
 		}
 		c.mu.Lock()
+		if c.first != nil {
+			close(c.first)
+			c.first = nil
+		}
 		if !c.again || c.ctx.Err() != nil {
 			c.busy = false
 			c.mu.Unlock()
@@ -109,6 +114,26 @@ func (d *database) listUntilQuiet() {
 		c.again = false
 		c.mu.Unlock()
 	}
+}
+
+// complete has whoever lists the resources wait for the first listing: a list
+// without the tables is one that nobody asks for.
+func (d *database) complete(next mcp.Handler) mcp.Handler {
+	return mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+		if c.Method == mcp.MethodResourcesList {
+			d.catalog.mu.Lock()
+			first := d.catalog.first
+			d.catalog.mu.Unlock()
+			if first != nil {
+				select {
+				case <-first:
+				case <-ctx.Done():
+					return mcp.Result{}, ctx.Err()
+				}
+			}
+		}
+		return next.Serve(ctx, c)
+	})
 }
 
 // show makes the tables resources, and those that are gone no longer.

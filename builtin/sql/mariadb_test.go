@@ -163,6 +163,7 @@ var mariadbHarmless = []string{
 }
 
 func testMariaDBAccounts(t *testing.T, m *mariadbServer) {
+	wrongLogin(t, m.url("app", "wr0ng"), strings.Replace(m.dsn, "/shop", "/nowhere", 1))
 	for _, account := range []string{"boss", "climber"} {
 		before := m.state(t)
 		s := serve(t, sql.Config{DSN: m.url(account, quotedPassword)})

@@ -196,6 +196,7 @@ var postgresHarmless = []string{
 }
 
 func testPostgresAccounts(t *testing.T, p *postgresServer) {
+	wrongLogin(t, p.url("app", "wr0ng"), p.url("app", quotedPassword)+"&dbname=nowhere")
 	for _, account := range []string{"boss", "climber", "runner", "replicator"} {
 		before := p.state(t)
 		s := serve(t, sql.Config{DSN: p.url(account, quotedPassword)})

@@ -36,6 +36,7 @@ func New(c Config) (*server.Server, error) {
 	d := &database{Config: c, engine: db, slots: make(chan struct{}, concurrent)}
 	d.server = server.New(mcp.Implementation{Name: "sql", Title: db.Product() + " " + db.Place(), Version: "1.0.0"}, &server.Options{
 		Instructions: d.instructions(),
+		Middleware:   []mcp.Middleware{d.complete},
 		Log:          c.Log,
 	})
 	d.addTableTools()
@@ -47,6 +48,7 @@ func New(c Config) (*server.Server, error) {
 	if err := d.addResources(); err != nil {
 		return nil, err
 	}
+	d.catalog.first = make(chan struct{})
 	d.catalog.ctx, d.catalog.end = context.WithCancel(context.Background())
 	d.server.OnClose(d.closeCatalog)
 	d.listInBackground()

@@ -41,27 +41,39 @@ func (a *alphabet) sortedUp(l *lexicon) []uint32 {
 	return a.order
 }
 
+// A spread is a word with how many documents have it.
+type spread struct {
+	*entry
+	count int
+}
+
 // beginningWith returns the most frequent words that begin with another and
-// are longer.
-func (a *alphabet) beginningWith(l *lexicon, prefix string, limit int) []*entry {
+// are longer. count says how frequent one is; those that nothing has are left
+// out.
+func (a *alphabet) beginningWith(l *lexicon, prefix string, limit int, count func(*entry) int) []spread {
 	order := a.sortedUp(l)
 	p := []byte(prefix)
-	var found []*entry
+	var found []spread
+	add := func(e *entry) {
+		if n := count(e); n > 0 {
+			found = append(found, spread{e, n})
+		}
+	}
 	first := sort.Search(len(order), func(i int) bool { return bytes.Compare(l.text(&l.entries[order[i]]), p) > 0 })
 	for _, n := range order[first:] {
 		e := &l.entries[n]
 		if !bytes.HasPrefix(l.text(e), p) {
 			break
 		}
-		found = append(found, e)
+		add(e)
 	}
 	for n := len(order); n < len(l.entries); n++ {
 		if e := &l.entries[n]; int(e.size) > len(p) && bytes.HasPrefix(l.text(e), p) {
-			found = append(found, e)
+			add(e)
 		}
 	}
-	slices.SortFunc(found, func(x, y *entry) int {
-		return cmp.Or(cmp.Compare(y.count, x.count), bytes.Compare(l.text(x), l.text(y)))
+	slices.SortFunc(found, func(x, y spread) int {
+		return cmp.Or(cmp.Compare(y.count, x.count), bytes.Compare(l.text(x.entry), l.text(y.entry)))
 	})
 	return found[:min(limit, len(found))]
 }

@@ -37,20 +37,35 @@ const (
 // keep is asked, in no certain order, whether a document may be returned; nil
 // keeps all.
 func (x *Index) Search(query string, limit int, keep func(id string) bool) []Hit {
+	return x.search(query, limit, keep, nil)
+}
+
+// SearchWithin is Search as if the documents for which within returns true were
+// the only ones: others can be told neither from what is found, nor from the
+// scores, nor from the order. It asks for each document there is.
+func (x *Index) SearchWithin(query string, limit int, within func(id string) bool) []Hit {
+	return x.search(query, limit, nil, within)
+}
+
+func (x *Index) search(query string, limit int, keep, within func(id string) bool) []Hit {
 	words := queryWords(query)
 	if len(words) == 0 || limit <= 0 {
 		return nil
 	}
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	if len(x.byID) == 0 {
+	v := x.view(within)
+	if v.docs == 0 {
 		return nil
+	}
+	if within != nil {
+		keep = within
 	}
 	t := tallies.Get().(*tally)
 	defer tallies.Put(t)
 	t.reset(len(x.docs))
 	for i, w := range words {
-		x.score(t, w, 1<<i)
+		x.score(t, v, w, 1<<i)
 	}
 	return x.best(t, len(words), limit, keep)
 }
@@ -67,43 +82,86 @@ func queryWords(query string) []string {
 	return words
 }
 
+// A view is which documents count.
+type view struct {
+	in     []bool  // by number; nil means all
+	docs   int     // how many there are
+	all    int     // the same, with those that are gone where words count them too
+	length float64 // of all of them
+}
+
+func (x *Index) view(within func(id string) bool) view {
+	if within == nil {
+		return view{docs: len(x.byID), all: len(x.docs), length: x.length}
+	}
+	v := view{in: make([]bool, len(x.docs))}
+	for i := range x.docs {
+		if d := &x.docs[i]; !d.gone && within(d.id) {
+			v.in[i] = true
+			v.docs++
+			v.length += float64(d.length)
+		}
+	}
+	v.all = v.docs
+	return v
+}
+
+// count is how many documents have a word.
+func (x *Index) count(v view, e *entry) int {
+	if v.in == nil {
+		return int(e.count)
+	}
+	n := 0
+	x.pool.each(e, func(number uint32, _ float32) {
+		if v.in[number] {
+			n++
+		}
+	})
+	return n
+}
+
 // score adds what one word of a query is worth to each document.
-func (x *Index) score(t *tally, word string, bit uint32) {
+func (x *Index) score(t *tally, v view, word string, bit uint32) {
 	// A longer word is often rarer than the one that was asked for, and must
 	// not be worth more for that.
 	most := math.Inf(1)
 	if e := x.words.find([]byte(word)); e != nil {
-		most = x.rarity(e)
-		x.add(t, e, most, bit)
-		if e.count > plenty {
-			return
+		if n := x.count(v, e); n > 0 {
+			most = v.rarity(n)
+			x.add(t, v, e, most, bit)
+			if n > plenty {
+				return
+			}
 		}
 	}
 	if short, ok := strings.CutSuffix(word, "s"); ok && len(short) >= 3 {
 		if e := x.words.find([]byte(short)); e != nil {
-			x.add(t, e, singular*min(most, x.rarity(e)), bit)
+			x.add(t, v, e, singular*min(most, v.rarity(x.count(v, e))), bit)
 		}
 	}
 	if n := utf8.RuneCountInString(word); n >= 3 || n == 1 && len(word) > 2 {
-		for _, e := range x.sorted.beginningWith(&x.words, word, maxPrefixed) {
-			x.add(t, e, prefixed*min(most, x.rarity(e)), bit)
+		for _, w := range x.sorted.beginningWith(&x.words, word, maxPrefixed, func(e *entry) int { return x.count(v, e) }) {
+			x.add(t, v, w.entry, prefixed*min(most, v.rarity(w.count)), bit)
 		}
 	}
 }
 
-// rarity is what finding a word tells. The entry counts documents that are gone
-// as well, so all do here.
-func (x *Index) rarity(e *entry) float64 {
-	all, count := float64(len(x.docs)), float64(e.count)
-	return math.Log(1 + (all-count+0.5)/(count+0.5))
+// rarity is what finding a word tells that so many documents have. Where the
+// count has documents that are gone in it, so has the number of all.
+func (v view) rarity(count int) float64 {
+	n := float64(count)
+	return math.Log(1 + (float64(v.all)-n+0.5)/(n+0.5))
 }
 
 // add adds what one entry is worth to each of its documents.
-func (x *Index) add(t *tally, e *entry, rarity float64, bit uint32) {
+func (x *Index) add(t *tally, v view, e *entry, rarity float64, bit uint32) {
 	worth := float32(rarity * (k1 + 1))
-	perLength := float32(k1 * b * float64(len(x.byID)) / max(1, x.length))
-	docs := x.docs
+	perLength := float32(k1 * b * float64(v.docs) / max(1, v.length))
+	docs, in := x.docs, v.in
 	x.pool.each(e, func(number uint32, weight float32) {
+		if in != nil && !in[number] {
+			return
+		}
 		if t.seen[number] == 0 {
 			t.found = append(t.found, number)
 		}

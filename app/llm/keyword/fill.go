@@ -24,6 +24,10 @@ type property struct {
 	required bool
 }
 
+// longestWord is how long a name or a value may be that is looked for in a
+// sentence.
+const longestWord = 200
+
 // properties reads the arguments of a schema in their order.
 func properties(schema json.RawMessage) []property {
 	var s struct {
@@ -57,10 +61,13 @@ func properties(schema json.RawMessage) []property {
 			p.kind, _ = one.Type.(string)
 			p.format = one.Format
 			for _, e := range one.Enum {
-				if text, ok := e.(string); ok {
+				if text, ok := e.(string); ok && text != "" && len(text) <= longestWord {
 					p.enum = append(p.enum, text)
 				}
 			}
+		}
+		if len(p.name) > longestWord {
+			continue // nobody says it, and it would make an expression of any size
 		}
 		p.required = slices.Contains(s.Required, p.name)
 		all = append(all, p)
@@ -146,7 +153,8 @@ func read(sentence string) *reading {
 // find looks for the value of one argument.
 func (r *reading) find(p property) (any, bool) {
 	for _, e := range p.enum {
-		if regexp.MustCompile(`(?i)\b` + regexp.QuoteMeta(e) + `\b`).MatchString(r.text) {
+		if at := regexp.MustCompile(`(?i)(?:\b(?:in|as|with|using)\s+)?\b` + regexp.QuoteMeta(e) + `\b`).FindStringIndex(r.text); at != nil {
+			r.text = r.text[:at[0]] + " " + r.text[at[1]:]
 			return e, true
 		}
 	}

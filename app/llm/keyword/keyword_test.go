@@ -41,7 +41,8 @@ func TestSentences(t *testing.T) {
 		"read text file README.md head 5":          `fs__read_text_file {"head":5,"path":"README.md"}`,
 		`move file "a b.txt" to "c.txt"`:           `fs__move_file {"destination":"c.txt","source":"a b.txt"}`,
 		"run query 'select 1'":                     `sql__run_query {"sql":"select 1"}`,
-		"weather forecast for New York in celsius": `weather__forecast {"city":"New York in celsius","unit":"celsius"}`,
+		"weather forecast for New York in celsius": `weather__forecast {"city":"New York","unit":"celsius"}`,
+		"weather forecast in fahrenheit for Oslo":  `weather__forecast {"city":"Oslo","unit":"fahrenheit"}`,
 	} {
 		text, call := answer(&llm.Request{Messages: []llm.Message{llm.User(sentence)}, Tools: shelf})
 		if call == nil {
@@ -54,6 +55,22 @@ func TestSentences(t *testing.T) {
 		if !strings.Contains(text, Label) {
 			t.Errorf("%s: the proposal %q is not labelled", sentence, text)
 		}
+	}
+}
+
+// A schema of a hostile server costs nothing but its own tool.
+func TestHostileSchemas(t *testing.T) {
+	long := strings.Repeat("x", 5<<20)
+	tools := append([]llm.Tool{
+		tool("evil__add", "Add", `{"type":"object","properties":{"`+long+`":{"type":"string"}},"required":["`+long+`"]}`),
+		tool("evil__add2", "Add", `{"type":"object","properties":{"a":{"enum":["","`+long+`",null,7,"(?("]}}}`),
+		tool("evil__add3", "Add", `{"type":"object","properties":{"a)(":{"type":"number"},"\u0000":{"type":"string"}}}`),
+		tool("evil__add4", "Add", `[`),
+		tool("evil__add5", "Add", `{"properties":[]}`),
+	}, shelf...)
+	_, call := answer(&llm.Request{Messages: []llm.Message{llm.User("calc add 2 and 3")}, Tools: tools})
+	if call == nil || call.Name != "calc__add" {
+		t.Errorf("called %+v", call)
 	}
 }
 

@@ -1,10 +1,10 @@
 // The picture: the host in the middle, one client for each server, each joint a
 // line of its own. A dot travels a line when a message travels.
 
-import { h, s, fill, icon, button } from './dom.js';
+import { h, s, fill, icon } from './dom.js';
 import { count, millis } from './format.js';
 import { badge } from './links.js';
-import { phase, tone, word } from './phases.js';
+import { phase, tone } from './phases.js';
 import { state, on, detail } from './store.js';
 import { panel } from './panel.js';
 
@@ -112,10 +112,13 @@ class Anatomy {
   }
 }
 
+// aside is for those who hear the page instead of seeing it.
+const aside = (text) => h('span', { class: 'unseen' }, text);
+
 const to = (...parts) => () => { location.hash = '#/' + parts.map(encodeURIComponent).join('/'); };
 
-function part(kind, name, label, ...children) {
-  const b = h('button', { type: 'button', class: 'part ' + kind, 'aria-label': label, onclick: to(kind, name) }, children);
+function part(kind, name, ...children) {
+  const b = h('button', { type: 'button', class: 'part ' + kind, onclick: to(kind, name) }, children);
   b.dataset.part = `${kind}/${name}`;
   return b;
 }
@@ -126,13 +129,13 @@ class Joint {
     this.name = name;
     this.side = side;
     this.view = view;
-    this.client = part('client', name, 'Client of ' + name, h('span', null, 'client'));
+    this.client = part('client', name, h('span', null, 'client', aside(' of ' + name)));
     this.dot = s('circle', { r: 4, cx: 0, cy: 8, class: 'dot' });
     this.line = s('svg', { class: 'strand', 'aria-hidden': 'true' }, s('line', { x1: 0, x2: '100%', y1: 8, y2: 8 }), this.dot);
     this.above = h('span', { class: 'over' });
     this.below = h('span', { class: 'under' });
-    this.joint = part('joint', name, '', this.above, this.line, this.below);
-    this.server = part('server', name, '');
+    this.joint = part('joint', name, aside(`Joint to ${name}: `), this.above, this.line, this.below);
+    this.server = part('server', name);
     this.el = h('div', { class: 'jointrow', role: 'group', 'aria-label': name }, this.client, this.joint, this.server);
     this.draw();
   }
@@ -141,8 +144,7 @@ class Joint {
     const one = state.servers.get(this.name);
     if (!one) return;
     this.el.className = `jointrow ${this.side} ${tone(one.phase)}`;
-    fill(this.server, h('span', { class: 'title' }, h('strong', null, one.name), this.face), phase(one.phase), this.parts ?? (one.phase === 'ready' || one.phase === 'degraded' ? null : one.why && h('span', { class: 'soft why' }, one.why)));
-    this.server.setAttribute('aria-label', `Server ${one.name}, ${word(one.phase)}${this.counts ? ', ' + this.counts : ''}`);
+    fill(this.server, aside('Server '), h('span', { class: 'title' }, h('strong', null, one.name), this.face), phase(one.phase), this.parts ?? (one.phase === 'ready' || one.phase === 'degraded' ? null : one.why && h('span', { class: 'soft why' }, one.why)));
     this.numbers();
     if (one.phase === 'ready' || one.phase === 'degraded') this.load(one);
     else { this.parts = this.face = null; this.counts = ''; this.loaded = ''; }
@@ -171,7 +173,6 @@ class Joint {
     const bits = [one.latencyMs !== undefined ? millis(one.latencyMs) : '', one.errors ? count(one.errors, 'error') : ''].filter(Boolean);
     this.below.textContent = bits.join(' · ') || ' ';
     this.below.className = 'under' + (one.errors ? ' bad' : '');
-    this.joint.setAttribute('aria-label', `Joint to ${this.name}: ${this.above.textContent}, ${bits.join(', ') || 'nothing was called yet'}`);
   }
 
   pass(sent, failed) {
@@ -199,9 +200,7 @@ class Joint {
 
 // waiting is a server that a project wants and nobody has approved.
 function waiting(p) {
-  const server = part('pending', p.name, `Server ${p.name} waits for your approval`,
+  const server = part('pending', p.name, aside('Server '),
     h('span', { class: 'title' }, h('strong', null, p.name)), h('span', { class: 'state wait' }, icon(p.refused ? 'bad' : 'ask'), p.refused ? 'cannot be approved' : 'waits for approval'), h('code', { class: 'cmd' }, p.command));
   return h('div', { class: 'jointrow pending', role: 'group', 'aria-label': p.name }, h('span', { class: 'gap' }), h('span', { class: 'gap line' }), server);
 }
-
-export { button };

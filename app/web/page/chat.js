@@ -32,7 +32,7 @@ class Chat {
     this.list = h('ul');
     this.said = h('div', { class: 'said-list', role: 'log', 'aria-label': 'Conversation', tabindex: 0 });
     this.asks = h('div', { class: 'inline-asks' });
-    this.input = h('textarea', { rows: 1, class: 'grow', 'data-search': true, 'aria-label': 'Message', placeholder: 'Ask something. @server:uri attaches a resource, /server:prompt uses a prompt.', onkeydown: (e) => { if (e.key === 'Enter' && !e.shiftKey && !e.isComposing) { e.preventDefault(); this.send(); } } });
+    this.input = h('textarea', { rows: 1, class: 'grow', 'data-search': true, 'aria-label': 'Message', placeholder: 'Ask something', 'aria-describedby': 'compose-hint', onkeydown: (e) => { if (e.key === 'Enter' && !e.shiftKey && !e.isComposing) { e.preventDefault(); this.send(); } } });
     this.sendIt = button('Send', { class: 'primary', onclick: () => this.send() }, 'send');
     this.stop = button('Stop', { class: 'deny', onclick: () => api.post(`sessions/${this.id}/stop`).catch((e) => announce(e.message)) }, 'stop');
     this.model = h('select', { 'aria-label': 'Model', onfocus: () => this.models(), onpointerdown: () => this.models(), onchange: () => this.choose() });
@@ -45,7 +45,7 @@ class Chat {
       h('div', { class: 'talk' }, h('h1', { class: 'unseen' }, 'Chat'),
         h('div', { class: 'talk-head' }, this.model, this.label, this.cost, button('What the model saw', { class: 'small', onclick: () => this.saw() }, 'eye')),
         h('div', { class: 'scrollbox', onscroll: (e) => { const b = e.currentTarget; this.bottom = b.scrollTop + b.clientHeight > b.scrollHeight - 60; } }, this.said, this.asks),
-        h('div', { class: 'composer' }, this.wrong, h('div', { class: 'compose-row' }, this.input, this.sendIt, this.stop))),
+        h('div', { class: 'composer' }, this.wrong, h('div', { class: 'compose-row' }, this.input, this.sendIt, this.stop), h('p', { class: 'soft compose-hint', id: 'compose-hint' }, h('code', null, '@server:uri'), ' attaches a resource, ', h('code', null, '/server:prompt'), ' uses a prompt.'))),
       this.drawer);
     this.box = this.said.parentElement;
     this.bottom = true;
@@ -295,7 +295,7 @@ function toolCard(c, folds) {
   const el = h('details', { class: 'card', open, ontoggle: () => folds?.set(c.id, el.open) },
     h('summary', null, icon('tool'), h('span', { class: 'grow1' }, c.server && h('strong', null, c.server + ' › '), h('strong', null, c.title || c.tool)), phase(c.phase), c.tookMs !== undefined && h('span', { class: 'soft' }, millis(c.tookMs))),
     h('div', { class: 'card-body' }, h('p', { class: 'label' }, 'With'), data(c.arguments ?? {}),
-      c.rule && h('p', { class: 'soft' }, 'Allowed or not by: ', c.rule), (c.warnings ?? []).map((w) => h('p', { class: 'state wait block' }, icon('warn'), w)),
+      c.rule && h('p', { class: 'label' }, c.phase === 'denied' ? 'Denied: ' : 'Allowed: ', c.rule), (c.warnings ?? []).map((w) => h('p', { class: 'state wait block' }, icon('warn'), w)),
       c.phase === 'running' && c.progress ? h('div', { class: 'progress' }, c.total ? h('progress', { max: c.total, value: c.progress, 'aria-label': 'Progress' }) : h('progress', { 'aria-label': 'Progress' }), h('span', { class: 'soft' }, c.message)) : null,
       c.result && [h('p', { class: 'label' }, 'Result'), result(c.result)], c.problem && h('p', { class: 'wrap' }, c.problem),
       c.forModel && h('details', null, h('summary', null, 'What the model was given'), text(c.forModel), c.handle && h('p', { class: 'soft' }, 'Shortened; the rest is kept as ', h('code', null, c.handle)))));

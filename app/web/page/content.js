@@ -22,6 +22,8 @@ export function result(r, { onresource } = {}) {
 // Servers repeat structured content as text, for clients that know only that.
 function repeats(c, structured) {
   if (c.type !== 'text') return false;
+  const all = isObject(structured) ? Object.values(structured) : [];
+  if (all.length === 1 && scalar(all[0]) && String(all[0]) === c.text) return true;
   try { return JSON.stringify(JSON.parse(c.text)) === JSON.stringify(structured); } catch { return false; }
 }
 

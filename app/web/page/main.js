@@ -88,7 +88,7 @@ async function start() {
   on('online', () => banner(state.online ? '' : 'The connection to tenon was lost. The page tries to connect again; what you see may be old.'));
   on('out', ([text]) => closed(text));
   on('fault', (list) => announce(list.at(-1)));
-  on('notice', (list) => { banner(list.at(-1).text); announce(list.at(-1).text); setTimeout(() => banner(''), 8000); });
+  on('notice', (list) => { const text = (list.at(-1).server ? list.at(-1).server + ': ' : '') + list.at(-1).text; banner(text); announce(text); setTimeout(() => banner(''), 8000); });
   if (state.only && (!location.hash || location.hash === '#/')) history.replaceState(null, '', '#/drive/' + encodeURIComponent(state.only));
   addEventListener('hashchange', route);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => document.dispatchEvent(new Event('theme')));

@@ -12,7 +12,8 @@ import { opened } from './message.js';
 export const name = 'wire';
 export const title = 'Wire';
 
-const high = 28;
+const high = 28; // of a row
+const top = 29;  // of the headings, which stay in sight
 let view;
 
 export function show(parts, signal) {
@@ -57,9 +58,8 @@ class Wire {
     this.timeline = new Timeline((seq) => this.jump(seq));
     this.spacer = h('div', { class: 'spacer', role: 'rowgroup' });
     this.empty = h('div', { class: 'empty' });
-    this.scroll = h('div', { class: 'rows', onscroll: () => this.paint(), role: 'presentation' }, this.spacer, this.empty);
-    this.table = h('div', { class: 'wiretable', role: 'grid', tabindex: 0, 'aria-label': 'Messages', onkeydown: (e) => this.key(e) },
-      h('div', { role: 'rowgroup' }, h('div', { class: 'wrow head', role: 'row' }, columns.map((c) => h('span', { class: c, role: 'columnheader', 'aria-label': headings[c] || 'Direction' }, headings[c])))), this.scroll);
+    this.scroll = this.table = h('div', { class: 'wiretable rows', role: 'grid', tabindex: 0, 'aria-label': 'Messages', onkeydown: (e) => this.key(e), onscroll: () => this.paint() },
+      h('div', { role: 'rowgroup' }, h('div', { class: 'wrow head', role: 'row' }, columns.map((c) => h('span', { class: c, role: 'columnheader', 'aria-label': headings[c] || 'Direction' }, headings[c])))), this.spacer, this.empty);
     this.side = h('div', { class: 'side-panel', hidden: true });
     this.el = h('div', { class: 'split wirebox' }, h('div', { class: 'canvas' }, h('h1', { class: 'unseen' }, 'Messages'), bar, this.timeline.el, this.table), this.side);
     const seen = new ResizeObserver(() => this.paint());
@@ -111,7 +111,6 @@ class Wire {
       }
     } catch (e) { announce(e.message); }
     this.drawServers();
-    this.open2?.();
   }
 
   matches(m) {
@@ -202,7 +201,7 @@ class Wire {
     this.pool.forEach((r, i) => r.draw(i < need ? this.shown[first + i] : null, first + i, this.selected, thread));
     const active = this.pool.find((r) => r.m?.seq === this.selected);
     if (active) this.table.setAttribute('aria-activedescendant', active.el.id); else this.table.removeAttribute('aria-activedescendant');
-    this.timeline.window(this.shown[Math.floor(box.scrollTop / high)], this.shown[Math.min(this.shown.length - 1, Math.floor((box.scrollTop + box.clientHeight) / high))]);
+    this.timeline.window(this.shown[Math.floor(box.scrollTop / high)], this.shown[Math.min(this.shown.length - 1, Math.floor((box.scrollTop + box.clientHeight - top) / high))]);
   }
 
   index(seq) {
@@ -215,7 +214,7 @@ class Wire {
   reveal(seq) {
     const y = this.index(seq) * high;
     const box = this.scroll;
-    if (y < box.scrollTop || y + high > box.scrollTop + box.clientHeight) box.scrollTop = Math.max(0, y - box.clientHeight / 2);
+    if (y < box.scrollTop || y + high > box.scrollTop + box.clientHeight - top) box.scrollTop = Math.max(0, y - box.clientHeight / 2);
   }
 
   jump(seq) { this.selected = seq; this.follow = false; this.reveal(seq); this.paint(); }
