@@ -3,12 +3,12 @@
 GO      ?= go
 SUBMODS := test/peers test/login test/models bench
 
-.PHONY: help test lint vet servers race flood models peers login bench fuzz conformance captures build clean
+.PHONY: help test lint vet servers race flood models peers host login bench fuzz conformance captures build clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
 
-test: lint servers race flood models peers login conformance ## everything that proves us
+test: lint servers race flood models peers host login conformance ## everything that proves us
 	@echo "make test: all green"
 
 lint: vet ## vet for three systems, staticcheck, known vulnerabilities
@@ -56,6 +56,11 @@ peers: ## other implementations over stdio and HTTP, in both directions
 	@./test/peers/install.sh
 	@cd test/peers && PEERS_MUST_RUN=1 $(GO) test -timeout 10m ./...
 
+host: ## the host end to end, with scripted models and real servers
+	@echo "== host (the npm servers are those of make peers)"
+	@./test/peers/install.sh
+	@MUST_RUN=1 $(GO) test -timeout 10m ./test/host
+
 login: ## a login with a real authorization server in a real browser
 	@echo "== login (the authorization server goes to test/login/node/node_modules, the browser is Debian's chromium)"
 	@./test/login/install.sh
@@ -67,6 +72,7 @@ bench: ## what a call costs, beside the official SDK and mcp-go in one run
 	@for round in 1 2 3 4 5; do ./bin/bench.test -test.run '^$$' -test.bench . -test.benchmem -test.benchtime 0.5s; done | ./bin/ratios
 	@cd bench && $(GO) run ./httpcpu && $(GO) run ./httpmem
 	@echo "== notes: 8,000 of them" && cd bench && $(GO) run ./notes
+	@echo "== the host" && cd bench && $(GO) run ./host
 	@echo "== start of the binary beside an empty program" && cd bench && $(GO) run ./start
 
 fuzz: ## every fuzz target for FUZZTIME (20s)

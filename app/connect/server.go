@@ -44,6 +44,10 @@ type Options struct {
 	// OpenPage shows the person a page to log in at. Nil opens a browser.
 	OpenPage func(server, page string) error
 
+	// Secret hears of every token that is sent to the server, so that it can
+	// be kept out of what others see. It must not block. Nil: nobody does.
+	Secret func(server, secret string)
+
 	// NoLogin refuses to log in: a server that wants it fails with an error
 	// that says so.
 	NoLogin bool

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/tenon-mcp/tenon/auth/login"
 	"github.com/tenon-mcp/tenon/internal/patience"
@@ -79,7 +80,26 @@ func (s *Server) warn(warning string) {
 // the server wants it. The watcher stands below the login, so that it sees
 // what is really sent; it hides secrets by itself.
 func (s *Server) roundTripper(watch Watcher) http.RoundTripper {
-	return &loggedIn{s, login.New(s.loginOptions(watch.RoundTripper(http.DefaultTransport)))}
+	return &loggedIn{s, login.New(s.loginOptions(telling{s, watch.RoundTripper(http.DefaultTransport)}))}
+}
+
+// telling tells which tokens are sent.
+type telling struct {
+	s    *Server
+	next http.RoundTripper
+}
+
+func (t telling) RoundTrip(r *http.Request) (*http.Response, error) {
+	if _, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && t.s.opts.Secret != nil {
+		t.s.opts.Secret(t.s.entry.Name, token)
+	}
+	return t.next.RoundTrip(r)
+}
+
+func (t telling) CloseIdleConnections() {
+	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
 }
 
 func (s *Server) loginOptions(base http.RoundTripper) *login.Options {

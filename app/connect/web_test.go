@@ -204,7 +204,9 @@ func (a *authority) visit(page string) {
 func TestLogin(t *testing.T) {
 	a := newAuthority(t)
 	pages := make(chan string, 10)
+	var secrets sync.Map
 	s := start(t, config.Server{Name: "x", Kind: config.HTTP, URL: a.web.URL + streamable.Path}, func(o *Options) {
+		o.Secret = func(_, secret string) { secrets.Store(secret, true) }
 		o.OpenPage = func(server, page string) error {
 			if server != "x" {
 				t.Errorf("the page is for %s", server)
@@ -222,6 +224,9 @@ func TestLogin(t *testing.T) {
 	echo(t, s, "logged in")
 	if got := fmt.Sprint(s.phases()); got != "[starting needs login starting ready]" {
 		t.Errorf("it went through %s", got)
+	}
+	if _, ok := secrets.Load("token-1"); !ok {
+		t.Error("the token was not told of as a secret")
 	}
 	if st := s.State(); st.Page != "" {
 		t.Errorf("the page is still there: %+v", st)

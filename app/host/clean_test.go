@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -65,6 +67,18 @@ func TestSecretsInEveryDisguise(t *testing.T) {
 		if !strings.Contains(text, "[secret]") {
 			t.Errorf("%s does not see that something is missing", where)
 		}
+	}
+}
+
+// Tokens of logins are secrets from the moment that they are known.
+func TestLearnedSecrets(t *testing.T) {
+	b := newBench(t, nil)
+	for i := range 20 {
+		b.host.AddSecret("x", fmt.Sprintf("token-number-%02d", i))
+	}
+	b.host.AddSecret("x", "abc")
+	if got := b.host.redact("token-number-19 abc token-number-03"); got != "[secret] abc token-number-03" {
+		t.Errorf("it became %q", got)
 	}
 }
 
@@ -248,6 +262,20 @@ func TestDirectCallsJoinTheConversation(t *testing.T) {
 	}
 }
 
+// Every provider takes the names: Gemini wants a letter or an underscore first.
+func TestNamesBeginWithALetter(t *testing.T) {
+	seen := map[string]bool{}
+	for _, server := range []string{"1", "-", "127-0-0-1", "_1", "", "日"} {
+		for _, tool := range []string{"a", "1", "-x"} {
+			name := modelName(server, tool, 0)
+			if !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`).MatchString(name) || seen[name] {
+				t.Errorf("%q of %q is called %q", tool, server, name)
+			}
+			seen[name] = true
+		}
+	}
+}
+
 // Servers of a configuration may have names of any kind: each is reached.
 func TestNamesWithAnythingInThem(t *testing.T) {
 	names := []string{"My Server", "a:b", "a", "x/y", "Bücher", "127.0.0.1:80"}
@@ -298,6 +326,8 @@ func TestMedia(t *testing.T) {
 		"audio":        {takes, mcp.Audio([]byte{1}, "audio/wav"), llm.PartAudio},
 		"huge image":   {takes, mcp.Image(make([]byte, maxMedium+1), "image/png"), llm.PartText},
 		"no images":    {llm.Info{}, mcp.Image([]byte{1}, "image/png"), llm.PartText},
+		"embedded":     {takes, mcp.Embed(mcp.ResourceContents{URI: "x://a", MIMEType: "image/png", Blob: []byte{1}}), llm.PartImage},
+		"other bytes":  {takes, mcp.Embed(mcp.ResourceContents{URI: "x://a", MIMEType: "application/zip", Blob: []byte{1}}), llm.PartText},
 		"no recording": {llm.Info{}, mcp.Audio([]byte{1}, "audio/wav"), llm.PartText},
 	} {
 		got := s.shape(c.info, "s", "t", &mcp.CallToolResult{Content: mcp.Contents{c.content}})

@@ -26,6 +26,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -143,6 +144,7 @@ type Host struct {
 	asks     map[string]*openAsk
 	askSeq   int
 	secrets  []string
+	learned  map[string][]string // secrets that came up later, by server
 	sampled  map[sampler]int
 
 	events sync.Mutex // orders events
@@ -228,15 +230,37 @@ func (h *Host) Detach(name string) {
 	h.collectSecrets()
 }
 
+// maxLearned is how many tokens of a server are remembered: they are renewed, and
+// old ones are worth nothing.
+const maxLearned = 8
+
+// AddSecret adds a value that must never reach the model, such as the token of a
+// login. The server need not be attached yet.
+func (h *Host) AddSecret(server, secret string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	known := h.learned[server]
+	if slices.Contains(known, secret) || len(secret) < shortest {
+		return
+	}
+	if h.learned == nil {
+		h.learned = map[string][]string{}
+	}
+	h.learned[server] = append(known[max(0, len(known)-maxLearned+1):], secret)
+	h.collectSecrets()
+}
+
 // collectSecrets gathers the secrets of all servers in every spelling that a
 // server may return them in. The lock is held.
 func (h *Host) collectSecrets() {
 	var all []string
+	lists := slices.Collect(maps.Values(h.learned))
 	for _, s := range h.servers {
-		for _, secret := range s.secrets {
-			if len(secret) >= shortest {
-				all = append(all, spellings(secret)...)
-			}
+		lists = append(lists, s.secrets)
+	}
+	for _, secret := range slices.Concat(lists...) {
+		if len(secret) >= shortest {
+			all = append(all, spellings(secret)...)
 		}
 	}
 	slices.Sort(all)

@@ -13,7 +13,7 @@ import (
 // saved conversation still means the same tools.
 //
 // A name that would be ambiguous, too long, or has characters that providers
-// refuse ends in a digest of the two real names; and one that only looks as if
+// refuse (Gemini also wants a letter or _ first) ends in a digest of the two real names; and one that only looks as if
 // it ended so gets a digest as well.
 
 // defaultNameLen is what all known providers take.
@@ -21,7 +21,7 @@ const defaultNameLen = 64
 
 const digestLen = 8
 
-var plainName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]+$`) })
+var plainName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`) })
 var digested = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`_[0-9a-f]{8}$`) })
 
 // modelName is what the model calls a tool of a server. Limit is the longest
@@ -42,6 +42,9 @@ func modelName(server, tool string, limit int) string {
 	// tells the model more.
 	room := limit - len(digest) - 2
 	s, t := spell(server), spell(tool)
+	if s != "" && !plainName().MatchString(s[:1]) {
+		s = "_" + s
+	}
 	if len(t) > room*3/4 {
 		t = t[:max(room*3/4, room-len(s))]
 	}
@@ -54,7 +57,7 @@ func modelName(server, tool string, limit int) string {
 // spell replaces what providers refuse.
 func spell(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r < 0x80 && plainName().MatchString(string(r)) {
+		if r < 0x80 && plainName().MatchString("_"+string(r)) {
 			return r
 		}
 		return '_'

@@ -38,6 +38,10 @@ func (s *Session) shape(info llm.Info, server, tool string, r *mcp.CallToolResul
 		case *mcp.ResourceLink:
 			texts = append(texts, linkText(server, c))
 		case *mcp.EmbeddedResource:
+			if part := blob(info, c.Resource); c.Resource.Blob != nil && part.Kind != llm.PartText {
+				media = append(media, part)
+				continue
+			}
 			texts = append(texts, contentsText(c.Resource))
 		default:
 			raw, err := mcp.Marshal(c)

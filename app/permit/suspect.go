@@ -3,6 +3,7 @@ package permit
 import (
 	"fmt"
 	"regexp"
+	"strings"
 	"sync"
 
 	"github.com/tenon-mcp/tenon/internal/visible"
@@ -33,12 +34,19 @@ var signs = sync.OnceValue(func() []sign {
 // lookedAt is how much of a text is looked at. A model is given less.
 const lookedAt = 128 << 10
 
+func beginning(s string) string {
+	if len(s) <= lookedAt {
+		return s
+	}
+	return strings.ToValidUTF8(s[:lookedAt], "")
+}
+
 // Suspect says what looks wrong about a tool's definition: orders to the model,
 // and characters that cannot be seen.
 func Suspect(t *mcp.Tool) []string {
 	var found []string
 	look := func(where, s string) {
-		s = s[:min(len(s), lookedAt)]
+		s = beginning(s)
 		for _, what := range visible.Suspicious(s) {
 			found = append(found, fmt.Sprintf("the %s: %s", where, what))
 		}
@@ -58,7 +66,7 @@ func Suspect(t *mcp.Tool) []string {
 
 // SuspectText says what looks wrong about a result on its way to the model.
 func SuspectText(s string) []string {
-	s = s[:min(len(s), lookedAt)]
+	s = beginning(s)
 	found := visible.Suspicious(s)
 	for _, sign := range signs()[:3] { // what a result may name, a description need not
 		if sign.pattern.MatchString(s) {

@@ -83,7 +83,10 @@ func (s *Server) one(text string) (inspect.Message, error) {
 
 // compare lays two messages beside each other.
 func (s *Server) compare(r *http.Request) (any, error) {
-	var q struct{ A, B uint64 }
+	var q struct {
+		A uint64 `json:"a"`
+		B uint64 `json:"b"`
+	}
 	if err := body(r, &q); err != nil {
 		return nil, err
 	}

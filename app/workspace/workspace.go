@@ -159,6 +159,7 @@ func (w *Workspace) Add(entry config.Server) error {
 		Watch:    func(server string) connect.Watcher { return w.Log.Wire(server) },
 		Changed:  w.changed,
 		Warn:     w.Host.Notice,
+		Secret:   w.Host.AddSecret,
 	})
 	if err != nil {
 		return err
@@ -203,13 +204,14 @@ func (w *Workspace) changed(s connect.State) {
 func (w *Workspace) hear(s *connect.Server) {
 	filter := mcp.Filter{ToolsListChanged: true, ResourcesListChanged: true, PromptsListChanged: true}
 	for refused := 0; w.phase(s, refused); {
+		refused = s.State().Starts // if it does; a later start may have taken its place meanwhile, and is tried
 		s.Client().Listen(w.ctx, filter, func(n mcp.Note) {
 			switch n.Method {
-			case mcp.NoteToolsListChanged, mcp.NoteResourcesListChanged, mcp.NotePromptsListChanged:
+			case mcp.NoteAcknowledged, // what was listed before may have changed unheard
+				mcp.NoteToolsListChanged, mcp.NoteResourcesListChanged, mcp.NotePromptsListChanged:
 				w.Host.Changed(s.Name())
 			}
 		})
-		refused = s.State().Starts
 	}
 }
 

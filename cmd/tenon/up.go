@@ -183,7 +183,7 @@ func (p *program) page(ctx context.Context, v *pageRun, servers []config.Server)
 	defer models.close()
 	var w *workspace.Workspace
 	s := web.New(&web.Options{
-		Models: models.list, Choose: models.choose, Only: v.only,
+		Models: models.list, Choose: models.choose, Only: v.only, Hosts: pageHosts(l),
 		Pending: func() []web.Pending { return p.waiting(w) },
 		Approve: func(ctx context.Context, name, pin string) error { return p.approvePending(ctx, w, name, pin) },
 		Eras: func(ctx context.Context, server string, r mcp.Revision, see func(bool, []byte)) (mcp.Handler, func() error, error) {
@@ -271,15 +271,44 @@ func workspaceDir(given string) (string, error) {
 // listenLocal listens on an address of this machine alone, unless the person
 // says otherwise.
 func listenLocal(addr string, remote bool) (net.Listener, error) {
-	l, err := net.Listen("tcp", addr)
+	at, err := net.ResolveTCPAddr("tcp", addr)
 	if err != nil {
 		return nil, usageError{err}
 	}
-	if tcp, ok := l.Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() && !remote {
-		l.Close()
+	if !at.IP.IsLoopback() && !remote { // asked before anything listens
 		return nil, usagef("%s can be reached from other machines, and whoever has the page can start your servers: use 127.0.0.1, or say --remote if that is what you want", addr)
 	}
+	l, err := net.ListenTCP("tcp", at)
+	if err != nil {
+		return nil, usageError{err}
+	}
 	return l, nil
+}
+
+// pageHosts are the names that a page may be reached under from elsewhere: the
+// addresses of this machine and its name. There are none on the loopback.
+func pageHosts(l net.Listener) []string {
+	at, ok := l.Addr().(*net.TCPAddr)
+	if !ok || at.IP.IsLoopback() {
+		return nil
+	}
+	hosts := []string{at.IP.String()}
+	if at.IP.IsUnspecified() {
+		hosts = nil
+		addrs, err := net.InterfaceAddrs()
+		if err != nil {
+			return nil
+		}
+		for _, a := range addrs {
+			if ip, ok := a.(*net.IPNet); ok {
+				hosts = append(hosts, ip.IP.String())
+			}
+		}
+	}
+	if name, err := os.Hostname(); err == nil {
+		hosts = append(hosts, name)
+	}
+	return hosts
 }
 
 // waiting lists the servers of the project that are not approved.

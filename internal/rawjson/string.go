@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // String returns what a checked JSON string means. If raw is another value, ok
@@ -17,7 +18,8 @@ func String(raw []byte) (s string, ok bool) {
 	if bytes.IndexByte(in, '\\') < 0 {
 		return string(in), true
 	}
-	return string(appendUnescaped(make([]byte, 0, len(in)), in)), true
+	means := appendUnescaped(make([]byte, 0, len(in)), in)
+	return unsafe.String(unsafe.SliceData(means), len(means)), true // nobody else has these bytes
 }
 
 // EqualString reports whether raw is a checked JSON string that means s.
@@ -26,13 +28,20 @@ func EqualString(raw []byte, s string) bool {
 	return ok && equalUnescaped(in, s)
 }
 
+// long is from where on it pays not to look for the end of a string again.
+const long = 1 << 10
+
 // inside returns what stands between the quotes of a string.
 func inside(raw []byte) (in []byte, ok bool) {
 	i := space(raw, 0)
 	if i >= len(raw) || raw[i] != '"' {
 		return nil, false
 	}
-	end := skipString(raw, i+1)
+	end := len(raw)
+	if end-i > long && raw[end-1] == '"' { // nothing follows it, for raw was checked
+		return raw[i+1 : end-1], true
+	}
+	end = skipString(raw, i+1)
 	if end < i+2 || raw[end-1] != '"' {
 		return nil, false
 	}
@@ -69,7 +78,11 @@ func equalUnescaped(in []byte, s string) bool {
 // AppendString appends s as a JSON string. Bytes of s that are not valid UTF-8
 // become U+FFFD.
 func AppendString(dst []byte, s string) []byte {
-	in := []byte(s) // read only, so the compiler makes no copy
+	return AppendQuoted(dst, unsafe.Slice(unsafe.StringData(s), len(s))) // which only reads it
+}
+
+// AppendQuoted is AppendString for bytes. They may be a part of dst.
+func AppendQuoted(dst, in []byte) []byte {
 	dst = append(dst, '"')
 	done := 0
 	for i := 0; i < len(in); {

@@ -1,6 +1,7 @@
 package rawjson
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/bits"
@@ -164,20 +165,20 @@ func unescape(in []byte, i int) (r rune, end int) {
 
 // appendUnescaped appends what the inside of a checked string means.
 func appendUnescaped(dst, in []byte) []byte {
-	for i := 0; i < len(in); {
-		if in[i] != '\\' {
-			start := i
-			for i < len(in) && in[i] != '\\' {
-				i++
-			}
-			dst = append(dst, in[start:i]...)
-			continue
+	for {
+		n := bytes.IndexByte(in, '\\')
+		if n < 0 {
+			return append(dst, in...)
 		}
-		var r rune
-		r, i = unescape(in, i)
-		dst = utf8.AppendRune(dst, r)
+		dst = append(dst, in[:n]...)
+		r, end := unescape(in, n)
+		if r < utf8.RuneSelf {
+			dst = append(dst, byte(r))
+		} else {
+			dst = utf8.AppendRune(dst, r)
+		}
+		in = in[end:]
 	}
-	return dst
 }
 
 // clipped quotes a text that somebody else chose, at a length fit for an error.

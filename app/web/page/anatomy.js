@@ -157,6 +157,7 @@ class Joint {
     try {
       const d = await asked;
       if (this.loaded !== asked) return;
+      if (d.problems.length && this.parts) return; // what it had is still the best that is known
       this.counts = [d.tools.length && count(d.tools.length, 'tool'), (d.resources.length + d.templates.length) && count(d.resources.length + d.templates.length, 'resource'), d.prompts.length && count(d.prompts.length, 'prompt')].filter(Boolean).join(', ');
       this.parts = [h('span', { class: 'soft counts' }, this.counts || 'offers nothing'), h('span', { class: 'soft names' }, d.tools.slice(0, 12).map((t) => t.name).join(', '))];
       this.face = badge(d.server?.icons);

@@ -1,7 +1,7 @@
 // Questions to the person: approvals, forms, pages to open, text that a server
 // wants written. Who really asks stands outside of what it says.
 
-import { h, button, fill, icon, announce } from './dom.js';
+import { h, button, icon, announce } from './dom.js';
 import * as api from './api.js';
 import { openLink, webAddress } from './links.js';
 import { state, on } from './store.js';
@@ -40,7 +40,7 @@ function approval(ask, answer) {
     h('p', null, h('strong', null, c.server), ' › ', h('strong', null, t?.title || c.tool), ' ', h('code', null, c.tool)),
     ask.loud && h('p', { class: 'state bad block' }, icon('warn'), 'The server says that it may destroy something or reach outside.'),
     h('p', { class: 'label' }, 'With'), data(c.arguments ?? {}),
-    h('p', { class: 'soft' }, 'Rule: ', ask.message || c.rule),
+    h('p', { class: 'label' }, 'Rule: ', ask.message || c.rule),
     warnings(ask.warnings),
     ask.changes?.length ? [h('p', { class: 'label' }, 'Its definition has changed since you approved it'), h('dl', { class: 'changes' }, ask.changes.map((x) => [h('dt', null, x.what), h('dd', null, h('del', null, x.before), h('ins', null, x.after))]))] : null,
     t && (ask.first || ask.changes?.length) ? h('details', { open: true }, h('summary', null, ask.first ? 'What the server says about it; you see it for the first time' : 'Its definition now'), h('p', { class: 'wrap quote' }, t.description || '(no description)'), h('details', null, h('summary', null, 'Definition in full'), tree(JSON.stringify(t)))) : null,
@@ -112,4 +112,3 @@ export function tray() {
   });
   draw();
 }
-export { fill };

@@ -52,6 +52,7 @@ class Chat {
     on('sessions', () => this.drawList(), signal);
     on('chat', (list) => this.heard(list), signal);
     on('asks', () => this.drawAsks(), signal);
+    on('reload', () => this.open(this.id), signal);
     on('model', () => this.drawModel(), signal);
     signal.addEventListener('abort', () => showsInline(''));
     document.addEventListener('shut', () => { this.drawer.hidden = true; }, { signal });
@@ -201,7 +202,6 @@ class Chat {
     const results = new Map();
     for (const m of messages) for (const p of m.parts) if (p.kind === 'tool_result') results.set(p.result.call_id, p.result);
     let n = 0;
-    const nth = new Map();
     for (const m of messages) {
       for (const p of m.parts) {
         if (p.kind === 'text' && m.role !== 'tool') items.push(m.role === 'user' ? person(p.text) : new Model(p.text).el);
@@ -209,7 +209,6 @@ class Chat {
         else if (p.kind === 'tool_call') {
           const at = seen.length - (all.length - n++);
           const known = at >= 0 && seen[at].name === p.call.name ? seen[at] : null;
-          nth.set(p.call.id, p);
           items.push(toolCard(known ?? saved(p.call, results.get(p.call.id))));
         }
       }

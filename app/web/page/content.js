@@ -2,7 +2,7 @@
 
 import { h, button, copyButton, icon, fill } from './dom.js';
 import { bytes } from './format.js';
-import { decode, link, picture, save, sound } from './links.js';
+import { decode, picture, save, sound } from './links.js';
 import { looksLikeMarkdown, markdown } from './markdown.js';
 import { tree } from './json.js';
 import { isObject } from './schema.js';
@@ -107,7 +107,7 @@ function cells(names, rows) {
   const write = (x) => x === undefined ? '' : x === null ? h('span', { class: 'soft' }, 'null') : scalar(x) ? String(x) : JSON.stringify(x);
   return h('div', { class: 'scroll', tabindex: 0, role: 'group', 'aria-label': 'Table' },
     h('table', null,
-      h('thead', null, h('tr', null, names.map((n) => h('th', { scope: 'col' }, n)))),
+      h('thead', null, h('tr', null, names.map((n, i) => h('th', { scope: 'col', class: shown.length && shown.every((r) => typeof r[i] === 'number') ? 'num' : null }, n)))),
       h('tbody', null, shown.map((r) => h('tr', null, r.map((x) => h('td', { class: typeof x === 'number' ? 'num' : null }, write(x))))))),
     rows.length > shown.length && h('p', { class: 'soft' }, `The first ${shown.length} of ${rows.length} rows.`));
 }
@@ -124,5 +124,3 @@ function blob(mime, base64, name) {
   return h('p', { class: 'soft' }, `${mime || 'bytes'}, ${bytes(size)}: not shown here. `,
     button('Save', { class: 'small', onclick: () => { try { save(name ?? 'file', 'application/octet-stream', decode((base64 ?? '').replace(/\s/g, ''))); } catch { /* not base64 */ } } }));
 }
-
-export { link };

@@ -30,6 +30,9 @@ export function move(parts) {
   return true;
 }
 
+const usable = (d) => d.phase === 'ready' || d.phase === 'degraded';
+const keyOf = (d) => JSON.stringify([d.tools, d.resources, d.templates, d.prompts]);
+
 class Drive {
   constructor(server, signal) {
     this.server = server;
@@ -38,7 +41,7 @@ class Drive {
     this.tabs = h('div', { class: 'tabs', role: 'tablist', 'aria-label': 'Parts of ' + server });
     this.body = h('div', { class: 'drive-body', role: 'tabpanel', tabindex: -1 });
     this.el = h('div', { class: 'page' }, this.head, this.tabs, this.body);
-    on('servers', (names) => { if (names.includes(server) || names.includes(null)) { this.drawHead(); if (!details.has(server)) this.draw(); } }, signal);
+    on('servers', (names) => { if (names.includes(server) || names.includes(null)) { this.drawHead(); if (!details.has(server)) this.changed(); } }, signal);
     this.drawHead();
   }
 
@@ -62,6 +65,14 @@ class Drive {
       h('span', { class: 'actions' }, h('a', { class: 'button small', to: '/wire/all/' + encodeURIComponent(this.server) }, 'Messages'), button(one.phase === 'disabled' ? 'Switch on' : 'Restart', { class: 'small', onclick: act('restart') }, 'again')));
   }
 
+  // changed draws anew only what is really new: a result, or a half-filled form,
+  // must not go away because the server has stumbled.
+  async changed() {
+    const d = await detail(this.server).catch(() => null);
+    if (this.signal.aborted || !d || this.key && (!usable(d) || d.problems.length || this.key === keyOf(d))) return;
+    this.draw();
+  }
+
   async draw() {
     this.drawn = true;
     const one = state.servers.get(this.server);
@@ -77,7 +88,8 @@ class Drive {
     const n = { tools: d.tools.length, resources: d.resources.length + d.templates.length, prompts: d.prompts.length };
     fill(this.tabs, tabs.map(([id, text]) => h('a', { role: 'tab', id: 'tab-' + id, 'aria-selected': String(id === this.tab), to: address(this.server, id), onkeydown: (e) => this.arrows(e) }, text, n[id] ? h('span', { class: 'n' }, n[id]) : null)));
     this.body.setAttribute('aria-labelledby', 'tab-' + this.tab);
-    const down = d.phase !== 'ready' && d.phase !== 'degraded' && this.tab !== 'logs' && this.tab !== 'about';
+    this.key = usable(d) ? keyOf(d) : '';
+    const down = !usable(d) && this.tab !== 'logs' && this.tab !== 'about';
     this.part?.abort();
     this.part = new AbortController();
     this.signal.addEventListener('abort', () => this.part.abort());

@@ -3,7 +3,8 @@
 
 import { h, s, button, fill, icon, announce } from './dom.js';
 import * as api from './api.js';
-import { state, on, load, listen, remember } from './store.js';
+import { state, on, emit, load, listen, remember } from './store.js';
+import { day } from './format.js';
 import { keys, help } from './keys.js';
 import { tray } from './asks.js';
 import * as anatomy from './anatomy.js';
@@ -38,14 +39,19 @@ function top() {
   const theme = button('Light or dark', { bare: true, onclick: () => setTheme(dark() ? 'light' : 'dark') });
   const tab = (view, name, key) => { const a = h('a', { to: '/' + view, 'aria-keyshortcuts': key }, name); a.dataset.view = view; return a; };
   const asks = button('Questions', { class: 'asks', onclick: () => document.querySelector('#tray .ask')?.focus() });
+  const news = button('Notices', { class: 'news', onclick: showNotices });
   const line = h('span', { class: 'line', role: 'status' });
   fill(document.getElementById('top'),
     h('a', { class: 'brand', to: '/' }, s('svg', { viewBox: '0 0 24 24', class: 'logo', 'aria-hidden': 'true' }, s('path', { d: 'M2 4h9v5h4v6h-4v5H2z', class: 'tenon' }), s('path', { d: 'M22 4h-9v3.500h4v9h-4V20h9z', class: 'mortise' })), 'Tenon'),
     h('nav', { 'aria-label': 'Views' }, tab('', 'Anatomy', '1'), tab('wire', 'Wire', '2'), tab('chat', 'Chat', '3')),
-    h('div', { class: 'side' }, asks, line, theme, button('Keyboard and help', { bare: true, onclick: help }, 'ask')));
+    h('div', { class: 'side' }, news, asks, line, theme, button('Keyboard and help', { bare: true, onclick: help }, 'ask')));
   const drawLine = () => { line.className = 'line ' + (state.online ? 'ok' : 'bad'); fill(line, icon(state.online ? 'ok' : 'warn'), h('span', null, state.online ? 'Live' : 'Not connected')); };
   const drawAsks = () => { const n = state.asks.size; asks.hidden = n === 0; fill(asks, icon('ask'), h('span', null, n === 1 ? '1 question' : n + ' questions')); };
   const drawTheme = () => { fill(theme, icon(dark() ? 'sun' : 'moon')); };
+  const drawNews = () => { news.hidden = !notices.length; fill(news, icon('warn'), h('span', null, notices.length === 1 ? '1 notice' : notices.length + ' notices')); };
+  on('notices', drawNews);
+  drawNews();
+  document.addEventListener('shut', () => fill(document.getElementById('notice')));
   on('online', drawLine);
   on('asks', drawAsks);
   document.addEventListener('theme', drawTheme);
@@ -62,6 +68,26 @@ function setTheme(name) {
 
 function banner(text) {
   fill(document.getElementById('banner'), text && h('p', null, icon('warn'), text));
+}
+
+const notices = []; // the latest last
+
+// notice keeps what is worth knowing and needs no answer. It neither covers nor
+// moves anything: a button must not slip away under a finger.
+function notice(e) {
+  const text = e.server && !e.text.startsWith(e.server) ? `${e.server}: ${e.text}` : e.text;
+  notices.push({ at: e.at, text });
+  if (notices.length > 50) notices.shift();
+  announce(text);
+  emit('notices', null);
+}
+
+function showNotices() {
+  const place = document.getElementById('notice');
+  if (place.childElementCount) { fill(place); return; }
+  fill(place, h('h2', { tabindex: -1 }, 'Notices'), h('ul', null, notices.toReversed().map((n) => h('li', null, h('time', { class: 'soft' }, day(n.at)), h('span', { class: 'wrap' }, n.text)))),
+    h('div', { class: 'actions' }, button('Clear', { class: 'small', onclick: () => { notices.length = 0; fill(place); emit('notices', null); } }), button('Close', { class: 'small', onclick: () => fill(place) })));
+  place.firstChild.focus();
 }
 
 // closed is shown to whoever comes without having been let in.
@@ -88,7 +114,7 @@ async function start() {
   on('online', () => banner(state.online ? '' : 'The connection to tenon was lost. The page tries to connect again; what you see may be old.'));
   on('out', ([text]) => closed(text));
   on('fault', (list) => announce(list.at(-1)));
-  on('notice', (list) => { const text = (list.at(-1).server ? list.at(-1).server + ': ' : '') + list.at(-1).text; banner(text); announce(text); setTimeout(() => banner(''), 8000); });
+  on('notice', (list) => notice(list.at(-1)));
   if (state.only && (!location.hash || location.hash === '#/')) history.replaceState(null, '', '#/drive/' + encodeURIComponent(state.only));
   addEventListener('hashchange', route);
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => document.dispatchEvent(new Event('theme')));

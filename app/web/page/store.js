@@ -63,6 +63,7 @@ export async function load() {
   state.only = now.only;
   state.can = now.can;
   details.clear();
+  for (const id of turns.keys()) if (!state.busy.has(id)) turns.delete(id);
   for (const topic of ['servers', 'asks', 'sessions', 'pending', 'model', 'chat']) emit(topic, null);
   return now;
 }
@@ -92,7 +93,9 @@ function online(is) {
 
 async function again() {
   try {
-    listen(await load());
+    const now = await load();
+    listen({ feed: now.feed, wire: rows.list.at(-1)?.seq ?? now.wire });
+    emit('reload', null);
   } catch (e) {
     if (e.status === 401 || e.status === 403) emit('out', e.message);
     else setTimeout(again, 2000);
@@ -100,14 +103,13 @@ async function again() {
 }
 
 const heard = {
-  gap: () => { load().catch(() => {}); },
+  gap: () => { load().then(() => emit('reload', null)).catch(() => {}); },
   server: (one) => {
     const old = state.servers.get(one.name);
     state.servers.set(one.name, { ...one, latencyMs: one.latencyMs ?? old?.latencyMs });
     if (old?.starts !== one.starts || old?.phase !== one.phase) details.delete(one.name);
     emit('servers', one.name);
   },
-  removed: (one) => { state.servers.delete(one.name); emit('servers', one.name); },
   wire: (piece) => {
     rows.add(piece.messages, piece.lost);
     for (const m of piece.messages) {

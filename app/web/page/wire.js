@@ -58,7 +58,7 @@ class Wire {
     this.timeline = new Timeline((seq) => this.jump(seq));
     this.spacer = h('div', { class: 'spacer', role: 'rowgroup' });
     this.empty = h('div', { class: 'empty' });
-    this.scroll = this.table = h('div', { class: 'wiretable rows', role: 'grid', tabindex: 0, 'aria-label': 'Messages', onkeydown: (e) => this.key(e), onscroll: () => this.paint() },
+    this.scroll = this.table = h('div', { class: 'wiretable rows', role: 'grid', tabindex: 0, 'aria-label': 'Messages', onkeydown: (e) => this.key(e), onscroll: () => this.paint(), onmouseleave: () => { this.over = 0; this.paint(); } },
       h('div', { role: 'rowgroup' }, h('div', { class: 'wrow head', role: 'row' }, columns.map((c) => h('span', { class: c, role: 'columnheader', 'aria-label': headings[c] || 'Direction' }, headings[c])))), this.spacer, this.empty);
     this.side = h('div', { class: 'side-panel', hidden: true });
     this.el = h('div', { class: 'split wirebox' }, h('div', { class: 'canvas' }, h('h1', { class: 'unseen' }, 'Messages'), bar, this.timeline.el, this.table), this.side);
@@ -196,8 +196,8 @@ class Wire {
     const need = Math.max(0, last - first);
     while (this.pool.length < need) { const r = new Row(this); this.pool.push(r); this.spacer.append(r.el); }
     while (this.pool.length > need + 40) this.pool.pop().el.remove();
-    const chosen = rows.get(this.selected);
-    const thread = chosen && (chosen.joins || chosen.seq);
+    const chosen = rows.get(this.over) ?? rows.get(this.selected);
+    const thread = chosen && (chosen.joins || chosen.answer) && (chosen.joins || chosen.seq);
     this.pool.forEach((r, i) => r.draw(i < need ? this.shown[first + i] : null, first + i, this.selected, thread));
     const active = this.pool.find((r) => r.m?.seq === this.selected);
     if (active) this.table.setAttribute('aria-activedescendant', active.el.id); else this.table.removeAttribute('aria-activedescendant');
@@ -282,7 +282,7 @@ const signs = { request: '', response: 'ok', error: 'error', notification: 'note
 class Row {
   constructor(view) {
     this.cells = Object.fromEntries(columns.map((c) => [c, h('span', { class: c, role: 'gridcell' })]));
-    this.el = h('div', { class: 'wrow', role: 'row', id: 'w' + ++ids, onclick: () => { if (this.m) { view.selected = this.m.seq; location.hash = '#/wire/' + this.m.seq; view.paint(); } } }, columns.map((c) => this.cells[c]));
+    this.el = h('div', { class: 'wrow', role: 'row', id: 'w' + ++ids, onmouseenter: () => { view.over = this.m?.seq; view.paint(); }, onclick: () => { if (this.m) { view.selected = this.m.seq; location.hash = '#/wire/' + this.m.seq; view.paint(); } } }, columns.map((c) => this.cells[c]));
     this.out = icon('to');
     this.in = icon('from');
   }
