@@ -1,14 +1,14 @@
 # Everything that proves Tenon. "make test" is what CI runs.
 
 GO      ?= go
-SUBMODS := test/peers test/login test/models bench
+SUBMODS := test/peers test/login test/models test/page bench
 
-.PHONY: help test lint vet servers race flood models peers host login bench fuzz conformance captures build clean
+.PHONY: help test lint vet servers race flood models peers host login page bench fuzz conformance captures build clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
 
-test: lint servers race flood models peers host login conformance ## everything that proves us
+test: lint servers race flood models peers host login page conformance ## everything that proves us
 	@echo "make test: all green"
 
 lint: vet ## vet for three systems, staticcheck, known vulnerabilities
@@ -41,7 +41,7 @@ servers: ## what the tests run beside us (nginx, PostgreSQL, MariaDB), installed
 
 race: servers ## the tests, under the race detector
 	@echo "== go test -race"
-	@MUST_RUN=1 $(GO) test -race -timeout 10m ./...
+	@MUST_RUN=1 $(GO) test -race -timeout 10m $$($(GO) list ./... | grep -v /test/)
 
 flood: ## the largest tests, at full size without the race detector
 	@echo "== floods"
@@ -66,6 +66,11 @@ login: ## a login with a real authorization server in a real browser
 	@./test/login/install.sh
 	@cd test/login && MUST_RUN=1 $(GO) test -timeout 10m ./...
 
+page: ## the page in a real browser
+	@echo "== the page (axe-core goes to test/page/node/node_modules, the browser is Debian's chromium)"
+	@./test/page/install.sh
+	@cd test/page && MUST_RUN=1 $(GO) test -timeout 10m ./...
+
 bench: ## what a call costs, beside the official SDK and mcp-go in one run
 	@$(GO) test -run '^$$' -bench . -benchmem ./jsonrpc ./schema ./server ./era
 	@mkdir -p bin && cd bench && $(GO) test -c -o ../bin/bench.test . && $(GO) build -o ../bin/ratios ./ratios
@@ -73,6 +78,7 @@ bench: ## what a call costs, beside the official SDK and mcp-go in one run
 	@cd bench && $(GO) run ./httpcpu && $(GO) run ./httpmem
 	@echo "== notes: 8,000 of them" && cd bench && $(GO) run ./notes
 	@echo "== the host" && cd bench && $(GO) run ./host
+	@echo "== the page" && cd bench && $(GO) run ./page
 	@echo "== start of the binary beside an empty program" && cd bench && $(GO) run ./start
 
 fuzz: ## every fuzz target for FUZZTIME (20s)

@@ -14,11 +14,8 @@ import (
 	"github.com/tenon-mcp/tenon/builtin/notes"
 	"github.com/tenon-mcp/tenon/builtin/sql"
 	_ "github.com/tenon-mcp/tenon/builtin/sql/mysql"    // an engine of sql
-	_ "github.com/tenon-mcp/tenon/builtin/sql/mysql"    // databases that sql can talk to
 	_ "github.com/tenon-mcp/tenon/builtin/sql/postgres" // an engine of sql
-	_ "github.com/tenon-mcp/tenon/builtin/sql/postgres" // …
 	_ "github.com/tenon-mcp/tenon/builtin/sql/sqlite"   // an engine of sql
-	_ "github.com/tenon-mcp/tenon/builtin/sql/sqlite"   // …
 	"github.com/tenon-mcp/tenon/server"
 )
 

@@ -39,15 +39,19 @@ type quirks struct {
 }
 
 var (
-	anyID     = wire.IDs{Pattern: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,40}$`), Length: 29}
-	mistralID = wire.IDs{Pattern: regexp.MustCompile(`^[a-zA-Z0-9]{9}$`), Length: 9, Bare: true}
+	anyID = sync.OnceValue(func() wire.IDs {
+		return wire.IDs{Pattern: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,40}$`), Length: 29}
+	})
+	mistralID = sync.OnceValue(func() wire.IDs {
+		return wire.IDs{Pattern: regexp.MustCompile(`^[a-zA-Z0-9]{9}$`), Length: 9, Bare: true}
+	})
 )
 
 // notReasoning are models that know no reasoning and refuse to be asked for it.
 var notReasoning = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(gpt-3|gpt-4|chatgpt|davinci|babbage)`) })
 
 func quirksOf(d Dialect, model string) quirks {
-	q := quirks{rules: toolschema.Rules{PlainRoot: true}, ids: anyID, maxTokens: "max_tokens", thinkTags: true}
+	q := quirks{rules: toolschema.Rules{PlainRoot: true}, ids: anyID(), maxTokens: "max_tokens", thinkTags: true}
 	switch d {
 	case OpenAI:
 		q.maxTokens = "max_completion_tokens"
@@ -65,7 +69,7 @@ func quirksOf(d Dialect, model string) quirks {
 		q.context = 1_000_000
 		q.accepts = llm.Accepts{Images: true, Audio: true}
 	case Mistral:
-		q.ids = mistralID
+		q.ids = mistralID()
 		q.accepts = llm.Accepts{Images: true}
 	case Ollama:
 		q.rules = ollamaRules

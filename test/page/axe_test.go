@@ -1,0 +1,60 @@
+package page
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/app/web"
+)
+
+// axe judges every view, in both themes, on a desk and on a phone.
+func TestAccessible(t *testing.T) {
+	code, err := os.ReadFile(filepath.Join("node", "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		absent(t, "axe-core is not installed: test/page/install.sh brings it")
+	}
+	h := build(t, plan{
+		servers: append(samples(t), config.Server{Name: "broken", Kind: config.Stdio, Command: "/nonexistent/server"}),
+		pending: []web.Pending{{Name: "wanted", File: ".mcp.json", Command: "npx -y some-server --root .", Pin: "x", Warnings: []string{"it runs a package from the network"}}}, eras: true,
+	})
+	p := open(t, h.visit(), desk)
+	p.until(`document.querySelectorAll('.counts').length === 4`)
+	talk(p)
+	for _, l := range []look{desk, night, phone} {
+		p.look(l)
+		for _, hash := range []string{"#/", "#/host", "#/server/calc", "#/joint/calc", "#/server/broken", "#/pending/wanted", "#/drive/shop/tools/run_query", "#/drive/notes/resources", "#/drive/shop/prompts", "#/drive/calc/logs", "#/wire", "#/wire/2", "#/chat", "last"} {
+			if hash == "last" {
+				p.must(chromedp.Do(p.ctx, chromedp.Evaluate[chromedp.Void](`document.querySelector('.sessions li a').click()`)))
+				p.until(`document.querySelector('.card')`)
+			} else {
+				eval[string](p, "location.hash = "+quote(hash))
+				p.until(`document.querySelector('main').innerText.length > 40`)
+			}
+			p.until(`document.querySelector('.loading') === null`)
+			p.must(chromedp.Do(p.ctx, chromedp.Evaluate[chromedp.Void](string(code)+";void 0")))
+			found := eval[[]string](p, `axe.run(document, {resultTypes: ['violations']}).then((r) => r.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical').map((v) => v.id + ': ' + v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160) + ' ' + (n.any[0]?.message ?? n.failureSummary ?? '')).join(' | ')))`)
+			if len(found) > 0 {
+				t.Errorf("%s at %d pixels, dark %v:\n%s", hash, l.width, l.dark, strings.Join(found, "\n"))
+			}
+		}
+	}
+}
+
+// talk has a short conversation, so that there is one to look at.
+func talk(p *tab) {
+	p.t.Helper()
+	eval[string](p, `location.hash = '#/chat'`)
+	p.until(`document.querySelector('.composer textarea')`)
+	p.click(".composer textarea")
+	p.press(strings.Split("add 20 and 22", "")...)
+	p.press("\r")
+	p.sees("May this run?")
+	p.clickText("Once")
+	p.until(`[...document.querySelectorAll('.card .pairs dd')].some((e) => e.innerText === '42')`)
+	p.until(`document.querySelector('.sessions li strong')`)
+}

@@ -1,0 +1,274 @@
+// Package page tests the page in a real browser: what a person sees and does,
+// with mouse, with keys only, on a phone, and with servers that mean harm.
+package page
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/chromedp"
+)
+
+var update = flag.Bool("update", false, "write the pictures in docs/images")
+
+// A browser is started once, for all tests.
+var browser struct {
+	once sync.Once
+	ctx  context.Context
+	end  func()
+	why  string
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code := m.Run()
+	if browser.end != nil {
+		browser.end()
+	}
+	os.Exit(code)
+}
+
+// absent skips a test for want of something, or fails it where nothing may be
+// missing.
+func absent(t *testing.T, what string) {
+	t.Helper()
+	if os.Getenv("MUST_RUN") != "" {
+		t.Fatal(what)
+	}
+	t.Skip(what)
+}
+
+func startBrowser() {
+	program := ""
+	for _, candidate := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(candidate); err == nil {
+			program = path
+			break
+		}
+	}
+	if program == "" {
+		browser.why = "chromium is not installed: test/page/install.sh brings it"
+		return
+	}
+	profile, err := os.MkdirTemp("", "tenon-page-")
+	if err != nil {
+		browser.why = err.Error()
+		return
+	}
+	flags := []chromedp.ExecAllocatorOption{
+		chromedp.ExecPath(program), chromedp.UserDataDir(profile),
+		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.WindowSize(1280, 800),
+		chromedp.WSURLReadTimeout(60 * time.Second),
+	}
+	for _, f := range []string{"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync", "disable-dev-shm-usage", "force-color-profile=srgb", "hide-scrollbars", "font-render-hinting=none"} {
+		name, value, has := strings.Cut(f, "=")
+		if has {
+			flags = append(flags, chromedp.Flag(name, value))
+		} else {
+			flags = append(flags, chromedp.Flag(name, true))
+		}
+	}
+	ctx, stop := chromedp.NewExecAllocator(context.Background(), flags...)
+	ctx, closeBrowser := chromedp.NewContext(ctx)
+	browser.ctx = ctx
+	browser.end = func() {
+		_ = chromedp.Cancel(ctx)
+		closeBrowser()
+		stop()
+		for range 50 { // the last of its processes may still write to it
+			if os.RemoveAll(profile) == nil {
+				return
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	if err := chromedp.Do(ctx); err != nil {
+		browser.why = "the browser did not start: " + err.Error()
+	}
+}
+
+// A tab is one page in the browser, and the person before it.
+type tab struct {
+	t   *testing.T
+	ctx context.Context
+
+	mu      sync.Mutex
+	asked   []string // every address that was asked for
+	printed []string // errors of the console
+}
+
+// A look is how large and how dark the page is.
+type look struct {
+	width, height int64
+	dark          bool
+}
+
+var (
+	desk  = look{width: 1280, height: 800}
+	night = look{width: 1280, height: 800, dark: true}
+	phone = look{width: 380, height: 760}
+)
+
+// open opens an address in a tab of its own.
+func open(t *testing.T, url string, l look) *tab {
+	t.Helper()
+	browser.once.Do(startBrowser)
+	if browser.why != "" {
+		absent(t, browser.why)
+	}
+	ctx, stop := chromedp.NewContext(browser.ctx)
+	t.Cleanup(stop)
+	p := &tab{t: t, ctx: ctx}
+	p.must(chromedp.Do(ctx))
+	requests := chromedp.Events(ctx, network.RequestWillBeSent)
+	console := chromedp.Console(ctx)
+	go func() {
+		for e, err := range requests {
+			if err != nil {
+				return
+			}
+			p.mu.Lock()
+			p.asked = append(p.asked, e.Request.URL)
+			p.mu.Unlock()
+		}
+	}()
+	go func() {
+		for m, err := range console {
+			if err != nil {
+				return
+			}
+			p.mu.Lock()
+			p.printed = append(p.printed, fmt.Sprint(m))
+			p.mu.Unlock()
+		}
+	}()
+	p.look(l)
+	p.must(chromedp.Do(ctx, chromedp.Navigate(url)))
+	p.until(`document.querySelector('nav') !== null || document.querySelector('.closed') !== null`)
+	return p
+}
+
+func (p *tab) look(l look) {
+	p.t.Helper()
+	scheme := "light"
+	if l.dark {
+		scheme = "dark"
+	}
+	p.must(chromedp.Do(p.ctx, chromedp.EmulateViewport(l.width, l.height)))
+	_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
+	p.must(err)
+}
+
+func (p *tab) must(err error) {
+	p.t.Helper()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// patience is how long anything in the page may take on a busy machine.
+const patience = 30 * time.Second
+
+// eval evaluates an expression in the page.
+func eval[T any](p *tab, expression string) T {
+	p.t.Helper()
+	ctx, stop := context.WithTimeout(p.ctx, patience)
+	defer stop()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		p.t.Fatalf("%s: %v", expression, err)
+	}
+	return v
+}
+
+// until waits until an expression is true.
+func (p *tab) until(condition string) {
+	p.t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
+		if eval[bool](p, "!!("+condition+")") {
+			return
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.picture(filepath.Join(os.TempDir(), "tenon-page-failed.png"))
+	p.t.Fatalf("this did not become true: %s\nthe page shows: %.1500s\nthe console says: %q", condition, eval[string](p, "document.body.innerText"), p.printed)
+}
+
+// sees waits for a text on the page.
+func (p *tab) sees(text string) {
+	p.t.Helper()
+	p.until(fmt.Sprintf("document.body.innerText.includes(%s)", quote(text)))
+}
+
+func quote(s string) string {
+	raw, _ := json.Marshal(s)
+	return string(raw)
+}
+
+// click clicks with the mouse where an element is. It fails if something else
+// is on top.
+func (p *tab) click(selector string) {
+	p.t.Helper()
+	p.clickOn("document.querySelector("+quote(selector)+")", selector)
+}
+
+// clickText clicks the button or link with a text.
+func (p *tab) clickText(text string) {
+	p.t.Helper()
+	p.clickOn(fmt.Sprintf(`[...document.querySelectorAll('button,a,summary,label')].find((e) => e.innerText.trim() === %[1]s && e.checkVisibility()) ?? [...document.querySelectorAll('button,a')].find((e) => e.getAttribute('aria-label') === %[1]s)`, quote(text)), text)
+}
+
+func (p *tab) clickOn(expression, name string) {
+	p.t.Helper()
+	p.until("(" + expression + ")")
+	type place struct {
+		X, Y float64
+		On   string
+	}
+	at := eval[place](p, fmt.Sprintf(`(() => { const e = %s; e.scrollIntoView({block: 'nearest'}); const r = e.getBoundingClientRect(); const x = r.x + r.width / 2, y = r.y + r.height / 2; const top = document.elementFromPoint(x, y); return {X: x, Y: y, On: e.contains(top) || top?.contains(e) ? '' : String(top?.outerHTML).slice(0, 200)}; })()`, expression))
+	if at.On != "" {
+		p.t.Fatalf("%s cannot be clicked: %s lies on it", name, at.On)
+	}
+	p.must(chromedp.Do(p.ctx, chromedp.MouseClickXY(at.X, at.Y)))
+}
+
+// press presses keys, each by itself.
+func (p *tab) press(keys ...string) {
+	p.t.Helper()
+	for _, k := range keys {
+		p.must(chromedp.Do(p.ctx, chromedp.KeyEvent(k)))
+	}
+}
+
+func (p *tab) picture(file string) []byte {
+	png, err := chromedp.Run(p.ctx, chromedp.CaptureScreenshot())
+	if err == nil && file != "" {
+		_ = os.WriteFile(file, png, 0o600)
+	}
+	return png
+}
+
+// foreign lists addresses that were asked for and are not the page's own.
+func (p *tab) foreign(own string) []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []string
+	for _, a := range p.asked {
+		if !strings.HasPrefix(a, own) && !strings.HasPrefix(a, "data:") && !strings.HasPrefix(a, "blob:") {
+			all = append(all, a)
+		}
+	}
+	return all
+}
