@@ -3,7 +3,7 @@
 GO      ?= go
 SUBMODS := test/peers test/login test/models test/page bench
 
-.PHONY: help test lint vet servers race flood models peers host login page bench fuzz conformance captures build clean
+.PHONY: help test lint vet servers npm race flood models peers host login page bench fuzz conformance captures build clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -39,7 +39,10 @@ servers: ## what the tests run beside us (nginx, PostgreSQL, MariaDB), installed
 	export RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive; \
 	apt-get install -y -q --no-install-recommends $$want >/dev/null 2>&1 || { apt-get update -q >/dev/null && apt-get install -y -q --no-install-recommends $$want >/dev/null; }
 
-race: servers ## the tests, under the race detector
+npm: ## other people's servers, into test/peers/*/node_modules
+	@./test/peers/install.sh
+
+race: servers npm ## the tests, under the race detector
 	@echo "== go test -race"
 	@MUST_RUN=1 $(GO) test -race -timeout 10m $$($(GO) list ./... | grep -v /test/)
 
@@ -51,14 +54,12 @@ models: ## the model wires beside the official SDKs
 	@echo "== model wires"
 	@cd test/models && $(GO) test -timeout 5m ./...
 
-peers: ## other implementations over stdio and HTTP, in both directions
+peers: npm ## other implementations over stdio and HTTP, in both directions
 	@echo "== real peers (their packages go to test/peers/*/node_modules)"
-	@./test/peers/install.sh
 	@cd test/peers && PEERS_MUST_RUN=1 $(GO) test -timeout 10m ./...
 
-host: ## the host end to end, with scripted models and real servers
+host: npm ## the host end to end, with scripted models and real servers
 	@echo "== host (the npm servers are those of make peers)"
-	@./test/peers/install.sh
 	@MUST_RUN=1 $(GO) test -timeout 10m ./test/host
 
 login: ## a login with a real authorization server in a real browser

@@ -3,16 +3,31 @@ package web
 import (
 	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/tenon-mcp/tenon/app/host"
 )
 
 func (s *Server) sessions(*http.Request) (any, error) {
-	all, err := s.work.Host.Sessions()
-	if all == nil {
-		all = []host.Summary{}
-	}
+	all, err := s.conversations()
 	return map[string]any{"sessions": all}, err
+}
+
+// conversations are those that were saved, and before them those whose first
+// turn runs and is saved at its end.
+func (s *Server) conversations() ([]host.Summary, error) {
+	running := s.turns.running() // first: one that ends meanwhile is among the saved
+	saved, err := s.work.Host.Sessions()
+	all := []host.Summary{}
+	for _, id := range running {
+		if slices.ContainsFunc(saved, func(x host.Summary) bool { return x.ID == id }) {
+			continue
+		}
+		if one, err := s.work.Host.Session(id); err == nil {
+			all = append(all, one.Summary())
+		}
+	}
+	return append(all, saved...), err
 }
 
 func (s *Server) newSession(*http.Request) (any, error) {
@@ -32,10 +47,12 @@ func (s *Server) session(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	busy := s.chats[one.ID]
-	s.mu.Unlock()
-	return map[string]any{"session": one.Summary(), "messages": one.Messages(), "busy": busy}, nil
+	now := s.turns.of(one.ID) // first: what comes meanwhile is told by the stream
+	out := map[string]any{"session": one.Summary(), "messages": one.Messages(), "busy": now != nil}
+	if now != nil {
+		out["turn"] = now
+	}
+	return out, nil
 }
 
 // lastRequest is everything that the model was given last: words, messages,
@@ -70,10 +87,12 @@ func (s *Server) send(r *http.Request) (any, error) {
 		return nil, fault{http.StatusConflict, host.ErrBusy}
 	}
 	s.chats[one.ID] = true
+	s.turns.begin(one.ID, len(one.Messages()))
 	s.mu.Unlock()
 	s.running.Go(func() {
 		err := one.Send(s.ctx, q.Text)
 		s.mu.Lock()
+		s.turns.end(one.ID)
 		delete(s.chats, one.ID)
 		s.mu.Unlock()
 		if errors.Is(err, host.ErrBusy) {

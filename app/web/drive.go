@@ -136,7 +136,11 @@ func (s *Server) complete(r *http.Request) (any, error) {
 	if err := body(r, &q); err != nil {
 		return nil, err
 	}
-	return one.Client().Complete(r.Context(), q)
+	found, err := one.Client().Complete(r.Context(), q)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"completion": found}, nil // as the protocol has it
 }
 
 // watch subscribes to a resource until it is cancelled; changes are events of

@@ -43,18 +43,9 @@ func (s *Server) state(r *http.Request) (any, error) {
 	for _, one := range s.work.Fleet.All() {
 		servers = append(servers, summaryOf(one.State()))
 	}
-	sessions, err := s.work.Host.Sessions()
+	sessions, err := s.conversations()
 	if err != nil {
 		return nil, err
-	}
-	s.mu.Lock()
-	busy := []string{}
-	for id := range s.chats {
-		busy = append(busy, id)
-	}
-	s.mu.Unlock()
-	if sessions == nil {
-		sessions = []host.Summary{}
 	}
 	asks := s.work.Host.Asks()
 	if asks == nil {
@@ -62,7 +53,7 @@ func (s *Server) state(r *http.Request) (any, error) {
 	}
 	out := map[string]any{
 		"version": version.String(), "feed": feedAt, "wire": wireAt,
-		"servers": servers, "sessions": sessions, "busy": busy, "asks": asks,
+		"servers": servers, "sessions": sessions, "busy": s.turns.running(), "asks": asks,
 		"revisions": mcp.Revisions(), "only": s.opts.Only,
 		"can": map[string]bool{"models": s.opts.Models != nil, "eras": s.opts.Eras != nil},
 	}

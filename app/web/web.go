@@ -10,7 +10,7 @@
 //	guard     Host, Origin, method, cookie          guard.go
 //	route     one table                             web.go
 //	answer    from the workspace                    servers.go, drive.go, chat.go, wire.go
-//	news      one stream for each page, pulled      feed.go, stream.go
+//	news      one stream for each page, pulled      feed.go, stream.go, turns.go
 package web
 
 import (
@@ -85,7 +85,8 @@ type Server struct {
 	mu    sync.Mutex
 	calls map[string]context.CancelFunc // calls and subscriptions that the page has begun
 	next  int
-	chats map[string]bool // sessions with a turn that runs
+	chats map[string]bool // sessions that take no words now
+	turns turns
 
 	running sync.WaitGroup
 	ctx     context.Context
@@ -95,7 +96,7 @@ type Server struct {
 // New makes a Server. Give its Event and State to the workspace before it is
 // opened, and the workspace with Show.
 func New(o *Options) *Server {
-	s := &Server{feed: newFeed(), calls: map[string]context.CancelFunc{}, chats: map[string]bool{}}
+	s := &Server{feed: newFeed(), calls: map[string]context.CancelFunc{}, chats: map[string]bool{}, turns: turns{all: map[string]*turn{}}}
 	if o != nil {
 		s.opts = *o
 	}
@@ -109,7 +110,10 @@ func New(o *Options) *Server {
 func (s *Server) Show(w *workspace.Workspace) { s.work = w }
 
 // Event and State pass on what the workspace tells.
-func (s *Server) Event(e host.Event)    { s.feed.put("host", e) }
+func (s *Server) Event(e host.Event) {
+	s.turns.hear(e) // first: who is told of the end finds no turn any more
+	s.feed.put("host", e)
+}
 func (s *Server) State(e connect.State) { s.feed.put("server", summaryOf(e)) }
 
 // Token opens the page once.

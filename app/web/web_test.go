@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,15 +29,26 @@ type site struct {
 	work   *workspace.Workspace
 	http   *httptest.Server
 	cookie *http.Cookie
+
+	mu     sync.Mutex
+	states []connect.State // all that were told
+	opened []string        // pages that a browser would show
 }
 
-func newSite(t *testing.T, o *Options) *site {
+// newSite has calc, which is ready, and more servers, which may not be.
+func newSite(t *testing.T, o *Options, more ...config.Server) *site {
 	t.Helper()
 	s := &site{t: t, web: New(o)}
 	var err error
 	s.work, err = workspace.Open(workspace.Options{
-		Dir: t.TempDir(), Model: keyword.Model{}, Event: s.web.Event, State: s.web.State,
-		Servers: []config.Server{{Name: "calc", Kind: config.Builtin, Builtin: "calc"}},
+		Dir: t.TempDir(), Model: keyword.Model{}, Event: s.web.Event, State: s.state,
+		OpenPage: func(_, page string) error {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.opened = append(s.opened, page)
+			return nil
+		},
+		Servers: append([]config.Server{{Name: "calc", Kind: config.Builtin, Builtin: "calc"}}, more...),
 		Builtin: func(string, url.Values) (connect.Builtin, error) { return calc.New(calc.Config{}) },
 	})
 	if err != nil {
@@ -58,6 +70,13 @@ func newSite(t *testing.T, o *Options) *site {
 		t.Fatal(err)
 	}
 	return s
+}
+
+func (s *site) state(e connect.State) {
+	s.mu.Lock()
+	s.states = append(s.states, e)
+	s.mu.Unlock()
+	s.web.State(e)
 }
 
 // enter logs in.

@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 	if browser.end != nil {
 		browser.end()
 	}
+	if program.file != "" {
+		_ = os.RemoveAll(filepath.Dir(program.file))
+	}
 	os.Exit(code)
 }
 

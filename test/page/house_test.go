@@ -3,9 +3,11 @@ package page
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/tenon-mcp/tenon/app/config"
@@ -37,6 +39,7 @@ type plan struct {
 	model   llm.Model
 	pending []web.Pending
 	eras    bool
+	models  map[string]llm.Model // that can be chosen
 }
 
 func build(t *testing.T, p plan) *house {
@@ -52,6 +55,15 @@ func build(t *testing.T, p plan) *house {
 	if p.eras {
 		o.Eras = func(ctx context.Context, server string, r mcp.Revision, see func(bool, []byte)) (mcp.Handler, func() error, error) {
 			return inEra(ctx, h, server, r, see)
+		}
+	}
+	if p.models != nil {
+		o.Models = func(context.Context) []string { return slices.Sorted(maps.Keys(p.models)) }
+		o.Choose = func(_ context.Context, name string) (llm.Model, error) {
+			if m := p.models[name]; m != nil {
+				return m, nil
+			}
+			return nil, errors.New("there is no model " + name)
 		}
 	}
 	h.web = web.New(o)

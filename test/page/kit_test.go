@@ -3,6 +3,7 @@ package page
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"strings"
 	"sync/atomic"
@@ -62,6 +63,21 @@ func kit(t *testing.T, version *atomic.Int32, later *atomic.Pointer[server.Serve
 	err := s.AddResource(mcp.Resource{URI: "kit://count", Name: "count"}, func(context.Context, *mcp.Call, string, map[string]string) ([]mcp.ResourceContents, error) {
 		return server.TextResource("text/plain", "version "+string(rune('0'+version.Load()))), nil
 	})
+	if err == nil {
+		err = s.AddTemplate(mcp.ResourceTemplate{URITemplate: "kit://{shelf}/{book}", Name: "book"}, func(_ context.Context, _ *mcp.Call, _ string, vars map[string]string) ([]mcp.ResourceContents, error) {
+			return server.TextResource("text/plain", "the book "+vars["book"]+" of "+vars["shelf"]), nil
+		})
+	}
+	if err == nil {
+		err = s.CompleteTemplate("kit://{shelf}/{book}", "shelf", func(_ context.Context, _ *mcp.Call, value string, _ map[string]string) ([]string, error) {
+			return []string{value + "-one", value + "-two"}, nil
+		})
+	}
+	if err == nil {
+		err = s.CompleteTemplate("kit://{shelf}/{book}", "book", func(_ context.Context, _ *mcp.Call, value string, others map[string]string) ([]string, error) {
+			return []string{others["shelf"] + "/" + value + "?"}, nil
+		})
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,6 +177,32 @@ func TestDriving(t *testing.T) {
 	eval[bool](p, `(() => { const x = document.querySelector('#tray textarea'); x.value = 'a better line'; x.dispatchEvent(new Event('input')); return true; })()`)
 	p.clickText("Send")
 	p.until(`document.querySelector('.outcome')?.innerText.includes('a better line')`)
+}
+
+// A template is completed as it is typed, with what stands in its other fields,
+// and read.
+func TestTemplate(t *testing.T) {
+	var version atomic.Int32
+	var later atomic.Pointer[server.Server]
+	h := kitHouse(t, &version, &later)
+	p := open(t, h.visit(), desk)
+	p.until(`document.querySelector('.counts')`)
+	eval[string](p, `location.hash = '#/drive/kit/resources'`)
+	p.click(`a[href$="resources/kit%3A%2F%2F%7Bshelf%7D%2F%7Bbook%7D"]`)
+	offers := func(n int, want string) {
+		t.Helper()
+		p.until(fmt.Sprintf(`[...document.querySelectorAll('.fields .row:nth-child(%d) datalist option')].map((o) => o.value).join() === %s`, n, quote(want)))
+	}
+	p.click(`.fields .row:nth-child(1) input`)
+	offers(1, "-one,-two")
+	p.press("a", "b")
+	offers(1, "ab-one,ab-two")
+	p.click(`.fields .row:nth-child(2) input`)
+	p.press("x", " ", "y")
+	offers(2, "ab/x y?")
+	p.clickText("Read")
+	p.sees("kit://ab/x%20y")
+	p.sees("the book x y of ab")
 }
 
 // A message is explained, compared, sent again, and made in two eras.

@@ -52,10 +52,16 @@ var printed = regexp.MustCompile(`http://127\.0\.0\.1:\d+/#token=[A-Z0-9]+`)
 // up runs tenon up in a folder and returns the address that it prints.
 func up(t *testing.T, folder string, args ...string) string {
 	t.Helper()
+	return upWith(t, folder, t.TempDir(), args...)
+}
+
+// upWith does so with the person's configuration in a folder.
+func upWith(t *testing.T, folder, config string, args ...string) string {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	c := exec.CommandContext(ctx, tenon(t), append([]string{"up", "--no-browser", "--model", "none", "--workspace", filepath.Join(t.TempDir(), "work")}, args...)...)
 	c.Dir = folder
-	c.Env = append(os.Environ(), "TENON_CONFIG_DIR="+t.TempDir())
+	c.Env = append(os.Environ(), "TENON_CONFIG_DIR="+config)
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	c.WaitDelay = 10 * time.Second
 	c.Stderr = os.Stderr

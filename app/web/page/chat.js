@@ -5,7 +5,7 @@ import * as api from './api.js';
 import { day, millis, usage } from './format.js';
 import { markdown } from './markdown.js';
 import { phase } from './phases.js';
-import { on, spent, state, turns } from './store.js';
+import { on, resume, spent, state, turns } from './store.js';
 import { data, result, text } from './content.js';
 import { card, showsInline } from './asks.js';
 import { tree } from './json.js';
@@ -68,10 +68,38 @@ class Chat {
     showsInline(id);
     this.messages = [];
     this.drawList();
+    this.summary = null;
     if (id) {
-      try { const got = await api.get('sessions/' + encodeURIComponent(id)); if (this.id !== id) return; this.messages = got.messages ?? []; this.summary = got.session; } catch (e) { this.wrong.textContent = e.message; }
-    } else this.summary = null;
+      try {
+        if (!await this.fetch(id)) return;
+      } catch (e) { this.wrong.textContent = e.message; }
+    }
     this.draw();
+  }
+
+  // fetch asks for a session, and tells whether it is still the one to show. Of
+  // a turn that runs, the events are shown and not what was saved so far.
+  async fetch(id) {
+    const asked = this.asking = {};
+    const got = await api.get('sessions/' + encodeURIComponent(id));
+    if (this.id !== id || this.asking !== asked) return false;
+    this.summary = got.session;
+    this.messages = (got.messages ?? []).slice(0, got.turn ? got.turn.before : undefined);
+    if (!got.turn) this.settle(id);
+    else resume(id, got.turn);
+    return true;
+  }
+
+  // settle puts a turn that is over away: its messages were saved, what was
+  // seen live of its calls and what went wrong is kept.
+  settle(id) {
+    const live = turns.get(id) ?? [];
+    if (live.at(-1)?.kind !== 'done') return;
+    const seen = new Map();
+    for (const e of live) if (e.kind === 'tool') seen.set(e.call.id, e.call);
+    kept.set(id, [...(kept.get(id) ?? []), ...seen.values()]);
+    this.tail = { id, list: live.filter((e) => e.kind === 'error' || e.kind === 'notice' || e.kind === 'done' && e.stop !== 'end') };
+    turns.delete(id);
   }
 
   drawModel() {
@@ -136,6 +164,8 @@ class Chat {
     for (const e of list) {
       if (!e || e.session !== this.id) { if (e?.kind === 'done') this.refreshList(); continue; }
       if (e.kind === 'done') over = true;
+      if (e.kind === 'turn') this.refreshList();
+      if (e.seq <= this.drawn) continue;
       if (e.kind === 'text' && this.live) { this.live.more(e.text); continue; }
       this.stale = true;
     }
@@ -145,15 +175,7 @@ class Chat {
   }
 
   async finish() {
-    const live = turns.get(this.id) ?? [];
-    const seen = new Map();
-    for (const e of live) if (e.kind === 'tool') seen.set(e.call.id, e.call);
-    kept.set(this.id, [...(kept.get(this.id) ?? []), ...seen.values()]);
-    const tail = live.filter((e) => e.kind === 'error' || e.kind === 'notice' || e.kind === 'done' && e.stop !== 'end');
-    turns.delete(this.id);
-    const id = this.id;
-    try { const got = await api.get('sessions/' + encodeURIComponent(id)); if (this.id !== id) return; this.messages = got.messages; this.summary = got.session; } catch (e) { this.wrong.textContent = e.message; }
-    this.tail = { id, list: tail };
+    try { if (!await this.fetch(this.id)) return; } catch (e) { this.wrong.textContent = e.message; }
     this.draw();
     this.down();
     this.refreshList();
@@ -165,7 +187,8 @@ class Chat {
     this.live = null;
     const live = turns.get(this.id) ?? [];
     const items = [];
-    this.history(items, this.base(live));
+    this.drawn = live.reduce((n, e) => Math.max(n, e.seq ?? 0), 0);
+    this.history(items, this.messages);
     this.now(items, live);
     if (this.tail?.id === this.id && !live.length) items.push(...this.tail.list.map(note));
     if (!items.length) items.push(this.welcome());
@@ -176,17 +199,6 @@ class Chat {
     fill(this.cost, usage(spent.get(this.id) ?? this.summary?.usage));
     this.drawAsks();
     this.down();
-  }
-
-  // base is what was said before the turn that runs.
-  base(live) {
-    const begun = live.find((e) => e.kind === 'turn');
-    if (!begun) return this.messages;
-    for (let i = this.messages.length - 1; i >= 0; i--) {
-      const m = this.messages[i];
-      if (m.role === 'user' && m.parts[0]?.text === begun.text.trim()) return this.messages.slice(0, i);
-    }
-    return this.messages;
   }
 
   welcome() {

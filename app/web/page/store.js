@@ -127,14 +127,28 @@ const heard = {
   host: (e) => host[e.kind]?.(e),
 };
 
+const known = new Map(); // of sessions: the latest event that resume has brought
+
+// resume takes over what the host kept of a turn that runs. Events that came
+// meanwhile stay, and those that are still on their way are not heard twice.
+export function resume(session, kept) {
+  const live = turns.get(session) ?? [];
+  if (!kept || !state.busy.has(session) || live[0]?.kind === 'turn' && live[0].seq > kept.seq) return false;
+  const cut = kept.cut ? [{ kind: 'notice', text: 'This turn is long: its beginning is shown when it is over.' }] : [];
+  turns.set(session, [...kept.events.slice(0, 1), ...cut, ...kept.events.slice(1), ...live.filter((e) => e.seq > kept.seq)]);
+  known.set(session, kept.seq);
+  return true;
+}
+
 function turn(e) {
+  if (e.seq <= known.get(e.session)) return;
   if (!turns.has(e.session)) turns.set(e.session, []);
   turns.get(e.session).push(e);
   emit('chat', e);
 }
 
 const host = {
-  turn: (e) => { turns.set(e.session, []); state.busy.add(e.session); turn(e); emit('sessions', null); },
+  turn: (e) => { if (!(e.seq <= known.get(e.session))) turns.set(e.session, []); state.busy.add(e.session); turn(e); emit('sessions', null); },
   text: turn,
   thinking: turn,
   error: turn,

@@ -62,7 +62,7 @@ class Wire {
       h('div', { role: 'rowgroup' }, h('div', { class: 'wrow head', role: 'row' }, columns.map((c) => h('span', { class: c, role: 'columnheader', 'aria-label': headings[c] || 'Direction' }, headings[c])))), this.spacer, this.empty);
     this.side = h('div', { class: 'side-panel', hidden: true });
     this.el = h('div', { class: 'split wirebox' }, h('div', { class: 'canvas' }, h('h1', { class: 'unseen' }, 'Messages'), bar, this.timeline.el, this.table), this.side);
-    const seen = new ResizeObserver(() => this.paint());
+    const seen = new ResizeObserver(() => { this.toEnd(); this.paint(); });
     seen.observe(this.scroll);
     this.signal.addEventListener('abort', () => seen.disconnect());
     this.follow = true;
@@ -94,7 +94,7 @@ class Wire {
       fill(this.side, opened(seq, this.shut.signal));
       this.signal.addEventListener('abort', () => this.shut.abort());
     }
-    requestAnimationFrame(() => { if (seq) this.reveal(seq); this.paint(); });
+    requestAnimationFrame(() => { if (seq) this.reveal(seq); else this.toEnd(); this.paint(); });
   }
 
   // fetchAll asks for what passed before the page was opened, piece by piece.
@@ -181,9 +181,16 @@ class Wire {
     this.drawCount();
     this.empty.hidden = this.shown.length > 0;
     if (!this.shown.length) fill(this.empty, rows.list.length ? [h('p', null, 'No message matches.'), h('p', { class: 'soft' }, 'Take something out of the filter.')] : [h('p', null, 'Nothing has passed yet.'), h('p', { class: 'soft' }, 'Run a tool, or write in the chat: every message appears here.')]);
-    if (this.follow) { this.own = true; this.scroll.scrollTop = this.scroll.scrollHeight; }
+    this.toEnd();
     this.paint();
     this.timeline.draw(this.shown);
+  }
+
+  // toEnd keeps the latest message in sight, unless the person looks elsewhere.
+  toEnd() {
+    if (!this.follow) return;
+    this.own = true;
+    this.scroll.scrollTop = this.scroll.scrollHeight;
   }
 
   // paint draws the rows in sight.
