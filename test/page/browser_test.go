@@ -199,7 +199,8 @@ func eval[T any](p *tab, expression string) T {
 func (p *tab) until(condition string) {
 	p.t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
-		if eval[bool](p, "!!("+condition+")") {
+		// What is not there yet is not true yet.
+		if eval[bool](p, "(() => { try { return !!("+condition+"); } catch { return false; } })()") {
 			return
 		}
 	}
