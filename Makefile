@@ -3,12 +3,12 @@
 GO      ?= go
 SUBMODS := test/peers test/login test/models test/page bench
 
-.PHONY: help test lint vet servers npm race flood models peers host login page bench fuzz conformance captures build clean
+.PHONY: help test lint vet servers npm race flood models peers host login page bench bench-peers bench-check fuzz conformance captures build clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
 
-test: lint servers race flood models peers host login page conformance ## everything that proves us
+test: lint servers race flood models peers host login page bench-check conformance ## everything that proves us
 	@echo "make test: all green"
 
 lint: vet ## vet for three systems, staticcheck, known vulnerabilities
@@ -81,6 +81,14 @@ bench: ## what a call costs, beside the official SDK and mcp-go in one run
 	@echo "== the host" && cd bench && $(GO) run ./host
 	@echo "== the page" && cd bench && $(GO) run ./page
 	@echo "== start of the binary beside an empty program" && cd bench && $(GO) run ./start
+
+bench-peers: ## Tenon beside other SDKs and floors; writes docs/benchmarks.md (about 30 min; PEERS=-quick for a look)
+	@./bench/peers/install.sh
+	@cd bench && $(GO) run ./peers $(PEERS)
+
+bench-check: ## what operations allocate, against what was recorded
+	@echo "== allocations"
+	@cd bench && $(GO) run ./check
 
 fuzz: ## every fuzz target for FUZZTIME (20s)
 	@for dir in $$(git grep -l '^func Fuzz' -- '*_test.go' | xargs -n1 dirname | sort -u); do \

@@ -114,8 +114,8 @@ type pipe struct {
 // Arrived lets the session know that it is being opened: clients need not wait
 // for the answer to initialize.
 func (p *pipe) Arrived(m *jsonrpc.Message) {
-	if !p.server.opts.ModernOnly && !modern.Opens(m) {
-		p.session.Arrived(m)
+	if legacy.Begins(m) && !p.server.opts.ModernOnly && !modern.Opens(m) {
+		p.session.Arrived()
 	}
 }
 

@@ -73,10 +73,11 @@ const maxBatch = 100
 //
 //	Stream.Read → Decode → answer       → the Call that waits for it
 //	                     → notification → Handler.Notification, in order
-//	                     → request      → Handler.Request, a goroutine each
+//	                     → request      → Handler.Request, a goroutine for each
 //	                                      → Exchange.Answer → out → Stream.Write
 //
-// Run owns every goroutine that a Conn starts and waits for them.
+// Run owns every goroutine that a Conn starts and waits for them; those that
+// have served a request and rest end by themselves when Run does.
 type Conn struct {
 	stream Stream
 	handle Handler
@@ -86,6 +87,9 @@ type Conn struct {
 
 	seq  atomic.Int64
 	done chan struct{} // closed when nothing more will be read
+
+	jobs    chan job     // to goroutines that rest; closed when nothing more will be read
+	resting atomic.Int32 // how many of those there are
 
 	mu      sync.Mutex
 	state   connState // guarded by mu
@@ -117,7 +121,7 @@ func (e *ClosedError) Unwrap() error { return e.Cause }
 
 // NewConn returns a Conn over s. Nothing is read before Run.
 func NewConn(s Stream, h Handler, o *ConnOptions) *Conn {
-	c := &Conn{stream: s, handle: h, done: make(chan struct{})}
+	c := &Conn{stream: s, handle: h, done: make(chan struct{}), jobs: make(chan job)}
 	c.arrived, _ = h.(Arrival)
 	if o != nil {
 		c.opts = *o
@@ -150,6 +154,7 @@ func (c *Conn) Run(ctx context.Context) error {
 	})
 
 	err := c.whyEnded(c.read(serveCtx))
+	close(c.jobs)
 
 	told := !stop()
 	if told {

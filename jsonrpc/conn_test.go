@@ -344,3 +344,35 @@ func TestCancelIsExact(t *testing.T) {
 	}
 	<-read
 }
+
+// Goroutines that have served a request rest and serve the next. However many
+// there are, all are served at once, and none is left when the stream ends.
+func TestServersRest(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		block := make(chan struct{})
+		r := newRig(t, serving{request: func(_ context.Context, x *Exchange) {
+			<-block
+			x.Answer(func(dst []byte) []byte { return AppendResult(dst, x.ID, nil) })
+		}}, nil)
+		for i := range 2 * maxResting {
+			r.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"m"}`, i))
+		}
+		synctest.Wait()
+		close(block)
+		synctest.Wait()
+		if n := r.conn.resting.Load(); n != maxResting {
+			t.Errorf("%d goroutines rest, want %d", n, maxResting)
+		}
+		for i := range maxResting {
+			r.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"m"}`, i))
+		}
+		if n := len(r.take()); n != 3*maxResting {
+			t.Errorf("%d answers, want %d", n, 3*maxResting)
+		}
+		r.endWell()
+		synctest.Wait()
+		if n := r.conn.resting.Load(); n != 0 {
+			t.Errorf("%d goroutines rest after the end", n)
+		}
+	})
+}

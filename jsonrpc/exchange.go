@@ -117,17 +117,50 @@ func (c *Conn) admit(ctx context.Context, m Message, b *batch) (context.Context,
 	return nil, nil, &Error{Code: CodeInvalidRequest, Message: refused}
 }
 
-// start serves a request that was admitted.
+// start has a request served that was admitted: by a goroutine that has served
+// one before and rests, or by a new one.
 func (c *Conn) start(ctx context.Context, x *Exchange) {
 	if c.arrived != nil {
 		c.arrived.Arrived(&x.Message)
 	}
-	go func() {
-		defer c.ended(true)
-		defer x.cancel()
-		defer x.unanswered()
-		c.handle.Request(ctx, x)
-	}()
+	select {
+	case c.jobs <- job{ctx, x}:
+	default:
+		go c.work(job{ctx, x})
+	}
+}
+
+// A job is a request that was admitted.
+type job struct {
+	ctx context.Context
+	x   *Exchange
+}
+
+// maxResting is how many goroutines that have served a request may wait for
+// the next. Each keeps the stack that it has grown, which for a call of some
+// microseconds costs more to grow than all the rest.
+const maxResting = 64
+
+// work serves a request, and then others until nothing more is read or enough
+// goroutines rest.
+func (c *Conn) work(j job) {
+	for more := true; more; {
+		c.serveJob(j)
+		j = job{} // nothing of it stays alive meanwhile
+		if c.resting.Add(1) > maxResting {
+			c.resting.Add(-1)
+			return
+		}
+		j, more = <-c.jobs
+		c.resting.Add(-1)
+	}
+}
+
+func (c *Conn) serveJob(j job) {
+	defer c.ended(true)
+	defer j.x.cancel()
+	defer j.x.unanswered()
+	c.handle.Request(j.ctx, j.x)
 }
 
 // unanswered sees to it that every request gets its answer.

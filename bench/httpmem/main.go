@@ -64,6 +64,11 @@ func measure(sessions, streams int) error {
 					return err
 				}
 			}
+			first, err := listen(addr, ids[0]) // which brings code into memory that all of them share
+			if err != nil {
+				return err
+			}
+			first.Close()
 			rss, gor := state()
 			for _, id := range ids {
 				c, err := listen(addr, id)

@@ -36,7 +36,7 @@ func (s *sessions) batch(w http.ResponseWriter, r *http.Request, body []byte) {
 	defer out.close()
 	p := s.h.edge.Principal(r)
 	st := s.newStream(ses, out, cancel)
-	s.long(r.Context(), st, out, func() func([]byte) []byte {
+	s.long(r.Context(), st, out, func() *era.Answer {
 		defer done()
 		defer cancel()
 		return together(s.answerAll(ctx, p, st, items))
@@ -44,11 +44,11 @@ func (s *sessions) batch(w http.ResponseWriter, r *http.Request, body []byte) {
 }
 
 // together is the answer to a batch, nil if nothing in it has one.
-func together(answers []era.Answer) func(dst []byte) []byte {
+func together(answers []era.Answer) *era.Answer {
 	if len(answers) == 0 {
 		return nil
 	}
-	return func(dst []byte) []byte {
+	return &era.Answer{Append: func(dst []byte) []byte {
 		dst = append(dst, '[')
 		for i, a := range answers {
 			if i > 0 {
@@ -57,7 +57,7 @@ func together(answers []era.Answer) func(dst []byte) []byte {
 			dst = a.Append(dst)
 		}
 		return append(dst, ']')
-	}
+	}}
 }
 
 const maxBatch = 100

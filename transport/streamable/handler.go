@@ -132,8 +132,10 @@ const lastWords = 5 * time.Second
 // ServeHTTP serves one request.
 func (s *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rc := http.NewResponseController(w)
-	if r.ProtoMajor == 1 {
-		rc.SetWriteDeadline(time.Time{}) // that of the answer before this one
+	if r.ProtoMajor == 1 && r.Header["Expect"] != nil {
+		// The deadline of the answer before this one would count for the
+		// leave to go on, too. Whatever else is written has its own.
+		rc.SetWriteDeadline(time.Time{})
 	}
 	if rest := s.serve(w, r); rest != nil {
 		s.stay(w, r, rest)

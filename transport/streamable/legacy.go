@@ -55,7 +55,7 @@ func (s *sessions) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc
 	}
 	defer s.release(ses)
 	w.Header().Set(headerSession, ses.id)
-	s.h.newReply(r.Context(), w).answer(http.StatusOK, a.Append)
+	s.h.newReply(r.Context(), w).answer(http.StatusOK, &a)
 }
 
 // maxHello bounds the params of initialize.
@@ -118,7 +118,7 @@ func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session,
 	p := s.h.edge.Principal(r)
 	if mcp.MayAsk(m.Method) {
 		st := s.newStream(ses, out, cancel)
-		s.long(r.Context(), st, out, func() func([]byte) []byte {
+		s.long(r.Context(), st, out, func() *era.Answer {
 			defer done()
 			a := ses.era.Serve(ctx, m, p, era.SessionBack{Tell: until(ctx, st.send), Ask: st.ask, Release: st.letGo})
 			cancelled := ctx.Err() != nil
@@ -126,7 +126,7 @@ func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session,
 			if cancelled {           // means silent
 				return nil
 			}
-			return a.Append
+			return &a
 		})
 		return
 	}
@@ -139,7 +139,7 @@ func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session,
 		out.nothing()
 		return
 	}
-	out.answer(http.StatusOK, a.Append)
+	out.answer(http.StatusOK, &a)
 }
 
 // saveAfter saves a session that a request has changed. One that cannot be saved
@@ -156,18 +156,18 @@ func (s *sessions) saveAfter(ses *session, m *jsonrpc.Message, a *era.Answer) {
 // long runs serve, for which the client need not wait, on a goroutine of its
 // own. What is said goes to the stream, whoever listens there; only an answer
 // before which nothing was said comes back here, to be sent without a stream.
-// Serve returns what appends the answer, or nil if there is none.
-func (s *sessions) long(there context.Context, st *stream, out *reply, serve func() func([]byte) []byte) {
+// Serve returns the answer, or nil if there is none.
+func (s *sessions) long(there context.Context, st *stream, out *reply, serve func() *era.Answer) {
 	freed := st.freed
-	silent := make(chan func([]byte) []byte, 1)
-	go func() {
+	silent := make(chan *era.Answer, 1)
+	s.workers.run(func() {
 		switch answer := serve(); {
 		case answer == nil:
 			st.end()
-		case !st.finish(answer):
+		case !st.finish(answer.Append):
 			silent <- answer
 		}
-	}()
+	})
 	select {
 	case answer := <-silent:
 		out.answer(http.StatusOK, answer)

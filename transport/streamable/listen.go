@@ -78,9 +78,9 @@ func (s *subscriptions) wake() {
 
 // tell sends the news that waits.
 func (o *reply) tell(sub *era.Subscription) (lost bool) {
-	news, lost := sub.Take()
-	for _, build := range news {
-		o.note(build)
+	notes, lost := sub.Take()
+	for _, n := range notes {
+		o.note(func(dst []byte) []byte { return sub.Append(dst, n) })
 	}
 	return lost
 }
@@ -96,6 +96,6 @@ func (s *Handler) untilShut(ctx context.Context, serve func(context.Context) era
 // answerIfThere sends the answer to a client that has not gone.
 func (o *reply) answerIfThere(a *era.Answer) {
 	if o.ctx.Err() == nil {
-		o.answer(statusOf(a.Code), a.Append)
+		o.answer(statusOf(a.Code), a)
 	}
 }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
+
+	"github.com/tenon-mcp/tenon/era"
 )
 
 // A reply answers one POST: with JSON if nothing was told before the answer,
@@ -89,7 +92,7 @@ func (o *reply) send(b []byte) {
 	}
 	o.touched = true
 	rc := http.NewResponseController(o.w)
-	err := o.put(rc, b)
+	err := o.put(rc, b, piece)
 	if err == nil {
 		err = rc.Flush()
 	}
@@ -116,7 +119,7 @@ func (o *reply) comment() {
 }
 
 // answer sends the answer, which is the last message.
-func (o *reply) answer(status int, build func(dst []byte) []byte) {
+func (o *reply) answer(status int, a *era.Answer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.over {
@@ -124,21 +127,38 @@ func (o *reply) answer(status int, build func(dst []byte) []byte) {
 	}
 	o.over = true
 	if o.stream {
-		o.event("", build)
+		o.event("", a.Append)
 		return
 	}
 	buf := answerBuffers.Get().(*[]byte)
-	body := build((*buf)[:0])
+	body, at, large := (*buf)[:0], 0, []byte(nil)
+	if a.Split != nil {
+		body, at, large = a.Split(body)
+	} else {
+		body = a.Append(body)
+	}
 	h := o.w.Header()
 	h["Content-Type"] = jsonType
 	h["X-Content-Type-Options"] = noSniff
-	o.w.WriteHeader(status)
-	if len(body) <= netBuffer {
+	if len(body)+len(large) <= netBuffer {
+		o.w.WriteHeader(status)
 		o.w.Write(body)
 	} else {
-		o.put(http.NewResponseController(o.w), body) // who is gone misses nothing
+		h["Content-Length"] = []string{strconv.Itoa(len(body) + len(large))} // or net/http would send it in chunks
+		o.w.WriteHeader(status)
+		o.putAll(body[:at], large, body[at:])
 	}
 	giveBack(buf, body)
+}
+
+// putAll writes what follows each other. Who is gone misses nothing.
+func (o *reply) putAll(parts ...[]byte) {
+	rc := http.NewResponseController(o.w)
+	for _, b := range parts {
+		if len(b) > 0 && o.put(rc, b, largePiece) != nil {
+			return
+		}
+	}
 }
 
 // nothing ends a reply that has no answer.
@@ -153,7 +173,7 @@ func (o *reply) nothing() {
 
 // put writes bytes piece by piece, so that a client that takes nothing for a
 // while is told from one that is slow.
-func (o *reply) put(rc *http.ResponseController, b []byte) error {
+func (o *reply) put(rc *http.ResponseController, b []byte, piece int) error {
 	for {
 		n := min(piece, len(b))
 		rc.SetWriteDeadline(time.Now().Add(o.h.opts.WriteIdle))
@@ -166,8 +186,13 @@ func (o *reply) put(rc *http.ResponseController, b []byte) error {
 	}
 }
 
-// piece is what a client has to take before its time runs out.
-const piece = 32 << 10
+// A piece is what a client has to take before its time runs out. Each costs a
+// call into the system and wakes who reads, so those of a whole answer, which
+// come one after another, are larger than those of a stream.
+const (
+	piece      = 32 << 10
+	largePiece = 128 << 10
+)
 
 const maxAnswerBuffer = 64 << 10
 

@@ -36,6 +36,8 @@ type sessions struct {
 	store  Store
 	limits SessionLimits
 
+	workers *workers
+
 	mu    sync.Mutex
 	live  map[string]*session
 	idle  list.List // of *session, those nothing goes on in, the last used first
@@ -72,7 +74,7 @@ type session struct {
 }
 
 func newSessions(h *Handler) *sessions {
-	s := &sessions{h: h, store: h.opts.Store, limits: h.opts.Sessions, live: map[string]*session{}}
+	s := &sessions{h: h, store: h.opts.Store, limits: h.opts.Sessions, workers: newWorkers(), live: map[string]*session{}}
 	if s.store == nil {
 		s.store = &Memory{}
 	}
@@ -344,6 +346,7 @@ func (s *sessions) close() {
 	for _, ses := range live {
 		ses.wind()
 	}
+	s.workers.close()
 }
 
 // wind ends what goes on in a session without anybody waiting for it.

@@ -73,16 +73,16 @@ func (s *Session) initialize(ctx context.Context, params json.RawMessage, p *mcp
 	if s.rev != nil {
 		return nil, mcp.Errorf(mcp.CodeInvalidRequest, "this session was initialized before: open another one")
 	}
-	s.rev, s.caller, s.offers = rev, caller, found.Capabilities
+	s.rev, s.caller, s.offers = rev, caller, offersOf(&found.Capabilities)
 	return mcp.Marshal(out)
 }
 
-// Arrived hears of a request before it is served. What comes after an
-// initialize waits for it, so that a client can send all it has in one go.
-func (s *Session) Arrived(m *jsonrpc.Message) {
-	if m.Method != methodInitialize {
-		return
-	}
+// Begins reports whether a request is an initialize.
+func Begins(m *jsonrpc.Message) bool { return m.Method == methodInitialize }
+
+// Arrived hears of an initialize before it is served. What comes after it waits
+// for it, so that a client can send all it has in one go.
+func (s *Session) Arrived() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.rev == nil && s.opening == nil {

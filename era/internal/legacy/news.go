@@ -133,7 +133,7 @@ func (s *Session) listen(caller mcp.Caller, f mcp.Filter) (stop func(), err erro
 // setLevel serves logging/setLevel.
 func (s *Session) setLevel(params json.RawMessage) error {
 	s.mu.Lock()
-	offered := s.offers.Logging != nil
+	offered := s.offers.logging
 	s.mu.Unlock()
 	if !offered {
 		return mcp.MethodNotFound(methodSetLevel)
@@ -172,7 +172,7 @@ func (s *Session) subscribe(params json.RawMessage) error {
 		bytes += len(uri)
 	}
 	full := len(s.watched) >= maxWatched || bytes > maxWatchedBytes
-	offered := s.offers.Resources != nil && s.offers.Resources.Subscribe
+	offered := s.offers.subscribe
 	if offered && !watched && !full && !s.closed {
 		if s.watched == nil {
 			s.watched = map[string]func(){}
@@ -198,7 +198,7 @@ func (s *Session) unsubscribe(params json.RawMessage) error {
 		return mcp.InvalidParams("%s: uri is missing", methodUnsubscribe)
 	}
 	s.mu.Lock()
-	offered := s.offers.Resources != nil && s.offers.Resources.Subscribe
+	offered := s.offers.subscribe
 	stop := s.watched[in.URI]
 	delete(s.watched, in.URI)
 	s.mu.Unlock()

@@ -22,7 +22,7 @@ type Session struct {
 	mu      sync.Mutex
 	rev     *revision // nil until initialize
 	caller  mcp.Caller
-	offers  mcp.ServerCapabilities
+	offers  offers
 	opening chan struct{} // closed when the initialize that has come was served; nil if none has
 	early   bool          // the client said that it is ready while that was so
 	ready   bool          // the client has said that it is
@@ -30,6 +30,14 @@ type Session struct {
 	news    func()            // ends the news of lists; nil while there is none
 	watched map[string]func() // ends the news of a resource; nil while there is none
 	waiting sync.WaitGroup    // for subscriptions that need a goroutine
+}
+
+// offers is what a session has to know of the server's capabilities. There may
+// be many sessions, so it is all that they remember of them.
+type offers struct{ logging, subscribe bool }
+
+func offersOf(c *mcp.ServerCapabilities) offers {
+	return offers{logging: c.Logging != nil, subscribe: c.Resources != nil && c.Resources.Subscribe}
 }
 
 // maxWatched is how many resources one session may subscribe to, and

@@ -89,7 +89,7 @@ func TestRequestsBehindInitialize(t *testing.T) {
 			}
 			return mcp.Result{Body: raw(`{"tools":[]}`)}, nil
 		}))
-		cl.session.Arrived(&jsonrpc.Message{Method: methodInitialize})
+		cl.session.Arrived()
 		done := make(chan *jsonrpc.Message, 2)
 		go func() { done <- cl.request(mcp.MethodToolsList, ``) }()
 		synctest.Wait()

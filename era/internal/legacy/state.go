@@ -58,7 +58,7 @@ func (s *Session) Restore(ctx context.Context, raw json.RawMessage) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.rev, s.caller, s.offers, s.ready = rev, caller, found.Capabilities, in.Ready
+	s.rev, s.caller, s.offers, s.ready = rev, caller, offersOf(&found.Capabilities), in.Ready
 	if len(in.Watched) > 0 {
 		s.watched = map[string]func(){}
 		for _, uri := range in.Watched {

@@ -19,7 +19,7 @@ const maxNews = 1024
 // Handler. News gathers in it. It keeps nothing of its request but the id.
 type Subscription struct {
 	server *Server
-	id     jsonrpc.ID
+	id     string // that of the request, as JSON
 	end    func() mcp.Result
 
 	mu    sync.Mutex
@@ -40,7 +40,7 @@ func (s *Server) Listen(m *jsonrpc.Message, p *mcp.Principal, back Back) (*Subsc
 	if !ok {
 		return nil, s.calling(r, back)
 	}
-	sub := &Subscription{server: s, id: bytes.Clone(m.ID), ready: make(chan struct{}, 1)}
+	sub := &Subscription{server: s, id: string(m.ID), ready: make(chan struct{}, 1)}
 	r.call.Headers = back.Headers
 	r.call.Side = sub.put
 	sub.end, err = l.Listen(&r.call)
@@ -102,17 +102,18 @@ func isNews(note string) bool {
 // Ready has a token when there is something to take, and after Wake.
 func (s *Subscription) Ready() <-chan struct{} { return s.ready }
 
-// Take returns the notifications that wait, and whether there were more than
-// could be kept.
-func (s *Subscription) Take() (news []func(dst []byte) []byte, lost bool) {
+// Take returns the notes that wait, and whether there were more than could be
+// kept.
+func (s *Subscription) Take() (notes []mcp.Note, lost bool) {
 	s.mu.Lock()
-	notes := s.notes
-	s.notes, lost = nil, s.lost
-	s.mu.Unlock()
-	for _, n := range notes {
-		news = append(news, func(dst []byte) []byte { return appendNote(dst, s.request(), n) })
-	}
-	return news, lost
+	defer s.mu.Unlock()
+	notes, s.notes = s.notes, nil
+	return notes, s.lost
+}
+
+// Append appends the notification that tells a note.
+func (s *Subscription) Append(dst []byte, n mcp.Note) []byte {
+	return appendNote(dst, s.request(), n)
 }
 
 // End ends the subscription and returns its answer.
@@ -127,5 +128,5 @@ func (s *Subscription) End() joint.Answer {
 
 // request is as much of the request as its answer and its news repeat.
 func (s *Subscription) request() *request {
-	return &request{id: s.id, call: mcp.Call{Method: mcp.MethodSubscriptionsListen}}
+	return &request{id: jsonrpc.ID(s.id), call: mcp.Call{Method: mcp.MethodSubscriptionsListen}}
 }

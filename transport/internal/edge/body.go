@@ -48,7 +48,10 @@ func (g *Guard) Body(w http.ResponseWriter, r *http.Request) ([]byte, *Refusal) 
 	if r.ContentLength == 0 {
 		return []byte{}, nil
 	}
-	clock := newClock(w, r, g.opts.BodyIdle)
+	var clock clock // which does nothing where nothing is waited for
+	if !hasCome(r) {
+		clock = newClock(w, r, g.opts.BodyIdle)
+	}
 	buf := make([]byte, 0, g.room(r.ContentLength))
 	for {
 		clock.wind()
@@ -84,13 +87,13 @@ func (g *Guard) room(length int64) int64 {
 }
 
 // more is how much room a body gets of which this much has come: twice as much
-// or, while it keeps its promise, up to eight times.
+// or, while it may keep its promise, as much as was promised, up to eight times.
 func (g *Guard) more(come int, length int64) int {
-	room := 2 * come
-	if length >= int64(room) {
-		room = int(min(length+1, 8*int64(come)))
+	room := 2 * int64(come)
+	if length >= int64(come) {
+		room = min(length+1, 8*int64(come))
 	}
-	return min(room, g.opts.MaxBody+1)
+	return int(min(room, int64(g.opts.MaxBody)+1))
 }
 
 func (g *Guard) tooLarge() *Refusal {
@@ -121,6 +124,9 @@ func newClock(w http.ResponseWriter, r *http.Request, idle time.Duration) clock 
 }
 
 func (c *clock) wind() {
+	if c.c == nil {
+		return
+	}
 	at := time.Now().Add(c.idle)
 	if !c.last.IsZero() && c.last.Before(at) {
 		at = c.last
@@ -128,4 +134,8 @@ func (c *clock) wind() {
 	_ = c.c.SetReadDeadline(at) // not supported: the server's own limits have to do
 }
 
-func (c *clock) stop() { _ = c.c.SetReadDeadline(time.Time{}) }
+func (c *clock) stop() {
+	if c.c != nil {
+		_ = c.c.SetReadDeadline(time.Time{})
+	}
+}

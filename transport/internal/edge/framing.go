@@ -44,6 +44,10 @@ const (
 // and does not fit is refused.
 const maxKept = 128
 
+// between reports whether one request has ended and nothing of the next has
+// come.
+func (f *framing) between() bool { return f.at == requestLine && f.used && !f.begun && !f.cr }
+
 // take looks at the bytes that came next and returns how many of them are
 // good; fewer than all means that what follows them is not.
 func (f *framing) take(b []byte) (good int) {

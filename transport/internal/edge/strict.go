@@ -1,9 +1,11 @@
 package edge
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
+	"sync/atomic"
 )
 
 // Strict returns a listener whose connections hand net/http no HTTP/1 request
@@ -26,10 +28,36 @@ func Strict(s *http.Server, l net.Listener) net.Listener {
 			told(c, state)
 		}
 	}
-	return strictListener{l}
+	within := s.ConnContext
+	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		if within != nil {
+			ctx = within(ctx, c)
+		}
+		if mine, ok := c.(*strictConn); ok {
+			ctx = context.WithValue(ctx, strictKey{}, mine)
+		}
+		return ctx
+	}
+	return strictListener{l, s}
 }
 
-type strictListener struct{ net.Listener }
+// strictKey is where the context of a request has its strictConn.
+type strictKey struct{}
+
+// hasCome reports whether all of a request is known to have come, and to be
+// under no deadline, so that reading its body waits for nobody.
+func hasCome(r *http.Request) bool {
+	if r.ProtoMajor != 1 {
+		return false
+	}
+	c, ok := r.Context().Value(strictKey{}).(*strictConn)
+	return ok && c.whole.Load() && c.server.ReadTimeout <= 0
+}
+
+type strictListener struct {
+	net.Listener
+	server *http.Server
+}
 
 func (l strictListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
@@ -39,7 +67,7 @@ func (l strictListener) Accept() (net.Conn, error) {
 	if _, ok := c.(interface{ NetConn() net.Conn }); ok {
 		return c, nil // TLS, which net/http has to see for itself
 	}
-	return &strictConn{Conn: c}, nil
+	return &strictConn{Conn: c, server: l.server}, nil
 }
 
 // A strictConn ends what its client sends before the first bytes that are not
@@ -48,9 +76,11 @@ func (l strictListener) Accept() (net.Conn, error) {
 // when it is due.
 type strictConn struct {
 	net.Conn
+	server *http.Server
 	frames framing
-	bad    bool  // nothing more is read from the client
-	told   uint8 // how much of refused was read instead
+	whole  atomic.Bool // what has come so far ends with a request
+	bad    bool        // nothing more is read from the client
+	told   uint8       // how much of refused was read instead
 }
 
 const refused = "\x00\r\n\r\n"
@@ -65,9 +95,11 @@ func (c *strictConn) Read(p []byte) (int, error) {
 		if good := c.frames.take(p[:n]); good < n {
 			c.bad = true
 			if n, err = good, nil; n == 0 {
+				c.whole.Store(false)
 				return c.readRefused(p)
 			}
 		}
+		c.whole.Store(!c.bad && c.frames.between())
 	}
 	return n, err
 }
