@@ -73,9 +73,10 @@ func (s *Server) call(r *http.Request) (any, error) {
 		return nil, bad("say which tool to call: {\"tool\": …, \"arguments\": {…}}")
 	}
 	id, ctx, end := s.begin("call")
-	now := driven{ID: id, Server: one.Name(), Tool: q.Tool, Phase: "running"}
+	begun := driven{ID: id, Server: one.Name(), Tool: q.Tool, Phase: "running"}
 	s.running.Go(func() {
 		defer end()
+		now := begun
 		began := time.Now()
 		result, err := one.Client().CallTool(ctx, q.Tool, q.Arguments, &client.CallOptions{Progress: func(p mcp.ProgressParams) {
 			moment := now
@@ -95,7 +96,7 @@ func (s *Server) call(r *http.Request) (any, error) {
 		}
 		s.feed.put("call", now)
 	})
-	return now, nil
+	return begun, nil
 }
 
 func (s *Server) read(r *http.Request) (any, error) {

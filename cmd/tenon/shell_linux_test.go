@@ -104,9 +104,9 @@ func (s *screen) sees(want string) {
 }
 
 // asking is a server with something of everything that a shell completes.
-func asking(t *testing.T) (url string, cancelled chan struct{}) {
+func asking(t *testing.T) (url string, started, cancelled chan struct{}) {
 	t.Helper()
-	cancelled = make(chan struct{}, 1)
+	started, cancelled = make(chan struct{}, 1), make(chan struct{}, 1)
 	s := server.New(mcp.Implementation{Name: "asking", Version: "1"}, nil)
 	type size struct {
 		Size string `json:"size" schema:"enum=small|large"`
@@ -114,6 +114,7 @@ func asking(t *testing.T) (url string, cancelled chan struct{}) {
 	}
 	server.AddTool(s, "measure", "Measure", func(_ context.Context, _ *mcp.Call, in size) (string, error) { return "it is " + in.Size, nil })
 	server.AddTool(s, "wait", "Wait", func(ctx context.Context, _ *mcp.Call, _ struct{}) (string, error) {
+		started <- struct{}{}
 		<-ctx.Done()
 		cancelled <- struct{}{}
 		return "", ctx.Err()
@@ -135,11 +136,11 @@ func asking(t *testing.T) (url string, cancelled chan struct{}) {
 	}
 	web := httptest.NewServer(h)
 	t.Cleanup(func() { h.Shutdown(); web.Close() })
-	return web.URL + streamable.Path, cancelled
+	return web.URL + streamable.Path, started, cancelled
 }
 
 func TestShellAtATerminal(t *testing.T) {
-	url, cancelled := asking(t)
+	url, started, cancelled := asking(t)
 	dir := t.TempDir()
 	s := newScreen(t)
 	ended := make(chan int, 1)
@@ -153,13 +154,9 @@ func TestShellAtATerminal(t *testing.T) {
 
 	s.press("call wait\r")
 	s.sees("call wait")
-	for tries := 0; len(cancelled) == 0; tries++ { // until the call runs, there is nothing to interrupt
-		if tries > 2000 {
-			t.Fatal("the server does not hear that the call was taken back")
-		}
-		syscall.Kill(os.Getpid(), syscall.SIGINT)
-		time.Sleep(10 * time.Millisecond)
-	}
+	<-started
+	syscall.Kill(os.Getpid(), syscall.SIGINT)
+	<-cancelled
 	s.sees("interrupted; the server was told")
 
 	s.press("call greet\r")
