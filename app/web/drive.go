@@ -58,15 +58,12 @@ func (s *Server) cancel(r *http.Request) (any, error) {
 // call calls a tool because the person has pressed a button: that is the
 // approval. It returns at once with the id that events carry.
 func (s *Server) call(r *http.Request) (any, error) {
-	one, err := s.find(r)
-	if err != nil {
-		return nil, err
-	}
 	var q struct {
 		Tool      string          `json:"tool"`
 		Arguments json.RawMessage `json:"arguments"`
 	}
-	if err := body(r, &q); err != nil {
+	one, err := s.asked(r, &q)
+	if err != nil {
 		return nil, err
 	}
 	if q.Tool == "" {
@@ -100,41 +97,32 @@ func (s *Server) call(r *http.Request) (any, error) {
 }
 
 func (s *Server) read(r *http.Request) (any, error) {
-	one, err := s.find(r)
-	if err != nil {
-		return nil, err
-	}
 	var q struct {
 		URI string `json:"uri"`
 	}
-	if err := body(r, &q); err != nil {
+	one, err := s.asked(r, &q)
+	if err != nil {
 		return nil, err
 	}
 	return one.Client().ReadResource(r.Context(), q.URI)
 }
 
 func (s *Server) prompt(r *http.Request) (any, error) {
-	one, err := s.find(r)
-	if err != nil {
-		return nil, err
-	}
 	var q struct {
 		Name      string            `json:"name"`
 		Arguments map[string]string `json:"arguments"`
 	}
-	if err := body(r, &q); err != nil {
+	one, err := s.asked(r, &q)
+	if err != nil {
 		return nil, err
 	}
 	return one.Client().GetPrompt(r.Context(), q.Name, q.Arguments)
 }
 
 func (s *Server) complete(r *http.Request) (any, error) {
-	one, err := s.find(r)
-	if err != nil {
-		return nil, err
-	}
 	var q mcp.CompleteParams
-	if err := body(r, &q); err != nil {
+	one, err := s.asked(r, &q)
+	if err != nil {
 		return nil, err
 	}
 	found, err := one.Client().Complete(r.Context(), q)
@@ -147,14 +135,11 @@ func (s *Server) complete(r *http.Request) (any, error) {
 // watch subscribes to a resource until it is cancelled; changes are events of
 // kind "updated".
 func (s *Server) watch(r *http.Request) (any, error) {
-	one, err := s.find(r)
-	if err != nil {
-		return nil, err
-	}
 	var q struct {
 		URI string `json:"uri"`
 	}
-	if err := body(r, &q); err != nil {
+	one, err := s.asked(r, &q)
+	if err != nil {
 		return nil, err
 	}
 	if q.URI == "" {
@@ -175,15 +160,12 @@ func (s *Server) watch(r *http.Request) (any, error) {
 
 // raw makes any request, as tenon raw does.
 func (s *Server) raw(r *http.Request) (any, error) {
-	one, err := s.find(r)
-	if err != nil {
-		return nil, err
-	}
 	var q struct {
 		Method string          `json:"method"`
 		Params json.RawMessage `json:"params"`
 	}
-	if err := body(r, &q); err != nil {
+	one, err := s.asked(r, &q)
+	if err != nil {
 		return nil, err
 	}
 	if q.Method == "" {
@@ -221,16 +203,13 @@ type eraFrame struct {
 // eras makes the same call in several revisions, each over a connection of its
 // own, so that their messages can be laid side by side.
 func (s *Server) eras(r *http.Request) (any, error) {
-	one, err := s.find(r)
-	if err != nil {
-		return nil, err
-	}
 	var q struct {
 		Method    string          `json:"method"`
 		Params    json.RawMessage `json:"params"`
 		Revisions []mcp.Revision  `json:"revisions"`
 	}
-	if err := body(r, &q); err != nil {
+	one, err := s.asked(r, &q)
+	if err != nil {
 		return nil, err
 	}
 	if s.opts.Eras == nil {

@@ -74,6 +74,15 @@ func (s *Server) find(r *http.Request) (*connect.Server, error) {
 	return one, nil
 }
 
+// asked finds the server of a request and reads what is asked of it.
+func (s *Server) asked(r *http.Request, q any) (*connect.Server, error) {
+	one, err := s.find(r)
+	if err != nil {
+		return nil, err
+	}
+	return one, body(r, q)
+}
+
 func (s *Server) restart(r *http.Request) (any, error) {
 	one, err := s.find(r)
 	if err != nil {

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -26,11 +28,21 @@ func (p *program) auditCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			c, err := p.config()
+			if err != nil {
+				return err
+			}
 			file := workspace.AuditFile(filepath.Join(dir, "host"))
-			if len(args) == 1 {
+			switch set := c.Settings().Audit.File; {
+			case len(args) == 1:
 				file = args[0]
+			case set != "":
+				file = set
 			}
 			lines, hash, err := audit.Verify(file)
+			if errors.Is(err, fs.ErrNotExist) {
+				return usagef("there is no audit log at %s: chat and run begin it with the first call; that of tenon up is in its workspace, as host/audit.jsonl", file)
+			}
 			if out.Format != show.Text {
 				result := map[string]any{"file": file, "lines": lines, "hash": hash, "ok": err == nil}
 				if err != nil {
