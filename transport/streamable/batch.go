@@ -35,8 +35,8 @@ func (s *sessions) batch(w http.ResponseWriter, r *http.Request, body []byte) {
 	out := s.h.newReply(r.Context(), w)
 	defer out.close()
 	p := s.h.edge.Principal(r)
-	st := s.newStream(ses, out, cancel)
-	s.long(r.Context(), st, out, func() *era.Answer {
+	st, freed := s.newStream(ses, out, cancel, s.h.mayTakeOver(r))
+	s.long(r.Context(), st, freed, out, func() *era.Answer {
 		defer done()
 		defer cancel()
 		return together(s.answerAll(ctx, p, st, items))

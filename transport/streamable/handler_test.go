@@ -77,6 +77,11 @@ func TestCancelledCallIsSilent(t *testing.T) {
 // A handler may let the client go; a client that knows how comes back for the
 // answer, and all others never notice.
 func TestRelease(t *testing.T) {
+	t.Run("freed", func(t *testing.T) { testRelease(t, false) })
+	t.Run("cut off", func(t *testing.T) { testRelease(t, true) })
+}
+
+func testRelease(t *testing.T, takeOver bool) {
 	answer := make(chan bool, 1)
 	h := newHouse(t, tools{"release": func(ctx context.Context, c *mcp.Call) (string, error) {
 		c.Tell(mcp.Note{Method: mcp.NoteRelease})
@@ -85,7 +90,7 @@ func TestRelease(t *testing.T) {
 		case <-ctx.Done():
 		}
 		return "late", nil
-	}}, nil)
+	}}, &streamable.Options{TakeOver: takeOver})
 
 	named := h.session(mcp.Rev20251125)
 	text := h.text(h.send("POST", tool("7", "release"), named...))

@@ -103,8 +103,8 @@ func (ses *session) answered(m *jsonrpc.Message) {
 	}
 }
 
-// request serves a request. What may ask the client back, and so may take long,
-// has a goroutine of its own: the client may be let go meanwhile.
+// request serves a request. What may ask the client back may take long: the
+// client may be let go meanwhile.
 func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session, m *jsonrpc.Message, done func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	if !ses.begin(m.ID, cancel) {
@@ -117,8 +117,8 @@ func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session,
 	defer out.close()
 	p := s.h.edge.Principal(r)
 	if mcp.MayAsk(m.Method) {
-		st := s.newStream(ses, out, cancel)
-		s.long(r.Context(), st, out, func() *era.Answer {
+		st, freed := s.newStream(ses, out, cancel, s.h.mayTakeOver(r))
+		s.long(r.Context(), st, freed, out, func() *era.Answer {
 			defer done()
 			a := ses.era.Serve(ctx, m, p, era.SessionBack{Tell: until(ctx, st.send), Ask: st.ask, Release: st.letGo})
 			cancelled := ctx.Err() != nil
@@ -153,24 +153,32 @@ func (s *sessions) saveAfter(ses *session, m *jsonrpc.Message, a *era.Answer) {
 	}
 }
 
-// long runs serve, for which the client need not wait, on a goroutine of its
-// own. What is said goes to the stream, whoever listens there; only an answer
-// before which nothing was said comes back here, to be sent without a stream.
-// Serve returns the answer, or nil if there is none.
-func (s *sessions) long(there context.Context, st *stream, out *reply, serve func() *era.Answer) {
-	freed := st.freed
-	silent := make(chan *era.Answer, 1)
+// long runs serve, for which the client need not wait. What is said goes to the
+// stream, whoever listens there; only an answer before which nothing was said is
+// sent without a stream. Serve returns the answer, or nil if there is none.
+//
+// Net/http ends an answer where the request came in. So serve has a goroutine of
+// its own, and whoever waits here is freed; or there is no such channel, serve
+// runs here, and the stream can cut the connection off.
+func (s *sessions) long(there context.Context, st *stream, freed <-chan struct{}, out *reply, serve func() *era.Answer) {
+	if freed == nil {
+		defer context.AfterFunc(there, func() { st.leave(out) })()
+		if silent := st.close(serve()); silent != nil {
+			out.answer(http.StatusOK, silent)
+		} else {
+			out.nothing()
+		}
+		return
+	}
+	answer := make(chan *era.Answer, 1)
 	s.workers.run(func() {
-		switch answer := serve(); {
-		case answer == nil:
-			st.end()
-		case !st.finish(answer.Append):
-			silent <- answer
+		if silent := st.close(serve()); silent != nil {
+			answer <- silent
 		}
 	})
 	select {
-	case answer := <-silent:
-		out.answer(http.StatusOK, answer)
+	case silent := <-answer:
+		out.answer(http.StatusOK, silent)
 	case <-freed:
 		out.nothing()
 	case <-there.Done(): // gone, which cancels nothing in these revisions

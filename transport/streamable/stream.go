@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/tenon-mcp/tenon/era"
 )
 
 // A stream carries the messages of one call, or the news of a session, to a
@@ -19,7 +21,7 @@ type stream struct {
 
 	mu     sync.Mutex
 	out    *reply        // where events are written; nil while nobody is there
-	freed  chan struct{} // closed when the one who is there is to be let go; nil where there is
+	freed  chan struct{} // closed when the one who is there is to be let go; nil if the connection can be cut off, or there is
 	news   *newsQueue    // which ends then
 	prime  bool          // the client comes back when it is let go, and is told how; never changes
 	opened bool          // something was told
@@ -31,17 +33,23 @@ type stream struct {
 }
 
 // newStream returns the stream of a call, whose first listener is out. The call
-// ends with cancel.
-func (s *sessions) newStream(ses *session, out *reply, cancel func()) *stream {
+// ends with cancel. Freed tells when the listener is to be let go; it is nil if
+// its connection is cut off instead.
+func (s *sessions) newStream(ses *session, out *reply, cancel func(), cuts bool) (st *stream, freed <-chan struct{}) {
+	st = &stream{all: s, ses: ses, prime: ses.era.Resumes(), cancel: cancel, out: out}
+	if !cuts {
+		st.freed = make(chan struct{})
+		freed = st.freed
+	}
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
 	ses.opened++
-	st := &stream{all: s, ses: ses, name: "s" + strconv.FormatInt(ses.opened, 36), prime: ses.era.Resumes(), cancel: cancel, out: out, freed: make(chan struct{})}
+	st.name = "s" + strconv.FormatInt(ses.opened, 36)
 	if ses.streams == nil {
 		ses.streams = map[string]*stream{}
 	}
 	ses.streams[st.name] = st
-	return st
+	return st, freed
 }
 
 // retryAfter is how long a client is asked to wait before it comes back.
@@ -89,23 +97,25 @@ func (st *stream) openLocked() {
 	}
 }
 
-// finish sends the last message, if the stream was begun, and reports whether
-// it was: otherwise the answer need not be a stream.
-func (st *stream) finish(build func(dst []byte) []byte) (streamed bool) {
+// close ends the stream with the answer, or without one if that is nil. If
+// nothing was said before, the answer is returned: it need not be a stream.
+func (st *stream) close(answer *era.Answer) (silent *era.Answer) {
+	if answer == nil {
+		st.end()
+		return nil
+	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	streamed = st.opened || st.out == nil
-	if streamed && !st.over {
-		st.sendLocked(build)
+	if !st.opened && st.out != nil {
+		silent = answer
+		st.out = nil // who waits is given the answer itself
+	} else if !st.over {
+		st.sendLocked(answer.Append)
 	}
 	st.over = true
-	if streamed {
-		st.freeLocked()
-	} else {
-		st.out = nil // who waits is given the answer itself
-	}
+	st.freeLocked()
 	st.forget()
-	return streamed
+	return silent
 }
 
 // end ends the stream without a last message.
@@ -139,11 +149,15 @@ func (st *stream) freeLocked() {
 	if st.out == nil {
 		return
 	}
+	out := st.out
 	st.out = nil
-	if st.news != nil {
+	switch {
+	case st.news != nil:
 		st.news.end()
-	} else {
+	case st.freed != nil:
 		close(st.freed)
+	case !st.over:
+		out.cut()
 	}
 	if !st.over && st.cancel != nil {
 		st.all.leftAlone(st)

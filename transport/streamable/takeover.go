@@ -19,10 +19,15 @@ import (
 // (Options.TakeOver), a stream that stays open leaves all of that behind: its
 // connection is taken over, and a goroutine of its own serves it.
 
+// mayTakeOver reports whether the connection of a request may be taken over.
+func (s *Handler) mayTakeOver(r *http.Request) bool {
+	return s.opts.TakeOver && r.ProtoMajor == 1 && r.ProtoMinor >= 1
+}
+
 // stay runs what holds a stream open: on a goroutine of its own if the
 // connection can be taken over, and otherwise here.
 func (s *Handler) stay(w http.ResponseWriter, r *http.Request, serve staying) {
-	if !s.opts.TakeOver || !r.ProtoAtLeast(1, 1) || r.ProtoMajor > 1 || r.Method != http.MethodPost && r.ContentLength != 0 {
+	if !s.mayTakeOver(r) || r.Method != http.MethodPost && r.ContentLength != 0 {
 		serve(r.Context(), w)
 		return
 	}
@@ -43,6 +48,26 @@ func (s *Handler) stay(w http.ResponseWriter, r *http.Request, serve staying) {
 		defer own.recovered(ctx)
 		serve(ctx, own)
 	}()
+}
+
+// cut ends an answer, and its connection, while whoever serves the request goes
+// on. Where that cannot be done the answer ends when the request was served.
+func (o *reply) cut() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.over {
+		return
+	}
+	o.over = true
+	conn, _, err := http.NewResponseController(o.w).Hijack()
+	if err != nil {
+		return
+	}
+	if o.stream && !o.failed {
+		conn.SetWriteDeadline(time.Now().Add(time.Second))
+		io.WriteString(conn, lastChunk)
+	}
+	conn.Close()
 }
 
 // watch ends when the connection does, and so notices that the client has
@@ -172,11 +197,14 @@ func (c *ownConn) FlushError() error {
 // SetWriteDeadline makes it known to http.ResponseController.
 func (c *ownConn) SetWriteDeadline(t time.Time) error { return c.conn.SetWriteDeadline(t) }
 
+// lastChunk ends an answer that is sent in chunks.
+const lastChunk = "0\r\n\r\n"
+
 // end ends the answer and the connection.
 func (c *ownConn) end() {
 	c.conn.SetWriteDeadline(time.Now().Add(time.Second))
 	if !c.failed && c.header == nil {
-		io.WriteString(c.conn, "0\r\n\r\n")
+		io.WriteString(c.conn, lastChunk)
 	}
 	c.conn.Close()
 }
