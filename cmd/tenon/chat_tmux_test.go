@@ -149,7 +149,7 @@ func TestChatInATerminal(t *testing.T) {
 	v.keys("Enter")
 	shown["approval"] = v.until("May calc/add run?", "o once", "a: 2", "Add two numbers", "keyword match, not a language model")
 	v.answer("s", "May calc/add run?")
-	shown["added"] = v.until("you said session", "✓ calc/add")
+	shown["added"] = v.until("you said session", "✓ calc/add", "\n5\n", "── /help")
 
 	v.types("/call calc/av")
 	shown["completion"] = v.until("calc/average  Ask the person")

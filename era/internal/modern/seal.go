@@ -25,7 +25,7 @@ type Keys struct {
 	TTL time.Duration
 
 	mu   sync.RWMutex
-	ring []sealKey // the first seals, all of them open
+	ring []sealKey // the first seals, all of them open; empty until there is something to seal
 }
 
 type sealKey struct {
@@ -43,11 +43,6 @@ const (
 // any, a random one is made, which no other process has.
 func NewKeys(ttl time.Duration, secrets ...[]byte) (*Keys, error) {
 	k := &Keys{TTL: ttl}
-	if len(secrets) == 0 {
-		secret := make([]byte, 32)
-		rand.Read(secret)
-		secrets = [][]byte{secret}
-	}
 	for i := len(secrets) - 1; i >= 0; i-- {
 		if err := k.Rotate(secrets[i]); err != nil {
 			return nil, err
@@ -62,6 +57,27 @@ func (k *Keys) Rotate(secret []byte) error {
 	if len(secret) < minSecret {
 		return errors.New("a secret for sealing state needs at least 16 bytes")
 	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.rotateLocked(secret)
+}
+
+// current is the key that seals. Most servers never need one, and to make it
+// takes a while, so the random one is made late.
+func (k *Keys) current() (sealKey, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.ring) == 0 {
+		secret := make([]byte, 32)
+		rand.Read(secret)
+		if err := k.rotateLocked(secret); err != nil {
+			return sealKey{}, err
+		}
+	}
+	return k.ring[0], nil
+}
+
+func (k *Keys) rotateLocked(secret []byte) error {
 	key, err := hkdf.Key(sha256.New, secret, nil, "tenon request state", 36)
 	if err != nil {
 		return err
@@ -74,8 +90,6 @@ func (k *Keys) Rotate(secret []byte) error {
 	if err != nil {
 		return err
 	}
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	k.ring = append([]sealKey{{[4]byte(key[32:]), aead}}, k.ring...)
 	if len(k.ring) > maxKeys {
 		k.ring = k.ring[:maxKeys]
@@ -106,9 +120,10 @@ func (k *Keys) seal(need *mcp.NeedInput, c *mcp.Call) (string, error) {
 		}
 		return "", mcp.Errorf(mcp.CodeInternal, "the state of this call has %d bytes: at most %d can be carried to the next round", len(plain), maxState)
 	}
-	k.mu.RLock()
-	key := k.ring[0]
-	k.mu.RUnlock()
+	key, err := k.current()
+	if err != nil {
+		return "", err
+	}
 	out := key.aead.Seal(key.id[:], nil, plain, binding(c))
 	return base64.RawURLEncoding.EncodeToString(out), nil
 }
