@@ -45,7 +45,7 @@ var floors = map[string]floor{
 	"schema/internal/*": {on: []string{"schema/internal/*"}, why: "words, formats and keywords of JSON Schema, and the validator that package schema shows to the world"},
 	"schema":            {on: []string{"schema/internal/*"}, extern: []string{jsonv2}, why: "JSON Schema is useful without MCP"},
 
-	"auth/tokens":         {why: "a place for secrets knows neither what they are nor where they come from"},
+	"auth/tokens":         {on: []string{"internal/safefile"}, why: "a place for secrets knows neither what they are nor where they come from"},
 	"auth/tokens/keyring": {on: []string{"auth/tokens"}, extern: []string{keyring}, why: "only who asks for the keyring carries the libraries that talk to it"},
 	"auth/fetch":          {extern: []string{jsonv2}, why: "whoever fetches from an address that a stranger chose uses this, whatever for"},
 	"auth/protect":        {on: []string{"auth/fetch", "mcp"}, extern: []string{jsonv2, jose}, why: "it wraps any http.Handler; of mcp it needs the type Principal alone, because that is what transports pass on"},
@@ -76,7 +76,7 @@ var floors = map[string]floor{
 	"internal/bm25":     {extern: []string{"golang.org/x/text"}, why: "finding documents by words is useful to servers and hosts alike, and knows neither"},
 	"internal/safefile": {why: "a file is written whole or not at all, whatever is in it"},
 
-	"app/config":  {on: []string{"internal/visible"}, why: "a list of servers is read and approved before anything is opened, so it knows no protocol"},
+	"app/config":  {on: []string{"internal/safefile", "internal/visible"}, why: "a list of servers is read and approved before anything is opened, so it knows no protocol"},
 	"app/inspect": {on: []string{"mcp", "jsonrpc", "era", "internal/visible"}, why: "it writes down what passes at any door, so it knows messages and eras, and neither features nor transports"},
 
 	"app/show":      {on: []string{"mcp", "internal/visible"}, extern: []string{jsonv2}, why: "it turns values of the protocol into text and reaches no server"},

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -79,21 +78,8 @@ func (b *Book) save(changed ...string) error {
 	if err != nil {
 		return err
 	}
-	if err := write(b.file, append(data, '\n')); err != nil {
+	if err := safefile.ReplacePath(b.file, append(data, '\n'), 0o600, nil); err != nil {
 		return fmt.Errorf("the answer could not be kept in %s: %w", b.file, err)
 	}
 	return nil
-}
-
-func write(file string, data []byte) error {
-	dir := filepath.Dir(file)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	return safefile.WriteFile(root, filepath.Base(file), data, 0o600)
 }

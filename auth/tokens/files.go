@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"github.com/tenon-mcp/tenon/internal/safefile"
 )
 
 // Files is a Store that keeps each secret in a file of its own, readable by its
@@ -39,18 +41,19 @@ func (f *Files) dir() (string, error) {
 }
 
 // name is the file of a key: a digest, so that a key can name no other file.
-func (f *Files) name(key string) (dir, name string, err error) {
-	if dir, err = f.dir(); err != nil {
-		return "", "", err
+func (f *Files) name(key string) (string, error) {
+	dir, err := f.dir()
+	if err != nil {
+		return "", err
 	}
 	sum := sha256.Sum256([]byte(key))
-	return dir, filepath.Join(dir, hex.EncodeToString(sum[:])), nil
+	return filepath.Join(dir, hex.EncodeToString(sum[:])), nil
 }
 
 // Load implements [Store]. A file that others can read is refused: whoever
 // could read it may have the token already.
 func (f *Files) Load(_ context.Context, key string) (Secret, error) {
-	_, name, err := f.name(key)
+	name, err := f.name(key)
 	if err != nil {
 		return nil, err
 	}
@@ -76,47 +79,22 @@ func (f *Files) Load(_ context.Context, key string) (Secret, error) {
 
 // Save implements [Store].
 func (f *Files) Save(_ context.Context, key string, s Secret) error {
-	dir, name, err := f.name(key)
+	name, err := f.name(key)
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.Chmod(name, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) { // it may have been opened to others
 		return fmt.Errorf("save a token: %w", err)
 	}
-	if err := replace(dir, name, s); err != nil {
+	if err := safefile.ReplacePath(name, s, 0o600, nil); err != nil {
 		return fmt.Errorf("save a token: %w", err)
 	}
 	return nil
 }
 
-// replace writes a file under another name, makes sure that it is on the disk,
-// and moves it into place.
-func replace(dir, name string, data []byte) (err error) {
-	tmp, err := os.CreateTemp(dir, "new-*") // mode 0600
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(tmp.Name()))
-		}
-	}()
-	_, err = tmp.Write(data)
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if closed := tmp.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), name)
-}
-
 // Delete implements [Store].
 func (f *Files) Delete(_ context.Context, key string) error {
-	_, name, err := f.name(key)
+	name, err := f.name(key)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@
 //
 // New content is written to a file of its own beside the old one, synced to the
 // disk, and moved into place; then the directory is synced. Everything happens
-// below an [os.Root], so no name leads out of it. A process that is killed may
+// below an [os.Root], so no name leads out of it ([ReplacePath] opens its own). A process that is killed may
 // leave that other file behind; [Sweep] removes it.
 package safefile
 
@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 )
 
 // WriteFile replaces or creates a file. An existing file keeps its permissions;
@@ -40,6 +41,21 @@ func Replace(root *os.Root, name string, data []byte, perm fs.FileMode, still fu
 		}
 		return root.Rename(temp, name)
 	})
+}
+
+// ReplacePath is Replace for a file that is named by its path, whose directory
+// need not be there yet: one that is made is for this user only.
+func ReplacePath(file string, data []byte, perm fs.FileMode, still func() error) error {
+	dir := filepath.Dir(file)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return Replace(root, filepath.Base(file), data, perm, still)
 }
 
 // Create writes a file that must not exist yet; otherwise the error is an
