@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/app/inspect"
+	"github.com/tenon-mcp/tenon/app/llm/choose"
+	"github.com/tenon-mcp/tenon/app/web"
+	"github.com/tenon-mcp/tenon/app/workspace"
+	"github.com/tenon-mcp/tenon/auth/login"
+	"github.com/tenon-mcp/tenon/internal/visible"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// page opens a workspace with these servers and serves its page.
+func (p *program) page(ctx context.Context, v *pageRun, servers []config.Server) error {
+	dir, err := workspaceDir(v.workspace)
+	if err != nil {
+		return err
+	}
+	l, err := listenLocal(v.addr, v.remote)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	choice, err := p.choose(ctx, v.model)
+	if err != nil {
+		return err
+	}
+	c, err := p.config()
+	if err != nil {
+		return err
+	}
+	settings, err := v.settings(c.Settings())
+	if err != nil {
+		return err
+	}
+	models := &modelShelf{p: p, open: choice}
+	defer models.close()
+	var w *workspace.Workspace
+	s := web.New(&web.Options{
+		Models: models.list, Choose: models.choose, Only: v.only, Hosts: pageHosts(l),
+		Pending: func() []web.Pending { return p.waiting(w) },
+		Approve: func(ctx context.Context, name, pin string) error { return p.approvePending(ctx, w, name, pin) },
+		Eras: func(ctx context.Context, server string, r mcp.Revision, see func(bool, []byte)) (mcp.Handler, func() error, error) {
+			return p.inEra(ctx, w, server, r, see)
+		},
+	})
+	o := workspace.Options{
+		Dir: filepath.Join(dir, "host"), Settings: settings, Servers: servers, Model: choice.Model, Builtin: openBuiltin, Tokens: logins(dir),
+		Event: s.Event, State: s.State, Revision: mcp.Revision(p.revision),
+	}
+	o.Host.System, o.Host.CallIdle = v.system, p.timeout
+	if w, err = workspace.Open(o); err != nil {
+		return err
+	}
+	defer w.Close()
+	s.Show(w)
+	var more sync.WaitGroup
+	defer more.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	if v.tap {
+		more.Go(func() { p.receive(ctx, w.Log) })
+	}
+	p.announce(l, s, choice, v.noBrowser)
+	if p.interactive() {
+		go p.onEnter(func() { p.announce(l, s, choice, true) }) // ends with the program
+	}
+	return s.Serve(ctx, l)
+}
+
+// announce prints the address, and opens it.
+func (p *program) announce(l net.Listener, s *web.Server, choice *choose.Choice, noBrowser bool) {
+	page := fmt.Sprintf("http://%s/#token=%s", l.Addr(), s.NewToken())
+	fmt.Fprintf(p.out, "Model: %s\nOpen   %s\n", visible.Line(label(choice)), page)
+	if noBrowser {
+		return
+	}
+	if err := login.OpenBrowser(page); err != nil {
+		p.note("No browser could be opened (%v): open the address yourself.", err)
+	}
+}
+
+func (p *program) onEnter(again func()) {
+	in := bufio.NewScanner(p.in)
+	for in.Scan() {
+		again()
+	}
+}
+
+func (p *program) receive(ctx context.Context, log *inspect.Log) {
+	socket, err := p.tapSocket()
+	if err == nil {
+		p.note("Showing what passes through tenon tap.")
+		err = inspect.Receive(ctx, socket, log)
+	}
+	if err != nil {
+		p.note("tenon tap cannot be shown: %v", err)
+	}
+}
+
+// tapSocket is where tenon up --tap hears from tenon tap.
+func (p *program) tapSocket() (string, error) {
+	dir, err := p.configDir()
+	return filepath.Join(dir, "tap.sock"), err
+}
+
+// listenLocal listens on an address of this machine alone, unless the person
+// says otherwise.
+func listenLocal(addr string, remote bool) (net.Listener, error) {
+	at, err := net.ResolveTCPAddr("tcp", addr)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	if !at.IP.IsLoopback() && !remote { // asked before anything listens
+		return nil, usagef("%s can be reached from other machines, and whoever has the page can start your servers: use 127.0.0.1, or say --remote if that is what you want", addr)
+	}
+	l, err := net.ListenTCP("tcp", at)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return l, nil
+}
+
+// pageHosts are the names that a page may be reached under from elsewhere: the
+// addresses of this machine and its name. There are none on the loopback.
+func pageHosts(l net.Listener) []string {
+	at, ok := l.Addr().(*net.TCPAddr)
+	if !ok || at.IP.IsLoopback() {
+		return nil
+	}
+	hosts := []string{at.IP.String()}
+	if at.IP.IsUnspecified() {
+		hosts = nil
+		addrs, err := net.InterfaceAddrs()
+		if err != nil {
+			return nil
+		}
+		for _, a := range addrs {
+			if ip, ok := a.(*net.IPNet); ok {
+				hosts = append(hosts, ip.IP.String())
+			}
+		}
+	}
+	if name, err := os.Hostname(); err == nil {
+		hosts = append(hosts, name)
+	}
+	return hosts
+}

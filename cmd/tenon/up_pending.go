@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/app/web"
+	"github.com/tenon-mcp/tenon/app/workspace"
+	"github.com/tenon-mcp/tenon/internal/visible"
+)
+
+// waiting lists the servers of the project that are not approved.
+func (p *program) waiting(w *workspace.Workspace) []web.Pending {
+	all := []web.Pending{}
+	c, err := config.Load(&config.Options{Dir: p.project, UserDir: p.userDir, Input: unanswered})
+	if err != nil {
+		return append(all, web.Pending{Name: ".mcp.json", Refused: err.Error()})
+	}
+	for _, e := range c.Entries() {
+		if !e.Source.Project || e.Shadowed != "" || e.Disabled || w != nil && w.Fleet.Get(e.Name) != nil {
+			continue
+		}
+		one := web.Pending{Name: visible.Line(e.Name), File: e.Source.File}
+		s, err := c.Server(e.Name)
+		if err != nil {
+			one.Refused = err.Error()
+			all = append(all, one)
+			continue
+		}
+		one.Command = s.CommandLine()
+		_, verdict, err := p.verdict(s)
+		one.Pin, one.Warnings, one.Refused = verdict.Pin, verdict.Warnings, verdict.Refused
+		for _, c := range verdict.Changed {
+			one.Changed = append(one.Changed, web.Change(c))
+		}
+		if err != nil && one.Refused == "" {
+			one.Refused = err.Error()
+		}
+		if len(e.Inputs) > 0 {
+			one.Refused = fmt.Sprintf("it asks for %s: set TENON_INPUT_%s, or approve it once with tenon config approve %s", e.Inputs[0].ID, e.Inputs[0].ID, e.Name)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// approvePending starts a project's server that the person has looked at in
+// the page. It must still be what they have looked at.
+func (p *program) approvePending(_ context.Context, w *workspace.Workspace, name, pin string) error {
+	c, err := p.config()
+	if err != nil {
+		return err
+	}
+	s, err := c.Server(name)
+	if err != nil {
+		return err
+	}
+	approvals, verdict, err := p.verdict(s)
+	switch {
+	case err != nil:
+		return err
+	case verdict.Refused != "":
+		return errors.New(verdict.Refused)
+	case verdict.Pin != pin:
+		return errors.New("it has changed since you looked at it: look again")
+	}
+	if err := approvals.Approve(s); err != nil {
+		return err
+	}
+	if verdict.Program != "" {
+		s.Command = verdict.Program
+	}
+	return w.Add(s)
+}
