@@ -123,7 +123,7 @@ func TestEverything(t *testing.T) {
 				expect("weather in Bern"), m{"text": "sunny"},
 				expect("wrong"), call("every__get-sum", m{"a": "two"}), m{"expect": m{"role": "tool", "error": true}}, m{"text": "sorry"},
 			), []config.Server{entry(t)}, nil)
-			w.answers = answerEverything
+			w.answering(answerEverything)
 			w.ready("every")
 			session := w.send("go")
 			w.sendTo(session, "look at @every:demo://resource/dynamic/text/7")

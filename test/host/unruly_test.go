@@ -156,12 +156,12 @@ func TestChangesItsTools(t *testing.T) {
 			era(o)
 			o.Settings = config.Settings{}
 		})
-		w.answers = func(a host.Ask) *host.Answer {
+		w.answering(func(a host.Ask) *host.Answer {
 			if len(a.Changes) > 0 {
 				return &host.Answer{Action: "deny"}
 			}
 			return &host.Answer{Action: "always"}
-		}
+		})
 		w.ready("tools")
 		session := w.send("go")
 		eventually(t, "the news has come", func() bool {
@@ -185,7 +185,7 @@ func TestServerAsks(t *testing.T) {
 			expect("go"), call("tools__form", m{}), expect("hello Ada"), call("tools__page", m{}), expect("paid"), call("tools__write", m{}),
 			expect("it wrote: roses are red"), m{"text": "ok"},
 		), []config.Server{s}, era)
-		w.answers = func(a host.Ask) *host.Answer {
+		w.answering(func(a host.Ask) *host.Answer {
 			switch a.Kind {
 			case host.AskForm:
 				return &host.Answer{Action: "accept", Content: json.RawMessage(`{"name":"Ada"}`)}
@@ -193,7 +193,7 @@ func TestServerAsks(t *testing.T) {
 				return &host.Answer{Action: "accept"}
 			}
 			return &host.Answer{Action: "deny"}
-		}
+		})
 		w.ready("tools")
 		session := w.send("go")
 		if n := len(w.asked(host.AskForm)); n != 1 {

@@ -84,6 +84,13 @@ func openBuiltin(name string, q url.Values) (connect.Builtin, error) {
 	return s, nil
 }
 
+// answering says how questions are answered from now on.
+func (w *world) answering(how func(host.Ask) *host.Answer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.answers = how
+}
+
 func (w *world) event(e host.Event) {
 	w.mu.Lock()
 	w.events = append(w.events, e)
