@@ -31,39 +31,50 @@ func Answering(h Handler, answer Answer, rounds int) Handler {
 		rounds = MaxRounds
 	}
 	return HandlerFunc(func(ctx context.Context, c *Call) (Result, error) {
-		round := c
-		for n := 1; ; n++ {
-			res, err := h.Serve(ctx, round)
-			need, asked := errors.AsType[*NeedInput](err)
-			if !asked {
-				return res, err
-			}
-			if n == rounds {
-				if w, ok := h.(Abandoner); ok {
-					given := *c
-					given.State = need.State
-					w.Abandon(&given)
-				}
-				return Result{}, &Error{Code: CodeInternal, Local: true, Message: fmt.Sprintf("gave up on %s: the server asked for input in each of %d rounds", c.Method, rounds)}
-			}
-			next := *c
-			next.State, next.Answers = need.State, maps.Clone(need.Kept)
-			if next.Answers == nil {
-				next.Answers = make(map[string]json.RawMessage, len(need.Questions))
-			}
-			for _, key := range slices.Sorted(maps.Keys(need.Questions)) {
-				a, err := answer(ctx, c, key, need.Questions[key])
-				if err != nil {
-					if w, ok := h.(Abandoner); ok {
-						w.Abandon(&next)
-					}
-					return Result{}, err
-				}
-				next.Answers[key] = a
-			}
-			round = &next
+		res, err := h.Serve(ctx, c)
+		if err == nil { // as most calls: the rest is kept off their stack
+			return res, nil
 		}
+		return answered(ctx, h, c, err, answer, rounds)
 	})
+}
+
+// answered makes a call again that was not complete, until it is. Err is what
+// it came to so far.
+func answered(ctx context.Context, h Handler, c *Call, err error, answer Answer, rounds int) (Result, error) {
+	for n := 1; ; n++ {
+		need, asked := errors.AsType[*NeedInput](err)
+		if !asked {
+			return Result{}, err
+		}
+		if n == rounds {
+			if w, ok := h.(Abandoner); ok {
+				given := *c
+				given.State = need.State
+				w.Abandon(&given)
+			}
+			return Result{}, &Error{Code: CodeInternal, Local: true, Message: fmt.Sprintf("gave up on %s: the server asked for input in each of %d rounds", c.Method, rounds)}
+		}
+		next := *c
+		next.State, next.Answers = need.State, maps.Clone(need.Kept)
+		if next.Answers == nil {
+			next.Answers = make(map[string]json.RawMessage, len(need.Questions))
+		}
+		for _, key := range slices.Sorted(maps.Keys(need.Questions)) {
+			a, err := answer(ctx, c, key, need.Questions[key])
+			if err != nil {
+				if w, ok := h.(Abandoner); ok {
+					w.Abandon(&next)
+				}
+				return Result{}, err
+			}
+			next.Answers[key] = a
+		}
+		var res Result
+		if res, err = h.Serve(ctx, &next); err == nil {
+			return res, nil
+		}
+	}
 }
 
 // Recovering turns a panic in h into an internal error of that one call. What

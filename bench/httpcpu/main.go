@@ -1,5 +1,5 @@
 // Command httpcpu measures what a tools/call over HTTP costs a server in CPU
-// time: Tenon beside a handler written by hand that does no more than it must
+// time: Tenon, served by itself and mounted in an http.Server, beside a handler written by hand that does no more than it must
 // (net/http, and a scan of the same JSON). Both run as processes of their own
 // and take turns, so that whatever else the machine does falls on both.
 //
@@ -18,7 +18,7 @@ import (
 )
 
 // servers are the roles that this program can play.
-var servers = map[string]func(addr string){"floor": serveFloor, "tenon": serveTenon}
+var servers = map[string]func(addr string){"floor": serveFloor, "tenon": serveTenon, "mounted": serveMounted}
 
 func main() {
 	role := flag.String("serve", "", "play this server (used by the program itself)")
@@ -26,12 +26,13 @@ func main() {
 	rounds := flag.Int("rounds", 5, "how often each server is measured")
 	connections := flag.Int("connections", 32, "how many connections at once")
 	length := flag.Duration("length", 1500*time.Millisecond, "how long one measurement takes")
+	only := flag.String("only", "", "measure this one alone, such as \"tenon legacy\", to profile it")
 	flag.Parse()
 	if *role != "" {
 		servers[*role](*addr)
 		return
 	}
-	if err := measure(*rounds, *connections, *length); err != nil {
+	if err := measure(*rounds, *connections, *length, *only); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -44,8 +45,16 @@ type subject struct {
 	rate   []float64
 }
 
-func measure(rounds, connections int, length time.Duration) error {
-	subjects := []*subject{{server: "floor", era: "modern"}, {server: "tenon", era: "modern"}, {server: "floor", era: "legacy"}, {server: "tenon", era: "legacy"}}
+func measure(rounds, connections int, length time.Duration, only string) error {
+	var subjects []*subject
+	for _, era := range []string{"modern", "legacy"} {
+		for _, server := range []string{"floor", "tenon", "mounted"} {
+			subjects = append(subjects, &subject{server: server, era: era})
+		}
+	}
+	if only != "" {
+		subjects = slices.DeleteFunc(subjects, func(s *subject) bool { return s.server+" "+s.era != only })
+	}
 	for round := range rounds {
 		for i := range subjects {
 			s := subjects[(i+round)%len(subjects)]
@@ -57,10 +66,13 @@ func measure(rounds, connections int, length time.Duration) error {
 		}
 	}
 	fmt.Printf("tools/call over HTTP, %d connections, %d rounds, medians\n", connections, rounds)
-	for i, s := range subjects {
-		line := fmt.Sprintf("%-6s %-7s %6.1f µs CPU/request (%.1f-%.1f)  %7.0f requests/s", s.server, s.era, median(s.cpu), slices.Min(s.cpu), slices.Max(s.cpu), median(s.rate))
-		if s.server == "tenon" {
-			line += fmt.Sprintf("  %.2f x the floor", median(s.cpu)/median(subjects[i-1].cpu))
+	var floor float64
+	for _, s := range subjects {
+		line := fmt.Sprintf("%-7s %-7s %6.1f µs CPU/request (%.1f-%.1f)  %7.0f requests/s", s.server, s.era, median(s.cpu), slices.Min(s.cpu), slices.Max(s.cpu), median(s.rate))
+		if s.server == "floor" {
+			floor = median(s.cpu)
+		} else if floor > 0 {
+			line += fmt.Sprintf("  %.2f x the floor", median(s.cpu)/floor)
 		}
 		fmt.Println(line)
 	}

@@ -15,7 +15,25 @@ import (
 	"github.com/tenon-mcp/tenon/transport/streamable"
 )
 
+// serveTenon serves as most programs do, with streamable.Serve.
 func serveTenon(addr string) {
+	log.Fatal(streamable.Serve(context.Background(), listen(addr), adder(), nil, nil))
+}
+
+// serveMounted serves with a handler in an http.Server of one's own, which keeps
+// its connections.
+func serveMounted(addr string) {
+	h, err := streamable.NewHandler(adder(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", h)
+	web := streamable.NewHTTPServer(mux)
+	log.Fatal(web.Serve(streamable.StrictListener(web, listen(addr))))
+}
+
+func adder() *server.Server {
 	type in struct {
 		A int `json:"a"`
 		B int `json:"b"`
@@ -25,18 +43,15 @@ func serveTenon(addr string) {
 	}
 	s := server.New(mcp.Implementation{Name: "bench", Version: "1"}, nil)
 	server.AddTool(s, "add", "adds", func(_ context.Context, _ *mcp.Call, v in) (out, error) { return out{v.A + v.B}, nil })
-	h, err := streamable.NewHandler(s, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	mux := http.NewServeMux()
-	mux.Handle("/mcp", h)
+	return s
+}
+
+func listen(addr string) net.Listener {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
 		log.Fatal(err)
 	}
-	web := streamable.NewHTTPServer(mux)
-	log.Fatal(web.Serve(streamable.StrictListener(web, l)))
+	return l
 }
 
 // serveFloor answers the same requests with the least that can be done on

@@ -15,13 +15,13 @@ func (s *sessions) batch(w http.ResponseWriter, r *http.Request, body []byte) {
 		writeJSON(w, http.StatusBadRequest, era.Fail(nil, mcp.CodeInvalidRequest, "a batch is not allowed here: send one message at a time").Append(nil))
 		return
 	}
-	ses, done := s.find(w, r)
+	ses := s.find(w, r)
 	if ses == nil {
 		return
 	}
 	items, err := jsonrpc.DecodeBatch(body, maxBatch)
 	if no := ses.era.Batches(); no != nil || err != nil {
-		done()
+		s.release(ses)
 		code, why := mcp.CodeInvalidRequest, ""
 		if no != nil {
 			why = no.Error()
@@ -37,7 +37,7 @@ func (s *sessions) batch(w http.ResponseWriter, r *http.Request, body []byte) {
 	p := s.h.edge.Principal(r)
 	st, freed := s.newStream(ses, out, cancel, s.h.mayTakeOver(r))
 	s.long(r.Context(), st, freed, out, func() *era.Answer {
-		defer done()
+		defer s.release(ses)
 		defer cancel()
 		return together(s.answerAll(ctx, p, st, items))
 	})

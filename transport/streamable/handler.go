@@ -211,6 +211,22 @@ var (
 // post serves a POST: it reads one message and sends it to the era in which it
 // opens.
 func (s *Handler) post(w http.ResponseWriter, r *http.Request) (rest staying) {
+	m := s.message(w, r)
+	switch {
+	case m == nil:
+	case s.opensModern(r, m) || s.door.ModernOnly() && era.Opens(m):
+		return s.exchange(w, r, m)
+	case s.door.ModernOnly():
+		refuseLegacy(w, r, m)
+	default:
+		s.sessions.post(w, r, m)
+	}
+	return nil
+}
+
+// message reads the message of a POST. It is nil if the request is answered
+// already: it could not be served, or was a batch.
+func (s *Handler) message(w http.ResponseWriter, r *http.Request) *jsonrpc.Message {
 	if no := s.edge.IsJSON(r); no != nil {
 		s.turnAway(w, r, no)
 		return nil
@@ -238,22 +254,19 @@ func (s *Handler) post(w http.ResponseWriter, r *http.Request) (rest staying) {
 		writeJSON(w, http.StatusServiceUnavailable, era.Fail(m.ID, mcp.CodeInternal, shuttingDown).Append(nil))
 		return nil
 	}
-	if s.opensModern(r, &m) || s.door.ModernOnly() && era.Opens(&m) {
-		return s.exchange(w, r, &m)
+	return &m
+}
+
+// refuseLegacy answers a message of an older revision where none is served.
+func refuseLegacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+	a := era.RefuseLegacy(m)
+	if !m.IsRequest() {
+		a = era.Fail(nil, mcp.CodeInvalidRequest, "a client of this revision sends requests and notifications, nothing else")
 	}
-	if s.door.ModernOnly() {
-		a := era.RefuseLegacy(&m)
-		if !m.IsRequest() {
-			a = era.Fail(nil, mcp.CodeInvalidRequest, "a client of this revision sends requests and notifications, nothing else")
-		}
-		if _, present, _ := only(r.Header, headerVersion); !present && m.Method != "initialize" && m.IsRequest() {
-			a = era.Fail(m.ID, mcp.CodeHeaderMismatch, "the header "+headerVersion+" is missing")
-		}
-		writeJSON(w, http.StatusBadRequest, a.Append(nil))
-		return nil
+	if _, present, _ := only(r.Header, headerVersion); !present && m.Method != "initialize" && m.IsRequest() {
+		a = era.Fail(m.ID, mcp.CodeHeaderMismatch, "the header "+headerVersion+" is missing")
 	}
-	s.sessions.post(w, r, &m)
-	return nil
+	writeJSON(w, http.StatusBadRequest, a.Append(nil))
 }
 
 // opensModern decides the era of a message. The version in the header counts

@@ -18,19 +18,19 @@ func (s *sessions) get(w http.ResponseWriter, r *http.Request) (rest staying) {
 		refuse(w, http.StatusMethodNotAllowed, "this is an MCP endpoint: send messages with POST; only a session of an older revision has a stream to GET, as text/event-stream")
 		return nil
 	}
-	ses, done := s.find(w, r)
+	ses := s.find(w, r)
 	if ses == nil {
 		return nil
 	}
 	last, present, err := only(r.Header, headerLastEvent)
 	if err != nil {
-		done()
+		s.release(ses)
 		refuse(w, http.StatusBadRequest, err.Error())
 		return nil
 	}
 	last = strings.Clone(last) // the rest of the headers need not stay
 	return func(ctx context.Context, w http.ResponseWriter) {
-		defer done()
+		defer s.release(ses)
 		out := s.h.newReply(ctx, w)
 		defer out.close()
 		if present {

@@ -17,15 +17,15 @@ func (s *sessions) post(w http.ResponseWriter, r *http.Request, m *jsonrpc.Messa
 		s.initialize(w, r, m)
 		return
 	}
-	ses, done := s.find(w, r)
+	ses := s.find(w, r)
 	if ses == nil {
 		return
 	}
 	if m.IsRequest() {
-		s.request(w, r, ses, m, done)
+		s.request(w, r, ses, m)
 		return
 	}
-	defer done()
+	defer s.release(ses)
 	s.told(ses, m)
 	w.WriteHeader(http.StatusAccepted)
 }
@@ -105,11 +105,11 @@ func (ses *session) answered(m *jsonrpc.Message) {
 
 // request serves a request. What may ask the client back may take long: the
 // client may be let go meanwhile.
-func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session, m *jsonrpc.Message, done func()) {
+func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session, m *jsonrpc.Message) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	if !ses.begin(m.ID, cancel) {
 		cancel()
-		done()
+		s.release(ses)
 		writeJSON(w, http.StatusBadRequest, taken(m.ID).Append(nil))
 		return
 	}
@@ -119,7 +119,7 @@ func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session,
 	if mcp.MayAsk(m.Method) {
 		st, freed := s.newStream(ses, out, cancel, s.h.mayTakeOver(r))
 		s.long(r.Context(), st, freed, out, func() *era.Answer {
-			defer done()
+			defer s.release(ses)
 			a := ses.era.Serve(ctx, m, p, era.SessionBack{Tell: until(ctx, st.send), Ask: st.ask, Release: st.letGo})
 			cancelled := ctx.Err() != nil
 			ses.finish(m.ID, cancel) // before the answer: the id may be used again then
@@ -130,7 +130,7 @@ func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session,
 		})
 		return
 	}
-	defer done()
+	defer s.release(ses)
 	a := ses.era.Serve(ctx, m, p, era.SessionBack{Tell: until(ctx, out.note)})
 	s.saveAfter(ses, m, &a)
 	cancelled := ctx.Err() != nil

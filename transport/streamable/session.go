@@ -124,28 +124,28 @@ func (s *sessions) save(ses *session) error {
 	return s.store.SaveSession(ses.id, raw, s.limits.Idle)
 }
 
-// find returns the session that a request names, in use until done is called.
-// One that belongs to somebody else is not there.
-func (s *sessions) find(w http.ResponseWriter, r *http.Request) (ses *session, done func()) {
+// find returns the session that a request names, in use until it is released,
+// or answers the request and returns nil. One that belongs to somebody else is
+// not there.
+func (s *sessions) find(w http.ResponseWriter, r *http.Request) *session {
 	id, present, err := only(r.Header, headerSession)
 	switch {
 	case err != nil:
 		refuse(w, http.StatusBadRequest, err.Error())
-		return nil, nil
+		return nil
 	case !present || id == "":
 		refuse(w, http.StatusBadRequest, "the header "+headerSession+" is missing: send initialize first, or name the protocol version in _meta of each request")
-		return nil, nil
+		return nil
 	}
-	ses, err = s.take(r.Context(), id, s.h.edge.Principal(r))
-	if err != nil {
+	ses, err := s.take(r.Context(), id, s.h.edge.Principal(r))
+	switch {
+	case err != nil:
 		refuse(w, http.StatusInternalServerError, "the session could not be restored")
-		return nil, nil
-	}
-	if ses == nil {
+		return nil
+	case ses == nil:
 		refuse(w, http.StatusNotFound, noSession)
-		return nil, nil
 	}
-	return ses, func() { s.release(ses) }
+	return ses
 }
 
 const noSession = "there is no such session: send initialize again"
@@ -372,11 +372,11 @@ func (s *sessions) delete(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusMethodNotAllowed, "only a session of an older revision can be ended")
 		return
 	}
-	ses, done := s.find(w, r)
+	ses := s.find(w, r)
 	if ses == nil {
 		return
 	}
-	defer done()
+	defer s.release(ses)
 	s.end(ses.id)
 	w.WriteHeader(http.StatusNoContent)
 }

@@ -156,6 +156,7 @@ func (s *Session) serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 	}
 	call, token := lift(m)
 	call.Caller = caller
+	least := caller.LogLevel
 	call.Side = func(n mcp.Note) {
 		if n.Method == mcp.NoteRelease {
 			if back.Release != nil && rev.resumes {
@@ -163,7 +164,7 @@ func (s *Session) serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 			}
 			return
 		}
-		if wants(n, token, caller.LogLevel) {
+		if wants(n, token, least) {
 			back.Tell(func(dst []byte) []byte { return appendNote(dst, n, token) })
 		}
 	}
@@ -174,9 +175,15 @@ func (s *Session) serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 		}, 0)
 	}
 	res, err := h.Serve(ctx, call)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, rev.beyond(err)
+	}
+	return rev.body(m, &res)
+}
+
+// body is the result object as this revision has it.
+func (rev *revision) body(m *jsonrpc.Message, res *mcp.Result) (json.RawMessage, error) {
+	switch {
 	case res.Type != "":
 		return nil, mcp.Errorf(mcp.CodeInternal, "the result of %s is of type %q, which revision %s does not have", m.Method, res.Type, rev.name)
 	case res.Body != nil && !rawjson.IsObject(res.Body):
