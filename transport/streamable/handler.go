@@ -52,13 +52,15 @@ type Options struct {
 	// the server is still there. 0 means 25 s.
 	KeepAlive time.Duration
 
-	// TakeOver has streams that wait for news leave net/http, which saves two
-	// thirds of their memory where HTTP/1.1 is spoken: their connections are
-	// taken over (see http.Hijacker). Whatever stands between the http.Server
-	// and this handler then sees the request end where the stream begins, and
-	// the server's Shutdown does not wait for it; [Handler.Shutdown] does.
-	// Unset, streams stay with net/http, except where [Serve] serves: there
-	// nothing stands in between.
+	// TakeOver lets connections of HTTP/1.1 be taken over (see
+	// http.Hijacker): those of streams that wait for news, which saves two
+	// thirds of their memory, and those of clients of older revisions that
+	// are let go during a call, which therefore needs no goroutine of its
+	// own. Whatever stands between the http.Server and this handler then sees
+	// a request end where its stream begins, or an answer end before the
+	// request does; and the server's Shutdown does not wait for such streams,
+	// [Handler.Shutdown] does. Unset, connections stay with net/http, except
+	// where [Serve] serves: there nothing stands in between.
 	TakeOver bool
 
 	// Sessions bounds what clients of older revisions may keep open.
