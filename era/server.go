@@ -123,40 +123,49 @@ func (p *pipe) Arrived(m *jsonrpc.Message) {
 func (p *pipe) Request(ctx context.Context, x *jsonrpc.Exchange) {
 	s := p.server
 	isModern := modern.Opens(&x.Message)
-	tell := func(build func(dst []byte) []byte) { x.Notify(ctx, build) }
 	switch {
 	case isModern && !s.opts.LegacyOnly:
-		x.Answer(s.modern.Serve(ctx, &x.Message, p.who, modern.Back{Tell: tell, Shared: true}))
+		x.Answer(s.modern.Serve(ctx, &x.Message, p.who, modern.Back{Tell: func(build func(dst []byte) []byte) { x.Notify(ctx, build) }, Shared: true}))
 	case s.opts.ModernOnly:
 		x.AnswerError(modern.Refuse(&x.Message))
 	case isModern:
 		x.AnswerError(refusedModern)
 	default:
-		x.Answer(p.session.Serve(ctx, &x.Message, p.who, legacy.Back{Tell: tell, Ask: asker(x.Conn())}))
+		x.Answer(p.session.Serve(ctx, &x.Message, p.who, &pipeBack{ctx, x}))
 	}
 }
 
-// asker sends requests to the client; one that is given up is cancelled there.
-func asker(c *jsonrpc.Conn) func(context.Context, string, []byte) (jsonrpc.Message, error) {
-	return func(ctx context.Context, method string, params []byte) (jsonrpc.Message, error) {
-		id := c.NextID()
-		pending, err := c.Start(ctx, id, method, params)
-		if err != nil {
-			return jsonrpc.Message{}, err
-		}
-		select {
-		case a := <-pending.Answer():
-			pending.Took()
-			return a.Message, a.Err
-		case <-ctx.Done():
-			pending.Drop()
-			c.Push(func(dst []byte) []byte {
-				return jsonrpc.AppendNotification(dst, noteCancelled, append(append([]byte(`{"requestId":`), jsonrpc.IntID(id)...), '}'))
-			})
-			return jsonrpc.Message{}, ctx.Err()
-		}
+// A pipeBack is the way back on a stream that other requests share.
+type pipeBack struct {
+	ctx context.Context // of the request
+	x   *jsonrpc.Exchange
+}
+
+func (b *pipeBack) Tell(build func(dst []byte) []byte) { b.x.Notify(b.ctx, build) }
+
+// Ask asks the client; a question that is given up is cancelled there.
+func (b *pipeBack) Ask(ctx context.Context, method string, params []byte) (jsonrpc.Message, error) {
+	c := b.x.Conn()
+	id := c.NextID()
+	pending, err := c.Start(ctx, id, method, params)
+	if err != nil {
+		return jsonrpc.Message{}, err
+	}
+	select {
+	case a := <-pending.Answer():
+		pending.Took()
+		return a.Message, a.Err
+	case <-ctx.Done():
+		pending.Drop()
+		c.Push(func(dst []byte) []byte {
+			return jsonrpc.AppendNotification(dst, noteCancelled, append(append([]byte(`{"requestId":`), jsonrpc.IntID(id)...), '}'))
+		})
+		return jsonrpc.Message{}, ctx.Err()
 	}
 }
+
+// Release does nothing: nobody comes back for the rest.
+func (b *pipeBack) Release() {}
 
 const noteCancelled = "notifications/cancelled"
 

@@ -31,7 +31,7 @@ func TestLargeAnswersSplit(t *testing.T) {
 			return &m
 		}
 		ses := s.NewSession()
-		back := era.SessionBack{Tell: func(func([]byte) []byte) {}}
+		var back era.SessionBack // nothing is told or asked
 		ses.Serve(t.Context(), decode(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`), nil, back)
 		answers := map[string]era.Answer{
 			"modern": s.ServeModern(t.Context(), decode(`{"jsonrpc":"2.0","id":"é","method":"tools/call","params":{"name":"a","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`), nil, era.Back{}),

@@ -27,21 +27,21 @@ type Answer func(ctx context.Context, c *Call, key string, q Question) (json.Raw
 // It serves a host, whose answers come from the person, as well as the door of
 // an older protocol, whose answers come from a request to the client.
 func Answering(h Handler, answer Answer, rounds int) Handler {
-	if rounds <= 0 {
-		rounds = MaxRounds
-	}
 	return HandlerFunc(func(ctx context.Context, c *Call) (Result, error) {
 		res, err := h.Serve(ctx, c)
 		if err == nil { // as most calls: the rest is kept off their stack
 			return res, nil
 		}
-		return answered(ctx, h, c, err, answer, rounds)
+		return Answered(ctx, h, c, err, answer, rounds)
 	})
 }
 
-// answered makes a call again that was not complete, until it is. Err is what
-// it came to so far.
-func answered(ctx context.Context, h Handler, c *Call, err error, answer Answer, rounds int) (Result, error) {
+// Answered is the rest of what [Answering] does: it goes on with a call that has
+// been made once and came to err.
+func Answered(ctx context.Context, h Handler, c *Call, err error, answer Answer, rounds int) (Result, error) {
+	if rounds <= 0 {
+		rounds = MaxRounds
+	}
 	for n := 1; ; n++ {
 		need, asked := errors.AsType[*NeedInput](err)
 		if !asked {

@@ -6,9 +6,9 @@ import (
 	"github.com/tenon-mcp/tenon/jsonrpc"
 )
 
-// ask sends a request to the client on the stream of its call and waits for
+// Ask sends a request to the client on the stream of its call and waits for
 // the answer, which comes with a POST of its own.
-func (st *stream) ask(ctx context.Context, method string, params []byte) (jsonrpc.Message, error) {
+func (st *stream) Ask(ctx context.Context, method string, params []byte) (jsonrpc.Message, error) {
 	ses := st.ses
 	waits := make(chan jsonrpc.Message, 1)
 	ses.mu.Lock()

@@ -32,11 +32,10 @@ func (s *sessions) batch(w http.ResponseWriter, r *http.Request, body []byte) {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
-	out := s.h.newReply(r.Context(), w)
-	defer out.close()
 	p := s.h.edge.Principal(r)
-	st, freed := s.newStream(ses, out, cancel, s.h.mayTakeOver(r))
-	s.long(r.Context(), st, freed, out, func() *era.Answer {
+	st, freed := s.newStream(ctx, cancel, ses, w, r)
+	defer st.first.close()
+	s.long(st, freed, func() *era.Answer {
 		defer s.release(ses)
 		defer cancel()
 		return together(s.answerAll(ctx, p, st, items))
@@ -87,12 +86,25 @@ func (s *sessions) answerAll(ctx context.Context, p *mcp.Principal, st *stream, 
 // answerOne serves one request of a batch; who cancels it gets no answer.
 func (s *sessions) answerOne(ctx context.Context, p *mcp.Principal, st *stream, m *jsonrpc.Message) (a era.Answer, ok bool) {
 	ctx, cancel := context.WithCancel(ctx)
-	if !st.ses.begin(m.ID, cancel) {
+	if !st.ses.begin(m.ID, cancel, st) {
 		cancel()
 		return taken(m.ID), true
 	}
 	defer st.ses.finish(m.ID, cancel)
-	a = st.ses.era.Serve(ctx, m, p, era.SessionBack{Tell: until(ctx, st.send), Ask: st.ask, Release: st.letGo})
+	a = st.ses.era.Serve(ctx, m, p, oneOfBatch{st, ctx})
 	s.saveAfter(st.ses, m, &a)
 	return a, ctx.Err() == nil
+}
+
+// oneOfBatch is the way back for one request of a batch, whose stream the others
+// share.
+type oneOfBatch struct {
+	*stream
+	ctx context.Context
+}
+
+func (b oneOfBatch) Tell(build func(dst []byte) []byte) {
+	if b.ctx.Err() == nil {
+		b.send(build)
+	}
 }

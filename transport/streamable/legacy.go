@@ -2,6 +2,7 @@ package streamable
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -43,7 +44,8 @@ func (s *sessions) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc
 	}
 	p := s.h.edge.Principal(r)
 	es := s.h.door.NewSession()
-	a := es.Serve(r.Context(), m, p, era.SessionBack{Tell: func(func([]byte) []byte) {}})
+	out := s.h.newReply(r.Context(), w)
+	a := es.Serve(r.Context(), m, p, deaf{})
 	if a.Code != 0 {
 		writeJSON(w, statusOf(a.Code), a.Append(nil))
 		return
@@ -55,7 +57,7 @@ func (s *sessions) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc
 	}
 	defer s.release(ses)
 	w.Header().Set(headerSession, ses.id)
-	s.h.newReply(r.Context(), w).answer(http.StatusOK, &a)
+	out.answer(http.StatusOK, &a)
 }
 
 // maxHello bounds the params of initialize.
@@ -78,10 +80,10 @@ func (s *sessions) told(ses *session, m *jsonrpc.Message) {
 
 func (ses *session) cancel(id jsonrpc.ID) {
 	ses.mu.Lock()
-	cancel := ses.calls[id.Key()]
+	call, there := ses.calls[id.Key()]
 	ses.mu.Unlock()
-	if cancel != nil {
-		cancel()
+	if there {
+		call.cancel()
 	}
 }
 
@@ -107,20 +109,17 @@ func (ses *session) answered(m *jsonrpc.Message) {
 // client may be let go meanwhile.
 func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session, m *jsonrpc.Message) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
-	if !ses.begin(m.ID, cancel) {
-		cancel()
-		s.release(ses)
-		writeJSON(w, http.StatusBadRequest, taken(m.ID).Append(nil))
-		return
-	}
-	out := s.h.newReply(r.Context(), w)
-	defer out.close()
 	p := s.h.edge.Principal(r)
 	if mcp.MayAsk(m.Method) {
-		st, freed := s.newStream(ses, out, cancel, s.h.mayTakeOver(r))
-		s.long(r.Context(), st, freed, out, func() *era.Answer {
+		st, freed := s.newStream(ctx, cancel, ses, w, r)
+		defer st.first.close()
+		if !ses.begin(m.ID, cancel, st) {
+			s.taken(w, ses, m.ID, cancel)
+			return
+		}
+		s.long(st, freed, func() *era.Answer {
 			defer s.release(ses)
-			a := ses.era.Serve(ctx, m, p, era.SessionBack{Tell: until(ctx, st.send), Ask: st.ask, Release: st.letGo})
+			a := ses.era.Serve(ctx, m, p, st)
 			cancelled := ctx.Err() != nil
 			ses.finish(m.ID, cancel) // before the answer: the id may be used again then
 			if cancelled {           // means silent
@@ -130,8 +129,14 @@ func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session,
 		})
 		return
 	}
+	if !ses.begin(m.ID, cancel, nil) {
+		s.taken(w, ses, m.ID, cancel)
+		return
+	}
 	defer s.release(ses)
-	a := ses.era.Serve(ctx, m, p, era.SessionBack{Tell: until(ctx, out.note)})
+	out := s.h.newReply(r.Context(), w)
+	defer out.close()
+	a := ses.era.Serve(ctx, m, p, teller{ctx, out})
 	s.saveAfter(ses, m, &a)
 	cancelled := ctx.Err() != nil
 	ses.finish(m.ID, cancel)
@@ -140,6 +145,13 @@ func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session,
 		return
 	}
 	out.answer(http.StatusOK, &a)
+}
+
+// taken refuses a request that cannot begin.
+func (s *sessions) taken(w http.ResponseWriter, ses *session, id jsonrpc.ID, cancel func()) {
+	cancel()
+	s.release(ses)
+	writeJSON(w, http.StatusBadRequest, taken(id).Append(nil))
 }
 
 // saveAfter saves a session that a request has changed. One that cannot be saved
@@ -160,7 +172,9 @@ func (s *sessions) saveAfter(ses *session, m *jsonrpc.Message, a *era.Answer) {
 // Net/http ends an answer where the request came in. So serve has a goroutine of
 // its own, and whoever waits here is freed; or there is no such channel, serve
 // runs here, and the stream can cut the connection off.
-func (s *sessions) long(there context.Context, st *stream, freed <-chan struct{}, out *reply, serve func() *era.Answer) {
+func (s *sessions) long(st *stream, freed <-chan struct{}, serve func() *era.Answer) {
+	out := &st.first
+	there := out.ctx
 	if freed == nil {
 		defer context.AfterFunc(there, func() { st.leave(out) })()
 		if silent := st.close(serve()); silent != nil {
@@ -186,31 +200,47 @@ func (s *sessions) long(there context.Context, st *stream, freed <-chan struct{}
 	}
 }
 
-// until tells nothing more of a call that was cancelled.
-func until(ctx context.Context, tell func(func([]byte) []byte)) func(func([]byte) []byte) {
-	return func(build func([]byte) []byte) {
-		if ctx.Err() == nil {
-			tell(build)
-		}
+// A teller is the way back for a request that asks nothing.
+type teller struct {
+	ctx context.Context
+	out *reply
+}
+
+// Tell tells nothing more of a request that was cancelled.
+func (t teller) Tell(build func([]byte) []byte) {
+	if t.ctx.Err() == nil {
+		t.out.note(build)
 	}
 }
+
+func (teller) Ask(context.Context, string, []byte) (jsonrpc.Message, error) {
+	return jsonrpc.Message{}, errors.New("this request cannot ask the client")
+}
+
+func (teller) Release() {}
+
+// deaf is the way back to who is not to hear anything but the answer.
+type deaf struct{ teller }
+
+func (deaf) Tell(func([]byte) []byte) {}
 
 // taken is the answer to a request that cannot begin.
 func taken(id jsonrpc.ID) era.Answer {
 	return era.Fail(id, mcp.CodeInvalidRequest, "a request with this id is still being served, or the session has ended")
 }
 
-func (ses *session) begin(id jsonrpc.ID, cancel context.CancelFunc) bool {
+// begin notes that a request is being served; st is nil if it has no stream.
+func (ses *session) begin(id jsonrpc.ID, cancel context.CancelFunc, st *stream) bool {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
 	key := id.Key()
-	if ses.ended || ses.calls[key] != nil {
+	if _, there := ses.calls[key]; there || ses.ended {
 		return false
 	}
 	if ses.calls == nil {
-		ses.calls = map[string]context.CancelFunc{}
+		ses.calls = map[string]inFlight{}
 	}
-	ses.calls[key] = cancel
+	ses.calls[key] = inFlight{cancel, st}
 	return true
 }
 

@@ -64,13 +64,19 @@ type session struct {
 
 	mu      sync.Mutex
 	ended   bool
-	calls   map[string]context.CancelFunc  // in flight, by the key of their id
+	calls   map[string]inFlight            // by the key of their id
 	asks    map[int64]chan jsonrpc.Message // what we asked the client
-	streams map[string]*stream             // of calls that are going on, by name
+	streams map[string]*stream             // that a client may come back to, by name
 	pushes  *stream                        // where news goes; nil while nobody hears
 	asked   int64                          // the last id of ours
 	opened  int64                          // the last number of a stream
 	saved   []byte                         // the state as the store has it
+}
+
+// An inFlight is a request that is being served.
+type inFlight struct {
+	cancel context.CancelFunc
+	st     *stream // nil if it has none
 }
 
 func newSessions(h *Handler) *sessions {
@@ -273,8 +279,11 @@ func (ses *session) close() {
 	ses.mu.Lock()
 	ses.ended = true
 	var stops []func()
-	for _, cancel := range ses.calls {
-		stops = append(stops, cancel)
+	for _, call := range ses.calls {
+		stops = append(stops, call.cancel)
+		if call.st != nil {
+			stops = append(stops, call.st.letGo)
+		}
 	}
 	for _, st := range ses.streams {
 		stops = append(stops, st.letGo)
@@ -354,6 +363,11 @@ func (ses *session) wind() {
 	ses.mu.Lock()
 	news := ses.pushes
 	calls := slices.Collect(maps.Values(ses.streams))
+	for _, call := range ses.calls {
+		if call.st != nil {
+			calls = append(calls, call.st)
+		}
+	}
 	ses.mu.Unlock()
 	if news != nil {
 		news.letGo()

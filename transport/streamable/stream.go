@@ -2,6 +2,8 @@ package streamable
 
 import (
 	"container/list"
+	"context"
+	"net/http"
 	"strconv"
 	"sync"
 	"time"
@@ -15,9 +17,11 @@ import (
 type stream struct {
 	all  *sessions
 	ses  *session
-	name string
+	name string // once it is opened
 
-	cancel func() // ends the call, or the waiting for who listened to news; nil if there is neither
+	ctx    context.Context // of the call; nil if there is none
+	cancel func()          // ends the call, or the waiting for who listened to news; nil if there is neither
+	first  reply           // to who made the call
 
 	mu     sync.Mutex
 	out    *reply        // where events are written; nil while nobody is there
@@ -32,28 +36,31 @@ type stream struct {
 	left time.Time     // when it left
 }
 
-// newStream returns the stream of a call, whose first listener is out. The call
-// ends with cancel. Freed tells when the listener is to be let go; it is nil if
-// its connection is cut off instead.
-func (s *sessions) newStream(ses *session, out *reply, cancel func(), cuts bool) (st *stream, freed <-chan struct{}) {
-	st = &stream{all: s, ses: ses, prime: ses.era.Resumes(), cancel: cancel, out: out}
-	if !cuts {
+// newStream returns the stream of a call of a client that sent a request. The
+// call runs in ctx and ends with cancel. Freed tells when the client is to be let
+// go; it is nil if its connection is cut off instead.
+func (s *sessions) newStream(ctx context.Context, cancel func(), ses *session, w http.ResponseWriter, r *http.Request) (st *stream, freed <-chan struct{}) {
+	st = &stream{all: s, ses: ses, prime: ses.era.Resumes(), ctx: ctx, cancel: cancel, first: reply{h: s.h, w: w, ctx: r.Context()}}
+	st.out = &st.first
+	if !s.h.mayTakeOver(r) {
 		st.freed = make(chan struct{})
 		freed = st.freed
 	}
-	ses.mu.Lock()
-	defer ses.mu.Unlock()
-	ses.opened++
-	st.name = "s" + strconv.FormatInt(ses.opened, 36)
-	if ses.streams == nil {
-		ses.streams = map[string]*stream{}
-	}
-	ses.streams[st.name] = st
 	return st, freed
 }
 
 // retryAfter is how long a client is asked to wait before it comes back.
 const retryAfter = "retry: 500\n"
+
+// Tell is send, unless the call was cancelled.
+func (st *stream) Tell(build func(dst []byte) []byte) {
+	if st.ctx.Err() == nil {
+		st.send(build)
+	}
+}
+
+// Ask is in asks.go; Release lets the client go.
+func (st *stream) Release() { st.letGo() }
 
 // send tells the client something: at once if it is there, and when it comes
 // back otherwise.
@@ -88,6 +95,7 @@ func (st *stream) openLocked() {
 		return
 	}
 	st.opened = true
+	st.nameLocked()
 	if st.prime {
 		id := st.all.store.AddEvent(st.ses.id, st.name, nil)
 		if st.out != nil {
@@ -95,6 +103,23 @@ func (st *stream) openLocked() {
 			st.told = true
 		}
 	}
+}
+
+// nameLocked names the stream, if it has no name: from now on a client may know
+// where to come back to.
+func (st *stream) nameLocked() {
+	if st.name != "" {
+		return
+	}
+	ses := st.ses
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	ses.opened++
+	st.name = "s" + strconv.FormatInt(ses.opened, 36)
+	if ses.streams == nil {
+		ses.streams = map[string]*stream{}
+	}
+	ses.streams[st.name] = st
 }
 
 // close ends the stream with the answer, or without one if that is nil. If
@@ -129,9 +154,11 @@ func (st *stream) end() {
 
 func (st *stream) forget() {
 	st.all.returned(st)
-	st.ses.mu.Lock()
-	defer st.ses.mu.Unlock()
-	delete(st.ses.streams, st.name)
+	if st.name != "" {
+		st.ses.mu.Lock()
+		defer st.ses.mu.Unlock()
+		delete(st.ses.streams, st.name)
+	}
 }
 
 // letGo ends the connection to the client, who may come back.

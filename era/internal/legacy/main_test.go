@@ -102,20 +102,7 @@ func (c *client) request(method, params string) *jsonrpc.Message {
 	if params == "" {
 		m.Params = nil
 	}
-	back := Back{
-		Tell: func(build func([]byte) []byte) {
-			line := string(build(nil))
-			c.check("a note", line, "")
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.told = append(c.told, line)
-		},
-		Ask: func(_ context.Context, method string, params []byte) (jsonrpc.Message, error) {
-			c.check("a question", string(jsonrpc.AppendRequest(nil, jsonrpc.IntID(1), method, params)), "")
-			return c.answer(method, params), nil
-		},
-	}
-	out := string(c.session.Serve(c.t.Context(), m, nil, back)(nil))
+	out := string(c.session.Serve(c.t.Context(), m, nil, c)(nil))
 	answer := message(c.t, out)
 	if answer.Error == nil {
 		c.check("the answer to "+method, out, method)
@@ -136,3 +123,18 @@ func schemas(t *testing.T) (s *spectest.Spec) {
 	t.Run("with the published schemas", func(t *testing.T) { s = spectest.Load(t) })
 	return s
 }
+
+func (c *client) Tell(build func([]byte) []byte) {
+	line := string(build(nil))
+	c.check("a note", line, "")
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.told = append(c.told, line)
+}
+
+func (c *client) Ask(_ context.Context, method string, params []byte) (jsonrpc.Message, error) {
+	c.check("a question", string(jsonrpc.AppendRequest(nil, jsonrpc.IntID(1), method, params)), "")
+	return c.answer(method, params), nil
+}
+
+func (c *client) Release() {}

@@ -157,10 +157,7 @@ func TestQuestions(t *testing.T) {
 					return jsonrpc.Message{Result: raw(`{"action":"accept","_meta":{"x":1}}`)}
 				}
 				m := &jsonrpc.Message{ID: jsonrpc.IntID(1), Method: mcp.MethodToolsCall, Params: raw(`{"name":"t"}`)}
-				out := string(cl.session.Serve(t.Context(), m, nil, Back{Tell: nil, Ask: func(_ context.Context, method string, params []byte) (jsonrpc.Message, error) {
-					cl.check("a question", string(jsonrpc.AppendRequest(nil, jsonrpc.IntID(1), method, params)), "")
-					return cl.answer(method, params), nil
-				}})(nil))
+				out := string(cl.session.Serve(t.Context(), m, nil, cl)(nil))
 				part, refused := strings.CutPrefix(c.want, "!")
 				switch {
 				case refused:

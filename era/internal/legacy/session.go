@@ -66,14 +66,14 @@ func (s *Session) Close() {
 }
 
 // Back is the way back to the client during one request.
-type Back struct {
+type Back interface {
 	// Tell sends the notification that build appends.
-	Tell func(build func(dst []byte) []byte)
+	Tell(build func(dst []byte) []byte)
 	// Ask sends a request to the client and waits for the answer.
-	Ask func(ctx context.Context, method string, params []byte) (jsonrpc.Message, error)
-	// Release lets the client go, who comes back for the rest. Nil means that
-	// it has to stay.
-	Release func()
+	Ask(ctx context.Context, method string, params []byte) (jsonrpc.Message, error)
+	// Release lets the client go, who comes back for the rest; where it has
+	// to stay, it does nothing.
+	Release()
 }
 
 // Revision is what initialize came to; empty before it.
@@ -159,7 +159,7 @@ func (s *Session) serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 	least := caller.LogLevel
 	call.Side = func(n mcp.Note) {
 		if n.Method == mcp.NoteRelease {
-			if back.Release != nil && rev.resumes {
+			if rev.resumes {
 				back.Release()
 			}
 			return
@@ -168,13 +168,12 @@ func (s *Session) serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 			back.Tell(func(dst []byte) []byte { return appendNote(dst, n, token) })
 		}
 	}
-	h := s.h
-	if mcp.MayAsk(m.Method) {
-		h = mcp.Answering(h, func(ctx context.Context, c *mcp.Call, _ string, q mcp.Question) (json.RawMessage, error) {
+	res, err := s.h.Serve(ctx, call)
+	if err != nil && mcp.MayAsk(m.Method) {
+		res, err = mcp.Answered(ctx, s.h, call, err, func(ctx context.Context, c *mcp.Call, _ string, q mcp.Question) (json.RawMessage, error) {
 			return ask(ctx, rev, c, q, back)
 		}, 0)
 	}
-	res, err := h.Serve(ctx, call)
 	if err != nil {
 		return nil, rev.beyond(err)
 	}
