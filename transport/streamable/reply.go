@@ -212,6 +212,7 @@ func (o *reply) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.over = true
+	o.w = nil // a stream may outlive its first reply by far
 	if o.stream {
 		o.h.pulse.remove(o)
 	}
