@@ -83,8 +83,10 @@ func (f *Files) Save(_ context.Context, key string, s Secret) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Chmod(name, 0o600); err != nil && !errors.Is(err, fs.ErrNotExist) { // it may have been opened to others
-		return fmt.Errorf("save a token: %w", err)
+	if old, err := os.Lstat(name); err == nil && old.Mode().IsRegular() && old.Mode().Perm() != 0o600 {
+		if err := os.Chmod(name, 0o600); err != nil { // the new one would be open to the same others
+			return fmt.Errorf("save a token: %w", err)
+		}
 	}
 	if err := safefile.ReplacePath(name, s, 0o600, nil); err != nil {
 		return fmt.Errorf("save a token: %w", err)

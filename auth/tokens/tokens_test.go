@@ -91,13 +91,29 @@ func TestFilesAreNotForOthers(t *testing.T) {
 	if _, err := s.Load(t.Context(), "key"); err == nil || !strings.Contains(err.Error(), "can be used by others") {
 		t.Errorf("error %v", err)
 	}
+	if err := s.Save(t.Context(), "key", tokens.Secret("new")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.Load(t.Context(), "key"); err != nil || string(got) != "new" {
+		t.Errorf("a new token is as open as the old one was: %q, %v", got, err)
+	}
 	if err := os.Remove(name); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink("/dev/zero", name); err != nil {
+	elsewhere := filepath.Join(t.TempDir(), "elsewhere")
+	if err := os.WriteFile(elsewhere, []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(elsewhere, name); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Load(t.Context(), "key"); err == nil {
 		t.Error("a link was followed")
+	}
+	if err := s.Save(t.Context(), "key", tokens.Secret("new")); err == nil {
+		t.Error("a link was written through, or replaced")
+	}
+	if info, err := os.Stat(elsewhere); err != nil || info.Mode().Perm() != 0o644 || info.Size() != 1 {
+		t.Errorf("what a link leads to was touched: %v, %v", info.Mode(), err)
 	}
 }

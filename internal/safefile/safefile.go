@@ -3,8 +3,8 @@
 //
 // New content is written to a file of its own beside the old one, synced to the
 // disk, and moved into place; then the directory is synced. Everything happens
-// below an [os.Root], so no name leads out of it ([ReplacePath] opens its own). A process that is killed may
-// leave that other file behind; [Sweep] removes it.
+// below an [os.Root], so no name leads out of it ([ReplacePath] opens its own).
+// A process that is killed may leave that other file behind; [Sweep] removes it.
 package safefile
 
 import (

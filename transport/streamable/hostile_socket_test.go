@@ -34,7 +34,14 @@ func newFort(t *testing.T, modernOnly bool, o *streamable.Options) *fort {
 	if o != nil {
 		opts = *o
 	}
-	opts.Era.ModernOnly, opts.TakeOver = modernOnly, true
+	opts.TakeOver = true
+	return newFortAs(t, modernOnly, opts)
+}
+
+// newFortAs builds one that takes connections over only if the options say so.
+func newFortAs(t *testing.T, modernOnly bool, opts streamable.Options) *fort {
+	t.Helper()
+	opts.Era.ModernOnly = modernOnly
 	f := &fort{t: t, fixture: newFixture(t), path: "/mcp"}
 	var err error
 	if f.h, err = streamable.NewHandler(f.fixture.Server, &opts); err != nil {

@@ -143,7 +143,12 @@ func TestOldDisconnectCancelsNothing(t *testing.T) {
 // Calls that their clients have left cost those clients nothing: only so many
 // go on, and those left first are cancelled first.
 func TestLeftCallsAreBounded(t *testing.T) {
-	f := newFort(t, false, &streamable.Options{Sessions: streamable.SessionLimits{Live: 3}})
+	t.Run("freed", func(t *testing.T) { testLeftCalls(t, false) })
+	t.Run("cut off", func(t *testing.T) { testLeftCalls(t, true) })
+}
+
+func testLeftCalls(t *testing.T, takeOver bool) {
+	f := newFortAs(t, false, streamable.Options{TakeOver: takeOver, Sessions: streamable.SessionLimits{Live: 3}})
 	leave := func(i int) {
 		s := f.dial()
 		s.write(f.enter(rev2025, "")(oldGated("1", fmt.Sprint(i), 1)).on(f))
