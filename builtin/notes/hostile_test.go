@@ -49,14 +49,17 @@ func TestHostilePaths(t *testing.T) {
 	}
 	for _, path := range said {
 		quoted, _ := json.Marshal(path)
-		for tool, args := range map[string]string{
-			"read_note":   `{"path":%s}`,
-			"backlinks":   `{"path":%s}`,
-			"create_note": `{"path":%s,"text":"evil"}`,
-			"update_note": `{"path":%s,"mode":"append","text":"evil"}`,
-			"delete_note": `{"path":%s,"confirm":true}`,
+		// In this order: what can be made, since "%2e%2e" is a folder like any
+		// other, is deleted again before the addresses below are read.
+		for _, each := range []struct{ tool, args string }{
+			{"read_note", `{"path":%s}`},
+			{"backlinks", `{"path":%s}`},
+			{"create_note", `{"path":%s,"text":"evil"}`},
+			{"update_note", `{"path":%s,"mode":"append","text":"evil"}`},
+			{"delete_note", `{"path":%s,"confirm":true}`},
 		} {
-			r := use(t, s, "", tool, fmt.Sprintf(args, quoted))
+			tool := each.tool
+			r := use(t, s, "", tool, fmt.Sprintf(each.args, quoted))
 			if !r.Failed && !strings.Contains(path, "%2") { // a name like any other
 				t.Errorf("%s %q: %+v", tool, path, r)
 			}
