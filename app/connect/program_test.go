@@ -141,7 +141,8 @@ func TestBrittleOldServer(t *testing.T) {
 // until it answers again.
 func TestDegraded(t *testing.T) {
 	s := start(t, entry(t, "good"), nil)
-	_, err := s.Client().CallTool(t.Context(), "hang", nil, &client.CallOptions{IdleTimeout: 200 * time.Millisecond})
+	echo(t, s, "here") // or its start would be part of the wait
+	_, err := s.Client().CallTool(t.Context(), "hang", nil, &client.CallOptions{IdleTimeout: time.Second})
 	var silent *client.TimeoutError
 	if !errors.As(err, &silent) {
 		t.Fatalf("the call came to %v", err)

@@ -174,9 +174,8 @@ func (s *sessions) saveAfter(ses *session, m *jsonrpc.Message, a *era.Answer) {
 // runs here, and the stream can cut the connection off.
 func (s *sessions) long(st *stream, freed <-chan struct{}, serve func() *era.Answer) {
 	out := &st.first
-	there := out.ctx
 	if freed == nil {
-		defer context.AfterFunc(there, func() { st.leave(out) })()
+		s.lookOut()
 		if silent := st.close(serve()); silent != nil {
 			out.answer(http.StatusOK, silent)
 		} else {
@@ -195,7 +194,7 @@ func (s *sessions) long(st *stream, freed <-chan struct{}, serve func() *era.Ans
 		out.answer(http.StatusOK, silent)
 	case <-freed:
 		out.nothing()
-	case <-there.Done(): // gone, which cancels nothing in these revisions
+	case <-out.ctx.Done(): // gone, which cancels nothing in these revisions
 		st.leave(out)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenon-mcp/tenon/era"
@@ -45,6 +46,8 @@ type sessions struct {
 	away  list.List // of *stream, those of calls that their clients have left, the last left first
 	sweep *time.Timer
 	ended bool
+
+	looking atomic.Bool // for clients that have gone; see lookOut
 
 	unheard list.List // of *stream, those of news that is kept for clients that have gone, the last left first
 }
@@ -363,12 +366,8 @@ func (ses *session) wind() {
 	ses.mu.Lock()
 	news := ses.pushes
 	calls := slices.Collect(maps.Values(ses.streams))
-	for _, call := range ses.calls {
-		if call.st != nil {
-			calls = append(calls, call.st)
-		}
-	}
 	ses.mu.Unlock()
+	calls = ses.appendStreams(calls)
 	if news != nil {
 		news.letGo()
 		news.abandon()
@@ -377,6 +376,18 @@ func (ses *session) wind() {
 		st.abandon()
 	}
 	ses.era.Close()
+}
+
+// appendStreams adds the streams of the calls in flight.
+func (ses *session) appendStreams(to []*stream) []*stream {
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	for _, call := range ses.calls {
+		if call.st != nil {
+			to = append(to, call.st)
+		}
+	}
+	return to
 }
 
 // delete serves DELETE, which ends a session.

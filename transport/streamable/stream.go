@@ -73,6 +73,9 @@ func (st *stream) send(build func(dst []byte) []byte) {
 }
 
 func (st *stream) sendLocked(build func(dst []byte) []byte) {
+	if st.out == &st.first && st.first.ctx.Err() != nil {
+		st.freeLocked() // it has gone, which was not noticed yet
+	}
 	st.openLocked()
 	data := build(nil)
 	id := st.all.store.AddEvent(st.ses.id, st.name, data)
@@ -207,6 +210,13 @@ func (st *stream) leave(out *reply) {
 	defer st.mu.Unlock()
 	if st.out == out {
 		st.freeLocked()
+	}
+}
+
+// leaveIfGone is leave if the client that made the call has gone.
+func (st *stream) leaveIfGone() {
+	if st.first.ctx.Err() != nil {
+		st.leave(&st.first)
 	}
 }
 

@@ -2,10 +2,12 @@ package edge
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"sync/atomic"
+	"time"
 )
 
 // Strict returns a listener whose connections hand net/http no HTTP/1 request
@@ -67,7 +69,10 @@ func (l strictListener) Accept() (net.Conn, error) {
 	if _, ok := c.(interface{ NetConn() net.Conn }); ok {
 		return c, nil // TLS, which net/http has to see for itself
 	}
-	return &strictConn{Conn: c, server: l.server}, nil
+	return &strictConn{
+		Conn: c, server: l.server,
+		reads: deadline{move: net.Conn.SetReadDeadline}, writes: deadline{move: net.Conn.SetWriteDeadline},
+	}, nil
 }
 
 // A strictConn ends what its client sends before the first bytes that are not
@@ -78,6 +83,8 @@ type strictConn struct {
 	net.Conn
 	server *http.Server
 	frames framing
+	reads  deadline
+	writes deadline
 	whole  atomic.Bool // what has come so far ends with a request
 	bad    bool        // nothing more is read from the client
 	told   uint8       // how much of refused was read instead
@@ -90,7 +97,7 @@ func (c *strictConn) Read(p []byte) (int, error) {
 	if c.bad {
 		return c.readRefused(p)
 	}
-	n, err := c.Conn.Read(p)
+	n, err := c.read(p)
 	if n > 0 && c.frames.at != elsewhere {
 		if good := c.frames.take(p[:n]); good < n {
 			c.bad = true
@@ -104,6 +111,33 @@ func (c *strictConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
+func (c *strictConn) read(p []byte) (n int, err error) {
+	for again := true; again; {
+		c.reads.begin(c.Conn, false)
+		n, err = c.Conn.Read(p)
+		again = c.reads.end(err)
+	}
+	return n, err
+}
+
+func (c *strictConn) Write(p []byte) (n int, err error) {
+	for again := true; again; {
+		var some int
+		c.writes.begin(c.Conn, false)
+		some, err = c.Conn.Write(p[n:])
+		n += some
+		again = c.writes.end(err)
+	}
+	return n, err
+}
+
+func (c *strictConn) SetReadDeadline(t time.Time) error  { return c.reads.wish(c.Conn, t) }
+func (c *strictConn) SetWriteDeadline(t time.Time) error { return c.writes.wish(c.Conn, t) }
+
+func (c *strictConn) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
+
 func (c *strictConn) readRefused(p []byte) (int, error) {
 	n := copy(p, refused[c.told:])
 	if c.told += uint8(n); n == 0 && len(p) > 0 {
@@ -113,7 +147,12 @@ func (c *strictConn) readRefused(p []byte) (int, error) {
 }
 
 // ReadFrom keeps files on the short way that net/http has for them.
-func (c *strictConn) ReadFrom(r io.Reader) (int64, error) { return io.Copy(c.Conn, r) }
+func (c *strictConn) ReadFrom(r io.Reader) (int64, error) {
+	c.writes.begin(c.Conn, true) // what was taken from r would be lost
+	n, err := io.Copy(c.Conn, r)
+	c.writes.end(err)
+	return n, err
+}
 
 // CloseWrite lets net/http end a connection without losing the last answer.
 func (c *strictConn) CloseWrite() error {
