@@ -104,7 +104,7 @@ func jwk(id string, public any) jose.JSONWebKey { return jose.JSONWebKey{KeyID: 
 // fetcher reaches loopback.
 func fetcher(t *testing.T) *fetch.Client {
 	t.Helper()
-	c := fetch.New(&fetch.Options{AllowLoopback: true})
+	c := fetch.New(&fetch.Options{AllowLoopback: true, Timeout: time.Minute}) // which a busy machine keeps
 	t.Cleanup(c.Close)
 	return c
 }

@@ -136,7 +136,7 @@ func (*body) Close() error { return nil }
 // overHTTP is a request to the Handler, without what net/http adds.
 func overHTTP(tools int, method, name, message string, modern bool, expect string) func() (func(), error) {
 	return func() (func(), error) {
-		h, err := streamable.NewHandler(features(tools), nil)
+		h, err := streamable.NewHandler(features(tools), &streamable.Options{TakeOver: true}) // as Serve does
 		if err != nil {
 			return nil, err
 		}

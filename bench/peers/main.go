@@ -83,11 +83,14 @@ func measure(s *scenario, o *options, who string) *results {
 	if s.rest {
 		rounds = min(rounds, 3)
 	}
+	if s.promised() {
+		rounds += o.more
+	}
 	load := loadAverage()
 	for round := range rounds {
 		for i := range res.peers {
 			p := res.peers[(i+round)%len(res.peers)]
-			if res.failed[p.name] != nil {
+			if res.failed[p.name] != nil || round >= o.rounds && !p.floor && p.name != "tenon" {
 				continue
 			}
 			fmt.Fprintf(os.Stderr, "\r\033[K%s, round %d: %s ", s.name, round+1, p.name)

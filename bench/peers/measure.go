@@ -13,6 +13,7 @@ type sample map[string]float64
 // options say how thorough a run is.
 type options struct {
 	rounds   int
+	more     int           // rounds of Tenon and the floors alone, where a promise compares their processor time
 	length   time.Duration // of one measurement
 	warm     time.Duration // before it
 	warmNode time.Duration // before it, for what has to compile itself first
@@ -23,7 +24,7 @@ type options struct {
 }
 
 var (
-	thorough = options{rounds: 5, length: 1200 * time.Millisecond, warm: 400 * time.Millisecond, warmNode: 3 * time.Second, sessions: 20_000, streams: 2_000, starts: 12, calls: 8_000}
+	thorough = options{rounds: 5, more: 6, length: 1200 * time.Millisecond, warm: 400 * time.Millisecond, warmNode: 3 * time.Second, sessions: 20_000, streams: 2_000, starts: 12, calls: 8_000}
 	quick    = options{rounds: 1, length: 250 * time.Millisecond, warm: 100 * time.Millisecond, warmNode: 300 * time.Millisecond, sessions: 500, streams: 100, starts: 3, calls: 500}
 )
 

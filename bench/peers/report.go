@@ -191,8 +191,8 @@ This page is written by `+"`make bench-peers`"+`; run it on your machine. What t
 		fmt.Fprintf(w, "- **%s** %s\n", p.name, p.what)
 	}
 	fmt.Fprintf(w, `
-How: a fresh process for every measurement; the peers take turns in each of %d rounds (3 for memory), in rotating order; %v each after warming up (%v; %v for Node). Tables show medians, and for what matters most the smallest and largest of the rounds. The load generator knows no SDK: it writes prepared requests to pipes and sockets and looks for the right answer in every response. CPU is what the server's process has used, from its own clock, which on a shared machine is steadier than any time on the wall. Allocations and bytes are those of the Go runtime; RSS is that of the process.
+How: a fresh process for every measurement; the peers take turns in each of %d rounds (3 for memory), in rotating order; where processor time is promised in relation to a floor, Tenon and the floors have %d rounds more; %v each after warming up (%v; %v for Node). Tables show medians, and for what matters most the smallest and largest of the rounds. The load generator knows no SDK: it writes prepared requests to pipes and sockets and looks for the right answer in every response. CPU is what the server's process has used, from its own clock, which on a shared machine is steadier than any time on the wall. Allocations and bytes are those of the Go runtime; RSS is that of the process.
 
 Not measured: TLS, HTTP/2, more than this machine's cores, a real network.
-`, rep.options.rounds, rep.options.length, rep.options.warm, rep.options.warmNode)
+`, rep.options.rounds, rep.options.more, rep.options.length, rep.options.warm, rep.options.warmNode)
 }
