@@ -24,7 +24,8 @@ type link interface {
 }
 
 // meet makes one connection. What the server speaks is remembered, and
-// forgotten when that turns out wrong.
+// forgotten when that turns out wrong. The server is ready before the keeper
+// hands the connection to anybody: whoever was waiting for it finds it so.
 func (s *Server) meet(ctx context.Context) (link, error) {
 	var watch Watcher = unwatched{}
 	if s.opts.Watch != nil {
@@ -48,15 +49,17 @@ func (s *Server) meet(ctx context.Context) (link, error) {
 		err = fmt.Errorf("server %s: it is of no known kind (%q)", s.entry.Name, s.entry.Kind)
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	if err != nil {
 		s.known = s.opts.Known
+		s.mu.Unlock()
 		return nil, err
 	}
 	s.known = l.Revision()
 	s.state.Revision, s.state.Pid = l.Revision(), l.pid()
 	s.state.Started, s.state.Stderr = time.Now(), ""
 	s.state.Starts++
+	s.mu.Unlock()
+	s.enter(Ready, "", nil)
 	return l, nil
 }
 
@@ -65,8 +68,7 @@ func (s *Server) kept(now stdio.RunStatus) {
 	switch now.State {
 	case stdio.StateStarting:
 		s.enter(Starting, "", nil)
-	case stdio.StateRunning:
-		s.enter(Ready, "", nil)
+	case stdio.StateRunning: // said when it was met
 	case stdio.StateWaiting:
 		phase := Restarting
 		if _, ok := errors.AsType[*LoginError](now.Err); ok {

@@ -222,6 +222,7 @@ func TestLogin(t *testing.T) {
 	}
 	a.visit(page)
 	echo(t, s, "logged in")
+	eventually(t, "it is told", func() bool { return s.told(Ready) != nil }) // by whoever is telling, which need not be who made it so
 	if got := fmt.Sprint(s.phases()); got != "[starting needs login starting ready]" {
 		t.Errorf("it went through %s", got)
 	}
