@@ -228,6 +228,7 @@ func (d *driver) view() string {
 var (
 	spans  = regexp.MustCompile(`\d+(\.\d+)? (µs|ms|s)\b`)
 	clocks = regexp.MustCompile(`\d\d:\d\d:\d\d(\.\d+)?`)
+	since  = regexp.MustCompile(`\bfor (\d+h)?(\d+m)?\d+s,`)
 )
 
 // golden waits until the view is what a file says. What the screen is told
@@ -247,7 +248,7 @@ func (d *driver) golden(name string) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	late := time.After(5 * time.Second)
+	late := time.After(20 * time.Second)
 	for d.timeless() != string(want) {
 		select {
 		case m := <-d.msgs:
@@ -261,7 +262,8 @@ func (d *driver) golden(name string) {
 
 // timeless is the view without durations and times of day.
 func (d *driver) timeless() string {
-	return clocks.ReplaceAllString(spans.ReplaceAllString(d.view(), "0 ms"), "00:00:00") + "\n"
+	text := clocks.ReplaceAllString(spans.ReplaceAllString(d.view(), "0 ms"), "00:00:00")
+	return since.ReplaceAllString(text, "for 0s,") + "\n"
 }
 
 // settle passes messages until none has come for a while.

@@ -79,14 +79,18 @@ func (p *plain) say(text string) {
 func (p *plain) prompt(ctx context.Context, prompt string) (string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	over := make(chan struct{})
-	defer close(over)
-	go func() { // ends with this prompt
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
 		select {
 		case <-p.t.o.Interrupts:
 			cancel(errInterrupted)
 		case <-over:
 		}
+	}()
+	defer func() { // waited for: it must not take an interrupt that is meant for what comes next
+		close(over)
+		<-ended
 	}()
 	return p.in.ReadLine(ctx, prompt)
 }

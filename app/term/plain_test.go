@@ -98,6 +98,30 @@ func TestPlainServersCannotDraw(t *testing.T) {
 	has(t, out, "? May evil/do run?", "! ", "✓ evil/do")
 }
 
+// A prompt that was answered takes no interrupt any more: it is for what the
+// answer has begun.
+func TestPlainPromptLetsInterruptsGo(t *testing.T) {
+	interrupts := make(chan os.Signal)
+	p := &plain{t: &talk{o: Options{Interrupts: interrupts}}, in: readLines(strings.NewReader(strings.Repeat("x\n", 50)), io.Discard, false)}
+	defer p.in.close()
+	for i := range 50 {
+		p.in.ask()
+		for len(p.in.got) == 0 { // the line is there already, so that the prompt is over at once
+			time.Sleep(10 * time.Microsecond)
+		}
+		if _, err := p.prompt(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+		go func() { interrupts <- os.Interrupt }()
+		time.Sleep(100 * time.Microsecond) // a prompt that is still there would take it
+		select {
+		case <-interrupts:
+		case <-time.After(20 * time.Second):
+			t.Fatalf("interrupt %d was lost", i)
+		}
+	}
+}
+
 // An interrupt stops what runs; the chat goes on.
 func TestPlainInterrupt(t *testing.T) {
 	began, cancelled := make(chan struct{}), make(chan struct{})
