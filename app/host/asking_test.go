@@ -230,13 +230,15 @@ func TestAnswerSettlesOthers(t *testing.T) {
 		b.attach("calc", calculator())
 		done := make(chan error)
 		go func() { done <- b.host.NewSession().Send(t.Context(), "add") }()
-		for range 3 { // all three are open
-			id := <-answered
-			if len(answered) == 0 && len(b.host.Asks()) == 3 {
-				if err := b.host.Answer(id, Answer{Action: action}); err != nil {
-					t.Error(err)
-				}
-			}
+		id := ""
+		for range 3 {
+			id = <-answered
+		}
+		if n := len(b.host.Asks()); n != 3 {
+			t.Errorf("%s: %d questions are open", action, n)
+		}
+		if err := b.host.Answer(id, Answer{Action: action}); err != nil {
+			t.Error(err)
 		}
 		if err := <-done; err != nil {
 			t.Fatal(err)
