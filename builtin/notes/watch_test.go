@@ -176,7 +176,7 @@ func TestFlood(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return m.HeapAlloc
 	}
-	before := heap()
+	before, began := heap(), time.Now()
 	const rounds, many = 500, 20 // each write is several events
 	for round := range rounds {
 		for i := range many {
@@ -190,12 +190,17 @@ func TestFlood(t *testing.T) {
 		eventually(t, "the last state is found", finds(t, s, fmt.Sprintf("\"round%d file%d.\"", rounds-1, i), fmt.Sprintf("flood%d.md", i)))
 	}
 	eventually(t, "it was told", func() bool { return box.has("flood0.md") })
-	if n := strings.Count(box.all(), "updated"); n > rounds/2 {
+	// A machine that takes long over the changes has time for more notes.
+	if n := strings.Count(box.all(), "updated"); n > max(rounds/2, int(time.Since(began)/gather)+1) {
 		t.Errorf("%d changes were told one by one: %d notes", rounds, n)
 	}
-	if after := heap(); after > before+8<<20 {
-		t.Errorf("memory went from %d to %d KiB", before>>10, after>>10)
+	after := uint64(0)
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if after = heap(); after <= before+8<<20 { // once all is done that is under way
+			return
+		}
 	}
+	t.Errorf("memory went from %d to %d KiB", before>>10, after>>10)
 }
 
 // Nobody tells how many folders can be watched; when it is one too many, the

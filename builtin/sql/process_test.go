@@ -3,13 +3,13 @@
 package sql_test
 
 import (
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -124,16 +124,23 @@ func (h *host) start(t *testing.T, address, signal, name string, args ...string)
 	return s
 }
 
-// freePort is a port that nobody listens on right now.
+// freePort is a port that nobody listens on right now. It is none of those that
+// the system gives to whoever asks for any: while a database is set up, and
+// while it is down, another test would get it.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	var failed error
+	for range 100 {
+		port := strconv.Itoa(15_000 + rand.IntN(15_000))
+		l, err := net.Listen("tcp", "127.0.0.1:"+port)
+		if err == nil {
+			l.Close()
+			return port
+		}
+		failed = err
 	}
-	defer l.Close()
-	_, port, _ := strings.Cut(l.Addr().String(), ":")
-	return port
+	t.Fatal(failed)
+	return ""
 }
 
 // waitFor polls for something that another process does.

@@ -279,6 +279,9 @@ func harmless(t *testing.T, g *target, statements []string) {
 func endless(t *testing.T, g *target, running func(t *testing.T) string, statements []string) {
 	t.Helper()
 	s := serve(t, sql.Config{DSN: g.dsn})
+	if a := run(t, s, "SELECT 1"); a.failed { // so that the second below is one of running, not of connecting
+		t.Fatal(a.text)
+	}
 	for _, statement := range statements {
 		a := call(t, s, "run_query", map[string]any{"sql": statement, "timeoutSeconds": 1})
 		if !a.failed || !strings.Contains(a.text, "took too long") {
