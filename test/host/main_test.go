@@ -98,6 +98,7 @@ func tools() *server.Server {
 		return "", nil
 	})
 	server.AddTool(s, "hang", "Never answer", func(ctx context.Context, _ *mcp.Call, _ struct{}) (string, error) {
+		fmt.Fprintln(os.Stderr, "hanging")
 		<-ctx.Done()
 		return "", ctx.Err()
 	})

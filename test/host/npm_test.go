@@ -130,7 +130,7 @@ func TestEverything(t *testing.T) {
 			w.sendTo(session, "/every:args-prompt city=Bern")
 			w.sendTo(session, "wrong")
 			progress := 0
-			for _, e := range w.events {
+			for _, e := range w.told() {
 				if e.Kind == host.EventTool && e.Call.Progress > 0 {
 					progress++
 				}

@@ -103,7 +103,16 @@ func (w *world) event(e host.Event) {
 	}
 }
 
-// ready waits until servers were met.
+// told is all that was told so far.
+func (w *world) told() []host.Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.events)
+}
+
+// ready waits until servers were met and have said what tools they have: a turn
+// gives them only a moment for that, which may be too short where many processes
+// have just started.
 func (w *world) ready(names ...string) {
 	w.t.Helper()
 	ctx, stop := context.WithTimeout(w.t.Context(), long)
@@ -111,6 +120,12 @@ func (w *world) ready(names ...string) {
 	if err := w.Ready(ctx, names...); err != nil {
 		w.t.Fatal(err)
 	}
+	eventually(w.t, "they have said what they have", func() bool {
+		tools := w.Host.Tools(ctx)
+		return !slices.ContainsFunc(names, func(name string) bool {
+			return !slices.ContainsFunc(tools, func(t host.Tool) bool { return t.Server == name })
+		})
+	})
 }
 
 // send takes one turn, and fails the test if the script does not fit.
