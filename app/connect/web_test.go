@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -28,8 +29,10 @@ type endpoint struct {
 	web     *httptest.Server
 }
 
+// newEndpoint listens on a port that the system gives to nobody who asks for
+// any: while it is down, another test would get it.
 func newEndpoint(t *testing.T) *endpoint {
-	e := &endpoint{t: t, addr: "127.0.0.1:0"}
+	e := &endpoint{t: t}
 	e.up()
 	t.Cleanup(e.down)
 	return e
@@ -44,7 +47,11 @@ func (e *endpoint) up() {
 	e.web = httptest.NewUnstartedServer(e.handler)
 	e.web.Listener.Close()
 	eventually(e.t, "the address is free", func() bool {
-		l, err := net.Listen("tcp", e.addr)
+		addr := e.addr
+		if addr == "" {
+			addr = fmt.Sprint("127.0.0.1:", 30_000+rand.IntN(2_500))
+		}
+		l, err := net.Listen("tcp", addr)
 		if err == nil {
 			e.web.Listener, e.addr = l, l.Addr().String()
 		}
