@@ -224,8 +224,10 @@ func TestDeleteAsks(t *testing.T) {
 func TestAsksTwice(t *testing.T) {
 	dir, s := vaultOf(t, golden)
 	again := mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
-		files(t, dir, map[string]string{"Garden.md": golden["Garden.md"]})
-		os.RemoveAll(filepath.Join(dir, ".trash"))
+		if c.Method == mcp.MethodToolsCall { // others come at the same time, and must not write what is being read
+			files(t, dir, map[string]string{"Garden.md": golden["Garden.md"]})
+			os.RemoveAll(filepath.Join(dir, ".trash"))
+		}
 		return s.Serve(ctx, c)
 	})
 	mcptest.Twice(t, again, &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"delete_note","arguments":{"path":"Garden.md"}}`)},
