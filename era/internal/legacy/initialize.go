@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -23,12 +24,57 @@ type initializeResult struct {
 	Instructions    string                 `json:"instructions,omitzero"`
 }
 
+// decode reads what a client says. Each part is read by itself, which is quick
+// where it says nothing unusual; what is wrong with the whole is found by
+// reading it again.
+func (in *initializeParams) decode(params json.RawMessage) error {
+	if in.readParts(params) {
+		return nil
+	}
+	*in = initializeParams{}
+	return mcp.Unmarshal(params, in)
+}
+
+func (in *initializeParams) readParts(params json.RawMessage) bool {
+	ok := rawjson.IsObject(params)
+	for m := rawjson.Object(params); ok && m.Next(); {
+		switch string(m.Name) {
+		case "protocolVersion":
+			var name string
+			name, ok = rawjson.String(m.Value)
+			in.ProtocolVersion = mcp.Revision(name)
+		case "capabilities":
+			ok = mcp.Unmarshal(m.Value, &in.Capabilities) == nil
+		case "clientInfo":
+			ok = mcp.Unmarshal(m.Value, &in.ClientInfo) == nil
+		}
+	}
+	return ok
+}
+
+// encode writes the answer from its parts, for the same reason.
+func (r *initializeResult) encode() (json.RawMessage, error) {
+	capabilities, err := mcp.Marshal(r.Capabilities)
+	server, errServer := mcp.Marshal(r.ServerInfo)
+	if err != nil || errServer != nil {
+		return mcp.Marshal(r) // which says where
+	}
+	body := make([]byte, 0, 128+len(capabilities)+len(server)+len(r.Instructions))
+	body = rawjson.AppendString(append(body, `{"protocolVersion":`...), string(r.ProtocolVersion))
+	body = append(append(body, `,"capabilities":`...), capabilities...)
+	body = append(append(body, `,"serverInfo":`...), server...)
+	if r.Instructions != "" {
+		body = rawjson.AppendString(append(body, `,"instructions":`...), r.Instructions)
+	}
+	return append(body, '}'), nil
+}
+
 // initialize opens the session: who asks is remembered, and what the server
 // offers is what it says to server/discover.
 func (s *Session) initialize(ctx context.Context, params json.RawMessage, p *mcp.Principal) (json.RawMessage, error) {
 	defer s.opened()
 	var in initializeParams
-	if err := mcp.Unmarshal(params, &in); err != nil {
+	if err := in.decode(params); err != nil {
 		return nil, mcp.InvalidParams("initialize: %v", err)
 	}
 	if in.ProtocolVersion == "" {
@@ -74,7 +120,7 @@ func (s *Session) initialize(ctx context.Context, params json.RawMessage, p *mcp
 		return nil, mcp.Errorf(mcp.CodeInvalidRequest, "this session was initialized before: open another one")
 	}
 	s.rev, s.caller, s.offers = rev, caller, offersOf(&found.Capabilities)
-	return mcp.Marshal(out)
+	return out.encode()
 }
 
 // Begins reports whether a request is an initialize.

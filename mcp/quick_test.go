@@ -1,0 +1,142 @@
+package mcp_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// checkWrite compares what is written by hand with what the library writes: it
+// does so for whatever stands inside of something else.
+func checkWrite[T any](t *testing.T, values ...T) {
+	t.Helper()
+	for _, v := range values {
+		quick, errQuick := mcp.Marshal(v)
+		slow, errSlow := mcp.Marshal([1]T{v})
+		switch {
+		case (errQuick == nil) != (errSlow == nil):
+			t.Errorf("%+v: by hand %v, by the library %v", v, errQuick, errSlow)
+		case errQuick == nil && string(quick) != strings.TrimSuffix(strings.TrimPrefix(string(slow), "["), "]"):
+			t.Errorf("%+v:\nby hand        %s\nby the library %s", v, quick, slow)
+		}
+	}
+}
+
+func TestQuickWriting(t *testing.T) {
+	const odd = "\"quoted\" \\ \n\t\x01 <é> \u2028 😀"
+	checkWrite(t,
+		mcp.Implementation{},
+		mcp.Implementation{Name: odd, Version: "1"},
+		mcp.Implementation{Name: "n", Title: "t", Version: "1", Description: odd, WebsiteURL: "https://example.com/"},
+		mcp.Implementation{Name: "n", Icons: []mcp.Icon{}},
+		mcp.Implementation{Name: "n", Icons: []mcp.Icon{{Src: "https://example.com/i.png"}}},
+		mcp.Implementation{Name: "not UTF-8: \xff"},
+	)
+	capabilities := []mcp.ServerCapabilities{
+		{},
+		{Tools: &mcp.ListCapability{}, Prompts: &mcp.ListCapability{ListChanged: true}},
+		{Resources: &mcp.ResourcesCapability{}},
+		{Resources: &mcp.ResourcesCapability{Subscribe: true, ListChanged: true}, Logging: mcp.Settings{}},
+		{Completions: mcp.Settings{}, Logging: mcp.Settings{"a": json.RawMessage("1")}},
+		{Experimental: map[string]json.RawMessage{}},
+		{Extensions: map[string]json.RawMessage{"x/y": json.RawMessage("{}")}},
+		{Other: map[string]json.RawMessage{"tasks": json.RawMessage(`{"list":{}}`)}, Tools: &mcp.ListCapability{}},
+	}
+	checkWrite(t, capabilities...)
+	for _, c := range capabilities {
+		checkWrite(t, mcp.Discovery{Capabilities: c}, mcp.Discovery{Capabilities: c, Instructions: odd})
+	}
+	size := int64(7)
+	checkWrite(t,
+		mcp.Resource{},
+		mcp.Resource{URI: "a:b", Name: odd},
+		mcp.Resource{URI: "a:b", Name: "n", Title: "t", Description: odd, MIMEType: "text/plain"},
+		mcp.Resource{URI: "a:b", Name: "n", Size: &size, Annotations: &mcp.Annotations{}},
+		mcp.Resource{URI: "a:b", Name: "n", Meta: mcp.Meta{"k": json.RawMessage("1")}},
+		mcp.Resource{URI: "a:b", Name: "\xff"},
+	)
+	checkWrite(t,
+		mcp.ResourceTemplate{},
+		mcp.ResourceTemplate{URITemplate: "a:{b}", Name: "n", Title: "t", Description: odd, MIMEType: "text/plain"},
+		mcp.ResourceTemplate{URITemplate: "a:{b}", Icons: []mcp.Icon{}},
+		mcp.ResourceTemplate{URITemplate: "a:{b}", Annotations: &mcp.Annotations{}},
+	)
+	checkWrite(t,
+		mcp.Prompt{},
+		mcp.Prompt{Name: "p", Title: "t", Description: odd},
+		mcp.Prompt{Name: "p", Arguments: []mcp.PromptArgument{}},
+		mcp.Prompt{Name: "p", Arguments: []mcp.PromptArgument{{}, {Name: "a", Title: "t", Description: odd, Required: true}}},
+		mcp.Prompt{Name: "p", Arguments: []mcp.PromptArgument{{Name: "\xff"}}},
+		mcp.Prompt{Name: "p", Meta: mcp.Meta{}},
+	)
+}
+
+// checkRead compares what is read by hand with what the library reads.
+func checkRead[T any](t *testing.T, raw string) {
+	t.Helper()
+	var quick T
+	var slow [1]T
+	errQuick := mcp.Unmarshal([]byte(raw), &quick)
+	errSlow := mcp.Unmarshal([]byte("["+raw+"]"), &slow)
+	if (errQuick == nil) != (errSlow == nil) {
+		t.Errorf("%T %s: by hand %v, by the library %v", quick, raw, errQuick, errSlow)
+	} else if errQuick == nil && !reflect.DeepEqual(quick, slow[0]) {
+		t.Errorf("%T %s:\nby hand        %+v\nby the library %+v", quick, raw, quick, slow[0])
+	}
+}
+
+// introductions are what is read by hand, and what must not be.
+var introductions = []string{
+	`{}`, ` { } `, `[]`, `null`, `1`, `""`,
+	`{"name":"n","version":"1"}`,
+	`{"name":"n","title":"t","version":"1","description":"d","websiteUrl":"u","other":[{}]}`,
+	`{"n\u0061me":"\u00e9","Version":"1"}`, `{"name":null}`, `{"name":1}`, `{"icons":[{"src":"s"}]}`, `{"icons":1}`,
+	`{"name":"a","name":"b"}`, `{"name":"a","n\u0061me":"b"}`, `{"x":{"a":1,"a":2}}`, `{"name":"\ud800"}`, "{\"name\":\"\xff\"}",
+	`{"elicitation":{},"sampling":{},"roots":{}}`,
+	`{"elicitation":{"form":{},"url":{}},"sampling":{"context":{},"tools":{"a":1}},"roots":{"listChanged":true,"more":1}}`,
+	`{"elicitation":{"form":null}}`, `{"elicitation":null}`, `{"elicitation":[]}`, `{"elicitation":true}`, `{"roots":{"listChanged":1}}`,
+	`{"elicitation":{"form":true}}`, `{"roots":{"listChanged":false}}`, `{"roots":{"listChanged":null}}`,
+	`{"experimental":{"a":{}}}`, `{"extensions":{}}`, `{"tasks":{"list":{}}}`,
+	`{"capabilities":{}}`, `{"capabilities":null}`, `{"capabilities":[]}`, `{"capabilities":{"tools":{}},"instructions":"i","more":{}}`,
+	`{"capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true,"listChanged":false},"prompts":{},"completions":{},"logging":{ }}}`,
+	`{"capabilities":{"logging":{"a":1}}}`, `{"capabilities":{"logging":1}}`, `{"capabilities":{"tasks":{}}}`, `{"instructions":1}`, `{"instructions":null}`,
+}
+
+func TestQuickReading(t *testing.T) {
+	for _, raw := range introductions {
+		checkRead[mcp.Implementation](t, raw)
+		checkRead[mcp.ClientCapabilities](t, raw)
+		checkRead[mcp.Discovery](t, raw)
+	}
+}
+
+// What somebody says about itself decides what it is asked for, so it must not
+// mean one thing here and another to whoever uses the library.
+func FuzzQuickReading(f *testing.F) {
+	for _, raw := range introductions {
+		f.Add([]byte(raw))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if len(raw) > 1<<10 || bytes.Count(raw, []byte("[")) != bytes.Count(raw, []byte("]")) {
+			return // which the brackets of checkRead could make valid
+		}
+		checkRead[mcp.Implementation](t, string(raw))
+		checkRead[mcp.ClientCapabilities](t, string(raw))
+		checkRead[mcp.Discovery](t, string(raw))
+	})
+}
+
+// A value that is not empty is read into as the library does it.
+func TestQuickReadingIntoSomething(t *testing.T) {
+	i := mcp.Implementation{Title: "before"}
+	if err := mcp.Unmarshal([]byte(`{"name":"n"}`), &i); err != nil || i.Title != "before" || i.Name != "n" {
+		t.Errorf("%+v, %v", i, err)
+	}
+	if err := mcp.Unmarshal([]byte(`{}`), (*mcp.Implementation)(nil)); err == nil {
+		t.Error("a nil pointer was read into")
+	}
+}
