@@ -148,7 +148,8 @@ func (n *node) expects() string {
 	case kindBytes:
 		return "a string in base64"
 	case kindTime:
-		return format.Checks["date-time"].Expects
+		check, _ := format.Of("date-time")
+		return check.Expects
 	case kindDuration:
 		return `a duration such as "1m30s"`
 	case kindStruct, kindMap:

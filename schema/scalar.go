@@ -193,7 +193,7 @@ func (d *decoder) textRules(n *node, raw []byte, s string) bool {
 		d.problems.addf("", "%s does not match the pattern %s", describe(raw), n.pattern)
 	}
 	if n.format != "" {
-		if check, ok := format.Checks[n.format]; ok && !check.Valid(s) {
+		if check, ok := format.Of(n.format); ok && !check.Valid(s) {
 			d.problems.addf("", "expected %s, got %s", check.Expects, describe(raw))
 		}
 	}

@@ -40,10 +40,8 @@ func allowed(names []string) string {
 
 // fold leaves out what people mix up without meaning another name.
 func fold(name string) string {
-	return joiners.Replace(strings.ToLower(name))
+	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
 }
-
-var joiners = strings.NewReplacer("_", "", "-", "")
 
 // distance counts the insertions, removals, replacements and swaps of
 // neighbours that make b out of a.

@@ -148,7 +148,7 @@ func cut(s string, n int) string {
 // appendEscaped appends s with every byte outside keep percent-encoded;
 // triplets says that what is percent-encoded already stays as it is. Bytes
 // that are not UTF-8 become U+FFFD, because Match would refuse them.
-func appendEscaped(b []byte, s string, keep *charset, triplets bool) []byte {
+func appendEscaped(b []byte, s string, keep charset, triplets bool) []byte {
 	const upperHex = "0123456789ABCDEF"
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "\uFFFD")

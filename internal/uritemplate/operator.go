@@ -1,5 +1,7 @@
 package uritemplate
 
+import "strings"
+
 // An operator is what stands first in an expression: it decides what is
 // written before, between and inside the values.
 type operator struct {
@@ -14,29 +16,32 @@ type operator struct {
 
 var plain = &operator{sep: ',', joint: ","}
 
-// operators holds the operators by their symbol.
-var operators = map[byte]*operator{
-	'+': {symbol: "+", sep: ',', reserved: true, joint: ","},
-	'#': {symbol: "#", lead: "#", sep: ',', reserved: true, joint: ","},
-	'.': {symbol: ".", lead: ".", sep: '.', joint: "."},
-	'/': {symbol: "/", lead: "/", sep: '/', joint: "/"},
-	';': {symbol: ";", lead: ";", sep: ';', named: true, bareName: true, joint: ","},
-	'?': {symbol: "?", lead: "?", sep: '&', named: true, joint: ","},
-	'&': {symbol: "&", lead: "&", sep: '&', named: true, joint: ","},
+// operators are those that a symbol says.
+var operators = [...]operator{
+	{symbol: "+", sep: ',', reserved: true, joint: ","},
+	{symbol: "#", lead: "#", sep: ',', reserved: true, joint: ","},
+	{symbol: ".", lead: ".", sep: '.', joint: "."},
+	{symbol: "/", lead: "/", sep: '/', joint: "/"},
+	{symbol: ";", lead: ";", sep: ';', named: true, bareName: true, joint: ","},
+	{symbol: "?", lead: "?", sep: '&', named: true, joint: ","},
+	{symbol: "&", lead: "&", sep: '&', named: true, joint: ","},
 }
 
-// A charset is a set of ASCII characters.
-type charset [128]bool
-
-func (s *charset) has(c byte) bool { return c < 128 && s[c] }
-
-// with returns the set with more characters in it.
-func (s charset) with(chars string) *charset {
-	for i := range len(chars) {
-		s[chars[i]] = true
+// operatorOf returns the operator with this symbol, or nil.
+func operatorOf(symbol byte) *operator {
+	for i := range operators {
+		if operators[i].symbol[0] == symbol {
+			return &operators[i]
+		}
 	}
-	return &s
+	return nil
 }
+
+// A charset is a set of ASCII characters. It is a constant, so that a program
+// starts without making it.
+type charset string
+
+func (s charset) has(c byte) bool { return strings.IndexByte(string(s), c) >= 0 }
 
 const (
 	letters  = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -46,24 +51,24 @@ const (
 	genDelim = ":/?#[]@"
 )
 
-var (
-	unreserved = charset{}.with(letters + digits + marks)
-	uriChars   = unreserved.with(subDelim + genDelim)   // and percent-triplets
-	varChars   = charset{}.with(letters + digits + "_") // and percent-triplets
-	segment    = unreserved.with("%" + subDelim + ":@") // one path segment
-	query      = segment.with("/?")                     // what RFC 3986 allows in a query
-	anything   = uriChars.with("%")                     // for + and #
-	segments   = segment.with("/")                      // several path segments
-	noValue    = charset{}.with(" \"<>\\^`{|}\x7f")     // never in a URI, like controls
-	written    = unreserved.with("%,")                  // what a value without an operator can become
-	hexDigits  = charset{}.with(digits + "abcdefABCDEF")
-	lowerHex   = charset{}.with("abcdef")
+const (
+	unreserved charset = letters + digits + marks
+	uriChars           = unreserved + subDelim + genDelim   // and percent-triplets
+	varChars   charset = letters + digits + "_"             // and percent-triplets
+	segment            = unreserved + "%" + subDelim + ":@" // one path segment
+	query              = segment + "/?"                     // what RFC 3986 allows in a query
+	anything           = uriChars + "%"                     // for + and #
+	segments           = segment + "/"                      // several path segments
+	noValue    charset = " \"<>\\^`{|}\x7f"                 // never in a URI, like controls
+	written            = unreserved + "%,"                  // what a value without an operator can become
+	hexDigits  charset = digits + "abcdefABCDEF"
+	lowerHex   charset = "abcdef"
 )
 
 // accepts returns what may follow the lead of the expression in a URI. It is
 // wider than what Expand writes: a person's mail address typed into a path
 // keeps its @.
-func (e *expression) accepts() *charset {
+func (e *expression) accepts() charset {
 	switch {
 	case e.op.reserved:
 		return anything
@@ -77,13 +82,13 @@ func (e *expression) accepts() *charset {
 
 // writes returns what Expand can write for the expression, lead and
 // separators included.
-func (e *expression) writes() *charset {
+func (e *expression) writes() charset {
 	if e.op.reserved {
 		return anything
 	}
-	s := written.with(e.op.lead + string(rune(e.op.sep)))
+	s := written + charset(e.op.lead) + charset(e.op.sep)
 	if e.op.named || e.vars[len(e.vars)-1].explode {
-		s = s.with("=")
+		s += "="
 	}
 	return s
 }

@@ -85,7 +85,7 @@ func (p *parser) expression(offset int, s string) error {
 	if body == "" {
 		return p.fail(offset, "the braces are empty; a variable's name is missing")
 	}
-	if op := operators[body[0]]; op != nil {
+	if op := operatorOf(body[0]); op != nil {
 		e.op, body, at = op, body[1:], at+1
 	} else if strings.IndexByte("=,!@|", body[0]) >= 0 {
 		return p.fail(at, "the operator %q is reserved and has no meaning yet; use one of + # . / ; ? & or none", body[0])

@@ -42,7 +42,7 @@ type expression struct {
 	source string
 	op     *operator
 	vars   []variable
-	body   *charset // what may follow the lead in a URI
+	body   charset // what may follow the lead in a URI
 }
 
 // A variable is one name in an expression, with its modifier.

@@ -129,7 +129,10 @@ func (k *Keys) seal(need *mcp.NeedInput, c *mcp.Call) (string, error) {
 }
 
 // errState says no more than that: which check failed is nobody's business.
-var errState = mcp.InvalidParams("params.requestState is not valid for this request: it was changed, has expired, or belongs to another call; make the call again without it")
+var errState = &mcp.Error{
+	Code:    mcp.CodeInvalidParams,
+	Message: "params.requestState is not valid for this request: it was changed, has expired, or belongs to another call; make the call again without it",
+}
 
 func (k *Keys) open(s string, c *mcp.Call) (string, map[string]json.RawMessage, error) {
 	if len(s) > 2*maxState {

@@ -23,15 +23,30 @@ type Check struct {
 	Expects string // what is expected, as the end of "expected …"
 }
 
-// Checks are the formats that are enforced, by name.
-var Checks = map[string]Check{
-	"date-time": {IsDateTime, `a date and time such as "2026-01-31T12:00:00Z"`},
-	"date":      {isDate, `a date such as "2026-01-31"`},
-	"email":     {isEmail, `an email address such as "name@example.com"`},
-	"uri":       {isURI, `an absolute URI such as "https://example.com/"`},
-	"uuid":      {isUUID, `a UUID such as "123e4567-e89b-12d3-a456-426614174000"`},
-	"ipv4":      {func(s string) bool { a, err := netip.ParseAddr(s); return err == nil && a.Is4() }, "an IPv4 address"},
-	"ipv6":      {func(s string) bool { a, err := netip.ParseAddr(s); return err == nil && a.Is6() && a.Zone() == "" }, "an IPv6 address"},
+// Of returns the check of a format. Most formats are not enforced; ok is false
+// then.
+func Of(name string) (check Check, ok bool) {
+	for i := range checks {
+		if checks[i].name == name {
+			return checks[i].Check, true
+		}
+	}
+	return Check{}, false
+}
+
+// checks are the formats that are enforced. They are few, and a map would have
+// to be made at every start.
+var checks = [...]struct {
+	name string
+	Check
+}{
+	{"date-time", Check{IsDateTime, `a date and time such as "2026-01-31T12:00:00Z"`}},
+	{"date", Check{isDate, `a date such as "2026-01-31"`}},
+	{"email", Check{isEmail, `an email address such as "name@example.com"`}},
+	{"uri", Check{isURI, `an absolute URI such as "https://example.com/"`}},
+	{"uuid", Check{isUUID, `a UUID such as "123e4567-e89b-12d3-a456-426614174000"`}},
+	{"ipv4", Check{func(s string) bool { a, err := netip.ParseAddr(s); return err == nil && a.Is4() }, "an IPv4 address"}},
+	{"ipv6", Check{func(s string) bool { a, err := netip.ParseAddr(s); return err == nil && a.Is6() && a.Zone() == "" }, "an IPv6 address"}},
 }
 
 // IsDateTime is the check of "date-time".

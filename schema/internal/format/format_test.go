@@ -9,7 +9,11 @@ import (
 // What a check expects ends a sentence and shows, in quotes, a text that the
 // check takes.
 func TestChecks(t *testing.T) {
-	for name, check := range Checks {
+	for _, check := range checks {
+		name := check.name
+		if found, ok := Of(name); !ok || found.Expects != check.Expects {
+			t.Errorf("%s is not found", name)
+		}
 		if !slices.Contains(Names, name) {
 			t.Errorf("%s is checked but is not a format of JSON Schema", name)
 		}
@@ -21,6 +25,14 @@ func TestChecks(t *testing.T) {
 		}
 		if check.Valid("") || check.Valid(" ") {
 			t.Errorf("%s takes nothing for something", name)
+		}
+	}
+}
+
+func TestNotEnforced(t *testing.T) {
+	for _, name := range []string{"", "hostname", "unheard-of"} {
+		if _, ok := Of(name); ok {
+			t.Errorf("%q has a check", name)
 		}
 	}
 }

@@ -49,7 +49,7 @@ func (k *keyword) read() {
 		}
 	case "format":
 		if k.is(isString, "a string") && k.c.limits.Formats {
-			if check, ok := format.Checks[k.c.doc.string(k.at)]; ok {
+			if check, ok := format.Of(k.c.doc.string(k.at)); ok {
 				n.texts().format = &check
 			}
 		}
