@@ -13,22 +13,25 @@ import (
 // read and written here by hand. Whatever is rare is left to the library, which
 // also finds the words for what is wrong; tests hold both against each other.
 
-// quickly encodes v if it is of these types and of a usual form.
+// quickly encodes what v points to, if it is of these types and of a usual form.
 func quickly(v any) (raw []byte, ok bool) {
+	if to := reflect.ValueOf(v); to.Kind() != reflect.Pointer || to.IsNil() {
+		return nil, false
+	}
 	var o object
 	switch v := v.(type) {
-	case Implementation:
-		o.implementation(&v)
-	case ServerCapabilities:
-		o.serverCapabilities(&v)
-	case Discovery:
-		o.discovery(&v)
-	case Resource:
-		o.resource(&v)
-	case ResourceTemplate:
-		o.template(&v)
-	case Prompt:
-		o.prompt(&v)
+	case *Implementation:
+		o.implementation(v)
+	case *ServerCapabilities:
+		o.serverCapabilities(v)
+	case *Discovery:
+		o.discovery(v)
+	case *Resource:
+		o.resource(v)
+	case *ResourceTemplate:
+		o.template(v)
+	case *Prompt:
+		o.prompt(v)
 	default:
 		return nil, false
 	}

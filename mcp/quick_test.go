@@ -15,7 +15,7 @@ import (
 func checkWrite[T any](t *testing.T, values ...T) {
 	t.Helper()
 	for _, v := range values {
-		quick, errQuick := mcp.Marshal(v)
+		quick, errQuick := mcp.Marshal(&v)
 		slow, errSlow := mcp.Marshal([1]T{v})
 		switch {
 		case (errQuick == nil) != (errSlow == nil):
@@ -128,6 +128,14 @@ func FuzzQuickReading(f *testing.F) {
 		checkRead[mcp.ClientCapabilities](t, string(raw))
 		checkRead[mcp.Discovery](t, string(raw))
 	})
+}
+
+func TestQuickWritingOfNothing(t *testing.T) {
+	for _, v := range []any{nil, (*mcp.Implementation)(nil), (*mcp.Discovery)(nil), (*mcp.Prompt)(nil)} {
+		if raw, err := mcp.Marshal(v); err != nil || string(raw) != "null" {
+			t.Errorf("%T: %s, %v", v, raw, err)
+		}
+	}
 }
 
 // A value that is not empty is read into as the library does it.

@@ -57,6 +57,9 @@ func build(t reflect.Type) (*node, error) {
 	return n, nil
 }
 
+// under says where an error is.
+func under(path string, err error) error { return fmt.Errorf("%s: %w", path, err) }
+
 // node makes the node of t at a place, with the rules of the tag there.
 func (b *builder) node(t reflect.Type, rules []rule, path string) (*node, error) {
 	if t.Kind() == reflect.Pointer {
@@ -73,7 +76,7 @@ func (b *builder) node(t reflect.Type, rules []rule, path string) (*node, error)
 	}
 	k, err := kindOf(t)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, under(path, err)
 	}
 	n := newNode(k, t)
 	if len(rules) == 0 || k == kindStruct {
@@ -84,7 +87,7 @@ func (b *builder) node(t reflect.Type, rules []rule, path string) (*node, error)
 	case kindOwn:
 		err = n.useOwn()
 		if err != nil {
-			err = fmt.Errorf("%s: %w", path, err)
+			err = under(path, err)
 		}
 	case kindStruct:
 		err = b.structFields(n, path)
@@ -98,7 +101,7 @@ func (b *builder) node(t reflect.Type, rules []rule, path string) (*node, error)
 	}
 	for _, r := range rules {
 		if err := n.apply(r); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, under(path, err)
 		}
 	}
 	return n, nil
@@ -130,9 +133,15 @@ func splitRules(k kind, rules []rule) (own, inner []rule) {
 	return own, inner
 }
 
+// implements reports whether t or a pointer to it, which has the methods of
+// both, implements one of the interfaces.
 func implements(t reflect.Type, any ...reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	if p.NumMethod() == 0 {
+		return false
+	}
 	for _, i := range any {
-		if t.Implements(i) || reflect.PointerTo(t).Implements(i) {
+		if p.Implements(i) {
 			return true
 		}
 	}
@@ -212,15 +221,15 @@ func (b *builder) structFields(n *node, path string) error {
 	if err != nil {
 		return fmt.Errorf("%s.%w", path, err)
 	}
-	for _, g := range found {
+	n.fields = make([]field, len(found))
+	for i, g := range found {
 		at := path + "." + g.Name
-		f := field{
-			name: g.name, index: g.index, omitEmpty: g.omitEmpty, omitZero: g.omitZero,
-			key: append(rawjson.AppendString(nil, g.name), ':'),
-		}
+		f := &n.fields[i]
+		f.name, f.index, f.omitEmpty, f.omitZero = g.name, g.index, g.omitEmpty, g.omitZero
+		f.key = append(rawjson.AppendString(nil, g.name), ':')
 		rules, err := parseTag(g.Tag.Get("schema"))
 		if err != nil {
-			return fmt.Errorf("%s: %w", at, err)
+			return under(at, err)
 		}
 		rules, noted := takeNotes(rules)
 		if f.node, err = b.node(g.Type, rules, at); err != nil {
@@ -228,11 +237,10 @@ func (b *builder) structFields(n *node, path string) error {
 		}
 		f.notes.description = g.Tag.Get("doc")
 		if err := f.note(noted); err != nil {
-			return fmt.Errorf("%s: %w", at, err)
+			return under(at, err)
 		}
 		f.optional = g.Type.Kind() == reflect.Pointer || g.omitEmpty || g.omitZero || g.viaPointer || f.notes.fallback != nil
 		b.later = append(b.later, func() error { return f.checkNotes(at) })
-		n.fields = append(n.fields, f)
 	}
 	if len(n.fields) > fewFields {
 		n.byName = make(map[string]int, len(n.fields))

@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
@@ -26,74 +25,60 @@ type goField struct {
 // goFields lists the fields of a struct as encoding/json sees them, in order.
 // Of fields with the same name the least deep counts; of several at that depth
 // the one named by a tag; and if that does not decide, none.
-func goFields(t reflect.Type) ([]goField, error) {
+func goFields(t reflect.Type) ([]*goField, error) {
 	all, err := walkFields(t, nil, false, []reflect.Type{t}, nil)
 	if err != nil {
 		return nil, err
 	}
-	byName := map[string][]goField{}
+	kept := make([]*goField, 0, len(all))
 	for _, f := range all {
-		byName[f.name] = append(byName[f.name], f)
-	}
-	var kept []goField
-	for _, same := range byName {
-		if f, ok := dominant(same); ok {
+		if f.dominates(all) {
 			kept = append(kept, f)
 		}
 	}
-	slices.SortFunc(kept, func(a, b goField) int { return slices.Compare(a.index, b.index) })
 	return kept, nil
 }
 
-func dominant(same []goField) (goField, bool) {
-	depth := len(slices.MinFunc(same, func(a, b goField) int { return cmp.Compare(len(a.index), len(b.index)) }).index)
-	var all, tagged []goField
-	for _, f := range same {
-		if len(f.index) != depth {
+// dominates reports whether no other field keeps f from counting.
+func (f *goField) dominates(all []*goField) bool {
+	for _, g := range all {
+		if g == f || g.name != f.name || len(g.index) > len(f.index) {
 			continue
 		}
-		all = append(all, f)
-		if f.tagged {
-			tagged = append(tagged, f)
+		if len(g.index) < len(f.index) || g.tagged || !f.tagged {
+			return false
 		}
 	}
-	switch {
-	case len(all) == 1:
-		return all[0], true
-	case len(tagged) == 1:
-		return tagged[0], true
-	}
-	return goField{}, false
+	return true
 }
 
-func walkFields(t reflect.Type, index []int, viaPointer bool, open []reflect.Type, out []goField) ([]goField, error) {
+func walkFields(t reflect.Type, index []int, viaPointer bool, open []reflect.Type, out []*goField) ([]*goField, error) {
 	for i := range t.NumField() {
-		sf := t.Field(i)
-		f := goField{StructField: sf, viaPointer: viaPointer, name: sf.Name}
-		f.index = append(slices.Clip(index), i)
+		f := &goField{StructField: t.Field(i), viaPointer: viaPointer, index: append(slices.Clip(index), i)}
+		f.name = f.Name
 		skip, inline, err := f.readTag()
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", sf.Name, err)
+			return nil, under(f.Name, err)
 		}
-		inner, pointer := sf.Type, false
+		inner, pointer := f.Type, false
 		if inner.Kind() == reflect.Pointer {
 			inner, pointer = inner.Elem(), true
 		}
-		embeds := inner.Kind() == reflect.Struct && (sf.Anonymous && !f.tagged || inline)
+		embeds := inner.Kind() == reflect.Struct && (f.Anonymous && !f.tagged || inline)
 		switch {
 		case skip:
 		case inline && !embeds:
-			return nil, fmt.Errorf("%s: inline is for structs", sf.Name)
-		case !sf.IsExported() && !(sf.Anonymous && embeds):
+			return nil, under(f.Name, errors.New("inline is for structs"))
+		case !f.IsExported() && !(f.Anonymous && embeds):
 		case !embeds:
 			out = append(out, f)
-		case pointer && !sf.IsExported():
-			return nil, fmt.Errorf("%s: an embedded pointer to an unexported struct cannot be set; embed the struct itself", sf.Name)
+		case pointer && !f.IsExported():
+			return nil, under(f.Name, errors.New("an embedded pointer to an unexported struct cannot be set; embed the struct itself"))
 		case slices.Contains(open, inner): // embeds itself: what is deeper is hidden anyway
 		default:
 			out, err = walkFields(inner, f.index, viaPointer || pointer, append(slices.Clip(open), inner), out)
 			if err != nil {
-				return nil, fmt.Errorf("%s.%w", sf.Name, err)
+				return nil, fmt.Errorf("%s.%w", f.Name, err)
 			}
 		}
 	}

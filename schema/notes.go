@@ -43,7 +43,7 @@ func (f *field) note(noted []rule) (err error) {
 			}
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", r.key, err)
+			return under(r.key, err)
 		}
 	}
 	return nil

@@ -19,8 +19,14 @@ var (
 	textKeys   = []string{"minLength", "maxLength", "pattern", "format"}
 	itemKeys   = []string{"minItems", "maxItems", "uniqueItems"}
 	noteKeys   = []string{"title", "default", "examples", "header"}
-	tagKeys    = slices.Concat(numberKeys, textKeys, []string{"enum"}, itemKeys, noteKeys)
+	enumKeys   = []string{"enum"}
 )
+
+// known reports whether there is such a keyword.
+func known(key string) bool {
+	return slices.Contains(numberKeys, key) || slices.Contains(textKeys, key) || slices.Contains(enumKeys, key) ||
+		slices.Contains(itemKeys, key) || slices.Contains(noteKeys, key)
+}
 
 // parseTag takes a schema tag apart. It knows the keywords, but not yet
 // whether they fit the field.
@@ -32,7 +38,8 @@ func parseTag(tag string) ([]rule, error) {
 			name, rest = tag[:i], tag[i:]
 		}
 		r := rule{key: strings.TrimSpace(name)}
-		if !slices.Contains(tagKeys, r.key) {
+		if !known(r.key) {
+			tagKeys := slices.Concat(numberKeys, textKeys, enumKeys, itemKeys, noteKeys)
 			return nil, fmt.Errorf("unknown keyword %q in the schema tag%s", r.key, didYouMean(r.key, tagKeys))
 		}
 		for _, seen := range rules {
@@ -53,7 +60,7 @@ func parseTag(tag string) ([]rule, error) {
 		default:
 			var err error
 			if r.list, rest, err = tagValues(value); err != nil {
-				return nil, fmt.Errorf("%s: %w", r.key, err)
+				return nil, under(r.key, err)
 			}
 			if r.key != "enum" && r.key != "examples" {
 				r.value = strings.Join(r.list, "|")

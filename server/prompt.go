@@ -74,7 +74,7 @@ func (s *Server) addPrompt(spec *mcp.Prompt, p *prompt, argsSchema json.RawMessa
 	if err := p.describe(spec, argsSchema); err != nil {
 		return err
 	}
-	line, err := listed(*spec, spec.Icons, noFunc)
+	line, err := listed(spec, spec.Icons, noFunc)
 	if err != nil {
 		return err
 	}

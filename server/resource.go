@@ -42,7 +42,7 @@ func (s *Server) AddResource(spec mcp.Resource, read ReadFunc, cache ...mcp.Cach
 	if spec.Name == "" {
 		return fmt.Errorf("resource %q: it needs a name", spec.URI)
 	}
-	line, err := listed(spec, spec.Icons, read == nil)
+	line, err := listed(&spec, spec.Icons, read == nil)
 	if err != nil {
 		return fmt.Errorf("resource %q: %w", spec.URI, err)
 	}
@@ -66,7 +66,7 @@ func (s *Server) AddTemplate(spec mcp.ResourceTemplate, read ReadFunc, cache ...
 	if spec.Name == "" {
 		return fmt.Errorf("resource template %q: it needs a name", spec.URITemplate)
 	}
-	line, err := listed(spec, spec.Icons, read == nil)
+	line, err := listed(&spec, spec.Icons, read == nil)
 	if err != nil {
 		return fmt.Errorf("resource template %q: %w", spec.URITemplate, err)
 	}

@@ -228,7 +228,7 @@ func (s *Server) offers() mcp.ServerCapabilities {
 }
 
 func (s *Server) discover() (mcp.Result, error) {
-	body, err := mcp.Marshal(mcp.Discovery{Capabilities: s.offers(), Instructions: s.opts.Instructions})
+	body, err := mcp.Marshal(&mcp.Discovery{Capabilities: s.offers(), Instructions: s.opts.Instructions})
 	return mcp.Result{Body: body, Cache: s.opts.ListCache}, err
 }
 

@@ -69,7 +69,7 @@ func AddTool[In, Out any](s *Server, name, description string, run func(ctx cont
 	if err != nil {
 		panic(fmt.Sprintf("tool %q: output: %v", name, err))
 	}
-	spec := mcp.Tool{Name: name, Description: description, InputSchema: in.Schema(), OutputSchema: outSchema}
+	spec := &mcp.Tool{Name: name, Description: description, InputSchema: in.Schema(), OutputSchema: outSchema}
 	if len(o) > 0 {
 		spec.Title, spec.Annotations, spec.Icons, spec.Meta = o[0].Title, o[0].Annotations, o[0].Icons, o[0].Meta
 	}
@@ -144,10 +144,10 @@ func (s *Server) AddRawTool(spec mcp.Tool, run RawToolFunc) error {
 		body, err := r.AppendJSON(nil)
 		return s.output(spec.Name, body, err)
 	}}
-	return s.addTool(spec, t, run == nil)
+	return s.addTool(&spec, t, run == nil)
 }
 
-func (s *Server) addTool(spec mcp.Tool, t *tool, noFunc bool) error {
+func (s *Server) addTool(spec *mcp.Tool, t *tool, noFunc bool) error {
 	if !mcp.ValidToolName(spec.Name) {
 		return fmt.Errorf("tool %q: a name has 1 to 128 letters, digits, dots, hyphens or underscores", spec.Name)
 	}
@@ -160,7 +160,7 @@ func (s *Server) addTool(spec mcp.Tool, t *tool, noFunc bool) error {
 	}
 	var line json.RawMessage
 	if err == nil {
-		line, err = t.line(&spec)
+		line, err = t.line(spec)
 	}
 	if err != nil {
 		return fmt.Errorf("tool %q: %w", spec.Name, err)

@@ -54,8 +54,8 @@ func (in *initializeParams) readParts(params json.RawMessage) bool {
 
 // encode writes the answer from its parts, for the same reason.
 func (r *initializeResult) encode() (json.RawMessage, error) {
-	capabilities, err := mcp.Marshal(r.Capabilities)
-	server, errServer := mcp.Marshal(r.ServerInfo)
+	capabilities, err := mcp.Marshal(&r.Capabilities)
+	server, errServer := mcp.Marshal(&r.ServerInfo)
 	if err != nil || errServer != nil {
 		return mcp.Marshal(r) // which says where
 	}
@@ -96,7 +96,6 @@ func (s *Session) initialize(ctx context.Context, params json.RawMessage, p *mcp
 	if err != nil {
 		return nil, err
 	}
-	out := initializeResult{ProtocolVersion: rev.name, ServerInfo: mcp.Implementation{Name: "unknown", Version: "unknown"}}
 	found, err := mcp.Discovered(res)
 	if err != nil {
 		return nil, err
@@ -104,23 +103,33 @@ func (s *Session) initialize(ctx context.Context, params json.RawMessage, p *mcp
 	if found.Capabilities.Logging == nil {
 		caller.LogLevel = "" // what is not offered is not sent
 	}
-	out.Capabilities, out.Instructions = found.Capabilities, found.Instructions
-	if !rev.completions {
-		out.Capabilities.Completions = nil
-	}
-	if res.Server != nil {
-		out.ServerInfo = *res.Server
-		if !rev.icons {
-			out.ServerInfo.Icons = nil
-		}
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.rev != nil {
 		return nil, mcp.Errorf(mcp.CodeInvalidRequest, "this session was initialized before: open another one")
 	}
 	s.rev, s.caller, s.offers = rev, caller, offersOf(&found.Capabilities)
-	return out.encode()
+	return rev.greeting(found).encode()
+}
+
+// greeting is what this revision can say of what a server offers.
+func (rev *revision) greeting(found *mcp.Discovery) *initializeResult {
+	out := &initializeResult{
+		ProtocolVersion: rev.name,
+		Capabilities:    found.Capabilities,
+		ServerInfo:      mcp.Implementation{Name: "unknown", Version: "unknown"},
+		Instructions:    found.Instructions,
+	}
+	if !rev.completions {
+		out.Capabilities.Completions = nil
+	}
+	if found.Server != nil {
+		out.ServerInfo = *found.Server
+		if !rev.icons {
+			out.ServerInfo.Icons = nil
+		}
+	}
+	return out
 }
 
 // Begins reports whether a request is an initialize.

@@ -136,6 +136,11 @@ func (s *Session) serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 	case methodPing:
 		return nil, nil
 	}
+	return s.serveOpen(ctx, m, p, back)
+}
+
+// serveOpen serves a request that needs an open session.
+func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back Back) (json.RawMessage, error) {
 	s.awaitOpen(ctx)
 	s.mu.Lock()
 	rev, caller := s.rev, s.caller

@@ -162,7 +162,7 @@ func (s *Server) identity(of *mcp.Implementation) []byte {
 	if e := s.encoded.Load(); e != nil && e.of == of {
 		return e.raw
 	}
-	raw, err := mcp.Marshal(*of)
+	raw, err := mcp.Marshal(of)
 	if err != nil {
 		return nil
 	}

@@ -76,7 +76,7 @@ func (s *stamps) introduce(c *mcp.Caller) (client, capabilities []byte, err erro
 	}
 	in := &introducedCaller{c.Client, c.Capabilities, s.client, s.capabilities}
 	if c.Client != nil {
-		if in.rawClient, err = mcp.Marshal(*c.Client); err != nil {
+		if in.rawClient, err = mcp.Marshal(c.Client); err != nil {
 			return nil, nil, err
 		}
 	}
