@@ -13,11 +13,12 @@ import (
 // takeStandard moves descriptors 0 and 1 to private ones and puts the null
 // device and standard error in their place.
 func takeStandard() (taken, error) {
-	null, err := os.Open(os.DevNull)
+	// An os.File would first try to wait for it without blocking.
+	null, err := syscall.Open(os.DevNull, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
-		return taken{}, err
+		return taken{}, &os.PathError{Op: "open", Path: os.DevNull, Err: err}
 	}
-	defer null.Close()
+	defer syscall.Close(null)
 	in, err := private(0)
 	if err != nil {
 		return taken{}, fmt.Errorf("cannot take over standard input: %w", err)
@@ -28,7 +29,7 @@ func takeStandard() (taken, error) {
 		return taken{}, fmt.Errorf("cannot take over standard output: %w", err)
 	}
 	giveBack := func() error { return errors.Join(replace(in, 0), replace(out, 1)) }
-	if err := errors.Join(replace(int(null.Fd()), 0), replace(2, 1)); err != nil {
+	if err := errors.Join(replace(null, 0), replace(2, 1)); err != nil {
 		err = errors.Join(err, giveBack())
 		syscall.Close(in)
 		syscall.Close(out)
