@@ -63,6 +63,7 @@ var floors = map[string]floor{
 	"transport/httpsse":       {on: []string{"mcp", "jsonrpc", "era", "sse", "transport/internal/edge"}, why: "deprecated: nothing may stand on it but the roof, so that it can be taken down"},
 	"transport/streamable":    {on: []string{"mcp", "jsonrpc", "era", "sse", "schema", "transport/internal/edge"}, why: "a transport never sees features; x-mcp-header is a rule of HTTP that stands in a tool's schema, so package schema is needed here"},
 	"transport/stdio":         {on: []string{"mcp", "jsonrpc", "era"}, why: "a transport never sees features"},
+	"transport/socket":        {on: []string{"jsonrpc"}, why: "it brings streams; what is said on them is for whoever takes them"},
 
 	"mcptest": {on: []string{"mcp", "jsonrpc", "era"}, why: "it tests any Handler, not only ours"},
 
@@ -286,6 +287,20 @@ func TestServersHaveFewDependencies(t *testing.T) {
 	}
 	if len(names) > 3 {
 		t.Errorf("server, client and transport/stdio pull in %d modules: %v", len(names), names)
+	}
+}
+
+// A server over stdio does not link the network, which takes a fifth of its
+// start, and the C library where there is a compiler for it.
+func TestServersOverStdioHaveNoNetwork(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "./server", "./transport/stdio").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range strings.Fields(string(out)) {
+		if p == "net" || p == "net/http" || p == "os/user" || p == "runtime/cgo" {
+			t.Errorf("server or transport/stdio pulls in %s", p)
+		}
 	}
 }
 

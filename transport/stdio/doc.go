@@ -1,12 +1,11 @@
 // Package stdio carries messages over the standard input and output of
-// processes, one message on each line, and over anything else that is a stream
-// of bytes in both directions.
+// processes, one message on each line. Package socket does the same over
+// sockets.
 //
 // A server calls [Serve], which keeps stray output away from the messages (see
 // [Standard]). A host describes a server program with a [Command] and calls
 // [Dial], which starts it as a [Child] and meets the server in it; a
-// [Restarter] does so again when it ends. [ServeListener] uses the same framing
-// over Unix sockets and TCP.
+// [Restarter] does so again when it ends.
 //
 // # What a server process is given
 //

@@ -1,18 +1,15 @@
 // Package side is what every Go program beside the load generator shares: its
-// flags, the text that large results are made of, and a way to ask the process
-// how much memory it has used. It touches no SDK.
+// flags, the text that large results are made of, and counters of its memory.
+// It touches no SDK and no network.
 package side
 
 import (
-	"bufio"
 	"encoding/json"
 	"flag"
 	"fmt"
 	"log"
-	"net"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -31,8 +28,7 @@ type Flags struct {
 	N        int    // how many calls a client makes
 }
 
-// Parse reads the command line and, where the environment names a socket for
-// it, starts to answer questions about memory.
+// Parse reads the command line.
 func Parse() Flags {
 	log.SetFlags(0)
 	var f Flags
@@ -45,13 +41,6 @@ func Parse() Flags {
 	flag.BoolVar(&f.InMemory, "memory", false, "be a client of a server in this process")
 	flag.IntVar(&f.N, "n", 1000, "how many calls a client makes")
 	flag.Parse()
-	if path := os.Getenv("BENCH_STATS"); path != "" {
-		l, err := net.Listen("unix", path)
-		if err != nil {
-			log.Fatal(err)
-		}
-		go answer(l)
-	}
 	return f
 }
 
@@ -62,26 +51,8 @@ type Stats struct {
 	Goroutines int    `json:"goroutines"`
 }
 
-// answer tells the counters once for each line; after a line "gc" it first
-// gives the memory back that it can.
-func answer(l net.Listener) {
-	for {
-		c, err := l.Accept()
-		if err != nil {
-			return
-		}
-		lines := bufio.NewScanner(c)
-		for lines.Scan() {
-			if lines.Text() == "gc" {
-				debug.FreeOSMemory()
-			}
-			json.NewEncoder(c).Encode(now())
-		}
-		c.Close()
-	}
-}
-
-func now() Stats {
+// Now returns the counters of this process.
+func Now() Stats {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return Stats{m.Mallocs, m.TotalAlloc, runtime.NumGoroutine()}
@@ -104,13 +75,13 @@ func Calls(n int, call func() error) {
 			log.Fatal(err)
 		}
 	}
-	before, cpu, start := now(), Used(), time.Now()
+	before, cpu, start := Now(), Used(), time.Now()
 	for range n {
 		if err := call(); err != nil {
 			log.Fatal(err)
 		}
 	}
-	wall, spent, after := time.Since(start), Used()-cpu, now()
+	wall, spent, after := time.Since(start), Used()-cpu, Now()
 	per := func(v float64) float64 { return v / float64(n) }
 	json.NewEncoder(os.Stdout).Encode(Cost{
 		Calls: n, CPU: per(float64(spent) / 1e3), Wall: per(float64(wall) / 1e3),

@@ -16,12 +16,14 @@ import (
 	"net/url"
 	"os"
 
+	"github.com/tenon-mcp/tenon/bench/internal/counters"
 	"github.com/tenon-mcp/tenon/bench/internal/side"
 	"github.com/tenon-mcp/tenon/bench/internal/web"
 )
 
 func main() {
 	f := side.Parse()
+	counters.Serve()
 	switch {
 	case f.Call != "":
 		calls(f.Call, f.Modern, f.N)

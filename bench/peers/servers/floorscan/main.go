@@ -15,12 +15,14 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/tenon-mcp/tenon/bench/internal/counters"
 	"github.com/tenon-mcp/tenon/bench/internal/side"
 	"github.com/tenon-mcp/tenon/bench/internal/web"
 )
 
 func main() {
 	f := side.Parse()
+	counters.Serve()
 	s := &server{tools: tools(&f)}
 	if f.HTTP != "" {
 		side.Prepare()

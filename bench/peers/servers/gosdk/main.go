@@ -11,6 +11,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tenon-mcp/tenon/bench/internal/counters"
 	"github.com/tenon-mcp/tenon/bench/internal/side"
 	"github.com/tenon-mcp/tenon/bench/internal/web"
 )
@@ -19,6 +20,7 @@ var info = &mcp.Implementation{Name: "bench", Version: "1"}
 
 func main() {
 	f := side.Parse()
+	counters.Serve()
 	ctx := context.Background()
 	var err error
 	switch {

@@ -14,12 +14,14 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 
+	"github.com/tenon-mcp/tenon/bench/internal/counters"
 	"github.com/tenon-mcp/tenon/bench/internal/side"
 	"github.com/tenon-mcp/tenon/bench/internal/web"
 )
 
 func main() {
 	f := side.Parse()
+	counters.Serve()
 	ctx := context.Background()
 	var err error
 	switch {

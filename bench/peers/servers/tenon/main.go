@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 
+	"github.com/tenon-mcp/tenon/bench/internal/counters"
 	"github.com/tenon-mcp/tenon/bench/internal/offer"
 	"github.com/tenon-mcp/tenon/bench/internal/side"
 	"github.com/tenon-mcp/tenon/client"
@@ -20,6 +21,7 @@ import (
 
 func main() {
 	f := side.Parse()
+	counters.Serve()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	var err error

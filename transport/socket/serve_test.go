@@ -1,4 +1,4 @@
-package stdio
+package socket
 
 import (
 	"context"
@@ -10,8 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/leaktest"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 )
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+// patience bounds every wait in these tests.
+const patience = 30 * time.Second
 
 // echo sends every frame back until the stream ends.
 func echo(_ context.Context, s jsonrpc.Stream) {
@@ -47,11 +53,11 @@ func dial(t *testing.T, l net.Listener) jsonrpc.Stream {
 	return jsonrpc.Lines(conn, conn, conn, 0)
 }
 
-// serve runs ServeListener; the returned func ends ctx and waits.
-func serve(t *testing.T, l net.Listener, o *ListenOptions, f func(context.Context, jsonrpc.Stream)) (stop func() error) {
+// serve runs Serve; the returned func ends ctx and waits.
+func serve(t *testing.T, l net.Listener, o *Options, f func(context.Context, jsonrpc.Stream)) (stop func() error) {
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- ServeListener(ctx, l, o, f) }()
+	go func() { served <- Serve(ctx, l, o, f) }()
 	stop = sync.OnceValue(func() error {
 		cancel()
 		return <-served
@@ -77,7 +83,7 @@ func TestListenerServesEach(t *testing.T) {
 			_ = a.Close()
 			_ = b.Close()
 			if err := stop(); err != nil {
-				t.Errorf("ServeListener: %v", err)
+				t.Errorf("Serve: %v", err)
 			}
 		})
 	}
@@ -86,7 +92,7 @@ func TestListenerServesEach(t *testing.T) {
 func TestListenerIsBounded(t *testing.T) {
 	l := listen(t, "tcp")
 	var now, most atomic.Int32
-	stop := serve(t, l, &ListenOptions{MaxConns: 2}, func(ctx context.Context, s jsonrpc.Stream) {
+	stop := serve(t, l, &Options{MaxConns: 2}, func(ctx context.Context, s jsonrpc.Stream) {
 		if n := now.Add(1); n > most.Load() {
 			most.Store(n)
 		}
@@ -118,7 +124,7 @@ func TestListenerIsBounded(t *testing.T) {
 func TestListenerEnds(t *testing.T) {
 	t.Run("cuts who does not finish", func(t *testing.T) {
 		l := listen(t, "tcp")
-		stop := serve(t, l, &ListenOptions{Grace: time.Millisecond}, echo)
+		stop := serve(t, l, &Options{Grace: time.Millisecond}, echo)
 		s := dial(t, l)
 		if err := s.Write([]byte("x\n")); err != nil {
 			t.Fatal(err)
@@ -136,13 +142,17 @@ func TestListenerEnds(t *testing.T) {
 	t.Run("lets finish", func(t *testing.T) {
 		l := listen(t, "tcp")
 		entered := make(chan struct{})
-		stop := serve(t, l, &ListenOptions{Grace: patience}, func(ctx context.Context, s jsonrpc.Stream) {
+		stop := serve(t, l, &Options{Grace: patience}, func(ctx context.Context, s jsonrpc.Stream) {
 			close(entered)
 			<-ctx.Done()
 			_ = s.Write([]byte("goodbye\n"))
 		})
 		s := dial(t, l)
-		within(t, entered, "the connection")
+		select {
+		case <-entered:
+		case <-time.After(patience):
+			t.Fatal("not in time: the connection")
+		}
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
@@ -153,7 +163,7 @@ func TestListenerEnds(t *testing.T) {
 	t.Run("listener closed by another", func(t *testing.T) {
 		l := listen(t, "tcp")
 		l.Close()
-		if err := ServeListener(t.Context(), l, nil, echo); !errors.Is(err, net.ErrClosed) {
+		if err := Serve(t.Context(), l, nil, echo); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("got %v", err)
 		}
 	})

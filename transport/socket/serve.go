@@ -1,4 +1,7 @@
-package stdio
+// Package socket serves over Unix sockets and TCP, with the same framing as on
+// standard input and output: one message on each line. It stands beside package
+// stdio because a server that speaks over pipes alone need not link the network.
+package socket
 
 import (
 	"context"
@@ -10,8 +13,8 @@ import (
 	"github.com/tenon-mcp/tenon/jsonrpc"
 )
 
-// ListenOptions change how ServeListener serves. Nil means all defaults.
-type ListenOptions struct {
+// Options change how Serve serves. Nil means all defaults.
+type Options struct {
 	// MaxConns is how many connections are served at once; more wait to be
 	// accepted. 0 means 128.
 	MaxConns int
@@ -25,17 +28,17 @@ type ListenOptions struct {
 	Grace time.Duration
 }
 
-// ServeListener accepts connections (Unix sockets, TCP) and gives each to
-// serve as a stream with the same framing as a pipe. It returns when l is
-// closed or ctx ends, after every serve has returned; l is closed then.
+// Serve accepts connections and gives each to serve as a stream, most often for
+// [era.Server.ServeStream]. It returns when l is closed or ctx ends, after every
+// serve has returned; l is closed then.
 //
 // The context given to serve ends with ctx. A stream is closed when its serve
 // returns, and cut when serve has not returned within the grace time.
 //
 // Whoever can connect is served: who that may be is up to the permissions of
 // the socket file or the address that is listened on.
-func ServeListener(ctx context.Context, l net.Listener, o *ListenOptions, serve func(context.Context, jsonrpc.Stream)) error {
-	var opts ListenOptions
+func Serve(ctx context.Context, l net.Listener, o *Options, serve func(context.Context, jsonrpc.Stream)) error {
+	var opts Options
 	if o != nil {
 		opts = *o
 	}
