@@ -64,6 +64,7 @@ func TestBothEnds(t *testing.T) {
 			t.Errorf("%d: %q, %v", i, got, err)
 		}
 	}
+	<-s.waits // or there may be nothing to cancel yet
 	cancel()
 	if err := <-waiting; err == nil {
 		t.Error("a cancelled call came to something")

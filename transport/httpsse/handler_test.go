@@ -193,7 +193,7 @@ func TestDroppedStream(t *testing.T) {
 
 // H48: who does not read loses the session, and holds up nobody else.
 func TestSlowReader(t *testing.T) {
-	s := run(t, &httpsse.Options{WriteIdle: 100 * time.Millisecond})
+	s := run(t, &httpsse.Options{WriteIdle: 5 * time.Second}) // which those who read must be able to keep on a busy machine
 	slow := s.open(t, nil)
 	slow.initialize("2024-11-05")
 	if status := slow.say(call(1, "big", `{"n":50000000}`)); status != 202 {
@@ -222,6 +222,7 @@ func TestKeepAlive(t *testing.T) {
 
 func TestShutdown(t *testing.T) {
 	s := run(t, nil)
+	s.stay = make(chan struct{}) // so that there is something to wait for
 	k := s.open(t, nil)
 	k.initialize("2024-11-05")
 	if status := k.say(call(1, "wait", `{}`)); status != 202 {
@@ -233,6 +234,7 @@ func TestShutdown(t *testing.T) {
 	if err := s.handler.Shutdown(ended); !errors.Is(err, context.Canceled) {
 		t.Errorf("Shutdown does not wait: %v", err)
 	}
+	close(s.stay)
 	if err := s.handler.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -30,6 +30,7 @@ type site struct {
 	handler   *httpsse.Handler
 	waits     chan struct{} // gets one for each wait that has begun
 	cancelled chan struct{} // gets one for each wait that was cancelled
+	stay      chan struct{} // if it is not nil, a wait that was cancelled goes on until it is closed
 }
 
 func (s *site) endpoint() *httpsse.Endpoint { return &httpsse.Endpoint{URL: s.URL + "/sse"} }
@@ -59,6 +60,9 @@ func run(t *testing.T, o *httpsse.Options) *site {
 		s.waits <- struct{}{}
 		<-ctx.Done()
 		s.cancelled <- struct{}{}
+		if s.stay != nil {
+			<-s.stay
+		}
 		return "", ctx.Err()
 	})
 	var err error

@@ -157,7 +157,9 @@ func TestCloseEndsReadAtOnce(t *testing.T) {
 }
 
 func TestCloseTwiceAtOnce(t *testing.T) {
-	child := start(t, mode(t, "echo"))
+	c := mode(t, "echo")
+	c.Grace = patience // it ends by itself, once it has started
+	child := start(t, c)
 	var closing sync.WaitGroup
 	for range 4 {
 		closing.Go(func() {

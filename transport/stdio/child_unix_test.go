@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func init() {
@@ -149,6 +150,7 @@ func TestStubbornServerIsKilled(t *testing.T) {
 
 func TestPoliteServerIsTerminated(t *testing.T) {
 	c := mode(t, "polite")
+	c.Grace = 5 * time.Second // it has to pass once, and to be enough for a polite end
 	child := start(t, c)
 	line(t, child)
 	var exit *ExitError

@@ -152,7 +152,7 @@ func playServerWait() {
 	}
 	// On Unix a pipe's Read really ends; elsewhere one goroutine stays in it.
 	for n := 0; runtime.GOOS != "windows" && runtime.NumGoroutine() > 1; n++ {
-		if n == 1000 {
+		if n == 30_000 {
 			panic("a goroutine was left behind")
 		}
 		time.Sleep(time.Millisecond)

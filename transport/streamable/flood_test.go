@@ -24,21 +24,31 @@ type desk struct {
 
 func newDesk(t *testing.T, store *streamable.Memory) *desk {
 	t.Helper()
-	d := &desk{fixture: newFixture(t), t: t, store: store}
+	return newDeskWith(t, &streamable.Options{Store: store})
+}
+
+// newDeskWith has options, of which Store must be a Memory.
+func newDeskWith(t *testing.T, o *streamable.Options) *desk {
+	t.Helper()
+	d := &desk{fixture: newFixture(t), t: t, store: o.Store.(*streamable.Memory)}
 	var err error
-	if d.h, err = streamable.NewHandler(d.fixture.Server, &streamable.Options{Store: store}); err != nil {
+	if d.h, err = streamable.NewHandler(d.fixture.Server, o); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(d.h.Shutdown)
 	return d
 }
 
-func (d *desk) send(ctx context.Context, verb, session, body string) *httptest.ResponseRecorder {
+// send sends a request; headers are names and values in turn.
+func (d *desk) send(ctx context.Context, verb, session, body string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequestWithContext(ctx, verb, "http://localhost/mcp", strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	if session != "" {
 		r.Header.Set("Mcp-Session-Id", session)
+	}
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Set(headers[i], headers[i+1])
 	}
 	w := httptest.NewRecorder()
 	d.h.ServeHTTP(w, r)

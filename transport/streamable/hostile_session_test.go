@@ -142,6 +142,7 @@ func TestHostileSameIDs(t *testing.T) {
 		all.Go(func() {
 			for i := range rounds {
 				who := fmt.Sprint(name, " ", i, ".")
+				s.live()
 				if _, err := s.c.Write([]byte(r(who).on(f))); err != nil {
 					t.Error(err)
 					return

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tenon-mcp/tenon/era"
@@ -122,18 +123,31 @@ func TestHostileManyNames(t *testing.T) {
 
 // L06: a session that nobody has used for its time is not there any more.
 func TestHostileExpiredSession(t *testing.T) {
-	var store streamable.Memory
-	f := newFort(t, false, &streamable.Options{Store: &store, Sessions: streamable.SessionLimits{Idle: 50 * time.Millisecond}})
-	in := f.enter(rev2025, "")
-	waitFor(t, "the session expires", func() bool { n, _ := store.Count(); return n == 0 })
-	for name, r := range map[string]*request{"POST": in(oldTool("1", "echo", "")), "GET": in(""), "DELETE": in("").method("DELETE"),
-		"GET of the rest": in("").header("Last-Event-ID", "Last-Event-ID: s1-1")} {
-		if a := f.raw(r.on(f)); a.short() != "404 - -32600" {
-			t.Errorf("%s: %s", name, a.short())
+	synctest.Test(t, func(t *testing.T) { // whose clock stands still while a request is served
+		const idle = 50 * time.Millisecond
+		d := newDeskWith(t, &streamable.Options{Store: &streamable.Memory{}, Sessions: streamable.SessionLimits{Idle: idle}})
+		id := d.enter()
+		if !d.works(id) {
+			t.Error("it does not work to begin with")
 		}
-	}
-	again := f.enter(rev2025, "")
-	if a := f.raw(again(oldTool("1", "echo", "")).on(f)); a.short() != "200 1 ok" && a.Status != 404 { // the clock runs
-		t.Errorf("a new one: %s", a.short())
-	}
+		time.Sleep(4 * idle)
+		if n, _ := d.store.Count(); n != 0 {
+			t.Errorf("%d sessions are kept", n)
+		}
+		for _, c := range []struct{ name, verb, body, last string }{
+			{"POST", "POST", oldTool("1", "echo", ""), ""}, {"GET", "GET", "", ""}, {"DELETE", "DELETE", "", ""}, {"GET of the rest", "GET", "", "s1-1"},
+		} {
+			var more []string
+			if c.last != "" {
+				more = []string{"Last-Event-ID", c.last}
+			}
+			w := d.send(t.Context(), c.verb, id, c.body, more...)
+			if a := (&answer{Response: w.Result(), Status: w.Code, Text: w.Body.String()}); a.short() != "404 - -32600" {
+				t.Errorf("%s: %s", c.name, a.short())
+			}
+		}
+		if !d.works(d.enter()) {
+			t.Error("a new one does not work")
+		}
+	})
 }
