@@ -41,7 +41,7 @@ func OpenBrowser(page string) error {
 
 // launchWait is how long a launcher that finds no browser may take to fail. One
 // that is still there then is taken for one that has become the browser.
-const launchWait = 2 * time.Second
+var launchWait = 2 * time.Second
 
 // launcher is the program that opens a page on an operating system. The page is
 // always the last argument and always a whole one.

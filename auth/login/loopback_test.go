@@ -30,12 +30,14 @@ func browse(t *testing.T, change func(*http.Request)) func(string) error {
 		}
 		resp.Body.Close()
 		at := resp.Header.Get("Location")
-		go func() {
+		var visiting sync.WaitGroup
+		t.Cleanup(visiting.Wait) // or it may be told of an error when it has ended
+		visiting.Go(func() {
 			status, body := visit(t, at, change)
 			if change == nil && (status != 200 || !strings.Contains(body, "That was all here")) {
 				t.Errorf("the browser shows %d %q", status, body)
 			}
-		}()
+		})
 		return nil
 	}
 }
@@ -93,6 +95,7 @@ func TestLoopbackLogin(t *testing.T) {
 func TestLoopbackListener(t *testing.T) {
 	var mu sync.Mutex
 	shown := ""
+	visited := make(chan struct{})
 	l := &Loopback{Open: func(string) error { return errors.New("no browser here") }}
 	d, err := l.open("", "")
 	if err != nil {
@@ -131,9 +134,11 @@ func TestLoopbackListener(t *testing.T) {
 			if status, _ := visit(t, good, nil); status == 200 {
 				t.Error("a second one was taken")
 			}
+			close(visited)
 		}()
 	}
 	callback, err := d.authorize(t.Context(), "https://as.example/authorize?state=right")
+	<-visited
 	if err != nil || callback.String() != good {
 		t.Errorf("%v, %v", callback, err)
 	}
@@ -228,6 +233,8 @@ func TestOpenBrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir)
+	defer func(wait time.Duration) { launchWait = wait }(launchWait)
+	launchWait = time.Minute // the launchers here end by themselves, on a busy machine too
 	for _, page := range []string{
 		"https://x/$(touch " + marker + ")", "https://x/`touch " + marker + "`", "https://x/&touch " + marker, "https://x/';touch " + marker + " #",
 		"--help", "file://" + marker, "javascript:x", "",
@@ -241,7 +248,7 @@ func TestOpenBrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []byte
-	for range 500 {
+	for range 3000 {
 		if got, err = os.ReadFile(told); err == nil {
 			break
 		}

@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestMain(m *testing.M) { Main(m) }
@@ -75,7 +74,7 @@ func expectLeft(t *testing.T, before scene, part string) {
 
 func expectNothingLeft(t *testing.T, before scene) {
 	t.Helper()
-	if left := before.settle(time.Second); len(left) > 0 {
+	if left := before.settle(patience); len(left) > 0 {
 		t.Errorf("left behind:\n%s", strings.Join(left, "\n"))
 	}
 }
