@@ -47,7 +47,7 @@ func desk(served *atomic.Int64) *server.Server {
 		served.Add(1)
 		return server.TextResource("text/plain", c.Caller.Principal.ID), nil
 	}
-	must(s.AddResource(mcp.Resource{Name: "me", URI: "page://me"}, page, mcp.Cache{TTL: 100 * time.Millisecond, Scope: mcp.ScopePrivate}))
+	must(s.AddResource(mcp.Resource{Name: "me", URI: "page://me"}, page, mcp.Cache{TTL: time.Second, Scope: mcp.ScopePrivate}))
 	for _, name := range []string{"ada", "eve"} {
 		must(s.AddResource(mcp.Resource{Name: name, URI: "inbox://" + name}, page))
 	}
@@ -223,7 +223,7 @@ func (u *user) heardOne(t *testing.T, do func()) {
 	t.Helper()
 	before := u.heard.Load()
 	do()
-	for range 1000 {
+	for range 3000 {
 		if u.heard.Load() > before {
 			return
 		}

@@ -43,7 +43,7 @@ func TestLoginAndStepUp(t *testing.T) {
 	says(t, c, "write", "write by ada")
 	ada.seen(t, 2)
 
-	grants := p.granted("authorization_code")
+	grants := p.granted("authorization_code", 2)
 	if len(grants) != 2 || !hasScopes(grants[0], "read") || hasScopes(grants[0], "write") || !hasScopes(grants[1], "read", "write") {
 		t.Errorf("granted: %+v", grants)
 	}
@@ -108,7 +108,7 @@ func TestKnownClients(t *testing.T) {
 			c := dial(t, url, &way.o)
 			says(t, c, "read", "read by ada")
 			ada.seen(t, i+1)
-			if grants := p.granted("authorization_code"); len(grants) != i+1 || grants[i].Client != way.id {
+			if grants := p.granted("authorization_code", i+1); len(grants) != i+1 || grants[i].Client != way.id {
 				t.Errorf("granted: %+v", grants)
 			}
 		})

@@ -159,14 +159,21 @@ func (p *provider) read(out io.Reader, ready chan<- error) {
 	}
 }
 
-// granted lists the tokens that were given by a grant so far.
-func (p *provider) granted(grant string) []event { return p.all("granted", grant) }
+// granted lists the tokens that were given by a grant so far, at least so many:
+// what the provider tells comes by another way than the tokens.
+func (p *provider) granted(grant string, least int) []event { return p.all("granted", grant, least) }
 
-// refused lists the tokens that were refused to a grant so far.
-func (p *provider) refused(grant string) []event { return p.all("refused", grant) }
+// refused lists the tokens that were refused to a grant so far, at least so
+// many.
+func (p *provider) refused(grant string, least int) []event { return p.all("refused", grant, least) }
 
-func (p *provider) all(kind, grant string) []event {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(p.events), func(e event) bool { return e.Event != kind || e.Grant != grant })
+func (p *provider) all(kind, grant string, least int) (found []event) {
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		p.mu.Lock()
+		found = slices.DeleteFunc(slices.Clone(p.events), func(e event) bool { return e.Event != kind || e.Grant != grant })
+		p.mu.Unlock()
+		if len(found) >= least || time.Now().After(end) {
+			return found
+		}
+	}
 }
