@@ -1,6 +1,7 @@
 package peers
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -165,10 +166,14 @@ func (c *terminal) listens(server string) {
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}
-	text := make([]byte, 4096)
-	n, err := out.Read(text)
-	if err != nil || !strings.Contains(string(text[:n]), "notifications/subscriptions/acknowledged") {
-		c.t.Errorf("it says %q, %v", text[:n], err)
+	var said []string
+	lines, found := bufio.NewScanner(out), false
+	for !found && lines.Scan() {
+		said = append(said, lines.Text())
+		found = strings.Contains(lines.Text(), "notifications/subscriptions/acknowledged")
+	}
+	if !found {
+		c.t.Errorf("it says %q, %v", said, lines.Err())
 	}
 	cmd.Process.Signal(os.Interrupt)
 	if err := cmd.Wait(); err != nil {

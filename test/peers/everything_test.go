@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -76,7 +77,7 @@ func meetEverything(t *testing.T, w way) *guest {
 func (g *guest) logs(text string) {
 	g.t.Helper()
 	for n := 1; ; n++ {
-		got := g.logged.Wait(n)
+		got := patient(&g.logged, n)
 		if len(got) < n {
 			g.t.Errorf("%q was not logged, only %v", text, got)
 			return
@@ -172,6 +173,9 @@ func (g *guest) longRunning() {
 		t.Errorf("a call that was given up: %v", err)
 	}
 	g.says("echo", map[string]string{"message": "alive"}, "Echo: alive")
+	for end := time.Now().Add(time.Minute); g.sent("notifications/cancelled") == 0 && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond) // over HTTP nobody waits for it
+	}
 	if n := g.sent("notifications/cancelled"); n != 1 {
 		t.Errorf("the server was told %d times that a call was given up", n)
 	}

@@ -118,7 +118,7 @@ func TestInspector(t *testing.T) {
 // printed at the path.
 func (i inspection) run(t *testing.T, node string, args []string) any {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, node, args...)
 	cmd.Env = append(os.Environ(), "HOME="+t.TempDir()) // it keeps a catalog there

@@ -132,7 +132,7 @@ func runClient(t *testing.T, client, server []string) (map[string]stepLine, stri
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, client[0], append(client[1:len(client):len(client)], server...)...)
-	cmd.WaitDelay = 5 * time.Second
+	cmd.WaitDelay = 30 * time.Second // the server ends after the client, and what it says until then counts
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {

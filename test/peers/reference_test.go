@@ -175,7 +175,7 @@ func (r *reference) listen(filter mcp.Filter) *steps.Collection[mcp.Note] {
 			r.t.Errorf("listening ended with %v", err)
 		}
 	})
-	if len(ready.Wait(1)) == 0 {
+	if len(patient(ready, 1)) == 0 {
 		r.t.Fatal("the subscription was not acknowledged")
 	}
 	return news
@@ -185,7 +185,7 @@ func (r *reference) listen(filter mcp.Filter) *steps.Collection[mcp.Note] {
 func (r *reference) heard(news *steps.Collection[mcp.Note], method string) {
 	r.t.Helper()
 	for n := 1; ; n++ {
-		got := news.Wait(n)
+		got := patient(news, n)
 		if len(got) < n {
 			r.t.Fatalf("%s was not heard, only %v", method, got)
 		}
@@ -293,7 +293,7 @@ func TestFilesystem(t *testing.T) {
 func (r *reference) saysOnStderr(line string) {
 	r.t.Helper()
 	for n := 1; ; n++ {
-		got := r.stderr.Wait(n)
+		got := patient(&r.stderr, n)
 		if len(got) < n {
 			r.t.Fatalf("%q did not appear on stderr, only %q", line, got)
 		}
