@@ -236,16 +236,39 @@ func (p *tab) clickText(text string) {
 
 func (p *tab) clickOn(expression, name string) {
 	p.t.Helper()
-	p.until("(" + expression + ")")
 	type place struct {
 		X, Y float64
 		On   string
 	}
-	at := eval[place](p, fmt.Sprintf(`(() => { const e = %s; e.scrollIntoView({block: 'nearest'}); const r = e.getBoundingClientRect(); const x = r.x + r.width / 2, y = r.y + r.height / 2; const top = document.elementFromPoint(x, y); return {X: x, Y: y, On: e.contains(top) || top?.contains(e) ? '' : String(top?.outerHTML).slice(0, 200)}; })()`, expression))
-	if at.On != "" {
-		p.t.Fatalf("%s cannot be clicked: %s lies on it", name, at.On)
+	var at, before place
+	// What was just drawn may still move, or lie under what is about to go.
+	for end := time.Now().Add(patience); ; {
+		p.until("(" + expression + ")")
+		before, at = at, eval[place](p, fmt.Sprintf(`(() => { const e = %s; if (!e) return {On: 'nothing, for it is gone,'}; e.scrollIntoView({block: 'nearest'}); const r = e.getBoundingClientRect(); const x = r.x + r.width / 2, y = r.y + r.height / 2; const top = document.elementFromPoint(x, y); return {X: x, Y: y, On: e.contains(top) || top?.contains(e) ? '' : String(top?.outerHTML).slice(0, 200)}; })()`, expression))
+		if at.On == "" && at == before {
+			break
+		}
+		if time.Now().After(end) {
+			if at.On == "" {
+				p.t.Fatalf("%s does not come to rest", name)
+			}
+			p.t.Fatalf("%s cannot be clicked: %s lies on it", name, at.On)
+		}
+		time.Sleep(20 * time.Millisecond)
 	}
 	p.must(chromedp.Do(p.ctx, chromedp.MouseClickXY(at.X, at.Y)))
+}
+
+// settles waits until an expression is the empty string, and returns what it
+// still is when that takes too long: what is drawn is not always drawn at once.
+func (p *tab) settles(expression string) (left string) {
+	p.t.Helper()
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(30 * time.Millisecond) {
+		if left = eval[string](p, expression); left == "" {
+			return ""
+		}
+	}
+	return left
 }
 
 // press presses keys, each by itself.

@@ -126,9 +126,10 @@ func TestHostileServer(t *testing.T) {
 	shows("#/server/bad", `document.querySelector('.panel .quote')`)
 	shows("#/joint/bad", `document.querySelector('.handshake, .facts')`)
 	shows("#/drive/bad/tools/run", `document.querySelector('.tool .form')`)
+	const insists = `[...document.querySelectorAll('button')].some((b) => b.innerText.includes('all the same'))`
 	p.clickText("Run")
-	p.until(`document.querySelector('.outcome')?.childElementCount > 0`)
-	if eval[bool](p, `[...document.querySelectorAll('button')].some((b) => b.innerText.includes('all the same'))`) {
+	p.until(`document.querySelector('.outcome .result') || ` + insists)
+	if eval[bool](p, insists) {
 		p.clickText("Send them all the same")
 	}
 	p.until(`document.querySelector('.outcome .result')`)
@@ -145,11 +146,11 @@ func TestHostileServer(t *testing.T) {
 	for _, tool := range []string{"page", "ask"} {
 		shows("#/drive/bad/tools/"+tool, `document.querySelector('.detail code')?.innerText === '`+tool+`'`)
 		p.clickText("Run")
-		p.until(`document.querySelector('.outcome')?.childElementCount > 0 || document.querySelector('#tray .ask')`)
-		if eval[bool](p, `[...document.querySelectorAll('button')].some((b) => b.innerText.includes('all the same'))`) {
+		p.until(`document.querySelector('.outcome .state.bad') || document.querySelector('#tray .ask') || ` + insists)
+		if eval[bool](p, insists) {
 			p.clickText("Send them all the same")
 		}
-		p.until(`document.querySelector('#tray .ask') || document.querySelector('.outcome .state.bad')`)
+		p.until(`document.querySelector('#tray .ask') || document.querySelector('.outcome .state.bad') && !(` + insists + `)`)
 		judge(t, p, h.url, "a question")
 		if eval[bool](p, `document.querySelector('#tray .ask') !== null`) {
 			if who := eval[string](p, `document.querySelector('#tray .ask h3 strong').innerText`); who != "bad" {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/connect"
@@ -160,8 +161,8 @@ func TestDriving(t *testing.T) {
 	p.clickText("Watch")
 	p.sees("It is read again")
 	version.Store(1)
-	for range 50 { // the subscription may still be on its way
-		later.Load().ResourceUpdated("kit://count")
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		later.Load().ResourceUpdated("kit://count") // the subscription may still be on its way
 		if eval[bool](p, `document.body.innerText.includes('version 1')`) {
 			break
 		}

@@ -104,6 +104,7 @@ func TestModelPicker(t *testing.T) {
 	p.sees("keyword match, not a language model")
 	choose := func(name string) {
 		t.Helper()
+		p.until(`document.querySelector('.talk-head select')`)
 		eval[bool](p, `(document.querySelector('.talk-head select').blur(), document.querySelector('.talk-head select').focus(), true)`)
 		p.until(`[...document.querySelectorAll('.talk-head option')].some((o) => o.value === ` + quote(name) + `)`)
 		eval[bool](p, `(() => { const s = document.querySelector('.talk-head select'); s.value = `+quote(name)+`; s.dispatchEvent(new Event('change')); return true; })()`)
