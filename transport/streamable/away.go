@@ -12,7 +12,7 @@ import (
 // lookEvery is how often it is looked whether clients have gone whose calls are
 // served where their requests came in. To be told by each of their contexts
 // would cost every call more than all else that its session does.
-const lookEvery = time.Second
+const lookEvery = time.Second / 4
 
 // lookOut sees to it that it is noticed when the client of a call has gone.
 func (s *sessions) lookOut() {

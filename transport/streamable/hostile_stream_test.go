@@ -159,7 +159,7 @@ func testLeftCalls(t *testing.T, takeOver bool) {
 	for i := range 3 {
 		leave(i)
 	}
-	for i := range 20 {
+	for i := range 8 {
 		leave(i + 3)
 		if got := <-f.cancelled; got != fmt.Sprint(i) {
 			t.Fatalf("%s was cancelled instead of %d", got, i)
