@@ -44,11 +44,11 @@ npm: ## other people's servers, into test/peers/*/node_modules
 
 race: servers npm ## the tests, under the race detector
 	@echo "== go test -race"
-	@MUST_RUN=1 $(GO) test -race -timeout 10m $$($(GO) list ./... | grep -v /test/)
+	@MUST_RUN=1 $(GO) test -race -timeout 20m $$($(GO) list ./... | grep -v /test/)
 
 flood: ## the largest tests, at full size without the race detector
 	@echo "== floods"
-	@$(GO) test -timeout 10m -run '^(TestSessionFlood|TestHostileSameIDs)$$' ./transport/streamable
+	@$(GO) test -timeout 20m -run '^(TestSessionFlood|TestHostileSameIDs)$$' ./transport/streamable
 
 models: ## the model wires beside the official SDKs
 	@echo "== model wires"
@@ -56,21 +56,21 @@ models: ## the model wires beside the official SDKs
 
 peers: npm ## other implementations over stdio and HTTP, in both directions
 	@echo "== real peers (their packages go to test/peers/*/node_modules)"
-	@cd test/peers && PEERS_MUST_RUN=1 $(GO) test -timeout 10m ./...
+	@cd test/peers && PEERS_MUST_RUN=1 $(GO) test -timeout 20m ./...
 
 host: npm ## the host end to end, with scripted models and real servers
 	@echo "== host (the npm servers are those of make peers)"
-	@MUST_RUN=1 $(GO) test -timeout 10m ./test/host
+	@MUST_RUN=1 $(GO) test -timeout 20m ./test/host
 
 login: ## a login with a real authorization server in a real browser
 	@echo "== login (the authorization server goes to test/login/node/node_modules, the browser is Debian's chromium)"
 	@./test/login/install.sh
-	@cd test/login && MUST_RUN=1 $(GO) test -timeout 10m ./...
+	@cd test/login && MUST_RUN=1 $(GO) test -timeout 20m ./...
 
 page: ## the page in a real browser
 	@echo "== the page (axe-core goes to test/page/node/node_modules, the browser is Debian's chromium)"
 	@./test/page/install.sh
-	@cd test/page && MUST_RUN=1 $(GO) test -timeout 10m ./...
+	@cd test/page && MUST_RUN=1 $(GO) test -timeout 20m ./...
 
 bench: ## what a call costs, beside the official SDK and mcp-go in one run
 	@$(GO) test -run '^$$' -bench . -benchmem ./jsonrpc ./schema ./server ./era
