@@ -118,7 +118,7 @@ func (c *Conn) Notify(ctx context.Context, method string, params []byte) error {
 
 // pair hands an answer, or the error that stands for it, to the request that
 // waits for it, and reports whether there was one.
-func (c *Conn) pair(m Message, err error) bool {
+func (c *Conn) pair(m *Message, err error) bool {
 	id, e := strconv.ParseInt(string(m.ID), 10, 64)
 	if e != nil {
 		return false
@@ -130,6 +130,6 @@ func (c *Conn) pair(m Message, err error) bool {
 	if p == nil {
 		return false
 	}
-	p.answer <- Answer{m, err}
+	p.answer <- Answer{*m, err}
 	return true
 }

@@ -14,9 +14,10 @@ import (
 
 // A Handler serves what the far end of a Conn sends.
 type Handler interface {
-	// Request serves one request in a goroutine of its own. It answers
-	// through x, once; a request that it leaves unanswered gets an internal
-	// error, unless x.Ignore was called.
+	// Request serves one request. It has its goroutine for itself until it
+	// returns, and nothing else waits for it. It answers through x, once; a
+	// request that it leaves unanswered gets an internal error, unless
+	// x.Ignore was called.
 	Request(ctx context.Context, x *Exchange)
 
 	// Notification hears one notification. Notifications and the arrival of
@@ -73,7 +74,7 @@ const maxBatch = 100
 //
 //	Stream.Read → Decode → answer       → the Call that waits for it
 //	                     → notification → Handler.Notification, in order
-//	                     → request      → Handler.Request, a goroutine for each
+//	                     → request      → crew → Handler.Request, all at once
 //	                                      → Exchange.Answer → out → Stream.Write
 //
 // Run owns every goroutine that a Conn starts and waits for them; those that
@@ -88,11 +89,11 @@ type Conn struct {
 	seq  atomic.Int64
 	done chan struct{} // closed when nothing more will be read
 
-	jobs    chan job     // to goroutines that rest; closed when nothing more will be read
-	resting atomic.Int32 // how many of those there are
+	came row // admitted and not handed over; only the goroutine that reads looks at it
 
 	mu      sync.Mutex
 	state   connState // guarded by mu
+	crew    crew      // guarded by mu
 	writing outbox    // guarded by mu
 }
 
@@ -102,9 +103,9 @@ type connState struct {
 	spare   []*Pending           // answered, to be used again
 	closing bool                 // no new request is served
 	err     error                // why the Conn is over; nil while it is not
-	running int                  // goroutines that the Conn started
-	handled int                  // those of them that are in the Handler
-	idle    chan struct{}        // closed when none is left; nil unless somebody waits
+	running int                  // requests that were admitted, and goroutines that write
+	handled int                  // the requests of them
+	idle    chan struct{}        // closed when nothing is left to do; nil unless somebody waits
 }
 
 // A ClosedError is what calls get when their connection is over.
@@ -121,7 +122,8 @@ func (e *ClosedError) Unwrap() error { return e.Cause }
 
 // NewConn returns a Conn over s. Nothing is read before Run.
 func NewConn(s Stream, h Handler, o *ConnOptions) *Conn {
-	c := &Conn{stream: s, handle: h, done: make(chan struct{}), jobs: make(chan job)}
+	c := &Conn{stream: s, handle: h, done: make(chan struct{})}
+	c.crew.wake = make(chan struct{}, 1)
 	c.arrived, _ = h.(Arrival)
 	if o != nil {
 		c.opts = *o
@@ -154,7 +156,7 @@ func (c *Conn) Run(ctx context.Context) error {
 	})
 
 	err := c.whyEnded(c.read(serveCtx))
-	close(c.jobs)
+	c.dismiss()
 
 	told := !stop()
 	if told {
@@ -216,9 +218,14 @@ func (c *Conn) Err() error {
 // Close closes the stream, which ends Run.
 func (c *Conn) Close() error { return c.stream.Close() }
 
-// read takes in messages until the stream ends.
+// read takes in messages until the stream ends. What came together is handed
+// over together, before it waits for more.
 func (c *Conn) read(ctx context.Context) error {
+	defer c.handOver()
 	for {
+		if c.came.n >= maxTogether || !hasMore(c.stream) {
+			c.handOver()
+		}
 		frame, err := c.stream.Read()
 		if bad, ok := errors.AsType[*FrameError](err); ok {
 			c.bad(nil, &DecodeError{Code: CodeInvalidRequest, Reason: bad.Error()})
@@ -236,20 +243,21 @@ func (c *Conn) read(ctx context.Context) error {
 			c.bad(frame, err)
 			continue
 		}
-		c.receive(ctx, frame, m)
+		c.receive(ctx, frame, &m)
 	}
 }
 
-func (c *Conn) receive(ctx context.Context, frame []byte, m Message) {
+func (c *Conn) receive(ctx context.Context, frame []byte, m *Message) {
 	switch {
 	case m.IsResponse():
 		if !c.pair(m, nil) {
 			c.noise(frame, errors.New("an answer to nothing that was asked"))
 		}
 	case m.IsNotification():
-		c.notified(ctx, &m)
+		note := *m // so that only notifications are moved to the heap
+		c.notified(ctx, &note)
 	default:
-		c.serve(ctx, m)
+		c.accept(ctx, m)
 	}
 }
 
@@ -293,7 +301,7 @@ func (c *Conn) badAnswer(frame []byte, e *DecodeError) bool {
 	if !e.Answer && (e.ID == nil || rawjson.Lookup(frame, "method") != nil) {
 		return false
 	}
-	return c.pair(Message{ID: e.ID}, e) || e.Answer
+	return c.pair(&Message{ID: e.ID}, e) || e.Answer
 }
 
 func (c *Conn) noise(frame []byte, err error) {
@@ -315,11 +323,11 @@ func (c *Conn) drain(cancel context.CancelFunc) {
 	c.wait(c.opts.Linger)
 }
 
-// wait waits for the goroutines of the Conn, at most d, and reports whether
-// all of them ended.
+// wait waits until nothing is left to do, at most d, and reports whether that
+// is so.
 func (c *Conn) wait(d time.Duration) bool {
 	c.mu.Lock()
-	if c.state.running == 0 {
+	if c.idleLocked() {
 		c.mu.Unlock()
 		return true
 	}
@@ -338,8 +346,11 @@ func (c *Conn) wait(d time.Duration) bool {
 	}
 }
 
-// startedLocked and ended count the goroutines of the Conn.
+// startedLocked and ended count what the Conn has to do.
 func (c *Conn) startedLocked() { c.state.running++ }
+
+// idleLocked reports whether nothing of it is left, and nothing to write.
+func (c *Conn) idleLocked() bool { return c.state.running == 0 && !c.writing.left() }
 
 func (c *Conn) ended(handler bool) {
 	c.mu.Lock()
@@ -347,7 +358,7 @@ func (c *Conn) ended(handler bool) {
 	if handler {
 		c.state.handled--
 	}
-	if c.state.running--; c.state.running == 0 && c.state.idle != nil {
+	if c.state.running--; c.state.idle != nil && c.idleLocked() {
 		close(c.state.idle)
 		c.state.idle = nil
 	}

@@ -360,7 +360,7 @@ func TestServersRest(t *testing.T) {
 		synctest.Wait()
 		close(block)
 		synctest.Wait()
-		if n := r.conn.resting.Load(); n != maxResting {
+		if n := restingIn(r.conn); n != maxResting {
 			t.Errorf("%d goroutines rest, want %d", n, maxResting)
 		}
 		for i := range maxResting {
@@ -371,8 +371,14 @@ func TestServersRest(t *testing.T) {
 		}
 		r.endWell()
 		synctest.Wait()
-		if n := r.conn.resting.Load(); n != 0 {
+		if n := restingIn(r.conn); n != 0 {
 			t.Errorf("%d goroutines rest after the end", n)
 		}
 	})
+}
+
+func restingIn(c *Conn) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.crew.resting
 }

@@ -3,7 +3,6 @@ package jsonrpc
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"sync"
 )
 
@@ -12,11 +11,12 @@ import (
 type Exchange struct {
 	Message
 
-	conn   *Conn
-	key    string
-	cancel context.CancelFunc
-	batch  *batch
-	over   bool // guarded by conn.mu
+	conn  *Conn
+	ctx   requestContext
+	key   string
+	batch *batch
+	next  *Exchange // in a row
+	over  bool      // guarded by conn.mu
 }
 
 // Conn is where the request came from.
@@ -78,25 +78,25 @@ func (c *Conn) Cancel(id ID) bool {
 		return false
 	}
 	x.Ignore()
-	x.cancel()
+	x.ctx.end()
 	return true
 }
 
-// serve starts serving one request, or refuses it. This is the goroutine that
+// accept starts serving one request, or refuses it. This is the goroutine that
 // reads, so a refusal must not wait for a slow far end.
-func (c *Conn) serve(ctx context.Context, m Message) {
-	ctx, x, refused := c.admit(ctx, m, nil)
+func (c *Conn) accept(ctx context.Context, m *Message) {
+	x, refused := c.admit(ctx, m, nil)
 	if refused != nil {
 		c.Push(func(dst []byte) []byte { return AppendError(dst, m.ID, refused) })
 		return
 	}
-	c.start(ctx, x)
+	c.start(x)
 }
 
 // admit takes a request in, or says why it is not served. The far end may
 // cancel it from here on.
-func (c *Conn) admit(ctx context.Context, m Message, b *batch) (context.Context, *Exchange, *Error) {
-	x := &Exchange{Message: m, conn: c, key: m.ID.Key(), batch: b}
+func (c *Conn) admit(ctx context.Context, m *Message, b *batch) (*Exchange, *Error) {
+	x := &Exchange{Message: *m, conn: c, ctx: requestContext{parent: ctx}, key: m.ID.Key(), batch: b}
 	refused := ""
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,74 +110,19 @@ func (c *Conn) admit(ctx context.Context, m Message, b *batch) (context.Context,
 	default:
 		c.state.serving[x.key] = x
 		c.state.handled++
-		ctx, x.cancel = context.WithCancel(ctx)
 		c.startedLocked()
-		return ctx, x, nil
+		return x, nil
 	}
-	return nil, nil, &Error{Code: CodeInvalidRequest, Message: refused}
+	return nil, &Error{Code: CodeInvalidRequest, Message: refused}
 }
 
-// start has a request served that was admitted: by a goroutine that has served
-// one before and rests, or by a new one.
-func (c *Conn) start(ctx context.Context, x *Exchange) {
+// start has a request served that was admitted: it is handed over with those
+// that came together with it.
+func (c *Conn) start(x *Exchange) {
 	if c.arrived != nil {
 		c.arrived.Arrived(&x.Message)
 	}
-	select {
-	case c.jobs <- job{ctx, x}:
-	default:
-		go c.work(job{ctx, x})
-	}
-}
-
-// A job is a request that was admitted.
-type job struct {
-	ctx context.Context
-	x   *Exchange
-}
-
-// maxResting is how many goroutines that have served a request may wait for
-// the next. Each keeps the stack that it has grown, which for a call of some
-// microseconds costs more to grow than all the rest.
-const maxResting = 64
-
-// work serves a request, and then others until nothing more is read or enough
-// goroutines rest.
-func (c *Conn) work(j job) {
-	for more := true; more; {
-		c.serveJob(j)
-		j = job{} // nothing of it stays alive meanwhile
-		if c.resting.Add(1) > maxResting {
-			c.resting.Add(-1)
-			return
-		}
-		j, more = <-c.jobs
-		c.resting.Add(-1)
-	}
-}
-
-func (c *Conn) serveJob(j job) {
-	defer c.ended(true)
-	defer j.x.cancel()
-	defer j.x.unanswered()
-	c.handle.Request(j.ctx, j.x)
-}
-
-// unanswered sees to it that every request gets its answer.
-func (x *Exchange) unanswered() {
-	if p := recover(); p != nil {
-		x.conn.noise(nil, panicked(x.Method, p))
-	}
-	x.conn.mu.Lock()
-	over := x.over
-	x.conn.mu.Unlock()
-	if !over {
-		x.AnswerError(&Error{Code: CodeInternal, Message: "the request was not served"})
-	}
-}
-
-func panicked(method string, p any) error {
-	return fmt.Errorf("panic while serving %s: %v\n%s", method, p, debug.Stack())
+	c.came.put(x)
 }
 
 // A batch gathers the answers to requests that came in one frame.
@@ -247,24 +192,24 @@ func (c *Conn) receiveBatch(ctx context.Context, frame []byte) {
 // serves, which may wait, sends the answers.
 func (c *Conn) serveBatch(ctx context.Context, frame []byte, items []BatchItem) {
 	b := &batch{}
-	admitted := make([]func(), len(items))
+	admitted := make([]*Exchange, len(items))
 	for i, it := range items {
 		switch e, _ := it.Err.(*DecodeError); {
 		case e != nil:
 			c.noise(frame, e)
 			if e.Answer {
-				c.pair(Message{ID: e.ID}, e)
+				c.pair(&Message{ID: e.ID}, e)
 			} else if c.opts.AnswerBad && !e.malformedNote() {
 				b.put(AppendError(nil, e.ID, &Error{Code: e.Code, Message: e.Reason}))
 			}
 		case it.IsRequest():
-			serveCtx, x, refused := c.admit(ctx, it.Message, b)
+			x, refused := c.admit(ctx, &it.Message, b)
 			if refused != nil {
 				b.put(AppendError(nil, it.ID, refused))
 				continue
 			}
 			b.left++
-			admitted[i] = func() { c.start(serveCtx, x) }
+			admitted[i] = x
 		}
 	}
 	if b.left == 0 && len(b.out) > 0 {
@@ -273,9 +218,9 @@ func (c *Conn) serveBatch(ctx context.Context, frame []byte, items []BatchItem) 
 	for i, it := range items {
 		switch {
 		case admitted[i] != nil:
-			admitted[i]()
+			c.start(admitted[i])
 		case it.Err == nil && !it.IsRequest():
-			c.receive(ctx, frame, it.Message)
+			c.receive(ctx, frame, &it.Message)
 		}
 	}
 }

@@ -1,14 +1,18 @@
 package jsonrpc
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // An outbox holds encoded messages until somebody writes them: the first
 // sender, for all that come while it writes. So a busy stream gets few large
 // writes and a quiet one is written to at once.
 type outbox struct {
-	buf     []byte // messages that wait
-	spare   []byte // an empty buffer to use next
-	busy    bool   // somebody writes
+	buf     []byte    // messages that wait
+	spare   []byte    // an empty buffer to use next
+	busy    bool      // somebody writes
+	since   time.Time // when the first of buf was left; zero if none was
 	room    chan struct{}
 	stopped error // why nothing more can be written
 }
@@ -16,6 +20,9 @@ type outbox struct {
 const (
 	outboxRoom  = 1 << 20 // above this, senders wait
 	outboxSpare = 1 << 18 // larger buffers are not kept
+
+	leftRoom = 1 << 15              // above this, an answer is written at once
+	leftFor  = 1 * time.Millisecond // and so it is if others were left before this
 )
 
 // A sending says for which exchange something is sent, and whether it is the
@@ -92,13 +99,40 @@ func (c *Conn) putLocked(s *sending, build func(dst []byte) []byte) (write bool)
 	if s != nil && s.last {
 		s.x.endLocked()
 	}
-	if o.busy {
+	if s != nil && s.last && c.mayLeaveLocked() {
 		return false
 	}
-	o.busy = true
+	return c.claimLocked()
+}
+
+// mayLeaveLocked reports whether an answer may be left to be written together
+// with others. Somebody must be coming, who writes it if the goroutine that
+// leaves it does not get to; and where all processors are busy, so that this
+// may take a while, none is left for long.
+func (c *Conn) mayLeaveLocked() bool {
+	o := &c.writing
+	if !c.crew.coming || o.busy || !c.opts.WriteInline || len(o.buf) > leftRoom {
+		return false
+	}
+	now := time.Now()
+	if o.since.IsZero() {
+		o.since = now
+	}
+	return now.Sub(o.since) < leftFor
+}
+
+// claimLocked makes this goroutine the one who writes, if one is needed.
+func (c *Conn) claimLocked() bool {
+	if !c.writing.left() {
+		return false
+	}
+	c.writing.busy = true
 	c.startedLocked()
 	return true
 }
+
+// left reports whether something waits to be written that nobody writes.
+func (o *outbox) left() bool { return len(o.buf) > 0 && !o.busy && o.stopped == nil }
 
 // flush writes until the outbox is empty. When that fails the stream is of no
 // more use and is closed, which ends the reading too.
@@ -115,7 +149,7 @@ func (c *Conn) write() bool {
 	defer c.mu.Unlock()
 	for len(o.buf) > 0 && o.stopped == nil {
 		buf := o.buf
-		o.buf, o.spare = o.spare[:0], nil
+		o.buf, o.spare, o.since = o.spare[:0], nil, time.Time{}
 		if o.room != nil {
 			close(o.room)
 			o.room = nil

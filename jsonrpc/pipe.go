@@ -18,6 +18,8 @@ type pipeEnd struct{ in, out *queue }
 func (p *pipeEnd) Read() ([]byte, error)     { return p.in.get() }
 func (p *pipeEnd) Write(frames []byte) error { return p.out.put(frames) }
 
+func (p *pipeEnd) more() bool { return p.in.more() }
+
 func (p *pipeEnd) Close() error {
 	p.in.close()
 	p.out.close()
@@ -59,6 +61,12 @@ func (q *queue) get() ([]byte, error) {
 		q.change.Broadcast()
 	}
 	return f, nil
+}
+
+func (q *queue) more() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.n > 0
 }
 
 func (q *queue) put(frames []byte) error {

@@ -22,6 +22,13 @@ type Stream interface {
 	Close() error
 }
 
+// hasMore reports whether s has a frame already, so that Read does not wait. It
+// is called where Read is. A stream that does not know has none.
+func hasMore(s Stream) bool {
+	known, ok := s.(interface{ more() bool })
+	return ok && known.more()
+}
+
 // A FrameError says that one frame was passed over.
 type FrameError struct {
 	Limit int // how many bytes a frame may have
@@ -72,6 +79,19 @@ func (l *lines) Read() ([]byte, error) {
 		if line = bytes.Trim(line, " \t\r"); len(line) > 0 {
 			return line, nil
 		}
+	}
+}
+
+// more passes over empty lines and reports whether a whole one was read
+// already.
+func (l *lines) more() bool {
+	for {
+		chunk := l.buf[l.start:l.end]
+		i := bytes.IndexByte(chunk, '\n')
+		if i < 0 || len(bytes.Trim(chunk[:i], " \t\r")) > 0 {
+			return i >= 0
+		}
+		l.start += i + 1
 	}
 }
 
