@@ -125,7 +125,7 @@ func (c *Conn) next() *Exchange {
 			return x
 		case c.claimLocked():
 			c.mu.Unlock()
-			c.flush()
+			c.flush(true)
 			c.mu.Lock()
 		case w.closed || w.resting == maxResting:
 			return nil

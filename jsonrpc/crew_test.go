@@ -128,3 +128,29 @@ func (c *counted) Write(frames []byte) error {
 	c.writes++
 	return c.Stream.Write(frames)
 }
+
+// A sender that must not wait writes to a stream in memory itself as long as
+// that has room, and is not held up when it has none.
+func TestFullPipeHoldsUpNoSender(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		near, far := Pipe()
+		conn := NewConn(near, serving{}, &ConnOptions{Grace: -1})
+		ran := make(chan error, 1)
+		go func() { ran <- conn.Run(context.Background()) }()
+		const n = 3 * pipeRoom
+		for range n {
+			if err := conn.Notify(t.Context(), "n", nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range n {
+			if _, err := far.Read(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		far.Close()
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+	})
+}

@@ -80,13 +80,8 @@ func (c *Conn) Push(build func(dst []byte) []byte) bool {
 // append puts a message into the outbox, unlocks c.mu, and has it written: by
 // this goroutine or by another.
 func (c *Conn) append(s *sending, build func(dst []byte) []byte, inline bool) {
-	if !c.putLocked(s, build) {
-		return
-	}
-	if inline {
-		c.flush()
-	} else {
-		go c.flush()
+	if c.putLocked(s, build) {
+		c.flush(inline)
 	}
 }
 
@@ -134,20 +129,26 @@ func (c *Conn) claimLocked() bool {
 // left reports whether something waits to be written that nobody writes.
 func (o *outbox) left() bool { return len(o.buf) > 0 && !o.busy && o.stopped == nil }
 
-// flush writes until the outbox is empty. When that fails the stream is of no
-// more use and is closed, which ends the reading too.
-func (c *Conn) flush() {
+// flush writes until the outbox is empty; what it would have to wait with, if it
+// may not, it leaves to another goroutine. When writing fails the stream is of
+// no more use and is closed, which ends the reading too.
+func (c *Conn) flush(mayWait bool) {
 	defer c.ended(false)
-	if !c.write() {
+	if !c.write(mayWait) {
 		c.stream.Close()
 	}
 }
 
-func (c *Conn) write() bool {
+func (c *Conn) write(mayWait bool) bool {
 	o := &c.writing
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(o.buf) > 0 && o.stopped == nil {
+		if !mayWait && !hasRoom(c.stream, o.buf) {
+			c.startedLocked()
+			go c.flush(true) // and the outbox stays busy
+			return true
+		}
 		buf := o.buf
 		o.buf, o.spare, o.since = o.spare[:0], nil, time.Time{}
 		if o.room != nil {

@@ -18,7 +18,8 @@ type pipeEnd struct{ in, out *queue }
 func (p *pipeEnd) Read() ([]byte, error)     { return p.in.get() }
 func (p *pipeEnd) Write(frames []byte) error { return p.out.put(frames) }
 
-func (p *pipeEnd) more() bool { return p.in.more() }
+func (p *pipeEnd) more() bool              { return p.in.more() }
+func (p *pipeEnd) room(frames []byte) bool { return p.out.room(frames) }
 
 func (p *pipeEnd) Close() error {
 	p.in.close()
@@ -90,6 +91,13 @@ func (q *queue) put(frames []byte) error {
 		}
 	}
 	return nil
+}
+
+// room reports whether put does not wait.
+func (q *queue) room(frames []byte) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.closed || q.n+bytes.Count(frames, []byte{'\n'}) <= pipeRoom
 }
 
 func (q *queue) close() {

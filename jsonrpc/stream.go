@@ -29,6 +29,13 @@ func hasMore(s Stream) bool {
 	return ok && known.more()
 }
 
+// hasRoom reports whether s takes these messages without waiting. It is called
+// where Write is. A stream that does not know may have to wait.
+func hasRoom(s Stream, frames []byte) bool {
+	known, ok := s.(interface{ room(frames []byte) bool })
+	return ok && known.room(frames)
+}
+
 // A FrameError says that one frame was passed over.
 type FrameError struct {
 	Limit int // how many bytes a frame may have

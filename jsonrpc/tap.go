@@ -31,7 +31,8 @@ func (t *tap) Read() ([]byte, error) {
 	return frame, err
 }
 
-func (t *tap) more() bool { return hasMore(t.Stream) }
+func (t *tap) more() bool              { return hasMore(t.Stream) }
+func (t *tap) room(frames []byte) bool { return hasRoom(t.Stream, frames) }
 
 func (t *tap) Write(frames []byte) error {
 	for line := range bytes.Lines(frames) {
