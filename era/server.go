@@ -131,7 +131,12 @@ func (p *pipe) Request(ctx context.Context, x *jsonrpc.Exchange) {
 	case isModern:
 		x.AnswerError(refusedModern)
 	default:
-		x.Answer(p.session.Serve(ctx, &x.Message, p.who, &pipeBack{ctx, x}))
+		result, e := p.session.Serve(ctx, &x.Message, p.who, &pipeBack{ctx, x})
+		if e != nil {
+			x.AnswerError(e)
+			return
+		}
+		x.Answer(func(dst []byte) []byte { return jsonrpc.AppendResult(dst, x.ID, result) })
 	}
 }
 

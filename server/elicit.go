@@ -117,7 +117,7 @@ func formOf[T any]() (*form[T], error) {
 	if err := mcp.CheckForm(asked); err != nil {
 		return nil, mcp.Errorf(mcp.CodeInternal, "%s cannot be asked for with a form: %v", t, err)
 	}
-	f := &form[T]{asked, plan}
+	f := &form[T]{asked, plan.Plan}
 	forms.Store(t, f)
 	return f, nil
 }

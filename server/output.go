@@ -5,10 +5,10 @@ import (
 	"errors"
 	"reflect"
 	"strings"
+	"sync/atomic"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
-	"github.com/tenon-mcp/tenon/schema"
 )
 
 var errNothing = errors.New("it is nil")
@@ -51,7 +51,7 @@ func encoderOf[Out any]() (encode func(*Out) (json.RawMessage, error), outSchema
 }
 
 // contentBody encodes an output that has blocks of its own beside it.
-func contentBody[Out any](plan *schema.Plan[Out], v *Out) (json.RawMessage, error) {
+func contentBody[Out any](plan *planned[Out], v *Out) (json.RawMessage, error) {
 	structured, err := plan.Append(nil, v)
 	if err != nil {
 		return nil, err
@@ -88,10 +88,22 @@ func textBody(text string) json.RawMessage {
 	return append(body, `}]}`...)
 }
 
+// usualRoom is how much room results of a type take: a little more than the
+// last one did, for they are mostly alike.
+type usualRoom struct{ atomic.Int64 }
+
+func (r *usualRoom) make() []byte { return make([]byte, 0, max(64, r.Load())) }
+
+func (r *usualRoom) learn(size int) {
+	if room := int64(min(size+size/8+16, longText)); room != r.Load() {
+		r.Store(room)
+	}
+}
+
 // structuredBody encodes an output once, as structured content, and quotes it
 // as the text unless there is another.
-func structuredBody[Out any](plan *schema.Plan[Out], v *Out, text func(*Out) string) (json.RawMessage, error) {
-	body := append(make([]byte, 0, 256), `{"structuredContent":`...)
+func structuredBody[Out any](plan *planned[Out], v *Out, text func(*Out) string) (json.RawMessage, error) {
+	body := append(plan.room.make(), `{"structuredContent":`...)
 	start := len(body)
 	body, err := plan.Append(body, v)
 	if err != nil {
@@ -104,5 +116,7 @@ func structuredBody[Out any](plan *schema.Plan[Out], v *Out, text func(*Out) str
 	} else {
 		body = rawjson.AppendQuoted(body, body[start:end])
 	}
-	return append(body, `}]}`...), nil
+	body = append(body, `}]}`...)
+	plan.room.learn(len(body))
+	return body, nil
 }

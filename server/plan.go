@@ -7,19 +7,26 @@ import (
 	"github.com/tenon-mcp/tenon/schema"
 )
 
-var plans sync.Map // of *schema.Plan[T], by the type of T
+var plans sync.Map // of *planned[T], by the type of T
+
+// A planned type is one that was compiled.
+type planned[T any] struct {
+	*schema.Plan[T]
+	room usualRoom // of results
+}
 
 // planOf compiles a type, once for all the features that use it. A failure is
 // not kept: it may come from a validator that is not there yet.
-func planOf[T any]() (*schema.Plan[T], error) {
+func planOf[T any]() (*planned[T], error) {
 	t := reflect.TypeFor[T]()
 	if p, ok := plans.Load(t); ok {
-		return p.(*schema.Plan[T]), nil
+		return p.(*planned[T]), nil
 	}
-	p, err := schema.Compile[T]()
+	compiled, err := schema.Compile[T]()
 	if err != nil {
 		return nil, err
 	}
+	p := &planned[T]{Plan: compiled}
 	plans.Store(t, p)
 	return p, nil
 }

@@ -160,15 +160,18 @@ func (s *Session) opened() {
 	}
 }
 
-// awaitOpen waits for an initialize that came before this request.
-func (s *Session) awaitOpen(ctx context.Context) {
+// opener is what initialize came to; nil if there was none. One that came before
+// this request is waited for.
+func (s *Session) opener(ctx context.Context) (*revision, mcp.Caller) {
 	s.mu.Lock()
-	opening := s.opening
-	s.mu.Unlock()
-	if opening != nil {
+	defer s.mu.Unlock()
+	if opening := s.opening; opening != nil {
+		s.mu.Unlock()
 		select {
 		case <-opening:
 		case <-ctx.Done():
 		}
+		s.mu.Lock()
 	}
+	return s.rev, s.caller
 }

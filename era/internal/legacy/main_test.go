@@ -102,7 +102,7 @@ func (c *client) request(method, params string) *jsonrpc.Message {
 	if params == "" {
 		m.Params = nil
 	}
-	out := string(c.session.Serve(c.t.Context(), m, nil, c)(nil))
+	out := string(c.session.Answer(c.t.Context(), m, nil, c).Append(nil))
 	answer := message(c.t, out)
 	if answer.Error == nil {
 		c.check("the answer to "+method, out, method)

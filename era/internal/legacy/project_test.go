@@ -157,7 +157,7 @@ func TestQuestions(t *testing.T) {
 					return jsonrpc.Message{Result: raw(`{"action":"accept","_meta":{"x":1}}`)}
 				}
 				m := &jsonrpc.Message{ID: jsonrpc.IntID(1), Method: mcp.MethodToolsCall, Params: raw(`{"name":"t"}`)}
-				out := string(cl.session.Serve(t.Context(), m, nil, cl)(nil))
+				out := string(cl.session.Answer(t.Context(), m, nil, cl).Append(nil))
 				part, refused := strings.CutPrefix(c.want, "!")
 				switch {
 				case refused:

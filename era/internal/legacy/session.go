@@ -103,19 +103,22 @@ func (s *Session) Batches() error {
 	return nil
 }
 
-// Serve serves one request and returns what appends its answer.
-func (s *Session) Serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back Back) func(dst []byte) []byte {
-	return s.Answer(ctx, m, p, back).Append
+// Serve serves one request and returns the result object, or the error.
+func (s *Session) Serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back Back) (json.RawMessage, *jsonrpc.Error) {
+	body, err := s.serve(ctx, m, p, back)
+	if err == nil {
+		return body, nil
+	}
+	if own, ok := errors.AsType[*mcp.Error](err); ok {
+		err = projectError(m.Method, own)
+	}
+	return nil, joint.ToWire(err)
 }
 
-// Answer serves one request.
+// Answer serves one request and returns what appends its answer.
 func (s *Session) Answer(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back Back) joint.Answer {
-	body, err := s.serve(ctx, m, p, back)
-	if err != nil {
-		e := joint.ToWire(err)
-		if own, ok := errors.AsType[*mcp.Error](err); ok {
-			e = joint.ToWire(projectError(m.Method, own))
-		}
+	body, e := s.Serve(ctx, m, p, back)
+	if e != nil {
 		return joint.Fail(m.ID, e)
 	}
 	a := joint.Answer{Append: func(dst []byte) []byte { return jsonrpc.AppendResult(dst, m.ID, body) }}
@@ -141,10 +144,7 @@ func (s *Session) serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 
 // serveOpen serves a request that needs an open session.
 func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back Back) (json.RawMessage, error) {
-	s.awaitOpen(ctx)
-	s.mu.Lock()
-	rev, caller := s.rev, s.caller
-	s.mu.Unlock()
+	rev, caller := s.opener(ctx)
 	if rev == nil {
 		return nil, mcp.InvalidParams("%s came before initialize and without params._meta: a client of an older revision initializes first, one of the newest says with each request who it is", m.Method)
 	}
