@@ -37,11 +37,17 @@ type Open struct {
 
 // NewOpen returns an Open that can take notes if c can hear them.
 func NewOpen(id int64, c *mcp.Call) *Open {
-	o := &Open{ID: id, Call: c}
+	o := new(Open)
+	o.Begin(id, c)
+	return o
+}
+
+// Begin is NewOpen for an Open that is part of something else.
+func (o *Open) Begin(id int64, c *mcp.Call) {
+	o.ID, o.Call = id, c
 	if c.Side != nil {
 		o.ready = make(chan struct{}, 1)
 	}
-	return o
 }
 
 // Put adds a note.

@@ -26,7 +26,7 @@ const stateAgain = "again"
 // A carrier is a call on the wire that can carry questions of the server to
 // the caller.
 type carrier struct {
-	*joint.Open
+	joint.Open
 	owner string // the principal whose call it is
 	asks  chan *question
 	load  int // questions that it has carried; guarded by Peer.mu

@@ -142,9 +142,10 @@ func (p *Peer) start(ctx context.Context, c *mcp.Call) (*carrier, error) {
 	if meta != nil {
 		params = withMember(params, keyMeta, meta)
 	}
-	k := &carrier{Open: joint.NewOpen(id, c), owner: c.Caller.Principal.Key()}
+	k := &carrier{owner: c.Caller.Principal.Key()}
+	k.Begin(id, c)
 	p.mu.Lock()
-	p.open[id] = k.Open
+	p.open[id] = &k.Open
 	if mcp.MayAsk(c.Method) {
 		k.asks = make(chan *question, maxAsks)
 		p.carries[id] = k

@@ -1,5 +1,7 @@
 package validate
 
+import "sync"
+
 const (
 	bytesPerStep = 64
 	maxNesting   = 10_000 // checks inside checks
@@ -21,6 +23,9 @@ type run struct {
 	found []Problem
 	more  int
 }
+
+// runs are used again: what a client checks is mostly small.
+var runs = sync.Pool{New: func() any { return new(run) }}
 
 // A visit is a node that is held against an item.
 type visit struct {
@@ -44,7 +49,12 @@ func (s *Schema) Check(value []byte) (problems []Problem, more int) {
 	if err != nil {
 		return []Problem{{Message: err.Error()}}, 0
 	}
-	r := run{schema: s, doc: doc, left: s.steps}
+	r := runs.Get().(*run)
+	defer func() {
+		*r = run{}
+		runs.Put(r)
+	}()
+	*r = run{schema: s, doc: doc, left: s.steps}
 	fits, why := r.start()
 	switch {
 	case why == tooMuch:
@@ -54,7 +64,7 @@ func (s *Schema) Check(value []byte) (problems []Problem, more int) {
 	case fits:
 		return nil, 0
 	}
-	r = run{schema: s, doc: doc, left: max(s.steps/10, 1000), loud: true}
+	*r = run{schema: s, doc: doc, left: max(s.steps/10, 1000), loud: true}
 	_, why = r.start()
 	switch {
 	case why != "" && r.found == nil:
