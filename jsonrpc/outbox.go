@@ -6,8 +6,9 @@ import (
 )
 
 // An outbox holds encoded messages until somebody writes them: the first
-// sender, for all that come while it writes. So a busy stream gets few large
-// writes and a quiet one is written to at once.
+// sender, for all that come while it writes. Answers of a crew that has more to
+// serve are left for a moment, until it has no more. So a busy stream gets few
+// large writes and a quiet one is written to at once.
 type outbox struct {
 	buf     []byte    // messages that wait
 	spare   []byte    // an empty buffer to use next
@@ -22,7 +23,7 @@ const (
 	outboxSpare = 1 << 18 // larger buffers are not kept
 
 	leftRoom = 1 << 15              // above this, an answer is written at once
-	leftFor  = 1 * time.Millisecond // and so it is if others were left before this
+	leftFor  = 1 * time.Millisecond // and so it is if another was left this long ago
 )
 
 // A sending says for which exchange something is sent, and whether it is the
@@ -93,9 +94,9 @@ func (c *Conn) putLocked(s *sending, build func(dst []byte) []byte) (write bool)
 	o.buf = append(build(o.buf), '\n')
 	if s != nil && s.last {
 		s.x.endLocked()
-	}
-	if s != nil && s.last && c.mayLeaveLocked() {
-		return false
+		if c.mayLeaveLocked() {
+			return false
+		}
 	}
 	return c.claimLocked()
 }
