@@ -2,7 +2,9 @@ package jsonrpc
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
+	"time"
 )
 
 // A crew is the requests that were admitted and wait, and the goroutines that
@@ -29,6 +31,10 @@ const maxResting = 64
 // maxTogether is how many requests are handed over together at most: the first
 // waits until the last was read.
 const maxTogether = 64
+
+// stint is how long a goroutine serves one request after the other. Then it
+// writes what was left, and others may have the processor.
+const stint = 100 * time.Microsecond
 
 // A row is requests in the order in which they came.
 type row struct {
@@ -106,18 +112,39 @@ func (c *Conn) work() {
 	c.mu.Lock()
 	c.crew.coming = false
 	c.mu.Unlock()
-	for x := c.next(); x != nil; x = c.next() {
+	var s shift
+	for x := c.next(&s); x != nil; x = c.next(&s) {
 		c.serve(x)
 	}
 }
 
+// A shift is what a goroutine does between two rests.
+type shift struct {
+	since time.Time // zero as long as there was one request only
+}
+
+// isLong reports whether it is time for a pause, if so many requests wait.
+func (s *shift) isLong(waiting int) bool {
+	if s.since.IsZero() {
+		if waiting > 1 {
+			s.since = time.Now()
+		}
+		return false
+	}
+	return waiting > 0 && time.Since(s.since) > stint
+}
+
 // next returns a request to serve. Where none waits it writes what was left,
 // and rests. Nil means that nobody is needed.
-func (c *Conn) next() *Exchange {
+func (c *Conn) next(s *shift) *Exchange {
 	w := &c.crew
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
+		if s.isLong(w.waiting.n) {
+			c.pauseLocked()
+			*s = shift{}
+		}
 		x := w.waiting.take()
 		switch {
 		case x != nil:
@@ -135,8 +162,22 @@ func (c *Conn) next() *Exchange {
 			<-w.wake
 			c.mu.Lock()
 			w.coming = false
+			*s = shift{}
 		}
 	}
+}
+
+// pauseLocked writes what was left, which may take as long as the far end likes,
+// and lets others have the processor.
+func (c *Conn) pauseLocked() {
+	write := c.claimLocked()
+	c.rouseLocked()
+	c.mu.Unlock()
+	if write {
+		c.flush(true)
+	}
+	runtime.Gosched()
+	c.mu.Lock()
 }
 
 // serve serves a request that was admitted.

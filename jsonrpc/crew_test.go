@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // However many handlers are stuck, those of requests that came in the same
@@ -153,4 +156,40 @@ func TestFullPipeHoldsUpNoSender(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// Where handlers keep all processors busy, answers are not left for long: the
+// first is out before most of the others were begun.
+func TestBusyHandlersLetAnswersOut(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	near, far := Pipe()
+	var begun atomic.Int32
+	conn := NewConn(near, serving{request: func(_ context.Context, x *Exchange) {
+		begun.Add(1)
+		for start := time.Now(); time.Since(start) < 200*time.Microsecond; {
+		}
+		answer(x, `{}`)
+	}}, &ConnOptions{WriteInline: true})
+	ran := make(chan error, 1)
+	go func() { ran <- conn.Run(context.Background()) }()
+	const n = 60
+	var lines strings.Builder
+	for i := range n {
+		lines.WriteString(ask(i, "m") + "\n")
+	}
+	if err := far.Write([]byte(lines.String())); err != nil {
+		t.Fatal(err)
+	}
+	for i := range n {
+		if _, err := far.Read(); err != nil {
+			t.Fatal(err)
+		}
+		if b := begun.Load(); i == 0 && b > n/2 {
+			t.Errorf("the first answer came when %d of %d requests were begun", b, n)
+		}
+	}
+	far.Close()
+	if err := <-ran; err != nil {
+		t.Error(err)
+	}
 }

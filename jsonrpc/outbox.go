@@ -1,19 +1,15 @@
 package jsonrpc
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // An outbox holds encoded messages until somebody writes them: the first
 // sender, for all that come while it writes. Answers of a crew that has more to
-// serve are left for a moment, until it has no more. So a busy stream gets few
-// large writes and a quiet one is written to at once.
+// serve are left for a moment. So a busy stream gets few large writes and a
+// quiet one is written to at once.
 type outbox struct {
-	buf     []byte    // messages that wait
-	spare   []byte    // an empty buffer to use next
-	busy    bool      // somebody writes
-	since   time.Time // when the first of buf was left; zero if none was
+	buf     []byte // messages that wait
+	spare   []byte // an empty buffer to use next
+	busy    bool   // somebody writes
 	room    chan struct{}
 	stopped error // why nothing more can be written
 }
@@ -21,9 +17,7 @@ type outbox struct {
 const (
 	outboxRoom  = 1 << 20 // above this, senders wait
 	outboxSpare = 1 << 18 // larger buffers are not kept
-
-	leftRoom = 1 << 15              // above this, an answer is written at once
-	leftFor  = 1 * time.Millisecond // and so it is if another was left this long ago
+	leftRoom    = 1 << 15 // above this, answers are not left to be written later
 )
 
 // A sending says for which exchange something is sent, and whether it is the
@@ -102,19 +96,10 @@ func (c *Conn) putLocked(s *sending, build func(dst []byte) []byte) (write bool)
 }
 
 // mayLeaveLocked reports whether an answer may be left to be written together
-// with others. Somebody must be coming, who writes it if the goroutine that
-// leaves it does not get to; and where all processors are busy, so that this
-// may take a while, none is left for long.
+// with others: somebody must be coming, who writes it if the goroutine that
+// leaves it does not get to.
 func (c *Conn) mayLeaveLocked() bool {
-	o := &c.writing
-	if !c.crew.coming || o.busy || !c.opts.WriteInline || len(o.buf) > leftRoom {
-		return false
-	}
-	now := time.Now()
-	if o.since.IsZero() {
-		o.since = now
-	}
-	return now.Sub(o.since) < leftFor
+	return c.crew.coming && c.opts.WriteInline && len(c.writing.buf) <= leftRoom
 }
 
 // claimLocked makes this goroutine the one who writes, if one is needed.
@@ -151,7 +136,7 @@ func (c *Conn) write(mayWait bool) bool {
 			return true
 		}
 		buf := o.buf
-		o.buf, o.spare, o.since = o.spare[:0], nil, time.Time{}
+		o.buf, o.spare = o.spare[:0], nil
 		if o.room != nil {
 			close(o.room)
 			o.room = nil
