@@ -38,9 +38,13 @@ func Serve(ctx context.Context, l net.Listener, h mcp.Handler, o *Options, ready
 		l.Close()
 		return err
 	}
-	mux := http.NewServeMux()
-	mux.Handle(Path, handler)
-	s := NewHTTPServer(mux)
+	s := NewHTTPServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != Path {
+			http.Error(w, "nothing is here: MCP is served at "+Path, http.StatusNotFound)
+			return
+		}
+		handler.ServeHTTP(w, r)
+	}))
 	if ready != nil {
 		ready(l.Addr())
 	}

@@ -157,3 +157,30 @@ func TestServeEndsStreams(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Whoever asks elsewhere is told where to ask.
+func TestServeElsewhere(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { ended <- streamable.Serve(ctx, l, newFixture(t).Server, nil, nil) }()
+	for path, want := range map[string]int{"": 404, "/": 404, "/mcp/": 404, "/mcp/x": 404, "//mcp": 404, "/mcp": 405} {
+		res, err := http.Get("http://" + l.Addr().String() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(res.Body)
+		res.Body.Close()
+		if res.StatusCode != want || want == 404 && !strings.Contains(string(text), "served at /mcp") {
+			t.Errorf("%q: status %d, %s", path, res.StatusCode, text)
+		}
+	}
+	http.DefaultClient.CloseIdleConnections()
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
