@@ -148,3 +148,84 @@ func TestQuickReadingIntoSomething(t *testing.T) {
 		t.Error("a nil pointer was read into")
 	}
 }
+
+// Every field of these types is either read and written by hand or left to the
+// library, also one that is added later: each is set by itself.
+func TestQuickEachField(t *testing.T) {
+	eachField(t, func(v *mcp.Implementation) { checkBoth(t, *v) })
+	eachField(t, func(v *mcp.ServerCapabilities) { checkBoth(t, mcp.Discovery{Capabilities: *v}); checkBoth(t, *v) })
+	eachField(t, func(v *mcp.ClientCapabilities) { checkBoth(t, *v) })
+	eachField(t, func(v *mcp.Discovery) { checkBoth(t, *v) })
+	eachField(t, func(v *mcp.Resource) { checkBoth(t, *v) })
+	eachField(t, func(v *mcp.ResourceTemplate) { checkBoth(t, *v) })
+	eachField(t, func(v *mcp.Prompt) { checkBoth(t, *v) })
+	eachField(t, func(v *mcp.PromptArgument) { checkBoth(t, mcp.Prompt{Arguments: []mcp.PromptArgument{*v}}) })
+	eachField(t, func(v *mcp.ListCapability) { checkBoth(t, mcp.ServerCapabilities{Tools: v, Prompts: v}) })
+	eachField(t, func(v *mcp.ResourcesCapability) { checkBoth(t, mcp.ServerCapabilities{Resources: v}) })
+	eachField(t, func(v *mcp.ElicitationCapability) { checkBoth(t, mcp.ClientCapabilities{Elicitation: v}) })
+	eachField(t, func(v *mcp.SamplingCapability) { checkBoth(t, mcp.ClientCapabilities{Sampling: v}) })
+	eachField(t, func(v *mcp.RootsCapability) { checkBoth(t, mcp.ClientCapabilities{Roots: v}) })
+}
+
+// eachField calls check with one field set after the other.
+func eachField[T any](t *testing.T, check func(*T)) {
+	t.Helper()
+	of := reflect.TypeFor[T]()
+	for i := range of.NumField() {
+		v := new(T)
+		if !fill(reflect.ValueOf(v).Elem().Field(i), 3) {
+			t.Errorf("%s.%s: how is it filled?", of.Name(), of.Field(i).Name)
+		}
+		check(v)
+	}
+}
+
+func checkBoth[T any](t *testing.T, v T) {
+	t.Helper()
+	checkWrite(t, v)
+	raw, err := mcp.Marshal([1]T{v})
+	if err != nil {
+		t.Fatalf("%+v: %v", v, err)
+	}
+	checkRead[T](t, string(raw[1:len(raw)-1]))
+}
+
+// fill sets a value to something that is not empty.
+func fill(v reflect.Value, depth int) bool {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString("1")
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(1)
+	case reflect.Float64:
+		v.SetFloat(1)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		return fill(v.Elem(), depth)
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			v.SetBytes([]byte("1"))
+			return true
+		}
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+		return fill(v.Index(0), depth)
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		value := reflect.New(v.Type().Elem()).Elem()
+		if depth > 0 && !fill(value, depth-1) {
+			return false
+		}
+		v.SetMapIndex(reflect.ValueOf("x").Convert(v.Type().Key()), value)
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() && depth > 0 && !fill(v.Field(i), depth-1) {
+				return false
+			}
+		}
+	default:
+		return false
+	}
+	return true
+}
