@@ -14,7 +14,7 @@ import (
 // shown.
 func TestForeignState(t *testing.T) {
 	for name, change := range map[string]func(url.Values){
-		"wrong":   func(q url.Values) { q.Set("state", "x"+q.Get("state")[1:]) },
+		"wrong":   func(q url.Values) { q.Set("state", q.Get("state")[1:]+"%") },
 		"missing": func(q url.Values) { q.Del("state") },
 		"twice":   func(q url.Values) { q.Add("state", "other") },
 		"wrong in an error": func(q url.Values) {
