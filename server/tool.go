@@ -74,15 +74,18 @@ func AddTool[In, Out any](s *Server, name, description string, run func(ctx cont
 		spec.Title, spec.Annotations, spec.Icons, spec.Meta = o[0].Title, o[0].Annotations, o[0].Icons, o[0].Meta
 	}
 	t := &tool{typed: true, run: func(ctx context.Context, c *mcp.Call, args json.RawMessage) (mcp.Result, error) {
-		var v In
-		if err := in.Decode(args, &v); err != nil {
+		var v struct { // one piece of memory for both
+			in  In
+			out Out
+		}
+		err := in.Decode(args, &v.in)
+		if err != nil {
 			return toolFailed("The arguments of " + name + " do not fit:\n" + err.Error())
 		}
-		r, err := run(ctx, c, v)
-		if err != nil {
+		if v.out, err = run(ctx, c, v.in); err != nil {
 			return mcp.Result{}, err
 		}
-		body, err := out(&r)
+		body, err := out(&v.out)
 		return s.output(name, body, err)
 	}}
 	if err := s.addTool(spec, t, run == nil); err != nil {

@@ -44,10 +44,19 @@ func (m *Members) Next() bool {
 }
 
 func (m *Members) next() bool {
+	i, ok := m.name()
+	if ok {
+		m.value(i)
+	}
+	return ok
+}
+
+// name goes on to the next name and returns where its value begins.
+func (m *Members) name() (at int, ok bool) {
 	i := comma(m.raw, m.at)
 	if i >= len(m.raw) || m.raw[i] != '"' {
 		m.at = len(m.raw)
-		return false
+		return 0, false
 	}
 	m.Start = i
 	end := skipString(m.raw, i+1)
@@ -56,10 +65,14 @@ func (m *Members) next() bool {
 	if i < len(m.raw) && m.raw[i] == ':' {
 		i = space(m.raw, i+1)
 	}
+	return i, true
+}
+
+// value passes the value that begins at raw[i].
+func (m *Members) value(i int) {
 	m.at = skip(m.raw, i)
 	m.End = m.at
 	m.Value = m.raw[i:m.at]
-	return true
 }
 
 // Elements walks over the elements of an array that was checked.
@@ -110,6 +123,22 @@ func Lookup(obj []byte, name string) []byte {
 		}
 	}
 	return nil
+}
+
+// LookupIn returns the value of a member of an object that is itself a member:
+// what Lookup finds in what Lookup finds, without looking for the end of the
+// outer member.
+func LookupIn(obj []byte, outer, inner string) []byte {
+	for m := Object(obj); ; {
+		i, ok := m.name()
+		if !ok {
+			return nil
+		}
+		if equalUnescaped(m.quoted, outer) {
+			return Lookup(obj[i:], inner)
+		}
+		m.value(i)
+	}
 }
 
 // IsObject reports whether the value raw is an object, by its first byte.

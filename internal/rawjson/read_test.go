@@ -79,6 +79,20 @@ func TestLookup(t *testing.T) {
 	}
 }
 
+// LookupIn finds what Lookup finds in what Lookup finds.
+func TestLookupIn(t *testing.T) {
+	for _, obj := range []string{
+		`{"_meta":{"v":"1"}}`, `{"a":{"v":2},"_meta":{"x":{"v":3},"v":"1"},"v":4}`, ` { "_meta" : { "v" : "1" } } `, `{"\u005fmeta":{"\u0076":"1"}}`,
+		`{"_meta":{},"v":5}`, `{"_meta":{"x":{"v":3}},"v":5}`, `{"_meta":[{"v":6}],"v":5}`, `{"_meta":"v","v":5}`, `{"_meta":7,"v":5}`, `{"_meta":null,"v":5}`,
+		`{"v":5}`, `{}`, `[]`, ``, `null`, `{"x":["_meta",{"_meta":{"v":8}}],"_meta":{"v":[9]}}`, `{"_meta":{"v`, `{"_meta":`, `{"_meta"`,
+	} {
+		want := Lookup(Lookup([]byte(obj), "_meta"), "v")
+		if got := LookupIn([]byte(obj), "_meta", "v"); string(got) != string(want) {
+			t.Errorf("%s: got %s, want %s", obj, got, want)
+		}
+	}
+}
+
 func TestString(t *testing.T) {
 	for _, c := range []struct {
 		in, want string

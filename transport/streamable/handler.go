@@ -285,7 +285,7 @@ func (s *Handler) opensModern(r *http.Request, m *jsonrpc.Message) bool {
 		}
 		named, ok := era.NamedRevision(m)
 		_, namedLegacy := era.Speaks(named)
-		return ok && !namedLegacy || era.Opens(m) && !ok && r.Header.Get(headerSession) == ""
+		return ok && !namedLegacy || !ok && r.Header.Get(headerSession) == "" && era.Opens(m)
 	}
 	return era.Opens(m)
 }

@@ -58,7 +58,7 @@ func Opens(m *jsonrpc.Message) bool {
 
 // NamedRevision returns the protocol version that a message names.
 func NamedRevision(m *jsonrpc.Message) (mcp.Revision, bool) {
-	raw := rawjson.Lookup(rawjson.Lookup(m.Params, keyMeta), metaVersion)
+	raw := rawjson.LookupIn(m.Params, keyMeta, metaVersion)
 	if rawjson.EqualString(raw, string(Revision)) {
 		return Revision, true
 	}
