@@ -160,6 +160,11 @@ func TestTenonToPeerServersHTTP(t *testing.T) {
 				url = server.older()
 			}
 			got, stderr := runClient(t, pair.client.to(t, url, "-frames", file), nil)
+			if pair.server.name == mcpgo.name && pair.revision != newest && notesIn(t, file) < 7 {
+				t.Logf("mcp-go has not sent all that its tools have told: once more")
+				file = filepath.Join(t.TempDir(), "again")
+				got, stderr = runClient(t, pair.client.to(t, url, "-frames", file), nil)
+			}
 			other := maps.Clone(pair.other)
 			if pair.server.name == mcpgo.name && pair.at == "" {
 				other = map[string]any{"log": linesOf(t, file, pair.revision)}
@@ -237,6 +242,24 @@ func linesOf(t *testing.T, file string, revision mcp.Revision) ruling {
 		}
 		return nil
 	}
+}
+
+// notesIn counts the progress and the log lines that came: three of each from
+// the calls that are not given up, and one at least from the one that is. What
+// mcp-go tells during a call it writes beside the answer, and what was not
+// written when that is done, on a busy machine, is lost.
+func notesIn(t *testing.T, file string) (n int) {
+	t.Helper()
+	all, err := frames.Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range all {
+		if !f.Sent && (strings.Contains(f.Text, `"notifications/message"`) || strings.Contains(f.Text, `"notifications/progress"`)) {
+			n++
+		}
+	}
+	return n
 }
 
 // checkHTTPPair compares the steps with what is expected in a revision. A server
