@@ -82,7 +82,7 @@ bench: ## what a call costs, beside the official SDK and mcp-go in one run
 	@echo "== the page" && cd bench && $(GO) run ./page
 	@echo "== start of the binary beside an empty program" && cd bench && $(GO) run ./start
 
-bench-peers: ## Tenon beside other SDKs and floors; writes docs/benchmarks.md (about 30 min; PEERS=-quick for a look)
+bench-peers: ## Tenon beside other SDKs and floors; writes docs/benchmarks.md (about 35 min; PEERS=-quick for a look)
 	@./bench/peers/install.sh
 	@cd bench && $(GO) run ./peers $(PEERS)
 

@@ -136,16 +136,23 @@ func (b *lockedBuffer) String() string {
 	return b.b.String()
 }
 
-// Serve comes to its end although streams are open, and they to theirs.
-func TestServeEndsStreams(t *testing.T) {
+// served runs Serve until it is stopped, and tells how it ended.
+func served(t *testing.T) (addr string, stop func(), ended <-chan error) {
+	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { ended <- streamable.Serve(ctx, l, newFixture(t).Server, nil, nil) }()
-	at := &fort{t: t, addr: l.Addr().String(), path: streamable.Path}
+	end := make(chan error, 1)
+	go func() { end <- streamable.Serve(ctx, l, newFixture(t).Server, nil, nil) }()
+	return l.Addr().String(), stop, end
+}
+
+// Serve comes to its end although streams are open, and they to theirs.
+func TestServeEndsStreams(t *testing.T) {
+	addr, stop, ended := served(t)
+	at := &fort{t: t, addr: addr, path: streamable.Path}
 	at.port = at.addr[strings.LastIndexByte(at.addr, ':')+1:]
 	s := at.dial()
 	s.write(ask("1", "subscriptions/listen", "", listenTools).on(at))
@@ -160,15 +167,9 @@ func TestServeEndsStreams(t *testing.T) {
 
 // Whoever asks elsewhere is told where to ask.
 func TestServeElsewhere(t *testing.T) {
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() { ended <- streamable.Serve(ctx, l, newFixture(t).Server, nil, nil) }()
+	addr, stop, ended := served(t)
 	for path, want := range map[string]int{"": 404, "/": 404, "/mcp/": 404, "/mcp/x": 404, "//mcp": 404, "/mcp": 405} {
-		res, err := http.Get("http://" + l.Addr().String() + path)
+		res, err := http.Get("http://" + addr + path)
 		if err != nil {
 			t.Fatal(err)
 		}
