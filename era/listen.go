@@ -13,36 +13,16 @@ import (
 // the acknowledgement first, waits to be taken.
 type Subscription = modern.Subscription
 
-// Listen serves a subscriptions/listen of the newest era so that nobody need
-// wait deep inside the Handler. Where the Handler can be listened to that way,
-// it returns a subscription that is open. Otherwise it returns what serves the
-// request as any other, until ctx ends; back is used only then.
-func (s *Server) Listen(m *jsonrpc.Message, p *mcp.Principal, back Back) (sub *Subscription, serve func(ctx context.Context) Answer) {
+// Listen serves a subscriptions/listen of the newest era. If the Handler
+// detaches (see [mcp.Call].Detach), Listen returns the open subscription;
+// otherwise it returns the answer, when ctx or the subscription has ended, and
+// notes go to back meanwhile.
+func (s *Server) Listen(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back Back) (sub *Subscription, a Answer) {
+	defer s.recovered(m, &a)
 	if s.opts.LegacyOnly {
-		return nil, answering(joint.Fail(m.ID, refusedModern))
+		return nil, joint.Fail(m.ID, refusedModern)
 	}
-	sub, call, failed := s.listen(m, p, modern.Back{Tell: back.Tell, Headers: back.Headers})
-	switch {
-	case sub != nil:
-		return sub, nil
-	case call == nil:
-		return nil, answering(failed)
-	}
-	return nil, func(ctx context.Context) (a Answer) {
-		defer s.recovered(m, &a)
-		return call(ctx)
-	}
-}
-
-// listen has a panic of the Handler come to a failure.
-func (s *Server) listen(m *jsonrpc.Message, p *mcp.Principal, back modern.Back) (sub *Subscription, call func(context.Context) Answer, failed Answer) {
-	defer s.recovered(m, &failed)
-	sub, call = s.modern.Listen(m, p, back)
-	return sub, call, failed
-}
-
-func answering(a Answer) func(context.Context) Answer {
-	return func(context.Context) Answer { return a }
+	return s.modern.Listen(ctx, m, p, modern.Back{Tell: back.Tell, Headers: back.Headers})
 }
 
 // refusedModern is the answer of a server that is LegacyOnly.

@@ -41,6 +41,24 @@ type Call struct {
 	// Side hears what rides with the call: progress, log lines, news. Nil
 	// means nobody listens.
 	Side func(Note)
+
+	// Detach lets the handler of a [MethodSubscriptionsListen] return while
+	// the subscription stays open, so that no goroutine waits in it. Nil means
+	// that the caller cannot hold the subscription: Serve stays open until its
+	// context ends.
+	//
+	// A handler that detaches calls Detach before its first note, with the
+	// function that ends the subscription, and then returns the result that
+	// the caller sends at the end. From then on the handler's context means
+	// nothing, notes arrive at Side from any goroutine, and Side does not
+	// block. No note arrives after stop has returned. If Serve returns an
+	// error after Detach, the caller calls stop. Detach may be called more than
+	// once, for a subscription that consists of several.
+	//
+	// A handler need not detach, and middleware need not know of it. A caller
+	// that must not wait sets Detach and passes a context that has ended: a
+	// handler that does not detach then returns at once.
+	Detach func(stop func())
 }
 
 // Tell sends a note to the caller, if anyone listens.

@@ -1,9 +1,6 @@
 package mcp
 
-import (
-	"context"
-	"errors"
-)
+import "context"
 
 // A Handler serves calls. A server is one, and so is a connection to a server.
 //
@@ -34,21 +31,3 @@ func Chain(h Handler, ms ...Middleware) Handler {
 	}
 	return h
 }
-
-// A Listener can be listened to without a goroutine that waits. A Handler that
-// is not one is listened to by a [MethodSubscriptionsListen] call that stays
-// open.
-type Listener interface {
-	// Listen starts the subscription that c asks for and returns at once.
-	// Notes arrive at c.Side, the acknowledgement first, from whichever
-	// goroutine makes them; Side must not block. The subscription ends when
-	// stop is called, which returns what the call would have come to; no note
-	// arrives after stop has returned. An error that is [ErrListenByCall] asks
-	// for the call that stays open after all. Of c, only Side and what Caller
-	// points to need be kept.
-	Listen(c *Call) (stop func() Result, err error)
-}
-
-// ErrListenByCall is what a Listener says that has to see the subscription as
-// a call, for example because of middleware.
-var ErrListenByCall = errors.New("listen with a call")

@@ -86,7 +86,7 @@ func TestAllowMisbehaves(t *testing.T) {
 	resource(mcp.Resource{URI: "a:b", Name: "r"}, say(""))(s)
 	for range 2 {
 		expect(t, "panic", ask(t, s, mcp.MethodToolsList, ""), `-32603 the server failed while it served tools/list`)
-		_, err := s.Listen(listenTo(`{"resourceSubscriptions":["a:b"]}`, nil))
+		_, err := detached(s, listenTo(`{"resourceSubscriptions":["a:b"]}`, nil))
 		expect(t, "panic", fmt.Sprint(err), `…the server failed while it served subscriptions/listen`)
 		expect(t, "use", callTool(t, s, "t", "", as("x")), `…"text":"t"`)
 		expect(t, "use", ask(t, s, mcp.MethodToolsList, "", as("x")), `…"name":"t"`)
@@ -105,7 +105,7 @@ func TestAllowNews(t *testing.T) {
 		for who, box := range boxes {
 			c := listenTo(`{"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["a:secret9","a:open9"]}`, box.put)
 			as(who)(c)
-			stop, err := s.Listen(c)
+			stop, err := detached(s, c)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -107,28 +107,8 @@ func (n *newsroom) announce() {
 	}
 }
 
-// Listen starts a subscription without a goroutine that waits for it. Where
-// there is middleware the subscription has to pass it as a call, and Listen
-// says so.
-func (s *Server) Listen(c *mcp.Call) (stop func() mcp.Result, err error) {
-	if len(s.opts.Middleware) > 0 {
-		return nil, mcp.ErrListenByCall
-	}
-	defer func() {
-		if p := recover(); p != nil { // Allow is not ours
-			stop, err = nil, s.panicked(c, p)
-		}
-	}()
-	sub, err := s.subscribe(c)
-	if err != nil {
-		return nil, err
-	}
-	return func() mcp.Result {
-		s.news.drop(sub)
-		return mcp.Result{Server: &s.info}
-	}, nil
-}
-
+// subscribe opens the subscription that c asks for. A caller that can hold it
+// gets the function that ends it before the first note.
 func (s *Server) subscribe(c *mcp.Call) (*subscription, error) {
 	var in mcp.ListenParams
 	if err := c.Decode(&in); err != nil {
@@ -146,6 +126,9 @@ func (s *Server) subscribe(c *mcp.Call) (*subscription, error) {
 		return nil, err
 	}
 	sub := newSubscription(c, &honoured)
+	if c.Detach != nil {
+		c.Detach(func() { s.news.drop(sub) })
+	}
 	sub.mu.Lock() // no news before the acknowledgement
 	defer sub.mu.Unlock()
 	s.news.add(sub)
@@ -173,8 +156,13 @@ func (s *Server) honoured(c *mcp.Caller, f mcp.Filter) mcp.Filter {
 	return f
 }
 
-// listen serves subscriptions/listen: it stays open until its context ends.
+// listen serves subscriptions/listen: it stays open until its context ends,
+// unless the caller can hold the subscription.
 func (s *Server) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	if c.Detach != nil {
+		_, err := s.subscribe(c)
+		return mcp.Result{}, err
+	}
 	q := noteQueue{ready: make(chan struct{}, 1)}
 	queued := *c
 	queued.Side = q.put

@@ -41,6 +41,23 @@ func listenTo(filter string, side func(mcp.Note)) *mcp.Call {
 	return &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: []byte(`{"notifications":` + filter + `}`), Side: side}
 }
 
+// detached opens a subscription that the test holds.
+func detached(s *server.Server, c *mcp.Call) (stop func() mcp.Result, err error) {
+	held := *c
+	var end func()
+	held.Detach = func(stop func()) { end = stop }
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	res, err := s.Serve(ended, &held)
+	if err != nil {
+		return nil, err
+	}
+	if end == nil {
+		return nil, errors.New("the server did not detach")
+	}
+	return func() mcp.Result { end(); return res }, nil
+}
+
 // everything offers one of each, so that all news can be had.
 func everything(o server.Options) *server.Server {
 	s, _ := newServer(o)
@@ -61,7 +78,7 @@ const (
 func TestNews(t *testing.T) {
 	ways := map[string]func(*testing.T, *server.Server, *mcp.Call) (stop func()){
 		"listen": func(t *testing.T, s *server.Server, c *mcp.Call) func() {
-			stop, err := s.Listen(c)
+			stop, err := detached(s, c)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -147,7 +164,7 @@ func TestNewsDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := everything(server.Options{NewsDelay: time.Second})
 		var box mailbox
-		stop, err := s.Listen(listenTo(`{"toolsListChanged":true}`, box.put))
+		stop, err := detached(s, listenTo(`{"toolsListChanged":true}`, box.put))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,12 +192,12 @@ func TestListenRefuses(t *testing.T) {
 	for _, row := range rows {
 		expect(t, row.params, ask(t, s, mcp.MethodSubscriptionsListen, row.params), row.want)
 		c := &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: []byte(row.params), Side: func(n mcp.Note) { t.Errorf("told %v", n) }}
-		if stop, err := s.Listen(c); err == nil || stop != nil {
+		if stop, err := detached(s, c); err == nil || stop != nil {
 			t.Errorf("%s: Listen took it", row.params)
 		}
 	}
 	var box mailbox
-	stop, err := s.Listen(listenTo(`{"resourceSubscriptions":[`+uris[:len(uris)-1]+`]}`, box.put))
+	stop, err := detached(s, listenTo(`{"resourceSubscriptions":[`+uris[:len(uris)-1]+`]}`, box.put))
 	if err != nil {
 		t.Fatalf("1000 resources: %v", err)
 	}
@@ -209,7 +226,7 @@ func TestHonoured(t *testing.T) {
 		var box mailbox
 		c := listenTo(asked, box.put)
 		as(row.who)(c)
-		stop, err := row.s.Listen(c)
+		stop, err := detached(row.s, c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -231,7 +248,7 @@ func TestSlowListener(t *testing.T) {
 			done <- err
 		}()
 		synctest.Wait()
-		stop, err := s.Listen(listenTo(`{"toolsListChanged":true}`, fast.put))
+		stop, err := detached(s, listenTo(`{"toolsListChanged":true}`, fast.put))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -263,7 +280,7 @@ func TestStopWhileTelling(t *testing.T) {
 			var stops [2]func()
 			var stopped [2]bool
 			for i := range stops {
-				stop, err := s.Listen(listenTo(`{"toolsListChanged":true}`, func(n mcp.Note) {
+				stop, err := detached(s, listenTo(`{"toolsListChanged":true}`, func(n mcp.Note) {
 					switch {
 					case n.Method == mcp.NoteAcknowledged:
 					case stopped[i]:
@@ -290,7 +307,7 @@ func TestStopWhileTelling(t *testing.T) {
 func TestAcknowledgedFirst(t *testing.T) {
 	s := everything(server.Options{NewsDelay: 1})
 	heard := make(chan string, 9)
-	stop, err := s.Listen(listenTo(`{"toolsListChanged":true}`, func(n mcp.Note) {
+	stop, err := detached(s, listenTo(`{"toolsListChanged":true}`, func(n mcp.Note) {
 		if n.Method == mcp.NoteAcknowledged {
 			addTools(s, "x")
 			for range 10_000 {
@@ -312,7 +329,7 @@ func TestStopForgets(t *testing.T) {
 	s := everything(server.Options{})
 	box := new(mailbox)
 	gone := weak.Make(box)
-	stop, err := s.Listen(listenTo(`{}`, box.put))
+	stop, err := detached(s, listenTo(`{}`, box.put))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -343,7 +360,8 @@ func TestMiddleware(t *testing.T) {
 	ask(t, s, mcp.MethodDiscover, "")
 	expect(t, "order", fmt.Sprint(order), "[first server/discover second server/discover]")
 	expect(t, "panic", ask(t, s, "panic", ""), "-32603 the server failed while it served panic")
-	if _, err := s.Listen(listenTo(`{}`, nil)); !errors.Is(err, mcp.ErrListenByCall) {
-		t.Errorf("Listen passed the middleware by: %v", err)
+	if _, err := detached(s, listenTo(`{}`, nil)); err != nil {
+		t.Errorf("a subscription behind middleware: %v", err)
 	}
+	expect(t, "order", fmt.Sprint(order[len(order)-2:]), "[first subscriptions/listen second subscriptions/listen]")
 }

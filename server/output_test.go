@@ -36,7 +36,7 @@ func TestResourceListChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		box := &mailbox{}
-		stop, err := s.Listen(listenTo(`{"resourcesListChanged":true}`, box.put))
+		stop, err := detached(s, listenTo(`{"resourcesListChanged":true}`, box.put))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,7 @@ func TestConcurrentUse(t *testing.T) {
 				all.Go(func() {
 					own := fmt.Sprint("own", i%10)
 					var box mailbox
-					stop, err := s.Listen(listenTo(`{"toolsListChanged":true,"resourceSubscriptions":["a:x"]}`, box.put))
+					stop, err := detached(s, listenTo(`{"toolsListChanged":true,"resourceSubscriptions":["a:x"]}`, box.put))
 					if err != nil {
 						t.Error(err)
 						return

@@ -109,10 +109,7 @@ func New(info mcp.Implementation, o *Options) *Server {
 	return s
 }
 
-var (
-	_ mcp.Handler  = (*Server)(nil)
-	_ mcp.Listener = (*Server)(nil)
-)
+var _ mcp.Handler = (*Server)(nil)
 
 // Serve serves a call. A panic in a feature costs that one call: it is logged
 // with its stack, and the caller learns only that the server failed.

@@ -16,14 +16,13 @@ func (s *Handler) listen(m *jsonrpc.Message, p *mcp.Principal, headers map[strin
 	return func(ctx context.Context, w http.ResponseWriter) {
 		out := s.newReply(ctx, w)
 		defer out.close()
-		sub, serve := s.door.Listen(m, p, era.Back{Tell: out.note, Headers: headers})
+		sub, a := s.subscribe(ctx, m, p, era.Back{Tell: out.note, Headers: headers})
 		if sub == nil {
-			a := s.untilShut(ctx, serve)
 			out.answerIfThere(&a)
 			return
 		}
 		s.follow(ctx, sub, out)
-		a := sub.End()
+		a = sub.End()
 		out.tell(sub) // what had come before
 		out.answerIfThere(&a)
 	}
@@ -85,12 +84,13 @@ func (o *reply) tell(sub *era.Subscription) (lost bool) {
 	return lost
 }
 
-// untilShut serves a subscription that a Handler wants to see as a call.
-func (s *Handler) untilShut(ctx context.Context, serve func(context.Context) era.Answer) era.Answer {
+// subscribe opens a subscription, or serves it until the client or the server
+// goes, if the Handler does not detach.
+func (s *Handler) subscribe(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back era.Back) (*era.Subscription, era.Answer) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.open, cancel)()
-	return serve(ctx)
+	return s.door.Listen(ctx, m, p, back)
 }
 
 // answerIfThere sends the answer to a client that has not gone.

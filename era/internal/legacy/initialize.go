@@ -145,18 +145,32 @@ func (s *Session) Arrived() {
 	}
 }
 
-// opened ends what Arrived began.
+// opened ends what Arrived began. A client that has said early that it is ready
+// is subscribed before its next request is served.
 func (s *Session) opened() {
 	s.mu.Lock()
-	opening, early := s.opening, s.early && s.rev != nil
-	s.opening, s.early = nil, false
+	early := s.early && s.rev != nil
 	s.ready = s.ready || early
+	s.mu.Unlock()
+	if early {
+		s.listenAll()
+	}
+	s.mu.Lock()
+	opening := s.opening
+	s.opening, s.early = nil, false
 	s.mu.Unlock()
 	if opening != nil {
 		close(opening)
 	}
-	if early {
-		s.listenAll()
+}
+
+// background runs f in a goroutine that Close waits for, unless the session is
+// closed.
+func (s *Session) background(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.waiting.Go(f)
 	}
 }
 

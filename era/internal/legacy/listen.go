@@ -19,6 +19,9 @@ type listener struct {
 
 // listen holds a subscription open until ctx or the connection ends.
 func (p *Peer) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return mcp.Result{}, err // see [mcp.Call].Detach
+	}
 	var in mcp.ListenParams
 	if err := mcp.Unmarshal(c.Params, &in); err != nil {
 		return mcp.Result{}, mcp.InvalidParams("%s: %v", c.Method, err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/tenon-mcp/tenon/era/internal/joint"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -96,38 +97,59 @@ func (s *Session) hold(stop func(), wanted func() bool, keep func()) {
 	}
 }
 
-// listen holds a subscription open whose notes are pushed to the client. A
-// Handler that is no Listener costs a goroutine.
+// listen holds a subscription open whose notes are pushed to the client. It
+// does not wait: a Handler that does not detach costs a goroutine.
 func (s *Session) listen(caller mcp.Caller, f mcp.Filter) (stop func(), err error) {
 	params, err := mcp.Marshal(mcp.ListenParams{Notifications: f})
 	if err != nil {
 		return nil, err
 	}
-	c := &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: params, Caller: caller}
-	c.Side = func(n mcp.Note) {
-		switch n.Method {
-		case mcp.NoteAcknowledged, mcp.NoteProgress, mcp.NoteMessage, mcp.NoteRelease: // not news
-		default:
-			s.mu.Lock()
-			push := s.push
-			s.mu.Unlock()
-			if push != nil {
-				push(func(dst []byte) []byte { return appendNote(dst, n, nil) })
-			}
-		}
+	h, held := mcp.Recovering(nil)(s.h), new(joint.Detached)
+	c := &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: params, Caller: caller, Side: s.pushNote, Detach: held.Add}
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err = h.Serve(ended, c)
+	switch {
+	case err == nil && held.Any():
+		return held.Stop, nil
+	case refused(err):
+		held.Stop()
+		return nil, err
 	}
-	if l, ok := s.h.(mcp.Listener); ok {
-		end, err := l.Listen(c)
-		switch {
-		case err == nil:
-			return func() { end() }, nil
-		case !errors.Is(err, mcp.ErrListenByCall):
-			return nil, err
-		}
-	}
+	held.Stop()
+	blocking := *c
+	blocking.Detach = nil
 	ctx, cancel := context.WithCancel(context.Background())
-	s.waiting.Go(func() { mcp.Recovering(nil)(s.h).Serve(ctx, c) })
+	s.background(func() { h.Serve(ctx, &blocking) })
 	return cancel, nil
+}
+
+// refused reports whether a Handler has said that it cannot be listened to. Any
+// other error may come of the context that had ended.
+func refused(err error) bool {
+	e, ok := errors.AsType[*mcp.Error](err)
+	if !ok {
+		return false
+	}
+	switch e.Code {
+	case mcp.CodeMethodNotFound, mcp.CodeInvalidParams, mcp.CodeInvalidRequest, mcp.CodeMissingCapability:
+		return true
+	}
+	return false
+}
+
+// pushNote sends a note of a subscription to the client.
+func (s *Session) pushNote(n mcp.Note) {
+	switch n.Method {
+	case mcp.NoteAcknowledged, mcp.NoteProgress, mcp.NoteMessage, mcp.NoteRelease:
+		return // not a change
+	}
+	s.mu.Lock()
+	push := s.push
+	s.mu.Unlock()
+	if push != nil {
+		push(func(dst []byte) []byte { return appendNote(dst, n, nil) })
+	}
 }
 
 // setLevel serves logging/setLevel.

@@ -3,7 +3,6 @@ package modern
 import (
 	"bytes"
 	"context"
-	"errors"
 	"slices"
 	"sync"
 
@@ -20,7 +19,8 @@ const maxNews = 1024
 type Subscription struct {
 	server *Server
 	id     string // that of the request, as JSON
-	end    func() mcp.Result
+	res    mcp.Result
+	held   joint.Detached
 
 	mu    sync.Mutex
 	notes []mcp.Note
@@ -28,37 +28,44 @@ type Subscription struct {
 	ready chan struct{} // has a token when somebody should look
 }
 
-// Listen opens the subscription that a subscriptions/listen asks for, if the
-// Handler is an [mcp.Listener]. Otherwise it returns what serves the request,
-// for which back is.
-func (s *Server) Listen(m *jsonrpc.Message, p *mcp.Principal, back Back) (*Subscription, func(context.Context) joint.Answer) {
+// Listen serves a subscriptions/listen. If the Handler detaches, it returns the
+// open subscription; otherwise it returns the answer, when the Handler has
+// returned.
+func (s *Server) Listen(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back Back) (*Subscription, joint.Answer) {
 	r, err := s.lift(m, p)
 	if err != nil {
-		return nil, refusing(m.ID, err)
-	}
-	l, ok := s.h.(mcp.Listener)
-	if !ok {
-		return nil, s.calling(r, back)
+		return nil, failed(m.ID, err)
 	}
 	sub := &Subscription{server: s, id: string(m.ID), ready: make(chan struct{}, 1)}
+	opened := false
+	defer func() {
+		if !opened { // also after a panic
+			sub.held.Stop()
+		}
+	}()
 	r.call.Headers = back.Headers
-	r.call.Side = sub.put
-	sub.end, err = l.Listen(&r.call)
-	switch {
-	case err == nil:
-		return sub, nil
-	case errors.Is(err, mcp.ErrListenByCall):
-		return nil, s.calling(r, back)
+	r.call.Detach = sub.held.Add
+	r.call.Side = sub.side(back.Tell)
+	r.res, err = s.h.Serve(ctx, &r.call)
+	if err == nil && sub.held.Any() {
+		opened, sub.res = true, r.res
+		return sub, joint.Answer{}
 	}
-	return nil, refusing(m.ID, err)
+	return nil, s.finish(r, back, err)
 }
 
-func (s *Server) calling(r *request, back Back) func(context.Context) joint.Answer {
-	return func(ctx context.Context) joint.Answer { return s.call(ctx, r, back) }
-}
-
-func refusing(id jsonrpc.ID, err error) func(context.Context) joint.Answer {
-	return func(context.Context) joint.Answer { return failed(id, err) }
+// side returns what takes the notes of the subscription: they wait to be taken
+// once the Handler has detached, and go to tell before. It keeps nothing of the
+// request.
+func (s *Subscription) side(tell func(build func(dst []byte) []byte)) func(mcp.Note) {
+	return func(n mcp.Note) {
+		switch {
+		case s.held.Any():
+			s.put(n)
+		case isNews(n.Method):
+			tell(func(dst []byte) []byte { return s.Append(dst, n) })
+		}
+	}
 }
 
 // put adds a note. News that already waits is not added again.
@@ -118,8 +125,9 @@ func (s *Subscription) Append(dst []byte, n mcp.Note) []byte {
 
 // End ends the subscription and returns its answer.
 func (s *Subscription) End() joint.Answer {
+	s.held.Stop()
 	r := s.request()
-	r.res = s.end()
+	r.res = s.res
 	if err := r.checkBody(); err != nil {
 		return failed(r.id, err)
 	}

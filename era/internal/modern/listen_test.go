@@ -2,6 +2,7 @@ package modern
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,19 +11,26 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// station is a Handler that is listened to: its notes go to side.
+// station is a Handler that detaches: its notes go to side.
 type station struct {
-	side func(mcp.Note)
-	err  error
+	side    func(mcp.Note)
+	stopped int
+	err     error // what it returns after it has detached
+	blocks  bool  // it does not detach
 }
 
-func (s *station) Listen(c *mcp.Call) (func() mcp.Result, error) {
+func (s *station) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	s.side = c.Side
-	return func() mcp.Result { return mcp.Result{Server: &mcp.Implementation{Name: "station", Version: "1"}} }, s.err
-}
-
-func (s *station) Serve(context.Context, *mcp.Call) (mcp.Result, error) {
-	return mcp.Result{Server: &mcp.Implementation{Name: "called", Version: "1"}}, nil
+	if s.blocks {
+		c.Tell(mcp.Note{Method: mcp.NoteAcknowledged})
+		c.Tell(mcp.Note{Method: mcp.NoteProgress})
+		return mcp.Result{Server: &mcp.Implementation{Name: "blocked", Version: "1"}}, ctx.Err()
+	}
+	c.Detach(func() { s.stopped++ })
+	if s.err != nil && s.err.Error() == "panic" {
+		panic("station")
+	}
+	return mcp.Result{Server: &mcp.Implementation{Name: "station", Version: "1"}}, s.err
 }
 
 func listenRequest(t *testing.T) *jsonrpc.Message {
@@ -39,8 +47,8 @@ func listenRequest(t *testing.T) *jsonrpc.Message {
 // repeats the id of its request in all that it says.
 func TestSubscription(t *testing.T) {
 	h := &station{}
-	sub, serve := NewServer(h, nil).Listen(listenRequest(t), nil, Back{})
-	if sub == nil || serve != nil {
+	sub, _ := NewServer(h, nil).Listen(t.Context(), listenRequest(t), nil, Back{})
+	if sub == nil {
 		t.Fatal("it is not open")
 	}
 	for range 3 {
@@ -62,6 +70,9 @@ func TestSubscription(t *testing.T) {
 		t.Errorf("%d notes wait, lost %v", len(notes), lost)
 	}
 	end := string(sub.End().Append(nil))
+	if h.stopped != 1 {
+		t.Errorf("stopped %d times", h.stopped)
+	}
 	for _, want := range []string{`"id":"seven"`, `"` + metaSubscription + `":"seven"`, `"name":"station"`} {
 		if !strings.Contains(end, want) {
 			t.Errorf("%s is not in %s", want, end)
@@ -69,15 +80,39 @@ func TestSubscription(t *testing.T) {
 	}
 }
 
-// What a Listener cannot do is a call, or an error.
-func TestListenOtherwise(t *testing.T) {
-	for want, err := range map[string]error{`"name":"called"`: mcp.ErrListenByCall, "no news": mcp.InvalidParams("no news")} {
-		sub, serve := NewServer(&station{err: err}, nil).Listen(listenRequest(t), nil, Back{})
-		if sub != nil {
-			t.Fatalf("%v: it is open", err)
+// A Handler that does not detach is served as a call: its notes go back at
+// once.
+func TestListenWithoutDetaching(t *testing.T) {
+	var told []string
+	back := Back{Tell: func(build func([]byte) []byte) { told = append(told, string(build(nil))) }}
+	sub, a := NewServer(&station{blocks: true}, nil).Listen(t.Context(), listenRequest(t), nil, back)
+	if sub != nil {
+		t.Fatal("it is open")
+	}
+	if got := string(a.Append(nil)); !strings.Contains(got, `"name":"blocked"`) || !strings.Contains(got, `"id":"seven"`) {
+		t.Error(got)
+	}
+	if len(told) != 1 || !strings.Contains(told[0], `"`+metaSubscription+`":"seven"`) {
+		t.Errorf("told %q", told)
+	}
+}
+
+// A subscription that fails after it was opened is stopped.
+func TestListenFails(t *testing.T) {
+	for _, why := range []string{"no news", "panic"} {
+		h := &station{err: mcp.InvalidParams("no news")}
+		if why == "panic" {
+			h.err = errors.New(why)
 		}
-		if a := string(serve(t.Context()).Append(nil)); !strings.Contains(a, want) || !strings.Contains(a, `"id":"seven"`) {
-			t.Errorf("%v: %s", err, a)
+		func() {
+			defer func() { recover() }()
+			sub, a := NewServer(h, nil).Listen(t.Context(), listenRequest(t), nil, Back{})
+			if got := string(a.Append(nil)); sub != nil || !strings.Contains(got, why) || !strings.Contains(got, `"id":"seven"`) {
+				t.Errorf("%s: %s", why, got)
+			}
+		}()
+		if h.stopped != 1 {
+			t.Errorf("%s: stopped %d times", why, h.stopped)
 		}
 	}
 }

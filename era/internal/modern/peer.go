@@ -39,6 +39,9 @@ func NewPeer(link joint.Link, persona *mcp.Persona, shared bool) (*Peer, error) 
 
 // Serve makes a call.
 func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	if err := ctx.Err(); err != nil {
+		return mcp.Result{}, err // see [mcp.Call].Detach
+	}
 	id := p.link.NextID()
 	params, err := p.stamps.request(c, id)
 	if err != nil {

@@ -67,9 +67,14 @@ func (s *Server) call(ctx context.Context, r *request, back Back) joint.Answer {
 			back.Tell(func(dst []byte) []byte { return appendNote(dst, r, n) })
 		}
 	}
-	res := &r.res
 	var err error
-	*res, err = s.h.Serve(ctx, &r.call)
+	r.res, err = s.h.Serve(ctx, &r.call)
+	return s.finish(r, back, err)
+}
+
+// finish turns what the Handler returned into the answer.
+func (s *Server) finish(r *request, back Back, err error) joint.Answer {
+	res := &r.res
 	if need, ok := errors.AsType[*mcp.NeedInput](err); ok {
 		return s.ask(r, need, res.Server)
 	}
