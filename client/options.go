@@ -71,9 +71,12 @@ type Options struct {
 	// them against the output schema of their tool.
 	SkipOutputCheck bool
 
-	// Warn hears, in a sentence, of what was wrong and could be passed over:
-	// items that were left out of a list, notes that were dropped. It may be
-	// called by many goroutines and must not block. Nil drops warnings.
+	// Warn is called with a sentence about what was wrong and could be
+	// skipped: items left out of a list, notifications that were dropped and,
+	// over stdio, lines that are not messages and responses with an unknown
+	// id. Of many skipped messages the first ten in ten seconds are reported,
+	// then their number. It may be called by many goroutines and must not
+	// block. Nil drops warnings.
 	Warn func(warning string)
 }
 
@@ -86,7 +89,7 @@ func (o *Options) Persona() *mcp.Persona {
 
 // persona is Persona with somebody who hears of changes.
 func (o *Options) persona(changed func(mcp.Note)) *mcp.Persona {
-	p := &mcp.Persona{Client: o.Client, Capabilities: *o.capabilities()}
+	p := &mcp.Persona{Client: o.Client, Capabilities: *o.capabilities(), Warn: o.Warn}
 	caller := mcp.Caller{Capabilities: &p.Capabilities}
 	p.Answer = func(ctx context.Context, q mcp.Question) (json.RawMessage, error) {
 		if err := caller.CanAnswer(q); err != nil {

@@ -30,7 +30,9 @@ type DialOptions struct {
 	// 30 s.
 	ConnectTimeout time.Duration
 
-	// Noise hears what came in and was no use. Nil drops it.
+	// Noise is called with every frame that was skipped: one that is not a
+	// message, or a response with an unknown id. The frame is nil if it was
+	// too long to be kept. Noise must not block. Nil drops it.
 	Noise func(frame []byte, err error)
 
 	// Tap sees every frame that passes; see [jsonrpc.Tap]. Nil is nobody.
@@ -89,7 +91,8 @@ func Dial(ctx context.Context, stream jsonrpc.Stream, persona *mcp.Persona, o *D
 		stream = jsonrpc.Tap(stream, o.Tap)
 	}
 	d := &dialling{opts: o, persona: persona, met: make(chan struct{})}
-	d.conn = jsonrpc.NewConn(stream, d, &jsonrpc.ConnOptions{Noise: o.Noise, Grace: -1, Linger: 500 * time.Millisecond})
+	d.warner.report = persona.Warn
+	d.conn = jsonrpc.NewConn(stream, d, &jsonrpc.ConnOptions{Noise: d.noise, Grace: -1, Linger: 500 * time.Millisecond})
 	d.then = legacy.NewPeer(d.conn, persona)
 	var err error
 	if d.now, err = modern.NewPeer(d.conn, persona, true); err != nil {
@@ -106,6 +109,7 @@ func Dial(ctx context.Context, stream jsonrpc.Stream, persona *mcp.Persona, o *D
 		defer close(p.ended)
 		d.conn.Run(runCtx) // how it ended is in conn.Err
 		d.then.Close()
+		d.warner.close()
 	}()
 
 	if p.handler, p.revision, err = d.meet(ctx); err != nil {
@@ -140,6 +144,7 @@ type dialling struct {
 	conn    *jsonrpc.Conn
 	now     *modern.Peer
 	then    *legacy.Peer
+	warner  warner
 
 	giveUp context.CancelCauseFunc // ends the meeting
 	met    chan struct{}           // closed when it is known what the server speaks
@@ -168,9 +173,7 @@ func (d *dialling) Request(ctx context.Context, x *jsonrpc.Exchange) {
 	d.mu.Unlock()
 	if silent {
 		x.Ignore()
-		if d.opts.Noise != nil {
-			d.opts.Noise(nil, fmt.Errorf("the server sent a request (%s), which its revision does not allow", x.Method))
-		}
+		d.noise(nil, fmt.Errorf("the server sent a request (%s), which its revision does not allow", x.Method))
 		return
 	}
 	result, e := d.then.Asked(ctx, &x.Message, 0)
@@ -179,6 +182,14 @@ func (d *dialling) Request(ctx context.Context, x *jsonrpc.Exchange) {
 		return
 	}
 	x.Answer(func(dst []byte) []byte { return jsonrpc.AppendResult(dst, x.ID, result) })
+}
+
+// noise reports a frame that was skipped.
+func (d *dialling) noise(frame []byte, err error) {
+	if d.opts.Noise != nil {
+		d.opts.Noise(frame, err)
+	}
+	d.warner.frame(frame, err)
 }
 
 // Notification hears a note of the server.
@@ -298,7 +309,7 @@ func (d *dialling) handshake(ctx context.Context, want mcp.Revision) (mcp.Handle
 // if it says so.
 func sayingWhat(err error) error {
 	if e, ok := errors.AsType[*mcp.Error](err); ok && e.Code == mcp.CodeUnsupportedVersion {
-		if supported, ok := modern.Supported(e); ok {
+		if supported, _ := modern.Supported(e); len(supported) > 0 {
 			return fmt.Errorf("%w; the server speaks %v", err, supported)
 		}
 	}
@@ -328,8 +339,11 @@ func (d *dialling) probe(ctx context.Context) verdict {
 			return verdict{err: err} // no answer at all
 		}
 		supported, isModern := modern.Supported(e)
-		if !isModern {
+		switch {
+		case !isModern:
 			return verdict{}
+		case len(supported) == 0:
+			return verdict{err: fmt.Errorf("no revision in common: the server names none that it supports (%w)", e)}
 		}
 		if v := choose(supported); v.err != nil || v.revision != modern.Revision {
 			return v

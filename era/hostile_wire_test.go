@@ -115,7 +115,7 @@ func TestHostileWire(t *testing.T) {
 			{send: strings.Repeat("x", 16<<20+1) + "\n" + echo, want: []string{"- -32600 too large", served}},
 		}},
 		{id: "W38 a good request that is too long", limit: 1 << 10, steps: []step{
-			{send: instead(`"hi"`, `"`+strings.Repeat("x", 1<<10)+`"`) + "\n" + echo, want: []string{"- -32600 too large", served}},
+			{send: instead(`"hi"`, `"`+strings.Repeat("x", 1<<10)+`"`) + "\n" + echo, want: []string{"1 -32600 too large", served}},
 		}},
 		one("W40 an answer to nothing", `{"jsonrpc":"2.0","id":77,"result":{}}`),
 		one("W40 an error to nothing", `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"?"}}`),

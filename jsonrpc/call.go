@@ -2,6 +2,8 @@ package jsonrpc
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strconv"
 )
 
@@ -82,16 +84,49 @@ func (c *Conn) pendingLocked() *Pending {
 	return &Pending{conn: c, answer: make(chan Answer, 1)}
 }
 
-// Drop says that nobody waits any more: an answer that still comes is noise.
-// Telling the far end is up to the caller.
+// maxDropped bounds how many dropped requests a Conn remembers, so that their
+// late responses are not reported as unknown.
+const maxDropped = 1024
+
+// Drop gives the request up: a response that still arrives is reported as
+// [ErrLateResponse]. Cancelling it at the far end is up to the caller.
 func (p *Pending) Drop() {
 	if p.conn == nil {
 		p.drop()
 		return
 	}
 	p.conn.mu.Lock()
-	delete(p.conn.state.waiting, p.id)
-	p.conn.mu.Unlock()
+	defer p.conn.mu.Unlock()
+	s := &p.conn.state
+	if s.waiting[p.id] != p {
+		return // it was answered
+	}
+	delete(s.waiting, p.id)
+	if s.dropped == nil || len(s.dropped) >= maxDropped {
+		s.dropped = map[int64]struct{}{}
+	}
+	s.dropped[p.id] = struct{}{}
+}
+
+// ErrLateResponse is reported for a response to a request that was given up. It
+// is harmless: the far end may have sent it before it heard of that.
+var ErrLateResponse = errors.New("late response to a request that was given up")
+
+// unexpected returns the error for a response that no call waits for.
+func (c *Conn) unexpected(id ID) error {
+	if n, err := strconv.ParseInt(string(id), 10, 64); err == nil {
+		c.mu.Lock()
+		_, late := c.state.dropped[n]
+		delete(c.state.dropped, n)
+		c.mu.Unlock()
+		if late {
+			return ErrLateResponse
+		}
+	}
+	if id == nil {
+		return errors.New("response without an id")
+	}
+	return fmt.Errorf("response with the unknown id %.64s", id)
 }
 
 // Call sends a request and waits for its answer, which may be an error answer:

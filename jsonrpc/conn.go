@@ -51,9 +51,11 @@ type ConnOptions struct {
 	// is told to the far end.
 	Batch func() error
 
-	// Noise hears what came in and was no use: bytes that are no message, an
-	// answer nobody waits for, a panic in the Handler. It may be called from
-	// several goroutines at once and must not block. Nil drops it.
+	// Noise is called with every frame that was skipped (bytes that are not a
+	// message, a response that no call waits for) and with panics of the
+	// Handler. The frame is nil if it was too long to be kept, and for a
+	// panic. Noise may be called from several goroutines at once and must not
+	// block. Nil drops it.
 	Noise func(frame []byte, err error)
 
 	// Grace is how long requests in flight may go on when the stream or the
@@ -101,6 +103,7 @@ type connState struct {
 	waiting map[int64]*Pending   // our requests, by id
 	serving map[string]*Exchange // theirs, by the key of their id
 	spare   []*Pending           // answered, to be used again
+	dropped map[int64]struct{}   // ours that were dropped and whose response may still come
 	closing bool                 // no new request is served
 	err     error                // why the Conn is over; nil while it is not
 	running int                  // requests that were admitted, and goroutines that write
@@ -228,7 +231,7 @@ func (c *Conn) read(ctx context.Context) error {
 		}
 		frame, err := c.stream.Read()
 		if bad, ok := errors.AsType[*FrameError](err); ok {
-			c.bad(nil, &DecodeError{Code: CodeInvalidRequest, Reason: bad.Error()})
+			c.bad(nil, &DecodeError{Code: CodeInvalidRequest, ID: bad.ID, Answer: bad.Response, Reason: bad.Error()})
 			continue
 		}
 		if err != nil {
@@ -251,7 +254,7 @@ func (c *Conn) receive(ctx context.Context, frame []byte, m *Message) {
 	switch {
 	case m.IsResponse():
 		if !c.pair(m, nil) {
-			c.noise(frame, errors.New("an answer to nothing that was asked"))
+			c.noise(frame, c.unexpected(m.ID))
 		}
 	case m.IsNotification():
 		note := *m // so that only notifications are moved to the heap
@@ -272,15 +275,21 @@ func (c *Conn) notified(ctx context.Context, m *Message) {
 	c.handle.Notification(ctx, c, m)
 }
 
-// bad deals with what is not a message. A malformed answer fails the call it
-// was for, and is itself never answered.
+// bad deals with a frame that is not a message. A malformed response fails the
+// call it was for and is reported as noise if there is none; a response is never
+// answered.
 func (c *Conn) bad(frame []byte, err error) {
-	c.noise(frame, err)
 	e, ok := errors.AsType[*DecodeError](err)
 	if !ok {
+		c.noise(frame, err)
 		return
 	}
-	if c.badAnswer(frame, e) {
+	isResponse, paired := c.badAnswer(frame, e)
+	if paired {
+		return
+	}
+	c.noise(frame, err)
+	if isResponse {
 		return
 	}
 	if c.opts.AnswerBad && !e.malformedNote() {
@@ -294,14 +303,15 @@ func (c *Conn) bad(frame []byte, err error) {
 // answered.
 func (e *DecodeError) malformedNote() bool { return e.ID == nil && e.Code == CodeInvalidParams }
 
-// badAnswer fails the call that a malformed answer was for. Something without a
-// method is an answer too when a call waits for its id. It reports whether this
-// was one.
-func (c *Conn) badAnswer(frame []byte, e *DecodeError) bool {
-	if !e.Answer && (e.ID == nil || rawjson.Lookup(frame, "method") != nil) {
-		return false
+// badAnswer fails the call that a malformed response was for. It reports
+// whether the frame was a response, and whether a call waited for it. A message
+// without a method counts as a response when a call waits for its id.
+func (c *Conn) badAnswer(frame []byte, e *DecodeError) (isResponse, paired bool) {
+	if !e.Answer && (e.ID == nil || frame == nil || rawjson.Lookup(frame, "method") != nil) {
+		return false, false
 	}
-	return c.pair(&Message{ID: e.ID}, e) || e.Answer
+	paired = c.pair(&Message{ID: e.ID}, e)
+	return e.Answer || paired, paired
 }
 
 func (c *Conn) noise(frame []byte, err error) {

@@ -71,7 +71,7 @@ func TestAnswersThatNobodyWaitsForAreNoise(t *testing.T) {
 		r.send(`{"jsonrpc":"2.0","id":99,"result":{}}`, `{"jsonrpc":"2.0","id":"1","result":{}}`,
 			`{"jsonrpc":"2.0","id":-1,"error":{"code":1,"message":"x"}}`, `{"jsonrpc":"2.0","id":99999999999999999999,"result":{}}`,
 			`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}`, `{"jsonrpc":"2.0","error":{"code":-32700,"message":"x"}}`)
-		if n := r.heard(); len(n) != 7 {
+		if n := r.heard(); len(n) != 7 || n[0] != "response with the unknown id 1" || n[1] != "response with the unknown id 99" || n[6] != "response without an id" {
 			t.Errorf("%d noises, want 7: %q", len(n), n)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -82,8 +82,12 @@ func TestAnswersThatNobodyWaitsForAreNoise(t *testing.T) {
 			t.Errorf("a cancelled call gave %v", o.err)
 		}
 		r.send(`{"jsonrpc":"2.0","id":2,"result":{"late":true}}`)
-		if n := r.heard(); len(n) != 1 {
+		if n := r.heard(); len(n) != 1 || n[0] != ErrLateResponse.Error() {
 			t.Errorf("a late answer made the noises %q", n)
+		}
+		r.send(`{"jsonrpc":"2.0","id":2,"result":{"late":true}}`)
+		if n := r.heard(); len(n) != 1 || n[0] != "response with the unknown id 2" {
+			t.Errorf("a second late answer made the noises %q", n)
 		}
 		again := r.call(t.Context(), "again")
 		r.take()

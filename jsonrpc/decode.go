@@ -13,7 +13,11 @@ import (
 func Decode(data []byte) (Message, error) {
 	var p parts
 	if err := rawjson.CheckMembers(data, func(name, value []byte) { p.put(name, value) }); err != nil {
-		return Message{}, notJSON(err)
+		e := notJSON(err)
+		if o := outlineOf(data); o.isResponse() {
+			e.ID, e.Answer = o.id, true
+		}
+		return Message{}, e
 	}
 	if !rawjson.IsObject(data) {
 		return Message{}, notObject(data)

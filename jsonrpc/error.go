@@ -30,8 +30,10 @@ type DecodeError struct {
 	Code int
 	// ID is nil if the message had none, or none that could be read.
 	ID ID
-	// Answer says that the bytes were meant as a response: they have a result
-	// or an error and no method. A response is never answered.
+	// Answer reports that the bytes were meant as a response: they have a
+	// result or an error and no method. A response is never answered. Where
+	// the bytes are not valid JSON, Answer and ID are set if both can be read
+	// regardless.
 	Answer bool
 	// Reason is fit to be shown to the sender.
 	Reason string

@@ -196,10 +196,11 @@ func (c *Conn) serveBatch(ctx context.Context, frame []byte, items []BatchItem) 
 	for i, it := range items {
 		switch e, _ := it.Err.(*DecodeError); {
 		case e != nil:
+			if e.Answer && c.pair(&Message{ID: e.ID}, e) {
+				continue
+			}
 			c.noise(frame, e)
-			if e.Answer {
-				c.pair(&Message{ID: e.ID}, e)
-			} else if c.opts.AnswerBad && !e.malformedNote() {
+			if c.opts.AnswerBad && !e.Answer && !e.malformedNote() {
 				b.put(AppendError(nil, e.ID, &Error{Code: e.Code, Message: e.Reason}))
 			}
 		case it.IsRequest():

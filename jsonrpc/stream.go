@@ -36,27 +36,50 @@ func hasRoom(s Stream, frames []byte) bool {
 	return ok && known.room(frames)
 }
 
-// A FrameError says that one frame was passed over.
+// A FrameError reports a frame that is longer than the limit. The frame was
+// not kept; the stream goes on after it.
 type FrameError struct {
-	Limit int // how many bytes a frame may have
+	// Limit is the longest frame in bytes that the stream accepts.
+	Limit int
+	// Size is the length of the frame in bytes, or how much of it was read
+	// when Open is set.
+	Size int
+	// Open reports that the frame had not ended when it was given up, after
+	// twice the limit.
+	Open bool
+	// ID is the id of the message in the frame; nil if it has none, or none
+	// that could be found.
+	ID ID
+	// Response reports that the message is a response: it has a result or an
+	// error and no method.
+	Response bool
 }
 
 func (e *FrameError) Error() string {
-	return fmt.Sprintf("message too large: the limit is %d bytes", e.Limit)
+	more := ""
+	if e.Open {
+		more = "more than "
+	}
+	return fmt.Sprintf("message too large: it has %s%d bytes, and the limit is %d", more, e.Size, e.Limit)
 }
 
-// DefaultFrameLimit is how long a frame may be unless told otherwise.
+// DefaultFrameLimit is the longest frame in bytes that [Lines] accepts by
+// default.
 const DefaultFrameLimit = 16 << 20
 
+// readBuffer is how much Lines reads at once.
+const readBuffer = 32 << 10
+
 // Lines frames messages by newlines over r and w. A line longer than limit
-// bytes (0 means [DefaultFrameLimit]) is passed over as a *FrameError. Empty
-// lines do not count, and a carriage return before the newline is dropped.
-// Close calls c.Close.
+// bytes (0 means [DefaultFrameLimit]) is discarded and reported as a
+// *FrameError; it takes no more memory than limit and a buffer of 32 KiB. Empty
+// lines are skipped, and white space around a line is removed. Close calls
+// c.Close.
 func Lines(r io.Reader, w io.Writer, c io.Closer, limit int) Stream {
 	if limit <= 0 {
 		limit = DefaultFrameLimit
 	}
-	return &lines{r: r, w: w, c: c, limit: limit, buf: make([]byte, 32<<10)}
+	return &lines{r: r, w: w, c: c, limit: limit, buf: make([]byte, readBuffer)}
 }
 
 type lines struct {
@@ -67,6 +90,7 @@ type lines struct {
 
 	buf        []byte // buf[start:end] was read and not yet returned
 	start, end int
+	skipping   bool  // the rest of this line was reported already
 	err        error // what ended r
 }
 
@@ -89,47 +113,114 @@ func (l *lines) Read() ([]byte, error) {
 	}
 }
 
-// more passes over empty lines and reports whether a whole one was read
+// more skips empty lines and reports whether a whole line has been read
 // already.
 func (l *lines) more() bool {
 	for {
 		chunk := l.buf[l.start:l.end]
 		i := bytes.IndexByte(chunk, '\n')
-		if i < 0 || len(bytes.Trim(chunk[:i], " \t\r")) > 0 {
+		if i < 0 || !l.skipping && len(bytes.Trim(chunk[:i], " \t\r")) > 0 {
 			return i >= 0
 		}
 		l.start += i + 1
+		l.skipping = false
 	}
 }
 
-// next returns the next line, copied out of the buffer.
+// next returns the next line, copied out of the buffer. The rest of a line that
+// was reported is returned as an empty line.
 func (l *lines) next() ([]byte, error) {
-	var long []byte // the part of the line that did not fit into the buffer
-	size := 0       // of that part, also when it is too long to be kept
+	long := longLine{limit: l.limit}
 	for {
 		chunk := l.buf[l.start:l.end]
 		if i := bytes.IndexByte(chunk, '\n'); i >= 0 {
 			l.start += i + 1
-			if size+i > l.limit {
-				return nil, &FrameError{Limit: l.limit}
+			if l.skipping {
+				l.skipping = false
+				return nil, nil
 			}
-			return append(long, chunk[:i]...), nil
-		}
-		if size += len(chunk); size <= l.limit {
-			long = append(long, chunk...)
-		} else {
-			long = nil
+			return long.end(chunk[:i])
 		}
 		l.start, l.end = 0, 0
-		if l.err != nil {
-			if size > l.limit {
-				return nil, &FrameError{Limit: l.limit}
+		if !l.skipping {
+			if l.skipping = long.add(chunk); l.skipping {
+				return nil, long.tooLong()
 			}
-			if len(long) > 0 {
-				return long, nil // a last line that nobody ended
+		}
+		if l.err != nil {
+			if !l.skipping && long.size > 0 {
+				return long.end(nil) // a last line without a newline
 			}
 			return nil, l.err
 		}
 		l.end, l.err = l.r.Read(l.buf)
 	}
+}
+
+// A longLine gathers a line that is longer than what is read at once. It keeps
+// the line in blocks, which are never copied while the line grows, so that a
+// line of any length takes at most limit bytes.
+type longLine struct {
+	limit  int
+	size   int
+	blocks [][]byte // nil if the line is too long
+	head   outline  // of a line that is too long
+}
+
+// maxBlock is the size of the largest block.
+const maxBlock = 4 << 20
+
+// add adds the next part of the line. It reports whether the line is so long
+// that its end is not waited for.
+func (l *longLine) add(part []byte) (giveUp bool) {
+	l.size += len(part)
+	if l.size > l.limit {
+		for _, b := range l.blocks {
+			l.head.add(b)
+		}
+		l.blocks = nil
+		l.head.add(part)
+		return l.size > 2*l.limit
+	}
+	for len(part) > 0 {
+		last := len(l.blocks) - 1
+		if last < 0 || len(l.blocks[last]) == cap(l.blocks[last]) {
+			l.blocks = append(l.blocks, make([]byte, 0, l.nextBlock(len(part))))
+			last++
+		}
+		b := l.blocks[last]
+		n := min(len(part), cap(b)-len(b))
+		l.blocks[last] = append(b, part[:n]...)
+		part = part[n:]
+	}
+	return false
+}
+
+// nextBlock returns the size of the next block, twice the one before and no
+// more than may still come. part is how much is waiting to be added.
+func (l *longLine) nextBlock(part int) int {
+	size := 2 * readBuffer
+	if n := len(l.blocks); n > 0 {
+		size = min(2*cap(l.blocks[n-1]), maxBlock)
+	}
+	return min(size, l.limit-l.size+part)
+}
+
+// end returns the line, which ends with last.
+func (l *longLine) end(last []byte) ([]byte, error) {
+	if l.size+len(last) > l.limit {
+		l.add(last)
+		err := l.tooLong()
+		err.Open = false
+		return nil, err
+	}
+	line := make([]byte, 0, l.size+len(last))
+	for _, b := range l.blocks {
+		line = append(line, b...)
+	}
+	return append(line, last...), nil
+}
+
+func (l *longLine) tooLong() *FrameError {
+	return &FrameError{Limit: l.limit, Size: l.size, Open: true, ID: l.head.id, Response: l.head.isResponse()}
 }

@@ -24,6 +24,12 @@ type Persona struct {
 	// Hear hears notes that belong to no call, such as the log lines of older
 	// servers. It must not block. Nil drops them.
 	Hear func(n Note)
+
+	// Warn is called with a sentence about each message of the server that
+	// could not be used and was skipped. Of many in a short time the first few
+	// are reported, then their number. It may be called by several goroutines
+	// at once and must not block. Nil drops warnings.
+	Warn func(warning string)
 }
 
 // A Dialer connects to a server: it starts a process, opens a socket, or finds

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/crc32"
 	"strings"
 	"testing"
 
@@ -108,6 +109,13 @@ func TestAllListsHavePages(t *testing.T) {
 				bad = append(bad, fmt.Sprintf("%q", cursor))
 			}
 		}
+		for i := range 8 * len(cursors[method]) { // L29: every flipped bit
+			damaged := []byte(cursors[method])
+			damaged[i/8] ^= 1 << (i % 8)
+			if raw, err := json.Marshal(string(damaged)); err == nil {
+				bad = append(bad, string(raw))
+			}
+		}
 		for _, cursor := range bad {
 			expect(t, method+" "+cursor, ask(t, s, method, `{"cursor":`+cursor+`}`), "…-32602 the cursor was not made by this list")
 		}
@@ -157,7 +165,8 @@ func TestListIsKept(t *testing.T) {
 			t.Errorf("page %q is old", cursor)
 		}
 	}
-	if first := at("tool 1"); at("tool 1") == first {
+	madeUp := fmt.Sprintf("tool 1.%08x", crc32.ChecksumIEEE([]byte("tool 1")))
+	if first := at(madeUp); at(madeUp) == first {
 		t.Error("a page whose cursor was made up is kept")
 	}
 	call := &mcp.Call{Method: mcp.MethodToolsList}

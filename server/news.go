@@ -114,8 +114,11 @@ func (s *Server) subscribe(c *mcp.Call) (*subscription, error) {
 	if err := c.Decode(&in); err != nil {
 		return nil, err
 	}
-	if rawjson.Lookup(c.Params, "notifications") == nil {
+	switch wanted := rawjson.Lookup(c.Params, "notifications"); {
+	case wanted == nil:
 		return nil, mcp.InvalidParams("notifications: missing: say what to listen for")
+	case !rawjson.IsObject(wanted):
+		return nil, mcp.InvalidParams("notifications: expected an object")
 	}
 	if n := len(in.Notifications.ResourceSubscriptions); n > maxWatched {
 		return nil, mcp.InvalidParams("resourceSubscriptions: %d resources are named, and one subscription takes at most %d", n, maxWatched)

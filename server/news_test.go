@@ -186,6 +186,8 @@ func TestListenRefuses(t *testing.T) {
 		{``, `-32602 notifications: missing: say what to listen for`},
 		{`{}`, `-32602 notifications: missing: say what to listen for`},
 		{`{"notifications":1}`, `…-32602 `},
+		{`{"notifications":null}`, `-32602 notifications: expected an object`}, // L30
+		{`{"notifications":[]}`, `…-32602 `},
 		{`{"notifications":{"toolsListChanged":"yes"}}`, `…-32602 `},
 		{`{"notifications":{"resourceSubscriptions":[` + uris + `"a:1"]}}`, `-32602 resourceSubscriptions: 1001 resources are named, and one subscription takes at most 1000`}, // M34
 	}

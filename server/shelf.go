@@ -3,7 +3,8 @@ package server
 import (
 	"cmp"
 	"encoding/json"
-	"math"
+	"fmt"
+	"hash/crc32"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,6 +102,13 @@ func (s *shelf[T]) all() []*item[T] {
 	return s.order
 }
 
+// end returns the last place that was ever given away.
+func (s *shelf[T]) end() int64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.last
+}
+
 // used reports whether there is, or ever was, a feature.
 func (s *shelf[T]) used() bool { return s.ever.Load() }
 
@@ -110,6 +118,9 @@ func list[T any](s *Server, c *mcp.Call, from *shelf[T]) (mcp.Result, error) {
 		return mcp.Result{}, mcp.MethodNotFound(c.Method)
 	}
 	place, err := readCursor(c.Params, from.kind)
+	if err == nil && place > from.end() {
+		err = badCursor()
+	}
 	if err != nil {
 		return mcp.Result{}, err
 	}
@@ -187,9 +198,21 @@ func (s *shelf[T]) build(items []*item[T], size int) json.RawMessage {
 	return append(body, '}')
 }
 
-// A cursor names a kind and a place. Nobody but this file reads it.
+// A cursor names a kind and a place, with a checksum, so that one that was
+// damaged or made up is not taken for the place of another page. It says the
+// same in every process that adds the same features in the same order. Nothing
+// but this file reads it.
 func appendCursor(dst []byte, k Kind, place int64) []byte {
-	return rawjson.AppendString(append(dst, `,"nextCursor":`...), string(k)+" "+strconv.FormatInt(place, 36))
+	return rawjson.AppendString(append(dst, `,"nextCursor":`...), cursor(k, place))
+}
+
+func cursor(k Kind, place int64) string {
+	text := string(k) + " " + strconv.FormatInt(place, 36)
+	return fmt.Sprintf("%s.%08x", text, crc32.ChecksumIEEE([]byte(text)))
+}
+
+func badCursor() error {
+	return mcp.InvalidParams("the cursor was not made by this list: ask for the first page, without a cursor")
 }
 
 func readCursor(params json.RawMessage, k Kind) (place int64, err error) {
@@ -198,10 +221,11 @@ func readCursor(params json.RawMessage, k Kind) (place int64, err error) {
 		return 0, nil
 	}
 	text, _ := rawjson.String(raw)
-	if digits, ok := strings.CutPrefix(text, string(k)+" "); ok {
-		if place, err = strconv.ParseInt(digits, 36, 64); err == nil && place > 0 && place < math.MaxInt64 && strconv.FormatInt(place, 36) == digits {
+	if rest, ok := strings.CutPrefix(text, string(k)+" "); ok {
+		digits, _, _ := strings.Cut(rest, ".")
+		if place, err = strconv.ParseInt(digits, 36, 64); err == nil && place > 0 && text == cursor(k, place) {
 			return place, nil
 		}
 	}
-	return 0, mcp.InvalidParams("the cursor was not made by this list: ask for the first page, without a cursor")
+	return 0, badCursor()
 }

@@ -26,6 +26,9 @@ func (p *Peer) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if err := mcp.Unmarshal(c.Params, &in); err != nil {
 		return mcp.Result{}, mcp.InvalidParams("%s: %v", c.Method, err)
 	}
+	if !rawjson.IsObject(rawjson.Lookup(c.Params, "notifications")) {
+		return mcp.Result{}, mcp.InvalidParams("notifications: expected an object")
+	}
 	l := &listener{Open: joint.NewOpen(0, c), wants: p.honoured(in.Notifications)}
 	ack, err := mcp.Marshal(mcp.ListenParams{Notifications: l.wants})
 	if err != nil {

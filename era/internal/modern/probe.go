@@ -34,12 +34,16 @@ func (p *Peer) Probe(ctx context.Context) ([]mcp.Revision, error) {
 	}
 }
 
-// Supported reads the revisions from an error that only a modern server makes.
+// Supported reads the revisions from an error that only a modern server makes,
+// and reports whether e is such an error. The code for an unsupported version is
+// in a range in which older servers may have codes of their own, so it counts
+// only with the list of revisions in its data that the specification asks for.
+// That list may be empty, or name no revision in any form that is known.
 func Supported(e *mcp.Error) (revs []mcp.Revision, ok bool) {
 	switch e.Code {
 	case mcp.CodeUnsupportedVersion:
-		revs = revisions(rawjson.Lookup(e.Data, "supported"))
-		return revs, len(revs) > 0
+		list := rawjson.Lookup(e.Data, "supported")
+		return revisions(list), rawjson.IsArray(list)
 	case mcp.CodeHeaderMismatch, mcp.CodeMissingCapability:
 		return []mcp.Revision{Revision}, true
 	}
