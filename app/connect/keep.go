@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/auth/login"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/stdio"
@@ -71,7 +72,7 @@ func (s *Server) kept(now stdio.RunStatus) {
 	case stdio.StateRunning: // said when it was met
 	case stdio.StateWaiting:
 		phase := Restarting
-		if _, ok := errors.AsType[*LoginError](now.Err); ok {
+		if wantsLogin(now.Err) {
 			phase = NeedsLogin // tried again: somebody may log in with another program
 		}
 		s.enter(phase, reason(now.Err), func(st *State) { st.Next = now.Delay; lastWords(st, now.Err) })
@@ -79,6 +80,16 @@ func (s *Server) kept(now stdio.RunStatus) {
 		s.enter(Failed, reason(now.Err), func(st *State) { lastWords(st, now.Err) })
 	case stdio.StateClosed: // whoever closed the keeper says what that means
 	}
+}
+
+// wantsLogin reports whether a connection failed because a person has to log in
+// first.
+func wantsLogin(err error) bool {
+	if _, ok := errors.AsType[*LoginError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[*login.PageLimitError](err)
+	return ok
 }
 
 func reason(err error) string {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/auth/login"
 	"github.com/tenon-mcp/tenon/auth/tokens"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/jsonrpc"
@@ -95,6 +96,7 @@ type Server struct {
 	known   mcp.Revision
 	state   State
 	closed  bool
+	pages   *login.PageLimit
 	logins  int     // requests that wait for the person to log in
 	before  Phase   // what a login has interrupted
 	news    []State // changes that nobody was told of yet
@@ -287,6 +289,7 @@ func (s *Server) Restart() error {
 	renewal := make(chan struct{})
 	s.mu.Lock()
 	s.renewal = renewal
+	s.pages = nil // the person asked for it, and may log in again
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()

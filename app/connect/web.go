@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/tenon-mcp/tenon/auth/login"
@@ -103,7 +102,7 @@ func (t telling) CloseIdleConnections() {
 }
 
 func (s *Server) loginOptions(base http.RoundTripper) *login.Options {
-	o := &login.Options{Base: base, Store: s.opts.Tokens, ClientName: "Tenon", Warn: s.warn}
+	o := &login.Options{Base: base, Store: s.opts.Tokens, ClientName: "Tenon", Warn: s.warn, Pages: s.loginPages()}
 	if oauth := s.entry.OAuth; oauth != nil {
 		o.Scopes, o.Resource = oauth.Scopes, oauth.Resource
 		if oauth.ClientID != "" {
@@ -112,8 +111,7 @@ func (s *Server) loginOptions(base http.RoundTripper) *login.Options {
 		o.RedirectURI, o.ClientIDMetadataURL = oauth.RedirectURI, oauth.ClientIDMetadataURL
 	}
 	if s.opts.NoLogin {
-		o.RedirectURI = "http://127.0.0.1/"
-		o.Authorize = func(context.Context, string) (*url.URL, error) { return nil, &LoginError{Server: s.entry.Name} }
+		o.NoLogin = &LoginError{Server: s.entry.Name}
 		return o
 	}
 	open := login.OpenBrowser
@@ -128,6 +126,17 @@ func (s *Server) loginOptions(base http.RoundTripper) *login.Options {
 		Show: func(page string) { s.warn("open this page to log in: " + page) },
 	}
 	return o
+}
+
+// loginPages returns the limit on login pages, which all connections to the
+// server share until Restart.
+func (s *Server) loginPages() *login.PageLimit {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pages == nil {
+		s.pages = &login.PageLimit{}
+	}
+	return s.pages
 }
 
 // A LoginError says that a server wants a login and that nobody may be asked.

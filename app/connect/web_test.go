@@ -1,6 +1,7 @@
 package connect
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -288,4 +289,51 @@ func TestNoLogin(t *testing.T) {
 	if slices.Contains(s.phases(), Failed) {
 		t.Errorf("it went through %v", s.phases())
 	}
+}
+
+// A1: all connections to a server share the limit on login pages, so that one
+// that is connected to again and again opens no more of them; a person who
+// restarts the server may log in again.
+func TestReconnectsShareTheLimitOnLoginPages(t *testing.T) {
+	a := newAuthority(t)
+	pages := make(chan string, 100)
+	s := start(t, config.Server{Name: "x", Kind: config.HTTP, URL: a.web.URL + streamable.Path}, func(o *Options) {
+		o.OpenPage = func(_, page string) error { pages <- page; return nil }
+	})
+	<-pages
+	first := s.loginOptions(nil).Pages
+	if first == nil || s.loginOptions(nil).Pages != first {
+		t.Fatal("each connection has a limit of its own")
+	}
+	for range 4 { // pages that nobody finishes: the request gives up
+		ctx, cancel := context.WithCancel(t.Context())
+		web := &http.Client{Transport: s.roundTripper(unwatched{})}
+		done := make(chan error)
+		go func() {
+			req, _ := http.NewRequestWithContext(ctx, http.MethodPost, a.web.URL+streamable.Path, strings.NewReader("{}"))
+			resp, err := web.Do(req)
+			if err == nil {
+				resp.Body.Close()
+			}
+			done <- err
+		}()
+		select {
+		case <-pages:
+			cancel()
+			<-done
+		case err := <-done:
+			cancel()
+			if !wantsLogin(err) || !strings.Contains(err.Error(), "3 login pages were opened") {
+				t.Errorf("error %v", err)
+			}
+		}
+	}
+	if len(pages) != 0 {
+		t.Errorf("%d more pages", len(pages))
+	}
+	if err := s.Restart(); err != nil {
+		t.Fatal(err)
+	}
+	a.visit(<-pages)
+	echo(t, s, "logged in")
 }

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tenon-mcp/tenon/auth/fetch"
 )
@@ -31,6 +32,12 @@ func (p *place) byPerson(ctx context.Context, s *server, resource string, scopes
 	if _, err := s.checkPage(p.loopback); err != nil {
 		return nil, err
 	}
+	if err := p.transport.opts.NoLogin; err != nil {
+		return nil, err
+	}
+	if err := p.mayShow(time.Now()); err != nil {
+		return nil, err
+	}
 	preferred := ""
 	if r, ok := p.registered(ctx, s.Issuer); ok && len(r.RedirectURIs) > 0 {
 		preferred = r.RedirectURIs[0]
@@ -49,9 +56,9 @@ func (p *place) byPerson(ctx context.Context, s *server, resource string, scopes
 	if err != nil {
 		return nil, err
 	}
-	callback, err := desk.authorize(ctx, page)
+	callback, err := p.show(ctx, desk, page)
 	if err != nil {
-		return nil, fmt.Errorf("the login was not finished: %w", err)
+		return nil, err
 	}
 	code, err := e.read(callback)
 	if err != nil {
@@ -61,6 +68,19 @@ func (p *place) byPerson(ctx context.Context, s *server, resource string, scopes
 		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {e.redirect},
 		"code_verifier": {e.verifier}, "resource": {resource},
 	}}, nil
+}
+
+// show shows the page to a person, if the limit on pages allows it, and waits
+// for the browser to come back.
+func (p *place) show(ctx context.Context, desk *reception, page string) (*url.URL, error) {
+	if err := p.transport.pages.take(time.Now(), canonical(p.url), origin(p.url)); err != nil {
+		return nil, err
+	}
+	callback, err := desk.authorize(ctx, page)
+	if err != nil {
+		return nil, fmt.Errorf("the login was not finished: %w", err)
+	}
+	return callback, nil
 }
 
 // page is the address that the browser opens.

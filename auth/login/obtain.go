@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	json "github.com/go-json-experiment/json"
 	"github.com/tenon-mcp/tenon/auth/fetch"
 )
 
@@ -27,6 +26,9 @@ func (p *place) obtain(ctx context.Context, old *token, c challenge, step bool) 
 func (p *place) renewed(ctx context.Context, old *token, c challenge, step bool) (*token, error) {
 	if p.url.Scheme != "https" && !p.loopback {
 		return nil, errors.New("it is reached by plain http, and a token is not sent in the clear: use https")
+	}
+	if newer := p.newer(ctx, old); newer != nil {
+		return newer, nil
 	}
 	prot, err := findProtection(ctx, p.fetch, p.url, c.metadata, p.transport.opts.Resource)
 	if err != nil {
@@ -183,19 +185,14 @@ func (p *place) serverOf(ctx context.Context, t *token) (*server, error) {
 	return findServer(ctx, p.fetch, t.Issuer)
 }
 
-// newer looks whether another process has renewed the token meanwhile. A
-// refresh token may be good for one use only.
+// newer returns the token that another process has stored since old, or nil. A
+// refresh token may be good for one use only, and a person should log in once.
 func (p *place) newer(ctx context.Context, old *token) *token {
-	kept, err := p.transport.store.Load(ctx, p.key())
-	if err != nil {
+	t, err := p.stored(ctx)
+	if err != nil || t.ending() || old != nil && (t.Access == old.Access || t.Issuer != old.Issuer) {
 		return nil
 	}
-	var t token
-	if json.Unmarshal(kept, &t) != nil || t.Access == "" || t.Access == old.Access || t.Issuer != old.Issuer || t.DPoP != old.DPoP || t.ending() || !p.inClear(&t) {
-		return nil
-	}
-	t.kept, t.prover = true, old.prover
-	return &t
+	return t
 }
 
 // refresh trades the refresh token for a new token. A server that rotates gives

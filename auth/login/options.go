@@ -64,6 +64,16 @@ type Options struct {
 	// value.
 	Loopback *Loopback
 
+	// NoLogin is the error of a request for which a person would have to log in.
+	// Tokens are still used and refreshed, but no page is opened and this
+	// program is registered nowhere. Nil means that a person can log in.
+	NoLogin error
+
+	// Pages bounds how many login pages a person is shown. Share one between
+	// Transports that are made for the same server one after another. Nil means
+	// one of this Transport alone.
+	Pages *PageLimit
+
 	// PreferDPoP asks for tokens that are bound to a key wherever the
 	// authorization server can do that. Unset does so only where the server
 	// demands it.

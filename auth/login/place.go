@@ -23,7 +23,7 @@ const (
 	pause         = 10 * time.Second // a login that failed is not tried again before
 	fresh         = time.Minute      // a token that is refused at this age is not got again
 	sulk          = 10 * time.Minute // a method that is always refused is not tried again before
-	maxSteps      = 2                // logins for more scopes, beside the first
+	maxSteps      = 2                // logins for more scopes: for one request, and for one set of scopes
 	loginDeadline = 10 * time.Minute // a person may take long
 )
 
@@ -75,13 +75,28 @@ type place struct {
 	fetch     *fetch.Client
 	load      sync.Once
 
-	mu       sync.Mutex
-	now      *token
-	under    *renewal
-	steps    map[string]int       // logins for a set of scopes that have not helped yet
-	refused  map[string]time.Time // methods for which a new token did not help, and when
-	failed   error                // why the last login failed
-	failedAt time.Time
+	mu      sync.Mutex
+	now     *token
+	under   *renewal
+	steps   map[string]int       // logins for a set of scopes that have not helped since stepsAt
+	stepsAt time.Time            // forgotten after pageWindow
+	refused map[string]time.Time // methods for which a new token did not help, and when
+	failed  map[purpose]failure
+}
+
+// A purpose is what a token is renewed for. A login for more scopes that has
+// failed does not keep a token from being refreshed.
+type purpose int
+
+const (
+	toGoOn   purpose = iota // the token is missing, refused or about to end
+	toStepUp                // the token lacks scopes
+)
+
+// A failure is why a renewal failed, and when.
+type failure struct {
+	err error
+	at  time.Time
 }
 
 // A renewal is the one login or refresh that is under way.
@@ -109,7 +124,7 @@ func (p *place) current(ctx context.Context) (*token, error) {
 		case now.Refresh == "" || tried:
 			return nil, nil
 		}
-		if err := p.renew(ctx, now, func(ctx context.Context) (*token, error) { return p.refreshOnly(ctx, now) }); err != nil {
+		if err := p.renew(ctx, now, toGoOn, func(ctx context.Context) (*token, error) { return p.refreshOnly(ctx, now) }); err != nil {
 			if !now.ended() && ctx.Err() == nil {
 				return now, nil // the authorization server cannot be reached, and there is time
 			}
@@ -119,7 +134,7 @@ func (p *place) current(ctx context.Context) (*token, error) {
 }
 
 // renew replaces old by what work brings, unless somebody else has or does.
-func (p *place) renew(ctx context.Context, old *token, work func(context.Context) (*token, error)) error {
+func (p *place) renew(ctx context.Context, old *token, why purpose, work func(context.Context) (*token, error)) error {
 	p.mu.Lock()
 	if p.now != old {
 		p.mu.Unlock()
@@ -127,11 +142,11 @@ func (p *place) renew(ctx context.Context, old *token, work func(context.Context
 	}
 	r := p.under
 	if r == nil {
-		if p.failed != nil && time.Since(p.failedAt) < pause {
-			defer p.mu.Unlock()
-			return p.failed
+		if last := p.failed[why]; last.err != nil && time.Since(last.at) < pause {
+			p.mu.Unlock()
+			return last.err
 		}
-		r = p.start(ctx, work)
+		r = p.start(ctx, why, work)
 	}
 	r.waiting++
 	p.mu.Unlock()
@@ -155,7 +170,7 @@ func (p *place) renew(ctx context.Context, old *token, work func(context.Context
 
 // start begins a renewal. It outlives the request that has begun it as long as
 // another one waits. The caller holds the lock.
-func (p *place) start(ctx context.Context, work func(context.Context) (*token, error)) *renewal {
+func (p *place) start(ctx context.Context, why purpose, work func(context.Context) (*token, error)) *renewal {
 	r := &renewal{done: make(chan struct{})}
 	ctx, r.cancel = context.WithTimeout(context.WithoutCancel(ctx), loginDeadline)
 	p.under = r
@@ -167,7 +182,10 @@ func (p *place) start(ctx context.Context, work func(context.Context) (*token, e
 		r.err = err
 		if p.under == r { // otherwise it was given up
 			p.under = nil
-			p.failed, p.failedAt = err, time.Now()
+			if p.failed == nil {
+				p.failed = map[purpose]failure{}
+			}
+			p.failed[why] = failure{err, time.Now()}
 			if err == nil {
 				p.now = got
 			}
@@ -225,48 +243,70 @@ func (p *place) stubborn(method string) bool {
 }
 
 // mayStep counts a login for more scopes and reports whether it is allowed. One
-// that somebody else has done or is doing costs nothing.
+// that another request has done or is doing costs nothing.
 func (p *place) mayStep(t *token, key string) bool {
+	now := time.Now()
+	if o := &p.transport.opts; o.Grant == nil {
+		if o.NoLogin != nil {
+			return true // nobody is bothered, and the error says more than the answer
+		}
+		if p.mayShow(now) != nil {
+			return false
+		}
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.now != t || p.under != nil {
 		return true
 	}
+	if p.steps == nil || now.Sub(p.stepsAt) >= pageWindow {
+		p.steps, p.stepsAt = map[string]int{}, now
+	}
 	if p.steps[key] >= maxSteps || len(p.steps) > 100 {
 		return false
-	}
-	if p.steps == nil {
-		p.steps = map[string]int{}
 	}
 	p.steps[key]++
 	return true
 }
 
+// mayShow reports whether a login page may be shown for this place.
+func (p *place) mayShow(now time.Time) error {
+	return p.transport.pages.check(now, canonical(p.url), origin(p.url))
+}
+
 // recall loads the token of an earlier process.
 func (p *place) recall(ctx context.Context) {
-	t := p.transport
-	kept, err := t.store.Load(ctx, p.key())
+	old, err := p.stored(ctx)
+	if err != nil && !errors.Is(err, tokens.ErrNotFound) {
+		p.transport.opts.warn("the token for %s could not be loaded: %v", canonical(p.url), err)
+	}
 	if err != nil {
-		if !errors.Is(err, tokens.ErrNotFound) {
-			t.opts.warn("the token for %s could not be loaded: %v", canonical(p.url), err)
-		}
 		return
-	}
-	var old token
-	if json.Unmarshal(kept, &old) != nil || old.Access == "" || old.Issuer == "" || !p.inClear(&old) {
-		return
-	}
-	old.kept = true
-	if old.DPoP {
-		if old.prover, err = t.prover(ctx, old.Issuer); err != nil {
-			return
-		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.now == nil {
-		p.now = &old
+		p.now = old
 	}
+}
+
+// stored loads the token of this place from the store. One that cannot be used
+// here counts as not found.
+func (p *place) stored(ctx context.Context) (*token, error) {
+	kept, err := p.transport.store.Load(ctx, p.key())
+	if err != nil {
+		return nil, err
+	}
+	t := &token{kept: true}
+	if json.Unmarshal(kept, t) != nil || t.Access == "" || t.Issuer == "" || !p.inClear(t) {
+		return nil, tokens.ErrNotFound
+	}
+	if t.DPoP {
+		if t.prover, err = p.transport.prover(ctx, t.Issuer); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
 }
 
 // inClear refuses a token that is not for this place, whoever put it there.

@@ -2,6 +2,7 @@ package login
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -201,6 +202,36 @@ func TestAnotherProcessHasRefreshed(t *testing.T) {
 	keptToken(t, w, store, func(tok *token) { tok.Access = "access-newer" })
 	w.wantOK(c)
 	w.wantCount(0, "issuer POST /token")
+}
+
+// A process whose token was refused looks first whether another process has a
+// newer one: the refresh token that both had was for one use only.
+func TestAnotherProcessHasRotated(t *testing.T) {
+	w := newWorld(t)
+	store := &tokens.Memory{}
+	keptToken(t, w, store, nil)
+	w.valid["access-old"] = true
+	c := w.client(func(o *Options) { o.Store, o.Authorize = store, nobody(t) })
+	w.wantOK(c)
+	w.revoke()
+	w.valid["access-newer"] = true
+	keptToken(t, w, store, func(tok *token) { tok.Access, tok.Refresh = "access-newer", "refresh-newer" })
+	w.wantOK(c)
+	w.wantCount(0, "issuer POST /token")
+}
+
+// A login in another process counts for those that have asked before it.
+func TestAnotherProcessHasLoggedIn(t *testing.T) {
+	w := newWorld(t)
+	store := &tokens.Memory{}
+	early := w.client(func(o *Options) { o.Store, o.NoLogin = store, errors.New("nobody is here") })
+	at, _ := url.Parse(w.url())
+	if tok, err := early.Transport.(*Transport).place(at).current(t.Context()); tok != nil || err != nil {
+		t.Fatal(tok, err)
+	}
+	w.wantOK(w.client(func(o *Options) { o.Store = store }))
+	w.wantOK(early)
+	w.wantCount(1, "issuer GET /authorize")
 }
 
 // A16, go-sdk#946 (SEP-2352), rust-sdk#996: when the server moves to another

@@ -2,6 +2,7 @@ package login
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -22,6 +23,7 @@ type Transport struct {
 	opts  Options
 	base  http.RoundTripper
 	store tokens.Store
+	pages *PageLimit
 
 	mu      sync.Mutex
 	places  map[string]*place
@@ -43,7 +45,10 @@ func New(o *Options) *Transport {
 	if o == nil {
 		o = &Options{}
 	}
-	t := &Transport{opts: *o, base: o.Base, store: o.Store, places: map[string]*place{}, provers: map[string]*prover{}}
+	t := &Transport{opts: *o, base: o.Base, store: o.Store, pages: o.Pages, places: map[string]*place{}, provers: map[string]*prover{}}
+	if t.pages == nil {
+		t.pages = &PageLimit{}
+	}
 	if t.base == nil {
 		t.base = http.DefaultTransport
 	}
@@ -135,6 +140,7 @@ type journey struct {
 	sends   int
 	renewed int    // how often a 401 was answered with another token
 	nonced  *token // the token for which a nonce was asked
+	steps   int    // how often a 403 was answered with another token
 	stepped string // the scopes that were stepped up to
 }
 
@@ -199,7 +205,7 @@ func (j *journey) consider(resp *http.Response) (again bool, err error) {
 			return false, nil
 		}
 		j.renewed++
-		return true, p.renew(j.original.Context(), j.seen(), func(ctx context.Context) (*token, error) { return p.obtain(ctx, tok, c, false) })
+		return true, p.renew(j.original.Context(), j.seen(), toGoOn, func(ctx context.Context) (*token, error) { return p.obtain(ctx, tok, c, false) })
 	case tok == nil || c.err != "insufficient_scope":
 		p.took(tok, j.original.Method, "")
 		return false, nil
@@ -207,18 +213,25 @@ func (j *journey) consider(resp *http.Response) (again bool, err error) {
 	return j.stepUp(c)
 }
 
-// stepUp logs in for more scopes.
+// stepUp logs in for more scopes. It reports false, so that the caller gets the
+// server's own answer, if the request has had its step-ups or the person has
+// seen enough login pages for this server.
 func (j *journey) stepUp(c challenge) (bool, error) {
 	p, tok := j.place, j.token
-	if g := j.transport.opts.Grant; g != nil && !g.repeats() {
+	if g := j.transport.opts.Grant; g != nil && !g.repeats() || j.steps >= maxSteps {
 		return false, nil
 	}
 	key := scopeKey(splitScopes(c.scope))
 	if !p.mayStep(tok, key) {
 		return false, nil
 	}
+	j.steps++
 	j.stepped = key
-	return true, p.renew(j.original.Context(), tok, func(ctx context.Context) (*token, error) { return p.obtain(ctx, tok, c, true) })
+	err := p.renew(j.original.Context(), tok, toStepUp, func(ctx context.Context) (*token, error) { return p.obtain(ctx, tok, c, true) })
+	if _, ok := errors.AsType[*PageLimitError](err); ok {
+		return false, nil
+	}
+	return true, err
 }
 
 // seen is what this request knows to be the token of its place: the one that

@@ -1,0 +1,87 @@
+package login
+
+import (
+	"fmt"
+	"sync"
+	"time"
+)
+
+const (
+	pageWindow  = 10 * time.Minute // pages older than this do not count
+	maxPages    = 3                // for one server within pageWindow
+	maxPagesAll = 12               // for all servers of one origin within pageWindow
+	maxPageLog  = 1000             // pages that a PageLimit remembers
+)
+
+// A PageLimit bounds how many login pages a person is shown: 3 within 10
+// minutes for one server, and 12 within 10 minutes for all servers of one
+// origin, whatever scopes they ask for and however the logins end. The zero
+// value is ready to use. Several Transports may share one, and then count
+// together.
+type PageLimit struct {
+	mu    sync.Mutex
+	shown []shownPage // oldest first
+}
+
+type shownPage struct {
+	at             time.Time
+	server, origin string
+}
+
+// A PageLimitError reports that a server wants a login page to be opened and
+// that the [PageLimit] does not allow another one yet.
+type PageLimitError struct {
+	// Server is the URL of the server.
+	Server string
+	// Pages is how many pages were shown within the last 10 minutes.
+	Pages int
+	// Until is when the next page may be shown.
+	Until time.Time
+}
+
+func (e *PageLimitError) Error() string {
+	return fmt.Sprintf("%d login pages were opened for %s within %d minutes; no other is opened before %s",
+		e.Pages, e.Server, int(pageWindow/time.Minute), e.Until.Format(time.TimeOnly))
+}
+
+// check reports whether a page may be shown now.
+func (l *PageLimit) check(now time.Time, server, origin string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.checkLocked(now, server, origin)
+}
+
+// take counts a page that is about to be shown, or returns why it may not be.
+func (l *PageLimit) take(now time.Time, server, origin string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.checkLocked(now, server, origin); err != nil {
+		return err
+	}
+	l.shown = append(l.shown, shownPage{now, server, origin})
+	return nil
+}
+
+func (l *PageLimit) checkLocked(now time.Time, server, origin string) error {
+	for len(l.shown) > 0 && now.Sub(l.shown[0].at) >= pageWindow {
+		l.shown = l.shown[1:]
+	}
+	var same, all []time.Time
+	for _, p := range l.shown {
+		if p.origin == origin {
+			all = append(all, p.at)
+		}
+		if p.server == server {
+			same = append(same, p.at)
+		}
+	}
+	switch {
+	case len(same) >= maxPages:
+		return &PageLimitError{Server: server, Pages: len(same), Until: same[len(same)-maxPages].Add(pageWindow)}
+	case len(all) >= maxPagesAll:
+		return &PageLimitError{Server: origin, Pages: len(all), Until: all[len(all)-maxPagesAll].Add(pageWindow)}
+	case len(l.shown) >= maxPageLog:
+		return &PageLimitError{Server: server, Pages: len(l.shown), Until: l.shown[0].at.Add(pageWindow)}
+	}
+	return nil
+}
