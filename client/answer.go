@@ -31,9 +31,9 @@ func malformed(q mcp.Question, err error) error {
 		Message: fmt.Sprintf("the server asks %s in a way that cannot be used: %v", q.Method, err)}
 }
 
-// object encodes parameters or arguments, which must be a JSON object. Raw JSON
-// is checked and passed through; nil is nil.
-func object(v any) (json.RawMessage, error) {
+// object encodes parameters or arguments with encode; they must be a JSON
+// object. Raw JSON is checked and passed through; nil is nil.
+func object(v any, encode func(any) (json.RawMessage, error)) (json.RawMessage, error) {
 	var raw json.RawMessage
 	switch v := v.(type) {
 	case nil:
@@ -43,7 +43,7 @@ func object(v any) (json.RawMessage, error) {
 	case []byte:
 		raw = v
 	default:
-		enc, err := mcp.Marshal(v)
+		enc, err := encode(v)
 		if err != nil {
 			return nil, err
 		}

@@ -1,12 +1,14 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/schema"
 )
 
 // A ToolError is the error of a tool that ran and failed.
@@ -23,13 +25,19 @@ func (e *ToolError) Error() string {
 	return fmt.Sprintf("tool %q failed and does not say why", clip(e.Tool))
 }
 
-// Call calls a tool and decodes what it returns into an Out: its structured
-// result, or if it has none its text, which then must be JSON. An Out of string
-// takes the text as it is. A structured value that is not an object and that an
-// older server has wrapped in one, as {"result": …}, is taken out of it.
+// Call calls a tool and decodes its result into an Out: the structured content,
+// or if there is none the text, which then must be JSON. An Out of string takes
+// the text as it is. A structured value that is not an object and that an
+// older server has wrapped in one, as {"result": …}, is unwrapped.
 //
-// Args becomes a JSON object: a struct, a map, raw JSON, or nil for none. A
-// tool that failed is a [*ToolError].
+// Args becomes a JSON object: a struct, a map, raw JSON, or nil for none.
+// Arguments and result are written and read by package schema, as on a server:
+// the structs of server.AddTool can be used here, every kind of field included.
+// Unknown properties of the result are ignored, missing ones leave their field
+// zero; see [schema.Unmarshal]. A field that has no JSON form is an error that
+// names it.
+//
+// A tool that failed is a [*ToolError].
 func Call[Out any](ctx context.Context, c *Client, tool string, args any) (Out, error) {
 	var out Out
 	res, err := c.callTool(ctx, tool, args, nil)
@@ -50,8 +58,7 @@ func Call[Out any](ctx context.Context, c *Client, tool string, args any) (Out, 
 	return out, nil
 }
 
-// CallTool calls a tool. Args becomes a JSON object: a struct, a map, raw JSON,
-// or nil for none. A tool that failed is a result with IsError set, for a model
+// CallTool calls a tool. Args becomes a JSON object, as for [Call]. A tool that failed is a result with IsError set, for a model
 // to read; the error is for a call that did not come to a result at all.
 func (c *Client) CallTool(ctx context.Context, name string, args any, o *CallOptions) (*mcp.CallToolResult, error) {
 	res, err := c.callTool(ctx, name, args, o)
@@ -69,7 +76,7 @@ type toolResult struct {
 }
 
 func (c *Client) callTool(ctx context.Context, name string, args any, o *CallOptions) (toolResult, error) {
-	arguments, err := object(args)
+	arguments, err := object(args, schema.Marshal)
 	if err != nil {
 		return toolResult{}, refused("arguments of tool %q: %v", clip(name), err)
 	}
@@ -226,21 +233,42 @@ func (r *toolResult) decode(tool string, out any) error {
 	if rawjson.Check([]byte(text)) != nil {
 		return fmt.Errorf("tool %q returned no structured result, and its text is not JSON: %s", clip(tool), quote(text))
 	}
-	if err := mcp.Unmarshal([]byte(text), out); err != nil {
+	if err := schema.Unmarshal([]byte(text), out); err != nil {
 		return fmt.Errorf("the text of tool %q is JSON that does not fit: %w", clip(tool), err)
 	}
 	return nil
 }
 
 func (r *toolResult) decodeStructured(tool string, out any) error {
-	err := mcp.Unmarshal(r.structured, out)
-	if err == nil {
+	err := rawjson.Check(r.structured)
+	if err != nil {
+		return invalid(mcp.MethodToolsCall, tool, "structuredContent: not valid JSON: %v", err)
+	}
+	inner := unwrap(r.structured)
+	if inner != nil && r.says(inner) && schema.Unmarshal(inner, out) == nil {
+		return nil // a type that takes any JSON would take the wrapping too
+	}
+	if err = schema.Unmarshal(r.structured, out); err == nil {
 		return nil
 	}
-	if inner := unwrap(r.structured); inner != nil && mcp.Unmarshal(inner, out) == nil {
+	if inner != nil && schema.Unmarshal(inner, out) == nil {
 		return nil
 	}
 	return fmt.Errorf("the structured result of tool %q does not fit: %w", clip(tool), err)
+}
+
+// says reports whether the text of the result is this JSON value. The text of a
+// wrapped value is the value.
+func (r *toolResult) says(value []byte) bool {
+	if rawjson.IsObject(value) { // objects are never wrapped
+		return false
+	}
+	blocks, err := r.blocks()
+	if err != nil {
+		return false
+	}
+	text := []byte(blocks.Text())
+	return rawjson.Check(text) == nil && bytes.Equal(rawjson.AppendCanonical(nil, text), rawjson.AppendCanonical(nil, value))
 }
 
 // unwrap returns the value in {"result": value}, or nil if it is not that.

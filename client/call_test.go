@@ -43,7 +43,7 @@ func TestCallDecodes(t *testing.T) {
 		{"number", `{"content":[],"structuredContent":5}`, intoInt, 5, ""},
 		{"number that an older server wrapped", `{"content":[],"structuredContent":{"result":5}}`, intoInt, 5, ""},
 		{"list that an older server wrapped", `{"content":[],"structuredContent":{"result":[1,2]}}`, intoList, []int{1, 2}, ""},
-		{"wrapped with something beside it", `{"content":[],"structuredContent":{"result":5,"x":1}}`, intoInt, nil, "expected an integer, found an object"},
+		{"wrapped with something beside it", `{"content":[],"structuredContent":{"result":5,"x":1}}`, intoInt, nil, "expected an integer, got an object"},
 		{"text", `{"content":[{"type":"text","text":"a"},{"type":"image","data":"","mimeType":"image/png"},{"type":"text","text":"b"}]}`, intoString, "a\nb", ""},
 		{"text of a structured string", `{"content":[{"type":"text","text":"x"}],"structuredContent":"y"}`, intoString, "y", ""},
 		{"text beside a structured object", `{"content":[{"type":"text","text":"x"}],"structuredContent":{"sum":3}}`, intoString, "x", ""},

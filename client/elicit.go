@@ -32,10 +32,10 @@ type Elicitation struct {
 }
 
 // Accept is the answer of a person who filled in the form. Content becomes a
-// JSON object with a member for each field; fields that are left out get their
+// JSON object, encoded as package schema does, with a member for each field; fields that are left out get their
 // defaults. For a page, content is nil.
 func (e *Elicitation) Accept(content any) (*mcp.ElicitResult, error) {
-	raw, err := object(content)
+	raw, err := object(content, schema.Marshal)
 	if err != nil {
 		return nil, fmt.Errorf("content of the answer: %w", err)
 	}

@@ -53,7 +53,7 @@ type flight struct {
 // encoded as a JSON object; nil means none. The result may be of a type that an
 // extension has added, see [mcp.Result].
 func (c *Client) Do(ctx context.Context, method string, params any, o *CallOptions) (mcp.Result, error) {
-	raw, err := object(params)
+	raw, err := object(params, mcp.Marshal)
 	if err != nil {
 		return mcp.Result{}, refused("parameters of %s: %v", method, err)
 	}

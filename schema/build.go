@@ -20,6 +20,7 @@ type provider interface{ JSONSchema() json.RawMessage }
 var (
 	timeType     = reflect.TypeFor[time.Time]()
 	durationType = reflect.TypeFor[time.Duration]()
+	numberType   = reflect.TypeFor[json.Number]()
 	rawType      = reflect.TypeFor[json.RawMessage]()
 	valueType    = reflect.TypeFor[jsontext.Value]()
 	byteType     = reflect.TypeFor[byte]()
@@ -34,22 +35,27 @@ var (
 
 // A builder makes the nodes of one type.
 type builder struct {
-	done  map[reflect.Type]*node // composite types without rules of a tag
-	later []func() error         // what can be checked only when all nodes are there
+	done        map[reflect.Type]*node // composite types without rules of a tag
+	later       []func() error         // what can be checked only when all nodes are there
+	foreignTags bool                   // tags of other schema libraries are ignored, not refused
 }
 
 // build makes the nodes of t. Its errors name the path from t to the fault.
 func build(t reflect.Type) (*node, error) {
+	b := &builder{done: map[reflect.Type]*node{}}
+	return b.build(t)
+}
+
+func (b *builder) build(t reflect.Type) (*node, error) {
 	if t == nil {
 		return nil, fmt.Errorf("schema: there is no type to make a schema from (a nil interface?)")
 	}
-	b := &builder{done: map[reflect.Type]*node{}}
 	n, err := b.node(t, nil, t.String())
 	for i := 0; err == nil && i < len(b.later); i++ {
 		err = b.later[i]()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
+		return nil, &buildError{err}
 	}
 	for n.kind == kindPointer {
 		n = n.elem
@@ -94,7 +100,9 @@ func (b *builder) node(t reflect.Type, rules []rule, path string) (*node, error)
 	case kindSlice, kindArray:
 		n.elem, err = b.element(t.Elem(), inner, path+"[]")
 	case kindMap:
-		n.elem, err = b.element(t.Elem(), nil, path+"[]")
+		if n.key, err = b.key(t.Key(), path); err == nil {
+			n.elem, err = b.element(t.Elem(), nil, path+"[]")
+		}
 	}
 	if err != nil {
 		return nil, err
@@ -115,6 +123,17 @@ func (b *builder) element(t reflect.Type, rules []rule, path string) (*node, err
 		n.nullable = true
 	}
 	return n, err
+}
+
+// key makes the node of a map's keys, which are strings in JSON.
+func (b *builder) key(t reflect.Type, path string) (*node, error) {
+	if k, err := kindOf(t); err == nil {
+		switch k {
+		case kindString, kindText, kindInt, kindUint, kindTime, kindDuration:
+			return newNode(k, t), nil
+		}
+	}
+	return nil, under(path, fmt.Errorf("a map with keys of type %s has no JSON form; keys must be strings, integers or encoding.TextMarshalers", t))
 }
 
 // splitRules keeps for a slice what is about a slice, and gives the rest to
@@ -163,6 +182,8 @@ func kindOf(t reflect.Type) (kind, error) {
 		return kindDuration, nil
 	case t == rawType || t == valueType:
 		return kindRaw, nil
+	case t == numberType:
+		return kindNumber, nil
 	case implements(t, customTypes...):
 		return kindAny, nil
 	case implements(t, textTypes...):
@@ -190,9 +211,6 @@ func kindOf(t reflect.Type) (kind, error) {
 		}
 		return kindSlice, nil
 	case reflect.Map:
-		if t.Key().Kind() != reflect.String {
-			return 0, fmt.Errorf("a map with keys of type %s has no JSON form; keys must be strings", t.Key())
-		}
 		return kindMap, nil
 	}
 	return 0, fmt.Errorf("the type %s has no JSON form", t)
@@ -213,6 +231,17 @@ func (n *node) useOwn() (err error) {
 	return nil
 }
 
+// foreignTag refuses a tag that other Go libraries read a schema from. To
+// ignore it would lose what it says without a word.
+func (b *builder) foreignTag(tag reflect.StructTag) error {
+	for _, key := range []string{"jsonschema", "jsonschema_description", "jsonschema_extras"} {
+		if _, ok := tag.Lookup(key); ok && !b.foreignTags {
+			return fmt.Errorf("the tag %s belongs to another library and is not read: put the description into doc:\"…\" and the rules into schema:\"…\"", key)
+		}
+	}
+	return nil
+}
+
 // fewFields is up to how many fields are found by comparing one after another.
 const fewFields = 8
 
@@ -225,6 +254,9 @@ func (b *builder) structFields(n *node, path string) error {
 	for i, g := range found {
 		at := path + "." + g.Name
 		f := &n.fields[i]
+		if err := b.foreignTag(g.Tag); err != nil {
+			return under(at, err)
+		}
 		f.name, f.index, f.omitEmpty, f.omitZero = g.name, g.index, g.omitEmpty, g.omitZero
 		f.key = append(rawjson.AppendString(nil, g.name), ':')
 		rules, err := parseTag(g.Tag.Get("schema"))

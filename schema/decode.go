@@ -25,6 +25,7 @@ const maxNesting = 100
 type decoder struct {
 	problems Problems
 	depth    int
+	tolerant bool // see [Unmarshal]
 }
 
 // result is the error of what was decoded, or nil.
@@ -40,6 +41,10 @@ func (d *decoder) value(n *node, raw []byte, v reflect.Value) {
 		d.mismatch(n, raw)
 		return
 	}
+	if d.tolerant && raw[0] == 'n' && n.kind != kindRaw && n.kind != kindAny && n.kind != kindOwn {
+		v.SetZero()
+		return
+	}
 	switch n.kind {
 	case kindInt:
 		d.int(n, raw, v)
@@ -47,6 +52,12 @@ func (d *decoder) value(n *node, raw []byte, v reflect.Value) {
 		d.uint(n, raw, v)
 	case kindFloat:
 		d.float(n, raw, v)
+	case kindNumber:
+		if !isNumber(raw) {
+			d.mismatch(n, raw)
+			return
+		}
+		v.SetString(string(raw))
 	case kindBool:
 		if c := raw[0]; c != 't' && c != 'f' {
 			d.mismatch(n, raw)
@@ -174,6 +185,7 @@ func (f *field) in(v reflect.Value) reflect.Value {
 // absent fills in the default of a field, or notes that it is missing.
 func (d *decoder) absent(f *field, v reflect.Value) {
 	switch {
+	case d.tolerant:
 	case f.notes.fallback != nil:
 		d.value(f.node, f.notes.fallback, f.in(v))
 	case !f.optional:
@@ -182,6 +194,9 @@ func (d *decoder) absent(f *field, v reflect.Value) {
 }
 
 func (d *decoder) unknown(n *node, name []byte) {
+	if d.tolerant {
+		return
+	}
 	if len(d.problems.List) >= maxProblems {
 		d.problems.More++
 		return
@@ -207,9 +222,33 @@ func (d *decoder) members(n *node, raw []byte, v reflect.Value) {
 		if len(d.problems.List) > before {
 			d.problems.under(words.Member(string(m.Name)), before)
 		}
-		key.SetString(string(m.Name))
+		if n.key.kind == kindString {
+			key.SetString(string(m.Name))
+		} else if !d.key(n.key, m.Name, key) {
+			continue
+		}
 		v.SetMapIndex(key, elem)
 	}
+}
+
+// key decodes the name of a property into the key of a map.
+func (d *decoder) key(n *node, name []byte, v reflect.Value) bool {
+	raw := name
+	switch {
+	case n.kind != kindInt && n.kind != kindUint:
+		raw = rawjson.AppendString(nil, string(name))
+	case !integerKey(n).Match(name):
+		d.problems.addf(words.Member(string(name)), "this key must be an integer")
+		return false
+	}
+	before := d.problems.count()
+	v.SetZero()
+	d.value(n, raw, v)
+	if d.problems.count() == before {
+		return true
+	}
+	d.problems.under(words.Member(string(name)), min(before, len(d.problems.List)))
+	return false
 }
 
 func (d *decoder) array(n *node, raw []byte, v reflect.Value) {

@@ -5,6 +5,8 @@
 //   - A [Plan] is compiled from a Go type and decodes into it, checking while it
 //     decodes. It reports everything that is wrong at once, as [Problems] that a
 //     model can act on, and it encodes values of the type.
+//   - [Marshal] and [Unmarshal] do the same for values whose type is known only at
+//     run time. A client uses them, so one struct serves both ends of a call.
 //   - A [Validator] holds values to a schema that somebody else wrote. It never
 //     fetches or opens anything, both the schema and the work of a check are
 //     bounded by [Limits], and it says what is wrong in the words of a Plan.
@@ -32,9 +34,17 @@
 //	[]T                                  array
 //	[n]T                                 array with minItems = maxItems = n
 //	map[string]T                         object with additionalProperties
+//	map[K]T, K an integer or text        the same, with propertyNames
+//	json.Number                          number; its digits are kept
 //	*T as an element of a slice or map   T or null
 //	any, json.RawMessage, own MarshalJSON   {} (anything)
 //	JSONSchema() json.RawMessage         what the method returns
+//
+// Channels, functions, complex numbers, interfaces with methods, other map keys
+// and the json tag option string are refused, with the field that has them.
+//
+// A number in an any is decoded as a float64, which knows integers up to 2^53
+// only; use a typed field, json.Number or json.RawMessage for larger ones.
 //
 // A duration is text because that is what people and models write; a bare
 // number would have to be nanoseconds.

@@ -165,6 +165,7 @@ func (e *emitter) object(n *node, notes *notes) {
 	case kindStruct:
 		e.properties(n)
 	case kindMap:
+		e.keys(n.key)
 		if n.elem.kind != kindAny && n.elem.kind != kindRaw {
 			e.key("additionalProperties")
 			e.schema(n.elem, nil)
@@ -182,6 +183,25 @@ func (e *emitter) object(n *node, notes *notes) {
 		}
 		e.out = append(e.out, '}')
 	}
+	e.out = append(e.out, '}')
+}
+
+// keys writes what the keys of a map must look like, unless any text will do.
+func (e *emitter) keys(key *node) {
+	var name, value string
+	switch key.kind {
+	case kindInt, kindUint:
+		name, value = "pattern", integerKey(key).String()
+	case kindTime:
+		name, value = "format", key.format
+	case kindDuration:
+		name, value = "pattern", key.pattern.String()
+	default:
+		return
+	}
+	e.key("propertyNames")
+	e.out = append(e.out, '{')
+	e.text(name, value)
 	e.out = append(e.out, '}')
 }
 
@@ -210,7 +230,7 @@ func typeName(k kind) string {
 		return "boolean"
 	case kindInt, kindUint:
 		return "integer"
-	case kindFloat:
+	case kindFloat, kindNumber:
 		return "number"
 	case kindString, kindText, kindBytes, kindTime, kindDuration:
 		return "string"

@@ -91,9 +91,29 @@ func (e *encoder) value(n *node, v reflect.Value) *writeError {
 		bad := e.nested(n, v)
 		e.depth--
 		return bad
+	case kindNumber:
+		return e.number(v.String())
+	case kindAny:
+		if n.typ.Kind() == reflect.Interface {
+			return e.dynamic(v)
+		}
+		return e.foreign(v)
 	default:
 		return e.foreign(v)
 	}
+	return nil
+}
+
+// number writes the digits of a json.Number; an empty one is 0, as in
+// encoding/json.
+func (e *encoder) number(digits string) *writeError {
+	if digits == "" {
+		digits = "0"
+	}
+	if !isNumber([]byte(digits)) || rawjson.Check([]byte(digits)) != nil {
+		return unwritable("%s is not a JSON number", words.Quote(digits))
+	}
+	e.out = append(e.out, digits...)
 	return nil
 }
 
@@ -175,10 +195,7 @@ func (f *field) leftOut(v reflect.Value) bool {
 	case f.node.kind == kindPointer && v.IsNil():
 		return true
 	case f.omitZero:
-		if z, ok := v.Interface().(interface{ IsZero() bool }); ok {
-			return z.IsZero()
-		}
-		return v.IsZero()
+		return isZero(v)
 	case f.omitEmpty:
 		switch v.Kind() {
 		case reflect.Slice, reflect.Map, reflect.String, reflect.Array:
@@ -191,37 +208,82 @@ func (f *field) leftOut(v reflect.Value) bool {
 	return false
 }
 
+// isZero reports whether omitzero leaves a value out. A method IsZero counts,
+// also one on the pointer, as in encoding/json.
+func isZero(v reflect.Value) bool {
+	type zeroer interface{ IsZero() bool }
+	if v.Type().Implements(zeroerType) {
+		return v.Interface().(zeroer).IsZero()
+	}
+	if reflect.PointerTo(v.Type()).Implements(zeroerType) {
+		return addressable(v).Addr().Interface().(zeroer).IsZero()
+	}
+	return v.IsZero()
+}
+
+var zeroerType = reflect.TypeFor[interface{ IsZero() bool }]()
+
+// A member is an entry of a map with its key as it is written.
+type member struct {
+	name string
+	key  reflect.Value
+}
+
 func (e *encoder) members(n *node, v reflect.Value) *writeError {
-	keys := v.MapKeys()
-	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	sorted := make([]member, 0, v.Len())
+	for all := v.MapRange(); all.Next(); {
+		key := all.Key()
+		name, bad := keyText(n.key, key)
+		if bad != nil {
+			return bad
+		}
+		sorted = append(sorted, member{name, key})
+	}
+	slices.SortFunc(sorted, func(a, b member) int { return strings.Compare(a.name, b.name) })
 	elem := reflect.New(n.elem.typ).Elem() // methods may need an address
 	e.out = append(e.out, '{')
-	for i, k := range keys {
+	for i, m := range sorted {
 		if i > 0 {
+			if m.name == sorted[i-1].name {
+				return unwritable("two keys are both written as %s", words.Quote(m.name))
+			}
 			e.out = append(e.out, ',')
 		}
-		bad := e.text(k.String())
+		bad := e.text(m.name)
 		if bad == nil {
 			e.out = append(e.out, ':')
-			elem.Set(v.MapIndex(k))
+			elem.Set(v.MapIndex(m.key))
 			bad = e.value(n.elem, elem)
 		}
 		if bad != nil {
-			return bad.under(words.Member(k.String()))
+			return bad.under(words.Member(m.name))
 		}
 	}
 	e.out = append(e.out, '}')
 	return nil
 }
 
+// keyText is the key of a map as the name of a property.
+func keyText(n *node, k reflect.Value) (string, *writeError) {
+	if n.kind == kindString {
+		return k.String(), nil
+	}
+	var e encoder
+	if bad := e.value(n, k); bad != nil {
+		return "", bad
+	}
+	if s, ok := rawjson.String(e.out); ok {
+		return s, nil
+	}
+	return string(e.out), nil
+}
+
 func (e *encoder) special(n *node, v reflect.Value) *writeError {
 	switch n.kind {
 	case kindBytes:
 		e.out = append(e.out, '"')
-		if v.Kind() == reflect.Array && !v.CanAddr() {
-			addressable := reflect.New(n.typ).Elem()
-			addressable.Set(v)
-			v = addressable
+		if v.Kind() == reflect.Array {
+			v = addressable(v)
 		}
 		e.out = base64.StdEncoding.AppendEncode(e.out, v.Bytes())
 		e.out = append(e.out, '"')
@@ -235,7 +297,7 @@ func (e *encoder) special(n *node, v reflect.Value) *writeError {
 	case kindDuration:
 		return e.text(time.Duration(v.Int()).String())
 	case kindText:
-		m, ok := v.Addr().Interface().(encoding.TextMarshaler)
+		m, ok := addressable(v).Addr().Interface().(encoding.TextMarshaler)
 		if !ok {
 			return e.foreign(v)
 		}
@@ -254,7 +316,7 @@ func (e *encoder) foreign(v reflect.Value) *writeError {
 		e.out = append(e.out, "null"...)
 		return nil
 	}
-	out, err := jsonv2.Marshal(v.Addr().Interface(), jsonv2.Deterministic(true))
+	out, err := jsonv2.Marshal(addressable(v).Addr().Interface(), jsonv2.Deterministic(true))
 	if err != nil {
 		var semantic *jsonv2.SemanticError
 		if errors.As(err, &semantic) && semantic.Err == nil {

@@ -1,8 +1,10 @@
 package schema_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/schema"
@@ -102,6 +104,62 @@ func FuzzSchemaReaders(f *testing.F) {
 			if err != nil || h.Name == "" || len(h.Path) == 0 || h.Type == "" {
 				t.Fatalf("%s: %+v, %v", s, h, err)
 			}
+		}
+	})
+}
+
+type roundTrip struct {
+	Bool     bool                     `json:"bool"`
+	Int      int64                    `json:"int"`
+	Uint     *uint64                  `json:"uint"`
+	Float    float64                  `json:"float"`
+	Short    float32                  `json:"short,omitempty"`
+	Text     string                   `json:"text"`
+	Bytes    []byte                   `json:"bytes"`
+	Time     time.Time                `json:"time,omitzero"`
+	Duration time.Duration            `json:"duration"`
+	Number   json.Number              `json:"number,omitempty"`
+	Raw      json.RawMessage          `json:"raw,omitempty"`
+	List     [][]string               `json:"list"`
+	Map      map[string]time.Duration `json:"map"`
+	Keys     map[int64]*roundTrip     `json:"keys"`
+	Any      any                      `json:"any"`
+	Next     *roundTrip               `json:"next"`
+}
+
+// FuzzRoundTrip: what Unmarshal reads, Marshal writes so that a Plan of the
+// same type reads the same value, and writes the same bytes.
+func FuzzRoundTrip(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, `null`, `{"bool":true,"int":-9223372036854775808,"uint":18446744073709551615,"float":1e-7,"short":0.1}`,
+		`{"text":"\u2028 \ud83d\ude00","bytes":"AP8=","time":"2026-11-15T12:00:00.5+01:00","duration":"-1h2m3.5s","number":1.50e+3}`,
+		`{"raw":{"a":[1,null]},"list":[["a"],[]],"map":{"":"1ns","é":"2562047h47m16.854775807s"},"keys":{"-1":null,"0":{"int":1}}}`,
+		`{"any":{"a":[1,"x",{"b":null}],"":true},"next":{"next":{"text":"deep"},"raw":null}}`, `{"extra":1,"int":null}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	plan := compile[roundTrip](f)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if rawjson.Check(data) != nil {
+			return
+		}
+		var first, second roundTrip
+		if schema.Unmarshal(data, &first) != nil {
+			return
+		}
+		sent, err := schema.Marshal(first)
+		if err != nil {
+			t.Fatalf("%s was read and cannot be written: %v", data, err)
+		}
+		if err := rawjson.Check(sent); err != nil {
+			t.Fatalf("%s became %s: %v", data, sent, err)
+		}
+		if err := plan.Decode(sent, &second); err != nil {
+			t.Fatalf("%s became %s, which does not fit: %v", data, sent, err)
+		}
+		again, err := plan.Append(nil, &second)
+		if err != nil || string(again) != string(sent) {
+			t.Fatalf("%s became %s and then %s, %v", data, sent, again, err)
 		}
 	})
 }

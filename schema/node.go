@@ -20,6 +20,7 @@ const (
 	kindInt
 	kindUint
 	kindFloat
+	kindNumber // json.Number: the digits are kept
 	kindString
 	kindBytes
 	kindTime
@@ -40,6 +41,7 @@ type node struct {
 	typ  reflect.Type
 
 	elem     *node // slice, array, map, pointer
+	key      *node // map
 	nullable bool  // pointer: null is a value of its own here
 
 	fields []field        // struct, in order
@@ -127,6 +129,19 @@ var durationPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^-?([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`)
 })
 
+var (
+	integerKeys  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(0|-?[1-9][0-9]*)$`) })
+	unsignedKeys = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(0|[1-9][0-9]*)$`) })
+)
+
+// integerKey is how an integer is written as the key of a map: in one way only.
+func integerKey(n *node) *regexp.Regexp {
+	if n.kind == kindUint {
+		return unsignedKeys()
+	}
+	return integerKeys()
+}
+
 // isText says whether the JSON of the node is a string with free text.
 func (n *node) isText() bool { return n.kind == kindString || n.kind == kindText }
 
@@ -141,7 +156,7 @@ func (n *node) expects() string {
 		return "true or false"
 	case kindInt, kindUint:
 		return "an integer"
-	case kindFloat:
+	case kindFloat, kindNumber:
 		return "a number"
 	case kindString, kindText:
 		return "a string"

@@ -40,23 +40,12 @@ func (p *Plan[T]) Schema() json.RawMessage { return p.schema }
 // If the error is not nil it is a [*Problems] with everything that is wrong,
 // and the value is zero.
 func (p *Plan[T]) Decode(data []byte, into *T) error {
-	var zero T
-	*into = zero
 	data = trim(data)
 	if len(data) == 0 {
 		data = []byte("{}")
 	}
 	var d decoder
-	target := reflect.ValueOf(into).Elem()
-	for target.Kind() == reflect.Pointer {
-		target.Set(reflect.New(target.Type().Elem()))
-		target = target.Elem()
-	}
-	d.value(p.root, data, target)
-	if d.problems.count() == 0 {
-		return nil
-	}
-	*into = zero
+	decodeInto(&d, p.root, data, reflect.ValueOf(into).Elem())
 	return d.result()
 }
 

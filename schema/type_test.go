@@ -220,7 +220,7 @@ func TestMisuseIsAnError(t *testing.T) {
 		{reflect.TypeFor[struct{ A []in }](), ".A[].C: the type chan int has no JSON form"},
 		{reflect.TypeFor[struct{ F func() }](), ".F: the type func() has no JSON form"},
 		{reflect.TypeFor[struct{ F complex128 }](), ".F: the type complex128"},
-		{reflect.TypeFor[map[int]string](), "map[int]string: a map with keys of type int"},
+		{reflect.TypeFor[map[bool]string](), "map[bool]string: a map with keys of type bool"},
 		{reflect.TypeFor[struct{ E error }](), ".E: the interface error has no JSON form"},
 		{reflect.TypeFor[struct {
 			S string `schema:"minimum=1"`

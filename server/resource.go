@@ -12,6 +12,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/internal/uritemplate"
 	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/schema"
 )
 
 // A ReadFunc reads a resource. vars holds the variables of the template that
@@ -189,9 +190,10 @@ func TextResource(mimeType, text string) []mcp.ResourceContents {
 	return []mcp.ResourceContents{{MIMEType: mimeType, Text: text}}
 }
 
-// JSONResource is the contents of a resource that is one JSON value.
+// JSONResource is the contents of a resource that is one JSON value, encoded by
+// [schema.Marshal] as the output of a tool is.
 func JSONResource(v any) ([]mcp.ResourceContents, error) {
-	raw, err := mcp.Marshal(v)
+	raw, err := schema.Marshal(v)
 	if err != nil {
 		return nil, err
 	}
