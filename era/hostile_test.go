@@ -213,6 +213,7 @@ func (w *wire) initialize(rev mcp.Revision) {
 	synctest.Wait()
 	w.expect("initialize", w.take(), []string{`0 ok "protocolVersion":"` + string(rev) + `"`})
 	w.send(`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n")
+	synctest.Wait() // until it is subscribed
 }
 
 func initialize(id string, rev mcp.Revision) string {
