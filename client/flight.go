@@ -100,7 +100,7 @@ func (f *flight) run(ctx context.Context, idle, total time.Duration) (mcp.Result
 	defer f.land()
 	res, err := f.Serve(ctx, &f.call)
 	if err != nil && f.asked {
-		res, err = f.goOn(ctx, err)
+		res, err = mcp.Answered(ctx, f, &f.call, err, f.answer, f.client.opts.MaxRounds)
 	}
 	if err != nil {
 		if late, ok := context.Cause(ctx).(*TimeoutError); ok {
@@ -109,26 +109,6 @@ func (f *flight) run(ctx context.Context, idle, total time.Duration) (mcp.Result
 		return mcp.Result{}, err
 	}
 	return res, nil
-}
-
-// goOn makes the other rounds of a call whose first one ended with asked.
-func (f *flight) goOn(ctx context.Context, asked error) (mcp.Result, error) {
-	return mcp.Answering(&rounds{f, asked}, f.answer, f.client.opts.MaxRounds).Serve(ctx, &f.call)
-}
-
-// rounds are those of a flight whose first one was made. It is a Handler that
-// can be told, as the flight can, that the next round will not come.
-type rounds struct {
-	*flight
-	first error // what the first round ended with, until that is taken
-}
-
-func (r *rounds) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
-	if err := r.first; err != nil {
-		r.first = nil
-		return mcp.Result{}, err
-	}
-	return r.flight.Serve(ctx, c)
 }
 
 // limit is the error of a call that reached a time limit.
@@ -151,13 +131,6 @@ func (f *flight) land() {
 	f.mu.Unlock()
 }
 
-// Abandon passes on that the next round will not come.
-func (f *flight) Abandon(c *mcp.Call) {
-	if w, ok := f.client.h.(mcp.Abandoner); ok {
-		w.Abandon(c)
-	}
-}
-
 // Serve makes one round. What the server asks is looked at as a whole before
 // anybody is asked anything.
 func (f *flight) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
@@ -170,9 +143,7 @@ func (f *flight) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		return mcp.Result{}, err
 	}
 	if err := f.mayAsk(c, need); err != nil {
-		given := *c
-		given.State = need.State
-		f.Abandon(&given)
+		mcp.Abandon(need)
 		return mcp.Result{}, err
 	}
 	f.asked = true

@@ -53,13 +53,6 @@ func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	return p.handler.Serve(ctx, c)
 }
 
-// Abandon gives up a call between two of its rounds; see [mcp.Abandoner].
-func (p *Peer) Abandon(c *mcp.Call) {
-	if w, ok := p.handler.(mcp.Abandoner); ok {
-		w.Abandon(c)
-	}
-}
-
 // Revision is what is spoken with the server.
 func (p *Peer) Revision() mcp.Revision { return p.revision }
 

@@ -111,13 +111,6 @@ func (m *Met) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	return m.handler.Serve(ctx, c)
 }
 
-// Abandon gives up a call between two of its rounds; see [mcp.Abandoner].
-func (m *Met) Abandon(c *mcp.Call) {
-	if w, ok := m.handler.(mcp.Abandoner); ok {
-		w.Abandon(c)
-	}
-}
-
 // Revision is what is spoken with the server.
 func (m *Met) Revision() mcp.Revision { return m.revision }
 

@@ -13,11 +13,6 @@ import (
 // MaxRounds is how often Answering makes one call unless told otherwise.
 const MaxRounds = 10
 
-// An Abandoner is a Handler that holds something for a call between two of its
-// rounds, as a connection to an older server does. Abandon says that the next
-// round, which would have been c, will not come. It must not block.
-type Abandoner interface{ Abandon(c *Call) }
-
 // An Answer gives the answer to a question. An error from it ends the call.
 type Answer func(ctx context.Context, c *Call, key string, q Question) (json.RawMessage, error)
 
@@ -48,33 +43,40 @@ func Answered(ctx context.Context, h Handler, c *Call, err error, answer Answer,
 			return Result{}, err
 		}
 		if n == rounds {
-			if w, ok := h.(Abandoner); ok {
-				given := *c
-				given.State = need.State
-				w.Abandon(&given)
-			}
+			Abandon(need)
 			return Result{}, &Error{Code: CodeInternal, Local: true, Message: fmt.Sprintf("gave up on %s: the server asked for input in each of %d rounds", c.Method, rounds)}
 		}
-		next := *c
-		next.State, next.Answers = need.State, maps.Clone(need.Kept)
-		if next.Answers == nil {
-			next.Answers = make(map[string]json.RawMessage, len(need.Questions))
-		}
-		for _, key := range slices.Sorted(maps.Keys(need.Questions)) {
-			a, err := answer(ctx, c, key, need.Questions[key])
-			if err != nil {
-				if w, ok := h.(Abandoner); ok {
-					w.Abandon(&next)
-				}
-				return Result{}, err
-			}
-			next.Answers[key] = a
+		next, failed := answerAll(ctx, c, need, answer)
+		if failed != nil {
+			Abandon(need)
+			return Result{}, failed
 		}
 		var res Result
-		if res, err = h.Serve(ctx, &next); err == nil {
+		res, err = h.Serve(ctx, next)
+		// Nothing is held for a round that was made. But something may have
+		// refused the call on its way there.
+		Abandon(need)
+		if err == nil {
 			return res, nil
 		}
 	}
+}
+
+// answerAll has the questions answered and returns the call of the next round.
+func answerAll(ctx context.Context, c *Call, need *NeedInput, answer Answer) (*Call, error) {
+	next := *c
+	next.State, next.Answers = need.State, maps.Clone(need.Kept)
+	if next.Answers == nil {
+		next.Answers = make(map[string]json.RawMessage, len(need.Questions))
+	}
+	for _, key := range slices.Sorted(maps.Keys(need.Questions)) {
+		a, err := answer(ctx, c, key, need.Questions[key])
+		if err != nil {
+			return nil, err
+		}
+		next.Answers[key] = a
+	}
+	return &next, nil
 }
 
 // Recovering turns a panic in h into an internal error of that one call. What

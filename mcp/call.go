@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 )
 
@@ -173,10 +174,29 @@ type NeedInput struct {
 	// in Call.Answers, beside the new ones. A connection to another server
 	// keeps none: that server has put what it needs into State.
 	Kept map[string]json.RawMessage
+
+	// Abandon releases what a connection to an older server holds for the next
+	// round; nil means that nothing is held. The party that decides not to make
+	// that round calls it; see [Abandon]. It does not block, and does nothing
+	// once the next round was made or Abandon was called. A copy of a NeedInput
+	// keeps it.
+	Abandon func()
 }
 
-// Error says that input is needed.
-func (*NeedInput) Error() string { return "input required" }
+// Error tells the developer of a handler what to do with the error: a caller
+// never sees this text.
+func (*NeedInput) Error() string {
+	return "input required: the handler returns this error as it is, or wraps it with %w"
+}
+
+// Abandon releases what is held for the next round of a call, if err asks for
+// input. The party that does not pass such an error on, and does not make the
+// next round, calls it. [Answering] and package client do so.
+func Abandon(err error) {
+	if need, ok := errors.AsType[*NeedInput](err); ok && need.Abandon != nil {
+		need.Abandon()
+	}
+}
 
 // A Note rides with a call: progress, a log line, or news of a change. Like a
 // Call it has no envelope: whose note it is, is known from where it arrives.

@@ -17,7 +17,6 @@ import (
 // A link is one connection, of whichever kind.
 type link interface {
 	mcp.Handler
-	mcp.Abandoner
 	stdio.Mortal
 	Revision() mcp.Revision
 	pid() int

@@ -152,7 +152,6 @@ type handler struct{ s *Server }
 func (h handler) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	return h.s.Serve(ctx, c)
 }
-func (h handler) Abandon(c *mcp.Call) { h.s.Abandon(c) }
 
 // start gives the server a keeper of its own. The lock must not be held.
 func (s *Server) start() {
@@ -219,13 +218,6 @@ func (s *Server) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	r, err := l.Serve(ctx, c)
 	s.account(ctx, c, l, time.Since(began), err)
 	return r, err
-}
-
-// Abandon gives up a call between two of its rounds; see [mcp.Abandoner].
-func (s *Server) Abandon(c *mcp.Call) {
-	if l, err := s.current(past()); err == nil { // one that does not run holds nothing
-		l.Abandon(c)
-	}
 }
 
 // current returns the connection that calls go to now, and waits for one while

@@ -101,7 +101,8 @@ func NewRestarter[T Mortal](start func(context.Context) (T, error), o *RestartOp
 }
 
 // Get returns the running T, or waits for the next start and returns what
-// comes of it. While the Restarter has given up, and after Close, it fails at
+// comes of it; ctx bounds the wait only, so that a ctx that has ended gets a T
+// that runs. While the Restarter has given up, and after Close, it fails at
 // once. A T may end right after it was returned; its own errors tell.
 func (r *Restarter[T]) Get(ctx context.Context) (T, error) {
 	var none T
@@ -110,9 +111,7 @@ func (r *Restarter[T]) Get(ctx context.Context) (T, error) {
 		if err != nil {
 			return none, err
 		}
-		select {
-		case <-a.settled:
-		case <-ctx.Done():
+		if !awaits(ctx, a.settled) {
 			return none, fmt.Errorf("gave up waiting for the server to start: %w", context.Cause(ctx))
 		}
 		if a.err != nil {
@@ -124,11 +123,25 @@ func (r *Restarter[T]) Get(ctx context.Context) (T, error) {
 			return a.value, nil
 		}
 		// It has just ended; another attempt follows.
-		select {
-		case <-a.over:
-		case <-ctx.Done():
+		if !awaits(ctx, a.over) {
 			return none, fmt.Errorf("gave up waiting for the server to start again: %w", context.Cause(ctx))
 		}
+	}
+}
+
+// awaits waits until event is closed, and reports false if ctx ends before. An
+// event that is closed already counts, whatever ctx says.
+func awaits(ctx context.Context, event <-chan struct{}) bool {
+	select {
+	case <-event:
+		return true
+	case <-ctx.Done():
+	}
+	select {
+	case <-event:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -84,6 +84,25 @@ func (s *states) String() string {
 	return strings.Join(s.all, ", ")
 }
 
+// A context bounds the wait, not what is there already.
+func TestRestarterGetsWhatRunsWithAnEndedContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := NewRestarter(func(context.Context) (*mayfly, error) { return newMayfly(), nil }, nil)
+		defer r.Close()
+		ended, end := context.WithCancel(t.Context())
+		end()
+		if _, err := r.Get(ended); !errors.Is(err, context.Canceled) {
+			t.Errorf("before the first start: %v", err)
+		}
+		running := get(t, r)
+		for range 100 {
+			if got, err := r.Get(ended); got != running {
+				t.Fatalf("got %v, %v", got, err)
+			}
+		}
+	})
+}
+
 func TestRestarterKeepsAlive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen states

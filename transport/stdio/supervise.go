@@ -69,15 +69,6 @@ func (s *Supervised) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error)
 	return conn.Serve(ctx, c)
 }
 
-// Abandon gives up a call between two of its rounds; see [mcp.Abandoner].
-func (s *Supervised) Abandon(c *mcp.Call) {
-	now, stop := context.WithCancel(context.Background())
-	stop() // a server that does not run holds nothing
-	if conn, err := s.keeper.Get(now); err == nil {
-		conn.Abandon(c)
-	}
-}
-
 // Connection returns the connection to the process that runs now, or waits for
 // the next one.
 func (s *Supervised) Connection(ctx context.Context) (*Connection, error) { return s.keeper.Get(ctx) }

@@ -58,14 +58,6 @@ func (c *Connection) Revision() mcp.Revision {
 // Done is closed when the connection was closed.
 func (c *Connection) Done() <-chan struct{} { return c.life.Done() }
 
-// Abandon gives up a call between two of its rounds; see [mcp.Abandoner].
-func (c *Connection) Abandon(call *mcp.Call) {
-	c.mu.Lock()
-	a := c.now
-	c.mu.Unlock()
-	a.met.Abandon(call)
-}
-
 // Serve makes a call. Where the server cannot have served it, or serving it
 // twice does no harm, it is made a second time by itself: after a session was
 // lost, after a stream has ended without the answer, after a tool has changed

@@ -415,8 +415,7 @@ func TestClientAbandons(t *testing.T) {
 		if !ok {
 			t.Fatalf("error %v", err)
 		}
-		call.State = need.State
-		c.Abandon(call)
+		need.Abandon()
 		synctest.Wait()
 		if len(f.of(noteCancelled)) != 1 {
 			t.Error("the server was not told")

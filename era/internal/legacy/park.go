@@ -79,14 +79,18 @@ func (p *Peer) park(k *carrier, q *question) (mcp.Result, error) {
 		return mcp.Result{}, &mcp.Error{Code: mcp.CodeInternal, Local: true, Message: "too many calls wait for an answer: try again later"}
 	}
 	k.asked = q
-	k.expiry = time.AfterFunc(parkedFor, func() { p.expire(state) })
+	k.expiry = time.AfterFunc(parkedFor, func() { p.unpark(state, "nobody answered in time") })
 	p.parked[state] = k
 	p.mu.Unlock()
-	return mcp.Result{}, &mcp.NeedInput{Questions: map[string]mcp.Question{"ask": q.q}, State: state}
+	return mcp.Result{}, &mcp.NeedInput{
+		Questions: map[string]mcp.Question{"ask": q.q},
+		State:     state,
+		Abandon:   func() { p.unpark(state, "the question was not answered") },
+	}
 }
 
-// expire gives up a call whose caller did not come back.
-func (p *Peer) expire(state string) {
+// unpark gives up a call whose next round does not come, if it is still parked.
+func (p *Peer) unpark(state, reason string) {
 	p.mu.Lock()
 	k := p.parked[state]
 	delete(p.parked, state)
@@ -94,23 +98,9 @@ func (p *Peer) expire(state string) {
 	if k == nil {
 		return
 	}
-	k.asked.answer <- questionAnswer{err: &jsonrpc.Error{Code: mcp.CodeInvalidRequest, Message: "nobody answered in time"}}
-	p.abandon(context.Background(), k, "nobody answered in time")
-}
-
-// Abandon gives up a parked call whose caller will not come back.
-func (p *Peer) Abandon(c *mcp.Call) {
-	p.mu.Lock()
-	k := p.parked[c.State]
-	if k == nil || k.owner != c.Caller.Principal.Key() {
-		p.mu.Unlock()
-		return
-	}
-	delete(p.parked, c.State)
 	k.expiry.Stop()
-	p.mu.Unlock()
-	k.asked.answer <- questionAnswer{err: &jsonrpc.Error{Code: mcp.CodeInvalidRequest, Message: "the question was not answered"}}
-	p.abandon(context.Background(), k, "the question was not answered")
+	k.asked.answer <- questionAnswer{err: &jsonrpc.Error{Code: mcp.CodeInvalidRequest, Message: reason}}
+	p.abandon(context.Background(), k, reason)
 }
 
 // Close forgets what is parked: its connection is over.

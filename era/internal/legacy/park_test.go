@@ -425,7 +425,7 @@ func TestPagesToBeOpenedFirst(t *testing.T) {
 	})
 }
 
-// A caller that will not come back can say so, for its own calls.
+// A caller that will not come back says so with what it was returned.
 func TestAbandon(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := ready(t, everything)
@@ -433,16 +433,32 @@ func TestAbandon(t *testing.T) {
 		done, id := w.put(c)
 		w.send(elicit(`"q"`))
 		need := w.need(done)
-		w.peer.Abandon(again(callBy("thief"), need, ""))
-		w.peer.Abandon(&mcp.Call{State: "unknown"})
-		w.silent()
-		w.peer.Abandon(again(c, need, ""))
+		mcp.Abandon(fmt.Errorf("wrapped: %w", need))
 		f := strings.Join(w.take(), "\n")
 		if !strings.Contains(f, `"id":"q","error"`) || !strings.Contains(f, `"params":{"requestId":`+id) {
 			t.Errorf("the server heard %s", f)
 		}
-		w.peer.Abandon(again(c, need, ""))
+		need.Abandon()
 		w.silent()
+		wantCode(t, (<-w.start(t.Context(), again(c, need, accepted))).err, mcp.CodeInvalidParams)
+		w.end()
+	})
+}
+
+// What was held for a round that was made is not given up any more.
+func TestAbandonAfterTheNextRound(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := ready(t, everything)
+		c := callBy("p")
+		done, id := w.put(c)
+		w.send(elicit(`"q"`))
+		need := w.need(done)
+		done = w.start(t.Context(), again(c, need, accepted))
+		w.one()
+		need.Abandon()
+		w.silent()
+		w.send(result(id, "done"))
+		w.wantResult(done, "done")
 		w.end()
 	})
 }
@@ -457,7 +473,7 @@ func TestQuestionMovesToAnotherCall(t *testing.T) {
 		second, secondID := w.put(newer)
 		w.send(elicit(`1`), elicit(`2`), elicit(`3`), elicit(`4`)) // two for each, one of them waiting
 		need, behind := w.need(first), w.need(second)
-		w.peer.Abandon(again(newer, behind, ""))
+		behind.Abandon()
 		w.send(result(secondID, "late"))
 		if f := strings.Join(w.take(), "\n"); strings.Count(f, `"error"`) != 1 {
 			t.Errorf("refused %s; want only what was asked of the caller that left", f)

@@ -180,6 +180,7 @@ func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Prin
 		}, 0)
 	}
 	if err != nil {
+		mcp.Abandon(err) // of a method that cannot ask
 		return nil, rev.beyond(err)
 	}
 	return rev.body(m, &res)

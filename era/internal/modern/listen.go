@@ -51,7 +51,7 @@ func (s *Server) Listen(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 		opened, sub.res = true, r.res
 		return sub, joint.Answer{}
 	}
-	return nil, s.finish(r, back, err)
+	return nil, s.finish(ctx, r, back, err)
 }
 
 // side returns what takes the notes of the subscription: they wait to be taken

@@ -69,14 +69,18 @@ func (s *Server) call(ctx context.Context, r *request, back Back) joint.Answer {
 	}
 	var err error
 	r.res, err = s.h.Serve(ctx, &r.call)
-	return s.finish(r, back, err)
+	return s.finish(ctx, r, back, err)
 }
 
 // finish turns what the Handler returned into the answer.
-func (s *Server) finish(r *request, back Back, err error) joint.Answer {
+func (s *Server) finish(ctx context.Context, r *request, back Back, err error) joint.Answer {
 	res := &r.res
 	if need, ok := errors.AsType[*mcp.NeedInput](err); ok {
-		return s.ask(r, need, res.Server)
+		a, asks := s.ask(r, need, res.Server)
+		if !asks || ctx.Err() != nil { // nobody hears of it, so nobody comes back
+			mcp.Abandon(need)
+		}
+		return a
 	}
 	if err == nil {
 		err = r.checkBody()
@@ -121,21 +125,21 @@ func (r *request) wants(n mcp.Note) bool {
 	return true
 }
 
-// ask ends a round.
-func (s *Server) ask(r *request, need *mcp.NeedInput, server *mcp.Implementation) joint.Answer {
+// ask ends a round, and reports whether it really asks.
+func (s *Server) ask(r *request, need *mcp.NeedInput, server *mcp.Implementation) (a joint.Answer, asks bool) {
 	if !mcp.MayAsk(r.call.Method) {
-		return failed(r.id, mcp.Errorf(mcp.CodeInternal, "%s cannot ask for input", r.call.Method))
+		return failed(r.id, mcp.Errorf(mcp.CodeInternal, "%s cannot ask for input", r.call.Method)), false
 	}
 	for _, q := range need.Questions {
 		if err := r.call.Caller.CanAnswer(q); err != nil {
-			return failed(r.id, err)
+			return failed(r.id, err), false
 		}
 	}
 	state, err := s.keys.seal(need, &r.call)
 	if err != nil {
-		return failed(r.id, err)
+		return failed(r.id, err), false
 	}
-	return joint.Answer{Append: func(dst []byte) []byte { return s.appendNeed(dst, r, need, state, server) }}
+	return joint.Answer{Append: func(dst []byte) []byte { return s.appendNeed(dst, r, need, state, server) }}, true
 }
 
 // removed lists what this revision has taken out of the protocol: a Handler
