@@ -29,6 +29,12 @@ type Options struct {
 	// RootCAs says which certificates are trusted. Nil means those of the
 	// system.
 	RootCAs *x509.CertPool
+	// Proxy chooses the proxy for an https request; [http.ProxyFromEnvironment]
+	// takes it from HTTPS_PROXY and NO_PROXY. It returns nil for a direct
+	// connection. The proxy resolves names, so addresses behind names are not
+	// judged here: let the proxy refuse those of private networks. Nil means
+	// that no proxy is used.
+	Proxy func(*http.Request) (*url.URL, error)
 	// MaxBody is the most bytes a body may have. Zero means 1 MiB.
 	MaxBody int64
 	// Timeout is how long one exchange may take in all. Zero means 10 seconds.

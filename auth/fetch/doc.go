@@ -13,8 +13,11 @@
 //   - https only. Plain http is for loopback, when that is allowed at all.
 //   - A redirect is followed for GET, within the same origin, three times.
 //   - A body has at most 1 MiB, a header 16 KiB, and everything 10 seconds.
-//   - No proxy is taken from the environment: the address that is judged would
-//     be the proxy's.
+//   - No proxy is used unless [Options] says so, since it is the proxy that
+//     resolves names then. Through a proxy go https requests to other machines
+//     only. Addresses, unusual spellings of addresses and names of private
+//     networks are refused as without one; where a public name leads is for the
+//     proxy to judge.
 //
 // Errors name scheme, host and path of the URL, never its query, and nothing of
 // what was sent or received.

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"syscall"
 	"time"
 )
@@ -30,10 +31,13 @@ type transport struct {
 	maxBody                     int64
 	timeout                     time.Duration
 	secure, plain               *http.Transport
+
+	proxy   func(*http.Request) (*url.URL, error) // nil means none
+	proxied *http.Transport
 }
 
 func newTransport(o Options) *transport {
-	t := &transport{allowLoopback: o.AllowLoopback, allowPrivate: o.AllowPrivate, maxBody: o.MaxBody, timeout: o.Timeout}
+	t := &transport{allowLoopback: o.AllowLoopback, allowPrivate: o.AllowPrivate, maxBody: o.MaxBody, timeout: o.Timeout, proxy: o.Proxy}
 	if t.maxBody <= 0 {
 		t.maxBody = defaultMaxBody
 	}
@@ -43,6 +47,9 @@ func newTransport(o Options) *transport {
 	t.secure = t.dialing(t.judge)
 	t.secure.TLSClientConfig = &tls.Config{RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12}
 	t.secure.ForceAttemptHTTP2 = true
+	t.proxied = t.withProxy()
+	t.proxied.TLSClientConfig = t.secure.TLSClientConfig.Clone()
+	t.proxied.ForceAttemptHTTP2 = true
 	t.plain = t.dialing(func(ip netip.Addr) error {
 		if !ip.IsLoopback() {
 			return fmt.Errorf("%w: plain http is only for this machine, and %s is not on it", ErrRefused, ip)
@@ -79,12 +86,14 @@ func (t *transport) dialing(judge func(netip.Addr) error) *http.Transport {
 func (t *transport) CloseIdleConnections() {
 	t.secure.CloseIdleConnections()
 	t.plain.CloseIdleConnections()
+	t.proxied.CloseIdleConnections()
 }
 
 // RoundTrip makes one exchange. Its time runs until the body has been read or
 // closed.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	if err := t.checkURL(req.URL); err != nil {
+	proxy, err := t.admit(req)
+	if err != nil {
 		if req.Body != nil {
 			req.Body.Close()
 		}
@@ -92,7 +101,10 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	ctx, cancel := context.WithTimeoutCause(req.Context(), t.timeout, fmt.Errorf("no complete answer within %s: %w", t.timeout, context.DeadlineExceeded))
 	via := t.secure
-	if req.URL.Scheme == "http" {
+	switch {
+	case proxy != nil:
+		via, ctx = t.proxied, context.WithValue(ctx, proxyKey{}, proxy)
+	case req.URL.Scheme == "http":
 		via = t.plain
 	}
 	res, err := via.RoundTrip(req.WithContext(ctx))
@@ -108,6 +120,15 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	res.Body = &cappedBody{ReadCloser: res.Body, left: t.maxBody, ctx: ctx, cancel: cancel}
 	return res, nil
+}
+
+// admit refuses what can be refused before anything is dialled, and chooses the
+// proxy; nil means a direct connection.
+func (t *transport) admit(req *http.Request) (*url.URL, error) {
+	if err := t.checkURL(req.URL); err != nil {
+		return nil, err
+	}
+	return t.proxyFor(req)
 }
 
 // because names our own time limit where it is what ended an exchange.

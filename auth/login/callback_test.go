@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -192,5 +193,15 @@ func TestGivingUp(t *testing.T) {
 	}
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("the login ended with %v", err)
+	}
+}
+
+// A5: nil means the defaults, which are strict: nothing on this machine.
+func TestNilMeansDefaults(t *testing.T) {
+	w := newWorld(t)
+	c := w.client(func(o *Options) { o.Authorize = Follow(nil, redirectForTests) })
+	w.wantError(c, "request the login page: refused")
+	if _, err := New(nil).RoundTrip(&http.Request{URL: &url.URL{Scheme: "about"}, Header: http.Header{}}); err == nil {
+		t.Error("no error")
 	}
 }

@@ -51,6 +51,9 @@ func (p *place) byPerson(ctx context.Context, s *server, resource string, scopes
 	if err != nil {
 		return nil, err
 	}
+	if _, _, err := (&tokenRequest{server: s, client: client}).authenticated(); err != nil {
+		return nil, err // before the person logs in for nothing
+	}
 	e := &errand{server: s, redirect: desk.redirect, state: random(), verifier: random()}
 	page, err := e.page(client.ID, resource, scopes, prove, p.loopback)
 	if err != nil {

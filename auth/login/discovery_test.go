@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/tenon-mcp/tenon/auth/fetch"
@@ -286,4 +287,63 @@ func TestPagesInPlaceOfMetadata(t *testing.T) {
 		rw.WriteHeader(map[bool]int{true: 401, false: 503}[r.URL.Path == "/mcp"])
 	})
 	w.wantError(w.client(nil), "503")
+}
+
+// A2: every endpoint is checked before a person logs in, whether it will be used
+// or not.
+func TestEndpointsAreCheckedBeforeTheLogin(t *testing.T) {
+	for _, name := range []string{
+		"token_endpoint", "authorization_endpoint", "registration_endpoint", "revocation_endpoint", "introspection_endpoint",
+		"pushed_authorization_request_endpoint", "device_authorization_endpoint", "userinfo_endpoint", "jwks_uri",
+	} {
+		for _, endpoint := range []string{
+			"http://as.example/x", "https://169.254.169.254/x", "https://u:geheim@as.example/x", "ftp://as.example/x", "/x", "javascript:alert(1)",
+		} {
+			if name == "authorization_endpoint" && strings.Contains(endpoint, "169.254") {
+				continue // the browser may reach it
+			}
+			w := newWorld(t)
+			w.metadata[name] = endpoint
+			_, err := w.post(w.client(func(o *Options) { o.Authorize = nobody(t) }))
+			if err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "geheim") {
+				t.Errorf("%s %s: %v", name, endpoint, err)
+			}
+			w.wantCount(0, "issuer POST /register")
+		}
+	}
+	w := newWorld(t) // a name that leads nowhere, or inside
+	w.metadata["token_endpoint"] = "https://nowhere.invalid/token"
+	w.wantError(w.client(func(o *Options) { o.Authorize = nobody(t) }), "token_endpoint")
+}
+
+// A client that cannot prove itself as it must is found out before the login.
+func TestClientAuthIsCheckedBeforeTheLogin(t *testing.T) {
+	for _, c := range []*Client{{ID: "given", AuthMethod: "tls_client_auth"}, {ID: "given", AuthMethod: authJWT}} {
+		w := newWorld(t)
+		w.wantError(w.client(func(o *Options) { o.Client, o.Authorize = c, nobody(t) }), "client \"given\"")
+	}
+}
+
+// A7: with Proxy, metadata and tokens are requested through it, and the request
+// itself takes the way of Base.
+func TestLoginThroughProxy(t *testing.T) {
+	var mu sync.Mutex
+	var asked []string
+	proxy := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked = append(asked, r.Method+" "+r.Host)
+		rw.WriteHeader(http.StatusForbidden)
+	}))
+	defer proxy.Close()
+	at, _ := url.Parse(proxy.URL)
+	base := roundTrip(func(r *http.Request) *http.Response { return answer(r, 401, "Bearer") })
+	c := &http.Client{Transport: New(&Options{Base: base, RedirectURI: redirectForTests, Authorize: nobody(t), Proxy: http.ProxyURL(at)})}
+	defer c.CloseIdleConnections()
+	if _, err := c.Get("https://mcp.example.com/mcp"); err == nil || !strings.Contains(err.Error(), "refuses to connect") {
+		t.Errorf("error %v", err)
+	}
+	if len(asked) != 1 || asked[0] != "CONNECT mcp.example.com:443" {
+		t.Errorf("the proxy was asked for %q", asked)
+	}
 }

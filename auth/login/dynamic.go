@@ -2,6 +2,7 @@ package login
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -75,9 +76,9 @@ func (p *place) register(ctx context.Context, s *server, redirect string) (*Clie
 	if status != http.StatusCreated && status != http.StatusOK {
 		return nil, fmt.Errorf("register as a %s application with redirect URI %s: %w; if it takes no such client, register by hand and set Client", kind, redirect, readRefusal(s.Issuer, status, body))
 	}
-	r := registration{}
-	if err := json.Unmarshal(body, &r); err != nil || r.ClientID == "" {
-		return nil, fmt.Errorf("the answer of the registration endpoint of %s cannot be read: it names no client_id", fetch.Redact(s.Issuer))
+	r, err := readRegistration(body)
+	if err != nil {
+		return nil, fmt.Errorf("the answer of the registration endpoint of %s cannot be used: %w", fetch.Redact(s.Issuer), err)
 	}
 	r.Issuer, r.RedirectURIs = s.Issuer, []string{redirect}
 	if r.AuthMethod == "" {
@@ -86,8 +87,31 @@ func (p *place) register(ctx context.Context, s *server, redirect string) (*Clie
 	if r.ClientSecret == "" {
 		r.AuthMethod = authNone
 	}
-	p.keep(ctx, "client", s.Issuer, &r)
+	p.keep(ctx, "client", s.Issuer, r)
 	return r.client(), nil
+}
+
+// readRegistration reads the answer of a registration endpoint. When a client
+// expires matters only if it has a secret; zero, and what is not a number,
+// means never.
+func readRegistration(body []byte) (*registration, error) {
+	var answer struct {
+		ClientID     string  `json:"client_id"`
+		ClientSecret string  `json:"client_secret"`
+		AuthMethod   string  `json:"token_endpoint_auth_method"`
+		ExpiresAt    seconds `json:"client_secret_expires_at"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil || answer.ClientID == "" {
+		return nil, errors.New("it names no client_id")
+	}
+	r := &registration{ClientID: answer.ClientID, ClientSecret: answer.ClientSecret, AuthMethod: answer.AuthMethod}
+	if at, ok := answer.ExpiresAt.number(); ok && at != 0 && r.ClientSecret != "" {
+		if at <= float64(time.Now().Unix()) {
+			return nil, fmt.Errorf("the client secret has expired already (client_secret_expires_at is %s)", clip(string(answer.ExpiresAt)))
+		}
+		r.ExpiresAt = int64(min(at, 1e11))
+	}
+	return r, nil
 }
 
 // publicFirst chooses how a client that registers itself wants to prove itself:

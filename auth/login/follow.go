@@ -16,8 +16,11 @@ const maxFollow = 10
 // Follow is an Authorize for authorization servers that ask nobody: it requests
 // the page itself and follows the redirects until one leads to redirectURI. It
 // is for tests and for servers that know this machine; a page that wants a
-// person is an error.
+// person is an error. A nil f means [fetch.New] with its defaults.
 func Follow(f *fetch.Client, redirectURI string) func(ctx context.Context, page string) (*url.URL, error) {
+	if f == nil {
+		f = fetch.New(nil)
+	}
 	client := &http.Client{
 		Transport:     f.Transport(),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -147,14 +147,16 @@ func (p *place) fill(ctx context.Context, t *token, g *grantedToken, prove *prov
 	default:
 		return fmt.Errorf("the authorization server %s gave a token of type %q, which was not asked for", fetch.Redact(t.Issuer), clip(g.TokenType))
 	}
-	t.Access, t.Got = g.AccessToken, time.Now()
+	life, err := g.lifetime()
+	if err != nil {
+		return fmt.Errorf("the authorization server %s: %w", fetch.Redact(t.Issuer), err)
+	}
+	t.Access, t.Got, t.Expires = g.AccessToken, time.Now(), time.Time{}
 	if g.RefreshToken != "" {
 		t.Refresh = g.RefreshToken
 	}
-	if life := g.lifetime(); life > 0 {
+	if life > 0 {
 		t.Expires = t.Got.Add(life)
-	} else {
-		t.Expires = time.Time{}
 	}
 	p.keep(ctx, "token", canonical(p.url), t)
 	return nil

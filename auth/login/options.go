@@ -83,6 +83,11 @@ type Options struct {
 	// package fetch, which reaches this machine only if the server is on it.
 	Fetch *fetch.Client
 
+	// Proxy chooses the proxy through which metadata and tokens are requested
+	// if Fetch is nil, as in [fetch.Options]; [http.ProxyFromEnvironment] takes
+	// it from HTTPS_PROXY and NO_PROXY. Nil means that no proxy is used.
+	Proxy func(*http.Request) (*url.URL, error)
+
 	// Warn hears, in a sentence, of what went wrong and could be passed over,
 	// such as a token that could not be kept. It must not block. Nil drops
 	// warnings.

@@ -388,15 +388,56 @@ func TestOneMethodIsAlwaysRefused(t *testing.T) {
 	w.wantOK(c)
 }
 
+// A3: what each expires_in means. An error is meant where want is negative.
 func TestLifetime(t *testing.T) {
+	const refused = -1
 	for text, want := range map[string]time.Duration{
-		`3600`: time.Hour, `"3600"`: time.Hour, `3600.5`: time.Hour + time.Second/2, `null`: 0, `-1`: 0, `0`: 0, `1e300`: 0, `"soon"`: 0, `{}`: 0, `"NaN"`: 0,
+		`3600`: time.Hour, `"3600"`: time.Hour, `" 3600 "`: time.Hour, `3600.5`: time.Hour + time.Second/2, `3.6e3`: time.Hour, `1`: time.Second,
+		`1e300`: maxLifetime, `1e999`: maxLifetime, `99999999999999999999`: maxLifetime, `"1e999"`: maxLifetime, `315360001`: maxLifetime,
+		`0`: 0, `"0"`: 0, `-0`: 0, `null`: 0, `"soon"`: 0, `{}`: 0, `[]`: 0, `true`: 0, `"NaN"`: 0, `"Inf"`: 0, `"0x10"`: 0, `"1_000"`: 0, `""`: 0,
+		`-1`: refused, `-5`: refused, `"-5"`: refused, `-0.1`: refused, `-1e999`: refused, `0.5`: refused, `1e-300`: refused,
 	} {
 		g, err := readToken("https://as.example", 200, []byte(`{"access_token":"a","expires_in":`+text+`}`))
-		if err != nil || g.lifetime() != want {
-			t.Errorf("%s: %v, want %s", text, err, want)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		switch got, err := g.lifetime(); {
+		case want == refused && err == nil, want != refused && (err != nil || got != want):
+			t.Errorf("%s: %s, %v, want %s", text, got, err, want)
 		}
 	}
+	if g, err := readToken("https://as.example", 200, []byte(`{"access_token":"a"}`)); err != nil {
+		t.Error(err)
+	} else if life, err := g.lifetime(); life != 0 || err != nil {
+		t.Errorf("no expires_in: %s, %v", life, err)
+	}
+}
+
+// A3: a token that has expired when it is issued is refused at the login and at
+// a refresh; a token that is still good is used on meanwhile.
+func TestTokenThatHasExpiredAlready(t *testing.T) {
+	w := newWorld(t)
+	w.tokens = func(url.Values, http.Header) (int, any) { return 200, w.issue(-5) }
+	w.wantError(w.client(nil), "has expired already (expires_in is -5)")
+
+	w = newWorld(t)
+	store := &tokens.Memory{}
+	keptToken(t, w, store, func(tok *token) { tok.Got, tok.Expires = time.Now().Add(-time.Hour), time.Now().Add(20*time.Second) })
+	w.valid["access-old"] = true
+	w.tokens = func(url.Values, http.Header) (int, any) { return 200, w.issue(-5) }
+	c := w.client(func(o *Options) { o.Store, o.Authorize = store, nobody(t) })
+	w.wantOK(c)
+	if w.wantCount(1, "issuer POST /token"); w.taken[0] != "Bearer access-old" {
+		t.Errorf("sent %q", w.taken)
+	}
+	at, _ := url.Parse(w.url())
+	p := c.Transport.(*Transport).place(at)
+	p.mu.Lock()
+	p.now.Expires = time.Now()
+	delete(p.failed, toGoOn)
+	p.mu.Unlock()
+	w.wantError(c, "has expired already (expires_in is -5)")
 }
 
 // An authorization server that is away does not matter while the token lasts.

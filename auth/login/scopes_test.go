@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // What is asked for: the challenge, else what the resource lists, else nothing;
@@ -197,6 +198,33 @@ func TestRegistrationFails(t *testing.T) {
 	}
 	w.wantOK(w.client(nil))
 	w.wantCount(2, "issuer POST /register")
+}
+
+// A3, for registrations: when a client secret expires.
+func TestReadRegistration(t *testing.T) {
+	later := fmt.Sprint(time.Now().Add(time.Hour).Unix())
+	for _, test := range []struct {
+		secret, expires, says string
+		kept                  bool
+	}{
+		{"s", `0`, "", false}, {"s", `null`, "", false}, {"s", `"never"`, "", false},
+		{"s", later, "", true}, {"s", `"` + later + `"`, "", true}, {"s", later + `.5`, "", true}, {"s", `1e300`, "", true},
+		{"s", `-1`, "expired already", false}, {"s", `1`, "expired already", false},
+		{"", `-1`, "", false}, {"", `1`, "", false},
+	} {
+		r, err := readRegistration([]byte(`{"client_id":"c","client_secret":"` + test.secret + `","client_secret_expires_at":` + test.expires + `}`))
+		switch {
+		case test.says != "":
+			if err == nil || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("%+v: error %v", test, err)
+			}
+		case err != nil || (r.ExpiresAt != 0) != test.kept:
+			t.Errorf("%+v: %+v, %v", test, r, err)
+		}
+	}
+	if _, err := readRegistration([]byte(`{}`)); err == nil || !strings.Contains(err.Error(), "no client_id") {
+		t.Errorf("error %v", err)
+	}
 }
 
 // Servers of 2025-03-26 are their own authorization servers.

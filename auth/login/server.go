@@ -17,6 +17,12 @@ type server struct {
 	AuthorizationEndpoint string   `json:"authorization_endpoint"`
 	TokenEndpoint         string   `json:"token_endpoint"`
 	RegistrationEndpoint  string   `json:"registration_endpoint"`
+	RevocationEndpoint    string   `json:"revocation_endpoint"`
+	IntrospectionEndpoint string   `json:"introspection_endpoint"`
+	PushedEndpoint        string   `json:"pushed_authorization_request_endpoint"`
+	DeviceEndpoint        string   `json:"device_authorization_endpoint"`
+	UserinfoEndpoint      string   `json:"userinfo_endpoint"`
+	KeySet                string   `json:"jwks_uri"`
 	ScopesSupported       []string `json:"scopes_supported"`
 	ChallengeMethods      []string `json:"code_challenge_methods_supported"`
 	AuthMethods           []string `json:"token_endpoint_auth_methods_supported"`
@@ -58,14 +64,40 @@ func findServer(ctx context.Context, f *fetch.Client, issuer string) (*server, e
 		if s.Issuer != issuer {
 			return nil, fmt.Errorf("the metadata at %s is that of issuer %q and not of %q: it is not used", fetch.Redact(place), clip(s.Issuer), clip(issuer))
 		}
-		return &s, s.check()
+		return &s, s.check(ctx, f)
 	}
 	return nil, fmt.Errorf("the authorization server %s has no metadata at %s", fetch.Redact(issuer), strings.Join(places, ", "))
 }
 
-func (s *server) check() error {
+// check refuses metadata with an endpoint that must not be requested, used here
+// or not, so that nobody logs in at a server whose token endpoint is refused
+// afterwards. The authorization endpoint is opened by a browser and has rules
+// of its own, in checkPage.
+func (s *server) check(ctx context.Context, f *fetch.Client) error {
 	if s.TokenEndpoint == "" {
 		return fmt.Errorf("the metadata of %s names no token_endpoint", fetch.Redact(s.Issuer))
+	}
+	refuse := func(name string, err error) error {
+		return fmt.Errorf("the metadata of %s names a %s that is refused: %w", fetch.Redact(s.Issuer), name, err)
+	}
+	for _, e := range []struct{ name, url string }{
+		{"registration_endpoint", s.RegistrationEndpoint},
+		{"revocation_endpoint", s.RevocationEndpoint},
+		{"introspection_endpoint", s.IntrospectionEndpoint},
+		{"pushed_authorization_request_endpoint", s.PushedEndpoint},
+		{"device_authorization_endpoint", s.DeviceEndpoint},
+		{"userinfo_endpoint", s.UserinfoEndpoint},
+		{"jwks_uri", s.KeySet},
+	} {
+		if e.url == "" {
+			continue
+		}
+		if err := f.CheckURL(e.url); err != nil {
+			return refuse(e.name, err)
+		}
+	}
+	if err := f.Check(ctx, s.TokenEndpoint); err != nil {
+		return refuse("token_endpoint", err)
 	}
 	return nil
 }
@@ -92,7 +124,7 @@ func findOwnServer(ctx context.Context, f *fetch.Client, address *url.URL) (*ser
 	case strings.TrimSuffix(s.Issuer, "/") != base:
 		return nil, fmt.Errorf("the metadata at %s is that of issuer %q: it is not used", base+oauthWellKnown, clip(s.Issuer))
 	}
-	return &s, s.check()
+	return &s, s.check(ctx, f)
 }
 
 // checkPKCE refuses a server that does not say that it takes S256. Without any

@@ -56,29 +56,52 @@ func (grantedToken) String() string               { return "(token)" }
 func (g grantedToken) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(g.String())) }
 func (g grantedToken) LogValue() slog.Value       { return slog.StringValue(g.String()) }
 
-// maxLifetime keeps a foreign number of seconds within reason.
+// maxLifetime is the longest lifetime that is believed.
 const maxLifetime = 10 * 365 * 24 * time.Hour
 
-func (g *grantedToken) lifetime() time.Duration {
-	n := float64(g.ExpiresIn)
-	if !(n > 0) || n > maxLifetime.Seconds() {
-		return 0
+// lifetime returns how long a token lasts by its expires_in; zero means that
+// the server does not say. A number may be written as a string, and may have a
+// fraction. More than 10 years means 10 years. Zero, null and everything that is
+// not a number means that the server does not say, as some servers intend with
+// zero. A token that lasts less than a second, or less than nothing, is an
+// error: it could not be used even once.
+func (g *grantedToken) lifetime() (time.Duration, error) {
+	n, ok := g.ExpiresIn.number()
+	switch {
+	case !ok || n == 0:
+		return 0, nil
+	case n < 1:
+		return 0, fmt.Errorf("the token has expired already (expires_in is %s)", clip(string(g.ExpiresIn)))
+	case n > maxLifetime.Seconds():
+		return maxLifetime, nil
 	}
-	return time.Duration(n * float64(time.Second))
+	return time.Duration(n * float64(time.Second)), nil
 }
 
-// seconds is a number that some servers write as text. What is neither counts
-// as not said.
-type seconds float64
+// seconds is a JSON value that should be a number of seconds.
+type seconds string
 
-// UnmarshalJSON never fails.
+// UnmarshalJSON takes any value.
 func (s *seconds) UnmarshalJSON(text []byte) error {
-	n, err := strconv.ParseFloat(strings.Trim(string(text), `"`), 64)
-	if err != nil {
-		n = 0
-	}
-	*s = seconds(n)
+	*s = seconds(text)
 	return nil
+}
+
+// number reads the value as a decimal number, which some servers write as a
+// string.
+func (s seconds) number() (float64, bool) {
+	text := string(s)
+	if len(text) > 1 && text[0] == '"' {
+		text = strings.TrimSpace(text[1 : len(text)-1])
+	}
+	if strings.ContainsFunc(text, func(r rune) bool { return !strings.ContainsRune("0123456789+-.eE", r) }) {
+		return 0, false
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if errors.Is(err, strconv.ErrRange) {
+		err = nil // infinite, with its sign
+	}
+	return n, err == nil
 }
 
 // A tokenRequest is one to the token endpoint of a server.

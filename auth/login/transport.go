@@ -285,7 +285,7 @@ func (t *Transport) client(loopback bool) *fetch.Client {
 		i = 1
 	}
 	if t.clients[i] == nil {
-		t.clients[i] = fetch.New(&fetch.Options{AllowLoopback: loopback})
+		t.clients[i] = fetch.New(&fetch.Options{AllowLoopback: loopback, Proxy: t.opts.Proxy})
 	}
 	return t.clients[i]
 }

@@ -3,6 +3,7 @@ package protect
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"sync"
 	"time"
 )
@@ -26,37 +27,42 @@ type answers struct {
 
 	mu        sync.Mutex
 	good, bad map[tokenHash]answer
-	asking    map[tokenHash]chan struct{} // closed when the answer is there
+	asking    map[tokenHash]*question
+}
+
+// A question is one that somebody is asking about a token.
+type question struct {
+	done  chan struct{} // closed when found is set
+	found answer
 }
 
 func newAnswers(now func() time.Time) *answers {
-	return &answers{now: now, good: map[tokenHash]answer{}, bad: map[tokenHash]answer{}, asking: map[tokenHash]chan struct{}{}}
+	return &answers{now: now, good: map[tokenHash]answer{}, bad: map[tokenHash]answer{}, asking: map[tokenHash]*question{}}
 }
 
-// get returns the answer for a token, and asks for it if there is none. Only
-// one caller at a time asks about a token; when its question fails, the next
-// one asks again. ask says whether its answer may be kept.
+// get returns the answer for a token, and asks for it if there is none. Callers
+// that come while a question about the token is open share its answer, also if
+// that is an error. ask says whether its answer may be kept.
 func (a *answers) get(ctx context.Context, token tokenHash, ask func(context.Context) (answer, bool)) (*Identity, error) {
-	for {
-		known, wait, mine := a.look(token)
-		switch {
-		case mine:
-			found := a.askOnce(ctx, token, ask)
-			return found.id, found.err
-		case wait == nil:
-			return known.id, known.err
-		}
+	known, open, mine := a.look(token)
+	switch {
+	case mine:
+		a.askOnce(ctx, token, open, ask)
+		known = open.found
+	case open != nil:
 		select {
-		case <-wait:
+		case <-open.done:
+			known = open.found
 		case <-ctx.Done():
 			return nil, unavailable(ctx.Err())
 		}
 	}
+	return known.id, known.err
 }
 
-// look finds an answer, or somebody who is asking, or makes the caller the one
-// who asks.
-func (a *answers) look(token tokenHash) (known answer, wait <-chan struct{}, mine bool) {
+// look finds an answer, or the open question, or makes the caller the one who
+// asks it.
+func (a *answers) look(token tokenHash) (known answer, open *question, mine bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, room := range []map[tokenHash]answer{a.good, a.bad} {
@@ -64,26 +70,26 @@ func (a *answers) look(token tokenHash) (known answer, wait <-chan struct{}, min
 			return known, nil, false
 		}
 	}
-	if wait, ok := a.asking[token]; ok {
-		return answer{}, wait, false
+	if open := a.asking[token]; open != nil {
+		return answer{}, open, false
 	}
-	a.asking[token] = make(chan struct{})
-	return answer{}, nil, true
+	open = &question{done: make(chan struct{}), found: answer{err: unavailable(errors.New("the question was not answered"))}}
+	a.asking[token] = open
+	return answer{}, open, true
 }
 
-func (a *answers) askOnce(ctx context.Context, token tokenHash, ask func(context.Context) (answer, bool)) (found answer) {
+func (a *answers) askOnce(ctx context.Context, token tokenHash, q *question, ask func(context.Context) (answer, bool)) {
 	var keep bool
 	defer func() {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		if keep {
-			a.keep(token, found)
+			a.keep(token, q.found)
 		}
-		close(a.asking[token])
 		delete(a.asking, token)
+		close(q.done)
 	}()
-	found, keep = ask(context.WithoutCancel(ctx)) // others wait for it, whatever becomes of this caller
-	return found
+	q.found, keep = ask(context.WithoutCancel(ctx)) // others wait for it, whatever becomes of this caller
 }
 
 // keep stores an answer and makes room for it if need be.

@@ -57,3 +57,10 @@ func TestAPIKeys(t *testing.T) {
 		}
 	}
 }
+
+// A5: nil verifiers are left out, and nobody gets in by them.
+func TestAnyOfNil(t *testing.T) {
+	if _, err := AnyOf(nil, nil).Verify(t.Context(), "token", nil); !isInvalid(err) {
+		t.Errorf("error %v", err)
+	}
+}

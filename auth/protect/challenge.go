@@ -1,10 +1,12 @@
 package protect
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
@@ -18,6 +20,8 @@ type refusal struct {
 	scopes      []string // what would be needed, for insufficient_scope
 	nonce       string   // the next proof has to carry it
 	message     int      // the JSON-RPC error, when the fault is in the message
+
+	retry time.Duration // when to come back, for 503; 0 means 5 s
 }
 
 func badRequest(description string) *refusal {
@@ -37,7 +41,8 @@ func (g *Guard) refuse(w http.ResponseWriter, no *refusal) {
 			h.Add("WWW-Authenticate", g.challenge(scheme, no))
 		}
 	case http.StatusServiceUnavailable:
-		h.Set("Retry-After", "5")
+		retry := cmp.Or(no.retry, defaultPause)
+		h.Set("Retry-After", strconv.Itoa(int((retry+time.Second-1)/time.Second)))
 	}
 	if no.nonce != "" {
 		h.Set("DPoP-Nonce", no.nonce)

@@ -88,7 +88,11 @@ func (g *Guard) admit(r *http.Request) (*mcp.Principal, time.Time, *refusal) {
 func (g *Guard) unverified(given credentials, err error) *refusal {
 	if errors.Is(err, ErrUnavailable) {
 		g.opts.Log.Warn("a token could not be verified", "resource", g.opts.Resource, "error", err)
-		return &refusal{status: http.StatusServiceUnavailable, code: "temporarily_unavailable", description: ErrUnavailable.Error() + "; try again"}
+		no := &refusal{status: http.StatusServiceUnavailable, code: "temporarily_unavailable", description: ErrUnavailable.Error() + "; try again"}
+		if paused, ok := errors.AsType[*pausedError](err); ok {
+			no.retry = paused.wait
+		}
+		return no
 	}
 	no := &refusal{status: http.StatusUnauthorized, scheme: given.scheme, code: "invalid_token", description: "the token was not accepted"}
 	if reason, ok := errors.AsType[*InvalidToken](err); ok {

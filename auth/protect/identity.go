@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/tenon-mcp/tenon/mcp"
@@ -57,7 +58,10 @@ func unavailable(err error) error { return fmt.Errorf("%w: %w", ErrUnavailable, 
 
 // AnyOf accepts a token that one of the verifiers accepts; they are asked in
 // order. If none does, and one of them could not find out, neither can AnyOf.
-func AnyOf(verifiers ...Verifier) Verifier { return anyOf(verifiers) }
+// Nil verifiers are left out.
+func AnyOf(verifiers ...Verifier) Verifier {
+	return anyOf(slices.DeleteFunc(slices.Clone(verifiers), func(v Verifier) bool { return v == nil }))
+}
 
 type anyOf []Verifier
 

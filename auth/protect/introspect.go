@@ -49,6 +49,12 @@ type IntrospectionOptions struct {
 // Introspection verifies tokens by asking the server that issued them. Answers
 // are kept under a hash of the token; many requests with one token make one
 // question. When the endpoint does not answer, nothing is let in.
+//
+// An endpoint that answers 429 or 503 is left alone for as long as Retry-After
+// says, at least 1 s and at most 60 s, or 5 s if it does not say; one that
+// cannot be reached, for 1 s. Meanwhile tokens without a kept answer are
+// refused with [ErrUnavailable]. After that one request at a time asks, until
+// one is answered.
 func Introspection(o IntrospectionOptions) (Verifier, error) {
 	if o.Endpoint == "" {
 		return nil, errors.New("protect: introspection needs an Endpoint")
@@ -74,6 +80,7 @@ func Introspection(o IntrospectionOptions) (Verifier, error) {
 type introspector struct {
 	opts    IntrospectionOptions
 	answers *answers
+	gate    gate
 	now     func() time.Time
 }
 
@@ -91,18 +98,38 @@ func (v *introspector) Verify(ctx context.Context, token string, _ *http.Request
 	})
 }
 
-// ask makes one question to the endpoint.
+// ask makes one question to the endpoint, unless it wants to be left alone.
 func (v *introspector) ask(ctx context.Context, token string) (*Identity, error) {
+	leave, err := v.gate.enter(v.now())
+	if err != nil {
+		return nil, unavailable(fmt.Errorf("%s: %w", fetch.Redact(v.opts.Endpoint), err))
+	}
+	var pause time.Duration
+	defer func() { leave(v.now(), pause) }()
+	status, got, body, err := v.post(ctx, token)
+	if err != nil {
+		pause = shortestPause
+		return nil, unavailable(&pausedError{pause, err})
+	}
+	if pause = pauseOf(status, got, v.now()); pause > 0 {
+		return nil, unavailable(&pausedError{pause, &fetch.StatusError{URL: fetch.Redact(v.opts.Endpoint), Status: status}})
+	}
+	return v.read(status, got, body)
+}
+
+func (v *introspector) post(ctx context.Context, token string) (int, http.Header, []byte, error) {
 	header := http.Header{}
 	if v.opts.ClientID != "" {
 		r := http.Request{Header: header}
 		r.SetBasicAuth(url.QueryEscape(v.opts.ClientID), url.QueryEscape(v.opts.ClientSecret))
 	}
 	form := url.Values{"token": {token}, "token_type_hint": {"access_token"}}
-	status, got, body, err := v.opts.Fetch.PostForm(ctx, v.opts.Endpoint, form, header)
+	return v.opts.Fetch.PostForm(ctx, v.opts.Endpoint, form, header)
+}
+
+// read reads an answer of the endpoint.
+func (v *introspector) read(status int, got http.Header, body []byte) (*Identity, error) {
 	switch {
-	case err != nil:
-		return nil, unavailable(err)
 	case status == http.StatusBadRequest && unsupported(got, body):
 		return nil, invalid("the token is not of a kind that can be verified here")
 	case status != http.StatusOK:

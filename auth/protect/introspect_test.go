@@ -1,13 +1,18 @@
 package protect
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -165,6 +170,185 @@ func TestIntrospectionCache(t *testing.T) {
 	if _ = verify(t, v, "short"); is.asked.Load() != before+1 {
 		t.Error("an answer outlived its token")
 	}
+}
+
+// A busyEndpoint is an introspection endpoint that answers 200 or wants to be
+// left alone.
+type busyEndpoint struct {
+	*httptest.Server
+	mu     sync.Mutex
+	status int
+	retry  string
+	asked  int
+	hold   chan struct{} // answers wait for it; nil means at once
+}
+
+func newBusyEndpoint(t *testing.T) *busyEndpoint {
+	e := &busyEndpoint{status: http.StatusOK}
+	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		e.mu.Lock()
+		e.asked++
+		status, retry, hold := e.status, e.retry, e.hold
+		e.mu.Unlock()
+		if hold != nil {
+			<-hold
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if retry != "" {
+			w.Header().Set("Retry-After", retry)
+		}
+		w.WriteHeader(status)
+		fmt.Fprintf(w, `{"active":true,"sub":"ada","aud":%q}`, resource)
+	}))
+	t.Cleanup(e.Close)
+	return e
+}
+
+func (e *busyEndpoint) become(status int, retry string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.status, e.retry = status, retry
+}
+
+func (e *busyEndpoint) wantAsked(t *testing.T, n int) {
+	t.Helper()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.asked != n {
+		t.Errorf("asked %d times, want %d", e.asked, n)
+	}
+}
+
+// A4: an endpoint that answers 429 or 503 is left alone for as long as it wants,
+// within bounds. Nobody is let in meanwhile whose answer is not kept.
+func TestBusyIntrospectionIsLeftAlone(t *testing.T) {
+	for _, cache := range []time.Duration{0, -1} {
+		for _, test := range []struct {
+			status int
+			retry  string
+			pause  time.Duration
+		}{
+			{429, "7", 7 * time.Second}, {503, "7", 7 * time.Second}, {429, "", 5 * time.Second}, {503, "soon", 5 * time.Second}, {429, "-3", 5 * time.Second},
+			{429, "0", time.Second}, {429, "86400", time.Minute}, {429, "99999999999999999999", 5 * time.Second}, {429, "18446744073709551615", time.Minute},
+			{503, "Mon, 02 Jan 2006 15:04:05 GMT", time.Second},
+		} {
+			e := newBusyEndpoint(t)
+			v, c := newIntrospector(t, newIssuer(t), func(o *IntrospectionOptions) { o.Endpoint, o.CacheFor = e.URL, cache })
+			e.become(test.status, test.retry)
+			for i := range 20 {
+				if err := verify(t, v, fmt.Sprint("token-", i)); !errors.Is(err, ErrUnavailable) {
+					t.Errorf("%+v: error %v", test, err)
+				}
+			}
+			e.wantAsked(t, 1)
+			e.become(http.StatusOK, "")
+			c.pass(test.pause - time.Millisecond)
+			if err := verify(t, v, "early"); !errors.Is(err, ErrUnavailable) {
+				t.Errorf("%+v: before the pause is over: %v", test, err)
+			}
+			e.wantAsked(t, 1)
+			c.pass(time.Millisecond)
+			if err := verify(t, v, "in time"); err != nil {
+				t.Errorf("%+v: after the pause: %v", test, err)
+			}
+			if err := verify(t, v, "another"); err != nil {
+				t.Errorf("%+v: after the pause: %v", test, err)
+			}
+			e.wantAsked(t, 3)
+		}
+	}
+}
+
+// After a pause one question finds out whether it is over; calls that come
+// meanwhile do not make more. Kept answers hold all the time.
+func TestBusyIntrospectionIsProbedOnce(t *testing.T) {
+	e := newBusyEndpoint(t)
+	v, c := newIntrospector(t, newIssuer(t), func(o *IntrospectionOptions) { o.Endpoint = e.URL })
+	if err := verify(t, v, "kept"); err != nil {
+		t.Fatal(err)
+	}
+	e.become(429, "2")
+	if err := verify(t, v, "refused"); !errors.Is(err, ErrUnavailable) {
+		t.Fatal(err)
+	}
+	c.pass(2 * time.Second)
+	hold := make(chan struct{})
+	e.mu.Lock()
+	e.hold = hold
+	e.mu.Unlock()
+	probe := make(chan error)
+	go func() { probe <- verify(t, v, "probe") }()
+	for asked := 2; asked < 3; {
+		e.mu.Lock()
+		asked = e.asked
+		e.mu.Unlock()
+		runtime.Gosched()
+	}
+	for i := range 20 {
+		if err := verify(t, v, fmt.Sprint("token-", i)); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("error %v", err)
+		}
+	}
+	if err := verify(t, v, "kept"); err != nil {
+		t.Errorf("a kept answer: %v", err)
+	}
+	close(hold)
+	if err := <-probe; !errors.Is(err, ErrUnavailable) {
+		t.Errorf("the probe: %v", err)
+	}
+	if err := verify(t, v, "later"); !errors.Is(err, ErrUnavailable) { // the probe was told to wait again
+		t.Errorf("error %v", err)
+	}
+	e.wantAsked(t, 3)
+}
+
+// Many calls with one token share one question, also if it fails.
+func TestFailedIntrospectionIsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAnswers(time.Now)
+		hold := make(chan struct{})
+		var asked atomic.Int32
+		var wg sync.WaitGroup
+		for range 50 {
+			wg.Go(func() {
+				_, err := a.get(t.Context(), tokenHash{}, func(context.Context) (answer, bool) {
+					asked.Add(1)
+					<-hold
+					return answer{err: unavailable(errors.New("busy"))}, false
+				})
+				if !errors.Is(err, ErrUnavailable) {
+					t.Errorf("error %v", err)
+				}
+			})
+		}
+		synctest.Wait()
+		close(hold)
+		wg.Wait()
+		if n := asked.Load(); n != 1 {
+			t.Errorf("50 calls made %d questions", n)
+		}
+	})
+}
+
+// The client of a guard is told how long to wait.
+func TestBusyIntrospectionIsToldToClients(t *testing.T) {
+	e := newBusyEndpoint(t)
+	e.become(429, "17")
+	is := newIssuer(t)
+	v, c := newIntrospector(t, is, func(o *IntrospectionOptions) { o.Endpoint = e.URL })
+	g, err := New(Options{Resource: resource, AuthorizationServers: []string{is.url}, Verifier: v})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := g.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("somebody was let in") }))
+	for _, want := range []string{"17", "7", "1"} {
+		w := do(h, post("{}", "Authorization: Bearer abc"))
+		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != want {
+			t.Errorf("status %d, Retry-After %q, want %s", w.Code, w.Header().Get("Retry-After"), want)
+		}
+		c.pass(map[string]time.Duration{"17": 10 * time.Second, "7": 6500 * time.Millisecond}[want])
+	}
+	e.wantAsked(t, 1)
 }
 
 func TestIntrospectionWithoutCache(t *testing.T) {

@@ -1,0 +1,124 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// proxyKey is the context key of the proxy that was chosen for a request.
+type proxyKey struct{}
+
+// withProxy makes the transport for requests that go through a proxy. Its
+// dialer reaches any address: only proxies are dialled, and the program chose
+// those.
+func (t *transport) withProxy() *http.Transport {
+	proxied := t.dialing(func(netip.Addr) error { return nil })
+	proxied.Proxy = func(req *http.Request) (*url.URL, error) {
+		chosen, _ := req.Context().Value(proxyKey{}).(*url.URL)
+		if chosen == nil {
+			return nil, errors.New("no proxy was chosen")
+		}
+		return chosen, nil
+	}
+	proxied.OnProxyConnectResponse = func(_ context.Context, proxy *url.URL, _ *http.Request, answer *http.Response) error {
+		if answer.StatusCode != http.StatusOK {
+			return fmt.Errorf("the proxy %s refuses to connect: status %d %s", redact(proxy), answer.StatusCode, http.StatusText(answer.StatusCode))
+		}
+		return nil
+	}
+	return proxied
+}
+
+// proxyFor returns the proxy for a request, or nil for a direct connection.
+// Plain http and this machine are always reached directly.
+func (t *transport) proxyFor(req *http.Request) (*url.URL, error) {
+	if t.proxy == nil || req.URL.Scheme != "https" || namesLoopback(req.URL.Hostname()) {
+		return nil, nil
+	}
+	chosen, err := t.proxy(req)
+	if err != nil { // it may repeat the setting, which may hold a password
+		return nil, errors.New("the proxy setting (such as HTTPS_PROXY) is not a URL that can be used")
+	}
+	if chosen == nil {
+		return nil, nil
+	}
+	return chosen, t.judgeName(req.URL.Hostname())
+}
+
+// judgeName says why a proxy may not be asked for a host, or nil. The proxy
+// resolves the name, so only what the name says by itself can be judged.
+// Addresses were judged before.
+func (t *transport) judgeName(host string) error {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return nil
+	}
+	name := strings.ToLower(strings.TrimSuffix(host, "."))
+	if strings.ContainsFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '.' && r != '_'
+	}) {
+		return fmt.Errorf("%w: %q is not a host name in ASCII, which a proxy needs", ErrRefused, clip(host))
+	}
+	labels := strings.Split(name, ".")
+	last := labels[len(labels)-1]
+	switch {
+	case last == "" || last[0] >= '0' && last[0] <= '9':
+		return fmt.Errorf("%w: %q is an unusual spelling of an address", ErrRefused, clip(host))
+	case t.allowPrivate:
+		return nil
+	case len(labels) == 1, last == "local", last == "internal", last == "localdomain", strings.HasSuffix(name, ".home.arpa"):
+		return fmt.Errorf("%w: %q is a name of a private network, which needs AllowPrivate", ErrRefused, clip(host))
+	}
+	return nil
+}
+
+// Check reports, as an error, whether the Client would refuse to request a URL:
+// by its scheme, its host and, unless a proxy is used for it, by each address
+// that the name of the host resolves to. It sends nothing to the host. A name
+// can change its address later, so requests are judged again when they are
+// made.
+func (c *Client) Check(ctx context.Context, url string) error {
+	if err := c.CheckURL(url); err != nil {
+		return err
+	}
+	req, err := newRequest(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	if proxy, err := c.transport.proxyFor(req); err != nil || proxy != nil {
+		return wrap(req.URL, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.transport.timeout)
+	defer cancel()
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", req.URL.Hostname())
+	if err != nil {
+		return wrap(req.URL, err)
+	}
+	for _, ip := range found {
+		if err = c.transport.judge(ip.Unmap()); err == nil {
+			return nil // one that can be dialled will do
+		}
+	}
+	return wrap(req.URL, err)
+}
+
+// CheckURL is [Client.Check] without resolving the name of the host.
+func (c *Client) CheckURL(url string) error {
+	req, err := newRequest(context.Background(), http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	return wrap(req.URL, c.transport.checkURL(req.URL))
+}
+
+func wrap(u *url.URL, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("fetch %s: %w", redact(u), err)
+}
