@@ -64,9 +64,7 @@ func Dial(ctx context.Context, d mcp.Dialer, o *Options) (*Client, error) {
 		return nil, err
 	}
 	c.h = h
-	if closer, ok := h.(io.Closer); ok {
-		c.live(closer)
-	}
+	c.live(h)
 	return c, nil
 }
 

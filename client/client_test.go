@@ -65,16 +65,16 @@ type closer struct {
 
 func (c *closer) Close() error { c.closed++; return errors.New("closed badly") }
 
-type dialerFunc func(ctx context.Context, p *mcp.Persona) (mcp.Handler, error)
+type dialerFunc func(ctx context.Context, p *mcp.Persona) (mcp.Conn, error)
 
-func (f dialerFunc) Dial(ctx context.Context, p *mcp.Persona) (mcp.Handler, error) { return f(ctx, p) }
+func (f dialerFunc) Dial(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) { return f(ctx, p) }
 
 func TestCloseClosesOnlyWhatItDialled(t *testing.T) {
 	h := &closer{Handler: body(`{}`)}
 	if err := client.New(h, nil).Close(); err != nil || h.closed != 0 {
 		t.Errorf("New: Close returned %v and closed the handler %d times", err, h.closed)
 	}
-	c, err := client.Dial(t.Context(), dialerFunc(func(context.Context, *mcp.Persona) (mcp.Handler, error) { return h, nil }), nil)
+	c, err := client.Dial(t.Context(), dialerFunc(func(context.Context, *mcp.Persona) (mcp.Conn, error) { return h, nil }), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,16 @@ func TestCloseClosesOnlyWhatItDialled(t *testing.T) {
 	if h.closed != 1 {
 		t.Errorf("Dial: the handler was closed %d times, want once", h.closed)
 	}
-	_, err = client.Dial(t.Context(), dialerFunc(func(context.Context, *mcp.Persona) (mcp.Handler, error) { return nil, errors.New("nobody home") }), nil)
+	forward := func(h mcp.Handler) mcp.Handler { return mcp.HandlerFunc(h.Serve) }
+	c, err = client.Dial(t.Context(), dialerFunc(func(context.Context, *mcp.Persona) (mcp.Conn, error) { return mcp.ChainConn(h, forward), nil }), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, c.Close(), "closed badly")
+	if h.closed != 2 {
+		t.Errorf("Dial: the handler behind middleware was closed %d times, want once more", h.closed)
+	}
+	_, err = client.Dial(t.Context(), dialerFunc(func(context.Context, *mcp.Persona) (mcp.Conn, error) { return nil, errors.New("nobody home") }), nil)
 	wantError(t, err, "nobody home")
 }
 

@@ -25,7 +25,7 @@ func in(t *testing.T, rev mcp.Revision, h mcp.Handler, o *client.Options) *clien
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
-	c, err := client.Dial(t.Context(), dialerFunc(func(ctx context.Context, p *mcp.Persona) (mcp.Handler, error) {
+	c, err := client.Dial(t.Context(), dialerFunc(func(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) {
 		near, far := jsonrpc.Pipe()
 		wg.Go(func() {
 			if err := s.ServeStream(context.Background(), far); err != nil {
@@ -212,9 +212,9 @@ func TestListenInEveryRevision(t *testing.T) {
 func TestNewsWithoutListening(t *testing.T) {
 	var hear func(mcp.Note)
 	s := &newsServer{calls: map[string]int{}}
-	c, err := client.Dial(t.Context(), dialerFunc(func(_ context.Context, p *mcp.Persona) (mcp.Handler, error) {
+	c, err := client.Dial(t.Context(), dialerFunc(func(_ context.Context, p *mcp.Persona) (mcp.Conn, error) {
 		hear = p.Hear
-		return s, nil
+		return &closer{Handler: s}, nil
 	}), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -235,7 +235,7 @@ func TestNewsWithoutListening(t *testing.T) {
 // raw connects a client to a server that answers tools/call with given bytes.
 func raw(t *testing.T, rev mcp.Revision, result string) *client.Client {
 	t.Helper()
-	c, err := client.Dial(t.Context(), dialerFunc(func(ctx context.Context, p *mcp.Persona) (mcp.Handler, error) {
+	c, err := client.Dial(t.Context(), dialerFunc(func(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) {
 		near, far := jsonrpc.Pipe()
 		go func() {
 			defer far.Close()

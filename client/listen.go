@@ -48,7 +48,7 @@ func (c *Client) Listen(ctx context.Context, filter mcp.Filter, hear func(mcp.No
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if final(err) || c.gone() {
+		if final(err) || closed(err) {
 			return orClosed(err)
 		}
 		if l.lost() {
@@ -200,19 +200,10 @@ func final(err error) bool {
 	return false
 }
 
-// gone reports whether the connection has ended for good. A Handler that can
-// tell has a method Done, like a context.
-func (c *Client) gone() bool {
-	h, ok := c.h.(interface{ Done() <-chan struct{} })
-	if !ok {
-		return false
-	}
-	select {
-	case <-h.Done():
-		return true
-	default:
-		return false
-	}
+// closed reports whether the connection has ended for good.
+func closed(err error) bool {
+	_, ok := errors.AsType[*mcp.ClosedError](err)
+	return ok
 }
 
 var errEnded = errors.New("the server has ended the subscription")

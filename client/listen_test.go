@@ -207,12 +207,7 @@ func TestListenEnds(t *testing.T) {
 		})
 	}
 	t.Run("gone for good", func(t *testing.T) {
-		done := make(chan struct{})
-		close(done)
-		h := struct {
-			mcp.Handler
-			doner
-		}{&shaky{visits: []visit{refuse(errors.New("the process has died"))}}, doner{done}}
+		h := &shaky{visits: []visit{refuse(&mcp.ClosedError{Cause: errors.New("the process has died")})}}
 		wantError(t, client.New(h, nil).Listen(t.Context(), allNews, nil), "the process has died")
 	})
 	t.Run("closed", func(t *testing.T) {
@@ -225,10 +220,6 @@ func TestListenEnds(t *testing.T) {
 		})
 	})
 }
-
-type doner struct{ done chan struct{} }
-
-func (d doner) Done() <-chan struct{} { return d.done }
 
 func TestListenDropsWhatWasNotAskedFor(t *testing.T) {
 	var late func(mcp.Note)

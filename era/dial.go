@@ -48,9 +48,17 @@ type Peer struct {
 	ended    chan struct{} // closed when nothing of the connection is left
 }
 
-// Serve makes a call.
+// Serve makes a call. Once the connection has ended the error is an
+// [*mcp.ClosedError].
 func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
-	return p.handler.Serve(ctx, c)
+	res, err := p.handler.Serve(ctx, c)
+	if err == nil {
+		return res, nil
+	}
+	if _, closed := errors.AsType[*jsonrpc.ClosedError](err); closed {
+		err = &mcp.ClosedError{Cause: err}
+	}
+	return mcp.Result{}, err
 }
 
 // Revision is what is spoken with the server.

@@ -14,7 +14,8 @@ import (
 
 // A Link carries requests to a server that is reached request by request, as
 // over HTTP: NextID gives ids away, Start sends a request and returns where its
-// answer will arrive (see [jsonrpc.NewPending]), Notify sends a notification.
+// answer will arrive (see [jsonrpc.NewPending]), Notify sends a notification,
+// and Done is closed when the link has ended or may have missed something.
 // When a Pending is dropped the link stops what it does for it.
 type Link = joint.Link
 

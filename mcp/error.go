@@ -86,3 +86,16 @@ func ResourceNotFound(uri string) *Error {
 func MissingCapability(need *ClientCapabilities, format string, args ...any) *Error {
 	return Errorf(CodeMissingCapability, format, args...).With(map[string]any{"requiredCapabilities": need})
 }
+
+// A ClosedError says that a Handler has ended for good: its connection is
+// closed, and every later call fails in the same way. A Handler that connects
+// again by itself returns the Cause instead.
+type ClosedError struct {
+	Cause error // why the call failed; never nil
+}
+
+// Error is the text of the cause.
+func (e *ClosedError) Error() string { return e.Cause.Error() }
+
+// Unwrap returns the cause.
+func (e *ClosedError) Unwrap() error { return e.Cause }

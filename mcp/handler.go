@@ -1,6 +1,9 @@
 package mcp
 
-import "context"
+import (
+	"context"
+	"io"
+)
 
 // A Handler serves calls. A server is one, and so is a connection to a server.
 //
@@ -30,4 +33,20 @@ func Chain(h Handler, ms ...Middleware) Handler {
 		h = ms[i](h)
 	}
 	return h
+}
+
+// A Conn is a connection to a server that its owner closes.
+type Conn interface {
+	Handler
+	io.Closer
+}
+
+// ChainConn is [Chain] for a connection: closing what it returns closes c.
+func ChainConn(c Conn, ms ...Middleware) Conn {
+	return chained{Chain(c, ms...), c}
+}
+
+type chained struct {
+	Handler
+	io.Closer
 }

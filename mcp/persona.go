@@ -33,8 +33,8 @@ type Persona struct {
 }
 
 // A Dialer connects to a server: it starts a process, opens a socket, or finds
-// the server in memory. The Handler is closed, if it is an io.Closer, by
-// whoever dialled.
+// the server in memory. The caller of Dial closes the connection. A Dialer that
+// wraps the connection in middleware returns it through [ChainConn].
 type Dialer interface {
-	Dial(ctx context.Context, p *Persona) (Handler, error)
+	Dial(ctx context.Context, p *Persona) (Conn, error)
 }

@@ -141,7 +141,7 @@ func Open(ctx context.Context, entry config.Server, o *Options) (*Server, error)
 // around is a Dialer that finds the server made already.
 type around struct{ s *Server }
 
-func (a around) Dial(_ context.Context, p *mcp.Persona) (mcp.Handler, error) {
+func (a around) Dial(_ context.Context, p *mcp.Persona) (mcp.Conn, error) {
 	a.s.persona = p
 	return handler(a), nil
 }
@@ -152,6 +152,8 @@ type handler struct{ s *Server }
 func (h handler) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	return h.s.Serve(ctx, c)
 }
+
+func (h handler) Close() error { return nil }
 
 // start gives the server a keeper of its own. The lock must not be held.
 func (s *Server) start() {
@@ -216,6 +218,9 @@ func (s *Server) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	}
 	began := time.Now()
 	r, err := l.Serve(ctx, c)
+	if closed, ok := errors.AsType[*mcp.ClosedError](err); ok {
+		err = closed.Cause // of one connection: another follows
+	}
 	s.account(ctx, c, l, time.Since(began), err)
 	return r, err
 }

@@ -29,7 +29,7 @@ func (r *reference) overHTTP(w way, command []string, revision *func() mcp.Revis
 		older := &httpsse.Endpoint{URL: server.older(), Meet: how}
 		to = &streamable.Endpoint{URL: server.older(), Era: how, Warn: r.warned.Add, Older: older}
 	}
-	return func(ctx context.Context, p *mcp.Persona) (mcp.Handler, error) {
+	return func(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) {
 		h, err := to.Dial(ctx, p)
 		if err == nil {
 			*revision = h.(interface{ Revision() mcp.Revision }).Revision

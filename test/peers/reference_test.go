@@ -86,7 +86,7 @@ func (w way) meet(t *testing.T, name string, args []string, env map[string]strin
 
 // supervise returns a dialer that starts the server as a child.
 func (r *reference) supervise(c *stdio.Command, revision *func() mcp.Revision) dialFunc {
-	return func(ctx context.Context, p *mcp.Persona) (mcp.Handler, error) {
+	return func(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) {
 		opts := &stdio.SuperviseOptions{}
 		opts.Dial.Tap = r.recording.Tap
 		opts.Restart.Backoff = &stdio.Backoff{First: 10 * time.Millisecond}
@@ -103,9 +103,9 @@ func (r *reference) supervise(c *stdio.Command, revision *func() mcp.Revision) d
 	}
 }
 
-type dialFunc func(ctx context.Context, p *mcp.Persona) (mcp.Handler, error)
+type dialFunc func(ctx context.Context, p *mcp.Persona) (mcp.Conn, error)
 
-func (f dialFunc) Dial(ctx context.Context, p *mcp.Persona) (mcp.Handler, error) { return f(ctx, p) }
+func (f dialFunc) Dial(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) { return f(ctx, p) }
 
 // ctx bounds a wait for another process.
 func (r *reference) ctx() context.Context {

@@ -47,9 +47,9 @@ type Endpoint struct {
 // stream, and is not made again.
 type Connection struct{ *era.Peer }
 
-// Dial connects to the server; the Handler is a *[Connection]. ctx counts for
+// Dial connects to the server; the Conn is a *[Connection]. ctx counts for
 // the meeting only.
-func (e *Endpoint) Dial(ctx context.Context, p *mcp.Persona) (mcp.Handler, error) {
+func (e *Endpoint) Dial(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) {
 	c, err := e.Connect(ctx, p)
 	if err != nil {
 		return nil, err

@@ -52,7 +52,7 @@ func Supervise(ctx context.Context, c *Command, p *mcp.Persona, o *SuperviseOpti
 
 // Dial makes a Command an [mcp.Dialer]. The server is met at once, and started
 // again when it ends; see [Supervise].
-func (c *Command) Dial(ctx context.Context, p *mcp.Persona) (mcp.Handler, error) {
+func (c *Command) Dial(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) {
 	s, err := Supervise(ctx, c, p, nil)
 	if err != nil {
 		return nil, err
@@ -64,9 +64,16 @@ func (c *Command) Dial(ctx context.Context, p *mcp.Persona) (mcp.Handler, error)
 func (s *Supervised) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	conn, err := s.keeper.Get(ctx)
 	if err != nil {
+		if errors.Is(err, ErrClosed) {
+			err = &mcp.ClosedError{Cause: err}
+		}
 		return mcp.Result{}, err
 	}
-	return conn.Serve(ctx, c)
+	res, err := conn.Serve(ctx, c)
+	if closed, ok := errors.AsType[*mcp.ClosedError](err); ok {
+		err = closed.Cause // of one process: another follows
+	}
+	return res, err
 }
 
 // Connection returns the connection to the process that runs now, or waits for

@@ -47,9 +47,9 @@ type Endpoint struct {
 	known mcp.Revision // what the server spoke last
 }
 
-// Dial makes an Endpoint an [mcp.Dialer]. The Handler is a [*Connection], or
+// Dial makes an Endpoint an [mcp.Dialer]. The Conn is a [*Connection], or
 // what Older has made.
-func (e *Endpoint) Dial(ctx context.Context, p *mcp.Persona) (mcp.Handler, error) {
+func (e *Endpoint) Dial(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) {
 	c, err := e.Connect(ctx, p)
 	if err == nil {
 		return c, nil

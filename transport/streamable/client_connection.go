@@ -66,7 +66,7 @@ func (c *Connection) Serve(ctx context.Context, call *mcp.Call) (mcp.Result, err
 	for first := true; ; first = false {
 		a, err := c.current(ctx)
 		if err != nil {
-			return mcp.Result{}, err
+			return mcp.Result{}, c.final(err)
 		}
 		res, err := a.met.Serve(ctx, call)
 		if err == nil {
@@ -76,9 +76,18 @@ func (c *Connection) Serve(ctx context.Context, call *mcp.Call) (mcp.Result, err
 			return res, nil
 		}
 		if !first || ctx.Err() != nil || goesOn(a, call) || !c.again(ctx, a, call, err) {
-			return mcp.Result{}, err
+			return mcp.Result{}, c.final(err)
 		}
 	}
+}
+
+// final marks the error of a call that failed because the connection was
+// closed. Nothing else ends a connection over HTTP for good.
+func (c *Connection) final(err error) error {
+	if c.life.Err() == nil {
+		return err
+	}
+	return &mcp.ClosedError{Cause: err}
 }
 
 // current is where calls go. A session that is lost is opened anew.

@@ -395,8 +395,8 @@ func TestClientFallsBack(t *testing.T) {
 				bubble(t, func(t *testing.T, f *far) {
 					f.serve = func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) { refuse(w) }
 					e := f.endpoint()
-					oldest := mcp.HandlerFunc(func(context.Context, *mcp.Call) (mcp.Result, error) { return mcp.Result{}, nil })
-					e.Older = dialer(func(context.Context, *mcp.Persona) (mcp.Handler, error) { return oldest, nil })
+					oldest := closable{mcp.HandlerFunc(func(context.Context, *mcp.Call) (mcp.Result, error) { return mcp.Result{}, nil })}
+					e.Older = dialer(func(context.Context, *mcp.Persona) (mcp.Conn, error) { return oldest, nil })
 					h, err := e.Dial(t.Context(), nil)
 					if err != nil || h == nil {
 						t.Errorf("error %v", err)
@@ -413,9 +413,13 @@ func TestClientFallsBack(t *testing.T) {
 	}
 }
 
-type dialer func(context.Context, *mcp.Persona) (mcp.Handler, error)
+type closable struct{ mcp.Handler }
 
-func (d dialer) Dial(ctx context.Context, p *mcp.Persona) (mcp.Handler, error) { return d(ctx, p) }
+func (closable) Close() error { return nil }
+
+type dialer func(context.Context, *mcp.Persona) (mcp.Conn, error)
+
+func (d dialer) Dial(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) { return d(ctx, p) }
 
 // C52: a time to live that is nonsense is none, and one that is absurd is cut.
 func TestClientBoundsTTL(t *testing.T) {

@@ -15,6 +15,9 @@ type Link interface {
 	NextID() int64
 	Start(ctx context.Context, id int64, method string, params []byte) (*jsonrpc.Pending, error)
 	Notify(ctx context.Context, method string, params []byte) error
+	// Done is closed when the link has ended, or when what the server sends by
+	// itself was interrupted, so that something may have been missed.
+	Done() <-chan struct{}
 }
 
 // maxNotes is how many notes may wait for one call before it fails: dropping

@@ -48,7 +48,7 @@ func (p *Peer) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		return mcp.Result{}, err
 	}
 	c.Tell(mcp.Note{Method: mcp.NoteAcknowledged, Params: ack})
-	gone := p.gone()
+	gone := p.link.Done()
 	for {
 		select {
 		case <-l.Ready():
@@ -61,14 +61,6 @@ func (p *Peer) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 			return mcp.Result{}, ctx.Err()
 		}
 	}
-}
-
-// gone is closed when the link is; nil where the link cannot tell.
-func (p *Peer) gone() <-chan struct{} {
-	if l, ok := p.link.(interface{ Done() <-chan struct{} }); ok {
-		return l.Done()
-	}
-	return nil
 }
 
 // honoured is the part of a filter that the server announces.

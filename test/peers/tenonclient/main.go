@@ -68,10 +68,10 @@ type connection interface {
 // A dialer keeps the connection.
 type dialer struct {
 	mcp.Dialer
-	made mcp.Handler
+	made mcp.Conn
 }
 
-func (d *dialer) Dial(ctx context.Context, p *mcp.Persona) (mcp.Handler, error) {
+func (d *dialer) Dial(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) {
 	var err error
 	d.made, err = d.Dialer.Dial(ctx, p)
 	return d.made, err
@@ -90,7 +90,7 @@ type supervise struct {
 	opts    stdio.SuperviseOptions
 }
 
-func (s *supervise) Dial(ctx context.Context, p *mcp.Persona) (mcp.Handler, error) {
+func (s *supervise) Dial(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) {
 	return stdio.Supervise(ctx, &s.command, p, &s.opts)
 }
 
