@@ -202,6 +202,9 @@ func (f *flight) advance(n mcp.Note) {
 		return
 	}
 	if f.moved && p.Progress <= f.reached {
+		if f.asked {
+			return // a server that asks begins again in each round
+		}
 		f.client.opts.warn("dropped a report of progress of " + doing(f.call.Method, f.name) + ": it does not go forward")
 		return
 	}

@@ -337,6 +337,36 @@ func TestProgressAndLogsThroughEveryEra(t *testing.T) {
 	})
 }
 
+// A handler that asks begins again in each round, and its progress with it. To
+// a client of an older revision the rounds are one call, whose progress rises.
+func TestProgressRisesThroughAllRounds(t *testing.T) {
+	h := func() mcp.Handler {
+		return discoverable(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+			for i := range 4 {
+				if i == 2 {
+					if _, err := c.Ask("r", mcp.RootsQuestion()); err != nil {
+						return mcp.Result{}, err
+					}
+				}
+				c.Tell(mcp.Note{Method: mcp.NoteProgress, Params: json.RawMessage(fmt.Sprintf(`{"progress":%d}`, i))})
+			}
+			return text("done"), nil
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var heard []string
+		c := call("x")
+		c.Progress = true
+		c.Side = func(n mcp.Note) { heard = append(heard, string(n.Params)) }
+		through := mcp.Answering(link(t, h(), speaks["legacy"]), answers(map[string]string{mcp.MethodRootsList: `{"roots":[]}`}), 0)
+		res, err := through.Serve(t.Context(), c)
+		wantText(t, res, err, "done")
+		if got := fmt.Sprint(heard); got != `[{"progress":0} {"progress":1} {"progress":2} {"progress":3}]` {
+			t.Errorf("heard %s", got)
+		}
+	})
+}
+
 func TestCancellationThroughEveryEra(t *testing.T) {
 	var started, ended chan struct{}
 	h := func() mcp.Handler {

@@ -63,7 +63,7 @@ func TestReadResource(t *testing.T) {
 		{"a:none", `-32603 reading "a:none" came to nothing`},
 		{"a:broken", `-32603 resource "a:broken" failed`},
 		{"a:coded", `-32602 no resource has the URI "a:coded" {"uri":"a:coded"}`},
-		{"a:asks", `no code: input required`},
+		{"a:asks", `…no code: input required`},
 		{"a:declined", `-32602 resource "a:declined" needs an answer. The person closed the question without an answer: "Which?"`},
 		{"a:nobody", `-32603 resource "a:nobody" failed`},
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"github.com/tenon-mcp/tenon/mcp"
@@ -16,7 +17,7 @@ type Options struct {
 	Instructions string
 
 	// Middleware wraps everything that the server serves; the first sees a
-	// call first.
+	// call first. A feature that panics returns an error to it.
 	Middleware []mcp.Middleware
 
 	// Allow says whether a caller may see and use a feature. One that it may
@@ -105,14 +106,18 @@ func New(info mcp.Implementation, o *Options) *Server {
 	if s.opts.Allow != nil {
 		s.news.allow = s.mayHear
 	}
-	s.handler = mcp.Chain(mcp.HandlerFunc(s.serve), s.opts.Middleware...)
+	s.handler = mcp.HandlerFunc(s.serve)
+	if len(s.opts.Middleware) > 0 {
+		s.handler = mcp.Chain(mcp.HandlerFunc(s.contained), s.opts.Middleware...)
+	}
 	return s
 }
 
 var _ mcp.Handler = (*Server)(nil)
 
-// Serve serves a call. A panic in a feature costs that one call: it is logged
-// with its stack, and the caller learns only that the server failed.
+// Serve serves a call. A panic in a feature or in middleware costs that one
+// call: it is logged with its stack, and the caller learns only that the server
+// failed.
 func (s *Server) Serve(ctx context.Context, c *mcp.Call) (res mcp.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -123,6 +128,17 @@ func (s *Server) Serve(ctx context.Context, c *mcp.Call) (res mcp.Result, err er
 		}
 	}()
 	return s.handler.Serve(ctx, rising(c))
+}
+
+// contained is serve for middleware, which sees the error of a feature that
+// panicked and never the panic.
+func (s *Server) contained(ctx context.Context, c *mcp.Call) (res mcp.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			res, err = mcp.Result{}, s.panicked(c, p)
+		}
+	}()
+	return s.serve(ctx, c)
 }
 
 func (s *Server) panicked(c *mcp.Call, p any) error {
@@ -137,11 +153,27 @@ func (s *Server) failed(ctx context.Context, c *mcp.Call, what string, err error
 	if passes(ctx, err) {
 		return err
 	}
+	if swallowed(err) {
+		return s.unasked(what, err)
+	}
 	if d, ok := errors.AsType[*Declined](err); ok {
 		return mcp.InvalidParams("%s needs an answer. %v", what, d)
 	}
 	s.log().Error("a feature failed", "method", c.Method, "feature", what, "error", err)
 	return mcp.Errorf(mcp.CodeInternal, "%s failed", what)
+}
+
+// swallowed reports whether an error has the text of one that asks for input,
+// and not the error: a handler has wrapped it with %v.
+func swallowed(err error) bool { return strings.Contains(err.Error(), askText) }
+
+var askText = (*mcp.NeedInput)(nil).Error()
+
+// unasked is the error of a call whose question never reaches the caller. The
+// mistake is the handler's, and no other arguments would mend it.
+func (s *Server) unasked(what string, err error) error {
+	s.log().Error("a question was not asked: the handler returned the error that asks as text", "feature", what, "error", err)
+	return mcp.Errorf(mcp.CodeInternal, "%s asks for input with an error that was wrapped with %%v: the handler returns it as it is, or wraps it with %%w", what)
 }
 
 func (s *Server) log() *slog.Logger {

@@ -222,6 +222,9 @@ func (s *Server) callTool(ctx context.Context, c *mcp.Call) (mcp.Result, error) 
 	if passes(ctx, err) {
 		return mcp.Result{}, err
 	}
+	if swallowed(err) {
+		return mcp.Result{}, s.unasked(fmt.Sprintf("tool %q", name), err)
+	}
 	return toolFailed(err.Error())
 }
 

@@ -141,6 +141,48 @@ func TestToolArguments(t *testing.T) {
 	}
 }
 
+// A handler that wraps the error that asks with %v has lost the question: the
+// mistake is told to the developer, and not to the model as a failure of the
+// tool.
+func TestAskWrappedAsText(t *testing.T) {
+	s, log := newServer(server.Options{})
+	lost := func(c *mcp.Call) error {
+		_, err := c.Ask("q", mcp.RootsQuestion())
+		return fmt.Errorf("cannot go on: %v", err)
+	}
+	addText(s, "t", func(_ context.Context, c *mcp.Call) (string, error) { return "", lost(c) })
+	server.AddPrompt(s, "p", "", func(_ context.Context, c *mcp.Call, _ nothing) (string, error) { return "", lost(c) })
+	roots := func(c *mcp.Call) { c.Caller.Capabilities = &mcp.ClientCapabilities{Roots: &mcp.RootsCapability{}} }
+	const want = ` asks for input with an error that was wrapped with %v: the handler returns it as it is, or wraps it with %w`
+	expect(t, "tool", callTool(t, s, "t", "", roots), `-32603 tool "t"`+want)
+	expect(t, "prompt", ask(t, s, mcp.MethodPromptsGet, `{"name":"p"}`, roots), "…"+want)
+	if got := strings.Count(log.String(), "a question was not asked"); got != 2 {
+		t.Errorf("the operator is told %d times: %s", got, log)
+	}
+}
+
+// Middleware sees the error of a tool that panics, never the panic.
+func TestPanicBelowMiddleware(t *testing.T) {
+	var seen error
+	passed := false
+	watch := func(next mcp.Handler) mcp.Handler {
+		return mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+			res, err := next.Serve(ctx, c)
+			seen, passed = err, true
+			return res, err
+		})
+	}
+	s, log := newServer(server.Options{Middleware: []mcp.Middleware{watch}})
+	addText(s, "t", func(context.Context, *mcp.Call) (string, error) { panic("CANARY") })
+	expect(t, "panic", callTool(t, s, "t", ""), "-32603 the server failed while it served tools/call")
+	if !passed || seen == nil || strings.Contains(seen.Error(), "CANARY") {
+		t.Errorf("the middleware saw %v", seen)
+	}
+	if strings.Count(log.String(), "CANARY") == 0 {
+		t.Error("the operator is not told")
+	}
+}
+
 func TestToolErrors(t *testing.T) {
 	s, log := newServer(server.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -153,8 +195,8 @@ func TestToolErrors(t *testing.T) {
 		{"plain", errors.New("no such file"), `{"content":[{"type":"text","text":"no such file"}],"isError":true}`},
 		{"coded", own, `42 mine 1`},
 		{"wrapped", fmt.Errorf("while at it: %w", own), `42 mine 1`},
-		{"asks", &mcp.NeedInput{}, `no code: input required`},
-		{"wrapped ask", fmt.Errorf("deep: %w", &mcp.NeedInput{}), `no code: deep: input required`},
+		{"asks", &mcp.NeedInput{}, `…no code: input required`},
+		{"wrapped ask", fmt.Errorf("deep: %w", &mcp.NeedInput{}), `…no code: deep: input required`},
 		{"own deadline", context.DeadlineExceeded, `…"isError":true`},
 		{"declined", &server.Declined{Action: mcp.ActionDecline, Message: "Sure?"}, `{"content":[{"type":"text","text":"The person declined to answer: \"Sure?\""}],"isError":true}`},
 	}

@@ -173,6 +173,9 @@ func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Prin
 			back.Tell(func(dst []byte) []byte { return appendNote(dst, n, token) })
 		}
 	}
+	if token != nil {
+		call.Side = mcp.Rising(call.Side) // through all rounds: to the client they are one call
+	}
 	res, err := s.h.Serve(ctx, call)
 	if err != nil && mcp.MayAsk(m.Method) {
 		res, err = mcp.Answered(ctx, s.h, call, err, func(ctx context.Context, c *mcp.Call, _ string, q mcp.Question) (json.RawMessage, error) {
