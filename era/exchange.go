@@ -18,9 +18,10 @@ import (
 // An Answer is what a request came to, ready to be written.
 type Answer = joint.Answer
 
-// Fail is the answer to a request that is an error.
+// Fail is the error response to a request. A long message, which may repeat
+// what the client sent, is shortened as [mcp.Errorf] does it.
 func Fail(id jsonrpc.ID, code int, message string) Answer {
-	return joint.Fail(id, &jsonrpc.Error{Code: code, Message: message})
+	return joint.Fail(id, joint.ToWire(mcp.Errorf(code, "%s", message)))
 }
 
 // Opens reports whether a message opens as one of the newest era.
@@ -85,10 +86,11 @@ func (s *Server) NewSession() *Session {
 	return &Session{legacy.NewSession(s.h, nil), s}
 }
 
-// RestoreSession returns a session as [Session.State] described it.
-func (s *Server) RestoreSession(ctx context.Context, state []byte) (*Session, error) {
+// RestoreSession returns a session as [Session.State] described it, for the
+// principal that it belongs to; nil means that nobody was verified.
+func (s *Server) RestoreSession(ctx context.Context, state []byte, p *mcp.Principal) (*Session, error) {
 	restored := s.NewSession()
-	return restored, restored.s.Restore(ctx, state)
+	return restored, restored.s.Restore(ctx, state, p)
 }
 
 // State describes the session, for whoever has to go on with it.

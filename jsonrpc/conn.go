@@ -292,16 +292,12 @@ func (c *Conn) bad(frame []byte, err error) {
 	if isResponse {
 		return
 	}
-	if c.opts.AnswerBad && !e.malformedNote() {
+	if c.opts.AnswerBad && !e.NeedsNoResponse() {
 		c.Push(func(dst []byte) []byte {
 			return AppendError(dst, e.ID, &Error{Code: e.Code, Message: e.Reason})
 		})
 	}
 }
-
-// malformedNote reports whether this was a notification, which is never
-// answered.
-func (e *DecodeError) malformedNote() bool { return e.ID == nil && e.Code == CodeInvalidParams }
 
 // badAnswer fails the call that a malformed response was for. It reports
 // whether the frame was a response, and whether a call waited for it. A message

@@ -40,3 +40,9 @@ type DecodeError struct {
 }
 
 func (e *DecodeError) Error() string { return e.Reason }
+
+// NeedsNoResponse reports whether the bytes were meant as a notification or as
+// a response, neither of which is ever responded to.
+func (e *DecodeError) NeedsNoResponse() bool {
+	return e.Answer || e.ID == nil && e.Code == CodeInvalidParams
+}

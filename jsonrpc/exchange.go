@@ -200,7 +200,7 @@ func (c *Conn) serveBatch(ctx context.Context, frame []byte, items []BatchItem) 
 				continue
 			}
 			c.noise(frame, e)
-			if c.opts.AnswerBad && !e.Answer && !e.malformedNote() {
+			if c.opts.AnswerBad && !e.NeedsNoResponse() {
 				b.put(AppendError(nil, e.ID, &Error{Code: e.Code, Message: e.Reason}))
 			}
 		case it.IsRequest():

@@ -2,31 +2,95 @@ package streamable
 
 import (
 	"context"
+	"math/rand/v2"
+	"strconv"
 
 	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// Ask sends a request to the client on the stream of its call and waits for
-// the answer, which comes with a POST of its own.
-func (st *stream) Ask(ctx context.Context, method string, params []byte) (jsonrpc.Message, error) {
-	ses := st.ses
-	waits := make(chan jsonrpc.Message, 1)
+// A question is a request to the client that waits for its response.
+type question = chan jsonrpc.Message
+
+// questions are the requests to the client of one session that this process
+// has sent. Their ids begin at a random number, so that a response to a request
+// of another instance is not mistaken for one of ours.
+type questions struct {
+	first, last int64 // ids that were given: first < id <= last
+	open        map[int64]question
+}
+
+// questionIDs is how many ids a session has in one process. The largest id
+// stays below 2^53, which every client can read.
+const questionIDs = 1 << 20
+
+// ask returns the id of a new request and where its response will arrive.
+func (ses *session) ask() (id int64, response question) {
 	ses.mu.Lock()
-	ses.asked++
-	id := ses.asked
-	if ses.asks == nil {
-		ses.asks = map[int64]chan jsonrpc.Message{}
+	defer ses.mu.Unlock()
+	q := &ses.questions
+	if q.open == nil || q.last-q.first == questionIDs-1 {
+		q.first = rand.Int64N(1<<32) * questionIDs
+		q.last = q.first
 	}
-	ses.asks[id] = waits
+	if q.open == nil {
+		q.open = map[int64]question{}
+	}
+	q.last++
+	response = make(question, 1)
+	q.open[q.last] = response
+	return q.last, response
+}
+
+// giveUp forgets a request that nobody waits for any more.
+func (ses *session) giveUp(id int64) {
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	delete(ses.questions.open, id)
+}
+
+// asked reports whether this process has sent the request of a response, also
+// if nobody waits for the response any more.
+func (ses *session) asked(m *jsonrpc.Message) bool {
+	id, err := strconv.ParseInt(string(m.ID), 10, 64)
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	return err == nil && ses.questions.first < id && id <= ses.questions.last
+}
+
+// answered hands the client's response to the call that waits for it, if it
+// still does.
+func (ses *session) answered(m *jsonrpc.Message) {
+	id, err := strconv.ParseInt(string(m.ID), 10, 64)
+	if err != nil {
+		return
+	}
+	ses.mu.Lock()
+	response := ses.questions.open[id]
+	delete(ses.questions.open, id)
 	ses.mu.Unlock()
+	if response != nil {
+		response <- *m
+	}
+}
+
+// Ask sends a request to the client on the stream of its call and waits for
+// the response, which comes with a POST of its own. A request that is given up
+// is cancelled at the client.
+func (st *stream) Ask(ctx context.Context, method string, params []byte) (jsonrpc.Message, error) {
+	if st.first.jsonOnly {
+		return jsonrpc.Message{}, mcp.Errorf(mcp.CodeInvalidRequest, "%s needs a stream: the header Accept must list text/event-stream", method)
+	}
+	id, response := st.ses.ask()
 	st.send(func(dst []byte) []byte { return jsonrpc.AppendRequest(dst, jsonrpc.IntID(id), method, params) })
 	select {
-	case m := <-waits:
+	case m := <-response:
 		return m, nil
 	case <-ctx.Done():
-		ses.mu.Lock()
-		delete(ses.asks, id)
-		ses.mu.Unlock()
+		st.ses.giveUp(id)
+		st.send(func(dst []byte) []byte {
+			return jsonrpc.AppendNotification(dst, noteCancelled, append(append([]byte(`{"requestId":`), jsonrpc.IntID(id)...), '}'))
+		})
 		return jsonrpc.Message{}, ctx.Err()
 	}
 }

@@ -3,6 +3,7 @@ package streamable
 import (
 	"context"
 	"net/http"
+	"slices"
 
 	"github.com/tenon-mcp/tenon/era"
 	"github.com/tenon-mcp/tenon/jsonrpc"
@@ -29,6 +30,13 @@ func (s *sessions) batch(w http.ResponseWriter, r *http.Request, body []byte) {
 			code, why = bad.Code, bad.Reason
 		}
 		writeJSON(w, http.StatusBadRequest, era.Fail(nil, code, why).Append(nil))
+		return
+	}
+	if slices.ContainsFunc(items, func(it jsonrpc.BatchItem) bool {
+		return it.Err == nil && it.IsResponse() && !ses.asked(&it.Message)
+	}) {
+		s.release(ses)
+		refuse(w, http.StatusMisdirectedRequest, notAskedHere)
 		return
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
@@ -68,6 +76,7 @@ func (s *sessions) answerAll(ctx context.Context, p *mcp.Principal, st *stream, 
 		it := &items[i]
 		bad, _ := it.Err.(*jsonrpc.DecodeError)
 		switch {
+		case bad != nil && bad.NeedsNoResponse():
 		case bad != nil:
 			answers = append(answers, era.Fail(bad.ID, bad.Code, bad.Reason))
 		case it.Method == "initialize":
@@ -105,6 +114,6 @@ type oneOfBatch struct {
 
 func (b oneOfBatch) Tell(build func(dst []byte) []byte) {
 	if b.ctx.Err() == nil {
-		b.send(build)
+		b.stream.Tell(build)
 	}
 }

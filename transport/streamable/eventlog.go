@@ -6,12 +6,11 @@ import (
 	"strings"
 )
 
-// An eventLog holds the events of all streams, the newest first. Its numbers
-// only grow, so an id that was given is never given again.
+// An eventLog holds the events of all streams, the newest first. Each session
+// counts its own events, so that an id tells nothing about other sessions.
 type eventLog struct {
 	all      list.List // of *savedEvent
 	size     int
-	last     int64
 	streams  map[streamKey]*savedStream
 	sessions map[string]*savedStream // one of each session's, from which one gets to the others
 }
@@ -41,21 +40,21 @@ type savedEvent struct {
 
 func (e *savedEvent) size() int { return len(e.data) + overhead }
 
-// id is the name of the stream and the number.
-func (e *savedEvent) id() string { return e.stream.name + "-" + strconv.FormatInt(e.number, 10) }
+func (e *savedEvent) id() string { return eventID(e.stream.name, e.number) }
 
-// add gives an event its number and keeps it if it is to be kept.
-func (l *eventLog) add(session, stream string, data []byte, keep bool) (id string) {
-	l.last++
+// eventID is the name of the stream and the number.
+func eventID(stream string, number int64) string {
+	return stream + "-" + strconv.FormatInt(number, 10)
+}
+
+// add keeps an event under a number that grows with each event of its session.
+func (l *eventLog) add(session, stream string, number int64, data []byte) (id string) {
 	key := streamKey{session, stream}
 	s := l.streams[key]
 	if s == nil {
-		s = &savedStream{streamKey: key, floor: l.last}
+		s = &savedStream{streamKey: key, floor: number}
 	}
-	e := &savedEvent{stream: s, number: l.last, data: data}
-	if !keep {
-		return e.id()
-	}
+	e := &savedEvent{stream: s, number: number, data: data}
 	if s.events == nil {
 		l.open(s)
 	}

@@ -1,7 +1,6 @@
 package streamable
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/tenon-mcp/tenon/era"
@@ -33,15 +32,22 @@ func (s *Handler) exchange(w http.ResponseWriter, r *http.Request, m *jsonrpc.Me
 	}
 	p := s.edge.Principal(r)
 	if m.Method == mcp.MethodSubscriptionsListen {
+		if !acceptsEvents(r.Header) {
+			a := era.Fail(m.ID, mcp.CodeInvalidRequest, m.Method+" is answered with a stream: the header Accept must list text/event-stream")
+			writeJSON(w, http.StatusNotAcceptable, a.Append(nil))
+			return nil
+		}
 		return s.listen(m, p, headers)
 	}
-	s.serveModern(r.Context(), w, m, p, headers)
+	s.serveModern(w, r, m, p, headers)
 	return nil
 }
 
 // serveModern serves a request for as long as the client is there.
-func (s *Handler) serveModern(ctx context.Context, w http.ResponseWriter, m *jsonrpc.Message, p *mcp.Principal, headers map[string]string) {
+func (s *Handler) serveModern(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, p *mcp.Principal, headers map[string]string) {
+	ctx := r.Context()
 	out := s.newReply(ctx, w)
+	out.jsonOnly = !acceptsEvents(r.Header)
 	a := s.door.ServeModern(ctx, m, p, era.Back{Tell: out.note, Headers: headers})
 	out.answerIfThere(&a)
 	out.close()

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 	"github.com/tenon-mcp/tenon/transport/streamable"
@@ -191,6 +192,7 @@ func TestShutdown(t *testing.T) {
 	lines := bufio.NewScanner(call.Body)
 	for lines.Scan() && !strings.Contains(lines.Text(), "elicitation/create") {
 	}
+	id := rawjson.Lookup([]byte(strings.TrimPrefix(lines.Text(), "data: ")), "id")
 	h.h.Shutdown()
 	if _, err := io.ReadAll(news.Body); err != nil {
 		t.Errorf("the news did not end well: %v", err)
@@ -201,7 +203,7 @@ func TestShutdown(t *testing.T) {
 	if res := h.send("GET", "", append([]string{"Accept", "text/event-stream"}, named...)...); res.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("a new stream: %s", res.Status)
 	}
-	if res := h.send("POST", `{"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{}}}`, named...); res.StatusCode != http.StatusAccepted {
+	if res := h.send("POST", `{"jsonrpc":"2.0","id":`+string(id)+`,"result":{"action":"accept","content":{}}}`, named...); res.StatusCode != http.StatusAccepted {
 		t.Errorf("an answer: %s", res.Status)
 	}
 	for lines.Scan() {

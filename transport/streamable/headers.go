@@ -32,6 +32,22 @@ func only(h http.Header, name string) (value string, present bool, err error) {
 	return "", true, fmt.Errorf("the header %s stands %d times", name, len(values))
 }
 
+// acceptsEvents reports whether a client accepts a stream of events. One that
+// does not say what it accepts does.
+func acceptsEvents(h http.Header) bool {
+	values := h["Accept"]
+	for _, value := range values {
+		if strings.Contains(value, "text/event-stream") || strings.Contains(value, "*/*") {
+			return true
+		}
+		value = strings.ToLower(value)
+		if strings.Contains(value, "text/event-stream") || strings.Contains(value, "text/*") {
+			return true
+		}
+	}
+	return len(values) == 0
+}
+
 // checkHeaders compares the headers of a modern request with its body. They
 // are there for whoever stands in between and routes by them; a request whose
 // headers say something else than its body is refused before anything else.

@@ -27,9 +27,17 @@ func (s *sessions) post(w http.ResponseWriter, r *http.Request, m *jsonrpc.Messa
 		return
 	}
 	defer s.release(ses)
+	if m.IsResponse() && !ses.asked(m) {
+		refuse(w, http.StatusMisdirectedRequest, notAskedHere)
+		return
+	}
 	s.told(ses, m)
 	w.WriteHeader(http.StatusAccepted)
 }
+
+// notAskedHere is said of a response whose request this process has not sent.
+// The status is not 404, which would have the client give its session up.
+const notAskedHere = "no request with this id was sent by this instance of the server: send the response to the instance that sent the request, by routing all requests with the same " + headerSession + " to one instance"
 
 // initialize opens a session.
 func (s *sessions) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
@@ -63,7 +71,7 @@ func (s *sessions) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc
 // maxHello bounds the params of initialize.
 const maxHello = 64 << 10
 
-// told takes in a notification or an answer of the client.
+// told takes in a notification or a response of the client.
 func (s *sessions) told(ses *session, m *jsonrpc.Message) {
 	switch {
 	case m.IsResponse():
@@ -84,24 +92,6 @@ func (ses *session) cancel(id jsonrpc.ID) {
 	ses.mu.Unlock()
 	if there {
 		call.cancel()
-	}
-}
-
-// answered hands the client's answer to whoever asked.
-func (ses *session) answered(m *jsonrpc.Message) {
-	var id int64 = -1
-	for i, b := range m.ID {
-		if b < '0' || b > '9' || i > 17 {
-			return
-		}
-		id = max(id, 0)*10 + int64(b-'0')
-	}
-	ses.mu.Lock()
-	waits := ses.asks[id]
-	delete(ses.asks, id)
-	ses.mu.Unlock()
-	if waits != nil {
-		waits <- *m
 	}
 }
 
@@ -135,6 +125,7 @@ func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session,
 	}
 	defer s.release(ses)
 	out := s.h.newReply(r.Context(), w)
+	out.jsonOnly = !acceptsEvents(r.Header)
 	defer out.close()
 	a := ses.era.Serve(ctx, m, p, teller{ctx, out})
 	s.saveAfter(ses, m, &a)

@@ -25,6 +25,7 @@ type savedSession struct {
 	state   []byte
 	ttl     time.Duration
 	expires time.Time
+	events  int64 // the number of its last event
 }
 
 // overhead is about what a session or an event costs beside its bytes.
@@ -52,10 +53,12 @@ func (m *Memory) SaveSession(id string, state []byte, ttl time.Duration) error {
 		m.byID = map[string]*list.Element{}
 	}
 	now := time.Now()
-	s := &savedSession{id, state, ttl, now.Add(ttl)}
+	s := &savedSession{id: id, state: state, ttl: ttl, expires: now.Add(ttl)}
 	m.size += s.size()
 	if e := m.byID[id]; e != nil {
-		m.size -= e.Value.(*savedSession).size()
+		old := e.Value.(*savedSession)
+		m.size -= old.size()
+		s.events = old.events
 		e.Value = s
 		m.used.MoveToFront(e)
 	} else {
@@ -128,12 +131,18 @@ func (m *Memory) Count() (sessions, bytes int) {
 }
 
 // AddEvent implements [Store]. Events of a session that is not kept are not
-// kept either.
+// kept either, and all have the number 0.
 func (m *Memory) AddEvent(session, stream string, data []byte) string {
 	_, limit := m.limits()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	id := m.events.add(session, stream, data, m.byID[session] != nil)
+	e := m.byID[session]
+	if e == nil {
+		return eventID(stream, 0)
+	}
+	s := e.Value.(*savedSession)
+	s.events++
+	id := m.events.add(session, stream, s.events, data)
 	m.events.shrink(limit)
 	return id
 }

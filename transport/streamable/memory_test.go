@@ -35,7 +35,7 @@ func TestMemoryReplays(t *testing.T) {
 		{"s", first, []string{"2", "3"}, true},
 		{"s", second, []string{"3"}, true},
 		{"s", last, nil, true},
-		{"other", first, nil, false},
+		{"other", last, nil, false},
 		{"nobody", first, nil, false},
 		{"s", "a-999", nil, false},
 		{"s", "a-0", nil, false},

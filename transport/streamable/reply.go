@@ -18,6 +18,8 @@ type reply struct {
 	w   http.ResponseWriter
 	ctx context.Context // ends when the client goes away
 
+	jsonOnly bool // the client does not accept a stream: notifications are left out; never changes
+
 	mu      sync.Mutex
 	stream  bool // the answer has become a stream
 	over    bool // nothing more may be written
@@ -35,7 +37,7 @@ func (s *Handler) newReply(ctx context.Context, w http.ResponseWriter) *reply {
 func (o *reply) note(build func(dst []byte) []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.over || o.ctx.Err() != nil {
+	if o.over || o.jsonOnly || o.ctx.Err() != nil {
 		return
 	}
 	o.open()

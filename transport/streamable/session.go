@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/era"
-	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -67,13 +66,12 @@ type session struct {
 
 	mu      sync.Mutex
 	ended   bool
-	calls   map[string]inFlight            // by the key of their id
-	asks    map[int64]chan jsonrpc.Message // what we asked the client
-	streams map[string]*stream             // that a client may come back to, by name
-	pushes  *stream                        // where news goes; nil while nobody hears
-	asked   int64                          // the last id of ours
-	opened  int64                          // the last number of a stream
-	saved   []byte                         // the state as the store has it
+	calls   map[string]inFlight // by the key of their id
+	streams map[string]*stream  // that a client may come back to, by name
+	pushes  *stream             // where news goes; nil while nobody hears
+	saved   []byte              // the state as the store has it
+
+	questions questions // what we asked the client
 }
 
 // An inFlight is a request that is being served.
@@ -190,7 +188,7 @@ func (s *sessions) revive(ctx context.Context, id string, raw []byte, p *mcp.Pri
 	if err := mcp.Unmarshal(raw, &in); err != nil || in.Owner != p.Key() {
 		return nil, err
 	}
-	es, err := s.h.door.RestoreSession(ctx, in.Era)
+	es, err := s.h.door.RestoreSession(ctx, in.Era, p)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package streamable
 import (
 	"container/list"
 	"context"
+	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"sync"
@@ -40,7 +41,7 @@ type stream struct {
 // call runs in ctx and ends with cancel. Freed tells when the client is to be let
 // go; it is nil if its connection is cut off instead.
 func (s *sessions) newStream(ctx context.Context, cancel func(), ses *session, w http.ResponseWriter, r *http.Request) (st *stream, freed <-chan struct{}) {
-	st = &stream{all: s, ses: ses, prime: ses.era.Resumes(), ctx: ctx, cancel: cancel, first: reply{h: s.h, w: w, ctx: r.Context()}}
+	st = &stream{all: s, ses: ses, prime: ses.era.Resumes(), ctx: ctx, cancel: cancel, first: reply{h: s.h, w: w, ctx: r.Context(), jsonOnly: !acceptsEvents(r.Header)}}
 	st.out = &st.first
 	if !s.h.mayTakeOver(r) {
 		st.freed = make(chan struct{})
@@ -52,15 +53,20 @@ func (s *sessions) newStream(ctx context.Context, cancel func(), ses *session, w
 // retryAfter is how long a client is asked to wait before it comes back.
 const retryAfter = "retry: 500\n"
 
-// Tell is send, unless the call was cancelled.
+// Tell is send, unless the call was cancelled or the client accepts no stream.
 func (st *stream) Tell(build func(dst []byte) []byte) {
-	if st.ctx.Err() == nil {
+	if st.ctx.Err() == nil && !st.first.jsonOnly {
 		st.send(build)
 	}
 }
 
-// Ask is in asks.go; Release lets the client go.
-func (st *stream) Release() { st.letGo() }
+// Ask is in asks.go; Release lets the client go, if it accepts the stream that
+// it would come back to.
+func (st *stream) Release() {
+	if !st.first.jsonOnly {
+		st.letGo()
+	}
+}
 
 // send tells the client something: at once if it is there, and when it comes
 // back otherwise.
@@ -117,8 +123,7 @@ func (st *stream) nameLocked() {
 	ses := st.ses
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
-	ses.opened++
-	st.name = "s" + strconv.FormatInt(ses.opened, 36)
+	st.name = "s" + strconv.FormatUint(rand.Uint64(), 36) // other instances name streams of this session, too
 	if ses.streams == nil {
 		ses.streams = map[string]*stream{}
 	}

@@ -37,7 +37,7 @@ func (s *Handler) stay(w http.ResponseWriter, r *http.Request, serve staying) {
 		serve(r.Context(), w)
 		return
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	ctx, cancel := outlive(r.Context())
 	own := &ownConn{conn: conn, header: header}
 	s.taken.add(conn)
 	go watch(conn, cancel)
@@ -48,6 +48,16 @@ func (s *Handler) stay(w http.ResponseWriter, r *http.Request, serve staying) {
 		defer own.recovered(ctx)
 		serve(ctx, own)
 	}()
+}
+
+// outlive returns a context that keeps the values and the deadline of the
+// context of a request, and does not end when the request was served.
+func outlive(request context.Context) (context.Context, context.CancelFunc) {
+	ctx := context.WithoutCancel(request)
+	if until, ok := request.Deadline(); ok {
+		return context.WithDeadline(ctx, until)
+	}
+	return context.WithCancel(ctx)
 }
 
 // cut ends an answer, and its connection, while whoever serves the request goes
@@ -145,6 +155,7 @@ func (c *ownConn) WriteHeader(status int) {
 	}
 	h := c.header
 	c.header = nil
+	h.Del("Content-Length") // a message is framed in one way only
 	h.Set("Connection", "close")
 	h.Set("Transfer-Encoding", "chunked")
 	h.Set("Date", time.Now().UTC().Format(http.TimeFormat))

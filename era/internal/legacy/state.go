@@ -33,8 +33,9 @@ func (s *Session) State() (json.RawMessage, error) {
 	})
 }
 
-// Restore makes a new session the one whose state this is.
-func (s *Session) Restore(ctx context.Context, raw json.RawMessage) error {
+// Restore makes a new session the one whose state this is. The principal is not
+// part of the state: the caller has verified it.
+func (s *Session) Restore(ctx context.Context, raw json.RawMessage, p *mcp.Principal) error {
 	var in state
 	if err := mcp.Unmarshal(raw, &in); err != nil {
 		return err
@@ -47,7 +48,7 @@ func (s *Session) Restore(ctx context.Context, raw json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	caller := mcp.Caller{Revision: rev.name, Client: in.Client, Capabilities: in.Capabilities, LogLevel: level}
+	caller := mcp.Caller{Revision: rev.name, Client: in.Client, Capabilities: in.Capabilities, LogLevel: level, Principal: p}
 	res, err := s.h.Serve(ctx, &mcp.Call{Method: mcp.MethodDiscover, Caller: caller})
 	if err != nil {
 		return err
