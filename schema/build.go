@@ -37,13 +37,16 @@ var (
 type builder struct {
 	done        map[reflect.Type]*node // composite types without rules of a tag
 	later       []func() error         // what can be checked only when all nodes are there
+	ruled       bool                   // some rule of a tag or of a type's own schema was applied
 	foreignTags bool                   // tags of other schema libraries are ignored, not refused
 }
 
-// build makes the nodes of t. Its errors name the path from t to the fault.
-func build(t reflect.Type) (*node, error) {
+// build makes the nodes of t, and reports whether values of t have rules to keep
+// beyond their Go types. Its errors name the path from t to the fault.
+func build(t reflect.Type) (n *node, ruled bool, err error) {
 	b := &builder{done: map[reflect.Type]*node{}}
-	return b.build(t)
+	n, err = b.build(t)
+	return n, b.ruled, err
 }
 
 func (b *builder) build(t reflect.Type) (*node, error) {
@@ -112,6 +115,12 @@ func (b *builder) node(t reflect.Type, rules []rule, path string) (*node, error)
 			return nil, under(path, err)
 		}
 	}
+	if n.above != nil || n.below != nil {
+		if err := n.checkRange(); err != nil {
+			return nil, under(path, err)
+		}
+	}
+	b.ruled = b.ruled || len(rules) > 0 || k == kindOwn
 	return n, nil
 }
 

@@ -26,6 +26,10 @@ type decoder struct {
 	problems Problems
 	depth    int
 	tolerant bool // see [Unmarshal]
+
+	// rulesOnly says that a Plan wrote the value: only rules are checked, and
+	// types that read themselves are not asked to.
+	rulesOnly bool
 }
 
 // result is the error of what was decoded, or nil.
@@ -63,6 +67,10 @@ func (d *decoder) value(n *node, raw []byte, v reflect.Value) {
 			d.mismatch(n, raw)
 			return
 		}
+		if n.isConst && string(raw) != n.enum[0] {
+			d.notInEnum(n, raw)
+			return
+		}
 		v.SetBool(raw[0] == 't')
 	case kindString, kindText, kindBytes, kindTime, kindDuration:
 		d.text(n, raw, v)
@@ -91,8 +99,12 @@ func (d *decoder) nested(n *node, raw []byte, v reflect.Value) {
 		d.mismatch(n, raw)
 		return
 	}
-	if d.depth++; d.depth > maxNesting {
-		d.problems.addf("", "is nested too deep; at most %d levels are allowed", maxNesting)
+	most := maxNesting
+	if d.rulesOnly {
+		most = maxWritten
+	}
+	if d.depth++; d.depth > most {
+		d.problems.addf("", "is nested too deep; at most %d levels are allowed", most)
 	} else {
 		switch n.kind {
 		case kindStruct:
@@ -279,23 +291,40 @@ func (d *decoder) array(n *node, raw []byte, v reflect.Value) {
 		d.problems.addf("", "must have at least %s, not %d", words.Items(n.minItems), count)
 	case n.maxItems >= 0 && count > n.maxItems:
 		d.problems.addf("", "must have at most %s, not %d", words.Items(n.maxItems), count)
-	case n.unique:
-		d.unique(v)
+	}
+	if n.unique {
+		d.unique(raw)
 	}
 }
 
-// unique looks for items that are equal. They are scalars, see applyItems.
-func (d *decoder) unique(v reflect.Value) {
-	if d.problems.count() > 0 { // some items may not have been set
-		return
-	}
-	first := make(map[any]int, v.Len())
-	for i := range v.Len() {
-		key := v.Index(i).Interface()
+// unique notes every item of an array that is equal to an earlier one. It looks
+// at the JSON, so that items with other problems count too.
+func (d *decoder) unique(raw []byte) {
+	first := map[string]int{}
+	i := 0
+	for e := rawjson.Array(raw); e.Next(); i++ {
+		key := uniqueKey(e.Value)
 		if j, ok := first[key]; ok {
 			d.problems.addf("", "must not have equal items, but [%d] and [%d] are", j, i)
-			return
+			continue
 		}
 		first[key] = i
 	}
+}
+
+// uniqueKey is a text that is the same for equal scalars: 1 is 1.0.
+func uniqueKey(raw []byte) string {
+	if !isNumber(raw) {
+		return string(rawjson.AppendCanonical(nil, raw))
+	}
+	if negative, size, f := parseInt(raw); f == fits {
+		if negative && size > 0 {
+			return "-" + utoa(size)
+		}
+		return utoa(size)
+	}
+	if e, ok := exactly(raw); ok {
+		return e.RatString()
+	}
+	return string(raw)
 }

@@ -61,15 +61,17 @@
 //	Size  string `json:"size" schema:"enum=small|large,title=Size"`
 //	Code  string `json:"code" schema:"maxLength=9,pattern=^[A-Z]{2,3}$"`
 //
-// Its keywords are minimum, maximum, minLength, maxLength, pattern, format,
-// enum, minItems, maxItems, uniqueItems, default, examples, title and header
-// (which becomes "x-mcp-header"). In enum and examples | stands between values.
+// Its keywords are minimum, maximum, exclusiveMinimum, exclusiveMaximum,
+// multipleOf, minLength, maxLength, pattern, format, enum, const, minItems,
+// maxItems, uniqueItems, default, examples, title and header (which becomes
+// "x-mcp-header"). In enum and examples | stands between values.
 // A value in single quotes may contain commas and |; a single quote in it is
 // written twice. A pattern comes last and is everything up to the end of the
 // tag, so it needs no quotes (but a Go tag needs \\ for a backslash). The default
 // of a slice, map or struct is JSON. On a slice, the keywords for text and
 // numbers are about its items. A keyword that does not fit its field is an
-// error of [For] and [Compile], not a surprise later.
+// error of [For] and [Compile], not a surprise later. So is a tag jsonschema,
+// which other libraries read: its words would be lost.
 //
 // # Where a Plan and its schema differ
 //

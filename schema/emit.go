@@ -15,7 +15,7 @@ func For[T any]() (json.RawMessage, error) { return Of(reflect.TypeFor[T]()) }
 
 // Of is [For] for a type that is known only at run time.
 func Of(t reflect.Type) (json.RawMessage, error) {
-	n, err := build(t)
+	n, _, err := build(t)
 	if err != nil {
 		return nil, err
 	}
@@ -268,7 +268,10 @@ func (e *emitter) notes(n *notes) {
 }
 
 func (e *emitter) rules(n *node) {
-	if n.enum != nil {
+	switch {
+	case n.isConst:
+		e.raw("const", n.enum[0])
+	case n.enum != nil:
 		e.list("enum", n.enum)
 	}
 	if n.minimum != "" {
@@ -277,6 +280,9 @@ func (e *emitter) rules(n *node) {
 	if n.maximum != "" {
 		e.raw("maximum", n.maximum)
 	}
+	e.exact("exclusiveMinimum", n.above)
+	e.exact("exclusiveMaximum", n.below)
+	e.exact("multipleOf", n.multiple)
 	if n.minLength > 0 {
 		e.raw("minLength", fmt.Sprint(n.minLength))
 	}
@@ -300,6 +306,12 @@ func (e *emitter) rules(n *node) {
 	}
 	if n.unique {
 		e.raw("uniqueItems", "true")
+	}
+}
+
+func (e *emitter) exact(name string, value *exact) {
+	if value != nil {
+		e.raw(name, value.text)
 	}
 }
 

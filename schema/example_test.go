@@ -3,6 +3,7 @@ package schema_test
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/tenon-mcp/tenon/schema"
 )
@@ -40,6 +41,62 @@ func ExamplePlan_Decode() {
 	// days: must be at most 10
 	// unit: the string "kelvin" is not allowed; use one of "celsius", "fahrenheit"
 	// city: is required but missing; expected a string
+}
+
+// The keywords for numbers, and const, which tells the members of a union apart.
+func ExamplePlan_Decode_numbers() {
+	type Circle struct {
+		Kind   string  `json:"kind" schema:"const=circle"`
+		Radius float64 `json:"radius" schema:"exclusiveMinimum=0,exclusiveMaximum=100"`
+		Turn   int     `json:"turn,omitzero" doc:"in degrees" schema:"multipleOf=15"`
+	}
+	plan, err := schema.Compile[Circle]()
+	if err != nil {
+		panic(err)
+	}
+	var in Circle
+	fmt.Println(plan.Decode([]byte(`{"kind":"circle","radius":2.5,"turn":30}`), &in), in)
+	fmt.Println(plan.Decode([]byte(`{"kind":"square","radius":0,"turn":40}`), &in))
+	// Output:
+	// <nil> {circle 2.5 30}
+	// kind: must be "circle", got the string "square"
+	// radius: must be more than 0
+	// turn: must be a multiple of 15
+}
+
+// A Plan checks what it wrote against the rules of the tags.
+func ExamplePlan_Check() {
+	type Order struct {
+		Size string `json:"size" schema:"enum=small|large"`
+	}
+	plan, err := schema.Compile[Order]()
+	if err != nil {
+		panic(err)
+	}
+	out, err := plan.Append(nil, &Order{Size: "huge"})
+	fmt.Println(string(out), err)
+	fmt.Println(plan.Check(out))
+	// Output:
+	// {"size":"huge"} <nil>
+	// size: the string "huge" is not allowed; use one of "small", "large"
+}
+
+func ExampleMarshal() {
+	out, err := schema.Marshal(map[string]any{"wait": 90 * time.Second, "tries": 3})
+	fmt.Println(string(out), err)
+	// Output:
+	// {"tries":3,"wait":"1m30s"} <nil>
+}
+
+func ExampleUnmarshal() {
+	var out struct {
+		Wait time.Duration `json:"wait"`
+		Note string        `json:"note"`
+	}
+	err := schema.Unmarshal([]byte(`{"wait":"1m30s","note":null,"more":1}`), &out)
+	fmt.Println(out.Wait, err)
+	// Output:
+	// 1m30s <nil>
 }
 
 func ExamplePlan_Append() {

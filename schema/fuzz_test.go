@@ -23,6 +23,12 @@ type fuzzed struct {
 	Tags   []string         `json:"tags,omitempty" schema:"minItems=1,maxItems=3,uniqueItems"`
 	Point  [2]int16         `json:"point,omitempty"`
 	Labels map[string]*bool `json:"labels,omitempty"`
+	Step   int              `json:"step,omitempty" schema:"exclusiveMinimum=-5,exclusiveMaximum=5,multipleOf=2"`
+	Part   float64          `json:"part,omitempty" schema:"exclusiveMaximum=1,multipleOf=0.25"`
+	Same   string           `json:"same,omitempty" schema:"const=same"`
+	Set    []float64        `json:"set,omitempty" schema:"uniqueItems"`
+	Keys   map[int]bool     `json:"keys,omitempty"`
+	Number json.Number      `json:"number,omitempty"`
 	Next   *fuzzed          `json:"next"`
 	Any    any              `json:"any,omitempty"`
 }
@@ -70,6 +76,8 @@ func FuzzPlanAgrees(f *testing.F) {
 		`{"count":-5e0,"kind":"new","code":"abc","mail":"a@b","day":"2024-02-29","link":"a:b","level":2}`,
 		`{"count":11,"kind":"x","tags":["a","a"],"point":[1,70000],"labels":{"a":null,"b":true}}`,
 		`{"count":1,"kind":"new","next":{"count":1e1,"kind":"old","next":null},"any":[1,{"x":null}]}`,
+		`{"count":1,"kind":"new","step":-4.0,"part":0.75,"same":"same","set":[1,1.5],"keys":{"0":true,"-1":false},"number":1e5}`,
+		`{"count":1,"kind":"new","step":5,"part":1.1,"same":"other","set":[1,1.0,2e0,2],"keys":{"01":true},"number":"1"}`,
 		`{"a":1,"b":2}`, `{"a":9223372036854775807,"b":-9223372036854775808}`, `{"a":9223372036854775808,"b":1e400}`,
 		`{"value":1,"children":[{"value":2,"children":[]}],"other":{"trees":{"x":{"value":1}}}}`,
 		`{"a":-0,"b":0e999999999}`, `{"a":null,"b":"2"}`, `[]`, `{}`, `null`, `{"count":0.1e1,"kind":"\u006eew","extra":1}`,

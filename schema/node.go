@@ -3,6 +3,7 @@ package schema
 import (
 	"encoding/json"
 	"math"
+	"math/big"
 	"reflect"
 	"regexp"
 	"sync"
@@ -56,6 +57,8 @@ type node struct {
 	minUint, maxUint   uint64
 	minFloat, maxFloat float64
 	minimum, maximum   string
+	above, below       *exact // exclusiveMinimum and exclusiveMaximum, or nil
+	multiple           *exact // multipleOf, or nil
 
 	// Text. Lengths are in code points.
 	minLength, maxLength int // maxLength < 0: none
@@ -68,10 +71,17 @@ type node struct {
 
 	// What an enum allows; the one that belongs to the kind is set.
 	enum       []string // as JSON, for the schema and for messages
+	isConst    bool     // there is one value, and the schema says const
 	enumText   []string
 	enumInts   []int64
 	enumUints  []uint64
 	enumFloats []float64
+}
+
+// An exact number is a bound as the schema shows it and as it is computed with.
+type exact struct {
+	text string
+	rat  *big.Rat
 }
 
 // A field is one property of an object.

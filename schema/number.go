@@ -88,7 +88,7 @@ func compareNumber(raw []byte, value, bound float64) int {
 	case len(raw) < 16:
 		return 0
 	}
-	exact, ok := new(big.Rat).SetString(string(raw))
+	exact, ok := exactly(raw)
 	if !ok {
 		return 0
 	}
@@ -98,4 +98,16 @@ func compareNumber(raw []byte, value, bound float64) int {
 		return 0
 	}
 	return exact.Cmp(limit)
+}
+
+// exactly reads a JSON number without rounding it. It refuses exponents that
+// would cost much memory.
+func exactly(raw []byte) (*big.Rat, bool) {
+	const most = 400
+	if e := bytes.IndexAny(raw, "eE"); e >= 0 {
+		if p, err := strconv.Atoi(string(raw[e+1:])); err != nil || p > most || p < -most {
+			return nil, false
+		}
+	}
+	return new(big.Rat).SetString(string(raw))
 }

@@ -9,6 +9,7 @@ import (
 // and encode it. It is safe for use by many goroutines.
 type Plan[T any] struct {
 	root   *node
+	ruled  bool // see Check
 	schema json.RawMessage
 }
 
@@ -16,7 +17,7 @@ type Plan[T any] struct {
 // has no JSON form or a tag that does not fit. It is meant to be called once
 // for each type, at start.
 func Compile[T any]() (*Plan[T], error) {
-	root, err := build(reflect.TypeFor[T]())
+	root, ruled, err := build(reflect.TypeFor[T]())
 	if err != nil {
 		return nil, err
 	}
@@ -24,7 +25,7 @@ func Compile[T any]() (*Plan[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Plan[T]{root: root, schema: schema}, nil
+	return &Plan[T]{root: root, ruled: ruled, schema: schema}, nil
 }
 
 // Schema returns the JSON Schema of T. The caller must not change it.
@@ -55,7 +56,7 @@ func (p *Plan[T]) Decode(data []byte, into *T) error {
 //
 // Nil slices are written as [], nil maps as {}, and pointer fields that are nil
 // are left out, so that what is written fits the schema. Rules of tags are not
-// checked. Fields with omitempty are left out when they are false, 0, nil or
+// checked, see [Plan.Check]. Fields with omitempty are left out when they are false, 0, nil or
 // empty, as in encoding/json. Map keys are sorted.
 func (p *Plan[T]) Append(dst []byte, v *T) ([]byte, error) {
 	e := encoder{out: dst}
@@ -63,6 +64,18 @@ func (p *Plan[T]) Append(dst []byte, v *T) ([]byte, error) {
 		return dst, err
 	}
 	return e.out, nil
+}
+
+// Check holds data that [Plan.Append] wrote to the rules of the tags of T, and
+// to the schemas that types inside T supply themselves. A T without any costs
+// nothing. If the error is not nil it is a [*Problems].
+func (p *Plan[T]) Check(data []byte) error {
+	if !p.ruled {
+		return nil
+	}
+	d := decoder{rulesOnly: true}
+	d.value(p.root, data, reflect.New(p.root.typ).Elem())
+	return d.result()
 }
 
 // trim cuts white space off both ends.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"regexp"
 	"slices"
 	"strconv"
@@ -29,7 +30,7 @@ func (n *node) apply(r rule) error {
 		return n.applyBound(r)
 	case slices.Contains(textKeys, r.key) && n.isText():
 		return n.applyText(r)
-	case r.key == "enum" && (n.isNumber() || n.isText()):
+	case slices.Contains(enumKeys, r.key) && (n.isNumber() || n.isText() || r.key == "const" && n.kind == kindBool):
 		return n.applyEnum(r)
 	case slices.Contains(itemKeys, r.key) && n.kind == kindSlice,
 		r.key == "uniqueItems" && n.kind == kindArray:
@@ -39,6 +40,9 @@ func (n *node) apply(r rule) error {
 }
 
 func (n *node) applyBound(r rule) error {
+	if r.key != "minimum" && r.key != "maximum" {
+		return n.applyExact(r)
+	}
 	low := r.key == "minimum"
 	var err error
 	switch n.kind {
@@ -83,6 +87,60 @@ func (n *node) applyBound(r rule) error {
 		return fmt.Errorf("%s=%s is not a value of type %s", r.key, r.value, n.typ)
 	}
 	return nil
+}
+
+// applyExact puts exclusiveMinimum, exclusiveMaximum or multipleOf into the
+// node.
+func (n *node) applyExact(r rule) error {
+	text, err := n.literal(r.value)
+	if err != nil {
+		return fmt.Errorf("%s=%s is not a value of type %s", r.key, r.value, n.typ)
+	}
+	rat, ok := new(big.Rat).SetString(string(text))
+	if !ok {
+		return fmt.Errorf("%s=%s is too large to compute with", r.key, r.value)
+	}
+	e := &exact{string(text), rat}
+	switch r.key {
+	case "exclusiveMinimum":
+		n.above = e
+	case "exclusiveMaximum":
+		n.below = e
+	default:
+		if rat.Sign() <= 0 {
+			return fmt.Errorf("multipleOf=%s must be more than 0", r.value)
+		}
+		n.multiple = e
+	}
+	return nil
+}
+
+// checkRange refuses bounds that no number can keep.
+func (n *node) checkRange() error {
+	low, high := n.above, n.below
+	closed := false // both bounds are allowed values
+	if low == nil && n.minimum != "" {
+		low = ratOf(n.minimum)
+	}
+	if high == nil && n.maximum != "" {
+		high = ratOf(n.maximum)
+		closed = n.above == nil
+	}
+	if low == nil || high == nil {
+		return nil
+	}
+	if c := low.rat.Cmp(high.rat); c > 0 || c == 0 && !closed {
+		return fmt.Errorf("no value is between %s and %s", low.text, high.text)
+	}
+	return nil
+}
+
+func ratOf(text string) *exact {
+	rat, ok := new(big.Rat).SetString(text)
+	if !ok {
+		return nil
+	}
+	return &exact{text, rat}
 }
 
 func (n *node) applyText(r rule) (err error) {
@@ -134,10 +192,16 @@ func size(r rule) (int, error) {
 }
 
 func (n *node) applyEnum(r rule) error {
+	if n.enum != nil {
+		return errors.New("enum and const do not go together")
+	}
+	if r.key == "const" {
+		n.isConst, r.list = true, []string{r.value}
+	}
 	for _, text := range r.list {
 		raw, err := n.literal(text)
 		if err != nil {
-			return fmt.Errorf("enum: %w", err)
+			return fmt.Errorf("%s: %w", r.key, err)
 		}
 		if slices.Contains(n.enum, string(raw)) {
 			return fmt.Errorf("enum: %s stands twice", raw)

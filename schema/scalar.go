@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
 	"reflect"
 	"slices"
 	"strconv"
@@ -67,12 +68,20 @@ func (d *decoder) int(n *node, raw []byte, v reflect.Value) {
 		d.mismatch(n, raw)
 	case f == tooLarge:
 		d.outOfRange(n, negative)
-	case i < n.minInt || i > n.maxInt:
-		d.outOfRange(n, i < n.minInt)
-	case n.enum != nil && !slices.Contains(n.enumInts, i):
-		d.notInEnum(n, raw)
 	default:
-		v.SetInt(i)
+		before := d.problems.count()
+		if i < n.minInt || i > n.maxInt {
+			d.outOfRange(n, i < n.minInt)
+		}
+		if n.hasExact() {
+			d.exact(n, new(big.Rat).SetInt64(i))
+		}
+		if n.enum != nil && !slices.Contains(n.enumInts, i) {
+			d.notInEnum(n, raw)
+		}
+		if d.problems.count() == before {
+			v.SetInt(i)
+		}
 	}
 }
 
@@ -88,12 +97,20 @@ func (d *decoder) uint(n *node, raw []byte, v reflect.Value) {
 		d.mismatch(n, raw)
 	case below || f == tooLarge:
 		d.outOfRange(n, below)
-	case u < n.minUint || u > n.maxUint:
-		d.outOfRange(n, u < n.minUint)
-	case n.enum != nil && !slices.Contains(n.enumUints, u):
-		d.notInEnum(n, raw)
 	default:
-		v.SetUint(u)
+		before := d.problems.count()
+		if u < n.minUint || u > n.maxUint {
+			d.outOfRange(n, u < n.minUint)
+		}
+		if n.hasExact() {
+			d.exact(n, new(big.Rat).SetUint64(u))
+		}
+		if n.enum != nil && !slices.Contains(n.enumUints, u) {
+			d.notInEnum(n, raw)
+		}
+		if d.problems.count() == before {
+			v.SetUint(u)
+		}
 	}
 }
 
@@ -104,17 +121,45 @@ func (d *decoder) float(n *node, raw []byte, v reflect.Value) {
 	}
 	value, err := strconv.ParseFloat(string(raw), 64)
 	single := n.typ.Kind() == reflect.Float32 && math.Abs(value) > math.MaxFloat32
-	switch {
-	case err != nil || single:
+	if err != nil || single {
 		d.problems.addf("", "%s is out of the range of a %d-bit number", describe(raw), n.typ.Bits())
-	case n.minimum != "" && compareNumber(raw, value, n.minFloat) < 0:
+		return
+	}
+	before := d.problems.count()
+	if n.minimum != "" && compareNumber(raw, value, n.minFloat) < 0 {
 		d.outOfRange(n, true)
-	case n.maximum != "" && compareNumber(raw, value, n.maxFloat) > 0:
+	}
+	if n.maximum != "" && compareNumber(raw, value, n.maxFloat) > 0 {
 		d.outOfRange(n, false)
-	case n.enum != nil && !slices.ContainsFunc(n.enumFloats, func(e float64) bool { return compareNumber(raw, value, e) == 0 }):
+	}
+	if n.hasExact() {
+		digits, ok := exactly(raw)
+		if !ok {
+			digits = new(big.Rat).SetFloat64(value)
+		}
+		d.exact(n, digits)
+	}
+	if n.enum != nil && !slices.ContainsFunc(n.enumFloats, func(e float64) bool { return compareNumber(raw, value, e) == 0 }) {
 		d.notInEnum(n, raw)
-	default:
+	}
+	if d.problems.count() == before {
 		v.SetFloat(value)
+	}
+}
+
+// hasExact says whether a number has rules that are computed without rounding.
+func (n *node) hasExact() bool { return n.above != nil || n.below != nil || n.multiple != nil }
+
+// exact holds a number to exclusiveMinimum, exclusiveMaximum and multipleOf.
+func (d *decoder) exact(n *node, v *big.Rat) {
+	if n.above != nil && v.Cmp(n.above.rat) <= 0 {
+		d.problems.addf("", "must be more than %s", n.above.text)
+	}
+	if n.below != nil && v.Cmp(n.below.rat) >= 0 {
+		d.problems.addf("", "must be less than %s", n.below.text)
+	}
+	if n.multiple != nil && !new(big.Rat).Quo(v, n.multiple.rat).IsInt() {
+		d.problems.addf("", "must be a multiple of %s", n.multiple.text)
 	}
 }
 
@@ -131,6 +176,10 @@ func (d *decoder) outOfRange(n *node, below bool) {
 }
 
 func (d *decoder) notInEnum(n *node, raw []byte) {
+	if n.isConst {
+		d.problems.addf("", "must be %s, got %s", n.enum[0], describe(raw))
+		return
+	}
 	d.problems.addf("", "%s is not allowed; use one of %s", describe(raw), words.List(n.enum))
 }
 
@@ -162,7 +211,7 @@ func (d *decoder) text(n *node, raw []byte, v reflect.Value) {
 		d.bytes(n, raw, s, v)
 		return
 	}
-	if !d.textRules(n, raw, s) {
+	if !d.textRules(n, raw, s) || d.rulesOnly && n.kind == kindText {
 		return
 	}
 	if n.kind == kindString {
@@ -238,6 +287,9 @@ func (d *decoder) foreign(n *node, raw []byte, v reflect.Value) {
 			d.problems.addf("", "%s", short(err))
 			return
 		}
+	}
+	if d.rulesOnly {
+		return
 	}
 	if err := jsonv2.Unmarshal(raw, v.Addr().Interface()); err != nil {
 		d.problems.addf("", "%s is not valid here: %s", describe(raw), short(err))

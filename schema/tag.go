@@ -15,11 +15,11 @@ type rule struct {
 
 // The keywords of a schema tag, by what they are about.
 var (
-	numberKeys = []string{"minimum", "maximum"}
+	numberKeys = []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"}
 	textKeys   = []string{"minLength", "maxLength", "pattern", "format"}
 	itemKeys   = []string{"minItems", "maxItems", "uniqueItems"}
 	noteKeys   = []string{"title", "default", "examples", "header"}
-	enumKeys   = []string{"enum"}
+	enumKeys   = []string{"enum", "const"}
 )
 
 // known reports whether there is such a keyword.

@@ -87,9 +87,10 @@ func (r *run) list(l *listRules, i int32, marks []bool) bool {
 		good = r.contains(l, i, marks) && good
 	}
 	if l.unique && (good || r.loud) {
-		if a, b, found := r.twins(i); found {
+		r.twins(i, func(a, b int32) (more bool) {
 			good = r.wrongf("must not have equal items, but [%d] and [%d] are", a, b)
-		}
+			return r.loud
+		})
 	}
 	return good
 }

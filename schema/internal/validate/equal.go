@@ -118,45 +118,53 @@ func (r *run) has(c *choice, v place) bool {
 	return false
 }
 
-// twins finds two equal elements of an array.
-func (r *run) twins(array int32) (a, b int32, found bool) {
+// twins calls found with the numbers of an element that is equal to an earlier
+// one and of that one, for all such elements or until found wants no more.
+func (r *run) twins(array int32, found func(a, b int32) (more bool)) {
 	it := &r.doc.items[array]
 	if it.count < 2 {
-		return 0, 0, false
+		return
 	}
 	if it.count <= fewValues {
-		return r.fewTwins(array)
+		r.fewTwins(array, found)
+		return
 	}
 	seed := maphash.MakeSeed()
 	type element struct{ number, at int32 }
 	seen := make(map[uint64][]element, it.count)
 	n := int32(0)
+next:
 	for i := array + 1; i < it.next; i = r.doc.items[i].next {
 		r.spend(r.size(i))
 		h := hash(seed, place{&r.doc, i})
 		for _, other := range seen[h] {
 			if r.spend(1); r.equal(place{&r.doc, i}, place{&r.doc, other.at}) {
-				return other.number, n, true
+				if !found(other.number, n) {
+					return
+				}
+				n++
+				continue next
 			}
 		}
 		seen[h] = append(seen[h], element{n, i})
 		n++
 	}
-	return 0, 0, false
 }
 
 // fewTwins is twins where every element can be compared with every other.
-func (r *run) fewTwins(array int32) (a, b int32, found bool) {
+func (r *run) fewTwins(array int32, found func(a, b int32) (more bool)) {
 	var at [fewValues]int32
 	n := int32(0)
 	for i := array + 1; i < r.doc.items[array].next; i = r.doc.items[i].next {
 		for k := range n {
 			if r.equal(place{&r.doc, i}, place{&r.doc, at[k]}) {
-				return k, n, true
+				if !found(k, n) {
+					return
+				}
+				break
 			}
 		}
 		at[n] = i
 		n++
 	}
-	return 0, 0, false
 }
