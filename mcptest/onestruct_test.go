@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"math"
 	"math/big"
 	"net/http/httptest"
@@ -258,8 +259,11 @@ func TestOneStructOnBothEnds(t *testing.T) {
 	EveryEra(t, kindsServer(), func(t *testing.T, h mcp.Handler) { callKinds(t, client.New(h, nil)) })
 }
 
-func TestOneStructOnBothEndsOverHTTP(t *testing.T) {
-	h, err := streamable.NewHandler(kindsServer(), nil)
+func TestOneStructOnBothEndsOverHTTP(t *testing.T) { overHTTP(t, kindsServer(), callKinds) }
+
+// overHTTP runs a test with a client of each revision that streamable HTTP has.
+func overHTTP(t *testing.T, s mcp.Handler, test func(t *testing.T, c *client.Client)) {
+	h, err := streamable.NewHandler(s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,13 +271,13 @@ func TestOneStructOnBothEndsOverHTTP(t *testing.T) {
 	defer web.Close()
 	defer h.Shutdown()
 	for _, rev := range []mcp.Revision{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"} {
-		t.Run(string(rev), func(t *testing.T) {
+		t.Run("HTTP "+string(rev), func(t *testing.T) {
 			c, err := client.Dial(t.Context(), &streamable.Endpoint{URL: web.URL, Era: era.DialOptions{Known: rev}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer c.Close()
-			callKinds(t, c)
+			test(t, c)
 		})
 	}
 }
@@ -383,4 +387,25 @@ func TestResultsOfOtherServers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A tool whose name needs an encoded header is called over HTTP like any other.
+func TestToolNamesOutsideTheRecommendation(t *testing.T) {
+	names := []string{"files/read", "Wetter für heute", "=?base64?YQ==?="}
+	s := server.New(mcp.Implementation{Name: "names", Version: "1"}, &server.Options{Log: slog.New(slog.DiscardHandler)})
+	for _, name := range names {
+		err := s.AddRawTool(mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.Call, json.RawMessage) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{Content: mcp.Contents{mcp.Text("I am " + name)}}, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := func(t *testing.T, c *client.Client) {
+		for _, name := range names {
+			back(t, c, name, nil, "I am "+name)
+		}
+	}
+	EveryEra(t, s, func(t *testing.T, h mcp.Handler) { all(t, client.New(h, nil)) })
+	overHTTP(t, s, all)
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"os"
 	"strings"
 	"time"
 
@@ -259,4 +261,43 @@ func ExampleOptions_middleware() {
 	// {"capabilities":{"logging":{}}}
 	// call 2 is no/such
 	// error: method "no/such" is not known here (-32601)
+}
+
+// An Output says what the model reads beside the structured content, for one
+// tool or one call.
+func ExampleOutput() {
+	type stock struct {
+		Item  string `json:"item"`
+		Count int    `json:"count" schema:"minimum=0"`
+	}
+	s := server.New(mcp.Implementation{Name: "shop", Version: "1.0"}, nil)
+	server.AddTool(s, "count", "Count what is in stock", func(_ context.Context, _ *mcp.Call, in struct {
+		Item string `json:"item"`
+	}) (server.Output[stock], error) {
+		left := stock{in.Item, 2}
+		return server.Output[stock]{Structured: left, Text: fmt.Sprintf("%d %ss are left; order more.", left.Count, left.Item)}, nil
+	})
+	res, err := s.Serve(context.Background(), &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"count","arguments":{"item":"chair"}}`)})
+	fmt.Println(string(res.Body), err)
+	// Output: {"structuredContent":{"item":"chair","count":2},"content":[{"type":"text","text":"2 chairs are left; order more."}]} <nil>
+}
+
+// A raw tool may have a name that the specification does not recommend. The
+// server logs a warning.
+func ExampleServer_AddRawTool_name() {
+	warnings := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey || a.Key == slog.MessageKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	s := server.New(mcp.Implementation{Name: "bridge", Version: "1.0"}, &server.Options{Log: warnings})
+	err := s.AddRawTool(mcp.Tool{Name: "disk/free", InputSchema: json.RawMessage(`{"type":"object"}`)},
+		func(context.Context, *mcp.Call, json.RawMessage) (*mcp.CallToolResult, error) {
+			return &mcp.CallToolResult{Content: mcp.Contents{mcp.Text("3 GB")}}, nil
+		})
+	fmt.Println(err)
+	// Output:
+	// level=WARN tool=disk/free
+	// <nil>
 }

@@ -13,6 +13,12 @@ import (
 
 var errNothing = errors.New("it is nil")
 
+// A brokenPromise is the error of an output that does not keep the output
+// schema of its tool.
+type brokenPromise struct{ problems error }
+
+func (b *brokenPromise) Error() string { return b.problems.Error() }
+
 // encoderOf returns what turns an Out into the body of a tool's result, and
 // the output schema, which is nil for outputs that are passed on as they are.
 func encoderOf[Out any]() (encode func(*Out) (json.RawMessage, error), outSchema json.RawMessage, err error) {
@@ -39,37 +45,108 @@ func encoderOf[Out any]() (encode func(*Out) (json.RawMessage, error), outSchema
 	case *mcp.Content, *[]mcp.Content, **mcp.TextContent:
 		return nil, nil, errors.New("return mcp.Contents, or a string")
 	}
+	if w, ok := any((*Out)(nil)).(wrapper); ok {
+		encode, outSchema, err := w.encoder()
+		return func(v *Out) (json.RawMessage, error) { return encode(v) }, outSchema, err
+	}
+	var none Out
+	if w, ok := any(none).(wrapper); ok { // a pointer to an Output
+		encode, outSchema, err := w.encoder()
+		return func(v *Out) (json.RawMessage, error) { return encode(*v) }, outSchema, err
+	}
 	plan, err := planOf[Out]()
 	if err != nil {
 		return nil, nil, err
 	}
-	if reflect.TypeFor[Out]().Implements(reflect.TypeFor[Contenter]()) {
-		return func(v *Out) (json.RawMessage, error) { return contentBody(plan, v) }, plan.Schema(), nil
+	own := besideOf[Out]()
+	return func(v *Out) (json.RawMessage, error) { return own.body(plan, v) }, plan.Schema(), nil
+}
+
+// An Output is the output of a tool with what a model reads beside it, chosen
+// by the tool for this call. The output schema is that of T. Use it where a type
+// is shared by several tools, or where the text depends on the call; a type
+// that always reads the same implements [Texter] or [Contenter].
+type Output[T any] struct {
+	// Structured becomes the structured content.
+	Structured T
+	// Text becomes the content. Empty means what T says of itself, or its JSON.
+	Text string
+	// Content, unless it is nil, becomes the content instead of Text.
+	Content mcp.Contents
+}
+
+// A wrapper is an Output of any type.
+type wrapper interface {
+	encoder() (encode func(output any) (json.RawMessage, error), outSchema json.RawMessage, err error)
+}
+
+// encoder returns how an Output is encoded. It needs no value.
+func (*Output[T]) encoder() (func(any) (json.RawMessage, error), json.RawMessage, error) {
+	plan, err := planOf[T]()
+	if err != nil {
+		return nil, nil, err
 	}
-	text := texterOf[Out]()
-	return func(v *Out) (json.RawMessage, error) { return structuredBody(plan, v, text) }, plan.Schema(), nil
+	own := besideOf[T]()
+	return func(v any) (json.RawMessage, error) {
+		o := v.(*Output[T])
+		switch {
+		case o == nil:
+			return nil, errNothing
+		case o.Content != nil:
+			return contentBody(plan, &o.Structured, func(*T) mcp.Contents { return o.Content })
+		case o.Text != "":
+			return structuredBody(plan, &o.Structured, func(*T) string { return o.Text })
+		}
+		return own.body(plan, &o.Structured)
+	}, plan.Schema(), nil
+}
+
+// beside is what an output says of itself: content, text, or neither, which are
+// nil then.
+type beside[Out any] struct {
+	contents func(*Out) mcp.Contents
+	text     func(*Out) string
+}
+
+// besideOf finds the methods of an output. They may be on the value or on the
+// pointer.
+func besideOf[Out any]() (b beside[Out]) {
+	if contenter, ok := methodOf[Out, Contenter](); ok {
+		b.contents = func(v *Out) mcp.Contents { return contenter(v).MCPContents() }
+	}
+	if texter, ok := methodOf[Out, Texter](); ok {
+		b.text = func(v *Out) string { return texter(v).MCPText() }
+	}
+	return b
+}
+
+// methodOf returns how an Out is seen as an I, if it or a pointer to it is one.
+func methodOf[Out, I any]() (as func(*Out) I, ok bool) {
+	wanted := reflect.TypeFor[I]()
+	switch {
+	case reflect.TypeFor[Out]().Implements(wanted):
+		return func(v *Out) I { return any(*v).(I) }, true
+	case reflect.TypeFor[*Out]().Implements(wanted):
+		return func(v *Out) I { return any(v).(I) }, true
+	}
+	return nil, false
+}
+
+func (b beside[Out]) body(plan *planned[Out], v *Out) (json.RawMessage, error) {
+	if b.contents != nil {
+		return contentBody(plan, v, b.contents)
+	}
+	return structuredBody(plan, v, b.text)
 }
 
 // contentBody encodes an output that has blocks of its own beside it.
-func contentBody[Out any](plan *planned[Out], v *Out) (json.RawMessage, error) {
-	structured, err := plan.Append(nil, v)
+func contentBody[Out any](plan *planned[Out], v *Out, contents func(*Out) mcp.Contents) (json.RawMessage, error) {
+	structured, err := plan.append(nil, v)
 	if err != nil {
 		return nil, err
 	}
-	r := mcp.CallToolResult{Content: any(*v).(Contenter).MCPContents(), StructuredContent: structured}
+	r := mcp.CallToolResult{Content: contents(v), StructuredContent: structured}
 	return r.AppendJSON(nil)
-}
-
-// texterOf returns what an Out says of itself, or nil if it says nothing.
-func texterOf[Out any]() func(*Out) string {
-	texter := reflect.TypeFor[Texter]()
-	switch {
-	case reflect.TypeFor[Out]().Implements(texter):
-		return func(v *Out) string { return any(*v).(Texter).MCPText() }
-	case reflect.TypeFor[*Out]().Implements(texter):
-		return func(v *Out) string { return any(v).(Texter).MCPText() }
-	}
-	return nil
 }
 
 // longText is from where on it pays to count what will be escaped, so that room
@@ -105,7 +182,7 @@ func (r *usualRoom) learn(size int) {
 func structuredBody[Out any](plan *planned[Out], v *Out, text func(*Out) string) (json.RawMessage, error) {
 	body := append(plan.room.make(), `{"structuredContent":`...)
 	start := len(body)
-	body, err := plan.Append(body, v)
+	body, err := plan.append(body, v)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,19 @@ type planned[T any] struct {
 	room usualRoom // of results
 }
 
+// append encodes an output and holds it to the rules of its own tags.
+func (p *planned[T]) append(dst []byte, v *T) ([]byte, error) {
+	start := len(dst)
+	dst, err := p.Append(dst, v)
+	if err != nil {
+		return dst, err
+	}
+	if err := p.Check(dst[start:]); err != nil {
+		return dst, &brokenPromise{err}
+	}
+	return dst, nil
+}
+
 // planOf compiles a type, once for all the features that use it. A failure is
 // not kept: it may come from a validator that is not there yet.
 func planOf[T any]() (*planned[T], error) {

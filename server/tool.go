@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -50,13 +53,14 @@ type tool struct {
 // Arguments that do not fit never reach run: the model is told what is wrong
 // with all of them at once. Out is any type that has a JSON form: it becomes
 // the structured content, its schema the output schema, and its JSON the text
-// (see [Texter]). An Out of string, mcp.Contents or *mcp.CallToolResult is
+// (see [Texter] and [Output]). An Out of string, mcp.Contents or *mcp.CallToolResult is
 // passed on as it is, without a schema.
 //
 // An error from run is told to the model, word for word, as the result of a
 // tool that failed; an *mcp.Error is told to the client as a failure of the
-// protocol. An output that has no JSON form, such as nil or NaN, is a failure
-// of the server.
+// protocol. An output that has no JSON form, such as nil or NaN, or that breaks
+// the rules of its own tags, is a failure of the server: the caller gets an
+// internal error that says what is wrong, and the operator's log has it too.
 //
 // A name, type or tag that cannot be used is a mistake in the program: AddTool
 // panics and says which.
@@ -93,9 +97,14 @@ func AddTool[In, Out any](s *Server, name, description string, run func(ctx cont
 	}
 }
 
-// output is the result of a tool whose output was encoded. What cannot be
-// encoded is a fault of the tool that no other arguments would mend.
+// output is the result of a tool whose output was encoded. An output that
+// cannot be encoded, or that breaks its own schema, is a fault of the tool that
+// no other arguments would mend.
 func (s *Server) output(name string, body json.RawMessage, err error) (mcp.Result, error) {
+	if broken, ok := errors.AsType[*brokenPromise](err); ok {
+		s.log().Error("a tool broke its own output schema", "tool", name, "problem", broken.Error())
+		return mcp.Result{}, mcp.Errorf(mcp.CodeInternal, "the output of tool %q does not fit its own schema:\n%v", name, broken)
+	}
 	if err != nil {
 		s.log().Error("the output of a tool cannot be sent", "tool", name, "error", err)
 		return mcp.Result{}, mcp.Errorf(mcp.CodeInternal, "the output of tool %q cannot be sent: %v", name, err)
@@ -110,6 +119,11 @@ type RawToolFunc func(ctx context.Context, c *mcp.Call, args json.RawMessage) (*
 // AddRawTool adds a tool with any JSON Schemas, written by a person or made at
 // run time. Arguments are checked against the input schema, and structured
 // content against the output schema if there is one.
+//
+// The name may be one that the specification does not recommend, for tools
+// whose names others chose: up to 1,024 bytes of text without control
+// characters. The server logs a warning then, since not every client takes such
+// a name.
 func (s *Server) AddRawTool(spec mcp.Tool, run RawToolFunc) error {
 	if err := spec.Check(); err != nil {
 		return err
@@ -140,19 +154,42 @@ func (s *Server) AddRawTool(spec mcp.Tool, run RawToolFunc) error {
 		}
 		if out != nil && !r.IsError {
 			if err := out.Check(r.StructuredContent); err != nil {
-				s.log().Error("a tool broke its own output schema", "tool", spec.Name, "problem", err.Error())
-				return mcp.Result{}, mcp.Errorf(mcp.CodeInternal, "the output of tool %q does not fit its own schema", spec.Name)
+				return s.output(spec.Name, nil, &brokenPromise{err})
 			}
 		}
 		body, err := r.AppendJSON(nil)
 		return s.output(spec.Name, body, err)
 	}}
-	return s.addTool(&spec, t, run == nil)
+	if err := checkRawName(spec.Name); err != nil {
+		return err
+	}
+	known := s.tools.get(spec.Name) != nil
+	if err := s.addTool(&spec, t, run == nil); err != nil {
+		return err
+	}
+	if !known && !mcp.ValidToolName(spec.Name) {
+		s.log().Warn("some clients may refuse the name of this tool: the specification recommends 1 to 128 letters, digits, dots, hyphens or underscores", "tool", spec.Name)
+	}
+	return nil
+}
+
+// checkRawName refuses names that no client could show or send.
+func checkRawName(name string) error {
+	const most = 1024
+	switch {
+	case len(name) > most:
+		return fmt.Errorf("tool %q…: the name has %d bytes; at most %d are allowed", name[:32], len(name), most)
+	case !utf8.ValidString(name):
+		return fmt.Errorf("tool %q: the name is not valid UTF-8", name)
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return fmt.Errorf("tool %q: the name has control characters", name)
+	}
+	return nil
 }
 
 func (s *Server) addTool(spec *mcp.Tool, t *tool, noFunc bool) error {
-	if !mcp.ValidToolName(spec.Name) {
-		return fmt.Errorf("tool %q: a name has 1 to 128 letters, digits, dots, hyphens or underscores", spec.Name)
+	if t.typed && !mcp.ValidToolName(spec.Name) {
+		return fmt.Errorf("tool %q: a name has 1 to 128 letters, digits, dots, hyphens or underscores (AddRawTool takes others)", spec.Name)
 	}
 	if err := spec.Check(); err != nil {
 		return err

@@ -53,7 +53,7 @@ func TestRawTool(t *testing.T) {
 		{`{"n":3}`, `{"content":[{"type":"text","text":"not three"}],"isError":true}`},
 		{`{"n":4}`, `not four`},
 		{`{"n":5}`, `{"content":[{"type":"text","text":"not five"}],"isError":true}`},
-		{`{"n":10}`, `the output of tool "echo" does not fit its own schema`},
+		{`{"n":10}`, "the output of tool \"echo\" does not fit its own schema:\nn: must be at most 9"},
 	}
 	for _, row := range rows {
 		res, err := s.Serve(t.Context(), &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"echo","arguments":` + row.args + `}`)})
@@ -84,5 +84,34 @@ func TestRawToolNeedsUsableSchemas(t *testing.T) {
 		if err := s.AddRawTool(row.spec, nil); err == nil || !strings.HasPrefix(err.Error(), row.want) || !strings.Contains(err.Error(), "never fetched") {
 			t.Errorf("%v, want %s…", err, row.want)
 		}
+	}
+}
+
+// Names that others chose are taken, with a word to the operator, once.
+func TestRawToolNamesOutsideTheRecommendation(t *testing.T) {
+	s, log := newServer(server.Options{})
+	for _, name := range []string{"files/read", "Wetter für heute", "🐚", strings.Repeat("x", 129)} {
+		for range 2 {
+			err := s.AddRawTool(mcp.Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.Call, json.RawMessage) (*mcp.CallToolResult, error) {
+				return &mcp.CallToolResult{Content: mcp.Contents{mcp.Text(name)}}, nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		expect(t, name, callTool(t, s, name, ""), `{"content":[{"type":"text","text":"`+name+`"}]}`)
+	}
+	warned := strings.Count(log.String(), "some clients may refuse the name of this tool")
+	if warned != 4 {
+		t.Errorf("the operator is warned %d times of 4 names: %s", warned, log)
+	}
+	if err := s.AddRawTool(mcp.Tool{Name: "plain.name-1", InputSchema: json.RawMessage(`{"type":"object"}`)}, nil); err == nil {
+		t.Error("a tool without a func was added")
+	}
+	if err := s.AddRawTool(mcp.Tool{Name: "plain.name-1", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(context.Context, *mcp.Call, json.RawMessage) (*mcp.CallToolResult, error) { return nil, nil }); err != nil {
+		t.Error(err)
+	}
+	if strings.Contains(log.String(), "plain.name-1") {
+		t.Errorf("a good name is warned of: %s", log)
 	}
 }
