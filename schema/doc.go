@@ -64,7 +64,7 @@
 // Its keywords are minimum, maximum, exclusiveMinimum, exclusiveMaximum,
 // multipleOf, minLength, maxLength, pattern, format, enum, const, minItems,
 // maxItems, uniqueItems, default, examples, title and header (which becomes
-// "x-mcp-header"). In enum and examples | stands between values.
+// "x-mcp-header"; over HTTP its integers lie within ±(2^53-1)). In enum and examples | stands between values.
 // A value in single quotes may contain commas and |; a single quote in it is
 // written twice. A pattern comes last and is everything up to the end of the
 // tag, so it needs no quotes (but a Go tag needs \\ for a backslash). The default

@@ -20,6 +20,44 @@ type Header struct {
 	Type string   // "string", "integer" or "boolean"
 }
 
+// maxHeaderInteger is the largest integer that a header may carry, 2^53-1: up to
+// there every JSON implementation tells an integer from its neighbours.
+const maxHeaderInteger = 1<<53 - 1
+
+// Value returns the argument that the header repeats, as the text of the header
+// before it is encoded for HTTP: a string as it is, an integer in decimal, true
+// or false. Present is false if the argument is left out or null, and there is
+// no header then.
+//
+// An integer beyond ±(2^53-1) is an error: the specification lets no header
+// carry it, so a call with it cannot be made over HTTP.
+func (h *Header) Value(args json.RawMessage) (text string, present bool, err error) {
+	value := args
+	for _, name := range h.Path {
+		value = rawjson.Lookup(value, name)
+	}
+	if value == nil || rawjson.IsNull(value) {
+		return "", false, nil
+	}
+	if s, ok := rawjson.String(value); ok {
+		return s, true, nil
+	}
+	if !isNumber(value) {
+		return string(value), true, nil
+	}
+	negative, size, f := parseInt(value)
+	switch {
+	case f == fraction: // it does not fit its schema
+		return string(value), true, nil
+	case f == tooLarge || size > maxHeaderInteger:
+		return "", true, fmt.Errorf("argument %s is an integer beyond ±%d, which the header Mcp-Param-%s cannot carry",
+			words.Quote(strings.Join(h.Path, ".")), maxHeaderInteger, h.Name)
+	case negative && size > 0:
+		return "-" + utoa(size), true, nil
+	}
+	return utoa(size), true, nil
+}
+
 const headerKey = "x-mcp-header"
 
 // Headers lists the properties that go into headers, in the order of the

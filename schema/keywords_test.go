@@ -171,7 +171,7 @@ func TestCheckFindsBrokenRules(t *testing.T) {
 	type out struct {
 		Size  string      `json:"size" schema:"enum=small|large"`
 		Count int         `json:"count" schema:"minimum=1"`
-		Code  oneWay   `json:"code" schema:"maxLength=3"`
+		Code  oneWay      `json:"code" schema:"maxLength=3"`
 		Mail  string      `json:"mail,omitempty" schema:"format=email"`
 		Tags  []string    `json:"tags" schema:"minItems=1"`
 		Hue   color       `json:"hue,omitempty"`

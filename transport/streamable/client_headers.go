@@ -17,18 +17,17 @@ var (
 )
 
 // headers returns those of a POST that carries m, and the session among them.
-// A modern message repeats in them what whoever stands in between may want to
-// know; others have their session.
-func (l *link) headers(m *jsonrpc.Message, modern bool) (h http.Header, session string) {
+// A modern message repeats in them what intermediaries may want to know; others
+// have their session. The error is for a message that its headers cannot carry.
+func (l *link) headers(m *jsonrpc.Message, modern bool) (h http.Header, session string, err error) {
 	h = http.Header{"Content-Type": sendsJSON, "Accept": takesBoth}
 	if modern {
-		l.repeat(h, m)
-		return h, ""
+		return h, "", l.repeat(h, m)
 	}
 	if m.Method == methodInitialize {
-		return h, ""
+		return h, "", nil
 	}
-	return h, l.identify(h)
+	return h, l.identify(h), nil
 }
 
 // identify puts the session into the headers, and the revision that it speaks.
@@ -45,17 +44,18 @@ func (l *link) identify(h http.Header) (session string) {
 }
 
 // repeat puts into the headers what the body of a modern message says.
-func (l *link) repeat(h http.Header, m *jsonrpc.Message) {
+func (l *link) repeat(h http.Header, m *jsonrpc.Message) error {
 	if version, ok := era.NamedRevision(m); ok {
 		h[headerVersion] = []string{string(version)}
 	}
 	h[headerMethod] = []string{mcp.EncodeHeader(m.Method)}
 	name, ok := rawjson.String(rawjson.Lookup(m.Params, nameMember(m.Method)))
 	if !ok || nameMember(m.Method) == "" {
-		return
+		return nil
 	}
 	h[headerName] = []string{mcp.EncodeHeader(name)}
 	if m.Method == mcp.MethodToolsCall {
-		l.tools.repeat(h, name, rawjson.Lookup(m.Params, "arguments"))
+		return l.tools.repeat(h, name, rawjson.Lookup(m.Params, "arguments"))
 	}
+	return nil
 }

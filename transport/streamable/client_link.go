@@ -185,7 +185,10 @@ func (l *link) span(parent context.Context) (context.Context, context.CancelCaus
 func (l *link) tell(ctx context.Context, m *jsonrpc.Message, body []byte) error {
 	ctx, cancel := l.span(ctx)
 	defer cancel(nil)
-	h, session := l.headers(m, era.Opens(m))
+	h, session, err := l.headers(m, era.Opens(m))
+	if err != nil {
+		return err
+	}
 	l.tap(jsonrpc.Out, body)
 	resp, err := l.to.send(ctx, http.MethodPost, h, body)
 	if err != nil {
@@ -297,7 +300,7 @@ func (l *link) close(ctx context.Context) error {
 func (l *link) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
-	h, _ := l.headers(&jsonrpc.Message{}, false)
+	h, _, _ := l.headers(&jsonrpc.Message{}, false)
 	h.Del("Content-Type")
 	resp, err := l.to.send(ctx, http.MethodDelete, h, nil)
 	if err == nil {

@@ -56,7 +56,11 @@ func (p *post) done(a jsonrpc.Answer) {
 func (p *post) exchange(ctx context.Context) {
 	l := p.link
 	var h http.Header
-	h, p.session = l.headers(p.m, p.modern)
+	var err error
+	if h, p.session, err = l.headers(p.m, p.modern); err != nil {
+		p.done(jsonrpc.Answer{Err: err})
+		return
+	}
 	body := jsonrpc.AppendRequest(nil, p.m.ID, p.m.Method, p.m.Params)
 	l.tap(jsonrpc.Out, body)
 	resp, err := l.to.send(ctx, http.MethodPost, h, body)

@@ -127,6 +127,39 @@ func TestClientRepeatsArguments(t *testing.T) {
 	}
 }
 
+// L24: an integer that no header may carry is not sent. Without its header the
+// server would refuse the call, and with it too.
+func TestClientSendsNoUnsafeIntegerInAHeader(t *testing.T) {
+	for _, n := range []string{"9007199254740992", "9007199254740993", "-9007199254740992", "1e300", "123456789012345678901234567890"} {
+		t.Run(n, func(t *testing.T) {
+			bubble(t, func(t *testing.T, f *far) {
+				f.serve = modern(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+					if m.Method == mcp.MethodToolsList {
+						answers(w, m, `{"resultType":"complete","tools":[{"name":"x","inputSchema":{"type":"object","properties":{"i":{"type":"integer","x-mcp-header":"I"}}}}]}`)
+						return
+					}
+					answers(w, m, textResult)
+				})
+				c := connect(t, f.endpoint())
+				if _, err := c.Serve(t.Context(), &mcp.Call{Method: mcp.MethodToolsList}); err != nil {
+					t.Fatal(err)
+				}
+				_, err := c.Serve(t.Context(), callTool("x", `{"i":`+n+`}`))
+				e, ok := errors.AsType[*mcp.Error](err)
+				if !ok || e.Code != mcp.CodeInvalidParams || !e.Local || !strings.Contains(e.Message, `tool "x" was not called: argument "i" is an integer beyond ±9007199254740991, which the header Mcp-Param-I cannot carry`) {
+					t.Errorf("got %v", err)
+				}
+				if sent := f.of(mcp.MethodToolsCall); len(sent) > 0 {
+					t.Errorf("the call was sent with %v", sent[0].header)
+				}
+				if _, err := c.Serve(t.Context(), callTool("x", `{"i":9007199254740991}`)); err != nil {
+					t.Errorf("the next call: %v", err)
+				}
+			})
+		})
+	}
+}
+
 // A mismatch of headers has the tools looked at again, and the call repeated,
 // once.
 func TestClientLooksAtToolsAgain(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
 	"strconv"
 	"sync"
@@ -100,33 +99,21 @@ func (b *toolBook) enter(name string, inputSchema []byte) (refused string) {
 }
 
 // repeat puts those arguments of a call into headers that its tool wants there.
-func (b *toolBook) repeat(h http.Header, tool string, args []byte) {
+// The error names an argument that no header can carry.
+func (b *toolBook) repeat(h http.Header, tool string, args []byte) error {
 	b.mu.Lock()
 	headers := b.headers[tool]
 	b.mu.Unlock()
 	for _, header := range headers {
-		value := args
-		for _, name := range header.Path {
-			value = rawjson.Lookup(value, name)
+		value, present, err := header.Value(args)
+		if err != nil {
+			return &mcp.Error{Code: mcp.CodeInvalidParams, Local: true, Message: fmt.Sprintf("tool %s was not called: %v", strconv.Quote(tool), err)}
 		}
-		if value != nil && !rawjson.IsNull(value) {
-			h[http.CanonicalHeaderKey(headerParam+header.Name)] = []string{mcp.EncodeHeader(headerText(value))}
-		}
-	}
-}
-
-// headerText is a JSON value as a header says it.
-func headerText(value []byte) string {
-	if s, ok := rawjson.String(value); ok {
-		return s
-	}
-	if bytes.ContainsAny(value, ".eE") {
-		const most = 1<<53 - 1
-		if f, err := strconv.ParseFloat(string(value), 64); err == nil && f == math.Trunc(f) && math.Abs(f) <= most {
-			return strconv.FormatInt(int64(f), 10)
+		if present {
+			h[http.CanonicalHeaderKey(headerParam+header.Name)] = []string{mcp.EncodeHeader(value)}
 		}
 	}
-	return string(value)
+	return nil
 }
 
 // text is a member of an object that is a string.
