@@ -4,7 +4,8 @@
 //   - [Run] and [Script] play conversations that are written as text.
 //   - [Connect] returns a Handler as a client of one revision sees it, and
 //     [EveryEra] runs a test once for each revision.
-//   - [Twice] finds out whether a handler that asks can be entered again.
+//   - [Twice] finds out whether a handler that asks can be entered again; with
+//     [Effects] it also finds one that acts before it asks.
 //
 // # Conversations
 //
@@ -61,6 +62,7 @@
 // $name is the value that was kept.
 //
 // Conversations run in a [testing/synctest] bubble: time is not real and
-// waiting takes none. With the flag -update, [Run] writes what was seen into
-// the files; comments, * and $name and … stay.
+// waiting takes none. With the flag -mcptest.update, [Run] writes what was seen
+// into the files; comments, * and $name and … stay. A test program that defines
+// a flag -update of its own may use that instead.
 package mcptest

@@ -65,6 +65,39 @@ func ExampleTwice() {
 	}
 }
 
+// shop is a server that charges through what it is given.
+func shop(charge func(item string)) mcp.Handler {
+	s := server.New(mcp.Implementation{Name: "shop", Version: "1.0"}, nil)
+	server.AddTool(s, "buy", "Buy something", func(_ context.Context, c *mcp.Call, in struct {
+		Item string `json:"item"`
+	}) (string, error) {
+		_, err := server.Elicit[struct {
+			Sure bool `json:"sure"`
+		}](c, "sure", "Buy a "+in.Item+"?")
+		if err != nil {
+			return "", err
+		}
+		charge(in.Item) // after the question: before it, Twice would fail
+		return "Bought.", nil
+	})
+	return s
+}
+
+func buyTwice(t *testing.T) {
+	var done mcptest.Effects
+	s := shop(func(item string) { done.Record("charge for " + item) })
+	call := &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"buy","arguments":{"item":"chair"}}`)}
+	mcptest.Twice(t, s, call, func(q mcp.Question) string {
+		return `{"action":"accept","content":{"sure":true}}`
+	}, &done)
+}
+
+func ExampleEffects() {
+	_ = buyTwice // func TestBuyChargesOnce(t *testing.T)
+}
+
+func TestExampleEffects(t *testing.T) { buyTwice(t) }
+
 // The examples above only compile; this plays the one with a text in it.
 func TestExampleScript(t *testing.T) {
 	mcptest.Script(t, calculator(), `

@@ -12,24 +12,21 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-const updateFlag = "update"
+// update has a name that no test program has for a flag of its own: packages
+// that define -update are initialized after this one, and would panic.
+var update = flag.Bool("mcptest.update", false, "write what was seen into the files of conversations")
 
-// A test program has one flag of this name: where another package has defined
-// it already, that one counts.
-func init() {
-	if flag.Lookup(updateFlag) == nil {
-		flag.Bool(updateFlag, false, "write what was seen into the files of conversations")
-	}
-}
-
+// updating reports whether files are to be written: -mcptest.update was given,
+// or the -update that the test program itself has defined.
 func updating() bool {
-	f := flag.Lookup(updateFlag)
-	return f != nil && f.Value.String() == "true"
+	own := flag.Lookup("update")
+	return *update || own != nil && own.Value.String() == "true"
 }
 
 // Run plays all conversations in the files that the pattern names, each with a
 // new handler that serve makes within the bubble in which time is not real.
-// With -update the files are changed to what was seen.
+// With the flag -mcptest.update, or an -update that the test program itself
+// defines, the files are changed to what was seen.
 func Run(t *testing.T, files string, serve func(t *testing.T) mcp.Handler) {
 	t.Helper()
 	names, err := filepath.Glob(files)

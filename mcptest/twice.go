@@ -15,37 +15,55 @@ import (
 )
 
 // Twice checks that a handler which asks can be entered again, as it will be:
-// the caller's answer brings it back to its first line.
+// with each answer it runs from its first line.
 //
 // Each round of the call is entered twice in the same way, and must both times
-// ask the same or come to the same. The whole call is then made over the wire,
-// once as the newest revision does it (the call ends and is made again) and
-// once as the older ones do (the call stays open while the client is asked),
-// and must come to the same again.
+// ask the same questions or return the same result. The whole call is then made
+// over the wire, once as the newest revision does it (the call ends and is made
+// again) and once as the older ones do (the call stays open while the client is
+// asked), and must return the same result again.
+//
+// So Twice finds handlers whose questions or results change from run to run. It
+// sees a handler that acts before it asks only if the test records what the
+// handler does, in an [Effects]: then the test fails if an effect happens in two
+// rounds of one call, or differs when a round that asks is entered twice.
 //
 // answer gives the answer to a question as JSON; the same question must always
 // get the same answer. A call that does not say who calls is made by a client
-// with all capabilities.
-func Twice(t testing.TB, h mcp.Handler, c *mcp.Call, answer func(q mcp.Question) string) {
+// with all capabilities. Twice makes the call several times, each round twice,
+// so the handler must act on something that belongs to the test.
+func Twice(t testing.TB, h mcp.Handler, c *mcp.Call, answer func(q mcp.Question) string, effects ...*Effects) {
 	t.Helper()
-	if err := twice(t.Context(), h, c, answer); err != nil {
+	var record *Effects
+	switch len(effects) {
+	case 0:
+	case 1:
+		record = effects[0]
+	default:
+		t.Fatal("mcptest.Twice takes one Effects at most")
+	}
+	if err := twice(t.Context(), h, c, answer, record); err != nil {
 		t.Error(err)
 	}
 }
 
-func twice(ctx context.Context, h mcp.Handler, c *mcp.Call, answer func(q mcp.Question) string) error {
+func twice(ctx context.Context, h mcp.Handler, c *mcp.Call, answer func(q mcp.Question) string, record *Effects) error {
 	call := *c
 	if call.Caller.Capabilities == nil {
 		persona := able()
 		call.Caller.Client, call.Caller.Capabilities = &persona.Client, &persona.Capabilities
 	}
-	rounds, err := enterTwice(ctx, h, call, answer)
+	record.take() // what was done before this call
+	rounds, err := enterTwice(ctx, h, call, answer, record)
+	if err == nil {
+		err = repeatedEffect(call.Method, rounds)
+	}
 	if err != nil {
 		return err
 	}
 	newest := mcp.Revisions()[:2] // one of each era
 	for _, rev := range newest {
-		if err := overTheWire(ctx, h, rev, call, answer, rounds); err != nil {
+		if err := overTheWire(ctx, h, rev, call, answer, rounds, record); err != nil {
 			return err
 		}
 	}
@@ -57,6 +75,7 @@ type round struct {
 	questions []string // each as text, sorted; none in the last round
 	outcome   string
 	need      *mcp.NeedInput
+	effects   []string // that were recorded meanwhile, sorted
 }
 
 func (r round) String() string {
@@ -87,13 +106,15 @@ func questionText(q mcp.Question) string {
 }
 
 // enterTwice goes through the rounds of a call, entering each of them twice.
-func enterTwice(ctx context.Context, h mcp.Handler, call mcp.Call, answer func(q mcp.Question) string) ([]round, error) {
+func enterTwice(ctx context.Context, h mcp.Handler, call mcp.Call, answer func(q mcp.Question) string, record *Effects) ([]round, error) {
 	var rounds []round
 	now := call
 	for {
 		n := len(rounds) + 1
 		first := enter(ctx, h, &now)
+		first.effects = record.take()
 		second := enter(ctx, h, &now)
+		second.effects = record.take()
 		if first.String() != second.String() {
 			return nil, fmt.Errorf("round %d of %s cannot be repeated: entered twice with the same call and the same answers, the handler\n\tfirst %s\n\tthen  %s\nA handler is entered again from its first line when an answer is there, so what it does before it asks must come out the same each time",
 				n, call.Method, clip(first.String()), clip(second.String()))
@@ -101,6 +122,10 @@ func enterTwice(ctx context.Context, h mcp.Handler, call mcp.Call, answer func(q
 		rounds = append(rounds, first)
 		if first.need == nil {
 			return rounds, nil
+		}
+		if !slices.Equal(first.effects, second.effects) {
+			return nil, fmt.Errorf("round %d of %s acts before it asks, and not in the same way each time: entered twice, the handler did\n\tfirst %s\n\tthen  %s",
+				n, call.Method, effectsText(first.effects), effectsText(second.effects))
 		}
 		if n == mcp.MaxRounds {
 			return nil, fmt.Errorf("%s still asks in round %d: %s", call.Method, n, clip(first.String()))
@@ -119,7 +144,7 @@ func enterTwice(ctx context.Context, h mcp.Handler, call mcp.Call, answer func(q
 
 // overTheWire makes the whole call in one revision and compares it with the
 // rounds that it had without a wire.
-func overTheWire(ctx context.Context, h mcp.Handler, rev mcp.Revision, call mcp.Call, answer func(q mcp.Question) string, rounds []round) error {
+func overTheWire(ctx context.Context, h mcp.Handler, rev mcp.Revision, call mcp.Call, answer func(q mcp.Question) string, rounds []round, record *Effects) error {
 	peer, stop, err := connect(ctx, h, rev)
 	if err != nil {
 		return err
@@ -133,6 +158,7 @@ func overTheWire(ctx context.Context, h mcp.Handler, rev mcp.Revision, call mcp.
 	if err := stop(); err != nil {
 		return err
 	}
+	effects := record.take()
 	var want []string
 	for _, r := range rounds {
 		var each []string
@@ -152,7 +178,7 @@ func overTheWire(ctx context.Context, h mcp.Handler, rev mcp.Revision, call mcp.
 	if end := rounds[len(rounds)-1].outcome; !sameEnd(last.outcome, end) {
 		return fmt.Errorf("in revision %s %s came to\n\t%s\nand without a wire to\n\t%s", rev, call.Method, clip(last.outcome), clip(end))
 	}
-	return nil
+	return sameEffects(rev, call.Method, effects, rounds)
 }
 
 // sameEnd compares outcomes. Of errors only that they are some counts: older

@@ -88,8 +88,77 @@ func TestTwiceFindsWhatCannotBeRepeated(t *testing.T) {
 				entered++
 				return tc.tool(entered, c)
 			})
-			err := twice(t.Context(), s, &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"x"}`)}, named)
+			err := twice(t.Context(), s, &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"x"}`)}, named, nil)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want something with %q", err, tc.want)
+			}
+		})
+	}
+}
+
+// L35: a tool that acts before it asks asks the same and returns the same each
+// time. Only what it did tells.
+func TestTwiceFindsWhatActsBeforeItAsks(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		tool func(entered int, c *mcp.Call, do func(string)) error
+		want string
+	}{
+		{"asks first", func(_ int, c *mcp.Call, do func(string)) error {
+			if _, err := server.Elicit[name](c, "k", "first"); err != nil {
+				return err
+			}
+			do("charge")
+			do("charge") // twice on purpose, in one round
+			return nil
+		}, ""},
+		{"acts first", func(_ int, c *mcp.Call, do func(string)) error {
+			do("charge")
+			_, err := server.Elicit[name](c, "k", "first")
+			return err
+		}, `tools/call does "charge" in round 1 and again in round 2`},
+		{"acts between two questions", func(_ int, c *mcp.Call, do func(string)) error {
+			if _, err := server.Elicit[name](c, "k", "first"); err != nil {
+				return err
+			}
+			do("charge")
+			_, err := server.Elicit[name](c, "l", "last")
+			return err
+		}, `tools/call does "charge" in round 2 and again in round 3`},
+		{"counts what it does", func(n int, c *mcp.Call, do func(string)) error {
+			do(fmt.Sprint("charge number ", n))
+			_, err := server.Elicit[name](c, "k", "first")
+			return err
+		}, "round 1 of tools/call acts before it asks, and not in the same way each time"},
+		{"remembers that it acted", func(_ int, c *mcp.Call, do func(string)) error {
+			if c.Answers == nil {
+				do("charge")
+			}
+			_, err := server.Elicit[name](c, "k", "first")
+			return err
+		}, ""},
+		{"does more over the wire", func(_ int, c *mcp.Call, do func(string)) error {
+			if _, err := server.Elicit[name](c, "k", "first"); err != nil {
+				return err
+			}
+			if c.Caller.Revision != "" {
+				do("charge")
+			}
+			return nil
+		}, "and without a wire\n\tnothing"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var record Effects
+			record.Record("charge") // before the call: it does not count
+			entered := 0
+			s := server.New(mcp.Implementation{Name: "s", Version: "1"}, nil)
+			server.AddTool(s, "x", "", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
+				entered++
+				return "done", tc.tool(entered, c, record.Record)
+			})
+			call := &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"x"}`)}
+			err := twice(t.Context(), s, call, named, &record)
+			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("got %v, want something with %q", err, tc.want)
 			}
 		})
