@@ -58,8 +58,7 @@ func encoderOf[Out any]() (encode func(*Out) (json.RawMessage, error), outSchema
 	if err != nil {
 		return nil, nil, err
 	}
-	own := besideOf[Out]()
-	return func(v *Out) (json.RawMessage, error) { return own.body(plan, v) }, plan.Schema(), nil
+	return plan.body, plan.Schema(), nil
 }
 
 // An Output is the output of a tool with what a model reads beside it, chosen
@@ -86,7 +85,6 @@ func (*Output[T]) encoder() (func(any) (json.RawMessage, error), json.RawMessage
 	if err != nil {
 		return nil, nil, err
 	}
-	own := besideOf[T]()
 	return func(v any) (json.RawMessage, error) {
 		o := v.(*Output[T])
 		switch {
@@ -97,7 +95,7 @@ func (*Output[T]) encoder() (func(any) (json.RawMessage, error), json.RawMessage
 		case o.Text != "":
 			return structuredBody(plan, &o.Structured, func(*T) string { return o.Text })
 		}
-		return own.body(plan, &o.Structured)
+		return plan.body(&o.Structured)
 	}, plan.Schema(), nil
 }
 
@@ -132,11 +130,12 @@ func methodOf[Out, I any]() (as func(*Out) I, ok bool) {
 	return nil, false
 }
 
-func (b beside[Out]) body(plan *planned[Out], v *Out) (json.RawMessage, error) {
-	if b.contents != nil {
-		return contentBody(plan, v, b.contents)
+// body encodes an output with what it says of itself.
+func (p *planned[Out]) body(v *Out) (json.RawMessage, error) {
+	if p.own.contents != nil {
+		return contentBody(p, v, p.own.contents)
 	}
-	return structuredBody(plan, v, b.text)
+	return structuredBody(p, v, p.own.text)
 }
 
 // contentBody encodes an output that has blocks of its own beside it.

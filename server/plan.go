@@ -13,6 +13,7 @@ var plans sync.Map // of *planned[T], by the type of T
 type planned[T any] struct {
 	*schema.Plan[T]
 	room usualRoom // of results
+	own  beside[T] // what a result says of itself
 }
 
 // append encodes an output and holds it to the rules of its own tags.
@@ -39,7 +40,7 @@ func planOf[T any]() (*planned[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &planned[T]{Plan: compiled}
+	p := &planned[T]{Plan: compiled, own: besideOf[T]()}
 	plans.Store(t, p)
 	return p, nil
 }
