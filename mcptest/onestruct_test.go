@@ -356,6 +356,7 @@ func TestResultsOfOtherServers(t *testing.T) {
 		Size string        `json:"size" schema:"enum=small|large"`
 		Page int           `json:"page" schema:"default=7"`
 		Tags []string      `json:"tags"`
+		Mark grade         `json:"mark"`
 	}
 	for _, tc := range []struct {
 		name, result string
@@ -364,7 +365,7 @@ func TestResultsOfOtherServers(t *testing.T) {
 	}{
 		{"more than is known", `{"name":"a","other":[1]}`, out{Name: "a"}, ""},
 		{"less than is known", `{}`, out{}, ""},
-		{"nulls", `{"name":null,"wait":null,"size":null,"tags":null}`, out{}, ""},
+		{"nulls", `{"name":null,"wait":null,"size":null,"tags":null,"mark":null}`, out{}, ""},
 		{"wrong type", `{"name":1,"tags":"x"}`, out{}, "name: expected a string, got the number 1\ntags: expected an array"},
 		{"a bare number for a duration", `{"wait":90}`, out{}, `wait: expected a duration such as "1m30s", got the number 90`},
 		{"against a tag", `{"size":"huge"}`, out{}, `size: the string "huge" is not allowed`},

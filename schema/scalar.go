@@ -277,6 +277,10 @@ func (d *decoder) foreign(n *node, raw []byte, v reflect.Value) {
 		return
 	case kindOwn:
 		var problems *Problems
+		if d.tolerant && rawjson.IsNull(raw) && n.check.Check(raw) != nil {
+			v.SetZero()
+			return
+		}
 		if err := n.check.Check(raw); errors.As(err, &problems) {
 			for _, p := range problems.List {
 				d.problems.addf(p.Path, "%s", p.Message)

@@ -18,6 +18,7 @@ func TestComplete(t *testing.T) {
 		Size  string `json:"size" schema:"enum=Small|large|larger"`
 		Count int    `json:"count" schema:"enum=1|10|2"`
 		Loud  bool   `json:"loud"`
+		Kind  string `json:"kind" schema:"const=round"`
 		Free  string `json:"free"`
 		City  string `json:"city"`
 		Fails string `json:"fails"`
@@ -58,6 +59,7 @@ func TestComplete(t *testing.T) {
 		{prompt, "size", "x", "", values(0, ``)},
 		{prompt, "size", strings.Repeat("a", 1<<20), "", values(0, ``)}, // M20
 		{prompt, "count", "1", "", values(2, `"1","10"`)},
+		{prompt, "kind", "", "", values(1, `"round"`)},
 		{prompt, "loud", "t", "", values(1, `"true"`)},
 		{prompt, "free", "x", "", values(0, ``)},
 		{prompt, "city", "P", "", values(1, `"\"P\" map[] true"`)},

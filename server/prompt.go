@@ -116,12 +116,18 @@ func (p *prompt) describe(spec *mcp.Prompt, argsSchema json.RawMessage) error {
 // choicesOf lists what an argument can be, as text; nil means too much to list.
 func choicesOf(kind string, argSchema json.RawMessage) []string {
 	var choices []string
-	for e := rawjson.Array(rawjson.Lookup(argSchema, "enum")); e.Next(); {
-		if s, ok := rawjson.String(e.Value); ok {
+	add := func(value json.RawMessage) {
+		if s, ok := rawjson.String(value); ok {
 			choices = append(choices, s)
 		} else {
-			choices = append(choices, string(e.Value))
+			choices = append(choices, string(value))
 		}
+	}
+	for e := rawjson.Array(rawjson.Lookup(argSchema, "enum")); e.Next(); {
+		add(e.Value)
+	}
+	if only := rawjson.Lookup(argSchema, "const"); only != nil {
+		add(only)
 	}
 	if choices == nil && kind == "boolean" {
 		return []string{"true", "false"}
