@@ -53,9 +53,10 @@ const keysHelp = `
 | Tab | complete; Tab again for the next |
 | Up, Down | what you typed before |
 | PgUp, PgDn | scroll |
-| Ctrl-O | open or fold the last card |
+| Ctrl-O | open or fold the last card, or the question |
+| Enter on an empty line, Ctrl-G | go to the question; Right and Left pick, Enter takes it |
 | Shift-Tab | look through the cards: Up and Down choose, Enter folds |
 | F2, F3 | servers, wire |
-| Ctrl-C | stop what runs; twice leaves |
+| Ctrl-C | leave the question; stop what runs; twice leaves |
 | Esc | close a pane |
 `

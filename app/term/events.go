@@ -2,7 +2,6 @@ package term
 
 import (
 	"maps"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 
@@ -141,22 +140,10 @@ func (s *screen) ended(stop string) {
 	}
 }
 
-// ask puts a question before the person.
+// ask shows a question. It takes no keys: the person goes to it.
 func (s *screen) ask(a host.Ask) tea.Cmd {
 	s.questions = append(s.questions, s.t.question(a))
-	if len(s.questions) == 1 {
-		return s.arm()
-	}
 	return nil
-}
-
-// arm lets the first question take keys in a moment.
-func (s *screen) arm() tea.Cmd {
-	if len(s.questions) == 0 {
-		return nil
-	}
-	id := s.questions[0].ask.ID
-	return tea.Tick(s.arming, func(time.Time) tea.Msg { return armMsg{id} })
 }
 
 // answered takes a question away, whoever has answered it.
@@ -171,8 +158,9 @@ func (s *screen) answered(a *host.Ask) tea.Cmd {
 		}
 		s.questions = append(s.questions[:i:i], s.questions[i+1:]...)
 		if i == 0 {
-			return s.arm()
+			s.focused = false // the next one has to be gone to
 		}
+		break
 	}
 	return nil
 }

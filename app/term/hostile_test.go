@@ -108,12 +108,13 @@ func TestServersCannotDrawOnTheScreen(t *testing.T) {
 			if v := d.view(); !strings.Contains(v, "! ") {
 				t.Errorf("no warning about the definition\n%s", v)
 			}
-			d.press("o")
+			d.answer("Allow once")
 			d.until("the form", func() bool { return len(d.s.questions) == 1 && d.s.questions[0].sheet != nil })
-			d.asked()
+			d.answer("Fill in")
 			look("form")
 			d.types("x")
 			d.press("enter")
+			d.answer("Send")
 			d.until("it is over", func() bool { return d.s.turns == 0 })
 			look("result")
 			d.press("ctrl+o")

@@ -6,16 +6,14 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-
-	"github.com/tenon-mcp/tenon/app/host"
-	"github.com/tenon-mcp/tenon/mcp"
 )
 
 // again is how soon a second Ctrl-C has to come to leave.
 const again = 2 * time.Second
 
-// key sends a key to whatever is in front: a question, a sheet, a pane, the
-// cards, or the input.
+// key sends a key to what is in front: a pane, the question that the person
+// went to, a sheet, the cards, or the input. A question that merely appeared is
+// never in front.
 func (s *screen) key(stroke, text string) tea.Cmd {
 	s.hint = ""
 	if stroke == "ctrl+c" {
@@ -25,6 +23,8 @@ func (s *screen) key(stroke, text string) tea.Cmd {
 	switch stroke {
 	case "ctrl+z":
 		return tea.Suspend
+	case "ctrl+g":
+		return s.goToQuestion()
 	case "f2":
 		s.pane = &serversPane{t: s.t}
 		return nil
@@ -39,11 +39,8 @@ func (s *screen) key(stroke, text string) tea.Cmd {
 			s.pane = nil
 		}
 		return cmd
-	case len(s.questions) > 0 && s.questions[0].armed:
+	case s.focused:
 		return s.questionKey(stroke, text)
-	case len(s.questions) > 0: // not yet: what is typed goes on where it was going
-		s.input.insert(text)
-		return nil
 	case s.sheet != nil:
 		return s.sheetKey(stroke, text)
 	}
@@ -59,9 +56,14 @@ func (s *screen) key(stroke, text string) tea.Cmd {
 	return s.inputKey(stroke, text)
 }
 
-// interrupt stops what runs; when nothing does, or for the second time, it
-// leaves.
+// interrupt leaves the question that the person went to; else it stops what
+// runs; when nothing does, or for the second time, it leaves the program.
 func (s *screen) interrupt() tea.Cmd {
+	if s.focused {
+		s.leaveQuestion()
+		s.hint = "the question still waits; Ctrl-C again stops what runs"
+		return nil
+	}
 	if !s.leaving.IsZero() && time.Since(s.leaving) < again {
 		return tea.Quit
 	}
@@ -82,6 +84,9 @@ func (s *screen) interrupt() tea.Cmd {
 
 func (s *screen) scrollKey(stroke string) bool {
 	page := max(1, s.height/2)
+	if len(s.questions) > 0 && s.sheet == nil && s.questions[0].readKey(stroke) {
+		return true
+	}
 	switch stroke {
 	case "pgup", "shift+up", "ctrl+up":
 		if stroke != "pgup" {
@@ -156,95 +161,6 @@ func (s *screen) lookKey(stroke string) bool {
 	return true
 }
 
-func (s *screen) questionKey(stroke, text string) tea.Cmd {
-	q := s.questions[0]
-	switch stroke {
-	case "pgup":
-		q.scroll -= 5
-		return nil
-	case "pgdown":
-		q.scroll += 5
-		return nil
-	}
-	q.wrong = ""
-	switch {
-	case q.edit != nil:
-		return s.draftKey(q, stroke, text)
-	case q.sheet != nil:
-		return s.formKey(q, stroke, text)
-	}
-	switch {
-	case stroke == "up":
-		q.scroll--
-	case stroke == "down":
-		q.scroll++
-	case q.ask.Kind == host.AskSampling && q.ask.Draft != nil && stroke == "e":
-		q.edit = &editor{}
-		q.edit.set(blocksText(q.ask.Draft.Content.Blocks))
-	case q.ask.Kind == host.AskURL && stroke == "o":
-		return s.openPage(q)
-	default:
-		if action := q.answer(stroke); action != "" {
-			return s.reply(action, nil)
-		}
-	}
-	return nil
-}
-
-// openPage opens the page of a question, and accepts it.
-func (s *screen) openPage(q *question) tea.Cmd {
-	if s.t.o.OpenPage == nil {
-		q.wrong = "There is no browser here: open the page yourself, then press y."
-		return nil
-	}
-	if err := s.t.o.OpenPage(q.ask.URL); err != nil {
-		q.wrong = "No browser could be opened (" + err.Error() + "): open the page yourself, then press y."
-		return nil
-	}
-	return s.reply("accept", nil)
-}
-
-func (s *screen) formKey(q *question, stroke, text string) tea.Cmd {
-	switch action := q.answer(stroke); action {
-	case "":
-		if !q.sheet.key(stroke, text) {
-			return nil
-		}
-	case "accept":
-	default:
-		return s.reply(action, nil)
-	}
-	if !q.sheet.complete() {
-		return nil
-	}
-	content, err := q.sheet.content()
-	if err != nil {
-		q.wrong = err.Error()
-		return nil
-	}
-	return s.reply("accept", content)
-}
-
-// draftKey changes what the model wrote before it is sent to a server.
-func (s *screen) draftKey(q *question, stroke, text string) tea.Cmd {
-	switch stroke {
-	case "esc":
-		q.edit = nil
-	case "ctrl+s":
-		content, err := mcp.Marshal(q.edit.text)
-		if err != nil {
-			q.wrong = err.Error()
-			return nil
-		}
-		return s.reply("accept", content)
-	case "enter":
-		q.edit.insert("\n")
-	default:
-		q.edit.key(stroke, text)
-	}
-	return nil
-}
-
 // sheetKey fills in the arguments of a tool or a prompt.
 func (s *screen) sheetKey(stroke, text string) tea.Cmd {
 	switch stroke {
@@ -286,6 +202,9 @@ func (s *screen) inputKey(stroke, text string) tea.Cmd {
 		}
 		s.completed, s.picked = completion{}, -1
 		s.asked++ // an answer that is on its way is too late
+		if s.input.text == "" {
+			return s.goToQuestion()
+		}
 		return s.send(s.input.text)
 	case stroke == "tab":
 		return s.complete()
@@ -361,22 +280,23 @@ func (s *screen) complete() tea.Cmd {
 
 // paste puts text where the cursor is.
 func (s *screen) paste(text string) tea.Cmd {
+	if s.focused {
+		switch q := s.questions[0]; {
+		case q.inside && q.edit != nil:
+			q.edit.insert(text)
+			return nil
+		case q.inside:
+			q.sheet.editor.insert(text)
+			return nil
+		}
+		s.leaveQuestion()
+	}
 	switch {
 	case s.pane != nil:
-		return nil
-	case len(s.questions) > 0 && s.questions[0].armed:
-		q := s.questions[0]
-		switch {
-		case q.edit != nil:
-			q.edit.insert(text)
-		case q.sheet != nil:
-			q.sheet.editor.insert(text)
-		}
-		return nil
 	case s.sheet != nil:
 		s.sheet.editor.insert(text)
-		return nil
+	default:
+		s.input.insert(text)
 	}
-	s.input.insert(text)
 	return nil
 }

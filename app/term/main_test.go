@@ -119,7 +119,6 @@ func driveOn(t *testing.T, w *workspace.Workspace, feed *Feed, change func(*Opti
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	d := &driver{t: t, w: w, s: newScreen(ctx, w, o), msgs: make(chan tea.Msg, 1000)}
-	d.s.arming = time.Millisecond
 	d.all.Go(func() { feed.forward(ctx, func(some []any) { d.msgs <- newsMsg(some) }) })
 	t.Cleanup(func() {
 		d.s.t.stop()
@@ -175,11 +174,31 @@ func (d *driver) shows(text string) {
 	d.until("the view shows "+text, func() bool { return strings.Contains(d.view(), text) })
 }
 
-// asked waits for a question that takes keys.
+// asked waits for a question.
 func (d *driver) asked() {
 	d.t.Helper()
 	d.until("a question", func() bool { return len(d.s.questions) > 0 })
-	d.send(armMsg{d.s.questions[0].ask.ID})
+}
+
+// pick goes to the first question and to one of its options.
+func (d *driver) pick(label string) {
+	d.t.Helper()
+	d.asked()
+	d.press("ctrl+g")
+	for range 10 {
+		d.press("right")
+		if q := d.s.questions[0]; q.options()[q.picked].label == label {
+			return
+		}
+	}
+	d.t.Fatalf("there is no option %q\n%s", label, d.view())
+}
+
+// answer answers the first question with one of its options.
+func (d *driver) answer(label string) {
+	d.t.Helper()
+	d.pick(label)
+	d.press("enter")
 }
 
 var named = map[string]rune{"enter": tea.KeyEnter, "esc": tea.KeyEscape, "tab": tea.KeyTab, "up": tea.KeyUp, "down": tea.KeyDown,

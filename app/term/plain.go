@@ -29,7 +29,9 @@ type plain struct {
 
 	text  strings.Builder // of the model, up to the end of its line
 	phase map[string]host.CallPhase
-	left  bool // the person has left
+	left  bool     // the person has left
+	typed bool     // a person types, and not a script
+	ahead []string // lines that were typed while a question was open
 }
 
 // RunPlain is Run for where there is no terminal: the same commands, line by
@@ -38,9 +40,8 @@ func RunPlain(ctx context.Context, w *workspace.Workspace, o Options) error {
 	o.fill()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	typed := isTerminal(o.In)
-	p := &plain{t: newTalk(ctx, w, o), out: o.Out, width: 100, phase: map[string]host.CallPhase{}}
-	p.in = readLines(o.In, o.Out, !typed)
+	p := &plain{t: newTalk(ctx, w, o), out: o.Out, width: 100, phase: map[string]host.CallPhase{}, typed: isTerminal(o.In)}
+	p.in = readLines(o.In, o.Out, !p.typed)
 	defer p.in.close()
 	for _, l := range o.Greeting {
 		p.say(l)
@@ -50,7 +51,7 @@ func RunPlain(ctx context.Context, w *workspace.Workspace, o Options) error {
 	}
 	for !p.left {
 		p.show()
-		text, err := p.prompt(ctx, "> ")
+		text, err := p.next(ctx)
 		switch {
 		case errors.Is(err, errInterrupted) || errors.Is(err, io.EOF) || ctx.Err() != nil:
 			return nil
@@ -62,6 +63,18 @@ func RunPlain(ctx context.Context, w *workspace.Workspace, o Options) error {
 		}
 	}
 	return nil
+}
+
+// next returns the next line of the person: one that was typed ahead, or a new
+// one.
+func (p *plain) next(ctx context.Context) (string, error) {
+	if len(p.ahead) > 0 {
+		text := p.ahead[0]
+		p.ahead = p.ahead[1:]
+		p.say("> " + text)
+		return text, nil
+	}
+	return p.prompt(ctx, "> ")
 }
 
 func isTerminal(r io.Reader) bool {

@@ -61,22 +61,26 @@ func (p *plain) askForm(q *question) host.Answer {
 	}
 }
 
-// words are the answers that a question takes, and the one for no.
+// words lists the answers that a question takes as lines, and the one that says
+// no. They are whole words, so that no letter typed ahead is an answer.
 func (q *question) words() (all map[string]string, text, no string) {
 	switch q.ask.Kind {
 	case host.AskApproval:
-		return map[string]string{"o": "once", "s": "session", "a": "always", "d": "deny", "n": "never"}, "[o]nce, [s]ession, [a]lways, [d]eny, [n]ever", "deny"
+		return map[string]string{"once": "once", "session": "session", "always": "always", "deny": "deny", "never": "never",
+			"allow once": "once", "allow for this session": "session", "always allow": "always", "always deny": "never"}, "Allow once, Allow for this session, Always allow, Deny, Always deny", "deny"
 	case host.AskFlow:
-		return map[string]string{"o": "once", "s": "session", "d": "deny"}, "[o]nce, [s]ession, [d]eny", "deny"
+		return map[string]string{"once": "once", "session": "session", "deny": "deny", "allow once": "once", "allow for this session": "session"}, "Allow once, Allow for this session, Deny", "deny"
 	case host.AskURL:
-		return map[string]string{"y": "accept", "n": "decline", "c": "cancel"}, "[y]es I have opened it, [n]o, [c]ancel", "cancel"
+		return map[string]string{"opened": "accept", "decline": "decline", "cancel": "cancel"}, "opened, decline, cancel", "cancel"
 	}
 	if q.ask.Draft != nil {
-		return map[string]string{"y": "accept", "n": "decline"}, "[y]es, [n]o, or = and other words to send instead", "decline"
+		return map[string]string{"accept": "accept", "decline": "decline"}, "accept, decline, or = and other words to send instead", "decline"
 	}
-	return map[string]string{"y": "accept", "n": "decline"}, "[y]es, [n]o", "decline"
+	return map[string]string{"accept": "accept", "decline": "decline"}, "accept, decline", "decline"
 }
 
+// askWord reads lines until one is an answer. At a terminal, a line that is no
+// answer was typed ahead: it is kept, and taken up when nothing runs any more.
 func (p *plain) askWord(q *question) host.Answer {
 	all, text, no := q.words()
 	for {
@@ -96,10 +100,12 @@ func (p *plain) askWord(q *question) host.Answer {
 			}
 			return host.Answer{Action: "accept", Content: json.RawMessage(content)}
 		}
-		for short, action := range all {
-			if low := strings.ToLower(typed); low == short || low == action || low == "yes" && short == "y" || low == "no" && short == "n" && all["y"] != "" {
-				return host.Answer{Action: action}
-			}
+		if action := all[strings.ToLower(typed)]; action != "" {
+			return host.Answer{Action: action}
+		}
+		if p.typed && typed != "" {
+			p.ahead = append(p.ahead, typed)
+			p.say("  (kept for later: " + clip(typed, 60) + ")")
 		}
 		p.say("  answer with one of: " + text)
 	}

@@ -45,8 +45,8 @@ func has(t *testing.T, out string, want ...string) {
 
 func TestPlainWithoutAModel(t *testing.T) {
 	out := plainly(t, keyword.Model{}, nil,
-		"add 2 and 3", "maybe", "o",
-		"/call calc/average", "s", "4", "x", "8",
+		"add 2 and 3", "maybe", "o", "Allow once",
+		"/call calc/average", "session", "4", "x", "8",
 		"/call calc/multiply a=6", "7", "always",
 		"/read calc welcome://ada", "/servers", "/wire calc", "/tool", "/sessions", "/quit", "never reached")
 	has(t, out,
@@ -72,7 +72,7 @@ func TestPlainWithAScript(t *testing.T) {
 {"text":"5."}
 {"done":""}
 `)
-	out := plainly(t, model, nil, "a sum", "o", "o")
+	out := plainly(t, model, nil, "a sum", "once", "once")
 	has(t, out, "Adding.\nAt once\n", "? May calc/", "? May calc/", "It is 5.\n")
 	has(t, out, "division by zero")
 }
@@ -87,13 +87,13 @@ func TestPlainEndOfInputDenies(t *testing.T) {
 }
 
 func TestPlainDeclinesForms(t *testing.T) {
-	out := plainly(t, keyword.Model{}, nil, "/call calc/average", "o", "!", "/call calc/add", "!")
+	out := plainly(t, keyword.Model{}, nil, "/call calc/average", "once", "!", "/call calc/add", "!")
 	has(t, out, "✗ calc/average", "declined", "Fill in calc/add", "not called")
 }
 
 func TestPlainServersCannotDraw(t *testing.T) {
 	out := plainly(t, keyword.Model{}, map[string]*server.Server{"evil": hostile(t)},
-		"/tools evil", "/resources evil", "/prompts evil", "/read evil evil://x", "/call evil/do", "o", "name", "/wire evil", "/evil:p x=1")
+		"/tools evil", "/resources evil", "/prompts evil", "/read evil evil://x", "/call evil/do", "once", "name", "/wire evil", "/evil:p x=1")
 	clean(t, "plain", out)
 	has(t, out, "? May evil/do run?", "! ", "✓ evil/do")
 }
@@ -134,11 +134,11 @@ func TestPlainInterrupt(t *testing.T) {
 	go func() {
 		done <- RunPlain(context.Background(), w, Options{Feed: feed, In: in, Out: &out, Interrupts: interrupts})
 	}()
-	io.WriteString(typing, "/call slow/wait\no\n")
+	io.WriteString(typing, "/call slow/wait\nonce\n")
 	<-began
 	interrupts <- os.Interrupt
 	<-cancelled
-	io.WriteString(typing, "/call calc/add a=1 b=1\no\n/quit\n")
+	io.WriteString(typing, "/call calc/add a=1 b=1\nonce\n/quit\n")
 	select {
 	case err := <-done:
 		if err != nil {

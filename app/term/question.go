@@ -3,26 +3,30 @@ package term
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/tenon-mcp/tenon/app/host"
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
-// A question is an ask that is open, as the person sees it. It stands at the
-// bottom, in the place of the input.
+// A question is an open ask as the person sees it. It stands above the input
+// and takes no keys until the person goes to it; see [screen.questionKey].
 type question struct {
 	ask    host.Ask
 	where  string // what the server is: a program, an address, or a part of this one
-	armed  bool   // keys count; right after it appeared they may have been meant for something else
 	scroll int
+	full   bool       // long values are shown in full
+	picked int        // the option that Enter takes; -1 means none
+	inside bool       // keys go to the fields or the draft instead of the options
+	ready  bool       // form: the fields are filled in
 	sheet  *sheetView // form
 	edit   *editor    // sampling: the draft, while it is being changed
 	wrong  string     // why an answer was not taken
 }
 
 func newQuestion(a host.Ask) *question {
-	q := &question{ask: a}
+	q := &question{ask: a, picked: -1}
 	if a.Kind == host.AskForm {
 		s, err := questionSheet(a.Schema)
 		if err != nil {
@@ -30,6 +34,7 @@ func newQuestion(a host.Ask) *question {
 			s = &sheet{schema: a.Schema}
 		}
 		q.sheet = newSheetView(s)
+		q.ready = len(s.fields) == 0
 	}
 	return q
 }
@@ -67,9 +72,13 @@ func (q *question) body(width int, th *theme) (lines []string, cursor int) {
 	case host.AskForm:
 		lines = quoteMessage(q.ask.Message, width, th)
 		var fields []string
+		q.sheet.idle = !q.inside
 		fields, cursor = q.sheet.lines(width, th)
 		cursor += len(lines)
 		lines = append(lines, fields...)
+		if !q.inside {
+			cursor = -1
+		}
 	case host.AskURL:
 		lines = q.page(width, th)
 	case host.AskSampling:
@@ -91,69 +100,6 @@ func quoteMessage(text string, width int, th *theme) []string {
 	return append(indented(wrap(visible.Text(text), width-2), "│ ", "│ "), "")
 }
 
-// call is what would run, with what.
-func (q *question) call(width int, th *theme) []string {
-	c := q.ask.Call
-	if c == nil {
-		return nil
-	}
-	var out []string
-	if q.where != "" {
-		out = append(out, indented(wrap(visible.Text(q.where), width-3), th.dim.Render("on")+" ", "   ")...)
-	}
-	out = append(out, th.dim.Render("with"))
-	args := structured(c.Arguments, width-2, false)
-	if s := compact(c.Arguments); s == "{}" || s == "" {
-		args = []string{"no arguments"}
-	}
-	return append(out, indented(args, "  ", "  ")...)
-}
-
-// approval is all that a person should know before a tool runs: warnings first,
-// then what would run, why they are asked, and what it says about itself.
-func (q *question) approval(width int, th *theme) []string {
-	var out []string
-	for _, w := range q.ask.Warnings {
-		for _, l := range wrap("! "+line(w), width) {
-			out = append(out, th.loud.Render(l))
-		}
-	}
-	if len(q.ask.Changes) > 0 {
-		out = append(out, th.loud.Render(cut("Its definition has changed since you approved it:", width)))
-		for _, c := range q.ask.Changes {
-			out = append(out, "  "+th.bold.Render(cut(line(c.What), width-2)))
-			for _, l := range wrap("was: "+visible.Text(c.Before), width-4) {
-				out = append(out, "    "+th.bad.Render(l))
-			}
-			for _, l := range wrap("now: "+visible.Text(c.After), width-4) {
-				out = append(out, "    "+th.good.Render(l))
-			}
-		}
-	}
-	out = append(out, q.call(width, th)...)
-	about := "asked because " + line(q.ask.Message)
-	if q.ask.Loud {
-		about += "; it may change or destroy things, or reach beyond this machine"
-	}
-	for _, l := range wrap(about, width) {
-		if q.ask.Loud {
-			l = th.warn.Render(l)
-		} else {
-			l = th.dim.Render(l)
-		}
-		out = append(out, l)
-	}
-	if q.ask.Tool != nil && (q.ask.First || len(q.ask.Changes) > 0) {
-		label := "first use; this is what " + line(q.ask.Server) + " says about it:"
-		if !q.ask.First {
-			label = "the definition now:"
-		}
-		out = append(out, th.dim.Render(cut(label, width)))
-		out = append(out, indented(toolLines(q.ask.Tool, width-2, false), "│ ", "│ ")...)
-	}
-	return out
-}
-
 // page shows an address in full, and whose it is apart from what the server
 // says about it.
 func (q *question) page(width int, th *theme) []string {
@@ -171,43 +117,101 @@ func (q *question) page(width int, th *theme) []string {
 	return out
 }
 
-// keys is what can be pressed.
-func (q *question) keys() string {
-	if q.edit != nil {
-		return "ctrl+s send this instead · esc back"
-	}
-	switch q.ask.Kind {
-	case host.AskApproval:
-		return "o once · s this session · a always · d deny · n never"
-	case host.AskFlow:
-		return "o once · s this session · d deny"
-	case host.AskForm:
-		return "enter next · ctrl+s send · ctrl+x decline · esc cancel"
-	case host.AskURL:
-		return "o open it · y I have opened it · n decline · esc cancel"
-	case host.AskSampling:
-		if q.ask.Draft != nil {
-			return "y send · e change it · n decline"
-		}
-		return "y let it · n decline"
-	}
-	return ""
+// An option is an answer that the person can pick.
+type option struct {
+	action string // of host.Answer, or one of those below
+	label  string
 }
 
-// answer is what a key says to a question; empty if nothing.
-func (q *question) answer(stroke string) string {
-	var by map[string]string
+// Actions that the terminal carries out itself.
+const (
+	doFill = "fill" // go to the fields of a form
+	doOpen = "open" // open the page
+	doEdit = "edit" // change the draft
+)
+
+// options lists the answers that a question takes.
+func (q *question) options() []option {
 	switch q.ask.Kind {
 	case host.AskApproval:
-		by = map[string]string{"o": "once", "s": "session", "a": "always", "d": "deny", "n": "never"}
+		return []option{{"once", "Allow once"}, {"session", "Allow for this session"}, {"always", "Always allow"}, {"deny", "Deny"}, {"never", "Always deny"}}
 	case host.AskFlow:
-		by = map[string]string{"o": "once", "s": "session", "d": "deny"}
+		return []option{{"once", "Allow once"}, {"session", "Allow for this session"}, {"deny", "Deny"}}
 	case host.AskForm:
-		by = map[string]string{"ctrl+s": "accept", "ctrl+x": "decline", "esc": "cancel"}
+		all := []option{{doFill, "Fill in"}, {"decline", "Decline"}, {"cancel", "Cancel"}}
+		switch {
+		case len(q.sheet.fields) == 0:
+			all[0] = option{"accept", "Accept"}
+		case q.ready:
+			all = slices.Insert(all, 0, option{"accept", "Send"})
+			all[1].label = "Change"
+		}
+		return all
 	case host.AskURL:
-		by = map[string]string{"o": "accept", "y": "accept", "n": "decline", "esc": "cancel"}
+		return []option{{doOpen, "Open the page"}, {"accept", "I have opened it"}, {"decline", "Decline"}, {"cancel", "Cancel"}}
 	case host.AskSampling:
-		by = map[string]string{"y": "accept", "n": "decline"}
+		if q.ask.Draft != nil {
+			return []option{{"accept", "Send"}, {doEdit, "Change"}, {"decline", "Decline"}}
+		}
+		return []option{{"accept", "Let it write"}, {"decline", "Decline"}}
 	}
-	return by[stroke]
+	return nil
+}
+
+// pick moves to the next or last option. Where none is picked yet it goes to
+// the first, or to the last.
+func (q *question) pick(by int) {
+	n := len(q.options())
+	switch {
+	case n == 0:
+	case q.picked < 0 && by > 0:
+		q.picked = 0
+	case q.picked < 0:
+		q.picked = n - 1
+	default:
+		q.picked = (q.picked + by + n) % n
+	}
+}
+
+// menu lays the options out in rows, with a mark at the one that is picked.
+func (q *question) menu(width int, th *theme, focused bool) []string {
+	var rows []string
+	row, used := "", 0
+	for i, c := range q.options() {
+		text, style := " "+c.label+" ", th.bold
+		switch {
+		case focused && i == q.picked:
+			text, style = "▶"+c.label+" ", th.pick
+		case !focused:
+			style = th.dim
+		}
+		if w := columns(text) + 1; used > 0 && used+w-1 > width {
+			rows, row, used = append(rows, row), "", 0
+		}
+		if used > 0 {
+			row, used = row+th.dim.Render("·"), used+1
+		}
+		row, used = row+style.Render(text), used+columns(text)
+	}
+	return append(rows, row)
+}
+
+// foot says what the keys do now.
+func (q *question) foot(width int, th *theme, focused, empty bool) []string {
+	help := "→ ← pick · enter · ctrl+o all · esc"
+	switch {
+	case focused && q.edit != nil && q.inside:
+		return wrap("ctrl+s send this instead · esc back", width)
+	case focused && q.inside:
+		return wrap("enter next · ctrl+s send · ctrl+x decline · esc back", width)
+	case !focused && empty:
+		help = "Enter answers · typing goes below"
+	case !focused:
+		help = "Ctrl-G answers · typing goes below"
+	}
+	out := q.menu(width, th, focused)
+	for _, l := range wrap(help, width) {
+		out = append(out, th.dim.Render(l))
+	}
+	return out
 }

@@ -2,19 +2,14 @@ package term
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/tenon-mcp/tenon/app/host"
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/workspace"
 )
-
-// arming is how long a new question ignores keys: long enough to have seen it.
-const arming = 400 * time.Millisecond
 
 // A screen is the terminal as it is now. Only Update changes it, and only the
 // program's own goroutine calls that.
@@ -36,8 +31,9 @@ type screen struct {
 	unask     context.CancelFunc // ends the last of them
 
 	questions []*question
-	arming    time.Duration // how long a new question ignores keys
-	sheet     *sheetView    // arguments that are being filled in
+	focused   bool       // the person went to the first question: keys go there
+	waiting   func()     // opens what was ready while the person was typing; nil: nothing
+	sheet     *sheetView // arguments that are being filled in
 	sheetFor  *callSheet
 	pane      pane
 
@@ -49,9 +45,8 @@ type screen struct {
 
 // What the screen is told.
 type (
-	newsMsg     []any               // host.Event and connect.State
-	wireMsg     struct{}            // messages were written down
-	armMsg      struct{ id string } // a question takes keys now
+	newsMsg     []any    // host.Event and connect.State
+	wireMsg     struct{} // messages were written down
 	completeMsg struct {
 		asked int
 		found completion
@@ -65,7 +60,7 @@ type (
 )
 
 func newScreen(ctx context.Context, w *workspace.Workspace, o Options) *screen {
-	s := &screen{t: newTalk(ctx, w, o), theme: newTheme(o.Theme, true), width: 80, height: 24, cards: map[string]*entry{}, picked: -1, arming: arming}
+	s := &screen{t: newTalk(ctx, w, o), theme: newTheme(o.Theme, true), width: 80, height: 24, cards: map[string]*entry{}, picked: -1}
 	if err := s.history.load(o.History); err != nil {
 		s.note("?", "What you typed before cannot be read: "+err.Error())
 	}
@@ -81,11 +76,10 @@ func newScreen(ctx context.Context, w *workspace.Workspace, o Options) *screen {
 
 // Init asks the terminal for its colours where that matters.
 func (s *screen) Init() tea.Cmd {
-	cmds := []tea.Cmd{s.arm()}
 	if s.theme.color && (s.t.o.Theme == "" || s.t.o.Theme == "auto") {
-		cmds = append(cmds, tea.RequestBackgroundColor)
+		return tea.RequestBackgroundColor
 	}
-	return tea.Batch(cmds...)
+	return nil
 }
 
 // Update takes one message.
@@ -106,10 +100,6 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			cmds = append(cmds, s.news(v))
 		}
 		return s, tea.Batch(cmds...)
-	case armMsg:
-		if len(s.questions) > 0 && s.questions[0].ask.ID == m.id {
-			s.questions[0].armed = true
-		}
 	case completeMsg:
 		if m.asked == s.asked {
 			s.completed, s.picked = m.found, -1
@@ -149,17 +139,6 @@ func (s *screen) add(b block) *entry {
 		}
 	}
 	return s.talked.add(b)
-}
-
-// reply answers the first question.
-func (s *screen) reply(action string, content json.RawMessage) tea.Cmd {
-	q := s.questions[0]
-	if err := s.t.w.Host.Answer(q.ask.ID, host.Answer{Action: action, Content: content}); err != nil {
-		q.wrong = err.Error()
-		return nil
-	}
-	s.questions = s.questions[1:]
-	return s.arm()
 }
 
 // send takes what the person typed.
@@ -258,11 +237,22 @@ func (s *screen) done(m doneMsg) tea.Cmd {
 	case a.say != "":
 		return s.turn(a.say)
 	case a.fill != nil:
-		s.sheet, s.sheetFor = newSheetView(a.fill.sheet), a.fill
+		s.whenIdle(a.fill.title, func() { s.sheet, s.sheetFor = newSheetView(a.fill.sheet), a.fill })
 	case a.list != "":
-		s.choose(a)
+		s.whenIdle("The list of "+a.list, func() { s.choose(a) })
 	}
 	return nil
+}
+
+// whenIdle opens something that takes keys: at once, or, if the person is
+// typing, when they ask for it.
+func (s *screen) whenIdle(what string, open func()) {
+	if s.input.text == "" && !s.focused {
+		open()
+		return
+	}
+	s.waiting = open
+	s.note("", what+" is ready: Ctrl-G opens it.")
 }
 
 // choose opens a list to choose from.

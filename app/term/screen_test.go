@@ -31,7 +31,9 @@ func TestAddWithApproval(t *testing.T) {
 	d.press("enter")
 	d.asked()
 	d.both("approval")
-	d.press("o")
+	d.pick("Allow once")
+	d.both("approval-picked")
+	d.press("enter")
 	d.until("the turn is over", func() bool { return d.s.turns == 0 })
 	d.shows("you said once")
 	d.both("added")
@@ -43,34 +45,84 @@ func TestAddWithApproval(t *testing.T) {
 	}
 }
 
-// A question that appears while somebody types must not take the next letter
-// for its answer.
-func TestKeysBeforeAQuestionCouldBeReadAreNoAnswer(t *testing.T) {
+// Letters never answer a question: not before the person went to it, and not
+// after. They are typed into the line.
+func TestLettersAreNoAnswer(t *testing.T) {
 	d := drive(t, nil, nil, nil)
-	d.s.arming = time.Second
 	d.types("add 2 and 3")
 	d.press("enter")
-	d.until("a question", func() bool { return len(d.s.questions) > 0 })
-	d.press("a", "enter", "o")
-	if len(d.s.questions) != 1 || len(d.w.Host.Asks()) != 1 {
-		t.Fatal("the question was answered by keys that came before it could be read")
-	}
-	if d.s.input.text != "ao" {
-		t.Errorf("what was typed is lost: %q", d.s.input.text)
-	}
 	d.asked()
-	d.press("d")
-	d.shows("denied")
+	d.types("say once, and never")
+	d.press("enter") // a turn runs, so it is not sent
+	d.press("ctrl+g")
+	d.types(" yes o s a d n y e")
+	if len(d.s.questions) != 1 || len(d.w.Host.Asks()) != 1 {
+		t.Fatal("the question was answered by letters")
+	}
+	if want := "say once, and never yes o s a d n y e"; d.s.input.text != want || d.s.focused {
+		t.Errorf("what was typed became %q, focused %v", d.s.input.text, d.s.focused)
+	}
+	d.press("ctrl+u", "enter", "enter", "enter", "enter") // goes to it; nothing is picked
+	d.send(tea.PasteMsg{Content: "a\n"})
+	if len(d.s.questions) != 1 || d.s.input.text != "a\n" {
+		t.Fatalf("answered by Enter or a paste; the line is %q", d.s.input.text)
+	}
+	d.answer("Deny")
+	d.shows("⊘ calc/add")
+}
+
+// Ctrl-C and Esc leave a question as it is; it can be gone to again.
+func TestQuestionCanBeLeft(t *testing.T) {
+	d := drive(t, nil, nil, nil)
+	d.types("add 2 and 3")
+	d.press("enter")
+	d.asked()
+	for _, key := range []string{"ctrl+c", "esc"} {
+		d.pick("Always allow")
+		d.press(key)
+		if d.s.focused || len(d.w.Host.Asks()) != 1 || !d.s.t.busy() {
+			t.Fatalf("%s does not leave the question as it is", key)
+		}
+		d.press("enter", "enter") // goes there again, with nothing picked
+		if len(d.w.Host.Asks()) != 1 {
+			t.Fatalf("after %s a choice was still picked", key)
+		}
+		d.press("esc")
+	}
+	d.press("ctrl+c")
+	d.shows("stopped")
+}
+
+// A form or a list that is ready while the person types does not take their
+// keys.
+func TestSheetsWaitForTheTypingPerson(t *testing.T) {
+	d := drive(t, nil, nil, nil)
+	for _, command := range []string{"/call calc/multiply a=6", "/sessions"} {
+		d.types(command)
+		d.press("enter")
+		d.types("my next words")
+		d.shows("is ready: Ctrl-G opens it")
+		d.types(" go on")
+		if d.s.sheet != nil || d.s.pane != nil || d.s.input.text != "my next words go on" {
+			t.Fatalf("the line is %q\n%s", d.s.input.text, d.view())
+		}
+		d.press("ctrl+g")
+		if d.s.sheet == nil && d.s.pane == nil {
+			t.Fatal("Ctrl-G does not open it")
+		}
+		d.press("esc", "ctrl+u")
+		d.until("it is over", func() bool { return d.s.turns == 0 })
+		d.s.talked = transcript{}
+	}
 }
 
 func TestElicitationForm(t *testing.T) {
 	d := drive(t, nil, nil, nil)
 	d.types("/call calc/average")
 	d.press("enter")
-	d.asked()
-	d.press("s")
+	d.answer("Allow for this session")
 	d.until("the form", func() bool { return len(d.s.questions) == 1 && d.s.questions[0].sheet != nil })
-	d.asked()
+	d.answer("Fill in")
 	d.types("four")
 	d.press("enter")
 	d.both("form-wrong")
@@ -81,21 +133,24 @@ func TestElicitationForm(t *testing.T) {
 	d.types("4")
 	d.press("enter")
 	d.types("7")
-	d.press("enter")
+	d.press("enter", "enter", "enter")
+	if len(d.w.Host.Asks()) != 1 {
+		t.Fatal("Enter in the last field has sent the form")
+	}
+	d.both("form-filled")
+	d.answer("Send")
 	d.shows("5.5")
 }
 
 func TestFormCanBeDeclinedAndCancelled(t *testing.T) {
-	for key, says := range map[string]string{"ctrl+x": "decline", "esc": "cancel"} {
+	for label, says := range map[string]string{"Decline": "decline", "Cancel": "cancel"} {
 		t.Run(says, func(t *testing.T) {
 			d := drive(t, nil, nil, nil)
 			d.types("/call calc/average")
 			d.press("enter")
-			d.asked()
-			d.press("o")
+			d.answer("Allow once")
 			d.until("the form", func() bool { return len(d.s.questions) == 1 && d.s.questions[0].sheet != nil })
-			d.asked()
-			d.press(key)
+			d.answer(label)
 			d.shows(says + ": calc asks")
 			d.until("the call is over", func() bool { return d.s.turns == 0 })
 		})
@@ -114,7 +169,7 @@ func TestCallAsksForWhatIsMissing(t *testing.T) {
 	if got := string(d.s.questions[0].ask.Call.Arguments); got != `{"a":6,"b":7}` {
 		t.Errorf("arguments %s", got)
 	}
-	d.press("o")
+	d.answer("Allow once")
 	d.shows("42")
 }
 
@@ -136,8 +191,7 @@ func TestCtrlCStopsTheTurnAndTwiceLeaves(t *testing.T) {
 	d := drive(t, nil, map[string]*server.Server{"slow": slow(began, cancelled)}, nil)
 	d.types("/call slow/wait")
 	d.press("enter")
-	d.asked()
-	d.press("o")
+	d.answer("Allow once")
 	<-began
 	d.shows("25 %  one of four")
 	d.both("running")
@@ -172,8 +226,7 @@ func TestStreamingWithThinkingAndUsage(t *testing.T) {
 	d := drive(t, model, nil, nil)
 	d.types("sum?")
 	d.press("enter")
-	d.asked()
-	d.press("a")
+	d.answer("Always allow")
 	d.until("the turn is over", func() bool { return d.s.turns == 0 })
 	d.shows("It is 5.")
 	d.both("streamed")
@@ -308,8 +361,7 @@ func TestSessionsAreResumed(t *testing.T) {
 	d := driveOn(t, w, feed, nil)
 	d.types("add 20 and 22")
 	d.press("enter")
-	d.asked()
-	d.press("o")
+	d.answer("Allow once")
 	d.until("the turn is over", func() bool { return d.s.turns == 0 })
 	d.types("/new")
 	d.press("enter")
@@ -430,7 +482,7 @@ func TestResizeAndTinyTerminals(t *testing.T) {
 			d.fits()
 		}
 	}
-	d.press("o")
+	d.answer("Allow once")
 	d.until("the turn is over", func() bool { return d.s.turns == 0 })
 	d.press("ctrl+o")
 	for _, pane := range []string{"", "f2", "f3"} {

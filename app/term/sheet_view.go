@@ -10,7 +10,8 @@ import (
 // A sheetView is a sheet as the person fills it in.
 type sheetView struct {
 	*sheet
-	at     int // the field that keys go to
+	at     int  // the field that keys go to
+	idle   bool // keys go elsewhere
 	editor editor
 	wrong  map[int]string
 
@@ -141,6 +142,14 @@ func (v *sheetView) choose(f *field, forward bool) bool {
 	return true
 }
 
+// shown is the value of a field that is not being edited.
+func (v *sheetView) shown(i int) string {
+	if i == v.at {
+		return v.editor.text
+	}
+	return v.fields[i].value
+}
+
 // lines lays the sheet out; cursor is the line of the field that keys go to.
 func (v *sheetView) lines(width int, th *theme) (out []string, cursor int) {
 	if len(v.fields) == 0 {
@@ -157,7 +166,7 @@ func (v *sheetView) lines(width int, th *theme) (out []string, cursor int) {
 			notes = line(f.Description) + " (" + notes + ")"
 		}
 		head := "  " + label
-		if i == v.at {
+		if i == v.at && !v.idle {
 			head = "▶ " + th.accent.Render(label)
 		}
 		out = append(out, cut(head+"  "+th.dim.Render(notes), width))
@@ -166,17 +175,17 @@ func (v *sheetView) lines(width int, th *theme) (out []string, cursor int) {
 			if o.Title != "" && o.Title != o.Value {
 				title = o.Title + " (" + o.Value + ")"
 			}
-			if i == v.at {
+			if i == v.at && !v.idle {
 				out = append(out, cut("    "+th.dim.Render(strconv.Itoa(n+1)+" "+line(title)), width))
 			}
 		}
-		if i == v.at {
+		if i == v.at && !v.idle {
 			rows, x, y := v.editor.rows(width-6, 3)
 			cursor = len(out) + y
 			v.x, v.row = x+6, cursor
 			out = append(out, indented(rows, "    > ", "      ")...)
 		} else {
-			out = append(out, cut("    "+line(f.value), width))
+			out = append(out, cut("    "+line(v.shown(i)), width))
 		}
 		if why := v.wrong[i]; why != "" {
 			for _, l := range wrap(line(why), width-4) {

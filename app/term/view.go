@@ -16,7 +16,8 @@ const mostRows = 6
 //
 //	the conversation, or a pane
 //	a rule, with what can be pressed
-//	the input, a question, or a sheet
+//	a question
+//	the input, or a sheet
 //	the status
 func (s *screen) View() tea.View {
 	lines, x, y := s.layout()
@@ -39,7 +40,7 @@ func (s *screen) View() tea.View {
 func (s *screen) layout() (lines []string, x, y int) {
 	room := s.height - 1 // the status
 	if s.pane != nil {
-		lines = append(lines, s.rule(s.pane.title(), s.pane.keys()))
+		lines = append(lines, s.rule(s.pane.title(), s.pane.keys()+s.waits()))
 		lines = append(lines, fill(s.pane.view(s.width, room-1, &s.theme), room-1)...)
 		return append(lines, s.status()), -1, 0
 	}
@@ -90,11 +91,12 @@ func (s *screen) rule(title, keys string) string {
 // below is what stands under the conversation.
 func (s *screen) below(room int) (lines []string, x, y int) {
 	switch {
-	case len(s.questions) > 0:
+	case len(s.questions) > 0 && (s.focused || s.sheet == nil):
 		return s.questionView(room)
 	case s.sheet != nil:
 		body, cursor := s.sheet.lines(s.width-2, &s.theme)
-		return s.panel(s.sheetFor.title, "enter next · ctrl+s call · esc close", body, cursor, 0, s.sheet.x, room, false)
+		foot := wrap("enter next · ctrl+s call · esc close"+s.waits(), s.width-2)
+		return s.panel(s.sheetFor.title, foot, body, cursor, 0, s.sheet.x, room, false)
 	}
 	keys := "/help"
 	switch {
@@ -115,8 +117,12 @@ func (s *screen) below(room int) (lines []string, x, y int) {
 	return lines, x + 2, y
 }
 
+// questionView is the first question above the input, which stays in view with
+// all that was typed.
 func (s *screen) questionView(room int) (lines []string, x, y int) {
 	q := s.questions[0]
+	rows, inputX, inputY := s.input.rows(s.width-3, max(1, min(3, room/4)))
+	popup := s.popup(room / 4)
 	body, cursor := q.body(s.width-2, &s.theme)
 	title := q.title()
 	if n := len(s.questions); n > 1 {
@@ -124,30 +130,35 @@ func (s *screen) questionView(room int) (lines []string, x, y int) {
 	}
 	column := -1
 	switch {
-	case q.sheet != nil:
-		column = q.sheet.x
+	case !q.inside:
 	case q.edit != nil:
 		_, at, _ := q.edit.rows(s.width-4, 1000)
 		column = at + 2
+	case q.sheet != nil:
+		column = q.sheet.x
 	}
-	keys := q.keys()
-	if !q.armed {
-		keys = "…" // they do not count yet
+	foot := q.foot(s.width-2, &s.theme, s.focused, s.input.text == "")
+	if s.hint != "" && !s.focused {
+		foot = append(foot[:len(foot)-1:len(foot)-1], s.theme.dim.Render(cut(s.hint, s.width-2)))
 	}
-	lines, x, y = s.panel(title, keys, body, cursor, q.scroll, column, room, q.ask.Loud || len(q.ask.Warnings) > 0)
-	return lines, x, y
+	q.scroll = min(q.scroll, max(0, len(body)-1))
+	lines, x, y = s.panel(title, foot, body, cursor, q.scroll, column, room-len(rows)-len(popup), q.ask.Loud || len(q.ask.Warnings) > 0)
+	lines = append(lines, popup...)
+	if !s.focused {
+		x, y = inputX+2, len(lines)+inputY
+	}
+	return append(lines, indented(rows, s.theme.accent.Render("> "), "  ")...), x, y
 }
 
 // panel frames something that wants an answer: a title, as much of the body as
-// there is room for, and what can be pressed. Cursor is the line of the body
-// that must be seen.
-func (s *screen) panel(title, keys string, body []string, cursor, scroll, column, room int, loud bool) (lines []string, x, y int) {
+// there is room for, and at its foot what can be pressed. Cursor is the line of
+// the body that must be seen.
+func (s *screen) panel(title string, foot, body []string, cursor, scroll, column, room int, loud bool) (lines []string, x, y int) {
 	style := s.theme.accent
 	if loud {
 		style = s.theme.loud
 	}
-	foot := wrap(keys, s.width-2)
-	most := max(1, min(room*3/4, room-3)-1-len(foot))
+	most := max(1, min(max(room*3/4, 9), room-1)-1-len(foot))
 	from := max(0, min(scroll, len(body)-most))
 	if cursor >= 0 {
 		from = max(0, min(from, cursor))
@@ -162,9 +173,7 @@ func (s *screen) panel(title, keys string, body []string, cursor, scroll, column
 	}
 	lines = append(lines, style.Render(pad(" "+title, max(0, s.width-columns(more)))+more))
 	lines = append(lines, indented(body[from:to], " ", " ")...)
-	for _, l := range foot {
-		lines = append(lines, " "+s.theme.bold.Render(l))
-	}
+	lines = append(lines, indented(foot, " ", " ")...)
 	if cursor < 0 || column < 0 {
 		return lines, -1, 0
 	}
@@ -199,6 +208,14 @@ func (s *screen) popup(most int) []string {
 		out[len(out)-1] = cut(pad(out[len(out)-1], s.width-8)+s.theme.dim.Render(fmt.Sprintf(" +%d", len(all)-to)), s.width)
 	}
 	return out
+}
+
+// waits says that a question waits while something else is in front.
+func (s *screen) waits() string {
+	if len(s.questions) == 0 {
+		return ""
+	}
+	return " · " + count(len(s.questions), "question waits", "questions wait") + ": ctrl+g"
 }
 
 // status is the line at the bottom: which model answers and what it is not, how

@@ -22,7 +22,7 @@ func chat(t *testing.T, typed string, args ...string) (code int, out, errs strin
 }
 
 func TestChatOffersBuiltinsWhereNothingIsConfigured(t *testing.T) {
-	code, out, errs := chat(t, "add 2 and 3\no\n/servers\n", "--model", "none")
+	code, out, errs := chat(t, "add 2 and 3\nonce\n/servers\n", "--model", "none")
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s\n%s", code, out, errs)
 	}

@@ -91,12 +91,31 @@ func (v *terminal) until(texts ...string) string {
 	return ""
 }
 
-// answer presses the key that answers a question, once the question takes keys:
-// it says which only then.
-func (v *terminal) answer(key, question string) {
+var picked = regexp.MustCompile(`▶([A-Z][^·\n]*[^·\n ])`)
+
+// answer goes to a question, picks one of its options and takes it.
+func (v *terminal) answer(option, question string) {
 	v.t.Helper()
-	v.until(question, "o once")
-	v.keys(key)
+	v.until(question)
+	v.keys("C-g")
+	v.until("→ ← pick")
+	last := ""
+	for range 6 {
+		v.keys("Right")
+		now := last
+		for end := time.Now().Add(10 * time.Second); now == last && time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+			if found := picked.FindStringSubmatch(v.screen()); found != nil {
+				now = found[1]
+			}
+		}
+		if now == option {
+			v.keys("Enter")
+			v.until("!▶" + option)
+			return
+		}
+		last = now
+	}
+	v.t.Fatalf("there is no option %q:\n%s", option, v.screen())
 }
 
 // slowServer has a tool that ends when it is cancelled.
@@ -148,8 +167,8 @@ func TestChatInATerminal(t *testing.T) {
 	v.until("2/2 servers")
 	v.types("add 2 and 3")
 	v.keys("Enter")
-	shown["approval"] = v.until("May calc/add run?", "o once", "a: 2", "Add two numbers", "keyword match, not a language model")
-	v.answer("s", "May calc/add run?")
+	shown["approval"] = v.until("May calc/add run?", "Allow once · Allow for this session · Always allow · Deny · Always deny", "a: 2", "Add two numbers", "keyword match, not a language model")
+	v.answer("Allow for this session", "May calc/add run?")
 	shown["added"] = v.until("you said session", "✓ calc/add", "\n5\n", "── /help")
 
 	v.types("/call calc/av")
@@ -157,8 +176,9 @@ func TestChatInATerminal(t *testing.T) {
 	v.keys("Tab")
 	v.until("> /call calc/average")
 	v.keys("Enter")
-	v.answer("o", "May calc/average run?")
-	v.until("calc asks you to fill in a form", "enter next")
+	v.answer("Allow once", "May calc/average run?")
+	v.answer("Fill in", "calc asks you to fill in a form")
+	v.until("enter next")
 	v.types("four")
 	v.keys("Enter")
 	shown["form"] = v.until("Which two numbers shall be averaged?", "a number is needed, such as 3 or 0.5")
@@ -167,6 +187,7 @@ func TestChatInATerminal(t *testing.T) {
 	v.keys("Enter")
 	v.types("7")
 	v.keys("Enter")
+	v.answer("Send", "calc asks you to fill in a form")
 	v.until("5.5")
 
 	v.keys("F2")
@@ -185,7 +206,7 @@ func TestChatInATerminal(t *testing.T) {
 
 	v.types("/call depot/fetch_parcels")
 	v.keys("Enter")
-	v.answer("o", "May depot/fetch_parcels run?")
+	v.answer("Allow once", "May depot/fetch_parcels run?")
 	shown["running"] = v.until("parcel 3 of 12", "ctrl+c stops")
 	v.keys("C-c")
 	select {
