@@ -28,6 +28,11 @@ type Rule struct {
 	Args map[string]string
 
 	Line int // in the file; 0 if unknown
+
+	// CommandLine says that the person gave the rule for this run alone. If
+	// it allows a tool that has changed since it was approved, the person is
+	// warned and not asked.
+	CommandLine bool
 }
 
 // Match reports whether the rule is about this call. Args is an object in
@@ -79,6 +84,15 @@ func (s Settings) Decide(server, tool string, args []byte) (Effect, *Rule) {
 		}
 	}
 	return Ask, nil
+}
+
+// AllowedByCommandLine reports whether a rule of the command line allows a call,
+// and no rule is stricter.
+func (s Settings) AllowedByCommandLine(server, tool string, args []byte) bool {
+	if effect, _ := s.Decide(server, tool, args); effect != Allow {
+		return false
+	}
+	return slices.ContainsFunc(s.Rules, func(r Rule) bool { return r.CommandLine && r.Effect == Allow && r.Match(server, tool, args) })
 }
 
 // Hidden reports whether a tool is denied whatever its arguments are.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/llm"
+	"github.com/tenon-mcp/tenon/app/permit"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -79,7 +80,7 @@ func (s *Session) run(ctx context.Context, info llm.Info, e *toolEntry, call *To
 		return s.over(call, CallCancelled, "the turn was stopped", "The call was cancelled by the person.")
 	case !ok:
 		s.audit(call, "denied", "", 0)
-		return s.over(call, CallDenied, "", fmt.Sprintf("The call was denied (%s). Do not try it again without asking the person.", call.Rule))
+		return s.over(call, CallDenied, "", denied(call))
 	}
 	if err := s.audit(call, "call", "", 0); err != nil {
 		return s.over(call, CallFailed, "it was not made, because the audit log cannot be written: "+err.Error(), "The call was not made: the host cannot write its audit log.")
@@ -98,6 +99,18 @@ func (s *Session) run(ctx context.Context, info llm.Info, e *toolEntry, call *To
 		return s.failed(ctx, call, err)
 	}
 	return s.finished(info, e, call, r)
+}
+
+// denied tells the model that a call was denied, and by what.
+func denied(call *ToolCall) string {
+	why := "Denied: " + call.Rule + "."
+	switch call.Rule {
+	case decided[permit.Deny]:
+		why = "The person denied this call."
+	case decided[permit.Never]:
+		why = "The person always denies this tool."
+	}
+	return why + " Do not try it again without asking the person."
 }
 
 // progressPause is how often progress is told at most, whatever a server sends.

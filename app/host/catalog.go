@@ -23,6 +23,7 @@ type Tool struct {
 	Name     string    `json:"name"` // as the model knows it
 	Tool     *mcp.Tool `json:"tool"`
 	Hidden   bool      `json:"hidden,omitzero"`   // denied: the model does not see it
+	Held     string    `json:"held,omitzero"`     // why the model does not get it before the person approves it; empty: it does
 	Warnings []string  `json:"warnings,omitzero"` // what looks wrong about its definition
 }
 
@@ -126,7 +127,7 @@ func (h *Host) Tools(ctx context.Context) []Tool {
 	for _, e := range h.entries(ctx) {
 		all = append(all, Tool{
 			Server: e.server.name, Name: modelName(e.server.name, e.tool.Name, limit), Tool: e.tool,
-			Hidden: h.opts.Book.Hidden(e.server.name, e.tool), Warnings: permit.Suspect(e.tool),
+			Hidden: h.opts.Book.Hidden(e.server.name, e.tool), Held: h.opts.Book.Held(e.server.name, e.tool), Warnings: permit.Suspect(e.tool),
 		})
 	}
 	return all
@@ -193,11 +194,32 @@ func (h *Host) gather(entries []*toolEntry, info llm.Info) *catalog {
 			continue // a digest was met by force: whoever comes first keeps the name
 		}
 		c.byName[name] = e
+		if why := h.opts.Book.Held(e.server.name, e.tool); why != "" {
+			h.heldBack(e, why) // a call from memory is still asked about, with what has changed
+			continue
+		}
 		c.list = append(c.list, h.described(name, e))
 	}
 	c.index = sync.OnceValue(func() *bm25.Index { return indexed(c.list, c.byName) })
 	c.many = h.tooMany(c.list, info)
 	return c
+}
+
+// heldBack tells the person, once for each definition, that the model does not
+// get a tool.
+func (h *Host) heldBack(e *toolEntry, why string) {
+	name := e.server.name + "/" + e.tool.Name
+	now := e.tool.Description + "\x00" + string(e.tool.InputSchema)
+	h.mu.Lock()
+	told := h.held[name] == now
+	if h.held == nil {
+		h.held = map[string]string{}
+	}
+	h.held[name] = now
+	h.mu.Unlock()
+	if !told {
+		h.tell(Event{Kind: EventNotice, Server: e.server.name, Text: h.safe(fmt.Sprintf("%s is held back from the model: %s. /approve %s shows and approves it, or tenon tools approve %s %s", name, why, name, e.server.name, e.tool.Name))})
+	}
 }
 
 // How much of a description, and how long a schema, a model is given. Nobody

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/permit"
@@ -17,10 +18,12 @@ func (h *Host) allowed(ctx context.Context, session string, e *toolEntry, call *
 	case config.Deny:
 		return false, nil
 	case config.Allow:
-		if err := h.opts.Book.Pin(e.server.name, e.tool); err != nil {
-			h.tell(Event{Kind: EventNotice, Session: session, Text: err.Error()})
-		}
+		h.passed(session, e, v)
 		return true, nil
+	}
+	if h.opts.Unattended {
+		call.Rule = unallowed(e, v)
+		return false, nil
 	}
 	call.Phase = CallWaiting
 	h.told(session, call)
@@ -32,24 +35,60 @@ func (h *Host) allowed(ctx context.Context, session string, e *toolEntry, call *
 	if err != nil {
 		return false, err
 	}
+	call.Rule = answer.By
 	if answer.By == person {
+		call.Rule = decided[answer.Action]
 		if err := h.opts.Book.Answer(e.server.name, e.tool, session, answer.Action); err != nil {
 			h.tell(Event{Kind: EventNotice, Session: session, Text: err.Error() + ". It counts until this program ends"})
 		}
 		h.settle()
 	}
-	call.Rule = "you said " + answer.Action
-	if answer.By != person {
-		call.Rule = answer.By
-	}
 	switch answer.Action {
 	case permit.Once, permit.Session, permit.Always:
 		return true, nil
 	}
-	if h.opts.Unattended {
-		call.Rule += ": " + v.Why
-	}
 	return false, nil
+}
+
+// decided says what a person's answer means, for the card of the call.
+var decided = map[string]string{
+	permit.Once:    "Allowed once",
+	permit.Session: "Allowed for this session",
+	permit.Always:  "Always allowed",
+	permit.Deny:    "You denied it",
+	permit.Never:   "You always deny this tool",
+}
+
+// passed takes note of a call that is allowed without a question. A rule of the
+// configuration pins the definition. One of the command line does not, and what
+// has changed is told.
+func (h *Host) passed(session string, e *toolEntry, v permit.Verdict) {
+	if !v.Typed {
+		if err := h.opts.Book.Pin(e.server.name, e.tool); err != nil {
+			h.tell(Event{Kind: EventNotice, Session: session, Text: err.Error()})
+		}
+		return
+	}
+	if len(v.Changes) > 0 {
+		h.tell(Event{Kind: EventNotice, Session: session, Text: fmt.Sprintf("%s/%s has changed since you approved it (%s). It runs because --allow allows it.", e.server.name, h.safe(e.tool.Name), h.safe(whatChanged(v.Changes)))})
+	}
+}
+
+func whatChanged(all []permit.Change) string {
+	var what []string
+	for _, c := range all {
+		what = append(what, c.What)
+	}
+	return strings.Join(what, ", ")
+}
+
+// unallowed says why a call is denied where nobody can be asked, and what to do.
+func unallowed(e *toolEntry, v permit.Verdict) string {
+	name := e.server.name + "/" + e.tool.Name
+	if len(v.Changes) > 0 {
+		return fmt.Sprintf("%s has changed since it was approved (%s). Use --allow %s, or approve it: tenon tools approve %s %s", name, whatChanged(v.Changes), name, e.server.name, e.tool.Name)
+	}
+	return fmt.Sprintf("No rule allows %s. Use --allow %s", name, name)
 }
 
 // settle answers open questions about tools that an answer to another question
@@ -97,7 +136,7 @@ func (s *Session) flows(ctx context.Context, to string, call *ToolCall) (bool, e
 		case permit.Session:
 			s.allowFlow(from, to)
 		default:
-			call.Rule = fmt.Sprintf("data of %s must not go to %s", from, to)
+			call.Rule = fmt.Sprintf("Data of %s must not go to %s", from, to)
 			return false, nil
 		}
 	}

@@ -188,7 +188,7 @@ func TestPersonSaysNo(t *testing.T) {
 	if err := b.host.NewSession().Send(t.Context(), "add"); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.last(); !strings.Contains(got, "denied (you said deny)") {
+	if got := b.last(); !strings.Contains(got, "The person denied this call.") {
 		t.Errorf("the model was told %q", got)
 	}
 	if !strings.HasSuffix(b.phases(), "calc__add:denied") {
@@ -202,7 +202,7 @@ func TestUnattendedRefuses(t *testing.T) {
 	if err := b.host.NewSession().Send(t.Context(), "add"); err != nil {
 		t.Fatal(err)
 	}
-	if len(b.all(EventAsk)) > 0 || !strings.Contains(b.last(), "nobody is there to ask") {
+	if len(b.all(EventAsk)) > 0 || !strings.Contains(b.last(), "No rule allows calc/add. Use --allow calc/add") {
 		t.Errorf("asked %d times; the model was told %q", len(b.all(EventAsk)), b.last())
 	}
 }

@@ -220,7 +220,7 @@ func TestSensitivePairs(t *testing.T) {
 	if err := b.host.NewSession().Send(t.Context(), "go"); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.last(); !strings.Contains(got, "data of files must not go to mail") {
+	if got := b.last(); !strings.Contains(got, "Data of files must not go to mail") {
 		t.Errorf("the model was told %q", got)
 	}
 	if n := len(b.all(EventAsk)); n != 1 {

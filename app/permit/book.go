@@ -3,7 +3,9 @@ package permit
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/tenon-mcp/tenon/app/config"
@@ -27,7 +29,14 @@ type Book struct {
 	mu       sync.Mutex
 	kept     map[string]record          // by server and tool
 	sessions map[string]map[string]bool // session -> server and tool
+	servers  map[string]Identity        // what each server is now
+	refused  map[string]json.RawMessage // definitions that the person saw, found suspicious, and denied; by server and tool
 }
+
+// An Identity says what a server is, as facts by their names, such as "command"
+// and "URL"; see config.Server.Identity. It holds no secrets: it is stored and
+// shown.
+type Identity map[string]string
 
 // A record is what is known of one tool.
 type record struct {
@@ -37,6 +46,9 @@ type record struct {
 	Answer string `json:"answer,omitzero"`
 	// Definition is what the person has seen and approved.
 	Definition json.RawMessage `json:"definition,omitzero"`
+	// Identity is what the server was then. Nil in files of older versions,
+	// which did not record it: the approval does not count any more.
+	Identity Identity `json:"identity,omitzero"`
 }
 
 // A Verdict is what a Book says to a call.
@@ -45,13 +57,15 @@ type Verdict struct {
 	Why    string        // the rule or answer that decided, in words
 
 	First    bool     // the person has never approved this tool: show the definition in full
-	Changes  []Change // what changed in the definition since it was approved
+	Changes  []Change // what changed in the server or the definition since it was approved
+	Typed    bool     // a rule of the command line allows it, also if it has changed
 	Loud     bool     // the tool may destroy something or reaches the open world, as far as anybody knows
 	Warnings []string // what looks wrong about the definition
 }
 
-// A Change is a difference between the definition that was approved and the one
-// that is there now.
+// A Change is a difference between what was approved and what is there now.
+// What is a place in the tool's definition, such as "description", or "server "
+// and a fact about the server.
 type Change struct {
 	What   string `json:"what"`
 	Before string `json:"before"`
@@ -61,45 +75,63 @@ type Change struct {
 // Open reads the book in a file, which need not exist yet. An empty name is a
 // book that is forgotten with the process.
 func Open(file string, s config.Settings) (*Book, error) {
-	b := &Book{settings: s, file: file, kept: map[string]record{}, sessions: map[string]map[string]bool{}}
+	b := &Book{settings: s, file: file, kept: map[string]record{}, sessions: map[string]map[string]bool{}, servers: map[string]Identity{}, refused: map[string]json.RawMessage{}}
 	return b, b.load()
 }
 
 func key(server, tool string) string { return server + "\x00" + tool }
 
+// Identify says what a server is now. An approval counts only for what the
+// server was when it was given.
+func (b *Book) Identify(server string, is Identity) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.servers[server] = is
+}
+
 // Judge decides on a call. Args is what the tool would be given.
 func (b *Book) Judge(server string, tool *mcp.Tool, args json.RawMessage, session string) Verdict {
 	effect, rule := b.settings.Decide(server, tool.Name, args)
 	v := Verdict{Effect: config.Ask, Loud: loud(tool.Annotations), Warnings: Suspect(tool)}
+	v.Typed = b.settings.AllowedByCommandLine(server, tool.Name, args)
 	b.mu.Lock()
-	known, seen := b.kept[key(server, tool.Name)]
+	known := b.kept[key(server, tool.Name)]
+	is := b.servers[server]
 	inSession := b.sessions[session][key(server, tool.Name)]
 	b.mu.Unlock()
-	v.First = !seen || known.Definition == nil
-	if !v.First {
-		v.Changes = Compare(known.Definition, definition(tool))
-	}
+	v.First = known.Definition == nil
+	v.Changes = known.changes(is, tool)
 	switch {
 	case effect == config.Deny && rule != nil:
-		v.Effect, v.Why = config.Deny, "denied by "+ruleText(rule)
+		v.Effect, v.Why = config.Deny, "Denied by "+ruleText(rule)
 	case known.Answer == Never:
-		v.Effect, v.Why = config.Deny, "you said never"
+		v.Effect, v.Why = config.Deny, "You always deny this tool"
+	case v.Typed:
+		v.Effect, v.Why = config.Allow, "Allowed by --allow"
 	case len(v.Changes) > 0:
-		v.Why = fmt.Sprintf("%s has changed its definition since you approved it", tool.Name)
+		v.Why = fmt.Sprintf("%s/%s has changed since you approved it", server, tool.Name)
 	case effect == config.Ask && rule != nil:
-		v.Why = "asked because of " + ruleText(rule)
+		v.Why = "Asked because of " + ruleText(rule)
 	case known.Answer == Always:
-		v.Effect, v.Why = config.Allow, "you said always"
+		v.Effect, v.Why = config.Allow, "Always allowed"
 	case inSession:
-		v.Effect, v.Why = config.Allow, "you allowed it for this session"
+		v.Effect, v.Why = config.Allow, "Allowed for this session"
 	case effect == config.Allow && rule != nil:
-		v.Effect, v.Why = config.Allow, "allowed by "+ruleText(rule)
+		v.Effect, v.Why = config.Allow, "Allowed by "+ruleText(rule)
 	case b.trusts(server) && tool.Annotations.ReadOnly():
-		v.Effect, v.Why = config.Allow, "you trust "+server+", and it says that this only reads"
+		v.Effect, v.Why = config.Allow, "You trust "+server+", and it says that this tool only reads"
 	default:
-		v.Why = "no rule says anything"
+		v.Why = "No rule covers this tool"
 	}
 	return v
+}
+
+// changes lists what is not as it was approved; nothing if nothing was.
+func (r *record) changes(is Identity, tool *mcp.Tool) []Change {
+	if r.Definition == nil {
+		return nil
+	}
+	return append(r.Identity.changes(is), Compare(r.Definition, definition(tool))...)
 }
 
 // Hidden reports whether the model should not see a tool, because no call of it
@@ -111,23 +143,41 @@ func (b *Book) Hidden(server string, tool *mcp.Tool) bool {
 	return never || b.settings.Hidden(server, tool.Name)
 }
 
+// Held says why the definition of a tool must not reach the model before the
+// person approves it: it has changed since it was approved, or it looks like
+// orders to the model and the person has denied it. Empty means that it may.
+func (b *Book) Held(server string, tool *mcp.Tool) string {
+	k := key(server, tool.Name)
+	b.mu.Lock()
+	known, refused := b.kept[k].Definition, b.refused[k]
+	b.mu.Unlock()
+	switch {
+	case known == nil && refused == nil, b.settings.AllowedByCommandLine(server, tool.Name, nil):
+		return ""
+	case len(Compare(known, definition(tool))) > 0:
+		return "it has changed since you approved it"
+	case refused != nil && len(Compare(refused, definition(tool))) == 0:
+		return "its description looks like orders to the model, and you denied it"
+	}
+	return ""
+}
+
 // Answer remembers what the person said to a question about a tool. What they
-// have approved is the definition that they were shown.
+// have approved is the definition that they were shown, on the server as it is
+// now.
 func (b *Book) Answer(server string, tool *mcp.Tool, session, answer string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	k := key(server, tool.Name)
 	r := b.kept[k]
-	r.Server, r.Tool = server, tool.Name
 	switch answer {
 	case Once, Session, Always:
-		if len(Compare(r.Definition, definition(tool))) > 0 {
-			r.Answer = "" // what was said before was said about something else
+		if len(r.changes(b.servers[server], tool)) > 0 {
+			r.Answer = "" // it was given to something else
 			for _, allowed := range b.sessions {
 				delete(allowed, k)
 			}
 		}
-		r.Definition = definition(tool)
 		if answer == Always {
 			r.Answer = Always
 		}
@@ -137,28 +187,58 @@ func (b *Book) Answer(server string, tool *mcp.Tool, session, answer string) err
 			}
 			b.sessions[session][k] = true
 		}
+		return b.approve(k, r, server, tool)
 	case Never:
-		r.Answer = Never
+		r.Server, r.Tool, r.Answer = server, tool.Name, Never
+		b.kept[k] = r
+		return b.save(k)
 	case Deny:
+		if r.Definition == nil && len(Suspect(tool)) > 0 {
+			b.refused[k] = definition(tool)
+		}
 		return nil
-	default:
-		return fmt.Errorf("there is no answer %q: choose once, session, always, deny or never", answer)
 	}
+	return fmt.Errorf("unknown answer %q: use once, session, always, deny or never", answer)
+}
+
+// approve keeps a record with the definition of a tool and what its server is
+// now. The lock is held.
+func (b *Book) approve(k string, r record, server string, tool *mcp.Tool) error {
+	r.Server, r.Tool, r.Definition, r.Identity = server, tool.Name, definition(tool), Identity{}
+	maps.Copy(r.Identity, b.servers[server])
 	b.kept[k] = r
+	delete(b.refused, k)
 	return b.save(k)
 }
 
-// Pin remembers the definition of a tool that a rule has let pass without a
-// question, so that a later change is noticed.
+// Approve takes the definition of a tool and what its server is now as what the
+// person has seen. What they said about the tool before counts again; whether
+// it may be called is not decided.
+func (b *Book) Approve(server string, tool *mcp.Tool) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	k := key(server, tool.Name)
+	return b.approve(k, b.kept[k], server, tool)
+}
+
+// Changes lists what is not as it was approved. First says that nothing was.
+func (b *Book) Changes(server string, tool *mcp.Tool) (changes []Change, first bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r := b.kept[key(server, tool.Name)]
+	return r.changes(b.servers[server], tool), r.Definition == nil
+}
+
+// Pin remembers the definition of a tool that a rule of the configuration has
+// let pass without a question, so that a later change is noticed.
 func (b *Book) Pin(server string, tool *mcp.Tool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	k := key(server, tool.Name)
-	if r, ok := b.kept[k]; ok && r.Definition != nil {
+	if b.kept[k].Definition != nil {
 		return nil
 	}
-	b.kept[k] = record{Server: server, Tool: tool.Name, Definition: definition(tool), Answer: b.kept[k].Answer}
-	return b.save(k)
+	return b.approve(k, b.kept[k], server, tool)
 }
 
 // Forget takes back what was said about a tool; an empty tool means all tools
@@ -167,6 +247,11 @@ func (b *Book) Forget(server, tool string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var gone []string
+	for k := range b.refused {
+		if strings.HasPrefix(k, key(server, tool)) && (tool == "" || k == key(server, tool)) {
+			delete(b.refused, k)
+		}
+	}
 	for k, r := range b.kept {
 		if r.Server == server && (tool == "" || r.Tool == tool) {
 			delete(b.kept, k)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -35,6 +36,40 @@ func Compare(before, after json.RawMessage) []Change {
 	var changes []Change
 	compare("", decode(before), decode(after), &changes)
 	return changes
+}
+
+// changes lists how a server differs from what it was.
+func (was Identity) changes(is Identity) []Change {
+	if was == nil {
+		return []Change{{What: "server", Before: "(approved by an older version, which did not record what the server was)", After: is.String()}}
+	}
+	var list []Change
+	all := maps.Clone(was)
+	maps.Copy(all, is)
+	for _, fact := range slices.Sorted(maps.Keys(all)) {
+		before, had := was[fact]
+		after, has := is[fact]
+		if before == after && had == has {
+			continue
+		}
+		if !had {
+			before = text(nil)
+		}
+		if !has {
+			after = text(nil)
+		}
+		list = append(list, Change{What: "server " + fact, Before: visible.Text(before), After: visible.Text(after)})
+	}
+	return list
+}
+
+// String lists the facts on one line.
+func (is Identity) String() string {
+	var all []string
+	for _, fact := range slices.Sorted(maps.Keys(is)) {
+		all = append(all, fact+" "+is[fact])
+	}
+	return visible.Line(strings.Join(all, ", "))
 }
 
 func decode(raw json.RawMessage) any {

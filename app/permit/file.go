@@ -1,6 +1,7 @@
 package permit
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -42,6 +43,10 @@ func read(file string) (map[string]record, error) {
 		return nil, fmt.Errorf("%s cannot be read (%w): mend it, or delete it to be asked about every tool again", file, err)
 	}
 	for _, r := range kept.Tools {
+		var b bytes.Buffer // as definition writes it, so that most comparisons need not decode it
+		if r.Definition != nil && json.Compact(&b, r.Definition) == nil {
+			r.Definition = b.Bytes()
+		}
 		all[key(r.Server, r.Tool)] = r
 	}
 	return all, nil

@@ -97,7 +97,7 @@ func (c *card) short(width int, th *theme) []string {
 	case host.CallWaiting:
 		text = "waits for your answer"
 	case host.CallDenied:
-		return []string{"   " + th.bad.Render(cut("denied: "+line(c.call.Rule), width-3))}
+		return []string{"   " + th.bad.Render(cut(line(c.call.Rule), width-3))}
 	case host.CallCancelled:
 		text = "stopped"
 	case host.CallFailed:

@@ -61,6 +61,7 @@ func commands() []command {
 		{name: "restart", args: "server", words: []string{"server"}, about: "start a server anew", run: runRestart},
 		{name: "disable", args: "server", words: []string{"server"}, about: "switch a server off", run: runDisable},
 		{name: "wire", args: "[server]", words: []string{"server"}, about: "the messages that passed", run: runWire},
+		{name: "approve", args: "server[/tool]", words: []string{"tool"}, about: "show and approve tools that have changed", run: runApprove},
 		{name: "allow", args: "server/tool", words: []string{"tool"}, about: "always allow a tool", run: runAllow},
 		{name: "deny", args: "server/tool", words: []string{"tool"}, about: "never allow a tool; the model does not see it any more", run: runDeny},
 		{name: "forget", args: "server[/tool]", words: []string{"tool"}, about: "take back what you said about a tool", run: runForget},
@@ -122,7 +123,7 @@ func runTools(ctx context.Context, t *talk, words []string, out *show.Printer) (
 	ctx, stop := context.WithTimeout(ctx, listing)
 	defer stop()
 	by := map[string][]*mcp.Tool{}
-	var hidden, odd []string
+	var hidden, held, odd []string
 	for _, tool := range t.w.Host.Tools(ctx) {
 		if len(words) > 0 && tool.Server != words[0] {
 			continue
@@ -130,6 +131,9 @@ func runTools(ctx context.Context, t *talk, words []string, out *show.Printer) (
 		by[tool.Server] = append(by[tool.Server], tool.Tool)
 		if tool.Hidden {
 			hidden = append(hidden, tool.Server+"/"+line(tool.Tool.Name))
+		}
+		if tool.Held != "" {
+			held = append(held, tool.Server+"/"+line(tool.Tool.Name))
 		}
 		for _, w := range tool.Warnings {
 			odd = append(odd, tool.Server+"/"+line(tool.Tool.Name)+": "+line(w))
@@ -153,6 +157,9 @@ func runTools(ctx context.Context, t *talk, words []string, out *show.Printer) (
 	}
 	if hidden != nil {
 		a.notes = append(a.notes, "Denied, so the model does not see them: "+strings.Join(hidden, ", "))
+	}
+	if held != nil {
+		a.notes = append(a.notes, "Held back from the model until you approve them (/approve): "+strings.Join(held, ", "))
 	}
 	if names == nil {
 		a.notes = append(a.notes, "No server that is ready has tools. /servers shows how they are doing.")

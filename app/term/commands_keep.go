@@ -19,7 +19,7 @@ func runAllow(ctx context.Context, t *talk, words []string, out *show.Printer) (
 }
 
 func runDeny(ctx context.Context, t *talk, words []string, out *show.Printer) (after, error) {
-	return t.decide(ctx, words, out, permit.Never, "is never allowed now, and the model does not see it.")
+	return t.decide(ctx, words, out, permit.Never, "is always denied now, and the model does not see it.")
 }
 
 func (t *talk) decide(ctx context.Context, words []string, out *show.Printer, answer, says string) (after, error) {
@@ -41,6 +41,47 @@ func (t *talk) decide(ctx context.Context, words []string, out *show.Printer, an
 	a := after{notes: []string{tool.Server + "/" + line(tool.Tool.Name) + " " + says}}
 	for _, w := range tool.Warnings {
 		a.notes = append(a.notes, "Look closely: "+line(w))
+	}
+	return a, nil
+}
+
+// runApprove shows what has changed in one tool, or in all tools of a server,
+// and approves it.
+func runApprove(ctx context.Context, t *talk, words []string, out *show.Printer) (after, error) {
+	if len(words) != 1 {
+		return after{}, errors.New("say what to approve: server/tool, or server for all its tools that have changed")
+	}
+	server, name, one := strings.Cut(words[0], "/")
+	if _, err := t.server(server); err != nil {
+		return after{}, err
+	}
+	var a after
+	listCtx, stop := context.WithTimeout(ctx, listing)
+	defer stop()
+	for _, tool := range t.w.Host.Tools(listCtx) {
+		if tool.Server != server || one && tool.Tool.Name != name {
+			continue
+		}
+		changes, first := t.w.Book.Changes(server, tool.Tool)
+		if !one && (first || len(changes) == 0) {
+			continue
+		}
+		if err := out.Tool(tool.Tool); err != nil {
+			return after{}, err
+		}
+		for _, c := range changes {
+			fmt.Fprintf(out.W, "changed: %s\n  was: %s\n  now: %s\n", line(c.What), line(c.Before), line(c.After))
+		}
+		if err := t.w.Book.Approve(server, tool.Tool); err != nil {
+			return after{}, err
+		}
+		a.notes = append(a.notes, server+"/"+line(tool.Tool.Name)+" is approved as it is defined here.")
+	}
+	if a.notes == nil {
+		if one {
+			return after{}, fmt.Errorf("there is no tool %q: /tools lists what there is", words[0])
+		}
+		a.notes = []string{"No tool of " + line(server) + " has changed."}
 	}
 	return a, nil
 }

@@ -51,9 +51,9 @@ func TestPlainWithoutAModel(t *testing.T) {
 		"/read calc welcome://ada", "/servers", "/wire calc", "/tool", "/sessions", "/quit", "never reached")
 	has(t, out,
 		"Model: none/keyword (keyword match, not a language model)",
-		"> add 2 and 3", "? May calc/add run?", "a: 2", "answer with one of", "✓ calc/add", "you said once", "  5",
+		"> add 2 and 3", "? May calc/add run?", "a: 2", "answer with one of", "✓ calc/add", "Allowed once", "  5",
 		"? calc asks you to fill in a form", "│ Which two numbers", "a number is needed", "✓ calc/average", "  6",
-		"Fill in calc/multiply", "b (number)", "✓ calc/multiply", "you said always", "  42",
+		"Fill in calc/multiply", "b (number)", "✓ calc/multiply", "Always allowed", "  42",
 		"Welcome, ada!", "calc ", "ready", "→ tools/call multiply", "did you mean /tools", "add 2 and 3", "> /quit")
 	if strings.Contains(out, "never reached") {
 		t.Error("/quit does not leave")

@@ -109,7 +109,7 @@ func Open(o Options) (*Workspace, error) {
 		w.Log = inspect.NewLog(nil)
 	}
 	var err error
-	if w.Book, err = permit.Open(filepath.Join(o.Dir, "tools.json"), o.Settings); err != nil {
+	if w.Book, err = permit.Open(ToolsFile(o.Dir), o.Settings); err != nil {
 		return nil, err
 	}
 	if w.store, err = store.Open(filepath.Join(o.Dir, "sessions.db")); err != nil {
@@ -142,6 +142,9 @@ func auditFile(o *Options) string {
 // says otherwise.
 func AuditFile(dir string) string { return filepath.Join(dir, "audit.jsonl") }
 
+// ToolsFile is where a workspace keeps what the person said about tools.
+func ToolsFile(dir string) string { return filepath.Join(dir, "tools.json") }
+
 // Add starts a server and gives it to the host.
 func (w *Workspace) Add(entry config.Server) error {
 	w.mu.Lock()
@@ -149,6 +152,7 @@ func (w *Workspace) Add(entry config.Server) error {
 		w.now[entry.Name] = make(chan struct{}, 1)
 	}
 	w.mu.Unlock()
+	w.Book.Identify(entry.Name, entry.Identity())
 	s, err := w.Fleet.Add(entry, &connect.Options{
 		Client:   w.Host.ClientOptions(entry.Name),
 		Builtin:  w.opts.Builtin,

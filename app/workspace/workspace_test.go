@@ -186,7 +186,7 @@ func TestDirectCall(t *testing.T) {
 	if err != nil || len(again.Messages()) != 6 {
 		t.Fatalf("the session: %v", err)
 	}
-	if call, err := again.Call(t.Context(), "a", "first", nil); err != nil || call.Rule != "you said always" {
+	if call, err := again.Call(t.Context(), "a", "first", nil); err != nil || call.Rule != "Always allowed" {
 		t.Errorf("%+v, %v", call, err)
 	}
 }

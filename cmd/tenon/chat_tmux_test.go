@@ -169,7 +169,7 @@ func TestChatInATerminal(t *testing.T) {
 	v.keys("Enter")
 	shown["approval"] = v.until("May calc/add run?", "Allow once · Allow for this session · Always allow · Deny · Always deny", "a: 2", "Add two numbers", "keyword match, not a language model")
 	v.answer("Allow for this session", "May calc/add run?")
-	shown["added"] = v.until("you said session", "✓ calc/add", "\n5\n", "── /help")
+	shown["added"] = v.until("Allowed for this session", "✓ calc/add", "\n5\n", "── /help")
 
 	v.types("/call calc/av")
 	shown["completion"] = v.until("> /call calc/av", "calc/average  Ask the person", "!calc/add  Add") // that is of the word before its last letter

@@ -87,7 +87,7 @@ func (d *desk) settings(s config.Settings) (config.Settings, error) {
 			if server == "" || tool == "" {
 				return usagef("--%s wants SERVER or SERVER/TOOL, not %q", effect, w)
 			}
-			s.Rules = append(s.Rules, config.Rule{Effect: effect, Server: server, Tool: tool})
+			s.Rules = append(s.Rules, config.Rule{Effect: effect, Server: server, Tool: tool, CommandLine: true})
 		}
 		return nil
 	}
@@ -155,6 +155,12 @@ func hostName(name string) string {
 // login, so that each finds what the other has got.
 func logins(configDir string) tokens.Store {
 	return &tokens.Files{Dir: filepath.Join(configDir, "tokens")}
+}
+
+// hostDir is where chat and run keep sessions, approvals and the audit log.
+func (p *program) hostDir() (string, error) {
+	dir, err := p.configDir()
+	return filepath.Join(dir, "host"), err
 }
 
 // desk makes the workspace of chat, run and up.

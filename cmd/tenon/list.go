@@ -13,7 +13,7 @@ import (
 )
 
 func (p *program) toolsCommand() *cobra.Command {
-	return &cobra.Command{
+	c := &cobra.Command{
 		Use:     "tools SERVER [TOOL …]",
 		Short:   "List the tools of a server, or show some of them in full",
 		Example: "  tenon tools builtin:calc\n  tenon tools builtin:calc add\n  tenon tools -- npx -y @modelcontextprotocol/server-everything",
@@ -37,6 +37,8 @@ func (p *program) toolsCommand() *cobra.Command {
 			return nil
 		}),
 	}
+	c.AddCommand(p.toolsApproveCommand(), p.toolsForgetCommand())
+	return c
 }
 
 func (p *program) resourcesCommand() *cobra.Command {

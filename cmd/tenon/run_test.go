@@ -99,7 +99,7 @@ func TestRunRefuses(t *testing.T) {
 		return said(t, `{"expect":{"has":"add"}}`, `{"call":{"name":"calc__add","arguments":{"a":2,"b":3}}}`, `{"expect":{"has":"denied"}}`, `{"text":"I may not."}`)
 	}
 	code, out, errs := tenon(t, "run", "-p", "add", "-s", "builtin:calc", denied())
-	if code != exitTool || !strings.Contains(out, "I may not.") || !strings.Contains(errs, "nobody is there to ask") {
+	if code != exitTool || !strings.Contains(out, "I may not.") || !strings.Contains(errs, "No rule allows calc/add. Use --allow calc/add") {
 		t.Errorf("exit code %d\n%s\n%s", code, out, errs)
 	}
 	// A tool that is denied as a whole is not even offered.

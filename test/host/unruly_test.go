@@ -153,7 +153,7 @@ func TestChangesItsTools(t *testing.T) {
 	everywhere(t, func(t *testing.T, s config.Server, era func(*workspace.Options)) {
 		w := open(t, lines(
 			expect("go"), call("tools__hello", m{}), expect("hello there"), call("tools__turn", m{}), expect("turned"), m{"text": "Wait."},
-			expect("now"), call("tools__hello", m{}), expect("was denied"), m{"text": "ok"},
+			expect("now"), call("tools__hello", m{}), expect("The person denied this call"), m{"text": "ok"},
 		), []config.Server{s}, func(o *workspace.Options) {
 			era(o)
 			o.Settings = config.Settings{}

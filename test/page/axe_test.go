@@ -61,7 +61,7 @@ func talk(p *tab) {
 	p.press(strings.Split("add 20 and 22", "")...)
 	p.press("\r")
 	p.sees("May this run?")
-	p.clickText("Once")
+	p.clickText("Allow once")
 	p.until(`[...document.querySelectorAll('.card .pairs dd')].some((e) => e.innerText === '42')`)
 	p.until(`document.querySelector('.sessions li strong')`)
 }

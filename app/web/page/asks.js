@@ -38,19 +38,36 @@ function approval(ask, answer) {
   const b = (action, text, cls) => button(text, { class: cls, onclick: () => answer(action) });
   return [
     h('p', null, h('strong', null, c.server), ' › ', h('strong', null, t?.title || c.tool), ' ', h('code', null, c.tool)),
-    ask.loud && h('p', { class: 'state bad block' }, icon('warn'), 'The server says that it may destroy something or reach outside.'),
-    h('p', { class: 'label' }, 'With'), data(c.arguments ?? {}),
-    h('p', { class: 'label' }, 'Rule: ', ask.message || c.rule),
     warnings(ask.warnings),
-    ask.changes?.length ? [h('p', { class: 'label' }, 'Its definition has changed since you approved it'), h('dl', { class: 'changes' }, ask.changes.map((x) => [h('dt', null, x.what), h('dd', null, h('del', null, x.before), h('ins', null, x.after))]))] : null,
+    h('p', { class: ask.loud ? 'state bad block' : 'soft' }, ask.loud && icon('warn'), risk(ask)),
+    h('p', { class: 'label' }, 'With'), data(targetsFirst(c.arguments ?? {})),
+    h('p', { class: 'label' }, ask.message || c.rule),
+    ask.changes?.length ? [h('p', { class: 'label' }, 'Changed since you approved it'), h('dl', { class: 'changes' }, ask.changes.map((x) => [h('dt', null, x.what), h('dd', null, h('del', null, x.before), h('ins', null, x.after))]))] : null,
     t && (ask.first || ask.changes?.length) ? h('details', { open: true }, h('summary', null, ask.first ? 'What the server says about it; you see it for the first time' : 'Its definition now'), h('p', { class: 'wrap quote' }, t.description || '(no description)'), h('details', null, h('summary', null, 'Definition in full'), tree(JSON.stringify(t)))) : null,
-    h('div', { class: 'actions' }, b('once', 'Once', 'primary'), b('session', 'In this session'), b('always', 'Always'), b('deny', 'No', 'deny'), b('never', 'Never', 'deny')),
+    h('div', { class: 'actions' }, b('once', 'Allow once', 'primary'), b('session', 'Allow for this session'), b('always', 'Always allow'), b('deny', 'Deny', 'deny'), b('never', 'Always deny', 'deny')),
   ];
+}
+
+// risk says what the tool could do at worst, as far as anybody knows.
+function risk(ask) {
+  const a = ask.tool?.annotations ?? {};
+  const outside = a.openWorldHint !== false ? ' · Reaches outside' : '';
+  if (a.readOnlyHint === true) return `Only reads${outside} (${ask.server} says so)`;
+  return (a.destructiveHint !== false ? 'Can delete or overwrite' : 'Changes things') + outside;
+}
+
+const targets = /(^|[_.\- ])(paths?|files?|filename|dir|directory|folder|root|source|src|destination|dest|dst|target|from|to|cc|bcc|ur[il]|host|address|recipients?|email|channel|user|account|repo|repository|branch|database|db|table|command|cmd|sql|query|script|code|id|key|name)($|[_.\- ])/i;
+
+// targetsFirst orders arguments: what the call acts on, short values, long ones.
+function targetsFirst(args) {
+  if (args === null || typeof args !== 'object' || Array.isArray(args)) return args;
+  const rank = ([k, v]) => targets.test(k.replace(/([a-z])([A-Z])/g, '$1_$2')) ? 0 : JSON.stringify(v).length <= 60 ? 1 : 2;
+  return Object.fromEntries(Object.entries(args).map((e, i) => [rank(e), i, e]).sort((a, b) => a[0] - b[0] || a[1] - b[1]).map((x) => x[2]));
 }
 
 function flow(ask, answer) {
   return [h('p', { class: 'wrap' }, ask.message), h('p', null, 'Data of ', h('strong', null, ask.from), ' to ', h('strong', null, ask.server)), data(ask.call?.arguments ?? {}),
-    h('div', { class: 'actions' }, button('Once', { class: 'primary', onclick: () => answer('once') }), button('In this session', { onclick: () => answer('session') }), button('No', { class: 'deny', onclick: () => answer('deny') }))];
+    h('div', { class: 'actions' }, button('Allow once', { class: 'primary', onclick: () => answer('once') }), button('Allow for this session', { onclick: () => answer('session') }), button('Deny', { class: 'deny', onclick: () => answer('deny') }))];
 }
 
 function formAsk(ask, answer) {

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/app/permit"
+	"github.com/tenon-mcp/tenon/app/show"
+	"github.com/tenon-mcp/tenon/app/workspace"
+	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/internal/visible"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// approvals opens what the person has approved for chat and run.
+func (p *program) approvals() (*permit.Book, error) {
+	dir, err := p.hostDir()
+	if err != nil {
+		return nil, err
+	}
+	book, err := permit.Open(workspace.ToolsFile(dir), config.Settings{})
+	return book, usage(err)
+}
+
+func (p *program) toolsApproveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "approve SERVER [TOOL …]",
+		Short: "Approve tools that have changed since you approved them",
+		Long: `Show what has changed in tools since you approved them, and approve them as they
+are now. Without TOOL these are all tools of the server that have changed.
+
+An approval is bound to the tool's definition and to what the server is. After a
+change, chat asks again, and run denies the call. This says that the change is
+fine: what you said about the tool before counts again. It does not allow a tool
+that you never allowed.
+
+At a terminal you are asked; elsewhere --yes is needed.`,
+		Example: "  tenon tools approve notes\n  tenon tools approve notes read_note --yes",
+		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, rest []string) error {
+			book, err := p.approvals()
+			if err != nil {
+				return err
+			}
+			entry := s.server.Entry()
+			server := hostName(entry.Name)
+			book.Identify(server, entry.Identity())
+			tools, err := client.All(s.Tools(ctx))
+			if err != nil {
+				return err
+			}
+			wanted, err := p.changedTools(book, server, tools, rest)
+			if err != nil || len(wanted) == 0 {
+				return err
+			}
+			for _, t := range wanted {
+				if err := p.approveTool(ctx, book, server, t, out); err != nil {
+					return err
+				}
+			}
+			return nil
+		}),
+	}
+}
+
+// changedTools finds the tools that are named, or all that have changed.
+func (p *program) changedTools(book *permit.Book, server string, tools []*mcp.Tool, names []string) ([]*mcp.Tool, error) {
+	var wanted []*mcp.Tool
+	for _, name := range names {
+		t, err := find(tools, name, func(t *mcp.Tool) string { return t.Name }, "tool")
+		if err != nil {
+			return nil, err
+		}
+		wanted = append(wanted, t)
+	}
+	if len(names) > 0 {
+		return wanted, nil
+	}
+	for _, t := range tools {
+		if changes, _ := book.Changes(server, t); len(changes) > 0 {
+			wanted = append(wanted, t)
+		}
+	}
+	if len(wanted) == 0 {
+		p.note("No tool of %s has changed since you approved it.", server)
+	}
+	return wanted, nil
+}
+
+// approveTool shows one tool and what has changed in it, asks, and approves it.
+func (p *program) approveTool(ctx context.Context, book *permit.Book, server string, t *mcp.Tool, out *show.Printer) error {
+	if err := out.Tool(t); err != nil {
+		return err
+	}
+	changes, _ := book.Changes(server, t)
+	for _, c := range changes {
+		fmt.Fprintf(p.err, "%s has changed:\n  was  %s\n  now  %s\n", visible.Line(c.What), visible.Line(c.Before), visible.Line(c.After))
+	}
+	for _, w := range permit.Suspect(t) {
+		fmt.Fprintf(p.err, "warning: %s\n", visible.Line(w))
+	}
+	switch {
+	case p.yes:
+	case !p.interactive():
+		return usagef("look at it, then run this in a terminal, or with --yes")
+	default:
+		yes, err := p.ask(ctx, fmt.Sprintf("Approve %s/%s as it is now? (yes/no) ", visible.Line(server), visible.Line(t.Name)))
+		if err != nil || !yes {
+			p.note("%s/%s is not approved.", server, t.Name)
+			return err
+		}
+	}
+	if err := book.Approve(server, t); err != nil {
+		return err
+	}
+	p.note("%s/%s is approved as it is now.", server, t.Name)
+	return nil
+}
+
+func (p *program) toolsForgetCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "forget SERVER [TOOL …]",
+		Short:   "Take back what you said about tools: allow, deny and approvals",
+		Long:    "Take back what you said about tools in chat. Without TOOL it is about all tools\nof the server. The server is not started, and need not exist any more.",
+		Example: "  tenon tools forget notes\n  tenon tools forget notes read_note",
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("say which server, and perhaps which tool")
+			}
+			book, err := p.approvals()
+			if err != nil {
+				return err
+			}
+			server := args[0]
+			if entry, err := config.Parse(server, nil); err == nil {
+				server = entry.Name
+			}
+			server = hostName(server)
+			if len(args) == 1 {
+				args = append(args, "")
+			}
+			for _, tool := range args[1:] {
+				if err := book.Forget(server, tool); err != nil {
+					return err
+				}
+			}
+			p.note("What you said about the tools of %s is forgotten.", server)
+			return nil
+		},
+	}
+}
