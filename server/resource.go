@@ -178,6 +178,9 @@ func (s *Server) findResource(c *mcp.Caller, uri string) (*resource, map[string]
 	}
 	for _, it := range s.templates.all() {
 		if vars, ok := it.feat.uri.Match(uri); ok && s.allows(c, KindTemplate, it.name) {
+			if !s.allows(c, KindResource, uri) {
+				return nil, nil
+			}
 			return &it.feat.resource, vars
 		}
 	}

@@ -21,9 +21,10 @@ type Options struct {
 	Middleware []mcp.Middleware
 
 	// Allow says whether a caller may see and use a feature. One that it may
-	// not is, for that caller, not there; a resource that it may not see is
-	// not reached through a template either. Allow is called often and from
-	// many goroutines. Nil allows everything.
+	// not is, for that caller, not there. To read a resource through a
+	// template, or to subscribe to it, a caller needs both: the template, and
+	// KindResource with the URI itself. Allow is called often and from many
+	// goroutines. Nil allows everything.
 	Allow func(c *mcp.Caller, f Feature) bool
 
 	// ListCache says how long lists and the discovery may be kept by clients.

@@ -39,9 +39,9 @@ func (l *lines) next() (line []byte, own bool, err error) {
 		case ended && long == nil:
 			return part, false, nil
 		case ended:
-			return append(long, part...), true, nil
+			return l.extend(long, part), true, nil
 		case len(part) > 0:
-			long = extend(long, part)
+			long = l.extend(long, part)
 		}
 		if err := l.fill(); err != nil {
 			return nil, false, err
@@ -68,10 +68,11 @@ func (l *lines) cut() (part []byte, ended bool) {
 	return part, ended
 }
 
-// extend doubles what it has to make room: lines may be large.
-func extend(long, part []byte) []byte {
+// extend appends part to long. It doubles the room, since lines may be large,
+// up to the limit, which no line exceeds.
+func (l *lines) extend(long, part []byte) []byte {
 	if need := len(long) + len(part); need > cap(long) {
-		bigger := make([]byte, len(long), max(2*need, 1<<10))
+		bigger := make([]byte, len(long), max(need, min(max(2*need, 1<<10), l.limit)))
 		copy(bigger, long)
 		long = bigger
 	}

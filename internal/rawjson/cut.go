@@ -29,31 +29,28 @@ func Inside(obj []byte) []byte {
 func Cut(obj []byte, take func(name, value []byte) bool) []byte { return cut(obj, take, false) }
 
 // CutOwn is Cut for an object that the caller owns and needs no more as it is.
-// Where only the last members are taken, which is where envelopes mostly stand,
-// nothing is copied: the object is made to end before them.
+// Where only the first and the last members are taken, which is where envelopes
+// mostly stand, nothing is copied: the object is made to begin and to end
+// between them. The values that were taken stay as they are.
 func CutOwn(obj []byte, take func(name, value []byte) bool) []byte { return cut(obj, take, true) }
 
 func cut(obj []byte, take func(name, value []byte) bool, own bool) []byte {
-	var rest []byte // what is left, once a member stands after one that was taken
-	taken := false
-	first, last := 0, 0 // the span of the members before the first that was taken
+	var rest []byte // what is left, once members were taken from between others
+	taken, gap := false, false
+	first, last := 0, 0 // the span of the members that follow each other
 	for m := Object(obj); m.Next(); {
 		switch {
 		case take(m.Name, m.Value):
-			taken = true
-		case !taken:
-			if last == 0 {
-				first = m.Start
-			}
+			taken, gap = true, last > 0
+		case last == 0:
+			first, last = m.Start, m.End
+		case !gap:
 			last = m.End
 		default:
 			if rest == nil {
 				rest = append(append(make([]byte, 0, len(obj)), '{'), obj[first:last]...)
 			}
-			if len(rest) > 1 {
-				rest = append(rest, ',')
-			}
-			rest = append(rest, obj[m.Start:m.End]...)
+			rest = append(append(rest, ','), obj[m.Start:m.End]...)
 		}
 	}
 	switch {
@@ -64,8 +61,8 @@ func cut(obj []byte, take func(name, value []byte) bool, own bool) []byte {
 	case last == 0:
 		return nil
 	case own:
-		obj[last] = '}' // where the comma was
-		return obj[space(obj, 0) : last+1 : last+1]
+		obj[first-1], obj[last] = '{', '}' // where a bracket, a comma or a space was
+		return obj[first-1 : last+1 : last+1]
 	}
 	rest = append(append(make([]byte, 0, last-first+2), '{'), obj[first:last]...)
 	return append(rest, '}')

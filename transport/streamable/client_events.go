@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/sse"
 )
 
@@ -72,7 +73,7 @@ func (c *cursor) wait(ctx context.Context) bool {
 func (p *post) events(ctx context.Context, resp *http.Response) {
 	stream, header := resp.Body, resp.Header
 	for {
-		err := p.read(stream, header)
+		err := p.readAlive(stream, header)
 		if p.answered.Load() {
 			p.linger(stream)
 			stream.Close()
@@ -93,6 +94,19 @@ func (p *post) events(ctx context.Context, resp *http.Response) {
 func tooLarge(err error) bool {
 	_, ok := errors.AsType[*sse.LimitError](err)
 	return ok
+}
+
+// readAlive is read, and ends a subscription whose server has become silent. A
+// call may be silent for as long as the caller lets it.
+func (p *post) readAlive(stream io.Reader, h http.Header) error {
+	if p.m.Method != mcp.MethodSubscriptionsListen {
+		return p.read(stream, h)
+	}
+	beat := watchSilence(stream, func(err error) {
+		p.fail(&StreamEndedError{Method: p.m.Method, Cause: err})
+	})
+	defer beat.stop()
+	return p.read(beat, h)
 }
 
 // read reads events until the answer is there or the stream ends.

@@ -3,6 +3,7 @@ package streamable
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -83,7 +84,9 @@ func (l *link) hear() {
 
 // listen reads the stream once, and reports whether to come back.
 func (l *link) listen(ctx context.Context, at *cursor) bool {
-	resp, err := l.get(ctx, at.id)
+	one, lose := context.WithCancelCause(ctx)
+	defer lose(nil)
+	resp, err := l.get(one, at.id)
 	if err != nil {
 		return ctx.Err() == nil
 	}
@@ -104,7 +107,9 @@ func (l *link) listen(ctx context.Context, at *cursor) bool {
 	default:
 		return false
 	}
-	err = l.pushed(resp, at)
+	beat := watchSilence(resp.Body, lose)
+	defer beat.stop()
+	err = l.pushed(beat, at)
 	if ctx.Err() != nil {
 		return false
 	}
@@ -124,8 +129,8 @@ func (l *link) hasSession() bool {
 }
 
 // pushed takes in what comes until the stream ends.
-func (l *link) pushed(resp *http.Response, at *cursor) error {
-	events := sse.NewReader(resp.Body, maxAnswer)
+func (l *link) pushed(stream io.Reader, at *cursor) error {
+	events := sse.NewReader(stream, maxAnswer)
 	for {
 		e, err := events.Next()
 		if err != nil {

@@ -80,7 +80,7 @@ func ours(name string) bool {
 func newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		DialContext:            (&net.Dialer{Timeout: 30 * time.Second, KeepAliveConfig: probing}).DialContext,
 		TLSHandshakeTimeout:    30 * time.Second,
 		ForceAttemptHTTP2:      true,
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second},
@@ -90,6 +90,10 @@ func newTransport() *http.Transport {
 		DisableCompression:     true,
 	}
 }
+
+// probing has TCP notice a connection that is gone: after 30 s without a byte
+// it sends a probe every 10 s, and gives up after 4.
+var probing = net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 10 * time.Second, Count: 4}
 
 // follow reports whether a redirect is followed: only where the same request
 // goes to the same origin. A redirect that turns a POST into a GET says nothing
@@ -161,13 +165,33 @@ const (
 	typeEvents = "text/event-stream"
 )
 
-// readAll reads a body that may have limit bytes.
-func readAll(r io.Reader, limit int) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, int64(limit)+1))
-	if err == nil && len(data) > limit {
+// readAll reads a body that may have limit bytes. Promised is the length that
+// the server announced, or -1. The buffer grows eightfold while the promise is
+// kept, so that a large body is copied little and a false promise costs little.
+func readAll(r io.Reader, promised int64, limit int) ([]byte, error) {
+	if promised > int64(limit) {
 		return nil, &sse.LimitError{Limit: limit}
 	}
-	return data, err
+	buf := make([]byte, 0, min(max(promised+1, 512), 16<<10))
+	for {
+		if len(buf) == cap(buf) {
+			room := 2 * len(buf)
+			if promised >= int64(len(buf)) {
+				room = int(min(promised+1, 8*int64(len(buf))))
+			}
+			buf = append(make([]byte, 0, min(room, limit+1)), buf...)
+		}
+		n, err := r.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		switch {
+		case len(buf) > limit:
+			return nil, &sse.LimitError{Limit: limit}
+		case err == io.EOF:
+			return buf, nil
+		case err != nil:
+			return buf, err
+		}
+	}
 }
 
 // close lets go of the connections that are the client's own.

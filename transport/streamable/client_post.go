@@ -93,7 +93,7 @@ func (p *post) exchange(ctx context.Context) {
 
 // json reads an answer that is one message.
 func (p *post) json(ctx context.Context, resp *http.Response) {
-	data, err := readAll(resp.Body, maxAnswer)
+	data, err := readAll(resp.Body, resp.ContentLength, maxAnswer)
 	if err != nil {
 		p.done(jsonrpc.Answer{Err: p.broken(ctx, err)})
 		return
@@ -180,7 +180,7 @@ func (p *post) unreadable(data []byte, err error) {
 // the body tells, if it does, and otherwise one about the status. Who wants
 // authorization always gets the status, which says more.
 func (l *link) refused(method string, resp *http.Response, session string) jsonrpc.Answer {
-	body, _ := readAll(resp.Body, maxRefusal) // what is too large is not looked at
+	body, _ := readAll(resp.Body, resp.ContentLength, maxRefusal) // what is too large is not looked at
 	var told *jsonrpc.Error
 	if m, err := jsonrpc.Decode(body); err == nil && m.Error != nil {
 		told = m.Error
@@ -218,7 +218,7 @@ func meaning(resp *http.Response) string {
 		return "it redirects " + where + ", which is not followed; if the server has moved, use its new URL"
 	case status == http.StatusUnauthorized:
 		return "it wants authorization"
-	case status == http.StatusForbidden:
+	case status == http.StatusForbidden && resp.Header.Get("WWW-Authenticate") != "":
 		return "what was presented as authorization is not enough"
 	case status == http.StatusTooManyRequests:
 		if after := resp.Header.Get("Retry-After"); after != "" {

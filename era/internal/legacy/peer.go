@@ -234,7 +234,7 @@ func (p *Peer) answer(c *mcp.Call, a jsonrpc.Answer) (mcp.Result, error) {
 		return mcp.Result{}, p.liftError(c, joint.FromWire(a.Error))
 	}
 	res := mcp.Result{Server: p.found.Server}
-	res.Body = rawjson.Cut(a.Result, func(name, value []byte) bool {
+	res.Body = rawjson.CutOwn(a.Result, func(name, value []byte) bool {
 		switch string(name) {
 		case keyMeta:
 			res.Meta = joint.AddMeta(nil, value)

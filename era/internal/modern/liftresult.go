@@ -19,7 +19,7 @@ type reply struct{ kind, meta, ttl, scope, questions, state []byte }
 func (p *Peer) liftResult(c *mcp.Call, raw []byte) (mcp.Result, error) {
 	var e reply
 	var res mcp.Result
-	res.Body = rawjson.Cut(raw, func(name, value []byte) bool { return e.take(c.Method, name, value) })
+	res.Body = rawjson.CutOwn(raw, func(name, value []byte) bool { return e.take(c.Method, name, value) })
 	kind := typeComplete
 	if e.kind != nil {
 		var ok bool
