@@ -93,6 +93,17 @@ func (s *Server) RestoreSession(ctx context.Context, state []byte, p *mcp.Princi
 	return restored, restored.s.Restore(ctx, state, p)
 }
 
+// NewStateless returns a session for one message of a client of an older
+// revision that has no session: the one that the client names in the headers of
+// the request, or none. Input requests, subscriptions and logging/setLevel,
+// which need a session, fail.
+func (s *Server) NewStateless(m *jsonrpc.Message, r mcp.Revision) *Session {
+	if legacy.Begins(m) {
+		return &Session{legacy.NewStatelessOpening(s.h), s}
+	}
+	return &Session{legacy.NewStateless(s.h, r), s}
+}
+
 // State describes the session, for whoever has to go on with it.
 func (s *Session) State() ([]byte, error) { return s.s.State() }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
@@ -58,6 +59,10 @@ type Options struct {
 
 	// Era is for the conversation in a session.
 	Era era.ServerOptions
+
+	// Logger gets a record of each request that is refused, for the server's
+	// operator. Nil drops them.
+	Logger *slog.Logger
 }
 
 // A Handler serves one [mcp.Handler] to many clients. GET opens a session, POST
@@ -86,7 +91,7 @@ func NewHandler(h mcp.Handler, o *Options) (*Handler, error) {
 	var err error
 	made.guard, err = edge.New(edge.Options{
 		Hosts: o.Hosts, AnyHost: o.AnyHost, Origins: o.Origins,
-		Principal: o.Principal, MaxBody: o.MaxBody, BodyIdle: o.BodyIdle,
+		Principal: o.Principal, MaxBody: o.MaxBody, BodyIdle: o.BodyIdle, Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, err

@@ -20,16 +20,9 @@ func (s *sessions) batch(w http.ResponseWriter, r *http.Request, body []byte) {
 	if ses == nil {
 		return
 	}
-	items, err := jsonrpc.DecodeBatch(body, maxBatch)
-	if no := ses.era.Batches(); no != nil || err != nil {
+	items, ok := decodeBatch(w, ses.era, body)
+	if !ok {
 		s.release(ses)
-		code, why := mcp.CodeInvalidRequest, ""
-		if no != nil {
-			why = no.Error()
-		} else if bad, ok := err.(*jsonrpc.DecodeError); ok {
-			code, why = bad.Code, bad.Reason
-		}
-		writeJSON(w, http.StatusBadRequest, era.Fail(nil, code, why).Append(nil))
 		return
 	}
 	if slices.ContainsFunc(items, func(it jsonrpc.BatchItem) bool {
@@ -39,7 +32,7 @@ func (s *sessions) batch(w http.ResponseWriter, r *http.Request, body []byte) {
 		refuse(w, http.StatusMisdirectedRequest, notAskedHere)
 		return
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	ctx, cancel := context.WithCancel(&detached{r.Context(), r.Header})
 	p := s.h.edge.Principal(r)
 	st, freed := s.newStream(ctx, cancel, ses, w, r)
 	defer st.first.close()
@@ -48,6 +41,36 @@ func (s *sessions) batch(w http.ResponseWriter, r *http.Request, body []byte) {
 		defer cancel()
 		return together(s.answerAll(ctx, p, st, items))
 	})
+}
+
+// decodeBatch reads a batch of a session whose revision allows batches, or
+// answers the request and reports false.
+func decodeBatch(w http.ResponseWriter, ses *era.Session, body []byte) ([]jsonrpc.BatchItem, bool) {
+	if err := ses.Batches(); err != nil {
+		writeJSON(w, http.StatusBadRequest, era.Fail(nil, mcp.CodeInvalidRequest, err.Error()).Append(nil))
+		return nil, false
+	}
+	items, err := jsonrpc.DecodeBatch(body, maxBatch)
+	if bad, ok := err.(*jsonrpc.DecodeError); ok {
+		writeJSON(w, http.StatusBadRequest, era.Fail(nil, bad.Code, bad.Reason).Append(nil))
+		return nil, false
+	}
+	return items, true
+}
+
+// answerUnserved reports whether a message of a batch is not served, and
+// returns the answer to it, if it has one.
+func answerUnserved(it *jsonrpc.BatchItem) (answer []era.Answer, done bool) {
+	bad, _ := it.Err.(*jsonrpc.DecodeError)
+	switch {
+	case bad != nil && bad.NeedsNoResponse():
+		return nil, true
+	case bad != nil:
+		return []era.Answer{era.Fail(bad.ID, bad.Code, bad.Reason)}, true
+	case it.Method == "initialize":
+		return []era.Answer{era.Fail(it.ID, mcp.CodeInvalidRequest, "initialize must not be part of a batch")}, true
+	}
+	return nil, false
 }
 
 // together is the answer to a batch, nil if nothing in it has one.
@@ -74,13 +97,10 @@ const maxBatch = 100
 func (s *sessions) answerAll(ctx context.Context, p *mcp.Principal, st *stream, items []jsonrpc.BatchItem) (answers []era.Answer) {
 	for i := range items {
 		it := &items[i]
-		bad, _ := it.Err.(*jsonrpc.DecodeError)
+		unserved, done := answerUnserved(it)
 		switch {
-		case bad != nil && bad.NeedsNoResponse():
-		case bad != nil:
-			answers = append(answers, era.Fail(bad.ID, bad.Code, bad.Reason))
-		case it.Method == "initialize":
-			answers = append(answers, era.Fail(it.ID, mcp.CodeInvalidRequest, "initialize must not be part of a batch"))
+		case done:
+			answers = append(answers, unserved...)
 		case !it.IsRequest():
 			s.told(st.ses, &it.Message)
 		default:

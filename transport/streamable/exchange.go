@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"log/slog"
 	"net/http"
 
 	"github.com/tenon-mcp/tenon/era"
@@ -12,7 +13,7 @@ import (
 func (s *Handler) exchange(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) (rest staying) {
 	version, named := era.NamedRevision(m)
 	if err := checkHeaders(r.Header, version, named); err != nil {
-		s.mismatch(w, m, err)
+		s.mismatch(w, r, m, err)
 		return nil
 	}
 	if m.IsNotification() {
@@ -21,13 +22,13 @@ func (s *Handler) exchange(w http.ResponseWriter, r *http.Request, m *jsonrpc.Me
 	}
 	if isModern, _ := era.Speaks(version); isModern {
 		if err := checkRouting(r.Header, m); err != nil {
-			s.mismatch(w, m, err)
+			s.mismatch(w, r, m, err)
 			return nil
 		}
 	}
 	headers, err := paramHeaders(r.Header, m.Method)
 	if err != nil {
-		s.mismatch(w, m, err)
+		s.mismatch(w, r, m, err)
 		return nil
 	}
 	p := s.edge.Principal(r)
@@ -45,16 +46,16 @@ func (s *Handler) exchange(w http.ResponseWriter, r *http.Request, m *jsonrpc.Me
 
 // serveModern serves a request for as long as the client is there.
 func (s *Handler) serveModern(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, p *mcp.Principal, headers map[string]string) {
-	ctx := r.Context()
-	out := s.newReply(ctx, w)
-	out.jsonOnly = !acceptsEvents(r.Header)
-	a := s.door.ServeModern(ctx, m, p, era.Back{Tell: out.note, Headers: headers})
+	out := s.newReply(r.Context(), w)
+	out.jsonOnly, out.header = !acceptsEvents(r.Header), r.Header
+	a := s.door.ServeModern((*callContext)(out), m, p, era.Back{Tell: out.note, Headers: headers})
 	out.answerIfThere(&a)
 	out.close()
 }
 
 // mismatch answers a request whose headers and body disagree.
-func (s *Handler) mismatch(w http.ResponseWriter, m *jsonrpc.Message, err error) {
+func (s *Handler) mismatch(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, err error) {
+	s.record(r, slog.LevelWarn, "invalid message", slog.String("reason", "headers and body disagree"))
 	a := era.Fail(m.ID, mcp.CodeHeaderMismatch, err.Error())
 	writeJSON(w, http.StatusBadRequest, a.Append(nil))
 }

@@ -2,6 +2,7 @@ package streamable
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"strings"
 	"time"
@@ -68,6 +69,21 @@ type Options struct {
 
 	// Store keeps sessions and events; nil means in memory.
 	Store Store
+
+	// Stateless serves clients of older revisions without sessions: initialize
+	// gives no session id, and any instance answers any request. What needs a
+	// session fails with a clear error: input requests, logging/setLevel,
+	// subscriptions, and the streams of GET; none of it is announced. Of the
+	// client only the revision is known, and a client that goes away has
+	// cancelled its request. Clients of the newest revision are not affected.
+	Stateless bool
+
+	// Logger gets records for the server's operator: requests that are refused
+	// because of their Host, Origin, type, size or session, invalid messages,
+	// panics, streams that are dropped, and failures of the Store. Records hold
+	// no token, no session id, no argument and no result; a panic is recorded
+	// with its value and stack. Nil drops them.
+	Logger *slog.Logger
 }
 
 // A Handler serves MCP at one URL. Make one with [NewHandler].
@@ -92,6 +108,10 @@ func NewHandler(h mcp.Handler, o *Options) (*Handler, error) {
 	if o != nil {
 		s.opts = *o
 	}
+	if s.opts.Logger == nil {
+		s.opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	s.opts.Era.Noise = s.recordNoise(s.opts.Era.Noise)
 	var err error
 	if s.door, err = era.NewServer(h, &s.opts.Era); err != nil {
 		return nil, err
@@ -102,6 +122,7 @@ func NewHandler(h mcp.Handler, o *Options) (*Handler, error) {
 	s.edge, err = edge.New(edge.Options{
 		Hosts: s.opts.Hosts, AnyHost: s.opts.AnyHost, Origins: s.opts.Origins,
 		Principal: s.opts.Principal, MaxBody: s.opts.BodyLimit, BodyIdle: s.opts.ReadIdle,
+		Logger: s.opts.Logger,
 	})
 	if err != nil {
 		return nil, err
@@ -171,6 +192,9 @@ func (s *Handler) serve(w http.ResponseWriter, r *http.Request) (rest staying) {
 	case s.door.ModernOnly():
 		w.Header().Set("Allow", "POST")
 		refuse(w, http.StatusMethodNotAllowed, "send messages with POST")
+	case s.opts.Stateless:
+		w.Header().Set("Allow", "POST")
+		refuse(w, http.StatusMethodNotAllowed, noSessions+": send messages with POST")
 	case r.Method == http.MethodGet && s.isClosing():
 		refuse(w, http.StatusServiceUnavailable, shuttingDown)
 	case r.Method == http.MethodGet:
@@ -220,6 +244,8 @@ func (s *Handler) post(w http.ResponseWriter, r *http.Request) (rest staying) {
 		return s.exchange(w, r, m)
 	case s.door.ModernOnly():
 		refuseLegacy(w, r, m)
+	case s.opts.Stateless:
+		s.stateless(w, r, m)
 	default:
 		s.sessions.post(w, r, m)
 	}
@@ -243,12 +269,17 @@ func (s *Handler) message(w http.ResponseWriter, r *http.Request) *jsonrpc.Messa
 			refuse(w, http.StatusServiceUnavailable, shuttingDown)
 			return nil
 		}
-		s.sessions.batch(w, r, body)
+		if s.opts.Stateless && !s.door.ModernOnly() {
+			s.statelessBatch(w, r, body)
+		} else {
+			s.sessions.batch(w, r, body)
+		}
 		return nil
 	}
 	m, err := jsonrpc.Decode(body)
 	if err != nil {
 		bad := err.(*jsonrpc.DecodeError)
+		s.recordInvalid(r, bad)
 		writeJSON(w, http.StatusBadRequest, jsonrpc.AppendError(nil, bad.ID, &jsonrpc.Error{Code: bad.Code, Message: bad.Reason}))
 		return nil
 	}
@@ -292,6 +323,7 @@ func (s *Handler) opensModern(r *http.Request, m *jsonrpc.Message) bool {
 
 // turnAway answers a request that the edge refuses.
 func (s *Handler) turnAway(w http.ResponseWriter, r *http.Request, no *edge.Refusal) {
+	s.edge.Log(r, no)
 	s.edge.Abandon(w, r)
 	refuse(w, no.Status, no.Reason)
 }

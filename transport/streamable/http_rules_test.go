@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 	"github.com/tenon-mcp/tenon/transport/streamable"
@@ -239,5 +242,80 @@ func TestLongHeadersAreNotRepeated(t *testing.T) {
 		if a.Status != 400 || code(t, a.Text) != mcp.CodeHeaderMismatch || len(a.Text) > 4<<10 {
 			t.Errorf("%s: %d, %d bytes: %.200s", name, a.Status, len(a.Text), a.Text)
 		}
+	}
+}
+
+// newBalancer serves each request by the next of the handlers.
+func newBalancer(t *testing.T, to ...http.Handler) (url string) {
+	t.Helper()
+	var next atomic.Int64
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		to[int(next.Add(1))%len(to)].ServeHTTP(w, r)
+	}))
+	t.Cleanup(web.Close)
+	return web.URL
+}
+
+// The operator is told of what is refused and what fails, and of nothing that
+// is secret.
+func TestLogger(t *testing.T) {
+	var said lockedBuffer
+	store := &hookedStore{before: func(state string) error {
+		if strings.Contains(state, "debug") {
+			return errors.New("the store is away")
+		}
+		return nil
+	}}
+	panics := tools{"panic": func(context.Context, *mcp.Call) (string, error) { panic(canary) }}
+	h, err := streamable.NewHandler(panics, &streamable.Options{
+		Logger:    slog.New(slog.NewTextHandler(&said, nil)),
+		Store:     store,
+		Principal: func(r *http.Request) *mcp.Principal { return &mcp.Principal{ID: r.Header.Get("X-User")} },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := fortOf(t, nil, h, func(h http.Handler) http.Handler { return h })
+	const secret = "s3cr3t"
+	in := at.enter(rev2025, "", "X-User: ada", "Authorization: Bearer "+secret)
+	said.mu.Lock()
+	said.b.Reset()
+	said.mu.Unlock()
+	for _, c := range []struct {
+		name string
+		send *request
+		want []string
+	}{
+		{"Host", askEcho().header("Host", "Host: evil.example"), []string{"level=WARN", `Host \"evil.example\" is not allowed`, "status=403", "remote=127.0.0.1:"}},
+		{"Origin", askEcho().header("Origin", "Origin: https://evil.example"), []string{"level=WARN", `Origin \"https://evil.example\" is not allowed`}},
+		{"no JSON", askEcho().whole(`{"` + secret), []string{"level=WARN", "invalid message"}},
+		{"headers that disagree", askEcho().header("Mcp-Name", "Mcp-Name: "+secret), []string{"level=WARN", "headers and body disagree"}},
+		{"somebody else's session", in(oldTool("1", "panic", "")).header("X-User", "X-User: bob"), []string{"level=WARN", "session refused", "another principal"}},
+		{"a panic", askTool("1", "panic", `"key":"`+secret+`"`), []string{"level=ERROR", canary}},
+		{"a store that fails", in(setDebug), []string{"level=ERROR", "session not saved", "the store is away"}},
+	} {
+		at.raw(c.send.on(at))
+		text := said.String()
+		for _, part := range c.want {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s: %q has no %q", c.name, text, part)
+			}
+		}
+		if strings.Contains(text, secret) || strings.Contains(text, sessionID(in("x"))) {
+			t.Errorf("%s: a secret is in %q", c.name, text)
+		}
+		said.mu.Lock()
+		said.b.Reset()
+		said.mu.Unlock()
+	}
+}
+
+// A client that the server refuses because of its Host is told that, and
+// nothing about authorization (L40).
+func TestRefusedHostIsNamed(t *testing.T) {
+	h := newHouse(t, tools{}, nil)
+	_, err := client.Dial(t.Context(), &streamable.Endpoint{URL: h.url, Header: http.Header{"Host": {"mcp.example"}}}, nil)
+	if err == nil || !strings.Contains(err.Error(), `Host "mcp.example" is not allowed: add it to Options.Hosts`) || strings.Contains(err.Error(), "authorization") {
+		t.Errorf("%v", err)
 	}
 }

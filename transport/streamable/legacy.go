@@ -98,7 +98,7 @@ func (ses *session) cancel(id jsonrpc.ID) {
 // request serves a request. What may ask the client back may take long: the
 // client may be let go meanwhile.
 func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session, m *jsonrpc.Message) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	ctx, cancel := context.WithCancel(&detached{r.Context(), r.Header})
 	p := s.h.edge.Principal(r)
 	if mcp.MayAsk(m.Method) {
 		st, freed := s.newStream(ctx, cancel, ses, w, r)

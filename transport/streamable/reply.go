@@ -18,7 +18,8 @@ type reply struct {
 	w   http.ResponseWriter
 	ctx context.Context // ends when the client goes away
 
-	jsonOnly bool // the client does not accept a stream: notifications are left out; never changes
+	header   http.Header // of the request, for callContext; nil if no call is served with it
+	jsonOnly bool        // the client does not accept a stream: notifications are left out; never changes
 
 	mu      sync.Mutex
 	stream  bool // the answer has become a stream

@@ -5,6 +5,8 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
+	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
@@ -70,6 +72,7 @@ type session struct {
 	streams map[string]*stream  // that a client may come back to, by name
 	pushes  *stream             // where news goes; nil while nobody hears
 	saved   []byte              // the state as the store has it
+	saving  chan struct{}       // closed when the save that runs has ended; nil if none runs
 
 	questions questions // what we asked the client
 }
@@ -111,24 +114,55 @@ func (s *sessions) open(es *era.Session, p *mcp.Principal) (*session, error) {
 	return ses, nil
 }
 
-// save writes the state of a session to the store if it has changed.
+// save writes the state of a session to the store if it has changed. Saves of
+// one session follow each other, so that the newest state is stored last.
 func (s *sessions) save(ses *session) error {
+	ses.beginSaving()
+	var stored []byte // nil if the store has what it had
+	defer func() { ses.endSaving(stored) }()
 	state, err := ses.era.State()
 	if err != nil {
 		return err
 	}
 	raw, err := mcp.Marshal(savedState{ses.owner, state})
-	if err != nil {
+	if err != nil || string(raw) == string(ses.lastSaved()) {
 		return err
 	}
-	ses.mu.Lock()
-	same := string(raw) == string(ses.saved)
-	ses.saved = raw
-	ses.mu.Unlock()
-	if same {
-		return nil
+	if err := s.store.SaveSession(ses.id, raw, s.limits.Idle); err != nil {
+		s.recordUnsaved(err)
+		return err
 	}
-	return s.store.SaveSession(ses.id, raw, s.limits.Idle)
+	stored = raw
+	return nil
+}
+
+// beginSaving waits until no other save of the session runs. No lock is held
+// while the store is called.
+func (ses *session) beginSaving() {
+	for {
+		ses.mu.Lock()
+		running := ses.saving
+		if running == nil {
+			ses.saving = make(chan struct{})
+		}
+		ses.mu.Unlock()
+		if running == nil {
+			return
+		}
+		<-running
+	}
+}
+
+// endSaving ends what beginSaving began; stored is what the store has now, or
+// nil if that is what it had before.
+func (ses *session) endSaving(stored []byte) {
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	if stored != nil {
+		ses.saved = stored
+	}
+	close(ses.saving)
+	ses.saving = nil
 }
 
 // find returns the session that a request names, in use until it is released,
@@ -146,7 +180,11 @@ func (s *sessions) find(w http.ResponseWriter, r *http.Request) *session {
 	}
 	ses, err := s.take(r.Context(), id, s.h.edge.Principal(r))
 	switch {
+	case err == errForeign:
+		s.h.record(r, slog.LevelWarn, "session refused", slog.String("reason", err.Error()))
+		refuse(w, http.StatusNotFound, noSession)
 	case err != nil:
+		s.h.record(r, slog.LevelError, "session not restored", slog.Any("error", err))
 		refuse(w, http.StatusInternalServerError, "the session could not be restored")
 		return nil
 	case ses == nil:
@@ -165,6 +203,10 @@ func (s *sessions) take(ctx context.Context, id string, p *mcp.Principal) (*sess
 	}
 	s.mu.Lock()
 	ses := s.live[id]
+	if ses != nil && ses.busy == 0 && string(raw) != string(ses.lastSaved()) {
+		s.forgetLocked(ses.elem) // another instance has changed it
+		ses = nil
+	}
 	if ses != nil {
 		s.useLocked(ses)
 	}
@@ -177,16 +219,23 @@ func (s *sessions) take(ctx context.Context, id string, p *mcp.Principal) (*sess
 	}
 	if ses.owner != p.Key() {
 		s.release(ses)
-		return nil, nil
+		return nil, errForeign
 	}
 	return ses, nil
 }
 
+// errForeign says that a session belongs to another principal. A client is not
+// told: the session is not there for it.
+var errForeign = errors.New("the session belongs to another principal")
+
 // revive makes a session live that only the store knew, for its owner.
 func (s *sessions) revive(ctx context.Context, id string, raw []byte, p *mcp.Principal) (*session, error) {
 	var in savedState
-	if err := mcp.Unmarshal(raw, &in); err != nil || in.Owner != p.Key() {
+	if err := mcp.Unmarshal(raw, &in); err != nil {
 		return nil, err
+	}
+	if in.Owner != p.Key() {
+		return nil, errForeign
 	}
 	es, err := s.h.door.RestoreSession(ctx, in.Era, p)
 	if err != nil {
@@ -237,7 +286,7 @@ func (s *sessions) release(ses *session) {
 	ses.used = time.Now()
 	if ses.busy--; ses.busy == 0 && s.live[ses.id] == ses {
 		ses.elem = s.idle.PushFront(ses)
-		ses.bytes = ses.savedBytes()
+		ses.bytes = len(ses.lastSaved())
 		s.bytes += ses.bytes
 		for s.idle.Len() > s.limits.Live || s.bytes > maxLiveBytes && s.idle.Len() > 1 {
 			s.forgetLocked(s.idle.Back())
@@ -248,10 +297,11 @@ func (s *sessions) release(ses *session) {
 // maxLiveBytes is how much the sessions may have saved that are held ready.
 const maxLiveBytes = 16 << 20
 
-func (ses *session) savedBytes() int {
+// lastSaved is the state as the store has it.
+func (ses *session) lastSaved() []byte {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
-	return len(ses.saved)
+	return ses.saved
 }
 
 // forgetLocked takes a session out of memory in which nothing goes on.

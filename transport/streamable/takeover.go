@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"runtime/debug"
@@ -45,7 +46,7 @@ func (s *Handler) stay(w http.ResponseWriter, r *http.Request, serve staying) {
 		defer s.taken.drop(conn)
 		defer cancel()
 		defer own.end()
-		defer own.recovered(ctx)
+		defer own.recovered(ctx, s.opts.Logger)
 		serve(ctx, own)
 	}()
 }
@@ -220,9 +221,9 @@ func (c *ownConn) end() {
 	c.conn.Close()
 }
 
-// recovered has a panic cost one stream, as net/http does, and says so where
-// the server says such things.
-func (c *ownConn) recovered(ctx context.Context) {
+// recovered has a panic cost one stream, as net/http does, and reports it to the
+// log of the http.Server, as net/http does, and to l.
+func (c *ownConn) recovered(ctx context.Context, l *slog.Logger) {
 	p := recover()
 	if p == nil {
 		return
@@ -231,6 +232,7 @@ func (c *ownConn) recovered(ctx context.Context) {
 	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		return
 	}
+	l.LogAttrs(ctx, slog.LevelError, "handler failed", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
 	say := log.Printf
 	if s, ok := ctx.Value(http.ServerContextKey).(*http.Server); ok && s.ErrorLog != nil {
 		say = s.ErrorLog.Printf

@@ -100,6 +100,9 @@ func (s *Session) initialize(ctx context.Context, params json.RawMessage, p *mcp
 	if err != nil {
 		return nil, err
 	}
+	if s.stateless {
+		restrictStateless(&found.Capabilities)
+	}
 	if found.Capabilities.Logging == nil {
 		caller.LogLevel = "" // what is not offered is not sent
 	}

@@ -19,6 +19,8 @@ type Session struct {
 	h    mcp.Handler
 	push func(build func(dst []byte) []byte)
 
+	stateless bool // it serves one request and remembers nothing; see NewStateless
+
 	mu      sync.Mutex
 	rev     *revision // nil until initialize
 	caller  mcp.Caller
@@ -150,6 +152,12 @@ func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Prin
 	}
 	caller.Principal = p
 	switch m.Method {
+	case methodSetLevel, methodSubscribe, methodUnsubscribe:
+		if s.stateless {
+			return nil, needsSession(m.Method)
+		}
+	}
+	switch m.Method {
 	case methodSetLevel:
 		return nil, s.setLevel(m.Params)
 	case methodSubscribe:
@@ -177,6 +185,9 @@ func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Prin
 		call.Side = mcp.Rising(call.Side) // through all rounds: to the client they are one call
 	}
 	res, err := s.h.Serve(ctx, call)
+	if err != nil && s.stateless {
+		return nil, refuseInput(err)
+	}
 	if err != nil && mcp.MayAsk(m.Method) {
 		res, err = mcp.Answered(ctx, s.h, call, err, func(ctx context.Context, c *mcp.Call, _ string, q mcp.Question) (json.RawMessage, error) {
 			return ask(ctx, rev, c, q, back)

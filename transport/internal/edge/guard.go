@@ -2,6 +2,7 @@ package edge
 
 import (
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -39,6 +40,9 @@ type Options struct {
 
 	// BodyIdle is how long a body may pause. 0 means [DefaultBodyIdle].
 	BodyIdle time.Duration
+
+	// Logger gets a record of each request that is refused. Nil drops them.
+	Logger *slog.Logger
 }
 
 // A Guard checks requests. It is safe for use by many goroutines.
@@ -58,6 +62,9 @@ func New(o Options) (*Guard, error) {
 	}
 	if g.opts.BodyIdle <= 0 {
 		g.opts.BodyIdle = DefaultBodyIdle
+	}
+	if g.opts.Logger == nil {
+		g.opts.Logger = slog.New(slog.DiscardHandler)
 	}
 	for _, text := range o.Hosts {
 		a, ok := parseAuthority(text)
@@ -89,7 +96,7 @@ func (g *Guard) Admit(r *http.Request) *Refusal {
 	}
 	local := onLoopback(r)
 	if !g.hostMayCome(host, local) {
-		return &Refusal{http.StatusForbidden, fmt.Sprintf("Host %q may not come in here: the server's operator has to list it", r.Host)}
+		return &Refusal{http.StatusForbidden, fmt.Sprintf("Host %q is not allowed: add it to Options.Hosts of the server", clip(r.Host))}
 	}
 	if g.anyOrigin {
 		return nil
@@ -98,9 +105,17 @@ func (g *Guard) Admit(r *http.Request) *Refusal {
 	case len(sent) == 0:
 		return fetchSite(r, local)
 	case len(sent) > 1 || !g.originMayCome(sent[0], host, r.TLS != nil, local):
-		return &Refusal{http.StatusForbidden, fmt.Sprintf("Origin %q may not come in here: the server's operator has to list it", strings.Join(sent, ", "))}
+		return &Refusal{http.StatusForbidden, fmt.Sprintf("Origin %q is not allowed: add it to Options.Origins of the server", clip(strings.Join(sent, ", ")))}
 	}
 	return nil
+}
+
+// clip shortens what a client sent, to be shown in an error.
+func clip(text string) string {
+	if len(text) > 200 {
+		return strings.ToValidUTF8(text[:200], "") + "…"
+	}
+	return text
 }
 
 func (g *Guard) hostMayCome(host authority, local bool) bool {

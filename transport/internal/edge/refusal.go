@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"log/slog"
 	"net/http"
 	"time"
 )
@@ -16,8 +17,16 @@ func (f *Refusal) Error() string { return f.Reason }
 // Refuse answers with f as plain text, before the body was read to its end. See
 // [Guard.Abandon] for answers of another form.
 func (g *Guard) Refuse(w http.ResponseWriter, r *http.Request, f *Refusal) {
+	g.Log(r, f)
 	g.Abandon(w, r)
 	http.Error(w, f.Reason, f.Status)
+}
+
+// Log records that a request is refused, for the server's operator.
+func (g *Guard) Log(r *http.Request, f *Refusal) {
+	g.opts.Logger.LogAttrs(r.Context(), slog.LevelWarn, "request refused",
+		slog.Int("status", f.Status), slog.String("reason", f.Reason),
+		slog.String("method", r.Method), slog.String("remote", r.RemoteAddr))
 }
 
 // Abandon is to be called before a request is answered whose body was not read
