@@ -3,7 +3,7 @@
 GO      ?= go
 SUBMODS := test/peers test/login test/models test/page bench
 
-.PHONY: help test lint vet servers npm race flood models peers host login page bench bench-peers bench-check fuzz conformance captures build clean
+.PHONY: help test lint vet servers npm race flood lost-edits lost-edits models peers host login page bench bench-peers bench-check fuzz conformance captures build clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -49,6 +49,10 @@ race: servers npm ## the tests, under the race detector
 flood: ## the largest tests, at full size without the race detector
 	@echo "== floods"
 	@$(GO) test -timeout 20m -run '^(TestSessionFlood|TestHostileSameIDs)$$' ./transport/streamable
+
+lost-edits: ## two and four processes on one folder, 10,000 changes of each kind: none is lost
+	@echo "== lost edits"
+	@WRITERS_CHANGES=10000 $(GO) test -timeout 60m -v -run '^TestProcesses' ./builtin/fs ./builtin/notes | grep -v '^=== '
 
 models: ## the model wires beside the official SDKs
 	@echo "== model wires"

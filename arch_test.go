@@ -71,11 +71,12 @@ var floors = map[string]floor{
 
 	"internal/visible":  {why: "what a person is shown knows neither where it comes from nor where it is shown"},
 	"internal/patience": {why: "a word between whoever asks a person and whoever counts the time, who must not know each other"},
+	"internal/edittest": {extern: []string{"golang.org/x/sys"}, why: "test support: processes that change the same files"},
 	"internal/leaktest": {why: "test support that every package may use"},
 	"internal/spectest": {on: []string{"mcp", "internal/uritemplate"}, extern: []string{validator, "golang.org/x/text"}, why: "test support: the published schemas judge what leaves"},
 	"internal/version":  {why: "one string"},
 	"internal/bm25":     {extern: []string{"golang.org/x/text"}, why: "finding documents by words is useful to servers and hosts alike, and knows neither"},
-	"internal/safefile": {why: "a file is written whole or not at all, whatever is in it"},
+	"internal/safefile": {extern: []string{"golang.org/x/sys"}, why: "a file is written whole or not at all, whatever is in it"},
 
 	"app/config":  {on: []string{"internal/safefile", "internal/visible"}, why: "a list of servers is read and approved before anything is opened, so it knows no protocol"},
 	"app/inspect": {on: []string{"mcp", "jsonrpc", "era", "internal/visible"}, why: "it writes down what passes at any door, so it knows messages and eras, and neither features nor transports"},
@@ -107,7 +108,7 @@ var floors = map[string]floor{
 	"cmd/tenon":            {on: []string{"*"}, extern: []string{"*"}, why: "the roof: the only place that knows everything"},
 	"builtin":              {on: []string{"server", "builtin/*"}, why: "the list of them, for programs that have all"},
 	"builtin/notes":        {on: []string{"mcp", "server", "schema", "internal/bm25", "internal/safefile"}, extern: []string{"github.com/fsnotify/fsnotify", "golang.org/x/text"}, why: "a builtin server that searches, writes and watches files"},
-	"builtin/fs":           {on: []string{"mcp", "server"}, extern: []string{"github.com/fsnotify/fsnotify", "golang.org/x/text", "golang.org/x/sys"}, why: "a builtin server that watches files, compares names in every Unicode form, and renames without replacing"},
+	"builtin/fs":           {on: []string{"mcp", "server", "internal/safefile"}, extern: []string{"github.com/fsnotify/fsnotify", "golang.org/x/text", "golang.org/x/sys"}, why: "a builtin server that watches files, compares names in every Unicode form, and renames without replacing"},
 	"builtin/sql":          {on: []string{"mcp", "server", "builtin/sql/engine"}, why: "the server knows no engine, so that a program carries only the drivers that it imports"},
 	"builtin/sql/engine":   {why: "what a database is asked for, without MCP and without a driver"},
 	"builtin/sql/sqlite":   {on: []string{"builtin/sql/engine"}, extern: []string{"modernc.org/sqlite", "modernc.org/libc"}, why: "an engine knows its driver only; the library is used below database/sql because its authorizer is not reachable from there"},
@@ -119,7 +120,7 @@ var floors = map[string]floor{
 }
 
 // testSupport may be imported by any test, and by nothing else.
-var testSupport = []string{"internal/leaktest", "internal/spectest", "mcptest", "app/llm/llmtest"}
+var testSupport = []string{"internal/edittest", "internal/leaktest", "internal/spectest", "mcptest", "app/llm/llmtest"}
 
 type listed struct {
 	ImportPath string

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tenon-mcp/tenon/internal/safefile"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -61,7 +62,7 @@ func TestEditNoticesOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := b.have("f.txt")
-		if err := replaceSame(p, []byte("edited"), old); !errors.Is(err, errChanged) {
+		if err := replaceSame(p, []byte("edited"), old, []byte("mine\n")); !errors.Is(err, safefile.ErrChanged) && !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%s: %v", name, err)
 		}
 		expect(t, name, b.have("f.txt"), want)

@@ -12,11 +12,10 @@ import (
 // files is the server: the roots, and what happens in the background.
 type files struct {
 	Config
-	roots   []*root
-	server  *server.Server
-	watch   *watcher
-	editing editing       // who edits which file
-	swept   chan struct{} // closed when what an earlier process left was removed
+	roots  []*root
+	server *server.Server
+	watch  *watcher
+	swept  chan struct{} // closed when what an earlier process left was removed
 }
 
 // New returns the server. It answers at once; what it does in the background

@@ -9,11 +9,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tenon-mcp/tenon/internal/edittest"
 	"github.com/tenon-mcp/tenon/internal/leaktest"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
 func TestMain(m *testing.M) {
+	edittest.Main(jobs)
 	if child := os.Getenv("FS_TEST_CHILD"); child != "" {
 		children[child]()
 		return

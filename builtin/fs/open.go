@@ -123,7 +123,7 @@ func readDir(p place) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, plain(err)
 	}
-	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return unfinished().MatchString(e.Name()) })
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return isOurs(e.Name()) })
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return entries, nil
 }

@@ -5,8 +5,6 @@ import (
 	"os"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // kernelFile reports whether an open file lies in a file system that a kernel
@@ -19,9 +17,4 @@ func times(_ place, info fs.FileInfo) (created, accessed time.Time) {
 		return time.Unix(s.Birthtimespec.Unix()), time.Unix(s.Atimespec.Unix())
 	}
 	return created, accessed
-}
-
-// renameNew renames a file or directory, never onto something that is there.
-func renameNew(from *os.File, oldName string, to *os.File, newName string) error {
-	return unix.RenameatxNp(int(from.Fd()), oldName, int(to.Fd()), newName, unix.RENAME_EXCL)
 }

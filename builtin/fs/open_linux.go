@@ -43,8 +43,3 @@ func times(p place, info fs.FileInfo) (created, accessed time.Time) {
 	}
 	return created, accessed
 }
-
-// renameNew renames a file or directory, never onto something that is there.
-func renameNew(from *os.File, oldName string, to *os.File, newName string) error {
-	return unix.Renameat2(int(from.Fd()), oldName, int(to.Fd()), newName, unix.RENAME_NOREPLACE)
-}

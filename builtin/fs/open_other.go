@@ -3,7 +3,6 @@
 package fs
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"time"
@@ -15,7 +14,3 @@ func kernelFile(*os.File) bool { return false }
 
 // times are when a file was made and last read; zero where it is not known.
 func times(place, fs.FileInfo) (created, accessed time.Time) { return created, accessed }
-
-// renameNew would rename without ever replacing; here nothing can do that in
-// one step.
-func renameNew(*os.File, string, *os.File, string) error { return errors.ErrUnsupported }

@@ -5,7 +5,6 @@ package fs
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"syscall"
 )
 
@@ -28,9 +27,6 @@ func owner(info fs.FileInfo) (uid, gid int, ok bool) {
 	}
 	return int(s.Uid), int(s.Gid), true
 }
-
-// hold marks a file as one that is being written by a process which is alive.
-func hold(f *os.File) bool { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil }
 
 // isInvalid reports whether the file system does not know what it was asked for.
 func isInvalid(err error) bool {

@@ -1,9 +1,6 @@
 package fs
 
-import (
-	"io/fs"
-	"os"
-)
+import "io/fs"
 
 // nonblock is not needed: opening a file does not wait here.
 const nonblock = 0
@@ -13,9 +10,6 @@ func links(fs.FileInfo) uint64 { return 1 }
 
 // owner is whom a file belongs to, which rename does not change here.
 func owner(fs.FileInfo) (uid, gid int, ok bool) { return 0, 0, false }
-
-// hold is not needed: a file that is being written cannot be removed here.
-func hold(*os.File) bool { return true }
 
 // isInvalid reports whether the file system does not know what it was asked for.
 func isInvalid(error) bool { return false }

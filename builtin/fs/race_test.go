@@ -40,6 +40,7 @@ func TestStalePlaces(t *testing.T) {
 	for name, operate := range operations {
 		b := newBench(t, Config{}, map[string]string{"dir/f.txt": "inside", "x": "mine"})
 		plant(t, b.near, map[string]string{"outside/f.txt": "SECRET"})
+		<-b.swept
 		c := &call{files: b.files, areas: b.everything()}
 		p, info, err := c.existing("dir/f.txt")
 		if err != nil {

@@ -135,7 +135,7 @@ func newName(p place) error {
 		if len(part) > 255 {
 			return fmt.Errorf("the name that begins with %q is longer than 255 bytes", part[:40])
 		}
-		if unfinished().MatchString(part) {
+		if isOurs(part) {
 			return fmt.Errorf("names such as %q are used by this server while it writes: choose another", part)
 		}
 	}

@@ -3,8 +3,11 @@ package fs
 import (
 	"context"
 	"fmt"
+	"io/fs"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/tenon-mcp/tenon/internal/safefile"
 )
 
 type editArgs struct {
@@ -35,41 +38,71 @@ func editFile(ctx context.Context, c *call, in editArgs) (edited, error) {
 			return edited{}, err
 		}
 	}
-	// From here on nobody else edits this file through this server, so that
-	// the edits of two callers are both made. Other programs are noticed.
-	defer c.editing.lock(p)()
-	old, err := p.root.dir.Lstat(p.rel)
+	if in.DryRun || c.Config.Ask == AskBeforeChange {
+		e, err := c.planEdit(ctx, in, p)
+		if err != nil || in.DryRun || e.same() {
+			return e.edited, err
+		}
+		if err := c.agree(AskBeforeChange, in.Confirm, fmt.Sprintf("Edit %s (%d lines added, %d removed)?", printable(p.String()), e.Added, e.Removed)); err != nil {
+			return edited{}, err
+		}
+	}
+	return safefile.Retry(ctx, func() (edited, error) { return c.writeEdit(ctx, in, p) })
+}
+
+// writeEdit edits a file while no other call can change it, and fails with a
+// [safefile.ErrChanged] if another program did.
+func (c *call) writeEdit(ctx context.Context, in editArgs, p place) (edited, error) {
+	unlock, err := c.lock(ctx, p)
 	if err != nil {
-		return edited{}, fmt.Errorf("%s: %w", in.Path, plain(err))
+		return edited{}, c.unwritten(in.Path, err)
+	}
+	defer unlock()
+	e, err := c.planEdit(ctx, in, p)
+	if err != nil || e.same() {
+		return e.edited, err
+	}
+	if err := replaceSame(p, []byte(e.after), e.info, e.before); err != nil {
+		return edited{}, c.unwritten(in.Path, err)
+	}
+	c.changed(p, false)
+	return e.edited, nil
+}
+
+// A plannedEdit is a file before and after an edit.
+type plannedEdit struct {
+	edited
+	info   fs.FileInfo
+	before []byte
+	after  string
+}
+
+func (e plannedEdit) same() bool { return string(e.before) == e.after }
+
+// planEdit works out what edits make of a file.
+func (c *call) planEdit(ctx context.Context, in editArgs, p place) (plannedEdit, error) {
+	info, err := p.root.dir.Lstat(p.rel)
+	if err != nil {
+		return plannedEdit{}, fmt.Errorf("%s: %w", in.Path, plain(err))
 	}
 	data, err := c.readAll(in.Path, p)
 	if err != nil {
-		return edited{}, err
+		return plannedEdit{}, err
 	}
 	if err := binary(data[:min(len(data), 8<<10)]); err != nil {
-		return edited{}, asText(in.Path, err)
+		return plannedEdit{}, asText(in.Path, err)
 	}
 	if !utf8.Valid(data) {
-		return edited{}, asText(in.Path, &errBinary{"it is not valid UTF-8: it is binary, or text in another encoding"})
+		return plannedEdit{}, asText(in.Path, &errBinary{"it is not valid UTF-8: it is binary, or text in another encoding"})
 	}
 	before := newDocument(string(data))
 	after, err := before.applyAll(ctx, in.Edits, c.MaxFile)
 	if err != nil {
-		return edited{}, err
+		return plannedEdit{}, err
 	}
 	d := unified(p.String(), before.plain, after.plain)
 	out := edited{Path: p.String(), DryRun: in.DryRun, Added: d.added, Removed: d.removed, text: fenced(d.text, c.MaxResult)}
-	if in.DryRun || after.raw == before.raw {
-		return out, nil
-	}
-	if err := c.agree(AskBeforeChange, in.Confirm, fmt.Sprintf("Edit %s (%d lines added, %d removed)?", printable(p.String()), d.added, d.removed)); err != nil {
-		return edited{}, err
-	}
-	if err := replaceSame(p, []byte(after.raw), old); err != nil {
-		return edited{}, c.unwritten(in.Path, err)
-	}
-	c.changed(p, false)
-	return out, nil
+	return plannedEdit{out, info, data, after.raw}, nil
 }
 
 // applyAll makes edits one after the other, or none of them.

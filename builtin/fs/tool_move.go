@@ -28,7 +28,7 @@ type moved struct {
 
 func (m moved) MCPText() string { return m.text }
 
-func moveFile(_ context.Context, c *call, in moveArgs) (moved, error) {
+func moveFile(ctx context.Context, c *call, in moveArgs) (moved, error) {
 	from, info, err := c.source(in.Source)
 	if err != nil {
 		return moved{}, err
@@ -48,7 +48,7 @@ func moveFile(_ context.Context, c *call, in moveArgs) (moved, error) {
 	if err := c.agree(AskBeforeChange, in.Confirm, fmt.Sprintf("Move %s to %s?", printable(from.String()), printable(to.String()))); err != nil {
 		return moved{}, err
 	}
-	if err := c.move(from, to, info); err != nil {
+	if err := c.moveLocked(ctx, from, to, info); err != nil {
 		if errors.Is(err, errExists) {
 			return moved{}, fmt.Errorf("Destination already exists: %s", to) //lint:ignore ST1005 the words of the reference server
 		}
@@ -137,6 +137,16 @@ func (c *call) destination(name string) (place, error) {
 	return p, newName(p)
 }
 
+// moveLocked moves while nobody else changes anything in the two directories.
+func (c *call) moveLocked(ctx context.Context, from, to place, info fs.FileInfo) error {
+	unlock, err := c.lock(ctx, from, to)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return c.move(from, to, info)
+}
+
 // move renames in one step where the system can, and never replaces anything.
 func (c *call) move(from, to place, info fs.FileInfo) error {
 	fromDir, err := from.root.dir.Open(path.Dir(from.rel))
@@ -179,13 +189,13 @@ func (c *call) moveAcross(from, to place, info fs.FileInfo) error {
 		return err
 	}
 	defer file.Close()
-	err = replaceBy(to, nil, info, func(w io.Writer) error {
+	err = replaceBy(to, info, func(w io.Writer) error {
 		if _, err := file.Seek(0, io.SeekStart); err != nil {
 			return err
 		}
 		_, err := io.Copy(w, file)
 		return err
-	}, nil)
+	}, renameInto)
 	if err != nil {
 		return err
 	}
@@ -219,6 +229,11 @@ func deleteFile(ctx context.Context, c *call, in deleteArgs) (done, error) {
 	if err := c.agree(AskBeforeLoss, in.Confirm, question); err != nil {
 		return done{}, err
 	}
+	unlock, err := c.lock(ctx, p)
+	if err != nil {
+		return done{}, fmt.Errorf("%s was not deleted: %w", in.Path, plain(err))
+	}
+	defer unlock()
 	if err := remove(); err != nil {
 		return done{}, fmt.Errorf("%s was not deleted: %w", in.Path, plain(err))
 	}

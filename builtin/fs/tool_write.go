@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+
+	"github.com/tenon-mcp/tenon/internal/safefile"
 )
 
 func (f *files) addWriting() {
@@ -47,7 +49,7 @@ type written struct {
 
 func (w written) MCPText() string { return w.text }
 
-func writeFile(_ context.Context, c *call, in writeArgs) (written, error) {
+func writeFile(ctx context.Context, c *call, in writeArgs) (written, error) {
 	p, old, err := c.forWriting(in.Path)
 	if err != nil {
 		return written{}, err
@@ -60,7 +62,11 @@ func writeFile(_ context.Context, c *call, in writeArgs) (written, error) {
 	} else if err := p.root.dir.MkdirAll(path.Dir(p.rel), 0o777); err != nil {
 		return written{}, fmt.Errorf("%s: the directory above it cannot be made: %w", in.Path, plain(err))
 	}
-	defer c.editing.lock(p)() // not in the middle of an edit
+	unlock, err := c.lock(ctx, p) // not in the middle of an edit
+	if err != nil {
+		return written{}, c.unwritten(in.Path, err)
+	}
+	defer unlock()
 	if err := replace(p, []byte(in.Content), old); err != nil {
 		return written{}, c.unwritten(in.Path, err)
 	}
@@ -88,8 +94,8 @@ func (c *call) unwritten(name string, err error) error {
 	if errors.Is(err, errExists) {
 		return fmt.Errorf("%s was made by somebody else just now, and was not overwritten: look at it, then call again", name)
 	}
-	if errors.Is(err, errChanged) {
-		return fmt.Errorf("%s was changed by somebody else just now, and nothing was written: read it again, then make your edits to what it says now", name)
+	if errors.Is(err, safefile.ErrChanged) {
+		return fmt.Errorf("%s was not written: %w. Read it again, then make your edits to what it says now", name, err)
 	}
 	return fmt.Errorf("%s was not written, and everything is as it was: %w", name, plain(err))
 }

@@ -49,24 +49,44 @@ func (w *watcher) subscribing(next mcp.Handler) mcp.Handler {
 		if err := c.Decode(&in); err != nil {
 			return mcp.Result{}, err
 		}
-		mine := &call{Call: c, files: w.files, areas: w.files.everything()}
-		var undo []func()
-		for _, uri := range in.Notifications.ResourceSubscriptions[:min(len(in.Notifications.ResourceSubscriptions), maxWatched)] {
-			if p, _, err := mine.resolve(uri); err == nil {
-				undo = append(undo, w.watchFile(p, uri))
-			}
-		}
-		if in.Notifications.ResourcesListChanged {
-			for _, dir := range w.listDirs(ctx, mine) {
-				undo = append(undo, w.watchList(dir))
+		undo := w.watchAll(ctx, c, in.Notifications)
+		detached := false
+		inner := *c
+		if c.Detach != nil { // then the watch lasts as long as the subscription
+			inner.Detach = func(stop func()) {
+				detached = true
+				c.Detach(func() { stop(); undo() })
 			}
 		}
 		defer func() {
-			for _, f := range undo {
-				f()
+			if !detached {
+				undo()
 			}
 		}()
-		return next.Serve(ctx, c)
+		return next.Serve(ctx, &inner)
+	})
+}
+
+// watchAll watches what a subscription is about, until it is undone. It works
+// with a context that has ended, too, as that of a subscription may have.
+func (w *watcher) watchAll(ctx context.Context, c *mcp.Call, f mcp.Filter) (undo func()) {
+	ctx = context.WithoutCancel(ctx)
+	mine := &call{Call: c, files: w.files, areas: w.files.everything()}
+	var all []func()
+	for _, uri := range f.ResourceSubscriptions[:min(len(f.ResourceSubscriptions), maxWatched)] {
+		if p, _, err := mine.resolve(uri); err == nil {
+			all = append(all, w.watchFile(p, uri))
+		}
+	}
+	if f.ResourcesListChanged {
+		for _, dir := range w.listDirs(ctx, mine) {
+			all = append(all, w.watchList(dir))
+		}
+	}
+	return sync.OnceFunc(func() {
+		for _, f := range all {
+			f()
+		}
 	})
 }
 
@@ -203,7 +223,7 @@ func (w *watcher) hear(n *fsnotify.Watcher) {
 // that the list has changed.
 func (w *watcher) happened(name string, comesOrGoes bool) {
 	name = filepath.Clean(name)
-	if unfinished().MatchString(filepath.Base(name)) {
+	if isOurs(filepath.Base(name)) {
 		return
 	}
 	w.mu.Lock()

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io"
 	"io/fs"
 	"os"
@@ -15,15 +14,22 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+
+	"github.com/tenon-mcp/tenon/internal/safefile"
 )
 
 // A file is written beside its name, forced to the disk, and then given its
-// name in one step: whoever looks, and whatever happens, finds the old file or
-// the new one. What a process that was killed has left beside it is removed by
-// the next one (sweep).
+// name in one step: a reader always finds the old file or the new one. Between
+// reading a file and giving its new content that name, the directory is locked
+// against other processes (lock), and programs that do not know the lock are
+// noticed (safefile.Swap). What a killed process leaves beside the file is
+// removed by the next one (sweep).
 
 // unfinished fits the names of files that are being written.
 var unfinished = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\.tenon-[0-9a-f]{24}\.part$`) })
+
+// isOurs reports whether a name is one that this server uses while it writes.
+func isOurs(name string) bool { return unfinished().MatchString(name) || safefile.IsTemp(name) }
 
 func unfinishedName() string {
 	var b [12]byte
@@ -31,38 +37,52 @@ func unfinishedName() string {
 	return ".tenon-" + hex.EncodeToString(b[:]) + ".part"
 }
 
-var (
-	errExists  = errors.New("it exists already")
-	errChanged = errors.New("somebody else has changed it just now")
-)
+var errExists = errors.New("it exists already")
 
-// editing keeps those apart who edit the same file, and seldom others.
-type editing [64]sync.Mutex
+// lock locks the directories that places lie in, so that no other call, of this
+// server or of another process, changes a file in them meanwhile.
+func (c *call) lock(ctx context.Context, places ...place) (unlock func(), err error) {
+	var dirs []*os.File
+	defer func() {
+		if err != nil {
+			closeAll(dirs)
+		}
+	}()
+	for _, p := range places {
+		d, err := p.root.dir.Open(path.Dir(p.rel))
+		if err != nil {
+			return nil, err
+		}
+		dirs = append(dirs, d)
+	}
+	release, err := safefile.Lock(ctx, dirs...)
+	if err != nil {
+		return nil, err
+	}
+	return func() { release(); closeAll(dirs) }, nil
+}
 
-// lock waits for its turn at a file, and returns what ends it.
-func (e *editing) lock(p place) (unlock func()) {
-	h := fnv.New32a()
-	h.Write([]byte(p.String()))
-	m := &e[h.Sum32()%uint32(len(e))]
-	m.Lock()
-	return m.Unlock
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
 }
 
 // replace writes a file. old is what is there now, whose permissions are kept;
-// if it is nil, nothing may be there.
+// if it is nil, nothing may be there. The caller holds the lock.
 func replace(p place, data []byte, old fs.FileInfo) error {
-	return replaceBy(p, old, old, bytesTo(data), nil)
+	finish := renameInto
+	if old != nil {
+		finish = func(dir *os.Root, part, name string) error { return dir.Rename(part, name) }
+	}
+	return replaceBy(p, old, bytesTo(data), finish)
 }
 
-// replaceSame is replace for what was made of the old file: it is called off if
-// somebody else has changed that since old was looked at.
-func replaceSame(p place, data []byte, old fs.FileInfo) error {
-	return replaceBy(p, old, old, bytesTo(data), func() error {
-		now, err := p.root.dir.Lstat(p.rel)
-		if err != nil || !os.SameFile(now, old) || now.Size() != old.Size() || !now.ModTime().Equal(old.ModTime()) {
-			return errChanged
-		}
-		return nil
+// replaceSame is replace for what was made of the old content: the error is a
+// [safefile.ErrChanged] if the file has another one by now.
+func replaceSame(p place, data []byte, old fs.FileInfo, content []byte) error {
+	return replaceBy(p, old, bytesTo(data), func(dir *os.Root, part, name string) error {
+		return safefile.Swap(dir, part, name, content)
 	})
 }
 
@@ -73,20 +93,9 @@ func bytesTo(data []byte) func(io.Writer) error {
 	}
 }
 
-// replaceBy is replace for what is written piece by piece, and like another
-// file. write may be called twice. still, if it is there, is asked when nothing
-// but the name is left to give, and its error calls that off.
-func replaceBy(p place, old, like fs.FileInfo, write func(io.Writer) error, still func() error) error {
-	err := replaceOnce(p, old, like, write, still)
-	if errors.Is(err, fs.ErrNotExist) {
-		// Another server may have taken the unfinished file for one that was
-		// left behind, in the moment before it was held.
-		err = replaceOnce(p, old, like, write, still)
-	}
-	return err
-}
-
-func replaceOnce(p place, old, like fs.FileInfo, write func(io.Writer) error, still func() error) (err error) {
+// replaceBy writes a file piece by piece, with the owner and permissions of
+// another one if there is one, and has finish give it its name.
+func replaceBy(p place, like fs.FileInfo, write func(io.Writer) error, finish func(dir *os.Root, part, name string) error) (err error) {
 	dir, err := p.root.dir.OpenRoot(path.Dir(p.rel))
 	if err != nil {
 		return err
@@ -103,7 +112,6 @@ func replaceOnce(p place, old, like fs.FileInfo, write func(io.Writer) error, st
 			dir.Remove(part)
 		}
 	}()
-	hold(f)
 	if err := write(f); err != nil {
 		return err
 	}
@@ -113,20 +121,10 @@ func replaceOnce(p place, old, like fs.FileInfo, write func(io.Writer) error, st
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	if runtime.GOOS == "windows" {
-		f.Close() // a file that is open cannot be renamed there
+	if err := f.Close(); err != nil {
+		return err
 	}
-	if still != nil {
-		if err := still(); err != nil {
-			return err
-		}
-	}
-	if old != nil {
-		err = dir.Rename(part, p.name())
-	} else {
-		err = renameInto(dir, part, p.name())
-	}
-	if err != nil {
+	if err := finish(dir, part, p.name()); err != nil {
 		return err
 	}
 	return syncDir(dir)
@@ -167,7 +165,7 @@ func renameInto(dir *os.Root, part, name string) error {
 // renameNewOr renames without replacing, or does the next best where the
 // system or the file system cannot.
 func renameNewOr(from *os.File, oldName string, to *os.File, newName string, next func() error) error {
-	err := renameNew(from, oldName, to, newName)
+	err := safefile.RenameNew(from, oldName, to, newName)
 	switch {
 	case err == nil:
 		return nil
@@ -196,7 +194,7 @@ func syncDir(dir *os.Root) error {
 	return nil
 }
 
-// sweep removes the unfinished files that no living process holds.
+// sweep removes the unfinished files that processes left which are gone.
 func sweep(ctx context.Context, r *root) {
 	todo := []place{{r, "."}}
 	for len(todo) > 0 && ctx.Err() == nil {
@@ -215,7 +213,7 @@ func sweep(ctx context.Context, r *root) {
 				if e.IsDir() && strings.Count(dir.rel, "/") < maxWalked {
 					todo = append(todo, dir.join(e.Name()))
 				} else if e.Type().IsRegular() && unfinished().MatchString(e.Name()) {
-					discard(dir.join(e.Name()))
+					discard(ctx, dir.join(e.Name()))
 				}
 			}
 			if err != nil { // io.EOF, mostly
@@ -226,15 +224,12 @@ func sweep(ctx context.Context, r *root) {
 	}
 }
 
-// discard removes an unfinished file if nobody writes it.
-func discard(p place) {
-	f, err := p.root.dir.OpenFile(p.rel, os.O_RDONLY|nonblock, 0)
+// discard removes an unfinished file. While it is locked, nobody writes it.
+func discard(ctx context.Context, p place) {
+	unlock, err := safefile.LockRoot(ctx, p.root.dir, path.Dir(p.rel))
 	if err != nil {
 		return
 	}
-	free := hold(f)
-	f.Close()
-	if free {
-		p.root.dir.Remove(p.rel)
-	}
+	defer unlock()
+	p.root.dir.Remove(p.rel)
 }

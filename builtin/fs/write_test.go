@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/tenon-mcp/tenon/internal/safefile"
 )
 
 func init() {
@@ -21,6 +23,16 @@ func init() {
 // The two contents that a child writes in turn. They are of different lengths,
 // so that a mixture of them is none of them.
 var contents = []string{strings.Repeat("old content\n", 9_000), strings.Repeat("the new content, which is longer\n", 7_000)}
+
+// replaceLocked is replace as the tools call it.
+func replaceLocked(c *call, p place, data []byte, old os.FileInfo) error {
+	unlock, err := c.lock(context.Background(), p)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return replace(p, data, old)
+}
 
 // writeForEver writes, edits and creates files until it is killed.
 func writeForEver() {
@@ -35,7 +47,7 @@ func writeForEver() {
 		text := contents[i%2]
 		p, old, err := c.forWriting("file.txt")
 		if err == nil {
-			err = replace(p, []byte(text), old)
+			err = replaceLocked(c, p, []byte(text), old)
 		}
 		if err == nil {
 			p, old, err = c.forWriting(fmt.Sprintf("new/%d.txt", i%3))
@@ -44,7 +56,7 @@ func writeForEver() {
 			err = p.root.dir.Remove(p.rel)
 		}
 		if err == nil {
-			err = replace(p, []byte(text), nil)
+			err = replaceLocked(c, p, []byte(text), nil)
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -154,32 +166,34 @@ func restarted(t *testing.T, dir string, kill int, states *sync.Map) bool {
 	return ok
 }
 
-// A file that somebody is writing is not taken for one that was left.
+// A file that another process is writing is not taken for one that was left:
+// whoever writes holds the lock of the directory.
 func TestSweepSparesTheLiving(t *testing.T) {
 	b := newBench(t, Config{}, map[string]string{"sub/x": ""})
 	<-b.swept
-	living, err := os.Create(b.path("sub/.tenon-0123456789abcdef01234567.part"))
+	plant(t, b.dir, map[string]string{
+		"sub/.tenon-ffffffffffffffffffffffff.part": "", ".tenon-000000000000000000000000.part": "left",
+		".tenon-short.part": "somebody else's", "x.part": "somebody else's",
+	})
+	if got := b.says("search_files", `{"path":".","pattern":"**"}`); strings.Contains(got, "ffffffffffffffffffffffff") {
+		t.Errorf("an unfinished file is shown: %s", got)
+	}
+	unlock, err := safefile.LockRoot(t.Context(), b.roots[0].dir, "sub")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer living.Close()
-	if !hold(living) {
-		t.Fatal("the file cannot be held")
-	}
-	plant(t, b.dir, map[string]string{
-		"sub/.tenon-ffffffffffffffffffffffff.part": "left", ".tenon-000000000000000000000000.part": "left",
-		".tenon-short.part": "somebody else's", "x.part": "somebody else's",
-	})
-	if got := b.says("search_files", `{"path":".","pattern":"**"}`); strings.Contains(got, "0123456789abcdef01234567") {
-		t.Errorf("an unfinished file is shown: %s", got)
-	}
-	sweep(t.Context(), b.roots[0])
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	sweep(ctx, b.roots[0])
+	unlock()
 	for name, want := range map[string]string{
-		"sub/.tenon-0123456789abcdef01234567.part": "", "sub/.tenon-ffffffffffffffffffffffff.part": "does not exist", ".tenon-000000000000000000000000.part": "does not exist",
+		"sub/.tenon-ffffffffffffffffffffffff.part": "", ".tenon-000000000000000000000000.part": "does not exist",
 		".tenon-short.part": "somebody else's", "x.part": "somebody else's",
 	} {
 		expect(t, name, b.have(name), want)
 	}
+	sweep(t.Context(), b.roots[0])
+	expect(t, "what is free again", b.have("sub/.tenon-ffffffffffffffffffffffff.part"), "does not exist")
 }
 
 // What is kept when a file is replaced.
@@ -202,6 +216,7 @@ func TestWriteKeepsTheMode(t *testing.T) {
 // A file that came into being after it was looked for is not overwritten.
 func TestNewFilesReplaceNothing(t *testing.T) {
 	b := newBench(t, Config{}, map[string]string{"there.txt": "mine"})
+	<-b.swept
 	p := place{b.roots[0], "there.txt"}
 	if err := replace(p, []byte("yours"), nil); err != errExists {
 		t.Errorf("got %v", err)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 
+	"github.com/tenon-mcp/tenon/internal/safefile"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 )
@@ -29,7 +30,7 @@ type deleted struct {
 // MCPText is what a model reads.
 func (d deleted) MCPText() string { return fmt.Sprintf("Moved %s to %s.", d.Path, d.Trash) }
 
-func (v *vault) delete(_ context.Context, c *mcp.Call, in deleteArgs) (deleted, error) {
+func (v *vault) delete(ctx context.Context, c *mcp.Call, in deleteArgs) (deleted, error) {
 	name, err := cleanPath(in.Path)
 	if err != nil {
 		return deleted{}, err
@@ -53,36 +54,44 @@ func (v *vault) delete(_ context.Context, c *mcp.Call, in deleteArgs) (deleted, 
 	if err := v.confirm(c, name, st.version.String(), in.Confirm, "Move to the trash:"); err != nil {
 		return deleted{}, err
 	}
-	v.writing.Lock()
-	defer v.writing.Unlock()
-	now, err := v.load(name)
+	to, err := v.toTrash(ctx, st)
 	if err != nil {
 		return deleted{}, err
-	}
-	if err := now.is(st.version.String()); err != nil {
-		return deleted{}, err
-	}
-	to, err := v.toTrash(name)
-	if err != nil {
-		return deleted{}, fileError(name, err)
 	}
 	v.refresh(name)
 	return deleted{name, to}, nil
 }
 
-// toTrash moves a note to a free name in the trash.
-func (v *vault) toTrash(name string) (string, error) {
-	to := path.Join(trash, name)
-	if err := v.checkLinks(path.Dir(to)); err != nil {
-		return "", err
+// toTrash moves a note to a free name in the trash, if it still is what it was.
+func (v *vault) toTrash(ctx context.Context, st *state) (string, error) {
+	to := path.Join(trash, st.name)
+	err := v.checkLinks(path.Dir(to))
+	if err == nil {
+		err = v.root.MkdirAll(path.Dir(to), 0o777)
 	}
-	if err := v.root.MkdirAll(path.Dir(to), 0o777); err != nil {
+	if err != nil {
+		return "", fileError(st.name, err)
+	}
+	unlock, err := v.lock(ctx, st.name, to)
+	if err != nil {
+		return "", fileError(st.name, err)
+	}
+	defer unlock()
+	now, err := v.load(st.name)
+	if err == nil {
+		err = now.is(st.version.String())
+	}
+	if err != nil {
 		return "", err
 	}
 	base := to[:len(to)-len(path.Ext(to))]
 	for i := 2; i < 10_000; i++ {
-		if _, err := v.root.Lstat(to); errors.Is(err, fs.ErrNotExist) {
-			return to, v.root.Rename(name, to)
+		err := safefile.Move(v.root, st.name, to)
+		if err == nil {
+			return to, nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return "", fileError(st.name, err)
 		}
 		to = fmt.Sprintf("%s %d%s", base, i, extension)
 	}

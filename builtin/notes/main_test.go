@@ -9,12 +9,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/edittest"
 	"github.com/tenon-mcp/tenon/internal/leaktest"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) {
+	edittest.Main(jobs)
+	leaktest.Main(m)
+}
 
 // files writes a vault.
 func files(t testing.TB, dir string, all map[string]string) {

@@ -35,7 +35,6 @@ type vault struct {
 	log    *slog.Logger
 	news   *server.Server // is told which notes there are and which change
 
-	writing    sync.Mutex // one change of a file at a time
 	refreshing sync.Mutex // one look at a file at a time, so that the last one counts
 
 	mu    sync.RWMutex

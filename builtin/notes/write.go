@@ -58,16 +58,14 @@ func (v *vault) create(ctx context.Context, c *mcp.Call, in createArgs) (written
 	if err := v.wait(ctx, c); err != nil { // to know names that differ in case alone
 		return written{}, err
 	}
-	v.writing.Lock()
-	defer v.writing.Unlock()
-	if err := v.createFile(a, name, []byte(text)); err != nil {
+	if err := v.createFile(ctx, a, name, []byte(text)); err != nil {
 		return written{}, err
 	}
 	v.refresh(name)
 	return written{name, uriOf(name), versionOf([]byte(text)).String(), len(text), true, "Created"}, nil
 }
 
-func (v *vault) createFile(a access, name string, b []byte) error {
+func (v *vault) createFile(ctx context.Context, a access, name string, b []byte) error {
 	exists := func(as string) error {
 		return fmt.Errorf("there is a note %q already: change it with update_note, or choose another path", as)
 	}
@@ -83,7 +81,12 @@ func (v *vault) createFile(a access, name string, b []byte) error {
 			return fileError(name, err)
 		}
 	}
-	err := safefile.Create(v.root, name, b, 0o666)
+	unlock, err := v.lock(ctx, name)
+	if err != nil {
+		return fileError(name, err)
+	}
+	defer unlock()
+	err = safefile.Create(v.root, name, b, 0o666)
 	if errors.Is(err, fs.ErrExist) {
 		return exists(name)
 	}
@@ -127,18 +130,31 @@ func (v *vault) update(ctx context.Context, c *mcp.Call, in updateArgs) (written
 			return written{}, err
 		}
 	}
-	v.writing.Lock()
-	defer v.writing.Unlock()
+	if in.Version != "" || !in.adds() {
+		return v.change(ctx, name, in.Version, in.apply)
+	}
+	// Text that is only added fits whatever the note says by then.
+	return safefile.Retry(ctx, func() (written, error) { return v.change(ctx, name, "", in.apply) })
+}
+
+// change reads a note and writes what apply makes of it, while no other process
+// of ours can change it. If version is not empty the note must have it. The
+// error is a [safefile.ErrChanged] if another program changed the note
+// meanwhile.
+func (v *vault) change(ctx context.Context, name, version string, apply func(text string) (string, error)) (written, error) {
+	unlock, err := v.lock(ctx, name)
+	if err != nil {
+		return written{}, fileError(name, err)
+	}
+	defer unlock()
 	st, err := v.load(name)
+	if err == nil && version != "" {
+		err = st.is(version)
+	}
 	if err != nil {
 		return written{}, err
 	}
-	if in.Version != "" {
-		if err := st.is(in.Version); err != nil {
-			return written{}, err
-		}
-	}
-	now, err := in.apply(string(st.bytes))
+	now, err := apply(string(st.bytes))
 	if err != nil {
 		return written{}, err
 	}
@@ -155,17 +171,28 @@ func (v *vault) update(ctx context.Context, c *mcp.Call, in updateArgs) (written
 	return out, nil
 }
 
+// lock locks the folders of notes against other processes.
+func (v *vault) lock(ctx context.Context, names ...string) (unlock func(), err error) {
+	dirs := make([]string, len(names))
+	for i, name := range names {
+		dirs[i] = path.Dir(name)
+	}
+	return safefile.LockRoot(ctx, v.root, dirs...)
+}
+
+// adds reports whether the update only adds text.
+func (in *updateArgs) adds() bool { return in.Mode == "append" || in.Mode == "prepend" }
+
 // check finds arguments that do not go together.
 func (in *updateArgs) check() error {
-	adds := in.Mode == "append" || in.Mode == "prepend"
 	switch {
-	case !adds && in.Version == "":
+	case !in.adds() && in.Version == "":
 		return fmt.Errorf("%s needs the version of the note: read it with read_note, and pass the version it tells", in.Mode)
 	case in.Mode == "frontmatter" && len(in.Frontmatter) == 0:
 		return errors.New("frontmatter is empty: say which properties to set")
 	case in.Mode != "frontmatter" && len(in.Frontmatter) > 0:
 		return errors.New(`frontmatter is set in a call of its own, with mode "frontmatter"`)
-	case adds && strings.TrimSpace(in.Text) == "":
+	case in.adds() && strings.TrimSpace(in.Text) == "":
 		return errors.New("text is empty: say what to add")
 	case in.Mode != "replace_text" && in.OldText != "":
 		return errors.New(`old_text goes with mode "replace_text"`)
@@ -202,22 +229,16 @@ func (st *state) is(said string) error {
 	return fmt.Errorf("somebody has changed %q since version %s: it is version %s now, and nothing was written. Read it again with read_note, make your change to what it says now, and pass the new version", st.name, clip(said), st.version)
 }
 
-// replace writes a note, unless somebody else has changed it meanwhile. Who
-// calls it holds writing.
+// replace writes a note, unless another program has changed it since it was
+// read. The caller holds the lock.
 func (v *vault) replace(st *state, b []byte) error {
-	err := safefile.Replace(v.root, st.name, b, 0o666, func() error {
-		now, err := v.load(st.name)
-		if err != nil {
-			return err
-		}
-		return now.is(st.version.String())
-	})
+	err := safefile.ReplaceSame(v.root, st.name, b, st.bytes)
 	v.refresh(st.name)
+	if errors.Is(err, safefile.ErrChanged) {
+		return fmt.Errorf("%q was not changed: %w. Read it again with read_note, make your change to what it says now, and pass the new version", st.name, err)
+	}
 	if err != nil {
-		if _, ok := errors.AsType[*fs.PathError](err); ok {
-			return fileError(st.name, err)
-		}
-		return err
+		return fileError(st.name, err)
 	}
 	return nil
 }

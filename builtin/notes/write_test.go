@@ -165,7 +165,7 @@ func TestConflictInTheLastMoment(t *testing.T) {
 	if err == nil || fileText(t, dir, "n.md") != "saved\n" {
 		t.Errorf("%v, %q", err, fileText(t, dir, "n.md"))
 	}
-	contains(t, "conflict", fmt.Sprint(err), "somebody has changed")
+	contains(t, "conflict", fmt.Sprint(err), "another program changed the file")
 }
 
 func TestDelete(t *testing.T) {

@@ -8,6 +8,9 @@ import (
 	"syscall"
 )
 
+// dontWait keeps an open from waiting for the other end of a pipe.
+const dontWait = syscall.O_NONBLOCK
+
 // syncDir makes a move last: without it a power cut may bring the old name
 // back. A file system that cannot do it is not an error.
 func syncDir(root *os.Root, dir string) error {

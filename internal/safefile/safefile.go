@@ -5,6 +5,9 @@
 // disk, and moved into place; then the directory is synced. Everything happens
 // below an [os.Root], so no name leads out of it ([ReplacePath] opens its own).
 // A process that is killed may leave that other file behind; [Sweep] removes it.
+//
+// Processes that change files by reading them first hold [Lock] meanwhile and
+// write with [ReplaceSame], so that none overwrites what another has written.
 package safefile
 
 import (
@@ -13,6 +16,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"syscall"
 )
 
 // WriteFile replaces or creates a file. An existing file keeps its permissions;
@@ -41,6 +45,49 @@ func Replace(root *os.Root, name string, data []byte, perm fs.FileMode, still fu
 		}
 		return root.Rename(temp, name)
 	})
+}
+
+// ReplaceSame replaces a file that has the content old. If it has another one
+// when the new one is written, the error is [ErrChanged] and nothing is
+// replaced; see [Swap].
+func ReplaceSame(root *os.Root, name string, data, old []byte) error {
+	info, err := root.Lstat(name)
+	if err != nil {
+		return err
+	}
+	dir, err := root.OpenRoot(path.Dir(name))
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	base := path.Base(name)
+	return write(dir, base, data, info.Mode().Perm(), true, func(temp string) error { return Swap(dir, temp, base, old) })
+}
+
+// Move renames a file or directory below a root. It never replaces anything:
+// the error is then an [fs.ErrExist].
+func Move(root *os.Root, from, to string) error {
+	fromDir, err := root.Open(path.Dir(from))
+	if err != nil {
+		return err
+	}
+	defer fromDir.Close()
+	toDir, err := root.Open(path.Dir(to))
+	if err != nil {
+		return err
+	}
+	defer toDir.Close()
+	err = RenameNew(fromDir, path.Base(from), toDir, path.Base(to))
+	if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, syscall.EINVAL) {
+		if _, err := root.Lstat(to); err == nil {
+			return &fs.PathError{Op: "move", Path: to, Err: fs.ErrExist}
+		}
+		err = root.Rename(from, to)
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(syncDir(root, path.Dir(to)), syncDir(root, path.Dir(from)))
 }
 
 // ReplacePath is Replace for a file that is named by its path, whose directory

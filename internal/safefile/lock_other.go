@@ -1,0 +1,9 @@
+//go:build !unix && !windows
+
+package safefile
+
+import "os"
+
+func identify(*os.File) (identity, error) { return identity{}, nil }
+
+func tryLock(*os.File, identity) (func(), error) { return nil, ErrNoLocks }

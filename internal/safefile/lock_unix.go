@@ -1,0 +1,76 @@
+//go:build unix
+
+package safefile
+
+import (
+	"errors"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// flock is the system's; tests replace it by one of a file system without it.
+var flock = unix.Flock
+
+func identify(dir *os.File) (identity, error) {
+	var s unix.Stat_t
+	if err := unix.Fstat(int(dir.Fd()), &s); err != nil {
+		return identity{}, &os.PathError{Op: "stat", Path: dir.Name(), Err: err}
+	}
+	return identity{uint64(s.Dev), s.Ino}, nil
+}
+
+// tryLock locks a directory, or a file in it where that is not possible.
+func tryLock(dir *os.File, _ identity) (release func(), err error) {
+	err = lockFD(int(dir.Fd()))
+	if err == nil {
+		return func() { flock(int(dir.Fd()), unix.LOCK_UN) }, nil
+	}
+	if !errors.Is(err, ErrNoLocks) {
+		return nil, err
+	}
+	return tryLockFile(int(dir.Fd()))
+}
+
+// lockFD locks an open file without waiting.
+func lockFD(fd int) error {
+	for {
+		err := flock(fd, unix.LOCK_EX|unix.LOCK_NB)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case errors.Is(err, syscall.EWOULDBLOCK):
+			return errBusy
+		case err != nil: // EBADF on NFS, ENOLCK, ENOTSUP, EINVAL, ENOSYS elsewhere
+			return ErrNoLocks
+		default:
+			return nil
+		}
+	}
+}
+
+// tryLockFile locks a file in the directory. Whoever releases the lock removes
+// the file first, so whoever gets the lock looks whether the file is still
+// there.
+func tryLockFile(dir int) (release func(), err error) {
+	fd, err := unix.Openat(dir, lockName, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o666)
+	if err != nil {
+		return nil, &os.PathError{Op: "lock", Path: lockName, Err: err}
+	}
+	if err := lockFD(fd); err != nil {
+		if errors.Is(err, ErrNoLocks) {
+			unix.Unlinkat(dir, lockName, 0)
+		}
+		unix.Close(fd)
+		return nil, err
+	}
+	var mine, there unix.Stat_t
+	if unix.Fstat(fd, &mine) != nil || unix.Fstatat(dir, lockName, &there, unix.AT_SYMLINK_NOFOLLOW) != nil || mine.Ino != there.Ino || mine.Dev != there.Dev {
+		unix.Close(fd)
+		return nil, errBusy
+	}
+	return func() {
+		unix.Unlinkat(dir, lockName, 0)
+		unix.Close(fd)
+	}, nil
+}
