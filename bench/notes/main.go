@@ -9,6 +9,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -26,15 +27,20 @@ import (
 
 func main() {
 	serve := flag.String("serve", "", "serve this vault (used by the program itself)")
+	once := flag.String("once", "", "search this vault once and end (used by the program itself)")
+	cache := flag.String("cache", "off", "where the index is kept (used by the program itself)")
 	many := flag.Int("notes", 8000, "how many notes")
 	megabytes := flag.Int("megabytes", 50, "how large they are together")
 	searches := flag.Int("searches", 2000, "how many searches")
 	flag.Parse()
 	log.SetFlags(0)
 	var err error
-	if *serve != "" {
+	switch {
+	case *serve != "":
 		err = play(*serve)
-	} else {
+	case *once != "":
+		err = searchOnce(*once, *cache)
+	default:
 		err = measure(*many, *megabytes<<20, *searches)
 	}
 	if err != nil {
@@ -43,7 +49,7 @@ func main() {
 }
 
 func play(vault string) error {
-	s, err := notes.New(notes.Config{Vault: vault})
+	s, err := notes.New(notes.Config{Vault: vault, Cache: "off"})
 	if err != nil {
 		return err
 	}
@@ -68,6 +74,9 @@ func measure(many, bytes, searches int) error {
 		queries = append(queries, a.some(1+a.r.IntN(3)))
 	}
 	if err := outside(dir, queries); err != nil {
+		return err
+	}
+	if err := oneShots(dir); err != nil {
 		return err
 	}
 	return inside(dir, queries)
@@ -126,9 +135,57 @@ func outside(dir string, queries []string) error {
 	return nil
 }
 
+// searchOnce answers one search, as a call from a command line does.
+func searchOnce(vault, cache string) error {
+	s, err := notes.New(notes.Config{Vault: vault, Cache: cache})
+	if err != nil {
+		return err
+	}
+	_, err = s.Serve(context.Background(), &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage("{" + search("garden") + "}")})
+	return errors.Join(err, s.Close())
+}
+
+// oneShots measures processes that answer one search and end: the first, which
+// has no index to begin with, and those after it.
+func oneShots(dir string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cache, err := os.MkdirTemp("", "notes-cache-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(cache)
+	time.Sleep(2 * time.Second) // notes that are younger when they are read are read again
+	var times []time.Duration
+	var busy time.Duration
+	for range 12 {
+		start := time.Now()
+		cmd := exec.Command(self, "-once", dir, "-cache", cache)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		times = append(times, time.Since(start))
+		busy = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+	}
+	kept, err := os.ReadDir(cache)
+	if err != nil || len(kept) != 1 {
+		return fmt.Errorf("%d files in the cache, %w", len(kept), err)
+	}
+	info, err := kept[0].Info()
+	if err != nil {
+		return err
+	}
+	later := slices.Sorted(slices.Values(times[1:]))
+	fmt.Printf("notes: a process for one search: the first %v, later ones %v (at most 300 ms, p50 of %d) with %v of processor time, index on disk %.1f MB\n",
+		round(times[0]), round(later[len(later)/2]), len(later), round(busy), float64(info.Size())/1e6)
+	return nil
+}
+
 // inside measures searches without a transport.
 func inside(dir string, queries []string) error {
-	s, err := notes.New(notes.Config{Vault: dir})
+	s, err := notes.New(notes.Config{Vault: dir, Cache: "off"})
 	if err != nil {
 		return err
 	}

@@ -273,7 +273,7 @@ func TestF12LargeFiles(t *testing.T) {
 	b.run([]row{
 		{"read_media_file", `{"path":"huge.log"}`, "…at most 10000 go out in one piece"},
 		{"read_text_file", `{"path":"huge.log","head":2}`, "…there are zero bytes in it"},
-		{"edit_file", `{"path":"huge.log","edits":[{"oldText":"first","newText":"x"}]}`, "…at most 10000"},
+		{"edit_file", `{"path":"huge.log","edits":[{"oldText":"first","newText":"x"}]}`, "…at most 10000 can be edited: whoever runs this server"},
 		{"read_text_file", `{"path":"long.txt","tail":1}`, "0123456789abcdef"},
 	})
 	expect(t, "resource", b.readResource(b.fill("file://ROOT/huge.log")), "…at most 10000")
@@ -356,7 +356,7 @@ func TestSpecialFiles(t *testing.T) {
 	}
 	b.run([]row{
 		{"grep_files", `{"path":".","pattern":"text"}`, "ROOT/a.txt\n1: text"},
-		{"list_directory", `{"path":"."}`, "…[FILE] pipe"},
+		{"list_directory", `{"path":"."}`, "…[PIPE] pipe"},
 	})
 	b = newBench(t, Config{Roots: []string{"/"}}, nil)
 	for _, path := range []string{"/proc/self/environ", "/proc/self/root/etc/hostname", "/dev/zero", "/dev/fd/0", "/sys/kernel", "proc/version"} {

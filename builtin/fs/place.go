@@ -115,6 +115,9 @@ func (c *call) find(name string) (place, error) {
 		if p, ok := c.rootOf(clean); ok {
 			return p, nil
 		}
+		if strings.HasPrefix(name, "~") { // where that is, is nobody's business
+			return place{}, c.outside(name)
+		}
 		return place{}, c.outside(clean)
 	}
 	if len(c.areas) == 0 || !filepath.IsLocal(clean) {

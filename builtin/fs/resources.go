@@ -40,7 +40,7 @@ func (f *files) readResource(_ context.Context, c *mcp.Call, uri string, _ map[s
 	}
 	var data []byte
 	if err == nil {
-		data, err = f.readAll(uri, p)
+		data, err = f.readAll(uri, p, inParts)
 	}
 	if err != nil {
 		return nil, mcp.InvalidParams("%v", err)

@@ -85,7 +85,7 @@ func (c *call) planEdit(ctx context.Context, in editArgs, p place) (plannedEdit,
 	if err != nil {
 		return plannedEdit{}, fmt.Errorf("%s: %w", in.Path, plain(err))
 	}
-	data, err := c.readAll(in.Path, p)
+	data, err := c.readAll(in.Path, p, forEdits)
 	if err != nil {
 		return plannedEdit{}, err
 	}

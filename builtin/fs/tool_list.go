@@ -17,7 +17,7 @@ import (
 
 func (f *files) addFinding() {
 	addTool(f, "list_directory", "List Directory",
-		"List what is in a directory, by name: [DIR] and [FILE], and [LINK] for links that lead nowhere or out of the allowed directories.", reading, listDirectory)
+		"List what is in a directory, by name: [DIR] and [FILE], [LINK] for links that lead nowhere or out of the allowed directories, and [PIPE], [SOCKET] and [DEVICE] for what cannot be read.", reading, listDirectory)
 	addTool(f, "list_directory_with_sizes", "List Directory with Sizes",
 		"List what is in a directory with the sizes of the files, by name or by size, and what they come to.", reading, listWithSizes)
 	addTool(f, "directory_tree", "Directory Tree",
@@ -80,8 +80,23 @@ func mark(info fs.FileInfo) string {
 	switch {
 	case info == nil:
 		return "[LINK]"
-	case info.IsDir():
+	case info.Mode().IsRegular():
+		return "[FILE]"
+	}
+	return markOf(info.Mode())
+}
+
+// markOf is the same for what is no link. What cannot be read says so.
+func markOf(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
 		return "[DIR]"
+	case m&fs.ModeNamedPipe != 0:
+		return "[PIPE]"
+	case m&fs.ModeSocket != 0:
+		return "[SOCKET]"
+	case m&fs.ModeDevice != 0:
+		return "[DEVICE]"
 	}
 	return "[FILE]"
 }
@@ -96,10 +111,8 @@ func listDirectory(_ context.Context, c *call, in listArgs) (listing, error) {
 		switch {
 		case e.Type()&fs.ModeSymlink != 0:
 			lines[i] = mark(c.target(p, e)) + " " + printable(e.Name())
-		case e.IsDir():
-			lines[i] = "[DIR] " + printable(e.Name())
 		default:
-			lines[i] = "[FILE] " + printable(e.Name())
+			lines[i] = markOf(e.Type()) + " " + printable(e.Name())
 		}
 	}
 	text, next := page(lines, in.Offset, c.MaxResult)
@@ -158,9 +171,10 @@ func listWithSizes(_ context.Context, c *call, in sizesArgs) (sizes, error) {
 		if info != nil {
 			s.dir, s.size = info.IsDir(), info.Size()
 		}
-		if s.dir {
+		switch {
+		case s.dir:
 			out.Directories++
-		} else {
+		case s.mark == "[FILE]" || s.mark == "[LINK]":
 			out.Files++
 			out.Bytes += s.size
 		}

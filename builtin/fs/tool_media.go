@@ -35,21 +35,28 @@ func readMediaFile(_ context.Context, c *call, in pathArgs) (mediaRead, error) {
 	if err != nil {
 		return mediaRead{}, err
 	}
-	data, err := c.readAll(in.Path, p)
+	data, err := c.readAll(in.Path, p, inParts)
 	if err != nil {
 		return mediaRead{}, err
 	}
 	return mediaRead{Path: p.String(), MIMEType: mimeType(p.name()), Size: int64(len(data)), uri: p.uri(), data: data}, nil
 }
 
-// readAll reads a file that fits into one piece. The bytes are never nil.
-func (f *files) readAll(name string, p place) ([]byte, error) {
+// What to do with a file that is too large.
+const (
+	inParts  = "go out in one piece: read text in parts with read_text_file"
+	forEdits = "can be edited: whoever runs this server can allow more with maxfile=BYTES"
+)
+
+// readAll reads a file that fits into one piece. The bytes are never nil. advice
+// ends the error about one that does not.
+func (f *files) readAll(name string, p place, advice string) ([]byte, error) {
 	file, info, err := f.openFile(name, p)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	tooLarge := fmt.Errorf("%s has %d bytes, and at most %d go out in one piece: read text in parts with read_text_file", name, info.Size(), f.MaxFile)
+	tooLarge := fmt.Errorf("%s has %d bytes, and at most %d %s", name, info.Size(), f.MaxFile, advice)
 	if info.Size() > int64(f.MaxFile) {
 		return nil, tooLarge
 	}

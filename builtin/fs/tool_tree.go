@@ -155,7 +155,7 @@ func (g *planter) child(n *node, e fs.DirEntry) *node {
 	if g.gitignore && n.rules.ignored(p.rel, e.IsDir()) || anyMatches(g.exclude, rel) || e.IsDir() && p.ofKernel() {
 		return nil
 	}
-	c := &node{name: e.Name(), kind: "file", at: p, rel: rel, depth: n.depth + 1}
+	c := &node{name: e.Name(), at: p, rel: rel, depth: n.depth + 1}
 	switch {
 	case e.IsDir():
 		c.kind = "directory"
@@ -166,11 +166,21 @@ func (g *planter) child(n *node, e fs.DirEntry) *node {
 		c.link = true
 		if info := g.call.target(n.at, e); info == nil {
 			c.kind = "link"
-		} else if info.IsDir() {
-			c.kind = "directory"
+		} else {
+			c.kind = treeKind(info.Mode())
 		}
+	default:
+		c.kind = treeKind(e.Type())
 	}
 	return c
+}
+
+// treeKind is the type of an entry: directory, file, pipe, socket or device.
+func treeKind(m fs.FileMode) string {
+	if m.IsDir() {
+		return "directory"
+	}
+	return strings.ToLower(strings.Trim(markOf(m), "[]"))
 }
 
 // bytes is about how long a node is in the text.

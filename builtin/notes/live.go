@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 	"unsafe"
 
 	"github.com/tenon-mcp/tenon/internal/safefile"
@@ -23,9 +24,12 @@ const maxDepth = 64 // of folders
 func (v *vault) live(ctx context.Context) {
 	w := v.watch()
 	defer w.close()
-	names, err := v.walk(ctx, w.folder, nil)
+	kept := make(chan *cache, 1)
+	go func() { kept <- v.loadCache() }()
+	files, err := v.walk(ctx, w.folder, map[string]*note{})
+	unread := v.adopt(<-kept, files)
 	if err == nil {
-		v.readAll(ctx, names)
+		v.readAll(ctx, unread)
 		err = ctx.Err()
 	}
 	if err != nil {
@@ -37,10 +41,12 @@ func (v *vault) live(ctx context.Context) {
 	}
 	v.index.Search("warm", 1, nil) // so that the first one who asks need not wait for it
 	close(v.ready)
-	v.list()
+	v.list(ctx)
 	close(v.listed)
+	v.saveCache()
 	debug.FreeOSMemory() // reading made garbage that never comes again
 	w.follow(ctx)
+	v.saveCache()
 }
 
 // fail gives up: whoever waits is told why.
@@ -115,6 +121,7 @@ func (v *vault) readAll(ctx context.Context, files []file) {
 			for name := range next {
 				buf = v.first(name, buf)
 				v.done.Add(1)
+				v.unsaved.Add(1)
 			}
 		})
 	}
@@ -174,7 +181,7 @@ func (v *vault) take(name string, b []byte, info fs.FileInfo, err error) *note {
 }
 
 // list makes resources of all notes.
-func (v *vault) list() {
+func (v *vault) list(ctx context.Context) {
 	v.refreshing.Lock()
 	defer v.refreshing.Unlock()
 	v.announceable = true
@@ -182,6 +189,9 @@ func (v *vault) list() {
 	names := slices.Sorted(maps.Keys(v.notes))
 	v.mu.RUnlock()
 	for _, name := range names {
+		if ctx.Err() != nil { // the server is being closed
+			return
+		}
 		v.announce(v.get(name))
 	}
 }
@@ -204,11 +214,12 @@ func (v *vault) refresh(name string) {
 	if err == nil && old != nil && old.version == versionOf(b) && old.size == info.Size() {
 		if !old.modified.Equal(info.ModTime()) {
 			touched := *old
-			touched.modified = info.ModTime()
+			touched.modified, touched.stamp = info.ModTime(), stampOf(info, time.Now())
 			v.put(&touched)
 		}
 		return
 	}
+	v.unsaved.Add(1)
 	n := v.take(name, b, info, err)
 	if n == nil {
 		v.forget(name)

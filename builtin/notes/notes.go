@@ -48,6 +48,11 @@ type Config struct {
 	// twice a second where that is not possible.
 	Poll time.Duration
 
+	// Cache is the folder in which the index of a large vault is kept between
+	// runs, for this user only. It holds the words of the notes. Empty means
+	// tenon/notes in the user's cache folder, and "off" none.
+	Cache string
+
 	// Log hears of what goes wrong in the background. Nil means
 	// slog.Default().
 	Log *slog.Logger
@@ -71,12 +76,14 @@ func FromQuery(q url.Values) (Config, error) {
 			c.ReadOnly, err = strconv.ParseBool(cmp.Or(value, "1"))
 		case "poll":
 			c.Poll, err = time.ParseDuration(value)
+		case "cache":
+			c.Cache = value
 		case "grants":
 			if c.Grants, err = readGrants(value); err != nil {
 				return Config{}, err
 			}
 		default:
-			return Config{}, fmt.Errorf("notes: unknown setting %q: there are vault, readonly, poll and grants", key)
+			return Config{}, fmt.Errorf("notes: unknown setting %q: there are vault, readonly, poll, cache and grants", key)
 		}
 		if err != nil {
 			return Config{}, fmt.Errorf("notes: %s=%s cannot be read: readonly is 0 or 1, and poll a time such as 2s", key, value)
@@ -151,9 +158,10 @@ func open(c Config) (*vault, error) {
 	}
 	return &vault{
 		root: root, dir: dir, grants: c.Grants, poll: c.Poll, log: c.Log,
-		notes: map[string]*note{},
-		index: bm25.New(titleWeight, tagWeight, headingWeight, bodyWeight),
-		ready: make(chan struct{}), listed: make(chan struct{}),
+		notes:     map[string]*note{},
+		index:     bm25.New(fieldWeights...),
+		cacheFile: cacheFile(c.Cache, dir),
+		ready:     make(chan struct{}), listed: make(chan struct{}),
 	}, nil
 }
 

@@ -250,7 +250,7 @@ func TestReadOnly(t *testing.T) {
 func TestConfig(t *testing.T) {
 	rows := [][2]string{
 		{"vault=/x", "{/x false 0s}"}, {"vault=/x&readonly=1", "{/x true 0s}"}, {"vault=/x&readonly=0&poll=2s", "{/x false 2s}"}, {"vault=/x&readonly", "{/x true 0s}"},
-		{"", "say which folder"}, {"vault=", "say which folder"}, {"root=/x", `unknown setting "root": there are vault, readonly, poll and grants`},
+		{"", "say which folder"}, {"vault=", "say which folder"}, {"root=/x", `unknown setting "root": there are vault, readonly, poll, cache and grants`},
 		{"vault=/x&vault=/y", "given 2 times"}, {"vault=/x&readonly=maybe", "readonly=maybe cannot be read"}, {"vault=/x&poll=often", "cannot be read"},
 	}
 	for _, row := range rows {

@@ -26,6 +26,8 @@ const (
 	bodyWeight    = 1
 )
 
+var fieldWeights = []float64{titleWeight, tagWeight, headingWeight, bodyWeight}
+
 // A vault is the notes of a folder and what is known about them.
 type vault struct {
 	root   *os.Root
@@ -39,7 +41,10 @@ type vault struct {
 
 	mu    sync.RWMutex
 	notes map[string]*note // by path
-	index *bm25.Index
+	index *bm25.Index      // replaced once, by adopt
+
+	cacheFile string       // where the index is kept; empty means nowhere
+	unsaved   atomic.Int64 // how many notes were read or dropped since
 
 	ready        chan struct{} // closed when all notes have been read once
 	listed       chan struct{} // closed when all notes are resources
@@ -58,6 +63,7 @@ type note struct {
 	modified time.Time
 	size     int64
 	version  version
+	stamp    stamp // of the file it was read from, for the cache
 }
 
 // wait returns when the vault has been read, and tells a waiting caller how far
@@ -192,7 +198,7 @@ func cleanTag(said string) string {
 
 // newNote works out what is remembered of a file.
 func newNote(name string, info fs.FileInfo, f *facts, ver version) *note {
-	n := &note{path: name, modified: info.ModTime(), size: info.Size(), version: ver}
+	n := &note{path: name, modified: info.ModTime(), size: info.Size(), version: ver, stamp: stampOf(info, time.Now())}
 	if f != nil {
 		n.title, n.tags, n.aliases, n.links = f.title, f.tags, f.aliases, f.links
 	}

@@ -11,7 +11,11 @@ import (
 // summary is a table in one line.
 func summary(t engine.Table) string {
 	line := escape(t.ID) + " (" + t.Kind
-	if t.Rows != nil {
+	switch {
+	case t.Rows == nil:
+	case t.More:
+		line += fmt.Sprintf(", more than %d rows", *t.Rows)
+	default:
 		line += fmt.Sprintf(", about %d rows", *t.Rows)
 	}
 	line += ")"

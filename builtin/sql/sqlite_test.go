@@ -200,3 +200,24 @@ func testSQLiteTrouble(t *testing.T, g *target) {
 	unlock()
 	fine("when it is unlocked")
 }
+
+// S3: how many rows there are is not told by a key that may be anything.
+func TestSQLiteRowEstimate(t *testing.T) {
+	g := sqliteTarget(t)
+	g.fresh(t)
+	g.exec(t, `CREATE TABLE sparse (id INTEGER PRIMARY KEY)`, `INSERT INTO sparse VALUES (9007199254745993), (-5)`,
+		`CREATE TABLE keyed (k TEXT PRIMARY KEY) WITHOUT ROWID`, `INSERT INTO keyed VALUES ('a'), ('b'), ('c')`,
+		`CREATE TABLE many (id INTEGER PRIMARY KEY)`,
+		`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10500) INSERT INTO many SELECT i FROM n`)
+	s := serve(t, sql.Config{DSN: g.dsn})
+	got := call(t, s, "list_tables", map[string]any{}).text
+	for _, want := range []string{"sparse (table, about 2 rows)", "keyed (table, about 3 rows)", "many (table, more than 10000 rows)", "people (table, about 3 rows)"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is missing in %s", want, got)
+		}
+	}
+	g.exec(t, `ANALYZE`)
+	if got := call(t, s, "list_tables", map[string]any{}).text; !strings.Contains(got, "many (table, about 10500 rows)") {
+		t.Errorf("after ANALYZE: %s", got)
+	}
+}

@@ -33,12 +33,15 @@ func (a *alphabet) sortedUp(l *lexicon) []uint32 {
 		for i := range order {
 			order[i] = uint32(i)
 		}
-		slices.SortFunc(order, func(i, j uint32) int {
-			return bytes.Compare(l.text(&l.entries[i]), l.text(&l.entries[j]))
-		})
+		slices.SortFunc(order, l.compare)
 		a.order = order
 	}
 	return a.order
+}
+
+// compare orders two entries by their words.
+func (l *lexicon) compare(i, j uint32) int {
+	return bytes.Compare(l.text(&l.entries[i]), l.text(&l.entries[j]))
 }
 
 // A spread is a word with how many documents have it.

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"regexp"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -58,16 +61,23 @@ func Ended(ctx context.Context, err error) error {
 	return err
 }
 
-// Redact takes a secret out of a text that came from elsewhere.
-func Redact(err error, secrets ...string) error {
+// Redact takes the password out of the error of a connection: where a DSN says
+// that it is one, and else only where it stands alone and is too long to be met
+// by chance. Taking out every text that happens to be the password would tell
+// what it is. Errors of statements are not for Redact: no password is in them,
+// and whoever writes a statement could try passwords.
+func Redact(err error, password string) error {
 	if err == nil {
 		return nil
 	}
 	text := err.Error()
 	clean := text
-	for _, s := range secrets {
-		if s != "" {
-			clean = strings.ReplaceAll(clean, s, "•••")
+	for _, r := range inDSN() {
+		clean = r.ReplaceAllString(clean, "${1}•••${2}")
+	}
+	if len(password) >= minRedacted {
+		for _, form := range []string{password, url.QueryEscape(password), url.PathEscape(password)} {
+			clean = strings.ReplaceAll(clean, form, "•••")
 		}
 	}
 	if clean == text {
@@ -75,6 +85,19 @@ func Redact(err error, secrets ...string) error {
 	}
 	return errors.New(clean)
 }
+
+// minRedacted is how long a password must be not to be met by chance.
+const minRedacted = 12
+
+// inDSN finds passwords by where they stand: in a URL, in a DSN of the MySQL
+// driver, and after their name.
+var inDSN = sync.OnceValue(func() []*regexp.Regexp {
+	return []*regexp.Regexp{
+		regexp.MustCompile(`(://[^\s/:@]*:)[^\s@]+(@)`),
+		regexp.MustCompile(`(\b[^\s/:@]+:)[^\s@]+(@(?:tcp|unix)\()`),
+		regexp.MustCompile(`(?i)(\b(?:password|passwd|pwd)\s*=\s*)(?:'[^']*'|"[^"]*"|[^\s&'"]+)()`),
+	}
+})
 
 // TooLarge says that a statement sent more than it may.
 func TooLarge(limit int) error {

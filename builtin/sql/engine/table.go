@@ -14,6 +14,9 @@ type Table struct {
 	// does not say.
 	Rows *int64 `json:"rowEstimate,omitempty" doc:"how many rows the engine believes there are"`
 
+	// More says that there are more rows than Rows.
+	More bool `json:"more,omitempty" doc:"there are more rows than rowEstimate"`
+
 	Columns     []TableColumn `json:"columns,omitempty"`
 	PrimaryKey  []string      `json:"primaryKey,omitempty"`
 	ForeignKeys []ForeignKey  `json:"foreignKeys,omitempty"`

@@ -119,7 +119,7 @@ func (s *session) failure(err error) error {
 		if errors.Is(err, driverpkg.ErrInvalidConn) || errors.Is(err, driver.ErrBadConn) {
 			return &engine.Unreachable{Place: s.d.Place(), Err: errors.New("the connection broke")}
 		}
-		return engine.Redact(err, s.d.config.Passwd)
+		return err
 	}
 	text := s.d.product + " says: " + said.Message
 	switch said.Number {

@@ -104,7 +104,7 @@ func (d *database) failure(err error) error {
 		if errors.As(err, &refusal) {
 			return err
 		}
-		return engine.Redact(err, d.config.Password)
+		return err
 	}
 	text := "PostgreSQL says: " + said.Message
 	if said.Detail != "" {

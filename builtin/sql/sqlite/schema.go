@@ -2,22 +2,20 @@ package sqlite
 
 import (
 	"context"
+	"fmt"
 	"strings"
+	"time"
 
 	"github.com/tenon-mcp/tenon/builtin/sql/engine"
 )
 
-// Tables lists what is in the file. The estimates are those of ANALYZE, or else
-// the highest rowid, which the engine finds without counting.
+// Tables lists what is in the file. Where ANALYZE has not been run, rows are
+// counted, up to maxCounted of a table and for countTime in all.
 func (d *database) Tables(ctx context.Context) ([]engine.Table, error) {
 	var tables []engine.Table
 	err := d.with(ctx, false, func(h *handle) error {
-		err := h.each(`SELECT name, type, wr FROM pragma_table_list WHERE schema = 'main' AND type <> 'shadow' AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY name`, nil, func(row []any) {
-			t := engine.Table{ID: text(row[0]), Name: text(row[0]), Kind: text(row[1])}
-			if row[2] == int64(0) {
-				t.Rows = new(int64) // it has rowids
-			}
-			tables = append(tables, t)
+		err := h.each(`SELECT name, type FROM pragma_table_list WHERE schema = 'main' AND type <> 'shadow' AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY name`, nil, func(row []any) {
+			tables = append(tables, engine.Table{ID: text(row[0]), Name: text(row[0]), Kind: text(row[1])})
 		})
 		if err != nil {
 			return err
@@ -27,26 +25,37 @@ func (d *database) Tables(ctx context.Context) ([]engine.Table, error) {
 		_ = h.each(`SELECT tbl, max(CAST(stat AS INTEGER)) FROM sqlite_stat1 GROUP BY tbl`, nil, func(row []any) {
 			analyzed[text(row[0])], _ = row[1].(int64)
 		})
+		began := time.Now()
 		for i := range tables {
-			tables[i].Rows = h.estimate(tables[i], analyzed)
+			t := &tables[i]
+			if n, ok := analyzed[t.Name]; ok {
+				t.Rows = &n
+			} else if t.Kind == "table" && time.Since(began) < countTime {
+				h.count(t)
+			}
 		}
 		return ctx.Err()
 	})
 	return tables, err
 }
 
-func (h *handle) estimate(t engine.Table, analyzed map[string]int64) *int64 {
-	if n, ok := analyzed[t.Name]; ok {
-		return &n
-	}
-	if t.Kind != "table" || t.Rows == nil {
-		return nil
-	}
+const (
+	maxCounted = 10_000
+	countTime  = 200 * time.Millisecond
+)
+
+// count counts the rows of a table, as far as maxCounted. The highest rowid
+// would be quicker and may be anything.
+func (h *handle) count(t *engine.Table) {
+	sql := fmt.Sprintf(`SELECT count(*) FROM (SELECT 1 FROM %s LIMIT %d)`, quote(t.Name), maxCounted+1)
 	var n int64
-	if err := h.each(`SELECT max(rowid) FROM `+quote(t.Name), nil, func(row []any) { n, _ = row[0].(int64) }); err != nil {
-		return nil
+	if err := h.each(sql, nil, func(row []any) { n, _ = row[0].(int64) }); err != nil {
+		return
 	}
-	return &n
+	if t.More = n > maxCounted; t.More {
+		n = maxCounted
+	}
+	t.Rows = &n
 }
 
 // Table adds columns, keys and indexes.
