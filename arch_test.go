@@ -115,6 +115,7 @@ var floors = map[string]floor{
 	"builtin/sql/postgres": {on: []string{"builtin/sql/engine"}, extern: []string{"github.com/jackc/pgx/v5"}, why: "an engine knows its driver only"},
 	"builtin/sql/mysql":    {on: []string{"builtin/sql/engine"}, extern: []string{"github.com/go-sql-driver/mysql"}, why: "an engine knows its driver only"},
 	"builtin/*":            {on: []string{"mcp", "server", "schema"}, why: "a builtin server is what any user could write"},
+	"internal/wrapping":    {why: "every Handler behind a wrapper: it has tests and nothing else"},
 	"test/host":            {why: "end to end: it has tests and nothing else"},
 	"examples/*":           {on: []string{"mcp", "server", "client", "transport/*", "mcptest"}, why: "examples use what users use"},
 }

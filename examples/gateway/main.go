@@ -1,17 +1,19 @@
-// A gateway of two servers in one page: it is a Handler over Handlers. Tools
-// are shown as server__tool; questions, progress, news and cancellation pass
-// through, whichever revisions are spoken on either side.
+// A gateway of several servers in one page: it is a Handler over Handlers. Tools
+// are shown as server__tool, in the order of the servers; input requests,
+// progress, change notifications and cancellation pass through, whichever
+// revisions are spoken on either side.
 //
 //	gateway "node server-a.js" "python server-b.py"
 package main
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"log"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -19,17 +21,26 @@ import (
 )
 
 // A gateway shows many servers as one.
-type gateway map[string]mcp.Handler
+type gateway []upstream
+
+// An upstream is a server and the name that its tools are shown under.
+type upstream struct {
+	name string
+	mcp.Handler
+}
 
 func (g gateway) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	switch c.Method {
 	case mcp.MethodDiscover:
-		body, err := mcp.Marshal(mcp.Discovery{Capabilities: mcp.ServerCapabilities{Tools: &mcp.ListCapability{}}})
+		offers := mcp.ServerCapabilities{Tools: &mcp.ListCapability{ListChanged: true}}
+		body, err := mcp.Marshal(mcp.Discovery{Capabilities: offers})
 		return mcp.Result{Body: body, Server: &mcp.Implementation{Name: "gateway", Version: "1.0"}}, err
 	case mcp.MethodToolsList:
 		return g.list(ctx)
 	case mcp.MethodToolsCall:
 		return g.call(ctx, c)
+	case mcp.MethodSubscriptionsListen:
+		return g.listen(ctx, c)
 	}
 	return mcp.Result{}, mcp.MethodNotFound(c.Method)
 }
@@ -37,13 +48,13 @@ func (g gateway) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 // list gathers the tools of all servers under names that say whose they are.
 func (g gateway) list(ctx context.Context) (mcp.Result, error) {
 	all := mcp.ListToolsResult{Tools: []mcp.Tool{}}
-	for name, h := range g {
-		for tool, err := range client.New(h, nil).Tools(ctx) {
+	for _, up := range g {
+		for tool, err := range client.New(up, nil).Tools(ctx) {
 			if err != nil {
 				return mcp.Result{}, err
 			}
 			t := *tool
-			t.Name = name + "__" + t.Name
+			t.Name = up.name + "__" + t.Name
 			all.Tools = append(all.Tools, t)
 		}
 	}
@@ -58,15 +69,56 @@ func (g gateway) call(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		return mcp.Result{}, err
 	}
 	where, tool, _ := strings.Cut(name, "__")
-	h, ok := g[where]
-	if !ok {
-		return mcp.Result{}, mcp.InvalidParams("unknown tool %q", name)
+	for _, up := range g {
+		if up.name != where {
+			continue
+		}
+		onward := *c
+		if onward.Params, err = mcp.Marshal(mcp.CallToolParams{Name: tool, Arguments: args}); err != nil {
+			return mcp.Result{}, err
+		}
+		return up.Serve(ctx, &onward)
 	}
-	onward := *c
-	if onward.Params, err = mcp.Marshal(mcp.CallToolParams{Name: tool, Arguments: json.RawMessage(args)}); err != nil {
+	return mcp.Result{}, mcp.InvalidParams("unknown tool %q", name)
+}
+
+// listen passes on that the tools of a server have changed, until ctx ends. A
+// server that cannot be listened to says nothing; one that ends is listened to
+// again.
+func (g gateway) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	var in mcp.ListenParams
+	if err := c.Decode(&in); err != nil {
 		return mcp.Result{}, err
 	}
-	return h.Serve(ctx, &onward)
+	filter := mcp.Filter{ToolsListChanged: in.Notifications.ToolsListChanged}
+	ack, err := mcp.Marshal(mcp.Acknowledged{Notifications: filter})
+	if err != nil || ctx.Err() != nil {
+		return mcp.Result{}, errors.Join(err, ctx.Err())
+	}
+	changes := make(chan mcp.Note, 1) // one that waits stands for all that follow
+	var listening sync.WaitGroup
+	defer listening.Wait()
+	for _, up := range g {
+		listening.Go(func() {
+			client.New(up, nil).Listen(ctx, filter, func(n mcp.Note) {
+				if n.Method == mcp.NoteToolsListChanged {
+					select {
+					case changes <- n:
+					default:
+					}
+				}
+			})
+		})
+	}
+	c.Tell(mcp.Note{Method: mcp.NoteAcknowledged, Params: ack})
+	for {
+		select {
+		case n := <-changes:
+			c.Tell(n)
+		case <-ctx.Done():
+			return mcp.Result{}, nil
+		}
+	}
 }
 
 func main() {
@@ -76,16 +128,17 @@ func main() {
 		Client:       mcp.Implementation{Name: "gateway", Version: "1.0"},
 		Capabilities: mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{Form: mcp.Settings{}, URL: mcp.Settings{}}},
 	}
-	g := gateway{}
+	var g gateway
 	for i, command := range os.Args[1:] {
 		words := strings.Fields(command)
-		h, err := (&stdio.Command{Path: words[0], Args: words[1:]}).Dial(ctx, persona)
+		conn, err := (&stdio.Command{Path: words[0], Args: words[1:]}).Dial(ctx, persona)
 		if err != nil {
 			log.Fatal(err)
 		}
-		g[fmt.Sprintf("s%d", i+1)] = h
+		defer conn.Close()
+		g = append(g, upstream{fmt.Sprintf("s%d", i+1), conn})
 	}
 	if err := stdio.Serve(ctx, g, nil); err != nil {
-		log.Fatal(err)
+		log.Print(err)
 	}
 }

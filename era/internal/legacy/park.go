@@ -31,7 +31,7 @@ type carrier struct {
 	asks  chan *question
 	load  int // questions that it has carried; guarded by Peer.mu
 
-	// While the call is parked:
+	// While the call is parked, guarded by Peer.mu:
 	asked  *question
 	expiry *time.Timer
 }
@@ -204,9 +204,11 @@ func liftQuestion(m *jsonrpc.Message) json.RawMessage {
 
 // carrierFor finds the open call that carries a question, and counts it. Where
 // the wire does not say which one it is, any call of the same principal serves:
-// the answer finds its way by the id of the question. The one that has carried
-// the fewest is taken, as the rounds of a call are counted, and the latest of
-// those, which is the most likely to have asked.
+// the answer finds its way by the id of the question. A call that is parked is
+// taken only where there is no other, since its caller may never come back. Of
+// the rest, the one that has carried the fewest is taken, as the rounds of a
+// call are counted, and the latest of those, which is the most likely to have
+// asked.
 func (p *Peer) carrierFor(q mcp.Question, origin int64) (k *carrier, ambiguous bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -222,7 +224,7 @@ func (p *Peer) carrierFor(q mcp.Question, origin int64) (k *carrier, ambiguous b
 		if one != nil && c.owner != one.owner {
 			return nil, true
 		}
-		if one = c; p.canAnswer(c.Call, q) && (k == nil || c.load < k.load || c.load == k.load && c.ID > k.ID) {
+		if one = c; p.canAnswer(c.Call, q) && (k == nil || c.before(k)) {
 			k = c
 		}
 	}
@@ -230,6 +232,14 @@ func (p *Peer) carrierFor(q mcp.Question, origin int64) (k *carrier, ambiguous b
 		k.load++
 	}
 	return k, false
+}
+
+// before reports whether a question goes to c rather than to k. Peer.mu is held.
+func (c *carrier) before(k *carrier) bool {
+	if parked, other := c.asked != nil, k.asked != nil; parked != other {
+		return other
+	}
+	return c.load < k.load || c.load == k.load && c.ID > k.ID
 }
 
 // canAnswer reports whether the caller has declared, or else the persona of the

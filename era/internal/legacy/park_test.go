@@ -519,3 +519,26 @@ func TestGivenUpAfterTooManyRounds(t *testing.T) {
 		w.end()
 	})
 }
+
+// A call that is parked does not get the question of another: its caller may
+// never come back.
+func TestParkedCallIsPassedOver(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := ready(t, everything)
+		forgotten, _ := w.put(callBy("p"))
+		w.send(elicit(`1`))
+		w.need(forgotten)
+		c := callBy("p")
+		done, id := w.put(c)
+		for _, q := range []string{`2`, `3`, `4`} {
+			w.send(elicit(q))
+			done = w.start(t.Context(), again(c, w.need(done), accepted))
+			if f := w.one(); !strings.Contains(f, `"id":`+q+`,"result"`) {
+				t.Errorf("answered %s", f)
+			}
+		}
+		w.send(result(id, "done"))
+		w.wantResult(done, "done")
+		w.end()
+	})
+}
