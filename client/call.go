@@ -35,11 +35,14 @@ func (e *ToolError) Error() string {
 // the structs of server.AddTool can be used here, every kind of field included.
 // Unknown properties of the result are ignored, missing ones leave their field
 // zero; see [schema.Unmarshal]. A field that has no JSON form is an error that
-// names it.
+// names it, before the call is made.
 //
 // A tool that failed is a [*ToolError].
 func Call[Out any](ctx context.Context, c *Client, tool string, args any) (Out, error) {
 	var out Out
+	if err := schema.CanUnmarshal(&out); err != nil {
+		return out, refused("result of tool %q: %v", clip(tool), err)
+	}
 	res, err := c.callTool(ctx, tool, args, nil)
 	if err != nil {
 		return out, err

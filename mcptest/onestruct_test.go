@@ -338,13 +338,73 @@ func TestKindsRefusedOnBothEnds(t *testing.T) {
 			if err := r.send(t.Context(), c); err == nil || !strings.Contains(err.Error(), r.field) {
 				t.Errorf("arguments: %v, want %s", err, r.field)
 			}
-			if called > 0 {
-				t.Error("the call was made although its arguments have no JSON form")
-			}
 			if err := r.take(t.Context(), c); err == nil || !strings.Contains(err.Error(), r.field) {
 				t.Errorf("output: %v, want %s", err, r.field)
 			}
+			if called > 0 {
+				t.Error("a call was made although its arguments or its result have no JSON form")
+			}
 		})
+	}
+}
+
+// Types that are text in one direction only.
+type (
+	writeOnly struct{ N int }
+	readOnly  struct{ N int }
+)
+
+func (writeOnly) MarshalText() ([]byte, error)    { return []byte("text"), nil }
+func (*readOnly) UnmarshalText(text []byte) error { return nil }
+
+// A type that cannot be read is refused where it would have to be, and usable
+// where it is only written; and the other way round.
+func TestTypesOfOneDirection(t *testing.T) {
+	type written struct {
+		W map[string]writeOnly `json:"w"`
+	}
+	type read struct {
+		R []readOnly `json:"r"`
+	}
+	panics := func(f func()) (said string) {
+		defer func() { said = fmt.Sprint(recover()) }()
+		f()
+		return
+	}
+	s := server.New(mcp.Implementation{Name: "s", Version: "1"}, nil)
+	server.AddTool(s, "good", "", func(_ context.Context, _ *mcp.Call, in read) (written, error) {
+		return written{map[string]writeOnly{"a": {1}}}, nil
+	})
+	c := client.New(s, nil)
+	back(t, c, "good", json.RawMessage(`{"r":["x"]}`), struct {
+		W map[string]string `json:"w"`
+	}{map[string]string{"a": "text"}})
+
+	const unreadable, unwritable = ".W[]: the type mcptest.writeOnly has MarshalText and no UnmarshalText: it cannot be read", ".R[]: the type mcptest.readOnly has UnmarshalText and no MarshalText: it cannot be written"
+	for _, row := range []struct{ what, got, want string }{
+		{"arguments of AddTool", panics(func() {
+			server.AddTool(s, "x", "", func(context.Context, *mcp.Call, written) (string, error) { return "", nil })
+		}), unreadable},
+		{"output of AddTool", panics(func() {
+			server.AddTool(s, "x", "", func(context.Context, *mcp.Call, struct{}) (read, error) { return read{}, nil })
+		}), unwritable},
+		{"Output of AddTool", panics(func() {
+			server.AddTool(s, "x", "", func(context.Context, *mcp.Call, struct{}) (server.Output[read], error) {
+				return server.Output[read]{}, nil
+			})
+		}), unwritable},
+		{"arguments of AddPrompt", panics(func() {
+			server.AddPrompt(s, "x", "", func(context.Context, *mcp.Call, written) (string, error) { return "", nil })
+		}), unreadable},
+		{"arguments of Call", func() string { _, err := client.Call[string](t.Context(), c, "good", read{}); return fmt.Sprint(err) }(), unwritable},
+		{"output of Call", func() string {
+			_, err := client.Call[written](t.Context(), c, "good", json.RawMessage(`{"r":[]}`))
+			return fmt.Sprint(err)
+		}(), unreadable},
+	} {
+		if !strings.Contains(row.got, row.want) {
+			t.Errorf("%s: %s, want …%s", row.what, row.got, row.want)
+		}
 	}
 }
 

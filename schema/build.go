@@ -26,7 +26,8 @@ var (
 	byteType     = reflect.TypeFor[byte]()
 
 	providerType = reflect.TypeFor[provider]()
-	textTypes    = []reflect.Type{reflect.TypeFor[encoding.TextMarshaler](), reflect.TypeFor[encoding.TextUnmarshaler]()}
+	textWriter   = reflect.TypeFor[encoding.TextMarshaler]()
+	textReader   = reflect.TypeFor[encoding.TextUnmarshaler]()
 	customTypes  = []reflect.Type{
 		reflect.TypeFor[jsonv2.Marshaler](), reflect.TypeFor[jsonv2.MarshalerTo](),
 		reflect.TypeFor[jsonv2.Unmarshaler](), reflect.TypeFor[jsonv2.UnmarshalerFrom](),
@@ -38,15 +39,17 @@ type builder struct {
 	done        map[reflect.Type]*node // composite types without rules of a tag
 	later       []func() error         // what can be checked only when all nodes are there
 	ruled       bool                   // some rule of a tag or of a type's own schema was applied
+	unreadable  error                  // a type that can only be written, or nil
+	unwritable  error                  // a type that can only be read, or nil
 	foreignTags bool                   // tags of other schema libraries are ignored, not refused
 }
 
-// build makes the nodes of t, and reports whether values of t have rules to keep
-// beyond their Go types. Its errors name the path from t to the fault.
-func build(t reflect.Type) (n *node, ruled bool, err error) {
+// build makes the nodes of t. The builder has what else it found out. Its errors
+// name the path from t to the fault.
+func build(t reflect.Type) (*node, *builder, error) {
 	b := &builder{done: map[reflect.Type]*node{}}
-	n, err = b.build(t)
-	return n, b.ruled, err
+	n, err := b.build(t)
+	return n, b, err
 }
 
 func (b *builder) build(t reflect.Type) (*node, error) {
@@ -86,6 +89,9 @@ func (b *builder) node(t reflect.Type, rules []rule, path string) (*node, error)
 	k, err := kindOf(t)
 	if err != nil {
 		return nil, under(path, err)
+	}
+	if k == kindText {
+		b.oneWay(t, path)
 	}
 	n := newNode(k, t)
 	if len(rules) == 0 || k == kindStruct {
@@ -138,11 +144,26 @@ func (b *builder) element(t reflect.Type, rules []rule, path string) (*node, err
 func (b *builder) key(t reflect.Type, path string) (*node, error) {
 	if k, err := kindOf(t); err == nil {
 		switch k {
-		case kindString, kindText, kindInt, kindUint, kindTime, kindDuration:
+		case kindText:
+			b.oneWay(t, path)
+			return newNode(k, t), nil
+		case kindString, kindInt, kindUint, kindTime, kindDuration:
 			return newNode(k, t), nil
 		}
 	}
 	return nil, under(path, fmt.Errorf("a map with keys of type %s has no JSON form; keys must be strings, integers or encoding.TextMarshalers", t))
+}
+
+// oneWay notes a type that is text in one direction only. Text is no value of
+// the Go kind below it then, unless that is a string.
+func (b *builder) oneWay(t reflect.Type, path string) {
+	switch {
+	case t.Kind() == reflect.String:
+	case b.unreadable == nil && !implements(t, textReader):
+		b.unreadable = &buildError{under(path, fmt.Errorf("the type %s has MarshalText and no UnmarshalText: it cannot be read", t))}
+	case b.unwritable == nil && !implements(t, textWriter):
+		b.unwritable = &buildError{under(path, fmt.Errorf("the type %s has UnmarshalText and no MarshalText: it cannot be written", t))}
+	}
 }
 
 // splitRules keeps for a slice what is about a slice, and gives the rest to
@@ -195,7 +216,7 @@ func kindOf(t reflect.Type) (kind, error) {
 		return kindNumber, nil
 	case implements(t, customTypes...):
 		return kindAny, nil
-	case implements(t, textTypes...):
+	case implements(t, textWriter, textReader):
 		return kindText, nil
 	}
 	switch t.Kind() {

@@ -8,22 +8,29 @@ import (
 	"sync"
 )
 
-// codecs holds the nodes that [Marshal] and [Unmarshal] use, by Go type.
+// codecs holds what [Marshal] and [Unmarshal] use, by Go type.
 var codecs sync.Map
 
-// codecOf returns the node of t, built once. Tags of other libraries are no
+// A codec is a type as it is written and read where no schema is made.
+type codec struct {
+	*node
+	unreadable, unwritable error
+}
+
+// codecOf returns the codec of t, built once. Tags of other libraries are no
 // error here: they lose nothing where no schema is made.
-func codecOf(t reflect.Type) (*node, error) {
-	if n, ok := codecs.Load(t); ok {
-		return n.(*node), nil
+func codecOf(t reflect.Type) (*codec, error) {
+	if c, ok := codecs.Load(t); ok {
+		return c.(*codec), nil
 	}
 	b := &builder{done: map[reflect.Type]*node{}, foreignTags: true}
 	n, err := b.build(t)
 	if err != nil {
 		return nil, err
 	}
-	codecs.Store(t, n)
-	return n, nil
+	c := &codec{n, b.unreadable, b.unwritable}
+	codecs.Store(t, c)
+	return c, nil
 }
 
 // Marshal encodes v as the [Plan] of its type does, so that a Plan of the same
@@ -50,18 +57,35 @@ func Marshal(v any) (json.RawMessage, error) {
 // Data must be strict JSON, as for [Plan.Decode]. The error is a [*Problems] with
 // everything that is wrong, or says that the type of v has no JSON form.
 func Unmarshal(data []byte, v any) error {
-	target := reflect.ValueOf(v)
-	if target.Kind() != reflect.Pointer || target.IsNil() {
-		return errors.New("schema: Unmarshal needs a pointer that is not nil")
-	}
-	target = target.Elem()
-	n, err := codecOf(target.Type())
+	target, c, err := targetOf(v)
 	if err != nil {
 		return err
 	}
 	d := decoder{tolerant: true}
-	decodeInto(&d, n, trim(data), target)
+	decodeInto(&d, c.node, trim(data), target)
 	return d.result()
+}
+
+// CanUnmarshal reports why [Unmarshal] could not decode anything into v, such as
+// a field that has no JSON form. A caller can find out before it makes a call
+// whose result would be lost.
+func CanUnmarshal(v any) error {
+	_, _, err := targetOf(v)
+	return err
+}
+
+// targetOf returns what v points to, and its codec.
+func targetOf(v any) (reflect.Value, *codec, error) {
+	target := reflect.ValueOf(v)
+	if target.Kind() != reflect.Pointer || target.IsNil() {
+		return target, nil, errors.New("schema: Unmarshal needs a pointer that is not nil")
+	}
+	target = target.Elem()
+	c, err := codecOf(target.Type())
+	if err == nil {
+		err = c.unreadable
+	}
+	return target, c, err
 }
 
 // decodeInto decodes data into target, which it overwrites. It makes what
@@ -91,11 +115,14 @@ func (e *encoder) dynamic(v reflect.Value) *writeError {
 		e.out = append(e.out, "null"...)
 		return nil
 	}
-	n, err := codecOf(v.Type())
+	c, err := codecOf(v.Type())
+	if err == nil {
+		err = c.unwritable
+	}
 	if err != nil {
 		return unwritable("%s", withoutPrefix(err))
 	}
-	for v.Kind() == reflect.Pointer && v.Type() != n.typ {
+	for v.Kind() == reflect.Pointer && v.Type() != c.typ {
 		if v.IsNil() {
 			e.out = append(e.out, "null"...)
 			return nil
@@ -105,7 +132,7 @@ func (e *encoder) dynamic(v reflect.Value) *writeError {
 	if e.depth++; e.depth > maxWritten {
 		return unwritable("it is nested deeper than %d levels", maxWritten)
 	}
-	bad := e.value(n, v)
+	bad := e.value(c.node, v)
 	e.depth--
 	return bad
 }

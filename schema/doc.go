@@ -43,6 +43,9 @@
 // Channels, functions, complex numbers, interfaces with methods, other map keys
 // and the json tag option string are refused, with the field that has them.
 //
+// A type with MarshalText and no UnmarshalText can be written only, and the other
+// way round read only, unless it is a string: see [Plan.CanDecode].
+//
 // A number in an any is decoded as a float64, which knows integers up to 2^53
 // only; use a typed field, json.Number or json.RawMessage for larger ones.
 //

@@ -11,13 +11,15 @@ type Plan[T any] struct {
 	root   *node
 	ruled  bool // see Check
 	schema json.RawMessage
+
+	unreadable, unwritable error
 }
 
 // Compile works out the Plan of T. An error names the type and the field that
 // has no JSON form or a tag that does not fit. It is meant to be called once
 // for each type, at start.
 func Compile[T any]() (*Plan[T], error) {
-	root, ruled, err := build(reflect.TypeFor[T]())
+	root, b, err := build(reflect.TypeFor[T]())
 	if err != nil {
 		return nil, err
 	}
@@ -25,11 +27,19 @@ func Compile[T any]() (*Plan[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Plan[T]{root: root, ruled: ruled, schema: schema}, nil
+	return &Plan[T]{root: root, ruled: b.ruled, schema: schema, unreadable: b.unreadable, unwritable: b.unwritable}, nil
 }
 
 // Schema returns the JSON Schema of T. The caller must not change it.
 func (p *Plan[T]) Schema() json.RawMessage { return p.schema }
+
+// CanDecode reports the first type inside T that can be written and not read:
+// one that has MarshalText and no UnmarshalText. No data would fit it.
+func (p *Plan[T]) CanDecode() error { return p.unreadable }
+
+// CanEncode reports the first type inside T that can be read and not written:
+// one that has UnmarshalText and no MarshalText. It would not fit its schema.
+func (p *Plan[T]) CanEncode() error { return p.unwritable }
 
 // Decode reads data into the value, which it overwrites wholly. Properties that
 // data leaves out get their default, or are zero.

@@ -109,7 +109,7 @@ func formOf[T any]() (*form[T], error) {
 	if f, ok := forms.Load(t); ok {
 		return f.(*form[T]), nil
 	}
-	plan, err := planOf[T]()
+	plan, err := inputOf[T]()
 	if err != nil {
 		return nil, mcp.Errorf(mcp.CodeInternal, "%s cannot be asked for with a form: %v", t, err)
 	}

@@ -54,7 +54,7 @@ func encoderOf[Out any]() (encode func(*Out) (json.RawMessage, error), outSchema
 		encode, outSchema, err := w.encoder()
 		return func(v *Out) (json.RawMessage, error) { return encode(*v) }, outSchema, err
 	}
-	plan, err := planOf[Out]()
+	plan, err := outputOf[Out]()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -81,7 +81,7 @@ type wrapper interface {
 
 // encoder returns how an Output is encoded. It needs no value.
 func (*Output[T]) encoder() (func(any) (json.RawMessage, error), json.RawMessage, error) {
-	plan, err := planOf[T]()
+	plan, err := outputOf[T]()
 	if err != nil {
 		return nil, nil, err
 	}

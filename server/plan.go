@@ -44,3 +44,21 @@ func planOf[T any]() (*planned[T], error) {
 	plans.Store(t, p)
 	return p, nil
 }
+
+// inputOf compiles a type that is only read.
+func inputOf[T any]() (*planned[T], error) {
+	p, err := planOf[T]()
+	if err != nil {
+		return nil, err
+	}
+	return p, p.CanDecode()
+}
+
+// outputOf compiles a type that is only written.
+func outputOf[T any]() (*planned[T], error) {
+	p, err := planOf[T]()
+	if err != nil {
+		return nil, err
+	}
+	return p, p.CanEncode()
+}

@@ -38,7 +38,7 @@ type PromptOptions struct {
 //
 // AddPrompt panics if In, Out or the name cannot be used.
 func AddPrompt[In, Out any](s *Server, name, description string, get func(ctx context.Context, c *mcp.Call, in In) (Out, error), o ...PromptOptions) {
-	plan, err := planOf[In]()
+	plan, err := inputOf[In]()
 	if err != nil {
 		panic(fmt.Sprintf("prompt %q: arguments: %v", name, err))
 	}

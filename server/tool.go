@@ -65,7 +65,7 @@ type tool struct {
 // A name, type or tag that cannot be used is a mistake in the program: AddTool
 // panics and says which.
 func AddTool[In, Out any](s *Server, name, description string, run func(ctx context.Context, c *mcp.Call, in In) (Out, error), o ...ToolOptions) {
-	in, err := planOf[In]()
+	in, err := inputOf[In]()
 	if err != nil {
 		panic(fmt.Sprintf("tool %q: arguments: %v", name, err))
 	}
