@@ -42,12 +42,23 @@ func (l *link) asks(m jsonrpc.Message, origin int64, p *post) {
 		err := l.tell(ctx, &jsonrpc.Message{ID: m.ID}, answer(nil))
 		switch {
 		case err == nil:
-		case p != nil:
-			p.fail(&undelivered{m.Method, err}) // the server will wait in vain
+		case p != nil: // the server would wait in vain
+			p.fail(&undelivered{m.Method, err})
+			l.cancel(p)
 		default:
 			l.noise(nil, err)
 		}
 	}()
+}
+
+// cancel tells an older server that nobody waits for the answer to a request.
+func (l *link) cancel(p *post) {
+	ctx, cancel := context.WithTimeout(l.ctx, goodbye)
+	defer cancel()
+	params := append(append([]byte(`{"requestId":`), p.m.ID...), '}')
+	if err := l.Notify(ctx, noteCancelled, params); err != nil {
+		l.noise(nil, err)
+	}
 }
 
 type undelivered struct {

@@ -199,7 +199,11 @@ func (l *link) tell(ctx context.Context, m *jsonrpc.Message, body []byte) error 
 		drain(resp.Body)
 		return nil
 	}
-	return l.refused(m.Method, resp, session).Err
+	a := l.refused(m.Method, resp, session)
+	if a.Err == nil && m.Method == "" { // a response that the server has not taken, and says why
+		return l.statusError("", resp, "", []byte(a.Error.Message))
+	}
+	return a.Err
 }
 
 // failed says why an HTTP request came to nothing.

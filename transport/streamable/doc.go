@@ -19,5 +19,7 @@
 //	 legacy   a session, and what goes on in it          session.go, legacy.go, batch.go
 //	          what it hears, misses and is asked         hear.go, stream.go, asks.go
 //	          what is kept of it                         store.go, memory.go, eventlog.go
+//	          without sessions (Options.Stateless)       stateless.go
+//	context   what a call sees of the request            context.go
 //	status    one table                                  status.go
 package streamable

@@ -1,6 +1,7 @@
 package streamable_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -9,11 +10,13 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/era"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 	"github.com/tenon-mcp/tenon/transport/streamable"
@@ -317,5 +320,107 @@ func TestRefusedHostIsNamed(t *testing.T) {
 	_, err := client.Dial(t.Context(), &streamable.Endpoint{URL: h.url, Header: http.Header{"Host": {"mcp.example"}}}, nil)
 	if err == nil || !strings.Contains(err.Error(), `Host "mcp.example" is not allowed: add it to Options.Hosts`) || strings.Contains(err.Error(), "authorization") {
 		t.Errorf("%v", err)
+	}
+}
+
+// Where the response to an input request reaches the wrong instance, our own
+// client fails the call with the reason, and cancels it at the server (L36).
+func TestClientLearnsOfMisroutedResponse(t *testing.T) {
+	var store streamable.Memory
+	cancelled := make(chan struct{})
+	var once sync.Once
+	instance := func() http.Handler {
+		asks := tools{"ask": func(ctx context.Context, c *mcp.Call) (string, error) {
+			context.AfterFunc(ctx, func() { once.Do(func() { close(cancelled) }) })
+			_, err := c.Ask("roots", mcp.RootsQuestion())
+			return "", err
+		}}
+		h, err := streamable.NewHandler(asks, &streamable.Options{Store: &store, Era: era.ServerOptions{LegacyOnly: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(h.Shutdown)
+		return h
+	}
+	one, two := instance(), instance()
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if bytes.Contains(body, []byte(`"result"`)) {
+			two.ServeHTTP(w, r)
+		} else {
+			one.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(web.Close)
+	c, err := client.Dial(t.Context(), &streamable.Endpoint{URL: web.URL}, &client.Options{Roots: func(context.Context) ([]mcp.Root, error) { return nil, nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := c.CallTool(t.Context(), "ask", nil, nil); err == nil || !strings.Contains(err.Error(), "421") || !strings.Contains(err.Error(), "sent by this instance") {
+		t.Errorf("the call fails with %v", err)
+	}
+	select {
+	case <-cancelled:
+	case <-time.After(time.Minute):
+		t.Error("the call was not cancelled at the server")
+	}
+}
+
+// The state of a call that asks for input is good at every instance with the
+// same keys, at the old and the new one while keys are replaced, and at no
+// other.
+func TestStateAtAnotherInstance(t *testing.T) {
+	keys := func(secrets ...string) era.ServerOptions {
+		var raw [][]byte
+		for _, s := range secrets {
+			raw = append(raw, []byte(strings.Repeat(s, 16)))
+		}
+		k, err := era.NewKeys(0, raw...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return era.ServerOptions{Keys: k}
+	}
+	at := func(o era.ServerOptions) *fort { return newFort(t, false, &streamable.Options{Era: o}) }
+	one := at(keys("a"))
+	state := askedState(t, one)
+	for name, c := range map[string]struct {
+		at   *fort
+		want string
+	}{
+		"same":     {at(keys("a")), "200 1 ok"},
+		"rotating": {at(keys("b", "a")), "200 1 ok"},
+		"rotated":  {at(keys("b")), "400 1 -32602"},
+		"random":   {at(keys()), "400 1 -32602"},
+	} {
+		for range 2 { // it is good until it expires
+			if a := c.at.raw(asking(state).on(c.at)); a.short() != c.want {
+				t.Errorf("%s: %s, want %s: %s", name, a.short(), c.want, a.Text)
+			}
+		}
+	}
+}
+
+// A session that one instance has ended is ended at the others with its next
+// request, and so are the calls in it.
+func TestSessionEndedAtAnotherInstance(t *testing.T) {
+	var store streamable.Memory
+	one, two := newFort(t, false, &streamable.Options{Store: &store}), newFort(t, false, &streamable.Options{Store: &store})
+	in := one.enter(rev2025, "")
+	s := one.dial()
+	s.write(in(oldGated("1", "a", 2)).on(one))
+	<-one.began
+	if a := two.raw(in("").method("DELETE").on(two)); a.Status != 204 {
+		t.Fatalf("DELETE: %d", a.Status)
+	}
+	if a := one.raw(in(oldTool("2", "echo", "")).on(one)); a.Status != 404 {
+		t.Errorf("afterwards: %d", a.Status)
+	}
+	select {
+	case <-one.cancelled:
+	case <-time.After(time.Minute):
+		t.Error("the call goes on")
 	}
 }

@@ -2,6 +2,7 @@ package streamable
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"sync"
 
@@ -38,6 +39,7 @@ func (s *Handler) follow(ctx context.Context, sub *era.Subscription, out *reply)
 		select {
 		case <-sub.Ready():
 			if lost := out.tell(sub); lost {
+				s.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "stream dropped", slog.String("reason", "too many unread notifications"))
 				return // the client listens again and looks for itself
 			}
 		case <-ctx.Done():

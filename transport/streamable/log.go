@@ -2,8 +2,10 @@ package streamable
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
+	"os"
 
 	"github.com/tenon-mcp/tenon/jsonrpc"
 )
@@ -21,6 +23,15 @@ func (s *Handler) recordNoise(next func(frame []byte, err error)) func(frame []b
 		if next != nil {
 			next(frame, err)
 		}
+	}
+}
+
+// recordDropped records that a client has taken nothing for too long. One that
+// has closed its connection is not worth a record.
+func (s *Handler) recordDropped(err error) {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		s.opts.Logger.LogAttrs(context.Background(), slog.LevelWarn, "stream dropped",
+			slog.String("reason", "the client has taken nothing for "+s.opts.WriteIdle.String()))
 	}
 }
 

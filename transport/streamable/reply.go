@@ -101,6 +101,7 @@ func (o *reply) send(b []byte) {
 	}
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		o.failed = true
+		o.h.recordDropped(err)
 		return
 	}
 	rc.SetWriteDeadline(time.Time{})
@@ -158,7 +159,11 @@ func (o *reply) answer(status int, a *era.Answer) {
 func (o *reply) putAll(parts ...[]byte) {
 	rc := http.NewResponseController(o.w)
 	for _, b := range parts {
-		if len(b) > 0 && o.put(rc, b, largePiece) != nil {
+		if len(b) == 0 {
+			continue
+		}
+		if err := o.put(rc, b, largePiece); err != nil {
+			o.h.recordDropped(err)
 			return
 		}
 	}

@@ -3,6 +3,7 @@ package streamable_test
 import (
 	"context"
 	"io"
+	"log/slog"
 	"net"
 	"strings"
 	"sync"
@@ -17,7 +18,7 @@ import (
 // takes nothing for half a minute gets no more, and its call is over.
 func TestSlowClients(t *testing.T) {
 	big := askTool("1", "big", `"n":1048576`)
-	quiet := &streamable.Options{KeepAlive: 24 * time.Hour} // a sign of life would wait for a lock, which stops the clock of a bubble
+	quiet := streamable.Options{KeepAlive: 24 * time.Hour} // a sign of life would wait for a lock, which stops the clock of a bubble
 	for name, c := range map[string]struct {
 		send  *request
 		pause time.Duration
@@ -31,11 +32,13 @@ func TestSlowClients(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
+				var said lockedBuffer
+				quiet.Logger = slog.New(slog.NewTextHandler(&said, nil))
 				near, far := net.Pipe()
 				ctx, stop := context.WithCancel(t.Context())
 				l := &oneConn{conn: far, ended: make(chan struct{})}
 				served := make(chan error, 1)
-				go func() { served <- streamable.Serve(ctx, l, newFixture(t).Server, quiet, nil) }()
+				go func() { served <- streamable.Serve(ctx, l, newFixture(t).Server, &quiet, nil) }()
 				f := &fort{port: "80", path: streamable.Path}
 				if _, err := io.WriteString(near, c.send.header("Connection", "Connection: close").on(f)); err != nil {
 					t.Fatal(err)
@@ -53,6 +56,9 @@ func TestSlowClients(t *testing.T) {
 					strings.HasSuffix(got.String(), "}")
 				if whole != c.whole {
 					t.Errorf("%d bytes came, and then %v", got.Len(), err)
+				}
+				if dropped := strings.Contains(said.String(), "taken nothing for 30s"); dropped == c.whole {
+					t.Errorf("the operator is told %q", said.String())
 				}
 				near.Close()
 				stop()
