@@ -81,6 +81,10 @@ type OAuth struct {
 
 	// ClientIDMetadataURL is a client id that is the address of a document.
 	ClientIDMetadataURL string
+
+	// Proxy is the proxy for metadata and tokens: a URL, or "environment" for
+	// HTTPS_PROXY and NO_PROXY. Empty means none.
+	Proxy string
 }
 
 // A Source is where an entry stands.

@@ -80,7 +80,7 @@ func TestRemove(t *testing.T) {
 func TestAddThenLoad(t *testing.T) {
 	for name, e := range map[string]Entry{
 		"run": {Kind: Stdio, Command: `C:\x "y"`, Args: []string{"${A:-b}", "\u202e"}, Env: map[string]string{"A": "1"}, EnvFile: "e", Dir: "/d", Timeout: 90 * time.Second, Disabled: true},
-		"net": {Kind: HTTP, URL: "https://h/", Headers: map[string]string{"X": "${T}"}, OAuth: &OAuth{ClientID: "c", ClientSecret: "s", Issuer: "https://i", Scopes: []string{"a", "b"}, Resource: "r", RedirectURI: "http://localhost:1/c", ClientIDMetadataURL: "https://m"}},
+		"net": {Kind: HTTP, URL: "https://h/", Headers: map[string]string{"X": "${T}"}, OAuth: &OAuth{ClientID: "c", ClientSecret: "s", Issuer: "https://i", Scopes: []string{"a", "b"}, Resource: "r", RedirectURI: "http://localhost:1/c", ClientIDMetadataURL: "https://m", Proxy: "environment"}},
 		"old": {Kind: SSE, URL: "https://h/"},
 		"own": {Kind: Builtin, Builtin: "fs?root=."},
 		"ask": {Kind: Stdio, Command: "${input:a}", Args: []string{"${input:b}"}, Inputs: []Input{{ID: "a", Description: "A", Password: true}, {ID: "b", Options: []string{"x", "y"}, Default: "x"}}},

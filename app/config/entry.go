@@ -174,7 +174,7 @@ func checkName(name string) error {
 	return nil
 }
 
-var oauthMembers = []string{"clientId", "clientSecret", "issuer", "scopes", "scope", "resource", "redirectUri", "callbackPort", "clientIdMetadataUrl"}
+var oauthMembers = []string{"clientId", "clientSecret", "issuer", "scopes", "scope", "resource", "redirectUri", "callbackPort", "clientIdMetadataUrl", "proxy"}
 
 func (e *Entry) readOAuth(n node) error {
 	members, err := n.object()
@@ -212,6 +212,8 @@ func (e *Entry) readOAuth(n node) error {
 			o.RedirectURI = "http://" + net.JoinHostPort("localhost", string(v.raw)) + "/callback"
 		case "clientIdMetadataUrl":
 			o.ClientIDMetadataURL, err = v.text()
+		case "proxy":
+			o.Proxy, err = v.text()
 		default:
 			e.Warnings = append(e.Warnings, fmt.Sprintf("%q in oauth is not known and was passed over%s", m.name, didYouMean(m.name, oauthMembers)))
 		}

@@ -168,7 +168,7 @@ func (x *expander) oauth() *OAuth {
 	}
 	o := *x.e.OAuth
 	for place, p := range map[string]*string{"oauth.clientId": &o.ClientID, "oauth.clientSecret": &o.ClientSecret, "oauth.issuer": &o.Issuer,
-		"oauth.resource": &o.Resource, "oauth.redirectUri": &o.RedirectURI, "oauth.clientIdMetadataUrl": &o.ClientIDMetadataURL} {
+		"oauth.resource": &o.Resource, "oauth.redirectUri": &o.RedirectURI, "oauth.clientIdMetadataUrl": &o.ClientIDMetadataURL, "oauth.proxy": &o.Proxy} {
 		*p = x.fill(place, *p)
 	}
 	o.Scopes = slices.Clone(o.Scopes)

@@ -3,8 +3,10 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/visible"
@@ -81,6 +83,43 @@ func parseURL(scheme, after string) (Server, error) {
 	}
 	s.Name = visible.Line(u.Host)
 	s.Secrets = (&expander{}).secrets(s)
+	return s, nil
+}
+
+// ParseHeader reads a header that a person typed: "Name: value" or
+// "Name=value". The error does not repeat it, since it may hold a secret.
+func ParseHeader(line string) (name, value string, err error) {
+	i := strings.IndexAny(line, ":=")
+	if i < 0 || !isToken(strings.TrimSpace(line[:i])) || strings.ContainsAny(line, "\r\n\x00") {
+		return "", "", errors.New("a header is written as 'Name: value'")
+	}
+	return strings.TrimSpace(line[:i]), strings.TrimSpace(line[i+1:]), nil
+}
+
+// WithHeaders returns the server with more headers, as [ParseHeader] reads
+// them, in place of those of the same names. Their values count as secrets.
+func (s Server) WithHeaders(lines []string) (Server, error) {
+	all, secrets := maps.Clone(s.Headers), slices.Clone(s.Secrets)
+	if all == nil {
+		all = map[string]string{}
+	}
+	for _, line := range lines {
+		name, value, err := ParseHeader(line)
+		if err != nil {
+			return s, err
+		}
+		for old := range all {
+			if strings.EqualFold(old, name) {
+				delete(all, old)
+			}
+		}
+		all[name] = value
+		secrets = append(secrets, value)
+		if _, token, ok := strings.Cut(value, " "); ok { // without the scheme, such as Bearer
+			secrets = append(secrets, strings.TrimSpace(token))
+		}
+	}
+	s.Headers, s.Secrets = all, secrets
 	return s, nil
 }
 

@@ -106,6 +106,7 @@ func (e Entry) json() string {
 		w.text("resource", o.Resource)
 		w.text("redirectUri", o.RedirectURI)
 		w.text("clientIdMetadataUrl", o.ClientIDMetadataURL)
+		w.text("proxy", o.Proxy)
 		w.close()
 	}
 	w.text("builtin", e.Builtin)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/config"
-	"github.com/tenon-mcp/tenon/auth/login"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/stdio"
@@ -52,6 +51,9 @@ func (s *Server) meet(ctx context.Context) (link, error) {
 	if err != nil {
 		s.known = s.opts.Known
 		s.mu.Unlock()
+		if wants := wantsPerson(err); wants != nil {
+			return nil, wants
+		}
 		return nil, err
 	}
 	s.known = l.Revision()
@@ -71,7 +73,7 @@ func (s *Server) kept(now stdio.RunStatus) {
 	case stdio.StateRunning: // said when it was met
 	case stdio.StateWaiting:
 		phase := Restarting
-		if wantsLogin(now.Err) {
+		if wantsPerson(now.Err) != nil {
 			phase = NeedsLogin // tried again: somebody may log in with another program
 		}
 		s.enter(phase, reason(now.Err), func(st *State) { st.Next = now.Delay; lastWords(st, now.Err) })
@@ -79,16 +81,6 @@ func (s *Server) kept(now stdio.RunStatus) {
 		s.enter(Failed, reason(now.Err), func(st *State) { lastWords(st, now.Err) })
 	case stdio.StateClosed: // whoever closed the keeper says what that means
 	}
-}
-
-// wantsLogin reports whether a connection failed because a person has to log in
-// first.
-func wantsLogin(err error) bool {
-	if _, ok := errors.AsType[*LoginError](err); ok {
-		return true
-	}
-	_, ok := errors.AsType[*login.PageLimitError](err)
-	return ok
 }
 
 func reason(err error) string {
@@ -214,6 +206,8 @@ func (e *UnavailableError) Error() string {
 		text = fmt.Sprintf("server %s is being stopped", e.State.Server)
 	}
 	switch {
+	case wantsPerson(e.Cause) != nil:
+		return e.Cause.Error() // it names the server, and what to do
 	case e.Cause != nil:
 		return text + ": " + e.Cause.Error()
 	case e.State.Why != "":

@@ -42,6 +42,10 @@ type Options struct {
 	// Tokens keeps what logins bring. Nil keeps it in memory.
 	Tokens tokens.Store
 
+	// Proxy chooses the proxy for metadata and tokens of servers whose entry
+	// names none, as in [login.Options]. Nil means that none is used.
+	Proxy func(*http.Request) (*url.URL, error)
+
 	// OpenPage shows the person a page to log in at. Nil opens a browser.
 	OpenPage func(server, page string) error
 
@@ -220,6 +224,9 @@ func (s *Server) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	r, err := l.Serve(ctx, c)
 	if closed, ok := errors.AsType[*mcp.ClosedError](err); ok {
 		err = closed.Cause // of one connection: another follows
+	}
+	if wants := wantsPerson(err); wants != nil {
+		err = wants
 	}
 	s.account(ctx, c, l, time.Since(began), err)
 	return r, err

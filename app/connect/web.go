@@ -2,6 +2,7 @@ package connect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -110,8 +111,12 @@ func (s *Server) loginOptions(base http.RoundTripper) *login.Options {
 		}
 		o.RedirectURI, o.ClientIDMetadataURL = oauth.RedirectURI, oauth.ClientIDMetadataURL
 	}
+	o.Proxy = s.opts.Proxy
+	if oauth := s.entry.OAuth; oauth != nil && oauth.Proxy != "" {
+		o.Proxy = Proxy(oauth.Proxy)
+	}
 	if s.opts.NoLogin {
-		o.NoLogin = &LoginError{Server: s.entry.Name}
+		o.NoLogin = &LoginError{Server: s.entry.Name, target: s.target()}
 		return o
 	}
 	open := login.OpenBrowser
@@ -139,13 +144,6 @@ func (s *Server) loginPages() *login.PageLimit {
 	return s.pages
 }
 
-// A LoginError says that a server wants a login and that nobody may be asked.
-type LoginError struct{ Server string }
-
-func (e *LoginError) Error() string {
-	return fmt.Sprintf("server %s wants you to log in: run tenon auth login %s", e.Server, e.Server)
-}
-
 // loggedIn notices when a login is over.
 type loggedIn struct {
 	s    *Server
@@ -153,7 +151,15 @@ type loggedIn struct {
 }
 
 func (t *loggedIn) RoundTrip(r *http.Request) (*http.Response, error) {
-	return t.next.RoundTrip(r.WithContext(patience.With(r.Context(), t.s.waits)))
+	resp, err := t.next.RoundTrip(r.WithContext(patience.With(r.Context(), t.s.waits)))
+	if wants, ok := errors.AsType[*login.CredentialError](err); ok {
+		return nil, t.s.wantsCredential(wants)
+	}
+	if err == nil && resp.StatusCode == http.StatusUnauthorized && r.Header.Get("Authorization") != "" {
+		_ = resp.Body.Close()
+		return nil, t.s.wantsCredential(nil)
+	}
+	return resp, err
 }
 
 func (t *loggedIn) CloseIdleConnections() { t.next.CloseIdleConnections() }

@@ -272,7 +272,7 @@ func TestLogin(t *testing.T) {
 func TestNoLogin(t *testing.T) {
 	a := newAuthority(t)
 	kept := &tokens.Memory{}
-	e := config.Server{Name: "x", Kind: config.HTTP, URL: a.web.URL + streamable.Path}
+	e := config.Server{Name: "x", Kind: config.HTTP, URL: a.web.URL + streamable.Path, Source: config.Source{File: "tenon.json"}}
 	s := start(t, e, func(o *Options) { o.NoLogin, o.Tokens = true, kept })
 	err := s.Wait(t.Context())
 	var wants *LoginError
@@ -323,7 +323,7 @@ func TestReconnectsShareTheLimitOnLoginPages(t *testing.T) {
 			<-done
 		case err := <-done:
 			cancel()
-			if !wantsLogin(err) || !strings.Contains(err.Error(), "3 login pages were opened") {
+			if wantsPerson(err) == nil || !strings.Contains(err.Error(), "3 login pages were opened") {
 				t.Errorf("error %v", err)
 			}
 		}
@@ -336,4 +336,78 @@ func TestReconnectsShareTheLimitOnLoginPages(t *testing.T) {
 	}
 	a.visit(<-pages)
 	echo(t, s, "logged in")
+}
+
+// The advice can be followed: a server that is in no configuration has no name
+// that the command line knows, so it is called by its URL.
+func TestAdviceNamesTheServer(t *testing.T) {
+	a := newAuthority(t)
+	e := config.Server{Name: "x", Kind: config.HTTP, URL: a.web.URL + streamable.Path}
+	s := start(t, e, func(o *Options) { o.NoLogin = true })
+	if err := s.Wait(t.Context()); err == nil || !strings.HasSuffix(err.Error(), "tenon auth login "+e.URL) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A6: a server that wants an API key says so in its state, and is not reported
+// as a failed registration. One that is given a wrong key says which header.
+func TestMissingCredential(t *testing.T) {
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/mcp" {
+			http.NotFound(w, r)
+			return
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer web.Close()
+	for _, test := range []struct {
+		headers map[string]string
+		says    string
+	}{
+		{nil, "wants a credential that Tenon does not have"},
+		{map[string]string{"Authorization": "Bearer wrong"}, "answers 401 to the headers that it is sent (Authorization)"},
+		{map[string]string{"X-Key": "wrong", "A": "b"}, "answers 401 to the headers that it is sent (A, X-Key)"},
+	} {
+		for _, kind := range []config.Kind{config.HTTP, config.SSE} {
+			s := start(t, config.Server{Name: "x", Kind: kind, URL: web.URL + "/mcp", Headers: test.headers}, func(o *Options) {
+				o.OpenPage = func(string, string) error { t.Error("a page was opened"); return nil }
+			})
+			err := s.Wait(t.Context())
+			if _, ok := errors.AsType[*CredentialError](err); !ok || !strings.HasPrefix(err.Error(), "server x "+test.says) {
+				t.Errorf("%s %v: %v", kind, test.headers, err)
+			}
+			eventually(t, "it says what it needs", func() bool { return s.State().Phase == NeedsLogin })
+			if why := s.State().Why; !strings.Contains(why, test.says) {
+				t.Errorf("%s %v: %s", kind, test.headers, why)
+			}
+		}
+	}
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+}
+
+// A7: the proxy for logins is that of the entry, else that of the options.
+func TestProxySetting(t *testing.T) {
+	request := httptest.NewRequest(http.MethodGet, "https://issuer.example/", nil)
+	for setting, want := range map[string]string{"": "none", "http://proxy.example:3128": "http://proxy.example:3128", "socks5://p:1": "socks5://p:1", "proxy:3128": "error", "ftp://p": "error", "%zz": "error"} {
+		for _, inEntry := range []bool{true, false} {
+			s := &Server{entry: config.Server{Name: "x"}}
+			if inEntry {
+				s.entry.OAuth = &config.OAuth{Proxy: setting}
+				s.opts.Proxy = nil
+			} else {
+				s.opts.Proxy = Proxy(setting)
+			}
+			got := "none"
+			if choose := s.loginOptions(nil).Proxy; choose != nil {
+				if u, err := choose(request); err != nil {
+					got = "error"
+				} else {
+					got = u.String()
+				}
+			}
+			if got != want {
+				t.Errorf("%q, in the entry %v: %s, want %s", setting, inEntry, got, want)
+			}
+		}
+	}
 }

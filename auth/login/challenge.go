@@ -14,8 +14,9 @@ const (
 
 // A challenge is one of those in WWW-Authenticate that this package answers.
 type challenge struct {
-	dpop     bool // one is of scheme DPoP
-	bearer   bool // one is of scheme Bearer
+	schemes  []string // all of them, in order
+	dpop     bool     // one is of scheme DPoP
+	bearer   bool     // one is of scheme Bearer
 	err      string
 	scope    string
 	metadata string // resource_metadata
@@ -32,6 +33,7 @@ func readChallenge(h http.Header) challenge {
 			found.err, found.scope, found.metadata = c.params["error"], c.params["scope"], c.params["resource_metadata"]
 		}
 		found.dpop, found.bearer = found.dpop || dpop, found.bearer || bearer
+		found.schemes = append(found.schemes, clip(c.scheme))
 	}
 	return found
 }

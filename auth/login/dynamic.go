@@ -74,11 +74,16 @@ func (p *place) register(ctx context.Context, s *server, redirect string) (*Clie
 		return nil, fmt.Errorf("register at the authorization server: %w", err)
 	}
 	if status != http.StatusCreated && status != http.StatusOK {
-		return nil, fmt.Errorf("register as a %s application with redirect URI %s: %w; if it takes no such client, register by hand and set Client", kind, redirect, readRefusal(s.Issuer, status, body))
+		refusal := readRefusal(s.Issuer, status, body)
+		code := ""
+		if refused, ok := errors.AsType[*ServerError](refusal); ok {
+			code = refused.Code
+		}
+		return nil, notRegistration(code, fmt.Errorf("register as a %s application with redirect URI %s: %w; if it takes no such client, register by hand and set Client", kind, redirect, refusal))
 	}
 	r, err := readRegistration(body)
 	if err != nil {
-		return nil, fmt.Errorf("the answer of the registration endpoint of %s cannot be used: %w", fetch.Redact(s.Issuer), err)
+		return nil, notRegistration("", fmt.Errorf("the answer of the registration endpoint of %s cannot be used: %w", fetch.Redact(s.Issuer), err))
 	}
 	r.Issuer, r.RedirectURIs = s.Issuer, []string{redirect}
 	if r.AuthMethod == "" {

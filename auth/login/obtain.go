@@ -17,6 +17,9 @@ import (
 // moved to another authorization server: then nothing of the old one is used.
 func (p *place) obtain(ctx context.Context, old *token, c challenge, step bool) (*token, error) {
 	got, err := p.renewed(ctx, old, c, step)
+	if wants, ok := errors.AsType[*CredentialError](err); ok {
+		return nil, wants
+	}
 	if err != nil {
 		return nil, fmt.Errorf("log in at %s: %w", canonical(p.url), err)
 	}
@@ -38,6 +41,10 @@ func (p *place) renewed(ctx context.Context, old *token, c challenge, step bool)
 	if err != nil {
 		return nil, err
 	}
+	o := &p.transport.opts
+	if s.assumed && o.identity() == nil && (o.NoLogin != nil || c.unknownScheme()) {
+		return nil, p.wantsCredential(c, nil)
+	}
 	same := old != nil && old.Issuer == s.Issuer && old.Resource == prot.resource
 	if same && !step && old.Refresh != "" && (old.accepted.Load() || old.kept) {
 		got, err := p.refresh(ctx, old, s)
@@ -49,15 +56,23 @@ func (p *place) renewed(ctx context.Context, old *token, c challenge, step bool)
 	if same {
 		before = old.Scopes
 	}
-	scopes := wantedScopes(c.scope, prot.scopes, before, p.transport.opts.Scopes)
+	scopes := wantedScopes(c.scope, prot.scopes, before, o.Scopes)
 	key := keyIfOffered
 	switch {
 	case prot.dpop || c.dpop && !c.bearer:
 		key = keyAlways
-	case !c.dpop && !p.transport.opts.PreferDPoP:
+	case !c.dpop && !o.PreferDPoP:
 		key = keyNever
 	}
-	return p.login(ctx, prot, s, scopes, key)
+	got, err := p.login(ctx, prot, s, scopes, key)
+	if _, ok := errors.AsType[*registrationError](err); ok && s.assumed {
+		return nil, p.wantsCredential(c, err)
+	}
+	return got, err
+}
+
+func (p *place) wantsCredential(c challenge, err error) error {
+	return &CredentialError{Server: canonical(p.url), Schemes: c.schemes, Err: err}
 }
 
 // choose picks the authorization server: the one where the given client is

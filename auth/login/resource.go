@@ -76,6 +76,9 @@ func readProtection(ctx context.Context, f *fetch.Client, place string, address 
 	if err := getDocument(ctx, f, place, &doc); err != nil {
 		return nil, fmt.Errorf("get the metadata of the resource: %w", err)
 	}
+	if doc.Resource == "" && doc.AuthorizationServers == nil { // some servers answer everything with JSON
+		return nil, absent{fmt.Errorf("the document at %s is not the metadata of a resource", fetch.Redact(place))}
+	}
 	if !vouches(doc.Resource, place, address, expected) {
 		return nil, fmt.Errorf("the metadata at %s is about %q and not about %s: no login, for the token might be meant for somebody else",
 			fetch.Redact(place), clip(doc.Resource), canonical(address))

@@ -111,7 +111,7 @@ func findOwnServer(ctx context.Context, f *fetch.Client, address *url.URL) (*ser
 	var s server
 	err := getDocument(ctx, f, base+oauthWellKnown, &s)
 	switch {
-	case isAbsent(err):
+	case isAbsent(err), err == nil && s.Issuer == "" && s.TokenEndpoint == "": // some servers answer everything with JSON
 		return &server{
 			Issuer:                base,
 			AuthorizationEndpoint: base + "/authorize",

@@ -108,7 +108,7 @@ func (p *program) configAdd() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "add NAME SERVER | add NAME -- COMMAND …",
 		Short:   "Add a server under a name",
-		Example: "  tenon config add files builtin:fs?root=.\n  tenon config add hub https://example.com/mcp --header 'Authorization=Bearer ${HUB_TOKEN}'\n  tenon config add everything -- npx -y @modelcontextprotocol/server-everything",
+		Example: "  tenon config add files builtin:fs?root=.\n  tenon config add hub https://example.com/mcp --header 'Authorization: Bearer ${HUB_TOKEN}'\n  tenon config add everything -- npx -y @modelcontextprotocol/server-everything",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dash := cmd.ArgsLenAtDash()
 			if len(args) < 2 || dash > 1 || (dash < 0 && len(args) != 2) || dash == 0 {
@@ -132,8 +132,15 @@ func (p *program) configAdd() *cobra.Command {
 			if e.Env, err = pairs(env); err != nil {
 				return err
 			}
-			if e.Headers, err = pairs(headers); err != nil {
-				return err
+			for _, line := range headers {
+				name, value, err := config.ParseHeader(line)
+				if err != nil {
+					return usageError{err}
+				}
+				if e.Headers == nil {
+					e.Headers = map[string]string{}
+				}
+				e.Headers[name] = value
 			}
 			file, err := p.configFile(toProject)
 			if err != nil {
@@ -147,7 +154,7 @@ func (p *program) configAdd() *cobra.Command {
 		},
 	}
 	c.Flags().StringArrayVar(&env, "env", nil, "a variable for the program: `NAME=value`; ${VAR} in it is filled in at each start")
-	c.Flags().StringArrayVar(&headers, "header", nil, "a header for the server: `Name=value`; ${VAR} in it is filled in each time")
+	c.Flags().StringArrayVarP(&headers, "header", "H", nil, "a header for the server: `'Name: value'`; ${VAR} in it is filled in each time")
 	c.Flags().BoolVar(&toProject, "to-project", false, "add it to .mcp.json of the project instead of your own file")
 	return c
 }

@@ -48,6 +48,8 @@ type flags struct {
 	color    string
 	trace    bool
 	revision string
+	headers  []string // for the server on the command line
+	proxy    string   // for metadata and tokens
 	timeout  time.Duration
 	answers  []string
 	decline  bool
@@ -146,6 +148,8 @@ func (p *program) flagsOf(f *pflag.FlagSet) {
 	f.StringVar(&p.color, "color", p.color, "use colours: `auto`, always or never")
 	f.BoolVar(&p.trace, "trace", p.trace, "show every message both ways, with timing and era, on standard error")
 	f.StringVar(&p.revision, "revision", p.revision, "speak this `revision` of the protocol instead of finding out")
+	f.StringArrayVarP(&p.headers, "header", "H", p.headers, "send a header to the server, such as an API key: `'Name: value'` (may be repeated)")
+	f.StringVar(&p.proxy, "auth-proxy", p.proxy, "use a proxy to log in: its `URL`, or \"environment\" for HTTPS_PROXY")
 	f.DurationVar(&p.timeout, "timeout", p.timeout, "how long a server may be silent, such as 10s (default 60s)")
 	f.StringArrayVar(&p.answers, "answer", p.answers, "answer a server's question: `name=value` of a field (may be repeated)")
 	f.BoolVar(&p.decline, "decline", p.decline, "decline every question that --answer does not answer, instead of asking")

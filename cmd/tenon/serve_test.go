@@ -96,6 +96,60 @@ func TestServeHTTPWithToken(t *testing.T) {
 	}
 }
 
+// A6: a server that wants an API key is said to want one, with how to give it,
+// by every command that meets it; and --header gives it. The key is not shown.
+func TestMissingAPIKey(t *testing.T) {
+	const key = "0123456789abcdef0123"
+	t.Setenv("SERVE_TOKEN", key)
+	url := servingAt(t, "calc", "--http", "127.0.0.1:0", "--auth-token", "SERVE_TOKEN")
+	p := newProject(t, `{}`)
+	if code, _, errs := p.tenon("config", "add", "keyed", url); code != 0 {
+		t.Fatal(errs)
+	}
+	for _, line := range [][]string{
+		{"call", url, "add", "a=20", "b=22"}, {"call", "keyed", "add", "a=20", "b=22"}, {"tools", url}, {"doctor", url}, {"auth", "status", url}, {"auth", "login", "keyed"},
+		{"run", "-p", "add 2 and 3", "-s", "keyed", "--model", "none"},
+	} {
+		code, out, errs := p.tenon(line...)
+		text := strings.Join(strings.Fields(out+errs), " ")
+		for _, want := range []string{"wants a credential that Tenon does not have, such as an API key", "--header 'Authorization: Bearer KEY'", `"headers" of the server in the configuration`} {
+			if code == 0 || !strings.Contains(text, want) {
+				t.Errorf("%v: exit code %d, without %q: %s%s", line, code, want, out, errs)
+			}
+		}
+		if strings.Contains(text, "register") || strings.Contains(text, "set Client") {
+			t.Errorf("%v: %s%s", line, out, errs)
+		}
+	}
+	if _, out, errs := chat(t, "/servers\n", "--model", "none", "--server", url); !strings.Contains(strings.Join(strings.Fields(out+errs), " "), "wants a credential") {
+		t.Errorf("chat: %s%s", out, errs)
+	}
+	if code, out, errs := p.tenon("call", url, "add", "a=20", "b=22", "-H", "Authorization: Bearer "+key, "--trace"); code != 0 || out != "42\n" || strings.Contains(errs, key) {
+		t.Errorf("with the key: exit code %d: %s%s", code, out, errs)
+	}
+	for _, header := range []string{"Authorization: Bearer wrong-wrong-wrong-wrong", "X-Api-Key: wrong-wrong-wrong-wrong"} {
+		code, out, errs := p.tenon("call", url, "add", "a=20", "b=22", "--header", header)
+		name, _, _ := strings.Cut(header, ":")
+		if code == 0 || !strings.Contains(errs, "answers 401 to the headers that it is sent ("+name+")") || strings.Contains(errs, "wrong-wrong") {
+			t.Errorf("%s: exit code %d: %s%s", name, code, out, errs)
+		}
+	}
+	if code, _, errs := p.tenon("config", "add", "basic", url, "-H", "Authorization: Basic eDp5=="); code != 0 {
+		t.Error(errs)
+	}
+	if _, out, _ := p.tenon("config", "show", "basic"); strings.Contains(out, "eDp5") {
+		t.Errorf("the key is shown: %s", out)
+	}
+	if _, _, errs := p.tenon("tools", "basic"); !strings.Contains(errs, "(Authorization)") {
+		t.Errorf("the header was not read: %s", errs)
+	}
+	for _, bad := range [][]string{{url, "-H", "geheim"}, {url, "-H", "a b: geheim"}, {url, "-H", "a: b\r\ngeheim: c"}, {"builtin:calc", "-H", "a: geheim"}} {
+		if code, out, errs := p.tenon(append([]string{"tools"}, bad...)...); code != exitUsage || strings.Contains(errs, "geheim") {
+			t.Errorf("%q: exit code %d: %s%s", bad, code, out, errs)
+		}
+	}
+}
+
 func TestServeOlderHTTP(t *testing.T) {
 	url := servingAt(t, "calc", "--http", "127.0.0.1:0", "--sse")
 	old := "sse+" + strings.TrimSuffix(url, "/mcp") + "/sse"

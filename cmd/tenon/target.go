@@ -62,11 +62,23 @@ func (p *program) target(cmd *cobra.Command, args []string) (config.Server, []st
 
 func (p *program) targetAfter(cmd *cobra.Command, args []string, taken int) (config.Server, []string, error) {
 	entry, rest, isName, err := words(cmd, args, taken)
-	if err != nil || !isName {
+	if err == nil && isName {
+		entry, err = p.named(cmd.Context(), entry.Name)
+	}
+	if err != nil || len(p.headers) == 0 {
 		return entry, rest, err
 	}
-	entry, err = p.named(cmd.Context(), entry.Name)
+	entry, err = p.withHeaders(entry)
 	return entry, rest, err
+}
+
+// withHeaders adds the headers of --header to the server.
+func (p *program) withHeaders(entry config.Server) (config.Server, error) {
+	if entry.URL == "" {
+		return entry, usagef("--header is for servers that are reached over HTTP, and %s is not", entry.Name)
+	}
+	entry, err := entry.WithHeaders(p.headers)
+	return entry, usage(err)
 }
 
 // completeServer lists what a SERVER could be, for the completion of a person's
@@ -151,6 +163,7 @@ func (p *program) connectOptions(server string) (*connect.Options, error) {
 		Once:    true,
 		Tokens:  &tokens.Files{Dir: filepath.Join(dir, "tokens")},
 		NoLogin: !p.interactive(),
+		Proxy:   connect.Proxy(p.proxy),
 		Warn:    func(_, warning string) { p.note("warning: %s", warning) },
 	}, nil
 }
