@@ -203,6 +203,9 @@ func warnURL(s Server, warn func(string, ...any)) {
 	if u.Scheme == "http" && !local {
 		warn("http:// to %s is not encrypted: others on the way can read and change everything", u.Host)
 	}
+	if at := visible.AddressOf(s.URL); u.User != nil || strings.Contains(s.URL, `\`) {
+		warn("the URL may not lead where it seems to: %s", at.Refused)
+	}
 	if err == nil && addr.IsLinkLocalUnicast() {
 		warn("%s is an address where clouds keep the credentials of machines", host)
 	}

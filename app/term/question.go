@@ -2,7 +2,6 @@ package term
 
 import (
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -108,11 +107,18 @@ func (q *question) page(width int, th *theme) []string {
 	for _, l := range lay(line(q.ask.URL), width-2) {
 		out = append(out, "  "+l)
 	}
-	if u, err := url.Parse(q.ask.URL); err == nil && u.Host != "" {
-		out = append(out, th.dim.Render("on the machine ")+th.bold.Render(line(u.Host)))
+	at := visible.AddressOf(q.ask.URL)
+	if at.Machine != "" {
+		out = append(out, th.dim.Render("on the machine ")+th.bold.Render(line(at.Machine)))
 	}
-	for _, s := range visible.Suspicious(q.ask.URL) {
-		out = append(out, th.loud.Render(cut("! "+line(s), width)))
+	warnings := append(at.Warnings, visible.Suspicious(q.ask.URL)...)
+	if at.Refused != "" {
+		warnings = append([]string{"Do not open this page: " + at.Refused}, warnings...)
+	}
+	for _, s := range warnings {
+		for i, l := range lay(line(s), width-2) {
+			out = append(out, th.loud.Render([]string{"! ", "  "}[min(i, 1)]+l))
+		}
 	}
 	return out
 }

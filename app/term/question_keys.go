@@ -6,6 +6,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/tenon-mcp/tenon/app/host"
+	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -126,6 +127,10 @@ func (s *screen) reply(action string, content json.RawMessage) tea.Cmd {
 
 // openPage opens the page of a question, and accepts it.
 func (s *screen) openPage(q *question) tea.Cmd {
+	if why := visible.AddressOf(q.ask.URL).Refused; why != "" {
+		q.wrong = "The page is not opened: " + why + "."
+		return nil
+	}
 	if s.t.o.OpenPage == nil {
 		q.wrong = "There is no browser here: open the page yourself, then pick \"I have opened it\"."
 		return nil

@@ -174,3 +174,31 @@ func TestSeveralQuestions(t *testing.T) {
 	d.shows("✓")
 	d.shows("⊘")
 }
+
+// A8: an address that looks like that of another machine is warned of, and one
+// that hides its machine behind a user name is not opened.
+func TestMisleadingPages(t *testing.T) {
+	th := newTheme("plain", true)
+	for _, test := range []struct {
+		url, machine, warning string
+		opens                 bool
+	}{
+		{"https://bank.com@evil.io/login", "evil.io", "Do not open this page: what stands before the @ (bank.com) is a user name", false},
+		{`https://evil.io\@bank.com/`, "", "Do not open this page: it has a backslash", false},
+		{"https://xn--bnk-5cd.com/", "xn--bnk-5cd.com", "letters of other alphabets", true},
+		{"https://APPIE.com/", "appie.com", "", true},
+	} {
+		opened := false
+		d := drive(t, nil, nil, func(o *Options) { o.OpenPage = func(string) error { opened = true; return nil } })
+		q := newQuestion(host.Ask{ID: "ask-9", Kind: host.AskURL, Server: "shop", Message: "pay here", URL: test.url})
+		shown := strings.Join(q.page(500, &th), "\n")
+		if test.machine != "" && !strings.Contains(shown, "on the machine "+test.machine) || test.machine == "" && strings.Contains(shown, "on the machine") || !strings.Contains(shown, test.warning) {
+			t.Errorf("%s: %s", test.url, shown)
+		}
+		d.s.questions = append(d.s.questions, q)
+		d.s.openPage(q)
+		if opened != test.opens || strings.HasPrefix(q.wrong, "The page is not opened") == test.opens {
+			t.Errorf("%s: opened %v, %q", test.url, opened, q.wrong)
+		}
+	}
+}

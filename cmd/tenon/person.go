@@ -104,6 +104,17 @@ func (p *program) openPage(ctx context.Context, server string, e *client.Elicita
 		return e.Decline()
 	}
 	fmt.Fprintf(p.err, "\n%s asks: %s\nIt wants you to open this page:\n  %s\n", visible.Line(server), visible.Text(e.Message), visible.Line(e.URL))
+	at := visible.AddressOf(e.URL)
+	if at.Machine != "" {
+		fmt.Fprintf(p.err, "It is on the machine %s.\n", at.Machine)
+	}
+	for _, w := range append(at.Warnings, visible.Suspicious(e.URL)...) {
+		fmt.Fprintf(p.err, "Warning: %s.\n", w)
+	}
+	if at.Refused != "" {
+		p.note("Declined, and not opened: %s.", at.Refused)
+		return e.Decline()
+	}
 	yes, err := p.ask(ctx, "Open it in the browser? (yes/no) ")
 	if err != nil {
 		return e.Cancel()

@@ -130,6 +130,11 @@ func asking(t *testing.T) (url string, started, cancelled chan struct{}) {
 		}
 		return fmt.Sprintf("hello %s, %d", who.Name, who.Age), nil
 	})
+	server.AddTool(s, "pay", "Pay", func(_ context.Context, c *mcp.Call, in struct {
+		Page string `json:"page"`
+	}) (string, error) {
+		return "paid", server.ElicitURL(c, "page", "Pay here", in.Page)
+	})
 	h, err := streamable.NewHandler(s, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -159,6 +164,10 @@ func TestShellAtATerminal(t *testing.T) {
 	<-cancelled
 	s.sees("interrupted; the server was told")
 
+	s.press("call pay page=https://bank.com@evil.io/\r")
+	s.sees("It is on the machine evil.io.")
+	s.sees("not opened: what stands before the @ (bank.com) is a user name")
+
 	s.press("call greet\r")
 	s.sees("Who are you?")
 	s.sees("who you are")
@@ -187,7 +196,7 @@ func TestShellAtATerminal(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	kept, err := os.ReadFile(filepath.Join(dir, "history"))
-	if want := "call measure size=small loud=true \ncall wait\ncall greet\n"; err != nil || string(kept) != want {
+	if want := "call measure size=small loud=true \ncall wait\ncall pay page=https://bank.com@evil.io/\ncall greet\n"; err != nil || string(kept) != want {
 		t.Errorf("the history has %q, %v", kept, err)
 	}
 	if about, err := os.Stat(filepath.Join(dir, "history")); err != nil || about.Mode().Perm() != 0o600 {

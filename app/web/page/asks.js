@@ -3,7 +3,7 @@
 
 import { h, button, icon, announce } from './dom.js';
 import * as api from './api.js';
-import { openLink, webAddress } from './links.js';
+import { coded, notOpened, openLink, webAddress } from './links.js';
 import { state, on } from './store.js';
 import { form } from './form.js';
 import { block, data } from './content.js';
@@ -83,7 +83,7 @@ function url(ask, answer) {
   const open = u && openLink(u, 'Open this page');
   open?.addEventListener('click', () => answer('accept'));
   return [h('p', { class: 'wrap quote' }, ask.message), h('p', { class: 'label' }, 'The whole address'), h('p', { class: 'address' }, u ? [h('code', null, u.protocol + '//'), h('strong', null, u.host), h('code', null, u.href.slice(u.protocol.length + 2 + u.host.length))] : h('code', null, ask.url)),
-    u ? h('p', { class: 'soft' }, 'It was given by ', h('strong', null, ask.server), '. Open it only if you know the place.') : h('p', { class: 'state bad block' }, icon('bad'), 'This is not an address that is opened: only https is.'),
+    u ? h('p', { class: 'soft' }, 'It was given by ', h('strong', null, ask.server), '. Open it only if you know the place. ', coded(u)) : h('p', { class: 'state bad block' }, icon('bad'), notOpened(ask.url)),
     h('div', { class: 'actions' }, open, button('Decline', { onclick: () => answer('decline') }), button('Cancel', { class: 'quiet', onclick: () => answer('cancel') }))];
 }
 

@@ -14,6 +14,20 @@ export function webAddress(text) {
   return null;
 }
 
+// notOpened says why webAddress is null for an address.
+export function notOpened(text) {
+  try {
+    const u = new URL(text);
+    if (u.username || u.password) return `What stands before the @ is a user name: the page is on ${u.host}. It is not opened.`;
+  } catch { /* no address at all */ }
+  return 'This is not an address that is opened: only https is.';
+}
+
+// coded says what to know about the name of a machine, or nothing.
+export function coded(u) {
+  return u.hostname.split('.').some((l) => l.startsWith('xn--')) ? 'Its name stands for letters of other alphabets and may look like a name that you know.' : '';
+}
+
 // openLink is the one place where an address of a server becomes one of the
 // browser. Its text is the whole address.
 export function openLink(u, text) {
