@@ -50,20 +50,35 @@ func proverOf(key jose.JSONWebKey) (*prover, error) {
 	return &prover{key: key, thumbprint: base64.RawURLEncoding.EncodeToString(sum), nonces: map[string]string{}}, nil
 }
 
+// A keptProver is the key for an issuer, which is loaded or made once.
+type keptProver struct {
+	load once
+	*prover
+	err error
+}
+
 // prover gives the key for an issuer; a kept token is of use with it only, so
 // it is kept, too.
 func (t *Transport) prover(ctx context.Context, issuer string) (*prover, error) {
-	t.keys.Lock()
-	defer t.keys.Unlock()
-	if p := t.provers[issuer]; p != nil {
-		return p, nil
+	t.mu.Lock()
+	k := t.provers[issuer]
+	if k == nil {
+		k = &keptProver{}
+		t.provers[issuer] = k
 	}
+	t.mu.Unlock()
+	if err := k.load.do(ctx, func() { k.prover, k.err = t.loadProver(context.WithoutCancel(ctx), issuer) }); err != nil {
+		return nil, err
+	}
+	return k.prover, k.err
+}
+
+func (t *Transport) loadProver(ctx context.Context, issuer string) (*prover, error) {
 	at := t.opts.key("dpop", issuer)
 	if kept, err := t.store.Load(ctx, at); err == nil {
 		var key jose.JSONWebKey
 		if key.UnmarshalJSON(kept) == nil {
 			if p, err := proverOf(key); err == nil {
-				t.provers[issuer] = p
 				return p, nil
 			}
 		}
@@ -77,7 +92,6 @@ func (t *Transport) prover(ctx context.Context, issuer string) (*prover, error) 
 			t.opts.warn("a key for DPoP could not be kept: %v", err)
 		}
 	}
-	t.provers[issuer] = p
 	return p, nil
 }
 

@@ -51,6 +51,9 @@ func (p *place) renewed(ctx context.Context, old *token, c challenge, step bool)
 		if err == nil || !isRefusal(err) {
 			return got, err
 		}
+		if newer := p.newer(ctx, old); newer != nil {
+			return newer, nil // another process was faster
+		}
 	}
 	var before []string
 	if same {
@@ -147,8 +150,11 @@ func (p *place) loginOnce(ctx context.Context, prot *protection, s *server, scop
 		return nil, err
 	}
 	got := &token{Issuer: s.Issuer, Resource: prot.resource, Own: len(prot.issuers) == 0, Scopes: scopes, Redirect: ask.form.Get("redirect_uri")}
-	if ask.client != nil {
-		got.ClientID = ask.client.ID
+	if c := ask.client; c != nil {
+		got.ClientID = c.ID
+		if o.identity() == nil {
+			got.ClientSecret, got.ClientAuth = c.Secret, c.AuthMethod
+		}
 	}
 	return got, p.fill(ctx, got, granted, prove, key == keyAlways)
 }
@@ -190,7 +196,7 @@ func (p *place) refreshOnly(ctx context.Context, old *token) (*token, error) {
 	}
 	got, err := p.refresh(ctx, old, s)
 	if isRefusal(err) {
-		return nil, nil
+		return p.newer(ctx, old), nil // nil unless another process was faster
 	}
 	return got, err
 }
@@ -226,7 +232,7 @@ func (p *place) refresh(ctx context.Context, old *token, s *server) (*token, err
 	if err != nil {
 		return nil, fmt.Errorf("refresh the token: %w", err)
 	}
-	got := &token{Issuer: old.Issuer, Resource: old.Resource, Own: old.Own, Refresh: old.Refresh, Scopes: old.Scopes, ClientID: old.ClientID, Redirect: old.Redirect, refreshed: true}
+	got := &token{Issuer: old.Issuer, Resource: old.Resource, Own: old.Own, Refresh: old.Refresh, Scopes: old.Scopes, ClientID: old.ClientID, ClientSecret: old.ClientSecret, ClientAuth: old.ClientAuth, Redirect: old.Redirect, refreshed: true}
 	return got, p.fill(ctx, got, granted, old.prover, old.DPoP)
 }
 
@@ -241,6 +247,9 @@ func (p *place) clientOf(ctx context.Context, t *token, s *server) (*Client, err
 	}
 	if r, ok := p.registered(ctx, s.Issuer); ok && r.ClientID == t.ClientID {
 		return r.client(), nil
+	}
+	if t.ClientAuth != "" {
+		return &Client{ID: t.ClientID, Secret: t.ClientSecret, Issuer: s.Issuer, AuthMethod: t.ClientAuth}, nil
 	}
 	if t.ClientID == p.transport.opts.ClientIDMetadataURL && t.ClientID != "" {
 		return &Client{ID: t.ClientID, Issuer: s.Issuer, AuthMethod: authNone}, nil

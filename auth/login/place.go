@@ -40,7 +40,14 @@ type token struct {
 	Expires  time.Time `json:"expires"` // zero if nobody said
 	Scopes   []string  `json:"scopes"`  // asked for so far
 	ClientID string    `json:"client_id"`
-	Redirect string    `json:"redirect_uri,omitempty"`
+
+	// ClientSecret and ClientAuth are those of a client that registered itself.
+	// They stay with the token, since another process may register another
+	// client meanwhile, which could not refresh it.
+	ClientSecret string `json:"client_secret,omitempty"`
+	ClientAuth   string `json:"client_auth,omitempty"`
+
+	Redirect string `json:"redirect_uri,omitempty"`
 
 	refreshed bool        // it came from a refresh, not from a login
 	kept      bool        // it came from the store
@@ -73,7 +80,7 @@ type place struct {
 	url       *url.URL
 	loopback  bool
 	fetch     *fetch.Client
-	load      sync.Once
+	load      once
 
 	mu      sync.Mutex
 	now     *token
@@ -109,7 +116,10 @@ type renewal struct {
 
 // current is the token to send, or nil. One that is about to end is refreshed.
 func (p *place) current(ctx context.Context) (*token, error) {
-	p.load.Do(func() { p.recall(ctx) })
+	// Other requests profit from it, even if this one is cancelled.
+	if err := p.load.do(ctx, func() { p.recall(context.WithoutCancel(ctx)) }); err != nil {
+		return nil, err
+	}
 	for tried := false; ; tried = true {
 		p.mu.Lock()
 		now := p.now
@@ -193,6 +203,24 @@ func (p *place) start(ctx context.Context, why purpose, work func(context.Contex
 		close(r.done)
 	}()
 	return r
+}
+
+// abandon cancels the renewal that is under way and waits for its end, so that
+// it stores nothing afterwards.
+func (p *place) abandon(ctx context.Context) error {
+	p.mu.Lock()
+	r := p.under
+	p.mu.Unlock()
+	if r == nil {
+		return nil
+	}
+	r.cancel()
+	select {
+	case <-r.done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // took notes that the server has taken a token, with a method and for what it
@@ -321,7 +349,8 @@ func (p *place) inClear(t *token) bool {
 // covers reports whether an address lies within a resource of the same origin.
 func covers(r, address *url.URL) bool {
 	own, claimed := strings.TrimRight(address.EscapedPath(), "/"), strings.TrimRight(r.EscapedPath(), "/")
-	return own == claimed || strings.HasPrefix(own, claimed+"/") && !slices.Contains(strings.Split(own, "/"), "..")
+	segments := strings.FieldsFunc(address.Path, func(r rune) bool { return r == '/' || r == '\\' }) // as servers may read them
+	return own == claimed || strings.HasPrefix(own, claimed+"/") && !slices.Contains(segments, "..")
 }
 
 func (p *place) key() string { return p.transport.opts.key("token", canonical(p.url)) }

@@ -29,8 +29,7 @@ type Transport struct {
 	places  map[string]*place
 	clients [2]*fetch.Client // for servers elsewhere and on this machine
 
-	keys    sync.Mutex         // held while a key is loaded or made
-	provers map[string]*prover // by issuer
+	provers map[string]*keptProver // by issuer
 }
 
 const (
@@ -45,7 +44,7 @@ func New(o *Options) *Transport {
 	if o == nil {
 		o = &Options{}
 	}
-	t := &Transport{opts: *o, base: o.Base, store: o.Store, pages: o.Pages, places: map[string]*place{}, provers: map[string]*prover{}}
+	t := &Transport{opts: *o, base: o.Base, store: o.Store, pages: o.Pages, places: map[string]*place{}, provers: map[string]*keptProver{}}
 	if t.pages == nil {
 		t.pages = &PageLimit{}
 	}
@@ -67,28 +66,37 @@ func (t *Transport) CloseIdleConnections() {
 		base.CloseIdleConnections()
 	}
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, f := range t.clients {
+	clients := t.clients
+	t.mu.Unlock()
+	for _, f := range clients {
 		if f != nil && f != t.opts.Fetch {
 			f.Close()
 		}
 	}
 }
 
-// Forget logs out of the server at address: its token is deleted here. It is
-// not revoked there.
+// Forget logs out of the server at address: its token is deleted here, and a
+// login or refresh that is under way is cancelled. The token is not revoked
+// there.
 func (t *Transport) Forget(ctx context.Context, address string) error {
 	u, err := url.Parse(address)
 	if err != nil {
 		return fmt.Errorf("this is not the address of a server")
 	}
 	t.mu.Lock()
+	var gone []*place
 	for name, p := range t.places {
 		if p.covers(u) {
+			gone = append(gone, p)
 			delete(t.places, name)
 		}
 	}
 	t.mu.Unlock()
+	for _, p := range gone {
+		if err := p.abandon(ctx); err != nil {
+			return err
+		}
+	}
 	return t.store.Delete(ctx, t.opts.key("token", canonical(u)))
 }
 
