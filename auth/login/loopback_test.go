@@ -286,3 +286,22 @@ func TestOneShot(t *testing.T) {
 		}
 	}
 }
+
+// Where no browser can be opened and nothing else is set, the page is written to
+// standard error.
+func TestPageIsWrittenToStandardError(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := os.Stderr
+	os.Stderr = w
+	(&Loopback{Open: func(string) error { return errors.New("there is no browser") }}).show("https://as.example/authorize?state=s")
+	os.Stderr = before
+	_ = w.Close()
+	text, err := io.ReadAll(r)
+	_ = r.Close()
+	if err != nil || !strings.Contains(string(text), "  https://as.example/authorize?state=s\n") {
+		t.Errorf("%q, %v", text, err)
+	}
+}
