@@ -470,3 +470,26 @@ func TestToolNamesOutsideTheRecommendation(t *testing.T) {
 	EveryEra(t, s, func(t *testing.T, h mcp.Handler) { all(t, client.New(h, nil)) })
 	overHTTP(t, s, all)
 }
+
+// Text beside structured content is what the two oldest revisions have of it.
+func TestOutputTextInEveryEra(t *testing.T) {
+	s := server.New(mcp.Implementation{Name: "s", Version: "1"}, nil)
+	server.AddTool(s, "said", "", func(context.Context, *mcp.Call, struct{}) (server.Output[sum], error) {
+		return server.Output[sum]{Structured: sum{3}, Text: "It is 3."}, nil
+	})
+	server.AddTool(s, "plain", "", func(context.Context, *mcp.Call, struct{}) (server.Output[sum], error) {
+		return server.Output[sum]{Structured: sum{3}}, nil
+	})
+	for _, rev := range mcp.Revisions() {
+		t.Run(string(rev), func(t *testing.T) {
+			c := client.New(Connect(t, s, rev), nil)
+			back(t, c, "plain", nil, sum{3})
+			back(t, c, "said", nil, "It is 3.")
+			if rev >= "2025-06-18" {
+				back(t, c, "said", nil, sum{3})
+			} else if _, err := client.Call[sum](t.Context(), c, "said", nil); err == nil || !strings.Contains(err.Error(), "its text is not JSON") {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
