@@ -24,7 +24,8 @@ type Call struct {
 	// Caller is who asks.
 	Caller Caller
 
-	// Answers holds the answers to what was asked in earlier rounds.
+	// Answers holds the answers to what was asked in earlier rounds, and what
+	// the handler has kept; see [Call.Keep].
 	Answers map[string]json.RawMessage
 
 	// State is what the server told itself in the round before.
@@ -108,6 +109,29 @@ func (c *Call) AskAll(qs map[string]Question) (map[string]json.RawMessage, error
 		got[key] = c.Answers[key]
 	}
 	return got, nil
+}
+
+// KeptPrefix begins the keys under which Answers hold what a handler has kept
+// for its next rounds. A caller cannot give an answer under such a key.
+const KeptPrefix = "tenon/kept/"
+
+// Keep has the handler find a JSON value again in the later rounds of the call,
+// with Kept. It changes c (package server gives each handler a Call of its own),
+// and must not be called while another goroutine asks
+// with c. Package server has Once, which most handlers want instead.
+func (c *Call) Keep(key string, value json.RawMessage) {
+	answers := maps.Clone(c.Answers) // others may hold the map
+	if answers == nil {
+		answers = map[string]json.RawMessage{}
+	}
+	answers[KeptPrefix+key] = value
+	c.Answers = answers
+}
+
+// Kept returns what was kept under the key, in this round or an earlier one.
+func (c *Call) Kept(key string) (value json.RawMessage, ok bool) {
+	value, ok = c.Answers[KeptPrefix+key]
+	return value, ok
 }
 
 // A Caller is who asks, as the protocol told it. What stands behind the

@@ -37,26 +37,8 @@ func (d *Declined) Error() string {
 // [*Declined].
 func Elicit[T any](c *mcp.Call, key, message string) (T, error) {
 	var v T
-	f, err := formOf[T]()
-	if err != nil {
-		return v, err
-	}
-	q, err := mcp.ElicitQuestion(&mcp.ElicitParams{Message: message, RequestedSchema: f.asked})
-	if err != nil {
-		return v, err
-	}
-	raw, err := c.Ask(key, q)
-	if err != nil {
-		return v, err
-	}
-	answer, err := accepted(raw, key, message)
-	if err != nil {
-		return v, err
-	}
-	if err := f.plan.Decode(answer.Content, &v); err != nil {
-		return v, mcp.InvalidParams("the answer to %q does not fit its form:\n%v", key, err)
-	}
-	return v, nil
+	err := AskAll(c, FormInput(key, message, &v))
+	return v, err
 }
 
 // ElicitURL asks the person to open a page: to log in, to pay, to enter what
@@ -64,20 +46,7 @@ func Elicit[T any](c *mcp.Call, key, message string) (T, error) {
 // they are done: the server has to find that out by itself, and that it was the
 // same person who opened the page.
 func ElicitURL(c *mcp.Call, key, message, url string) error {
-	p := &mcp.ElicitParams{Mode: mcp.ModeURL, Message: message, URL: url}
-	if err := p.Check(); err != nil {
-		return err
-	}
-	q, err := mcp.ElicitQuestion(p)
-	if err != nil {
-		return err
-	}
-	raw, err := c.Ask(key, q)
-	if err != nil {
-		return err
-	}
-	_, err = accepted(raw, key, message)
-	return err
+	return AskAll(c, URLInput(key, message, url))
 }
 
 func accepted(raw json.RawMessage, key, message string) (*mcp.ElicitResult, error) {

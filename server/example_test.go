@@ -186,6 +186,71 @@ func ExampleElicit() {
 	// {"content":[{"type":"text","text":"Booked row 12, window: true"}]} <nil>
 }
 
+// answered serves a call of a tool for a person who accepts everything.
+func answered(s *server.Server, tool string, contents map[string]string) {
+	person := func(_ context.Context, _ *mcp.Call, key string, q mcp.Question) (json.RawMessage, error) {
+		fmt.Println("asked for", key)
+		return json.RawMessage(`{"action":"accept","content":` + contents[key] + `}`), nil
+	}
+	call := &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"` + tool + `"}`)}
+	call.Caller.Capabilities = &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{}}
+	res, err := mcp.Answering(s, person, 0).Serve(context.Background(), call)
+	fmt.Println(string(res.Body), err)
+}
+
+func ExampleOnce() {
+	type confirm struct {
+		Pay bool `json:"pay"`
+	}
+	s := server.New(mcp.Implementation{Name: "airline", Version: "1.0"}, nil)
+	server.AddTool(s, "book", "Book a seat", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
+		seat, err := server.Once(c, "reserve", func() (string, error) {
+			fmt.Println("reserved") // not again when the answer is there
+			return "12A", nil
+		})
+		if err != nil {
+			return "", err
+		}
+		ok, err := server.Elicit[confirm](c, "confirm", "Pay for seat "+seat+"?")
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("Seat %s, paid: %t", seat, ok.Pay), nil
+	})
+	answered(s, "book", map[string]string{"confirm": `{"pay":true}`})
+	// Output:
+	// reserved
+	// asked for confirm
+	// {"content":[{"type":"text","text":"Seat 12A, paid: true"}]} <nil>
+}
+
+func ExampleAskAll() {
+	type person struct {
+		Name string `json:"name"`
+	}
+	type meal struct {
+		Dish string `json:"dish" schema:"enum=pasta|curry"`
+	}
+	s := server.New(mcp.Implementation{Name: "kitchen", Version: "1.0"}, nil)
+	server.AddTool(s, "order", "Order a meal", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
+		var who person
+		var what meal
+		err := server.AskAll(c,
+			server.FormInput("who", "Who are you?", &who),
+			server.FormInput("what", "What do you want to eat?", &what),
+		)
+		if err != nil {
+			return "", err
+		}
+		return who.Name + " gets " + what.Dish, nil
+	})
+	answered(s, "order", map[string]string{"who": `{"name":"Ada"}`, "what": `{"dish":"curry"}`})
+	// Output:
+	// asked for what
+	// asked for who
+	// {"content":[{"type":"text","text":"Ada gets curry"}]} <nil>
+}
+
 // notes serves a call of a tool for a caller who wants to hear everything.
 func notes(s *server.Server, tool string) {
 	call := &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"` + tool + `"}`), Progress: true}

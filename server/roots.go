@@ -1,6 +1,11 @@
 package server
 
-import "github.com/tenon-mcp/tenon/mcp"
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/tenon-mcp/tenon/mcp"
+)
 
 // This file holds roots, which the 2026 revision deprecates.
 
@@ -11,19 +16,22 @@ import "github.com/tenon-mcp/tenon/mcp"
 // Deprecated: by SEP-2577; it may go in the first revision on or after
 // 2027-07-28. Use tool parameters or URIs instead.
 func Roots(c *mcp.Call, key string) ([]mcp.Root, error) {
-	raw, err := c.Ask(key, mcp.RootsQuestion())
-	if err != nil {
-		return nil, err
-	}
-	var r mcp.ListRootsResult
-	if err := mcp.Unmarshal(raw, &r); err != nil {
-		return nil, mcp.InvalidParams("the answer to %q cannot be read: %v", key, err)
-	}
-	good := r.Roots[:0]
-	for _, root := range r.Roots {
-		if root.Check() == nil {
-			good = append(good, root)
+	var roots []mcp.Root
+	err := AskAll(c, RootsInput(key, &roots))
+	return roots, err
+}
+
+// RootsInput asks the client for its roots, as one of the inputs of [AskAll].
+// The response is stored in into.
+//
+// Deprecated: by SEP-2577, with [Roots].
+func RootsInput(key string, into *[]mcp.Root) Input {
+	return Input{key: key, q: mcp.RootsQuestion(), take: func(raw json.RawMessage) error {
+		var r mcp.ListRootsResult
+		if err := mcp.Unmarshal(raw, &r); err != nil {
+			return mcp.InvalidParams("the answer to %q cannot be read: %v", key, err)
 		}
-	}
-	return good, nil
+		*into = slices.DeleteFunc(r.Roots, func(root mcp.Root) bool { return root.Check() != nil })
+		return nil
+	}}
 }

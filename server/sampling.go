@@ -1,6 +1,10 @@
 package server
 
-import "github.com/tenon-mcp/tenon/mcp"
+import (
+	"encoding/json"
+
+	"github.com/tenon-mcp/tenon/mcp"
+)
 
 // This file holds sampling, which the 2026 revision deprecates.
 
@@ -10,20 +14,26 @@ import "github.com/tenon-mcp/tenon/mcp"
 // Deprecated: by SEP-2577; it may go in the first revision on or after
 // 2027-07-28. Call a model directly instead.
 func Sample(c *mcp.Call, key string, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
-	if err := mcp.CheckSampling(p); err != nil {
-		return nil, err
-	}
-	q, err := mcp.SamplingQuestion(p)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := c.Ask(key, q)
-	if err != nil {
-		return nil, err
-	}
 	r := new(mcp.CreateMessageResult)
-	if err := mcp.Unmarshal(raw, r); err != nil {
-		return nil, mcp.InvalidParams("the answer to %q cannot be read: %v", key, err)
+	if err := AskAll(c, SampleInput(key, p, r)); err != nil {
+		return nil, err
 	}
 	return r, nil
+}
+
+// SampleInput asks the client to have its model write something, as one of the
+// inputs of [AskAll]. The response is stored in into.
+//
+// Deprecated: by SEP-2577, with [Sample].
+func SampleInput(key string, p *mcp.CreateMessageParams, into *mcp.CreateMessageResult) Input {
+	if err := mcp.CheckSampling(p); err != nil {
+		return Input{err: err}
+	}
+	q, err := mcp.SamplingQuestion(p)
+	return Input{key: key, q: q, err: err, take: func(raw json.RawMessage) error {
+		if err := mcp.Unmarshal(raw, into); err != nil {
+			return mcp.InvalidParams("the answer to %q cannot be read: %v", key, err)
+		}
+		return nil
+	}}
 }

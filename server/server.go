@@ -188,7 +188,7 @@ func (s *Server) log() *slog.Logger {
 func (s *Server) serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	switch c.Method {
 	case mcp.MethodToolsCall:
-		return s.callTool(ctx, c)
+		return s.callTool(ctx, own(c))
 	case mcp.MethodDiscover:
 		return s.discover()
 	case mcp.MethodToolsList:
@@ -200,15 +200,26 @@ func (s *Server) serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	case mcp.MethodPromptsList:
 		return list(s, c, &s.prompts)
 	case mcp.MethodResourcesRead:
-		return s.readResource(ctx, c)
+		return s.readResource(ctx, own(c))
 	case mcp.MethodPromptsGet:
-		return s.getPrompt(ctx, c)
+		return s.getPrompt(ctx, own(c))
 	case mcp.MethodComplete:
 		return s.complete(ctx, c)
 	case mcp.MethodSubscriptionsListen:
 		return s.listen(ctx, c)
 	}
 	return mcp.Result{}, mcp.MethodNotFound(c.Method)
+}
+
+// own returns the call for a handler that may ask and keep something in it (see
+// [mcp.Call.Keep]): a copy, if the caller can be asked, so that the caller's
+// stays as it is and can be served again.
+func own(c *mcp.Call) *mcp.Call {
+	if can := c.Caller.Capabilities; can == nil || can.Elicitation == nil && can.Sampling == nil && can.Roots == nil {
+		return c
+	}
+	copied := *c
+	return &copied
 }
 
 // allows reports whether a caller may know of a feature.

@@ -86,6 +86,19 @@ func newFixture() *server.Server {
 		}
 		return "done", nil
 	})
+	var charged atomic.Int32
+	tool("once", func(_ context.Context, c *mcp.Call) (string, error) {
+		n, err := server.Once(c, "charge", func() (int32, error) { return charged.Add(1), nil })
+		if err != nil {
+			return "", err
+		}
+		for _, key := range []string{"a", "b"} {
+			if _, err := server.Elicit[answer](c, key, "Go on?"); err != nil {
+				return "", err
+			}
+		}
+		return fmt.Sprint(n, " of ", charged.Load()), nil
+	})
 	tool("touch", func(context.Context, *mcp.Call) (string, error) {
 		tool("touched", func(context.Context, *mcp.Call) (string, error) { return "", nil })
 		s.ResourceUpdated(watched)

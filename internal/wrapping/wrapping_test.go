@@ -56,6 +56,7 @@ func everyWay(t *testing.T, test func(t *testing.T, c *caller)) {
 					title = fmt.Sprintf("%s gateway before %s", gateway, title)
 				}
 				t.Run(title, func(t *testing.T) {
+					t.Parallel() // most of the time is waiting
 					mute := false
 					o := options(&mute)
 					conn := connect(t, speaks, o.Persona())
@@ -87,6 +88,18 @@ func TestInputRequestsThroughWrappers(t *testing.T) {
 	everyWay(t, func(t *testing.T, c *caller) {
 		if got := c.text(t, "ask", nil); got != "Ada m file:///x" {
 			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// What a tool does once it does once, however many rounds there are, and its
+// value is there in each of them.
+func TestOnceThroughWrappers(t *testing.T) {
+	everyWay(t, func(t *testing.T, c *caller) {
+		for _, want := range []string{"1 of 1", "2 of 2"} {
+			if got := c.text(t, "once", nil); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
 		}
 	})
 }

@@ -147,6 +147,9 @@ func (s *Server) recall(e *envelope, c *mcp.Call) error {
 		if !rawjson.IsObject(o.Value) {
 			return mcp.InvalidParams("params.inputResponses[%q] must be an object", o.Name)
 		}
+		if strings.HasPrefix(string(o.Name), mcp.KeptPrefix) {
+			continue // only the handler keeps something
+		}
 		if c.Answers == nil {
 			c.Answers = map[string]json.RawMessage{}
 		}

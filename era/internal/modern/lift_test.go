@@ -212,3 +212,21 @@ func TestOpens(t *testing.T) {
 		t.Error("server/discover does not open as modern")
 	}
 }
+
+// A client cannot put something under a key of what a handler has kept.
+func TestKeptCannotBeForged(t *testing.T) {
+	s := newServer(t, nil)
+	params := `{"name":"t","inputResponses":{"tenon/kept/charge":{"forged":true},"q":{}},"_meta":{"` +
+		metaVersion + `":"` + string(Revision) + `","` + metaCapabilities + `":{}}}`
+	r, err := s.lift(&jsonrpc.Message{ID: jsonrpc.ID("1"), Method: mcp.MethodToolsCall, Params: []byte(params)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := r.call.Kept("charge"); ok || len(r.call.Answers) != 1 {
+		t.Errorf("answers %s", r.call.Answers)
+	}
+	r.call.Keep("charge", []byte("1"))
+	if raw := string(appendAnswers(nil, &r.call)); raw != `"inputResponses":{"q":{}},` {
+		t.Errorf("sent on: %s", raw)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
@@ -93,10 +94,15 @@ func (s *stamps) introduce(c *mcp.Caller) (client, capabilities []byte, err erro
 func appendAnswers(dst []byte, c *mcp.Call) []byte {
 	if c.Answers != nil {
 		dst = append(dst, `"`+keyAnswers+`":{`...)
-		for i, key := range slices.Sorted(maps.Keys(c.Answers)) {
-			if i > 0 {
+		first := true
+		for _, key := range slices.Sorted(maps.Keys(c.Answers)) {
+			if strings.HasPrefix(key, mcp.KeptPrefix) {
+				continue // of a handler on this side
+			}
+			if !first {
 				dst = append(dst, ',')
 			}
+			first = false
 			dst = append(rawjson.AppendString(dst, key), ':')
 			dst = jsonrpc.AppendRaw(dst, c.Answers[key])
 		}
