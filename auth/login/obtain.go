@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/auth/fetch"
+	"github.com/tenon-mcp/tenon/auth/tokens"
 )
 
 // obtain gets a token after old (nil if there was none) was refused with a
@@ -47,7 +48,7 @@ func (p *place) renewed(ctx context.Context, old *token, c challenge, step bool)
 	}
 	same := old != nil && old.Issuer == s.Issuer && old.Resource == prot.resource
 	if same && !step && old.Refresh != "" && (old.accepted.Load() || old.kept) {
-		got, err := p.refresh(ctx, old, s)
+		got, err := p.refreshAlone(ctx, old, s)
 		if err == nil || !isRefusal(err) {
 			return got, err
 		}
@@ -194,7 +195,7 @@ func (p *place) refreshOnly(ctx context.Context, old *token) (*token, error) {
 	if err != nil {
 		return nil, err
 	}
-	got, err := p.refresh(ctx, old, s)
+	got, err := p.refreshAlone(ctx, old, s)
 	if isRefusal(err) {
 		return p.newer(ctx, old), nil // nil unless another process was faster
 	}
@@ -216,6 +217,24 @@ func (p *place) newer(ctx context.Context, old *token) *token {
 		return nil
 	}
 	return t
+}
+
+// refreshAlone refreshes a token while no other process does, if the store can
+// keep them apart, and unless another one has done so before. A refresh token
+// that two processes use can cost both their logins.
+func (p *place) refreshAlone(ctx context.Context, old *token, s *server) (*token, error) {
+	if l, ok := p.transport.store.(tokens.Locker); ok {
+		unlock, err := l.Lock(ctx, p.key())
+		if err != nil {
+			p.transport.opts.warn("the token for %s is refreshed without a lock: %v", canonical(p.url), err)
+		} else {
+			defer unlock()
+			if newer := p.newer(ctx, old); newer != nil {
+				return newer, nil
+			}
+		}
+	}
+	return p.refresh(ctx, old, s)
 }
 
 // refresh trades the refresh token for a new token. A server that rotates gives

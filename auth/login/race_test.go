@@ -199,3 +199,35 @@ func TestTokenStaysWithinItsResource(t *testing.T) {
 		}
 	}
 }
+
+// Two programs with one store do not use a refresh token both, also if they need
+// to at the same moment: the authorization server would take it for theft.
+func TestTwoRefreshesAtOnce(t *testing.T) {
+	for _, ended := range []bool{false, true} { // before the token ends, and after it was refused
+		w := newWorld(t)
+		store := &tokens.Files{Dir: t.TempDir()}
+		keptToken(t, w, store, func(tok *token) {
+			if !ended {
+				tok.Expires = time.Now().Add(10 * time.Second)
+			}
+		})
+		both := make(chan struct{}, 2)
+		w.tokens = func(url.Values, http.Header) (int, any) {
+			both <- struct{}{}
+			for range 30 { // time for the other one to come, if it does
+				if len(both) == 2 {
+					break
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			return 0, nil
+		}
+		var wg sync.WaitGroup
+		for range 2 {
+			c := w.client(func(o *Options) { o.Store, o.Authorize = &tokens.Files{Dir: store.Dir}, nobody(t) })
+			wg.Go(func() { w.wantOK(c) })
+		}
+		wg.Wait()
+		w.wantCount(1, "issuer POST /token")
+	}
+}

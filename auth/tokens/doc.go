@@ -26,6 +26,15 @@ type Store interface {
 	Delete(ctx context.Context, key string) error
 }
 
+// A Locker is a Store that several processes share and that can keep them
+// apart.
+type Locker interface {
+	// Lock waits until no other caller, in this process or another, holds the
+	// lock of a key, and takes it until unlock is called. It ends with the
+	// process that holds it.
+	Lock(ctx context.Context, key string) (unlock func(), err error)
+}
+
 // ErrNotFound says that nothing is kept under a key.
 var ErrNotFound = errors.New("nothing is kept under this key")
 

@@ -50,6 +50,32 @@ func (f *Files) name(key string) (string, error) {
 	return filepath.Join(dir, hex.EncodeToString(sum[:])), nil
 }
 
+// Lock implements [Locker]. It leaves an empty directory beside the file of the
+// key.
+func (f *Files) Lock(ctx context.Context, key string) (unlock func(), err error) {
+	name, err := f.name(key)
+	if err != nil {
+		return nil, err
+	}
+	name += ".lock"
+	if err := os.MkdirAll(name, 0o700); err != nil {
+		return nil, fmt.Errorf("lock a token: %w", err)
+	}
+	dir, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("lock a token: %w", err)
+	}
+	release, err := safefile.Lock(ctx, dir)
+	if err != nil {
+		_ = dir.Close()
+		return nil, fmt.Errorf("lock a token: %w", err)
+	}
+	return func() {
+		release()
+		_ = dir.Close()
+	}, nil
+}
+
 // Load implements [Store]. A file that others can read is refused: whoever
 // could read it may have the token already.
 func (f *Files) Load(_ context.Context, key string) (Secret, error) {

@@ -117,3 +117,32 @@ func TestFilesAreNotForOthers(t *testing.T) {
 		t.Errorf("what a link leads to was touched: %v, %v", info.Mode(), err)
 	}
 }
+
+// A lock keeps others out, by key, and can be waited for no longer than ctx.
+func TestFilesLock(t *testing.T) {
+	dir := t.TempDir()
+	one, two := &tokens.Files{Dir: dir}, &tokens.Files{Dir: dir}
+	unlock, err := one.Lock(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := two.Lock(t.Context(), "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	other()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := two.Lock(ctx, "a"); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	unlock()
+	again, err := two.Lock(t.Context(), "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	again()
+	if err := one.Save(t.Context(), "a", tokens.Secret("x")); err != nil {
+		t.Error(err)
+	}
+}

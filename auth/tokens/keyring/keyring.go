@@ -52,6 +52,15 @@ func (s *Store) Load(ctx context.Context, key string) (tokens.Secret, error) {
 	return nil, fmt.Errorf("load from the keyring: %w", err)
 }
 
+// Lock implements [tokens.Locker] with the Fallback. Without one that can lock,
+// it does nothing.
+func (s *Store) Lock(ctx context.Context, key string) (unlock func(), err error) {
+	if l, ok := s.Fallback.(tokens.Locker); ok {
+		return l.Lock(ctx, key)
+	}
+	return func() {}, nil
+}
+
 // Save implements [tokens.Store].
 func (s *Store) Save(ctx context.Context, key string, secret tokens.Secret) error {
 	err := system.Set(s.service(), key, base64.StdEncoding.EncodeToString(secret))
