@@ -12,7 +12,8 @@
 //	server      what can the authorization server do? (RFC 8414)  server.go
 //	client      who are we there? given, by URL, or registered    register.go
 //	grant       a person in a browser, or a machine by itself     code.go, grants.go
-//	token       kept, refreshed, bound to a key (DPoP)            place.go, refresh.go, dpop.go
+//	pages       how many a person is shown                        pages.go
+//	token       kept, refreshed, bound to a key (DPoP)            place.go, obtain.go, dpop.go
 //
 // What is refused, always: metadata about another resource or from another
 // issuer, an authorization server without PKCE S256, a callback with a foreign
@@ -20,7 +21,10 @@
 // is no plain http(s) URL, and credentials of one authorization server at
 // another. All documents and tokens are fetched by package fetch.
 //
-// Many requests that meet 401 at once share one login. A token that is refused
-// as soon as it was got is not got again and again: the 401 is handed to the
-// caller. Errors and logs never show a token, a secret, a code or a key.
+// Many requests that meet 401 at once share one login, and processes that share
+// a store share their tokens. A token that is refused as soon as it was issued
+// is not renewed again and again: the caller gets the 401. A person sees at most
+// 3 login pages for one server within 10 minutes. A server that publishes no
+// metadata wants a credential that no login brings ([CredentialError]). Errors
+// and logs never show a token, a secret, a code or a key.
 package login
