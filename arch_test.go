@@ -38,8 +38,10 @@ var floors = map[string]floor{
 	"internal/rawjson":     {why: "it reads bytes, and everything else stands on it"},
 	"internal/uritemplate": {why: "a URI template is an RFC of its own and knows no protocol"},
 
+	"internal/notifyqueue": {why: "what waits for a slow receiver is the same for messages, eras and transports, and knows none of them"},
+
 	"sse":     {why: "a stream of events is a format of its own and knows no message"},
-	"jsonrpc": {why: "messages know no content: JSON-RPC would be the same without MCP"},
+	"jsonrpc": {on: []string{"internal/notifyqueue"}, why: "messages know no content: JSON-RPC would be the same without MCP"},
 	"mcp":     {extern: []string{jsonv2}, why: "the vocabulary has no goroutine and no I/O, and is the same in every revision and over every transport"},
 
 	"schema/internal/*": {on: []string{"schema/internal/*"}, why: "words, formats and keywords of JSON Schema, and the validator that package schema shows to the world"},
@@ -51,17 +53,17 @@ var floors = map[string]floor{
 	"auth/protect":        {on: []string{"auth/fetch", "mcp"}, extern: []string{jsonv2, jose}, why: "it wraps any http.Handler; of mcp it needs the type Principal alone, because that is what transports pass on"},
 	"auth/login":          {on: []string{"auth/fetch", "auth/tokens", "internal/patience"}, extern: []string{jsonv2, jose}, why: "a login is useful to any HTTP client; of MCP it knows the metadata documents and no type"},
 
-	"era/internal/joint":  {on: []string{"mcp", "jsonrpc"}, why: "what both wings need, and no wing"},
-	"era/internal/modern": {on: []string{"mcp", "jsonrpc", "era/internal/joint"}, why: "the wings never import each other, so that one can be taken down"},
+	"era/internal/joint":  {on: []string{"internal/notifyqueue", "mcp", "jsonrpc"}, why: "what both wings need, and no wing"},
+	"era/internal/modern": {on: []string{"internal/notifyqueue", "mcp", "jsonrpc", "era/internal/joint"}, why: "the wings never import each other, so that one can be taken down"},
 	"era/internal/legacy": {on: []string{"mcp", "jsonrpc", "era/internal/joint"}, why: "the wings never import each other, so that one can be taken down"},
 	"era":                 {on: []string{"mcp", "jsonrpc", "era/internal/*", "internal/patience"}, why: "the door is the only place that knows that there are several eras"},
 
-	"server": {on: []string{"mcp", "schema"}, why: "features know Handlers, not messages, eras or transports"},
-	"client": {on: []string{"mcp", "schema", "internal/patience"}, why: "a client knows Handlers, so a server in memory and one far away are the same to it"},
+	"server": {on: []string{"internal/notifyqueue", "mcp", "schema"}, why: "features know Handlers, not messages, eras or transports"},
+	"client": {on: []string{"internal/notifyqueue", "mcp", "schema", "internal/patience"}, why: "a client knows Handlers, so a server in memory and one far away are the same to it"},
 
 	"transport/internal/edge": {on: []string{"mcp"}, why: "who may come in is asked before there is a message"},
 	"transport/httpsse":       {on: []string{"mcp", "jsonrpc", "era", "sse", "transport/internal/edge"}, why: "deprecated: nothing may stand on it but the roof, so that it can be taken down"},
-	"transport/streamable":    {on: []string{"mcp", "jsonrpc", "era", "sse", "schema", "transport/internal/edge"}, why: "a transport never sees features; x-mcp-header is a rule of HTTP that stands in a tool's schema, so package schema is needed here"},
+	"transport/streamable":    {on: []string{"internal/notifyqueue", "mcp", "jsonrpc", "era", "sse", "schema", "transport/internal/edge"}, why: "a transport never sees features; x-mcp-header is a rule of HTTP that stands in a tool's schema, so package schema is needed here"},
 	"transport/stdio":         {on: []string{"mcp", "jsonrpc", "era"}, why: "a transport never sees features"},
 	"transport/socket":        {on: []string{"jsonrpc"}, why: "it brings streams; what is said on them is for whoever takes them"},
 
@@ -116,6 +118,7 @@ var floors = map[string]floor{
 	"builtin/sql/mysql":    {on: []string{"builtin/sql/engine"}, extern: []string{"github.com/go-sql-driver/mysql"}, why: "an engine knows its driver only"},
 	"builtin/*":            {on: []string{"mcp", "server", "schema"}, why: "a builtin server is what any user could write"},
 	"internal/wrapping":    {why: "every Handler behind a wrapper: it has tests and nothing else"},
+	"test/stress":          {why: "clients and servers of every kind at once: it has tests and nothing else"},
 	"test/host":            {why: "end to end: it has tests and nothing else"},
 	"examples/*":           {on: []string{"mcp", "server", "client", "transport/*", "mcptest"}, why: "examples use what users use"},
 }

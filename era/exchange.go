@@ -37,10 +37,14 @@ func Speaks(r mcp.Revision) (isModern, isLegacy bool) {
 	return r == modern.Revision, legacy.Knows(r)
 }
 
+// A Notification is a message to a client that is no response: Kind, Key and
+// Size say what becomes of it in a queue that is full, and Value appends it.
+type Notification = joint.Notification
+
 // A Back is the way back to who sent a request of the newest era.
 type Back struct {
-	// Tell sends the notification that build appends.
-	Tell func(build func(dst []byte) []byte)
+	// Tell sends a notification.
+	Tell func(Notification)
 	// Headers go into [mcp.Call].Headers.
 	Headers map[string]string
 }
@@ -107,12 +111,10 @@ func (s *Server) NewStateless(m *jsonrpc.Message, r mcp.Revision) *Session {
 // State describes the session, for whoever has to go on with it.
 func (s *Session) State() ([]byte, error) { return s.s.State() }
 
-// Attach has news that belongs to no request pushed, from now on until Detach.
-// Push must not block.
-func (s *Session) Attach(push func(build func(dst []byte) []byte)) { s.s.Attach(push) }
-
-// Detach ends the pushing; what the session is subscribed to is remembered.
-func (s *Session) Detach() { s.s.Detach() }
+// Attach has changes, which belong to no request, go to push from now on until
+// detach is called or Attach is called again. Push must not block. What the
+// session is subscribed to is remembered.
+func (s *Session) Attach(push func(Notification)) (detach func()) { return s.s.Attach(push) }
 
 // A SessionBack is the way back to the client during one request of a session.
 type SessionBack = legacy.Back

@@ -99,7 +99,7 @@ func (s *Server) ServeStreamFor(ctx context.Context, stream jsonrpc.Stream, who 
 		Batch:       func() error { return p.session.Batches() },
 	}
 	conn := jsonrpc.NewConn(stream, p, o)
-	p.session = legacy.NewSession(s.h, func(build func(dst []byte) []byte) { conn.Push(build) })
+	p.session = legacy.NewSession(s.h, func(n Notification) { conn.Push(n.Key, n.Value) })
 	defer p.session.Close()
 	return conn.Run(ctx)
 }
@@ -125,7 +125,7 @@ func (p *pipe) Request(ctx context.Context, x *jsonrpc.Exchange) {
 	isModern := modern.Opens(&x.Message)
 	switch {
 	case isModern && !s.opts.LegacyOnly:
-		x.Answer(s.modern.Serve(ctx, &x.Message, p.who, modern.Back{Tell: func(build func(dst []byte) []byte) { x.Notify(ctx, build) }, Shared: true}))
+		x.Answer(s.modern.Serve(ctx, &x.Message, p.who, modern.Back{Tell: func(n Notification) { x.Notify(ctx, n.Value) }, Shared: true}))
 	case s.opts.ModernOnly:
 		x.AnswerError(modern.Refuse(&x.Message))
 	case isModern:
@@ -146,7 +146,7 @@ type pipeBack struct {
 	x   *jsonrpc.Exchange
 }
 
-func (b *pipeBack) Tell(build func(dst []byte) []byte) { b.x.Notify(b.ctx, build) }
+func (b *pipeBack) Tell(n Notification) { b.x.Notify(b.ctx, n.Value) }
 
 // Ask asks the client; a question that is given up is cancelled there.
 func (b *pipeBack) Ask(ctx context.Context, method string, params []byte) (jsonrpc.Message, error) {
@@ -162,7 +162,7 @@ func (b *pipeBack) Ask(ctx context.Context, method string, params []byte) (jsonr
 		return a.Message, a.Err
 	case <-ctx.Done():
 		pending.Drop()
-		c.Push(func(dst []byte) []byte {
+		c.Push("", func(dst []byte) []byte {
 			return jsonrpc.AppendNotification(dst, noteCancelled, append(append([]byte(`{"requestId":`), jsonrpc.IntID(id)...), '}'))
 		})
 		return jsonrpc.Message{}, ctx.Err()

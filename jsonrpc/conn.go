@@ -293,7 +293,7 @@ func (c *Conn) bad(frame []byte, err error) {
 		return
 	}
 	if c.opts.AnswerBad && !e.NeedsNoResponse() {
-		c.Push(func(dst []byte) []byte {
+		c.Push("", func(dst []byte) []byte {
 			return AppendError(dst, e.ID, &Error{Code: e.Code, Message: e.Reason})
 		})
 	}

@@ -21,34 +21,57 @@ type requestContext struct {
 // end ends the context.
 func (c *requestContext) end() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.ended = true
-	if c.cancel != nil {
-		c.cancel()
+	cancel := c.cancel
+	c.mu.Unlock()
+	if cancel != nil {
+		cancel()
 	}
 }
 
 // Done is closed when the context ends.
 func (c *requestContext) Done() <-chan struct{} {
+	if made := c.derived(); made != nil {
+		return made.Done()
+	}
+	made, needless := c.derive(context.WithCancel(c.parent))
+	if needless != nil {
+		needless()
+	}
+	return made.Done()
+}
+
+// derive keeps a context that was made from the parent, unless there is one
+// already. It returns the one that counts, and what to cancel.
+func (c *requestContext) derive(made context.Context, cancel context.CancelFunc) (context.Context, context.CancelFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.made == nil {
-		c.made, c.cancel = context.WithCancel(c.parent)
-		if c.ended {
-			c.cancel()
-		}
+	if c.made != nil {
+		return c.made, cancel
 	}
-	return c.made.Done()
+	c.made, c.cancel = made, cancel
+	if c.ended {
+		return made, cancel
+	}
+	return made, nil
+}
+
+// derived returns the context that was made, if one was.
+func (c *requestContext) derived() context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.made
 }
 
 // Err says whether the context has ended.
 func (c *requestContext) Err() error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
+	made, ended := c.made, c.ended
+	c.mu.Unlock()
 	switch {
-	case c.made != nil:
-		return c.made.Err()
-	case c.ended:
+	case made != nil:
+		return made.Err()
+	case ended:
 		return context.Canceled
 	}
 	return c.parent.Err()
@@ -57,13 +80,10 @@ func (c *requestContext) Err() error {
 // Value asks the context that was made, if one was: contexts that are derived
 // from this one then find it and hang on to it as if it were their parent.
 func (c *requestContext) Value(key any) any {
-	c.mu.Lock()
-	from := c.made
-	c.mu.Unlock()
-	if from == nil {
-		from = c.parent
+	if made := c.derived(); made != nil {
+		return made.Value(key)
 	}
-	return from.Value(key)
+	return c.parent.Value(key)
 }
 
 // Deadline is that of the parent.

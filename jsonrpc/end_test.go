@@ -193,7 +193,7 @@ func TestWriteErrorEndsEverything(t *testing.T) {
 				t.Errorf("the reason is %v, want that of the write", err)
 			}
 		}
-		if conn.Push(func(dst []byte) []byte { return append(dst, '1') }) {
+		if conn.Push("", func(dst []byte) []byte { return append(dst, '1') }) {
 			t.Error("Push took something after the end")
 		}
 		if err := conn.Notify(t.Context(), "n", nil); err == nil {

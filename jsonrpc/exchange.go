@@ -87,7 +87,7 @@ func (c *Conn) Cancel(id ID) bool {
 func (c *Conn) accept(ctx context.Context, m *Message) {
 	x, refused := c.admit(ctx, m, nil)
 	if refused != nil {
-		c.Push(func(dst []byte) []byte { return AppendError(dst, m.ID, refused) })
+		c.Push("", func(dst []byte) []byte { return AppendError(dst, m.ID, refused) })
 		return
 	}
 	c.start(x)
@@ -214,7 +214,7 @@ func (c *Conn) serveBatch(ctx context.Context, frame []byte, items []BatchItem) 
 		}
 	}
 	if b.left == 0 && len(b.out) > 0 {
-		c.Push(b.append)
+		c.Push("", b.append)
 	}
 	for i, it := range items {
 		switch {

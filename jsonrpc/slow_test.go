@@ -31,8 +31,8 @@ func TestFarEndThatNeverReads(t *testing.T) {
 				t.Errorf("call %d: %v after %s", i, err, time.Since(begin))
 			}
 		}
-		if conn.Push(func(dst []byte) []byte { return append(dst, `{}`...) }) {
-			t.Error("Push took something though there is no room")
+		if !conn.Push("", func(dst []byte) []byte { return append(dst, `{}`...) }) {
+			t.Error("Push dropped something")
 		}
 		stopped, cancel := context.WithCancel(t.Context())
 		cancel()

@@ -53,8 +53,8 @@ type Call struct {
 	// function that ends the subscription, and then returns the result that
 	// the caller sends at the end. From then on the handler's context means
 	// nothing, notes arrive at Side from any goroutine, and Side does not
-	// block. No note arrives after stop has returned. If Serve returns an
-	// error after Detach, the caller calls stop. Detach may be called more than
+	// block. Once stop has returned, no note arrives but one that was on its
+	// way. If Serve returns an error after Detach, the caller calls stop. Detach may be called more than
 	// once, for a subscription that consists of several.
 	//
 	// A handler need not detach, and middleware need not know of it. A caller

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/notifyqueue"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -108,7 +109,8 @@ func (n *newsroom) announce() {
 }
 
 // subscribe opens the subscription that c asks for. A caller that can hold it
-// gets the function that ends it before the first note.
+// gets the function that ends it before the first notification; for another, the
+// caller of subscribe is the receiver of its queue.
 func (s *Server) subscribe(c *mcp.Call) (*subscription, error) {
 	var in mcp.ListenParams
 	if err := c.Decode(&in); err != nil {
@@ -131,11 +133,15 @@ func (s *Server) subscribe(c *mcp.Call) (*subscription, error) {
 	sub := newSubscription(c, &honoured)
 	if c.Detach != nil {
 		c.Detach(func() { s.news.drop(sub) })
+	} else {
+		sub.queue.Receive()
 	}
-	sub.mu.Lock() // no news before the acknowledgement
-	defer sub.mu.Unlock()
+	// The acknowledgement waits before the first change does.
+	deliver := sub.queue.Put(notifyqueue.Item[mcp.Note]{Value: mcp.Note{Method: mcp.NoteAcknowledged, Params: ack}})
 	s.news.add(sub)
-	c.Tell(mcp.Note{Method: mcp.NoteAcknowledged, Params: ack})
+	if deliver {
+		sub.deliver()
+	}
 	return sub, nil
 }
 
@@ -160,54 +166,23 @@ func (s *Server) honoured(c *mcp.Caller, f mcp.Filter) mcp.Filter {
 // listen serves subscriptions/listen: it stays open until its context ends,
 // unless the caller can hold the subscription.
 func (s *Server) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
-	if c.Detach != nil {
-		_, err := s.subscribe(c)
-		return mcp.Result{}, err
-	}
-	q := noteQueue{ready: make(chan struct{}, 1)}
-	queued := *c
-	queued.Side = q.put
-	sub, err := s.subscribe(&queued)
-	if err != nil {
+	sub, err := s.subscribe(c)
+	if err != nil || c.Detach != nil {
 		return mcp.Result{}, err
 	}
 	defer s.news.drop(sub)
 	for {
 		select {
-		case <-q.ready:
-			for _, n := range q.take() {
-				c.Tell(n)
+		case <-sub.queue.Ready():
+			items, lost := sub.queue.Take()
+			for _, it := range items {
+				c.Tell(it.Value)
+			}
+			if lost {
+				return mcp.Result{}, nil // the client subscribes again and looks for itself
 			}
 		case <-ctx.Done():
 			return mcp.Result{}, nil
 		}
 	}
-}
-
-// A noteQueue holds news for a subscriber that may be slow. News that already
-// waits is not added again, so it cannot grow beyond what there is to change.
-type noteQueue struct {
-	mu    sync.Mutex
-	notes []mcp.Note
-	ready chan struct{}
-}
-
-func (q *noteQueue) put(n mcp.Note) {
-	q.mu.Lock()
-	if !slices.ContainsFunc(q.notes, func(m mcp.Note) bool { return m.Method == n.Method && string(m.Params) == string(n.Params) }) {
-		q.notes = append(q.notes, n)
-	}
-	q.mu.Unlock()
-	select {
-	case q.ready <- struct{}{}:
-	default:
-	}
-}
-
-func (q *noteQueue) take() []mcp.Note {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	notes := q.notes
-	q.notes = nil
-	return notes
 }

@@ -2,29 +2,28 @@ package server
 
 import (
 	"strings"
-	"sync"
 
+	"github.com/tenon-mcp/tenon/internal/notifyqueue"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A subscription hears news until it is stopped. It is told things under its
-// own lock, so that nothing arrives after stop.
+// A subscription is told of changes until it is stopped. They pass through its
+// queue, so no lock is held while Side is called.
 type subscription struct {
 	caller                    mcp.Caller
 	tools, prompts, resources bool // whether it hears of these lists
 	uris                      map[string]bool
 
-	mu      sync.Mutex
-	stopped bool
-	side    func(mcp.Note)
+	side  func(mcp.Note)
+	queue notifyqueue.Queue[mcp.Note]
 }
 
 // newSubscription returns a subscription of the call's, which it does not keep:
 // there may be very many of them, and they may stay long.
 func newSubscription(c *mcp.Call, f *mcp.Filter) *subscription {
 	sub := &subscription{
-		caller: c.Caller, side: c.Side, stopped: c.Side == nil,
+		caller: c.Caller, side: c.Side,
 		tools: f.ToolsListChanged, prompts: f.PromptsListChanged, resources: f.ResourcesListChanged,
 	}
 	if n := len(f.ResourceSubscriptions); n > 0 {
@@ -32,6 +31,9 @@ func newSubscription(c *mcp.Call, f *mcp.Filter) *subscription {
 		for _, uri := range f.ResourceSubscriptions {
 			sub.uris[strings.Clone(uri)] = true // it may be part of something large
 		}
+	}
+	if c.Side == nil {
+		sub.queue.Close()
 	}
 	return sub
 }
@@ -45,24 +47,32 @@ func (n *newsroom) add(sub *subscription) {
 	n.subs[sub] = struct{}{}
 }
 
-// drop ends a subscription: when it returns, the last has been told.
+// drop ends a subscription. A notification that is being told may still arrive.
 func (n *newsroom) drop(sub *subscription) {
 	n.mu.Lock()
 	delete(n.subs, sub)
 	n.mu.Unlock()
-	sub.mu.Lock()
-	defer sub.mu.Unlock()
-	sub.stopped = true
+	sub.queue.Close()
 }
 
+// tell queues a change and delivers it, unless another goroutine does.
 func (s *subscription) tell(note mcp.Note) {
 	if !s.wants(note.Method) {
 		return
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.stopped {
-		s.side(note)
+	if s.queue.Put(notifyqueue.Item[mcp.Note]{Kind: notifyqueue.Change, Key: note.Method + " " + string(note.Params), Size: len(note.Params), Value: note}) {
+		s.deliver()
+	}
+}
+
+// deliver tells what waits, and ends the delivering of the caller.
+func (s *subscription) deliver() {
+	for items, ok := s.queue.Next(); ok; items, ok = s.queue.Next() {
+		for _, it := range items {
+			if !s.queue.IsClosed() {
+				s.side(it.Value)
+			}
+		}
 	}
 }
 

@@ -78,7 +78,7 @@ func (ses *session) answered(m *jsonrpc.Message) {
 // the response, which comes with a POST of its own. A request that is given up
 // is cancelled at the client.
 func (st *stream) Ask(ctx context.Context, method string, params []byte) (jsonrpc.Message, error) {
-	if st.first.jsonOnly {
+	if st.jsonOnly {
 		return jsonrpc.Message{}, mcp.Errorf(mcp.CodeInvalidRequest, "%s needs a stream: the header Accept must list text/event-stream", method)
 	}
 	id, response := st.ses.ask()

@@ -34,9 +34,8 @@ func (s *sessions) batch(w http.ResponseWriter, r *http.Request, body []byte) {
 	}
 	ctx, cancel := context.WithCancel(&detached{r.Context(), r.Header})
 	p := s.h.edge.Principal(r)
-	st, freed := s.newStream(ctx, cancel, ses, w, r)
-	defer st.first.close()
-	s.long(st, freed, func() *era.Answer {
+	st := s.newStream(ctx, cancel, ses, r)
+	s.long(w, r, st, func() *era.Answer {
 		defer s.release(ses)
 		defer cancel()
 		return together(s.answerAll(ctx, p, st, items))
@@ -132,8 +131,8 @@ type oneOfBatch struct {
 	ctx context.Context
 }
 
-func (b oneOfBatch) Tell(build func(dst []byte) []byte) {
+func (b oneOfBatch) Tell(n era.Notification) {
 	if b.ctx.Err() == nil {
-		b.stream.Tell(build)
+		b.stream.Tell(n)
 	}
 }

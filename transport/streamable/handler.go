@@ -54,14 +54,12 @@ type Options struct {
 	KeepAlive time.Duration
 
 	// TakeOver lets connections of HTTP/1.1 be taken over (see
-	// http.Hijacker): those of streams that wait for news, which saves two
-	// thirds of their memory, and those of clients of older revisions that
-	// are let go during a call, which therefore needs no goroutine of its
-	// own. Whatever stands between the http.Server and this handler then sees
-	// a request end where its stream begins, or an answer end before the
-	// request does; and the server's Shutdown does not wait for such streams,
-	// [Handler.Shutdown] does. Unset, connections stay with net/http, except
-	// where [Serve] serves: there nothing stands in between.
+	// http.Hijacker) for streams that wait for changes, which saves two thirds
+	// of their memory. Whatever stands between the http.Server and this
+	// handler then sees a request end where its stream begins; and the
+	// server's Shutdown does not wait for such streams, [Handler.Shutdown]
+	// does. Unset, connections stay with net/http, except where [Serve]
+	// serves: there nothing stands in between.
 	TakeOver bool
 
 	// Sessions bounds what clients of older revisions may keep open.
@@ -94,8 +92,8 @@ type Handler struct {
 
 	sessions *sessions
 	taken    takenConns
-	pulse    pulse
 	followed subscriptions
+	begun    time.Time // what the times of keep-alive comments count from
 
 	open context.Context // ends with Shutdown
 	shut context.CancelFunc
@@ -103,7 +101,7 @@ type Handler struct {
 
 // NewHandler returns a Handler that serves h.
 func NewHandler(h mcp.Handler, o *Options) (*Handler, error) {
-	s := &Handler{}
+	s := &Handler{begun: time.Now()}
 	s.open, s.shut = context.WithCancel(context.Background())
 	if o != nil {
 		s.opts = *o
@@ -118,7 +116,6 @@ func NewHandler(h mcp.Handler, o *Options) (*Handler, error) {
 	}
 	orElse(&s.opts.WriteIdle, 30*time.Second)
 	orElse(&s.opts.KeepAlive, 25*time.Second)
-	s.pulse.every, s.pulse.begun = s.opts.KeepAlive, time.Now()
 	s.edge, err = edge.New(edge.Options{
 		Hosts: s.opts.Hosts, AnyHost: s.opts.AnyHost, Origins: s.opts.Origins,
 		Principal: s.opts.Principal, MaxBody: s.opts.BodyLimit, BodyIdle: s.opts.ReadIdle,

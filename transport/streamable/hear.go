@@ -10,8 +10,8 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// get serves GET: the stream of a session's news, or the rest of a stream that
-// was cut off.
+// get serves GET: the stream of a session's changes, or the rest of a stream
+// that was cut off.
 func (s *sessions) get(w http.ResponseWriter, r *http.Request) (rest staying) {
 	if !strings.Contains(r.Header.Get("Accept"), "text/event-stream") || !sessional(r) {
 		w.Header().Set("Allow", "POST")
@@ -31,12 +31,12 @@ func (s *sessions) get(w http.ResponseWriter, r *http.Request) (rest staying) {
 	last = strings.Clone(last) // the rest of the headers need not stay
 	return func(ctx context.Context, w http.ResponseWriter) {
 		defer s.release(ses)
-		out := s.h.newReply(ctx, w)
+		out := s.h.newEventWriter(ctx, w)
 		defer out.close()
 		if present {
 			s.resume(ctx, ses, out, last)
 		} else {
-			s.hear(ctx, ses, out, nil)
+			s.listen(ctx, ses, out)
 		}
 	}
 }
@@ -49,140 +49,163 @@ func sessional(r *http.Request) bool {
 	return !present || isLegacy
 }
 
+// newsStream is the name of the stream of a session's changes.
+const newsStream = "news"
+
+// cannotResume answers a Last-Event-ID after which events may be missing. The
+// client opens a stream without it, or makes its call again.
+const cannotResume = "cannot resume after this Last-Event-ID: it is unknown, or events after it are no longer kept; open a new stream without it"
+
 // resume sends what a client missed of one stream, and what is still to come.
-func (s *sessions) resume(ctx context.Context, ses *session, out *reply, last string) {
+func (s *sessions) resume(ctx context.Context, ses *session, out *eventWriter, last string) {
 	name, _, ok := s.store.EventsAfter(ses.id, last)
 	if !ok {
-		s.hear(ctx, ses, out, nil) // nothing is left of it; news may still come
-		return
-	}
-	missed := func() []StoredEvent {
-		_, events, _ := s.store.EventsAfter(ses.id, last)
-		return events
-	}
-	if name == newsStream {
-		s.hear(ctx, ses, out, missed)
+		refuse(out.w, http.StatusNotFound, cannotResume)
 		return
 	}
 	ses.mu.Lock()
 	st := ses.streams[name]
+	if name == newsStream {
+		st = ses.pushes
+	}
 	ses.mu.Unlock()
-	out.begin()
-	if st == nil { // it is over, so what is kept is all of it
-		for _, e := range missed() {
-			out.write(e.ID, e.Data)
+	v := newVisit(out)
+	if st == nil || !st.attach(v) {
+		if name == newsStream { // what changed since it ended is not known
+			refuse(out.w, http.StatusNotFound, cannotResume)
+			return
 		}
+		s.replay(ses, out, last) // it has ended, so what is kept is all of it
 		return
 	}
-	freed, more := st.join(out, missed)
-	if !more {
+	if !st.take(v) {
 		return
 	}
-	select {
-	case <-freed:
-	case <-ctx.Done():
-		st.leave(out)
+	if !s.replay(ses, out, last) {
+		st.leave(v)
+		return
 	}
+	st.serve(ctx, v)
 }
 
-// newsStream is the name of the stream of a session's news.
-const newsStream = "news"
-
-// hear holds the stream of a session's news open, after what the client has
-// missed of it, if it comes back. There is one of them, for the client that
-// came last: who comes again has often lost the one before without our noticing.
-func (s *sessions) hear(ctx context.Context, ses *session, out *reply, missed func() []StoredEvent) {
-	news := &newsQueue{ready: make(chan struct{}, 1)}
-	st := &stream{all: s, ses: ses, name: newsStream, prime: ses.era.Resumes(), out: out, news: news}
-	before, ok := ses.listen(st, news.put)
+// replay sends the events after one of them, or refuses if they are not kept.
+func (s *sessions) replay(ses *session, out *eventWriter, last string) bool {
+	_, events, ok := s.store.EventsAfter(ses.id, last)
 	if !ok {
+		refuse(out.w, http.StatusNotFound, cannotResume)
+		return false
+	}
+	out.begin()
+	for _, e := range events {
+		out.event(e.ID, e.Data)
+	}
+	return true
+}
+
+// listen connects a client to the stream of the session's changes.
+func (s *sessions) listen(ctx context.Context, ses *session, out *eventWriter) {
+	v := newVisit(out)
+	st, isNew := s.changes(ses, v)
+	switch {
+	case st == nil:
 		refuse(out.w, http.StatusNotFound, noSession)
 		return
-	}
-	defer func() {
-		if st.cancel == nil {
-			ses.unlisten(st)
-		}
-		st.leave(out)
-	}()
-	if before != nil {
-		before.letGo()
-		before.abandon()
+	case isNew:
+		st.detach = ses.era.Attach(st.notify)
+	case !st.take(v):
+		return
 	}
 	out.begin()
-	if missed != nil { // all of it is kept by now: what comes later waits in news
-		for _, e := range missed() {
-			out.write(e.ID, e.Data)
-			st.told = true
+	st.opened = false // each client that begins is told from where to resume
+	st.open(out)
+	st.serve(ctx, v)
+}
+
+// changes returns the stream of the session's changes with a client connected to
+// it. It is nil if the session has ended. The caller delivers the messages of a
+// new one.
+func (s *sessions) changes(ses *session, v *visit) (st *stream, isNew bool) {
+	for {
+		ses.mu.Lock()
+		st := ses.pushes
+		switch {
+		case ses.ended:
+			ses.mu.Unlock()
+			return nil, false
+		case st == nil:
+			st = &stream{all: s, ses: ses, news: true, prime: ses.era.Resumes(), visit: v}
+			st.queue.Receive()
+			ses.pushes = st
+			ses.mu.Unlock()
+			return st, true
 		}
-	}
-	st.open()
-	for open := true; open; {
-		select {
-		case <-news.ready:
-			var waiting []func([]byte) []byte
-			waiting, open = news.take() // if some is lost, the client comes back and looks for itself
-			for _, build := range waiting {
-				st.send(build)
-			}
-		case <-ctx.Done():
-			open = false
-			s.linger(st)
-			news.leave(st.send) // which keeps it as long as that takes
+		ses.mu.Unlock()
+		if st.attach(v) {
+			return st, false
 		}
+		ses.forgetChanges(st)
 	}
 }
 
-// maxLinger is how long news is kept for a client that may come back for it.
-const maxLinger = 5 * time.Minute
-
-// linger goes on to keep news for a client that has gone without a word, and
-// knows from where to come back. As with calls that were left, only so many are
-// waited for.
-func (s *sessions) linger(st *stream) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if !st.told || st.out == nil || !s.stayBusy(st.ses) {
-		return // it would not come back, or another has come
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), min(maxLinger, s.limits.Idle))
-	st.cancel = cancel
-	context.AfterFunc(ctx, func() {
-		cancel()
-		st.ses.unlisten(st)
-		st.end()
-		s.release(st.ses)
-	})
-}
-
-// listen makes st the stream of the session's news, which goes to push, and
-// returns the one that was it. It reports false when the session has ended.
-func (ses *session) listen(st *stream, push func(build func(dst []byte) []byte)) (before *stream, ok bool) {
-	ses.hearing.Lock()
-	defer ses.hearing.Unlock()
+func (ses *session) forgetChanges(st *stream) {
 	ses.mu.Lock()
-	before, ok = ses.pushes, !ses.ended
-	if ok {
-		ses.pushes = st
-	}
-	ses.mu.Unlock()
-	if ok {
-		ses.era.Attach(push)
-	}
-	return before, ok
-}
-
-// unlisten ends the news of a stream, unless there is another by now.
-func (ses *session) unlisten(st *stream) {
-	ses.hearing.Lock()
-	defer ses.hearing.Unlock()
-	ses.mu.Lock()
-	last := ses.pushes == st
-	if last {
+	defer ses.mu.Unlock()
+	if ses.pushes == st {
 		ses.pushes = nil
 	}
-	ses.mu.Unlock()
-	if last {
-		ses.era.Detach()
+}
+
+// maxLinger is how long changes are kept for a client that may resume.
+const maxLinger = 5 * time.Minute
+
+// A lingering keeps changes for a client that left. It holds its session.
+type lingering struct {
+	stop func() // ends it, because a client is back
+}
+
+// linger goes on to keep changes for a client that has gone and knows an id to
+// resume from. As with calls that were left, only so many are waited for. The
+// caller delivers.
+func (s *sessions) linger(st *stream) {
+	if !st.told || !s.stayBusy(st.ses) {
+		s.endChanges(st)
+		return
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), min(maxLinger, s.limits.Idle))
+	unused := context.AfterFunc(ctx, func() {
+		cancel()
+		s.endChanges(st)
+		s.release(st.ses)
+	})
+	l := &lingering{stop: func() {
+		if unused() {
+			cancel()
+			s.release(st.ses)
+		}
+	}}
+	st.mu.Lock()
+	isBack := st.visit != nil
+	if !isBack {
+		st.lingers, st.cancel = l, cancel
+	}
+	st.mu.Unlock()
+	if isBack {
+		l.stop()
+		return
+	}
+	s.leftAlone(st)
+}
+
+// endChanges ends a stream of changes to which no client is connected.
+func (s *sessions) endChanges(st *stream) {
+	st.mu.Lock()
+	isBack := st.visit != nil
+	st.closed = st.closed || !isBack
+	st.mu.Unlock()
+	if isBack {
+		return
+	}
+	st.ses.forgetChanges(st)
+	st.detach()
+	st.close(nil)
 }

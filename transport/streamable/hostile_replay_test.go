@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tenon-mcp/tenon/transport/streamable"
 )
 
 // sseEvents reads as a client of the letter of the specification: an event counts
@@ -114,11 +116,45 @@ func TestReplayOfNews(t *testing.T) {
 	}
 	<-f.began
 	_, e = f.listen(in("").header("Last-Event-ID", "Last-Event-ID: "+e.last))
-	e.lines.Scan()
 	f.RemovePrompts("greet")
 	e.expect("notifications/prompts/list_changed")
-	// An id that nobody knows is no reason to refuse.
-	_, e = f.listen(in("").header("Last-Event-ID", "Last-Event-ID: 99999999999999999999_-1"))
+}
+
+// L9: a client is told at once when it cannot resume: its id is unknown, of
+// another session, malformed, or too old. Without the id it goes on.
+func TestCannotResume(t *testing.T) {
+	f := newFort(t, false, &streamable.Options{Store: &streamable.Memory{Events: 4 << 10}})
+	in, other := f.enter(rev2025, ""), f.enter(rev2025, "")
+	s, e := f.listen(in(""))
+	f.RemoveTools("nan")
+	e.expect("notifications/tools/list_changed")
+	mine := e.last
+	s.c.Close()
+	answered := f.raw(other(oldGated("1", "quick", 0)).on(f))
+	<-f.began
+	if answered.Status != 200 {
+		t.Fatal(answered.Text)
+	}
+	call := func(id string) string { // makes a call with progress and returns the id of its first event
+		a := f.raw(in(strings.Replace(oldTool(id, "count", `"n":20,"who":"`+strings.Repeat("x", 200)+`"`), `"params":{`, `"params":{"_meta":{"progressToken":1},`, 1)).on(f))
+		first, _, _ := strings.Cut(a.Text[strings.Index(a.Text, "id: ")+4:], "\n")
+		return first
+	}
+	evicted := call("7") // its own events push the first of them out
+	for name, r := range map[string]*request{
+		"unknown":      in("").header("Last-Event-ID", "Last-Event-ID: 99999999999999999999_-1"),
+		"impossible":   in("").header("Last-Event-ID", "Last-Event-ID: news-999999"),
+		"negative":     in("").header("Last-Event-ID", "Last-Event-ID: news--1"),
+		"empty":        in("").header("Last-Event-ID", "Last-Event-ID:"),
+		"of another":   other("").header("Last-Event-ID", "Last-Event-ID: "+mine),
+		"evicted call": in("").header("Last-Event-ID", "Last-Event-ID: "+evicted),
+		"evicted news": in("").header("Last-Event-ID", "Last-Event-ID: "+mine),
+	} {
+		if a := f.raw(r.on(f)); a.Status != 404 || !strings.Contains(a.Text, "cannot resume") {
+			t.Errorf("%s: %d %s", name, a.Status, a.Text)
+		}
+	}
+	_, e = f.listen(in(""))
 	e.lines.Scan()
 	f.RemoveTools("none")
 	e.expect("notifications/tools/list_changed")

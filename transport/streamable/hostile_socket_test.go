@@ -212,15 +212,7 @@ func (r *request) on(f *fort) string {
 // empty makes a GET.
 func (f *fort) enter(rev, capabilities string, more ...string) func(body string) *request {
 	f.t.Helper()
-	plain := func(body string) *request {
-		r := &request{verb: "POST", body: body}
-		r.lines = append([]string{"Host: 127.0.0.1:PORT", "Content-Type: application/json", "Accept: application/json, text/event-stream"}, more...)
-		if body == "" {
-			r.verb = "GET"
-			r.header("Content-Type").header("Accept", "Accept: text/event-stream")
-		}
-		return r
-	}
+	plain := func(body string) *request { return legacyRequest(body, more...) }
 	a := f.raw(plain(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"` + rev + `","capabilities":{` + capabilities + `},"clientInfo":{"name":"p","version":"1"}}}`).on(f))
 	id := a.Header.Get("Mcp-Session-Id")
 	if a.Status != 200 || id == "" {
@@ -235,6 +227,17 @@ func (f *fort) enter(rev, capabilities string, more ...string) func(body string)
 		f.t.Fatalf("initialized: %d %s", a.Status, a.Text)
 	}
 	return in
+}
+
+// legacyRequest is a request of an older revision; without a body it is a GET.
+func legacyRequest(body string, more ...string) *request {
+	r := &request{verb: "POST", body: body}
+	r.lines = append([]string{"Host: 127.0.0.1:PORT", "Content-Type: application/json", "Accept: application/json, text/event-stream"}, more...)
+	if body == "" {
+		r.verb = "GET"
+		r.header("Content-Type").header("Accept", "Accept: text/event-stream")
+	}
+	return r
 }
 
 func oldTool(id, name, args string) string {

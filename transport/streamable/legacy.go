@@ -101,13 +101,12 @@ func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session,
 	ctx, cancel := context.WithCancel(&detached{r.Context(), r.Header})
 	p := s.h.edge.Principal(r)
 	if mcp.MayAsk(m.Method) {
-		st, freed := s.newStream(ctx, cancel, ses, w, r)
-		defer st.first.close()
+		st := s.newStream(ctx, cancel, ses, r)
 		if !ses.begin(m.ID, cancel, st) {
 			s.taken(w, ses, m.ID, cancel)
 			return
 		}
-		s.long(st, freed, func() *era.Answer {
+		s.long(w, r, st, func() *era.Answer {
 			defer s.release(ses)
 			a := ses.era.Serve(ctx, m, p, st)
 			cancelled := ctx.Err() != nil
@@ -156,38 +155,16 @@ func (s *sessions) saveAfter(ses *session, m *jsonrpc.Message, a *era.Answer) {
 	}
 }
 
-// long runs serve, for which the client need not wait. What is said goes to the
-// stream, whoever listens there; only an answer before which nothing was said is
-// sent without a stream. Serve returns the answer, or nil if there is none.
-//
-// Net/http ends an answer where the request came in. So serve has a goroutine of
-// its own, and whoever waits here is freed; or there is no such channel, serve
-// runs here, and the stream can cut the connection off.
-func (s *sessions) long(st *stream, freed <-chan struct{}, serve func() *era.Answer) {
-	out := &st.first
-	if freed == nil {
-		s.lookOut()
-		if silent := st.close(serve()); silent != nil {
-			out.answer(http.StatusOK, silent)
-		} else {
-			out.nothing()
-		}
-		return
-	}
-	answer := make(chan *era.Answer, 1)
-	s.workers.run(func() {
-		if silent := st.close(serve()); silent != nil {
-			answer <- silent
-		}
-	})
-	select {
-	case silent := <-answer:
-		out.answer(http.StatusOK, silent)
-	case <-freed:
-		out.nothing()
-	case <-out.ctx.Done(): // gone, which cancels nothing in these revisions
-		st.leave(out)
-	}
+// long runs serve, for which the client need not wait: it may be let go, or go
+// away, and resume. So serve has a goroutine of its own, and the goroutine of the
+// request delivers what it sends until the client goes. Serve returns the
+// response, or nil if there is none.
+func (s *sessions) long(w http.ResponseWriter, r *http.Request, st *stream, serve func() *era.Answer) {
+	out := s.h.newEventWriter(r.Context(), w)
+	st.visit = newVisit(out)
+	go func() { st.close(serve()) }()
+	st.serve(r.Context(), st.visit)
+	out.nothing() // unless there was something
 }
 
 // A teller is the way back for a request that asks nothing.
@@ -197,9 +174,9 @@ type teller struct {
 }
 
 // Tell tells nothing more of a request that was cancelled.
-func (t teller) Tell(build func([]byte) []byte) {
+func (t teller) Tell(n era.Notification) {
 	if t.ctx.Err() == nil {
-		t.out.note(build)
+		t.out.note(n)
 	}
 }
 
@@ -212,7 +189,7 @@ func (teller) Release() {}
 // deaf is the way back to who is not to hear anything but the answer.
 type deaf struct{ teller }
 
-func (deaf) Tell(func([]byte) []byte) {}
+func (deaf) Tell(era.Notification) {}
 
 // taken is the answer to a request that cannot begin.
 func taken(id jsonrpc.ID) era.Answer {

@@ -3,8 +3,11 @@ package streamable
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/tenon-mcp/tenon/era"
 	"github.com/tenon-mcp/tenon/jsonrpc"
@@ -22,6 +25,7 @@ func (s *Handler) listen(m *jsonrpc.Message, p *mcp.Principal, headers map[strin
 			out.answerIfThere(&a)
 			return
 		}
+		out.hold()
 		s.follow(ctx, sub, out)
 		a = sub.End()
 		out.tell(sub) // what had come before
@@ -29,18 +33,24 @@ func (s *Handler) listen(m *jsonrpc.Message, p *mcp.Principal, headers map[strin
 	}
 }
 
-// follow tells the news of a subscription until the client or the server goes.
-// It is where a stream of the newest era spends its life, so little should be
-// alive above it, and it waits for as few things as it can.
+// follow sends the notifications of a subscription until the client or the
+// server goes. It is where a stream of the newest era spends its life, so little
+// should be alive above it, and it waits for as few things as it can.
 func (s *Handler) follow(ctx context.Context, sub *era.Subscription, out *reply) {
 	s.followed.add(sub)
 	defer s.followed.drop(sub)
+	alive := time.AfterFunc(s.opts.KeepAlive, sub.Wake)
+	defer alive.Stop()
 	for !s.isClosing() { // of which followed wakes it
 		select {
 		case <-sub.Ready():
 			if lost := out.tell(sub); lost {
 				s.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "stream dropped", slog.String("reason", "too many unread notifications"))
 				return // the client listens again and looks for itself
+			}
+			alive.Reset(out.keepAlive())
+			if out.failed {
+				return
 			}
 		case <-ctx.Done():
 			return
@@ -71,17 +81,18 @@ func (s *subscriptions) drop(sub *era.Subscription) {
 
 func (s *subscriptions) wake() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for sub := range s.all {
+	all := slices.Collect(maps.Keys(s.all))
+	s.mu.Unlock()
+	for _, sub := range all {
 		sub.Wake()
 	}
 }
 
-// tell sends the news that waits.
+// tell sends the notifications that wait.
 func (o *reply) tell(sub *era.Subscription) (lost bool) {
 	notes, lost := sub.Take()
 	for _, n := range notes {
-		o.note(func(dst []byte) []byte { return sub.Append(dst, n) })
+		o.event("", sub.Append(nil, n))
 	}
 	return lost
 }
@@ -93,11 +104,4 @@ func (s *Handler) subscribe(ctx context.Context, m *jsonrpc.Message, p *mcp.Prin
 	defer cancel()
 	defer context.AfterFunc(s.open, cancel)()
 	return s.door.Listen(ctx, m, p, back)
-}
-
-// answerIfThere sends the answer to a client that has not gone.
-func (o *reply) answerIfThere(a *era.Answer) {
-	if o.ctx.Err() == nil {
-		o.answer(statusOf(a.Code), a)
-	}
 }

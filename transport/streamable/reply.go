@@ -6,54 +6,40 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/notifyqueue"
 )
 
-// A reply answers one POST: with JSON if nothing was told before the answer,
-// and as a stream of events from the first note on.
-type reply struct {
+// An eventWriter writes the response to one HTTP request: JSON, or a stream of
+// events. One goroutine at a time uses it: the one that delivers what waits in
+// the queue before it. Only interrupt may be called by others.
+type eventWriter struct {
 	h   *Handler
 	w   http.ResponseWriter
 	ctx context.Context // ends when the client goes away
 
-	header   http.Header // of the request, for callContext; nil if no call is served with it
-	jsonOnly bool        // the client does not accept a stream: notifications are left out; never changes
-
-	mu      sync.Mutex
-	stream  bool // the answer has become a stream
-	over    bool // nothing more may be written
-	failed  bool // a write failed: the client is gone
-	touched bool // something was written since the last beat
-
-	turn turn // when the pulse keeps the stream alive
+	stream  bool          // the response has become a stream
+	over    bool          // nothing more may be written
+	failed  bool          // a write failed: the client is gone
+	stopped atomic.Bool   // interrupt was called
+	sent    time.Duration // when something was last sent, since the Handler was made
 }
 
-func (s *Handler) newReply(ctx context.Context, w http.ResponseWriter) *reply {
-	return &reply{h: s, w: w, ctx: ctx}
+func (s *Handler) newEventWriter(ctx context.Context, w http.ResponseWriter) *eventWriter {
+	return &eventWriter{h: s, w: w, ctx: ctx}
 }
 
-// note sends a message that is not the answer, unless the client has gone.
-func (o *reply) note(build func(dst []byte) []byte) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.over || o.jsonOnly || o.ctx.Err() != nil {
-		return
-	}
-	o.open()
-	o.event("", build)
-}
-
-// open makes the answer a stream.
-func (o *reply) open() {
+// open makes the response a stream.
+func (o *eventWriter) open() {
 	if o.stream {
 		return
 	}
-	o.stream = true
+	o.stream, o.sent = true, time.Since(o.h.begun)
 	streamHeaders(o.w.Header())
 	o.w.WriteHeader(http.StatusOK)
-	o.h.pulse.add(o)
 }
 
 func streamHeaders(h http.Header) {
@@ -69,31 +55,45 @@ var (
 	notBuffered = []string{"no"}
 )
 
-// event writes one event and sends it off.
-func (o *reply) event(id string, build func(dst []byte) []byte) {
-	buf := answerBuffers.Get().(*[]byte) // none is kept: most streams wait most of the time
+const okStatus = http.StatusOK
+
+// begin makes the response a stream before there is an event.
+func (o *eventWriter) begin() {
+	if !o.over && !o.stream {
+		o.open()
+		o.send(nil)
+	}
+}
+
+// event sends an event; without data it is there for its id only.
+func (o *eventWriter) event(id string, data []byte) {
+	if o.over || o.failed {
+		return
+	}
+	buf := buffers.Get().(*[]byte) // none is kept: most streams wait most of the time
 	b := (*buf)[:0]
 	if id != "" {
 		b = append(append(append(b, "id: "...), id...), '\n')
 	}
-	b = append(b, "data: "...)
-	if build != nil {
-		b = build(b)
-	}
-	b = append(b, '\n', '\n')
+	b = append(append(append(b, "data: "...), data...), '\n', '\n')
+	o.open()
 	o.send(b)
 	giveBack(buf, b)
 }
 
-// netBuffer is what net/http takes without sending it at once.
-const netBuffer = 2 << 10
+// raw sends bytes that are no event.
+func (o *eventWriter) raw(text string) {
+	if !o.over && !o.failed {
+		o.open()
+		o.send([]byte(text))
+	}
+}
 
 // send writes bytes and flushes them, within the time that the client has.
-func (o *reply) send(b []byte) {
+func (o *eventWriter) send(b []byte) {
 	if o.failed {
 		return
 	}
-	o.touched = true
 	rc := http.NewResponseController(o.w)
 	err := o.put(rc, b, piece)
 	if err == nil {
@@ -101,40 +101,38 @@ func (o *reply) send(b []byte) {
 	}
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		o.failed = true
-		o.h.recordDropped(err)
+		if !o.stopped.Load() {
+			o.h.recordDropped(err)
+		}
 		return
 	}
 	rc.SetWriteDeadline(time.Time{})
+	o.sent = time.Since(o.h.begun)
 }
 
-// comment tells the client, and whoever stands in between, that the stream is
-// alive.
-func (o *reply) comment() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.over || o.failed {
-		return
+// keepAlive sends a comment if nothing was sent for as long as the options say.
+// It returns when the next is due.
+func (o *eventWriter) keepAlive() (in time.Duration) {
+	every := o.h.opts.KeepAlive
+	if in = o.sent + every - time.Since(o.h.begun); o.stream && in > 0 {
+		return in
 	}
-	if !o.touched {
-		o.send([]byte(":\n\n"))
-	}
-	o.touched = false
-	o.h.pulse.add(o)
+	o.raw(":\n\n")
+	return every
 }
 
-// answer sends the answer, which is the last message.
-func (o *reply) answer(status int, a *era.Answer) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+// answer sends the response, which is the last message.
+func (o *eventWriter) answer(status int, a *era.Answer) {
 	if o.over {
 		return
 	}
-	o.over = true
 	if o.stream {
-		o.event("", a.Append)
+		o.event("", a.Append(nil))
+		o.over = true
 		return
 	}
-	buf := answerBuffers.Get().(*[]byte)
+	o.over = true
+	buf := buffers.Get().(*[]byte)
 	body, at, large := (*buf)[:0], 0, []byte(nil)
 	if a.Split != nil {
 		body, at, large = a.Split(body)
@@ -155,8 +153,11 @@ func (o *reply) answer(status int, a *era.Answer) {
 	giveBack(buf, body)
 }
 
+// netBuffer is what net/http takes without sending it at once.
+const netBuffer = 2 << 10
+
 // putAll writes what follows each other. Who is gone misses nothing.
-func (o *reply) putAll(parts ...[]byte) {
+func (o *eventWriter) putAll(parts ...[]byte) {
 	rc := http.NewResponseController(o.w)
 	for _, b := range parts {
 		if len(b) == 0 {
@@ -169,22 +170,28 @@ func (o *reply) putAll(parts ...[]byte) {
 	}
 }
 
-// nothing ends a reply that has no answer.
-func (o *reply) nothing() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+// nothing ends a response that has no message.
+func (o *eventWriter) nothing() {
 	if !o.over && !o.stream {
 		o.w.WriteHeader(http.StatusAccepted)
 	}
 	o.over = true
 }
 
+// close ends the response.
+func (o *eventWriter) close() { o.over = true }
+
 // put writes bytes piece by piece, so that a client that takes nothing for a
 // while is told from one that is slow.
-func (o *reply) put(rc *http.ResponseController, b []byte, piece int) error {
+func (o *eventWriter) put(rc *http.ResponseController, b []byte, piece int) error {
 	for {
 		n := min(piece, len(b))
+		// The deadline first, then the look: interrupt does it the other way
+		// round, so one of them sees the other.
 		rc.SetWriteDeadline(time.Now().Add(o.h.opts.WriteIdle))
+		if o.stopped.Load() {
+			return errInterrupted
+		}
 		if _, err := o.w.Write(b[:n]); err != nil {
 			return err
 		}
@@ -192,6 +199,21 @@ func (o *reply) put(rc *http.ResponseController, b []byte, piece int) error {
 			return nil
 		}
 	}
+}
+
+var errInterrupted = errors.New("the client has connected elsewhere")
+
+// interrupt has a write that waits for the client fail. It must not be called
+// once the handler of the request may have returned.
+func (o *eventWriter) interrupt() {
+	o.stopped.Store(true)
+	http.NewResponseController(o.w).SetWriteDeadline(time.Unix(1, 0))
+}
+
+// resume undoes interrupt.
+func (o *eventWriter) resume() {
+	o.stopped.Store(false)
+	http.NewResponseController(o.w).SetWriteDeadline(time.Now().Add(o.h.opts.WriteIdle))
 }
 
 // A piece is what a client has to take before its time runs out. Each costs a
@@ -202,26 +224,126 @@ const (
 	largePiece = 128 << 10
 )
 
-const maxAnswerBuffer = 64 << 10
+const maxBuffer = 64 << 10
 
-// answerBuffers are what answers and events are built in.
-var answerBuffers = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }}
+// buffers are what responses and events are built in.
+var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }}
 
 // giveBack returns a buffer, in which b was built, unless it has grown large.
 func giveBack(buf *[]byte, b []byte) {
-	if cap(b) <= maxAnswerBuffer {
+	if cap(b) <= maxBuffer {
 		*buf = b
-		answerBuffers.Put(buf)
+		buffers.Put(buf)
 	}
 }
 
-// close ends the reply: whatever still wants to be told is dropped.
+// A reply is the response to a request that is served on the goroutine of its
+// HTTP request: JSON if there was no notification before it, and a stream of
+// events otherwise. Notifications are written by the goroutines that send them,
+// one at a time; what others send meanwhile waits in the queue.
+type reply struct {
+	eventWriter
+	queue notifyqueue.Queue[[]byte]
+	alive *time.Timer // nil until the response is a stream
+	held  bool        // the goroutine that serves the request delivers, to the end
+
+	header   http.Header // of the request, for callContext; nil if no call is served with it
+	jsonOnly bool        // the client does not accept a stream: notifications are left out; never changes
+}
+
+func (s *Handler) newReply(ctx context.Context, w http.ResponseWriter) *reply {
+	return &reply{eventWriter: eventWriter{h: s, w: w, ctx: ctx}}
+}
+
+// note sends a notification, unless the client has gone.
+func (o *reply) note(n era.Notification) {
+	if o.jsonOnly || o.ctx.Err() != nil {
+		return
+	}
+	buf := buffers.Get().(*[]byte)
+	b := n.Value((*buf)[:0])
+	if o.queue.Claim() {
+		o.event("", b)
+		o.watch()
+		o.deliver()
+	} else if o.queue.Put(notifyqueue.Item[[]byte]{Kind: n.Kind, Key: n.Key, Size: len(b), Value: append([]byte(nil), b...)}) {
+		o.deliver()
+	}
+	giveBack(buf, b)
+}
+
+// deliver writes what waits, and ends the delivering of the caller.
+func (o *reply) deliver() {
+	for items, ok := o.queue.Next(); ok; items, ok = o.queue.Next() {
+		for _, it := range items {
+			o.event("", it.Value)
+		}
+		o.watch()
+	}
+}
+
+// watch has the stream be kept alive. The caller delivers.
+func (o *reply) watch() {
+	if o.stream && o.alive == nil {
+		o.alive = time.AfterFunc(time.Hour, o.beat) // beat may use the field only after the next line
+		o.alive.Reset(o.h.opts.KeepAlive)
+	}
+}
+
+// beat keeps the stream alive.
+func (o *reply) beat() {
+	if !o.queue.Claim() { // it is being written to, or over
+		if !o.queue.IsClosed() {
+			o.alive.Reset(o.h.opts.KeepAlive)
+		}
+		return
+	}
+	next := o.eventWriter.keepAlive()
+	if !o.failed {
+		o.alive.Reset(next)
+	}
+	o.deliver()
+}
+
+// hold makes the caller, who serves the request, deliver to the end. Nothing is
+// written by others after it.
+func (o *reply) hold() {
+	if o.held {
+		return
+	}
+	o.held = true
+	o.queue.Await()
+	items, _ := o.queue.Take()
+	for _, it := range items {
+		o.event("", it.Value)
+	}
+}
+
+// answer sends the response, which is the last message.
+func (o *reply) answer(status int, a *era.Answer) {
+	o.hold()
+	o.eventWriter.answer(status, a)
+}
+
+// answerIfThere sends the response to a client that has not gone.
+func (o *reply) answerIfThere(a *era.Answer) {
+	if o.ctx.Err() == nil {
+		o.answer(statusOf(a.Code), a)
+	}
+}
+
+// nothing ends a response that has no message.
+func (o *reply) nothing() {
+	o.hold()
+	o.eventWriter.nothing()
+}
+
+// close ends the response: what is sent later is dropped.
 func (o *reply) close() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+	o.hold()
 	o.over = true
-	o.w = nil // a stream may outlive its first reply by far
-	if o.stream {
-		o.h.pulse.remove(o)
+	o.queue.Close()
+	if o.alive != nil {
+		o.alive.Stop()
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/tenon-mcp/tenon/era"
@@ -38,8 +37,6 @@ type sessions struct {
 	store  Store
 	limits SessionLimits
 
-	workers *workers
-
 	mu    sync.Mutex
 	live  map[string]*session
 	idle  list.List // of *session, those nothing goes on in, the last used first
@@ -48,9 +45,7 @@ type sessions struct {
 	sweep *time.Timer
 	ended bool
 
-	looking atomic.Bool // for clients that have gone; see lookOut
-
-	unheard list.List // of *stream, those of news that is kept for clients that have gone, the last left first
+	unheard list.List // of *stream, those of changes that are kept for clients that have gone, the last left first
 }
 
 // A session is one client of an older revision.
@@ -64,13 +59,11 @@ type session struct {
 	bytes int           // what it had saved when it was put there
 	used  time.Time     // when it was last busy
 
-	hearing sync.Mutex // whoever begins or ends to hear news holds it
-
 	mu      sync.Mutex
 	ended   bool
 	calls   map[string]inFlight // by the key of their id
 	streams map[string]*stream  // that a client may come back to, by name
-	pushes  *stream             // where news goes; nil while nobody hears
+	pushes  *stream             // where changes go; nil while no client is there or may resume
 	saved   []byte              // the state as the store has it
 	saving  chan struct{}       // closed when the save that runs has ended; nil if none runs
 
@@ -84,7 +77,7 @@ type inFlight struct {
 }
 
 func newSessions(h *Handler) *sessions {
-	s := &sessions{h: h, store: h.opts.Store, limits: h.opts.Sessions, workers: newWorkers(), live: map[string]*session{}}
+	s := &sessions{h: h, store: h.opts.Store, limits: h.opts.Sessions, live: map[string]*session{}}
 	if s.store == nil {
 		s.store = &Memory{}
 	}
@@ -362,6 +355,9 @@ func (s *sessions) sweepIdle() {
 	for _, id := range s.inUse() {
 		s.store.LoadSession(id)
 	}
+	for _, st := range s.leftBefore(time.Now().Add(-s.limits.Idle)) {
+		st.abandon()
+	}
 	left := false
 	if sweeper, ok := s.store.(interface{ Sweep() (left bool) }); ok {
 		left = sweeper.Sweep()
@@ -373,7 +369,6 @@ func (s *sessions) sweepIdle() {
 	for e := s.idle.Back(); e != nil && e.Value.(*session).used.Before(old); e = s.idle.Back() {
 		s.forgetLocked(e)
 	}
-	s.cancelLeftLocked(time.Now().Add(-s.limits.Idle))
 	if left || len(s.live) > 0 {
 		s.armLocked()
 	}
@@ -406,7 +401,6 @@ func (s *sessions) close() {
 	for _, ses := range live {
 		ses.wind()
 	}
-	s.workers.close()
 }
 
 // wind ends what goes on in a session without anybody waiting for it.

@@ -10,114 +10,201 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/notifyqueue"
 )
 
-// A stream carries the messages of one call, or the news of a session, to a
-// client of an older revision. The client may be let go, or go away, and come
-// back for the rest: every event has an id and is kept by the store.
+// A stream carries the messages of one call, or the changes of a session, to a
+// client of an older revision. The client may be let go, or go away, and resume:
+// every event has an id and is kept by the store.
+//
+// Messages pass through one queue. While a client is connected, the goroutine of
+// its HTTP request delivers them: it stores each and writes it. While none is,
+// whoever sends a message stores it. So nothing is stored or written under a
+// lock, and the order of the ids is that of the events.
 type stream struct {
-	all  *sessions
-	ses  *session
-	name string // once it is opened
+	all   *sessions
+	ses   *session
+	prime bool // the client resumes when it is let go, and is told from where at once
+	news  bool // it carries the changes of the session, not a call
 
-	ctx    context.Context // of the call; nil if there is none
-	cancel func()          // ends the call, or the waiting for who listened to news; nil if there is neither
-	first  reply           // to who made the call
+	jsonOnly bool // the client of the call does not accept a stream: notifications are left out
 
-	mu     sync.Mutex
-	out    *reply        // where events are written; nil while nobody is there
-	freed  chan struct{} // closed when the one who is there is to be let go; nil if the connection can be cut off, or there is
-	news   *newsQueue    // which ends then
-	prime  bool          // the client comes back when it is let go, and is told how; never changes
-	opened bool          // something was told
-	told   bool          // and the client knows from where to come back
-	over   bool          // nothing more will come
+	ctx    context.Context // of the call; nil for changes
+	detach func()          // ends the subscription to changes; set before the first client is served
+
+	queue notifyqueue.Queue[message]
+
+	// For the goroutine that delivers:
+	name   string // set with the first event
+	opened bool   // there was an event
+	told   bool   // the client knows an id to resume from
+	ended  bool   // the last message was delivered
+
+	mu      sync.Mutex
+	visit   *visit     // the client that is connected; nil while none is
+	cancel  func()     // ends the call, or the waiting for a client that left; nil if there is neither
+	lingers *lingering // changes are kept for a client that left; nil otherwise
+	closed  bool       // no client can connect any more
 
 	away *list.Element // in sessions.away while the client is; guarded by sessions.mu, as is
 	left time.Time     // when it left
 }
 
-// newStream returns the stream of a call of a client that sent a request. The
-// call runs in ctx and ends with cancel. Freed tells when the client is to be let
-// go; it is nil if its connection is cut off instead.
-func (s *sessions) newStream(ctx context.Context, cancel func(), ses *session, w http.ResponseWriter, r *http.Request) (st *stream, freed <-chan struct{}) {
-	st = &stream{all: s, ses: ses, prime: ses.era.Resumes(), ctx: ctx, cancel: cancel, first: reply{h: s.h, w: w, ctx: r.Context(), jsonOnly: !acceptsEvents(r.Header)}}
-	st.out = &st.first
-	if !s.h.mayTakeOver(r) {
-		st.freed = make(chan struct{})
-		freed = st.freed
-	}
-	return st, freed
+// A message waits in a stream, or says what to do when those before it are
+// delivered.
+type message struct {
+	data    []byte
+	answer  *era.Answer // the response, which is not encoded yet
+	end     bool        // nothing follows
+	release bool        // the client is let go
+}
+
+// A visit is a client that is connected to a stream.
+type visit struct {
+	out     *eventWriter
+	gone    chan struct{} // closed when another client has taken its place
+	settled chan struct{} // closed when the other client does no more to this one
+}
+
+func newVisit(out *eventWriter) *visit {
+	return &visit{out: out, gone: make(chan struct{}), settled: make(chan struct{})}
+}
+
+// newStream returns the stream of a call. The call runs in ctx and ends with
+// cancel. The caller delivers, see serve.
+func (s *sessions) newStream(ctx context.Context, cancel func(), ses *session, r *http.Request) *stream {
+	st := &stream{all: s, ses: ses, prime: ses.era.Resumes(), ctx: ctx, cancel: cancel, jsonOnly: !acceptsEvents(r.Header)}
+	st.queue.Receive()
+	return st
 }
 
 // retryAfter is how long a client is asked to wait before it comes back.
 const retryAfter = "retry: 500\n"
 
-// Tell is send, unless the call was cancelled or the client accepts no stream.
-func (st *stream) Tell(build func(dst []byte) []byte) {
-	if st.ctx.Err() == nil && !st.first.jsonOnly {
-		st.send(build)
+// Tell sends a notification of the call, unless that was cancelled or the client
+// accepts no stream.
+func (st *stream) Tell(n era.Notification) {
+	if st.ctx.Err() == nil && !st.jsonOnly {
+		st.notify(n)
 	}
 }
 
+// notify queues a notification. It does not wait for the client.
+func (st *stream) notify(n era.Notification) {
+	data := n.Value(nil)
+	st.put(notifyqueue.Item[message]{Kind: n.Kind, Key: n.Key, Size: len(data), Value: message{data: data}})
+}
+
+// send queues a message that must not be dropped.
+func (st *stream) send(build func(dst []byte) []byte) {
+	st.put(notifyqueue.Item[message]{Value: message{data: build(nil)}})
+}
+
+// close ends the stream with the response, or without one if that is nil.
+func (st *stream) close(answer *era.Answer) {
+	st.put(notifyqueue.Item[message]{Value: message{answer: answer, end: true}})
+}
+
 // Ask is in asks.go; Release lets the client go, if it accepts the stream that
-// it would come back to.
+// it would resume.
 func (st *stream) Release() {
-	if !st.first.jsonOnly {
+	if !st.jsonOnly {
 		st.letGo()
 	}
 }
 
-// send tells the client something: at once if it is there, and when it comes
-// back otherwise.
-func (st *stream) send(build func(dst []byte) []byte) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if !st.over {
-		st.sendLocked(build)
+// letGo ends the connection to the client, who may resume.
+func (st *stream) letGo() { st.put(notifyqueue.Item[message]{Value: message{release: true}}) }
+
+func (st *stream) put(it notifyqueue.Item[message]) {
+	if st.queue.Put(it) {
+		st.keep()
 	}
 }
 
-func (st *stream) sendLocked(build func(dst []byte) []byte) {
-	if st.out == &st.first && st.first.ctx.Err() != nil {
-		st.freeLocked() // it has gone, which was not noticed yet
+// keep stores what waits while no client is connected, and ends the delivering
+// of the caller.
+func (st *stream) keep() {
+	whole := false
+	defer func() {
+		if !whole { // the store has panicked
+			st.queue.Abort()
+		}
+	}()
+	for items, ok := st.queue.Next(); ok; items, ok = st.queue.Next() {
+		for _, it := range items {
+			st.store(&it.Value)
+		}
 	}
-	st.openLocked()
-	data := build(nil)
-	id := st.all.store.AddEvent(st.ses.id, st.name, data)
-	if st.out != nil {
-		st.out.write(id, data)
+	whole = true
+}
+
+// store keeps an event for a client that resumes. One that knows no id cannot.
+func (st *stream) store(e *message) {
+	if st.ended {
+		return
+	}
+	if st.told {
+		if data := e.encoded(); data != nil {
+			st.all.store.AddEvent(st.ses.id, st.name, data)
+		}
+	}
+	if e.end {
+		st.finish()
+	}
+}
+
+// encoded returns the message of an event; nil if it has none.
+func (e *message) encoded() []byte {
+	if e.answer != nil {
+		return e.answer.Append(nil)
+	}
+	return e.data
+}
+
+// finish notes that the last message was delivered.
+func (st *stream) finish() {
+	st.ended = true
+	st.all.returned(st)
+	st.ses.mu.Lock()
+	defer st.ses.mu.Unlock()
+	delete(st.ses.streams, st.name)
+}
+
+// write sends an event to a client and stores it.
+func (st *stream) write(out *eventWriter, e *message) {
+	switch data := e.encoded(); {
+	case st.ended:
+		return
+	case data != nil:
+		st.open(out)
+		id := st.all.store.AddEvent(st.ses.id, st.name, data)
+		out.event(id, data)
 		st.told = true
 	}
+	if e.end {
+		st.finish()
+	}
 }
 
-func (st *stream) open() {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.openLocked()
-}
-
-// openLocked begins the stream. A client that comes back when it is let go gets
-// an event without a message first, so that it knows from where.
-func (st *stream) openLocked() {
+// open begins the stream. A client that resumes when it is let go gets an event
+// without a message first, so that it knows from where.
+func (st *stream) open(out *eventWriter) {
 	if st.opened {
 		return
 	}
 	st.opened = true
-	st.nameLocked()
+	st.register()
 	if st.prime {
-		id := st.all.store.AddEvent(st.ses.id, st.name, nil)
-		if st.out != nil {
-			st.out.write(id, nil)
-			st.told = true
-		}
+		out.event(st.all.store.AddEvent(st.ses.id, st.name, nil), nil)
+		st.told = true
 	}
 }
 
-// nameLocked names the stream, if it has no name: from now on a client may know
-// where to come back to.
-func (st *stream) nameLocked() {
-	if st.name != "" {
+// register names the stream: from now on a client may know where to resume.
+func (st *stream) register() {
+	if st.news {
+		st.name = newsStream
 		return
 	}
 	ses := st.ses
@@ -130,147 +217,139 @@ func (st *stream) nameLocked() {
 	ses.streams[st.name] = st
 }
 
-// close ends the stream with the answer, or without one if that is nil. If
-// nothing was said before, the answer is returned: it need not be a stream.
-func (st *stream) close(answer *era.Answer) (silent *era.Answer) {
-	if answer == nil {
-		st.end()
-		return nil
-	}
+// attach makes a client the one that is connected. There is one of them, the
+// last that came: it has often lost its connection before the server noticed.
+// It reports false if the stream is closed.
+func (st *stream) attach(v *visit) bool {
 	st.mu.Lock()
-	defer st.mu.Unlock()
-	if !st.opened && st.out != nil {
-		silent = answer
-		st.out = nil // who waits is given the answer itself
-	} else if !st.over {
-		st.sendLocked(answer.Append)
+	if st.closed {
+		st.mu.Unlock()
+		return false
 	}
-	st.over = true
-	st.freeLocked()
-	st.forget()
-	return silent
+	before, l := st.visit, st.lingers
+	st.visit, st.lingers = v, nil
+	st.mu.Unlock()
+	if l != nil {
+		l.stop()
+	}
+	if before != nil {
+		close(before.gone)
+		before.out.interrupt()
+		close(before.settled)
+	}
+	return true
 }
 
-// end ends the stream without a last message.
-func (st *stream) end() {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.over = true
-	st.freeLocked()
-	st.forget()
-}
-
-func (st *stream) forget() {
+// take makes the caller the one who delivers, for its client. It reports false,
+// and has answered, if another client has taken the place already.
+func (st *stream) take(v *visit) bool {
+	st.queue.Await()
 	st.all.returned(st)
-	if st.name != "" {
-		st.ses.mu.Lock()
-		defer st.ses.mu.Unlock()
-		delete(st.ses.streams, st.name)
+	select {
+	case <-v.gone:
+		st.leave(v)
+		v.out.resume()
+		refuse(v.out.w, http.StatusConflict, "another connection has taken over this stream")
+		return false
+	default:
+		return true
 	}
 }
 
-// letGo ends the connection to the client, who may come back.
-func (st *stream) letGo() {
+// serve delivers messages to a client until it goes, it is let go, or the stream
+// ends. The caller has become the one who delivers.
+func (st *stream) serve(ctx context.Context, v *visit) {
+	whole := false
+	defer func() {
+		if !whole { // the store has panicked
+			st.queue.Abort()
+		}
+	}()
+	st.all.returned(st)
+	var alive *time.Timer
+	for st.deliver(v.out) && !v.out.failed {
+		if v.out.stream && alive == nil {
+			alive = time.AfterFunc(st.all.h.opts.KeepAlive, st.queue.Wake)
+			defer alive.Stop()
+		} else if alive != nil {
+			alive.Reset(v.out.keepAlive())
+		}
+		if !st.await(ctx, v) {
+			break
+		}
+	}
+	st.leave(v)
+	whole = true
+}
+
+// await waits until there is something to deliver. It reports false if the
+// client has gone.
+func (st *stream) await(ctx context.Context, v *visit) bool {
+	select {
+	case <-st.queue.Ready():
+		return true
+	case <-v.gone:
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// deliver writes what waits. It reports whether the client stays.
+func (st *stream) deliver(out *eventWriter) (stays bool) {
+	items, lost := st.queue.Take()
+	stays = true
+	if lost && st.news { // the client cannot resume: it connects again and looks for itself
+		stays, st.told = false, false
+	}
+	for _, it := range items {
+		e := &it.Value
+		switch {
+		case !stays:
+			st.store(e)
+		case e.release:
+			st.open(out)
+			out.raw(retryAfter + "\n")
+			stays = false
+		case e.end && !st.opened: // it need not be a stream
+			if e.answer != nil {
+				out.answer(okStatus, e.answer)
+			} else {
+				out.nothing()
+			}
+			st.finish()
+		default:
+			st.write(out, e)
+		}
+	}
+	return stays && !st.ended
+}
+
+// leave ends the connection of a client, and the delivering of the caller.
+func (st *stream) leave(v *visit) {
 	st.mu.Lock()
-	defer st.mu.Unlock()
-	if st.out != nil {
-		st.openLocked()
-		st.out.raw(retryAfter + "\n")
+	isLast := st.visit == v
+	if isLast {
+		st.visit = nil
 	}
-	st.freeLocked()
-}
-
-func (st *stream) freeLocked() {
-	if st.out == nil {
-		return
-	}
-	out := st.out
-	st.out = nil
+	st.mu.Unlock()
 	switch {
-	case st.news != nil:
-		st.news.end()
-	case st.freed != nil:
-		close(st.freed)
-	case !st.over:
-		out.cut()
-	}
-	if !st.over && st.cancel != nil {
+	case !isLast:
+		<-v.settled
+	case st.ended:
+	case st.news:
+		st.all.linger(st)
+	default:
 		st.all.leftAlone(st)
 	}
+	st.keep()
 }
 
-// abandon cancels a call that nobody waits for.
+// abandon cancels a call that no client waits for.
 func (st *stream) abandon() {
 	st.mu.Lock()
-	alone, cancel := st.out == nil, st.cancel
+	alone, cancel := st.visit == nil, st.cancel
 	st.mu.Unlock()
 	if alone && cancel != nil {
 		cancel()
-	}
-}
-
-// leave is the end of the connection from the client's side.
-func (st *stream) leave(out *reply) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if st.out == out {
-		st.freeLocked()
-	}
-}
-
-// leaveIfGone is leave if the client that made the call has gone.
-func (st *stream) leaveIfGone() {
-	if st.first.ctx.Err() != nil {
-		st.leave(&st.first)
-	}
-}
-
-// join has a client that came back hear what it missed and what is to come. It
-// reports false when nothing more is to come.
-func (st *stream) join(out *reply, missed func() []StoredEvent) (freed <-chan struct{}, more bool) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	for _, e := range missed() {
-		out.write(e.ID, e.Data)
-	}
-	if st.over {
-		return nil, false
-	}
-	st.freeLocked() // there can be one only, and it is the last that came
-	st.out, st.freed = out, make(chan struct{})
-	st.all.returned(st)
-	return st.freed, true
-}
-
-// write sends an event that is kept under an id; without data it is there for
-// its id only.
-func (o *reply) write(id string, data []byte) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.over {
-		return
-	}
-	o.open()
-	o.event(id, func(dst []byte) []byte { return append(dst, data...) })
-}
-
-// raw sends bytes that are no event.
-func (o *reply) raw(text string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.over {
-		return
-	}
-	o.open()
-	o.send([]byte(text))
-}
-
-// begin makes the answer a stream before there is an event.
-func (o *reply) begin() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !o.over && !o.stream {
-		o.open()
-		o.send(nil)
 	}
 }

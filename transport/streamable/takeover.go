@@ -61,26 +61,6 @@ func outlive(request context.Context) (context.Context, context.CancelFunc) {
 	return context.WithCancel(ctx)
 }
 
-// cut ends an answer, and its connection, while whoever serves the request goes
-// on. Where that cannot be done the answer ends when the request was served.
-func (o *reply) cut() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.over {
-		return
-	}
-	o.over = true
-	conn, _, err := http.NewResponseController(o.w).Hijack()
-	if err != nil {
-		return
-	}
-	if o.stream && !o.failed {
-		conn.SetWriteDeadline(time.Now().Add(time.Second))
-		io.WriteString(conn, lastChunk)
-	}
-	conn.Close()
-}
-
 // watch ends when the connection does, and so notices that the client has
 // gone. A client has nothing to say on it any more.
 func watch(c net.Conn, gone context.CancelFunc) {
@@ -186,7 +166,7 @@ func (c *ownConn) Write(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	buf := answerBuffers.Get().(*[]byte)
+	buf := buffers.Get().(*[]byte)
 	b := strconv.AppendInt((*buf)[:0], int64(len(p)), 16)
 	b = append(append(append(b, "\r\n"...), p...), "\r\n"...)
 	_, err := c.conn.Write(b)

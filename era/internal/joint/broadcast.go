@@ -2,22 +2,26 @@ package joint
 
 import "github.com/tenon-mcp/tenon/mcp"
 
-// Broadcast brings a note that does not say whose it is to every open call
-// that wants it, if all of those belong to one principal. Otherwise somebody
-// would hear what is none of their business, and nobody hears it.
-func Broadcast(open map[int64]*Open, n mcp.Note, wants func(*mcp.Call) bool) bool {
-	var hear []*Open
+// Hearers returns the open calls that want a notification which does not say
+// whose it is, if all of them belong to one principal. Otherwise somebody would
+// hear what is none of their business, and there are none.
+func Hearers(open map[int64]*Open, wants func(*mcp.Call) bool) (all []*Open) {
 	for _, o := range open {
 		if !wants(o.Call) {
 			continue
 		}
-		if len(hear) > 0 && hear[0].Call.Caller.Principal.Key() != o.Call.Caller.Principal.Key() {
-			return false
+		if len(all) > 0 && all[0].Call.Caller.Principal.Key() != o.Call.Caller.Principal.Key() {
+			return nil
 		}
-		hear = append(hear, o)
+		all = append(all, o)
 	}
-	for _, o := range hear {
+	return all
+}
+
+// PutAll puts a notification into all of them and reports whether there are any.
+func PutAll(to []*Open, n mcp.Note) bool {
+	for _, o := range to {
 		o.Put(n)
 	}
-	return len(hear) > 0
+	return len(to) > 0
 }

@@ -4,8 +4,9 @@ package joint
 
 import (
 	"context"
-	"sync"
+	"fmt"
 
+	"github.com/tenon-mcp/tenon/internal/notifyqueue"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -20,25 +21,19 @@ type Link interface {
 	Done() <-chan struct{}
 }
 
-// maxNotes is how many notes may wait for one call before it fails: dropping
-// some would be worse than saying so.
-const maxNotes = 4096
-
-// An Open is a call that was sent and is not answered. Notes for it are put in
-// by the goroutine that reads the link and taken out by the one that waits for
-// the answer, so a caller that hears slowly holds up nobody else.
+// An Open is a call that was sent and is not answered. The goroutine that reads
+// the link puts notifications in, and the one that waits for the response takes
+// them out, so a slow caller holds up nobody else. A full queue never fails a
+// call, which may have acted: see package notifyqueue for what it drops.
 type Open struct {
 	ID      int64
 	Call    *mcp.Call
 	Pending *jsonrpc.Pending
 
-	mu    sync.Mutex
-	notes []mcp.Note
-	lost  bool
-	ready chan struct{} // has a token when notes wait; nil if nobody hears
+	queue notifyqueue.Queue[mcp.Note]
 }
 
-// NewOpen returns an Open that can take notes if c can hear them.
+// NewOpen returns an Open that takes notifications if c can hear them.
 func NewOpen(id int64, c *mcp.Call) *Open {
 	o := new(Open)
 	o.Begin(id, c)
@@ -49,48 +44,64 @@ func NewOpen(id int64, c *mcp.Call) *Open {
 func (o *Open) Begin(id int64, c *mcp.Call) {
 	o.ID, o.Call = id, c
 	if c.Side != nil {
-		o.ready = make(chan struct{}, 1)
+		o.queue.Receive()
 	}
 }
 
-// Put adds a note.
+// Put adds a notification. It does not block.
 func (o *Open) Put(n mcp.Note) {
-	if o.ready == nil {
-		return
-	}
-	o.mu.Lock()
-	if len(o.notes) < maxNotes {
-		o.notes = append(o.notes, n)
-	} else {
-		o.lost = true
-	}
-	o.mu.Unlock()
-	select {
-	case o.ready <- struct{}{}:
-	default:
+	if o.queue.Ready() != nil {
+		o.queue.Put(Item(n))
 	}
 }
 
 // Ready has a token when Deliver has something to do.
-func (o *Open) Ready() <-chan struct{} { return o.ready }
+func (o *Open) Ready() <-chan struct{} { return o.queue.Ready() }
 
-// Deliver tells the notes that wait to side, and reports an error when there
-// were too many of them.
+// Deliver passes the notifications that wait to side. The error says that a
+// subscription has lost changes: more different ones waited than fit.
 func (o *Open) Deliver(side func(mcp.Note)) error {
-	if o.ready == nil {
+	if o.queue.Ready() == nil {
 		return nil
 	}
-	o.mu.Lock()
-	notes, lost := o.notes, o.lost
-	o.notes = nil
-	o.mu.Unlock()
-	for _, n := range notes {
+	items, lost := o.queue.Take()
+	for _, it := range items {
 		if side != nil { // a later round may not want to hear
-			side(n)
+			side(it.Value)
 		}
 	}
-	if lost {
-		return &mcp.Error{Code: mcp.CodeInternal, Local: true, Message: "notes came faster than they were heard and some are lost: start again"}
+	if lost && o.Call.Method == mcp.MethodSubscriptionsListen {
+		return &mcp.Error{Code: mcp.CodeInternal, Local: true, Message: fmt.Sprintf("too many unread notifications: more than %d different changes wait, and some were dropped", notifyqueue.MaxWaiting)}
 	}
 	return nil
 }
+
+// Item returns a notification as it waits in a queue. What this package does not
+// know is a change: only one that says the same may stand for it.
+func Item(n mcp.Note) notifyqueue.Item[mcp.Note] {
+	it := notifyqueue.Item[mcp.Note]{Size: len(n.Params), Value: n}
+	switch n.Method {
+	case mcp.NoteProgress:
+		it.Kind = notifyqueue.Progress
+	case mcp.NoteMessage:
+		it.Kind = notifyqueue.Log
+	case mcp.NoteAcknowledged:
+		it.Kind = notifyqueue.Response
+	default:
+		it.Kind = notifyqueue.Change
+		if len(n.Meta) == 0 {
+			it.Key = n.Method + " " + string(n.Params)
+		}
+	}
+	return it
+}
+
+// Outgoing returns a notification on its way to a client, encoded by appendTo.
+func Outgoing(n mcp.Note, appendTo func(dst []byte) []byte) Notification {
+	it := Item(n)
+	return Notification{Kind: it.Kind, Key: it.Key, Size: it.Size, Value: appendTo}
+}
+
+// A Notification is a message on its way to a client that is no response. Its
+// Value appends it.
+type Notification = notifyqueue.Message

@@ -145,32 +145,36 @@ func (p *Peer) Told(m *jsonrpc.Message, origin int64) {
 	}
 }
 
-// deliver brings a note to whom it belongs and reports whether there was one.
+// deliver queues a notification for the calls it belongs to and reports whether
+// it was dealt with.
 func (p *Peer) deliver(n mcp.Note, token []byte, origin int64) bool {
+	some := joint.PutAll(p.hearers(n, token, origin), n)
+	return some || n.Method == mcp.NoteProgress // a token that nobody knows is nobody's
+}
+
+// hearers returns the calls that a notification belongs to.
+func (p *Peer) hearers(n mcp.Note, token []byte, origin int64) (all []*joint.Open) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch n.Method {
 	case mcp.NoteProgress:
 		id, err := strconv.ParseInt(string(token), 10, 64)
 		if o := p.open[id]; err == nil && o != nil && o.Call.Progress {
-			o.Put(n)
+			all = append(all, o)
 		}
-		return true // a token that nobody knows is nobody's
+		return all
 	case mcp.NoteMessage:
 		level, _ := rawjson.String(rawjson.Lookup(n.Params, "level"))
 		wants := func(c *mcp.Call) bool { return mcp.LogLevel(level).AtLeast(c.Caller.LogLevel) }
 		if o := p.open[origin]; o != nil && wants(o.Call) {
-			o.Put(n)
-			return true
+			return append(all, o)
 		}
-		return joint.Broadcast(p.open, n, wants)
+		return joint.Hearers(p.open, wants)
 	}
-	heard := false
 	for l := range p.hearing {
 		if l.wants.Wants(n) {
-			l.Put(n)
-			heard = true
+			all = append(all, l.Open)
 		}
 	}
-	return heard
+	return all
 }

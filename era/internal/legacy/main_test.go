@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/tenon-mcp/tenon/era/internal/joint"
 	"github.com/tenon-mcp/tenon/internal/leaktest"
 	"github.com/tenon-mcp/tenon/internal/spectest"
 	"github.com/tenon-mcp/tenon/jsonrpc"
@@ -69,10 +70,10 @@ type client struct {
 
 func newClient(t testing.TB, spec *spectest.Spec, h mcp.Handler) *client {
 	c := &client{t: t, spec: spec}
-	c.session = NewSession(h, func(build func([]byte) []byte) {
+	c.session = NewSession(h, func(n joint.Notification) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.pushed = append(c.pushed, string(build(nil)))
+		c.pushed = append(c.pushed, string(n.Value(nil)))
 		c.check("a push", c.pushed[len(c.pushed)-1], "")
 	})
 	return c
@@ -124,8 +125,8 @@ func schemas(t *testing.T) (s *spectest.Spec) {
 	return s
 }
 
-func (c *client) Tell(build func([]byte) []byte) {
-	line := string(build(nil))
+func (c *client) Tell(n joint.Notification) {
+	line := string(n.Value(nil))
 	c.check("a note", line, "")
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -23,18 +23,24 @@ func (s *Session) Notified(m *jsonrpc.Message) {
 	s.listenAll()
 }
 
-// Attach has news pushed from now on, for sessions whose client is not always
-// there to hear it.
-func (s *Session) Attach(push func(build func(dst []byte) []byte)) {
+// Attach has changes go to push from now on, which must not block. The function
+// it returns ends that, unless Attach was called again meanwhile; what the
+// session is subscribed to is remembered.
+func (s *Session) Attach(push func(joint.Notification)) (detach func()) {
+	p := &pusher{push}
 	s.mu.Lock()
-	s.push = push
+	s.push = p
 	s.mu.Unlock()
 	s.listenAll()
+	return func() { s.detach(p) }
 }
 
-// Detach ends the pushing. What the session is subscribed to is remembered.
-func (s *Session) Detach() {
+func (s *Session) detach(p *pusher) {
 	s.mu.Lock()
+	if s.push != p {
+		s.mu.Unlock()
+		return
+	}
 	stops := s.takeStopsLocked()
 	s.push = nil
 	s.mu.Unlock()
@@ -145,10 +151,10 @@ func (s *Session) pushNote(n mcp.Note) {
 		return // not a change
 	}
 	s.mu.Lock()
-	push := s.push
+	to := s.push
 	s.mu.Unlock()
-	if push != nil {
-		push(func(dst []byte) []byte { return appendNote(dst, n, nil) })
+	if to != nil {
+		to.push(joint.Outgoing(n, func(dst []byte) []byte { return appendNote(dst, n, nil) }))
 	}
 }
 

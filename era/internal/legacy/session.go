@@ -16,12 +16,12 @@ import (
 // it remembers on each call, asks the client when the Handler does, and pushes
 // the news of subscriptions that it holds open.
 type Session struct {
-	h    mcp.Handler
-	push func(build func(dst []byte) []byte)
+	h mcp.Handler
 
 	stateless bool // it serves one request and remembers nothing; see NewStateless
 
 	mu      sync.Mutex
+	push    *pusher   // where changes go; nil while nobody is there to hear them
 	rev     *revision // nil until initialize
 	caller  mcp.Caller
 	offers  offers
@@ -49,11 +49,18 @@ const (
 	maxWatchedBytes = 256 << 10
 )
 
-// NewSession returns a session whose pushes go through push; nil means that
-// nobody is there to hear them before Attach.
-func NewSession(h mcp.Handler, push func(build func(dst []byte) []byte)) *Session {
-	return &Session{h: h, push: push}
+// NewSession returns a session whose changes go to push, which must not block;
+// nil means that nobody is there to hear them before Attach.
+func NewSession(h mcp.Handler, push func(joint.Notification)) *Session {
+	s := &Session{h: h}
+	if push != nil {
+		s.push = &pusher{push}
+	}
+	return s
 }
+
+// A pusher is who hears the changes of a session.
+type pusher struct{ push func(joint.Notification) }
 
 // Close ends every subscription and waits for it.
 func (s *Session) Close() {
@@ -69,8 +76,8 @@ func (s *Session) Close() {
 
 // Back is the way back to the client during one request.
 type Back interface {
-	// Tell sends the notification that build appends.
-	Tell(build func(dst []byte) []byte)
+	// Tell sends a notification.
+	Tell(joint.Notification)
 	// Ask sends a request to the client and waits for the answer.
 	Ask(ctx context.Context, method string, params []byte) (jsonrpc.Message, error)
 	// Release lets the client go, who comes back for the rest; where it has
@@ -178,7 +185,7 @@ func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Prin
 			return
 		}
 		if wants(n, token, least) {
-			back.Tell(func(dst []byte) []byte { return appendNote(dst, n, token) })
+			back.Tell(joint.Outgoing(n, func(dst []byte) []byte { return appendNote(dst, n, token) }))
 		}
 	}
 	if token != nil {

@@ -1,31 +1,22 @@
 package modern
 
 import (
-	"bytes"
 	"context"
-	"slices"
-	"sync"
 
 	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/internal/notifyqueue"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// maxNews is how much news may wait in one subscription.
-const maxNews = 1024
-
-// A Subscription is one that is open without a goroutine that waits inside the
-// Handler. News gathers in it. It keeps nothing of its request but the id.
+// A Subscription is open without a goroutine that waits inside the Handler. Its
+// notifications wait in a queue. It keeps nothing of its request but the id.
 type Subscription struct {
 	server *Server
 	id     string // that of the request, as JSON
 	res    mcp.Result
 	held   joint.Detached
-
-	mu    sync.Mutex
-	notes []mcp.Note
-	lost  bool
-	ready chan struct{} // has a token when somebody should look
+	queue  notifyqueue.Queue[mcp.Note]
 }
 
 // Listen serves a subscriptions/listen. If the Handler detaches, it returns the
@@ -36,7 +27,8 @@ func (s *Server) Listen(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 	if err != nil {
 		return nil, failed(m.ID, err)
 	}
-	sub := &Subscription{server: s, id: string(m.ID), ready: make(chan struct{}, 1)}
+	sub := &Subscription{server: s, id: string(m.ID)}
+	sub.queue.Receive()
 	opened := false
 	defer func() {
 		if !opened { // also after a panic
@@ -57,45 +49,26 @@ func (s *Server) Listen(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 // side returns what takes the notes of the subscription: they wait to be taken
 // once the Handler has detached, and go to tell before. It keeps nothing of the
 // request.
-func (s *Subscription) side(tell func(build func(dst []byte) []byte)) func(mcp.Note) {
+func (s *Subscription) side(tell func(joint.Notification)) func(mcp.Note) {
 	return func(n mcp.Note) {
 		switch {
 		case s.held.Any():
 			s.put(n)
 		case isNews(n.Method):
-			tell(func(dst []byte) []byte { return s.Append(dst, n) })
+			tell(joint.Outgoing(n, func(dst []byte) []byte { return s.Append(dst, n) }))
 		}
 	}
 }
 
-// put adds a note. News that already waits is not added again.
+// put queues a notification.
 func (s *Subscription) put(n mcp.Note) {
-	if !isNews(n.Method) {
-		return
-	}
-	s.mu.Lock()
-	switch {
-	case slices.ContainsFunc(s.notes, func(m mcp.Note) bool { return same(m, n) }):
-	case len(s.notes) < maxNews:
-		s.notes = append(s.notes, n)
-	default:
-		s.lost = true
-	}
-	s.mu.Unlock()
-	s.Wake()
-}
-
-// Wake has whoever waits for Ready look.
-func (s *Subscription) Wake() {
-	select {
-	case s.ready <- struct{}{}:
-	default:
+	if isNews(n.Method) {
+		s.queue.Put(joint.Item(n))
 	}
 }
 
-func same(a, b mcp.Note) bool {
-	return a.Method == b.Method && bytes.Equal(a.Params, b.Params) && len(a.Meta) == 0 && len(b.Meta) == 0
-}
+// Wake has the receiver of Ready look.
+func (s *Subscription) Wake() { s.queue.Wake() }
 
 // isNews tells what a subscription hears from what only other calls do.
 func isNews(note string) bool {
@@ -107,15 +80,16 @@ func isNews(note string) bool {
 }
 
 // Ready has a token when there is something to take, and after Wake.
-func (s *Subscription) Ready() <-chan struct{} { return s.ready }
+func (s *Subscription) Ready() <-chan struct{} { return s.queue.Ready() }
 
-// Take returns the notes that wait, and whether there were more than could be
-// kept.
+// Take returns the notifications that wait, and whether changes were lost: then
+// the subscription should end, so that the client subscribes again.
 func (s *Subscription) Take() (notes []mcp.Note, lost bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	notes, s.notes = s.notes, nil
-	return notes, s.lost
+	items, lost := s.queue.Take()
+	for _, it := range items {
+		notes = append(notes, it.Value)
+	}
+	return notes, lost
 }
 
 // Append appends the notification that tells a note.

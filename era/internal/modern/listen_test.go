@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/internal/notifyqueue"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -63,10 +65,10 @@ func TestSubscription(t *testing.T) {
 	if told := string(sub.Append(nil, notes[0])); !strings.Contains(told, `"`+metaSubscription+`":"seven"`) {
 		t.Error(told)
 	}
-	for i := range maxNews + 1 {
+	for i := range notifyqueue.MaxWaiting + 1 {
 		h.side(mcp.Note{Method: mcp.NoteResourceUpdated, Params: fmt.Appendf(nil, `{"uri":"%d"}`, i)})
 	}
-	if notes, lost := sub.Take(); len(notes) != maxNews || !lost {
+	if notes, lost := sub.Take(); len(notes) != notifyqueue.MaxWaiting || !lost {
 		t.Errorf("%d notes wait, lost %v", len(notes), lost)
 	}
 	end := string(sub.End().Append(nil))
@@ -84,7 +86,7 @@ func TestSubscription(t *testing.T) {
 // once.
 func TestListenWithoutDetaching(t *testing.T) {
 	var told []string
-	back := Back{Tell: func(build func([]byte) []byte) { told = append(told, string(build(nil))) }}
+	back := Back{Tell: func(n joint.Notification) { told = append(told, string(n.Value(nil))) }}
 	sub, a := NewServer(&station{blocks: true}, nil).Listen(t.Context(), listenRequest(t), nil, back)
 	if sub != nil {
 		t.Fatal("it is open")

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/internal/notifyqueue"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -233,12 +235,14 @@ func TestCancelledByName(t *testing.T) {
 	})
 }
 
-// Notes that come faster than they are heard fail their call and no other.
-func TestTooManyNotes(t *testing.T) {
+// L16: a caller that hears slowly loses old progress, not the call, and holds up
+// no other.
+func TestOldProgressIsDroppedAndTheCallKept(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWire(t)
 		release := make(chan struct{})
-		slow := &mcp.Call{Method: mcp.MethodToolsCall, Progress: true, Side: func(mcp.Note) { <-release }}
+		var slowly []mcp.Note
+		slow := &mcp.Call{Method: mcp.MethodToolsCall, Progress: true, Side: func(n mcp.Note) { <-release; slowly = append(slowly, n) }}
 		done, _ := w.start(t.Context(), slow)
 		other, heard := w.start(t.Context(), &mcp.Call{Method: mcp.MethodToolsCall, Progress: true})
 		for i := range 5000 {
@@ -249,8 +253,45 @@ func TestTooManyNotes(t *testing.T) {
 			t.Errorf("the other call heard %d notes and came to %v", len(*heard), o.err)
 		}
 		close(release)
+		w.send(`{"jsonrpc":"2.0","id":1,"result":{"done":true}}`)
+		if o := <-done; o.err != nil || string(o.res.Body) != `{"done":true}` {
+			t.Errorf("the call came to %s, %v", o.res.Body, o.err)
+		}
+		if n := len(slowly); n != 1+notifyqueue.MaxWaiting || string(slowly[n-1].Params) != `{"progress":4999}` {
+			t.Errorf("heard %d reports, the last %s", n, slowly[n-1].Params)
+		}
+		w.end()
+	})
+}
+
+// A subscription that loses changes ends with an error, so that its client
+// subscribes again; one whose changes can be merged loses none.
+func TestSubscriptionEndsWhenChangesAreLost(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWire(t)
+		release := make(chan struct{})
+		heard := 0
+		slow := &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: raw(`{"notifications":{}}`), Side: func(mcp.Note) { <-release; heard++ }}
+		done, _ := w.start(t.Context(), slow)
+		tell := func(uri int) {
+			w.send(note(mcp.NoteResourceUpdated, fmt.Sprintf(`{"uri":"%d","_meta":{"`+metaSubscription+`":1}}`, uri)))
+		}
+		for i := range 5000 {
+			tell(i % 3)
+		}
+		release <- struct{}{}
+		for range 3 {
+			release <- struct{}{}
+		}
 		synctest.Wait()
-		if o := <-done; o.err == nil || !strings.Contains(o.err.Error(), "faster") {
+		if heard != 4 || len(done) > 0 {
+			t.Errorf("heard %d changes", heard)
+		}
+		for i := range 2 * notifyqueue.MaxWaiting {
+			tell(i)
+		}
+		close(release)
+		if o := <-done; o.err == nil || !strings.Contains(o.err.Error(), "too many unread notifications") {
 			t.Errorf("got %v", o.err)
 		}
 		w.end()
@@ -279,8 +320,8 @@ func TestServerSendsWhatWasAskedFor(t *testing.T) {
 			return mcp.Result{}, nil
 		})
 		m := message(t, `{"jsonrpc":"2.0","id":"id","method":"`+c.method+`","params":{"_meta":{`+goodMeta+c.meta+`}}}`)
-		s.Serve(t.Context(), m, nil, Back{Tell: func(build func([]byte) []byte) {
-			line := string(build(nil))
+		s.Serve(t.Context(), m, nil, Back{Tell: func(n joint.Notification) {
+			line := string(n.Value(nil))
 			message(t, line)
 			told = append(told, line)
 		}})

@@ -161,30 +161,42 @@ func (p *Peer) Told(m *jsonrpc.Message, origin int64) {
 	}
 }
 
-// deliver brings a note to whom it belongs and reports whether that is the end
-// of it.
+// deliver queues a notification for the calls it belongs to and reports whether
+// it was dealt with.
 func (p *Peer) deliver(note mcp.Note, token, subscription []byte, origin int64) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	switch {
 	case note.Method == noteCancelled:
-		if end := p.ends[number(rawjson.Lookup(note.Params, "requestId"))]; end != nil {
-			end()
-		}
+		p.ended(number(rawjson.Lookup(note.Params, "requestId")))
 		return true // what is over can still be named
 	case note.Method == mcp.NoteProgress:
-		put(p.open[number(token)], note, func(c *mcp.Call) bool { return c.Progress })
+		p.put(number(token), note, func(c *mcp.Call) bool { return c.Progress })
 		return true // a token that nobody knows is nobody's
 	case note.Method == mcp.NoteMessage:
-		return p.logged(note, origin) || !p.askedLocked(note)
+		return p.logged(note, origin) || !p.hasAsked(note)
 	case subscription != nil:
-		return put(p.open[number(subscription)], note, func(c *mcp.Call) bool { return c.Method == mcp.MethodSubscriptionsListen })
+		return p.put(number(subscription), note, func(c *mcp.Call) bool { return c.Method == mcp.MethodSubscriptionsListen })
 	case origin == 0:
-		// News that does not name its subscription, as mcp-go sends it: it is
-		// for those who asked for its kind.
-		return joint.Broadcast(p.open, note, func(c *mcp.Call) bool { return subscribed(c, note) })
+		// A change that does not name its subscription, as mcp-go sends it: it
+		// is for those who asked for its kind.
+		return joint.PutAll(p.hearers(func(c *mcp.Call) bool { return subscribed(c, note) }), note)
 	}
-	return put(p.open[origin], note, func(*mcp.Call) bool { return true })
+	return p.put(origin, note, func(*mcp.Call) bool { return true })
+}
+
+// ended ends a subscription that the server has ended by name.
+func (p *Peer) ended(id int64) {
+	p.mu.Lock()
+	end := p.ends[id]
+	p.mu.Unlock()
+	if end != nil {
+		end()
+	}
+}
+
+func (p *Peer) hearers(wants func(*mcp.Call) bool) []*joint.Open {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return joint.Hearers(p.open, wants)
 }
 
 // subscribed reports whether the call is a subscription to such news.
@@ -193,7 +205,11 @@ func subscribed(c *mcp.Call, n mcp.Note) bool {
 	return c.Method == mcp.MethodSubscriptionsListen && mcp.Unmarshal(c.Params, &p) == nil && p.Notifications.Wants(n)
 }
 
-func put(o *joint.Open, n mcp.Note, wanted func(*mcp.Call) bool) bool {
+// put queues a notification for one call, if it is open and wants it.
+func (p *Peer) put(id int64, n mcp.Note, wanted func(*mcp.Call) bool) bool {
+	p.mu.Lock()
+	o := p.open[id]
+	p.mu.Unlock()
 	if o == nil || !wanted(o.Call) {
 		return false
 	}
@@ -208,14 +224,16 @@ func (p *Peer) logged(n mcp.Note, origin int64) bool {
 	level, _ := rawjson.String(rawjson.Lookup(n.Params, "level"))
 	wants := func(c *mcp.Call) bool { return mcp.LogLevel(level).AtLeast(c.Caller.LogLevel) }
 	if origin != 0 {
-		return put(p.open[origin], n, wants)
+		return p.put(origin, n, wants)
 	}
-	return joint.Broadcast(p.open, n, wants)
+	return joint.PutAll(p.hearers(wants), n)
 }
 
-// askedLocked reports whether any call has asked for log lines like this one.
-// A line that was asked for may come late, when its call is over.
-func (p *Peer) askedLocked(n mcp.Note) bool {
+// hasAsked reports whether any call has asked for log messages like this one.
+// One that was asked for may come late, when its call is over.
+func (p *Peer) hasAsked(n mcp.Note) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	level, _ := rawjson.String(rawjson.Lookup(n.Params, "level"))
 	return mcp.LogLevel(level).AtLeast(p.asked)
 }

@@ -31,8 +31,8 @@ func NewServer(h mcp.Handler, keys *Keys) *Server { return &Server{h: h, keys: k
 
 // Back is the way back to who sent a request.
 type Back struct {
-	// Tell sends the notification that build appends.
-	Tell func(build func(dst []byte) []byte)
+	// Tell sends a notification.
+	Tell func(joint.Notification)
 
 	// Shared says that all requests share one channel, so that the end of a
 	// subscription has to be told by name.
@@ -64,7 +64,7 @@ func (s *Server) call(ctx context.Context, r *request, back Back) joint.Answer {
 	r.call.Headers = back.Headers
 	r.call.Side = func(n mcp.Note) {
 		if r.wants(n) {
-			back.Tell(func(dst []byte) []byte { return appendNote(dst, r, n) })
+			back.Tell(joint.Outgoing(n, func(dst []byte) []byte { return appendNote(dst, r, n) }))
 		}
 	}
 	var err error
@@ -89,10 +89,10 @@ func (s *Server) finish(ctx context.Context, r *request, back Back, err error) j
 		return failed(r.id, err)
 	}
 	if back.Shared && r.call.Method == mcp.MethodSubscriptionsListen {
-		back.Tell(func(dst []byte) []byte {
+		back.Tell(joint.Notification{Value: func(dst []byte) []byte {
 			dst = append(append(dst, `{"jsonrpc":"2.0","method":"`+noteCancelled+`","params":{"requestId":`...), r.id...)
 			return append(dst, `,"reason":"the server ends the subscription"}}`...)
-		})
+		}})
 	}
 	a := joint.Answer{Append: func(dst []byte) []byte { return s.appendResult(dst, r) }}
 	if len(res.Body) > joint.Large {
