@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/http"
@@ -41,6 +42,9 @@ type serving struct {
 	audience string
 	token    string
 	scopes   []string
+	tlsCert  string
+	tlsKey   string
+	access   string
 }
 
 func (p *program) serveCommand() *cobra.Command {
@@ -58,7 +62,8 @@ until the input ends, or with --http at one URL until it is interrupted.
 ` + about.String() + `
 Over HTTP on other than the loopback, say who may call: --auth-issuer with
 --auth-audience takes tokens of an authorization server, --auth-token one fixed
-token, read from the environment variable of that name.`,
+token, read from the environment variable of that name. --tls-cert and --tls-key
+serve HTTPS. GET /healthz answers 200 while the server takes calls.`,
 		Example: "  tenon serve calc\n  tenon serve fs root=. readonly=1\n  tenon serve notes vault=notes --http 127.0.0.1:8080",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -73,6 +78,9 @@ token, read from the environment variable of that name.`,
 				return usageError{err}
 			}
 			defer s.Close()
+			if v.http == "" && (v.tlsCert != "" || v.tlsKey != "" || v.access != "") {
+				return usagef("--tls-cert, --tls-key and --access-log go with --http")
+			}
 			if v.http == "" {
 				return stdio.Serve(context.WithoutCancel(cmd.Context()), s, nil)
 			}
@@ -89,6 +97,9 @@ token, read from the environment variable of that name.`,
 	f.StringVar(&v.audience, "auth-audience", "", "what the tokens must be meant for (`URL`; default: the server's own)")
 	f.StringSliceVar(&v.scopes, "auth-scope", nil, "a `scope` that every token must have")
 	f.StringVar(&v.token, "auth-token", "", "take only calls with the bearer token that stands in this environment `variable`")
+	f.StringVar(&v.tlsCert, "tls-cert", "", "serve HTTPS with the certificate in this `file` (PEM), read again when it changes")
+	f.StringVar(&v.tlsKey, "tls-key", "", "the `file` with the key of the certificate (PEM)")
+	f.StringVar(&v.access, "access-log", "", "write a line of JSON for each request to this `file`; - is standard error")
 	return c
 }
 
@@ -106,6 +117,12 @@ func options(words []string) (url.Values, error) {
 }
 
 func (p *program) serveHTTP(ctx context.Context, name string, s mcp.Handler, v *serving) error {
+	secure, err := v.tls(func(err error) {
+		fmt.Fprintf(p.err, "the new certificate cannot be used, and the old one stays: %v\n", err)
+	})
+	if err != nil {
+		return err
+	}
 	l, err := net.Listen("tcp", v.http)
 	if err != nil {
 		return usageError{err}
@@ -115,6 +132,25 @@ func (p *program) serveHTTP(ctx context.Context, name string, s mcp.Handler, v *
 	if err != nil {
 		return err
 	}
+	web, err := v.handler(ctx, s, guard)
+	if err != nil {
+		return err
+	}
+	if v.access != "" {
+		log, closeLog, err := openAccessLog(v.access, p.err)
+		if err != nil {
+			return usageError{err}
+		}
+		defer closeLog()
+		web.Handler = logAccess(log, web.Handler)
+	}
+	web.TLSConfig = secure
+	fmt.Fprintf(p.out, "Serving %s to clients of every revision at %s://%s%s\n", name, v.scheme(), l.Addr(), streamable.Path)
+	return untilDone(ctx, web, l)
+}
+
+// handler makes the HTTP server with all that it answers.
+func (v *serving) handler(ctx context.Context, s mcp.Handler, guard *protect.Guard) (*http.Server, error) {
 	wrap, principal := func(h http.Handler) http.Handler { return h }, (func(*http.Request) *mcp.Principal)(nil)
 	if guard != nil {
 		wrap, principal = guard.Wrap, protect.Principal
@@ -122,7 +158,7 @@ func (p *program) serveHTTP(ctx context.Context, name string, s mcp.Handler, v *
 	o := &streamable.Options{Hosts: v.hosts, Origins: v.origins, CORS: v.cors, Principal: principal}
 	h, err := streamable.NewHandler(s, o)
 	if err != nil {
-		return usageError{err}
+		return nil, usageError{err}
 	}
 	mux := http.NewServeMux()
 	mux.Handle(streamable.Path, wrap(h))
@@ -130,25 +166,48 @@ func (p *program) serveHTTP(ctx context.Context, name string, s mcp.Handler, v *
 		mux.Handle("/.well-known/oauth-protected-resource", guard.Metadata())
 		mux.Handle("/.well-known/oauth-protected-resource/", guard.Metadata())
 	}
+	alive := &health{}
+	mux.Handle(healthPath, alive)
 	web := streamable.NewHTTPServer(mux)
-	web.RegisterOnShutdown(h.Shutdown)
+	web.RegisterOnShutdown(func() { alive.ending.Store(true); h.Shutdown() })
 	if v.sse {
 		old, err := httpsse.NewHandler(s, &httpsse.Options{Hosts: v.hosts, Origins: v.origins, Principal: principal})
 		if err != nil {
-			return usageError{err}
+			return nil, usageError{err}
 		}
 		mux.Handle("/sse", wrap(old))
 		web.RegisterOnShutdown(func() { old.Shutdown(ctx) })
 	}
-	fmt.Fprintf(p.out, "Serving %s to clients of every revision at http://%s%s\n", name, l.Addr(), streamable.Path)
-	return untilDone(ctx, web, l)
+	return web, nil
+}
+
+func (v *serving) scheme() string {
+	if v.tlsCert != "" {
+		return "https"
+	}
+	return "http"
+}
+
+// tls is how connections are encrypted; nil means that they are not.
+func (v *serving) tls(warn func(error)) (*tls.Config, error) {
+	if v.tlsCert == "" && v.tlsKey == "" {
+		return nil, nil
+	}
+	if v.tlsCert == "" || v.tlsKey == "" {
+		return nil, usagef("--tls-cert and --tls-key go together: a certificate and its key")
+	}
+	c, err := loadCertificate(v.tlsCert, v.tlsKey, warn)
+	if err != nil {
+		return nil, usagef("the certificate cannot be used: %v", err)
+	}
+	return &tls.Config{GetCertificate: c.get, MinVersion: tls.VersionTLS12}, nil
 }
 
 // guard makes what stands before the handler: a check of tokens, or nothing.
 func (v *serving) guard(at net.Addr) (*protect.Guard, error) {
 	self := v.audience
 	if self == "" {
-		self = "http://" + at.String() + streamable.Path
+		self = v.scheme() + "://" + at.String() + streamable.Path
 	}
 	switch {
 	case v.issuer != "" && v.token != "":
@@ -181,7 +240,13 @@ func (v *serving) guard(at net.Addr) (*protect.Guard, error) {
 // untilDone serves until ctx ends, and then gives calls in flight ten seconds.
 func untilDone(ctx context.Context, web *http.Server, l net.Listener) error {
 	served := make(chan error, 1)
-	go func() { served <- web.Serve(l) }()
+	go func() {
+		if web.TLSConfig != nil {
+			served <- web.ServeTLS(l, "", "")
+		} else {
+			served <- web.Serve(l)
+		}
+	}()
 	select {
 	case err := <-served:
 		return err

@@ -53,7 +53,7 @@ func (w *told) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.text += string(b)
-	if url := regexp.MustCompile(`http://\S+`).FindString(w.text); url != "" && strings.HasSuffix(w.text, "\n") {
+	if url := regexp.MustCompile(`https?://\S+`).FindString(w.text); url != "" && strings.HasSuffix(w.text, "\n") {
 		w.once.Do(func() { w.said <- url })
 	}
 	return len(b), nil

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"crypto/tls"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// healthPath answers load balancers: 200 while the server takes calls, 503
+// while it ends. It says nothing else, and wants no token.
+const healthPath = "/healthz"
+
+// health answers at healthPath.
+type health struct{ ending atomic.Bool }
+
+func (h *health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	switch {
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "use GET", http.StatusMethodNotAllowed)
+	case h.ending.Load():
+		http.Error(w, "ending", http.StatusServiceUnavailable)
+	default:
+		io.WriteString(w, "ok\n")
+	}
+}
+
+// A certificate is read from two files, and read again when they change.
+type certificate struct {
+	certFile, keyFile string
+	warn              func(error)
+
+	mu      sync.Mutex
+	current *tls.Certificate
+	stamp   [2]fileState
+	looked  time.Time
+}
+
+// A fileState tells whether a file has changed.
+type fileState struct {
+	modified time.Time
+	size     int64
+}
+
+// certificateCheck is how often the files are looked at, at most.
+const certificateCheck = time.Second
+
+// loadCertificate reads the files for the first time.
+func loadCertificate(certFile, keyFile string, warn func(error)) (*certificate, error) {
+	c := &certificate{certFile: certFile, keyFile: keyFile, warn: warn}
+	return c, c.load(c.state())
+}
+
+func (c *certificate) state() (s [2]fileState) {
+	for i, name := range []string{c.certFile, c.keyFile} {
+		if info, err := os.Stat(name); err == nil {
+			s[i] = fileState{info.ModTime(), info.Size()}
+		}
+	}
+	return s
+}
+
+func (c *certificate) load(state [2]fileState) error {
+	c.stamp = state
+	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
+	if err != nil {
+		return err
+	}
+	c.current = &pair
+	return nil
+}
+
+// get returns the certificate for a new connection. New files that cannot be
+// used, such as a certificate whose key is not there yet, leave the old one in
+// place; they are tried again when they change again.
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	cert, err := c.refresh()
+	if err != nil {
+		c.warn(err)
+	}
+	return cert, nil
+}
+
+func (c *certificate) refresh() (cert *tls.Certificate, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now := time.Now(); now.Sub(c.looked) >= certificateCheck {
+		c.looked = now
+		if state := c.state(); state != c.stamp {
+			err = c.load(state)
+		}
+	}
+	return c.current, err
+}
+
+// openAccessLog opens the file of an access log; "-" is standard error. The
+// function it returns closes it.
+func openAccessLog(name string, stderr io.Writer) (*slog.Logger, func() error, error) {
+	if name == "-" {
+		return slog.New(slog.NewJSONHandler(stderr, nil)), func() error { return nil }, nil
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, nil, err
+	}
+	return slog.New(slog.NewJSONHandler(f, nil)), f.Close, nil
+}
+
+// logAccess writes one line for each request when it has ended. It writes
+// neither query strings nor headers, where secrets may be, except Mcp-Method.
+func logAccess(log *slog.Logger, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		seen := &responseLog{ResponseWriter: w}
+		defer func() {
+			if r.URL.Path == healthPath && seen.status < 400 {
+				return
+			}
+			attrs := []any{"remote", r.RemoteAddr, "method", clipped(r.Method), "path", clipped(r.URL.Path), "proto", r.Proto,
+				"status", seen.status, "bytes", seen.bytes, "ms", time.Since(began).Milliseconds()}
+			if method := r.Header.Get("Mcp-Method"); method != "" {
+				attrs = append(attrs, "mcp", clipped(method))
+			}
+			log.Info("request", attrs...)
+		}()
+		next.ServeHTTP(seen, r)
+	})
+}
+
+// clipped bounds what a stranger can write into the log.
+func clipped(s string) string { return s[:min(len(s), 200)] }
+
+// A responseLog counts what is sent.
+type responseLog struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+// Unwrap lets http.ResponseController reach what is below.
+func (w *responseLog) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *responseLog) WriteHeader(status int) {
+	if w.status == 0 && status >= 200 {
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *responseLog) Write(b []byte) (int, error) {
+	if w.status == 0 {
+		w.status = http.StatusOK
+	}
+	n, err := w.ResponseWriter.Write(b)
+	w.bytes += int64(n)
+	return n, err
+}
