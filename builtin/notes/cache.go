@@ -25,7 +25,7 @@ import (
 // that is damaged, or of another version, counts as none.
 
 const (
-	cacheForm = "tenon-notes-1\n"
+	cacheForm = "tenon-notes-2\n"
 
 	// minCached is how many notes a vault must have; fewer are read as quickly.
 	minCached = 256

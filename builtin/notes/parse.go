@@ -5,8 +5,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 	"unique"
 )
 
@@ -172,28 +170,8 @@ func withoutCode(line string) string {
 // findTags finds #tags in a line: after a space or at its beginning, with at
 // least one character that is not a digit.
 func (f *facts) findTags(line string) {
-	for at := 0; ; {
-		i := strings.IndexByte(line[at:], '#')
-		if i < 0 {
-			return
-		}
-		start := at + i
-		end := start + 1
-		letters := false
-		for end < len(line) {
-			r, size := utf8.DecodeRuneInString(line[end:])
-			if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) && !strings.ContainsRune("_-/", r) {
-				break
-			}
-			letters = letters || !unicode.IsDigit(r)
-			end += size
-		}
-		before, _ := utf8.DecodeLastRuneInString(line[:start])
-		// "](#" is a link within the note.
-		if letters && (start == 0 || unicode.IsSpace(before) || strings.ContainsRune("(,;", before) && !strings.HasSuffix(line[:start], "](")) {
-			f.addTag(line[start+1 : end])
-		}
-		at = end
+	for _, span := range tagSpans(line) {
+		f.addTag(line[span[0]+1 : span[1]])
 	}
 }
 
@@ -250,8 +228,12 @@ func wikiKey(said string) string {
 	return key(said)
 }
 
-// markdownKey is the path that a Markdown link leads to, with a slash before
-// it; it is empty for links to other things than notes.
+// attached is before the path of a Markdown link to another file than a note.
+const attached = "!"
+
+// markdownKey is the path that a Markdown link leads to, with a slash before it
+// if that is a note, and with attached before it if it is another file. It is
+// empty for links to what is not in the vault.
 func markdownKey(said, dir string) string {
 	said = strings.TrimSpace(said)
 	if inner, ok := strings.CutPrefix(said, "<"); ok {
@@ -264,11 +246,15 @@ func markdownKey(said, dir string) string {
 		return ""
 	}
 	target, err := url.PathUnescape(said)
-	if err != nil || !strings.EqualFold(path.Ext(target), extension) {
+	if err != nil || path.Ext(target) == "" {
 		return ""
 	}
 	if !strings.HasPrefix(target, "/") {
 		target = path.Join("/", dir, target)
 	}
-	return key(path.Clean(target))
+	target = path.Clean(target)
+	if !strings.EqualFold(path.Ext(target), extension) {
+		return attached + key(target[1:])
+	}
+	return key(target)
 }

@@ -18,6 +18,9 @@ type readArgs struct {
 	Section string `json:"section,omitzero" doc:"only the section with this heading; name those above it too where there are several, as Project#Tasks" schema:"maxLength=1000"`
 	Offset  int    `json:"offset,omitzero" doc:"where to begin, in bytes" schema:"minimum=0"`
 	Limit   int    `json:"limit,omitzero" doc:"how many bytes at most" schema:"minimum=1,maximum=262144,default=32768"`
+	From    int    `json:"from_line,omitzero" doc:"the first line to read, counted from 1; not together with section" schema:"minimum=1"`
+	To      int    `json:"to_line,omitzero" doc:"the last line to read; the last of the note if left out" schema:"minimum=1"`
+	Outline bool   `json:"outline,omitzero" doc:"list the headings with their lines, and no text"`
 }
 
 // A page is a part of a note. Its text is the text of the result and not here,
@@ -31,6 +34,8 @@ type page struct {
 	Offset     int       `json:"offset"`
 	NextOffset *int      `json:"next_offset,omitempty" doc:"pass it as offset to read on; absent at the end"`
 	Sections   []outline `json:"sections,omitempty" doc:"the headings of a note that did not fit, to read one of them"`
+	FromLine   int       `json:"from_line,omitzero" doc:"the first line of what was read, if lines were asked for"`
+	Lines      int       `json:"lines" doc:"how many lines the note has"`
 	Remark     string    `json:"remark,omitzero" doc:"what is unusual about the note"`
 	text       string
 }
@@ -38,6 +43,7 @@ type page struct {
 type outline struct {
 	Section string `json:"section"`
 	Level   int    `json:"level"`
+	Line    int    `json:"line" doc:"counted from 1"`
 	Size    int    `json:"size"`
 }
 
@@ -62,15 +68,16 @@ func (v *vault) read(ctx context.Context, c *mcp.Call, in readArgs) (page, error
 		return page{}, fmt.Errorf("the note %q cannot be shown: %w", name, err)
 	}
 	whole := string(st.bytes)
-	text := whole
-	if in.Section != "" {
-		h, err := findSection(text, in.Section)
-		if err != nil {
-			return page{}, err
-		}
-		text = text[h.at:h.end]
+	text, err := in.part(whole)
+	if err != nil {
+		return page{}, err
 	}
-	p := page{Path: name, URI: uriOf(name), Version: st.version.String(), Modified: st.modified.UTC().Truncate(time.Second), Size: len(text), Offset: in.Offset}
+	p := page{Path: name, URI: uriOf(name), Version: st.version.String(), Modified: st.modified.UTC().Truncate(time.Second), Size: len(text), Offset: in.Offset, Lines: linesOf(whole), FromLine: in.From}
+	if in.Outline {
+		p.Sections = outlineOf(whole)
+		p.text = outlineText(p)
+		return p, nil
+	}
 	if in.Offset > len(text) {
 		return page{}, fmt.Errorf("offset %d is behind the end: there are %d bytes", in.Offset, len(text))
 	}
@@ -87,6 +94,105 @@ func (v *vault) read(ctx context.Context, c *mcp.Call, in readArgs) (page, error
 		p.Remark = "the note is not UTF-8: bytes that cannot be shown appear as \ufffd, and stay as they are when the note is updated"
 	}
 	return p, nil
+}
+
+// part is what was asked for of a note: a section, some lines, or all.
+func (in *readArgs) part(text string) (string, error) {
+	lines := in.From > 0 || in.To > 0
+	switch {
+	case lines && in.Section != "":
+		return "", errors.New("say a section or lines, not both")
+	case in.Section != "":
+		h, err := findSection(text, in.Section)
+		if err != nil {
+			return "", err
+		}
+		return text[h.at:h.end], nil
+	case !lines:
+		return text, nil
+	}
+	in.From = max(in.From, 1)
+	if in.To > 0 && in.To < in.From {
+		return "", fmt.Errorf("to_line %d is before from_line %d", in.To, in.From)
+	}
+	start, end, at := -1, len(text), 0
+	for line := 1; at < len(text); line++ {
+		if line == in.From {
+			start = at
+		}
+		if _, at = cutLine(text, at); line == in.To {
+			end = at
+			break
+		}
+	}
+	if start < 0 {
+		return "", fmt.Errorf("there is no line %d: the note has %s", in.From, plural(linesOf(text), "line"))
+	}
+	return text[start:end], nil
+}
+
+// linesOf is how many lines a text has.
+func linesOf(text string) int {
+	n := strings.Count(text, "\n")
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		n++
+	}
+	return n
+}
+
+func outlineText(p page) string {
+	if len(p.Sections) == 0 {
+		return fmt.Sprintf("%s has no headings, and %s.", p.Path, plural(p.Lines, "line"))
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, %s:\n", p.Path, plural(p.Lines, "line"))
+	for _, s := range p.Sections {
+		name := s.Section[strings.LastIndexByte(s.Section, '#')+1:]
+		fmt.Fprintf(&b, "%5d  %s %s\n", s.Line, strings.Repeat("#", s.Level), name)
+	}
+	return b.String()
+}
+
+type readManyArgs struct {
+	Paths []string `json:"paths" doc:"the notes, by path, or by name if no other has it" schema:"minItems=1,maxItems=20"`
+	Limit int      `json:"limit,omitzero" doc:"how many bytes of each note at most" schema:"minimum=1,maximum=65536,default=8192"`
+}
+
+// pages are the beginnings of several notes.
+type pages struct {
+	Notes []page `json:"notes"`
+	// Failed says which notes cannot be read, and why.
+	Failed []string `json:"failed,omitempty" doc:"the notes that cannot be read, and why"`
+}
+
+// MCPText is what a model reads.
+func (p pages) MCPText() string {
+	var b strings.Builder
+	for _, n := range p.Notes {
+		fmt.Fprintf(&b, "=== %s (version %s)\n%s\n", n.Path, n.Version, strings.TrimSuffix(n.MCPText(), "\n"))
+	}
+	for _, why := range p.Failed {
+		b.WriteString("=== " + why + "\n")
+	}
+	return b.String()
+}
+
+// readMany reads several notes. One that cannot be read does not keep the others
+// from being read.
+func (v *vault) readMany(ctx context.Context, c *mcp.Call, in readManyArgs) (pages, error) {
+	out := pages{Notes: []page{}}
+	for _, name := range in.Paths {
+		p, err := v.read(ctx, c, readArgs{Path: name, Limit: in.Limit})
+		if ctx.Err() != nil {
+			return pages{}, ctx.Err()
+		}
+		if err != nil {
+			out.Failed = append(out.Failed, fmt.Sprintf("%s: %v", clip(name), err))
+			continue
+		}
+		out.Notes = append(out.Notes, p)
+	}
+	return out, nil
 }
 
 // cut returns the beginning of a text, up to the end of a line if there is one
@@ -112,7 +218,7 @@ func outlineOf(text string) []outline {
 	var all []outline
 	headings := headingsOf(text)
 	for i, h := range headings[:min(len(headings), 100)] {
-		all = append(all, outline{strings.ToValidUTF8(chainOf(headings, i), "\ufffd"), h.level, h.end - h.at})
+		all = append(all, outline{strings.ToValidUTF8(chainOf(headings, i), "\ufffd"), h.level, h.line, h.end - h.at})
 	}
 	return all
 }

@@ -9,15 +9,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/bm25"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
 type searchArgs struct {
-	Query  string `json:"query" doc:"words to look for; the more of them a note has, the better. A \"phrase in quotes\" must be there as it is" schema:"minLength=1,maxLength=1000"`
-	Tag    string `json:"tag,omitzero" doc:"only notes with this tag, or one below it" schema:"maxLength=100"`
-	Folder string `json:"folder,omitzero" doc:"only notes in this folder" schema:"maxLength=1024"`
-	Limit  int    `json:"limit,omitzero" doc:"how many notes at most" schema:"minimum=1,maximum=50,default=10"`
-	Offset int    `json:"offset,omitzero" doc:"how many of the best to leave out, to see those behind them" schema:"minimum=0,maximum=1000"`
+	Query  string   `json:"query" doc:"words to look for; the more of them a note has, the better. A \"phrase in quotes\" must be there as it is; -word, -\"a phrase\" and -#tag leave out notes that have it" schema:"minLength=1,maxLength=1000"`
+	Tag    string   `json:"tag,omitzero" doc:"only notes with this tag, or one below it" schema:"maxLength=100"`
+	Folder string   `json:"folder,omitzero" doc:"only notes in this folder" schema:"maxLength=1024"`
+	Except []string `json:"exclude_folders,omitzero" doc:"leave out notes in these folders" schema:"maxItems=20"`
+	Limit  int      `json:"limit,omitzero" doc:"how many notes at most" schema:"minimum=1,maximum=50,default=10"`
+	Offset int      `json:"offset,omitzero" doc:"how many of the best to leave out, to see those behind them" schema:"minimum=0,maximum=1000"`
 }
 
 // A hit is a note that was found. The words around what was found are in the
@@ -33,8 +35,9 @@ type hit struct {
 }
 
 type hits struct {
-	Notes      []hit `json:"notes"`
-	NextOffset *int  `json:"next_offset,omitempty" doc:"pass it as offset to get more; absent at the end"`
+	Notes      []hit  `json:"notes"`
+	NextOffset *int   `json:"next_offset,omitempty" doc:"pass it as offset to get more; absent at the end"`
+	Corrected  string `json:"corrected,omitzero" doc:"what was searched for, where no note has a word of the query"`
 	what       string
 }
 
@@ -80,40 +83,54 @@ func (v *vault) search(ctx context.Context, c *mcp.Call, in searchArgs) (hits, e
 		return hits{}, err
 	}
 	a := v.access(&c.Caller)
-	narrow := in.Tag != "" || in.Folder != "" || !a.everything
+	q := parseQuery(in.Query)
+	if q.words == "" {
+		return hits{}, errors.New("query has only words to leave out: say what to look for as well")
+	}
+	find, within := v.index.Search, (func(string) bool)(nil)
+	if !a.everything { // what others wrote must not show in scores, nor in corrections
+		find, within = v.index.SearchWithin, a.reads
+	}
+	out := hits{what: fmt.Sprintf("found for %q", clip(in.Query))}
+	if corrected := v.index.Correct(q.words, within); corrected != nil && len(q.phrases) == 0 {
+		q.words = q.correct(corrected)
+		out.what += fmt.Sprintf(" (no note has that; searched for %q)", q.words)
+		out.Corrected = q.words
+	}
 	var kept func(id string) bool
-	if narrow {
+	if in.Tag != "" || in.Folder != "" || len(in.Except) > 0 || !a.everything {
 		kept = func(id string) bool {
 			n := v.get(id)
-			return n != nil && a.reads(id) && keep(n)
+			return n != nil && a.reads(id) && keep(n) && !slices.ContainsFunc(in.Except, func(folder string) bool { return inside(id, strings.Trim(folder, "/")) })
 		}
 	}
-	words, phrases := splitQuery(in.Query)
-	want := in.Offset + in.Limit + 1
-	limit := want
-	if len(phrases) > 0 {
+	limit := in.Offset + in.Limit + 1
+	if q.reads() {
 		limit = max(limit, maxPhraseReads)
 	}
-	s := newSnipper(words, phrases)
-	out := hits{what: fmt.Sprintf("found for %q", clip(in.Query))}
+	err = v.collect(ctx, &out, q, in, find(q.words, limit, kept))
+	return out, err
+}
+
+// collect fills a page with the notes that were found, with the words around
+// what was looked for, without those that the query leaves out.
+func (v *vault) collect(ctx context.Context, out *hits, q query, in searchArgs, found []bm25.Hit) error {
+	s := newSnipper(q.words, q.phrases)
 	rank := 0
 	var buf []byte
-	find := v.index.Search
-	if !a.everything {
-		find = v.index.SearchWithin // what others wrote must not show in scores
-	}
-	for _, h := range find(words, limit, kept) {
+	for _, h := range found {
 		n := v.get(h.ID)
-		if n == nil || ctx.Err() != nil {
+		if n == nil || ctx.Err() != nil || slices.ContainsFunc(q.noTags, n.hasTag) {
 			continue
 		}
 		b, full := []byte(nil), len(out.Notes) == in.Limit
-		if len(phrases) > 0 || rank >= in.Offset && !full {
+		if q.reads() || rank >= in.Offset && !full {
+			var err error
 			if b, _, err = v.readNote(n.path, buf); errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
 			buf = b
-			if len(phrases) > 0 && !s.hasPhrases(b) {
+			if !s.hasPhrases(b) || q.leavesOut(n, b) {
 				continue
 			}
 		}
@@ -125,26 +142,12 @@ func (v *vault) search(ctx context.Context, c *mcp.Call, in searchArgs) (hits, e
 			out.NextOffset = &next
 			break
 		}
-		found := hitOf(n)
-		found.Score = float64(int(h.Score*1000)) / 1000
-		found.snippet = s.snippet(b)
-		out.Notes = append(out.Notes, found)
+		hit := hitOf(n)
+		hit.Score = float64(int(h.Score*1000)) / 1000
+		hit.snippet = s.snippet(b)
+		out.Notes = append(out.Notes, hit)
 	}
-	return out, ctx.Err()
-}
-
-// splitQuery takes the phrases in quotes out of a query; their words stay.
-func splitQuery(query string) (words string, phrases []string) {
-	parts := strings.Split(query, `"`)
-	if len(parts) < 3 {
-		return query, nil
-	}
-	for i := 1; i+1 < len(parts); i += 2 {
-		if phrase := oneSpace(parts[i]); phrase != "" && len(phrases) < 10 {
-			phrases = append(phrases, strings.ToLower(phrase))
-		}
-	}
-	return strings.Join(parts, " "), phrases
+	return ctx.Err()
 }
 
 type recentArgs struct {

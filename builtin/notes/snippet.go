@@ -113,11 +113,15 @@ func oneSpace(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // hasPhrases reports whether a note has all of the phrases.
 func (s *snipper) hasPhrases(b []byte) bool {
-	text := strings.ToLower(oneSpace(string(bytes.ToValidUTF8(b, nil))))
-	for _, p := range s.phrases {
-		if !strings.Contains(text, p) {
-			return false
-		}
+	if len(s.phrases) == 0 {
+		return true
 	}
-	return true
+	has := finder(b)
+	return !slices.ContainsFunc(s.phrases, func(p string) bool { return !has(p) })
+}
+
+// finder returns a function that looks for phrases in a note.
+func finder(b []byte) func(phrase string) bool {
+	text := strings.ToLower(oneSpace(string(bytes.ToValidUTF8(b, nil))))
+	return func(phrase string) bool { return strings.Contains(text, phrase) }
 }

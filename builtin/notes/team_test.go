@@ -191,7 +191,7 @@ func TestTeamStrangers(t *testing.T) {
 func TestTeamTools(t *testing.T) {
 	dir := t.TempDir()
 	s := serve(t, Config{Vault: dir, Grants: &Grants{Everyone: []Grant{{Folder: "a"}}, Principals: map[string][]Grant{"w": {{Folder: "a", Write: true}}}}})
-	for who, n := range map[string]int{"r": 5, "w": 8} {
+	for who, n := range map[string]int{"r": 8, "w": 12} {
 		tools, err := client.All(client.New(s, nil).As(&mcp.Principal{ID: who}).Tools(t.Context()))
 		if err != nil || len(tools) != n {
 			t.Errorf("%s: %d tools, %v", who, len(tools), err)

@@ -41,6 +41,15 @@ func TestEveryEra(t *testing.T) {
 		{"read_note", `{"path":"meeting"}`, "# Meeting\n", `"path":"Work/Meeting.md"`},
 		{"list_tags", `{}`, "#work (2)\n#meeting (1)\n#plants (1)\n#plants/tools (1)\n", `{"tag":"work","notes":2}`},
 		{"list_tags", `{"prefix":"pl","limit":1}`, "#plants (1)\nThere are more", `"next_offset":1`},
+		{"search_notes", `{"query":"gardne"}`, "5 notes found for \"gardne\" (no note has that; searched for \"garden\")", `"corrected":"garden"`},
+		{"search_notes", `{"query":"garden -spade -#work"}`, "3 notes found", `"path":"Garden.md"`},
+		{"search_notes", `{"query":"garden -\"need water\"","exclude_folders":["Work/","Archive"]}`, "1 note found", `"path":"Tools.md"`},
+		{"read_note", `{"path":"Work/Plan","outline":true}`, "Work/Plan.md, 9 lines:\n    1  # Plan\n    5  ## Tasks\n    8  ## Notes\n", `{"section":"Plan#Tasks","level":2,"line":5,"size":25}`},
+		{"read_note", `{"path":"Work/Plan","from_line":5,"to_line":6}`, "## Tasks\n- [ ] call Ann\n", `"size":24`},
+		{"read_note", `{"path":"Work/Plan","from_line":8}`, "## Notes\nnothing\n", `"from_line":8`},
+		{"read_notes", `{"paths":["Garden","nowhere","Tools.md"],"limit":20}`, "=== nowhere: there is no note", `"next_offset":20`},
+		{"list_folder", `{}`, "Archive/\nWork/\nGarden.md “My garden” (note, ", `{"path":"image.png","kind":"attachment"`},
+		{"list_folder", `{"folder":"Work/","limit":1}`, "There are more: pass offset=1.", `"path":"Work/Meeting.md","kind":"note","title":"Meeting"`},
 		{"backlinks", `{"path":"Garden"}`, "3 notes with a link to Garden.md:\n\n- Work/Meeting.md", `"path":"Work/Plan.md"`},
 	}
 	mcptest.EveryEra(t, s, func(t *testing.T, h mcp.Handler) {
@@ -234,7 +243,7 @@ func TestReadOnly(t *testing.T) {
 	files(t, dir, golden)
 	s := serve(t, Config{Vault: dir, ReadOnly: true})
 	tools, err := client.All(client.New(s, nil).Tools(t.Context()))
-	if err != nil || len(tools) != 5 {
+	if err != nil || len(tools) != 8 {
 		t.Fatalf("%d tools, %v", len(tools), err)
 	}
 	for _, tool := range tools {

@@ -98,12 +98,13 @@ func (v *vault) createFile(ctx context.Context, a access, name string, b []byte)
 
 type updateArgs struct {
 	Path        string                     `json:"path" doc:"the path of the note in the vault" schema:"minLength=1,maxLength=1024"`
-	Mode        string                     `json:"mode" doc:"append or prepend: add text to the note, or to the section. replace_section: put text in the place of what is under the heading, or of the whole note below its frontmatter if no section is named. replace_text: put text in the place of old_text. frontmatter: set properties" schema:"enum=append|prepend|replace_section|replace_text|frontmatter"`
+	Mode        string                     `json:"mode" doc:"append or prepend: add text to the note, or to the section. replace_section: put text in the place of what is under the heading, or of the whole note below its frontmatter if no section is named. replace_text: put text in the place of old_text. frontmatter: set properties. add_tags, remove_tags: tags of the frontmatter, and when removing those in the text" schema:"enum=append|prepend|replace_section|replace_text|frontmatter|add_tags|remove_tags"`
 	Version     string                     `json:"version,omitzero" doc:"the version that read_note told. The note is not changed if it is another one by now. Needed unless text is only added" schema:"maxLength=64"`
 	Section     string                     `json:"section,omitzero" doc:"the heading of a section; name those above it too where there are several, as Project#Tasks" schema:"maxLength=1000"`
 	Text        string                     `json:"text,omitzero" doc:"the new text, in Markdown" schema:"maxLength=4000000"`
 	OldText     string                     `json:"old_text,omitzero" doc:"the text to replace; it must be in the note exactly once" schema:"maxLength=4000000"`
 	Frontmatter map[string]json.RawMessage `json:"frontmatter,omitzero" doc:"properties to set; null removes one. Others stay as they are"`
+	Tags        []string                   `json:"tags,omitzero" doc:"for add_tags and remove_tags" schema:"maxItems=50"`
 	Confirm     bool                       `json:"confirm,omitzero" doc:"set it to replace a whole note where the client cannot ask the person"`
 }
 
@@ -130,10 +131,10 @@ func (v *vault) update(ctx context.Context, c *mcp.Call, in updateArgs) (written
 			return written{}, err
 		}
 	}
-	if in.Version != "" || !in.adds() {
+	if in.Version != "" || !in.adds() && !in.tagging() {
 		return v.change(ctx, name, in.Version, in.apply)
 	}
-	// Text that is only added fits whatever the note says by then.
+	// Text that is only added, and tags, fit whatever the note says by then.
 	return safefile.Retry(ctx, func() (written, error) { return v.change(ctx, name, "", in.apply) })
 }
 
@@ -183,10 +184,15 @@ func (v *vault) lock(ctx context.Context, names ...string) (unlock func(), err e
 // adds reports whether the update only adds text.
 func (in *updateArgs) adds() bool { return in.Mode == "append" || in.Mode == "prepend" }
 
+// tagging reports whether the update is about tags.
+func (in *updateArgs) tagging() bool { return in.Mode == "add_tags" || in.Mode == "remove_tags" }
+
 // check finds arguments that do not go together.
 func (in *updateArgs) check() error {
 	switch {
-	case !in.adds() && in.Version == "":
+	case in.tagging() != (len(in.Tags) > 0):
+		return errors.New("tags goes with the modes add_tags and remove_tags, which need it")
+	case !in.adds() && !in.tagging() && in.Version == "":
 		return fmt.Errorf("%s needs the version of the note: read it with read_note, and pass the version it tells", in.Mode)
 	case in.Mode == "frontmatter" && len(in.Frontmatter) == 0:
 		return errors.New("frontmatter is empty: say which properties to set")
@@ -208,6 +214,15 @@ func (in *updateArgs) apply(text string) (string, error) {
 		return replaceText(text, in.OldText, in.Text)
 	case "frontmatter":
 		return patchFront(text, in.Frontmatter)
+	case "add_tags", "remove_tags":
+		tags, err := cleanTags(in.Tags)
+		if err != nil {
+			return "", err
+		}
+		if in.Mode == "add_tags" {
+			return addTags(text, tags)
+		}
+		return removeTags(text, tags)
 	}
 	if in.Section != "" {
 		return replaceSection(text, in.Section, in.Text)

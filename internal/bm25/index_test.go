@@ -224,3 +224,22 @@ func BenchmarkPut(b *testing.B) {
 		x.Put(fmt.Sprint(i%8000), text.String())
 	}
 }
+
+// A word that no document has is corrected to one that is near; others are not,
+// and words of documents that do not count are never offered.
+func TestCorrect(t *testing.T) {
+	x := bm25.New()
+	x.Put("a", "garden roses watering greenhouse")
+	x.Put("b", "garden gartens secret")
+	for query, want := range map[string]string{
+		"gardne": "map[gardne:garden]", "agrden": "map[agrden:garden]", "gardn": "map[gardn:garden]", "garrden roses": "map[garrden:garden]",
+		"greanhuose": "map[greanhuose:greenhouse]", "garden": "map[]", "gard": "map[]", "rosess": "map[]", "ros": "map[]", "xyzzyq": "map[]", "seqret": "map[seqret:secret]",
+	} {
+		if got := fmt.Sprint(x.Correct(query, nil)); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+	if got := x.Correct("seqret", func(id string) bool { return id == "a" }); got != nil {
+		t.Errorf("a word of another was told: %v", got)
+	}
+}

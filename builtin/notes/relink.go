@@ -1,0 +1,195 @@
+package notes
+
+import (
+	"net/url"
+	"path"
+	"strings"
+)
+
+// A relinker rewrites the links of one note after a file has moved. What is not
+// a link to that file stays as it is, byte for byte, and so do headings, blocks,
+// aliases and titles of the links that change.
+type relinker struct {
+	from, to string // the paths of the file
+	unique   bool   // no other file has the name of to
+	hits     func(key string) bool
+	old, now string // the folders of the note that has the links: they differ if it moved too
+}
+
+// rewrite returns the text with its links changed, and how many were.
+func (r *relinker) rewrite(text string) (string, int) {
+	_, body := splitFront(text)
+	var b strings.Builder
+	done, changed := 0, 0
+	eachLine(text[body:], func(line string, at int, code bool) {
+		if code || strings.IndexByte(line, '[') < 0 {
+			return
+		}
+		now, n := r.line(line)
+		if n == 0 {
+			return
+		}
+		b.WriteString(text[done : body+at])
+		b.WriteString(now)
+		done = body + at + len(line)
+		changed += n
+	})
+	b.WriteString(text[done:])
+	return b.String(), changed
+}
+
+// line rewrites the links of a line. Code between backticks is no link.
+func (r *relinker) line(line string) (string, int) {
+	masked := maskCode(line)
+	var b strings.Builder
+	done, changed := 0, 0
+	put := func(from, to int, text string) {
+		if text == line[from:to] {
+			return
+		}
+		b.WriteString(line[done:from])
+		b.WriteString(text)
+		done = to
+		changed++
+	}
+	for at := 0; at < len(masked); {
+		switch {
+		case strings.HasPrefix(masked[at:], "[["):
+			end := strings.Index(masked[at+2:], "]]")
+			if end < 0 {
+				at += 2
+				break
+			}
+			put(at+2, at+2+end, r.wiki(line[at+2:at+2+end]))
+			at += end + 4
+		case strings.HasPrefix(masked[at:], "]("):
+			end := strings.IndexByte(masked[at+2:min(len(masked), at+2+2*maxPath)], ')')
+			if end < 0 {
+				at += 2
+				break
+			}
+			put(at+2, at+2+end, r.markdown(line[at+2:at+2+end]))
+			at += end + 3
+		default:
+			at++
+		}
+	}
+	return b.String() + line[done:], changed
+}
+
+// wiki rewrites what is between [[ and ]].
+func (r *relinker) wiki(said string) string {
+	end := strings.IndexAny(said, "#|")
+	if end < 0 {
+		end = len(said)
+	}
+	target := strings.TrimSuffix(strings.TrimSpace(said[:end]), `\`)
+	k := wikiKey(target)
+	if target == "" || k == "" || !r.hits(k) || !endsWith(key(r.from), k) {
+		return said // another file, or this one by an alias that moves with it
+	}
+	withPath := strings.Contains(target, "/")
+	if !withPath && r.unique && key(path.Base(r.from)) == key(path.Base(r.to)) {
+		return said // it still means the same
+	}
+	name := path.Base(r.to)
+	if withPath || !r.unique {
+		name = r.to
+	}
+	if isNote(path.Base(r.to)) && !strings.EqualFold(path.Ext(target), extension) {
+		name = name[:len(name)-len(path.Ext(name))]
+	}
+	if strings.HasPrefix(target, "/") {
+		name = "/" + name
+	}
+	return strings.Replace(said, target, name, 1)
+}
+
+// markdown rewrites what is between ]( and ).
+func (r *relinker) markdown(said string) string {
+	target, angled := said, false
+	lead := len(said) - len(strings.TrimLeft(said, " "))
+	target = said[lead:]
+	if inner, ok := strings.CutPrefix(target, "<"); ok {
+		angled = true
+		target, _, _ = strings.Cut(inner, ">")
+		lead++
+	} else {
+		target, _, _ = strings.Cut(target, " ")
+	}
+	file, _, _ := strings.Cut(target, "#")
+	if file == "" || len(file) > maxPath || strings.Contains(file, ":") {
+		return said
+	}
+	plain, err := url.PathUnescape(file)
+	if err != nil {
+		return said
+	}
+	rooted := strings.HasPrefix(plain, "/")
+	at := strings.TrimPrefix(path.Clean(plain), "/")
+	if !rooted {
+		at = path.Join(r.old, plain)
+	}
+	if key(at) == key(r.from) {
+		at = r.to
+	} else if rooted || r.old == r.now {
+		return said
+	}
+	now := "/" + at
+	if !rooted {
+		now = relative(r.now, at)
+	}
+	if !angled {
+		now = escapeLink(now)
+	}
+	return said[:lead] + now + said[lead+len(file):]
+}
+
+// relative is how a file is named from a folder.
+func relative(folder, file string) string {
+	if folder == "." {
+		return file
+	}
+	up := ""
+	for folder != "." && !inside(file, folder) {
+		up += "../"
+		folder = path.Dir(folder)
+	}
+	if folder != "." {
+		file = file[len(folder)+1:]
+	}
+	return up + file
+}
+
+// escapeLink escapes what would end a link of Markdown.
+func escapeLink(name string) string {
+	return strings.NewReplacer("%", "%25", " ", "%20", "(", "%28", ")", "%29", "<", "%3C", ">", "%3E", "#", "%23", "?", "%3F").Replace(name)
+}
+
+// maskCode blanks out what is between backticks, and keeps every position.
+func maskCode(line string) string {
+	if strings.IndexByte(line, '`') < 0 {
+		return line
+	}
+	b := []byte(line)
+	for at := 0; at < len(b); {
+		if b[at] != '`' {
+			at++
+			continue
+		}
+		n := 1
+		for at+n < len(b) && b[at+n] == '`' {
+			n++
+		}
+		end := strings.Index(line[at+n:], line[at:at+n])
+		if end < 0 {
+			at += n
+			continue
+		}
+		stop := at + n + end + n
+		for ; at < stop; at++ {
+			b[at] = ' '
+		}
+	}
+	return string(b)
+}

@@ -1,0 +1,128 @@
+package bm25
+
+import (
+	"cmp"
+	"slices"
+	"unicode/utf8"
+)
+
+// minCorrected is how many characters a word must have to be corrected: shorter
+// ones are near to too many others.
+const minCorrected = 4
+
+// Correct returns the words of a query that no document has, each with the word
+// that was probably meant, if there is one. Only documents for which within
+// returns true count; nil means all.
+func (x *Index) Correct(query string, within func(id string) bool) map[string]string {
+	words := queryWords(query)
+	x.mu.RLock()
+	defer x.mu.RUnlock()
+	var corrected map[string]string
+	var v view
+	for _, w := range words {
+		if utf8.RuneCountInString(w) < minCorrected {
+			continue
+		}
+		if v.docs == 0 {
+			v = x.view(within)
+		}
+		if x.has(v, w) {
+			continue
+		}
+		if near := x.near(v, w); near != "" {
+			if corrected == nil {
+				corrected = map[string]string{}
+			}
+			corrected[w] = near
+		}
+	}
+	return corrected
+}
+
+// has reports whether a search for the word finds anything.
+func (x *Index) has(v view, word string) bool {
+	if e := x.words.find([]byte(word)); e != nil && x.count(v, e) > 0 {
+		return true
+	}
+	if e := x.words.find([]byte(word[:len(word)-1])); word[len(word)-1] == 's' && e != nil && x.count(v, e) > 0 {
+		return true
+	}
+	return len(x.sorted.beginningWith(&x.words, word, 1, func(e *entry) int { return x.count(v, e) })) > 0
+}
+
+// near is the word with the fewest mistakes between them, and of those the most
+// frequent; empty if all have too many. The first letter is mostly right, or
+// exchanged with the second.
+func (x *Index) near(v view, word string) string {
+	want := []rune(word)
+	most := 1
+	if len(want) >= 8 {
+		most = 2
+	}
+	type candidate struct {
+		text  string
+		far   int
+		count int
+	}
+	var all []candidate
+	var m mistakes
+	for i := range x.words.entries {
+		e := &x.words.entries[i]
+		if size := int(e.size); size+4*most < len(word) || size > len(word)+4*most {
+			continue
+		}
+		text := x.words.text(e)
+		first, _ := utf8.DecodeRune(text)
+		if first != want[0] && first != want[1] {
+			continue
+		}
+		if far := m.between(want, []rune(string(text)), most); far <= most {
+			if n := x.count(v, e); n > 0 {
+				all = append(all, candidate{string(text), far, n})
+			}
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return slices.MinFunc(all, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.far, b.far), cmp.Compare(b.count, a.count), cmp.Compare(a.text, b.text))
+	}).text
+}
+
+// mistakes counts letters that are missing, too many, wrong, or exchanged with
+// their neighbour. It is used again and again.
+type mistakes struct{ rows [3][]int }
+
+func (m *mistakes) between(a, b []rune, most int) int {
+	if d := len(a) - len(b); d > most || -d > most {
+		return most + 1
+	}
+	for i := range m.rows {
+		m.rows[i] = slices.Grow(m.rows[i][:0], len(b)+1)[:len(b)+1]
+	}
+	before, above, row := m.rows[0], m.rows[1], m.rows[2]
+	for j := range above {
+		above[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		least := i
+		for j := 1; j <= len(b); j++ {
+			wrong := 1
+			if a[i-1] == b[j-1] {
+				wrong = 0
+			}
+			row[j] = min(above[j]+1, row[j-1]+1, above[j-1]+wrong)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+			least = min(least, row[j])
+		}
+		if least > most {
+			return most + 1
+		}
+		before, above, row = above, row, before
+	}
+	return above[len(b)]
+}
