@@ -13,10 +13,10 @@ import (
 // answer has a question answered by whoever can. The caller has made sure that
 // the question is of a kind that was declared. The flight is nil when the
 // question belongs to no call.
-func (o *Options) answer(ctx context.Context, f *flight, q mcp.Question) (json.RawMessage, error) {
+func (o *Options) answer(ctx context.Context, f *flight, key string, q mcp.Question) (json.RawMessage, error) {
 	switch q.Method {
 	case mcp.MethodElicit:
-		return o.elicit(ctx, f, q)
+		return o.elicit(ctx, f, key, q)
 	case mcp.MethodCreateMessage:
 		return o.Sampling.answer(ctx, q)
 	case mcp.MethodRootsList:

@@ -53,7 +53,7 @@ func (e *Elicitation) Cancel() (*mcp.ElicitResult, error) {
 }
 
 // elicit asks the person.
-func (o *Options) elicit(ctx context.Context, f *flight, q mcp.Question) (json.RawMessage, error) {
+func (o *Options) elicit(ctx context.Context, f *flight, key string, q mcp.Question) (json.RawMessage, error) {
 	var p mcp.ElicitParams
 	if err := mcp.Unmarshal(q.Params, &p); err != nil {
 		return nil, malformed(q, err)
@@ -67,6 +67,9 @@ func (o *Options) elicit(ctx context.Context, f *flight, q mcp.Question) (json.R
 			return nil, malformed(q, err)
 		}
 		e.URL = p.URL
+		if f != nil {
+			f.shown(key, e)
+		}
 		return e.ask(ctx, o.ElicitURL, nil)
 	}
 	if p.Mode != "" && p.Mode != mcp.ModeForm {

@@ -44,8 +44,9 @@ type flight struct {
 	mu       sync.Mutex // held while a note is heard
 	over     bool
 	progress func(mcp.ProgressParams)
-	reached  float64 // the last progress
-	moved    bool    // there was some
+	reached  float64                 // the last progress
+	moved    bool                    // there was some
+	pages    map[string]*Elicitation // that a person was asked to open, by the key of the question
 }
 
 // Do makes a call of any method, such as one of an extension, and takes care of
@@ -83,7 +84,7 @@ func (c *Client) do(ctx context.Context, method, name string, params json.RawMes
 			total = o.TotalTimeout
 		}
 	}
-	if f.progress != nil || c.caller.LogLevel != "" {
+	if f.progress != nil || c.caller.LogLevel != "" || c.opts.ElicitURLDone != nil {
 		f.call.Side = f.hear
 	}
 	res, err = f.run(ctx, idle, total)
@@ -167,10 +168,10 @@ func (f *flight) mayAsk(c *mcp.Call, need *mcp.NeedInput) error {
 }
 
 // answer has one question answered.
-func (f *flight) answer(ctx context.Context, _ *mcp.Call, _ string, q mcp.Question) (json.RawMessage, error) {
+func (f *flight) answer(ctx context.Context, _ *mcp.Call, key string, q mcp.Question) (json.RawMessage, error) {
 	f.clock.ask(+1)
 	defer f.clock.ask(-1)
-	return f.client.opts.answer(ctx, f, q)
+	return f.client.opts.answer(ctx, f, key, q)
 }
 
 // hear takes a note that rides with the call.
@@ -184,10 +185,33 @@ func (f *flight) hear(n mcp.Note) {
 	switch n.Method {
 	case mcp.NoteProgress:
 		f.advance(n)
+	case mcp.NoteElicitationComplete:
+		f.pageDone(n)
 	case mcp.NoteMessage:
 		f.client.opts.Logging.hear(f.clock.ctx, n)
 	default:
 		f.client.opts.warn("dropped a note " + quote(n.Method) + " that does not belong with " + doing(f.call.Method, f.name))
+	}
+}
+
+// shown notes that the person is asked to open a page.
+func (f *flight) shown(key string, e *Elicitation) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.pages == nil {
+		f.pages = map[string]*Elicitation{}
+	}
+	f.pages[key] = e
+}
+
+// pageDone tells that the person is done with a page. The lock is held.
+func (f *flight) pageDone(n mcp.Note) {
+	var p mcp.ElicitationComplete
+	if mcp.Unmarshal(n.Params, &p) != nil {
+		return
+	}
+	if e := f.pages[p.ElicitationID]; e != nil && f.client.opts.ElicitURLDone != nil {
+		f.client.opts.ElicitURLDone(e)
 	}
 }
 

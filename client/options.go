@@ -26,6 +26,12 @@ type Options struct {
 	// itself. Nil: the server is told that nobody can.
 	ElicitURL func(ctx context.Context, e *Elicitation) (*mcp.ElicitResult, error)
 
+	// ElicitURLDone hears that the person is done with a page that ElicitURL
+	// was called for last in a call, with the same Elicitation, while the call
+	// is open. Only servers of revision 2025-11-25 say so. It must not block. Nil:
+	// it is not of interest.
+	ElicitURLDone func(e *Elicitation)
+
 	// Sampling lets servers use a model. Nil: not possible.
 	//
 	// Deprecated: by SEP-2577; see [Sampling].
@@ -95,7 +101,7 @@ func (o *Options) persona(changed func(mcp.Note)) *mcp.Persona {
 		if err := caller.CanAnswer(q); err != nil {
 			return nil, err
 		}
-		return o.answer(ctx, nil, q)
+		return o.answer(ctx, nil, "", q)
 	}
 	p.Hear = func(n mcp.Note) {
 		if n.Method == mcp.NoteMessage {

@@ -30,6 +30,9 @@ const (
 	NotePromptsListChanged   = "notifications/prompts/list_changed"
 	NoteResourcesListChanged = "notifications/resources/list_changed"
 	NoteResourceUpdated      = "notifications/resources/updated"
+	// NoteElicitationComplete says that the person is done with a page. It is
+	// there for clients of revision 2025-11-25 only.
+	NoteElicitationComplete = "notifications/elicitation/complete"
 )
 
 // NoteRelease is a note that no client ever hears: with it a handler says that

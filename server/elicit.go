@@ -49,6 +49,18 @@ func ElicitURL(c *mcp.Call, key, message, url string) error {
 	return AskAll(c, URLInput(key, message, url))
 }
 
+// ElicitURLDone tells the client that the person is done with the page of an
+// [ElicitURL] under this key, so that the client need not wait for the person to
+// say so. A tool calls it after ElicitURL has returned nil and the server has
+// found out by itself. Only revision 2025-11-25 has such a notification
+// (notifications/elicitation/complete): for other clients it does nothing.
+func ElicitURLDone(c *mcp.Call, key string) {
+	params, err := mcp.Marshal(mcp.ElicitationComplete{ElicitationID: key})
+	if err == nil {
+		c.Tell(mcp.Note{Method: mcp.NoteElicitationComplete, Params: params})
+	}
+}
+
 func accepted(raw json.RawMessage, key, message string) (*mcp.ElicitResult, error) {
 	var r mcp.ElicitResult
 	if err := mcp.Unmarshal(raw, &r); err != nil {

@@ -148,8 +148,16 @@ func (p *Peer) Told(m *jsonrpc.Message, origin int64) {
 // deliver queues a notification for the calls it belongs to and reports whether
 // it was dealt with.
 func (p *Peer) deliver(n mcp.Note, token []byte, origin int64) bool {
-	some := joint.PutAll(p.hearers(n, token, origin), n)
-	return some || n.Method == mcp.NoteProgress // a token that nobody knows is nobody's
+	hearers := p.hearers(n, token, origin)
+	if n.Method == mcp.NoteElicitationComplete {
+		n = pageDone(n, parkedKey)
+	}
+	some := joint.PutAll(hearers, n)
+	switch n.Method {
+	case mcp.NoteProgress, mcp.NoteElicitationComplete:
+		return true // a token or a page that is not known is dropped
+	}
+	return some
 }
 
 // hearers returns the calls that a notification belongs to.
@@ -161,6 +169,14 @@ func (p *Peer) hearers(n mcp.Note, token []byte, origin int64) (all []*joint.Ope
 		id, err := strconv.ParseInt(string(token), 10, 64)
 		if o := p.open[id]; err == nil && o != nil && o.Call.Progress {
 			all = append(all, o)
+		}
+		return all
+	case mcp.NoteElicitationComplete:
+		id, _ := rawjson.String(rawjson.Lookup(n.Params, keyElicitation))
+		for _, k := range p.carries {
+			if k.page != "" && k.page == id {
+				all = append(all, &k.Open)
+			}
 		}
 		return all
 	case mcp.NoteMessage:

@@ -20,6 +20,9 @@ const (
 	maxAsks   = 8                // questions that wait for one call
 )
 
+// parkedKey is the key of the question of a parked call.
+const parkedKey = "ask"
+
 // stateAgain is the state of a call that is to be made anew.
 const stateAgain = "again"
 
@@ -29,7 +32,8 @@ type carrier struct {
 	joint.Open
 	owner string // the principal whose call it is
 	asks  chan *question
-	load  int // questions that it has carried; guarded by Peer.mu
+	load  int    // questions that it has carried; guarded by Peer.mu
+	page  string // the id of the last page that it has carried; guarded by Peer.mu
 
 	// While the call is parked, guarded by Peer.mu:
 	asked  *question
@@ -83,7 +87,7 @@ func (p *Peer) park(k *carrier, q *question) (mcp.Result, error) {
 	p.parked[state] = k
 	p.mu.Unlock()
 	return mcp.Result{}, &mcp.NeedInput{
-		Questions: map[string]mcp.Question{"ask": q.q},
+		Questions: map[string]mcp.Question{parkedKey: q.q},
 		State:     state,
 		Abandon:   func() { p.unpark(state, "the question was not answered") },
 	}
@@ -128,7 +132,7 @@ func (p *Peer) resume(c *mcp.Call) (k *carrier, again *question, err error) {
 	delete(p.parked, c.State)
 	k.expiry.Stop()
 	k.Call = c
-	if a, ok := c.Answers["ask"]; ok {
+	if a, ok := c.Answers[parkedKey]; ok {
 		k.asked.answer <- questionAnswer{result: a}
 	} else {
 		again = k.asked
@@ -149,6 +153,7 @@ func (p *Peer) Asked(ctx context.Context, m *jsonrpc.Message, origin int64) (jso
 		return nil, &jsonrpc.Error{Code: mcp.CodeMethodNotFound, Message: "a client has no method " + m.Method}
 	}
 	q := mcp.Question{Method: m.Method, Params: liftQuestion(m)}
+	page, _ := rawjson.String(rawjson.Lookup(m.Params, keyElicitation))
 	var over *jsonrpc.Error // why the call that carried the question did not
 	for {
 		k, ambiguous := p.carrierFor(q, origin)
@@ -160,7 +165,7 @@ func (p *Peer) Asked(ctx context.Context, m *jsonrpc.Message, origin int64) (jso
 		case k == nil:
 			return p.answerAlone(ctx, q)
 		}
-		a := p.carry(ctx, k, q)
+		a := p.carry(ctx, k, q, page)
 		if over = a.err; !a.over || origin != 0 {
 			return a.result, a.err
 		}
@@ -169,7 +174,7 @@ func (p *Peer) Asked(ctx context.Context, m *jsonrpc.Message, origin int64) (jso
 }
 
 // carry has a call carry a question to its caller, and waits for the answer.
-func (p *Peer) carry(ctx context.Context, k *carrier, q mcp.Question) questionAnswer {
+func (p *Peer) carry(ctx context.Context, k *carrier, q mcp.Question, page string) questionAnswer {
 	ask := &question{ctx: ctx, q: q, answer: make(chan questionAnswer, 1)}
 	select {
 	case k.asks <- ask:
@@ -178,6 +183,9 @@ func (p *Peer) carry(ctx context.Context, k *carrier, q mcp.Question) questionAn
 	}
 	p.mu.Lock()
 	_, open := p.open[k.ID]
+	if page != "" {
+		k.page = page
+	}
 	p.mu.Unlock()
 	if !open {
 		k.refuse()
@@ -195,7 +203,7 @@ func (p *Peer) carry(ctx context.Context, k *carrier, q mcp.Question) questionAn
 func liftQuestion(m *jsonrpc.Message) json.RawMessage {
 	return rawjson.Cut(m.Params, func(name, _ []byte) bool {
 		switch string(name) {
-		case keyMeta, "task", "elicitationId":
+		case keyMeta, "task", keyElicitation:
 			return true
 		}
 		return false

@@ -177,12 +177,19 @@ func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Prin
 	call, token := lift(m)
 	call.Caller = caller
 	least := caller.LogLevel
+	var shown pages
 	call.Side = func(n mcp.Note) {
-		if n.Method == mcp.NoteRelease {
+		switch n.Method {
+		case mcp.NoteRelease:
 			if rev.resumes {
 				back.Release()
 			}
 			return
+		case mcp.NoteElicitationComplete:
+			var ok bool
+			if n, ok = shown.complete(n); !ok {
+				return
+			}
 		}
 		if wants(n, token, least) {
 			back.Tell(joint.Outgoing(n, func(dst []byte) []byte { return appendNote(dst, n, token) }))
@@ -193,11 +200,17 @@ func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Prin
 	}
 	res, err := s.h.Serve(ctx, call)
 	if err != nil && s.stateless {
+		mcp.Abandon(err)
 		return nil, refuseInput(err)
 	}
 	if err != nil && mcp.MayAsk(m.Method) {
-		res, err = mcp.Answered(ctx, s.h, call, err, func(ctx context.Context, c *mcp.Call, _ string, q mcp.Question) (json.RawMessage, error) {
-			return ask(ctx, rev, c, q, back)
+		res, err = mcp.Answered(ctx, s.h, call, err, func(ctx context.Context, c *mcp.Call, key string, q mcp.Question) (json.RawMessage, error) {
+			params, err := project(rev, c, q)
+			if err != nil {
+				return nil, err
+			}
+			shown.asked(key, params)
+			return ask(ctx, q.Method, params, back)
 		}, 0)
 	}
 	if err != nil {
@@ -275,21 +288,22 @@ func appendNote(dst []byte, n mcp.Note, token []byte) []byte {
 	return jsonrpc.AppendNotification(dst, n.Method, params)
 }
 
-// ask puts a question to the client as a request and returns the answer.
-func ask(ctx context.Context, rev *revision, c *mcp.Call, q mcp.Question, back Back) (json.RawMessage, error) {
+// project returns the params of the request that asks the client.
+func project(rev *revision, c *mcp.Call, q mcp.Question) (json.RawMessage, error) {
 	if err := c.Caller.CanAnswer(q); err != nil {
 		return nil, err
 	}
-	params, err := rev.projectQuestion(q)
-	if err != nil {
-		return nil, err
-	}
-	m, err := back.Ask(ctx, q.Method, params)
+	return rev.projectQuestion(q)
+}
+
+// ask puts a question to the client as a request and returns the answer.
+func ask(ctx context.Context, method string, params json.RawMessage, back Back) (json.RawMessage, error) {
+	m, err := back.Ask(ctx, method, params)
 	switch {
 	case err != nil:
 		return nil, err
 	case m.Error != nil:
-		return nil, mcp.Errorf(mcp.CodeInternal, "the client did not answer %s: %s (%d)", q.Method, m.Error.Message, m.Error.Code)
+		return nil, mcp.Errorf(mcp.CodeInternal, "the client did not answer %s: %s (%d)", method, m.Error.Message, m.Error.Code)
 	}
 	return rawjson.Cut(m.Result, func(name, _ []byte) bool { return string(name) == keyMeta }), nil
 }

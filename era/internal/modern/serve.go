@@ -119,8 +119,8 @@ func (r *request) wants(n mcp.Note) bool {
 	case mcp.NoteMessage:
 		level, _ := rawjson.String(rawjson.Lookup(n.Params, "level"))
 		return mcp.LogLevel(level).AtLeast(r.call.Caller.LogLevel)
-	case mcp.NoteRelease:
-		return false // a client of this revision does not come back
+	case mcp.NoteRelease, mcp.NoteElicitationComplete:
+		return false // not of this revision
 	}
 	return true
 }
