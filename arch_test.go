@@ -75,6 +75,7 @@ var floors = map[string]floor{
 	"internal/patience": {why: "a word between whoever asks a person and whoever counts the time, who must not know each other"},
 	"internal/edittest": {extern: []string{"golang.org/x/sys"}, why: "test support: processes that change the same files"},
 	"internal/leaktest": {why: "test support that every package may use"},
+	"internal/ptytest":  {extern: []string{"golang.org/x/sys"}, why: "test support that every package may use"},
 	"internal/spectest": {on: []string{"mcp", "internal/uritemplate"}, extern: []string{validator, "golang.org/x/text"}, why: "test support: the published schemas judge what leaves"},
 	"internal/version":  {why: "one string"},
 	"internal/bm25":     {extern: []string{"golang.org/x/text"}, why: "finding documents by words is useful to servers and hosts alike, and knows neither"},
@@ -85,7 +86,7 @@ var floors = map[string]floor{
 
 	"app/show":      {on: []string{"mcp", "internal/visible"}, extern: []string{jsonv2}, why: "it turns values of the protocol into text and reaches no server"},
 	"app/args":      {on: []string{"mcp"}, why: "words become arguments by a schema, whoever typed them"},
-	"app/form":      {on: []string{"mcp", "internal/visible"}, why: "a form on lines of text knows neither who asks nor where the lines are"},
+	"app/form":      {on: []string{"mcp", "internal/visible"}, extern: []string{"golang.org/x/term"}, why: "a form on lines of text knows neither who asks nor where the lines are"},
 	"app/doctor":    {on: []string{"mcp", "schema", "client", "app/*", "internal/visible"}, why: "it judges a server by what was seen of it"},
 	"app/connect":   {on: []string{"mcp", "jsonrpc", "era", "client", "transport/*", "auth/*", "app/config", "internal/patience", "internal/visible"}, why: "the only place of the host that knows how a server is reached"},
 	"app/permit":    {on: []string{"mcp", "app/config", "internal/visible", "internal/safefile"}, why: "what may be called is decided without knowing how"},
@@ -124,7 +125,7 @@ var floors = map[string]floor{
 }
 
 // testSupport may be imported by any test, and by nothing else.
-var testSupport = []string{"internal/edittest", "internal/leaktest", "internal/spectest", "mcptest", "app/llm/llmtest"}
+var testSupport = []string{"internal/edittest", "internal/leaktest", "internal/ptytest", "internal/spectest", "mcptest", "app/llm/llmtest"}
 
 type listed struct {
 	ImportPath string

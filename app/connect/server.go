@@ -46,7 +46,10 @@ type Options struct {
 	// names none, as in [login.Options]. Nil means that none is used.
 	Proxy func(*http.Request) (*url.URL, error)
 
-	// OpenPage shows the person a page to log in at. Nil opens a browser.
+	// OpenPage shows the person a page to log in at, which the server has
+	// chosen: it must not open it before the person agrees. An error has the
+	// page told by Warn. Nil: the state says where to log in, and nothing is
+	// opened.
 	OpenPage func(server, page string) error
 
 	// Secret hears of every token that is sent to the server, so that it can

@@ -119,18 +119,24 @@ func (s *Server) loginOptions(base http.RoundTripper) *login.Options {
 		o.NoLogin = &LoginError{Server: s.entry.Name, target: s.target()}
 		return o
 	}
-	open := login.OpenBrowser
-	if s.opts.OpenPage != nil {
-		open = func(page string) error { return s.opts.OpenPage(s.entry.Name, page) }
-	}
 	o.Loopback = &login.Loopback{
-		Open: func(page string) error {
-			s.loginAt(page)
-			return open(page)
-		},
+		Open: s.openPage,
 		Show: func(page string) { s.warn("open this page to log in: " + page) },
 	}
 	return o
+}
+
+// openPage says in the server's state where the person logs in. It opens
+// nothing by itself: the server has chosen the page, so a person decides.
+func (s *Server) openPage(page string) error {
+	s.loginAt(page)
+	switch {
+	case s.opts.OpenPage != nil:
+		return s.opts.OpenPage(s.entry.Name, page)
+	case s.opts.Changed == nil:
+		return errors.New("nobody hears of the state")
+	}
+	return nil
 }
 
 // loginPages returns the limit on login pages, which all connections to the

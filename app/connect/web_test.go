@@ -10,6 +10,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -264,6 +267,31 @@ func TestLogin(t *testing.T) {
 	}
 	if st := s.State(); !st.Usable() {
 		t.Errorf("at the end: %+v", st)
+	}
+}
+
+// H11: a page that a server has chosen is not opened by itself. The state says
+// where it is.
+func TestLoginPageIsNotOpened(t *testing.T) {
+	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
+		t.Skip("the launcher is replaced by a script here")
+	}
+	dir := t.TempDir()
+	opened := filepath.Join(dir, "opened")
+	if err := os.WriteFile(filepath.Join(dir, "xdg-open"), []byte("#!/bin/sh\necho \"$1\" >> "+opened+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
+	a := newAuthority(t)
+	s := start(t, config.Server{Name: "x", Kind: config.HTTP, URL: a.web.URL + streamable.Path}, func(o *Options) { o.OpenPage = nil })
+	eventually(t, "it says where to log in", func() bool { return s.State().Page != "" })
+	if _, err := os.Stat(opened); err == nil {
+		t.Error("a page was opened, and nobody has asked for it")
+	}
+	a.visit(s.State().Page)
+	echo(t, s, "logged in")
+	if _, err := os.Stat(opened); err == nil {
+		t.Error("a page was opened, and nobody has asked for it")
 	}
 }
 

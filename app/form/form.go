@@ -22,13 +22,14 @@ var ErrDeclined = errors.New("the person declined")
 
 // Fill asks for each field until its answer fits, and returns the content of
 // the form as JSON. An empty line takes the default, or leaves out a field that
-// may be left out; a line with a single "!" declines the whole form.
-func Fill(ctx context.Context, in Lines, out io.Writer, f *mcp.Form) (json.RawMessage, error) {
+// may be left out; a line with a single "!" declines the whole form. What is
+// typed into the fields named in secret is not shown.
+func Fill(ctx context.Context, in Lines, out io.Writer, f *mcp.Form, secret []string) (json.RawMessage, error) {
 	answers := map[string]any{}
 	for i := range f.Fields {
 		field := &f.Fields[i]
 		explain(out, field)
-		v, err := ask(ctx, in, out, field)
+		v, err := ask(ctx, in, out, field, slices.Contains(secret, field.Name))
 		if err != nil {
 			return nil, err
 		}
@@ -43,9 +44,13 @@ func Fill(ctx context.Context, in Lines, out io.Writer, f *mcp.Form) (json.RawMe
 	return content, f.CheckAnswer(content)
 }
 
-func ask(ctx context.Context, in Lines, out io.Writer, field *mcp.FormField) (any, error) {
+func ask(ctx context.Context, in Lines, out io.Writer, field *mcp.FormField, secret bool) (any, error) {
+	read, note := in.ReadLine, ""
+	if secret {
+		read, note = in.ReadSecret, "not shown"
+	}
 	for {
-		line, err := in.ReadLine(ctx, prompt(field))
+		line, err := read(ctx, prompt(field, note))
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +73,11 @@ func ask(ctx context.Context, in Lines, out io.Writer, field *mcp.FormField) (an
 		if err == nil {
 			return v, nil
 		}
-		fmt.Fprintf(out, "  %s\n", visible.Line(err.Error()))
+		why := visible.Line(err.Error())
+		if secret && line != "" {
+			why = strings.ReplaceAll(why, visible.Line(line), "…")
+		}
+		fmt.Fprintf(out, "  %s\n", why)
 	}
 }
 
@@ -158,13 +167,16 @@ func explain(out io.Writer, field *mcp.FormField) {
 	}
 }
 
-func prompt(field *mcp.FormField) string {
+func prompt(field *mcp.FormField, note string) string {
 	name := field.Title
 	if name == "" {
 		name = field.Name
 	}
 	name = visible.Line(name)
 	var notes []string
+	if note != "" {
+		notes = append(notes, note)
+	}
 	switch {
 	case field.Type == mcp.FieldBoolean:
 		notes = append(notes, "yes/no")
@@ -178,7 +190,9 @@ func prompt(field *mcp.FormField) string {
 	if !field.Required && field.Default == nil {
 		notes = append(notes, "may be empty")
 	}
-	if field.Default != nil {
+	if field.Default != nil && note != "" {
+		notes = append(notes, "empty: the default")
+	} else if field.Default != nil {
 		notes = append(notes, "empty: "+visible.Line(fmt.Sprint(field.Default)))
 	}
 	if len(notes) > 0 {

@@ -33,7 +33,7 @@ func fill(t *testing.T, lines ...string) (string, string, error) {
 	}
 	var shown bytes.Buffer
 	in := form.FromReader(strings.NewReader(strings.Join(lines, "\n")+"\n"), &shown)
-	content, err := form.Fill(t.Context(), in, &shown, f)
+	content, err := form.Fill(t.Context(), in, &shown, f, nil)
 	return string(content), shown.String(), err
 }
 

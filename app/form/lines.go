@@ -5,20 +5,29 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"strings"
+
+	"golang.org/x/term"
 )
 
 // Lines reads the answers of a person. ReadLine shows the prompt, and returns
-// io.EOF when there is nobody to answer.
+// io.EOF when there is nobody to answer. ReadSecret does the same and does not
+// show what is typed, where a terminal would.
 type Lines interface {
 	ReadLine(ctx context.Context, prompt string) (string, error)
+	ReadSecret(ctx context.Context, prompt string) (string, error)
 }
 
 // FromReader reads lines from a reader and shows prompts on a writer. A line
 // that is still being waited for when ctx ends is given to the next call; until
 // it comes, a goroutine waits for it.
 func FromReader(r io.Reader, prompts io.Writer) Lines {
-	return &readerLines{in: bufio.NewReader(r), out: prompts}
+	l := &readerLines{in: bufio.NewReader(r), out: prompts}
+	if f, ok := r.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		l.tty = f
+	}
+	return l
 }
 
 type answer struct {
@@ -28,6 +37,7 @@ type answer struct {
 
 type readerLines struct {
 	in      *bufio.Reader
+	tty     *os.File // what in reads from, if that is a terminal
 	out     io.Writer
 	pending chan answer // a line that was asked for and did not come yet
 }
@@ -35,15 +45,32 @@ type readerLines struct {
 // ReadLine is for one goroutine at a time.
 func (l *readerLines) ReadLine(ctx context.Context, prompt string) (string, error) {
 	fmt.Fprint(l.out, prompt)
+	return l.wait(ctx, func() (string, error) {
+		line, err := l.in.ReadString('\n')
+		if line != "" {
+			err = nil
+		}
+		return strings.TrimRight(line, "\r\n"), err
+	})
+}
+
+// ReadSecret is for one goroutine at a time.
+func (l *readerLines) ReadSecret(ctx context.Context, prompt string) (string, error) {
+	if l.tty == nil || l.pending != nil || l.in.Buffered() > 0 {
+		return l.ReadLine(ctx, prompt)
+	}
+	fmt.Fprint(l.out, prompt)
+	return l.wait(ctx, func() (string, error) { return Hidden(ctx, l.tty, l.out) })
+}
+
+// wait waits for the line that is being read, or begins to read one.
+func (l *readerLines) wait(ctx context.Context, read func() (string, error)) (string, error) {
 	if l.pending == nil {
 		next := make(chan answer, 1)
 		l.pending = next
 		go func() {
-			line, err := l.in.ReadString('\n')
-			if line != "" {
-				err = nil
-			}
-			next <- answer{strings.TrimRight(line, "\r\n"), err}
+			line, err := read()
+			next <- answer{line, err}
 		}()
 	}
 	select {
@@ -53,4 +80,20 @@ func (l *readerLines) ReadLine(ctx context.Context, prompt string) (string, erro
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
+}
+
+// Hidden reads a line from a terminal without showing it, and ends the line on
+// out. When ctx ends the terminal shows again what is typed, though the line is
+// still waited for.
+func Hidden(ctx context.Context, tty *os.File, out io.Writer) (string, error) {
+	fd := int(tty.Fd())
+	before, err := term.GetState(fd)
+	if err != nil {
+		return "", err
+	}
+	stop := context.AfterFunc(ctx, func() { term.Restore(fd, before) })
+	defer stop()
+	line, err := term.ReadPassword(fd)
+	fmt.Fprintln(out)
+	return string(line), err
 }

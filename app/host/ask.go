@@ -37,6 +37,7 @@ type Ask struct {
 	Tool     *mcp.Tool `json:"tool,omitzero"`     // approval: the definition that would be approved
 
 	Schema json.RawMessage `json:"schema,omitzero"` // form: what to fill in
+	Secret []string        `json:"secret,omitzero"` // form: fields that look as if they ask for secrets; warn, and do not show what is typed
 	URL    string          `json:"url,omitzero"`    // url: the whole address
 	From   string          `json:"from,omitzero"`   // flow: whose data it is
 

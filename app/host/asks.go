@@ -46,8 +46,9 @@ func (h *Host) ask(ctx context.Context, a Ask) (Answer, error) {
 	h.mu.Lock()
 	delete(h.asks, a.ID)
 	h.mu.Unlock()
-	over := a
-	over.Answer = &answer
+	over, told := a, answer
+	told.Content = nil // what was filled in is for the server alone
+	over.Answer = &told
 	h.tell(Event{Kind: EventAnswered, Session: a.Session, Server: a.Server, Ask: &over})
 	return answer, err
 }

@@ -2,10 +2,12 @@ package host
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync/atomic"
 
+	"github.com/tenon-mcp/tenon/app/permit"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/internal/version"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -65,8 +67,9 @@ func (h *Host) warnings(server string) func(string) {
 }
 
 func (h *Host) form(ctx context.Context, server string, e *client.Elicitation) (*mcp.ElicitResult, error) {
+	secret := permit.SecretFields(e.Message, e.Form)
 	for {
-		a, err := h.ask(ctx, Ask{Kind: AskForm, Session: sessionOf(ctx).session, Server: server, Message: h.safe(e.Message), Schema: e.Schema})
+		a, err := h.ask(ctx, Ask{Kind: AskForm, Session: sessionOf(ctx).session, Server: server, Message: h.safe(e.Message), Schema: e.Schema, Secret: secret})
 		if err != nil {
 			return nil, err
 		}
@@ -76,11 +79,26 @@ func (h *Host) form(ctx context.Context, server string, e *client.Elicitation) (
 				h.tell(Event{Kind: EventNotice, Session: sessionOf(ctx).session, Server: server, Text: fmt.Sprintf("The form is not complete: %v", err)})
 				continue
 			}
+			h.keepSecret(server, secret, a.Content)
 			return e.Accept(a.Content)
 		case "cancel":
 			return e.Cancel()
 		}
 		return e.Decline()
+	}
+}
+
+// keepSecret remembers what a person typed into fields that look secret, so that
+// it does not reach the model when the server says it again.
+func (h *Host) keepSecret(server string, fields []string, content json.RawMessage) {
+	var values map[string]any
+	if len(fields) == 0 || mcp.Unmarshal(content, &values) != nil {
+		return
+	}
+	for _, name := range fields {
+		if text, ok := values[name].(string); ok {
+			h.AddSecret(server, text)
+		}
 	}
 }
 

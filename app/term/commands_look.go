@@ -123,6 +123,27 @@ func runDisable(_ context.Context, t *talk, words []string, _ *show.Printer) (af
 	return t.toServer(words, "disable", (*connect.Server).Disable)
 }
 
+// runLogin opens the page that a server waits for.
+func runLogin(_ context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
+	var page string
+	if a, err := t.toServer(words, "login", func(s *connect.Server) error {
+		page = s.State().Page
+		return nil
+	}); err != nil {
+		return a, err
+	}
+	switch {
+	case page == "":
+		return after{}, fmt.Errorf("%s waits for no login; /restart %s has it try again", words[0], words[0])
+	case t.o.OpenPage == nil:
+		return after{notes: []string{"Open this page: " + page}}, nil
+	}
+	if err := t.o.OpenPage(page); err != nil {
+		return after{}, fmt.Errorf("open the page yourself: %s (%w)", page, err)
+	}
+	return after{notes: []string{"The page is being opened: " + page}}, nil
+}
+
 func (t *talk) toServer(words []string, name string, f func(*connect.Server) error) (after, error) {
 	if len(words) != 1 {
 		return after{}, fmt.Errorf("say which server: /%s server", name)

@@ -26,7 +26,7 @@ func (s *screen) state(st connect.State) {
 	case connect.Failed:
 		s.note("?", st.Server+" cannot be used: "+st.Why+" (/servers)")
 	case connect.NeedsLogin:
-		s.note("?", st.Server+" wants you to log in at "+st.Page+" (/servers)")
+		s.note("?", st.Server+" wants you to log in at "+st.Page+" (/login "+st.Server+" opens it)")
 	}
 }
 

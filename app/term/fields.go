@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/args"
 	"github.com/tenon-mcp/tenon/app/form"
+	"github.com/tenon-mcp/tenon/app/permit"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -23,21 +24,25 @@ type sheet struct {
 // A field is one value of a sheet.
 type field struct {
 	mcp.FormField
-	json  bool   // more than a form can say: written as JSON, or as package args reads it
-	kind  string // for people
-	value string
-	given bool // the person has given it already
+	json   bool   // more than a form can say: written as JSON, or as package args reads it
+	kind   string // for people
+	value  string
+	given  bool // the person has given it already
+	secret bool // it looks like a secret: what is typed is not shown
 }
 
-// questionSheet is the form of a server's question.
-func questionSheet(schema json.RawMessage) (*sheet, error) {
+// questionSheet is the form of a server's question, some of whose fields look
+// secret.
+func questionSheet(schema json.RawMessage, secret []string) (*sheet, error) {
 	f, err := mcp.ParseForm(schema)
 	if err != nil {
 		return nil, err
 	}
 	s := &sheet{schema: schema, form: f}
 	for _, one := range f.Fields {
-		s.fields = append(s.fields, fieldOf(one))
+		f := fieldOf(one)
+		f.secret = slices.Contains(secret, one.Name)
+		s.fields = append(s.fields, f)
 	}
 	return s, nil
 }
@@ -85,6 +90,7 @@ func toolSheet(schema, given json.RawMessage) *sheet {
 		}
 		f := propertyField(name, slices.Clone(o.Value))
 		f.Required = slices.Contains(top.Required, name)
+		f.secret = f.Type == mcp.FieldString && len(f.Options) == 0 && permit.SecretName(name)
 		if raw := rawjson.Lookup(given, name); raw != nil {
 			f.value, f.given = string(raw), true
 			if text, ok := rawjson.String(raw); ok && !f.json {
@@ -143,6 +149,23 @@ func (s *sheet) missing() []string {
 		}
 	}
 	return names
+}
+
+// shown is the value as the screen may show it.
+func (f *field) shown(value string) string {
+	if f.secret {
+		return masked(value)
+	}
+	return value
+}
+
+// masked stands for a text that must not be shown.
+func masked(s string) string {
+	n := 0
+	for at := 0; at < len(s); n++ {
+		at += len(cluster(s[at:]))
+	}
+	return strings.Repeat("•", n)
 }
 
 // label is the field's name for people.

@@ -59,7 +59,7 @@ func TestToolSheet(t *testing.T) {
 }
 
 func TestSheetKeysChooseOptions(t *testing.T) {
-	s, err := questionSheet(json.RawMessage(`{"type":"object","required":["m"],"properties":{"m":{"type":"string","enum":["a","b"]},"b":{"type":"boolean","default":false}}}`))
+	s, err := questionSheet(json.RawMessage(`{"type":"object","required":["m"],"properties":{"m":{"type":"string","enum":["a","b"]},"b":{"type":"boolean","default":false}}}`), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

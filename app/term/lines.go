@@ -6,7 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
+
+	"github.com/tenon-mcp/tenon/app/form"
 )
 
 // errInterrupted says that the person wants something stopped.
@@ -17,10 +20,16 @@ var errInterrupted = errors.New("interrupted")
 type lines struct {
 	out   io.Writer
 	echo  bool // show what was read, where no terminal does
-	want  chan struct{}
+	want  chan wish
 	got   chan gotLine
 	owed  bool // a line is being read that nobody has taken
 	ended bool
+}
+
+// A wish is for a line. A secret one is not shown while ctx lasts.
+type wish struct {
+	ctx    context.Context
+	secret bool
 }
 
 type gotLine struct {
@@ -29,10 +38,16 @@ type gotLine struct {
 }
 
 func readLines(r io.Reader, out io.Writer, echo bool) *lines {
-	l := &lines{out: out, echo: echo, want: make(chan struct{}), got: make(chan gotLine, 1)}
+	l := &lines{out: out, echo: echo, want: make(chan wish), got: make(chan gotLine, 1)}
 	go func() { // ends with close, or when the line that it reads is there
 		in := bufio.NewReader(r)
-		for range l.want {
+		tty, _ := r.(*os.File)
+		for w := range l.want {
+			if w.secret && isTerminal(r) && in.Buffered() == 0 {
+				text, err := form.Hidden(w.ctx, tty, out)
+				l.got <- gotLine{text, err}
+				continue
+			}
 			text, err := in.ReadString('\n')
 			if text != "" {
 				err = nil
@@ -48,21 +63,24 @@ func readLines(r io.Reader, out io.Writer, echo bool) *lines {
 func (l *lines) close() { close(l.want) }
 
 // ask begins to read a line, unless one is being read already.
-func (l *lines) ask() {
+func (l *lines) ask(w wish) {
 	if !l.owed && !l.ended {
 		l.owed = true
-		l.want <- struct{}{}
+		l.want <- w
 	}
 }
 
 // took says that a line was received from got.
-func (l *lines) took(g gotLine) (string, error) {
+func (l *lines) took(g gotLine, secret bool) (string, error) {
 	l.owed = false
 	if g.err != nil {
 		l.ended = true
 		return "", g.err
 	}
-	if l.echo {
+	switch {
+	case l.echo && secret:
+		fmt.Fprintln(l.out, "(not shown)")
+	case l.echo:
 		fmt.Fprintln(l.out, g.text)
 	}
 	return g.text, nil
@@ -70,14 +88,23 @@ func (l *lines) took(g gotLine) (string, error) {
 
 // ReadLine shows a prompt and returns the next line.
 func (l *lines) ReadLine(ctx context.Context, prompt string) (string, error) {
+	return l.read(ctx, prompt, false)
+}
+
+// ReadSecret shows a prompt and returns the next line, which is not shown.
+func (l *lines) ReadSecret(ctx context.Context, prompt string) (string, error) {
+	return l.read(ctx, prompt, true)
+}
+
+func (l *lines) read(ctx context.Context, prompt string, secret bool) (string, error) {
 	if l.ended {
 		return "", io.EOF
 	}
 	fmt.Fprint(l.out, prompt)
-	l.ask()
+	l.ask(wish{ctx, secret})
 	select {
 	case g := <-l.got:
-		text, err := l.took(g)
+		text, err := l.took(g, secret)
 		if err != nil {
 			fmt.Fprintln(l.out)
 		}

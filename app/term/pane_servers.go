@@ -163,7 +163,7 @@ func (p *serversPane) login(s *connect.Server) tea.Cmd {
 	page := s.State().Page
 	switch {
 	case page == "":
-		return p.act(s.Name()+" is being started anew; if it wants a login, its page opens", s.Restart)
+		return p.act(s.Name()+" is being started anew; if it wants a login, press l again", s.Restart)
 	case p.t.o.OpenPage == nil:
 		p.said = "Open this page: " + page
 		return nil

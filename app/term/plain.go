@@ -90,6 +90,10 @@ func (p *plain) say(text string) {
 
 // prompt reads a line. What servers tell meanwhile waits.
 func (p *plain) prompt(ctx context.Context, prompt string) (string, error) {
+	return p.read(ctx, prompt, p.in.ReadLine)
+}
+
+func (p *plain) read(ctx context.Context, prompt string, line func(context.Context, string) (string, error)) (string, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	over, ended := make(chan struct{}), make(chan struct{})
@@ -105,7 +109,7 @@ func (p *plain) prompt(ctx context.Context, prompt string) (string, error) {
 		close(over)
 		<-ended
 	}()
-	return p.in.ReadLine(ctx, prompt)
+	return line(ctx, prompt)
 }
 
 // line does what a line says.
@@ -187,12 +191,16 @@ func (p *plain) sheet(ctx context.Context, s *sheet) error {
 		}
 		for {
 			notes := line(f.kind)
+			read := p.in.ReadLine
+			if f.secret {
+				read, notes = p.in.ReadSecret, notes+", not shown"
+			}
 			if f.value != "" {
-				notes += ", empty: " + line(f.value)
+				notes += ", empty: " + line(f.shown(f.value))
 			} else if !f.Required {
 				notes += ", may be empty"
 			}
-			text, err := p.prompt(ctx, fmt.Sprintf("%s (%s): ", f.label(), notes))
+			text, err := p.read(ctx, fmt.Sprintf("%s (%s): ", f.label(), notes), read)
 			switch {
 			case err != nil:
 				return err

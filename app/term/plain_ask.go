@@ -35,6 +35,9 @@ func (p *plain) ask(a host.Ask) {
 }
 
 func (p *plain) askForm(q *question) host.Answer {
+	for _, l := range q.secretWarning(p.width, &theme{}) {
+		fmt.Fprintln(p.out, "  "+l)
+	}
 	for _, l := range quoteMessage(q.ask.Message, p.width, &theme{}) {
 		fmt.Fprintln(p.out, "  "+l)
 	}

@@ -91,6 +91,15 @@ func TestPlainDeclinesForms(t *testing.T) {
 	has(t, out, "✗ calc/average", "declined", "Fill in calc/add", "not called")
 }
 
+func TestPlainShowsNoSecrets(t *testing.T) {
+	out := plainly(t, keyword.Model{}, map[string]*server.Server{"vault": vault()}, "/call vault/unlock", "once", "ada", "hunter2hunter2")
+	asked, _, _ := strings.Cut(out, "✓ vault/unlock")
+	has(t, asked, "vault asks for what looks like a secret (password)", "user (text)", "password (text, not shown): (not shown)")
+	if strings.Contains(asked, "hunter2") {
+		t.Errorf("the secret is shown\n%s", asked)
+	}
+}
+
 func TestPlainServersCannotDraw(t *testing.T) {
 	out := plainly(t, keyword.Model{}, map[string]*server.Server{"evil": hostile(t)},
 		"/tools evil", "/resources evil", "/prompts evil", "/read evil evil://x", "/call evil/do", "once", "name", "/wire evil", "/evil:p x=1")
@@ -105,7 +114,7 @@ func TestPlainPromptLetsInterruptsGo(t *testing.T) {
 	p := &plain{t: &talk{o: Options{Interrupts: interrupts}}, in: readLines(strings.NewReader(strings.Repeat("x\n", 50)), io.Discard, false)}
 	defer p.in.close()
 	for i := range 50 {
-		p.in.ask()
+		p.in.ask(wish{})
 		for len(p.in.got) == 0 { // the line is there already, so that the prompt is over at once
 			time.Sleep(10 * time.Microsecond)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tenon-mcp/tenon/app/host"
+	"github.com/tenon-mcp/tenon/app/permit"
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
@@ -27,7 +28,7 @@ type question struct {
 func newQuestion(a host.Ask) *question {
 	q := &question{ask: a, picked: -1}
 	if a.Kind == host.AskForm {
-		s, err := questionSheet(a.Schema)
+		s, err := questionSheet(a.Schema, a.Secret)
 		if err != nil {
 			q.wrong = "The form cannot be read: " + err.Error()
 			s = &sheet{schema: a.Schema}
@@ -69,7 +70,7 @@ func (q *question) body(width int, th *theme) (lines []string, cursor int) {
 	case host.AskFlow:
 		lines = append(wrap(visible.Text(q.ask.Message), width), q.call(width, th)...)
 	case host.AskForm:
-		lines = quoteMessage(q.ask.Message, width, th)
+		lines = append(q.secretWarning(width, th), quoteMessage(q.ask.Message, width, th)...)
 		var fields []string
 		q.sheet.idle = !q.inside
 		fields, cursor = q.sheet.lines(width, th)
@@ -89,6 +90,14 @@ func (q *question) body(width int, th *theme) (lines []string, cursor int) {
 		}
 	}
 	return lines, cursor
+}
+
+// secretWarning is about fields that look as if they ask for secrets.
+func (q *question) secretWarning(width int, th *theme) []string {
+	if len(q.ask.Secret) == 0 {
+		return nil
+	}
+	return styled(wrap("! "+line(permit.SecretWarning(q.ask.Server, q.ask.Secret)), width), "", th.loud.Render)
 }
 
 // quoteMessage sets a server's words apart from ours.

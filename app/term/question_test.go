@@ -43,6 +43,56 @@ func TestSamplingIsReviewedAndChanged(t *testing.T) {
 	d.shows("verse: so are you")
 }
 
+// vault asks for a password in a form, and repeats it.
+func vault() *server.Server {
+	s := server.New(mcp.Implementation{Name: "vault", Version: "1"}, nil)
+	server.AddTool(s, "unlock", "Unlock the vault", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
+		in, err := server.Elicit[struct {
+			User     string `json:"user"`
+			Password string `json:"password" doc:"the master password"`
+		}](c, "login", "Log in to go on.")
+		if err != nil {
+			return "", err
+		}
+		return "welcome, " + in.User + " with " + in.Password, nil
+	})
+	return s
+}
+
+// H13: a form that asks for a secret warns, names the server, and shows nothing
+// of what is typed.
+func TestSecretsInFormsAreNotShown(t *testing.T) {
+	d := drive(t, nil, map[string]*server.Server{"vault": vault()}, nil)
+	d.types("/call vault/unlock")
+	d.press("enter")
+	d.answer("Allow once")
+	d.until("the form", func() bool { return len(d.s.questions) == 1 && d.s.questions[0].sheet != nil })
+	d.answer("Fill in")
+	d.types("ada")
+	d.press("enter")
+	d.types("hunter2hunter2")
+	d.press("left", "backspace")
+	d.types("r")
+	d.both("form-secret")
+	for _, want := range []string{"vault asks for what looks like a secret (password)", "> ••••••••••••••", "ada"} {
+		if !strings.Contains(d.view(), want) {
+			t.Errorf("%q is not shown\n%s", want, d.view())
+		}
+	}
+	d.press("enter")
+	if strings.Contains(d.view(), "hunter") {
+		t.Errorf("the secret is shown\n%s", d.view())
+	}
+	d.answer("Send")
+	d.shows("✓ vault/unlock")
+	d.until("it is over", func() bool { return d.s.turns == 0 })
+	for _, m := range d.s.t.now().Messages() {
+		if strings.Contains(m.Text(), "hunter2hunter2") {
+			t.Errorf("the model is told the secret: %s", m.Text())
+		}
+	}
+}
+
 func TestPagesShowTheAddressAndTheServer(t *testing.T) {
 	s := server.New(mcp.Implementation{Name: "bank", Version: "1"}, nil)
 	server.AddTool(s, "pay", "Pay", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {

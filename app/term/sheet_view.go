@@ -145,9 +145,17 @@ func (v *sheetView) choose(f *field, forward bool) bool {
 // shown is the value of a field that is not being edited.
 func (v *sheetView) shown(i int) string {
 	if i == v.at {
-		return v.editor.text
+		return v.fields[i].shown(v.editor.text)
 	}
-	return v.fields[i].value
+	return v.fields[i].shown(v.fields[i].value)
+}
+
+// edited is the editor as the screen may show it.
+func (v *sheetView) edited() *editor {
+	if !v.fields[v.at].secret {
+		return &v.editor
+	}
+	return &editor{text: masked(v.editor.text), at: len(masked(v.editor.text[:v.editor.at])), single: true}
 }
 
 // lines lays the sheet out; cursor is the line of the field that keys go to.
@@ -162,6 +170,9 @@ func (v *sheetView) lines(width int, th *theme) (out []string, cursor int) {
 			label += " *"
 		}
 		notes := line(f.kind)
+		if f.secret {
+			notes += ", not shown"
+		}
 		if f.Description != "" {
 			notes = line(f.Description) + " (" + notes + ")"
 		}
@@ -180,7 +191,7 @@ func (v *sheetView) lines(width int, th *theme) (out []string, cursor int) {
 			}
 		}
 		if i == v.at && !v.idle {
-			rows, x, y := v.editor.rows(width-6, 3)
+			rows, x, y := v.edited().rows(width-6, 3)
 			cursor = len(out) + y
 			v.x, v.row = x+6, cursor
 			out = append(out, indented(rows, "    > ", "      ")...)

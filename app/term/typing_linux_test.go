@@ -12,34 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/tenon-mcp/tenon/app/llm/keyword"
+	"github.com/tenon-mcp/tenon/internal/ptytest"
 )
-
-// pty opens a terminal: the person's end and the program's.
-func pty(t *testing.T) (keys, tty *os.File) {
-	t.Helper()
-	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Skip("there are no terminals here: ", err)
-	}
-	n, err := unix.IoctlGetInt(int(keys.Fd()), unix.TIOCGPTN)
-	if err == nil {
-		err = unix.IoctlSetPointerInt(int(keys.Fd()), unix.TIOCSPTLCK, 0)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	if tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
-		t.Skip("there are no terminals here: ", err)
-	}
-	if err := unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { keys.Close(); tty.Close() })
-	return keys, tty
-}
 
 // prose has every letter that ever answered a question, many times.
 const prose = "once upon a session, no one always denied any of the seasoned envoys; nobody ever said yes to an open door. "
@@ -49,7 +24,8 @@ const prose = "once upon a session, no one always denied any of the seasoned env
 // the text must have been sent whole, and no approval answered.
 func typeThrough(t *testing.T, seed uint64, letters, approvals int) {
 	random := rand.New(rand.NewPCG(seed, 13))
-	keys, tty := pty(t)
+	keys, tty := ptytest.Open(t, 24, 80)
+	t.Cleanup(func() { keys.Close(); tty.Close() })
 	feed := NewFeed()
 	w := desk(t, keyword.Model{}, feed, nil)
 	history := filepath.Join(t.TempDir(), "history")

@@ -142,7 +142,7 @@ func (s *screen) questionView(room int) (lines []string, x, y int) {
 		foot = append(foot[:len(foot)-1:len(foot)-1], s.theme.dim.Render(cut(s.hint, s.width-2)))
 	}
 	q.scroll = min(q.scroll, max(0, len(body)-1))
-	lines, x, y = s.panel(title, foot, body, cursor, q.scroll, column, room-len(rows)-len(popup), q.ask.Loud || len(q.ask.Warnings) > 0)
+	lines, x, y = s.panel(title, foot, body, cursor, q.scroll, column, room-len(rows)-len(popup), q.ask.Loud || len(q.ask.Warnings) > 0 || len(q.ask.Secret) > 0)
 	lines = append(lines, popup...)
 	if !s.focused {
 		x, y = inputX+2, len(lines)+inputY

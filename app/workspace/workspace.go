@@ -57,7 +57,9 @@ type Options struct {
 	// Tokens keeps what logins bring. Nil keeps it in Dir.
 	Tokens tokens.Store
 
-	// OpenPage shows the person a page to log in at. Nil opens a browser.
+	// OpenPage shows the person a page to log in at, and must not open it
+	// before they agree. Nil: the state says where to log in, and nothing is
+	// opened.
 	OpenPage func(server, page string) error
 
 	// Unattended says that nobody is there: what would be asked is refused.

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
-
-	"golang.org/x/term"
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/internal/visible"
@@ -163,12 +160,8 @@ func (p *program) agree(ctx context.Context, entry config.Server, v config.Verdi
 
 // secret reads a line without showing it where that is wanted and possible.
 func (p *program) secret(in config.Input) (string, error) {
-	f, ok := p.in.(*os.File)
-	if !in.Password || !ok {
-		return p.lines().ReadLine(context.Background(), "> ")
+	if in.Password {
+		return p.lines().ReadSecret(context.Background(), "> ")
 	}
-	fmt.Fprint(p.err, "> ")
-	defer fmt.Fprintln(p.err)
-	b, err := term.ReadPassword(int(f.Fd()))
-	return string(b), err
+	return p.lines().ReadLine(context.Background(), "> ")
 }

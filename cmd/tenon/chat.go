@@ -79,7 +79,10 @@ func (p *program) chat(ctx context.Context, v *chatting) error {
 	if err != nil {
 		return err
 	}
-	o := term.Options{Feed: term.NewFeed(), In: p.in, Out: p.out, Theme: v.theme, History: filepath.Join(dir, "host", "history"), OpenPage: login.OpenBrowser}
+	o := term.Options{Feed: term.NewFeed(), In: p.in, Out: p.out, Theme: v.theme, History: filepath.Join(dir, "host", "history")}
+	if isTerminal(p.in) { // a script opens no pages
+		o.OpenPage = login.OpenBrowser
+	}
 	if p.color == "never" {
 		o.Theme = "plain"
 	}

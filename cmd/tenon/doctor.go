@@ -67,7 +67,7 @@ func (keeping) Add(*inspect.Message) {}
 
 // examine starts the server, looks at it, and ends it.
 func (p *program) examine(ctx context.Context, entry config.Server, once bool) (*doctor.Report, error) {
-	o, err := p.connectOptions(entry.Name)
+	o, err := p.connectOptions(ctx, entry.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +144,7 @@ func (p *program) revisions(ctx context.Context, entry config.Server, known mcp.
 
 // meet meets a server in one revision and returns what it agrees to speak.
 func (p *program) meet(ctx context.Context, entry config.Server, want mcp.Revision) (mcp.Revision, error) {
-	o, err := p.connectOptions(entry.Name)
+	o, err := p.connectOptions(ctx, entry.Name)
 	if err != nil {
 		return "", err
 	}

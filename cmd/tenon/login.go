@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/url"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -12,6 +14,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/show"
 	"github.com/tenon-mcp/tenon/auth/login"
 	"github.com/tenon-mcp/tenon/auth/tokens"
+	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
 func (p *program) authCommand() *cobra.Command {
@@ -21,13 +24,7 @@ func (p *program) authCommand() *cobra.Command {
 			Use:   "login SERVER",
 			Short: "Log in to a server with the browser",
 			RunE: func(cmd *cobra.Command, args []string) error {
-				s, _, err := p.open(cmd, args, func(o *connect.Options) {
-					o.NoLogin = false
-					o.OpenPage = func(_, page string) error {
-						p.note("Log in in the browser. If none opens, go to\n  %s", page)
-						return login.OpenBrowser(page)
-					}
-				})
+				s, _, err := p.open(cmd, args, func(o *connect.Options) { o.NoLogin = false })
 				if err != nil {
 					return err
 				}
@@ -84,6 +81,30 @@ func (p *program) authCommand() *cobra.Command {
 		},
 	)
 	return c
+}
+
+// openLogin opens the page where a server wants the person to log in, once they
+// agree. Where nobody can be asked it opens nothing; the error has the page
+// shown.
+func (p *program) openLogin(ctx context.Context, server, page string) error {
+	if !p.interactive() {
+		return errors.New("nobody can be asked")
+	}
+	p.asking.Lock()
+	defer p.asking.Unlock()
+	u, err := url.Parse(page)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.err, "%s wants you to log in at %s:\n  %s\n", visible.Line(server), p.aside().Bold(visible.Line(u.Host)), visible.Line(page))
+	yes, err := p.ask(ctx, "Open it in the browser? (yes/no) ")
+	if err != nil {
+		return err
+	}
+	if !yes {
+		return errors.New("the person opens it")
+	}
+	return login.OpenBrowser(page)
 }
 
 func firstError(errs ...error) error {

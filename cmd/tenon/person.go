@@ -13,6 +13,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/args"
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/form"
+	"github.com/tenon-mcp/tenon/app/permit"
 	"github.com/tenon-mcp/tenon/auth/login"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/internal/visible"
@@ -57,7 +58,11 @@ func (p *program) fill(ctx context.Context, server string, e *client.Elicitation
 	if len(e.Form.Fields) == 0 {
 		return p.confirm(ctx, e)
 	}
-	content, err := form.Fill(ctx, p.lines(), p.err, e.Form)
+	secret := permit.SecretFields(e.Message, e.Form)
+	if len(secret) > 0 {
+		fmt.Fprintf(p.err, "%s %s\n", p.aside().Yellow("warning:"), visible.Line(permit.SecretWarning(server, secret)))
+	}
+	content, err := form.Fill(ctx, p.lines(), p.err, e.Form, secret)
 	switch {
 	case errors.Is(err, form.ErrDeclined):
 		return e.Decline()
@@ -128,17 +133,22 @@ func (p *program) openPage(ctx context.Context, server string, e *client.Elicita
 	return e.Accept(nil)
 }
 
-// ask asks yes or no; an empty line is no.
+// ask asks yes or no, in whole words, so that a letter typed ahead is no answer.
+// An empty line is no.
 func (p *program) ask(ctx context.Context, question string) (bool, error) {
-	line, err := p.lines().ReadLine(ctx, question)
-	if err != nil {
-		return false, err
+	for {
+		line, err := p.lines().ReadLine(ctx, question)
+		if err != nil {
+			return false, err
+		}
+		switch strings.ToLower(strings.TrimSpace(line)) {
+		case "yes":
+			return true, nil
+		case "no", "":
+			return false, nil
+		}
+		fmt.Fprintln(p.err, "Answer yes or no.")
 	}
-	switch strings.ToLower(strings.TrimSpace(line)) {
-	case "y", "yes":
-		return true, nil
-	}
-	return false, nil
 }
 
 // lines is the one reader of lines that a program may have.

@@ -54,6 +54,18 @@ type editor struct {
 // and not completed. What is typed cannot be taken back when ctx ends, so it is
 // waited for.
 func (e *editor) ReadLine(_ context.Context, prompt string) (string, error) {
+	return e.read(prompt, func() (string, error) {
+		e.term.SetPrompt(prompt)
+		return e.term.ReadLine()
+	})
+}
+
+// ReadSecret is that of form.Lines.
+func (e *editor) ReadSecret(_ context.Context, prompt string) (string, error) {
+	return e.read(prompt, func() (string, error) { return e.term.ReadPassword(prompt) })
+}
+
+func (e *editor) read(prompt string, line func() (string, error)) (string, error) {
 	before, err := term.MakeRaw(int(e.tty.Fd()))
 	if err != nil {
 		return "", err
@@ -64,7 +76,6 @@ func (e *editor) ReadLine(_ context.Context, prompt string) (string, error) {
 	}
 	e.begin(true)
 	defer e.begin(false)
-	e.term.SetPrompt(prompt)
 	e.history.off = prompt != shellPrompt
 	e.term.AutoCompleteCallback = nil
 	if !e.history.off {
@@ -76,7 +87,7 @@ func (e *editor) ReadLine(_ context.Context, prompt string) (string, error) {
 			return line, pos, true
 		}
 	}
-	line, err := e.term.ReadLine()
+	text, err := line()
 	if errors.Is(err, term.ErrPasteIndicator) {
 		err = nil
 	}
@@ -91,7 +102,7 @@ func (e *editor) ReadLine(_ context.Context, prompt string) (string, error) {
 	if errors.Is(err, io.EOF) {
 		io.WriteString(e.out, "\r\n")
 	}
-	return line, err
+	return text, err
 }
 
 // renew begins with a terminal that has no keys left: after Ctrl-C the old one

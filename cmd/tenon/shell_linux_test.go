@@ -7,101 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
-	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/tenon-mcp/tenon/internal/ptytest"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 	"github.com/tenon-mcp/tenon/transport/streamable"
 )
-
-// A screen is a terminal with a person before it, who is this test.
-type screen struct {
-	t      *testing.T
-	keys   *os.File // the person's end
-	tty    *os.File // the program's end
-	mu     sync.Mutex
-	text   string
-	at     int // how far it was read
-	closed chan struct{}
-}
-
-func newScreen(t *testing.T) *screen {
-	t.Helper()
-	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Skip("there are no terminals here: ", err)
-	}
-	n, err := unix.IoctlGetInt(int(keys.Fd()), unix.TIOCGPTN)
-	if err == nil {
-		err = unix.IoctlSetPointerInt(int(keys.Fd()), unix.TIOCSPTLCK, 0)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Skip("there are no terminals here: ", err)
-	}
-	if err := unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: 40, Col: 100}); err != nil {
-		t.Fatal(err)
-	}
-	s := &screen{t: t, keys: keys, tty: tty, closed: make(chan struct{})}
-	go func() {
-		defer close(s.closed)
-		b := make([]byte, 4096)
-		for {
-			n, err := keys.Read(b)
-			s.mu.Lock()
-			s.text += string(b[:n])
-			s.mu.Unlock()
-			if err != nil {
-				return
-			}
-		}
-	}()
-	t.Cleanup(func() {
-		if t.Failed() { // whoever still reads is to end
-			for range 3 {
-				keys.WriteString("\x03\x04")
-				time.Sleep(100 * time.Millisecond)
-				keys.WriteString("\x04")
-			}
-		}
-		tty.Close()
-		<-s.closed
-		keys.Close()
-	})
-	return s
-}
-
-func (s *screen) press(keys string) {
-	s.t.Helper()
-	if _, err := s.keys.WriteString(keys); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-// sees waits for a text after what was seen before.
-func (s *screen) sees(want string) {
-	s.t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
-		s.mu.Lock()
-		i := strings.Index(s.text[s.at:], want)
-		if i >= 0 {
-			s.at += i + len(want)
-		}
-		s.mu.Unlock()
-		if i >= 0 {
-			return
-		}
-	}
-	s.t.Fatalf("%q is not on the screen:\n%q", want, s.text[s.at:])
-}
 
 // asking is a server with something of everything that a shell completes.
 func asking(t *testing.T) (url string, started, cancelled chan struct{}) {
@@ -147,51 +60,51 @@ func asking(t *testing.T) (url string, started, cancelled chan struct{}) {
 func TestShellAtATerminal(t *testing.T) {
 	url, started, cancelled := asking(t)
 	dir := t.TempDir()
-	s := newScreen(t)
+	s := ptytest.New(t)
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(t.Context(), []string{"--config-dir", dir, "shell", url}, s.tty, s.tty, s.tty)
+		ended <- run(t.Context(), []string{"--config-dir", dir, "shell", url}, s.TTY, s.TTY, s.TTY)
 	}()
-	s.sees("tenon> ")
-	s.press("cal\tme\tsi\tsm\tlo\ttr\t\r")
-	s.sees("call measure size=small loud=true")
-	s.sees("it is small")
+	s.Sees("tenon> ")
+	s.Press("cal\tme\tsi\tsm\tlo\ttr\t\r")
+	s.Sees("call measure size=small loud=true")
+	s.Sees("it is small")
 
-	s.press("call wait\r")
-	s.sees("call wait")
+	s.Press("call wait\r")
+	s.Sees("call wait")
 	<-started
 	syscall.Kill(os.Getpid(), syscall.SIGINT)
 	<-cancelled
-	s.sees("interrupted; the server was told")
+	s.Sees("interrupted; the server was told")
 
-	s.press("call pay page=https://bank.com@evil.io/\r")
-	s.sees("It is on the machine evil.io.")
-	s.sees("not opened: what stands before the @ (bank.com) is a user name")
+	s.Press("call pay page=https://bank.com@evil.io/\r")
+	s.Sees("It is on the machine evil.io.")
+	s.Sees("not opened: what stands before the @ (bank.com) is a user name")
 
-	s.press("call greet\r")
-	s.sees("Who are you?")
-	s.sees("who you are")
-	s.press("Ada\r")
-	s.press("many\r")
-	s.sees("whole number")
-	s.press("36\r")
-	s.sees("hello Ada, 36")
+	s.Press("call greet\r")
+	s.Sees("Who are you?")
+	s.Sees("who you are")
+	s.Press("Ada\r")
+	s.Press("many\r")
+	s.Sees("whole number")
+	s.Press("36\r")
+	s.Sees("hello Ada, 36")
 
-	s.press("half a line\x03")
-	s.sees("^C")
-	s.sees("tenon> ")
-	s.press("call \t")
-	s.sees("greet")
-	s.press("\x03")
-	s.sees("^C")
-	s.sees("tenon> ")
-	s.press(" tools -q\r") // begins with a space: is not kept
-	s.sees("wait")
-	s.press("\x1b[A\r") // the arrow up: what was kept before
-	s.sees("Who are you?")
-	s.press("!\r")
-	s.sees("tenon> ")
-	s.press("\x04")
+	s.Press("half a line\x03")
+	s.Sees("^C")
+	s.Sees("tenon> ")
+	s.Press("call \t")
+	s.Sees("greet")
+	s.Press("\x03")
+	s.Sees("^C")
+	s.Sees("tenon> ")
+	s.Press(" tools -q\r") // begins with a space: is not kept
+	s.Sees("wait")
+	s.Press("\x1b[A\r") // the arrow up: what was kept before
+	s.Sees("Who are you?")
+	s.Press("!\r")
+	s.Sees("tenon> ")
+	s.Press("\x04")
 	if code := <-ended; code != 0 {
 		t.Errorf("exit code %d", code)
 	}
@@ -201,5 +114,52 @@ func TestShellAtATerminal(t *testing.T) {
 	}
 	if about, err := os.Stat(filepath.Join(dir, "history")); err != nil || about.Mode().Perm() != 0o600 {
 		t.Errorf("the history can be read by others: %v, %v", about.Mode(), err)
+	}
+}
+
+// H13: call warns of a form that asks for a secret, names the server, and shows
+// nothing of what is typed; so does the shell.
+func TestCallShowsNoSecrets(t *testing.T) {
+	s := server.New(mcp.Implementation{Name: "vault", Version: "1"}, nil)
+	server.AddTool(s, "unlock", "Unlock", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
+		in, err := server.Elicit[struct {
+			APIKey string `json:"api_key"`
+		}](c, "key", "Log in to go on.")
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%d characters", len(in.APIKey)), nil
+	})
+	h, err := streamable.NewHandler(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(h)
+	t.Cleanup(func() { h.Shutdown(); web.Close() })
+	url := web.URL + streamable.Path
+	for _, words := range [][]string{{"call", url, "unlock"}, {"shell", url}} {
+		screen := ptytest.New(t)
+		ended := make(chan int, 1)
+		go func() {
+			ended <- run(t.Context(), append([]string{"--config-dir", t.TempDir()}, words...), screen.TTY, screen.TTY, screen.TTY)
+		}()
+		if words[0] == "shell" {
+			screen.Sees("tenon> ")
+			screen.Press("call unlock\r")
+		}
+		screen.Sees("asks for what looks like a secret (api_key)")
+		screen.Sees("api_key (not shown): ")
+		screen.Press("sk-very-secret\r")
+		screen.Sees("14 characters")
+		if words[0] == "shell" {
+			screen.Sees("tenon> ")
+			screen.Press("\x04")
+		}
+		if code := <-ended; code != 0 {
+			t.Errorf("%s ends with %d", words[0], code)
+		}
+		if strings.Contains(screen.Text(), "very-secret") {
+			t.Errorf("%s shows the secret: %q", words[0], screen.Text())
+		}
 	}
 }

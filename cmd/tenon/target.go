@@ -129,7 +129,7 @@ func (p *program) open(cmd *cobra.Command, args []string, more ...func(*connect.
 }
 
 func (p *program) connect(ctx context.Context, entry config.Server, more ...func(*connect.Options)) (*session, error) {
-	o, err := p.connectOptions(entry.Name)
+	o, err := p.connectOptions(ctx, entry.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func (p *program) connect(ctx context.Context, entry config.Server, more ...func
 }
 
 // connectOptions are those of every command that makes one connection.
-func (p *program) connectOptions(server string) (*connect.Options, error) {
+func (p *program) connectOptions(ctx context.Context, server string) (*connect.Options, error) {
 	if r := mcp.Revision(p.revision); r != "" && !slices.Contains(mcp.Revisions(), r) {
 		return nil, usagef("there is no revision %q: there are %v", r, mcp.Revisions())
 	}
@@ -157,14 +157,15 @@ func (p *program) connectOptions(server string) (*connect.Options, error) {
 		return nil, err
 	}
 	return &connect.Options{
-		Client:  p.clientOptions(server),
-		Builtin: openBuiltin,
-		Known:   mcp.Revision(p.revision),
-		Once:    true,
-		Tokens:  &tokens.Files{Dir: filepath.Join(dir, "tokens")},
-		NoLogin: !p.interactive(),
-		Proxy:   connect.Proxy(p.proxy),
-		Warn:    func(_, warning string) { p.note("warning: %s", warning) },
+		Client:   p.clientOptions(server),
+		Builtin:  openBuiltin,
+		Known:    mcp.Revision(p.revision),
+		Once:     true,
+		Tokens:   &tokens.Files{Dir: filepath.Join(dir, "tokens")},
+		NoLogin:  !p.interactive(),
+		OpenPage: func(server, page string) error { return p.openLogin(ctx, server, page) },
+		Proxy:    connect.Proxy(p.proxy),
+		Warn:     func(_, warning string) { p.note("warning: %s", warning) },
 	}, nil
 }
 

@@ -71,10 +71,11 @@ function flow(ask, answer) {
 }
 
 function formAsk(ask, answer) {
-  const f = form(ask.schema, { raw: false });
+  const f = form(ask.schema, { raw: false, secret: ask.secret });
   const send = () => { if (!f.problems().length) answer('accept', f.value()); };
   f.el.addEventListener('keydown', (e) => { if (e.key === 'Enter' && (e.ctrlKey || e.target.matches('input'))) { e.preventDefault(); send(); } });
-  return [h('p', { class: 'wrap quote' }, ask.message), f.el, h('p', { class: 'soft' }, 'What you send goes to ', h('strong', null, ask.server), '. Never send passwords this way.'),
+  const wary = ask.secret?.length ? h('p', { class: 'state bad block' }, icon('warn'), `${ask.server} asks for what looks like a secret (${ask.secret.join(', ')}). Servers must not ask for secrets in forms: decline if you are not sure. What you type is not shown here, and goes to ${ask.server}.`) : null;
+  return [wary, h('p', { class: 'wrap quote' }, ask.message), f.el, h('p', { class: 'soft' }, 'What you send goes to ', h('strong', null, ask.server), '. Never send passwords this way.'),
     h('div', { class: 'actions' }, button('Send', { class: 'primary', onclick: send }, 'ok'), button('Decline', { onclick: () => answer('decline') }), button('Cancel', { class: 'quiet', onclick: () => answer('cancel') }))];
 }
 

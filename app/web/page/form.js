@@ -9,9 +9,10 @@ import { check, isObject, resolve, same, start, types } from './schema.js';
 
 let ids = 0;
 
-export function form(schema, { value, oninput, raw = true, label = 'Arguments' } = {}) {
+export function form(schema, { value, oninput, raw = true, label = 'Arguments', secret = [] } = {}) {
   const root = schema ?? {};
   const f = new Form(root, value === undefined ? start(root, root) ?? {} : value, oninput);
+  f.secret = new Set(secret); // top-level fields whose text is not shown
   f.build(raw, label);
   return f;
 }
@@ -197,7 +198,7 @@ class Form {
   number(s, path, o, type) {
     const now = this.at(path);
     const input = h('input', {
-      inputmode: type === 'integer' && !(s.minimum < 0) ? 'numeric' : 'decimal', autocomplete: 'off', placeholder: example(s),
+      type: path.length === 1 && this.secret.has(path[0]) ? 'password' : 'text', inputmode: type === 'integer' && !(s.minimum < 0) ? 'numeric' : 'decimal', autocomplete: 'off', placeholder: example(s),
       value: now === undefined ? '' : String(now),
       oninput: () => {
         const text = input.value.trim();
@@ -209,10 +210,10 @@ class Form {
 
   string(s, path, o) {
     const now = this.at(path);
-    const kind = { email: 'email', uri: 'url', date: 'date', password: 'password' }[s.format];
+    const kind = path.length === 1 && this.secret.has(path[0]) ? 'password' : { email: 'email', uri: 'url', date: 'date', password: 'password' }[s.format];
     const long = !kind && !s.format && !(s.maxLength <= 80) && !s.pattern;
     const props = {
-      value: now === undefined ? '' : plain(now), autocomplete: 'off', spellcheck: 'false', placeholder: example(s),
+      value: now === undefined ? '' : plain(now), autocomplete: kind === 'password' ? 'new-password' : 'off', spellcheck: 'false', placeholder: example(s),
       oninput: () => this.write(path, input.value === '' && !o.needed ? undefined : input.value),
     };
     const input = long ? h('textarea', { ...props, rows: 1, class: 'grow' }) : h('input', { ...props, type: kind ?? 'text' });
