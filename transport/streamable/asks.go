@@ -14,27 +14,22 @@ type question = chan jsonrpc.Message
 
 // questions are the requests to the client of one session that this process
 // has sent. Their ids begin at a random number, so that a response to a request
-// of another instance is not mistaken for one of ours.
+// of another instance is not mistaken for one of ours. They begin low enough to
+// stay below 2^31, which every client can read.
 type questions struct {
 	first, last int64 // ids that were given: first < id <= last
 	open        map[int64]question
 }
-
-// questionIDs is how many ids a session has in one process. The largest id
-// stays below 2^53, which every client can read.
-const questionIDs = 1 << 20
 
 // ask returns the id of a new request and where its response will arrive.
 func (ses *session) ask() (id int64, response question) {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
 	q := &ses.questions
-	if q.open == nil || q.last-q.first == questionIDs-1 {
-		q.first = rand.Int64N(1<<32) * questionIDs
-		q.last = q.first
-	}
 	if q.open == nil {
 		q.open = map[int64]question{}
+		q.first = rand.Int64N(1 << 30)
+		q.last = q.first
 	}
 	q.last++
 	response = make(question, 1)

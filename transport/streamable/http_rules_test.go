@@ -47,22 +47,24 @@ func TestStreamEndsAtDeadlineOfRequest(t *testing.T) {
 		at := fortOf(t, f, h, func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				ctx, cancel := context.WithCancel(r.Context())
-				if r.Header.Get("X-Limited") != "" {
-					ctx, cancel = context.WithTimeout(r.Context(), 100*time.Millisecond)
+				if limit, err := time.ParseDuration(r.Header.Get("X-Limit")); err == nil {
+					ctx, cancel = context.WithTimeout(r.Context(), limit)
 				}
 				defer cancel()
 				next.ServeHTTP(w, r.WithContext(ctx))
 			})
 		})
 		in := at.enter(rev2025, "")
+		streams := map[string]*ear{}
 		for name, r := range map[string]*request{"modern": ask("1", "subscriptions/listen", "", listenTools), "legacy": in("")} {
-			s, e := at.listen(r.header("X-Limited", "X-Limited: yes"))
+			_, streams[name] = at.listen(r.header("X-Limit", "X-Limit: 2s"))
+		}
+		for name, e := range streams {
 			for event := e.next(); event != ""; event = e.next() {
 			}
 			if err := e.lines.Err(); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 				t.Errorf("%s, taken over %v: the stream does not end: %v", name, takeOver, err)
 			}
-			s.c.Close()
 		}
 	}
 }
