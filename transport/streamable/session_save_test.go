@@ -113,3 +113,36 @@ func TestChangedSessionIsRestoredAgain(t *testing.T) {
 		t.Errorf("after: %s", a.Text)
 	}
 }
+
+// A client that comes back to another instance gets what the store has of its
+// stream, and the rest when it comes back again.
+func TestResumeAtAnotherInstance(t *testing.T) {
+	var store streamable.Memory
+	one, two := newFort(t, false, &streamable.Options{Store: &store}), newFort(t, false, &streamable.Options{Store: &store})
+	in := one.enter(rev2025, "")
+	s := one.dial()
+	s.write(in(oldGated("1", "a", 2)).on(one))
+	<-one.began
+	one.gate <- true
+	e := hear(t, s.head().Body)
+	e.expect(`"progress":1`)
+	s.c.Close()
+	back := func() *ear {
+		_, at := two.listen(in("").header("Last-Event-ID", "Last-Event-ID: "+e.last))
+		return at
+	}
+	if rest := back().next(); rest != "" {
+		t.Errorf("before anything else has happened: %q", rest)
+	}
+	one.gate <- true
+	waitFor(t, "the call has ended", func() bool {
+		_, events, _ := store.EventsAfter(sessionID(in("x")), e.last)
+		return len(events) == 2
+	})
+	back().expect(`"progress":2`, `"id":1,"result"`)
+	news, _ := one.listen(in(""))
+	news.c.Close()
+	if a := two.raw(in("").header("Last-Event-ID", "Last-Event-ID: news-1").on(two)); a.Status != 404 {
+		t.Errorf("a stream of changes: %d %s", a.Status, a.Text)
+	}
+}
