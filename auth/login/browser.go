@@ -57,7 +57,8 @@ func launcher(system, page string) (name string, args []string) {
 
 // checkOpenable refuses everything that is not an ordinary http or https URL. Of
 // the characters that a URL may have, those that some shell gives a meaning are
-// not allowed either, except & and = where a query needs them.
+// not allowed either, except & and = in a query and in a fragment, and the one #
+// before a fragment.
 func checkOpenable(page string) (*url.URL, error) {
 	u, err := url.Parse(page)
 	switch {
@@ -70,10 +71,12 @@ func checkOpenable(page string) (*url.URL, error) {
 	case len(page) > 16<<10:
 		return nil, errors.New("it is too long")
 	}
-	before, query, _ := strings.Cut(page, "?")
+	address, fragment, _ := strings.Cut(page, "#")
+	before, query, _ := strings.Cut(address, "?")
+	inQuery := func(r rune) bool { return !plainInURL(r) && r != '&' && r != '?' }
 	if strings.ContainsFunc(before, func(r rune) bool { return !plainInURL(r) }) ||
-		strings.ContainsFunc(query, func(r rune) bool { return !plainInURL(r) && r != '&' && r != '?' }) {
-		return nil, errors.New("it has characters that no address of a login page needs")
+		strings.ContainsFunc(query, inQuery) || strings.ContainsFunc(fragment, inQuery) {
+		return nil, errors.New("it has characters that no address of a web page needs")
 	}
 	return u, nil
 }

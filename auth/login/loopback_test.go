@@ -237,13 +237,14 @@ func TestOpenBrowser(t *testing.T) {
 	launchWait = time.Minute // the launchers here end by themselves, on a busy machine too
 	for _, page := range []string{
 		"https://x/$(touch " + marker + ")", "https://x/`touch " + marker + "`", "https://x/&touch " + marker, "https://x/';touch " + marker + " #",
+		"https://x/#;touch " + marker, "https://x/#a#b", "https://x/#$(id)",
 		"--help", "file://" + marker, "javascript:x", "",
 	} {
 		if OpenBrowser(page) == nil {
 			t.Errorf("%q was opened", page)
 		}
 	}
-	const page = "https://as.example/authorize?state=a&x=%24%28touch%20y%29"
+	const page = "https://as.example/authorize?state=a&x=%24%28touch%20y%29#token=A&b=c"
 	if err := OpenBrowser(page); err != nil {
 		t.Fatal(err)
 	}

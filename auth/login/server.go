@@ -150,7 +150,7 @@ func (s *server) checkPage(loopback bool) (*url.URL, error) {
 	switch {
 	case err != nil:
 		return refuse(err.Error())
-	case u.Fragment != "":
+	case strings.Contains(s.AuthorizationEndpoint, "#"):
 		return refuse("it has a fragment")
 	case onLoopback(u.Hostname()) && !loopback:
 		return refuse("it is on this machine, and the server is not")

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 
 	"github.com/tenon-mcp/tenon/app/config"
@@ -77,16 +78,45 @@ func (p *program) page(ctx context.Context, v *pageRun, servers []config.Server)
 	return s.Serve(ctx, l)
 }
 
-// announce prints the address, and opens it.
+// announce prints the addresses of the page, and opens the first one in the
+// browser.
 func (p *program) announce(l net.Listener, s *web.Server, choice *choose.Choice, noBrowser bool) {
-	page := fmt.Sprintf("http://%s/#token=%s", l.Addr(), s.NewToken())
-	fmt.Fprintf(p.out, "Model: %s\nOpen   %s\n", visible.Line(label(choice)), page)
+	text := fmt.Sprintf("Model: %s\n", visible.Line(label(choice)))
+	token, first := s.NewToken(), ""
+	for i, at := range pageAddresses(l) {
+		page := fmt.Sprintf("http://%s/#token=%s", at, token)
+		if i == 0 {
+			first = page
+			text += fmt.Sprintf("Open   %s\n", page)
+		} else {
+			text += fmt.Sprintf("or     %s\n", page)
+		}
+	}
+	fmt.Fprint(p.out, text)
 	if noBrowser {
 		return
 	}
-	if err := login.OpenBrowser(page); err != nil {
+	if err := login.OpenBrowser(first); err != nil {
 		p.note("No browser could be opened (%v): open the address yourself.", err)
 	}
+}
+
+// pageAddresses lists the host:port under which the page is served, for a
+// browser of this machine first. An address for every interface, such as
+// 0.0.0.0, is not among them: the page is not served under that name.
+func pageAddresses(l net.Listener) []string {
+	at, ok := l.Addr().(*net.TCPAddr)
+	if !ok || !at.IP.IsUnspecified() {
+		return []string{l.Addr().String()}
+	}
+	port := strconv.Itoa(at.Port)
+	all := []string{net.JoinHostPort("127.0.0.1", port)}
+	for _, host := range pageHosts(l) {
+		if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() && !ip.IsLinkLocalUnicast() {
+			all = append(all, net.JoinHostPort(host, port))
+		}
+	}
+	return all
 }
 
 func (p *program) onEnter(again func()) {

@@ -1,11 +1,137 @@
 package main
 
 import (
+	"bufio"
+	"io"
 	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
+
+// A page is tenon up or tenon inspect as a process, and the addresses it
+// printed.
+type page struct {
+	cmd       *exec.Cmd
+	addresses []string
+	errs      *os.File
+}
+
+// startPage starts the program and reads the addresses that it prints.
+func startPage(t *testing.T, cmd *exec.Cmd) *page {
+	t.Helper()
+	errs, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = errs
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	v := &page{cmd: cmd, errs: errs}
+	t.Cleanup(func() {
+		cmd.Process.Signal(syscall.SIGTERM)
+		guard := time.AfterFunc(hangs, func() { cmd.Process.Kill() })
+		defer guard.Stop()
+		cmd.Wait()
+		errs.Close()
+	})
+	lines := bufio.NewReaderSize(out, 64<<10)
+	for len(v.addresses) == 0 || lines.Buffered() > 0 { // the addresses come in one piece
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			text, _ := os.ReadFile(errs.Name())
+			t.Fatalf("no address was printed: %v\n%s", err, text)
+		}
+		if word, address, _ := strings.Cut(line, " "); word == "Open" || word == "or" {
+			v.addresses = append(v.addresses, strings.TrimSpace(address))
+		}
+	}
+	go io.Copy(io.Discard, out) // ends with the process
+	return v
+}
+
+// launcher puts a browser launcher into the search path that writes what it was
+// given into the returned file.
+func launcher(t *testing.T, cmd *exec.Cmd) (told string) {
+	t.Helper()
+	name := map[string]string{"darwin": "open"}[runtime.GOOS]
+	if name == "" {
+		name = "xdg-open"
+	}
+	dir := t.TempDir()
+	told = filepath.Join(dir, "told")
+	script(t, dir, name, `printf '%s\n' "$@" > `+told+".tmp && mv "+told+".tmp "+told+"\n")
+	set(cmd, "PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	return told
+}
+
+// C1: tenon up opens the very address that it prints, and the page is there.
+func TestUpOpensTheBrowser(t *testing.T) {
+	for _, args := range [][]string{{"up"}, {"inspect", "builtin:calc"}} {
+		cmd := binary(t, append(args, "--model", "none")...)
+		told := launcher(t, cmd)
+		v := startPage(t, cmd)
+		var got []byte
+		for end := time.Now().Add(hangs); got == nil && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			got, _ = os.ReadFile(told) // the launcher is another process
+		}
+		if string(got) != v.addresses[0]+"\n" || !strings.Contains(v.addresses[0], "/#token=") {
+			t.Errorf("%s: the launcher got %q, and %q was printed", args[0], got, v.addresses)
+		}
+		loads(t, v.addresses[0])
+	}
+}
+
+// Without a browser the address is printed all the same.
+func TestUpWithoutABrowserPrintsTheAddress(t *testing.T) {
+	cmd := binary(t, "up", "--model", "none")
+	set(cmd, "PATH", t.TempDir())
+	v := startPage(t, cmd)
+	loads(t, v.addresses[0])
+	text, err := os.ReadFile(v.errs.Name())
+	if err != nil || !strings.Contains(string(text), "open the address yourself") {
+		t.Errorf("nobody says that no browser was opened: %s, %v", text, err)
+	}
+}
+
+// C13: every address that is printed is one that the page is served under.
+func TestEveryPrintedAddressWorks(t *testing.T) {
+	for _, addr := range []string{"127.0.0.1:0", "0.0.0.0:0", "[::]:0", "localhost:0"} {
+		v := startPage(t, binary(t, "up", "--model", "none", "--no-browser", "--remote", "--addr", addr))
+		for _, at := range v.addresses {
+			if u, err := url.Parse(at); err != nil || net.ParseIP(u.Hostname()) == nil {
+				continue // the machine's name may lead nowhere in a test
+			}
+			loads(t, at)
+		}
+	}
+}
+
+func loads(t *testing.T, address string) {
+	t.Helper()
+	r, err := http.Get(address)
+	if err != nil {
+		t.Errorf("%s: %v", address, err)
+		return
+	}
+	defer r.Body.Close()
+	if body, err := io.ReadAll(r.Body); err != nil || r.StatusCode != http.StatusOK {
+		t.Errorf("%s: %s, %.200s, %v", address, r.Status, body, err)
+	}
+}
 
 // The page listens where other machines can reach it only when it is told to.
 func TestPageListensHere(t *testing.T) {
