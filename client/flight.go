@@ -62,6 +62,18 @@ func (c *Client) Do(ctx context.Context, method string, params any, o *CallOptio
 	return res, err
 }
 
+// Notify sends a notification of the client's own, such as one of an extension,
+// and waits until it is on its way. Params is encoded as a JSON object; nil means
+// none. A server that does not know it ignores it.
+func (c *Client) Notify(ctx context.Context, method string, params any) error {
+	raw, err := object(params, mcp.Marshal)
+	if err != nil {
+		return refused("parameters of %s: %v", method, err)
+	}
+	_, err = c.h.Serve(ctx, &mcp.Call{Method: method, Params: raw, Caller: c.caller, Notification: true})
+	return err
+}
+
 // do makes a call. It reports whether the result was a kept one.
 func (c *Client) do(ctx context.Context, method, name string, params json.RawMessage, o *CallOptions) (res mcp.Result, kept bool, err error) {
 	var where place

@@ -59,6 +59,13 @@ func (s *Server) ServeModern(ctx context.Context, m *jsonrpc.Message, p *mcp.Pri
 	return s.modern.Answer(ctx, m, p, modern.Back{Tell: back.Tell, Headers: back.Headers})
 }
 
+// NotifiedModern has the Handler hear a notification of the newest era.
+func (s *Server) NotifiedModern(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal) {
+	if !s.opts.LegacyOnly && m.Method != noteCancelled {
+		s.modern.Notified(ctx, m, p)
+	}
+}
+
 // recovered turns a panic of the Handler into the answer to the one request
 // that caused it. What panicked goes to Noise, never to the client.
 func (s *Server) recovered(m *jsonrpc.Message, a *Answer) {

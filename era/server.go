@@ -180,6 +180,11 @@ func (p *pipe) Notification(_ context.Context, c *jsonrpc.Conn, m *jsonrpc.Messa
 		cancelled(c, m)
 		return
 	}
+	if modern.Opens(m) {
+		kept := *m
+		p.session.Later(func(ctx context.Context) { p.server.NotifiedModern(ctx, &kept, p.who) })
+		return
+	}
 	p.session.Notified(m)
 }
 

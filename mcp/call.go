@@ -37,6 +37,11 @@ type Call struct {
 	// them with the arguments.
 	Headers map[string]string
 
+	// Notification says that the call is a notification of the client: no
+	// result is sent, and a handler that does not know the method is not heard
+	// of. A connection to a server passes it on as a notification.
+	Notification bool
+
 	// Progress reports whether the caller wants to hear of progress.
 	Progress bool
 

@@ -251,6 +251,20 @@ func ExampleAskAll() {
 	// {"content":[{"type":"text","text":"Ada gets curry"}]} <nil>
 }
 
+func ExampleServer_OnNotification() {
+	s := server.New(mcp.Implementation{Name: "desk", Version: "1.0"}, nil)
+	s.OnNotification("notifications/x.example/typing", func(_ context.Context, c *mcp.Call) {
+		fmt.Println("typing:", string(c.Params))
+	})
+	// Clients send it with client.Notify.
+	s.Serve(context.Background(), &mcp.Call{
+		Method:       "notifications/x.example/typing",
+		Params:       json.RawMessage(`{"room":"lobby"}`),
+		Notification: true,
+	})
+	// Output: typing: {"room":"lobby"}
+}
+
 // notes serves a call of a tool for a caller who wants to hear everything.
 func notes(s *server.Server, tool string) {
 	call := &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"` + tool + `"}`), Progress: true}

@@ -83,6 +83,7 @@ type Server struct {
 	templates shelf[template]
 	prompts   shelf[prompt]
 	news      newsroom
+	notified  notified
 	closing   closing
 }
 
@@ -186,6 +187,9 @@ func (s *Server) log() *slog.Logger {
 
 // serve sends a call to the feature it is for.
 func (s *Server) serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	if c.Notification {
+		return s.hearNotification(ctx, c)
+	}
 	switch c.Method {
 	case mcp.MethodToolsCall:
 		return s.callTool(ctx, own(c))

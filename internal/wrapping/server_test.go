@@ -99,6 +99,19 @@ func newFixture() *server.Server {
 		}
 		return fmt.Sprint(n, " of ", charged.Load()), nil
 	})
+	heard := make(chan string, 100)
+	s.OnNotification("notifications/x.test/hello", func(_ context.Context, c *mcp.Call) {
+		heard <- fmt.Sprintf("%s from %s", c.Params, c.Caller.Client.Name)
+	})
+	s.OnNotification("notifications/x.test/panic", func(context.Context, *mcp.Call) { panic("as it must") })
+	tool("heard", func(ctx context.Context, _ *mcp.Call) (string, error) {
+		select {
+		case got := <-heard:
+			return got, nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	})
 	tool("touch", func(context.Context, *mcp.Call) (string, error) {
 		tool("touched", func(context.Context, *mcp.Call) (string, error) { return "", nil })
 		s.ResourceUpdated(watched)

@@ -92,6 +92,28 @@ func TestInputRequestsThroughWrappers(t *testing.T) {
 	})
 }
 
+// A server hears a client's own notifications, in order, and one that it does
+// not know or that panics costs nothing.
+func TestNotificationsThroughWrappers(t *testing.T) {
+	everyWay(t, func(t *testing.T, c *caller) {
+		for i := range 3 {
+			for _, method := range []string{"notifications/x.test/unknown", "notifications/x.test/panic", "notifications/x.test/hello"} {
+				if err := c.Notify(t.Context(), method, map[string]int{"n": i}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for i := range 3 {
+			if got, want := c.text(t, "heard", nil), fmt.Sprintf(`{"n":%d} from tenon-client`, i); got != want {
+				t.Errorf("heard %s, want %s", got, want)
+			}
+		}
+		if _, err := c.Do(t.Context(), "notifications/x.test/hello", nil, nil); err == nil {
+			t.Error("a request was taken for a notification")
+		}
+	})
+}
+
 // What a tool does once it does once, however many rounds there are, and its
 // value is there in each of them.
 func TestOnceThroughWrappers(t *testing.T) {

@@ -17,7 +17,8 @@ func (s *Handler) exchange(w http.ResponseWriter, r *http.Request, m *jsonrpc.Me
 		return nil
 	}
 	if m.IsNotification() {
-		w.WriteHeader(http.StatusAccepted) // none of them means anything here
+		s.door.NotifiedModern(r.Context(), m, s.edge.Principal(r))
+		w.WriteHeader(http.StatusAccepted)
 		return nil
 	}
 	if isModern, _ := era.Speaks(version); isModern {

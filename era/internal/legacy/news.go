@@ -10,11 +10,16 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// Notified hears a notification of the client. Cancelling is not among them:
-// what is in flight is known to whoever carries the messages.
+// Notified takes in a notification of the client. It does not wait for the
+// Handler. Cancelling is not among them: the transport knows what is in flight.
 func (s *Session) Notified(m *jsonrpc.Message) {
-	if m.Method != noteInitialized {
-		return // no other changes anything but what is asked again anyway
+	switch m.Method {
+	case noteInitialized:
+	case mcp.NoteProgress: // of a question
+		return
+	default:
+		s.pass(m)
+		return
 	}
 	s.mu.Lock()
 	s.ready = s.rev != nil
@@ -22,6 +27,21 @@ func (s *Session) Notified(m *jsonrpc.Message) {
 	s.mu.Unlock()
 	s.listenAll()
 }
+
+// pass has the Handler hear a notification of a client that has initialized.
+func (s *Session) pass(m *jsonrpc.Message) {
+	c, _ := lift(m)
+	c.Notification, c.Progress = true, false
+	s.Later(func(ctx context.Context) {
+		var rev *revision
+		if rev, c.Caller = s.opener(ctx); rev != nil {
+			mcp.Recovering(nil)(s.h).Serve(ctx, c) // there is no answer
+		}
+	})
+}
+
+// Later has f called after the notifications that came before, until Close.
+func (s *Session) Later(f func(ctx context.Context)) { s.inbox.Put(f) }
 
 // Attach has changes go to push from now on, which must not block. The function
 // it returns ends that, unless Attach was called again meanwhile; what the

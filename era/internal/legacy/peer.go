@@ -101,6 +101,9 @@ func (p *Peer) agree(raw json.RawMessage) error {
 
 // Serve makes a call, or goes on with one that is parked.
 func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	if c.Notification {
+		return mcp.Result{}, p.notify(ctx, c)
+	}
 	switch c.Method {
 	case mcp.MethodDiscover:
 		return p.found, nil
@@ -129,6 +132,19 @@ func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		return mcp.Result{}, err
 	}
 	return p.wait(ctx, c, k)
+}
+
+// notify sends a notification of the caller.
+func (p *Peer) notify(ctx context.Context, c *mcp.Call) error {
+	meta, err := stampMeta(c, 0)
+	if err != nil {
+		return err
+	}
+	params := c.Params
+	if meta != nil {
+		params = withMember(params, keyMeta, meta)
+	}
+	return p.link.Notify(ctx, c.Method, params)
 }
 
 // start puts a call on the wire.

@@ -32,6 +32,7 @@ type Session struct {
 	news    func()            // ends the news of lists; nil while there is none
 	watched map[string]func() // ends the news of a resource; nil while there is none
 	waiting sync.WaitGroup    // for subscriptions that need a goroutine
+	inbox   joint.Inbox       // notifications that the Handler hears
 }
 
 // offers is what a session has to know of the server's capabilities. There may
@@ -71,6 +72,7 @@ func (s *Session) Close() {
 	for _, stop := range stops {
 		stop()
 	}
+	s.inbox.Close()
 	s.waiting.Wait()
 }
 

@@ -42,6 +42,9 @@ func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return mcp.Result{}, err // see [mcp.Call].Detach
 	}
+	if c.Notification {
+		return mcp.Result{}, p.notify(ctx, c)
+	}
 	id := p.link.NextID()
 	params, err := p.stamps.request(c, id)
 	if err != nil {
@@ -76,6 +79,15 @@ func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 			return mcp.Result{}, ctx.Err()
 		}
 	}
+}
+
+// notify sends a notification of the caller.
+func (p *Peer) notify(ctx context.Context, c *mcp.Call) error {
+	params, err := p.stamps.request(c, 0)
+	if err != nil {
+		return err
+	}
+	return p.link.Notify(ctx, c.Method, params)
 }
 
 // track makes a call known to those who bring notes. The channel is closed

@@ -59,6 +59,17 @@ func (s *Server) Answer(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 	return s.call(ctx, r, back)
 }
 
+// Notified has the Handler hear a notification. One that does not say who sends
+// it is dropped.
+func (s *Server) Notified(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal) {
+	r, err := s.lift(m, p)
+	if err != nil || removed(m.Method) {
+		return
+	}
+	r.call.Notification, r.call.Progress = true, false
+	mcp.Recovering(nil)(s.h).Serve(ctx, &r.call) // there is no answer
+}
+
 // call has the Handler serve a request.
 func (s *Server) call(ctx context.Context, r *request, back Back) joint.Answer {
 	r.call.Headers = back.Headers
