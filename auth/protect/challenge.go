@@ -2,6 +2,7 @@ package protect
 
 import (
 	"cmp"
+	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
@@ -52,6 +53,18 @@ func (g *Guard) refuse(w http.ResponseWriter, no *refusal) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(no.status)
 	_, _ = w.Write(no.body())
+}
+
+// record tells the operator of a request that is refused, without its token. A
+// request without a token is how a login begins, and told at the debug level.
+func (g *Guard) record(r *http.Request, no *refusal) {
+	level := slog.LevelWarn
+	if no.code == "" {
+		level = slog.LevelDebug
+	}
+	g.opts.Log.LogAttrs(r.Context(), level, "request refused",
+		slog.Int("status", no.status), slog.String("error", no.code), slog.String("reason", no.description),
+		slog.String("method", r.Method), slog.String("remote", r.RemoteAddr))
 }
 
 // schemes lists those that the challenge is made for. Bearer comes first, for

@@ -49,6 +49,7 @@ func (g *Guard) Wrap(h http.Handler) http.Handler {
 			no = g.permit(w, onwards, who)
 		}
 		if no != nil {
+			g.record(r, no)
 			g.refuse(w, no)
 			return
 		}

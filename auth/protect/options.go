@@ -65,8 +65,8 @@ type Options struct {
 	// that reaches public addresses, and loopback if Resource is there.
 	Fetch *fetch.Client
 
-	// Log hears why tokens could not be verified. It gets no token. Nil means
-	// nobody.
+	// Log gets a record of each request that is refused, and of why a token
+	// could not be verified. Records hold no token. Nil drops them.
 	Log *slog.Logger
 }
 

@@ -11,7 +11,8 @@ type Store interface {
 	// SaveSession keeps the state of a session until ttl has passed since it
 	// was last loaded or saved.
 	SaveSession(id string, state []byte, ttl time.Duration) error
-	// LoadSession returns the state of a session that is kept.
+	// LoadSession returns the state of a session that is kept, byte for byte as
+	// it was saved.
 	LoadSession(id string) (state []byte, ok bool)
 	// DropSession forgets a session and its events.
 	DropSession(id string)
