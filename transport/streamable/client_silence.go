@@ -19,7 +19,7 @@ import (
 const streamSilence = 75 * time.Second
 
 // errSilent is the error of a stream that has become silent.
-var errSilent = errors.New("the server has stopped to keep the stream alive: the connection is lost")
+var errSilent = errors.New("the server no longer keeps the stream alive: the connection is lost")
 
 // A heartbeat watches the bytes of a stream on their way to its reader.
 type heartbeat struct {
@@ -33,7 +33,7 @@ type heartbeat struct {
 }
 
 // watchSilence returns a reader of a stream that calls silent when a server that kept
-// the stream alive has stopped to do so. Stop ends the watch.
+// the stream alive no longer does. Stop ends the watch.
 func watchSilence(stream io.Reader, silent func(error)) *heartbeat {
 	return &heartbeat{stream: stream, silent: silent, last: time.Now()}
 }

@@ -34,7 +34,7 @@ func beats(w http.ResponseWriter, r *http.Request, n int, every time.Duration) (
 	return last
 }
 
-// A subscription whose server kept it alive, and has stopped to, is broken
+// A subscription whose server kept it alive, and no longer does, is broken
 // within 90 s (L22); a server that sends comments less often has more time.
 func TestClientNoticesSilentSubscription(t *testing.T) {
 	for every, most := range map[time.Duration]time.Duration{
