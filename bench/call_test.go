@@ -72,7 +72,7 @@ func benchTenon(b *testing.B, rev mcp.Revision) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		out, err := client.Call[addOut](b.Context(), c, "add", addIn{1, 2})
+		out, err := client.Call[addOut](b.Context(), c, "add", addIn{1, 2}, nil)
 		check(b, out.Sum, err)
 	}
 	b.StopTimer()

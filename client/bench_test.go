@@ -33,7 +33,7 @@ func BenchmarkCall(b *testing.B) {
 	ctx := b.Context()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := client.Call[sumResult](ctx, c, "add", sumArgs{1, 2}); err != nil {
+		if _, err := client.Call[sumResult](ctx, c, "add", sumArgs{1, 2}, nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -62,7 +62,7 @@ func BenchmarkCallChecked(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := client.Call[sumResult](ctx, c, "t", sumArgs{1, 2}); err != nil {
+		if _, err := client.Call[sumResult](ctx, c, "t", sumArgs{1, 2}, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

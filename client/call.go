@@ -37,13 +37,13 @@ func (e *ToolError) Error() string {
 // zero; see [schema.Unmarshal]. A field that has no JSON form is an error that
 // names it, before the call is made.
 //
-// A tool that failed is a [*ToolError].
-func Call[Out any](ctx context.Context, c *Client, tool string, args any) (Out, error) {
+// A tool that failed is a [*ToolError]. Nil options mean those of the client.
+func Call[Out any](ctx context.Context, c *Client, tool string, args any, o *CallOptions) (Out, error) {
 	var out Out
 	if err := schema.CanUnmarshal(&out); err != nil {
 		return out, refused("result of tool %q: %v", clip(tool), err)
 	}
-	res, err := c.callTool(ctx, tool, args, nil)
+	res, err := c.callTool(ctx, tool, args, o)
 	if err != nil {
 		return out, err
 	}

@@ -19,17 +19,19 @@ func TestCallDecodes(t *testing.T) {
 		Sum int `json:"sum"`
 	}
 	as := func(call func(*client.Client) (any, error)) func(*client.Client) (any, error) { return call }
-	intoSum := as(func(c *client.Client) (any, error) { return client.Call[sum](context.Background(), c, "t", nil) })
+	intoSum := as(func(c *client.Client) (any, error) { return client.Call[sum](context.Background(), c, "t", nil, nil) })
 	intoPtr := as(func(c *client.Client) (any, error) {
-		p, err := client.Call[*sum](context.Background(), c, "t", nil)
+		p, err := client.Call[*sum](context.Background(), c, "t", nil, nil)
 		if p == nil {
 			return nil, err
 		}
 		return *p, err
 	})
-	intoInt := as(func(c *client.Client) (any, error) { return client.Call[int](context.Background(), c, "t", nil) })
-	intoString := as(func(c *client.Client) (any, error) { return client.Call[string](context.Background(), c, "t", nil) })
-	intoList := as(func(c *client.Client) (any, error) { return client.Call[[]int](context.Background(), c, "t", nil) })
+	intoInt := as(func(c *client.Client) (any, error) { return client.Call[int](context.Background(), c, "t", nil, nil) })
+	intoString := as(func(c *client.Client) (any, error) {
+		return client.Call[string](context.Background(), c, "t", nil, nil)
+	})
+	intoList := as(func(c *client.Client) (any, error) { return client.Call[[]int](context.Background(), c, "t", nil, nil) })
 	tests := []struct {
 		name, body string
 		call       func(*client.Client) (any, error)
@@ -85,7 +87,7 @@ func TestCallDecodes(t *testing.T) {
 
 func TestToolErrorKeepsTheResult(t *testing.T) {
 	c := client.New(body(`{"content":[{"type":"text","text":"no such city"}],"structuredContent":{"near":["Bonn"]},"isError":true}`), nil)
-	_, err := client.Call[int](t.Context(), c, "weather", nil)
+	_, err := client.Call[int](t.Context(), c, "weather", nil, nil)
 	e, ok := errors.AsType[*client.ToolError](err)
 	if !ok || e.Tool != "weather" || string(e.Result.StructuredContent) != `{"near":["Bonn"]}` {
 		t.Fatalf("got %#v", err)

@@ -6,7 +6,7 @@
 //	c, err := client.Dial(ctx, dialer, nil)
 //	if err != nil { … }
 //	defer c.Close()
-//	sum, err := client.Call[int](ctx, c, "add", map[string]int{"a": 1, "b": 2})
+//	sum, err := client.Call[int](ctx, c, "add", map[string]int{"a": 1, "b": 2}, nil)
 //
 // # What a caller can rely on
 //

@@ -88,7 +88,7 @@ func TestElicit(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := client.Call[string](t.Context(), client.New(asking(tt.q), &tt.o), "book", nil)
+			got, err := client.Call[string](t.Context(), client.New(asking(tt.q), &tt.o), "book", nil, nil)
 			if tt.fails != "" {
 				wantError(t, err, tt.fails)
 			} else if err != nil || got != tt.want {
@@ -108,7 +108,7 @@ func TestElicitationSaysWhatItIsFor(t *testing.T) {
 		}
 		return e.Decline()
 	}}
-	if _, err := client.Call[string](t.Context(), client.New(asking(form(`"n":{"type":"string"}`)), o), "book", nil); err != nil {
+	if _, err := client.Call[string](t.Context(), client.New(asking(form(`"n":{"type":"string"}`)), o), "book", nil, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -193,7 +193,7 @@ func TestSampling(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			q := mcp.Question{Method: mcp.MethodCreateMessage, Params: json.RawMessage(tt.params)}
-			got, err := client.Call[string](t.Context(), client.New(asking(q), &client.Options{Sampling: &client.Sampling{Create: create}}), "x", nil)
+			got, err := client.Call[string](t.Context(), client.New(asking(q), &client.Options{Sampling: &client.Sampling{Create: create}}), "x", nil, nil)
 			if tt.fails != "" {
 				wantError(t, err, tt.fails)
 			} else if err != nil || got != tt.want {

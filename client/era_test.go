@@ -144,13 +144,13 @@ func TestEverythingInEveryRevision(t *testing.T) {
 		if err != nil || d.Server == nil || d.Server.Name != "world" {
 			t.Errorf("Discover: %+v, %v", d, err)
 		}
-		if n, err := client.Call[int](t.Context(), c, "one", nil); err != nil || n != 1 {
+		if n, err := client.Call[int](t.Context(), c, "one", nil, nil); err != nil || n != 1 {
 			t.Errorf("one: %v, %v", n, err)
 		}
 		if all, err := client.All(c.Tools(t.Context())); err != nil || len(all) != 1 {
 			t.Errorf("Tools: %v, %v", all, err)
 		}
-		if n, err := client.Call[int](t.Context(), c, "one", nil); err != nil || n != 1 {
+		if n, err := client.Call[int](t.Context(), c, "one", nil, nil); err != nil || n != 1 {
 			t.Errorf("one, checked: %v, %v", n, err)
 		}
 		asks := map[string]string{
@@ -161,7 +161,7 @@ func TestEverythingInEveryRevision(t *testing.T) {
 			asks["greet"] = `{"action":"accept","content":{"name":"Ada","polite":true}}`
 		}
 		for name, want := range asks {
-			if got, err := client.Call[string](t.Context(), c, name, nil); err != nil || got != want {
+			if got, err := client.Call[string](t.Context(), c, name, nil, nil); err != nil || got != want {
 				t.Errorf("%s: %s, %v; want %s", name, got, err, want)
 			}
 		}
@@ -285,7 +285,7 @@ func TestAnswersOnTheWire(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := client.Call[string](t.Context(), raw(t, mcp.Rev20260728, tt.result), "x", nil)
+			got, err := client.Call[string](t.Context(), raw(t, mcp.Rev20260728, tt.result), "x", nil, nil)
 			if tt.fails == "" {
 				if err != nil || got != tt.want {
 					t.Errorf("got %q, %v", got, err)

@@ -88,11 +88,11 @@ func ExampleCall() {
 	c := client.New(shop, nil)
 	ctx := context.Background()
 
-	p, err := client.Call[price](ctx, c, "price", item{"tea"})
+	p, err := client.Call[price](ctx, c, "price", item{"tea"}, nil)
 	fmt.Println(p.Cents, err)
 
 	// A tool that ran and failed says why in words for a model.
-	_, err = client.Call[price](ctx, c, "price", item{"coffee"})
+	_, err = client.Call[price](ctx, c, "price", item{"coffee"}, nil)
 	if failed, ok := errors.AsType[*client.ToolError](err); ok {
 		fmt.Println(failed.Tool+":", failed)
 	}
@@ -148,7 +148,7 @@ func ExampleOptions_elicit() {
 			return e.Accept(map[string]any{"grams": 100})
 		},
 	})
-	answer, err := client.Call[string](context.Background(), c, "buy", map[string]string{"item": "tea"})
+	answer, err := client.Call[string](context.Background(), c, "buy", map[string]string{"item": "tea"}, nil)
 	fmt.Println(answer, err)
 	// Output:
 	// How much tea?

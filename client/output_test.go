@@ -109,14 +109,14 @@ func TestOutputSchemaChanges(t *testing.T) {
 		if err := drain(c.Tools(t.Context())); err != nil {
 			t.Fatal(err)
 		}
-		_, err := client.Call[int](t.Context(), c, "t", nil)
+		_, err := client.Call[int](t.Context(), c, "t", nil, nil)
 		if st.fails != "" {
 			wantError(t, err, st.fails)
 		} else if err != nil {
 			t.Errorf("schema %q: %v", st.schema, err)
 		}
 	}
-	if _, err := client.Call[int](t.Context(), c.As(&mcp.Principal{ID: "ada"}), "t", nil); err != nil {
+	if _, err := client.Call[int](t.Context(), c.As(&mcp.Principal{ID: "ada"}), "t", nil, nil); err != nil {
 		t.Errorf("what one principal was shown binds another: %v", err)
 	}
 }

@@ -104,7 +104,7 @@ func aField[T any](name string, v T) aKind {
 
 func back[T any](t *testing.T, c *client.Client, tool string, args any, want T) {
 	t.Helper()
-	got, err := client.Call[T](t.Context(), c, tool, args)
+	got, err := client.Call[T](t.Context(), c, tool, args, nil)
 	if err != nil {
 		t.Errorf("%s: %v", tool, err)
 	} else if !reflect.DeepEqual(got, want) {
@@ -296,11 +296,11 @@ func refusing[T any](name, field string) refusal {
 		},
 		func(ctx context.Context, c *client.Client) error {
 			var v T
-			_, err := client.Call[string](ctx, c, "x", v)
+			_, err := client.Call[string](ctx, c, "x", v, nil)
 			return err
 		},
 		func(ctx context.Context, c *client.Client) error {
-			_, err := client.Call[T](ctx, c, "x", nil)
+			_, err := client.Call[T](ctx, c, "x", nil, nil)
 			return err
 		},
 	}
@@ -434,7 +434,7 @@ func TestResultsOfOtherServers(t *testing.T) {
 			c := client.New(mcp.HandlerFunc(func(context.Context, *mcp.Call) (mcp.Result, error) {
 				return mcp.Result{Body: json.RawMessage(`{"content":[],"structuredContent":` + tc.result + `}`)}, nil
 			}), nil)
-			got, err := client.Call[out](t.Context(), c, "x", nil)
+			got, err := client.Call[out](t.Context(), c, "x", nil, nil)
 			if tc.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.fails) {
 					t.Errorf("got %v, want %q", err, tc.fails)

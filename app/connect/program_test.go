@@ -19,7 +19,7 @@ import (
 
 func echo(t *testing.T, s *watched, text string) {
 	t.Helper()
-	got, err := client.Call[string](t.Context(), s.Client(), "echo", map[string]string{"text": text})
+	got, err := client.Call[string](t.Context(), s.Client(), "echo", map[string]string{"text": text}, nil)
 	if got != text || err != nil {
 		t.Fatalf("echo says %q, %v", got, err)
 	}

@@ -242,7 +242,7 @@ func withClient(rev mcp.Revision) func() (func(), error) {
 			return nil, err
 		}
 		return func() {
-			out, err := client.Call[addOut](ctx, c, "add", addIn{20, 22})
+			out, err := client.Call[addOut](ctx, c, "add", addIn{20, 22}, nil)
 			if err != nil || out.Sum != 42 {
 				panic(fmt.Sprint(out, err))
 			}

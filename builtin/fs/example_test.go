@@ -28,7 +28,7 @@ func ExampleNew() {
 
 	c := client.New(s, nil)
 	defer c.Close()
-	text, err := client.Call[string](context.Background(), c, "read_text_file", map[string]any{"path": "poem.txt", "offset": 2, "limit": 1})
+	text, err := client.Call[string](context.Background(), c, "read_text_file", map[string]any{"path": "poem.txt", "offset": 2, "limit": 1}, nil)
 	fmt.Println(text, err)
 	// Output: violets are blue. <nil>
 }

@@ -71,17 +71,17 @@ func converse(ctx context.Context, self string, known mcp.Revision, out io.Write
 		return err
 	}
 	show.say("It offers %d tools. We add 20 and 22:", len(tools))
-	sum, err := client.Call[calc.Answer](ctx, c, "add", calc.Numbers{A: 20, B: 22})
+	sum, err := client.Call[calc.Answer](ctx, c, "add", calc.Numbers{A: 20, B: 22}, nil)
 	if err != nil {
 		return err
 	}
 	show.say("20 + 22 = %v. Now with arguments that do not fit:", sum.Result)
 	var wrong *client.ToolError
-	if _, err := client.Call[calc.Answer](ctx, c, "add", map[string]any{"a": "twenty", "c": 1}); !errors.As(err, &wrong) {
+	if _, err := client.Call[calc.Answer](ctx, c, "add", map[string]any{"a": "twenty", "c": 1}, nil); !errors.As(err, &wrong) {
 		return fmt.Errorf("arguments that do not fit came to %w", err)
 	}
 	show.say("A tool that has to ask the person first:")
-	mean, err := client.Call[calc.Answer](ctx, c, "average", nil)
+	mean, err := client.Call[calc.Answer](ctx, c, "average", nil, nil)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func main() {
 	type sum struct {
 		Sum int `json:"sum"`
 	}
-	out, err := client.Call[sum](ctx, c, "add", map[string]int{"a": 20, "b": 22})
+	out, err := client.Call[sum](ctx, c, "add", map[string]int{"a": 20, "b": 22}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

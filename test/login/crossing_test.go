@@ -191,7 +191,7 @@ func (u *user) call(ctx context.Context, worker, i int) {
 			u.crossed("%s got %+v, %v", nonce, got, err)
 		}
 	default:
-		got, err := client.Call[echoed](ctx, u.client, "echo", echo{nonce})
+		got, err := client.Call[echoed](ctx, u.client, "echo", echo{nonce}, nil)
 		if err != nil || got != (echoed{u.name, nonce}) {
 			u.crossed("%s got %+v, %v", nonce, got, err)
 		}

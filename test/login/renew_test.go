@@ -34,7 +34,7 @@ func TestRefresh(t *testing.T) {
 		var calls sync.WaitGroup
 		for range 20 {
 			calls.Go(func() {
-				_, err := client.Call[string](t.Context(), c, "read", nil)
+				_, err := client.Call[string](t.Context(), c, "read", nil, nil)
 				errs <- err
 			})
 		}

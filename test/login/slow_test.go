@@ -33,7 +33,7 @@ func TestSlowPerson(t *testing.T) {
 	}
 	c := client.New(conn, &client.Options{IdleTimeout: 13 * time.Second})
 	defer c.Close()
-	if _, err := client.Call[string](context.Background(), c, "write", nil); err != nil {
+	if _, err := client.Call[string](context.Background(), c, "write", nil, nil); err != nil {
 		t.Error(err)
 	}
 	ada.seen(t, 2)

@@ -125,7 +125,7 @@ func endpoint(t *testing.T, url string, o *authlogin.Options) *streamable.Endpoi
 // says calls a tool and compares what it says.
 func says(t *testing.T, c *client.Client, tool, want string) {
 	t.Helper()
-	got, err := client.Call[string](t.Context(), c, tool, nil)
+	got, err := client.Call[string](t.Context(), c, tool, nil, nil)
 	if err != nil {
 		t.Fatalf("call %s: %v", tool, err)
 	}

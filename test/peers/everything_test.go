@@ -107,11 +107,11 @@ func everythingTools(t *testing.T, g *guest) {
 		Humidity    float64 `json:"humidity"`
 		Conditions  string  `json:"conditions"`
 	}
-	got, err := client.Call[weather](g.ctx(), g.Client, "get-structured-content", map[string]string{"location": "Chicago"})
+	got, err := client.Call[weather](g.ctx(), g.Client, "get-structured-content", map[string]string{"location": "Chicago"}, nil)
 	if want := (weather{36, 82, "Light rain / drizzle"}); err != nil || got != want {
 		t.Errorf("get-structured-content: %+v, %v", got, err)
 	}
-	if _, err := client.Call[string](g.ctx(), g.Client, "get-sum", map[string]string{"a": "two"}); !isToolError(err) {
+	if _, err := client.Call[string](g.ctx(), g.Client, "get-sum", map[string]string{"a": "two"}, nil); !isToolError(err) {
 		t.Errorf("get-sum of a word: %v", err)
 	}
 	g.contents()

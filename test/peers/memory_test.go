@@ -82,7 +82,7 @@ func TestMemory(t *testing.T) {
 
 func (r *reference) remembers(want graph) {
 	r.t.Helper()
-	got, err := client.Call[graph](r.ctx(), r.Client, "read_graph", nil)
+	got, err := client.Call[graph](r.ctx(), r.Client, "read_graph", nil, nil)
 	if err != nil || !reflect.DeepEqual(got, want) {
 		r.t.Errorf("read_graph: %+v, %v; want %+v", got, err, want)
 	}

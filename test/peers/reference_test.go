@@ -241,7 +241,7 @@ func TestFilesystem(t *testing.T) {
 		if on, err := os.ReadFile(file); err != nil || string(on) != text {
 			t.Errorf("on disk: %q, %v", on, err)
 		}
-		if got, err := client.Call[content](r.ctx(), r.Client, "read_text_file", map[string]string{"path": file}); err != nil || got.Content != text {
+		if got, err := client.Call[content](r.ctx(), r.Client, "read_text_file", map[string]string{"path": file}, nil); err != nil || got.Content != text {
 			t.Errorf("read_text_file: %q, %v", got.Content, err)
 		}
 		if err := os.Mkdir(filepath.Join(dir, "sub"), 0o700); err != nil {

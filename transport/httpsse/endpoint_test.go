@@ -48,7 +48,7 @@ func TestBothEnds(t *testing.T) {
 		"big":  {map[string]int{"n": 3 << 20}, strings.Repeat("x", 3<<20)},
 		"ask":  {nil, "answered"},
 	} {
-		got, err := client.Call[string](t.Context(), c, tool, test.args)
+		got, err := client.Call[string](t.Context(), c, tool, test.args, nil)
 		if err != nil || got != test.want {
 			t.Errorf("%s: %.100q, %v", tool, got, err)
 		}
@@ -56,11 +56,11 @@ func TestBothEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	waiting := make(chan error, 1)
 	go func() {
-		_, err := client.Call[string](ctx, c, "wait", nil)
+		_, err := client.Call[string](ctx, c, "wait", nil, nil)
 		waiting <- err
 	}()
 	for i := range 20 {
-		if got, err := client.Call[string](t.Context(), c, "echo", map[string]string{"text": fmt.Sprint(i)}); err != nil || got != fmt.Sprint(i) {
+		if got, err := client.Call[string](t.Context(), c, "echo", map[string]string{"text": fmt.Sprint(i)}, nil); err != nil || got != fmt.Sprint(i) {
 			t.Errorf("%d: %q, %v", i, got, err)
 		}
 	}
@@ -75,11 +75,11 @@ func TestBothEnds(t *testing.T) {
 // A message that the server does not take fails its call and no other.
 func TestRefusedMessage(t *testing.T) {
 	c := meet(t, run(t, &httpsse.Options{MaxBody: 2000}).endpoint(), nil)
-	_, err := client.Call[string](t.Context(), c, "echo", map[string]string{"text": strings.Repeat("x", 2000)})
+	_, err := client.Call[string](t.Context(), c, "echo", map[string]string{"text": strings.Repeat("x", 2000)}, nil)
 	if err == nil || !strings.Contains(err.Error(), "413") {
 		t.Errorf("error %v", err)
 	}
-	if got, err := client.Call[string](t.Context(), c, "echo", map[string]string{"text": "alive"}); err != nil || got != "alive" {
+	if got, err := client.Call[string](t.Context(), c, "echo", map[string]string{"text": "alive"}, nil); err != nil || got != "alive" {
 		t.Errorf("%q, %v", got, err)
 	}
 }

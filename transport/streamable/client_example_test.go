@@ -39,7 +39,7 @@ func ExampleEndpoint() {
 		return
 	}
 	defer c.Close()
-	text, err := client.Call[string](context.Background(), c, "greet", nil)
+	text, err := client.Call[string](context.Background(), c, "greet", nil, nil)
 	fmt.Println(text, err)
 	// Output: Hello <nil>
 }

@@ -177,7 +177,7 @@ func TestEverythingOverHTTP(t *testing.T) {
 		if rev == mcp.Revisions()[0] {
 			region = "Köln" // only the newest repeats arguments
 		}
-		if got, err := client.Call[string](t.Context(), c, "headers", map[string]string{"region": "Köln"}); err != nil || got != region {
+		if got, err := client.Call[string](t.Context(), c, "headers", map[string]string{"region": "Köln"}, nil); err != nil || got != region {
 			t.Errorf("headers: %q, %v", got, err)
 		}
 		asks := map[string]string{
@@ -188,7 +188,7 @@ func TestEverythingOverHTTP(t *testing.T) {
 			asks["greet"] = `{"action":"accept","content":{"name":"Ada","polite":true}}`
 		}
 		for name, want := range asks {
-			if got, err := client.Call[string](t.Context(), c, name, nil); err != nil || got != want {
+			if got, err := client.Call[string](t.Context(), c, name, nil, nil); err != nil || got != want {
 				t.Errorf("%s: %s, %v; want %s", name, got, err, want)
 			}
 		}
@@ -269,7 +269,7 @@ func TestManyCallsOverHTTP(t *testing.T) {
 		for range 16 {
 			wg.Go(func() {
 				for range 5 {
-					if _, err := client.Call[string](t.Context(), c, name, nil); err != nil {
+					if _, err := client.Call[string](t.Context(), c, name, nil, nil); err != nil {
 						t.Error(err)
 					}
 				}
@@ -328,7 +328,7 @@ func TestRestartOverHTTP(t *testing.T) {
 			c := dial(t, &streamable.Endpoint{URL: s.URL, Era: era.DialOptions{Known: rev}}, &client.Options{IdleTimeout: 10 * time.Second})
 			defer c.Close()
 			for range 3 {
-				if got, err := client.Call[string](t.Context(), c, "work", nil); err != nil || got != "done" {
+				if got, err := client.Call[string](t.Context(), c, "work", nil, nil); err != nil || got != "done" {
 					t.Errorf("%s, %v", got, err)
 				}
 				restart()

@@ -35,7 +35,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer c.Close()
-	text, err := client.Call[string](ctx, c, "greet", map[string]string{"name": "Ada"})
+	text, err := client.Call[string](ctx, c, "greet", map[string]string{"name": "Ada"}, nil)
 	fmt.Println(text, err)
 	// Output: Hello, Ada! <nil>
 }

@@ -165,9 +165,9 @@ func (s *script) run() {
 		return r.StructuredContent, nil
 	})
 	steps.Run("echo", func() (any, error) {
-		return client.Call[string](ctx, s.client, "echo", map[string]string{"msg": "hello"})
+		return client.Call[string](ctx, s.client, "echo", map[string]string{"msg": "hello"}, nil)
 	})
-	steps.Run("ask", func() (any, error) { return client.Call[string](ctx, s.client, "ask", nil) })
+	steps.Run("ask", func() (any, error) { return client.Call[string](ctx, s.client, "ask", nil, nil) })
 	steps.Run("slow", func() (any, error) { return s.slow(ctx) })
 	steps.Run("cancel", func() (any, error) { return s.cancel(ctx) })
 	steps.Run("log", func() (any, error) {
@@ -234,7 +234,7 @@ func (s *script) cancel(ctx context.Context) (any, error) {
 	if !errors.Is(err, context.Canceled) {
 		return nil, fmt.Errorf("the cancelled call ended with %v", err)
 	}
-	return client.Call[string](ctx, s.client, "echo", map[string]string{"msg": "alive"})
+	return client.Call[string](ctx, s.client, "echo", map[string]string{"msg": "alive"}, nil)
 }
 
 func (s *script) read(ctx context.Context, uri string) (any, error) {

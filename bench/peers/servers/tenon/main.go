@@ -74,7 +74,7 @@ func calls(ctx context.Context, c *client.Client, n int) error {
 		return err
 	}
 	side.Calls(n, func() error {
-		out, err := client.Call[side.AddOut](ctx, c, "add", side.AddIn{A: 20, B: 22})
+		out, err := client.Call[side.AddOut](ctx, c, "add", side.AddIn{A: 20, B: 22}, nil)
 		return side.Check(out.Sum, err)
 	})
 	return nil
