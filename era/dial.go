@@ -80,7 +80,9 @@ func (p *Peer) Close() error {
 
 // Dial meets the server at the far end of a stream: it finds out which era it
 // speaks, in the way that the specification asks for, and returns it as a
-// Handler. It takes over the stream, also when it fails.
+// Handler. It takes over the stream, also when it fails: it has closed the
+// stream when it returns, except when ctx ended first. Then it returns at once
+// and closes the stream in the background.
 func Dial(ctx context.Context, stream jsonrpc.Stream, persona *mcp.Persona, o *DialOptions) (*Peer, error) {
 	if o == nil {
 		o = &DialOptions{}
@@ -100,6 +102,7 @@ func Dial(ctx context.Context, stream jsonrpc.Stream, persona *mcp.Persona, o *D
 		stream.Close()
 		return nil, err
 	}
+	caller := ctx
 	runCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ctx, cancel := context.WithTimeoutCause(ctx, or(o.ConnectTimeout, 30*time.Second), errors.New("the server did not answer in time"))
 	defer cancel()
@@ -117,7 +120,10 @@ func Dial(ctx context.Context, stream jsonrpc.Stream, persona *mcp.Persona, o *D
 		if context.Cause(ctx) == errEcho {
 			err = errEcho
 		}
-		p.Close()
+		p.stop()
+		if caller.Err() == nil {
+			<-p.ended
+		} // otherwise the caller waits no longer, and the stream ends by itself
 		return nil, fmt.Errorf("cannot meet the server: %w", err)
 	}
 	close(d.met)

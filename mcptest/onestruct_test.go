@@ -396,9 +396,12 @@ func TestTypesOfOneDirection(t *testing.T) {
 		{"arguments of AddPrompt", panics(func() {
 			server.AddPrompt(s, "x", "", func(context.Context, *mcp.Call, written) (string, error) { return "", nil })
 		}), unreadable},
-		{"arguments of Call", func() string { _, err := client.Call[string](t.Context(), c, "good", read{}); return fmt.Sprint(err) }(), unwritable},
+		{"arguments of Call", func() string {
+			_, err := client.Call[string](t.Context(), c, "good", read{}, nil)
+			return fmt.Sprint(err)
+		}(), unwritable},
 		{"output of Call", func() string {
-			_, err := client.Call[written](t.Context(), c, "good", json.RawMessage(`{"r":[]}`))
+			_, err := client.Call[written](t.Context(), c, "good", json.RawMessage(`{"r":[]}`), nil)
 			return fmt.Sprint(err)
 		}(), unreadable},
 	} {
@@ -487,7 +490,7 @@ func TestOutputTextInEveryEra(t *testing.T) {
 			back(t, c, "said", nil, "It is 3.")
 			if rev >= "2025-06-18" {
 				back(t, c, "said", nil, sum{3})
-			} else if _, err := client.Call[sum](t.Context(), c, "said", nil); err == nil || !strings.Contains(err.Error(), "its text is not JSON") {
+			} else if _, err := client.Call[sum](t.Context(), c, "said", nil, nil); err == nil || !strings.Contains(err.Error(), "its text is not JSON") {
 				t.Errorf("got %v", err)
 			}
 		})

@@ -34,11 +34,11 @@ func (s *Server) program(ctx context.Context, known mcp.Revision, watch Watcher)
 			watch.Stderr(line)
 		},
 	}
-	o := s.dialOptions(known, watch)
-	conn, err := stdio.Dial(ctx, command, s.persona, o)
+	command.Era = *s.dialOptions(known, watch)
+	conn, err := stdio.Dial(ctx, command, s.persona)
 	if _, ended := errors.AsType[*jsonrpc.ClosedError](err); ended && known == "" && ctx.Err() == nil {
-		o.Known = era.LatestWithHandshake()
-		conn, err = stdio.Dial(ctx, command, s.persona, o)
+		command.Era.Known = era.LatestWithHandshake()
+		conn, err = stdio.Dial(ctx, command, s.persona)
 	}
 	if err != nil {
 		if _, told := errors.AsType[*stdio.ExitError](err); !told && said.String() != "" {

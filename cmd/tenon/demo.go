@@ -58,7 +58,8 @@ func converse(ctx context.Context, self string, known mcp.Revision, out io.Write
 		},
 	}
 	show.say("— A server process is started: tenon serve calc —")
-	conn, err := stdio.Dial(ctx, &stdio.Command{Path: self, Args: []string{"serve", "calc"}}, o.Persona(), &era.DialOptions{Known: known, Tap: show.frame})
+	command := &stdio.Command{Path: self, Args: []string{"serve", "calc"}, Era: era.DialOptions{Known: known, Tap: show.frame}}
+	conn, err := stdio.Dial(ctx, command, o.Persona())
 	if err != nil {
 		return err
 	}

@@ -15,9 +15,12 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/tenon-mcp/tenon/transport/stdio"
 )
 
 func main() {
+	stdio.CloseOnExec() // what this process inherited is not for the servers it starts
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
 	stop()

@@ -74,15 +74,16 @@ func command(t *testing.T, speaks string) *stdio.Command {
 
 func overChild(t *testing.T, speaks string, p *mcp.Persona) mcp.Conn {
 	t.Helper()
-	conn := must[*stdio.Connection](t)(stdio.Dial(t.Context(), command(t, speaks), p, nil))
+	conn := must[*stdio.Connection](t)(stdio.Dial(t.Context(), command(t, speaks), p))
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }
 
 func supervised(t *testing.T, speaks string, p *mcp.Persona) mcp.Conn {
 	t.Helper()
-	o := &stdio.SuperviseOptions{Restart: stdio.RestartOptions{Backoff: &stdio.Backoff{First: time.Millisecond}}}
-	s := must[*stdio.Supervised](t)(stdio.Supervise(t.Context(), command(t, speaks), p, o))
+	c := command(t, speaks)
+	c.Restart.Backoff = &stdio.Backoff{First: time.Millisecond}
+	s := must[*stdio.Supervised](t)(stdio.Supervise(t.Context(), c, p))
 	t.Cleanup(func() { s.Close() })
 	return s
 }

@@ -87,11 +87,10 @@ func (w way) meet(t *testing.T, name string, args []string, env map[string]strin
 // supervise returns a dialer that starts the server as a child.
 func (r *reference) supervise(c *stdio.Command, revision *func() mcp.Revision) dialFunc {
 	return func(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) {
-		opts := &stdio.SuperviseOptions{}
-		opts.Dial.Tap = r.recording.Tap
-		opts.Restart.Backoff = &stdio.Backoff{First: 10 * time.Millisecond}
+		c.Era.Tap = r.recording.Tap
+		c.Restart.Backoff = &stdio.Backoff{First: 10 * time.Millisecond}
 		var err error
-		if r.server, err = stdio.Supervise(ctx, c, p, opts); err != nil {
+		if r.server, err = stdio.Supervise(ctx, c, p); err != nil {
 			return nil, err
 		}
 		conn, err := r.server.Connection(ctx)

@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"os/signal"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -123,6 +125,10 @@ func alive(pid int) bool {
 	return !strings.HasPrefix(string(after), " Z")
 }
 
+// running reports whether a process exists, as one that has ended and was not
+// waited for does.
+func running(pid int) bool { return pid > 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+
 // gone waits until a process has ended.
 func gone(t *testing.T, what string, pid int) {
 	t.Helper()
@@ -205,7 +211,26 @@ func TestDaemonHoldsPipes(t *testing.T) {
 	}
 }
 
-// Hostile row O08: the server has descriptors 0, 1 and 2 only.
+// L19: starting a server leaves the descriptors of this process as they are.
+func TestStartChangesNoDescriptor(t *testing.T) {
+	own, err := syscall.Dup(2) // without close-on-exec
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(own)
+	child := start(t, mode(t, "descriptors"))
+	list, _, _ := strings.Cut(strings.TrimPrefix(line(t, child), "["), "]")
+	if !slices.Contains(strings.Fields(list), strconv.Itoa(own)) {
+		t.Errorf("the server has %s, and not %d", list, own)
+	}
+	flags, _, errno := syscall.Syscall(syscall.SYS_FCNTL, uintptr(own), syscall.F_GETFD, 0)
+	if errno != 0 || flags&syscall.FD_CLOEXEC != 0 {
+		t.Errorf("the descriptor was marked close-on-exec (%v)", errno)
+	}
+}
+
+// Hostile row O08: the server of a program that has called CloseOnExec has
+// descriptors 0, 1 and 2 only.
 func TestDescriptorsOfChild(t *testing.T) {
 	// One that a careless library opened without close-on-exec.
 	leaky, err := syscall.Dup(2)
@@ -213,6 +238,7 @@ func TestDescriptorsOfChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer syscall.Close(leaky)
+	CloseOnExec()
 	child := start(t, mode(t, "descriptors"))
 	var group int
 	got := line(t, child)

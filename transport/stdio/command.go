@@ -3,10 +3,12 @@ package stdio
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"time"
 
+	"github.com/tenon-mcp/tenon/era"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 )
 
@@ -44,9 +46,34 @@ type Command struct {
 	// was closed, and again after it was asked to terminate. 0 means 2 s.
 	Grace time.Duration
 
-	// FrameLimit is the longest message in bytes that [Child.Stream] takes;
-	// 0 means 64 MiB.
+	// FrameLimit is the longest message in bytes that [Child.Stream] accepts;
+	// 0 means 64 MiB. A longer message takes no more memory than this, and
+	// fails the call that it is the response to.
 	FrameLimit int
+
+	// Cmd is an existing command to run in place of Path, Args, Dir, Env and
+	// InheritEnv, with exactly the environment it says: all of this process's
+	// variables where its Env is nil. Each start runs a copy, so Cmd itself
+	// stays unstarted. Its Stdin and Stdout must be unset. Its Stderr, if set,
+	// gets the lines of standard error. The context of [exec.CommandContext],
+	// Cancel and WaitDelay have no effect: Close ends the program.
+	Cmd *exec.Cmd
+
+	// Era says how to connect to the server in the program: its revision if
+	// it is known, timeouts, hooks.
+	Era era.DialOptions
+
+	// Restart says how soon and how often [Supervise] and [Command.Dial] start
+	// the program again after it ended.
+	Restart RestartOptions
+}
+
+// name is the program as errors name it.
+func (c *Command) name() string {
+	if c.Cmd != nil {
+		return c.Cmd.Path
+	}
+	return c.Path
 }
 
 // Start starts the program. A nil error means that it was started, not that it
@@ -54,35 +81,19 @@ type Command struct {
 func (c *Command) Start() (*Child, error) {
 	child, err := c.start()
 	if err != nil {
-		return nil, fmt.Errorf("cannot start server %q: %w", c.Path, err)
+		return nil, fmt.Errorf("cannot start server %q: %w", c.name(), err)
 	}
 	return child, nil
 }
 
 func (c *Command) start() (*Child, error) {
-	if c.Path == "" {
-		return nil, errors.New("the command has no path")
-	}
-	if c.Dir != "" {
-		// The system's own error would name the program.
-		if info, err := os.Stat(c.Dir); err != nil {
-			return nil, fmt.Errorf("its directory cannot be used: %w", err)
-		} else if !info.IsDir() {
-			return nil, fmt.Errorf("%s is not a directory", c.Dir)
-		}
-	}
-	env, err := c.environment(os.Environ())
+	cmd, stderr, err := c.build()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(c.Path, c.Args...)
-	if cmd.Err != nil {
-		return nil, cmd.Err
-	}
-	cmd.Env, cmd.Dir = env, c.Dir
 	child := &Child{
 		cmd:     cmd,
-		name:    c.Path,
+		name:    c.name(),
 		grace:   c.Grace,
 		gone:    make(chan struct{}),
 		drained: make(chan struct{}),
@@ -98,9 +109,67 @@ func (c *Command) start() (*Child, error) {
 	child.stream = jsonrpc.Lines((*wire)(child), (*wire)(child), child, limit)
 
 	started := make(chan error)
-	go child.run(started, c.Stderr)
+	go child.run(started, stderr)
 	if err := <-started; err != nil {
 		return nil, err
 	}
 	return child, nil
+}
+
+// build returns the command to start and where its standard error goes.
+func (c *Command) build() (cmd *exec.Cmd, stderr func(line string), err error) {
+	if c.Cmd != nil {
+		return c.copied()
+	}
+	if c.Path == "" {
+		return nil, nil, errors.New("the command has no path")
+	}
+	if c.Dir != "" {
+		// The system's own error would name the program.
+		if info, err := os.Stat(c.Dir); err != nil {
+			return nil, nil, fmt.Errorf("its directory cannot be used: %w", err)
+		} else if !info.IsDir() {
+			return nil, nil, fmt.Errorf("%s is not a directory", c.Dir)
+		}
+	}
+	env, err := c.environment(os.Environ())
+	if err != nil {
+		return nil, nil, err
+	}
+	cmd = exec.Command(c.Path, c.Args...)
+	if cmd.Err != nil {
+		return nil, nil, cmd.Err
+	}
+	cmd.Env, cmd.Dir = env, c.Dir
+	return cmd, c.Stderr, nil
+}
+
+// copied returns a copy of Cmd that can be started.
+func (c *Command) copied() (cmd *exec.Cmd, stderr func(line string), err error) {
+	from := c.Cmd
+	switch {
+	case from.Err != nil:
+		return nil, nil, from.Err
+	case from.Process != nil:
+		return nil, nil, errors.New("the exec.Cmd was started already")
+	case from.Stdin != nil || from.Stdout != nil:
+		return nil, nil, errors.New("Stdin and Stdout of the exec.Cmd must be unset: they carry the messages")
+	case c.Path != "" || len(c.Args) > 0 || c.Dir != "" || len(c.Env) > 0 || len(c.InheritEnv) > 0:
+		return nil, nil, errors.New("set either Cmd or Path, Args, Dir, Env and InheritEnv")
+	}
+	cmd = &exec.Cmd{Path: from.Path, Args: from.Args, Env: from.Env, Dir: from.Dir, ExtraFiles: from.ExtraFiles}
+	if from.SysProcAttr != nil {
+		attr := *from.SysProcAttr
+		cmd.SysProcAttr = &attr
+	}
+	deliver, w := c.Stderr, from.Stderr
+	if w == nil {
+		return cmd, deliver, nil
+	}
+	return cmd, func(line string) {
+		_, _ = io.WriteString(w, line+"\n")
+		if deliver != nil {
+			deliver(line)
+		}
+	}, nil
 }

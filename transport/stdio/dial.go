@@ -9,29 +9,58 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A Connection is a server process that was met, shaped as a Handler.
+// A Connection is a connection to a server in a process of its own. It is a
+// Handler.
 type Connection struct {
 	*era.Peer
 	child *Child
 }
 
-// Dial starts the program and meets the server in it. The process lives until
-// Close, or until it ends by itself; ctx counts for the meeting only.
-func Dial(ctx context.Context, c *Command, p *mcp.Persona, o *era.DialOptions) (*Connection, error) {
+// Dial starts the program and connects to the server in it. The process lives
+// until Close, or until it ends by itself; ctx applies only while connecting.
+//
+// When ctx ends before that, Dial returns at once. The process is then ended in
+// the background, as [Child.Close] ends it, and waited for; a [Restarter] whose
+// start function returns the error of Dial, wrapped or not, waits until the
+// process has ended.
+func Dial(ctx context.Context, c *Command, p *mcp.Persona) (*Connection, error) {
 	child, err := c.Start()
 	if err != nil {
 		return nil, err
 	}
-	peer, err := era.Dial(ctx, child.Stream(), p, o)
-	if err != nil {
-		var told *ExitError
-		if exit := child.Close(); exit != nil && !errors.As(err, &told) {
-			err = fmt.Errorf("%w; %w", err, exit)
-		}
-		return nil, err
+	peer, err := era.Dial(ctx, child.Stream(), p, &c.Era)
+	switch {
+	case err == nil:
+		return &Connection{Peer: peer, child: child}, nil
+	case ctx.Err() != nil:
+		// era.Dial closes the stream in the background, which ends the child.
+		return nil, &endingError{err, child}
 	}
-	return &Connection{Peer: peer, child: child}, nil
+	var told *ExitError
+	if exit := child.Close(); exit != nil && !errors.As(err, &told) {
+		err = fmt.Errorf("%w; %w", err, exit)
+	}
+	return nil, err
 }
+
+// An endingError is the error of a Dial whose context ended while the process
+// of the server still has to end.
+type endingError struct {
+	error
+	child *Child
+}
+
+func (e *endingError) Error() string {
+	if last := lastLines(e.child.Stderr()); last != "" {
+		return e.error.Error() + "; last lines of its stderr:\n" + last
+	}
+	return e.error.Error()
+}
+
+func (e *endingError) Unwrap() error { return e.error }
+
+// Done is closed when the process has ended.
+func (e *endingError) Done() <-chan struct{} { return e.child.Done() }
 
 // Child is the server's process.
 func (c *Connection) Child() *Child { return c.child }

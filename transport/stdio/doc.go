@@ -11,9 +11,9 @@
 //
 // No shell reads its command line. It gets a short list of environment
 // variables and those that the Command adds, descriptors 0, 1 and 2, and a
-// process group of its own (on Windows a job object). To make sure of the
-// descriptors, starting a Child marks every descriptor above 2 of this process
-// as close-on-exec.
+// process group of its own (on Windows a job object). Files that Go opens are
+// not inherited. Where this process itself inherited other descriptors, its
+// servers inherit them too, unless its main function calls [CloseOnExec].
 //
 // # What becomes of it
 //

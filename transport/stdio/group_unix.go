@@ -40,10 +40,8 @@ type group struct {
 	life  *os.File   // as long as it is open, the guard waits
 }
 
-// newGroup starts the guard. No process that is started from here on gets
-// another descriptor than 0 to 2.
+// newGroup starts the guard.
 func newGroup() (*group, error) {
-	closeOnExec()
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -68,7 +66,10 @@ func newGroup() (*group, error) {
 
 // prepare makes cmd start inside the group.
 func (g *group) prepare(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: g.id}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid, cmd.SysProcAttr.Pgid = true, g.id
 	if g.guard == nil {
 		dieWithParent(cmd.SysProcAttr)
 	}
@@ -111,10 +112,13 @@ func (g *group) release() {
 	}
 }
 
-// closeOnExec marks every descriptor above 2 so that programs started from now
-// on do not get it. Go does so for what it opens; this is for descriptors that
-// this process was itself given, or that other code opened in its own way.
-func closeOnExec() {
+// CloseOnExec marks every descriptor above 2 of this process close-on-exec, so
+// that no program it starts inherits one. Go does so for the files it opens;
+// CloseOnExec is for descriptors that this process inherited itself, or that
+// code outside Go opened. It changes the whole process, so only a program may
+// decide to call it, at the start of main; this package never does. On Windows
+// it does nothing: there, programs inherit the standard handles alone.
+func CloseOnExec() {
 	for _, dir := range []string{"/proc/self/fd", "/dev/fd"} {
 		d, err := os.Open(dir)
 		if err != nil {

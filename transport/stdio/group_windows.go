@@ -75,14 +75,19 @@ func newGroup() (*group, error) {
 	return &group{job: syscall.Handle(h)}, nil
 }
 
+// CloseOnExec does nothing: on Windows programs inherit the standard handles
+// alone.
+func CloseOnExec() {}
+
 // prepare makes cmd start without a window and asleep, so that it cannot start
 // anything before it is in the job. Go passes on the three standard handles
 // and no others.
 func (g *group) prepare(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		HideWindow:    true,
-		CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP | createSuspended,
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
+	cmd.SysProcAttr.HideWindow = true
+	cmd.SysProcAttr.CreationFlags |= syscall.CREATE_NEW_PROCESS_GROUP | createSuspended
 }
 
 // adopt puts the sleeping process into the job and wakes it.

@@ -29,6 +29,7 @@ var modes = map[string]func(){
 	"server wait": playServerWait,
 	"mcp":         playMCP,
 	"brittle":     playBrittle,
+	"patient":     playPatient,
 }
 
 // forever sleeps until the process is killed.

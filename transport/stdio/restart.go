@@ -77,7 +77,10 @@ type attempt[T Mortal] struct {
 }
 
 // NewRestarter returns a Restarter that starts nothing yet. The context given
-// to start ends with Close.
+// to start ends with Close. If the error of start, or one that it wraps, has a
+// method Done() <-chan struct{}, the Restarter waits for that channel to be
+// closed before it starts again and before Close returns: something that was
+// started is still ending.
 func NewRestarter[T Mortal](start func(context.Context) (T, error), o *RestartOptions) *Restarter[T] {
 	var opts RestartOptions
 	if o != nil {

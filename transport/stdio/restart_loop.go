@@ -23,6 +23,8 @@ func (r *Restarter[T]) loop(a *attempt[T]) {
 		if err == nil {
 			r.changed(RunStatus{State: StateRunning})
 			err = r.outlive(a.value)
+		} else if ending, ok := errors.AsType[stillEnding](err); ok {
+			<-ending.Done()
 		}
 		if a = r.next(a); !r.rest(a, err) {
 			r.changed(RunStatus{State: StateClosed, Err: ErrClosed})
@@ -35,18 +37,26 @@ func (r *Restarter[T]) loop(a *attempt[T]) {
 	}
 }
 
+// stillEnding is an error of something that did not start and has not ended.
+type stillEnding interface {
+	error
+	Done() <-chan struct{}
+}
+
 // launch starts the thing and settles the attempt. A thing that has started
 // only after Close is ended again.
 func (r *Restarter[T]) launch(a *attempt[T]) error {
 	defer close(a.settled)
 	a.value, a.err = r.start(r.ctx)
+	failed := a.err
 	if r.ctx.Err() != nil {
 		if a.err == nil {
 			r.closing = a.value.Close()
+			failed = ErrClosed
 		}
 		a.err = ErrClosed
 	}
-	return a.err
+	return failed
 }
 
 // outlive waits until value has ended, or ends it on Close, and returns why it

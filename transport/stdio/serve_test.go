@@ -42,7 +42,10 @@ func connect(t *testing.T, o *era.DialOptions) *Connection {
 	t.Helper()
 	c := mode(t, "mcp")
 	c.Grace = patience // a server that is not prompt fails by the deadline of the test
-	conn, err := Dial(t.Context(), c, nil, o)
+	if o != nil {
+		c.Era = *o
+	}
+	conn, err := Dial(t.Context(), c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +93,7 @@ func TestCrashInACall(t *testing.T) {
 }
 
 func TestDialSaysWhyItFailed(t *testing.T) {
-	_, err := Dial(t.Context(), mode(t, "crash"), nil, nil)
+	_, err := Dial(t.Context(), mode(t, "crash"), nil)
 	if err == nil {
 		t.Fatal("no error")
 	}

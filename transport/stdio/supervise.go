@@ -10,50 +10,49 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// SuperviseOptions say how a server is kept alive; nil means the defaults.
-type SuperviseOptions struct {
-	// Dial says how the server is met each time. Its Known is used for the
-	// first meeting; later ones know from the first.
-	Dial era.DialOptions
-
-	// Restart says how often and how soon the server is started again.
-	Restart RestartOptions
-}
-
-// A Supervised is a server process that is started again when it ends, shaped
-// as a Handler. Calls in flight are lost with the process and fail; the next
-// call waits for the next process. Subscriptions are calls too: whoever listens
-// has to listen again, as package client does.
+// A Supervised is a connection to a server process that is started again when
+// it ends. It is a Handler. Calls in flight are lost with the process and fail;
+// the next call waits for the next process. Subscriptions are calls too: they
+// have to be opened again, as package client does.
 type Supervised struct {
-	command *Command
+	command Command // its Era.Known is not used
 	persona *mcp.Persona
-	opts    SuperviseOptions
 	keeper  *Restarter[*Connection]
 
 	mu    sync.Mutex
 	known mcp.Revision // what the server spoke last
 }
 
-// Supervise starts the program, meets the server in it, and keeps it alive
-// until Close. The error is that of the first meeting.
-func Supervise(ctx context.Context, c *Command, p *mcp.Persona, o *SuperviseOptions) (*Supervised, error) {
-	s := &Supervised{command: c, persona: p}
-	if o != nil {
-		s.opts = *o
+// Supervise starts the program, connects to the server in it, and keeps it
+// running until Close, as c.Restart says. The error is that of the first
+// connection. When ctx ends before that, Supervise returns at once and the
+// process is ended in the background, as with [Dial].
+//
+// The Known revision in c.Era applies to the first connection; later ones
+// assume the revision of the one before.
+func Supervise(ctx context.Context, c *Command, p *mcp.Persona) (*Supervised, error) {
+	s := &Supervised{command: *c, persona: p, known: c.Era.Known}
+	restart := c.Restart
+	if restart.Backoff != nil {
+		own := *restart.Backoff // c may be used again
+		own.Reset()
+		restart.Backoff = &own
 	}
-	s.known = s.opts.Dial.Known
-	s.keeper = NewRestarter(s.meet, &s.opts.Restart)
+	s.keeper = NewRestarter(s.connect, &restart)
 	if _, err := s.keeper.Get(ctx); err != nil {
-		s.keeper.Close()
+		if ctx.Err() != nil {
+			go s.keeper.Close() // it waits for the process
+		} else {
+			s.keeper.Close()
+		}
 		return nil, err
 	}
 	return s, nil
 }
 
-// Dial makes a Command an [mcp.Dialer]. The server is met at once, and started
-// again when it ends; see [Supervise].
+// Dial makes a Command an [mcp.Dialer]: it is [Supervise].
 func (c *Command) Dial(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) {
-	s, err := Supervise(ctx, c, p, nil)
+	s, err := Supervise(ctx, c, p)
 	if err != nil {
 		return nil, err
 	}
@@ -86,19 +85,19 @@ func (s *Supervised) Retry() { s.keeper.Retry() }
 // Close ends the process and keeps it ended.
 func (s *Supervised) Close() error { return s.keeper.Close() }
 
-// meet starts the program and meets the server. What it speaks is remembered,
-// and forgotten when that turns out wrong. A program that ends when it is
-// probed is an older one that takes an unknown method badly: it is started
-// again and not probed.
-func (s *Supervised) meet(ctx context.Context) (*Connection, error) {
-	o := s.opts.Dial
+// connect starts the program and connects to the server. It remembers the
+// server's revision, and forgets it when that turns out wrong. A program that
+// ends when it is probed is an older one that cannot bear an unknown method: it
+// is started again and not probed.
+func (s *Supervised) connect(ctx context.Context) (*Connection, error) {
+	c := s.command
 	s.mu.Lock()
-	o.Known = s.known
+	c.Era.Known = s.known
 	s.mu.Unlock()
-	conn, err := Dial(ctx, s.command, s.persona, &o)
-	if err != nil && o.Known == "" && endedByItself(err) && ctx.Err() == nil {
-		o.Known = era.LatestWithHandshake()
-		conn, err = Dial(ctx, s.command, s.persona, &o)
+	conn, err := Dial(ctx, &c, s.persona)
+	if err != nil && c.Era.Known == "" && endedByItself(err) && ctx.Err() == nil {
+		c.Era.Known = era.LatestWithHandshake()
+		conn, err = Dial(ctx, &c, s.persona)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

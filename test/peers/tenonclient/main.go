@@ -85,20 +85,16 @@ func (d *dialer) connection(ctx context.Context) (connection, error) {
 	return d.made.(connection), nil
 }
 
-type supervise struct {
-	command stdio.Command
-	opts    stdio.SuperviseOptions
-}
+type supervise struct{ command stdio.Command }
 
 func (s *supervise) Dial(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) {
-	return stdio.Supervise(ctx, &s.command, p, &s.opts)
+	return stdio.Supervise(ctx, &s.command, p)
 }
 
 func reach(url string, older bool, how era.DialOptions, command []string) mcp.Dialer {
 	if url == "" {
 		return &supervise{
-			stdio.Command{Path: command[0], Args: command[1:], Stderr: func(line string) { fmt.Fprintln(os.Stderr, line) }},
-			stdio.SuperviseOptions{Dial: how},
+			stdio.Command{Path: command[0], Args: command[1:], Stderr: func(line string) { fmt.Fprintln(os.Stderr, line) }, Era: how},
 		}
 	}
 	pair := &httpsse.Endpoint{URL: url, Meet: how}
