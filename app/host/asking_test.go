@@ -220,32 +220,52 @@ func TestStopDuringAnAsk(t *testing.T) {
 	}
 }
 
-// Calls that the model makes at once are asked about at once; an answer that
-// decides the others answers them.
-func TestAnswerSettlesOthers(t *testing.T) {
+// The person is asked about one call at a time; an answer that decides the later
+// calls of the answer, too, leaves no question about them.
+func TestAnswerDecidesLaterCalls(t *testing.T) {
 	for action, want := range map[string]string{"always": "done", "session": "done", "never": "denied"} {
 		b := newBench(t, nil, calls("calc__add", `{"a":1,"b":2}`, "calc__add", `{"a":3,"b":4}`, "calc__add", `{"a":5,"b":6}`), says("ok"))
-		answered := make(chan string, 3)
-		b.answers = func(a Ask) *Answer { answered <- a.ID; return nil }
+		b.answers = func(a Ask) *Answer {
+			if n := len(b.host.Asks()); n != 1 {
+				t.Errorf("%s: %d questions are open", action, n)
+			}
+			return &Answer{Action: action}
+		}
 		b.attach("calc", calculator())
-		done := make(chan error)
-		go func() { done <- b.host.NewSession().Send(t.Context(), "add") }()
-		id := ""
-		for range 3 {
-			id = <-answered
-		}
-		if n := len(b.host.Asks()); n != 3 {
-			t.Errorf("%s: %d questions are open", action, n)
-		}
-		if err := b.host.Answer(id, Answer{Action: action}); err != nil {
-			t.Error(err)
-		}
-		if err := <-done; err != nil {
+		if err := b.host.NewSession().Send(t.Context(), "add"); err != nil {
 			t.Fatal(err)
+		}
+		if n := len(b.all(EventAsk)); n != 1 {
+			t.Errorf("%s: asked %d times", action, n)
 		}
 		if got := strings.Count(b.phases(), "calc__add:"+want); got != 3 {
 			t.Errorf("%s: %d calls are %s: %s", action, got, want, b.phases())
 		}
+	}
+}
+
+// An answer that decides a question of another session, too, answers it.
+func TestAnswerSettlesOtherSessions(t *testing.T) {
+	b := newBench(t, nil, calls("calc__add", `{"a":1,"b":2}`), calls("calc__add", `{"a":3,"b":4}`), says("ok"), says("ok"))
+	asked := make(chan string, 2)
+	b.answers = func(a Ask) *Answer { asked <- a.ID; return nil }
+	b.attach("calc", calculator())
+	done := make(chan error)
+	for range 2 {
+		go func() { done <- b.host.NewSession().Send(t.Context(), "add") }()
+	}
+	id := <-asked
+	<-asked
+	if err := b.host.Answer(id, Answer{Action: "always"}); err != nil {
+		t.Error(err)
+	}
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	if got := strings.Count(b.phases(), "calc__add:done"); got != 2 {
+		t.Errorf("%d calls are done: %s", got, b.phases())
 	}
 }
 

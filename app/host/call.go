@@ -65,22 +65,44 @@ func (h *Host) info() llm.Info {
 }
 
 // run takes a call through the gate, makes it, and returns what the model is
-// told. The journey:
+// told:
 //
 //	denied by rule or person  -> told so
 //	not written to the audit  -> not made
 //	made                      -> result, or why there is none
 func (s *Session) run(ctx context.Context, info llm.Info, e *toolEntry, call *ToolCall) llm.ToolResult {
+	return *s.guarded(call, func() *llm.ToolResult {
+		if refused := s.approve(ctx, e, call); refused != nil {
+			return refused
+		}
+		r := s.perform(ctx, info, e, call)
+		return &r
+	})
+}
+
+// approve decides whether a call may be made, and returns nil if it may.
+func (s *Session) approve(ctx context.Context, e *toolEntry, call *ToolCall) (refused *llm.ToolResult) {
 	ok, err := s.host.allowed(ctx, s.ID, e, call)
 	if ok {
 		ok, err = s.flows(ctx, e.server.name, call)
 	}
+	var r llm.ToolResult
 	switch {
 	case err != nil:
-		return s.over(call, CallCancelled, "the turn was stopped", "The call was cancelled by the person.")
+		r = s.over(call, CallCancelled, "the turn was stopped", "The call was cancelled by the person.")
 	case !ok:
 		s.audit(call, "denied", "", 0)
-		return s.over(call, CallDenied, "", denied(call))
+		r = s.over(call, CallDenied, "", denied(call))
+	default:
+		return nil
+	}
+	return &r
+}
+
+// perform makes a call that may be made.
+func (s *Session) perform(ctx context.Context, info llm.Info, e *toolEntry, call *ToolCall) llm.ToolResult {
+	if ctx.Err() != nil {
+		return s.over(call, CallCancelled, "the turn was stopped", "The call was not made: the turn was stopped.")
 	}
 	if err := s.audit(call, "call", "", 0); err != nil {
 		return s.over(call, CallFailed, "it was not made, because the audit log cannot be written: "+err.Error(), "The call was not made: the host cannot write its audit log.")

@@ -81,14 +81,15 @@ func (s *attached) ask(done chan struct{}) {
 	s.fresh = true // unless news comes while it is being asked
 	s.mu.Unlock()
 	var tools []*toolEntry
-	var problem error
-	for t, err := range s.client.Tools(s.host.ctx) {
-		if err != nil {
-			problem = err
-			break
+	problem := recovering(func() error {
+		for t, err := range s.client.Tools(s.host.ctx) {
+			if err != nil {
+				return err
+			}
+			tools = append(tools, &toolEntry{s, t})
 		}
-		tools = append(tools, &toolEntry{s, t})
-	}
+		return nil
+	})
 	slices.SortFunc(tools, func(a, b *toolEntry) int { return strings.Compare(a.tool.Name, b.tool.Name) })
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -196,7 +196,7 @@ func (h *Host) Close() {
 	h.running.Wait()
 }
 
-// begin runs f beside everything else, and reports false if the host is closed.
+// begin runs f in the background, and reports false if the host is closed.
 func (h *Host) begin(f func()) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -45,12 +45,8 @@ func modelName(server, tool string, limit int) string {
 	if s != "" && !plainName().MatchString(s[:1]) {
 		s = "_" + s
 	}
-	if len(t) > room*3/4 {
-		t = t[:max(room*3/4, room-len(s))]
-	}
-	if len(s) > room-len(t) {
-		s = s[:room-len(t)]
-	}
+	t = t[:min(len(t), max(room*3/4, room-len(s)))]
+	s = s[:min(len(s), room-len(t))]
 	return s + "__" + t + digest
 }
 

@@ -111,7 +111,12 @@ func (s *Session) Send(ctx context.Context, text string) error {
 	s.stop = cancel
 	s.mu.Unlock()
 	s.host.tell(Event{Kind: EventTurn, Session: s.ID, Text: text})
-	stop, err := s.send(ctx, text)
+	var stop string
+	err := recovering(func() (err error) {
+		stop = "error" // unless it comes to an end of its own
+		stop, err = s.send(ctx, text)
+		return err
+	})
 	if err != nil && ctx.Err() != nil {
 		stop, err = "cancelled", ctx.Err()
 	}

@@ -74,58 +74,82 @@ func (s *Session) asked(ctx context.Context, model llm.Model, cat *catalog) (*ll
 	return nil, "", errors.New("the model ended without an answer")
 }
 
-// runAll makes the calls of one answer at the same time, as the model meant
-// them, and returns their results in the order of the calls. They are told of in
-// that order, too; after that their events mix, and each carries its call.
+// A plannedCall is a call of an answer on its way to be made.
+type plannedCall struct {
+	call     *ToolCall
+	entry    *toolEntry // nil: the host answers by itself
+	readOnly bool       // it changes nothing, by the word of its server
+	run      func() llm.ToolResult
+}
+
+// runAll makes the calls of one answer and returns their results in the order of
+// the calls. A call that may change something runs alone, after the calls before
+// it and before those after it; calls that only read may overlap. The person is
+// asked about one call at a time, in the order of the answer. All calls are
+// announced first, in that order; each later event carries its call.
 func (s *Session) runAll(ctx context.Context, info llm.Info, cat *catalog, calls []llm.ToolCall) []llm.ToolResult {
-	todo := make([]func() llm.ToolResult, len(calls))
+	planned := make([]plannedCall, len(calls))
 	for i, c := range calls {
-		todo[i] = s.propose(ctx, info, cat, c)
+		planned[i] = s.plan(ctx, info, cat, c)
+		s.host.told(s.ID, planned[i].call)
 	}
 	results := make([]llm.ToolResult, len(calls))
 	var running sync.WaitGroup
-	for i, do := range todo {
-		running.Go(func() { results[i] = do() })
+	for i, p := range planned {
+		if !p.readOnly {
+			running.Wait()
+		}
+		if p.entry != nil {
+			if refused := s.guarded(p.call, func() *llm.ToolResult { return s.approve(ctx, p.entry, p.call) }); refused != nil {
+				results[i] = *refused
+				continue
+			}
+		}
+		running.Go(func() {
+			results[i] = *s.guarded(p.call, func() *llm.ToolResult { r := p.run(); return &r })
+		})
+		if !p.readOnly {
+			running.Wait()
+		}
 	}
 	running.Wait()
 	return results
 }
 
-// propose finds out what a call is for, tells of it, and returns what makes it.
-func (s *Session) propose(ctx context.Context, info llm.Info, cat *catalog, c llm.ToolCall) func() llm.ToolResult {
+// plan finds out what a call is for.
+func (s *Session) plan(ctx context.Context, info llm.Info, cat *catalog, c llm.ToolCall) plannedCall {
 	call := &ToolCall{ID: c.ID, Name: c.Name, Tool: c.Name, Arguments: c.Arguments, Phase: CallProposed}
-	then := func(do func() llm.ToolResult) func() llm.ToolResult {
-		s.host.told(s.ID, call)
-		return do
+	byHost := func(run func() llm.ToolResult) plannedCall {
+		return plannedCall{call: call, readOnly: true, run: run}
 	}
 	if c.Problem != "" {
-		return then(func() llm.ToolResult { return s.over(call, CallFailed, c.Problem, c.Problem) })
+		return byHost(func() llm.ToolResult { return s.over(call, CallFailed, c.Problem, c.Problem) })
 	}
 	name, args := c.Name, c.Arguments
 	switch name {
 	case searchTools:
-		return then(func() llm.ToolResult {
+		return byHost(func() llm.ToolResult {
 			text, err := cat.search(args, s.host.budget())
 			return s.own(call, text, err)
 		})
 	case readName:
-		return then(func() llm.ToolResult {
+		return byHost(func() llm.ToolResult {
 			text, err := s.read(args)
 			return s.own(call, text, err)
 		})
 	case callTool:
 		var err error
 		if name, args, err = wanted(args); err != nil {
-			return then(func() llm.ToolResult { return s.own(call, "", err) })
+			return byHost(func() llm.ToolResult { return s.own(call, "", err) })
 		}
 		call.Arguments = args
 	}
 	e := cat.byName[name]
 	if e == nil {
-		return then(func() llm.ToolResult { return s.unknown(cat, call, name) })
+		return byHost(func() llm.ToolResult { return s.unknown(cat, call, name) })
 	}
 	call.Server, call.Tool, call.Name, call.Title = e.server.name, e.tool.Name, name, s.host.safe(e.tool.DisplayName())
-	return then(func() llm.ToolResult { return s.run(ctx, info, e, call) })
+	return plannedCall{call: call, entry: e, readOnly: e.tool.Annotations.ReadOnly(), run: func() llm.ToolResult { return s.perform(ctx, info, e, call) }}
 }
 
 // unknown tells the model that there is no such tool, and which are like it.

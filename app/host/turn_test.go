@@ -40,7 +40,8 @@ func TestTurnWithTools(t *testing.T) {
 	}
 }
 
-func TestParallelCallsRunAtOnce(t *testing.T) {
+// H3: calls that only read may overlap.
+func TestReadOnlyCallsOverlap(t *testing.T) {
 	meet := make(chan struct{})
 	s := server.New(mcp.Implementation{Name: "two", Version: "1"}, nil)
 	server.AddTool(s, "half", "", func(ctx context.Context, _ *mcp.Call, _ struct{}) (string, error) {
@@ -51,7 +52,7 @@ func TestParallelCallsRunAtOnce(t *testing.T) {
 			return "", ctx.Err()
 		}
 		return "met", nil
-	})
+	}, server.ToolOptions{Annotations: server.ReadOnly()})
 	b := newBench(t, nil, calls("two__half", "{}", "two__half", "{}"), says("done"))
 	b.attach("two", s)
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
