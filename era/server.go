@@ -2,6 +2,8 @@ package era
 
 import (
 	"context"
+	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenon-mcp/tenon/era/internal/legacy"
@@ -46,6 +48,9 @@ type ServerOptions struct {
 	// Tap sees every frame that passes; see [jsonrpc.Tap]. Nil is nobody.
 	Tap func(d jsonrpc.Direction, frame []byte)
 
+	// Subscriptions bounds how many subscriptions are open.
+	Subscriptions SubscriptionLimits
+
 	// MaxServing, Grace and Linger are those of [jsonrpc.ConnOptions].
 	MaxServing    int
 	Grace, Linger time.Duration
@@ -56,6 +61,9 @@ type Server struct {
 	h      mcp.Handler
 	opts   ServerOptions
 	modern *modern.Server
+
+	subscriptions openSubscriptions
+	pipes         atomic.Int64 // how many there were
 }
 
 // NewServer returns a Server for h.
@@ -72,6 +80,7 @@ func NewServer(h mcp.Handler, o *ServerOptions) (*Server, error) {
 		s.opts.Keys = keys
 	}
 	s.modern = modern.NewServer(h, s.opts.Keys)
+	s.subscriptions.init(s.opts.Subscriptions)
 	return s, nil
 }
 
@@ -88,7 +97,10 @@ func (s *Server) ServeStreamFor(ctx context.Context, stream jsonrpc.Stream, who 
 	if s.opts.Tap != nil {
 		stream = jsonrpc.Tap(stream, s.opts.Tap)
 	}
-	p := &pipe{server: s, who: who}
+	p := &pipe{server: s, who: who, client: who.Key()}
+	if p.client == "" {
+		p.client = "pipe " + strconv.FormatInt(s.pipes.Add(1), 10)
+	}
 	o := &jsonrpc.ConnOptions{
 		AnswerBad:   true,
 		WriteInline: true,
@@ -109,6 +121,7 @@ type pipe struct {
 	server  *Server
 	session *legacy.Session
 	who     *mcp.Principal // nil means nobody was verified
+	client  string         // whose subscriptions these are
 }
 
 // Arrived lets the session know that it is being opened: clients need not wait
@@ -125,7 +138,7 @@ func (p *pipe) Request(ctx context.Context, x *jsonrpc.Exchange) {
 	isModern := modern.Opens(&x.Message)
 	switch {
 	case isModern && !s.opts.LegacyOnly:
-		x.Answer(s.modern.Serve(ctx, &x.Message, p.who, modern.Back{Tell: func(n Notification) { x.Notify(ctx, n.Value) }, Shared: true}))
+		p.serveModern(ctx, x)
 	case s.opts.ModernOnly:
 		x.AnswerError(modern.Refuse(&x.Message))
 	case isModern:
@@ -138,6 +151,19 @@ func (p *pipe) Request(ctx context.Context, x *jsonrpc.Exchange) {
 		}
 		x.Answer(func(dst []byte) []byte { return jsonrpc.AppendResult(dst, x.ID, result) })
 	}
+}
+
+// serveModern serves a request of the newest era.
+func (p *pipe) serveModern(ctx context.Context, x *jsonrpc.Exchange) {
+	s := p.server
+	if x.Method == mcp.MethodSubscriptionsListen {
+		if refused := s.subscriptions.add(p.client); refused != nil {
+			x.AnswerError(refused)
+			return
+		}
+		defer s.subscriptions.drop(p.client)
+	}
+	x.Answer(s.modern.Serve(ctx, &x.Message, p.who, modern.Back{Tell: func(n Notification) { x.Notify(ctx, n.Value) }, Shared: true}))
 }
 
 // A pipeBack is the way back on a stream that other requests share.

@@ -30,6 +30,7 @@ type cursor struct {
 	retry    time.Duration // what the server asks for
 	asked    bool          // whether it does
 	fruitful bool          // something came since the last wait
+	missed   bool          // events may have been missed, which was not told yet
 	failures int           // attempts in a row that brought nothing
 }
 

@@ -94,6 +94,13 @@ func (l *link) listen(ctx context.Context, at *cursor) bool {
 	l.hearing.tried()
 	switch status := resp.StatusCode; {
 	case isStream(resp):
+		if at.missed {
+			at.missed = false
+			l.hearing.interrupt()
+		}
+	case status == http.StatusNotFound && at.id != "":
+		at.id, at.missed = "", true // the stream cannot be resumed, or the session is lost: the next try tells
+		return true
 	case status == http.StatusNotFound && l.hasSession():
 		l.lost.Store(true)
 		l.hearing.end()

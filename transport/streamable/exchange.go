@@ -39,7 +39,7 @@ func (s *Handler) exchange(w http.ResponseWriter, r *http.Request, m *jsonrpc.Me
 			writeJSON(w, http.StatusNotAcceptable, a.Append(nil))
 			return nil
 		}
-		return s.listen(m, p, headers)
+		return s.listen(w, m, p, headers)
 	}
 	s.serveModern(w, r, m, p, headers)
 	return nil

@@ -28,9 +28,16 @@ func (s *sessions) get(w http.ResponseWriter, r *http.Request) (rest staying) {
 		refuse(w, http.StatusBadRequest, err.Error())
 		return nil
 	}
+	release, refused := s.h.door.Subscribe(s.h.edge.Principal(r))
+	if refused != nil {
+		s.release(ses)
+		refuseSubscription(w, nil, refused)
+		return nil
+	}
 	last = strings.Clone(last) // the rest of the headers need not stay
 	return func(ctx context.Context, w http.ResponseWriter) {
 		defer s.release(ses)
+		defer release()
 		out := s.h.newEventWriter(ctx, w)
 		defer out.close()
 		if present {

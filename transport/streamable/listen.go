@@ -16,8 +16,14 @@ import (
 
 // listen serves a subscription of the newest era, which ends with the client
 // or with Shutdown.
-func (s *Handler) listen(m *jsonrpc.Message, p *mcp.Principal, headers map[string]string) staying {
+func (s *Handler) listen(w http.ResponseWriter, m *jsonrpc.Message, p *mcp.Principal, headers map[string]string) staying {
+	release, refused := s.door.Subscribe(p)
+	if refused != nil {
+		refuseSubscription(w, m.ID, refused)
+		return nil
+	}
 	return func(ctx context.Context, w http.ResponseWriter) {
+		defer release()
 		out := s.newReply(ctx, w)
 		defer out.close()
 		sub, a := s.subscribe(ctx, m, p, era.Back{Tell: out.note, Headers: headers})
@@ -31,6 +37,12 @@ func (s *Handler) listen(m *jsonrpc.Message, p *mcp.Principal, headers map[strin
 		out.tell(sub) // what had come before
 		out.answerIfThere(&a)
 	}
+}
+
+// refuseSubscription answers a request for one subscription too many.
+func refuseSubscription(w http.ResponseWriter, id jsonrpc.ID, refused *jsonrpc.Error) {
+	w.Header().Set("Retry-After", "10")
+	writeJSON(w, http.StatusTooManyRequests, jsonrpc.AppendError(nil, id, refused))
 }
 
 // follow sends the notifications of a subscription until the client or the
@@ -92,7 +104,7 @@ func (s *subscriptions) wake() {
 func (o *reply) tell(sub *era.Subscription) (lost bool) {
 	notes, lost := sub.Take()
 	for _, n := range notes {
-		o.event("", sub.Append(nil, n))
+		o.built(func(dst []byte) []byte { return sub.Append(dst, n) })
 	}
 	return lost
 }

@@ -81,6 +81,14 @@ func (o *eventWriter) event(id string, data []byte) {
 	giveBack(buf, b)
 }
 
+// built sends an event whose data build appends.
+func (o *eventWriter) built(build func(dst []byte) []byte) {
+	buf := buffers.Get().(*[]byte)
+	b := build((*buf)[:0])
+	o.event("", b)
+	giveBack(buf, b)
+}
+
 // raw sends bytes that are no event.
 func (o *eventWriter) raw(text string) {
 	if !o.over && !o.failed {
@@ -127,7 +135,7 @@ func (o *eventWriter) answer(status int, a *era.Answer) {
 		return
 	}
 	if o.stream {
-		o.event("", a.Append(nil))
+		o.built(a.Append)
 		o.over = true
 		return
 	}

@@ -1,0 +1,55 @@
+package streamable
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"testing/synctest"
+
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// L9: a server that cannot resume the stream of changes has not lost the session.
+// The client opens the stream anew and tells its subscriptions that they may have
+// missed something.
+func TestClientGoesOnWhereAStreamCannotBeResumed(t *testing.T) {
+	bubble(t, func(t *testing.T, f *far) {
+		broken := make(chan struct{})
+		f.serve = legacy(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			switch {
+			case m.Method != "":
+				answers(w, m, textResult)
+			case r.Method != http.MethodGet:
+				w.WriteHeader(http.StatusNoContent)
+			case r.Header.Get("Last-Event-ID") != "":
+				w.WriteHeader(http.StatusNotFound)
+			case len(f.of(http.MethodGet)) == 1:
+				tells(w, "id: 1\ndata:\n\n")
+				<-broken
+			default:
+				tells(w, "id: 2\ndata:\n\n")
+				<-r.Context().Done()
+			}
+		})
+		c := connect(t, f.endpoint())
+		ended := make(chan error, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go func() {
+			_, err := c.Serve(ctx, &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: []byte(`{"notifications":{"toolsListChanged":true}}`), Side: func(mcp.Note) {}})
+			ended <- err
+		}()
+		synctest.Wait()
+		close(broken)
+		if err := <-ended; err == nil {
+			t.Error("the subscription goes on although it may have missed something")
+		}
+		if _, err := c.Serve(t.Context(), callTool("x", `{}`)); err != nil {
+			t.Error(err)
+		}
+		if call := f.of(mcp.MethodToolsCall); len(call) != 1 || call[0].header.Get("Mcp-Session-Id") != "session-1" {
+			t.Errorf("the call was made %d times, want once, in the same session", len(call))
+		}
+	})
+}
