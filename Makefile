@@ -3,12 +3,12 @@
 GO      ?= go
 SUBMODS := test/peers test/login test/models test/page bench
 
-.PHONY: help test lint vet servers npm race flood lost-edits lost-edits models peers host login page bench bench-peers bench-check fuzz conformance captures build clean
+.PHONY: help test lint vet servers npm race stress flood lost-edits lost-edits models peers host login page bench bench-peers bench-check fuzz conformance captures build clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
 
-test: lint servers race flood models peers host login page bench-check conformance ## everything that proves us
+test: lint servers race stress flood models peers host login page bench-check conformance ## everything that proves us
 	@echo "make test: all green"
 
 lint: vet ## vet for three systems, staticcheck, known vulnerabilities
@@ -45,6 +45,10 @@ npm: ## other people's servers, into test/peers/*/node_modules
 race: servers npm ## the tests, under the race detector
 	@echo "== go test -race"
 	@MUST_RUN=1 $(GO) test -race -timeout 20m $$($(GO) list ./... | grep -v /test/)
+
+stress: ## clients that come, go and resume while changes flow, for STRESS (60s), under the race detector
+	@echo "== stress"
+	@STRESS=$${STRESS:-60s} $(GO) test -race -count=1 -timeout 10m ./test/stress
 
 flood: ## the largest tests, at full size without the race detector
 	@echo "== floods"
