@@ -38,12 +38,13 @@ func (s *sessions) get(w http.ResponseWriter, r *http.Request) (rest staying) {
 	return func(ctx context.Context, w http.ResponseWriter) {
 		defer s.release(ses)
 		defer release()
-		out := s.h.newEventWriter(ctx, w)
-		defer out.close()
+		v := new(visit)
+		v.out.h, v.out.w, v.out.ctx = s.h, w, ctx
+		defer v.out.close()
 		if present {
-			s.resume(ctx, ses, out, last)
+			s.resume(ctx, ses, v, last)
 		} else {
-			s.listen(ctx, ses, out)
+			s.listen(ctx, ses, v)
 		}
 	}
 }
@@ -64,7 +65,8 @@ const newsStream = "news"
 const cannotResume = "cannot resume after this Last-Event-ID: it is unknown, or events after it are no longer kept; open a new stream without it"
 
 // resume sends what a client missed of one stream, and what is still to come.
-func (s *sessions) resume(ctx context.Context, ses *session, out *eventWriter, last string) {
+func (s *sessions) resume(ctx context.Context, ses *session, v *visit, last string) {
+	out := &v.out
 	name, _, ok := s.store.EventsAfter(ses.id, last)
 	if !ok {
 		refuse(out.w, http.StatusNotFound, cannotResume)
@@ -76,7 +78,6 @@ func (s *sessions) resume(ctx context.Context, ses *session, out *eventWriter, l
 		st = ses.pushes
 	}
 	ses.mu.Unlock()
-	v := newVisit(out)
 	if st == nil || !st.attach(v) {
 		if name == newsStream { // what changed since it ended is not known
 			refuse(out.w, http.StatusNotFound, cannotResume)
@@ -110,8 +111,8 @@ func (s *sessions) replay(ses *session, out *eventWriter, last string) bool {
 }
 
 // listen connects a client to the stream of the session's changes.
-func (s *sessions) listen(ctx context.Context, ses *session, out *eventWriter) {
-	v := newVisit(out)
+func (s *sessions) listen(ctx context.Context, ses *session, v *visit) {
+	out := &v.out
 	st, isNew := s.changes(ses, v)
 	switch {
 	case st == nil:

@@ -160,11 +160,13 @@ func (s *sessions) saveAfter(ses *session, m *jsonrpc.Message, a *era.Answer) {
 // request delivers what it sends until the client goes. Serve returns the
 // response, or nil if there is none.
 func (s *sessions) long(w http.ResponseWriter, r *http.Request, st *stream, serve func() *era.Answer) {
-	out := s.h.newEventWriter(r.Context(), w)
-	st.visit = newVisit(out)
-	go func() { st.close(serve()) }()
-	st.serve(r.Context(), st.visit)
-	out.nothing() // unless there was something
+	v := &st.first
+	v.out.h, v.out.w, v.out.ctx = s.h, w, r.Context()
+	st.visit = v
+	s.workers.run(func() { st.close(serve()) })
+	st.serve(r.Context(), v)
+	v.out.nothing() // unless there was something
+	v.out.w = nil   // the stream may outlive this request by far
 }
 
 // A teller is the way back for a request that asks nothing.

@@ -28,10 +28,6 @@ type eventWriter struct {
 	sent    time.Duration // when something was last sent, since the Handler was made
 }
 
-func (s *Handler) newEventWriter(ctx context.Context, w http.ResponseWriter) *eventWriter {
-	return &eventWriter{h: s, w: w, ctx: ctx}
-}
-
 // open makes the response a stream.
 func (o *eventWriter) open() {
 	if o.stream {

@@ -37,6 +37,8 @@ type sessions struct {
 	store  Store
 	limits SessionLimits
 
+	workers *workers
+
 	mu    sync.Mutex
 	live  map[string]*session
 	idle  list.List // of *session, those nothing goes on in, the last used first
@@ -77,7 +79,7 @@ type inFlight struct {
 }
 
 func newSessions(h *Handler) *sessions {
-	s := &sessions{h: h, store: h.opts.Store, limits: h.opts.Sessions, live: map[string]*session{}}
+	s := &sessions{h: h, store: h.opts.Store, limits: h.opts.Sessions, workers: newWorkers(), live: map[string]*session{}}
 	if s.store == nil {
 		s.store = &Memory{}
 	}
@@ -401,6 +403,7 @@ func (s *sessions) close() {
 	for _, ses := range live {
 		ses.wind()
 	}
+	s.workers.close()
 }
 
 // wind ends what goes on in a session without anybody waiting for it.

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenon-mcp/tenon/era"
@@ -40,6 +41,8 @@ type stream struct {
 	told   bool   // the client knows an id to resume from
 	ended  bool   // the last message was delivered
 
+	first visit // of the client that made the call
+
 	mu      sync.Mutex
 	visit   *visit     // the client that is connected; nil while none is
 	cancel  func()     // ends the call, or the waiting for a client that left; nil if there is neither
@@ -61,13 +64,9 @@ type message struct {
 
 // A visit is a client that is connected to a stream.
 type visit struct {
-	out     *eventWriter
-	gone    chan struct{} // closed when another client has taken its place
-	settled chan struct{} // closed when the other client does no more to this one
-}
-
-func newVisit(out *eventWriter) *visit {
-	return &visit{out: out, gone: make(chan struct{}), settled: make(chan struct{})}
+	out     eventWriter
+	gone    atomic.Bool   // another client has taken its place
+	settled chan struct{} // closed when the other client does no more to this one; nil before there is another; guarded by stream.mu
 }
 
 // newStream returns the stream of a call. The call runs in ctx and ends with
@@ -228,12 +227,16 @@ func (st *stream) attach(v *visit) bool {
 	}
 	before, l := st.visit, st.lingers
 	st.visit, st.lingers = v, nil
+	if before != nil {
+		before.settled = make(chan struct{})
+	}
 	st.mu.Unlock()
 	if l != nil {
 		l.stop()
 	}
 	if before != nil {
-		close(before.gone)
+		before.gone.Store(true)
+		st.queue.Wake()
 		before.out.interrupt()
 		close(before.settled)
 	}
@@ -245,15 +248,13 @@ func (st *stream) attach(v *visit) bool {
 func (st *stream) take(v *visit) bool {
 	st.queue.Await()
 	st.all.returned(st)
-	select {
-	case <-v.gone:
-		st.leave(v)
-		v.out.resume()
-		refuse(v.out.w, http.StatusConflict, "another connection has taken over this stream")
-		return false
-	default:
+	if !v.gone.Load() {
 		return true
 	}
+	st.leave(v)
+	v.out.resume()
+	refuse(v.out.w, http.StatusConflict, "another connection has taken over this stream")
+	return false
 }
 
 // serve delivers messages to a client until it goes, it is let go, or the stream
@@ -267,7 +268,7 @@ func (st *stream) serve(ctx context.Context, v *visit) {
 	}()
 	st.all.returned(st)
 	var alive *time.Timer
-	for st.deliver(v.out) && !v.out.failed {
+	for st.deliver(&v.out) && !v.out.failed {
 		if v.out.stream && alive == nil {
 			alive = time.AfterFunc(st.all.h.opts.KeepAlive, st.queue.Wake)
 			defer alive.Stop()
@@ -287,11 +288,10 @@ func (st *stream) serve(ctx context.Context, v *visit) {
 func (st *stream) await(ctx context.Context, v *visit) bool {
 	select {
 	case <-st.queue.Ready():
-		return true
-	case <-v.gone:
+		return !v.gone.Load()
 	case <-ctx.Done():
+		return false
 	}
-	return false
 }
 
 // deliver writes what waits. It reports whether the client stays.
@@ -327,14 +327,14 @@ func (st *stream) deliver(out *eventWriter) (stays bool) {
 // leave ends the connection of a client, and the delivering of the caller.
 func (st *stream) leave(v *visit) {
 	st.mu.Lock()
-	isLast := st.visit == v
+	isLast, settled := st.visit == v, v.settled
 	if isLast {
 		st.visit = nil
 	}
 	st.mu.Unlock()
 	switch {
 	case !isLast:
-		<-v.settled
+		<-settled
 	case st.ended:
 	case st.news:
 		st.all.linger(st)
