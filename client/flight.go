@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/notifyqueue"
 	"github.com/tenon-mcp/tenon/internal/patience"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -41,12 +42,13 @@ type flight struct {
 	clock  clock
 	asked  bool // the server has asked for input: the result must not be kept
 
-	mu       sync.Mutex // held while a note is heard
-	over     bool
+	queue    notifyqueue.Queue[mcp.Note] // notifications, of which one at a time is heard
 	progress func(mcp.ProgressParams)
-	reached  float64                 // the last progress
-	moved    bool                    // there was some
-	pages    map[string]*Elicitation // that a person was asked to open, by the key of the question
+	reached  float64 // the last progress
+	moved    bool    // there was some
+
+	mu    sync.Mutex
+	pages map[string]*Elicitation // that a person was asked to open, by the key of the question
 }
 
 // Do makes a call of any method, such as one of an extension, and takes care of
@@ -139,9 +141,8 @@ func (f *flight) land() {
 	if f.call.Side == nil {
 		return
 	}
-	f.mu.Lock()
-	f.over = true
-	f.mu.Unlock()
+	f.queue.Close()
+	f.queue.Await()
 }
 
 // Serve makes one round. What the server asks is looked at as a whole before
@@ -186,14 +187,24 @@ func (f *flight) answer(ctx context.Context, _ *mcp.Call, key string, q mcp.Ques
 	return f.client.opts.answer(ctx, f, key, q)
 }
 
-// hear takes a note that rides with the call.
+// hear takes a notification of the call.
 func (f *flight) hear(n mcp.Note) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.over {
-		return
-	}
 	f.clock.alive()
+	it := notifyqueue.Item[mcp.Note]{Size: len(n.Params), Value: n}
+	switch n.Method {
+	case mcp.NoteProgress:
+		it.Kind = notifyqueue.Progress
+	case mcp.NoteMessage:
+		it.Kind = notifyqueue.Log
+	}
+	if f.queue.Put(it) {
+		f.queue.Deliver(f.take)
+	}
+}
+
+// take deals with one notification. No lock is held, and no other is dealt with
+// meanwhile.
+func (f *flight) take(n mcp.Note) {
 	switch n.Method {
 	case mcp.NoteProgress:
 		f.advance(n)
@@ -216,13 +227,16 @@ func (f *flight) shown(key string, e *Elicitation) {
 	f.pages[key] = e
 }
 
-// pageDone tells that the person is done with a page. The lock is held.
+// pageDone tells that the person is done with a page.
 func (f *flight) pageDone(n mcp.Note) {
 	var p mcp.ElicitationComplete
 	if mcp.Unmarshal(n.Params, &p) != nil {
 		return
 	}
-	if e := f.pages[p.ElicitationID]; e != nil && f.client.opts.ElicitURLDone != nil {
+	f.mu.Lock()
+	e := f.pages[p.ElicitationID]
+	f.mu.Unlock()
+	if e != nil && f.client.opts.ElicitURLDone != nil {
 		f.client.opts.ElicitURLDone(e)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/notifyqueue"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -67,8 +68,9 @@ type listening struct {
 	filter mcp.Filter
 	hear   func(mcp.Note)
 
-	mu       sync.Mutex // held while a note is heard
-	over     bool
+	queue notifyqueue.Queue[mcp.Note] // notifications, of which one at a time is heard
+
+	mu       sync.Mutex
 	heard    bool        // the server has acknowledged since the last interruption
 	gap      bool        // there was an interruption whose changes were not told
 	patience *time.Timer // ends an attempt that is never acknowledged
@@ -94,13 +96,17 @@ func (l *listening) once(ctx context.Context, params []byte) error {
 	return err
 }
 
-// note takes a note of the subscription.
+// note takes a notification of the subscription. The Handler has merged and
+// bounded what waits.
 func (l *listening) note(n mcp.Note) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.over {
-		return
+	if l.queue.Put(notifyqueue.Item[mcp.Note]{Size: len(n.Params), Value: n}) {
+		l.queue.Deliver(l.take)
 	}
+}
+
+// take deals with one notification. No lock is held, and no other is dealt with
+// meanwhile.
+func (l *listening) take(n mcp.Note) {
 	honoured := l.filter
 	if n.Method == mcp.NoteAcknowledged {
 		var ack mcp.Acknowledged
@@ -111,19 +117,25 @@ func (l *listening) note(n mcp.Note) {
 		l.client.opts.warn("dropped a note " + quote(n.Method) + " that was not subscribed to")
 		return
 	}
-	if !l.heard {
-		l.heard = true
-		if l.patience != nil {
-			l.patience.Stop()
-		}
-	}
+	gap := l.through()
 	l.tell(n)
-	if l.gap {
-		l.gap = false
+	if gap {
 		for _, missed := range everything(honoured) {
 			l.tell(missed)
 		}
 	}
+}
+
+// through notes that the server has answered. It reports whether there was an
+// interruption whose changes were not told.
+func (l *listening) through() (gap bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.heard && l.patience != nil {
+		l.patience.Stop()
+	}
+	gap, l.heard, l.gap = l.gap, true, false
+	return gap
 }
 
 func (l *listening) tell(n mcp.Note) {
@@ -150,10 +162,10 @@ func (l *listening) wants(n mcp.Note) bool {
 // be invalidated, so they go. It reports whether the attempt had got through.
 func (l *listening) lost() bool {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	through := l.heard
+	l.gap, l.heard = l.gap || through, false
+	l.mu.Unlock()
 	if through {
-		l.gap, l.heard = true, false
 		for _, n := range everything(l.filter) {
 			l.client.changed(n)
 		}
@@ -163,9 +175,8 @@ func (l *listening) lost() bool {
 
 // end makes sure that nothing is heard any more.
 func (l *listening) end() {
-	l.mu.Lock()
-	l.over = true
-	l.mu.Unlock()
+	l.queue.Close()
+	l.queue.Await()
 }
 
 // everything is the news that all that is subscribed to has changed.

@@ -140,7 +140,7 @@ func (s *Server) subscribe(c *mcp.Call) (*subscription, error) {
 	deliver := sub.queue.Put(notifyqueue.Item[mcp.Note]{Value: mcp.Note{Method: mcp.NoteAcknowledged, Params: ack}})
 	s.news.add(sub)
 	if deliver {
-		sub.deliver()
+		sub.queue.Deliver(sub.side)
 	}
 	return sub, nil
 }

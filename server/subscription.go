@@ -61,18 +61,7 @@ func (s *subscription) tell(note mcp.Note) {
 		return
 	}
 	if s.queue.Put(notifyqueue.Item[mcp.Note]{Kind: notifyqueue.Change, Key: note.Method + " " + string(note.Params), Size: len(note.Params), Value: note}) {
-		s.deliver()
-	}
-}
-
-// deliver tells what waits, and ends the delivering of the caller.
-func (s *subscription) deliver() {
-	for items, ok := s.queue.Next(); ok; items, ok = s.queue.Next() {
-		for _, it := range items {
-			if !s.queue.IsClosed() {
-				s.side(it.Value)
-			}
-		}
+		s.queue.Deliver(s.side)
 	}
 }
 

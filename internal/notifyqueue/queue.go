@@ -100,6 +100,25 @@ func (q *Queue[T]) Next() (items []Item[T], ok bool) {
 	return nil, false
 }
 
+// Deliver passes what waits to f, one item at a time, and ends the delivering of
+// the caller. After Close it passes nothing. If f panics the queue is aborted.
+func (q *Queue[T]) Deliver(f func(T)) {
+	whole := false
+	defer func() {
+		if !whole {
+			q.Abort()
+		}
+	}()
+	for items, ok := q.Next(); ok; items, ok = q.Next() {
+		for _, it := range items {
+			if !q.IsClosed() {
+				f(it.Value)
+			}
+		}
+	}
+	whole = true
+}
+
 // Take returns what waits, and whether changes were lost. The caller goes on to
 // deliver.
 func (q *Queue[T]) Take() (items []Item[T], lost bool) {

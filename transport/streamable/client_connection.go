@@ -156,19 +156,21 @@ func (c *Connection) replace(ctx context.Context, old *meeting, meet func(contex
 // adopt makes a meeting the one where calls go, if it is not too late.
 func (c *Connection) adopt(fresh, old *meeting) bool {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.life.Err() != nil {
+		c.mu.Unlock()
 		return false
 	}
 	c.now = fresh
 	c.retireLocked(old)
+	c.mu.Unlock()
+	old.link.retire()
+	old.met.Close()
 	return true
 }
 
-// retireLocked lets what is in flight at a meeting come to its end.
+// retireLocked remembers a meeting until what is in flight there has come to its
+// end.
 func (c *Connection) retireLocked(a *meeting) {
-	a.link.retire()
-	a.met.Close()
 	if c.retired == nil {
 		c.retired = map[*meeting]struct{}{}
 	}

@@ -7,9 +7,11 @@ import (
 	"io"
 	"log"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -114,8 +116,9 @@ func (t *takenConns) wait(while time.Duration) {
 
 func (t *takenConns) closeAll() {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	for c := range t.all {
+	all := slices.Collect(maps.Keys(t.all))
+	t.mu.Unlock()
+	for _, c := range all {
 		c.Close()
 	}
 }
