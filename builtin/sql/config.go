@@ -26,6 +26,10 @@ type Config struct {
 	// are refused.
 	Privileged bool
 
+	// Queries is a file of queries that become tools; see docs/servers/sql.md.
+	// Empty means none.
+	Queries string
+
 	// MaxRows is how many rows one answer holds at most. 0 means 1000.
 	MaxRows int
 
@@ -56,7 +60,7 @@ func (c Config) withDefaults() Config {
 }
 
 // keys are what FromQuery understands, in the order in which they are told.
-var keys = []string{"dsn", "writes", "privileged", "maxrows", "maxbytes", "timeout"}
+var keys = []string{"dsn", "writes", "privileged", "queries", "maxrows", "maxbytes", "timeout"}
 
 // FromQuery makes a Config of what stands behind the question mark of
 // builtin:sql?dsn=shop.db&writes=1. The keys are
@@ -64,6 +68,7 @@ var keys = []string{"dsn", "writes", "privileged", "maxrows", "maxbytes", "timeo
 //	dsn         the database; needed. A URL in it is percent-encoded
 //	writes      1 or 0
 //	privileged  1 or 0
+//	queries     a file of queries that become tools
 //	maxrows, maxbytes  numbers
 //	timeout     such as 30s
 func FromQuery(q url.Values) (Config, error) {
@@ -92,6 +97,8 @@ func (c *Config) set(key, value string) (err error) {
 	switch key {
 	case "dsn":
 		c.DSN = value
+	case "queries":
+		c.Queries = value
 	case "writes":
 		c.Writes, err = flag(key, value)
 	case "privileged":

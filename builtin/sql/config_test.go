@@ -23,7 +23,7 @@ func TestFromQuery(t *testing.T) {
 		{query: "dsn=postgres%3A%2F%2Fu%3Ap%40h%2Fd%3Fsslmode%3Dpqr&writes=1&privileged=true", want: sql.Config{DSN: "postgres://u:p@h/d?sslmode=pqr", Writes: true, Privileged: true}},
 		{query: "dsn=x&writes=0&maxrows=5&maxbytes=100&timeout=2m", want: sql.Config{DSN: "x", MaxRows: 5, MaxBytes: 100, Timeout: 2 * time.Minute}},
 		{query: "", err: "dsn is missing"},
-		{query: "dsn=x&write=1", err: `"write" is not a setting of sql: the settings are dsn, writes, privileged, maxrows, maxbytes, timeout`},
+		{query: "dsn=x&write=1", err: `"write" is not a setting of sql: the settings are dsn, writes, privileged, queries, maxrows, maxbytes, timeout`},
 		{query: "dsn=x&dsn=y", err: "dsn is there 2 times"},
 		{query: "dsn=x&writes=yes", err: "it is 1 or 0"},
 		{query: "dsn=x&timeout=30", err: "such as 30s"},
@@ -117,7 +117,7 @@ func TestToolsAreDescribed(t *testing.T) {
 	if err := mcp.Unmarshal(res.Body, &list); err != nil {
 		t.Fatal(err)
 	}
-	if len(list.Tools) != 4 {
+	if len(list.Tools) != 5 {
 		t.Errorf("%d tools", len(list.Tools))
 	}
 	for _, tool := range list.Tools {

@@ -40,9 +40,15 @@ func New(c Config) (*server.Server, error) {
 		Log:          c.Log,
 	})
 	d.addTableTools()
+	d.addSearch()
 	server.AddTool(d.server, "run_query", d.queryDescription(), d.runQuery, server.ToolOptions{Title: "Run a query", Annotations: reading()})
 	if c.Writes {
 		server.AddTool(d.server, "run_statement", "Run one statement that changes the database, after asking the person. "+db.Dialect(), d.runStatement, server.ToolOptions{Title: "Run a statement", Annotations: writing()})
+	}
+	if c.Queries != "" {
+		if err := d.addQueries(c.Queries); err != nil {
+			return nil, err
+		}
 	}
 	d.addPrompts()
 	if err := d.addResources(); err != nil {

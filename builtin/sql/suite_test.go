@@ -17,6 +17,8 @@ import (
 func suite(t *testing.T, g *target) {
 	g.fresh(t)
 	t.Run("tables", func(t *testing.T) { testTables(t, g) })
+	t.Run("search", func(t *testing.T) { testSearch(t, g) })
+	t.Run("queries", func(t *testing.T) { testQueries(t, g) })
 	t.Run("params", func(t *testing.T) { testParams(t, g) })
 	t.Run("pages", func(t *testing.T) { testPages(t, g) })
 	t.Run("eras", func(t *testing.T) { testEras(t, g) })
@@ -81,6 +83,51 @@ func testTables(t *testing.T, g *target) {
 	res, err = s.Serve(t.Context(), &mcp.Call{Method: mcp.MethodPromptsGet, Params: json.RawMessage(`{"name":"explore_schema","arguments":{"focus":"sales"}}`)})
 	if err != nil || !strings.Contains(string(res.Body), "db://schema/people") {
 		t.Errorf("prompt: %s, %v", res.Body, err)
+	}
+}
+
+// S6: columns, indexes, routines and triggers are found by a part of their name.
+func testSearch(t *testing.T, g *target) {
+	s := serve(t, sql.Config{DSN: g.dsn})
+	search := func(args map[string]any) string {
+		t.Helper()
+		a := call(t, s, "search_schema", args)
+		if a.failed {
+			t.Error(a.text)
+		}
+		return a.text
+	}
+	for _, want := range []string{"column orders.person_id int", "column totals.person_id", "index orders.orders_by_person "} {
+		if got := search(map[string]any{"contains": "PERSON"}); !strings.Contains(got, want) {
+			t.Errorf("%s is missing in %s", want, got)
+		}
+	}
+	if got := search(map[string]any{"contains": "person", "kind": "index"}); strings.Contains(got, "column") || !strings.Contains(got, "index") {
+		t.Errorf("one kind: %s", got)
+	}
+	if got := search(map[string]any{"contains": "person", "table": "totals"}); strings.Contains(got, "orders.") || !strings.Contains(got, "totals.person_id") {
+		t.Errorf("one table: %s", got)
+	}
+	if got := search(map[string]any{"contains": "%"}); strings.Contains(got, "person_id") {
+		t.Errorf("a sign of a pattern: %s", got)
+	}
+	if got := search(map[string]any{"contains": "d", "limit": 1}); !strings.Contains(got, "There are more of the kind column") {
+		t.Errorf("a limit: %s", got)
+	}
+	if got := search(map[string]any{"contains": "x'; DROP TABLE people; --"}); !strings.Contains(got, "Nothing was found") {
+		t.Errorf("a statement: %s", got)
+	}
+	routines := map[string][]string{
+		"sqlite":   {`CREATE TRIGGER refund_log AFTER DELETE ON orders BEGIN SELECT 1; END`},
+		"postgres": {`CREATE FUNCTION refund_of(order_id int) RETURNS numeric LANGUAGE sql AS 'SELECT 1.0'`, `COMMENT ON FUNCTION refund_of IS 'what is paid back'`},
+		"mariadb":  {"CREATE FUNCTION refund_of(order_id INT) RETURNS DECIMAL(10,2) DETERMINISTIC COMMENT 'what is paid back' RETURN 1.0"},
+	}[g.name]
+	want := map[string]string{"sqlite": "trigger orders.refund_log CREATE TRIGGER", "postgres": "routine refund_of (order_id integer) returns numeric: what is paid back",
+		"mariadb": "routine refund_of function (order_id int(11)) returns decimal(10,2): what is paid back"}[g.name]
+	g.exec(t, routines...)
+	defer g.fresh(t)
+	if got := search(map[string]any{"contains": "Refund"}); !strings.Contains(got, want) {
+		t.Errorf("%s is missing in %s", want, got)
 	}
 }
 

@@ -39,6 +39,14 @@ type Database interface {
 	// Table fills in the rest of a Table that Tables returned.
 	Table(ctx context.Context, t Table) (Table, error)
 
+	// Objects lists the objects that a filter is about, by table and name. An
+	// engine without objects of that kind has none.
+	Objects(ctx context.Context, f Filter) ([]Object, error)
+
+	// Placeholder is how a statement names its parameter number n, counted
+	// from 1. Where all are written the same, they are taken in order.
+	Placeholder(n int) string
+
 	// Quote writes the name of a table as the engine wants it in a statement.
 	Quote(t Table) string
 }

@@ -1,0 +1,145 @@
+package sql
+
+import (
+	"slices"
+	"strings"
+)
+
+// cut finds the :parameters of a statement, outside of strings, quoted names and
+// comments, and checks that there is one statement and every parameter is
+// declared and used.
+func (r *queryReader) cut(q *namedQuery, body string) {
+	at := func(i int) (line, column int) {
+		before := body[:i]
+		return r.bodyAt + strings.Count(before, "\n"), i - strings.LastIndexByte(before, '\n')
+	}
+	used := make([]bool, len(q.params))
+	done := 0
+	for i := 0; i < len(body); {
+		if n, closed := quotedAt(body[i:]); n > 0 {
+			if !closed {
+				line, column := at(i)
+				r.fail(line, column, "what begins here does not end")
+			}
+			i += n
+			continue
+		}
+		switch {
+		case strings.HasPrefix(body[i:], "::"):
+			i += 2 // a cast of PostgreSQL
+		case body[i] == ';':
+			if rest := strings.TrimSpace(withoutComments(body[i+1:])); rest != "" {
+				line, column := at(i + 1)
+				r.fail(line, column, "a query is one statement, and another one follows: begin it with -- name:")
+			}
+			q.sql = append(q.sql, body[done:i])
+			r.unused(q, used)
+			return
+		case body[i] == ':' && nameAt(body[i+1:]) > 0:
+			n := nameAt(body[i+1:])
+			name := body[i+1 : i+1+n]
+			which := slices.IndexFunc(q.params, func(p queryParam) bool { return p.name == name })
+			if which < 0 {
+				line, column := at(i)
+				r.fail(line, column, "the parameter :%s is not declared: add -- param: %s TYPE", name, name)
+			} else {
+				used[which] = true
+			}
+			q.sql = append(q.sql, body[done:i])
+			q.order = append(q.order, which)
+			i += 1 + n
+			done = i
+		case body[i] == '?' || body[i] == '$' && i+1 < len(body) && body[i+1] >= '0' && body[i+1] <= '9':
+			line, column := at(i)
+			r.fail(line, column, "write parameters by their names, as :person")
+			i++
+		default:
+			i++
+		}
+	}
+	q.sql = append(q.sql, body[done:])
+	r.unused(q, used)
+}
+
+func (r *queryReader) unused(q *namedQuery, used []bool) {
+	for i, p := range q.params {
+		if !used[i] {
+			r.fail(q.line, 1, "the query %q declares the parameter %s and does not use it", q.name, p.name)
+		}
+	}
+}
+
+// statement writes the query for an engine.
+func (q *namedQuery) statement(placeholder func(n int) string) string {
+	var b strings.Builder
+	for i, part := range q.sql {
+		b.WriteString(part)
+		if i < len(q.order) {
+			b.WriteString(placeholder(i + 1))
+		}
+	}
+	return b.String()
+}
+
+// nameAt is how long the name is that a text begins with.
+func nameAt(s string) int {
+	n := 0
+	for n < len(s) && (s[n] == '_' || s[n] >= 'a' && s[n] <= 'z' || s[n] >= 'A' && s[n] <= 'Z' || n > 0 && s[n] >= '0' && s[n] <= '9') {
+		n++
+	}
+	return n
+}
+
+// quotedAt is how long the string, quoted name or comment is that a text begins
+// with, 0 if it begins with none, and whether it ends.
+func quotedAt(s string) (n int, closed bool) {
+	switch {
+	case strings.HasPrefix(s, "--"):
+		if i := strings.IndexByte(s, '\n'); i >= 0 {
+			return i, true
+		}
+		return len(s), true
+	case strings.HasPrefix(s, "/*"):
+		return until(s, 2, "*/")
+	case s[0] == '\'' || s[0] == '"' || s[0] == '`':
+		for i := 1; i < len(s); i++ {
+			if s[i] != s[0] {
+				continue
+			}
+			if i+1 < len(s) && s[i+1] == s[0] {
+				i++ // written twice, it is part of the text
+				continue
+			}
+			return i + 1, true
+		}
+		return len(s), false
+	case s[0] == '$': // $tag$ text $tag$ of PostgreSQL
+		end := 1 + nameAt(s[1:])
+		if end < len(s) && s[end] == '$' {
+			return until(s, end+1, s[:end+1])
+		}
+	}
+	return 0, true
+}
+
+func until(s string, from int, end string) (int, bool) {
+	if i := strings.Index(s[from:], end); i >= 0 {
+		return from + i + len(end), true
+	}
+	return len(s), false
+}
+
+// withoutComments is a text without its comments.
+func withoutComments(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		n, _ := quotedAt(s[i:])
+		if n > 0 && (s[i] == '-' || s[i] == '/') {
+			i += n
+			continue
+		}
+		b.WriteString(s[i : i+max(n, 1)])
+		i += max(n, 1)
+	}
+	return b.String()
+}
