@@ -273,7 +273,7 @@ func TestF12LargeFiles(t *testing.T) {
 	b.run([]row{
 		{"read_media_file", `{"path":"huge.log"}`, "…at most 10000 go out in one piece"},
 		{"read_text_file", `{"path":"huge.log","head":2}`, "…there are zero bytes in it"},
-		{"edit_file", `{"path":"huge.log","edits":[{"oldText":"first","newText":"x"}]}`, "…at most 10000 can be edited: whoever runs this server"},
+		{"edit_file", `{"path":"huge.log","edits":[{"oldText":"first","newText":"x"}]}`, "…at most 10000 can be edited: the setting maxfile=BYTES"},
 		{"read_text_file", `{"path":"long.txt","tail":1}`, "0123456789abcdef"},
 	})
 	expect(t, "resource", b.readResource(b.fill("file://ROOT/huge.log")), "…at most 10000")

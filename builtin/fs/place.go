@@ -115,7 +115,7 @@ func (c *call) find(name string) (place, error) {
 		if p, ok := c.rootOf(clean); ok {
 			return p, nil
 		}
-		if strings.HasPrefix(name, "~") { // where that is, is nobody's business
+		if strings.HasPrefix(name, "~") { // the error does not tell where the home directory is
 			return place{}, c.outside(name)
 		}
 		return place{}, c.outside(clean)

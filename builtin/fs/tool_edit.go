@@ -59,6 +59,9 @@ func (c *call) writeEdit(ctx context.Context, in editArgs, p place) (edited, err
 	}
 	defer unlock()
 	e, err := c.planEdit(ctx, in, p)
+	if err != nil && safefile.BeingWritten(p.root.dir, p.rel) { // then it may be half of a file
+		return edited{}, fmt.Errorf("%w: it is writing the file, and what is there now does not fit: %w", safefile.ErrChanged, err)
+	}
 	if err != nil || e.same() {
 		return e.edited, err
 	}

@@ -45,7 +45,7 @@ func readMediaFile(_ context.Context, c *call, in pathArgs) (mediaRead, error) {
 // What to do with a file that is too large.
 const (
 	inParts  = "go out in one piece: read text in parts with read_text_file"
-	forEdits = "can be edited: whoever runs this server can allow more with maxfile=BYTES"
+	forEdits = "can be edited: the setting maxfile=BYTES of this server allows more"
 )
 
 // readAll reads a file that fits into one piece. The bytes are never nil. advice

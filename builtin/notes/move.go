@@ -159,11 +159,11 @@ func (v *vault) linking(a access, file string) []backlink {
 	target := v.get(file)
 	if target == nil { // an attachment, which is named with its extension
 		var found []backlink
-		full := key(file)
+		full, unique := key(file), v.uniqueName(a, file)
 		for _, n := range all {
 			var by []string
 			for _, k := range n.links {
-				if k == attached+full || k[0] != attached[0] && endsWith(full, k) {
+				if k == attached+full || k[0] != attached[0] && endsWith(full, k) && (unique || strings.Contains(k, "/")) {
 					by = append(by, k)
 				}
 			}
@@ -183,11 +183,24 @@ func (v *vault) linking(a access, file string) []backlink {
 	return append(found, own)
 }
 
-// uniqueName reports whether no other note has the name of a file.
+// uniqueName reports whether no other file that the caller may read has the name
+// of a file. Attachments are not in the index, so folders are looked through.
 func (v *vault) uniqueName(a access, file string) bool {
 	base := key(path.Base(file))
-	same := v.visible(a, func(n *note) bool { return n.path != file && key(path.Base(n.path)) == base })
-	return len(same) == 0
+	same := func(name string) bool { return name != file && key(path.Base(name)) == base && a.reads(name) }
+	if isNote(path.Base(file)) {
+		return len(v.visible(a, func(n *note) bool { return same(n.path) })) == 0
+	}
+	found := errors.New("found")
+	return fs.WalkDir(v.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil || e.IsDir() && strings.HasPrefix(e.Name(), ".") && name != ".":
+			return fs.SkipDir
+		case !e.IsDir() && same(name):
+			return found
+		}
+		return nil
+	}) == nil
 }
 
 // relink rewrites the links of one note.

@@ -71,6 +71,18 @@ func TestMoveAttachment(t *testing.T) {
 	}
 }
 
+// S6: where two attachments have one name, a link by name alone is left, and a
+// new name that another one has is written with its folder.
+func TestMoveAttachmentOfSeveral(t *testing.T) {
+	dir, s := vaultOf(t, map[string]string{"a/x.png": "1", "b/x.png": "2", "c/y.png": "3", "n.md": "![[x.png]] ![[a/x.png]] ![[y.png]]"})
+	for _, args := range []string{`{"path":"a/x.png","to":"d/z.png"}`, `{"path":"c/y.png","to":"c/x.png"}`} {
+		if r := use(t, s, "", "move_note", args); r.Failed {
+			t.Fatal(r.Text)
+		}
+	}
+	expect(t, "links", fileText(t, dir, "n.md"), "![[x.png]] ![[d/z.png]] ![[c/x.png]]")
+}
+
 // S6: an image comes as one, any other file as a resource.
 func TestReadAttachment(t *testing.T) {
 	_, s := vaultOf(t, map[string]string{"img/rose.png": "picture", "paper.pdf": "document", "big.png": strings.Repeat("x", maxAttachment+1)})

@@ -115,6 +115,18 @@ func compare(dir *os.Root, name string, want []byte) error {
 	return nil
 }
 
+// BeingWritten reports whether another program has a file open for writing, so
+// that what was read of it may be half of a new content. Only Linux tells;
+// elsewhere the answer is no.
+func BeingWritten(root *os.Root, name string) bool {
+	f, err := root.OpenFile(name, os.O_RDONLY|dontWait, 0)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	return isOpenForWriting(f)
+}
+
 // Retry calls change until it succeeds or fails with another error than
 // [ErrChanged], for about half a second. change reads the file again each time.
 func Retry[T any](ctx context.Context, change func() (T, error)) (T, error) {
