@@ -37,7 +37,8 @@ func (d *desk) flags(c *cobra.Command) {
 	f.StringVar(&d.system, "system", "", "more words for the model to begin with")
 }
 
-// choose finds the model. Where there is none, words are matched to tools.
+// choose finds the model. Where nothing is configured, words are matched to tools;
+// a key that was found and does not work is an error.
 func (p *program) choose(ctx context.Context, name string) (*choose.Choice, error) {
 	why := "you said so"
 	if name == "" {
@@ -53,6 +54,9 @@ func (p *program) choose(ctx context.Context, name string) (*choose.Choice, erro
 	c, err := choose.Model(ctx, name, &choose.Options{Keyring: p.keys.key})
 	if errors.Is(err, choose.ErrNone) {
 		return keywordChoice("no key and no model on this machine was found"), nil
+	}
+	if _, ok := errors.AsType[*llm.Error](err); ok {
+		return nil, err // the provider refuses, or cannot be reached
 	}
 	return c, usage(err)
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -205,5 +207,24 @@ func TestKeys(t *testing.T) {
 	}
 	if key, err := broken.key("b"); key != "" || err != nil || asked != 1 {
 		t.Errorf("asked again: %q, %v, %d times", key, err, asked)
+	}
+}
+
+// H5: a key that was found and does not work is an error, not the keyword
+// matcher.
+func TestRejectedKeyIsAnError(t *testing.T) {
+	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	defer refuses.Close()
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	for at, want := range map[string]string{refuses.URL: "the key was not accepted", gone.URL: "nothing answers at"} {
+		t.Setenv("ANTHROPIC_API_KEY", "sk-wrong")
+		t.Setenv("ANTHROPIC_BASE_URL", at)
+		for _, command := range [][]string{{"run", "-p", "add 2 and 3", "-s", "builtin:calc", "--allow", "calc"}, {"chat", "-s", "builtin:calc"}} {
+			code, out, errs := tenon(t, command...)
+			if code != exitConnection || out != "" || !strings.Contains(errs, want) || !strings.Contains(errs, "ANTHROPIC_API_KEY") || strings.Contains(errs, "sk-wrong") {
+				t.Errorf("%s: exit code %d\n%s\n%s", command[0], code, out, errs)
+			}
+		}
 	}
 }

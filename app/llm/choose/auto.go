@@ -47,9 +47,11 @@ func Models(ctx context.Context, provider string, o *Options) ([]string, error) 
 	return names, err
 }
 
-func (c *chooser) survey(ctx context.Context) ([]Found, [][]listed) {
+// survey looks for providers that could be used. The lists are those of servers
+// on this machine, by provider.
+func (c *chooser) survey(ctx context.Context) ([]Found, map[string][]listed) {
 	found := make([]Found, len(c.providers))
-	lists := make([][]listed, len(c.providers))
+	asked := make([][]listed, len(c.providers))
 	var wait sync.WaitGroup
 	for i, p := range c.providers {
 		key, where, err := c.key(p)
@@ -57,18 +59,17 @@ func (c *chooser) survey(ctx context.Context) ([]Found, [][]listed) {
 		case err != nil:
 			found[i] = Found{Provider: p.Name, Where: "the keyring", Problem: err.Error()}
 		case p.Local:
-			wait.Go(func() { found[i], lists[i] = c.knock(ctx, p, key) })
+			wait.Go(func() { found[i], asked[i] = c.knock(ctx, p, key) })
 		case key != "":
 			found[i] = Found{Provider: p.Name, Where: where}
 		}
 	}
 	wait.Wait()
-	for i := len(found) - 1; i >= 0; i-- {
-		if found[i].Provider == "" {
-			found, lists = slices.Delete(found, i, i+1), slices.Delete(lists, i, i+1)
-		}
+	lists := map[string][]listed{}
+	for i, f := range found {
+		lists[f.Provider] = asked[i]
 	}
-	return found, lists
+	return slices.DeleteFunc(found, func(f Found) bool { return f.Provider == "" }), lists
 }
 
 // knock asks a server on this machine whether it is there.
@@ -93,28 +94,27 @@ func (c *chooser) knock(ctx context.Context, p Provider, key string) (Found, []l
 	return f, list
 }
 
-// auto takes the first key, or else the first server on this machine.
+// auto takes the provider of the first key that is found, or else the first
+// server on this machine. A key that does not work is an error: whoever set it
+// wants that provider, and not another one or none.
 func (c *chooser) auto(ctx context.Context) (*Choice, error) {
 	found, lists := c.survey(ctx)
+	slices.SortStableFunc(found, func(a, b Found) int { return order(a.Local) - order(b.Local) })
 	var problems []string
 	var choice *Choice
-	for _, local := range []bool{false, true} {
-		for i, f := range found {
-			if f.Local != local {
-				continue
+	for _, f := range found {
+		switch {
+		case f.Problem != "":
+			problems = append(problems, fmt.Sprintf("%s (%s): %s", f.Provider, f.Where, f.Problem))
+		case choice != nil:
+			choice.Also = append(choice.Also, f.Provider)
+		default:
+			made, err := c.take(ctx, f, lists[f.Provider])
+			if err != nil && !f.Local {
+				return nil, fmt.Errorf("%w; or choose another model with --model, or --model none for none", &KeyError{Provider: f.Provider, Where: f.Where, Err: err})
 			}
-			if f.Problem != "" {
-				problems = append(problems, fmt.Sprintf("%s (%s): %s", f.Provider, f.Where, f.Problem))
-				continue
-			}
-			if choice != nil {
-				choice.Also = append(choice.Also, f.Provider)
-				continue
-			}
-			made, err := c.take(ctx, f, lists[i])
 			if err != nil {
 				problems = append(problems, fmt.Sprintf("%s (%s): %v", f.Provider, f.Where, err))
-				continue
 			}
 			choice = made
 		}
@@ -130,6 +130,28 @@ func (c *chooser) auto(ctx context.Context) (*Choice, error) {
 	}
 	return nil, fmt.Errorf("%w was found: no key is set (%s) and no local server answers (%s)", ErrNone, c.keyNames(), c.localNames())
 }
+
+func order(local bool) int {
+	if local {
+		return 1
+	}
+	return 0
+}
+
+// A KeyError says that a key was found and does not work. Err is the reason, an
+// *llm.Error where the provider gave one.
+type KeyError struct {
+	Provider string
+	Where    string // the environment variable, or "the keyring"
+	Err      error
+}
+
+func (e *KeyError) Error() string {
+	return fmt.Sprintf("use the key in %s: %v", e.Where, e.Err)
+}
+
+// Unwrap returns the reason.
+func (e *KeyError) Unwrap() error { return e.Err }
 
 func (c *chooser) take(ctx context.Context, f Found, list []listed) (*Choice, error) {
 	p, _ := c.find(f.Provider)

@@ -23,8 +23,9 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm/script"
 )
 
-// ErrNone says that there is to be no model, or that none was found: whoever
-// chose goes on without one.
+// ErrNone says that there is to be no model, or that nothing is configured: no key
+// is set and no server on this machine can be used. The caller goes on without a
+// model. A key that was found and does not work is a [KeyError] instead.
 var ErrNone = errors.New("no model")
 
 // Options say where to look. Nil is fine.
@@ -53,8 +54,8 @@ type Choice struct {
 }
 
 // Model makes the model of a name. The error is ErrNone for "none", wraps
-// ErrNone if auto finds nothing, and otherwise says what is wrong with the name
-// or what is missing.
+// ErrNone if auto finds nothing, is a *KeyError if auto finds a key that does not
+// work, and otherwise says what is wrong with the name or what is missing.
 func Model(ctx context.Context, name string, o *Options) (*Choice, error) {
 	c := newChooser(o)
 	name = strings.TrimSpace(name)
@@ -180,7 +181,7 @@ func (c *chooser) named(ctx context.Context, name string) (*Choice, error) {
 		return nil, err
 	}
 	if key == "" && !p.Local && !p.Keyless {
-		return nil, &llm.Error{Kind: llm.ErrAuth, Provider: p.Name, Message: fmt.Sprintf("there is no key: set %s, or put one into the keyring", strings.Join(p.KeyVariables, " or "))}
+		return nil, fmt.Errorf("no API key for %s: set %s, or put one into the keyring", p.Name, strings.Join(p.KeyVariables, " or "))
 	}
 	why := "it was asked for"
 	found := listed{}

@@ -85,10 +85,15 @@ func TestAuto(t *testing.T) {
 		{"nothing", nil, nil, nil, "no model was found: no key is set (ANTHROPIC_API_KEY, OPENAI_API_KEY,", "", ""},
 		{"a key", []string{"ANTHROPIC_API_KEY", "k"}, nil, world{"api.anthropic.com": wants("k", says("/v1/models", claudes))}, "anthropic/claude-sonnet-5", "found in ANTHROPIC_API_KEY", ""},
 		{"two keys", []string{"OPENAI_API_KEY", "o", "ANTHROPIC_API_KEY", " k\n"}, nil, world{"api.anthropic.com": wants("k", says("/v1/models", claudes))}, "anthropic/claude-sonnet-5", "", "openai"},
-		{"a wrong key is passed over", []string{"OPENAI_API_KEY", "o", "ANTHROPIC_API_KEY", "bad"}, nil, world{
+		{"a rejected key is an error (H5)", []string{"OPENAI_API_KEY", "o", "ANTHROPIC_API_KEY", "bad"}, nil, world{
 			"api.anthropic.com": wants("k", says("/v1/models", claudes)),
-			"api.openai.com":    wants("o", says("/v1/models", `{"object":"list","data":[{"id":"gpt-5","created":1},{"id":"gpt-5.4","created":3},{"id":"gpt-6-audio","created":9},{"id":"text-embedding-3","created":9}]}`)),
-		}, "openai/gpt-5.4", "passed over: anthropic (ANTHROPIC_API_KEY): anthropic: the key was not accepted", ""},
+			"api.openai.com":    says("/v1/models", `{"object":"list","data":[{"id":"gpt-5","created":1}]}`),
+			"127.0.0.1:8000":    says("/v1/models", `{"object":"list","data":[{"id":"m"}]}`),
+		}, "use the key in ANTHROPIC_API_KEY: anthropic: the key was not accepted", "", ""},
+		{"a key without a network is an error (H5)", []string{"OPENAI_API_KEY", "o"}, nil, world{"127.0.0.1:8000": says("/v1/models", `{"object":"list","data":[{"id":"m"}]}`)}, "use the key in OPENAI_API_KEY: openai: no answer: nothing answers at https://api.openai.com", "", ""},
+		{"the newest of many", []string{"OPENAI_API_KEY", "o"}, nil, world{
+			"api.openai.com": wants("o", says("/v1/models", `{"object":"list","data":[{"id":"gpt-5","created":1},{"id":"gpt-5.4","created":3},{"id":"gpt-6-audio","created":9},{"id":"text-embedding-3","created":9}]}`)),
+		}, "openai/gpt-5.4", "", ""},
 		{"from the keyring", nil, map[string]string{"openrouter": "r"}, world{"openrouter.ai": wants("r", says("/api/v1/models", `{"data":[{"id":"x/y"},{"id":"openrouter/auto","context_length":2000000}]}`))}, "openrouter/openrouter/auto", "found in the keyring", ""},
 		{"Ollama", nil, nil, world{"127.0.0.1:11434": says("/v1/models", `{"object":"list","data":[{"id":"nomic-embed-text:latest"},{"id":"qwen3:8b"},{"id":"llama3"}]}`)}, "ollama/qwen3:8b", "ollama answers at http://127.0.0.1:11434, and of its 3 models", ""},
 		{"Ollama elsewhere", []string{"OLLAMA_HOST", "0.0.0.0:9999"}, nil, world{"127.0.0.1:9999": says("/v1/models", `{"object":"list","data":[{"id":"m"}]}`)}, "ollama/m", "at http://127.0.0.1:9999", ""},
@@ -110,8 +115,8 @@ func TestAuto(t *testing.T) {
 					if !strings.Contains(c.Why, test.why) || strings.Join(c.Also, " ") != test.also {
 						t.Errorf("why %q, also %q", c.Why, c.Also)
 					}
-				} else if !errors.Is(err, ErrNone) {
-					t.Errorf("not ErrNone: %v", err)
+				} else if _, key := errors.AsType[*KeyError](err); key == errors.Is(err, ErrNone) || key != (test.env != nil) {
+					t.Errorf("ErrNone is for those who have configured nothing: %v", err)
 				}
 				if !strings.Contains(got, test.want) {
 					t.Errorf("got %s, want %s", got, test.want)
@@ -167,7 +172,7 @@ func TestNamesThatDoNotWork(t *testing.T) {
 		{"claude-sonnet-4-5", "Did you mean anthropic/claude-sonnet-4-5?"},
 		{"gpt-5", "Did you mean openai/gpt-5?"},
 		{"foo/bar", "the provider is one of anthropic, openai"},
-		{"anthropic/x", "there is no key: set ANTHROPIC_API_KEY, or put one into the keyring"},
+		{"anthropic/x", "no API key for anthropic: set ANTHROPIC_API_KEY, or put one into the keyring"},
 		{"gemini/x", "GEMINI_API_KEY or GOOGLE_API_KEY"},
 		{"ollama", "nothing answers at http://127.0.0.1:11434"},
 		{"script:", "cannot be read"},
