@@ -30,7 +30,8 @@ func (s *Session) Notified(m *jsonrpc.Message) {
 
 // pass has the Handler hear a notification of a client that has initialized.
 func (s *Session) pass(m *jsonrpc.Message) {
-	c, _ := lift(m)
+	c := new(mcp.Call)
+	lift(m, c)
 	c.Notification, c.Progress = true, false
 	s.Later(func(ctx context.Context) {
 		var rev *revision

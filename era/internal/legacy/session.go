@@ -176,10 +176,14 @@ func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Prin
 	case mcp.MethodDiscover, mcp.MethodSubscriptionsListen: // of the newest revision
 		return nil, mcp.MethodNotFound(m.Method)
 	}
-	call, token := lift(m)
+	one := new(struct { // one piece of memory for both
+		call  mcp.Call
+		shown pages
+	})
+	call, shown := &one.call, &one.shown
+	token := lift(m, call)
 	call.Caller = caller
 	least := caller.LogLevel
-	var shown pages
 	call.Side = func(n mcp.Note) {
 		switch n.Method {
 		case mcp.NoteRelease:
@@ -243,8 +247,8 @@ func (rev *revision) body(m *jsonrpc.Message, res *mcp.Result) (json.RawMessage,
 
 // lift takes the envelope off a request: _meta, and the task that one revision
 // may ask for and a server may ignore.
-func lift(m *jsonrpc.Message) (c *mcp.Call, token []byte) {
-	c = &mcp.Call{Method: m.Method}
+func lift(m *jsonrpc.Message, c *mcp.Call) (token []byte) {
+	c.Method = m.Method
 	c.Params = rawjson.Cut(m.Params, func(name, value []byte) bool {
 		switch {
 		case string(name) == keyMeta:
@@ -259,7 +263,7 @@ func lift(m *jsonrpc.Message) (c *mcp.Call, token []byte) {
 		return false
 	})
 	c.Progress = token != nil
-	return c, token
+	return token
 }
 
 // wants reports whether the client hears such notes with a call.
