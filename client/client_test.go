@@ -112,7 +112,7 @@ func TestPersonaDeclaresWhatIsSet(t *testing.T) {
 		{"sampling", &client.Options{Sampling: &client.Sampling{Create: sample}}, `{"sampling":{}}`},
 		{"sampling with all", &client.Options{Sampling: &client.Sampling{Create: sample, Tools: true, Context: true}}, `{"sampling":{"context":{},"tools":{}}}`},
 		{"sampling without a model", &client.Options{Sampling: &client.Sampling{Tools: true}}, `{}`},
-		{"roots", &client.Options{Roots: func(context.Context) ([]mcp.Root, error) { return nil, nil }}, `{"roots":{}}`},
+		{"roots", &client.Options{Roots: func(context.Context) ([]mcp.Root, error) { return nil, nil }}, `{"roots":{"listChanged":true}}`},
 		{"extension", &client.Options{Extensions: map[string]json.RawMessage{"com.example/x": json.RawMessage(`{"n":1}`)}}, `{"extensions":{"com.example/x":{"n":1}}}`},
 	}
 	for _, tt := range tests {

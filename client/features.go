@@ -9,7 +9,16 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// Discover asks the server what it is and what it offers.
+// Ping returns nil when the server answers. A server of an older revision is
+// sent a ping; in revision 2026-07-28, which has none, it is asked for its
+// description ([Client.Discover]), and a kept one does not count.
+func (c *Client) Ping(ctx context.Context) error {
+	_, _, err := c.do(ctx, mcp.MethodPing, "", nil, nil)
+	return err
+}
+
+// Discover asks the server what it is and what it offers. Its Revision is the
+// protocol revision that the connection uses.
 func (c *Client) Discover(ctx context.Context) (*mcp.Discovery, error) {
 	res, _, err := c.do(ctx, mcp.MethodDiscover, "", nil, nil)
 	if err != nil {

@@ -37,7 +37,8 @@ type Options struct {
 	// Deprecated: by SEP-2577; see [Sampling].
 	Sampling *Sampling
 
-	// Roots says which directories are open to the server. Nil: not possible.
+	// Roots says which directories are open to the server. Call
+	// [Client.RootsChanged] when they change. Nil: not possible.
 	//
 	// Deprecated: by SEP-2577; it may go in the first revision on or after
 	// 2027-07-28. Use tool parameters or URIs instead.
@@ -127,7 +128,7 @@ func (o *Options) capabilities() *mcp.ClientCapabilities {
 	}
 	caps.Sampling = o.Sampling.capability()
 	if o.Roots != nil {
-		caps.Roots = &mcp.RootsCapability{}
+		caps.Roots = &mcp.RootsCapability{ListChanged: true}
 	}
 	return caps
 }

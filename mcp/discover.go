@@ -3,8 +3,7 @@ package mcp
 import "fmt"
 
 // A Discovery is what a server says about itself: the answer to
-// [MethodDiscover]. Which revisions it speaks is part of the envelope and not
-// told here.
+// [MethodDiscover].
 type Discovery struct {
 	Capabilities ServerCapabilities `json:"capabilities"`
 	// Instructions is advice to a model on how to use the server.
@@ -12,6 +11,9 @@ type Discovery struct {
 	// Server is who answered; nil means that it is not known. It stands in
 	// [Result.Server], not in the body.
 	Server *Implementation `json:"-"`
+	// Revision is the protocol revision that the connection uses; empty for a
+	// server in the same process. It stands in [Result.Revision].
+	Revision Revision `json:"-"`
 }
 
 // Discovered reads the result of a [MethodDiscover] call.
@@ -20,6 +22,6 @@ func Discovered(r Result) (*Discovery, error) {
 	if err := r.Decode(d); err != nil {
 		return nil, fmt.Errorf("answer to %s: %w", MethodDiscover, err)
 	}
-	d.Server = r.Server
+	d.Server, d.Revision = r.Server, r.Revision
 	return d, nil
 }

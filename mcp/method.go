@@ -12,6 +12,10 @@ const (
 	MethodPromptsGet            = "prompts/get"
 	MethodComplete              = "completion/complete"
 	MethodSubscriptionsListen   = "subscriptions/listen"
+
+	// MethodPing only wants an answer. Revision 2026-07-28 has no ping; a
+	// connection to a server of that revision asks [MethodDiscover] for it.
+	MethodPing = "ping"
 )
 
 // The questions a server may ask: the methods a Question may carry.
@@ -33,6 +37,13 @@ const (
 	// NoteElicitationComplete says that the person is done with a page. It is
 	// there for clients of revision 2025-11-25 only.
 	NoteElicitationComplete = "notifications/elicitation/complete"
+
+	// NoteRootsListChanged goes from the client to a server of an older
+	// revision. A connection to a newer server drops it: such a server asks
+	// for the roots with each call that needs them.
+	//
+	// Deprecated: by SEP-2577; see [RootsCapability].
+	NoteRootsListChanged = "notifications/roots/list_changed"
 )
 
 // NoteRelease is a note that no client ever hears: with it a handler says that

@@ -209,6 +209,8 @@ func (s *Server) serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		return s.getPrompt(ctx, own(c))
 	case mcp.MethodComplete:
 		return s.complete(ctx, c)
+	case mcp.MethodPing:
+		return mcp.Result{}, nil
 	case mcp.MethodSubscriptionsListen:
 		return s.listen(ctx, c)
 	}

@@ -45,6 +45,10 @@ func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if c.Notification {
 		return mcp.Result{}, p.notify(ctx, c)
 	}
+	if c.Method == mcp.MethodPing {
+		_, err := p.Probe(ctx)
+		return mcp.Result{}, err
+	}
 	id := p.link.NextID()
 	params, err := p.stamps.request(c, id)
 	if err != nil {
@@ -83,6 +87,9 @@ func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 
 // notify sends a notification of the caller.
 func (p *Peer) notify(ctx context.Context, c *mcp.Call) error {
+	if c.Method == mcp.NoteRootsListChanged {
+		return nil // this revision has removed it
+	}
 	params, err := p.stamps.request(c, 0)
 	if err != nil {
 		return err

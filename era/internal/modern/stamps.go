@@ -33,8 +33,19 @@ func (s *stamps) prepare(p *mcp.Persona) (err error) {
 	if s.client, err = mcp.Marshal(p.Client); err != nil {
 		return err
 	}
-	s.capabilities, err = mcp.Marshal(p.Capabilities)
+	s.capabilities, err = mcp.Marshal(declared(&p.Capabilities))
 	return err
+}
+
+// declared returns capabilities as this revision declares them: changed roots
+// are not announced.
+func declared(c *mcp.ClientCapabilities) *mcp.ClientCapabilities {
+	if c.Roots == nil || !c.Roots.ListChanged {
+		return c
+	}
+	own := *c
+	own.Roots = &mcp.RootsCapability{}
+	return &own
 }
 
 // request returns the params of a call with its envelope on.
@@ -82,7 +93,7 @@ func (s *stamps) introduce(c *mcp.Caller) (client, capabilities []byte, err erro
 		}
 	}
 	if c.Capabilities != nil {
-		if in.rawCapabilities, err = mcp.Marshal(c.Capabilities); err != nil {
+		if in.rawCapabilities, err = mcp.Marshal(declared(c.Capabilities)); err != nil {
 			return nil, nil, err
 		}
 	}
