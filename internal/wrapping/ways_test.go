@@ -95,7 +95,7 @@ func overSocket(t *testing.T, speaks string, p *mcp.Persona) mcp.Conn {
 	ctx, cancel := context.WithCancel(context.Background())
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		socket.Serve(ctx, l, nil, func(ctx context.Context, stream jsonrpc.Stream) { s.ServeStream(ctx, stream) })
+		socket.Serve(ctx, l, func(ctx context.Context, stream jsonrpc.Stream) { s.ServeStream(ctx, stream) }, nil)
 	})
 	t.Cleanup(func() { cancel(); serving.Wait() })
 	near := must[net.Conn](t)(net.Dial("unix", l.Addr().String()))

@@ -35,9 +35,10 @@ type Options struct {
 // The context given to serve ends with ctx. A stream is closed when its serve
 // returns, and cut when serve has not returned within the grace time.
 //
-// Whoever can connect is served: who that may be is up to the permissions of
-// the socket file or the address that is listened on.
-func Serve(ctx context.Context, l net.Listener, o *Options, serve func(context.Context, jsonrpc.Stream)) error {
+// Every client that can connect is served: the permissions of the socket file,
+// or the address that is listened on, decide which clients can. Nil options
+// mean the defaults.
+func Serve(ctx context.Context, l net.Listener, serve func(context.Context, jsonrpc.Stream), o *Options) error {
 	var opts Options
 	if o != nil {
 		opts = *o

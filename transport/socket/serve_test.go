@@ -57,7 +57,7 @@ func dial(t *testing.T, l net.Listener) jsonrpc.Stream {
 func serve(t *testing.T, l net.Listener, o *Options, f func(context.Context, jsonrpc.Stream)) (stop func() error) {
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error, 1)
-	go func() { served <- Serve(ctx, l, o, f) }()
+	go func() { served <- Serve(ctx, l, f, o) }()
 	stop = sync.OnceValue(func() error {
 		cancel()
 		return <-served
@@ -163,7 +163,7 @@ func TestListenerEnds(t *testing.T) {
 	t.Run("listener closed by another", func(t *testing.T) {
 		l := listen(t, "tcp")
 		l.Close()
-		if err := Serve(t.Context(), l, nil, echo); !errors.Is(err, net.ErrClosed) {
+		if err := Serve(t.Context(), l, echo, nil); !errors.Is(err, net.ErrClosed) {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -153,7 +153,7 @@ func (c *Command) copied() (cmd *exec.Cmd, stderr func(line string), err error) 
 	case from.Process != nil:
 		return nil, nil, errors.New("the exec.Cmd was started already")
 	case from.Stdin != nil || from.Stdout != nil:
-		return nil, nil, errors.New("Stdin and Stdout of the exec.Cmd must be unset: they carry the messages")
+		return nil, nil, errors.New("the exec.Cmd has Stdin or Stdout set: they must be unset, as they carry the messages")
 	case c.Path != "" || len(c.Args) > 0 || c.Dir != "" || len(c.Env) > 0 || len(c.InheritEnv) > 0:
 		return nil, nil, errors.New("set either Cmd or Path, Args, Dir, Env and InheritEnv")
 	}
