@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
@@ -17,8 +18,22 @@ func (c *Client) Ping(ctx context.Context) error {
 	return err
 }
 
-// Discover asks the server what it is and what it offers. Its Revision is the
-// protocol revision that the connection uses.
+// Revision returns the protocol revision that the connection uses. It is empty
+// for a server in the same process, which needs none.
+func (c *Client) Revision(ctx context.Context) (mcp.Revision, error) {
+	res, _, err := c.do(ctx, mcp.MethodRevision, "", nil, nil)
+	if e, ok := errors.AsType[*mcp.Error](err); ok && e.Code == mcp.CodeMethodNotFound {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	var r mcp.RevisionResult
+	err = res.Decode(&r)
+	return r.Revision, err
+}
+
+// Discover asks the server what it is and what it offers.
 func (c *Client) Discover(ctx context.Context) (*mcp.Discovery, error) {
 	res, _, err := c.do(ctx, mcp.MethodDiscover, "", nil, nil)
 	if err != nil {

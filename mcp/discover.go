@@ -3,7 +3,8 @@ package mcp
 import "fmt"
 
 // A Discovery is what a server says about itself: the answer to
-// [MethodDiscover].
+// [MethodDiscover]. Which revisions it supports is part of the envelope and not
+// in it; see [MethodRevision].
 type Discovery struct {
 	Capabilities ServerCapabilities `json:"capabilities"`
 	// Instructions is advice to a model on how to use the server.
@@ -11,9 +12,6 @@ type Discovery struct {
 	// Server is who answered; nil means that it is not known. It stands in
 	// [Result.Server], not in the body.
 	Server *Implementation `json:"-"`
-	// Revision is the protocol revision that the connection uses; empty for a
-	// server in the same process. It stands in [Result.Revision].
-	Revision Revision `json:"-"`
 }
 
 // Discovered reads the result of a [MethodDiscover] call.
@@ -22,6 +20,6 @@ func Discovered(r Result) (*Discovery, error) {
 	if err := r.Decode(d); err != nil {
 		return nil, fmt.Errorf("answer to %s: %w", MethodDiscover, err)
 	}
-	d.Server, d.Revision = r.Server, r.Revision
+	d.Server = r.Server
 	return d, nil
 }

@@ -16,6 +16,11 @@ const (
 	// MethodPing only wants an answer. Revision 2026-07-28 has no ping; a
 	// connection to a server of that revision asks [MethodDiscover] for it.
 	MethodPing = "ping"
+
+	// MethodRevision is a call that no server ever sees: a connection answers
+	// it with the [RevisionResult]. A Handler that is no connection does not
+	// know it.
+	MethodRevision = "tenon/revision"
 )
 
 // The questions a server may ask: the methods a Question may carry.
@@ -64,4 +69,9 @@ func Cacheable(method string) bool {
 		return true
 	}
 	return false
+}
+
+// RevisionResult is the result of a [MethodRevision] call.
+type RevisionResult struct {
+	Revision Revision `json:"revision"`
 }

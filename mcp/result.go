@@ -24,10 +24,6 @@ type Result struct {
 
 	// Server is who answered, for display; nil means that it is not known.
 	Server *Implementation
-
-	// Revision is the revision in which a [MethodDiscover] was answered. It is
-	// empty for other methods, and for a server in the same process.
-	Revision Revision
 }
 
 // Cache is a server's word on how long a result stays good.

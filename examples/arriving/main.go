@@ -127,11 +127,11 @@ func slow(ctx context.Context, c *client.Client) (*mcp.CallToolResult, error) {
 }
 
 func status(ctx context.Context, c *client.Client) error {
-	d, err := c.Discover(ctx)
+	revision, err := c.Revision(ctx)
 	if err != nil {
 		return err
 	}
-	fmt.Println("revision", d.Revision)
+	fmt.Println("revision", revision)
 	return c.Ping(ctx)
 }
 

@@ -50,3 +50,10 @@ func Fail(id jsonrpc.ID, e *jsonrpc.Error) Answer {
 func Invalid(method, reason string) *mcp.Error {
 	return &mcp.Error{Code: mcp.CodeInternal, Local: true, Message: "the server's answer to " + method + " cannot be used: " + reason}
 }
+
+// RevisionResult is the result of a call that asks a connection for its
+// revision.
+func RevisionResult(r mcp.Revision) (mcp.Result, error) {
+	body, err := mcp.Marshal(mcp.RevisionResult{Revision: r})
+	return mcp.Result{Body: body}, err
+}

@@ -94,7 +94,7 @@ func (p *Peer) agree(raw json.RawMessage) error {
 	}
 	p.offers = in.Capabilities
 	var err error
-	p.found.Server, p.found.Revision = &in.ServerInfo, p.rev.name
+	p.found.Server = &in.ServerInfo
 	p.found.Body, err = mcp.Marshal(mcp.Discovery{Capabilities: in.Capabilities, Instructions: in.Instructions})
 	return err
 }
@@ -109,6 +109,8 @@ func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		return p.found, nil
 	case mcp.MethodSubscriptionsListen:
 		return p.listen(ctx, c)
+	case mcp.MethodRevision:
+		return joint.RevisionResult(p.rev.name)
 	case mcp.MethodPing:
 		_, err := p.request(ctx, methodPing, nil)
 		return mcp.Result{Server: p.found.Server}, err

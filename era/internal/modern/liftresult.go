@@ -53,9 +53,6 @@ func (p *Peer) liftResult(c *mcp.Call, raw []byte) (mcp.Result, error) {
 	if mcp.Cacheable(c.Method) {
 		res.Cache = e.cache()
 	}
-	if c.Method == mcp.MethodDiscover {
-		res.Revision = Revision
-	}
 	return res, nil
 }
 

@@ -45,9 +45,12 @@ func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if c.Notification {
 		return mcp.Result{}, p.notify(ctx, c)
 	}
-	if c.Method == mcp.MethodPing {
+	switch c.Method {
+	case mcp.MethodPing:
 		_, err := p.Probe(ctx)
 		return mcp.Result{}, err
+	case mcp.MethodRevision:
+		return joint.RevisionResult(Revision)
 	}
 	id := p.link.NextID()
 	params, err := p.stamps.request(c, id)

@@ -157,7 +157,7 @@ func (s *Server) ask(r *request, need *mcp.NeedInput, server *mcp.Implementation
 // never hears of it, whoever asks.
 func removed(method string) bool {
 	switch method {
-	case "initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
+	case "initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", mcp.MethodRevision:
 		return true
 	}
 	return false
