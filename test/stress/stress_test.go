@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -56,6 +57,7 @@ type storm struct {
 	door  *era.Server
 	urls  []string      // of one HTTP server that takes connections over and one that does not
 	calm  chan struct{} // closed when clients connect for the last time
+	fired atomic.Bool   // the resource last is about to change, or has
 	ready sync.WaitGroup
 	done  sync.WaitGroup
 }
@@ -82,6 +84,7 @@ func TestEveryClientHearsTheLastChange(t *testing.T) {
 		s.done.Go(func() { kinds[i%len(kinds)](rand.New(rand.NewPCG(1, uint64(i)))) })
 	}
 	time.Sleep(length(t))
+	s.fired.Store(true)
 	s.srv.ResourceUpdated(last)
 	close(s.calm)
 	s.wait("clients connect for the last time", &s.ready)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenon-mcp/tenon/jsonrpc"
@@ -21,6 +22,7 @@ type hearing struct {
 	first  chan struct{} // closed when the server has answered for the first time
 	tried  func()        // closes first
 	cancel context.CancelFunc
+	late   atomic.Bool // somebody went on before the stream was there, and may miss something
 }
 
 func (h *hearing) init() {
@@ -94,7 +96,7 @@ func (l *link) listen(ctx context.Context, at *cursor) bool {
 	l.hearing.tried()
 	switch status := resp.StatusCode; {
 	case isStream(resp):
-		if at.missed {
+		if late := l.hearing.late.Swap(false); late || at.missed {
 			at.missed = false
 			l.hearing.interrupt()
 		}
@@ -186,6 +188,7 @@ func (l *link) awaitHearing(ctx context.Context) {
 	select {
 	case <-l.hearing.first:
 	case <-t.C:
+		l.hearing.late.Store(true)
 	case <-ctx.Done():
 	}
 }
