@@ -1,6 +1,7 @@
 package show
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -94,22 +95,23 @@ func (m *markdown) inline(s string) string {
 		return s
 	}
 	var out strings.Builder
+	var missing marks
 	for len(s) > 0 {
 		switch {
 		case s[0] == '`':
-			if body, rest, ok := between(s, "`"); ok {
+			if body, rest, ok := missing.between(s, "`"); ok {
 				out.WriteString(m.p.paint(cyan, body))
 				s = rest
 				continue
 			}
 		case strings.HasPrefix(s, "**"):
-			if body, rest, ok := between(s, "**"); ok {
+			if body, rest, ok := missing.between(s, "**"); ok {
 				out.WriteString(m.p.Bold(body))
 				s = rest
 				continue
 			}
 		case s[0] == '*':
-			if body, rest, ok := between(s, "*"); ok {
+			if body, rest, ok := missing.between(s, "*"); ok {
 				out.WriteString(m.p.paint(italic, body))
 				s = rest
 				continue
@@ -135,22 +137,39 @@ func (m *markdown) inline(s string) string {
 	return out.String()
 }
 
+// marks are those that do not come again on the line, and are not looked for
+// again.
+type marks []string
+
 // between reads what stands between two equal marks that touch words.
-func between(s, mark string) (body, rest string, ok bool) {
-	body, rest, ok = strings.Cut(s[len(mark):], mark)
-	if !ok || body == "" || body[0] == ' ' || body[len(body)-1] == ' ' {
+func (m *marks) between(s, mark string) (body, rest string, ok bool) {
+	after := s[len(mark):]
+	if after == "" || after[0] == ' ' || slices.Contains(*m, mark) {
+		return "", "", false
+	}
+	body, rest, ok = strings.Cut(after, mark)
+	if !ok {
+		*m = append(*m, mark)
+	}
+	if !ok || body == "" || body[len(body)-1] == ' ' {
 		return "", "", false
 	}
 	return body, rest, true
 }
 
+// link reads [text](target). It looks no further than to the next bracket, so
+// that a line of nothing but brackets is read once.
 func link(s string) (text, target, rest string, ok bool) {
-	text, after, ok := strings.Cut(s[1:], "](")
-	if !ok || strings.ContainsAny(text, "[]") {
+	i := strings.IndexAny(s[1:], "[]") + 1
+	if i < 2 || !strings.HasPrefix(s[i:], "](") {
 		return "", "", "", false
 	}
-	target, rest, ok = strings.Cut(after, ")")
-	return text, target, rest, ok && text != "" && !strings.Contains(target, " ")
+	text, after := s[1:i], s[i+2:]
+	end := strings.IndexAny(after, ")([ ")
+	if end < 0 || after[end] != ')' {
+		return "", "", "", false
+	}
+	return text, after[:end], after[end+1:], true
 }
 
 func cells(s string) []string {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/visible"
@@ -40,24 +41,31 @@ type Printer struct {
 	W io.Writer
 	// Format is how. Unset: text.
 	Format Format
-	// Width is how many columns there are. 0 means 80.
+	// Width is how many columns there are. 0 means 80, or any number if Plain.
 	Width int
 	// Color allows colours; unset, text has none.
 	Color bool
+	// Plain is for pipes and files: texts of the server are written as they
+	// came, byte for byte, and nothing is rendered or wrapped.
+	Plain bool
 	// Quiet leaves out everything but what was asked for.
 	Quiet bool
 
-	err error
+	err  error
+	open bool // the last text did not end its line
 }
 
 // Err is the first error of the writer.
 func (p *Printer) Err() error { return p.err }
 
 func (p *Printer) width() int {
-	if p.Width <= 0 {
-		return 80
+	switch {
+	case p.Width > 0:
+		return p.Width
+	case p.Plain:
+		return math.MaxInt32
 	}
-	return p.Width
+	return 80
 }
 
 func (p *Printer) printf(format string, args ...any) {
@@ -66,7 +74,27 @@ func (p *Printer) printf(format string, args ...any) {
 	}
 }
 
-func (p *Printer) line(s string) { p.printf("%s\n", s) }
+// verbatim writes a text as it came. What stands before it ends its line first.
+func (p *Printer) verbatim(text string) {
+	p.EndLine()
+	if p.err == nil && text != "" {
+		_, p.err = io.WriteString(p.W, text)
+		p.open = text[len(text)-1] != '\n'
+	}
+}
+
+// EndLine ends the line of a text that was written as it came and did not.
+func (p *Printer) EndLine() {
+	if p.open {
+		p.open = false
+		p.printf("\n")
+	}
+}
+
+func (p *Printer) line(s string) {
+	p.EndLine()
+	p.printf("%s\n", s)
+}
 
 // Wrap writes text of several lines, with a margin before the first and one
 // before the others. The text must be clean already.
@@ -77,13 +105,20 @@ func (p *Printer) Wrap(s, first, rest string) {
 // lines writes wrapped text with a margin before the first and one before the
 // other lines.
 func (p *Printer) lines(s, firstMargin, margin string) {
-	for i, l := range wrap(s, p.width()-max(columns(firstMargin), columns(margin))) {
-		if i == 0 {
-			p.line(strings.TrimRight(firstMargin+l, " "))
-		} else {
-			p.line(strings.TrimRight(margin+l, " "))
+	p.EndLine()
+	var out strings.Builder
+	before := firstMargin
+	wrap(s, p.width()-max(columns(firstMargin), columns(margin)), func(l string) bool {
+		out.WriteString(strings.TrimRight(before+l, " "))
+		out.WriteByte('\n')
+		before = margin
+		if out.Len() > 32<<10 {
+			p.printf("%s", out.String())
+			out.Reset()
 		}
-	}
+		return p.err == nil
+	})
+	p.printf("%s", out.String())
 }
 
 // text reports whether the value is to be shown to a person.

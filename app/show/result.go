@@ -16,6 +16,9 @@ func (p *Printer) Result(r *mcp.CallToolResult) error {
 	if !p.text() {
 		return p.Value(r)
 	}
+	if p.Plain {
+		return p.plainResult(r)
+	}
 	if r.IsError && !p.Quiet {
 		p.line(p.Red("The tool failed:"))
 	}
@@ -31,6 +34,18 @@ func (p *Printer) Result(r *mcp.CallToolResult) error {
 	}
 	if r.StructuredContent == nil && len(r.Content) == 0 {
 		return p.none("(nothing)")
+	}
+	return p.err
+}
+
+// plainResult writes a result for a pipe: its texts as they came, or, if it has
+// no content, the JSON of its structured content as it came.
+func (p *Printer) plainResult(r *mcp.CallToolResult) error {
+	for _, c := range r.Content {
+		p.content(c)
+	}
+	if len(r.Content) == 0 && r.StructuredContent != nil {
+		p.line(string(r.StructuredContent))
 	}
 	return p.err
 }
@@ -75,7 +90,7 @@ func (p *Printer) Structured(raw json.RawMessage) {
 func (p *Printer) content(c mcp.Content) {
 	switch c := c.(type) {
 	case *mcp.TextContent:
-		p.Markdown(c.Text)
+		p.prose(c.Text)
 	case *mcp.ImageContent:
 		p.thing("image", c.MIMEType, len(c.Data), "")
 	case *mcp.AudioContent:
@@ -98,6 +113,15 @@ func (p *Printer) content(c mcp.Content) {
 	}
 }
 
+// prose writes a text of the server: as it came, or as Markdown.
+func (p *Printer) prose(text string) {
+	if p.Plain {
+		p.verbatim(text)
+	} else {
+		p.Markdown(text)
+	}
+}
+
 func (p *Printer) thing(what, mime string, size int, name string) {
 	text := fmt.Sprintf("[%s %s, %s]", what, clean(mime), Bytes(int64(size)))
 	if name != "" {
@@ -107,10 +131,14 @@ func (p *Printer) thing(what, mime string, size int, name string) {
 }
 
 // Contents writes what is in a resource: text as it is, other bytes as what
-// they are.
+// they are. Plain writes all of it as it came, bytes too, one after the other.
 func (p *Printer) Contents(r *mcp.ReadResourceResult) error {
 	if !p.text() {
 		return p.Value(r)
+	}
+	if p.Plain {
+		p.verbatim(string(Bare(r.Contents)))
+		return p.err
 	}
 	for i, c := range r.Contents {
 		if len(r.Contents) > 1 {
@@ -124,10 +152,25 @@ func (p *Printer) Contents(r *mcp.ReadResourceResult) error {
 	return p.err
 }
 
+// Bare returns the text and bytes of contents as they came, one after the other.
+func Bare(all []mcp.ResourceContents) []byte {
+	var data []byte
+	for _, c := range all {
+		if c.Blob != nil {
+			data = append(data, c.Blob...)
+		} else {
+			data = append(data, c.Text...)
+		}
+	}
+	return data
+}
+
 func (p *Printer) contents(c mcp.ResourceContents) {
 	switch {
 	case c.Blob != nil:
 		p.thing("bytes", c.MIMEType, len(c.Blob), c.URI)
+	case p.Plain:
+		p.verbatim(c.Text)
 	case c.MIMEType == "text/markdown":
 		p.Markdown(c.Text)
 	case strings.HasSuffix(c.MIMEType, "json") && json.Valid([]byte(c.Text)):
@@ -137,18 +180,23 @@ func (p *Printer) contents(c mcp.ResourceContents) {
 	}
 }
 
-// Prompt writes a prompt that was filled in.
+// Prompt writes a prompt that was filled in. Plain writes the text of a single
+// message and nothing else.
 func (p *Printer) Prompt(r *mcp.GetPromptResult) error {
 	if !p.text() {
 		return p.Value(r)
 	}
-	if r.Description != "" && !p.Quiet {
+	if r.Description != "" && !p.Quiet && !p.Plain {
 		p.lines(p.Dim(clean(r.Description)), "", "")
 		p.line("")
 	}
 	for i, m := range r.Messages {
 		if i > 0 {
 			p.line("")
+		}
+		if p.Plain && len(r.Messages) == 1 {
+			p.content(m.Content)
+			break
 		}
 		p.line(p.Bold(clean(string(m.Role)) + ":"))
 		p.content(m.Content)

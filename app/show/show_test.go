@@ -131,7 +131,7 @@ func TestResults(t *testing.T) {
 		{"nothing", &mcp.CallToolResult{}, "(nothing)\n"},
 		{"a failure", &mcp.CallToolResult{Content: mcp.Contents{mcp.Text("no")}, IsError: true}, "The tool failed:\nno\n"},
 		{"an image has a kind and a size", &mcp.CallToolResult{Content: mcp.Contents{mcp.Image(make([]byte, 2048), "image/png")}}, "[image image/png, 2.0 kB]\n"},
-		{"a link", &mcp.CallToolResult{Content: mcp.Contents{mcp.Link(mcp.Resource{URI: "x://y", Name: "y"})}}, "→ x://y y\n"},
+		{"a link", &mcp.CallToolResult{Content: mcp.Contents{mcp.Link(mcp.Resource{URI: "x://y", Name: "y"})}}, "→ x://y  y\n"},
 		{"a sequence for terminals is left out", &mcp.CallToolResult{Content: mcp.Contents{mcp.Text("\x1b[31mred\x1b[0m")}}, "red\n"},
 	} {
 		if got := shown(t, Printer{}, func(p *Printer) error { return p.Result(c.r) }); got != c.want {

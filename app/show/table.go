@@ -43,12 +43,12 @@ func (t *table) lines(width int) []string {
 		room := width - used
 		if room < 24 && last != "" { // too narrow: the last column goes below
 			out = append(out, strings.TrimRight(head, " "))
-			for _, l := range wrap(last, width-4) {
+			for _, l := range wrapped(last, width-4) {
 				out = append(out, "    "+l)
 			}
 			continue
 		}
-		for i, l := range wrap(last, room) {
+		for i, l := range wrapped(last, room) {
 			if i == 0 {
 				out = append(out, strings.TrimRight(head+l, " "))
 			} else {

@@ -11,6 +11,11 @@ import (
 func columns(s string) int {
 	n := 0
 	for i := 0; i < len(s); {
+		if s[i] < utf8.RuneSelf && s[i] != 0x1b {
+			n++
+			i++
+			continue
+		}
 		if s[i] == 0x1b { // a style of ours: ESC [ … m
 			if end := strings.IndexByte(s[i:], 'm'); end >= 0 {
 				i += end + 1
@@ -61,28 +66,37 @@ func pad(s string, to int) string {
 	return s
 }
 
-// wrap breaks a text into lines of at most so many columns. Line breaks that
-// are there stay; words longer than a line are broken.
-func wrap(s string, most int) []string {
+// wrap breaks a text into lines of at most so many columns and gives each to
+// yield, until yield returns false. Line breaks that are there stay, and so do
+// lines that fit; words longer than a line are broken. It takes time in
+// proportion to the length of the text.
+func wrap(s string, most int, yield func(line string) bool) {
 	most = max(most, 8)
-	var lines []string
 	for para := range strings.SplitSeq(s, "\n") {
+		if len(para) <= most || columns(para) <= most {
+			if !yield(para) {
+				return
+			}
+			continue
+		}
 		line, used := "", 0
 		for word := range strings.FieldsSeq(para) {
 			w := columns(word)
 			if used > 0 && used+1+w > most {
-				lines = append(lines, line)
+				if !yield(line) {
+					return
+				}
 				line, used = "", 0
 			}
-			for w > most && !strings.Contains(word, "\x1b") {
-				head := cut(word, most+1)
-				head = strings.TrimSuffix(head, "…")
-				if head == "" {
+			for w > most {
+				head, n := head(word, most)
+				if head == "" || head == word {
 					break
 				}
-				lines = append(lines, head)
-				word = word[len(head):]
-				w = columns(word)
+				if !yield(head) {
+					return
+				}
+				word, w = word[len(head):], w-n
 			}
 			if used > 0 {
 				line += " "
@@ -91,7 +105,44 @@ func wrap(s string, most int) []string {
 			line += word
 			used += w
 		}
-		lines = append(lines, line)
+		if !yield(line) {
+			return
+		}
 	}
+}
+
+// wrapped is wrap for short texts.
+func wrapped(s string, most int) (lines []string) {
+	wrap(s, most, func(l string) bool { lines = append(lines, l); return true })
 	return lines
+}
+
+// head is the longest beginning of a word that takes at most so many columns,
+// and how many it takes. Styles take none, and stay with what they begin.
+func head(word string, most int) (string, int) {
+	n := 0
+	for i := 0; i < len(word); {
+		if word[i] < utf8.RuneSelf && word[i] != 0x1b {
+			if n == most {
+				return word[:i], n
+			}
+			n++
+			i++
+			continue
+		}
+		if word[i] == 0x1b {
+			if end := strings.IndexByte(word[i:], 'm'); end >= 0 {
+				i += end + 1
+				continue
+			}
+		}
+		r, size := utf8.DecodeRuneInString(word[i:])
+		w := runeColumns(r)
+		if n+w > most {
+			return word[:i], n
+		}
+		n += w
+		i += size
+	}
+	return word, n
 }

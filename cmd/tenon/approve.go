@@ -161,7 +161,7 @@ func (p *program) agree(ctx context.Context, entry config.Server, v config.Verdi
 // secret reads a line without showing it where that is wanted and possible.
 func (p *program) secret(in config.Input) (string, error) {
 	if in.Password {
-		return p.lines().ReadSecret(context.Background(), "> ")
+		return p.lines().ReadSecret(p.ctx, "> ")
 	}
-	return p.lines().ReadLine(context.Background(), "> ")
+	return p.lines().ReadLine(p.ctx, "> ")
 }

@@ -53,6 +53,9 @@ standard error. A tool that fails makes the exit code 1.`,
 					return err
 				}
 			}
+			if r.IsError && out.Plain && out.Format == show.Text {
+				p.note("The tool failed:")
+			}
 			if err := out.Result(r); err != nil {
 				return err
 			}
@@ -118,7 +121,7 @@ func (p *program) document(from string) (json.RawMessage, error) {
 	return data, nil
 }
 
-// A bar shows progress on one line of standard error.
+// A bar shows progress on one line of standard error, if that is a terminal.
 type bar struct {
 	p     *program
 	shown bool
@@ -128,7 +131,7 @@ type bar struct {
 func (p *program) progress() *bar { return &bar{p: p} }
 
 func (b *bar) show(now mcp.ProgressParams) {
-	if b.p.quiet {
+	if b.p.quiet || !isTerminal(b.p.err) {
 		return
 	}
 	text := fmt.Sprintf("%g", now.Progress)
@@ -140,10 +143,6 @@ func (b *bar) show(now mcp.ProgressParams) {
 	}
 	if now.Message != "" {
 		text += "  " + visible.Line(now.Message)
-	}
-	if !isTerminal(b.p.err) {
-		fmt.Fprintln(b.p.err, text)
-		return
 	}
 	if b.shown && time.Since(b.last) < 50*time.Millisecond && now.Progress < now.Total {
 		return // faster than anybody can read

@@ -98,7 +98,11 @@ func (p *program) with(do func(ctx context.Context, s *session, out *show.Printe
 		if err != nil {
 			return err
 		}
-		return errors.Join(do(cmd.Context(), s, out, rest), s.Close())
+		err = do(cmd.Context(), s, out, rest)
+		if p.current != nil { // the next command of the shell begins on a line of its own
+			out.EndLine()
+		}
+		return errors.Join(err, s.Close())
 	}
 }
 

@@ -8,6 +8,7 @@
 //	program.go   what all commands share: flags, streams, the printer
 //	target.go    SERVER on the command line -> a live server
 //	person.go    questions of servers, answered at the terminal
+//	interrupt.go what Ctrl-C does
 package main
 
 import (
@@ -21,8 +22,14 @@ import (
 
 func main() {
 	stdio.CloseOnExec() // what this process inherited is not for the servers it starts
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	p := &program{in: os.Stdin, out: os.Stdout, err: os.Stderr}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan int, 1)
+	go func() { done <- p.run(ctx, os.Args[1:]) }()
+	os.Exit(p.wait(done, signals, cancel))
 }

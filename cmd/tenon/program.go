@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -39,6 +40,9 @@ type program struct {
 	warned sync.Map   // what was wrong with the configuration, told once
 	asking sync.Mutex // one question at a time
 	noting sync.Mutex // one note at a time
+
+	ctx  context.Context // of the run: ends with an interrupt
+	ends atomic.Int32    // the onInterrupt of its command
 }
 
 // The flags that all commands have.
@@ -61,22 +65,27 @@ type flags struct {
 // run runs one command line and returns the exit code.
 func run(ctx context.Context, args []string, in io.Reader, out, errs io.Writer) int {
 	p := &program{in: in, out: out, err: errs}
+	return p.run(ctx, args)
+}
+
+func (p *program) run(ctx context.Context, args []string) int {
+	p.ctx = ctx
 	first := ""
 	if len(args) > 0 {
 		first = args[0]
 	}
 	root := p.root(first)
 	root.SetArgs(args)
-	root.SetIn(in)
-	root.SetOut(out)
-	root.SetErr(errs)
+	root.SetIn(p.in)
+	root.SetOut(p.out)
+	root.SetErr(p.err)
 	err := root.ExecuteContext(ctx)
 	if err != nil && err.Error() != "" {
 		if ctx.Err() != nil {
 			err = ctx.Err()
-			fmt.Fprintln(errs, "tenon: interrupted")
+			fmt.Fprintln(p.err, "tenon: interrupted")
 		} else {
-			fmt.Fprintln(errs, "tenon: "+visible.Text(err.Error()))
+			fmt.Fprintln(p.err, "tenon: "+visible.Text(err.Error()))
 		}
 	}
 	return exitCode(err)
@@ -108,6 +117,7 @@ builtin:fs?root=. , or a command after -- :
 			return usagef("there is no command %q%s (tenon help lists them all)", args[0], suggest(args[0], commandNames(cmd)))
 		},
 	}
+	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) { p.ends.Store(int32(endingOf(cmd.Name()))) }
 	root.SetVersionTemplate("tenon {{.Version}}\n")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%w (tenon help%s shows what there is)", err, strings.TrimPrefix(c.CommandPath(), "tenon"))
@@ -220,14 +230,22 @@ func (p *program) add(root *cobra.Command, first string) {
 	}
 }
 
-// printer writes results to standard output.
+// printer writes results to standard output. Rendering is for terminals, and
+// for those who want colours in any case; everything else gets plain text.
 func (p *program) printer() (*show.Printer, error) {
 	f, err := show.ParseFormat(p.format)
 	if err != nil {
 		return nil, usageError{err}
 	}
-	return &show.Printer{W: p.out, Format: f, Width: width(p.out), Color: p.colored(p.out), Quiet: p.quiet}, nil
+	var w io.Writer = p.out
+	if p.ctx != nil {
+		w = cancelWriter{p.ctx, p.out}
+	}
+	return &show.Printer{W: w, Format: f, Width: width(p.out), Color: p.colored(p.out), Quiet: p.quiet, Plain: p.plain(p.out)}, nil
 }
+
+// plain reports whether text goes to w as it came.
+func (p *program) plain(w io.Writer) bool { return !isTerminal(w) && p.color != "always" }
 
 // aside writes what is not a result: progress, questions, warnings.
 func (p *program) aside() *show.Printer {
@@ -272,13 +290,14 @@ func fileOf(stream any) *os.File {
 	return nil
 }
 
+// width is how many columns a terminal has; 0 if w is none.
 func width(w io.Writer) int {
 	if f := fileOf(w); f != nil {
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
 			return columns
 		}
 	}
-	return 80
+	return 0
 }
 
 // configDir is where the person's own files are.

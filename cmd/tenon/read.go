@@ -32,29 +32,13 @@ func (p *program) readCommand() *cobra.Command {
 				return err
 			}
 			if to != "" {
-				return writeAll(to, r.Contents)
-			}
-			if len(r.Contents) == 1 && r.Contents[0].Blob != nil && out.Format == show.Text && !isTerminal(p.out) {
-				_, err := p.out.Write(r.Contents[0].Blob)
-				return err
+				return os.WriteFile(to, show.Bare(r.Contents), 0o644)
 			}
 			return out.Contents(r)
 		}),
 	}
 	c.Flags().StringVarP(&to, "output", "o", "", "write the contents to this `file`")
 	return c
-}
-
-func writeAll(file string, all []mcp.ResourceContents) error {
-	var data []byte
-	for _, c := range all {
-		if c.Blob != nil {
-			data = append(data, c.Blob...)
-		} else {
-			data = append(data, c.Text...)
-		}
-	}
-	return os.WriteFile(file, data, 0o644)
 }
 
 // saveContents writes the bytes of a result into files of a folder. Names are

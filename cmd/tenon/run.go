@@ -240,6 +240,16 @@ func (r *reporter) tool(c *host.ToolCall) {
 	}
 }
 
+// answer writes the text of the answer: as it came, or made fit for a terminal.
+func (r *reporter) answer() {
+	text := r.text.String()
+	if r.p.plain(r.p.out) {
+		io.WriteString(r.p.out, text)
+	} else if text = strings.TrimSpace(text); text != "" {
+		fmt.Fprintln(r.p.out, visible.Terminal(text))
+	}
+}
+
 // finish writes the answer. A call that was denied, and an answer that is not
 // whole, make the exit code 1, since the turn may not have done what was wanted.
 func (r *reporter) finish(s *host.Session, err error) error {
@@ -253,9 +263,7 @@ func (r *reporter) finish(s *host.Session, err error) error {
 	}
 	switch r.output {
 	case "text":
-		if text := strings.TrimSpace(r.text.String()); text != "" {
-			fmt.Fprintln(r.p.out, visible.Terminal(text))
-		}
+		r.answer()
 	case "json":
 		object := map[string]any{"session": s.ID, "answer": r.text.String(), "calls": calls, "usage": r.usage, "stop": r.stop}
 		if r.fault != "" {

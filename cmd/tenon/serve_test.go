@@ -62,7 +62,7 @@ func (w *told) Write(b []byte) (int, error) {
 func TestServeHTTP(t *testing.T) {
 	url := servingAt(t, "calc", "--http", "127.0.0.1:0")
 	for _, args := range [][]string{{}, {"--revision", "2025-06-18"}} {
-		if code, out, errs := tenon(t, append([]string{"call", url, "add", "a=20", "b=22"}, args...)...); code != 0 || out != "42\n" {
+		if code, out, errs := tenon(t, append([]string{"call", url, "add", "a=20", "b=22"}, args...)...); code != 0 || out != "42" {
 			t.Errorf("%v: exit code %d: %s%s", args, code, out, errs)
 		}
 	}
@@ -91,7 +91,7 @@ func TestServeHTTPWithToken(t *testing.T) {
 	if code, _, errs := p.tenon("config", "add", "calc", url, "--header", "Authorization=Bearer ${SERVE_TOKEN}"); code != 0 {
 		t.Fatal(errs)
 	}
-	if code, out, errs := p.tenon("call", "calc", "add", "a=20", "b=22"); code != 0 || out != "42\n" {
+	if code, out, errs := p.tenon("call", "calc", "add", "a=20", "b=22"); code != 0 || out != "42" {
 		t.Errorf("with a token: exit code %d: %s%s", code, out, errs)
 	}
 }
@@ -124,7 +124,7 @@ func TestMissingAPIKey(t *testing.T) {
 	if _, out, errs := chat(t, "/servers\n", "--model", "none", "--server", url); !strings.Contains(strings.Join(strings.Fields(out+errs), " "), "wants a credential") {
 		t.Errorf("chat: %s%s", out, errs)
 	}
-	if code, out, errs := p.tenon("call", url, "add", "a=20", "b=22", "-H", "Authorization: Bearer "+key, "--trace"); code != 0 || out != "42\n" || strings.Contains(errs, key) {
+	if code, out, errs := p.tenon("call", url, "add", "a=20", "b=22", "-H", "Authorization: Bearer "+key, "--trace"); code != 0 || out != "42" || strings.Contains(errs, key) {
 		t.Errorf("with the key: exit code %d: %s%s", code, out, errs)
 	}
 	for _, header := range []string{"Authorization: Bearer wrong-wrong-wrong-wrong", "X-Api-Key: wrong-wrong-wrong-wrong"} {
@@ -153,7 +153,7 @@ func TestMissingAPIKey(t *testing.T) {
 func TestServeOlderHTTP(t *testing.T) {
 	url := servingAt(t, "calc", "--http", "127.0.0.1:0", "--sse")
 	old := "sse+" + strings.TrimSuffix(url, "/mcp") + "/sse"
-	if code, out, errs := tenon(t, "call", old, "add", "a=20", "b=22"); code != 0 || out != "42\n" {
+	if code, out, errs := tenon(t, "call", old, "add", "a=20", "b=22"); code != 0 || out != "42" {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
 }

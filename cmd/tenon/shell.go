@@ -218,7 +218,7 @@ func onOff(words []string) (bool, error) {
 
 // tenon runs a command of tenon on the connection of the shell.
 func (sh *shell) tenon(ctx context.Context, words ...string) error {
-	sub := &program{in: strings.NewReader(""), out: sh.p.out, err: sh.p.err, flags: sh.p.flags, current: sh.session}
+	sub := &program{in: strings.NewReader(""), out: sh.p.out, err: sh.p.err, flags: sh.p.flags, current: sh.session, ctx: ctx}
 	root := sub.root(words[0])
 	root.SetArgs(words)
 	root.SetIn(sub.in)

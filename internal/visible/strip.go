@@ -85,8 +85,8 @@ func stringSequence(s string, i int) int {
 			return i + 1
 		case s[i] == 0x1b && i+1 < len(s) && s[i+1] == '\\', s[i] == 0xc2 && i+1 < len(s) && s[i+1] == 0x9c:
 			return i + 2
-		case s[i] == '\n', s[i] == 0x1b:
-			return 0
+		case s[i] == '\n', s[i] == 0x1b, s[i] == 0xc2 && i+1 < len(s) && s[i+1] >= 0x80 && s[i+1] < 0xa0:
+			return 0 // also where another control begins, so that nothing is read twice
 		}
 	}
 	return 0

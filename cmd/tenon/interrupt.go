@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+// interruptGrace is how long a command may take to end after an interrupt.
+// Programs that it has started end with it: each has a guard.
+const interruptGrace = 700 * time.Millisecond
+
+// onInterrupt says what an interrupt does to a command.
+type onInterrupt int32
+
+const (
+	endSoon   onInterrupt = iota // the process ends after interruptGrace, or at the second interrupt
+	endWell                      // the command ends in its own time, or at the second interrupt
+	endItself                    // the command handles interrupts itself
+)
+
+func endingOf(command string) onInterrupt {
+	switch command {
+	case "serve", "up", "inspect":
+		return endWell
+	case "shell", "chat", "tap":
+		return endItself
+	}
+	return endSoon
+}
+
+// wait waits for the end of the command and returns the exit code. The first
+// signal cancels the command's context. What the command does meanwhile, such as
+// reading from a terminal or writing to a pipe that nobody reads, cannot keep
+// the process alive.
+func (p *program) wait(done <-chan int, signals <-chan os.Signal, cancel func()) int {
+	var late <-chan time.Time
+	for again := false; ; again = true {
+		select {
+		case code := <-done:
+			return code
+		case <-late:
+			return p.abandon()
+		case <-signals:
+			cancel()
+			switch onInterrupt(p.ends.Load()) {
+			case endSoon:
+				if again {
+					return p.abandon()
+				}
+				late = time.After(interruptGrace)
+			case endWell:
+				if again {
+					return p.abandon()
+				}
+			}
+		}
+	}
+}
+
+// abandon leaves a command that does not end. It says so where that can be
+// written at once: a terminal or a pipe that nobody reads must not hold it up.
+func (p *program) abandon() int {
+	said := make(chan struct{})
+	go func() { fmt.Fprintln(p.err, "tenon: interrupted"); close(said) }()
+	select {
+	case <-said:
+	case <-time.After(100 * time.Millisecond):
+	}
+	return exitInterrupted
+}
+
+// cancelWriter writes until ctx ends, so that an interrupt ends what is being
+// printed.
+type cancelWriter struct {
+	ctx context.Context
+	w   io.Writer
+}
+
+func (u cancelWriter) Write(b []byte) (int, error) {
+	if err := u.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return u.w.Write(b)
+}
+
+// File is the file behind the writer, for those who ask whether it is a
+// terminal.
+func (u cancelWriter) File() *os.File { return fileOf(u.w) }
