@@ -59,8 +59,10 @@ type Answer struct {
 	// Action is one of
 	//
 	//	approval, flow   once, session, always, deny, never
-	//	form, url        accept, decline, cancel
-	//	sampling         accept, decline
+	//	form, url        accept, decline, cancel, mute
+	//	sampling         accept, decline, mute
+	//
+	// Mute declines this and all later questions of the server; see [Host.Mute].
 	Action string `json:"action"`
 
 	// Content is the filled-in form, or the message that is sent instead of

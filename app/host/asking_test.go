@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -16,6 +17,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/permit"
+	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 )
@@ -168,6 +170,81 @@ func TestFormIsAskedAgain(t *testing.T) {
 	if n := b.all(EventNotice); len(n) != 1 || !strings.Contains(n[0].Text, "not complete") {
 		t.Errorf("told %+v", n)
 	}
+}
+
+// H20: a server that floods the person with questions is bounded: so many wait
+// at once, so many outside of any call, and none once it is muted. All others
+// are declined, and the person is told once.
+func TestFloodOfQuestions(t *testing.T) {
+	form := &client.Elicitation{Message: "?", Schema: json.RawMessage(`{"type":"object","properties":{}}`), Form: &mcp.Form{}}
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, nil)
+		b.answers = func(Ask) *Answer { return nil }
+		var asked sync.WaitGroup
+		var declined atomic.Int32
+		ask := func(ctx context.Context) {
+			asked.Go(func() {
+				if r, err := b.host.form(ctx, "x", form); err == nil && r.Action == mcp.ActionDecline {
+					declined.Add(1)
+				}
+			})
+			synctest.Wait()
+		}
+		for range 100 {
+			ask(withSession(t.Context(), "s", "call"))
+		}
+		if n := len(b.host.Asks()); n != maxOpenAsks || declined.Load() != 100-maxOpenAsks {
+			t.Errorf("%d questions wait, %d are declined", n, declined.Load())
+		}
+		if n := b.all(EventNotice); len(n) != 1 || !strings.Contains(n[0].Text, "/unmute x") {
+			t.Errorf("told %+v", n)
+		}
+		ask(withSession(t.Context(), "s", "call")) // of another server it would wait
+		other := make(chan struct{})
+		go func() { b.host.form(t.Context(), "y", form); close(other) }()
+		synctest.Wait()
+		if n := len(b.host.Asks()); n != maxOpenAsks+1 {
+			t.Errorf("another server cannot ask: %d", n)
+		}
+		b.host.Mute("x")
+		synctest.Wait()
+		if n := len(b.host.Asks()); n != 1 {
+			t.Errorf("%d questions wait after mute", n)
+		}
+		ask(withSession(t.Context(), "s", "call"))
+		if n := len(b.host.Asks()); n != 1 {
+			t.Error("a muted server asks")
+		}
+		b.host.Unmute("x")
+		for range 20 { // one after the other, and outside of any call
+			ask(t.Context())
+			for _, a := range b.host.Asks() {
+				if a.Server == "x" {
+					b.host.Answer(a.ID, Answer{Action: "cancel"})
+				}
+			}
+			synctest.Wait()
+		}
+		n := 0
+		for _, e := range b.all(EventAsk) {
+			if e.Ask.Server == "x" {
+				n++
+			}
+		}
+		if n != maxOpenAsks+maxUnwanted {
+			t.Errorf("the person was asked %d times", n)
+		}
+		b.host.Unmute("x")
+		ask(t.Context())
+		b.host.Answer(b.host.Asks()[1].ID, Answer{Action: "mute"})
+		ask(t.Context())
+		if n := len(b.host.Asks()); n != 1 {
+			t.Errorf("the answer mute does not mute: %d", n)
+		}
+		b.host.Answer(b.host.Asks()[0].ID, Answer{Action: "decline"})
+		<-other
+		asked.Wait()
+	})
 }
 
 // O32: a log line of a server stays one line, whatever is in it.

@@ -68,9 +68,9 @@ func (h *Host) unattended(a Ask) Answer {
 var actions = map[AskKind][]string{
 	AskApproval: {"once", "session", "always", "deny", "never"},
 	AskFlow:     {"once", "session", "deny"},
-	AskForm:     {"accept", "decline", "cancel"},
-	AskURL:      {"accept", "decline", "cancel"},
-	AskSampling: {"accept", "decline"},
+	AskForm:     {"accept", "decline", "cancel", "mute"},
+	AskURL:      {"accept", "decline", "cancel", "mute"},
+	AskSampling: {"accept", "decline", "mute"},
 }
 
 // Answer answers an open ask. An ask that is over, or was answered already, is

@@ -146,6 +146,7 @@ type Host struct {
 	secrets  []string
 	learned  map[string][]string // secrets that came up later, by server
 	sampled  map[sampler]int
+	askers   map[string]*asker // by server
 	held     map[string]string // tools that the person was told are held back, with their definitions then
 
 	events sync.Mutex // orders events

@@ -69,7 +69,7 @@ func (h *Host) warnings(server string) func(string) {
 func (h *Host) form(ctx context.Context, server string, e *client.Elicitation) (*mcp.ElicitResult, error) {
 	secret := permit.SecretFields(e.Message, e.Form)
 	for {
-		a, err := h.ask(ctx, Ask{Kind: AskForm, Session: sessionOf(ctx).session, Server: server, Message: h.safe(e.Message), Schema: e.Schema, Secret: secret})
+		a, err := h.askFor(ctx, Ask{Kind: AskForm, Session: sessionOf(ctx).session, Server: server, Message: h.safe(e.Message), Schema: e.Schema, Secret: secret})
 		if err != nil {
 			return nil, err
 		}
@@ -103,7 +103,7 @@ func (h *Host) keepSecret(server string, fields []string, content json.RawMessag
 }
 
 func (h *Host) page(ctx context.Context, server string, e *client.Elicitation) (*mcp.ElicitResult, error) {
-	a, err := h.ask(ctx, Ask{Kind: AskURL, Session: sessionOf(ctx).session, Server: server, Message: h.safe(e.Message), URL: e.URL})
+	a, err := h.askFor(ctx, Ask{Kind: AskURL, Session: sessionOf(ctx).session, Server: server, Message: h.safe(e.Message), URL: e.URL})
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func (h *Host) sample(ctx context.Context, server string, p *mcp.CreateMessagePa
 	}
 	question := Ask{Kind: AskSampling, Session: in.session, Server: server, Sampling: p,
 		Message: fmt.Sprintf("%s wants %s to write something, at your expense.", server, model.Info())}
-	a, err := h.ask(ctx, question)
+	a, err := h.askFor(ctx, question)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (h *Host) sample(ctx context.Context, server string, p *mcp.CreateMessagePa
 		return nil, err
 	}
 	question.Draft, question.Message = draft, fmt.Sprintf("This would be sent to %s.", server)
-	if a, err = h.ask(ctx, question); err != nil {
+	if a, err = h.askFor(ctx, question); err != nil {
 		return nil, err
 	}
 	if a.Action != "accept" {

@@ -60,6 +60,8 @@ func commands() []command {
 		{name: "servers", about: "how the servers are doing; restart, switch off, log in", run: runServers},
 		{name: "restart", args: "server", words: []string{"server"}, about: "start a server anew", run: runRestart},
 		{name: "disable", args: "server", words: []string{"server"}, about: "switch a server off", run: runDisable},
+		{name: "mute", args: "server", words: []string{"server"}, about: "decline all questions of a server", run: runMute},
+		{name: "unmute", args: "server", words: []string{"server"}, about: "let a server ask again", run: runUnmute},
 		{name: "login", args: "server", words: []string{"server"}, about: "open the page where a server wants you to log in", run: runLogin},
 		{name: "wire", args: "[server]", words: []string{"server"}, about: "the messages that passed", run: runWire},
 		{name: "approve", args: "server[/tool]", words: []string{"tool"}, about: "show and approve tools that have changed", run: runApprove},

@@ -123,6 +123,20 @@ func runDisable(_ context.Context, t *talk, words []string, _ *show.Printer) (af
 	return t.toServer(words, "disable", (*connect.Server).Disable)
 }
 
+func runMute(_ context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
+	if _, err := t.toServer(words, "mute", func(s *connect.Server) error { t.w.Host.Mute(s.Name()); return nil }); err != nil {
+		return after{}, err
+	}
+	return after{notes: []string{"Questions of " + line(words[0]) + " are declined until /unmute " + line(words[0]) + "."}}, nil
+}
+
+func runUnmute(_ context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
+	if _, err := t.toServer(words, "unmute", func(s *connect.Server) error { t.w.Host.Unmute(s.Name()); return nil }); err != nil {
+		return after{}, err
+	}
+	return after{notes: []string{line(words[0]) + " may ask again."}}, nil
+}
+
 // runLogin opens the page that a server waits for.
 func runLogin(_ context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
 	var page string

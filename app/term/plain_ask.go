@@ -74,12 +74,12 @@ func (q *question) words() (all map[string]string, text, no string) {
 	case host.AskFlow:
 		return map[string]string{"once": "once", "session": "session", "deny": "deny", "allow once": "once", "allow for this session": "session"}, "Allow once, Allow for this session, Deny", "deny"
 	case host.AskURL:
-		return map[string]string{"opened": "accept", "decline": "decline", "cancel": "cancel"}, "opened, decline, cancel", "cancel"
+		return map[string]string{"opened": "accept", "decline": "decline", "cancel": "cancel", "mute": "mute"}, "opened, decline, cancel, mute", "cancel"
 	}
 	if q.ask.Draft != nil {
-		return map[string]string{"accept": "accept", "decline": "decline"}, "accept, decline, or = and other words to send instead", "decline"
+		return map[string]string{"accept": "accept", "decline": "decline", "mute": "mute"}, "accept, decline, mute, or = and other words to send instead", "decline"
 	}
-	return map[string]string{"accept": "accept", "decline": "decline"}, "accept, decline", "decline"
+	return map[string]string{"accept": "accept", "decline": "decline", "mute": "mute"}, "accept, decline, mute", "decline"
 }
 
 // askWord reads lines until one is an answer. At a terminal, a line that is no

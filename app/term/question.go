@@ -147,13 +147,14 @@ const (
 
 // options lists the answers that a question takes.
 func (q *question) options() []option {
+	mute := option{"mute", "Mute " + cut(line(q.ask.Server), 20)}
 	switch q.ask.Kind {
 	case host.AskApproval:
 		return []option{{"once", "Allow once"}, {"session", "Allow for this session"}, {"always", "Always allow"}, {"deny", "Deny"}, {"never", "Always deny"}}
 	case host.AskFlow:
 		return []option{{"once", "Allow once"}, {"session", "Allow for this session"}, {"deny", "Deny"}}
 	case host.AskForm:
-		all := []option{{doFill, "Fill in"}, {"decline", "Decline"}, {"cancel", "Cancel"}}
+		all := []option{{doFill, "Fill in"}, {"decline", "Decline"}, {"cancel", "Cancel"}, mute}
 		switch {
 		case len(q.sheet.fields) == 0:
 			all[0] = option{"accept", "Accept"}
@@ -163,12 +164,12 @@ func (q *question) options() []option {
 		}
 		return all
 	case host.AskURL:
-		return []option{{doOpen, "Open the page"}, {"accept", "I have opened it"}, {"decline", "Decline"}, {"cancel", "Cancel"}}
+		return []option{{doOpen, "Open the page"}, {"accept", "I have opened it"}, {"decline", "Decline"}, {"cancel", "Cancel"}, mute}
 	case host.AskSampling:
 		if q.ask.Draft != nil {
-			return []option{{"accept", "Send"}, {doEdit, "Change"}, {"decline", "Decline"}}
+			return []option{{"accept", "Send"}, {doEdit, "Change"}, {"decline", "Decline"}, mute}
 		}
-		return []option{{"accept", "Let it write"}, {"decline", "Decline"}}
+		return []option{{"accept", "Let it write"}, {"decline", "Decline"}, mute}
 	}
 	return nil
 }

@@ -70,13 +70,15 @@ function flow(ask, answer) {
     h('div', { class: 'actions' }, button('Allow once', { class: 'primary', onclick: () => answer('once') }), button('Allow for this session', { onclick: () => answer('session') }), button('Deny', { class: 'deny', onclick: () => answer('deny') }))];
 }
 
+const mute = (ask, answer) => button('Mute ' + ask.server, { class: 'quiet', title: `Decline this and all further questions of ${ask.server}`, onclick: () => answer('mute') });
+
 function formAsk(ask, answer) {
   const f = form(ask.schema, { raw: false, secret: ask.secret });
   const send = () => { if (!f.problems().length) answer('accept', f.value()); };
   f.el.addEventListener('keydown', (e) => { if (e.key === 'Enter' && (e.ctrlKey || e.target.matches('input'))) { e.preventDefault(); send(); } });
   const wary = ask.secret?.length ? h('p', { class: 'state bad block' }, icon('warn'), `${ask.server} asks for what looks like a secret (${ask.secret.join(', ')}). Servers must not ask for secrets in forms: decline if you are not sure. What you type is not shown here, and goes to ${ask.server}.`) : null;
   return [wary, h('p', { class: 'wrap quote' }, ask.message), f.el, h('p', { class: 'soft' }, 'What you send goes to ', h('strong', null, ask.server), '. Never send passwords this way.'),
-    h('div', { class: 'actions' }, button('Send', { class: 'primary', onclick: send }, 'ok'), button('Decline', { onclick: () => answer('decline') }), button('Cancel', { class: 'quiet', onclick: () => answer('cancel') }))];
+    h('div', { class: 'actions' }, button('Send', { class: 'primary', onclick: send }, 'ok'), button('Decline', { onclick: () => answer('decline') }), button('Cancel', { class: 'quiet', onclick: () => answer('cancel') }), mute(ask, answer))];
 }
 
 function url(ask, answer) {
@@ -85,7 +87,7 @@ function url(ask, answer) {
   open?.addEventListener('click', () => answer('accept'));
   return [h('p', { class: 'wrap quote' }, ask.message), h('p', { class: 'label' }, 'The whole address'), h('p', { class: 'address' }, u ? [h('code', null, u.protocol + '//'), h('strong', null, u.host), h('code', null, u.href.slice(u.protocol.length + 2 + u.host.length))] : h('code', null, ask.url)),
     u ? h('p', { class: 'soft' }, 'It was given by ', h('strong', null, ask.server), '. Open it only if you know the place. ', coded(u)) : h('p', { class: 'state bad block' }, icon('bad'), notOpened(ask.url)),
-    h('div', { class: 'actions' }, open, button('Decline', { onclick: () => answer('decline') }), button('Cancel', { class: 'quiet', onclick: () => answer('cancel') }))];
+    h('div', { class: 'actions' }, open, button('Decline', { onclick: () => answer('decline') }), button('Cancel', { class: 'quiet', onclick: () => answer('cancel') }), mute(ask, answer))];
 }
 
 function sampling(ask, answer) {
@@ -94,11 +96,11 @@ function sampling(ask, answer) {
   const words = (c) => blocks(c).filter((x) => x?.type === 'text').map((x) => x.text).join('\n');
   const wants = [p.systemPrompt && [h('p', { class: 'label' }, 'Instructions of the server to the model'), h('p', { class: 'wrap quote' }, p.systemPrompt)],
     (p.messages ?? []).map((m) => h('div', { class: 'said ' + (m.role === 'assistant' ? 'model' : 'person') }, h('span', { class: 'role' }, m.role), blocks(m.content).map((c) => block(c))))];
-  if (!ask.draft) return [h('p', { class: 'wrap' }, ask.message), wants, p.maxTokens && h('p', { class: 'soft' }, `At most ${p.maxTokens} tokens.`), h('div', { class: 'actions' }, button('Let it write', { class: 'primary', onclick: () => answer('accept') }), button('Decline', { class: 'deny', onclick: () => answer('decline') }))];
+  if (!ask.draft) return [h('p', { class: 'wrap' }, ask.message), wants, p.maxTokens && h('p', { class: 'soft' }, `At most ${p.maxTokens} tokens.`), h('div', { class: 'actions' }, button('Let it write', { class: 'primary', onclick: () => answer('accept') }), button('Decline', { class: 'deny', onclick: () => answer('decline') }), mute(ask, answer))];
   const before = words(ask.draft.content);
   const text = h('textarea', { class: 'grow', rows: 3, value: before, 'aria-label': 'What is sent to the server' });
   return [h('p', { class: 'wrap' }, ask.message), h('details', null, h('summary', null, 'What the server wanted'), wants), h('p', { class: 'label' }, 'The model wrote, and you may change'), text,
-    h('div', { class: 'actions' }, button('Send', { class: 'primary', onclick: () => text.value === before ? answer('accept') : answer('accept', text.value) }), button('Decline', { class: 'deny', onclick: () => answer('decline') }))];
+    h('div', { class: 'actions' }, button('Send', { class: 'primary', onclick: () => text.value === before ? answer('accept') : answer('accept', text.value) }), button('Decline', { class: 'deny', onclick: () => answer('decline') }), mute(ask, answer))];
 }
 
 // inline names the session whose questions the chat shows itself.
