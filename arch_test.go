@@ -91,7 +91,7 @@ var floors = map[string]floor{
 	"app/connect":   {on: []string{"mcp", "jsonrpc", "era", "client", "transport/*", "auth/*", "app/config", "internal/patience", "internal/visible"}, why: "the only place of the host that knows how a server is reached"},
 	"app/permit":    {on: []string{"mcp", "app/config", "internal/visible", "internal/safefile"}, why: "what may be called is decided without knowing how"},
 	"app/audit":     {extern: []string{"golang.org/x/sys"}, why: "a file that only grows knows nothing of what is written in it"},
-	"app/host":      {on: []string{"mcp", "client", "app/llm", "app/permit", "app/config", "internal/bm25", "internal/visible", "internal/version"}, why: "the agent knows Handlers, a model and a person; no message, era or transport, and no screen"},
+	"app/host":      {on: []string{"mcp", "client", "app/args", "app/llm", "app/permit", "app/config", "internal/bm25", "internal/visible", "internal/version"}, why: "the agent knows Handlers, a model and a person; no message, era or transport, and no screen"},
 	"app/store":     {on: []string{"app/host", "app/llm"}, extern: []string{"modernc.org/sqlite"}, why: "the only place that knows where sessions are kept"},
 	"app/workspace": {on: []string{"mcp", "auth/tokens", "app/*"}, why: "it puts the host together, and adds nothing to it"},
 	"app/sample":    {extern: []string{"modernc.org/sqlite"}, why: "something to look at, for those who have nothing yet"},

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	"golang.org/x/term"
 )
@@ -59,8 +60,7 @@ func (l *readerLines) ReadSecret(ctx context.Context, prompt string) (string, er
 	if l.tty == nil || l.pending != nil || l.in.Buffered() > 0 {
 		return l.ReadLine(ctx, prompt)
 	}
-	fmt.Fprint(l.out, prompt)
-	return l.wait(ctx, func() (string, error) { return Hidden(ctx, l.tty, l.out) })
+	return l.wait(ctx, func() (string, error) { return Hidden(ctx, l.tty, l.out, prompt) })
 }
 
 // wait waits for the line that is being read, or begins to read one.
@@ -82,18 +82,27 @@ func (l *readerLines) wait(ctx context.Context, read func() (string, error)) (st
 	}
 }
 
-// Hidden reads a line from a terminal without showing it, and ends the line on
-// out. When ctx ends the terminal shows again what is typed, though the line is
-// still waited for.
-func Hidden(ctx context.Context, tty *os.File, out io.Writer) (string, error) {
+// Hidden shows a prompt and reads a line from a terminal without showing it.
+// The terminal is silent before the prompt is there. When ctx ends it shows
+// again what is typed, though the line is still waited for. Ctrl-C and Ctrl-D
+// are io.EOF.
+func Hidden(ctx context.Context, tty *os.File, out io.Writer, prompt string) (string, error) {
 	fd := int(tty.Fd())
-	before, err := term.GetState(fd)
+	before, err := term.MakeRaw(fd)
 	if err != nil {
 		return "", err
 	}
-	stop := context.AfterFunc(ctx, func() { term.Restore(fd, before) })
+	restore := sync.OnceFunc(func() { term.Restore(fd, before) })
+	defer restore()
+	stop := context.AfterFunc(ctx, restore)
 	defer stop()
-	line, err := term.ReadPassword(fd)
-	fmt.Fprintln(out)
-	return string(line), err
+	return term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{singly{tty}, out}, "").ReadPassword(prompt)
 }
+
+// singly reads byte by byte, so that nothing after the line is taken.
+type singly struct{ r io.Reader }
+
+func (s singly) Read(b []byte) (int, error) { return s.r.Read(b[:min(1, len(b))]) }

@@ -527,3 +527,66 @@ func TestDeadlines(t *testing.T) {
 		b.host.Close()
 	})
 }
+
+// H25: a resource is attached where the person typed its name, without the
+// punctuation behind it, and is in the audit log; nothing in a text that came
+// from elsewhere is.
+func TestOnlyTypedTextAttaches(t *testing.T) {
+	s := server.New(mcp.Implementation{Name: "notes", Version: "1"}, nil)
+	if err := s.AddResource(mcp.Resource{URI: "note://Plan.md", Name: "plan"}, func(context.Context, *mcp.Call, string, map[string]string) ([]mcp.ResourceContents, error) {
+		return server.TextResource("text/plain", "the secret plan"), nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	server.AddPrompt(s, "p", "", func(context.Context, *mcp.Call, struct{}) (string, error) { return "the secret prompt", nil })
+	const text = `Look at (@notes:note://Plan.md), and at @notes:note://Plan.md.`
+	var log []AuditRecord
+	b := newBench(t, func(o *Options) { o.Audit = func(r AuditRecord) error { log = append(log, r); return nil } }, says("1"), says("2"), says("3"))
+	b.attach("notes", s)
+	session := b.host.NewSession()
+	if err := session.Send(t.Context(), text); err != nil {
+		t.Fatal(err)
+	}
+	if got := session.Messages()[0].Text(); strings.Count(got, "the secret plan") != 2 {
+		t.Errorf("typed: %q", got)
+	}
+	if len(log) != 2 || log[0].What != "read" || log[0].Server != "notes" || string(log[0].Arguments) != `{"uri":"note://Plan.md"}` {
+		t.Errorf("the log has %+v", log)
+	}
+	for _, text := range []string{text, "/notes:p"} {
+		if err := session.SendText(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+		all := session.Messages()
+		if got := all[len(all)-2].Text(); got != text {
+			t.Errorf("from elsewhere: %q", got)
+		}
+	}
+	if len(log) != 2 {
+		t.Errorf("the log has %+v", log)
+	}
+}
+
+// A prompt that lacks an argument says which.
+func TestPromptSaysWhatIsMissing(t *testing.T) {
+	s := server.New(mcp.Implementation{Name: "x", Version: "1"}, nil)
+	server.AddPrompt(s, "greet", "", func(_ context.Context, _ *mcp.Call, in struct {
+		City string `json:"city"`
+	}) (string, error) {
+		return "in " + in.City, nil
+	})
+	b := newBench(t, nil, says("1"))
+	b.attach("x", s)
+	session := b.host.NewSession()
+	for text, want := range map[string]string{"/x:greet": "the prompt greet of x needs city=…", "/x:greet city=New York": `"York" is not name=value`, `/x:greet city="New`: "is not closed"} {
+		if err := session.Send(t.Context(), text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+	if err := session.Send(t.Context(), `/x:greet city="New York"`); err != nil {
+		t.Fatal(err)
+	}
+	if p := b.all(EventPrompt); len(p) != 1 || p[0].Text != "in New York" {
+		t.Errorf("the person was shown %+v", p)
+	}
+}

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ var noSettings config.Settings
 // An openAsk waits for its answer.
 type openAsk struct {
 	ask    Ask
+	seq    int         // grows by one with each
 	answer chan Answer // holds one
 }
 
@@ -31,7 +33,7 @@ func (h *Host) ask(ctx context.Context, a Ask) (Answer, error) {
 	h.mu.Lock()
 	h.askSeq++
 	a.ID, a.At = fmt.Sprintf("ask-%d", h.askSeq), time.Now()
-	open.ask = a
+	open.ask, open.seq = a, h.askSeq
 	h.asks[a.ID] = open
 	h.mu.Unlock()
 	shown := a
@@ -100,10 +102,10 @@ func (h *Host) Answer(id string, a Answer) error {
 func (h *Host) Asks() []Ask {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	open := slices.SortedFunc(maps.Values(h.asks), func(a, b *openAsk) int { return a.seq - b.seq })
 	var all []Ask
-	for _, o := range h.asks {
+	for _, o := range open {
 		all = append(all, o.ask)
 	}
-	slices.SortFunc(all, func(a, b Ask) int { return a.At.Compare(b.At) })
 	return all
 }

@@ -15,6 +15,7 @@ type EventKind string
 // What a host tells. Faces show it; nothing else of the host is ever shown.
 const (
 	EventTurn     EventKind = "turn"     // a turn began: Text is what the person said
+	EventPrompt   EventKind = "prompt"   // a server's prompt was taken: Text is what it says
 	EventText     EventKind = "text"     // a piece of the model's answer
 	EventThinking EventKind = "thinking" // a piece of what the model thinks aloud
 	EventTool     EventKind = "tool"     // a tool call entered another phase, or made progress: Call

@@ -121,7 +121,7 @@ type Summary struct {
 
 // An AuditRecord is one line of the log of what was done.
 type AuditRecord struct {
-	What      string          `json:"what"` // call, result, denied
+	What      string          `json:"what"` // call, result, denied; read: a resource that the person attached
 	Session   string          `json:"session,omitzero"`
 	Call      string          `json:"call"`
 	Server    string          `json:"server"`

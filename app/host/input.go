@@ -2,31 +2,38 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
+	"github.com/tenon-mcp/tenon/app/args"
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// input reads what the person typed:
+// input reads what the person said. Of what they typed,
 //
-//	/server:prompt name=value …   the messages of a server's prompt
-//	… @server:uri …               the resource is attached
-//	anything else                 a sentence
+//	/server:prompt name=value …   becomes the messages of a server's prompt
+//	… @server:uri …               has the resource attached
 //
-// A word that looks like one of these but names no server is left as it is.
-func (s *Session) input(ctx context.Context, info llm.Info, text string) ([]llm.Message, error) {
+// and the rest is a sentence. A word that looks like one of these but names no
+// server is left as it is. Text that nobody typed is not looked at.
+func (s *Session) input(ctx context.Context, info llm.Info, text string, typed bool) ([]llm.Message, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return nil, fmt.Errorf("there is nothing to send")
 	}
-	if server, name, args, ok := s.host.promptLine(text); ok {
-		return s.prompt(ctx, info, server, name, args)
+	if !typed {
+		return []llm.Message{llm.User(text)}, nil
+	}
+	if server, name, values, ok, err := s.host.promptLine(text); err != nil {
+		return nil, err
+	} else if ok {
+		return s.prompt(ctx, info, server, name, values)
 	}
 	m := llm.User(text)
 	for _, a := range s.host.attachments(text) {
-		parts, err := s.resource(ctx, info, a.server, a.uri)
+		parts, err := s.attach(ctx, info, a)
 		if err != nil {
 			return nil, fmt.Errorf("@%s:%s could not be attached: %w", a.server.name, a.uri, err)
 		}
@@ -42,7 +49,8 @@ type attachment struct {
 }
 
 // attachments finds every @server:uri of a sentence, in order. The name may be
-// any that a server has, also one with spaces; the URI ends at a space.
+// any that a server has, also one with spaces; the URI ends at a space, and has
+// no punctuation of the sentence at its end.
 func (h *Host) attachments(text string) []attachment {
 	var found []attachment
 	for at, r := range text {
@@ -54,7 +62,7 @@ func (h *Host) attachments(text string) []attachment {
 			continue
 		}
 		uri, _, _ := strings.Cut(strings.NewReplacer("\n", " ", "\t", " ").Replace(rest), " ")
-		if uri = strings.TrimRight(uri, ",;!?)"); uri != "" {
+		if uri = strings.TrimRight(uri, `.,;:!?)]}"'`); uri != "" {
 			found = append(found, attachment{server, uri})
 		}
 	}
@@ -72,55 +80,49 @@ func (h *Host) addressed(text string) (server *attached, rest string) {
 	return server, rest
 }
 
-// promptLine splits /server:prompt name=value … Values may be quoted.
-func (h *Host) promptLine(text string) (server *attached, name string, args map[string]string, ok bool) {
+// promptLine splits /server:prompt name=value … Values with spaces are quoted.
+// Ok reports whether the text is such a line at all.
+func (h *Host) promptLine(text string) (server *attached, name string, values map[string]string, ok bool, err error) {
 	text, ok = strings.CutPrefix(text, "/")
 	if !ok {
-		return nil, "", nil, false
+		return nil, "", nil, false, nil
 	}
 	server, rest := h.addressed(text)
-	words := Words(rest)
-	if server == nil || len(words) == 0 || strings.HasPrefix(rest, " ") {
-		return nil, "", nil, false
+	if server == nil || rest == "" || strings.HasPrefix(rest, " ") {
+		return nil, "", nil, false, nil
 	}
-	args = map[string]string{}
+	words, err := args.Split(rest)
+	if err != nil {
+		return nil, "", nil, true, err
+	}
+	values = map[string]string{}
 	for _, w := range words[1:] {
-		if key, value, ok := strings.Cut(w, "="); ok {
-			args[key] = value
+		key, value, ok := strings.Cut(w, "=")
+		if !ok {
+			return nil, "", nil, true, fmt.Errorf("%q is not name=value. Quote values that have spaces: name=\"two words\"", w)
 		}
+		values[key] = value
 	}
-	return server, words[0], args, true
+	return server, words[0], values, true, nil
 }
 
-// Words splits a line at spaces. Quotes, single or double, hold a word with
-// spaces together, also in the middle of it: name="two words".
-func Words(line string) []string {
-	var all []string
-	var word strings.Builder
-	var quote rune
-	open := false
-	for _, r := range line {
-		switch {
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote != 0:
-			word.WriteRune(r)
-		case r == '"' || r == '\'':
-			quote, open = r, true
-		case r == ' ' || r == '\t' || r == '\n':
-			if open || word.Len() > 0 {
-				all = append(all, word.String())
-			}
-			word.Reset()
-			open = false
-		default:
-			word.WriteRune(r)
-		}
+// attach reads a resource that the person named. The audit log has it like a
+// call, and the person is told what was attached.
+func (s *Session) attach(ctx context.Context, info llm.Info, a attachment) ([]llm.Part, error) {
+	raw, err := mcp.Marshal(map[string]string{"uri": a.uri})
+	if err != nil {
+		return nil, err
 	}
-	if open || word.Len() > 0 {
-		all = append(all, word.String())
+	call := &ToolCall{ID: s.nextCall(), Server: a.server.name, Tool: "resources/read", Arguments: raw, Rule: "You named it"}
+	if err := s.audit(call, "read", "", 0); err != nil {
+		return nil, fmt.Errorf("the audit log cannot be written: %w", err)
 	}
-	return all
+	parts, err := s.resource(ctx, info, a.server, a.uri)
+	if err != nil {
+		return nil, err
+	}
+	s.host.tell(Event{Kind: EventNotice, Session: s.ID, Text: fmt.Sprintf("Attached %s from %s.", s.host.safe(a.uri), a.server.name)})
+	return parts, nil
 }
 
 // resource reads a resource as parts of a message.
@@ -161,12 +163,13 @@ func blob(info llm.Info, c mcp.ResourceContents) llm.Part {
 // prompt has a server fill in a prompt. Its messages join the conversation as
 // what they are: the person chose it to be followed, so its own text is not
 // fenced, only cleaned and cut. What it brings along is.
-func (s *Session) prompt(ctx context.Context, info llm.Info, server *attached, name string, args map[string]string) ([]llm.Message, error) {
-	r, err := server.client.GetPrompt(ctx, name, args)
+func (s *Session) prompt(ctx context.Context, info llm.Info, server *attached, name string, values map[string]string) ([]llm.Message, error) {
+	r, err := server.client.GetPrompt(ctx, name, values)
 	if err != nil {
-		return nil, err
+		return nil, missingValues(ctx, server, name, values, err)
 	}
 	s.source(server.name)
+	s.host.tell(Event{Kind: EventPrompt, Session: s.ID, Server: server.name, Text: s.host.safe(promptText(r))})
 	out := []llm.Message{llm.User(fmt.Sprintf("The person chose the prompt %s of %s. Its text follows; do what it asks as far as the person would want it.", name, server.name))}
 	for _, m := range r.Messages {
 		role := llm.RoleUser
@@ -195,4 +198,46 @@ func (s *Session) prompt(ctx context.Context, info llm.Info, server *attached, n
 		out = append(out, llm.User("Go on."))
 	}
 	return out, nil
+}
+
+// missingValues says which arguments of a prompt are missing, where that is why
+// the server refused it.
+func missingValues(ctx context.Context, server *attached, name string, values map[string]string, refused error) error {
+	if e, ok := errors.AsType[*mcp.Error](refused); !ok || e.Code != mcp.CodeInvalidParams {
+		return refused
+	}
+	for p, err := range server.client.Prompts(ctx) {
+		if err != nil {
+			break
+		}
+		if p.Name != name {
+			continue
+		}
+		var missing []string
+		for _, a := range p.Arguments {
+			if a.Required && values[a.Name] == "" {
+				missing = append(missing, a.Name+"=…")
+			}
+		}
+		if missing != nil {
+			return fmt.Errorf("the prompt %s of %s needs %s", name, server.name, strings.Join(missing, " "))
+		}
+	}
+	return refused
+}
+
+// promptText is the text of a prompt, for the person.
+func promptText(r *mcp.GetPromptResult) string {
+	var parts []string
+	for _, m := range r.Messages {
+		switch c := m.Content.(type) {
+		case *mcp.TextContent:
+			parts = append(parts, c.Text)
+		case *mcp.EmbeddedResource:
+			parts = append(parts, "["+c.Resource.URI+"]")
+		default:
+			parts = append(parts, "["+m.Content.ContentType()+"]")
+		}
+	}
+	return strings.Join(parts, "\n\n")
 }

@@ -100,7 +100,16 @@ func (h *Host) Sessions() ([]Summary, error) {
 // Send takes what the person says and returns when the turn is over. What
 // happened is told by events; the error says why a turn failed, and was told,
 // too.
-func (s *Session) Send(ctx context.Context, text string) error {
+//
+// Of the text, @server:uri and /server:prompt are looked up: it must be what a
+// person typed. See [Session.SendText] for text from elsewhere.
+func (s *Session) Send(ctx context.Context, text string) error { return s.say(ctx, text, true) }
+
+// SendText is Send for text that no person typed, such as what came through a
+// pipe: nothing in it is looked up.
+func (s *Session) SendText(ctx context.Context, text string) error { return s.say(ctx, text, false) }
+
+func (s *Session) say(ctx context.Context, text string, typed bool) error {
 	if !s.turns.TryLock() {
 		return ErrBusy
 	}
@@ -114,7 +123,7 @@ func (s *Session) Send(ctx context.Context, text string) error {
 	var stop string
 	err := recovering(func() (err error) {
 		stop = "error" // unless it comes to an end of its own
-		stop, err = s.send(ctx, text)
+		stop, err = s.send(ctx, text, typed)
 		return err
 	})
 	if err != nil && ctx.Err() != nil {
@@ -129,12 +138,12 @@ func (s *Session) Send(ctx context.Context, text string) error {
 	return err
 }
 
-func (s *Session) send(ctx context.Context, text string) (string, error) {
+func (s *Session) send(ctx context.Context, text string, typed bool) (string, error) {
 	model := s.host.Model()
 	if model == nil {
 		return "error", ErrNoModel
 	}
-	said, err := s.input(ctx, model.Info(), text)
+	said, err := s.input(ctx, model.Info(), text, typed)
 	if err != nil {
 		return "error", err
 	}

@@ -133,6 +133,14 @@ func (b note) lines(width int, th *theme) []string {
 	return indented(body, style.Render(mark), "  ")
 }
 
+// promptSays is the text of a server's prompt that the person chose.
+type promptSays struct{ server, text string }
+
+func (b promptSays) lines(width int, th *theme) []string {
+	out := []string{th.dim.Render(cut("· The prompt of "+line(b.server)+" says:", width))}
+	return append(out, indented(wrap(visible.Terminal(b.text), width-4), "  │ ", "  │ ")...)
+}
+
 // output is what a command wrote: lines that are clean and styled already.
 type output struct {
 	write func(width int, color bool) []string

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/tenon-mcp/tenon/app/args"
-	"github.com/tenon-mcp/tenon/app/host"
 	"github.com/tenon-mcp/tenon/app/show"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -78,18 +77,26 @@ func commands() []command {
 	}
 }
 
-// parsed finds the command in a line. A line that begins with a slash but has a
-// colon in its first word is a prompt, which the host understands.
-func parsed(text string) (c *command, words []string, err error) {
+// parsed finds the command in a line. /server:name is that for prompts.
+func (t *talk) parsed(text string) (c *command, words []string, err error) {
 	text = strings.TrimSpace(text)
 	if !strings.HasPrefix(text, "/") {
 		return nil, nil, nil
 	}
-	words = host.Words(text[1:])
-	if len(words) == 0 || strings.ContainsAny(words[0], ":/") { // a prompt, or a path such as /etc/hosts
+	first, _, _ := strings.Cut(text[1:], " ")
+	server, _, prompt := strings.Cut(first, ":")
+	prompt = prompt && t.w.Fleet.Get(server) != nil
+	if first == "" || strings.ContainsAny(first, ":/") && !prompt { // a path such as /etc/hosts, or a name with spaces in it
 		return nil, nil, nil
 	}
+	if words, err = args.Split(text[1:]); err != nil {
+		return nil, nil, err
+	}
 	all := commands()
+	if prompt {
+		i := slices.IndexFunc(all, func(c command) bool { return c.name == "prompt" })
+		return &all[i], words, nil
+	}
 	for i := range all {
 		if all[i].name == words[0] || words[0] == "exit" && all[i].name == "quit" {
 			return &all[i], words[1:], nil
@@ -218,7 +225,7 @@ func runPrompt(ctx context.Context, t *talk, words []string, _ *show.Printer) (a
 	for _, w := range rest {
 		key, value, ok := strings.Cut(w, "=")
 		if !ok {
-			return after{}, fmt.Errorf("%q is not of the form name=value", w)
+			return after{}, fmt.Errorf("%q is not name=value. Quote values that have spaces: name=\"two words\"", w)
 		}
 		given[key] = value
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tenon-mcp/tenon/app/host"
+	"github.com/tenon-mcp/tenon/app/args"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -149,11 +149,14 @@ func (t *talk) ask(ctx context.Context, server string, ref mcp.CompletionRef, na
 
 // completeArgument completes a word after a command or a prompt.
 func (t *talk) completeArgument(ctx context.Context, before, word string) []choice {
-	words := host.Words(before)
+	words, _, _ := args.Unfinished(before + " ") // a word whose quote is open is still being typed
+	if len(words) == 0 {
+		return nil
+	}
 	if server, name, ok := strings.Cut(strings.TrimPrefix(words[0], "/"), ":"); ok {
 		return t.completePromptArgument(ctx, server, name, words[1:], word)
 	}
-	c, _, err := parsed(words[0])
+	c, _, err := t.parsed(words[0])
 	if err != nil || c == nil || len(c.words) == 0 {
 		return nil
 	}
@@ -267,7 +270,7 @@ func (t *talk) completePromptArgument(ctx context.Context, server, prompt string
 	var all []choice
 	if valued {
 		for _, v := range t.ask(ctx, server, mcp.PromptRef(prompt), name, strings.Trim(value, `"'`), others) {
-			all = append(all, choice{word: name + "=" + quoted(v)})
+			all = append(all, choice{word: name + "=" + args.Quote(v)})
 		}
 		return all
 	}

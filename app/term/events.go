@@ -49,6 +49,8 @@ func (s *screen) event(e host.Event) tea.Cmd {
 	case host.EventTurn:
 		s.add(said{e.Text})
 		s.above = 0
+	case host.EventPrompt:
+		s.add(promptSays{e.Server, e.Text})
 	case host.EventText:
 		s.text(e.Text)
 	case host.EventThinking:

@@ -4,11 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-
-	"github.com/tenon-mcp/tenon/app/host"
 )
-
-func hostWords(s string) []string { return host.Words(s) }
 
 func TestHistory(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "deep", "history")

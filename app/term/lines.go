@@ -22,13 +22,15 @@ type lines struct {
 	echo  bool // show what was read, where no terminal does
 	want  chan wish
 	got   chan gotLine
-	owed  bool // a line is being read that nobody has taken
+	tty   *os.File // what is read, if that is a terminal
+	owed  bool     // a line is being read that nobody has taken
 	ended bool
 }
 
 // A wish is for a line. A secret one is not shown while ctx lasts.
 type wish struct {
 	ctx    context.Context
+	prompt string
 	secret bool
 }
 
@@ -39,12 +41,17 @@ type gotLine struct {
 
 func readLines(r io.Reader, out io.Writer, echo bool) *lines {
 	l := &lines{out: out, echo: echo, want: make(chan wish), got: make(chan gotLine, 1)}
+	if f, ok := r.(*os.File); ok && isTerminal(r) {
+		l.tty = f
+	}
 	go func() { // ends with close, or when the line that it reads is there
 		in := bufio.NewReader(r)
-		tty, _ := r.(*os.File)
 		for w := range l.want {
-			if w.secret && isTerminal(r) && in.Buffered() == 0 {
-				text, err := form.Hidden(w.ctx, tty, out)
+			if l.hides(w.secret) && in.Buffered() == 0 {
+				text, err := form.Hidden(w.ctx, l.tty, out, w.prompt)
+				if errors.Is(err, io.EOF) { // Ctrl-C, which is no signal here
+					err = errInterrupted
+				}
 				l.got <- gotLine{text, err}
 				continue
 			}
@@ -57,6 +64,9 @@ func readLines(r io.Reader, out io.Writer, echo bool) *lines {
 	}()
 	return l
 }
+
+// hides reports whether a secret line is kept from the screen by the terminal.
+func (l *lines) hides(secret bool) bool { return secret && l.tty != nil }
 
 // close lets the reader go. A reader that waits for the person goes with the
 // process.
@@ -74,7 +84,7 @@ func (l *lines) ask(w wish) {
 func (l *lines) took(g gotLine, secret bool) (string, error) {
 	l.owed = false
 	if g.err != nil {
-		l.ended = true
+		l.ended = !errors.Is(g.err, errInterrupted)
 		return "", g.err
 	}
 	switch {
@@ -100,8 +110,10 @@ func (l *lines) read(ctx context.Context, prompt string, secret bool) (string, e
 	if l.ended {
 		return "", io.EOF
 	}
-	fmt.Fprint(l.out, prompt)
-	l.ask(wish{ctx, secret})
+	if !l.hides(secret) {
+		fmt.Fprint(l.out, prompt)
+	}
+	l.ask(wish{ctx, prompt, secret})
 	select {
 	case g := <-l.got:
 		text, err := l.took(g, secret)

@@ -118,13 +118,12 @@ func (p *plain) line(text string) error {
 	if text == "" {
 		return nil
 	}
-	c, words, err := parsed(text)
+	c, words, err := p.t.parsed(text)
 	if err != nil {
 		return err
 	}
 	if c == nil {
-		now := p.t.now()
-		p.run(func(ctx context.Context) error { return now.Send(ctx, text) }) // how it went is told by events
+		p.send(text, p.typed)
 		return nil
 	}
 	a, err := p.command(func(ctx context.Context, out *show.Printer) (after, error) { return c.run(ctx, p.t, words, out) })
@@ -132,10 +131,21 @@ func (p *plain) line(text string) error {
 		a, err = p.fill(a.fill)
 	}
 	if err == nil && a.say != "" {
-		return p.line(a.say)
+		p.send(a.say, true)
+		return nil
 	}
 	p.left = a.quit
 	return err
+}
+
+// send has the model answer. How it went is told by events. Text that nobody
+// typed is not looked into.
+func (p *plain) send(text string, typed bool) {
+	send := p.t.now().SendText
+	if typed {
+		send = p.t.now().Send
+	}
+	p.run(func(ctx context.Context) error { return send(ctx, text) })
 }
 
 // command runs a command and writes what it has written.
@@ -265,6 +275,11 @@ func (p *plain) event(e host.Event) {
 	switch e.Kind {
 	case host.EventText:
 		p.stream(e.Text)
+	case host.EventPrompt:
+		p.say("The prompt of " + e.Server + " says:")
+		for _, l := range quoteMessage(e.Text, p.width, &theme{}) {
+			fmt.Fprintln(p.out, "  "+l)
+		}
 	case host.EventTool:
 		p.tool(e.Call)
 	case host.EventAsk:

@@ -111,15 +111,8 @@ func quoteMessage(text string, width int, th *theme) []string {
 // page shows an address in full, and whose it is apart from what the server
 // says about it.
 func (q *question) page(width int, th *theme) []string {
-	out := quoteMessage(q.ask.Message, width, th)
-	out = append(out, th.dim.Render("the address in full:"))
-	for _, l := range lay(line(q.ask.URL), width-2) {
-		out = append(out, "  "+l)
-	}
+	var out []string
 	at := visible.AddressOf(q.ask.URL)
-	if at.Machine != "" {
-		out = append(out, th.dim.Render("on the machine ")+th.bold.Render(line(at.Machine)))
-	}
 	warnings := append(at.Warnings, visible.Suspicious(q.ask.URL)...)
 	if at.Refused != "" {
 		warnings = append([]string{"Do not open this page: " + at.Refused}, warnings...)
@@ -129,6 +122,14 @@ func (q *question) page(width int, th *theme) []string {
 			out = append(out, th.loud.Render([]string{"! ", "  "}[min(i, 1)]+l))
 		}
 	}
+	if at.Machine != "" {
+		out = append(out, th.dim.Render("on the machine ")+th.bold.Render(line(at.Machine)))
+	}
+	out = append(out, th.dim.Render("the address in full:"))
+	for _, l := range lay(line(q.ask.URL), width-2) {
+		out = append(out, "  "+l)
+	}
+	out = append(out, quoteMessage(q.ask.Message, width, th)...)
 	return out
 }
 

@@ -7,6 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/tenon-mcp/tenon/app/args"
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/workspace"
 )
@@ -147,7 +148,7 @@ func (s *screen) send(text string) tea.Cmd {
 	if text == "" {
 		return nil
 	}
-	c, words, err := parsed(text)
+	c, words, err := s.t.parsed(text)
 	if c == nil && err == nil && s.turns > 0 {
 		s.hint = "the last turn still runs: Ctrl-C stops it"
 		return nil
@@ -264,14 +265,14 @@ func (s *screen) choose(a after) {
 		p.chosen = func(id string) tea.Cmd { return s.typed("/sessions " + id) }
 	case "models":
 		p.name, p.empty = "Models", "No key and no model on this machine was found. /model provider/name takes one by its name; tenon help chat says which keys are looked for."
-		p.chosen = func(name string) tea.Cmd { return s.typed("/model " + quoted(name)) }
+		p.chosen = func(name string) tea.Cmd { return s.typed("/model " + args.Quote(name)) }
 	}
 	s.pane = p
 }
 
 // typed does as if the person had typed a command.
 func (s *screen) typed(text string) tea.Cmd {
-	c, words, err := parsed(text)
+	c, words, err := s.t.parsed(text)
 	if err != nil || c == nil {
 		return nil
 	}

@@ -527,3 +527,30 @@ func TestPasteKeepsLinesAndShowsWhatIsHidden(t *testing.T) {
 	}
 	d.fits()
 }
+
+// H24: /server:prompt says what is wrong with its words, opens the form for what
+// is missing, and shows what the prompt says.
+func TestPromptLine(t *testing.T) {
+	d := drive(t, nil, nil, nil)
+	for typed, says := range map[string]string{
+		"/calc:explain calculation=17 times 23": `"times" is not name=value`,
+		"/calc:explain calculation=it's":        "the quote ' is not closed",
+		"/call calc/add a=it's":                 "the quote ' is not closed",
+	} {
+		d.types(typed)
+		d.press("enter")
+		d.shows(says)
+		d.until("it is over", func() bool { return d.s.turns == 0 })
+	}
+	d.types("/calc:explain")
+	d.press("enter")
+	d.until("a sheet", func() bool { return d.s.sheet != nil })
+	d.types("17 times it's")
+	d.press("enter")
+	d.answer("Deny") // the keyword matcher finds a tool in the words
+	d.shows("The prompt of calc says:")
+	d.until("it is over", func() bool { return d.s.turns == 0 })
+	if text := d.s.t.now().Messages()[0].Text(); !strings.Contains(text, "17 times it's") {
+		t.Errorf("the prompt was %q", text)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenon-mcp/tenon/app/args"
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/host"
 	"github.com/tenon-mcp/tenon/app/workspace"
@@ -244,24 +245,9 @@ func promptLine(server, name string, values map[string]string) string {
 	}
 	slices.Sort(keys)
 	for _, k := range keys {
-		text += " " + k + "=" + quoted(values[k])
+		text += " " + k + "=" + args.Quote(values[k])
 	}
 	return text
-}
-
-// quoted writes a value so that host.Words reads it back as one.
-func quoted(s string) string {
-	if s != "" && !strings.ContainsAny(s, " \t\n\"'") {
-		return s
-	}
-	var b strings.Builder
-	for i, part := range strings.Split(s, `"`) {
-		if i > 0 {
-			b.WriteString(`'"'`)
-		}
-		b.WriteString(`"` + part + `"`)
-	}
-	return b.String()
 }
 
 // question makes a question of an ask, with where the call would go.

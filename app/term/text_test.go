@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/tenon-mcp/tenon/app/args"
 )
 
 func TestEditor(t *testing.T) {
@@ -154,10 +156,10 @@ func TestSettles(t *testing.T) {
 }
 
 func TestQuotedIsReadBack(t *testing.T) {
-	for _, s := range []string{"", "a", "a b", `"`, `it's "so"`, "'", " ", `a"'b`} {
+	for _, s := range []string{"", "a", "a b", `"`, `it's "so"`, "'", " ", `a"'b`, `C:\dir\new file`} {
 		line := promptLine("s", "p", map[string]string{"x": s})
 		_, words, _ := strings.Cut(line, " ")
-		if got := hostWords(words); len(got) != 1 || got[0] != "x="+s {
+		if got, _ := args.Split(words); len(got) != 1 || got[0] != "x="+s {
 			t.Errorf("%q is written %s and read %q", s, words, got)
 		}
 	}

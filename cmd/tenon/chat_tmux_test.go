@@ -129,6 +129,13 @@ func slowServer(t *testing.T) (address string, cancelled <-chan struct{}) {
 		close(heard)
 		return "", ctx.Err()
 	})
+	server.AddTool(s, "open_locker", "Open the locker", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
+		_, err := server.Elicit[struct {
+			Locker   int    `json:"locker"`
+			Passcode string `json:"passcode"`
+		}](c, "code", "Which locker shall be opened?")
+		return "open", err
+	})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -189,6 +196,22 @@ func TestChatInATerminal(t *testing.T) {
 	v.keys("Enter")
 	v.answer("Send", "calc asks you to fill in a form")
 	v.until("5.5")
+
+	v.types("/call depot/open_locker")
+	v.keys("Enter")
+	v.answer("Allow once", "May depot/open_locker run?")
+	v.answer("Fill in", "depot asks you to fill in a form")
+	v.until("enter next")
+	v.types("7")
+	v.keys("Enter")
+	v.types("hunter2")
+	shown["secret"] = v.until("depot asks for what looks like a secret (passcode)", "> •••••••")
+	v.keys("C-x") // declines
+	v.until("decline: depot asks you to fill in a form")
+	if now := v.screen(); strings.Contains(now, "hunter2") {
+		t.Errorf("the secret is shown:\n%s", now)
+	}
+	v.until("── /help")
 
 	v.keys("F2")
 	shown["servers"] = v.until("── Servers", "calc", "ready", "builtin", "depot", "http")

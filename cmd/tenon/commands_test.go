@@ -76,7 +76,7 @@ func TestCommands(t *testing.T) {
 		{line: "shell builtin:calc", in: "call add a=1 b=2\nread 'welcome://ada'\n# a remark\n\nexit\nping\n", want: []string{"3\nWelcome, ada!\n"}},
 		{line: "shell builtin:calc", in: "call add a=x\nping\n", code: exitTool, want: []string{"calc answered"}},
 		{line: "shell builtin:calc", in: "fly\n", code: exitUsage, want: []string{`err:there is no command "fly" here`}},
-		{line: "shell builtin:calc", in: "call 'add\n", code: exitUsage, want: []string{"err:quote is not closed"}},
+		{line: "shell builtin:calc", in: "call 'add\n", code: exitUsage, want: []string{"err:the quote ' is not closed"}},
 		{line: "shell builtin:calc", in: "help\nhelp call\nlisten on\nlisten off\nlisten\n", code: exitUsage, want: []string{"Ctrl-D leaves", "--json object", "err:listen on or listen off"}},
 		{line: "shell builtin:calc", in: "trace on\nping\ntrace off\ntools -q\n", want: []string{"add\n", "err:→ modern server/discover"}},
 		{line: "shell builtin:calc", in: "tools --format jsonl\nresources\nprompts\nprompt explain calculation=1\ncomplete explain calculation=1\nraw tools/list\ndiscover\n"},

@@ -93,7 +93,11 @@ func (p *program) headless(ctx context.Context, v *headless) (err error) {
 	if err != nil {
 		return usageError{err}
 	}
-	return out.finish(s, s.Send(ctx, text))
+	send := s.Send
+	if v.prompt == "-" { // what came through a pipe is not looked into
+		send = s.SendText
+	}
+	return out.finish(s, send(ctx, text))
 }
 
 func (p *program) promptText(from string) (string, error) {
@@ -124,7 +128,7 @@ func (p *program) waitFor(ctx context.Context, w *workspace.Workspace, v *headle
 	var needed, others []string
 	for _, s := range w.Fleet.All() {
 		n := s.Name()
-		if len(v.servers) > 0 || strings.Contains(text, "@"+n+":") || strings.Contains(text, "/"+n+":") || named(v.allow, n) {
+		if len(v.servers) > 0 || v.prompt != "-" && (strings.Contains(text, "@"+n+":") || strings.Contains(text, "/"+n+":")) || named(v.allow, n) {
 			needed = append(needed, n)
 		} else {
 			others = append(others, n)

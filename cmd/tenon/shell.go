@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tenon-mcp/tenon/app/args"
 	"github.com/tenon-mcp/tenon/app/inspect"
 	"github.com/tenon-mcp/tenon/app/show"
 	"github.com/tenon-mcp/tenon/internal/visible"
@@ -117,7 +118,7 @@ func (sh *shell) run(ctx context.Context) error {
 		case err != nil:
 			return err
 		}
-		words, err := split(line)
+		words, err := args.Split(line)
 		if err != nil {
 			sh.fail(usageError{err})
 			continue

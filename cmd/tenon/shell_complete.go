@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenon-mcp/tenon/app/args"
 	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -20,7 +21,7 @@ var methods = []string{mcp.MethodDiscover, mcp.MethodToolsList, mcp.MethodToolsC
 func (sh *shell) complete(e *editor, line string, pos int) (string, int) {
 	ctx, stop := context.WithTimeout(context.Background(), patience)
 	defer stop()
-	done, word, start := unfinished(line[:pos])
+	done, word, start := args.Unfinished(line[:pos])
 	all := matching(sh.candidates(ctx, done, word), word)
 	if len(all) == 0 {
 		return line, pos
@@ -30,7 +31,7 @@ func (sh *shell) complete(e *editor, line string, pos int) (string, int) {
 		fmt.Fprint(e.term, columnsOf(all, width(sh.p.err)))
 		return line, pos
 	}
-	text := quoted(common)
+	text := args.Quote(common)
 	if len(all) == 1 && !strings.HasSuffix(common, "=") && !strings.HasSuffix(common, "/") && !strings.HasSuffix(common, "{") {
 		text += " "
 	} else if strings.HasPrefix(text, "'") {

@@ -1,23 +1,26 @@
-package main
+package args
 
 import (
-	"errors"
+	"fmt"
 	"strings"
 )
 
-// split splits a line into words, much as a shell does: spaces separate, quotes
-// and backslashes keep together. Nothing else means anything.
-func split(line string) ([]string, error) {
+// Split splits a line into words. Spaces and line breaks separate. Quotes,
+// single or double, keep together, also in the middle of a word, as in
+// name="two words". Outside of single quotes a backslash before a quote, a
+// backslash or a space takes its meaning away. A quote that is not closed is an
+// error.
+func Split(line string) ([]string, error) {
 	words, _, open := scan(line)
 	if open != 0 {
-		return nil, errors.New("a quote is not closed: " + string(open))
+		return nil, fmt.Errorf("the quote %c is not closed: close it, or write \\%c for the sign itself", open, open)
 	}
 	return words, nil
 }
 
-// unfinished splits the beginning of a line into the words that are done, and
-// the one that is being typed, which may be empty and begins at start.
-func unfinished(line string) (done []string, word string, start int) {
+// Unfinished splits the beginning of a line into the words that are complete,
+// and the one that is being typed, which may be empty and begins at start.
+func Unfinished(line string) (done []string, word string, start int) {
 	words, starts, open := scan(line)
 	if open == 0 && (len(words) == 0 || strings.HasSuffix(line, " ") && !strings.HasSuffix(line, `\ `)) {
 		return words, "", len(line)
@@ -27,26 +30,27 @@ func unfinished(line string) (done []string, word string, start int) {
 }
 
 // scan returns the words of a line, where each begins, and the quote that is
-// open at the end.
+// open at the end; 0 if none is.
 func scan(line string) (words []string, starts []int, open byte) {
 	var word strings.Builder
 	begun := -1
 	for i := 0; i < len(line); i++ {
 		c := line[i]
-		if begun < 0 && c != ' ' && c != '\t' {
+		space := c == ' ' || c == '\t' || c == '\n'
+		if begun < 0 && !space {
 			begun = i
 		}
 		switch {
 		case open != 0 && c == open:
 			open = 0
-		case c == '\\' && open != '\'' && i+1 < len(line) && (open == 0 || line[i+1] == '"' || line[i+1] == '\\'):
+		case c == '\\' && open != '\'' && i+1 < len(line) && strings.IndexByte(`"'\ `, line[i+1]) >= 0:
 			i++
 			word.WriteByte(line[i])
 		case open != 0:
 			word.WriteByte(c)
 		case c == '\'' || c == '"':
 			open = c
-		case c == ' ' || c == '\t':
+		case space:
 			if begun >= 0 {
 				words, starts = append(words, word.String()), append(starts, begun)
 				word.Reset()
@@ -62,9 +66,9 @@ func scan(line string) (words []string, starts []int, open byte) {
 	return words, starts, open
 }
 
-// quoted writes a word so that split reads it as one.
-func quoted(word string) string {
-	if word != "" && !strings.ContainsAny(word, " \t'\"\\") {
+// Quote writes a word so that Split reads it as one.
+func Quote(word string) string {
+	if word != "" && !strings.ContainsAny(word, " \t\n'\"\\") {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
