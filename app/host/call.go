@@ -24,6 +24,9 @@ func (s *Session) Call(ctx context.Context, server, tool string, args json.RawMe
 	if at == nil {
 		return nil, fmt.Errorf("there is no server named %s", server)
 	}
+	if err := s.Claim(false); err != nil {
+		return nil, err
+	}
 	tools, err := at.list(ctx)
 	if err != nil {
 		return nil, err
@@ -46,14 +49,16 @@ func (s *Session) Call(ctx context.Context, server, tool string, args json.RawMe
 // had made it, so that a model knows of it and a resumed session shows it. While
 // a turn runs there is no place for it.
 func (s *Session) record(call *ToolCall, r llm.ToolResult) {
+	s.mu.Lock()
+	delete(s.saved.Started, call.ID)
+	s.mu.Unlock()
 	if !s.turns.TryLock() {
 		return
 	}
 	defer s.turns.Unlock()
 	s.add(llm.User(fmt.Sprintf("Call %s of %s.", s.host.safe(call.Tool), call.Server)))
 	s.add(llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Kind: llm.PartToolCall, Call: &llm.ToolCall{ID: call.ID, Name: call.Name, Arguments: call.Arguments}}}})
-	s.add(llm.Results(r))
-	s.save()
+	s.ended(r)
 }
 
 // info is what is known of the model; nothing if there is none.
@@ -107,6 +112,7 @@ func (s *Session) perform(ctx context.Context, info llm.Info, e *toolEntry, call
 	if err := s.audit(call, "call", "", 0); err != nil {
 		return s.over(call, CallFailed, "it was not made, because the audit log cannot be written: "+err.Error(), "The call was not made: the host cannot write its audit log.")
 	}
+	s.starting(call)
 	began := time.Now()
 	call.Phase = CallRunning
 	s.host.told(s.ID, call)

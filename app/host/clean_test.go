@@ -54,7 +54,11 @@ func TestSecretsInEveryDisguise(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	saved, err := json.Marshal(b.store.saved)
+	var written []any
+	for _, u := range b.store.saves {
+		written = append(written, u.Saved, u.Rows, u.Handles)
+	}
+	saved, err := json.Marshal(written)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,6 +105,7 @@ func TestReadResultIsFenced(t *testing.T) {
 			t.Errorf("read_result gave %.100q … %q", got, got[max(0, len(got)-100):])
 		}
 	}
+	b.host.Close()
 	// It is still there in another run.
 	later := newBench(t, nil, calls("read_result", `{"handle":"r1","find":"needle"}`), says("ok"))
 	later.host.opts.Store = b.store
@@ -124,7 +129,7 @@ func TestKeptResultsAreBounded(t *testing.T) {
 		s.keep(kept{From: "x", Text: strings.Repeat("y", maxKept/3)})
 	}
 	total := 0
-	for _, k := range s.handles {
+	for _, k := range s.handles.all {
 		total += len(k.Text)
 	}
 	if total > maxKept {
@@ -215,6 +220,7 @@ func TestSensitiveByAttachmentAndPrompt(t *testing.T) {
 		if text == "nothing of theirs" {
 			continue
 		}
+		b.host.Close()
 		// The mark outlives the process.
 		later := newBench(t, func(o *Options) { o.Book, o.Store = book(t, settings), b.store }, calls("mail__send", "{}"), says("ok"))
 		later.answers = b.answers
@@ -257,8 +263,8 @@ func TestDirectCallsJoinTheConversation(t *testing.T) {
 	if !slices.Equal(roles, want) || len(ids) != 2 {
 		t.Errorf("the conversation is %v, with ids %v", roles, ids)
 	}
-	if got := b.store.saved[session.ID]; len(got.Messages) != 8 {
-		t.Errorf("%d messages are saved", len(got.Messages))
+	if got := b.store.saved[session.ID]; len(got.Rows) != 8 {
+		t.Errorf("%d messages are saved", len(got.Rows))
 	}
 }
 

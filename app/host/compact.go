@@ -24,18 +24,21 @@ func (s *Session) compact(ctx context.Context, model llm.Model) error {
 		s.host.tell(Event{Kind: EventNotice, Session: s.ID, Text: fmt.Sprintf("The conversation was too long for the model: %d older results were shortened. They can still be read with read_result.", n)})
 		return nil
 	}
-	all := s.Messages()
-	cut := boundary(all)
+	s.mu.Lock()
+	rows := s.talk.rows
+	s.mu.Unlock()
+	cut := boundary(rows)
 	if cut == 0 {
 		return errors.New("the conversation is too long for the model, and cannot be made shorter: begin a new session, or choose a model with a larger context")
 	}
-	summary, err := s.summary(ctx, model, all[:cut])
+	summary, err := s.summary(ctx, model, rows[:cut])
 	if err != nil {
 		return fmt.Errorf("the conversation is too long for the model, and could not be summed up: %w", err)
 	}
-	s.mu.Lock()
 	head := llm.User("What was said before, summed up by the host because it was too long:\n" + summary)
-	s.saved.Messages = append([]llm.Message{head}, s.saved.Messages[cut:]...)
+	s.mu.Lock()
+	s.talk.set(rows[cut-1].Seq, head)
+	s.talk.drop(0, cut-1)
 	s.mu.Unlock()
 	s.host.tell(Event{Kind: EventNotice, Session: s.ID, Text: "The conversation was too long for the model: its older part was summed up."})
 	return nil
@@ -45,14 +48,13 @@ func (s *Session) compact(ctx context.Context, model llm.Model) error {
 // whole under handles.
 func (s *Session) shrink() (n int) {
 	s.mu.Lock()
-	s.saved.Messages = slices.Clone(s.saved.Messages)
-	messages := s.saved.Messages
+	rows := s.talk.rows
 	s.mu.Unlock()
-	for i := range messages {
-		if i >= len(messages)-keepMessages {
-			break
-		}
-		for j, p := range messages[i].Parts {
+	for _, row := range rows[:max(0, len(rows)-keepMessages)] {
+		m := row.Message
+		m.Parts = slices.Clone(m.Parts) // others may hold the old ones
+		before := n
+		for j, p := range m.Parts {
 			if p.Kind != llm.PartToolResult {
 				continue
 			}
@@ -62,21 +64,22 @@ func (s *Session) shrink() (n int) {
 			}
 			short := *p.Result
 			short.Parts = []llm.Part{llm.Text(fmt.Sprintf("%s\n[… shortened; read_result with handle %q has all %d bytes …]", whole(text[:longResult/2]), s.keep(kept{From: "an earlier result", Text: text}), len(text)))}
-			s.mu.Lock()
-			messages[i].Parts = slices.Clone(messages[i].Parts) // others may hold the old ones
-			messages[i].Parts[j].Result = &short
-			s.mu.Unlock()
+			m.Parts[j].Result = &short
 			n++
+		}
+		if n > before {
+			s.mu.Lock()
+			s.talk.set(row.Seq, m)
+			s.mu.Unlock()
 		}
 	}
 	return n
 }
 
-// boundary finds where the older part ends: before something that the person
-// said, so that no call is parted from its result.
-func boundary(all []llm.Message) int {
-	for i := len(all) - keepMessages; i > 0; i-- {
-		if all[i].Role == llm.RoleUser {
+// boundary finds where the older part ends: not between a call and its result.
+func boundary(rows []Row) int {
+	for i := len(rows) - keepMessages; i > 0; i-- {
+		if rows[i].Message.Role != llm.RoleTool {
 			return i
 		}
 	}
@@ -84,9 +87,10 @@ func boundary(all []llm.Message) int {
 }
 
 // summary has the model sum up messages, piece by piece if they do not fit.
-func (s *Session) summary(ctx context.Context, model llm.Model, all []llm.Message) (string, error) {
+func (s *Session) summary(ctx context.Context, model llm.Model, rows []Row) (string, error) {
 	var text strings.Builder
-	for _, m := range all {
+	for _, r := range rows {
+		m := r.Message
 		for _, p := range m.Parts {
 			switch p.Kind {
 			case llm.PartText:

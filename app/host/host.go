@@ -78,6 +78,14 @@ type Options struct {
 	// rest stays readable through a handle. 0 means 24 KiB.
 	ResultBudget int
 
+	// Folder is where the person works; sessions remember it, so that the last
+	// one of a folder can be found. Empty: unknown.
+	Folder string
+
+	// OneShot marks new sessions as runs of a single turn without a person.
+	// LastSession passes them over.
+	OneShot bool
+
 	// MaxSteps is how often the model may be asked in one turn. 0 means 50.
 	MaxSteps int
 
@@ -85,38 +93,6 @@ type Options struct {
 	// call, and how long a call may take whatever is heard. 0 means 60 s and
 	// 10 min.
 	CallIdle, CallTotal time.Duration
-}
-
-// A Store keeps sessions from one run to the next.
-type Store interface {
-	Save(s *Saved) error
-	Load(id string) (*Saved, error)
-	List() ([]Summary, error)
-	Delete(id string) error
-}
-
-// Saved is all of a session that outlives a process.
-type Saved struct {
-	ID       string                     `json:"id"`
-	Title    string                     `json:"title"`
-	Created  time.Time                  `json:"created"`
-	Changed  time.Time                  `json:"changed"`
-	Model    string                     `json:"model"`
-	Messages []llm.Message              `json:"messages"`
-	Usage    llm.Usage                  `json:"usage"`
-	Handles  map[string]json.RawMessage `json:"handles,omitzero"` // results that the model got a part of
-	Sources  []string                   `json:"sources,omitzero"` // servers whose data is in the conversation
-}
-
-// A Summary is a session in a list.
-type Summary struct {
-	ID      string    `json:"id"`
-	Title   string    `json:"title"`
-	Created time.Time `json:"created"`
-	Changed time.Time `json:"changed"`
-	Model   string    `json:"model"`
-	Turns   int       `json:"turns"`
-	Usage   llm.Usage `json:"usage"`
 }
 
 // An AuditRecord is one line of the log of what was done.
@@ -135,7 +111,8 @@ type AuditRecord struct {
 
 // A Host holds servers, sessions and open asks. Make one with New.
 type Host struct {
-	opts Options
+	opts  Options
+	owner Owner
 
 	mu       sync.Mutex
 	model    llm.Model
@@ -184,17 +161,24 @@ func New(o *Options) *Host {
 		h.opts.Book, _ = permit.Open("", noSettings) // in memory: cannot fail
 	}
 	h.model = h.opts.Model
+	h.owner = newOwner()
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	return h
 }
 
-// Close ends what the host does by itself. Turns end with their own contexts.
+// Close ends what the host does by itself and gives its sessions back to other
+// processes. Turns end with their own contexts; stop them before.
 func (h *Host) Close() {
 	h.mu.Lock()
 	h.closed = true
+	sessions := slices.Collect(maps.Values(h.sessions))
 	h.mu.Unlock()
 	h.stop()
 	h.running.Wait()
+	for _, s := range sessions {
+		s.release()
+	}
+	h.owner.end()
 }
 
 // begin runs f in the background, and reports false if the host is closed.

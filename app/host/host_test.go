@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -170,15 +171,58 @@ func (b *bench) attach(name string, s mcp.Handler, secrets ...string) {
 type memoryStore struct {
 	mu    sync.Mutex
 	saved map[string]Saved
+	owner map[string]Owner
+	saves []*Update
 }
 
-func (m *memoryStore) Save(s *Saved) error {
+func (m *memoryStore) Save(u *Update) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.saved == nil {
-		m.saved = map[string]Saved{}
+		m.saved, m.owner = map[string]Saved{}, map[string]Owner{}
 	}
-	m.saved[s.ID] = *s
+	old, ok := m.saved[u.ID]
+	switch {
+	case u.New:
+		m.owner[u.ID] = u.Owner
+	case !ok:
+		return ErrNoSession
+	case m.owner[u.ID].ID != u.Owner.ID:
+		return &OpenElsewhereError{u.ID, m.owner[u.ID]}
+	}
+	m.saves = append(m.saves, u)
+	now := u.Saved
+	changed := func(r Row) bool {
+		return slices.Contains(u.Drop, r.Seq) || slices.ContainsFunc(u.Rows, func(o Row) bool { return o.Seq == r.Seq })
+	}
+	now.Rows = append(slices.DeleteFunc(slices.Clone(old.Rows), changed), u.Rows...)
+	slices.SortFunc(now.Rows, func(a, b Row) int { return int(a.Seq - b.Seq) })
+	now.Handles = maps.Clone(old.Handles)
+	if now.Handles == nil {
+		now.Handles = map[string]json.RawMessage{}
+	}
+	maps.Copy(now.Handles, u.Handles)
+	m.saved[u.ID] = now
+	return nil
+}
+
+func (m *memoryStore) Claim(id string, o Owner, takeOver bool) (*Saved, error) {
+	m.mu.Lock()
+	if now := m.owner[id]; now.ID != o.ID && now.Alive() && !takeOver {
+		m.mu.Unlock()
+		return nil, &OpenElsewhereError{id, now}
+	}
+	m.owner[id] = o
+	m.mu.Unlock()
+	return m.Load(id)
+}
+
+func (m *memoryStore) Release(id string, o Owner) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.owner[id].ID == o.ID {
+		delete(m.owner, id)
+	}
 	return nil
 }
 
@@ -187,12 +231,22 @@ func (m *memoryStore) Load(id string) (*Saved, error) {
 	defer m.mu.Unlock()
 	s, ok := m.saved[id]
 	if !ok {
-		return nil, errors.New("there is no session " + id)
+		return nil, fmt.Errorf("session %s: %w", id, ErrNoSession)
 	}
 	return &s, nil
 }
 
-func (m *memoryStore) List() ([]Summary, error) { return nil, nil }
+func (m *memoryStore) List() ([]Summary, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var all []Summary
+	for _, s := range m.saved {
+		all = append(all, Summary{ID: s.ID, Changed: s.Changed, Folder: s.Folder, OneShot: s.OneShot})
+	}
+	slices.SortFunc(all, func(a, b Summary) int { return b.Changed.Compare(a.Changed) })
+	return all, nil
+}
+
 func (m *memoryStore) Delete(id string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

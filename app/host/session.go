@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -14,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/tenon-mcp/tenon/app/llm"
-	"github.com/tenon-mcp/tenon/mcp"
 )
 
 // ErrBusy says that a session has a turn that is not over.
@@ -28,11 +26,15 @@ type Session struct {
 	ID   string
 	host *Host
 
-	turns sync.Mutex // held while a turn runs
+	turns  sync.Mutex    // held while a turn runs
+	saving chan struct{} // holds one while the session is being written
 
 	mu      sync.Mutex
-	saved   Saved
-	handles map[string]kept
+	saved   Saved // without rows and handles
+	talk    conversation
+	handles handles
+	isNew   bool // it is not in the store yet
+	claimed bool // this host is the owner
 	flow    map[[2]string]bool
 	last    *llm.Request
 	calls   int
@@ -42,36 +44,40 @@ type Session struct {
 // NewSession begins a conversation.
 func (h *Host) NewSession() *Session {
 	now := time.Now()
-	s := &Session{ID: now.UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:6]), host: h, handles: map[string]kept{}, flow: map[[2]string]bool{}}
-	s.saved = Saved{ID: s.ID, Created: now, Changed: now}
+	return h.newSession(Saved{Created: now, Changed: now, Folder: h.opts.Folder, OneShot: h.opts.OneShot}, newConversation(nil), newHandles())
+}
+
+func (h *Host) newSession(saved Saved, talk conversation, kept handles) *Session {
+	saved.ID = newSessionID()
+	s := &Session{ID: saved.ID, host: h, saving: make(chan struct{}, 1), saved: saved, talk: talk, handles: kept, isNew: true, claimed: true, flow: map[[2]string]bool{}}
 	h.mu.Lock()
 	h.sessions[s.ID] = s
 	h.mu.Unlock()
 	return s
 }
 
-// Session finds a conversation, also one of an earlier run.
+func newSessionID() string {
+	return time.Now().UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:6])
+}
+
+// Session finds a conversation, also one of an earlier run. One that another
+// process has open can be read; Claim makes it this host's.
 func (h *Host) Session(id string) (*Session, error) {
 	h.mu.Lock()
 	s := h.sessions[id]
 	h.mu.Unlock()
 	if s != nil {
-		return s, nil
+		return s, s.refresh()
 	}
 	if h.opts.Store == nil {
-		return nil, fmt.Errorf("there is no session %s", id)
+		return nil, fmt.Errorf("session %s: %w", id, ErrNoSession)
 	}
 	saved, err := h.opts.Store.Load(id)
 	if err != nil {
 		return nil, err
 	}
-	s = &Session{ID: id, host: h, saved: *saved, handles: map[string]kept{}, flow: map[[2]string]bool{}}
-	for name, raw := range saved.Handles {
-		var k kept
-		if mcp.Unmarshal(raw, &k) == nil {
-			s.handles[name] = k
-		}
-	}
+	s = &Session{ID: id, host: h, saving: make(chan struct{}, 1), flow: map[[2]string]bool{}}
+	s.fill(saved)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if other := h.sessions[id]; other != nil {
@@ -97,9 +103,9 @@ func (h *Host) Sessions() ([]Summary, error) {
 	return h.opts.Store.List()
 }
 
-// Send takes what the person says and returns when the turn is over. What
-// happened is told by events; the error says why a turn failed, and was told,
-// too.
+// Send takes what the person says and returns when the turn has ended. What the
+// person says is saved before anything else is done, and each result when its
+// call ends. Events tell what happens; the error says why a turn failed.
 //
 // Of the text, @server:uri and /server:prompt are looked up: it must be what a
 // person typed. See [Session.SendText] for text from elsewhere.
@@ -114,6 +120,9 @@ func (s *Session) say(ctx context.Context, text string, typed bool) error {
 		return ErrBusy
 	}
 	defer s.turns.Unlock()
+	if err := s.Claim(false); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s.mu.Lock()
@@ -132,7 +141,7 @@ func (s *Session) say(ctx context.Context, text string, typed bool) error {
 	if err != nil && stop != "cancelled" {
 		s.host.tell(Event{Kind: EventError, Session: s.ID, Text: err.Error()})
 	}
-	s.repair()
+	s.closeCalls(func(llm.ToolCall) string { return "The call was cancelled by the person." })
 	s.save()
 	s.host.tell(Event{Kind: EventDone, Session: s.ID, Stop: stop})
 	return err
@@ -143,54 +152,91 @@ func (s *Session) send(ctx context.Context, text string, typed bool) (string, er
 	if model == nil {
 		return "error", ErrNoModel
 	}
+	var row int64 = -1
+	if strings.TrimSpace(text) != "" {
+		row = s.add(llm.User(text))
+		s.save()
+	}
 	said, err := s.input(ctx, model.Info(), text, typed)
+	s.mu.Lock()
+	if at := s.talk.index(row); err != nil && at >= 0 { // nothing was said
+		s.talk.drop(at, at+1)
+	} else if err == nil && (len(said[0].Parts) > 1 || said[0].Text() != text) {
+		s.talk.set(row, said[0]) // with what it names
+	}
+	s.mu.Unlock()
 	if err != nil {
 		return "error", err
 	}
-	for _, m := range said {
+	for _, m := range said[1:] {
 		s.add(m)
 	}
+	s.save()
 	return s.turn(ctx, model)
+}
+
+// Undo takes the last turn out of the conversation and returns what the person
+// had said in it. What calls have done is not undone.
+func (s *Session) Undo() (text string, err error) {
+	if !s.turns.TryLock() {
+		return "", ErrBusy
+	}
+	defer s.turns.Unlock()
+	if err := s.Claim(false); err != nil {
+		return "", err
+	}
+	s.mu.Lock()
+	at := -1
+	for i, r := range s.talk.rows {
+		if r.Message.Role == llm.RoleUser {
+			at = i
+		}
+	}
+	if at >= 0 {
+		text = s.talk.rows[at].Message.Text()
+		s.talk.drop(at, len(s.talk.rows))
+		s.saved.Changed = time.Now()
+	}
+	s.mu.Unlock()
+	if at < 0 {
+		return "", errors.New("there is nothing to undo")
+	}
+	s.save()
+	return text, nil
 }
 
 // Stop ends the turn that runs: the model and the servers hear of it.
 func (s *Session) Stop() {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.stop != nil {
-		s.stop()
+	stop := s.stop
+	s.mu.Unlock()
+	if stop != nil {
+		stop()
 	}
 }
 
-// repair answers calls that a stopped turn has left open, since providers
-// refuse a conversation with calls that have no results.
-func (s *Session) repair() {
+// closeCalls gives the calls of the last answer that have no result one that says
+// why, since providers refuse a conversation with open calls.
+func (s *Session) closeCalls(why func(llm.ToolCall) string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := len(s.saved.Messages)
-	if n == 0 || s.saved.Messages[n-1].Role != llm.RoleAssistant {
-		return
-	}
-	var open []llm.ToolResult
-	for _, c := range s.saved.Messages[n-1].Calls() {
-		r := llm.TextResult(c.ID, "The call was cancelled by the person.")
+	for _, c := range s.talk.open() {
+		r := llm.TextResult(c.ID, why(c))
 		r.IsError = true
-		open = append(open, r)
+		s.talk.add(llm.Results(r))
 	}
-	if open != nil {
-		s.saved.Messages = append(s.saved.Messages, llm.Results(open...))
-	}
+	s.saved.Started = nil
 }
 
 // add appends a message, and names the session after the first.
-func (s *Session) add(m llm.Message) {
+func (s *Session) add(m llm.Message) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.saved.Title == "" && m.Role == llm.RoleUser {
 		s.saved.Title = title(m.Text())
 	}
-	s.saved.Messages = append(s.saved.Messages, m)
 	s.saved.Changed = time.Now()
+	return s.talk.add(m)
 }
 
 func title(text string) string {
@@ -204,7 +250,7 @@ func title(text string) string {
 func (s *Session) messages() []llm.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := slices.Clone(s.saved.Messages)
+	all := s.talk.messages()
 	if n := len(all); n > 0 { // what comes before the last message will be sent again
 		last := all[n-1]
 		last.Parts = slices.Clone(last.Parts)
@@ -218,20 +264,17 @@ func (s *Session) messages() []llm.Message {
 func (s *Session) Messages() []llm.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.saved.Messages)
+	return s.talk.messages()
 }
 
 // Summary is the session in a list.
 func (s *Session) Summary() Summary {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	turns := 0
-	for _, m := range s.saved.Messages {
-		if m.Role == llm.RoleUser {
-			turns++
-		}
+	return Summary{
+		ID: s.saved.ID, Title: s.saved.Title, Created: s.saved.Created, Changed: s.saved.Changed, Model: s.saved.Model,
+		Turns: s.talk.turns(), Usage: s.saved.Usage, Folder: s.saved.Folder, OneShot: s.saved.OneShot,
 	}
-	return Summary{ID: s.ID, Title: s.saved.Title, Created: s.saved.Created, Changed: s.saved.Changed, Model: s.saved.Model, Turns: turns, Usage: s.saved.Usage}
 }
 
 // LastRequest is what the model was given last: the whole of it, tools and all.
@@ -267,27 +310,7 @@ func (s *Session) spent(u llm.Usage) {
 	s.host.tell(Event{Kind: EventUsage, Session: s.ID, Usage: &total})
 }
 
-func (s *Session) save() {
-	if s.host.opts.Store == nil {
-		return
-	}
-	s.mu.Lock()
-	saved := s.saved
-	saved.Messages = slices.Clone(saved.Messages)
-	saved.Handles = map[string]json.RawMessage{}
-	for name, k := range s.handles {
-		if raw, err := json.Marshal(k); err == nil {
-			saved.Handles[name] = raw
-		}
-	}
-	s.mu.Unlock()
-	if err := s.host.opts.Store.Save(&saved); err != nil {
-		s.host.tell(Event{Kind: EventNotice, Session: s.ID, Text: "The session could not be saved: " + err.Error()})
-	}
-}
-
-// maxKept bounds the bytes of results that are kept for read_result. They are
-// written with the session, each time.
+// maxKept bounds the bytes of results that are kept for read_result.
 const maxKept = 8 << 20
 
 // A kept result is a text that the model got a part of, clean of what it must
@@ -301,17 +324,19 @@ type kept struct {
 func (s *Session) keep(k kept) (handle string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := len(s.handles) + 1 // handles are never taken out, so this one is new
+	n := len(s.handles.all) + 1 // handles are never taken out, so this one is new
 	total := len(k.Text)
-	for _, old := range s.handles {
+	for _, old := range s.handles.all {
 		total += len(old.Text)
 	}
 	for i := 1; total > maxKept && i < n; i++ {
-		old := s.handles[handleName(i)]
-		total -= len(old.Text)
-		s.handles[handleName(i)] = kept{From: old.From}
+		name := handleName(i)
+		if old := s.handles.all[name]; old.Text != "" {
+			total -= len(old.Text)
+			s.handles.set(name, kept{From: old.From})
+		}
 	}
-	s.handles[handleName(n)] = k
+	s.handles.set(handleName(n), k)
 	return handleName(n)
 }
 
@@ -320,7 +345,7 @@ func handleName(n int) string { return fmt.Sprintf("r%d", n) }
 func (s *Session) kept(handle string) (kept, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k, ok := s.handles[handle]
+	k, ok := s.handles.all[handle]
 	return k, ok
 }
 
@@ -328,7 +353,7 @@ func (s *Session) nextCall() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
-	return fmt.Sprintf("direct-%d-%d", len(s.saved.Messages), s.calls) // new also in a session that was resumed
+	return fmt.Sprintf("direct-%d-%d", s.talk.next, s.calls) // new also in a session that was resumed
 }
 
 // source remembers whose data the conversation holds.

@@ -36,9 +36,8 @@ func (s *Session) turn(ctx context.Context, model llm.Model) (stop string, err e
 		if len(calls) == 0 {
 			return string(reason), nil
 		}
-		results := s.runAll(ctx, model.Info(), cat, calls)
-		s.add(llm.Results(results...))
 		s.save()
+		s.runAll(ctx, model.Info(), cat, calls)
 		if ctx.Err() != nil {
 			return "cancelled", ctx.Err()
 		}
@@ -82,38 +81,36 @@ type plannedCall struct {
 	run      func() llm.ToolResult
 }
 
-// runAll makes the calls of one answer and returns their results in the order of
-// the calls. A call that may change something runs alone, after the calls before
+// runAll makes the calls of one answer; each result joins the conversation, and is
+// saved, when its call ends. A call that may change something runs alone, after the calls before
 // it and before those after it; calls that only read may overlap. The person is
 // asked about one call at a time, in the order of the answer. All calls are
 // announced first, in that order; each later event carries its call.
-func (s *Session) runAll(ctx context.Context, info llm.Info, cat *catalog, calls []llm.ToolCall) []llm.ToolResult {
+func (s *Session) runAll(ctx context.Context, info llm.Info, cat *catalog, calls []llm.ToolCall) {
 	planned := make([]plannedCall, len(calls))
 	for i, c := range calls {
 		planned[i] = s.plan(ctx, info, cat, c)
 		s.host.told(s.ID, planned[i].call)
 	}
-	results := make([]llm.ToolResult, len(calls))
 	var running sync.WaitGroup
-	for i, p := range planned {
+	for _, p := range planned {
 		if !p.readOnly {
 			running.Wait()
 		}
 		if p.entry != nil {
 			if refused := s.guarded(p.call, func() *llm.ToolResult { return s.approve(ctx, p.entry, p.call) }); refused != nil {
-				results[i] = *refused
+				s.ended(*refused)
 				continue
 			}
 		}
 		running.Go(func() {
-			results[i] = *s.guarded(p.call, func() *llm.ToolResult { r := p.run(); return &r })
+			s.ended(*s.guarded(p.call, func() *llm.ToolResult { r := p.run(); return &r }))
 		})
 		if !p.readOnly {
 			running.Wait()
 		}
 	}
 	running.Wait()
-	return results
 }
 
 // plan finds out what a call is for.

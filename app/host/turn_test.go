@@ -35,7 +35,7 @@ func TestTurnWithTools(t *testing.T) {
 	if u := b.all(EventUsage); u[len(u)-1].Usage.Input != 20 {
 		t.Errorf("it cost %+v", u[len(u)-1].Usage)
 	}
-	if saved := b.store.saved[s.ID]; len(saved.Messages) != 4 || saved.Title != "add 2 and 3" {
+	if saved := b.store.saved[s.ID]; len(saved.Rows) != 4 || saved.Title != "add 2 and 3" {
 		t.Errorf("saved %+v", saved)
 	}
 }
@@ -294,6 +294,7 @@ func TestSessionsAreResumed(t *testing.T) {
 	if err := s.Send(t.Context(), "one"); err != nil {
 		t.Fatal(err)
 	}
+	b.host.Close()
 	later := newBench(t, nil, says("second"))
 	later.host.opts.Store = b.store
 	again, err := later.host.Session(s.ID)

@@ -70,6 +70,7 @@ func commands() []command {
 		{name: "model", args: "[name]", words: []string{"model"}, about: "choose the model", run: runModel},
 		{name: "sessions", args: "[id]", words: []string{"session"}, about: "list the sessions, or go on with one", run: runSessions},
 		{name: "new", about: "begin a new session", run: runNew},
+		{name: "undo", about: "take the last turn out of the conversation", run: runUndo},
 		{name: "save", args: "file.md", about: "write the conversation to a file", run: runSave},
 		{name: "quit", about: "leave (also Ctrl-D)", run: func(context.Context, *talk, []string, *show.Printer) (after, error) {
 			return after{quit: true}, nil

@@ -139,7 +139,7 @@ func modelLabel(m llm.Model) string {
 
 func runSessions(_ context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
 	if len(words) > 0 {
-		s, err := t.w.Host.Session(words[0])
+		s, err := t.open(words)
 		if err != nil {
 			return after{}, err
 		}
@@ -159,6 +159,36 @@ func runSessions(_ context.Context, t *talk, words []string, _ *show.Printer) (a
 		a.items = append(a.items, listItem{value: s.ID, text: line(title), about: fmt.Sprintf("%s · %s · %s tokens", s.Changed.Format("2006-01-02 15:04"), line(s.Model), thousands(s.Usage.Read()+s.Usage.Output))})
 	}
 	return a, nil
+}
+
+// open goes on with a session: /sessions ID [take-over|copy].
+func (t *talk) open(words []string) (*host.Session, error) {
+	how := strings.Join(words[1:], " ")
+	switch how {
+	case "copy":
+		return t.w.Host.CopySession(words[0])
+	case "", "take-over":
+	default:
+		return nil, fmt.Errorf("unknown word %q: write /sessions %s, with take-over or copy behind it if another process has it open", how, words[0])
+	}
+	s, err := t.w.Host.Session(words[0])
+	if err != nil {
+		return nil, err
+	}
+	err = s.Claim(how == "take-over")
+	if elsewhere, ok := errors.AsType[*host.OpenElsewhereError](err); ok {
+		return nil, fmt.Errorf("session %s is open in %s. /sessions %s take-over takes it from there, /sessions %s copy goes on with a copy", words[0], elsewhere.Owner, words[0], words[0])
+	}
+	return s, err
+}
+
+// runUndo takes the last turn out of the conversation.
+func runUndo(_ context.Context, t *talk, _ []string, _ *show.Printer) (after, error) {
+	text, err := t.now().Undo()
+	if err != nil {
+		return after{}, err
+	}
+	return after{session: true, notes: []string{"Taken out of the conversation: " + line(text) + ". What its calls have done is not undone."}}, nil
 }
 
 func runNew(_ context.Context, t *talk, _ []string, _ *show.Printer) (after, error) {

@@ -14,7 +14,7 @@ func (s *Server) sessions(*http.Request) (any, error) {
 }
 
 // conversations are those that were saved, and before them those whose first
-// turn runs and is saved at its end.
+// turn runs and is not saved yet.
 func (s *Server) conversations() ([]host.Summary, error) {
 	running := s.turns.running() // first: one that ends meanwhile is among the saved
 	saved, err := s.work.Host.Sessions()
@@ -81,6 +81,9 @@ func (s *Server) send(r *http.Request) (any, error) {
 	if err := body(r, &q); err != nil {
 		return nil, err
 	}
+	if err := one.Claim(false); err != nil { // another process may have it open
+		return nil, fault{http.StatusConflict, err}
+	}
 	s.mu.Lock()
 	if s.chats[one.ID] {
 		s.mu.Unlock()
@@ -100,6 +103,38 @@ func (s *Server) send(r *http.Request) (any, error) {
 		}
 	})
 	return struct{}{}, nil
+}
+
+// takeOver makes a session this host's that another process has open; that one
+// goes on with a copy.
+func (s *Server) takeOver(r *http.Request) (any, error) {
+	one, err := s.chat(r)
+	if err != nil {
+		return nil, err
+	}
+	return one.Summary(), one.Claim(true)
+}
+
+// copySession begins a session with all that another one holds.
+func (s *Server) copySession(r *http.Request) (any, error) {
+	one, err := s.work.Host.CopySession(r.PathValue("id"))
+	if err != nil {
+		return nil, fault{http.StatusNotFound, err}
+	}
+	return one.Summary(), nil
+}
+
+// undo takes the last turn out of a session.
+func (s *Server) undo(r *http.Request) (any, error) {
+	one, err := s.chat(r)
+	if err != nil {
+		return nil, err
+	}
+	text, err := one.Undo()
+	if err != nil {
+		return nil, fault{http.StatusConflict, err}
+	}
+	return map[string]string{"text": text}, nil
 }
 
 func (s *Server) stopTurn(r *http.Request) (any, error) {

@@ -8,13 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tenon-mcp/tenon/app/config"
-	"github.com/tenon-mcp/tenon/app/host"
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/llm/choose"
 	"github.com/tenon-mcp/tenon/app/term"
@@ -25,7 +23,7 @@ import (
 // A chatting is what the flags of chat say.
 type chatting struct {
 	desk
-	resume     string
+	resume     resumption
 	plain      bool
 	theme      string
 	noBuiltins bool
@@ -57,7 +55,7 @@ passes (F3). Elsewhere, or with --plain, everything is lines. /help says more.`,
 	}
 	v.flags(c)
 	f := c.Flags()
-	f.StringVar(&v.resume, "resume", "", "go on with this `session`, or with the last one: last")
+	v.resume.flags(c)
 	f.BoolVar(&v.plain, "plain", false, "lines instead of a screen, without colours")
 	f.StringVar(&v.theme, "theme", "auto", "the colours: `auto`, light, dark or plain")
 	f.BoolVar(&v.noBuiltins, "no-builtins", false, "do not offer calc and fs where no server is configured")
@@ -105,8 +103,8 @@ func (p *program) chat(ctx context.Context, v *chatting) error {
 		return err
 	}
 	defer w.Close()
-	if o.Session, err = resumedOr(w.Host, v.resume); err != nil {
-		return usageError{err}
+	if o.Session, err = v.resume.session(w.Host); err != nil {
+		return err
 	}
 	if isTerminal(p.in) && isTerminal(p.out) && !v.plain && os.Getenv("TERM") != "dumb" {
 		return term.Run(ctx, w, o)
@@ -127,7 +125,7 @@ func (p *program) lineChat(ctx context.Context, w *workspace.Workspace, o term.O
 	defer stop()
 	interrupts, ends := make(chan os.Signal, 1), make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
-	signal.Notify(ends, syscall.SIGTERM)
+	signal.Notify(ends, endSignals()...)
 	defer signal.Stop(interrupts)
 	defer signal.Stop(ends)
 	go func() { // ends with own
@@ -176,13 +174,6 @@ func greeting(c *choose.Choice, servers []config.Server, fromConfig bool) string
 		about = fmt.Sprintf("No servers are configured: %s of this program are offered, fs for reading the current folder only.", strings.Join(names, " and "))
 	}
 	return label(c) + "\n" + about + " /help says what can be done."
-}
-
-func resumedOr(h *host.Host, id string) (*host.Session, error) {
-	if id == "" {
-		return nil, nil // the face begins one
-	}
-	return resumed(h, id)
 }
 
 // choose makes a model and remembers to close it.

@@ -190,6 +190,7 @@ func (p *program) desk(ctx context.Context, d *desk, model llm.Model, change fun
 		Builtin: openBuiltin, Revision: mcp.Revision(p.revision), Tokens: logins(dir),
 	}
 	o.Host.System = d.system
+	o.Host.Folder = folder()
 	o.Host.CallIdle = p.timeout
 	if change != nil {
 		change(&o)

@@ -23,13 +23,19 @@ import (
 func main() {
 	stdio.CloseOnExec() // what this process inherited is not for the servers it starts
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	if !signal.Ignored(syscall.SIGHUP) { // nohup
-		signal.Notify(signals, syscall.SIGHUP)
-	}
+	signal.Notify(signals, append(endSignals(), os.Interrupt)...)
 	p := &program{in: os.Stdin, out: os.Stdout, err: os.Stderr}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan int, 1)
 	go func() { done <- p.run(ctx, os.Args[1:]) }()
 	os.Exit(p.wait(done, signals, cancel))
+}
+
+// endSignals are the signals that end the program in good order. A closed terminal
+// sends SIGHUP; under nohup it is ignored, and stays so.
+func endSignals() []os.Signal {
+	if signal.Ignored(syscall.SIGHUP) {
+		return []os.Signal{syscall.SIGTERM}
+	}
+	return []os.Signal{syscall.SIGTERM, syscall.SIGHUP}
 }

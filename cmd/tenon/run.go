@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -25,7 +26,7 @@ type headless struct {
 	desk
 	prompt string
 	output string
-	resume string
+	resume resumption
 	wait   time.Duration
 }
 
@@ -41,6 +42,10 @@ output:
   text          the words of the answer
   json          one object: answer, calls, usage, how it ended
   stream-json   every event of the host as it happens, one object on each line
+
+--resume goes on with a session: "last" is the last one of this folder that was
+begun with tenon chat. A run of its own is resumed by the id that --output json
+has.
 
 The servers that are named (--server, --allow, or @server:uri and /server:prompt in
 the prompt) are waited for; the others have --wait to be ready.
@@ -58,7 +63,7 @@ is needed, could not be reached.`,
 	f := c.Flags()
 	f.StringVarP(&v.prompt, "prompt", "p", "", "what to say to the model; - reads it from standard input")
 	f.StringVar(&v.output, "output", "text", "write `text`, json or stream-json")
-	f.StringVar(&v.resume, "resume", "", "go on with this `session`, or with the last one: last")
+	v.resume.flags(c)
 	f.DurationVar(&v.wait, "wait", 3*time.Second, "how long servers that are not named have to be ready")
 	return c
 }
@@ -79,7 +84,7 @@ func (p *program) headless(ctx context.Context, v *headless) (err error) {
 	defer func() { err = errors.Join(err, choice.Close()) }() // a recording that could not be written is an error
 	p.note("%s", label(choice))
 	w, err := p.desk(ctx, &v.desk, choice.Model, func(o *workspace.Options) {
-		o.Unattended, o.Event = true, out.event
+		o.Unattended, o.Event, o.Host.OneShot = true, out.event, true
 		o.State = func(s connect.State) { p.state(s) }
 	})
 	if err != nil {
@@ -89,9 +94,12 @@ func (p *program) headless(ctx context.Context, v *headless) (err error) {
 	if err := p.waitFor(ctx, w, v, text); err != nil {
 		return err
 	}
-	s, err := resumed(w.Host, v.resume)
+	s, err := v.resume.session(w.Host)
 	if err != nil {
-		return usageError{err}
+		return err
+	}
+	if s == nil {
+		s = w.Host.NewSession()
 	}
 	send := s.Send
 	if v.prompt == "-" { // what came through a pipe is not looked into
@@ -156,21 +164,58 @@ func named(words []string, server string) bool {
 	})
 }
 
-func resumed(h *host.Host, id string) (*host.Session, error) {
+// A resumption says which session to go on with, and what to do if another
+// process has it open.
+type resumption struct {
+	id       string
+	takeOver bool
+	asCopy   bool
+}
+
+func (r *resumption) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&r.id, "resume", "", "go on with this `session`, or with the last one of this folder: last")
+	f.BoolVar(&r.takeOver, "take-over", false, "with --resume: take the session from a process that has it open")
+	f.BoolVar(&r.asCopy, "copy", false, "with --resume: go on with a copy of the session")
+	c.MarkFlagsMutuallyExclusive("take-over", "copy")
+}
+
+// session is the session to go on with; nil if none was asked for.
+func (r *resumption) session(h *host.Host) (*host.Session, error) {
+	id := r.id
 	switch id {
 	case "":
-		return h.NewSession(), nil
+		if r.takeOver || r.asCopy {
+			return nil, usagef("--take-over and --copy need --resume")
+		}
+		return nil, nil
 	case "last":
-		all, err := h.Sessions()
-		if err != nil {
+		var err error
+		if id, err = h.LastSession(folder()); errors.Is(err, host.ErrNoSession) {
+			return nil, usagef("there is no session to go on with in %s: tenon chat begins one; one of another folder, or of tenon run, is resumed by its id", folder())
+		} else if err != nil {
 			return nil, err
 		}
-		if len(all) == 0 {
-			return nil, errors.New("there is no session to go on with")
-		}
-		id = all[0].ID
 	}
-	return h.Session(id)
+	if r.asCopy {
+		s, err := h.CopySession(id)
+		return s, usage(err)
+	}
+	s, err := h.Session(id)
+	if err != nil {
+		return nil, usage(err)
+	}
+	err = s.Claim(r.takeOver)
+	if elsewhere, ok := errors.AsType[*host.OpenElsewhereError](err); ok {
+		return nil, usagef("session %s is open in %s. Use --take-over to take it from there, or --copy to go on with a copy", id, elsewhere.Owner)
+	}
+	return s, err
+}
+
+// folder is where the person works; empty if that cannot be found out.
+func folder() string {
+	dir, _ := os.Getwd()
+	return dir
 }
 
 // A reporter writes what happens in a turn.

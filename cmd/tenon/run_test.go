@@ -121,7 +121,7 @@ func TestRunExitCodes(t *testing.T) {
 		"no prompt":          {[]string{nothing()}, exitUsage, "say something"},
 		"no such output":     {[]string{"-p", "x", "--output", "xml", nothing()}, exitUsage, "choose text, json or stream-json"},
 		"no such server":     {[]string{"-p", "x", "-s", "nobody", nothing()}, exitUsage, "nobody"},
-		"no such session":    {[]string{"-p", "x", "--resume", "yesterday", nothing()}, exitUsage, "no session yesterday"},
+		"no such session":    {[]string{"-p", "x", "--resume", "yesterday", nothing()}, exitUsage, "session yesterday: there is no such session"},
 		"nothing to resume":  {[]string{"-p", "x", "--resume", "last", nothing()}, exitUsage, "no session to go on with"},
 		"bad rule":           {[]string{"-p", "x", "--allow", "/x", nothing()}, exitUsage, "SERVER or SERVER/TOOL"},
 		"no such model":      {[]string{"-p", "x", "--model", "nobody/x"}, exitUsage, "nobody"},
@@ -149,12 +149,17 @@ func TestRunResumes(t *testing.T) {
 		code := run(t.Context(), append([]string{"run"}, args...), strings.NewReader(in), &out, &errs)
 		return code, out.String(), errs.String()
 	}
-	if code, _, errs := tenon("my name is Ada", "-p", "-", said(t, `{"expect":{"text":"my name is Ada"}}`, `{"text":"Hello Ada."}`)); code != exitOK {
-		t.Fatalf("exit code %d: %s", code, errs)
+	code, out, errs := tenon("my name is Ada", "-p", "-", "--output", "json", said(t, `{"expect":{"text":"my name is Ada"}}`, `{"text":"Hello Ada."}`))
+	var first struct{ Session string }
+	if err := json.Unmarshal([]byte(out), &first); err != nil || code != exitOK {
+		t.Fatalf("exit code %d, %v: %s", code, err, errs)
+	}
+	if code, _, errs := tenon("", "-p", "x", "--resume", "last", said(t, `{"text":"no"}`)); code != exitUsage || !strings.Contains(errs, "there is no session to go on with in") {
+		t.Errorf("H27: a run is the last session: exit code %d: %s", code, errs)
 	}
 	record := filepath.Join(t.TempDir(), "rec.jsonl")
 	model := strings.TrimPrefix(said(t, `{"expect":{"has":"who am I"}}`, `{"text":"Ada."}`), "--model=")
-	code, out, errs := tenon("", "-p", "who am I?", "--resume", "last", "--model", "record:"+record+":"+model)
+	code, out, errs = tenon("", "-p", "who am I?", "--resume", first.Session, "--model", "record:"+record+":"+model)
 	if code != exitOK || !strings.Contains(out, "Ada.") {
 		t.Fatalf("exit code %d\n%s\n%s", code, out, errs)
 	}

@@ -1,0 +1,230 @@
+package host
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/tenon-mcp/tenon/app/llm"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// fill takes over what is in the store.
+func (s *Session) fill(saved *Saved) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.saved, s.talk, s.handles = *saved, newConversation(saved.Rows), newHandles()
+	s.saved.Rows, s.saved.Handles = nil, nil
+	for name, raw := range saved.Handles {
+		var k kept
+		if mcp.Unmarshal(raw, &k) == nil {
+			s.handles.all[name] = k
+		}
+	}
+}
+
+// refresh reads a session again that another process may be writing.
+func (s *Session) refresh() error {
+	s.mu.Lock()
+	claimed := s.claimed
+	s.mu.Unlock()
+	if claimed || s.host.opts.Store == nil {
+		return nil
+	}
+	saved, err := s.host.opts.Store.Load(s.ID)
+	if err != nil {
+		return err
+	}
+	s.fill(saved)
+	return nil
+}
+
+// Claim makes the session this host's, so that it can go on. If another process
+// has it open, the error is a *OpenElsewhereError; with takeOver the session is
+// taken from that process, which goes on with a copy. Calls that were running when
+// an earlier process ended are reported to the person and to the model. Send and
+// Call claim a session by themselves, without taking over.
+func (s *Session) Claim(takeOver bool) error {
+	s.mu.Lock()
+	claimed := s.claimed
+	s.mu.Unlock()
+	if claimed || s.host.opts.Store == nil {
+		return nil
+	}
+	saved, err := s.host.opts.Store.Claim(s.ID, s.host.owner, takeOver)
+	if err != nil {
+		return err
+	}
+	s.fill(saved)
+	s.mu.Lock()
+	s.claimed = true
+	s.saved.OneShot = s.saved.OneShot && s.host.opts.OneShot // a person goes on with it
+	started := maps.Clone(s.saved.Started)
+	s.mu.Unlock()
+	s.recover(started)
+	return nil
+}
+
+// recover settles the calls that had no result when the process that made them
+// ended.
+func (s *Session) recover(started map[string]string) {
+	s.closeCalls(func(c llm.ToolCall) string {
+		if started[c.ID] != "" {
+			return "The host ended while this call was running. Whether it has done something is not known: check before you make it again."
+		}
+		return "The call was not made: the host ended before."
+	})
+	for _, id := range slices.Sorted(maps.Keys(started)) {
+		s.host.tell(Event{Kind: EventNotice, Session: s.ID, Text: fmt.Sprintf("%s was running when Tenon ended. Whether it has done something is not known.", s.host.safe(started[id]))})
+	}
+	if len(started) > 0 {
+		s.save()
+	}
+}
+
+// CopySession begins a conversation with all that another one holds.
+func (h *Host) CopySession(id string) (*Session, error) {
+	if h.opts.Store == nil {
+		return nil, fmt.Errorf("session %s: %w", id, ErrNoSession)
+	}
+	saved, err := h.opts.Store.Load(id)
+	if err != nil {
+		return nil, err
+	}
+	var from Session
+	from.fill(saved)
+	from.asCopy()
+	started := from.saved.Started
+	s := h.newSession(from.saved, from.talk, from.handles)
+	s.recover(started)
+	s.save()
+	return s, nil
+}
+
+// asCopy makes a session one that is not in the store. The lock is held, or not
+// needed.
+func (s *Session) asCopy() {
+	if s.saved.Title != "" {
+		s.saved.Title += " (copy)"
+	}
+	s.isNew = true
+	s.talk.allUnsaved()
+	s.handles.allUnsaved()
+}
+
+// LastSession returns the id of the latest session of a folder. Runs of a single
+// turn do not count.
+func (h *Host) LastSession(folder string) (string, error) {
+	all, err := h.Sessions()
+	if err != nil {
+		return "", err
+	}
+	for _, s := range all {
+		if s.Folder == folder && !s.OneShot {
+			return s.ID, nil
+		}
+	}
+	return "", fmt.Errorf("last session of %s: %w", folder, ErrNoSession)
+}
+
+// save writes what has changed since the last time. If another process has taken
+// the session over, this one becomes a copy of it.
+func (s *Session) save() {
+	store := s.host.opts.Store
+	if store == nil {
+		return
+	}
+	s.saving <- struct{}{} // writes keep their order
+	defer func() { <-s.saving }()
+	u := s.update()
+	err := store.Save(u)
+	if elsewhere, ok := errors.AsType[*OpenElsewhereError](err); ok {
+		s.fork(fmt.Sprintf("This session was taken over by %s", elsewhere.Owner))
+		u = s.update()
+		err = store.Save(u)
+	} else if errors.Is(err, ErrNoSession) {
+		s.fork("This session was deleted")
+		u = s.update()
+		err = store.Save(u)
+	}
+	if err == nil {
+		return
+	}
+	s.mu.Lock()
+	s.isNew = u.New
+	s.talk.unsaved(u.Rows, u.Drop)
+	for name := range u.Handles {
+		s.handles.dirty[name] = true
+	}
+	s.mu.Unlock()
+	s.host.tell(Event{Kind: EventNotice, Session: s.ID, Text: "The session could not be saved: " + err.Error()})
+}
+
+// update gathers what must be written, and takes it for written.
+func (s *Session) update() *Update {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	u := &Update{Saved: s.saved, Owner: s.host.owner, New: s.isNew}
+	u.Sources, u.Started = slices.Clone(u.Sources), maps.Clone(u.Started)
+	u.Turns = s.talk.turns()
+	u.Rows, u.Drop = s.talk.changes()
+	u.Handles = map[string]json.RawMessage{}
+	for name := range s.handles.dirty {
+		if raw, err := json.Marshal(s.handles.all[name]); err == nil {
+			u.Handles[name] = raw
+		}
+	}
+	s.handles.dirty = map[string]bool{}
+	s.isNew = false
+	return u
+}
+
+// fork makes this session a copy with an id of its own in the store.
+func (s *Session) fork(why string) {
+	id := newSessionID()
+	s.mu.Lock()
+	s.saved.ID = id
+	s.asCopy()
+	s.mu.Unlock()
+	s.host.mu.Lock()
+	s.host.sessions[id] = s
+	s.host.mu.Unlock()
+	s.host.tell(Event{Kind: EventNotice, Session: s.ID, Text: fmt.Sprintf("%s. This one goes on as the copy %s.", why, id)})
+}
+
+// release lets other processes have the session, unless a turn runs.
+func (s *Session) release() {
+	if s.host.opts.Store == nil || !s.turns.TryLock() {
+		return
+	}
+	defer s.turns.Unlock()
+	s.mu.Lock()
+	id, mine := s.saved.ID, s.claimed && !s.isNew
+	s.claimed = s.isNew
+	s.mu.Unlock()
+	if mine {
+		s.host.opts.Store.Release(id, s.host.owner) // what is not released counts as open only while the process lives
+	}
+}
+
+// starting saves that a call is about to be made.
+func (s *Session) starting(call *ToolCall) {
+	s.mu.Lock()
+	if s.saved.Started == nil {
+		s.saved.Started = map[string]string{}
+	}
+	s.saved.Started[call.ID] = call.Server + "/" + call.Tool
+	s.mu.Unlock()
+	s.save()
+}
+
+// ended saves the result of a call.
+func (s *Session) ended(r llm.ToolResult) {
+	s.mu.Lock()
+	delete(s.saved.Started, r.CallID)
+	s.talk.add(llm.Results(r))
+	s.mu.Unlock()
+	s.save()
+}
