@@ -84,8 +84,8 @@ func (l *readerLines) wait(ctx context.Context, read func() (string, error)) (st
 
 // Hidden shows a prompt and reads a line from a terminal without showing it.
 // The terminal is silent before the prompt is there. When ctx ends it shows
-// again what is typed, though the line is still waited for. Ctrl-C and Ctrl-D
-// are io.EOF.
+// again what is typed, though the line is still waited for. Ctrl-D is io.EOF and
+// Ctrl-C, which is no signal here, context.Canceled.
 func Hidden(ctx context.Context, tty *os.File, out io.Writer, prompt string) (string, error) {
 	fd := int(tty.Fd())
 	before, err := term.MakeRaw(fd)
@@ -102,7 +102,14 @@ func Hidden(ctx context.Context, tty *os.File, out io.Writer, prompt string) (st
 	}{singly{tty}, out}, "").ReadPassword(prompt)
 }
 
-// singly reads byte by byte, so that nothing after the line is taken.
+// singly reads byte by byte, so that nothing after the line is taken. Ctrl-C is
+// an error.
 type singly struct{ r io.Reader }
 
-func (s singly) Read(b []byte) (int, error) { return s.r.Read(b[:min(1, len(b))]) }
+func (s singly) Read(b []byte) (int, error) {
+	n, err := s.r.Read(b[:min(1, len(b))])
+	if n == 1 && b[0] == 3 {
+		return 0, context.Canceled
+	}
+	return n, err
+}
