@@ -141,7 +141,11 @@ func (s *Session) save() {
 	u := s.update()
 	err := store.Save(u)
 	if elsewhere, ok := errors.AsType[*OpenElsewhereError](err); ok {
-		s.fork(fmt.Sprintf("This session was taken over by %s", elsewhere.Owner))
+		by := "another process"
+		if elsewhere.Owner.ID != "" { // it still has it
+			by = elsewhere.Owner.String()
+		}
+		s.fork("This session was taken over by " + by)
 		u = s.update()
 		err = store.Save(u)
 	} else if errors.Is(err, ErrNoSession) {
