@@ -40,6 +40,7 @@ type catalog struct {
 	byName map[string]*toolEntry
 	list   []llm.Tool // those that the model is given, or could search for
 	many   bool       // the model searches
+	about  string     // servers and what they are for, where it does
 	index  func() *bm25.Index
 }
 
@@ -81,7 +82,13 @@ func (s *attached) ask(done chan struct{}) {
 	s.fresh = true // unless news comes while it is being asked
 	s.mu.Unlock()
 	var tools []*toolEntry
+	var title, instructions string
 	problem := recovering(func() error {
+		if d, err := s.client.Discover(s.host.ctx); err == nil { // one that cannot say what it is may still have tools
+			if instructions = d.Instructions; d.Server != nil {
+				title = d.Server.Title
+			}
+		}
 		for t, err := range s.client.Tools(s.host.ctx) {
 			if err != nil {
 				return err
@@ -95,7 +102,7 @@ func (s *attached) ask(done chan struct{}) {
 	defer s.mu.Unlock()
 	s.asking, s.problem, s.late = nil, problem, false
 	if problem == nil {
-		s.tools = tools
+		s.tools, s.instructions, s.title = tools, instructions, title
 	} else {
 		s.fresh = false
 	}
@@ -202,9 +209,59 @@ func (h *Host) gather(entries []*toolEntry, info llm.Info) *catalog {
 		c.list = append(c.list, h.described(name, e))
 	}
 	c.index = sync.OnceValue(func() *bm25.Index { return indexed(c.list, c.byName) })
-	c.many = h.tooMany(c.list, info)
+	if c.many = h.tooMany(c.list, info); c.many {
+		c.about = h.overview(c)
+	}
 	return c
 }
+
+// overview lists the servers with how many tools each has and what it is for, for
+// a model that has to search.
+func (h *Host) overview(c *catalog) string {
+	counts := map[*attached]int{}
+	for _, t := range c.list {
+		counts[c.byName[t.Name].server]++
+	}
+	var b strings.Builder
+	for _, s := range h.all() {
+		n := counts[s]
+		if n == 0 {
+			continue
+		}
+		s.mu.Lock()
+		title, instructions := s.title, s.instructions
+		s.mu.Unlock()
+		line := fmt.Sprintf("\n- %s: %d tools", s.name, n)
+		if n == 1 {
+			line = fmt.Sprintf("\n- %s: 1 tool", s.name)
+		}
+		for _, text := range []string{title, firstSentence(instructions)} {
+			if text = visible.Line(h.redact(text)); text != "" {
+				line += ". " + whole(text[:min(len(text), maxPurpose)])
+			}
+		}
+		if b.Len()+len(line) > maxOverview {
+			b.WriteString("\n- and more")
+			break
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
+func firstSentence(text string) string {
+	text = strings.TrimSpace(text)
+	if at := strings.IndexAny(text, ".\n"); at >= 0 {
+		text = text[:at]
+	}
+	return text
+}
+
+// How much is said about one server, and about all, in bytes.
+const (
+	maxPurpose  = 120
+	maxOverview = 4 << 10
+)
 
 // heldBack tells the person, once for each definition, that the model does not
 // get a tool.
@@ -265,18 +322,24 @@ func (h *Host) tooMany(list []llm.Tool, info llm.Info) bool {
 	for _, t := range list {
 		tokens += Tokens(t)
 	}
-	return float64(tokens) > share*float64(info.Context)
+	return float64(tokens) > max(fewTokens, share*float64(info.Context))
 }
+
+// fewTokens is what tools may always take, however small the context is: hiding a
+// handful of tools costs more than it saves.
+const fewTokens = 4000
 
 // Tokens estimates how many tokens a tool's definition takes: four bytes each,
 // as JSON of English text comes to.
 func Tokens(t llm.Tool) int { return (len(t.Name) + len(t.Description) + len(t.Schema) + 24) / 4 }
 
-// tools is what the model is given. Where it searches, the list never changes,
-// whatever servers come and go.
+// tools is what the model is given. Where it searches, the list changes only with
+// the servers and how many tools they have.
 func (c *catalog) tools() []llm.Tool {
 	if c.many {
-		return searching
+		list := slices.Clone(searching)
+		list[0].Description += " These servers have tools:" + c.about
+		return list
 	}
 	return append(slices.Clone(c.list), readResult)
 }

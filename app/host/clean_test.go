@@ -328,11 +328,11 @@ func TestMedia(t *testing.T) {
 		content mcp.Content
 		kind    llm.PartKind
 	}{
-		"image":        {takes, mcp.Image([]byte{1}, "image/png"), llm.PartImage},
+		"image":        {takes, mcp.Image(picture(t), "image/png"), llm.PartImage},
 		"audio":        {takes, mcp.Audio([]byte{1}, "audio/wav"), llm.PartAudio},
 		"huge image":   {takes, mcp.Image(make([]byte, maxMedium+1), "image/png"), llm.PartText},
 		"no images":    {llm.Info{}, mcp.Image([]byte{1}, "image/png"), llm.PartText},
-		"embedded":     {takes, mcp.Embed(mcp.ResourceContents{URI: "x://a", MIMEType: "image/png", Blob: []byte{1}}), llm.PartImage},
+		"embedded":     {takes, mcp.Embed(mcp.ResourceContents{URI: "x://a", MIMEType: "image/png", Blob: picture(t)}), llm.PartImage},
 		"other bytes":  {takes, mcp.Embed(mcp.ResourceContents{URI: "x://a", MIMEType: "application/zip", Blob: []byte{1}}), llm.PartText},
 		"no recording": {llm.Info{}, mcp.Audio([]byte{1}, "audio/wav"), llm.PartText},
 	} {

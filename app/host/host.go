@@ -69,8 +69,9 @@ type Options struct {
 	System string
 
 	// ManyTools is how many tools the model is given as they are; above it,
-	// or when their schemas take more than ManyShare of the context, it gets
-	// search_tools and call_tool instead. 0 means 40, and 0.03.
+	// or when their schemas take more than ManyShare of the context and more
+	// than 4,000 tokens, it gets search_tools and call_tool instead. 0 means
+	// 40, and 0.03.
 	ManyTools int
 	ManyShare float64
 
@@ -141,14 +142,16 @@ type attached struct {
 	client  *client.Client
 	secrets []string
 
-	host    *Host
-	mu      sync.Mutex
-	tools   []*toolEntry  // as last listed
-	fresh   bool          // tools still count
-	asking  chan struct{} // closed when the question that runs is answered; nil if none does
-	problem error         // of the last question
-	since   time.Time     // when there was last a reason to ask: it was attached, or has news
-	late    bool          // it was waited for in vain
+	host         *Host
+	mu           sync.Mutex
+	tools        []*toolEntry  // as last listed
+	title        string        // what the server calls itself
+	instructions string        // its advice on how to use it
+	fresh        bool          // tools still count
+	asking       chan struct{} // closed when the question that runs is answered; nil if none does
+	problem      error         // of the last question
+	since        time.Time     // when there was last a reason to ask: it was attached, or has news
+	late         bool          // it was waited for in vain
 }
 
 // New makes a host.

@@ -154,10 +154,14 @@ func blob(info llm.Info, c mcp.ResourceContents) llm.Part {
 	case strings.HasPrefix(c.MIMEType, "audio/"):
 		p.Kind, accepted = llm.PartAudio, info.Accepts.Audio
 	}
-	if accepted && len(c.Blob) <= maxMedium {
-		return p
+	if !accepted {
+		return llm.Text(llm.Describe(p))
 	}
-	return llm.Text(llm.Describe(p))
+	sound, err := checkMedium(p)
+	if err != nil {
+		return llm.Text(notGiven(p, err))
+	}
+	return sound
 }
 
 // prompt has a server fill in a prompt. Its messages join the conversation as

@@ -101,16 +101,18 @@ func said(texts []string, structured json.RawMessage) bool {
 	return want.Len() <= large || len(text) >= want.Len()/2
 }
 
-// maxMedium is how large an image or a recording may be that is sent to a
-// model: no provider takes much more.
-const maxMedium = 5 << 20
-
+// medium adds a medium to what the model is given: as it is if the model accepts
+// the kind and the bytes are sound, and in words otherwise.
 func medium(media []llm.Part, texts []string, accepted bool, kind llm.PartKind, data []byte, mime string) ([]llm.Part, []string) {
 	p := llm.Part{Kind: kind, Data: data, MIME: mime}
-	if accepted && len(data) <= maxMedium && len(data) > 0 {
-		return append(media, p), texts
+	if !accepted {
+		return media, append(texts, llm.Describe(p))
 	}
-	return media, append(texts, llm.Describe(p))
+	sound, err := checkMedium(p)
+	if err != nil {
+		return media, append(texts, notGiven(p, err))
+	}
+	return append(media, sound), texts
 }
 
 func linkText(server string, l *mcp.ResourceLink) string {

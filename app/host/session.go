@@ -290,11 +290,14 @@ func (s *Session) remember(r *llm.Request) {
 	s.last = r
 }
 
+// system is the text before the conversation: the person's, the host's, and what
+// servers advise about their own tools.
 func (s *Session) system() string {
-	if s.host.opts.System == "" {
-		return houseRules
+	text := houseRules + s.host.advice()
+	if s.host.opts.System != "" {
+		text = s.host.opts.System + "\n\n" + text
 	}
-	return s.host.opts.System + "\n\n" + houseRules
+	return text
 }
 
 // spent adds up what the session has cost.

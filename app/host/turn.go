@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/tenon-mcp/tenon/app/llm"
@@ -16,21 +17,33 @@ func (s *Session) turn(ctx context.Context, model llm.Model) (stop string, err e
 	if steps == 0 {
 		steps = 50
 	}
-	compacted := false
+	compactions := 0
+	media := true
 	for range steps {
 		cat := s.host.catalog(ctx, model.Info())
-		answer, reason, err := s.asked(ctx, model, cat)
-		if llm.KindOf(err) == llm.ErrContextLength && !compacted {
-			compacted = true
+		answer, reason, err := s.asked(ctx, model, cat, media)
+		if llm.KindOf(err) == llm.ErrContextLength && compactions < maxCompactions {
+			compactions++
 			if err := s.compact(ctx, model); err != nil {
 				return "error", err
 			}
 			continue
 		}
+		if media && s.mediaRefused(err) {
+			media = false // once more, without them
+			continue
+		}
 		if err != nil {
+			if answer != nil { // what there was of it stays on the screen, and here
+				s.add(*answer)
+			}
 			return "error", err
 		}
-		compacted = false
+		if !media {
+			media = true
+			s.dropMedia()
+		}
+		compactions = 0
 		s.add(*answer)
 		calls := answer.Calls()
 		if len(calls) == 0 {
@@ -45,16 +58,33 @@ func (s *Session) turn(ctx context.Context, model llm.Model) (stop string, err e
 	return "limit", fmt.Errorf("the model was asked %d times and still wants to call tools: say go on if it should", steps)
 }
 
-// asked makes one request and tells of what streams in.
-func (s *Session) asked(ctx context.Context, model llm.Model, cat *catalog) (*llm.Message, llm.StopReason, error) {
+// maxCompactions is how often a conversation is made shorter for one request:
+// older results are shortened, then the older part is summed up, then the results
+// of what is left.
+const maxCompactions = 3
+
+// asked makes one request and tells of what streams in. With an error comes the
+// text that there was of the answer, nil if there was none.
+func (s *Session) asked(ctx context.Context, model llm.Model, cat *catalog, media bool) (*llm.Message, llm.StopReason, error) {
 	req := &llm.Request{System: s.system(), Messages: s.messages(), Tools: cat.tools()}
+	if !media {
+		req.Messages = withoutMedia(req.Messages)
+	}
 	s.remember(req)
+	var partial strings.Builder
+	broken := func(err error) (*llm.Message, llm.StopReason, error) {
+		if partial.Len() == 0 {
+			return nil, "", err
+		}
+		return &llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text(partial.String())}}, "", err
+	}
 	for e, err := range model.Stream(ctx, req) {
 		if err != nil {
-			return nil, "", err
+			return broken(err)
 		}
 		switch e.Kind {
 		case llm.EventText:
+			partial.WriteString(e.Text)
 			s.host.tell(Event{Kind: EventText, Session: s.ID, Text: e.Text})
 		case llm.EventThinking:
 			if e.Text != "" {
@@ -65,12 +95,12 @@ func (s *Session) asked(ctx context.Context, model llm.Model, cat *catalog) (*ll
 		case llm.EventDone:
 			s.spent(e.Usage)
 			if e.Message == nil {
-				return nil, "", errors.New("the model ended without an answer")
+				return broken(errors.New("the model ended without an answer"))
 			}
 			return e.Message, e.Stop, nil
 		}
 	}
-	return nil, "", errors.New("the model ended without an answer")
+	return broken(errors.New("the model ended without an answer"))
 }
 
 // A plannedCall is a call of an answer on its way to be made.

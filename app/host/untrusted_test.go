@@ -299,7 +299,7 @@ func TestStructuredContentIsNotDoubled(t *testing.T) {
 		}
 	}
 	b := newBench(t, nil)
-	r := &mcp.CallToolResult{Content: mcp.Contents{mcp.Image([]byte{1, 2}, "image/png")}}
+	r := &mcp.CallToolResult{Content: mcp.Contents{mcp.Image(picture(t), "image/png")}}
 	got := b.host.NewSession().shape(llm.Info{Accepts: llm.Accepts{Images: true}}, "s", "t", r)
 	if len(got.parts) != 1 || got.parts[0].Kind != llm.PartImage {
 		t.Errorf("a model that takes images is given %+v", got.parts)
