@@ -31,13 +31,15 @@ type Server struct {
 	Kind Kind
 
 	// Command, Args and Env start a server of kind Stdio. No shell reads them.
-	// Env is added to what a child process is given anyway. Dir is where the
-	// program runs, and what a builtin takes relative paths from; empty means
-	// the current folder.
-	Command string
-	Args    []string
-	Env     map[string]string
-	Dir     string
+	// Env is added to what a child process is given anyway: a few variables
+	// that programs need, or, with InheritEnv, all of this process. Dir is where
+	// the program runs, and what a builtin takes relative paths from; empty
+	// means the current folder.
+	Command    string
+	Args       []string
+	Env        map[string]string
+	InheritEnv bool
+	Dir        string
 
 	// URL, Headers and OAuth reach a server of kind HTTP or SSE. Nil OAuth
 	// means that a login, if one is wanted, needs nothing from the config.

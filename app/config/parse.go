@@ -24,7 +24,8 @@ var ErrName = errors.New("this is the name of a server")
 //	anything else            ErrName: a name to be looked up
 //
 // If rest is not empty it is a command: target, unless that is "--" or empty,
-// and then rest. What was typed is taken as it is: no variable is filled in.
+// and then rest. What was typed is taken as it is: no variable is filled in. A
+// command gets the whole environment, as it would from a shell.
 func Parse(target string, rest []string) (Server, error) {
 	if target == "--" || target == "" {
 		if len(rest) == 0 || rest[0] == "" {
@@ -49,7 +50,7 @@ func Parse(target string, rest []string) (Server, error) {
 
 func command(name string, args []string) Server {
 	base := strings.TrimSuffix(filepath.Base(name), ".exe")
-	s := Server{Name: visible.Line(base), Kind: Stdio, Command: name, Args: args}
+	s := Server{Name: visible.Line(base), Kind: Stdio, Command: name, Args: args, InheritEnv: true}
 	s.Secrets = (&expander{}).secrets(s)
 	return s
 }
@@ -120,6 +121,30 @@ func (s Server) WithHeaders(lines []string) (Server, error) {
 		}
 	}
 	s.Headers, s.Secrets = all, secrets
+	return s, nil
+}
+
+// WithEnv returns the server with more variables for its program, each written
+// as NAME=value, or as NAME for what getenv has under it.
+func (s Server) WithEnv(words []string, getenv func(string) (string, bool)) (Server, error) {
+	all := maps.Clone(s.Env)
+	if all == nil {
+		all = map[string]string{}
+	}
+	for _, word := range words {
+		name, value, given := strings.Cut(word, "=")
+		if name == "" || strings.ContainsRune(word, 0) {
+			return s, errors.New("a variable is written as NAME=value, or as NAME to pass it on")
+		}
+		if !given {
+			if value, given = getenv(name); !given {
+				return s, fmt.Errorf("the variable %s is not set: write %s=value", visible.Line(name), visible.Line(name))
+			}
+		}
+		all[name] = value
+	}
+	s.Env = all
+	s.Secrets = append(slices.Clone(s.Secrets), (&expander{}).secrets(Server{Env: all})...)
 	return s, nil
 }
 

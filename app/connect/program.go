@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/era"
 	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/jsonrpc"
@@ -23,18 +24,14 @@ func (l programLink) lastWords() string { return l.Child().Stderr() }
 // that ends when it is asked what it speaks is an older one that takes an
 // unknown method badly: it is started again and not asked.
 func (s *Server) program(ctx context.Context, known mcp.Revision, watch Watcher) (link, error) {
-	said := &tail{}
-	command := &stdio.Command{
-		Path: s.entry.Command,
-		Args: s.entry.Args,
-		Env:  s.entry.Env,
-		Dir:  s.entry.Dir,
-		Stderr: func(line string) {
-			said.add(line)
-			watch.Stderr(line)
-		},
+	said, printed := &tail{}, &tail{}
+	command := commandOf(s.entry)
+	command.Stderr = func(line string) {
+		said.add(line)
+		watch.Stderr(line)
 	}
 	command.Era = *s.dialOptions(known, watch)
+	command.Era.Noise = func(frame []byte, _ error) { printed.add(string(frame)) }
 	conn, err := stdio.Dial(ctx, command, s.persona)
 	if _, ended := errors.AsType[*jsonrpc.ClosedError](err); ended && known == "" && ctx.Err() == nil {
 		command.Era.Known = era.LatestWithHandshake()
@@ -44,14 +41,27 @@ func (s *Server) program(ctx context.Context, known mcp.Revision, watch Watcher)
 		if _, told := errors.AsType[*stdio.ExitError](err); !told && said.String() != "" {
 			err = &silentError{err, said.String()}
 		}
+		if printed.String() != "" {
+			err = &printedError{err, printed.String()}
+		}
 		return nil, err
 	}
 	said.end()
+	printed.end()
 	return programLink{conn}, nil
 }
 
-// A silentError is about a process that was not met and went in good order, so
-// that nothing else tells what it last said.
+// commandOf is how the program of an entry is started.
+func commandOf(entry config.Server) *stdio.Command {
+	c := &stdio.Command{Path: entry.Command, Args: entry.Args, Env: entry.Env, Dir: entry.Dir}
+	if entry.InheritEnv {
+		c.InheritEnv = []string{"*"}
+	}
+	return c
+}
+
+// A silentError adds the last lines of stderr of a process that ended in good
+// order before it was connected, so that nothing else tells them.
 type silentError struct {
 	error
 	stderr string
@@ -60,6 +70,19 @@ type silentError struct {
 func (e *silentError) Error() string {
 	return e.error.Error() + "; last lines of its stderr:\n" + visible.Text(e.stderr)
 }
+
+// A printedError adds what a process that could not be connected wrote to
+// stdout that is no message.
+type printedError struct {
+	error
+	stdout string
+}
+
+func (e *printedError) Error() string {
+	return e.error.Error() + "; it wrote to stdout, which is for messages:\n" + visible.Terminal(e.stdout)
+}
+
+func (e *printedError) Unwrap() error { return e.error }
 
 func (e *silentError) Unwrap() error { return e.error }
 

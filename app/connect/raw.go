@@ -8,7 +8,6 @@ import (
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/era"
 	"github.com/tenon-mcp/tenon/jsonrpc"
-	"github.com/tenon-mcp/tenon/transport/stdio"
 )
 
 // Raw starts the server of an entry and returns the bare stream of its
@@ -17,8 +16,7 @@ import (
 func Raw(entry config.Server, o *Options) (stream jsonrpc.Stream, close func() error, err error) {
 	switch entry.Kind {
 	case config.Stdio:
-		c := &stdio.Command{Path: entry.Command, Args: entry.Args, Env: entry.Env, Dir: entry.Dir}
-		child, err := c.Start()
+		child, err := commandOf(entry).Start()
 		if err != nil {
 			return nil, nil, err
 		}

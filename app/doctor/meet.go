@@ -1,7 +1,9 @@
 package doctor
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/inspect"
+	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -35,7 +38,10 @@ func Unmet(server string, err error, ending *Ending, log *inspect.Log) *Report {
 	if inner := (interface{ Unwrap() error })(nil); errors.As(err, &inner) && inner.Unwrap() != nil {
 		what = inner.Unwrap().Error() // without the server's name, which the report has
 	}
+	wrong := x.misaddressed()
 	switch {
+	case wrong != "":
+		x.find(Error, "handshake", "", wrong, "Answer each request with one object that repeats its id: a number as the same number, text as the same text.")
 	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
 		x.find(Error, "launch", "", what, "Install the program, or give its full path. What a shell sets up (aliases, nvm, pyenv) does not count here.")
 	case errors.Is(err, fs.ErrPermission):
@@ -49,6 +55,34 @@ func Unmet(server string, err error, ending *Ending, log *inspect.Log) *Report {
 	}
 	x.wire()
 	return x.report.finish()
+}
+
+// misaddressed says why answers that came cannot be matched with what was asked;
+// empty if none came.
+func (x *examination) misaddressed() string {
+	if x.Log == nil {
+		return ""
+	}
+	all, _ := x.Log.Since(0, x.Log.Len())
+	for _, m := range all {
+		frame := bytes.TrimSpace(m.Frame)
+		if m.Dir != inspect.FromServer || len(frame) == 0 {
+			continue
+		}
+		var answer struct {
+			ID json.RawMessage `json:"id"`
+		}
+		switch {
+		case frame[0] == '[' && json.Valid(frame):
+			return "it answers a single request with a batch (a JSON array)"
+		case !slices.ContainsFunc(m.Problems, func(p inspect.Problem) bool { return p.Rule == "jsonrpc.unknown-answer" }) || mcp.Unmarshal(frame, &answer) != nil:
+		case len(answer.ID) > 0 && answer.ID[0] == '"':
+			return fmt.Sprintf("it answers with the id %s, which is text; the requests have numbers", visible.Line(string(answer.ID)))
+		default:
+			return fmt.Sprintf("it answers with the id %s, which no request has", visible.Line(string(answer.ID)))
+		}
+	}
+	return ""
 }
 
 func (x *examination) ended(e *Ending) {

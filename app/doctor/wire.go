@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
@@ -56,6 +57,9 @@ func (x *examination) wire() {
 }
 
 func isMessage(frame []byte) bool {
+	if frame = bytes.TrimSpace(frame); len(frame) > 0 && frame[0] == '[' && mcp.Unmarshal(frame, &[]any{}) == nil {
+		return true // a batch, which is judged elsewhere
+	}
 	var m struct {
 		Version string `json:"jsonrpc"`
 	}

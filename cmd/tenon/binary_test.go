@@ -64,3 +64,13 @@ func script(t *testing.T, dir, name, text string) string {
 	}
 	return path
 }
+
+// eventually waits for something that another process does.
+func eventually(t *testing.T, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(hangs); !is(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it never happens")
+		}
+	}
+}

@@ -153,7 +153,7 @@ func (p *program) configAdd() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringArrayVar(&env, "env", nil, "a variable for the program: `NAME=value`; ${VAR} in it is filled in at each start")
+	c.Flags().StringArrayVarP(&env, "env", "e", nil, "a variable for the program: `NAME=value`; ${VAR} in it is filled in at each start")
 	c.Flags().StringArrayVarP(&headers, "header", "H", nil, "a header for the server: `'Name: value'`; ${VAR} in it is filled in each time")
 	c.Flags().BoolVar(&toProject, "to-project", false, "add it to .mcp.json of the project instead of your own file")
 	return c

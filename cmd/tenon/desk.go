@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -127,6 +128,7 @@ func (p *program) entries(ctx context.Context, c *config.Config, d *desk) ([]con
 // different ones.
 func (p *program) chosen(ctx context.Context, names []string) ([]config.Server, error) {
 	var all []config.Server
+	headers, env := len(p.headers) == 0, len(p.env) == 0 // whether they were used
 	for _, n := range names {
 		s, err := config.Parse(n, nil)
 		if errors.Is(err, config.ErrName) {
@@ -135,11 +137,29 @@ func (p *program) chosen(ctx context.Context, names []string) ([]config.Server, 
 		if err != nil {
 			return nil, usage(err)
 		}
+		if s.URL != "" && len(p.headers) > 0 {
+			if s, err = s.WithHeaders(p.headers); err != nil {
+				return nil, usageError{err}
+			}
+			headers = true
+		}
+		if s.Kind == config.Stdio && len(p.env) > 0 {
+			if s, err = s.WithEnv(p.env, os.LookupEnv); err != nil {
+				return nil, usageError{err}
+			}
+			env = true
+		}
 		s.Name = hostName(s.Name)
 		for i := 2; slices.ContainsFunc(all, func(o config.Server) bool { return o.Name == s.Name }); i++ {
 			s.Name = fmt.Sprintf("%s-%d", strings.TrimRight(s.Name, "-0123456789"), i)
 		}
 		all = append(all, s)
+	}
+	switch {
+	case !headers:
+		return nil, usagef("--header is for servers that are reached over HTTP, and none of --server is")
+	case !env:
+		return nil, usagef("--env is for servers that are programs, and none of --server is")
 	}
 	return all, nil
 }

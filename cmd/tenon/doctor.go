@@ -104,7 +104,7 @@ func (p *program) examine(ctx context.Context, entry config.Server, once bool) (
 // ending tells how the process of a server that was not met has ended.
 func ending(err error) *doctor.Ending {
 	exit, ok := errors.AsType[*stdio.ExitError](err)
-	if !ok {
+	if !ok || exit.Forced { // one that we have ended did not end
 		return nil
 	}
 	e := &doctor.Ending{Code: exit.Code, Stderr: exit.Stderr}
@@ -148,7 +148,7 @@ func (p *program) meet(ctx context.Context, entry config.Server, want mcp.Revisi
 	if err != nil {
 		return "", err
 	}
-	o.Known, o.ConnectTimeout, o.Warn, o.Client.Warn = want, 10*time.Second, nil, nil
+	o.Known, o.ConnectTimeout, o.Warn, o.Client.Warn = want, p.within(10*time.Second), nil, nil
 	log := inspect.NewLog(&inspect.LogOptions{Unchecked: true})
 	o.Watch = func(server string) connect.Watcher { return log.Wire(server) }
 	s, err := connect.Open(ctx, entry, o)
@@ -156,7 +156,7 @@ func (p *program) meet(ctx context.Context, entry config.Server, want mcp.Revisi
 		return "", err
 	}
 	defer s.Close()
-	ctx, stop := context.WithTimeout(ctx, 10*time.Second)
+	ctx, stop := context.WithTimeout(ctx, p.within(10*time.Second))
 	defer stop()
 	if _, err := s.Client().Discover(ctx); err != nil { // only now a stateless server has been spoken to
 		return "", err
@@ -169,6 +169,14 @@ func (p *program) meet(ctx context.Context, entry config.Server, want mcp.Revisi
 		}
 	}
 	return spoken, nil
+}
+
+// within is a time limit, or --timeout where that is shorter.
+func (p *program) within(limit time.Duration) time.Duration {
+	if p.timeout > 0 {
+		return min(limit, p.timeout)
+	}
+	return limit
 }
 
 // checkup writes a report.

@@ -8,7 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/app/show"
 	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -79,4 +81,28 @@ func exitCode(err error) int {
 		return exitProtocol
 	}
 	return exitConnection
+}
+
+// fail tells what went wrong on standard error: in text with the data of the
+// server's error, and in the formats for scripts as one object as well.
+func (p *program) fail(err error) {
+	text := "tenon: " + visible.Text(err.Error())
+	answer, _ := errors.AsType[*mcp.Error](err)
+	if answer != nil && len(answer.Data) > 0 {
+		text += "\n  data: " + visible.Line(string(answer.Data))
+	}
+	fmt.Fprintln(p.err, text)
+	f, bad := show.ParseFormat(p.format)
+	if bad != nil || f == show.Text {
+		return
+	}
+	object := map[string]any{"message": err.Error(), "exitCode": exitCode(err)}
+	if answer != nil && !answer.Local {
+		object["code"], object["message"] = answer.Code, answer.Message
+		if len(answer.Data) > 0 {
+			object["data"] = answer.Data
+		}
+	}
+	out := &show.Printer{W: p.out, Format: f}
+	out.Value(map[string]any{"error": object}) // where that fails nothing can be told
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/show"
 	"github.com/tenon-mcp/tenon/internal/version"
 	"github.com/tenon-mcp/tenon/internal/visible"
+	"github.com/tenon-mcp/tenon/mcp"
 )
 
 // A program is one run of tenon: its streams and the flags that all commands
@@ -53,6 +54,7 @@ type flags struct {
 	trace    bool
 	revision string
 	headers  []string // for the server on the command line
+	env      []string // for its program
 	proxy    string   // for metadata and tokens
 	timeout  time.Duration
 	answers  []string
@@ -85,7 +87,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 			err = ctx.Err()
 			fmt.Fprintln(p.err, "tenon: interrupted")
 		} else {
-			fmt.Fprintln(p.err, "tenon: "+visible.Text(err.Error()))
+			p.fail(err)
 		}
 	}
 	return exitCode(err)
@@ -117,7 +119,10 @@ builtin:fs?root=. , or a command after -- :
 			return usagef("there is no command %q%s (tenon help lists them all)", args[0], suggest(args[0], commandNames(cmd)))
 		},
 	}
-	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) { p.ends.Store(int32(endingOf(cmd.Name()))) }
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		p.ends.Store(int32(endingOf(cmd.Name())))
+		return p.checkFlags(cmd)
+	}
 	root.SetVersionTemplate("tenon {{.Version}}\n")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		return usagef("%w (tenon help%s shows what there is)", err, strings.TrimPrefix(c.CommandPath(), "tenon"))
@@ -159,6 +164,7 @@ func (p *program) flagsOf(f *pflag.FlagSet) {
 	f.BoolVar(&p.trace, "trace", p.trace, "show every message both ways, with timing and era, on standard error")
 	f.StringVar(&p.revision, "revision", p.revision, "speak this `revision` of the protocol instead of finding out")
 	f.StringArrayVarP(&p.headers, "header", "H", p.headers, "send a header to the server, such as an API key: `'Name: value'` (may be repeated)")
+	f.StringArrayVarP(&p.env, "env", "e", p.env, "set a variable for the server's program: `NAME=value`, or NAME to pass it on (may be repeated)")
 	f.StringVar(&p.proxy, "auth-proxy", p.proxy, "use a proxy to log in: its `URL`, or \"environment\" for HTTPS_PROXY")
 	f.DurationVar(&p.timeout, "timeout", p.timeout, "how long a server may be silent, such as 10s (default 60s)")
 	f.StringArrayVar(&p.answers, "answer", p.answers, "answer a server's question: `name=value` of a field (may be repeated)")
@@ -167,6 +173,32 @@ func (p *program) flagsOf(f *pflag.FlagSet) {
 	f.StringVar(&p.project, "project", p.project, "the `folder` whose .mcp.json counts (default: the current one)")
 	f.StringVar(&p.userDir, "config-dir", p.userDir, "the `folder` of tenon.json")
 	f.MarkHidden("config-dir")
+}
+
+// checkFlags refuses flags that the command would ignore, and values that no
+// command can use.
+func (p *program) checkFlags(cmd *cobra.Command) error {
+	for _, name := range []string{"header", "env"} {
+		f := cmd.Flags().Lookup(name)
+		switch {
+		case f == nil || !f.Changed || cmd.LocalNonPersistentFlags().Lookup(name) != nil:
+		case p.current != nil:
+			return usagef("--%s is for the start of the shell: the server is connected already", name)
+		case strings.Contains(cmd.Use, "SERVER"):
+		case cmd.Flags().Changed("server"):
+		case cmd.Flags().Lookup("server") != nil:
+			return usagef("--%s is for the servers of --server, and there is none", name)
+		default:
+			return usagef("--%s is for commands that connect to a server, and %s does not", name, cmd.CommandPath())
+		}
+	}
+	if r := mcp.Revision(p.revision); r != "" && !slices.Contains(mcp.Revisions(), r) {
+		return usagef("there is no revision %q: there are %v", r, mcp.Revisions())
+	}
+	if p.timeout < 0 {
+		return usagef("--timeout must not be negative")
+	}
+	return nil
 }
 
 // A maker makes one command. Its name is known before, so that a run makes only

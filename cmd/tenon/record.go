@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -72,10 +74,7 @@ server, without the server. Without one, the server is asked for all it has.`,
 			if dash != 1 {
 				return usagef("say which server to record: tenon record SERVER -o FILE -- call add a=20 b=22 (give a command a name with tenon config add)")
 			}
-			f, err := os.Create(file)
-			if err != nil {
-				return usageError{err}
-			}
+			f := &lateFile{name: file}
 			defer func() { err = firstError(err, f.Close()) }()
 			line := []string{"discover", args[0]}
 			if rest := args[1:]; len(rest) > 0 {
@@ -93,6 +92,50 @@ server, without the server. Without one, the server is asked for all it has.`,
 	}
 	c.Flags().StringVarP(&file, "output", "o", "conversation.txtar", "the `file` to write")
 	return c
+}
+
+// A lateFile is a recording that is created, or takes the place of an older one,
+// when the first message is written: a server that is never reached leaves the
+// older one as it is. A recording may hold secrets, so it is for the person
+// alone.
+type lateFile struct {
+	name string
+	f    *os.File
+}
+
+func (l *lateFile) Write(b []byte) (int, error) {
+	if l.f == nil {
+		f, err := os.OpenFile(l.name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+		if err == nil {
+			err = f.Chmod(0o600)
+		}
+		if err != nil {
+			return 0, err
+		}
+		l.f = f
+	}
+	return l.f.Write(b)
+}
+
+func (l *lateFile) Close() error {
+	if l.f == nil {
+		return nil
+	}
+	return l.f.Close()
+}
+
+// free is the name of a file that is not there yet: the given one, or one with a
+// number before its extension. A host starts tenon tap again and again, and no
+// recording may be lost.
+func free(file string) string {
+	ext := filepath.Ext(file)
+	name := file
+	for i := 2; ; i++ {
+		if _, err := os.Lstat(name); err != nil || i > 10_000 {
+			return name
+		}
+		name = fmt.Sprintf("%s-%d%s", strings.TrimSuffix(file, ext), i, ext)
+	}
 }
 
 func (p *program) replayCommand() *cobra.Command {
@@ -214,7 +257,7 @@ is. What passed is shown on standard error (--trace) and recorded in FILE.`,
 				return usagef("give the server's command after --")
 			}
 			if file != "" {
-				f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+				f, err := os.OpenFile(free(file), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
 				if err != nil {
 					p.note("tenon tap cannot record: %v", err) // the traffic matters more
 				} else {
@@ -241,7 +284,7 @@ is. What passed is shown on standard error (--trace) and recorded in FILE.`,
 			return exitWith(exit.Code)
 		},
 	}
-	c.Flags().StringVarP(&file, "output", "o", "", "record the traffic in this `file`")
+	c.Flags().StringVarP(&file, "output", "o", "", "record the traffic in this `file`; a number is added if it is there")
 	c.Flags().StringVar(&name, "name", "", "what to call the server in the recording")
 	return c
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -65,11 +65,29 @@ func (p *program) targetAfter(cmd *cobra.Command, args []string, taken int) (con
 	if err == nil && isName {
 		entry, err = p.named(cmd.Context(), entry.Name)
 	}
-	if err != nil || len(p.headers) == 0 {
+	if err != nil {
 		return entry, rest, err
 	}
-	entry, err = p.withHeaders(entry)
+	entry, err = p.withFlags(entry)
 	return entry, rest, err
+}
+
+// withFlags adds what --header and --env say to the server.
+func (p *program) withFlags(entry config.Server) (config.Server, error) {
+	if len(p.headers) > 0 {
+		var err error
+		if entry, err = p.withHeaders(entry); err != nil {
+			return entry, err
+		}
+	}
+	if len(p.env) == 0 {
+		return entry, nil
+	}
+	if entry.Kind != config.Stdio {
+		return entry, usagef("--env is for servers that are programs, and %s is not", entry.Name)
+	}
+	entry, err := entry.WithEnv(p.env, os.LookupEnv)
+	return entry, usage(err)
 }
 
 // withHeaders adds the headers of --header to the server.
@@ -149,9 +167,6 @@ func (p *program) connect(ctx context.Context, entry config.Server, more ...func
 
 // connectOptions are those of every command that makes one connection.
 func (p *program) connectOptions(ctx context.Context, server string) (*connect.Options, error) {
-	if r := mcp.Revision(p.revision); r != "" && !slices.Contains(mcp.Revisions(), r) {
-		return nil, usagef("there is no revision %q: there are %v", r, mcp.Revisions())
-	}
 	dir, err := p.configDir()
 	if err != nil {
 		return nil, err
@@ -166,6 +181,8 @@ func (p *program) connectOptions(ctx context.Context, server string) (*connect.O
 		OpenPage: func(server, page string) error { return p.openLogin(ctx, server, page) },
 		Proxy:    connect.Proxy(p.proxy),
 		Warn:     func(_, warning string) { p.note("warning: %s", warning) },
+
+		ConnectTimeout: p.timeout,
 	}, nil
 }
 

@@ -39,13 +39,32 @@ func verbatim(t *testing.T, text string) string {
 		mcp.MethodResourcesRead: `{"contents":[{"uri":"x://a","mimeType":"text/markdown","text":TEXT}]}`,
 		mcp.MethodPromptsGet:    `{"description":"about it","messages":[{"role":"user","content":{"type":"text","text":TEXT}}]}`,
 	}
-	h := mcp.HandlerFunc(func(_ context.Context, c *mcp.Call) (mcp.Result, error) {
+	return listening(t, mcp.HandlerFunc(func(_ context.Context, c *mcp.Call) (mcp.Result, error) {
 		body, ok := bodies[c.Method]
 		if !ok {
 			return mcp.Result{}, mcp.Errorf(mcp.CodeMethodNotFound, "no %s", c.Method)
 		}
 		return mcp.Result{Body: json.RawMessage(strings.ReplaceAll(body, "TEXT", string(raw)))}, nil
-	})
+	}))
+}
+
+// failing is a server whose one tool, buy, fails with the error.
+func failing(t *testing.T, e error) string {
+	t.Helper()
+	return listening(t, mcp.HandlerFunc(func(_ context.Context, c *mcp.Call) (mcp.Result, error) {
+		switch c.Method {
+		case mcp.MethodDiscover:
+			return mcp.Result{Body: json.RawMessage(`{"capabilities":{"tools":{}}}`)}, nil
+		case mcp.MethodToolsList:
+			return mcp.Result{Body: json.RawMessage(`{"tools":[{"name":"buy","inputSchema":{"type":"object"}}]}`)}, nil
+		}
+		return mcp.Result{}, e
+	}))
+}
+
+// listening serves a handler over HTTP and returns its URL.
+func listening(t *testing.T, h mcp.Handler) string {
+	t.Helper()
 	s, err := streamable.NewHandler(h, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,83 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// environment is a server program whose only act is to say on standard error
+// what its variables A_KEY and B_KEY are.
+func environment(t *testing.T) string {
+	return script(t, t.TempDir(), "server", `echo "A_KEY=[$A_KEY] B_KEY=[$B_KEY]" >&2`+"\nexit 3\n")
+}
+
+// C4: a command that is typed gets the environment of the shell, and -e adds to
+// it, on every command that takes a server; a configured server gets the short
+// environment and what -e names.
+func TestEnvironmentOfServers(t *testing.T) {
+	program := environment(t)
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"tools", "--", program}, "A_KEY=[from the shell] B_KEY=[]"},
+		{[]string{"tools", "-e", "B_KEY=x y", "--", program}, "A_KEY=[from the shell] B_KEY=[x y]"},
+		{[]string{"tools", "-e", "A_KEY=mine", "--", program}, "A_KEY=[mine] B_KEY=[]"},
+		{[]string{"doctor", "--once", "-e", "B_KEY=1", "--", program}, "A_KEY=[from the shell] B_KEY=[1]"},
+		{[]string{"call", "x", "--", program}, "A_KEY=[from the shell] B_KEY=[]"},
+		{[]string{"shell", "-e", "B_KEY=1", "--", program}, "B_KEY=[1]"},
+		{[]string{"tools", "named"}, "A_KEY=[] B_KEY=[]"},
+		{[]string{"tools", "named", "-e", "A_KEY", "-e", "B_KEY=2"}, "A_KEY=[from the shell] B_KEY=[2]"},
+		{[]string{"run", "-p", "x", "--model", "none", "-s", "named", "-e", "A_KEY"}, "A_KEY=[from the shell] B_KEY=[]"},
+		{[]string{"tools", "named", "-e", "NOT_SET"}, "the variable NOT_SET is not set"},
+		{[]string{"tools", "builtin:calc", "-e", "A=1"}, "--env is for servers that are programs"},
+		{[]string{"version", "-e", "A=1"}, "--env is for commands that connect to a server"},
+		{[]string{"version", "-H", "A: 1"}, "--header is for commands that connect to a server"},
+		{[]string{"config", "list", "-H", "A: 1"}, "--header is for commands that connect to a server"},
+		{[]string{"run", "-p", "x", "-H", "A: 1"}, "--header is for the servers of --server"},
+		{[]string{"run", "-p", "x", "--model", "none", "-s", "builtin:calc", "-H", "A: 1"}, "none of --server is"},
+	} {
+		cmd := binary(t, c.args...)
+		set(cmd, "A_KEY", "from the shell")
+		config := filepath.Join(cmd.Dir, "config")
+		if err := os.MkdirAll(config, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		entry, err := json.Marshal(program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(config, "tenon.json"), `{"mcpServers":{"named":{"command":`+string(entry)+`}}}`)
+		if code, out, errs := output(t, cmd); code == 0 || !strings.Contains(out+errs, c.want) {
+			t.Errorf("%q: exit code %d, and not %q:\n%s%s", c.args, code, c.want, out, errs)
+		}
+	}
+}
+
+// C4: -e and -H reach the server of tenon inspect.
+func TestInspectPassesEnvironmentAndHeaders(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "told")
+	program := script(t, t.TempDir(), "server", `echo "$A_KEY $B_KEY" > `+file+".tmp; mv "+file+".tmp "+file+"\ncat > /dev/null\n")
+	cmd := binary(t, "inspect", "--no-browser", "--model", "none", "-e", "B_KEY=2", "--", program)
+	set(cmd, "A_KEY", "1")
+	startPage(t, cmd)
+	eventually(t, func() bool { text, _ := os.ReadFile(file); return string(text) == "1 2\n" })
+
+	var mu sync.Mutex
+	seen := ""
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		seen = r.Header.Get("X-Key")
+		mu.Unlock()
+		http.Error(w, "no", http.StatusNotFound)
+	}))
+	defer web.Close()
+	startPage(t, binary(t, "inspect", "--no-browser", "--model", "none", "-H", "X-Key: k", web.URL))
+	eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return seen == "k" })
+}
