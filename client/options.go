@@ -80,10 +80,11 @@ type Options struct {
 
 	// Warn is called with a sentence about what was wrong and could be
 	// skipped: items left out of a list, notifications that were dropped and,
-	// over stdio, lines that are not messages and responses with an unknown
-	// id. Of many skipped messages the first ten in ten seconds are reported,
-	// then their number. It may be called by many goroutines and must not
-	// block. Nil drops warnings.
+	// over every transport, lines or events that are not messages, responses
+	// with an unknown id, and requests that the server may not send. Of many
+	// skipped messages the first ten in ten seconds are reported, then their
+	// number. It may be called by many goroutines and must not block. Nil
+	// drops warnings.
 	Warn func(warning string)
 }
 

@@ -180,7 +180,7 @@ func (d *dialling) Request(ctx context.Context, x *jsonrpc.Exchange) {
 	d.mu.Unlock()
 	if silent {
 		x.Ignore()
-		d.noise(nil, fmt.Errorf("the server sent a request (%s), which its revision does not allow", x.Method))
+		d.noise(nil, requestNotAllowed(x.Method))
 		return
 	}
 	result, e := d.then.Asked(ctx, &x.Message, 0)
@@ -189,6 +189,11 @@ func (d *dialling) Request(ctx context.Context, x *jsonrpc.Exchange) {
 		return
 	}
 	x.Answer(func(dst []byte) []byte { return jsonrpc.AppendResult(dst, x.ID, result) })
+}
+
+// requestNotAllowed is the error for a request of a modern server.
+func requestNotAllowed(method string) error {
+	return fmt.Errorf("the server sent a request (%s), which its revision does not allow", method)
 }
 
 // noise reports a frame that was skipped.

@@ -50,6 +50,7 @@ func (in *Inbound) Asked(ctx context.Context, m *jsonrpc.Message, origin int64) 
 		}
 	}
 	if in.d.speaksModern() {
+		in.d.noise(nil, requestNotAllowed(m.Method))
 		return nil
 	}
 	result, e := in.d.then.Asked(ctx, m, origin)
@@ -58,6 +59,14 @@ func (in *Inbound) Asked(ctx context.Context, m *jsonrpc.Message, origin int64) 
 	}
 	return func(dst []byte) []byte { return jsonrpc.AppendResult(dst, m.ID, result) }
 }
+
+// Skipped takes in a frame of the server that cannot be used; see
+// [DialOptions].Noise. The frame is nil if it is not at hand.
+func (in *Inbound) Skipped(frame []byte, err error) { in.d.noise(frame, err) }
+
+// Undelivered takes in why a message to the server, for which no call waits,
+// could not be delivered.
+func (in *Inbound) Undelivered(err error) { in.d.warner.warn(err.Error()) }
 
 func (d *dialling) speaksModern() bool {
 	d.mu.Lock()
@@ -90,6 +99,7 @@ func Meet(ctx context.Context, persona *mcp.Persona, o *DialOptions, link func(i
 		o = &patient
 	}
 	d := &dialling{opts: o, persona: persona, met: make(chan struct{})}
+	d.warner.report = persona.Warn
 	l := link(&Inbound{d})
 	d.then = legacy.NewPeer(l, persona)
 	var err error
@@ -101,6 +111,7 @@ func Meet(ctx context.Context, persona *mcp.Persona, o *DialOptions, link func(i
 	m := &Met{d: d}
 	if m.handler, m.revision, err = d.meet(ctx); err != nil {
 		d.then.Close()
+		d.warner.close()
 		return nil, fmt.Errorf("cannot meet the server: %w", err)
 	}
 	close(d.met)
@@ -118,6 +129,9 @@ func (m *Met) Revision() mcp.Revision { return m.revision }
 // Modern reports whether the server is of the newest era, which has no session.
 func (m *Met) Modern() bool { return m.revision == modern.Revision }
 
-// Close gives up calls that wait for an answer between two rounds. The link is
-// closed by who made it.
-func (m *Met) Close() { m.d.then.Close() }
+// Close gives up calls that wait for an answer between two rounds, and reports
+// nothing more to the persona's Warn. The caller closes the link.
+func (m *Met) Close() {
+	m.d.then.Close()
+	m.d.warner.close()
+}

@@ -17,7 +17,8 @@ const (
 	warnPeriod = 10 * time.Second
 )
 
-// A warner reports what a server sent and could not be used, at a bounded rate.
+// A warner reports, at a bounded rate, messages of a server that were skipped
+// and messages to it that could not be delivered.
 type warner struct {
 	report func(warning string) // nil drops warnings
 
@@ -28,17 +29,23 @@ type warner struct {
 	closed bool
 }
 
-// frame reports a frame that was skipped. It calls report without holding a
-// lock.
+// frame reports a frame that was skipped.
 func (w *warner) frame(frame []byte, err error) {
-	if w.report == nil || errors.Is(err, jsonrpc.ErrLateResponse) || !w.admit() {
+	if errors.Is(err, jsonrpc.ErrLateResponse) {
 		return
 	}
 	text := "skipped a message from the server: " + err.Error()
 	if len(frame) > 0 {
 		text += ": " + strconv.Quote(string(frame[:min(len(frame), 100)]))
 	}
-	w.report(text)
+	w.warn(text)
+}
+
+// warn reports text. It calls report without holding a lock.
+func (w *warner) warn(text string) {
+	if w.report != nil && w.admit() {
+		w.report(text)
+	}
 }
 
 // admit counts a warning and reports whether it is to be reported as it is.
@@ -66,7 +73,7 @@ func (w *warner) summarise() {
 	w.told, w.more, w.period = 0, 0, nil
 	w.mu.Unlock()
 	if more > 0 {
-		w.report(fmt.Sprintf("skipped messages from the server: and %s more", grouped(more)))
+		w.report(fmt.Sprintf("warnings about messages of the server: and %s more", grouped(more)))
 	}
 }
 

@@ -38,9 +38,9 @@ type Endpoint struct {
 	// a Dialer for the transport of 2024-11-05. Nil means that there is none.
 	Older mcp.Dialer
 
-	// Warn hears, in a sentence, of what was wrong and could be passed over,
-	// such as tools that were left out of a list. It may be called by many
-	// goroutines and must not block. Nil drops warnings.
+	// Warn is called with a sentence about each tool that was left out of a
+	// list because its headers cannot be sent. It may be called by many
+	// goroutines and must not block. Nil means the Warn of the persona.
 	Warn func(warning string)
 
 	mu    sync.Mutex
@@ -102,8 +102,12 @@ func (e *Endpoint) remember(r mcp.Revision) {
 	e.known = r
 }
 
-func (e *Endpoint) warn(text string) {
-	if e.Warn != nil {
-		e.Warn(text)
+// warn reports what was skipped to the endpoint's Warn, or else the persona's.
+func (c *Connection) warn(text string) {
+	switch {
+	case c.endpoint.Warn != nil:
+		c.endpoint.Warn(text)
+	case c.persona != nil && c.persona.Warn != nil:
+		c.persona.Warn(text)
 	}
 }

@@ -52,7 +52,7 @@ func (c *Connection) relist(ctx context.Context, a *meeting, call *mcp.Call) boo
 		if err != nil {
 			return false
 		}
-		kept := c.tools.read(res.Body, c.endpoint.warn)
+		kept := c.tools.read(res.Body, c.warn)
 		if lists(kept, wanted) {
 			return true
 		}

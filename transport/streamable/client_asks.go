@@ -3,6 +3,7 @@ package streamable
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
@@ -26,7 +27,7 @@ func (l *link) asks(m jsonrpc.Message, origin int64, p *post) {
 	}
 	if !ok {
 		cancel()
-		l.noise(nil, errors.New("a request of the server ("+m.Method+") was dropped: too many wait for an answer, or its id is in use"))
+		l.in.Skipped(nil, errors.New("a request of the server ("+m.Method+") was dropped: too many wait for an answer, or its id is in use"))
 		return
 	}
 	go func() { // one question
@@ -45,8 +46,8 @@ func (l *link) asks(m jsonrpc.Message, origin int64, p *post) {
 		case p != nil: // the server would wait in vain
 			p.fail(&undelivered{m.Method, err})
 			l.cancel(p)
-		default:
-			l.noise(nil, err)
+		case l.ctx.Err() == nil:
+			l.in.Undelivered(&undelivered{m.Method, err})
 		}
 	}()
 }
@@ -56,8 +57,8 @@ func (l *link) cancel(p *post) {
 	ctx, cancel := context.WithTimeout(l.ctx, goodbye)
 	defer cancel()
 	params := append(append([]byte(`{"requestId":`), p.m.ID...), '}')
-	if err := l.Notify(ctx, noteCancelled, params); err != nil {
-		l.noise(nil, err)
+	if err := l.Notify(ctx, noteCancelled, params); err != nil && l.ctx.Err() == nil {
+		l.in.Undelivered(fmt.Errorf("%s could not be delivered: %w", noteCancelled, err))
 	}
 }
 

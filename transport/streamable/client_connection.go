@@ -71,7 +71,7 @@ func (c *Connection) Serve(ctx context.Context, call *mcp.Call) (mcp.Result, err
 		res, err := a.met.Serve(ctx, call)
 		if err == nil {
 			if call.Method == mcp.MethodToolsList && a.met.Modern() {
-				res.Body = c.tools.read(res.Body, c.endpoint.warn)
+				res.Body = c.tools.read(res.Body, c.warn)
 			}
 			return res, nil
 		}

@@ -2,7 +2,6 @@ package streamable
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net/http"
 	"sync"
@@ -123,7 +122,7 @@ func (l *link) listen(ctx context.Context, at *cursor) bool {
 		return false
 	}
 	if tooLarge(err) {
-		l.noise(nil, err)
+		l.in.Skipped(nil, err)
 	}
 	if at.id == "" {
 		l.hearing.interrupt()
@@ -153,10 +152,10 @@ func (l *link) pushed(stream io.Reader, at *cursor) error {
 		for _, it := range messages(e.Data) {
 			switch {
 			case it.Err != nil:
-				l.noise(e.Data, it.Err)
+				l.in.Skipped(e.Data, it.Err)
 			case it.IsResponse() && l.strayed(it.Message):
 			case it.IsResponse():
-				l.noise(e.Data, errors.New("an answer where nothing was asked"))
+				l.in.Skipped(e.Data, l.unexpected(it.ID))
 			case it.IsRequest():
 				l.asks(it.Message, 0, nil)
 			default:

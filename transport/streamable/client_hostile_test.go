@@ -38,8 +38,12 @@ func TestClientLeavesOutToolsWithBadHeaders(t *testing.T) {
 				})
 				e := f.endpoint()
 				var warnings []string
-				e.Warn = func(text string) { warnings = append(warnings, text) }
-				c := connect(t, e)
+				e.Warn = nil // then it is the persona's
+				c, err := e.Connect(t.Context(), &mcp.Persona{Warn: func(text string) { warnings = append(warnings, text) }})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer c.Close()
 				for range 2 {
 					res, err := c.Serve(t.Context(), &mcp.Call{Method: mcp.MethodToolsList})
 					if err != nil {

@@ -3,7 +3,9 @@ package streamable
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -119,6 +121,14 @@ func (l *link) strayed(m jsonrpc.Message) bool {
 	p.done(jsonrpc.Answer{Message: m})
 	p.cancel(nil)
 	return true
+}
+
+// unexpected returns the error for a response that no request waits for.
+func (l *link) unexpected(id jsonrpc.ID) error {
+	if n, err := strconv.ParseInt(string(id), 10, 64); err == nil && n > 0 && n <= l.ids.Load() {
+		return jsonrpc.ErrLateResponse
+	}
+	return fmt.Errorf("response with the unknown id %.64s", id)
 }
 
 // Notify sends a notification and waits until it is accepted. Where ctx has
@@ -260,12 +270,6 @@ func (l *link) Done() <-chan struct{} { return l.hearing.interrupted() }
 func (l *link) tap(d jsonrpc.Direction, frame []byte) {
 	if l.opts.Tap != nil {
 		l.opts.Tap(d, frame)
-	}
-}
-
-func (l *link) noise(frame []byte, err error) {
-	if l.opts.Noise != nil {
-		l.opts.Noise(frame, err)
 	}
 }
 

@@ -156,7 +156,7 @@ func (p *post) message(data []byte, m jsonrpc.Message, err error, h http.Header)
 		p.done(jsonrpc.Answer{Message: m})
 	case m.IsResponse() && p.link.strayed(m):
 	case m.IsResponse():
-		p.link.noise(data, errors.New("an answer to a request that was not made here"))
+		p.link.in.Skipped(data, p.link.unexpected(m.ID))
 	case p.dropped.Load() && (p.modern || m.IsRequest()): // nobody wants to know
 	case m.IsRequest():
 		p.link.asks(m, p.origin, p)
@@ -173,7 +173,7 @@ func (p *post) unreadable(data []byte, err error) {
 		p.done(jsonrpc.Answer{Err: err})
 		return
 	}
-	p.link.noise(data, err)
+	p.link.in.Skipped(data, err)
 }
 
 // refused is what an HTTP status other than success comes to: the error that

@@ -471,6 +471,70 @@ func TestClientTapAndNoise(t *testing.T) {
 	})
 }
 
+// L27: messages that are skipped are reported to the persona's Warn, over HTTP
+// as over stdio.
+func TestClientWarnsOfSkippedMessages(t *testing.T) {
+	junk := "data: rubbish\n\n" + event([]byte(`{"jsonrpc":"2.0","id":99,"result":{}}`)) +
+		event([]byte(`{"jsonrpc":"2.0","id":"s1","method":"roots/list"}`))
+	sends := func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+		if strings.Contains(string(m.Params), "flood") {
+			tells(w, strings.Repeat("data: rubbish\n\n", 1000))
+		}
+		tells(w, junk+result(m, textResult))
+	}
+	for kind, serve := range map[string]serving{"modern": modern(sends), "legacy": legacy(noStream(sends))} {
+		bubble(t, func(t *testing.T, f *far) {
+			f.serve = serve
+			var mu sync.Mutex
+			var warnings []string
+			since := func() []string {
+				synctest.Wait()
+				mu.Lock()
+				defer mu.Unlock()
+				was := warnings
+				warnings = nil
+				return was
+			}
+			p := &mcp.Persona{Warn: func(text string) {
+				mu.Lock()
+				defer mu.Unlock()
+				warnings = append(warnings, text)
+			}}
+			c, err := f.endpoint().Connect(t.Context(), p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			call := func(name string) {
+				if _, err := c.Serve(t.Context(), callTool(name, `{}`)); err != nil {
+					t.Errorf("%s: %v", kind, err)
+				}
+			}
+			call("x")
+			wants := []string{`"rubbish"`, "unknown id 99"}
+			if kind == "modern" {
+				wants = append(wants, "roots/list")
+			}
+			got := since()
+			for _, want := range wants {
+				if len(got) != len(wants) || !strings.Contains(strings.Join(got, "\n"), want) {
+					t.Errorf("%s: got %q, want %s", kind, got, want)
+				}
+			}
+			time.Sleep(time.Minute)
+			call("flood")
+			if got := since(); len(got) != 10 {
+				t.Errorf("%s: a flood made %d warnings at once", kind, len(got))
+			}
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+			if got := since(); len(got) != 1 || !strings.Contains(got[0], "more") {
+				t.Errorf("%s: when closed: %q", kind, got)
+			}
+		})
+	}
+}
+
 // An answer of a retired session that is still on its way arrives: only what
 // the server has refused is begun again.
 func TestClientLetsCallsFinish(t *testing.T) {
