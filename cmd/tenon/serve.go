@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/url"
@@ -63,7 +64,8 @@ until the input ends, or with --http at one URL until it is interrupted.
 Over HTTP on other than the loopback, say who may call: --auth-issuer with
 --auth-audience takes tokens of an authorization server, --auth-token one fixed
 token, read from the environment variable of that name. --tls-cert and --tls-key
-serve HTTPS. GET /healthz answers 200 while the server takes calls.`,
+serve HTTPS. GET /healthz answers 200 while the server takes calls. Refused
+requests and failures are logged on standard error.`,
 		Example: "  tenon serve calc\n  tenon serve fs root=. readonly=1\n  tenon serve notes vault=notes --http 127.0.0.1:8080",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -128,11 +130,12 @@ func (p *program) serveHTTP(ctx context.Context, name string, s mcp.Handler, v *
 		return usageError{err}
 	}
 	defer l.Close()
-	guard, err := v.guard(l.Addr())
+	log := slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	guard, err := v.guard(l.Addr(), log)
 	if err != nil {
 		return err
 	}
-	web, err := v.handler(ctx, s, guard)
+	web, err := v.handler(ctx, s, guard, log)
 	if err != nil {
 		return err
 	}
@@ -149,13 +152,14 @@ func (p *program) serveHTTP(ctx context.Context, name string, s mcp.Handler, v *
 	return untilDone(ctx, web, l)
 }
 
-// handler makes the HTTP server with all that it answers.
-func (v *serving) handler(ctx context.Context, s mcp.Handler, guard *protect.Guard) (*http.Server, error) {
+// handler makes the HTTP server with all that it answers. Refused requests and
+// failures are recorded in log.
+func (v *serving) handler(ctx context.Context, s mcp.Handler, guard *protect.Guard, log *slog.Logger) (*http.Server, error) {
 	wrap, principal := func(h http.Handler) http.Handler { return h }, (func(*http.Request) *mcp.Principal)(nil)
 	if guard != nil {
 		wrap, principal = guard.Wrap, protect.Principal
 	}
-	o := &streamable.Options{Hosts: v.hosts, Origins: v.origins, CORS: v.cors, Principal: principal}
+	o := &streamable.Options{Hosts: v.hosts, Origins: v.origins, CORS: v.cors, Principal: principal, Logger: log}
 	h, err := streamable.NewHandler(s, o)
 	if err != nil {
 		return nil, usageError{err}
@@ -171,7 +175,7 @@ func (v *serving) handler(ctx context.Context, s mcp.Handler, guard *protect.Gua
 	web := streamable.NewHTTPServer(mux)
 	web.RegisterOnShutdown(func() { alive.ending.Store(true); h.Shutdown() })
 	if v.sse {
-		old, err := httpsse.NewHandler(s, &httpsse.Options{Hosts: v.hosts, Origins: v.origins, Principal: principal})
+		old, err := httpsse.NewHandler(s, &httpsse.Options{Hosts: v.hosts, Origins: v.origins, Principal: principal, Logger: log})
 		if err != nil {
 			return nil, usageError{err}
 		}
@@ -203,8 +207,8 @@ func (v *serving) tls(warn func(error)) (*tls.Config, error) {
 	return &tls.Config{GetCertificate: c.get, MinVersion: tls.VersionTLS12}, nil
 }
 
-// guard makes what stands before the handler: a check of tokens, or nothing.
-func (v *serving) guard(at net.Addr) (*protect.Guard, error) {
+// guard returns what checks the tokens of requests, or nil if none are needed.
+func (v *serving) guard(at net.Addr, log *slog.Logger) (*protect.Guard, error) {
 	self := v.audience
 	if self == "" {
 		self = v.scheme() + "://" + at.String() + streamable.Path
@@ -225,10 +229,10 @@ func (v *serving) guard(at net.Addr) (*protect.Guard, error) {
 		if err != nil {
 			return nil, usageError{err}
 		}
-		g, err := protect.New(protect.Options{Resource: self, Verifier: keys})
+		g, err := protect.New(protect.Options{Resource: self, Verifier: keys, Log: log})
 		return g, usage(err)
 	case v.issuer != "":
-		g, err := protect.New(protect.Options{Resource: self, AuthorizationServers: []string{v.issuer}, Scopes: v.scopes})
+		g, err := protect.New(protect.Options{Resource: self, AuthorizationServers: []string{v.issuer}, Scopes: v.scopes, Log: log})
 		return g, usage(err)
 	}
 	if tcp, ok := at.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {

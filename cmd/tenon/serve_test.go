@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -15,13 +14,19 @@ import (
 // serving starts tenon serve and waits for the address that it tells.
 func servingAt(t *testing.T, args ...string) (url string) {
 	t.Helper()
+	url, _ = servingLogged(t, args...)
+	return url
+}
+
+// servingLogged is servingAt, and returns what is written to standard error.
+func servingLogged(t *testing.T, args ...string) (url string, errs *told) {
+	t.Helper()
 	t.Setenv("TENON_CONFIG_DIR", t.TempDir())
 	ctx, stop := context.WithCancel(t.Context())
-	out := &told{said: make(chan string, 1)}
-	var errs bytes.Buffer
+	out, errs := &told{said: make(chan string, 1)}, &told{said: make(chan string, 1)}
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(ctx, append([]string{"serve"}, args...), strings.NewReader(""), out, &errs)
+		ended <- run(ctx, append([]string{"serve"}, args...), strings.NewReader(""), out, errs)
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -31,14 +36,14 @@ func servingAt(t *testing.T, args ...string) (url string) {
 	})
 	select {
 	case url = <-out.said:
-		return url
+		return url, errs
 	case code := <-ended:
 		ended <- code
 		t.Fatalf("serve ended at once with %d: %s", code, errs.String())
 	case <-time.After(30 * time.Second):
 		t.Fatal("serve does not tell its address")
 	}
-	return ""
+	return "", nil
 }
 
 // told hears the address in what is written.
@@ -57,6 +62,42 @@ func (w *told) Write(b []byte) (int, error) {
 		w.once.Do(func() { w.said <- url })
 	}
 	return len(b), nil
+}
+
+func (w *told) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text
+}
+
+// Requests that are refused are logged, without their secrets, over both
+// transports.
+func TestServeLogsRefusals(t *testing.T) {
+	t.Setenv("SERVE_TOKEN", "0123456789abcdef0123")
+	url, errs := servingLogged(t, "calc", "--http", "127.0.0.1:0", "--sse", "--auth-token", "SERVE_TOKEN")
+	for _, c := range []struct{ path, host, token, want string }{
+		{"/mcp", "evil.example", "0123456789abcdef0123", `\"evil.example\"`},
+		{"/sse", "sse.example", "0123456789abcdef0123", `\"sse.example\"`},
+		{"/mcp", "", "canary-canary-canary", "status=401"},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), "GET", strings.TrimSuffix(url, "/mcp")+c.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = c.host
+		req.Header.Set("Authorization", "Bearer "+c.token)
+		r, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Body.Close()
+		if log := errs.String(); r.StatusCode < 400 || !strings.Contains(log, c.want) {
+			t.Errorf("%s: status %d, log %s, want %s", c.path, r.StatusCode, log, c.want)
+		}
+	}
+	if log := errs.String(); strings.Contains(log, "canary") || strings.Contains(log, "0123456789abcdef") {
+		t.Errorf("a token is logged: %s", log)
+	}
 }
 
 func TestServeHTTP(t *testing.T) {
