@@ -54,6 +54,16 @@ type Pending[T any] struct {
 	lost  bool
 }
 
+// newPending returns a Pending with room for one item: often there is no other.
+func newPending[T any]() *Pending[T] {
+	p := new(struct {
+		Pending[T]
+		first [1]Item[T]
+	})
+	p.items = p.first[:0]
+	return &p.Pending
+}
+
 // fewItems is how many items are searched one by one for a key.
 const fewItems = 32
 

@@ -43,7 +43,7 @@ func (q *Queue[T]) Put(it Item[T]) (deliver bool) {
 		return false
 	}
 	if q.pending == nil {
-		q.pending = new(Pending[T])
+		q.pending = newPending[T]()
 	}
 	q.pending.Add(it)
 	if !q.busy {

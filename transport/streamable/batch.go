@@ -35,10 +35,11 @@ func (s *sessions) batch(w http.ResponseWriter, r *http.Request, body []byte) {
 	ctx, cancel := context.WithCancel(&detached{r.Context(), r.Header})
 	p := s.h.edge.Principal(r)
 	st := s.newStream(ctx, cancel, ses, r)
-	s.long(w, r, st, func() *era.Answer {
-		defer s.release(ses)
-		defer cancel()
-		return together(s.answerAll(ctx, p, st, items))
+	s.long(w, r, st, func() {
+		answer := together(s.answerAll(ctx, p, st, items))
+		cancel()
+		s.release(ses)
+		st.close(answer)
 	})
 }
 

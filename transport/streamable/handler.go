@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tenon-mcp/tenon/era"
@@ -54,8 +55,8 @@ type Options struct {
 	KeepAlive time.Duration
 
 	// TakeOver lets connections of HTTP/1.1 be taken over (see
-	// http.Hijacker) for streams that wait for changes, which saves two thirds
-	// of their memory. Whatever stands between the http.Server and this
+	// http.Hijacker) for streams that wait for changes, which saves more than
+	// half of their memory. Whatever stands between the http.Server and this
 	// handler then sees a request end where its stream begins; and the
 	// server's Shutdown does not wait for such streams, [Handler.Shutdown]
 	// does. Unset, connections stay with net/http, except where [Serve]
@@ -93,6 +94,7 @@ type Handler struct {
 	sessions *sessions
 	taken    takenConns
 	followed subscriptions
+	timers   sync.Pool // of *keepAliveTimer
 	begun    time.Time // what the times of keep-alive comments count from
 
 	open context.Context // ends with Shutdown

@@ -106,16 +106,7 @@ func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session,
 			s.taken(w, ses, m.ID, cancel)
 			return
 		}
-		s.long(w, r, st, func() *era.Answer {
-			defer s.release(ses)
-			a := ses.era.Serve(ctx, m, p, st)
-			cancelled := ctx.Err() != nil
-			ses.finish(m.ID, cancel) // before the answer: the id may be used again then
-			if cancelled {           // means silent
-				return nil
-			}
-			return &a
-		})
+		s.long(w, r, st, func() { st.close(st.call(m, p)) })
 		return
 	}
 	if !ses.begin(m.ID, cancel, nil) {
@@ -123,10 +114,10 @@ func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session,
 		return
 	}
 	defer s.release(ses)
-	out := s.h.newReply(r.Context(), w)
+	out := s.h.newReply(ctx, w)
 	out.jsonOnly = !acceptsEvents(r.Header)
 	defer out.close()
-	a := ses.era.Serve(ctx, m, p, teller{ctx, out})
+	a := ses.era.Serve(ctx, m, p, (*teller)(out))
 	s.saveAfter(ses, m, &a)
 	cancelled := ctx.Err() != nil
 	ses.finish(m.ID, cancel)
@@ -155,41 +146,46 @@ func (s *sessions) saveAfter(ses *session, m *jsonrpc.Message, a *era.Answer) {
 	}
 }
 
+// call serves a request whose messages st carries. It returns the response, or
+// nil if the request was cancelled.
+func (st *stream) call(m *jsonrpc.Message, p *mcp.Principal) *era.Answer {
+	defer st.all.release(st.ses)
+	st.response = st.ses.era.Serve(st.ctx, m, p, st)
+	cancelled := st.ctx.Err() != nil
+	st.ses.finish(m.ID, st.cancel) // before the response is sent: the id may be used again then
+	if cancelled {
+		return nil
+	}
+	return &st.response
+}
+
 // long runs serve, for which the client need not wait: it may be let go, or go
 // away, and resume. So serve has a goroutine of its own, and the goroutine of the
-// request delivers what it sends until the client goes. Serve returns the
-// response, or nil if there is none.
-func (s *sessions) long(w http.ResponseWriter, r *http.Request, st *stream, serve func() *era.Answer) {
+// request delivers what it sends until the client goes. Serve closes st.
+func (s *sessions) long(w http.ResponseWriter, r *http.Request, st *stream, serve func()) {
 	v := &st.first
 	v.out.h, v.out.w, v.out.ctx = s.h, w, r.Context()
 	st.visit = v
-	s.workers.run(func() { st.close(serve()) })
+	s.workers.run(serve)
 	st.serve(r.Context(), v)
 	v.out.nothing() // unless there was something
 	v.out.w = nil   // the stream may outlive this request by far
 }
 
-// A teller is the way back for a request that asks nothing.
-type teller struct {
-	ctx context.Context
-	out *reply
-}
+// A teller is a reply to a request that cannot ask the client. It sends
+// notifications until the context of the reply ends.
+type teller reply
 
-// Tell tells nothing more of a request that was cancelled.
-func (t teller) Tell(n era.Notification) {
-	if t.ctx.Err() == nil {
-		t.out.note(n)
-	}
-}
+func (t *teller) Tell(n era.Notification) { (*reply)(t).note(n) }
 
-func (teller) Ask(context.Context, string, []byte) (jsonrpc.Message, error) {
+func (*teller) Ask(context.Context, string, []byte) (jsonrpc.Message, error) {
 	return jsonrpc.Message{}, errors.New("this request cannot ask the client")
 }
 
-func (teller) Release() {}
+func (*teller) Release() {}
 
-// deaf is the way back to who is not to hear anything but the answer.
-type deaf struct{ teller }
+// deaf is a teller that sends no notifications.
+type deaf struct{ *teller }
 
 func (deaf) Tell(era.Notification) {}
 

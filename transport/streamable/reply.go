@@ -19,7 +19,7 @@ import (
 type eventWriter struct {
 	h   *Handler
 	w   http.ResponseWriter
-	ctx context.Context // ends when the client goes away
+	ctx context.Context // ends when the client goes away or the call is cancelled
 
 	stream  bool          // the response has become a stream
 	over    bool          // nothing more may be written
@@ -248,10 +248,10 @@ func giveBack(buf *[]byte, b []byte) {
 type reply struct {
 	eventWriter
 	queue notifyqueue.Queue[[]byte]
-	alive *time.Timer // nil until the response is a stream
-	held  bool        // the goroutine that serves the request delivers, to the end
+	alive *keepAliveTimer // nil until the response is a stream
 
 	header   http.Header // of the request, for callContext; nil if no call is served with it
+	held     bool        // the goroutine that serves the request delivers, to the end
 	jsonOnly bool        // the client does not accept a stream: notifications are left out; never changes
 }
 
@@ -289,24 +289,50 @@ func (o *reply) deliver() {
 // watch has the stream be kept alive. The caller delivers.
 func (o *reply) watch() {
 	if o.stream && o.alive == nil {
-		o.alive = time.AfterFunc(time.Hour, o.beat) // beat may use the field only after the next line
+		o.alive = o.h.keepAliveTimer()
+		o.alive.reply.Store(o)
 		o.alive.Reset(o.h.opts.KeepAlive)
 	}
 }
 
-// beat keeps the stream alive.
-func (o *reply) beat() {
+// beat sends a comment if it is time, and returns when the next is due; 0
+// means never.
+func (o *reply) beat() (in time.Duration) {
 	if !o.queue.Claim() { // it is being written to, or over
-		if !o.queue.IsClosed() {
-			o.alive.Reset(o.h.opts.KeepAlive)
+		if o.queue.IsClosed() {
+			return 0
 		}
-		return
+		return o.h.opts.KeepAlive
 	}
-	next := o.eventWriter.keepAlive()
-	if !o.failed {
-		o.alive.Reset(next)
+	if in = o.eventWriter.keepAlive(); o.failed {
+		in = 0
 	}
 	o.deliver()
+	return in
+}
+
+// A keepAliveTimer keeps one stream after another alive. It may fire for a
+// stream just after it was given to it: then no comment is due.
+type keepAliveTimer struct {
+	*time.Timer
+	reply atomic.Pointer[reply] // nil between two streams
+}
+
+func (s *Handler) keepAliveTimer() *keepAliveTimer {
+	if k, ok := s.timers.Get().(*keepAliveTimer); ok {
+		return k
+	}
+	k := &keepAliveTimer{}
+	k.Timer = time.AfterFunc(time.Hour, k.fire) // fire may use the field only after a Reset
+	return k
+}
+
+func (k *keepAliveTimer) fire() {
+	if o := k.reply.Load(); o != nil {
+		if in := o.beat(); in > 0 {
+			k.Reset(in)
+		}
+	}
 }
 
 // hold makes the caller, who serves the request, deliver to the end. Nothing is
@@ -348,6 +374,9 @@ func (o *reply) close() {
 	o.over = true
 	o.queue.Close()
 	if o.alive != nil {
+		o.alive.reply.Store(nil)
 		o.alive.Stop()
+		o.h.timers.Put(o.alive)
+		o.alive = nil
 	}
 }

@@ -27,7 +27,7 @@ func (s *Handler) stateless(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 		out.jsonOnly, out.header = !acceptsEvents(r.Header), r.Header
 		defer out.close()
 		ctx := (*callContext)(out)
-		a := s.door.NewStateless(m, rev).Serve(ctx, m, s.edge.Principal(r), teller{ctx, out})
+		a := s.door.NewStateless(m, rev).Serve(ctx, m, s.edge.Principal(r), (*teller)(out))
 		out.answerOlder(&a)
 	}
 }
@@ -72,7 +72,7 @@ func (s *Handler) statelessBatch(w http.ResponseWriter, r *http.Request, body []
 			continue
 		}
 		if m := &items[i].Message; m.IsRequest() {
-			answers = append(answers, s.door.NewStateless(m, rev).Serve(ctx, m, p, teller{ctx, out}))
+			answers = append(answers, s.door.NewStateless(m, rev).Serve(ctx, m, p, (*teller)(out)))
 		}
 	}
 	if a := together(answers); a != nil {

@@ -41,7 +41,8 @@ type stream struct {
 	told   bool   // the client knows an id to resume from
 	ended  bool   // the last message was delivered
 
-	first visit // of the client that made the call
+	first    visit      // of the client that made the call
+	response era.Answer // to the request, once it is served
 
 	mu      sync.Mutex
 	visit   *visit     // the client that is connected; nil while none is
