@@ -1,13 +1,17 @@
 package llm
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // A Builder makes a message of the events of an answer. Its zero value is
 // ready. It serves whoever must keep an answer that was cut off; a complete
 // answer comes with its EventDone.
 type Builder struct {
 	parts []Part
-	open  bool // the last part may grow
+	text  strings.Builder // of the last part, while it grows
+	open  bool            // the last part may grow
 }
 
 // Add takes an event into account.
@@ -19,6 +23,7 @@ func (b *Builder) Add(e Event) {
 		b.grow(PartThinking, e.Text, e.Signature)
 	case EventCall:
 		call := *e.Call
+		b.settle()
 		b.parts = append(b.parts, Part{Kind: PartToolCall, Call: &call, Signature: e.Signature})
 		b.open = false
 	}
@@ -30,18 +35,35 @@ func (b *Builder) grow(kind PartKind, text, signature string) {
 	}
 	n := len(b.parts)
 	if !b.open || n == 0 || b.parts[n-1].Kind != kind {
+		b.settle()
 		b.parts = append(b.parts, Part{Kind: kind})
 		n++
+		b.open = true
 	}
-	b.parts[n-1].Text += text
+	b.text.WriteString(text)
 	b.parts[n-1].Signature += signature
-	b.open = signature == ""
+	if signature != "" {
+		b.settle()
+	}
+}
+
+// settle ends the part that grows.
+func (b *Builder) settle() {
+	if b.open {
+		b.parts[len(b.parts)-1].Text = b.text.String()
+	}
+	b.text = strings.Builder{}
+	b.open = false
 }
 
 // Message is the answer so far. Calls whose arguments had not all come are not
 // in it.
 func (b *Builder) Message() Message {
-	return Message{Role: RoleAssistant, Parts: slices.Clone(b.parts)}
+	parts := slices.Clone(b.parts)
+	if b.open {
+		parts[len(parts)-1].Text = b.text.String()
+	}
+	return Message{Role: RoleAssistant, Parts: parts}
 }
 
 // Empty reports whether nothing has come yet.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"iter"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -125,5 +126,24 @@ func TestDescribe(t *testing.T) {
 	}
 	if got := llm.Describe(llm.Part{Kind: llm.PartAudio, Data: []byte{0xff}}); !strings.Contains(got, "audio, of unknown type, 1 bytes") {
 		t.Errorf("got %q", got)
+	}
+}
+
+// H29: the cost of an answer grows with its length, not with its square.
+func TestBuilderIsLinear(t *testing.T) {
+	const deltas = 20_000
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var b llm.Builder
+	for range deltas {
+		b.Add(llm.Event{Kind: llm.EventText, Text: "a few words more, "})
+	}
+	m := b.Message()
+	runtime.ReadMemStats(&after)
+	if want := deltas * len("a few words more, "); len(m.Text()) != want {
+		t.Fatalf("%d bytes, want %d", len(m.Text()), want)
+	}
+	if used := after.TotalAlloc - before.TotalAlloc; used > 50<<20 {
+		t.Errorf("%d MB were allocated for %d kB", used>>20, len(m.Text())>>10)
 	}
 }

@@ -40,6 +40,10 @@ func (f *Feed) put(v any) {
 	}
 }
 
+// joined is how long a text may be that more is joined to: the cost of joining
+// grows with it.
+const joined = 4096
+
 func (f *Feed) join(v any) bool {
 	e, ok := v.(host.Event)
 	if !ok || len(f.all) == 0 {
@@ -51,6 +55,9 @@ func (f *Feed) join(v any) bool {
 	}
 	switch e.Kind {
 	case host.EventText, host.EventThinking:
+		if len(last.Text) > joined {
+			return false
+		}
 		last.Text += e.Text
 		f.all[len(f.all)-1] = last
 		return true

@@ -351,6 +351,36 @@ func TestClientOpensALostSessionAgain(t *testing.T) {
 	})
 }
 
+// H14: a server that was started again and answers 400 instead of 404, as the
+// reference implementation does, has lost the session, too.
+func TestClientOpensASessionAgainAfter400(t *testing.T) {
+	bubble(t, func(t *testing.T, f *far) {
+		f.serve = legacy(noStream(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			if r.Header.Get("Mcp-Session-Id") == "session-1" {
+				fails(w, &jsonrpc.Message{}, 400, -32000, "Bad Request: No valid session ID provided")
+				return
+			}
+			if strings.Contains(string(m.Params), "other") { // an error of its own with the same status
+				fails(w, m, 400, -32602, "invalid session of the tool")
+				return
+			}
+			answers(w, m, textResult)
+		}))
+		c := connect(t, f.endpoint())
+		if _, err := c.Serve(t.Context(), callTool("x", `{}`)); err != nil {
+			t.Fatal(err)
+		}
+		wantMethods(t, f, "server/discover", "initialize", "notifications/initialized", "GET",
+			"tools/call", "initialize", "notifications/initialized", "GET", "tools/call")
+		if _, err := c.Serve(t.Context(), callTool("other", `{}`)); err == nil || !strings.Contains(err.Error(), "invalid session of the tool") {
+			t.Errorf("error %v", err)
+		}
+		if n := len(f.of("initialize")); n != 2 {
+			t.Errorf("the session was opened %d times", n)
+		}
+	})
+}
+
 // C48: a server that loses every session is not asked for ever.
 func TestClientGivesUpOnSessionsThatGetLost(t *testing.T) {
 	bubble(t, func(t *testing.T, f *far) {

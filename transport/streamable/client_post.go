@@ -188,7 +188,8 @@ func (l *link) refused(method string, resp *http.Response, session string) jsonr
 	}
 	status := resp.StatusCode
 	switch {
-	case status == http.StatusNotFound && session != "" && (told == nil || told.Code != mcp.CodeMethodNotFound):
+	case status == http.StatusNotFound && session != "" && (told == nil || told.Code != mcp.CodeMethodNotFound),
+		status == http.StatusBadRequest && session != "" && told != nil && unknownSession(told):
 		l.lost.Store(true)
 		return jsonrpc.Answer{Err: &errSessionLost{method: method, unserved: true}}
 	case told != nil && status != http.StatusUnauthorized && status != http.StatusForbidden && status/100 != 3:
@@ -197,6 +198,22 @@ func (l *link) refused(method string, resp *http.Response, session string) jsonr
 		body = []byte(told.Message)
 	}
 	return jsonrpc.Answer{Err: l.statusError(method, resp, meaning(resp), body)}
+}
+
+// unknownSession reports whether an error that came with status 400 says that the
+// session is not known. The status for that is 404; the reference implementation
+// answers 400 and "Bad Request: No valid session ID provided".
+func unknownSession(e *jsonrpc.Error) bool {
+	if e.Code > -32000 || e.Code < -32099 { // the codes that the protocol does not define
+		return false
+	}
+	text := strings.ToLower(e.Message)
+	for _, says := range []string{"no valid session", "invalid session", "session not found", "unknown session"} {
+		if strings.Contains(text, says) {
+			return true
+		}
+	}
+	return false
 }
 
 func (l *link) statusError(method string, resp *http.Response, about string, body []byte) error {

@@ -152,7 +152,7 @@ func (p *Peer) Asked(ctx context.Context, m *jsonrpc.Message, origin int64) (jso
 	default:
 		return nil, &jsonrpc.Error{Code: mcp.CodeMethodNotFound, Message: "a client has no method " + m.Method}
 	}
-	q := mcp.Question{Method: m.Method, Params: liftQuestion(m)}
+	q := mcp.Question{Method: m.Method, Params: p.withoutContext(m.Method, liftQuestion(m))}
 	page, _ := rawjson.String(rawjson.Lookup(m.Params, keyElicitation))
 	var over *jsonrpc.Error // why the call that carried the question did not
 	for {
@@ -171,6 +171,17 @@ func (p *Peer) Asked(ctx context.Context, m *jsonrpc.Message, origin int64) (jso
 		}
 		// The call ended, and the question may well be another's.
 	}
+}
+
+// withoutContext takes includeContext out of the parameters of a sampling request
+// where the server's revision has no capability for it and the client does not
+// support it: such a server cannot know, and a client may ignore the wish.
+func (p *Peer) withoutContext(method string, params json.RawMessage) json.RawMessage {
+	s := p.persona.Capabilities.Sampling
+	if method != mcp.MethodCreateMessage || p.rev.samplingTools || s != nil && s.Context != nil {
+		return params
+	}
+	return rawjson.Cut(params, func(name, _ []byte) bool { return string(name) == "includeContext" })
 }
 
 // carry has a call carry a question to its caller, and waits for the answer.

@@ -542,3 +542,22 @@ func TestParkedCallIsPassedOver(t *testing.T) {
 		w.end()
 	})
 }
+
+// H29: a server of a revision without the capability sampling.context cannot know
+// whether includeContext is supported; the wish is ignored, not refused.
+func TestIncludeContextOfOlderServersIsIgnored(t *testing.T) {
+	const asked = `{"messages":[],"includeContext":"thisServer","maxTokens":1}`
+	sampling := mcp.Caller{Capabilities: &mcp.ClientCapabilities{Sampling: &mcp.SamplingCapability{}}}
+	for _, rev := range revisions {
+		p := &Peer{rev: &rev, persona: &mcp.Persona{}}
+		q := mcp.Question{Method: mcp.MethodCreateMessage, Params: p.withoutContext(mcp.MethodCreateMessage, raw(asked))}
+		err := sampling.CanAnswer(q)
+		if newest := rev.name == mcp.Rev20251125; newest != (err != nil) || newest != (string(q.Params) == asked) {
+			t.Errorf("%s: %s, %v", rev.name, q.Params, err)
+		}
+		p.persona.Capabilities.Sampling = &mcp.SamplingCapability{Context: mcp.Settings{}}
+		if got := p.withoutContext(mcp.MethodCreateMessage, raw(asked)); string(got) != asked {
+			t.Errorf("%s: a client that supports it gets %s", rev.name, got)
+		}
+	}
+}
