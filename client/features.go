@@ -45,7 +45,9 @@ func (c *Client) Discover(ctx context.Context) (*mcp.Discovery, error) {
 	return mcp.Discovered(res)
 }
 
-// ReadResource reads a resource.
+// ReadResource reads a resource, within the time limits of the client's
+// [Options]; [Client.Do] takes those of a single call. GetPrompt and Complete
+// do the same.
 func (c *Client) ReadResource(ctx context.Context, uri string) (*mcp.ReadResourceResult, error) {
 	params := append(rawjson.AppendString([]byte(`{"uri":`), uri), '}')
 	return fetch[mcp.ReadResourceResult](ctx, c, mcp.MethodResourcesRead, uri, params, "contents")

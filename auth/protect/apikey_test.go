@@ -24,7 +24,7 @@ func TestAPIKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := New(Options{Resource: resource, Verifier: v, Scopes: []string{"mcp"}})
+	g, err := New(&Options{Resource: resource, Verifier: v, Scopes: []string{"mcp"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func BenchmarkWrap(b *testing.B) {
 		b.Fatal(err)
 	}
 	is := &issuer{url: "https://login.example.com"}
-	signed, err := JWT(JWTOptions{Issuer: is.url, Audiences: []string{resource}})
+	signed, err := JWT(&JWTOptions{Issuer: is.url, Audiences: []string{resource}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func BenchmarkWrap(b *testing.B) {
 		{"RS256", is.token(map[string]any{"exp": time.Now().Unix() + 1e6}), signed, nil},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
-			g, err := New(Options{Resource: resource, Verifier: bench.verifier, Require: bench.require})
+			g, err := New(&Options{Resource: resource, Verifier: bench.verifier, Require: bench.require})
 			if err != nil {
 				b.Fatal(err)
 			}

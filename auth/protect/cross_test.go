@@ -34,7 +34,7 @@ func TestNoCrossedIdentity(t *testing.T) {
 		}
 		return 200, fmt.Sprintf(`{"active":true,"sub":%q,"aud":%q,"scope":"opaque %s"}`, user, resource, user)
 	}
-	signed, err := JWT(JWTOptions{Issuer: is.url, Audiences: []string{resource}, Fetch: fetcher(t)})
+	signed, err := JWT(&JWTOptions{Issuer: is.url, Audiences: []string{resource}, Fetch: fetcher(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestNoCrossedIdentity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := New(Options{Resource: resource, AuthorizationServers: []string{is.url}, Verifier: AnyOf(known, signed, asked),
+	g, err := New(&Options{Resource: resource, AuthorizationServers: []string{is.url}, Verifier: AnyOf(known, signed, asked),
 		Require: func(_, name string) []string { return []string{name} }}) // a user may call the tool of that name only
 	if err != nil {
 		t.Fatal(err)

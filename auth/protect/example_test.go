@@ -22,7 +22,7 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	guard, err := protect.New(protect.Options{
+	guard, err := protect.New(&protect.Options{
 		Resource:             "https://files.example.com/mcp",
 		AuthorizationServers: []string{"https://login.example.com"},
 		Scopes:               []string{"files"},
@@ -52,7 +52,7 @@ func ExampleOptions_require() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	guard, err := protect.New(protect.Options{
+	guard, err := protect.New(&protect.Options{
 		Resource: "https://files.example.com/mcp",
 		Verifier: keys,
 		Require: func(method, name string) []string {

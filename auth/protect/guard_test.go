@@ -116,7 +116,7 @@ func TestOddVerifiers(t *testing.T) {
 		"both":         {&Identity{Principal: mcp.Principal{ID: "x"}}, errors.New("no"), 401, "not accepted"},
 		"with a quote": {nil, &InvalidToken{Reason: "bad \"x\"\r\nSet-Cookie: a=b"}, 401, ""},
 	} {
-		g, err := New(Options{Resource: resource, Verifier: fixed{test.id, test.err}, Log: slog.New(slog.DiscardHandler)})
+		g, err := New(&Options{Resource: resource, Verifier: fixed{test.id, test.err}, Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,7 +208,7 @@ func TestMetadata(t *testing.T) {
 		{"https://mcp.example.com/a%20b", "/.well-known/oauth-protected-resource/a%20b", "https://mcp.example.com/.well-known/oauth-protected-resource/a%20b"},
 		{"http://127.0.0.1:8080/mcp", "/.well-known/oauth-protected-resource/mcp", "http://127.0.0.1:8080/.well-known/oauth-protected-resource/mcp"},
 	} {
-		g, err := New(Options{Resource: test.resource, AuthorizationServers: []string{"https://login.example.com"}, Scopes: []string{"read"}, Name: "Files", DPoP: &DPoP{Required: true, Algorithms: []string{"ES256"}}})
+		g, err := New(&Options{Resource: test.resource, AuthorizationServers: []string{"https://login.example.com"}, Scopes: []string{"read"}, Name: "Files", DPoP: &DPoP{Required: true, Algorithms: []string{"ES256"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -229,7 +229,7 @@ func TestMetadata(t *testing.T) {
 		expect(t, do(wrapped, httptest.NewRequest("GET", test.at+"/other", nil)), 401)
 	}
 	// Keys only: there is no authorization server to send anybody to.
-	g, err := New(Options{Resource: resource, Verifier: fixed{}})
+	g, err := New(&Options{Resource: resource, Verifier: fixed{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,6 +240,12 @@ func TestMetadata(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
+	_, noGuard := New(nil)
+	_, noJWT := JWT(nil)
+	_, noIntrospection := Introspection(nil)
+	if noGuard == nil || noJWT == nil || noIntrospection == nil {
+		t.Errorf("without options: %v, %v, %v", noGuard, noJWT, noIntrospection)
+	}
 	as := []string{"https://login.example.com"}
 	for name, o := range map[string]Options{
 		"nothing":             {},
@@ -259,7 +265,7 @@ func TestOptions(t *testing.T) {
 		"a short nonce key":   {Resource: resource, AuthorizationServers: as, DPoP: &DPoP{Nonces: true, NonceKey: []byte("short")}},
 		"HS256 for proofs":    {Resource: resource, AuthorizationServers: as, DPoP: &DPoP{Algorithms: []string{"HS256"}}},
 	} {
-		if _, err := New(o); err == nil || !strings.HasPrefix(err.Error(), "protect: ") {
+		if _, err := New(&o); err == nil || !strings.HasPrefix(err.Error(), "protect: ") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -270,7 +276,7 @@ func TestStreamsEndWithTheirToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		v := fixed{id: &Identity{Principal: mcp.Principal{ID: "ada"}, Expires: start.Add(time.Minute)}}
-		g, err := New(Options{Resource: resource, Verifier: v})
+		g, err := New(&Options{Resource: resource, Verifier: v})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -55,7 +55,11 @@ type IntrospectionOptions struct {
 // cannot be reached, for 1 s. Meanwhile tokens without a kept answer are
 // refused with [ErrUnavailable]. After that one request at a time asks, until
 // one is answered.
-func Introspection(o IntrospectionOptions) (Verifier, error) {
+func Introspection(options *IntrospectionOptions) (Verifier, error) {
+	var o IntrospectionOptions
+	if options != nil {
+		o = *options
+	}
 	if o.Endpoint == "" {
 		return nil, errors.New("protect: introspection needs an Endpoint")
 	}

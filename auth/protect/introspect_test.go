@@ -22,7 +22,7 @@ func newIntrospector(t *testing.T, is *issuer, change func(*IntrospectionOptions
 	if change != nil {
 		change(&o)
 	}
-	v, err := Introspection(o)
+	v, err := Introspection(&o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +336,7 @@ func TestBusyIntrospectionIsToldToClients(t *testing.T) {
 	e.become(429, "17")
 	is := newIssuer(t)
 	v, c := newIntrospector(t, is, func(o *IntrospectionOptions) { o.Endpoint = e.URL })
-	g, err := New(Options{Resource: resource, AuthorizationServers: []string{is.url}, Verifier: v})
+	g, err := New(&Options{Resource: resource, AuthorizationServers: []string{is.url}, Verifier: v})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -387,7 +387,7 @@ func TestIntrospectionOptions(t *testing.T) {
 		"no issuer":   {Endpoint: "https://a.example/i", Audiences: []string{resource}},
 		"no audience": {Endpoint: "https://a.example/i", Issuer: "https://a.example"},
 	} {
-		if _, err := Introspection(o); err == nil {
+		if _, err := Introspection(&o); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}

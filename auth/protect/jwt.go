@@ -45,7 +45,11 @@ type JWTOptions struct {
 // kept, and fetched again every ten minutes, or when a token names one that is
 // not known, but not more often than every five seconds. When they cannot be
 // fetched, those at hand are good for an hour; then nothing is.
-func JWT(o JWTOptions) (Verifier, error) {
+func JWT(options *JWTOptions) (Verifier, error) {
+	var o JWTOptions
+	if options != nil {
+		o = *options
+	}
 	if err := checkIssuer(o.Issuer); err != nil {
 		return nil, err
 	}

@@ -188,7 +188,7 @@ func TestAlgorithms(t *testing.T) {
 
 func TestOnlyPinnedAlgorithms(t *testing.T) {
 	is := newIssuer(t)
-	v, err := JWT(JWTOptions{Issuer: is.url, Audiences: []string{resource}, Algorithms: []string{"PS256"}, KeySet: is.url + "/keys", Fetch: fetcher(t)})
+	v, err := JWT(&JWTOptions{Issuer: is.url, Audiences: []string{resource}, Algorithms: []string{"PS256"}, KeySet: is.url + "/keys", Fetch: fetcher(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +199,7 @@ func TestOnlyPinnedAlgorithms(t *testing.T) {
 		t.Error(err)
 	}
 	for _, alg := range []string{"none", "HS256", "HS512", "", "rs256", "RSA-OAEP"} {
-		if _, err := JWT(JWTOptions{Issuer: is.url, Audiences: []string{resource}, Algorithms: []string{alg}}); err == nil {
+		if _, err := JWT(&JWTOptions{Issuer: is.url, Audiences: []string{resource}, Algorithms: []string{alg}}); err == nil {
 			t.Errorf("%q can be asked for", alg)
 		}
 	}
@@ -207,7 +207,7 @@ func TestOnlyPinnedAlgorithms(t *testing.T) {
 		"no issuer": {Audiences: []string{resource}}, "no audience": {Issuer: is.url}, "an empty audience": {Issuer: is.url, Audiences: []string{""}},
 		"http": {Issuer: "http://login.example", Audiences: []string{resource}},
 	} {
-		if _, err := JWT(o); err == nil {
+		if _, err := JWT(&o); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}

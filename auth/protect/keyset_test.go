@@ -38,7 +38,7 @@ func (c *clock) pass(d time.Duration) {
 // judged by the real one.
 func clocked(t *testing.T, is *issuer) (*jwtVerifier, *clock) {
 	t.Helper()
-	v, err := JWT(JWTOptions{Issuer: is.url, Audiences: []string{resource}, Fetch: fetcher(t)})
+	v, err := JWT(&JWTOptions{Issuer: is.url, Audiences: []string{resource}, Fetch: fetcher(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestIssuerDown(t *testing.T) {
 	is := newIssuer(t)
 	is.setDown(true)
 	v, c := clocked(t, is)
-	g, err := New(Options{Resource: resource, AuthorizationServers: []string{is.url}, Verifier: v})
+	g, err := New(&Options{Resource: resource, AuthorizationServers: []string{is.url}, Verifier: v})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -157,7 +157,7 @@ func guarded(t *testing.T, is *issuer, change func(*Options)) (*Guard, http.Hand
 	if change != nil {
 		change(&o)
 	}
-	g, err := New(o)
+	g, err := New(&o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,9 +70,13 @@ type Options struct {
 	Log *slog.Logger
 }
 
-// New makes a Guard, or says what is wrong with the options. It contacts
-// nobody: an authorization server may come up later.
-func New(o Options) (*Guard, error) {
+// New returns a Guard, or an error that says what is wrong with the options,
+// of which Resource and a way to verify tokens are required. It makes no
+// requests: an authorization server may come up later.
+func New(o *Options) (*Guard, error) {
+	if o == nil {
+		o = &Options{}
+	}
 	u, err := parseResource(o.Resource)
 	if err != nil {
 		return nil, err
@@ -85,7 +89,7 @@ func New(o Options) (*Guard, error) {
 			return nil, err
 		}
 	}
-	g := &Guard{opts: o, resource: u, grants: newHierarchy(o.Implies)}
+	g := &Guard{opts: *o, resource: u, grants: newHierarchy(o.Implies)}
 	if g.opts.MaxBody <= 0 {
 		g.opts.MaxBody = defaultMaxBody
 	}
@@ -117,7 +121,7 @@ func (o *Options) defaultVerifier(resource *url.URL) (Verifier, error) {
 	}
 	var all anyOf
 	for _, issuer := range o.AuthorizationServers {
-		v, err := JWT(JWTOptions{Issuer: issuer, Audiences: []string{o.Resource}, Fetch: client})
+		v, err := JWT(&JWTOptions{Issuer: issuer, Audiences: []string{o.Resource}, Fetch: client})
 		if err != nil {
 			return nil, err
 		}

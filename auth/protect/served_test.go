@@ -53,7 +53,7 @@ func served(t *testing.T) func(key, body string, headers ...string) (*http.Respo
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard, err := protect.New(protect.Options{Resource: "http://127.0.0.1/mcp", Verifier: verifier, Scopes: []string{"mcp"},
+	guard, err := protect.New(&protect.Options{Resource: "http://127.0.0.1/mcp", Verifier: verifier, Scopes: []string{"mcp"},
 		Require: func(_, name string) []string {
 			if name == "forbidden" {
 				return []string{"more"}

@@ -229,10 +229,10 @@ func (v *serving) guard(at net.Addr, log *slog.Logger) (*protect.Guard, error) {
 		if err != nil {
 			return nil, usageError{err}
 		}
-		g, err := protect.New(protect.Options{Resource: self, Verifier: keys, Log: log})
+		g, err := protect.New(&protect.Options{Resource: self, Verifier: keys, Log: log})
 		return g, usage(err)
 	case v.issuer != "":
-		g, err := protect.New(protect.Options{Resource: self, AuthorizationServers: []string{v.issuer}, Scopes: v.scopes, Log: log})
+		g, err := protect.New(&protect.Options{Resource: self, AuthorizationServers: []string{v.issuer}, Scopes: v.scopes, Log: log})
 		return g, usage(err)
 	}
 	if tcp, ok := at.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {

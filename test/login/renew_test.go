@@ -67,7 +67,7 @@ func introspected(t *testing.T, p *provider) func(*protect.Options) {
 	return func(o *protect.Options) {
 		f := fetch.New(&fetch.Options{AllowLoopback: true})
 		t.Cleanup(f.Close)
-		verifier, err := protect.Introspection(protect.IntrospectionOptions{
+		verifier, err := protect.Introspection(&protect.IntrospectionOptions{
 			Endpoint: p.issuer + "/token/introspection", Issuer: p.issuer, Audiences: []string{o.Resource},
 			ClientID: "resource-server", ClientSecret: "the secret of the resource server",
 			CacheFor: -1, Fetch: f,

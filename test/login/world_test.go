@@ -46,7 +46,7 @@ func protected(t *testing.T, p *provider, path string, s *server.Server, change 
 	if change != nil {
 		change(&o)
 	}
-	guard, err := protect.New(o)
+	guard, err := protect.New(&o)
 	if err != nil {
 		t.Fatal(err)
 	}
