@@ -14,7 +14,7 @@ import (
 )
 
 func (p *program) auditCommand() *cobra.Command {
-	c := &cobra.Command{Use: "audit", Short: "Look after the log of what was called", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	c := &cobra.Command{Use: "audit", Short: "Look after the log of what was called", Args: noWords, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	c.AddCommand(&cobra.Command{
 		Use:   "verify [FILE]",
 		Short: "Check that nothing was changed in, taken out of or put into the audit log",

@@ -47,10 +47,10 @@ model, and it says so. /tools, /call, /read and /prompt need no model at all.
 In a terminal there are panes for the servers (F2) and for every message that
 passes (F3). Elsewhere, or with --plain, everything is lines. /help says more.`,
 		Example: `  tenon chat
-  tenon chat --server builtin:calc --server "builtin:notes?dir=notes"
+  tenon chat --server builtin:calc --server "builtin:notes?vault=notes"
   tenon chat --model anthropic/claude-sonnet-4-5 --resume last
   echo "add 2 and 3" | tenon chat --allow calc`,
-		Args: cobra.NoArgs,
+		Args: noWords,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.chat(cmd.Context(), &v) },
 	}
 	v.flags(c)

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -128,6 +129,11 @@ func (p *program) configAdd() *cobra.Command {
 			e := config.Entry{Name: args[0], Kind: s.Kind, Command: s.Command, Args: s.Args, URL: s.URL}
 			if s.Kind == config.Builtin {
 				e.Builtin = strings.TrimPrefix(target, "builtin:")
+				if !toProject && len(s.Query) > 0 { // relative paths are meant from here, wherever it is used
+					if e.Dir, err = os.Getwd(); err != nil {
+						return err
+					}
+				}
 			}
 			if e.Env, err = pairs(env); err != nil {
 				return err

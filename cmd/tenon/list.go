@@ -79,7 +79,7 @@ func (p *program) promptsCommand() *cobra.Command {
 		Short: "List the prompts of a server and what they take",
 		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, rest []string) error {
 			all, err := client.All(s.Prompts(ctx))
-			if err != nil {
+			if err = unlessMissing(err); err != nil {
 				return err
 			}
 			return out.Prompts(all)
@@ -99,6 +99,9 @@ func (p *program) with(do func(ctx context.Context, s *session, out *show.Printe
 			return err
 		}
 		err = do(cmd.Context(), s, out, rest)
+		if wrong := p.checkAnswers(); wrong != nil {
+			err = wrong
+		}
 		if p.current != nil { // the next command of the shell begins on a line of its own
 			out.EndLine()
 		}

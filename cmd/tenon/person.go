@@ -46,9 +46,18 @@ func (p *program) fill(ctx context.Context, server string, e *client.Elicitation
 		return nil, err
 	}
 	if given != nil {
-		if content, err := e.Form.Complete(given); err == nil && e.Form.CheckAnswer(content) == nil {
+		content, err := e.Form.Complete(given)
+		if err == nil {
+			err = e.Form.CheckAnswer(content)
+		}
+		if err == nil {
 			return e.Accept(content)
 		}
+		if !p.interactive() {
+			return nil, p.misfit(server, e, err)
+		}
+	} else if len(p.answers) > 0 && len(e.Form.Fields) > 0 && !p.decline && !p.interactive() {
+		return nil, p.misfit(server, e, errors.New("none of --answer is for it"))
 	}
 	if p.decline || !p.interactive() {
 		p.note("declined a question of %s: %s", server, e.Message)
@@ -82,6 +91,7 @@ func (p *program) given(e *client.Elicitation) (json.RawMessage, error) {
 		for _, f := range e.Form.Fields {
 			if f.Name == strings.TrimSuffix(name, ":") {
 				words = append(words, a)
+				p.answered = append(p.answered, a)
 			}
 		}
 	}
@@ -89,7 +99,38 @@ func (p *program) given(e *client.Elicitation) (json.RawMessage, error) {
 		return nil, nil
 	}
 	content, err := args.Parse(e.Schema, words)
+	if err != nil {
+		p.wrong = usageError{err}
+	}
 	return content, usage(err)
+}
+
+// misfit remembers that --answer does not fit a question, so that the command
+// fails for it and not for what the server makes of it.
+func (p *program) misfit(server string, e *client.Elicitation, cause error) error {
+	var names []string
+	for _, f := range e.Form.Fields {
+		names = append(names, f.Name)
+	}
+	p.wrong = usagef("--answer does not fit the question of %s %q: %w; its fields are %s", server, e.Message, cause, strings.Join(names, ", "))
+	return p.wrong
+}
+
+// checkAnswers says what was wrong with --answer, and what of it no question
+// has asked for.
+func (p *program) checkAnswers() error {
+	p.asking.Lock()
+	defer p.asking.Unlock()
+	if p.wrong != nil {
+		return p.wrong
+	}
+	for _, a := range p.answers {
+		if !slices.Contains(p.answered, a) {
+			name, _, _ := strings.Cut(a, "=")
+			p.note("warning: --answer %s was not used: no question has that field", name)
+		}
+	}
+	return nil
 }
 
 func (p *program) confirm(ctx context.Context, e *client.Elicitation) (*mcp.ElicitResult, error) {

@@ -37,10 +37,12 @@ type program struct {
 	current  *session       // the server that commands in a shell talk to; nil: each opens its own
 	typing   form.Lines     // reads what the person types; nil until somebody asks
 
-	keys   keys       // of model providers, in the keyring
-	warned sync.Map   // what was wrong with the configuration, told once
-	asking sync.Mutex // one question at a time
-	noting sync.Mutex // one note at a time
+	keys     keys       // of model providers, in the keyring
+	warned   sync.Map   // what was wrong with the configuration, told once
+	asking   sync.Mutex // one question at a time
+	answered []string   // of --answer, what a question has asked for
+	wrong    error      // an --answer that does not fit
+	noting   sync.Mutex // one note at a time
 
 	ctx  context.Context // of the run: ends with an interrupt
 	ends atomic.Int32    // the onInterrupt of its command
@@ -116,7 +118,10 @@ builtin:fs?root=. , or a command after -- :
 			if len(args) == 0 {
 				return cmd.Help()
 			}
-			return usagef("there is no command %q%s (tenon help lists them all)", args[0], suggest(args[0], commandNames(cmd)))
+			if near := suggest(args[0], commandNames(cmd)); strings.HasPrefix(near, ":") {
+				return usagef("unknown command %q%s", args[0], near)
+			}
+			return usagef("unknown command %q; run \"tenon help\"", args[0])
 		},
 	}
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
@@ -144,7 +149,7 @@ builtin:fs?root=. , or a command after -- :
 // noWords is for commands that take flags alone.
 func noWords(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return usagef("%s takes nothing more, so what is %q?", cmd.CommandPath(), args[0])
+		return usagef("unexpected argument %q; run \"tenon help%s\"", args[0], strings.TrimPrefix(cmd.CommandPath(), "tenon"))
 	}
 	return nil
 }
@@ -191,6 +196,9 @@ func (p *program) checkFlags(cmd *cobra.Command) error {
 		default:
 			return usagef("--%s is for commands that connect to a server, and %s does not", name, cmd.CommandPath())
 		}
+	}
+	if (cmd.Flags().Changed("answer") || cmd.Flags().Changed("decline")) && cmd.Flags().Lookup("server") != nil {
+		return usagef("--answer and --decline are for commands that make one call, and %s does not", cmd.CommandPath())
 	}
 	if r := mcp.Revision(p.revision); r != "" && !slices.Contains(mcp.Revisions(), r) {
 		return usagef("there is no revision %q: there are %v", r, mcp.Revisions())

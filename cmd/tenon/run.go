@@ -33,7 +33,7 @@ type headless struct {
 func (p *program) runCommand() *cobra.Command {
 	var v headless
 	c := &cobra.Command{
-		Use:   "run -p PROMPT",
+		Use:   "run PROMPT",
 		Short: "Have the model answer once, with the tools of your servers, and nobody to ask",
 		Long: `Run one turn of the host without a person: what would be asked is refused, unless
 --allow or a rule of the configuration allows it. The answer goes to standard
@@ -47,29 +47,68 @@ output:
 begun with tenon chat. A run of its own is resumed by the id that --output json
 has.
 
+What is piped to it goes with the prompt, below it; nothing in that is looked up.
+
 The servers that are named (--server, --allow, or @server:uri and /server:prompt in
 the prompt) are waited for; the others have --wait to be ready.
 
 The exit code is 0 for an answer; 1 if a call was denied, or the answer was cut
 short or refused; 2 if the command line is wrong; 4 if the model, or a server that
 is needed, could not be reached.`,
-		Example: `  tenon run -p "add 2 and 3" -s builtin:calc --allow calc
-  tenon run -p "summarise @files:file:///README.md" --allow files/read_*
-  git diff | tenon run -p -  --model anthropic`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return p.headless(cmd.Context(), &v) },
+		Example: `  tenon run "add 2 and 3" -s builtin:calc --allow calc
+  tenon run "summarise README.md" -s 'builtin:fs?root=.' --allow 'fs/read_*'
+  git diff | tenon run "review this" --model anthropic`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := v.words(cmd, args); err != nil {
+				return err
+			}
+			if err := p.outputOf(cmd, &v); err != nil {
+				return err
+			}
+			return p.headless(cmd.Context(), &v)
+		},
 	}
 	v.flags(c)
 	f := c.Flags()
-	f.StringVarP(&v.prompt, "prompt", "p", "", "what to say to the model; - reads it from standard input")
+	f.StringVarP(&v.prompt, "prompt", "p", "", "what to say to the model, as the words of the command line do; - reads it from standard input")
 	f.StringVar(&v.output, "output", "text", "write `text`, json or stream-json")
 	v.resume.flags(c)
 	f.DurationVar(&v.wait, "wait", 3*time.Second, "how long servers that are not named have to be ready")
 	return c
 }
 
+// words takes the prompt from the words of the command line or from --prompt.
+func (v *headless) words(cmd *cobra.Command, args []string) error {
+	switch {
+	case len(args) > 0 && cmd.Flags().Changed("prompt"):
+		return usagef("unexpected argument %q: the prompt is given with --prompt", args[0])
+	case len(args) > 0:
+		v.prompt = strings.Join(args, " ")
+	}
+	return nil
+}
+
+// outputOf lets --format choose the output where --output does not.
+func (p *program) outputOf(cmd *cobra.Command, v *headless) error {
+	if p.trace {
+		return usagef("--trace is for commands that talk to one server; use --output stream-json to see what a run does")
+	}
+	if p.format == "" {
+		return nil
+	}
+	output, ok := map[string]string{"text": "text", "json": "json", "jsonl": "stream-json"}[p.format]
+	switch {
+	case !ok:
+		return usagef("run cannot write --format %s: choose text, json or jsonl", p.format)
+	case cmd.Flags().Changed("output") && v.output != output:
+		return usagef("--format %s and --output %s contradict each other", p.format, v.output)
+	}
+	v.output = output
+	return nil
+}
+
 func (p *program) headless(ctx context.Context, v *headless) (err error) {
-	text, err := p.promptText(v.prompt)
+	text, piped, err := p.promptText(v.prompt)
 	if err != nil {
 		return err
 	}
@@ -91,7 +130,7 @@ func (p *program) headless(ctx context.Context, v *headless) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	if err := p.waitFor(ctx, w, v, text); err != nil {
+	if err := p.waitFor(ctx, w, v); err != nil {
 		return err
 	}
 	s, err := v.resume.session(w.Host)
@@ -102,27 +141,41 @@ func (p *program) headless(ctx context.Context, v *headless) (err error) {
 		s = w.Host.NewSession()
 	}
 	send := s.Send
-	if v.prompt == "-" { // what came through a pipe is not looked into
+	if piped { // what came through a pipe is not looked into
 		send = s.SendText
 	}
 	return out.finish(s, send(ctx, text))
 }
 
-func (p *program) promptText(from string) (string, error) {
-	switch from {
-	case "":
-		return "", usagef("say something: tenon run -p \"add 2 and 3\", or -p - to read it from standard input")
-	case "-":
-		all, err := io.ReadAll(p.in)
-		if err != nil {
-			return "", usageError{err}
-		}
-		from = string(all)
+// promptText puts the prompt together: what was typed, and below it what
+// standard input has if that is no terminal. Piped reports whether standard
+// input is part of it.
+func (p *program) promptText(typed string) (text string, piped bool, err error) {
+	if typed == "" && isTerminal(p.in) {
+		return "", false, usagef("say something: tenon run \"add 2 and 3\", or - to read it from standard input")
 	}
-	if strings.TrimSpace(from) == "" {
-		return "", usagef("there is nothing to send: the prompt is empty")
+	if typed != "-" && isTerminal(p.in) {
+		return typed, false, nil
 	}
-	return from, nil
+	slow := time.AfterFunc(5*time.Second, func() { p.note("Reading standard input; add </dev/null if there is nothing to read.") })
+	all, err := io.ReadAll(p.in)
+	slow.Stop()
+	if err != nil {
+		return "", false, usageError{err}
+	}
+	data := string(all)
+	switch {
+	case typed == "-" || typed == "":
+		text = data
+	case strings.TrimSpace(data) == "":
+		return typed, false, nil
+	default:
+		text = typed + "\n\n" + data
+	}
+	if strings.TrimSpace(text) == "" {
+		return "", false, usagef("the prompt is empty: say something, such as tenon run \"add 2 and 3\"")
+	}
+	return text, true, nil
 }
 
 func (p *program) state(s connect.State) {
@@ -132,11 +185,11 @@ func (p *program) state(s connect.State) {
 }
 
 // waitFor waits for the servers that the turn needs, and a while for others.
-func (p *program) waitFor(ctx context.Context, w *workspace.Workspace, v *headless, text string) error {
+func (p *program) waitFor(ctx context.Context, w *workspace.Workspace, v *headless) error {
 	var needed, others []string
 	for _, s := range w.Fleet.All() {
 		n := s.Name()
-		if len(v.servers) > 0 || v.prompt != "-" && (strings.Contains(text, "@"+n+":") || strings.Contains(text, "/"+n+":")) || named(v.allow, n) {
+		if len(v.servers) > 0 || strings.Contains(v.prompt, "@"+n+":") || strings.Contains(v.prompt, "/"+n+":") || named(v.allow, n) {
 			needed = append(needed, n)
 		} else {
 			others = append(others, n)

@@ -128,7 +128,7 @@ func TestRunExitCodes(t *testing.T) {
 		"server not there":   {[]string{"-p", "x", "-s", "http://127.0.0.1:9/mcp", nothing()}, exitConnection, "refused"},
 		"the model fails":    {[]string{"-p", "x", said(t, `{"expect":{}}`, `{"error":{"kind":"auth","status":401,"message":"bad key"}}`)}, exitConnection, "bad key"},
 		"cut short":          {[]string{"-p", "x", said(t, `{"expect":{}}`, `{"text":"half"}`, `{"done":"length"}`)}, exitTool, "not whole"},
-		"an empty prompt":    {[]string{"-p", "-", nothing()}, exitUsage, "nothing to send"},
+		"an empty prompt":    {[]string{"-p", "-", nothing()}, exitUsage, "the prompt is empty"},
 		"a resource missing": {[]string{"-p", "see @calc:x://nope", "-s", "builtin:calc", nothing()}, exitProtocol, "could not be attached"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -43,7 +43,7 @@ made in your data folder, and what is in your configuration is there as well.
 Servers that the project's .mcp.json adds wait in the page for your approval.
 
 The page is opened with a token that works once. Press Enter for another address.`,
-		Args: cobra.NoArgs,
+		Args: noWords,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.up(cmd.Context(), &v) },
 	}
 	v.flags(c)
@@ -64,7 +64,7 @@ func (p *program) inspectCommand() *cobra.Command {
 				return err
 			}
 			if len(rest) > 0 {
-				return usagef("%q is one word too many", rest[0])
+				return usagef("unexpected argument %q", rest[0])
 			}
 			v.only = entry.Name
 			return p.page(cmd.Context(), &v, []config.Server{entry})
@@ -95,6 +95,9 @@ func (p *program) up(ctx context.Context, v *pageRun) error {
 	more, err := p.ownServers(ctx, v)
 	if err != nil {
 		return err
+	}
+	if len(v.servers) > 0 {
+		servers = nil // --server names all that is wanted
 	}
 	for _, s := range more {
 		servers = slices.DeleteFunc(servers, func(o config.Server) bool { return o.Name == s.Name }) // the person's own counts
