@@ -49,7 +49,7 @@ standard error. A tool that fails makes the exit code 1.`,
 				return err
 			}
 			if save != "" {
-				if err := saveContents(save, r); err != nil {
+				if err := saveContents(save, r, func(file string) { p.note("Saved %s", file) }); err != nil {
 					return err
 				}
 			}

@@ -24,7 +24,11 @@ func (p *program) authCommand() *cobra.Command {
 			Use:   "login SERVER",
 			Short: "Log in to a server with the browser",
 			RunE: func(cmd *cobra.Command, args []string) error {
-				s, _, err := p.open(cmd, args, func(o *connect.Options) { o.NoLogin = false })
+				entry, _, err := p.account(cmd, args)
+				if err != nil {
+					return err
+				}
+				s, err := p.connect(cmd.Context(), entry, func(o *connect.Options) { o.NoLogin = false })
 				if err != nil {
 					return err
 				}

@@ -79,13 +79,21 @@ func (p *program) pingCommand() *cobra.Command {
 		Use:   "ping SERVER",
 		Short: "Measure how long a server takes to answer",
 		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, _ []string) error {
+			if count < 1 {
+				return usagef("--count must be at least 1")
+			}
+			one := count > 1 && (out.Format == show.JSON || out.Format == show.YAML) // one document for all
+			all := []any{}
 			for i := range count {
 				took, method, err := s.ping(ctx)
 				if err != nil {
 					return err
 				}
 				if out.Format != show.Text {
-					err = out.Value(map[string]any{"server": s.server.Name(), "method": method, "ms": float64(took.Microseconds()) / 1000})
+					answer := map[string]any{"server": s.server.Name(), "method": method, "ms": float64(took.Microseconds()) / 1000}
+					if all = append(all, answer); !one {
+						err = out.Value(answer)
+					}
 				} else {
 					_, err = fmt.Fprintf(p.out, "%s answered %s in %v\n", s.server.Name(), method, took.Round(10*time.Microsecond))
 				}
@@ -99,6 +107,9 @@ func (p *program) pingCommand() *cobra.Command {
 						return ctx.Err()
 					}
 				}
+			}
+			if one {
+				return out.Value(map[string]any{"pings": all})
 			}
 			return nil
 		}),

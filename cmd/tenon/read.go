@@ -43,7 +43,7 @@ func (p *program) readCommand() *cobra.Command {
 
 // saveContents writes the bytes of a result into files of a folder. Names are
 // ours: a server does not choose where its bytes go.
-func saveContents(dir string, r *mcp.CallToolResult) error {
+func saveContents(dir string, r *mcp.CallToolResult, saved func(file string)) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
@@ -63,7 +63,11 @@ func saveContents(dir string, r *mcp.CallToolResult) error {
 			continue
 		}
 		name := filepath.Join(dir, fmt.Sprintf("%d%s", i+1, extension(kind)))
-		errs = append(errs, os.WriteFile(name, data, 0o644))
+		err := os.WriteFile(name, data, 0o644)
+		if err == nil {
+			saved(name)
+		}
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

@@ -82,6 +82,13 @@ func (p *program) up(ctx context.Context, v *pageRun) error {
 	if v.workspace, err = workspaceDir(v.workspace); err != nil {
 		return err
 	}
+	if len(v.servers) > 0 { // they are all that is wanted
+		servers, err := p.chosen(ctx, v.servers)
+		if err != nil {
+			return err
+		}
+		return p.page(ctx, v, servers)
+	}
 	place, err := sample.Fill(v.workspace)
 	if err != nil {
 		return err
@@ -92,12 +99,9 @@ func (p *program) up(ctx context.Context, v *pageRun) error {
 		embedded("notes", "notes", url.Values{"vault": {place.Vault}}),
 		embedded("shop", "sql", url.Values{"dsn": {place.Shop}}),
 	}
-	more, err := p.ownServers(ctx, v)
+	more, err := p.ownServers()
 	if err != nil {
 		return err
-	}
-	if len(v.servers) > 0 {
-		servers = nil // --server names all that is wanted
 	}
 	for _, s := range more {
 		servers = slices.DeleteFunc(servers, func(o config.Server) bool { return o.Name == s.Name }) // the person's own counts
@@ -112,10 +116,7 @@ func embedded(name, builtin string, q url.Values) config.Server {
 
 // ownServers are those of the person's file, and those of the project that are
 // approved; the others wait in the page.
-func (p *program) ownServers(ctx context.Context, v *pageRun) ([]config.Server, error) {
-	if len(v.servers) > 0 {
-		return p.chosen(ctx, v.servers)
-	}
+func (p *program) ownServers() ([]config.Server, error) {
 	c, err := p.config()
 	if err != nil {
 		return nil, err

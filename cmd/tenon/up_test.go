@@ -167,3 +167,12 @@ func TestPageListensHere(t *testing.T) {
 		}
 	}
 }
+
+// C13: tenon up with --server makes no samples and starts no other server.
+func TestUpWithServersStartsNoSamples(t *testing.T) {
+	cmd := binary(t, "up", "--model", "none", "--no-browser", "-s", "builtin:calc")
+	startPage(t, cmd)
+	if all, err := filepath.Glob(filepath.Join(cmd.Dir, "data", "tenon", "*")); err != nil || slices.ContainsFunc(all, func(f string) bool { return filepath.Base(f) != "host" }) {
+		t.Errorf("samples were made: %q, %v", all, err)
+	}
+}
