@@ -87,6 +87,9 @@ func (o object) set(schema json.RawMessage, path []string, name, value string, a
 	inner, _ := property(schema, path[0])
 	inner = resolve(schema, inner)
 	if len(path) > 1 {
+		if types := typesOf(inner); slices.Contains(types, "array") && !slices.Contains(types, "object") {
+			return fmt.Errorf("%s is a list, whose items have no names: write %s:=[…] as JSON", path[0], path[0])
+		}
 		next, ok := o[path[0]].(object)
 		if !ok && o[path[0]] != nil {
 			return fmt.Errorf("%s is given twice, once as an object and once as a value", path[0])

@@ -74,6 +74,7 @@ func TestParseRefuses(t *testing.T) {
 		"s=@/no/such":   "no such file",
 		"o=x|o.a=1":     "given twice",
 		"p.x=1|p.x.y=2": "given twice",
+		"list.0.k=v":    "list is a list", // C17
 	} {
 		if _, err := Parse(json.RawMessage(schema), strings.Split(words, "|")); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, which does not say %q", words, err, want)
