@@ -174,11 +174,11 @@ func (h *Host) entries(ctx context.Context) []*toolEntry {
 			s.late = true
 			s.mu.Unlock()
 			if first {
-				why := h.safe(err.Error())
+				text := fmt.Sprintf("%s did not list its tools; they are not available: %s", s.name, h.safe(err.Error()))
 				if errors.Is(err, context.DeadlineExceeded) {
-					why = "it has not answered yet"
+					text = s.name + " is still starting; its tools are not available yet"
 				}
-				h.tell(Event{Kind: EventNotice, Server: s.name, Text: fmt.Sprintf("%s has not said what tools it has, and is left out until it does: %s", s.name, why)})
+				h.tell(Event{Kind: EventNotice, Server: s.name, Text: text})
 			}
 		})
 	}

@@ -377,8 +377,11 @@ func (r *reporter) finish(s *host.Session, err error) error {
 	case "limit":
 		r.p.note("%v", err)
 		return errFound
-	case "length", "refusal":
-		r.p.note("the answer is not whole: it ended with %s", r.stop)
+	case "length":
+		r.p.note("The answer was cut off at the token limit")
+		denied = true
+	case "refusal":
+		r.p.note("The model, or a filter of its provider, refused to answer")
 		denied = true
 	}
 	if err == nil && denied {

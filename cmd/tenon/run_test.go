@@ -127,7 +127,7 @@ func TestRunExitCodes(t *testing.T) {
 		"no such model":      {[]string{"-p", "x", "--model", "nobody/x"}, exitUsage, "nobody"},
 		"server not there":   {[]string{"-p", "x", "-s", "http://127.0.0.1:9/mcp", nothing()}, exitConnection, "refused"},
 		"the model fails":    {[]string{"-p", "x", said(t, `{"expect":{}}`, `{"error":{"kind":"auth","status":401,"message":"bad key"}}`)}, exitConnection, "bad key"},
-		"cut short":          {[]string{"-p", "x", said(t, `{"expect":{}}`, `{"text":"half"}`, `{"done":"length"}`)}, exitTool, "not whole"},
+		"cut short":          {[]string{"-p", "x", said(t, `{"expect":{}}`, `{"text":"half"}`, `{"done":"length"}`)}, exitTool, "cut off at the token limit"},
 		"an empty prompt":    {[]string{"-p", "-", nothing()}, exitUsage, "the prompt is empty"},
 		"a resource missing": {[]string{"-p", "see @calc:x://nope", "-s", "builtin:calc", nothing()}, exitProtocol, "could not be attached"},
 	} {
