@@ -237,7 +237,7 @@ func (s *Server) allows(c *mcp.Caller, k Kind, name string) bool {
 func (s *Server) mayHear(c *mcp.Caller, f Feature) (ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.log().Error("Allow panicked while news was told", "feature", f.Name, "panic", p, "stack", string(debug.Stack()))
+			s.log().Error("Allow panicked while a change was announced", "feature", f.Name, "panic", p, "stack", string(debug.Stack()))
 			ok = false
 		}
 	}()
