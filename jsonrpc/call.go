@@ -33,8 +33,10 @@ type Answer struct {
 // NextID returns an id that this Conn has not used.
 func (c *Conn) NextID() int64 { return c.seq.Add(1) }
 
-// Start sends a request under an id from [Conn.NextID]. The context bounds the
-// sending only: whoever started the request takes its answer or drops it.
+// Start sends a request under an id from [Conn.NextID]. The context bounds only
+// how long Start waits while the far end is slow; one that has ended means that
+// Start must not wait, and the request is sent in its turn. The caller takes the
+// response or drops it.
 func (c *Conn) Start(ctx context.Context, id int64, method string, params []byte) (*Pending, error) {
 	c.mu.Lock()
 	if err := c.state.err; err != nil {
@@ -46,7 +48,7 @@ func (c *Conn) Start(ctx context.Context, id int64, method string, params []byte
 	c.state.waiting[id] = p
 	c.mu.Unlock()
 
-	err := c.send(ctx, nil, func(dst []byte) []byte {
+	err := c.sendOrPush(ctx, func(dst []byte) []byte {
 		var text [20]byte
 		return AppendRequest(dst, strconv.AppendInt(text[:0], id, 10), method, params)
 	})
@@ -132,6 +134,9 @@ func (c *Conn) unexpected(id ID) error {
 // Call sends a request and waits for its answer, which may be an error answer:
 // that is in Message.Error. When ctx ends first the error is that of ctx.
 func (c *Conn) Call(ctx context.Context, method string, params []byte) (Message, error) {
+	if err := ctx.Err(); err != nil {
+		return Message{}, err
+	}
 	p, err := c.Start(ctx, c.NextID(), method, params)
 	if err != nil {
 		return Message{}, err
@@ -146,9 +151,11 @@ func (c *Conn) Call(ctx context.Context, method string, params []byte) (Message,
 	}
 }
 
-// Notify sends a notification.
+// Notify sends a notification. The context bounds how long Notify waits while
+// the far end is slow; one that has ended means that Notify must not wait, and
+// the notification is sent in its turn.
 func (c *Conn) Notify(ctx context.Context, method string, params []byte) error {
-	return c.send(ctx, nil, func(dst []byte) []byte { return AppendNotification(dst, method, params) })
+	return c.sendOrPush(ctx, func(dst []byte) []byte { return AppendNotification(dst, method, params) })
 }
 
 // pair hands an answer, or the error that stands for it, to the request that

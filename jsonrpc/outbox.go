@@ -56,6 +56,25 @@ func (c *Conn) send(ctx context.Context, s *sending, build func(dst []byte) []by
 	return err
 }
 
+// sendOrPush sends a message that belongs to no exchange. If ctx has ended the
+// caller must not wait, and the message is pushed.
+func (c *Conn) sendOrPush(ctx context.Context, build func(dst []byte) []byte) error {
+	if ctx.Err() == nil {
+		return c.send(ctx, nil, build)
+	}
+	if !c.Push("", build) {
+		return c.whyStopped()
+	}
+	return nil
+}
+
+// whyStopped returns why nothing more can be written.
+func (c *Conn) whyStopped() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.writing.stopped
+}
+
 // awaitRoom waits until the outbox is not full.
 func (c *Conn) awaitRoom(ctx context.Context) error {
 	o := &c.writing

@@ -59,6 +59,43 @@ func TestPushedMessagesAreNotLost(t *testing.T) {
 	})
 }
 
+// What is sent with a context that has ended, such as a cancellation, does not
+// wait and is not lost while the far end is slow.
+func TestEndedContextLosesNoMessage(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		g := &gate{plug: *newPlug(), pass: make(chan struct{}), writes: make(chan string, 8)}
+		conn := NewConn(g, serving{}, nil)
+		ran := make(chan error, 1)
+		go func() { ran <- conn.Run(context.Background()) }()
+		for range 2 { // the first is being written, the second fills the outbox
+			if err := conn.Notify(t.Context(), "large", tenMiB); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := conn.Notify(ended, "cancelled", nil); err != nil {
+			t.Errorf("Notify: %v", err)
+		}
+		if p, err := conn.Start(ended, conn.NextID(), "unsubscribe", nil); err != nil {
+			t.Errorf("Start: %v", err)
+		} else {
+			p.Drop()
+		}
+		for range 2 {
+			g.pass <- struct{}{}
+			<-g.writes
+		}
+		g.pass <- struct{}{}
+		if got := <-g.writes; !strings.Contains(got, `"cancelled"`) || !strings.Contains(got, `"unsubscribe"`) {
+			t.Errorf("sent %s", got)
+		}
+		g.Close()
+		<-ran
+	})
+}
+
 // A far end that never reads cannot fill the memory: it is given up.
 func TestFarEndThatNeverReadsIsGivenUp(t *testing.T) {
 	for name, push := range map[string]func(c *Conn, i int) bool{

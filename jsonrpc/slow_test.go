@@ -36,8 +36,11 @@ func TestFarEndThatNeverReads(t *testing.T) {
 		}
 		stopped, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := conn.Notify(stopped, "n", nil); !errors.Is(err, context.Canceled) {
+		if err := conn.Notify(stopped, "n", nil); err != nil {
 			t.Errorf("Notify: %v", err)
+		}
+		if _, err := conn.Call(stopped, "m", nil); !errors.Is(err, context.Canceled) {
+			t.Errorf("Call: %v", err)
 		}
 		stop()
 		if err := <-ran; err != nil {

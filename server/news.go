@@ -28,7 +28,7 @@ type newsroom struct {
 	lists []string            // the announcements that wait, each once
 	what  []map[Feature]bool  // for each of lists, which features it is about; kept where there is allow
 	uris  map[string]struct{} // the resources that wait to be announced
-	armed bool                // a timer runs
+	armed bool                // a timer runs, or an announcement
 }
 
 // changed announces that a list has changed, because these features came, went
@@ -87,11 +87,14 @@ func (n *newsroom) arm() {
 	}
 }
 
-// announce tells every subscription what has gathered.
+// announce tells every subscription what has gathered. One announcement follows
+// the other, so that no subscription hears of a later change first: what gathers
+// meanwhile is announced next.
 func (n *newsroom) announce() {
+	defer n.announced()
 	n.mu.Lock()
 	lists, what, uris := n.lists, n.what, n.uris
-	n.lists, n.what, n.uris, n.armed = nil, nil, nil, false
+	n.lists, n.what, n.uris = nil, nil, nil
 	subs := make([]*subscription, 0, len(n.subs))
 	for s := range n.subs {
 		subs = append(subs, s)
@@ -105,6 +108,16 @@ func (n *newsroom) announce() {
 			}
 		}
 		s.tellUpdated(news)
+	}
+}
+
+// announced ends an announcement, and arms the timer for what has gathered.
+func (n *newsroom) announced() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.armed = false
+	if len(n.lists) > 0 || len(n.uris) > 0 {
+		n.arm()
 	}
 }
 

@@ -179,6 +179,36 @@ func TestNewsDelay(t *testing.T) {
 	})
 }
 
+// A change is announced after those before it, to all subscriptions: one that is
+// slow delays the next announcement and does not let it overtake.
+func TestChangesAreAnnouncedInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := everything(server.Options{NewsDelay: time.Second})
+		var heard []string
+		var mu sync.Mutex
+		for range 20 {
+			stop, err := detached(s, listenTo(`{"resourceSubscriptions":["a:1","a:2"]}`, func(n mcp.Note) {
+				if n.Method == mcp.NoteResourceUpdated {
+					time.Sleep(time.Minute)
+					mu.Lock()
+					defer mu.Unlock()
+					heard = append(heard, string(n.Params))
+				}
+			}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stop()
+		}
+		s.ResourceUpdated("a:1")
+		time.Sleep(2 * time.Second)
+		s.ResourceUpdated("a:2")
+		time.Sleep(time.Hour)
+		first, second := strings.Repeat(`{"uri":"a:1"}`, 20), strings.Repeat(`{"uri":"a:2"}`, 20)
+		expect(t, "all subscriptions", strings.Join(heard, ""), first+second)
+	})
+}
+
 func TestListenRefuses(t *testing.T) {
 	s := everything(server.Options{})
 	uris := strings.Repeat(`"a:1",`, 1000)

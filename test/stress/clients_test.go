@@ -227,7 +227,8 @@ func (s *storm) rawCalls(rnd *rand.Rand) {
 			}
 			res := r.send(ctx, body)
 			if res != nil && res.StatusCode != http.StatusOK {
-				s.t.Errorf("call %d, try %d after %q: %s", id, try, r.lastID, res.Status)
+				text, _ := io.ReadAll(res.Body)
+				s.t.Errorf("%s: call %d, try %d after %q: %s %s", r.url, id, try, r.lastID, res.Status, text)
 				res.Body.Close()
 				drop()
 				return
@@ -252,8 +253,9 @@ func (s *storm) legacyHTTP(rnd *rand.Rand) { s.http(rnd, mcp.Rev20251125) }
 
 // http has a client connect, listen, call, cancel and leave, again and again.
 func (s *storm) http(rnd *rand.Rand, rev mcp.Revision) {
-	s.comeAndGo(rnd, func() (mcp.Dialer, func()) {
-		return &streamable.Endpoint{URL: s.urls[rnd.IntN(len(s.urls))], Era: era.DialOptions{Known: rev}}, func() {}
+	s.comeAndGo(rnd, func() (string, mcp.Dialer, func()) {
+		url := s.urls[rnd.IntN(len(s.urls))]
+		return fmt.Sprint(url, " ", rev), &streamable.Endpoint{URL: url, Era: era.DialOptions{Known: rev}}, func() {}
 	})
 }
 
@@ -261,11 +263,11 @@ func (s *storm) modernPipe(rnd *rand.Rand) { s.pipe(rnd, mcp.Rev20260728) }
 func (s *storm) legacyPipe(rnd *rand.Rand) { s.pipe(rnd, mcp.Rev20251125) }
 
 func (s *storm) pipe(rnd *rand.Rand, rev mcp.Revision) {
-	s.comeAndGo(rnd, func() (mcp.Dialer, func()) {
+	s.comeAndGo(rnd, func() (string, mcp.Dialer, func()) {
 		near, far := jsonrpc.Pipe()
 		ended := make(chan error, 1)
 		go func() { ended <- s.door.ServeStream(context.Background(), far) }()
-		return pipeDialer{near, rev}, func() {
+		return fmt.Sprint("pipe ", rev), pipeDialer{near, rev}, func() {
 			if err := <-ended; err != nil {
 				s.t.Errorf("pipe: %v", err)
 			}
@@ -283,8 +285,8 @@ func (d pipeDialer) Dial(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) 
 }
 
 // comeAndGo connects again and again, and in the end stays until it has heard
-// the last change.
-func (s *storm) comeAndGo(rnd *rand.Rand, dial func() (d mcp.Dialer, wait func())) {
+// the last change. name says where a client was connected when it failed.
+func (s *storm) comeAndGo(rnd *rand.Rand, dial func() (name string, d mcp.Dialer, wait func())) {
 	isReady := false
 	defer func() {
 		if !isReady {
@@ -293,15 +295,15 @@ func (s *storm) comeAndGo(rnd *rand.Rand, dial func() (d mcp.Dialer, wait func()
 	}()
 	for {
 		calm := s.isCalm()
-		d, wait := dial()
+		name, d, wait := dial()
 		c, err := client.Dial(context.Background(), d, nil)
 		if err != nil {
-			s.t.Errorf("connect: %v", err)
+			s.t.Errorf("%s: connect: %v", name, err)
 			return
 		}
 		for range 5 {
 			if !calm {
-				s.listen(c, rnd)
+				s.listen(name, c, rnd)
 			}
 		}
 		if calm {
@@ -322,7 +324,7 @@ func (s *storm) comeAndGo(rnd *rand.Rand, dial func() (d mcp.Dialer, wait func()
 			<-listening
 		}
 		if err := c.Close(); err != nil {
-			s.t.Errorf("close: %v", err)
+			s.t.Errorf("%s: close: %v", name, err)
 		}
 		wait()
 		if calm {
@@ -334,7 +336,7 @@ func (s *storm) comeAndGo(rnd *rand.Rand, dial func() (d mcp.Dialer, wait func()
 var everything = mcp.Filter{ToolsListChanged: true, ResourceSubscriptions: []string{tick, last, end}}
 
 // listen listens for a moment while it makes a call, which it may cancel.
-func (s *storm) listen(c *client.Client, rnd *rand.Rand) {
+func (s *storm) listen(name string, c *client.Client, rnd *rand.Rand) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+rnd.IntN(10))*time.Millisecond)
 	defer cancel()
 	listening := make(chan error, 1)
@@ -345,7 +347,7 @@ func (s *storm) listen(c *client.Client, rnd *rand.Rand) {
 	}
 	_, err := c.CallTool(call, "work", map[string]int{"steps": 5}, &client.CallOptions{Progress: func(mcp.ProgressParams) {}})
 	if err != nil && call.Err() == nil {
-		s.t.Errorf("call: %v", err)
+		s.t.Errorf("%s: call: %v", name, err)
 	}
 	<-listening
 }

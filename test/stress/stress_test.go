@@ -132,7 +132,9 @@ func (s *storm) serve(ctx context.Context) *sync.WaitGroup {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		s.urls = append(s.urls, "http://"+l.Addr().String()+streamable.Path)
+		url := "http://" + l.Addr().String() + streamable.Path
+		s.urls = append(s.urls, url)
+		s.t.Logf("%s takes connections over: %v", url, takeOver)
 		o := &streamable.Options{KeepAlive: 50 * time.Millisecond, Store: &streamable.Memory{Events: 256 << 20}}
 		served.Go(func() {
 			if err := serveHTTP(ctx, l, s.srv, o, takeOver); err != nil {

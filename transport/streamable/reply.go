@@ -207,12 +207,18 @@ func (o *eventWriter) put(rc *http.ResponseController, b []byte, piece int) erro
 
 var errInterrupted = errors.New("the client has connected elsewhere")
 
-// interrupt has a write that waits for the client fail. It must not be called
-// once the handler of the request may have returned.
+// interrupt ends the writing: nothing more is written, and a write that waits
+// for the client fails after handOver. One that does not wait is completed, so
+// that the response ends in order. interrupt must not be called once the handler
+// of the request may have returned.
 func (o *eventWriter) interrupt() {
 	o.stopped.Store(true)
-	http.NewResponseController(o.w).SetWriteDeadline(time.Unix(1, 0))
+	http.NewResponseController(o.w).SetWriteDeadline(time.Now().Add(handOver))
 }
+
+// handOver is how long a client that has connected elsewhere has to take what is
+// being written.
+const handOver = time.Second
 
 // resume undoes interrupt.
 func (o *eventWriter) resume() {

@@ -11,7 +11,8 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A Link carries requests to one far end. A jsonrpc.Conn is one.
+// A Link carries requests to one far end. A jsonrpc.Conn is one. A context that
+// has ended tells Start and Notify not to wait: they send all the same.
 type Link interface {
 	NextID() int64
 	Start(ctx context.Context, id int64, method string, params []byte) (*jsonrpc.Pending, error)

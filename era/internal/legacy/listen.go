@@ -95,8 +95,8 @@ func (p *Peer) watch(ctx context.Context, uris []string) (watched []string, err 
 }
 
 // unwatch ends the subscriptions that nobody needs any more. It does not wait:
-// not for the server to agree, and where the link has no room, it is stuck
-// anyway.
+// neither for the link, which sends the requests in their turn, nor for the
+// responses.
 func (p *Peer) unwatch(ctx context.Context, uris []string) {
 	ctx, stop := context.WithCancel(ctx)
 	stop()

@@ -129,6 +129,9 @@ func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		}
 		return p.wait(ctx, c, k)
 	}
+	if err := ctx.Err(); err != nil {
+		return mcp.Result{}, err
+	}
 	if err := p.wantLevel(ctx, c.Caller.LogLevel); err != nil {
 		return mcp.Result{}, err
 	}
@@ -239,7 +242,7 @@ func (p *Peer) abandon(ctx context.Context, k *carrier, reason string) {
 	params := strconv.AppendInt([]byte(`{"requestId":`), k.ID, 10)
 	params = rawjson.AppendString(append(params, `,"reason":`...), reason)
 	stopped, stop := context.WithCancel(ctx)
-	stop() // never wait: where the link has no room, it is stuck anyway
+	stop() // do not wait: the link sends the notification in its turn
 	p.link.Notify(stopped, noteCancelled, append(params, '}'))
 }
 

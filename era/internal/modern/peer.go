@@ -126,8 +126,8 @@ func (p *Peer) untrack(id int64) {
 	delete(p.ends, id)
 }
 
-// cancel tells the server that nobody waits any more. It never waits itself:
-// where the link has no room for it, the link is stuck anyway.
+// cancel sends notifications/cancelled for a call. It does not wait: the link
+// sends the notification in its turn.
 func (p *Peer) cancel(ctx context.Context, id int64, reason string) {
 	if !p.shared {
 		return // closing the call's own stream has said it
