@@ -99,7 +99,7 @@ func (l *link) listen(ctx context.Context, at *cursor) bool {
 			at.missed = false
 			l.hearing.interrupt()
 		}
-	case status == http.StatusNotFound && at.id != "":
+	case (status == http.StatusNotFound || status == http.StatusBadRequest) && at.id != "":
 		at.id, at.missed = "", true // the stream cannot be resumed, or the session is lost: the next try tells
 		return true
 	case status == http.StatusNotFound && l.hasSession():

@@ -3,6 +3,7 @@ package streamable
 import (
 	"context"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -11,9 +12,15 @@ import (
 )
 
 // L9: a server that cannot resume the stream of changes has not lost the session.
-// The client opens the stream anew and tells its subscriptions that they may have
-// missed something.
+// The client opens a new stream and tells its subscriptions that they may have
+// missed something. Tenon answers 400; other servers answer 404.
 func TestClientGoesOnWhereAStreamCannotBeResumed(t *testing.T) {
+	for _, status := range []int{http.StatusBadRequest, http.StatusNotFound} {
+		t.Run(http.StatusText(status), func(t *testing.T) { goesOnWithoutResuming(t, status) })
+	}
+}
+
+func goesOnWithoutResuming(t *testing.T, status int) {
 	bubble(t, func(t *testing.T, f *far) {
 		broken := make(chan struct{})
 		f.serve = legacy(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
@@ -23,7 +30,7 @@ func TestClientGoesOnWhereAStreamCannotBeResumed(t *testing.T) {
 			case r.Method != http.MethodGet:
 				w.WriteHeader(http.StatusNoContent)
 			case r.Header.Get("Last-Event-ID") != "":
-				w.WriteHeader(http.StatusNotFound)
+				w.WriteHeader(status)
 			case len(f.of(http.MethodGet)) == 1:
 				tells(w, "id: 1\ndata:\n\n")
 				<-broken
@@ -50,6 +57,35 @@ func TestClientGoesOnWhereAStreamCannotBeResumed(t *testing.T) {
 		}
 		if call := f.of(mcp.MethodToolsCall); len(call) != 1 || call[0].header.Get("Mcp-Session-Id") != "session-1" {
 			t.Errorf("the call was made %d times, want once, in the same session", len(call))
+		}
+	})
+}
+
+// L9: a call whose stream cannot be resumed fails alone: the session goes on.
+func TestCallThatCannotBeResumedKeepsTheSession(t *testing.T) {
+	bubble(t, func(t *testing.T, f *far) {
+		f.serve = legacy(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			switch {
+			case m.Method == mcp.MethodToolsCall && len(f.of(mcp.MethodToolsCall)) == 1:
+				tells(w, "id: 1\ndata:\n\n")
+			case m.Method != "":
+				answers(w, m, textResult)
+			case r.Header.Get("Last-Event-ID") != "":
+				refuse(w, http.StatusBadRequest, cannotResume)
+			default:
+				w.WriteHeader(http.StatusMethodNotAllowed)
+			}
+		})
+		c := connect(t, f.endpoint())
+		if _, err := c.Serve(t.Context(), callTool("x", `{}`)); err == nil || !strings.Contains(err.Error(), "cannot resume") {
+			t.Errorf("the call ended with %v, want the reason of the server", err)
+		}
+		if _, err := c.Serve(t.Context(), callTool("x", `{}`)); err != nil {
+			t.Error(err)
+		}
+		calls := f.of(mcp.MethodToolsCall)
+		if len(calls) != 2 || calls[1].header.Get("Mcp-Session-Id") != "session-1" {
+			t.Errorf("%d calls, want a second one in the same session", len(calls))
 		}
 	})
 }

@@ -61,7 +61,8 @@ func sessional(r *http.Request) bool {
 const newsStream = "news"
 
 // cannotResume answers a Last-Event-ID after which events may be missing. The
-// client opens a stream without it, or makes its call again.
+// client opens a stream without it, or makes its call again. The status is 400
+// because 404 would tell the client that its session has ended.
 const cannotResume = "cannot resume after this Last-Event-ID: it is unknown, or events after it are no longer kept; open a new stream without it"
 
 // resume sends what a client missed of one stream, and what is still to come.
@@ -69,7 +70,7 @@ func (s *sessions) resume(ctx context.Context, ses *session, v *visit, last stri
 	out := &v.out
 	name, _, ok := s.store.EventsAfter(ses.id, last)
 	if !ok {
-		refuse(out.w, http.StatusNotFound, cannotResume)
+		refuse(out.w, http.StatusBadRequest, cannotResume)
 		return
 	}
 	ses.mu.Lock()
@@ -80,7 +81,7 @@ func (s *sessions) resume(ctx context.Context, ses *session, v *visit, last stri
 	ses.mu.Unlock()
 	if st == nil || !st.attach(v) {
 		if name == newsStream { // what changed since it ended is not known
-			refuse(out.w, http.StatusNotFound, cannotResume)
+			refuse(out.w, http.StatusBadRequest, cannotResume)
 			return
 		}
 		s.replay(ses, out, last) // it has ended, so what is kept is all of it
@@ -100,7 +101,7 @@ func (s *sessions) resume(ctx context.Context, ses *session, v *visit, last stri
 func (s *sessions) replay(ses *session, out *eventWriter, last string) bool {
 	_, events, ok := s.store.EventsAfter(ses.id, last)
 	if !ok {
-		refuse(out.w, http.StatusNotFound, cannotResume)
+		refuse(out.w, http.StatusBadRequest, cannotResume)
 		return false
 	}
 	out.begin()

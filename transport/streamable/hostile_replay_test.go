@@ -150,7 +150,7 @@ func TestCannotResume(t *testing.T) {
 		"evicted call": in("").header("Last-Event-ID", "Last-Event-ID: "+evicted),
 		"evicted news": in("").header("Last-Event-ID", "Last-Event-ID: "+mine),
 	} {
-		if a := f.raw(r.on(f)); a.Status != 404 || !strings.Contains(a.Text, "cannot resume") {
+		if a := f.raw(r.on(f)); a.Status != 400 || !strings.Contains(a.Text, "cannot resume") {
 			t.Errorf("%s: %d %s", name, a.Status, a.Text)
 		}
 	}

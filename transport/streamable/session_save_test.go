@@ -142,7 +142,11 @@ func TestResumeAtAnotherInstance(t *testing.T) {
 	back().expect(`"progress":2`, `"id":1,"result"`)
 	news, _ := one.listen(in(""))
 	news.c.Close()
-	if a := two.raw(in("").header("Last-Event-ID", "Last-Event-ID: news-1").on(two)); a.Status != 404 {
+	if a := two.raw(in("").header("Last-Event-ID", "Last-Event-ID: news-1").on(two)); a.Status != 400 {
 		t.Errorf("a stream of changes: %d %s", a.Status, a.Text)
 	}
+	_, changes := two.listen(in("")) // without the id it goes on in the same session
+	changes.lines.Scan()
+	two.RemoveTools("none")
+	changes.expect("notifications/tools/list_changed")
 }
