@@ -146,7 +146,9 @@ func (l *link) Notify(ctx context.Context, method string, params []byte) error {
 		defer l.end()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
 		defer cancel()
-		l.tell(ctx, m, body) // nobody is left who could be told of an error
+		if err := l.tell(ctx, m, body); err != nil && l.ctx.Err() == nil {
+			l.in.Undelivered(fmt.Errorf("%s could not be delivered: %w", method, err))
+		}
 	}()
 	return nil
 }

@@ -89,3 +89,37 @@ func TestCallThatCannotBeResumedKeepsTheSession(t *testing.T) {
 		}
 	})
 }
+
+// A cancellation that does not reach the server is warned of: the call that it
+// cancels has returned, so no error can carry it.
+func TestUndeliveredCancellationIsWarnedOf(t *testing.T) {
+	bubble(t, func(t *testing.T, f *far) {
+		f.serve = legacy(noStream(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			switch m.Method {
+			case mcp.MethodToolsCall:
+				<-r.Context().Done()
+			case noteCancelled:
+				w.WriteHeader(http.StatusServiceUnavailable)
+			default:
+				answers(w, m, textResult)
+			}
+		}))
+		warned := make(chan string, 1)
+		c, err := f.endpoint().Connect(t.Context(), &mcp.Persona{Warn: func(text string) { warned <- text }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			synctest.Wait()
+			cancel()
+		}()
+		if _, err := c.Serve(ctx, callTool("x", `{}`)); err == nil {
+			t.Error("the cancelled call succeeded")
+		}
+		if text := <-warned; !strings.Contains(text, noteCancelled) || !strings.Contains(text, "503") {
+			t.Errorf("warned of %q, want the notification and the status", text)
+		}
+	})
+}
