@@ -10,14 +10,18 @@ package audit
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -39,8 +43,9 @@ func (l Line) hash() string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// maxLine is the longest line that is read back.
-const maxLine = 16 << 20
+// maxRecord is the size in bytes above which the largest values of a record are
+// replaced by their size and digest.
+const maxRecord = 64 << 10
 
 // A Log appends to one file. Several processes may append to the same file:
 // each append takes a lock on it.
@@ -86,17 +91,32 @@ func (l *Log) resume() (torn int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	last := make([]byte, min(info.Size(), maxLine))
-	if _, err := l.file.ReadAt(last, info.Size()-int64(len(last))); err != nil && err != io.EOF {
+	if torn, err = unfinished(l.file, info.Size()); err != nil {
 		return 0, err
 	}
-	torn = int64(len(last) - (bytes.LastIndexByte(last, '\n') + 1))
-	if torn > 0 && (torn < maxLine || torn == info.Size()) {
+	if torn > 0 {
 		if err := l.file.Truncate(info.Size() - torn); err != nil {
 			return 0, err
 		}
 	}
 	return torn, l.catchUp()
+}
+
+// unfinished returns how many bytes at the end of a file of some size follow its
+// last line end.
+func unfinished(f io.ReaderAt, size int64) (int64, error) {
+	block := make([]byte, 64<<10)
+	for end := size; end > 0; {
+		b := block[:min(int64(len(block)), end)]
+		if _, err := f.ReadAt(b, end-int64(len(b))); err != nil && err != io.EOF {
+			return 0, err
+		}
+		end -= int64(len(b))
+		if i := bytes.LastIndexByte(b, '\n'); i >= 0 {
+			return size - end - int64(i) - 1, nil
+		}
+	}
+	return size, nil
 }
 
 func decodeLine(data []byte, line *Line) error {
@@ -106,10 +126,14 @@ func decodeLine(data []byte, line *Line) error {
 }
 
 // Append writes a record and returns when it is on disk. If it cannot be
-// written whole, nothing of it stays.
+// written whole, nothing of it stays. Of a record above 64 KiB, the largest
+// members are replaced by their size and SHA-256 digest.
 func (l *Log) Append(record any) error {
 	raw, err := json.Marshal(record)
 	if err != nil {
+		return err
+	}
+	if raw, err = bounded(raw); err != nil {
 		return err
 	}
 	l.mu.Lock()
@@ -138,6 +162,43 @@ func (l *Log) Append(record any) error {
 	}
 	l.last, l.end = line, l.end+int64(len(data))
 	return nil
+}
+
+// bounded returns a record that is small enough for the log. It replaces the
+// largest members of an object first, and any other value whole.
+func bounded(record json.RawMessage) (json.RawMessage, error) {
+	if len(record) <= maxRecord {
+		return record, nil
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(record, &members) != nil {
+		return digest(record)
+	}
+	names := slices.SortedFunc(maps.Keys(members), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(members[b]), len(members[a])), strings.Compare(a, b))
+	})
+	size := len(record)
+	for _, name := range names {
+		if size <= maxRecord {
+			break
+		}
+		short, err := digest(members[name])
+		if err != nil {
+			return nil, err
+		}
+		size += len(short) - len(members[name])
+		members[name] = short
+	}
+	if size > maxRecord { // very many members, or very long names
+		return digest(record)
+	}
+	return json.Marshal(members)
+}
+
+// digest is the entry for a value that is too large to be kept.
+func digest(value json.RawMessage) (json.RawMessage, error) {
+	sum := sha256.Sum256(value)
+	return json.Marshal(map[string]any{"omitted": "too large for the audit log", "bytes": len(value), "sha256": hex.EncodeToString(sum[:])})
 }
 
 // Close closes the file.
@@ -180,36 +241,39 @@ func Verify(file string) (lines int64, hash string, err error) {
 
 // read checks lines that follow on one that is known to be good.
 func read(r io.Reader, last Line) (Line, int64, error) {
-	in := bufio.NewScanner(r)
-	in.Buffer(make([]byte, 0, 64<<10), maxLine)
-	in.Split(wholeLines)
+	in := bufio.NewReaderSize(r, 64<<10)
 	var end int64
-	for in.Scan() {
-		end += int64(len(in.Bytes())) + 1
-		var line Line
-		if err := decodeLine(in.Bytes(), &line); err != nil {
-			return last, end, fmt.Errorf("line %d: it is no line of an audit log (%w)", last.Seq+1, err)
-		}
+	for {
+		data, err := in.ReadBytes('\n')
+		end += int64(len(data))
 		switch {
-		case line.Seq != last.Seq+1:
-			return last, end, fmt.Errorf("line %d: it is numbered %d; lines were taken out or put in before it", last.Seq+1, line.Seq)
-		case line.Prev != last.Hash:
-			return last, end, fmt.Errorf("line %d: the line before it is not the one it was written after", line.Seq)
-		case line.hash() != line.Hash:
-			return last, end, fmt.Errorf("line %d: it was changed after it was written", line.Seq)
+		case err == io.EOF && len(data) == 0:
+			return last, end, nil
+		case err == io.EOF:
+			return last, end, errors.New("the last line has no end: it was not written whole")
+		case err != nil:
+			return last, end, err
+		}
+		line, err := next(data, &last)
+		if err != nil {
+			return last, end, err
 		}
 		last = line
 	}
-	return last, end, in.Err()
 }
 
-// wholeLines splits at line ends, and takes a last line without one for broken.
-func wholeLines(data []byte, atEOF bool) (int, []byte, error) {
-	if i := bytes.IndexByte(data, '\n'); i >= 0 {
-		return i + 1, data[:i], nil
+// next decodes a line and checks that it follows on the one before it.
+func next(data []byte, last *Line) (line Line, err error) {
+	if err := decodeLine(data, &line); err != nil {
+		return line, fmt.Errorf("line %d: it is no line of an audit log (%w)", last.Seq+1, err)
 	}
-	if atEOF && len(data) > 0 {
-		return 0, nil, errors.New("the last line has no end: it was not written whole")
+	switch {
+	case line.Seq != last.Seq+1:
+		return line, fmt.Errorf("line %d: it is numbered %d; lines were taken out or put in before it", last.Seq+1, line.Seq)
+	case line.Prev != last.Hash:
+		return line, fmt.Errorf("line %d: the line before it is not the one it was written after", line.Seq)
+	case line.hash() != line.Hash:
+		return line, fmt.Errorf("line %d: it was changed after it was written", line.Seq)
 	}
-	return 0, nil, nil
+	return line, nil
 }

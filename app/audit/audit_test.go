@@ -165,3 +165,68 @@ func TestDiskFull(t *testing.T) {
 		t.Errorf("it cannot be gone on with: %v", err)
 	}
 }
+
+// H9: a record of any size is written, read back and verified; what is too large
+// is kept as its size and digest.
+func TestLargeRecordsAreKeptAsDigests(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit.jsonl")
+	l, err := Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	large := strings.Repeat("x", 17<<20)
+	for _, record := range []any{
+		map[string]any{"what": "call", "tool": "echo", "arguments": map[string]string{"text": large}},
+		large,
+		map[string]any{large: 1},
+	} {
+		if err := l.Append(record); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	write(t, file, 1) // it can be opened and gone on with
+	if n, _, err := Verify(file); n != 4 || err != nil {
+		t.Errorf("%d lines, %v", n, err)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil || len(data) > 8<<10 {
+		t.Fatalf("the log has %d bytes, %v", len(data), err)
+	}
+	first, _, _ := strings.Cut(string(data), "\n")
+	for _, want := range []string{`"tool":"echo"`, `"bytes":17825803`, `"sha256":"`} {
+		if !strings.Contains(first, want) {
+			t.Errorf("the first line lacks %s: %s", want, first)
+		}
+	}
+}
+
+// H9: a log with a long line, as older versions wrote it, is opened.
+func TestLongLinesAreRead(t *testing.T) {
+	for name, tail := range map[string]string{"whole": "", "torn": `{"seq":2,"record":"` + strings.Repeat("y", 18<<20)} {
+		file := filepath.Join(t.TempDir(), "audit.jsonl")
+		line := Line{Seq: 1, Record: json.RawMessage(`"` + strings.Repeat("x", 17<<20) + `"`)}
+		line.Hash = line.hash()
+		data, err := json.Marshal(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, append(append(data, '\n'), tail...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l, err := Open(file)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		l.Close()
+		want := int64(1)
+		if tail != "" {
+			want = 2 // a line says that it was repaired
+		}
+		if n, _, err := Verify(file); n != want || err != nil {
+			t.Errorf("%s: %d lines, want %d, %v", name, n, want, err)
+		}
+	}
+}
