@@ -204,6 +204,8 @@ func TestChangesAreAnnouncedInOrder(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		s.ResourceUpdated("a:2")
 		time.Sleep(time.Hour)
+		mu.Lock()
+		defer mu.Unlock()
 		first, second := strings.Repeat(`{"uri":"a:1"}`, 20), strings.Repeat(`{"uri":"a:2"}`, 20)
 		expect(t, "all subscriptions", strings.Join(heard, ""), first+second)
 	})
