@@ -111,16 +111,16 @@ func (c *terminal) everything(server string) {
 	c.run(0, "", []string{"tools", server, "get-annotated-message"}, "One of: error, success, debug.")
 	c.run(0, "", []string{"resources", server}, "demo://resource/static/document/features.md", "demo://resource/dynamic/text/{resourceId}")
 	c.run(0, "", []string{"prompts", server}, "args-prompt city state?\n")
-	c.run(0, "", []string{"call", server, "echo", "message=hello"}, "Echo: hello\n")
+	c.run(0, "", []string{"call", server, "echo", "message=hello"}, "Echo: hello")
 	c.run(0, `{"a":2,"b":3}`, []string{"call", server, "get-sum", "--json", "-"}, "The sum of 2 and 3 is 5.")
-	c.run(1, "", []string{"call", server, "get-sum", "a=two"}, "The tool failed:")
+	c.run(1, "", []string{"call", server, "get-sum", "a=two"}, "Input validation error", "err:The tool failed:")
 	c.run(2, "", []string{"call", server, "get-som"}, "err:did you mean get-sum?")
-	c.run(0, "", []string{"call", server, "get-structured-content", "location=Chicago"}, "temperature: 36\n")
+	c.run(0, "", []string{"call", server, "get-structured-content", "location=Chicago"}, `"temperature":36`)
 	c.run(0, "", []string{"call", server, "get-tiny-image", "--save", dir}, "[image image/png, ")
 	if saved, err := filepath.Glob(filepath.Join(dir, "*.png")); err != nil || len(saved) != 1 {
 		c.t.Errorf("saved %v, %v", saved, err)
 	}
-	c.run(0, "", []string{"call", server, "trigger-long-running-operation", "duration=0.2", "steps=4"}, "completed", "err:█")
+	c.run(0, "", []string{"call", server, "trigger-long-running-operation", "duration=0.2", "steps=4"}, "completed")
 	c.run(0, "", []string{"call", server, "trigger-elicitation-request", "--answer", "name=Ada"}, "Name: Ada")
 	c.run(0, "", []string{"call", server, "trigger-elicitation-request", "--decline"}, "User declined", "err:declined a question")
 	c.run(0, "", []string{"read", server, "demo://resource/dynamic/text/12"}, "Resource 12:")
@@ -129,19 +129,19 @@ func (c *terminal) everything(server string) {
 		c.t.Errorf("the file has %q, %v", blob, err)
 	}
 	c.run(3, "", []string{"read", server, "demo://no/such"}, "err:-32602")
-	c.run(0, "", []string{"prompt", server, "args-prompt", "city=Bern"}, "user:\nWhat's weather in Bern?")
+	c.run(0, "", []string{"prompt", server, "args-prompt", "city=Bern"}, "What's weather in Bern?")
 	c.run(0, "", []string{"complete", server, "completable-prompt", "department=S"}, "Sales\nSupport\n")
 	c.run(0, "", []string{"complete", server, "completable-prompt", "name=", "department=Engineering"}, "Alice\n")
 	c.run(0, "", []string{"discover", server}, "mcp-servers/everything", "13 tools", "with a handshake")
 	c.run(0, "", []string{"ping", server, "--format", "json"}, `"method": "ping"`)
 	c.run(0, "", []string{"raw", server, "tools/call", `{"name":"echo","arguments":{"message":"x"}}`}, `"Echo: x"`)
 	c.run(0, "", []string{"call", server, "echo", "message=x", "--trace"}, "err:→ legacy tools/call echo")
-	c.run(1, "call echo message=one\nread demo://resource/dynamic/text/1\ncall get-sum a=x\n", []string{"shell", server}, "Echo: one\nResource 1:", "The tool failed:")
+	c.run(1, "call echo message=one\nread demo://resource/dynamic/text/1\ncall get-sum a=x\n", []string{"shell", server}, "Echo: one\nResource 1:", "err:The tool failed:")
 	c.doctor(server)
 	c.listens(server)
 	file := filepath.Join(dir, "r.txtar")
-	c.run(0, "", []string{"record", server, "-o", file, "--", "call", "echo", "message=hi"}, "Echo: hi\n")
-	c.run(0, "", []string{"call", "echo", "message=hi", "--", c.program, "replay", file, "--serve"}, "Echo: hi\n")
+	c.run(0, "", []string{"record", server, "-o", file, "--", "call", "echo", "message=hi"}, "Echo: hi")
+	c.run(0, "", []string{"call", "echo", "message=hi", "--", c.program, "replay", file, "--serve"}, "Echo: hi")
 	c.ran["replay"] = true
 }
 
@@ -191,7 +191,7 @@ func (c *terminal) rest() {
 	dir := c.t.TempDir()
 	c.run(0, "", []string{"config"}, "everything  ")
 	c.run(0, "", []string{"config", "remove", "everything"}, "err:was removed")
-	c.run(0, "", []string{"call", "add", "a=1", "b=2", "--", c.program, "serve", "calc"}, "3\n")
+	c.run(0, "", []string{"call", "add", "a=1", "b=2", "--", c.program, "serve", "calc"}, "3")
 	c.ran["serve"], c.ran["auth"] = true, true // the latter over HTTP
 	c.run(0, "", []string{"demo"}, "two eras")
 	c.run(0, "", []string{"version"}, "tenon ")

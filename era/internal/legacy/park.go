@@ -160,7 +160,7 @@ func (p *Peer) Asked(ctx context.Context, m *jsonrpc.Message, origin int64) (jso
 		switch {
 		case ambiguous:
 			return nil, &jsonrpc.Error{Code: mcp.CodeInvalidRequest, Message: "calls of several principals are open and the question does not say whose it is: connect once for each principal"}
-		case k == nil && over != nil:
+		case k == nil && over != nil && q.Method != mcp.MethodRootsList: // roots belong to no call
 			return nil, over
 		case k == nil:
 			return p.answerAlone(ctx, q)
