@@ -70,8 +70,7 @@ func newPerson(t *testing.T, name string) *person {
 	for _, flag := range []string{"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync", "disable-dev-shm-usage"} {
 		flags = append(flags, chromedp.Flag(flag, true))
 	}
-	ctx, stop := chromedp.NewExecAllocator(context.Background(), flags...)
-	ctx, closeBrowser := chromedp.NewContext(ctx)
+	ctx, stop, closeBrowser := startBrowser(t, flags)
 	p := &person{name: name, ctx: ctx, shots: shots}
 	t.Cleanup(func() {
 		p.work.Wait()
@@ -85,9 +84,6 @@ func newPerson(t *testing.T, name string) *person {
 			time.Sleep(20 * time.Millisecond)
 		}
 	})
-	if err := chromedp.Do(ctx); err != nil {
-		t.Fatalf("the browser did not start: %v", err)
-	}
 	return p
 }
 
@@ -184,5 +180,24 @@ func (p *person) logIn(page string) (v visit) {
 func (p *person) picture(ctx context.Context, page string) {
 	if png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot()); err == nil {
 		_ = os.WriteFile(filepath.Join(p.shots, p.name+"-"+page+".png"), png, 0o600)
+	}
+}
+
+// startBrowser starts Chromium, which crashes at its start now and then on a busy
+// machine; it is started up to three times.
+func startBrowser(t *testing.T, flags []chromedp.ExecAllocatorOption) (ctx context.Context, stop, closeBrowser context.CancelFunc) {
+	t.Helper()
+	for try := 1; ; try++ {
+		ctx, stop = chromedp.NewExecAllocator(context.Background(), flags...)
+		ctx, closeBrowser = chromedp.NewContext(ctx)
+		err := chromedp.Do(ctx)
+		if err == nil {
+			return ctx, stop, closeBrowser
+		}
+		closeBrowser()
+		stop()
+		if try == 3 {
+			t.Fatalf("the browser did not start: %v", err)
+		}
 	}
 }
