@@ -21,6 +21,9 @@ import (
 // may use one file.
 type Approvals struct {
 	file string
+
+	updating sync.Mutex // one update at a time; pins are free meanwhile
+
 	mu   sync.Mutex
 	pins map[string]pin // by key
 }
@@ -65,17 +68,24 @@ func OpenApprovals(file string) (*Approvals, error) {
 
 func (a *Approvals) load() error {
 	root, err := open(a.file)
-	if errors.Is(err, fs.ErrNotExist) {
-		a.pins = map[string]pin{}
-		return nil
-	}
-	if err == nil {
-		a.pins, err = readPins(root)
+	var pins map[string]pin
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		pins, err = map[string]pin{}, nil
+	case err == nil:
+		pins, err = readPins(root)
 	}
 	if err != nil {
 		return fmt.Errorf("read your approvals: %w; if you delete the file, you are asked again about every project's servers", err)
 	}
+	a.set(pins)
 	return nil
+}
+
+func (a *Approvals) set(pins map[string]pin) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.pins = pins
 }
 
 func readPins(root node) (map[string]pin, error) {
@@ -161,23 +171,23 @@ func (a *Approvals) Forget(name string) error {
 	})
 }
 
-// update changes the file, on top of what other processes have approved
-// meanwhile.
+// update changes the approvals in the file, and takes over those that other
+// processes have added to it.
 func (a *Approvals) update(edit func(map[string]pin)) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	err := change(a.file, func(root node) ([]byte, error) {
-		pins, err := readPins(root)
-		if err != nil {
+	a.updating.Lock()
+	defer a.updating.Unlock()
+	var pins map[string]pin
+	err := change(a.file, func(root node) (text []byte, err error) {
+		if pins, err = readPins(root); err != nil {
 			return nil, err
 		}
 		edit(pins)
-		a.pins = pins
 		return writePins(pins), nil
 	})
 	if err != nil {
 		return errors.Join(fmt.Errorf("keep the approval: %w", err), a.load())
 	}
+	a.set(pins)
 	return nil
 }
 

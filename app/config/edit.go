@@ -4,16 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/internal/safefile"
 )
-
-// editing keeps two edits of one process from undoing each other.
-var editing sync.Mutex
 
 // ErrExists is returned, wrapped, by [Add] for a name that is taken.
 var ErrExists = errors.New("there is a server with this name already")
@@ -88,33 +84,28 @@ func Remove(file, name string) error {
 	})
 }
 
-// change reads a file, changes its text and puts it back, unless somebody else
-// has changed it meanwhile: then it begins again.
+// change reads a file, changes its text and writes it, while no other process
+// changes it. Every error names the file, and leaves it as it is.
 func change(file string, edit func(root node) ([]byte, error)) error {
-	editing.Lock()
-	defer editing.Unlock()
-	for range 10 {
-		root, err := open(file)
-		missing := errors.Is(err, fs.ErrNotExist)
-		if missing {
-			root, err = read(file, nil)
-		}
+	var failed error // of edit: it names the file already
+	err := safefile.Update(file, 0o600, func(old []byte) (text []byte, err error) {
+		defer func() { failed = err }()
+		root, err := read(file, old)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		text, err := edit(root)
-		if err != nil {
-			return err
+		if text, err = edit(root); err != nil {
+			return nil, err
 		}
 		if _, err := read(file, text); err != nil {
-			return fmt.Errorf("%s was left as it is, because the change would have spoiled it: %w", file, err)
+			return nil, fmt.Errorf("%s was left as it is, because the change would have spoiled it: %w", file, err)
 		}
-		err = replace(file, text, root.doc.text, missing)
-		if !errors.Is(err, errChanged) {
-			return err
-		}
+		return text, nil
+	})
+	if err != nil && failed == nil {
+		return fmt.Errorf("write %s: %w; the file was left as it is", file, err)
 	}
-	return fmt.Errorf("%s is being changed by others all the time: try again", file)
+	return err
 }
 
 // insertMember returns the document's text with a member more in an object, in

@@ -134,6 +134,9 @@ func TestNoLocks(t *testing.T) {
 	if _, err := lockOf(t, dir, time.Second); !errors.Is(err, ErrNoLocks) {
 		t.Errorf("%v", err)
 	}
+	if err := Update(filepath.Join(dir, "file"), 0o600, add("x")); !errors.Is(err, ErrNoLocks) {
+		t.Errorf("update: %v", err)
+	}
 	empty(t, dir)
 }
 

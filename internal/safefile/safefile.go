@@ -3,11 +3,12 @@
 //
 // New content is written to a file of its own beside the old one, synced to the
 // disk, and moved into place; then the directory is synced. Everything happens
-// below an [os.Root], so no name leads out of it ([ReplacePath] opens its own).
+// below an [os.Root], so no name leads out of it ([WritePath] and [Update] open their own).
 // A process that is killed may leave that other file behind; [Sweep] removes it.
 //
-// Processes that change files by reading them first hold [Lock] meanwhile and
-// write with [ReplaceSame], so that none overwrites what another has written.
+// Processes that change files by reading them first do so with [Update], or hold
+// [Lock] meanwhile and write with [ReplaceSame], so that none overwrites what
+// another has written.
 package safefile
 
 import (
@@ -22,14 +23,6 @@ import (
 // WriteFile replaces or creates a file. An existing file keeps its permissions;
 // a new one gets perm, less the umask. The directory must exist.
 func WriteFile(root *os.Root, name string, data []byte, perm fs.FileMode) error {
-	return Replace(root, name, data, perm, nil)
-}
-
-// Replace is WriteFile with a last question: still is called when everything is
-// written and only the move remains, and its error calls the write off. It is
-// how a writer finds out that somebody else has changed the file meanwhile. Nil
-// asks nothing.
-func Replace(root *os.Root, name string, data []byte, perm fs.FileMode, still func() error) error {
 	keep := false
 	if old, err := root.Lstat(name); err == nil {
 		if !old.Mode().IsRegular() {
@@ -37,14 +30,7 @@ func Replace(root *os.Root, name string, data []byte, perm fs.FileMode, still fu
 		}
 		perm, keep = old.Mode().Perm(), true
 	}
-	return write(root, name, data, perm, keep, func(temp string) error {
-		if still != nil {
-			if err := still(); err != nil {
-				return err
-			}
-		}
-		return root.Rename(temp, name)
-	})
+	return write(root, name, data, perm, keep, func(temp string) error { return root.Rename(temp, name) })
 }
 
 // ReplaceSame replaces a file that has the content old. If it has another one
@@ -90,9 +76,9 @@ func Move(root *os.Root, from, to string) error {
 	return errors.Join(syncDir(root, path.Dir(to)), syncDir(root, path.Dir(from)))
 }
 
-// ReplacePath is Replace for a file that is named by its path, whose directory
-// need not be there yet: one that is made is for this user only.
-func ReplacePath(file string, data []byte, perm fs.FileMode, still func() error) error {
+// WritePath is [WriteFile] for a file named by its path. A missing directory is
+// created, for this user only.
+func WritePath(file string, data []byte, perm fs.FileMode) error {
 	dir := filepath.Dir(file)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -102,7 +88,7 @@ func ReplacePath(file string, data []byte, perm fs.FileMode, still func() error)
 		return err
 	}
 	defer root.Close()
-	return Replace(root, filepath.Base(file), data, perm, still)
+	return WriteFile(root, filepath.Base(file), data, perm)
 }
 
 // Create writes a file that must not exist yet; otherwise the error is an

@@ -106,21 +106,6 @@ func TestWriteFileRefuses(t *testing.T) {
 	}
 }
 
-func TestReplaceCalledOff(t *testing.T) {
-	dir := t.TempDir()
-	root := open(t, dir)
-	if err := safefile.Create(root, "a", []byte("old"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	changed := errors.New("changed")
-	if err := safefile.Replace(root, "a", []byte("new"), 0o600, func() error { return changed }); !errors.Is(err, changed) {
-		t.Errorf("%v", err)
-	}
-	if got, _ := root.ReadFile("a"); string(got) != "old" || names(t, dir) != "a" {
-		t.Errorf("%q in %s", got, names(t, dir))
-	}
-}
-
 // Of many who create one file, one does.
 func TestCreateOnce(t *testing.T) {
 	dir := t.TempDir()
@@ -140,34 +125,6 @@ func TestCreateOnce(t *testing.T) {
 	wg.Wait()
 	if won.Load() != 1 || names(t, dir) != "a" {
 		t.Errorf("%d have created it, and there is %s", won.Load(), names(t, dir))
-	}
-}
-
-func TestSweep(t *testing.T) {
-	dir := t.TempDir()
-	root := open(t, dir)
-	var mine string
-	err := safefile.Replace(root, "a", nil, 0o600, func() error {
-		mine = names(t, dir)
-		if n := safefile.Sweep(root, "."); n != 0 {
-			t.Errorf("%d files were swept away under the writer", n)
-		}
-		return nil
-	})
-	if err != nil || !safefile.IsTemp(mine) {
-		t.Fatalf("%v, %s", err, mine)
-	}
-	old := ".tenon-00000000-1-x.tmp"
-	for _, name := range []string{mine, old, ".tenon-00000001-1-x.tmp", "tenon.tmp"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Chtimes(filepath.Join(dir, old), time.Time{}, time.Now().Add(-time.Hour)); err != nil {
-		t.Fatal(err)
-	}
-	if n := safefile.Sweep(root, "."); n != 2 || names(t, dir) != ".tenon-00000001-1-x.tmp a tenon.tmp" {
-		t.Errorf("%d swept, left %s", n, names(t, dir))
 	}
 }
 
