@@ -26,8 +26,11 @@ type Book struct {
 	settings config.Settings
 	file     string // where answers are kept; empty means in memory only
 
+	updating sync.Mutex      // one update at a time; what mu guards is free meanwhile
+	unsaved  []func(records) // changes that could not be written, and the one under way
+
 	mu       sync.Mutex
-	kept     map[string]record          // by server and tool
+	kept     records
 	sessions map[string]map[string]bool // session -> server and tool
 	servers  map[string]Identity        // what each server is now
 	refused  map[string]json.RawMessage // definitions that the person saw, found suspicious, and denied; by server and tool
@@ -75,7 +78,7 @@ type Change struct {
 // Open reads the book in a file, which need not exist yet. An empty name is a
 // book that is forgotten with the process.
 func Open(file string, s config.Settings) (*Book, error) {
-	b := &Book{settings: s, file: file, kept: map[string]record{}, sessions: map[string]map[string]bool{}, servers: map[string]Identity{}, refused: map[string]json.RawMessage{}}
+	b := &Book{settings: s, file: file, kept: records{}, sessions: map[string]map[string]bool{}, servers: map[string]Identity{}, refused: map[string]json.RawMessage{}}
 	return b, b.load()
 }
 
@@ -166,34 +169,23 @@ func (b *Book) Held(server string, tool *mcp.Tool) string {
 // have approved is the definition that they were shown, on the server as it is
 // now.
 func (b *Book) Answer(server string, tool *mcp.Tool, session, answer string) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
 	k := key(server, tool.Name)
-	r := b.kept[k]
 	switch answer {
 	case Once, Session, Always:
-		if len(r.changes(b.servers[server], tool)) > 0 {
-			r.Answer = "" // it was given to something else
-			for _, allowed := range b.sessions {
-				delete(allowed, k)
-			}
-		}
-		if answer == Always {
-			r.Answer = Always
-		}
 		if answer == Session {
-			if b.sessions[session] == nil {
-				b.sessions[session] = map[string]bool{}
-			}
-			b.sessions[session][k] = true
+			defer b.allowInSession(session, k) // after those of a changed tool are dropped
 		}
-		return b.approve(k, r, server, tool)
+		return b.approve(server, tool, answer)
 	case Never:
-		r.Server, r.Tool, r.Answer = server, tool.Name, Never
-		b.kept[k] = r
-		return b.save(k)
+		return b.update(func(all records) {
+			r := all[k]
+			r.Server, r.Tool, r.Answer = server, tool.Name, Never
+			all[k] = r
+		})
 	case Deny:
-		if r.Definition == nil && len(Suspect(tool)) > 0 {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.kept[k].Definition == nil && len(Suspect(tool)) > 0 {
 			b.refused[k] = definition(tool)
 		}
 		return nil
@@ -201,25 +193,58 @@ func (b *Book) Answer(server string, tool *mcp.Tool, session, answer string) err
 	return fmt.Errorf("unknown answer %q: use once, session, always, deny or never", answer)
 }
 
-// approve keeps a record with the definition of a tool and what its server is
-// now. The lock is held.
-func (b *Book) approve(k string, r record, server string, tool *mcp.Tool) error {
-	r.Server, r.Tool, r.Definition, r.Identity = server, tool.Name, definition(tool), Identity{}
-	maps.Copy(r.Identity, b.servers[server])
-	b.kept[k] = r
+func (b *Book) allowInSession(session, k string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.sessions[session] == nil {
+		b.sessions[session] = map[string]bool{}
+	}
+	b.sessions[session][k] = true
+}
+
+// approve records the definition of a tool and what its server is now. An answer
+// once or session takes back an earlier one that was about something else; with
+// always it becomes the answer, and with none the earlier one stays.
+func (b *Book) approve(server string, tool *mcp.Tool, answer string) error {
+	is := b.seen(server, tool, answer != "")
+	return b.update(func(all records) {
+		r := all[key(server, tool.Name)]
+		switch {
+		case answer == Always:
+			r.Answer = Always
+		case answer != "" && len(r.changes(is, tool)) > 0:
+			r.Answer = ""
+		}
+		all.approve(r, server, tool, is)
+	})
+}
+
+// seen notes in memory that a tool's definition is taken as it is, and returns
+// what its server is. If answered, sessions do not allow a changed tool any more.
+func (b *Book) seen(server string, tool *mcp.Tool, answered bool) Identity {
+	k := key(server, tool.Name)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	is := Identity{}
+	maps.Copy(is, b.servers[server])
 	delete(b.refused, k)
-	return b.save(k)
+	if known := b.kept[k]; answered && len(known.changes(is, tool)) > 0 {
+		for _, allowed := range b.sessions {
+			delete(allowed, k)
+		}
+	}
+	return is
+}
+
+func (all records) approve(r record, server string, tool *mcp.Tool, is Identity) {
+	r.Server, r.Tool, r.Definition, r.Identity = server, tool.Name, definition(tool), is
+	all[key(server, tool.Name)] = r
 }
 
 // Approve takes the definition of a tool and what its server is now as what the
 // person has seen. What they said about the tool before counts again; whether
 // it may be called is not decided.
-func (b *Book) Approve(server string, tool *mcp.Tool) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	k := key(server, tool.Name)
-	return b.approve(k, b.kept[k], server, tool)
-}
+func (b *Book) Approve(server string, tool *mcp.Tool) error { return b.approve(server, tool, "") }
 
 // Changes lists what is not as it was approved. First says that nothing was.
 func (b *Book) Changes(server string, tool *mcp.Tool) (changes []Change, first bool) {
@@ -232,36 +257,33 @@ func (b *Book) Changes(server string, tool *mcp.Tool) (changes []Change, first b
 // Pin remembers the definition of a tool that a rule of the configuration has
 // let pass without a question, so that a later change is noticed.
 func (b *Book) Pin(server string, tool *mcp.Tool) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	k := key(server, tool.Name)
-	if b.kept[k].Definition != nil {
+	if _, first := b.Changes(server, tool); !first {
 		return nil
 	}
-	return b.approve(k, b.kept[k], server, tool)
+	is := b.seen(server, tool, false)
+	return b.update(func(all records) {
+		// Another process may have recorded what the person has really seen.
+		if r := all[key(server, tool.Name)]; r.Definition == nil {
+			all.approve(r, server, tool, is)
+		}
+	})
 }
 
 // Forget takes back what was said about a tool; an empty tool means all tools
 // of the server.
 func (b *Book) Forget(server, tool string) error {
+	about := func(k string) bool {
+		return k == key(server, tool) || tool == "" && strings.HasPrefix(k, key(server, ""))
+	}
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	var gone []string
-	for k := range b.refused {
-		if strings.HasPrefix(k, key(server, tool)) && (tool == "" || k == key(server, tool)) {
-			delete(b.refused, k)
-		}
+	maps.DeleteFunc(b.refused, func(k string, _ json.RawMessage) bool { return about(k) })
+	for _, allowed := range b.sessions {
+		maps.DeleteFunc(allowed, func(k string, _ bool) bool { return about(k) })
 	}
-	for k, r := range b.kept {
-		if r.Server == server && (tool == "" || r.Tool == tool) {
-			delete(b.kept, k)
-			gone = append(gone, k)
-			for _, s := range b.sessions {
-				delete(s, k)
-			}
-		}
-	}
-	return b.save(gone...)
+	b.mu.Unlock()
+	return b.update(func(all records) {
+		maps.DeleteFunc(all, func(k string, _ record) bool { return about(k) })
+	})
 }
 
 // Sensitive reports whether data of one server may not go to another without

@@ -9,11 +9,8 @@ import (
 	"testing"
 
 	"github.com/tenon-mcp/tenon/app/config"
-	"github.com/tenon-mcp/tenon/internal/leaktest"
 	"github.com/tenon-mcp/tenon/mcp"
 )
-
-func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func tool(name, about string) *mcp.Tool {
 	return &mcp.Tool{Name: name, Description: about, InputSchema: json.RawMessage(`{"type":"object"}`)}
@@ -207,6 +204,14 @@ func TestCannotKeep(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 1 {
 		t.Errorf("left behind: %v", left)
+	}
+	b.file = file // there is room again: the next answer brings the one before along
+	answer(t, b, tool("c", ""), "", Always)
+	later := open(t, file, config.Settings{})
+	for _, name := range []string{"a", "b", "c"} {
+		if v := later.Judge("s", tool(name, ""), nil, ""); v.Effect != config.Allow {
+			t.Errorf("%s: %+v", name, v)
+		}
 	}
 }
 

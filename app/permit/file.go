@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -14,27 +15,27 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
+// records are what is known of tools, by server and tool.
+type records map[string]record
+
 func (b *Book) load() error {
 	if b.file == "" {
 		return nil
 	}
-	kept, err := read(b.file)
-	if err != nil {
+	data, err := os.ReadFile(b.file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	b.kept = kept
-	return nil
+	b.kept, err = read(b.file, data)
+	return err
 }
 
-// read returns what a file holds; one that is not there holds nothing.
-func read(file string) (map[string]record, error) {
-	all := map[string]record{}
-	data, err := os.ReadFile(file)
-	if errors.Is(err, fs.ErrNotExist) {
+// read returns what a file holds. A missing one, whose data is nil, holds
+// nothing.
+func read(file string, data []byte) (records, error) {
+	all := records{}
+	if data == nil {
 		return all, nil
-	}
-	if err != nil {
-		return nil, err
 	}
 	var kept struct {
 		Tools []record `json:"tools"`
@@ -52,39 +53,50 @@ func read(file string) (map[string]record, error) {
 	return all, nil
 }
 
-// save writes what was changed into the file, whole or not at all: a full disk
-// or a crash leaves the old one. What other programs have written meanwhile
-// stays. The lock is held.
-func (b *Book) save(changed ...string) error {
+// update changes the records, in the file and in memory. The file is locked
+// between processes meanwhile, and the change is applied to what other processes
+// have written to it; what they wrote counts here from then on. If the file
+// cannot be written, the change counts in memory, is written with the next one,
+// and the error is returned. b.mu must not be held.
+func (b *Book) update(change func(records)) error {
+	b.updating.Lock()
+	defer b.updating.Unlock()
 	if b.file == "" {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		change(b.kept)
 		return nil
 	}
-	all, err := read(b.file)
-	if err != nil {
-		return err
-	}
-	for _, k := range changed {
-		if r, ok := b.kept[k]; ok {
-			all[k] = r
-		} else {
-			delete(all, k)
+	b.unsaved = append(b.unsaved, change)
+	var all records
+	err := safefile.Update(b.file, 0o600, func(old []byte) (data []byte, err error) {
+		if all, err = read(b.file, old); err != nil {
+			return nil, err
 		}
-	}
-	kept := struct {
-		Tools []record `json:"tools"`
-	}{Tools: []record{}}
-	for _, r := range all {
-		kept.Tools = append(kept.Tools, r)
-	}
-	slices.SortFunc(kept.Tools, func(x, y record) int {
-		return strings.Compare(key(x.Server, x.Tool), key(y.Server, y.Tool))
+		for _, change := range b.unsaved {
+			change(all)
+		}
+		return write(all)
 	})
-	data, err := json.MarshalIndent(kept, "", "  ")
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if err != nil {
-		return err
-	}
-	if err := safefile.ReplacePath(b.file, append(data, '\n'), 0o600, nil); err != nil {
+		change(b.kept)
 		return fmt.Errorf("the answer could not be kept in %s: %w", b.file, err)
 	}
+	b.kept, b.unsaved = all, nil
 	return nil
+}
+
+func write(all records) ([]byte, error) {
+	kept := struct {
+		Tools []record `json:"tools"`
+	}{Tools: slices.SortedFunc(maps.Values(all), func(x, y record) int {
+		return strings.Compare(key(x.Server, x.Tool), key(y.Server, y.Tool))
+	})}
+	if kept.Tools == nil {
+		kept.Tools = []record{}
+	}
+	data, err := json.MarshalIndent(kept, "", "  ")
+	return append(data, '\n'), err
 }
