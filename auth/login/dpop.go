@@ -75,6 +75,11 @@ func (t *Transport) prover(ctx context.Context, issuer string) (*prover, error) 
 
 func (t *Transport) loadProver(ctx context.Context, issuer string) (*prover, error) {
 	at := t.opts.key("dpop", issuer)
+	unlock, err := t.lock(ctx, at) // processes that start together must make one key
+	if err != nil {
+		t.opts.warn("the key for DPoP is loaded without a lock: %v", err)
+	}
+	defer unlock()
 	if kept, err := t.store.Load(ctx, at); err == nil {
 		var key jose.JSONWebKey
 		if key.UnmarshalJSON(kept) == nil {

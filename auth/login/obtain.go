@@ -157,6 +157,11 @@ func (p *place) loginOnce(ctx context.Context, prot *protection, s *server, scop
 			got.ClientSecret, got.ClientAuth = c.Secret, c.AuthMethod
 		}
 	}
+	unlock, err := p.transport.lock(ctx, p.key()) // a refresh that is under way must not be stored over this token
+	if err != nil {
+		o.warn("the token for %s is stored without a lock: %v", canonical(p.url), err)
+	}
+	defer unlock()
 	return got, p.fill(ctx, got, granted, prove, key == keyAlways)
 }
 
@@ -219,22 +224,49 @@ func (p *place) newer(ctx context.Context, old *token) *token {
 	return t
 }
 
-// refreshAlone refreshes a token while no other process does, if the store can
-// keep them apart, and unless another one has done so before. A refresh token
-// that two processes use can cost both their logins.
+// refreshTimeout bounds a refresh, which other processes wait for. It is shorter
+// than the 30 seconds that [tokens.Files] waits for a lock.
+const refreshTimeout = 20 * time.Second
+
+// refreshAlone refreshes a token while no other process does. An authorization
+// server that rotates refresh tokens takes one that is used twice for stolen, and
+// ends the login of all processes. So the request is made under the lock of the
+// token, and the refresh token is the one that was stored last. The lock is for
+// this token only, and held for refreshTimeout at most.
 func (p *place) refreshAlone(ctx context.Context, old *token, s *server) (*token, error) {
-	if l, ok := p.transport.store.(tokens.Locker); ok {
-		unlock, err := l.Lock(ctx, p.key())
-		if err != nil {
-			p.transport.opts.warn("the token for %s is refreshed without a lock: %v", canonical(p.url), err)
-		} else {
-			defer unlock()
-			if newer := p.newer(ctx, old); newer != nil {
-				return newer, nil
-			}
-		}
+	unlock, err := p.transport.lock(ctx, p.key())
+	if err != nil {
+		return nil, fmt.Errorf("refresh the token: %w", err)
+	}
+	defer unlock()
+	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
+	defer cancel()
+	if newer := p.newer(ctx, old); newer != nil {
+		return newer, nil
+	}
+	if last, err := p.stored(ctx); err == nil && last.Refresh != "" && last.Issuer == old.Issuer && last.Got.After(old.Got) {
+		old = last // its access token has ended, too
 	}
 	return p.refresh(ctx, old, s)
+}
+
+// lock takes the lock of a key in the store, if the store has locks. The error
+// is a [tokens.ErrLocked] or that of ctx; a store that cannot lock here is used
+// without, with a warning.
+func (t *Transport) lock(ctx context.Context, key string) (unlock func(), err error) {
+	l, ok := t.store.(tokens.Locker)
+	if !ok {
+		return func() {}, nil
+	}
+	unlock, err = l.Lock(ctx, key)
+	switch {
+	case err == nil:
+		return unlock, nil
+	case ctx.Err() != nil || errors.Is(err, tokens.ErrLocked):
+		return func() {}, err
+	}
+	t.opts.warn("%s is used without a lock: %v", key, err)
+	return func() {}, nil
 }
 
 // refresh trades the refresh token for a new token. A server that rotates gives

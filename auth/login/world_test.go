@@ -14,10 +14,14 @@ import (
 	"testing"
 
 	"github.com/tenon-mcp/tenon/auth/fetch"
+	"github.com/tenon-mcp/tenon/internal/edittest"
 	"github.com/tenon-mcp/tenon/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) {
+	edittest.Main(map[string]edittest.Job{"refresh": refreshJob})
+	leaktest.Main(m)
+}
 
 // A world is a protected server and its authorization server, both on this
 // machine, with knobs for doing wrong.

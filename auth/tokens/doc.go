@@ -30,13 +30,17 @@ type Store interface {
 // apart.
 type Locker interface {
 	// Lock waits until no other caller, in this process or another, holds the
-	// lock of a key, and takes it until unlock is called. It ends with the
-	// process that holds it.
+	// lock of a key, and takes it until unlock is called. The system releases
+	// it when the process ends. Lock gives up with ctx, or with an error that
+	// is [ErrLocked].
 	Lock(ctx context.Context, key string) (unlock func(), err error)
 }
 
 // ErrNotFound says that nothing is kept under a key.
 var ErrNotFound = errors.New("nothing is kept under this key")
+
+// ErrLocked says that another caller has held a lock for too long.
+var ErrLocked = errors.New("another program has kept the lock for too long: try again later")
 
 // A Secret is bytes that nobody may see. However it is printed, logged or
 // encoded, only the word for it appears; convert it to []byte to use it.

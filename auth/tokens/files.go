@@ -50,8 +50,9 @@ func (f *Files) name(key string) (string, error) {
 	return filepath.Join(dir, hex.EncodeToString(sum[:])), nil
 }
 
-// Lock implements [Locker]. It leaves an empty directory beside the file of the
-// key.
+// Lock implements [Locker]. It waits 30 seconds at most, and leaves an empty
+// directory beside the file of the key. [Files.Save] takes no lock: the caller
+// may hold it.
 func (f *Files) Lock(ctx context.Context, key string) (unlock func(), err error) {
 	name, err := f.name(key)
 	if err != nil {
@@ -68,6 +69,9 @@ func (f *Files) Lock(ctx context.Context, key string) (unlock func(), err error)
 	release, err := safefile.Lock(ctx, dir)
 	if err != nil {
 		_ = dir.Close()
+		if errors.Is(err, safefile.ErrLocked) {
+			err = ErrLocked
+		}
 		return nil, fmt.Errorf("lock a token: %w", err)
 	}
 	return func() {
@@ -114,7 +118,7 @@ func (f *Files) Save(_ context.Context, key string, s Secret) error {
 			return fmt.Errorf("save a token: %w", err)
 		}
 	}
-	if err := safefile.ReplacePath(name, s, 0o600, nil); err != nil {
+	if err := safefile.WritePath(name, s, 0o600); err != nil {
 		return fmt.Errorf("save a token: %w", err)
 	}
 	return nil

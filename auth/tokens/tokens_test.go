@@ -7,15 +7,81 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/tenon-mcp/tenon/auth/tokens"
+	"github.com/tenon-mcp/tenon/internal/edittest"
 	"github.com/tenon-mcp/tenon/internal/leaktest"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) {
+	edittest.Main(map[string]edittest.Job{"save": saveJob, "count": countJob})
+	leaktest.Main(m)
+}
+
+// saveJob saves tokens under keys of its own, and one that all processes save.
+func saveJob(dir, name string, n int) (done []string) {
+	s := &tokens.Files{Dir: dir}
+	for i := range n {
+		key := fmt.Sprintf("%s-%d", name, i)
+		err := s.Save(context.Background(), key, tokens.Secret(key))
+		if err == nil {
+			err = s.Save(context.Background(), "common", tokens.Secret(strings.Repeat(name, 5000)))
+		}
+		if err != nil {
+			panic(err)
+		}
+		done = append(done, key)
+	}
+	return done
+}
+
+// countJob adds one to a number, under the lock of its key.
+func countJob(dir, _ string, n int) []string {
+	s := &tokens.Files{Dir: dir}
+	for range n {
+		unlock, err := s.Lock(context.Background(), "number")
+		if err != nil {
+			panic(err)
+		}
+		old, err := s.Load(context.Background(), "number")
+		if err == nil {
+			n, _ := strconv.Atoi(string(old))
+			err = s.Save(context.Background(), "number", tokens.Secret(strconv.Itoa(n+1)))
+		}
+		if err != nil {
+			panic(err)
+		}
+		unlock()
+	}
+	return nil
+}
+
+// S1: processes that save tokens at once lose none and tear none, and a lock
+// keeps them apart where one reads before it saves.
+func TestProcessesSaveTokens(t *testing.T) {
+	s := &tokens.Files{Dir: t.TempDir()}
+	for _, all := range edittest.Run(t, "save", s.Dir, 4) {
+		for _, key := range all {
+			if got, err := s.Load(t.Context(), key); err != nil || string(got) != key {
+				t.Errorf("%s: %q, %v", key, []byte(got), err)
+			}
+		}
+	}
+	if got, err := s.Load(t.Context(), "common"); err != nil || len(got) != 10000 || strings.ReplaceAll(string(got), string(got[:2]), "") != "" {
+		t.Errorf("%d bytes, torn or missing: %v", len(got), err)
+	}
+	if err := s.Save(t.Context(), "number", tokens.Secret("0")); err != nil {
+		t.Fatal(err)
+	}
+	edittest.Run(t, "count", s.Dir, 4)
+	if got, err := s.Load(t.Context(), "number"); err != nil || string(got) != strconv.Itoa(edittest.Changes()) {
+		t.Errorf("counted to %q of %d, %v", []byte(got), edittest.Changes(), err)
+	}
+}
 
 func TestStores(t *testing.T) {
 	for name, s := range map[string]tokens.Store{
