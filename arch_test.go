@@ -93,7 +93,7 @@ var floors = map[string]floor{
 	"app/audit":     {extern: []string{"golang.org/x/sys"}, why: "a file that only grows knows nothing of what is written in it"},
 	"app/host":      {on: []string{"mcp", "client", "app/args", "app/llm", "app/permit", "app/config", "internal/bm25", "internal/visible", "internal/version"}, why: "the agent knows Handlers, a model and a person; no message, era or transport, and no screen"},
 	"app/store":     {on: []string{"app/host", "app/llm"}, extern: []string{"modernc.org/sqlite"}, why: "the only place that knows where sessions are kept"},
-	"app/workspace": {on: []string{"mcp", "auth/tokens", "app/*"}, why: "it puts the host together, and adds nothing to it"},
+	"app/workspace": {on: []string{"mcp", "auth/tokens", "app/*", "internal/safefile"}, why: "it puts the host together and moves its files, and adds nothing to it"},
 	"app/sample":    {extern: []string{"modernc.org/sqlite"}, why: "something to look at, for those who have nothing yet"},
 	"app/term":      {on: []string{"mcp", "client", "app/*", "internal/visible"}, extern: []string{"charm.land/bubbletea/v2", "charm.land/lipgloss/v2", "github.com/charmbracelet/x/ansi", "golang.org/x/term"}, why: "a face over events; it does not know the other face"},
 	"app/web":       {on: []string{"mcp", "client", "app/*", "internal/visible", "internal/version"}, why: "a face over events; it does not know the other face"},

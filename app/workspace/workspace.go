@@ -114,7 +114,7 @@ func Open(o Options) (*Workspace, error) {
 	if w.Book, err = permit.Open(ToolsFile(o.Dir), o.Settings); err != nil {
 		return nil, err
 	}
-	if w.store, err = store.Open(filepath.Join(o.Dir, "sessions.db")); err != nil {
+	if w.store, err = store.Open(sessionsFile(o.Dir)); err != nil {
 		return nil, err
 	}
 	if w.audit, err = audit.Open(auditFile(&o)); err != nil {
@@ -143,6 +143,8 @@ func auditFile(o *Options) string {
 // AuditFile is where the audit log of a workspace is, unless the configuration
 // says otherwise.
 func AuditFile(dir string) string { return filepath.Join(dir, "audit.jsonl") }
+
+func sessionsFile(dir string) string { return filepath.Join(dir, "sessions.db") }
 
 // ToolsFile is where a workspace keeps what the person said about tools.
 func ToolsFile(dir string) string { return filepath.Join(dir, "tools.json") }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -24,7 +23,7 @@ func (p *program) auditCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			dir, err := p.configDir()
+			dir, err := p.hostDir("")
 			if err != nil {
 				return err
 			}
@@ -32,7 +31,7 @@ func (p *program) auditCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			file := workspace.AuditFile(filepath.Join(dir, "host"))
+			file := workspace.AuditFile(dir)
 			switch set := c.Settings().Audit.File; {
 			case len(args) == 1:
 				file = args[0]
@@ -41,7 +40,7 @@ func (p *program) auditCommand() *cobra.Command {
 			}
 			lines, hash, err := audit.Verify(file)
 			if errors.Is(err, fs.ErrNotExist) {
-				return usagef("there is no audit log at %s: chat and run begin it with the first call; that of tenon up is in its workspace, as host/audit.jsonl", file)
+				return usagef("there is no audit log at %s: it begins with the first call; that of tenon up --workspace is there, as host/audit.jsonl", file)
 			}
 			if out.Format != show.Text {
 				result := map[string]any{"file": file, "lines": lines, "hash": hash, "ok": err == nil}

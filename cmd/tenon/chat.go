@@ -68,7 +68,7 @@ func (p *program) chat(ctx context.Context, v *chatting) error {
 	default:
 		return usagef("there is no theme %q: choose auto, light, dark or plain", v.theme)
 	}
-	dir, err := p.configDir()
+	dir, err := p.hostDir("")
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (p *program) chat(ctx context.Context, v *chatting) error {
 	if err != nil {
 		return err
 	}
-	o := term.Options{Feed: term.NewFeed(), In: p.in, Out: p.out, Theme: v.theme, History: filepath.Join(dir, "host", "history")}
+	o := term.Options{Feed: term.NewFeed(), In: p.in, Out: p.out, Theme: v.theme, History: filepath.Join(dir, "history")}
 	if isTerminal(p.in) { // a script opens no pages
 		o.OpenPage = login.OpenBrowser
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm/choose"
 	"github.com/tenon-mcp/tenon/app/llm/keyword"
 	"github.com/tenon-mcp/tenon/app/workspace"
-	"github.com/tenon-mcp/tenon/auth/tokens"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -175,18 +173,6 @@ func hostName(name string) string {
 	}, name)
 }
 
-// logins is where logins are kept: the same place for the host and for tenon auth
-// login, so that each finds what the other has got.
-func logins(configDir string) tokens.Store {
-	return &tokens.Files{Dir: filepath.Join(configDir, "tokens")}
-}
-
-// hostDir is where chat and run keep sessions, approvals and the audit log.
-func (p *program) hostDir() (string, error) {
-	dir, err := p.configDir()
-	return filepath.Join(dir, "host"), err
-}
-
 // desk makes the workspace of chat, run and up.
 func (p *program) desk(ctx context.Context, d *desk, model llm.Model, change func(*workspace.Options)) (*workspace.Workspace, error) {
 	c, err := p.config()
@@ -201,19 +187,28 @@ func (p *program) desk(ctx context.Context, d *desk, model llm.Model, change fun
 	if err != nil {
 		return nil, err
 	}
-	dir, err := p.configDir()
+	o, err := p.workspaceOptions(d, "")
 	if err != nil {
 		return nil, err
 	}
-	o := workspace.Options{
-		Dir: filepath.Join(dir, "host"), Settings: settings, Servers: servers, Model: model,
-		Builtin: openBuiltin, Revision: mcp.Revision(p.revision), Tokens: logins(dir),
-	}
-	o.Host.System = d.system
+	o.Settings, o.Servers, o.Model = settings, servers, model
 	o.Host.Folder = folder()
-	o.Host.CallIdle = p.timeout
 	if change != nil {
 		change(&o)
 	}
 	return workspace.Open(o)
+}
+
+// workspaceOptions are what the workspaces of all commands have in common.
+// Folder is the value of --workspace.
+func (p *program) workspaceOptions(d *desk, folder string) (o workspace.Options, err error) {
+	if o.Dir, err = p.hostDir(folder); err != nil {
+		return o, err
+	}
+	if o.Tokens, err = p.logins(); err != nil {
+		return o, err
+	}
+	o.Builtin, o.Revision = openBuiltin, mcp.Revision(p.revision)
+	o.Host.System, o.Host.CallIdle = d.system, p.timeout
+	return o, nil
 }

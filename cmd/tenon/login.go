@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -129,8 +128,8 @@ func (p *program) account(cmd *cobra.Command, args []string) (config.Server, tok
 	if entry.URL == "" {
 		return entry, nil, usagef("%s is not reached over HTTP, so there is nothing to log in to", entry.Name)
 	}
-	dir, err := p.configDir()
-	return entry, &tokens.Files{Dir: filepath.Join(dir, "tokens")}, err
+	store, err := p.logins()
+	return entry, store, err
 }
 
 // knock asks something, so that a server that wants a login says so.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,12 +14,24 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tenon-mcp/tenon/builtin/calc"
 	"github.com/tenon-mcp/tenon/internal/ptytest"
+	"github.com/tenon-mcp/tenon/transport/streamable"
 )
 
-// guarded is a server that wants a login before it says anything.
+// guarded is a server that wants a login before it says anything. Its page lets
+// everybody in who visits it.
 func guarded(t *testing.T) string {
 	t.Helper()
+	s, err := calc.New(calc.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside, err := streamable.NewHandler(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(inside.Shutdown)
 	var web *httptest.Server
 	web = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answers := map[string]map[string]any{
@@ -26,6 +39,16 @@ func guarded(t *testing.T) string {
 			"/.well-known/oauth-authorization-server": {"issuer": web.URL, "authorization_endpoint": web.URL + "/authorize", "token_endpoint": web.URL + "/token",
 				"registration_endpoint": web.URL + "/register", "response_types_supported": []string{"code"}, "code_challenge_methods_supported": []string{"S256"}},
 			"/register": {"client_id": "c"},
+			"/token":    {"access_token": "let-me-in", "token_type": "Bearer", "expires_in": 3600},
+		}
+		if r.URL.Path == "/authorize" {
+			q := r.URL.Query()
+			http.Redirect(w, r, q.Get("redirect_uri")+"?"+url.Values{"code": {"c"}, "state": {q.Get("state")}}.Encode(), http.StatusFound)
+			return
+		}
+		if r.Header.Get("Authorization") == "Bearer let-me-in" {
+			inside.ServeHTTP(w, r)
+			return
 		}
 		a, ok := answers[r.URL.Path]
 		if !ok {

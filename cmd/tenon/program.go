@@ -43,6 +43,7 @@ type program struct {
 	answered []string   // of --answer, what a question has asked for
 	wrong    error      // an --answer that does not fit
 	noting   sync.Mutex // one note at a time
+	moved    sync.Once  // files of older versions
 
 	ctx  context.Context // of the run: ends with an interrupt
 	ends atomic.Int32    // the onInterrupt of its command

@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/connect"
-	"github.com/tenon-mcp/tenon/auth/tokens"
 	"github.com/tenon-mcp/tenon/builtin"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/internal/version"
@@ -167,7 +165,7 @@ func (p *program) connect(ctx context.Context, entry config.Server, more ...func
 
 // connectOptions are those of every command that makes one connection.
 func (p *program) connectOptions(ctx context.Context, server string) (*connect.Options, error) {
-	dir, err := p.configDir()
+	store, err := p.logins()
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +174,7 @@ func (p *program) connectOptions(ctx context.Context, server string) (*connect.O
 		Builtin:  openBuiltin,
 		Known:    mcp.Revision(p.revision),
 		Once:     true,
-		Tokens:   &tokens.Files{Dir: filepath.Join(dir, "tokens")},
+		Tokens:   store,
 		NoLogin:  !p.interactive(),
 		OpenPage: func(server, page string) error { return p.openLogin(ctx, server, page) },
 		Proxy:    connect.Proxy(p.proxy),

@@ -15,9 +15,9 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// approvals opens what the person has approved for chat and run.
+// approvals opens what the person has approved.
 func (p *program) approvals() (*permit.Book, error) {
-	dir, err := p.hostDir()
+	dir, err := p.hostDir("")
 	if err != nil {
 		return nil, err
 	}

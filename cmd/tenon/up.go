@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -40,6 +38,7 @@ func (p *program) upCommand() *cobra.Command {
 message between them, tools to drive, and a chat. It needs no key, no network and
 no set-up: a workspace with a sample vault, a folder of files and a small shop is
 made in your data folder, and what is in your configuration is there as well.
+Sessions, approvals, logins and the audit log are those of tenon chat and run.
 Servers that the project's .mcp.json adds wait in the page for your approval.
 
 The page is opened with a token that works once. Press Enter for another address.`,
@@ -48,7 +47,7 @@ The page is opened with a token that works once. Press Enter for another address
 	}
 	v.flags(c)
 	v.pageFlags(c)
-	c.Flags().StringVar(&v.workspace, "workspace", "", "the `folder` of samples, sessions and approvals (default: in your data folder)")
+	c.Flags().StringVar(&v.workspace, "workspace", "", "the `folder` of samples, sessions and approvals (default: samples in your data folder, the rest where tenon chat has it)")
 	c.Flags().BoolVar(&v.tap, "tap", false, "also show what real hosts send through tenon tap")
 	return c
 }
@@ -72,16 +71,12 @@ func (p *program) inspectCommand() *cobra.Command {
 	}
 	v.flags(c)
 	v.pageFlags(c)
-	c.Flags().StringVar(&v.workspace, "workspace", "", "the `folder` of sessions and approvals (default: in your data folder)")
+	c.Flags().StringVar(&v.workspace, "workspace", "", "the `folder` of sessions and approvals (default: where tenon chat has them)")
 	return c
 }
 
 // up starts the samples and everything of the person's own configuration.
 func (p *program) up(ctx context.Context, v *pageRun) error {
-	var err error
-	if v.workspace, err = workspaceDir(v.workspace); err != nil {
-		return err
-	}
 	if len(v.servers) > 0 { // they are all that is wanted
 		servers, err := p.chosen(ctx, v.servers)
 		if err != nil {
@@ -89,7 +84,11 @@ func (p *program) up(ctx context.Context, v *pageRun) error {
 		}
 		return p.page(ctx, v, servers)
 	}
-	place, err := sample.Fill(v.workspace)
+	dir, err := sampleDir(v.workspace)
+	if err != nil {
+		return err
+	}
+	place, err := sample.Fill(dir)
 	if err != nil {
 		return err
 	}
@@ -143,22 +142,4 @@ func (p *program) ownServers() ([]config.Server, error) {
 		all = append(all, s)
 	}
 	return all, nil
-}
-
-// workspaceDir is where samples and sessions are kept.
-func workspaceDir(given string) (string, error) {
-	if given != "" {
-		return filepath.Abs(given)
-	}
-	if d := os.Getenv("XDG_DATA_HOME"); d != "" {
-		return filepath.Join(d, "tenon"), nil
-	}
-	if home, err := os.UserHomeDir(); err == nil && os.Getenv("APPDATA") == "" {
-		return filepath.Join(home, ".local", "share", "tenon"), nil
-	}
-	dir, err := os.UserConfigDir()
-	if err != nil {
-		return "", usagef("there is no folder for your data (%w): use --workspace", err)
-	}
-	return filepath.Join(dir, "tenon", "workspace"), nil
 }

@@ -22,10 +22,6 @@ import (
 
 // page opens a workspace with these servers and serves its page.
 func (p *program) page(ctx context.Context, v *pageRun, servers []config.Server) error {
-	dir, err := workspaceDir(v.workspace)
-	if err != nil {
-		return err
-	}
 	l, err := listenLocal(v.addr, v.remote)
 	if err != nil {
 		return err
@@ -54,11 +50,14 @@ func (p *program) page(ctx context.Context, v *pageRun, servers []config.Server)
 			return p.inEra(ctx, w, server, r, see)
 		},
 	})
-	o := workspace.Options{
-		Dir: filepath.Join(dir, "host"), Settings: settings, Servers: servers, Model: choice.Model, Builtin: openBuiltin, Tokens: logins(dir),
-		Event: s.Event, State: s.State, Revision: mcp.Revision(p.revision),
+	if v.workspace == "" {
+		p.noteOldFiles()
 	}
-	o.Host.System, o.Host.CallIdle = v.system, p.timeout
+	o, err := p.workspaceOptions(&v.desk, v.workspace)
+	if err != nil {
+		return err
+	}
+	o.Settings, o.Servers, o.Model, o.Event, o.State = settings, servers, choice.Model, s.Event, s.State
 	if w, err = workspace.Open(o); err != nil {
 		return err
 	}

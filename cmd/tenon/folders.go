@@ -1,0 +1,116 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/app/store"
+	"github.com/tenon-mcp/tenon/app/workspace"
+	"github.com/tenon-mcp/tenon/auth/tokens"
+)
+
+// Where a person's files are:
+//
+//	configuration   tenon.json, approved.json               configDir
+//	host            sessions, approvals, audit, history     hostDir: host below the configuration folder, or below --workspace
+//	logins          one file each                           logins: tokens below the configuration folder
+//	samples         vault, files and shop of tenon up       sampleDir: the data folder, or --workspace
+
+// hostDir is where chat, run, up and inspect keep sessions, approvals, the audit
+// log and the history. Folder is the value of --workspace.
+func (p *program) hostDir(folder string) (string, error) {
+	config, err := p.configDir()
+	if err != nil {
+		return "", err
+	}
+	p.moveOldFiles()
+	if folder == "" {
+		return filepath.Join(config, "host"), nil
+	}
+	dir, err := filepath.Abs(folder)
+	if err != nil {
+		return "", err
+	}
+	if p.userDir == "" {
+		if data, err := sampleDir(""); err == nil && data == dir {
+			return filepath.Join(config, "host"), nil // what was there was moved
+		}
+		p.moveFrom(dir, workspace.Folders{Tokens: filepath.Join(dir, "tokens")})
+	}
+	return filepath.Join(dir, "host"), nil
+}
+
+// logins is where all commands keep logins, so that each finds those of the
+// others.
+func (p *program) logins() (tokens.Store, error) {
+	config, err := p.configDir()
+	if err != nil {
+		return nil, err
+	}
+	p.moveOldFiles()
+	return &tokens.Files{Dir: filepath.Join(config, "tokens")}, nil
+}
+
+// moveOldFiles moves what older versions of tenon up kept in the data folder to
+// where all commands look for it, once in a run. Where the configuration folder
+// was chosen for this run, nothing is moved: that folder may not stay.
+func (p *program) moveOldFiles() {
+	p.moved.Do(func() {
+		if data, err := sampleDir(""); err == nil && p.userDir == "" {
+			p.moveFrom(data, oldFolders(data))
+		}
+	})
+}
+
+// oldFolders are those of older versions of tenon up, below a workspace.
+func oldFolders(dir string) workspace.Folders {
+	return workspace.Folders{Host: filepath.Join(dir, "host"), Tokens: filepath.Join(dir, "tokens")}
+}
+
+// moveFrom moves files below dir to the configuration folder, and tells the
+// person.
+func (p *program) moveFrom(dir string, files workspace.Folders) {
+	config, err := p.configDir()
+	if err != nil {
+		return
+	}
+	here := workspace.Folders{Host: filepath.Join(config, "host"), Tokens: filepath.Join(config, "tokens")}
+	moved, err := here.MoveFrom(p.ctx, files)
+	if len(moved) > 0 {
+		p.note("Moved from %s to %s, where all commands find it: %s.", dir, config, strings.Join(moved, ", "))
+	}
+	switch {
+	case errors.Is(err, store.ErrInUse):
+		p.note("Another tenon has the sessions in %s open. They are moved to %s when it has ended.", dir, config)
+	case err != nil:
+		p.note("Not everything in %s could be moved to %s: %v", dir, config, err)
+	}
+}
+
+// noteOldFiles tells where older sessions are that moveOldFiles has left alone.
+func (p *program) noteOldFiles() {
+	if data, err := sampleDir(""); err == nil && p.userDir != "" && oldFolders(data).HasFiles() {
+		p.note("Older sessions of the page are in %s. They are not moved to %s, which was chosen for this run; tenon up --workspace %s opens them.", data, p.userDir, data)
+	}
+}
+
+// sampleDir is where the samples of tenon up are: the folder that was given, or
+// one in the person's data folder.
+func sampleDir(given string) (string, error) {
+	if given != "" {
+		return filepath.Abs(given)
+	}
+	if d := os.Getenv("XDG_DATA_HOME"); d != "" {
+		return filepath.Join(d, "tenon"), nil
+	}
+	if home, err := os.UserHomeDir(); err == nil && os.Getenv("APPDATA") == "" {
+		return filepath.Join(home, ".local", "share", "tenon"), nil
+	}
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", usagef("there is no folder for your data (%w): use --workspace", err)
+	}
+	return filepath.Join(dir, "tenon", "workspace"), nil
+}
