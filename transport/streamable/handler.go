@@ -159,8 +159,8 @@ func (s *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// leave to go on, too. Whatever else is written has its own.
 		rc.SetWriteDeadline(time.Time{})
 	}
-	if rest := s.serve(w, r); rest != nil {
-		s.stay(w, r, rest)
+	if rest := s.serve(w, r); rest != nil && s.stay(w, r, rest) {
+		return // the stream sets the deadlines of its connection itself
 	}
 	rc.SetWriteDeadline(time.Now().Add(s.opts.WriteIdle)) // for what net/http has not sent yet
 }

@@ -1,11 +1,16 @@
 package streamable
 
 import (
+	"bufio"
+	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // A hookedWriter calls before before each write.
@@ -47,4 +52,41 @@ func TestInterruptCompletesTheWrite(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(text), "id: 1\ndata: {}\n\n") || strings.Contains(string(text), "id: 2") {
 		t.Errorf("the client got %q, %v", text, err)
 	}
+}
+
+// A pipeWriter is a ResponseWriter whose connection, once taken over, is a pipe.
+type pipeWriter struct {
+	http.ResponseWriter
+	conn net.Conn
+}
+
+func (w pipeWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) { return w.conn, nil, nil }
+
+// A stream whose client takes not even the head of its response ends when
+// WriteIdle has passed, on a connection that was taken over as on any other.
+func TestHeadOnTakenConnectionHasADeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h, err := NewHandler(nil, &Options{TakeOver: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		near, far := net.Pipe()
+		ended := make(chan struct{})
+		h.stay(pipeWriter{httptest.NewRecorder(), near}, httptest.NewRequest(http.MethodPost, "/", nil), func(ctx context.Context, w http.ResponseWriter) {
+			defer close(ended)
+			o := &eventWriter{h: h, w: w, ctx: ctx}
+			o.begin()
+			if !o.failed {
+				t.Error("the client has taken the head")
+			}
+		})
+		select {
+		case <-ended:
+		case <-time.After(h.opts.WriteIdle + time.Second):
+			t.Errorf("the head is still being written after %s", h.opts.WriteIdle)
+		}
+		far.Close()
+		<-ended
+		h.Shutdown()
+	})
 }

@@ -27,21 +27,23 @@ func (s *Handler) mayTakeOver(r *http.Request) bool {
 	return s.opts.TakeOver && r.ProtoMajor == 1 && r.ProtoMinor >= 1
 }
 
-// stay runs what holds a stream open: on a goroutine of its own if the
-// connection can be taken over, and otherwise here.
-func (s *Handler) stay(w http.ResponseWriter, r *http.Request, serve staying) {
+// stay runs serve, which holds a stream open: on a goroutine of its own if the
+// connection can be taken over, and otherwise before it returns. It reports
+// whether the connection was taken over; w must not be used then.
+func (s *Handler) stay(w http.ResponseWriter, r *http.Request, serve staying) (taken bool) {
 	if !s.mayTakeOver(r) || r.Method != http.MethodPost && r.ContentLength != 0 {
 		serve(r.Context(), w)
-		return
+		return false
 	}
 	header := w.Header()
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		serve(r.Context(), w)
-		return
+		return false
 	}
 	ctx, cancel := outlive(r.Context())
 	own := &ownConn{conn: conn, header: header}
+	own.SetWriteDeadline(time.Now().Add(s.opts.WriteIdle)) // for the head
 	s.taken.add(conn)
 	go watch(conn, cancel)
 	go func() {
@@ -51,6 +53,7 @@ func (s *Handler) stay(w http.ResponseWriter, r *http.Request, serve staying) {
 		defer own.recovered(ctx, s.opts.Logger)
 		serve(ctx, own)
 	}()
+	return true
 }
 
 // outlive returns a context that keeps the values and the deadline of the

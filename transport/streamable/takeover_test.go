@@ -1,6 +1,7 @@
 package streamable_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/tenon-mcp/tenon/transport/streamable"
 )
@@ -73,6 +75,57 @@ func TestTakeOver(t *testing.T) {
 			t.Errorf("after the end: %d", a.Status)
 		}
 		web.Close()
+	}
+}
+
+// A takenWriter is a ResponseWriter whose connection can be taken over. It
+// counts the deadlines that are set through it afterwards.
+type takenWriter struct {
+	http.ResponseWriter
+	isTaken bool
+	late    int
+}
+
+func (w *takenWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	w.isTaken = true
+	return w.ResponseWriter.(http.Hijacker).Hijack()
+}
+
+func (w *takenWriter) SetWriteDeadline(at time.Time) error {
+	if w.isTaken {
+		w.late++
+	}
+	return http.NewResponseController(w.ResponseWriter).SetWriteDeadline(at)
+}
+
+// The deadlines of a connection that was taken over belong to its stream: the
+// handler of the request sets none when it returns.
+func TestTakenConnectionKeepsItsDeadline(t *testing.T) {
+	f := newFixture(t)
+	h, err := streamable.NewHandler(f.Server, &streamable.Options{TakeOver: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	late := make(chan int, 10)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		taken := &takenWriter{ResponseWriter: w}
+		h.ServeHTTP(taken, r)
+		if taken.isTaken {
+			late <- taken.late
+		}
+	}))
+	defer web.Close()
+	defer h.Shutdown()
+	at := &fort{t: t, fixture: f, addr: web.Listener.Addr().String(), path: "/"}
+	at.port = at.addr[strings.LastIndexByte(at.addr, ':')+1:]
+	in := at.enter(rev2025, "")
+	for name, r := range map[string]*request{"newest": ask("1", "subscriptions/listen", "", listenTools), "older": in("")} {
+		s := at.dial()
+		s.write(r.on(at))
+		s.head()
+		if n := <-late; n > 0 {
+			t.Errorf("%s: the handler set %d write deadlines after the connection was taken over", name, n)
+		}
 	}
 }
 
