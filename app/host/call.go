@@ -212,19 +212,9 @@ func (s *Session) own(call *ToolCall, text string, err error) llm.ToolResult {
 }
 
 func (s *Session) audit(call *ToolCall, what, outcome string, bytes int) error {
-	if s.host.opts.Audit == nil {
-		return nil
-	}
 	r := AuditRecord{What: what, Session: s.ID, Call: call.ID, Server: call.Server, Tool: call.Tool, Why: call.Rule, Outcome: outcome, Bytes: bytes, Took: call.Took}
 	if what != "result" {
 		r.Arguments = json.RawMessage(s.host.redact(string(call.Arguments)))
 	}
-	err := s.host.opts.Audit(r)
-	if err != nil {
-		s.host.tell(Event{Kind: EventNotice, Session: s.ID, Text: "The audit log cannot be written: " + err.Error()})
-	}
-	if s.host.opts.AuditOptional {
-		return nil
-	}
-	return err
+	return s.host.audit(r)
 }

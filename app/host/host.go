@@ -98,7 +98,7 @@ type Options struct {
 
 // An AuditRecord is one line of the log of what was done.
 type AuditRecord struct {
-	What      string          `json:"what"` // call, result, denied; read: a resource that the person attached
+	What      string          `json:"what"` // call, result, denied; read: a resource that the person attached or opened
 	Session   string          `json:"session,omitzero"`
 	Call      string          `json:"call"`
 	Server    string          `json:"server"`

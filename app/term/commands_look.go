@@ -7,9 +7,11 @@ import (
 	"strings"
 
 	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/app/host"
 	"github.com/tenon-mcp/tenon/app/inspect"
 	"github.com/tenon-mcp/tenon/app/show"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/mcp"
 )
 
 // chosen are the servers that a command is about: the one that is named, or all
@@ -75,7 +77,15 @@ func runRead(ctx context.Context, t *talk, words []string, out *show.Printer) (a
 	if err != nil {
 		return after{}, err
 	}
-	r, err := c.ReadResource(ctx, words[1])
+	params, err := mcp.Marshal(mcp.ReadResourceParams{URI: words[1]})
+	if err != nil {
+		return after{}, err
+	}
+	var r *mcp.ReadResourceResult
+	err = t.w.Host.Direct(ctx, host.DirectRequest{Server: words[0], Method: mcp.MethodResourcesRead, Params: params, From: "the terminal"}, func() (o host.DirectOutcome, err error) {
+		r, err = c.ReadResource(ctx, words[1])
+		return o, err
+	})
 	if err != nil {
 		return after{}, err
 	}

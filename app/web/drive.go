@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/tenon-mcp/tenon/app/host"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -20,7 +21,7 @@ type driven struct {
 	ID       string              `json:"id"`
 	Server   string              `json:"server"`
 	Tool     string              `json:"tool"`
-	Phase    string              `json:"phase"` // running, done, failed, cancelled
+	Phase    string              `json:"phase"` // running, done, failed, cancelled, denied
 	Progress *mcp.ProgressParams `json:"progress,omitzero"`
 	Result   *mcp.CallToolResult `json:"result,omitzero"`
 	Error    string              `json:"error,omitzero"`
@@ -55,8 +56,8 @@ func (s *Server) cancel(r *http.Request) (any, error) {
 	return struct{}{}, nil
 }
 
-// call calls a tool because the person has pressed a button: that is the
-// approval. It returns at once with the id that events carry.
+// call calls a tool because the person has pressed a button: where a rule would
+// ask, that is the approval. It returns at once with the id that events carry.
 func (s *Server) call(r *http.Request) (any, error) {
 	var q struct {
 		Tool      string          `json:"tool"`
@@ -75,16 +76,26 @@ func (s *Server) call(r *http.Request) (any, error) {
 		defer end()
 		now := begun
 		began := time.Now()
-		result, err := one.Client().CallTool(ctx, q.Tool, q.Arguments, &client.CallOptions{Progress: func(p mcp.ProgressParams) {
-			moment := now
-			moment.Progress = &p
-			s.feed.put("call", moment)
-		}})
+		err := s.direct(ctx, one.Name(), mcp.MethodToolsCall, mcp.CallToolParams{Name: q.Tool, Arguments: q.Arguments}, func() (o host.DirectOutcome, err error) {
+			now.Result, err = one.Client().CallTool(ctx, q.Tool, q.Arguments, &client.CallOptions{Progress: func(p mcp.ProgressParams) {
+				moment := begun
+				moment.Progress = &p
+				s.feed.put("call", moment)
+			}})
+			if err == nil {
+				raw, _ := mcp.Marshal(now.Result) // only its size counts
+				o = host.DirectOutcome{IsError: now.Result.IsError, Bytes: len(raw)}
+			}
+			return o, err
+		})
 		now.Ms = float64(time.Since(began).Microseconds()) / 1000
-		now.Phase, now.Result = "done", result
+		now.Phase = "done"
+		denied, isDenied := errors.AsType[*host.DeniedError](err)
 		switch {
 		case ctx.Err() != nil:
 			now.Phase, now.Error = "cancelled", "cancelled"
+		case isDenied:
+			now.Phase, now.Error = "denied", denied.Error()
 		case err != nil:
 			now.Phase, now.Error = "failed", err.Error()
 			if e, ok := errors.AsType[*mcp.Error](err); ok {
@@ -96,7 +107,16 @@ func (s *Server) call(r *http.Request) (any, error) {
 	return begun, nil
 }
 
-func (s *Server) read(r *http.Request) (any, error) {
+// direct makes a request of the person through the rules and the audit log.
+func (s *Server) direct(ctx context.Context, server, method string, params any, send func() (host.DirectOutcome, error)) error {
+	raw, err := mcp.Marshal(params)
+	if err != nil {
+		return err
+	}
+	return s.work.Host.Direct(ctx, host.DirectRequest{Server: server, Method: method, Params: raw, From: "the page"}, send)
+}
+
+func (s *Server) read(r *http.Request) (result any, err error) {
 	var q struct {
 		URI string `json:"uri"`
 	}
@@ -104,7 +124,11 @@ func (s *Server) read(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return one.Client().ReadResource(r.Context(), q.URI)
+	err = s.direct(r.Context(), one.Name(), mcp.MethodResourcesRead, q, func() (o host.DirectOutcome, err error) {
+		result, err = one.Client().ReadResource(r.Context(), q.URI)
+		return o, err
+	})
+	return result, err
 }
 
 func (s *Server) prompt(r *http.Request) (any, error) {
@@ -173,7 +197,10 @@ func (s *Server) raw(r *http.Request) (any, error) {
 	}
 	before := s.work.Log.Last()
 	began := time.Now()
-	result, err := one.Client().Do(r.Context(), q.Method, q.Params, nil)
+	result, err := s.do(r.Context(), one.Client(), one.Name(), q.Method, q.Params)
+	if denied, ok := errors.AsType[*host.DeniedError](err); ok {
+		return nil, fault{http.StatusForbidden, denied}
+	}
 	out := map[string]any{"after": before, "ms": float64(time.Since(began).Microseconds()) / 1000}
 	if err != nil {
 		out["error"] = err.Error()
@@ -184,6 +211,21 @@ func (s *Server) raw(r *http.Request) (any, error) {
 	}
 	out["result"] = result.Body
 	return out, nil
+}
+
+// do makes any request of the person.
+func (s *Server) do(ctx context.Context, c *client.Client, server, method string, params json.RawMessage) (result mcp.Result, err error) {
+	err = s.direct(ctx, server, method, params, func() (o host.DirectOutcome, err error) {
+		if result, err = c.Do(ctx, method, params, nil); err == nil && method == mcp.MethodToolsCall {
+			var said struct {
+				IsError bool `json:"isError"`
+			}
+			_ = mcp.Unmarshal(result.Body, &said) // one that cannot be read is shown as it is
+			o = host.DirectOutcome{IsError: said.IsError, Bytes: len(result.Body)}
+		}
+		return o, err
+	})
+	return result, err
 }
 
 // An eraRun is a call in one revision, with the frames that it took.
@@ -235,7 +277,7 @@ func (s *Server) oneEra(ctx context.Context, server string, rev mcp.Revision, me
 	if err == nil {
 		var result mcp.Result
 		o := s.work.Host.ClientOptions(server)
-		result, err = client.New(h, &o).Do(ctx, method, params, nil)
+		result, err = s.do(ctx, client.New(h, &o), server, method, params)
 		run.Result = result.Body
 		end()
 	}

@@ -30,6 +30,7 @@ type site struct {
 	work   *workspace.Workspace
 	http   *httptest.Server
 	cookie *http.Cookie
+	dir    string // of the workspace
 
 	mu     sync.Mutex
 	states []connect.State // all that were told
@@ -39,10 +40,15 @@ type site struct {
 // newSite has calc, which is ready, and more servers, which may not be.
 func newSite(t *testing.T, o *Options, more ...config.Server) *site {
 	t.Helper()
-	s := &site{t: t, web: New(o)}
+	return newSiteIn(t, t.TempDir(), o, config.Settings{}, more...)
+}
+
+func newSiteIn(t *testing.T, dir string, o *Options, settings config.Settings, more ...config.Server) *site {
+	t.Helper()
+	s := &site{t: t, web: New(o), dir: dir}
 	var err error
 	s.work, err = workspace.Open(workspace.Options{
-		Dir: t.TempDir(), Model: keyword.Model{}, Event: s.web.Event, State: s.state,
+		Dir: dir, Settings: settings, Model: keyword.Model{}, Event: s.web.Event, State: s.state,
 		OpenPage: func(_, page string) error {
 			s.mu.Lock()
 			defer s.mu.Unlock()

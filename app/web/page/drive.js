@@ -204,9 +204,9 @@ class Tool {
     this.id = null;
     this.run.disabled = false;
     this.stop.hidden = this.progress.hidden = true;
-    const head = h('p', { class: 'outcome-head' }, c.phase === 'done' && !c.result?.isError ? h('span', { class: 'state ok' }, icon('ok'), 'Result') : c.phase === 'cancelled' ? h('span', { class: 'state off' }, icon('off'), 'Cancelled') : h('span', { class: 'state bad' }, icon('bad'), c.phase === 'done' ? 'The tool failed' : 'The call failed'), c.ms !== undefined && h('span', { class: 'soft' }, millis(c.ms)));
+    const head = h('p', { class: 'outcome-head' }, c.phase === 'done' && !c.result?.isError ? h('span', { class: 'state ok' }, icon('ok'), 'Result') : c.phase === 'cancelled' ? h('span', { class: 'state off' }, icon('off'), 'Cancelled') : c.phase === 'denied' ? h('span', { class: 'state bad' }, icon('off'), 'Denied') : h('span', { class: 'state bad' }, icon('bad'), c.phase === 'done' ? 'The tool failed' : 'The call failed'), c.ms !== undefined && h('span', { class: 'soft' }, millis(c.ms)));
     fill(this.out, head, c.result && result(c.result, { onresource: (uri) => { location.hash = '#' + address(this.server, 'resources', uri); } }), c.error && c.phase !== 'cancelled' && h('p', { class: 'wrap mono' }, c.error, c.code ? ` (${c.code})` : ''));
-    announce(c.phase === 'done' ? 'The result is there' : 'The call ' + c.phase);
+    announce(c.phase === 'done' ? 'The result is there' : c.phase === 'denied' ? c.error : 'The call ' + c.phase);
   }
 }
 
