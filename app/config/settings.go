@@ -1,6 +1,10 @@
 package config
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"strconv"
+)
 
 // Settings are what a person has decided once for all, in tenon.json.
 type Settings struct {
@@ -20,6 +24,9 @@ type Settings struct {
 
 	// Audit is about the log of all calls.
 	Audit Audit
+
+	// ToolSearch says when the model searches for tools.
+	ToolSearch ToolSearch
 }
 
 // A Pair is two globs: data from servers of the first kind to servers of the
@@ -35,8 +42,38 @@ type Audit struct {
 	Optional bool
 }
 
+// A ToolSearch says when the model is given search_tools and call_tool instead
+// of the tools themselves. The zero value is ToolSearchAuto.
+type ToolSearch struct {
+	Mode string // ToolSearchAuto, ToolSearchAlways or ToolSearchNever
+
+	// Tokens is how many tokens the definitions of all tools may take before
+	// the model searches. 0: Mode decides.
+	Tokens int
+}
+
+// The modes of a ToolSearch.
+const (
+	ToolSearchAuto   = "auto"   // where the tools are many, or large for the model's context
+	ToolSearchAlways = "always" // the model always searches
+	ToolSearchNever  = "never"  // the model is always given all tools
+)
+
+// ParseToolSearch reads "auto", "always", "never" or a number of tokens.
+func ParseToolSearch(text string) (ToolSearch, error) {
+	switch text {
+	case ToolSearchAuto, ToolSearchAlways, ToolSearchNever:
+		return ToolSearch{Mode: text}, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n <= 0 {
+		return ToolSearch{}, fmt.Errorf(`must be "auto", "always", "never" or a number of tokens, not %q`, text)
+	}
+	return ToolSearch{Tokens: n}, nil
+}
+
 // settingMembers are the names that tenon.json may have.
-var settingMembers = append([]string{"model", "permissions", "sensitive", "trust", "audit"}, serverMembers...)
+var settingMembers = append([]string{"model", "permissions", "sensitive", "trust", "audit", "toolSearch"}, serverMembers...)
 
 func readSettings(root node) (s Settings, err error) {
 	for _, m := range root.members() {
@@ -51,6 +88,8 @@ func readSettings(root node) (s Settings, err error) {
 			s.Trust, err = m.value.texts()
 		case "audit":
 			s.Audit, err = readAudit(m.value)
+		case "toolSearch":
+			s.ToolSearch, err = readToolSearch(m.value)
 		default:
 			if !slices.Contains(serverMembers, m.name) {
 				err = m.unknown(settingMembers)
@@ -136,6 +175,18 @@ func readPairs(n node) ([]Pair, error) {
 		pairs = append(pairs, p)
 	}
 	return pairs, nil
+}
+
+func readToolSearch(n node) (ToolSearch, error) {
+	text, err := n.scalar()
+	if err != nil {
+		return ToolSearch{}, err
+	}
+	t, err := ParseToolSearch(text)
+	if err != nil {
+		return t, n.errorf("%v", err)
+	}
+	return t, nil
 }
 
 func readAudit(n node) (a Audit, err error) {

@@ -19,10 +19,11 @@ func TestSettings(t *testing.T) {
 		],
 		"sensitive": [{"from": "mail", "to": "*"}],
 		"trust": ["notes"],
-		"audit": {"file": "/var/log/x", "optional": true}
+		"audit": {"file": "/var/log/x", "optional": true},
+		"toolSearch": 8000
 	}`)
 	s := w.load().Settings()
-	if s.Model != "anthropic/some" || !reflect.DeepEqual(s.Trust, []string{"notes"}) || s.Audit != (Audit{"/var/log/x", true}) || len(s.Rules) != 5 || s.Rules[1].Line != 6 {
+	if s.Model != "anthropic/some" || !reflect.DeepEqual(s.Trust, []string{"notes"}) || s.Audit != (Audit{"/var/log/x", true}) || s.ToolSearch != (ToolSearch{Tokens: 8000}) || len(s.Rules) != 5 || s.Rules[1].Line != 6 {
 		t.Errorf("%+v", s)
 	}
 	for _, c := range []struct {
@@ -67,6 +68,8 @@ func TestBadSettings(t *testing.T) {
 		`{"audit": {"optionl": true}}`:                        `did you mean "optional"?`,
 		`{"modle": "x"}`:                                      `did you mean "model"?`,
 		`{"mcpservers": {}}`:                                  `did you mean "mcpServers"?`,
+		`{"toolSearch": "often"}`:                             `toolSearch must be "auto", "always", "never" or a number of tokens, not "often"`,
+		`{"toolSearch": -1}`:                                  `must be "auto", "always"`,
 		`{"trust": "x"}`:                                      `trust must be a list`,
 		`{"permissions": [{"effect": "allow", "args": "x"}]}`: `permissions[0].args must be an object`,
 	} {

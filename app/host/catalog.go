@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/permit"
 	"github.com/tenon-mcp/tenon/internal/bm25"
@@ -305,29 +306,30 @@ func (h *Host) described(name string, e *toolEntry) llm.Tool {
 
 // tooMany reports whether the model is better off searching.
 func (h *Host) tooMany(list []llm.Tool, info llm.Info) bool {
-	most, share := h.opts.ManyTools, h.opts.ManyShare
-	if most == 0 {
-		most = 40
-	}
-	if share == 0 {
-		share = 0.03
-	}
-	if len(list) > most {
-		return true
-	}
-	if info.Context <= 0 {
-		return false
-	}
 	tokens := 0
 	for _, t := range list {
 		tokens += Tokens(t)
 	}
-	return float64(tokens) > max(fewTokens, share*float64(info.Context))
+	switch set := h.opts.ToolSearch; {
+	case set.Tokens > 0:
+		return tokens > set.Tokens
+	case set.Mode == config.ToolSearchAlways:
+		return len(list) > 0
+	case set.Mode == config.ToolSearchNever:
+		return false
+	}
+	return len(list) > manyTools || info.Context > 0 && float64(tokens) > max(fewTokens, manyShare*float64(info.Context))
 }
 
-// fewTokens is what tools may always take, however small the context is: hiding a
-// handful of tools costs more than it saves.
-const fewTokens = 4000
+// When the model searches, unless the person says otherwise.
+const (
+	manyTools = 40
+	manyShare = 0.03 // of the context
+
+	// fewTokens is what tools may always take, however small the context is:
+	// hiding a handful of tools costs more than it saves.
+	fewTokens = 4000
+)
 
 // Tokens estimates how many tokens a tool's definition takes: four bytes each,
 // as JSON of English text comes to.

@@ -32,6 +32,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/permit"
 	"github.com/tenon-mcp/tenon/client"
@@ -68,12 +69,11 @@ type Options struct {
 	// System is put before the house's own words to the model. Empty: none.
 	System string
 
-	// ManyTools is how many tools the model is given as they are; above it,
-	// or when their schemas take more than ManyShare of the context and more
-	// than 4,000 tokens, it gets search_tools and call_tool instead. 0 means
-	// 40, and 0.03.
-	ManyTools int
-	ManyShare float64
+	// ToolSearch says when the model gets search_tools and call_tool instead
+	// of the tools. By default, when there are more than 40 tools, or when
+	// their definitions take more than 4,000 tokens and more than 3 % of the
+	// model's context.
+	ToolSearch config.ToolSearch
 
 	// ResultBudget is how many bytes of one result the model is given; the
 	// rest stays readable through a handle. 0 means 24 KiB.

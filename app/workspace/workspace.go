@@ -37,7 +37,7 @@ type Options struct {
 	// Dir holds sessions, approvals, the audit log and logins.
 	Dir string
 
-	// Settings are the rules and marks of the configuration.
+	// Settings are the rules, marks and choices of the configuration.
 	Settings config.Settings
 
 	// Servers are started at once. They must be approved already.
@@ -73,7 +73,7 @@ type Options struct {
 	Log *inspect.Log
 
 	// Host is for what else a host can be told; Model, Book, Event, Store,
-	// Audit and Unattended in it are set here.
+	// Audit, ToolSearch and Unattended in it are set here.
 	Host host.Options
 }
 
@@ -123,6 +123,7 @@ func Open(o Options) (*Workspace, error) {
 	w.ctx, w.stop = context.WithCancel(context.Background())
 	h := o.Host
 	h.Model, h.Book, h.Event, h.Store, h.Unattended = o.Model, w.Book, o.Event, w.store, o.Unattended
+	h.ToolSearch = o.Settings.ToolSearch
 	h.Audit, h.AuditOptional = func(r host.AuditRecord) error { return w.audit.Append(r) }, o.Settings.Audit.Optional
 	w.Host = host.New(&h)
 	for _, s := range o.Servers {

@@ -25,6 +25,7 @@ type desk struct {
 	allow   []string
 	deny    []string
 	system  string
+	search  string
 }
 
 func (d *desk) flags(c *cobra.Command) {
@@ -33,6 +34,7 @@ func (d *desk) flags(c *cobra.Command) {
 	f.StringArrayVarP(&d.servers, "server", "s", nil, "use this `server` (a name, URL or builtin:NAME) instead of all of the configuration; may be repeated")
 	f.StringArrayVar(&d.allow, "allow", nil, "allow calls of `SERVER[/TOOL]` without asking; * stands for any text; may be repeated")
 	f.StringArrayVar(&d.deny, "deny", nil, "deny calls of `SERVER[/TOOL]`; may be repeated")
+	f.StringVar(&d.search, "tool-search", "", "when the model searches for tools instead of being given all: `auto`, always, never, or above how many tokens of definitions (default: what tenon.json says, or else auto)")
 	f.StringVar(&d.system, "system", "", "more words for the model to begin with")
 }
 
@@ -77,10 +79,15 @@ func label(c *choose.Choice) string {
 	return text
 }
 
-// settings joins the rules of the command line with those of the
-// configuration.
+// settings joins what the command line says with the configuration.
 func (d *desk) settings(s config.Settings) (config.Settings, error) {
 	s.Rules = slices.Clone(s.Rules)
+	if d.search != "" {
+		var err error
+		if s.ToolSearch, err = config.ParseToolSearch(d.search); err != nil {
+			return s, usagef("--tool-search %w", err)
+		}
+	}
 	add := func(effect config.Effect, words []string) error {
 		for _, w := range words {
 			server, tool, ok := strings.Cut(w, "/")
