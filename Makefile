@@ -28,11 +28,12 @@ vet:
 	@GOOS=darwin $(GO) vet ./...
 	@for m in $(SUBMODS); do (cd $$m && $(GO) vet ./...) || exit 1; done
 
-servers: ## what the tests run beside us (nginx, PostgreSQL, MariaDB), installed where root can
+servers: ## what the tests run beside us (nginx, PostgreSQL, MariaDB, tmux, patch), installed where root can
 	@want=""; \
 	[ -x /usr/sbin/nginx ] || command -v nginx >/dev/null || want="$$want nginx-light"; \
 	ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 || want="$$want postgresql-15"; \
 	[ -x /usr/sbin/mariadbd ] || command -v mariadbd >/dev/null || want="$$want mariadb-server-core mariadb-client-core"; \
+	for tool in tmux patch; do command -v $$tool >/dev/null || want="$$want $$tool"; done; \
 	if [ -z "$$want" ]; then exit 0; fi; \
 	if [ "$$(id -u)" != 0 ] || ! command -v apt-get >/dev/null; then echo "missing:$$want (as root, make servers installs them)"; exit 1; fi; \
 	echo "== installing$$want"; \
@@ -43,6 +44,8 @@ npm: ## other people's servers, into test/peers/*/node_modules
 	@./test/peers/install.sh
 
 race: servers npm ## the tests, under the race detector
+	@[ -d ../shared/protocol/schema ] || echo "left out: what is held against the published schemas, which are not in ../shared/protocol"
+	@[ -n "$$JSON_SCHEMA_TEST_SUITE" ] || echo "left out: the JSON Schema test suite (JSON_SCHEMA_TEST_SUITE does not say where it is)"
 	@echo "== go test -race"
 	@MUST_RUN=1 $(GO) test -race -timeout 20m $$($(GO) list ./... | grep -v /test/)
 
@@ -64,7 +67,7 @@ models: ## the model wires beside the official SDKs
 
 peers: npm ## other implementations over stdio and HTTP, in both directions
 	@echo "== real peers (their packages go to test/peers/*/node_modules)"
-	@cd test/peers && PEERS_MUST_RUN=1 $(GO) test -timeout 20m ./...
+	@cd test/peers && MUST_RUN=1 $(GO) test -timeout 20m ./...
 
 host: npm ## the host end to end, with scripted models and real servers
 	@echo "== host (the npm servers are those of make peers)"

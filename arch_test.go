@@ -75,7 +75,8 @@ var floors = map[string]floor{
 	"internal/patience": {why: "a word between whoever asks a person and whoever counts the time, who must not know each other"},
 	"internal/edittest": {extern: []string{"golang.org/x/sys"}, why: "test support: processes that change the same files"},
 	"internal/leaktest": {why: "test support that every package may use"},
-	"internal/ptytest":  {extern: []string{"golang.org/x/sys"}, why: "test support that every package may use"},
+	"internal/needtest": {why: "test support that every package may use"},
+	"internal/ptytest":  {on: []string{"internal/needtest"}, extern: []string{"golang.org/x/sys"}, why: "test support that every package may use"},
 	"internal/spectest": {on: []string{"mcp", "internal/uritemplate"}, extern: []string{validator, "golang.org/x/text"}, why: "test support: the published schemas judge what leaves"},
 	"internal/version":  {why: "one string"},
 	"internal/bm25":     {extern: []string{"golang.org/x/text"}, why: "finding documents by words is useful to servers and hosts alike, and knows neither"},
@@ -125,7 +126,7 @@ var floors = map[string]floor{
 }
 
 // testSupport may be imported by any test, and by nothing else.
-var testSupport = []string{"internal/edittest", "internal/leaktest", "internal/ptytest", "internal/spectest", "mcptest", "app/llm/llmtest"}
+var testSupport = []string{"internal/edittest", "internal/leaktest", "internal/needtest", "internal/ptytest", "internal/spectest", "mcptest", "app/llm/llmtest"}
 
 type listed struct {
 	ImportPath string

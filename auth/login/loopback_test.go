@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"github.com/tenon-mcp/tenon/internal/needtest"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -222,10 +222,7 @@ func TestOpenBrowser(t *testing.T) {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
 		t.Skip("the launcher is replaced by a script here")
 	}
-	sh, err := exec.LookPath("sh")
-	if err != nil {
-		t.Skip("there is no sh")
-	}
+	sh := needtest.Program(t, "sh")
 	dir := t.TempDir()
 	told, marker := filepath.Join(dir, "told"), filepath.Join(dir, "marker")
 	script := fmt.Sprintf("#!%s\nprintf '%%s\\n' \"$#\" \"$1\" > %s.tmp && /bin/mv %s.tmp %s\n", sh, told, told, told)
@@ -250,6 +247,7 @@ func TestOpenBrowser(t *testing.T) {
 	}
 	var got []byte
 	for range 3000 {
+		var err error
 		if got, err = os.ReadFile(told); err == nil {
 			break
 		}

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tenon-mcp/tenon/internal/needtest"
 	"github.com/tenon-mcp/tenon/internal/safefile"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -170,7 +171,7 @@ func TestMisleadingNames(t *testing.T) {
 	b := newBench(t, Config{}, map[string]string{"ok": ""})
 	for _, name := range []string{"c1\u009b31m", "txt.\u202egpj", "raw\xff"} {
 		if err := os.WriteFile(b.path(name), nil, 0o644); err != nil {
-			t.Skip(err)
+			needtest.Missing(t, err.Error())
 		}
 	}
 	expect(t, "list", b.says("list_directory", `{"path":"."}`), "[FILE] \"c1\\u009b31m\"\n[FILE] ok\n[FILE] \"raw\\xff\"\n[FILE] \"txt.\\u202egpj\"")

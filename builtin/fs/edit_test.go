@@ -2,6 +2,7 @@ package fs
 
 import (
 	"fmt"
+	"github.com/tenon-mcp/tenon/internal/needtest"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -69,9 +70,7 @@ func TestEditFile(t *testing.T) {
 
 // A diff says what patch needs to make the new text of the old one.
 func TestDiffCanBeApplied(t *testing.T) {
-	if _, err := exec.LookPath("patch"); err != nil {
-		t.Skip("patch is not installed")
-	}
+	needtest.Program(t, "patch")
 	random := rand.New(rand.NewPCG(1, 2))
 	dir := t.TempDir()
 	text := func() string {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/tenon-mcp/tenon/internal/needtest"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -220,7 +221,7 @@ func TestProgress(t *testing.T) {
 func TestNamesThatAreNotUTF8(t *testing.T) {
 	b := newBench(t, Config{}, nil)
 	if err := os.WriteFile(b.path("caf\xe9\n.txt"), []byte("needle"), 0o644); err != nil {
-		t.Skip("this file system has only UTF-8 names:", err)
+		needtest.Missing(t, "names that are not UTF-8: "+err.Error())
 	}
 	for tool, more := range readers {
 		if strings.HasPrefix(tool, "read") {

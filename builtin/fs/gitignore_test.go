@@ -2,6 +2,7 @@ package fs
 
 import (
 	"fmt"
+	"github.com/tenon-mcp/tenon/internal/needtest"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -12,9 +13,7 @@ import (
 
 // What is left out is what git leaves out.
 func TestGitignoreAsGit(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is not installed")
-	}
+	needtest.Program(t, "git")
 	random := rand.New(rand.NewPCG(5, 6))
 	pick := func(from ...string) string { return from[random.IntN(len(from))] }
 	pattern := func() string {

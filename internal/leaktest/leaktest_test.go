@@ -1,6 +1,7 @@
 package leaktest
 
 import (
+	"github.com/tenon-mcp/tenon/internal/needtest"
 	"os"
 	"os/exec"
 	"runtime"
@@ -52,7 +53,7 @@ func TestSeesAChild(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {
-		t.Skipf("no program to start: %v", err)
+		needtest.Missing(t, err.Error())
 	}
 	expectLeft(t, before, "child process")
 	if err := stdin.Close(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/needtest"
 	"golang.org/x/sys/unix"
 )
 
@@ -18,7 +19,7 @@ func Open(t *testing.T, rows, columns int) (keys, tty *os.File) {
 	t.Helper()
 	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		t.Skip("there are no terminals here: ", err)
+		needtest.Missing(t, "there are no terminals here: "+err.Error())
 	}
 	n, err := unix.IoctlGetInt(int(keys.Fd()), unix.TIOCGPTN)
 	if err == nil {
@@ -28,7 +29,7 @@ func Open(t *testing.T, rows, columns int) (keys, tty *os.File) {
 		t.Fatal(err)
 	}
 	if tty, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
-		t.Skip("there are no terminals here: ", err)
+		needtest.Missing(t, "there are no terminals here: "+err.Error())
 	}
 	if err := unix.IoctlSetWinsize(int(tty.Fd()), unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(rows), Col: uint16(columns)}); err != nil {
 		t.Fatal(err)

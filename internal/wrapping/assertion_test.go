@@ -3,6 +3,7 @@ package wrapping
 import (
 	"encoding/json"
 	"errors"
+	"github.com/tenon-mcp/tenon/internal/needtest"
 	"go/ast"
 	"go/importer"
 	"go/parser"
@@ -56,7 +57,7 @@ func list(t *testing.T) []listed {
 	cmd.Dir = filepath.Join("..", "..")
 	out, err := cmd.Output()
 	if err != nil {
-		t.Skipf("the go command is not there: %v", err)
+		needtest.Missing(t, "go list: "+err.Error())
 	}
 	var all []listed
 	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {

@@ -14,31 +14,22 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/host"
+	"github.com/tenon-mcp/tenon/internal/needtest"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
 // peers is where test/peers/install.sh puts the servers from npm.
 const peers = "../peers/node"
 
-// absent skips a test because something that it needs is not there. With
-// MUST_RUN=1 in the environment it fails the test instead.
-func absent(t *testing.T, what string) {
-	t.Helper()
-	if os.Getenv("MUST_RUN") == "1" {
-		t.Fatal(what + " (MUST_RUN=1: no test may be skipped)")
-	}
-	t.Skip(what)
-}
-
 // node returns the program and the script of a reference server.
 func node(t *testing.T, name string) (program, script string) {
 	t.Helper()
 	program, err := exec.LookPath("node")
 	if err != nil {
-		absent(t, "node is not installed; run test/peers/install.sh")
+		needtest.Missing(t, "node is not installed; run test/peers/install.sh")
 	}
 	if _, err := os.Stat(peers + "/node_modules/.installed.json"); err != nil {
-		absent(t, "the servers from npm are not installed; run test/peers/install.sh")
+		needtest.Missing(t, "the servers from npm are not installed; run test/peers/install.sh")
 	}
 	script, err = filepath.Abs(filepath.Join(peers, "node_modules", "@modelcontextprotocol", name, "dist", "index.js"))
 	if err != nil {

@@ -11,13 +11,14 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/web"
+	"github.com/tenon-mcp/tenon/internal/needtest"
 )
 
 // axe judges every view, in both themes, on a desk and on a phone.
 func TestAccessible(t *testing.T) {
 	code, err := os.ReadFile(filepath.Join("node", "node_modules", "axe-core", "axe.min.js"))
 	if err != nil {
-		absent(t, "axe-core is not installed: test/page/install.sh brings it")
+		needtest.Missing(t, "axe-core is not installed: test/page/install.sh brings it")
 	}
 	h := build(t, plan{
 		servers: append(samples(t), config.Server{Name: "broken", Kind: config.Stdio, Command: "/nonexistent/server"}),

@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
+	"github.com/tenon-mcp/tenon/internal/needtest"
 )
 
 var update = flag.Bool("update", false, "write the pictures in docs/images")
@@ -40,16 +41,6 @@ func TestMain(m *testing.M) {
 		_ = os.RemoveAll(filepath.Dir(program.file))
 	}
 	os.Exit(code)
-}
-
-// absent skips a test for want of something, or fails it where nothing may be
-// missing.
-func absent(t *testing.T, what string) {
-	t.Helper()
-	if os.Getenv("MUST_RUN") != "" {
-		t.Fatal(what)
-	}
-	t.Skip(what)
 }
 
 func startBrowser() {
@@ -128,7 +119,7 @@ func open(t *testing.T, url string, l look) *tab {
 	t.Helper()
 	browser.once.Do(startBrowser)
 	if browser.why != "" {
-		absent(t, browser.why)
+		needtest.Missing(t, browser.why)
 	}
 	ctx, stop := chromedp.NewContext(browser.ctx)
 	t.Cleanup(stop)

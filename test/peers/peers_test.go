@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/leaktest"
+	"github.com/tenon-mcp/tenon/internal/needtest"
 )
 
 var all = flag.Bool("all", false, "run every peer client against every peer server, not only against its own SDK's")
@@ -62,26 +63,16 @@ func goPeer(t *testing.T, name string, args ...string) []string {
 	return append([]string{path}, args...)
 }
 
-// absent skips a test because something that it needs is not there. With
-// PEERS_MUST_RUN=1 in the environment it fails the test instead.
-func absent(t *testing.T, what string) {
-	t.Helper()
-	if os.Getenv("PEERS_MUST_RUN") == "1" {
-		t.Fatal(what + " (PEERS_MUST_RUN=1: no test may be skipped)")
-	}
-	t.Skip(what)
-}
-
 // nodePeer returns the command line of a script in the folder node, and skips
 // the test where the JavaScript peers are not installed.
 func nodePeer(t *testing.T, script string, args ...string) []string {
 	t.Helper()
 	node, err := exec.LookPath("node")
 	if err != nil {
-		absent(t, "node is not installed; run test/peers/install.sh")
+		needtest.Missing(t, "node is not installed; run test/peers/install.sh")
 	}
 	if _, err := os.Stat("node/node_modules/.installed.json"); err != nil {
-		absent(t, "the JavaScript peers are not installed; run test/peers/install.sh")
+		needtest.Missing(t, "the JavaScript peers are not installed; run test/peers/install.sh")
 	}
 	path, err := filepath.Abs(filepath.Join("node", script))
 	if err != nil {

@@ -3,6 +3,7 @@ package socket
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"path/filepath"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/leaktest"
+	"github.com/tenon-mcp/tenon/internal/needtest"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 )
 
@@ -37,7 +39,7 @@ func listen(t *testing.T, network string) net.Listener {
 	}
 	l, err := net.Listen(network, address)
 	if err != nil {
-		t.Skipf("cannot listen on %s: %v", network, err)
+		needtest.Missing(t, fmt.Sprintf("cannot listen on %s: %v", network, err))
 	}
 	return l
 }
