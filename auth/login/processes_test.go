@@ -84,11 +84,8 @@ func TestProcessesRefreshOneToken(t *testing.T) {
 // another process stored last, also if the access token beside it has ended too.
 func TestLastRefreshTokenIsUsed(t *testing.T) {
 	w := newWorld(t)
-	w.valid["access-old"] = true
 	store := &tokens.Files{Dir: t.TempDir()}
-	keptToken(t, w, store, nil)
-	c := w.client(func(o *Options) { o.Store, o.Authorize = store, nobody(t) })
-	w.wantOK(c)
+	c := loggedIn(t, w, store)
 	keptToken(t, w, store, func(tok *token) {
 		tok.Access, tok.Refresh, tok.Got, tok.Expires = "access-newer", "refresh-newer", time.Now().Add(-time.Minute), time.Now().Add(-time.Second)
 	})

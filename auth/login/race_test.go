@@ -64,10 +64,7 @@ func TestTwoLoginsAtOnceKeepTheirClients(t *testing.T) {
 func TestRefusedRefreshLooksAgain(t *testing.T) {
 	w := newWorld(t)
 	store := &tokens.Memory{}
-	keptToken(t, w, store, nil)
-	w.valid["access-old"] = true
-	c := w.client(func(o *Options) { o.Store, o.Authorize = store, nobody(t) })
-	w.wantOK(c)
+	c := loggedIn(t, w, store)
 	w.revoke()
 	w.tokens = func(url.Values, http.Header) (int, any) {
 		w.mu.Lock()

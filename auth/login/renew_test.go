@@ -133,6 +133,17 @@ func keptToken(t *testing.T, w *world, store tokens.Store, change func(*token)) 
 	}
 }
 
+// loggedIn is a client that uses a token of an earlier process, and cannot log
+// in.
+func loggedIn(t *testing.T, w *world, store tokens.Store) *http.Client {
+	t.Helper()
+	keptToken(t, w, store, nil)
+	w.valid["access-old"] = true
+	c := w.client(func(o *Options) { o.Store, o.Authorize = store, nobody(t) })
+	w.wantOK(c)
+	return c
+}
+
 // What one process has got, the next one uses.
 func TestKeptToken(t *testing.T) {
 	w := newWorld(t)
@@ -209,10 +220,7 @@ func TestAnotherProcessHasRefreshed(t *testing.T) {
 func TestAnotherProcessHasRotated(t *testing.T) {
 	w := newWorld(t)
 	store := &tokens.Memory{}
-	keptToken(t, w, store, nil)
-	w.valid["access-old"] = true
-	c := w.client(func(o *Options) { o.Store, o.Authorize = store, nobody(t) })
-	w.wantOK(c)
+	c := loggedIn(t, w, store)
 	w.revoke()
 	w.valid["access-newer"] = true
 	keptToken(t, w, store, func(tok *token) { tok.Access, tok.Refresh = "access-newer", "refresh-newer" })
