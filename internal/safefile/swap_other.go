@@ -9,7 +9,9 @@ import (
 
 func exchange(*os.Root, string, string) error { return errors.ErrUnsupported }
 
-func isOpenForWriting(*os.File) bool { return false }
+func lease(*os.File) (granted, writers bool) { return false, false }
+
+func isAwaited(*os.File) bool { return false }
 
 // RenameNew would rename without ever replacing; here nothing can do that in
 // one step.

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -88,6 +89,37 @@ func TestSwapSeesWriters(t *testing.T) {
 	f.Close()
 	if got := have(t, root, "file"); got != "old and more" {
 		t.Errorf("the file has %q", got)
+	}
+}
+
+// S1: a program that saves to both files while they are exchanged loses neither
+// version.
+func TestSwapKeepsBothVersions(t *testing.T) {
+	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
+		t.Skip("names cannot be exchanged here")
+	}
+	dir, root := swapDir(t)
+	exchanged = func() {
+		write := func(name, text string) {
+			if err := os.WriteFile(filepath.Join(dir, "new"), []byte(text), 0o600); err != nil {
+				t.Error(err)
+			}
+			if err := os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, name)); err != nil {
+				t.Error(err)
+			}
+		}
+		write("temp", "saved first") // as if it had the name a moment before
+		if err := os.WriteFile(filepath.Join(dir, "file"), []byte("saved second"), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	defer func() { exchanged = func() {} }()
+	err := Swap(root, "temp", "file", []byte("old"))
+	if err == nil || errors.Is(err, ErrChanged) || !strings.Contains(err.Error(), "file.conflict-1") {
+		t.Errorf("error %v", err)
+	}
+	if one, two := have(t, root, "file"), have(t, root, "file.conflict-1"); one != "saved first" || two != "saved second" {
+		t.Errorf("kept %q and %q", one, two)
 	}
 }
 
