@@ -45,7 +45,7 @@ var floors = map[string]floor{
 	"mcp":     {extern: []string{jsonv2}, why: "the vocabulary has no goroutine and no I/O, and is the same in every revision and over every transport"},
 
 	"schema/internal/*": {on: []string{"schema/internal/*"}, why: "words, formats and keywords of JSON Schema, and the validator that package schema shows to the world"},
-	"schema":            {on: []string{"schema/internal/*"}, extern: []string{jsonv2}, why: "JSON Schema is useful without MCP"},
+	"schema":            {on: []string{"schema/internal/*", "internal/typo"}, extern: []string{jsonv2}, why: "JSON Schema is useful without MCP"},
 
 	"auth/tokens":         {on: []string{"internal/safefile"}, why: "a place for secrets knows neither what they are nor where they come from"},
 	"auth/tokens/keyring": {on: []string{"auth/tokens"}, extern: []string{keyring}, why: "only who asks for the keyring carries the libraries that talk to it"},
@@ -79,10 +79,11 @@ var floors = map[string]floor{
 	"internal/ptytest":  {on: []string{"internal/needtest"}, extern: []string{"golang.org/x/sys"}, why: "test support that every package may use"},
 	"internal/spectest": {on: []string{"mcp", "internal/uritemplate"}, extern: []string{validator, "golang.org/x/text"}, why: "test support: the published schemas judge what leaves"},
 	"internal/version":  {why: "one string"},
-	"internal/bm25":     {extern: []string{"golang.org/x/text"}, why: "finding documents by words is useful to servers and hosts alike, and knows neither"},
+	"internal/typo":     {why: "counting mistakes between words knows no language"},
+	"internal/bm25":     {on: []string{"internal/typo"}, extern: []string{"golang.org/x/text"}, why: "finding documents by words is useful to servers and hosts alike, and knows neither"},
 	"internal/safefile": {extern: []string{"golang.org/x/sys"}, why: "a file is written whole or not at all, whatever is in it"},
 
-	"app/config":  {on: []string{"internal/safefile", "internal/visible"}, why: "a list of servers is read and approved before anything is opened, so it knows no protocol"},
+	"app/config":  {on: []string{"internal/safefile", "internal/typo", "internal/visible"}, why: "a list of servers is read and approved before anything is opened, so it knows no protocol"},
 	"app/inspect": {on: []string{"mcp", "jsonrpc", "era", "internal/visible"}, why: "it writes down what passes at any door, so it knows messages and eras, and neither features nor transports"},
 
 	"app/show":      {on: []string{"mcp", "internal/visible"}, extern: []string{jsonv2}, why: "it turns values of the protocol into text and reaches no server"},

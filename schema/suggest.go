@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tenon-mcp/tenon/internal/typo"
 	"github.com/tenon-mcp/tenon/schema/internal/words"
 )
 
@@ -19,7 +20,7 @@ func didYouMean(name string, known []string) string {
 		if len(k) > longest {
 			continue
 		}
-		d := distance(fold(name), fold(k))
+		d := typo.Distance(fold(name), fold(k), bestDistance)
 		if d < bestDistance && d*2 < max(len(k), 2) {
 			best, bestDistance = k, d
 		}
@@ -41,28 +42,4 @@ func allowed(names []string) string {
 // fold leaves out what people mix up without meaning another name.
 func fold(name string) string {
 	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
-}
-
-// distance counts the insertions, removals, replacements and swaps of
-// neighbours that make b out of a.
-func distance(a, b string) int {
-	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range last {
-		last[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := 1
-			if a[i-1] == b[j-1] {
-				cost = 0
-			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-		}
-		before, last, row = last, row, before
-	}
-	return last[len(b)]
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/tenon-mcp/tenon/internal/typo"
 )
 
 // minCorrected is how many characters a word must have to be corrected: shorter
@@ -65,7 +67,7 @@ func (x *Index) near(v view, word string) string {
 		count int
 	}
 	var all []candidate
-	var m mistakes
+	var m typo.Meter
 	for i := range x.words.entries {
 		e := &x.words.entries[i]
 		if size := int(e.size); size+4*most < len(word) || size > len(word)+4*most {
@@ -76,7 +78,7 @@ func (x *Index) near(v view, word string) string {
 		if first != want[0] && first != want[1] {
 			continue
 		}
-		if far := m.between(want, []rune(string(text)), most); far <= most {
+		if far := m.Distance(want, []rune(string(text)), most); far <= most {
 			if n := x.count(v, e); n > 0 {
 				all = append(all, candidate{string(text), far, n})
 			}
@@ -88,41 +90,4 @@ func (x *Index) near(v view, word string) string {
 	return slices.MinFunc(all, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.far, b.far), cmp.Compare(b.count, a.count), cmp.Compare(a.text, b.text))
 	}).text
-}
-
-// mistakes counts letters that are missing, too many, wrong, or exchanged with
-// their neighbour. It is used again and again.
-type mistakes struct{ rows [3][]int }
-
-func (m *mistakes) between(a, b []rune, most int) int {
-	if d := len(a) - len(b); d > most || -d > most {
-		return most + 1
-	}
-	for i := range m.rows {
-		m.rows[i] = slices.Grow(m.rows[i][:0], len(b)+1)[:len(b)+1]
-	}
-	before, above, row := m.rows[0], m.rows[1], m.rows[2]
-	for j := range above {
-		above[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		row[0] = i
-		least := i
-		for j := 1; j <= len(b); j++ {
-			wrong := 1
-			if a[i-1] == b[j-1] {
-				wrong = 0
-			}
-			row[j] = min(above[j]+1, row[j-1]+1, above[j-1]+wrong)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				row[j] = min(row[j], before[j-2]+1)
-			}
-			least = min(least, row[j])
-		}
-		if least > most {
-			return most + 1
-		}
-		before, above, row = above, row, before
-	}
-	return above[len(b)]
 }
