@@ -181,8 +181,9 @@ func appendUnescaped(dst, in []byte) []byte {
 	}
 }
 
-// clipped quotes a text that somebody else chose, at a length fit for an error.
-func clipped(text []byte) string {
+// Quote quotes text that somebody else chose, at a length fit for an error: an
+// ellipsis stands for what is beyond 64 bytes.
+func Quote[T string | []byte](text T) string {
 	const most = 64
 	if len(text) <= most {
 		return fmt.Sprintf("%q", text)

@@ -10,21 +10,12 @@ import (
 // undefined and leaves no trace; one that is there and empty may leave its
 // name or a separator, as the RFC has it.
 func (t *Template) Expand(vars map[string]string) string {
-	b := make([]byte, 0, len(t.source)+32)
-	for _, p := range t.parts {
-		if p.expr == nil {
-			b = append(b, p.literal...)
-			continue
-		}
-		w := writer{b: b, op: p.expr.op}
-		for _, v := range p.expr.vars {
-			if s, ok := vars[v.name]; ok {
-				w.text(v, s)
-			}
-		}
-		b = w.b
+	values := make(map[string]Value, len(vars))
+	for name, s := range vars {
+		values[name] = String(s)
 	}
-	return string(b)
+	uri, _ := t.ExpandValues(values) // strings can be cut, so it does not fail
+	return uri
 }
 
 // ExpandValues writes the URI for values of any kind. It fails only where the

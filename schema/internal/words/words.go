@@ -6,7 +6,8 @@ package words
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
 // Items counts items: "1 item", "2 items".
@@ -32,17 +33,7 @@ func List(values []string) string {
 }
 
 // Quote quotes text that somebody else chose, at a length fit for an error.
-func Quote(text string) string {
-	const most = 60
-	if len(text) <= most {
-		return fmt.Sprintf("%q", text)
-	}
-	cut := most
-	for cut > most-utf8.UTFMax && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return fmt.Sprintf("%q…", text[:cut])
-}
+func Quote(text string) string { return rawjson.Quote(text) }
 
 // Clip cuts text to about a line.
 func Clip(text string) string { return cut(text, 80) }

@@ -46,15 +46,7 @@ func (a *adapter) mergeAll(top *object, branches []any) []string {
 		if !ok {
 			continue
 		}
-		b = a.openRoot(b.copy())
-		a.addProperties(top, b)
-		required := top.strings("required")
-		for _, name := range b.strings("required") {
-			if !slices.Contains(required, name) {
-				required = append(required, name)
-			}
-		}
-		top.setStrings("required", required)
+		b = a.mergeProperties(top, b)
 		odd := &object{}
 		for _, m := range b.members {
 			switch m.name {
@@ -193,6 +185,21 @@ func (a *adapter) onlyAnyOf(o *object) {
 	}
 }
 
+// mergeProperties adds the properties of a branch, and which of them are
+// required, to o. It returns the branch with its reference followed.
+func (a *adapter) mergeProperties(o, branch *object) *object {
+	b := a.openRoot(branch.copy())
+	a.addProperties(o, b)
+	required := o.strings("required")
+	for _, name := range b.strings("required") {
+		if !slices.Contains(required, name) {
+			required = append(required, name)
+		}
+	}
+	o.setStrings("required", required)
+	return b
+}
+
 // mergeInto is allOf below the root: what is not said yet is taken over, and
 // the rest is said in words.
 func (a *adapter) mergeInto(o *object, all []any) []string {
@@ -202,15 +209,7 @@ func (a *adapter) mergeInto(o *object, all []any) []string {
 		if !ok {
 			continue
 		}
-		b = a.openRoot(b.copy())
-		a.addProperties(o, b)
-		required := o.strings("required")
-		for _, name := range b.strings("required") {
-			if !slices.Contains(required, name) {
-				required = append(required, name)
-			}
-		}
-		o.setStrings("required", required)
+		b = a.mergeProperties(o, b)
 		odd := &object{}
 		for _, m := range b.members {
 			switch {
