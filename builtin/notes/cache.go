@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/bm25"
@@ -37,7 +38,9 @@ const (
 	maxCachedText = 1 << 20
 )
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// castagnoli is made when it is needed. At the start it would take a tenth of
+// what all packages of the tenon command need there.
+var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
 // A stamp says which state of a file was read. The zero stamp fits none.
 type stamp struct {
@@ -108,7 +111,7 @@ func readCache(file, vault string) (c *cache, err error) {
 	if !private(info) {
 		return nil, errors.New("others may write the file")
 	}
-	sum := crc32.New(castagnoli)
+	sum := crc32.New(castagnoli())
 	if _, err := io.Copy(sum, io.LimitReader(f, info.Size()-crc32.Size)); err != nil {
 		return nil, err
 	}
@@ -213,7 +216,7 @@ func (v *vault) encodeCache() ([]byte, int64) {
 	if v.index.Save(bufio.NewWriter(&out)) != nil {
 		return nil, 0
 	}
-	return binary.LittleEndian.AppendUint32(out.Bytes(), crc32.Checksum(out.Bytes(), castagnoli)), changes
+	return binary.LittleEndian.AppendUint32(out.Bytes(), crc32.Checksum(out.Bytes(), castagnoli())), changes
 }
 
 // writeCache puts a file in its place in one step. It need not survive a power
