@@ -25,6 +25,8 @@ type Tool struct {
 	Tool     *mcp.Tool `json:"tool"`
 	Hidden   bool      `json:"hidden,omitzero"`   // denied: the model does not see it
 	Held     string    `json:"held,omitzero"`     // why the model does not get it before the person approves it; empty: it does
+	Changes  []Change  `json:"changes,omitzero"`  // what is not as it was approved, in the tool or its server
+	Digest   string    `json:"digest"`            // names the definition; see permit.Digest
 	Warnings []string  `json:"warnings,omitzero"` // what looks wrong about its definition
 }
 
@@ -134,8 +136,9 @@ func (h *Host) Tools(ctx context.Context) []Tool {
 	}
 	var all []Tool
 	for _, e := range h.entries(ctx) {
+		changed, _ := h.opts.Book.Changes(e.server.name, e.tool)
 		all = append(all, Tool{
-			Server: e.server.name, Name: modelName(e.server.name, e.tool.Name, limit), Tool: e.tool,
+			Server: e.server.name, Name: modelName(e.server.name, e.tool.Name, limit), Tool: e.tool, Changes: changes(changed), Digest: permit.Digest(e.tool),
 			Hidden: h.opts.Book.Hidden(e.server.name, e.tool), Held: h.opts.Book.Held(e.server.name, e.tool), Warnings: permit.Suspect(e.tool),
 		})
 	}

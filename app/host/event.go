@@ -25,6 +25,7 @@ const (
 	EventNotice   EventKind = "notice"   // something to know: Text
 	EventLog      EventKind = "log"      // a log line of a server: Text, Level
 	EventChanged  EventKind = "changed"  // a server's tools, resources or prompts changed: Server
+	EventMuted    EventKind = "muted"    // questions of a server are declined from now on: Server, and Text says why; an empty Text: no longer
 	EventError    EventKind = "error"    // the turn failed: Text says why and what to do
 	EventDone     EventKind = "done"     // the turn is over: Stop says why
 )

@@ -13,21 +13,23 @@ const (
 
 // An asker is what a host knows of the questions of one server.
 type asker struct {
-	open     int  // that wait for the person
-	unwanted int  // outside of any call since the person last accepted one
-	muted    bool // all are declined
-	told     bool // the person knows that some are declined
+	open     int    // that wait for the person
+	unwanted int    // outside of any call since the person last accepted one
+	muted    bool   // all are declined
+	told     string // why some are declined, as the person knows; empty: none are
 }
 
 // Mute has the questions of a server declined: those that are open, and all
 // later ones, until Unmute. Approvals of its tools are not questions of it.
 func (h *Host) Mute(server string) {
 	h.mu.Lock()
-	h.asker(server).muted = true
+	s := h.asker(server)
+	s.muted, s.told = true, mutedText(server)
 	h.mu.Unlock()
+	h.tell(Event{Kind: EventMuted, Server: server, Text: mutedText(server)})
 	for _, a := range h.Asks() {
 		if a.Server == server && a.Kind != AskApproval && a.Kind != AskFlow {
-			h.Answer(a.ID, Answer{Action: "decline", By: server + " is muted"}) // an error says that the person was faster
+			h.Answer(a.ID, Answer{Action: "decline", By: mutedText(server)}) // an error says that the person was faster
 		}
 	}
 }
@@ -35,9 +37,28 @@ func (h *Host) Mute(server string) {
 // Unmute lets a server ask again.
 func (h *Host) Unmute(server string) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
+	s := h.askers[server]
 	delete(h.askers, server)
+	h.mu.Unlock()
+	if s != nil && s.told != "" {
+		h.tell(Event{Kind: EventMuted, Server: server})
+	}
 }
+
+// Muted says why questions of servers are declined, by server.
+func (h *Host) Muted() map[string]string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := map[string]string{}
+	for name, s := range h.askers {
+		if s.told != "" {
+			all[name] = s.told
+		}
+	}
+	return all
+}
+
+func mutedText(server string) string { return server + " is muted" }
 
 // asker returns what is known of a server's questions. The lock is held.
 func (h *Host) asker(server string) *asker {
@@ -59,17 +80,17 @@ func (h *Host) askFor(ctx context.Context, a Ask) (Answer, error) {
 	why := ""
 	switch {
 	case s.muted:
-		why = a.Server + " is muted"
+		why = mutedText(a.Server)
 	case s.open >= maxOpenAsks:
 		why = fmt.Sprintf("%s asks more than %d questions at once", a.Server, maxOpenAsks)
 	case alone && s.unwanted >= maxUnwanted:
 		why = fmt.Sprintf("%s has asked %d questions that belong to no call", a.Server, maxUnwanted)
 	}
-	tell := why != "" && !s.told
+	tell := why != "" && s.told == ""
 	if why == "" {
 		s.open++
 	} else {
-		s.told = true
+		s.told = why
 	}
 	if why == "" && alone {
 		s.unwanted++
@@ -77,6 +98,7 @@ func (h *Host) askFor(ctx context.Context, a Ask) (Answer, error) {
 	h.mu.Unlock()
 	if why != "" {
 		if tell {
+			h.tell(Event{Kind: EventMuted, Server: a.Server, Text: why})
 			h.tell(Event{Kind: EventNotice, Server: a.Server, Text: why + ": such questions are declined. /unmute " + a.Server + " lets it ask again."})
 		}
 		return Answer{Action: "decline", By: why}, nil
@@ -84,10 +106,17 @@ func (h *Host) askFor(ctx context.Context, a Ask) (Answer, error) {
 	answer, err := h.ask(ctx, a)
 	h.mu.Lock()
 	s.open--
+	again := false
 	if answer.Action == "accept" {
 		s.unwanted = 0
+		if again = s.told != "" && !s.muted; again {
+			s.told = ""
+		}
 	}
 	h.mu.Unlock()
+	if again {
+		h.tell(Event{Kind: EventMuted, Server: a.Server})
+	}
 	if answer.Action == "mute" {
 		h.Mute(a.Server)
 		answer.Action = "decline"

@@ -2,6 +2,8 @@ package permit
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -25,6 +27,13 @@ func definition(t *mcp.Tool) json.RawMessage {
 		return json.RawMessage(`{}`) // a tool came from JSON, so it goes to JSON
 	}
 	return raw
+}
+
+// Digest names the definition of a tool, so that a person approves exactly what
+// they have seen.
+func Digest(t *mcp.Tool) string {
+	sum := sha256.Sum256(definition(t))
+	return hex.EncodeToString(sum[:])
 }
 
 // Compare lists the differences between two definitions, by place. The order of

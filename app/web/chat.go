@@ -2,6 +2,7 @@ package web
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 
@@ -112,7 +113,10 @@ func (s *Server) takeOver(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return one.Summary(), one.Claim(true)
+	if err := one.Claim(true); err != nil {
+		return nil, err
+	}
+	return one.Summary(), nil
 }
 
 // copySession begins a session with all that another one holds.
@@ -169,6 +173,32 @@ func (s *Server) tools(r *http.Request) (any, error) {
 		all = []host.Tool{}
 	}
 	return map[string]any{"tools": all}, nil
+}
+
+// approveTool approves a tool as the person has seen it, which its digest names:
+// had it changed in between, it would not be approved.
+func (s *Server) approveTool(r *http.Request) (any, error) {
+	var q struct {
+		Server string `json:"server"`
+		Tool   string `json:"tool"`
+		Digest string `json:"digest"`
+	}
+	if err := body(r, &q); err != nil {
+		return nil, err
+	}
+	if q.Digest == "" {
+		return nil, bad("say what was approved: {\"server\": …, \"tool\": …, \"digest\": …}")
+	}
+	for _, t := range s.work.Host.Tools(r.Context()) {
+		if t.Server != q.Server || t.Tool.Name != q.Tool {
+			continue
+		}
+		if t.Digest != q.Digest {
+			return nil, fault{http.StatusConflict, fmt.Errorf("%s/%s has changed since you looked at it. Look again", q.Server, q.Tool)}
+		}
+		return struct{}{}, s.work.Book.Approve(t.Server, t.Tool)
+	}
+	return nil, missing("there is no such tool")
 }
 
 // forget takes back what was said about a tool, or about all of a server.

@@ -54,7 +54,7 @@ func (s *Server) state(r *http.Request) (any, error) {
 	out := map[string]any{
 		"version": version.String(), "feed": feedAt, "wire": wireAt,
 		"servers": servers, "sessions": sessions, "busy": s.turns.running(), "asks": asks,
-		"revisions": mcp.Revisions(), "only": s.opts.Only,
+		"muted": s.work.Host.Muted(), "revisions": mcp.Revisions(), "only": s.opts.Only,
 		"can": map[string]bool{"models": s.opts.Models != nil, "eras": s.opts.Eras != nil},
 	}
 	if m := s.work.Host.Model(); m != nil {
@@ -97,6 +97,16 @@ func (s *Server) disable(r *http.Request) (any, error) {
 		return nil, err
 	}
 	return struct{}{}, one.Disable()
+}
+
+// unmute lets a server ask the person again.
+func (s *Server) unmute(r *http.Request) (any, error) {
+	one, err := s.find(r)
+	if err != nil {
+		return nil, err
+	}
+	s.work.Host.Unmute(one.Name())
+	return struct{}{}, nil
 }
 
 func (s *Server) pending(*http.Request) (any, error) {

@@ -169,6 +169,7 @@ func (s *Server) routes() *http.ServeMux {
 		"GET /api/v1/servers/{name}/logs":      s.logs,
 		"POST /api/v1/servers/{name}/restart":  s.restart,
 		"POST /api/v1/servers/{name}/disable":  s.disable,
+		"POST /api/v1/servers/{name}/unmute":   s.unmute,
 		"POST /api/v1/servers/{name}/call":     s.call,
 		"POST /api/v1/servers/{name}/read":     s.read,
 		"POST /api/v1/servers/{name}/prompt":   s.prompt,
@@ -194,6 +195,7 @@ func (s *Server) routes() *http.ServeMux {
 		"POST /api/v1/sessions/{id}/delete":    s.deleteSession,
 		"POST /api/v1/asks/{id}":               s.answer,
 		"GET /api/v1/tools":                    s.tools,
+		"POST /api/v1/tools/approve":           s.approveTool,
 		"POST /api/v1/tools/forget":            s.forget,
 		"GET /api/v1/models":                   s.models,
 		"POST /api/v1/model":                   s.chooseModel,
@@ -273,6 +275,9 @@ func refuse(w http.ResponseWriter, status int, err error) {
 	body := map[string]any{"error": err.Error()}
 	if e, ok := errors.AsType[*mcp.Error](err); ok {
 		body["code"], body["data"] = e.Code, e.Data
+	}
+	if e, ok := errors.AsType[*host.OpenElsewhereError](err); ok {
+		body["openIn"] = e.Owner.String()
 	}
 	raw, err := mcp.Marshal(body)
 	if err != nil {

@@ -40,6 +40,8 @@ type plan struct {
 	pending []web.Pending
 	eras    bool
 	models  map[string]llm.Model // that can be chosen
+	rules   []config.Rule
+	dir     string // of sessions and approvals; empty: a new one
 }
 
 func build(t *testing.T, p plan) *house {
@@ -67,9 +69,12 @@ func build(t *testing.T, p plan) *house {
 		}
 	}
 	h.web = web.New(o)
+	if p.dir == "" {
+		p.dir = filepath.Join(t.TempDir(), "host")
+	}
 	var err error
 	h.work, err = workspace.Open(workspace.Options{
-		Dir: filepath.Join(t.TempDir(), "host"), Servers: p.servers, Model: p.model, Builtin: p.builtin,
+		Dir: p.dir, Settings: config.Settings{Rules: p.rules}, Servers: p.servers, Model: p.model, Builtin: p.builtin,
 		Event: h.web.Event, State: h.web.State, OpenPage: func(string, string) error { return nil },
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ export class Refused extends Error {
     super(text);
     this.status = status;
     this.code = more?.code;
+    this.openIn = more?.openIn; // of a session: the process that has it open
   }
 }
 

@@ -42,10 +42,16 @@ function approval(ask, answer) {
     h('p', { class: ask.loud ? 'state bad block' : 'soft' }, ask.loud && icon('warn'), risk(ask)),
     h('p', { class: 'label' }, 'With'), data(targetsFirst(c.arguments ?? {})),
     h('p', { class: 'label' }, ask.message || c.rule),
-    ask.changes?.length ? [h('p', { class: 'label' }, 'Changed since you approved it'), h('dl', { class: 'changes' }, ask.changes.map((x) => [h('dt', null, x.what), h('dd', null, h('del', null, x.before), h('ins', null, x.after))]))] : null,
+    changes(ask.changes),
     t && (ask.first || ask.changes?.length) ? h('details', { open: true }, h('summary', null, ask.first ? 'What the server says about it; you see it for the first time' : 'Its definition now'), h('p', { class: 'wrap quote' }, t.description || '(no description)'), h('details', null, h('summary', null, 'Definition in full'), tree(JSON.stringify(t)))) : null,
     h('div', { class: 'actions' }, b('once', 'Allow once', 'primary'), b('session', 'Allow for this session'), b('always', 'Always allow'), b('deny', 'Deny', 'deny'), b('never', 'Always deny', 'deny')),
   ];
+}
+
+// changes lists what is not as the person has approved it.
+export function changes(list) {
+  if (!list?.length) return null;
+  return [h('p', { class: 'label' }, 'Changed since you approved it'), h('dl', { class: 'changes' }, list.map((x) => [h('dt', null, x.what), h('dd', null, h('del', null, x.before), h('ins', null, x.after))]))];
 }
 
 // risk says what the tool could do at worst, as far as anybody knows.

@@ -40,12 +40,14 @@ class Chat {
     this.cost = h('span', { class: 'soft', role: 'status' });
     this.drawer = h('div', { class: 'side-panel', hidden: true });
     this.wrong = h('p', { class: 'wrong', role: 'alert' });
+    this.elsewhere = h('div', { class: 'actions', hidden: true }, button('Take over', { title: 'Go on here; the other process goes on with a copy', onclick: () => this.takeOver() }), button('Continue in a copy', { onclick: () => this.copy() }, 'copy'));
+    this.undo = button('Undo', { class: 'small', title: 'Take the last turn out of the conversation', onclick: () => this.takeBack() }, 'from');
     this.el = h('div', { class: 'split chatbox' },
       h('aside', { class: 'sessions', 'aria-label': 'Sessions' }, h('div', { class: 'sessions-head' }, h('h2', null, 'Sessions'), button('New session', { class: 'small', onclick: () => { location.hash = '#/chat'; this.input.focus(); } }, 'plus')), this.list),
       h('div', { class: 'talk' }, h('h1', { class: 'unseen' }, 'Chat'),
-        h('div', { class: 'talk-head' }, this.model, this.label, this.cost, button('What the model saw', { class: 'small', onclick: () => this.saw() }, 'eye')),
+        h('div', { class: 'talk-head' }, this.model, this.label, this.cost, this.undo, button('What the model saw', { class: 'small', onclick: () => this.saw() }, 'eye')),
         h('div', { class: 'scrollbox', onscroll: (e) => { const b = e.currentTarget; this.bottom = b.scrollTop + b.clientHeight > b.scrollHeight - 60; } }, this.said, this.asks),
-        h('div', { class: 'composer' }, this.wrong, h('div', { class: 'compose-row' }, this.input, this.sendIt, this.stop), h('p', { class: 'soft compose-hint', id: 'compose-hint' }, h('code', null, '@server:uri'), ' attaches a resource, ', h('code', null, '/server:prompt'), ' uses a prompt.'))),
+        h('div', { class: 'composer' }, this.wrong, this.elsewhere, h('div', { class: 'compose-row' }, this.input, this.sendIt, this.stop), h('p', { class: 'soft compose-hint', id: 'compose-hint' }, h('code', null, '@server:uri'), ' attaches a resource, ', h('code', null, '/server:prompt'), ' uses a prompt.'))),
       this.drawer);
     this.box = this.said.parentElement;
     this.bottom = true;
@@ -64,7 +66,7 @@ class Chat {
     this.id = id;
     this.drawer.hidden = true;
     this.bottom = true;
-    this.wrong.textContent = '';
+    this.refused();
     showsInline(id);
     this.messages = [];
     this.drawList();
@@ -144,7 +146,7 @@ class Chat {
   async send() {
     const words = this.input.value.trim();
     if (!words || state.busy.has(this.id)) return;
-    this.wrong.textContent = '';
+    this.refused();
     try {
       if (!this.id) {
         const made = await api.post('sessions');
@@ -156,7 +158,52 @@ class Chat {
       this.bottom = true;
       await api.post(`sessions/${encodeURIComponent(this.id)}/send`, { text: words });
       this.input.value = '';
-    } catch (e) { this.wrong.textContent = e.message; }
+    } catch (e) { this.refused(e); }
+  }
+
+  // refused says why something could not be done; without an error it says
+  // nothing any more. A session that another process has open can be taken over
+  // or copied.
+  refused(e) {
+    this.wrong.textContent = e ? e.message : '';
+    this.elsewhere.hidden = !e?.openIn;
+  }
+
+  async takeOver() {
+    try {
+      await api.post(`sessions/${encodeURIComponent(this.id)}/take-over`);
+      this.refused();
+      announce('The session is yours now');
+      if (await this.fetch(this.id)) this.draw();
+      this.input.focus();
+    } catch (e) { this.refused(e); }
+  }
+
+  async copy() {
+    try {
+      const made = await api.post(`sessions/${encodeURIComponent(this.id)}/copy`);
+      location.hash = '#/chat/' + encodeURIComponent(made.id);
+      this.refreshList();
+      this.input.focus();
+    } catch (e) { this.refused(e); }
+  }
+
+  // takeBack takes the last turn out of the conversation; its words can be
+  // changed and sent again.
+  async takeBack() {
+    const id = this.id;
+    this.refused();
+    try {
+      const { text } = await api.post(`sessions/${encodeURIComponent(id)}/undo`);
+      kept.delete(id); // its last calls are gone
+      if (this.id !== id) return;
+      if (!this.input.value.trim()) this.input.value = text;
+      if (!await this.fetch(id)) return;
+      this.tail = { id, list: [{ kind: 'notice', text: 'The last turn was taken out of the conversation. What its calls have done is not undone.' }] };
+      this.draw();
+      this.refreshList();
+      this.input.focus();
+    } catch (e) { this.refused(e); }
   }
 
   heard(list) {
@@ -196,6 +243,7 @@ class Chat {
     const busy = state.busy.has(this.id);
     this.stop.hidden = !busy;
     this.sendIt.hidden = busy;
+    this.undo.hidden = busy || !this.id || !this.messages.length;
     fill(this.cost, usage(spent.get(this.id) ?? this.summary?.usage));
     this.drawAsks();
     this.down();

@@ -5,9 +5,11 @@ import { h, button, fill, icon, announce, copyButton } from './dom.js';
 import * as api from './api.js';
 import { ago, clock, millis } from './format.js';
 import { badge } from './links.js';
+import { muted } from './muted.js';
 import { phase } from './phases.js';
 import { calls, detail, details, on, state } from './store.js';
 import { form } from './form.js';
+import { changes } from './asks.js';
 import { block, contents, result } from './content.js';
 import { tree } from './json.js';
 
@@ -62,7 +64,7 @@ class Drive {
     }
     const act = (path) => async () => { try { await api.post(`${api.server(this.server)}/${path}`); } catch (e) { announce(e.message); } };
     fill(this.head, h('a', { class: 'back', to: '/server/' + encodeURIComponent(this.server) }, 'Anatomy'), h('h1', null, this.face, this.server), phase(one.phase), one.revision && h('span', { class: 'soft mono' }, one.revision),
-      h('span', { class: 'actions' }, h('a', { class: 'button small', to: '/wire/all/' + encodeURIComponent(this.server) }, 'Messages'), button(one.phase === 'disabled' ? 'Switch on' : 'Restart', { class: 'small', onclick: act('restart') }, 'again')));
+      h('span', { class: 'actions' }, h('a', { class: 'button small', to: '/wire/all/' + encodeURIComponent(this.server) }, 'Messages'), button(one.phase === 'disabled' ? 'Switch on' : 'Restart', { class: 'small', onclick: act('restart') }, 'again')), muted(this.server));
   }
 
   // changed draws anew only what is really new: a result, or a half-filled form,
@@ -155,16 +157,35 @@ class Tool {
     this.server = server;
     this.tool = t;
     this.form = form(t.inputSchema, { label: t.name });
+    this.held = h('div');
     this.run = button('Run', { class: 'primary', title: 'Ctrl+Enter', onclick: () => this.call() }, 'play');
     this.stop = button('Cancel', { hidden: true, onclick: () => api.post('cancel/' + this.id).catch(() => {}) }, 'stop');
     this.progress = h('div', { class: 'progress', hidden: true }, h('progress', { 'aria-label': 'Progress' }), h('span', { class: 'soft' }));
     this.out = h('div', { class: 'outcome', role: 'region', 'aria-label': 'Result', tabindex: -1 });
     this.el = h('div', { class: 'tool', onkeydown: (e) => { if (e.key === 'Enter' && (e.ctrlKey || e.metaKey || e.target.matches('.fields input'))) { e.preventDefault(); this.call(); } } },
       h('h2', null, badge(t.icons), t.title || t.annotations?.title || t.name), h('p', { class: 'chips' }, h('code', null, t.name), annotations(t.annotations)),
-      t.description && h('p', { class: 'wrap' }, t.description),
+      t.description && h('p', { class: 'wrap' }, t.description), this.held,
       this.form.el, h('div', { class: 'actions' }, this.run, this.stop), this.progress, this.out,
       h('details', null, h('summary', null, 'Definition'), tree(JSON.stringify(t))));
     on('call', (list) => { for (const c of list) if (c.id === this.id) this.heard(c); }, signal);
+    this.drawHeld();
+  }
+
+  // drawHeld shows what is not as the person has approved it, and lets them
+  // approve it.
+  async drawHeld() {
+    const { tools } = await api.get('tools').catch(() => ({ tools: [] }));
+    const now = tools.find((x) => x.server === this.server && x.tool.name === this.tool.name);
+    if (!now?.held && !now?.changes?.length) { fill(this.held); return; }
+    const wrong = h('p', { class: 'wrong', role: 'alert' });
+    const approve = async () => {
+      wrong.textContent = '';
+      try { await api.post('tools/approve', { server: this.server, tool: this.tool.name, digest: now.digest }); announce('Approved'); this.drawHeld(); } catch (e) { wrong.textContent = e.message; }
+    };
+    fill(this.held, h('section', { class: 'note held', 'aria-label': 'Not approved as it is now' },
+      h('p', { class: 'state wait block' }, icon('warn'), now.held ? `The model does not get this tool: ${now.held}.` : 'The tool or its server has changed since you approved it. You are asked before it runs.'),
+      changes(now.changes), (now.warnings ?? []).map((w) => h('p', { class: 'state wait block' }, icon('warn'), w)),
+      h('div', { class: 'actions' }, button('Approve', { class: 'primary', onclick: approve }, 'ok')), wrong));
   }
 
   async call() {

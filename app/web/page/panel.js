@@ -1,6 +1,7 @@
 // A part of the picture, taken apart.
 
 import { h, button, fill, icon, copyButton } from './dom.js';
+import { muted } from './muted.js';
 import * as api from './api.js';
 import { ago, bytes, clock, count, millis } from './format.js';
 import { openLink, webAddress } from './links.js';
@@ -122,6 +123,7 @@ function actions(kind, one) {
   const page = one.phase === 'needs login' && webAddress(one.page);
   const off = one.phase === 'disabled';
   return h('div', null, page && h('div', { class: 'note' }, h('p', null, 'It wants you to log in at:'), h('p', { class: 'address' }, h('code', null, page.href)), openLink(page, 'Log in')),
+    kind === 'server' && muted(one.name),
     h('div', { class: 'actions' },
       kind === 'server' && (one.phase === 'ready' || one.phase === 'degraded') && h('a', { class: 'button primary', to: '/drive/' + encodeURIComponent(one.name) }, icon('play'), 'Use it'),
       h('a', { class: 'button', to: '/wire/all/' + encodeURIComponent(one.name) }, 'Messages'),

@@ -6,7 +6,7 @@ import * as api from './api.js';
 import { Rows } from './rows.js';
 
 export const state = {
-  version: '', servers: new Map(), sessions: [], busy: new Set(), asks: new Map(), pending: [],
+  version: '', servers: new Map(), sessions: [], busy: new Set(), asks: new Map(), pending: [], muted: new Map(),
   model: null, revisions: [], only: '', can: {}, online: false,
 };
 export const rows = new Rows();
@@ -58,6 +58,7 @@ export async function load() {
   state.busy = new Set(now.busy);
   state.asks = new Map((now.asks ?? []).map((a) => [a.id, a]));
   state.pending = now.pending ?? [];
+  state.muted = new Map(Object.entries(now.muted ?? {})); // of servers: why their questions are declined
   state.model = now.model ?? null;
   state.revisions = now.revisions;
   state.only = now.only;
@@ -159,6 +160,7 @@ const host = {
   ask: (e) => { state.asks.set(e.ask.id, e.ask); emit('asks', e.ask); },
   answered: (e) => { state.asks.delete(e.ask.id); emit('asks', e.ask); },
   log: (e) => emit('log', e),
+  muted: (e) => { if (e.text) state.muted.set(e.server, e.text); else state.muted.delete(e.server); emit('servers', e.server); },
   changed: (e) => { details.delete(e.server); emit('servers', e.server); },
 };
 

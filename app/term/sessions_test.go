@@ -1,0 +1,110 @@
+package term
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/tenon-mcp/tenon/app/llm/keyword"
+	"github.com/tenon-mcp/tenon/app/workspace"
+)
+
+// types runs the plain face on a workspace with lines as input.
+func types(t *testing.T, w *workspace.Workspace, feed *Feed, typed ...string) string {
+	t.Helper()
+	var out bytes.Buffer
+	if err := RunPlain(t.Context(), w, Options{Feed: feed, In: strings.NewReader(strings.Join(typed, "\n") + "\n"), Out: &out}); err != nil {
+		t.Fatal(err)
+	}
+	return out.String()
+}
+
+// inSession lists what the person says in a session, as another process finds it.
+func inSession(t *testing.T, w *workspace.Workspace, id string) string {
+	t.Helper()
+	s, err := w.Host.Session(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []string
+	for _, m := range s.Messages() {
+		if m.Role == "user" {
+			all = append(all, m.Text())
+		}
+	}
+	return strings.Join(all, "|")
+}
+
+// /undo takes the last turn out of the conversation, also of the one that is kept.
+func TestUndoTakesTheLastTurnOut(t *testing.T) {
+	feed := NewFeed()
+	w := desk(t, keyword.Model{}, feed, nil)
+	out := types(t, w, feed, "/undo", "good morning", "good evening", "/undo", "good night")
+	has(t, out, "there is nothing to undo", "> good evening", "> /undo", "Taken out of the conversation: good evening. What its calls have done is not undone.", "> good night")
+	all, err := w.Host.Sessions()
+	if err != nil || len(all) != 1 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	if got := inSession(t, w, all[0].ID); got != "good morning|good night" {
+		t.Errorf("the session holds %q", got)
+	}
+}
+
+// elsewhere is a session that another host has open in the same folder.
+func elsewhere(t *testing.T, dir string) (other *workspace.Workspace, id string) {
+	t.Helper()
+	other = deskIn(t, dir, keyword.Model{}, NewFeed(), nil)
+	s := other.Host.NewSession()
+	if err := s.Send(context.Background(), "good morning"); err != nil {
+		t.Fatal(err)
+	}
+	return other, s.ID
+}
+
+// A session that another process has open is named as such, and goes on here
+// after take-over; the other one goes on with a copy.
+func TestSessionIsTakenOver(t *testing.T) {
+	dir, feed := t.TempDir(), NewFeed()
+	other, id := elsewhere(t, dir)
+	w := deskIn(t, dir, keyword.Model{}, feed, nil)
+	out := types(t, w, feed, "/sessions "+id, "/sessions "+id+" now", "/sessions "+id+" take-over", "good evening")
+	has(t, out, "is open in process", "/sessions "+id+" take-over takes it from there", `unknown word "now"`, "> good evening")
+	if got := inSession(t, w, id); got != "good morning|good evening" {
+		t.Errorf("the session holds %q", got)
+	}
+	theirs, err := other.Host.Session(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := theirs.Send(t.Context(), "good night"); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := w.Host.Sessions(); err != nil || len(all) != 2 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	if got := inSession(t, w, id); got != "good morning|good evening" {
+		t.Errorf("the other process has overwritten it: %q", got)
+	}
+}
+
+// With copy the session stays where it is open, and a copy of it goes on here.
+func TestSessionIsCopied(t *testing.T) {
+	dir, feed := t.TempDir(), NewFeed()
+	other, id := elsewhere(t, dir)
+	w := deskIn(t, dir, keyword.Model{}, feed, nil)
+	types(t, w, feed, "/sessions "+id+" copy", "good evening")
+	all, err := w.Host.Sessions()
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	for _, s := range all {
+		want := "good morning|good evening"
+		if s.ID == id {
+			want = "good morning"
+		}
+		if got := inSession(t, other, s.ID); got != want {
+			t.Errorf("%s holds %q, want %q", s.ID, got, want)
+		}
+	}
+}

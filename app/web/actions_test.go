@@ -1,0 +1,157 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/app/host"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// converse says something to a new session and waits for the answer.
+func (s *site) converse(text string) (id string) {
+	s.t.Helper()
+	one := s.work.Host.NewSession()
+	if err := one.Send(s.t.Context(), text); err != nil {
+		s.t.Fatal(err)
+	}
+	return one.ID
+}
+
+func (s *site) said(id string) (texts []string) {
+	s.t.Helper()
+	one, err := s.work.Host.Session(id)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, m := range one.Messages() {
+		if m.Role == "user" {
+			texts = append(texts, m.Text())
+		}
+	}
+	return texts
+}
+
+// A session that another process has open says so; it can be copied, and taken
+// over.
+func TestTakeOverAndCopy(t *testing.T) {
+	dir := t.TempDir()
+	other := newSiteIn(t, dir, nil, config.Settings{})
+	id := other.converse("good morning")
+	s := newSiteIn(t, dir, nil, config.Settings{}).enter()
+	at := "/api/v1/sessions/" + id
+	for _, path := range []string{at + "/send", at + "/undo"} {
+		if r := s.do(request{method: "POST", path: path, body: `{"text":"and?"}`}); r.status != http.StatusConflict || !strings.Contains(r.body, `"openIn":"process `) {
+			t.Errorf("%s: %d %s", path, r.status, r.body)
+		}
+	}
+	var made host.Summary
+	s.post(at+"/copy", `{}`, &made)
+	if got := s.said(made.ID); made.ID == id || len(got) != 1 || got[0] != "good morning" {
+		t.Errorf("the copy %s holds %q", made.ID, got)
+	}
+	s.post("/api/v1/sessions/"+made.ID+"/undo", `{}`, nil) // the copy is its own
+	if got := s.said(id); len(got) != 1 {
+		t.Errorf("what was copied holds %q", got)
+	}
+	s.post(at+"/take-over", `{}`, &made)
+	if made.ID != id {
+		t.Errorf("taken over is %+v", made)
+	}
+	s.post(at+"/undo", `{}`, nil)
+	if r := s.do(request{method: "POST", path: "/api/v1/sessions/nowhere/take-over", body: `{}`}); r.status != http.StatusNotFound {
+		t.Errorf("taking over nothing: %d", r.status)
+	}
+	if r := s.do(request{method: "POST", path: "/api/v1/sessions/nowhere/copy", body: `{}`}); r.status != http.StatusNotFound {
+		t.Errorf("copying nothing: %d", r.status)
+	}
+}
+
+// Undo takes the last turn out and returns its words; where there is none it says
+// so.
+func TestUndo(t *testing.T) {
+	s := newSite(t, nil).enter()
+	id := s.converse("good morning")
+	var got struct{ Text string }
+	s.post("/api/v1/sessions/"+id+"/undo", `{}`, &got)
+	if said := s.said(id); got.Text != "good morning" || len(said) != 0 {
+		t.Errorf("%q was taken out, and %q is left", got.Text, said)
+	}
+	if r := s.do(request{method: "POST", path: "/api/v1/sessions/" + id + "/undo", body: `{}`}); r.status != http.StatusConflict || !strings.Contains(r.body, "nothing to undo") {
+		t.Errorf("once more: %d %s", r.status, r.body)
+	}
+}
+
+// A tool that is held back is approved as it was seen, and in no other way.
+func TestApproveTool(t *testing.T) {
+	s := newSite(t, nil).enter()
+	if err := s.work.Book.Approve("calc", &mcp.Tool{Name: "add", Description: "as it was"}); err != nil {
+		t.Fatal(err)
+	}
+	tool := func() (found host.Tool) {
+		t.Helper()
+		var got struct{ Tools []host.Tool }
+		s.get("/api/v1/tools", &got)
+		for _, one := range got.Tools {
+			if one.Tool.Name == "add" {
+				found = one
+			}
+		}
+		return found
+	}
+	held := tool()
+	if held.Held == "" || len(held.Changes) == 0 || held.Digest == "" {
+		t.Fatalf("it is not held back: %+v", held)
+	}
+	for body, want := range map[string]int{
+		`{"server":"calc","tool":"add"}`:                              http.StatusBadRequest,
+		`{"server":"calc","tool":"add","digest":"00"}`:                http.StatusConflict,
+		`{"server":"calc","tool":"x","digest":"` + held.Digest + `"}`: http.StatusNotFound,
+	} {
+		if r := s.do(request{method: "POST", path: "/api/v1/tools/approve", body: body}); r.status != want || tool().Held == "" {
+			t.Errorf("%s: %d %s", body, r.status, r.body)
+		}
+	}
+	s.post("/api/v1/tools/approve", `{"server":"calc","tool":"add","digest":"`+held.Digest+`"}`, nil)
+	if now := tool(); now.Held != "" || len(now.Changes) != 0 {
+		t.Errorf("it is still held back: %+v", now)
+	}
+}
+
+// The state tells whose questions are declined, and so does an event; unmute ends
+// it.
+func TestUnmute(t *testing.T) {
+	s := newSite(t, nil).enter()
+	muted := func() string {
+		t.Helper()
+		var got struct{ Muted map[string]string }
+		s.get("/api/v1/state", &got)
+		return got.Muted["calc"]
+	}
+	from := s.web.feed.last()
+	s.work.Host.Mute("calc")
+	if got := muted(); got != "calc is muted" {
+		t.Errorf("the state says %q", got)
+	}
+	s.post("/api/v1/servers/calc/unmute", `{}`, nil)
+	if got := muted(); got != "" {
+		t.Errorf("afterwards the state says %q", got)
+	}
+	var told []string
+	for e := range s.stream("?feed=" + mustJSON(t, from) + "&wire=0") {
+		if e.kind == "host" && strings.Contains(e.data, `"kind":"muted"`) {
+			told = append(told, e.data)
+		}
+		if len(told) == 2 {
+			break
+		}
+	}
+	if len(told) != 2 || !strings.Contains(told[0], "calc is muted") || strings.Contains(told[1], `"text"`) {
+		t.Errorf("told were %q", told)
+	}
+	if r := s.do(request{method: "POST", path: "/api/v1/servers/nobody/unmute", body: `{}`}); r.status != http.StatusNotFound {
+		t.Errorf("unmuting nobody: %d", r.status)
+	}
+}

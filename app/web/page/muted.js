@@ -1,0 +1,13 @@
+// Servers whose questions are declined, and how they may ask again.
+
+import { h, button, icon, announce } from './dom.js';
+import * as api from './api.js';
+import { state } from './store.js';
+
+// muted says that questions of a server are declined; null if they are not.
+export function muted(server) {
+  const why = state.muted.get(server);
+  if (!why) return null;
+  const unmute = async () => { try { await api.post(api.server(server) + '/unmute'); } catch (e) { announce(e.message); } };
+  return h('p', { class: 'muted' }, h('span', { class: 'state wait' }, icon('off'), `${why}. Its questions are declined.`), ' ', button('Unmute', { class: 'small', onclick: unmute }));
+}

@@ -1,0 +1,158 @@
+package page
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/server"
+)
+
+// persons are the sentences of the person that the chat shows.
+func (p *tab) persons(want ...string) {
+	p.t.Helper()
+	p.until(`[...document.querySelectorAll('.said.person p')].map((e) => e.innerText).join('|') === ` + quote(strings.Join(want, "|")))
+}
+
+// openElsewhere is a page on a session that another host has open.
+func openElsewhere(t *testing.T) (p *tab, h *house, session string) {
+	t.Helper()
+	dir := t.TempDir()
+	other := build(t, plan{servers: samples(t)[:1], dir: dir})
+	one := other.work.Host.NewSession()
+	if err := one.Send(t.Context(), "good morning"); err != nil {
+		t.Fatal(err)
+	}
+	h = build(t, plan{servers: samples(t)[:1], dir: dir})
+	p = open(t, h.visit(), desk)
+	p.clickText("Chat")
+	p.click(`.sessions li a`)
+	p.persons("good morning")
+	p.say("and a good day")
+	p.sees("is open in process")
+	return p, h, one.ID
+}
+
+// A session that another process has open is taken over, and goes on here.
+func TestTakeOver(t *testing.T) {
+	p, h, id := openElsewhere(t)
+	p.clickText("Take over")
+	p.until(`![...document.querySelectorAll('.composer button')].some((b) => b.innerText === 'Take over' && b.checkVisibility())`)
+	p.clickText("Send")
+	p.persons("good morning", "and a good day")
+	if all, err := h.work.Host.Sessions(); err != nil || len(all) != 1 || all[0].ID != id {
+		t.Errorf("the sessions are %+v, %v", all, err)
+	}
+}
+
+// A session that another process has open goes on as a copy.
+func TestContinueInACopy(t *testing.T) {
+	p, h, id := openElsewhere(t)
+	p.clickText("Continue in a copy")
+	p.until(`location.hash.startsWith('#/chat/') && !location.hash.endsWith(` + quote(id) + `)`)
+	p.persons("good morning")
+	p.clickText("Send")
+	p.persons("good morning", "and a good day")
+	if all, err := h.work.Host.Sessions(); err != nil || len(all) != 2 {
+		t.Errorf("the sessions are %+v, %v", all, err)
+	}
+}
+
+// Undo takes the last turn out of the conversation and gives its words back.
+func TestUndo(t *testing.T) {
+	h := build(t, plan{servers: samples(t)[:1], rules: []config.Rule{{Effect: config.Allow, Server: "calc", Tool: "*"}}})
+	h.ready(t, "calc")
+	p := open(t, h.visit(), desk)
+	p.clickText("Chat")
+	p.say("add 20 and 22")
+	p.sees("42")
+	p.until(`[...document.querySelectorAll('.talk button')].some((b) => b.innerText === 'Send' && b.checkVisibility())`)
+	p.say("add 1 and 2")
+	p.persons("add 20 and 22", "add 1 and 2")
+	p.until(`[...document.querySelectorAll('.talk button')].some((b) => b.innerText === 'Send' && b.checkVisibility())`)
+	p.clickText("Undo")
+	p.persons("add 20 and 22")
+	p.sees("What its calls have done is not undone")
+	p.until(`document.querySelector('.composer textarea').value === 'add 1 and 2'`)
+	p.until(`document.querySelector('.said-list').innerText.includes('calc')`) // the call before it stays
+	p.clickText("Undo")
+	p.persons("")
+	p.until(`![...document.querySelectorAll('.talk button')].some((b) => b.innerText === 'Undo' && b.checkVisibility())`)
+}
+
+// H16: Run says by which rule a call is denied.
+func TestDeniedRun(t *testing.T) {
+	h := build(t, plan{servers: samples(t)[:1], rules: []config.Rule{{Effect: config.Deny, Server: "calc", Tool: "add"}}})
+	h.ready(t, "calc")
+	p := open(t, h.visit(), desk)
+	p.until(`document.querySelector('.counts')`)
+	eval[string](p, `location.hash = '#/drive/calc/tools/add'`)
+	p.click(`.fields input`)
+	p.press("1")
+	p.clickText("Run")
+	p.clickText("Send them all the same")
+	p.until(`document.querySelector('.outcome .state')?.innerText === 'Denied'`)
+	p.sees(`Denied by the rule "deny" for calc/add`)
+}
+
+// asker is a server whose tool has changed since it was approved, and that asks.
+func asker(t *testing.T) *house {
+	t.Helper()
+	return build(t, plan{servers: []config.Server{builtinServer("kit", "kit", nil)}, builtin: func(string, url.Values) (connect.Builtin, error) {
+		s := server.New(mcp.Implementation{Name: "kit", Version: "1"}, nil)
+		server.AddTool(s, "greet", "Greets, and more than before", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
+			who, err := server.Elicit[struct {
+				Name string `json:"name"`
+			}](c, "who", "Who are you?")
+			if _, ok := errors.AsType[*server.Declined](err); ok {
+				return "nobody", nil
+			}
+			return "hello " + who.Name, err
+		})
+		return s, nil
+	}})
+}
+
+// A tool that is held back shows what has changed, and is approved.
+func TestApproveHeldTool(t *testing.T) {
+	h := asker(t)
+	h.ready(t, "kit")
+	if err := h.work.Book.Approve("kit", &mcp.Tool{Name: "greet", Description: "Greets"}); err != nil {
+		t.Fatal(err)
+	}
+	p := open(t, h.visit(), desk)
+	p.until(`document.querySelector('.counts')`)
+	eval[string](p, `location.hash = '#/drive/kit/tools/greet'`)
+	p.sees("The model does not get this tool: it has changed since you approved it.")
+	p.until(`[...document.querySelectorAll('.held ins')].some((e) => e.innerText.includes('more than before'))`)
+	p.clickText("Approve")
+	p.until(`!document.querySelector('.held')`)
+	for _, tool := range h.work.Host.Tools(t.Context()) {
+		if tool.Held != "" || len(tool.Changes) > 0 {
+			t.Errorf("it is still held back: %+v", tool)
+		}
+	}
+}
+
+// A server that was muted says so, and asks again after Unmute.
+func TestUnmute(t *testing.T) {
+	h := asker(t)
+	h.ready(t, "kit")
+	p := open(t, h.visit(), desk)
+	p.until(`document.querySelector('.counts')`)
+	eval[string](p, `location.hash = '#/drive/kit/tools/greet'`)
+	p.clickText("Run")
+	p.sees("Who are you?")
+	p.clickText("Mute kit")
+	p.sees("kit is muted. Its questions are declined.")
+	p.until(`document.querySelector('.outcome')?.innerText.includes('nobody')`)
+	p.clickText("Unmute")
+	p.until(`!document.querySelector('.muted')`)
+	p.clickText("Run")
+	p.sees("Who are you?")
+}
