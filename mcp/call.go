@@ -54,17 +54,25 @@ type Call struct {
 	// that the caller cannot hold the subscription: Serve stays open until its
 	// context ends.
 	//
-	// A handler that detaches calls Detach before its first note, with the
-	// function that ends the subscription, and then returns the result that
-	// the caller sends at the end. From then on the handler's context means
-	// nothing, notes arrive at Side from any goroutine, and Side does not
-	// block. Once stop has returned, no note arrives but one that was on its
-	// way. If Serve returns an error after Detach, the caller calls stop. Detach may be called more than
-	// once, for a subscription that consists of several.
+	// A handler that detaches calls Detach before its first notification, with
+	// the function that ends the subscription, and then returns the result
+	// that the caller sends at the end. From then on the context of Serve
+	// means nothing, notifications arrive at Side from any goroutine, and Side
+	// does not block. Once stop has returned, no notification arrives but one
+	// that was on its way. If Serve returns an error after Detach, the caller
+	// calls stop. Detach may be called more than once, for a subscription that
+	// consists of several.
 	//
-	// A handler need not detach, and middleware need not know of it. A caller
-	// that must not wait sets Detach and passes a context that has ended: a
-	// handler that does not detach then returns at once.
+	// A handler need not detach. A caller that must not wait sets Detach and
+	// passes a context that has ended: a handler that does not detach then
+	// returns at once.
+	//
+	// Middleware that forwards the call need not know of Detach. Middleware
+	// that acts when a subscription ends, such as one that measures or logs
+	// how long it was open, must not take the return of Serve, or the end of
+	// its context, for that: it forwards a copy of the call with a Detach of
+	// its own, which passes on a stop that acts as well, and acts after Serve
+	// only if Detach was not called. See the example of [Middleware].
 	Detach func(stop func())
 }
 

@@ -1,8 +1,10 @@
 package mcp_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"sync"
 
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -97,4 +99,53 @@ func ExampleMetaValue() {
 	n, ok := mcp.MetaValue[int](meta, "com.example/priority")
 	fmt.Println(n, ok)
 	// Output: 3 true
+}
+
+// logged is a middleware that says when each call begins and ends. A
+// subscription that detaches ends with stop, not when Serve returns.
+func logged(next mcp.Handler) mcp.Handler {
+	return mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+		fmt.Println("begin", c.Method)
+		end := sync.OnceFunc(func() { fmt.Println("end", c.Method) })
+		if c.Detach == nil {
+			defer end()
+			return next.Serve(ctx, c)
+		}
+		detached := false
+		inner := *c
+		inner.Detach = func(stop func()) {
+			detached = true
+			c.Detach(func() { stop(); end() })
+		}
+		defer func() {
+			if !detached {
+				end()
+			}
+		}()
+		return next.Serve(ctx, &inner)
+	})
+}
+
+func ExampleMiddleware() {
+	h := mcp.Chain(mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+		if c.Method == mcp.MethodSubscriptionsListen && c.Detach != nil {
+			c.Detach(func() { fmt.Println("no notifications any more") })
+		}
+		return mcp.Result{}, nil
+	}), logged)
+	ctx := context.Background()
+
+	h.Serve(ctx, &mcp.Call{Method: mcp.MethodToolsList})
+
+	var stop func() // kept by the caller, here in place of a transport
+	h.Serve(ctx, &mcp.Call{Method: mcp.MethodSubscriptionsListen, Detach: func(f func()) { stop = f }})
+	fmt.Println("Serve has returned")
+	stop()
+	// Output:
+	// begin tools/list
+	// end tools/list
+	// begin subscriptions/listen
+	// Serve has returned
+	// no notifications any more
+	// end subscriptions/listen
 }

@@ -24,7 +24,11 @@ type HandlerFunc func(context.Context, *Call) (Result, error)
 // Serve calls f.
 func (f HandlerFunc) Serve(ctx context.Context, c *Call) (Result, error) { return f(ctx, c) }
 
-// Middleware wraps a Handler in another: a cache, a policy, a log.
+// Middleware wraps a Handler in another: a cache, a policy, a log. One that
+// forwards Serve loses nothing. When Serve returns, the call has ended, with two
+// exceptions: an error that is a [NeedInput] asks the caller for input and the
+// call goes on in a further round, and a subscription may stay open; see
+// [Call].Detach.
 type Middleware func(Handler) Handler
 
 // Chain wraps h so that the first middleware is the first to see a call.
