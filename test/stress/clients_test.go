@@ -30,6 +30,10 @@ func serveHTTP(ctx context.Context, l net.Listener, h mcp.Handler, o *streamable
 		return err
 	}
 	web := streamable.NewHTTPServer(handler)
+	// On a machine that is very busy the process may stand still for longer than
+	// 10 s, the time for headers. Net/http then refuses requests that have
+	// arrived; only the listener of Serve looks for them once more.
+	web.ReadHeaderTimeout = hangGuard
 	ended := make(chan error, 1)
 	go func() { ended <- web.Serve(l) }()
 	<-ctx.Done()
@@ -51,6 +55,7 @@ type raw struct {
 	http    *http.Client
 	session string
 	lastID  string // of the last whole event
+	path    *path  // of the last request
 }
 
 func (s *storm) newRaw(rnd *rand.Rand) *raw {
@@ -65,7 +70,9 @@ func (r *raw) send(ctx context.Context, body string) *http.Response {
 	if body != "" {
 		verb, from = http.MethodPost, strings.NewReader(body)
 	}
-	req, err := http.NewRequestWithContext(ctx, verb, r.url, from)
+	traced, path := r.trace.follow(ctx)
+	r.path = path
+	req, err := http.NewRequestWithContext(traced, verb, r.url, from)
 	if err != nil {
 		r.t.Error(err)
 		return nil
@@ -82,7 +89,7 @@ func (r *raw) send(ctx context.Context, body string) *http.Response {
 	res, err := r.http.Do(req)
 	if err != nil {
 		if ctx.Err() == nil && body != "" {
-			r.t.Errorf("%s: %v", verb, err)
+			r.t.Errorf("%s: %v%s", verb, err, path)
 		}
 		return nil
 	}
@@ -102,7 +109,7 @@ func (r *raw) post(body string) bool {
 	defer res.Body.Close()
 	text, err := io.ReadAll(res.Body)
 	if err != nil || res.StatusCode/100 != 2 || bytes.Contains(text, []byte(`"error"`)) {
-		r.t.Errorf("%s: %s %s (%v)", body, res.Status, text, err)
+		r.t.Errorf("%s: %s %s (%v)%s", body, res.Status, text, err, r.path)
 		return false
 	}
 	if id := res.Header.Get("Mcp-Session-Id"); id != "" {
@@ -171,7 +178,7 @@ func (s *storm) rawNotifications(rnd *rand.Rand) {
 		res := r.send(ctx, "")
 		if res != nil && res.StatusCode != http.StatusOK {
 			text, _ := io.ReadAll(res.Body)
-			s.t.Errorf("GET after %q: %s %s", r.lastID, res.Status, text)
+			s.t.Errorf("GET after %q: %s %s%s", r.lastID, res.Status, text, r.path)
 			res.Body.Close()
 			drop()
 			return
@@ -226,9 +233,13 @@ func (s *storm) rawCalls(rnd *rand.Rand) {
 				body = fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"work","arguments":{"steps":10},"_meta":{"progressToken":%d}}}`, id, id)
 			}
 			res := r.send(ctx, body)
+			if res == nil && try == 0 { // the call was not made, which send has reported
+				drop()
+				return
+			}
 			if res != nil && res.StatusCode != http.StatusOK {
 				text, _ := io.ReadAll(res.Body)
-				s.t.Errorf("%s: call %d, try %d after %q: %s %s", r.url, id, try, r.lastID, res.Status, text)
+				s.t.Errorf("%s: call %d, try %d after %q: %s %s%s", r.url, id, try, r.lastID, res.Status, text, r.path)
 				res.Body.Close()
 				drop()
 				return
@@ -345,9 +356,10 @@ func (s *storm) listen(name string, c *client.Client, rnd *rand.Rand) {
 	if rnd.IntN(2) == 0 {
 		call = ctx
 	}
-	_, err := c.CallTool(call, "work", map[string]int{"steps": 5}, &client.CallOptions{Progress: func(mcp.ProgressParams) {}})
+	traced, path := s.trace.follow(call)
+	_, err := c.CallTool(traced, "work", map[string]int{"steps": 5}, &client.CallOptions{Progress: func(mcp.ProgressParams) {}})
 	if err != nil && call.Err() == nil {
-		s.t.Errorf("%s: call: %v", name, err)
+		s.t.Errorf("%s: call: %v%s", name, err, path)
 	}
 	<-listening
 }

@@ -56,6 +56,7 @@ type storm struct {
 	srv   *server.Server
 	door  *era.Server
 	urls  []string      // of one HTTP server that takes connections over and one that does not
+	trace *trace        // of the connections to them
 	calm  chan struct{} // closed when clients connect for the last time
 	fired atomic.Bool   // the resource last is about to change, or has
 	ready sync.WaitGroup
@@ -66,7 +67,7 @@ type storm struct {
 // pipes. It fails if one of them misses a change that it was promised, if a call
 // whose client resumes gets no response, or if anything blocks for good.
 func TestEveryClientHearsTheLastChange(t *testing.T) {
-	s := &storm{t: t, calm: make(chan struct{})}
+	s := &storm{t: t, calm: make(chan struct{}), trace: &trace{begun: time.Now(), conns: map[string]*tracedConn{}}}
 	s.addFeatures()
 	ctx, stop := context.WithCancel(context.Background())
 	served := s.serve(ctx)
@@ -137,7 +138,7 @@ func (s *storm) serve(ctx context.Context) *sync.WaitGroup {
 		s.t.Logf("%s takes connections over: %v", url, takeOver)
 		o := &streamable.Options{KeepAlive: 50 * time.Millisecond, Store: &streamable.Memory{Events: 256 << 20}}
 		served.Go(func() {
-			if err := serveHTTP(ctx, l, s.srv, o, takeOver); err != nil {
+			if err := serveHTTP(ctx, s.trace.listen(l), s.srv, o, takeOver); err != nil {
 				s.t.Errorf("serve: %v", err)
 			}
 		})

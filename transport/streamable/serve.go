@@ -80,6 +80,10 @@ func Serve(ctx context.Context, l net.Listener, h mcp.Handler, o *Options, ready
 // return in them, whose header lines go on in the next line or have a space
 // before the colon, or that says in more than one way how long its body is.
 //
+// A request that has arrived when the server's time for it ends is served: a
+// process that stood still, on a busy machine, refuses no client that was in
+// time. Net/http by itself answers 400 then, or closes the connection.
+//
 // HTTP/2 passes as it is, and so does TLS, in which nothing can be seen: where
 // the server itself ends TLS, HTTP/1 is read as net/http reads it. What a
 // handler gets from http.Hijacker is not looked at any more; for that, the

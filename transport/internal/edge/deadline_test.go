@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -204,3 +205,117 @@ func (l *onceListener) Accept() (net.Conn, error) {
 
 func (l *onceListener) Close() error   { close(l.closed); return nil }
 func (l *onceListener) Addr() net.Addr { return &net.TCPAddr{} }
+
+// tcpPair returns a strict connection and the client at its other end, over TCP,
+// where bytes wait in the kernel until they are read.
+func tcpPair(t *testing.T) (strict, client net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if client, err = net.Dial("tcp", l.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	if strict, err = Strict(&http.Server{}, l).Accept(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close(); strict.Close() })
+	return strict, client
+}
+
+// passDeadline sets a read deadline and lets it pass.
+func passDeadline(c net.Conn) {
+	c.SetReadDeadline(time.Now().Add(time.Millisecond))
+	time.Sleep(2 * time.Millisecond)
+}
+
+// What a client has sent is read although the deadline has passed meanwhile: a
+// process that did not run for a while refuses nobody who was in time.
+func TestBytesThatArrivedAreReadAfterTheDeadline(t *testing.T) {
+	c, client := tcpPair(t)
+	const sent = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+	io.WriteString(client, sent)
+	passDeadline(c)
+	buf := make([]byte, 100)
+	n, err := c.Read(buf[:14]) // net/http looks for the preface of HTTP/2 first
+	m, again := c.Read(buf[n:])
+	if got := string(buf[:n+m]); got != sent || err != nil || again != nil {
+		t.Errorf("read %q, %v, %v", got, err, again)
+	}
+	if n, err := c.Read(buf); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("with nothing there: read %d bytes, %v", n, err)
+	}
+	io.WriteString(client, sent)
+	if n, err := c.Read(buf); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("after it has failed: read %d bytes, %v", n, err)
+	}
+	c.SetReadDeadline(time.Time{})
+	if n, err := c.Read(buf); n != len(sent) || err != nil {
+		t.Errorf("without a deadline: read %d bytes, %v", n, err)
+	}
+}
+
+// A deadline in the past interrupts a read at once, whatever has arrived: so
+// net/http ends the read that watches for the client's end.
+func TestInterruptedReadTakesNothing(t *testing.T) {
+	c, client := tcpPair(t)
+	io.WriteString(client, "GET / HTTP/1.1\r\n")
+	c.SetReadDeadline(time.Unix(1, 0))
+	if n, err := c.Read(make([]byte, 100)); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("read %d bytes, %v", n, err)
+	}
+}
+
+// A request that came in time is served although the server did not run while
+// its deadline passed.
+func TestRequestIsServedAfterAPause(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{ReadHeaderTimeout: time.Millisecond, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(204) })}
+	sent := make(chan struct{})
+	go s.Serve(pausedListener{Strict(s, l), sent})
+	defer s.Close()
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { close(sent) }})
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+l.Addr().String(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != 204 {
+		t.Errorf("status %s", res.Status)
+	}
+}
+
+// A pausedListener has connections whose server does not run until the request
+// was sent and the time for its headers has passed.
+type pausedListener struct {
+	net.Listener
+	sent <-chan struct{}
+}
+
+func (l pausedListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return pausedConn{c, l.sent}, nil
+}
+
+type pausedConn struct {
+	net.Conn
+	sent <-chan struct{}
+}
+
+func (c pausedConn) Read(p []byte) (int, error) {
+	<-c.sent
+	time.Sleep(2 * time.Millisecond)
+	return c.Conn.Read(p)
+}

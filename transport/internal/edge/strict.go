@@ -111,13 +111,22 @@ func (c *strictConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// read reads with the deadline that was wished. Bytes that arrived before it
+// passed are read also after it has.
 func (c *strictConn) read(p []byte) (n int, err error) {
-	for again := true; again; {
+	for {
 		c.reads.begin(c.Conn, false)
 		n, err = c.Conn.Read(p)
-		again = c.reads.end(err)
+		why := c.reads.end(err)
+		if why == atDeadline {
+			c.reads.beginLastLook(c.Conn)
+			n, err = c.Conn.Read(p)
+			why = c.reads.end(err)
+		}
+		if why != tooSoon {
+			return n, err
+		}
 	}
-	return n, err
 }
 
 func (c *strictConn) Write(p []byte) (n int, err error) {
@@ -126,7 +135,7 @@ func (c *strictConn) Write(p []byte) (n int, err error) {
 		c.writes.begin(c.Conn, false)
 		some, err = c.Conn.Write(p[n:])
 		n += some
-		again = c.writes.end(err)
+		again = c.writes.end(err) == tooSoon
 	}
 	return n, err
 }
