@@ -3,6 +3,7 @@ package mcp_test
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/tenon-mcp/tenon/mcp"
@@ -129,5 +130,14 @@ func TestAskChecksTheCaller(t *testing.T) {
 	_, err = c.Ask("k", mcp.RootsQuestion())
 	if e, ok := errors.AsType[*mcp.Error](err); !ok || e.Code != mcp.CodeMissingCapability {
 		t.Errorf("got %v", err)
+	}
+}
+
+// L43: the text of the error that asks tells the developer of a handler, who
+// sees it only when it was not returned as it is, what to do.
+func TestNeedInputSaysHowToReturnIt(t *testing.T) {
+	text := (&mcp.NeedInput{}).Error()
+	if !strings.Contains(text, "as it is") || !strings.Contains(text, "%w") {
+		t.Errorf("the error reads %q", text)
 	}
 }
