@@ -111,8 +111,8 @@ func (h *Host) Sessions() ([]Summary, error) {
 // person typed. See [Session.SendText] for text from elsewhere.
 func (s *Session) Send(ctx context.Context, text string) error { return s.say(ctx, text, true) }
 
-// SendText is Send for text that no person typed, such as what came through a
-// pipe: nothing in it is looked up.
+// SendText is Send for text that no person typed, such as text from a pipe:
+// nothing in it is looked up.
 func (s *Session) SendText(ctx context.Context, text string) error { return s.say(ctx, text, false) }
 
 func (s *Session) say(ctx context.Context, text string, typed bool) error {

@@ -240,7 +240,7 @@ func (d *DB) Release(id string, o host.Owner) error {
 
 // Load returns a session.
 func (d *DB) Load(id string) (s *host.Saved, err error) {
-	tx, err := d.db.BeginTx(context.Background(), &sql.TxOptions{ReadOnly: true}) // one state, whoever writes meanwhile
+	tx, err := d.db.BeginTx(context.Background(), &sql.TxOptions{ReadOnly: true}) // one state, although others may write meanwhile
 	if err != nil {
 		return nil, d.wrap(err)
 	}

@@ -57,7 +57,7 @@ func commands() []command {
 		{name: "prompts", args: "[server]", words: []string{"server"}, about: "list the prompts", run: runPrompts},
 		{name: "prompt", args: "server:name [name=value …]", words: []string{"prompt"}, about: "use a prompt; /server:name does the same", run: runPrompt},
 		{name: "servers", about: "how the servers are doing; restart, switch off, log in", run: runServers},
-		{name: "restart", args: "server", words: []string{"server"}, about: "start a server anew", run: runRestart},
+		{name: "restart", args: "server", words: []string{"server"}, about: "restart a server", run: runRestart},
 		{name: "disable", args: "server", words: []string{"server"}, about: "switch a server off", run: runDisable},
 		{name: "mute", args: "server", words: []string{"server"}, about: "decline all questions of a server", run: runMute},
 		{name: "unmute", args: "server", words: []string{"server"}, about: "let a server ask again", run: runUnmute},

@@ -18,7 +18,7 @@ type serversPane struct {
 	t    *talk
 	log  *textPane // the standard error of one, while it is read
 	seen int
-	said string // what came of the last key
+	said string // the outcome of the last key
 }
 
 func (p *serversPane) title() string {
@@ -129,7 +129,7 @@ func (p *serversPane) key(stroke, text string) (tea.Cmd, bool) {
 	s := all[p.at]
 	switch stroke {
 	case "r":
-		return p.act(s.Name()+" is being started anew", s.Restart), false
+		return p.act(s.Name()+" is restarting", s.Restart), false
 	case "d":
 		return p.act(s.Name()+" is switched off", s.Disable), false
 	case "l":
@@ -151,7 +151,7 @@ func (p *serversPane) act(says string, f func() error) tea.Cmd {
 	}
 }
 
-// saidMsg is what came of a key in the servers pane.
+// saidMsg is the outcome of a key in the servers pane.
 type saidMsg struct {
 	p    *serversPane
 	text string
@@ -163,7 +163,7 @@ func (p *serversPane) login(s *connect.Server) tea.Cmd {
 	page := s.State().Page
 	switch {
 	case page == "":
-		return p.act(s.Name()+" is being started anew; if it wants a login, press l again", s.Restart)
+		return p.act(s.Name()+" is restarting; if it wants a login, press l again", s.Restart)
 	case p.t.o.OpenPage == nil:
 		p.said = "Open this page: " + page
 		return nil

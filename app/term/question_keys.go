@@ -136,7 +136,7 @@ func (s *screen) openPage(q *question) tea.Cmd {
 		return nil
 	}
 	if err := s.t.o.OpenPage(q.ask.URL); err != nil {
-		q.wrong = "No browser could be opened (" + err.Error() + "): open the page yourself, then pick \"I have opened it\"."
+		q.wrong = "No browser opened: " + err.Error() + ". Open the page yourself, then pick \"I have opened it\"."
 		return nil
 	}
 	return s.reply("accept", nil)

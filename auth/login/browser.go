@@ -13,26 +13,27 @@ import (
 // OpenBrowser opens a page in the browser of the person. A fixed program is
 // started with the page as one argument; no shell is involved, and a page that
 // is not a plain web address is refused. It does not wait for the browser, but
-// for a moment for the program to say that there is none.
+// for a moment for the program to say that there is none. The error does not say
+// that no browser was opened: the caller does, with what to do instead.
 func OpenBrowser(page string) error {
 	if _, err := checkOpenable(page); err != nil {
-		return fmt.Errorf("the page is not opened: %w", err)
+		return fmt.Errorf("check the page: %w", err)
 	}
 	name, args := launcher(runtime.GOOS, page)
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return fmt.Errorf("no browser can be opened: %w", err)
+		return fmt.Errorf("find %s: %w", name, errors.Unwrap(err))
 	}
 	cmd := exec.Command(path, args...)
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("no browser can be opened: %w", err)
+		return fmt.Errorf("start %s: %w", name, err)
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }() // ends with the launcher, which hands over to the browser
 	select {
 	case err := <-ended:
 		if err != nil {
-			return fmt.Errorf("no browser can be opened: %s: %w", name, err)
+			return fmt.Errorf("%s: %w", name, err)
 		}
 	case <-time.After(launchWait):
 	}

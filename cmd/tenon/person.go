@@ -169,7 +169,7 @@ func (p *program) openPage(ctx context.Context, server string, e *client.Elicita
 		return e.Decline()
 	}
 	if err := login.OpenBrowser(e.URL); err != nil {
-		p.note("No browser could be opened (%v). Open the page yourself.", err)
+		p.note("No browser opened: %v. Open the page yourself.", err)
 	}
 	return e.Accept(nil)
 }

@@ -96,7 +96,7 @@ func (p *program) announce(l net.Listener, s *web.Server, choice *choose.Choice,
 		return
 	}
 	if err := login.OpenBrowser(first); err != nil {
-		p.note("No browser could be opened (%v): open the address yourself.", err)
+		p.note("No browser opened: %v. Open the address yourself.", err)
 	}
 }
 

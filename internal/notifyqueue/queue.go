@@ -2,12 +2,12 @@ package notifyqueue
 
 import "sync"
 
-// A Queue is what waits for one receiver, and says who delivers it: one
-// goroutine at a time. No lock is held while it does. There are two ways to use
-// one.
+// A Queue holds items that wait for one receiver, and chooses the goroutine that
+// delivers them: one at a time, which holds no lock meanwhile. There are two ways
+// to use one.
 //
 // Senders deliver: a goroutine to which Put reports true calls Next until that
-// reports false. What others put meanwhile it delivers too.
+// reports false, and so delivers the items that others put meanwhile, too.
 //
 //	if q.Put(it) {
 //		for items, ok := q.Next(); ok; items, ok = q.Next() { … }
@@ -54,7 +54,7 @@ func (q *Queue[T]) Put(it Item[T]) (deliver bool) {
 	return false
 }
 
-// Claim makes the caller the one who delivers, unless another does or the queue
+// Claim makes the caller the goroutine that delivers, unless another does or the queue
 // is closed.
 func (q *Queue[T]) Claim() bool {
 	q.mu.Lock()
@@ -66,7 +66,7 @@ func (q *Queue[T]) Claim() bool {
 	return true
 }
 
-// Await makes the caller the one who delivers. It waits for the one who does.
+// Await makes the caller the goroutine that delivers, after the current one.
 func (q *Queue[T]) Await() {
 	for {
 		q.mu.Lock()
@@ -84,8 +84,8 @@ func (q *Queue[T]) Await() {
 	}
 }
 
-// Next returns what waits to the one who delivers. If nothing does it reports
-// false, and the caller delivers no more.
+// Next returns the waiting items to the goroutine that delivers. If there are none
+// it reports false, and the caller delivers no more.
 func (q *Queue[T]) Next() (items []Item[T], ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

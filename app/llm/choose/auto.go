@@ -28,6 +28,16 @@ func Survey(ctx context.Context, o *Options) []Found {
 	return found
 }
 
+// Providers lists the names of the providers that need no settings, in the order
+// in which auto asks them.
+func Providers() []string {
+	var names []string
+	for _, p := range known() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
 // Models asks one provider what it offers, for a list to choose from.
 func Models(ctx context.Context, provider string, o *Options) ([]string, error) {
 	c := newChooser(o)
@@ -95,8 +105,8 @@ func (c *chooser) knock(ctx context.Context, p Provider, key string) (Found, []l
 }
 
 // auto takes the provider of the first key that is found, or else the first
-// server on this machine. A key that does not work is an error: whoever set it
-// wants that provider, and not another one or none.
+// server on this machine. A key that does not work is an error, because the person
+// who set it wants that provider, and not another one or none.
 func (c *chooser) auto(ctx context.Context) (*Choice, error) {
 	found, lists := c.survey(ctx)
 	slices.SortStableFunc(found, func(a, b Found) int { return order(a.Local) - order(b.Local) })

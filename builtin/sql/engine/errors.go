@@ -65,7 +65,7 @@ func Ended(ctx context.Context, err error) error {
 // that it is one, and else only where it stands alone and is too long to be met
 // by chance. Taking out every text that happens to be the password would tell
 // what it is. Errors of statements are not for Redact: no password is in them,
-// and whoever writes a statement could try passwords.
+// and the author of a statement could guess passwords with it.
 func Redact(err error, password string) error {
 	if err == nil {
 		return nil
