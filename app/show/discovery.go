@@ -20,6 +20,7 @@ type Server struct {
 	Capabilities mcp.ServerCapabilities `json:"capabilities"`
 	Supported    []mcp.Revision         `json:"supported,omitempty"`
 	Counts       map[string]int         `json:"counts,omitempty"`
+	AtLeast      []string               `json:"atLeast,omitempty"` // of Counts, those that stopped at a bound
 	// Unanswered are questions that the server did not answer, and why.
 	Unanswered []string `json:"unanswered,omitempty"`
 }
@@ -87,7 +88,11 @@ func offers(s *Server) []string {
 	var all []string
 	count := func(what string, news ...string) {
 		if n, ok := s.Counts[what]; ok {
-			what = plural(n, what)
+			if slices.Contains(s.AtLeast, what) {
+				what = thousands(n) + "+ " + what
+			} else {
+				what = plural(n, what)
+			}
 		}
 		if len(news) > 0 {
 			what += " (" + strings.Join(news, ", ") + ")"
@@ -125,6 +130,15 @@ func changing(told bool) []string {
 		return []string{"tells changes"}
 	}
 	return nil
+}
+
+// thousands writes a number with commas.
+func thousands(n int) string {
+	text := itoa(n)
+	for at := len(text) - 3; at > 0; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
 }
 
 func plural(n int, what string) string {

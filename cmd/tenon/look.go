@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -54,16 +55,17 @@ func (s *session) about(ctx context.Context) (*show.Server, error) {
 	return about, ctx.Err()
 }
 
-func counted[T any](about *show.Server, what string, list func(func(*T, error) bool)) {
-	n := 0
-	for _, err := range list {
-		if err != nil {
-			about.Unanswered = append(about.Unanswered, fmt.Sprintf("the list of %s: %v", what, err))
-			return
-		}
-		n++
+// counted counts a list, up to maxListed: the pages after that are not fetched.
+func counted[T any](about *show.Server, what string, list iter.Seq2[*T, error]) {
+	all, more, err := atMost(maxListed, list)
+	if err != nil {
+		about.Unanswered = append(about.Unanswered, fmt.Sprintf("the list of %s: %v", what, err))
+		return
 	}
-	about.Counts[what] = n
+	about.Counts[what] = len(all)
+	if more {
+		about.AtLeast = append(about.AtLeast, what)
+	}
 }
 
 func eraOf(r mcp.Revision) string {

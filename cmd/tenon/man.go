@@ -13,7 +13,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/version"
 )
 
-// manCommand writes manual pages. Completion scripts are cobra's own command.
+// manCommand writes the manual pages.
 func (p *program) manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "man FOLDER",

@@ -45,6 +45,8 @@ type program struct {
 	noting   sync.Mutex // one note at a time
 	moved    sync.Once  // files of older versions
 
+	dashed bool // of a line to complete: the cursor is after --
+
 	ctx  context.Context // of the run: ends with an interrupt
 	ends atomic.Int32    // the onInterrupt of its command
 }
@@ -79,11 +81,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	if len(args) > 0 {
 		first = args[0]
 	}
-	root := p.root(first)
-	root.SetArgs(args)
-	root.SetIn(p.in)
-	root.SetOut(p.out)
-	root.SetErr(p.err)
+	root := p.rootFor(first, args)
 	err := root.ExecuteContext(ctx)
 	if err != nil && err.Error() != "" {
 		if ctx.Err() != nil {
@@ -94,6 +92,18 @@ func (p *program) run(ctx context.Context, args []string) int {
 		}
 	}
 	return exitCode(err)
+}
+
+// rootFor is the root command with the streams and the words of a run.
+func (p *program) rootFor(first string, args []string) *cobra.Command {
+	// cobra cannot tell a function of completion whether there is a --
+	p.dashed = completing(first) && slices.Contains(args[:len(args)-1], "--")
+	root := p.root(first)
+	root.SetArgs(args)
+	root.SetIn(p.in)
+	root.SetOut(p.out)
+	root.SetErr(p.err)
+	return root
 }
 
 // root is the command that holds all others. First is the first word of what
@@ -141,7 +151,7 @@ builtin:fs?root=. , or a command after -- :
 		&cobra.Group{ID: "run", Title: "Run servers and hosts:"},
 		&cobra.Group{ID: "set", Title: "Set up:"},
 	)
-	root.SetCompletionCommandGroupID("set")
+	root.CompletionOptions.DisableDefaultCmd = true // ours needs no package
 	root.SetHelpCommandGroupID("set")
 	p.add(root, first)
 	return root
@@ -244,9 +254,11 @@ func (p *program) commands() []maker {
 		{"run", "demo", p.demoCommand},
 		{"set", "config", p.configCommand},
 		{"set", "auth", p.authCommand},
+		{"set", "completion", p.completionCommand},
 		{"set", "man", p.manCommand},
 		{"set", "version", p.versionCommand},
 		{"", "exit-codes", exitCodesCommand},
+		{"", bashRequest, p.completeBashCommand},
 	}
 }
 
@@ -254,9 +266,8 @@ func (p *program) commands() []maker {
 // know what is meant.
 func (p *program) add(root *cobra.Command, first string) {
 	all := p.commands()
-	if i := slices.IndexFunc(all, func(m maker) bool { return m.name == first }); i >= 0 && first != "man" {
+	if i := slices.IndexFunc(all, func(m maker) bool { return m.name == first }); i >= 0 && first != "man" && first != "completion" {
 		all = all[i : i+1]
-		root.CompletionOptions.DisableDefaultCmd = true
 	}
 	for _, m := range all {
 		c := m.make()
@@ -264,10 +275,10 @@ func (p *program) add(root *cobra.Command, first string) {
 		if c.Args == nil {
 			c.Args = cobra.ArbitraryArgs
 		}
-		if strings.Contains(c.Use, " SERVER") {
-			c.ValidArgsFunction = p.completeServer
-		}
 		root.AddCommand(c)
+	}
+	if completing(first) {
+		p.setCompletion(root)
 	}
 }
 

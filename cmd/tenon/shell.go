@@ -17,7 +17,6 @@ import (
 	"github.com/tenon-mcp/tenon/app/args"
 	"github.com/tenon-mcp/tenon/app/inspect"
 	"github.com/tenon-mcp/tenon/app/show"
-	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -77,7 +76,7 @@ is then that of the last command that failed, or 0.`,
 				return errors.Join(usagef("a shell takes only the server: commands are typed in it, or piped to it"), s.Close())
 			}
 			s.shared = true
-			sh.session = s
+			sh.session, sh.completer.session = s, s
 			err = sh.run(context.WithoutCancel(cmd.Context()))
 			s.shared = false
 			return errors.Join(err, s.Close())
@@ -92,10 +91,10 @@ type shell struct {
 	trace      *switched
 	interrupts chan os.Signal
 
-	known   catalog // for completion
-	deaf    func()  // ends listening; nil if nobody listens
-	hearing sync.WaitGroup
-	failed  error // of the last command that failed
+	completer completer
+	deaf      func() // ends listening; nil if nobody listens
+	hearing   sync.WaitGroup
+	failed    error // of the last command that failed
 }
 
 // run reads until the input ends, exit is typed, or the process is asked to
@@ -146,7 +145,7 @@ func (sh *shell) leave() error {
 func (sh *shell) fail(err error) {
 	sh.failed = err
 	if err.Error() != "" {
-		fmt.Fprintln(sh.p.err, "tenon: "+visible.Text(err.Error()))
+		sh.p.fail(err)
 	}
 }
 
@@ -220,12 +219,7 @@ func onOff(words []string) (bool, error) {
 // tenon runs a command of tenon on the connection of the shell.
 func (sh *shell) tenon(ctx context.Context, words ...string) error {
 	sub := &program{in: strings.NewReader(""), out: sh.p.out, err: sh.p.err, flags: sh.p.flags, current: sh.session, ctx: ctx}
-	root := sub.root(words[0])
-	root.SetArgs(words)
-	root.SetIn(sub.in)
-	root.SetOut(sub.out)
-	root.SetErr(sub.err)
-	return root.ExecuteContext(ctx)
+	return sub.rootFor(words[0], words).ExecuteContext(ctx)
 }
 
 // listen begins or ends to hear of changes beside everything else.
@@ -243,7 +237,7 @@ func (sh *shell) listen(ctx context.Context, uris []string, on bool) {
 	out := &show.Printer{W: sh.p.err, Format: show.Text, Color: sh.p.colored(sh.p.err)}
 	sh.hearing.Go(func() {
 		err := sh.session.Listen(ctx, filter, func(n mcp.Note) {
-			sh.known.forget()
+			sh.completer.known.forget()
 			sh.p.hear(out, n)
 		})
 		if err != nil && ctx.Err() == nil {

@@ -2,10 +2,10 @@ package main
 
 import (
 	"context"
-	"sync"
+	"iter"
+	"sync/atomic"
 	"time"
 
-	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -14,34 +14,65 @@ const (
 	patience = 2 * time.Second  // how long a completion may wait for the server
 )
 
-// A catalog is what the server has, for completion. Lists that cannot be had
-// are empty: nothing is said about it while a person types.
+// maxListed bounds the items of a list that are fetched to be counted or to
+// complete a word.
+const maxListed = 1000
+
+// A catalog holds the lists of a server for completion. A list that cannot be
+// fetched is empty: nothing is said about it while a person types.
 type catalog struct {
-	mu        sync.Mutex
-	at        time.Time
-	tools     []*mcp.Tool
-	resources []*mcp.Resource
-	templates []*mcp.ResourceTemplate
-	prompts   []*mcp.Prompt
+	tools     cachedList[mcp.Tool]
+	resources cachedList[mcp.Resource]
+	templates cachedList[mcp.ResourceTemplate]
+	prompts   cachedList[mcp.Prompt]
+	version   atomic.Int64 // of the lists, raised by forget
 }
 
-// forget makes the lists be asked for again.
-func (c *catalog) forget() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at = time.Time{}
+// forget makes the lists be fetched again. It may be called by any goroutine.
+func (c *catalog) forget() { c.version.Add(1) }
+
+// A cachedList is a list with the time and version that it was fetched at.
+type cachedList[T any] struct {
+	all     []*T
+	at      time.Time
+	version int64
 }
 
-// have returns a copy of the catalog that is fresh enough.
-func (c *catalog) have(ctx context.Context, s *session) *catalog {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if time.Since(c.at) > fresh {
-		c.tools, _ = client.All(s.Tools(ctx))
-		c.resources, _ = client.All(s.Resources(ctx))
-		c.templates, _ = client.All(s.ResourceTemplates(ctx))
-		c.prompts, _ = client.All(s.Prompts(ctx))
-		c.at = time.Now()
+func (f *cachedList[T]) get(version int64, list iter.Seq2[*T, error]) []*T {
+	if time.Since(f.at) > fresh || f.version != version {
+		f.all, _, _ = atMost(maxListed, list)
+		f.at, f.version = time.Now(), version
 	}
-	return &catalog{tools: c.tools, resources: c.resources, templates: c.templates, prompts: c.prompts}
+	return f.all
+}
+
+func (c *completer) tools(ctx context.Context) []*mcp.Tool {
+	return c.known.tools.get(c.known.version.Load(), c.session.Tools(ctx))
+}
+
+func (c *completer) resources(ctx context.Context) []*mcp.Resource {
+	return c.known.resources.get(c.known.version.Load(), c.session.Resources(ctx))
+}
+
+func (c *completer) templates(ctx context.Context) []*mcp.ResourceTemplate {
+	return c.known.templates.get(c.known.version.Load(), c.session.ResourceTemplates(ctx))
+}
+
+func (c *completer) prompts(ctx context.Context) []*mcp.Prompt {
+	return c.known.prompts.get(c.known.version.Load(), c.session.Prompts(ctx))
+}
+
+// atMost collects the first n items of a list. More reports whether there are
+// others, which are not fetched.
+func atMost[T any](n int, list iter.Seq2[*T, error]) (all []*T, more bool, err error) {
+	for one, err := range list {
+		if err != nil {
+			return all, false, err
+		}
+		if len(all) == n {
+			return all, true, nil
+		}
+		all = append(all, one)
+	}
+	return all, false, nil
 }

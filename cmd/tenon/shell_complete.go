@@ -22,7 +22,7 @@ func (sh *shell) complete(e *editor, line string, pos int) (string, int) {
 	ctx, stop := context.WithTimeout(context.Background(), patience)
 	defer stop()
 	done, word, start := args.Unfinished(line[:pos])
-	all := matching(sh.candidates(ctx, done, word), word)
+	all := matching(sh.completer.candidates(ctx, done, word), word)
 	if len(all) == 0 {
 		return line, pos
 	}
@@ -91,13 +91,20 @@ func columnsOf(all []string, width int) string {
 	return out.String() + more
 }
 
-// candidates are the words that could stand after those that are done. Some do
-// not begin with word: they are sorted out later.
-func (sh *shell) candidates(ctx context.Context, done []string, word string) []string {
+// A completer proposes words for the commands that talk to one server. It is
+// used by one goroutine at a time.
+type completer struct {
+	session *session
+	known   catalog
+}
+
+// candidates are the words that can follow those in done, whose first is the
+// command and which leave out the server. Some do not begin with word; the caller
+// filters them.
+func (c *completer) candidates(ctx context.Context, done []string, word string) []string {
 	if len(done) == 0 {
 		return append(slices.Clone(inShell), own...)
 	}
-	known := sh.known.have(ctx, sh.session)
 	switch command, at := done[0], len(done); {
 	case command == "help" && at == 1:
 		return inShell
@@ -106,48 +113,37 @@ func (sh *shell) candidates(ctx context.Context, done []string, word string) []s
 	case command == "raw" && at == 1:
 		return methods
 	case command == "tools", command == "call" && at == 1:
-		return known.toolNames()
+		return names(c.tools(ctx), func(t *mcp.Tool) string { return t.Name })
 	case command == "call":
-		return known.argument(done[1], done[2:], word)
+		return toolArgument(c.tools(ctx), done[1], done[2:], word)
 	case command == "read" && at == 1, command == "listen":
-		return append(known.uris(), sh.expand(ctx, known, word)...)
+		return append(c.uris(ctx), c.expand(ctx, word)...)
 	case command == "prompt" && at == 1:
-		return known.promptNames()
+		return c.promptNames(ctx)
 	case command == "prompt":
-		return sh.promptArgument(ctx, known, done[1], done[2:], word)
+		return c.promptArgument(ctx, done[1], done[2:], word)
 	case command == "complete" && at == 1:
-		return append(known.promptNames(), known.templateTexts()...)
+		return append(c.promptNames(ctx), names(c.templates(ctx), func(t *mcp.ResourceTemplate) string { return t.URITemplate })...)
 	}
 	return nil
 }
 
-func (c *catalog) toolNames() (all []string) {
-	for _, t := range c.tools {
-		all = append(all, t.Name)
+func names[T any](all []*T, nameOf func(*T) string) []string {
+	out := make([]string, len(all))
+	for i, one := range all {
+		out[i] = nameOf(one)
 	}
-	return all
+	return out
 }
 
-func (c *catalog) promptNames() (all []string) {
-	for _, p := range c.prompts {
-		all = append(all, p.Name)
-	}
-	return all
-}
-
-func (c *catalog) templateTexts() (all []string) {
-	for _, t := range c.templates {
-		all = append(all, t.URITemplate)
-	}
-	return all
+func (c *completer) promptNames(ctx context.Context) []string {
+	return names(c.prompts(ctx), func(p *mcp.Prompt) string { return p.Name })
 }
 
 // uris are the resources, and the beginnings of what templates make.
-func (c *catalog) uris() (all []string) {
-	for _, r := range c.resources {
-		all = append(all, r.URI)
-	}
-	for _, t := range c.templates {
+func (c *completer) uris(ctx context.Context) []string {
+	all := names(c.resources(ctx), func(r *mcp.Resource) string { return r.URI })
+	for _, t := range c.templates(ctx) {
 		if fixed, _, ok := strings.Cut(t.URITemplate, "{"); ok && fixed != "" {
 			all = append(all, fixed)
 		}
@@ -155,10 +151,10 @@ func (c *catalog) uris() (all []string) {
 	return all
 }
 
-// argument completes an argument of a tool: its name, or its value where the
+// toolArgument completes an argument of a tool: its name, or its value where the
 // schema lists some, or a file after @.
-func (c *catalog) argument(tool string, done []string, word string) []string {
-	i := slices.IndexFunc(c.tools, func(t *mcp.Tool) bool { return t.Name == tool })
+func toolArgument(tools []*mcp.Tool, tool string, done []string, word string) []string {
+	i := slices.IndexFunc(tools, func(t *mcp.Tool) bool { return t.Name == tool })
 	if i < 0 {
 		return nil
 	}
@@ -168,7 +164,7 @@ func (c *catalog) argument(tool string, done []string, word string) []string {
 			Enum []any `json:"enum"`
 		} `json:"properties"`
 	}
-	if mcp.Unmarshal(c.tools[i].InputSchema, &s) != nil {
+	if mcp.Unmarshal(tools[i].InputSchema, &s) != nil {
 		return nil
 	}
 	name, value, ok := strings.Cut(word, "=")
@@ -204,15 +200,16 @@ func given(words []string, name string) bool {
 
 // promptArgument completes an argument of a prompt: its name, or its value as
 // the server sees it.
-func (sh *shell) promptArgument(ctx context.Context, known *catalog, prompt string, done []string, word string) []string {
-	i := slices.IndexFunc(known.prompts, func(p *mcp.Prompt) bool { return p.Name == prompt })
+func (c *completer) promptArgument(ctx context.Context, prompt string, done []string, word string) []string {
+	prompts := c.prompts(ctx)
+	i := slices.IndexFunc(prompts, func(p *mcp.Prompt) bool { return p.Name == prompt })
 	if i < 0 {
 		return nil
 	}
 	name, value, ok := strings.Cut(word, "=")
 	var all []string
 	if !ok {
-		for _, a := range known.prompts[i].Arguments {
+		for _, a := range prompts[i].Arguments {
 			if !given(done, a.Name) {
 				all = append(all, a.Name+"=")
 			}
@@ -223,26 +220,26 @@ func (sh *shell) promptArgument(ctx context.Context, known *catalog, prompt stri
 	if have, err := texts(done); err == nil && len(have) > 0 {
 		q.Context = &mcp.CompletionContext{Arguments: have}
 	}
-	return sh.next(ctx, q, name+"=", "")
+	return c.next(ctx, q, name+"=")
 }
 
-// next asks the server what could come next.
-func (sh *shell) next(ctx context.Context, q mcp.CompleteParams, before, after string) []string {
-	c, err := sh.session.Complete(ctx, q)
+// next asks the server for values, each returned after before.
+func (c *completer) next(ctx context.Context, q mcp.CompleteParams, before string) []string {
+	r, err := c.session.Complete(ctx, q)
 	if err != nil {
 		return nil
 	}
 	var all []string
-	for _, v := range c.Values {
-		all = append(all, before+v+after)
+	for _, v := range r.Values {
+		all = append(all, before+v)
 	}
 	return all
 }
 
 // expand completes the variable of a template that a URI has come to.
-func (sh *shell) expand(ctx context.Context, known *catalog, word string) []string {
+func (c *completer) expand(ctx context.Context, word string) []string {
 	var all []string
-	for _, t := range known.templates {
+	for _, t := range c.templates(ctx) {
 		before, name, value, have, ok := within(t.URITemplate, word)
 		if !ok {
 			continue
@@ -251,7 +248,7 @@ func (sh *shell) expand(ctx context.Context, known *catalog, word string) []stri
 		if len(have) > 0 {
 			q.Context = &mcp.CompletionContext{Arguments: have}
 		}
-		all = append(all, sh.next(ctx, q, before, "")...)
+		all = append(all, c.next(ctx, q, before)...)
 	}
 	return all
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/connect"
-	"github.com/tenon-mcp/tenon/builtin"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/internal/version"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -95,22 +94,6 @@ func (p *program) withHeaders(entry config.Server) (config.Server, error) {
 	}
 	entry, err := entry.WithHeaders(p.headers)
 	return entry, usage(err)
-}
-
-// completeServer lists what a SERVER could be, for the completion of a person's
-// own shell. Nothing is started for it.
-func (p *program) completeServer(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var all []string
-	if c, err := config.Load(&config.Options{Dir: p.project, UserDir: p.userDir}); err == nil {
-		all = c.Names()
-	}
-	for _, k := range builtin.Kinds() {
-		all = append(all, "builtin:"+k.Name+"\t"+k.About)
-	}
-	return all, cobra.ShellCompDirectiveNoFileComp
 }
 
 func (p *program) config() (*config.Config, error) {

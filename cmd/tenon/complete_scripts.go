@@ -1,0 +1,180 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// bashRequest is the hidden command that the script for bash runs.
+const bashRequest = "__completeBash"
+
+// completing reports whether a command line asks for completion.
+func completing(first string) bool {
+	return first == cobra.ShellCompRequestCmd || first == cobra.ShellCompNoDescRequestCmd
+}
+
+// bashScript needs nothing but bash 3.2. Bash splits words at ":" and "=", so
+// tenon gets the line itself and answers with what readline replaces: a line that
+// says what kind of words there are, and the words.
+const bashScript = `# bash completion for tenon: source this file. It needs no other package.
+_tenon() {
+    local kind word reply
+    COMPREPLY=()
+    reply=$("${1/#\~/$HOME}" ` + bashRequest + ` "${COMP_LINE:0:COMP_POINT}" "$COMP_WORDBREAKS" 2>/dev/null </dev/null)
+    {
+        IFS= read -r kind
+        while IFS= read -r word; do
+            COMPREPLY+=("$word")
+        done
+    } <<<"$reply"
+    case $kind in
+    words) compopt +o default +o bashdefault 2>/dev/null ;;
+    folders) compopt +o nospace +o default +o bashdefault -o dirnames 2>/dev/null ;;
+    *) compopt +o nospace 2>/dev/null ;;
+    esac
+}
+complete -o bashdefault -o default -o nospace -F _tenon tenon
+`
+
+const zshScript = `#compdef tenon
+# zsh completion for tenon: put this file as _tenon into a folder of $fpath, or
+# source it after compinit.
+_tenon() {
+    local -a lines names shown
+    local line
+    integer kind
+    lines=("${(@f)$("${(Q)words[1]}" __complete "${(@Q)words[2,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null </dev/null)}")
+    [[ ${lines[-1]} == :<-> ]] || return 1
+    kind=${lines[-1]#:}
+    for line in "${(@)lines[1,-2]}"; do
+        names+=("${line%%$'\t'*}")
+        shown+=("${line/$'\t'/  -- }")
+    done
+    if (( ${#names} )); then
+        if (( kind & 2 )); then
+            compadd -S '' -d shown -a names
+        else
+            compadd -d shown -a names
+        fi
+    elif (( kind & 16 )); then
+        _files -/
+    elif ! (( kind & 4 )); then
+        _files
+    fi
+}
+if [[ ${funcstack[1]} == _tenon ]]; then
+    _tenon "$@"
+else
+    compdef _tenon tenon
+fi
+`
+
+const fishScript = `# fish completion for tenon: source this file, or save it as
+# ~/.config/fish/completions/tenon.fish.
+function __tenon_complete
+    set -l words (commandline -opc)
+    set -l current (string replace -r '^["\']' '' -- (commandline -ct))
+    set -l lines ($words[1] __complete $words[2..-1] "$current" 2>/dev/null </dev/null)
+    set -l kind (string replace ':' '' -- $lines[-1])
+    if test (count $lines) -gt 1
+        printf '%s\n' $lines[1..-2]
+    else if contains -- "$kind" 16 20
+        __fish_complete_directories "$current"
+    else if contains -- "$kind" 0 1 2
+        __fish_complete_path "$current"
+    end
+end
+complete -c tenon -f -a '(__tenon_complete)'
+`
+
+// scripts are the completion scripts by shell. An empty one is cobra's.
+var scripts = map[string]string{"bash": bashScript, "zsh": zshScript, "fish": fishScript, "powershell": ""}
+
+func scriptNames() iter.Seq[string] { return maps.Keys(scripts) }
+
+func (p *program) completionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "completion SHELL",
+		Short: "Write the completion script of a shell: bash, zsh, fish or powershell",
+		Long: `Write a script that completes tenon's command lines: commands, flags and their
+values, servers, and what a server has: tools, arguments, values that a schema
+lists, resource URIs and prompts. The scripts need no other package.
+
+  bash        source <(tenon completion bash)                in ~/.bashrc
+  zsh         source <(tenon completion zsh)                 in ~/.zshrc, after compinit
+  fish        tenon completion fish | source                 in ~/.config/fish/config.fish
+  powershell  tenon completion powershell | Out-String | Invoke-Expression
+
+To complete what a server has, the server is started or reached for at most ` + completionLimit.String() + `.
+A server that came with a project is not started before you have approved it.`,
+		Example: "  tenon completion bash\n  tenon completion zsh > _tenon",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usagef("say for which shell: bash, zsh, fish or powershell")
+			}
+			text, ok := scripts[args[0]]
+			switch {
+			case !ok:
+				return usagef("there is no script for %q%s", args[0], suggest(args[0], slices.Sorted(scriptNames())))
+			case text == "":
+				return cmd.Root().GenPowerShellCompletionWithDesc(p.out)
+			}
+			_, err := fmt.Fprint(p.out, text)
+			return err
+		},
+	}
+}
+
+func (p *program) completeBashCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: bashRequest + " LINE BREAKS", Short: "Complete a line of bash", Hidden: true, DisableFlagParsing: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usagef("this is for the script of tenon completion bash")
+			}
+			return p.completeBash(cmd, args[0], args[1])
+		},
+	}
+}
+
+// completeBash completes the line up to the cursor. Breaks are the characters
+// that readline splits words at.
+func (p *program) completeBash(cmd *cobra.Command, line, breaks string) error {
+	l := parseBash(line, breaks)
+	if len(l.done) == 0 {
+		return usagef("the line has no command")
+	}
+	var out bytes.Buffer
+	sub := &program{in: p.in, out: &out, err: p.err, flags: p.flags, ctx: cmd.Context()}
+	words := append([]string{cobra.ShellCompNoDescRequestCmd}, append(l.done[1:], l.word)...)
+	if err := sub.rootFor(words[0], words).ExecuteContext(cmd.Context()); err != nil {
+		return err
+	}
+	all := strings.Split(strings.TrimSpace(out.String()), "\n")
+	number, err := strconv.Atoi(strings.TrimPrefix(all[len(all)-1], ":"))
+	if err != nil {
+		return fmt.Errorf("read the proposals: %w", err)
+	}
+	all, kind := all[:len(all)-1], cobra.ShellCompDirective(number)
+	switch {
+	case kind&cobra.ShellCompDirectiveFilterDirs != 0:
+		fmt.Fprintln(p.out, "folders")
+	case kind&cobra.ShellCompDirectiveNoFileComp != 0 || len(all) > 0:
+		fmt.Fprintln(p.out, "words")
+	default:
+		fmt.Fprintln(p.out, "files")
+	}
+	for _, one := range all {
+		if text, ok := l.insert(one, len(all) == 1); ok {
+			fmt.Fprintln(p.out, text)
+		}
+	}
+	return nil
+}
