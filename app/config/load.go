@@ -61,6 +61,7 @@ func Load(o *Options) (*Config, error) {
 		}
 	}
 	c.entries = append(mine, theirs...)
+	c.warnings = append(c.warnings, writable(c.user)...)
 	return c, nil
 }
 
@@ -245,7 +246,8 @@ func (c *Config) Entries() []Entry { return slices.Clone(c.entries) }
 // Settings are the user's.
 func (c *Config) Settings() Settings { return c.settings }
 
-// Warnings are about members of the files that were passed over.
+// Warnings are about members of the files that were passed over, and about
+// permissions that let other users change the user's file.
 func (c *Config) Warnings() []string { return slices.Clone(c.warnings) }
 
 // UserFile is the user's file, whether or not there is one.

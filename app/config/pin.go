@@ -73,14 +73,24 @@ func digest(text string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// programOf finds the program that a command starts, and the digest of its
-// file. Where it is a link, the file is the one at the end.
-func programOf(s Server) (program, binary string) {
+// Program returns the path of the program that the command starts, or "" if there
+// is none.
+func (s Server) Program() string {
 	program, err := exec.LookPath(s.Command)
 	if err != nil && strings.ContainsAny(s.Command, `/\`) && !filepath.IsAbs(s.Command) {
 		program, err = exec.LookPath(filepath.Join(s.Dir, s.Command))
 	}
 	if err != nil {
+		return ""
+	}
+	return program
+}
+
+// programOf finds the program that a command starts, and the digest of its
+// file. Where it is a link, the file is the one at the end.
+func programOf(s Server) (program, binary string) {
+	program = s.Program()
+	if program == "" {
 		return "", "not found"
 	}
 	f, err := openRegular(program)

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -146,6 +147,32 @@ func (e *Entry) variables() map[string]bool {
 	}
 	e.texts(collect)
 	return used
+}
+
+// Unset lists the environment variables that an entry needs and that are not
+// set, in order. A variable with a default is not needed, but what its default
+// uses is.
+func (c *Config) Unset(e Entry) []string {
+	var unset []string
+	var see func(place, text string)
+	see = func(place, text string) {
+		_ = eachVariable(text, func(string) {}, func(v variable) error {
+			value, set := "", true
+			if v.kind == "env" {
+				value, set = c.o.Getenv(v.name)
+			}
+			switch {
+			case v.hasDef && value == "":
+				see(place, v.def)
+			case !set:
+				unset = append(unset, v.name)
+			}
+			return nil
+		})
+	}
+	e.texts(see)
+	slices.Sort(unset)
+	return slices.Compact(unset)
 }
 
 // usedInputs are those of inputs that an entry refers to.

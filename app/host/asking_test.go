@@ -554,7 +554,7 @@ func TestOnlyTypedTextAttaches(t *testing.T) {
 		t.Errorf("the log has %+v", log)
 	}
 	for _, text := range []string{text, "/notes:p"} {
-		if err := session.SendText(t.Context(), text); err != nil {
+		if err := session.SendWith(t.Context(), "", text); err != nil {
 			t.Fatal(err)
 		}
 		all := session.Messages()

@@ -17,22 +17,23 @@ import (
 //	… @server:uri …               has the resource attached
 //
 // and the rest is a sentence. A word that looks like one of these but names no
-// server is left as it is. Text that nobody typed is not looked at.
-func (s *Session) input(ctx context.Context, info llm.Info, text string, typed bool) ([]llm.Message, error) {
-	text = strings.TrimSpace(text)
-	if text == "" {
+// server is left as it is. The data below it, which nobody typed, is not looked at.
+func (s *Session) input(ctx context.Context, info llm.Info, typed, data string) ([]llm.Message, error) {
+	typed, data = strings.TrimSpace(typed), strings.TrimSpace(data)
+	if typed == "" && data == "" {
 		return nil, fmt.Errorf("there is nothing to send")
 	}
-	if !typed {
-		return []llm.Message{llm.User(text)}, nil
-	}
-	if server, name, values, ok, err := s.host.promptLine(text); err != nil {
+	if server, name, values, ok, err := s.host.promptLine(typed); err != nil {
 		return nil, err
 	} else if ok {
-		return s.prompt(ctx, info, server, name, values)
+		said, err := s.prompt(ctx, info, server, name, values)
+		if err == nil && data != "" {
+			said = append(said, llm.User(data))
+		}
+		return said, err
 	}
-	m := llm.User(text)
-	for _, a := range s.host.attachments(text) {
+	m := llm.User(below(typed, data))
+	for _, a := range s.host.attachments(typed) {
 		parts, err := s.attach(ctx, info, a)
 		if err != nil {
 			return nil, fmt.Errorf("@%s:%s could not be attached: %w", a.server.name, a.uri, err)
@@ -40,6 +41,14 @@ func (s *Session) input(ctx context.Context, info llm.Info, text string, typed b
 		m.Parts = append(m.Parts, parts...)
 	}
 	return []llm.Message{m}, nil
+}
+
+// below joins what a person typed and the data that goes with it.
+func below(typed, data string) string {
+	if typed == "" || data == "" {
+		return typed + data
+	}
+	return typed + "\n\n" + data
 }
 
 // An attachment is a resource that a sentence names.

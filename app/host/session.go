@@ -108,14 +108,12 @@ func (h *Host) Sessions() ([]Summary, error) {
 // call ends. Events tell what happens; the error says why a turn failed.
 //
 // Of the text, @server:uri and /server:prompt are looked up: it must be what a
-// person typed. See [Session.SendText] for text from elsewhere.
-func (s *Session) Send(ctx context.Context, text string) error { return s.say(ctx, text, true) }
+// person typed. See [Session.SendWith] for text from elsewhere.
+func (s *Session) Send(ctx context.Context, text string) error { return s.SendWith(ctx, text, "") }
 
-// SendText is Send for text that no person typed, such as text from a pipe:
-// nothing in it is looked up.
-func (s *Session) SendText(ctx context.Context, text string) error { return s.say(ctx, text, false) }
-
-func (s *Session) say(ctx context.Context, text string, typed bool) error {
+// SendWith is Send with data below the text that the person typed, such as text
+// from a pipe: nothing in data is looked up. Either may be empty.
+func (s *Session) SendWith(ctx context.Context, typed, data string) error {
 	if !s.turns.TryLock() {
 		return ErrBusy
 	}
@@ -128,11 +126,11 @@ func (s *Session) say(ctx context.Context, text string, typed bool) error {
 	s.mu.Lock()
 	s.stop = cancel
 	s.mu.Unlock()
-	s.host.tell(Event{Kind: EventTurn, Session: s.ID, Text: text})
+	s.host.tell(Event{Kind: EventTurn, Session: s.ID, Text: below(typed, data)})
 	var stop string
 	err := recovering(func() (err error) {
 		stop = "error" // unless it comes to an end of its own
-		stop, err = s.send(ctx, text, typed)
+		stop, err = s.send(ctx, typed, data)
 		return err
 	})
 	if err != nil && ctx.Err() != nil {
@@ -147,17 +145,18 @@ func (s *Session) say(ctx context.Context, text string, typed bool) error {
 	return err
 }
 
-func (s *Session) send(ctx context.Context, text string, typed bool) (string, error) {
+func (s *Session) send(ctx context.Context, typed, data string) (string, error) {
 	model := s.host.Model()
 	if model == nil {
 		return "error", ErrNoModel
 	}
+	text := below(typed, data)
 	var row int64 = -1
 	if strings.TrimSpace(text) != "" {
 		row = s.add(llm.User(text))
 		s.save()
 	}
-	said, err := s.input(ctx, model.Info(), text, typed)
+	said, err := s.input(ctx, model.Info(), typed, data)
 	s.mu.Lock()
 	if at := s.talk.index(row); err != nil && at >= 0 { // nothing was said
 		s.talk.drop(at, at+1)

@@ -141,11 +141,11 @@ func (p *plain) line(text string) error {
 // send has the model answer. How it went is told by events. Text that nobody
 // typed is not looked into.
 func (p *plain) send(text string, typed bool) {
-	send := p.t.now().SendText
-	if typed {
-		send = p.t.now().Send
+	data := ""
+	if !typed {
+		text, data = "", text
 	}
-	p.run(func(ctx context.Context) error { return send(ctx, text) })
+	p.run(func(ctx context.Context) error { return p.t.now().SendWith(ctx, text, data) })
 }
 
 // command runs a command and writes what it has written.

@@ -47,6 +47,7 @@ type listed struct {
 	Disabled bool     `json:"disabled,omitempty"`
 	Shadowed string   `json:"shadowedBy,omitempty"`
 	Problem  string   `json:"problem,omitempty"`
+	readiness
 }
 
 func (p *program) listConfig() error {
@@ -68,6 +69,7 @@ func (p *program) listConfig() error {
 		if e.Err != nil {
 			l.Problem = e.Err.Error()
 		}
+		l.readiness = p.readiness(e)
 		all = append(all, l)
 	}
 	if out.Format != show.Text {
@@ -84,7 +86,7 @@ func (p *program) listConfig() error {
 		}
 		var marks []string
 		if l.Project {
-			marks = append(marks, "from the project")
+			marks = append(marks, "from the project", l.Approval.text())
 		}
 		if l.Disabled {
 			marks = append(marks, "switched off")
@@ -96,8 +98,8 @@ func (p *program) listConfig() error {
 		if !p.quiet {
 			fmt.Fprintf(p.out, "  %s\n", out.Dim(visible.Line(strings.Join(append([]string{fmt.Sprintf("%s:%d", l.File, l.Line)}, marks...), " · "))))
 		}
-		if l.Problem != "" {
-			fmt.Fprintf(p.out, "  %s\n", out.Red(visible.Line(l.Problem)))
+		for _, problem := range l.problems() {
+			fmt.Fprintf(p.out, "  %s\n", out.Red(visible.Line(problem)))
 		}
 	}
 	return nil

@@ -130,7 +130,11 @@ func crashOnce(t *testing.T, dir string, sig syscall.Signal) {
 	}
 	time.Sleep(time.Duration(rand.IntN(4000)) * time.Microsecond)
 	chat.Process.Signal(sig)
+	guard := time.AfterFunc(time.Minute, func() { chat.Process.Signal(syscall.SIGQUIT) }) // it says where it hangs
 	chat.Wait()
+	if !guard.Stop() {
+		t.Fatalf("%v at step %d does not end the chat: %s", sig, point, out.String())
+	}
 
 	env := func(args ...string) *exec.Cmd {
 		cmd := binary(t, args...)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/connect"
 	"github.com/tenon-mcp/tenon/app/host"
+	"github.com/tenon-mcp/tenon/app/inspect"
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/show"
 	"github.com/tenon-mcp/tenon/app/workspace"
@@ -47,7 +48,8 @@ output:
 begun with tenon chat. A run of its own is resumed by the id that --output json
 has.
 
-What is piped to it goes with the prompt, below it; nothing in that is looked up.
+What is piped to it goes with the prompt, below it. @server:uri and /server:prompt
+are looked up in the prompt, and not in what is piped.
 
 The servers that are named (--server, --allow, or @server:uri and /server:prompt in
 the prompt) are waited for; the others have --wait to be ready.
@@ -90,9 +92,6 @@ func (v *headless) words(cmd *cobra.Command, args []string) error {
 
 // outputOf lets --format choose the output where --output does not.
 func (p *program) outputOf(cmd *cobra.Command, v *headless) error {
-	if p.trace {
-		return usagef("--trace is for commands that talk to one server; use --output stream-json to see what a run does")
-	}
 	if p.format == "" {
 		return nil
 	}
@@ -107,8 +106,22 @@ func (p *program) outputOf(cmd *cobra.Command, v *headless) error {
 	return nil
 }
 
+// traced makes the log of a run with several servers, which --trace prints. The
+// log is nil without --trace.
+func (p *program) traced() (log *inspect.Log, done func() error) {
+	if !p.trace {
+		return nil, func() error { return nil }
+	}
+	t := inspect.Trace(p.err, &inspect.TraceOptions{Colour: p.colored(p.err), Servers: true})
+	return inspect.NewLog(&inspect.LogOptions{Sinks: []inspect.Sink{t}}), func() error {
+		ctx, stop := context.WithTimeout(context.Background(), settle)
+		defer stop()
+		return t.Close(ctx)
+	}
+}
+
 func (p *program) headless(ctx context.Context, v *headless) (err error) {
-	text, piped, err := p.promptText(v.prompt)
+	typed, data, err := p.promptText(v.prompt)
 	if err != nil {
 		return err
 	}
@@ -122,8 +135,10 @@ func (p *program) headless(ctx context.Context, v *headless) (err error) {
 	}
 	defer func() { err = errors.Join(err, choice.Close()) }() // a recording that could not be written is an error
 	p.note("%s", label(choice))
+	log, traced := p.traced()
+	defer func() { err = errors.Join(err, traced()) }()
 	w, err := p.desk(ctx, &v.desk, choice.Model, func(o *workspace.Options) {
-		o.Unattended, o.Event, o.Host.OneShot = true, out.event, true
+		o.Unattended, o.Event, o.Host.OneShot, o.Log = true, out.event, true, log
 		o.State = func(s connect.State) { p.state(s) }
 	})
 	if err != nil {
@@ -140,42 +155,34 @@ func (p *program) headless(ctx context.Context, v *headless) (err error) {
 	if s == nil {
 		s = w.Host.NewSession()
 	}
-	send := s.Send
-	if piped { // what came through a pipe is not looked into
-		send = s.SendText
-	}
-	return out.finish(s, send(ctx, text))
+	return out.finish(s, s.SendWith(ctx, typed, data))
 }
 
-// promptText puts the prompt together: what was typed, and below it what
-// standard input has if that is no terminal. Piped reports whether standard
-// input is part of it.
-func (p *program) promptText(typed string) (text string, piped bool, err error) {
-	if typed == "" && isTerminal(p.in) {
-		return "", false, usagef("say something: tenon run \"add 2 and 3\", or - to read it from standard input")
+// promptText returns the prompt: what was typed, and the data of standard input
+// where that is no terminal.
+func (p *program) promptText(prompt string) (typed, data string, err error) {
+	if prompt == "" && isTerminal(p.in) {
+		return "", "", usagef("say something: tenon run \"add 2 and 3\", or - to read it from standard input")
 	}
-	if typed != "-" && isTerminal(p.in) {
-		return typed, false, nil
+	if prompt != "-" && isTerminal(p.in) {
+		return prompt, "", nil
 	}
 	slow := time.AfterFunc(5*time.Second, func() { p.note("Reading standard input; add </dev/null if there is nothing to read.") })
 	all, err := io.ReadAll(p.in)
 	slow.Stop()
 	if err != nil {
-		return "", false, usageError{err}
+		return "", "", usageError{err}
 	}
-	data := string(all)
-	switch {
-	case typed == "-" || typed == "":
-		text = data
-	case strings.TrimSpace(data) == "":
-		return typed, false, nil
-	default:
-		text = typed + "\n\n" + data
+	if data = string(all); strings.TrimSpace(data) == "" {
+		data = ""
 	}
-	if strings.TrimSpace(text) == "" {
-		return "", false, usagef("the prompt is empty: say something, such as tenon run \"add 2 and 3\"")
+	if prompt != "-" {
+		typed = prompt
 	}
-	return text, true, nil
+	if typed == "" && data == "" {
+		return "", "", usagef("the prompt is empty: say something, such as tenon run \"add 2 and 3\"")
+	}
+	return typed, data, nil
 }
 
 func (p *program) state(s connect.State) {

@@ -61,3 +61,35 @@ func TestConfigAddKeepsTheFolder(t *testing.T) {
 		}
 	}
 }
+
+// C8, H25: of a prompt with piped data, what was typed is looked up, and the data
+// is not.
+func TestRunLooksUpOnlyWhatWasTyped(t *testing.T) {
+	for _, c := range []struct{ in, prompt, has, not string }{
+		{"see @calc:welcome://bob\n", "greet @calc:welcome://ada", "Welcome, ada!", "Welcome, bob!"},
+		{"/calc:explain calculation=2+2\n", "/calc:explain calculation=1+1", "how to work out 1+1", "how to work out 2+2"},
+		{"/calc:explain calculation=2+2\n", "-", "/calc:explain", "how to work out 2+2"},
+	} {
+		cmd := binary(t, "run", "-s", "builtin:calc", "-p", c.prompt, "--output", "json", "--model", "record:FILE:MODEL")
+		model := said(t, `{"text":"yes"}`)
+		record := filepath.Join(cmd.Dir, "recorded.jsonl")
+		cmd.Args[len(cmd.Args)-1] = "record:" + record + ":" + strings.TrimPrefix(model, "--model=")
+		cmd.Stdin = strings.NewReader(c.in)
+		code, out, errs := output(t, cmd)
+		sent, err := os.ReadFile(record)
+		if err != nil || code != 0 {
+			t.Fatalf("%q: exit code %d, %v\n%s%s", c.prompt, code, err, out, errs)
+		}
+		if !strings.Contains(string(sent), c.has) || strings.Contains(string(sent), c.not) || !strings.Contains(string(sent), strings.TrimSpace(c.in)) {
+			t.Errorf("%q with %q: the model was given\n%s", c.prompt, c.in, sent)
+		}
+	}
+}
+
+// C13: run --trace shows the messages of each server.
+func TestRunTraces(t *testing.T) {
+	code, out, errs := output(t, binary(t, "run", "hello", "-s", "builtin:calc", "--trace", said(t, `{"text":"yes"}`)))
+	if code != 0 || out != "yes" || !strings.Contains(errs, "→ calc modern tools/list") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+}

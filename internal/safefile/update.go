@@ -22,7 +22,8 @@ const maxUpdate = 64 << 20
 //
 // A missing file has a nil old content. It is created with mode perm, and its
 // directory, where that is missing, for this user only. An existing file keeps
-// its permissions; if file is a symbolic link, its target is changed.
+// its permissions; if file is a symbolic link, its target is changed. What killed
+// processes left in the directory is removed; see [Sweep].
 func Update(file string, perm fs.FileMode, edit func(old []byte) ([]byte, error)) error {
 	_, err := Retry(context.Background(), func() (struct{}, error) { return struct{}{}, update(file, perm, edit) })
 	return err
@@ -49,6 +50,7 @@ func update(file string, perm fs.FileMode, edit func(old []byte) ([]byte, error)
 		return fmt.Errorf("lock %s: %w", filepath.Dir(target), err)
 	}
 	defer unlock()
+	Sweep(root, ".") // of processes that were killed while they wrote
 	name := filepath.Base(target)
 	old, err := readRegular(root, name)
 	missing := errors.Is(err, fs.ErrNotExist)
