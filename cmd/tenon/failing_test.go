@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -10,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/server"
 )
 
 // C5: --timeout counts for the connecting, too. The server never answers; the
@@ -77,6 +81,54 @@ func TestErrorsHaveTheirData(t *testing.T) {
 	}
 	if code, out, errs := output(t, binary(t, "tools", "nobody", "--format", "json")); code != exitUsage || !strings.Contains(out, `"exitCode": 2`) {
 		t.Errorf("a mistake of the command line: exit code %d\n%s%s", code, out, errs)
+	}
+}
+
+// C11: tenon shell shows the data of an error, too.
+func TestErrorsHaveTheirDataInTheShell(t *testing.T) {
+	cmd := binary(t, "shell", failing(t, mcp.Errorf(-32050, "out of stock").With(map[string]any{"sku": "A-7"})))
+	cmd.Stdin = strings.NewReader("call buy\n")
+	if code, out, errs := output(t, cmd); code != exitProtocol || !strings.Contains(errs, "out of stock (-32050)\n  data: {\"sku\":\"A-7\"}") {
+		t.Errorf("exit code %d\n%s%s", code, out, errs)
+	}
+}
+
+// C15: a model that cannot be reached, or refuses the key, is exit code 4.
+func TestUnreachableModel(t *testing.T) {
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	defer refuses.Close()
+	for _, at := range []string{gone.URL, refuses.URL} {
+		for _, c := range []struct{ model, variable string }{{"anthropic/claude-x", "ANTHROPIC_BASE_URL"}, {"anthropic", "ANTHROPIC_BASE_URL"}, {"openai/gpt-x", "OPENAI_BASE_URL"}, {"ollama/x", "OLLAMA_HOST"}} {
+			cmd := binary(t, "run", "hello", "-s", "builtin:calc", "--model", c.model)
+			for name, value := range map[string]string{c.variable: at, "ANTHROPIC_API_KEY": "sk-x", "OPENAI_API_KEY": "sk-x"} {
+				set(cmd, name, value)
+			}
+			if code, out, errs := output(t, cmd); code != exitConnection || out != "" || errs == "" {
+				t.Errorf("%s at %s: exit code %d\n%s%s", c.model, at, code, out, errs)
+			}
+		}
+	}
+}
+
+// C17: progress is for terminals, and --save says where the bytes went.
+func TestProgressAndSavedFiles(t *testing.T) {
+	s := server.New(mcp.Implementation{Name: "x", Version: "1"}, nil)
+	server.AddTool(s, "draw", "", func(_ context.Context, c *mcp.Call, _ struct{}) (*mcp.CallToolResult, error) {
+		for i := range 100 {
+			server.Progress(c, float64(i), 100, "drawing")
+		}
+		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.ImageContent{Data: []byte("bytes"), MIMEType: "image/png"}}}, nil
+	})
+	url := listening(t, s)
+	cmd := binary(t, "call", url, "draw", "--save", "pictures")
+	code, out, errs := output(t, cmd)
+	if code != 0 || errs != "Saved pictures/1.png\n" {
+		t.Errorf("exit code %d\n%q\n%q", code, out, errs)
+	}
+	if data, err := os.ReadFile(filepath.Join(cmd.Dir, "pictures", "1.png")); err != nil || string(data) != "bytes" {
+		t.Errorf("%q, %v", data, err)
 	}
 }
 

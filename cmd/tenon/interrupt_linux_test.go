@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -129,5 +130,53 @@ func TestInterruptEndsStubbornServers(t *testing.T) {
 			return
 		}
 		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// C7: the second Ctrl-C ends a page at once that waits, after the first, for a
+// server which does not end.
+func TestSecondInterruptEndsThePage(t *testing.T) {
+	s := ptytest.New(t)
+	dir := t.TempDir()
+	program := script(t, dir, "stubborn", "trap '' TERM INT HUP\necho started > "+dir+"/started\nwhile true; do sleep 1; done\n")
+	cmd := binary(t, "inspect", "--no-browser", "--model", "none", "--", program)
+	atTerminal(t, cmd, s.TTY)
+	s.Sees("http://")
+	eventually(t, func() bool { _, err := os.Stat(dir + "/started"); return err == nil })
+	ended := make(chan struct{})
+	go func() { defer close(ended); ends(t, cmd) }()
+	for {
+		s.Press("\x03") // two that come at once would be one
+		select {
+		case <-ended:
+			return
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// Point 6 of the issue: printing is linear. Ten times the text takes about ten
+// times the processor time, at a terminal of 80 columns.
+func TestPrintingALongWordIsLinear(t *testing.T) {
+	took := func(size int) time.Duration {
+		url := verbatim(t, strings.Repeat("x", size))
+		keys, tty := ptytest.Open(t, 24, 80)
+		cmd := binary(t, "call", url, "say")
+		atTerminal(t, cmd, tty)
+		ended := make(chan struct{})
+		go func() { io.Copy(io.Discard, keys); close(ended) }()
+		cmd.Wait()
+		tty.Close()
+		<-ended
+		keys.Close()
+		if code := cmd.ProcessState.ExitCode(); code != 0 {
+			t.Fatalf("exit code %d", code)
+		}
+		return cmd.ProcessState.UserTime()
+	}
+	small, large := took(2<<20), took(20<<20)
+	t.Logf("2 MiB: %v, 20 MiB: %v of processor time", small, large)
+	if large > 30*small+time.Second { // quadratic would be 100 times
+		t.Errorf("2 MiB take %v, and 20 MiB %v", small, large)
 	}
 }

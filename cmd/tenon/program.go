@@ -200,7 +200,7 @@ func (p *program) checkFlags(cmd *cobra.Command) error {
 		case f == nil || !f.Changed || cmd.LocalNonPersistentFlags().Lookup(name) != nil:
 		case p.current != nil:
 			return usagef("--%s is for the start of the shell: the server is connected already", name)
-		case strings.Contains(cmd.Use, "SERVER"):
+		case strings.Contains(cmd.Use, "SERVER"), name == "env" && cmd.Name() == "tap":
 		case cmd.Flags().Changed("server"):
 		case cmd.Flags().Lookup("server") != nil:
 			return usagef("--%s is for the servers of --server, and there is none", name)

@@ -90,7 +90,7 @@ func (p *program) promptCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "prompt SERVER NAME [name=value …]",
 		Short:   "Fill in a prompt and show its messages",
-		Example: "  tenon prompt builtin:notes?vault=notes meeting_summary topic=budget",
+		Example: "  tenon prompt builtin:notes?vault=notes meeting_summary path=Plan.md",
 		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, rest []string) error {
 			if len(rest) == 0 {
 				return usagef("say which prompt; tenon prompts lists them")

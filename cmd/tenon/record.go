@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/connect"
 	"github.com/tenon-mcp/tenon/app/inspect"
 	"github.com/tenon-mcp/tenon/app/show"
@@ -243,6 +244,19 @@ func (p *program) report(out *show.Printer, r *inspect.Report) error {
 	return nil
 }
 
+// tapEnvironment sets the variables of --env for the command, which gets the
+// environment of this process.
+func (p *program) tapEnvironment(command []string) error {
+	entry, err := config.Parse("--", command)
+	if err == nil {
+		entry, err = p.withFlags(entry)
+	}
+	for name, value := range entry.Env {
+		err = errors.Join(err, os.Setenv(name, value))
+	}
+	return usage(err)
+}
+
 func (p *program) tapCommand() *cobra.Command {
 	var file, name string
 	c := &cobra.Command{
@@ -255,6 +269,9 @@ is. What passed is shown on standard error (--trace) and recorded in FILE.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.ArgsLenAtDash() != 0 || len(args) == 0 {
 				return usagef("give the server's command after --")
+			}
+			if err := p.tapEnvironment(args); err != nil {
+				return err
 			}
 			if file != "" {
 				f, err := os.OpenFile(free(file), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)

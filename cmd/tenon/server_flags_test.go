@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -80,4 +81,72 @@ func TestInspectPassesEnvironmentAndHeaders(t *testing.T) {
 	defer web.Close()
 	startPage(t, binary(t, "inspect", "--no-browser", "--model", "none", "-H", "X-Key: k", web.URL))
 	eventually(t, func() bool { mu.Lock(); defer mu.Unlock(); return seen == "k" })
+}
+
+// C4: -e and -H reach the server of every command that takes one.
+func TestFlagsReachTheServerOfEveryCommand(t *testing.T) {
+	dir := t.TempDir()
+	recording := filepath.Join(dir, "r.txtar")
+	if code, _, errs := output(t, binary(t, "record", "builtin:calc", "-o", recording, "--", "tools")); code != 0 {
+		t.Fatal(errs)
+	}
+	file := filepath.Join(dir, "told")
+	program := script(t, dir, "server", `echo "$A_KEY" > `+file+".tmp; mv "+file+".tmp "+file+"\nexit 3\n")
+	var seen sync.Map
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		seen.Store(r.Header.Get("X-Key"), true)
+		http.Error(w, "no", http.StatusNotFound)
+	}))
+	defer web.Close()
+	for i, c := range []struct {
+		args         []string
+		before, page bool // the server stands after --; the command serves a page until it is ended
+	}{
+		{args: []string{"tools"}, before: true}, {args: []string{"call", "x"}, before: true}, {args: []string{"shell"}, before: true},
+		{args: []string{"discover"}, before: true}, {args: []string{"doctor", "--once"}, before: true},
+		{args: []string{"replay", recording}, before: true}, {args: []string{"record", "-o", filepath.Join(dir, "new.txtar")}},
+		{args: []string{"chat", "--plain", "--model", "none", "-s"}}, {args: []string{"run", "hello", "--model", "none", "-s"}},
+		{args: []string{"up", "--no-browser", "--model", "none", "-s"}, page: true}, {args: []string{"inspect", "--no-browser", "--model", "none"}, before: true, page: true},
+	} {
+		value := fmt.Sprint("value", i)
+		try := func(flag []string, server ...string) {
+			cmd := binary(t, append(append(append([]string{}, flag...), c.args...), server...)...)
+			entry, err := json.Marshal(program)
+			if err != nil {
+				t.Fatal(err)
+			}
+			configure(t, cmd, `{"mcpServers":{"named":{"command":`+string(entry)+`}}}`)
+			if c.page {
+				startPage(t, cmd)
+			} else if code, out, errs := output(t, cmd); strings.Contains(errs, "--env") || strings.Contains(errs, "--header") {
+				t.Errorf("%q: exit code %d\n%s%s", cmd.Args[1:], code, out, errs)
+			}
+		}
+		server := []string{"named"}
+		if c.before {
+			server = []string{"--", program}
+		}
+		try([]string{"-e", "A_KEY=" + value}, server...)
+		eventually(t, func() bool { text, _ := os.ReadFile(file); return string(text) == value+"\n" })
+		if c.args[0] == "replay" { // a recording is not played over HTTP
+			continue
+		}
+		at := []string{web.URL}
+		if c.args[0] == "call" { // the server stands before the tool
+			c.args = []string{"call", web.URL, "x"}
+			at = nil
+		}
+		try([]string{"-H", "X-Key: " + value}, at...)
+		eventually(t, func() bool { _, ok := seen.Load(value); return ok })
+	}
+	cmd := binary(t, "tap", "-e", "A_KEY=tapped", "--", program)
+	if code, out, errs := output(t, cmd); code != 3 {
+		t.Errorf("tap: exit code %d\n%s%s", code, out, errs)
+	}
+	if text, _ := os.ReadFile(file); string(text) != "tapped\n" {
+		t.Errorf("tap: the server has %q", text)
+	}
+	if code, _, errs := output(t, binary(t, "tap", "-H", "X: y", "--", program)); code != exitUsage {
+		t.Errorf("tap -H: exit code %d, %s", code, errs)
+	}
 }
