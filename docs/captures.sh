@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the real commands and puts what they write into docs/cli.md, between
-# "<!-- capture NAME -->" and "<!-- end -->". Needs go and tmux.
+# "<!-- capture NAME -->" and "<!-- end -->". The commands run in a terminal of 80
+# columns, since piped output is bare. Needs go, tmux, and script of util-linux.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 work=$(mktemp -d)
@@ -9,12 +10,13 @@ trap 'tmux kill-session -t "$pane" 2>/dev/null || true; rm -rf "$work"' EXIT
 CGO_ENABLED=0 go build -trimpath -o "$work/tenon" ./cmd/tenon
 export PATH="$work:$PATH" TENON_CONFIG_DIR="$work/config" NO_COLOR=1
 
-# capture NAME COMMAND: the command as typed, and what it writes.
+# capture NAME COMMAND: the command as typed, and what a terminal shows of it.
 capture() {
 	local name=$1 line=$2 code=0
+	script -qefc "stty cols 80 rows 40; $line" /dev/null </dev/null >"$work/screen" || code=$?
 	{
 		echo "\$ $line"
-		eval "$line" 2>&1 || code=$?
+		tr -d '\r' <"$work/screen" | sed -e 's/[[:space:]]*$//'
 		if [ "$code" != 0 ]; then echo "(exit code $code)"; fi
 	} >"$work/$name.txt"
 }
@@ -35,6 +37,7 @@ capture exit-codes 'tenon exit-codes'
 # the words end in the middle.
 keys() { tmux send-keys -t "$pane" "$@"; sleep 0.7; }
 tmux -f /dev/null new-session -d -s "$pane" -x 80 -y 40 'PS1="$ " sh'
+until tmux capture-pane -t "$pane" -p | grep -q '^\$'; do sleep 0.1; done
 keys 'tenon shell builtin:calc' Enter
 keys 'cal' Tab
 keys 'ad' Tab
