@@ -250,21 +250,25 @@ func (p *parking) Serve(_ context.Context, c *mcp.Call) (mcp.Result, error) {
 // A call that ends between two rounds is given up at the connection: an older
 // server would wait for the answer for ever.
 func TestUnansweredCallIsAbandoned(t *testing.T) {
+	var leave context.CancelFunc
 	no := func(context.Context, *client.Elicitation) (*mcp.ElicitResult, error) {
+		leave()
 		return nil, errors.New("not now")
 	}
 	for name, tt := range map[string]struct {
 		question mcp.Question
 		o        client.Options
 	}{
-		"nobody answers":  {form(`"name":{"type":"string"}`), client.Options{Elicit: no}},
-		"not declared":    {mcp.RootsQuestion(), client.Options{Elicit: no}},
-		"asked for ever":  {mcp.RootsQuestion(), client.Options{MaxRounds: 2, Roots: func(context.Context) ([]mcp.Root, error) { return nil, nil }}},
-		"a malformed one": {mcp.Question{Method: mcp.MethodElicit, Params: json.RawMessage(`{}`)}, client.Options{Elicit: no}},
+		"the caller leaves": {form(`"name":{"type":"string"}`), client.Options{Elicit: no}},
+		"not declared":      {mcp.RootsQuestion(), client.Options{Elicit: no}},
+		"asked for ever":    {mcp.RootsQuestion(), client.Options{MaxRounds: 2, Roots: func(context.Context) ([]mcp.Root, error) { return nil, nil }}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &parking{question: tt.question}
-			if _, err := client.New(p, &tt.o).CallTool(t.Context(), "x", nil, nil); err == nil {
+			var ctx context.Context
+			ctx, leave = context.WithCancel(t.Context())
+			defer leave()
+			if _, err := client.New(p, &tt.o).CallTool(ctx, "x", nil, nil); err == nil {
 				t.Error("no error")
 			}
 			want := max(tt.o.MaxRounds, 1) // each round that is over, too: it may not have been made

@@ -27,7 +27,8 @@ type Elicitation struct {
 
 	// Method and Name are the call that the server asks for, such as
 	// "tools/call" and the name of the tool. They are empty when an older
-	// server asks outside of any call.
+	// server asks outside of any call. Over a pipe an older server does not say
+	// which call it asks for: with several calls open, this is one of them.
 	Method, Name string
 }
 

@@ -251,3 +251,51 @@ func TestLogging(t *testing.T) {
 		}
 	}
 }
+
+// A server may do without a response. What was wrong with its request, or with
+// the function that answers, is reported then; where the call ends with it, and
+// where the person said no, it is not.
+func TestRefusedInputRequestIsReported(t *testing.T) {
+	sampling := mcp.Question{Method: mcp.MethodCreateMessage, Params: json.RawMessage(`{"messages":[],"maxTokens":1}`)}
+	for name, tt := range map[string]struct {
+		q        mcp.Question
+		fallback bool
+		want     string // the warning
+	}{
+		"a form that cannot be shown": {form(`"n":{"type":"object","properties":{}}`), true, `an input request of tools/call "book" was answered with an error: the server asks elicitation/create in a way that cannot be used`},
+		"a function that fails":       {form(``), true, "the screen is broken"},
+		"a person who says no":        {sampling, true, ""},
+		"a server that needs it":      {form(``), false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var warnings []string
+			o := &client.Options{
+				Elicit: func(context.Context, *client.Elicitation) (*mcp.ElicitResult, error) {
+					return nil, errors.New("the screen is broken")
+				},
+				Sampling: &client.Sampling{Create: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+					return nil, client.ErrSamplingRejected
+				}},
+				Warn: func(w string) {
+					if !strings.Contains(w, "deprecated") {
+						warnings = append(warnings, w)
+					}
+				},
+			}
+			h := mcp.HandlerFunc(func(_ context.Context, c *mcp.Call) (mcp.Result, error) {
+				if c.Refused("k") != nil && tt.fallback {
+					return text("fallback"), nil
+				}
+				_, err := c.Ask("k", tt.q)
+				return mcp.Result{}, err
+			})
+			got, err := client.Call[string](t.Context(), client.New(h, o), "book", nil, nil)
+			if tt.fallback && (err != nil || got != "fallback") || !tt.fallback && err == nil {
+				t.Errorf("got %q, %v", got, err)
+			}
+			if all := strings.Join(warnings, "\n"); (all == "") != (tt.want == "") || !strings.Contains(all, tt.want) || len(warnings) > 1 {
+				t.Errorf("warned of %q, want %q", all, tt.want)
+			}
+		})
+	}
+}

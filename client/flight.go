@@ -115,7 +115,7 @@ func (f *flight) run(ctx context.Context, idle, total time.Duration) (mcp.Result
 	defer f.land()
 	res, err := f.Serve(ctx, &f.call)
 	if err != nil && f.asked {
-		res, err = mcp.Answered(ctx, f, &f.call, err, f.answer, f.client.opts.MaxRounds)
+		res, err = f.goOn(ctx, err)
 	}
 	if err != nil {
 		if late, ok := context.Cause(ctx).(*TimeoutError); ok {
@@ -185,6 +185,27 @@ func (f *flight) answer(ctx context.Context, _ *mcp.Call, key string, q mcp.Ques
 	f.clock.ask(+1)
 	defer f.clock.ask(-1)
 	return f.client.opts.answer(ctx, f, key, q)
+}
+
+// goOn makes the rounds after the first, which came to err. It reports why input
+// requests were answered with an error, except where the call ends with that
+// error. The person's own no is not reported.
+func (f *flight) goOn(ctx context.Context, err error) (mcp.Result, error) {
+	var refused []error
+	answer := func(ctx context.Context, c *mcp.Call, key string, q mcp.Question) (json.RawMessage, error) {
+		a, err := f.answer(ctx, c, key, q)
+		if err != nil && ctx.Err() == nil && !errors.Is(err, ErrSamplingRejected) {
+			refused = append(refused, err)
+		}
+		return a, err
+	}
+	res, err := mcp.Answered(ctx, f, &f.call, err, answer, f.client.opts.MaxRounds)
+	for _, r := range refused {
+		if !errors.Is(err, r) {
+			f.client.opts.warn("an input request of " + doing(f.call.Method, f.name) + " was answered with an error: " + r.Error())
+		}
+	}
+	return res, err
 }
 
 // hear takes a notification of the call.

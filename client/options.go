@@ -19,6 +19,11 @@ type Options struct {
 
 	// Elicit has a person fill in a form. It may be called by several calls at
 	// once. Nil: the server is told that nobody can.
+	//
+	// An error says that the request cannot be answered at all; a person who
+	// says no is [Elicitation.Decline]. An older server gets an error response
+	// and goes on with the call, and Warn reports the error; a call to a server
+	// of revision 2026-07-28 ends with it.
 	Elicit func(ctx context.Context, e *Elicitation) (*mcp.ElicitResult, error)
 
 	// ElicitURL has a person decide whether to open a page; accepting means
@@ -81,7 +86,8 @@ type Options struct {
 	// Warn is called with a sentence about what was wrong and could be
 	// skipped: items left out of a list, notifications that were dropped and,
 	// over every transport, lines or events that are not messages, responses
-	// with an unknown id, and requests that the server may not send. Of many
+	// with an unknown id, and requests that the server may not send; input
+	// requests of a call that were answered with an error. Of many
 	// skipped messages the first ten in ten seconds are reported, then their
 	// number. It may be called by many goroutines and must not block. Nil
 	// drops warnings.

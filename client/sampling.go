@@ -15,8 +15,13 @@ import (
 // Deprecated: by SEP-2577; it may go in the first revision on or after
 // 2027-07-28. Servers call a model directly instead.
 type Sampling struct {
-	// Create has the model go on with the conversation. The person should see
-	// what is asked and what is answered. Nil: sampling is not possible.
+	// Create has the model continue the conversation. The person should see
+	// what is asked and what is answered. It returns [ErrSamplingRejected] when
+	// the person does not allow it. Nil: sampling is not possible.
+	//
+	// An error refuses the request. An older server gets an error response and
+	// goes on with the call; a call to a server of revision 2026-07-28 ends with
+	// the error.
 	Create func(ctx context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error)
 
 	// Tools is set when Create can give the model tools. Unset: a server that
@@ -27,6 +32,12 @@ type Sampling struct {
 	// that asks for it is refused.
 	Context bool
 }
+
+// ErrSamplingRejected is the error of a [Sampling].Create when the person rejects
+// the request. Older servers get the code that the specification has for it.
+//
+// Deprecated: by SEP-2577, with [Sampling].
+var ErrSamplingRejected error = &mcp.Error{Code: -1, Local: true, Message: "User rejected sampling request"}
 
 func (s *Sampling) capability() *mcp.SamplingCapability {
 	if s == nil || s.Create == nil {

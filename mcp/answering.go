@@ -13,11 +13,16 @@ import (
 // MaxRounds is how often Answering makes one call unless told otherwise.
 const MaxRounds = 10
 
-// An Answer gives the answer to a question. An error from it ends the call.
+// An Answer gives the answer to a question. An error from it refuses the
+// question, see [Call.Refuse]: the call goes on, so that a server that can do
+// without the answer does. Once ctx has ended, an error ends the call.
 type Answer func(ctx context.Context, c *Call, key string, q Question) (json.RawMessage, error)
 
 // Answering makes h's calls again until nothing more is asked. At most rounds
 // rounds are made (0 means [MaxRounds]); a server that wants more gets none.
+// After a question that is refused, the other questions of its round are not
+// asked. A handler that asks a refused question again, with the same State, does
+// not know of refusals: the call ends with the refusal.
 //
 // It serves a host, whose answers come from the person, as well as the door of
 // an older protocol, whose answers come from a request to the client.
@@ -37,19 +42,28 @@ func Answered(ctx context.Context, h Handler, c *Call, err error, answer Answer,
 	if rounds <= 0 {
 		rounds = MaxRounds
 	}
+	var last *Call       // the round before
+	var refusals []error // what answer returned
 	for n := 1; ; n++ {
 		need, asked := errors.AsType[*NeedInput](err)
 		if !asked {
-			return Result{}, err
+			return Result{}, original(err, refusals)
+		}
+		if refused := ignored(last, need); refused != nil {
+			Abandon(need)
+			return Result{}, original(refused, refusals)
 		}
 		if n == rounds {
 			Abandon(need)
 			return Result{}, &Error{Code: CodeInternal, Local: true, Message: fmt.Sprintf("gave up on %s: the server asked for input in each of %d rounds", c.Method, rounds)}
 		}
-		next, failed := answerAll(ctx, c, need, answer)
+		next, refused, failed := answerAll(ctx, c, need, answer)
 		if failed != nil {
 			Abandon(need)
 			return Result{}, failed
+		}
+		if last = next; refused != nil {
+			refusals = append(refusals, refused)
 		}
 		var res Result
 		res, err = h.Serve(ctx, next)
@@ -62,21 +76,54 @@ func Answered(ctx context.Context, h Handler, c *Call, err error, answer Answer,
 	}
 }
 
-// answerAll has the questions answered and returns the call of the next round.
-func answerAll(ctx context.Context, c *Call, need *NeedInput, answer Answer) (*Call, error) {
-	next := *c
+// ignored returns the refusal of a question that need asks again although the
+// round before, c, carried the refusal; nil if there is none. A new state shows
+// that the handler has moved on and may ask another question under the same key.
+func ignored(c *Call, need *NeedInput) error {
+	if c == nil || need.State != c.State {
+		return nil
+	}
+	for _, key := range c.refusedKeys() {
+		if _, again := need.Questions[key]; again {
+			return c.Refused(key)
+		}
+	}
+	return nil
+}
+
+// original returns the refusal that err is, as the answering function returned
+// it; err itself if it is none.
+func original(err error, refusals []error) error {
+	e, ok := errors.AsType[*Error](err)
+	for _, r := range refusals {
+		if as := refusal(r); ok && e.Code == as.Code && e.Message == as.Message {
+			return r
+		}
+	}
+	return err
+}
+
+// answerAll has the questions answered and returns the call of the next round,
+// and why a question was refused, if one was.
+func answerAll(ctx context.Context, c *Call, need *NeedInput, answer Answer) (next *Call, refused, failed error) {
+	copied := *c
+	next = &copied
 	next.State, next.Answers = need.State, maps.Clone(need.Kept)
 	if next.Answers == nil {
 		next.Answers = make(map[string]json.RawMessage, len(need.Questions))
 	}
 	for _, key := range slices.Sorted(maps.Keys(need.Questions)) {
 		a, err := answer(ctx, c, key, need.Questions[key])
+		if err != nil && ctx.Err() != nil {
+			return nil, nil, err
+		}
 		if err != nil {
-			return nil, err
+			next.Refuse(key, err)
+			return next, err, nil
 		}
 		next.Answers[key] = a
 	}
-	return &next, nil
+	return next, nil, nil
 }
 
 // Recovering turns a panic in h into an internal error of that one call. What

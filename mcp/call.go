@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"strings"
 )
 
 // A Call is one request, with everything its caller has said about itself.
@@ -24,8 +25,8 @@ type Call struct {
 	// Caller is who asks.
 	Caller Caller
 
-	// Answers holds the answers to what was asked in earlier rounds, and what
-	// the handler has kept; see [Call.Keep].
+	// Answers holds the answers to what was asked in earlier rounds, why there
+	// are none ([Call.Refused]), and what the handler has kept ([Call.Kept]).
 	Answers map[string]json.RawMessage
 
 	// State is what the server told itself in the round before.
@@ -89,7 +90,8 @@ func (c *Call) Tell(n Note) {
 //
 // The key names the question within this call; the same question has the same
 // key each time the handler runs. Where the caller has not declared that it can
-// answer such a question, the error says which capability is missing.
+// answer such a question, the error says which capability is missing. Where the
+// caller has refused to answer, the error is that of [Call.Refused].
 func (c *Call) Ask(key string, q Question) (json.RawMessage, error) {
 	if a, ok := c.Answers[key]; ok {
 		return a, nil
@@ -99,8 +101,14 @@ func (c *Call) Ask(key string, q Question) (json.RawMessage, error) {
 }
 
 // AskAll asks several questions in one round and returns when all of them are
-// answered. Only those without an answer are asked.
+// answered. Only those without an answer are asked. If one of them was refused,
+// nothing more is asked, and the error is that of [Call.Refused].
 func (c *Call) AskAll(qs map[string]Question) (map[string]json.RawMessage, error) {
+	for _, key := range c.refusedKeys() {
+		if _, ok := qs[key]; ok {
+			return nil, c.Refused(key)
+		}
+	}
 	var open map[string]Question
 	for key, q := range qs {
 		if _, ok := c.Answers[key]; ok {
@@ -145,6 +153,12 @@ func (c *Call) Keep(key string, value json.RawMessage) {
 func (c *Call) Kept(key string) (value json.RawMessage, ok bool) {
 	value, ok = c.Answers[KeptPrefix+key]
 	return value, ok
+}
+
+// IsOwnKey reports whether a key of Answers holds what a handler has kept, or a
+// refusal. No client answers under such a key, and none is sent to a server.
+func IsOwnKey(key string) bool {
+	return strings.HasPrefix(key, KeptPrefix) || strings.HasPrefix(key, refusedPrefix)
 }
 
 // A Caller is who asks, as the protocol told it. What stands behind the

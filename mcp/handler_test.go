@@ -59,6 +59,88 @@ func TestAnswering(t *testing.T) {
 	}
 }
 
+// An error of the answering function refuses the question, and the call goes on:
+// the handler gets the error, in that round and all later ones.
+func TestAnsweringRefuses(t *testing.T) {
+	no := errors.New("no")
+	var asked []string
+	answer := func(_ context.Context, _ *mcp.Call, key string, _ mcp.Question) (json.RawMessage, error) {
+		asked = append(asked, key)
+		if key == "b" {
+			return nil, no
+		}
+		return json.RawMessage(`1`), nil
+	}
+	questions := map[string]mcp.Question{"a": mcp.RootsQuestion(), "b": mcp.RootsQuestion(), "c": mcp.RootsQuestion()}
+	tolerant := mcp.HandlerFunc(func(_ context.Context, c *mcp.Call) (mcp.Result, error) {
+		if _, err := c.AskAll(questions); c.Refused("b") == nil || err.Error() != c.Refused("b").Error() {
+			return mcp.Result{}, err
+		}
+		_, err := c.Ask("d", mcp.RootsQuestion())
+		return mcp.Result{Body: json.RawMessage(`{}`)}, err
+	})
+	call := &mcp.Call{Method: mcp.MethodToolsCall, Caller: canSayRoots}
+	if _, err := mcp.Answering(tolerant, answer, 0).Serve(t.Context(), call); err != nil {
+		t.Error(err)
+	}
+	if want := "a b d"; strings.Join(asked, " ") != want {
+		t.Errorf("asked %v, want %s: the rest of a round with a refusal is not asked, and nothing twice", asked, want)
+	}
+	if call.Answers != nil {
+		t.Error("the caller's own call was changed")
+	}
+}
+
+// A handler that does not know of refusals and asks the same again ends the call;
+// one with a new state may ask another question under the same key.
+func TestAnsweringEndsWhatIgnoresRefusals(t *testing.T) {
+	no := errors.New("no")
+	for name, tt := range map[string]struct {
+		state func(*mcp.Call) string
+		asked int
+		want  error
+	}{
+		"same state": {func(*mcp.Call) string { return "s" }, 1, no},
+		"new state":  {func(c *mcp.Call) string { return c.State + "s" }, 3, nil},
+	} {
+		asked, abandoned := 0, 0
+		h := mcp.HandlerFunc(func(_ context.Context, c *mcp.Call) (mcp.Result, error) {
+			if len(c.State) == 3 {
+				return mcp.Result{}, nil
+			}
+			return mcp.Result{}, &mcp.NeedInput{State: tt.state(c), Questions: map[string]mcp.Question{"q": mcp.RootsQuestion()}, Abandon: func() { abandoned++ }}
+		})
+		refuse := func(context.Context, *mcp.Call, string, mcp.Question) (json.RawMessage, error) {
+			asked++
+			return nil, no
+		}
+		if _, err := mcp.Answering(h, refuse, 0).Serve(t.Context(), &mcp.Call{}); err != tt.want || asked != tt.asked {
+			t.Errorf("%s: asked %d times, %v", name, asked, err)
+		}
+		if rounds := max(tt.asked, 2); abandoned != rounds { // harmless after a round that was made
+			t.Errorf("%s: given up %d times, want %d", name, abandoned, rounds)
+		}
+	}
+}
+
+// Once the context has ended an error of the answering function is no refusal.
+func TestAnsweringEndsWithItsContext(t *testing.T) {
+	ctx, leave := context.WithCancel(t.Context())
+	rounds := 0
+	h := mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+		rounds++
+		return asking("a").Serve(ctx, c)
+	})
+	gone := func(ctx context.Context, _ *mcp.Call, _ string, _ mcp.Question) (json.RawMessage, error) {
+		leave()
+		return nil, ctx.Err()
+	}
+	call := &mcp.Call{Method: mcp.MethodToolsCall, Caller: canSayRoots}
+	if _, err := mcp.Answering(h, gone, 0).Serve(ctx, call); !errors.Is(err, context.Canceled) || rounds != 1 {
+		t.Errorf("%d rounds, %v", rounds, err)
+	}
+}
+
 // The state of a round goes back unchanged, and a round without questions is
 // simply made again.
 func TestAnsweringCarriesState(t *testing.T) {

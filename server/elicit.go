@@ -27,6 +27,24 @@ func (d *Declined) Error() string {
 	return fmt.Sprintf("The person closed the question without an answer: %q", d.Message)
 }
 
+// An InputError is the error of an input request that the client answered with
+// an error: the person declined a sampling request, the client cannot show the
+// form. A tool that can do without the response looks for it with
+// [errors.AsType] and goes on; one that returns it tells the model so.
+//
+// A client of revision 2026-07-28 cannot answer with an error: it does not make
+// the next round of the call.
+type InputError struct {
+	// Method is what was asked, such as "sampling/createMessage".
+	Method string
+	// Err is the client's error, an [*mcp.Error].
+	Err error
+}
+
+func (e *InputError) Error() string {
+	return fmt.Sprintf("The client did not answer %s: %v", e.Method, e.Err)
+}
+
 // Elicit asks the person in front of the client to fill in a form whose fields
 // are those of T: strings, numbers, booleans and choices, nothing nested. Never
 // ask for secrets with it; see [ElicitURL].
@@ -34,7 +52,7 @@ func (d *Declined) Error() string {
 // The key names the question within the call. The error is to be returned by
 // the handler as it is: it ends the round, and the handler is entered again,
 // from the top, with the answer. A person who does not accept makes it a
-// [*Declined].
+// [*Declined], a client that cannot ask makes it an [*InputError].
 func Elicit[T any](c *mcp.Call, key, message string) (T, error) {
 	var v T
 	err := AskAll(c, FormInput(key, message, &v))

@@ -22,9 +22,11 @@ type Input struct {
 //
 // As with [Elicit], the handler returns the error as it is. Responses are looked
 // at in the order of the inputs: a person who does not accept one of them makes
-// the error a [*Declined].
+// the error a [*Declined]. If the client answered one of them with an error, the
+// others are not asked, and the error is an [*InputError].
 func AskAll(c *mcp.Call, inputs ...Input) error {
 	questions := make(map[string]mcp.Question, len(inputs))
+	var refused *InputError
 	for _, in := range inputs {
 		if in.err != nil {
 			return in.err
@@ -33,6 +35,12 @@ func AskAll(c *mcp.Call, inputs ...Input) error {
 			return mcp.Errorf(mcp.CodeInternal, "two input requests have the key %q", in.key)
 		}
 		questions[in.key] = in.q
+		if err := c.Refused(in.key); err != nil && refused == nil {
+			refused = &InputError{Method: in.q.Method, Err: err}
+		}
+	}
+	if refused != nil {
+		return refused
 	}
 	responses, err := c.AskAll(questions)
 	if err != nil {

@@ -95,6 +95,7 @@ func TestPromptOutputs(t *testing.T) {
 		{"coded", "", mcp.InvalidParams("who?"), `-32602 who?`},
 		{"asks", "", &mcp.NeedInput{}, `…no code: input required`},
 		{"declined", "", &server.Declined{Action: mcp.ActionDecline, Message: "Q"}, `-32602 prompt "p" needs an answer. The person declined to answer: "Q"`},
+		{"refused", "", &server.InputError{Method: "m", Err: errors.New("no")}, `-32602 prompt "p" needs an answer. The client did not answer m: no`},
 	}
 	for _, row := range rows {
 		s, log := newServer(server.Options{})

@@ -11,7 +11,8 @@ import (
 
 // Roots asks the client which directories are open to the server. Roots that
 // are not file URIs are left out: they came from outside and mean nothing here.
-// The error is to be returned by the handler as it is, as with [Elicit].
+// The error is to be returned by the handler as it is, as with [Elicit]. A client
+// that does not tell its roots makes it an [*InputError].
 //
 // Deprecated: by SEP-2577; it may go in the first revision on or after
 // 2027-07-28. Use tool parameters or URIs instead.

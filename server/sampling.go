@@ -9,7 +9,8 @@ import (
 // This file holds sampling, which the 2026 revision deprecates.
 
 // Sample asks the client to have its model write something. The error is to be
-// returned by the handler as it is, as with [Elicit].
+// returned by the handler as it is, as with [Elicit]. A person who does not allow
+// it makes it an [*InputError], after which a tool may go on without the model.
 //
 // Deprecated: by SEP-2577; it may go in the first revision on or after
 // 2027-07-28. Call a model directly instead.

@@ -161,6 +161,9 @@ func (s *Server) failed(ctx context.Context, c *mcp.Call, what string, err error
 	if d, ok := errors.AsType[*Declined](err); ok {
 		return mcp.InvalidParams("%s needs an answer. %v", what, d)
 	}
+	if e, ok := errors.AsType[*InputError](err); ok {
+		return mcp.InvalidParams("%s needs an answer. %v", what, e)
+	}
 	s.log().Error("a feature failed", "method", c.Method, "feature", what, "error", err)
 	return mcp.Errorf(mcp.CodeInternal, "%s failed", what)
 }

@@ -87,7 +87,7 @@ func asking(question string) mcp.Handler {
 		case mcp.MethodToolsList:
 			return mcp.Result{Body: json.RawMessage(`{"tools":[{"name":"ask","inputSchema":{"type":"object"}}]}`)}, nil
 		}
-		if len(c.Answers) > 0 {
+		if c.Answers["q"] != nil {
 			return mcp.Result{Body: json.RawMessage(`{"content":[{"type":"text","text":"thanks"}]}`)}, nil
 		}
 		return mcp.Result{}, &mcp.NeedInput{Questions: map[string]mcp.Question{"q": {Method: mcp.MethodElicit, Params: json.RawMessage(question)}}}

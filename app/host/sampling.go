@@ -46,10 +46,10 @@ func (h *Host) sample(ctx context.Context, server string, p *mcp.CreateMessagePa
 	in := sessionOf(ctx)
 	model := h.Model()
 	if model == nil {
-		return nil, errors.New("there is no model")
+		return nil, mcp.Errorf(mcp.CodeInternal, "no model is connected")
 	}
 	if n := h.countSampling(server, in); n > maxSamplings {
-		return nil, fmt.Errorf("this call has used the model %d times: no more", maxSamplings)
+		return nil, mcp.Errorf(mcp.CodeInvalidRequest, "this call has used the model %d times: no more", maxSamplings)
 	}
 	question := Ask{Kind: AskSampling, Session: in.session, Server: server, Sampling: p,
 		Message: fmt.Sprintf("%s wants %s to write something, at your expense.", server, model.Info())}
@@ -58,7 +58,7 @@ func (h *Host) sample(ctx context.Context, server string, p *mcp.CreateMessagePa
 		return nil, err
 	}
 	if a.Action != "accept" {
-		return nil, errors.New("the person declined")
+		return nil, client.ErrSamplingRejected
 	}
 	draft, err := h.draft(ctx, model, in.session, p)
 	if err != nil {
@@ -69,7 +69,7 @@ func (h *Host) sample(ctx context.Context, server string, p *mcp.CreateMessagePa
 		return nil, err
 	}
 	if a.Action != "accept" {
-		return nil, errors.New("the person declined")
+		return nil, client.ErrSamplingRejected
 	}
 	if len(a.Content) > 0 {
 		var text string

@@ -13,6 +13,11 @@ import (
 	"testing"
 
 	"github.com/zalando/go-keyring"
+
+	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/server"
+	"github.com/tenon-mcp/tenon/transport/stdio"
 )
 
 // said writes a script for a model and returns the flag that takes it.
@@ -187,6 +192,46 @@ func TestRunWaitsForWhatItNeeds(t *testing.T) {
 	stop()
 	if code := run(ctx, []string{"run", "-p", "@hangs:x://y", addition(t)}, strings.NewReader(""), &out, &errs); code != exitInterrupted {
 		t.Errorf("exit code %d: %s", code, errs.String())
+	}
+}
+
+// samplerVar makes the test binary a server of an older revision that wants the
+// client's model to write, and does it by itself where it may not.
+const samplerVar = "TENON_TEST_SAMPLER"
+
+func serveSampler() {
+	s := server.New(mcp.Implementation{Name: "sampler", Version: "1"}, nil)
+	server.AddTool(s, "rhyme", "Write a rhyme", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
+		//lint:ignore SA1019 the test is about this deprecated feature
+		_, err := server.Sample(c, "s", &mcp.CreateMessageParams{MaxTokens: 5, Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.Say(mcp.Text("go"))}}})
+		if refused, ok := errors.AsType[*server.InputError](err); ok {
+			return "a rhyme of my own: " + refused.Err.Error(), nil
+		}
+		return "a rhyme of the model", err
+	})
+	stdio.Serve(context.Background(), s, &era.ServerOptions{LegacyOnly: true})
+}
+
+// H22: without a terminal a sampling request is refused, and the call that it
+// belongs to still finishes, with what the server does without a model.
+func TestRunRefusesSamplingAndGoesOn(t *testing.T) {
+	cmd := binary(t, "run", "-p", "rhyme please", "--allow", "sampler/rhyme", said(t,
+		`{"expect":{"has":"rhyme please"}}`, `{"call":{"name":"sampler__rhyme","arguments":{}}}`,
+		`{"expect":{"role":"tool","has":"a rhyme of my own: User rejected sampling request (-1)"}}`, `{"text":"It wrote by itself."}`))
+	config, err := json.Marshal(map[string]any{"mcpServers": map[string]any{
+		"sampler": map[string]any{"command": cmd.Path, "env": map[string]string{samplerVar: "1", "GORACE": "atexit_sleep_ms=0"}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(cmd.Dir, "config")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "tenon.json"), string(config))
+	code, out, errs := output(t, cmd)
+	if code != exitOK || !strings.Contains(out, "It wrote by itself.") {
+		t.Errorf("exit code %d\n%s\n%s", code, out, errs)
 	}
 }
 

@@ -2,6 +2,7 @@ package wrapping
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -64,6 +65,18 @@ func newFixture() *server.Server {
 		server.AddTool(s, name, "", func(ctx context.Context, c *mcp.Call, _ nothing) (string, error) { return run(ctx, c) })
 	}
 	tool("ask", func(_ context.Context, c *mcp.Call) (string, error) { return askEverything(c) })
+	tool("fallback", func(_ context.Context, c *mcp.Call) (string, error) {
+		_, err := server.Sample(c, "s", &mcp.CreateMessageParams{Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.Say(mcp.Text("hi"))}}, MaxTokens: 5})
+		refused, ok := errors.AsType[*server.InputError](err)
+		if err != nil && !ok {
+			return "", err
+		}
+		who, err := server.Elicit[answer](c, "e", "Who?")
+		if err != nil || !ok {
+			return "with a model", err
+		}
+		return fmt.Sprintf("%s without a model: %v", who.Name, refused.Err), nil
+	})
 	tool("hold", func(_ context.Context, c *mcp.Call) (string, error) {
 		_, err := server.Elicit[answer](c, "q", "Who?")
 		return "", err

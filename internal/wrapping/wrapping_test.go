@@ -15,20 +15,27 @@ import (
 // patience bounds every wait in these tests.
 const patience = time.Minute
 
-// errNobody is what a person says who does not answer.
-var errNobody = errors.New("nobody is there")
+// A person answers the input requests of a client.
+type person struct {
+	leave    func() // if set, it is called in place of filling in a form, and gives the call up
+	rejected bool   // sampling requests are rejected
+}
 
-// options are those of a client that answers everything. While mute is set,
-// nobody fills in forms.
-func options(mute *bool) *client.Options {
+// options are those of a client whose input requests a person answers.
+func options(p *person) *client.Options {
 	return &client.Options{
-		Elicit: func(_ context.Context, e *client.Elicitation) (*mcp.ElicitResult, error) {
-			if *mute {
-				return nil, errNobody
+		Elicit: func(ctx context.Context, e *client.Elicitation) (*mcp.ElicitResult, error) {
+			if p.leave != nil {
+				p.leave()
+				<-ctx.Done()
+				return nil, ctx.Err()
 			}
 			return e.Accept(answer{"Ada"})
 		},
 		Sampling: &client.Sampling{Create: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+			if p.rejected {
+				return nil, client.ErrSamplingRejected
+			}
 			return &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Model: "m", Content: mcp.SamplingContent{Blocks: mcp.Contents{&mcp.TextContent{Text: "ho"}}}}, nil
 		}},
 		Roots: func(context.Context) ([]mcp.Root, error) { return []mcp.Root{{URI: "file:///x"}}, nil },
@@ -40,7 +47,8 @@ type caller struct {
 	*client.Client
 	way     string
 	gateway string   // the era that a gateway before the Handler speaks; empty if there is none
-	mute    *bool    // nobody fills in forms
+	speaks  string   // the era of the server
+	person  *person  // who answers
 	end     func()   // ends the Handler for good
 	conn    mcp.Conn // the Handler, or the connection to the gateway
 }
@@ -57,15 +65,15 @@ func everyWay(t *testing.T, test func(t *testing.T, c *caller)) {
 				}
 				t.Run(title, func(t *testing.T) {
 					t.Parallel() // most of the time is waiting
-					mute := false
-					o := options(&mute)
+					person := new(person)
+					o := options(person)
 					conn := connect(t, speaks, o.Persona())
 					if gateway != "" {
 						conn = overPipe(t, forward(conn), gateway, o.Persona())
 					}
 					made := client.New(forward(conn), o)
 					t.Cleanup(func() { made.Close() })
-					test(t, &caller{Client: made, way: name, gateway: gateway, mute: &mute, conn: conn, end: func() { conn.Close() }})
+					test(t, &caller{Client: made, way: name, gateway: gateway, speaks: speaks, person: person, conn: conn, end: func() { conn.Close() }})
 				})
 			}
 		}
@@ -114,6 +122,25 @@ func TestNotificationsThroughWrappers(t *testing.T) {
 	})
 }
 
+// A server whose sampling request was rejected does without it, if its era has a
+// way to tell it: the call goes on, and later rounds know of the rejection, too.
+// Otherwise the caller gets the rejection.
+func TestRefusalsThroughWrappers(t *testing.T) {
+	everyWay(t, func(t *testing.T, c *caller) {
+		c.person.rejected = true
+		if c.speaks == "legacy" && c.gateway != "modern" {
+			if got, want := c.text(t, "fallback", nil), "Ada without a model: User rejected sampling request (-1)"; got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+			return
+		}
+		_, err := c.CallTool(t.Context(), "fallback", nil, nil)
+		if err == nil || !strings.Contains(err.Error(), "User rejected sampling request") {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
 // What a tool does once it does once, however many rounds there are, and its
 // value is there in each of them.
 func TestOnceThroughWrappers(t *testing.T) {
@@ -134,13 +161,14 @@ func TestAbandoningThroughWrappers(t *testing.T) {
 		if c.gateway == "modern" {
 			calls = 3 // in this era a client cannot say that it does not come back
 		}
-		*c.mute = true
 		for i := range calls {
-			if _, err := c.CallTool(t.Context(), "hold", nil, nil); err == nil || !strings.Contains(err.Error(), errNobody.Error()) && c.gateway != "legacy" {
+			ctx, leave := context.WithCancel(t.Context())
+			c.person.leave = leave
+			if _, err := c.CallTool(ctx, "hold", nil, nil); !errors.Is(err, context.Canceled) {
 				t.Fatalf("call %d: %v", i, err)
 			}
 		}
-		*c.mute = false
+		c.person.leave = nil
 		if got := c.text(t, "ask", nil); got != "Ada m file:///x" {
 			t.Errorf("after it: %q", got)
 		}

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -40,6 +41,7 @@ var modes = map[string]func(){
 	"tools":   func() { serve(nil) },
 	"noise":   func() { serve(func(s jsonrpc.Stream) jsonrpc.Stream { return noisy{s} }) },
 	"flood":   playFlood,
+	"asker":   playAsker,
 	"mute":    func() { fmt.Fprintln(os.Stderr, "thinking"); io.Copy(io.Discard, os.Stdin) },
 }
 
@@ -132,6 +134,17 @@ func tools() *server.Server {
 			return "", err
 		}
 		return "it wrote: " + r.Content.Blocks.Text(), nil
+	})
+	server.AddTool(s, "rhyme", "Have the model write, or else write", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
+		//lint:ignore SA1019 the test is about this deprecated feature
+		r, err := server.Sample(c, "w", &mcp.CreateMessageParams{MaxTokens: 50, Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.Say(mcp.Text("write a rhyme"))}}})
+		if refused, ok := errors.AsType[*server.InputError](err); ok {
+			return "a rhyme of my own, since " + refused.Error(), nil
+		}
+		if err != nil {
+			return "", err
+		}
+		return r.Content.Blocks.Text(), nil
 	})
 	return s
 }

@@ -151,7 +151,7 @@ func TestAcceptJSONOnly(t *testing.T) {
 		{"modern", only(modern, "application/json"), "200 1 ok"},
 		{"modern, odd case", only(modern, "Application/JSON;q=1"), "200 1 ok"},
 		{"legacy", only(in(count), "application/json"), "200 1 ok"},
-		{"legacy that asks", only(in(oldTool("1", "ask", "")), "application/json"), "200 1 -32600"},
+		{"legacy that asks", only(in(oldTool("1", "ask", "")), "application/json"), "200 1 failed"}, // the tool is told that it cannot ask
 		{"modern listen", only(ask("1", "subscriptions/listen", "", listenTools), "application/json"), "406 1 -32600"},
 	} {
 		a := f.raw(c.send.on(f))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"time"
 
@@ -32,8 +33,10 @@ type carrier struct {
 	joint.Open
 	owner string // the principal whose call it is
 	asks  chan *question
-	load  int    // questions that it has carried; guarded by Peer.mu
 	page  string // the id of the last page that it has carried; guarded by Peer.mu
+	load  int32  // questions that it has carried; guarded by Peer.mu
+
+	answered bool // the server has answered it; set before it is forgotten
 
 	// While the call is parked, guarded by Peer.mu:
 	asked  *question
@@ -50,15 +53,18 @@ type question struct {
 type questionAnswer struct {
 	result json.RawMessage
 	err    *jsonrpc.Error
-	over   bool // nobody was asked, because the call ended
+	over   bool // the call ended before the question reached its caller
 }
 
-// refuse answers whatever nobody will carry any more.
+// callOver answers a request whose call has ended: nobody is asked any more.
+var callOver = &jsonrpc.Error{Code: mcp.CodeInvalidRequest, Message: "the call that the question belongs to is over"}
+
+// refuse answers the requests that wait for a call which has ended.
 func (k *carrier) refuse() {
 	for {
 		select {
 		case q := <-k.asks:
-			q.answer <- questionAnswer{over: true, err: &jsonrpc.Error{Code: mcp.CodeInvalidRequest, Message: "the call that the question belongs to is over"}}
+			q.answer <- questionAnswer{over: true, err: callOver}
 		default:
 			return
 		}
@@ -120,8 +126,9 @@ func (p *Peer) Close() {
 	}
 }
 
-// resume takes a parked call up again with the answer of its caller. Where
-// that is missing, again is what must be asked once more.
+// resume continues a parked call with the response of its caller, or with the
+// error that refuses one. Without either, again is the request that must be
+// asked once more.
 func (p *Peer) resume(c *mcp.Call) (k *carrier, again *question, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -134,6 +141,8 @@ func (p *Peer) resume(c *mcp.Call) (k *carrier, again *question, err error) {
 	k.Call = c
 	if a, ok := c.Answers[parkedKey]; ok {
 		k.asked.answer <- questionAnswer{result: a}
+	} else if refusal := c.Refused(parkedKey); refusal != nil {
+		k.asked.answer <- questionAnswer{err: p.refusal(k.asked.q, refusal)}
 	} else {
 		again = k.asked
 	}
@@ -141,9 +150,22 @@ func (p *Peer) resume(c *mcp.Call) (k *carrier, again *question, err error) {
 	return k, again, nil
 }
 
-// Asked is a request of the server: it is carried to the caller of an open
-// call, and answered when that caller has answered. origin is the id of the
-// call it belongs to where the link knows it, or 0.
+// Asked answers a request of the server. Whom it asks depends on the call that
+// the request belongs to; origin is the id of that call where the link knows it,
+// or 0:
+//
+//   - A request on the stream of a call belongs to that call: its caller is
+//     asked, and if the call ends before that, the answer is an error. On the
+//     stream of a call whose caller cannot be asked, or of a request of the
+//     session's own, the persona answers.
+//   - A request for the roots that does not say whose it is belongs to no call.
+//     The persona answers it, whatever is open, if it answers anything.
+//   - Any other request that does not say whose it is goes to the caller of a
+//     call that is open; see [Peer.carrierFor]. That is a guess. If the server
+//     answers that call before the caller is asked, the guess was wrong, and the
+//     next open call takes the request, or, without one, the persona answers it.
+//     If that call ended in another way, as when its caller gave it up, and no
+//     other call is open, the request is refused: it may well be that call's.
 func (p *Peer) Asked(ctx context.Context, m *jsonrpc.Message, origin int64) (json.RawMessage, *jsonrpc.Error) {
 	switch m.Method {
 	case methodPing:
@@ -154,22 +176,24 @@ func (p *Peer) Asked(ctx context.Context, m *jsonrpc.Message, origin int64) (jso
 	}
 	q := mcp.Question{Method: m.Method, Params: p.withoutContext(m.Method, liftQuestion(m))}
 	page, _ := rawjson.String(rawjson.Lookup(m.Params, keyElicitation))
-	var over *jsonrpc.Error // why the call that carried the question did not
-	for {
+	if origin == 0 && m.Method == mcp.MethodRootsList && p.persona.Answer != nil {
+		return p.answerAlone(ctx, q)
+	}
+	for answered := true; ; {
 		k, ambiguous := p.carrierFor(q, origin)
 		switch {
 		case ambiguous:
 			return nil, &jsonrpc.Error{Code: mcp.CodeInvalidRequest, Message: "calls of several principals are open and the question does not say whose it is: connect once for each principal"}
-		case k == nil && over != nil && q.Method != mcp.MethodRootsList: // roots belong to no call
-			return nil, over
+		case k == nil && !answered:
+			return nil, callOver
 		case k == nil:
 			return p.answerAlone(ctx, q)
 		}
 		a := p.carry(ctx, k, q, page)
-		if over = a.err; !a.over || origin != 0 {
+		if !a.over || origin != 0 {
 			return a.result, a.err
 		}
-		// The call ended, and the question may well be another's.
+		answered = k.answered
 	}
 }
 
@@ -278,9 +302,27 @@ func (p *Peer) answerAlone(ctx context.Context, q mcp.Question) (json.RawMessage
 	}
 	a, err := p.persona.Answer(ctx, q)
 	if err != nil {
-		return nil, joint.ToWire(err)
+		return nil, p.refusal(q, err)
 	}
 	return a, nil
+}
+
+// refusal is the error response to a request of the server that is not answered.
+// An error without a code may say what is not for the server, so only its
+// existence is told.
+func (p *Peer) refusal(q mcp.Question, err error) *jsonrpc.Error {
+	e, ok := errors.AsType[*mcp.Error](err)
+	if !ok {
+		return &jsonrpc.Error{Code: mcp.CodeInternal, Message: "the client failed to answer this request"}
+	}
+	wire := joint.ToWire(e)
+	if e.Code == mcp.CodeMissingCapability { // a code that older revisions do not have
+		wire.Code, wire.Data = mcp.CodeMethodNotFound, nil
+		if c := p.persona.Capabilities; q.Method == mcp.MethodElicit && c.Elicitation != nil || q.Method == mcp.MethodCreateMessage && c.Sampling != nil {
+			wire.Code = mcp.CodeInvalidParams // it asks for a mode, or tools, that were not declared
+		}
+	}
+	return wire
 }
 
 // urlQuestions turns the error that asks for pages to be opened first into the
@@ -305,8 +347,11 @@ func (p *Peer) urlQuestions(c *mcp.Call, data json.RawMessage) *mcp.NeedInput {
 	return need
 }
 
-// consented checks that every page was agreed to before the call is made anew.
+// consented checks that every page was agreed to before the call is made again.
 func consented(c *mcp.Call) error {
+	if err := c.Refusal(); err != nil { // there is no request of the server to answer with it
+		return err
+	}
 	for _, a := range c.Answers {
 		if !rawjson.EqualString(rawjson.Lookup(a, "action"), "accept") {
 			return mcp.Errorf(mcp.CodeInvalidRequest, "the server needs a page to be opened first, and that was declined")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -358,12 +359,174 @@ func TestQuestionsOfNoCall(t *testing.T) {
 	}
 }
 
+// The server's request is answered with the error that refuses it, and the call
+// goes on.
+func TestRefusedQuestionIsAnsweredWithAnError(t *testing.T) {
+	for name, tt := range map[string]struct {
+		refusal error
+		want    string
+	}{
+		"a code":          {&mcp.Error{Code: -1, Local: true, Message: "User rejected sampling request"}, `{"code":-1,"message":"User rejected sampling request"}`},
+		"data":            {mcp.InvalidParams("bad schema").With(1), `{"code":-32602,"message":"bad schema","data":1}`},
+		"no code":         {errors.New("CANARY"), `{"code":-32603,"message":"the client failed to answer this request"}`},
+		"mode undeclared": {mcp.MissingCapability(&mcp.ClientCapabilities{}, "no such mode"), `{"code":-32602,"message":"no such mode"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := ready(t, everything)
+				c := callBy("p")
+				done, id := w.put(c)
+				w.send(elicit(`"q1"`))
+				next := again(c, w.need(done), "")
+				next.Refuse(parkedKey, tt.refusal)
+				done = w.start(t.Context(), next)
+				if f := w.one(); f != `{"jsonrpc":"2.0","id":"q1","error":`+tt.want+`}` {
+					t.Errorf("the server was answered with %s", f)
+				}
+				w.send(elicit(`"q2"`)) // another question of the same call
+				done = w.start(t.Context(), again(c, w.need(done), accepted))
+				if f := w.one(); !strings.Contains(f, `"id":"q2","result"`) {
+					t.Errorf("the server was answered with %s", f)
+				}
+				w.send(result(id, "fallback"))
+				w.wantResult(done, "fallback")
+				w.end()
+			})
+		})
+	}
+}
+
+const rootsList = `{"jsonrpc":"2.0","id":"r","method":"roots/list"}`
+
+func answerRoots(context.Context, mcp.Question) (json.RawMessage, error) {
+	return raw(`{"roots":[]}`), nil
+}
+
+// A server's request for the roots that does not say whose it is belongs to no
+// call: whatever is open, the persona answers, and no call is disturbed.
+func TestRootsBelongToNoCall(t *testing.T) {
+	for name, callers := range map[string][]string{"no call": nil, "one call": {"p"}, "calls of two principals": {"p", "q"}} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := ready(t, everything)
+				w.persona.Answer = answerRoots
+				var open []chan outcome
+				var ids []string
+				for _, principal := range callers {
+					done, id := w.put(callBy(principal))
+					open, ids = append(open, done), append(ids, id)
+				}
+				w.send(rootsList)
+				if f := w.one(); f != `{"jsonrpc":"2.0","id":"r","result":{"roots":[]}}` {
+					t.Errorf("answered with %s", f)
+				}
+				for i, done := range open {
+					w.send(result(ids[i], "done"))
+					w.wantResult(done, "done") // without another round
+				}
+				w.end()
+			})
+		})
+	}
+}
+
+// A request on the stream of a call belongs to that call, for the roots too, and
+// is refused when the call ends first, in whatever way.
+func TestRequestOnTheStreamOfACall(t *testing.T) {
+	for _, method := range []string{mcp.MethodRootsList, mcp.MethodElicit, "answered"} {
+		answered := method == "answered"
+		if answered {
+			method = mcp.MethodElicit
+		}
+		bubble(t, func(t *testing.T) {
+			w := ready(t, everything)
+			w.persona.Answer = func(context.Context, mcp.Question) (json.RawMessage, error) {
+				t.Errorf("%s: the persona was asked", method)
+				return nil, errors.New("not me")
+			}
+			ask := func(id string) chan *jsonrpc.Error {
+				origin, err := strconv.ParseInt(id, 10, 64)
+				if err != nil {
+					t.Fatal(err)
+				}
+				answered := make(chan *jsonrpc.Error, 1)
+				go func() {
+					_, e := w.peer.Asked(t.Context(), &jsonrpc.Message{Method: method, Params: raw(`{"message":"?"}`)}, origin)
+					answered <- e
+				}()
+				synctest.Wait()
+				return answered
+			}
+			c := callBy("p")
+			done, id := w.put(c)
+			newer, newerID := w.put(callBy("p")) // a guess would take this one
+			first, second := ask(id), ask(id)
+			if answered {
+				w.send(result(id, "done"))
+			}
+			done = w.start(t.Context(), again(c, w.need(done), accepted))
+			if e := <-first; e != nil {
+				t.Errorf("%s: answered with %v", method, e)
+			}
+			if answered {
+				w.wantResult(done, "done")
+			} else {
+				w.need(done).Abandon()
+				w.one() // the cancellation
+			}
+			if e := <-second; e == nil {
+				t.Errorf("%s: what the call still asked was answered", method)
+			}
+			w.send(result(newerID, "done"))
+			w.wantResult(newer, "done")
+			w.end()
+		})
+	}
+}
+
+// A request that waits for a call which the server answers is not that call's:
+// another call takes it, or else the persona. If the caller gave the call up
+// instead, it may be that call's, and is refused.
+func TestRequestWhoseGuessedCallEnds(t *testing.T) {
+	for name, tt := range map[string]struct {
+		answered bool
+		want     string
+	}{
+		"the server answers it": {true, `"id":"r","result":{"roots":[]}`},
+		"its caller leaves":     {false, `"id":"r","error":{"code":-32600,`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				w := ready(t, everything)
+				w.persona.Answer = answerRoots
+				c := callBy("p")
+				done, id := w.put(c)
+				w.send(elicit(`"q"`))
+				need := w.need(done)
+				w.send(elicit(`"r"`)) // waits behind the first
+				if tt.answered {
+					w.send(result(id, "done"))
+					w.wantResult(w.start(t.Context(), again(c, need, accepted)), "done")
+				} else {
+					need.Abandon()
+				}
+				if f := strings.Join(w.take(), "\n"); !strings.Contains(f, tt.want) {
+					t.Errorf("the server heard %s, want %s", f, tt.want)
+				}
+				w.end()
+			})
+		})
+	}
+}
+
+// Where the persona answers nothing, as that of a gateway, the caller of an open
+// call is asked for the roots.
 func TestRootsDuringACall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := ready(t, everything)
 		c := callBy("")
 		done, id := w.put(c)
-		w.send(`{"jsonrpc":"2.0","id":"r","method":"roots/list"}`)
+		w.send(rootsList)
 		need := w.need(done)
 		if q := need.Questions["ask"]; q.Method != mcp.MethodRootsList || q.Params != nil {
 			t.Errorf("asked %+v", q)

@@ -207,17 +207,13 @@ func (p *Peer) forget(k *carrier) {
 	k.refuse()
 }
 
-// wait waits for what becomes of a call in this round.
+// wait waits for the end of a round: the response of the server, or a request
+// that the caller has to answer first.
 func (p *Peer) wait(ctx context.Context, c *mcp.Call, k *carrier) (mcp.Result, error) {
 	for {
 		select {
 		case a := <-k.Pending.Answer():
-			k.Pending.Took()
-			p.forget(k)
-			if err := k.Deliver(c.Side); err != nil {
-				return mcp.Result{}, err
-			}
-			return p.answer(c, a)
+			return p.finish(c, k, a)
 		case <-k.Ready():
 			if err := k.Deliver(c.Side); err != nil {
 				p.abandon(ctx, k, err.Error())
@@ -227,12 +223,29 @@ func (p *Peer) wait(ctx context.Context, c *mcp.Call, k *carrier) (mcp.Result, e
 			if q.ctx.Err() != nil {
 				continue // the server does not want to know any more
 			}
+			select {
+			case a := <-k.Pending.Answer(): // so it is not this call that asks
+				defer func() { q.answer <- questionAnswer{over: true, err: callOver} }()
+				return p.finish(c, k, a)
+			default:
+			}
 			return p.park(k, q)
 		case <-ctx.Done():
 			p.abandon(ctx, k, context.Cause(ctx).Error())
 			return mcp.Result{}, ctx.Err()
 		}
 	}
+}
+
+// finish ends a call with the response of the server.
+func (p *Peer) finish(c *mcp.Call, k *carrier, a jsonrpc.Answer) (mcp.Result, error) {
+	k.Pending.Took()
+	k.answered = a.Err == nil
+	p.forget(k)
+	if err := k.Deliver(c.Side); err != nil {
+		return mcp.Result{}, err
+	}
+	return p.answer(c, a)
 }
 
 // abandon tells the server that nobody waits for a call any more.

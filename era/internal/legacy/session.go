@@ -302,14 +302,15 @@ func project(rev *revision, c *mcp.Call, q mcp.Question) (json.RawMessage, error
 	return rev.projectQuestion(q)
 }
 
-// ask puts a question to the client as a request and returns the answer.
+// ask sends an input request to the client and returns the response. An error
+// response of the client is the error as it came.
 func ask(ctx context.Context, method string, params json.RawMessage, back Back) (json.RawMessage, error) {
 	m, err := back.Ask(ctx, method, params)
 	switch {
 	case err != nil:
 		return nil, err
 	case m.Error != nil:
-		return nil, mcp.Errorf(mcp.CodeInternal, "the client did not answer %s: %s (%d)", method, m.Error.Message, m.Error.Code)
+		return nil, joint.FromWire(m.Error)
 	}
 	return rawjson.Cut(m.Result, func(name, _ []byte) bool { return string(name) == keyMeta }), nil
 }

@@ -356,15 +356,29 @@ func TestResultsOfAnotherKind(t *testing.T) {
 	}
 }
 
+// A handler gets the error that the client answers a question with, and may go
+// on without an answer; it finds the refusal again in later rounds.
 func TestClientThatRefusesAQuestion(t *testing.T) {
+	asked := 0
 	cl := newClient(t, nil, offering(everything, func(_ context.Context, c *mcp.Call) (mcp.Result, error) {
 		_, err := c.Ask("k", mcp.Question{Method: mcp.MethodRootsList})
+		if refused, ok := errors.AsType[*mcp.Error](err); ok {
+			if _, err = c.Ask("again", mcp.Question{Method: mcp.MethodRootsList}); err == nil {
+				err = refused
+			}
+		}
 		return mcp.Result{}, err
 	}))
 	defer cl.session.Close()
 	cl.initialize(mcp.Rev20251125, ableClient)
 	cl.answer = func(string, []byte) jsonrpc.Message {
+		if asked++; asked > 1 {
+			return jsonrpc.Message{Result: raw(`{"roots":[]}`)}
+		}
 		return jsonrpc.Message{Error: &jsonrpc.Error{Code: -1, Message: "User rejected"}}
 	}
-	cl.wantError(mcp.MethodToolsCall, `{"name":"t"}`, mcp.CodeInternal, "User rejected")
+	cl.wantError(mcp.MethodToolsCall, `{"name":"t"}`, -1, "User rejected")
+	if asked != 2 {
+		t.Errorf("the client was asked %d times, want 2", asked)
+	}
 }

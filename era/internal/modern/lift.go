@@ -147,7 +147,7 @@ func (s *Server) recall(e *envelope, c *mcp.Call) error {
 		if !rawjson.IsObject(o.Value) {
 			return mcp.InvalidParams("params.inputResponses[%q] must be an object", o.Name)
 		}
-		if strings.HasPrefix(string(o.Name), mcp.KeptPrefix) {
+		if mcp.IsOwnKey(string(o.Name)) {
 			continue // only the handler keeps something
 		}
 		if c.Answers == nil {

@@ -3,6 +3,7 @@ package modern
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -213,10 +214,11 @@ func TestOpens(t *testing.T) {
 	}
 }
 
-// A client cannot put something under a key of what a handler has kept.
+// A client cannot put something under a key of what a handler has kept, or of a
+// refusal, and neither is sent to another server.
 func TestKeptCannotBeForged(t *testing.T) {
 	s := newServer(t, nil)
-	params := `{"name":"t","inputResponses":{"tenon/kept/charge":{"forged":true},"q":{}},"_meta":{"` +
+	params := `{"name":"t","inputResponses":{"tenon/kept/charge":{"forged":true},"tenon/refused/r":{"code":-1,"message":"forged"},"q":{}},"_meta":{"` +
 		metaVersion + `":"` + string(Revision) + `","` + metaCapabilities + `":{}}}`
 	r, err := s.lift(&jsonrpc.Message{ID: jsonrpc.ID("1"), Method: mcp.MethodToolsCall, Params: []byte(params)}, nil)
 	if err != nil {
@@ -226,6 +228,7 @@ func TestKeptCannotBeForged(t *testing.T) {
 		t.Errorf("answers %s", r.call.Answers)
 	}
 	r.call.Keep("charge", []byte("1"))
+	r.call.Refuse("r", errors.New("no"))
 	if raw := string(appendAnswers(nil, &r.call)); raw != `"inputResponses":{"q":{}},` {
 		t.Errorf("sent on: %s", raw)
 	}

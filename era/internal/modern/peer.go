@@ -52,6 +52,9 @@ func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	case mcp.MethodRevision:
 		return joint.RevisionResult(Revision)
 	}
+	if err := c.Refusal(); err != nil { // inputResponses hold no errors, and the server does not wait
+		return mcp.Result{}, err
+	}
 	id := p.link.NextID()
 	params, err := p.stamps.request(c, id)
 	if err != nil {

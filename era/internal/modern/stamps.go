@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 	"sync/atomic"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
@@ -107,7 +106,7 @@ func appendAnswers(dst []byte, c *mcp.Call) []byte {
 		dst = append(dst, `"`+keyAnswers+`":{`...)
 		first := true
 		for _, key := range slices.Sorted(maps.Keys(c.Answers)) {
-			if strings.HasPrefix(key, mcp.KeptPrefix) {
+			if mcp.IsOwnKey(key) {
 				continue // of a handler on this side
 			}
 			if !first {
