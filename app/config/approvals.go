@@ -134,21 +134,39 @@ func (a *Approvals) Check(s Server) Verdict {
 }
 
 // shown makes changes fit for a person: no digests of values that can be seen
-// in the file itself, and nothing that hides.
+// in the file itself, no secrets, and nothing that hides.
 func shown(list []Change, s Server) []Change {
+	written := Server{Source: s.Source}
 	for i, c := range list {
 		if name, ok := strings.CutPrefix(c.What, "env "); ok && c.After != "" {
-			list[i].After = s.Entry().Env[name]
+			c.After = written.show("env."+name, s.Entry().Env[name])
 		}
 		if name, ok := strings.CutPrefix(c.What, "header "); ok && c.After != "" {
-			list[i].After = s.Entry().Headers[name]
+			c.After = written.show("headers."+name, s.Entry().Headers[name])
 		}
-		if strings.HasPrefix(c.Before, "sha256:") && c.What != "binary" {
-			list[i].Before = "(another value)"
+		if c.What != "binary" && c.What != "envFile" {
+			c.Before, c.After = withoutDigest(c.Before), withoutDigest(c.After)
+			if c.Before == c.After {
+				c.Before = anotherValue
+			}
 		}
-		list[i] = Change{visible.Line(list[i].What), visible.Line(list[i].Before), visible.Line(list[i].After)}
+		list[i] = Change{visible.Line(c.What), visible.Line(c.Before), visible.Line(c.After)}
 	}
 	return list
+}
+
+const anotherValue = "(another value)"
+
+// withoutDigest returns what can be seen of a text that is pinned by its digest.
+func withoutDigest(text string) string {
+	seen, digest, ok := strings.Cut(text, "sha256:")
+	switch {
+	case !ok || len(digest) != 64:
+		return text
+	case seen == "":
+		return anotherValue
+	}
+	return strings.TrimSuffix(seen, " ")
 }
 
 // Approve remembers that the person approves a server as it is now.

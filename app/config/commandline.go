@@ -7,14 +7,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
 // CommandLine is what would be done, in full and on one line, for a person to
 // approve: variables that are set, program and arguments as one would type
-// them in a shell; or the URL with its headers; or the builtin. Secrets from
-// variables are shown as the variable, characters that cannot be seen as
-// escapes.
+// them in a shell; or the URL with its headers; or the builtin. Secrets are left
+// out, those from variables are shown as the variable, and characters that
+// cannot be seen as escapes.
 func (s Server) CommandLine() string {
 	var words []string
 	add := func(prefix, place, value string) { words = append(words, quote(prefix+s.show(place, value))) }
@@ -43,6 +44,23 @@ func (s Server) CommandLine() string {
 	return visible.Line(strings.Join(words, " "))
 }
 
+// Address is how the server is reached, without its environment, its headers and
+// secrets.
+func (s Server) Address() string {
+	switch s.Kind {
+	case HTTP, SSE:
+		return visible.Line(s.show("url", s.URL))
+	case Builtin:
+		text := "builtin:" + s.Builtin
+		if len(s.Query) > 0 {
+			text += "?" + s.Query.Encode()
+		}
+		return visible.Line(redact.New(s.Secrets...).URL(text))
+	}
+	s.Env = nil
+	return s.CommandLine()
+}
+
 // CommandLine is that of the server which the entry stands for, with its
 // variables as they are written.
 func (e Entry) CommandLine() string {
@@ -52,18 +70,6 @@ func (e Entry) CommandLine() string {
 	s.Query, _ = url.ParseQuery(query) // what cannot be read is told when the entry is used
 	s.Secrets = slices.DeleteFunc((&expander{}).secrets(s), func(v string) bool { return strings.Contains(v, "${") })
 	return s.CommandLine()
-}
-
-// show returns a text of the server without secrets. What came with a project
-// is not the person's secret, and must be seen, however secret it looks.
-func (s Server) show(place, value string) string {
-	if shown, ok := s.shown[place]; ok {
-		value = shown
-	}
-	if !s.Source.Project {
-		value = s.Redact(value)
-	}
-	return value
 }
 
 // quote writes a word so that a shell would read it as one.

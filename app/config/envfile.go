@@ -7,6 +7,9 @@ import (
 	"strings"
 )
 
+// fromFile begins what is shown in the place of a variable of a file.
+const fromFile = "(from "
+
 // envFile adds the variables of a file to the server's environment, below
 // those that the entry has itself.
 func (x *expander) envFile(s *Server) {
@@ -30,7 +33,7 @@ func (x *expander) envFile(s *Server) {
 	for n, v := range env {
 		x.note(n, v, false)
 		if _, own := s.Env[n]; !own {
-			x.shown["env."+n] = "(from " + x.shown["envFile"] + ")"
+			x.shown["env."+n] = fromFile + x.shown["envFile"] + ")"
 		}
 	}
 	maps.Copy(env, s.Env)

@@ -202,7 +202,7 @@ func TestSecrets(t *testing.T) {
 	if slices.Contains(net.Secrets, "next") || slices.Contains(net.Secrets, "quick") {
 		t.Errorf("secrets %q", net.Secrets)
 	}
-	if got := net.Redact("sent Bearer headertoken and querykey"); got != "sent [secret] and [secret]" {
+	if got := net.Redact("sent Bearer headertoken and querykey"); got != "sent [redacted] and [redacted]" {
 		t.Errorf("redacted %q", got)
 	}
 	if line := run.CommandLine(); strings.Contains(line, "ghp_") || strings.Contains(line, "argkey") || !strings.Contains(line, "/home/me") {

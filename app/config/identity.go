@@ -18,22 +18,24 @@ import (
 //	configuration file                       where the entry stands
 //
 // Texts are as they stand in the file, with variables not filled in, and
-// without known secrets. The folder counts only where something in the entry is
+// without secrets. The folder counts only where something in the entry is
 // relative to it. Two servers with equal identities may share approvals.
 func (s Server) Identity() map[string]string {
 	e := s.Entry()
 	id := map[string]string{"kind": string(s.Kind)}
+	written := Server{Command: e.Command, Args: e.Args, Source: s.Source}
 	set := func(what, value string) {
 		if value != "" {
 			id[what] = s.Redact(value)
 		}
 	}
+	show := func(what, place, value string) { set(what, written.show(place, value)) }
 	set("configuration file", s.Source.File)
 	switch s.Kind {
 	case Stdio:
 		set("command", e.Command)
 		for i, a := range e.Args {
-			set(fmt.Sprintf("argument %d", i+1), a)
+			show(fmt.Sprintf("argument %d", i+1), fmt.Sprintf("args[%d]", i), a)
 		}
 		for name := range e.Env {
 			id["environment "+name] = "set"
@@ -43,7 +45,7 @@ func (s Server) Identity() map[string]string {
 			set("folder", s.folder())
 		}
 	case HTTP, SSE:
-		set("URL", e.URL)
+		show("URL", "url", e.URL)
 		for name := range e.Headers {
 			id["header "+name] = "set"
 		}
@@ -52,7 +54,7 @@ func (s Server) Identity() map[string]string {
 		set("builtin", name)
 		options, _ := url.ParseQuery(query) // what cannot be read was refused before
 		for name, values := range options {
-			set("option "+name, strings.Join(values, ", "))
+			show("option "+name, "builtin."+name, strings.Join(values, ", "))
 			if slices.ContainsFunc(values, maybeRelative) {
 				set("folder", s.folder())
 			}

@@ -29,7 +29,7 @@ func TestParse(t *testing.T) {
 	if err != nil || s.Builtin != "fs" || !slices.Equal(s.Query["root"], []string{".", "/tmp"}) {
 		t.Errorf("%+v %v", s, err)
 	}
-	if s, _ := Parse("https://u:geheim@h/", nil); !slices.Contains(s.Secrets, "geheim") || s.CommandLine() != "'https://u:[secret]@h/'" {
+	if s, _ := Parse("https://u:geheim@h/", nil); !slices.Contains(s.Secrets, "geheim") || s.CommandLine() != "'https://u:[redacted]@h/'" {
 		t.Errorf("%q %s", s.Secrets, s.CommandLine())
 	}
 	for _, name := range []string{"notes", "my-server", "日本"} {

@@ -18,7 +18,8 @@ import (
 // A pin is what an approval is about: each thing that decides what a server is,
 // by a name that a person can read. Texts are as they stand in the file, so a
 // variable is pinned by its name and may change its value: that is the person's
-// own doing. What may be secret is pinned by its digest.
+// own doing. What may be secret is pinned by its digest; a text with a secret in it
+// by the text without it and the digest of the whole.
 //
 //	command, args[0] …, cwd, url, origin, builtin   texts
 //	env NAME, header NAME, oauth, envFile           digests
@@ -30,18 +31,22 @@ type pin map[string]string
 func pinOf(s Server) pin {
 	e := s.Entry()
 	p := pin{"kind": string(s.Kind)}
-	set := func(what, value string) {
-		if value != "" {
+	written := Server{Command: e.Command, Args: e.Args, Source: s.Source}
+	set := func(what, place, value string) {
+		if clean := written.show(place, value); clean != value {
+			p[what] = clean + " " + digest(value)
+		} else if value != "" {
 			p[what] = value
 		}
 	}
-	set("command", e.Command)
+	set("command", "command", e.Command)
 	for i, a := range e.Args {
 		p[fmt.Sprintf("args[%03d]", i)] = a
+		set(fmt.Sprintf("args[%03d]", i), fmt.Sprintf("args[%d]", i), a)
 	}
-	set("cwd", e.Dir)
-	set("url", e.URL)
-	set("builtin", e.Builtin)
+	set("cwd", "cwd", e.Dir)
+	set("url", "url", e.URL)
+	set("builtin", "url", e.Builtin)
 	for name, v := range e.Env {
 		p["env "+name] = digest(v)
 	}

@@ -4,14 +4,16 @@ import (
 	"maps"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
-	"unicode"
+
+	"github.com/tenon-mcp/tenon/internal/redact"
 )
 
 // note remembers a value from outside if it looks like a secret, and says
 // whether it does.
 func (x *expander) note(name, value string, sure bool) bool {
-	if !sure && !secretName(name) && !secretValue(value) || !worthHiding(value, sure) {
+	if !sure && !redact.Setting(name) && !secretValue(value) || !worthHiding(value, sure) {
 		return false
 	}
 	x.found = append(x.found, value)
@@ -31,13 +33,13 @@ func (x *expander) secrets(s Server) []string {
 		passwordIn(v, add)
 	}
 	for name, v := range s.Env {
-		if secretName(name) || secretValue(v) {
+		if redact.Setting(name) || secretValue(v) {
 			add(v, false)
 		}
 		passwordIn(v, add)
 	}
 	for name, v := range s.Headers {
-		if secretName(name) || secretValue(v) {
+		if redact.Setting(name) || secretValue(v) {
 			add(v, false)
 			// Without the scheme, such as Bearer, it is as good.
 			if _, token, ok := strings.Cut(v, " "); ok {
@@ -48,16 +50,16 @@ func (x *expander) secrets(s Server) []string {
 	for i, a := range s.Args {
 		name, v, ok := strings.Cut(a, "=")
 		switch {
-		case ok && secretName(name):
+		case ok && redact.Setting(name):
 			add(v, false)
-		case i > 0 && strings.HasPrefix(s.Args[i-1], "-") && !strings.Contains(s.Args[i-1], "=") && !strings.HasPrefix(a, "-") && secretName(s.Args[i-1]):
+		case i > 0 && strings.HasPrefix(s.Args[i-1], "-") && !strings.Contains(s.Args[i-1], "=") && !strings.HasPrefix(a, "-") && redact.Setting(s.Args[i-1]):
 			add(a, false)
 		}
 		passwordIn(a, add)
 	}
 	for name, values := range s.Query {
 		for _, v := range values {
-			if secretName(name) {
+			if redact.Setting(name) {
 				add(v, false)
 			}
 			passwordIn(v, add)
@@ -87,40 +89,12 @@ func passwordIn(text string, add func(value string, sure bool)) {
 		}
 	}
 	for name, values := range u.Query() {
-		if secretName(name) {
+		if redact.Setting(name) {
 			for _, v := range values {
 				add(v, false)
 			}
 		}
 	}
-}
-
-// secretWords stand in the names of things that are kept secret, as whole
-// words of the name.
-var secretWords = []string{"token", "secret", "password", "passwd", "passphrase", "pwd", "pass", "key", "apikey", "auth", "authorization",
-	"credential", "credentials", "cookie", "session", "private", "pat", "dsn", "bearer", "signature", "sig", "jwt"}
-
-// secretName reports whether something with this name is probably secret.
-func secretName(name string) bool {
-	if name == "PWD" || name == "OLDPWD" {
-		return false // folders
-	}
-	low := strings.ToLower(name)
-	for _, word := range []string{"token", "secret", "password", "passwd", "apikey", "credential"} {
-		if strings.Contains(low, word) {
-			return true
-		}
-	}
-	var words []string
-	start := 0
-	for i, r := range name { // apiKey, API_KEY, api-key
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) || i > 0 && unicode.IsUpper(r) && unicode.IsLower(rune(name[i-1])) {
-			words = append(words, strings.Trim(low[start:i], "_-. "))
-			start = i
-		}
-	}
-	words = append(words, strings.Trim(low[min(start, len(low)):], "_-. "))
-	return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(secretWords, w) })
 }
 
 // secretValue reports whether a value looks as if a machine had made it up:
@@ -151,12 +125,52 @@ func worthHiding(v string, sure bool) bool {
 	return len(v) >= 4
 }
 
-// Redact returns text with the secrets of this server left out.
-func (s Server) Redact(text string) string {
-	list := slices.Clone(s.Secrets)
-	slices.SortFunc(list, func(a, b string) int { return len(b) - len(a) }) // the whole before its parts
-	for _, v := range list {
-		text = strings.ReplaceAll(text, v, "[secret]")
+// Redact returns text with the secrets of this server left out, in every
+// spelling. It hides nothing by its name.
+func (s Server) Redact(text string) string { return redact.New(s.Secrets...).Known(text) }
+
+// show returns one of the texts of a server, named by its place in the entry,
+// without secrets. A variable that holds one stands as it is written.
+//
+// In a project's file secrets are found by their place only. A file that could
+// declare values to be secret everywhere would hide the code that it runs from
+// the person who approves it; so an argument that may be code is shown whole.
+func (s Server) show(place, value string) string {
+	if shown, ok := s.shown[place]; ok {
+		if value != shown && strings.HasPrefix(shown, fromFile) {
+			return shown
+		}
+		value = shown
 	}
-	return text
+	known := redact.New()
+	if !s.Source.Project {
+		known = redact.New(s.Secrets...)
+	}
+	what, name, _ := strings.Cut(place, ".")
+	switch what {
+	case "env", "headers":
+		if secretValue(value) {
+			return redact.Mark
+		}
+		if what == "headers" {
+			return known.Header(name, value)
+		}
+		return strings.TrimPrefix(known.Arg("", name+"="+value), name+"=")
+	case "builtin":
+		name, _, _ = strings.Cut(name, "[")
+		return known.Known(strings.TrimPrefix(known.Arg("", name+"="+value), name+"="))
+	case "url":
+		return known.URL(value)
+	}
+	previous := ""
+	if i, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(what, "args["), "]")); err == nil && i > 0 && i <= len(s.Args) {
+		previous = s.Args[i-1]
+	}
+	if !s.Source.Project {
+		return known.Args([]string{previous, value})[1]
+	}
+	if slices.Contains(codeFlags[interpreter(programName(s.Command))], previous) {
+		return value
+	}
+	return known.Arg(previous, value)
 }

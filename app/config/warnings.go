@@ -96,10 +96,7 @@ func dangerousVariable(name, value string) string {
 
 // warnCommand looks for commands that run something which no approval covers.
 func warnCommand(s Server, warn func(string, ...any)) {
-	program := strings.ToLower(filepath.Base(s.Command))
-	for _, ext := range []string{".exe", ".cmd", ".bat"} {
-		program = strings.TrimSuffix(program, ext)
-	}
+	program := programName(s.Command)
 	if !filepath.IsAbs(s.Command) && strings.ContainsAny(s.Command, `/\`) {
 		warn("the command is relative, so what it runs depends on the folder %s", s.Dir)
 	}
@@ -125,6 +122,15 @@ func warnCommand(s Server, warn func(string, ...any)) {
 	if s.Source.Project && filepath.IsAbs(s.Command) && inside(filepath.Dir(s.Source.File), "", s.Command) {
 		warn("the program is part of the project")
 	}
+}
+
+// programName is the name of a program without its folder and extension.
+func programName(command string) string {
+	name := strings.ToLower(filepath.Base(command))
+	for _, ext := range []string{".exe", ".cmd", ".bat"} {
+		name = strings.TrimSuffix(name, ext)
+	}
+	return name
 }
 
 // scripts are the ends of names of files that interpreters run.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/stdio"
 )
@@ -111,12 +112,13 @@ func (s *Server) enter(p Phase, why string, more func(*State), from ...Phase) {
 	if s.state.Phase != p {
 		s.state.Since = time.Now()
 	}
-	s.state.Phase, s.state.Why, s.state.Next, s.state.Page = p, why, 0, ""
+	s.state.Phase, s.state.Why, s.state.Next, s.state.Page = p, s.opts.Secrets.Text(why), 0, ""
 	if !s.state.Usable() && p != NeedsLogin {
 		s.state.Pid = 0
 	}
 	if more != nil {
 		more(&s.state)
+		s.state.Stderr = s.opts.Secrets.Text(s.state.Stderr)
 	}
 	s.tell()
 }
@@ -194,10 +196,14 @@ func ended(l link) bool {
 type UnavailableError struct {
 	State State
 	Cause error // what came of the last start; nil where there is none
+
+	known *redact.Values
 }
 
-// Error names the server and the reason.
-func (e *UnavailableError) Error() string {
+// Error names the server and the reason, without secrets.
+func (e *UnavailableError) Error() string { return e.known.Text(e.text()) }
+
+func (e *UnavailableError) text() string {
 	text := fmt.Sprintf("server %s is %s", e.State.Server, e.State.Phase)
 	switch {
 	case e.State.Phase == Failed:

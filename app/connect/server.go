@@ -13,6 +13,7 @@ import (
 	"github.com/tenon-mcp/tenon/auth/login"
 	"github.com/tenon-mcp/tenon/auth/tokens"
 	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/stdio"
@@ -52,9 +53,10 @@ type Options struct {
 	// opened.
 	OpenPage func(server, page string) error
 
-	// Secret hears of every token that is sent to the server, so that it can
-	// be kept out of what others see. It must not block. Nil: nobody does.
-	Secret func(server, secret string)
+	// Secrets gets every token that is sent to the server under the server's
+	// name, and is taken out of states and errors, beside what the entry says
+	// is secret. Nil means that the server has a set of its own.
+	Secrets *redact.Values
 
 	// NoLogin refuses to log in: a server that wants it fails with an error
 	// that says so.
@@ -116,6 +118,9 @@ func New(entry config.Server, o *Options) *Server {
 	s := &Server{entry: entry}
 	if o != nil {
 		s.opts = *o
+	}
+	if s.opts.Secrets == nil {
+		s.opts.Secrets = redact.New(entry.Secrets...)
 	}
 	s.known = s.opts.Known
 	if entry.Timeout != 0 {
@@ -212,7 +217,7 @@ func (s *Server) Wait(ctx context.Context) error {
 // error; it has none if it is not a process.
 func (s *Server) Stderr() string {
 	if l, err := s.current(past()); err == nil {
-		return l.lastWords()
+		return s.opts.Secrets.Text(l.lastWords())
 	}
 	return s.State().Stderr
 }
@@ -249,12 +254,12 @@ func (s *Server) current(ctx context.Context) (link, error) {
 			return l, nil
 		case errors.Is(err, stdio.ErrClosed):
 			if !s.renewed(keeper) {
-				return nil, &UnavailableError{State: s.State()}
+				return nil, &UnavailableError{State: s.State(), known: s.opts.Secrets}
 			}
 		case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 			return nil, err
 		default:
-			return nil, &UnavailableError{State: s.State(), Cause: err}
+			return nil, &UnavailableError{State: s.State(), Cause: err, known: s.opts.Secrets}
 		}
 	}
 }
@@ -278,7 +283,7 @@ func (s *Server) theKeeper(ctx context.Context) (*stdio.Restarter[link], error) 
 			return keeper, nil
 		}
 		if renewal == nil {
-			return nil, &UnavailableError{State: state}
+			return nil, &UnavailableError{State: state, known: s.opts.Secrets}
 		}
 		select {
 		case <-renewal:
@@ -347,7 +352,7 @@ func (s *Server) stop() error {
 	s.keeper = nil
 	s.mu.Unlock()
 	if closed {
-		return &UnavailableError{State: state}
+		return &UnavailableError{State: state, known: s.opts.Secrets}
 	}
 	if keeper != nil {
 		keeper.Close()

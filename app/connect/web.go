@@ -90,8 +90,8 @@ type telling struct {
 }
 
 func (t telling) RoundTrip(r *http.Request) (*http.Response, error) {
-	if _, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok && t.s.opts.Secret != nil {
-		t.s.opts.Secret(t.s.entry.Name, token)
+	if _, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok {
+		t.s.opts.Secrets.Add(t.s.entry.Name, token)
 	}
 	return t.next.RoundTrip(r)
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/auth/tokens"
+	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/streamable"
 )
@@ -215,9 +216,9 @@ func (a *authority) visit(page string) {
 func TestLogin(t *testing.T) {
 	a := newAuthority(t)
 	pages := make(chan string, 10)
-	var secrets sync.Map
+	secrets := redact.New()
 	s := start(t, config.Server{Name: "x", Kind: config.HTTP, URL: a.web.URL + streamable.Path}, func(o *Options) {
-		o.Secret = func(_, secret string) { secrets.Store(secret, true) }
+		o.Secrets = secrets
 		o.OpenPage = func(server, page string) error {
 			if server != "x" {
 				t.Errorf("the page is for %s", server)
@@ -237,7 +238,7 @@ func TestLogin(t *testing.T) {
 	if got := fmt.Sprint(s.phases()); got != "[starting needs login starting ready]" {
 		t.Errorf("it went through %s", got)
 	}
-	if _, ok := secrets.Load("token-1"); !ok {
+	if secrets.Known("token-1") != redact.Mark {
 		t.Error("the token was not told of as a secret")
 	}
 	if st := s.State(); st.Page != "" {

@@ -214,7 +214,7 @@ func (s *Session) own(call *ToolCall, text string, err error) llm.ToolResult {
 func (s *Session) audit(call *ToolCall, what, outcome string, bytes int) error {
 	r := AuditRecord{What: what, Session: s.ID, Call: call.ID, Server: call.Server, Tool: call.Tool, Why: call.Rule, Outcome: outcome, Bytes: bytes, Took: call.Took}
 	if what != "result" {
-		r.Arguments = json.RawMessage(s.host.redact(string(call.Arguments)))
+		r.Arguments = json.RawMessage(s.host.known.JSON(call.Arguments))
 	}
 	return s.host.audit(r)
 }

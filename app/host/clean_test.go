@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/llm"
+	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 )
@@ -68,7 +69,7 @@ func TestSecretsInEveryDisguise(t *testing.T) {
 				t.Errorf("%s was given %q", where, part)
 			}
 		}
-		if !strings.Contains(text, "[secret]") {
+		if !strings.Contains(text, redact.Mark) {
 			t.Errorf("%s does not see that something is missing", where)
 		}
 	}
@@ -77,11 +78,11 @@ func TestSecretsInEveryDisguise(t *testing.T) {
 // Tokens of logins are secrets from the moment that they are known.
 func TestLearnedSecrets(t *testing.T) {
 	b := newBench(t, nil)
-	for i := range 20 {
+	for i := range 80 {
 		b.host.AddSecret("x", fmt.Sprintf("token-number-%02d", i))
 	}
 	b.host.AddSecret("x", "abc")
-	if got := b.host.redact("token-number-19 abc token-number-03"); got != "[secret] abc token-number-03" {
+	if got := b.host.redact("token-number-79 abc token-number-03"); got != redact.Mark+" abc token-number-03" {
 		t.Errorf("it became %q", got)
 	}
 }

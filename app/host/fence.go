@@ -2,11 +2,8 @@ package host
 
 import (
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -15,37 +12,9 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// shortest is how long a value must be to be taken for a secret: shorter ones
-// would tear holes into ordinary text.
-const shortest = 6
-
-// redact takes the secrets of all servers out of a text.
-func (h *Host) redact(s string) string {
-	h.mu.Lock()
-	secrets := h.secrets
-	h.mu.Unlock()
-	for _, secret := range secrets {
-		s = strings.ReplaceAll(s, secret, "[secret]")
-	}
-	return s
-}
-
-// spellings are the forms in which a secret comes back: as it is, inside JSON,
-// inside a URL, and as the base64 that headers carry.
-func spellings(secret string) []string {
-	all := []string{secret, url.QueryEscape(secret), url.PathEscape(secret)}
-	if quoted, err := json.Marshal(secret); err == nil {
-		all = append(all, strings.Trim(string(quoted), `"`))
-	}
-	if plain, err := mcp.Marshal(secret); err == nil { // leaves <, > and & as they are
-		all = append(all, strings.Trim(string(plain), `"`))
-	}
-	if len(secret) >= 8 { // shorter ones are too easily part of something else
-		b := []byte(secret)
-		all = append(all, base64.RawStdEncoding.EncodeToString(b), base64.RawURLEncoding.EncodeToString(b))
-	}
-	return all
-}
+// redact takes the known secrets out of a text, in every spelling. What only has
+// a telling name stays: the model may need it.
+func (h *Host) redact(s string) string { return h.known.Known(s) }
 
 // withoutSecrets is a result as faces get it: they write into logs and pages,
 // where the secrets of a server have no business either.

@@ -36,6 +36,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/permit"
 	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/internal/redact"
 )
 
 // Options say how a host behaves. Nil means a host without a model, that keeps
@@ -65,6 +66,11 @@ type Options struct {
 
 	// AuditOptional makes calls although Audit fails; the person is told.
 	AuditOptional bool
+
+	// Secrets are values that must not reach the model, the audit log or a
+	// face. The host adds those of its servers and what is typed into fields
+	// that ask for secrets. Nil means a set of the host's own.
+	Secrets *redact.Values
 
 	// System is put before the house's own words to the model. Empty: none.
 	System string
@@ -121,8 +127,7 @@ type Host struct {
 	sessions map[string]*Session
 	asks     map[string]*openAsk
 	askSeq   int
-	secrets  []string
-	learned  map[string][]string // secrets that came up later, by server
+	known    *redact.Values // what must not be shown or reach the model
 	sampled  map[sampler]int
 	askers   map[string]*asker // by server
 	held     map[string]string // tools that the person was told are held back, with their definitions then
@@ -138,9 +143,8 @@ type Host struct {
 
 // An attached server is what a host knows of one.
 type attached struct {
-	name    string
-	client  *client.Client
-	secrets []string
+	name   string
+	client *client.Client
 
 	host         *Host
 	mu           sync.Mutex
@@ -163,7 +167,10 @@ func New(o *Options) *Host {
 	if h.opts.Book == nil {
 		h.opts.Book, _ = permit.Open("", noSettings) // in memory: cannot fail
 	}
-	h.model = h.opts.Model
+	h.model, h.known = h.opts.Model, h.opts.Secrets
+	if h.known == nil {
+		h.known = redact.New()
+	}
 	h.owner = newOwner()
 	h.ctx, h.stop = context.WithCancel(context.Background())
 	return h
@@ -206,8 +213,8 @@ func (h *Host) Attach(name string, c *client.Client, secrets []string) error {
 	if name == "" {
 		return errors.New("a server needs a name")
 	}
-	h.servers[name] = &attached{name: name, client: c, secrets: secrets, host: h, since: time.Now()}
-	h.collectSecrets()
+	h.servers[name] = &attached{name: name, client: c, host: h, since: time.Now()}
+	h.known.Set(name, secrets)
 	return nil
 }
 
@@ -216,47 +223,12 @@ func (h *Host) Detach(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.servers, name)
-	h.collectSecrets()
+	h.known.Set(name, nil)
 }
-
-// maxLearned is how many tokens of a server are remembered: they are renewed, and
-// old ones are worth nothing.
-const maxLearned = 8
 
 // AddSecret adds a value that must never reach the model, such as the token of a
 // login. The server need not be attached yet.
-func (h *Host) AddSecret(server, secret string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	known := h.learned[server]
-	if slices.Contains(known, secret) || len(secret) < shortest {
-		return
-	}
-	if h.learned == nil {
-		h.learned = map[string][]string{}
-	}
-	h.learned[server] = append(known[max(0, len(known)-maxLearned+1):], secret)
-	h.collectSecrets()
-}
-
-// collectSecrets gathers the secrets of all servers in every spelling that a
-// server may return them in. The lock is held.
-func (h *Host) collectSecrets() {
-	var all []string
-	lists := slices.Collect(maps.Values(h.learned))
-	for _, s := range h.servers {
-		lists = append(lists, s.secrets)
-	}
-	for _, secret := range slices.Concat(lists...) {
-		if len(secret) >= shortest {
-			all = append(all, spellings(secret)...)
-		}
-	}
-	slices.Sort(all)
-	all = slices.Compact(all)
-	slices.SortStableFunc(all, func(a, b string) int { return len(b) - len(a) }) // the longest first: one may hold another
-	h.secrets = all
-}
+func (h *Host) AddSecret(server, secret string) { h.known.Add(server, secret) }
 
 // Changed says that a server has news: its tools are listed again before the
 // model is asked next.

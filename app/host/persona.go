@@ -9,6 +9,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/permit"
 	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/internal/version"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -97,7 +98,9 @@ func (h *Host) keepSecret(server string, fields []string, content json.RawMessag
 	}
 	for _, name := range fields {
 		if text, ok := values[name].(string); ok {
-			h.AddSecret(server, text)
+			h.known.Add(server, text)
+		} else if number := rawjson.Lookup(content, name); number != nil {
+			h.known.Add(server, string(number))
 		}
 	}
 }

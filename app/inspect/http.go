@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tenon-mcp/tenon/internal/redact"
 )
 
 // RoundTripper returns next with a view: what it carries is joined to the frames
@@ -89,10 +91,10 @@ type viewed struct {
 
 func (v *viewed) RoundTrip(req *http.Request) (*http.Response, error) {
 	body := bodyOf(req)
-	h := &HTTP{Method: req.Method, URL: redactURL(req.URL), Request: headerLines(req.Header)}
+	h := &HTTP{Method: req.Method, URL: (*redact.Values)(nil).URL(req.URL.String()), Request: headerLines(req.Header)}
 	resp, err := v.next.RoundTrip(req)
 	if err != nil {
-		h.Error = redactText(err.Error())
+		h.Error = (*redact.Values)(nil).Text(err.Error())
 	} else {
 		h.Status, h.Response = resp.StatusCode, headerLines(resp.Header)
 	}
@@ -188,7 +190,7 @@ func headerLines(h http.Header) (lines []Header) {
 	slices.Sort(names)
 	for _, name := range names {
 		for _, value := range h[name] {
-			lines = append(lines, Header{name, shorten(redactHeader(name, value), 4096)})
+			lines = append(lines, Header{name, shorten(redactHeader(nil, name, value), 4096)})
 		}
 	}
 	return lines

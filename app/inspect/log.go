@@ -3,6 +3,8 @@ package inspect
 import (
 	"sync"
 	"time"
+
+	"github.com/tenon-mcp/tenon/internal/redact"
 )
 
 // LogOptions bound a Log; nil means the defaults.
@@ -20,6 +22,11 @@ type LogOptions struct {
 
 	// Unchecked leaves out the judging of messages.
 	Unchecked bool
+
+	// Secrets are taken out of messages when they are read, beside what has a
+	// telling name. Nil leaves messages as they are. Sinks get messages as
+	// they are in any case.
+	Secrets *redact.Values
 }
 
 // A Sink is told of messages as they are added to a Log. Add is called in the
@@ -168,7 +175,7 @@ func (l *Log) Since(seq uint64, limit int) (ms []Message, gap bool) {
 	}
 	l.mu.Unlock()
 	for i := range ms {
-		l.shape(&ms[i])
+		l.read(&ms[i])
 	}
 	return ms, gap
 }
@@ -183,8 +190,30 @@ func (l *Log) Get(seq uint64) (Message, bool) {
 	}
 	found := *m
 	l.mu.Unlock()
-	l.shape(&found)
+	l.read(&found)
 	return found, true
+}
+
+// read makes a message fit for a reader: judged, and without secrets. Cleaning a
+// frame costs more than reading it, so the log keeps the clean one, until there
+// are more secrets.
+func (l *Log) read(m *Message) {
+	l.shape(m)
+	if l.opts.Secrets == nil {
+		return
+	}
+	now, frame := l.opts.Secrets.Changes()+1, m.Frame
+	done := m.cleaned == now
+	if done {
+		m.Frame = nil
+	}
+	*m = clean(m, l.opts.Secrets)
+	if m.cleaned = now; done {
+		m.Frame = frame
+		return
+	}
+	seen := *m
+	l.change(m.Seq, func(kept *Message) { kept.Frame, kept.cleaned = seen.Frame, now })
 }
 
 // shape checks the form of a message that is read for the first time. That is

@@ -83,7 +83,8 @@ type Message struct {
 	// Problems are the rules of the specification that the message breaks.
 	Problems []Problem
 
-	shaped bool // the form of the frame has been checked
+	shaped  bool  // the form of the frame has been checked
+	cleaned int64 // secrets were taken out of the frame: one more than how often they had changed
 }
 
 // HTTP is one HTTP exchange. Secrets are taken out of URL and headers.

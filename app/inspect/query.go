@@ -63,7 +63,7 @@ func (l *Log) Filter(q Query, before uint64, limit int) (ms []Message, next uint
 			if !q.cheap(m) {
 				continue
 			}
-			if l.shape(m); q.Matches(m) {
+			if l.read(m); q.Matches(m) {
 				if ms = append(ms, *m); len(ms) == limit {
 					break
 				}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -40,9 +41,12 @@ const recordingTitle = "An MCP conversation, recorded by tenon."
 
 // WriteOptions say how a recording is written; nil means the defaults.
 type WriteOptions struct {
-	// KeepSecrets leaves frames as they are. Unset, [Redact] takes secrets
-	// out of them.
+	// KeepSecrets leaves frames as they are. Unset, secrets are taken out of
+	// them: what has a telling name, and what Secrets holds.
 	KeepSecrets bool
+
+	// Secrets are the values that are known to be secret.
+	Secrets *redact.Values
 }
 
 // Write writes a recording as txtar: a comment, then a section for each message.
@@ -80,12 +84,15 @@ type recorder struct {
 	w     io.Writer
 	start time.Time
 	n     int
-	keep  bool
+	o     WriteOptions
 	err   error
 }
 
 func newRecorder(w io.Writer, r *Recording, o *WriteOptions) *recorder {
-	rec := &recorder{w: w, start: r.Started, keep: o != nil && o.KeepSecrets}
+	rec := &recorder{w: w, start: r.Started}
+	if o != nil {
+		rec.o = *o
+	}
 	var head strings.Builder
 	fmt.Fprintln(&head, recordingTitle)
 	if r.Server != "" {
@@ -113,8 +120,8 @@ func (r *recorder) write(m *Message) {
 	}
 	r.n++
 	frame := m.Frame
-	if !r.keep {
-		frame = Redact(frame)
+	if !r.o.KeepSecrets {
+		frame = r.o.Secrets.JSON(frame)
 	}
 	encoding, data := encodeFrame(frame)
 	way := string(m.Dir)

@@ -91,23 +91,6 @@ func TestRecordingsHaveNoSecrets(t *testing.T) {
 	}
 }
 
-func TestRedact(t *testing.T) {
-	for in, want := range map[string]string{
-		`{"a":1}`: `{"a":1}`,
-		`{ "password" : "x" , "b" : [ 1 , {"api_key":"k"} ] }`:                 `{ "password" : "[redacted]" , "b" : [ 1 , {"api_key":"[redacted]"} ] }`,
-		`{"properties":{"password":{"type":"string"}}}`:                        `{"properties":{"password":{"type":"string"}}}`,
-		`{"progressToken":"t","nextCursor":"c","requestState":"s","tokens":5}`: `{"progressToken":"t","nextCursor":"c","requestState":"s","tokens":5}`,
-		`{"pin":1234,"token":"","Client-Secret":"x"}`:                          `{"pin":"[redacted]","token":"","Client-Secret":"[redacted]"}`,
-		`["x", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc_def"]`:                `["x", "[redacted]"]`,
-		`not json Bearer 0123456789abcdef`:                                     `not json [redacted]`,
-		`{"\u0070assword":"x"}`:                                                `{"\u0070assword":"[redacted]"}`,
-	} {
-		if got := string(Redact([]byte(in))); got != want {
-			t.Errorf("%s became %s, want %s", in, got, want)
-		}
-	}
-}
-
 func FuzzRecording(f *testing.F) {
 	for _, frame := range hardFrames {
 		f.Add([]byte(frame), true)
@@ -133,7 +116,6 @@ func FuzzRecording(f *testing.F) {
 		if len(back.Messages) != 2 || !bytes.Equal(back.Messages[1].Frame, frame) || back.Messages[0].Dir != m.Dir {
 			t.Fatalf("%q came back as %+v", frame, back.Messages)
 		}
-		Redact(frame)
 		Explain(back.Messages[0])
 	})
 }

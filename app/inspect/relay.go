@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/tenon-mcp/tenon/internal/redact"
 )
 
 // What tenon tap sees can be watched elsewhere while it happens: a Relay sends
@@ -31,19 +33,21 @@ type relayed struct {
 // never holds up the traffic: what cannot be sent is dropped, and when the far
 // end goes away so does the relay.
 type Relay struct {
+	known *redact.Values
 	queue *Queue
 	conn  net.Conn
 	enc   *json.Encoder
 	once  sync.Once
 }
 
-// NewRelay connects to a socket file. An error means that nobody listens.
-func NewRelay(socket, server string) (*Relay, error) {
+// NewRelay connects to a socket file. An error means that nobody listens. What
+// known holds, and what has a telling name, is not sent.
+func NewRelay(socket, server string, known *redact.Values) (*Relay, error) {
 	conn, err := net.DialTimeout("unix", socket, time.Second)
 	if err != nil {
 		return nil, err
 	}
-	r := &Relay{conn: conn, enc: json.NewEncoder(conn)}
+	r := &Relay{known: known, conn: conn, enc: json.NewEncoder(conn)}
 	if err := r.enc.Encode(relayed{Server: server}); err != nil {
 		conn.Close()
 		return nil, err
@@ -57,7 +61,7 @@ func (r *Relay) Add(m *Message) { r.queue.Add(m) }
 
 func (r *Relay) send(m *Message) {
 	r.conn.SetWriteDeadline(time.Now().Add(2 * time.Second))
-	if r.enc.Encode(relayed{At: m.At, Dir: m.Dir, Kind: m.Kind, Frame: m.Frame}) != nil {
+	if r.enc.Encode(relayed{At: m.At, Dir: m.Dir, Kind: m.Kind, Frame: r.known.JSON(m.Frame)}) != nil {
 		r.once.Do(func() { r.conn.Close() })
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
@@ -27,9 +28,12 @@ type TraceOptions struct {
 	// Servers prints the name of the server on each line.
 	Servers bool
 
-	// KeepSecrets prints frames as they are. Unset, [Redact] takes secrets
-	// out of them.
+	// KeepSecrets prints frames as they are. Unset, secrets are taken out of
+	// them: what has a telling name, and what Secrets holds.
 	KeepSecrets bool
+
+	// Secrets are the values that are known to be secret.
+	Secrets *redact.Values
 }
 
 // A Tracer is a [Sink] that prints messages as they pass, one line each:
@@ -85,6 +89,10 @@ func Format(m *Message, start time.Time, o *TraceOptions) string {
 	if o == nil {
 		o = &TraceOptions{}
 	}
+	if !o.KeepSecrets {
+		without := clean(m, o.Secrets)
+		m = &without
+	}
 	p := painter(o.Colour)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s", p.dim(fmt.Sprintf("%+.3fs", m.At.Sub(start).Seconds())), p.arrow(m))
@@ -123,9 +131,6 @@ func Format(m *Message, start time.Time, o *TraceOptions) string {
 // body prints the frame, on the same line or below it.
 func body(b *strings.Builder, m *Message, o *TraceOptions) {
 	frame := m.Frame
-	if !o.KeepSecrets {
-		frame = Redact(frame)
-	}
 	var out bytes.Buffer
 	if o.Pretty && m.Kind.IsJSON() && json.Indent(&out, frame, "        ", "  ") == nil {
 		b.WriteString("\n        " + cutAt(visible.Text(out.String()), o.MaxBytes) + "\n")

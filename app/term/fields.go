@@ -8,8 +8,8 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/args"
 	"github.com/tenon-mcp/tenon/app/form"
-	"github.com/tenon-mcp/tenon/app/permit"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -90,7 +90,7 @@ func toolSheet(schema, given json.RawMessage) *sheet {
 		}
 		f := propertyField(name, slices.Clone(o.Value))
 		f.Required = slices.Contains(top.Required, name)
-		f.secret = f.Type == mcp.FieldString && len(f.Options) == 0 && permit.SecretName(name)
+		f.secret = f.Type == mcp.FieldString && len(f.Options) == 0 && redact.Name(name)
 		if raw := rawjson.Lookup(given, name); raw != nil {
 			f.value, f.given = string(raw), true
 			if text, ok := rawjson.String(raw); ok && !f.json {

@@ -91,7 +91,7 @@ func (p *serversPane) details(server *connect.Server, width int, th *theme) []st
 		}
 		out = append(out, indented(wrap(visible.Text(text), width-12), th.dim.Render(pad(label, 11))+" ", strings.Repeat(" ", 12))...)
 	}
-	add("is", whereabouts(e))
+	add("is", e.Address())
 	add("why", s.Why)
 	add("log in at", s.Page)
 	since := time.Since(s.Since).Round(time.Second)

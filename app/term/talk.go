@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/args"
-	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/host"
 	"github.com/tenon-mcp/tenon/app/workspace"
 	"github.com/tenon-mcp/tenon/client"
@@ -254,29 +253,7 @@ func promptLine(server, name string, values map[string]string) string {
 func (t *talk) question(a host.Ask) *question {
 	q := newQuestion(a)
 	if s := t.w.Fleet.Get(a.Server); s != nil {
-		q.where = whereabouts(s.Entry())
+		q.where = s.Entry().Address()
 	}
 	return q
-}
-
-// whereabouts says what a server is, without its secrets.
-func whereabouts(e config.Server) string {
-	text := ""
-	switch {
-	case e.Command != "":
-		text = strings.Join(append([]string{e.Command}, e.Args...), " ")
-	case e.URL != "":
-		text = e.URL
-	case e.Builtin != "":
-		text = "builtin:" + e.Builtin
-		if len(e.Query) > 0 {
-			text += "?" + e.Query.Encode()
-		}
-	}
-	for _, s := range e.Secrets {
-		if s != "" {
-			text = strings.ReplaceAll(text, s, "[secret]")
-		}
-	}
-	return text
 }

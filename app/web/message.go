@@ -64,7 +64,7 @@ func (s *Server) message(r *http.Request) (any, error) {
 		out.Fields = append(out.Fields, field(f))
 	}
 	if one := s.work.Fleet.Get(m.Server); one != nil && one.Entry().URL != "" {
-		out.Curl = inspect.Curl(m, one.Entry().URL)
+		out.Curl = inspect.Curl(m, s.work.Secrets().URL(one.Entry().URL))
 	}
 	return out, nil
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/permit"
 	"github.com/tenon-mcp/tenon/app/store"
 	"github.com/tenon-mcp/tenon/auth/tokens"
+	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -69,11 +70,17 @@ type Options struct {
 	// is asked.
 	Revision mcp.Revision
 
-	// Log keeps the messages. Nil means one with the defaults.
+	// Secrets are values that are taken out of everything that is kept or
+	// shown, beside what the servers' entries, logins and forms bring. Nil
+	// means that there are none to begin with.
+	Secrets *redact.Values
+
+	// Log keeps the messages, with Secrets as its Secrets. Nil means one with
+	// the defaults.
 	Log *inspect.Log
 
 	// Host is for what else a host can be told; Model, Book, Event, Store,
-	// Audit, ToolSearch and Unattended in it are set here.
+	// Audit, Secrets, ToolSearch and Unattended in it are set here.
 	Host host.Options
 }
 
@@ -107,8 +114,11 @@ func Open(o Options) (*Workspace, error) {
 	if o.Tokens == nil {
 		w.opts.Tokens = &tokens.Files{Dir: filepath.Join(o.Dir, "tokens")}
 	}
+	if o.Secrets == nil {
+		w.opts.Secrets = redact.New()
+	}
 	if w.Log == nil {
-		w.Log = inspect.NewLog(nil)
+		w.Log = inspect.NewLog(&inspect.LogOptions{Secrets: w.opts.Secrets})
 	}
 	var err error
 	if w.Book, err = permit.Open(ToolsFile(o.Dir), o.Settings); err != nil {
@@ -123,7 +133,7 @@ func Open(o Options) (*Workspace, error) {
 	w.ctx, w.stop = context.WithCancel(context.Background())
 	h := o.Host
 	h.Model, h.Book, h.Event, h.Store, h.Unattended = o.Model, w.Book, o.Event, w.store, o.Unattended
-	h.ToolSearch = o.Settings.ToolSearch
+	h.ToolSearch, h.Secrets = o.Settings.ToolSearch, w.opts.Secrets
 	h.Audit, h.AuditOptional = func(r host.AuditRecord) error { return w.audit.Append(r) }, o.Settings.Audit.Optional
 	w.Host = host.New(&h)
 	for _, s := range o.Servers {
@@ -168,7 +178,7 @@ func (w *Workspace) Add(entry config.Server) error {
 		Watch:    func(server string) connect.Watcher { return w.Log.Wire(server) },
 		Changed:  w.changed,
 		Warn:     w.Host.Notice,
-		Secret:   w.Host.AddSecret,
+		Secrets:  w.opts.Secrets,
 	})
 	if err != nil {
 		return err
@@ -179,6 +189,9 @@ func (w *Workspace) Add(entry config.Server) error {
 	w.hearing.Go(func() { w.hear(s) })
 	return nil
 }
+
+// Secrets are the values that are taken out of what is kept or shown.
+func (w *Workspace) Secrets() *redact.Values { return w.opts.Secrets }
 
 // Remove ends a server.
 func (w *Workspace) Remove(name string) error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/show"
+	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
@@ -34,7 +35,8 @@ both name a server, your own counts. See docs/config.md for what may stand there
 	return c
 }
 
-// A listed server is what scripts get to see; no secret is filled in.
+// A listed server is what scripts get to see: no secret is filled in, and those
+// that stand in the file are left out.
 type listed struct {
 	Name     string   `json:"name"`
 	Kind     string   `json:"kind"`
@@ -60,14 +62,15 @@ func (p *program) listConfig() error {
 		return err
 	}
 	all := []listed{}
+	known := redact.New() // by name: nothing is filled in
 	for _, e := range c.Entries() {
-		l := listed{Name: e.Name, Kind: string(e.Kind), URL: e.URL, Builtin: e.Builtin, File: e.Source.File, Line: e.Source.Line,
+		l := listed{Name: e.Name, Kind: string(e.Kind), URL: known.URL(e.URL), Builtin: known.URL(e.Builtin), File: e.Source.File, Line: e.Source.Line,
 			Project: e.Source.Project, Disabled: e.Disabled, Shadowed: e.Shadowed}
 		if e.Command != "" {
-			l.Command = append([]string{e.Command}, e.Args...)
+			l.Command = known.Args(append([]string{e.Command}, e.Args...))
 		}
 		if e.Err != nil {
-			l.Problem = e.Err.Error()
+			l.Problem = known.Text(e.Err.Error())
 		}
 		l.readiness = p.readiness(e)
 		all = append(all, l)

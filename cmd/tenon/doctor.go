@@ -67,7 +67,7 @@ func (keeping) Add(*inspect.Message) {}
 
 // examine starts the server, looks at it, and ends it.
 func (p *program) examine(ctx context.Context, entry config.Server, once bool) (*doctor.Report, error) {
-	o, err := p.connectOptions(ctx, entry.Name)
+	o, err := p.connectOptions(ctx, entry)
 	if err != nil {
 		return nil, err
 	}
@@ -144,12 +144,12 @@ func (p *program) revisions(ctx context.Context, entry config.Server, known mcp.
 
 // meet meets a server in one revision and returns what it agrees to speak.
 func (p *program) meet(ctx context.Context, entry config.Server, want mcp.Revision) (mcp.Revision, error) {
-	o, err := p.connectOptions(ctx, entry.Name)
+	o, err := p.connectOptions(ctx, entry)
 	if err != nil {
 		return "", err
 	}
 	o.Known, o.ConnectTimeout, o.Warn, o.Client.Warn = want, p.within(10*time.Second), nil, nil
-	log := inspect.NewLog(&inspect.LogOptions{Unchecked: true})
+	log := inspect.NewLog(&inspect.LogOptions{Unchecked: true, Secrets: &p.secrets})
 	o.Watch = func(server string) connect.Watcher { return log.Wire(server) }
 	s, err := connect.Open(ctx, entry, o)
 	if err != nil {

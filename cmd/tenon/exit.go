@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -84,23 +85,24 @@ func exitCode(err error) int {
 }
 
 // fail tells what went wrong on standard error: in text with the data of the
-// server's error, and in the formats for scripts as one object as well.
+// server's error, and in the formats for scripts as one object as well. Secrets
+// are left out of all of it.
 func (p *program) fail(err error) {
-	text := "tenon: " + visible.Text(err.Error())
+	text := "tenon: " + visible.Text(p.secrets.Text(err.Error()))
 	answer, _ := errors.AsType[*mcp.Error](err)
 	if answer != nil && len(answer.Data) > 0 {
-		text += "\n  data: " + visible.Line(string(answer.Data))
+		text += "\n  data: " + visible.Line(string(p.secrets.JSON(answer.Data)))
 	}
 	fmt.Fprintln(p.err, text)
 	f, bad := show.ParseFormat(p.format)
 	if bad != nil || f == show.Text {
 		return
 	}
-	object := map[string]any{"message": err.Error(), "exitCode": exitCode(err)}
+	object := map[string]any{"message": p.secrets.Text(err.Error()), "exitCode": exitCode(err)}
 	if answer != nil && !answer.Local {
-		object["code"], object["message"] = answer.Code, answer.Message
+		object["code"], object["message"] = answer.Code, p.secrets.Text(answer.Message)
 		if len(answer.Data) > 0 {
-			object["data"] = answer.Data
+			object["data"] = json.RawMessage(p.secrets.JSON(answer.Data))
 		}
 	}
 	out := &show.Printer{W: p.out, Format: f}

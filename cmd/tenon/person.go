@@ -16,6 +16,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/permit"
 	"github.com/tenon-mcp/tenon/auth/login"
 	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -51,6 +52,7 @@ func (p *program) fill(ctx context.Context, server string, e *client.Elicitation
 			err = e.Form.CheckAnswer(content)
 		}
 		if err == nil {
+			p.typedSecret(server, permit.SecretFields(e.Message, e.Form), content)
 			return e.Accept(content)
 		}
 		if !p.interactive() {
@@ -80,7 +82,21 @@ func (p *program) fill(ctx context.Context, server string, e *client.Elicitation
 	case err != nil:
 		return nil, err
 	}
+	p.typedSecret(server, secret, content)
 	return e.Accept(content)
+}
+
+// typedSecret remembers what was typed into fields that ask for a secret, so
+// that it is left out of what is written from here on.
+func (p *program) typedSecret(server string, fields []string, content json.RawMessage) {
+	for _, name := range fields {
+		value := rawjson.Lookup(content, name)
+		if text, ok := rawjson.String(value); ok {
+			p.secrets.Add(server, text)
+		} else {
+			p.secrets.Add(server, string(value))
+		}
+	}
 }
 
 // given is what --answer says about the fields of a form; nil if nothing.

@@ -19,6 +19,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/form"
 	"github.com/tenon-mcp/tenon/app/inspect"
 	"github.com/tenon-mcp/tenon/app/show"
+	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/internal/version"
 	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -37,13 +38,14 @@ type program struct {
 	current  *session       // the server that commands in a shell talk to; nil: each opens its own
 	typing   form.Lines     // reads what the person types; nil until somebody asks
 
-	keys     keys       // of model providers, in the keyring
-	warned   sync.Map   // what was wrong with the configuration, told once
-	asking   sync.Mutex // one question at a time
-	answered []string   // of --answer, what a question has asked for
-	wrong    error      // an --answer that does not fit
-	noting   sync.Mutex // one note at a time
-	moved    sync.Once  // files of older versions
+	secrets  redact.Values // what must not be written or shown
+	keys     keys          // of model providers, in the keyring
+	warned   sync.Map      // what was wrong with the configuration, told once
+	asking   sync.Mutex    // one question at a time
+	answered []string      // of --answer, what a question has asked for
+	wrong    error         // an --answer that does not fit
+	noting   sync.Mutex    // one note at a time
+	moved    sync.Once     // files of older versions
 
 	dashed bool // of a line to complete: the cursor is after --
 
@@ -309,7 +311,7 @@ func (p *program) note(format string, args ...any) {
 	if !p.quiet {
 		p.noting.Lock()
 		defer p.noting.Unlock()
-		fmt.Fprintln(p.err, visible.Text(fmt.Sprintf(format, args...)))
+		fmt.Fprintln(p.err, visible.Text(p.secrets.Known(fmt.Sprintf(format, args...))))
 	}
 }
 

@@ -30,22 +30,22 @@ func (p *program) watched(server string, more ...inspect.Sink) (log *inspect.Log
 	sinks := append(more, p.sinks...)
 	var ends []func(context.Context) error
 	if p.trace {
-		t := inspect.Trace(p.err, &inspect.TraceOptions{Colour: p.colored(p.err)})
+		t := inspect.Trace(p.err, &inspect.TraceOptions{Colour: p.colored(p.err), Secrets: &p.secrets})
 		sinks, ends = append(sinks, t), append(ends, t.Close)
 	}
 	if p.relayTo != "" {
-		if r, err := inspect.NewRelay(p.relayTo, server); err == nil { // nobody listens: nothing to do
+		if r, err := inspect.NewRelay(p.relayTo, server, &p.secrets); err == nil { // nobody listens: nothing to do
 			sinks, ends = append(sinks, r), append(ends, r.Close)
 		}
 	}
 	if p.recordTo != nil {
-		r := inspect.NewRecorder(p.recordTo, server, nil)
+		r := inspect.NewRecorder(p.recordTo, server, &inspect.RecordOptions{WriteOptions: inspect.WriteOptions{Secrets: &p.secrets}})
 		sinks, ends = append(sinks, r), append(ends, r.Close)
 	}
 	if sinks == nil {
 		return nil, func() error { return nil }
 	}
-	return inspect.NewLog(&inspect.LogOptions{Sinks: sinks}), func() error {
+	return inspect.NewLog(&inspect.LogOptions{Sinks: sinks, Secrets: &p.secrets}), func() error {
 		ctx, stop := context.WithTimeout(context.Background(), settle)
 		defer stop()
 		var errs []error
@@ -198,6 +198,7 @@ func (p *program) play(cmd *cobra.Command, args []string, r *inspect.Recording, 
 	if err != nil {
 		return err
 	}
+	p.keepSecret(entry)
 	stream, end, err := connect.Raw(entry, &connect.Options{Builtin: openBuiltin})
 	if err != nil {
 		return err
@@ -287,6 +288,9 @@ is. What passed is shown on standard error (--trace) and recorded in FILE.`,
 			}
 			p.relayTo, _ = p.tapSocket() // without a folder there is no tenon up to tell
 			log, done := p.watched(name)
+			if entry, err := config.Parse("--", args); err == nil {
+				p.keepSecret(entry)
+			}
 			o := inspect.TapOptions{Command: args, In: p.in, Out: p.out, Err: p.err}
 			if log != nil {
 				o.Wire = log.Wire(name)

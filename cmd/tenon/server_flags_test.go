@@ -13,9 +13,9 @@ import (
 )
 
 // environment is a server program whose only act is to say on standard error
-// what its variables A_KEY and B_KEY are.
+// what its variables A_MODE and B_MODE are.
 func environment(t *testing.T) string {
-	return script(t, t.TempDir(), "server", `echo "A_KEY=[$A_KEY] B_KEY=[$B_KEY]" >&2`+"\nexit 3\n")
+	return script(t, t.TempDir(), "server", `echo "A_MODE=[$A_MODE] B_MODE=[$B_MODE]" >&2`+"\nexit 3\n")
 }
 
 // C4: a command that is typed gets the environment of the shell, and -e adds to
@@ -27,15 +27,15 @@ func TestEnvironmentOfServers(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"tools", "--", program}, "A_KEY=[from the shell] B_KEY=[]"},
-		{[]string{"tools", "-e", "B_KEY=x y", "--", program}, "A_KEY=[from the shell] B_KEY=[x y]"},
-		{[]string{"tools", "-e", "A_KEY=mine", "--", program}, "A_KEY=[mine] B_KEY=[]"},
-		{[]string{"doctor", "--once", "-e", "B_KEY=1", "--", program}, "A_KEY=[from the shell] B_KEY=[1]"},
-		{[]string{"call", "x", "--", program}, "A_KEY=[from the shell] B_KEY=[]"},
-		{[]string{"shell", "-e", "B_KEY=1", "--", program}, "B_KEY=[1]"},
-		{[]string{"tools", "named"}, "A_KEY=[] B_KEY=[]"},
-		{[]string{"tools", "named", "-e", "A_KEY", "-e", "B_KEY=2"}, "A_KEY=[from the shell] B_KEY=[2]"},
-		{[]string{"run", "-p", "x", "--model", "none", "-s", "named", "-e", "A_KEY"}, "A_KEY=[from the shell] B_KEY=[]"},
+		{[]string{"tools", "--", program}, "A_MODE=[from the shell] B_MODE=[]"},
+		{[]string{"tools", "-e", "B_MODE=x y", "--", program}, "A_MODE=[from the shell] B_MODE=[x y]"},
+		{[]string{"tools", "-e", "A_MODE=mine", "--", program}, "A_MODE=[mine] B_MODE=[]"},
+		{[]string{"doctor", "--once", "-e", "B_MODE=1", "--", program}, "A_MODE=[from the shell] B_MODE=[1]"},
+		{[]string{"call", "x", "--", program}, "A_MODE=[from the shell] B_MODE=[]"},
+		{[]string{"shell", "-e", "B_MODE=1", "--", program}, "B_MODE=[1]"},
+		{[]string{"tools", "named"}, "A_MODE=[] B_MODE=[]"},
+		{[]string{"tools", "named", "-e", "A_MODE", "-e", "B_MODE=2"}, "A_MODE=[from the shell] B_MODE=[2]"},
+		{[]string{"run", "-p", "x", "--model", "none", "-s", "named", "-e", "A_MODE"}, "A_MODE=[from the shell] B_MODE=[]"},
 		{[]string{"tools", "named", "-e", "NOT_SET"}, "the variable NOT_SET is not set"},
 		{[]string{"tools", "builtin:calc", "-e", "A=1"}, "--env is for servers that are programs"},
 		{[]string{"version", "-e", "A=1"}, "--env is for commands that connect to a server"},
@@ -45,7 +45,7 @@ func TestEnvironmentOfServers(t *testing.T) {
 		{[]string{"run", "-p", "x", "--model", "none", "-s", "builtin:calc", "-H", "A: 1"}, "none of --server is"},
 	} {
 		cmd := binary(t, c.args...)
-		set(cmd, "A_KEY", "from the shell")
+		set(cmd, "A_MODE", "from the shell")
 		config := filepath.Join(cmd.Dir, "config")
 		if err := os.MkdirAll(config, 0o700); err != nil {
 			t.Fatal(err)
@@ -64,9 +64,9 @@ func TestEnvironmentOfServers(t *testing.T) {
 // C4: -e and -H reach the server of tenon inspect.
 func TestInspectPassesEnvironmentAndHeaders(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "told")
-	program := script(t, t.TempDir(), "server", `echo "$A_KEY $B_KEY" > `+file+".tmp; mv "+file+".tmp "+file+"\ncat > /dev/null\n")
-	cmd := binary(t, "inspect", "--no-browser", "--model", "none", "-e", "B_KEY=2", "--", program)
-	set(cmd, "A_KEY", "1")
+	program := script(t, t.TempDir(), "server", `echo "$A_MODE $B_MODE" > `+file+".tmp; mv "+file+".tmp "+file+"\ncat > /dev/null\n")
+	cmd := binary(t, "inspect", "--no-browser", "--model", "none", "-e", "B_MODE=2", "--", program)
+	set(cmd, "A_MODE", "1")
 	startPage(t, cmd)
 	eventually(t, func() bool { text, _ := os.ReadFile(file); return string(text) == "1 2\n" })
 

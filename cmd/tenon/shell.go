@@ -17,6 +17,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/args"
 	"github.com/tenon-mcp/tenon/app/inspect"
 	"github.com/tenon-mcp/tenon/app/show"
+	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -65,7 +66,7 @@ is then that of the last command that failed, or 0.`,
 			if _, err := p.printer(); err != nil {
 				return err
 			}
-			sh := &shell{p: p, trace: &switched{on: p.trace}, interrupts: make(chan os.Signal, 1)}
+			sh := &shell{p: p, trace: &switched{on: p.trace, known: &p.secrets}, interrupts: make(chan os.Signal, 1)}
 			p.trace = false // the switch decides
 			p.sinks = []inspect.Sink{sh.trace}
 			s, rest, err := p.open(cmd, args)
@@ -250,6 +251,7 @@ func (sh *shell) listen(ctx context.Context, uris []string, on bool) {
 type switched struct {
 	mu     sync.Mutex
 	on     bool
+	known  *redact.Values
 	tracer *inspect.Tracer
 }
 
@@ -258,7 +260,7 @@ type switched struct {
 func (t *switched) start(w io.Writer, colour bool) (stop func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.tracer = inspect.Trace(w, &inspect.TraceOptions{Colour: colour})
+	t.tracer = inspect.Trace(w, &inspect.TraceOptions{Colour: colour, Secrets: t.known})
 	return func() {
 		t.mu.Lock()
 		tracer := t.tracer

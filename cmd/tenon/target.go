@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/connect"
 	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/internal/version"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -128,7 +130,7 @@ func (p *program) open(cmd *cobra.Command, args []string, more ...func(*connect.
 }
 
 func (p *program) connect(ctx context.Context, entry config.Server, more ...func(*connect.Options)) (*session, error) {
-	o, err := p.connectOptions(ctx, entry.Name)
+	o, err := p.connectOptions(ctx, entry)
 	if err != nil {
 		return nil, err
 	}
@@ -147,13 +149,14 @@ func (p *program) connect(ctx context.Context, entry config.Server, more ...func
 }
 
 // connectOptions are those of every command that makes one connection.
-func (p *program) connectOptions(ctx context.Context, server string) (*connect.Options, error) {
+func (p *program) connectOptions(ctx context.Context, entry config.Server) (*connect.Options, error) {
 	store, err := p.logins()
 	if err != nil {
 		return nil, err
 	}
+	p.keepSecret(entry)
 	return &connect.Options{
-		Client:   p.clientOptions(server),
+		Client:   p.clientOptions(entry.Name),
 		Builtin:  openBuiltin,
 		Known:    mcp.Revision(p.revision),
 		Once:     true,
@@ -161,10 +164,25 @@ func (p *program) connectOptions(ctx context.Context, server string) (*connect.O
 		NoLogin:  !p.interactive(),
 		OpenPage: func(server, page string) error { return p.openLogin(ctx, server, page) },
 		Proxy:    connect.Proxy(p.proxy),
+		Secrets:  &p.secrets,
 		Warn:     func(_, warning string) { p.note("warning: %s", warning) },
 
 		ConnectTimeout: p.timeout,
 	}, nil
+}
+
+// keepSecret keeps what a server is given that is secret out of what is written
+// about it: also what its program finds in the environment.
+func (p *program) keepSecret(entry config.Server) {
+	p.secrets.Set(entry.Name, entry.Secrets)
+	if !entry.InheritEnv {
+		return
+	}
+	for _, line := range os.Environ() {
+		if name, value, _ := strings.Cut(line, "="); redact.Setting(name) && !strings.HasPrefix(value, "/") {
+			p.secrets.Add("environment", value)
+		}
+	}
 }
 
 func (p *program) clientOptions(server string) client.Options {
@@ -193,6 +211,6 @@ func (s *session) transport() string {
 	case config.Builtin:
 		return "in this process"
 	default:
-		return fmt.Sprintf("%s, %s", e.Kind, e.URL)
+		return fmt.Sprintf("%s, %s", e.Kind, e.Address())
 	}
 }

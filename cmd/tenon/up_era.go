@@ -7,18 +7,20 @@ import (
 	"github.com/tenon-mcp/tenon/app/connect"
 	"github.com/tenon-mcp/tenon/app/inspect"
 	"github.com/tenon-mcp/tenon/app/workspace"
+	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// eraWatch shows the frames of one connection.
+// eraWatch shows the frames of one connection, without secrets.
 type eraWatch struct {
 	*inspect.Wire
-	see func(sent bool, frame []byte)
+	known *redact.Values
+	see   func(sent bool, frame []byte)
 }
 
 func (e eraWatch) Frame(d jsonrpc.Direction, frame []byte) {
-	e.see(d == jsonrpc.Out, frame)
+	e.see(d == jsonrpc.Out, e.known.JSON(frame))
 	e.Wire.Frame(d, frame)
 }
 
@@ -31,9 +33,9 @@ func (p *program) inEra(ctx context.Context, w *workspace.Workspace, server stri
 	}
 	entry := one.Entry()
 	s, err := connect.Open(ctx, entry, &connect.Options{
-		Client: w.Host.ClientOptions(server), Builtin: openBuiltin, Known: r, Once: true, NoLogin: true,
+		Client: w.Host.ClientOptions(server), Builtin: openBuiltin, Known: r, Once: true, NoLogin: true, Secrets: &p.secrets,
 		Watch: func(name string) connect.Watcher {
-			return eraWatch{w.Log.Wire(fmt.Sprintf("%s (%s)", name, r)), see}
+			return eraWatch{w.Log.Wire(fmt.Sprintf("%s (%s)", name, r)), &p.secrets, see}
 		},
 	})
 	if err != nil {

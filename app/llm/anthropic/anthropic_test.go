@@ -211,7 +211,7 @@ func TestKeyNeverShown(t *testing.T) {
 	}
 	s = llmtest.New(t, llmtest.Turn{Status: 400, Body: `{"error":{"type":"invalid_request_error","message":"bad header x-api-key: ` + llmtest.Key + `"}}`})
 	_, err = llm.Ask(t.Context(), model(s), &llm.Request{Messages: []llm.Message{llm.User("x")}})
-	if err == nil || strings.Contains(err.Error(), llmtest.Key) || !strings.Contains(err.Error(), "[key]") {
+	if err == nil || strings.Contains(err.Error(), llmtest.Key) || !strings.Contains(err.Error(), "[redacted]") {
 		t.Errorf("got %v", err)
 	}
 }

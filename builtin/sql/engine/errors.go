@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"regexp"
-	"strings"
-	"sync"
 	"time"
+
+	"github.com/tenon-mcp/tenon/internal/redact"
 )
 
 // A Refusal is the error of a statement that was not run, or was undone,
@@ -61,25 +59,21 @@ func Ended(ctx context.Context, err error) error {
 	return err
 }
 
-// Redact takes the password out of the error of a connection: where a DSN says
-// that it is one, and else only where it stands alone and is too long to be met
-// by chance. Taking out every text that happens to be the password would tell
-// what it is. Errors of statements are not for Redact: no password is in them,
-// and the author of a statement could guess passwords with it.
+// Redact takes the password out of the error of a connection: where its place
+// tells that it is one, and else only if it is too long to be met by chance.
+// Taking out every text that happens to be the password would tell what it is.
+// Errors of statements are not for Redact: no password is in them, and the author
+// of a statement could guess passwords with it.
 func Redact(err error, password string) error {
 	if err == nil {
 		return nil
 	}
-	text := err.Error()
-	clean := text
-	for _, r := range inDSN() {
-		clean = r.ReplaceAllString(clean, "${1}•••${2}")
-	}
+	var known *redact.Values
 	if len(password) >= minRedacted {
-		for _, form := range []string{password, url.QueryEscape(password), url.PathEscape(password)} {
-			clean = strings.ReplaceAll(clean, form, "•••")
-		}
+		known = redact.New(password)
 	}
+	text := err.Error()
+	clean := known.DSNs(text)
 	if clean == text {
 		return err
 	}
@@ -88,16 +82,6 @@ func Redact(err error, password string) error {
 
 // minRedacted is how long a password must be not to be met by chance.
 const minRedacted = 12
-
-// inDSN finds passwords by where they stand: in a URL, in a DSN of the MySQL
-// driver, and after their name.
-var inDSN = sync.OnceValue(func() []*regexp.Regexp {
-	return []*regexp.Regexp{
-		regexp.MustCompile(`(://[^\s/:@]*:)[^\s@]+(@)`),
-		regexp.MustCompile(`(\b[^\s/:@]+:)[^\s@]+(@(?:tcp|unix)\()`),
-		regexp.MustCompile(`(?i)(\b(?:password|passwd|pwd)\s*=\s*)(?:'[^']*'|"[^"]*"|[^\s&'"]+)()`),
-	}
-})
 
 // TooLarge says that a statement sent more than it may.
 func TooLarge(limit int) error {

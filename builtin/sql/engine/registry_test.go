@@ -41,14 +41,14 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 // chance stays, since a gap would tell it.
 func TestRedact(t *testing.T) {
 	for _, row := range []struct{ text, password, want string }{
-		{"cannot reach postgres://ann:a@db/shop", "a", "cannot reach postgres://ann:•••@db/shop"},
-		{"bad dsn ann:a@tcp(db:3306)/shop", "a", "bad dsn ann:•••@tcp(db:3306)/shop"},
-		{"bad dsn: password=a host=db", "a", "bad dsn: password=••• host=db"},
-		{"bad dsn: password='a b' host=db", "a b", "bad dsn: password=••• host=db"},
+		{"cannot reach postgres://ann:a@db/shop", "a", "cannot reach postgres://ann:[redacted]@db/shop"},
+		{"bad dsn ann:a@tcp(db:3306)/shop", "a", "bad dsn ann:[redacted]@tcp(db:3306)/shop"},
+		{"bad dsn: password=a host=db", "a", "bad dsn: password=[redacted] host=db"},
+		{"bad dsn: password='a b' host=db", "a b", "bad dsn: password='[redacted]' host=db"},
 		{"a table was dropped at last", "a", "a table was dropped at last"},
 		{"there is no table orders", "orders", "there is no table orders"},
-		{"cannot log in with correct horse battery", "correct horse battery", "cannot log in with •••"},
-		{"cannot log in with correct%20horse+battery", "correct horse+battery", "cannot log in with •••"},
+		{"cannot log in with correct horse battery", "correct horse battery", "cannot log in with [redacted]"},
+		{"cannot log in with correct%20horse+battery", "correct horse+battery", "cannot log in with [redacted]"},
 		{"nothing to see: it failed", "", "nothing to see: it failed"},
 	} {
 		if got := Redact(errors.New(row.text), row.password).Error(); got != row.want {

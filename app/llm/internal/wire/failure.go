@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/llm"
+	"github.com/tenon-mcp/tenon/internal/redact"
 )
 
 // noRedirects never sends a key to where a provider points.
@@ -93,11 +94,7 @@ func place(raw string) string {
 // clean says whose error it is and takes out what must not be seen.
 func (c *Client) clean(e *llm.Error) *llm.Error {
 	e.Provider = c.Provider
-	for _, s := range c.Secrets {
-		if len(s) >= 4 {
-			e.Message = strings.ReplaceAll(e.Message, s, "[key]")
-		}
-	}
+	e.Message = redact.New(c.Secrets...).Known(e.Message)
 	return e
 }
 

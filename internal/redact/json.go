@@ -1,0 +1,210 @@
+package redact
+
+import (
+	"bytes"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+)
+
+// maxInner is how deep JSON inside the strings of JSON is looked into.
+const maxInner = 4
+
+// JSON returns a document without its secrets: the values of telling names, at
+// any depth and also as lists of {name, value}; and in all other strings what
+// [Values.Text] finds. Everything else stays byte for byte. What is not JSON is
+// treated as text.
+func (v *Values) JSON(raw []byte) []byte {
+	if rawjson.Check(raw) != nil {
+		s := string(raw)
+		if clean := v.text(s); clean != s {
+			return []byte(clean)
+		}
+		return raw
+	}
+	return v.document(raw, 0)
+}
+
+// document is JSON for a document that was checked. Inner says how many strings
+// it lies in.
+func (v *Values) document(raw []byte, inner int) []byte {
+	w := walk{v: v, raw: raw, inner: inner}
+	w.value(bytes.TrimSpace(raw))
+	if len(w.cuts) == 0 {
+		return raw
+	}
+	var out []byte
+	last := 0
+	for _, c := range w.cuts {
+		out = append(append(out, raw[last:c.from]...), c.with...)
+		last = c.to
+	}
+	return append(out, raw[last:]...)
+}
+
+// A walk goes through a document once and notes what to replace, in order.
+type walk struct {
+	v     *Values
+	raw   []byte
+	inner int
+	cuts  []cut
+}
+
+type cut struct {
+	from, to int
+	with     []byte
+}
+
+// replace notes that a part of the document is replaced.
+func (w *walk) replace(part []byte, text string) {
+	from := cap(w.raw) - cap(part) // parts are slices of the document
+	w.cuts = append(w.cuts, cut{from, from + len(part), rawjson.AppendString(nil, text)})
+}
+
+func (w *walk) value(raw []byte) {
+	switch {
+	case rawjson.IsObject(raw):
+		w.object(raw)
+	case rawjson.IsArray(raw):
+		w.array(raw)
+	case rawjson.IsString(raw):
+		s, _ := rawjson.String(raw)
+		clean := s
+		if w.inner < maxInner && looksJSON(s) && rawjson.Check([]byte(s)) == nil {
+			clean = string(w.v.document([]byte(s), w.inner+1))
+		} else {
+			clean = w.v.text(s)
+		}
+		if clean != s {
+			w.replace(raw, clean)
+		}
+	}
+}
+
+func (w *walk) object(raw []byte) {
+	value, what := named(raw)
+	for m := rawjson.Object(raw); m.Next(); {
+		name := string(m.Name)
+		switch {
+		case value != "" && name == value:
+			w.hide(m.Value, what)
+		case Name(name) && !isDSN(name):
+			w.hide(m.Value, name)
+		default:
+			w.value(m.Value)
+		}
+	}
+}
+
+// named returns which member of an object such as {"name": "Authorization",
+// "value": "…"} holds a secret, and the secret's name, or nothing.
+func named(raw []byte) (member, name string) {
+	for m := rawjson.Object(raw); m.Next(); {
+		switch string(m.Name) {
+		case "name", "key", "header", "field", "variable":
+			if s, ok := rawjson.String(m.Value); ok && Setting(s) {
+				name = s
+			}
+		case "value", "values", "Value":
+			member = string(m.Name)
+		}
+	}
+	if name == "" || isDSN(name) {
+		return "", ""
+	}
+	return member, name
+}
+
+// hide replaces the texts and numbers of a secret value. A schema only describes
+// one, and stays.
+func (w *walk) hide(raw []byte, name string) {
+	switch {
+	case rawjson.IsObject(raw):
+		if isSchema(raw) {
+			w.object(raw)
+			return
+		}
+		for m := rawjson.Object(raw); m.Next(); {
+			w.hide(m.Value, string(m.Name))
+		}
+	case rawjson.IsArray(raw):
+		for e := rawjson.Array(raw); e.Next(); {
+			w.hide(e.Value, name)
+		}
+	case rawjson.IsString(raw):
+		s, _ := rawjson.String(raw)
+		if nothing(s) {
+			return
+		}
+		if clean := w.v.Header(name, s); Setting(name) && clean != s { // the scheme of credentials stays
+			w.replace(raw, clean)
+			return
+		}
+		w.replace(raw, Mark)
+	case raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9':
+		w.replace(raw, Mark)
+	}
+}
+
+// isSchema reports whether an object is a JSON Schema, not a value.
+func isSchema(raw []byte) bool {
+	for m := rawjson.Object(raw); m.Next(); {
+		switch string(m.Name) {
+		case "$ref", "anyOf", "oneOf", "allOf", "enum", "const", "properties":
+			return true
+		case "type":
+			if rawjson.IsArray(m.Value) {
+				return true
+			}
+			switch s, _ := rawjson.String(m.Value); s {
+			case "string", "number", "integer", "boolean", "object", "array", "null":
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// array looks at the elements of an array, which may be the words of a command
+// line or lists of two: a name and its value.
+func (w *walk) array(raw []byte) {
+	previous := ""
+	for e := rawjson.Array(raw); e.Next(); {
+		if name, value, ok := pair(e.Value); ok {
+			w.hide(value, name)
+			continue
+		}
+		s, isText := rawjson.String(e.Value)
+		if isText && previous != "" {
+			if clean := w.v.word(previous, s); clean != s {
+				w.replace(e.Value, clean)
+				previous = ""
+				continue
+			}
+		}
+		w.value(e.Value)
+		previous = ""
+		if isText && len(s) > 1 && s[0] == '-' {
+			previous = s
+		}
+	}
+}
+
+// pair reads ["Authorization", "…"] in a list of such lists.
+func pair(raw []byte) (name string, value []byte, ok bool) {
+	if !rawjson.IsArray(raw) {
+		return "", nil, false
+	}
+	n := 0
+	for e := rawjson.Array(raw); e.Next(); n++ {
+		s, text := rawjson.String(e.Value)
+		switch {
+		case n == 0 && text && Setting(s):
+			name = s
+		case n == 1 && text && name != "":
+			value = e.Value
+		default:
+			return "", nil, false
+		}
+	}
+	return name, value, value != nil
+}

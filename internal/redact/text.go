@@ -1,0 +1,368 @@
+package redact
+
+import (
+	"regexp"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+)
+
+// patterns finds texts that are secrets whatever they stand under. What comes
+// before the secret is the first group that matched, if any.
+var patterns = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`((?i:\b(?:bearer|basic|dpop)\s+))[A-Za-z0-9._~+/=-]{12,}` +
+		`|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*` + // JWT
+		`|\b(?:sk|pk|rk)-(?:[A-Za-z]+-)*[A-Za-z0-9_-]{20,}` +
+		`|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_[A-Za-z0-9_]{20,}|\bglpat-[A-Za-z0-9_-]{16,}` +
+		`|\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bAKIA[0-9A-Z]{16}\b|\bAIza[A-Za-z0-9_-]{30,}` +
+		`|-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?`)
+})
+
+// Text returns a text without its secrets: the known values, what stands after
+// a telling name ("password=…", "--token …", "Authorization: …", `"api_key":
+// "…"`), passwords and telling parameters of URLs and DSNs, and texts that look
+// like a secret (bearer tokens, JWTs, private keys, well-known key prefixes). A
+// text that is JSON is treated as JSON. Everything else stays as it is.
+func (v *Values) Text(s string) string {
+	if looksJSON(s) {
+		if raw := []byte(s); rawjson.Check(raw) == nil {
+			return string(v.document(raw, 1))
+		}
+	}
+	return v.text(s)
+}
+
+// text is Text for what is not JSON.
+func (v *Values) text(s string) string {
+	if len(s) < 3 {
+		return s
+	}
+	s = v.Known(s)
+	if strings.Contains(s, "@") {
+		s = passwords(s)
+	}
+	s = pairs(s)
+	if strings.Contains(s, "--") {
+		s = flags(s)
+	}
+	return byPattern(s)
+}
+
+func looksJSON(s string) bool {
+	s = strings.TrimLeft(s, " \t\r\n")
+	return len(s) > 1 && (s[0] == '{' || s[0] == '[')
+}
+
+func byPattern(s string) string {
+	if len(s) < 14 {
+		return s
+	}
+	re := patterns()
+	var out strings.Builder
+	last := 0
+	for _, at := range re.FindAllStringSubmatchIndex(s, -1) {
+		from := at[0]
+		if at[2] >= 0 {
+			from = at[3]
+			if at[1]-from < 16 && word(s[from:at[1]]) || reference(s[from:at[1]]) { // "basic understanding"
+				continue
+			}
+		}
+		out.WriteString(s[last:from])
+		out.WriteString(Mark)
+		last = at[1]
+	}
+	if last == 0 {
+		return s
+	}
+	return out.String() + s[last:]
+}
+
+// word reports whether a text is an ordinary word, which a machine does not
+// make up.
+func word(s string) bool {
+	s = strings.TrimRight(s, ".,:;!?)")
+	if s == "" {
+		return true
+	}
+	for i, c := range []byte(s) {
+		if !(c >= 'a' && c <= 'z' || i == 0 && c >= 'A' && c <= 'Z') {
+			return false
+		}
+	}
+	return true
+}
+
+var variables = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\$\{[A-Za-z_][\w:.-]*?\}|\$[A-Za-z_]\w*|%[A-Za-z_]\w*%`)
+})
+
+// Reference reports whether a value is empty or only refers to a secret, such as
+// ${TOKEN} or "Bearer $TOKEN". A default within the reference is a value.
+func Reference(value string) bool { return reference(value) }
+
+func reference(value string) bool {
+	value = strings.TrimSpace(value)
+	if value == Mark || value == "" {
+		return true
+	}
+	if strings.ContainsAny(value, "$%") && !strings.Contains(value, ":-") {
+		value = strings.TrimSpace(variables().ReplaceAllString(value, ""))
+		if value == "" {
+			return true
+		}
+		switch strings.ToLower(value) {
+		case "bearer", "basic", "token", "dpop", "apikey":
+			return true
+		}
+	}
+	return false
+}
+
+// nothing reports whether a value is none, or only stands for one.
+func nothing(value string) bool {
+	switch strings.ToLower(value) {
+	case "true", "false", "null", "none", "nil", "undefined", "yes", "no":
+		return true
+	}
+	switch value {
+	case "KEY", "TOKEN", "VALUE", "SECRET", "PASSWORD", "…", "...", "***":
+		return true
+	}
+	if strings.HasPrefix(value, "<") && strings.HasSuffix(value, ">") && len(value) < 40 {
+		return true
+	}
+	return reference(value)
+}
+
+// pairs hides the values of telling names: name=value, name: value, "name":
+// "value", also inside quotes that are escaped.
+func pairs(s string) string {
+	var out strings.Builder
+	last := 0
+	for i := 0; i < len(s); {
+		j := strings.IndexAny(s[i:], "=:")
+		if j < 0 {
+			break
+		}
+		from, to := pairAt(s, i+j, last)
+		if from < 0 {
+			i += j + 1
+			continue
+		}
+		out.WriteString(s[last:from])
+		out.WriteString(Mark)
+		last, i = to, to
+	}
+	if last == 0 {
+		return s
+	}
+	return out.String() + s[last:]
+}
+
+// pairAt returns where the secret value of the pair with a separator at some
+// place lies, or -1. What stands before floor is not part of the pair.
+func pairAt(s string, at, floor int) (from, to int) {
+	name, quoted, begin := nameBefore(s, at, floor)
+	if name == "" || at+1 >= len(s) {
+		return -1, 0
+	}
+	if s[at] == ':' {
+		if s[at+1] == ':' || strings.HasPrefix(s[at+1:], "//") {
+			return -1, 0
+		}
+		if !quoted {
+			return afterColon(s, at, name, begin, floor)
+		}
+	}
+	if s[at] == '=' && (s[at+1] == '=' || strings.IndexByte("=!<>:", s[at-1]) >= 0) {
+		return -1, 0
+	}
+	telling := Name
+	if begin > floor && strings.IndexByte("?&;#", s[begin-1]) >= 0 || name[0] == '-' || name == strings.ToUpper(name) {
+		telling = Setting
+	}
+	if !telling(strings.TrimLeft(name, "-")) {
+		return -1, 0
+	}
+	from, to = valueAt(s, at+1, "&;<>")
+	if from < 0 || nothing(s[from:to]) {
+		return -1, 0
+	}
+	if isDSN(name) {
+		return -1, 0 // its password is hidden by its place
+	}
+	return from, to
+}
+
+// nameBefore returns the name that a separator follows, whether it is in quotes,
+// and where it begins.
+func nameBefore(s string, at, floor int) (name string, quoted bool, begin int) {
+	end := at
+	for end > floor && s[end-1] == ' ' && at-end < 2 {
+		end--
+	}
+	if end > floor && (s[end-1] == '"' || s[end-1] == '\'') {
+		quoted = true
+		for end--; end > floor && s[end-1] == '\\'; end-- {
+		}
+	}
+	begin = end
+	for begin > floor && nameByte(s[begin-1]) && end-begin < 80 {
+		begin--
+	}
+	if quoted && (begin == floor || s[begin-1] != '"' && s[begin-1] != '\'') {
+		return "", false, 0
+	}
+	return s[begin:end], quoted, begin
+}
+
+func nameByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.' || c == '$' || c == '@' || c >= utf8.RuneSelf
+}
+
+// afterColon is for "Authorization: …" and "password: …". In prose a colon
+// follows many a word, so what is an ordinary word stays.
+func afterColon(s string, at int, name string, begin, floor int) (from, to int) {
+	switch strings.ToLower(name) {
+	case "authorization", "proxy-authorization":
+		return credentialsAt(s, at+1)
+	case "cookie", "set-cookie":
+		from, to = lineAt(s, at+1)
+		if !strings.Contains(s[from:to], "=") || nothing(s[from:to]) {
+			return -1, 0
+		}
+		return from, to
+	}
+	if begin > floor && s[begin-1] == ' ' { // "api key: …"
+		before := begin - 1
+		for before > floor && nameByte(s[before-1]) && begin-before < 40 {
+			before--
+		}
+		name = s[before:begin] + name
+	}
+	if !Name(name) || isDSN(name) {
+		return -1, 0
+	}
+	from, to = valueAt(s, at+1, ",;")
+	if from < 0 || nothing(s[from:to]) {
+		return -1, 0
+	}
+	if inQuotes := s[from-1] == '"' || s[from-1] == '\''; !inQuotes && (word(s[from:to]) || to-from < 4) {
+		return -1, 0
+	}
+	return from, to
+}
+
+// lineAt returns the rest of a line, or of the quotes that it stands in.
+func lineAt(s string, i int) (from, to int) {
+	for i < len(s) && (s[i] == ' ' || s[i] == '\t') {
+		i++
+	}
+	if j := strings.IndexAny(s[i:], "\r\n\"'"); j >= 0 {
+		return i, i + j
+	}
+	return i, len(s)
+}
+
+// credentialsAt returns where the credentials of an Authorization header lie:
+// after the scheme, if there is one.
+func credentialsAt(s string, i int) (from, to int) {
+	from, to = lineAt(s, i)
+	scheme, rest, ok := strings.Cut(s[from:to], " ")
+	if !ok || rest == "" || !knownScheme(scheme) {
+		if to = from + len(scheme); nothing(scheme) || word(scheme) {
+			return -1, 0
+		}
+		return from, to
+	}
+	if first, more, prose := strings.Cut(rest, " "); nothing(rest) || prose && word(first) && more != "" {
+		return -1, 0
+	}
+	return from + len(scheme) + 1, to
+}
+
+func knownScheme(s string) bool {
+	switch strings.ToLower(s) {
+	case "bearer", "basic", "token", "dpop", "digest", "apikey", "negotiate", "hawk", "aws4-hmac-sha256":
+		return true
+	}
+	return false
+}
+
+// valueAt returns where a value lies: inside its quotes, or up to white space, a
+// quote or one of the stops. It returns -1 if there is none.
+func valueAt(s string, i int, stops string) (from, to int) {
+	for i < len(s) && (s[i] == ' ' || s[i] == '\t') {
+		i++
+	}
+	escapes := 0
+	for i+escapes < len(s) && s[i+escapes] == '\\' {
+		escapes++
+	}
+	if at := i + escapes; at < len(s) && (s[at] == '"' || s[at] == '\'') {
+		return at + 1, quoteEnd(s, at, escapes)
+	}
+	for to = i; to < len(s) && s[to] > ' ' && s[to] != '"' && s[to] != '\'' && strings.IndexByte(stops, s[to]) < 0; to++ {
+	}
+	for to > i && s[to-1] == '\\' { // of an escaped quote
+		to--
+	}
+	if to == i || s[i] == '{' || s[i] == '[' && s[i:to] != Mark {
+		return -1, 0
+	}
+	return i, to
+}
+
+// quoteEnd returns where the text in the quotes that open at some place ends.
+// Escapes is how many backslashes stand before the quote.
+func quoteEnd(s string, open, escapes int) int {
+	slashes := 0
+	for i := open + 1; i < len(s); i++ {
+		switch {
+		case s[i] == '\\':
+			slashes++
+			continue
+		case s[i] == s[open] && (escapes == 0 && slashes%2 == 0 || escapes > 0 && slashes <= escapes):
+			return i - slashes
+		case s[i] == '\n' && escapes == 0 && s[open] == '\'':
+			return i // an apostrophe, not a quote
+		}
+		slashes = 0
+	}
+	return len(s)
+}
+
+// flags hides the values of telling flags: --token value.
+func flags(s string) string {
+	var out strings.Builder
+	last := 0
+	for i := 0; ; {
+		j := strings.Index(s[i:], "--")
+		if j < 0 {
+			break
+		}
+		begin := i + j + 2
+		end := begin
+		for end < len(s) && nameByte(s[end]) {
+			end++
+		}
+		i = max(end, begin)
+		if end == begin || end >= len(s) || s[end] != ' ' || j > 0 && s[begin-3] > ' ' && s[begin-3] != '\'' && s[begin-3] != '"' || !Setting(s[begin:end]) {
+			continue
+		}
+		from, to := valueAt(s, end, "")
+		if from < 0 || nothing(s[from:to]) || s[from] == '-' || !Name(s[begin:end]) && (word(s[from:to]) || isPath(s[from:to])) {
+			continue
+		}
+		out.WriteString(s[last:from])
+		out.WriteString(Mark)
+		last, i = to, to
+	}
+	if last == 0 {
+		return s
+	}
+	return out.String() + s[last:]
+}

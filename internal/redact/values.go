@@ -1,0 +1,180 @@
+package redact
+
+import (
+	"cmp"
+	"encoding/base64"
+	"encoding/json"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+)
+
+const (
+	// MinValue is the length in bytes from which a value is looked for
+	// everywhere. A shorter one would tear holes into ordinary text, and the
+	// holes would tell what it is: it is hidden by its name only.
+	MinValue = 6
+
+	// minEncoded is the length from which it is also looked for in base64.
+	minEncoded = 8
+
+	// maxLearned is how many values of one owner [Values.Add] remembers. Tokens
+	// are renewed, and old ones are worth nothing.
+	maxLearned = 64
+)
+
+// common are values that stand in ordinary text. Hiding them everywhere would
+// tell what they are.
+var common = setOf(`password passwd secret token bearer basic default localhost enabled disabled undefined postgres postgresql mysql sqlite mariadb mongodb
+	example changeme administrator public private develop developer development production staging testing username anonymous`)
+
+// Values are secrets that are known, by owner. The zero value is empty and
+// ready, a nil one stays empty. All methods may be called from many goroutines.
+type Values struct {
+	mu      sync.Mutex
+	set     map[string][]string // by owner, from Set
+	learned map[string][]string // by owner, from Add
+	find    atomic.Pointer[strings.Replacer]
+	changes atomic.Int64
+}
+
+// New returns the values given, under no owner.
+func New(secrets ...string) *Values {
+	v := &Values{}
+	v.Set("", secrets)
+	return v
+}
+
+// Set replaces what an owner, such as a server, has set before. Nil removes it.
+func (v *Values) Set(owner string, secrets []string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.set == nil {
+		v.set = map[string][]string{}
+	}
+	v.set[owner] = slices.Clone(secrets)
+	v.compile()
+}
+
+// Add remembers one more value of an owner, such as the token of a login. It
+// keeps the newest 64.
+func (v *Values) Add(owner, secret string) {
+	if !findable(secret) {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	known := v.learned[owner]
+	if slices.Contains(known, secret) {
+		return
+	}
+	if v.learned == nil {
+		v.learned = map[string][]string{}
+	}
+	v.learned[owner] = append(slices.Clone(known[max(0, len(known)-maxLearned+1):]), secret)
+	v.compile()
+}
+
+// Changes counts how often the values have changed, so that what was redacted
+// before can be redacted again.
+func (v *Values) Changes() int64 {
+	if v == nil {
+		return 0
+	}
+	return v.changes.Load()
+}
+
+// Known returns a text without the known values, in all their spellings.
+// Nothing is hidden by its name: that is for [Values.Text].
+func (v *Values) Known(s string) string {
+	if v == nil {
+		return s
+	}
+	if find := v.find.Load(); find != nil && len(s) >= MinValue {
+		return find.Replace(s)
+	}
+	return s
+}
+
+func findable(secret string) bool {
+	return len(secret) >= MinValue && !common[strings.ToLower(secret)]
+}
+
+// compile prepares the search. The lock is held.
+func (v *Values) compile() {
+	found := map[string]bool{}
+	for _, list := range []map[string][]string{v.set, v.learned} {
+		for _, secret := range slices.Concat(slices.Collect(maps.Values(list))...) {
+			if findable(secret) {
+				for _, s := range spellings(secret) {
+					found[s] = len(s) >= MinValue
+				}
+			}
+		}
+	}
+	// The longest first: one may hold another.
+	all := slices.SortedFunc(maps.Keys(found), func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	var pairs []string
+	for _, s := range all {
+		if found[s] {
+			pairs = append(pairs, s, Mark)
+		}
+	}
+	v.changes.Add(1)
+	if pairs == nil {
+		v.find.Store(nil)
+		return
+	}
+	v.find.Store(strings.NewReplacer(pairs...))
+}
+
+// spellings are the forms in which a secret appears: as it is, inside JSON,
+// inside a URL, and inside base64.
+func spellings(secret string) []string {
+	all := []string{secret, string(rawjson.AppendString(nil, secret))}
+	all[1] = all[1][1 : len(all[1])-1]
+	if quoted, err := json.Marshal(secret); err == nil { // escapes <, > and &, too
+		all = append(all, strings.Trim(string(quoted), `"`))
+	}
+	for _, escaped := range []string{url.QueryEscape(secret), url.PathEscape(secret), url.UserPassword("", secret).String()[1:]} {
+		all = append(all, escaped, lowerEscapes(escaped))
+	}
+	if len(secret) >= minEncoded {
+		all = append(all, inBase64(secret)...)
+	}
+	return all
+}
+
+// lowerEscapes writes %2F as %2f.
+func lowerEscapes(s string) string {
+	b := []byte(s)
+	for i := 0; i+2 < len(b); i++ {
+		if b[i] == '%' {
+			copy(b[i+1:i+3], strings.ToLower(s[i+1:i+3]))
+			i += 2
+		}
+	}
+	return string(b)
+}
+
+// inBase64 returns what base64 of any text that holds the secret has in it: one
+// form for each of the three places where the secret can begin in a group of
+// three bytes, without the characters that depend on its neighbours.
+func inBase64(secret string) []string {
+	var all []string
+	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
+		all = append(all, enc.EncodeToString([]byte(secret)))
+		for before := range 3 {
+			text := enc.EncodeToString([]byte(strings.Repeat("\x00", before) + secret))
+			from := (before*8 + 5) / 6 // characters that hold bits of what stands before
+			to := (before + len(secret)) * 8 / 6
+			all = append(all, text[from:to])
+		}
+	}
+	return all
+}
