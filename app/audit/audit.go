@@ -2,65 +2,59 @@
 // JSON object on each line, each with the hash of the line before, so that a
 // line that was changed, taken out or put in is found by [Verify].
 //
-// Lines taken from the end cannot be missed by the file alone. Whoever needs to
-// notice that, too, notes down now and then the number and the hash that Verify
-// returns.
+// How many lines there are, and the hash of the last, stand in a second file
+// beside the log (its name ends in .head), so that lines that were cut off the
+// end are missed. With [Options].Key that file is signed.
+//
+// Without a key, Verify finds accidents and clumsy changes: somebody who may
+// write both files can make up a log that verifies. With a key that they do not
+// have, they cannot change or cut off lines that were signed; they can still
+// put back an older copy of both files, or delete both. Keep the number and the
+// hash that Verify returns on another machine where that matters.
 package audit
 
 import (
-	"bufio"
-	"bytes"
-	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 )
 
-// A Line is one entry of the log.
-type Line struct {
-	Seq    int64           `json:"seq"` // from 1, without gaps
-	At     time.Time       `json:"at"`
-	Record json.RawMessage `json:"record"` // what the caller wanted written
-	Prev   string          `json:"prev"`   // hash of the line before; empty in the first
-	Hash   string          `json:"hash"`   // of everything above
+// Options are those of a log; nil means the defaults.
+type Options struct {
+	// Key signs the head. Nil: it is not signed.
+	Key []byte
 }
 
-// hash covers all of a line but the hash itself.
-func (l Line) hash() string {
-	sum := sha256.New()
-	fmt.Fprintf(sum, "%d\n%s\n%s\n", l.Seq, l.At.UTC().Format(time.RFC3339Nano), l.Prev)
-	sum.Write(l.Record)
-	return hex.EncodeToString(sum.Sum(nil))
+func (o *Options) key() []byte {
+	if o == nil || len(o.Key) == 0 {
+		return nil
+	}
+	return o.Key
 }
-
-// maxRecord is the size in bytes above which the largest values of a record are
-// replaced by their size and digest.
-const maxRecord = 64 << 10
 
 // A Log appends to one file. Several processes may append to the same file:
 // each append takes a lock on it.
 type Log struct {
-	mu   sync.Mutex
+	name string
+	key  []byte
+
+	mu   sync.Mutex // one append at a time
 	file *os.File
 	last Line
-	end  int64 // where the last line that we know of ends
+	end  int64 // where the last line that is known ends
 }
 
-// Open opens a log, or begins one. The file can be read by its owner only. A
-// log with a broken line in it is refused: see Verify. Only what a crash has left
-// of a last line that was never whole, and so was never acknowledged, is cut
-// off, and a new line says so.
-func Open(file string) (*Log, error) {
+// Open opens a log, or begins one. The file can be read by its owner only. Open
+// reads the end of the log and no more: [Verify] reads it whole. A log that is
+// shorter than its head says, or ends with another line, is refused. What a crash
+// has left of a last line that was never whole, and so was never acknowledged, is
+// cut off, and a new line says so.
+func Open(file string, o *Options) (*Log, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return nil, err
 	}
@@ -68,74 +62,17 @@ func Open(file string) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{file: f}
-	torn, err := l.resume()
-	if err == nil && torn > 0 {
-		err = l.Append(map[string]any{"what": "repaired", "bytes": torn, "why": "the last line was not written whole, and was cut off"})
-	}
-	if err != nil {
+	l := &Log{name: file, key: o.key(), file: f}
+	if err := l.resume(); err != nil {
 		f.Close()
 		return nil, err
 	}
 	return l, nil
 }
 
-// resume reads what is there, and cuts off a last line that has no end.
-func (l *Log) resume() (torn int64, err error) {
-	unlock, err := lock(l.file)
-	if err != nil {
-		return 0, err
-	}
-	defer unlock()
-	info, err := l.file.Stat()
-	if err != nil {
-		return 0, err
-	}
-	if torn, err = unfinished(l.file, info.Size()); err != nil {
-		return 0, err
-	}
-	if torn > 0 {
-		if err := l.file.Truncate(info.Size() - torn); err != nil {
-			return 0, err
-		}
-	}
-	return torn, l.catchUp()
-}
-
-// unfinished returns how many bytes at the end of a file of some size follow its
-// last line end.
-func unfinished(f io.ReaderAt, size int64) (int64, error) {
-	block := make([]byte, 64<<10)
-	for end := size; end > 0; {
-		b := block[:min(int64(len(block)), end)]
-		if _, err := f.ReadAt(b, end-int64(len(b))); err != nil && err != io.EOF {
-			return 0, err
-		}
-		end -= int64(len(b))
-		if i := bytes.LastIndexByte(b, '\n'); i >= 0 {
-			return size - end - int64(i) - 1, nil
-		}
-	}
-	return size, nil
-}
-
-func decodeLine(data []byte, line *Line) error {
-	dec := json.NewDecoder(bytes.NewReader(data))
-	dec.DisallowUnknownFields()
-	return dec.Decode(line)
-}
-
-// Append writes a record and returns when it is on disk. If it cannot be
-// written whole, nothing of it stays. Of a record above 64 KiB, the largest
-// members are replaced by their size and SHA-256 digest.
-func (l *Log) Append(record any) error {
-	raw, err := json.Marshal(record)
-	if err != nil {
-		return err
-	}
-	if raw, err = bounded(raw); err != nil {
-		return err
-	}
+// resume finds the end of the log, puts right what a crash has left, and notes in
+// the log whatever keeps the lines before from being proven.
+func (l *Log) resume() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	unlock, err := lock(l.file)
@@ -143,7 +80,174 @@ func (l *Log) Append(record any) error {
 		return err
 	}
 	defer unlock()
-	if err := l.catchUp(); err != nil {
+	info, err := l.file.Stat()
+	if err != nil {
+		return err
+	}
+	h, noHead := readHead(l.name)
+	if noHead != nil && !errors.Is(noHead, errNoHead) {
+		return fmt.Errorf("%w. %s", noHead, moveAway(l.name))
+	}
+	torn, err := unfinished(l.file, info.Size())
+	if err != nil {
+		return err
+	}
+	end := info.Size() - torn
+	if err := l.find(h, end); err != nil {
+		return err
+	}
+	if err := l.checkSignature(h); err != nil {
+		return err
+	}
+	notes := l.notes(h, noHead != nil)
+	if torn > 0 {
+		if err := l.file.Truncate(end); err != nil {
+			return err
+		}
+		notes = append(notes, note{What: noteTorn, Bytes: torn, Why: "the last line was not written whole, and was cut off"})
+	}
+	if len(notes) == 0 && (h.Seq == l.last.Seq && noHead == nil && (l.key == nil || h.Signed != nil && h.Signed.Seq == h.Seq)) {
+		return nil // as it should be
+	}
+	if err := l.writeHead(h); err != nil {
+		return err
+	}
+	for _, n := range notes {
+		if err := l.append(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// notes are what the log has to say about the lines that it has already.
+func (l *Log) notes(h head, noHead bool) (list []note) {
+	if l.last.Seq == 0 {
+		return nil
+	}
+	switch {
+	case noHead:
+		list = append(list, headMissing)
+	case l.last.Seq > h.Seq+1: // one line more is what a crash leaves
+		list = append(list, note{What: noteBehind, Why: fmt.Sprintf("the head file counted %d lines, and the log had %d", h.Seq, l.last.Seq)})
+	}
+	switch {
+	case l.key == nil:
+	case h.Signed == nil:
+		list = append(list, note{What: noteUnsigned, Why: "the log was not signed before this line"})
+	case h.Signed.Key != keyID(l.key):
+		list = append(list, note{What: noteKey, Why: "the log was signed with the key " + h.Signed.Key + " before this line, which was not checked"})
+	}
+	return list
+}
+
+// checkSignature refuses a head whose signature is wrong: to sign it again would
+// make it right.
+func (l *Log) checkSignature(h head) error {
+	s := h.Signed
+	if l.key == nil || s == nil || s.Key != keyID(l.key) {
+		return nil
+	}
+	line, err := Line{}, error(nil)
+	if s.End > 0 && s.End <= l.end {
+		line, err = lineBefore(l.file, s.End)
+	}
+	if !s.good(l.key) || err != nil || line.Seq != s.Seq || line.Hash != s.Hash {
+		return fmt.Errorf("%s is not the log that was signed: it or its head file was changed. %s", l.name, moveAway(l.name))
+	}
+	return nil
+}
+
+// find sets the last line, by the head and what follows it. It reads nothing of
+// the log before the line that the head names.
+func (l *Log) find(h head, end int64) error {
+	from := h.End
+	if h.Seq == 0 {
+		from = end // there is no head, or it was written before the first line
+	}
+	if from > end {
+		return fmt.Errorf("%s has %d bytes of whole lines, and had %d: lines were cut off its end. %s", l.name, end, h.End, moveAway(l.name))
+	}
+	if from == 0 {
+		return nil
+	}
+	last, err := lineBefore(l.file, from)
+	if err == nil && h.Seq > 0 && (last.Seq != h.Seq || last.Hash != h.Hash) {
+		err = fmt.Errorf("line %d is not the one that its head file names", h.Seq)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w. %s", l.name, err, moveAway(l.name))
+	}
+	l.last, l.end = last, from
+	return l.catchUp(end)
+}
+
+func moveAway(log string) string {
+	base := filepath.Base(log)
+	return fmt.Sprintf("Look at it with tenon audit verify; move %s and %s away to begin a new log", base, filepath.Base(HeadFile(log)))
+}
+
+// Append writes a record and returns when it is on disk. If it cannot be
+// written whole, nothing of it stays. Of a record above 64 KiB, the largest
+// members are replaced by their size and SHA-256 digest.
+func (l *Log) Append(record any) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	unlock, err := lock(l.file)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	info, err := l.stat()
+	if err != nil {
+		return err
+	}
+	if err := l.catchUp(info.Size()); err != nil {
+		return err
+	}
+	h, err := readHead(l.name)
+	switch {
+	case errors.Is(err, errNoHead) && l.last.Seq > 0:
+		if err := l.append(headMissing); err != nil {
+			return err
+		}
+	case err != nil && !errors.Is(err, errNoHead):
+		return err
+	case h.Seq > l.last.Seq || h.Seq == l.last.Seq && h.Hash != l.last.Hash:
+		return fmt.Errorf("%s is not the log that its head file belongs to: it was changed or replaced. %s", l.name, moveAway(l.name))
+	}
+	if err == nil && h.Seq < l.last.Seq { // its writer was killed; one line at most may be ahead of its head
+		if err := l.writeHead(h); err != nil {
+			return err
+		}
+	}
+	return l.append(record)
+}
+
+// stat looks whether the open file is still the one of this name.
+func (l *Log) stat() (os.FileInfo, error) {
+	open, err := l.file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if there, err := os.Stat(l.name); err != nil || !os.SameFile(open, there) {
+		return nil, fmt.Errorf("%s was moved or replaced while it was open: start again to go on", l.name)
+	}
+	return open, nil
+}
+
+// append writes a line and then the head. Both locks are held, and the last line
+// is known.
+func (l *Log) append(record any) error {
+	raw, err := json.Marshal(record)
+	if err != nil {
+		return err
+	}
+	if raw, err = bounded(raw); err != nil {
+		return err
+	}
+	h, err := readHead(l.name)
+	if err != nil && !errors.Is(err, errNoHead) {
 		return err
 	}
 	line := Line{Seq: l.last.Seq + 1, At: time.Now().UTC().Round(0), Record: raw, Prev: l.last.Hash}
@@ -153,127 +257,44 @@ func (l *Log) Append(record any) error {
 		return err
 	}
 	data = append(data, '\n')
-	_, err = l.file.WriteAt(data, l.end)
-	if err == nil {
+	last, end := l.last, l.end
+	if _, err = l.file.WriteAt(data, end); err == nil {
 		err = l.file.Sync()
 	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("%s could not be written: %w", l.file.Name(), err), l.file.Truncate(l.end))
+	if err == nil {
+		l.last, l.end = line, end+int64(len(data))
+		err = l.writeHead(h)
 	}
-	l.last, l.end = line, l.end+int64(len(data))
+	if err != nil {
+		l.last, l.end = last, end
+		return errors.Join(fmt.Errorf("%s could not be written: %w", l.name, err), l.file.Truncate(end))
+	}
 	return nil
 }
 
-// bounded returns a record that is small enough for the log. It replaces the
-// largest members of an object first, and any other value whole.
-func bounded(record json.RawMessage) (json.RawMessage, error) {
-	if len(record) <= maxRecord {
-		return record, nil
-	}
-	var members map[string]json.RawMessage
-	if json.Unmarshal(record, &members) != nil {
-		return digest(record)
-	}
-	names := slices.SortedFunc(maps.Keys(members), func(a, b string) int {
-		return cmp.Or(cmp.Compare(len(members[b]), len(members[a])), strings.Compare(a, b))
-	})
-	size := len(record)
-	for _, name := range names {
-		if size <= maxRecord {
-			break
-		}
-		short, err := digest(members[name])
-		if err != nil {
-			return nil, err
-		}
-		size += len(short) - len(members[name])
-		members[name] = short
-	}
-	if size > maxRecord { // very many members, or very long names
-		return digest(record)
-	}
-	return json.Marshal(members)
-}
-
-// digest is the entry for a value that is too large to be kept.
-func digest(value json.RawMessage) (json.RawMessage, error) {
-	sum := sha256.Sum256(value)
-	return json.Marshal(map[string]any{"omitted": "too large for the audit log", "bytes": len(value), "sha256": hex.EncodeToString(sum[:])})
+// writeHead writes the head of the last line, with the signature that it had
+// unless there is a key to make a new one with.
+func (l *Log) writeHead(before head) error {
+	now := head{Seq: l.last.Seq, Hash: l.last.Hash, End: l.end, Signed: before.Signed}
+	return now.write(l.name, l.key)
 }
 
 // Close closes the file.
 func (l *Log) Close() error { return l.file.Close() }
 
-// catchUp reads what other processes have appended. The file is locked.
-func (l *Log) catchUp() error {
-	info, err := l.file.Stat()
-	if err != nil {
-		return err
-	}
+// catchUp reads what other processes have appended, up to some place. The file
+// is locked.
+func (l *Log) catchUp(size int64) error {
 	switch {
-	case info.Size() == l.end:
+	case size == l.end:
 		return nil
-	case info.Size() < l.end:
-		return fmt.Errorf("%s has become shorter: somebody has taken lines out of it. Move it away to begin a new one", l.file.Name())
+	case size < l.end:
+		return fmt.Errorf("%s has become shorter: lines were cut off its end. %s", l.name, moveAway(l.name))
 	}
-	last, end, err := read(io.NewSectionReader(l.file, l.end, info.Size()-l.end), l.last)
+	last, read, err := read(io.NewSectionReader(l.file, l.end, size-l.end), l.last)
 	if err != nil {
-		return fmt.Errorf("%s, %w", l.file.Name(), err)
+		return fmt.Errorf("%s, %w", l.name, err)
 	}
-	l.last, l.end = last, l.end+end
+	l.last, l.end = last, l.end+read
 	return nil
-}
-
-// Verify checks a log from its beginning, and returns how many lines it has and
-// the hash of the last. The error names the first line that is wrong.
-func Verify(file string) (lines int64, hash string, err error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return 0, "", err
-	}
-	defer f.Close()
-	last, _, err := read(f, Line{})
-	if err != nil {
-		return last.Seq, last.Hash, fmt.Errorf("%s, %w", file, err)
-	}
-	return last.Seq, last.Hash, nil
-}
-
-// read checks lines that follow on one that is known to be good.
-func read(r io.Reader, last Line) (Line, int64, error) {
-	in := bufio.NewReaderSize(r, 64<<10)
-	var end int64
-	for {
-		data, err := in.ReadBytes('\n')
-		end += int64(len(data))
-		switch {
-		case err == io.EOF && len(data) == 0:
-			return last, end, nil
-		case err == io.EOF:
-			return last, end, errors.New("the last line has no end: it was not written whole")
-		case err != nil:
-			return last, end, err
-		}
-		line, err := next(data, &last)
-		if err != nil {
-			return last, end, err
-		}
-		last = line
-	}
-}
-
-// next decodes a line and checks that it follows on the one before it.
-func next(data []byte, last *Line) (line Line, err error) {
-	if err := decodeLine(data, &line); err != nil {
-		return line, fmt.Errorf("line %d: it is no line of an audit log (%w)", last.Seq+1, err)
-	}
-	switch {
-	case line.Seq != last.Seq+1:
-		return line, fmt.Errorf("line %d: it is numbered %d; lines were taken out or put in before it", last.Seq+1, line.Seq)
-	case line.Prev != last.Hash:
-		return line, fmt.Errorf("line %d: the line before it is not the one it was written after", line.Seq)
-	case line.hash() != line.Hash:
-		return line, fmt.Errorf("line %d: it was changed after it was written", line.Seq)
-	}
-	return line, nil
 }

@@ -46,7 +46,7 @@ func mustJSON(t *testing.T, v any) string {
 func (s *site) records() (all []host.AuditRecord) {
 	s.t.Helper()
 	file := workspace.AuditFile(s.dir)
-	if _, _, err := audit.Verify(file); err != nil {
+	if _, err := audit.Verify(file, nil); err != nil {
 		s.t.Fatal(err)
 	}
 	raw, err := os.ReadFile(file)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/tenon-mcp/tenon/app/audit"
 	"github.com/tenon-mcp/tenon/app/permit"
 	"github.com/tenon-mcp/tenon/app/store"
 	"github.com/tenon-mcp/tenon/internal/safefile"
@@ -109,6 +110,11 @@ func moveHost(ctx context.Context, from, to string) (moved []string, err error) 
 		name, err := moveFile(AuditFile(from), AuditFile(to))
 		if err != nil {
 			return moved, err
+		}
+		if head := audit.HeadFile(AuditFile(from)); exists(head) {
+			if err := replace(head, audit.HeadFile(filepath.Join(filepath.Dir(AuditFile(to)), name))); err != nil {
+				return moved, err
+			}
 		}
 		moved = append(moved, "the audit log (as "+name+")")
 	}

@@ -75,6 +75,9 @@ type Options struct {
 	// means that there are none to begin with.
 	Secrets *redact.Values
 
+	// AuditKey signs the head of the audit log. Nil: it is not signed.
+	AuditKey []byte
+
 	// Log keeps the messages, with Secrets as its Secrets. Nil means one with
 	// the defaults.
 	Log *inspect.Log
@@ -127,7 +130,7 @@ func Open(o Options) (*Workspace, error) {
 	if w.store, err = store.Open(sessionsFile(o.Dir)); err != nil {
 		return nil, err
 	}
-	if w.audit, err = audit.Open(auditFile(&o)); err != nil {
+	if w.audit, err = audit.Open(auditFile(&o), &audit.Options{Key: o.AuditKey}); err != nil {
 		return nil, errors.Join(err, w.store.Close())
 	}
 	w.ctx, w.stop = context.WithCancel(context.Background())

@@ -177,8 +177,8 @@ func TestDirectCall(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if n, _, err := audit.Verify(AuditFile(dir)); n != 4 || err != nil {
-		t.Errorf("the log has %d lines, %v", n, err)
+	if r, err := audit.Verify(AuditFile(dir), nil); r.Lines != 4 || err != nil {
+		t.Errorf("the log has %d lines, %v", r.Lines, err)
 	}
 	// The answer and the session are there the next time.
 	later := raise(t, dir, "a")

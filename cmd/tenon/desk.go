@@ -216,7 +216,7 @@ func (p *program) workspaceOptions(d *desk, folder string) (o workspace.Options,
 		return o, err
 	}
 	o.Builtin, o.Revision = openBuiltin, mcp.Revision(p.revision)
-	o.Secrets = &p.secrets
+	o.Secrets, o.AuditKey = &p.secrets, p.auditKey()
 	o.Host.System, o.Host.CallIdle = d.system, p.timeout
 	return o, nil
 }

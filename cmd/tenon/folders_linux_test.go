@@ -189,8 +189,8 @@ func TestUpGoesOnWithChat(t *testing.T) {
 	if got := b.say(ids[0], "add 20 and 22"); !strings.Contains(got, "add 2 and 3") || !strings.Contains(got, "42") {
 		t.Errorf("the session is %s", got)
 	}
-	if n, _, err := audit.Verify(filepath.Join(home, ".config", "tenon", "host", "audit.jsonl")); n != 4 || err != nil {
-		t.Errorf("the audit log has %d lines, %v", n, err)
+	if r, err := audit.Verify(filepath.Join(home, ".config", "tenon", "host", "audit.jsonl"), nil); r.Lines != 4 || err != nil {
+		t.Errorf("the audit log has %d lines, %v", r.Lines, err)
 	}
 }
 

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/base64"
 	"errors"
+	"fmt"
 	"os"
 	"runtime"
 	"sync"
@@ -14,6 +16,14 @@ import (
 // entries of the service keyService, one for each provider under its name; see
 // docs/models.md.
 const keyService = "tenon-models"
+
+// The key that signs the heads of audit logs is the entry auditUser of the
+// service auditService, in base64. It is there if the person has made it, with
+// tenon audit key.
+const (
+	auditService = "tenon-audit"
+	auditUser    = "head"
+)
 
 // keyPatience is how long the keyring may take. One that waits for a person to
 // unlock it must not hold up every start.
@@ -29,7 +39,23 @@ type keys struct {
 }
 
 // key returns the key of a provider, or nothing if there is none.
-func (k *keys) key(provider string) (string, error) {
+func (k *keys) key(provider string) (string, error) { return k.get(keyService, provider) }
+
+// audit returns the key that signs audit logs, or nil if there is none.
+func (k *keys) audit() ([]byte, error) {
+	text, err := k.get(auditService, auditUser)
+	if err != nil || text == "" {
+		return nil, err
+	}
+	key, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(key) < 16 {
+		return nil, fmt.Errorf("the entry %s of %s in the keyring is no key: remove it, and make a new one with tenon audit key", auditUser, auditService)
+	}
+	return key, nil
+}
+
+// get returns an entry of the keyring, or nothing if there is none.
+func (k *keys) get(service, user string) (string, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.gone != nil {
@@ -47,7 +73,7 @@ func (k *keys) key(provider string) (string, error) {
 	}
 	got := make(chan answer, 1)
 	go func() { // ends with the keyring's answer, or with the program
-		key, err := k.read(keyService, provider)
+		key, err := k.read(service, user)
 		got <- answer{key, err}
 	}()
 	select {

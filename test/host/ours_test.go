@@ -121,8 +121,8 @@ func TestResume(t *testing.T) {
 	if err != nil || len(all) != 1 || all[0].Title != "add two and three" || all[0].Usage.Input != 157 || all[0].Turns != 2 {
 		t.Errorf("the sessions are %+v, %v", all, err)
 	}
-	if n, _, err := audit.Verify(workspace.AuditFile(dir)); n != 2 || err != nil {
-		t.Errorf("the audit log has %d lines, %v", n, err)
+	if r, err := audit.Verify(workspace.AuditFile(dir), nil); r.Lines != 2 || err != nil {
+		t.Errorf("the audit log has %d lines, %v", r.Lines, err)
 	}
 }
 

@@ -1,0 +1,148 @@
+package audit
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// A Line is one entry of the log.
+type Line struct {
+	Seq    int64           `json:"seq"` // from 1, without gaps
+	At     time.Time       `json:"at"`
+	Record json.RawMessage `json:"record"` // what the caller wanted written
+	Prev   string          `json:"prev"`   // hash of the line before; empty in the first
+	Hash   string          `json:"hash"`   // of everything above
+}
+
+// hash covers all of a line but the hash itself.
+func (l Line) hash() string {
+	sum := sha256.New()
+	fmt.Fprintf(sum, "%d\n%s\n%s\n", l.Seq, l.At.UTC().Format(time.RFC3339Nano), l.Prev)
+	sum.Write(l.Record)
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+func decodeLine(data []byte, line *Line) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.DisallowUnknownFields()
+	return dec.Decode(line)
+}
+
+// unfinished returns how many bytes at the end of a file of some size follow its
+// last line end.
+func unfinished(f io.ReaderAt, size int64) (int64, error) {
+	block := make([]byte, 64<<10)
+	for end := size; end > 0; {
+		b := block[:min(int64(len(block)), end)]
+		if _, err := f.ReadAt(b, end-int64(len(b))); err != nil && err != io.EOF {
+			return 0, err
+		}
+		end -= int64(len(b))
+		if i := bytes.LastIndexByte(b, '\n'); i >= 0 {
+			return size - end - int64(i) - 1, nil
+		}
+	}
+	return size, nil
+}
+
+// lineBefore returns the line that ends at some place of a file, which follows a
+// line end, and reads no more than that line.
+func lineBefore(f io.ReaderAt, end int64) (line Line, err error) {
+	size, err := unfinished(f, end-1)
+	if err != nil {
+		return line, err
+	}
+	data := make([]byte, size+1)
+	if _, err := f.ReadAt(data, end-size-1); err != nil && err != io.EOF {
+		return line, err
+	}
+	if err := decodeLine(data, &line); err != nil {
+		return line, fmt.Errorf("the last line is no line of an audit log (%w)", err)
+	}
+	if line.hash() != line.Hash {
+		return line, fmt.Errorf("line %d was changed after it was written", line.Seq)
+	}
+	return line, nil
+}
+
+// read checks lines that follow on one that is known to be good.
+func read(r io.Reader, last Line) (Line, int64, error) { return readEach(r, last, func(*Line) {}) }
+
+// readEach is read, and shows each line.
+func readEach(r io.Reader, last Line, see func(*Line)) (Line, int64, error) {
+	in := bufio.NewReaderSize(r, 64<<10)
+	var end int64
+	for {
+		data, err := in.ReadBytes('\n')
+		end += int64(len(data))
+		switch {
+		case err == io.EOF && len(data) == 0:
+			return last, end, nil
+		case err == io.EOF:
+			return last, end, errors.New("the last line has no end: it was not written whole, as after a power failure. The next start of tenon cuts it off and notes it in the log")
+		case err != nil:
+			return last, end, err
+		}
+		line, err := next(data, &last)
+		if err != nil {
+			return last, end, err
+		}
+		see(&line)
+		last = line
+	}
+}
+
+// next decodes a line and checks that it follows on the one before it.
+func next(data []byte, last *Line) (line Line, err error) {
+	if err := decodeLine(data, &line); err != nil {
+		return line, fmt.Errorf("line %d: it is no line of an audit log (%w)", last.Seq+1, err)
+	}
+	switch {
+	case line.Seq != last.Seq+1:
+		return line, fmt.Errorf("line %d: it is numbered %d; lines were taken out or put in before it", last.Seq+1, line.Seq)
+	case line.Prev != last.Hash:
+		return line, fmt.Errorf("line %d: the line before it is not the one it was written after", line.Seq)
+	case line.hash() != line.Hash:
+		return line, fmt.Errorf("line %d: it was changed after it was written", line.Seq)
+	}
+	return line, nil
+}
+
+// A note is a record of the log itself: what Open has put right or found to be
+// missing.
+type note struct {
+	What  string `json:"what"`
+	Bytes int64  `json:"bytes,omitzero"`
+	Why   string `json:"why"`
+}
+
+// What notes are about.
+const (
+	noteTorn     = "repaired"
+	noteHead     = "head missing"
+	noteBehind   = "head behind"
+	noteUnsigned = "unsigned before"
+	noteKey      = "another key before"
+)
+
+// headMissing is written where lines may have been cut off unnoticed.
+var headMissing = note{What: noteHead, Why: "the head file was not there: whether lines were cut off before this one is not known"}
+
+// note returns what the log itself says in a line, if it does.
+func (l *Line) note() (n note, ok bool) {
+	if json.Unmarshal(l.Record, &n) != nil {
+		return n, false
+	}
+	switch n.What {
+	case noteTorn, noteHead, noteBehind, noteUnsigned, noteKey:
+		return n, true
+	}
+	return n, false
+}
