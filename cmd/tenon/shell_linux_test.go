@@ -118,7 +118,7 @@ func TestShellAtATerminal(t *testing.T) {
 }
 
 // H13: call warns of a form that asks for a secret, names the server, and shows
-// nothing of what is typed; so does the shell.
+// nothing of what is typed, not even with --trace; so does the shell.
 func TestCallShowsNoSecrets(t *testing.T) {
 	s := server.New(mcp.Implementation{Name: "vault", Version: "1"}, nil)
 	server.AddTool(s, "unlock", "Unlock", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
@@ -137,7 +137,7 @@ func TestCallShowsNoSecrets(t *testing.T) {
 	web := httptest.NewServer(h)
 	t.Cleanup(func() { h.Shutdown(); web.Close() })
 	url := web.URL + streamable.Path
-	for _, words := range [][]string{{"call", url, "unlock"}, {"shell", url}} {
+	for _, words := range [][]string{{"call", url, "unlock"}, {"call", url, "unlock", "--trace"}, {"shell", url}} {
 		screen := ptytest.New(t)
 		ended := make(chan int, 1)
 		go func() {
