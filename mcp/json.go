@@ -20,9 +20,6 @@ var (
 // value always gives the same bytes, without white space. A required array
 // that is nil becomes [], where encoding/json would write null.
 func Marshal(v any) (json.RawMessage, error) {
-	if raw, ok := quickly(v); ok {
-		return raw, nil
-	}
 	raw, err := jsonv2.Marshal(v, encoding)
 	if err != nil {
 		return nil, explainWrite(err)
@@ -37,9 +34,6 @@ func Marshal(v any) (json.RawMessage, error) {
 //
 // Foreign data is never given to encoding/json, which takes "Name" for "name".
 func Unmarshal(data []byte, v any) error {
-	if readQuickly(data, v) {
-		return nil
-	}
 	if err := jsonv2.Unmarshal(data, v, decoding); err != nil {
 		return explain(err)
 	}
