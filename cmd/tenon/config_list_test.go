@@ -37,12 +37,12 @@ func TestConfigListSaysWhatIsMissing(t *testing.T) {
 		"fine": {"command": "`+program+`", "env": {"A": "${IS_SET}", "B": "${NOT_SET:-x}"}},
 		"unset": {"url": "https://example.com/${NOT_SET}", "headers": {"X": "${ALSO_NOT_SET} ${NOT_SET} ${IS_SET}"}},
 		"inDefault": {"command": "`+program+`", "env": {"A": "${NOT_SET:-${ALSO_NOT_SET}}"}},
-		"missing": {"command": "no-such-program"},
+		"missing": {"command": "no-such-program", "alwaysAllow": ["*"]},
 		"asks": {"command": "${input:x}"}}, "inputs": [{"id": "x"}]}`)
 	out := list("config", "list")
 	for _, want := range []string{
 		"unset  https://example.com/${NOT_SET}\n  " + home + "/config/tenon.json:3\n  not set: ALSO_NOT_SET, NOT_SET\n",
-		"  not set: ALSO_NOT_SET\n", "  not found: the program no-such-program\n",
+		"  not set: ALSO_NOT_SET\n", "  not found: the program no-such-program\n", "  \"alwaysAllow\" was passed over",
 		"from the project · not approved\n  approve it with: tenon config approve theirs\n",
 		"from the project · cannot be approved\n", "  the command ./x is relative",
 	} {

@@ -49,6 +49,7 @@ type listed struct {
 	Disabled bool     `json:"disabled,omitempty"`
 	Shadowed string   `json:"shadowedBy,omitempty"`
 	Problem  string   `json:"problem,omitempty"`
+	Warnings []string `json:"warnings,omitempty"`
 	readiness
 }
 
@@ -72,7 +73,7 @@ func (p *program) listConfig() error {
 		if e.Err != nil {
 			l.Problem = known.Text(e.Err.Error())
 		}
-		l.readiness = p.readiness(e)
+		l.readiness, l.Warnings = p.readiness(e), e.Warnings
 		all = append(all, l)
 	}
 	if out.Format != show.Text {

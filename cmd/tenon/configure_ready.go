@@ -88,5 +88,5 @@ func (l *listed) problems() []string {
 	if l.Approval == notApproved || l.Approval == hasChanged {
 		all = append(all, "approve it with: tenon config approve "+l.Name)
 	}
-	return all
+	return append(all, l.Warnings...)
 }
