@@ -62,7 +62,7 @@ func benchTenon(b *testing.B, rev mcp.Revision) {
 	served := make(chan error, 1)
 	go func() { served <- door.ServeStream(context.Background(), far) }()
 	var o client.Options
-	peer, err := era.Dial(b.Context(), near, o.Persona(), &era.DialOptions{Known: rev})
+	peer, err := era.Dial(b.Context(), near, o.Profile(), &era.DialOptions{Known: rev})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -13,12 +13,12 @@ import (
 // answer has a question answered by whoever can. The caller has made sure that
 // the question is of a kind that was declared. The flight is nil when the
 // question belongs to no call.
-func (o *Options) answer(ctx context.Context, f *flight, key string, q mcp.Question) (json.RawMessage, error) {
+func (o *Options) handleInput(ctx context.Context, f *flight, key string, q mcp.InputRequest) (json.RawMessage, error) {
 	switch q.Method {
 	case mcp.MethodElicit:
 		return o.elicit(ctx, f, key, q)
 	case mcp.MethodCreateMessage:
-		return o.Sampling.answer(ctx, q)
+		return o.Sampling.handle(ctx, q)
 	case mcp.MethodRootsList:
 		return o.listRoots(ctx)
 	}
@@ -26,7 +26,7 @@ func (o *Options) answer(ctx context.Context, f *flight, key string, q mcp.Quest
 }
 
 // malformed is the error for a question that nobody can be asked.
-func malformed(q mcp.Question, err error) error {
+func malformed(q mcp.InputRequest, err error) error {
 	return &mcp.Error{Code: mcp.CodeInvalidParams, Local: true,
 		Message: fmt.Sprintf("the server asks %s in a way that cannot be used: %v", q.Method, err)}
 }

@@ -21,7 +21,7 @@ type cache struct {
 	size    int
 	entries map[key]*list.Element // of *entry
 	used    list.List             // the last used first
-	news    map[string]uint64     // how often results of a method were dropped
+	changes map[string]uint64     // how often results of a method were dropped
 }
 
 // A key names a result. The owner of a public one is nobody in particular.
@@ -47,20 +47,20 @@ func newCache(maxBytes int) *cache {
 	if maxBytes <= 0 {
 		return nil
 	}
-	return &cache{max: maxBytes, entries: make(map[key]*list.Element), news: make(map[string]uint64)}
+	return &cache{max: maxBytes, entries: make(map[key]*list.Element), changes: make(map[string]uint64)}
 }
 
 // A place is where the result of a call that is about to be made can be kept.
 type place struct {
-	key  key
-	news uint64 // as it was before the call
+	key     key
+	changes uint64 // as it was before the call
 }
 
 func (c *cache) place(method string, params json.RawMessage, owner string) place {
 	canonical := string(rawjson.AppendCanonical(nil, params))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return place{key{method: method, params: canonical, owner: owner}, c.news[method]}
+	return place{key{method: method, params: canonical, owner: owner}, c.changes[method]}
 }
 
 // get returns a result that is still good: one of the same principal, or one
@@ -104,7 +104,7 @@ func (c *cache) put(p place, r mcp.Result) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e.size > c.max || c.news[k.method] != p.news {
+	if e.size > c.max || c.changes[k.method] != p.changes {
 		return
 	}
 	if old := c.entries[k]; old != nil {
@@ -134,7 +134,7 @@ func (c *cache) dropIf(method string, stale func(*entry) bool) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.news[method]++
+	c.changes[method]++
 	for el := c.used.Front(); el != nil; {
 		next := el.Next()
 		if e := el.Value.(*entry); e.key.method == method && stale(e) {
@@ -145,16 +145,16 @@ func (c *cache) dropIf(method string, stale func(*entry) bool) {
 }
 
 // changed drops what a note makes stale.
-func (c *cache) changed(n mcp.Note) {
+func (c *cache) changed(n mcp.Notification) {
 	switch n.Method {
-	case mcp.NoteToolsListChanged:
+	case mcp.NotificationToolsListChanged:
 		c.drop(mcp.MethodToolsList)
-	case mcp.NotePromptsListChanged:
+	case mcp.NotificationPromptsListChanged:
 		c.drop(mcp.MethodPromptsList)
-	case mcp.NoteResourcesListChanged:
+	case mcp.NotificationResourcesListChanged:
 		c.drop(mcp.MethodResourcesList)
 		c.drop(mcp.MethodResourceTemplatesList)
-	case mcp.NoteResourceUpdated:
+	case mcp.NotificationResourceUpdated:
 		uri, ok := rawjson.String(rawjson.Lookup(n.Params, "uri"))
 		// What is told may be a part of what was read, or the other way round.
 		c.dropIf(mcp.MethodResourcesRead, func(e *entry) bool {

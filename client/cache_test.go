@@ -25,12 +25,12 @@ type counting struct {
 
 func (s *counting) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if c.Method == mcp.MethodSubscriptionsListen {
-		c.Tell(mcp.Note{Method: mcp.NoteAcknowledged, Params: c.Params})
+		c.Notify(mcp.Notification{Method: mcp.NotificationSubscriptionsAcknowledged, Params: c.Params})
 		<-ctx.Done()
 		return mcp.Result{}, ctx.Err()
 	}
 	if s.ask && c.State == "" {
-		return mcp.Result{}, &mcp.NeedInput{State: "again"}
+		return mcp.Result{}, &mcp.InputRequired{State: "again"}
 	}
 	s.calls++
 	who := c.Caller.Principal.Key()
@@ -171,7 +171,7 @@ func TestKeptWithinBounds(t *testing.T) {
 func TestSharedByMany(t *testing.T) {
 	h := mcp.HandlerFunc(func(_ context.Context, c *mcp.Call) (mcp.Result, error) {
 		if c.Method == mcp.MethodToolsCall {
-			c.Tell(mcp.Note{Method: mcp.NoteProgress, Params: json.RawMessage(`{"progress":1}`)})
+			c.Notify(mcp.Notification{Method: mcp.NotificationProgress, Params: json.RawMessage(`{"progress":1}`)})
 			return mcp.Result{Body: sumBody}, nil
 		}
 		b := `{"tools":[{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"object"}}],"contents":[]}`
@@ -200,7 +200,7 @@ func TestSharedByMany(t *testing.T) {
 // newsServer tells what is put into news to its one listener.
 type newsServer struct {
 	calls   map[string]int
-	news    chan mcp.Note
+	news    chan mcp.Notification
 	between func() // while a call is served
 }
 
@@ -213,30 +213,30 @@ func (s *newsServer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error)
 		b := `{"tools":[],"prompts":[],"resources":[],"resourceTemplates":[],"contents":[]}`
 		return mcp.Result{Body: json.RawMessage(b), Cache: mcp.Cache{TTL: time.Hour}}, nil
 	}
-	c.Tell(mcp.Note{Method: mcp.NoteAcknowledged, Params: c.Params})
+	c.Notify(mcp.Notification{Method: mcp.NotificationSubscriptionsAcknowledged, Params: c.Params})
 	for {
 		select {
 		case n := <-s.news:
-			c.Tell(n)
+			c.Notify(n)
 		case <-ctx.Done():
 			return mcp.Result{}, ctx.Err()
 		}
 	}
 }
 
-var allNews = mcp.Filter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true, ResourceSubscriptions: []string{"x:a"}}
+var allNews = mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true, ResourceSubscriptions: []string{"x:a"}}
 
 func TestNewsInvalidates(t *testing.T) {
-	updated := func(uri string) mcp.Note {
-		return mcp.Note{Method: mcp.NoteResourceUpdated, Params: json.RawMessage(`{"uri":"` + uri + `"}`)}
+	updated := func(uri string) mcp.Notification {
+		return mcp.Notification{Method: mcp.NotificationResourceUpdated, Params: json.RawMessage(`{"uri":"` + uri + `"}`)}
 	}
 	tests := []struct {
-		note  mcp.Note
+		note  mcp.Notification
 		stale []string
 	}{
-		{mcp.Note{Method: mcp.NoteToolsListChanged}, []string{mcp.MethodToolsList}},
-		{mcp.Note{Method: mcp.NotePromptsListChanged}, []string{mcp.MethodPromptsList}},
-		{mcp.Note{Method: mcp.NoteResourcesListChanged}, []string{mcp.MethodResourcesList, mcp.MethodResourceTemplatesList}},
+		{mcp.Notification{Method: mcp.NotificationToolsListChanged}, []string{mcp.MethodToolsList}},
+		{mcp.Notification{Method: mcp.NotificationPromptsListChanged}, []string{mcp.MethodPromptsList}},
+		{mcp.Notification{Method: mcp.NotificationResourcesListChanged}, []string{mcp.MethodResourcesList, mcp.MethodResourceTemplatesList}},
 		{updated("x:a"), []string{mcp.MethodResourcesRead}},
 		{updated("x:a/part"), []string{mcp.MethodResourcesRead}},
 		{updated("x:b"), nil},
@@ -244,7 +244,7 @@ func TestNewsInvalidates(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.note.Method+string(tt.note.Params), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &newsServer{calls: map[string]int{}, news: make(chan mcp.Note)}
+				s := &newsServer{calls: map[string]int{}, news: make(chan mcp.Notification)}
 				c := client.New(s, nil)
 				ask := func() {
 					for _, err := range []error{
@@ -260,7 +260,7 @@ func TestNewsInvalidates(t *testing.T) {
 				}
 				ended := make(chan error)
 				ctx, cancel := context.WithCancel(t.Context())
-				go func() { ended <- c.Listen(ctx, allNews, func(mcp.Note) {}) }()
+				go func() { ended <- c.Listen(ctx, allNews, func(mcp.Notification) {}) }()
 				synctest.Wait()
 				ask()
 				ask()
@@ -285,12 +285,12 @@ func TestNewsInvalidates(t *testing.T) {
 // already: it is not kept.
 func TestNewsOvertakesAResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &newsServer{calls: map[string]int{}, news: make(chan mcp.Note)}
+		s := &newsServer{calls: map[string]int{}, news: make(chan mcp.Notification)}
 		c := client.New(s, nil)
 		ended := make(chan error)
-		go func() { ended <- c.Listen(t.Context(), allNews, func(mcp.Note) {}) }()
+		go func() { ended <- c.Listen(t.Context(), allNews, func(mcp.Notification) {}) }()
 		synctest.Wait()
-		s.between = func() { s.news <- mcp.Note{Method: mcp.NoteToolsListChanged}; synctest.Wait() }
+		s.between = func() { s.news <- mcp.Notification{Method: mcp.NotificationToolsListChanged}; synctest.Wait() }
 		if err := drain(c.Tools(t.Context())); err != nil {
 			t.Fatal(err)
 		}

@@ -237,12 +237,12 @@ func TestFeatures(t *testing.T) {
 
 // parking is a server that holds something for a call between its rounds.
 type parking struct {
-	question  mcp.Question
+	question  mcp.InputRequest
 	abandoned int
 }
 
 func (p *parking) Serve(_ context.Context, c *mcp.Call) (mcp.Result, error) {
-	need := &mcp.NeedInput{Questions: map[string]mcp.Question{"q": p.question}, State: c.State + "parked"}
+	need := &mcp.InputRequired{Requests: map[string]mcp.InputRequest{"q": p.question}, State: c.State + "parked"}
 	need.Abandon = sync.OnceFunc(func() { p.abandoned++ })
 	return mcp.Result{}, need
 }
@@ -256,12 +256,12 @@ func TestUnansweredCallIsAbandoned(t *testing.T) {
 		return nil, errors.New("not now")
 	}
 	for name, tt := range map[string]struct {
-		question mcp.Question
+		question mcp.InputRequest
 		o        client.Options
 	}{
 		"the caller leaves": {form(`"name":{"type":"string"}`), client.Options{Elicit: no}},
-		"not declared":      {mcp.RootsQuestion(), client.Options{Elicit: no}},
-		"asked for ever":    {mcp.RootsQuestion(), client.Options{MaxRounds: 2, Roots: func(context.Context) ([]mcp.Root, error) { return nil, nil }}},
+		"not declared":      {mcp.RootsRequest(), client.Options{Elicit: no}},
+		"asked for ever":    {mcp.RootsRequest(), client.Options{MaxRounds: 2, Roots: func(context.Context) ([]mcp.Root, error) { return nil, nil }}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &parking{question: tt.question}

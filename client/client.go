@@ -59,7 +59,7 @@ func (c *Client) live(closer io.Closer) {
 // Dial connects to a server. Closing the client closes the connection.
 func Dial(ctx context.Context, d mcp.Dialer, o *Options) (*Client, error) {
 	c := newClient(o)
-	h, err := d.Dial(ctx, c.opts.persona(c.changed))
+	h, err := d.Dial(ctx, c.opts.profile(c.changed))
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (c *Client) As(p *mcp.Principal) *Client {
 }
 
 // changed drops kept results that the news has made stale.
-func (c *Client) changed(n mcp.Note) { c.cache.changed(n) }
+func (c *Client) changed(n mcp.Notification) { c.cache.changed(n) }
 
 // invalid is the error for an answer that breaks the protocol. What names the
 // tool, the resource or the prompt; empty means none.

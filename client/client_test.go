@@ -65,16 +65,18 @@ type closer struct {
 
 func (c *closer) Close() error { c.closed++; return errors.New("closed badly") }
 
-type dialerFunc func(ctx context.Context, p *mcp.Persona) (mcp.Conn, error)
+type dialerFunc func(ctx context.Context, p *mcp.ClientProfile) (mcp.Conn, error)
 
-func (f dialerFunc) Dial(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) { return f(ctx, p) }
+func (f dialerFunc) Dial(ctx context.Context, p *mcp.ClientProfile) (mcp.Conn, error) {
+	return f(ctx, p)
+}
 
 func TestCloseClosesOnlyWhatItDialled(t *testing.T) {
 	h := &closer{Handler: body(`{}`)}
 	if err := client.New(h, nil).Close(); err != nil || h.closed != 0 {
 		t.Errorf("New: Close returned %v and closed the handler %d times", err, h.closed)
 	}
-	c, err := client.Dial(t.Context(), dialerFunc(func(context.Context, *mcp.Persona) (mcp.Conn, error) { return h, nil }), nil)
+	c, err := client.Dial(t.Context(), dialerFunc(func(context.Context, *mcp.ClientProfile) (mcp.Conn, error) { return h, nil }), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +87,7 @@ func TestCloseClosesOnlyWhatItDialled(t *testing.T) {
 		t.Errorf("Dial: the handler was closed %d times, want once", h.closed)
 	}
 	forward := func(h mcp.Handler) mcp.Handler { return mcp.HandlerFunc(h.Serve) }
-	c, err = client.Dial(t.Context(), dialerFunc(func(context.Context, *mcp.Persona) (mcp.Conn, error) { return mcp.ChainConn(h, forward), nil }), nil)
+	c, err = client.Dial(t.Context(), dialerFunc(func(context.Context, *mcp.ClientProfile) (mcp.Conn, error) { return mcp.ChainConn(h, forward), nil }), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +95,7 @@ func TestCloseClosesOnlyWhatItDialled(t *testing.T) {
 	if h.closed != 2 {
 		t.Errorf("Dial: the handler behind middleware was closed %d times, want once more", h.closed)
 	}
-	_, err = client.Dial(t.Context(), dialerFunc(func(context.Context, *mcp.Persona) (mcp.Conn, error) { return nil, errors.New("nobody home") }), nil)
+	_, err = client.Dial(t.Context(), dialerFunc(func(context.Context, *mcp.ClientProfile) (mcp.Conn, error) { return nil, errors.New("nobody home") }), nil)
 	wantError(t, err, "nobody home")
 }
 
@@ -117,7 +119,7 @@ func TestPersonaDeclaresWhatIsSet(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := tt.o.Persona()
+			p := tt.o.Profile()
 			got, err := mcp.Marshal(p.Capabilities)
 			if err != nil {
 				t.Fatal(err)
@@ -134,7 +136,7 @@ func TestPersonaDeclaresWhatIsSet(t *testing.T) {
 				if err != nil || string(inCall) != tt.want {
 					t.Errorf("a call declares %s (%v), want %s", inCall, err, tt.want)
 				}
-				if c.Side != nil || c.Progress {
+				if c.OnNotification != nil || c.Progress {
 					t.Error("a call without listeners has a Side")
 				}
 				return text("ok"), nil
@@ -148,17 +150,17 @@ func TestPersonaDeclaresWhatIsSet(t *testing.T) {
 
 func TestPersonaAnswersOutsideOfCalls(t *testing.T) {
 	o := &client.Options{Roots: func(context.Context) ([]mcp.Root, error) { return []mcp.Root{{URI: "file:///x"}}, nil }}
-	p := o.Persona()
-	got, err := p.Answer(t.Context(), mcp.RootsQuestion())
+	p := o.Profile()
+	got, err := p.OnInputRequest(t.Context(), mcp.RootsRequest())
 	if err != nil || string(got) != `{"roots":[{"uri":"file:///x"}]}` {
 		t.Errorf("roots: %s, %v", got, err)
 	}
-	_, err = p.Answer(t.Context(), mcp.Question{Method: mcp.MethodElicit, Params: json.RawMessage(`{"message":"?"}`)})
+	_, err = p.OnInputRequest(t.Context(), mcp.InputRequest{Method: mcp.MethodElicit, Params: json.RawMessage(`{"message":"?"}`)})
 	wantError(t, err, "has not declared the capability elicitation")
-	_, err = p.Answer(t.Context(), mcp.Question{Method: "tools/call"})
+	_, err = p.OnInputRequest(t.Context(), mcp.InputRequest{Method: "tools/call"})
 	wantError(t, err, "not a question")
 
 	o.Roots = func(context.Context) ([]mcp.Root, error) { return []mcp.Root{{URI: "http://x/"}}, nil }
-	_, err = o.Persona().Answer(t.Context(), mcp.RootsQuestion())
+	_, err = o.Profile().OnInputRequest(t.Context(), mcp.RootsRequest())
 	wantError(t, err, "not a file:// URI")
 }

@@ -15,11 +15,11 @@ type clock struct {
 	cancel      context.CancelCauseFunc
 	flight      *flight // whose clock it is
 
-	mu     sync.Mutex
-	timer  *time.Timer // nil: no limit
-	begun  time.Time
-	sign   time.Time // the last sign of life
-	asking int       // questions that wait for an answer; the server may be silent
+	mu              sync.Mutex
+	timer           *time.Timer // nil: no limit
+	begun           time.Time
+	sign            time.Time // the last sign of life
+	waitingForInput int       // questions that wait for an answer; the server may be silent
 }
 
 // start sets the clock off and returns the context to make the call with.
@@ -43,7 +43,7 @@ func (k *clock) left(now time.Time) (wait time.Duration, some bool) {
 	}
 	if k.idle > 0 {
 		silence := k.idle - now.Sub(k.sign)
-		if k.asking > 0 {
+		if k.waitingForInput > 0 {
 			silence = k.idle
 		}
 		if !some || silence < wait {
@@ -63,8 +63,8 @@ func (k *clock) rings() {
 	now := time.Now()
 	switch {
 	case k.total > 0 && now.Sub(k.begun) >= k.total:
-		k.cancel(k.flight.limit(false, k.asking > 0))
-	case k.idle > 0 && k.asking == 0 && now.Sub(k.sign) >= k.idle:
+		k.cancel(k.flight.limit(false, k.waitingForInput > 0))
+	case k.idle > 0 && k.waitingForInput == 0 && now.Sub(k.sign) >= k.idle:
 		k.cancel(k.flight.limit(true, false))
 	default:
 		wait, _ := k.left(now)
@@ -82,7 +82,7 @@ func (k *clock) alive() {
 // ask says that a question is being answered (+1) or was answered (-1).
 func (k *clock) ask(n int) {
 	k.mu.Lock()
-	k.asking += n
+	k.waitingForInput += n
 	k.sign = time.Now()
 	k.mu.Unlock()
 }

@@ -54,7 +54,7 @@ func (e *Elicitation) Cancel() (*mcp.ElicitResult, error) {
 }
 
 // elicit asks the person.
-func (o *Options) elicit(ctx context.Context, f *flight, key string, q mcp.Question) (json.RawMessage, error) {
+func (o *Options) elicit(ctx context.Context, f *flight, key string, q mcp.InputRequest) (json.RawMessage, error) {
 	var p mcp.ElicitParams
 	if err := mcp.Unmarshal(q.Params, &p); err != nil {
 		return nil, malformed(q, err)
@@ -118,7 +118,7 @@ func (e *Elicitation) complete(content json.RawMessage, rules *schema.Validator)
 	if len(full) == 0 {
 		full = json.RawMessage("{}")
 	}
-	if err := e.Form.CheckAnswer(full); err != nil {
+	if err := e.Form.CheckResponse(full); err != nil {
 		return nil, err
 	}
 	return full, rules.Check(full)

@@ -13,20 +13,20 @@ import (
 )
 
 // asking is a server that asks one question and says what was answered.
-func asking(q mcp.Question) mcp.Handler {
+func asking(q mcp.InputRequest) mcp.Handler {
 	return mcp.HandlerFunc(func(_ context.Context, c *mcp.Call) (mcp.Result, error) {
-		if a, ok := c.Answers["k"]; ok {
+		if a, ok := c.InputResponses["k"]; ok {
 			return text(string(a)), nil
 		}
-		return mcp.Result{}, &mcp.NeedInput{Questions: map[string]mcp.Question{"k": q}, State: "s"}
+		return mcp.Result{}, &mcp.InputRequired{Requests: map[string]mcp.InputRequest{"k": q}, State: "s"}
 	})
 }
 
-func elicitation(params string) mcp.Question {
-	return mcp.Question{Method: mcp.MethodElicit, Params: json.RawMessage(params)}
+func elicitation(params string) mcp.InputRequest {
+	return mcp.InputRequest{Method: mcp.MethodElicit, Params: json.RawMessage(params)}
 }
 
-func form(properties string) mcp.Question {
+func form(properties string) mcp.InputRequest {
 	return elicitation(`{"message":"?","requestedSchema":{"type":"object","properties":{` + properties + `}}}`)
 }
 
@@ -48,7 +48,7 @@ func TestElicit(t *testing.T) {
 	tests := []struct {
 		name  string
 		o     client.Options
-		q     mcp.Question
+		q     mcp.InputRequest
 		want  string
 		fails string
 	}{
@@ -75,16 +75,16 @@ func TestElicit(t *testing.T) {
 		{"reference hidden in a form", client.Options{Elicit: never}, form(`"n":{"type":"string","propertyNames":{"$ref":"http://169.254.169.254/x"}}`), "", "requestedSchema"},
 		{"unknown dialect", client.Options{Elicit: never}, elicitation(`{"message":"?","requestedSchema":{"$schema":"http://example.com/mine","type":"object","properties":{}}}`), "", "requestedSchema"},
 		{"no form", client.Options{Elicit: never}, elicitation(`{"message":"?"}`), "", "requestedSchema: missing"},
-		{"no params", client.Options{Elicit: never}, mcp.Question{Method: mcp.MethodElicit}, "", "in a way that cannot be used"},
+		{"no params", client.Options{Elicit: never}, mcp.InputRequest{Method: mcp.MethodElicit}, "", "in a way that cannot be used"},
 		{"strange mode", client.Options{Elicit: never}, elicitation(`{"mode":"dance","message":"?"}`), "", `"dance" is neither`},
 		{"page without an address", client.Options{ElicitURL: never}, elicitation(`{"mode":"url","message":"?"}`), "", "url: missing"},
 		{"page that runs", client.Options{ElicitURL: never}, elicitation(`{"mode":"url","message":"?","url":"javascript:alert(1)"}`), "", "does not begin with https"},
 
 		{"C16 a form that was not declared", client.Options{ElicitURL: never}, form(``), "", "has not declared the capability elicitation"},
 		{"C16 a page that was not declared", client.Options{Elicit: never}, elicitation(page), "", "has not declared the capability elicitation.url"},
-		{"C16 sampling that was not declared", client.Options{Elicit: never}, mcp.Question{Method: mcp.MethodCreateMessage, Params: json.RawMessage(`{"messages":[],"maxTokens":1}`)}, "", "has not declared the capability sampling"},
-		{"C16 roots that were not declared", client.Options{}, mcp.RootsQuestion(), "", "has not declared the capability roots"},
-		{"C16 not a question at all", client.Options{Elicit: never}, mcp.Question{Method: mcp.MethodToolsCall}, "", "not a question"},
+		{"C16 sampling that was not declared", client.Options{Elicit: never}, mcp.InputRequest{Method: mcp.MethodCreateMessage, Params: json.RawMessage(`{"messages":[],"maxTokens":1}`)}, "", "has not declared the capability sampling"},
+		{"C16 roots that were not declared", client.Options{}, mcp.RootsRequest(), "", "has not declared the capability roots"},
+		{"C16 not a question at all", client.Options{Elicit: never}, mcp.InputRequest{Method: mcp.MethodToolsCall}, "", "not a question"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -120,11 +120,11 @@ func TestARefusedQuestionRefusesTheRound(t *testing.T) {
 		return e.Decline()
 	}}
 	h := mcp.HandlerFunc(func(context.Context, *mcp.Call) (mcp.Result, error) {
-		qs := map[string]mcp.Question{"bad": mcp.RootsQuestion()}
+		qs := map[string]mcp.InputRequest{"bad": mcp.RootsRequest()}
 		for i := range 20 {
 			qs[fmt.Sprint(i)] = form(``)
 		}
-		return mcp.Result{}, &mcp.NeedInput{Questions: qs, State: "s"}
+		return mcp.Result{}, &mcp.InputRequired{Requests: qs, State: "s"}
 	})
 	_, err := client.New(h, o).CallTool(t.Context(), "x", nil, nil)
 	wantError(t, err, `its question "bad" was refused`)
@@ -132,27 +132,27 @@ func TestARefusedQuestionRefusesTheRound(t *testing.T) {
 
 func TestRounds(t *testing.T) {
 	o := client.Options{Elicit: func(_ context.Context, e *client.Elicitation) (*mcp.ElicitResult, error) { return e.Accept(nil) }}
-	need := func(n *mcp.NeedInput) (mcp.Handler, *int) {
+	need := func(n *mcp.InputRequired) (mcp.Handler, *int) {
 		calls := new(int)
 		return mcp.HandlerFunc(func(context.Context, *mcp.Call) (mcp.Result, error) {
 			*calls++
 			return mcp.Result{}, n
 		}), calls
 	}
-	ask := map[string]mcp.Question{"k": form(``)}
+	ask := map[string]mcp.InputRequest{"k": form(``)}
 	tests := []struct {
 		name   string
-		need   mcp.NeedInput
+		need   mcp.InputRequired
 		rounds int
 		method string
 		calls  int
 		fails  string
 	}{
-		{"for ever", mcp.NeedInput{Questions: ask, State: "s"}, 0, mcp.MethodToolsCall, 10, "in each of 10 rounds"},
-		{"for ever, with another limit", mcp.NeedInput{Questions: ask}, 3, mcp.MethodPromptsGet, 3, "in each of 3 rounds"},
-		{"for ever, without questions", mcp.NeedInput{State: "s"}, 0, mcp.MethodResourcesRead, 10, "in each of 10 rounds"},
-		{"C14 neither questions nor state", mcp.NeedInput{}, 0, mcp.MethodToolsCall, 1, "neither what nor why"},
-		{"a method that cannot ask", mcp.NeedInput{Questions: ask}, 0, mcp.MethodToolsList, 1, "cannot ask for input"},
+		{"for ever", mcp.InputRequired{Requests: ask, State: "s"}, 0, mcp.MethodToolsCall, 10, "in each of 10 rounds"},
+		{"for ever, with another limit", mcp.InputRequired{Requests: ask}, 3, mcp.MethodPromptsGet, 3, "in each of 3 rounds"},
+		{"for ever, without questions", mcp.InputRequired{State: "s"}, 0, mcp.MethodResourcesRead, 10, "in each of 10 rounds"},
+		{"C14 neither questions nor state", mcp.InputRequired{}, 0, mcp.MethodToolsCall, 1, "neither what nor why"},
+		{"a method that cannot ask", mcp.InputRequired{Requests: ask}, 0, mcp.MethodToolsList, 1, "cannot ask for input"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -171,7 +171,7 @@ func TestRounds(t *testing.T) {
 }
 
 func TestSampling(t *testing.T) {
-	said := &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Content: mcp.Say(mcp.Text("ho")), Model: "m"}
+	said := &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Content: mcp.NewSamplingContent(mcp.Text("ho")), Model: "m"}
 	create := func(_ context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 		if p.SystemPrompt == "fail" {
 			return nil, errors.New("the model is tired")
@@ -192,7 +192,7 @@ func TestSampling(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			q := mcp.Question{Method: mcp.MethodCreateMessage, Params: json.RawMessage(tt.params)}
+			q := mcp.InputRequest{Method: mcp.MethodCreateMessage, Params: json.RawMessage(tt.params)}
 			got, err := client.Call[string](t.Context(), client.New(asking(q), &client.Options{Sampling: &client.Sampling{Create: create}}), "x", nil, nil)
 			if tt.fails != "" {
 				wantError(t, err, tt.fails)
@@ -225,7 +225,7 @@ func TestLogging(t *testing.T) {
 	h := mcp.HandlerFunc(func(_ context.Context, c *mcp.Call) (mcp.Result, error) {
 		level = c.Caller.LogLevel
 		for _, line := range []string{`{"level":"debug","data":1}`, `{"level":"warning","data":"two"}`, `{"level":"shout","data":3}`, `7`} {
-			c.Tell(mcp.Note{Method: mcp.NoteMessage, Params: json.RawMessage(line)})
+			c.Notify(mcp.Notification{Method: mcp.NotificationMessage, Params: json.RawMessage(line)})
 		}
 		return text("ok"), nil
 	})
@@ -238,9 +238,9 @@ func TestLogging(t *testing.T) {
 	}{
 		{nil, "", "[]"},
 		{&client.Logging{}, "", "[]"},
-		{&client.Logging{Hear: hear}, mcp.LogInfo, `["two"]`},
-		{&client.Logging{Hear: hear, Level: mcp.LogDebug}, mcp.LogDebug, `[1 "two"]`},
-		{&client.Logging{Hear: hear, Level: mcp.LogError}, mcp.LogError, `[]`},
+		{&client.Logging{OnMessage: hear}, mcp.LogInfo, `["two"]`},
+		{&client.Logging{OnMessage: hear, Level: mcp.LogDebug}, mcp.LogDebug, `[1 "two"]`},
+		{&client.Logging{OnMessage: hear, Level: mcp.LogError}, mcp.LogError, `[]`},
 	} {
 		got = nil
 		if _, err := client.New(h, &client.Options{Logging: tt.logging}).CallTool(t.Context(), "x", nil, nil); err != nil {
@@ -256,9 +256,9 @@ func TestLogging(t *testing.T) {
 // the function that answers, is reported then; where the call ends with it, and
 // where the person said no, it is not.
 func TestRefusedInputRequestIsReported(t *testing.T) {
-	sampling := mcp.Question{Method: mcp.MethodCreateMessage, Params: json.RawMessage(`{"messages":[],"maxTokens":1}`)}
+	sampling := mcp.InputRequest{Method: mcp.MethodCreateMessage, Params: json.RawMessage(`{"messages":[],"maxTokens":1}`)}
 	for name, tt := range map[string]struct {
-		q        mcp.Question
+		q        mcp.InputRequest
 		fallback bool
 		want     string // the warning
 	}{

@@ -25,7 +25,7 @@ func in(t *testing.T, rev mcp.Revision, h mcp.Handler, o *client.Options) *clien
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
-	c, err := client.Dial(t.Context(), dialerFunc(func(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) {
+	c, err := client.Dial(t.Context(), dialerFunc(func(ctx context.Context, p *mcp.ClientProfile) (mcp.Conn, error) {
 		near, far := jsonrpc.Pipe()
 		wg.Go(func() {
 			if err := s.ServeStream(context.Background(), far); err != nil {
@@ -57,7 +57,7 @@ func inEveryRevision(t *testing.T, test func(t *testing.T, rev mcp.Revision)) {
 // world is a server that uses everything a client can do.
 type world struct {
 	cancelled chan string // why a call was cancelled
-	news      chan mcp.Note
+	news      chan mcp.Notification
 }
 
 func (w *world) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
@@ -77,11 +77,11 @@ func (w *world) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		}
 		return w.tool(ctx, c, name)
 	case mcp.MethodSubscriptionsListen:
-		c.Tell(mcp.Note{Method: mcp.NoteAcknowledged, Params: c.Params})
+		c.Notify(mcp.Notification{Method: mcp.NotificationSubscriptionsAcknowledged, Params: c.Params})
 		for {
 			select {
 			case n := <-w.news:
-				c.Tell(n)
+				c.Notify(n)
 			case <-ctx.Done():
 				return mcp.Result{}, nil
 			}
@@ -101,22 +101,22 @@ func (w *world) tool(ctx context.Context, c *mcp.Call, name string) (mcp.Result,
 		}
 		return text(string(a)), nil
 	case "sample":
-		a, err := c.Ask("s", mcp.Question{Method: mcp.MethodCreateMessage, Params: json.RawMessage(`{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":5}`)})
+		a, err := c.Ask("s", mcp.InputRequest{Method: mcp.MethodCreateMessage, Params: json.RawMessage(`{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":5}`)})
 		if err != nil {
 			return mcp.Result{}, err
 		}
 		return text(string(a)), nil
 	case "roots":
-		a, err := c.Ask("r", mcp.RootsQuestion())
+		a, err := c.Ask("r", mcp.RootsRequest())
 		if err != nil {
 			return mcp.Result{}, err
 		}
 		return text(string(a)), nil
 	case "work":
 		for i := range 3 {
-			c.Tell(mcp.Note{Method: mcp.NoteProgress, Params: fmt.Appendf(nil, `{"progress":%d,"total":3}`, i+1)})
+			c.Notify(mcp.Notification{Method: mcp.NotificationProgress, Params: fmt.Appendf(nil, `{"progress":%d,"total":3}`, i+1)})
 		}
-		c.Tell(mcp.Note{Method: mcp.NoteMessage, Params: json.RawMessage(`{"level":"warning","data":"nearly"}`)})
+		c.Notify(mcp.Notification{Method: mcp.NotificationMessage, Params: json.RawMessage(`{"level":"warning","data":"nearly"}`)})
 		return text("done"), nil
 	case "hang":
 		<-ctx.Done()
@@ -128,17 +128,17 @@ func (w *world) tool(ctx context.Context, c *mcp.Call, name string) (mcp.Result,
 
 func TestEverythingInEveryRevision(t *testing.T) {
 	inEveryRevision(t, func(t *testing.T, rev mcp.Revision) {
-		w := &world{cancelled: make(chan string, 1), news: make(chan mcp.Note)}
+		w := &world{cancelled: make(chan string, 1), news: make(chan mcp.Notification)}
 		var lines []string
 		c := in(t, rev, w, &client.Options{
 			Elicit: func(_ context.Context, e *client.Elicitation) (*mcp.ElicitResult, error) {
 				return e.Accept(map[string]string{"name": "Ada"})
 			},
 			Sampling: &client.Sampling{Create: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
-				return &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Content: mcp.Say(mcp.Text("ho")), Model: "m"}, nil
+				return &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Content: mcp.NewSamplingContent(mcp.Text("ho")), Model: "m"}, nil
 			}},
 			Roots:   func(context.Context) ([]mcp.Root, error) { return []mcp.Root{{URI: "file:///x"}}, nil },
-			Logging: &client.Logging{Hear: func(_ context.Context, m mcp.LogMessage) { lines = append(lines, string(m.Data)) }},
+			Logging: &client.Logging{OnMessage: func(_ context.Context, m mcp.LogMessage) { lines = append(lines, string(m.Data)) }},
 		})
 		d, err := c.Discover(t.Context())
 		if err != nil || d.Server == nil || d.Server.Name != "world" {
@@ -182,19 +182,19 @@ func TestEverythingInEveryRevision(t *testing.T) {
 
 func TestListenInEveryRevision(t *testing.T) {
 	inEveryRevision(t, func(t *testing.T, rev mcp.Revision) {
-		w := &world{news: make(chan mcp.Note)}
+		w := &world{news: make(chan mcp.Notification)}
 		c := in(t, rev, w, nil)
-		heard := make(chan mcp.Note, 10)
+		heard := make(chan mcp.Notification, 10)
 		ended := make(chan error)
 		go func() {
-			ended <- c.Listen(t.Context(), mcp.Filter{ToolsListChanged: true}, func(n mcp.Note) { heard <- n })
+			ended <- c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(n mcp.Notification) { heard <- n })
 		}()
-		if n := <-heard; n.Method != mcp.NoteAcknowledged {
+		if n := <-heard; n.Method != mcp.NotificationSubscriptionsAcknowledged {
 			t.Errorf("heard %q first", n.Method)
 		}
 		synctest.Wait()
-		w.news <- mcp.Note{Method: mcp.NoteToolsListChanged}
-		if n := <-heard; n.Method != mcp.NoteToolsListChanged {
+		w.news <- mcp.Notification{Method: mcp.NotificationToolsListChanged}
+		if n := <-heard; n.Method != mcp.NotificationToolsListChanged {
 			t.Errorf("heard %q", n.Method)
 		}
 		if err := c.Close(); err != nil {
@@ -210,10 +210,10 @@ func TestListenInEveryRevision(t *testing.T) {
 // stale. None of them says how long a result is good, so a server of the newest
 // revision that does is asked here, and the news comes by another way.
 func TestNewsWithoutListening(t *testing.T) {
-	var hear func(mcp.Note)
+	var hear func(mcp.Notification)
 	s := &newsServer{calls: map[string]int{}}
-	c, err := client.Dial(t.Context(), dialerFunc(func(_ context.Context, p *mcp.Persona) (mcp.Conn, error) {
-		hear = p.Hear
+	c, err := client.Dial(t.Context(), dialerFunc(func(_ context.Context, p *mcp.ClientProfile) (mcp.Conn, error) {
+		hear = p.OnNotification
 		return &closer{Handler: s}, nil
 	}), nil)
 	if err != nil {
@@ -228,14 +228,14 @@ func TestNewsWithoutListening(t *testing.T) {
 		if got := s.calls[mcp.MethodToolsList]; got != want+1 {
 			t.Errorf("%d calls, want %d", got, want+1)
 		}
-		hear(mcp.Note{Method: mcp.NoteToolsListChanged})
+		hear(mcp.Notification{Method: mcp.NotificationToolsListChanged})
 	}
 }
 
 // raw connects a client to a server that answers tools/call with given bytes.
 func raw(t *testing.T, rev mcp.Revision, result string) *client.Client {
 	t.Helper()
-	c, err := client.Dial(t.Context(), dialerFunc(func(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) {
+	c, err := client.Dial(t.Context(), dialerFunc(func(ctx context.Context, p *mcp.ClientProfile) (mcp.Conn, error) {
 		near, far := jsonrpc.Pipe()
 		go func() {
 			defer far.Close()

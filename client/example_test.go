@@ -25,8 +25,8 @@ var shop = mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, e
 		}
 		return sell(c, name, args)
 	case mcp.MethodSubscriptionsListen:
-		c.Tell(mcp.Note{Method: mcp.NoteAcknowledged, Params: c.Params})
-		c.Tell(mcp.Note{Method: mcp.NoteToolsListChanged})
+		c.Notify(mcp.Notification{Method: mcp.NotificationSubscriptionsAcknowledged, Params: c.Params})
+		c.Notify(mcp.Notification{Method: mcp.NotificationToolsListChanged})
 		<-ctx.Done()
 		return mcp.Result{}, ctx.Err()
 	}
@@ -44,7 +44,7 @@ func sell(c *mcp.Call, tool string, args json.RawMessage) (mcp.Result, error) {
 		return result(mcp.ToolError("we have no %s: ask for tea", in.Item))
 	}
 	if tool == "buy" {
-		answer, err := c.Ask("how many", mcp.Question{Method: mcp.MethodElicit, Params: json.RawMessage(`{
+		answer, err := c.Ask("how many", mcp.InputRequest{Method: mcp.MethodElicit, Params: json.RawMessage(`{
 			"message": "How much tea?",
 			"requestedSchema": {"type":"object","properties":{
 				"grams": {"type":"integer","minimum":1},
@@ -120,11 +120,11 @@ func ExampleClient_Listen() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 
-	err := c.Listen(ctx, mcp.Filter{ToolsListChanged: true}, func(n mcp.Note) {
+	err := c.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true}, func(n mcp.Notification) {
 		switch n.Method {
-		case mcp.NoteAcknowledged:
+		case mcp.NotificationSubscriptionsAcknowledged:
 			fmt.Println("listening")
-		case mcp.NoteToolsListChanged:
+		case mcp.NotificationToolsListChanged:
 			fmt.Println("list the tools again")
 			cancel() // this example has heard enough
 		}

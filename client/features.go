@@ -42,7 +42,7 @@ func (c *Client) Discover(ctx context.Context) (*mcp.Discovery, error) {
 	if _, err := whole(mcp.MethodDiscover, "", res); err != nil {
 		return nil, err
 	}
-	return mcp.Discovered(res)
+	return mcp.DecodeDiscovery(res)
 }
 
 // ReadResource reads a resource, within the time limits of the client's

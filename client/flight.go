@@ -36,13 +36,13 @@ type CallOptions struct {
 //	answer  stops the clock for idleness and has the question answered
 //	hear    takes the notes that ride with the call
 type flight struct {
-	client *Client
-	call   mcp.Call
-	name   string // what is called, for error texts
-	clock  clock
-	asked  bool // the server has asked for input: the result must not be kept
+	client         *Client
+	call           mcp.Call
+	name           string // what is called, for error texts
+	clock          clock
+	inputRequested bool // the server has asked for input: the result must not be kept
 
-	queue    notifyqueue.Queue[mcp.Note] // notifications, of which one at a time is heard
+	queue    notifyqueue.Queue[mcp.Notification] // notifications, of which one at a time is heard
 	progress func(mcp.ProgressParams)
 	reached  float64 // the last progress
 	moved    bool    // there was some
@@ -72,7 +72,7 @@ func (c *Client) Notify(ctx context.Context, method string, params any) error {
 	if err != nil {
 		return refused("parameters of %s: %v", method, err)
 	}
-	_, err = c.h.Serve(ctx, &mcp.Call{Method: method, Params: raw, Caller: c.caller, Notification: true})
+	_, err = c.h.Serve(ctx, &mcp.Call{Method: method, Params: raw, Caller: c.caller, IsNotification: true})
 	return err
 }
 
@@ -99,10 +99,10 @@ func (c *Client) do(ctx context.Context, method, name string, params json.RawMes
 		}
 	}
 	if f.progress != nil || c.caller.LogLevel != "" || c.opts.ElicitURLDone != nil {
-		f.call.Side = f.hear
+		f.call.OnNotification = f.notify
 	}
 	res, err = f.run(ctx, idle, total)
-	if err == nil && keep && !f.asked && res.Type == "" {
+	if err == nil && keep && !f.inputRequested && res.Type == "" {
 		c.cache.put(where, res)
 	}
 	return res, false, err
@@ -114,7 +114,7 @@ func (f *flight) run(ctx context.Context, idle, total time.Duration) (mcp.Result
 	ctx = patience.With(f.clock.start(ctx, idle, total), f.clock.ask)
 	defer f.land()
 	res, err := f.Serve(ctx, &f.call)
-	if err != nil && f.asked {
+	if err != nil && f.inputRequested {
 		res, err = f.goOn(ctx, err)
 	}
 	if err != nil {
@@ -128,7 +128,7 @@ func (f *flight) run(ctx context.Context, idle, total time.Duration) (mcp.Result
 
 // limit is the error of a call that reached a time limit.
 func (f *flight) limit(idle, asking bool) error {
-	e := &TimeoutError{Method: f.call.Method, Name: f.name, Idle: idle, Asking: asking, After: f.clock.total}
+	e := &TimeoutError{Method: f.call.Method, Name: f.name, Idle: idle, WaitingForInput: asking, After: f.clock.total}
 	if idle {
 		e.After = f.clock.idle
 	}
@@ -138,7 +138,7 @@ func (f *flight) limit(idle, asking bool) error {
 // land ends the flight: nothing is heard after it.
 func (f *flight) land() {
 	f.clock.stop()
-	if f.call.Side == nil {
+	if f.call.OnNotification == nil {
 		return
 	}
 	f.queue.Close()
@@ -152,7 +152,7 @@ func (f *flight) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if err == nil {
 		return res, nil
 	}
-	need, ok := errors.AsType[*mcp.NeedInput](err)
+	need, ok := errors.AsType[*mcp.InputRequired](err)
 	if !ok {
 		return mcp.Result{}, err
 	}
@@ -160,20 +160,20 @@ func (f *flight) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		mcp.Abandon(need)
 		return mcp.Result{}, err
 	}
-	f.asked = true
+	f.inputRequested = true
 	return mcp.Result{}, need
 }
 
 // mayAsk says what is wrong with what the server asks, if anything is.
-func (f *flight) mayAsk(c *mcp.Call, need *mcp.NeedInput) error {
-	if !mcp.MayAsk(c.Method) {
+func (f *flight) mayAsk(c *mcp.Call, need *mcp.InputRequired) error {
+	if !mcp.MayRequireInput(c.Method) {
 		return invalid(c.Method, f.name, "this method cannot ask for input")
 	}
-	if len(need.Questions) == 0 && need.State == "" && len(need.Kept) == 0 {
+	if len(need.Requests) == 0 && need.State == "" && len(need.PriorResponses) == 0 {
 		return invalid(c.Method, f.name, "it asks for input and says neither what nor why")
 	}
-	for key, q := range need.Questions {
-		if err := c.Caller.CanAnswer(q); err != nil {
+	for key, q := range need.Requests {
+		if err := c.Caller.CanHandle(q); err != nil {
 			return invalid(c.Method, f.name, "its question %q was refused: %v", clip(key), err)
 		}
 	}
@@ -181,10 +181,10 @@ func (f *flight) mayAsk(c *mcp.Call, need *mcp.NeedInput) error {
 }
 
 // answer has one question answered.
-func (f *flight) answer(ctx context.Context, _ *mcp.Call, key string, q mcp.Question) (json.RawMessage, error) {
+func (f *flight) handleInput(ctx context.Context, _ *mcp.Call, key string, q mcp.InputRequest) (json.RawMessage, error) {
 	f.clock.ask(+1)
 	defer f.clock.ask(-1)
-	return f.client.opts.answer(ctx, f, key, q)
+	return f.client.opts.handleInput(ctx, f, key, q)
 }
 
 // goOn makes the rounds after the first, which came to err. It reports why input
@@ -192,14 +192,14 @@ func (f *flight) answer(ctx context.Context, _ *mcp.Call, key string, q mcp.Ques
 // error. The person's own no is not reported.
 func (f *flight) goOn(ctx context.Context, err error) (mcp.Result, error) {
 	var refused []error
-	answer := func(ctx context.Context, c *mcp.Call, key string, q mcp.Question) (json.RawMessage, error) {
-		a, err := f.answer(ctx, c, key, q)
+	answer := func(ctx context.Context, c *mcp.Call, key string, q mcp.InputRequest) (json.RawMessage, error) {
+		a, err := f.handleInput(ctx, c, key, q)
 		if err != nil && ctx.Err() == nil && !errors.Is(err, ErrSamplingRejected) {
 			refused = append(refused, err)
 		}
 		return a, err
 	}
-	res, err := mcp.Answered(ctx, f, &f.call, err, answer, f.client.opts.MaxRounds)
+	res, err := mcp.ContinueInput(ctx, f, &f.call, err, answer, f.client.opts.MaxRounds)
 	for _, r := range refused {
 		if !errors.Is(err, r) {
 			f.client.opts.warn("an input request of " + doing(f.call.Method, f.name) + " was answered with an error: " + r.Error())
@@ -209,13 +209,13 @@ func (f *flight) goOn(ctx context.Context, err error) (mcp.Result, error) {
 }
 
 // hear takes a notification of the call.
-func (f *flight) hear(n mcp.Note) {
+func (f *flight) notify(n mcp.Notification) {
 	f.clock.alive()
-	it := notifyqueue.Item[mcp.Note]{Size: len(n.Params), Value: n}
+	it := notifyqueue.Item[mcp.Notification]{Size: len(n.Params), Value: n}
 	switch n.Method {
-	case mcp.NoteProgress:
+	case mcp.NotificationProgress:
 		it.Kind = notifyqueue.Progress
-	case mcp.NoteMessage:
+	case mcp.NotificationMessage:
 		it.Kind = notifyqueue.Log
 	}
 	if f.queue.Put(it) {
@@ -225,14 +225,14 @@ func (f *flight) hear(n mcp.Note) {
 
 // take deals with one notification. No lock is held, and no other is dealt with
 // meanwhile.
-func (f *flight) take(n mcp.Note) {
+func (f *flight) take(n mcp.Notification) {
 	switch n.Method {
-	case mcp.NoteProgress:
+	case mcp.NotificationProgress:
 		f.advance(n)
-	case mcp.NoteElicitationComplete:
+	case mcp.NotificationElicitationComplete:
 		f.pageDone(n)
-	case mcp.NoteMessage:
-		f.client.opts.Logging.hear(f.clock.ctx, n)
+	case mcp.NotificationMessage:
+		f.client.opts.Logging.message(f.clock.ctx, n)
 	default:
 		f.client.opts.warn("dropped a note " + quote(n.Method) + " that does not belong with " + doing(f.call.Method, f.name))
 	}
@@ -249,7 +249,7 @@ func (f *flight) shown(key string, e *Elicitation) {
 }
 
 // pageDone tells that the person is done with a page.
-func (f *flight) pageDone(n mcp.Note) {
+func (f *flight) pageDone(n mcp.Notification) {
 	var p mcp.ElicitationComplete
 	if mcp.Unmarshal(n.Params, &p) != nil {
 		return
@@ -263,7 +263,7 @@ func (f *flight) pageDone(n mcp.Note) {
 }
 
 // advance tells of progress if it is any.
-func (f *flight) advance(n mcp.Note) {
+func (f *flight) advance(n mcp.Notification) {
 	if f.progress == nil {
 		return
 	}
@@ -273,7 +273,7 @@ func (f *flight) advance(n mcp.Note) {
 		return
 	}
 	if f.moved && p.Progress <= f.reached {
-		if f.asked {
+		if f.inputRequested {
 			return // a server that asks begins again in each round
 		}
 		f.client.opts.warn("dropped a report of progress of " + doing(f.call.Method, f.name) + ": it does not go forward")

@@ -23,7 +23,7 @@ func (c *Client) Tools(ctx context.Context) iter.Seq2[*mcp.Tool, error] {
 	l := listing[mcp.Tool]{mcp.MethodToolsList, "tools", func(t *mcp.Tool) string { return t.Name }}
 	return func(yield func(*mcp.Tool, error) bool) {
 		listed := make(map[string]bool)
-		for t, err := range l.over(ctx, c) {
+		for t, err := range l.finished(ctx, c) {
 			if err == nil {
 				listed[t.Name] = true
 				c.outputs.learn(t)
@@ -32,24 +32,24 @@ func (c *Client) Tools(ctx context.Context) iter.Seq2[*mcp.Tool, error] {
 				return
 			}
 		}
-		c.outputs.keep(listed)
+		c.outputs.store(listed)
 	}
 }
 
 // Resources goes over the resources of the server, as [Client.Tools] does.
 func (c *Client) Resources(ctx context.Context) iter.Seq2[*mcp.Resource, error] {
-	return listing[mcp.Resource]{mcp.MethodResourcesList, "resources", func(r *mcp.Resource) string { return r.URI }}.over(ctx, c)
+	return listing[mcp.Resource]{mcp.MethodResourcesList, "resources", func(r *mcp.Resource) string { return r.URI }}.finished(ctx, c)
 }
 
 // ResourceTemplates goes over the resource templates of the server, as
 // [Client.Tools] does.
 func (c *Client) ResourceTemplates(ctx context.Context) iter.Seq2[*mcp.ResourceTemplate, error] {
-	return listing[mcp.ResourceTemplate]{mcp.MethodResourceTemplatesList, "resourceTemplates", func(r *mcp.ResourceTemplate) string { return r.URITemplate }}.over(ctx, c)
+	return listing[mcp.ResourceTemplate]{mcp.MethodResourceTemplatesList, "resourceTemplates", func(r *mcp.ResourceTemplate) string { return r.URITemplate }}.finished(ctx, c)
 }
 
 // Prompts goes over the prompts of the server, as [Client.Tools] does.
 func (c *Client) Prompts(ctx context.Context) iter.Seq2[*mcp.Prompt, error] {
-	return listing[mcp.Prompt]{mcp.MethodPromptsList, "prompts", func(p *mcp.Prompt) string { return p.Name }}.over(ctx, c)
+	return listing[mcp.Prompt]{mcp.MethodPromptsList, "prompts", func(p *mcp.Prompt) string { return p.Name }}.finished(ctx, c)
 }
 
 // All collects a list. With an error come the items before it.
@@ -70,7 +70,7 @@ type listing[T any] struct {
 	key            func(*T) string // what must be there and be unique
 }
 
-func (l listing[T]) over(ctx context.Context, c *Client) iter.Seq2[*T, error] {
+func (l listing[T]) finished(ctx context.Context, c *Client) iter.Seq2[*T, error] {
 	return func(yield func(*T, error) bool) {
 		w := walk[T]{listing: l, client: c, seen: make(map[string]bool), cursors: make(map[uint64]bool)}
 		for !w.last {
@@ -91,15 +91,15 @@ func (l listing[T]) over(ctx context.Context, c *Client) iter.Seq2[*T, error] {
 // A walk is one way over all pages of a list.
 type walk[T any] struct {
 	listing[T]
-	client  *Client
-	cursor  *string // of the next page
-	last    bool    // there is no next page
-	pages   int
-	items   int
-	seen    map[string]bool // keys of items
-	cursors map[uint64]bool // hashes: a cursor may be as long as a message
-	kept    bool            // some page was a kept result
-	again   bool            // the walk began anew
+	client    *Client
+	cursor    *string // of the next page
+	last      bool    // there is no next page
+	pages     int
+	items     int
+	seen      map[string]bool // keys of items
+	cursors   map[uint64]bool // hashes: a cursor may be as long as a message
+	collected bool            // some page was a kept result
+	again     bool            // the walk began anew
 }
 
 // next returns the items of the next page. With an error come the items that
@@ -119,7 +119,7 @@ func (w *walk[T]) next(ctx context.Context) ([]*T, error) {
 		}
 		return nil, err
 	}
-	w.kept = w.kept || kept
+	w.collected = w.collected || kept
 	body, err := whole(w.method, "", res)
 	if err != nil {
 		return nil, err
@@ -163,7 +163,7 @@ var seed = maphash.MakeSeed()
 // good. The walk then begins anew, once; what was told is not told again.
 func (w *walk[T]) outdated(err error) bool {
 	e, ok := errors.AsType[*mcp.Error](err)
-	if !ok || e.Local || e.Code != mcp.CodeInvalidParams || w.cursor == nil || !w.kept || w.again {
+	if !ok || e.Local || e.Code != mcp.CodeInvalidParams || w.cursor == nil || !w.collected || w.again {
 		return false
 	}
 	w.client.cache.drop(w.method)

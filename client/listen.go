@@ -23,7 +23,7 @@ const (
 // next waits until hear has returned. A nil hear is allowed: kept results are
 // then dropped when they go stale, and that is all.
 //
-// The first note is a [mcp.NoteAcknowledged], which says what the server will
+// The first note is a [mcp.NotificationSubscriptionsAcknowledged], which says what the server will
 // tell. When the server goes away, Listen waits (1 s, then longer, up to 30 s)
 // and subscribes again, as often as it takes. What changed in between is not
 // known, so after the new acknowledgement hear is told of a change of
@@ -31,14 +31,14 @@ const (
 //
 // A server that refuses to be listened to, and a connection that cannot come
 // back, end Listen with their error.
-func (c *Client) Listen(ctx context.Context, filter mcp.Filter, hear func(mcp.Note)) error {
+func (c *Client) Listen(ctx context.Context, filter mcp.SubscriptionFilter, hear func(mcp.Notification)) error {
 	params, err := mcp.Marshal(mcp.ListenParams{Notifications: filter})
 	if err != nil {
 		return refused("filter: %v", err)
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	l := &listening{client: c, filter: filter, hear: hear}
+	l := &listening{client: c, filter: filter, onNotification: hear}
 	defer l.end()
 	defer context.AfterFunc(c.life.ctx, func() { stop(ErrClosed) })()
 	for pause := minPause; ; pause = min(2*pause, maxPause*2/3) {
@@ -64,16 +64,16 @@ func (c *Client) Listen(ctx context.Context, filter mcp.Filter, hear func(mcp.No
 
 // A listening is a subscription through all its interruptions.
 type listening struct {
-	client *Client
-	filter mcp.Filter
-	hear   func(mcp.Note)
+	client         *Client
+	filter         mcp.SubscriptionFilter
+	onNotification func(mcp.Notification)
 
-	queue notifyqueue.Queue[mcp.Note] // notifications, of which one at a time is heard
+	queue notifyqueue.Queue[mcp.Notification] // notifications, of which one at a time is heard
 
-	mu       sync.Mutex
-	heard    bool        // the server has acknowledged since the last interruption
-	gap      bool        // there was an interruption whose changes were not told
-	patience *time.Timer // ends an attempt that is never acknowledged
+	mu         sync.Mutex
+	notified   bool        // the server has acknowledged since the last interruption
+	gap        bool        // there was an interruption whose changes were not told
+	retryDelay *time.Timer // ends an attempt that is never acknowledged
 }
 
 // once listens until the subscription ends, for whatever reason.
@@ -86,10 +86,10 @@ func (l *listening) once(ctx context.Context, params []byte) error {
 		patience := time.AfterFunc(idle, func() { cancel(late) })
 		defer patience.Stop()
 		l.mu.Lock()
-		l.patience = patience
+		l.retryDelay = patience
 		l.mu.Unlock()
 	}
-	_, err := c.h.Serve(ctx, &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: params, Caller: c.caller, Side: l.note})
+	_, err := c.h.Serve(ctx, &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: params, Caller: c.caller, OnNotification: l.notification})
 	if late, ok := context.Cause(ctx).(*TimeoutError); ok {
 		return late
 	}
@@ -98,18 +98,18 @@ func (l *listening) once(ctx context.Context, params []byte) error {
 
 // note takes a notification of the subscription. The Handler has merged and
 // bounded what waits.
-func (l *listening) note(n mcp.Note) {
-	if l.queue.Put(notifyqueue.Item[mcp.Note]{Size: len(n.Params), Value: n}) {
+func (l *listening) notification(n mcp.Notification) {
+	if l.queue.Put(notifyqueue.Item[mcp.Notification]{Size: len(n.Params), Value: n}) {
 		l.queue.Deliver(l.take)
 	}
 }
 
 // take deals with one notification. No lock is held, and no other is dealt with
 // meanwhile.
-func (l *listening) take(n mcp.Note) {
+func (l *listening) take(n mcp.Notification) {
 	honoured := l.filter
-	if n.Method == mcp.NoteAcknowledged {
-		var ack mcp.Acknowledged
+	if n.Method == mcp.NotificationSubscriptionsAcknowledged {
+		var ack mcp.SubscriptionsAcknowledgedParams
 		if mcp.Unmarshal(n.Params, &ack) == nil {
 			honoured = ack.Notifications
 		}
@@ -118,10 +118,10 @@ func (l *listening) take(n mcp.Note) {
 		return
 	}
 	gap := l.through()
-	l.tell(n)
+	l.deliver(n)
 	if gap {
 		for _, missed := range everything(honoured) {
-			l.tell(missed)
+			l.deliver(missed)
 		}
 	}
 }
@@ -131,28 +131,28 @@ func (l *listening) take(n mcp.Note) {
 func (l *listening) through() (gap bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.heard && l.patience != nil {
-		l.patience.Stop()
+	if !l.notified && l.retryDelay != nil {
+		l.retryDelay.Stop()
 	}
-	gap, l.heard, l.gap = l.gap, true, false
+	gap, l.notified, l.gap = l.gap, true, false
 	return gap
 }
 
-func (l *listening) tell(n mcp.Note) {
+func (l *listening) deliver(n mcp.Notification) {
 	l.client.changed(n)
-	if l.hear != nil {
-		l.hear(n)
+	if l.onNotification != nil {
+		l.onNotification(n)
 	}
 }
 
 // wants reports whether a note was subscribed to. What is told of a resource
 // may be told of a part of it, under another URI, and what the news of an
 // extension looks like is not known here.
-func (l *listening) wants(n mcp.Note) bool {
+func (l *listening) wants(n mcp.Notification) bool {
 	switch n.Method {
-	case mcp.NoteToolsListChanged, mcp.NotePromptsListChanged, mcp.NoteResourcesListChanged:
+	case mcp.NotificationToolsListChanged, mcp.NotificationPromptsListChanged, mcp.NotificationResourcesListChanged:
 		return l.filter.Wants(n)
-	case mcp.NoteResourceUpdated:
+	case mcp.NotificationResourceUpdated:
 		return len(l.filter.ResourceSubscriptions) > 0
 	}
 	return len(l.filter.Other) > 0
@@ -162,8 +162,8 @@ func (l *listening) wants(n mcp.Note) bool {
 // be invalidated, so they go. It reports whether the attempt had got through.
 func (l *listening) lost() bool {
 	l.mu.Lock()
-	through := l.heard
-	l.gap, l.heard = l.gap || through, false
+	through := l.notified
+	l.gap, l.notified = l.gap || through, false
 	l.mu.Unlock()
 	if through {
 		for _, n := range everything(l.filter) {
@@ -180,20 +180,20 @@ func (l *listening) end() {
 }
 
 // everything is the news that all that is subscribed to has changed.
-func everything(f mcp.Filter) []mcp.Note {
-	var notes []mcp.Note
+func everything(f mcp.SubscriptionFilter) []mcp.Notification {
+	var notes []mcp.Notification
 	if f.ToolsListChanged {
-		notes = append(notes, mcp.Note{Method: mcp.NoteToolsListChanged})
+		notes = append(notes, mcp.Notification{Method: mcp.NotificationToolsListChanged})
 	}
 	if f.PromptsListChanged {
-		notes = append(notes, mcp.Note{Method: mcp.NotePromptsListChanged})
+		notes = append(notes, mcp.Notification{Method: mcp.NotificationPromptsListChanged})
 	}
 	if f.ResourcesListChanged {
-		notes = append(notes, mcp.Note{Method: mcp.NoteResourcesListChanged})
+		notes = append(notes, mcp.Notification{Method: mcp.NotificationResourcesListChanged})
 	}
 	for _, uri := range f.ResourceSubscriptions {
 		params := append(rawjson.AppendString([]byte(`{"uri":`), uri), '}')
-		notes = append(notes, mcp.Note{Method: mcp.NoteResourceUpdated, Params: params})
+		notes = append(notes, mcp.Notification{Method: mcp.NotificationResourceUpdated, Params: params})
 	}
 	return notes
 }

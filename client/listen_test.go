@@ -40,7 +40,9 @@ func (s *shaky) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	return mcp.Result{}, v(ctx, c)
 }
 
-func ack(c *mcp.Call) { c.Tell(mcp.Note{Method: mcp.NoteAcknowledged, Params: c.Params}) }
+func ack(c *mcp.Call) {
+	c.Notify(mcp.Notification{Method: mcp.NotificationSubscriptionsAcknowledged, Params: c.Params})
+}
 
 func stay(ctx context.Context, c *mcp.Call) error {
 	ack(c)
@@ -53,7 +55,7 @@ func TestListenSurvivesARestart(t *testing.T) {
 	s := &shaky{visits: []visit{
 		func(_ context.Context, c *mcp.Call) error {
 			ack(c)
-			c.Tell(mcp.Note{Method: mcp.NoteToolsListChanged})
+			c.Notify(mcp.Notification{Method: mcp.NotificationToolsListChanged})
 			return nil // a shutdown in order
 		},
 		down, down,
@@ -68,7 +70,7 @@ func TestListenSurvivesARestart(t *testing.T) {
 		ended := make(chan error)
 		begun := time.Now()
 		go func() {
-			ended <- c.Listen(ctx, mcp.Filter{ToolsListChanged: true, ResourceSubscriptions: []string{"x:a", "x:b"}}, func(n mcp.Note) {
+			ended <- c.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{"x:a", "x:b"}}, func(n mcp.Notification) {
 				heard = append(heard, strings.TrimPrefix(n.Method, "notifications/")+" "+string(n.Params))
 			})
 		}()
@@ -140,7 +142,7 @@ func TestAGapInvalidates(t *testing.T) {
 			return lists.Serve(ctx, c)
 		}), nil)
 		ended := make(chan error)
-		go func() { ended <- c.Listen(t.Context(), mcp.Filter{ToolsListChanged: true}, nil) }()
+		go func() { ended <- c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, nil) }()
 		synctest.Wait()
 		for i, next := range []func(){
 			func() { close(restart); synctest.Wait() }, // before the gap
@@ -172,8 +174,8 @@ func TestListenNeverWaitsTooLong(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 24*time.Hour)
 		defer cancel()
 		first := true
-		err := client.New(s, nil).Listen(ctx, allNews, func(n mcp.Note) {
-			if n.Method != mcp.NoteAcknowledged || !first {
+		err := client.New(s, nil).Listen(ctx, allNews, func(n mcp.Notification) {
+			if n.Method != mcp.NotificationSubscriptionsAcknowledged || !first {
 				t.Errorf("told of a gap that nobody was in: %+v", n)
 			}
 			first = false
@@ -202,7 +204,7 @@ func TestListenEnds(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			err := client.New(&shaky{visits: []visit{tt.visit}}, nil).Listen(t.Context(), allNews, func(mcp.Note) {})
+			err := client.New(&shaky{visits: []visit{tt.visit}}, nil).Listen(t.Context(), allNews, func(mcp.Notification) {})
 			wantError(t, err, tt.want)
 		})
 	}
@@ -214,7 +216,7 @@ func TestListenEnds(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := client.New(&shaky{visits: []visit{stay}}, nil)
 			time.AfterFunc(time.Hour, func() { c.Close() })
-			if err := c.Listen(t.Context(), allNews, func(mcp.Note) {}); !errors.Is(err, client.ErrClosed) {
+			if err := c.Listen(t.Context(), allNews, func(mcp.Notification) {}); !errors.Is(err, client.ErrClosed) {
 				t.Errorf("ended with %v", err)
 			}
 		})
@@ -222,22 +224,22 @@ func TestListenEnds(t *testing.T) {
 }
 
 func TestListenDropsWhatWasNotAskedFor(t *testing.T) {
-	var late func(mcp.Note)
+	var late func(mcp.Notification)
 	s := &shaky{visits: []visit{func(_ context.Context, c *mcp.Call) error {
 		ack(c)
-		for _, m := range []string{mcp.NoteToolsListChanged, mcp.NotePromptsListChanged, mcp.NoteProgress, mcp.NoteMessage, "notifications/odd"} {
-			c.Tell(mcp.Note{Method: m})
+		for _, m := range []string{mcp.NotificationToolsListChanged, mcp.NotificationPromptsListChanged, mcp.NotificationProgress, mcp.NotificationMessage, "notifications/odd"} {
+			c.Notify(mcp.Notification{Method: m})
 		}
-		c.Tell(mcp.Note{Method: mcp.NoteResourceUpdated, Params: json.RawMessage(`{"uri":"x:a"}`)})
-		late = c.Tell
+		c.Notify(mcp.Notification{Method: mcp.NotificationResourceUpdated, Params: json.RawMessage(`{"uri":"x:a"}`)})
+		late = c.Notify
 		return mcp.MethodNotFound("enough")
 	}}}
 	var heard []string
 	var w warnings
 	c := client.New(s, &client.Options{Warn: w.add})
-	wantError(t, c.Listen(t.Context(), mcp.Filter{PromptsListChanged: true}, func(n mcp.Note) { heard = append(heard, n.Method) }), "enough")
-	late(mcp.Note{Method: mcp.NotePromptsListChanged})
-	if got := strings.Join(heard, " "); got != mcp.NoteAcknowledged+" "+mcp.NotePromptsListChanged {
+	wantError(t, c.Listen(t.Context(), mcp.SubscriptionFilter{PromptsListChanged: true}, func(n mcp.Notification) { heard = append(heard, n.Method) }), "enough")
+	late(mcp.Notification{Method: mcp.NotificationPromptsListChanged})
+	if got := strings.Join(heard, " "); got != mcp.NotificationSubscriptionsAcknowledged+" "+mcp.NotificationPromptsListChanged {
 		t.Errorf("heard %s", got)
 	}
 	if len(w.list) != 5 {
@@ -252,7 +254,7 @@ func TestListenWithoutAcknowledgement(t *testing.T) {
 		var w warnings
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		err := client.New(s, &client.Options{Warn: w.add}).Listen(ctx, allNews, func(mcp.Note) {})
+		err := client.New(s, &client.Options{Warn: w.add}).Listen(ctx, allNews, func(mcp.Notification) {})
 		if !errors.Is(err, context.DeadlineExceeded) || len(s.visits) != 0 || !strings.Contains(w.String(), "no sign of life from the server for 60s") {
 			t.Errorf("ended with %v, warned %v", err, w.list)
 		}

@@ -19,12 +19,12 @@ type Logging struct {
 	// Hear hears the lines. The context is that of the call that a line rides
 	// with, or an empty one for lines of older servers outside of any call. It
 	// must not block. Nil: no lines are asked for.
-	Hear func(ctx context.Context, line mcp.LogMessage)
+	OnMessage func(ctx context.Context, line mcp.LogMessage)
 }
 
 func (l *Logging) level() mcp.LogLevel {
 	switch {
-	case l == nil || l.Hear == nil:
+	case l == nil || l.OnMessage == nil:
 		return ""
 	case l.Level == "":
 		return mcp.LogInfo
@@ -33,13 +33,13 @@ func (l *Logging) level() mcp.LogLevel {
 }
 
 // hear passes a line on if it is wanted.
-func (l *Logging) hear(ctx context.Context, n mcp.Note) {
+func (l *Logging) message(ctx context.Context, n mcp.Notification) {
 	least := l.level()
 	if least == "" {
 		return
 	}
 	var line mcp.LogMessage
 	if mcp.Unmarshal(n.Params, &line) == nil && line.Level.AtLeast(least) {
-		l.Hear(ctx, line)
+		l.OnMessage(ctx, line)
 	}
 }

@@ -97,23 +97,23 @@ type Options struct {
 // Persona is how a client with these options introduces itself, for those who
 // connect on their own and use [New]; [Dial] does it by itself. It answers the
 // questions that belong to no call, as older servers ask them.
-func (o *Options) Persona() *mcp.Persona {
-	return o.withDefaults().persona(nil)
+func (o *Options) Profile() *mcp.ClientProfile {
+	return o.withDefaults().profile(nil)
 }
 
 // persona is Persona with somebody who hears of changes.
-func (o *Options) persona(changed func(mcp.Note)) *mcp.Persona {
-	p := &mcp.Persona{Client: o.Client, Capabilities: *o.capabilities(), Warn: o.Warn}
+func (o *Options) profile(changed func(mcp.Notification)) *mcp.ClientProfile {
+	p := &mcp.ClientProfile{Client: o.Client, Capabilities: *o.capabilities(), OnWarning: o.Warn}
 	caller := mcp.Caller{Capabilities: &p.Capabilities}
-	p.Answer = func(ctx context.Context, q mcp.Question) (json.RawMessage, error) {
-		if err := caller.CanAnswer(q); err != nil {
+	p.OnInputRequest = func(ctx context.Context, q mcp.InputRequest) (json.RawMessage, error) {
+		if err := caller.CanHandle(q); err != nil {
 			return nil, err
 		}
-		return o.answer(ctx, nil, "", q)
+		return o.handleInput(ctx, nil, "", q)
 	}
-	p.Hear = func(n mcp.Note) {
-		if n.Method == mcp.NoteMessage {
-			o.Logging.hear(context.Background(), n)
+	p.OnNotification = func(n mcp.Notification) {
+		if n.Method == mcp.NotificationMessage {
+			o.Logging.message(context.Background(), n)
 		} else if changed != nil {
 			changed(n)
 		}

@@ -41,7 +41,7 @@ func (o *outputs) learn(t *mcp.Tool) {
 }
 
 // keep forgets the tools that a whole listing no longer has.
-func (o *outputs) keep(listed map[string]bool) {
+func (o *outputs) store(listed map[string]bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for name := range o.known {

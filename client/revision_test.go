@@ -30,7 +30,7 @@ func TestRevisionPingAndRoots(t *testing.T) {
 			var mu sync.Mutex
 			var sent []string
 			o := &client.Options{Roots: func(context.Context) ([]mcp.Root, error) { return nil, nil }}
-			peer, err := era.Dial(t.Context(), near, o.Persona(), &era.DialOptions{Known: rev, Tap: func(d jsonrpc.Direction, frame []byte) {
+			peer, err := era.Dial(t.Context(), near, o.Profile(), &era.DialOptions{Known: rev, Tap: func(d jsonrpc.Direction, frame []byte) {
 				var m struct {
 					Method string
 					Params json.RawMessage

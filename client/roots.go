@@ -32,7 +32,7 @@ func (o *Options) listRoots(ctx context.Context) (json.RawMessage, error) {
 // Deprecated: by SEP-2577; it may go in the first revision on or after
 // 2027-07-28. Use tool parameters or URIs instead.
 func (c *Client) RootsChanged(ctx context.Context) error {
-	err := c.Notify(ctx, mcp.NoteRootsListChanged, nil)
+	err := c.Notify(ctx, mcp.NotificationRootsListChanged, nil)
 	if e, ok := errors.AsType[*mcp.Error](err); ok && e.Code == mcp.CodeMethodNotFound {
 		return nil // a server in this process that does not hear of it
 	}

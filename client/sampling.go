@@ -54,7 +54,7 @@ func (s *Sampling) capability() *mcp.SamplingCapability {
 }
 
 // answer has the model write the answer to a question.
-func (s *Sampling) answer(ctx context.Context, q mcp.Question) (json.RawMessage, error) {
+func (s *Sampling) handle(ctx context.Context, q mcp.InputRequest) (json.RawMessage, error) {
 	var p mcp.CreateMessageParams
 	if err := mcp.Unmarshal(q.Params, &p); err != nil {
 		return nil, malformed(q, err)

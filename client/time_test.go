@@ -20,7 +20,7 @@ func busy(work, report time.Duration) mcp.HandlerFunc {
 		for n := 1; ; n++ {
 			select {
 			case <-time.After(report):
-				c.Tell(mcp.Note{Method: mcp.NoteProgress, Params: fmt.Appendf(nil, `{"progress":%d}`, n)})
+				c.Notify(mcp.Notification{Method: mcp.NotificationProgress, Params: fmt.Appendf(nil, `{"progress":%d}`, n)})
 			case <-end:
 				return text("done"), nil
 			case <-ctx.Done():
@@ -88,11 +88,11 @@ func TestCancelledByTheCaller(t *testing.T) {
 
 // A person may take their time; the server may not, before and after.
 func TestAPersonMayTakeTheirTime(t *testing.T) {
-	form := mcp.Question{Method: mcp.MethodElicit, Params: json.RawMessage(`{"message":"?","requestedSchema":{"type":"object","properties":{}}}`)}
+	form := mcp.InputRequest{Method: mcp.MethodElicit, Params: json.RawMessage(`{"message":"?","requestedSchema":{"type":"object","properties":{}}}`)}
 	ask := func(before, after time.Duration) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 			work := before
-			if c.Answers != nil {
+			if c.InputResponses != nil {
 				work = after
 			}
 			select {
@@ -144,14 +144,14 @@ func TestAPersonMayTakeTheirTime(t *testing.T) {
 
 // C22: progress that does not go forward, or comes too late, is not told.
 func TestProgressGoesForward(t *testing.T) {
-	var tell func(mcp.Note)
+	var tell func(mcp.Notification)
 	h := mcp.HandlerFunc(func(_ context.Context, c *mcp.Call) (mcp.Result, error) {
-		tell = c.Tell
+		tell = c.Notify
 		for _, p := range []string{`{"progress":0}`, `{"progress":2,"total":4,"message":"half"}`, `{"progress":2}`, `{"progress":1}`, `{"progress":"3"}`, `null`, ``, `{"progress":2.5}`} {
-			c.Tell(mcp.Note{Method: mcp.NoteProgress, Params: json.RawMessage(p)})
+			c.Notify(mcp.Notification{Method: mcp.NotificationProgress, Params: json.RawMessage(p)})
 		}
-		c.Tell(mcp.Note{Method: mcp.NoteToolsListChanged})
-		c.Tell(mcp.Note{Method: mcp.NoteMessage, Params: json.RawMessage(`{"level":"error","data":"not asked for"}`)})
+		c.Notify(mcp.Notification{Method: mcp.NotificationToolsListChanged})
+		c.Notify(mcp.Notification{Method: mcp.NotificationMessage, Params: json.RawMessage(`{"level":"error","data":"not asked for"}`)})
 		return text("ok"), nil
 	})
 	var got []mcp.ProgressParams
@@ -160,7 +160,7 @@ func TestProgressGoesForward(t *testing.T) {
 	if _, err := c.CallTool(t.Context(), "x", nil, &client.CallOptions{Progress: func(p mcp.ProgressParams) { got = append(got, p) }}); err != nil {
 		t.Fatal(err)
 	}
-	tell(mcp.Note{Method: mcp.NoteProgress, Params: json.RawMessage(`{"progress":9}`)})
+	tell(mcp.Notification{Method: mcp.NotificationProgress, Params: json.RawMessage(`{"progress":9}`)})
 	want := []mcp.ProgressParams{{}, {Progress: 2, Total: 4, Message: "half"}, {Progress: 2.5}}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("heard %v, want %v (warned %v)", got, want, w.list)

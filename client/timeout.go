@@ -20,7 +20,7 @@ type TimeoutError struct {
 	After time.Duration
 	// Asking is set when an answer to a question of the server was being
 	// waited for.
-	Asking bool
+	WaitingForInput bool
 }
 
 // Error says which limit was reached by which call.
@@ -28,7 +28,7 @@ func (e *TimeoutError) Error() string {
 	switch {
 	case e.Idle:
 		return fmt.Sprintf("no sign of life from the server for %s while calling %s", spell(e.After), doing(e.Method, e.Name))
-	case e.Asking:
+	case e.WaitingForInput:
 		return fmt.Sprintf("gave up calling %s after %s in all, while a question of the server was being answered", doing(e.Method, e.Name), spell(e.After))
 	}
 	return fmt.Sprintf("gave up calling %s after %s in all", doing(e.Method, e.Name), spell(e.After))

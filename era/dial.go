@@ -33,7 +33,7 @@ type DialOptions struct {
 	// Noise is called with every frame that was skipped: one that is not a
 	// message, or a response with an unknown id. The frame is nil if it was
 	// too long to be kept. Noise must not block. Nil drops it.
-	Noise func(frame []byte, err error)
+	OnInvalidFrame func(frame []byte, err error)
 
 	// Tap sees every frame that passes; see [jsonrpc.Tap]. Nil is nobody.
 	Tap func(d jsonrpc.Direction, frame []byte)
@@ -83,22 +83,22 @@ func (p *Peer) Close() error {
 // Handler. It takes over the stream, also when it fails: it has closed the
 // stream when it returns, except when ctx ended first. Then it returns at once
 // and closes the stream in the background.
-func Dial(ctx context.Context, stream jsonrpc.Stream, persona *mcp.Persona, o *DialOptions) (*Peer, error) {
+func Dial(ctx context.Context, stream jsonrpc.Stream, persona *mcp.ClientProfile, o *DialOptions) (*Peer, error) {
 	if o == nil {
 		o = &DialOptions{}
 	}
 	if persona == nil {
-		persona = &mcp.Persona{Client: mcp.Implementation{Name: "tenon", Version: "0"}}
+		persona = &mcp.ClientProfile{Client: mcp.Implementation{Name: "tenon", Version: "0"}}
 	}
 	if o.Tap != nil {
 		stream = jsonrpc.Tap(stream, o.Tap)
 	}
-	d := &dialling{opts: o, persona: persona, met: make(chan struct{})}
-	d.warner.report = persona.Warn
-	d.conn = jsonrpc.NewConn(stream, d, &jsonrpc.ConnOptions{Noise: d.noise, Grace: -1, Linger: 500 * time.Millisecond})
-	d.then = legacy.NewPeer(d.conn, persona)
+	d := &dialling{opts: o, profile: persona, connected: make(chan struct{})}
+	d.warner.report = persona.OnWarning
+	d.conn = jsonrpc.NewConn(stream, d, &jsonrpc.ConnOptions{OnInvalidFrame: d.invalidFrame, Grace: -1, Linger: 500 * time.Millisecond})
+	d.legacyPeer = legacy.NewPeer(d.conn, persona)
 	var err error
-	if d.now, err = modern.NewPeer(d.conn, persona, true); err != nil {
+	if d.modernPeer, err = modern.NewPeer(d.conn, persona, true); err != nil {
 		stream.Close()
 		return nil, err
 	}
@@ -112,11 +112,11 @@ func Dial(ctx context.Context, stream jsonrpc.Stream, persona *mcp.Persona, o *D
 	go func() {
 		defer close(p.ended)
 		d.conn.Run(runCtx) // how it ended is in conn.Err
-		d.then.Close()
+		d.legacyPeer.Close()
 		d.warner.close()
 	}()
 
-	if p.handler, p.revision, err = d.meet(ctx); err != nil {
+	if p.handler, p.revision, err = d.connect(ctx); err != nil {
 		if context.Cause(ctx) == errEcho {
 			err = errEcho
 		}
@@ -126,7 +126,7 @@ func Dial(ctx context.Context, stream jsonrpc.Stream, persona *mcp.Persona, o *D
 		} // otherwise the caller waits no longer, and the stream ends by itself
 		return nil, fmt.Errorf("cannot meet the server: %w", err)
 	}
-	close(d.met)
+	close(d.connected)
 	return p, nil
 }
 
@@ -146,17 +146,17 @@ func or(d, otherwise time.Duration) time.Duration {
 // A dialling is both wings at one connection. The one that does not speak with
 // the server stays silent.
 type dialling struct {
-	opts    *DialOptions
-	persona *mcp.Persona
-	conn    *jsonrpc.Conn
-	now     *modern.Peer
-	then    *legacy.Peer
-	warner  warner
+	opts       *DialOptions
+	profile    *mcp.ClientProfile
+	conn       *jsonrpc.Conn
+	modernPeer *modern.Peer
+	legacyPeer *legacy.Peer
+	warner     warner
 
-	giveUp context.CancelCauseFunc // ends the meeting
-	met    chan struct{}           // closed when it is known what the server speaks
-	mu     sync.Mutex
-	modern bool // the server is known to be of the newest era
+	giveUp    context.CancelCauseFunc // ends the meeting
+	connected chan struct{}           // closed when it is known what the server speaks
+	mu        sync.Mutex
+	modern    bool // the server is known to be of the newest era
 }
 
 // Request is asked by a legacy server. A modern one must not ask, and gets no
@@ -169,7 +169,7 @@ func (d *dialling) Request(ctx context.Context, x *jsonrpc.Exchange) {
 	}
 	if !legacy.IsPing(&x.Message) {
 		select {
-		case <-d.met:
+		case <-d.connected:
 		case <-ctx.Done():
 			x.Ignore()
 			return
@@ -180,15 +180,15 @@ func (d *dialling) Request(ctx context.Context, x *jsonrpc.Exchange) {
 	d.mu.Unlock()
 	if silent {
 		x.Ignore()
-		d.noise(nil, requestNotAllowed(x.Method))
+		d.invalidFrame(nil, requestNotAllowed(x.Method))
 		return
 	}
-	result, e := d.then.Asked(ctx, &x.Message, 0)
+	result, e := d.legacyPeer.Request(ctx, &x.Message, 0)
 	if e != nil {
-		x.AnswerError(e)
+		x.RespondError(e)
 		return
 	}
-	x.Answer(func(dst []byte) []byte { return jsonrpc.AppendResult(dst, x.ID, result) })
+	x.Respond(func(dst []byte) []byte { return jsonrpc.AppendResult(dst, x.ID, result) })
 }
 
 // requestNotAllowed is the error for a request of a modern server.
@@ -197,9 +197,9 @@ func requestNotAllowed(method string) error {
 }
 
 // noise reports a frame that was skipped.
-func (d *dialling) noise(frame []byte, err error) {
-	if d.opts.Noise != nil {
-		d.opts.Noise(frame, err)
+func (d *dialling) invalidFrame(frame []byte, err error) {
+	if d.opts.OnInvalidFrame != nil {
+		d.opts.OnInvalidFrame(frame, err)
 	}
 	d.warner.frame(frame, err)
 }
@@ -210,22 +210,22 @@ func (d *dialling) Notification(_ context.Context, c *jsonrpc.Conn, m *jsonrpc.M
 	isModern := d.modern
 	d.mu.Unlock()
 	if isModern {
-		d.now.Told(m, 0)
+		d.modernPeer.Notification(m, 0)
 		return
 	}
-	if m.Method == noteCancelled {
+	if m.Method == notificationCancelled {
 		cancelled(c, m)
 		return
 	}
-	d.then.Told(m, 0)
+	d.legacyPeer.Notification(m, 0)
 }
 
 // meet finds out what the server speaks.
-func (d *dialling) meet(ctx context.Context) (mcp.Handler, mcp.Revision, error) {
+func (d *dialling) connect(ctx context.Context) (mcp.Handler, mcp.Revision, error) {
 	switch {
 	case d.opts.Known == modern.Revision:
 		d.isModern()
-		return d.now, modern.Revision, nil
+		return d.modernPeer, modern.Revision, nil
 	case d.opts.Known != "":
 		return d.handshake(ctx, d.opts.Known)
 	}
@@ -253,7 +253,7 @@ func (d *dialling) follow(ctx context.Context, v verdict) (mcp.Handler, mcp.Revi
 		return nil, "", v.err
 	case v.revision == modern.Revision:
 		d.isModern()
-		return d.now, modern.Revision, nil
+		return d.modernPeer, modern.Revision, nil
 	}
 	return d.handshake(ctx, v.revision)
 }
@@ -264,11 +264,11 @@ func (d *dialling) either(ctx context.Context, probed chan verdict) (mcp.Handler
 	shakeCtx, stop := context.WithCancel(ctx)
 	defer stop()
 	shaken := make(chan error, 1)
-	go func() { shaken <- d.then.Handshake(shakeCtx, "") }()
+	go func() { shaken <- d.legacyPeer.Handshake(shakeCtx, "") }()
 	select {
 	case err := <-shaken:
 		if err == nil {
-			return d.then, d.then.Revision(), nil
+			return d.legacyPeer, d.legacyPeer.Revision(), nil
 		}
 		if e, ok := errors.AsType[*mcp.Error](err); ok && !e.Local {
 			return d.refused(ctx, probed, err)
@@ -284,7 +284,7 @@ func (d *dialling) either(ctx context.Context, probed chan verdict) (mcp.Handler
 		if err := <-shaken; err != nil {
 			return nil, "", sayingWhat(err)
 		}
-		return d.then, d.then.Revision(), nil
+		return d.legacyPeer, d.legacyPeer.Revision(), nil
 	}
 }
 
@@ -311,10 +311,10 @@ func (d *dialling) isModern() {
 }
 
 func (d *dialling) handshake(ctx context.Context, want mcp.Revision) (mcp.Handler, mcp.Revision, error) {
-	if err := d.then.Handshake(ctx, want); err != nil {
+	if err := d.legacyPeer.Handshake(ctx, want); err != nil {
 		return nil, "", sayingWhat(err)
 	}
-	return d.then, d.then.Revision(), nil
+	return d.legacyPeer, d.legacyPeer.Revision(), nil
 }
 
 // sayingWhat adds to the refusal of a handshake what the server speaks instead,
@@ -339,7 +339,7 @@ type verdict struct {
 // makes it modern; any other, whatever its code, means an older server.
 func (d *dialling) probe(ctx context.Context) verdict {
 	for range 2 {
-		found, err := d.now.Probe(ctx)
+		found, err := d.modernPeer.Probe(ctx)
 		if err == nil {
 			return choose(found)
 		}

@@ -282,14 +282,14 @@ func TestRequestsOfTheServer(t *testing.T) {
 				asked, ended := play(t, s, far)
 				var executed, noises atomic.Int32
 				persona := *able
-				persona.Answer = func(context.Context, mcp.Question) (json.RawMessage, error) {
+				persona.OnInputRequest = func(context.Context, mcp.InputRequest) (json.RawMessage, error) {
 					executed.Add(1)
 					return json.RawMessage(`{"roots":[]}`), nil
 				}
 				if err := far.Write([]byte(`{"jsonrpc":"2.0","id":"early","method":"roots/list"}` + "\n" + `{"jsonrpc":"2.0","id":"ping","method":"ping"}` + "\n")); err != nil {
 					t.Fatal(err)
 				}
-				p, err := era.Dial(t.Context(), near, &persona, &era.DialOptions{Noise: func([]byte, error) { noises.Add(1) }})
+				p, err := era.Dial(t.Context(), near, &persona, &era.DialOptions{OnInvalidFrame: func([]byte, error) { noises.Add(1) }})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -15,25 +15,25 @@ import (
 // This file is the door for transports that bring each request by itself, as
 // HTTP does, and not on a stream that all of them share.
 
-// An Answer is what a request came to, ready to be written.
-type Answer = joint.Answer
+// An Response is what a request came to, ready to be written.
+type Response = joint.Response
 
 // Fail is the error response to a request. A long message, which may repeat
 // what the client sent, is shortened as [mcp.Errorf] does it.
-func Fail(id jsonrpc.ID, code int, message string) Answer {
+func Fail(id jsonrpc.ID, code int, message string) Response {
 	return joint.Fail(id, joint.ToWire(mcp.Errorf(code, "%s", message)))
 }
 
-// Opens reports whether a message opens as one of the newest era.
-func Opens(m *jsonrpc.Message) bool { return modern.Opens(m) }
+// IsModern reports whether a message opens as one of the newest era.
+func IsModern(m *jsonrpc.Message) bool { return modern.Opens(m) }
 
 // NamedRevision returns the protocol version that a message names in its _meta.
 func NamedRevision(m *jsonrpc.Message) (mcp.Revision, bool) { return modern.NamedRevision(m) }
 
-// Speaks reports whether a revision is one of the newest era, which has no
+// Eras reports whether a revision is one of the newest era, which has no
 // sessions, and whether it is one of an older, which has. A revision that is
 // not known is neither.
-func Speaks(r mcp.Revision) (isModern, isLegacy bool) {
+func Eras(r mcp.Revision) (isModern, isLegacy bool) {
 	return r == modern.Revision, legacy.Knows(r)
 }
 
@@ -41,47 +41,47 @@ func Speaks(r mcp.Revision) (isModern, isLegacy bool) {
 // Size say what becomes of it in a queue that is full, and Value appends it.
 type Notification = joint.Notification
 
-// A Back is the way back to who sent a request of the newest era.
-type Back struct {
+// A ReplyWriter is the way back to who sent a request of the newest era.
+type ReplyWriter struct {
 	// Tell sends a notification.
-	Tell func(Notification)
+	Notify func(Notification)
 	// Headers go into [mcp.Call].Headers.
 	Headers map[string]string
 }
 
 // ServeModern serves one request of the newest era. Nothing of it is
 // remembered.
-func (s *Server) ServeModern(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back Back) (a Answer) {
+func (s *Server) ServeModern(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) (a Response) {
 	defer s.recovered(m, &a)
 	if s.opts.LegacyOnly {
 		return joint.Fail(m.ID, refusedModern)
 	}
-	return s.modern.Answer(ctx, m, p, modern.Back{Tell: back.Tell, Headers: back.Headers})
+	return s.modern.Respond(ctx, m, p, modern.ReplyWriter{Notify: back.Notify, Headers: back.Headers})
 }
 
 // NotifiedModern has the Handler hear a notification of the newest era.
 func (s *Server) NotifiedModern(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal) {
-	if !s.opts.LegacyOnly && m.Method != noteCancelled {
+	if !s.opts.LegacyOnly && m.Method != notificationCancelled {
 		s.modern.Notified(ctx, m, p)
 	}
 }
 
 // recovered turns a panic of the Handler into the answer to the one request
 // that caused it. What panicked goes to Noise, never to the client.
-func (s *Server) recovered(m *jsonrpc.Message, a *Answer) {
+func (s *Server) recovered(m *jsonrpc.Message, a *Response) {
 	p := recover()
 	if p == nil {
 		return
 	}
-	if s.opts.Noise != nil {
-		s.opts.Noise(m.Params, fmt.Errorf("panic while serving %s: %v\n%s", m.Method, p, debug.Stack()))
+	if s.opts.OnInvalidFrame != nil {
+		s.opts.OnInvalidFrame(m.Params, fmt.Errorf("panic while serving %s: %v\n%s", m.Method, p, debug.Stack()))
 	}
 	*a = Fail(m.ID, mcp.CodeInternal, "the server failed while it served this request")
 }
 
 // RefuseLegacy is the answer to a request of an older era by a server that is
 // ModernOnly.
-func RefuseLegacy(m *jsonrpc.Message) Answer { return joint.Fail(m.ID, modern.Refuse(m)) }
+func RefuseLegacy(m *jsonrpc.Message) Response { return joint.Fail(m.ID, modern.Refuse(m)) }
 
 // ModernOnly reports whether older eras are refused.
 func (s *Server) ModernOnly() bool { return s.opts.ModernOnly }
@@ -123,13 +123,13 @@ func (s *Session) State() ([]byte, error) { return s.s.State() }
 // session is subscribed to is remembered.
 func (s *Session) Attach(push func(Notification)) (detach func()) { return s.s.Attach(push) }
 
-// A SessionBack is the way back to the client during one request of a session.
-type SessionBack = legacy.Back
+// A SessionReplyWriter is the way back to the client during one request of a session.
+type SessionReplyWriter = legacy.ReplyWriter
 
 // Serve serves one request of the session.
-func (s *Session) Serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back SessionBack) (a Answer) {
+func (s *Session) Serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back SessionReplyWriter) (a Response) {
 	defer s.server.recovered(m, &a)
-	return s.s.Answer(ctx, m, p, back)
+	return s.s.Respond(ctx, m, p, back)
 }
 
 // Notified hears a notification. Cancelling is not among them.

@@ -29,7 +29,7 @@ func newGallery(t *testing.T) mcp.Handler {
 	})
 	server.AddTool(s, "sample", "Have a model write", func(_ context.Context, c *mcp.Call, _ nothing) (string, error) {
 		r, err := server.Sample(c, "s", &mcp.CreateMessageParams{
-			Messages:  []mcp.SamplingMessage{{Role: "user", Content: mcp.Say(mcp.Text("one"), mcp.Text("two"))}},
+			Messages:  []mcp.SamplingMessage{{Role: "user", Content: mcp.NewSamplingContent(mcp.Text("one"), mcp.Text("two"))}},
 			MaxTokens: 9,
 		})
 		if err != nil {
@@ -49,7 +49,7 @@ func newGallery(t *testing.T) mcp.Handler {
 	})
 	ask := func(name, property string) {
 		server.AddTool(s, name, "Have something chosen", func(_ context.Context, c *mcp.Call, _ nothing) (string, error) {
-			a, err := c.Ask("q", mcp.Question{Method: mcp.MethodElicit, Params: json.RawMessage(`{"message":"Which?","requestedSchema":{"type":"object","properties":{"x":` + property + `}}}`)})
+			a, err := c.Ask("q", mcp.InputRequest{Method: mcp.MethodElicit, Params: json.RawMessage(`{"message":"Which?","requestedSchema":{"type":"object","properties":{"x":` + property + `}}}`)})
 			return string(a), err
 		})
 	}

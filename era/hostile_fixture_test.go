@@ -98,8 +98,8 @@ func (f *fixture) addTools() {
 		return "logged", nil
 	})
 	server.AddTool(f.Server, "shout", "Tell what nobody asked for", func(_ context.Context, c *mcp.Call, _ nothing) (string, error) {
-		c.Tell(mcp.Note{Method: mcp.NoteMessage, Params: json.RawMessage(`{"level":"emergency","data":"fire"}`)})
-		c.Tell(mcp.Note{Method: mcp.NoteProgress, Params: json.RawMessage(`{"progress":1}`)})
+		c.Notify(mcp.Notification{Method: mcp.NotificationMessage, Params: json.RawMessage(`{"level":"emergency","data":"fire"}`)})
+		c.Notify(mcp.Notification{Method: mcp.NotificationProgress, Params: json.RawMessage(`{"progress":1}`)})
 		return "shouted", nil
 	})
 	server.AddTool(f.Server, "ask", "Ask for a name", func(_ context.Context, c *mcp.Call, in message) (string, error) {

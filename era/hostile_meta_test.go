@@ -236,7 +236,7 @@ func TestHostileStateOfAnotherPrincipal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		build := s.Serve(context.Background(), &m, p, modern.Back{Tell: func(era.Notification) {}})
+		build := s.Serve(context.Background(), &m, p, modern.ReplyWriter{Notify: func(era.Notification) {}})
 		return string(build(nil))
 	}
 	ada := &mcp.Principal{ID: "ada", Issuer: "https://id.example"}

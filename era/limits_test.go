@@ -35,7 +35,7 @@ func TestSubscriptionsOfAPipeAreBounded(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		listen := func() error {
-			_, err := p.Serve(ctx, &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: json.RawMessage(`{"notifications":{}}`), Side: func(mcp.Note) {}})
+			_, err := p.Serve(ctx, &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: json.RawMessage(`{"notifications":{}}`), OnNotification: func(mcp.Notification) {}})
 			return err
 		}
 		for range 2 {

@@ -26,34 +26,34 @@ type NotModern interface {
 	NotModern() bool
 }
 
-// An Inbound takes in what the server sends beside answers. origin is the id of
+// An Receiver takes in what the server sends beside answers. origin is the id of
 // the request on whose stream it came, or 0.
-type Inbound struct{ d *dialling }
+type Receiver struct{ d *dialling }
 
 // Told takes in a notification. It does not block.
-func (in *Inbound) Told(m *jsonrpc.Message, origin int64) {
+func (in *Receiver) Notification(m *jsonrpc.Message, origin int64) {
 	if in.d.speaksModern() {
-		in.d.now.Told(m, origin)
+		in.d.modernPeer.Notification(m, origin)
 		return
 	}
-	in.d.then.Told(m, origin)
+	in.d.legacyPeer.Notification(m, origin)
 }
 
 // Asked takes in a request of the server and waits for its answer. Nil means
 // that there must be none: a server of the newest era does not ask.
-func (in *Inbound) Asked(ctx context.Context, m *jsonrpc.Message, origin int64) (answer func(dst []byte) []byte) {
+func (in *Receiver) Request(ctx context.Context, m *jsonrpc.Message, origin int64) (answer func(dst []byte) []byte) {
 	if !legacy.IsPing(m) {
 		select {
-		case <-in.d.met:
+		case <-in.d.connected:
 		case <-ctx.Done():
 			return nil
 		}
 	}
 	if in.d.speaksModern() {
-		in.d.noise(nil, requestNotAllowed(m.Method))
+		in.d.invalidFrame(nil, requestNotAllowed(m.Method))
 		return nil
 	}
-	result, e := in.d.then.Asked(ctx, m, origin)
+	result, e := in.d.legacyPeer.Request(ctx, m, origin)
 	if e != nil {
 		return func(dst []byte) []byte { return jsonrpc.AppendError(dst, m.ID, e) }
 	}
@@ -62,11 +62,11 @@ func (in *Inbound) Asked(ctx context.Context, m *jsonrpc.Message, origin int64) 
 
 // Skipped takes in a frame of the server that cannot be used; see
 // [DialOptions].Noise. The frame is nil if it is not at hand.
-func (in *Inbound) Skipped(frame []byte, err error) { in.d.noise(frame, err) }
+func (in *Receiver) InvalidFrame(frame []byte, err error) { in.d.invalidFrame(frame, err) }
 
 // Undelivered takes in why a message to the server, for which no call waits,
 // could not be delivered.
-func (in *Inbound) Undelivered(err error) { in.d.warner.warn(err.Error()) }
+func (in *Receiver) Undelivered(err error) { in.d.warner.warn(err.Error()) }
 
 func (d *dialling) speaksModern() bool {
 	d.mu.Lock()
@@ -74,22 +74,22 @@ func (d *dialling) speaksModern() bool {
 	return d.modern
 }
 
-// A Met is a server that was met over a Link, shaped as a Handler.
-type Met struct {
+// A Conn is a server that was met over a Link, shaped as a Handler.
+type Conn struct {
 	d        *dialling
 	handler  mcp.Handler
 	revision mcp.Revision
 }
 
-// Meet finds out what the server behind a link speaks and returns it as a
+// Connect finds out what the server behind a link speaks and returns it as a
 // Handler. The link is made with where it is to bring what the server sends by
 // itself.
-func Meet(ctx context.Context, persona *mcp.Persona, o *DialOptions, link func(in *Inbound) Link) (*Met, error) {
+func Connect(ctx context.Context, persona *mcp.ClientProfile, o *DialOptions, link func(in *Receiver) Link) (*Conn, error) {
 	if o == nil {
 		o = &DialOptions{}
 	}
 	if persona == nil {
-		persona = &mcp.Persona{Client: mcp.Implementation{Name: "tenon", Version: "0"}}
+		persona = &mcp.ClientProfile{Client: mcp.Implementation{Name: "tenon", Version: "0"}}
 	}
 	if o.ProbeTimeout <= 0 {
 		// A server that is reached request by request answers each of them,
@@ -98,40 +98,40 @@ func Meet(ctx context.Context, persona *mcp.Persona, o *DialOptions, link func(i
 		patient.ProbeTimeout = time.Hour
 		o = &patient
 	}
-	d := &dialling{opts: o, persona: persona, met: make(chan struct{})}
-	d.warner.report = persona.Warn
-	l := link(&Inbound{d})
-	d.then = legacy.NewPeer(l, persona)
+	d := &dialling{opts: o, profile: persona, connected: make(chan struct{})}
+	d.warner.report = persona.OnWarning
+	l := link(&Receiver{d})
+	d.legacyPeer = legacy.NewPeer(l, persona)
 	var err error
-	if d.now, err = modern.NewPeer(l, persona, false); err != nil {
+	if d.modernPeer, err = modern.NewPeer(l, persona, false); err != nil {
 		return nil, err
 	}
-	ctx, stop := untilSilent(ctx, or(o.ConnectTimeout, 30*time.Second))
+	ctx, stop := untilIdle(ctx, or(o.ConnectTimeout, 30*time.Second))
 	defer stop()
-	m := &Met{d: d}
-	if m.handler, m.revision, err = d.meet(ctx); err != nil {
-		d.then.Close()
+	m := &Conn{d: d}
+	if m.handler, m.revision, err = d.connect(ctx); err != nil {
+		d.legacyPeer.Close()
 		d.warner.close()
 		return nil, fmt.Errorf("cannot meet the server: %w", err)
 	}
-	close(d.met)
+	close(d.connected)
 	return m, nil
 }
 
 // Serve makes a call.
-func (m *Met) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+func (m *Conn) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	return m.handler.Serve(ctx, c)
 }
 
 // Revision is what is spoken with the server.
-func (m *Met) Revision() mcp.Revision { return m.revision }
+func (m *Conn) Revision() mcp.Revision { return m.revision }
 
 // Modern reports whether the server is of the newest era, which has no session.
-func (m *Met) Modern() bool { return m.revision == modern.Revision }
+func (m *Conn) Modern() bool { return m.revision == modern.Revision }
 
 // Close gives up calls that wait for an answer between two rounds, and reports
 // nothing more to the persona's Warn. The caller closes the link.
-func (m *Met) Close() {
-	m.d.then.Close()
+func (m *Conn) Close() {
+	m.d.legacyPeer.Close()
 	m.d.warner.close()
 }

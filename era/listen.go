@@ -17,12 +17,12 @@ type Subscription = modern.Subscription
 // detaches (see [mcp.Call].Detach), Listen returns the open subscription;
 // otherwise it returns the answer, when ctx or the subscription has ended, and
 // notes go to back meanwhile.
-func (s *Server) Listen(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back Back) (sub *Subscription, a Answer) {
+func (s *Server) Listen(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) (sub *Subscription, a Response) {
 	defer s.recovered(m, &a)
 	if s.opts.LegacyOnly {
 		return nil, joint.Fail(m.ID, refusedModern)
 	}
-	return s.modern.Listen(ctx, m, p, modern.Back{Tell: back.Tell, Headers: back.Headers})
+	return s.modern.Listen(ctx, m, p, modern.ReplyWriter{Notify: back.Notify, Headers: back.Headers})
 }
 
 // refusedModern is the answer of a server that is LegacyOnly.

@@ -31,7 +31,7 @@ var speaks = map[string]*era.ServerOptions{
 }
 
 // able is a client that can do everything.
-var able = &mcp.Persona{
+var able = &mcp.ClientProfile{
 	Client: mcp.Implementation{Name: "c", Version: "1"},
 	Capabilities: mcp.ClientCapabilities{
 		Elicitation: &mcp.ElicitationCapability{Form: mcp.Settings{}, URL: mcp.Settings{}},
@@ -178,8 +178,8 @@ func wantText(t *testing.T, res mcp.Result, err error, want string) {
 	}
 }
 
-func answers(m map[string]string) mcp.Answer {
-	return func(_ context.Context, _ *mcp.Call, key string, q mcp.Question) (json.RawMessage, error) {
+func answers(m map[string]string) mcp.InputHandler {
+	return func(_ context.Context, _ *mcp.Call, key string, q mcp.InputRequest) (json.RawMessage, error) {
 		a, ok := m[q.Method]
 		if !ok {
 			return nil, fmt.Errorf("asked for %s", q.Method)
@@ -191,7 +191,7 @@ func answers(m map[string]string) mcp.Answer {
 func TestElicitationThroughEveryEra(t *testing.T) {
 	greet := func() mcp.Handler {
 		return discoverable(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
-			q := mcp.Question{Method: mcp.MethodElicit, Params: json.RawMessage(`{"message":"your name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}`)}
+			q := mcp.InputRequest{Method: mcp.MethodElicit, Params: json.RawMessage(`{"message":"your name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}}}}`)}
 			first, err := c.Ask("first", q)
 			if err != nil {
 				return mcp.Result{}, err
@@ -204,7 +204,7 @@ func TestElicitationThroughEveryEra(t *testing.T) {
 		})
 	}
 	everyWay(t, greet, func(t *testing.T, h mcp.Handler) {
-		h = mcp.Answering(h, answers(map[string]string{mcp.MethodElicit: `{"action":"accept","content":{"name":"Ada"}}`}), 0)
+		h = mcp.HandleInput(h, answers(map[string]string{mcp.MethodElicit: `{"action":"accept","content":{"name":"Ada"}}`}), 0)
 		for range 3 {
 			res, err := h.Serve(t.Context(), call("greet"))
 			a := `{"action":"accept","content":{"name":"Ada"}}`
@@ -216,11 +216,11 @@ func TestElicitationThroughEveryEra(t *testing.T) {
 func TestSamplingAndRootsThroughEveryEra(t *testing.T) {
 	h := func() mcp.Handler {
 		return discoverable(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
-			sampled, err := c.Ask("s", mcp.Question{Method: mcp.MethodCreateMessage, Params: json.RawMessage(`{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":5}`)})
+			sampled, err := c.Ask("s", mcp.InputRequest{Method: mcp.MethodCreateMessage, Params: json.RawMessage(`{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":5}`)})
 			if err != nil {
 				return mcp.Result{}, err
 			}
-			roots, err := c.Ask("r", mcp.Question{Method: mcp.MethodRootsList})
+			roots, err := c.Ask("r", mcp.InputRequest{Method: mcp.MethodRootsList})
 			if err != nil {
 				return mcp.Result{}, err
 			}
@@ -229,7 +229,7 @@ func TestSamplingAndRootsThroughEveryEra(t *testing.T) {
 	}
 	const s, r = `{"role":"assistant","content":{"type":"text","text":"ho"},"model":"m"}`, `{"roots":[{"uri":"file:///x"}]}`
 	everyWay(t, h, func(t *testing.T, h mcp.Handler) {
-		h = mcp.Answering(h, answers(map[string]string{mcp.MethodCreateMessage: s, mcp.MethodRootsList: r}), 0)
+		h = mcp.HandleInput(h, answers(map[string]string{mcp.MethodCreateMessage: s, mcp.MethodRootsList: r}), 0)
 		res, err := h.Serve(t.Context(), call("x"))
 		wantText(t, res, err, s+r)
 	})
@@ -246,16 +246,16 @@ func (n newsroom) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if err := mcp.Unmarshal(c.Params, &in); err != nil {
 		return mcp.Result{}, err
 	}
-	c.Tell(mcp.Note{Method: mcp.NoteAcknowledged, Params: c.Params})
+	c.Notify(mcp.Notification{Method: mcp.NotificationSubscriptionsAcknowledged, Params: c.Params})
 	for {
 		select {
 		case what := <-n.change:
-			note := mcp.Note{Method: what}
-			if what == mcp.NoteResourceUpdated {
+			note := mcp.Notification{Method: what}
+			if what == mcp.NotificationResourceUpdated {
 				note.Params = json.RawMessage(`{"uri":"test://a"}`)
 			}
 			if in.Notifications.Wants(note) {
-				c.Tell(note)
+				c.Notify(note)
 			} else {
 				n.change <- what // it is for another subscription
 			}
@@ -272,30 +272,30 @@ func TestNewsThroughEveryEra(t *testing.T) {
 		return discoverable(n.Serve)
 	}
 	everyWay(t, h, func(t *testing.T, h mcp.Handler) {
-		heard := make(chan mcp.Note, 9)
+		heard := make(chan mcp.Notification, 9)
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			_, err := h.Serve(ctx, &mcp.Call{
-				Method: mcp.MethodSubscriptionsListen,
-				Params: json.RawMessage(`{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["test://a"]}}`),
-				Caller: asAble,
-				Side:   func(n mcp.Note) { heard <- n },
+				Method:         mcp.MethodSubscriptionsListen,
+				Params:         json.RawMessage(`{"notifications":{"toolsListChanged":true,"resourceSubscriptions":["test://a"]}}`),
+				Caller:         asAble,
+				OnNotification: func(n mcp.Notification) { heard <- n },
 			})
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("listening ended with %v", err)
 			}
 		})
-		if got := <-heard; got.Method != mcp.NoteAcknowledged {
+		if got := <-heard; got.Method != mcp.NotificationSubscriptionsAcknowledged {
 			t.Errorf("heard %q first", got.Method)
 		}
 		synctest.Wait()
-		n.change <- mcp.NoteToolsListChanged
-		if got := <-heard; got.Method != mcp.NoteToolsListChanged || got.Params != nil || got.Meta != nil {
+		n.change <- mcp.NotificationToolsListChanged
+		if got := <-heard; got.Method != mcp.NotificationToolsListChanged || got.Params != nil || got.Meta != nil {
 			t.Errorf("heard %+v", got)
 		}
-		n.change <- mcp.NoteResourceUpdated
-		if got := <-heard; got.Method != mcp.NoteResourceUpdated || string(got.Params) != `{"uri":"test://a"}` || got.Meta != nil {
+		n.change <- mcp.NotificationResourceUpdated
+		if got := <-heard; got.Method != mcp.NotificationResourceUpdated || string(got.Params) != `{"uri":"test://a"}` || got.Meta != nil {
 			t.Errorf("heard %s %s %v", got.Method, got.Params, got.Meta)
 		}
 		cancel()
@@ -307,10 +307,10 @@ func TestProgressAndLogsThroughEveryEra(t *testing.T) {
 	h := func() mcp.Handler {
 		return discoverable(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 			for i := range 3 {
-				c.Tell(mcp.Note{Method: mcp.NoteProgress, Params: json.RawMessage(fmt.Sprintf(`{"progress":%d,"total":3}`, i))})
+				c.Notify(mcp.Notification{Method: mcp.NotificationProgress, Params: json.RawMessage(fmt.Sprintf(`{"progress":%d,"total":3}`, i))})
 			}
-			c.Tell(mcp.Note{Method: mcp.NoteMessage, Params: json.RawMessage(`{"level":"debug","data":"quiet"}`)})
-			c.Tell(mcp.Note{Method: mcp.NoteMessage, Params: json.RawMessage(`{"level":"warning","data":"loud"}`)})
+			c.Notify(mcp.Notification{Method: mcp.NotificationMessage, Params: json.RawMessage(`{"level":"debug","data":"quiet"}`)})
+			c.Notify(mcp.Notification{Method: mcp.NotificationMessage, Params: json.RawMessage(`{"level":"warning","data":"loud"}`)})
 			return text("done"), nil
 		})
 	}
@@ -327,7 +327,7 @@ func TestProgressAndLogsThroughEveryEra(t *testing.T) {
 			var heard []string
 			c := call("x")
 			c.Progress, c.Caller.LogLevel = tc.progress, tc.level
-			c.Side = func(n mcp.Note) { heard = append(heard, string(n.Params)) }
+			c.OnNotification = func(n mcp.Notification) { heard = append(heard, string(n.Params)) }
 			res, err := h.Serve(t.Context(), c)
 			wantText(t, res, err, "done")
 			if fmt.Sprint(heard) != fmt.Sprint(tc.want) {
@@ -344,11 +344,11 @@ func TestProgressRisesThroughAllRounds(t *testing.T) {
 		return discoverable(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 			for i := range 4 {
 				if i == 2 {
-					if _, err := c.Ask("r", mcp.RootsQuestion()); err != nil {
+					if _, err := c.Ask("r", mcp.RootsRequest()); err != nil {
 						return mcp.Result{}, err
 					}
 				}
-				c.Tell(mcp.Note{Method: mcp.NoteProgress, Params: json.RawMessage(fmt.Sprintf(`{"progress":%d}`, i))})
+				c.Notify(mcp.Notification{Method: mcp.NotificationProgress, Params: json.RawMessage(fmt.Sprintf(`{"progress":%d}`, i))})
 			}
 			return text("done"), nil
 		})
@@ -357,8 +357,8 @@ func TestProgressRisesThroughAllRounds(t *testing.T) {
 		var heard []string
 		c := call("x")
 		c.Progress = true
-		c.Side = func(n mcp.Note) { heard = append(heard, string(n.Params)) }
-		through := mcp.Answering(link(t, h(), speaks["legacy"]), answers(map[string]string{mcp.MethodRootsList: `{"roots":[]}`}), 0)
+		c.OnNotification = func(n mcp.Notification) { heard = append(heard, string(n.Params)) }
+		through := mcp.HandleInput(link(t, h(), speaks["legacy"]), answers(map[string]string{mcp.MethodRootsList: `{"roots":[]}`}), 0)
 		res, err := through.Serve(t.Context(), c)
 		wantText(t, res, err, "done")
 		if got := fmt.Sprint(heard); got != `[{"progress":0} {"progress":1} {"progress":2} {"progress":3}]` {
@@ -406,7 +406,7 @@ func TestDiscoveryThroughEveryEra(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := mcp.Discovered(res)
+		d, err := mcp.DecodeDiscovery(res)
 		if err != nil {
 			t.Fatal(err)
 		}

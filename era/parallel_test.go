@@ -22,12 +22,12 @@ func TestManyCallsAtOnce(t *testing.T) {
 				if err := json.Unmarshal(c.Params, &in); err != nil {
 					return mcp.Result{}, err
 				}
-				c.Tell(mcp.Note{Method: mcp.NoteProgress, Params: json.RawMessage(`{"progress":1,"message":"` + in.Name + `"}`)})
+				c.Notify(mcp.Notification{Method: mcp.NotificationProgress, Params: json.RawMessage(`{"progress":1,"message":"` + in.Name + `"}`)})
 				if in.Name == "hang" {
 					<-ctx.Done()
 					return mcp.Result{}, ctx.Err()
 				}
-				q := mcp.Question{Method: mcp.MethodElicit, Params: json.RawMessage(`{"message":"your name?","requestedSchema":{"type":"object","properties":{}}}`)}
+				q := mcp.InputRequest{Method: mcp.MethodElicit, Params: json.RawMessage(`{"message":"your name?","requestedSchema":{"type":"object","properties":{}}}`)}
 				for _, key := range []string{"first", "second"} {
 					if _, err := c.Ask(key, q); err != nil {
 						return mcp.Result{}, err
@@ -46,7 +46,7 @@ func TestManyCallsAtOnce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			asking := mcp.Answering(p, answers(map[string]string{mcp.MethodElicit: `{"action":"accept","content":{}}`}), 0)
+			asking := mcp.HandleInput(p, answers(map[string]string{mcp.MethodElicit: `{"action":"accept","content":{}}`}), 0)
 			var wg sync.WaitGroup
 			for i := range 40 {
 				wg.Go(func() {
@@ -54,9 +54,9 @@ func TestManyCallsAtOnce(t *testing.T) {
 						own := fmt.Sprintf("call %d.%d", i, n)
 						c := call(own)
 						c.Progress = true
-						c.Side = func(n mcp.Note) {
+						c.OnNotification = func(n mcp.Notification) {
 							var in struct{ Message string }
-							if n.Method != mcp.NoteProgress || json.Unmarshal(n.Params, &in) != nil || in.Message != own {
+							if n.Method != mcp.NotificationProgress || json.Unmarshal(n.Params, &in) != nil || in.Message != own {
 								t.Errorf("%s heard %s %s", own, n.Method, n.Params)
 							}
 						}
@@ -66,7 +66,7 @@ func TestManyCallsAtOnce(t *testing.T) {
 						}
 						ctx, cancel := context.WithCancel(t.Context())
 						hang := call("hang")
-						hang.Progress, hang.Side = true, func(mcp.Note) { cancel() }
+						hang.Progress, hang.OnNotification = true, func(mcp.Notification) { cancel() }
 						if _, err := asking.Serve(ctx, hang); err == nil {
 							t.Error("a cancelled call came to a result")
 						}

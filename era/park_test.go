@@ -65,7 +65,7 @@ func TestCallOfAClientThatWentAwayExpires(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = client.Serve(t.Context(), call("ask"))
-		if _, asked := errors.AsType[*mcp.NeedInput](err); !asked {
+		if _, asked := errors.AsType[*mcp.InputRequired](err); !asked {
 			t.Fatalf("the call came to %v", err)
 		}
 		client.Close()

@@ -11,7 +11,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-const release = mcp.NoteRelease
+const release = mcp.NotificationRelease
 
 // The note that lets a client go is between a handler and its door: on a stream,
 // where nobody can be let go, it is dropped in every era.
@@ -20,7 +20,7 @@ func TestReleaseIsNotWritten(t *testing.T) {
 		if c.Method == mcp.MethodDiscover {
 			return mcp.Result{Body: json.RawMessage(`{"capabilities":{"tools":{}}}`)}, nil
 		}
-		c.Tell(mcp.Note{Method: release})
+		c.Notify(mcp.Notification{Method: release})
 		return mcp.Result{Body: json.RawMessage(`{"content":[]}`)}, nil
 	})
 	s, err := era.NewServer(h, nil)
@@ -79,12 +79,12 @@ func TestReleaseIsNotHeard(t *testing.T) {
 				far.Write([]byte(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,` + answer + "}\n"))
 			}
 		}()
-		hear := func(n mcp.Note) { t.Errorf("%s: heard %s", name, n.Method) }
-		p, err := era.Dial(t.Context(), near, &mcp.Persona{Hear: hear}, nil)
+		hear := func(n mcp.Notification) { t.Errorf("%s: heard %s", name, n.Method) }
+		p, err := era.Dial(t.Context(), near, &mcp.ClientProfile{OnNotification: hear}, nil)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if _, err := p.Serve(t.Context(), &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"x"}`), Side: hear}); err != nil {
+		if _, err := p.Serve(t.Context(), &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"x"}`), OnNotification: hear}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		p.Close()

@@ -43,7 +43,7 @@ type ServerOptions struct {
 	ModernOnly, LegacyOnly bool
 
 	// Noise hears what came in and was no use, and panics. Nil drops it.
-	Noise func(frame []byte, err error)
+	OnInvalidFrame func(frame []byte, err error)
 
 	// Tap sees every frame that passes; see [jsonrpc.Tap]. Nil is nobody.
 	Tap func(d jsonrpc.Direction, frame []byte)
@@ -102,13 +102,13 @@ func (s *Server) ServeStreamFor(ctx context.Context, stream jsonrpc.Stream, who 
 		p.client = "pipe " + strconv.FormatInt(s.pipes.Add(1), 10)
 	}
 	o := &jsonrpc.ConnOptions{
-		AnswerBad:   true,
-		WriteInline: true,
-		Noise:       s.opts.Noise,
-		MaxServing:  s.opts.MaxServing,
-		Grace:       s.opts.Grace,
-		Linger:      s.opts.Linger,
-		Batch:       func() error { return p.session.Batches() },
+		RespondToInvalid: true,
+		WriteInline:      true,
+		OnInvalidFrame:   s.opts.OnInvalidFrame,
+		MaxServing:       s.opts.MaxServing,
+		Grace:            s.opts.Grace,
+		Linger:           s.opts.Linger,
+		Batch:            func() error { return p.session.Batches() },
 	}
 	conn := jsonrpc.NewConn(stream, p, o)
 	p.session = legacy.NewSession(s.h, func(n Notification) { conn.Push(n.Key, n.Value) })
@@ -140,16 +140,16 @@ func (p *pipe) Request(ctx context.Context, x *jsonrpc.Exchange) {
 	case isModern && !s.opts.LegacyOnly:
 		p.serveModern(ctx, x)
 	case s.opts.ModernOnly:
-		x.AnswerError(modern.Refuse(&x.Message))
+		x.RespondError(modern.Refuse(&x.Message))
 	case isModern:
-		x.AnswerError(refusedModern)
+		x.RespondError(refusedModern)
 	default:
-		result, e := p.session.Serve(ctx, &x.Message, p.who, &pipeBack{ctx, x})
+		result, e := p.session.Serve(ctx, &x.Message, p.who, &pipeReplyWriter{ctx, x})
 		if e != nil {
-			x.AnswerError(e)
+			x.RespondError(e)
 			return
 		}
-		x.Answer(func(dst []byte) []byte { return jsonrpc.AppendResult(dst, x.ID, result) })
+		x.Respond(func(dst []byte) []byte { return jsonrpc.AppendResult(dst, x.ID, result) })
 	}
 }
 
@@ -158,24 +158,24 @@ func (p *pipe) serveModern(ctx context.Context, x *jsonrpc.Exchange) {
 	s := p.server
 	if x.Method == mcp.MethodSubscriptionsListen {
 		if refused := s.subscriptions.add(p.client); refused != nil {
-			x.AnswerError(refused)
+			x.RespondError(refused)
 			return
 		}
 		defer s.subscriptions.drop(p.client)
 	}
-	x.Answer(s.modern.Serve(ctx, &x.Message, p.who, modern.Back{Tell: func(n Notification) { x.Notify(ctx, n.Value) }, Shared: true}))
+	x.Respond(s.modern.Serve(ctx, &x.Message, p.who, modern.ReplyWriter{Notify: func(n Notification) { x.Notify(ctx, n.Value) }, Shared: true}))
 }
 
-// A pipeBack is the way back on a stream that other requests share.
-type pipeBack struct {
+// A pipeReplyWriter is the way back on a stream that other requests share.
+type pipeReplyWriter struct {
 	ctx context.Context // of the request
 	x   *jsonrpc.Exchange
 }
 
-func (b *pipeBack) Tell(n Notification) { b.x.Notify(b.ctx, n.Value) }
+func (b *pipeReplyWriter) Notify(n Notification) { b.x.Notify(b.ctx, n.Value) }
 
 // Ask asks the client; a question that is given up is cancelled there.
-func (b *pipeBack) Ask(ctx context.Context, method string, params []byte) (jsonrpc.Message, error) {
+func (b *pipeReplyWriter) Ask(ctx context.Context, method string, params []byte) (jsonrpc.Message, error) {
 	c := b.x.Conn()
 	id := c.NextID()
 	pending, err := c.Start(ctx, id, method, params)
@@ -183,26 +183,26 @@ func (b *pipeBack) Ask(ctx context.Context, method string, params []byte) (jsonr
 		return jsonrpc.Message{}, err
 	}
 	select {
-	case a := <-pending.Answer():
-		pending.Took()
+	case a := <-pending.Response():
+		pending.Release()
 		return a.Message, a.Err
 	case <-ctx.Done():
-		pending.Drop()
+		pending.Cancel()
 		c.Push("", func(dst []byte) []byte {
-			return jsonrpc.AppendNotification(dst, noteCancelled, append(append([]byte(`{"requestId":`), jsonrpc.IntID(id)...), '}'))
+			return jsonrpc.AppendNotification(dst, notificationCancelled, append(append([]byte(`{"requestId":`), jsonrpc.IntID(id)...), '}'))
 		})
 		return jsonrpc.Message{}, ctx.Err()
 	}
 }
 
 // Release does nothing: nobody comes back for the rest.
-func (b *pipeBack) Release() {}
+func (b *pipeReplyWriter) Release() {}
 
-const noteCancelled = "notifications/cancelled"
+const notificationCancelled = "notifications/cancelled"
 
 // Notification hears a notification. Cancelling works the same in both eras.
 func (p *pipe) Notification(_ context.Context, c *jsonrpc.Conn, m *jsonrpc.Message) {
-	if m.Method == noteCancelled {
+	if m.Method == notificationCancelled {
 		cancelled(c, m)
 		return
 	}

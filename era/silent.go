@@ -9,14 +9,14 @@ import (
 	"github.com/tenon-mcp/tenon/internal/patience"
 )
 
-var errSilent = errors.New("the server did not answer in time")
+var errIdle = errors.New("the server did not answer in time")
 
-// untilSilent returns a context that ends after a time in which no person was
+// untilIdle returns a context that ends after a time in which no person was
 // being asked. A login on the way to a server may take minutes, and the time
 // begins anew after it.
-func untilSilent(parent context.Context, limit time.Duration) (context.Context, func()) {
+func untilIdle(parent context.Context, limit time.Duration) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(parent)
-	timer := time.AfterFunc(limit, func() { cancel(errSilent) })
+	timer := time.AfterFunc(limit, func() { cancel(errIdle) })
 	var mu sync.Mutex
 	holding := 0
 	ctx = patience.With(ctx, func(n int) {

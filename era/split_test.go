@@ -31,10 +31,10 @@ func TestLargeAnswersSplit(t *testing.T) {
 			return &m
 		}
 		ses := s.NewSession()
-		var back era.SessionBack // nothing is told or asked
+		var back era.SessionReplyWriter // nothing is told or asked
 		ses.Serve(t.Context(), decode(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`), nil, back)
-		answers := map[string]era.Answer{
-			"modern": s.ServeModern(t.Context(), decode(`{"jsonrpc":"2.0","id":"é","method":"tools/call","params":{"name":"a","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`), nil, era.Back{}),
+		answers := map[string]era.Response{
+			"modern": s.ServeModern(t.Context(), decode(`{"jsonrpc":"2.0","id":"é","method":"tools/call","params":{"name":"a","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`), nil, era.ReplyWriter{}),
 			"legacy": ses.Serve(t.Context(), decode(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a"}}`), nil, back),
 		}
 		for age, a := range answers {

@@ -22,11 +22,11 @@ const (
 type warner struct {
 	report func(warning string) // nil drops warnings
 
-	mu     sync.Mutex
-	told   int         // reported in this period
-	more   int         // only counted
-	period *time.Timer // nil between periods
-	closed bool
+	mu       sync.Mutex
+	reported int         // reported in this period
+	more     int         // only counted
+	period   *time.Timer // nil between periods
+	closed   bool
 }
 
 // frame reports a frame that was skipped.
@@ -58,11 +58,11 @@ func (w *warner) admit() bool {
 	if w.period == nil {
 		w.period = time.AfterFunc(warnPeriod, w.summarise)
 	}
-	if w.told == warnBurst {
+	if w.reported == warnBurst {
 		w.more++
 		return false
 	}
-	w.told++
+	w.reported++
 	return true
 }
 
@@ -70,7 +70,7 @@ func (w *warner) admit() bool {
 func (w *warner) summarise() {
 	w.mu.Lock()
 	more := w.more
-	w.told, w.more, w.period = 0, 0, nil
+	w.reported, w.more, w.period = 0, 0, nil
 	w.mu.Unlock()
 	if more > 0 {
 		w.report(fmt.Sprintf("warnings about messages of the server: and %s more", grouped(more)))

@@ -16,11 +16,11 @@ import (
 )
 
 // warned returns a persona and what it was warned of since the last time.
-func warned() (*mcp.Persona, func() []string) {
+func warned() (*mcp.ClientProfile, func() []string) {
 	var mu sync.Mutex
 	var list []string
 	p := *able
-	p.Warn = func(w string) {
+	p.OnWarning = func(w string) {
 		mu.Lock()
 		defer mu.Unlock()
 		list = append(list, w)

@@ -44,7 +44,7 @@ func TestBatches(t *testing.T) {
 						close(free)
 					}
 					answer(x, `{}`)
-				}}, &ConnOptions{AnswerBad: true, Batch: func() error { return nil }})
+				}}, &ConnOptions{RespondToInvalid: true, Batch: func() error { return nil }})
 				r.send(c.send)
 				got := r.take()
 				if len(c.want) == 0 {
@@ -90,11 +90,11 @@ func TestBatchWithACancelledMember(t *testing.T) {
 
 func TestBatchThatIsNotWelcome(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newRig(t, serving{}, &ConnOptions{AnswerBad: true, Batch: func() error { return errors.New("not now") }})
+		r := newRig(t, serving{}, &ConnOptions{RespondToInvalid: true, Batch: func() error { return errors.New("not now") }})
 		r.send(`[` + ask(1, "m") + `]`)
 		r.want(`{"jsonrpc":"2.0","error":{"code":-32600,"message":"not now"}}`)
 		r.endWell()
-		r = newRig(t, serving{}, &ConnOptions{AnswerBad: true})
+		r = newRig(t, serving{}, &ConnOptions{RespondToInvalid: true})
 		r.send(`[` + ask(1, "m") + `]`)
 		r.want(`"code":-32600`)
 		r.endWell()

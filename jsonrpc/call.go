@@ -9,23 +9,23 @@ import (
 
 // A Pending is a request of ours that was sent and is not answered yet.
 type Pending struct {
-	conn   *Conn // nil if it was made by NewPending
-	id     int64
-	answer chan Answer
-	drop   func() // instead of conn
+	conn     *Conn // nil if it was made by NewPending
+	id       int64
+	response chan Response
+	drop     func() // instead of conn
 }
 
 // NewPending returns a Pending for a request that travels otherwise than on a
 // Conn. Deliver is to be called at most once; drop is called when nobody waits
 // any more.
-func NewPending(drop func()) (p *Pending, deliver func(Answer)) {
-	p = &Pending{answer: make(chan Answer, 1), drop: drop}
-	return p, func(a Answer) { p.answer <- a }
+func NewPending(drop func()) (p *Pending, deliver func(Response)) {
+	p = &Pending{response: make(chan Response, 1), drop: drop}
+	return p, func(a Response) { p.response <- a }
 }
 
-// An Answer is what came back: a message that is a result or an error, or the
+// An Response is what came back: a message that is a result or an error, or the
 // reason why there is none.
-type Answer struct {
+type Response struct {
 	Message
 	Err error
 }
@@ -53,17 +53,17 @@ func (c *Conn) Start(ctx context.Context, id int64, method string, params []byte
 		return AppendRequest(dst, strconv.AppendInt(text[:0], id, 10), method, params)
 	})
 	if err != nil {
-		p.Drop()
+		p.Cancel()
 		return nil, err
 	}
 	return p, nil
 }
 
-// Answer is where the answer arrives, once.
-func (p *Pending) Answer() <-chan Answer { return p.answer }
+// Response is where the answer arrives, once.
+func (p *Pending) Response() <-chan Response { return p.response }
 
 // Took says that the answer was taken; the Pending must not be used after it.
-func (p *Pending) Took() {
+func (p *Pending) Release() {
 	if p.conn == nil {
 		return
 	}
@@ -83,7 +83,7 @@ func (c *Conn) pendingLocked() *Pending {
 		c.state.spare = c.state.spare[:n-1]
 		return p
 	}
-	return &Pending{conn: c, answer: make(chan Answer, 1)}
+	return &Pending{conn: c, response: make(chan Response, 1)}
 }
 
 // maxDropped bounds how many dropped requests a Conn remembers, so that their
@@ -92,7 +92,7 @@ const maxDropped = 1024
 
 // Drop gives the request up: a response that still arrives is reported as
 // [ErrLateResponse]. Cancelling it at the far end is up to the caller.
-func (p *Pending) Drop() {
+func (p *Pending) Cancel() {
 	if p.conn == nil {
 		p.drop()
 		return
@@ -142,11 +142,11 @@ func (c *Conn) Call(ctx context.Context, method string, params []byte) (Message,
 		return Message{}, err
 	}
 	select {
-	case a := <-p.answer:
-		p.Took()
+	case a := <-p.response:
+		p.Release()
 		return a.Message, a.Err
 	case <-ctx.Done():
-		p.Drop()
+		p.Cancel()
 		return Message{}, ctx.Err()
 	}
 }
@@ -172,6 +172,6 @@ func (c *Conn) pair(m *Message, err error) bool {
 	if p == nil {
 		return false
 	}
-	p.answer <- Answer{*m, err}
+	p.response <- Response{*m, err}
 	return true
 }

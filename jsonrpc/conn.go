@@ -40,7 +40,7 @@ type ConnOptions struct {
 
 	// AnswerBad makes the Conn answer what is not a message with an error,
 	// as a server does. A client leaves noise unanswered.
-	AnswerBad bool
+	RespondToInvalid bool
 
 	// WriteInline lets the goroutine that answers write to the stream. It
 	// saves a goroutine, and suits an end whose senders may wait for a slow
@@ -56,7 +56,7 @@ type ConnOptions struct {
 	// Handler. The frame is nil if it was too long to be kept, and for a
 	// panic. Noise may be called from several goroutines at once and must not
 	// block. Nil drops it.
-	Noise func(frame []byte, err error)
+	OnInvalidFrame func(frame []byte, err error)
 
 	// Grace is how long requests in flight may go on when the stream or the
 	// context of Run ends, before their contexts are cancelled. Negative
@@ -77,7 +77,7 @@ const maxBatch = 100
 //	Stream.Read → Decode → answer       → the Call that waits for it
 //	                     → notification → Handler.Notification, in order
 //	                     → request      → crew → Handler.Request, all at once
-//	                                      → Exchange.Answer → out → Stream.Write
+//	                                      → Exchange.Respond → out → Stream.Write
 //
 // Run owns every goroutine that a Conn starts and waits for them; those that
 // have served a request and rest end by themselves when Run does.
@@ -91,12 +91,12 @@ type Conn struct {
 	seq  atomic.Int64
 	done chan struct{} // closed when nothing more will be read
 
-	came row // admitted and not handed over; only the goroutine that reads looks at it
+	receivedAt row // admitted and not handed over; only the goroutine that reads looks at it
 
 	mu      sync.Mutex
-	state   connState // guarded by mu
-	crew    crew      // guarded by mu
-	writing outbox    // guarded by mu
+	state   connState  // guarded by mu
+	workers workerPool // guarded by mu
+	writing outbox     // guarded by mu
 }
 
 type connState struct {
@@ -126,7 +126,7 @@ func (e *ClosedError) Unwrap() error { return e.Cause }
 // NewConn returns a Conn over s. Nothing is read before Run.
 func NewConn(s Stream, h Handler, o *ConnOptions) *Conn {
 	c := &Conn{stream: s, handle: h, done: make(chan struct{})}
-	c.crew.wake = make(chan struct{}, 1)
+	c.workers.wake = make(chan struct{}, 1)
 	c.arrived, _ = h.(Arrival)
 	if o != nil {
 		c.opts = *o
@@ -159,7 +159,7 @@ func (c *Conn) Run(ctx context.Context) error {
 	})
 
 	err := c.whyEnded(c.read(serveCtx))
-	c.dismiss()
+	c.stopWorkers()
 
 	told := !stop()
 	if told {
@@ -226,12 +226,12 @@ func (c *Conn) Close() error { return c.stream.Close() }
 func (c *Conn) read(ctx context.Context) error {
 	defer c.handOver()
 	for {
-		if c.came.n >= maxTogether || !hasMore(c.stream) {
+		if c.receivedAt.n >= maxTogether || !hasMore(c.stream) {
 			c.handOver()
 		}
 		frame, err := c.stream.Read()
 		if bad, ok := errors.AsType[*FrameError](err); ok {
-			c.bad(nil, &DecodeError{Code: CodeInvalidRequest, ID: bad.ID, Answer: bad.Response, Reason: bad.Error()})
+			c.bad(nil, &DecodeError{Code: CodeInvalidRequest, ID: bad.ID, Response: bad.Response, Reason: bad.Error()})
 			continue
 		}
 		if err != nil {
@@ -254,7 +254,7 @@ func (c *Conn) receive(ctx context.Context, frame []byte, m *Message) {
 	switch {
 	case m.IsResponse():
 		if !c.pair(m, nil) {
-			c.noise(frame, c.unexpected(m.ID))
+			c.invalidFrame(frame, c.unexpected(m.ID))
 		}
 	case m.IsNotification():
 		note := *m // so that only notifications are moved to the heap
@@ -269,7 +269,7 @@ func (c *Conn) receive(ctx context.Context, frame []byte, m *Message) {
 func (c *Conn) notified(ctx context.Context, m *Message) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.noise(nil, panicked(m.Method, p))
+			c.invalidFrame(nil, panicked(m.Method, p))
 		}
 	}()
 	c.handle.Notification(ctx, c, m)
@@ -281,18 +281,18 @@ func (c *Conn) notified(ctx context.Context, m *Message) {
 func (c *Conn) bad(frame []byte, err error) {
 	e, ok := errors.AsType[*DecodeError](err)
 	if !ok {
-		c.noise(frame, err)
+		c.invalidFrame(frame, err)
 		return
 	}
-	isResponse, paired := c.badAnswer(frame, e)
+	isResponse, paired := c.badResponse(frame, e)
 	if paired {
 		return
 	}
-	c.noise(frame, err)
+	c.invalidFrame(frame, err)
 	if isResponse {
 		return
 	}
-	if c.opts.AnswerBad && !e.NeedsNoResponse() {
+	if c.opts.RespondToInvalid && !e.NeedsNoResponse() {
 		c.Push("", func(dst []byte) []byte {
 			return AppendError(dst, e.ID, &Error{Code: e.Code, Message: e.Reason})
 		})
@@ -302,17 +302,17 @@ func (c *Conn) bad(frame []byte, err error) {
 // badAnswer fails the call that a malformed response was for. It reports
 // whether the frame was a response, and whether a call waited for it. A message
 // without a method counts as a response when a call waits for its id.
-func (c *Conn) badAnswer(frame []byte, e *DecodeError) (isResponse, paired bool) {
-	if !e.Answer && (e.ID == nil || frame == nil || rawjson.Lookup(frame, "method") != nil) {
+func (c *Conn) badResponse(frame []byte, e *DecodeError) (isResponse, paired bool) {
+	if !e.Response && (e.ID == nil || frame == nil || rawjson.Lookup(frame, "method") != nil) {
 		return false, false
 	}
 	paired = c.pair(&Message{ID: e.ID}, e)
-	return e.Answer || paired, paired
+	return e.Response || paired, paired
 }
 
-func (c *Conn) noise(frame []byte, err error) {
-	if c.opts.Noise != nil {
-		c.opts.Noise(frame, err)
+func (c *Conn) invalidFrame(frame []byte, err error) {
+	if c.opts.OnInvalidFrame != nil {
+		c.opts.OnInvalidFrame(frame, err)
 	}
 }
 
@@ -379,6 +379,6 @@ func (c *Conn) fail(err error) {
 	close(c.done)
 	c.mu.Unlock()
 	for _, w := range waiting {
-		w.answer <- Answer{Err: err}
+		w.response <- Response{Err: err}
 	}
 }

@@ -75,7 +75,7 @@ func FuzzConn(f *testing.F) {
 			},
 			notice: func(_ context.Context, c *Conn, m *Message) { c.Cancel(ID("1")) },
 		}
-		conn := NewConn(s, h, &ConnOptions{AnswerBad: server, WriteInline: inline, Batch: func() error { return nil }})
+		conn := NewConn(s, h, &ConnOptions{RespondToInvalid: server, WriteInline: inline, Batch: func() error { return nil }})
 		if err := conn.Run(t.Context()); err != nil {
 			t.Errorf("Run: %v", err)
 		}

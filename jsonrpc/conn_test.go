@@ -61,7 +61,7 @@ func TestAnswersFindTheirCalls(t *testing.T) {
 
 func TestAnswersThatNobodyWaitsForAreNoise(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newRig(t, serving{}, &ConnOptions{AnswerBad: true})
+		r := newRig(t, serving{}, &ConnOptions{RespondToInvalid: true})
 		done := r.call(t.Context(), "m")
 		r.take()
 		r.send(`{"jsonrpc":"2.0","id":1,"result":{"n":1}}`, `{"jsonrpc":"2.0","id":1,"result":{"n":2}}`)
@@ -118,7 +118,7 @@ func TestMalformedAnswersFailTheirCall(t *testing.T) {
 		for _, server := range []bool{false, true} {
 			t.Run(fmt.Sprint(bad, server), func(t *testing.T) {
 				bubble(t, func(t *testing.T) {
-					r := newRig(t, serving{}, &ConnOptions{AnswerBad: server})
+					r := newRig(t, serving{}, &ConnOptions{RespondToInvalid: server})
 					done := r.call(t.Context(), "m")
 					r.take()
 					r.send(bad)
@@ -142,7 +142,7 @@ func TestMalformedAnswersFailTheirCall(t *testing.T) {
 // What looks like a request is not taken for the answer to ours.
 func TestMalformedRequestFailsNoCall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		r := newRig(t, serving{}, &ConnOptions{AnswerBad: true})
+		r := newRig(t, serving{}, &ConnOptions{RespondToInvalid: true})
 		done := r.call(t.Context(), "m")
 		r.take()
 		r.send(`{"jsonrpc":"2.0","id":1,"method":5}`, `{"jsonrpc":"2.0","id":1,"method":"m","params":[]}`, `{"jsonrpc":"2.0","id":7}`)
@@ -222,7 +222,7 @@ func TestAPanicCostsOneRequest(t *testing.T) {
 				case "panic":
 					panic("secret")
 				case "build":
-					x.Answer(func([]byte) []byte { panic("secret") })
+					x.Respond(func([]byte) []byte { panic("secret") })
 				case "after":
 					answer(x, `{}`)
 					panic("secret")
@@ -234,7 +234,7 @@ func TestAPanicCostsOneRequest(t *testing.T) {
 				case "twice":
 					answer(x, `{"n":1}`)
 					answer(x, `{"n":2}`)
-					x.AnswerError(&Error{Code: 1})
+					x.RespondError(&Error{Code: 1})
 					return
 				}
 				answer(x, `{}`)
@@ -356,7 +356,7 @@ func TestServersRest(t *testing.T) {
 		block := make(chan struct{})
 		r := newRig(t, serving{request: func(_ context.Context, x *Exchange) {
 			<-block
-			x.Answer(func(dst []byte) []byte { return AppendResult(dst, x.ID, nil) })
+			x.Respond(func(dst []byte) []byte { return AppendResult(dst, x.ID, nil) })
 		}}, nil)
 		for i := range 2 * maxResting {
 			r.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"m"}`, i))
@@ -384,5 +384,5 @@ func TestServersRest(t *testing.T) {
 func restingIn(c *Conn) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.crew.resting
+	return c.workers.resting
 }

@@ -15,7 +15,7 @@ import (
 // No request waits for the handler of another, and no answer either: whoever
 // goes into a handler and leaves behind a request that waits, or an answer that
 // is not written, sees to it that somebody comes for it.
-type crew struct {
+type workerPool struct {
 	waiting row
 	coming  bool          // somebody was woken or started and has not looked yet
 	resting int           // goroutines that wait to be woken
@@ -32,9 +32,9 @@ const maxResting = 64
 // waits until the last was read.
 const maxTogether = 64
 
-// stint is how long a goroutine serves one request after the other. Then it
+// maxRun is how long a goroutine serves one request after the other. Then it
 // writes what was left, and others may have the processor.
-const stint = 100 * time.Microsecond
+const maxRun = 100 * time.Microsecond
 
 // A row is requests in the order in which they came.
 type row struct {
@@ -75,18 +75,18 @@ func (r *row) take() *Exchange {
 
 // handOver gives what was admitted to the crew.
 func (c *Conn) handOver() {
-	if c.came.n == 0 {
+	if c.receivedAt.n == 0 {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.crew.waiting.putAll(&c.came)
-	c.rouseLocked()
+	c.workers.waiting.putAll(&c.receivedAt)
+	c.wakeLocked()
 }
 
 // rouseLocked has somebody come if there is something left to do.
-func (c *Conn) rouseLocked() {
-	w := &c.crew
+func (c *Conn) wakeLocked() {
+	w := &c.workers
 	if w.coming || w.waiting.n == 0 && !c.writing.left() {
 		return
 	}
@@ -100,55 +100,55 @@ func (c *Conn) rouseLocked() {
 }
 
 // dismiss sends home those who rest; nothing more is read.
-func (c *Conn) dismiss() {
+func (c *Conn) stopWorkers() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.crew.closed, c.crew.resting = true, 0
-	close(c.crew.wake)
+	c.workers.closed, c.workers.resting = true, 0
+	close(c.workers.wake)
 }
 
 // work serves requests until it is not needed any more.
 func (c *Conn) work() {
 	c.mu.Lock()
-	c.crew.coming = false
+	c.workers.coming = false
 	c.mu.Unlock()
-	var s shift
+	var s run
 	for x := c.next(&s); x != nil; x = c.next(&s) {
 		c.serve(x)
 	}
 }
 
 // A shift is what a goroutine does between two rests.
-type shift struct {
+type run struct {
 	since time.Time // zero as long as there was one request only
 }
 
 // isLong reports whether it is time for a pause, if so many requests wait.
-func (s *shift) isLong(waiting int) bool {
+func (s *run) isLong(waiting int) bool {
 	if s.since.IsZero() {
 		if waiting > 1 {
 			s.since = time.Now()
 		}
 		return false
 	}
-	return waiting > 0 && time.Since(s.since) > stint
+	return waiting > 0 && time.Since(s.since) > maxRun
 }
 
 // next returns a request to serve. Where none waits it writes what was left,
 // and rests. Nil means that nobody is needed.
-func (c *Conn) next(s *shift) *Exchange {
-	w := &c.crew
+func (c *Conn) next(s *run) *Exchange {
+	w := &c.workers
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
 		if s.isLong(w.waiting.n) {
 			c.pauseLocked()
-			*s = shift{}
+			*s = run{}
 		}
 		x := w.waiting.take()
 		switch {
 		case x != nil:
-			c.rouseLocked()
+			c.wakeLocked()
 			return x
 		case c.claimLocked():
 			c.mu.Unlock()
@@ -162,7 +162,7 @@ func (c *Conn) next(s *shift) *Exchange {
 			<-w.wake
 			c.mu.Lock()
 			w.coming = false
-			*s = shift{}
+			*s = run{}
 		}
 	}
 }
@@ -171,7 +171,7 @@ func (c *Conn) next(s *shift) *Exchange {
 // and lets others have the processor.
 func (c *Conn) pauseLocked() {
 	write := c.claimLocked()
-	c.rouseLocked()
+	c.wakeLocked()
 	c.mu.Unlock()
 	if write {
 		c.flush(true)
@@ -191,13 +191,13 @@ func (c *Conn) serve(x *Exchange) {
 func (x *Exchange) served() {
 	c := x.conn
 	if p := recover(); p != nil {
-		c.noise(nil, panicked(x.Method, p))
+		c.invalidFrame(nil, panicked(x.Method, p))
 	}
 	c.mu.Lock()
-	over := x.over
+	over := x.finished
 	c.mu.Unlock()
 	if !over {
-		x.AnswerError(&Error{Code: CodeInternal, Message: "the request was not served"})
+		x.RespondError(&Error{Code: CodeInternal, Message: "the request was not served"})
 	}
 	x.ctx.end()
 	c.ended(true)

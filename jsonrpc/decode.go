@@ -15,7 +15,7 @@ func Decode(data []byte) (Message, error) {
 	if err := rawjson.CheckMembers(data, func(name, value []byte) { p.put(name, value) }); err != nil {
 		e := notJSON(err)
 		if o := outlineOf(data); o.isResponse() {
-			e.ID, e.Answer = o.id, true
+			e.ID, e.Response = o.id, true
 		}
 		return Message{}, e
 	}
@@ -63,7 +63,7 @@ func (p *parts) message() (Message, error) {
 	id, wrong := readID(p.id)
 	refuse := func(code int, format string, args ...any) (Message, error) {
 		answer := p.method == nil && (p.result != nil || p.err != nil)
-		return Message{}, &DecodeError{Code: code, ID: id, Answer: answer, Reason: fmt.Sprintf(format, args...)}
+		return Message{}, &DecodeError{Code: code, ID: id, Response: answer, Reason: fmt.Sprintf(format, args...)}
 	}
 	switch {
 	case p.version == nil:

@@ -171,7 +171,7 @@ func TestDecodeErrorKnowsAnswers(t *testing.T) {
 		_, err := Decode([]byte(c.in))
 		e, ok := errors.AsType[*DecodeError](err)
 		want := strings.HasPrefix(c.name, "result") || strings.HasPrefix(c.name, "error")
-		if !ok || e.Answer != want {
+		if !ok || e.Response != want {
 			t.Errorf("%s: Answer is not %v", c.name, want)
 		}
 	}

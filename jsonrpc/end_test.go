@@ -21,14 +21,14 @@ func sleeper(release chan struct{}) Handler {
 		}
 		d, err := time.ParseDuration(x.Method)
 		if err != nil {
-			x.AnswerError(&Error{Code: CodeMethodNotFound, Message: err.Error()})
+			x.RespondError(&Error{Code: CodeMethodNotFound, Message: err.Error()})
 			return
 		}
 		select {
 		case <-time.After(d):
 			answer(x, `{"slept":true}`)
 		case <-ctx.Done():
-			x.AnswerError(&Error{Code: CodeInternal, Message: "woken"})
+			x.RespondError(&Error{Code: CodeInternal, Message: "woken"})
 		}
 	}}
 }

@@ -30,11 +30,11 @@ type DecodeError struct {
 	Code int
 	// ID is nil if the message had none, or none that could be read.
 	ID ID
-	// Answer reports that the bytes were meant as a response: they have a
+	// Response reports that the bytes were meant as a response: they have a
 	// result or an error and no method. A response is never answered. Where
-	// the bytes are not valid JSON, Answer and ID are set if both can be read
+	// the bytes are not valid JSON, Response and ID are set if both can be read
 	// regardless.
-	Answer bool
+	Response bool
 	// Reason is fit to be shown to the sender.
 	Reason string
 }
@@ -44,5 +44,5 @@ func (e *DecodeError) Error() string { return e.Reason }
 // NeedsNoResponse reports whether the bytes were meant as a notification or as
 // a response, neither of which is ever responded to.
 func (e *DecodeError) NeedsNoResponse() bool {
-	return e.Answer || e.ID == nil && e.Code == CodeInvalidParams
+	return e.Response || e.ID == nil && e.Code == CodeInvalidParams
 }

@@ -11,20 +11,20 @@ import (
 type Exchange struct {
 	Message
 
-	conn  *Conn
-	ctx   requestContext
-	key   string
-	batch *batch
-	next  *Exchange // in a row
-	over  bool      // guarded by conn.mu
+	conn     *Conn
+	ctx      requestContext
+	key      string
+	batch    *batch
+	next     *Exchange // in a row
+	finished bool      // guarded by conn.mu
 }
 
 // Conn is where the request came from.
 func (x *Exchange) Conn() *Conn { return x.conn }
 
-// Answer sends the answer that build appends, a whole message. It does nothing
+// Response sends the answer that build appends, a whole message. It does nothing
 // when the exchange is over.
-func (x *Exchange) Answer(build func(dst []byte) []byte) {
+func (x *Exchange) Respond(build func(dst []byte) []byte) {
 	if x.batch != nil {
 		if x.end() {
 			x.batch.add(x.conn, build(nil), false)
@@ -35,8 +35,8 @@ func (x *Exchange) Answer(build func(dst []byte) []byte) {
 }
 
 // AnswerError answers with an error.
-func (x *Exchange) AnswerError(e *Error) {
-	x.Answer(func(dst []byte) []byte { return AppendError(dst, x.ID, e) })
+func (x *Exchange) RespondError(e *Error) {
+	x.Respond(func(dst []byte) []byte { return AppendError(dst, x.ID, e) })
 }
 
 // Notify sends the notification that build appends. It does nothing when the
@@ -60,10 +60,10 @@ func (x *Exchange) end() bool {
 }
 
 func (x *Exchange) endLocked() bool {
-	if x.over {
+	if x.finished {
 		return false
 	}
-	x.over = true
+	x.finished = true
 	delete(x.conn.state.serving, x.key)
 	return true
 }
@@ -122,7 +122,7 @@ func (c *Conn) start(x *Exchange) {
 	if c.arrived != nil {
 		c.arrived.Arrived(&x.Message)
 	}
-	c.came.put(x)
+	c.receivedAt.put(x)
 }
 
 // A batch gathers the answers to requests that came in one frame.
@@ -196,11 +196,11 @@ func (c *Conn) serveBatch(ctx context.Context, frame []byte, items []BatchItem) 
 	for i, it := range items {
 		switch e, _ := it.Err.(*DecodeError); {
 		case e != nil:
-			if e.Answer && c.pair(&Message{ID: e.ID}, e) {
+			if e.Response && c.pair(&Message{ID: e.ID}, e) {
 				continue
 			}
-			c.noise(frame, e)
-			if c.opts.AnswerBad && !e.NeedsNoResponse() {
+			c.invalidFrame(frame, e)
+			if c.opts.RespondToInvalid && !e.NeedsNoResponse() {
 				b.put(AppendError(nil, e.ID, &Error{Code: e.Code, Message: e.Reason}))
 			}
 		case it.IsRequest():

@@ -35,7 +35,7 @@ func (s serving) Notification(ctx context.Context, c *Conn, m *Message) {
 }
 
 func answer(x *Exchange, result string) {
-	x.Answer(func(dst []byte) []byte { return AppendResult(dst, x.ID, []byte(result)) })
+	x.Respond(func(dst []byte) []byte { return AppendResult(dst, x.ID, []byte(result)) })
 }
 
 // A rig is a Conn whose far end is the test. It must live in a synctest
@@ -60,7 +60,7 @@ func newRig(t *testing.T, h Handler, o *ConnOptions) *rig {
 	if o != nil {
 		opts = *o
 	}
-	opts.Noise = func(_ []byte, err error) {
+	opts.OnInvalidFrame = func(_ []byte, err error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.noises = append(r.noises, err.Error())

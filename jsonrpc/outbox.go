@@ -105,7 +105,7 @@ func (c *Conn) put(s *sending, m *encoded) (write bool, err error) {
 	switch {
 	case o.stopped != nil:
 		return false, o.stopped
-	case s != nil && s.x.over:
+	case s != nil && s.x.finished:
 		return false, nil
 	}
 	o.add(m)
@@ -227,7 +227,7 @@ func (m *encoded) free() {
 // with others: somebody must be coming, who writes it if the goroutine that
 // leaves it does not get to.
 func (c *Conn) mayLeaveLocked() bool {
-	return c.crew.coming && c.opts.WriteInline && len(c.writing.buf) <= leftRoom
+	return c.workers.coming && c.opts.WriteInline && len(c.writing.buf) <= leftRoom
 }
 
 // claimLocked makes this goroutine the one who writes, if one is needed.

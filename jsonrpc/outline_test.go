@@ -125,7 +125,7 @@ func TestUnreadableMessagesFailNoOtherCall(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		in, feed := io.Pipe()
 		var noises int
-		conn := NewConn(Lines(in, io.Discard, in, 1000), serving{}, &ConnOptions{Noise: func([]byte, error) { noises++ }})
+		conn := NewConn(Lines(in, io.Discard, in, 1000), serving{}, &ConnOptions{OnInvalidFrame: func([]byte, error) { noises++ }})
 		ran := make(chan error, 1)
 		go func() { ran <- conn.Run(t.Context()) }()
 		done := make(chan error, 1)
@@ -159,7 +159,7 @@ func TestRequestTooLongIsAnsweredByID(t *testing.T) {
 	in := `{"jsonrpc":"2.0","id":"r7","method":"m","params":{"t":"` + long + `"}}` + "\n" +
 		`{"jsonrpc":"2.0","id":8,"result":{"t":"` + long + `"}}` + "\n"
 	s := Lines(strings.NewReader(in), &out, nopCloser{}, 1000)
-	if err := NewConn(s, serving{}, &ConnOptions{AnswerBad: true}).Run(t.Context()); err != nil {
+	if err := NewConn(s, serving{}, &ConnOptions{RespondToInvalid: true}).Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := out.String(); !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":"r7","error":{"code":-32600,"message":"message too large`) || strings.Count(got, "\n") != 1 {

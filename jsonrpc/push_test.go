@@ -20,7 +20,7 @@ func TestPushedMessagesAreNotLost(t *testing.T) {
 		g := &gate{plug: *newPlug(), pass: make(chan struct{}), writes: make(chan string, 8)}
 		held := make(chan struct{})
 		h := serving{request: func(ctx context.Context, x *Exchange) { <-held }}
-		conn := NewConn(g, h, &ConnOptions{AnswerBad: true, MaxServing: 1})
+		conn := NewConn(g, h, &ConnOptions{RespondToInvalid: true, MaxServing: 1})
 		ran := make(chan error, 1)
 		go func() { ran <- conn.Run(context.Background()) }()
 		g.in <- []byte(ask(1, "m"))
@@ -81,7 +81,7 @@ func TestEndedContextLosesNoMessage(t *testing.T) {
 		if p, err := conn.Start(ended, conn.NextID(), "unsubscribe", nil); err != nil {
 			t.Errorf("Start: %v", err)
 		} else {
-			p.Drop()
+			p.Cancel()
 		}
 		for range 2 {
 			g.pass <- struct{}{}

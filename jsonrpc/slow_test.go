@@ -59,14 +59,14 @@ func TestReadingGoesOnWhenNothingCanBeWritten(t *testing.T) {
 				heard := 0
 				h := serving{
 					request: func(ctx context.Context, x *Exchange) {
-						x.Answer(func(dst []byte) []byte { return AppendResult(dst, x.ID, tenMiB) })
+						x.Respond(func(dst []byte) []byte { return AppendResult(dst, x.ID, tenMiB) })
 					},
 					notice: func(_ context.Context, c *Conn, m *Message) {
 						heard++
 						c.Cancel(IntID(int64(heard)))
 					},
 				}
-				conn := NewConn(p, h, &ConnOptions{WriteInline: inline, AnswerBad: true, MaxServing: 4, Batch: func() error { return nil }})
+				conn := NewConn(p, h, &ConnOptions{WriteInline: inline, RespondToInvalid: true, MaxServing: 4, Batch: func() error { return nil }})
 				ran := make(chan error, 1)
 				go func() { ran <- conn.Run(context.Background()) }()
 				for i := range 50 {

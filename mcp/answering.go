@@ -10,15 +10,15 @@ import (
 	"slices"
 )
 
-// MaxRounds is how often Answering makes one call unless told otherwise.
+// MaxRounds is how often HandleInput makes one call unless told otherwise.
 const MaxRounds = 10
 
-// An Answer gives the answer to a question. An error from it refuses the
+// An InputHandler gives the answer to a question. An error from it refuses the
 // question, see [Call.Refuse]: the call goes on, so that a server that can do
 // without the answer does. Once ctx has ended, an error ends the call.
-type Answer func(ctx context.Context, c *Call, key string, q Question) (json.RawMessage, error)
+type InputHandler func(ctx context.Context, c *Call, key string, q InputRequest) (json.RawMessage, error)
 
-// Answering makes h's calls again until nothing more is asked. At most rounds
+// HandleInput makes h's calls again until nothing more is asked. At most rounds
 // rounds are made (0 means [MaxRounds]); a server that wants more gets none.
 // After a question that is refused, the other questions of its round are not
 // asked. A handler that asks a refused question again, with the same State, does
@@ -26,26 +26,26 @@ type Answer func(ctx context.Context, c *Call, key string, q Question) (json.Raw
 //
 // It serves a host, whose answers come from the person, as well as the door of
 // an older protocol, whose answers come from a request to the client.
-func Answering(h Handler, answer Answer, rounds int) Handler {
+func HandleInput(h Handler, answer InputHandler, rounds int) Handler {
 	return HandlerFunc(func(ctx context.Context, c *Call) (Result, error) {
 		res, err := h.Serve(ctx, c)
 		if err == nil { // as most calls: the rest is kept off their stack
 			return res, nil
 		}
-		return Answered(ctx, h, c, err, answer, rounds)
+		return ContinueInput(ctx, h, c, err, answer, rounds)
 	})
 }
 
-// Answered is the rest of what [Answering] does: it goes on with a call that has
+// ContinueInput is the rest of what [HandleInput] does: it goes on with a call that has
 // been made once and came to err.
-func Answered(ctx context.Context, h Handler, c *Call, err error, answer Answer, rounds int) (Result, error) {
+func ContinueInput(ctx context.Context, h Handler, c *Call, err error, answer InputHandler, rounds int) (Result, error) {
 	if rounds <= 0 {
 		rounds = MaxRounds
 	}
 	var last *Call       // the round before
 	var refusals []error // what answer returned
 	for n := 1; ; n++ {
-		need, asked := errors.AsType[*NeedInput](err)
+		need, asked := errors.AsType[*InputRequired](err)
 		if !asked {
 			return Result{}, original(err, refusals)
 		}
@@ -57,7 +57,7 @@ func Answered(ctx context.Context, h Handler, c *Call, err error, answer Answer,
 			Abandon(need)
 			return Result{}, &Error{Code: CodeInternal, Local: true, Message: fmt.Sprintf("gave up on %s: the server asked for input in each of %d rounds", c.Method, rounds)}
 		}
-		next, refused, failed := answerAll(ctx, c, need, answer)
+		next, refused, failed := respondAll(ctx, c, need, answer)
 		if failed != nil {
 			Abandon(need)
 			return Result{}, failed
@@ -79,12 +79,12 @@ func Answered(ctx context.Context, h Handler, c *Call, err error, answer Answer,
 // ignored returns the refusal of a question that need asks again although the
 // round before, c, carried the refusal; nil if there is none. A new state shows
 // that the handler has moved on and may ask another question under the same key.
-func ignored(c *Call, need *NeedInput) error {
+func ignored(c *Call, need *InputRequired) error {
 	if c == nil || need.State != c.State {
 		return nil
 	}
 	for _, key := range c.refusedKeys() {
-		if _, again := need.Questions[key]; again {
+		if _, again := need.Requests[key]; again {
 			return c.Refused(key)
 		}
 	}
@@ -103,17 +103,17 @@ func original(err error, refusals []error) error {
 	return err
 }
 
-// answerAll has the questions answered and returns the call of the next round,
+// respondAll has the questions answered and returns the call of the next round,
 // and why a question was refused, if one was.
-func answerAll(ctx context.Context, c *Call, need *NeedInput, answer Answer) (next *Call, refused, failed error) {
+func respondAll(ctx context.Context, c *Call, need *InputRequired, answer InputHandler) (next *Call, refused, failed error) {
 	copied := *c
 	next = &copied
-	next.State, next.Answers = need.State, maps.Clone(need.Kept)
-	if next.Answers == nil {
-		next.Answers = make(map[string]json.RawMessage, len(need.Questions))
+	next.State, next.InputResponses = need.State, maps.Clone(need.PriorResponses)
+	if next.InputResponses == nil {
+		next.InputResponses = make(map[string]json.RawMessage, len(need.Requests))
 	}
-	for _, key := range slices.Sorted(maps.Keys(need.Questions)) {
-		a, err := answer(ctx, c, key, need.Questions[key])
+	for _, key := range slices.Sorted(maps.Keys(need.Requests)) {
+		a, err := answer(ctx, c, key, need.Requests[key])
 		if err != nil && ctx.Err() != nil {
 			return nil, nil, err
 		}
@@ -121,14 +121,14 @@ func answerAll(ctx context.Context, c *Call, need *NeedInput, answer Answer) (ne
 			next.Refuse(key, err)
 			return next, err, nil
 		}
-		next.Answers[key] = a
+		next.InputResponses[key] = a
 	}
 	return next, nil, nil
 }
 
-// Recovering turns a panic in h into an internal error of that one call. What
+// Recover turns a panic in h into an internal error of that one call. What
 // panicked goes to report with its stack, never to the caller.
-func Recovering(report func(c *Call, panicked any, stack []byte)) Middleware {
+func Recover(report func(c *Call, panicked any, stack []byte)) Middleware {
 	return func(h Handler) Handler {
 		return HandlerFunc(func(ctx context.Context, c *Call) (res Result, err error) {
 			defer func() {

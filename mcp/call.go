@@ -26,8 +26,8 @@ type Call struct {
 	Caller Caller
 
 	// Answers holds the answers to what was asked in earlier rounds, why there
-	// are none ([Call.Refused]), and what the handler has kept ([Call.Kept]).
-	Answers map[string]json.RawMessage
+	// are none ([Call.Refused]), and what the handler has kept ([Call.Saved]).
+	InputResponses map[string]json.RawMessage
 
 	// State is what the server told itself in the round before.
 	State string
@@ -41,14 +41,14 @@ type Call struct {
 	// Notification says that the call is a notification of the client: no
 	// result is sent, and a handler that does not know the method is not heard
 	// of. A connection to a server passes it on as a notification.
-	Notification bool
+	IsNotification bool
 
 	// Progress reports whether the caller wants to hear of progress.
 	Progress bool
 
 	// Side hears what rides with the call: progress, log lines, news. Nil
 	// means nobody listens.
-	Side func(Note)
+	OnNotification func(Notification)
 
 	// Detach lets the handler of a [MethodSubscriptionsListen] return while
 	// the subscription stays open, so that no goroutine waits in it. Nil means
@@ -78,9 +78,9 @@ type Call struct {
 }
 
 // Tell sends a note to the caller, if anyone listens.
-func (c *Call) Tell(n Note) {
-	if c.Side != nil {
-		c.Side(n)
+func (c *Call) Notify(n Notification) {
+	if c.OnNotification != nil {
+		c.OnNotification(n)
 	}
 }
 
@@ -92,73 +92,73 @@ func (c *Call) Tell(n Note) {
 // key each time the handler runs. Where the caller has not declared that it can
 // answer such a question, the error says which capability is missing. Where the
 // caller has refused to answer, the error is that of [Call.Refused].
-func (c *Call) Ask(key string, q Question) (json.RawMessage, error) {
-	if a, ok := c.Answers[key]; ok {
+func (c *Call) Ask(key string, q InputRequest) (json.RawMessage, error) {
+	if a, ok := c.InputResponses[key]; ok {
 		return a, nil
 	}
-	_, err := c.AskAll(map[string]Question{key: q})
+	_, err := c.AskAll(map[string]InputRequest{key: q})
 	return nil, err
 }
 
 // AskAll asks several questions in one round and returns when all of them are
 // answered. Only those without an answer are asked. If one of them was refused,
 // nothing more is asked, and the error is that of [Call.Refused].
-func (c *Call) AskAll(qs map[string]Question) (map[string]json.RawMessage, error) {
+func (c *Call) AskAll(qs map[string]InputRequest) (map[string]json.RawMessage, error) {
 	for _, key := range c.refusedKeys() {
 		if _, ok := qs[key]; ok {
 			return nil, c.Refused(key)
 		}
 	}
-	var open map[string]Question
+	var open map[string]InputRequest
 	for key, q := range qs {
-		if _, ok := c.Answers[key]; ok {
+		if _, ok := c.InputResponses[key]; ok {
 			continue
 		}
-		if err := c.Caller.CanAnswer(q); err != nil {
+		if err := c.Caller.CanHandle(q); err != nil {
 			return nil, err
 		}
 		if open == nil {
-			open = make(map[string]Question, len(qs))
+			open = make(map[string]InputRequest, len(qs))
 		}
 		open[key] = q
 	}
 	if open != nil {
-		return nil, &NeedInput{Questions: open, Kept: maps.Clone(c.Answers)}
+		return nil, &InputRequired{Requests: open, PriorResponses: maps.Clone(c.InputResponses)}
 	}
 	got := make(map[string]json.RawMessage, len(qs))
 	for key := range qs {
-		got[key] = c.Answers[key]
+		got[key] = c.InputResponses[key]
 	}
 	return got, nil
 }
 
-// KeptPrefix begins the keys under which Answers hold what a handler has kept
+// SavedPrefix begins the keys under which Answers hold what a handler has kept
 // for its next rounds. A caller cannot give an answer under such a key.
-const KeptPrefix = "tenon/kept/"
+const SavedPrefix = "tenon/kept/"
 
 // Keep has the handler find a JSON value again in the later rounds of the call,
 // with Kept. It changes c (package server gives each handler a Call of its own),
 // and must not be called while another goroutine asks
 // with c. Package server has Once, which most handlers want instead.
-func (c *Call) Keep(key string, value json.RawMessage) {
-	answers := maps.Clone(c.Answers) // others may hold the map
+func (c *Call) Save(key string, value json.RawMessage) {
+	answers := maps.Clone(c.InputResponses) // others may hold the map
 	if answers == nil {
 		answers = map[string]json.RawMessage{}
 	}
-	answers[KeptPrefix+key] = value
-	c.Answers = answers
+	answers[SavedPrefix+key] = value
+	c.InputResponses = answers
 }
 
 // Kept returns what was kept under the key, in this round or an earlier one.
-func (c *Call) Kept(key string) (value json.RawMessage, ok bool) {
-	value, ok = c.Answers[KeptPrefix+key]
+func (c *Call) Saved(key string) (value json.RawMessage, ok bool) {
+	value, ok = c.InputResponses[SavedPrefix+key]
 	return value, ok
 }
 
 // IsOwnKey reports whether a key of Answers holds what a handler has kept, or a
 // refusal. No client answers under such a key, and none is sent to a server.
 func IsOwnKey(key string) bool {
-	return strings.HasPrefix(key, KeptPrefix) || strings.HasPrefix(key, refusedPrefix)
+	return strings.HasPrefix(key, SavedPrefix) || strings.HasPrefix(key, refusedPrefix)
 }
 
 // A Caller is who asks, as the protocol told it. What stands behind the
@@ -203,55 +203,55 @@ func (p *Principal) Key() string {
 	return p.Issuer + "\x00" + p.ID
 }
 
-// A Question is something only the caller can answer: an elicitation, a
+// A InputRequest is something only the caller can answer: an elicitation, a
 // sampling or a roots request.
-type Question struct {
+type InputRequest struct {
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params,omitempty"`
 }
 
-// NeedInput ends a round: the call is to be made again with the answers. It is
+// InputRequired ends a round: the call is to be made again with the answers. It is
 // an error so that a handler can return it from any depth.
-type NeedInput struct {
+type InputRequired struct {
 	// Questions are what must be answered; empty means that the call may be
 	// made again at once.
-	Questions map[string]Question
+	Requests map[string]InputRequest
 
 	// State is what the server tells itself for the next round. It returns
 	// unchanged in Call.State: whoever carries it away seals it.
 	State string
 
 	// Kept are answers of earlier rounds that the handler wants to find again
-	// in Call.Answers, beside the new ones. A connection to another server
+	// in Call.InputResponses, beside the new ones. A connection to another server
 	// keeps none: that server has put what it needs into State.
-	Kept map[string]json.RawMessage
+	PriorResponses map[string]json.RawMessage
 
 	// Abandon releases what a connection to an older server holds for the next
 	// round; nil means that nothing is held. The party that decides not to make
 	// that round calls it; see [Abandon]. It does not block, and does nothing
-	// once the next round was made or Abandon was called. A copy of a NeedInput
+	// once the next round was made or Abandon was called. A copy of a InputRequired
 	// keeps it.
 	Abandon func()
 }
 
 // Error tells the developer of a handler what to do with the error: a caller
 // never sees this text.
-func (*NeedInput) Error() string {
+func (*InputRequired) Error() string {
 	return "input required: the handler returns this error as it is, or wraps it with %w"
 }
 
 // Abandon releases what is held for the next round of a call, if err asks for
 // input. The party that does not pass such an error on, and does not make the
-// next round, calls it. [Answering] and package client do so.
+// next round, calls it. [HandleInput] and package client do so.
 func Abandon(err error) {
-	if need, ok := errors.AsType[*NeedInput](err); ok && need.Abandon != nil {
+	if need, ok := errors.AsType[*InputRequired](err); ok && need.Abandon != nil {
 		need.Abandon()
 	}
 }
 
-// A Note rides with a call: progress, a log line, or news of a change. Like a
+// A Notification rides with a call: progress, a log line, or news of a change. Like a
 // Call it has no envelope: whose note it is, is known from where it arrives.
-type Note struct {
+type Notification struct {
 	Method string
 	Params json.RawMessage // an object, or nil
 	Meta   Meta

@@ -56,9 +56,9 @@ func TestWireForms(t *testing.T) {
 		{"settings are kept", &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{URL: mcp.Settings{"k": json.RawMessage(`1`)}}}, `{"elicitation":{"url":{"k":1}}}`},
 		{"tasks of an older revision", &mcp.ClientCapabilities{Roots: &mcp.RootsCapability{ListChanged: true}, Other: map[string]json.RawMessage{"tasks": json.RawMessage(`{"list":{}}`)}}, `{"roots":{"listChanged":true},"tasks":{"list":{}}}`},
 		{"server", &mcp.ServerCapabilities{Tools: &mcp.ListCapability{}, Completions: mcp.Settings{}, Other: map[string]json.RawMessage{"x": json.RawMessage(`{}`)}}, `{"tools":{},"completions":{},"x":{}}`},
-		{"filter", &mcp.Filter{ToolsListChanged: true, ResourceSubscriptions: []string{"u"}, Other: map[string]json.RawMessage{"taskIds": json.RawMessage(`["t"]`)}}, `{"toolsListChanged":true,"resourceSubscriptions":["u"],"taskIds":["t"]}`},
+		{"filter", &mcp.SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{"u"}, Other: map[string]json.RawMessage{"taskIds": json.RawMessage(`["t"]`)}}, `{"toolsListChanged":true,"resourceSubscriptions":["u"],"taskIds":["t"]}`},
 
-		{"one block", &mcp.SamplingMessage{Role: mcp.RoleUser, Content: mcp.Say(mcp.Text("x"))}, `{"role":"user","content":{"type":"text","text":"x"}}`},
+		{"one block", &mcp.SamplingMessage{Role: mcp.RoleUser, Content: mcp.NewSamplingContent(mcp.Text("x"))}, `{"role":"user","content":{"type":"text","text":"x"}}`},
 		{"a list of one block", &mcp.SamplingMessage{Role: mcp.RoleUser, Content: mcp.SamplingContent{Blocks: mcp.Contents{mcp.Text("x")}, List: true}}, `{"role":"user","content":[{"type":"text","text":"x"}]}`},
 		{"log", &mcp.LogMessage{Level: mcp.LogInfo, Data: json.RawMessage(`"x"`)}, `{"level":"info","data":"x"}`},
 		{"url elicitation of an older revision", &mcp.ElicitParams{Mode: mcp.ModeURL, Message: "m", URL: "https://x", ElicitationID: "e"}, `{"mode":"url","message":"m","url":"https://x","elicitationId":"e"}`},

@@ -14,8 +14,8 @@ type Discovery struct {
 	Server *Implementation `json:"-"`
 }
 
-// Discovered reads the result of a [MethodDiscover] call.
-func Discovered(r Result) (*Discovery, error) {
+// DecodeDiscovery reads the result of a [MethodDiscover] call.
+func DecodeDiscovery(r Result) (*Discovery, error) {
 	d := new(Discovery)
 	if err := r.Decode(d); err != nil {
 		return nil, fmt.Errorf("answer to %s: %w", MethodDiscover, err)

@@ -1,6 +1,6 @@
 // Package mcp is the vocabulary of the Model Context Protocol, the same in
 // every revision: a [Call] goes in, a [Result] comes out, and a server that
-// must know more first says so with [NeedInput].
+// must know more first says so with [InputRequired].
 //
 // The language spoken here is the newest protocol without its envelope. What
 // an envelope says (which revision, who asks, which answers were given before,

@@ -40,7 +40,7 @@ func (p *ElicitParams) Check() error {
 	return InvalidParams("mode: %q is neither %q nor %q", clip(p.Mode), ModeForm, ModeURL)
 }
 
-// ElicitationComplete is the parameters of a [NoteElicitationComplete].
+// ElicitationComplete is the parameters of a [NotificationElicitationComplete].
 type ElicitationComplete struct {
 	// ElicitationID is the key of the question that asked to open the page. On
 	// the wire it is the id of the page.

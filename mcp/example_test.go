@@ -66,7 +66,7 @@ func ExampleForm() {
 
 	answer, _ := form.Complete(json.RawMessage(`{"email":"me"}`))
 	fmt.Println(string(answer))
-	fmt.Println(form.CheckAnswer(answer))
+	fmt.Println(form.CheckResponse(answer))
 	// Output:
 	// {"type":"object","properties":{"email":{"type":"string","format":"email"},"size":{"type":"string","oneOf":[{"const":"s","title":"Small"},{"const":"l","title":"Large"}],"default":"s"}},"required":["email"]}
 	// {"email":"me","size":"s"}
@@ -80,10 +80,10 @@ func ExampleUnmarshal() {
 	// Output: tools[0].inputSchema: expected an object, such as {"type":"object"}
 }
 
-func ExampleCaller_CanAnswer() {
+func ExampleCaller_CanHandle() {
 	caller := mcp.Caller{Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{}}}
-	page, _ := mcp.ElicitQuestion(&mcp.ElicitParams{Mode: mcp.ModeURL, Message: "Sign in", URL: "https://example.com/in"})
-	fmt.Println(caller.CanAnswer(page))
+	page, _ := mcp.ElicitRequest(&mcp.ElicitParams{Mode: mcp.ModeURL, Message: "Sign in", URL: "https://example.com/in"})
+	fmt.Println(caller.CanHandle(page))
 	// Output: this call asks the client to have its user open a web page, and the client has not declared the capability elicitation.url (-32021)
 }
 

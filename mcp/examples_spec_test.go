@@ -38,12 +38,12 @@ var typeOf = map[string]func() any{
 	"ClientCapabilities":                          one[mcp.ClientCapabilities],
 	"CompleteRequestParams":                       one[mcp.CompleteParams],
 	"CompleteResult":                              one[mcp.CompleteResult],
-	"CreateMessageRequest":                        one[mcp.Question],
+	"CreateMessageRequest":                        one[mcp.InputRequest],
 	"CreateMessageRequestParams":                  one[mcp.CreateMessageParams],
 	"CreateMessageResult":                         one[mcp.CreateMessageResult],
 	"DiscoverRequestParams":                       one[struct{}],
 	"DiscoverResult":                              one[mcp.Discovery],
-	"ElicitRequest":                               one[mcp.Question],
+	"ElicitRequest":                               one[mcp.InputRequest],
 	"ElicitRequestFormParams":                     one[mcp.ElicitParams],
 	"ElicitRequestURLParams":                      one[mcp.ElicitParams],
 	"ElicitResult":                                one[mcp.ElicitResult],
@@ -52,7 +52,7 @@ var typeOf = map[string]func() any{
 	"GetPromptRequestParams":                      one[mcp.GetPromptParams],
 	"GetPromptResult":                             one[mcp.GetPromptResult],
 	"ImageContent":                                one[mcp.ImageContent],
-	"InputRequests":                               one[map[string]mcp.Question],
+	"InputRequests":                               one[map[string]mcp.InputRequest],
 	"InputResponses":                              one[answers],
 	"InputRequiredResult":                         one[inputRequired],
 	"ListPromptsRequestParams":                    one[mcp.PageParams],
@@ -61,7 +61,7 @@ var typeOf = map[string]func() any{
 	"ListResourceTemplatesResult":                 one[mcp.ListResourceTemplatesResult],
 	"ListResourcesRequestParams":                  one[mcp.PageParams],
 	"ListResourcesResult":                         one[mcp.ListResourcesResult],
-	"ListRootsRequest":                            one[mcp.Question],
+	"ListRootsRequest":                            one[mcp.InputRequest],
 	"ListRootsResult":                             one[mcp.ListRootsResult],
 	"ListToolsRequestParams":                      one[mcp.PageParams],
 	"ListToolsResult":                             one[mcp.ListToolsResult],
@@ -75,11 +75,11 @@ var typeOf = map[string]func() any{
 	"Resource":                                    one[mcp.Resource],
 	"ResourceLink":                                one[mcp.ResourceLink],
 	"ResourceListChangedNotificationParams":       one[struct{}],
-	"ResourceUpdatedNotificationParams":           one[mcp.ResourceUpdated],
+	"ResourceUpdatedNotificationParams":           one[mcp.ResourceUpdatedParams],
 	"Root":                                        one[mcp.Root],
 	"SamplingMessage":                             one[mcp.SamplingMessage],
 	"ServerCapabilities":                          one[mcp.ServerCapabilities],
-	"SubscriptionsAcknowledgedNotificationParams": one[mcp.Acknowledged],
+	"SubscriptionsAcknowledgedNotificationParams": one[mcp.SubscriptionsAcknowledgedParams],
 	"SubscriptionsListenRequestParams":            one[mcp.ListenParams],
 	"SubscriptionsListenResult":                   one[struct{}],
 	"TextContent":                                 one[mcp.TextContent],
@@ -101,10 +101,10 @@ var typeOf = map[string]func() any{
 
 func one[T any]() any { return new(T) }
 
-// What package era reads from an input_required result into a NeedInput.
+// What package era reads from an input_required result into a InputRequired.
 type inputRequired struct {
-	Questions map[string]mcp.Question `json:"inputRequests,omitzero"`
-	State     string                  `json:"requestState,omitzero"`
+	Questions map[string]mcp.InputRequest `json:"inputRequests,omitzero"`
+	State     string                      `json:"requestState,omitzero"`
 }
 
 // The one example of answers, with the types its questions call for.

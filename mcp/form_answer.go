@@ -16,7 +16,7 @@ import (
 // Complete returns the content of an answer with the defaults of the form put
 // in where a field was left out. Nil content means that all were.
 func (f *Form) Complete(content json.RawMessage) (json.RawMessage, error) {
-	answer, err := answerOf(content)
+	answer, err := responseOf(content)
 	if err != nil {
 		return nil, err
 	}
@@ -34,8 +34,8 @@ func (f *Form) Complete(content json.RawMessage) (json.RawMessage, error) {
 
 // CheckAnswer reports every way in which the content of an answer does not fit
 // the form: a field is missing, unknown, of another type or out of bounds.
-func (f *Form) CheckAnswer(content json.RawMessage) error {
-	answer, err := answerOf(content)
+func (f *Form) CheckResponse(content json.RawMessage) error {
+	answer, err := responseOf(content)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (f *Form) CheckAnswer(content json.RawMessage) error {
 	return errors.Join(faults...)
 }
 
-func answerOf(content json.RawMessage) (map[string]json.RawMessage, error) {
+func responseOf(content json.RawMessage) (map[string]json.RawMessage, error) {
 	answer := make(map[string]json.RawMessage)
 	if content == nil {
 		return answer, nil

@@ -216,7 +216,7 @@ func TestFormCheckAnswer(t *testing.T) {
 	}
 	for _, tt := range tests {
 		got := ""
-		if err := form.CheckAnswer(json.RawMessage(tt.content)); err != nil {
+		if err := form.CheckResponse(json.RawMessage(tt.content)); err != nil {
 			got = err.Error()
 		}
 		if got != tt.want {

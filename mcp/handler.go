@@ -8,7 +8,7 @@ import (
 // A Handler serves calls. A server is one, and so is a connection to a server.
 //
 // Serve returns the result, or an error: an [*Error] reaches the far side with
-// its code, a [*NeedInput] asks the caller and ends this round, and any other
+// its code, a [*InputRequired] asks the caller and ends this round, and any other
 // error becomes an internal error. Serve may be called from many goroutines at
 // once. It must return soon after ctx ends.
 //
@@ -26,7 +26,7 @@ func (f HandlerFunc) Serve(ctx context.Context, c *Call) (Result, error) { retur
 
 // Middleware wraps a Handler in another: a cache, a policy, a log. One that
 // forwards Serve loses nothing. When Serve returns, the call has ended, with two
-// exceptions: an error that is a [NeedInput] asks the caller for input and the
+// exceptions: an error that is a [InputRequired] asks the caller for input and the
 // call goes on in a further round, and a subscription may stay open; see
 // [Call].Detach.
 type Middleware func(Handler) Handler

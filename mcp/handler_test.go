@@ -16,7 +16,7 @@ func asking(keys ...string) mcp.Handler {
 	return mcp.HandlerFunc(func(_ context.Context, c *mcp.Call) (mcp.Result, error) {
 		all := make(map[string]json.RawMessage)
 		for _, key := range keys {
-			a, err := c.Ask(key, mcp.RootsQuestion())
+			a, err := c.Ask(key, mcp.RootsRequest())
 			if err != nil {
 				return mcp.Result{}, err
 			}
@@ -31,30 +31,30 @@ var canSayRoots = mcp.Caller{Capabilities: &mcp.ClientCapabilities{Roots: &mcp.R
 
 func TestAnswering(t *testing.T) {
 	asked := 0
-	answer := func(_ context.Context, _ *mcp.Call, key string, _ mcp.Question) (json.RawMessage, error) {
+	answer := func(_ context.Context, _ *mcp.Call, key string, _ mcp.InputRequest) (json.RawMessage, error) {
 		asked++
 		return json.RawMessage(`"` + key + `"`), nil
 	}
 	call := &mcp.Call{Method: mcp.MethodToolsCall, Caller: canSayRoots}
-	res, err := mcp.Answering(asking("a", "b", "c"), answer, 0).Serve(t.Context(), call)
+	res, err := mcp.HandleInput(asking("a", "b", "c"), answer, 0).Serve(t.Context(), call)
 	if want := `{"a":"a","b":"b","c":"c"}`; err != nil || string(res.Body) != want {
 		t.Errorf("got %s, %v, want %s", res.Body, err, want)
 	}
 	if asked != 3 {
 		t.Errorf("asked %d times: an answer that was given must not be asked for again", asked)
 	}
-	if call.Answers != nil || call.State != "" {
+	if call.InputResponses != nil || call.State != "" {
 		t.Error("the caller's own call was changed")
 	}
 
-	_, err = mcp.Answering(asking("a", "b", "c"), answer, 3).Serve(t.Context(), call)
+	_, err = mcp.HandleInput(asking("a", "b", "c"), answer, 3).Serve(t.Context(), call)
 	if e, ok := errors.AsType[*mcp.Error](err); !ok || !e.Local || !strings.Contains(e.Message, "3 rounds") {
 		t.Errorf("more rounds than allowed: %v", err)
 	}
 
 	no := errors.New("no")
-	refuse := func(context.Context, *mcp.Call, string, mcp.Question) (json.RawMessage, error) { return nil, no }
-	if _, err := mcp.Answering(asking("a"), refuse, 0).Serve(t.Context(), call); !errors.Is(err, no) {
+	refuse := func(context.Context, *mcp.Call, string, mcp.InputRequest) (json.RawMessage, error) { return nil, no }
+	if _, err := mcp.HandleInput(asking("a"), refuse, 0).Serve(t.Context(), call); !errors.Is(err, no) {
 		t.Errorf("a refused answer: %v", err)
 	}
 }
@@ -64,29 +64,29 @@ func TestAnswering(t *testing.T) {
 func TestAnsweringRefuses(t *testing.T) {
 	no := errors.New("no")
 	var asked []string
-	answer := func(_ context.Context, _ *mcp.Call, key string, _ mcp.Question) (json.RawMessage, error) {
+	answer := func(_ context.Context, _ *mcp.Call, key string, _ mcp.InputRequest) (json.RawMessage, error) {
 		asked = append(asked, key)
 		if key == "b" {
 			return nil, no
 		}
 		return json.RawMessage(`1`), nil
 	}
-	questions := map[string]mcp.Question{"a": mcp.RootsQuestion(), "b": mcp.RootsQuestion(), "c": mcp.RootsQuestion()}
+	questions := map[string]mcp.InputRequest{"a": mcp.RootsRequest(), "b": mcp.RootsRequest(), "c": mcp.RootsRequest()}
 	tolerant := mcp.HandlerFunc(func(_ context.Context, c *mcp.Call) (mcp.Result, error) {
 		if _, err := c.AskAll(questions); c.Refused("b") == nil || err.Error() != c.Refused("b").Error() {
 			return mcp.Result{}, err
 		}
-		_, err := c.Ask("d", mcp.RootsQuestion())
+		_, err := c.Ask("d", mcp.RootsRequest())
 		return mcp.Result{Body: json.RawMessage(`{}`)}, err
 	})
 	call := &mcp.Call{Method: mcp.MethodToolsCall, Caller: canSayRoots}
-	if _, err := mcp.Answering(tolerant, answer, 0).Serve(t.Context(), call); err != nil {
+	if _, err := mcp.HandleInput(tolerant, answer, 0).Serve(t.Context(), call); err != nil {
 		t.Error(err)
 	}
 	if want := "a b d"; strings.Join(asked, " ") != want {
 		t.Errorf("asked %v, want %s: the rest of a round with a refusal is not asked, and nothing twice", asked, want)
 	}
-	if call.Answers != nil {
+	if call.InputResponses != nil {
 		t.Error("the caller's own call was changed")
 	}
 }
@@ -108,13 +108,13 @@ func TestAnsweringEndsWhatIgnoresRefusals(t *testing.T) {
 			if len(c.State) == 3 {
 				return mcp.Result{}, nil
 			}
-			return mcp.Result{}, &mcp.NeedInput{State: tt.state(c), Questions: map[string]mcp.Question{"q": mcp.RootsQuestion()}, Abandon: func() { abandoned++ }}
+			return mcp.Result{}, &mcp.InputRequired{State: tt.state(c), Requests: map[string]mcp.InputRequest{"q": mcp.RootsRequest()}, Abandon: func() { abandoned++ }}
 		})
-		refuse := func(context.Context, *mcp.Call, string, mcp.Question) (json.RawMessage, error) {
+		refuse := func(context.Context, *mcp.Call, string, mcp.InputRequest) (json.RawMessage, error) {
 			asked++
 			return nil, no
 		}
-		if _, err := mcp.Answering(h, refuse, 0).Serve(t.Context(), &mcp.Call{}); err != tt.want || asked != tt.asked {
+		if _, err := mcp.HandleInput(h, refuse, 0).Serve(t.Context(), &mcp.Call{}); err != tt.want || asked != tt.asked {
 			t.Errorf("%s: asked %d times, %v", name, asked, err)
 		}
 		if rounds := max(tt.asked, 2); abandoned != rounds { // harmless after a round that was made
@@ -131,12 +131,12 @@ func TestAnsweringEndsWithItsContext(t *testing.T) {
 		rounds++
 		return asking("a").Serve(ctx, c)
 	})
-	gone := func(ctx context.Context, _ *mcp.Call, _ string, _ mcp.Question) (json.RawMessage, error) {
+	gone := func(ctx context.Context, _ *mcp.Call, _ string, _ mcp.InputRequest) (json.RawMessage, error) {
 		leave()
 		return nil, ctx.Err()
 	}
 	call := &mcp.Call{Method: mcp.MethodToolsCall, Caller: canSayRoots}
-	if _, err := mcp.Answering(h, gone, 0).Serve(ctx, call); !errors.Is(err, context.Canceled) || rounds != 1 {
+	if _, err := mcp.HandleInput(h, gone, 0).Serve(ctx, call); !errors.Is(err, context.Canceled) || rounds != 1 {
 		t.Errorf("%d rounds, %v", rounds, err)
 	}
 }
@@ -146,24 +146,24 @@ func TestAnsweringEndsWithItsContext(t *testing.T) {
 func TestAnsweringCarriesState(t *testing.T) {
 	h := mcp.HandlerFunc(func(_ context.Context, c *mcp.Call) (mcp.Result, error) {
 		if len(c.State) < 3 {
-			return mcp.Result{}, &mcp.NeedInput{State: c.State + "x"}
+			return mcp.Result{}, &mcp.InputRequired{State: c.State + "x"}
 		}
 		return mcp.Result{Type: c.State}, nil
 	})
-	if res, err := mcp.Answering(h, nil, 0).Serve(t.Context(), &mcp.Call{}); err != nil || res.Type != "xxx" {
+	if res, err := mcp.HandleInput(h, nil, 0).Serve(t.Context(), &mcp.Call{}); err != nil || res.Type != "xxx" {
 		t.Errorf("got %+v, %v", res, err)
 	}
 }
 
 func TestAskAll(t *testing.T) {
-	qs := map[string]mcp.Question{"a": mcp.RootsQuestion(), "b": mcp.RootsQuestion()}
-	c := &mcp.Call{Caller: canSayRoots, Answers: map[string]json.RawMessage{"a": json.RawMessage(`1`), "z": json.RawMessage(`9`)}}
+	qs := map[string]mcp.InputRequest{"a": mcp.RootsRequest(), "b": mcp.RootsRequest()}
+	c := &mcp.Call{Caller: canSayRoots, InputResponses: map[string]json.RawMessage{"a": json.RawMessage(`1`), "z": json.RawMessage(`9`)}}
 	_, err := c.AskAll(qs)
-	need, ok := errors.AsType[*mcp.NeedInput](err)
-	if !ok || len(need.Questions) != 1 || need.Questions["b"].Method != mcp.MethodRootsList || len(need.Kept) != 2 {
+	need, ok := errors.AsType[*mcp.InputRequired](err)
+	if !ok || len(need.Requests) != 1 || need.Requests["b"].Method != mcp.MethodRootsList || len(need.PriorResponses) != 2 {
 		t.Fatalf("got %v %+v", err, need)
 	}
-	c.Answers["b"] = json.RawMessage(`2`)
+	c.InputResponses["b"] = json.RawMessage(`2`)
 	got, err := c.AskAll(qs)
 	if err != nil || len(got) != 2 || string(got["b"]) != "2" {
 		t.Errorf("got %v, %v", got, err)
@@ -174,7 +174,7 @@ func TestRecovering(t *testing.T) {
 	bang := mcp.HandlerFunc(func(context.Context, *mcp.Call) (mcp.Result, error) { panic("secret") })
 	var told any
 	var stack []byte
-	h := mcp.Chain(bang, mcp.Recovering(func(_ *mcp.Call, p any, s []byte) { told, stack = p, s }))
+	h := mcp.Chain(bang, mcp.Recover(func(_ *mcp.Call, p any, s []byte) { told, stack = p, s }))
 	_, err := h.Serve(t.Context(), &mcp.Call{Method: "m"})
 	e, ok := errors.AsType[*mcp.Error](err)
 	if !ok || e.Code != mcp.CodeInternal || strings.Contains(e.Message, "secret") {
@@ -183,7 +183,7 @@ func TestRecovering(t *testing.T) {
 	if told != "secret" || len(stack) == 0 {
 		t.Errorf("the report has %v and %d bytes of stack", told, len(stack))
 	}
-	if _, err := mcp.Recovering(nil)(bang).Serve(t.Context(), &mcp.Call{}); err == nil {
+	if _, err := mcp.Recover(nil)(bang).Serve(t.Context(), &mcp.Call{}); err == nil {
 		t.Error("no error without a report")
 	}
 }
@@ -222,7 +222,7 @@ func TestErrors(t *testing.T) {
 	for m, want := range map[string][2]bool{
 		mcp.MethodToolsCall: {true, false}, mcp.MethodResourcesRead: {true, true}, mcp.MethodToolsList: {false, true}, mcp.MethodComplete: {false, false},
 	} {
-		if got := [2]bool{mcp.MayAsk(m), mcp.Cacheable(m)}; got != want {
+		if got := [2]bool{mcp.MayRequireInput(m), mcp.Cacheable(m)}; got != want {
 			t.Errorf("%s: may ask and is cacheable: %v", m, got)
 		}
 	}

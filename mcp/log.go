@@ -43,7 +43,7 @@ func (l LogLevel) AtLeast(least LogLevel) bool {
 	return want >= 0 && have >= want
 }
 
-// A LogMessage is the parameters of a [NoteMessage].
+// A LogMessage is the parameters of a [NotificationMessage].
 //
 // Deprecated: by SEP-2577; it may go in the first revision on or after
 // 2027-07-28. Use stderr or OpenTelemetry instead.

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Meta is a _meta object. In a Call, a Result and a Note it is what stands
+// Meta is a _meta object. In a Call, a Result and a Notification it is what stands
 // there beside the keys of the envelope.
 type Meta map[string]json.RawMessage
 

@@ -23,7 +23,7 @@ const (
 	MethodRevision = "tenon/revision"
 )
 
-// The questions a server may ask: the methods a Question may carry.
+// The questions a server may ask: the methods a InputRequest may carry.
 const (
 	MethodElicit        = "elicitation/create"
 	MethodCreateMessage = "sampling/createMessage"
@@ -32,33 +32,33 @@ const (
 
 // The notes that ride with a call.
 const (
-	NoteProgress             = "notifications/progress"
-	NoteMessage              = "notifications/message"
-	NoteAcknowledged         = "notifications/subscriptions/acknowledged"
-	NoteToolsListChanged     = "notifications/tools/list_changed"
-	NotePromptsListChanged   = "notifications/prompts/list_changed"
-	NoteResourcesListChanged = "notifications/resources/list_changed"
-	NoteResourceUpdated      = "notifications/resources/updated"
-	// NoteElicitationComplete says that the person is done with a page. It is
+	NotificationProgress                  = "notifications/progress"
+	NotificationMessage                   = "notifications/message"
+	NotificationSubscriptionsAcknowledged = "notifications/subscriptions/acknowledged"
+	NotificationToolsListChanged          = "notifications/tools/list_changed"
+	NotificationPromptsListChanged        = "notifications/prompts/list_changed"
+	NotificationResourcesListChanged      = "notifications/resources/list_changed"
+	NotificationResourceUpdated           = "notifications/resources/updated"
+	// NotificationElicitationComplete says that the person is done with a page. It is
 	// there for clients of revision 2025-11-25 only.
-	NoteElicitationComplete = "notifications/elicitation/complete"
+	NotificationElicitationComplete = "notifications/elicitation/complete"
 
-	// NoteRootsListChanged goes from the client to a server of an older
+	// NotificationRootsListChanged goes from the client to a server of an older
 	// revision. A connection to a newer server drops it: such a server asks
 	// for the roots with each call that needs them.
 	//
 	// Deprecated: by SEP-2577; see [RootsCapability].
-	NoteRootsListChanged = "notifications/roots/list_changed"
+	NotificationRootsListChanged = "notifications/roots/list_changed"
 )
 
-// NoteRelease is a note that no client ever hears: with it a handler says that
+// NotificationRelease is a note that no client ever hears: with it a handler says that
 // its call will take a while and that the client need not hold its connection
 // meanwhile. A transport whose clients come back for the answer lets the client
 // go; every other one drops the note.
-const NoteRelease = "tenon/release"
+const NotificationRelease = "tenon/release"
 
-// MayAsk reports whether a call of this method may end a round with NeedInput.
-func MayAsk(method string) bool {
+// MayRequireInput reports whether a call of this method may end a round with InputRequired.
+func MayRequireInput(method string) bool {
 	return method == MethodToolsCall || method == MethodPromptsGet || method == MethodResourcesRead
 }
 

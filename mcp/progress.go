@@ -7,7 +7,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// ProgressParams is the parameters of a [NoteProgress]. Which call it belongs
+// ProgressParams is the parameters of a [NotificationProgress]. Which call it belongs
 // to is known from where it arrives.
 type ProgressParams struct {
 	// Progress grows with every note of a call.
@@ -17,28 +17,28 @@ type ProgressParams struct {
 	Message string  `json:"message,omitzero"`
 }
 
-// Rising returns a Side that passes on progress only while it rises, as the
+// IncreasingProgress returns a Side that passes on progress only while it rises, as the
 // protocol wants it, and every other note. It may be called from many
 // goroutines: while one report is passed on, of the others only the last waits.
-func Rising(side func(Note)) func(Note) {
-	r := &rise{side: side}
-	return r.hear
+func IncreasingProgress(side func(Notification)) func(Notification) {
+	r := &increasingProgress{next: side}
+	return r.notify
 }
 
 // A rise is the progress of one call.
-type rise struct {
-	side func(Note)
+type increasingProgress struct {
+	next func(Notification)
 
-	mu      sync.Mutex
-	last    float64
-	started bool
-	telling bool  // a goroutine passes a report on
-	waiting *Note // the one that it passes on next
+	mu         sync.Mutex
+	last       float64
+	started    bool
+	delivering bool          // a goroutine passes a report on
+	waiting    *Notification // the one that it passes on next
 }
 
-func (r *rise) hear(n Note) {
-	if n.Method != NoteProgress {
-		r.side(n)
+func (r *increasingProgress) notify(n Notification) {
+	if n.Method != NotificationProgress {
+		r.next(n)
 		return
 	}
 	done, err := strconv.ParseFloat(string(rawjson.Lookup(n.Params, "progress")), 64)
@@ -51,11 +51,11 @@ func (r *rise) hear(n Note) {
 		return
 	}
 	r.last, r.started, r.waiting = done, true, &n
-	if r.telling {
+	if r.delivering {
 		return
 	}
-	r.telling = true
-	defer func() { r.telling = false }() // also after a panic of side
+	r.delivering = true
+	defer func() { r.delivering = false }() // also after a panic of side
 	for r.waiting != nil {
 		next := *r.waiting
 		r.waiting = nil
@@ -64,8 +64,8 @@ func (r *rise) hear(n Note) {
 }
 
 // pass passes a report on without the lock.
-func (r *rise) pass(n Note) {
+func (r *increasingProgress) pass(n Notification) {
 	r.mu.Unlock()
 	defer r.mu.Lock()
-	r.side(n)
+	r.next(n)
 }

@@ -6,20 +6,20 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// ElicitQuestion makes the question that asks a person.
-func ElicitQuestion(p *ElicitParams) (Question, error) { return ask(MethodElicit, p) }
+// ElicitRequest makes the question that asks a person.
+func ElicitRequest(p *ElicitParams) (InputRequest, error) { return ask(MethodElicit, p) }
 
-func ask(method string, params any) (Question, error) {
+func ask(method string, params any) (InputRequest, error) {
 	raw, err := Marshal(params)
 	if err != nil {
-		return Question{}, fmt.Errorf("question %s: %w", method, err)
+		return InputRequest{}, fmt.Errorf("question %s: %w", method, err)
 	}
-	return Question{Method: method, Params: raw}, nil
+	return InputRequest{Method: method, Params: raw}, nil
 }
 
 // Needs returns what a caller must have declared before it may be asked. It is
 // nil for a method that no caller can be asked.
-func (q Question) Needs() *ClientCapabilities {
+func (q InputRequest) Needs() *ClientCapabilities {
 	switch q.Method {
 	case MethodElicit:
 		need := new(ElicitationCapability)
@@ -42,14 +42,14 @@ func (q Question) Needs() *ClientCapabilities {
 	return nil
 }
 
-func given(q Question, member string) bool {
+func given(q InputRequest, member string) bool {
 	v := rawjson.Lookup(q.Params, member)
 	return v != nil && !rawjson.IsNull(v)
 }
 
 // CanAnswer returns nil if the caller may be asked q, and otherwise the error
 // that says which capability it would have to declare.
-func (c Caller) CanAnswer(q Question) error {
+func (c Caller) CanHandle(q InputRequest) error {
 	need := q.Needs()
 	if need == nil {
 		return Errorf(CodeInternal, "%q is not a question that a caller can be asked", clip(q.Method))

@@ -80,7 +80,7 @@ func TestCanAnswer(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			caller := mcp.Caller{Capabilities: caps(t, tt.have)}
-			err := caller.CanAnswer(mcp.Question{Method: tt.method, Params: json.RawMessage(tt.params)})
+			err := caller.CanHandle(mcp.InputRequest{Method: tt.method, Params: json.RawMessage(tt.params)})
 			if tt.text == "" {
 				if err != nil {
 					t.Fatal(err)
@@ -96,25 +96,25 @@ func TestCanAnswer(t *testing.T) {
 			}
 		})
 	}
-	err := mcp.Caller{}.CanAnswer(mcp.Question{Method: "tools/list"})
+	err := mcp.Caller{}.CanHandle(mcp.InputRequest{Method: "tools/list"})
 	if e, ok := errors.AsType[*mcp.Error](err); !ok || e.Code != mcp.CodeInternal {
 		t.Errorf("a method that is no question: %v", err)
 	}
 }
 
 func TestQuestions(t *testing.T) {
-	q, err := mcp.ElicitQuestion(&mcp.ElicitParams{Message: "m", RequestedSchema: objectSchema})
+	q, err := mcp.ElicitRequest(&mcp.ElicitParams{Message: "m", RequestedSchema: objectSchema})
 	if err != nil || q.Method != mcp.MethodElicit || string(q.Params) != `{"message":"m","requestedSchema":{"type":"object"}}` {
 		t.Errorf("%+v %v", q, err)
 	}
-	q, err = mcp.SamplingQuestion(&mcp.CreateMessageParams{MaxTokens: 5})
+	q, err = mcp.SamplingRequest(&mcp.CreateMessageParams{MaxTokens: 5})
 	if err != nil || q.Method != mcp.MethodCreateMessage || string(q.Params) != `{"messages":[],"maxTokens":5}` {
 		t.Errorf("%+v %v", q, err)
 	}
-	if _, err := mcp.ElicitQuestion(&mcp.ElicitParams{RequestedSchema: json.RawMessage(`{`)}); err == nil {
+	if _, err := mcp.ElicitRequest(&mcp.ElicitParams{RequestedSchema: json.RawMessage(`{`)}); err == nil {
 		t.Error("a schema that is not JSON was taken")
 	}
-	if raw, err := mcp.Marshal(mcp.RootsQuestion()); err != nil || string(raw) != `{"method":"roots/list"}` {
+	if raw, err := mcp.Marshal(mcp.RootsRequest()); err != nil || string(raw) != `{"method":"roots/list"}` {
 		t.Errorf("%s %v", raw, err)
 	}
 }
@@ -123,11 +123,11 @@ func TestQuestions(t *testing.T) {
 // answer.
 func TestAskChecksTheCaller(t *testing.T) {
 	c := &mcp.Call{Caller: mcp.Caller{Capabilities: caps(t, `{"elicitation":{}}`)}}
-	_, err := c.Ask("k", mcp.Question{Method: mcp.MethodElicit})
-	if need, ok := errors.AsType[*mcp.NeedInput](err); !ok || len(need.Questions) != 1 {
+	_, err := c.Ask("k", mcp.InputRequest{Method: mcp.MethodElicit})
+	if need, ok := errors.AsType[*mcp.InputRequired](err); !ok || len(need.Requests) != 1 {
 		t.Errorf("got %v", err)
 	}
-	_, err = c.Ask("k", mcp.RootsQuestion())
+	_, err = c.Ask("k", mcp.RootsRequest())
 	if e, ok := errors.AsType[*mcp.Error](err); !ok || e.Code != mcp.CodeMissingCapability {
 		t.Errorf("got %v", err)
 	}
@@ -136,7 +136,7 @@ func TestAskChecksTheCaller(t *testing.T) {
 // L43: the text of the error that asks tells the developer of a handler, who
 // sees it only when it was not returned as it is, what to do.
 func TestNeedInputSaysHowToReturnIt(t *testing.T) {
-	text := (&mcp.NeedInput{}).Error()
+	text := (&mcp.InputRequired{}).Error()
 	if !strings.Contains(text, "as it is") || !strings.Contains(text, "%w") {
 		t.Errorf("the error reads %q", text)
 	}

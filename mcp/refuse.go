@@ -17,13 +17,13 @@ const refusedPrefix = "tenon/refused/"
 // answered with an error, or the person declined where the protocol has no other
 // way to say so. Of an error that is not an [*Error] only its existence is
 // recorded. Refuse changes c; it is for the next round that a caller makes of its
-// own, as [Answering] does.
+// own, as [HandleInput] does.
 //
 // A connection to an older server answers the server's request with the error,
 // and the call goes on. Revision 2026-07-28 has no such answer: a connection to a
 // server of that revision returns the error, and the call ends.
 func (c *Call) Refuse(key string, err error) {
-	answers := maps.Clone(c.Answers) // others may hold the map
+	answers := maps.Clone(c.InputResponses) // others may hold the map
 	if answers == nil {
 		answers = map[string]json.RawMessage{}
 	}
@@ -32,7 +32,7 @@ func (c *Call) Refuse(key string, err error) {
 		raw, _ = Marshal(Errorf(refusal(err).Code, "%s", refusal(err).Message))
 	}
 	answers[refusedPrefix+key] = raw
-	c.Answers = answers
+	c.InputResponses = answers
 }
 
 // refusal is an error as the far side may see it.
@@ -50,10 +50,10 @@ func refusal(err error) *Error {
 // Refused returns why the question under the key has no answer, an [*Error]; nil
 // if it was not refused.
 func (c *Call) Refused(key string) error {
-	if len(c.Answers) == 0 {
+	if len(c.InputResponses) == 0 {
 		return nil
 	}
-	raw, ok := c.Answers[refusedPrefix+key]
+	raw, ok := c.InputResponses[refusedPrefix+key]
 	if !ok {
 		return nil
 	}
@@ -75,7 +75,7 @@ func (c *Call) Refusal() error {
 
 // refusedKeys lists the questions that were refused, in order.
 func (c *Call) refusedKeys() (keys []string) {
-	for key := range c.Answers {
+	for key := range c.InputResponses {
 		if refused, ok := strings.CutPrefix(key, refusedPrefix); ok {
 			keys = append(keys, refused)
 		}

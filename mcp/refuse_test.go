@@ -22,13 +22,13 @@ func TestRefusals(t *testing.T) {
 		"broken data": {&mcp.Error{Code: -1, Message: "no", Data: json.RawMessage(`{`)}, `{"code":-1,"message":"no"}`},
 	} {
 		answers := map[string]json.RawMessage{"a": json.RawMessage(`1`)}
-		c := &mcp.Call{Answers: answers}
+		c := &mcp.Call{InputResponses: answers}
 		c.Refuse("k", tt.err)
 		got, err := json.Marshal(c.Refused("k"))
 		if err != nil || string(got) != tt.want || c.Refusal() == nil || c.Refused("a") != nil || len(answers) != 1 {
 			t.Errorf("%s came back as %s, %v; the caller's answers are %s", name, got, err, answers)
 		}
-		for key := range c.Answers {
+		for key := range c.InputResponses {
 			if mcp.IsOwnKey(key) != strings.HasPrefix(key, "tenon/") {
 				t.Errorf("%s: the key %q would be sent to a server", name, key)
 			}

@@ -15,7 +15,7 @@ type Result struct {
 
 	// Type is the resultType of an extension (such as "task"). Empty means
 	// that the call is complete; input that is needed is not a Result but a
-	// [NeedInput] error.
+	// [InputRequired] error.
 	Type string
 
 	// Cache says how long the result may be kept and by whom; the zero value

@@ -58,8 +58,8 @@ type ListRootsResult struct {
 	Roots []Root `json:"roots"`
 }
 
-// RootsQuestion makes the question for the client's roots.
+// RootsRequest makes the question for the client's roots.
 //
 // Deprecated: by SEP-2577; it may go in the first revision on or after
 // 2027-07-28. Use tool parameters or URIs instead.
-func RootsQuestion() Question { return Question{Method: MethodRootsList} }
+func RootsRequest() InputRequest { return InputRequest{Method: MethodRootsList} }

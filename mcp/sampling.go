@@ -49,11 +49,13 @@ type CreateMessageParams struct {
 	ToolChoice *ToolChoice `json:"toolChoice,omitzero"`
 }
 
-// SamplingQuestion makes the question that has a model write a message.
+// SamplingRequest makes the question that has a model write a message.
 //
 // Deprecated: by SEP-2577; it may go in the first revision on or after
 // 2027-07-28. Call a model directly instead.
-func SamplingQuestion(p *CreateMessageParams) (Question, error) { return ask(MethodCreateMessage, p) }
+func SamplingRequest(p *CreateMessageParams) (InputRequest, error) {
+	return ask(MethodCreateMessage, p)
+}
 
 // A ToolChoice says whether a model uses its tools.
 //
@@ -116,10 +118,10 @@ type SamplingContent struct {
 	List bool
 }
 
-// Say makes the content of a message.
+// NewSamplingContent makes the content of a message.
 //
 // Deprecated: by SEP-2577, with sampling.
-func Say(blocks ...Content) SamplingContent { return SamplingContent{Blocks: blocks} }
+func NewSamplingContent(blocks ...Content) SamplingContent { return SamplingContent{Blocks: blocks} }
 
 // MarshalJSONTo implements the interface of json v2.
 func (c SamplingContent) MarshalJSONTo(enc *jsontext.Encoder) error {

@@ -14,10 +14,10 @@ func TestCheckSampling(t *testing.T) {
 	use := func(id string) mcp.Content { return &mcp.ToolUseContent{ID: id, Name: "t"} }
 	result := func(id string) mcp.Content { return &mcp.ToolResultContent{ToolUseID: id} }
 	user := func(blocks ...mcp.Content) mcp.SamplingMessage {
-		return mcp.SamplingMessage{Role: mcp.RoleUser, Content: mcp.Say(blocks...)}
+		return mcp.SamplingMessage{Role: mcp.RoleUser, Content: mcp.NewSamplingContent(blocks...)}
 	}
 	model := func(blocks ...mcp.Content) mcp.SamplingMessage {
-		return mcp.SamplingMessage{Role: mcp.RoleAssistant, Content: mcp.Say(blocks...)}
+		return mcp.SamplingMessage{Role: mcp.RoleAssistant, Content: mcp.NewSamplingContent(blocks...)}
 	}
 	tests := []struct {
 		name     string

@@ -145,12 +145,12 @@ func TestCompletions(t *testing.T) {
 }
 
 func TestFilter(t *testing.T) {
-	all := mcp.Filter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true, ResourceSubscriptions: []string{"a", "b"}, Other: map[string]json.RawMessage{"taskIds": nil}}
-	parts := []mcp.Filter{
+	all := mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true, ResourceSubscriptions: []string{"a", "b"}, Other: map[string]json.RawMessage{"taskIds": nil}}
+	parts := []mcp.SubscriptionFilter{
 		{ToolsListChanged: true}, {PromptsListChanged: true}, {ResourcesListChanged: true},
 		{ResourceSubscriptions: []string{"b"}}, {Other: map[string]json.RawMessage{"taskIds": nil}},
 	}
-	none := mcp.Filter{ResourceSubscriptions: []string{}}
+	none := mcp.SubscriptionFilter{ResourceSubscriptions: []string{}}
 	if !none.Empty() || all.Empty() || !all.Covers(&none) || !all.Covers(&all) {
 		t.Error("all or nothing")
 	}
@@ -164,9 +164,9 @@ func TestFilter(t *testing.T) {
 			}
 		}
 	}
-	notes := []mcp.Note{
-		{Method: mcp.NoteToolsListChanged}, {Method: mcp.NotePromptsListChanged}, {Method: mcp.NoteResourcesListChanged},
-		{Method: mcp.NoteResourceUpdated, Params: json.RawMessage(`{"uri":"b"}`)},
+	notes := []mcp.Notification{
+		{Method: mcp.NotificationToolsListChanged}, {Method: mcp.NotificationPromptsListChanged}, {Method: mcp.NotificationResourcesListChanged},
+		{Method: mcp.NotificationResourceUpdated, Params: json.RawMessage(`{"uri":"b"}`)},
 	}
 	for j, n := range notes {
 		for i := range parts {
@@ -175,7 +175,7 @@ func TestFilter(t *testing.T) {
 			}
 		}
 	}
-	for _, n := range []mcp.Note{{Method: mcp.NoteProgress}, {Method: mcp.NoteResourceUpdated}, {Method: mcp.NoteResourceUpdated, Params: json.RawMessage(`{"uri":"c"}`)}} {
+	for _, n := range []mcp.Notification{{Method: mcp.NotificationProgress}, {Method: mcp.NotificationResourceUpdated}, {Method: mcp.NotificationResourceUpdated, Params: json.RawMessage(`{"uri":"c"}`)}} {
 		if all.Wants(n) {
 			t.Errorf("wants %s %s", n.Method, n.Params)
 		}

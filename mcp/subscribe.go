@@ -8,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A Filter says which news somebody wants to hear.
-type Filter struct {
+// A SubscriptionFilter says which news somebody wants to hear.
+type SubscriptionFilter struct {
 	ToolsListChanged     bool `json:"toolsListChanged,omitzero"`
 	PromptsListChanged   bool `json:"promptsListChanged,omitzero"`
 	ResourcesListChanged bool `json:"resourcesListChanged,omitzero"`
@@ -22,28 +22,28 @@ type Filter struct {
 
 // ListenParams is the parameters of a [MethodSubscriptionsListen] call.
 type ListenParams struct {
-	Notifications Filter `json:"notifications"`
+	Notifications SubscriptionFilter `json:"notifications"`
 }
 
-// Acknowledged is the parameters of a [NoteAcknowledged]: that part of what
+// SubscriptionsAcknowledgedParams is the parameters of a [NotificationSubscriptionsAcknowledged]: that part of what
 // was asked for which will be told.
-type Acknowledged struct {
-	Notifications Filter `json:"notifications"`
+type SubscriptionsAcknowledgedParams struct {
+	Notifications SubscriptionFilter `json:"notifications"`
 }
 
-// ResourceUpdated is the parameters of a [NoteResourceUpdated].
-type ResourceUpdated struct {
+// ResourceUpdatedParams is the parameters of a [NotificationResourceUpdated].
+type ResourceUpdatedParams struct {
 	URI string `json:"uri"`
 }
 
 // Empty reports whether nothing at all is wanted.
-func (f *Filter) Empty() bool {
+func (f *SubscriptionFilter) Empty() bool {
 	return !f.ToolsListChanged && !f.PromptsListChanged && !f.ResourcesListChanged &&
 		len(f.ResourceSubscriptions) == 0 && len(f.Other) == 0
 }
 
 // Covers reports whether everything that g wants is wanted by f too.
-func (f *Filter) Covers(g *Filter) bool {
+func (f *SubscriptionFilter) Covers(g *SubscriptionFilter) bool {
 	if g.ToolsListChanged && !f.ToolsListChanged ||
 		g.PromptsListChanged && !f.PromptsListChanged ||
 		g.ResourcesListChanged && !f.ResourcesListChanged ||
@@ -62,16 +62,16 @@ func (f *Filter) Covers(g *Filter) bool {
 
 // Wants reports whether the note is news of a kind that is wanted. A changed
 // resource is wanted under exactly the URI that was subscribed to.
-func (f *Filter) Wants(n Note) bool {
+func (f *SubscriptionFilter) Wants(n Notification) bool {
 	switch n.Method {
-	case NoteToolsListChanged:
+	case NotificationToolsListChanged:
 		return f.ToolsListChanged
-	case NotePromptsListChanged:
+	case NotificationPromptsListChanged:
 		return f.PromptsListChanged
-	case NoteResourcesListChanged:
+	case NotificationResourcesListChanged:
 		return f.ResourcesListChanged
-	case NoteResourceUpdated:
-		var u ResourceUpdated
+	case NotificationResourceUpdated:
+		var u ResourceUpdatedParams
 		return Unmarshal(n.Params, &u) == nil && slices.Contains(f.ResourceSubscriptions, u.URI)
 	}
 	return false
@@ -79,20 +79,20 @@ func (f *Filter) Wants(n Note) bool {
 
 // The methods below make both JSON packages keep the members in Other.
 
-type plainFilter Filter
+type plainSubscriptionFilter SubscriptionFilter
 
 // MarshalJSONTo implements the interface of json v2.
-func (f Filter) MarshalJSONTo(enc *jsontext.Encoder) error {
-	return jsonv2.MarshalEncode(enc, plainFilter(f))
+func (f SubscriptionFilter) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return jsonv2.MarshalEncode(enc, plainSubscriptionFilter(f))
 }
 
 // MarshalJSON implements the interface of encoding/json.
-func (f Filter) MarshalJSON() ([]byte, error) { return Marshal(f) }
+func (f SubscriptionFilter) MarshalJSON() ([]byte, error) { return Marshal(f) }
 
 // UnmarshalJSONFrom implements the interface of json v2.
-func (f *Filter) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
-	return jsonv2.UnmarshalDecode(dec, (*plainFilter)(f))
+func (f *SubscriptionFilter) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	return jsonv2.UnmarshalDecode(dec, (*plainSubscriptionFilter)(f))
 }
 
 // UnmarshalJSON implements the interface of encoding/json.
-func (f *Filter) UnmarshalJSON(data []byte) error { return Unmarshal(data, f) }
+func (f *SubscriptionFilter) UnmarshalJSON(data []byte) error { return Unmarshal(data, f) }

@@ -16,12 +16,12 @@ import (
 // A block is one call of a conversation and all that belongs to it, as one
 // revision has it. Lines are named by their place in the section.
 type block struct {
-	call      int
-	end       int // where the next block begins
-	wishes    []func(*mcp.Call)
-	exchanges []exchange
-	notes     []int
-	outcome   int // -1 if the conversation does not say
+	call          int
+	end           int // where the next block begins
+	wishes        []func(*mcp.Call)
+	exchanges     []exchange
+	notifications []int
+	outcome       int // -1 if the conversation does not say
 }
 
 type exchange struct{ asked, answer int } // asked is -1 where it is not said
@@ -77,7 +77,7 @@ func (s *section) blocks(rev mcp.Revision) ([]*block, error) {
 			b.exchanges = append(b.exchanges, exchange{asked, i})
 			asked = -1
 		case "note":
-			b.notes = append(b.notes, i)
+			b.notifications = append(b.notifications, i)
 		case "result", "error":
 			if b.outcome >= 0 {
 				return nil, s.mistaken(l, "the call has come to something already")
@@ -130,7 +130,7 @@ type performing struct {
 	mu    sync.Mutex
 	block *block
 	used  []bool // which exchanges of the block are over
-	notes []mcp.Note
+	notes []mcp.Notification
 }
 
 // playCalls plays a conversation in one revision.
@@ -175,14 +175,14 @@ func (p *performing) play(h mcp.Handler, b *block) {
 		}
 	}
 	p.block, p.used, p.notes = b, make([]bool, len(b.exchanges)), nil
-	c.Side = func(n mcp.Note) {
+	c.OnNotification = func(n mcp.Notification) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.notes = append(p.notes, n)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	res, err := mcp.Answering(h, p.answer, 0).Serve(ctx, c)
+	res, err := mcp.HandleInput(h, p.answer, 0).Serve(ctx, c)
 	for i, x := range b.exchanges {
 		if !p.used[i] {
 			p.fail(p.wrong(p.lines[x.answer], "this was not asked"))
@@ -197,7 +197,7 @@ func (p *performing) play(h mcp.Handler, b *block) {
 }
 
 // answer answers a question of the server from the conversation.
-func (p *performing) answer(_ context.Context, _ *mcp.Call, _ string, q mcp.Question) (json.RawMessage, error) {
+func (p *performing) answer(_ context.Context, _ *mcp.Call, _ string, q mcp.InputRequest) (json.RawMessage, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	x := p.exchangeFor(q)
@@ -215,7 +215,7 @@ func (p *performing) answer(_ context.Context, _ *mcp.Call, _ string, q mcp.Ques
 
 // exchangeFor finds the answer to a question: the first for its method whose
 // asked line is like it, or else the first for its method.
-func (p *performing) exchangeFor(q mcp.Question) int {
+func (p *performing) exchangeFor(q mcp.InputRequest) int {
 	first := -1
 	for i, x := range p.block.exchanges {
 		method, _, _ := strings.Cut(p.lines[x.answer].arg, " ")
@@ -275,7 +275,7 @@ func orEmpty(params json.RawMessage) json.RawMessage {
 func (p *performing) compareNotes() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i, at := range p.block.notes {
+	for i, at := range p.block.notifications {
 		if i < len(p.notes) {
 			p.fail(p.look(at, p.notes[i].Method, p.notes[i].Params))
 		} else {
@@ -283,7 +283,7 @@ func (p *performing) compareNotes() {
 			p.fail(p.wrong(p.lines[at], "this note did not come"))
 		}
 	}
-	for i := len(p.block.notes); i < len(p.notes); i++ {
+	for i := len(p.block.notifications); i < len(p.notes); i++ {
 		n := spell("note", p.notes[i].Method, string(orEmpty(p.notes[i].Params)))
 		p.seen.extra[p.block.call] = append(p.seen.extra[p.block.call], n)
 		p.fail(p.wrong(p.lines[p.block.call], "the server sent what is not in the conversation: %s", clip(n)))

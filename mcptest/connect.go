@@ -11,8 +11,8 @@ import (
 )
 
 // able is a client that can do everything.
-func able() *mcp.Persona {
-	p := &mcp.Persona{
+func able() *mcp.ClientProfile {
+	p := &mcp.ClientProfile{
 		Client: mcp.Implementation{Name: "mcptest", Version: "1"},
 		Capabilities: mcp.ClientCapabilities{
 			Elicitation: &mcp.ElicitationCapability{Form: mcp.Settings{}, URL: mcp.Settings{}},
@@ -25,7 +25,7 @@ func able() *mcp.Persona {
 // Connect serves h in memory and returns it as a client of one revision sees
 // it: every call goes over the wire. Calls that do not say who calls are those
 // of a client with all capabilities; a revision may not know some of them.
-// Questions come back as [*mcp.NeedInput], as from any Handler.
+// Questions come back as [*mcp.InputRequired], as from any Handler.
 //
 // The connection ends with the test. The test fails if serving does, or if
 // [Check] objects to a frame.

@@ -61,7 +61,7 @@ func ExampleEveryEra() {
 func ExampleTwice() {
 	_ = func(t *testing.T) { // func TestAddCanBeEnteredAgain(t *testing.T)
 		call := &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"add","arguments":{"a":1,"b":2}}`)}
-		mcptest.Twice(t, calculator(), call, func(q mcp.Question) string { return `{"action":"decline"}` })
+		mcptest.Twice(t, calculator(), call, func(q mcp.InputRequest) string { return `{"action":"decline"}` })
 	}
 }
 
@@ -87,7 +87,7 @@ func buyTwice(t *testing.T) {
 	var done mcptest.Effects
 	s := shop(func(item string) { done.Record("charge for " + item) })
 	call := &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"buy","arguments":{"item":"chair"}}`)}
-	mcptest.Twice(t, s, call, func(q mcp.Question) string {
+	mcptest.Twice(t, s, call, func(q mcp.InputRequest) string {
 		return `{"action":"accept","content":{"sure":true}}`
 	}, &done)
 }

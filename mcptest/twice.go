@@ -32,7 +32,7 @@ import (
 // get the same answer. A call that does not say who calls is made by a client
 // with all capabilities. Twice makes the call several times, each round twice,
 // so the handler must act on something that belongs to the test.
-func Twice(t testing.TB, h mcp.Handler, c *mcp.Call, answer func(q mcp.Question) string, effects ...*Effects) {
+func Twice(t testing.TB, h mcp.Handler, c *mcp.Call, answer func(q mcp.InputRequest) string, effects ...*Effects) {
 	t.Helper()
 	var record *Effects
 	switch len(effects) {
@@ -47,7 +47,7 @@ func Twice(t testing.TB, h mcp.Handler, c *mcp.Call, answer func(q mcp.Question)
 	}
 }
 
-func twice(ctx context.Context, h mcp.Handler, c *mcp.Call, answer func(q mcp.Question) string, record *Effects) error {
+func twice(ctx context.Context, h mcp.Handler, c *mcp.Call, answer func(q mcp.InputRequest) string, record *Effects) error {
 	call := *c
 	if call.Caller.Capabilities == nil {
 		persona := able()
@@ -74,7 +74,7 @@ func twice(ctx context.Context, h mcp.Handler, c *mcp.Call, answer func(q mcp.Qu
 type round struct {
 	questions []string // each as text, sorted; none in the last round
 	outcome   string
-	need      *mcp.NeedInput
+	need      *mcp.InputRequired
 	effects   []string // that were recorded meanwhile, sorted
 }
 
@@ -87,10 +87,10 @@ func (r round) String() string {
 
 func enter(ctx context.Context, h mcp.Handler, c *mcp.Call) (r round) {
 	res, err := h.Serve(ctx, c)
-	if need, ok := errors.AsType[*mcp.NeedInput](err); ok {
+	if need, ok := errors.AsType[*mcp.InputRequired](err); ok {
 		r.need = need
-		for _, key := range slices.Sorted(maps.Keys(need.Questions)) {
-			r.questions = append(r.questions, key+"="+questionText(need.Questions[key]))
+		for _, key := range slices.Sorted(maps.Keys(need.Requests)) {
+			r.questions = append(r.questions, key+"="+questionText(need.Requests[key]))
 		}
 		return r
 	}
@@ -101,12 +101,12 @@ func enter(ctx context.Context, h mcp.Handler, c *mcp.Call) (r round) {
 	return round{outcome: word + " " + rest}
 }
 
-func questionText(q mcp.Question) string {
+func questionText(q mcp.InputRequest) string {
 	return q.Method + " " + string(rawjson.AppendCanonical(nil, q.Params))
 }
 
 // enterTwice goes through the rounds of a call, entering each of them twice.
-func enterTwice(ctx context.Context, h mcp.Handler, call mcp.Call, answer func(q mcp.Question) string, record *Effects) ([]round, error) {
+func enterTwice(ctx context.Context, h mcp.Handler, call mcp.Call, answer func(q mcp.InputRequest) string, record *Effects) ([]round, error) {
 	var rounds []round
 	now := call
 	for {
@@ -131,12 +131,12 @@ func enterTwice(ctx context.Context, h mcp.Handler, call mcp.Call, answer func(q
 			return nil, fmt.Errorf("%s still asks in round %d: %s", call.Method, n, clip(first.String()))
 		}
 		next := call
-		next.State, next.Answers = first.need.State, maps.Clone(first.need.Kept)
-		if next.Answers == nil {
-			next.Answers = map[string]json.RawMessage{}
+		next.State, next.InputResponses = first.need.State, maps.Clone(first.need.PriorResponses)
+		if next.InputResponses == nil {
+			next.InputResponses = map[string]json.RawMessage{}
 		}
-		for key, q := range first.need.Questions {
-			next.Answers[key] = json.RawMessage(answer(q))
+		for key, q := range first.need.Requests {
+			next.InputResponses[key] = json.RawMessage(answer(q))
 		}
 		now = next
 	}
@@ -144,13 +144,13 @@ func enterTwice(ctx context.Context, h mcp.Handler, call mcp.Call, answer func(q
 
 // overTheWire makes the whole call in one revision and compares it with the
 // rounds that it had without a wire.
-func overTheWire(ctx context.Context, h mcp.Handler, rev mcp.Revision, call mcp.Call, answer func(q mcp.Question) string, rounds []round, record *Effects) error {
+func overTheWire(ctx context.Context, h mcp.Handler, rev mcp.Revision, call mcp.Call, answer func(q mcp.InputRequest) string, rounds []round, record *Effects) error {
 	peer, stop, err := connect(ctx, h, rev)
 	if err != nil {
 		return err
 	}
 	var asked []string
-	answering := mcp.Answering(peer, func(_ context.Context, _ *mcp.Call, _ string, q mcp.Question) (json.RawMessage, error) {
+	answering := mcp.HandleInput(peer, func(_ context.Context, _ *mcp.Call, _ string, q mcp.InputRequest) (json.RawMessage, error) {
 		asked = append(asked, questionText(q))
 		return json.RawMessage(answer(q)), nil
 	}, 10*mcp.MaxRounds)

@@ -11,7 +11,7 @@ import (
 	"github.com/tenon-mcp/tenon/server"
 )
 
-func named(q mcp.Question) string {
+func named(q mcp.InputRequest) string {
 	if strings.Contains(string(q.Params), "first") {
 		return `{"action":"accept","content":{"name":"Ada"}}`
 	}
@@ -29,10 +29,10 @@ func TestTwice(t *testing.T) {
 func TestTwiceWithSeveralQuestionsInARound(t *testing.T) {
 	s := server.New(mcp.Implementation{Name: "s", Version: "1"}, nil)
 	server.AddTool(s, "greet", "", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
-		ask := func(m string) mcp.Question {
-			return mcp.Question{Method: mcp.MethodElicit, Params: json.RawMessage(`{"message":"` + m + `","requestedSchema":{"type":"object","properties":{}}}`)}
+		ask := func(m string) mcp.InputRequest {
+			return mcp.InputRequest{Method: mcp.MethodElicit, Params: json.RawMessage(`{"message":"` + m + `","requestedSchema":{"type":"object","properties":{}}}`)}
 		}
-		answers, err := c.AskAll(map[string]mcp.Question{"a": ask("first"), "b": ask("last"), "c": ask("else")})
+		answers, err := c.AskAll(map[string]mcp.InputRequest{"a": ask("first"), "b": ask("last"), "c": ask("else")})
 		if err != nil {
 			return "", err
 		}
@@ -67,7 +67,7 @@ func TestTwiceFindsWhatCannotBeRepeated(t *testing.T) {
 			return "", ask(c, "k", "first")
 		}, "then  came to result"},
 		{"asks for ever", func(n int, c *mcp.Call) (string, error) {
-			return "", ask(c, fmt.Sprint("k", len(c.Answers)), "first")
+			return "", ask(c, fmt.Sprint("k", len(c.InputResponses)), "first")
 		}, "still asks in round 10"},
 		{"depends on the wire", func(n int, c *mcp.Call) (string, error) {
 			return "revision " + string(c.Caller.Revision), ask(c, "k", "first")
@@ -131,7 +131,7 @@ func TestTwiceFindsWhatActsBeforeItAsks(t *testing.T) {
 			return err
 		}, "round 1 of tools/call acts before it asks, and not in the same way each time"},
 		{"remembers that it acted", func(_ int, c *mcp.Call, do func(string)) error {
-			if c.Answers == nil {
+			if c.InputResponses == nil {
 				do("charge")
 			}
 			_, err := server.Elicit[name](c, "k", "first")

@@ -10,5 +10,5 @@ func (s *Server) ResourceListChanged() {
 	for _, it := range s.templates.all() {
 		names = append(names, it.name)
 	}
-	s.news.changed(mcp.NoteResourcesListChanged, KindTemplate, names...)
+	s.changes.changed(mcp.NotificationResourcesListChanged, KindTemplate, names...)
 }

@@ -123,7 +123,7 @@ func (s *Server) complete(ctx context.Context, c *mcp.Call) (mcp.Result, error) 
 			others = in.Context.Arguments
 		}
 		values, err = f(ctx, c, in.Argument.Value, others)
-		if _, asks := errors.AsType[*mcp.NeedInput](err); asks {
+		if _, asks := errors.AsType[*mcp.InputRequired](err); asks {
 			err = errors.New("a completion cannot ask the caller")
 		}
 	}

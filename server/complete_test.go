@@ -41,7 +41,7 @@ func TestComplete(t *testing.T) {
 	for _, err := range []error{
 		s.CompletePrompt("p", "city", echo),
 		s.CompletePrompt("p", "fails", failing(errors.New("secret"))),
-		s.CompletePrompt("p", "asks", failing(&mcp.NeedInput{})),
+		s.CompletePrompt("p", "asks", failing(&mcp.InputRequired{})),
 		s.CompletePrompt("p", "coded", failing(mcp.InvalidParams("no"))),
 		s.CompleteTemplate("a://{x}/{+y}", "y", many),
 	} {

@@ -75,7 +75,7 @@ func ElicitURL(c *mcp.Call, key, message, url string) error {
 func ElicitURLDone(c *mcp.Call, key string) {
 	params, err := mcp.Marshal(mcp.ElicitationComplete{ElicitationID: key})
 	if err == nil {
-		c.Tell(mcp.Note{Method: mcp.NoteElicitationComplete, Params: params})
+		c.Notify(mcp.Notification{Method: mcp.NotificationElicitationComplete, Params: params})
 	}
 }
 

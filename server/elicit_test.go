@@ -19,24 +19,24 @@ func can(answers map[string]string) func(*mcp.Call) {
 			Sampling:    &mcp.SamplingCapability{},
 			Roots:       &mcp.RootsCapability{},
 		}
-		c.Answers = map[string]json.RawMessage{}
+		c.InputResponses = map[string]json.RawMessage{}
 		for key, a := range answers {
-			c.Answers[key] = json.RawMessage(a)
+			c.InputResponses[key] = json.RawMessage(a)
 		}
 	}
 }
 
 // questions returns what a call asks.
-func questions(t *testing.T, h mcp.Handler, tool string, change func(*mcp.Call)) map[string]mcp.Question {
+func questions(t *testing.T, h mcp.Handler, tool string, change func(*mcp.Call)) map[string]mcp.InputRequest {
 	t.Helper()
 	c := &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"` + tool + `"}`)}
 	change(c)
 	_, err := h.Serve(t.Context(), c)
-	need, ok := errors.AsType[*mcp.NeedInput](err)
+	need, ok := errors.AsType[*mcp.InputRequired](err)
 	if !ok {
 		t.Fatalf("nothing was asked: %v", err)
 	}
-	return need.Questions
+	return need.Requests
 }
 
 type details struct {
@@ -100,7 +100,7 @@ func TestElicit(t *testing.T) {
 // A handler that asks twice is entered three times and keeps its answers.
 func TestElicitTwice(t *testing.T) {
 	n := 0
-	h := mcp.Answering(kitchen(), func(_ context.Context, _ *mcp.Call, key string, q mcp.Question) (json.RawMessage, error) {
+	h := mcp.HandleInput(kitchen(), func(_ context.Context, _ *mcp.Call, key string, q mcp.InputRequest) (json.RawMessage, error) {
 		n++
 		var p mcp.ElicitParams
 		if err := mcp.Unmarshal(q.Params, &p); err != nil {

@@ -173,13 +173,13 @@ func ExampleElicit() {
 	})
 
 	// A client that answers for the person.
-	person := func(_ context.Context, _ *mcp.Call, key string, q mcp.Question) (json.RawMessage, error) {
+	person := func(_ context.Context, _ *mcp.Call, key string, q mcp.InputRequest) (json.RawMessage, error) {
 		fmt.Println("asked for", key)
 		return json.RawMessage(`{"action":"accept","content":{"row":12,"window":true}}`), nil
 	}
 	call := &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"book"}`)}
 	call.Caller.Capabilities = &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{}}
-	res, err := mcp.Answering(s, person, 0).Serve(context.Background(), call)
+	res, err := mcp.HandleInput(s, person, 0).Serve(context.Background(), call)
 	fmt.Println(string(res.Body), err)
 	// Output:
 	// asked for seat
@@ -188,13 +188,13 @@ func ExampleElicit() {
 
 // answered serves a call of a tool for a person who accepts everything.
 func answered(s *server.Server, tool string, contents map[string]string) {
-	person := func(_ context.Context, _ *mcp.Call, key string, q mcp.Question) (json.RawMessage, error) {
+	person := func(_ context.Context, _ *mcp.Call, key string, q mcp.InputRequest) (json.RawMessage, error) {
 		fmt.Println("asked for", key)
 		return json.RawMessage(`{"action":"accept","content":` + contents[key] + `}`), nil
 	}
 	call := &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"` + tool + `"}`)}
 	call.Caller.Capabilities = &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{}}
-	res, err := mcp.Answering(s, person, 0).Serve(context.Background(), call)
+	res, err := mcp.HandleInput(s, person, 0).Serve(context.Background(), call)
 	fmt.Println(string(res.Body), err)
 }
 
@@ -258,9 +258,9 @@ func ExampleServer_OnNotification() {
 	})
 	// Clients send it with client.Notify.
 	s.Serve(context.Background(), &mcp.Call{
-		Method:       "notifications/x.example/typing",
-		Params:       json.RawMessage(`{"room":"lobby"}`),
-		Notification: true,
+		Method:         "notifications/x.example/typing",
+		Params:         json.RawMessage(`{"room":"lobby"}`),
+		IsNotification: true,
 	})
 	// Output: typing: {"room":"lobby"}
 }
@@ -269,7 +269,7 @@ func ExampleServer_OnNotification() {
 func notes(s *server.Server, tool string) {
 	call := &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"` + tool + `"}`), Progress: true}
 	call.Caller.LogLevel = mcp.LogInfo
-	call.Side = func(n mcp.Note) { fmt.Println(n.Method, string(n.Params)) }
+	call.OnNotification = func(n mcp.Notification) { fmt.Println(n.Method, string(n.Params)) }
 	if _, err := s.Serve(context.Background(), call); err != nil {
 		fmt.Println(err)
 	}

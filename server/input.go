@@ -10,7 +10,7 @@ import (
 // [URLInput], [SampleInput] or [RootsInput].
 type Input struct {
 	key  string
-	q    mcp.Question
+	q    mcp.InputRequest
 	take func(response json.RawMessage) error
 	err  error // why it cannot be asked
 }
@@ -25,7 +25,7 @@ type Input struct {
 // the error a [*Declined]. If the client answered one of them with an error, the
 // others are not asked, and the error is an [*InputError].
 func AskAll(c *mcp.Call, inputs ...Input) error {
-	questions := make(map[string]mcp.Question, len(inputs))
+	questions := make(map[string]mcp.InputRequest, len(inputs))
 	var refused *InputError
 	for _, in := range inputs {
 		if in.err != nil {
@@ -61,7 +61,7 @@ func FormInput[T any](key, message string, into *T) Input {
 	if err != nil {
 		return Input{err: err}
 	}
-	q, err := mcp.ElicitQuestion(&mcp.ElicitParams{Message: message, RequestedSchema: f.asked})
+	q, err := mcp.ElicitRequest(&mcp.ElicitParams{Message: message, RequestedSchema: f.asked})
 	return Input{key: key, q: q, err: err, take: func(raw json.RawMessage) error {
 		answer, err := accepted(raw, key, message)
 		if err != nil {
@@ -80,7 +80,7 @@ func URLInput(key, message, url string) Input {
 	if err := p.Check(); err != nil {
 		return Input{err: err}
 	}
-	q, err := mcp.ElicitQuestion(p)
+	q, err := mcp.ElicitRequest(p)
 	return Input{key: key, q: q, err: err, take: func(raw json.RawMessage) error {
 		_, err := accepted(raw, key, message)
 		return err

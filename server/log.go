@@ -51,7 +51,7 @@ func levelOf(l slog.Level) mcp.LogLevel {
 }
 
 func (h *logHandler) Enabled(_ context.Context, l slog.Level) bool {
-	return h.call.Side != nil && levelOf(l).AtLeast(h.call.Caller.LogLevel)
+	return h.call.OnNotification != nil && levelOf(l).AtLeast(h.call.Caller.LogLevel)
 }
 
 func (h *logHandler) Handle(_ context.Context, r slog.Record) error {
@@ -80,7 +80,7 @@ func (h *logHandler) send(l slog.Level, data any) error {
 	if err != nil {
 		return err
 	}
-	h.call.Tell(mcp.Note{Method: mcp.NoteMessage, Params: params})
+	h.call.Notify(mcp.Notification{Method: mcp.NotificationMessage, Params: params})
 	return nil
 }
 

@@ -19,7 +19,7 @@ import (
 // level on.
 func logged(level mcp.LogLevel, f func(*slog.Logger)) string {
 	var box mailbox
-	c := &mcp.Call{Side: box.put}
+	c := &mcp.Call{OnNotification: box.put}
 	c.Caller.LogLevel = level
 	f(server.Logger(c, "l"))
 	return strings.ReplaceAll(box.take(), "message ", "")
@@ -109,7 +109,7 @@ func TestSlogRules(t *testing.T) {
 	var box mailbox
 	slogtest.Run(t, func(t *testing.T) slog.Handler {
 		box.take()
-		c := &mcp.Call{Side: box.put}
+		c := &mcp.Call{OnNotification: box.put}
 		c.Caller.LogLevel = mcp.LogDebug
 		return server.Logger(c, "").Handler()
 	}, func(t *testing.T) map[string]any {

@@ -17,7 +17,7 @@ const maxWatched = 1000
 
 // A newsroom tells subscriptions what has changed. Changes are gathered for a
 // moment, so that a hundred of them make one announcement.
-type newsroom struct {
+type broadcaster struct {
 	delay time.Duration
 	// allow says whether somebody may know of a feature; nil where everybody
 	// may. It does not panic.
@@ -33,7 +33,7 @@ type newsroom struct {
 
 // changed announces that a list has changed, because these features came, went
 // or became others.
-func (n *newsroom) changed(note string, k Kind, names ...string) {
+func (n *broadcaster) changed(note string, k Kind, names ...string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.subs) == 0 {
@@ -54,7 +54,7 @@ func (n *newsroom) changed(note string, k Kind, names ...string) {
 }
 
 // concerns reports whether somebody may know of one of the features.
-func (n *newsroom) concerns(c *mcp.Caller, features map[Feature]bool) bool {
+func (n *broadcaster) concerns(c *mcp.Caller, features map[Feature]bool) bool {
 	if n.allow == nil {
 		return true
 	}
@@ -67,7 +67,7 @@ func (n *newsroom) concerns(c *mcp.Caller, features map[Feature]bool) bool {
 }
 
 // updated announces that a resource has changed.
-func (n *newsroom) updated(uri string) {
+func (n *broadcaster) updated(uri string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.subs) == 0 {
@@ -80,7 +80,7 @@ func (n *newsroom) updated(uri string) {
 	n.arm()
 }
 
-func (n *newsroom) arm() {
+func (n *broadcaster) arm() {
 	if !n.armed {
 		n.armed = true
 		time.AfterFunc(n.delay, n.announce)
@@ -90,7 +90,7 @@ func (n *newsroom) arm() {
 // announce tells every subscription what has gathered. One announcement follows
 // the other, so that no subscription hears of a later change first: what gathers
 // meanwhile is announced next.
-func (n *newsroom) announce() {
+func (n *broadcaster) announce() {
 	defer n.announced()
 	n.mu.Lock()
 	lists, what, uris := n.lists, n.what, n.uris
@@ -104,15 +104,15 @@ func (n *newsroom) announce() {
 	for _, s := range subs {
 		for i, note := range lists {
 			if s.wants(note) && n.concerns(&s.caller, what[i]) {
-				s.tell(mcp.Note{Method: note})
+				s.notify(mcp.Notification{Method: note})
 			}
 		}
-		s.tellUpdated(news)
+		s.notifyUpdated(news)
 	}
 }
 
 // announced ends an announcement, and arms the timer for what has gathered.
-func (n *newsroom) announced() {
+func (n *broadcaster) announced() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.armed = false
@@ -139,27 +139,27 @@ func (s *Server) subscribe(c *mcp.Call) (*subscription, error) {
 		return nil, mcp.InvalidParams("resourceSubscriptions: %d resources are named, and one subscription takes at most %d", n, maxWatched)
 	}
 	honoured := s.honoured(&c.Caller, in.Notifications)
-	ack, err := mcp.Marshal(mcp.Acknowledged{Notifications: honoured})
+	ack, err := mcp.Marshal(mcp.SubscriptionsAcknowledgedParams{Notifications: honoured})
 	if err != nil {
 		return nil, err
 	}
 	sub := newSubscription(c, &honoured)
 	if c.Detach != nil {
-		c.Detach(func() { s.news.drop(sub) })
+		c.Detach(func() { s.changes.drop(sub) })
 	} else {
 		sub.queue.Receive()
 	}
 	// The acknowledgement waits before the first change does.
-	deliver := sub.queue.Put(notifyqueue.Item[mcp.Note]{Value: mcp.Note{Method: mcp.NoteAcknowledged, Params: ack}})
-	s.news.add(sub)
+	deliver := sub.queue.Put(notifyqueue.Item[mcp.Notification]{Value: mcp.Notification{Method: mcp.NotificationSubscriptionsAcknowledged, Params: ack}})
+	s.changes.add(sub)
 	if deliver {
-		sub.queue.Deliver(sub.side)
+		sub.queue.Deliver(sub.onNotification)
 	}
 	return sub, nil
 }
 
 // honoured is the part of a filter that this server will tell.
-func (s *Server) honoured(c *mcp.Caller, f mcp.Filter) mcp.Filter {
+func (s *Server) honoured(c *mcp.Caller, f mcp.SubscriptionFilter) mcp.SubscriptionFilter {
 	o := s.offers()
 	f.ToolsListChanged = f.ToolsListChanged && o.Tools != nil && o.Tools.ListChanged
 	f.PromptsListChanged = f.PromptsListChanged && o.Prompts != nil && o.Prompts.ListChanged
@@ -183,13 +183,13 @@ func (s *Server) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if err != nil || c.Detach != nil {
 		return mcp.Result{}, err
 	}
-	defer s.news.drop(sub)
+	defer s.changes.drop(sub)
 	for {
 		select {
 		case <-sub.queue.Ready():
 			items, lost := sub.queue.Take()
 			for _, it := range items {
-				c.Tell(it.Value)
+				c.Notify(it.Value)
 			}
 			if lost {
 				return mcp.Result{}, nil // the client subscribes again and looks for itself

@@ -22,7 +22,7 @@ type mailbox struct {
 	notes []string
 }
 
-func (m *mailbox) put(n mcp.Note) {
+func (m *mailbox) put(n mcp.Notification) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.notes = append(m.notes, strings.TrimSuffix(strings.TrimPrefix(n.Method, "notifications/")+" "+string(n.Params), " "))
@@ -37,8 +37,8 @@ func (m *mailbox) take() string {
 	return all
 }
 
-func listenTo(filter string, side func(mcp.Note)) *mcp.Call {
-	return &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: []byte(`{"notifications":` + filter + `}`), Side: side}
+func listenTo(filter string, side func(mcp.Notification)) *mcp.Call {
+	return &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: []byte(`{"notifications":` + filter + `}`), OnNotification: side}
 }
 
 // detached opens a subscription that the test holds.
@@ -162,7 +162,7 @@ func TestNews(t *testing.T) {
 
 func TestNewsDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := everything(server.Options{NewsDelay: time.Second})
+		s := everything(server.Options{ChangeDelay: time.Second})
 		var box mailbox
 		stop, err := detached(s, listenTo(`{"toolsListChanged":true}`, box.put))
 		if err != nil {
@@ -183,12 +183,12 @@ func TestNewsDelay(t *testing.T) {
 // slow delays the next announcement and does not let it overtake.
 func TestChangesAreAnnouncedInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := everything(server.Options{NewsDelay: time.Second})
+		s := everything(server.Options{ChangeDelay: time.Second})
 		var heard []string
 		var mu sync.Mutex
 		for range 20 {
-			stop, err := detached(s, listenTo(`{"resourceSubscriptions":["a:1","a:2"]}`, func(n mcp.Note) {
-				if n.Method == mcp.NoteResourceUpdated {
+			stop, err := detached(s, listenTo(`{"resourceSubscriptions":["a:1","a:2"]}`, func(n mcp.Notification) {
+				if n.Method == mcp.NotificationResourceUpdated {
 					time.Sleep(time.Minute)
 					mu.Lock()
 					defer mu.Unlock()
@@ -225,7 +225,7 @@ func TestListenRefuses(t *testing.T) {
 	}
 	for _, row := range rows {
 		expect(t, row.params, ask(t, s, mcp.MethodSubscriptionsListen, row.params), row.want)
-		c := &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: []byte(row.params), Side: func(n mcp.Note) { t.Errorf("told %v", n) }}
+		c := &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: []byte(row.params), OnNotification: func(n mcp.Notification) { t.Errorf("told %v", n) }}
 		if stop, err := detached(s, c); err == nil || stop != nil {
 			t.Errorf("%s: Listen took it", row.params)
 		}
@@ -278,7 +278,7 @@ func TestSlowListener(t *testing.T) {
 		var slow, fast mailbox
 		done := make(chan error)
 		go func() {
-			_, err := s.Serve(ctx, listenTo(`{"toolsListChanged":true,"resourceSubscriptions":["a:1"]}`, func(n mcp.Note) { <-gate; slow.put(n) }))
+			_, err := s.Serve(ctx, listenTo(`{"toolsListChanged":true,"resourceSubscriptions":["a:1"]}`, func(n mcp.Notification) { <-gate; slow.put(n) }))
 			done <- err
 		}()
 		synctest.Wait()
@@ -314,9 +314,9 @@ func TestStopWhileTelling(t *testing.T) {
 			var stops [2]func()
 			var stopped [2]bool
 			for i := range stops {
-				stop, err := detached(s, listenTo(`{"toolsListChanged":true}`, func(n mcp.Note) {
+				stop, err := detached(s, listenTo(`{"toolsListChanged":true}`, func(n mcp.Notification) {
 					switch {
-					case n.Method == mcp.NoteAcknowledged:
+					case n.Method == mcp.NotificationSubscriptionsAcknowledged:
 					case stopped[i]:
 						t.Error("told after stop")
 					default:
@@ -339,10 +339,10 @@ func TestStopWhileTelling(t *testing.T) {
 
 // A change that comes while the acknowledgement is on its way waits for it.
 func TestAcknowledgedFirst(t *testing.T) {
-	s := everything(server.Options{NewsDelay: 1})
+	s := everything(server.Options{ChangeDelay: 1})
 	heard := make(chan string, 9)
-	stop, err := detached(s, listenTo(`{"toolsListChanged":true}`, func(n mcp.Note) {
-		if n.Method == mcp.NoteAcknowledged {
+	stop, err := detached(s, listenTo(`{"toolsListChanged":true}`, func(n mcp.Notification) {
+		if n.Method == mcp.NotificationSubscriptionsAcknowledged {
 			addTools(s, "x")
 			for range 10_000 {
 				runtime.Gosched()
@@ -354,8 +354,8 @@ func TestAcknowledgedFirst(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stop()
-	expect(t, "first", <-heard, mcp.NoteAcknowledged)
-	expect(t, "second", <-heard, mcp.NoteToolsListChanged)
+	expect(t, "first", <-heard, mcp.NotificationSubscriptionsAcknowledged)
+	expect(t, "second", <-heard, mcp.NotificationToolsListChanged)
 }
 
 // A subscription that was stopped is forgotten.

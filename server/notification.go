@@ -38,7 +38,7 @@ func (s *Server) OnNotification(method string, f func(ctx context.Context, c *mc
 }
 
 // hearNotification serves a call that is a notification.
-func (s *Server) hearNotification(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+func (s *Server) handleNotification(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	s.notified.mu.RLock()
 	f := s.notified.all[c.Method]
 	s.notified.mu.RUnlock()

@@ -28,7 +28,7 @@ import (
 // goroutines at the same time.
 func Once[T any](c *mcp.Call, key string, f func() (T, error)) (T, error) {
 	var v T
-	if raw, ok := c.Kept(key); ok {
+	if raw, ok := c.Saved(key); ok {
 		if err := json.Unmarshal(raw, &v); err != nil {
 			return v, mcp.Errorf(mcp.CodeInternal, "the value that was kept under %q cannot be read: %v", key, err)
 		}
@@ -45,6 +45,6 @@ func Once[T any](c *mcp.Call, key string, f func() (T, error)) (T, error) {
 	if err != nil {
 		return v, mcp.Errorf(mcp.CodeInternal, "the value under %q cannot be kept: %v", key, err)
 	}
-	c.Keep(key, raw)
+	c.Save(key, raw)
 	return v, nil
 }

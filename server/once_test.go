@@ -20,7 +20,7 @@ func rooted(c *mcp.Call) {
 
 // answering answers every question with roots, round by round.
 func answering(h mcp.Handler) mcp.Handler {
-	return mcp.Answering(h, func(context.Context, *mcp.Call, string, mcp.Question) (json.RawMessage, error) {
+	return mcp.HandleInput(h, func(context.Context, *mcp.Call, string, mcp.InputRequest) (json.RawMessage, error) {
 		return []byte(`{"roots":[]}`), nil
 	}, 0)
 }
@@ -81,7 +81,7 @@ func TestOnceIsSafeToRunTwice(t *testing.T) {
 		return "done", err
 	})
 	call := &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"buy"}`)}
-	mcptest.Twice(t, s, call, func(mcp.Question) string { return `{"roots":[]}` }, &done)
+	mcptest.Twice(t, s, call, func(mcp.InputRequest) string { return `{"roots":[]}` }, &done)
 }
 
 // A value that cannot be kept is found before anything is done.
@@ -92,7 +92,7 @@ func TestOnceNeedsAJSONForm(t *testing.T) {
 		t.Errorf("%v, ran %v", err, ran)
 	}
 	c := &mcp.Call{}
-	c.Keep("x", []byte(`"text"`))
+	c.Save("x", []byte(`"text"`))
 	if _, err := server.Once(c, "x", func() (int, error) { return 0, nil }); err == nil {
 		t.Error("a value of another type was taken")
 	}
@@ -128,7 +128,7 @@ func TestAskAllTyped(t *testing.T) {
 	var rounds []string
 	with := func(answers map[string]string) mcp.Handler {
 		rounds = nil
-		return mcp.Answering(s, func(_ context.Context, _ *mcp.Call, key string, _ mcp.Question) (json.RawMessage, error) {
+		return mcp.HandleInput(s, func(_ context.Context, _ *mcp.Call, key string, _ mcp.InputRequest) (json.RawMessage, error) {
 			rounds = append(rounds, key)
 			return []byte(answers[key]), nil
 		}, 2)
@@ -157,7 +157,7 @@ func TestAskAllMistakes(t *testing.T) {
 		"no page":          {server.URLInput("u", "?", "not a page")},
 		"no such sampling": {server.SampleInput("s", &mcp.CreateMessageParams{}, nil)},
 	} {
-		if err := server.AskAll(c, inputs...); err == nil || errors.As(err, new(*mcp.NeedInput)) {
+		if err := server.AskAll(c, inputs...); err == nil || errors.As(err, new(*mcp.InputRequired)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

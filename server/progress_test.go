@@ -19,18 +19,18 @@ func TestProgress(t *testing.T) {
 			server.Progress(c, done, 3, "")
 		}
 		server.Progress(c, 4, 0, "more than all")
-		c.Tell(mcp.Note{Method: mcp.NoteMessage}) // other notes pass
+		c.Notify(mcp.Notification{Method: mcp.NotificationMessage}) // other notes pass
 		return "", nil
 	})
 	var box mailbox
-	callTool(t, s, "t", "", func(c *mcp.Call) { c.Side, c.Progress = box.put, true })
+	callTool(t, s, "t", "", func(c *mcp.Call) { c.OnNotification, c.Progress = box.put, true })
 	expect(t, "wanted", box.take(), `progress {"progress":0,"total":3}
 progress {"progress":1,"total":3}
 progress {"progress":2,"total":3}
 progress {"progress":3,"total":3}
 progress {"progress":4,"message":"more than all"}
 message`)
-	callTool(t, s, "t", "", func(c *mcp.Call) { c.Side = box.put })
+	callTool(t, s, "t", "", func(c *mcp.Call) { c.OnNotification = box.put })
 	expect(t, "not wanted", box.take(), "message")
 	callTool(t, s, "t", "", func(c *mcp.Call) { c.Progress = true }) // nobody listens
 }
@@ -47,7 +47,7 @@ func TestProgressFromMany(t *testing.T) {
 		return "", nil
 	})
 	var box mailbox
-	callTool(t, s, "t", "", func(c *mcp.Call) { c.Side, c.Progress = box.put, true })
+	callTool(t, s, "t", "", func(c *mcp.Call) { c.OnNotification, c.Progress = box.put, true })
 	last := -1
 	for line := range strings.Lines(box.take()) {
 		text, _, _ := strings.Cut(strings.TrimPrefix(line, `progress {"progress":`), ",")

@@ -79,7 +79,7 @@ func (s *Server) addPrompt(spec *mcp.Prompt, p *prompt, argsSchema json.RawMessa
 		return err
 	}
 	s.prompts.put(spec.Name, line, p)
-	s.news.changed(mcp.NotePromptsListChanged, KindPrompt, spec.Name)
+	s.changes.changed(mcp.NotificationPromptsListChanged, KindPrompt, spec.Name)
 	return nil
 }
 
@@ -155,7 +155,7 @@ func messagesOf[Out any](description string) (func(*Out) *mcp.GetPromptResult, e
 
 // RemovePrompts removes prompts and returns how many of them there were.
 func (s *Server) RemovePrompts(names ...string) int {
-	return s.gone(mcp.NotePromptsListChanged, KindPrompt, names, s.prompts.drop(names))
+	return s.gone(mcp.NotificationPromptsListChanged, KindPrompt, names, s.prompts.drop(names))
 }
 
 // getPrompt serves prompts/get.

@@ -93,7 +93,7 @@ func TestPromptOutputs(t *testing.T) {
 		{"no content", []mcp.PromptMessage{{Role: mcp.RoleUser}}, nil, `-32603 prompt "p" failed`},
 		{"error", "", errors.New("secret"), `-32603 prompt "p" failed`},
 		{"coded", "", mcp.InvalidParams("who?"), `-32602 who?`},
-		{"asks", "", &mcp.NeedInput{}, `…no code: input required`},
+		{"asks", "", &mcp.InputRequired{}, `…no code: input required`},
 		{"declined", "", &server.Declined{Action: mcp.ActionDecline, Message: "Q"}, `-32602 prompt "p" needs an answer. The person declined to answer: "Q"`},
 		{"refused", "", &server.InputError{Method: "m", Err: errors.New("no")}, `-32602 prompt "p" needs an answer. The client did not answer m: no`},
 	}

@@ -17,7 +17,7 @@ func TestConcurrentUse(t *testing.T) {
 		"guarded": func(_ *mcp.Caller, f server.Feature) bool { return f.Name != "hidden" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, _ := newServer(server.Options{PageSize: 5, Allow: allow, NewsDelay: 1})
+			s, _ := newServer(server.Options{PageSize: 5, Allow: allow, ChangeDelay: 1})
 			addTools(s, "stays", "hidden")
 			addPrompt[struct{ A string }, string]("stays")(s)
 			template(mcp.ResourceTemplate{URITemplate: "a:{x}", Name: "t"}, say("x"))(s)

@@ -48,7 +48,7 @@ func (s *Server) AddResource(spec mcp.Resource, read ReadFunc, cache ...mcp.Cach
 		return fmt.Errorf("resource %q: %w", spec.URI, err)
 	}
 	s.resources.put(spec.URI, line, &resource{read, spec.MIMEType, first(cache)})
-	s.news.changed(mcp.NoteResourcesListChanged, KindResource, spec.URI)
+	s.changes.changed(mcp.NotificationResourcesListChanged, KindResource, spec.URI)
 	return nil
 }
 
@@ -72,7 +72,7 @@ func (s *Server) AddTemplate(spec mcp.ResourceTemplate, read ReadFunc, cache ...
 		return fmt.Errorf("resource template %q: %w", spec.URITemplate, err)
 	}
 	s.templates.put(spec.URITemplate, line, &template{resource: resource{read, spec.MIMEType, first(cache)}, uri: t})
-	s.news.changed(mcp.NoteResourcesListChanged, KindTemplate, spec.URITemplate)
+	s.changes.changed(mcp.NotificationResourcesListChanged, KindTemplate, spec.URITemplate)
 	return nil
 }
 
@@ -107,25 +107,25 @@ func usable(icons []mcp.Icon, noFunc bool) error {
 // RemoveResources removes resources by their URIs and returns how many of them
 // there were.
 func (s *Server) RemoveResources(uris ...string) int {
-	return s.gone(mcp.NoteResourcesListChanged, KindResource, uris, s.resources.drop(uris))
+	return s.gone(mcp.NotificationResourcesListChanged, KindResource, uris, s.resources.drop(uris))
 }
 
 // RemoveTemplates removes templates and returns how many of them there were.
 func (s *Server) RemoveTemplates(uriTemplates ...string) int {
-	return s.gone(mcp.NoteResourcesListChanged, KindTemplate, uriTemplates, s.templates.drop(uriTemplates))
+	return s.gone(mcp.NotificationResourcesListChanged, KindTemplate, uriTemplates, s.templates.drop(uriTemplates))
 }
 
 // gone announces that n features are gone, if there were any.
 func (s *Server) gone(note string, k Kind, names []string, n int) int {
 	if n > 0 {
-		s.news.changed(note, k, names...)
+		s.changes.changed(note, k, names...)
 	}
 	return n
 }
 
 // ResourceUpdated announces that what is in a resource has changed, to those
 // who listen for its URI.
-func (s *Server) ResourceUpdated(uri string) { s.news.updated(uri) }
+func (s *Server) ResourceUpdated(uri string) { s.changes.updated(uri) }
 
 // readResource serves resources/read.
 func (s *Server) readResource(ctx context.Context, c *mcp.Call) (mcp.Result, error) {

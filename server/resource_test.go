@@ -38,7 +38,7 @@ func TestReadResource(t *testing.T) {
 		"a:none":     fails(nil),
 		"a:broken":   fails(errors.New("disk 7 is on fire")),
 		"a:coded":    fails(mcp.ResourceNotFound("a:coded")),
-		"a:asks":     fails(&mcp.NeedInput{}),
+		"a:asks":     fails(&mcp.InputRequired{}),
 		"a:declined": fails(&server.Declined{Action: mcp.ActionCancel, Message: "Which?"}),
 		"a:nobody":   fails(fmt.Errorf("%w", context.DeadlineExceeded)),
 	} {

@@ -27,7 +27,7 @@ func Roots(c *mcp.Call, key string) ([]mcp.Root, error) {
 //
 // Deprecated: by SEP-2577, with [Roots].
 func RootsInput(key string, into *[]mcp.Root) Input {
-	return Input{key: key, q: mcp.RootsQuestion(), take: func(raw json.RawMessage) error {
+	return Input{key: key, q: mcp.RootsRequest(), take: func(raw json.RawMessage) error {
 		var r mcp.ListRootsResult
 		if err := mcp.Unmarshal(raw, &r); err != nil {
 			return mcp.InvalidParams("the answer to %q cannot be read: %v", key, err)

@@ -30,7 +30,7 @@ func SampleInput(key string, p *mcp.CreateMessageParams, into *mcp.CreateMessage
 	if err := mcp.CheckSampling(p); err != nil {
 		return Input{err: err}
 	}
-	q, err := mcp.SamplingQuestion(p)
+	q, err := mcp.SamplingRequest(p)
 	return Input{key: key, q: q, err: err, take: func(raw json.RawMessage) error {
 		if err := mcp.Unmarshal(raw, into); err != nil {
 			return mcp.InvalidParams("the answer to %q cannot be read: %v", key, err)

@@ -46,7 +46,7 @@ type Options struct {
 
 	// NewsDelay is how long changes are gathered before they are announced,
 	// so that many of them make one announcement. 0 means 20 ms.
-	NewsDelay time.Duration
+	ChangeDelay time.Duration
 
 	// Log is where the server tells its operator of panics and failures that
 	// callers must not see. Nil means slog.Default().
@@ -78,11 +78,11 @@ type Server struct {
 	opts    Options
 	handler mcp.Handler // serve, behind the middleware
 
-	tools     shelf[tool]
-	resources shelf[resource]
-	templates shelf[template]
-	prompts   shelf[prompt]
-	news      newsroom
+	tools     registry[tool]
+	resources registry[resource]
+	templates registry[template]
+	prompts   registry[prompt]
+	changes   broadcaster
 	notified  notified
 	closing   closing
 }
@@ -97,16 +97,16 @@ func New(info mcp.Implementation, o *Options) *Server {
 	if s.opts.PageSize <= 0 {
 		s.opts.PageSize = 1000
 	}
-	if s.opts.NewsDelay <= 0 {
-		s.opts.NewsDelay = 20 * time.Millisecond
+	if s.opts.ChangeDelay <= 0 {
+		s.opts.ChangeDelay = 20 * time.Millisecond
 	}
 	s.tools.member, s.tools.kind = "tools", KindTool
 	s.resources.member, s.resources.kind = "resources", KindResource
 	s.templates.member, s.templates.kind = "resourceTemplates", KindTemplate
 	s.prompts.member, s.prompts.kind = "prompts", KindPrompt
-	s.news.delay = s.opts.NewsDelay
+	s.changes.delay = s.opts.ChangeDelay
 	if s.opts.Allow != nil {
-		s.news.allow = s.mayHear
+		s.changes.allow = s.mayNotify
 	}
 	s.handler = mcp.HandlerFunc(s.serve)
 	if len(s.opts.Middleware) > 0 {
@@ -156,7 +156,7 @@ func (s *Server) failed(ctx context.Context, c *mcp.Call, what string, err error
 		return err
 	}
 	if swallowed(err) {
-		return s.unasked(what, err)
+		return s.uninvited(what, err)
 	}
 	if d, ok := errors.AsType[*Declined](err); ok {
 		return mcp.InvalidParams("%s needs an answer. %v", what, d)
@@ -172,11 +172,11 @@ func (s *Server) failed(ctx context.Context, c *mcp.Call, what string, err error
 // and not the error: a handler has wrapped it with %v.
 func swallowed(err error) bool { return strings.Contains(err.Error(), askText) }
 
-var askText = (*mcp.NeedInput)(nil).Error()
+var askText = (*mcp.InputRequired)(nil).Error()
 
 // unasked is the error of a call whose question never reaches the caller. The
 // mistake is the handler's, and no other arguments would mend it.
-func (s *Server) unasked(what string, err error) error {
+func (s *Server) uninvited(what string, err error) error {
 	s.log().Error("a question was not asked: the handler returned the error that asks as text", "feature", what, "error", err)
 	return mcp.Errorf(mcp.CodeInternal, "%s asks for input with an error that was wrapped with %%v: the handler returns it as it is, or wraps it with %%w", what)
 }
@@ -190,8 +190,8 @@ func (s *Server) log() *slog.Logger {
 
 // serve sends a call to the feature it is for.
 func (s *Server) serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
-	if c.Notification {
-		return s.hearNotification(ctx, c)
+	if c.IsNotification {
+		return s.handleNotification(ctx, c)
 	}
 	switch c.Method {
 	case mcp.MethodToolsCall:
@@ -221,7 +221,7 @@ func (s *Server) serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 }
 
 // own returns the call for a handler that may ask and keep something in it (see
-// [mcp.Call.Keep]): a copy, if the caller can be asked, so that the caller's
+// [mcp.Call.Save]): a copy, if the caller can be asked, so that the caller's
 // stays as it is and can be served again.
 func own(c *mcp.Call) *mcp.Call {
 	if can := c.Caller.Capabilities; can == nil || can.Elicitation == nil && can.Sampling == nil && can.Roots == nil {
@@ -237,7 +237,7 @@ func (s *Server) allows(c *mcp.Caller, k Kind, name string) bool {
 }
 
 // mayHear is allows where no call is there that a panic could cost.
-func (s *Server) mayHear(c *mcp.Caller, f Feature) (ok bool) {
+func (s *Server) mayNotify(c *mcp.Caller, f Feature) (ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.log().Error("Allow panicked while a change was announced", "feature", f.Name, "panic", p, "stack", string(debug.Stack()))

@@ -17,7 +17,7 @@ import (
 
 // A shelf holds the features of one kind, in the order in which they were
 // added. Its pages are encoded once and served as bytes until it changes.
-type shelf[T any] struct {
+type registry[T any] struct {
 	kind   Kind
 	member string // under which a page lists them
 
@@ -41,7 +41,7 @@ type item[T any] struct {
 // put adds a feature, or takes the place of the one with its name. line is what
 // the list will say of it: it is encoded before, so that a feature that cannot
 // be listed fails then and not whenever somebody lists.
-func (s *shelf[T]) put(name string, line json.RawMessage, f *T) {
+func (s *registry[T]) put(name string, line json.RawMessage, f *T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pages = nil
@@ -63,7 +63,7 @@ func (s *shelf[T]) put(name string, line json.RawMessage, f *T) {
 }
 
 // drop removes features and returns how many there were.
-func (s *shelf[T]) drop(names []string) int {
+func (s *registry[T]) drop(names []string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := len(s.items)
@@ -85,7 +85,7 @@ func after[T any](order []*item[T], place int64) int {
 }
 
 // get returns a feature, or nil.
-func (s *shelf[T]) get(name string) *T {
+func (s *registry[T]) get(name string) *T {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if it := s.items[name]; it != nil {
@@ -96,24 +96,24 @@ func (s *shelf[T]) get(name string) *T {
 
 // all returns the features in order. They stay as they are when the shelf
 // changes.
-func (s *shelf[T]) all() []*item[T] {
+func (s *registry[T]) all() []*item[T] {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.order
 }
 
 // end returns the last place that was ever given away.
-func (s *shelf[T]) end() int64 {
+func (s *registry[T]) end() int64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.last
 }
 
 // used reports whether there is, or ever was, a feature.
-func (s *shelf[T]) used() bool { return s.ever.Load() }
+func (s *registry[T]) used() bool { return s.ever.Load() }
 
 // list serves one page.
-func list[T any](s *Server, c *mcp.Call, from *shelf[T]) (mcp.Result, error) {
+func list[T any](s *Server, c *mcp.Call, from *registry[T]) (mcp.Result, error) {
 	if !s.lists(from.kind) {
 		return mcp.Result{}, mcp.MethodNotFound(c.Method)
 	}
@@ -154,7 +154,7 @@ func (s *Server) lists(k Kind) bool {
 }
 
 // page returns the page behind a place, which is the same for everybody.
-func (s *shelf[T]) page(place int64, size int) json.RawMessage {
+func (s *registry[T]) page(place int64, size int) json.RawMessage {
 	s.mu.RLock()
 	body := s.pages[place]
 	s.mu.RUnlock()
@@ -177,7 +177,7 @@ func (s *shelf[T]) page(place int64, size int) json.RawMessage {
 }
 
 // build writes a page that begins with the first of the items.
-func (s *shelf[T]) build(items []*item[T], size int) json.RawMessage {
+func (s *registry[T]) build(items []*item[T], size int) json.RawMessage {
 	some := items[:min(size, len(items))]
 	length := len(s.member) + 64
 	for _, it := range some {

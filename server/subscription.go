@@ -15,15 +15,15 @@ type subscription struct {
 	tools, prompts, resources bool // whether it hears of these lists
 	uris                      map[string]bool
 
-	side  func(mcp.Note)
-	queue notifyqueue.Queue[mcp.Note]
+	onNotification func(mcp.Notification)
+	queue          notifyqueue.Queue[mcp.Notification]
 }
 
 // newSubscription returns a subscription of the call's, which it does not keep:
 // there may be very many of them, and they may stay long.
-func newSubscription(c *mcp.Call, f *mcp.Filter) *subscription {
+func newSubscription(c *mcp.Call, f *mcp.SubscriptionFilter) *subscription {
 	sub := &subscription{
-		caller: c.Caller, side: c.Side,
+		caller: c.Caller, onNotification: c.OnNotification,
 		tools: f.ToolsListChanged, prompts: f.PromptsListChanged, resources: f.ResourcesListChanged,
 	}
 	if n := len(f.ResourceSubscriptions); n > 0 {
@@ -32,13 +32,13 @@ func newSubscription(c *mcp.Call, f *mcp.Filter) *subscription {
 			sub.uris[strings.Clone(uri)] = true // it may be part of something large
 		}
 	}
-	if c.Side == nil {
+	if c.OnNotification == nil {
 		sub.queue.Close()
 	}
 	return sub
 }
 
-func (n *newsroom) add(sub *subscription) {
+func (n *broadcaster) add(sub *subscription) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.subs == nil {
@@ -48,7 +48,7 @@ func (n *newsroom) add(sub *subscription) {
 }
 
 // drop ends a subscription. A notification that is being told may still arrive.
-func (n *newsroom) drop(sub *subscription) {
+func (n *broadcaster) drop(sub *subscription) {
 	n.mu.Lock()
 	delete(n.subs, sub)
 	n.mu.Unlock()
@@ -56,35 +56,35 @@ func (n *newsroom) drop(sub *subscription) {
 }
 
 // tell queues a change and delivers it, unless another goroutine does.
-func (s *subscription) tell(note mcp.Note) {
+func (s *subscription) notify(note mcp.Notification) {
 	if !s.wants(note.Method) {
 		return
 	}
-	if s.queue.Put(notifyqueue.Item[mcp.Note]{Kind: notifyqueue.Change, Key: note.Method + " " + string(note.Params), Size: len(note.Params), Value: note}) {
-		s.queue.Deliver(s.side)
+	if s.queue.Put(notifyqueue.Item[mcp.Notification]{Kind: notifyqueue.Change, Key: note.Method + " " + string(note.Params), Size: len(note.Params), Value: note}) {
+		s.queue.Deliver(s.onNotification)
 	}
 }
 
 func (s *subscription) wants(note string) bool {
 	switch note {
-	case mcp.NoteToolsListChanged:
+	case mcp.NotificationToolsListChanged:
 		return s.tools
-	case mcp.NotePromptsListChanged:
+	case mcp.NotificationPromptsListChanged:
 		return s.prompts
-	case mcp.NoteResourcesListChanged:
+	case mcp.NotificationResourcesListChanged:
 		return s.resources
 	}
-	return note == mcp.NoteResourceUpdated
+	return note == mcp.NotificationResourceUpdated
 }
 
-func (s *subscription) tellUpdated(uris []string) {
+func (s *subscription) notifyUpdated(uris []string) {
 	if len(s.uris) == 0 {
 		return
 	}
 	for _, uri := range uris {
 		if s.uris[uri] {
 			params := append(rawjson.AppendString([]byte(`{"uri":`), uri), '}')
-			s.tell(mcp.Note{Method: mcp.NoteResourceUpdated, Params: params})
+			s.notify(mcp.Notification{Method: mcp.NotificationResourceUpdated, Params: params})
 		}
 	}
 }

@@ -206,7 +206,7 @@ func (s *Server) addTool(spec *mcp.Tool, t *tool, noFunc bool) error {
 		return fmt.Errorf("tool %q: %w", spec.Name, err)
 	}
 	s.tools.put(spec.Name, line, t)
-	s.news.changed(mcp.NoteToolsListChanged, KindTool, spec.Name)
+	s.changes.changed(mcp.NotificationToolsListChanged, KindTool, spec.Name)
 	return nil
 }
 
@@ -233,7 +233,7 @@ func (t *tool) line(spec *mcp.Tool) (json.RawMessage, error) {
 
 // RemoveTools removes tools and returns how many of them there were.
 func (s *Server) RemoveTools(names ...string) int {
-	return s.gone(mcp.NoteToolsListChanged, KindTool, names, s.tools.drop(names))
+	return s.gone(mcp.NotificationToolsListChanged, KindTool, names, s.tools.drop(names))
 }
 
 // callTool serves tools/call.
@@ -260,7 +260,7 @@ func (s *Server) callTool(ctx context.Context, c *mcp.Call) (mcp.Result, error) 
 		return mcp.Result{}, err
 	}
 	if swallowed(err) {
-		return mcp.Result{}, s.unasked(fmt.Sprintf("tool %q", name), err)
+		return mcp.Result{}, s.uninvited(fmt.Sprintf("tool %q", name), err)
 	}
 	return toolFailed(err.Error())
 }
@@ -271,7 +271,7 @@ func passes(ctx context.Context, err error) bool {
 	if _, ok := errors.AsType[*mcp.Error](err); ok {
 		return true
 	}
-	if _, ok := errors.AsType[*mcp.NeedInput](err); ok {
+	if _, ok := errors.AsType[*mcp.InputRequired](err); ok {
 		return true
 	}
 	return ctx.Err() != nil

@@ -147,7 +147,7 @@ func TestToolArguments(t *testing.T) {
 func TestAskWrappedAsText(t *testing.T) {
 	s, log := newServer(server.Options{})
 	lost := func(c *mcp.Call) error {
-		_, err := c.Ask("q", mcp.RootsQuestion())
+		_, err := c.Ask("q", mcp.RootsRequest())
 		return fmt.Errorf("cannot go on: %v", err)
 	}
 	addText(s, "t", func(_ context.Context, c *mcp.Call) (string, error) { return "", lost(c) })
@@ -195,8 +195,8 @@ func TestToolErrors(t *testing.T) {
 		{"plain", errors.New("no such file"), `{"content":[{"type":"text","text":"no such file"}],"isError":true}`},
 		{"coded", own, `42 mine 1`},
 		{"wrapped", fmt.Errorf("while at it: %w", own), `42 mine 1`},
-		{"asks", &mcp.NeedInput{}, `…no code: input required`},
-		{"wrapped ask", fmt.Errorf("deep: %w", &mcp.NeedInput{}), `…no code: deep: input required`},
+		{"asks", &mcp.InputRequired{}, `…no code: input required`},
+		{"wrapped ask", fmt.Errorf("deep: %w", &mcp.InputRequired{}), `…no code: deep: input required`},
 		{"own deadline", context.DeadlineExceeded, `…"isError":true`},
 		{"declined", &server.Declined{Action: mcp.ActionDecline, Message: "Sure?"}, `{"content":[{"type":"text","text":"The person declined to answer: \"Sure?\""}],"isError":true}`},
 	}

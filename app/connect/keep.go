@@ -17,7 +17,7 @@ import (
 // A link is one connection, of whichever kind.
 type link interface {
 	mcp.Handler
-	stdio.Mortal
+	stdio.Process
 	Revision() mcp.Revision
 	pid() int
 	lastWords() string
@@ -26,7 +26,7 @@ type link interface {
 // meet makes one connection. What the server speaks is remembered, and
 // forgotten when that turns out wrong. The server is ready before the keeper
 // hands the connection to anybody: whoever was waiting for it finds it so.
-func (s *Server) meet(ctx context.Context) (link, error) {
+func (s *Server) connect(ctx context.Context) (link, error) {
 	var watch Watcher = unwatched{}
 	if s.opts.Watch != nil {
 		watch = s.opts.Watch(s.entry.Name)
@@ -96,7 +96,7 @@ func lastWords(st *State, err error) {
 	if exit, ok := errors.AsType[*stdio.ExitError](err); ok {
 		st.Stderr = exit.Stderr
 	}
-	if silent, ok := errors.AsType[*silentError](err); ok {
+	if silent, ok := errors.AsType[*idleError](err); ok {
 		st.Stderr = silent.stderr
 	}
 }
@@ -120,29 +120,29 @@ func (s *Server) enter(p Phase, why string, more func(*State), from ...Phase) {
 		more(&s.state)
 		s.state.Stderr = s.opts.Secrets.Text(s.state.Stderr)
 	}
-	s.tell()
+	s.emit()
 }
 
 // tell passes on the state as it is now: one change at a time and in order,
 // though many goroutines make changes, and without the lock, so that whoever
 // hears of it may ask the server anything. The lock is held.
-func (s *Server) tell() {
+func (s *Server) emit() {
 	if s.opts.Changed == nil {
 		return
 	}
-	s.news = append(s.news, s.state)
-	if s.telling {
+	s.changes = append(s.changes, s.state)
+	if s.emitter {
 		return
 	}
-	s.telling = true
-	for len(s.news) > 0 {
-		now := s.news[0]
-		s.news = s.news[1:]
+	s.emitter = true
+	for len(s.changes) > 0 {
+		now := s.changes[0]
+		s.changes = s.changes[1:]
 		s.mu.Unlock()
 		s.opts.Changed(now)
 		s.mu.Lock()
 	}
-	s.telling = false
+	s.emitter = false
 }
 
 // account takes down how a call went. A server that answers is fine, also when
@@ -152,7 +152,7 @@ func (s *Server) account(ctx context.Context, c *mcp.Call, l link, took time.Dur
 		return // it is open as long as somebody listens
 	}
 	bad := ""
-	var asks *mcp.NeedInput
+	var asks *mcp.InputRequired
 	switch answer := (*mcp.Error)(nil); {
 	case err == nil, errors.As(err, &asks):
 	case errors.As(err, &answer) && !answer.Local:

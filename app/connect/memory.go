@@ -48,7 +48,7 @@ func (s *Server) memory(ctx context.Context, known mcp.Revision, watch Watcher) 
 		<-done
 		return builtin.Close()
 	}
-	peer, err := era.Dial(ctx, near, s.persona, s.dialOptions(known, watch))
+	peer, err := era.Dial(ctx, near, s.profile, s.dialOptions(known, watch))
 	if err != nil {
 		near.Close()
 		return nil, errors.Join(err, end())

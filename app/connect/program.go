@@ -31,15 +31,15 @@ func (s *Server) program(ctx context.Context, known mcp.Revision, watch Watcher)
 		watch.Stderr(line)
 	}
 	command.Era = *s.dialOptions(known, watch)
-	command.Era.Noise = func(frame []byte, _ error) { printed.add(string(frame)) }
-	conn, err := stdio.Dial(ctx, command, s.persona)
+	command.Era.OnInvalidFrame = func(frame []byte, _ error) { printed.add(string(frame)) }
+	conn, err := stdio.Dial(ctx, command, s.profile)
 	if _, ended := errors.AsType[*jsonrpc.ClosedError](err); ended && known == "" && ctx.Err() == nil {
 		command.Era.Known = era.LatestWithHandshake()
-		conn, err = stdio.Dial(ctx, command, s.persona)
+		conn, err = stdio.Dial(ctx, command, s.profile)
 	}
 	if err != nil {
 		if _, told := errors.AsType[*stdio.ExitError](err); !told && said.String() != "" {
-			err = &silentError{err, said.String()}
+			err = &idleError{err, said.String()}
 		}
 		if printed.String() != "" {
 			err = &printedError{err, printed.String()}
@@ -60,14 +60,14 @@ func commandOf(entry config.Server) *stdio.Command {
 	return c
 }
 
-// A silentError adds the last lines of stderr of a process that ended in good
+// A idleError adds the last lines of stderr of a process that ended in good
 // order before it was connected, so that nothing else tells them.
-type silentError struct {
+type idleError struct {
 	error
 	stderr string
 }
 
-func (e *silentError) Error() string {
+func (e *idleError) Error() string {
 	return e.error.Error() + "; last lines of its stderr:\n" + visible.Text(e.stderr)
 }
 
@@ -84,20 +84,20 @@ func (e *printedError) Error() string {
 
 func (e *printedError) Unwrap() error { return e.error }
 
-func (e *silentError) Unwrap() error { return e.error }
+func (e *idleError) Unwrap() error { return e.error }
 
 // A tail keeps the last lines of a process until it was met; from then on the
 // process keeps them itself.
 type tail struct {
-	mu    sync.Mutex
-	lines []string
-	over  bool
+	mu       sync.Mutex
+	lines    []string
+	finished bool
 }
 
 func (t *tail) add(line string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.over {
+	if t.finished {
 		return
 	}
 	if len(t.lines) == 10 {
@@ -109,7 +109,7 @@ func (t *tail) add(line string) {
 func (t *tail) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.over, t.lines = true, nil
+	t.finished, t.lines = true, nil
 }
 
 func (t *tail) String() string {

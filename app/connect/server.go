@@ -101,15 +101,15 @@ type Server struct {
 	mu      sync.Mutex
 	keeper  *stdio.Restarter[link]
 	renewal chan struct{} // closed when Restart has put a new keeper in place; nil if none is due
-	persona *mcp.Persona
+	profile *mcp.ClientProfile
 	known   mcp.Revision
 	state   State
 	closed  bool
 	pages   *login.PageLimit
 	logins  int     // requests that wait for the person to log in
 	before  Phase   // what a login has interrupted
-	news    []State // changes that nobody was told of yet
-	telling bool    // somebody is telling them
+	changes []State // changes that nobody was told of yet
+	emitter bool    // somebody is telling them
 }
 
 // New starts the server of an entry in the background. A disabled entry is not
@@ -130,7 +130,7 @@ func New(entry config.Server, o *Options) *Server {
 	// The client's persona answers what belongs to no call, so the client is
 	// made around this server and not the other way round. Dial cannot fail:
 	// it hands the server over as it is.
-	s.client, _ = client.Dial(context.Background(), around{s}, &s.opts.Client)
+	s.client, _ = client.Dial(context.Background(), wrapped{s}, &s.opts.Client)
 	if entry.Disabled {
 		s.enter(Disabled, "it is switched off in the configuration", nil)
 		return s
@@ -150,11 +150,11 @@ func Open(ctx context.Context, entry config.Server, o *Options) (*Server, error)
 	return s, nil
 }
 
-// around is a Dialer that finds the server made already.
-type around struct{ s *Server }
+// wrapped is a Dialer that finds the server made already.
+type wrapped struct{ s *Server }
 
-func (a around) Dial(_ context.Context, p *mcp.Persona) (mcp.Conn, error) {
-	a.s.persona = p
+func (a wrapped) Dial(_ context.Context, p *mcp.ClientProfile) (mcp.Conn, error) {
+	a.s.profile = p
 	return handler(a), nil
 }
 
@@ -176,16 +176,16 @@ func (s *Server) start() {
 	case s.entry.Kind == config.HTTP || s.entry.Kind == config.SSE:
 		backoff.Limit = -1 // an address comes back when its network does
 	}
-	keeper := stdio.NewRestarter(s.meet, &stdio.RestartOptions{Backoff: backoff, Changed: s.kept})
+	keeper := stdio.NewRestarter(s.connect, &stdio.RestartOptions{Backoff: backoff, Changed: s.kept})
 	s.mu.Lock()
 	s.keeper = keeper
 	s.mu.Unlock()
-	keeper.Get(past()) // a keeper begins when somebody wants what it keeps
+	keeper.Get(previous()) // a keeper begins when somebody wants what it keeps
 }
 
-// past returns a context that has ended: whoever waits with it gets what is
+// previous returns a context that has ended: whoever waits with it gets what is
 // there and waits for nothing.
-func past() context.Context {
+func previous() context.Context {
 	ctx, end := context.WithCancel(context.Background())
 	end()
 	return ctx
@@ -216,7 +216,7 @@ func (s *Server) Wait(ctx context.Context) error {
 // Stderr returns the last lines that the server's process wrote to standard
 // error; it has none if it is not a process.
 func (s *Server) Stderr() string {
-	if l, err := s.current(past()); err == nil {
+	if l, err := s.current(previous()); err == nil {
 		return s.opts.Secrets.Text(l.lastWords())
 	}
 	return s.State().Stderr

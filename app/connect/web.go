@@ -31,7 +31,7 @@ func (oldLink) lastWords() string { return "" }
 
 func (s *Server) web(ctx context.Context, known mcp.Revision, watch Watcher) (link, error) {
 	transport, header := s.roundTripper(watch), s.header()
-	old := &httpsse.Endpoint{URL: s.entry.URL, HTTP: &http.Client{Transport: transport}, Header: header, Meet: *s.dialOptions("", watch)}
+	old := &httpsse.Endpoint{URL: s.entry.URL, HTTP: &http.Client{Transport: transport}, Header: header, Options: *s.dialOptions("", watch)}
 	e := &streamable.Endpoint{
 		URL:    s.entry.URL,
 		HTTP:   &http.Client{Transport: transport},
@@ -40,7 +40,7 @@ func (s *Server) web(ctx context.Context, known mcp.Revision, watch Watcher) (li
 		Older:  old,
 		Warn:   s.warn,
 	}
-	h, err := e.Dial(ctx, s.persona)
+	h, err := e.Dial(ctx, s.profile)
 	if err != nil {
 		return nil, err
 	}
@@ -54,8 +54,8 @@ func (s *Server) web(ctx context.Context, known mcp.Revision, watch Watcher) (li
 }
 
 func (s *Server) oldWeb(ctx context.Context, watch Watcher) (link, error) {
-	e := &httpsse.Endpoint{URL: s.entry.URL, HTTP: &http.Client{Transport: s.roundTripper(watch)}, Header: s.header(), Meet: *s.dialOptions("", watch)}
-	conn, err := e.Connect(ctx, s.persona)
+	e := &httpsse.Endpoint{URL: s.entry.URL, HTTP: &http.Client{Transport: s.roundTripper(watch)}, Header: s.header(), Options: *s.dialOptions("", watch)}
+	conn, err := e.Connect(ctx, s.profile)
 	if err != nil {
 		return nil, err
 	}
@@ -80,23 +80,23 @@ func (s *Server) warn(warning string) {
 // the server wants it. The watcher stands below the login, so that it sees
 // what is really sent; it hides secrets by itself.
 func (s *Server) roundTripper(watch Watcher) http.RoundTripper {
-	return &loggedIn{s, login.New(s.loginOptions(telling{s, watch.RoundTripper(http.DefaultTransport)}))}
+	return &loggedIn{s, login.New(s.loginOptions(stateEmitter{s, watch.RoundTripper(http.DefaultTransport)}))}
 }
 
-// telling tells which tokens are sent.
-type telling struct {
+// stateEmitter tells which tokens are sent.
+type stateEmitter struct {
 	s    *Server
 	next http.RoundTripper
 }
 
-func (t telling) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t stateEmitter) RoundTrip(r *http.Request) (*http.Response, error) {
 	if _, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok {
 		t.s.opts.Secrets.Add(t.s.entry.Name, token)
 	}
 	return t.next.RoundTrip(r)
 }
 
-func (t telling) CloseIdleConnections() {
+func (t stateEmitter) CloseIdleConnections() {
 	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}

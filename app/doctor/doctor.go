@@ -46,21 +46,21 @@ type Finding struct {
 
 // A Report is what came of an examination.
 type Report struct {
-	Server   string              `json:"server"`
-	Revision mcp.Revision        `json:"revision,omitempty"` // what was spoken
-	Era      string              `json:"era,omitempty"`
-	Speaks   []mcp.Revision      `json:"speaks,omitempty"` // all that it agreed to, the newest first
-	Identity *mcp.Implementation `json:"identity,omitempty"`
-	Met      float64             `json:"metMs,omitempty"` // how long it took to meet it
-	Slowest  *Timing             `json:"slowest,omitempty"`
-	Tokens   Tokens              `json:"tokens"`
-	Findings []Finding           `json:"findings"`
+	Server    string              `json:"server"`
+	Revision  mcp.Revision        `json:"revision,omitempty"` // what was spoken
+	Era       string              `json:"era,omitempty"`
+	Speaks    []mcp.Revision      `json:"speaks,omitempty"` // all that it agreed to, the newest first
+	Identity  *mcp.Implementation `json:"identity,omitempty"`
+	Connected float64             `json:"metMs,omitempty"` // how long it took to meet it
+	Slowest   *Timing             `json:"slowest,omitempty"`
+	Tokens    Tokens              `json:"tokens"`
+	Findings  []Finding           `json:"findings"`
 }
 
 // A Timing is how long a server took for an answer.
 type Timing struct {
-	Method string  `json:"method"`
-	Took   float64 `json:"ms"`
+	Method   string  `json:"method"`
+	Duration float64 `json:"ms"`
 }
 
 // Tokens estimate what a model has to read before it can use the server: four
@@ -77,37 +77,37 @@ type ToolSize struct {
 	Tokens int    `json:"tokens"`
 }
 
-// A Patient is a server that was met.
-type Patient struct {
-	Name     string
-	Handler  mcp.Handler // the connection, with nothing between
-	Client   *client.Client
-	Revision mcp.Revision
-	Era      string        // in words, for the report
-	Modern   bool          // it speaks the era without sessions
-	Met      time.Duration // how long it took to meet it
+// A Target is a server that was met.
+type Target struct {
+	Name      string
+	Handler   mcp.Handler // the connection, with nothing between
+	Client    *client.Client
+	Revision  mcp.Revision
+	Era       string        // in words, for the report
+	Modern    bool          // it speaks the era without sessions
+	Connected time.Duration // how long it took to meet it
 
 	// Log has seen all that passed on the connection. Nil: nobody has.
 	Log *inspect.Log
 
 	// Patience is how long one answer may take. 0 means 10 s.
-	Patience time.Duration
+	IdleTimeout time.Duration
 }
 
 // An examination is one patient and what was found so far.
 type examination struct {
-	*Patient
+	*Target
 	report *Report
 	caps   mcp.ServerCapabilities
 }
 
 // Examine looks at a server that was met.
-func Examine(ctx context.Context, p *Patient) *Report {
-	if p.Patience <= 0 {
-		p.Patience = 10 * time.Second
+func Examine(ctx context.Context, p *Target) *Report {
+	if p.IdleTimeout <= 0 {
+		p.IdleTimeout = 10 * time.Second
 	}
-	x := &examination{Patient: p, report: &Report{Server: p.Name, Revision: p.Revision, Era: p.Era, Met: ms(p.Met), Findings: []Finding{}}}
-	x.met(ctx)
+	x := &examination{Target: p, report: &Report{Server: p.Name, Revision: p.Revision, Era: p.Era, Connected: ms(p.Connected), Findings: []Finding{}}}
+	x.connected(ctx)
 	x.lists(ctx)
 	x.manners(ctx)
 	x.wire()
@@ -157,7 +157,7 @@ func (x *examination) ask(ctx context.Context, method string, params any) (mcp.R
 		}
 		c.Params = raw
 	}
-	ctx, stop := context.WithTimeout(ctx, x.Patience)
+	ctx, stop := context.WithTimeout(ctx, x.IdleTimeout)
 	defer stop()
 	began := time.Now()
 	r, err := x.Handler.Serve(ctx, c)
@@ -166,7 +166,7 @@ func (x *examination) ask(ctx context.Context, method string, params any) (mcp.R
 }
 
 func (x *examination) timed(method string, took time.Duration) {
-	if s := x.report.Slowest; s == nil || ms(took) > s.Took {
+	if s := x.report.Slowest; s == nil || ms(took) > s.Duration {
 		x.report.Slowest = &Timing{method, ms(took)}
 	}
 }

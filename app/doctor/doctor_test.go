@@ -55,7 +55,7 @@ func examineFor(t *testing.T, h mcp.Handler, log *inspect.Log, patience time.Dur
 	t.Helper()
 	c := client.New(h, nil)
 	defer c.Close()
-	return doctor.Examine(t.Context(), &doctor.Patient{Name: "patient", Handler: h, Client: c, Modern: true, Log: log, Patience: patience})
+	return doctor.Examine(t.Context(), &doctor.Target{Name: "patient", Handler: h, Client: c, Modern: true, Log: log, IdleTimeout: patience})
 }
 
 func TestNothingIsWrongWithCalc(t *testing.T) {
@@ -172,7 +172,7 @@ func TestWire(t *testing.T) {
 	log := inspect.NewLog(nil)
 	w := log.Wire("patient")
 	w.Frame(jsonrpc.In, []byte(`hello, I am a server`))
-	w.Noise([]byte(`{"jsonrpc":"2.0","id":99,"result":{}}`))
+	w.InvalidFrame([]byte(`{"jsonrpc":"2.0","id":99,"result":{}}`))
 	w.Frame(jsonrpc.Out, []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`))
 	w.Frame(jsonrpc.In, []byte(`{"jsonrpc":"2.0","id":1,"result":{"tools":{}}}`))
 	r := examine(t, ill{mcp.MethodDiscover: says(`{"capabilities":{}}`)}, log)

@@ -27,7 +27,7 @@ func (x *examination) lists(ctx context.Context) {
 	prompts, _ := x.list(ctx, mcp.MethodPromptsList, "prompts", x.caps.Prompts != nil)
 	x.prompts(prompts)
 	x.completion(ctx, prompts)
-	x.news(ctx, resources)
+	x.changes(ctx, resources)
 }
 
 // list reads all pages of a list, as raw items. It is false if there is none.
@@ -94,7 +94,7 @@ func (x *examination) unlisted(method, member string, declared bool, page int, e
 	case missing:
 		x.find(Error, "capabilities", method, fmt.Sprintf("it declares %s but does not answer %s", member, method), "Answer, if only with an empty list, or leave the capability out.")
 	case errors.Is(err, context.DeadlineExceeded):
-		x.find(Error, "list", method, fmt.Sprintf("no answer within %v", x.Patience), "")
+		x.find(Error, "list", method, fmt.Sprintf("no answer within %v", x.IdleTimeout), "")
 	default:
 		x.find(Error, "list", method, err.Error(), "")
 	}
@@ -127,8 +127,8 @@ func (x *examination) completion(ctx context.Context, prompts []json.RawMessage)
 
 // news subscribes to what the server says that it tells, and looks at what it
 // agrees to.
-func (x *examination) news(ctx context.Context, resources []json.RawMessage) {
-	want := mcp.Filter{}
+func (x *examination) changes(ctx context.Context, resources []json.RawMessage) {
+	want := mcp.SubscriptionFilter{}
 	if c := x.caps.Tools; c != nil {
 		want.ToolsListChanged = c.ListChanged
 	}
@@ -144,12 +144,12 @@ func (x *examination) news(ctx context.Context, resources []json.RawMessage) {
 	if want.Empty() {
 		return
 	}
-	ctx, stop := context.WithTimeout(ctx, min(x.Patience, 3*time.Second))
+	ctx, stop := context.WithTimeout(ctx, min(x.IdleTimeout, 3*time.Second))
 	defer stop()
-	var got *mcp.Acknowledged
-	err := x.Client.Listen(ctx, want, func(n mcp.Note) {
-		if n.Method == mcp.NoteAcknowledged && got == nil {
-			got = &mcp.Acknowledged{}
+	var got *mcp.SubscriptionsAcknowledgedParams
+	err := x.Client.Listen(ctx, want, func(n mcp.Notification) {
+		if n.Method == mcp.NotificationSubscriptionsAcknowledged && got == nil {
+			got = &mcp.SubscriptionsAcknowledgedParams{}
 			if mcp.Unmarshal(n.Params, got) != nil {
 				got = nil
 			}

@@ -27,8 +27,8 @@ func (x *examination) manners(ctx context.Context) {
 	}
 	x.givesUp(ctx)
 	x.alive(ctx)
-	if s := x.report.Slowest; s != nil && s.Took > ms(slowAnswer) {
-		x.find(Warning, "speed", s.Method, fmt.Sprintf("the answer took %.1f s", s.Took/1000), "Lists are asked for at every start: keep them ready.")
+	if s := x.report.Slowest; s != nil && s.Duration > ms(slowAnswer) {
+		x.find(Warning, "speed", s.Method, fmt.Sprintf("the answer took %.1f s", s.Duration/1000), "Lists are asked for at every start: keep them ready.")
 	}
 }
 
@@ -41,7 +41,7 @@ func (x *examination) refuses(ctx context.Context, what, method string, params a
 		x.find(Warning, "manners", method, fmt.Sprintf("asked for %s, the server answers as if it were there", what), fmt.Sprintf("Answer with error %d.", codes[0]))
 	case answered && e.Local: // our own side knows better than to ask
 	case !answered && errors.Is(err, context.DeadlineExceeded):
-		x.find(Error, "manners", method, fmt.Sprintf("asked for %s, the server does not answer within %v", what, x.Patience), fmt.Sprintf("Answer every request, this one with error %d: a client waits for it.", codes[0]))
+		x.find(Error, "manners", method, fmt.Sprintf("asked for %s, the server does not answer within %v", what, x.IdleTimeout), fmt.Sprintf("Answer every request, this one with error %d: a client waits for it.", codes[0]))
 	case !answered:
 		x.find(Error, "manners", method, fmt.Sprintf("asked for %s, the server is gone: %v", what, err), "")
 	default:

@@ -19,7 +19,7 @@ import (
 
 // What a healthy server stays below.
 const (
-	slowMeeting = 5 * time.Second
+	slowConnect = 5 * time.Second
 	slowAnswer  = 2 * time.Second
 )
 
@@ -33,7 +33,7 @@ type Ending struct {
 // Unmet is the report on a server that could not be met. Ending is nil if it
 // has no process or the process did not end; log is nil if nobody has watched.
 func Unmet(server string, err error, ending *Ending, log *inspect.Log) *Report {
-	x := &examination{Patient: &Patient{Name: server, Log: log}, report: &Report{Server: server, Findings: []Finding{}}}
+	x := &examination{Target: &Target{Name: server, Log: log}, report: &Report{Server: server, Findings: []Finding{}}}
 	what := err.Error()
 	if inner := (interface{ Unwrap() error })(nil); errors.As(err, &inner) && inner.Unwrap() != nil {
 		what = inner.Unwrap().Error() // without the server's name, which the report has
@@ -103,9 +103,9 @@ func lastLines(s string, most int) string {
 }
 
 // met asks the server who it is.
-func (x *examination) met(ctx context.Context) {
-	if x.Met > slowMeeting {
-		x.find(Warning, "handshake", "", fmt.Sprintf("it took %.1f s until the server was met", x.Met.Seconds()), "Answer first and load later: hosts give up after 10 to 60 seconds, and a person waits every time.")
+func (x *examination) connected(ctx context.Context) {
+	if x.Connected > slowConnect {
+		x.find(Warning, "handshake", "", fmt.Sprintf("it took %.1f s until the server was met", x.Connected.Seconds()), "Answer first and load later: hosts give up after 10 to 60 seconds, and a person waits every time.")
 	}
 	began := time.Now()
 	d, err := x.Client.Discover(ctx)

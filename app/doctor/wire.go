@@ -29,7 +29,7 @@ func (x *examination) wire() {
 	all, _ := x.Log.Since(0, x.Log.Len())
 	for i := range all {
 		m := &all[i]
-		if m.Kind == inspect.KindNoise && m.Dir == inspect.FromServer {
+		if m.Kind == inspect.KindInvalid && m.Dir == inspect.FromServer {
 			if !isMessage(m.Frame) { // an answer that comes too late is no noise
 				noise = append(noise, visible.Line(string(m.Frame)))
 			}
@@ -50,7 +50,7 @@ func (x *examination) wire() {
 			found[key].count++
 		}
 	}
-	x.noise(noise)
+	x.invalidFrames(noise)
 	for _, key := range order {
 		x.violation(found[key])
 	}
@@ -66,7 +66,7 @@ func isMessage(frame []byte) bool {
 	return mcp.Unmarshal(frame, &m) == nil && m.Version != ""
 }
 
-func (x *examination) noise(lines []string) {
+func (x *examination) invalidFrames(lines []string) {
 	if len(lines) == 0 {
 		return
 	}

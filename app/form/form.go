@@ -41,7 +41,7 @@ func Fill(ctx context.Context, in Lines, out io.Writer, f *mcp.Form, secret []st
 	if err != nil {
 		return nil, err
 	}
-	return content, f.CheckAnswer(content)
+	return content, f.CheckResponse(content)
 }
 
 func ask(ctx context.Context, in Lines, out io.Writer, field *mcp.FormField, secret bool) (any, error) {
@@ -87,7 +87,7 @@ func check(field *mcp.FormField, v any) error {
 	if err != nil {
 		return err
 	}
-	return (&mcp.Form{Fields: []mcp.FormField{*field}}).CheckAnswer(content)
+	return (&mcp.Form{Fields: []mcp.FormField{*field}}).CheckResponse(content)
 }
 
 // Read makes a value of the field's type from text.

@@ -20,7 +20,7 @@ const (
 )
 
 // An Ask is a question to the person. It stays open until it is answered with
-// [Host.Answer] or what it belongs to is over.
+// [Host.Reply] or what it belongs to is over.
 type Ask struct {
 	ID      string    `json:"id"`
 	Kind    AskKind   `json:"kind"`
@@ -44,7 +44,7 @@ type Ask struct {
 	Sampling *mcp.CreateMessageParams `json:"sampling,omitzero"` // sampling: what the server wants written
 	Draft    *mcp.CreateMessageResult `json:"draft,omitzero"`    // sampling: what the model wrote, to be looked at before it is sent
 
-	Answer *Answer `json:"answer,omitzero"` // set when it is over
+	Reply *Reply `json:"answer,omitzero"` // set when it is over
 }
 
 // A Change is a difference in a tool's definition.
@@ -54,8 +54,8 @@ type Change struct {
 	After  string `json:"after"`
 }
 
-// An Answer is what the person says to an [Ask].
-type Answer struct {
+// An Reply is what the person says to an [Ask].
+type Reply struct {
 	// Action is one of
 	//
 	//	approval, flow   once, session, always, deny, never

@@ -29,7 +29,7 @@ func TestSamplingLoopStops(t *testing.T) {
 	var reached atomic.Int32
 	server.AddTool(s, "loop", "", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
 		for i := range 50 {
-			_, err := server.Sample(c, fmt.Sprint(i), &mcp.CreateMessageParams{MaxTokens: 10, Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.Say(mcp.Text("go"))}}})
+			_, err := server.Sample(c, fmt.Sprint(i), &mcp.CreateMessageParams{MaxTokens: 10, Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.NewSamplingContent(mcp.Text("go"))}}})
 			if err != nil {
 				return "", err
 			}
@@ -47,11 +47,11 @@ func TestSamplingLoopStops(t *testing.T) {
 		return next(r)
 	}
 	b := newBench(t, nil, slices.Repeat([]turnFunc{answer}, 100)...)
-	b.answers = func(a Ask) *Answer {
+	b.answers = func(a Ask) *Reply {
 		if a.Kind == AskApproval {
-			return &Answer{Action: "once"}
+			return &Reply{Action: "once"}
 		}
-		return &Answer{Action: "accept"}
+		return &Reply{Action: "accept"}
 	}
 	b.attach("x", s)
 	if err := b.host.NewSession().Send(t.Context(), "go"); err != nil {
@@ -87,10 +87,10 @@ func asking(question string) mcp.Handler {
 		case mcp.MethodToolsList:
 			return mcp.Result{Body: json.RawMessage(`{"tools":[{"name":"ask","inputSchema":{"type":"object"}}]}`)}, nil
 		}
-		if c.Answers["q"] != nil {
+		if c.InputResponses["q"] != nil {
 			return mcp.Result{Body: json.RawMessage(`{"content":[{"type":"text","text":"thanks"}]}`)}, nil
 		}
-		return mcp.Result{}, &mcp.NeedInput{Questions: map[string]mcp.Question{"q": {Method: mcp.MethodElicit, Params: json.RawMessage(question)}}}
+		return mcp.Result{}, &mcp.InputRequired{Requests: map[string]mcp.InputRequest{"q": {Method: mcp.MethodElicit, Params: json.RawMessage(question)}}}
 	})
 }
 
@@ -130,14 +130,14 @@ func TestHostileQuestionsAreRefused(t *testing.T) {
 // A question of the kind url shows the whole address, and opens nothing itself.
 func TestQuestionForAPage(t *testing.T) {
 	b := newBench(t, nil, calls("x__ask", "{}"), says("ok"))
-	b.answers = func(a Ask) *Answer {
+	b.answers = func(a Ask) *Reply {
 		if a.Kind == AskURL && (a.URL != "https://example.com/pay?order=1" || a.Server != "x") {
 			t.Errorf("asked %+v", a)
 		}
 		if a.Kind == AskApproval {
-			return &Answer{Action: "once"}
+			return &Reply{Action: "once"}
 		}
-		return &Answer{Action: "accept"}
+		return &Reply{Action: "accept"}
 	}
 	b.attach("x", asking(`{"mode":"url","message":"Pay here","url":"https://example.com/pay?order=1"}`))
 	if err := b.host.NewSession().Send(t.Context(), "go"); err != nil {
@@ -152,13 +152,13 @@ func TestQuestionForAPage(t *testing.T) {
 func TestFormIsAskedAgain(t *testing.T) {
 	b := newBench(t, nil, calls("x__ask", "{}"), says("ok"))
 	answers := []string{`{"n":"seven"}`, `{"n":7}`}
-	b.answers = func(a Ask) *Answer {
+	b.answers = func(a Ask) *Reply {
 		if a.Kind == AskApproval {
-			return &Answer{Action: "once"}
+			return &Reply{Action: "once"}
 		}
 		next := answers[0]
 		answers = answers[1:]
-		return &Answer{Action: "accept", Content: json.RawMessage(next)}
+		return &Reply{Action: "accept", Content: json.RawMessage(next)}
 	}
 	b.attach("x", asking(`{"message":"?","requestedSchema":{"type":"object","properties":{"n":{"type":"integer"}}}}`))
 	if err := b.host.NewSession().Send(t.Context(), "go"); err != nil {
@@ -179,7 +179,7 @@ func TestFloodOfQuestions(t *testing.T) {
 	form := &client.Elicitation{Message: "?", Schema: json.RawMessage(`{"type":"object","properties":{}}`), Form: &mcp.Form{}}
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, nil)
-		b.answers = func(Ask) *Answer { return nil }
+		b.answers = func(Ask) *Reply { return nil }
 		var asked sync.WaitGroup
 		var declined atomic.Int32
 		ask := func(ctx context.Context) {
@@ -220,7 +220,7 @@ func TestFloodOfQuestions(t *testing.T) {
 			ask(t.Context())
 			for _, a := range b.host.Asks() {
 				if a.Server == "x" {
-					b.host.Answer(a.ID, Answer{Action: "cancel"})
+					b.host.Reply(a.ID, Reply{Action: "cancel"})
 				}
 			}
 			synctest.Wait()
@@ -236,12 +236,12 @@ func TestFloodOfQuestions(t *testing.T) {
 		}
 		b.host.Unmute("x")
 		ask(t.Context())
-		b.host.Answer(b.host.Asks()[1].ID, Answer{Action: "mute"})
+		b.host.Reply(b.host.Asks()[1].ID, Reply{Action: "mute"})
 		ask(t.Context())
 		if n := len(b.host.Asks()); n != 1 {
 			t.Errorf("the answer mute does not mute: %d", n)
 		}
-		b.host.Answer(b.host.Asks()[0].ID, Answer{Action: "decline"})
+		b.host.Reply(b.host.Asks()[0].ID, Reply{Action: "decline"})
 		<-other
 		asked.Wait()
 	})
@@ -270,7 +270,7 @@ func TestLogInjection(t *testing.T) {
 func TestStopDuringAnAsk(t *testing.T) {
 	b := newBench(t, nil, calls("calc__add", `{"a":1,"b":2}`, "calc__add", `{"a":3,"b":4}`), says("again"))
 	session := b.host.NewSession()
-	b.answers = func(Ask) *Answer { session.Stop(); return nil }
+	b.answers = func(Ask) *Reply { session.Stop(); return nil }
 	b.attach("calc", calculator())
 	if err := session.Send(t.Context(), "add"); !errors.Is(err, context.Canceled) {
 		t.Fatalf("the turn ended with %v", err)
@@ -302,11 +302,11 @@ func TestStopDuringAnAsk(t *testing.T) {
 func TestAnswerDecidesLaterCalls(t *testing.T) {
 	for action, want := range map[string]string{"always": "done", "session": "done", "never": "denied"} {
 		b := newBench(t, nil, calls("calc__add", `{"a":1,"b":2}`, "calc__add", `{"a":3,"b":4}`, "calc__add", `{"a":5,"b":6}`), says("ok"))
-		b.answers = func(a Ask) *Answer {
+		b.answers = func(a Ask) *Reply {
 			if n := len(b.host.Asks()); n != 1 {
 				t.Errorf("%s: %d questions are open", action, n)
 			}
-			return &Answer{Action: action}
+			return &Reply{Action: action}
 		}
 		b.attach("calc", calculator())
 		if err := b.host.NewSession().Send(t.Context(), "add"); err != nil {
@@ -325,7 +325,7 @@ func TestAnswerDecidesLaterCalls(t *testing.T) {
 func TestAnswerSettlesOtherSessions(t *testing.T) {
 	b := newBench(t, nil, calls("calc__add", `{"a":1,"b":2}`), calls("calc__add", `{"a":3,"b":4}`), says("ok"), says("ok"))
 	asked := make(chan string, 2)
-	b.answers = func(a Ask) *Answer { asked <- a.ID; return nil }
+	b.answers = func(a Ask) *Reply { asked <- a.ID; return nil }
 	b.attach("calc", calculator())
 	done := make(chan error)
 	for range 2 {
@@ -333,7 +333,7 @@ func TestAnswerSettlesOtherSessions(t *testing.T) {
 	}
 	id := <-asked
 	<-asked
-	if err := b.host.Answer(id, Answer{Action: "always"}); err != nil {
+	if err := b.host.Reply(id, Reply{Action: "always"}); err != nil {
 		t.Error(err)
 	}
 	for range 2 {
@@ -357,7 +357,7 @@ func TestAlwaysWithoutDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := newBench(t, func(o *Options) { o.Book = bk }, calls("calc__add", `{"a":1,"b":2}`), calls("calc__add", `{"a":1,"b":2}`), says("ok"))
-	b.answers = func(Ask) *Answer { return &Answer{Action: "always"} }
+	b.answers = func(Ask) *Reply { return &Reply{Action: "always"} }
 	b.attach("calc", calculator())
 	if err := b.host.NewSession().Send(t.Context(), "add"); err != nil {
 		t.Fatal(err)
@@ -448,11 +448,11 @@ func TestChangedDefinitionIsHeldBack(t *testing.T) {
 	b := newBench(t, func(o *Options) { o.Book = bk }, calls("calc__add", `{"a":1,"b":2}`), says("1"),
 		given(false, calls("calc__add", `{"a":1,"b":2}`)), given(false, says("2")), given(false, calls("calc__add", `{"a":1,"b":2}`)), given(true, says("3")))
 	action := "always"
-	b.answers = func(a Ask) *Answer {
+	b.answers = func(a Ask) *Reply {
 		if action != "always" && len(a.Changes) != 1 {
 			t.Errorf("asked without the difference: %+v", a)
 		}
-		return &Answer{Action: action}
+		return &Reply{Action: action}
 	}
 	b.attach("calc", s)
 	session := b.host.NewSession()

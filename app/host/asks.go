@@ -16,8 +16,8 @@ var noSettings config.Settings
 // An openAsk waits for its answer.
 type openAsk struct {
 	ask    Ask
-	seq    int         // grows by one with each
-	answer chan Answer // holds one
+	seq    int        // grows by one with each
+	answer chan Reply // holds one
 }
 
 // person is who answers where nobody else is named.
@@ -25,11 +25,11 @@ const person = "person"
 
 // ask puts a question to the person and waits for the answer. When ctx ends the
 // question is over, too.
-func (h *Host) ask(ctx context.Context, a Ask) (Answer, error) {
+func (h *Host) ask(ctx context.Context, a Ask) (Reply, error) {
 	if h.opts.Unattended {
 		return h.unattended(a), nil
 	}
-	open := &openAsk{answer: make(chan Answer, 1)}
+	open := &openAsk{answer: make(chan Reply, 1)}
 	h.mu.Lock()
 	h.askSeq++
 	a.ID, a.At = fmt.Sprintf("ask-%d", h.askSeq), time.Now()
@@ -37,33 +37,33 @@ func (h *Host) ask(ctx context.Context, a Ask) (Answer, error) {
 	h.asks[a.ID] = open
 	h.mu.Unlock()
 	shown := a
-	h.tell(Event{Kind: EventAsk, Session: a.Session, Server: a.Server, Ask: &shown})
-	var answer Answer
+	h.emit(Event{Kind: EventAsk, Session: a.Session, Server: a.Server, Ask: &shown})
+	var answer Reply
 	var err error
 	select {
 	case answer = <-open.answer:
 	case <-ctx.Done():
-		answer, err = Answer{Action: "cancel", By: "the call is over"}, ctx.Err()
+		answer, err = Reply{Action: "cancel", By: "the call is over"}, ctx.Err()
 	}
 	h.mu.Lock()
 	delete(h.asks, a.ID)
 	h.mu.Unlock()
 	over, told := a, answer
 	told.Content = nil // what was filled in is for the server alone
-	over.Answer = &told
-	h.tell(Event{Kind: EventAnswered, Session: a.Session, Server: a.Server, Ask: &over})
+	over.Reply = &told
+	h.emit(Event{Kind: EventReplied, Session: a.Session, Server: a.Server, Ask: &over})
 	return answer, err
 }
 
 // unattended is the answer where nobody is there.
-func (h *Host) unattended(a Ask) Answer {
+func (h *Host) unattended(a Ask) Reply {
 	by := "nobody is there to ask"
-	answer := Answer{Action: "decline", By: by}
+	answer := Reply{Action: "decline", By: by}
 	if a.Kind == AskApproval || a.Kind == AskFlow {
 		answer.Action = "deny"
 	}
-	a.Answer = &answer
-	h.tell(Event{Kind: EventAnswered, Session: a.Session, Server: a.Server, Ask: &a})
+	a.Reply = &answer
+	h.emit(Event{Kind: EventReplied, Session: a.Session, Server: a.Server, Ask: &a})
 	return answer
 }
 
@@ -75,9 +75,9 @@ var actions = map[AskKind][]string{
 	AskSampling: {"accept", "decline", "mute"},
 }
 
-// Answer answers an open ask. An ask that is over, or was answered already, is
+// Reply answers an open ask. An ask that is over, or was answered already, is
 // an error.
-func (h *Host) Answer(id string, a Answer) error {
+func (h *Host) Reply(id string, a Reply) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	open := h.asks[id]

@@ -13,8 +13,8 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// listPatience is how long servers are waited for when their tools are listed.
-const listPatience = 2 * time.Second
+// listTimeout is how long servers are waited for when their tools are listed.
+const listTimeout = 2 * time.Second
 
 // Call calls a tool of a server in the name of the person, through the same
 // gate, log and session as if the model had asked. It returns when the call is
@@ -37,7 +37,7 @@ func (s *Session) Call(ctx context.Context, server, tool string, args json.RawMe
 				args = json.RawMessage(`{}`)
 			}
 			call := &ToolCall{ID: s.nextCall(), Server: server, Tool: tool, Name: modelName(server, tool, s.host.info().Limits.MaxLen), Title: s.host.safe(e.tool.DisplayName()), Arguments: args, Phase: CallProposed}
-			s.host.told(s.ID, call)
+			s.host.emitted(s.ID, call)
 			s.record(call, s.run(ctx, s.host.info(), e, call))
 			return call, nil
 		}
@@ -94,10 +94,10 @@ func (s *Session) approve(ctx context.Context, e *toolEntry, call *ToolCall) (re
 	var r llm.ToolResult
 	switch {
 	case err != nil:
-		r = s.over(call, CallCancelled, "the turn was stopped", "The call was cancelled by the person.")
+		r = s.failCall(call, CallCancelled, "the turn was stopped", "The call was cancelled by the person.")
 	case !ok:
 		s.audit(call, "denied", "", 0)
-		r = s.over(call, CallDenied, "", denied(call))
+		r = s.failCall(call, CallDenied, "", denied(call))
 	default:
 		return nil
 	}
@@ -107,22 +107,22 @@ func (s *Session) approve(ctx context.Context, e *toolEntry, call *ToolCall) (re
 // perform makes a call that may be made.
 func (s *Session) perform(ctx context.Context, info llm.Info, e *toolEntry, call *ToolCall) llm.ToolResult {
 	if ctx.Err() != nil {
-		return s.over(call, CallCancelled, "the turn was stopped", "The call was not made: the turn was stopped.")
+		return s.failCall(call, CallCancelled, "the turn was stopped", "The call was not made: the turn was stopped.")
 	}
 	if err := s.audit(call, "call", "", 0); err != nil {
-		return s.over(call, CallFailed, "it was not made, because the audit log cannot be written: "+err.Error(), "The call was not made: the host cannot write its audit log.")
+		return s.failCall(call, CallFailed, "it was not made, because the audit log cannot be written: "+err.Error(), "The call was not made: the host cannot write its audit log.")
 	}
 	s.starting(call)
 	began := time.Now()
 	call.Phase = CallRunning
-	s.host.told(s.ID, call)
+	s.host.emitted(s.ID, call)
 	defer s.host.sampledEnough(e.server.name, inSession{s.ID, call.ID})
 	r, err := e.server.client.CallTool(withSession(ctx, s.ID, call.ID), e.tool.Name, call.Arguments, &client.CallOptions{
 		IdleTimeout:  s.host.opts.CallIdle,
 		TotalTimeout: s.host.opts.CallTotal,
 		Progress:     s.progress(call),
 	})
-	call.Took = Millis(time.Since(began))
+	call.Duration = Millis(time.Since(began))
 	if err != nil {
 		return s.failed(ctx, call, err)
 	}
@@ -152,7 +152,7 @@ func (s *Session) progress(call *ToolCall) func(mcp.ProgressParams) {
 		call.Progress, call.Total, call.Message = p.Progress, p.Total, s.host.safe(p.Message)
 		if now := time.Now(); now.Sub(last) >= progressPause || p.Progress == p.Total {
 			last = now
-			s.host.told(s.ID, call)
+			s.host.emitted(s.ID, call)
 		}
 	}
 }
@@ -162,7 +162,7 @@ func (s *Session) progress(call *ToolCall) func(mcp.ProgressParams) {
 func (s *Session) failed(ctx context.Context, call *ToolCall, err error) llm.ToolResult {
 	if ctx.Err() != nil {
 		s.audit(call, "result", "cancelled", 0)
-		return s.over(call, CallCancelled, "the turn was stopped", "The call was cancelled by the person.")
+		return s.failCall(call, CallCancelled, "the turn was stopped", "The call was cancelled by the person.")
 	}
 	s.audit(call, "result", "failed", 0)
 	why := s.host.safe(err.Error())
@@ -172,7 +172,7 @@ func (s *Session) failed(ctx context.Context, call *ToolCall, err error) llm.Too
 	} else if _, silent := errors.AsType[*client.TimeoutError](err); silent {
 		text = fmt.Sprintf("%s. Whether it has done something is not known: check before you try again.", why)
 	}
-	return s.over(call, CallFailed, why, text)
+	return s.failCall(call, CallFailed, why, text)
 }
 
 func (s *Session) finished(info llm.Info, e *toolEntry, call *ToolCall, r *mcp.CallToolResult) llm.ToolResult {
@@ -187,19 +187,19 @@ func (s *Session) finished(info llm.Info, e *toolEntry, call *ToolCall, r *mcp.C
 	call.Handle = given.handle
 	result := llm.ToolResult{CallID: call.ID, Parts: given.parts, IsError: r.IsError}
 	call.ForModel = llm.Results(result).Text()
-	s.host.told(s.ID, call)
+	s.host.emitted(s.ID, call)
 	return result
 }
 
 // over ends a call that has no result.
-func (s *Session) over(call *ToolCall, phase CallPhase, problem, text string) llm.ToolResult {
+func (s *Session) failCall(call *ToolCall, phase CallPhase, problem, text string) llm.ToolResult {
 	call.Phase, call.Problem, call.ForModel = phase, problem, text
-	s.host.told(s.ID, call)
+	s.host.emitted(s.ID, call)
 	return llm.ToolResult{CallID: call.ID, Parts: []llm.Part{llm.Text(text)}, IsError: true}
 }
 
 // own answers a call of one of the host's own tools.
-func (s *Session) own(call *ToolCall, text string, err error) llm.ToolResult {
+func (s *Session) active(call *ToolCall, text string, err error) llm.ToolResult {
 	result := llm.ToolResult{CallID: call.ID, Parts: []llm.Part{llm.Text(text)}}
 	call.Phase = CallDone
 	if err != nil {
@@ -207,12 +207,12 @@ func (s *Session) own(call *ToolCall, text string, err error) llm.ToolResult {
 		result.Parts, result.IsError = []llm.Part{llm.Text(err.Error())}, true
 	}
 	call.ForModel = llm.Results(result).Text()
-	s.host.told(s.ID, call)
+	s.host.emitted(s.ID, call)
 	return result
 }
 
 func (s *Session) audit(call *ToolCall, what, outcome string, bytes int) error {
-	r := AuditRecord{What: what, Session: s.ID, Call: call.ID, Server: call.Server, Tool: call.Tool, Why: call.Rule, Outcome: outcome, Bytes: bytes, Took: call.Took}
+	r := AuditRecord{What: what, Session: s.ID, Call: call.ID, Server: call.Server, Tool: call.Tool, Why: call.Rule, Outcome: outcome, Bytes: bytes, Duration: call.Duration}
 	if what != "result" {
 		r.Arguments = json.RawMessage(s.host.known.JSON(call.Arguments))
 	}

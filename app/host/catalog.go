@@ -124,7 +124,7 @@ func (s *attached) due() time.Time {
 	if s.asking == nil && !s.fresh { // nobody has asked it yet: its time begins now
 		s.since = time.Now()
 	}
-	return s.since.Add(listPatience)
+	return s.since.Add(listTimeout)
 }
 
 // Tools lists the tools of all servers that answer, with what is to know about
@@ -182,7 +182,7 @@ func (h *Host) entries(ctx context.Context) []*toolEntry {
 				if errors.Is(err, context.DeadlineExceeded) {
 					text = s.name + " is still starting; its tools are not available yet"
 				}
-				h.tell(Event{Kind: EventNotice, Server: s.name, Text: text})
+				h.emit(Event{Kind: EventNotice, Server: s.name, Text: text})
 			}
 		})
 	}
@@ -280,7 +280,7 @@ func (h *Host) heldBack(e *toolEntry, why string) {
 	h.held[name] = now
 	h.mu.Unlock()
 	if !told {
-		h.tell(Event{Kind: EventNotice, Server: e.server.name, Text: h.safe(fmt.Sprintf("%s is held back from the model: %s. /approve %s shows and approves it, or tenon tools approve %s %s", name, why, name, e.server.name, e.tool.Name))})
+		h.emit(Event{Kind: EventNotice, Server: e.server.name, Text: h.safe(fmt.Sprintf("%s is held back from the model: %s. /approve %s shows and approves it, or tenon tools approve %s %s", name, why, name, e.server.name, e.tool.Name))})
 	}
 }
 

@@ -208,7 +208,7 @@ func TestSensitiveByAttachmentAndPrompt(t *testing.T) {
 	settings := config.Settings{Rules: []config.Rule{{Effect: config.Allow, Server: "*", Tool: "*"}}, Sensitive: []config.Pair{{From: "files", To: "mail"}}}
 	for _, text := range []string{"mail @files:x://r", "/files:p", "nothing of theirs"} {
 		b := newBench(t, func(o *Options) { o.Book = book(t, settings) }, calls("mail__send", "{}"), says("ok"))
-		b.answers = func(a Ask) *Answer { return &Answer{Action: "deny"} }
+		b.answers = func(a Ask) *Reply { return &Reply{Action: "deny"} }
 		b.attach("files", files)
 		b.attach("mail", mail)
 		session := b.host.NewSession()

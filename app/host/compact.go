@@ -21,7 +21,7 @@ const longResult = 600
 // older part is replaced by a summary that the model writes.
 func (s *Session) compact(ctx context.Context, model llm.Model) error {
 	if n := s.shrink(); n > 0 {
-		s.host.tell(Event{Kind: EventNotice, Session: s.ID, Text: fmt.Sprintf("The conversation was too long for the model: %d older results were shortened. They can still be read with read_result.", n)})
+		s.host.emit(Event{Kind: EventNotice, Session: s.ID, Text: fmt.Sprintf("The conversation was too long for the model: %d older results were shortened. They can still be read with read_result.", n)})
 		return nil
 	}
 	s.mu.Lock()
@@ -40,7 +40,7 @@ func (s *Session) compact(ctx context.Context, model llm.Model) error {
 	s.talk.set(rows[cut-1].Seq, head)
 	s.talk.drop(0, cut-1)
 	s.mu.Unlock()
-	s.host.tell(Event{Kind: EventNotice, Session: s.ID, Text: "The conversation was too long for the model: its older part was summed up."})
+	s.host.emit(Event{Kind: EventNotice, Session: s.ID, Text: "The conversation was too long for the model: its older part was summed up."})
 	return nil
 }
 

@@ -71,7 +71,7 @@ func (h *Host) Direct(ctx context.Context, r DirectRequest, send func() (DirectO
 	began := time.Now()
 	outcome, err := send()
 	if record.What == "call" {
-		record.What, record.Arguments, record.Took, record.Bytes, record.Outcome = "result", nil, Millis(time.Since(began)), outcome.Bytes, "ok"
+		record.What, record.Arguments, record.Duration, record.Bytes, record.Outcome = "result", nil, Millis(time.Since(began)), outcome.Bytes, "ok"
 		switch {
 		case ctx.Err() != nil:
 			record.Outcome = "cancelled"
@@ -108,7 +108,7 @@ func (h *Host) audit(r AuditRecord) error {
 	}
 	err := h.opts.Audit(r)
 	if err != nil {
-		h.tell(Event{Kind: EventNotice, Session: r.Session, Text: "The audit log cannot be written: " + err.Error()})
+		h.emit(Event{Kind: EventNotice, Session: r.Session, Text: "The audit log cannot be written: " + err.Error()})
 	}
 	if h.opts.AuditOptional {
 		return nil

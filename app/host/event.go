@@ -20,7 +20,7 @@ const (
 	EventThinking EventKind = "thinking" // a piece of what the model thinks aloud
 	EventTool     EventKind = "tool"     // a tool call entered another phase, or made progress: Call
 	EventAsk      EventKind = "ask"      // the person is asked: Ask
-	EventAnswered EventKind = "answered" // an ask is over: Ask, whoever answered it
+	EventReplied  EventKind = "answered" // an ask is over: Ask, whoever answered it
 	EventUsage    EventKind = "usage"    // what the turn has cost so far: Usage
 	EventNotice   EventKind = "notice"   // something to know: Text
 	EventLog      EventKind = "log"      // a log line of a server: Text, Level
@@ -79,7 +79,7 @@ type ToolCall struct {
 	Problem  string              `json:"problem,omitzero"`  // why there is no result
 	ForModel string              `json:"forModel,omitzero"` // what the model was given, in text
 	Handle   string              `json:"handle,omitzero"`   // where the whole result is kept if the model got a part
-	Took     Millis              `json:"tookMs,omitzero"`
+	Duration Millis              `json:"tookMs,omitzero"`
 }
 
 // Millis is a time span that marshals as a number of milliseconds.

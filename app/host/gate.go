@@ -26,7 +26,7 @@ func (h *Host) allowed(ctx context.Context, session string, e *toolEntry, call *
 		return false, nil
 	}
 	call.Phase = CallWaiting
-	h.told(session, call)
+	h.emitted(session, call)
 	shown := *call
 	answer, err := h.ask(ctx, Ask{
 		Kind: AskApproval, Session: session, Server: e.server.name, Call: &shown, Tool: e.tool,
@@ -39,7 +39,7 @@ func (h *Host) allowed(ctx context.Context, session string, e *toolEntry, call *
 	if answer.By == person {
 		call.Rule = decided[answer.Action]
 		if err := h.opts.Book.Answer(e.server.name, e.tool, session, answer.Action); err != nil {
-			h.tell(Event{Kind: EventNotice, Session: session, Text: err.Error() + ". It counts until this program ends"})
+			h.emit(Event{Kind: EventNotice, Session: session, Text: err.Error() + ". It counts until this program ends"})
 		}
 		h.settle()
 	}
@@ -65,12 +65,12 @@ var decided = map[string]string{
 func (h *Host) passed(session string, e *toolEntry, v permit.Verdict) {
 	if !v.Typed {
 		if err := h.opts.Book.Pin(e.server.name, e.tool); err != nil {
-			h.tell(Event{Kind: EventNotice, Session: session, Text: err.Error()})
+			h.emit(Event{Kind: EventNotice, Session: session, Text: err.Error()})
 		}
 		return
 	}
 	if len(v.Changes) > 0 {
-		h.tell(Event{Kind: EventNotice, Session: session, Text: fmt.Sprintf("%s/%s has changed since you approved it (%s). It runs because --allow allows it.", e.server.name, h.safe(e.tool.Name), h.safe(whatChanged(v.Changes)))})
+		h.emit(Event{Kind: EventNotice, Session: session, Text: fmt.Sprintf("%s/%s has changed since you approved it (%s). It runs because --allow allows it.", e.server.name, h.safe(e.tool.Name), h.safe(whatChanged(v.Changes)))})
 	}
 }
 
@@ -101,9 +101,9 @@ func (h *Host) settle() {
 		}
 		switch v := h.opts.Book.Judge(a.Server, a.Tool, a.Call.Arguments, a.Session); v.Effect {
 		case config.Allow:
-			h.Answer(a.ID, Answer{Action: permit.Once, By: v.Why}) // an error says that the person was faster
+			h.Reply(a.ID, Reply{Action: permit.Once, By: v.Why}) // an error says that the person was faster
 		case config.Deny:
-			h.Answer(a.ID, Answer{Action: permit.Deny, By: v.Why})
+			h.Reply(a.ID, Reply{Action: permit.Deny, By: v.Why})
 		}
 	}
 }
@@ -144,7 +144,7 @@ func (s *Session) flows(ctx context.Context, to string, call *ToolCall) (bool, e
 }
 
 // told passes on how a call is doing.
-func (h *Host) told(session string, call *ToolCall) {
+func (h *Host) emitted(session string, call *ToolCall) {
 	shown := *call
-	h.tell(Event{Kind: EventTool, Session: session, Server: call.Server, Call: &shown})
+	h.emit(Event{Kind: EventTool, Session: session, Server: call.Server, Call: &shown})
 }

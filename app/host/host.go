@@ -5,7 +5,7 @@
 // conversation: [Session.Send] takes what the person says and returns when the
 // model has answered. Everything that happens on the way is told as [Event]s,
 // and whatever the person has to decide is an [Ask], answered with
-// [Host.Answer]. Faces show events and answer asks; they need nothing else.
+// [Host.Reply]. Faces show events and answer asks; they need nothing else.
 //
 // The way of one turn:
 //
@@ -113,7 +113,7 @@ type AuditRecord struct {
 	Why       string          `json:"why,omitzero"`     // which rule or answer
 	Outcome   string          `json:"outcome,omitzero"` // ok, error, failed, cancelled
 	Bytes     int             `json:"bytes,omitzero"`
-	Took      Millis          `json:"tookMs,omitzero"`
+	Duration  Millis          `json:"tookMs,omitzero"`
 }
 
 // A Host holds servers, sessions and open asks. Make one with New.
@@ -242,13 +242,13 @@ func (h *Host) Changed(name string) {
 	s.mu.Lock()
 	s.fresh, s.late, s.since = false, false, time.Now()
 	s.mu.Unlock()
-	h.tell(Event{Kind: EventChanged, Server: name})
+	h.emit(Event{Kind: EventChanged, Server: name})
 }
 
 // Notice tells the person something about a server, such as a warning of its
 // connection.
 func (h *Host) Notice(server, text string) {
-	h.tell(Event{Kind: EventNotice, Server: server, Text: h.safe(text)})
+	h.emit(Event{Kind: EventNotice, Server: server, Text: h.safe(text)})
 }
 
 // SetModel changes the model; turns that run go on with the old one.
@@ -287,7 +287,7 @@ func (h *Host) all() []*attached {
 }
 
 // tell numbers an event and passes it on.
-func (h *Host) tell(e Event) {
+func (h *Host) emit(e Event) {
 	h.events.Lock()
 	defer h.events.Unlock()
 	h.seq++

@@ -97,7 +97,7 @@ type bench struct {
 
 	mu      sync.Mutex
 	events  []Event
-	answers func(Ask) *Answer // nil leaves an ask open
+	answers func(Ask) *Reply // nil leaves an ask open
 }
 
 func newBench(t *testing.T, change func(*Options), turns ...turnFunc) *bench {
@@ -108,9 +108,9 @@ func newBench(t *testing.T, change func(*Options), turns ...turnFunc) *bench {
 	}
 	b.host = New(o)
 	t.Cleanup(b.host.Close)
-	b.answers = func(a Ask) *Answer {
+	b.answers = func(a Ask) *Reply {
 		if a.Kind == AskApproval {
-			return &Answer{Action: "once"}
+			return &Reply{Action: "once"}
 		}
 		return nil
 	}
@@ -124,7 +124,7 @@ func (b *bench) event(e Event) {
 	if e.Kind == EventAsk {
 		if a := b.answers(*e.Ask); a != nil {
 			go func() {
-				if err := b.host.Answer(e.Ask.ID, *a); err != nil {
+				if err := b.host.Reply(e.Ask.ID, *a); err != nil {
 					b.t.Error(err)
 				}
 			}()

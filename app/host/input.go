@@ -130,7 +130,7 @@ func (s *Session) attach(ctx context.Context, info llm.Info, a attachment) ([]ll
 	if err != nil {
 		return nil, err
 	}
-	s.host.tell(Event{Kind: EventNotice, Session: s.ID, Text: fmt.Sprintf("Attached %s from %s.", s.host.safe(a.uri), a.server.name)})
+	s.host.emit(Event{Kind: EventNotice, Session: s.ID, Text: fmt.Sprintf("Attached %s from %s.", s.host.safe(a.uri), a.server.name)})
 	return parts, nil
 }
 
@@ -182,7 +182,7 @@ func (s *Session) prompt(ctx context.Context, info llm.Info, server *attached, n
 		return nil, missingValues(ctx, server, name, values, err)
 	}
 	s.source(server.name)
-	s.host.tell(Event{Kind: EventPrompt, Session: s.ID, Server: server.name, Text: s.host.safe(promptText(r))})
+	s.host.emit(Event{Kind: EventPrompt, Session: s.ID, Server: server.name, Text: s.host.safe(promptText(r))})
 	out := []llm.Message{llm.User(fmt.Sprintf("The person chose the prompt %s of %s. Its text follows; do what it asks as far as the person would want it.", name, server.name))}
 	for _, m := range r.Messages {
 		role := llm.RoleUser

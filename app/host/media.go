@@ -15,11 +15,11 @@ import (
 )
 
 // maxMedium is how large an image or a recording may be that is sent to a
-// model, in bytes: no provider takes much more. maxSide is how many pixels an
+// model, in bytes: no provider takes much more. maxSideText is how many pixels an
 // image may have to each side.
 const (
-	maxMedium = 5 << 20
-	maxSide   = 8000
+	maxMedium   = 5 << 20
+	maxSideText = 8000
 )
 
 // checkImage says why a model cannot be given an image, and returns the type that
@@ -32,7 +32,7 @@ func checkImage(data []byte) (mime string, err error) {
 		if err != nil {
 			return mime, fmt.Errorf("it is damaged: %w", err)
 		}
-		if c.Width > maxSide || c.Height > maxSide || c.Width == 0 || c.Height == 0 {
+		if c.Width > maxSideText || c.Height > maxSideText || c.Width == 0 || c.Height == 0 {
 			return mime, fmt.Errorf("it has %d x %d pixels", c.Width, c.Height)
 		}
 		return mime, nil
@@ -93,7 +93,7 @@ func (s *Session) dropMedia() {
 	if total != 1 {
 		what = fmt.Sprintf("%d images or documents were", total)
 	}
-	s.host.tell(Event{Kind: EventNotice, Session: s.ID, Text: "The provider refused the conversation. " + what + " taken out of it."})
+	s.host.emit(Event{Kind: EventNotice, Session: s.ID, Text: "The provider refused the conversation. " + what + " taken out of it."})
 }
 
 func withoutMedia(all []llm.Message) []llm.Message {

@@ -26,10 +26,10 @@ func (h *Host) Mute(server string) {
 	s := h.asker(server)
 	s.muted, s.told = true, mutedText(server)
 	h.mu.Unlock()
-	h.tell(Event{Kind: EventMuted, Server: server, Text: mutedText(server)})
+	h.emit(Event{Kind: EventMuted, Server: server, Text: mutedText(server)})
 	for _, a := range h.Asks() {
 		if a.Server == server && a.Kind != AskApproval && a.Kind != AskFlow {
-			h.Answer(a.ID, Answer{Action: "decline", By: mutedText(server)}) // an error says that the person was faster
+			h.Reply(a.ID, Reply{Action: "decline", By: mutedText(server)}) // an error says that the person was faster
 		}
 	}
 }
@@ -41,7 +41,7 @@ func (h *Host) Unmute(server string) {
 	delete(h.askers, server)
 	h.mu.Unlock()
 	if s != nil && s.told != "" {
-		h.tell(Event{Kind: EventMuted, Server: server})
+		h.emit(Event{Kind: EventMuted, Server: server})
 	}
 }
 
@@ -73,7 +73,7 @@ func (h *Host) asker(server string) *asker {
 
 // askFor puts a question of a server to the person, unless the server is muted
 // or asks too much: then it is declined.
-func (h *Host) askFor(ctx context.Context, a Ask) (Answer, error) {
+func (h *Host) askFor(ctx context.Context, a Ask) (Reply, error) {
 	h.mu.Lock()
 	s := h.asker(a.Server)
 	alone := sessionOf(ctx).call == ""
@@ -98,10 +98,10 @@ func (h *Host) askFor(ctx context.Context, a Ask) (Answer, error) {
 	h.mu.Unlock()
 	if why != "" {
 		if tell {
-			h.tell(Event{Kind: EventMuted, Server: a.Server, Text: why})
-			h.tell(Event{Kind: EventNotice, Server: a.Server, Text: why + ": such questions are declined. /unmute " + a.Server + " lets it ask again."})
+			h.emit(Event{Kind: EventMuted, Server: a.Server, Text: why})
+			h.emit(Event{Kind: EventNotice, Server: a.Server, Text: why + ": such questions are declined. /unmute " + a.Server + " lets it ask again."})
 		}
-		return Answer{Action: "decline", By: why}, nil
+		return Reply{Action: "decline", By: why}, nil
 	}
 	answer, err := h.ask(ctx, a)
 	h.mu.Lock()
@@ -115,7 +115,7 @@ func (h *Host) askFor(ctx context.Context, a Ask) (Answer, error) {
 	}
 	h.mu.Unlock()
 	if again {
-		h.tell(Event{Kind: EventMuted, Server: a.Server})
+		h.emit(Event{Kind: EventMuted, Server: a.Server})
 	}
 	if answer.Action == "mute" {
 		h.Mute(a.Server)

@@ -15,19 +15,19 @@ import (
 	"github.com/tenon-mcp/tenon/server"
 )
 
-// diary is a server that notes when its tools begin and end.
-type diary struct {
+// turnLog is a server that notes when its tools begin and end.
+type turnLog struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (d *diary) note(format string, args ...any) {
+func (d *turnLog) note(format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.lines = append(d.lines, fmt.Sprintf(format, args...))
 }
 
-func (d *diary) server() *server.Server {
+func (d *turnLog) server() *server.Server {
 	s := server.New(mcp.Implementation{Name: "d", Version: "1"}, nil)
 	type args struct {
 		N string `json:"n"`
@@ -49,7 +49,7 @@ func (d *diary) server() *server.Server {
 // H3: a call that may change something runs alone and in the order of the
 // answer, and the person is asked in that order.
 func TestWritesRunInTheOrderOfTheAnswer(t *testing.T) {
-	var d diary
+	var d turnLog
 	b := newBench(t, nil, calls("d__write", `{"n":"1"}`, "d__read", `{"n":"2"}`, "d__read", `{"n":"3"}`, "d__write", `{"n":"4"}`, "d__write", `{"n":"5"}`, "d__read", `{"n":"6"}`), says("ok"))
 	b.attach("d", d.server())
 	if err := b.host.NewSession().Send(t.Context(), "go"); err != nil {

@@ -14,7 +14,7 @@ func (s *Session) guarded(call *ToolCall, step func() *llm.ToolResult) (r *llm.T
 	defer func() {
 		if v := recover(); v != nil {
 			err := panicked(v)
-			failed := s.over(call, CallFailed, err.Error(), fmt.Sprintf("The call failed inside the host (%v). Whether it has done something is not known: check before you try again.", err))
+			failed := s.failCall(call, CallFailed, err.Error(), fmt.Sprintf("The call failed inside the host (%v). Whether it has done something is not known: check before you try again.", err))
 			r = &failed
 		}
 	}()

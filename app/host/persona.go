@@ -76,11 +76,11 @@ func (h *Host) form(ctx context.Context, server string, e *client.Elicitation) (
 		}
 		switch a.Action {
 		case "accept":
-			if err := e.Form.CheckAnswer(a.Content); err != nil {
-				h.tell(Event{Kind: EventNotice, Session: sessionOf(ctx).session, Server: server, Text: fmt.Sprintf("The form is not complete: %v", err)})
+			if err := e.Form.CheckResponse(a.Content); err != nil {
+				h.emit(Event{Kind: EventNotice, Session: sessionOf(ctx).session, Server: server, Text: fmt.Sprintf("The form is not complete: %v", err)})
 				continue
 			}
-			h.keepSecret(server, secret, a.Content)
+			h.recordSecret(server, secret, a.Content)
 			return e.Accept(a.Content)
 		case "cancel":
 			return e.Cancel()
@@ -91,7 +91,7 @@ func (h *Host) form(ctx context.Context, server string, e *client.Elicitation) (
 
 // keepSecret remembers what a person typed into fields that look secret, so that
 // it does not reach the model when the server says it again.
-func (h *Host) keepSecret(server string, fields []string, content json.RawMessage) {
+func (h *Host) recordSecret(server string, fields []string, content json.RawMessage) {
 	var values map[string]any
 	if len(fields) == 0 || mcp.Unmarshal(content, &values) != nil {
 		return

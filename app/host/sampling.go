@@ -25,12 +25,12 @@ func (h *Host) deprecated(server string, o *client.Options) {
 	o.Sampling = &client.Sampling{Create: func(ctx context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 		return h.sample(ctx, server, p)
 	}}
-	o.Logging = &client.Logging{Level: mcp.LogInfo, Hear: func(ctx context.Context, line mcp.LogMessage) {
+	o.Logging = &client.Logging{Level: mcp.LogInfo, OnMessage: func(ctx context.Context, line mcp.LogMessage) {
 		var text string
 		if mcp.Unmarshal(line.Data, &text) != nil {
 			text = string(line.Data)
 		}
-		h.tell(Event{Kind: EventLog, Session: sessionOf(ctx).session, Server: server, Level: string(line.Level), Text: visible.Line(h.redact(text))})
+		h.emit(Event{Kind: EventLog, Session: sessionOf(ctx).session, Server: server, Level: string(line.Level), Text: visible.Line(h.redact(text))})
 	}}
 }
 
@@ -76,7 +76,7 @@ func (h *Host) sample(ctx context.Context, server string, p *mcp.CreateMessagePa
 		if err := mcp.Unmarshal(a.Content, &text); err != nil {
 			return nil, fmt.Errorf("the edited answer must be text: %w", err)
 		}
-		draft.Content = mcp.Say(mcp.Text(text))
+		draft.Content = mcp.NewSamplingContent(mcp.Text(text))
 	}
 	return draft, nil
 }
@@ -113,7 +113,7 @@ func (h *Host) draft(ctx context.Context, model llm.Model, session string, p *mc
 				s.spent(e.Usage)
 			}
 			out := &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Model: model.Info().String(), StopReason: stopReason(e.Stop)}
-			out.Content = mcp.Say(mcp.Text(h.redact(e.Message.Text())))
+			out.Content = mcp.NewSamplingContent(mcp.Text(h.redact(e.Message.Text())))
 			return out, nil
 		}
 	}

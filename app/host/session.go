@@ -126,7 +126,7 @@ func (s *Session) SendWith(ctx context.Context, typed, data string) error {
 	s.mu.Lock()
 	s.stop = cancel
 	s.mu.Unlock()
-	s.host.tell(Event{Kind: EventTurn, Session: s.ID, Text: below(typed, data)})
+	s.host.emit(Event{Kind: EventTurn, Session: s.ID, Text: below(typed, data)})
 	var stop string
 	err := recovering(func() (err error) {
 		stop = "error" // unless it comes to an end of its own
@@ -137,11 +137,11 @@ func (s *Session) SendWith(ctx context.Context, typed, data string) error {
 		stop, err = "cancelled", ctx.Err()
 	}
 	if err != nil && stop != "cancelled" {
-		s.host.tell(Event{Kind: EventError, Session: s.ID, Text: err.Error()})
+		s.host.emit(Event{Kind: EventError, Session: s.ID, Text: err.Error()})
 	}
 	s.closeCalls(func(llm.ToolCall) string { return "The call was cancelled by the person." })
 	s.save()
-	s.host.tell(Event{Kind: EventDone, Session: s.ID, Stop: stop})
+	s.host.emit(Event{Kind: EventDone, Session: s.ID, Stop: stop})
 	return err
 }
 
@@ -292,7 +292,7 @@ func (s *Session) remember(r *llm.Request) {
 // system is the text before the conversation: the person's, the host's, and what
 // servers advise about their own tools.
 func (s *Session) system() string {
-	text := houseRules + s.host.advice()
+	text := baseRules + s.host.advice()
 	if s.host.opts.System != "" {
 		text = s.host.opts.System + "\n\n" + text
 	}
@@ -309,7 +309,7 @@ func (s *Session) spent(u llm.Usage) {
 	}
 	total := s.saved.Usage
 	s.mu.Unlock()
-	s.host.tell(Event{Kind: EventUsage, Session: s.ID, Usage: &total})
+	s.host.emit(Event{Kind: EventUsage, Session: s.ID, Usage: &total})
 }
 
 // maxKept bounds the bytes of results that are kept for read_result.

@@ -85,13 +85,13 @@ func (s *Session) asked(ctx context.Context, model llm.Model, cat *catalog, medi
 		switch e.Kind {
 		case llm.EventText:
 			partial.WriteString(e.Text)
-			s.host.tell(Event{Kind: EventText, Session: s.ID, Text: e.Text})
+			s.host.emit(Event{Kind: EventText, Session: s.ID, Text: e.Text})
 		case llm.EventThinking:
 			if e.Text != "" {
-				s.host.tell(Event{Kind: EventThinking, Session: s.ID, Text: e.Text})
+				s.host.emit(Event{Kind: EventThinking, Session: s.ID, Text: e.Text})
 			}
 		case llm.EventRetry:
-			s.host.tell(Event{Kind: EventNotice, Session: s.ID, Text: e.Note})
+			s.host.emit(Event{Kind: EventNotice, Session: s.ID, Text: e.Note})
 		case llm.EventDone:
 			s.spent(e.Usage)
 			if e.Message == nil {
@@ -120,7 +120,7 @@ func (s *Session) runAll(ctx context.Context, info llm.Info, cat *catalog, calls
 	planned := make([]plannedCall, len(calls))
 	for i, c := range calls {
 		planned[i] = s.plan(ctx, info, cat, c)
-		s.host.told(s.ID, planned[i].call)
+		s.host.emitted(s.ID, planned[i].call)
 	}
 	var running sync.WaitGroup
 	for _, p := range planned {
@@ -150,24 +150,24 @@ func (s *Session) plan(ctx context.Context, info llm.Info, cat *catalog, c llm.T
 		return plannedCall{call: call, readOnly: true, run: run}
 	}
 	if c.Problem != "" {
-		return byHost(func() llm.ToolResult { return s.over(call, CallFailed, c.Problem, c.Problem) })
+		return byHost(func() llm.ToolResult { return s.failCall(call, CallFailed, c.Problem, c.Problem) })
 	}
 	name, args := c.Name, c.Arguments
 	switch name {
 	case searchTools:
 		return byHost(func() llm.ToolResult {
 			text, err := cat.search(args, s.host.budget())
-			return s.own(call, text, err)
+			return s.active(call, text, err)
 		})
 	case readName:
 		return byHost(func() llm.ToolResult {
 			text, err := s.read(args)
-			return s.own(call, text, err)
+			return s.active(call, text, err)
 		})
 	case callTool:
 		var err error
 		if name, args, err = wanted(args); err != nil {
-			return byHost(func() llm.ToolResult { return s.own(call, "", err) })
+			return byHost(func() llm.ToolResult { return s.active(call, "", err) })
 		}
 		call.Arguments = args
 	}
@@ -185,5 +185,5 @@ func (s *Session) unknown(cat *catalog, call *ToolCall, name string) llm.ToolRes
 	if near := cat.Find(name, 3); len(near) > 0 {
 		text += fmt.Sprintf(" Near it are: %q.", near)
 	}
-	return s.over(call, CallFailed, text, text)
+	return s.failCall(call, CallFailed, text, text)
 }

@@ -184,7 +184,7 @@ func TestDenyHidesAndRefuses(t *testing.T) {
 
 func TestPersonSaysNo(t *testing.T) {
 	b := newBench(t, nil, calls("calc__add", `{"a":1,"b":1}`), says("all right"))
-	b.answers = func(Ask) *Answer { return &Answer{Action: "deny"} }
+	b.answers = func(Ask) *Reply { return &Reply{Action: "deny"} }
 	b.attach("calc", calculator())
 	if err := b.host.NewSession().Send(t.Context(), "add"); err != nil {
 		t.Fatal(err)

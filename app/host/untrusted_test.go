@@ -52,7 +52,7 @@ func TestShadowingServer(t *testing.T) {
 	b := newBench(t, func(o *Options) {
 		o.Book = book(t, config.Settings{Rules: []config.Rule{{Effect: config.Allow, Server: "calc", Tool: "*"}}})
 	}, calls("calc__add", `{"a":1,"b":2}`, "other__add", `{"a":1,"b":2}`), says("ok"))
-	b.answers = func(Ask) *Answer { return &Answer{Action: "deny"} }
+	b.answers = func(Ask) *Reply { return &Reply{Action: "deny"} }
 	b.attach("calc", calculator())
 	b.attach("other", evil)
 	if err := b.host.NewSession().Send(t.Context(), "add"); err != nil {
@@ -78,7 +78,7 @@ func TestAnnotationsGrantNothing(t *testing.T) {
 				o.Book = book(t, config.Settings{Trust: []string{"x"}})
 			}
 		}, calls("x__delete_all", "{}"), says("ok"))
-		b.answers = func(Ask) *Answer { return &Answer{Action: "deny"} }
+		b.answers = func(Ask) *Reply { return &Reply{Action: "deny"} }
 		b.attach("x", s)
 		if err := b.host.NewSession().Send(t.Context(), "go"); err != nil {
 			t.Fatal(err)
@@ -98,7 +98,7 @@ func TestChangedDefinitionIsAskedAgain(t *testing.T) {
 	}
 	add("Send a letter")
 	b := newBench(t, nil, calls("x__send", "{}"), says("1"), calls("x__send", "{}"), says("2"), calls("x__send", "{}"), says("3"))
-	b.answers = func(Ask) *Answer { return &Answer{Action: "always"} }
+	b.answers = func(Ask) *Reply { return &Reply{Action: "always"} }
 	b.attach("x", s)
 	session := b.host.NewSession()
 	send := func() {
@@ -209,11 +209,11 @@ func TestSensitivePairs(t *testing.T) {
 	}
 	b := newBench(t, func(o *Options) { o.Book = book(t, settings) },
 		calls("mail__send", "{}"), calls("files__read", "{}"), calls("mail__send", "{}"), says("ok"))
-	b.answers = func(a Ask) *Answer {
+	b.answers = func(a Ask) *Reply {
 		if a.Kind != AskFlow || a.From != "files" || a.Server != "mail" {
 			t.Errorf("asked %+v", a)
 		}
-		return &Answer{Action: "deny"}
+		return &Reply{Action: "deny"}
 	}
 	b.attach("mail", mail)
 	b.attach("files", files)
@@ -388,14 +388,14 @@ func TestElicitation(t *testing.T) {
 	})
 	for action, want := range map[string]string{"accept": "hello Ada", "decline": "declined", "cancel": "without an answer"} {
 		b := newBench(t, nil, calls("x__ask", "{}"), says("ok"))
-		b.answers = func(a Ask) *Answer {
+		b.answers = func(a Ask) *Reply {
 			if a.Kind == AskApproval {
-				return &Answer{Action: "once"}
+				return &Reply{Action: "once"}
 			}
 			if a.Kind != AskForm || a.Server != "x" || a.Message != "[bank] Your name?" || len(a.Schema) == 0 {
 				t.Errorf("asked %+v", a)
 			}
-			return &Answer{Action: action, Content: json.RawMessage(`{"name":"Ada"}`)}
+			return &Reply{Action: action, Content: json.RawMessage(`{"name":"Ada"}`)}
 		}
 		b.attach("x", s)
 		session := b.host.NewSession()
@@ -422,7 +422,7 @@ func TestSampling(t *testing.T) {
 	}) (string, error) {
 		text := ""
 		for i := range in.Times {
-			r, err := server.Sample(c, fmt.Sprint(i), &mcp.CreateMessageParams{MaxTokens: 10, Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.Say(mcp.Text(fmt.Sprint("go ", i)))}}})
+			r, err := server.Sample(c, fmt.Sprint(i), &mcp.CreateMessageParams{MaxTokens: 10, Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.NewSamplingContent(mcp.Text(fmt.Sprint("go ", i)))}}})
 			if err != nil {
 				return "", err
 			}
@@ -432,15 +432,15 @@ func TestSampling(t *testing.T) {
 	})
 	b := newBench(t, nil, calls("x__loop", `{"times":1}`), says("draft"), says("ok"))
 	drafts := 0
-	b.answers = func(a Ask) *Answer {
+	b.answers = func(a Ask) *Reply {
 		switch {
 		case a.Kind == AskApproval:
-			return &Answer{Action: "once"}
+			return &Reply{Action: "once"}
 		case a.Draft == nil:
-			return &Answer{Action: "accept"}
+			return &Reply{Action: "accept"}
 		}
 		drafts++
-		return &Answer{Action: "accept", Content: json.RawMessage(`"edited"`)}
+		return &Reply{Action: "accept", Content: json.RawMessage(`"edited"`)}
 	}
 	b.attach("x", s)
 	if err := b.host.NewSession().Send(t.Context(), "go"); err != nil {
@@ -453,12 +453,12 @@ func TestSampling(t *testing.T) {
 
 func TestAsksThatAreOver(t *testing.T) {
 	b := newBench(t, nil)
-	if err := b.host.Answer("ask-9", Answer{Action: "once"}); err == nil || !strings.Contains(err.Error(), "no open question") {
+	if err := b.host.Reply("ask-9", Reply{Action: "once"}); err == nil || !strings.Contains(err.Error(), "no open question") {
 		t.Errorf("got %v", err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	b.answers = func(a Ask) *Answer {
-		if err := b.host.Answer(a.ID, Answer{Action: "perhaps"}); err == nil || !strings.Contains(err.Error(), "choose once") {
+	b.answers = func(a Ask) *Reply {
+		if err := b.host.Reply(a.ID, Reply{Action: "perhaps"}); err == nil || !strings.Contains(err.Error(), "choose once") {
 			t.Errorf("a wrong answer: %v", err)
 		}
 		if len(b.host.Asks()) != 1 {
@@ -470,7 +470,7 @@ func TestAsksThatAreOver(t *testing.T) {
 	if _, err := b.host.ask(ctx, Ask{Kind: AskApproval, Server: "x"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	if len(b.host.Asks()) != 0 || len(b.all(EventAnswered)) != 1 {
+	if len(b.host.Asks()) != 0 || len(b.all(EventReplied)) != 1 {
 		t.Error("an ask that is over is still open")
 	}
 }

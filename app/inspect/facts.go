@@ -9,13 +9,13 @@ import (
 
 // Methods that only older revisions have, and those that end a request.
 const (
-	methodInitialize  = "initialize"
-	methodPing        = "ping"
-	methodSetLevel    = "logging/setLevel"
-	methodSubscribe   = "resources/subscribe"
-	methodUnsubscribe = "resources/unsubscribe"
-	noteInitialized   = "notifications/initialized"
-	noteCancelled     = "notifications/cancelled"
+	methodInitialize        = "initialize"
+	methodPing              = "ping"
+	methodSetLevel          = "logging/setLevel"
+	methodSubscribe         = "resources/subscribe"
+	methodUnsubscribe       = "resources/unsubscribe"
+	notificationInitialized = "notifications/initialized"
+	notificationCancelled   = "notifications/cancelled"
 )
 
 // facts are what a connection has said so far and later messages are measured
@@ -34,7 +34,7 @@ const (
 )
 
 // learn takes in a result.
-func (f *facts) learn(o *asked, got *members) {
+func (f *facts) learn(o *openRequest, got *members) {
 	switch o.method {
 	case methodInitialize, mcp.MethodDiscover:
 		f.server = append([]byte(nil), got.capabilities...)

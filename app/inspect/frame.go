@@ -29,7 +29,7 @@ func readFrame(frame []byte) (r reading) {
 func (r *reading) kind() Kind {
 	switch {
 	case r.err != nil:
-		return KindNoise
+		return KindInvalid
 	case r.batch != nil:
 		return KindBatch
 	}

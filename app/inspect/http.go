@@ -46,14 +46,14 @@ type exchanges struct {
 type carried struct {
 	seq    uint64
 	digest uint64
-	asked  []*asked
+	asked  []*openRequest
 }
 
 var digestSeed = maphash.MakeSeed()
 
 const maxCarried = 64
 
-func (x *exchanges) sent(m *Message, seq uint64, opened []*asked) {
+func (x *exchanges) sent(m *Message, seq uint64, opened []*openRequest) {
 	if len(x.recent) >= maxCarried {
 		x.recent = slices.Delete(x.recent, 0, 1)
 	}
@@ -72,7 +72,7 @@ func (x *exchanges) find(body []byte) *carried {
 }
 
 // attach gives a message of the server the exchange that brought it.
-func (x *exchanges) attach(m *Message, o *asked) {
+func (x *exchanges) attach(m *Message, o *openRequest) {
 	if m.Dir != FromServer {
 		return
 	}
@@ -149,13 +149,13 @@ func (w *Wire) exchanged(req *http.Request, resp *http.Response, body []byte, h 
 	}
 	if x.session != "" && h.Status == http.StatusNotFound && req.Header.Get(headerSession) == x.session {
 		x.session = ""
-		w.thread.restart() // the session is over, and the client begins another
+		w.conversation.restart() // the session is over, and the client begins another
 	}
 	if found != nil && h.Status >= 200 && h.Status < 300 {
 		return
 	}
 	m := Message{At: time.Now(), Server: w.server, Conn: w.conn, Dir: FromServer, Kind: KindEvent, HTTP: h, shaped: true}
-	m.Revision, m.Era = w.thread.spoken()
+	m.Revision, m.Era = w.conversation.spoken()
 	if found != nil {
 		m.Joins = found.seq
 	}

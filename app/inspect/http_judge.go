@@ -90,11 +90,11 @@ var statuses = map[int]int{
 
 // judgeStatus compares an error with the HTTP status that came with it. One that
 // came in a stream had its status before there was an error.
-func (t *thread) judgeStatus(m *Message, e *jsonrpc.Error) {
+func (t *conversation) judgeStatus(m *Message, e *jsonrpc.Error) {
 	if e == nil || m.HTTP == nil || m.HTTP.Status == 0 || strings.HasPrefix(m.HTTP.Header("Content-Type"), "text/event-stream") {
 		return
 	}
 	if want := statuses[e.Code]; want != 0 && want != m.HTTP.Status {
-		t.note(m, ruleHTTPStatus, "/error/code", "the status is %d; with the code %d it is %d", m.HTTP.Status, e.Code, want)
+		t.report(m, ruleHTTPStatus, "/error/code", "the status is %d; with the code %d it is %d", m.HTTP.Status, e.Code, want)
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // note marks a message, if the rule counts in the revision it speaks. Without a
 // revision only rules of all revisions count.
-func (t *thread) note(m *Message, rule, pointer, format string, args ...any) {
+func (t *conversation) report(m *Message, rule, pointer, format string, args ...any) {
 	if !t.judging {
 		return
 	}
@@ -32,38 +32,38 @@ func inside(ps []Problem, i int) []Problem {
 	return ps
 }
 
-func (t *thread) judgeNoise(m *Message, err *jsonrpc.DecodeError) {
+func (t *conversation) judgeInvalid(m *Message, err *jsonrpc.DecodeError) {
 	if rawjson.IsObject(m.Frame) || rawjson.IsArray(m.Frame) || m.Dir == ToServer {
-		t.note(m, ruleMessage, "", "this is no message: %s", err.Reason)
+		t.report(m, ruleMessage, "", "this is no message: %s", err.Reason)
 		return
 	}
-	t.note(m, ruleStdout, "", "the line is no message; a server logs to standard error")
+	t.report(m, ruleStdout, "", "the line is no message; a server logs to standard error")
 }
 
-func (t *thread) judgeBatch(m *Message, batch []jsonrpc.BatchItem) {
+func (t *conversation) judgeBatch(m *Message, batch []jsonrpc.BatchItem) {
 	if m.Revision != "" && !onlyB.has(letterOf(m.Revision)) {
-		t.note(m, ruleBatch, "", "revision %s has no batches", m.Revision)
+		t.report(m, ruleBatch, "", "revision %s has no batches", m.Revision)
 	}
 	for i := range batch {
 		at := "/" + strconv.Itoa(i)
 		if batch[i].Err != nil {
-			t.note(m, ruleMessage, at, "this is no message: %v", batch[i].Err)
+			t.report(m, ruleMessage, at, "this is no message: %v", batch[i].Err)
 		} else if batch[i].Method == methodInitialize {
 			m.Problems = append(m.Problems, problem(ruleBatchInit, at, "initialize stands in a batch"))
 		}
 	}
 }
 
-func (t *thread) judgeRequest(m *Message, j *jsonrpc.Message, o *asked) {
+func (t *conversation) judgeRequest(m *Message, j *jsonrpc.Message, o *openRequest) {
 	if strings.HasPrefix(j.Method, "notifications/") {
-		t.note(m, ruleNoteID, "/id", "%s is a notification and has an id", quote(j.Method))
+		t.report(m, ruleNoteID, "/id", "%s is a notification and has an id", quote(j.Method))
 	}
 	t.judgeID(m, o)
 	t.judgeMethod(m)
 	switch {
 	case m.Era == eraModern && m.Dir == FromServer, t.rev == "" && t.sawModern && m.Dir == FromServer:
 		m.Revision, m.Era = newestRevision(), eraModern
-		t.note(m, ruleServerAsks, "/method", "the server asks for %s; in this revision it would end a call with input_required", quote(j.Method))
+		t.report(m, ruleServerAsks, "/method", "the server asks for %s; in this revision it would end a call with input_required", quote(j.Method))
 	case m.Era == eraModern:
 		t.judgeState(m)
 	default:
@@ -74,48 +74,48 @@ func (t *thread) judgeRequest(m *Message, j *jsonrpc.Message, o *asked) {
 
 func newestRevision() mcp.Revision { return mcp.Revisions()[0] }
 
-func (t *thread) judgeID(m *Message, o *asked) {
+func (t *conversation) judgeID(m *Message, o *openRequest) {
 	if old := t.open[side(m.Dir)][o.key]; old != nil {
-		t.note(m, ruleReused, "/id", "the id %s belongs to a request that is still open", m.ID)
-	} else if old := t.past[side(m.Dir)].find(o.key); old != nil && m.Era != eraModern && old.era != eraModern {
-		t.note(m, ruleReused, "/id", "the id %s was used before", m.ID)
+		t.report(m, ruleReused, "/id", "the id %s belongs to a request that is still open", m.ID)
+	} else if old := t.history[side(m.Dir)].find(o.key); old != nil && m.Era != eraModern && old.era != eraModern {
+		t.report(m, ruleReused, "/id", "the id %s was used before", m.ID)
 	}
 }
 
 // judgeMethod knows only the methods of the protocol: others are extensions.
-func (t *thread) judgeMethod(m *Message) {
+func (t *conversation) judgeMethod(m *Message) {
 	w, known := table().methods[m.Method]
 	if !known {
 		return
 	}
 	if m.Revision != "" && !w.in(letterOf(m.Revision)) {
-		t.note(m, ruleMethod, "/method", "revision %s has no %s", m.Revision, m.Method)
+		t.report(m, ruleMethod, "/method", "revision %s has no %s", m.Revision, m.Method)
 	} else if !w.from(m.Dir) {
-		t.note(m, ruleDirection, "/method", "%s is not sent %s", m.Method, m.Dir)
+		t.report(m, ruleDirection, "/method", "%s is not sent %s", m.Method, m.Dir)
 	}
 	if m.Kind == KindNotification && w.request {
-		t.note(m, ruleNoID, "", "%s is a request and has no id", m.Method)
+		t.report(m, ruleNoID, "", "%s is a request and has no id", m.Method)
 	}
 }
 
 // judgeHandshake watches over the order in which a session begins.
-func (t *thread) judgeHandshake(m *Message) {
+func (t *conversation) judgeHandshake(m *Message) {
 	switch {
 	case m.Method == methodInitialize:
-		if t.stage != strangers {
-			t.note(m, ruleInitTwice, "/method", "this session was initialized before")
+		if t.stage != unknownMembers {
+			t.report(m, ruleInitTwice, "/method", "this session was initialized before")
 		}
 	case m.Method == methodPing:
-	case t.stage == strangers || t.stage == asking:
+	case t.stage == unknownMembers || t.stage == asking:
 		if m.Revision == "" && m.Method != mcp.MethodDiscover {
 			m.Problems = t.appendIf(m.Problems, problem(ruleFirst, "/method", m.Method+" comes before the answer to initialize, and names no revision in _meta"))
 		}
 	case t.stage == agreed:
-		t.note(m, ruleInitialized, "/method", "%s comes before notifications/initialized", m.Method)
+		t.report(m, ruleInitialized, "/method", "%s comes before notifications/initialized", m.Method)
 	}
 }
 
-func (t *thread) appendIf(ps []Problem, p Problem) []Problem {
+func (t *conversation) appendIf(ps []Problem, p Problem) []Problem {
 	if t.judging {
 		ps = append(ps, p)
 	}
@@ -133,7 +133,7 @@ var needs = map[string]string{
 	mcp.MethodCreateMessage: "sampling", mcp.MethodRootsList: "roots",
 }
 
-func (t *thread) judgeCapability(m *Message) {
+func (t *conversation) judgeCapability(m *Message) {
 	need := needs[m.Method]
 	have, who := t.known.server, "server"
 	if m.Dir == FromServer {
@@ -142,7 +142,7 @@ func (t *thread) judgeCapability(m *Message) {
 	if need == "" || have == nil || declares(have, need) {
 		return
 	}
-	t.note(m, ruleCapability, "/method", "the %s has not declared the capability %s", who, need)
+	t.report(m, ruleCapability, "/method", "the %s has not declared the capability %s", who, need)
 }
 
 // declares reports whether a capability is there and not false.
@@ -155,41 +155,41 @@ func declares(caps []byte, path string) bool {
 	return caps[0] != 'f' && caps[0] != 'n'
 }
 
-func (t *thread) judgeState(m *Message) {
+func (t *conversation) judgeState(m *Message) {
 	state, ok := rawjson.String(t.got.requestState)
 	if ok && !t.known.gave(state) {
-		t.note(m, ruleState, "/params/requestState", "the server has not given this requestState on this connection")
+		t.report(m, ruleState, "/params/requestState", "the server has not given this requestState on this connection")
 	}
 }
 
-func (t *thread) judgeToken(m *Message, o *asked) {
+func (t *conversation) judgeToken(m *Message, o *openRequest) {
 	if t.tokens[o.token] != nil {
-		t.note(m, ruleTokenReused, "/params/_meta/progressToken", "another request in flight has the same progress token")
+		t.report(m, ruleTokenReused, "/params/_meta/progressToken", "another request in flight has the same progress token")
 	}
 }
 
 // judgeStranger judges an answer to nothing that is open.
-func (t *thread) judgeStranger(m *Message, j *jsonrpc.Message, other int) {
+func (t *conversation) judgeUnknown(m *Message, j *jsonrpc.Message, other int) {
 	if j.ID == nil {
 		return // an error about something unreadable
 	}
-	old := t.past[other].find(j.ID.Key())
+	old := t.history[other].find(j.ID.Key())
 	switch {
 	case old == nil:
-		t.note(m, ruleStranger, "/id", "no request with the id %s is open", m.ID)
+		t.report(m, ruleUnknownResponse, "/id", "no request with the id %s is open", m.ID)
 	default:
 		m.Joins, m.Method, m.Tool, m.Revision, m.Era = old.seq, old.method, old.tool, old.rev, old.era
-		t.note(m, ruleTwice, "/id", "the request with the id %s was answered before", m.ID)
+		t.report(m, ruleTwice, "/id", "the request with the id %s was answered before", m.ID)
 	}
 }
 
-func (t *thread) judgeAnswer(m *Message, j *jsonrpc.Message, o *asked) {
+func (t *conversation) judgeResponse(m *Message, j *jsonrpc.Message, o *openRequest) {
 	if m.Dir == ToServer && (m.Era == eraModern || t.rev == "" && t.sawModern) {
 		m.Revision, m.Era = newestRevision(), eraModern
-		t.note(m, ruleClientSays, "", "a client of this revision answers by making the call again")
+		t.report(m, ruleClientSays, "", "a client of this revision answers by making the call again")
 	}
 	if o.cancelled {
-		t.note(m, ruleCancelSilent, "", "the request was cancelled before")
+		t.report(m, ruleCancelAnswered, "", "the request was cancelled before")
 	}
 	if j.Error != nil {
 		t.judgeError(m, j.Error)
@@ -208,35 +208,35 @@ func (t *thread) judgeAnswer(m *Message, j *jsonrpc.Message, o *asked) {
 	}
 }
 
-func (t *thread) judgeOutput(m *Message) {
+func (t *conversation) judgeOutput(m *Message) {
 	got := &t.got
 	if got.resultType != nil && !rawjson.EqualString(got.resultType, "complete") || len(got.isError) > 0 && got.isError[0] == 't' || got.task != nil {
 		return
 	}
 	if t.known.tools[m.Tool] && got.structuredContent == nil {
-		t.note(m, ruleOutput, "/result", "%s has an output schema, and this result has no structuredContent", quote(m.Tool))
+		t.report(m, ruleOutput, "/result", "%s has an output schema, and this result has no structuredContent", quote(m.Tool))
 	}
 }
 
-// questions are what a server may ask for.
-var questions = []string{mcp.MethodElicit, mcp.MethodCreateMessage, mcp.MethodRootsList}
+// inputMethods are what a server may ask for.
+var inputMethods = []string{mcp.MethodElicit, mcp.MethodCreateMessage, mcp.MethodRootsList}
 
-func (t *thread) judgeInput(m *Message, o *asked) {
+func (t *conversation) judgeInput(m *Message, o *openRequest) {
 	if !rawjson.EqualString(t.got.resultType, "input_required") {
 		return
 	}
-	if !mcp.MayAsk(m.Method) {
-		t.note(m, ruleInputWhere, "/result/resultType", "%s may not be answered with input_required", m.Method)
+	if !mcp.MayRequireInput(m.Method) {
+		t.report(m, ruleInputWhere, "/result/resultType", "%s may not be answered with input_required", m.Method)
 	}
 	asks := t.got.inputRequests
 	if asks == nil && t.got.requestState == nil {
-		t.note(m, ruleInputEmpty, "/result", "neither inputRequests nor requestState is there")
+		t.report(m, ruleInputEmpty, "/result", "neither inputRequests nor requestState is there")
 	}
 	for q := rawjson.Object(asks); q.Next(); {
 		at := "/result/inputRequests/" + escapePointer(string(q.Name)) + "/method"
 		method, _ := rawjson.String(rawjson.Lookup(q.Value, "method"))
-		if !slices.Contains(questions, method) {
-			t.note(m, ruleInputKind, at, "a server may not ask for %s", quote(method))
+		if !slices.Contains(inputMethods, method) {
+			t.report(m, ruleInputKind, at, "a server may not ask for %s", quote(method))
 			continue
 		}
 		need := needs[method]
@@ -244,7 +244,7 @@ func (t *thread) judgeInput(m *Message, o *asked) {
 			need = "elicitation/url"
 		}
 		if o.caps != nil && !declares(o.caps, need) {
-			t.note(m, ruleInputCap, at, "the client has not declared the capability %s on this request", need)
+			t.report(m, ruleInputCap, at, "the client has not declared the capability %s on this request", need)
 		}
 	}
 }

@@ -7,23 +7,23 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-func (t *thread) judgeNotification(m *Message, o *asked) {
+func (t *conversation) judgeNotification(m *Message, o *openRequest) {
 	t.judgeMethod(m)
 	switch m.Method {
-	case mcp.NoteProgress:
+	case mcp.NotificationProgress:
 		t.judgeProgress(m, o)
-	case noteCancelled:
+	case notificationCancelled:
 		t.judgeCancel(m, o)
-	case mcp.NoteMessage:
+	case mcp.NotificationMessage:
 		t.judgeLog(m)
 	default:
-		t.judgeNews(m, o)
+		t.judgeChange(m, o)
 	}
 }
 
-func (t *thread) judgeProgress(m *Message, o *asked) {
+func (t *conversation) judgeProgress(m *Message, o *openRequest) {
 	if o == nil {
-		t.note(m, ruleToken, "/params/progressToken", "no request in flight has this progress token")
+		t.report(m, ruleToken, "/params/progressToken", "no request in flight has this progress token")
 		return
 	}
 	now, err := strconv.ParseFloat(string(t.got.progress), 64)
@@ -31,27 +31,27 @@ func (t *thread) judgeProgress(m *Message, o *asked) {
 		return // its type is wrong, which is told elsewhere
 	}
 	if o.progressed && now <= o.progress {
-		t.note(m, ruleProgress, "/params/progress", "progress went from %g to %g", o.progress, now)
+		t.report(m, ruleProgress, "/params/progress", "progress went from %g to %g", o.progress, now)
 	}
 	o.progress, o.progressed = now, true
 	if o.cancelled {
-		t.note(m, ruleCancelSilent, "", "the request was cancelled before")
+		t.report(m, ruleCancelAnswered, "", "the request was cancelled before")
 	}
 }
 
-func (t *thread) judgeCancel(m *Message, o *asked) {
+func (t *conversation) judgeCancel(m *Message, o *openRequest) {
 	id := t.got.requestID
 	switch {
 	case o == nil && id != nil:
-		t.note(m, ruleCancelWhat, "/params/requestId", "no request with the id %s was sent %s", shorten(string(id), 80), m.Dir)
+		t.report(m, ruleCancelWhat, "/params/requestId", "no request with the id %s was sent %s", shorten(string(id), 80), m.Dir)
 	case o != nil && o.method == methodInitialize:
-		t.note(m, ruleCancelInit, "/params/requestId", "initialize is cancelled")
+		t.report(m, ruleCancelInit, "/params/requestId", "initialize is cancelled")
 	}
 }
 
 // judgeLog: log lines of the newest revision belong to a request that wants
 // them. Which one they do not say.
-func (t *thread) judgeLog(m *Message) {
+func (t *conversation) judgeLog(m *Message) {
 	if m.Era != eraModern {
 		return
 	}
@@ -60,49 +60,49 @@ func (t *thread) judgeLog(m *Message) {
 			return
 		}
 	}
-	t.note(m, ruleLog, "/method", "no request in flight has asked for log lines")
+	t.report(m, ruleLog, "/method", "no request in flight has asked for log lines")
 }
 
-// news are the notifications that a subscription brings, with the member of its
+// changeKinds are the notifications that a subscription brings, with the member of its
 // filter that asks for them.
-var news = map[string]string{
-	mcp.NoteToolsListChanged:     "toolsListChanged",
-	mcp.NotePromptsListChanged:   "promptsListChanged",
-	mcp.NoteResourcesListChanged: "resourcesListChanged",
-	mcp.NoteResourceUpdated:      "resourceSubscriptions",
+var changeKinds = map[string]string{
+	mcp.NotificationToolsListChanged:     "toolsListChanged",
+	mcp.NotificationPromptsListChanged:   "promptsListChanged",
+	mcp.NotificationResourcesListChanged: "resourcesListChanged",
+	mcp.NotificationResourceUpdated:      "resourceSubscriptions",
 }
 
-func (t *thread) judgeNews(m *Message, o *asked) {
-	wish, isNews := news[m.Method]
-	if m.Era != eraModern || m.Dir != FromServer || !isNews && m.Method != mcp.NoteAcknowledged {
+func (t *conversation) judgeChange(m *Message, o *openRequest) {
+	wish, isNews := changeKinds[m.Method]
+	if m.Era != eraModern || m.Dir != FromServer || !isNews && m.Method != mcp.NotificationSubscriptionsAcknowledged {
 		return
 	}
 	if o == nil {
-		t.note(m, ruleSubscription, "/params/_meta", "%s belongs to no open subscription", m.Method)
+		t.report(m, ruleSubscription, "/params/_meta", "%s belongs to no open subscription", m.Method)
 		return
 	}
-	if m.Method == mcp.NoteAcknowledged {
+	if m.Method == mcp.NotificationSubscriptionsAcknowledged {
 		o.acknowledged = true
 		return
 	}
 	if !o.acknowledged {
-		t.note(m, ruleAck, "/method", "news comes before notifications/subscriptions/acknowledged")
+		t.report(m, ruleAck, "/method", "news comes before notifications/subscriptions/acknowledged")
 	}
 	if o.filter != nil && !declares(o.filter, wish) {
-		t.note(m, ruleNotAsked, "/method", "the subscription has not asked for %s", wish)
+		t.report(m, ruleNotAsked, "/method", "the subscription has not asked for %s", wish)
 	}
 }
 
 // Codes that the newest revision has taken out of use, and those it has given
 // out itself.
-func (t *thread) judgeError(m *Message, e *jsonrpc.Error) {
+func (t *conversation) judgeError(m *Message, e *jsonrpc.Error) {
 	switch {
 	case e.Code == mcp.CodeLegacyResourceNotFound:
-		t.note(m, ruleCode, "/error/code", "-32002 is of older revisions; a resource that is not found is -32602 now")
+		t.report(m, ruleCode, "/error/code", "-32002 is of older revisions; a resource that is not found is -32602 now")
 	case e.Code == mcp.CodeLegacyURLElicitation:
-		t.note(m, ruleCode, "/error/code", "-32042 is of an older revision; the call ends with input_required now")
+		t.report(m, ruleCode, "/error/code", "-32042 is of an older revision; the call ends with input_required now")
 	case e.Code <= -32023 && e.Code >= -32099:
-		t.note(m, ruleCode, "/error/code", "%d lies in the range of the protocol, which has not given it a meaning", e.Code)
+		t.report(m, ruleCode, "/error/code", "%d lies in the range of the protocol, which has not given it a meaning", e.Code)
 	}
 	if m.Method != mcp.MethodToolsCall {
 		return
@@ -110,8 +110,8 @@ func (t *thread) judgeError(m *Message, e *jsonrpc.Error) {
 	_, listed := t.known.tools[m.Tool]
 	switch {
 	case e.Code == mcp.CodeMethodNotFound && t.known.tools != nil:
-		t.note(m, ruleCodeTool, "/error/code", "the method tools/call is known here; for the tool %s say -32602", quote(m.Tool))
+		t.report(m, ruleCodeTool, "/error/code", "the method tools/call is known here; for the tool %s say -32602", quote(m.Tool))
 	case e.Code == mcp.CodeInvalidParams && listed:
-		t.note(m, ruleCodeArgs, "/error/code", "the tool %s exists; say what is wrong with its arguments in a result with isError", quote(m.Tool))
+		t.report(m, ruleCodeArgs, "/error/code", "the tool %s exists; say what is wrong with its arguments in a result with isError", quote(m.Tool))
 	}
 }

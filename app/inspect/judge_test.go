@@ -24,7 +24,7 @@ var broken = []struct{ rule, pointer, talk string }{
 		> {"jsonrpc":"2.0","id":1,"method":"ping"}`},
 	{ruleReused, "/id", `> {"jsonrpc":"2.0","id":1,"method":"tools/list","params":{META}}
 		> {"jsonrpc":"2.0","id":1,"method":"prompts/list","params":{META}}`},
-	{ruleStranger, "/id", `HELLO(2025-06-18) < {"jsonrpc":"2.0","id":99,"result":{}}`},
+	{ruleUnknownResponse, "/id", `HELLO(2025-06-18) < {"jsonrpc":"2.0","id":99,"result":{}}`},
 	{ruleTwice, "/id", `HELLO(2025-06-18)
 		> {"jsonrpc":"2.0","id":1,"method":"ping"}
 		< {"jsonrpc":"2.0","id":1,"result":{}}
@@ -74,7 +74,7 @@ var broken = []struct{ rule, pointer, talk string }{
 		< {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":0.5}}`},
 	{ruleCancelWhat, "/params/requestId", `HELLO(2025-06-18) > {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":5}}`},
 	{ruleCancelInit, "/params/requestId", `HELLO(2025-06-18) > {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"init"}}`},
-	{ruleCancelSilent, "", `HELLO(2025-06-18)
+	{ruleCancelAnswered, "", `HELLO(2025-06-18)
 		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a"}}
 		> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}
 		< {"jsonrpc":"2.0","id":1,"result":{"content":[]}}`},

@@ -51,7 +51,7 @@ func TestLogIsBoundedInBytes(t *testing.T) {
 		t.Errorf("%d messages hold %d bytes", l.Len(), l.bytes)
 	}
 	huge := bytes.Repeat([]byte("x"), 4<<20)
-	seq := l.Add(Message{Kind: KindNoise, Frame: huge, Size: len(huge)})
+	seq := l.Add(Message{Kind: KindInvalid, Frame: huge, Size: len(huge)})
 	m, ok := l.Get(seq)
 	if !ok || len(m.Frame) != 1<<17 || m.Size != 4<<20 {
 		t.Errorf("of a huge frame %d bytes of %d are kept", len(m.Frame), m.Size)

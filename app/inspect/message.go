@@ -28,14 +28,14 @@ const (
 	KindError        Kind = "error"
 	KindNotification Kind = "notification"
 	KindBatch        Kind = "batch"
-	KindNoise        Kind = "noise"
+	KindInvalid      Kind = "noise"
 	KindStderr       Kind = "stderr"
 	KindEvent        Kind = "event"
 )
 
 // IsJSON reports whether frames of this kind are messages.
 func (k Kind) IsJSON() bool {
-	return k != KindNoise && k != KindStderr && k != KindEvent
+	return k != KindInvalid && k != KindStderr && k != KindEvent
 }
 
 // A Message is one frame as it passed, with what is known about it. Nobody may

@@ -87,7 +87,7 @@ func (m *Mock) place(msg *Message, bySeq map[uint64]*script, latest *script) *sc
 		}
 		return latest
 	}
-	if msg.Kind == KindNotification && joined.ask.Method == mcp.MethodSubscriptionsListen && msg.Method != mcp.NoteAcknowledged {
+	if msg.Kind == KindNotification && joined.ask.Method == mcp.MethodSubscriptionsListen && msg.Method != mcp.NotificationSubscriptionsAcknowledged {
 		return latest
 	}
 	return joined
@@ -198,7 +198,7 @@ type performance struct {
 
 	mu      sync.Mutex
 	nextID  int
-	waiting map[string]chan struct{} // questions of ours, by id
+	waiting map[string]chan struct{} // inputMethods of ours, by id
 }
 
 func (p *performance) hear(ctx context.Context, frame []byte) {
@@ -276,7 +276,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 // it is played for.
 func addressed(frame []byte, note, j *jsonrpc.Message) []byte {
 	token := lookAt(j.Params, []string{"_meta", mcp.MetaProgressToken})
-	if note.Method == mcp.NoteProgress && token != nil {
+	if note.Method == mcp.NotificationProgress && token != nil {
 		return setAt(frame, []string{"params", mcp.MetaProgressToken}, token)
 	}
 	if j.Method == mcp.MethodSubscriptionsListen {

@@ -17,9 +17,9 @@ const (
 	streams
 )
 
-// notes takes copies of what passes a tap and makes messages of them in a
+// tapQueue takes copies of what passes a tap and makes messages of them in a
 // goroutine of its own. Add never waits.
-type notes struct {
+type tapQueue struct {
 	wire *Wire
 	max  int
 
@@ -44,17 +44,17 @@ type chunk struct {
 	text string // an event instead
 }
 
-func newNotes(w *Wire, maxBytes int) *notes {
+func newTapQueue(w *Wire, maxBytes int) *tapQueue {
 	if maxBytes <= 0 {
 		maxBytes = 64 << 20
 	}
-	n := &notes{wire: w, max: maxBytes, done: make(chan struct{})}
+	n := &tapQueue{wire: w, max: maxBytes, done: make(chan struct{})}
 	n.wake.L = &n.mu
 	go n.run()
 	return n
 }
 
-func (n *notes) add(of stream, data []byte) {
+func (n *tapQueue) add(of stream, data []byte) {
 	if n.wire == nil {
 		return
 	}
@@ -68,7 +68,7 @@ func (n *notes) add(of stream, data []byte) {
 	n.lost[of] = 0
 }
 
-func (n *notes) event(text string) {
+func (n *tapQueue) event(text string) {
 	if n.wire == nil {
 		return
 	}
@@ -77,14 +77,14 @@ func (n *notes) event(text string) {
 	n.putLocked(chunk{text: text})
 }
 
-func (n *notes) putLocked(c chunk) {
+func (n *tapQueue) putLocked(c chunk) {
 	n.waiting = append(n.waiting, c)
 	n.bytes += len(c.data) + 64
 	n.wake.Signal()
 }
 
 // close has everything written down that was noted.
-func (n *notes) close() {
+func (n *tapQueue) close() {
 	n.mu.Lock()
 	n.closed = true
 	n.wake.Signal()
@@ -92,7 +92,7 @@ func (n *notes) close() {
 	<-n.done
 }
 
-func (n *notes) run() {
+func (n *tapQueue) run() {
 	defer close(n.done)
 	for {
 		n.mu.Lock()
@@ -103,7 +103,7 @@ func (n *notes) run() {
 		n.waiting, n.bytes = nil, 0
 		n.mu.Unlock()
 		for i := range cs {
-			n.tell(&cs[i])
+			n.emit(&cs[i])
 		}
 		if closed && len(cs) == 0 {
 			return
@@ -111,7 +111,7 @@ func (n *notes) run() {
 	}
 }
 
-func (n *notes) tell(c *chunk) {
+func (n *tapQueue) emit(c *chunk) {
 	if c.text != "" {
 		n.wire.Event(c.text)
 		return

@@ -41,7 +41,7 @@ type tappedDialer struct {
 	wg sync.WaitGroup
 }
 
-func (d *tappedDialer) Dial(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) {
+func (d *tappedDialer) Dial(ctx context.Context, p *mcp.ClientProfile) (mcp.Conn, error) {
 	hostIn, serverOut := io.Pipe()
 	serverIn, hostOut := io.Pipe()
 	o := d.o

@@ -49,7 +49,7 @@ type pipe struct {
 	wg    sync.WaitGroup
 }
 
-func (p *pipe) Dial(ctx context.Context, persona *mcp.Persona) (mcp.Conn, error) {
+func (p *pipe) Dial(ctx context.Context, persona *mcp.ClientProfile) (mcp.Conn, error) {
 	near, far := jsonrpc.Pipe()
 	p.wg.Go(func() { p.serve(context.WithoutCancel(ctx), far) })
 	return era.Dial(ctx, near, persona, &era.DialOptions{Tap: p.tap})

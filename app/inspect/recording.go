@@ -128,7 +128,7 @@ func (r *recorder) write(m *Message) {
 	switch m.Kind {
 	case KindStderr, KindEvent:
 		way = string(m.Kind)
-	case KindNoise:
+	case KindInvalid:
 		if way = string(m.Kind); m.Dir == ToServer {
 			way = "noise to server"
 		}
@@ -236,8 +236,8 @@ func (m *Message) readWay(words []string) ([]string, error) {
 	}{
 		{"to server ", ToServer, ""},
 		{"from server ", FromServer, ""},
-		{"noise to server ", ToServer, KindNoise},
-		{"noise ", FromServer, KindNoise},
+		{"noise to server ", ToServer, KindInvalid},
+		{"noise ", FromServer, KindInvalid},
 		{"stderr ", FromServer, KindStderr},
 		{"event ", FromServer, KindEvent},
 	} {
@@ -249,8 +249,8 @@ func (m *Message) readWay(words []string) ([]string, error) {
 	return nil, fmt.Errorf("it does not say which way the message went: to server, from server, noise, stderr or event")
 }
 
-// retell follows a conversation with a message that is known already.
-func retell(t *thread, m *Message) {
+// follow follows a conversation with a message that is known already.
+func follow(t *conversation, m *Message) {
 	if m.Kind == KindStderr || m.Kind == KindEvent {
 		m.shaped = true
 		return
@@ -267,7 +267,7 @@ func retell(t *thread, m *Message) {
 // of one connection and in order, with what they are, what they belong to and
 // which rules they break. A [Log] does the same as messages come.
 func Check(ms []Message) []Message {
-	var t thread
+	var t conversation
 	out := make([]Message, len(ms))
 	answered := map[uint64]int{}
 	for i, m := range ms {
@@ -276,7 +276,7 @@ func Check(ms []Message) []Message {
 		if m.Seq == 0 {
 			m.Seq = uint64(i + 1)
 		}
-		retell(&t, &m)
+		follow(&t, &m)
 		out[i] = m
 		answered[m.Seq] = i
 		if j, ok := answered[m.Joins]; ok && (m.Kind == KindResponse || m.Kind == KindError) {

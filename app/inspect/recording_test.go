@@ -25,7 +25,7 @@ func TestRecordingsKeepFramesExactly(t *testing.T) {
 		m.Kind = r.kind()
 		rec.Messages = append(rec.Messages, m)
 	}
-	for _, k := range []Kind{KindStderr, KindEvent, KindNoise} {
+	for _, k := range []Kind{KindStderr, KindEvent, KindInvalid} {
 		rec.Messages = append(rec.Messages, Message{Dir: FromServer, Kind: k, Frame: []byte("something\nin two lines"), At: start})
 	}
 	var out bytes.Buffer

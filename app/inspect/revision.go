@@ -48,7 +48,7 @@ func (s span) revisions() (all []mcp.Revision) {
 
 // eraOf names the era of a revision, or returns nothing if it is not known.
 func eraOf(r mcp.Revision) string {
-	modern, legacy := era.Speaks(r)
+	modern, legacy := era.Eras(r)
 	switch {
 	case modern:
 		return eraModern

@@ -170,7 +170,7 @@ func (c *comparison) nearest(o map[string]any, ours []*form) (best *form) {
 			}
 		}
 		for i := range f.members {
-			if m := &f.members[i]; m.in.has(c.letter) && !m.beyond && properties(o)[m.name] == nil {
+			if m := &f.members[i]; m.in.has(c.letter) && !m.unsupported && properties(o)[m.name] == nil {
 				n += 5
 			}
 		}
@@ -206,7 +206,7 @@ func (c *comparison) object(o map[string]any, f *form, place string) {
 	for i := range f.members {
 		m := &f.members[i]
 		// Older schemas say only once, for all params, that _meta may be there.
-		if m.in.has(c.letter) && !m.beyond && properties(o)[m.name] == nil && m.name != "_meta" {
+		if m.in.has(c.letter) && !m.unsupported && properties(o)[m.name] == nil && m.name != "_meta" {
 			c.fault("%s/%s (%s): not in the schema", place, m.name, f.name)
 		}
 	}
@@ -287,7 +287,7 @@ func TestEveryMemberOfTheSchemasIsExplained(t *testing.T) {
 			c := &comparison{t: t, p: load(t, r), letter: letterOf(r), faults: map[string]bool{}, seen: map[string]bool{}, used: map[*member]bool{}}
 			methods := c.messages()
 			for name, all := range table().methods {
-				if w := all.at(c.letter); w != nil && !w.beyond && !methods[name] {
+				if w := all.at(c.letter); w != nil && !w.unsupported && !methods[name] {
 					c.fault("%s: no such method in the schema", name)
 				}
 			}
@@ -344,7 +344,7 @@ func (c *comparison) messages() map[string]bool {
 // isQuestion reports whether a method is not one of its own in this revision:
 // it stands only inside the result of another.
 func (c *comparison) isQuestion(method string) bool {
-	return newest.has(c.letter) && slices.Contains(questions, method)
+	return newest.has(c.letter) && slices.Contains(inputMethods, method)
 }
 
 // failures compares errors whose data has a form.

@@ -59,7 +59,7 @@ func (w *walker) message(j *jsonrpc.Message, method, pointer string) {
 	}
 	known := table().methods[method]
 	if known == nil {
-		w.stranger(j, pointer)
+		w.unknownMember(j, pointer)
 		return
 	}
 	way := known.at(w.letter)
@@ -76,7 +76,7 @@ func (w *walker) message(j *jsonrpc.Message, method, pointer string) {
 
 // stranger walks over what is the same in all methods, for one that is not
 // known.
-func (w *walker) stranger(j *jsonrpc.Message, pointer string) {
+func (w *walker) unknownMember(j *jsonrpc.Message, pointer string) {
 	switch {
 	case j.Params != nil && j.ID != nil:
 		w.value(kind{base: "RequestParams"}, j.Params, pointer+"/params")

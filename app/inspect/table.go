@@ -21,12 +21,12 @@ type form struct {
 // A member is one line of a form: the same name may stand there several times,
 // for different revisions.
 type member struct {
-	name     string
-	required bool
-	kind     kind
-	in       span
-	text     string
-	beyond   bool // not in the published schema
+	name        string
+	required    bool
+	kind        kind
+	in          span
+	text        string
+	unsupported bool // not in the published schema
 }
 
 // A kind is a type as the table writes it.
@@ -46,7 +46,7 @@ type way struct {
 	params, result string // names of forms; "" is none
 	needsParams    bool
 	text           string
-	beyond         bool
+	unsupported    bool
 }
 
 // ways are all lines of a method.
@@ -156,7 +156,7 @@ func (f *form) readMember(line string) error {
 	}
 	m := member{text: strings.Join(words[3:], " ")}
 	m.name, m.required = strings.CutSuffix(words[0], "!")
-	words[1], m.beyond = strings.CutPrefix(words[1], "~")
+	words[1], m.unsupported = strings.CutPrefix(words[1], "~")
 	var err error
 	if m.kind, err = parseKind(words[1]); err != nil {
 		return err
@@ -182,7 +182,7 @@ func (t *tables) readMethod(line string) error {
 		return fmt.Errorf("a method needs a name, a sender, revisions, params, result and a sentence")
 	}
 	w := way{text: strings.Join(words[6:], " ")}
-	w.by, w.beyond = strings.CutPrefix(words[2], "~")
+	w.by, w.unsupported = strings.CutPrefix(words[2], "~")
 	var ok bool
 	if w.in, ok = parseSpan(words[3]); !ok {
 		return fmt.Errorf("%q are no revisions", words[3])

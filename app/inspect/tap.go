@@ -67,7 +67,7 @@ func Tap(ctx context.Context, o TapOptions) (Exit, error) {
 		return Exit{}, errors.New("there is no command to tap: write it after --")
 	}
 	o.fill()
-	t := &tapped{o: o, notes: newNotes(o.Wire, o.MaxBytes)}
+	t := &tapped{o: o, notes: newTapQueue(o.Wire, o.MaxBytes)}
 	defer t.notes.close()
 	if err := t.start(); err != nil {
 		return Exit{}, fmt.Errorf("cannot start %s: %w", o.Command[0], err)
@@ -92,7 +92,7 @@ func (o *TapOptions) fill() {
 
 type tapped struct {
 	o     TapOptions
-	notes *notes
+	notes *tapQueue
 	cmd   *exec.Cmd
 
 	stdin          *os.File // we write

@@ -263,7 +263,7 @@ func TestTapNeedsAProgram(t *testing.T) {
 // not taken for whole ones.
 func TestTapNotesAreBounded(t *testing.T) {
 	l := NewLog(nil)
-	n := &notes{wire: l.Wire("s"), max: 100, done: make(chan struct{})}
+	n := &tapQueue{wire: l.Wire("s"), max: 100, done: make(chan struct{})}
 	n.wake.L = &n.mu
 	n.add(toServer, []byte("first\nsec"))
 	n.add(toServer, bytes.Repeat([]byte("x"), 200)) // too much

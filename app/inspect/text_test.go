@@ -157,7 +157,7 @@ func TestFormat(t *testing.T) {
 	if got := Format(&ms[3], start, &TraceOptions{Pretty: true, Servers: true}); strings.ContainsAny(got, "\x1b\r") {
 		t.Errorf("what a server says reaches the terminal: %q", got)
 	}
-	noise := Message{At: start, Kind: KindNoise, Dir: FromServer, Frame: []byte("\x1b]0;gone\x07hi\r\nthere")}
+	noise := Message{At: start, Kind: KindInvalid, Dir: FromServer, Frame: []byte("\x1b]0;gone\x07hi\r\nthere")}
 	if got := Format(&noise, start, nil); strings.ContainsAny(got[:len(got)-1], "\x1b\x07\r\n") {
 		t.Errorf("noise: %q", got)
 	}

@@ -12,16 +12,16 @@ import (
 // A thread follows one conversation: it knows which requests are open, what was
 // agreed, and so what each message belongs to. It is used under the lock of its
 // owner, in the order of the wire.
-type thread struct {
+type conversation struct {
 	rev       mcp.Revision // what initialize came to
 	stage     stage
-	open      [2]map[string]*asked // by the direction of the request, then by id
-	past      [2]recent
-	tokens    map[string]*asked // by progress token
+	open      [2]map[string]*openRequest // by the direction of the request, then by id
+	history   [2]recent
+	tokens    map[string]*openRequest // by progress token
 	known     facts
-	opened    []*asked // what the latest frame has opened
-	joined    *asked   // what the latest frame belongs to
-	got       members  // of the latest message
+	opened    []*openRequest // what the latest frame has opened
+	joined    *openRequest   // what the latest frame belongs to
+	got       members        // of the latest message
 	judging   bool
 	sawModern bool
 }
@@ -30,14 +30,14 @@ type thread struct {
 type stage int
 
 const (
-	strangers stage = iota
-	asking          // initialize was sent
-	agreed          // it was answered
-	talking         // notifications/initialized was sent
+	unknownMembers stage = iota
+	asking               // initialize was sent
+	agreed               // it was answered
+	talking              // notifications/initialized was sent
 )
 
-// asked is a request, while it is open and for a while after.
-type asked struct {
+// openRequest is a request, while it is open and for a while after.
+type openRequest struct {
 	seq          uint64
 	at           time.Time
 	method, tool string
@@ -66,30 +66,30 @@ func side(d Dir) int {
 }
 
 // restart forgets the session, but not what is open: answers may still come.
-func (t *thread) restart() {
-	t.stage, t.past, t.known = strangers, [2]recent{}, facts{}
+func (t *conversation) restart() {
+	t.stage, t.history, t.known = unknownMembers, [2]recent{}, facts{}
 }
 
 // spoken is what is spoken on the connection as a whole.
-func (t *thread) spoken() (mcp.Revision, string) {
+func (t *conversation) spoken() (mcp.Revision, string) {
 	return t.rev, eraOf(t.rev)
 }
 
 // follow fills in what the conversation tells about a message, and with judge
 // set what it does wrong. It returns the requests that the frame opens, so that
 // they can be told their number.
-func (t *thread) follow(m *Message, r *reading, judge bool) []*asked {
+func (t *conversation) follow(m *Message, r *reading, judge bool) []*openRequest {
 	if t.open[0] == nil {
-		t.open[0], t.open[1] = map[string]*asked{}, map[string]*asked{}
-		t.tokens = map[string]*asked{}
+		t.open[0], t.open[1] = map[string]*openRequest{}, map[string]*openRequest{}
+		t.tokens = map[string]*openRequest{}
 	}
 	t.opened, t.joined, t.judging = t.opened[:0], nil, judge
 	m.Kind = r.kind()
 	m.Revision, m.Era = t.spoken()
 	switch m.Kind {
-	case KindNoise:
+	case KindInvalid:
 		m.shaped = true
-		t.judgeNoise(m, r.err)
+		t.judgeInvalid(m, r.err)
 	case KindBatch:
 		m.shaped = !judge
 		t.judgeBatch(m, r.batch)
@@ -103,7 +103,7 @@ func (t *thread) follow(m *Message, r *reading, judge bool) []*asked {
 
 // followBatch follows each message of a batch; the batch as a whole takes its
 // method and its join from the first of them.
-func (t *thread) followBatch(m *Message, batch []jsonrpc.BatchItem) {
+func (t *conversation) followBatch(m *Message, batch []jsonrpc.BatchItem) {
 	for i := range batch {
 		if batch[i].Err != nil {
 			continue
@@ -122,7 +122,7 @@ func (t *thread) followBatch(m *Message, batch []jsonrpc.BatchItem) {
 	}
 }
 
-func (t *thread) followOne(m *Message, j *jsonrpc.Message) {
+func (t *conversation) followOne(m *Message, j *jsonrpc.Message) {
 	m.Method, m.ID = j.Method, shorten(string(j.ID), 120)
 	t.got = readMembers(j)
 	switch m.Kind {
@@ -131,17 +131,17 @@ func (t *thread) followOne(m *Message, j *jsonrpc.Message) {
 	case KindNotification:
 		t.notification(m, j)
 	default:
-		t.answer(m, j)
+		t.response(m, j)
 	}
 }
 
-func (t *thread) request(m *Message, j *jsonrpc.Message) {
+func (t *conversation) request(m *Message, j *jsonrpc.Message) {
 	m.Tool = t.got.subject()
-	o := &asked{at: m.At, method: j.Method, tool: m.Tool, key: j.ID.Key(), http: m.HTTP}
+	o := &openRequest{at: m.At, method: j.Method, tool: m.Tool, key: j.ID.Key(), http: m.HTTP}
 	t.envelope(m, o, t.got.meta)
 	if m.Method == methodInitialize {
 		m.Revision, _ = revisionIn(t.got.protocolVersion)
-		m.Era, o.caps = eraLegacy, aside(m, t.got.capabilities)
+		m.Era, o.caps = eraLegacy, retainPart(m, t.got.capabilities)
 	}
 	o.rev, o.era = m.Revision, m.Era
 	if m.Dir == FromServer {
@@ -150,11 +150,11 @@ func (t *thread) request(m *Message, j *jsonrpc.Message) {
 	}
 	t.judgeRequest(m, j, o)
 	t.remember(side(m.Dir), o)
-	if m.Method == methodInitialize && t.stage == strangers {
+	if m.Method == methodInitialize && t.stage == unknownMembers {
 		t.stage = asking
 	}
 	if m.Method == mcp.MethodSubscriptionsListen {
-		o.filter = aside(m, t.got.notifications)
+		o.filter = retainPart(m, t.got.notifications)
 	}
 	if token := rawjson.Lookup(t.got.meta, mcp.MetaProgressToken); token != nil {
 		o.token = tokenKey(m.Dir, token)
@@ -165,20 +165,20 @@ func (t *thread) request(m *Message, j *jsonrpc.Message) {
 }
 
 // envelope reads what a request of the newest era says about itself.
-func (t *thread) envelope(m *Message, o *asked, meta []byte) {
+func (t *conversation) envelope(m *Message, o *openRequest, meta []byte) {
 	version, ok := revisionIn(rawjson.Lookup(meta, mcp.MetaProtocolVersion))
 	if !ok {
 		return
 	}
 	t.sawModern = true
 	m.Revision, m.Era = version, eraModern
-	o.caps = aside(m, rawjson.Lookup(meta, mcp.MetaClientCapabilities))
+	o.caps = retainPart(m, rawjson.Lookup(meta, mcp.MetaClientCapabilities))
 	o.logs = rawjson.Lookup(meta, mcp.MetaLogLevel) != nil
 }
 
-// aside keeps a part of a frame for as long as its request is open. A small
+// retainPart keeps a part of a frame for as long as its request is open. A small
 // frame may be held for it; a large one may not, nor a large part.
-func aside(m *Message, part []byte) []byte {
+func retainPart(m *Message, part []byte) []byte {
 	const small = 4 << 10
 	switch {
 	case len(m.Frame) <= small:
@@ -189,7 +189,7 @@ func aside(m *Message, part []byte) []byte {
 	return nil // what is not known is not judged
 }
 
-func (t *thread) remember(side int, o *asked) {
+func (t *conversation) remember(side int, o *openRequest) {
 	open := t.open[side]
 	if len(open) >= maxOpen {
 		for key, old := range open {
@@ -201,19 +201,19 @@ func (t *thread) remember(side int, o *asked) {
 }
 
 // forget takes a request from those that are open to those that were.
-func (t *thread) forget(side int, key string, o *asked) {
+func (t *conversation) forget(side int, key string, o *openRequest) {
 	delete(t.open[side], key)
 	if o.token != "" && t.tokens[o.token] == o {
 		delete(t.tokens, o.token)
 	}
-	t.past[side].add(key, o)
+	t.history[side].add(key, o)
 }
 
-func (t *thread) answer(m *Message, j *jsonrpc.Message) {
+func (t *conversation) response(m *Message, j *jsonrpc.Message) {
 	other := 1 - side(m.Dir)
 	o := t.open[other][j.ID.Key()]
 	if o == nil {
-		t.judgeStranger(m, j, other)
+		t.judgeUnknown(m, j, other)
 		return
 	}
 	t.joined = o
@@ -223,14 +223,14 @@ func (t *thread) answer(m *Message, j *jsonrpc.Message) {
 	if j.Result != nil && m.Method == methodInitialize {
 		t.agree(m, o)
 	}
-	t.judgeAnswer(m, j, o)
+	t.judgeResponse(m, j, o)
 	if j.Result != nil {
 		t.known.learn(o, &t.got)
 	}
 }
 
 // agree takes in the result of initialize.
-func (t *thread) agree(m *Message, o *asked) {
+func (t *conversation) agree(m *Message, o *openRequest) {
 	t.rev, _ = revisionIn(t.got.protocolVersion)
 	m.Revision, m.Era = t.rev, eraLegacy
 	if t.stage == asking {
@@ -239,14 +239,14 @@ func (t *thread) agree(m *Message, o *asked) {
 	t.known.client = o.caps
 }
 
-func (t *thread) notification(m *Message, j *jsonrpc.Message) {
-	var o *asked
+func (t *conversation) notification(m *Message, j *jsonrpc.Message) {
+	var o *openRequest
 	switch m.Method {
-	case mcp.NoteProgress:
+	case mcp.NotificationProgress:
 		o = t.tokens[tokenKey(opposite(m.Dir), t.got.progressToken)]
-	case noteCancelled:
+	case notificationCancelled:
 		o = t.cancel(m)
-	case noteInitialized:
+	case notificationInitialized:
 		t.stage = talking
 	default:
 		if id := rawjson.Lookup(t.got.meta, mcp.MetaSubscriptionID); id != nil {
@@ -264,7 +264,7 @@ func (t *thread) notification(m *Message, j *jsonrpc.Message) {
 
 // cancel finds what is cancelled: a request of the sender, or a subscription
 // that a server ends.
-func (t *thread) cancel(m *Message) *asked {
+func (t *conversation) cancel(m *Message) *openRequest {
 	key := jsonrpc.ID(t.got.requestID).Key()
 	o := t.open[side(m.Dir)][key]
 	if o == nil && m.Dir == FromServer {
@@ -273,7 +273,7 @@ func (t *thread) cancel(m *Message) *asked {
 		}
 	}
 	if o == nil {
-		o = t.past[side(m.Dir)].find(key)
+		o = t.history[side(m.Dir)].find(key)
 	}
 	if o != nil {
 		o.cancelled = true
@@ -283,7 +283,7 @@ func (t *thread) cancel(m *Message) *asked {
 
 // onlyCall is the one call that is open and during which a server may ask. With
 // several of them nobody can tell.
-func (t *thread) onlyCall() (only *asked) {
+func (t *conversation) onlyCall() (only *openRequest) {
 	for _, o := range t.open[0] {
 		switch o.method {
 		case mcp.MethodToolsCall, mcp.MethodPromptsGet, mcp.MethodResourcesRead:
@@ -296,7 +296,7 @@ func (t *thread) onlyCall() (only *asked) {
 	return only
 }
 
-func (o *asked) number() uint64 {
+func (o *openRequest) number() uint64 {
 	if o == nil {
 		return 0
 	}
@@ -319,14 +319,14 @@ func opposite(d Dir) Dir {
 type recent struct {
 	keys []string
 	next int
-	m    map[string]*asked
+	m    map[string]*openRequest
 }
 
 const maxRecent = 512
 
-func (r *recent) add(key string, o *asked) {
+func (r *recent) add(key string, o *openRequest) {
 	if r.m == nil {
-		r.m = map[string]*asked{}
+		r.m = map[string]*openRequest{}
 	}
 	o.caps, o.filter = nil, nil // they hold whole frames
 	if _, again := r.m[key]; !again {
@@ -341,4 +341,4 @@ func (r *recent) add(key string, o *asked) {
 	r.m[key] = o
 }
 
-func (r *recent) find(key string) *asked { return r.m[key] }
+func (r *recent) find(key string) *openRequest { return r.m[key] }

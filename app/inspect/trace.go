@@ -113,9 +113,9 @@ func Format(m *Message, start time.Time, o *TraceOptions) string {
 	switch m.Kind {
 	case KindResponse, KindError:
 		if m.Joins != 0 {
-			word(p.dim(took(m.Duration)))
+			word(p.dim(duration(m.Duration)))
 		}
-	case KindNoise, KindStderr:
+	case KindInvalid, KindStderr:
 		word(p.dim(string(m.Kind) + ":"))
 	}
 	if m.HTTP != nil && m.HTTP.Status != 0 && m.Kind != KindEvent {
@@ -147,7 +147,7 @@ func cutAt(s string, n int) string {
 	return fmt.Sprintf("%s (%d more bytes)", cut, len(s)-len(cut)+len("…"))
 }
 
-func took(d time.Duration) string {
+func duration(d time.Duration) string {
 	switch {
 	case d < time.Millisecond:
 		return fmt.Sprintf("%.2fms", d.Seconds()*1000)
@@ -175,7 +175,7 @@ func (p painter) arrow(m *Message) string {
 	switch {
 	case m.Kind == KindEvent:
 		return p.in("35", "·")
-	case m.Kind == KindError || m.Kind == KindNoise:
+	case m.Kind == KindError || m.Kind == KindInvalid:
 		return p.red(arrowOf(m.Dir))
 	case m.Dir == ToServer:
 		return p.in("36", arrowOf(m.Dir))

@@ -15,9 +15,9 @@ type Wire struct {
 	server string
 	conn   uint64
 
-	mu     sync.Mutex
-	thread thread
-	http   *exchanges // nil unless RoundTripper was called
+	mu           sync.Mutex
+	conversation conversation
+	http         *exchanges // nil unless RoundTripper was called
 }
 
 // Wire returns a wire for a new connection to a server: one for each
@@ -30,8 +30,8 @@ func (l *Log) Wire(server string) *Wire {
 }
 
 // Frame writes down a frame as a client sees it: it fits era.DialOptions.Tap.
-// Frames that are no messages become noise, so era.DialOptions.Noise need not
-// be connected to [Wire.Noise] as well.
+// Frames that are no messages become noise, so era.DialOptions.OnInvalidFrame need not
+// be connected to [Wire.InvalidFrame] as well.
 func (w *Wire) Frame(d jsonrpc.Direction, frame []byte) {
 	dir := FromServer
 	if d == jsonrpc.Out {
@@ -48,8 +48,8 @@ func (w *Wire) FrameAtServer(d jsonrpc.Direction, frame []byte) {
 
 // Noise writes down a line of a server that is no message, for whoever hears of
 // it otherwise than through Frame.
-func (w *Wire) Noise(line []byte) {
-	w.put(Message{Dir: FromServer, Kind: KindNoise, Frame: bytes.Clone(line)})
+func (w *Wire) InvalidFrame(line []byte) {
+	w.put(Message{Dir: FromServer, Kind: KindInvalid, Frame: bytes.Clone(line)})
 }
 
 // Stderr writes down a line of a server's standard error.
@@ -75,10 +75,10 @@ func (w *Wire) add(m Message) uint64 {
 	read := readFrame(m.Frame)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	opened := w.thread.follow(&m, &read, !w.log.opts.Unchecked)
+	opened := w.conversation.follow(&m, &read, !w.log.opts.Unchecked)
 	if w.http != nil {
-		w.http.attach(&m, w.thread.joined)
-		w.thread.judgeStatus(&m, read.one.Error)
+		w.http.attach(&m, w.conversation.joined)
+		w.conversation.judgeStatus(&m, read.one.Error)
 	}
 	w.log.mu.Lock()
 	seq := w.log.addLocked(&m)
@@ -100,8 +100,8 @@ func (w *Wire) put(m Message) uint64 {
 	m.At, m.Server, m.Conn, m.Size, m.shaped = time.Now(), w.server, w.conn, len(m.Frame), true
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	m.Revision, m.Era = w.thread.spoken()
-	if m.Kind == KindNoise && !w.log.opts.Unchecked {
+	m.Revision, m.Era = w.conversation.spoken()
+	if m.Kind == KindInvalid && !w.log.opts.Unchecked {
 		m.Problems = []Problem{problem(ruleStdout, "", "the line is no message; a server logs to standard error")}
 	}
 	return w.log.Add(m)

@@ -76,21 +76,21 @@ func TestWireCopiesAndTurns(t *testing.T) {
 // A side that never answers, or answers under ever new ids, is not remembered
 // without bound.
 func TestThreadsAreBounded(t *testing.T) {
-	var th thread
+	var th conversation
 	for i := range 3 * maxOpen {
 		m := Message{Dir: ToServer, Frame: fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"vendor/x","params":{"_meta":{"progressToken":%d}}}`, i, i)}
 		r := readFrame(m.Frame)
 		th.follow(&m, &r, true)
 	}
-	if len(th.open[0]) > maxOpen || len(th.tokens) > maxOpen || len(th.past[0].m) > maxRecent || len(th.past[0].keys) > maxRecent {
-		t.Errorf("%d open, %d tokens, %d past", len(th.open[0]), len(th.tokens), len(th.past[0].m))
+	if len(th.open[0]) > maxOpen || len(th.tokens) > maxOpen || len(th.history[0].m) > maxRecent || len(th.history[0].keys) > maxRecent {
+		t.Errorf("%d open, %d tokens, %d past", len(th.open[0]), len(th.tokens), len(th.history[0].m))
 	}
 }
 
 // Open requests hold nothing large: what is kept of a conversation is bounded by
 // the log alone.
 func TestOpenRequestsHoldNoLargeFrames(t *testing.T) {
-	var th thread
+	var th conversation
 	pad := strings.Repeat("x", 1<<20)
 	var before, after runtime.MemStats
 	runtime.GC()

@@ -174,8 +174,8 @@ func (b *thinking) lines(width int, th *theme) []string {
 	return out
 }
 
-// past makes blocks of a conversation that was kept.
-func past(messages []llm.Message) []block {
+// ago makes blocks of a conversation that was kept.
+func ago(messages []llm.Message) []block {
 	var all []block
 	calls := map[string]*card{}
 	for _, m := range messages {

@@ -142,8 +142,8 @@ func firstLine(lines []string) string {
 // measured is how long it took and what allowed it.
 func (c *card) measured() string {
 	var parts []string
-	if c.call.Took > 0 {
-		parts = append(parts, took(time.Duration(c.call.Took)))
+	if c.call.Duration > 0 {
+		parts = append(parts, elapsed(time.Duration(c.call.Duration)))
 	}
 	if c.call.Rule != "" {
 		parts = append(parts, line(c.call.Rule))

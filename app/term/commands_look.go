@@ -114,7 +114,7 @@ func serverLine(s connect.State) string {
 		parts = append(parts, string(s.Revision))
 	}
 	if s.Latency > 0 {
-		parts = append(parts, took(s.Latency))
+		parts = append(parts, elapsed(s.Latency))
 	}
 	if s.Errors > 0 {
 		parts = append(parts, count(s.Errors, "error", "errors"))
@@ -227,7 +227,7 @@ func wireLine(m *inspect.Message, server int) string {
 		}
 	case inspect.KindError:
 		what += " = ERROR"
-	case inspect.KindStderr, inspect.KindEvent, inspect.KindNoise:
+	case inspect.KindStderr, inspect.KindEvent, inspect.KindInvalid:
 		what = string(m.Kind) + ": " + line(string(m.Frame[:min(len(m.Frame), 200)]))
 		arrow = "·"
 	default:
@@ -235,7 +235,7 @@ func wireLine(m *inspect.Message, server int) string {
 	}
 	text := fmt.Sprintf("%5d %s %s %s %s", m.Seq, m.At.Format("15:04:05.000"), pad(line(m.Server), server), arrow, what)
 	if m.Duration > 0 {
-		text += "  " + took(m.Duration)
+		text += "  " + elapsed(m.Duration)
 	}
 	if m.Era != "" {
 		text += "  " + m.Era

@@ -10,7 +10,7 @@ import (
 )
 
 // news takes what the workspace tells.
-func (s *screen) news(v any) tea.Cmd {
+func (s *screen) changes(v any) tea.Cmd {
 	switch v := v.(type) {
 	case connect.State:
 		s.state(v)
@@ -39,7 +39,7 @@ func (s *screen) event(e host.Event) tea.Cmd {
 	switch e.Kind {
 	case host.EventAsk: // whoever is asked for, this is where the person is
 		return s.ask(*e.Ask)
-	case host.EventAnswered:
+	case host.EventReplied:
 		return s.answered(e.Ask)
 	}
 	if !mine {
@@ -150,9 +150,9 @@ func (s *screen) ask(a host.Ask) tea.Cmd {
 
 // answered takes a question away, whoever has answered it.
 func (s *screen) answered(a *host.Ask) tea.Cmd {
-	if a.Answer != nil && a.Kind != host.AskApproval && a.Kind != host.AskFlow { // those are on the card
+	if a.Reply != nil && a.Kind != host.AskApproval && a.Kind != host.AskFlow { // those are on the card
 		over := question{ask: *a}
-		s.note("", a.Answer.Action+": "+over.title())
+		s.note("", a.Reply.Action+": "+over.title())
 	}
 	for i, q := range s.questions {
 		if q.ask.ID != a.ID {

@@ -195,7 +195,7 @@ func (f *field) check() error {
 	if err != nil {
 		return err
 	}
-	return (&mcp.Form{Fields: []mcp.FormField{f.FormField}}).CheckAnswer(raw)
+	return (&mcp.Form{Fields: []mcp.FormField{f.FormField}}).CheckResponse(raw)
 }
 
 // content is the filled-in sheet as JSON.
@@ -225,7 +225,7 @@ func (s *sheet) content() (json.RawMessage, error) {
 	}
 	content, err := args.Parse(s.schema, words)
 	if err == nil && s.form != nil {
-		err = s.form.CheckAnswer(content)
+		err = s.form.CheckResponse(content)
 	}
 	return content, err
 }

@@ -128,13 +128,13 @@ func TestServersCannotDrawOnTheScreen(t *testing.T) {
 			d.press("esc", "esc", "f2")
 			look("servers")
 			d.press("esc")
-			d.send(newsMsg{host.Event{Kind: host.EventText, Text: evil}, host.Event{Kind: host.EventThinking, Text: evil},
+			d.send(changeMsg{host.Event{Kind: host.EventText, Text: evil}, host.Event{Kind: host.EventThinking, Text: evil},
 				host.Event{Kind: host.EventNotice, Server: "evil", Text: evil}, host.Event{Kind: host.EventLog, Server: "evil", Text: evil, Level: evil}, host.Event{Kind: host.EventError, Text: evil}})
 			look("events")
 			for _, kind := range []host.AskKind{host.AskURL, host.AskFlow, host.AskSampling} {
 				d.s.questions = []*question{newQuestion(host.Ask{ID: "x", Kind: kind, Server: "evil", From: "other", Message: evil, URL: "https://x.example/" + evil, Warnings: []string{evil},
 					Call:     &host.ToolCall{Server: "evil", Tool: "do", Arguments: json.RawMessage(jsonText(evil))},
-					Sampling: &mcp.CreateMessageParams{SystemPrompt: evil, Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.Say(mcp.Text(evil))}}}})}
+					Sampling: &mcp.CreateMessageParams{SystemPrompt: evil, Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.NewSamplingContent(mcp.Text(evil))}}}})}
 				look(string(kind))
 			}
 		})

@@ -80,7 +80,7 @@ func (l *lines) ask(w wish) {
 	}
 }
 
-// took says that a line was received from got.
+// elapsed says that a line was received from got.
 func (l *lines) took(g gotLine, secret bool) (string, error) {
 	l.owed = false
 	if g.err != nil {

@@ -119,7 +119,7 @@ func driveOn(t *testing.T, w *workspace.Workspace, feed *Feed, change func(*Opti
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	d := &driver{t: t, w: w, s: newScreen(ctx, w, o), msgs: make(chan tea.Msg, 1000)}
-	d.all.Go(func() { feed.forward(ctx, func(some []any) { d.msgs <- newsMsg(some) }) })
+	d.all.Go(func() { feed.forward(ctx, func(some []any) { d.msgs <- changeMsg(some) }) })
 	t.Cleanup(func() {
 		d.s.t.stop()
 		stop()

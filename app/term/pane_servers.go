@@ -70,7 +70,7 @@ func (p *serversPane) row(s connect.State, chosen bool, width int, th *theme) st
 	}
 	latency := "-"
 	if s.Latency > 0 {
-		latency = took(s.Latency)
+		latency = elapsed(s.Latency)
 	}
 	text := fmt.Sprintf("%s %s %s %s %s", pad(line(s.Server), 16), pad(string(s.Phase), 11), pad(string(s.Kind), 8), pad(string(s.Revision), 11), pad(latency, 8))
 	if s.Errors > 0 {
@@ -100,7 +100,7 @@ func (p *serversPane) details(server *connect.Server, width int, th *theme) []st
 		state += fmt.Sprintf(", process %d", s.Pid)
 	}
 	if s.Next > 0 {
-		state += ", next try in " + took(s.Next)
+		state += ", next try in " + elapsed(s.Next)
 	}
 	add("state", state)
 	if words := server.Stderr(); words != "" {
@@ -175,7 +175,7 @@ func (p *serversPane) login(s *connect.Server) tea.Cmd {
 // is kept.
 func stderrPane(log *inspect.Log, server string) *textPane {
 	return &textPane{name: "Standard error of " + line(server), top: 1 << 30, write: func(width int, _ bool) []string {
-		ms, _ := log.Filter(inspect.Query{Server: server, Kinds: []inspect.Kind{inspect.KindStderr, inspect.KindNoise, inspect.KindEvent}}, 0, 2000)
+		ms, _ := log.Filter(inspect.Query{Server: server, Kinds: []inspect.Kind{inspect.KindStderr, inspect.KindInvalid, inspect.KindEvent}}, 0, 2000)
 		var out []string
 		for i := len(ms) - 1; i >= 0; i-- {
 			out = append(out, indented(wrap(visible.Terminal(string(ms[i].Frame)), width-13), ms[i].At.Format("15:04:05.000 "), strings.Repeat(" ", 13))...)

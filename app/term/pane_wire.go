@@ -194,7 +194,7 @@ func messagePane(log *inspect.Log, seq uint64) *textPane {
 			about = append(about, strings.TrimSpace(m.Era+" "+string(m.Revision)))
 		}
 		if m.Duration > 0 {
-			about = append(about, "after "+took(m.Duration))
+			about = append(about, "after "+elapsed(m.Duration))
 		}
 		if m.Joins != 0 {
 			about = append(about, fmt.Sprintf("belongs to %d", m.Joins))

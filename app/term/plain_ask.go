@@ -19,7 +19,7 @@ func (p *plain) ask(a host.Ask) {
 	th := newTheme("plain", true)
 	th.loud = th.bold
 	fmt.Fprintln(p.out, "\n? "+q.title())
-	var answer host.Answer
+	var answer host.Reply
 	if a.Kind == host.AskForm {
 		answer = p.askForm(q)
 	} else {
@@ -29,12 +29,12 @@ func (p *plain) ask(a host.Ask) {
 		}
 		answer = p.askWord(q)
 	}
-	if err := p.t.w.Host.Answer(a.ID, answer); err != nil {
+	if err := p.t.w.Host.Reply(a.ID, answer); err != nil {
 		p.say("! " + err.Error())
 	}
 }
 
-func (p *plain) askForm(q *question) host.Answer {
+func (p *plain) askForm(q *question) host.Reply {
 	for _, l := range q.secretWarning(p.width, &theme{}) {
 		fmt.Fprintln(p.out, "  "+l)
 	}
@@ -43,22 +43,22 @@ func (p *plain) askForm(q *question) host.Answer {
 	}
 	if q.wrong != "" {
 		p.say("! " + q.wrong)
-		return host.Answer{Action: "decline"}
+		return host.Reply{Action: "decline"}
 	}
 	for {
 		err := p.sheet(p.t.ctx, q.sheet.sheet)
 		switch {
 		case errors.Is(err, form.ErrDeclined):
-			return host.Answer{Action: "decline"}
+			return host.Reply{Action: "decline"}
 		case err != nil:
 			if errors.Is(err, errInterrupted) {
 				p.t.stop()
 			}
-			return host.Answer{Action: "cancel"}
+			return host.Reply{Action: "cancel"}
 		}
 		content, err := q.sheet.content()
 		if err == nil {
-			return host.Answer{Action: "accept", Content: content}
+			return host.Reply{Action: "accept", Content: content}
 		}
 		p.say("! " + err.Error())
 	}
@@ -84,7 +84,7 @@ func (q *question) words() (all map[string]string, text, no string) {
 
 // askWord reads lines until one is an answer. At a terminal, a line that is no
 // answer was typed ahead: it is kept, and taken up when nothing runs any more.
-func (p *plain) askWord(q *question) host.Answer {
+func (p *plain) askWord(q *question) host.Reply {
 	all, text, no := q.words()
 	for {
 		typed, err := p.prompt(p.t.ctx, text+": ")
@@ -92,7 +92,7 @@ func (p *plain) askWord(q *question) host.Answer {
 			if errors.Is(err, errInterrupted) {
 				p.t.stop()
 			}
-			return host.Answer{Action: no}
+			return host.Reply{Action: no}
 		}
 		typed = strings.TrimSpace(typed)
 		if other, ok := strings.CutPrefix(typed, "="); ok && q.ask.Draft != nil {
@@ -101,10 +101,10 @@ func (p *plain) askWord(q *question) host.Answer {
 				p.say("! " + err.Error())
 				continue
 			}
-			return host.Answer{Action: "accept", Content: json.RawMessage(content)}
+			return host.Reply{Action: "accept", Content: json.RawMessage(content)}
 		}
 		if action := all[strings.ToLower(typed)]; action != "" {
-			return host.Answer{Action: action}
+			return host.Reply{Action: action}
 		}
 		if p.typed && typed != "" {
 			p.ahead = append(p.ahead, typed)

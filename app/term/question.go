@@ -135,7 +135,7 @@ func (q *question) page(width int, th *theme) []string {
 
 // An option is an answer that the person can pick.
 type option struct {
-	action string // of host.Answer, or one of those below
+	action string // of host.Reply, or one of those below
 	label  string
 }
 

@@ -116,7 +116,7 @@ func (s *screen) take(q *question, action string) tea.Cmd {
 // reply answers the first question.
 func (s *screen) reply(action string, content json.RawMessage) tea.Cmd {
 	q := s.questions[0]
-	if err := s.t.w.Host.Answer(q.ask.ID, host.Answer{Action: action, Content: content}); err != nil {
+	if err := s.t.w.Host.Reply(q.ask.ID, host.Reply{Action: action, Content: content}); err != nil {
 		q.wrong = err.Error()
 		return nil
 	}

@@ -17,7 +17,7 @@ import (
 func TestSamplingIsReviewedAndChanged(t *testing.T) {
 	s := server.New(mcp.Implementation{Name: "muse", Version: "1"}, nil)
 	server.AddTool(s, "rhyme", "Have the model rhyme", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
-		r, err := server.Sample(c, "verse", &mcp.CreateMessageParams{MaxTokens: 50, SystemPrompt: "Rhyme.", Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.Say(mcp.Text("roses are red"))}}})
+		r, err := server.Sample(c, "verse", &mcp.CreateMessageParams{MaxTokens: 50, SystemPrompt: "Rhyme.", Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.NewSamplingContent(mcp.Text("roses are red"))}}})
 		if err != nil {
 			return "", err
 		}

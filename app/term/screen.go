@@ -46,7 +46,7 @@ type screen struct {
 
 // What the screen is told.
 type (
-	newsMsg     []any    // host.Event and connect.State
+	changeMsg   []any    // host.Event and connect.State
 	wireMsg     struct{} // messages were written down
 	completeMsg struct {
 		asked int
@@ -95,10 +95,10 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return s, s.paste(m.Content)
 	case tea.KeyPressMsg:
 		return s, s.key(m.Keystroke(), m.Text)
-	case newsMsg:
+	case changeMsg:
 		var cmds []tea.Cmd
 		for _, v := range m {
-			cmds = append(cmds, s.news(v))
+			cmds = append(cmds, s.changes(v))
 		}
 		return s, tea.Batch(cmds...)
 	case completeMsg:
@@ -121,7 +121,7 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 func (s *screen) showSession() {
 	now := s.t.now()
 	s.usage = now.Summary().Usage
-	for _, b := range past(now.Messages()) {
+	for _, b := range ago(now.Messages()) {
 		e := s.talked.add(b)
 		if c, ok := b.(*card); ok {
 			s.cards[c.call.ID] = e

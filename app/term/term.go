@@ -99,7 +99,7 @@ func Run(ctx context.Context, w *workspace.Workspace, o Options) error {
 	forwarded := make(chan struct{})
 	go func() { // ends with ctx
 		defer close(forwarded)
-		o.Feed.forward(ctx, func(some []any) { p.Send(newsMsg(some)) })
+		o.Feed.forward(ctx, func(some []any) { p.Send(changeMsg(some)) })
 	}()
 	watched := make(chan struct{})
 	go func() { // ends with ctx

@@ -109,8 +109,8 @@ func indented(lines []string, first, rest string) []string {
 // line makes somebody else's text fit for one line.
 func line(s string) string { return visible.Line(strings.TrimSpace(s)) }
 
-// took writes a time span as short as it can be read.
-func took(d time.Duration) string {
+// elapsed writes a time span as short as it can be read.
+func elapsed(d time.Duration) string {
 	switch {
 	case d < 100*time.Microsecond:
 		return fmt.Sprintf("%d µs", d.Microseconds())

@@ -155,12 +155,12 @@ func (s *Server) deleteSession(r *http.Request) (any, error) {
 }
 
 func (s *Server) answer(r *http.Request) (any, error) {
-	var a host.Answer
+	var a host.Reply
 	if err := body(r, &a); err != nil {
 		return nil, err
 	}
 	a.By = "person"
-	if err := s.work.Host.Answer(r.PathValue("id"), a); err != nil {
+	if err := s.work.Host.Reply(r.PathValue("id"), a); err != nil {
 		return nil, fault{http.StatusConflict, err}
 	}
 	return struct{}{}, nil

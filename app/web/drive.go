@@ -172,7 +172,7 @@ func (s *Server) watch(r *http.Request) (any, error) {
 	id, ctx, end := s.begin("watch")
 	s.running.Go(func() {
 		defer end()
-		err := one.Client().Listen(ctx, mcp.Filter{ResourceSubscriptions: []string{q.URI}}, func(n mcp.Note) {
+		err := one.Client().Listen(ctx, mcp.SubscriptionFilter{ResourceSubscriptions: []string{q.URI}}, func(n mcp.Notification) {
 			s.feed.put("updated", map[string]any{"id": id, "server": one.Name(), "uri": q.URI, "method": n.Method, "at": time.Now()})
 		})
 		if ctx.Err() == nil {

@@ -25,7 +25,7 @@ const mostLines = 1000
 // oldest first.
 func (s *Server) logs(r *http.Request) (any, error) {
 	name := r.PathValue("name")
-	said, _ := s.work.Log.Filter(inspect.Query{Server: name, Method: mcp.NoteMessage}, 0, mostLines)
+	said, _ := s.work.Log.Filter(inspect.Query{Server: name, Method: mcp.NotificationMessage}, 0, mostLines)
 	written, _ := s.work.Log.Filter(inspect.Query{Server: name, Kinds: []inspect.Kind{inspect.KindStderr}}, 0, mostLines)
 	lines := []logLine{}
 	for _, m := range said {

@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	batch     = 500                   // events or messages in one go
-	breath    = 40 * time.Millisecond // between two goes, so that a flood comes in large pieces
-	heartbeat = 20 * time.Second      // when nothing happens
-	patience  = 30 * time.Second      // for a page that takes nothing
+	batch       = 500                   // events or messages in one go
+	breath      = 40 * time.Millisecond // between two goes, so that a flood comes in large pieces
+	heartbeat   = 20 * time.Second      // when nothing happens
+	idleTimeout = 30 * time.Second      // for a page that takes nothing
 )
 
 // stream tells a page what happens: events of the feed, and summaries of
@@ -34,7 +34,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	messages, stopMessages := s.work.Log.Watch()
 	defer stopMessages()
 	send := func(kind string, data []byte) error {
-		control.SetWriteDeadline(time.Now().Add(patience))
+		control.SetWriteDeadline(time.Now().Add(idleTimeout))
 		_, err := fmt.Fprintf(w, "event: %s\nid: %d-%d\ndata: %s\n\n", kind, feedAt, wireAt, data)
 		return err
 	}
@@ -70,7 +70,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if !s.wait(r, news, messages, more, func() error {
-			control.SetWriteDeadline(time.Now().Add(patience))
+			control.SetWriteDeadline(time.Now().Add(idleTimeout))
 			if _, err := fmt.Fprint(w, ": still here\n\n"); err != nil {
 				return err
 			}

@@ -98,22 +98,22 @@ type Workspace struct {
 	store *store.DB
 	audit *audit.Log
 
-	hearing sync.WaitGroup // one listener for each server
-	ctx     context.Context
-	stop    context.CancelFunc
+	listening sync.WaitGroup // one listener for each server
+	ctx       context.Context
+	stop      context.CancelFunc
 
 	closing sync.Once
 	closed  error // what came of it
 
-	mu  sync.Mutex
-	met map[string]int           // how often each server was met, as far as the host was told
-	now map[string]chan struct{} // holds one when a server's phase has changed
+	mu        sync.Mutex
+	connected map[string]int           // how often each server was met, as far as the host was told
+	now       map[string]chan struct{} // holds one when a server's phase has changed
 }
 
 // Open makes a workspace and starts its servers in the background: it waits for
 // none of them.
 func Open(o Options) (*Workspace, error) {
-	w := &Workspace{opts: o, Fleet: &connect.Fleet{}, Log: o.Log, met: map[string]int{}, now: map[string]chan struct{}{}}
+	w := &Workspace{opts: o, Fleet: &connect.Fleet{}, Log: o.Log, connected: map[string]int{}, now: map[string]chan struct{}{}}
 	if o.Tokens == nil {
 		w.opts.Tokens = &tokens.Files{Dir: filepath.Join(o.Dir, "tokens")}
 	}
@@ -189,7 +189,7 @@ func (w *Workspace) Add(entry config.Server) error {
 	if err := w.Host.Attach(entry.Name, s.Client(), entry.Secrets); err != nil {
 		return errors.Join(err, w.Fleet.Remove(entry.Name))
 	}
-	w.hearing.Go(func() { w.hear(s) })
+	w.listening.Go(func() { w.onNotification(s) })
 	return nil
 }
 
@@ -206,9 +206,9 @@ func (w *Workspace) Remove(name string) error {
 // than before.
 func (w *Workspace) changed(s connect.State) {
 	w.mu.Lock()
-	anew := s.Phase == connect.Ready && s.Starts != w.met[s.Server]
+	anew := s.Phase == connect.Ready && s.Starts != w.connected[s.Server]
 	if anew {
-		w.met[s.Server] = s.Starts
+		w.connected[s.Server] = s.Starts
 	}
 	select {
 	case w.now[s.Server] <- struct{}{}:
@@ -226,14 +226,14 @@ func (w *Workspace) changed(s connect.State) {
 // hear listens to a server's news until it is closed. Listen looks after
 // interruptions; it ends when the server refuses, which it may not do any more
 // when it is started anew.
-func (w *Workspace) hear(s *connect.Server) {
-	filter := mcp.Filter{ToolsListChanged: true, ResourcesListChanged: true, PromptsListChanged: true}
+func (w *Workspace) onNotification(s *connect.Server) {
+	filter := mcp.SubscriptionFilter{ToolsListChanged: true, ResourcesListChanged: true, PromptsListChanged: true}
 	for refused := 0; w.phase(s, refused); {
 		refused = s.State().Starts // if it does; a later start may have taken its place meanwhile, and is tried
-		s.Client().Listen(w.ctx, filter, func(n mcp.Note) {
+		s.Client().Listen(w.ctx, filter, func(n mcp.Notification) {
 			switch n.Method {
-			case mcp.NoteAcknowledged, // what was listed before may have changed unheard
-				mcp.NoteToolsListChanged, mcp.NoteResourcesListChanged, mcp.NotePromptsListChanged:
+			case mcp.NotificationSubscriptionsAcknowledged, // what was listed before may have changed unheard
+				mcp.NotificationToolsListChanged, mcp.NotificationResourcesListChanged, mcp.NotificationPromptsListChanged:
 				w.Host.Changed(s.Name())
 			}
 		})
@@ -283,7 +283,7 @@ func (w *Workspace) Close() error {
 	w.closing.Do(func() {
 		w.stop()
 		w.Host.Close()
-		w.hearing.Wait() // first: a server that is listened to waits for that to end
+		w.listening.Wait() // first: a server that is listened to waits for that to end
 		err := w.Fleet.Close()
 		w.closed = errors.Join(err, w.store.Close(), w.audit.Close())
 	})

@@ -164,7 +164,7 @@ func TestDirectCall(t *testing.T) {
 	session := s.Host.NewSession()
 	go func() {
 		eventually(t, "it is asked", func() bool { return len(s.Host.Asks()) == 1 })
-		if err := s.Host.Answer(s.Host.Asks()[0].ID, host.Answer{Action: "always"}); err != nil {
+		if err := s.Host.Reply(s.Host.Asks()[0].ID, host.Reply{Action: "always"}); err != nil {
 			t.Error(err)
 		}
 	}()

@@ -122,7 +122,7 @@ func (p *prover) prove(method string, target *url.URL, token string) (string, er
 }
 
 // hear takes in the nonce of an answer and reports whether it is a new one.
-func (p *prover) hear(target *url.URL, h http.Header) bool {
+func (p *prover) receive(target *url.URL, h http.Header) bool {
 	nonce := h.Get("DPoP-Nonce")
 	if nonce == "" || len(nonce) > 1024 {
 		return false

@@ -32,7 +32,7 @@ const (
 )
 
 // A desk is a listener that waits for one browser.
-type desk struct {
+type registry struct {
 	loopback *Loopback
 	redirect string
 	path     string
@@ -46,7 +46,7 @@ type desk struct {
 
 // open listens. Fixed is the redirect URI that must be used, preferred one that
 // would be good; both may be empty.
-func (l *Loopback) open(fixed, preferred string) (*desk, error) {
+func (l *Loopback) open(fixed, preferred string) (*registry, error) {
 	u := &url.URL{Scheme: "http", Host: "127.0.0.1:0", Path: callbackPath}
 	if fixed != "" {
 		var err error
@@ -70,22 +70,22 @@ func (l *Loopback) open(fixed, preferred string) (*desk, error) {
 	return l.desk(listener, u), nil
 }
 
-func (l *Loopback) desk(listener net.Listener, redirect *url.URL) *desk {
+func (l *Loopback) desk(listener net.Listener, redirect *url.URL) *registry {
 	path := redirect.Path
 	if path == "" {
 		path = "/"
 	}
-	return &desk{
+	return &registry{
 		loopback: l, redirect: redirect.String(), path: path, listener: listener,
 		hosts: [2]string{redirect.Host, "127.0.0.1:" + redirect.Port()},
 		found: make(chan *url.URL, 1),
 	}
 }
 
-func (d *desk) close() { _ = d.listener.Close() }
+func (d *registry) close() { _ = d.listener.Close() }
 
 // authorize opens the page and waits.
-func (d *desk) authorize(ctx context.Context, page string) (*url.URL, error) {
+func (d *registry) authorize(ctx context.Context, page string) (*url.URL, error) {
 	u, err := url.Parse(page)
 	if err != nil {
 		return nil, errors.New("the page cannot be opened")
@@ -137,7 +137,7 @@ func (l *Loopback) show(page string) {
 
 // ServeHTTP takes the one answer that has the right state. A page elsewhere that
 // knocks here meanwhile learns nothing and ends nothing.
-func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *registry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Host != d.hosts[0] && r.Host != d.hosts[1], r.Method != http.MethodGet, r.URL.Path != d.path, len(r.URL.RawQuery) > maxCallback:
 		writePage(w, http.StatusBadRequest, pageRefused)
@@ -162,7 +162,7 @@ func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // takes reports whether an answer is the one that is waited for, once.
-func (d *desk) takes(state string) bool {
+func (d *registry) takes(state string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.state == "" || state != d.state {

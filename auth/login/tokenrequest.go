@@ -134,7 +134,7 @@ func (r *tokenRequest) post(ctx context.Context, f *fetch.Client) (*grantedToken
 		if err != nil {
 			return nil, err
 		}
-		fresh := r.prover != nil && r.prover.hear(endpoint, answer)
+		fresh := r.prover != nil && r.prover.receive(endpoint, answer)
 		token, err := readToken(r.server.Issuer, status, body)
 		if refused, ok := errors.AsType[*ServerError](err); ok && refused.Code == "use_dpop_nonce" && fresh && !again {
 			continue

@@ -189,7 +189,7 @@ func (j *journey) send() (*http.Response, error) {
 // or reports that the answer is to be handed over.
 func (j *journey) consider(resp *http.Response) (again bool, err error) {
 	p, tok := j.place, j.token
-	newNonce := tok != nil && tok.DPoP && tok.prover.hear(j.original.URL, resp.Header)
+	newNonce := tok != nil && tok.DPoP && tok.prover.receive(j.original.URL, resp.Header)
 	wants := resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden
 	if !wants {
 		p.took(tok, j.original.Method, j.stepped)

@@ -8,42 +8,42 @@ import (
 	"time"
 )
 
-const maxAnswers = 10_000
+const maxVerdicts = 10_000
 
 // A tokenHash stands for a token where the token itself must not be kept.
 type tokenHash = [sha256.Size]byte
 
 // An answer is what was found out about a token, and until when it holds.
-type answer struct {
+type verdict struct {
 	id    *Identity
 	err   error
 	until time.Time
 }
 
-// answers keeps what was found out. Good and bad news have rooms of their own,
+// verdicts keeps what was found out. Good and bad news have rooms of their own,
 // so that a flood of made-up tokens does not push out the real ones.
-type answers struct {
+type verdicts struct {
 	now func() time.Time
 
 	mu        sync.Mutex
-	good, bad map[tokenHash]answer
-	asking    map[tokenHash]*question
+	good, bad map[tokenHash]verdict
+	asking    map[tokenHash]*query
 }
 
 // A question is one that somebody is asking about a token.
-type question struct {
+type query struct {
 	done  chan struct{} // closed when found is set
-	found answer
+	found verdict
 }
 
-func newAnswers(now func() time.Time) *answers {
-	return &answers{now: now, good: map[tokenHash]answer{}, bad: map[tokenHash]answer{}, asking: map[tokenHash]*question{}}
+func newVerdicts(now func() time.Time) *verdicts {
+	return &verdicts{now: now, good: map[tokenHash]verdict{}, bad: map[tokenHash]verdict{}, asking: map[tokenHash]*query{}}
 }
 
 // get returns the answer for a token, and asks for it if there is none. Callers
 // that come while a question about the token is open share its answer, also if
 // that is an error. ask says whether its answer may be kept.
-func (a *answers) get(ctx context.Context, token tokenHash, ask func(context.Context) (answer, bool)) (*Identity, error) {
+func (a *verdicts) get(ctx context.Context, token tokenHash, ask func(context.Context) (verdict, bool)) (*Identity, error) {
 	known, open, mine := a.look(token)
 	switch {
 	case mine:
@@ -62,23 +62,23 @@ func (a *answers) get(ctx context.Context, token tokenHash, ask func(context.Con
 
 // look finds an answer, or the open question, or makes the caller the one who
 // asks it.
-func (a *answers) look(token tokenHash) (known answer, open *question, mine bool) {
+func (a *verdicts) look(token tokenHash) (known verdict, open *query, mine bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, room := range []map[tokenHash]answer{a.good, a.bad} {
+	for _, room := range []map[tokenHash]verdict{a.good, a.bad} {
 		if known, ok := room[token]; ok && a.now().Before(known.until) {
 			return known, nil, false
 		}
 	}
 	if open := a.asking[token]; open != nil {
-		return answer{}, open, false
+		return verdict{}, open, false
 	}
-	open = &question{done: make(chan struct{}), found: answer{err: unavailable(errors.New("the question was not answered"))}}
+	open = &query{done: make(chan struct{}), found: verdict{err: unavailable(errors.New("the question was not answered"))}}
 	a.asking[token] = open
-	return answer{}, open, true
+	return verdict{}, open, true
 }
 
-func (a *answers) askOnce(ctx context.Context, token tokenHash, q *question, ask func(context.Context) (answer, bool)) {
+func (a *verdicts) askOnce(ctx context.Context, token tokenHash, q *query, ask func(context.Context) (verdict, bool)) {
 	var keep bool
 	defer func() {
 		a.mu.Lock()
@@ -93,20 +93,20 @@ func (a *answers) askOnce(ctx context.Context, token tokenHash, q *question, ask
 }
 
 // keep stores an answer and makes room for it if need be.
-func (a *answers) keep(token tokenHash, found answer) {
+func (a *verdicts) keep(token tokenHash, found verdict) {
 	room, other := a.good, a.bad
 	if found.err != nil {
 		room, other = a.bad, a.good
 	}
 	delete(other, token)
-	if len(room) >= maxAnswers {
+	if len(room) >= maxVerdicts {
 		a.makeRoom(room)
 	}
 	room[token] = found
 }
 
 // makeRoom drops what no longer holds or, if all of it does, a tenth of it.
-func (a *answers) makeRoom(room map[tokenHash]answer) {
+func (a *verdicts) makeRoom(room map[tokenHash]verdict) {
 	now := a.now()
 	for token, known := range room {
 		if !now.Before(known.until) {
@@ -114,7 +114,7 @@ func (a *answers) makeRoom(room map[tokenHash]answer) {
 		}
 	}
 	for token := range room {
-		if len(room) < maxAnswers*9/10 {
+		if len(room) < maxVerdicts*9/10 {
 			return
 		}
 		delete(room, token)

@@ -48,7 +48,7 @@ type IntrospectionOptions struct {
 
 // Introspection verifies tokens by asking the server that issued them. Answers
 // are kept under a hash of the token; many requests with one token make one
-// question. When the endpoint does not answer, nothing is let in.
+// query. When the endpoint does not answer, nothing is let in.
 //
 // An endpoint that answers 429 or 503 is left alone for as long as Retry-After
 // says, at least 1 s and at most 60 s, or 5 s if it does not say; one that
@@ -77,28 +77,28 @@ func Introspection(options *IntrospectionOptions) (Verifier, error) {
 		o.Fetch = fetch.New(nil)
 	}
 	v := &introspector{opts: o, now: time.Now}
-	v.answers = newAnswers(func() time.Time { return v.now() })
+	v.verdicts = newVerdicts(func() time.Time { return v.now() })
 	return v, nil
 }
 
 type introspector struct {
-	opts    IntrospectionOptions
-	answers *answers
-	gate    gate
-	now     func() time.Time
+	opts     IntrospectionOptions
+	verdicts *verdicts
+	gate     gate
+	now      func() time.Time
 }
 
 func (v *introspector) Verify(ctx context.Context, token string, _ *http.Request) (*Identity, error) {
 	if v.opts.CacheFor < 0 {
 		return v.ask(ctx, token)
 	}
-	return v.answers.get(ctx, sha256.Sum256([]byte(token)), func(ctx context.Context) (answer, bool) {
+	return v.verdicts.get(ctx, sha256.Sum256([]byte(token)), func(ctx context.Context) (verdict, bool) {
 		id, err := v.ask(ctx, token)
 		until := v.now().Add(v.opts.CacheFor)
 		if err == nil && !id.Expires.IsZero() && id.Expires.Before(until) {
 			until = id.Expires
 		}
-		return answer{id, err, until}, !errors.Is(err, ErrUnavailable)
+		return verdict{id, err, until}, !errors.Is(err, ErrUnavailable)
 	})
 }
 

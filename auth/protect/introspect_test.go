@@ -180,7 +180,7 @@ type busyEndpoint struct {
 	status int
 	retry  string
 	asked  int
-	hold   chan struct{} // answers wait for it; nil means at once
+	hold   chan struct{} // verdicts wait for it; nil means at once
 }
 
 func newBusyEndpoint(t *testing.T) *busyEndpoint {
@@ -305,16 +305,16 @@ func TestBusyIntrospectionIsProbedOnce(t *testing.T) {
 // Many calls with one token share one question, also if it fails.
 func TestFailedIntrospectionIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a := newAnswers(time.Now)
+		a := newVerdicts(time.Now)
 		hold := make(chan struct{})
 		var asked atomic.Int32
 		var wg sync.WaitGroup
 		for range 50 {
 			wg.Go(func() {
-				_, err := a.get(t.Context(), tokenHash{}, func(context.Context) (answer, bool) {
+				_, err := a.get(t.Context(), tokenHash{}, func(context.Context) (verdict, bool) {
 					asked.Add(1)
 					<-hold
-					return answer{err: unavailable(errors.New("busy"))}, false
+					return verdict{err: unavailable(errors.New("busy"))}, false
 				})
 				if !errors.Is(err, ErrUnavailable) {
 					t.Errorf("error %v", err)
@@ -367,16 +367,16 @@ func TestIntrospectionWithoutCache(t *testing.T) {
 
 // A flood of made-up tokens takes bounded room and leaves the good ones alone.
 func TestAnswersAreBounded(t *testing.T) {
-	a := newAnswers(time.Now)
+	a := newVerdicts(time.Now)
 	until := time.Now().Add(time.Hour)
 	hash := func(i int) tokenHash { return sha256.Sum256(binary.BigEndian.AppendUint64(nil, uint64(i))) }
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.keep(hash(-1), answer{id: &Identity{}, until: until})
-	for i := range 3 * maxAnswers {
-		a.keep(hash(i), answer{err: invalid("x"), until: until})
+	a.keep(hash(-1), verdict{id: &Identity{}, until: until})
+	for i := range 3 * maxVerdicts {
+		a.keep(hash(i), verdict{err: invalid("x"), until: until})
 	}
-	if len(a.bad) > maxAnswers || len(a.good) != 1 {
+	if len(a.bad) > maxVerdicts || len(a.good) != 1 {
 		t.Errorf("%d bad, %d good", len(a.bad), len(a.good))
 	}
 }

@@ -133,7 +133,7 @@ func TestPrincipalReachesTheCall(t *testing.T) {
 }
 
 // A30: a state that was handed to one user is of no use to another, and the
-// answer is the same as for one that never was.
+// verdict is the same as for one that never was.
 func TestStateOfAnotherUser(t *testing.T) {
 	send := served(t)
 	answered := func(key string) string {

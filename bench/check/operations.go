@@ -233,7 +233,7 @@ func withClient(rev mcp.Revision) func() (func(), error) {
 		go door.ServeStream(context.Background(), far)
 		var o client.Options
 		ctx := context.Background()
-		peer, err := era.Dial(ctx, near, o.Persona(), &era.DialOptions{Known: rev})
+		peer, err := era.Dial(ctx, near, o.Profile(), &era.DialOptions{Known: rev})
 		if err != nil {
 			return nil, err
 		}

@@ -80,7 +80,7 @@ func TestAverageAsksThePerson(t *testing.T) {
 		`{"action":"accept","content":{"a":1e308,"b":1e308}}`: `"text":"1e+308"`,
 		`{"action":"decline"}`:                                `declined to answer`,
 	} {
-		h := mcp.Answering(s, func(context.Context, *mcp.Call, string, mcp.Question) (json.RawMessage, error) {
+		h := mcp.HandleInput(s, func(context.Context, *mcp.Call, string, mcp.InputRequest) (json.RawMessage, error) {
 			return json.RawMessage(answer), nil
 		}, 0)
 		c := &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"average"}`)}

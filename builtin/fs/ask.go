@@ -19,11 +19,11 @@ func (c *call) agree(when Ask, confirmed bool, question string) error {
 	if c.Config.Ask == AskNever || when == AskBeforeChange && c.Config.Ask != AskBeforeChange {
 		return nil
 	}
-	q, err := mcp.ElicitQuestion(&mcp.ElicitParams{Message: question})
+	q, err := mcp.ElicitRequest(&mcp.ElicitParams{Message: question})
 	if err != nil {
 		return err
 	}
-	if c.Caller.CanAnswer(q) != nil {
+	if c.Caller.CanHandle(q) != nil {
 		if confirmed {
 			return nil
 		}

@@ -13,7 +13,7 @@ import (
 // answering makes calls as a client does whose person answers all questions in
 // this way. What was asked is added to the list.
 func answering(h mcp.Handler, answer string, asked *[]string) mcp.Handler {
-	return mcp.Answering(h, func(_ context.Context, _ *mcp.Call, _ string, q mcp.Question) (json.RawMessage, error) {
+	return mcp.HandleInput(h, func(_ context.Context, _ *mcp.Call, _ string, q mcp.InputRequest) (json.RawMessage, error) {
 		var p mcp.ElicitParams
 		if err := mcp.Unmarshal(q.Params, &p); err != nil {
 			return nil, err
@@ -83,7 +83,7 @@ func TestConfirm(t *testing.T) {
 // Tools that ask can be entered again.
 func TestAskingTwice(t *testing.T) {
 	b := newBench(t, Config{IgnoreClientRoots: true}, map[string]string{"f.txt": "old"})
-	yes := func(mcp.Question) string { return `{"action":"accept","content":{"yes":true}}` }
+	yes := func(mcp.InputRequest) string { return `{"action":"accept","content":{"yes":true}}` }
 	c := &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"write_file","arguments":{"path":"f.txt","content":"new"}}`)}
 	c.Caller.Capabilities = &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{}}
 	for range 2 {
@@ -96,7 +96,7 @@ func TestClientRoots(t *testing.T) {
 	tree := map[string]string{"a/x.txt": "in a", "b/y.txt": "in b", "link": "->b"}
 	withRoots := func(uris ...string) (func(b *bench) mcp.Handler, func(*mcp.Call)) {
 		return func(b *bench) mcp.Handler {
-				return mcp.Answering(b.server, func(_ context.Context, _ *mcp.Call, _ string, q mcp.Question) (json.RawMessage, error) {
+				return mcp.HandleInput(b.server, func(_ context.Context, _ *mcp.Call, _ string, q mcp.InputRequest) (json.RawMessage, error) {
 					var r mcp.ListRootsResult
 					for _, uri := range uris {
 						r.Roots = append(r.Roots, mcp.Root{URI: b.fill(uri)})

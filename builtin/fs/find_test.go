@@ -209,9 +209,9 @@ func TestProgress(t *testing.T) {
 		var notes []string
 		b.call(tool, `{"path":"."`+more+`}`, func(c *mcp.Call) {
 			c.Progress = true
-			c.Side = func(n mcp.Note) { notes = append(notes, n.Method) }
+			c.OnNotification = func(n mcp.Notification) { notes = append(notes, n.Method) }
 		})
-		if len(notes) != 2 || notes[0] != mcp.NoteProgress {
+		if len(notes) != 2 || notes[0] != mcp.NotificationProgress {
 			t.Errorf("%s told %v", tool, notes)
 		}
 	}

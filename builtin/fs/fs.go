@@ -42,7 +42,7 @@ func open(c Config) (*files, error) {
 	f.server = server.New(mcp.Implementation{Name: "tenon-fs", Title: "Files", Version: "1.0.0"}, &server.Options{
 		Instructions: f.instructions(),
 		Middleware:   []mcp.Middleware{f.listing, f.watch.subscribing},
-		NewsDelay:    newsDelay,
+		ChangeDelay:  changeDelay,
 		Log:          c.Log,
 	})
 	f.addReading()

@@ -13,7 +13,7 @@ import (
 // never reach more by it.
 func (f *files) callFor(c *mcp.Call) (*call, error) {
 	mine := &call{Call: c, files: f, areas: f.everything()}
-	if f.IgnoreClientRoots || c.Caller.CanAnswer(mcp.RootsQuestion()) != nil {
+	if f.IgnoreClientRoots || c.Caller.CanHandle(mcp.RootsRequest()) != nil {
 		return mine, nil
 	}
 	open, err := server.Roots(c, "roots")

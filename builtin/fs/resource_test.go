@@ -89,7 +89,7 @@ type news struct {
 	notes []string
 }
 
-func (n *news) hear(note mcp.Note) {
+func (n *news) hear(note mcp.Notification) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.notes = append(n.notes, strings.TrimPrefix(note.Method, "notifications/")+string(note.Params))
@@ -135,7 +135,7 @@ func TestSubscriptions(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var done sync.WaitGroup
 		done.Go(func() {
-			c.Listen(ctx, mcp.Filter{ResourcesListChanged: true, ResourceSubscriptions: []string{uri("watched.txt"), uri("later.txt"), uri("link.txt"), "file:///etc/passwd"}}, n.hear)
+			c.Listen(ctx, mcp.SubscriptionFilter{ResourcesListChanged: true, ResourceSubscriptions: []string{uri("watched.txt"), uri("later.txt"), uri("link.txt"), "file:///etc/passwd"}}, n.hear)
 		})
 		defer done.Wait()
 		defer cancel()
@@ -153,7 +153,7 @@ func TestSubscriptions(t *testing.T) {
 			write("watched.txt", fmt.Sprint(i))
 		}
 		n.wait(t, `updated{"uri":"`+uri("watched.txt"))
-		if got := n.count("updated"); got > max(10, int(time.Since(began)/newsDelay)+1) { // more only where there was time for more
+		if got := n.count("updated"); got > max(10, int(time.Since(began)/changeDelay)+1) { // more only where there was time for more
 			t.Errorf("50 changes made %d announcements", got)
 		}
 		n.forget()

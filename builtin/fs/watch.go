@@ -11,9 +11,9 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// newsDelay is how long changes are gathered: a program that writes a file does
+// changeDelay is how long changes are gathered: a program that writes a file does
 // so in many steps.
-const newsDelay = 100 * time.Millisecond
+const changeDelay = 100 * time.Millisecond
 
 // maxListDirs is how many directories are watched for changes of the list.
 const maxListDirs = 256
@@ -69,7 +69,7 @@ func (w *watcher) subscribing(next mcp.Handler) mcp.Handler {
 
 // watchAll watches what a subscription is about, until it is undone. It works
 // with a context that has ended, too, as that of a subscription may have.
-func (w *watcher) watchAll(ctx context.Context, c *mcp.Call, f mcp.Filter) (undo func()) {
+func (w *watcher) watchAll(ctx context.Context, c *mcp.Call, f mcp.SubscriptionFilter) (undo func()) {
 	ctx = context.WithoutCancel(ctx)
 	mine := &call{Call: c, files: w.files, areas: w.files.everything()}
 	var all []func()
@@ -180,7 +180,7 @@ func (w *watcher) add(dir string) {
 			return
 		}
 		w.notify = n
-		w.done.Go(func() { w.hear(n) })
+		w.done.Go(func() { w.handle(n) })
 	}
 	if err := w.notify.Add(dir); err != nil {
 		w.files.Log.Warn("a directory cannot be watched for changes", "directory", dir, "error", err)
@@ -198,7 +198,7 @@ func (w *watcher) remove(dir string) {
 }
 
 // hear takes what the system tells until the watcher is closed.
-func (w *watcher) hear(n *fsnotify.Watcher) {
+func (w *watcher) handle(n *fsnotify.Watcher) {
 	for {
 		select {
 		case e, ok := <-n.Events:

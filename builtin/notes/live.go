@@ -199,7 +199,7 @@ func (v *vault) list(ctx context.Context) {
 // announce lists a note, or lists it anew.
 func (v *vault) announce(n *note) {
 	spec := mcp.Resource{URI: uriOf(n.path), Name: n.path, Title: n.title, MIMEType: "text/markdown"}
-	if err := v.news.AddResource(spec, v.readResource); err != nil {
+	if err := v.changes.AddResource(spec, v.readResource); err != nil {
 		v.logger().Warn("notes: a note cannot be listed", "note", n.path, "error", err)
 	}
 }
@@ -232,7 +232,7 @@ func (v *vault) refresh(name string) {
 	if old == nil || old.title != n.title {
 		v.announce(n)
 	}
-	v.news.ResourceUpdated(uriOf(name))
+	v.changes.ResourceUpdated(uriOf(name))
 }
 
 func (v *vault) put(n *note) {
@@ -254,8 +254,8 @@ func (v *vault) forget(names ...string) {
 			uris = append(uris, uriOf(name))
 		}
 	}
-	v.news.RemoveResources(uris...)
+	v.changes.RemoveResources(uris...)
 	for _, uri := range uris {
-		v.news.ResourceUpdated(uri)
+		v.changes.ResourceUpdated(uri)
 	}
 }

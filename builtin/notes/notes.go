@@ -132,7 +132,7 @@ func (v *vault) server(c Config) (*server.Server, error) {
 		o.Allow = v.allow
 	}
 	s := server.New(mcp.Implementation{Name: "notes", Title: "Notes", Version: "1.0.0"}, o)
-	v.news = s
+	v.changes = s
 	v.addReadTools(s)
 	if !c.ReadOnly {
 		v.addWriteTools(s)

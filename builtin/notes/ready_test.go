@@ -55,7 +55,7 @@ func TestBeforeReady(t *testing.T) {
 		done := make(chan string)
 		go func() {
 			call := *waits[0]
-			call.Progress, call.Side = true, box.put
+			call.Progress, call.OnNotification = true, box.put
 			res, err := s.Serve(t.Context(), &call)
 			if err != nil {
 				t.Error(err)

@@ -30,12 +30,12 @@ var fieldWeights = []float64{titleWeight, tagWeight, headingWeight, bodyWeight}
 
 // A vault is the notes of a folder and what is known about them.
 type vault struct {
-	root   *os.Root
-	dir    string
-	grants *Grants
-	poll   time.Duration
-	log    *slog.Logger
-	news   *server.Server // is told which notes there are and which change
+	root    *os.Root
+	dir     string
+	grants  *Grants
+	poll    time.Duration
+	log     *slog.Logger
+	changes *server.Server // is told which notes there are and which change
 
 	refreshing sync.Mutex // one look at a file at a time, so that the last one counts
 

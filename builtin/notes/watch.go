@@ -26,9 +26,9 @@ const (
 // What was told is gathered by one goroutine and worked on by another, so that
 // a flood of changes costs one look at each file and a fixed amount of memory.
 type watcher struct {
-	v    *vault
-	told *fsnotify.Watcher // nil when polling
-	dirs map[string]bool   // those that are watched
+	v        *vault
+	notified *fsnotify.Watcher // nil when polling
+	dirs     map[string]bool   // those that are watched
 }
 
 func (v *vault) watch() *watcher {
@@ -41,45 +41,45 @@ func (v *vault) watch() *watcher {
 		v.logger().Warn("notes: changes cannot be watched for, so they are looked for", "error", err)
 		return w
 	}
-	w.told = told
+	w.notified = told
 	return w
 }
 
 func (w *watcher) close() {
-	if w.told != nil {
-		w.told.Close()
+	if w.notified != nil {
+		w.notified.Close()
 	}
 }
 
 // folder watches one more folder. When that fails, polling takes over.
 func (w *watcher) folder(dir string) {
-	if w.told == nil {
+	if w.notified == nil {
 		return
 	}
 	// Also if it is watched already: it may be another one of that name.
-	err := w.told.Add(filepath.Join(w.v.dir, filepath.FromSlash(dir)))
+	err := w.notified.Add(filepath.Join(w.v.dir, filepath.FromSlash(dir)))
 	switch {
 	case err == nil:
 		w.dirs[dir] = true
 	case !errors.Is(err, fs.ErrNotExist):
 		w.v.logger().Warn("notes: no more folders can be watched, so changes are looked for", "folders", len(w.dirs), "error", err)
-		w.told.Close()
-		w.told = nil
+		w.notified.Close()
+		w.notified = nil
 	}
 }
 
 // follow keeps the vault up to date until ctx ends.
 func (w *watcher) follow(ctx context.Context) {
-	if w.told != nil {
+	if w.notified != nil {
 		g := &gathering{names: map[string]bool{}}
 		ready := make(chan struct{}, 1)
-		told := w.told
+		told := w.notified
 		gathered := make(chan struct{})
 		go func() { // takes what is told as fast as it comes, until the watcher is closed
 			defer close(gathered)
 			g.listen(told, w.v, ready)
 		}()
-		w.whenTold(ctx, g, ready)
+		w.onNotify(ctx, g, ready)
 		told.Close()
 		<-gathered
 	}
@@ -89,12 +89,12 @@ func (w *watcher) follow(ctx context.Context) {
 }
 
 // whenTold works on what has gathered, until ctx ends or watching fails.
-func (w *watcher) whenTold(ctx context.Context, g *gathering, ready chan struct{}) {
+func (w *watcher) onNotify(ctx context.Context, g *gathering, ready chan struct{}) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	took := time.Duration(0)
 	w.rescan(ctx) // what happened while the vault was read
-	for w.told != nil {
+	for w.notified != nil {
 		select {
 		case <-ready:
 		case <-ctx.Done():
@@ -156,8 +156,8 @@ func (w *watcher) again(ctx context.Context) {
 func (w *watcher) rescan(ctx context.Context) {
 	v := w.v
 	for dir := range w.dirs { // those that are gone must not hide a new one of that name
-		if _, err := v.root.Lstat(dir); err != nil && w.told != nil {
-			w.told.Remove(filepath.Join(v.dir, filepath.FromSlash(dir)))
+		if _, err := v.root.Lstat(dir); err != nil && w.notified != nil {
+			w.notified.Remove(filepath.Join(v.dir, filepath.FromSlash(dir)))
 			delete(w.dirs, dir)
 		}
 	}

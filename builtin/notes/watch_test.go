@@ -22,7 +22,7 @@ type mailbox struct {
 	notes []string
 }
 
-func (m *mailbox) put(n mcp.Note) {
+func (m *mailbox) put(n mcp.Notification) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.notes = append(m.notes, n.Method+" "+string(n.Params))
@@ -54,7 +54,7 @@ func hear(t *testing.T, s *server.Server, who string, names ...string) *mailbox 
 		uris = append(uris, fmt.Sprintf("%q", uriOf(name)))
 	}
 	box := &mailbox{}
-	c := &mcp.Call{Method: mcp.MethodSubscriptionsListen, Side: box.put, Params: fmt.Appendf(nil, `{"notifications":{"resourcesListChanged":true,"resourceSubscriptions":[%s]}}`, strings.Join(uris, ","))}
+	c := &mcp.Call{Method: mcp.MethodSubscriptionsListen, OnNotification: box.put, Params: fmt.Appendf(nil, `{"notifications":{"resourcesListChanged":true,"resourceSubscriptions":[%s]}}`, strings.Join(uris, ","))}
 	if who != "" {
 		c.Caller.Principal = &mcp.Principal{ID: who}
 	}
@@ -213,13 +213,13 @@ func TestWatchRunsOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.news = server.New(mcp.Implementation{Name: "x"}, nil)
+	v.changes = server.New(mcp.Implementation{Name: "x"}, nil)
 	w := v.watch()
-	if w.told == nil {
+	if w.notified == nil {
 		needtest.Missing(t, "changes cannot be watched for here")
 	}
 	w.folder("Garden.md/impossible") // as any other error than that it is not there
-	if w.told != nil {
+	if w.notified != nil {
 		t.Fatal("it goes on watching")
 	}
 	close(v.ready)

@@ -155,7 +155,7 @@ func TestConflictInTheLastMoment(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer v.root.Close()
-	v.news = server.New(mcp.Implementation{Name: "x"}, nil)
+	v.changes = server.New(mcp.Implementation{Name: "x"}, nil)
 	st, err := v.load("n.md")
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +201,7 @@ func TestDeleteAsks(t *testing.T) {
 	for answer, want := range answers {
 		dir, s := vaultOf(t, golden)
 		asked := ""
-		h := mcp.Answering(s, func(_ context.Context, _ *mcp.Call, _ string, q mcp.Question) (json.RawMessage, error) {
+		h := mcp.HandleInput(s, func(_ context.Context, _ *mcp.Call, _ string, q mcp.InputRequest) (json.RawMessage, error) {
 			asked = string(q.Params)
 			fileText(t, dir, "Garden.md") // still there
 			return json.RawMessage(answer), nil
@@ -231,7 +231,7 @@ func TestAsksTwice(t *testing.T) {
 		return s.Serve(ctx, c)
 	})
 	mcptest.Twice(t, again, &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"delete_note","arguments":{"path":"Garden.md"}}`)},
-		func(mcp.Question) string { return `{"action":"accept","content":{"confirm":true}}` })
+		func(mcp.InputRequest) string { return `{"action":"accept","content":{"confirm":true}}` })
 }
 
 func TestWriteInEveryEra(t *testing.T) {

@@ -64,7 +64,7 @@ func TestSQLite(t *testing.T) {
 	})
 	t.Run("progress", func(t *testing.T) {
 		var notes atomic.Int32
-		c := &mcp.Call{Method: mcp.MethodToolsCall, Progress: true, Side: func(n mcp.Note) { notes.Add(1) },
+		c := &mcp.Call{Method: mcp.MethodToolsCall, Progress: true, OnNotification: func(n mcp.Notification) { notes.Add(1) },
 			Params: []byte(`{"name":"run_query","arguments":{"timeoutSeconds":5,"sql":"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c) SELECT count(*) FROM c"}}`)}
 		if _, err := serve(t, sql.Config{DSN: g.dsn}).Serve(t.Context(), c); err != nil || notes.Load() == 0 {
 			t.Errorf("%d signs of life, %v", notes.Load(), err)

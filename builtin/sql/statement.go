@@ -84,11 +84,11 @@ func (d *database) approve(c *mcp.Call, in statement) error {
 		}
 		question += "\n\nwith " + string(raw)
 	}
-	q, err := mcp.ElicitQuestion(&mcp.ElicitParams{Message: question})
+	q, err := mcp.ElicitRequest(&mcp.ElicitParams{Message: question})
 	if err != nil {
 		return err
 	}
-	if c.Caller.CanAnswer(q) != nil {
+	if c.Caller.CanHandle(q) != nil {
 		if in.Confirm {
 			return nil
 		}

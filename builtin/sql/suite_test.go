@@ -239,7 +239,7 @@ func testWrites(t *testing.T, g *target) {
 	c := &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"run_statement","arguments":{"sql":"DELETE FROM orders WHERE id = 1","confirm":true}}`)}
 	c.Caller.Capabilities = &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{}}
 	for _, no := range []string{`{"action":"decline"}`, `{"action":"cancel"}`, `{"action":"accept","content":{"run":false}}`} {
-		h := mcp.Answering(s, func(context.Context, *mcp.Call, string, mcp.Question) (json.RawMessage, error) {
+		h := mcp.HandleInput(s, func(context.Context, *mcp.Call, string, mcp.InputRequest) (json.RawMessage, error) {
 			return json.RawMessage(no), nil
 		}, 0)
 		res, err := h.Serve(t.Context(), c)
@@ -251,7 +251,7 @@ func testWrites(t *testing.T, g *target) {
 		t.Fatalf("something was done without a yes:\n%s\nbefore:\n%s", after, before)
 	}
 	asked := ""
-	h := mcp.Answering(s, func(_ context.Context, _ *mcp.Call, _ string, q mcp.Question) (json.RawMessage, error) {
+	h := mcp.HandleInput(s, func(_ context.Context, _ *mcp.Call, _ string, q mcp.InputRequest) (json.RawMessage, error) {
 		asked = string(q.Params)
 		return json.RawMessage(`{"action":"accept","content":{"run":true}}`), nil
 	}, 0)

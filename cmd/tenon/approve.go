@@ -134,7 +134,7 @@ func (p *program) verdict(entry config.Server) (*config.Approvals, config.Verdic
 // agree shows all of what would be started or reached, and asks for a yes. With
 // --yes nobody is asked, but it is shown all the same.
 func (p *program) agree(ctx context.Context, entry config.Server, v config.Verdict) error {
-	out := p.aside()
+	out := p.stderr()
 	fmt.Fprintf(p.err, "%s wants to use the server %s:\n\n  %s\n\n", visible.Line(entry.Source.File), out.Bold(visible.Line(entry.Name)), entry.CommandLine())
 	if v.Program != "" {
 		fmt.Fprintf(p.err, "  The program is %s\n", visible.Line(v.Program))

@@ -22,7 +22,7 @@ import (
 
 // A chatting is what the flags of chat say.
 type chatting struct {
-	desk
+	hostFlags
 	resume     resumption
 	plain      bool
 	theme      string
@@ -92,7 +92,7 @@ func (p *program) chat(ctx context.Context, v *chatting) error {
 		return c.Model, c.Why, nil
 	}
 	o.Models = modelNames
-	w, err := p.desk(ctx, &v.desk, choice.Model, func(wo *workspace.Options) {
+	w, err := p.newWorkspace(ctx, &v.hostFlags, choice.Model, func(wo *workspace.Options) {
 		wo.Event, wo.State = o.Feed.Event, o.Feed.State
 		if len(wo.Servers) == 0 && len(v.servers) == 0 && !v.noBuiltins {
 			wo.Servers = offered()

@@ -59,7 +59,7 @@ func converse(ctx context.Context, self string, known mcp.Revision, out io.Write
 	}
 	show.say("— A server process is started: tenon serve calc —")
 	command := &stdio.Command{Path: self, Args: []string{"serve", "calc"}, Era: era.DialOptions{Known: known, Tap: show.frame}}
-	conn, err := stdio.Dial(ctx, command, o.Persona())
+	conn, err := stdio.Dial(ctx, command, o.Profile())
 	if err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // A desk is what the flags of chat, run and up say about the host.
-type desk struct {
+type hostFlags struct {
 	model   string
 	servers []string
 	allow   []string
@@ -28,7 +28,7 @@ type desk struct {
 	search  string
 }
 
-func (d *desk) flags(c *cobra.Command) {
+func (d *hostFlags) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVarP(&d.model, "model", "m", "", "the `model`: provider/name, auto, none, script:FILE, replay:FILE or record:FILE:MODEL (default: that of tenon.json, or else auto)")
 	f.StringArrayVarP(&d.servers, "server", "s", nil, "use this `server` (a name, URL or builtin:NAME) instead of all of the configuration; may be repeated")
@@ -80,7 +80,7 @@ func label(c *choose.Choice) string {
 }
 
 // settings joins what the command line says with the configuration.
-func (d *desk) settings(s config.Settings) (config.Settings, error) {
+func (d *hostFlags) settings(s config.Settings) (config.Settings, error) {
 	s.Rules = slices.Clone(s.Rules)
 	if d.search != "" {
 		var err error
@@ -107,7 +107,7 @@ func (d *desk) settings(s config.Settings) (config.Settings, error) {
 // entries are the servers to start: those that were named, or all of the
 // configuration that can be used. A broken or unapproved entry is told of and
 // left out; it must not keep the others from starting.
-func (p *program) entries(ctx context.Context, c *config.Config, d *desk) ([]config.Server, error) {
+func (p *program) entries(ctx context.Context, c *config.Config, d *hostFlags) ([]config.Server, error) {
 	if len(d.servers) > 0 {
 		return p.chosen(ctx, d.servers)
 	}
@@ -180,8 +180,8 @@ func hostName(name string) string {
 	}, name)
 }
 
-// desk makes the workspace of chat, run and up.
-func (p *program) desk(ctx context.Context, d *desk, model llm.Model, change func(*workspace.Options)) (*workspace.Workspace, error) {
+// hostFlags makes the workspace of chat, run and up.
+func (p *program) newWorkspace(ctx context.Context, d *hostFlags, model llm.Model, change func(*workspace.Options)) (*workspace.Workspace, error) {
 	c, err := p.config()
 	if err != nil {
 		return nil, err
@@ -208,7 +208,7 @@ func (p *program) desk(ctx context.Context, d *desk, model llm.Model, change fun
 
 // workspaceOptions are what the workspaces of all commands have in common.
 // Folder is the value of --workspace.
-func (p *program) workspaceOptions(d *desk, folder string) (o workspace.Options, err error) {
+func (p *program) workspaceOptions(d *hostFlags, folder string) (o workspace.Options, err error) {
 	if o.Dir, err = p.hostDir(folder); err != nil {
 		return o, err
 	}

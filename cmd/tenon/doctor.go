@@ -84,10 +84,10 @@ func (p *program) examine(ctx context.Context, entry config.Server, once bool) (
 		return doctor.Unmet(entry.Name, err, ending(err), log), nil
 	}
 	met := time.Since(began)
-	modern, _ := era.Speaks(server.State().Revision)
-	r := doctor.Examine(ctx, &doctor.Patient{
+	modern, _ := era.Eras(server.State().Revision)
+	r := doctor.Examine(ctx, &doctor.Target{
 		Name: entry.Name, Handler: server, Client: server.Client(), Revision: server.State().Revision, Era: eraOf(server.State().Revision),
-		Modern: modern, Met: met, Log: log, Patience: p.timeout,
+		Modern: modern, Connected: met, Log: log, IdleTimeout: p.timeout,
 	})
 	began = time.Now()
 	server.Close()
@@ -128,7 +128,7 @@ func (p *program) revisions(ctx context.Context, entry config.Server, known mcp.
 			continue
 		}
 		all.Go(func() {
-			spoken, err := p.meet(ctx, entry, one)
+			spoken, err := p.agreedRevision(ctx, entry, one)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -143,7 +143,7 @@ func (p *program) revisions(ctx context.Context, entry config.Server, known mcp.
 }
 
 // meet meets a server in one revision and returns what it agrees to speak.
-func (p *program) meet(ctx context.Context, entry config.Server, want mcp.Revision) (mcp.Revision, error) {
+func (p *program) agreedRevision(ctx context.Context, entry config.Server, want mcp.Revision) (mcp.Revision, error) {
 	o, err := p.connectOptions(ctx, entry)
 	if err != nil {
 		return "", err
@@ -227,7 +227,7 @@ func (p *program) vitals(out *show.Printer, r *doctor.Report) {
 	}
 	var facts []string
 	if r.Revision != "" {
-		facts = append(facts, fmt.Sprintf("met in %.0f ms", r.Met), fmt.Sprintf("speaks %s, %s", r.Revision, r.Era))
+		facts = append(facts, fmt.Sprintf("met in %.0f ms", r.Connected), fmt.Sprintf("speaks %s, %s", r.Revision, r.Era))
 	}
 	if len(r.Speaks) > 1 {
 		var also []string
@@ -242,7 +242,7 @@ func (p *program) vitals(out *show.Printer, r *doctor.Report) {
 		facts = append(facts, fmt.Sprintf("%d tools, about %d tokens", n, r.Tokens.Total))
 	}
 	if r.Slowest != nil {
-		facts = append(facts, fmt.Sprintf("slowest answer %.0f ms (%s)", r.Slowest.Took, visible.Line(r.Slowest.Method)))
+		facts = append(facts, fmt.Sprintf("slowest answer %.0f ms (%s)", r.Slowest.Duration, visible.Line(r.Slowest.Method)))
 	}
 	out.Wrap(out.Bold(name), "", "")
 	if len(facts) > 0 {

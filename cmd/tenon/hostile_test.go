@@ -45,7 +45,7 @@ func hostile(t *testing.T) string {
 		case c.Method == mcp.MethodToolsCall && strings.Contains(string(c.Params), "tree"):
 			return mcp.Result{Body: fill(`{"content":[],"structuredContent":{"EVIL":{"EVIL":["EVIL","a\nEVIL"]}}}`)}, nil
 		case c.Method == mcp.MethodToolsCall && strings.Contains(string(c.Params), "slow"):
-			c.Tell(mcp.Note{Method: mcp.NoteProgress, Params: fill(`{"progress":1,"total":2,"message":"EVIL"}`)})
+			c.Notify(mcp.Notification{Method: mcp.NotificationProgress, Params: fill(`{"progress":1,"total":2,"message":"EVIL"}`)})
 			return mcp.Result{Body: fill(`{"content":[{"type":"EVIL","x":"EVIL"}]}`)}, nil
 		case c.Method == mcp.MethodToolsCall && strings.Contains(string(c.Params), "refuse"):
 			return mcp.Result{}, mcp.Errorf(mcp.CodeInternal, "%s", evil).With(map[string]string{"x": evil})

@@ -25,9 +25,9 @@ const (
 	auditUser    = "head"
 )
 
-// keyPatience is how long the keyring may take. One that waits for a person to
+// keyringTimeout is how long the keyring may take. One that waits for a person to
 // unlock it must not hold up every start.
-const keyPatience = 5 * time.Second
+const keyringTimeout = 5 * time.Second
 
 // keys reads keys from the keyring. After a first failure it is not asked again:
 // a machine without one, and a person who has dismissed it, are asked once.
@@ -85,7 +85,7 @@ func (k *keys) get(service, user string) (string, error) {
 			return "", nil
 		}
 		k.gone = a.err
-	case <-time.After(keyPatience):
+	case <-time.After(keyringTimeout):
 		k.gone = errors.New("the keyring did not answer: unlock it, or put the key into the environment")
 	}
 	return "", k.gone

@@ -99,7 +99,7 @@ func (p *program) with(do func(ctx context.Context, s *session, out *show.Printe
 			return err
 		}
 		err = do(cmd.Context(), s, out, rest)
-		if wrong := p.checkAnswers(); wrong != nil {
+		if wrong := p.checkReplies(); wrong != nil {
 			err = wrong
 		}
 		if p.current != nil { // the next command of the shell begins on a line of its own

@@ -99,7 +99,7 @@ func (p *program) openLogin(ctx context.Context, server, page string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.err, "%s wants you to log in at %s:\n  %s\n", visible.Line(server), p.aside().Bold(visible.Line(u.Host)), visible.Line(page))
+	fmt.Fprintf(p.err, "%s wants you to log in at %s:\n  %s\n", visible.Line(server), p.stderr().Bold(visible.Line(u.Host)), visible.Line(page))
 	yes, err := p.ask(ctx, "Open it in the browser? (yes/no) ")
 	if err != nil {
 		return err

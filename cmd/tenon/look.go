@@ -69,7 +69,7 @@ func counted[T any](about *show.Server, what string, list iter.Seq2[*T, error]) 
 }
 
 func eraOf(r mcp.Revision) string {
-	if modern, _ := era.Speaks(r); modern {
+	if modern, _ := era.Eras(r); modern {
 		return "stateless (server/discover)"
 	}
 	return "with a handshake (initialize)"
@@ -123,7 +123,7 @@ func (p *program) pingCommand() *cobra.Command {
 // ping asks the cheapest question that the server's revision has.
 func (s *session) ping(ctx context.Context) (time.Duration, string, error) {
 	method := "ping"
-	if modern, _ := era.Speaks(s.server.State().Revision); modern {
+	if modern, _ := era.Eras(s.server.State().Revision); modern {
 		method = mcp.MethodDiscover
 	}
 	began := time.Now()
@@ -172,8 +172,8 @@ func (p *program) listenCommand() *cobra.Command {
 		Long:    "Hear of changes of the server's lists, and of the resources named with --resource, until interrupted.",
 		Example: "  tenon listen builtin:notes?vault=notes --resource obsidian://note/Plan.md",
 		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, _ []string) error {
-			filter := mcp.Filter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true, ResourceSubscriptions: uris}
-			err := s.Listen(ctx, filter, func(n mcp.Note) { p.hear(out, n) })
+			filter := mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true, ResourceSubscriptions: uris}
+			err := s.Listen(ctx, filter, func(n mcp.Notification) { p.printNotification(out, n) })
 			if ctx.Err() != nil {
 				return nil // that is how it ends
 			}
@@ -184,7 +184,7 @@ func (p *program) listenCommand() *cobra.Command {
 	return c
 }
 
-func (p *program) hear(out *show.Printer, n mcp.Note) {
+func (p *program) printNotification(out *show.Printer, n mcp.Notification) {
 	if out.Format != show.Text {
 		out.Format = show.JSONL
 		note := map[string]any{"at": time.Now().UTC().Format(time.RFC3339Nano), "method": n.Method}

@@ -23,7 +23,7 @@ import (
 
 // answering sets who answers the server's questions: --answer, the person at
 // the terminal, or nobody. Where nobody would, the server is told so.
-func (p *program) answering(server string, o *client.Options) {
+func (p *program) handleInput(server string, o *client.Options) {
 	if !p.interactive() && len(p.answers) == 0 && !p.decline {
 		return
 	}
@@ -49,7 +49,7 @@ func (p *program) fill(ctx context.Context, server string, e *client.Elicitation
 	if given != nil {
 		content, err := e.Form.Complete(given)
 		if err == nil {
-			err = e.Form.CheckAnswer(content)
+			err = e.Form.CheckResponse(content)
 		}
 		if err == nil {
 			p.typedSecret(server, permit.SecretFields(e.Message, e.Form), content)
@@ -71,7 +71,7 @@ func (p *program) fill(ctx context.Context, server string, e *client.Elicitation
 	}
 	secret := permit.SecretFields(e.Message, e.Form)
 	if len(secret) > 0 {
-		fmt.Fprintf(p.err, "%s %s\n", p.aside().Yellow("warning:"), visible.Line(permit.SecretWarning(server, secret)))
+		fmt.Fprintf(p.err, "%s %s\n", p.stderr().Yellow("warning:"), visible.Line(permit.SecretWarning(server, secret)))
 	}
 	content, err := form.Fill(ctx, p.lines(), p.err, e.Form, secret)
 	switch {
@@ -134,7 +134,7 @@ func (p *program) misfit(server string, e *client.Elicitation, cause error) erro
 
 // checkAnswers says what was wrong with --answer, and what of it no question
 // has asked for.
-func (p *program) checkAnswers() error {
+func (p *program) checkReplies() error {
 	p.asking.Lock()
 	defer p.asking.Unlock()
 	if p.wrong != nil {

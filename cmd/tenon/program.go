@@ -302,7 +302,7 @@ func (p *program) printer() (*show.Printer, error) {
 func (p *program) plain(w io.Writer) bool { return !isTerminal(w) && p.color != "always" }
 
 // aside writes what is not a result: progress, questions, warnings.
-func (p *program) aside() *show.Printer {
+func (p *program) stderr() *show.Printer {
 	return &show.Printer{W: p.err, Width: width(p.err), Color: p.colored(p.err)}
 }
 

@@ -23,8 +23,8 @@ import (
 )
 
 // A headless run is one turn without a person.
-type headless struct {
-	desk
+type oneShot struct {
+	hostFlags
 	prompt string
 	output string
 	resume resumption
@@ -32,7 +32,7 @@ type headless struct {
 }
 
 func (p *program) runCommand() *cobra.Command {
-	var v headless
+	var v oneShot
 	c := &cobra.Command{
 		Use:   "run PROMPT",
 		Short: "Have the model answer once, with the tools of your servers, and nobody to ask",
@@ -80,7 +80,7 @@ is needed, could not be reached.`,
 }
 
 // words takes the prompt from the words of the command line or from --prompt.
-func (v *headless) words(cmd *cobra.Command, args []string) error {
+func (v *oneShot) words(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) > 0 && cmd.Flags().Changed("prompt"):
 		return usagef("unexpected argument %q: the prompt is given with --prompt", args[0])
@@ -91,7 +91,7 @@ func (v *headless) words(cmd *cobra.Command, args []string) error {
 }
 
 // outputOf lets --format choose the output where --output does not.
-func (p *program) outputOf(cmd *cobra.Command, v *headless) error {
+func (p *program) outputOf(cmd *cobra.Command, v *oneShot) error {
 	if p.format == "" {
 		return nil
 	}
@@ -120,7 +120,7 @@ func (p *program) traced() (log *inspect.Log, done func() error) {
 	}
 }
 
-func (p *program) headless(ctx context.Context, v *headless) (err error) {
+func (p *program) headless(ctx context.Context, v *oneShot) (err error) {
 	typed, data, err := p.promptText(v.prompt)
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func (p *program) headless(ctx context.Context, v *headless) (err error) {
 	p.note("%s", label(choice))
 	log, traced := p.traced()
 	defer func() { err = errors.Join(err, traced()) }()
-	w, err := p.desk(ctx, &v.desk, choice.Model, func(o *workspace.Options) {
+	w, err := p.newWorkspace(ctx, &v.hostFlags, choice.Model, func(o *workspace.Options) {
 		o.Unattended, o.Event, o.Host.OneShot, o.Log = true, out.event, true, log
 		o.State = func(s connect.State) { p.state(s) }
 	})
@@ -192,7 +192,7 @@ func (p *program) state(s connect.State) {
 }
 
 // waitFor waits for the servers that the turn needs, and a while for others.
-func (p *program) waitFor(ctx context.Context, w *workspace.Workspace, v *headless) error {
+func (p *program) waitFor(ctx context.Context, w *workspace.Workspace, v *oneShot) error {
 	var needed, others []string
 	for _, s := range w.Fleet.All() {
 		n := s.Name()

@@ -203,7 +203,7 @@ func serveSampler() {
 	s := server.New(mcp.Implementation{Name: "sampler", Version: "1"}, nil)
 	server.AddTool(s, "rhyme", "Write a rhyme", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
 		//lint:ignore SA1019 the test is about this deprecated feature
-		_, err := server.Sample(c, "s", &mcp.CreateMessageParams{MaxTokens: 5, Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.Say(mcp.Text("go"))}}})
+		_, err := server.Sample(c, "s", &mcp.CreateMessageParams{MaxTokens: 5, Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.NewSamplingContent(mcp.Text("go"))}}})
 		if refused, ok := errors.AsType[*server.InputError](err); ok {
 			return "a rhyme of my own: " + refused.Err.Error(), nil
 		}

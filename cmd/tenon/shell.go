@@ -24,8 +24,8 @@ import (
 // inShell are the commands of tenon that a shell has, without their SERVER.
 var inShell = []string{"tools", "call", "resources", "read", "prompts", "prompt", "complete", "raw", "ping", "discover"}
 
-// own are the commands that only a shell has.
-var own = []string{"listen", "trace", "help", "exit"}
+// shellOnly are the commands that only a shell has.
+var shellOnly = []string{"listen", "trace", "help", "exit"}
 
 const shellPrompt = "tenon> "
 
@@ -206,7 +206,7 @@ func (sh *shell) do(ctx context.Context, words []string) error {
 	case slices.Contains(inShell, name):
 		return sh.tenon(ctx, words...)
 	}
-	all := append(slices.Clone(inShell), own...)
+	all := append(slices.Clone(inShell), shellOnly...)
 	return usagef("there is no command %q here%s (help lists them)", words[0], suggest(words[0], all))
 }
 
@@ -234,12 +234,12 @@ func (sh *shell) listen(ctx context.Context, uris []string, on bool) {
 		return
 	}
 	ctx, sh.deaf = context.WithCancel(context.WithoutCancel(ctx))
-	filter := mcp.Filter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true, ResourceSubscriptions: uris}
+	filter := mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true, ResourceSubscriptions: uris}
 	out := &show.Printer{W: sh.p.err, Format: show.Text, Color: sh.p.colored(sh.p.err)}
 	sh.hearing.Go(func() {
-		err := sh.session.Listen(ctx, filter, func(n mcp.Note) {
+		err := sh.session.Listen(ctx, filter, func(n mcp.Notification) {
 			sh.completer.known.forget()
-			sh.p.hear(out, n)
+			sh.p.printNotification(out, n)
 		})
 		if err != nil && ctx.Err() == nil {
 			sh.p.note("not listening any more: %v", err)

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	fresh    = 15 * time.Second // how long lists are used for completion without asking again
-	patience = 2 * time.Second  // how long a completion may wait for the server
+	fresh       = 15 * time.Second // how long lists are used for completion without asking again
+	idleTimeout = 2 * time.Second  // how long a completion may wait for the server
 )
 
 // maxListed bounds the items of a list that are fetched to be counted or to

@@ -19,7 +19,7 @@ var methods = []string{mcp.MethodDiscover, mcp.MethodToolsList, mcp.MethodToolsC
 // complete is what Tab does: the word at the cursor goes on as far as there is
 // no choice, and where there is one, the choices are shown.
 func (sh *shell) complete(e *editor, line string, pos int) (string, int) {
-	ctx, stop := context.WithTimeout(context.Background(), patience)
+	ctx, stop := context.WithTimeout(context.Background(), idleTimeout)
 	defer stop()
 	done, word, start := args.Unfinished(line[:pos])
 	all := matching(sh.completer.candidates(ctx, done, word), word)
@@ -103,7 +103,7 @@ type completer struct {
 // filters them.
 func (c *completer) candidates(ctx context.Context, done []string, word string) []string {
 	if len(done) == 0 {
-		return append(slices.Clone(inShell), own...)
+		return append(slices.Clone(inShell), shellOnly...)
 	}
 	switch command, at := done[0], len(done); {
 	case command == "help" && at == 1:

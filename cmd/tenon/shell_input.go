@@ -29,9 +29,9 @@ func (sh *shell) input() (in form.Lines, end func()) {
 	e.renew()
 	out, errs := p.out, p.err
 	if isTerminal(p.out) {
-		p.out = &beside{e, out}
+		p.out = &aboveLine{e, out}
 	}
-	p.err = &beside{e, errs}
+	p.err = &aboveLine{e, errs}
 	p.typing = e
 	return e, func() { p.out, p.err, p.typing = out, errs, nil }
 }
@@ -140,14 +140,14 @@ func (e *editor) Read(b []byte) (int, error) {
 // Write writes to the terminal.
 func (e *editor) Write(b []byte) (int, error) { return e.out.Write(b) }
 
-// beside writes to a terminal where a line may be being typed: the line is drawn
+// aboveLine writes to a terminal where a line may be being typed: the line is drawn
 // again below what is written.
-type beside struct {
+type aboveLine struct {
 	e *editor
 	w io.Writer
 }
 
-func (b *beside) Write(text []byte) (int, error) {
+func (b *aboveLine) Write(text []byte) (int, error) {
 	b.e.mu.Lock()
 	typing, terminal := b.e.typing, b.e.term
 	b.e.mu.Unlock()
@@ -158,7 +158,7 @@ func (b *beside) Write(text []byte) (int, error) {
 }
 
 // File is the terminal itself, for those who ask how wide it is.
-func (b *beside) File() *os.File {
+func (b *aboveLine) File() *os.File {
 	f, _ := b.w.(*os.File)
 	return f
 }

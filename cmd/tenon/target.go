@@ -191,7 +191,7 @@ func (p *program) clientOptions(server string) client.Options {
 		IdleTimeout: p.timeout,
 		Warn:        func(w string) { p.note("warning: %s", w) },
 	}
-	p.answering(server, &o)
+	p.handleInput(server, &o)
 	return o
 }
 

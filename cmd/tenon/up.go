@@ -13,7 +13,7 @@ import (
 
 // A pageRun is what the flags of up and inspect say.
 type pageRun struct {
-	desk
+	hostFlags
 	workspace string
 	addr      string
 	noBrowser bool

@@ -8,15 +8,15 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm/choose"
 )
 
-// A modelShelf has the models that can be chosen in the page, and closes the
+// A modelRegistry has the models that can be chosen in the page, and closes the
 // one that is put back.
-type modelShelf struct {
+type modelRegistry struct {
 	p    *program
 	mu   sync.Mutex
 	open *choose.Choice
 }
 
-func (m *modelShelf) list(ctx context.Context) []string {
+func (m *modelRegistry) list(ctx context.Context) []string {
 	names := []string{"none"}
 	for _, f := range choose.Survey(ctx, nil) {
 		if f.Problem != "" {
@@ -32,7 +32,7 @@ func (m *modelShelf) list(ctx context.Context) []string {
 	return names
 }
 
-func (m *modelShelf) choose(ctx context.Context, name string) (llm.Model, error) {
+func (m *modelRegistry) choose(ctx context.Context, name string) (llm.Model, error) {
 	c, err := m.p.choose(ctx, name)
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (m *modelShelf) choose(ctx context.Context, name string) (llm.Model, error)
 	return c.Model, closeChoice(old)
 }
 
-func (m *modelShelf) close() {
+func (m *modelRegistry) close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := closeChoice(m.open); err != nil {

@@ -39,7 +39,7 @@ func (p *program) page(ctx context.Context, v *pageRun, servers []config.Server)
 	if err != nil {
 		return err
 	}
-	models := &modelShelf{p: p, open: choice}
+	models := &modelRegistry{p: p, open: choice}
 	defer models.close()
 	var w *workspace.Workspace
 	s := web.New(&web.Options{
@@ -53,7 +53,7 @@ func (p *program) page(ctx context.Context, v *pageRun, servers []config.Server)
 	if v.workspace == "" {
 		p.noteOldFiles()
 	}
-	o, err := p.workspaceOptions(&v.desk, v.workspace)
+	o, err := p.workspaceOptions(&v.hostFlags, v.workspace)
 	if err != nil {
 		return err
 	}

@@ -111,8 +111,8 @@ func (token bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 func asked(next mcp.Handler) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		res, err := next.Serve(ctx, c)
-		if need, ok := errors.AsType[*mcp.NeedInput](err); ok {
-			log.Printf("%s asks for %d inputs", c.Method, len(need.Questions))
+		if need, ok := errors.AsType[*mcp.InputRequired](err); ok {
+			log.Printf("%s asks for %d inputs", c.Method, len(need.Requests))
 		}
 		return res, err
 	})
@@ -136,7 +136,7 @@ func status(ctx context.Context, c *client.Client) error {
 }
 
 func listen(ctx context.Context, c *client.Client, uri string) error {
-	return c.Listen(ctx, mcp.Filter{ToolsListChanged: true, ResourceSubscriptions: []string{uri}}, func(n mcp.Note) {
+	return c.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{uri}}, func(n mcp.Notification) {
 		fmt.Println("changed:", n.Method)
 	})
 }

@@ -90,18 +90,18 @@ func (g gateway) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if err := c.Decode(&in); err != nil {
 		return mcp.Result{}, err
 	}
-	filter := mcp.Filter{ToolsListChanged: in.Notifications.ToolsListChanged}
-	ack, err := mcp.Marshal(mcp.Acknowledged{Notifications: filter})
+	filter := mcp.SubscriptionFilter{ToolsListChanged: in.Notifications.ToolsListChanged}
+	ack, err := mcp.Marshal(mcp.SubscriptionsAcknowledgedParams{Notifications: filter})
 	if err != nil || ctx.Err() != nil {
 		return mcp.Result{}, errors.Join(err, ctx.Err())
 	}
-	changes := make(chan mcp.Note, 1) // one that waits stands for all that follow
+	changes := make(chan mcp.Notification, 1) // one that waits stands for all that follow
 	var listening sync.WaitGroup
 	defer listening.Wait()
 	for _, up := range g {
 		listening.Go(func() {
-			client.New(up, nil).Listen(ctx, filter, func(n mcp.Note) {
-				if n.Method == mcp.NoteToolsListChanged {
+			client.New(up, nil).Listen(ctx, filter, func(n mcp.Notification) {
+				if n.Method == mcp.NotificationToolsListChanged {
 					select {
 					case changes <- n:
 					default:
@@ -110,11 +110,11 @@ func (g gateway) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 			})
 		})
 	}
-	c.Tell(mcp.Note{Method: mcp.NoteAcknowledged, Params: ack})
+	c.Notify(mcp.Notification{Method: mcp.NotificationSubscriptionsAcknowledged, Params: ack})
 	for {
 		select {
 		case n := <-changes:
-			c.Tell(n)
+			c.Notify(n)
 		case <-ctx.Done():
 			return mcp.Result{}, nil
 		}
@@ -124,7 +124,7 @@ func (g gateway) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 func main() {
 	ctx := context.Background()
 	// What the gateway can pass on, it says it can do.
-	persona := &mcp.Persona{
+	persona := &mcp.ClientProfile{
 		Client:       mcp.Implementation{Name: "gateway", Version: "1.0"},
 		Capabilities: mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{Form: mcp.Settings{}, URL: mcp.Settings{}}},
 	}

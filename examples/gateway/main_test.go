@@ -90,7 +90,7 @@ func TestChangesPassThrough(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		heard, ended := make(chan string, 100), make(chan error, 1)
 		go func() {
-			ended <- c.Listen(ctx, mcp.Filter{ToolsListChanged: true}, func(n mcp.Note) { heard <- n.Method })
+			ended <- c.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true}, func(n mcp.Notification) { heard <- n.Method })
 		}()
 		hang := time.After(time.Minute)
 		change := time.NewTicker(50 * time.Millisecond) // until the gateway is subscribed itself
@@ -98,7 +98,7 @@ func TestChangesPassThrough(t *testing.T) {
 		for n := 0; ; n++ {
 			select {
 			case got := <-heard:
-				if got != mcp.NoteToolsListChanged {
+				if got != mcp.NotificationToolsListChanged {
 					continue
 				}
 			case <-change.C:

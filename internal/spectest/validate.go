@@ -174,7 +174,7 @@ func (r *revision) result(dir Direction, msg map[string]any, requestMethod strin
 	switch kind, _ := dig(result, "resultType").(string); {
 	case r.first("InputRequiredResult") == "": // no result types in this revision
 	case kind == "input_required":
-		if !mcp.MayAsk(requestMethod) {
+		if !mcp.MayRequireInput(requestMethod) {
 			return fmt.Errorf("the result of %q must not ask for input", requestMethod)
 		}
 		return r.check("InputRequiredResult", result)

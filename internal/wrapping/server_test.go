@@ -56,9 +56,9 @@ const watched = "test:watched"
 // may be lost.
 func newFixture() *server.Server {
 	s := server.New(mcp.Implementation{Name: "fixture", Version: "1"}, &server.Options{
-		Middleware: []mcp.Middleware{forward},
-		NewsDelay:  1,
-		Log:        slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Middleware:  []mcp.Middleware{forward},
+		ChangeDelay: 1,
+		Log:         slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	var cancelled atomic.Int32
 	tool := func(name string, run func(ctx context.Context, c *mcp.Call) (string, error)) {
@@ -66,7 +66,7 @@ func newFixture() *server.Server {
 	}
 	tool("ask", func(_ context.Context, c *mcp.Call) (string, error) { return askEverything(c) })
 	tool("fallback", func(_ context.Context, c *mcp.Call) (string, error) {
-		_, err := server.Sample(c, "s", &mcp.CreateMessageParams{Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.Say(mcp.Text("hi"))}}, MaxTokens: 5})
+		_, err := server.Sample(c, "s", &mcp.CreateMessageParams{Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.NewSamplingContent(mcp.Text("hi"))}}, MaxTokens: 5})
 		refused, ok := errors.AsType[*server.InputError](err)
 		if err != nil && !ok {
 			return "", err

@@ -21,11 +21,11 @@ import (
 
 // A way connects to the fixture, which speaks one era, and returns the Handler
 // that the library makes of it. The test closes it.
-type way func(t *testing.T, speaks string, p *mcp.Persona) mcp.Conn
+type way func(t *testing.T, speaks string, p *mcp.ClientProfile) mcp.Conn
 
 // ways are all that the library has.
 var ways = map[string]way{
-	"memory": func(t *testing.T, speaks string, p *mcp.Persona) mcp.Conn {
+	"memory": func(t *testing.T, speaks string, p *mcp.ClientProfile) mcp.Conn {
 		return overPipe(t, forward(newFixture()), speaks, p)
 	},
 	"stdio":      overChild,
@@ -47,7 +47,7 @@ func must[T any](t *testing.T) func(v T, err error) T {
 }
 
 // overPipe serves h over a pipe in memory.
-func overPipe(t *testing.T, h mcp.Handler, speaks string, p *mcp.Persona) mcp.Conn {
+func overPipe(t *testing.T, h mcp.Handler, speaks string, p *mcp.ClientProfile) mcp.Conn {
 	t.Helper()
 	s := must[*era.Server](t)(era.NewServer(h, eras[speaks]))
 	near, far := jsonrpc.Pipe()
@@ -72,14 +72,14 @@ func command(t *testing.T, speaks string) *stdio.Command {
 	}
 }
 
-func overChild(t *testing.T, speaks string, p *mcp.Persona) mcp.Conn {
+func overChild(t *testing.T, speaks string, p *mcp.ClientProfile) mcp.Conn {
 	t.Helper()
 	conn := must[*stdio.Connection](t)(stdio.Dial(t.Context(), command(t, speaks), p))
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }
 
-func supervised(t *testing.T, speaks string, p *mcp.Persona) mcp.Conn {
+func supervised(t *testing.T, speaks string, p *mcp.ClientProfile) mcp.Conn {
 	t.Helper()
 	c := command(t, speaks)
 	c.Restart.Backoff = &stdio.Backoff{First: time.Millisecond}
@@ -88,7 +88,7 @@ func supervised(t *testing.T, speaks string, p *mcp.Persona) mcp.Conn {
 	return s
 }
 
-func overSocket(t *testing.T, speaks string, p *mcp.Persona) mcp.Conn {
+func overSocket(t *testing.T, speaks string, p *mcp.ClientProfile) mcp.Conn {
 	t.Helper()
 	s := must[*era.Server](t)(era.NewServer(forward(newFixture()), eras[speaks]))
 	l := must[net.Listener](t)(net.Listen("unix", filepath.Join(t.TempDir(), "s")))
@@ -104,7 +104,7 @@ func overSocket(t *testing.T, speaks string, p *mcp.Persona) mcp.Conn {
 	return conn
 }
 
-func overHTTP(t *testing.T, speaks string, p *mcp.Persona) mcp.Conn {
+func overHTTP(t *testing.T, speaks string, p *mcp.ClientProfile) mcp.Conn {
 	t.Helper()
 	h := must[*streamable.Handler](t)(streamable.NewHandler(forward(newFixture()), &streamable.Options{Era: *eras[speaks]}))
 	web := httptest.NewServer(h)
@@ -114,7 +114,7 @@ func overHTTP(t *testing.T, speaks string, p *mcp.Persona) mcp.Conn {
 	return conn
 }
 
-func overSSE(t *testing.T, speaks string, p *mcp.Persona) mcp.Conn {
+func overSSE(t *testing.T, speaks string, p *mcp.ClientProfile) mcp.Conn {
 	t.Helper()
 	if speaks == "modern" {
 		t.Skip("this transport is of one older revision")

@@ -67,9 +67,9 @@ func everyWay(t *testing.T, test func(t *testing.T, c *caller)) {
 					t.Parallel() // most of the time is waiting
 					person := new(person)
 					o := options(person)
-					conn := connect(t, speaks, o.Persona())
+					conn := connect(t, speaks, o.Profile())
 					if gateway != "" {
-						conn = overPipe(t, forward(conn), gateway, o.Persona())
+						conn = overPipe(t, forward(conn), gateway, o.Profile())
 					}
 					made := client.New(forward(conn), o)
 					t.Cleanup(func() { made.Close() })
@@ -182,11 +182,11 @@ func (c *caller) listen(t *testing.T) (heard chan string, ended chan error, stop
 	heard, ended = make(chan string, 100), make(chan error, 1)
 	ctx, stop := context.WithCancel(t.Context())
 	go func() {
-		ended <- c.Listen(ctx, mcp.Filter{ToolsListChanged: true, ResourceSubscriptions: []string{watched}}, func(n mcp.Note) {
+		ended <- c.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{watched}}, func(n mcp.Notification) {
 			heard <- n.Method
 		})
 	}()
-	await(t, heard, mcp.NoteAcknowledged)
+	await(t, heard, mcp.NotificationSubscriptionsAcknowledged)
 	return heard, ended, stop
 }
 
@@ -212,7 +212,7 @@ func await(t *testing.T, heard chan string, want ...string) {
 // gateway acknowledges a subscription before it has one itself.
 func (c *caller) touch(t *testing.T, heard chan string) {
 	t.Helper()
-	missing := map[string]bool{mcp.NoteToolsListChanged: true, mcp.NoteResourceUpdated: true}
+	missing := map[string]bool{mcp.NotificationToolsListChanged: true, mcp.NotificationResourceUpdated: true}
 	for start := time.Now(); len(missing) > 0; {
 		if time.Since(start) > patience {
 			t.Fatalf("never heard %v", missing)
@@ -273,7 +273,7 @@ func TestARestartThroughWrappers(t *testing.T) {
 			t.Error("the process did not end")
 		}
 		if c.gateway != "legacy" { // an older gateway does not say that its subscription has ended
-			await(t, heard, mcp.NoteAcknowledged)
+			await(t, heard, mcp.NotificationSubscriptionsAcknowledged)
 			c.touch(t, heard)
 		}
 		c.text(t, "cancelled", nil)
@@ -317,10 +317,10 @@ func TestDetachingThroughWrappers(t *testing.T) {
 	heard := make(chan string, 100)
 	var stop func()
 	_, err := h.Serve(ended, &mcp.Call{
-		Method: mcp.MethodSubscriptionsListen,
-		Params: []byte(`{"notifications":{"toolsListChanged":true}}`),
-		Side:   func(n mcp.Note) { heard <- n.Method },
-		Detach: func(f func()) { stop = f },
+		Method:         mcp.MethodSubscriptionsListen,
+		Params:         []byte(`{"notifications":{"toolsListChanged":true}}`),
+		OnNotification: func(n mcp.Notification) { heard <- n.Method },
+		Detach:         func(f func()) { stop = f },
 	})
 	if err != nil || stop == nil {
 		t.Fatalf("it did not detach: %v", err)
@@ -328,6 +328,6 @@ func TestDetachingThroughWrappers(t *testing.T) {
 	if _, err := h.Serve(t.Context(), &mcp.Call{Method: mcp.MethodToolsCall, Params: []byte(`{"name":"touch"}`)}); err != nil {
 		t.Fatal(err)
 	}
-	await(t, heard, mcp.NoteAcknowledged, mcp.NoteToolsListChanged)
+	await(t, heard, mcp.NotificationSubscriptionsAcknowledged, mcp.NotificationToolsListChanged)
 	stop()
 }

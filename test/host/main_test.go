@@ -129,7 +129,7 @@ func tools() *server.Server {
 	})
 	server.AddTool(s, "write", "Have the model write", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
 		//lint:ignore SA1019 the test is about this deprecated feature
-		r, err := server.Sample(c, "w", &mcp.CreateMessageParams{MaxTokens: 50, Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.Say(mcp.Text("write a rhyme"))}}})
+		r, err := server.Sample(c, "w", &mcp.CreateMessageParams{MaxTokens: 50, Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.NewSamplingContent(mcp.Text("write a rhyme"))}}})
 		if err != nil {
 			return "", err
 		}
@@ -137,7 +137,7 @@ func tools() *server.Server {
 	})
 	server.AddTool(s, "rhyme", "Have the model write, or else write", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
 		//lint:ignore SA1019 the test is about this deprecated feature
-		r, err := server.Sample(c, "w", &mcp.CreateMessageParams{MaxTokens: 50, Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.Say(mcp.Text("write a rhyme"))}}})
+		r, err := server.Sample(c, "w", &mcp.CreateMessageParams{MaxTokens: 50, Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.NewSamplingContent(mcp.Text("write a rhyme"))}}})
 		if refused, ok := errors.AsType[*server.InputError](err); ok {
 			return "a rhyme of my own, since " + refused.Error(), nil
 		}

@@ -152,14 +152,14 @@ func TestEverything(t *testing.T) {
 	}
 }
 
-func answerEverything(a host.Ask) *host.Answer {
+func answerEverything(a host.Ask) *host.Reply {
 	switch a.Kind {
 	case host.AskForm:
-		return &host.Answer{Action: "accept", Content: json.RawMessage(`{"name":"Ada","check":true,"number":7}`)}
+		return &host.Reply{Action: "accept", Content: json.RawMessage(`{"name":"Ada","check":true,"number":7}`)}
 	case host.AskURL, host.AskSampling:
-		return &host.Answer{Action: "accept"}
+		return &host.Reply{Action: "accept"}
 	}
-	return &host.Answer{Action: "deny"}
+	return &host.Reply{Action: "deny"}
 }
 
 // The filesystem and the memory server work together with one of ours; a path

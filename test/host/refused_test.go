@@ -91,7 +91,7 @@ func TestDeclinedInputRequestsLetTheCallGoOn(t *testing.T) {
 				expect("go"), call("asker__sample", m{}), call("asker__nested", m{}), call("asker__mode", m{}), call("asker__roots", m{}), call("asker__form", m{}),
 				expect("answered"), m{"text": "ok"},
 			), []config.Server{played(t, "asker")}, func(o *workspace.Options) { o.Unattended = !attended })
-			w.answering(func(host.Ask) *host.Answer { return &host.Answer{Action: "decline"} })
+			w.answering(func(host.Ask) *host.Reply { return &host.Reply{Action: "decline"} })
 			w.ready("asker")
 			w.send("go")
 			want := []string{
@@ -120,7 +120,7 @@ func TestDeclinedSampling(t *testing.T) {
 			era(o)
 			revision = string(o.Revision)
 		})
-		w.answering(func(host.Ask) *host.Answer { return &host.Answer{Action: "decline"} })
+		w.answering(func(host.Ask) *host.Reply { return &host.Reply{Action: "decline"} })
 		w.ready("tools")
 		w.send("go")
 		c := w.calls()[0]

@@ -158,11 +158,11 @@ func TestChangesItsTools(t *testing.T) {
 			era(o)
 			o.Settings = config.Settings{}
 		})
-		w.answering(func(a host.Ask) *host.Answer {
+		w.answering(func(a host.Ask) *host.Reply {
 			if len(a.Changes) > 0 {
-				return &host.Answer{Action: "deny"}
+				return &host.Reply{Action: "deny"}
 			}
-			return &host.Answer{Action: "always"}
+			return &host.Reply{Action: "always"}
 		})
 		w.ready("tools")
 		session := w.send("go")
@@ -187,14 +187,14 @@ func TestServerAsks(t *testing.T) {
 			expect("go"), call("tools__form", m{}), expect("hello Ada"), call("tools__page", m{}), expect("paid"), call("tools__write", m{}),
 			expect("it wrote: roses are red"), m{"text": "ok"},
 		), []config.Server{s}, era)
-		w.answering(func(a host.Ask) *host.Answer {
+		w.answering(func(a host.Ask) *host.Reply {
 			switch a.Kind {
 			case host.AskForm:
-				return &host.Answer{Action: "accept", Content: json.RawMessage(`{"name":"Ada"}`)}
+				return &host.Reply{Action: "accept", Content: json.RawMessage(`{"name":"Ada"}`)}
 			case host.AskURL, host.AskSampling:
-				return &host.Answer{Action: "accept"}
+				return &host.Reply{Action: "accept"}
 			}
-			return &host.Answer{Action: "deny"}
+			return &host.Reply{Action: "deny"}
 		})
 		w.ready("tools")
 		session := w.send("go")

@@ -37,7 +37,7 @@ type world struct {
 	mu      sync.Mutex
 	events  []host.Event
 	states  []connect.State
-	answers func(host.Ask) *host.Answer // nil leaves a question open
+	answers func(host.Ask) *host.Reply // nil leaves a question open
 }
 
 // allowed lets every call pass.
@@ -85,7 +85,7 @@ func openBuiltin(name string, q url.Values) (connect.Builtin, error) {
 }
 
 // answering says how questions are answered from now on.
-func (w *world) answering(how func(host.Ask) *host.Answer) {
+func (w *world) answering(how func(host.Ask) *host.Reply) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.answers = how
@@ -98,7 +98,7 @@ func (w *world) event(e host.Event) {
 	w.mu.Unlock()
 	if e.Kind == host.EventAsk && answer != nil {
 		if a := answer(*e.Ask); a != nil {
-			go w.Host.Answer(e.Ask.ID, *a)
+			go w.Host.Reply(e.Ask.ID, *a)
 		}
 	}
 }

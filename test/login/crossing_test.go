@@ -33,7 +33,7 @@ type echoed struct {
 // pages that were asked for.
 func desk(served *atomic.Int64) *server.Server {
 	s := server.New(mcp.Implementation{Name: "desk", Version: "1.0"}, &server.Options{
-		NewsDelay: time.Millisecond,
+		ChangeDelay: time.Millisecond,
 		Allow: func(c *mcp.Caller, f server.Feature) bool {
 			owner, isInbox := strings.CutPrefix(f.Name, "inbox://")
 			return !isInbox || c.Principal != nil && c.Principal.ID == owner
@@ -201,11 +201,11 @@ func (u *user) call(ctx context.Context, worker, i int) {
 // listen asks for news of both inboxes.
 func (u *user) listen(ctx context.Context) {
 	var once sync.Once
-	err := u.client.Listen(ctx, mcp.Filter{ResourceSubscriptions: []string{"inbox://ada", "inbox://eve"}}, func(n mcp.Note) {
+	err := u.client.Listen(ctx, mcp.SubscriptionFilter{ResourceSubscriptions: []string{"inbox://ada", "inbox://eve"}}, func(n mcp.Notification) {
 		switch n.Method {
-		case mcp.NoteAcknowledged:
+		case mcp.NotificationSubscriptionsAcknowledged:
 			once.Do(func() { close(u.listening) })
-		case mcp.NoteResourceUpdated:
+		case mcp.NotificationResourceUpdated:
 			u.heard.Add(1)
 			var params struct{ URI string }
 			if err := json.Unmarshal(n.Params, &params); err != nil || params.URI != "inbox://"+u.name {

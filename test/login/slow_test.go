@@ -23,7 +23,7 @@ func TestSlowPerson(t *testing.T) {
 	url := protected(t, p, "/mcp", readAndWrite(), nil)
 	e := endpoint(t, url, &authlogin.Options{Loopback: ada.loopback()})
 	e.Era.ConnectTimeout, e.Era.ProbeTimeout = 13*time.Second, 11*time.Second
-	conn, err := e.Connect(t.Context(), (&client.Options{}).Persona())
+	conn, err := e.Connect(t.Context(), (&client.Options{}).Profile())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,7 +100,7 @@ func connect(t *testing.T, url string, revision mcp.Revision, o *authlogin.Optio
 	defer cancel()
 	e := endpoint(t, url, o)
 	e.Era.Known = revision
-	c, err := e.Connect(ctx, (&client.Options{}).Persona())
+	c, err := e.Connect(ctx, (&client.Options{}).Profile())
 	if err != nil {
 		t.Fatalf("connect: %v", err)
 	}

@@ -54,7 +54,7 @@ func kit(t *testing.T, version *atomic.Int32, later *atomic.Pointer[server.Serve
 		return nil, ctx.Err()
 	})
 	raw("write", `{"type":"object"}`, func(_ context.Context, c *mcp.Call, _ json.RawMessage) (*mcp.CallToolResult, error) {
-		r, err := server.Sample(c, "s", &mcp.CreateMessageParams{MaxTokens: 50, Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.Say(mcp.Text("write a line"))}}})
+		r, err := server.Sample(c, "s", &mcp.CreateMessageParams{MaxTokens: 50, Messages: []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.NewSamplingContent(mcp.Text("write a line"))}}})
 		if err != nil {
 			return nil, err
 		}

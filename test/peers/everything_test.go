@@ -58,14 +58,14 @@ func meetEverything(t *testing.T, w way) *guest {
 				return nil, errors.New("this is not what was to be asked")
 			}
 			return &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Model: "parrot", StopReason: "endTurn",
-				Content: mcp.Say(mcp.Text("I heard: " + p.Messages[0].Content.Blocks.Text()))}, nil
+				Content: mcp.NewSamplingContent(mcp.Text("I heard: " + p.Messages[0].Content.Blocks.Text()))}, nil
 		}},
 		//lint:ignore SA1019 the test is about this deprecated feature
 		Roots: func(context.Context) ([]mcp.Root, error) {
 			return []mcp.Root{{URI: "file:///srv/work", Name: "work"}}, nil
 		},
 		//lint:ignore SA1019 the test is about this deprecated feature
-		Logging: &client.Logging{Level: mcp.LogDebug, Hear: func(_ context.Context, line mcp.LogMessage) { g.logged.Add(line) }},
+		Logging: &client.Logging{Level: mcp.LogDebug, OnMessage: func(_ context.Context, line mcp.LogMessage) { g.logged.Add(line) }},
 	})
 	// The server asks for the roots a moment after the start. It does not end
 	// with its input while that question is open, so the answer comes first.
@@ -239,11 +239,11 @@ func everythingResources(t *testing.T, g *guest) {
 
 	// Updates of a resource, a new resource, and log lines outside of calls.
 	uri := "demo://resource/dynamic/text/1"
-	news := g.listen(mcp.Filter{ResourceSubscriptions: []string{uri}, ResourcesListChanged: true})
+	news := g.listen(mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}, ResourcesListChanged: true})
 	g.call("toggle-subscriber-updates", nil)
-	g.heard(news, mcp.NoteResourceUpdated)
+	g.heard(news, mcp.NotificationResourceUpdated)
 	link := g.call("gzip-file-as-resource", map[string]string{"name": "hi.gz", "data": "data:text/plain,hello"}).Content[0]
-	g.heard(news, mcp.NoteResourcesListChanged)
+	g.heard(news, mcp.NotificationResourcesListChanged)
 	l, ok := link.(*mcp.ResourceLink)
 	if !ok {
 		t.Fatalf("gzip-file-as-resource: %+v", link)

@@ -24,12 +24,12 @@ func (r *reference) overHTTP(w way, command []string, revision *func() mcp.Revis
 	case overHTTP:
 		to = &streamable.Endpoint{URL: server.url, Era: how, Warn: r.warned.Add}
 	case overOlderHTTP:
-		to = &httpsse.Endpoint{URL: server.older(), Meet: how}
+		to = &httpsse.Endpoint{URL: server.older(), Options: how}
 	case overFoundHTTP:
-		older := &httpsse.Endpoint{URL: server.older(), Meet: how}
+		older := &httpsse.Endpoint{URL: server.older(), Options: how}
 		to = &streamable.Endpoint{URL: server.older(), Era: how, Warn: r.warned.Add, Older: older}
 	}
-	return func(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) {
+	return func(ctx context.Context, p *mcp.ClientProfile) (mcp.Conn, error) {
 		h, err := to.Dial(ctx, p)
 		if err == nil {
 			*revision = h.(interface{ Revision() mcp.Revision }).Revision

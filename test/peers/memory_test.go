@@ -36,7 +36,7 @@ func TestMemory(t *testing.T) {
 	r := meet(t, "server-memory", nil, map[string]string{"MEMORY_FILE_PATH": file}, client.Options{})
 	equal(t, "tools", r.tools(), []string{"add_observations", "create_entities", "create_relations", "delete_entities",
 		"delete_observations", "delete_relations", "open_nodes", "read_graph", "search_nodes"})
-	news := r.listen(mcp.Filter{ResourceSubscriptions: []string{graphURI}})
+	news := r.listen(mcp.SubscriptionFilter{ResourceSubscriptions: []string{graphURI}})
 
 	var want graph
 	fill := `{"entities":[{"name":"Ada","entityType":"person","observations":["writes programs"]},` +
@@ -46,7 +46,7 @@ func TestMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.call("create_entities", map[string]any{"entities": want.Entities})
-	r.heard(news, mcp.NoteResourceUpdated)
+	r.heard(news, mcp.NotificationResourceUpdated)
 	r.call("create_relations", map[string]any{"relations": want.Relations})
 	r.remembers(want)
 	if text := r.read(graphURI).Text; !strings.Contains(text, `"Engine"`) {
@@ -71,11 +71,11 @@ func TestMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-conn.Done()
-	r.heard(news, mcp.NoteResourceUpdated)
+	r.heard(news, mcp.NotificationResourceUpdated)
 	r.remembers(want)
 	news.Reset()
 	r.call("delete_entities", map[string]any{"entityNames": []string{"Engine"}})
-	r.heard(news, mcp.NoteResourceUpdated)
+	r.heard(news, mcp.NotificationResourceUpdated)
 	want.Entities, want.Relations = want.Entities[:1], want.Relations[:0]
 	r.remembers(want)
 }

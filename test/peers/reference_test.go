@@ -86,7 +86,7 @@ func (w way) meet(t *testing.T, name string, args []string, env map[string]strin
 
 // supervise returns a dialer that starts the server as a child.
 func (r *reference) supervise(c *stdio.Command, revision *func() mcp.Revision) dialFunc {
-	return func(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) {
+	return func(ctx context.Context, p *mcp.ClientProfile) (mcp.Conn, error) {
 		c.Era.Tap = r.recording.Tap
 		c.Restart.Backoff = &stdio.Backoff{First: 10 * time.Millisecond}
 		var err error
@@ -102,9 +102,9 @@ func (r *reference) supervise(c *stdio.Command, revision *func() mcp.Revision) d
 	}
 }
 
-type dialFunc func(ctx context.Context, p *mcp.Persona) (mcp.Conn, error)
+type dialFunc func(ctx context.Context, p *mcp.ClientProfile) (mcp.Conn, error)
 
-func (f dialFunc) Dial(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) { return f(ctx, p) }
+func (f dialFunc) Dial(ctx context.Context, p *mcp.ClientProfile) (mcp.Conn, error) { return f(ctx, p) }
 
 // ctx bounds a wait for another process.
 func (r *reference) ctx() context.Context {
@@ -154,14 +154,14 @@ func (r *reference) tools() []string {
 
 // listen hears news until the test ends. It returns when the server has
 // acknowledged.
-func (r *reference) listen(filter mcp.Filter) *steps.Collection[mcp.Note] {
+func (r *reference) listen(filter mcp.SubscriptionFilter) *steps.Collection[mcp.Notification] {
 	r.t.Helper()
-	news, ready := new(steps.Collection[mcp.Note]), new(steps.Collection[bool])
+	news, ready := new(steps.Collection[mcp.Notification]), new(steps.Collection[bool])
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- r.Listen(ctx, filter, func(n mcp.Note) {
-			if n.Method == mcp.NoteAcknowledged {
+		ended <- r.Listen(ctx, filter, func(n mcp.Notification) {
+			if n.Method == mcp.NotificationSubscriptionsAcknowledged {
 				ready.Add(true)
 				return
 			}
@@ -181,7 +181,7 @@ func (r *reference) listen(filter mcp.Filter) *steps.Collection[mcp.Note] {
 }
 
 // heard checks that a note of a method has come. Others may have come before.
-func (r *reference) heard(news *steps.Collection[mcp.Note], method string) {
+func (r *reference) heard(news *steps.Collection[mcp.Notification], method string) {
 	r.t.Helper()
 	for n := 1; ; n++ {
 		got := patient(news, n)

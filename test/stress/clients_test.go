@@ -291,7 +291,7 @@ type pipeDialer struct {
 	rev    mcp.Revision
 }
 
-func (d pipeDialer) Dial(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) {
+func (d pipeDialer) Dial(ctx context.Context, p *mcp.ClientProfile) (mcp.Conn, error) {
 	return era.Dial(ctx, d.stream, p, &era.DialOptions{Known: d.rev})
 }
 
@@ -322,8 +322,8 @@ func (s *storm) comeAndGo(rnd *rand.Rand, dial func() (name string, d mcp.Dialer
 			ctx, cancel := context.WithCancel(context.Background())
 			listening := make(chan error, 1)
 			go func() {
-				listening <- c.Listen(ctx, everything, func(n mcp.Note) {
-					if n.Method == mcp.NoteAcknowledged && !isReady {
+				listening <- c.Listen(ctx, everything, func(n mcp.Notification) {
+					if n.Method == mcp.NotificationSubscriptionsAcknowledged && !isReady {
 						isReady = true
 						s.ready.Done()
 					}
@@ -344,14 +344,14 @@ func (s *storm) comeAndGo(rnd *rand.Rand, dial func() (name string, d mcp.Dialer
 	}
 }
 
-var everything = mcp.Filter{ToolsListChanged: true, ResourceSubscriptions: []string{tick, last, end}}
+var everything = mcp.SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{tick, last, end}}
 
 // listen listens for a moment while it makes a call, which it may cancel.
 func (s *storm) listen(name string, c *client.Client, rnd *rand.Rand) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+rnd.IntN(10))*time.Millisecond)
 	defer cancel()
 	listening := make(chan error, 1)
-	go func() { listening <- c.Listen(ctx, everything, func(mcp.Note) {}) }()
+	go func() { listening <- c.Listen(ctx, everything, func(mcp.Notification) {}) }()
 	call := context.Background()
 	if rnd.IntN(2) == 0 {
 		call = ctx

@@ -99,8 +99,8 @@ func TestEveryClientHearsTheLastChange(t *testing.T) {
 
 func (s *storm) addFeatures() {
 	s.srv = server.New(mcp.Implementation{Name: "stress", Version: "1"}, &server.Options{
-		NewsDelay: time.Millisecond,
-		Log:       slog.New(slog.NewTextHandler(io.Discard, nil)),
+		ChangeDelay: time.Millisecond,
+		Log:         slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	text := func(context.Context, *mcp.Call, string, map[string]string) ([]mcp.ResourceContents, error) {
 		return server.TextResource("text/plain", "x"), nil
@@ -194,7 +194,7 @@ type heard struct {
 func newHeard() *heard { return &heard{all: make(chan struct{})} }
 
 func (h *heard) note(method, params string) {
-	if method != mcp.NoteResourceUpdated || strings.Contains(params, tick) {
+	if method != mcp.NotificationResourceUpdated || strings.Contains(params, tick) {
 		return
 	}
 	h.mu.Lock()

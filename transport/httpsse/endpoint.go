@@ -40,7 +40,7 @@ type Endpoint struct {
 	// Meet says how the server is met. Its ConnectTimeout counts for the
 	// stream too. An unset Known is the newest revision with a handshake: no
 	// newer one is spoken over this transport.
-	Meet era.DialOptions
+	Options era.DialOptions
 }
 
 // A Connection is a server that was met, shaped as a Handler. It ends with its
@@ -49,7 +49,7 @@ type Connection struct{ *era.Peer }
 
 // Dial connects to the server; the Conn is a *[Connection]. ctx counts for
 // the meeting only.
-func (e *Endpoint) Dial(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) {
+func (e *Endpoint) Dial(ctx context.Context, p *mcp.ClientProfile) (mcp.Conn, error) {
 	c, err := e.Connect(ctx, p)
 	if err != nil {
 		return nil, err
@@ -58,8 +58,8 @@ func (e *Endpoint) Dial(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) {
 }
 
 // Connect is Dial with its own type.
-func (e *Endpoint) Connect(ctx context.Context, p *mcp.Persona) (*Connection, error) {
-	o := e.Meet
+func (e *Endpoint) Connect(ctx context.Context, p *mcp.ClientProfile) (*Connection, error) {
+	o := e.Options
 	o.ConnectTimeout = or(o.ConnectTimeout, 30*time.Second)
 	if o.Known == "" {
 		o.Known = era.LatestWithHandshake()

@@ -192,7 +192,7 @@ func TestHostileServers(t *testing.T) {
 			defer s.Close()
 			e := &httpsse.Endpoint{URL: s.URL + "/sse?token=secret", MaxEvent: 1 << 20}
 			if test.want == "in time" {
-				e.Meet.ConnectTimeout = 300 * time.Millisecond
+				e.Options.ConnectTimeout = 300 * time.Millisecond
 			}
 			h, err := e.Dial(t.Context(), nil)
 			if err == nil {

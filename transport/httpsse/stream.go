@@ -33,11 +33,11 @@ type stream struct {
 	done    chan struct{} // closed by Close
 	close   sync.Once
 
-	out  *http.ResponseController
-	mu   sync.Mutex // whoever holds it writes
-	w    http.ResponseWriter
-	buf  []byte
-	over bool // nothing more may be written
+	out      *http.ResponseController
+	mu       sync.Mutex // whoever holds it writes
+	w        http.ResponseWriter
+	buf      []byte
+	finished bool // nothing more may be written
 }
 
 func newStream(w http.ResponseWriter, o *Options) *stream {
@@ -133,7 +133,7 @@ func (s *stream) event(name string, data []byte) error {
 func (s *stream) write(build func(dst []byte) []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.over {
+	if s.finished {
 		return io.ErrClosedPipe
 	}
 	buf := build(s.buf[:0])
@@ -172,7 +172,7 @@ func (s *stream) Close() error {
 			_ = s.out.SetWriteDeadline(time.Unix(1, 0))
 			s.mu.Lock()
 		}
-		s.over = true
+		s.finished = true
 		s.mu.Unlock()
 	})
 	return nil

@@ -23,7 +23,7 @@ type Connection struct {
 // the background, as [Child.Close] ends it, and waited for; a [Restarter] whose
 // start function returns the error of Dial, wrapped or not, waits until the
 // process has ended.
-func Dial(ctx context.Context, c *Command, p *mcp.Persona) (*Connection, error) {
+func Dial(ctx context.Context, c *Command, p *mcp.ClientProfile) (*Connection, error) {
 	child, err := c.Start()
 	if err != nil {
 		return nil, err

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Mortal is something that runs until it ends or is closed, such as a
+// Process is something that runs until it ends or is closed, such as a
 // [*Child] or a connection.
-type Mortal interface {
+type Process interface {
 	Done() <-chan struct{} // closed when it has ended
 	Err() error            // why, once Done is closed
 	Close() error          // ends it and waits until it has ended
@@ -52,7 +52,7 @@ var ErrClosed = errors.New("the connection was closed on this side")
 // A Restarter keeps one T alive: it starts it when it is first wanted and again
 // whenever it ends, with waits in between, until it ends too often or Close is
 // called.
-type Restarter[T Mortal] struct {
+type Restarter[T Process] struct {
 	start   func(context.Context) (T, error)
 	backoff *Backoff
 	changed func(RunStatus)
@@ -69,11 +69,11 @@ type Restarter[T Mortal] struct {
 }
 
 // An attempt is one start and what became of it.
-type attempt[T Mortal] struct {
-	settled chan struct{} // closed when value or err is set
-	value   T
-	err     error
-	over    chan struct{} // closed when another attempt has taken its place
+type attempt[T Process] struct {
+	settled  chan struct{} // closed when value or err is set
+	value    T
+	err      error
+	finished chan struct{} // closed when another attempt has taken its place
 }
 
 // NewRestarter returns a Restarter that starts nothing yet. The context given
@@ -81,7 +81,7 @@ type attempt[T Mortal] struct {
 // method Done() <-chan struct{}, the Restarter waits for that channel to be
 // closed before it starts again and before Close returns: something that was
 // started is still ending.
-func NewRestarter[T Mortal](start func(context.Context) (T, error), o *RestartOptions) *Restarter[T] {
+func NewRestarter[T Process](start func(context.Context) (T, error), o *RestartOptions) *Restarter[T] {
 	var opts RestartOptions
 	if o != nil {
 		opts = *o
@@ -126,7 +126,7 @@ func (r *Restarter[T]) Get(ctx context.Context) (T, error) {
 			return a.value, nil
 		}
 		// It has just ended; another attempt follows.
-		if !awaits(ctx, a.over) {
+		if !awaits(ctx, a.finished) {
 			return none, fmt.Errorf("gave up waiting for the server to start again: %w", context.Cause(ctx))
 		}
 	}
@@ -186,6 +186,6 @@ func (r *Restarter[T]) Close() error {
 	return r.closing
 }
 
-func newAttempt[T Mortal]() *attempt[T] {
-	return &attempt[T]{settled: make(chan struct{}), over: make(chan struct{})}
+func newAttempt[T Process]() *attempt[T] {
+	return &attempt[T]{settled: make(chan struct{}), finished: make(chan struct{})}
 }

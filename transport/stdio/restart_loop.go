@@ -82,7 +82,7 @@ func (r *Restarter[T]) next(old *attempt[T]) *attempt[T] {
 	r.mu.Lock()
 	r.current = a
 	r.mu.Unlock()
-	close(old.over)
+	close(old.finished)
 	return a
 }
 
@@ -133,4 +133,4 @@ func (r *Restarter[T]) forgetRetry() {
 	}
 }
 
-var _ Mortal = (*Child)(nil)
+var _ Process = (*Child)(nil)

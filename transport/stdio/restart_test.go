@@ -48,7 +48,7 @@ func TestBackoffWaits(t *testing.T) {
 	}
 }
 
-// A mayfly is a Mortal for tests.
+// A mayfly is a Process for tests.
 type mayfly struct {
 	done chan struct{}
 	once sync.Once
@@ -254,7 +254,7 @@ func TestRestarterOfChildren(t *testing.T) {
 	}
 }
 
-func get[T Mortal](t *testing.T, r *Restarter[T]) T {
+func get[T Process](t *testing.T, r *Restarter[T]) T {
 	t.Helper()
 	v, err := r.Get(t.Context())
 	if err != nil {

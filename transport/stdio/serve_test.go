@@ -60,7 +60,7 @@ func toolCall(name string) *mcp.Call {
 func TestServeAndDial(t *testing.T) {
 	for _, known := range append(mcp.Revisions(), "") {
 		t.Run("known "+string(known), func(t *testing.T) {
-			conn := connect(t, &era.DialOptions{Known: known, Noise: func(frame []byte, err error) {
+			conn := connect(t, &era.DialOptions{Known: known, OnInvalidFrame: func(frame []byte, err error) {
 				t.Errorf("noise: %q %v", frame, err)
 			}})
 			if known != "" && conn.Revision() != known {

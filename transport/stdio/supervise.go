@@ -15,9 +15,9 @@ import (
 // the next call waits for the next process. Subscriptions are calls too: they
 // have to be opened again, as package client does.
 type Supervised struct {
-	command Command // its Era.Known is not used
-	persona *mcp.Persona
-	keeper  *Restarter[*Connection]
+	command   Command // its Era.Known is not used
+	profile   *mcp.ClientProfile
+	restarter *Restarter[*Connection]
 
 	mu    sync.Mutex
 	known mcp.Revision // what the server spoke last
@@ -30,20 +30,20 @@ type Supervised struct {
 //
 // The Known revision in c.Era applies to the first connection; later ones
 // assume the revision of the one before.
-func Supervise(ctx context.Context, c *Command, p *mcp.Persona) (*Supervised, error) {
-	s := &Supervised{command: *c, persona: p, known: c.Era.Known}
+func Supervise(ctx context.Context, c *Command, p *mcp.ClientProfile) (*Supervised, error) {
+	s := &Supervised{command: *c, profile: p, known: c.Era.Known}
 	restart := c.Restart
 	if restart.Backoff != nil {
 		own := *restart.Backoff // c may be used again
 		own.Reset()
 		restart.Backoff = &own
 	}
-	s.keeper = NewRestarter(s.connect, &restart)
-	if _, err := s.keeper.Get(ctx); err != nil {
+	s.restarter = NewRestarter(s.connect, &restart)
+	if _, err := s.restarter.Get(ctx); err != nil {
 		if ctx.Err() != nil {
-			go s.keeper.Close() // it waits for the process
+			go s.restarter.Close() // it waits for the process
 		} else {
-			s.keeper.Close()
+			s.restarter.Close()
 		}
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func Supervise(ctx context.Context, c *Command, p *mcp.Persona) (*Supervised, er
 }
 
 // Dial makes a Command an [mcp.Dialer]: it is [Supervise].
-func (c *Command) Dial(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) {
+func (c *Command) Dial(ctx context.Context, p *mcp.ClientProfile) (mcp.Conn, error) {
 	s, err := Supervise(ctx, c, p)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (c *Command) Dial(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) {
 
 // Serve makes a call, once the server runs.
 func (s *Supervised) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
-	conn, err := s.keeper.Get(ctx)
+	conn, err := s.restarter.Get(ctx)
 	if err != nil {
 		if errors.Is(err, ErrClosed) {
 			err = &mcp.ClosedError{Cause: err}
@@ -77,13 +77,15 @@ func (s *Supervised) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error)
 
 // Connection returns the connection to the process that runs now, or waits for
 // the next one.
-func (s *Supervised) Connection(ctx context.Context) (*Connection, error) { return s.keeper.Get(ctx) }
+func (s *Supervised) Connection(ctx context.Context) (*Connection, error) {
+	return s.restarter.Get(ctx)
+}
 
 // Retry starts the server again after it was given up.
-func (s *Supervised) Retry() { s.keeper.Retry() }
+func (s *Supervised) Retry() { s.restarter.Retry() }
 
 // Close ends the process and keeps it ended.
-func (s *Supervised) Close() error { return s.keeper.Close() }
+func (s *Supervised) Close() error { return s.restarter.Close() }
 
 // connect starts the program and connects to the server. It remembers the
 // server's revision, and forgets it when that turns out wrong. A program that
@@ -94,10 +96,10 @@ func (s *Supervised) connect(ctx context.Context) (*Connection, error) {
 	s.mu.Lock()
 	c.Era.Known = s.known
 	s.mu.Unlock()
-	conn, err := Dial(ctx, &c, s.persona)
+	conn, err := Dial(ctx, &c, s.profile)
 	if err != nil && c.Era.Known == "" && endedByItself(err) && ctx.Err() == nil {
 		c.Era.Known = era.LatestWithHandshake()
-		conn, err = Dial(ctx, &c, s.persona)
+		conn, err = Dial(ctx, &c, s.profile)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,29 +10,29 @@ import (
 )
 
 // A question is a request to the client that waits for its response.
-type question = chan jsonrpc.Message
+type inputRequest = chan jsonrpc.Message
 
-// questions are the requests to the client of one session that this process
+// inputRequests are the requests to the client of one session that this process
 // has sent. Their ids begin at a random number, so that a response to a request
 // of another instance is not mistaken for one of ours. They begin low enough to
 // stay below 2^31, which every client can read.
-type questions struct {
+type inputRequests struct {
 	first, last int64 // ids that were given: first < id <= last
-	open        map[int64]question
+	open        map[int64]inputRequest
 }
 
 // ask returns the id of a new request and where its response will arrive.
-func (ses *session) ask() (id int64, response question) {
+func (ses *session) ask() (id int64, response inputRequest) {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
-	q := &ses.questions
+	q := &ses.inputRequests
 	if q.open == nil {
-		q.open = map[int64]question{}
+		q.open = map[int64]inputRequest{}
 		q.first = rand.Int64N(1 << 30)
 		q.last = q.first
 	}
 	q.last++
-	response = make(question, 1)
+	response = make(inputRequest, 1)
 	q.open[q.last] = response
 	return q.last, response
 }
@@ -41,7 +41,7 @@ func (ses *session) ask() (id int64, response question) {
 func (ses *session) giveUp(id int64) {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
-	delete(ses.questions.open, id)
+	delete(ses.inputRequests.open, id)
 }
 
 // asked reports whether this process has sent the request of a response, also
@@ -50,7 +50,7 @@ func (ses *session) asked(m *jsonrpc.Message) bool {
 	id, err := strconv.ParseInt(string(m.ID), 10, 64)
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
-	return err == nil && ses.questions.first < id && id <= ses.questions.last
+	return err == nil && ses.inputRequests.first < id && id <= ses.inputRequests.last
 }
 
 // answered hands the client's response to the call that waits for it, if it
@@ -61,8 +61,8 @@ func (ses *session) answered(m *jsonrpc.Message) {
 		return
 	}
 	ses.mu.Lock()
-	response := ses.questions.open[id]
-	delete(ses.questions.open, id)
+	response := ses.inputRequests.open[id]
+	delete(ses.inputRequests.open, id)
 	ses.mu.Unlock()
 	if response != nil {
 		response <- *m
@@ -84,7 +84,7 @@ func (st *stream) Ask(ctx context.Context, method string, params []byte) (jsonrp
 	case <-ctx.Done():
 		st.ses.giveUp(id)
 		st.send(func(dst []byte) []byte {
-			return jsonrpc.AppendNotification(dst, noteCancelled, append(append([]byte(`{"requestId":`), jsonrpc.IntID(id)...), '}'))
+			return jsonrpc.AppendNotification(dst, notificationCancelled, append(append([]byte(`{"requestId":`), jsonrpc.IntID(id)...), '}'))
 		})
 		return jsonrpc.Message{}, ctx.Err()
 	}

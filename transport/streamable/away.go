@@ -28,7 +28,7 @@ func (s *sessions) leftAlone(st *stream) {
 // awayLike is where a stream is listed whose client has gone: those of calls,
 // and those of changes, do not take each other's place.
 func (s *sessions) awayLike(st *stream) *list.List {
-	if st.news {
+	if st.changes {
 		return &s.unheard
 	}
 	return &s.away

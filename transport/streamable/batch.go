@@ -12,7 +12,7 @@ import (
 
 // batch serves several messages in one body, which one revision knows.
 func (s *sessions) batch(w http.ResponseWriter, r *http.Request, body []byte) {
-	if s.h.door.ModernOnly() || r.Header.Get(headerSession) == "" {
+	if s.h.server.ModernOnly() || r.Header.Get(headerSession) == "" {
 		writeJSON(w, http.StatusBadRequest, era.Fail(nil, mcp.CodeInvalidRequest, "a batch is not allowed here: send one message at a time").Append(nil))
 		return
 	}
@@ -33,7 +33,7 @@ func (s *sessions) batch(w http.ResponseWriter, r *http.Request, body []byte) {
 		return
 	}
 	ctx, cancel := context.WithCancel(&detached{r.Context(), r.Header})
-	p := s.h.edge.Principal(r)
+	p := s.h.guard.Principal(r)
 	st := s.newStream(ctx, cancel, ses, r)
 	s.long(w, r, st, func() {
 		answer := together(s.answerAll(ctx, p, st, items))
@@ -60,25 +60,25 @@ func decodeBatch(w http.ResponseWriter, ses *era.Session, body []byte) ([]jsonrp
 
 // answerUnserved reports whether a message of a batch is not served, and
 // returns the answer to it, if it has one.
-func answerUnserved(it *jsonrpc.BatchItem) (answer []era.Answer, done bool) {
+func answerUnserved(it *jsonrpc.BatchItem) (answer []era.Response, done bool) {
 	bad, _ := it.Err.(*jsonrpc.DecodeError)
 	switch {
 	case bad != nil && bad.NeedsNoResponse():
 		return nil, true
 	case bad != nil:
-		return []era.Answer{era.Fail(bad.ID, bad.Code, bad.Reason)}, true
+		return []era.Response{era.Fail(bad.ID, bad.Code, bad.Reason)}, true
 	case it.Method == "initialize":
-		return []era.Answer{era.Fail(it.ID, mcp.CodeInvalidRequest, "initialize must not be part of a batch")}, true
+		return []era.Response{era.Fail(it.ID, mcp.CodeInvalidRequest, "initialize must not be part of a batch")}, true
 	}
 	return nil, false
 }
 
 // together is the answer to a batch, nil if nothing in it has one.
-func together(answers []era.Answer) *era.Answer {
+func together(answers []era.Response) *era.Response {
 	if len(answers) == 0 {
 		return nil
 	}
-	return &era.Answer{Append: func(dst []byte) []byte {
+	return &era.Response{Append: func(dst []byte) []byte {
 		dst = append(dst, '[')
 		for i, a := range answers {
 			if i > 0 {
@@ -94,7 +94,7 @@ const maxBatch = 100
 
 // answerAll serves the messages of a batch in their order. A client that goes
 // away has cancelled nothing, as with a single request, and may come back.
-func (s *sessions) answerAll(ctx context.Context, p *mcp.Principal, st *stream, items []jsonrpc.BatchItem) (answers []era.Answer) {
+func (s *sessions) answerAll(ctx context.Context, p *mcp.Principal, st *stream, items []jsonrpc.BatchItem) (answers []era.Response) {
 	for i := range items {
 		it := &items[i]
 		unserved, done := answerUnserved(it)
@@ -113,7 +113,7 @@ func (s *sessions) answerAll(ctx context.Context, p *mcp.Principal, st *stream, 
 }
 
 // answerOne serves one request of a batch; who cancels it gets no answer.
-func (s *sessions) answerOne(ctx context.Context, p *mcp.Principal, st *stream, m *jsonrpc.Message) (a era.Answer, ok bool) {
+func (s *sessions) answerOne(ctx context.Context, p *mcp.Principal, st *stream, m *jsonrpc.Message) (a era.Response, ok bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	if !st.ses.begin(m.ID, cancel, st) {
 		cancel()
@@ -132,8 +132,8 @@ type oneOfBatch struct {
 	ctx context.Context
 }
 
-func (b oneOfBatch) Tell(n era.Notification) {
+func (b oneOfBatch) Notify(n era.Notification) {
 	if b.ctx.Err() == nil {
-		b.stream.Tell(n)
+		b.stream.Notify(n)
 	}
 }

@@ -49,7 +49,7 @@ type Endpoint struct {
 
 // Dial makes an Endpoint an [mcp.Dialer]. The Conn is a [*Connection], or
 // what Older has made.
-func (e *Endpoint) Dial(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) {
+func (e *Endpoint) Dial(ctx context.Context, p *mcp.ClientProfile) (mcp.Conn, error) {
 	c, err := e.Connect(ctx, p)
 	if err == nil {
 		return c, nil
@@ -66,12 +66,12 @@ func (e *Endpoint) Dial(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) {
 
 // Connect meets the server. Ctx counts for the meeting only: the connection
 // lives until it is closed.
-func (e *Endpoint) Connect(ctx context.Context, p *mcp.Persona) (*Connection, error) {
+func (e *Endpoint) Connect(ctx context.Context, p *mcp.ClientProfile) (*Connection, error) {
 	to, err := newTarget(e.URL, e.HTTP, e.Header)
 	if err != nil {
 		return nil, err
 	}
-	c := &Connection{endpoint: e, persona: p, to: to, opts: e.Era, turn: make(chan struct{}, 1)}
+	c := &Connection{endpoint: e, profile: p, to: to, opts: e.Era, turn: make(chan struct{}, 1)}
 	c.life, c.end = context.WithCancel(context.Background())
 	c.close = sync.OnceValue(c.shut)
 	e.mu.Lock()
@@ -80,7 +80,7 @@ func (e *Endpoint) Connect(ctx context.Context, p *mcp.Persona) (*Connection, er
 	if assumed == "" {
 		assumed = e.Era.Known
 	}
-	a, err := c.meet(ctx, assumed)
+	a, err := c.connect(ctx, assumed)
 	if err != nil {
 		c.Close()
 		return nil, err
@@ -107,7 +107,7 @@ func (c *Connection) warn(text string) {
 	switch {
 	case c.endpoint.Warn != nil:
 		c.endpoint.Warn(text)
-	case c.persona != nil && c.persona.Warn != nil:
-		c.persona.Warn(text)
+	case c.profile != nil && c.profile.OnWarning != nil:
+		c.profile.OnWarning(text)
 	}
 }

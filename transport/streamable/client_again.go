@@ -10,10 +10,10 @@ import (
 
 // goesOn reports whether a call is the next round of one that its session
 // knows: that cannot be begun again here.
-func goesOn(a *meeting, call *mcp.Call) bool { return call.State != "" && !a.met.Modern() }
+func goesOn(a *connecting, call *mcp.Call) bool { return call.State != "" && !a.conn.Modern() }
 
 // again reports whether a call that failed is to be made again.
-func (c *Connection) again(ctx context.Context, a *meeting, call *mcp.Call, err error) bool {
+func (c *Connection) again(ctx context.Context, a *connecting, call *mcp.Call, err error) bool {
 	if lost, ok := errors.AsType[*errSessionLost](err); ok {
 		_, answering := errors.AsType[*undelivered](err)
 		return lost.unserved && !answering || repeatable(call.Method)
@@ -21,7 +21,7 @@ func (c *Connection) again(ctx context.Context, a *meeting, call *mcp.Call, err 
 	if _, ok := errors.AsType[*StreamEndedError](err); ok {
 		return repeatable(call.Method)
 	}
-	if !a.met.Modern() {
+	if !a.conn.Modern() {
 		return false
 	}
 	e, answered := errors.AsType[*mcp.Error](err)
@@ -43,12 +43,12 @@ func repeatable(method string) bool {
 
 // relist looks at the tools again until it has seen the one that is called, and
 // reports whether it has.
-func (c *Connection) relist(ctx context.Context, a *meeting, call *mcp.Call) bool {
+func (c *Connection) relist(ctx context.Context, a *connecting, call *mcp.Call) bool {
 	const maxPages = 100
 	wanted, _ := text(call.Params, "name")
 	list := &mcp.Call{Method: mcp.MethodToolsList, Caller: call.Caller}
 	for range maxPages {
-		res, err := a.met.Serve(ctx, list)
+		res, err := a.conn.Serve(ctx, list)
 		if err != nil {
 			return false
 		}

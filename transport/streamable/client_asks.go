@@ -27,18 +27,18 @@ func (l *link) asks(m jsonrpc.Message, origin int64, p *post) {
 	}
 	if !ok {
 		cancel()
-		l.in.Skipped(nil, errors.New("a request of the server ("+m.Method+") was dropped: too many wait for an answer, or its id is in use"))
+		l.in.InvalidFrame(nil, errors.New("a request of the server ("+m.Method+") was dropped: too many wait for an answer, or its id is in use"))
 		return
 	}
 	go func() { // one question
 		defer l.end()
 		defer cancel()
 		defer l.settle(key)
-		answer := l.in.Asked(ctx, &m, origin)
+		answer := l.in.Request(ctx, &m, origin)
 		if answer == nil || ctx.Err() != nil {
 			return
 		}
-		ctx, done := context.WithTimeout(ctx, tellTimeout)
+		ctx, done := context.WithTimeout(ctx, notifyTimeout)
 		defer done()
 		err := l.tell(ctx, &jsonrpc.Message{ID: m.ID}, answer(nil))
 		switch {
@@ -57,8 +57,8 @@ func (l *link) cancel(p *post) {
 	ctx, cancel := context.WithTimeout(l.ctx, goodbye)
 	defer cancel()
 	params := append(append([]byte(`{"requestId":`), p.m.ID...), '}')
-	if err := l.Notify(ctx, noteCancelled, params); err != nil && l.ctx.Err() == nil {
-		l.in.Undelivered(fmt.Errorf("%s could not be delivered: %w", noteCancelled, err))
+	if err := l.Notify(ctx, notificationCancelled, params); err != nil && l.ctx.Err() == nil {
+		l.in.Undelivered(fmt.Errorf("%s could not be delivered: %w", notificationCancelled, err))
 	}
 }
 
@@ -87,10 +87,10 @@ func (l *link) settle(key string) bool {
 
 // told takes in a notification.
 func (l *link) told(m *jsonrpc.Message, origin int64) {
-	if m.Method == noteCancelled {
+	if m.Method == notificationCancelled {
 		if id := rawjson.Lookup(m.Params, "requestId"); id != nil && l.settle(jsonrpc.ID(id).Key()) {
 			return
 		}
 	}
-	l.in.Told(m, origin)
+	l.in.Notification(m, origin)
 }

@@ -25,7 +25,7 @@ import (
 // and less often.
 type Connection struct {
 	endpoint *Endpoint
-	persona  *mcp.Persona
+	profile  *mcp.ClientProfile
 	to       *target
 	opts     era.DialOptions
 	ids      atomic.Int64
@@ -36,15 +36,15 @@ type Connection struct {
 	end  context.CancelFunc // of life
 
 	mu      sync.Mutex
-	now     *meeting
-	retired map[*meeting]struct{} // of which something is still in flight
-	waiting sync.WaitGroup        // for those
+	now     *connecting
+	retired map[*connecting]struct{} // of which something is still in flight
+	waiting sync.WaitGroup           // for those
 	close   func() error
 }
 
 // A meeting is one link and what was found at its far end.
-type meeting struct {
-	met  *era.Met
+type connecting struct {
+	conn *era.Conn
 	link *link
 }
 
@@ -52,7 +52,7 @@ type meeting struct {
 func (c *Connection) Revision() mcp.Revision {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.now.met.Revision()
+	return c.now.conn.Revision()
 }
 
 // Done is closed when the connection was closed.
@@ -68,9 +68,9 @@ func (c *Connection) Serve(ctx context.Context, call *mcp.Call) (mcp.Result, err
 		if err != nil {
 			return mcp.Result{}, c.final(err)
 		}
-		res, err := a.met.Serve(ctx, call)
+		res, err := a.conn.Serve(ctx, call)
 		if err == nil {
-			if call.Method == mcp.MethodToolsList && a.met.Modern() {
+			if call.Method == mcp.MethodToolsList && a.conn.Modern() {
 				res.Body = c.tools.read(res.Body, c.warn)
 			}
 			return res, nil
@@ -91,14 +91,14 @@ func (c *Connection) final(err error) error {
 }
 
 // current is where calls go. A session that is lost is opened anew.
-func (c *Connection) current(ctx context.Context) (*meeting, error) {
+func (c *Connection) current(ctx context.Context) (*connecting, error) {
 	c.mu.Lock()
 	a := c.now
 	c.mu.Unlock()
 	if !a.link.lost.Load() {
 		return a, nil
 	}
-	err := c.replace(ctx, a, func(ctx context.Context) (*meeting, error) { return c.meet(ctx, a.met.Revision()) })
+	err := c.replace(ctx, a, func(ctx context.Context) (*connecting, error) { return c.connect(ctx, a.conn.Revision()) })
 	if err != nil {
 		return nil, err
 	}
@@ -109,10 +109,10 @@ func (c *Connection) current(ctx context.Context) (*meeting, error) {
 
 // doubt finds out anew which era the server speaks, and reports whether that
 // is another than before.
-func (c *Connection) doubt(ctx context.Context, a *meeting) bool {
-	err := c.replace(ctx, a, func(ctx context.Context) (*meeting, error) {
-		b, err := c.meet(ctx, "")
-		if err == nil && b.met.Modern() == a.met.Modern() {
+func (c *Connection) doubt(ctx context.Context, a *connecting) bool {
+	err := c.replace(ctx, a, func(ctx context.Context) (*connecting, error) {
+		b, err := c.connect(ctx, "")
+		if err == nil && b.conn.Modern() == a.conn.Modern() {
 			c.drop(b)
 			return nil, errors.New("nothing has changed")
 		}
@@ -123,7 +123,7 @@ func (c *Connection) doubt(ctx context.Context, a *meeting) bool {
 
 // replace puts another meeting in the place of old, unless somebody has done so
 // meanwhile. One at a time does.
-func (c *Connection) replace(ctx context.Context, old *meeting, meet func(context.Context) (*meeting, error)) error {
+func (c *Connection) replace(ctx context.Context, old *connecting, meet func(context.Context) (*connecting, error)) error {
 	select {
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
@@ -154,7 +154,7 @@ func (c *Connection) replace(ctx context.Context, old *meeting, meet func(contex
 }
 
 // adopt makes a meeting the one where calls go, if it is not too late.
-func (c *Connection) adopt(fresh, old *meeting) bool {
+func (c *Connection) adopt(fresh, old *connecting) bool {
 	c.mu.Lock()
 	if c.life.Err() != nil {
 		c.mu.Unlock()
@@ -164,15 +164,15 @@ func (c *Connection) adopt(fresh, old *meeting) bool {
 	c.retireLocked(old)
 	c.mu.Unlock()
 	old.link.retire()
-	old.met.Close()
+	old.conn.Close()
 	return true
 }
 
 // retireLocked remembers a meeting until what is in flight there has come to its
 // end.
-func (c *Connection) retireLocked(a *meeting) {
+func (c *Connection) retireLocked(a *connecting) {
 	if c.retired == nil {
-		c.retired = map[*meeting]struct{}{}
+		c.retired = map[*connecting]struct{}{}
 	}
 	c.retired[a] = struct{}{}
 	c.waiting.Go(func() {
@@ -185,11 +185,11 @@ func (c *Connection) retireLocked(a *meeting) {
 
 // meet meets the server. What is assumed of it is given up where it does not
 // hold; empty means nothing.
-func (c *Connection) meet(ctx context.Context, assumed mcp.Revision) (*meeting, error) {
+func (c *Connection) connect(ctx context.Context, assumed mcp.Revision) (*connecting, error) {
 	o := c.opts
 	o.Known = assumed
 	var l *link
-	met, err := era.Meet(ctx, c.persona, &o, func(in *era.Inbound) era.Link {
+	met, err := era.Connect(ctx, c.profile, &o, func(in *era.Receiver) era.Link {
 		l = newLink(c, in)
 		return l
 	})
@@ -202,7 +202,7 @@ func (c *Connection) meet(ctx context.Context, assumed mcp.Revision) (*meeting, 
 		_, answered := errors.AsType[*mcp.Error](err)
 		switch {
 		case assumed != "" && ctx.Err() == nil && (refused || answered):
-			return c.meet(ctx, "")
+			return c.connect(ctx, "")
 		case refused:
 			err = &refusedBoth{err}
 		}
@@ -213,7 +213,7 @@ func (c *Connection) meet(ctx context.Context, assumed mcp.Revision) (*meeting, 
 		l.hear()
 		l.awaitHearing(ctx)
 	}
-	return &meeting{met, l}, nil
+	return &connecting{met, l}, nil
 }
 
 // refusedOpening reports whether the server does not know what initialize is,
@@ -243,8 +243,8 @@ func (l *link) shut() error {
 }
 
 // drop closes a meeting that nobody uses.
-func (c *Connection) drop(a *meeting) error {
-	a.met.Close()
+func (c *Connection) drop(a *connecting) error {
+	a.conn.Close()
 	return a.link.shut()
 }
 
@@ -255,7 +255,7 @@ func (c *Connection) Close() error { return c.close() }
 func (c *Connection) shut() error {
 	c.mu.Lock()
 	c.end()
-	all := []*meeting{}
+	all := []*connecting{}
 	if c.now != nil {
 		all = append(all, c.now)
 	}

@@ -82,11 +82,11 @@ func (p *post) events(ctx context.Context, resp *http.Response) {
 		}
 		stream.Close()
 		if p.modern || p.cursor.id == "" || ctx.Err() != nil || p.dropped.Load() || tooLarge(err) {
-			p.done(jsonrpc.Answer{Err: p.broken(ctx, err)})
+			p.done(jsonrpc.Response{Err: p.broken(ctx, err)})
 			return
 		}
 		if stream, err = p.resume(ctx, err); err != nil {
-			p.done(jsonrpc.Answer{Err: err})
+			p.done(jsonrpc.Response{Err: err})
 			return
 		}
 	}
@@ -103,7 +103,7 @@ func (p *post) readAlive(stream io.Reader, h http.Header) error {
 	if p.m.Method != mcp.MethodSubscriptionsListen {
 		return p.read(stream, h)
 	}
-	beat := watchSilence(stream, func(err error) {
+	beat := watchIdle(stream, func(err error) {
 		p.fail(&StreamEndedError{Method: p.m.Method, Cause: err})
 	})
 	defer beat.stop()

@@ -14,7 +14,7 @@ import (
 
 // A hearing is the stream on which servers of older revisions push what belongs
 // to no request. It is kept open as long as the session is.
-type hearing struct {
+type listenState struct {
 	mu     sync.Mutex
 	gap    chan struct{} // closed when something may have been missed
 	ended  bool
@@ -24,20 +24,20 @@ type hearing struct {
 	late   atomic.Bool // somebody went on before the stream was there, and may miss something
 }
 
-func (h *hearing) init() {
+func (h *listenState) init() {
 	h.gap, h.first = make(chan struct{}), make(chan struct{})
 	h.tried = sync.OnceFunc(func() { close(h.first) })
 }
 
 // interrupted is closed at the next interruption.
-func (h *hearing) interrupted() <-chan struct{} {
+func (h *listenState) interrupted() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.gap
 }
 
 // interrupt lets everybody know who listens.
-func (h *hearing) interrupt() {
+func (h *listenState) interrupt() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.ended {
@@ -47,7 +47,7 @@ func (h *hearing) interrupt() {
 }
 
 // end is the interruption after which nothing comes.
-func (h *hearing) end() {
+func (h *listenState) end() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ended {
@@ -115,14 +115,14 @@ func (l *link) listen(ctx context.Context, at *cursor) bool {
 	default:
 		return false
 	}
-	beat := watchSilence(resp.Body, lose)
+	beat := watchIdle(resp.Body, lose)
 	defer beat.stop()
 	err = l.pushed(beat, at)
 	if ctx.Err() != nil {
 		return false
 	}
 	if tooLarge(err) {
-		l.in.Skipped(nil, err)
+		l.in.InvalidFrame(nil, err)
 	}
 	if at.id == "" {
 		l.hearing.interrupt()
@@ -152,10 +152,10 @@ func (l *link) pushed(stream io.Reader, at *cursor) error {
 		for _, it := range messages(e.Data) {
 			switch {
 			case it.Err != nil:
-				l.in.Skipped(e.Data, it.Err)
+				l.in.InvalidFrame(e.Data, it.Err)
 			case it.IsResponse() && l.strayed(it.Message):
 			case it.IsResponse():
-				l.in.Skipped(e.Data, l.unexpected(it.ID))
+				l.in.InvalidFrame(e.Data, l.unexpected(it.ID))
 			case it.IsRequest():
 				l.asks(it.Message, 0, nil)
 			default:

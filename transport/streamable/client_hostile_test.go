@@ -39,7 +39,7 @@ func TestClientLeavesOutToolsWithBadHeaders(t *testing.T) {
 				e := f.endpoint()
 				var warnings []string
 				e.Warn = nil // then it is the persona's
-				c, err := e.Connect(t.Context(), &mcp.Persona{Warn: func(text string) { warnings = append(warnings, text) }})
+				c, err := e.Connect(t.Context(), &mcp.ClientProfile{OnWarning: func(text string) { warnings = append(warnings, text) }})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -172,7 +172,7 @@ func TestClientReadsOddEvents(t *testing.T) {
 				c := connect(t, f.endpoint())
 				call := callTool("x", `{}`)
 				heard := 0
-				call.Progress, call.Side = true, func(n mcp.Note) { heard++ }
+				call.Progress, call.OnNotification = true, func(n mcp.Notification) { heard++ }
 				if _, err := c.Serve(t.Context(), call); err != nil {
 					t.Error(err)
 				}
@@ -430,7 +430,7 @@ func TestClientFallsBack(t *testing.T) {
 					f.serve = func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) { refuse(w) }
 					e := f.endpoint()
 					oldest := closable{mcp.HandlerFunc(func(context.Context, *mcp.Call) (mcp.Result, error) { return mcp.Result{}, nil })}
-					e.Older = dialer(func(context.Context, *mcp.Persona) (mcp.Conn, error) { return oldest, nil })
+					e.Older = dialer(func(context.Context, *mcp.ClientProfile) (mcp.Conn, error) { return oldest, nil })
 					h, err := e.Dial(t.Context(), nil)
 					if err != nil || h == nil {
 						t.Errorf("error %v", err)
@@ -451,9 +451,9 @@ type closable struct{ mcp.Handler }
 
 func (closable) Close() error { return nil }
 
-type dialer func(context.Context, *mcp.Persona) (mcp.Conn, error)
+type dialer func(context.Context, *mcp.ClientProfile) (mcp.Conn, error)
 
-func (d dialer) Dial(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) { return d(ctx, p) }
+func (d dialer) Dial(ctx context.Context, p *mcp.ClientProfile) (mcp.Conn, error) { return d(ctx, p) }
 
 // C52: a time to live that is nonsense is none, and one that is absurd is cut.
 func TestClientBoundsTTL(t *testing.T) {

@@ -18,14 +18,14 @@ import (
 
 // What older revisions say that a transport has to know.
 const (
-	methodInitialize = "initialize"
-	noteCancelled    = "notifications/cancelled"
+	methodInitialize      = "initialize"
+	notificationCancelled = "notifications/cancelled"
 )
 
 const (
-	maxAsked    = 256              // requests of the server that wait for an answer
-	goodbye     = 5 * time.Second  // for what is sent after nobody waits any more
-	tellTimeout = 30 * time.Second // for an answer to be accepted
+	maxAsked      = 256              // requests of the server that wait for an answer
+	goodbye       = 5 * time.Second  // for what is sent after nobody waits any more
+	notifyTimeout = 30 * time.Second // for an answer to be accepted
 )
 
 // A link carries messages to a server by HTTP. It is one session where the
@@ -41,7 +41,7 @@ const (
 //	GET      older servers: the rest of a stream that broke
 type link struct {
 	to    *target
-	in    *era.Inbound
+	in    *era.Receiver
 	ids   *atomic.Int64
 	tools *toolBook
 	opts  *era.DialOptions
@@ -59,12 +59,12 @@ type link struct {
 	status  int                           // how initialize was answered
 	open    map[string]*post              // requests that are not answered, by their ids
 	asked   map[string]context.CancelFunc // requests of the server, by theirs
-	hearing hearing                       // what is pushed without a request
+	hearing listenState                   // what is pushed without a request
 
 	lost atomic.Bool // the server does not know the session any more
 }
 
-func newLink(c *Connection, in *era.Inbound) *link {
+func newLink(c *Connection, in *era.Receiver) *link {
 	l := &link{to: c.to, in: in, ids: &c.ids, tools: &c.tools, opts: &c.opts,
 		idle: make(chan struct{}), open: map[string]*post{}, asked: map[string]context.CancelFunc{}}
 	l.ctx, l.stop = context.WithCancelCause(context.Background())
@@ -79,7 +79,7 @@ func (l *link) NextID() int64 { return l.ids.Add(1) }
 // answer is there, when it is dropped, or with the link.
 func (l *link) Start(ctx context.Context, id int64, method string, params []byte) (*jsonrpc.Pending, error) {
 	m := &jsonrpc.Message{ID: jsonrpc.IntID(id), Method: method, Params: params}
-	p := &post{link: l, origin: id, m: m, modern: era.Opens(m)}
+	p := &post{link: l, origin: id, m: m, modern: era.IsModern(m)}
 	ctx, p.cancel = l.span(context.WithoutCancel(ctx))
 	pending, deliver := jsonrpc.NewPending(p.drop)
 	p.deliver = deliver
@@ -118,7 +118,7 @@ func (l *link) strayed(m jsonrpc.Message) bool {
 	if p == nil || p.modern {
 		return false
 	}
-	p.done(jsonrpc.Answer{Message: m})
+	p.done(jsonrpc.Response{Message: m})
 	p.cancel(nil)
 	return true
 }
@@ -197,7 +197,7 @@ func (l *link) span(parent context.Context) (context.Context, context.CancelCaus
 func (l *link) tell(ctx context.Context, m *jsonrpc.Message, body []byte) error {
 	ctx, cancel := l.span(ctx)
 	defer cancel(nil)
-	h, session, err := l.headers(m, era.Opens(m))
+	h, session, err := l.headers(m, era.IsModern(m))
 	if err != nil {
 		return err
 	}
@@ -249,7 +249,7 @@ func (l *link) opened(h http.Header, result []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.session = id
-	if _, older := era.Speaks(mcp.Revision(version)); older {
+	if _, older := era.Eras(mcp.Revision(version)); older {
 		l.version = version
 	}
 	return nil

@@ -20,7 +20,7 @@ type post struct {
 	origin  int64
 	m       *jsonrpc.Message
 	modern  bool
-	deliver func(jsonrpc.Answer)
+	deliver func(jsonrpc.Response)
 	cancel  context.CancelCauseFunc
 	dropped atomic.Bool
 	session string // that went with it
@@ -46,7 +46,7 @@ func (p *post) drop() {
 func (p *post) fail(err error) { p.cancel(err) }
 
 // done hands over what the request came to.
-func (p *post) done(a jsonrpc.Answer) {
+func (p *post) done(a jsonrpc.Response) {
 	if p.answered.CompareAndSwap(false, true) {
 		p.deliver(a)
 	}
@@ -58,14 +58,14 @@ func (p *post) exchange(ctx context.Context) {
 	var h http.Header
 	var err error
 	if h, p.session, err = l.headers(p.m, p.modern); err != nil {
-		p.done(jsonrpc.Answer{Err: err})
+		p.done(jsonrpc.Response{Err: err})
 		return
 	}
 	body := jsonrpc.AppendRequest(nil, p.m.ID, p.m.Method, p.m.Params)
 	l.tap(jsonrpc.Out, body)
 	resp, err := l.to.send(ctx, http.MethodPost, h, body)
 	if err != nil {
-		p.done(jsonrpc.Answer{Err: l.failed(ctx, p.m.Method, err)})
+		p.done(jsonrpc.Response{Err: l.failed(ctx, p.m.Method, err)})
 		return
 	}
 	defer resp.Body.Close()
@@ -87,7 +87,7 @@ func (p *post) exchange(ctx context.Context) {
 		if resp.StatusCode != http.StatusOK {
 			about = "the request was taken for something that needs no answer"
 		}
-		p.done(jsonrpc.Answer{Err: l.statusError(p.m.Method, resp, about, nil)})
+		p.done(jsonrpc.Response{Err: l.statusError(p.m.Method, resp, about, nil)})
 	}
 }
 
@@ -95,14 +95,14 @@ func (p *post) exchange(ctx context.Context) {
 func (p *post) json(ctx context.Context, resp *http.Response) {
 	data, err := readAll(resp.Body, resp.ContentLength, maxAnswer)
 	if err != nil {
-		p.done(jsonrpc.Answer{Err: p.broken(ctx, err)})
+		p.done(jsonrpc.Response{Err: p.broken(ctx, err)})
 		return
 	}
 	p.link.tap(jsonrpc.In, data)
 	p.whole = true
 	p.take(data, resp.Header)
 	if !p.answered.Load() {
-		p.done(jsonrpc.Answer{Err: p.unusable("it is for another request")})
+		p.done(jsonrpc.Response{Err: p.unusable("it is for another request")})
 	}
 }
 
@@ -149,14 +149,14 @@ func (p *post) message(data []byte, m jsonrpc.Message, err error, h http.Header)
 	case m.IsResponse() && (m.ID.Equal(p.m.ID) || m.Error != nil && m.ID == nil):
 		if p.m.Method == methodInitialize && m.Result != nil {
 			if err := p.link.opened(h, m.Result); err != nil {
-				p.done(jsonrpc.Answer{Err: p.unusable(err.Error())})
+				p.done(jsonrpc.Response{Err: p.unusable(err.Error())})
 				return
 			}
 		}
-		p.done(jsonrpc.Answer{Message: m})
+		p.done(jsonrpc.Response{Message: m})
 	case m.IsResponse() && p.link.strayed(m):
 	case m.IsResponse():
-		p.link.in.Skipped(data, p.link.unexpected(m.ID))
+		p.link.in.InvalidFrame(data, p.link.unexpected(m.ID))
 	case p.dropped.Load() && (p.modern || m.IsRequest()): // nobody wants to know
 	case m.IsRequest():
 		p.link.asks(m, p.origin, p)
@@ -169,17 +169,17 @@ func (p *post) message(data []byte, m jsonrpc.Message, err error, h http.Header)
 // will be no other.
 func (p *post) unreadable(data []byte, err error) {
 	bad, ok := errors.AsType[*jsonrpc.DecodeError](err)
-	if ok && bad.Answer && bad.ID.Equal(p.m.ID) || p.whole {
-		p.done(jsonrpc.Answer{Err: err})
+	if ok && bad.Response && bad.ID.Equal(p.m.ID) || p.whole {
+		p.done(jsonrpc.Response{Err: err})
 		return
 	}
-	p.link.in.Skipped(data, err)
+	p.link.in.InvalidFrame(data, err)
 }
 
 // refused is what an HTTP status other than success comes to: the error that
 // the body tells, if it does, and otherwise one about the status. Who wants
 // authorization always gets the status, which says more.
-func (l *link) refused(method string, resp *http.Response, session string) jsonrpc.Answer {
+func (l *link) refused(method string, resp *http.Response, session string) jsonrpc.Response {
 	body, _ := readAll(resp.Body, resp.ContentLength, maxRefusal) // what is too large is not looked at
 	var told *jsonrpc.Error
 	if m, err := jsonrpc.Decode(body); err == nil && m.Error != nil {
@@ -191,13 +191,13 @@ func (l *link) refused(method string, resp *http.Response, session string) jsonr
 	case status == http.StatusNotFound && session != "" && (told == nil || told.Code != mcp.CodeMethodNotFound),
 		status == http.StatusBadRequest && session != "" && told != nil && unknownSession(told):
 		l.lost.Store(true)
-		return jsonrpc.Answer{Err: &errSessionLost{method: method, unserved: true}}
+		return jsonrpc.Response{Err: &errSessionLost{method: method, unserved: true}}
 	case told != nil && status != http.StatusUnauthorized && status != http.StatusForbidden && status/100 != 3:
-		return jsonrpc.Answer{Message: jsonrpc.Message{Error: told}}
+		return jsonrpc.Response{Message: jsonrpc.Message{Error: told}}
 	case told != nil:
 		body = []byte(told.Message)
 	}
-	return jsonrpc.Answer{Err: l.statusError(method, resp, meaning(resp), body)}
+	return jsonrpc.Response{Err: l.statusError(method, resp, meaning(resp), body)}
 }
 
 // unknownSession reports whether an error that came with status 400 says that the

@@ -44,7 +44,7 @@ func goesOnWithoutResuming(t *testing.T, status int) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go func() {
-			_, err := c.Serve(ctx, &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: []byte(`{"notifications":{"toolsListChanged":true}}`), Side: func(mcp.Note) {}})
+			_, err := c.Serve(ctx, &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: []byte(`{"notifications":{"toolsListChanged":true}}`), OnNotification: func(mcp.Notification) {}})
 			ended <- err
 		}()
 		synctest.Wait()
@@ -98,14 +98,14 @@ func TestUndeliveredCancellationIsWarnedOf(t *testing.T) {
 			switch m.Method {
 			case mcp.MethodToolsCall:
 				<-r.Context().Done()
-			case noteCancelled:
+			case notificationCancelled:
 				w.WriteHeader(http.StatusServiceUnavailable)
 			default:
 				answers(w, m, textResult)
 			}
 		}))
 		warned := make(chan string, 1)
-		c, err := f.endpoint().Connect(t.Context(), &mcp.Persona{Warn: func(text string) { warned <- text }})
+		c, err := f.endpoint().Connect(t.Context(), &mcp.ClientProfile{OnWarning: func(text string) { warned <- text }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -118,7 +118,7 @@ func TestUndeliveredCancellationIsWarnedOf(t *testing.T) {
 		if _, err := c.Serve(ctx, callTool("x", `{}`)); err == nil {
 			t.Error("the cancelled call succeeded")
 		}
-		if text := <-warned; !strings.Contains(text, noteCancelled) || !strings.Contains(text, "503") {
+		if text := <-warned; !strings.Contains(text, notificationCancelled) || !strings.Contains(text, "503") {
 			t.Errorf("warned of %q, want the notification and the status", text)
 		}
 	})

@@ -22,11 +22,11 @@ import (
 type town struct {
 	entered, cancelled chan struct{}
 	listening          chan struct{}
-	news               chan mcp.Note
+	news               chan mcp.Notification
 }
 
 func newTown() *town {
-	return &town{entered: make(chan struct{}, 1), cancelled: make(chan struct{}, 1), listening: make(chan struct{}, 10), news: make(chan mcp.Note)}
+	return &town{entered: make(chan struct{}, 1), cancelled: make(chan struct{}, 1), listening: make(chan struct{}, 10), news: make(chan mcp.Notification)}
 }
 
 func (w *town) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
@@ -45,12 +45,12 @@ func (w *town) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		}
 		return w.tool(ctx, c, name)
 	case mcp.MethodSubscriptionsListen:
-		c.Tell(mcp.Note{Method: mcp.NoteAcknowledged, Params: c.Params})
+		c.Notify(mcp.Notification{Method: mcp.NotificationSubscriptionsAcknowledged, Params: c.Params})
 		w.listening <- struct{}{}
 		for {
 			select {
 			case n := <-w.news:
-				c.Tell(n)
+				c.Notify(n)
 			case <-ctx.Done():
 				return mcp.Result{}, nil
 			}
@@ -60,7 +60,7 @@ func (w *town) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 }
 
 func (w *town) tool(ctx context.Context, c *mcp.Call, name string) (mcp.Result, error) {
-	ask := func(q mcp.Question) (mcp.Result, error) {
+	ask := func(q mcp.InputRequest) (mcp.Result, error) {
 		a, err := c.Ask("q", q)
 		if err != nil {
 			return mcp.Result{}, err
@@ -69,16 +69,16 @@ func (w *town) tool(ctx context.Context, c *mcp.Call, name string) (mcp.Result, 
 	}
 	switch name {
 	case "greet":
-		return ask(mcp.Question{Method: mcp.MethodElicit, Params: json.RawMessage(`{"message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"},"polite":{"type":"boolean","default":true}}}}`)})
+		return ask(mcp.InputRequest{Method: mcp.MethodElicit, Params: json.RawMessage(`{"message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"},"polite":{"type":"boolean","default":true}}}}`)})
 	case "sample":
-		return ask(mcp.Question{Method: mcp.MethodCreateMessage, Params: json.RawMessage(`{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":5}`)})
+		return ask(mcp.InputRequest{Method: mcp.MethodCreateMessage, Params: json.RawMessage(`{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":5}`)})
 	case "roots":
-		return ask(mcp.RootsQuestion())
+		return ask(mcp.RootsRequest())
 	case "work":
 		for i := range 3 {
-			c.Tell(mcp.Note{Method: mcp.NoteProgress, Params: fmt.Appendf(nil, `{"progress":%d,"total":3}`, i+1)})
+			c.Notify(mcp.Notification{Method: mcp.NotificationProgress, Params: fmt.Appendf(nil, `{"progress":%d,"total":3}`, i+1)})
 		}
-		c.Tell(mcp.Note{Method: mcp.NoteMessage, Params: json.RawMessage(`{"level":"warning","data":"nearly"}`)})
+		c.Notify(mcp.Notification{Method: mcp.NotificationMessage, Params: json.RawMessage(`{"level":"warning","data":"nearly"}`)})
 		return said("done")
 	case "headers":
 		return said(c.Headers["region"])
@@ -157,10 +157,10 @@ func TestEverythingOverHTTP(t *testing.T) {
 				return e.Accept(map[string]string{"name": "Ada"})
 			},
 			Sampling: &client.Sampling{Create: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
-				return &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Content: mcp.Say(mcp.Text("ho")), Model: "m"}, nil
+				return &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Content: mcp.NewSamplingContent(mcp.Text("ho")), Model: "m"}, nil
 			}},
 			Roots: func(context.Context) ([]mcp.Root, error) { return []mcp.Root{{URI: "file:///x"}}, nil },
-			Logging: &client.Logging{Hear: func(_ context.Context, m mcp.LogMessage) {
+			Logging: &client.Logging{OnMessage: func(_ context.Context, m mcp.LogMessage) {
 				mu.Lock()
 				defer mu.Unlock()
 				lines = append(lines, string(m.Data))
@@ -221,17 +221,17 @@ func TestEverythingOverHTTP(t *testing.T) {
 func TestListenOverHTTP(t *testing.T) {
 	everywhere(t, func(t *testing.T, rev mcp.Revision, w *town, e *streamable.Endpoint) {
 		c := dial(t, e, nil)
-		heard := make(chan mcp.Note, 10)
+		heard := make(chan mcp.Notification, 10)
 		ended := make(chan error)
 		go func() {
-			ended <- c.Listen(t.Context(), mcp.Filter{ToolsListChanged: true}, func(n mcp.Note) { heard <- n })
+			ended <- c.Listen(t.Context(), mcp.SubscriptionFilter{ToolsListChanged: true}, func(n mcp.Notification) { heard <- n })
 		}()
-		if n := <-heard; n.Method != mcp.NoteAcknowledged {
+		if n := <-heard; n.Method != mcp.NotificationSubscriptionsAcknowledged {
 			t.Errorf("heard %q first", n.Method)
 		}
 		<-w.listening
-		w.news <- mcp.Note{Method: mcp.NoteToolsListChanged}
-		if n := <-heard; n.Method != mcp.NoteToolsListChanged {
+		w.news <- mcp.Notification{Method: mcp.NotificationToolsListChanged}
+		if n := <-heard; n.Method != mcp.NotificationToolsListChanged {
 			t.Errorf("heard %q", n.Method)
 		}
 		if err := c.Close(); err != nil {

@@ -46,7 +46,7 @@ func TestClientResumes(t *testing.T) {
 				})
 				var heard []string
 				call := callTool("x", `{}`)
-				call.Progress, call.Side = true, func(n mcp.Note) { heard = append(heard, string(n.Params)) }
+				call.Progress, call.OnNotification = true, func(n mcp.Notification) { heard = append(heard, string(n.Params)) }
 				if _, err := connect(t, f.endpoint()).Serve(t.Context(), call); err != nil {
 					t.Fatal(err)
 				}
@@ -188,7 +188,7 @@ func TestClientHearsPushes(t *testing.T) {
 				var heard []string
 				_, err := c.Serve(ctx, &mcp.Call{
 					Method: mcp.MethodSubscriptionsListen, Params: json.RawMessage(`{"notifications":{"toolsListChanged":true}}`),
-					Side: func(n mcp.Note) {
+					OnNotification: func(n mcp.Notification) {
 						if heard = append(heard, n.Method); len(heard) == 3 {
 							cancel()
 						}
@@ -227,7 +227,7 @@ func TestClientHearsThatTheSessionIsLost(t *testing.T) {
 		})
 		c := connect(t, f.endpoint())
 		_, err := c.Serve(t.Context(), &mcp.Call{
-			Method: mcp.MethodSubscriptionsListen, Params: json.RawMessage(`{"notifications":{"toolsListChanged":true}}`), Side: func(mcp.Note) {},
+			Method: mcp.MethodSubscriptionsListen, Params: json.RawMessage(`{"notifications":{"toolsListChanged":true}}`), OnNotification: func(mcp.Notification) {},
 		})
 		if _, ok := errors.AsType[*jsonrpc.ClosedError](err); !ok {
 			t.Errorf("the subscription ended with %v", err)
@@ -292,7 +292,7 @@ func TestClientCancels(t *testing.T) {
 	t.Run("older", func(t *testing.T) {
 		bubble(t, func(t *testing.T, f *far) {
 			f.serve = legacy(noStream(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-				if m.Method == noteCancelled {
+				if m.Method == notificationCancelled {
 					w.WriteHeader(http.StatusAccepted)
 					return
 				}
@@ -306,7 +306,7 @@ func TestClientCancels(t *testing.T) {
 				t.Error(err)
 			}
 			synctest.Wait()
-			told := f.of(noteCancelled)
+			told := f.of(notificationCancelled)
 			if id := f.of(mcp.MethodToolsCall)[0].m.ID; len(told) != 1 || !strings.Contains(string(told[0].m.Params), `"requestId":`+id.String()) {
 				t.Errorf("the server was told %v", methods(told))
 			}
@@ -340,10 +340,10 @@ func TestClientIsAsked(t *testing.T) {
 				<-answered
 				tells(w, result(m, textResult))
 			}))
-			answer := func(context.Context, *mcp.Call, string, mcp.Question) (json.RawMessage, error) {
+			answer := func(context.Context, *mcp.Call, string, mcp.InputRequest) (json.RawMessage, error) {
 				return json.RawMessage(`{"action":"decline"}`), nil
 			}
-			if _, err := mcp.Answering(connect(t, f.endpoint()), answer, 0).Serve(t.Context(), call()); err != nil {
+			if _, err := mcp.HandleInput(connect(t, f.endpoint()), answer, 0).Serve(t.Context(), call()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -362,13 +362,13 @@ func TestClientIsAsked(t *testing.T) {
 			}))
 			c := connect(t, f.endpoint())
 			_, err := c.Serve(t.Context(), call())
-			need, ok := errors.AsType[*mcp.NeedInput](err)
+			need, ok := errors.AsType[*mcp.InputRequired](err)
 			if !ok {
 				t.Fatalf("error %v", err)
 			}
 			time.Sleep(time.Minute)
 			next := call()
-			next.State, next.Answers = need.State, map[string]json.RawMessage{"ask": json.RawMessage(`{"action":"decline"}`)}
+			next.State, next.InputResponses = need.State, map[string]json.RawMessage{"ask": json.RawMessage(`{"action":"decline"}`)}
 			if _, err := c.Serve(t.Context(), next); err != nil {
 				t.Error(err)
 			}
@@ -384,10 +384,10 @@ func TestClientIsAsked(t *testing.T) {
 				tells(w, ask)
 				<-r.Context().Done()
 			}))
-			answer := func(context.Context, *mcp.Call, string, mcp.Question) (json.RawMessage, error) {
+			answer := func(context.Context, *mcp.Call, string, mcp.InputRequest) (json.RawMessage, error) {
 				return json.RawMessage(`{"action":"decline"}`), nil
 			}
-			_, err := mcp.Answering(connect(t, f.endpoint()), answer, 0).Serve(t.Context(), call())
+			_, err := mcp.HandleInput(connect(t, f.endpoint()), answer, 0).Serve(t.Context(), call())
 			if err == nil || !strings.Contains(err.Error(), "could not be delivered") {
 				t.Errorf("error %v", err)
 			}
@@ -400,7 +400,7 @@ func TestClientAbandons(t *testing.T) {
 	bubble(t, func(t *testing.T, f *far) {
 		f.serve = legacy(noStream(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 			switch m.Method {
-			case "", noteCancelled:
+			case "", notificationCancelled:
 				w.WriteHeader(http.StatusAccepted)
 			default:
 				tells(w, `data: {"jsonrpc":"2.0","id":1,"method":"roots/list"}`+"\n\n")
@@ -411,13 +411,13 @@ func TestClientAbandons(t *testing.T) {
 		call := callTool("x", `{}`)
 		call.Caller.Capabilities = &mcp.ClientCapabilities{Roots: &mcp.RootsCapability{}}
 		_, err := c.Serve(t.Context(), call)
-		need, ok := errors.AsType[*mcp.NeedInput](err)
+		need, ok := errors.AsType[*mcp.InputRequired](err)
 		if !ok {
 			t.Fatalf("error %v", err)
 		}
 		need.Abandon()
 		synctest.Wait()
-		if len(f.of(noteCancelled)) != 1 {
+		if len(f.of(notificationCancelled)) != 1 {
 			t.Error("the server was not told")
 		}
 	})
@@ -438,7 +438,7 @@ func TestClientTakesBatches(t *testing.T) {
 			}))
 			heard := 0
 			call := callTool("x", `{}`)
-			call.Progress, call.Side = true, func(mcp.Note) { heard++ }
+			call.Progress, call.OnNotification = true, func(mcp.Notification) { heard++ }
 			if _, err := connect(t, f.endpoint()).Serve(t.Context(), call); err != nil || heard != 1 {
 				t.Errorf("%s: %d notes, error %v", kind, heard, err)
 			}
@@ -461,7 +461,7 @@ func TestClientTapAndNoise(t *testing.T) {
 			defer mu.Unlock()
 			passed[d]++
 		}
-		e.Era.Noise = func([]byte, error) { noises++ }
+		e.Era.OnInvalidFrame = func([]byte, error) { noises++ }
 		if _, err := connect(t, e).Serve(t.Context(), callTool("x", `{}`)); err != nil {
 			t.Error(err)
 		}
@@ -495,7 +495,7 @@ func TestClientWarnsOfSkippedMessages(t *testing.T) {
 				warnings = nil
 				return was
 			}
-			p := &mcp.Persona{Warn: func(text string) {
+			p := &mcp.ClientProfile{OnWarning: func(text string) {
 				mu.Lock()
 				defer mu.Unlock()
 				warnings = append(warnings, text)
@@ -584,9 +584,9 @@ func TestClientIsNotAskedAfterwards(t *testing.T) {
 			tells(w, `data: {"jsonrpc":"2.0","id":1,"method":"roots/list"}`+"\n\n")
 			<-r.Context().Done()
 		}))
-		persona := &mcp.Persona{
+		persona := &mcp.ClientProfile{
 			Capabilities: mcp.ClientCapabilities{Roots: &mcp.RootsCapability{}},
-			Answer: func(context.Context, mcp.Question) (json.RawMessage, error) {
+			OnInputRequest: func(context.Context, mcp.InputRequest) (json.RawMessage, error) {
 				t.Error("somebody was asked")
 				return nil, nil
 			},
@@ -616,7 +616,7 @@ func TestClientFollowsToTheNewSession(t *testing.T) {
 		if _, err := c.current(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		_, err := old.met.Serve(t.Context(), callTool("x", `{}`))
+		_, err := old.conn.Serve(t.Context(), callTool("x", `{}`))
 		if err == nil || !c.again(t.Context(), old, callTool("x", `{}`), err) {
 			t.Errorf("error %v, want one after which the call is made again", err)
 		}
@@ -657,8 +657,8 @@ func TestClientHearsOnStreamsOfCancelledCalls(t *testing.T) {
 		var heard atomic.Int32
 		call := callTool("x", `{}`)
 		call.Caller.LogLevel = mcp.LogInfo
-		call.Side = func(n mcp.Note) {
-			if n.Method == mcp.NoteMessage {
+		call.OnNotification = func(n mcp.Notification) {
+			if n.Method == mcp.NotificationMessage {
 				heard.Add(1)
 			}
 		}

@@ -13,18 +13,18 @@ import (
 // nor events come any more, the stream is broken. This also holds behind a
 // proxy that is still there, and for an http.Client that the caller made.
 
-// streamSilence is how long a stream of a server that keeps it alive may be
+// streamIdle is how long a stream of a server that keeps it alive may be
 // silent. A server that sends comments less often may be silent for three times
 // as long as it was between two of them.
-const streamSilence = 75 * time.Second
+const streamIdle = 75 * time.Second
 
-// errSilent is the error of a stream that has become silent.
-var errSilent = errors.New("the server no longer keeps the stream alive: the connection is lost")
+// errIdle is the error of a stream that has become silent.
+var errIdle = errors.New("the server no longer keeps the stream alive: the connection is lost")
 
 // A heartbeat watches the bytes of a stream on their way to its reader.
 type heartbeat struct {
 	stream io.Reader
-	silent func(error) // ends the stream
+	idle   func(error) // ends the stream
 
 	last     time.Time     // when bytes came last
 	comments int           // reads that began with a comment
@@ -32,10 +32,10 @@ type heartbeat struct {
 	timer    *time.Timer   // runs once there were two comments
 }
 
-// watchSilence returns a reader of a stream that calls silent when a server that kept
+// watchIdle returns a reader of a stream that calls silent when a server that kept
 // the stream alive no longer does. Stop ends the watch.
-func watchSilence(stream io.Reader, silent func(error)) *heartbeat {
-	return &heartbeat{stream: stream, silent: silent, last: time.Now()}
+func watchIdle(stream io.Reader, silent func(error)) *heartbeat {
+	return &heartbeat{stream: stream, idle: silent, last: time.Now()}
 }
 
 func (h *heartbeat) Read(p []byte) (int, error) {
@@ -58,9 +58,9 @@ func (h *heartbeat) beat(comment bool) {
 	if h.comments < 2 {
 		return
 	}
-	limit := max(streamSilence, 3*h.longest)
+	limit := max(streamIdle, 3*h.longest)
 	if h.timer == nil {
-		h.timer = time.AfterFunc(limit, func() { h.silent(errSilent) })
+		h.timer = time.AfterFunc(limit, func() { h.idle(errIdle) })
 	} else {
 		h.timer.Reset(limit)
 	}

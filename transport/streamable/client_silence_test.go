@@ -15,8 +15,8 @@ import (
 
 const acknowledged = `data: {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/subscriptionId":2}}}` + "\n\n"
 
-func listenCall(side func(mcp.Note)) *mcp.Call {
-	return &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: json.RawMessage(`{"notifications":{"toolsListChanged":true}}`), Side: side}
+func listenCall(side func(mcp.Notification)) *mcp.Call {
+	return &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: json.RawMessage(`{"notifications":{"toolsListChanged":true}}`), OnNotification: side}
 }
 
 // beats keeps a stream alive n times and then says nothing, until the client
@@ -47,8 +47,8 @@ func TestClientNoticesSilentSubscription(t *testing.T) {
 				tells(w, acknowledged)
 				last = beats(w, r, 3, every)
 			})
-			_, err := connect(t, f.endpoint()).Serve(t.Context(), listenCall(func(mcp.Note) {}))
-			if ended, ok := errors.AsType[*StreamEndedError](err); !ok || !errors.Is(ended, errSilent) {
+			_, err := connect(t, f.endpoint()).Serve(t.Context(), listenCall(func(mcp.Notification) {}))
+			if ended, ok := errors.AsType[*StreamEndedError](err); !ok || !errors.Is(ended, errIdle) {
 				t.Errorf("every %v: %v", every, err)
 			}
 			synctest.Wait()
@@ -70,7 +70,7 @@ func TestClientBearsSilenceWithoutPromise(t *testing.T) {
 			})
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			defer cancel()
-			if _, err := connect(t, f.endpoint()).Serve(ctx, listenCall(func(mcp.Note) {})); !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := connect(t, f.endpoint()).Serve(ctx, listenCall(func(mcp.Notification) {})); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("%q: %v", greeting, err)
 			}
 		})

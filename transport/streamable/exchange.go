@@ -10,18 +10,18 @@ import (
 )
 
 // exchange serves one request or notification of the newest revision.
-func (s *Handler) exchange(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) (rest staying) {
+func (s *Handler) exchange(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) (rest longPoll) {
 	version, named := era.NamedRevision(m)
 	if err := checkHeaders(r.Header, version, named); err != nil {
 		s.mismatch(w, r, m, err)
 		return nil
 	}
 	if m.IsNotification() {
-		s.door.NotifiedModern(r.Context(), m, s.edge.Principal(r))
+		s.server.NotifiedModern(r.Context(), m, s.guard.Principal(r))
 		w.WriteHeader(http.StatusAccepted)
 		return nil
 	}
-	if isModern, _ := era.Speaks(version); isModern {
+	if isModern, _ := era.Eras(version); isModern {
 		if err := checkRouting(r.Header, m); err != nil {
 			s.mismatch(w, r, m, err)
 			return nil
@@ -32,7 +32,7 @@ func (s *Handler) exchange(w http.ResponseWriter, r *http.Request, m *jsonrpc.Me
 		s.mismatch(w, r, m, err)
 		return nil
 	}
-	p := s.edge.Principal(r)
+	p := s.guard.Principal(r)
 	if m.Method == mcp.MethodSubscriptionsListen {
 		if !acceptsEvents(r.Header) {
 			a := era.Fail(m.ID, mcp.CodeInvalidRequest, m.Method+" is answered with a stream: the header Accept must list text/event-stream")
@@ -49,7 +49,7 @@ func (s *Handler) exchange(w http.ResponseWriter, r *http.Request, m *jsonrpc.Me
 func (s *Handler) serveModern(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, p *mcp.Principal, headers map[string]string) {
 	out := s.newReply(r.Context(), w)
 	out.jsonOnly, out.header = !acceptsEvents(r.Header), r.Header
-	a := s.door.ServeModern((*callContext)(out), m, p, era.Back{Tell: out.note, Headers: headers})
+	a := s.server.ServeModern((*callContext)(out), m, p, era.ReplyWriter{Notify: out.notification, Headers: headers})
 	out.answerIfThere(&a)
 	out.close()
 }

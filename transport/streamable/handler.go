@@ -87,9 +87,9 @@ type Options struct {
 
 // A Handler serves MCP at one URL. Make one with [NewHandler].
 type Handler struct {
-	door *era.Server
-	opts Options
-	edge *edge.Guard
+	server *era.Server
+	opts   Options
+	guard  *edge.Guard
 
 	sessions *sessions
 	taken    takenConns
@@ -111,14 +111,14 @@ func NewHandler(h mcp.Handler, o *Options) (*Handler, error) {
 	if s.opts.Logger == nil {
 		s.opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	s.opts.Era.Noise = s.recordNoise(s.opts.Era.Noise)
+	s.opts.Era.OnInvalidFrame = s.logInvalidFrame(s.opts.Era.OnInvalidFrame)
 	var err error
-	if s.door, err = era.NewServer(h, &s.opts.Era); err != nil {
+	if s.server, err = era.NewServer(h, &s.opts.Era); err != nil {
 		return nil, err
 	}
 	orElse(&s.opts.WriteIdle, 30*time.Second)
 	orElse(&s.opts.KeepAlive, 25*time.Second)
-	s.edge, err = edge.New(edge.Options{
+	s.guard, err = edge.New(edge.Options{
 		Hosts: s.opts.Hosts, AnyHost: s.opts.AnyHost, Origins: s.opts.Origins,
 		Principal: s.opts.Principal, MaxBody: s.opts.BodyLimit, BodyIdle: s.opts.ReadIdle,
 		Logger: s.opts.Logger,
@@ -167,28 +167,28 @@ func (s *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // A staying holds a stream open. It must not use the request that the stream
 // answers; ctx ends when the client goes away.
-type staying func(ctx context.Context, w http.ResponseWriter)
+type longPoll func(ctx context.Context, w http.ResponseWriter)
 
 // serve serves a request, or as much of it as comes before a stream that stays
 // open. The rest is for the caller to run: whoever waits for long does so with
 // none of what was needed to read the request still on its stack.
-func (s *Handler) serve(w http.ResponseWriter, r *http.Request) (rest staying) {
+func (s *Handler) serve(w http.ResponseWriter, r *http.Request) (rest longPoll) {
 	if len(r.TransferEncoding) > 0 {
 		// net/http hides that there may have been a length as well, about
 		// which whoever stands in between may have thought differently.
 		w.Header().Set("Connection", "close")
 	}
-	if no := s.edge.Admit(r); no != nil {
-		s.turnAway(w, r, no)
+	if no := s.guard.Admit(r); no != nil {
+		s.reject(w, r, no)
 		return nil
 	}
-	if s.opts.CORS && s.edge.Share(w, r, sharing(r)) {
+	if s.opts.CORS && s.guard.Share(w, r, sharing(r)) {
 		return nil
 	}
 	switch {
 	case r.Method == http.MethodPost:
 		return s.post(w, r)
-	case s.door.ModernOnly():
+	case s.server.ModernOnly():
 		w.Header().Set("Allow", "POST")
 		refuse(w, http.StatusMethodNotAllowed, "send messages with POST")
 	case s.opts.Stateless:
@@ -235,13 +235,13 @@ var (
 
 // post serves a POST: it reads one message and sends it to the era in which it
 // opens.
-func (s *Handler) post(w http.ResponseWriter, r *http.Request) (rest staying) {
+func (s *Handler) post(w http.ResponseWriter, r *http.Request) (rest longPoll) {
 	m := s.message(w, r)
 	switch {
 	case m == nil:
-	case s.opensModern(r, m) || s.door.ModernOnly() && era.Opens(m):
+	case s.opensModern(r, m) || s.server.ModernOnly() && era.IsModern(m):
 		return s.exchange(w, r, m)
-	case s.door.ModernOnly():
+	case s.server.ModernOnly():
 		refuseLegacy(w, r, m)
 	case s.opts.Stateless:
 		s.stateless(w, r, m)
@@ -254,13 +254,13 @@ func (s *Handler) post(w http.ResponseWriter, r *http.Request) (rest staying) {
 // message reads the message of a POST. It is nil if the request is answered
 // already: it could not be served, or was a batch.
 func (s *Handler) message(w http.ResponseWriter, r *http.Request) *jsonrpc.Message {
-	if no := s.edge.IsJSON(r); no != nil {
-		s.turnAway(w, r, no)
+	if no := s.guard.IsJSON(r); no != nil {
+		s.reject(w, r, no)
 		return nil
 	}
-	body, no := s.edge.Body(w, r)
+	body, no := s.guard.Body(w, r)
 	if no != nil {
-		s.turnAway(w, r, no)
+		s.reject(w, r, no)
 		return nil
 	}
 	if jsonrpc.IsBatch(body) {
@@ -268,7 +268,7 @@ func (s *Handler) message(w http.ResponseWriter, r *http.Request) *jsonrpc.Messa
 			refuse(w, http.StatusServiceUnavailable, shuttingDown)
 			return nil
 		}
-		if s.opts.Stateless && !s.door.ModernOnly() {
+		if s.opts.Stateless && !s.server.ModernOnly() {
 			s.statelessBatch(w, r, body)
 		} else {
 			s.sessions.batch(w, r, body)
@@ -309,21 +309,21 @@ func (s *Handler) opensModern(r *http.Request, m *jsonrpc.Message) bool {
 		return false
 	}
 	if said, present, _ := only(r.Header, headerVersion); present {
-		_, isLegacy := era.Speaks(mcp.Revision(said))
+		_, isLegacy := era.Eras(mcp.Revision(said))
 		if !isLegacy {
 			return true
 		}
 		named, ok := era.NamedRevision(m)
-		_, namedLegacy := era.Speaks(named)
-		return ok && !namedLegacy || !ok && r.Header.Get(headerSession) == "" && era.Opens(m)
+		_, namedLegacy := era.Eras(named)
+		return ok && !namedLegacy || !ok && r.Header.Get(headerSession) == "" && era.IsModern(m)
 	}
-	return era.Opens(m)
+	return era.IsModern(m)
 }
 
 // turnAway answers a request that the edge refuses.
-func (s *Handler) turnAway(w http.ResponseWriter, r *http.Request, no *edge.Refusal) {
-	s.edge.Log(r, no)
-	s.edge.Abandon(w, r)
+func (s *Handler) reject(w http.ResponseWriter, r *http.Request, no *edge.Refusal) {
+	s.guard.Log(r, no)
+	s.guard.Abandon(w, r)
 	refuse(w, no.Status, no.Reason)
 }
 

@@ -85,7 +85,7 @@ func TestRelease(t *testing.T) {
 func testRelease(t *testing.T, takeOver bool) {
 	answer := make(chan bool, 1)
 	h := newHouse(t, tools{"release": func(ctx context.Context, c *mcp.Call) (string, error) {
-		c.Tell(mcp.Note{Method: mcp.NoteRelease})
+		c.Notify(mcp.Notification{Method: mcp.NotificationRelease})
 		select {
 		case <-answer:
 		case <-ctx.Done():
@@ -145,7 +145,7 @@ func TestLastListenerHears(t *testing.T) {
 	lines.Scan() // the first event is there, so news is listened for
 	server.AddTool(s, "two", "", run)
 	for lines.Scan() {
-		if strings.Contains(lines.Text(), mcp.NoteToolsListChanged) {
+		if strings.Contains(lines.Text(), mcp.NotificationToolsListChanged) {
 			return
 		}
 	}
@@ -176,7 +176,7 @@ func TestPanicCostsOneCall(t *testing.T) {
 // Shutdown ends what stays open by itself, and lets calls come to their end:
 // the client may still answer what they ask.
 func TestShutdown(t *testing.T) {
-	question, err := mcp.ElicitQuestion(&mcp.ElicitParams{Message: "Sure?", RequestedSchema: []byte(`{"type":"object","properties":{}}`)})
+	question, err := mcp.ElicitRequest(&mcp.ElicitParams{Message: "Sure?", RequestedSchema: []byte(`{"type":"object","properties":{}}`)})
 	if err != nil {
 		t.Fatal(err)
 	}

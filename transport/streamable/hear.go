@@ -12,7 +12,7 @@ import (
 
 // get serves GET: the stream of a session's changes, or the rest of a stream
 // that was cut off.
-func (s *sessions) get(w http.ResponseWriter, r *http.Request) (rest staying) {
+func (s *sessions) get(w http.ResponseWriter, r *http.Request) (rest longPoll) {
 	if !strings.Contains(r.Header.Get("Accept"), "text/event-stream") || !sessional(r) {
 		w.Header().Set("Allow", "POST")
 		refuse(w, http.StatusMethodNotAllowed, "this is an MCP endpoint: send messages with POST; only a session of an older revision has a stream to GET, as text/event-stream")
@@ -28,7 +28,7 @@ func (s *sessions) get(w http.ResponseWriter, r *http.Request) (rest staying) {
 		refuse(w, http.StatusBadRequest, err.Error())
 		return nil
 	}
-	release, refused := s.h.door.Subscribe(s.h.edge.Principal(r))
+	release, refused := s.h.server.Subscribe(s.h.guard.Principal(r))
 	if refused != nil {
 		s.release(ses)
 		refuseSubscription(w, nil, refused)
@@ -53,12 +53,12 @@ func (s *sessions) get(w http.ResponseWriter, r *http.Request) (rest staying) {
 // revision, and what nobody knows yet, has none.
 func sessional(r *http.Request) bool {
 	said, present, _ := only(r.Header, headerVersion)
-	_, isLegacy := era.Speaks(mcp.Revision(said))
+	_, isLegacy := era.Eras(mcp.Revision(said))
 	return !present || isLegacy
 }
 
-// newsStream is the name of the stream of a session's changes.
-const newsStream = "news"
+// changeStream is the name of the stream of a session's changes.
+const changeStream = "news"
 
 // cannotResume answers a Last-Event-ID after which events may be missing. The
 // client opens a stream without it, or makes its call again. The status is 400
@@ -75,12 +75,12 @@ func (s *sessions) resume(ctx context.Context, ses *session, v *visit, last stri
 	}
 	ses.mu.Lock()
 	st := ses.streams[name]
-	if name == newsStream {
+	if name == changeStream {
 		st = ses.pushes
 	}
 	ses.mu.Unlock()
 	if st == nil || !st.attach(v) {
-		if name == newsStream { // what changed since it ended is not known
+		if name == changeStream { // what changed since it ended is not known
 			refuse(out.w, http.StatusBadRequest, cannotResume)
 			return
 		}
@@ -142,7 +142,7 @@ func (s *sessions) changes(ses *session, v *visit) (st *stream, isNew bool) {
 			ses.mu.Unlock()
 			return nil, false
 		case st == nil:
-			st = &stream{all: s, ses: ses, news: true, prime: ses.era.Resumes(), visit: v}
+			st = &stream{all: s, ses: ses, changes: true, prime: ses.era.Resumes(), visit: v}
 			st.queue.Receive()
 			ses.pushes = st
 			ses.mu.Unlock()

@@ -231,7 +231,7 @@ func TestRestoredSessionKeepsPrincipal(t *testing.T) {
 	_, e := two.listen(in(""))
 	e.lines.Scan() // the first event is there, so news is listened for
 	server.AddTool(s, "two", "", run)
-	e.expect(mcp.NoteToolsListChanged)
+	e.expect(mcp.NotificationToolsListChanged)
 }
 
 // An error does not repeat more of a request than is of use (L28).
@@ -334,7 +334,7 @@ func TestClientLearnsOfMisroutedResponse(t *testing.T) {
 	instance := func() http.Handler {
 		asks := tools{"ask": func(ctx context.Context, c *mcp.Call) (string, error) {
 			context.AfterFunc(ctx, func() { once.Do(func() { close(cancelled) }) })
-			_, err := c.Ask("roots", mcp.RootsQuestion())
+			_, err := c.Ask("roots", mcp.RootsRequest())
 			return "", err
 		}}
 		h, err := streamable.NewHandler(asks, &streamable.Options{Store: &store, Era: era.ServerOptions{LegacyOnly: true}})

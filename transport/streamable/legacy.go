@@ -50,10 +50,10 @@ func (s *sessions) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc
 		writeJSON(w, http.StatusBadRequest, a.Append(nil))
 		return
 	}
-	p := s.h.edge.Principal(r)
-	es := s.h.door.NewSession()
+	p := s.h.guard.Principal(r)
+	es := s.h.server.NewSession()
 	out := s.h.newReply(r.Context(), w)
-	a := es.Serve(r.Context(), m, p, deaf{})
+	a := es.Serve(r.Context(), m, p, discard{})
 	if a.Code != 0 {
 		writeJSON(w, statusOf(a.Code), a.Append(nil))
 		return
@@ -99,8 +99,8 @@ func (ses *session) cancel(id jsonrpc.ID) {
 // client may be let go meanwhile.
 func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session, m *jsonrpc.Message) {
 	ctx, cancel := context.WithCancel(&detached{r.Context(), r.Header})
-	p := s.h.edge.Principal(r)
-	if mcp.MayAsk(m.Method) {
+	p := s.h.guard.Principal(r)
+	if mcp.MayRequireInput(m.Method) {
 		st := s.newStream(ctx, cancel, ses, r)
 		if !ses.begin(m.ID, cancel, st) {
 			s.taken(w, ses, m.ID, cancel)
@@ -117,7 +117,7 @@ func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session,
 	out := s.h.newReply(ctx, w)
 	out.jsonOnly = !acceptsEvents(r.Header)
 	defer out.close()
-	a := ses.era.Serve(ctx, m, p, (*teller)(out))
+	a := ses.era.Serve(ctx, m, p, (*notifier)(out))
 	s.saveAfter(ses, m, &a)
 	cancelled := ctx.Err() != nil
 	ses.finish(m.ID, cancel)
@@ -137,7 +137,7 @@ func (s *sessions) taken(w http.ResponseWriter, ses *session, id jsonrpc.ID, can
 
 // saveAfter saves a session that a request has changed. One that cannot be saved
 // now is the same as before when it is restored.
-func (s *sessions) saveAfter(ses *session, m *jsonrpc.Message, a *era.Answer) {
+func (s *sessions) saveAfter(ses *session, m *jsonrpc.Message, a *era.Response) {
 	switch m.Method {
 	case "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
 		if a.Code == 0 {
@@ -148,7 +148,7 @@ func (s *sessions) saveAfter(ses *session, m *jsonrpc.Message, a *era.Answer) {
 
 // call serves a request whose messages st carries. It returns the response, or
 // nil if the request was cancelled.
-func (st *stream) call(m *jsonrpc.Message, p *mcp.Principal) *era.Answer {
+func (st *stream) call(m *jsonrpc.Message, p *mcp.Principal) *era.Response {
 	defer st.all.release(st.ses)
 	st.response = st.ses.era.Serve(st.ctx, m, p, st)
 	cancelled := st.ctx.Err() != nil
@@ -174,23 +174,23 @@ func (s *sessions) long(w http.ResponseWriter, r *http.Request, st *stream, serv
 
 // A teller is a reply to a request that cannot ask the client. It sends
 // notifications until the context of the reply ends.
-type teller reply
+type notifier reply
 
-func (t *teller) Tell(n era.Notification) { (*reply)(t).note(n) }
+func (t *notifier) Notify(n era.Notification) { (*reply)(t).notification(n) }
 
-func (*teller) Ask(context.Context, string, []byte) (jsonrpc.Message, error) {
+func (*notifier) Ask(context.Context, string, []byte) (jsonrpc.Message, error) {
 	return jsonrpc.Message{}, errors.New("this request cannot ask the client")
 }
 
-func (*teller) Release() {}
+func (*notifier) Release() {}
 
-// deaf is a teller that sends no notifications.
-type deaf struct{ *teller }
+// discard is a teller that sends no notifications.
+type discard struct{ *notifier }
 
-func (deaf) Tell(era.Notification) {}
+func (discard) Notify(era.Notification) {}
 
 // taken is the answer to a request that cannot begin.
-func taken(id jsonrpc.ID) era.Answer {
+func taken(id jsonrpc.ID) era.Response {
 	return era.Fail(id, mcp.CodeInvalidRequest, "a request with this id is still being served, or the session has ended")
 }
 

@@ -16,8 +16,8 @@ import (
 
 // listen serves a subscription of the newest era, which ends with the client
 // or with Shutdown.
-func (s *Handler) listen(w http.ResponseWriter, m *jsonrpc.Message, p *mcp.Principal, headers map[string]string) staying {
-	release, refused := s.door.Subscribe(p)
+func (s *Handler) listen(w http.ResponseWriter, m *jsonrpc.Message, p *mcp.Principal, headers map[string]string) longPoll {
+	release, refused := s.server.Subscribe(p)
 	if refused != nil {
 		refuseSubscription(w, m.ID, refused)
 		return nil
@@ -26,7 +26,7 @@ func (s *Handler) listen(w http.ResponseWriter, m *jsonrpc.Message, p *mcp.Princ
 		defer release()
 		out := s.newReply(ctx, w)
 		defer out.close()
-		sub, a := s.subscribe(ctx, m, p, era.Back{Tell: out.note, Headers: headers})
+		sub, a := s.subscribe(ctx, m, p, era.ReplyWriter{Notify: out.notification, Headers: headers})
 		if sub == nil {
 			out.answerIfThere(&a)
 			return
@@ -34,7 +34,7 @@ func (s *Handler) listen(w http.ResponseWriter, m *jsonrpc.Message, p *mcp.Princ
 		out.hold()
 		s.follow(ctx, sub, out)
 		a = sub.End()
-		out.tell(sub) // what had come before
+		out.notify(sub) // what had come before
 		out.answerIfThere(&a)
 	}
 }
@@ -56,7 +56,7 @@ func (s *Handler) follow(ctx context.Context, sub *era.Subscription, out *reply)
 	for !s.isClosing() { // of which followed wakes it
 		select {
 		case <-sub.Ready():
-			if lost := out.tell(sub); lost {
+			if lost := out.notify(sub); lost {
 				s.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "stream dropped", slog.String("reason", "too many unread notifications"))
 				return // the client listens again and looks for itself
 			}
@@ -101,7 +101,7 @@ func (s *subscriptions) wake() {
 }
 
 // tell sends the notifications that wait.
-func (o *reply) tell(sub *era.Subscription) (lost bool) {
+func (o *reply) notify(sub *era.Subscription) (lost bool) {
 	notes, lost := sub.Take()
 	for _, n := range notes {
 		o.built(func(dst []byte) []byte { return sub.Append(dst, n) })
@@ -111,9 +111,9 @@ func (o *reply) tell(sub *era.Subscription) (lost bool) {
 
 // subscribe opens a subscription, or serves it until the client or the server
 // goes, if the Handler does not detach.
-func (s *Handler) subscribe(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back era.Back) (*era.Subscription, era.Answer) {
+func (s *Handler) subscribe(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back era.ReplyWriter) (*era.Subscription, era.Response) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.open, cancel)()
-	return s.door.Listen(ctx, m, p, back)
+	return s.server.Listen(ctx, m, p, back)
 }

@@ -17,7 +17,7 @@ func (s *Handler) record(r *http.Request, level slog.Level, what string, attrs .
 }
 
 // recordNoise returns a func that records panics and calls next, if there is one.
-func (s *Handler) recordNoise(next func(frame []byte, err error)) func(frame []byte, err error) {
+func (s *Handler) logInvalidFrame(next func(frame []byte, err error)) func(frame []byte, err error) {
 	return func(frame []byte, err error) {
 		s.opts.Logger.LogAttrs(context.Background(), slog.LevelError, "handler failed", slog.Any("error", err))
 		if next != nil {

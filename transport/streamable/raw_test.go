@@ -136,5 +136,5 @@ func (h tools) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 }
 
 func logs(c *mcp.Call) {
-	c.Tell(mcp.Note{Method: mcp.NoteMessage, Params: json.RawMessage(`{"level":"error","data":"x"}`)})
+	c.Notify(mcp.Notification{Method: mcp.NotificationMessage, Params: json.RawMessage(`{"level":"error","data":"x"}`)})
 }

@@ -21,11 +21,11 @@ type eventWriter struct {
 	w   http.ResponseWriter
 	ctx context.Context // ends when the client goes away or the call is cancelled
 
-	stream  bool          // the response has become a stream
-	over    bool          // nothing more may be written
-	failed  bool          // a write failed: the client is gone
-	stopped atomic.Bool   // interrupt was called
-	sent    time.Duration // when something was last sent, since the Handler was made
+	stream   bool          // the response has become a stream
+	finished bool          // nothing more may be written
+	failed   bool          // a write failed: the client is gone
+	stopped  atomic.Bool   // interrupt was called
+	sent     time.Duration // when something was last sent, since the Handler was made
 }
 
 // open makes the response a stream.
@@ -55,7 +55,7 @@ const okStatus = http.StatusOK
 
 // begin makes the response a stream before there is an event.
 func (o *eventWriter) begin() {
-	if !o.over && !o.stream {
+	if !o.finished && !o.stream {
 		o.open()
 		o.send(nil)
 	}
@@ -63,7 +63,7 @@ func (o *eventWriter) begin() {
 
 // event sends an event; without data it is there for its id only.
 func (o *eventWriter) event(id string, data []byte) {
-	if o.over || o.failed {
+	if o.finished || o.failed {
 		return
 	}
 	buf := buffers.Get().(*[]byte) // none is kept: most streams wait most of the time
@@ -87,7 +87,7 @@ func (o *eventWriter) built(build func(dst []byte) []byte) {
 
 // raw sends bytes that are no event.
 func (o *eventWriter) raw(text string) {
-	if !o.over && !o.failed {
+	if !o.finished && !o.failed {
 		o.open()
 		o.send([]byte(text))
 	}
@@ -126,16 +126,16 @@ func (o *eventWriter) keepAlive() (in time.Duration) {
 }
 
 // answer sends the response, which is the last message.
-func (o *eventWriter) answer(status int, a *era.Answer) {
-	if o.over {
+func (o *eventWriter) answer(status int, a *era.Response) {
+	if o.finished {
 		return
 	}
 	if o.stream {
 		o.built(a.Append)
-		o.over = true
+		o.finished = true
 		return
 	}
-	o.over = true
+	o.finished = true
 	buf := buffers.Get().(*[]byte)
 	body, at, large := (*buf)[:0], 0, []byte(nil)
 	if a.Split != nil {
@@ -176,14 +176,14 @@ func (o *eventWriter) putAll(parts ...[]byte) {
 
 // nothing ends a response that has no message.
 func (o *eventWriter) nothing() {
-	if !o.over && !o.stream {
+	if !o.finished && !o.stream {
 		o.w.WriteHeader(http.StatusAccepted)
 	}
-	o.over = true
+	o.finished = true
 }
 
 // close ends the response.
-func (o *eventWriter) close() { o.over = true }
+func (o *eventWriter) close() { o.finished = true }
 
 // put writes bytes piece by piece, so that a client that takes nothing for a
 // while is told from one that is slow.
@@ -266,7 +266,7 @@ func (s *Handler) newReply(ctx context.Context, w http.ResponseWriter) *reply {
 }
 
 // note sends a notification, unless the client has gone.
-func (o *reply) note(n era.Notification) {
+func (o *reply) notification(n era.Notification) {
 	if o.jsonOnly || o.ctx.Err() != nil {
 		return
 	}
@@ -356,13 +356,13 @@ func (o *reply) hold() {
 }
 
 // answer sends the response, which is the last message.
-func (o *reply) answer(status int, a *era.Answer) {
+func (o *reply) answer(status int, a *era.Response) {
 	o.hold()
 	o.eventWriter.answer(status, a)
 }
 
 // answerIfThere sends the response to a client that has not gone.
-func (o *reply) answerIfThere(a *era.Answer) {
+func (o *reply) answerIfThere(a *era.Response) {
 	if o.ctx.Err() == nil {
 		o.answer(statusOf(a.Code), a)
 	}
@@ -377,7 +377,7 @@ func (o *reply) nothing() {
 // close ends the response: what is sent later is dropped.
 func (o *reply) close() {
 	o.hold()
-	o.over = true
+	o.finished = true
 	o.queue.Close()
 	if o.alive != nil {
 		o.alive.reply.Store(nil)

@@ -69,7 +69,7 @@ type session struct {
 	saved   []byte              // the state as the store has it
 	saving  chan struct{}       // closed when the save that runs has ended; nil if none runs
 
-	questions questions // what we asked the client
+	inputRequests inputRequests // what we asked the client
 }
 
 // An inFlight is a request that is being served.
@@ -173,7 +173,7 @@ func (s *sessions) find(w http.ResponseWriter, r *http.Request) *session {
 		refuse(w, http.StatusBadRequest, "the header "+headerSession+" is missing: send initialize first, or name the protocol version in _meta of each request")
 		return nil
 	}
-	ses, err := s.take(r.Context(), id, s.h.edge.Principal(r))
+	ses, err := s.take(r.Context(), id, s.h.guard.Principal(r))
 	switch {
 	case err == errForeign:
 		s.h.record(r, slog.LevelWarn, "session refused", slog.String("reason", err.Error()))
@@ -232,7 +232,7 @@ func (s *sessions) revive(ctx context.Context, id string, raw []byte, p *mcp.Pri
 	if in.Owner != p.Key() {
 		return nil, errForeign
 	}
-	es, err := s.h.door.RestoreSession(ctx, in.Era, p)
+	es, err := s.h.server.RestoreSession(ctx, in.Era, p)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ func (s *Handler) stateless(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 		out.jsonOnly, out.header = !acceptsEvents(r.Header), r.Header
 		defer out.close()
 		ctx := (*callContext)(out)
-		a := s.door.NewStateless(m, rev).Serve(ctx, m, s.edge.Principal(r), (*teller)(out))
+		a := s.server.NewStateless(m, rev).Serve(ctx, m, s.guard.Principal(r), (*notifier)(out))
 		out.answerOlder(&a)
 	}
 }
@@ -44,7 +44,7 @@ func (s *Handler) statelessRevision(w http.ResponseWriter, r *http.Request) (mcp
 
 // answerOlder sends the answer to a client of an older revision that is still
 // there.
-func (o *reply) answerOlder(a *era.Answer) {
+func (o *reply) answerOlder(a *era.Response) {
 	if o.ctx.Err() == nil {
 		o.answer(http.StatusOK, a)
 	}
@@ -57,22 +57,22 @@ func (s *Handler) statelessBatch(w http.ResponseWriter, r *http.Request, body []
 	if !ok {
 		return
 	}
-	items, ok := decodeBatch(w, s.door.NewStateless(&jsonrpc.Message{}, rev), body)
+	items, ok := decodeBatch(w, s.server.NewStateless(&jsonrpc.Message{}, rev), body)
 	if !ok {
 		return
 	}
 	out := s.newReply(r.Context(), w)
 	out.jsonOnly, out.header = true, r.Header
 	defer out.close()
-	p, ctx := s.edge.Principal(r), (*callContext)(out)
-	var answers []era.Answer
+	p, ctx := s.guard.Principal(r), (*callContext)(out)
+	var answers []era.Response
 	for i := range items {
 		if a, done := answerUnserved(&items[i]); done {
 			answers = append(answers, a...)
 			continue
 		}
 		if m := &items[i].Message; m.IsRequest() {
-			answers = append(answers, s.door.NewStateless(m, rev).Serve(ctx, m, p, (*teller)(out)))
+			answers = append(answers, s.server.NewStateless(m, rev).Serve(ctx, m, p, (*notifier)(out)))
 		}
 	}
 	if a := together(answers); a != nil {

@@ -23,10 +23,10 @@ import (
 // whoever sends a message stores it. So nothing is stored or written under a
 // lock, and the order of the ids is that of the events.
 type stream struct {
-	all   *sessions
-	ses   *session
-	prime bool // the client resumes when it is let go, and is told from where at once
-	news  bool // it carries the changes of the session, not a call
+	all     *sessions
+	ses     *session
+	prime   bool // the client resumes when it is let go, and is told from where at once
+	changes bool // it carries the changes of the session, not a call
 
 	jsonOnly bool // the client of the call does not accept a stream: notifications are left out
 
@@ -41,8 +41,8 @@ type stream struct {
 	told   bool   // the client knows an id to resume from
 	ended  bool   // the last message was delivered
 
-	first    visit      // of the client that made the call
-	response era.Answer // to the request, once it is served
+	first    visit        // of the client that made the call
+	response era.Response // to the request, once it is served
 
 	mu      sync.Mutex
 	visit   *visit     // the client that is connected; nil while none is
@@ -58,9 +58,9 @@ type stream struct {
 // delivered.
 type message struct {
 	data    []byte
-	answer  *era.Answer // the response, which is not encoded yet
-	end     bool        // nothing follows
-	release bool        // the client is let go
+	answer  *era.Response // the response, which is not encoded yet
+	end     bool          // nothing follows
+	release bool          // the client is let go
 }
 
 // A visit is a client that is connected to a stream.
@@ -83,7 +83,7 @@ const retryAfter = "retry: 500\n"
 
 // Tell sends a notification of the call, unless that was cancelled or the client
 // accepts no stream.
-func (st *stream) Tell(n era.Notification) {
+func (st *stream) Notify(n era.Notification) {
 	if st.ctx.Err() == nil && !st.jsonOnly {
 		st.notify(n)
 	}
@@ -101,7 +101,7 @@ func (st *stream) send(build func(dst []byte) []byte) {
 }
 
 // close ends the stream with the response, or without one if that is nil.
-func (st *stream) close(answer *era.Answer) {
+func (st *stream) close(answer *era.Response) {
 	st.put(notifyqueue.Item[message]{Value: message{answer: answer, end: true}})
 }
 
@@ -203,8 +203,8 @@ func (st *stream) open(out *eventWriter) {
 
 // register names the stream: from now on a client may know where to resume.
 func (st *stream) register() {
-	if st.news {
-		st.name = newsStream
+	if st.changes {
+		st.name = changeStream
 		return
 	}
 	ses := st.ses
@@ -299,7 +299,7 @@ func (st *stream) await(ctx context.Context, v *visit) bool {
 func (st *stream) deliver(out *eventWriter) (stays bool) {
 	items, lost := st.queue.Take()
 	stays = true
-	if lost && st.news { // the client cannot resume: it connects again and looks for itself
+	if lost && st.changes { // the client cannot resume: it connects again and looks for itself
 		stays, st.told = false, false
 	}
 	for _, it := range items {
@@ -337,7 +337,7 @@ func (st *stream) leave(v *visit) {
 	case !isLast:
 		<-settled
 	case st.ended:
-	case st.news:
+	case st.changes:
 		st.all.linger(st)
 	default:
 		st.all.leftAlone(st)

@@ -30,7 +30,7 @@ func (s *Handler) mayTakeOver(r *http.Request) bool {
 // stay runs serve, which holds a stream open: on a goroutine of its own if the
 // connection can be taken over, and otherwise before it returns. It reports
 // whether the connection was taken over; w must not be used then.
-func (s *Handler) stay(w http.ResponseWriter, r *http.Request, serve staying) (taken bool) {
+func (s *Handler) stay(w http.ResponseWriter, r *http.Request, serve longPoll) (taken bool) {
 	if !s.mayTakeOver(r) || r.Method != http.MethodPost && r.ContentLength != 0 {
 		serve(r.Context(), w)
 		return false

@@ -43,7 +43,7 @@ func (w *workers) work(job func()) {
 		job = nil // nothing of it stays alive meanwhile
 		if w.resting.Add(1) <= maxResting {
 			if w.armed.CompareAndSwap(false, true) {
-				time.AfterFunc(restTime, w.sendHome)
+				time.AfterFunc(restTime, w.stopIdle)
 			}
 			select {
 			case job = <-w.jobs:
@@ -56,7 +56,7 @@ func (w *workers) work(job func()) {
 
 // sendHome ends those that rest now. Where there is much to do others take
 // their place soon enough.
-func (w *workers) sendHome() {
+func (w *workers) stopIdle() {
 	w.armed.Store(false)
 	for {
 		select {

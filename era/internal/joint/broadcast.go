@@ -2,10 +2,10 @@ package joint
 
 import "github.com/tenon-mcp/tenon/mcp"
 
-// Hearers returns the open calls that want a notification which does not say
+// Listeners returns the open calls that want a notification which does not say
 // whose it is, if all of them belong to one principal. Otherwise somebody would
 // hear what is none of their business, and there are none.
-func Hearers(open map[int64]*Open, wants func(*mcp.Call) bool) (all []*Open) {
+func Listeners(open map[int64]*Open, wants func(*mcp.Call) bool) (all []*Open) {
 	for _, o := range open {
 		if !wants(o.Call) {
 			continue
@@ -19,7 +19,7 @@ func Hearers(open map[int64]*Open, wants func(*mcp.Call) bool) (all []*Open) {
 }
 
 // PutAll puts a notification into all of them and reports whether there are any.
-func PutAll(to []*Open, n mcp.Note) bool {
+func PutAll(to []*Open, n mcp.Notification) bool {
 	for _, o := range to {
 		o.Put(n)
 	}

@@ -26,8 +26,8 @@ func ToWire(err error) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: mcp.CodeInternal, Message: "the server failed to serve this request"}
 }
 
-// An Answer is what a request came to, ready to be written.
-type Answer struct {
+// An Response is what a request came to, ready to be written.
+type Response struct {
 	// Code is that of the error; 0 means that it is a result.
 	Code int
 	// Append appends the whole message.
@@ -42,8 +42,8 @@ type Answer struct {
 const Large = 16 << 10
 
 // Fail is the answer that is an error.
-func Fail(id jsonrpc.ID, e *jsonrpc.Error) Answer {
-	return Answer{Code: e.Code, Append: func(dst []byte) []byte { return jsonrpc.AppendError(dst, id, e) }}
+func Fail(id jsonrpc.ID, e *jsonrpc.Error) Response {
+	return Response{Code: e.Code, Append: func(dst []byte) []byte { return jsonrpc.AppendError(dst, id, e) }}
 }
 
 // Invalid is the error for an answer that breaks the protocol.

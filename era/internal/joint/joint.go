@@ -31,7 +31,7 @@ type Open struct {
 	Call    *mcp.Call
 	Pending *jsonrpc.Pending
 
-	queue notifyqueue.Queue[mcp.Note]
+	queue notifyqueue.Queue[mcp.Notification]
 }
 
 // NewOpen returns an Open that takes notifications if c can hear them.
@@ -44,13 +44,13 @@ func NewOpen(id int64, c *mcp.Call) *Open {
 // Begin is NewOpen for an Open that is part of something else.
 func (o *Open) Begin(id int64, c *mcp.Call) {
 	o.ID, o.Call = id, c
-	if c.Side != nil {
+	if c.OnNotification != nil {
 		o.queue.Receive()
 	}
 }
 
 // Put adds a notification. It does not block.
-func (o *Open) Put(n mcp.Note) {
+func (o *Open) Put(n mcp.Notification) {
 	if o.queue.Ready() != nil {
 		o.queue.Put(Item(n))
 	}
@@ -61,7 +61,7 @@ func (o *Open) Ready() <-chan struct{} { return o.queue.Ready() }
 
 // Deliver passes the notifications that wait to side. The error says that a
 // subscription has lost changes: more different ones waited than fit.
-func (o *Open) Deliver(side func(mcp.Note)) error {
+func (o *Open) Deliver(side func(mcp.Notification)) error {
 	if o.queue.Ready() == nil {
 		return nil
 	}
@@ -79,14 +79,14 @@ func (o *Open) Deliver(side func(mcp.Note)) error {
 
 // Item returns a notification as it waits in a queue. What this package does not
 // know is a change: only one that says the same may stand for it.
-func Item(n mcp.Note) notifyqueue.Item[mcp.Note] {
-	it := notifyqueue.Item[mcp.Note]{Size: len(n.Params), Value: n}
+func Item(n mcp.Notification) notifyqueue.Item[mcp.Notification] {
+	it := notifyqueue.Item[mcp.Notification]{Size: len(n.Params), Value: n}
 	switch n.Method {
-	case mcp.NoteProgress:
+	case mcp.NotificationProgress:
 		it.Kind = notifyqueue.Progress
-	case mcp.NoteMessage:
+	case mcp.NotificationMessage:
 		it.Kind = notifyqueue.Log
-	case mcp.NoteAcknowledged:
+	case mcp.NotificationSubscriptionsAcknowledged:
 		it.Kind = notifyqueue.Response
 	default:
 		it.Kind = notifyqueue.Change
@@ -98,7 +98,7 @@ func Item(n mcp.Note) notifyqueue.Item[mcp.Note] {
 }
 
 // Outgoing returns a notification on its way to a client, encoded by appendTo.
-func Outgoing(n mcp.Note, appendTo func(dst []byte) []byte) Notification {
+func Outgoing(n mcp.Notification, appendTo func(dst []byte) []byte) Notification {
 	it := Item(n)
 	return Notification{Kind: it.Kind, Key: it.Key, Size: it.Size, Value: appendTo}
 }

@@ -9,7 +9,7 @@ import (
 
 // beyond words the error of a call that asks for something which clients of
 // this revision could not have declared: it is no use to tell them to.
-func (r *revision) beyond(err error) error {
+func (r *revision) unsupported(err error) error {
 	e, ok := errors.AsType[*mcp.Error](err)
 	if !ok || e.Code != mcp.CodeMissingCapability {
 		return err

@@ -10,12 +10,12 @@ import (
 // What a revision does not have is said to be missing from it; what it has, and
 // the client has not declared, is said to be undeclared.
 func TestBeyondTheRevision(t *testing.T) {
-	form, _ := mcp.ElicitQuestion(&mcp.ElicitParams{Message: "Who?"})
-	page, _ := mcp.ElicitQuestion(&mcp.ElicitParams{Mode: mcp.ModeURL, Message: "In", URL: "https://example.com/in"})
-	sampled := mcp.Question{Method: mcp.MethodCreateMessage, Params: []byte(`{"messages":[],"maxTokens":1,"tools":[]}`)}
+	form, _ := mcp.ElicitRequest(&mcp.ElicitParams{Message: "Who?"})
+	page, _ := mcp.ElicitRequest(&mcp.ElicitParams{Mode: mcp.ModeURL, Message: "In", URL: "https://example.com/in"})
+	sampled := mcp.InputRequest{Method: mcp.MethodCreateMessage, Params: []byte(`{"messages":[],"maxTokens":1,"tools":[]}`)}
 	for _, c := range []struct {
 		rev  mcp.Revision
-		q    mcp.Question
+		q    mcp.InputRequest
 		want string
 	}{
 		{mcp.Rev20241105, form, "fill in a form, and the client speaks revision 2024-11-05, which has no elicitation: it takes a client of 2025-06-18 or later"},

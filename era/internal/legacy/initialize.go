@@ -96,7 +96,7 @@ func (s *Session) initialize(ctx context.Context, params json.RawMessage, p *mcp
 	if err != nil {
 		return nil, err
 	}
-	found, err := mcp.Discovered(res)
+	found, err := mcp.DecodeDiscovery(res)
 	if err != nil {
 		return nil, err
 	}

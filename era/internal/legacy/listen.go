@@ -14,7 +14,7 @@ import (
 // are its notes.
 type listener struct {
 	*joint.Open
-	wants mcp.Filter // what the server honours of what was asked for
+	wants mcp.SubscriptionFilter // what the server honours of what was asked for
 }
 
 // listen holds a subscription open until ctx or the connection ends.
@@ -35,24 +35,24 @@ func (p *Peer) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		return mcp.Result{}, err
 	}
 	p.mu.Lock()
-	p.hearing[l] = struct{}{}
+	p.listening[l] = struct{}{}
 	p.mu.Unlock()
 	watched, err := p.watch(ctx, l.wants.ResourceSubscriptions)
 	defer func() {
 		p.mu.Lock()
-		delete(p.hearing, l)
+		delete(p.listening, l)
 		p.mu.Unlock()
 		p.unwatch(ctx, watched)
 	}()
 	if err != nil {
 		return mcp.Result{}, err
 	}
-	c.Tell(mcp.Note{Method: mcp.NoteAcknowledged, Params: ack})
+	c.Notify(mcp.Notification{Method: mcp.NotificationSubscriptionsAcknowledged, Params: ack})
 	gone := p.link.Done()
 	for {
 		select {
 		case <-l.Ready():
-			if err := l.Deliver(c.Side); err != nil {
+			if err := l.Deliver(c.OnNotification); err != nil {
 				return mcp.Result{}, err
 			}
 		case <-gone:
@@ -64,7 +64,7 @@ func (p *Peer) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 }
 
 // honoured is the part of a filter that the server announces.
-func (p *Peer) honoured(f mcp.Filter) mcp.Filter {
+func (p *Peer) honoured(f mcp.SubscriptionFilter) mcp.SubscriptionFilter {
 	o := p.offers
 	f.ToolsListChanged = f.ToolsListChanged && o.Tools != nil && o.Tools.ListChanged
 	f.PromptsListChanged = f.PromptsListChanged && o.Prompts != nil && o.Prompts.ListChanged
@@ -112,7 +112,7 @@ func (p *Peer) unwatch(ctx context.Context, uris []string) {
 			continue
 		}
 		if pending, err := p.link.Start(ctx, p.link.NextID(), methodUnsubscribe, uriOnly(uri)); err == nil {
-			pending.Drop()
+			pending.Cancel()
 		}
 	}
 }
@@ -123,15 +123,15 @@ func uriOnly(uri string) []byte {
 
 // Told is a notification from the server; origin is the id of the call it
 // rides with where the link knows it, or 0.
-func (p *Peer) Told(m *jsonrpc.Message, origin int64) {
-	if m.Method == mcp.NoteRelease {
+func (p *Peer) Notification(m *jsonrpc.Message, origin int64) {
+	if m.Method == mcp.NotificationRelease {
 		return // it is between a handler and its door, and never comes from afar
 	}
-	note := mcp.Note{Method: m.Method}
+	note := mcp.Notification{Method: m.Method}
 	var token []byte
 	note.Params = rawjson.Cut(m.Params, func(name, value []byte) bool {
 		switch {
-		case string(name) == keyProgressToken && m.Method == mcp.NoteProgress:
+		case string(name) == keyProgressToken && m.Method == mcp.NotificationProgress:
 			token = value
 		case string(name) == keyMeta:
 			note.Meta = joint.AddMeta(nil, value)
@@ -140,38 +140,38 @@ func (p *Peer) Told(m *jsonrpc.Message, origin int64) {
 		}
 		return true
 	})
-	if !p.deliver(note, token, origin) && p.persona.Hear != nil {
-		p.persona.Hear(note)
+	if !p.deliver(note, token, origin) && p.profile.OnNotification != nil {
+		p.profile.OnNotification(note)
 	}
 }
 
 // deliver queues a notification for the calls it belongs to and reports whether
 // it was dealt with.
-func (p *Peer) deliver(n mcp.Note, token []byte, origin int64) bool {
-	hearers := p.hearers(n, token, origin)
-	if n.Method == mcp.NoteElicitationComplete {
+func (p *Peer) deliver(n mcp.Notification, token []byte, origin int64) bool {
+	hearers := p.listeners(n, token, origin)
+	if n.Method == mcp.NotificationElicitationComplete {
 		n = pageDone(n, parkedKey)
 	}
 	some := joint.PutAll(hearers, n)
 	switch n.Method {
-	case mcp.NoteProgress, mcp.NoteElicitationComplete:
+	case mcp.NotificationProgress, mcp.NotificationElicitationComplete:
 		return true // a token or a page that is not known is dropped
 	}
 	return some
 }
 
 // hearers returns the calls that a notification belongs to.
-func (p *Peer) hearers(n mcp.Note, token []byte, origin int64) (all []*joint.Open) {
+func (p *Peer) listeners(n mcp.Notification, token []byte, origin int64) (all []*joint.Open) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch n.Method {
-	case mcp.NoteProgress:
+	case mcp.NotificationProgress:
 		id, err := strconv.ParseInt(string(token), 10, 64)
 		if o := p.open[id]; err == nil && o != nil && o.Call.Progress {
 			all = append(all, o)
 		}
 		return all
-	case mcp.NoteElicitationComplete:
+	case mcp.NotificationElicitationComplete:
 		id, _ := rawjson.String(rawjson.Lookup(n.Params, keyElicitation))
 		for _, k := range p.carries {
 			if k.page != "" && k.page == id {
@@ -179,15 +179,15 @@ func (p *Peer) hearers(n mcp.Note, token []byte, origin int64) (all []*joint.Ope
 			}
 		}
 		return all
-	case mcp.NoteMessage:
+	case mcp.NotificationMessage:
 		level, _ := rawjson.String(rawjson.Lookup(n.Params, "level"))
 		wants := func(c *mcp.Call) bool { return mcp.LogLevel(level).AtLeast(c.Caller.LogLevel) }
 		if o := p.open[origin]; o != nil && wants(o.Call) {
 			return append(all, o)
 		}
-		return joint.Hearers(p.open, wants)
+		return joint.Listeners(p.open, wants)
 	}
-	for l := range p.hearing {
+	for l := range p.listening {
 		if l.wants.Wants(n) {
 			all = append(all, l.Open)
 		}

@@ -16,7 +16,7 @@ import (
 func (w *wire) listening(ctx context.Context, filter string) (chan outcome, *[]string) {
 	heard := new([]string)
 	c := &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: raw(`{"notifications":` + filter + `}`)}
-	c.Side = func(n mcp.Note) {
+	c.OnNotification = func(n mcp.Notification) {
 		*heard = append(*heard, strings.TrimPrefix(n.Method, "notifications/")+string(n.Params))
 	}
 	return w.start(ctx, c), heard
@@ -135,7 +135,7 @@ func TestLogLevelIsRaisedOnce(t *testing.T) {
 			t.Helper()
 			c := callBy("")
 			heard := 0
-			c.Caller.LogLevel, c.Side = level, func(mcp.Note) { heard++ }
+			c.Caller.LogLevel, c.OnNotification = level, func(mcp.Notification) { heard++ }
 			done := w.start(t.Context(), c)
 			m := message(t, w.one())
 			if answer != "" {
@@ -225,7 +225,7 @@ func TestStampedMeta(t *testing.T) {
 		w := ready(t, everything)
 		c := callBy("")
 		c.Meta = mcp.Meta{"mine": raw(`1`), mcp.MetaProtocolVersion: raw(`"2026-07-28"`), mcp.MetaProgressToken: raw(`"stray"`)}
-		c.Progress, c.Side = true, func(mcp.Note) {}
+		c.Progress, c.OnNotification = true, func(mcp.Notification) {}
 		done := w.start(t.Context(), c)
 		m := message(t, w.one())
 		if want := `{"_meta":{"progressToken":` + string(m.ID) + `,"mine":1},"name":"t"}`; string(m.Params) != want {

@@ -103,7 +103,7 @@ func (c *client) request(method, params string) *jsonrpc.Message {
 	if params == "" {
 		m.Params = nil
 	}
-	out := string(c.session.Answer(c.t.Context(), m, nil, c).Append(nil))
+	out := string(c.session.Respond(c.t.Context(), m, nil, c).Append(nil))
 	answer := message(c.t, out)
 	if answer.Error == nil {
 		c.check("the answer to "+method, out, method)
@@ -125,7 +125,7 @@ func schemas(t *testing.T) (s *spectest.Spec) {
 	return s
 }
 
-func (c *client) Tell(n joint.Notification) {
+func (c *client) Notify(n joint.Notification) {
 	line := string(n.Value(nil))
 	c.check("a note", line, "")
 	c.mu.Lock()

@@ -14,8 +14,8 @@ import (
 // Handler. Cancelling is not among them: the transport knows what is in flight.
 func (s *Session) Notified(m *jsonrpc.Message) {
 	switch m.Method {
-	case noteInitialized:
-	case mcp.NoteProgress: // of a question
+	case notificationInitialized:
+	case mcp.NotificationProgress: // of a question
 		return
 	default:
 		s.pass(m)
@@ -32,11 +32,11 @@ func (s *Session) Notified(m *jsonrpc.Message) {
 func (s *Session) pass(m *jsonrpc.Message) {
 	c := new(mcp.Call)
 	lift(m, c)
-	c.Notification, c.Progress = true, false
+	c.IsNotification, c.Progress = true, false
 	s.Later(func(ctx context.Context) {
 		var rev *revision
 		if rev, c.Caller = s.opener(ctx); rev != nil {
-			mcp.Recovering(nil)(s.h).Serve(ctx, c) // there is no answer
+			mcp.Recover(nil)(s.h).Serve(ctx, c) // there is no answer
 		}
 	})
 }
@@ -72,8 +72,8 @@ func (s *Session) detach(p *pusher) {
 
 // takeStopsLocked returns what ends the subscriptions that are open.
 func (s *Session) takeStopsLocked() (stops []func()) {
-	if s.news != nil {
-		stops, s.news = append(stops, s.news), nil
+	if s.changes != nil {
+		stops, s.changes = append(stops, s.changes), nil
 	}
 	for uri, stop := range s.watched {
 		if stop != nil {
@@ -89,7 +89,7 @@ func (s *Session) takeStopsLocked() (stops []func()) {
 func (s *Session) listenAll() {
 	s.mu.Lock()
 	caller, due := s.caller, s.ready && s.push != nil && !s.closed
-	lists := due && s.news == nil
+	lists := due && s.changes == nil
 	var uris []string
 	for uri, stop := range s.watched {
 		if due && stop == nil {
@@ -98,13 +98,13 @@ func (s *Session) listenAll() {
 	}
 	s.mu.Unlock()
 	if lists {
-		stop, err := s.listen(caller, mcp.Filter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true})
+		stop, err := s.listen(caller, mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true})
 		if err == nil {
-			s.hold(stop, func() bool { return s.news == nil }, func() { s.news = stop })
+			s.hold(stop, func() bool { return s.changes == nil }, func() { s.changes = stop })
 		}
 	}
 	for _, uri := range uris {
-		stop, err := s.listen(caller, mcp.Filter{ResourceSubscriptions: []string{uri}})
+		stop, err := s.listen(caller, mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}})
 		if err == nil {
 			s.hold(stop, func() bool { old, ok := s.watched[uri]; return ok && old == nil }, func() { s.watched[uri] = stop })
 		}
@@ -126,13 +126,13 @@ func (s *Session) hold(stop func(), wanted func() bool, keep func()) {
 
 // listen holds a subscription open whose notes are pushed to the client. It
 // does not wait: a Handler that does not detach costs a goroutine.
-func (s *Session) listen(caller mcp.Caller, f mcp.Filter) (stop func(), err error) {
+func (s *Session) listen(caller mcp.Caller, f mcp.SubscriptionFilter) (stop func(), err error) {
 	params, err := mcp.Marshal(mcp.ListenParams{Notifications: f})
 	if err != nil {
 		return nil, err
 	}
-	h, held := mcp.Recovering(nil)(s.h), new(joint.Detached)
-	c := &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: params, Caller: caller, Side: s.pushNote, Detach: held.Add}
+	h, held := mcp.Recover(nil)(s.h), new(joint.Detached)
+	c := &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: params, Caller: caller, OnNotification: s.pushNotification, Detach: held.Add}
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	_, err = h.Serve(ended, c)
@@ -166,16 +166,16 @@ func refused(err error) bool {
 }
 
 // pushNote sends a note of a subscription to the client.
-func (s *Session) pushNote(n mcp.Note) {
+func (s *Session) pushNotification(n mcp.Notification) {
 	switch n.Method {
-	case mcp.NoteAcknowledged, mcp.NoteProgress, mcp.NoteMessage, mcp.NoteRelease:
+	case mcp.NotificationSubscriptionsAcknowledged, mcp.NotificationProgress, mcp.NotificationMessage, mcp.NotificationRelease:
 		return // not a change
 	}
 	s.mu.Lock()
 	to := s.push
 	s.mu.Unlock()
 	if to != nil {
-		to.push(joint.Outgoing(n, func(dst []byte) []byte { return appendNote(dst, n, nil) }))
+		to.push(joint.Outgoing(n, func(dst []byte) []byte { return appendNotification(dst, n, nil) }))
 	}
 }
 

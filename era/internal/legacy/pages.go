@@ -35,7 +35,7 @@ func (p *pages) asked(key string, params []byte) {
 
 // complete is the notification that a page is done, with its id. It is of no use
 // where the client knows no such page.
-func (p *pages) complete(n mcp.Note) (out mcp.Note, ok bool) {
+func (p *pages) complete(n mcp.Notification) (out mcp.Notification, ok bool) {
 	key, _ := rawjson.String(rawjson.Lookup(n.Params, keyElicitation))
 	p.mu.Lock()
 	id, ok := p.ids[key]
@@ -44,7 +44,7 @@ func (p *pages) complete(n mcp.Note) (out mcp.Note, ok bool) {
 }
 
 // pageDone is the notification n under another id.
-func pageDone(n mcp.Note, id string) mcp.Note {
+func pageDone(n mcp.Notification, id string) mcp.Notification {
 	n.Params = withMember(nil, keyElicitation, rawjson.AppendString(nil, id))
 	return n
 }

@@ -32,28 +32,28 @@ const stateAgain = "again"
 type carrier struct {
 	joint.Open
 	owner string // the principal whose call it is
-	asks  chan *question
+	asks  chan *inputRequest
 	page  string // the id of the last page that it has carried; guarded by Peer.mu
 	load  int32  // questions that it has carried; guarded by Peer.mu
 
 	answered bool // the server has answered it; set before it is forgotten
 
 	// While the call is parked, guarded by Peer.mu:
-	asked  *question
+	asked  *inputRequest
 	expiry *time.Timer
 }
 
 // A question is what the server asked and where its answer goes.
-type question struct {
+type inputRequest struct {
 	ctx    context.Context // of the server's request; it ends when that is cancelled
-	q      mcp.Question
-	answer chan questionAnswer // takes one
+	q      mcp.InputRequest
+	answer chan inputResponse // takes one
 }
 
-type questionAnswer struct {
-	result json.RawMessage
-	err    *jsonrpc.Error
-	over   bool // the call ended before the question reached its caller
+type inputResponse struct {
+	result   json.RawMessage
+	err      *jsonrpc.Error
+	finished bool // the call ended before the question reached its caller
 }
 
 // callOver answers a request whose call has ended: nobody is asked any more.
@@ -64,7 +64,7 @@ func (k *carrier) refuse() {
 	for {
 		select {
 		case q := <-k.asks:
-			q.answer <- questionAnswer{over: true, err: callOver}
+			q.answer <- inputResponse{finished: true, err: callOver}
 		default:
 			return
 		}
@@ -73,18 +73,18 @@ func (k *carrier) refuse() {
 
 // park ends a round: the question goes to the caller, and the call stays on
 // the wire until the next round, or until it is given up.
-func (p *Peer) park(k *carrier, q *question) (mcp.Result, error) {
+func (p *Peer) park(k *carrier, q *inputRequest) (mcp.Result, error) {
 	state := rand.Text()
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
-		k.Pending.Drop()
+		k.Pending.Cancel()
 		p.forget(k)
 		return mcp.Result{}, &jsonrpc.ClosedError{}
 	}
 	if len(p.parked) >= maxParked {
 		p.mu.Unlock()
-		q.answer <- questionAnswer{err: &jsonrpc.Error{Code: mcp.CodeInternal, Message: "too many calls wait for an answer"}}
+		q.answer <- inputResponse{err: &jsonrpc.Error{Code: mcp.CodeInternal, Message: "too many calls wait for an answer"}}
 		p.abandon(context.Background(), k, "too many calls wait for an answer")
 		return mcp.Result{}, &mcp.Error{Code: mcp.CodeInternal, Local: true, Message: "too many calls wait for an answer: try again later"}
 	}
@@ -92,10 +92,10 @@ func (p *Peer) park(k *carrier, q *question) (mcp.Result, error) {
 	k.expiry = time.AfterFunc(parkedFor, func() { p.unpark(state, "nobody answered in time") })
 	p.parked[state] = k
 	p.mu.Unlock()
-	return mcp.Result{}, &mcp.NeedInput{
-		Questions: map[string]mcp.Question{parkedKey: q.q},
-		State:     state,
-		Abandon:   func() { p.unpark(state, "the question was not answered") },
+	return mcp.Result{}, &mcp.InputRequired{
+		Requests: map[string]mcp.InputRequest{parkedKey: q.q},
+		State:    state,
+		Abandon:  func() { p.unpark(state, "the question was not answered") },
 	}
 }
 
@@ -109,7 +109,7 @@ func (p *Peer) unpark(state, reason string) {
 		return
 	}
 	k.expiry.Stop()
-	k.asked.answer <- questionAnswer{err: &jsonrpc.Error{Code: mcp.CodeInvalidRequest, Message: reason}}
+	k.asked.answer <- inputResponse{err: &jsonrpc.Error{Code: mcp.CodeInvalidRequest, Message: reason}}
 	p.abandon(context.Background(), k, reason)
 }
 
@@ -129,7 +129,7 @@ func (p *Peer) Close() {
 // resume continues a parked call with the response of its caller, or with the
 // error that refuses one. Without either, again is the request that must be
 // asked once more.
-func (p *Peer) resume(c *mcp.Call) (k *carrier, again *question, err error) {
+func (p *Peer) resume(c *mcp.Call) (k *carrier, again *inputRequest, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	k = p.parked[c.State]
@@ -139,10 +139,10 @@ func (p *Peer) resume(c *mcp.Call) (k *carrier, again *question, err error) {
 	delete(p.parked, c.State)
 	k.expiry.Stop()
 	k.Call = c
-	if a, ok := c.Answers[parkedKey]; ok {
-		k.asked.answer <- questionAnswer{result: a}
+	if a, ok := c.InputResponses[parkedKey]; ok {
+		k.asked.answer <- inputResponse{result: a}
 	} else if refusal := c.Refused(parkedKey); refusal != nil {
-		k.asked.answer <- questionAnswer{err: p.refusal(k.asked.q, refusal)}
+		k.asked.answer <- inputResponse{err: p.refusal(k.asked.q, refusal)}
 	} else {
 		again = k.asked
 	}
@@ -166,7 +166,7 @@ func (p *Peer) resume(c *mcp.Call) (k *carrier, again *question, err error) {
 //     next open call takes the request, or, without one, the persona answers it.
 //     If that call ended in another way, as when its caller gave it up, and no
 //     other call is open, the request is refused: it may well be that call's.
-func (p *Peer) Asked(ctx context.Context, m *jsonrpc.Message, origin int64) (json.RawMessage, *jsonrpc.Error) {
+func (p *Peer) Request(ctx context.Context, m *jsonrpc.Message, origin int64) (json.RawMessage, *jsonrpc.Error) {
 	switch m.Method {
 	case methodPing:
 		return nil, nil
@@ -174,9 +174,9 @@ func (p *Peer) Asked(ctx context.Context, m *jsonrpc.Message, origin int64) (jso
 	default:
 		return nil, &jsonrpc.Error{Code: mcp.CodeMethodNotFound, Message: "a client has no method " + m.Method}
 	}
-	q := mcp.Question{Method: m.Method, Params: p.withoutContext(m.Method, liftQuestion(m))}
+	q := mcp.InputRequest{Method: m.Method, Params: p.withoutContext(m.Method, liftInputRequest(m))}
 	page, _ := rawjson.String(rawjson.Lookup(m.Params, keyElicitation))
-	if origin == 0 && m.Method == mcp.MethodRootsList && p.persona.Answer != nil {
+	if origin == 0 && m.Method == mcp.MethodRootsList && p.profile.OnInputRequest != nil {
 		return p.answerAlone(ctx, q)
 	}
 	for answered := true; ; {
@@ -190,7 +190,7 @@ func (p *Peer) Asked(ctx context.Context, m *jsonrpc.Message, origin int64) (jso
 			return p.answerAlone(ctx, q)
 		}
 		a := p.carry(ctx, k, q, page)
-		if !a.over || origin != 0 {
+		if !a.finished || origin != 0 {
 			return a.result, a.err
 		}
 		answered = k.answered
@@ -201,7 +201,7 @@ func (p *Peer) Asked(ctx context.Context, m *jsonrpc.Message, origin int64) (jso
 // where the server's revision has no capability for it and the client does not
 // support it: such a server cannot know, and a client may ignore the wish.
 func (p *Peer) withoutContext(method string, params json.RawMessage) json.RawMessage {
-	s := p.persona.Capabilities.Sampling
+	s := p.profile.Capabilities.Sampling
 	if method != mcp.MethodCreateMessage || p.rev.samplingTools || s != nil && s.Context != nil {
 		return params
 	}
@@ -209,12 +209,12 @@ func (p *Peer) withoutContext(method string, params json.RawMessage) json.RawMes
 }
 
 // carry has a call carry a question to its caller, and waits for the answer.
-func (p *Peer) carry(ctx context.Context, k *carrier, q mcp.Question, page string) questionAnswer {
-	ask := &question{ctx: ctx, q: q, answer: make(chan questionAnswer, 1)}
+func (p *Peer) carry(ctx context.Context, k *carrier, q mcp.InputRequest, page string) inputResponse {
+	ask := &inputRequest{ctx: ctx, q: q, answer: make(chan inputResponse, 1)}
 	select {
 	case k.asks <- ask:
 	default:
-		return questionAnswer{err: &jsonrpc.Error{Code: mcp.CodeInvalidRequest, Message: "too many questions wait for an answer"}}
+		return inputResponse{err: &jsonrpc.Error{Code: mcp.CodeInvalidRequest, Message: "too many questions wait for an answer"}}
 	}
 	p.mu.Lock()
 	_, open := p.open[k.ID]
@@ -229,13 +229,13 @@ func (p *Peer) carry(ctx context.Context, k *carrier, q mcp.Question, page strin
 	case a := <-ask.answer:
 		return a
 	case <-ctx.Done():
-		return questionAnswer{err: &jsonrpc.Error{Code: mcp.CodeInternal, Message: "the client gave up"}}
+		return inputResponse{err: &jsonrpc.Error{Code: mcp.CodeInternal, Message: "the client gave up"}}
 	}
 }
 
-// liftQuestion returns the params of a question without what belongs to the
+// liftInputRequest returns the params of a question without what belongs to the
 // envelope of one revision or another.
-func liftQuestion(m *jsonrpc.Message) json.RawMessage {
+func liftInputRequest(m *jsonrpc.Message) json.RawMessage {
 	return rawjson.Cut(m.Params, func(name, _ []byte) bool {
 		switch string(name) {
 		case keyMeta, "task", keyElicitation:
@@ -252,7 +252,7 @@ func liftQuestion(m *jsonrpc.Message) json.RawMessage {
 // the rest, the one that has carried the fewest is taken, as the rounds of a
 // call are counted, and the latest of those, which is the most likely to have
 // asked.
-func (p *Peer) carrierFor(q mcp.Question, origin int64) (k *carrier, ambiguous bool) {
+func (p *Peer) carrierFor(q mcp.InputRequest, origin int64) (k *carrier, ambiguous bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if origin != 0 {
@@ -287,20 +287,20 @@ func (c *carrier) before(k *carrier) bool {
 
 // canAnswer reports whether the caller has declared, or else the persona of the
 // connection has, that it can answer such a question.
-func (p *Peer) canAnswer(c *mcp.Call, q mcp.Question) bool {
+func (p *Peer) canAnswer(c *mcp.Call, q mcp.InputRequest) bool {
 	caller := c.Caller
 	if caller.Capabilities == nil {
-		caller.Capabilities = &p.persona.Capabilities
+		caller.Capabilities = &p.profile.Capabilities
 	}
-	return caller.CanAnswer(q) == nil
+	return caller.CanHandle(q) == nil
 }
 
 // answerAlone answers a question that belongs to no call.
-func (p *Peer) answerAlone(ctx context.Context, q mcp.Question) (json.RawMessage, *jsonrpc.Error) {
-	if p.persona.Answer == nil {
+func (p *Peer) answerAlone(ctx context.Context, q mcp.InputRequest) (json.RawMessage, *jsonrpc.Error) {
+	if p.profile.OnInputRequest == nil {
 		return nil, &jsonrpc.Error{Code: mcp.CodeMethodNotFound, Message: "nobody here can answer " + q.Method}
 	}
-	a, err := p.persona.Answer(ctx, q)
+	a, err := p.profile.OnInputRequest(ctx, q)
 	if err != nil {
 		return nil, p.refusal(q, err)
 	}
@@ -310,7 +310,7 @@ func (p *Peer) answerAlone(ctx context.Context, q mcp.Question) (json.RawMessage
 // refusal is the error response to a request of the server that is not answered.
 // An error without a code may say what is not for the server, so only its
 // existence is told.
-func (p *Peer) refusal(q mcp.Question, err error) *jsonrpc.Error {
+func (p *Peer) refusal(q mcp.InputRequest, err error) *jsonrpc.Error {
 	e, ok := errors.AsType[*mcp.Error](err)
 	if !ok {
 		return &jsonrpc.Error{Code: mcp.CodeInternal, Message: "the client failed to answer this request"}
@@ -318,7 +318,7 @@ func (p *Peer) refusal(q mcp.Question, err error) *jsonrpc.Error {
 	wire := joint.ToWire(e)
 	if e.Code == mcp.CodeMissingCapability { // a code that older revisions do not have
 		wire.Code, wire.Data = mcp.CodeMethodNotFound, nil
-		if c := p.persona.Capabilities; q.Method == mcp.MethodElicit && c.Elicitation != nil || q.Method == mcp.MethodCreateMessage && c.Sampling != nil {
+		if c := p.profile.Capabilities; q.Method == mcp.MethodElicit && c.Elicitation != nil || q.Method == mcp.MethodCreateMessage && c.Sampling != nil {
 			wire.Code = mcp.CodeInvalidParams // it asks for a mode, or tools, that were not declared
 		}
 	}
@@ -327,21 +327,21 @@ func (p *Peer) refusal(q mcp.Question, err error) *jsonrpc.Error {
 
 // urlQuestions turns the error that asks for pages to be opened first into the
 // round that it stands for; nil if the caller cannot do that.
-func (p *Peer) urlQuestions(c *mcp.Call, data json.RawMessage) *mcp.NeedInput {
-	need := &mcp.NeedInput{Questions: map[string]mcp.Question{}, State: stateAgain}
+func (p *Peer) urlQuestions(c *mcp.Call, data json.RawMessage) *mcp.InputRequired {
+	need := &mcp.InputRequired{Requests: map[string]mcp.InputRequest{}, State: stateAgain}
 	for e := rawjson.Array(rawjson.Lookup(data, "elicitations")); e.Next(); {
 		id, _ := rawjson.String(rawjson.Lookup(e.Value, "elicitationId"))
-		q := mcp.Question{Method: mcp.MethodElicit, Params: liftQuestion(&jsonrpc.Message{Params: e.Value})}
-		if !mcp.MayAsk(c.Method) || !p.canAnswer(c, q) {
+		q := mcp.InputRequest{Method: mcp.MethodElicit, Params: liftInputRequest(&jsonrpc.Message{Params: e.Value})}
+		if !mcp.MayRequireInput(c.Method) || !p.canAnswer(c, q) {
 			return nil
 		}
 		key := "url-" + id
-		if _, taken := need.Questions[key]; taken {
-			key += "-" + strconv.Itoa(len(need.Questions))
+		if _, taken := need.Requests[key]; taken {
+			key += "-" + strconv.Itoa(len(need.Requests))
 		}
-		need.Questions[key] = q
+		need.Requests[key] = q
 	}
-	if len(need.Questions) == 0 {
+	if len(need.Requests) == 0 {
 		return nil
 	}
 	return need
@@ -352,7 +352,7 @@ func consented(c *mcp.Call) error {
 	if err := c.Refusal(); err != nil { // there is no request of the server to answer with it
 		return err
 	}
-	for _, a := range c.Answers {
+	for _, a := range c.InputResponses {
 		if !rawjson.EqualString(rawjson.Lookup(a, "action"), "accept") {
 			return mcp.Errorf(mcp.CodeInvalidRequest, "the server needs a page to be opened first, and that was declined")
 		}

@@ -24,8 +24,8 @@ func TestQuestionParksTheCall(t *testing.T) {
 		done, id := w.put(c)
 		w.send(elicit(`"q1"`))
 		need := w.need(done)
-		q := need.Questions["ask"]
-		if len(need.Questions) != 1 || q.Method != mcp.MethodElicit || string(q.Params) != `{"message":"?","requestedSchema":{"type":"object","properties":{}}}` {
+		q := need.Requests["ask"]
+		if len(need.Requests) != 1 || q.Method != mcp.MethodElicit || string(q.Params) != `{"message":"?","requestedSchema":{"type":"object","properties":{}}}` {
 			t.Errorf("asked %s %s", q.Method, q.Params)
 		}
 		w.silent()
@@ -89,7 +89,7 @@ func TestTooManyQuestions(t *testing.T) {
 			w.one()
 			select {
 			case o := <-done:
-				need, _ = o.err.(*mcp.NeedInput)
+				need, _ = o.err.(*mcp.InputRequired)
 			default:
 				need = nil
 			}
@@ -111,7 +111,7 @@ func TestMissingAnswerIsAskedAgain(t *testing.T) {
 		w.send(elicit(`1`))
 		first := w.need(done)
 		second := w.need(w.start(t.Context(), again(c, first, "")))
-		if second.Questions["ask"].Method != mcp.MethodElicit || second.State == first.State {
+		if second.Requests["ask"].Method != mcp.MethodElicit || second.State == first.State {
 			t.Errorf("asked again as %+v", second)
 		}
 		w.silent()
@@ -131,7 +131,7 @@ func TestParkedCallsAreOwned(t *testing.T) {
 		done, id := w.put(c)
 		w.send(elicit(`1`))
 		need := w.need(done)
-		unknown := w.start(t.Context(), again(c, &mcp.NeedInput{State: "unknown", Questions: need.Questions}, accepted))
+		unknown := w.start(t.Context(), again(c, &mcp.InputRequired{State: "unknown", Requests: need.Requests}, accepted))
 		message := (<-unknown).err.Error()
 		thief := callBy("q")
 		other := callBy("p")
@@ -234,12 +234,12 @@ func TestConnectionLostWhileParked(t *testing.T) {
 		waiting, _ := w.put(callBy(""))
 		w.send(elicit(`1`))
 		synctest.Wait()
-		var need *mcp.NeedInput
+		var need *mcp.InputRequired
 		select {
 		case o := <-done:
-			need, _ = o.err.(*mcp.NeedInput)
+			need, _ = o.err.(*mcp.InputRequired)
 		case o := <-waiting:
-			need, _ = o.err.(*mcp.NeedInput)
+			need, _ = o.err.(*mcp.InputRequired)
 			waiting = done
 		default:
 		}
@@ -294,14 +294,14 @@ func TestNotesWhileParked(t *testing.T) {
 		for _, hears := range []bool{true, false} {
 			heard := 0
 			c := callBy("")
-			c.Progress, c.Side = true, func(mcp.Note) { heard++ }
+			c.Progress, c.OnNotification = true, func(mcp.Notification) { heard++ }
 			done, id := w.put(c)
 			w.send(elicit(`1`))
 			need := w.need(done)
 			w.send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + id + `,"progress":1}}`)
 			next := again(c, need, accepted)
 			if !hears {
-				next.Side = nil
+				next.OnNotification = nil
 			}
 			done = w.start(t.Context(), next)
 			w.one()
@@ -318,16 +318,16 @@ func TestNotesWhileParked(t *testing.T) {
 func TestQuestionsOfNoCall(t *testing.T) {
 	for _, c := range []struct {
 		name, send, want string
-		answer           func(context.Context, mcp.Question) (json.RawMessage, error)
+		answer           func(context.Context, mcp.InputRequest) (json.RawMessage, error)
 		calls            []*mcp.Call
 	}{
 		{"ping", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, `"id":1,"result":{}`, nil, nil},
 		{"unknown method", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, `"code":-32601`, nil, nil},
 		{"nobody answers", elicit(`1`), `"code":-32601`, nil, nil},
 		{"persona answers", `{"jsonrpc":"2.0","id":1,"method":"roots/list"}`, `"result":{"roots":[]}`,
-			func(context.Context, mcp.Question) (json.RawMessage, error) { return raw(`{"roots":[]}`), nil }, nil},
+			func(context.Context, mcp.InputRequest) (json.RawMessage, error) { return raw(`{"roots":[]}`), nil }, nil},
 		{"persona fails", elicit(`1`), `"code":-32603`,
-			func(context.Context, mcp.Question) (json.RawMessage, error) { return nil, errors.New("CANARY") }, nil},
+			func(context.Context, mcp.InputRequest) (json.RawMessage, error) { return nil, errors.New("CANARY") }, nil},
 		{"a call that cannot ask", elicit(`1`), `"code":-32601`, nil, []*mcp.Call{{Method: mcp.MethodToolsList}}},
 		{"a caller that cannot answer", elicit(`1`), `"code":-32601`, nil,
 			[]*mcp.Call{{Method: mcp.MethodToolsCall, Caller: mcp.Caller{Capabilities: &mcp.ClientCapabilities{}}}}},
@@ -338,7 +338,7 @@ func TestQuestionsOfNoCall(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				w := ready(t, everything)
-				w.persona.Answer = c.answer
+				w.persona.OnInputRequest = c.answer
 				var open []chan outcome
 				var ids []string
 				for _, call := range c.calls {
@@ -398,7 +398,7 @@ func TestRefusedQuestionIsAnsweredWithAnError(t *testing.T) {
 
 const rootsList = `{"jsonrpc":"2.0","id":"r","method":"roots/list"}`
 
-func answerRoots(context.Context, mcp.Question) (json.RawMessage, error) {
+func answerRoots(context.Context, mcp.InputRequest) (json.RawMessage, error) {
 	return raw(`{"roots":[]}`), nil
 }
 
@@ -409,7 +409,7 @@ func TestRootsBelongToNoCall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				w := ready(t, everything)
-				w.persona.Answer = answerRoots
+				w.persona.OnInputRequest = answerRoots
 				var open []chan outcome
 				var ids []string
 				for _, principal := range callers {
@@ -440,7 +440,7 @@ func TestRequestOnTheStreamOfACall(t *testing.T) {
 		}
 		bubble(t, func(t *testing.T) {
 			w := ready(t, everything)
-			w.persona.Answer = func(context.Context, mcp.Question) (json.RawMessage, error) {
+			w.persona.OnInputRequest = func(context.Context, mcp.InputRequest) (json.RawMessage, error) {
 				t.Errorf("%s: the persona was asked", method)
 				return nil, errors.New("not me")
 			}
@@ -451,7 +451,7 @@ func TestRequestOnTheStreamOfACall(t *testing.T) {
 				}
 				answered := make(chan *jsonrpc.Error, 1)
 				go func() {
-					_, e := w.peer.Asked(t.Context(), &jsonrpc.Message{Method: method, Params: raw(`{"message":"?"}`)}, origin)
+					_, e := w.peer.Request(t.Context(), &jsonrpc.Message{Method: method, Params: raw(`{"message":"?"}`)}, origin)
 					answered <- e
 				}()
 				synctest.Wait()
@@ -498,7 +498,7 @@ func TestRequestWhoseGuessedCallEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				w := ready(t, everything)
-				w.persona.Answer = answerRoots
+				w.persona.OnInputRequest = answerRoots
 				c := callBy("p")
 				done, id := w.put(c)
 				w.send(elicit(`"q"`))
@@ -528,7 +528,7 @@ func TestRootsDuringACall(t *testing.T) {
 		done, id := w.put(c)
 		w.send(rootsList)
 		need := w.need(done)
-		if q := need.Questions["ask"]; q.Method != mcp.MethodRootsList || q.Params != nil {
+		if q := need.Requests["ask"]; q.Method != mcp.MethodRootsList || q.Params != nil {
 			t.Errorf("asked %+v", q)
 		}
 		done = w.start(t.Context(), again(c, need, `{"roots":[]}`))
@@ -555,8 +555,8 @@ func TestPagesToBeOpenedFirst(t *testing.T) {
 		done, id := w.put(c)
 		w.send(refusal(id, page("a")+","+page("b")+","+page("b")))
 		need := w.need(done)
-		if len(need.Questions) != 3 || string(need.Questions["url-a"].Params) != `{"mode":"url","message":"?","url":"https://example.com"}` {
-			t.Errorf("asked %s", need.Questions)
+		if len(need.Requests) != 3 || string(need.Requests["url-a"].Params) != `{"mode":"url","message":"?","url":"https://example.com"}` {
+			t.Errorf("asked %s", need.Requests)
 		}
 		wantCode(t, (<-w.start(t.Context(), again(c, need, `{"action":"decline"}`))).err, mcp.CodeInvalidRequest)
 		w.silent()
@@ -572,7 +572,7 @@ func TestPagesToBeOpenedFirst(t *testing.T) {
 			done, id = w.put(c)
 			w.send(refusal(id, bad))
 			o := <-done
-			if _, isNeed := o.err.(*mcp.NeedInput); isNeed && bad == "" {
+			if _, isNeed := o.err.(*mcp.InputRequired); isNeed && bad == "" {
 				t.Errorf("%s: %v", bad, o.err)
 			}
 		}
@@ -648,7 +648,7 @@ func TestQuestionMovesToAnotherCall(t *testing.T) {
 			}
 			select {
 			case o := <-first:
-				need, _ = o.err.(*mcp.NeedInput)
+				need, _ = o.err.(*mcp.InputRequired)
 			default:
 				need = nil
 			}
@@ -666,7 +666,7 @@ func TestQuestionMovesToAnotherCall(t *testing.T) {
 func TestGivenUpAfterTooManyRounds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := ready(t, everything)
-		h := mcp.Answering(w.peer, func(context.Context, *mcp.Call, string, mcp.Question) (json.RawMessage, error) {
+		h := mcp.HandleInput(w.peer, func(context.Context, *mcp.Call, string, mcp.InputRequest) (json.RawMessage, error) {
 			return raw(accepted), nil
 		}, 2)
 		done := make(chan error, 1)
@@ -712,13 +712,13 @@ func TestIncludeContextOfOlderServersIsIgnored(t *testing.T) {
 	const asked = `{"messages":[],"includeContext":"thisServer","maxTokens":1}`
 	sampling := mcp.Caller{Capabilities: &mcp.ClientCapabilities{Sampling: &mcp.SamplingCapability{}}}
 	for _, rev := range revisions {
-		p := &Peer{rev: &rev, persona: &mcp.Persona{}}
-		q := mcp.Question{Method: mcp.MethodCreateMessage, Params: p.withoutContext(mcp.MethodCreateMessage, raw(asked))}
-		err := sampling.CanAnswer(q)
+		p := &Peer{rev: &rev, profile: &mcp.ClientProfile{}}
+		q := mcp.InputRequest{Method: mcp.MethodCreateMessage, Params: p.withoutContext(mcp.MethodCreateMessage, raw(asked))}
+		err := sampling.CanHandle(q)
 		if newest := rev.name == mcp.Rev20251125; newest != (err != nil) || newest != (string(q.Params) == asked) {
 			t.Errorf("%s: %s, %v", rev.name, q.Params, err)
 		}
-		p.persona.Capabilities.Sampling = &mcp.SamplingCapability{Context: mcp.Settings{}}
+		p.profile.Capabilities.Sampling = &mcp.SamplingCapability{Context: mcp.Settings{}}
 		if got := p.withoutContext(mcp.MethodCreateMessage, raw(asked)); string(got) != asked {
 			t.Errorf("%s: a client that supports it gets %s", rev.name, got)
 		}

@@ -19,27 +19,27 @@ import (
 // with NeedInput, and the next one answers and goes on.
 type Peer struct {
 	link    joint.Link
-	persona *mcp.Persona
+	profile *mcp.ClientProfile
 	rev     *revision
 	found   mcp.Result // what the server said of itself, as to server/discover
 	offers  mcp.ServerCapabilities
 
-	mu      sync.Mutex
-	open    map[int64]*joint.Open  // calls that are on the wire
-	carries map[int64]*carrier     // those of them that can carry questions
-	parked  map[string]*carrier    // those that wait for an answer, by their state
-	hearing map[*listener]struct{} // open subscriptions
-	watched map[string]int         // how many of them watch a resource
-	level   mcp.LogLevel           // what the server was told
-	closed  bool                   // nothing is parked any more
+	mu        sync.Mutex
+	open      map[int64]*joint.Open  // calls that are on the wire
+	carries   map[int64]*carrier     // those of them that can carry questions
+	parked    map[string]*carrier    // those that wait for an answer, by their state
+	listening map[*listener]struct{} // open subscriptions
+	watched   map[string]int         // how many of them watch a resource
+	level     mcp.LogLevel           // what the server was told
+	closed    bool                   // nothing is parked any more
 }
 
 // NewPeer returns a Peer that is of no use before Handshake.
-func NewPeer(link joint.Link, persona *mcp.Persona) *Peer {
+func NewPeer(link joint.Link, persona *mcp.ClientProfile) *Peer {
 	return &Peer{
-		link: link, persona: persona,
+		link: link, profile: persona,
 		open: map[int64]*joint.Open{}, carries: map[int64]*carrier{}, parked: map[string]*carrier{},
-		hearing: map[*listener]struct{}{}, watched: map[string]int{},
+		listening: map[*listener]struct{}{}, watched: map[string]int{},
 	}
 }
 
@@ -53,7 +53,7 @@ func (p *Peer) Handshake(ctx context.Context, want mcp.Revision) error {
 	if offer == nil {
 		offer = latest()
 	}
-	params, err := mcp.Marshal(initializeParams{offer.name, p.persona.Capabilities, p.persona.Client})
+	params, err := mcp.Marshal(initializeParams{offer.name, p.profile.Capabilities, p.profile.Client})
 	if err != nil {
 		return err
 	}
@@ -62,8 +62,8 @@ func (p *Peer) Handshake(ctx context.Context, want mcp.Revision) error {
 		return err
 	}
 	select {
-	case a := <-pending.Answer():
-		pending.Took()
+	case a := <-pending.Response():
+		pending.Release()
 		if bad, ok := errors.AsType[*jsonrpc.DecodeError](a.Err); ok {
 			return joint.Invalid(methodInitialize, bad.Reason)
 		}
@@ -77,10 +77,10 @@ func (p *Peer) Handshake(ctx context.Context, want mcp.Revision) error {
 			return err
 		}
 	case <-ctx.Done():
-		pending.Drop() // an initialize must not be cancelled
+		pending.Cancel() // an initialize must not be cancelled
 		return context.Cause(ctx)
 	}
-	return p.link.Notify(ctx, noteInitialized, nil)
+	return p.link.Notify(ctx, notificationInitialized, nil)
 }
 
 // agree reads the answer to initialize.
@@ -101,7 +101,7 @@ func (p *Peer) agree(raw json.RawMessage) error {
 
 // Serve makes a call, or goes on with one that is parked.
 func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
-	if c.Notification {
+	if c.IsNotification {
 		return mcp.Result{}, p.notify(ctx, c)
 	}
 	switch c.Method {
@@ -170,8 +170,8 @@ func (p *Peer) start(ctx context.Context, c *mcp.Call) (*carrier, error) {
 	k.Begin(id, c)
 	p.mu.Lock()
 	p.open[id] = &k.Open
-	if mcp.MayAsk(c.Method) {
-		k.asks = make(chan *question, maxAsks)
+	if mcp.MayRequireInput(c.Method) {
+		k.asks = make(chan *inputRequest, maxAsks)
 		p.carries[id] = k
 	}
 	p.mu.Unlock()
@@ -192,7 +192,7 @@ func stampMeta(c *mcp.Call, id int64) (meta []byte, err error) {
 			return nil, err
 		}
 	}
-	if c.Progress && c.Side != nil {
+	if c.Progress && c.OnNotification != nil {
 		meta = withMember(meta, keyProgressToken, strconv.AppendInt(nil, id, 10))
 	}
 	return meta, nil
@@ -212,10 +212,10 @@ func (p *Peer) forget(k *carrier) {
 func (p *Peer) wait(ctx context.Context, c *mcp.Call, k *carrier) (mcp.Result, error) {
 	for {
 		select {
-		case a := <-k.Pending.Answer():
+		case a := <-k.Pending.Response():
 			return p.finish(c, k, a)
 		case <-k.Ready():
-			if err := k.Deliver(c.Side); err != nil {
+			if err := k.Deliver(c.OnNotification); err != nil {
 				p.abandon(ctx, k, err.Error())
 				return mcp.Result{}, err
 			}
@@ -224,8 +224,8 @@ func (p *Peer) wait(ctx context.Context, c *mcp.Call, k *carrier) (mcp.Result, e
 				continue // the server does not want to know any more
 			}
 			select {
-			case a := <-k.Pending.Answer(): // so it is not this call that asks
-				defer func() { q.answer <- questionAnswer{over: true, err: callOver} }()
+			case a := <-k.Pending.Response(): // so it is not this call that asks
+				defer func() { q.answer <- inputResponse{finished: true, err: callOver} }()
 				return p.finish(c, k, a)
 			default:
 			}
@@ -238,11 +238,11 @@ func (p *Peer) wait(ctx context.Context, c *mcp.Call, k *carrier) (mcp.Result, e
 }
 
 // finish ends a call with the response of the server.
-func (p *Peer) finish(c *mcp.Call, k *carrier, a jsonrpc.Answer) (mcp.Result, error) {
-	k.Pending.Took()
+func (p *Peer) finish(c *mcp.Call, k *carrier, a jsonrpc.Response) (mcp.Result, error) {
+	k.Pending.Release()
 	k.answered = a.Err == nil
 	p.forget(k)
-	if err := k.Deliver(c.Side); err != nil {
+	if err := k.Deliver(c.OnNotification); err != nil {
 		return mcp.Result{}, err
 	}
 	return p.answer(c, a)
@@ -250,17 +250,17 @@ func (p *Peer) finish(c *mcp.Call, k *carrier, a jsonrpc.Answer) (mcp.Result, er
 
 // abandon tells the server that nobody waits for a call any more.
 func (p *Peer) abandon(ctx context.Context, k *carrier, reason string) {
-	k.Pending.Drop()
+	k.Pending.Cancel()
 	p.forget(k)
 	params := strconv.AppendInt([]byte(`{"requestId":`), k.ID, 10)
 	params = rawjson.AppendString(append(params, `,"reason":`...), reason)
 	stopped, stop := context.WithCancel(ctx)
 	stop() // do not wait: the link sends the notification in its turn
-	p.link.Notify(stopped, noteCancelled, append(params, '}'))
+	p.link.Notify(stopped, notificationCancelled, append(params, '}'))
 }
 
 // answer turns what came back into a result.
-func (p *Peer) answer(c *mcp.Call, a jsonrpc.Answer) (mcp.Result, error) {
+func (p *Peer) answer(c *mcp.Call, a jsonrpc.Response) (mcp.Result, error) {
 	if a.Err != nil {
 		if bad, ok := errors.AsType[*jsonrpc.DecodeError](a.Err); ok {
 			return mcp.Result{}, joint.Invalid(c.Method, bad.Reason)
@@ -336,8 +336,8 @@ func (p *Peer) request(ctx context.Context, method string, params []byte) (json.
 		return nil, err
 	}
 	select {
-	case a := <-pending.Answer():
-		pending.Took()
+	case a := <-pending.Response():
+		pending.Release()
 		if a.Err != nil {
 			return nil, a.Err
 		}
@@ -346,7 +346,7 @@ func (p *Peer) request(ctx context.Context, method string, params []byte) (json.
 		}
 		return a.Result, nil
 	case <-ctx.Done():
-		pending.Drop()
+		pending.Cancel()
 		return nil, ctx.Err()
 	}
 }

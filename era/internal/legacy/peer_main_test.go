@@ -22,28 +22,28 @@ type wire struct {
 	conn    *jsonrpc.Conn
 	far     jsonrpc.Stream
 	ran     chan error
-	persona *mcp.Persona
-	heard   []mcp.Note
+	persona *mcp.ClientProfile
+	heard   []mcp.Notification
 
 	mu     sync.Mutex
 	frames []string
 }
 
 func (w *wire) Request(ctx context.Context, x *jsonrpc.Exchange) {
-	result, e := w.peer.Asked(ctx, &x.Message, 0)
+	result, e := w.peer.Request(ctx, &x.Message, 0)
 	if e != nil {
-		x.AnswerError(e)
+		x.RespondError(e)
 		return
 	}
-	x.Answer(func(dst []byte) []byte { return jsonrpc.AppendResult(dst, x.ID, result) })
+	x.Respond(func(dst []byte) []byte { return jsonrpc.AppendResult(dst, x.ID, result) })
 }
 
 func (w *wire) Notification(_ context.Context, c *jsonrpc.Conn, m *jsonrpc.Message) {
-	if m.Method == noteCancelled {
+	if m.Method == notificationCancelled {
 		c.Cancel(jsonrpc.ID(rawjson.Lookup(m.Params, "requestId")))
 		return
 	}
-	w.peer.Told(m, 0)
+	w.peer.Notification(m, 0)
 }
 
 func newWire(t *testing.T) *wire {
@@ -51,13 +51,13 @@ func newWire(t *testing.T) *wire {
 	near, far := jsonrpc.Pipe()
 	w := &wire{t: t, far: far, ran: make(chan error, 1)}
 	w.conn = jsonrpc.NewConn(near, w, &jsonrpc.ConnOptions{Grace: -1})
-	w.persona = &mcp.Persona{
+	w.persona = &mcp.ClientProfile{
 		Client: mcp.Implementation{Name: "c", Version: "1"},
 		Capabilities: mcp.ClientCapabilities{
 			Elicitation: &mcp.ElicitationCapability{Form: mcp.Settings{}, URL: mcp.Settings{}},
 			Roots:       &mcp.RootsCapability{},
 		},
-		Hear: func(n mcp.Note) { w.heard = append(w.heard, n) },
+		OnNotification: func(n mcp.Notification) { w.heard = append(w.heard, n) },
 	}
 	w.peer = NewPeer(w.conn, w.persona)
 	go func() {
@@ -90,7 +90,7 @@ func ready(t *testing.T, capabilities string) *wire {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if f := w.one(); !strings.Contains(f, noteInitialized) {
+	if f := w.one(); !strings.Contains(f, notificationInitialized) {
 		t.Fatalf("after the handshake came %s", f)
 	}
 	return w
@@ -139,7 +139,7 @@ func (w *wire) end() {
 	synctest.Wait() // until calls that failed with it have been told
 	w.peer.mu.Lock()
 	defer w.peer.mu.Unlock()
-	if n := len(w.peer.parked) + len(w.peer.carries) + len(w.peer.open) + len(w.peer.hearing) + len(w.peer.watched); n > 0 {
+	if n := len(w.peer.parked) + len(w.peer.carries) + len(w.peer.open) + len(w.peer.listening) + len(w.peer.watched); n > 0 {
 		w.t.Errorf("the peer remembers %d things: %d parked, %d carriers, %d open", n, len(w.peer.parked), len(w.peer.carries), len(w.peer.open))
 	}
 }
@@ -179,12 +179,12 @@ func (w *wire) put(c *mcp.Call) (chan outcome, string) {
 }
 
 // need waits for the end of a round.
-func (w *wire) need(done chan outcome) *mcp.NeedInput {
+func (w *wire) need(done chan outcome) *mcp.InputRequired {
 	w.t.Helper()
 	synctest.Wait()
 	select {
 	case o := <-done:
-		if need, ok := o.err.(*mcp.NeedInput); ok {
+		if need, ok := o.err.(*mcp.InputRequired); ok {
 			return need
 		}
 		w.t.Fatalf("got %s, %v; want a question", o.res.Body, o.err)
@@ -195,13 +195,13 @@ func (w *wire) need(done chan outcome) *mcp.NeedInput {
 }
 
 // again returns the next round of a call.
-func again(c *mcp.Call, need *mcp.NeedInput, answer string) *mcp.Call {
+func again(c *mcp.Call, need *mcp.InputRequired, answer string) *mcp.Call {
 	next := *c
-	next.State, next.Answers = need.State, nil
+	next.State, next.InputResponses = need.State, nil
 	if answer != "" {
-		next.Answers = map[string]json.RawMessage{}
-		for key := range need.Questions {
-			next.Answers[key] = raw(answer)
+		next.InputResponses = map[string]json.RawMessage{}
+		for key := range need.Requests {
+			next.InputResponses[key] = raw(answer)
 		}
 	}
 	return &next

@@ -179,7 +179,7 @@ func orEmpty(raw []byte) []byte {
 }
 
 // projectQuestion turns a question into the request of this revision.
-func (r *revision) projectQuestion(q mcp.Question) (json.RawMessage, error) {
+func (r *revision) projectInputRequest(q mcp.InputRequest) (json.RawMessage, error) {
 	switch q.Method {
 	case mcp.MethodElicit:
 		return r.projectElicit(q.Params)

@@ -142,7 +142,7 @@ func TestQuestions(t *testing.T) {
 		for short := range strings.FieldsSeq(c.revs) {
 			t.Run(c.name+"/"+short, func(t *testing.T) {
 				cl := newClient(t, spec, offering(everything, func(_ context.Context, call *mcp.Call) (mcp.Result, error) {
-					q := mcp.Question{Method: c.method}
+					q := mcp.InputRequest{Method: c.method}
 					if c.params != "" {
 						q.Params = raw(c.params)
 					}
@@ -157,7 +157,7 @@ func TestQuestions(t *testing.T) {
 					return jsonrpc.Message{Result: raw(`{"action":"accept","_meta":{"x":1}}`)}
 				}
 				m := &jsonrpc.Message{ID: jsonrpc.IntID(1), Method: mcp.MethodToolsCall, Params: raw(`{"name":"t"}`)}
-				out := string(cl.session.Answer(t.Context(), m, nil, cl).Append(nil))
+				out := string(cl.session.Respond(t.Context(), m, nil, cl).Append(nil))
 				part, refused := strings.CutPrefix(c.want, "!")
 				switch {
 				case refused:

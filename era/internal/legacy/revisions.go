@@ -76,13 +76,13 @@ func (r *revision) restrict(c *mcp.ClientCapabilities) {
 }
 
 const (
-	methodInitialize  = "initialize"
-	methodPing        = "ping"
-	methodSetLevel    = "logging/setLevel"
-	methodSubscribe   = "resources/subscribe"
-	methodUnsubscribe = "resources/unsubscribe"
-	noteInitialized   = "notifications/initialized"
-	noteCancelled     = "notifications/cancelled"
+	methodInitialize        = "initialize"
+	methodPing              = "ping"
+	methodSetLevel          = "logging/setLevel"
+	methodSubscribe         = "resources/subscribe"
+	methodUnsubscribe       = "resources/unsubscribe"
+	notificationInitialized = "notifications/initialized"
+	notificationCancelled   = "notifications/cancelled"
 
 	keyMeta          = "_meta"
 	keyProgressToken = "progressToken"

@@ -29,7 +29,7 @@ type Session struct {
 	early   bool          // the client said that it is ready while that was so
 	ready   bool          // the client has said that it is
 	closed  bool
-	news    func()            // ends the news of lists; nil while there is none
+	changes func()            // ends the news of lists; nil while there is none
 	watched map[string]func() // ends the news of a resource; nil while there is none
 	waiting sync.WaitGroup    // for subscriptions that need a goroutine
 	inbox   joint.Inbox       // notifications that the Handler hears
@@ -76,10 +76,10 @@ func (s *Session) Close() {
 	s.waiting.Wait()
 }
 
-// Back is the way back to the client during one request.
-type Back interface {
+// ReplyWriter is the way back to the client during one request.
+type ReplyWriter interface {
 	// Tell sends a notification.
-	Tell(joint.Notification)
+	Notify(joint.Notification)
 	// Ask sends a request to the client and waits for the answer.
 	Ask(ctx context.Context, method string, params []byte) (jsonrpc.Message, error)
 	// Release lets the client go, who comes back for the rest; where it has
@@ -115,7 +115,7 @@ func (s *Session) Batches() error {
 }
 
 // Serve serves one request and returns the result object, or the error.
-func (s *Session) Serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back Back) (json.RawMessage, *jsonrpc.Error) {
+func (s *Session) Serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) (json.RawMessage, *jsonrpc.Error) {
 	body, err := s.serve(ctx, m, p, back)
 	if err == nil {
 		return body, nil
@@ -127,12 +127,12 @@ func (s *Session) Serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 }
 
 // Answer serves one request and returns what appends its answer.
-func (s *Session) Answer(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back Back) joint.Answer {
+func (s *Session) Respond(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) joint.Response {
 	body, e := s.Serve(ctx, m, p, back)
 	if e != nil {
 		return joint.Fail(m.ID, e)
 	}
-	a := joint.Answer{Append: func(dst []byte) []byte { return jsonrpc.AppendResult(dst, m.ID, body) }}
+	a := joint.Response{Append: func(dst []byte) []byte { return jsonrpc.AppendResult(dst, m.ID, body) }}
 	if len(body) > joint.Large {
 		a.Split = func(dst []byte) ([]byte, int, []byte) {
 			dst = jsonrpc.AppendResult(dst, m.ID, nil)
@@ -143,7 +143,7 @@ func (s *Session) Answer(ctx context.Context, m *jsonrpc.Message, p *mcp.Princip
 	return a
 }
 
-func (s *Session) serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back Back) (json.RawMessage, error) {
+func (s *Session) serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) (json.RawMessage, error) {
 	switch m.Method {
 	case methodInitialize:
 		return s.initialize(ctx, m.Params, p)
@@ -154,7 +154,7 @@ func (s *Session) serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 }
 
 // serveOpen serves a request that needs an open session.
-func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back Back) (json.RawMessage, error) {
+func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) (json.RawMessage, error) {
 	rev, caller := s.opener(ctx)
 	if rev == nil {
 		return nil, mcp.InvalidParams("%s came before initialize and without params._meta: a client of an older revision initializes first, one of the newest says with each request who it is", m.Method)
@@ -184,33 +184,33 @@ func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Prin
 	token := lift(m, call)
 	call.Caller = caller
 	least := caller.LogLevel
-	call.Side = func(n mcp.Note) {
+	call.OnNotification = func(n mcp.Notification) {
 		switch n.Method {
-		case mcp.NoteRelease:
+		case mcp.NotificationRelease:
 			if rev.resumes {
 				back.Release()
 			}
 			return
-		case mcp.NoteElicitationComplete:
+		case mcp.NotificationElicitationComplete:
 			var ok bool
 			if n, ok = shown.complete(n); !ok {
 				return
 			}
 		}
 		if wants(n, token, least) {
-			back.Tell(joint.Outgoing(n, func(dst []byte) []byte { return appendNote(dst, n, token) }))
+			back.Notify(joint.Outgoing(n, func(dst []byte) []byte { return appendNotification(dst, n, token) }))
 		}
 	}
 	if token != nil {
-		call.Side = mcp.Rising(call.Side) // through all rounds: to the client they are one call
+		call.OnNotification = mcp.IncreasingProgress(call.OnNotification) // through all rounds: to the client they are one call
 	}
 	res, err := s.h.Serve(ctx, call)
 	if err != nil && s.stateless {
 		mcp.Abandon(err)
 		return nil, refuseInput(err)
 	}
-	if err != nil && mcp.MayAsk(m.Method) {
-		res, err = mcp.Answered(ctx, s.h, call, err, func(ctx context.Context, c *mcp.Call, key string, q mcp.Question) (json.RawMessage, error) {
+	if err != nil && mcp.MayRequireInput(m.Method) {
+		res, err = mcp.ContinueInput(ctx, s.h, call, err, func(ctx context.Context, c *mcp.Call, key string, q mcp.InputRequest) (json.RawMessage, error) {
 			params, err := project(rev, c, q)
 			if err != nil {
 				return nil, err
@@ -221,7 +221,7 @@ func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Prin
 	}
 	if err != nil {
 		mcp.Abandon(err) // of a method that cannot ask
-		return nil, rev.beyond(err)
+		return nil, rev.unsupported(err)
 	}
 	return rev.body(m, &res)
 }
@@ -267,23 +267,23 @@ func lift(m *jsonrpc.Message, c *mcp.Call) (token []byte) {
 }
 
 // wants reports whether the client hears such notes with a call.
-func wants(n mcp.Note, token []byte, least mcp.LogLevel) bool {
+func wants(n mcp.Notification, token []byte, least mcp.LogLevel) bool {
 	switch n.Method {
-	case mcp.NoteProgress:
+	case mcp.NotificationProgress:
 		return token != nil
-	case mcp.NoteMessage:
+	case mcp.NotificationMessage:
 		level, _ := rawjson.String(rawjson.Lookup(n.Params, "level"))
 		return mcp.LogLevel(level).AtLeast(least)
-	case mcp.NoteAcknowledged:
+	case mcp.NotificationSubscriptionsAcknowledged:
 		return false
 	}
 	return true
 }
 
-// appendNote appends a notification.
-func appendNote(dst []byte, n mcp.Note, token []byte) []byte {
+// appendNotification appends a notification.
+func appendNotification(dst []byte, n mcp.Notification, token []byte) []byte {
 	params := n.Params
-	if n.Method == mcp.NoteProgress {
+	if n.Method == mcp.NotificationProgress {
 		params = withMember(params, keyProgressToken, token)
 	}
 	if len(n.Meta) > 0 {
@@ -295,16 +295,16 @@ func appendNote(dst []byte, n mcp.Note, token []byte) []byte {
 }
 
 // project returns the params of the request that asks the client.
-func project(rev *revision, c *mcp.Call, q mcp.Question) (json.RawMessage, error) {
-	if err := c.Caller.CanAnswer(q); err != nil {
+func project(rev *revision, c *mcp.Call, q mcp.InputRequest) (json.RawMessage, error) {
+	if err := c.Caller.CanHandle(q); err != nil {
 		return nil, err
 	}
-	return rev.projectQuestion(q)
+	return rev.projectInputRequest(q)
 }
 
 // ask sends an input request to the client and returns the response. An error
 // response of the client is the error as it came.
-func ask(ctx context.Context, method string, params json.RawMessage, back Back) (json.RawMessage, error) {
+func ask(ctx context.Context, method string, params json.RawMessage, back ReplyWriter) (json.RawMessage, error) {
 	m, err := back.Ask(ctx, method, params)
 	switch {
 	case err != nil:

@@ -95,7 +95,7 @@ func TestRequestsBehindInitialize(t *testing.T) {
 		done := make(chan *jsonrpc.Message, 2)
 		go func() { done <- cl.request(mcp.MethodToolsList, ``) }()
 		synctest.Wait()
-		cl.session.Notified(&jsonrpc.Message{Method: noteInitialized})
+		cl.session.Notified(&jsonrpc.Message{Method: notificationInitialized})
 		go func() { done <- cl.initialize(mcp.Rev20251125, `{}`) }()
 		synctest.Wait()
 		close(release)
@@ -115,7 +115,7 @@ func TestRequestsBehindInitialize(t *testing.T) {
 func TestSetLevel(t *testing.T) {
 	h := func(_ context.Context, c *mcp.Call) (mcp.Result, error) {
 		for _, level := range []string{"debug", "info", "error"} {
-			c.Tell(mcp.Note{Method: mcp.NoteMessage, Params: raw(`{"level":"` + level + `","data":1}`)})
+			c.Notify(mcp.Notification{Method: mcp.NotificationMessage, Params: raw(`{"level":"` + level + `","data":1}`)})
 		}
 		return mcp.Result{Body: raw(`{"content":[]}`)}, nil
 	}
@@ -152,7 +152,7 @@ func TestSetLevel(t *testing.T) {
 
 func TestProgressTokens(t *testing.T) {
 	cl := newClient(t, schemas(t), offering(everything, func(_ context.Context, c *mcp.Call) (mcp.Result, error) {
-		c.Tell(mcp.Note{Method: mcp.NoteProgress, Params: raw(`{"progress":1}`)})
+		c.Notify(mcp.Notification{Method: mcp.NotificationProgress, Params: raw(`{"progress":1}`)})
 		if _, strayed := c.Meta[mcp.MetaLogLevel]; strayed || len(c.Meta) > 1 {
 			t.Errorf("the meta is %v", c.Meta)
 		}
@@ -208,7 +208,7 @@ func (h *hub) listen(c *mcp.Call) (func(), error) {
 	h.next++
 	id := h.next
 	h.open[id] = c
-	c.Tell(mcp.Note{Method: mcp.NoteAcknowledged, Params: c.Params})
+	c.Notify(mcp.Notification{Method: mcp.NotificationSubscriptionsAcknowledged, Params: c.Params})
 	return func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
@@ -224,13 +224,13 @@ func (h *hub) count() int {
 }
 
 // publish tells a note to every subscription that wants it.
-func (h *hub) publish(n mcp.Note) {
+func (h *hub) publish(n mcp.Notification) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, c := range h.open {
 		var p mcp.ListenParams
 		if mcp.Unmarshal(c.Params, &p) == nil && p.Notifications.Wants(n) {
-			c.Tell(n)
+			c.Notify(n)
 		}
 	}
 }
@@ -257,7 +257,7 @@ func TestNews(t *testing.T) {
 				}
 				cl := newClient(t, spec, handler)
 				cl.initialize(mcp.Rev20251125, `{}`)
-				news := func(want int, notes ...mcp.Note) {
+				news := func(want int, notes ...mcp.Notification) {
 					t.Helper()
 					synctest.Wait()
 					for _, n := range notes {
@@ -271,10 +271,10 @@ func TestNews(t *testing.T) {
 					}
 					cl.pushed = nil
 				}
-				tools, updated := mcp.Note{Method: mcp.NoteToolsListChanged}, mcp.Note{Method: mcp.NoteResourceUpdated, Params: raw(`{"uri":"a:b"}`)}
+				tools, updated := mcp.Notification{Method: mcp.NotificationToolsListChanged}, mcp.Notification{Method: mcp.NotificationResourceUpdated, Params: raw(`{"uri":"a:b"}`)}
 				news(0, tools, updated)
 				for range 2 { // saying it twice changes nothing
-					cl.session.Notified(&jsonrpc.Message{Method: noteInitialized})
+					cl.session.Notified(&jsonrpc.Message{Method: notificationInitialized})
 				}
 				news(1, tools, updated)
 				for range 2 {
@@ -305,7 +305,7 @@ func TestNews(t *testing.T) {
 					t.Errorf("%d subscriptions are still open", n)
 				}
 				cl.session.Close()
-				cl.session.Notified(&jsonrpc.Message{Method: noteInitialized})
+				cl.session.Notified(&jsonrpc.Message{Method: notificationInitialized})
 				cl.request(methodSubscribe, `{"uri":"e:f"}`)
 				if synctest.Wait(); h.count() != 0 {
 					t.Error("a closed session subscribed")
@@ -361,9 +361,9 @@ func TestResultsOfAnotherKind(t *testing.T) {
 func TestClientThatRefusesAQuestion(t *testing.T) {
 	asked := 0
 	cl := newClient(t, nil, offering(everything, func(_ context.Context, c *mcp.Call) (mcp.Result, error) {
-		_, err := c.Ask("k", mcp.Question{Method: mcp.MethodRootsList})
+		_, err := c.Ask("k", mcp.InputRequest{Method: mcp.MethodRootsList})
 		if refused, ok := errors.AsType[*mcp.Error](err); ok {
-			if _, err = c.Ask("again", mcp.Question{Method: mcp.MethodRootsList}); err == nil {
+			if _, err = c.Ask("again", mcp.InputRequest{Method: mcp.MethodRootsList}); err == nil {
 				err = refused
 			}
 		}

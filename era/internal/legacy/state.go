@@ -53,7 +53,7 @@ func (s *Session) Restore(ctx context.Context, raw json.RawMessage, p *mcp.Princ
 	if err != nil {
 		return err
 	}
-	found, err := mcp.Discovered(res)
+	found, err := mcp.DecodeDiscovery(res)
 	if err != nil {
 		return err
 	}

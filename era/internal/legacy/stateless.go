@@ -47,7 +47,7 @@ func needsSession(method string) error {
 // refuseInput words the error of a call that asks a client without a session
 // for input.
 func refuseInput(err error) error {
-	_, asks := errors.AsType[*mcp.NeedInput](err)
+	_, asks := errors.AsType[*mcp.InputRequired](err)
 	e, ok := errors.AsType[*mcp.Error](err)
 	if !asks && (!ok || e.Code != mcp.CodeMissingCapability) {
 		return err

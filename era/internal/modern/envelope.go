@@ -15,20 +15,20 @@ const Revision = mcp.Rev20260728
 
 // The members of params and results that belong to the envelope.
 const (
-	keyMeta          = "_meta"
-	keyAnswers       = "inputResponses"
-	keyQuestions     = "inputRequests"
-	keyState         = "requestState"
-	keyResultType    = "resultType"
-	keyTTL           = "ttlMs"
-	keyScope         = "cacheScope"
-	keyVersions      = "supportedVersions"
-	keyProgressToken = "progressToken"
+	keyMeta           = "_meta"
+	keyInputResponses = "inputResponses"
+	keyInputRequests  = "inputRequests"
+	keyState          = "requestState"
+	keyResultType     = "resultType"
+	keyTTL            = "ttlMs"
+	keyScope          = "cacheScope"
+	keyVersions       = "supportedVersions"
+	keyProgressToken  = "progressToken"
 
 	typeComplete = "complete"
 	typeInput    = "input_required"
 
-	noteCancelled = "notifications/cancelled"
+	notificationCancelled = "notifications/cancelled"
 )
 
 // The keys in _meta that belong to the envelope, beside progressToken.

@@ -21,7 +21,7 @@ type request struct {
 
 // envelope is what a request says beside its params, as it stands there.
 type envelope struct {
-	meta, answers, state                           []byte
+	meta, inputResponses, state                    []byte
 	version, client, capabilities, level, progress []byte
 }
 
@@ -35,8 +35,8 @@ func (s *Server) lift(m *jsonrpc.Message, p *mcp.Principal) (*request, error) {
 		switch string(name) {
 		case keyMeta:
 			e.meta = value
-		case keyAnswers:
-			e.answers = value
+		case keyInputResponses:
+			e.inputResponses = value
 		case keyState:
 			e.state = value
 		default:
@@ -122,7 +122,7 @@ func (s *Server) introduce(e *envelope, r *request) error {
 
 // recall restores what was said in earlier rounds.
 func (s *Server) recall(e *envelope, c *mcp.Call) error {
-	if !mcp.MayAsk(c.Method) {
+	if !mcp.MayRequireInput(c.Method) {
 		return nil
 	}
 	if e.state != nil {
@@ -134,26 +134,26 @@ func (s *Server) recall(e *envelope, c *mcp.Call) error {
 		if err != nil {
 			return err
 		}
-		c.State, c.Answers = state, kept
+		c.State, c.InputResponses = state, kept
 	}
-	if e.answers == nil {
+	if e.inputResponses == nil {
 		return nil
 	}
-	if !rawjson.IsObject(e.answers) {
+	if !rawjson.IsObject(e.inputResponses) {
 		return mcp.InvalidParams("params.inputResponses must be an object")
 	}
-	c.Answers = maps.Clone(c.Answers)
-	for o := rawjson.Object(e.answers); o.Next(); {
+	c.InputResponses = maps.Clone(c.InputResponses)
+	for o := rawjson.Object(e.inputResponses); o.Next(); {
 		if !rawjson.IsObject(o.Value) {
 			return mcp.InvalidParams("params.inputResponses[%q] must be an object", o.Name)
 		}
 		if mcp.IsOwnKey(string(o.Name)) {
 			continue // only the handler keeps something
 		}
-		if c.Answers == nil {
-			c.Answers = map[string]json.RawMessage{}
+		if c.InputResponses == nil {
+			c.InputResponses = map[string]json.RawMessage{}
 		}
-		c.Answers[string(o.Name)] = json.RawMessage(o.Value)
+		c.InputResponses[string(o.Name)] = json.RawMessage(o.Value)
 	}
 	return nil
 }

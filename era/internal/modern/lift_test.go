@@ -66,7 +66,7 @@ func TestLiftConsumesTheEnvelope(t *testing.T) {
 		params := pick(r, someParams)
 		plain := maps.Clone(params)
 		params[keyMeta] = object(r, meta)
-		maps.Copy(params, pick(r, map[string]string{keyAnswers: `{"k":{"action":"accept"}}`}))
+		maps.Copy(params, pick(r, map[string]string{keyInputResponses: `{"k":{"action":"accept"}}`}))
 		if r.IntN(4) == 0 {
 			method := mcp.MethodToolsList // may not ask: what it says of rounds is dropped
 			lifted(t, s, r, method, params, plain)
@@ -104,7 +104,7 @@ func lifted(t *testing.T, s *Server, r *rand.Rand, method string, params, plain 
 		}
 	}
 	var st stamps
-	c.Side = func(mcp.Note) {}
+	c.OnNotification = func(mcp.Notification) {}
 	again, err := st.request(c, 9)
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func lifted(t *testing.T, s *Server, r *rand.Rand, method string, params, plain 
 	if err != nil {
 		t.Fatalf("stamped %s: %v", again, err)
 	}
-	c.Side = nil
+	c.OnNotification = nil
 	first, second := *c, back.call
 	first.Params, second.Params = rawjson.AppendCanonical(nil, first.Params), rawjson.AppendCanonical(nil, second.Params)
 	if !reflect.DeepEqual(first, second) {
@@ -165,7 +165,7 @@ func TestEnvelopeErrors(t *testing.T) {
 				params = `,"params":` + c.params
 			}
 			m := message(t, `{"jsonrpc":"2.0","id":"x","method":"tools/call"`+params+`}`)
-			out := s.Serve(t.Context(), m, nil, Back{})(nil)
+			out := s.Serve(t.Context(), m, nil, ReplyWriter{})(nil)
 			answer := message(t, string(out))
 			if answer.Error == nil || answer.Error.Code != c.code || !strings.Contains(answer.Error.Message, c.part) || string(answer.ID) != `"x"` {
 				t.Errorf("got %s", out)
@@ -190,7 +190,7 @@ func TestRemovedMethods(t *testing.T) {
 	})
 	for _, method := range []string{"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"} {
 		m := message(t, `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{"_meta":{`+goodMeta+`}}}`)
-		answer := message(t, string(s.Serve(t.Context(), m, nil, Back{})(nil)))
+		answer := message(t, string(s.Serve(t.Context(), m, nil, ReplyWriter{})(nil)))
 		if answer.Error == nil || answer.Error.Code != mcp.CodeMethodNotFound {
 			t.Errorf("%s: %+v", method, answer)
 		}
@@ -224,12 +224,12 @@ func TestKeptCannotBeForged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := r.call.Kept("charge"); ok || len(r.call.Answers) != 1 {
-		t.Errorf("answers %s", r.call.Answers)
+	if _, ok := r.call.Saved("charge"); ok || len(r.call.InputResponses) != 1 {
+		t.Errorf("answers %s", r.call.InputResponses)
 	}
-	r.call.Keep("charge", []byte("1"))
+	r.call.Save("charge", []byte("1"))
 	r.call.Refuse("r", errors.New("no"))
-	if raw := string(appendAnswers(nil, &r.call)); raw != `"inputResponses":{"q":{}},` {
+	if raw := string(appendInputResponses(nil, &r.call)); raw != `"inputResponses":{"q":{}},` {
 		t.Errorf("sent on: %s", raw)
 	}
 }

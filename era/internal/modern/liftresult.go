@@ -13,7 +13,7 @@ import (
 const maxTTL = 24 * time.Hour
 
 // reply is what a result says beside its body, as it stands there.
-type reply struct{ kind, meta, ttl, scope, questions, state []byte }
+type reply struct{ kind, meta, ttl, scope, inputRequests, state []byte }
 
 // liftResult takes the envelope off a result.
 func (p *Peer) liftResult(c *mcp.Call, raw []byte) (mcp.Result, error) {
@@ -69,12 +69,12 @@ func (e *reply) take(method string, name, value []byte) bool {
 	case keyScope:
 		e.scope = value
 		return mcp.Cacheable(method)
-	case keyQuestions:
-		e.questions = value
-		return mcp.MayAsk(method)
+	case keyInputRequests:
+		e.inputRequests = value
+		return mcp.MayRequireInput(method)
 	case keyState:
 		e.state = value
-		return mcp.MayAsk(method)
+		return mcp.MayRequireInput(method)
 	case keyVersions:
 		return method == mcp.MethodDiscover
 	default:
@@ -102,13 +102,13 @@ func (e *reply) cache() mcp.Cache {
 // liftNeed reads the end of a round. Only what the caller has declared may be
 // asked of it.
 func (p *Peer) liftNeed(c *mcp.Call, e *reply) error {
-	if !mcp.MayAsk(c.Method) {
+	if !mcp.MayRequireInput(c.Method) {
 		return joint.Invalid(c.Method, "this method cannot ask for input")
 	}
-	if e.questions == nil && e.state == nil {
+	if e.inputRequests == nil && e.state == nil {
 		return joint.Invalid(c.Method, "it asks for input and says neither what nor why")
 	}
-	need := &mcp.NeedInput{Questions: map[string]mcp.Question{}}
+	need := &mcp.InputRequired{Requests: map[string]mcp.InputRequest{}}
 	if e.state != nil {
 		var ok bool
 		if need.State, ok = rawjson.String(e.state); !ok {
@@ -117,20 +117,20 @@ func (p *Peer) liftNeed(c *mcp.Call, e *reply) error {
 	}
 	caller := c.Caller
 	if caller.Capabilities == nil {
-		caller.Capabilities = &p.persona.Capabilities
+		caller.Capabilities = &p.profile.Capabilities
 	}
-	if e.questions != nil && !rawjson.IsObject(e.questions) {
+	if e.inputRequests != nil && !rawjson.IsObject(e.inputRequests) {
 		return joint.Invalid(c.Method, "its inputRequests is not an object")
 	}
-	for o := rawjson.Object(e.questions); o.Next(); {
-		var q mcp.Question
+	for o := rawjson.Object(e.inputRequests); o.Next(); {
+		var q mcp.InputRequest
 		if err := mcp.Unmarshal(o.Value, &q); err != nil {
 			return joint.Invalid(c.Method, "its inputRequests cannot be read: "+err.Error())
 		}
-		if err := caller.CanAnswer(q); err != nil {
+		if err := caller.CanHandle(q); err != nil {
 			return joint.Invalid(c.Method, "it asks for what was not declared: "+err.Error())
 		}
-		need.Questions[string(o.Name)] = q
+		need.Requests[string(o.Name)] = q
 	}
 	return need
 }
@@ -139,7 +139,7 @@ func (p *Peer) declaresExtension(c *mcp.Call) bool {
 	if c.Caller.Capabilities != nil {
 		return len(c.Caller.Capabilities.Extensions) > 0
 	}
-	return len(p.persona.Capabilities.Extensions) > 0
+	return len(p.profile.Capabilities.Extensions) > 0
 }
 
 // introducedServer is how the server named itself last: it says so with every

@@ -16,13 +16,13 @@ type Subscription struct {
 	id     string // that of the request, as JSON
 	res    mcp.Result
 	held   joint.Detached
-	queue  notifyqueue.Queue[mcp.Note]
+	queue  notifyqueue.Queue[mcp.Notification]
 }
 
 // Listen serves a subscriptions/listen. If the Handler detaches, it returns the
 // open subscription; otherwise it returns the answer, when the Handler has
 // returned.
-func (s *Server) Listen(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back Back) (*Subscription, joint.Answer) {
+func (s *Server) Listen(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) (*Subscription, joint.Response) {
 	r, err := s.lift(m, p)
 	if err != nil {
 		return nil, failed(m.ID, err)
@@ -37,11 +37,11 @@ func (s *Server) Listen(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 	}()
 	r.call.Headers = back.Headers
 	r.call.Detach = sub.held.Add
-	r.call.Side = sub.side(back.Tell)
+	r.call.OnNotification = sub.onNotification(back.Notify)
 	r.res, err = s.h.Serve(ctx, &r.call)
 	if err == nil && sub.held.Any() {
 		opened, sub.res = true, r.res
-		return sub, joint.Answer{}
+		return sub, joint.Response{}
 	}
 	return nil, s.finish(ctx, r, back, err)
 }
@@ -49,20 +49,20 @@ func (s *Server) Listen(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 // side returns what takes the notes of the subscription: they wait to be taken
 // once the Handler has detached, and go to tell before. It keeps nothing of the
 // request.
-func (s *Subscription) side(tell func(joint.Notification)) func(mcp.Note) {
-	return func(n mcp.Note) {
+func (s *Subscription) onNotification(tell func(joint.Notification)) func(mcp.Notification) {
+	return func(n mcp.Notification) {
 		switch {
 		case s.held.Any():
 			s.put(n)
-		case isNews(n.Method):
+		case isChange(n.Method):
 			tell(joint.Outgoing(n, func(dst []byte) []byte { return s.Append(dst, n) }))
 		}
 	}
 }
 
 // put queues a notification.
-func (s *Subscription) put(n mcp.Note) {
-	if isNews(n.Method) {
+func (s *Subscription) put(n mcp.Notification) {
+	if isChange(n.Method) {
 		s.queue.Put(joint.Item(n))
 	}
 }
@@ -70,10 +70,10 @@ func (s *Subscription) put(n mcp.Note) {
 // Wake has the receiver of Ready look.
 func (s *Subscription) Wake() { s.queue.Wake() }
 
-// isNews tells what a subscription hears from what only other calls do.
-func isNews(note string) bool {
+// isChange tells what a subscription hears from what only other calls do.
+func isChange(note string) bool {
 	switch note {
-	case mcp.NoteProgress, mcp.NoteMessage, mcp.NoteRelease:
+	case mcp.NotificationProgress, mcp.NotificationMessage, mcp.NotificationRelease:
 		return false
 	}
 	return true
@@ -84,7 +84,7 @@ func (s *Subscription) Ready() <-chan struct{} { return s.queue.Ready() }
 
 // Take returns the notifications that wait, and whether changes were lost: then
 // the subscription should end, so that the client subscribes again.
-func (s *Subscription) Take() (notes []mcp.Note, lost bool) {
+func (s *Subscription) Take() (notes []mcp.Notification, lost bool) {
 	items, lost := s.queue.Take()
 	for _, it := range items {
 		notes = append(notes, it.Value)
@@ -93,19 +93,19 @@ func (s *Subscription) Take() (notes []mcp.Note, lost bool) {
 }
 
 // Append appends the notification that tells a note.
-func (s *Subscription) Append(dst []byte, n mcp.Note) []byte {
-	return appendNote(dst, s.request(), n)
+func (s *Subscription) Append(dst []byte, n mcp.Notification) []byte {
+	return appendNotification(dst, s.request(), n)
 }
 
 // End ends the subscription and returns its answer.
-func (s *Subscription) End() joint.Answer {
+func (s *Subscription) End() joint.Response {
 	s.held.Stop()
 	r := s.request()
 	r.res = s.res
 	if err := r.checkBody(); err != nil {
 		return failed(r.id, err)
 	}
-	return joint.Answer{Append: func(dst []byte) []byte { return s.server.appendResult(dst, r) }}
+	return joint.Response{Append: func(dst []byte) []byte { return s.server.appendResult(dst, r) }}
 }
 
 // request is as much of the request as its answer and its news repeat.

@@ -15,17 +15,17 @@ import (
 
 // station is a Handler that detaches: its notes go to side.
 type station struct {
-	side    func(mcp.Note)
+	side    func(mcp.Notification)
 	stopped int
 	err     error // what it returns after it has detached
 	blocks  bool  // it does not detach
 }
 
 func (s *station) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
-	s.side = c.Side
+	s.side = c.OnNotification
 	if s.blocks {
-		c.Tell(mcp.Note{Method: mcp.NoteAcknowledged})
-		c.Tell(mcp.Note{Method: mcp.NoteProgress})
+		c.Notify(mcp.Notification{Method: mcp.NotificationSubscriptionsAcknowledged})
+		c.Notify(mcp.Notification{Method: mcp.NotificationProgress})
 		return mcp.Result{Server: &mcp.Implementation{Name: "blocked", Version: "1"}}, ctx.Err()
 	}
 	c.Detach(func() { s.stopped++ })
@@ -49,13 +49,13 @@ func listenRequest(t *testing.T) *jsonrpc.Message {
 // repeats the id of its request in all that it says.
 func TestSubscription(t *testing.T) {
 	h := &station{}
-	sub, _ := NewServer(h, nil).Listen(t.Context(), listenRequest(t), nil, Back{})
+	sub, _ := NewServer(h, nil).Listen(t.Context(), listenRequest(t), nil, ReplyWriter{})
 	if sub == nil {
 		t.Fatal("it is not open")
 	}
 	for range 3 {
-		h.side(mcp.Note{Method: mcp.NoteToolsListChanged})
-		h.side(mcp.Note{Method: mcp.NoteProgress})
+		h.side(mcp.Notification{Method: mcp.NotificationToolsListChanged})
+		h.side(mcp.Notification{Method: mcp.NotificationProgress})
 	}
 	<-sub.Ready()
 	notes, lost := sub.Take()
@@ -66,7 +66,7 @@ func TestSubscription(t *testing.T) {
 		t.Error(told)
 	}
 	for i := range notifyqueue.MaxWaiting + 1 {
-		h.side(mcp.Note{Method: mcp.NoteResourceUpdated, Params: fmt.Appendf(nil, `{"uri":"%d"}`, i)})
+		h.side(mcp.Notification{Method: mcp.NotificationResourceUpdated, Params: fmt.Appendf(nil, `{"uri":"%d"}`, i)})
 	}
 	if notes, lost := sub.Take(); len(notes) != notifyqueue.MaxWaiting || !lost {
 		t.Errorf("%d notes wait, lost %v", len(notes), lost)
@@ -86,7 +86,7 @@ func TestSubscription(t *testing.T) {
 // once.
 func TestListenWithoutDetaching(t *testing.T) {
 	var told []string
-	back := Back{Tell: func(n joint.Notification) { told = append(told, string(n.Value(nil))) }}
+	back := ReplyWriter{Notify: func(n joint.Notification) { told = append(told, string(n.Value(nil))) }}
 	sub, a := NewServer(&station{blocks: true}, nil).Listen(t.Context(), listenRequest(t), nil, back)
 	if sub != nil {
 		t.Fatal("it is open")
@@ -108,7 +108,7 @@ func TestListenFails(t *testing.T) {
 		}
 		func() {
 			defer func() { recover() }()
-			sub, a := NewServer(h, nil).Listen(t.Context(), listenRequest(t), nil, Back{})
+			sub, a := NewServer(h, nil).Listen(t.Context(), listenRequest(t), nil, ReplyWriter{})
 			if got := string(a.Append(nil)); sub != nil || !strings.Contains(got, why) || !strings.Contains(got, `"id":"seven"`) {
 				t.Errorf("%s: %s", why, got)
 			}

@@ -53,7 +53,7 @@ type wire struct {
 	conn  *jsonrpc.Conn
 	far   jsonrpc.Stream
 	ran   chan error
-	heard []mcp.Note
+	heard []mcp.Notification
 
 	mu     sync.Mutex
 	frames []string
@@ -61,7 +61,7 @@ type wire struct {
 
 func (w *wire) Request(_ context.Context, x *jsonrpc.Exchange) { x.Ignore() }
 func (w *wire) Notification(_ context.Context, _ *jsonrpc.Conn, m *jsonrpc.Message) {
-	w.peer.Told(m, 0)
+	w.peer.Notification(m, 0)
 }
 
 func newWire(t *testing.T) *wire {
@@ -69,10 +69,10 @@ func newWire(t *testing.T) *wire {
 	near, far := jsonrpc.Pipe()
 	w := &wire{t: t, far: far, ran: make(chan error, 1)}
 	w.conn = jsonrpc.NewConn(near, w, nil)
-	persona := &mcp.Persona{
-		Client:       mcp.Implementation{Name: "c", Version: "1"},
-		Capabilities: mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{}},
-		Hear:         func(n mcp.Note) { w.heard = append(w.heard, n) },
+	persona := &mcp.ClientProfile{
+		Client:         mcp.Implementation{Name: "c", Version: "1"},
+		Capabilities:   mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{}},
+		OnNotification: func(n mcp.Notification) { w.heard = append(w.heard, n) },
 	}
 	var err error
 	if w.peer, err = NewPeer(w.conn, persona, true); err != nil {
@@ -124,10 +124,10 @@ type outcome struct {
 }
 
 // start makes a call; notes of it go to the returned slice.
-func (w *wire) start(ctx context.Context, c *mcp.Call) (chan outcome, *[]mcp.Note) {
-	notes := new([]mcp.Note)
-	if c.Side == nil {
-		c.Side = func(n mcp.Note) { *notes = append(*notes, n) }
+func (w *wire) start(ctx context.Context, c *mcp.Call) (chan outcome, *[]mcp.Notification) {
+	notes := new([]mcp.Notification)
+	if c.OnNotification == nil {
+		c.OnNotification = func(n mcp.Notification) { *notes = append(*notes, n) }
 	}
 	done := make(chan outcome, 1)
 	go func() {

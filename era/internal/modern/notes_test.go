@@ -19,7 +19,7 @@ func note(method, params string) string {
 	return `{"jsonrpc":"2.0","method":"` + method + `","params":` + params + `}`
 }
 
-func methodsOf(notes []mcp.Note) string {
+func methodsOf(notes []mcp.Notification) string {
 	var all []string
 	for _, n := range notes {
 		all = append(all, strings.TrimPrefix(n.Method, "notifications/")+string(n.Params))
@@ -32,7 +32,7 @@ func methodsOf(notes []mcp.Note) string {
 func TestNotesRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 500 {
-		n := mcp.Note{Method: []string{mcp.NoteProgress, mcp.NoteMessage, mcp.NoteToolsListChanged, mcp.NoteResourceUpdated}[r.IntN(4)]}
+		n := mcp.Notification{Method: []string{mcp.NotificationProgress, mcp.NotificationMessage, mcp.NotificationToolsListChanged, mcp.NotificationResourceUpdated}[r.IntN(4)]}
 		if p := object(r, pick(r, map[string]string{"level": `"info"`, "data": `{"_meta":1}`, "progress": `1`, "uri": `"a:b"`})); p != "{}" {
 			n.Params = raw(p)
 		}
@@ -49,24 +49,24 @@ func TestNotesRoundTrip(t *testing.T) {
 			}
 		}
 		req := &request{id: []byte("1"), token: []byte("1"), call: mcp.Call{Method: mcp.MethodToolsCall}}
-		if n.Method != mcp.NoteProgress && n.Method != mcp.NoteMessage {
+		if n.Method != mcp.NotificationProgress && n.Method != mcp.NotificationMessage {
 			req.call.Method = mcp.MethodSubscriptionsListen
 		}
-		line := string(appendNote(nil, req, stamped))
-		var got []mcp.Note
-		p, err := NewPeer(nil, &mcp.Persona{}, true)
+		line := string(appendNotification(nil, req, stamped))
+		var got []mcp.Notification
+		p, err := NewPeer(nil, &mcp.ClientProfile{}, true)
 		if err != nil {
 			t.Fatal(err)
 		}
 		call := req.call
 		call.Progress, call.Caller.LogLevel = true, mcp.LogDebug
-		call.Side = func(n mcp.Note) { got = append(got, n) }
+		call.OnNotification = func(n mcp.Notification) { got = append(got, n) }
 		o := newOpen(p, 1, &call)
-		p.Told(message(t, line), 0)
-		if err := o.Deliver(call.Side); err != nil {
+		p.Notification(message(t, line), 0)
+		if err := o.Deliver(call.OnNotification); err != nil {
 			t.Fatal(err)
 		}
-		if n.Method == mcp.NoteMessage && rawjson.Lookup(n.Params, "level") == nil {
+		if n.Method == mcp.NotificationMessage && rawjson.Lookup(n.Params, "level") == nil {
 			if len(got) != 0 {
 				t.Fatalf("%s: a line without a level was heard", line)
 			}
@@ -89,11 +89,11 @@ func TestProgressFindsItsCall(t *testing.T) {
 		first, heardFirst := w.start(t.Context(), &mcp.Call{Method: mcp.MethodToolsCall, Progress: true})
 		second, heardSecond := w.start(t.Context(), &mcp.Call{Method: mcp.MethodToolsCall, Progress: true})
 		quiet, heardQuiet := w.start(t.Context(), &mcp.Call{Method: mcp.MethodToolsCall})
-		w.send(note(mcp.NoteProgress, `{"progressToken":1,"progress":1}`), note(mcp.NoteProgress, `{"progressToken":2,"progress":2}`),
-			note(mcp.NoteProgress, `{"progressToken":3,"progress":3}`), note(mcp.NoteProgress, `{"progressToken":99,"progress":9}`),
-			note(mcp.NoteProgress, `{"progressToken":"1","progress":9}`), note(mcp.NoteProgress, `{"progress":9}`), note(mcp.NoteProgress, `{"progressToken":[1]}`))
+		w.send(note(mcp.NotificationProgress, `{"progressToken":1,"progress":1}`), note(mcp.NotificationProgress, `{"progressToken":2,"progress":2}`),
+			note(mcp.NotificationProgress, `{"progressToken":3,"progress":3}`), note(mcp.NotificationProgress, `{"progressToken":99,"progress":9}`),
+			note(mcp.NotificationProgress, `{"progressToken":"1","progress":9}`), note(mcp.NotificationProgress, `{"progress":9}`), note(mcp.NotificationProgress, `{"progressToken":[1]}`))
 		w.send(`{"jsonrpc":"2.0","id":1,"result":{}}`)
-		w.send(note(mcp.NoteProgress, `{"progressToken":1,"progress":4}`))
+		w.send(note(mcp.NotificationProgress, `{"progressToken":1,"progress":4}`))
 		w.send(`{"jsonrpc":"2.0","id":2,"result":{}}`, `{"jsonrpc":"2.0","id":3,"result":{}}`)
 		for _, c := range []chan outcome{first, second, quiet} {
 			if o := <-c; o.err != nil {
@@ -132,16 +132,16 @@ func TestLogLines(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				w := newWire(t)
-				var heard []*[]mcp.Note
+				var heard []*[]mcp.Notification
 				var done []chan outcome
 				for _, call := range c.calls {
 					d, h := w.start(t.Context(), call)
 					done, heard = append(done, d), append(heard, h)
 				}
 				for _, level := range c.lines {
-					w.send(note(mcp.NoteMessage, `{"level":"`+level+`","data":1}`))
+					w.send(note(mcp.NotificationMessage, `{"level":"`+level+`","data":1}`))
 				}
-				w.send(note(mcp.NoteMessage, `{"data":1}`), `{"jsonrpc":"2.0","method":"notifications/message"}`)
+				w.send(note(mcp.NotificationMessage, `{"data":1}`), `{"jsonrpc":"2.0","method":"notifications/message"}`)
 				for i := range c.calls {
 					w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{}}`, i+1))
 					if o := <-done[i]; o.err != nil {
@@ -179,8 +179,8 @@ func TestListenEnds(t *testing.T) {
 				done, heard := w.start(t.Context(), listenCall(`{"toolsListChanged":true}`))
 				other, heardOther := w.start(t.Context(), &mcp.Call{Method: mcp.MethodToolsCall})
 				w.take()
-				news := note(mcp.NoteToolsListChanged, `{"_meta":{"`+metaSubscription+`":1,"mine":2}}`)
-				w.send(news, note(mcp.NoteToolsListChanged, `{"_meta":{"`+metaSubscription+`":2}}`), note("notifications/cancelled", `{"requestId":2}`),
+				news := note(mcp.NotificationToolsListChanged, `{"_meta":{"`+metaSubscription+`":1,"mine":2}}`)
+				w.send(news, note(mcp.NotificationToolsListChanged, `{"_meta":{"`+metaSubscription+`":2}}`), note("notifications/cancelled", `{"requestId":2}`),
 					note("notifications/cancelled", `{"requestId":"1"}`), note("notifications/cancelled", `{}`), `{"jsonrpc":"2.0","method":"notifications/cancelled"}`)
 				select {
 				case o := <-done:
@@ -202,7 +202,7 @@ func TestListenEnds(t *testing.T) {
 					t.Errorf("sent %q", got)
 				}
 				for _, n := range w.heard {
-					if n.Method == noteCancelled || rawjson.Lookup(n.Params, keyMeta) != nil {
+					if n.Method == notificationCancelled || rawjson.Lookup(n.Params, keyMeta) != nil {
 						t.Errorf("the persona heard %s %s", n.Method, n.Params)
 					}
 				}
@@ -224,10 +224,10 @@ func TestCancelledByName(t *testing.T) {
 			t.Errorf("got %v", o.err)
 		}
 		got := w.take()
-		if len(got) != 1 || got[0] != note(noteCancelled, `{"requestId":1,"reason":"said \"no\""}`) {
+		if len(got) != 1 || got[0] != note(notificationCancelled, `{"requestId":1,"reason":"said \"no\""}`) {
 			t.Errorf("sent %q", got)
 		}
-		w.send(note(mcp.NoteProgress, `{"progressToken":1,"progress":1}`), `{"jsonrpc":"2.0","id":1,"result":{}}`)
+		w.send(note(mcp.NotificationProgress, `{"progressToken":1,"progress":1}`), `{"jsonrpc":"2.0","id":1,"result":{}}`)
 		if len(*heard) > 0 {
 			t.Errorf("heard %v", *heard)
 		}
@@ -241,14 +241,14 @@ func TestOldProgressIsDroppedAndTheCallKept(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWire(t)
 		release := make(chan struct{})
-		var slowly []mcp.Note
-		slow := &mcp.Call{Method: mcp.MethodToolsCall, Progress: true, Side: func(n mcp.Note) { <-release; slowly = append(slowly, n) }}
+		var slowly []mcp.Notification
+		slow := &mcp.Call{Method: mcp.MethodToolsCall, Progress: true, OnNotification: func(n mcp.Notification) { <-release; slowly = append(slowly, n) }}
 		done, _ := w.start(t.Context(), slow)
 		other, heard := w.start(t.Context(), &mcp.Call{Method: mcp.MethodToolsCall, Progress: true})
 		for i := range 5000 {
-			w.send(note(mcp.NoteProgress, fmt.Sprintf(`{"progressToken":1,"progress":%d}`, i)))
+			w.send(note(mcp.NotificationProgress, fmt.Sprintf(`{"progressToken":1,"progress":%d}`, i)))
 		}
-		w.send(note(mcp.NoteProgress, `{"progressToken":2,"progress":1}`), `{"jsonrpc":"2.0","id":2,"result":{}}`)
+		w.send(note(mcp.NotificationProgress, `{"progressToken":2,"progress":1}`), `{"jsonrpc":"2.0","id":2,"result":{}}`)
 		if o := <-other; o.err != nil || len(*heard) != 1 {
 			t.Errorf("the other call heard %d notes and came to %v", len(*heard), o.err)
 		}
@@ -271,10 +271,10 @@ func TestSubscriptionEndsWhenChangesAreLost(t *testing.T) {
 		w := newWire(t)
 		release := make(chan struct{})
 		heard := 0
-		slow := &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: raw(`{"notifications":{}}`), Side: func(mcp.Note) { <-release; heard++ }}
+		slow := &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: raw(`{"notifications":{}}`), OnNotification: func(mcp.Notification) { <-release; heard++ }}
 		done, _ := w.start(t.Context(), slow)
 		tell := func(uri int) {
-			w.send(note(mcp.NoteResourceUpdated, fmt.Sprintf(`{"uri":"%d","_meta":{"`+metaSubscription+`":1}}`, uri)))
+			w.send(note(mcp.NotificationResourceUpdated, fmt.Sprintf(`{"uri":"%d","_meta":{"`+metaSubscription+`":1}}`, uri)))
 		}
 		for i := range 5000 {
 			tell(i % 3)
@@ -300,11 +300,11 @@ func TestSubscriptionEndsWhenChangesAreLost(t *testing.T) {
 
 // A server sends what was asked for and nothing else.
 func TestServerSendsWhatWasAskedFor(t *testing.T) {
-	all := []mcp.Note{
-		{Method: mcp.NoteProgress, Params: raw(`{"progress":1}`)},
-		{Method: mcp.NoteMessage, Params: raw(`{"level":"warning","data":1}`)},
-		{Method: mcp.NoteMessage, Params: raw(`{"level":"debug","data":1}`)},
-		{Method: mcp.NoteToolsListChanged},
+	all := []mcp.Notification{
+		{Method: mcp.NotificationProgress, Params: raw(`{"progress":1}`)},
+		{Method: mcp.NotificationMessage, Params: raw(`{"level":"warning","data":1}`)},
+		{Method: mcp.NotificationMessage, Params: raw(`{"level":"debug","data":1}`)},
+		{Method: mcp.NotificationToolsListChanged},
 	}
 	for _, c := range []struct{ method, meta, want string }{
 		{mcp.MethodToolsCall, ``, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`},
@@ -315,12 +315,12 @@ func TestServerSendsWhatWasAskedFor(t *testing.T) {
 		var told []string
 		s := newServer(t, func(_ context.Context, c *mcp.Call) (mcp.Result, error) {
 			for _, n := range all {
-				c.Tell(n)
+				c.Notify(n)
 			}
 			return mcp.Result{}, nil
 		})
 		m := message(t, `{"jsonrpc":"2.0","id":"id","method":"`+c.method+`","params":{"_meta":{`+goodMeta+c.meta+`}}}`)
-		s.Serve(t.Context(), m, nil, Back{Tell: func(n joint.Notification) {
+		s.Serve(t.Context(), m, nil, ReplyWriter{Notify: func(n joint.Notification) {
 			line := string(n.Value(nil))
 			message(t, line)
 			told = append(told, line)

@@ -16,7 +16,7 @@ import (
 // A Peer is a modern server at the far end of a link, shaped as a Handler.
 type Peer struct {
 	link    joint.Link
-	persona *mcp.Persona
+	profile *mcp.ClientProfile
 	stamps  stamps
 
 	// Shared says that all calls share one channel: whose note it is, is read
@@ -25,15 +25,15 @@ type Peer struct {
 
 	server atomic.Pointer[introducedServer]
 
-	mu    sync.Mutex
-	open  map[int64]*joint.Open // calls that hear notes
-	ends  map[int64]func()      // subscriptions that the server may end
-	asked mcp.LogLevel          // the least severe lines that a call has asked for
+	mu             sync.Mutex
+	open           map[int64]*joint.Open // calls that hear notes
+	ends           map[int64]func()      // subscriptions that the server may end
+	inputRequested mcp.LogLevel          // the least severe lines that a call has asked for
 }
 
 // NewPeer returns a Peer over link.
-func NewPeer(link joint.Link, persona *mcp.Persona, shared bool) (*Peer, error) {
-	p := &Peer{link: link, persona: persona, shared: shared, open: map[int64]*joint.Open{}, ends: map[int64]func(){}}
+func NewPeer(link joint.Link, persona *mcp.ClientProfile, shared bool) (*Peer, error) {
+	p := &Peer{link: link, profile: persona, shared: shared, open: map[int64]*joint.Open{}, ends: map[int64]func(){}}
 	return p, p.stamps.prepare(persona)
 }
 
@@ -42,7 +42,7 @@ func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return mcp.Result{}, err // see [mcp.Call].Detach
 	}
-	if c.Notification {
+	if c.IsNotification {
 		return mcp.Result{}, p.notify(ctx, c)
 	}
 	switch c.Method {
@@ -68,23 +68,23 @@ func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	}
 	for {
 		select {
-		case a := <-o.Pending.Answer():
-			o.Pending.Took()
-			if err := o.Deliver(c.Side); err != nil {
+		case a := <-o.Pending.Response():
+			o.Pending.Release()
+			if err := o.Deliver(c.OnNotification); err != nil {
 				return mcp.Result{}, err
 			}
-			return p.answer(c, a)
+			return p.handleInput(c, a)
 		case <-o.Ready():
-			if err := o.Deliver(c.Side); err != nil {
-				o.Pending.Drop()
+			if err := o.Deliver(c.OnNotification); err != nil {
+				o.Pending.Cancel()
 				p.cancel(ctx, id, err.Error())
 				return mcp.Result{}, err
 			}
 		case <-ended:
-			o.Pending.Drop()
-			return mcp.Result{}, o.Deliver(c.Side)
+			o.Pending.Cancel()
+			return mcp.Result{}, o.Deliver(c.OnNotification)
 		case <-ctx.Done():
-			o.Pending.Drop()
+			o.Pending.Cancel()
 			p.cancel(ctx, id, context.Cause(ctx).Error())
 			return mcp.Result{}, ctx.Err()
 		}
@@ -93,7 +93,7 @@ func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 
 // notify sends a notification of the caller.
 func (p *Peer) notify(ctx context.Context, c *mcp.Call) error {
-	if c.Method == mcp.NoteRootsListChanged {
+	if c.Method == mcp.NotificationRootsListChanged {
 		return nil // this revision has removed it
 	}
 	params, err := p.stamps.request(c, 0)
@@ -106,14 +106,14 @@ func (p *Peer) notify(ctx context.Context, c *mcp.Call) error {
 // track makes a call known to those who bring notes. The channel is closed
 // when the server ends a subscription by name.
 func (p *Peer) track(o *joint.Open) (ended chan struct{}) {
-	if o.Call.Side == nil {
+	if o.Call.OnNotification == nil {
 		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.open[o.ID] = o
-	if level := o.Call.Caller.LogLevel; level != "" && (p.asked == "" || p.asked.AtLeast(level)) {
-		p.asked = level
+	if level := o.Call.Caller.LogLevel; level != "" && (p.inputRequested == "" || p.inputRequested.AtLeast(level)) {
+		p.inputRequested = level
 	}
 	if o.Call.Method == mcp.MethodSubscriptionsListen {
 		ended = make(chan struct{})
@@ -139,11 +139,11 @@ func (p *Peer) cancel(ctx context.Context, id int64, reason string) {
 	params = rawjson.AppendString(append(params, `,"reason":`...), reason)
 	stopped, stop := context.WithCancel(ctx)
 	stop()
-	p.link.Notify(stopped, noteCancelled, append(params, '}'))
+	p.link.Notify(stopped, notificationCancelled, append(params, '}'))
 }
 
 // answer turns what came back into a result.
-func (p *Peer) answer(c *mcp.Call, a jsonrpc.Answer) (mcp.Result, error) {
+func (p *Peer) handleInput(c *mcp.Call, a jsonrpc.Response) (mcp.Result, error) {
 	if a.Err != nil {
 		if bad, ok := errors.AsType[*jsonrpc.DecodeError](a.Err); ok {
 			return mcp.Result{}, joint.Invalid(c.Method, bad.Reason)
@@ -163,47 +163,47 @@ func (p *Peer) answer(c *mcp.Call, a jsonrpc.Answer) (mcp.Result, error) {
 // Told is a notification from the server. It goes to the call it rides with;
 // origin is that call's id where the link knows it, or 0. What belongs to none
 // is for the persona, unless nobody can have asked for it.
-func (p *Peer) Told(m *jsonrpc.Message, origin int64) {
-	if m.Method == mcp.NoteRelease {
+func (p *Peer) Notification(m *jsonrpc.Message, origin int64) {
+	if m.Method == mcp.NotificationRelease {
 		return // it is between a handler and its door, and never comes from afar
 	}
-	note := mcp.Note{Method: m.Method}
+	note := mcp.Notification{Method: m.Method}
 	var token, subscription []byte
 	note.Params = rawjson.Cut(m.Params, func(name, value []byte) bool {
 		switch string(name) {
 		case keyMeta:
-			subscription = liftNoteMeta(&note, value)
+			subscription = liftNotificationMeta(&note, value)
 		case keyProgressToken:
 			token = value
-			return m.Method == mcp.NoteProgress
+			return m.Method == mcp.NotificationProgress
 		default:
 			return false
 		}
 		return true
 	})
-	if !p.deliver(note, token, subscription, origin) && p.persona.Hear != nil {
-		p.persona.Hear(note)
+	if !p.deliver(note, token, subscription, origin) && p.profile.OnNotification != nil {
+		p.profile.OnNotification(note)
 	}
 }
 
 // deliver queues a notification for the calls it belongs to and reports whether
 // it was dealt with.
-func (p *Peer) deliver(note mcp.Note, token, subscription []byte, origin int64) bool {
+func (p *Peer) deliver(note mcp.Notification, token, subscription []byte, origin int64) bool {
 	switch {
-	case note.Method == noteCancelled:
+	case note.Method == notificationCancelled:
 		p.ended(number(rawjson.Lookup(note.Params, "requestId")))
 		return true // what is over can still be named
-	case note.Method == mcp.NoteProgress:
+	case note.Method == mcp.NotificationProgress:
 		p.put(number(token), note, func(c *mcp.Call) bool { return c.Progress })
 		return true // a token that nobody knows is nobody's
-	case note.Method == mcp.NoteMessage:
-		return p.logged(note, origin) || !p.hasAsked(note)
+	case note.Method == mcp.NotificationMessage:
+		return p.logged(note, origin) || !p.hasInputRequests(note)
 	case subscription != nil:
 		return p.put(number(subscription), note, func(c *mcp.Call) bool { return c.Method == mcp.MethodSubscriptionsListen })
 	case origin == 0:
 		// A change that does not name its subscription, as mcp-go sends it: it
 		// is for those who asked for its kind.
-		return joint.PutAll(p.hearers(func(c *mcp.Call) bool { return subscribed(c, note) }), note)
+		return joint.PutAll(p.listeners(func(c *mcp.Call) bool { return subscribed(c, note) }), note)
 	}
 	return p.put(origin, note, func(*mcp.Call) bool { return true })
 }
@@ -218,20 +218,20 @@ func (p *Peer) ended(id int64) {
 	}
 }
 
-func (p *Peer) hearers(wants func(*mcp.Call) bool) []*joint.Open {
+func (p *Peer) listeners(wants func(*mcp.Call) bool) []*joint.Open {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return joint.Hearers(p.open, wants)
+	return joint.Listeners(p.open, wants)
 }
 
 // subscribed reports whether the call is a subscription to such news.
-func subscribed(c *mcp.Call, n mcp.Note) bool {
+func subscribed(c *mcp.Call, n mcp.Notification) bool {
 	var p mcp.ListenParams
 	return c.Method == mcp.MethodSubscriptionsListen && mcp.Unmarshal(c.Params, &p) == nil && p.Notifications.Wants(n)
 }
 
 // put queues a notification for one call, if it is open and wants it.
-func (p *Peer) put(id int64, n mcp.Note, wanted func(*mcp.Call) bool) bool {
+func (p *Peer) put(id int64, n mcp.Notification, wanted func(*mcp.Call) bool) bool {
 	p.mu.Lock()
 	o := p.open[id]
 	p.mu.Unlock()
@@ -245,25 +245,25 @@ func (p *Peer) put(id int64, n mcp.Note, wanted func(*mcp.Call) bool) bool {
 // logged brings a log line to the call that asked for it. On a shared channel
 // the line does not say which one that is: when all that are open belong to
 // one principal each of them hears it, and otherwise none does.
-func (p *Peer) logged(n mcp.Note, origin int64) bool {
+func (p *Peer) logged(n mcp.Notification, origin int64) bool {
 	level, _ := rawjson.String(rawjson.Lookup(n.Params, "level"))
 	wants := func(c *mcp.Call) bool { return mcp.LogLevel(level).AtLeast(c.Caller.LogLevel) }
 	if origin != 0 {
 		return p.put(origin, n, wants)
 	}
-	return joint.PutAll(p.hearers(wants), n)
+	return joint.PutAll(p.listeners(wants), n)
 }
 
 // hasAsked reports whether any call has asked for log messages like this one.
 // One that was asked for may come late, when its call is over.
-func (p *Peer) hasAsked(n mcp.Note) bool {
+func (p *Peer) hasInputRequests(n mcp.Notification) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	level, _ := rawjson.String(rawjson.Lookup(n.Params, "level"))
-	return mcp.LogLevel(level).AtLeast(p.asked)
+	return mcp.LogLevel(level).AtLeast(p.inputRequested)
 }
 
-func liftNoteMeta(n *mcp.Note, meta []byte) (subscription []byte) {
+func liftNotificationMeta(n *mcp.Notification, meta []byte) (subscription []byte) {
 	n.Meta = joint.AddMeta(nil, meta)
 	return rawjson.Lookup(meta, metaSubscription)
 }

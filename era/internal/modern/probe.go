@@ -21,15 +21,15 @@ func (p *Peer) Probe(ctx context.Context) ([]mcp.Revision, error) {
 		return nil, err
 	}
 	select {
-	case a := <-pending.Answer():
-		pending.Took()
+	case a := <-pending.Response():
+		pending.Release()
 		if a.Err == nil && a.Error == nil {
 			return revisions(rawjson.Lookup(a.Result, keyVersions)), nil
 		}
-		_, err := p.answer(&mcp.Call{Method: mcp.MethodDiscover}, a)
+		_, err := p.handleInput(&mcp.Call{Method: mcp.MethodDiscover}, a)
 		return nil, err
 	case <-ctx.Done():
-		pending.Drop()
+		pending.Cancel()
 		return nil, context.Cause(ctx)
 	}
 }

@@ -21,7 +21,7 @@ func TestResultsRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	methods := []string{mcp.MethodToolsCall, mcp.MethodToolsList, mcp.MethodResourcesRead, mcp.MethodDiscover, mcp.MethodComplete, mcp.MethodSubscriptionsListen, "x/y"}
 	s := newServer(t, nil)
-	p, err := NewPeer(nil, &mcp.Persona{Capabilities: mcp.ClientCapabilities{Extensions: map[string]json.RawMessage{"x/y": raw(`{}`)}}}, true)
+	p, err := NewPeer(nil, &mcp.ClientProfile{Capabilities: mcp.ClientCapabilities{Extensions: map[string]json.RawMessage{"x/y": raw(`{}`)}}}, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestResultsOfTheWrongKind(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				w := newWire(t)
 				res, err := w.answered(&mcp.Call{Method: c.method}, c.result)
-				need, isNeed := errors.AsType[*mcp.NeedInput](err)
+				need, isNeed := errors.AsType[*mcp.InputRequired](err)
 				switch {
 				case c.want == "":
 					if err != nil || string(res.Body) != `{"content":[]}` || res.Server != nil {
@@ -199,16 +199,16 @@ func TestMalformedAnswer(t *testing.T) {
 // A Handler that asks where it may not, or for what the caller cannot do, or
 // returns what is no result, fails that call and says nothing else.
 func TestWhatHandlersMayNotReturn(t *testing.T) {
-	elicit := mcp.Question{Method: mcp.MethodElicit, Params: raw(`{"message":"?","requestedSchema":{"type":"object","properties":{}}}`)}
+	elicit := mcp.InputRequest{Method: mcp.MethodElicit, Params: raw(`{"message":"?","requestedSchema":{"type":"object","properties":{}}}`)}
 	for _, c := range []struct {
 		name, method string
 		res          mcp.Result
 		err          error
 		code         int
 	}{
-		{"asks in a list", mcp.MethodToolsList, mcp.Result{}, &mcp.NeedInput{State: "s"}, mcp.CodeInternal},
-		{"asks for sampling", mcp.MethodToolsCall, mcp.Result{}, &mcp.NeedInput{Questions: map[string]mcp.Question{"k": {Method: mcp.MethodCreateMessage, Params: raw(`{}`)}}}, mcp.CodeMissingCapability},
-		{"asks too much", mcp.MethodToolsCall, mcp.Result{}, &mcp.NeedInput{Questions: map[string]mcp.Question{"k": elicit}, State: strings.Repeat("x", maxState+1)}, mcp.CodeInternal},
+		{"asks in a list", mcp.MethodToolsList, mcp.Result{}, &mcp.InputRequired{State: "s"}, mcp.CodeInternal},
+		{"asks for sampling", mcp.MethodToolsCall, mcp.Result{}, &mcp.InputRequired{Requests: map[string]mcp.InputRequest{"k": {Method: mcp.MethodCreateMessage, Params: raw(`{}`)}}}, mcp.CodeMissingCapability},
+		{"asks too much", mcp.MethodToolsCall, mcp.Result{}, &mcp.InputRequired{Requests: map[string]mcp.InputRequest{"k": elicit}, State: strings.Repeat("x", maxState+1)}, mcp.CodeInternal},
 		{"an array", mcp.MethodToolsCall, mcp.Result{Body: raw(`[]`)}, nil, mcp.CodeInternal},
 		{"a secret", mcp.MethodToolsCall, mcp.Result{}, errors.New("CANARY"), mcp.CodeInternal},
 		{"an old code", mcp.MethodResourcesRead, mcp.Result{}, mcp.Errorf(mcp.CodeLegacyResourceNotFound, "x"), mcp.CodeInvalidParams},
@@ -218,7 +218,7 @@ func TestWhatHandlersMayNotReturn(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := newServer(t, func(context.Context, *mcp.Call) (mcp.Result, error) { return c.res, c.err })
 			m := message(t, `{"jsonrpc":"2.0","id":1,"method":"`+c.method+`","params":{"_meta":{`+goodMeta+`}}}`)
-			out := s.Serve(t.Context(), m, nil, Back{})(nil)
+			out := s.Serve(t.Context(), m, nil, ReplyWriter{})(nil)
 			answer := message(t, string(out))
 			if answer.Error == nil || answer.Error.Code != c.code || strings.Contains(string(out), "CANARY") {
 				t.Errorf("got %s, want code %d", out, c.code)

@@ -101,16 +101,16 @@ func (k *Keys) rotateLocked(secret []byte) error {
 type sealed struct {
 	Until int64                      `json:"u"`
 	State []byte                     `json:"s,omitempty"` // not always a text
-	Kept  map[string]json.RawMessage `json:"k,omitempty"`
+	Saved map[string]json.RawMessage `json:"k,omitempty"`
 }
 
 // seal returns what the client is to bring back; empty if there is nothing to
 // keep.
-func (k *Keys) seal(need *mcp.NeedInput, c *mcp.Call) (string, error) {
-	if need.State == "" && len(need.Kept) == 0 && len(need.Questions) > 0 {
+func (k *Keys) seal(need *mcp.InputRequired, c *mcp.Call) (string, error) {
+	if need.State == "" && len(need.PriorResponses) == 0 && len(need.Requests) > 0 {
 		return "", nil
 	}
-	plain, err := json.Marshal(sealed{time.Now().Add(k.TTL).Unix(), []byte(need.State), need.Kept})
+	plain, err := json.Marshal(sealed{time.Now().Add(k.TTL).Unix(), []byte(need.State), need.PriorResponses})
 	if err != nil {
 		return "", err
 	}
@@ -157,7 +157,7 @@ func (k *Keys) open(s string, c *mcp.Call) (string, map[string]json.RawMessage, 
 		if json.Unmarshal(plain, &in) != nil || time.Now().Unix() > in.Until {
 			break
 		}
-		return string(in.State), in.Kept, nil
+		return string(in.State), in.Saved, nil
 	}
 	return "", nil, errState
 }

@@ -29,10 +29,10 @@ type encodedServer struct {
 // NewServer returns a Server that seals the state of asking calls with keys.
 func NewServer(h mcp.Handler, keys *Keys) *Server { return &Server{h: h, keys: keys} }
 
-// Back is the way back to who sent a request.
-type Back struct {
+// ReplyWriter is the way back to who sent a request.
+type ReplyWriter struct {
 	// Tell sends a notification.
-	Tell func(joint.Notification)
+	Notify func(joint.Notification)
 
 	// Shared says that all requests share one channel, so that the end of a
 	// subscription has to be told by name.
@@ -43,12 +43,12 @@ type Back struct {
 }
 
 // Serve serves one request and returns what appends its answer.
-func (s *Server) Serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back Back) func(dst []byte) []byte {
-	return s.Answer(ctx, m, p, back).Append
+func (s *Server) Serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) func(dst []byte) []byte {
+	return s.Respond(ctx, m, p, back).Append
 }
 
 // Answer serves one request.
-func (s *Server) Answer(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back Back) joint.Answer {
+func (s *Server) Respond(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) joint.Response {
 	r, err := s.lift(m, p)
 	if err != nil {
 		return failed(m.ID, err)
@@ -66,16 +66,16 @@ func (s *Server) Notified(ctx context.Context, m *jsonrpc.Message, p *mcp.Princi
 	if err != nil || removed(m.Method) {
 		return
 	}
-	r.call.Notification, r.call.Progress = true, false
-	mcp.Recovering(nil)(s.h).Serve(ctx, &r.call) // there is no answer
+	r.call.IsNotification, r.call.Progress = true, false
+	mcp.Recover(nil)(s.h).Serve(ctx, &r.call) // there is no answer
 }
 
 // call has the Handler serve a request.
-func (s *Server) call(ctx context.Context, r *request, back Back) joint.Answer {
+func (s *Server) call(ctx context.Context, r *request, back ReplyWriter) joint.Response {
 	r.call.Headers = back.Headers
-	r.call.Side = func(n mcp.Note) {
+	r.call.OnNotification = func(n mcp.Notification) {
 		if r.wants(n) {
-			back.Tell(joint.Outgoing(n, func(dst []byte) []byte { return appendNote(dst, r, n) }))
+			back.Notify(joint.Outgoing(n, func(dst []byte) []byte { return appendNotification(dst, r, n) }))
 		}
 	}
 	var err error
@@ -84,9 +84,9 @@ func (s *Server) call(ctx context.Context, r *request, back Back) joint.Answer {
 }
 
 // finish turns what the Handler returned into the answer.
-func (s *Server) finish(ctx context.Context, r *request, back Back, err error) joint.Answer {
+func (s *Server) finish(ctx context.Context, r *request, back ReplyWriter, err error) joint.Response {
 	res := &r.res
-	if need, ok := errors.AsType[*mcp.NeedInput](err); ok {
+	if need, ok := errors.AsType[*mcp.InputRequired](err); ok {
 		a, asks := s.ask(r, need, res.Server)
 		if !asks || ctx.Err() != nil { // nobody hears of it, so nobody comes back
 			mcp.Abandon(need)
@@ -100,12 +100,12 @@ func (s *Server) finish(ctx context.Context, r *request, back Back, err error) j
 		return failed(r.id, err)
 	}
 	if back.Shared && r.call.Method == mcp.MethodSubscriptionsListen {
-		back.Tell(joint.Notification{Value: func(dst []byte) []byte {
-			dst = append(append(dst, `{"jsonrpc":"2.0","method":"`+noteCancelled+`","params":{"requestId":`...), r.id...)
+		back.Notify(joint.Notification{Value: func(dst []byte) []byte {
+			dst = append(append(dst, `{"jsonrpc":"2.0","method":"`+notificationCancelled+`","params":{"requestId":`...), r.id...)
 			return append(dst, `,"reason":"the server ends the subscription"}}`...)
 		}})
 	}
-	a := joint.Answer{Append: func(dst []byte) []byte { return s.appendResult(dst, r) }}
+	a := joint.Response{Append: func(dst []byte) []byte { return s.appendResult(dst, r) }}
 	if len(res.Body) > joint.Large {
 		a.Split = func(dst []byte) ([]byte, int, []byte) { return s.splitResult(dst, r, false) }
 	}
@@ -120,29 +120,29 @@ func (r *request) checkBody() error {
 }
 
 // wants reports whether the caller has asked for such notes.
-func (r *request) wants(n mcp.Note) bool {
+func (r *request) wants(n mcp.Notification) bool {
 	if r.call.Method == mcp.MethodSubscriptionsListen {
-		return isNews(n.Method)
+		return isChange(n.Method)
 	}
 	switch n.Method {
-	case mcp.NoteProgress:
+	case mcp.NotificationProgress:
 		return r.token != nil
-	case mcp.NoteMessage:
+	case mcp.NotificationMessage:
 		level, _ := rawjson.String(rawjson.Lookup(n.Params, "level"))
 		return mcp.LogLevel(level).AtLeast(r.call.Caller.LogLevel)
-	case mcp.NoteRelease, mcp.NoteElicitationComplete:
+	case mcp.NotificationRelease, mcp.NotificationElicitationComplete:
 		return false // not of this revision
 	}
 	return true
 }
 
 // ask ends a round, and reports whether it really asks.
-func (s *Server) ask(r *request, need *mcp.NeedInput, server *mcp.Implementation) (a joint.Answer, asks bool) {
-	if !mcp.MayAsk(r.call.Method) {
+func (s *Server) ask(r *request, need *mcp.InputRequired, server *mcp.Implementation) (a joint.Response, asks bool) {
+	if !mcp.MayRequireInput(r.call.Method) {
 		return failed(r.id, mcp.Errorf(mcp.CodeInternal, "%s cannot ask for input", r.call.Method)), false
 	}
-	for _, q := range need.Questions {
-		if err := r.call.Caller.CanAnswer(q); err != nil {
+	for _, q := range need.Requests {
+		if err := r.call.Caller.CanHandle(q); err != nil {
 			return failed(r.id, err), false
 		}
 	}
@@ -150,7 +150,7 @@ func (s *Server) ask(r *request, need *mcp.NeedInput, server *mcp.Implementation
 	if err != nil {
 		return failed(r.id, err), false
 	}
-	return joint.Answer{Append: func(dst []byte) []byte { return s.appendNeed(dst, r, need, state, server) }}, true
+	return joint.Response{Append: func(dst []byte) []byte { return s.appendNeed(dst, r, need, state, server) }}, true
 }
 
 // removed lists what this revision has taken out of the protocol: a Handler
@@ -163,7 +163,7 @@ func removed(method string) bool {
 	return false
 }
 
-func failed(id jsonrpc.ID, err error) joint.Answer {
+func failed(id jsonrpc.ID, err error) joint.Response {
 	e := joint.ToWire(err)
 	switch e.Code {
 	case mcp.CodeLegacyResourceNotFound:

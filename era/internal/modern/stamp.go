@@ -48,16 +48,16 @@ func (s *Server) splitResult(dst []byte, r *request, whole bool) (out []byte, at
 }
 
 // appendNeed appends the answer that ends a round with questions.
-func (s *Server) appendNeed(dst []byte, r *request, need *mcp.NeedInput, state string, server *mcp.Implementation) []byte {
+func (s *Server) appendNeed(dst []byte, r *request, need *mcp.InputRequired, state string, server *mcp.Implementation) []byte {
 	dst = appendHead(dst, r.id)
 	dst = append(dst, `"`+typeInput+`"`...)
-	if len(need.Questions) > 0 {
-		dst = append(dst, `,"`+keyQuestions+`":{`...)
-		for i, key := range slices.Sorted(maps.Keys(need.Questions)) {
+	if len(need.Requests) > 0 {
+		dst = append(dst, `,"`+keyInputRequests+`":{`...)
+		for i, key := range slices.Sorted(maps.Keys(need.Requests)) {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			q := need.Questions[key]
+			q := need.Requests[key]
 			dst = append(rawjson.AppendString(dst, key), `:{"method":`...)
 			dst = rawjson.AppendString(dst, q.Method)
 			if q.Params != nil {
@@ -97,13 +97,13 @@ func appendCache(dst []byte, c mcp.Cache) []byte {
 	return append(dst, '"')
 }
 
-// appendNote appends a notification that rides with a request.
-func appendNote(dst []byte, r *request, n mcp.Note) []byte {
+// appendNotification appends a notification that rides with a request.
+func appendNotification(dst []byte, r *request, n mcp.Notification) []byte {
 	dst = rawjson.AppendString(append(dst, `{"jsonrpc":"2.0","method":`...), n.Method)
 	params := `,"params":{`
 	dst = append(dst, params...)
 	before := len(dst)
-	if n.Method == mcp.NoteProgress {
+	if n.Method == mcp.NotificationProgress {
 		dst = jsonrpc.AppendRaw(append(dst, `"`+keyProgressToken+`":`...), r.token)
 	}
 	comma := ""

@@ -28,7 +28,7 @@ type introducedCaller struct {
 	rawClient, rawCapabilities []byte
 }
 
-func (s *stamps) prepare(p *mcp.Persona) (err error) {
+func (s *stamps) prepare(p *mcp.ClientProfile) (err error) {
 	if s.client, err = mcp.Marshal(p.Client); err != nil {
 		return err
 	}
@@ -57,8 +57,8 @@ func (s *stamps) request(c *mcp.Call, id int64) ([]byte, error) {
 	if in := rawjson.Inside(c.Params); len(in) > 0 {
 		dst = append(jsonrpc.AppendRaw(dst, in), ',')
 	}
-	if mcp.MayAsk(c.Method) {
-		dst = appendAnswers(dst, c)
+	if mcp.MayRequireInput(c.Method) {
+		dst = appendInputResponses(dst, c)
 	}
 	m := metaWriter{dst: append(dst, `"`+keyMeta+`":`...)}
 	m.raw(metaVersion, []byte(`"`+string(Revision)+`"`))
@@ -68,7 +68,7 @@ func (s *stamps) request(c *mcp.Call, id int64) ([]byte, error) {
 		m.name(metaLogLevel)
 		m.dst = rawjson.AppendString(m.dst, string(c.Caller.LogLevel))
 	}
-	if c.Progress && c.Side != nil {
+	if c.Progress && c.OnNotification != nil {
 		m.name(keyProgressToken)
 		m.dst = strconv.AppendInt(m.dst, id, 10)
 	}
@@ -100,12 +100,12 @@ func (s *stamps) introduce(c *mcp.Caller) (client, capabilities []byte, err erro
 	return in.rawClient, in.rawCapabilities, nil
 }
 
-// appendAnswers appends what the rounds before came to, with a comma after it.
-func appendAnswers(dst []byte, c *mcp.Call) []byte {
-	if c.Answers != nil {
-		dst = append(dst, `"`+keyAnswers+`":{`...)
+// appendInputResponses appends what the rounds before came to, with a comma after it.
+func appendInputResponses(dst []byte, c *mcp.Call) []byte {
+	if c.InputResponses != nil {
+		dst = append(dst, `"`+keyInputResponses+`":{`...)
 		first := true
-		for _, key := range slices.Sorted(maps.Keys(c.Answers)) {
+		for _, key := range slices.Sorted(maps.Keys(c.InputResponses)) {
 			if mcp.IsOwnKey(key) {
 				continue // of a handler on this side
 			}
@@ -114,7 +114,7 @@ func appendAnswers(dst []byte, c *mcp.Call) []byte {
 			}
 			first = false
 			dst = append(rawjson.AppendString(dst, key), ':')
-			dst = jsonrpc.AppendRaw(dst, c.Answers[key])
+			dst = jsonrpc.AppendRaw(dst, c.InputResponses[key])
 		}
 		dst = append(dst, '}', ',')
 	}

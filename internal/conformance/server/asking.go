@@ -86,12 +86,12 @@ func elicit(c *mcp.Call, what, message string, f mcp.Form) (string, error) {
 	return fmt.Sprintf("%s: action=%s, content=%s", what, r.Action, r.Content), nil
 }
 
-func formQuestion(message string, f mcp.Form) (mcp.Question, error) {
+func formQuestion(message string, f mcp.Form) (mcp.InputRequest, error) {
 	asked, err := f.Schema()
 	if err != nil {
-		return mcp.Question{}, err
+		return mcp.InputRequest{}, err
 	}
-	return mcp.ElicitQuestion(&mcp.ElicitParams{Message: message, RequestedSchema: asked})
+	return mcp.ElicitRequest(&mcp.ElicitParams{Message: message, RequestedSchema: asked})
 }
 
 // sample has the client's model write something.
@@ -110,7 +110,7 @@ func sample(c *mcp.Call, key, prompt string, maxTokens int64) (string, error) {
 
 func samplingParams(prompt string, maxTokens int64) *mcp.CreateMessageParams {
 	return &mcp.CreateMessageParams{
-		Messages:  []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.Say(mcp.Text(prompt))}},
+		Messages:  []mcp.SamplingMessage{{Role: mcp.RoleUser, Content: mcp.NewSamplingContent(mcp.Text(prompt))}},
 		MaxTokens: maxTokens,
 	}
 }

@@ -67,7 +67,7 @@ func confirm(c *mcp.Call) (string, error) {
 
 // withState has a round that is ended by err tell the next one something.
 func withState(err error, state string) error {
-	if need, ok := err.(*mcp.NeedInput); ok {
+	if need, ok := err.(*mcp.InputRequired); ok {
 		need.State = state
 	}
 	return err
@@ -91,7 +91,7 @@ func askWhatIsDeclared(c *mcp.Call) (string, error) {
 		return "", err
 	}
 	for key, q := range qs {
-		if c.Caller.CanAnswer(q) != nil {
+		if c.Caller.CanHandle(q) != nil {
 			delete(qs, key)
 		}
 	}
@@ -100,14 +100,14 @@ func askWhatIsDeclared(c *mcp.Call) (string, error) {
 }
 
 // questions are one of each kind.
-func questions() (map[string]mcp.Question, error) {
+func questions() (map[string]mcp.InputRequest, error) {
 	name, err := formQuestion("What is your name?", mcp.Form{Fields: []mcp.FormField{{Name: "name", Type: mcp.FieldString, Required: true}}})
 	if err != nil {
 		return nil, err
 	}
-	greeting, err := mcp.SamplingQuestion(samplingParams("Generate a greeting", 50))
+	greeting, err := mcp.SamplingRequest(samplingParams("Generate a greeting", 50))
 	if err != nil {
 		return nil, err
 	}
-	return map[string]mcp.Question{"user_name": name, "greeting": greeting, "client_roots": mcp.RootsQuestion()}, nil
+	return map[string]mcp.InputRequest{"user_name": name, "greeting": greeting, "client_roots": mcp.RootsRequest()}, nil
 }

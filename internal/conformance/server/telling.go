@@ -32,7 +32,7 @@ func addTellingTools(s *server.Server) {
 		return "Progress was reported.", nil
 	})
 	server.AddTool(s, "test_reconnection", "Lets the client go while it runs; the client comes back for the result.", func(ctx context.Context, c *mcp.Call, _ nothing) (string, error) {
-		c.Tell(mcp.Note{Method: mcp.NoteRelease})
+		c.Notify(mcp.Notification{Method: mcp.NotificationRelease})
 		pause(ctx, 100*time.Millisecond)
 		return "Reconnection test completed successfully", nil
 	})

@@ -50,7 +50,7 @@ func main() {
 		steps.Fail("connect", err)
 	}
 	how := era.DialOptions{Known: mcp.Revision(*revision), Tap: recording.Tap}
-	how.Noise = func(frame []byte, err error) { fmt.Fprintf(os.Stderr, "noise: %v: %q\n", err, frame) }
+	how.OnInvalidFrame = func(frame []byte, err error) { fmt.Fprintf(os.Stderr, "noise: %v: %q\n", err, frame) }
 	s := &script{}
 	if err := s.connect(reach(*url, *older, how, flag.Args())); err != nil {
 		steps.Fail("connect", err)
@@ -71,7 +71,7 @@ type dialer struct {
 	made mcp.Conn
 }
 
-func (d *dialer) Dial(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) {
+func (d *dialer) Dial(ctx context.Context, p *mcp.ClientProfile) (mcp.Conn, error) {
 	var err error
 	d.made, err = d.Dialer.Dial(ctx, p)
 	return d.made, err
@@ -87,7 +87,7 @@ func (d *dialer) connection(ctx context.Context) (connection, error) {
 
 type supervise struct{ command stdio.Command }
 
-func (s *supervise) Dial(ctx context.Context, p *mcp.Persona) (mcp.Conn, error) {
+func (s *supervise) Dial(ctx context.Context, p *mcp.ClientProfile) (mcp.Conn, error) {
 	return stdio.Supervise(ctx, &s.command, p)
 }
 
@@ -97,7 +97,7 @@ func reach(url string, older bool, how era.DialOptions, command []string) mcp.Di
 			stdio.Command{Path: command[0], Args: command[1:], Stderr: func(line string) { fmt.Fprintln(os.Stderr, line) }, Era: how},
 		}
 	}
-	pair := &httpsse.Endpoint{URL: url, Meet: how}
+	pair := &httpsse.Endpoint{URL: url, Options: how}
 	if older {
 		return pair
 	}
@@ -139,7 +139,7 @@ func (s *script) options() *client.Options {
 			return e.Accept(map[string]string{"name": "Ada"})
 		},
 		//lint:ignore SA1019 the test is about this deprecated feature
-		Logging: &client.Logging{Hear: func(_ context.Context, line mcp.LogMessage) {
+		Logging: &client.Logging{OnMessage: func(_ context.Context, line mcp.LogMessage) {
 			var data any
 			if err := json.Unmarshal(line.Data, &data); err != nil {
 				data = err.Error()
@@ -282,11 +282,11 @@ func (s *script) grow(ctx context.Context) (any, error) {
 	var listening steps.Collection[bool]
 	ended := make(chan error, 1)
 	go func() {
-		ended <- s.client.Listen(ctx, mcp.Filter{ToolsListChanged: true}, func(n mcp.Note) {
+		ended <- s.client.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true}, func(n mcp.Notification) {
 			switch n.Method {
-			case mcp.NoteAcknowledged:
+			case mcp.NotificationSubscriptionsAcknowledged:
 				listening.Add(true)
-			case mcp.NoteToolsListChanged:
+			case mcp.NotificationToolsListChanged:
 				s.changed.Add(true)
 			}
 		})

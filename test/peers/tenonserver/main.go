@@ -35,9 +35,9 @@ func main() {
 		log.Fatal(err)
 	}
 	opts := era.ServerOptions{
-		ModernOnly: *only == "modern",
-		LegacyOnly: *only == "legacy",
-		Noise:      func(frame []byte, err error) { log.Printf("noise: %v: %q", err, frame) },
+		ModernOnly:     *only == "modern",
+		LegacyOnly:     *only == "legacy",
+		OnInvalidFrame: func(frame []byte, err error) { log.Printf("noise: %v: %q", err, frame) },
 	}
 	if *addr != "" {
 		err = serveHTTP(*addr, s, opts, recording)

@@ -95,7 +95,7 @@ func (g *Guard) Admit(r *http.Request) *Refusal {
 		return &Refusal{http.StatusBadRequest, "the Host header is missing or is no host"}
 	}
 	local := onLoopback(r)
-	if !g.hostMayCome(host, local) {
+	if !g.hostAllowed(host, local) {
 		return &Refusal{http.StatusForbidden, fmt.Sprintf("Host %q is not allowed: add it to Options.Hosts of the server", clip(r.Host))}
 	}
 	if g.anyOrigin {
@@ -104,7 +104,7 @@ func (g *Guard) Admit(r *http.Request) *Refusal {
 	switch sent := r.Header["Origin"]; {
 	case len(sent) == 0:
 		return fetchSite(r, local)
-	case len(sent) > 1 || !g.originMayCome(sent[0], host, r.TLS != nil, local):
+	case len(sent) > 1 || !g.originAllowed(sent[0], host, r.TLS != nil, local):
 		return &Refusal{http.StatusForbidden, fmt.Sprintf("Origin %q is not allowed: add it to Options.Origins of the server", clip(strings.Join(sent, ", ")))}
 	}
 	return nil
@@ -118,7 +118,7 @@ func clip(text string) string {
 	return text
 }
 
-func (g *Guard) hostMayCome(host authority, local bool) bool {
+func (g *Guard) hostAllowed(host authority, local bool) bool {
 	if g.opts.AnyHost || local && host.loopback() {
 		return true
 	}
@@ -133,7 +133,7 @@ func (g *Guard) hostMayCome(host authority, local bool) bool {
 	return false
 }
 
-func (g *Guard) originMayCome(text string, host authority, secure, local bool) bool {
+func (g *Guard) originAllowed(text string, host authority, secure, local bool) bool {
 	from, ok := parseOrigin(text)
 	if !ok {
 		return false

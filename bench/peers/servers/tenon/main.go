@@ -93,7 +93,7 @@ func inMemory(ctx context.Context, f *side.Flags) error {
 		known = mcp.Rev20260728
 	}
 	var o client.Options
-	peer, err := era.Dial(ctx, near, o.Persona(), &era.DialOptions{Known: known})
+	peer, err := era.Dial(ctx, near, o.Profile(), &era.DialOptions{Known: known})
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func inMemory(ctx context.Context, f *side.Flags) error {
 // gateway serves a connection: both are Handlers, so nothing stands in between.
 func gateway(ctx context.Context, f *side.Flags) error {
 	var o client.Options
-	c, err := dialer(f.Upstream, f.Modern).Connect(ctx, o.Persona())
+	c, err := dialer(f.Upstream, f.Modern).Connect(ctx, o.Profile())
 	if err != nil {
 		return err
 	}
