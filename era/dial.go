@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/era/internal/clientcall"
 	"github.com/tenon-mcp/tenon/era/internal/legacy"
 	"github.com/tenon-mcp/tenon/era/internal/modern"
 	"github.com/tenon-mcp/tenon/jsonrpc"
@@ -361,7 +361,7 @@ func (d *dialling) probe(ctx context.Context) verdict {
 			return v
 		}
 	}
-	return verdict{err: joint.Invalid(mcp.MethodDiscover, "it refuses a revision that it says it supports")}
+	return verdict{err: clientcall.Invalid(mcp.MethodDiscover, "it refuses a revision that it says it supports")}
 }
 
 // choose picks the revision to speak from those that a server supports.

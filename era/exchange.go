@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/era/internal/clientcall"
 	"github.com/tenon-mcp/tenon/era/internal/legacy"
 	"github.com/tenon-mcp/tenon/era/internal/modern"
 	"github.com/tenon-mcp/tenon/jsonrpc"
@@ -16,12 +16,12 @@ import (
 // HTTP does, and not on a stream that all of them share.
 
 // An Response is what a request came to, ready to be written.
-type Response = joint.Response
+type Response = clientcall.Response
 
 // Fail is the error response to a request. A long message, which may repeat
 // what the client sent, is shortened as [mcp.Errorf] does it.
 func Fail(id jsonrpc.ID, code int, message string) Response {
-	return joint.Fail(id, joint.ToWire(mcp.Errorf(code, "%s", message)))
+	return clientcall.Fail(id, clientcall.ToWire(mcp.Errorf(code, "%s", message)))
 }
 
 // IsModern reports whether a message opens as one of the newest era.
@@ -39,7 +39,7 @@ func Eras(r mcp.Revision) (isModern, isLegacy bool) {
 
 // A Notification is a message to a client that is no response: Kind, Key and
 // Size say what becomes of it in a queue that is full, and Value appends it.
-type Notification = joint.Notification
+type Notification = clientcall.Notification
 
 // A ReplyWriter is the way back to who sent a request of the newest era.
 type ReplyWriter struct {
@@ -54,7 +54,7 @@ type ReplyWriter struct {
 func (s *Server) ServeModern(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) (a Response) {
 	defer s.recovered(m, &a)
 	if s.opts.LegacyOnly {
-		return joint.Fail(m.ID, refusedModern)
+		return clientcall.Fail(m.ID, refusedModern)
 	}
 	return s.modern.Respond(ctx, m, p, modern.ReplyWriter{Notify: back.Notify, Headers: back.Headers})
 }
@@ -81,7 +81,7 @@ func (s *Server) recovered(m *jsonrpc.Message, a *Response) {
 
 // RefuseLegacy is the answer to a request of an older era by a server that is
 // ModernOnly.
-func RefuseLegacy(m *jsonrpc.Message) Response { return joint.Fail(m.ID, modern.Refuse(m)) }
+func RefuseLegacy(m *jsonrpc.Message) Response { return clientcall.Fail(m.ID, modern.Refuse(m)) }
 
 // ModernOnly reports whether older eras are refused.
 func (s *Server) ModernOnly() bool { return s.opts.ModernOnly }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/era/internal/clientcall"
 	"github.com/tenon-mcp/tenon/era/internal/legacy"
 	"github.com/tenon-mcp/tenon/era/internal/modern"
 	"github.com/tenon-mcp/tenon/jsonrpc"
@@ -17,7 +17,7 @@ import (
 // answer will arrive (see [jsonrpc.NewPending]), Notify sends a notification,
 // and Done is closed when the link has ended or may have missed something.
 // When a Pending is dropped the link stops what it does for it.
-type Link = joint.Link
+type Link = clientcall.Link
 
 // NotModern is an error of a Link that shows, without being an answer, that the
 // far end does not speak the newest era.

@@ -3,7 +3,7 @@ package era
 import (
 	"context"
 
-	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/era/internal/clientcall"
 	"github.com/tenon-mcp/tenon/era/internal/modern"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -20,7 +20,7 @@ type Subscription = modern.Subscription
 func (s *Server) Listen(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) (sub *Subscription, a Response) {
 	defer s.recovered(m, &a)
 	if s.opts.LegacyOnly {
-		return nil, joint.Fail(m.ID, refusedModern)
+		return nil, clientcall.Fail(m.ID, refusedModern)
 	}
 	return s.modern.Listen(ctx, m, p, modern.ReplyWriter{Notify: back.Notify, Headers: back.Headers})
 }

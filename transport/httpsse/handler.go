@@ -12,7 +12,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/era"
 	"github.com/tenon-mcp/tenon/mcp"
-	"github.com/tenon-mcp/tenon/transport/internal/edge"
+	"github.com/tenon-mcp/tenon/transport/internal/httpguard"
 )
 
 // Options say how a Handler behaves; nil means the defaults.
@@ -69,7 +69,7 @@ type Options struct {
 // brings a message to one.
 type Handler struct {
 	opts     Options
-	guard    *edge.Guard
+	guard    *httpguard.Guard
 	server   *era.Server
 	sessions sessions
 }
@@ -89,7 +89,7 @@ func NewHandler(h mcp.Handler, o *Options) (*Handler, error) {
 		return nil, errors.New("PostPath must begin with a slash")
 	}
 	var err error
-	made.guard, err = edge.New(edge.Options{
+	made.guard, err = httpguard.New(httpguard.Options{
 		Hosts: o.Hosts, AnyHost: o.AnyHost, Origins: o.Origins,
 		Principal: o.Principal, MaxBody: o.MaxBody, BodyIdle: o.BodyIdle, Logger: o.Logger,
 	})
@@ -116,7 +116,7 @@ func or[T int | time.Duration](v, otherwise T) T {
 func (h *Handler) Shutdown(ctx context.Context) error { return h.sessions.shutdown(ctx) }
 
 // sharing is what pages of listed origins may do.
-var sharing = &edge.Sharing{Methods: "GET, POST", Headers: "Content-Type, Authorization, MCP-Protocol-Version"}
+var sharing = &httpguard.Sharing{Methods: "GET, POST", Headers: "Content-Type, Authorization, MCP-Protocol-Version"}
 
 // ServeHTTP serves a GET until the session is over, and a POST at once.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -134,7 +134,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.deliver(w, r)
 	default:
 		w.Header().Set("Allow", "GET, POST")
-		h.guard.Refuse(w, r, &edge.Refusal{Status: http.StatusMethodNotAllowed, Reason: "GET opens a stream, POST sends a message"})
+		h.guard.Refuse(w, r, &httpguard.Refusal{Status: http.StatusMethodNotAllowed, Reason: "GET opens a stream, POST sends a message"})
 	}
 }
 
@@ -146,7 +146,7 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request) {
 	s := &session{id: rand.Text(), owner: who.Key(), end: cancel, stream: newStream(w, &h.opts)}
 	if reason := h.sessions.add(s); reason != "" {
 		w.Header().Set("Retry-After", "10")
-		h.guard.Refuse(w, r, &edge.Refusal{Status: http.StatusServiceUnavailable, Reason: reason})
+		h.guard.Refuse(w, r, &httpguard.Refusal{Status: http.StatusServiceUnavailable, Reason: reason})
 		return
 	}
 	defer h.sessions.remove(s)
@@ -188,7 +188,7 @@ func (h *Handler) deliver(w http.ResponseWriter, r *http.Request) {
 	}
 	s := h.sessions.find(r.URL.Query()[sessionParam], h.guard.Principal(r).Key())
 	if s == nil {
-		h.guard.Refuse(w, r, &edge.Refusal{Status: http.StatusNotFound, Reason: "there is no such session: open one with GET"})
+		h.guard.Refuse(w, r, &httpguard.Refusal{Status: http.StatusNotFound, Reason: "there is no such session: open one with GET"})
 		return
 	}
 	body, f := h.guard.Body(w, r)

@@ -11,7 +11,7 @@ import (
 	"github.com/tenon-mcp/tenon/era"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
-	"github.com/tenon-mcp/tenon/transport/internal/edge"
+	"github.com/tenon-mcp/tenon/transport/internal/httpguard"
 )
 
 // Options say how a Handler behaves; nil means the defaults.
@@ -89,7 +89,7 @@ type Options struct {
 type Handler struct {
 	server *era.Server
 	opts   Options
-	guard  *edge.Guard
+	guard  *httpguard.Guard
 
 	sessions *sessions
 	taken    takenConns
@@ -118,7 +118,7 @@ func NewHandler(h mcp.Handler, o *Options) (*Handler, error) {
 	}
 	orElse(&s.opts.WriteIdle, 30*time.Second)
 	orElse(&s.opts.KeepAlive, 25*time.Second)
-	s.guard, err = edge.New(edge.Options{
+	s.guard, err = httpguard.New(httpguard.Options{
 		Hosts: s.opts.Hosts, AnyHost: s.opts.AnyHost, Origins: s.opts.Origins,
 		Principal: s.opts.Principal, MaxBody: s.opts.BodyLimit, BodyIdle: s.opts.ReadIdle,
 		Logger: s.opts.Logger,
@@ -321,7 +321,7 @@ func (s *Handler) opensModern(r *http.Request, m *jsonrpc.Message) bool {
 }
 
 // turnAway answers a request that the edge refuses.
-func (s *Handler) reject(w http.ResponseWriter, r *http.Request, no *edge.Refusal) {
+func (s *Handler) reject(w http.ResponseWriter, r *http.Request, no *httpguard.Refusal) {
 	s.guard.Log(r, no)
 	s.guard.Abandon(w, r)
 	refuse(w, no.Status, no.Reason)
@@ -329,7 +329,7 @@ func (s *Handler) reject(w http.ResponseWriter, r *http.Request, no *edge.Refusa
 
 // sharing is what pages of listed origins may do. A tool may have arguments go
 // into headers of any name, so those that a page asks for are listed.
-func sharing(r *http.Request) *edge.Sharing {
+func sharing(r *http.Request) *httpguard.Sharing {
 	headers := "Content-Type, Accept, Authorization, Last-Event-ID, " + headerVersion + ", " + headerMethod + ", " + headerName + ", " + headerSession
 	for asked := range strings.SplitSeq(r.Header.Get("Access-Control-Request-Headers"), ",") {
 		asked = strings.TrimSpace(asked)
@@ -337,5 +337,5 @@ func sharing(r *http.Request) *edge.Sharing {
 			headers += ", " + asked
 		}
 	}
-	return &edge.Sharing{Methods: "GET, POST, DELETE", Headers: headers, Expose: headerSession + ", WWW-Authenticate"}
+	return &httpguard.Sharing{Methods: "GET, POST, DELETE", Headers: headers, Expose: headerSession + ", WWW-Authenticate"}
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/mcp"
-	"github.com/tenon-mcp/tenon/transport/internal/edge"
+	"github.com/tenon-mcp/tenon/transport/internal/httpguard"
 )
 
 // Path is where [ListenAndServe] serves.
@@ -88,7 +88,7 @@ func Serve(ctx context.Context, l net.Listener, h mcp.Handler, o *Options, ready
 // the server itself ends TLS, HTTP/1 is read as net/http reads it. What a
 // handler gets from http.Hijacker is not looked at any more; for that, the
 // server's ConnState is set here, and calls the one that was set before.
-func StrictListener(s *http.Server, l net.Listener) net.Listener { return edge.Strict(s, l) }
+func StrictListener(s *http.Server, l net.Listener) net.Listener { return httpguard.Strict(s, l) }
 
 // NewHTTPServer returns an http.Server with the limits that a server on the
 // open network needs and net/http does not set: on the time for headers and on

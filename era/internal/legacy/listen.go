@@ -4,7 +4,7 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/era/internal/clientcall"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -13,7 +13,7 @@ import (
 // A listener is an open subscription: the session's pushes that it asked for
 // are its notes.
 type listener struct {
-	*joint.Open
+	*clientcall.Open
 	wants mcp.SubscriptionFilter // what the server honours of what was asked for
 }
 
@@ -29,7 +29,7 @@ func (p *Peer) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if !rawjson.IsObject(rawjson.Lookup(c.Params, "notifications")) {
 		return mcp.Result{}, mcp.InvalidParams("notifications: expected an object")
 	}
-	l := &listener{Open: joint.NewOpen(0, c), wants: p.honoured(in.Notifications)}
+	l := &listener{Open: clientcall.NewOpen(0, c), wants: p.honoured(in.Notifications)}
 	ack, err := mcp.Marshal(mcp.ListenParams{Notifications: l.wants})
 	if err != nil {
 		return mcp.Result{}, err
@@ -134,7 +134,7 @@ func (p *Peer) Notification(m *jsonrpc.Message, origin int64) {
 		case string(name) == keyProgressToken && m.Method == mcp.NotificationProgress:
 			token = value
 		case string(name) == keyMeta:
-			note.Meta = joint.AddMeta(nil, value)
+			note.Meta = clientcall.AddMeta(nil, value)
 		default:
 			return false
 		}
@@ -152,7 +152,7 @@ func (p *Peer) deliver(n mcp.Notification, token []byte, origin int64) bool {
 	if n.Method == mcp.NotificationElicitationComplete {
 		n = pageDone(n, parkedKey)
 	}
-	some := joint.PutAll(hearers, n)
+	some := clientcall.PutAll(hearers, n)
 	switch n.Method {
 	case mcp.NotificationProgress, mcp.NotificationElicitationComplete:
 		return true // a token or a page that is not known is dropped
@@ -161,7 +161,7 @@ func (p *Peer) deliver(n mcp.Notification, token []byte, origin int64) bool {
 }
 
 // hearers returns the calls that a notification belongs to.
-func (p *Peer) listeners(n mcp.Notification, token []byte, origin int64) (all []*joint.Open) {
+func (p *Peer) listeners(n mcp.Notification, token []byte, origin int64) (all []*clientcall.Open) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch n.Method {
@@ -185,7 +185,7 @@ func (p *Peer) listeners(n mcp.Notification, token []byte, origin int64) (all []
 		if o := p.open[origin]; o != nil && wants(o.Call) {
 			return append(all, o)
 		}
-		return joint.Listeners(p.open, wants)
+		return clientcall.Listeners(p.open, wants)
 	}
 	for l := range p.listening {
 		if l.wants.Wants(n) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/era/internal/clientcall"
 	"github.com/tenon-mcp/tenon/internal/leaktest"
 	"github.com/tenon-mcp/tenon/internal/spectest"
 	"github.com/tenon-mcp/tenon/jsonrpc"
@@ -70,7 +70,7 @@ type client struct {
 
 func newClient(t testing.TB, spec *spectest.Spec, h mcp.Handler) *client {
 	c := &client{t: t, spec: spec}
-	c.session = NewSession(h, func(n joint.Notification) {
+	c.session = NewSession(h, func(n clientcall.Notification) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.pushed = append(c.pushed, string(n.Value(nil)))
@@ -125,7 +125,7 @@ func schemas(t *testing.T) (s *spectest.Spec) {
 	return s
 }
 
-func (c *client) Notify(n joint.Notification) {
+func (c *client) Notify(n clientcall.Notification) {
 	line := string(n.Value(nil))
 	c.check("a note", line, "")
 	c.mu.Lock()

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 
-	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/era/internal/clientcall"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -47,7 +47,7 @@ func (s *Session) Later(f func(ctx context.Context)) { s.inbox.Put(f) }
 // Attach has changes go to push from now on, which must not block. The function
 // it returns ends that, unless Attach was called again meanwhile; what the
 // session is subscribed to is remembered.
-func (s *Session) Attach(push func(joint.Notification)) (detach func()) {
+func (s *Session) Attach(push func(clientcall.Notification)) (detach func()) {
 	p := &pusher{push}
 	s.mu.Lock()
 	s.push = p
@@ -131,7 +131,7 @@ func (s *Session) listen(caller mcp.Caller, f mcp.SubscriptionFilter) (stop func
 	if err != nil {
 		return nil, err
 	}
-	h, held := mcp.Recover(nil)(s.h), new(joint.Detached)
+	h, held := mcp.Recover(nil)(s.h), new(clientcall.Detached)
 	c := &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: params, Caller: caller, OnNotification: s.pushNotification, Detach: held.Add}
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -175,7 +175,7 @@ func (s *Session) pushNotification(n mcp.Notification) {
 	to := s.push
 	s.mu.Unlock()
 	if to != nil {
-		to.push(joint.Outgoing(n, func(dst []byte) []byte { return appendNotification(dst, n, nil) }))
+		to.push(clientcall.Outgoing(n, func(dst []byte) []byte { return appendNotification(dst, n, nil) }))
 	}
 }
 

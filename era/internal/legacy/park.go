@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/era/internal/clientcall"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -30,7 +30,7 @@ const stateAgain = "again"
 // A carrier is a call on the wire that can carry questions of the server to
 // the caller.
 type carrier struct {
-	joint.Open
+	clientcall.Open
 	owner string // the principal whose call it is
 	asks  chan *inputRequest
 	page  string // the id of the last page that it has carried; guarded by Peer.mu
@@ -315,7 +315,7 @@ func (p *Peer) refusal(q mcp.InputRequest, err error) *jsonrpc.Error {
 	if !ok {
 		return &jsonrpc.Error{Code: mcp.CodeInternal, Message: "the client failed to answer this request"}
 	}
-	wire := joint.ToWire(e)
+	wire := clientcall.ToWire(e)
 	if e.Code == mcp.CodeMissingCapability { // a code that older revisions do not have
 		wire.Code, wire.Data = mcp.CodeMethodNotFound, nil
 		if c := p.profile.Capabilities; q.Method == mcp.MethodElicit && c.Elicitation != nil || q.Method == mcp.MethodCreateMessage && c.Sampling != nil {

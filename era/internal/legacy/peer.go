@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/era/internal/clientcall"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -18,27 +18,27 @@ import (
 // server asks back while a call is open, the call is parked: its round ends
 // with NeedInput, and the next one answers and goes on.
 type Peer struct {
-	link    joint.Link
+	link    clientcall.Link
 	profile *mcp.ClientProfile
 	rev     *revision
 	found   mcp.Result // what the server said of itself, as to server/discover
 	offers  mcp.ServerCapabilities
 
 	mu        sync.Mutex
-	open      map[int64]*joint.Open  // calls that are on the wire
-	carries   map[int64]*carrier     // those of them that can carry questions
-	parked    map[string]*carrier    // those that wait for an answer, by their state
-	listening map[*listener]struct{} // open subscriptions
-	watched   map[string]int         // how many of them watch a resource
-	level     mcp.LogLevel           // what the server was told
-	closed    bool                   // nothing is parked any more
+	open      map[int64]*clientcall.Open // calls that are on the wire
+	carries   map[int64]*carrier         // those of them that can carry questions
+	parked    map[string]*carrier        // those that wait for an answer, by their state
+	listening map[*listener]struct{}     // open subscriptions
+	watched   map[string]int             // how many of them watch a resource
+	level     mcp.LogLevel               // what the server was told
+	closed    bool                       // nothing is parked any more
 }
 
 // NewPeer returns a Peer that is of no use before Handshake.
-func NewPeer(link joint.Link, persona *mcp.ClientProfile) *Peer {
+func NewPeer(link clientcall.Link, persona *mcp.ClientProfile) *Peer {
 	return &Peer{
 		link: link, profile: persona,
-		open: map[int64]*joint.Open{}, carries: map[int64]*carrier{}, parked: map[string]*carrier{},
+		open: map[int64]*clientcall.Open{}, carries: map[int64]*carrier{}, parked: map[string]*carrier{},
 		listening: map[*listener]struct{}{}, watched: map[string]int{},
 	}
 }
@@ -65,13 +65,13 @@ func (p *Peer) Handshake(ctx context.Context, want mcp.Revision) error {
 	case a := <-pending.Response():
 		pending.Release()
 		if bad, ok := errors.AsType[*jsonrpc.DecodeError](a.Err); ok {
-			return joint.Invalid(methodInitialize, bad.Reason)
+			return clientcall.Invalid(methodInitialize, bad.Reason)
 		}
 		if a.Err != nil {
 			return a.Err
 		}
 		if a.Error != nil {
-			return joint.FromWire(a.Error)
+			return clientcall.FromWire(a.Error)
 		}
 		if err := p.agree(a.Result); err != nil {
 			return err
@@ -87,10 +87,10 @@ func (p *Peer) Handshake(ctx context.Context, want mcp.Revision) error {
 func (p *Peer) agree(raw json.RawMessage) error {
 	var in initializeResult
 	if err := mcp.Unmarshal(raw, &in); err != nil {
-		return joint.Invalid(methodInitialize, err.Error())
+		return clientcall.Invalid(methodInitialize, err.Error())
 	}
 	if p.rev = find(in.ProtocolVersion); p.rev == nil {
-		return joint.Invalid(methodInitialize, "it wants to speak revision "+strconv.Quote(string(in.ProtocolVersion))+", which is not known here")
+		return clientcall.Invalid(methodInitialize, "it wants to speak revision "+strconv.Quote(string(in.ProtocolVersion))+", which is not known here")
 	}
 	p.offers = in.Capabilities
 	var err error
@@ -110,7 +110,7 @@ func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	case mcp.MethodSubscriptionsListen:
 		return p.listen(ctx, c)
 	case mcp.MethodRevision:
-		return joint.RevisionResult(p.rev.name)
+		return clientcall.RevisionResult(p.rev.name)
 	case mcp.MethodPing:
 		_, err := p.request(ctx, methodPing, nil)
 		return mcp.Result{Server: p.found.Server}, err
@@ -187,7 +187,7 @@ func (p *Peer) start(ctx context.Context, c *mcp.Call) (*carrier, error) {
 func stampMeta(c *mcp.Call, id int64) (meta []byte, err error) {
 	if len(c.Meta) > 0 {
 		rest := maps.Clone(c.Meta)
-		maps.DeleteFunc(rest, func(key string, _ json.RawMessage) bool { return joint.Reserved(key) })
+		maps.DeleteFunc(rest, func(key string, _ json.RawMessage) bool { return clientcall.Reserved(key) })
 		if meta, err = mcp.Marshal(rest); err != nil {
 			return nil, err
 		}
@@ -263,18 +263,18 @@ func (p *Peer) abandon(ctx context.Context, k *carrier, reason string) {
 func (p *Peer) answer(c *mcp.Call, a jsonrpc.Response) (mcp.Result, error) {
 	if a.Err != nil {
 		if bad, ok := errors.AsType[*jsonrpc.DecodeError](a.Err); ok {
-			return mcp.Result{}, joint.Invalid(c.Method, bad.Reason)
+			return mcp.Result{}, clientcall.Invalid(c.Method, bad.Reason)
 		}
 		return mcp.Result{}, a.Err
 	}
 	if a.Error != nil {
-		return mcp.Result{}, p.liftError(c, joint.FromWire(a.Error))
+		return mcp.Result{}, p.liftError(c, clientcall.FromWire(a.Error))
 	}
 	res := mcp.Result{Server: p.found.Server}
 	res.Body = rawjson.CutOwn(a.Result, func(name, value []byte) bool {
 		switch string(name) {
 		case keyMeta:
-			res.Meta = joint.AddMeta(nil, value)
+			res.Meta = clientcall.AddMeta(nil, value)
 			return true
 		case "resultType":
 			return true
@@ -342,7 +342,7 @@ func (p *Peer) request(ctx context.Context, method string, params []byte) (json.
 			return nil, a.Err
 		}
 		if a.Error != nil {
-			return nil, joint.FromWire(a.Error)
+			return nil, clientcall.FromWire(a.Error)
 		}
 		return a.Result, nil
 	case <-ctx.Done():

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/era/internal/clientcall"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -32,7 +32,7 @@ type Session struct {
 	changes func()            // ends the news of lists; nil while there is none
 	watched map[string]func() // ends the news of a resource; nil while there is none
 	waiting sync.WaitGroup    // for subscriptions that need a goroutine
-	inbox   joint.Inbox       // notifications that the Handler hears
+	inbox   clientcall.Inbox  // notifications that the Handler hears
 }
 
 // offers is what a session has to know of the server's capabilities. There may
@@ -52,7 +52,7 @@ const (
 
 // NewSession returns a session whose changes go to push, which must not block;
 // nil means that nobody is there to hear them before Attach.
-func NewSession(h mcp.Handler, push func(joint.Notification)) *Session {
+func NewSession(h mcp.Handler, push func(clientcall.Notification)) *Session {
 	s := &Session{h: h}
 	if push != nil {
 		s.push = &pusher{push}
@@ -61,7 +61,7 @@ func NewSession(h mcp.Handler, push func(joint.Notification)) *Session {
 }
 
 // A pusher is who hears the changes of a session.
-type pusher struct{ push func(joint.Notification) }
+type pusher struct{ push func(clientcall.Notification) }
 
 // Close ends every subscription and waits for it.
 func (s *Session) Close() {
@@ -79,7 +79,7 @@ func (s *Session) Close() {
 // ReplyWriter is the way back to the client during one request.
 type ReplyWriter interface {
 	// Tell sends a notification.
-	Notify(joint.Notification)
+	Notify(clientcall.Notification)
 	// Ask sends a request to the client and waits for the answer.
 	Ask(ctx context.Context, method string, params []byte) (jsonrpc.Message, error)
 	// Release lets the client go, who comes back for the rest; where it has
@@ -123,17 +123,17 @@ func (s *Session) Serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 	if own, ok := errors.AsType[*mcp.Error](err); ok {
 		err = projectError(m.Method, own)
 	}
-	return nil, joint.ToWire(err)
+	return nil, clientcall.ToWire(err)
 }
 
 // Answer serves one request and returns what appends its answer.
-func (s *Session) Respond(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) joint.Response {
+func (s *Session) Respond(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) clientcall.Response {
 	body, e := s.Serve(ctx, m, p, back)
 	if e != nil {
-		return joint.Fail(m.ID, e)
+		return clientcall.Fail(m.ID, e)
 	}
-	a := joint.Response{Append: func(dst []byte) []byte { return jsonrpc.AppendResult(dst, m.ID, body) }}
-	if len(body) > joint.Large {
+	a := clientcall.Response{Append: func(dst []byte) []byte { return jsonrpc.AppendResult(dst, m.ID, body) }}
+	if len(body) > clientcall.Large {
 		a.Split = func(dst []byte) ([]byte, int, []byte) {
 			dst = jsonrpc.AppendResult(dst, m.ID, nil)
 			at := len(dst) - len("{}}")
@@ -198,7 +198,7 @@ func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Prin
 			}
 		}
 		if wants(n, token, least) {
-			back.Notify(joint.Outgoing(n, func(dst []byte) []byte { return appendNotification(dst, n, token) }))
+			back.Notify(clientcall.Outgoing(n, func(dst []byte) []byte { return appendNotification(dst, n, token) }))
 		}
 	}
 	if token != nil {
@@ -252,10 +252,10 @@ func lift(m *jsonrpc.Message, c *mcp.Call) (token []byte) {
 	c.Params = rawjson.Cut(m.Params, func(name, value []byte) bool {
 		switch {
 		case string(name) == keyMeta:
-			if t := rawjson.Lookup(value, keyProgressToken); joint.IsToken(t) {
+			if t := rawjson.Lookup(value, keyProgressToken); clientcall.IsToken(t) {
 				token = t
 			}
-			c.Meta = joint.AddMeta(nil, value)
+			c.Meta = clientcall.AddMeta(nil, value)
 			return true
 		case string(name) == "task" && m.Method == mcp.MethodToolsCall:
 			return true
@@ -310,7 +310,7 @@ func ask(ctx context.Context, method string, params json.RawMessage, back ReplyW
 	case err != nil:
 		return nil, err
 	case m.Error != nil:
-		return nil, joint.FromWire(m.Error)
+		return nil, clientcall.FromWire(m.Error)
 	}
 	return rawjson.Cut(m.Result, func(name, _ []byte) bool { return string(name) == keyMeta }), nil
 }

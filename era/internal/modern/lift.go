@@ -5,7 +5,7 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/era/internal/clientcall"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -112,7 +112,7 @@ func (s *Server) introduce(e *envelope, r *request) error {
 		}
 	}
 	if e.progress != nil {
-		if !joint.IsToken(e.progress) {
+		if !clientcall.IsToken(e.progress) {
 			return mcp.InvalidParams("params._meta.progressToken must be a string or an integer")
 		}
 		r.token, r.call.Progress = e.progress, true

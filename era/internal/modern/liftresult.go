@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/era/internal/clientcall"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -24,18 +24,18 @@ func (p *Peer) liftResult(c *mcp.Call, raw []byte) (mcp.Result, error) {
 	if e.kind != nil {
 		var ok bool
 		if kind, ok = rawjson.String(e.kind); !ok {
-			return mcp.Result{}, joint.Invalid(c.Method, "its resultType is not a string")
+			return mcp.Result{}, clientcall.Invalid(c.Method, "its resultType is not a string")
 		}
 	}
 	switch kind {
 	case "":
-		return mcp.Result{}, joint.Invalid(c.Method, "its resultType is empty")
+		return mcp.Result{}, clientcall.Invalid(c.Method, "its resultType is empty")
 	case typeComplete:
 	case typeInput:
 		return mcp.Result{}, p.liftNeed(c, &e)
 	default:
 		if !p.declaresExtension(c) {
-			return mcp.Result{}, joint.Invalid(c.Method, "its resultType "+strconv.Quote(kind)+" belongs to no extension that was declared")
+			return mcp.Result{}, clientcall.Invalid(c.Method, "its resultType "+strconv.Quote(kind)+" belongs to no extension that was declared")
 		}
 		res.Type = kind
 	}
@@ -43,7 +43,7 @@ func (p *Peer) liftResult(c *mcp.Call, raw []byte) (mcp.Result, error) {
 		switch name := string(o.Name); {
 		case name == metaServer:
 			res.Server = p.readServer(o.Value)
-		case !joint.Reserved(name):
+		case !clientcall.Reserved(name):
 			if res.Meta == nil {
 				res.Meta = mcp.Meta{}
 			}
@@ -103,16 +103,16 @@ func (e *reply) cache() mcp.Cache {
 // asked of it.
 func (p *Peer) liftNeed(c *mcp.Call, e *reply) error {
 	if !mcp.MayRequireInput(c.Method) {
-		return joint.Invalid(c.Method, "this method cannot ask for input")
+		return clientcall.Invalid(c.Method, "this method cannot ask for input")
 	}
 	if e.inputRequests == nil && e.state == nil {
-		return joint.Invalid(c.Method, "it asks for input and says neither what nor why")
+		return clientcall.Invalid(c.Method, "it asks for input and says neither what nor why")
 	}
 	need := &mcp.InputRequired{Requests: map[string]mcp.InputRequest{}}
 	if e.state != nil {
 		var ok bool
 		if need.State, ok = rawjson.String(e.state); !ok {
-			return joint.Invalid(c.Method, "its requestState is not a string")
+			return clientcall.Invalid(c.Method, "its requestState is not a string")
 		}
 	}
 	caller := c.Caller
@@ -120,15 +120,15 @@ func (p *Peer) liftNeed(c *mcp.Call, e *reply) error {
 		caller.Capabilities = &p.profile.Capabilities
 	}
 	if e.inputRequests != nil && !rawjson.IsObject(e.inputRequests) {
-		return joint.Invalid(c.Method, "its inputRequests is not an object")
+		return clientcall.Invalid(c.Method, "its inputRequests is not an object")
 	}
 	for o := rawjson.Object(e.inputRequests); o.Next(); {
 		var q mcp.InputRequest
 		if err := mcp.Unmarshal(o.Value, &q); err != nil {
-			return joint.Invalid(c.Method, "its inputRequests cannot be read: "+err.Error())
+			return clientcall.Invalid(c.Method, "its inputRequests cannot be read: "+err.Error())
 		}
 		if err := caller.CanHandle(q); err != nil {
-			return joint.Invalid(c.Method, "it asks for what was not declared: "+err.Error())
+			return clientcall.Invalid(c.Method, "it asks for what was not declared: "+err.Error())
 		}
 		need.Requests[string(o.Name)] = q
 	}

@@ -3,7 +3,7 @@ package modern
 import (
 	"context"
 
-	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/era/internal/clientcall"
 	"github.com/tenon-mcp/tenon/internal/notifyqueue"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -15,14 +15,14 @@ type Subscription struct {
 	server *Server
 	id     string // that of the request, as JSON
 	res    mcp.Result
-	held   joint.Detached
+	held   clientcall.Detached
 	queue  notifyqueue.Queue[mcp.Notification]
 }
 
 // Listen serves a subscriptions/listen. If the Handler detaches, it returns the
 // open subscription; otherwise it returns the answer, when the Handler has
 // returned.
-func (s *Server) Listen(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) (*Subscription, joint.Response) {
+func (s *Server) Listen(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) (*Subscription, clientcall.Response) {
 	r, err := s.lift(m, p)
 	if err != nil {
 		return nil, failed(m.ID, err)
@@ -41,7 +41,7 @@ func (s *Server) Listen(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 	r.res, err = s.h.Serve(ctx, &r.call)
 	if err == nil && sub.held.Any() {
 		opened, sub.res = true, r.res
-		return sub, joint.Response{}
+		return sub, clientcall.Response{}
 	}
 	return nil, s.finish(ctx, r, back, err)
 }
@@ -49,13 +49,13 @@ func (s *Server) Listen(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 // side returns what takes the notes of the subscription: they wait to be taken
 // once the Handler has detached, and go to tell before. It keeps nothing of the
 // request.
-func (s *Subscription) onNotification(tell func(joint.Notification)) func(mcp.Notification) {
+func (s *Subscription) onNotification(tell func(clientcall.Notification)) func(mcp.Notification) {
 	return func(n mcp.Notification) {
 		switch {
 		case s.held.Any():
 			s.put(n)
 		case isChange(n.Method):
-			tell(joint.Outgoing(n, func(dst []byte) []byte { return s.Append(dst, n) }))
+			tell(clientcall.Outgoing(n, func(dst []byte) []byte { return s.Append(dst, n) }))
 		}
 	}
 }
@@ -63,7 +63,7 @@ func (s *Subscription) onNotification(tell func(joint.Notification)) func(mcp.No
 // put queues a notification.
 func (s *Subscription) put(n mcp.Notification) {
 	if isChange(n.Method) {
-		s.queue.Put(joint.Item(n))
+		s.queue.Put(clientcall.Item(n))
 	}
 }
 
@@ -98,14 +98,14 @@ func (s *Subscription) Append(dst []byte, n mcp.Notification) []byte {
 }
 
 // End ends the subscription and returns its answer.
-func (s *Subscription) End() joint.Response {
+func (s *Subscription) End() clientcall.Response {
 	s.held.Stop()
 	r := s.request()
 	r.res = s.res
 	if err := r.checkBody(); err != nil {
 		return failed(r.id, err)
 	}
-	return joint.Response{Append: func(dst []byte) []byte { return s.server.appendResult(dst, r) }}
+	return clientcall.Response{Append: func(dst []byte) []byte { return s.server.appendResult(dst, r) }}
 }
 
 // request is as much of the request as its answer and its news repeat.

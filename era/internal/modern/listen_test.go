@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/era/internal/clientcall"
 	"github.com/tenon-mcp/tenon/internal/notifyqueue"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -86,7 +86,7 @@ func TestSubscription(t *testing.T) {
 // once.
 func TestListenWithoutDetaching(t *testing.T) {
 	var told []string
-	back := ReplyWriter{Notify: func(n joint.Notification) { told = append(told, string(n.Value(nil))) }}
+	back := ReplyWriter{Notify: func(n clientcall.Notification) { told = append(told, string(n.Value(nil))) }}
 	sub, a := NewServer(&station{blocks: true}, nil).Listen(t.Context(), listenRequest(t), nil, back)
 	if sub != nil {
 		t.Fatal("it is open")

@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/era/internal/clientcall"
 	"github.com/tenon-mcp/tenon/internal/leaktest"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -157,8 +157,8 @@ func bubble(t *testing.T, f func(t *testing.T)) { t.Helper(); synctest.Test(t, f
 func raw(s string) json.RawMessage { return json.RawMessage(s) }
 
 // newOpen makes a call known to p as Serve does.
-func newOpen(p *Peer, id int64, c *mcp.Call) *joint.Open {
-	o := joint.NewOpen(id, c)
+func newOpen(p *Peer, id int64, c *mcp.Call) *clientcall.Open {
+	o := clientcall.NewOpen(id, c)
 	p.track(o)
 	return o
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/era/internal/clientcall"
 	"github.com/tenon-mcp/tenon/internal/notifyqueue"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -320,7 +320,7 @@ func TestServerSendsWhatWasAskedFor(t *testing.T) {
 			return mcp.Result{}, nil
 		})
 		m := message(t, `{"jsonrpc":"2.0","id":"id","method":"`+c.method+`","params":{"_meta":{`+goodMeta+c.meta+`}}}`)
-		s.Serve(t.Context(), m, nil, ReplyWriter{Notify: func(n joint.Notification) {
+		s.Serve(t.Context(), m, nil, ReplyWriter{Notify: func(n clientcall.Notification) {
 			line := string(n.Value(nil))
 			message(t, line)
 			told = append(told, line)

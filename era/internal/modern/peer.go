@@ -7,7 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/era/internal/clientcall"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -15,7 +15,7 @@ import (
 
 // A Peer is a modern server at the far end of a link, shaped as a Handler.
 type Peer struct {
-	link    joint.Link
+	link    clientcall.Link
 	profile *mcp.ClientProfile
 	stamps  stamps
 
@@ -26,14 +26,14 @@ type Peer struct {
 	server atomic.Pointer[introducedServer]
 
 	mu             sync.Mutex
-	open           map[int64]*joint.Open // calls that hear notes
-	ends           map[int64]func()      // subscriptions that the server may end
-	inputRequested mcp.LogLevel          // the least severe lines that a call has asked for
+	open           map[int64]*clientcall.Open // calls that hear notes
+	ends           map[int64]func()           // subscriptions that the server may end
+	inputRequested mcp.LogLevel               // the least severe lines that a call has asked for
 }
 
 // NewPeer returns a Peer over link.
-func NewPeer(link joint.Link, persona *mcp.ClientProfile, shared bool) (*Peer, error) {
-	p := &Peer{link: link, profile: persona, shared: shared, open: map[int64]*joint.Open{}, ends: map[int64]func(){}}
+func NewPeer(link clientcall.Link, persona *mcp.ClientProfile, shared bool) (*Peer, error) {
+	p := &Peer{link: link, profile: persona, shared: shared, open: map[int64]*clientcall.Open{}, ends: map[int64]func(){}}
 	return p, p.stamps.prepare(persona)
 }
 
@@ -50,7 +50,7 @@ func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		_, err := p.Probe(ctx)
 		return mcp.Result{}, err
 	case mcp.MethodRevision:
-		return joint.RevisionResult(Revision)
+		return clientcall.RevisionResult(Revision)
 	}
 	if err := c.Refusal(); err != nil { // inputResponses hold no errors, and the server does not wait
 		return mcp.Result{}, err
@@ -60,7 +60,7 @@ func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if err != nil {
 		return mcp.Result{}, err
 	}
-	o := joint.NewOpen(id, c)
+	o := clientcall.NewOpen(id, c)
 	ended := p.track(o)
 	defer p.untrack(id)
 	if o.Pending, err = p.link.Start(ctx, id, c.Method, params); err != nil {
@@ -105,7 +105,7 @@ func (p *Peer) notify(ctx context.Context, c *mcp.Call) error {
 
 // track makes a call known to those who bring notes. The channel is closed
 // when the server ends a subscription by name.
-func (p *Peer) track(o *joint.Open) (ended chan struct{}) {
+func (p *Peer) track(o *clientcall.Open) (ended chan struct{}) {
 	if o.Call.OnNotification == nil {
 		return nil
 	}
@@ -146,12 +146,12 @@ func (p *Peer) cancel(ctx context.Context, id int64, reason string) {
 func (p *Peer) handleInput(c *mcp.Call, a jsonrpc.Response) (mcp.Result, error) {
 	if a.Err != nil {
 		if bad, ok := errors.AsType[*jsonrpc.DecodeError](a.Err); ok {
-			return mcp.Result{}, joint.Invalid(c.Method, bad.Reason)
+			return mcp.Result{}, clientcall.Invalid(c.Method, bad.Reason)
 		}
 		return mcp.Result{}, a.Err
 	}
 	if a.Error != nil {
-		e := joint.FromWire(a.Error)
+		e := clientcall.FromWire(a.Error)
 		if e.Code == mcp.CodeLegacyResourceNotFound {
 			e.Code = mcp.CodeInvalidParams
 		}
@@ -203,7 +203,7 @@ func (p *Peer) deliver(note mcp.Notification, token, subscription []byte, origin
 	case origin == 0:
 		// A change that does not name its subscription, as mcp-go sends it: it
 		// is for those who asked for its kind.
-		return joint.PutAll(p.listeners(func(c *mcp.Call) bool { return subscribed(c, note) }), note)
+		return clientcall.PutAll(p.listeners(func(c *mcp.Call) bool { return subscribed(c, note) }), note)
 	}
 	return p.put(origin, note, func(*mcp.Call) bool { return true })
 }
@@ -218,10 +218,10 @@ func (p *Peer) ended(id int64) {
 	}
 }
 
-func (p *Peer) listeners(wants func(*mcp.Call) bool) []*joint.Open {
+func (p *Peer) listeners(wants func(*mcp.Call) bool) []*clientcall.Open {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return joint.Listeners(p.open, wants)
+	return clientcall.Listeners(p.open, wants)
 }
 
 // subscribed reports whether the call is a subscription to such news.
@@ -251,7 +251,7 @@ func (p *Peer) logged(n mcp.Notification, origin int64) bool {
 	if origin != 0 {
 		return p.put(origin, n, wants)
 	}
-	return joint.PutAll(p.listeners(wants), n)
+	return clientcall.PutAll(p.listeners(wants), n)
 }
 
 // hasAsked reports whether any call has asked for log messages like this one.
@@ -264,7 +264,7 @@ func (p *Peer) hasInputRequests(n mcp.Notification) bool {
 }
 
 func liftNotificationMeta(n *mcp.Notification, meta []byte) (subscription []byte) {
-	n.Meta = joint.AddMeta(nil, meta)
+	n.Meta = clientcall.AddMeta(nil, meta)
 	return rawjson.Lookup(meta, metaSubscription)
 }
 

@@ -1,7 +1,7 @@
 package modern
 
 import (
-	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/era/internal/clientcall"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -12,9 +12,9 @@ import (
 // gets to see.
 func Refuse(m *jsonrpc.Message) *jsonrpc.Error {
 	if m.Method != "initialize" {
-		return joint.ToWire((&envelope{}).readMeta(nil))
+		return clientcall.ToWire((&envelope{}).readMeta(nil))
 	}
 	wanted, _ := rawjson.String(rawjson.Lookup(m.Params, "protocolVersion"))
 	e := mcp.Errorf(mcp.CodeUnsupportedVersion, "this server speaks revision %s of the protocol and none that begins with initialize", Revision)
-	return joint.ToWire(e.With(map[string]any{"supported": []mcp.Revision{Revision}, "requested": wanted}))
+	return clientcall.ToWire(e.With(map[string]any{"supported": []mcp.Revision{Revision}, "requested": wanted}))
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 
-	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/era/internal/clientcall"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -32,7 +32,7 @@ func NewServer(h mcp.Handler, keys *Keys) *Server { return &Server{h: h, keys: k
 // ReplyWriter is the way back to who sent a request.
 type ReplyWriter struct {
 	// Tell sends a notification.
-	Notify func(joint.Notification)
+	Notify func(clientcall.Notification)
 
 	// Shared says that all requests share one channel, so that the end of a
 	// subscription has to be told by name.
@@ -48,7 +48,7 @@ func (s *Server) Serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal
 }
 
 // Answer serves one request.
-func (s *Server) Respond(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) joint.Response {
+func (s *Server) Respond(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) clientcall.Response {
 	r, err := s.lift(m, p)
 	if err != nil {
 		return failed(m.ID, err)
@@ -71,11 +71,11 @@ func (s *Server) Notified(ctx context.Context, m *jsonrpc.Message, p *mcp.Princi
 }
 
 // call has the Handler serve a request.
-func (s *Server) call(ctx context.Context, r *request, back ReplyWriter) joint.Response {
+func (s *Server) call(ctx context.Context, r *request, back ReplyWriter) clientcall.Response {
 	r.call.Headers = back.Headers
 	r.call.OnNotification = func(n mcp.Notification) {
 		if r.wants(n) {
-			back.Notify(joint.Outgoing(n, func(dst []byte) []byte { return appendNotification(dst, r, n) }))
+			back.Notify(clientcall.Outgoing(n, func(dst []byte) []byte { return appendNotification(dst, r, n) }))
 		}
 	}
 	var err error
@@ -84,7 +84,7 @@ func (s *Server) call(ctx context.Context, r *request, back ReplyWriter) joint.R
 }
 
 // finish turns what the Handler returned into the answer.
-func (s *Server) finish(ctx context.Context, r *request, back ReplyWriter, err error) joint.Response {
+func (s *Server) finish(ctx context.Context, r *request, back ReplyWriter, err error) clientcall.Response {
 	res := &r.res
 	if need, ok := errors.AsType[*mcp.InputRequired](err); ok {
 		a, asks := s.ask(r, need, res.Server)
@@ -100,13 +100,13 @@ func (s *Server) finish(ctx context.Context, r *request, back ReplyWriter, err e
 		return failed(r.id, err)
 	}
 	if back.Shared && r.call.Method == mcp.MethodSubscriptionsListen {
-		back.Notify(joint.Notification{Value: func(dst []byte) []byte {
+		back.Notify(clientcall.Notification{Value: func(dst []byte) []byte {
 			dst = append(append(dst, `{"jsonrpc":"2.0","method":"`+notificationCancelled+`","params":{"requestId":`...), r.id...)
 			return append(dst, `,"reason":"the server ends the subscription"}}`...)
 		}})
 	}
-	a := joint.Response{Append: func(dst []byte) []byte { return s.appendResult(dst, r) }}
-	if len(res.Body) > joint.Large {
+	a := clientcall.Response{Append: func(dst []byte) []byte { return s.appendResult(dst, r) }}
+	if len(res.Body) > clientcall.Large {
 		a.Split = func(dst []byte) ([]byte, int, []byte) { return s.splitResult(dst, r, false) }
 	}
 	return a
@@ -137,7 +137,7 @@ func (r *request) wants(n mcp.Notification) bool {
 }
 
 // ask ends a round, and reports whether it really asks.
-func (s *Server) ask(r *request, need *mcp.InputRequired, server *mcp.Implementation) (a joint.Response, asks bool) {
+func (s *Server) ask(r *request, need *mcp.InputRequired, server *mcp.Implementation) (a clientcall.Response, asks bool) {
 	if !mcp.MayRequireInput(r.call.Method) {
 		return failed(r.id, mcp.Errorf(mcp.CodeInternal, "%s cannot ask for input", r.call.Method)), false
 	}
@@ -150,7 +150,7 @@ func (s *Server) ask(r *request, need *mcp.InputRequired, server *mcp.Implementa
 	if err != nil {
 		return failed(r.id, err), false
 	}
-	return joint.Response{Append: func(dst []byte) []byte { return s.appendNeed(dst, r, need, state, server) }}, true
+	return clientcall.Response{Append: func(dst []byte) []byte { return s.appendNeed(dst, r, need, state, server) }}, true
 }
 
 // removed lists what this revision has taken out of the protocol: a Handler
@@ -163,15 +163,15 @@ func removed(method string) bool {
 	return false
 }
 
-func failed(id jsonrpc.ID, err error) joint.Response {
-	e := joint.ToWire(err)
+func failed(id jsonrpc.ID, err error) clientcall.Response {
+	e := clientcall.ToWire(err)
 	switch e.Code {
 	case mcp.CodeLegacyResourceNotFound:
 		e.Code = mcp.CodeInvalidParams
 	case mcp.CodeLegacyURLElicitation:
 		e.Code = mcp.CodeInternal
 	}
-	return joint.Fail(id, e)
+	return clientcall.Fail(id, e)
 }
 
 // identity returns the JSON of who answers, encoded once for each server.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/tenon-mcp/tenon/era/internal/joint"
+	"github.com/tenon-mcp/tenon/era/internal/clientcall"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -158,7 +158,7 @@ func (m *metaWriter) rest(meta mcp.Meta) {
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(meta)) {
-		if !joint.Reserved(name) {
+		if !clientcall.Reserved(name) {
 			m.raw(name, meta[name])
 		}
 	}

@@ -1,6 +1,6 @@
-// Package joint holds what both wings of the door need at the client's end of
+// Package clientcall holds what both wings of the door need at the client's end of
 // a connection: the link itself, and calls that are open on it.
-package joint
+package clientcall
 
 import (
 	"context"

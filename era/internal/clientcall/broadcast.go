@@ -1,4 +1,4 @@
-package joint
+package clientcall
 
 import "github.com/tenon-mcp/tenon/mcp"
 

@@ -1,4 +1,4 @@
-// Package edge is what every HTTP transport asks of a request before it looks
+// Package httpguard is what every HTTP transport asks of a request before it looks
 // at the message in it: may this Host and this Origin come in, is the body
 // JSON, is it small enough, does it arrive in time, and who sent it.
 //
@@ -10,4 +10,4 @@
 // known are its operator's business, and Host is checked only when some are
 // listed. A request that does not say where it arrived is taken for a loopback
 // one; that is so for requests that no net/http server made.
-package edge
+package httpguard
