@@ -58,12 +58,14 @@ func TestProcessesRefreshOneToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	used := map[string]int{}
+	w.mu.Lock() // other processes may ask the server at any time
 	w.tokens = func(form url.Values, _ http.Header) (int, any) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		used[form.Get("refresh_token")]++
 		return 0, nil
 	}
+	w.mu.Unlock()
 	for i, all := range edittest.Run(t, "refresh", dir, 4) {
 		if len(all) != edittest.Changes()/4 {
 			t.Errorf("process %d: %d renewals", i, len(all))

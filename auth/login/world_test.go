@@ -168,9 +168,10 @@ func (w *world) serveToken(rw http.ResponseWriter, r *http.Request) {
 	w.mu.Lock()
 	w.forms = append(w.forms, r.PostForm)
 	w.headers = append(w.headers, r.Header.Clone())
+	tokens := w.tokens
 	w.mu.Unlock()
-	if w.tokens != nil {
-		if status, body := w.tokens(r.PostForm, r.Header); body != nil {
+	if tokens != nil {
+		if status, body := tokens(r.PostForm, r.Header); body != nil {
 			writeJSON(rw, status, body)
 			return
 		}

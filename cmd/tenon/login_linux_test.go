@@ -32,8 +32,8 @@ func guarded(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(inside.Shutdown)
-	var web *httptest.Server
-	web = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	web := httptest.NewUnstartedServer(nil)
+	web.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answers := map[string]map[string]any{
 			"/.well-known/oauth-protected-resource/mcp": {"resource": web.URL + "/mcp", "authorization_servers": []string{web.URL}},
 			"/.well-known/oauth-authorization-server": {"issuer": web.URL, "authorization_endpoint": web.URL + "/authorize", "token_endpoint": web.URL + "/token",
@@ -68,7 +68,8 @@ func guarded(t *testing.T) string {
 			w.WriteHeader(http.StatusCreated)
 		}
 		json.NewEncoder(w).Encode(a)
-	}))
+	})
+	web.Start()
 	t.Cleanup(web.Close)
 	return web.URL + "/mcp"
 }
