@@ -73,13 +73,17 @@ func climbs(value string) bool {
 }
 
 // Decide says what to do with a call, and by which rule. The strictest rule
-// that matches counts, whatever the order: deny before ask before allow. A call
-// that no rule matches is asked about; the rule is nil then.
+// that matches counts, whatever the order: deny before ask before allow. Only an
+// allow rule of the command line, which the person typed for this run, counts
+// before ask. A call that no rule matches is asked about; the rule is nil then.
 func (s Settings) Decide(server, tool string, args []byte) (Effect, *Rule) {
-	for _, effect := range []Effect{Deny, Ask, Allow} {
+	for _, one := range []struct {
+		effect    Effect
+		onlyTyped bool
+	}{{Deny, false}, {Allow, true}, {Ask, false}, {Allow, false}} {
 		for i, r := range s.Rules {
-			if r.Effect == effect && r.Match(server, tool, args) {
-				return effect, &s.Rules[i]
+			if r.Effect == one.effect && (r.CommandLine || !one.onlyTyped) && r.Match(server, tool, args) {
+				return r.Effect, &s.Rules[i]
 			}
 		}
 	}
@@ -87,12 +91,10 @@ func (s Settings) Decide(server, tool string, args []byte) (Effect, *Rule) {
 }
 
 // AllowedByCommandLine reports whether a rule of the command line allows a call,
-// and no rule is stricter.
+// and no rule denies it.
 func (s Settings) AllowedByCommandLine(server, tool string, args []byte) bool {
-	if effect, _ := s.Decide(server, tool, args); effect != Allow {
-		return false
-	}
-	return slices.ContainsFunc(s.Rules, func(r Rule) bool { return r.CommandLine && r.Effect == Allow && r.Match(server, tool, args) })
+	effect, rule := s.Decide(server, tool, args)
+	return effect == Allow && rule.CommandLine
 }
 
 // Hidden reports whether a tool is denied whatever its arguments are.

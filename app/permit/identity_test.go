@@ -204,8 +204,10 @@ func TestCommandLineAllows(t *testing.T) {
 	if v := b.Judge("s", changed, nil, "1"); v.Effect != config.Allow || !v.Typed || len(v.Changes) != 1 || b.Held("s", changed) != "" {
 		t.Errorf("%+v", v)
 	}
-	strict := open(t, "", config.Settings{Rules: []config.Rule{{Effect: config.Allow, Server: "s", Tool: "*", CommandLine: true}, {Effect: config.Ask, Server: "s", Tool: "a"}}})
-	if v := strict.Judge("s", changed, nil, "1"); v.Effect != config.Ask || v.Typed {
-		t.Errorf("a stricter rule: %+v", v)
+	for effect, typed := range map[config.Effect]bool{config.Ask: true, config.Deny: false} {
+		b := open(t, "", config.Settings{Rules: []config.Rule{{Effect: config.Allow, Server: "s", Tool: "*", CommandLine: true}, {Effect: effect, Server: "s", Tool: "a"}}})
+		if v := b.Judge("s", changed, nil, "1"); v.Typed != typed || (v.Effect == config.Allow) != typed {
+			t.Errorf("beside a rule that says %s: %+v", effect, v)
+		}
 	}
 }

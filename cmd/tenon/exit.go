@@ -95,16 +95,21 @@ func (p *program) fail(err error) {
 	}
 	fmt.Fprintln(p.err, text)
 	f, bad := show.ParseFormat(p.format)
-	if bad != nil || f == show.Text {
+	if bad != nil || f == show.Text || p.reported {
 		return
 	}
+	out := &show.Printer{W: p.out, Format: f}
+	out.Value(map[string]any{"error": p.errorObject(err)}) // where that fails nothing can be told
+}
+
+// errorObject describes an error in the formats for scripts, without secrets.
+func (p *program) errorObject(err error) map[string]any {
 	object := map[string]any{"message": p.secrets.Text(err.Error()), "exitCode": exitCode(err)}
-	if answer != nil && !answer.Local {
+	if answer, ok := errors.AsType[*mcp.Error](err); ok && !answer.Local {
 		object["code"], object["message"] = answer.Code, p.secrets.Text(answer.Message)
 		if len(answer.Data) > 0 {
 			object["data"] = json.RawMessage(p.secrets.JSON(answer.Data))
 		}
 	}
-	out := &show.Printer{W: p.out, Format: f}
-	out.Value(map[string]any{"error": object}) // where that fails nothing can be told
+	return object
 }

@@ -34,6 +34,7 @@ type program struct {
 
 	relayTo  string         // the socket of tenon up --tap; empty: nobody listens
 	recordTo io.Writer      // where the messages of this run go; nil: nowhere
+	reported bool           // standard output already has the error as an object
 	sinks    []inspect.Sink // see the messages of this run, too
 	current  *session       // the server that commands in a shell talk to; nil: each opens its own
 	typing   form.Lines     // reads what the person types; nil until somebody asks

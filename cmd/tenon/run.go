@@ -90,9 +90,11 @@ func (v *oneShot) words(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// outputOf lets --format choose the output where --output does not.
+// outputOf lets --format choose the output where --output does not, and the
+// other way round, so that errors are written in the same format.
 func (p *program) outputOf(cmd *cobra.Command, v *oneShot) error {
 	if p.format == "" {
+		p.format = map[string]string{"json": "json", "stream-json": "jsonl"}[v.output]
 		return nil
 	}
 	output, ok := map[string]string{"text": "text", "json": "json", "jsonl": "stream-json"}[p.format]
@@ -375,9 +377,13 @@ func (r *reporter) finish(s *host.Session, err error) error {
 		r.answer()
 	case "json":
 		object := map[string]any{"session": s.ID, "answer": r.text.String(), "calls": calls, "usage": r.usage, "stop": r.stop}
-		if r.fault != "" {
-			object["error"] = r.fault
+		switch {
+		case err != nil:
+			object["error"] = r.p.errorObject(err)
+		case r.fault != "":
+			object["error"] = map[string]any{"message": r.fault}
 		}
+		r.p.reported = true
 		err = firstError(err, r.json.Value(object))
 	}
 	switch r.stop {

@@ -145,6 +145,48 @@ func TestRunExitCodes(t *testing.T) {
 	}
 }
 
+// A failed run writes one document with one shape of error, whichever flag asked
+// for JSON and however early it failed.
+func TestRunWritesOneErrorObject(t *testing.T) {
+	fails := func() string {
+		return said(t, `{"expect":{}}`, `{"error":{"kind":"auth","status":401,"message":"bad key"}}`)
+	}
+	for name, args := range map[string][]string{
+		"format, late":  {"--format", "json", fails()},
+		"output, late":  {"--output", "json", fails()},
+		"format, early": {"--format", "json", "-s", "http://127.0.0.1:9/mcp", fails()},
+		"output, early": {"--output", "json", "-s", "http://127.0.0.1:9/mcp", fails()},
+	} {
+		code, out, errs := tenon(t, append([]string{"run", "-p", "x"}, args...)...)
+		var got struct {
+			Error struct {
+				Message  string
+				ExitCode int
+			}
+		}
+		if err := json.Unmarshal([]byte(out), &got); err != nil || code != exitConnection || got.Error.ExitCode != code || got.Error.Message == "" {
+			t.Errorf("%s: exit code %d, %v\n%s\n%s", name, code, err, out, errs)
+		}
+	}
+}
+
+// --allow counts before a rule of the configuration that asks, and not before
+// one that denies.
+func TestRunAllowCountsBeforeAsk(t *testing.T) {
+	for effect, want := range map[string]int{"ask": exitOK, "deny": exitOK} {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "tenon.json"), `{"permissions":[{"effect":"`+effect+`","tool":"add"}]}`)
+		model := said(t, `{"expect":{"has":"add"}}`, `{"call":{"name":"calc__add","arguments":{"a":2,"b":3}}}`, `{"expect":{"has":"5"}}`, `{"text":"five"}`)
+		if effect == "deny" {
+			model = said(t, `{"expect":{"absent":["calc__add"]}}`, `{"text":"five"}`)
+		}
+		code, out, errs := tenon(t, "run", "-p", "add", "-s", "builtin:calc", "--allow", "calc/add", "--config-dir", dir, model)
+		if code != want || !strings.Contains(out, "five") {
+			t.Errorf("%s: exit code %d\n%s\n%s", effect, code, out, errs)
+		}
+	}
+}
+
 // A session goes on in another run of the program; what is read from standard
 // input is what is said.
 func TestRunResumes(t *testing.T) {
