@@ -21,6 +21,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 	"github.com/tenon-mcp/tenon/transport/streamable"
+	"github.com/tenon-mcp/tenon/transport/streamclient"
 )
 
 // places has a value in every place where a type can be used. It is the input
@@ -272,7 +273,7 @@ func overHTTP(t *testing.T, s mcp.Handler, test func(t *testing.T, c *client.Cli
 	defer h.Shutdown()
 	for _, rev := range []mcp.Revision{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"} {
 		t.Run("HTTP "+string(rev), func(t *testing.T) {
-			c, err := client.Dial(t.Context(), &streamable.Endpoint{URL: web.URL, Era: era.DialOptions{Known: rev}}, nil)
+			c, err := client.Dial(t.Context(), &streamclient.Endpoint{URL: web.URL, Era: era.DialOptions{Known: rev}}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

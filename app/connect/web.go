@@ -11,12 +11,12 @@ import (
 	"github.com/tenon-mcp/tenon/internal/patience"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/httpsse"
-	"github.com/tenon-mcp/tenon/transport/streamable"
+	"github.com/tenon-mcp/tenon/transport/streamclient"
 )
 
 // A webLink is a server that is reached over HTTP. It has no end of its own:
 // each call finds out anew whether the server is there.
-type webLink struct{ *streamable.Connection }
+type webLink struct{ *streamclient.Connection }
 
 func (webLink) Err() error        { return nil }
 func (webLink) pid() int          { return 0 }
@@ -32,7 +32,7 @@ func (oldLink) lastWords() string { return "" }
 func (s *Server) web(ctx context.Context, known mcp.Revision, watch Watcher) (link, error) {
 	transport, header := s.roundTripper(watch), s.header()
 	old := &httpsse.Endpoint{URL: s.entry.URL, HTTP: &http.Client{Transport: transport}, Header: header, Options: *s.dialOptions("", watch)}
-	e := &streamable.Endpoint{
+	e := &streamclient.Endpoint{
 		URL:    s.entry.URL,
 		HTTP:   &http.Client{Transport: transport},
 		Header: header,
@@ -45,7 +45,7 @@ func (s *Server) web(ctx context.Context, known mcp.Revision, watch Watcher) (li
 		return nil, err
 	}
 	switch conn := h.(type) {
-	case *streamable.Connection:
+	case *streamclient.Connection:
 		return webLink{conn}, nil
 	case *httpsse.Connection:
 		return oldLink{conn}, nil

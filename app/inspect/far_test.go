@@ -9,6 +9,7 @@ import (
 	"github.com/tenon-mcp/tenon/era"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/streamable"
+	"github.com/tenon-mcp/tenon/transport/streamclient"
 )
 
 // What our own client and server say over HTTP breaks no rule, and every message
@@ -26,7 +27,7 @@ func TestOurOwnTrafficOverHTTP(t *testing.T) {
 		w := l.Wire("shop")
 		transport := &http.Transport{}
 		defer transport.CloseIdleConnections()
-		c, err := client.Dial(t.Context(), &streamable.Endpoint{
+		c, err := client.Dial(t.Context(), &streamclient.Endpoint{
 			URL: srv.URL, HTTP: &http.Client{Transport: w.RoundTripper(transport)}, Era: era.DialOptions{Tap: w.Frame},
 		}, nil)
 		if err != nil {

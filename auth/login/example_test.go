@@ -17,7 +17,7 @@ func ExampleNew() {
 		ClientName: "Weather desk",
 		Store:      &tokens.Files{},
 	})}
-	_ = client // streamable.Endpoint{URL: "https://…/mcp", HTTP: client}
+	_ = client // streamclient.Endpoint{URL: "https://…/mcp", HTTP: client}
 }
 
 // A machine that acts for itself and proves it with a key.

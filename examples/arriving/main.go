@@ -19,6 +19,7 @@ import (
 	"github.com/tenon-mcp/tenon/server"
 	"github.com/tenon-mcp/tenon/transport/stdio"
 	"github.com/tenon-mcp/tenon/transport/streamable"
+	"github.com/tenon-mcp/tenon/transport/streamclient"
 )
 
 type search struct {
@@ -81,14 +82,14 @@ func useCmd(ctx context.Context) (*client.Client, error) {
 }
 
 func withKey(ctx context.Context, key string) (*client.Client, error) {
-	return client.Dial(ctx, &streamable.Endpoint{
+	return client.Dial(ctx, &streamclient.Endpoint{
 		URL:    "https://notes.example.com/mcp",
 		Header: http.Header{"Authorization": {"Bearer " + key}},
 	}, nil)
 }
 
 func withTokens(ctx context.Context, token func() (string, error)) (*client.Client, error) {
-	return client.Dial(ctx, &streamable.Endpoint{
+	return client.Dial(ctx, &streamclient.Endpoint{
 		URL:  "https://notes.example.com/mcp",
 		HTTP: &http.Client{Transport: bearer(token)},
 	}, nil)

@@ -17,6 +17,7 @@ import (
 	"github.com/tenon-mcp/tenon/transport/socket"
 	"github.com/tenon-mcp/tenon/transport/stdio"
 	"github.com/tenon-mcp/tenon/transport/streamable"
+	"github.com/tenon-mcp/tenon/transport/streamclient"
 )
 
 // A way connects to the fixture, which speaks one era, and returns the Handler
@@ -109,7 +110,7 @@ func overHTTP(t *testing.T, speaks string, p *mcp.ClientProfile) mcp.Conn {
 	h := must[*streamable.Handler](t)(streamable.NewHandler(forward(newFixture()), &streamable.Options{Era: *eras[speaks]}))
 	web := httptest.NewServer(h)
 	t.Cleanup(func() { h.Shutdown(); web.Close() })
-	conn := must[*streamable.Connection](t)((&streamable.Endpoint{URL: web.URL}).Connect(t.Context(), p))
+	conn := must[*streamclient.Connection](t)((&streamclient.Endpoint{URL: web.URL}).Connect(t.Context(), p))
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }

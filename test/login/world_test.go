@@ -18,6 +18,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 	"github.com/tenon-mcp/tenon/transport/streamable"
+	"github.com/tenon-mcp/tenon/transport/streamclient"
 )
 
 // protected serves an MCP server at a path until the test ends and returns its
@@ -94,7 +95,7 @@ func dialled(t *testing.T, url string, o *authlogin.Options) (*client.Client, er
 
 // connect is dial without a client on top, in a revision. It asks the server at
 // once, so that a login happens now.
-func connect(t *testing.T, url string, revision mcp.Revision, o *authlogin.Options) *streamable.Connection {
+func connect(t *testing.T, url string, revision mcp.Revision, o *authlogin.Options) *streamclient.Connection {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -111,7 +112,7 @@ func connect(t *testing.T, url string, revision mcp.Revision, o *authlogin.Optio
 	return c
 }
 
-func endpoint(t *testing.T, url string, o *authlogin.Options) *streamable.Endpoint {
+func endpoint(t *testing.T, url string, o *authlogin.Options) *streamclient.Endpoint {
 	t.Helper()
 	if o.Base == nil {
 		o.Base = &http.Transport{MaxIdleConnsPerHost: 200}
@@ -119,7 +120,7 @@ func endpoint(t *testing.T, url string, o *authlogin.Options) *streamable.Endpoi
 	o.Warn = func(warning string) { t.Logf("warning: %s", warning) }
 	transport := authlogin.New(o)
 	t.Cleanup(transport.CloseIdleConnections)
-	return &streamable.Endpoint{URL: url, HTTP: &http.Client{Transport: transport}}
+	return &streamclient.Endpoint{URL: url, HTTP: &http.Client{Transport: transport}}
 }
 
 // says calls a tool and compares what it says.

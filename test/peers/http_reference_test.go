@@ -6,7 +6,7 @@ import (
 	"github.com/tenon-mcp/tenon/era"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/httpsse"
-	"github.com/tenon-mcp/tenon/transport/streamable"
+	"github.com/tenon-mcp/tenon/transport/streamclient"
 )
 
 // overHTTP starts the server everything in one of its HTTP modes and returns a
@@ -22,12 +22,12 @@ func (r *reference) overHTTP(w way, command []string, revision *func() mcp.Revis
 	var to mcp.Dialer
 	switch w {
 	case overHTTP:
-		to = &streamable.Endpoint{URL: server.url, Era: how, Warn: r.warned.Add}
+		to = &streamclient.Endpoint{URL: server.url, Era: how, Warn: r.warned.Add}
 	case overOlderHTTP:
 		to = &httpsse.Endpoint{URL: server.older(), Options: how}
 	case overFoundHTTP:
 		older := &httpsse.Endpoint{URL: server.older(), Options: how}
-		to = &streamable.Endpoint{URL: server.older(), Era: how, Warn: r.warned.Add, Older: older}
+		to = &streamclient.Endpoint{URL: server.older(), Era: how, Warn: r.warned.Add, Older: older}
 	}
 	return func(ctx context.Context, p *mcp.ClientProfile) (mcp.Conn, error) {
 		h, err := to.Dial(ctx, p)

@@ -18,6 +18,7 @@ import (
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/streamable"
+	"github.com/tenon-mcp/tenon/transport/streamclient"
 )
 
 // serveHTTP serves h until ctx ends, with connections taken over or not.
@@ -266,7 +267,7 @@ func (s *storm) legacyHTTP(rnd *rand.Rand) { s.http(rnd, mcp.Rev20251125) }
 func (s *storm) http(rnd *rand.Rand, rev mcp.Revision) {
 	s.comeAndGo(rnd, func() (string, mcp.Dialer, func()) {
 		url := s.urls[rnd.IntN(len(s.urls))]
-		return fmt.Sprint(url, " ", rev), &streamable.Endpoint{URL: url, Era: era.DialOptions{Known: rev}}, func() {}
+		return fmt.Sprint(url, " ", rev), &streamclient.Endpoint{URL: url, Era: era.DialOptions{Known: rev}}, func() {}
 	})
 }
 

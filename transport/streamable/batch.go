@@ -8,11 +8,12 @@ import (
 	"github.com/tenon-mcp/tenon/era"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
 
 // batch serves several messages in one body, which one revision knows.
 func (s *sessions) batch(w http.ResponseWriter, r *http.Request, body []byte) {
-	if s.h.server.ModernOnly() || r.Header.Get(headerSession) == "" {
+	if s.h.server.ModernOnly() || r.Header.Get(httpheader.Session) == "" {
 		writeJSON(w, http.StatusBadRequest, era.Fail(nil, mcp.CodeInvalidRequest, "a batch is not allowed here: send one message at a time").Append(nil))
 		return
 	}

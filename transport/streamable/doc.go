@@ -1,5 +1,6 @@
-// Package streamable is MCP over HTTP: one endpoint that serves clients of
-// every revision at the same time, and a client that reaches any of them.
+// Package streamable is the server of MCP over HTTP: one endpoint that serves
+// clients of every revision at the same time. The client is package
+// streamclient.
 //
 // A [Handler] is an http.Handler. A request of the newest revision is one
 // exchange: nothing of it is remembered, it runs on the goroutine that net/http

@@ -13,6 +13,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 	"github.com/tenon-mcp/tenon/transport/streamable"
+	"github.com/tenon-mcp/tenon/transport/streamclient"
 )
 
 // Several instances behind a load balancer that sends each request to the next
@@ -53,7 +54,7 @@ func Example_severalInstances() {
 	defer balancer.Close()
 
 	ctx := context.Background()
-	c, err := client.Dial(ctx, &streamable.Endpoint{URL: balancer.URL}, &client.Options{
+	c, err := client.Dial(ctx, &streamclient.Endpoint{URL: balancer.URL}, &client.Options{
 		Elicit: func(_ context.Context, e *client.Elicitation) (*mcp.ElicitResult, error) {
 			return e.Accept(map[string]any{"grams": 100})
 		},
@@ -88,7 +89,7 @@ func ExampleRequestHeader() {
 	defer h.Shutdown()
 
 	ctx := context.Background()
-	c, err := client.Dial(ctx, &streamable.Endpoint{URL: site.URL, Header: http.Header{"X-Tenant": {"acme"}}}, nil)
+	c, err := client.Dial(ctx, &streamclient.Endpoint{URL: site.URL, Header: http.Header{"X-Tenant": {"acme"}}}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 	"github.com/tenon-mcp/tenon/transport/streamable"
+	"github.com/tenon-mcp/tenon/transport/streamclient"
 )
 
 // One handler serves clients of every revision; one client finds out what a
@@ -30,7 +31,7 @@ func Example() {
 	defer h.Shutdown()
 
 	ctx := context.Background()
-	c, err := client.Dial(ctx, &streamable.Endpoint{URL: site.URL}, nil)
+	c, err := client.Dial(ctx, &streamclient.Endpoint{URL: site.URL}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/internal/httpguard"
+	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
 
 // Options say how a Handler behaves; nil means the defaults.
@@ -295,8 +296,8 @@ func refuseLegacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 	if !m.IsRequest() {
 		a = era.Fail(nil, mcp.CodeInvalidRequest, "a client of this revision sends requests and notifications, nothing else")
 	}
-	if _, present, _ := only(r.Header, headerVersion); !present && m.Method != "initialize" && m.IsRequest() {
-		a = era.Fail(m.ID, mcp.CodeHeaderMismatch, "the header "+headerVersion+" is missing")
+	if _, present, _ := only(r.Header, httpheader.Version); !present && m.Method != "initialize" && m.IsRequest() {
+		a = era.Fail(m.ID, mcp.CodeHeaderMismatch, "the header "+httpheader.Version+" is missing")
 	}
 	writeJSON(w, http.StatusBadRequest, a.Append(nil))
 }
@@ -308,14 +309,14 @@ func (s *Handler) opensModern(r *http.Request, m *jsonrpc.Message) bool {
 	if m.IsResponse() {
 		return false
 	}
-	if said, present, _ := only(r.Header, headerVersion); present {
+	if said, present, _ := only(r.Header, httpheader.Version); present {
 		_, isLegacy := era.Eras(mcp.Revision(said))
 		if !isLegacy {
 			return true
 		}
 		named, ok := era.NamedRevision(m)
 		_, namedLegacy := era.Eras(named)
-		return ok && !namedLegacy || !ok && r.Header.Get(headerSession) == "" && era.IsModern(m)
+		return ok && !namedLegacy || !ok && r.Header.Get(httpheader.Session) == "" && era.IsModern(m)
 	}
 	return era.IsModern(m)
 }
@@ -330,12 +331,12 @@ func (s *Handler) reject(w http.ResponseWriter, r *http.Request, no *httpguard.R
 // sharing is what pages of listed origins may do. A tool may have arguments go
 // into headers of any name, so those that a page asks for are listed.
 func sharing(r *http.Request) *httpguard.Sharing {
-	headers := "Content-Type, Accept, Authorization, Last-Event-ID, " + headerVersion + ", " + headerMethod + ", " + headerName + ", " + headerSession
+	headers := "Content-Type, Accept, Authorization, Last-Event-ID, " + httpheader.Version + ", " + httpheader.Method + ", " + httpheader.Name + ", " + httpheader.Session
 	for asked := range strings.SplitSeq(r.Header.Get("Access-Control-Request-Headers"), ",") {
 		asked = strings.TrimSpace(asked)
-		if len(asked) > len(headerParam) && strings.EqualFold(asked[:len(headerParam)], headerParam) {
+		if len(asked) > len(httpheader.ParamPrefix) && strings.EqualFold(asked[:len(httpheader.ParamPrefix)], httpheader.ParamPrefix) {
 			headers += ", " + asked
 		}
 	}
-	return &httpguard.Sharing{Methods: "GET, POST, DELETE", Headers: headers, Expose: headerSession + ", WWW-Authenticate"}
+	return &httpguard.Sharing{Methods: "GET, POST, DELETE", Headers: headers, Expose: httpheader.Session + ", WWW-Authenticate"}
 }

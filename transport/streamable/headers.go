@@ -8,16 +8,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
-)
-
-// The headers of the protocol, as net/http writes their names.
-const (
-	headerVersion   = "Mcp-Protocol-Version"
-	headerMethod    = "Mcp-Method"
-	headerName      = "Mcp-Name"
-	headerParam     = "Mcp-Param-"
-	headerSession   = "Mcp-Session-Id"
-	headerLastEvent = "Last-Event-Id"
+	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
 
 // only returns the value of a header that may stand once.
@@ -52,63 +43,50 @@ func acceptsEvents(h http.Header) bool {
 // are there for whoever stands in between and routes by them; a request whose
 // headers say something else than its body is refused before anything else.
 func checkHeaders(h http.Header, version mcp.Revision, named bool) error {
-	said, present, err := only(h, headerVersion)
+	said, present, err := only(h, httpheader.Version)
 	switch {
 	case err != nil:
 		return err
 	case !present:
-		return fmt.Errorf("the header %s is missing", headerVersion)
+		return fmt.Errorf("the header %s is missing", httpheader.Version)
 	case named && said != string(version):
-		return fmt.Errorf("the header %s says %q and the body %q", headerVersion, said, version)
+		return fmt.Errorf("the header %s says %q and the body %q", httpheader.Version, said, version)
 	}
 	return nil
 }
 
 // checkRouting compares Mcp-Method and Mcp-Name with the body.
 func checkRouting(h http.Header, m *jsonrpc.Message) error {
-	method, present, err := only(h, headerMethod)
+	method, present, err := only(h, httpheader.Method)
 	switch {
 	case err != nil:
 		return err
 	case !present:
-		return fmt.Errorf("the header %s is missing", headerMethod)
+		return fmt.Errorf("the header %s is missing", httpheader.Method)
 	case method != m.Method:
-		return fmt.Errorf("the header %s says %q and the body %q", headerMethod, method, m.Method)
+		return fmt.Errorf("the header %s says %q and the body %q", httpheader.Method, method, m.Method)
 	}
-	member := nameMember(m.Method)
+	member := httpheader.NameMember(m.Method)
 	if member == "" {
 		return nil
 	}
-	raw, present, err := only(h, headerName)
+	raw, present, err := only(h, httpheader.Name)
 	switch {
 	case err != nil:
 		return err
 	case !present:
-		return fmt.Errorf("the header %s is missing", headerName)
+		return fmt.Errorf("the header %s is missing", httpheader.Name)
 	}
 	name, ok := mcp.DecodeHeader(raw)
 	if !ok {
-		return fmt.Errorf("the header %s has a value that cannot be read", headerName)
+		return fmt.Errorf("the header %s has a value that cannot be read", httpheader.Name)
 	}
 	if value := rawjson.Lookup(m.Params, member); value != nil && !rawjson.EqualString(value, name) {
-		return fmt.Errorf("the header %s says %q, which is not %s of the body", headerName, name, member)
+		return fmt.Errorf("the header %s says %q, which is not %s of the body", httpheader.Name, name, member)
 	} else if value == nil && name != "" {
-		return fmt.Errorf("the header %s says %q and the body has no %s", headerName, name, member)
+		return fmt.Errorf("the header %s says %q and the body has no %s", httpheader.Name, name, member)
 	}
 	return nil
-}
-
-// nameMember is the member of params that Mcp-Name repeats, if any.
-func nameMember(method string) string {
-	switch method {
-	case mcp.MethodToolsCall, mcp.MethodPromptsGet:
-		return "name"
-	case mcp.MethodResourcesRead:
-		return "uri"
-	case "tasks/get", "tasks/update", "tasks/cancel":
-		return "taskId"
-	}
-	return ""
 }
 
 // noParams stands for a request without any Mcp-Param headers. It is shared
@@ -123,7 +101,7 @@ func paramHeaders(h http.Header, method string) (map[string]string, error) {
 	}
 	params := noParams
 	for name, values := range h {
-		param, ok := strings.CutPrefix(name, headerParam)
+		param, ok := strings.CutPrefix(name, httpheader.ParamPrefix)
 		if !ok {
 			continue
 		}

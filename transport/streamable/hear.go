@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/era"
 	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
 
 // get serves GET: the stream of a session's changes, or the rest of a stream
@@ -22,7 +23,7 @@ func (s *sessions) get(w http.ResponseWriter, r *http.Request) (rest longPoll) {
 	if ses == nil {
 		return nil
 	}
-	last, present, err := only(r.Header, headerLastEvent)
+	last, present, err := only(r.Header, httpheader.LastEvent)
 	if err != nil {
 		s.release(ses)
 		refuse(w, http.StatusBadRequest, err.Error())
@@ -52,7 +53,7 @@ func (s *sessions) get(w http.ResponseWriter, r *http.Request) (rest longPoll) {
 // sessional reports whether a request may belong to a session: the newest
 // revision, and what nobody knows yet, has none.
 func sessional(r *http.Request) bool {
-	said, present, _ := only(r.Header, headerVersion)
+	said, present, _ := only(r.Header, httpheader.Version)
 	_, isLegacy := era.Eras(mcp.Revision(said))
 	return !present || isLegacy
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 	"github.com/tenon-mcp/tenon/transport/streamable"
+	"github.com/tenon-mcp/tenon/transport/streamclient"
 )
 
 // fortOf serves a fixture with a http.Handler of the test's own before it.
@@ -319,7 +320,7 @@ func TestLogger(t *testing.T) {
 // nothing about authorization (L40).
 func TestRefusedHostIsNamed(t *testing.T) {
 	h := newHouse(t, tools{}, nil)
-	_, err := client.Dial(t.Context(), &streamable.Endpoint{URL: h.url, Header: http.Header{"Host": {"mcp.example"}}}, nil)
+	_, err := client.Dial(t.Context(), &streamclient.Endpoint{URL: h.url, Header: http.Header{"Host": {"mcp.example"}}}, nil)
 	if err == nil || !strings.Contains(err.Error(), `Host "mcp.example" is not allowed: add it to Options.Hosts`) || strings.Contains(err.Error(), "authorization") {
 		t.Errorf("%v", err)
 	}
@@ -355,7 +356,7 @@ func TestClientLearnsOfMisroutedResponse(t *testing.T) {
 		}
 	}))
 	t.Cleanup(web.Close)
-	c, err := client.Dial(t.Context(), &streamable.Endpoint{URL: web.URL}, &client.Options{Roots: func(context.Context) ([]mcp.Root, error) { return nil, nil }})
+	c, err := client.Dial(t.Context(), &streamclient.Endpoint{URL: web.URL}, &client.Options{Roots: func(context.Context) ([]mcp.Root, error) { return nil, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

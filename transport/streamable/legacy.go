@@ -10,11 +10,12 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
 
 // post serves a message of an older revision.
 func (s *sessions) post(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-	if m.Method == "initialize" && r.Header.Get(headerSession) == "" {
+	if m.Method == "initialize" && r.Header.Get(httpheader.Session) == "" {
 		s.initialize(w, r, m)
 		return
 	}
@@ -37,7 +38,7 @@ func (s *sessions) post(w http.ResponseWriter, r *http.Request, m *jsonrpc.Messa
 
 // notAskedHere is said of a response whose request this process has not sent.
 // The status is not 404, which would have the client give its session up.
-const notAskedHere = "no request with this id was sent by this instance of the server: send the response to the instance that sent the request, by routing all requests with the same " + headerSession + " to one instance"
+const notAskedHere = "no request with this id was sent by this instance of the server: send the response to the instance that sent the request, by routing all requests with the same " + httpheader.Session + " to one instance"
 
 // initialize opens a session.
 func (s *sessions) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
@@ -64,7 +65,7 @@ func (s *sessions) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc
 		return
 	}
 	defer s.release(ses)
-	w.Header().Set(headerSession, ses.id)
+	w.Header().Set(httpheader.Session, ses.id)
 	out.answer(http.StatusOK, &a)
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/era"
 	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
 
 // SessionLimits bound what clients of older revisions may keep open.
@@ -164,13 +165,13 @@ func (ses *session) endSaving(stored []byte) {
 // or answers the request and returns nil. One that belongs to somebody else is
 // not there.
 func (s *sessions) find(w http.ResponseWriter, r *http.Request) *session {
-	id, present, err := only(r.Header, headerSession)
+	id, present, err := only(r.Header, httpheader.Session)
 	switch {
 	case err != nil:
 		refuse(w, http.StatusBadRequest, err.Error())
 		return nil
 	case !present || id == "":
-		refuse(w, http.StatusBadRequest, "the header "+headerSession+" is missing: send initialize first, or name the protocol version in _meta of each request")
+		refuse(w, http.StatusBadRequest, "the header "+httpheader.Session+" is missing: send initialize first, or name the protocol version in _meta of each request")
 		return nil
 	}
 	ses, err := s.take(r.Context(), id, s.h.guard.Principal(r))

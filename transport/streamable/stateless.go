@@ -6,6 +6,7 @@ import (
 	"github.com/tenon-mcp/tenon/era"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
 
 // noSessions is said to a client of an older revision that wants to use a
@@ -35,11 +36,11 @@ func (s *Handler) stateless(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 // statelessRevision returns the revision that a request names in its headers;
 // empty means none. It reports false if the request was answered.
 func (s *Handler) statelessRevision(w http.ResponseWriter, r *http.Request) (mcp.Revision, bool) {
-	if r.Header.Get(headerSession) != "" { // of another server, or from before
-		refuse(w, http.StatusNotFound, noSessions+": send initialize again, and no "+headerSession+" after it")
+	if r.Header.Get(httpheader.Session) != "" { // of another server, or from before
+		refuse(w, http.StatusNotFound, noSessions+": send initialize again, and no "+httpheader.Session+" after it")
 		return "", false
 	}
-	return mcp.Revision(r.Header.Get(headerVersion)), true // one that stands twice was refused before
+	return mcp.Revision(r.Header.Get(httpheader.Version)), true // one that stands twice was refused before
 }
 
 // answerOlder sends the answer to a client of an older revision that is still

@@ -12,6 +12,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 	"github.com/tenon-mcp/tenon/transport/streamable"
+	"github.com/tenon-mcp/tenon/transport/streamclient"
 )
 
 // older is a message of an older revision without a session.
@@ -89,7 +90,7 @@ func TestClientOfStatelessInstances(t *testing.T) {
 		instances = append(instances, h)
 	}
 	web := newBalancer(t, instances...)
-	c, err := client.Dial(t.Context(), &streamable.Endpoint{URL: web}, nil)
+	c, err := client.Dial(t.Context(), &streamclient.Endpoint{URL: web}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/mcp"
-	"github.com/tenon-mcp/tenon/transport/streamable"
+	"github.com/tenon-mcp/tenon/transport/streamclient"
 )
 
 // The environment that the suite sets.
@@ -43,7 +43,7 @@ func run(ctx context.Context, args []string, scenario string) error {
 		return fmt.Errorf("the URL of the server is missing: it is the last argument")
 	}
 	play, ok := scenarios[scenario]
-	endpoint := &streamable.Endpoint{URL: args[len(args)-1], Warn: warn}
+	endpoint := &streamclient.Endpoint{URL: args[len(args)-1], Warn: warn}
 	switch {
 	case strings.HasPrefix(scenario, "auth/"):
 		play = call("test-tool", nil)

@@ -22,7 +22,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/httpsse"
 	"github.com/tenon-mcp/tenon/transport/stdio"
-	"github.com/tenon-mcp/tenon/transport/streamable"
+	"github.com/tenon-mcp/tenon/transport/streamclient"
 
 	"github.com/tenon-mcp/tenon/test/peers/internal/frames"
 	"github.com/tenon-mcp/tenon/test/peers/internal/steps"
@@ -102,7 +102,7 @@ func reach(url string, older bool, how era.DialOptions, command []string) mcp.Di
 		return pair
 	}
 	warn := func(warning string) { fmt.Fprintln(os.Stderr, "warning:", warning) }
-	return &streamable.Endpoint{URL: url, Era: how, Older: pair, Warn: warn}
+	return &streamclient.Endpoint{URL: url, Era: how, Older: pair, Warn: warn}
 }
 
 func (s *script) connect(to mcp.Dialer) error {

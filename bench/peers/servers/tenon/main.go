@@ -17,6 +17,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/stdio"
 	"github.com/tenon-mcp/tenon/transport/streamable"
+	"github.com/tenon-mcp/tenon/transport/streamclient"
 )
 
 func main() {
@@ -51,8 +52,8 @@ func serveHTTP(ctx context.Context, addr string, h mcp.Handler) error {
 	return streamable.Serve(ctx, l, h, &streamable.Options{BodyLimit: 64 << 20}, nil)
 }
 
-func dialer(url string, modern bool) *streamable.Endpoint {
-	e := &streamable.Endpoint{URL: url, Era: era.DialOptions{Known: mcp.Rev20251125}}
+func dialer(url string, modern bool) *streamclient.Endpoint {
+	e := &streamclient.Endpoint{URL: url, Era: era.DialOptions{Known: mcp.Rev20251125}}
 	if modern {
 		e.Era.Known = mcp.Rev20260728
 	}

@@ -1,4 +1,4 @@
-package streamable_test
+package streamclient_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/streamable"
+	"github.com/tenon-mcp/tenon/transport/streamclient"
 )
 
 // An Endpoint connects a client to a server of any revision.
@@ -30,7 +31,7 @@ func ExampleEndpoint() {
 	defer server.Close()
 	defer handler.Shutdown()
 
-	c, err := client.Dial(context.Background(), &streamable.Endpoint{
+	c, err := client.Dial(context.Background(), &streamclient.Endpoint{
 		URL:    server.URL,
 		Header: http.Header{"Authorization": {"Bearer secret"}},
 	}, nil)

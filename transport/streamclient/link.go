@@ -1,4 +1,4 @@
-package streamable
+package streamclient
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
 
 // What older revisions say that a transport has to know.
@@ -241,7 +242,7 @@ func (e *unreachable) Unwrap() error { return e.cause }
 
 // opened takes in how initialize was answered.
 func (l *link) opened(h http.Header, result []byte) error {
-	id := h.Get(headerSession)
+	id := h.Get(httpheader.Session)
 	if !visible(id) {
 		return errors.New("its session id may have only visible characters, and at most 4096 of them")
 	}

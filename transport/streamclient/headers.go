@@ -1,4 +1,4 @@
-package streamable
+package streamclient
 
 import (
 	"net/http"
@@ -7,6 +7,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
 
 // Values of headers that are the same in every request. They are never changed.
@@ -35,10 +36,10 @@ func (l *link) identify(h http.Header) (session string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.session != "" {
-		h[headerSession] = []string{l.session}
+		h[httpheader.Session] = []string{l.session}
 	}
 	if l.version != "" {
-		h[headerVersion] = []string{l.version}
+		h[httpheader.Version] = []string{l.version}
 	}
 	return l.session
 }
@@ -46,14 +47,14 @@ func (l *link) identify(h http.Header) (session string) {
 // repeat puts into the headers what the body of a modern message says.
 func (l *link) repeat(h http.Header, m *jsonrpc.Message) error {
 	if version, ok := era.NamedRevision(m); ok {
-		h[headerVersion] = []string{string(version)}
+		h[httpheader.Version] = []string{string(version)}
 	}
-	h[headerMethod] = []string{mcp.EncodeHeader(m.Method)}
-	name, ok := rawjson.String(rawjson.Lookup(m.Params, nameMember(m.Method)))
-	if !ok || nameMember(m.Method) == "" {
+	h[httpheader.Method] = []string{mcp.EncodeHeader(m.Method)}
+	name, ok := rawjson.String(rawjson.Lookup(m.Params, httpheader.NameMember(m.Method)))
+	if !ok || httpheader.NameMember(m.Method) == "" {
 		return nil
 	}
-	h[headerName] = []string{mcp.EncodeHeader(name)}
+	h[httpheader.Name] = []string{mcp.EncodeHeader(name)}
 	if m.Method == mcp.MethodToolsCall {
 		return l.tools.repeat(h, name, rawjson.Lookup(m.Params, "arguments"))
 	}

@@ -1,4 +1,4 @@
-package streamable
+package streamclient
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/sse"
+	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
 
 // Limits of what a client takes in.
@@ -72,7 +73,7 @@ func newTarget(address string, client *http.Client, header http.Header) (*target
 
 // ours reports whether a header is the protocol's.
 func ours(name string) bool {
-	return strings.HasPrefix(name, "Mcp-") || name == "Accept" || name == "Content-Type" || name == headerLastEvent
+	return strings.HasPrefix(name, "Mcp-") || name == "Accept" || name == "Content-Type" || name == httpheader.LastEvent
 }
 
 // newTransport makes the connections of one client. Answers are not asked to

@@ -1,4 +1,4 @@
-package streamable_test
+package streamclient_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/tenon-mcp/tenon/client"
-	"github.com/tenon-mcp/tenon/transport/streamable"
+	"github.com/tenon-mcp/tenon/transport/streamclient"
 )
 
 // A large response costs the client little more than its size: all that is
@@ -48,7 +48,7 @@ func TestLargeResponseTakesLittleMemory(t *testing.T) {
 	}))
 	defer web.Close()
 	for path, most := range map[string]uint64{"/length": size * 5 / 2, "/chunked": size * 7 / 2, "/events": size * 7 / 2} {
-		c, err := client.Dial(t.Context(), &streamable.Endpoint{URL: web.URL + path}, nil)
+		c, err := client.Dial(t.Context(), &streamclient.Endpoint{URL: web.URL + path}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

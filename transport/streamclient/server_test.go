@@ -1,4 +1,4 @@
-package streamable_test
+package streamclient_test
 
 import (
 	"context"
@@ -16,6 +16,7 @@ import (
 	"github.com/tenon-mcp/tenon/era"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/streamable"
+	"github.com/tenon-mcp/tenon/transport/streamclient"
 )
 
 // town is a server that uses everything a client can do.
@@ -97,14 +98,14 @@ func said(text string) (mcp.Result, error) {
 }
 
 // serve serves h over HTTP/1.1, or over HTTP/2.
-func serve(t *testing.T, h mcp.Handler, two bool) *streamable.Endpoint {
+func serve(t *testing.T, h mcp.Handler, two bool) *streamclient.Endpoint {
 	t.Helper()
 	handler, err := streamable.NewHandler(h, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := httptest.NewUnstartedServer(handler)
-	e := &streamable.Endpoint{}
+	e := &streamclient.Endpoint{}
 	if two {
 		s.EnableHTTP2 = true
 		s.StartTLS()
@@ -121,7 +122,7 @@ func serve(t *testing.T, h mcp.Handler, two bool) *streamable.Endpoint {
 }
 
 // everywhere runs a test over both versions of HTTP, in every revision.
-func everywhere(t *testing.T, test func(t *testing.T, rev mcp.Revision, w *town, e *streamable.Endpoint)) {
+func everywhere(t *testing.T, test func(t *testing.T, rev mcp.Revision, w *town, e *streamclient.Endpoint)) {
 	for _, two := range []bool{false, true} {
 		for _, rev := range mcp.Revisions() {
 			t.Run(fmt.Sprintf("%s over HTTP/%d", rev, map[bool]int{false: 1, true: 2}[two]), func(t *testing.T) {
@@ -149,7 +150,7 @@ func dial(t *testing.T, e mcp.Dialer, o *client.Options) *client.Client {
 }
 
 func TestEverythingOverHTTP(t *testing.T) {
-	everywhere(t, func(t *testing.T, rev mcp.Revision, w *town, e *streamable.Endpoint) {
+	everywhere(t, func(t *testing.T, rev mcp.Revision, w *town, e *streamclient.Endpoint) {
 		var mu sync.Mutex
 		var lines []string
 		c := dial(t, e, &client.Options{
@@ -219,7 +220,7 @@ func TestEverythingOverHTTP(t *testing.T) {
 }
 
 func TestListenOverHTTP(t *testing.T) {
-	everywhere(t, func(t *testing.T, rev mcp.Revision, w *town, e *streamable.Endpoint) {
+	everywhere(t, func(t *testing.T, rev mcp.Revision, w *town, e *streamclient.Endpoint) {
 		c := dial(t, e, nil)
 		heard := make(chan mcp.Notification, 10)
 		ended := make(chan error)
@@ -257,7 +258,7 @@ func TestMeetOverHTTP(t *testing.T) {
 
 // Many callers share a connection.
 func TestManyCallsOverHTTP(t *testing.T) {
-	everywhere(t, func(t *testing.T, rev mcp.Revision, w *town, e *streamable.Endpoint) {
+	everywhere(t, func(t *testing.T, rev mcp.Revision, w *town, e *streamclient.Endpoint) {
 		c := dial(t, e, &client.Options{Elicit: func(_ context.Context, e *client.Elicitation) (*mcp.ElicitResult, error) {
 			return e.Accept(map[string]string{"name": "Ada"})
 		}})
@@ -281,7 +282,7 @@ func TestManyCallsOverHTTP(t *testing.T) {
 
 // Closing ends calls that are open, at once.
 func TestCloseOverHTTP(t *testing.T) {
-	everywhere(t, func(t *testing.T, rev mcp.Revision, w *town, e *streamable.Endpoint) {
+	everywhere(t, func(t *testing.T, rev mcp.Revision, w *town, e *streamclient.Endpoint) {
 		c := dial(t, e, nil)
 		failed := make(chan error)
 		go func() {
@@ -325,7 +326,7 @@ func TestRestartOverHTTP(t *testing.T) {
 			}))
 			defer s.Close()
 			defer func() { now.Shutdown() }()
-			c := dial(t, &streamable.Endpoint{URL: s.URL, Era: era.DialOptions{Known: rev}}, &client.Options{IdleTimeout: 10 * time.Second})
+			c := dial(t, &streamclient.Endpoint{URL: s.URL, Era: era.DialOptions{Known: rev}}, &client.Options{IdleTimeout: 10 * time.Second})
 			defer c.Close()
 			for range 3 {
 				if got, err := client.Call[string](t.Context(), c, "work", nil, nil); err != nil || got != "done" {

@@ -1,4 +1,4 @@
-package streamable
+package streamclient
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/sse"
+	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
 
 // How long a client waits before it connects again to a stream that broke. What
@@ -181,7 +182,7 @@ func (l *link) get(ctx context.Context, after string) (*http.Response, error) {
 	h := http.Header{"Accept": takesEvents}
 	l.identify(h)
 	if after != "" {
-		h[headerLastEvent] = []string{after}
+		h[httpheader.LastEvent] = []string{after}
 	}
 	return l.to.send(ctx, http.MethodGet, h, nil)
 }

@@ -1,4 +1,4 @@
-package streamable
+package streamclient
 
 import (
 	"context"
@@ -71,7 +71,7 @@ func TestCallThatCannotBeResumedKeepsTheSession(t *testing.T) {
 			case m.Method != "":
 				answers(w, m, textResult)
 			case r.Header.Get("Last-Event-ID") != "":
-				refuse(w, http.StatusBadRequest, cannotResume)
+				fails(w, m, http.StatusBadRequest, mcp.CodeInvalidRequest, "cannot resume after this Last-Event-ID")
 			default:
 				w.WriteHeader(http.StatusMethodNotAllowed)
 			}

@@ -1,4 +1,4 @@
-package streamable
+package streamclient
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/schema"
+	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
 
 // maxTools is how many tools with headers of their own are kept in mind.
@@ -110,7 +111,7 @@ func (b *toolBook) repeat(h http.Header, tool string, args []byte) error {
 			return &mcp.Error{Code: mcp.CodeInvalidParams, Local: true, Message: fmt.Sprintf("tool %s was not called: %v", strconv.Quote(tool), err)}
 		}
 		if present {
-			h[http.CanonicalHeaderKey(headerParam+header.Name)] = []string{mcp.EncodeHeader(value)}
+			h[http.CanonicalHeaderKey(httpheader.ParamPrefix+header.Name)] = []string{mcp.EncodeHeader(value)}
 		}
 	}
 	return nil
