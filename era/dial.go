@@ -16,40 +16,41 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// DialOptions say how a server is met; nil means the defaults.
+// DialOptions configures [Dial]. A nil *DialOptions means the defaults.
 type DialOptions struct {
-	// Known is the revision that this server is known to speak, from an
-	// earlier Dial: the probing is left out. Empty means that it is not known.
+	// Known is the revision that the server speaks, as an earlier Dial
+	// detected it. Dial then sends no probe. Empty means unknown.
 	Known mcp.Revision
 
-	// ProbeTimeout is how long a server may be silent before it is taken for
-	// an older one. 0 means 3 s.
+	// ProbeTimeout is how long Dial waits for the response to its probe before
+	// it also sends initialize, for a legacy server. 0 means 3 s.
 	ProbeTimeout time.Duration
 
-	// ConnectTimeout is how long it may take until the server is met. 0 means
-	// 30 s.
+	// ConnectTimeout bounds the whole of Dial. 0 means 30 s.
 	ConnectTimeout time.Duration
 
-	// Noise is called with every frame that was skipped: one that is not a
-	// message, or a response with an unknown id. The frame is nil if it was
-	// too long to be kept. Noise must not block. Nil drops it.
+	// OnInvalidFrame is called with every frame that is skipped: one that is
+	// not a message, or a response with an unknown id. The frame is nil if it
+	// exceeds the size limit. OnInvalidFrame must not block. Nil ignores such
+	// frames.
 	OnInvalidFrame func(frame []byte, err error)
 
-	// Tap sees every frame that passes; see [jsonrpc.Tap]. Nil is nobody.
+	// Tap is called with every frame sent or received; see [jsonrpc.Tap]. Nil
+	// means no tap.
 	Tap func(d jsonrpc.Direction, frame []byte)
 }
 
-// A Peer is a server that was met, shaped as a Handler.
+// A Peer is a connection to a server. It is an [mcp.Conn].
 type Peer struct {
 	conn     *jsonrpc.Conn
-	handler  mcp.Handler // the wing that speaks with it
+	handler  mcp.Handler // the peer of the detected era
 	revision mcp.Revision
 	stop     context.CancelFunc
-	ended    chan struct{} // closed when nothing of the connection is left
+	ended    chan struct{} // closed when all goroutines of the connection have ended
 }
 
-// Serve makes a call. Once the connection has ended the error is an
-// [*mcp.ClosedError].
+// Serve sends a call to the server and waits for its result. Once the connection
+// has ended, the error is an [*mcp.ClosedError].
 func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	res, err := p.handler.Serve(ctx, c)
 	if err == nil {
@@ -61,50 +62,53 @@ func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	return mcp.Result{}, err
 }
 
-// Revision is what is spoken with the server.
+// Revision returns the protocol revision in use.
 func (p *Peer) Revision() mcp.Revision { return p.revision }
 
-// Done is closed when the connection has ended: calls fail from then on.
+// Done returns a channel that is closed when the connection has ended. All later
+// calls fail.
 func (p *Peer) Done() <-chan struct{} { return p.conn.Done() }
 
-// Err says why the connection ended, once Done is closed; nil means that it was
-// closed in order.
+// Err returns why the connection ended, once Done is closed; nil means an
+// orderly close.
 func (p *Peer) Err() error { return p.conn.Err() }
 
-// Close ends the connection and waits until nothing of it is left.
+// Close ends the connection and waits until its goroutines have ended.
 func (p *Peer) Close() error {
 	p.stop()
 	<-p.ended
 	return nil
 }
 
-// Dial meets the server at the far end of a stream: it finds out which era it
-// speaks, in the way that the specification asks for, and returns it as a
-// Handler. It takes over the stream, also when it fails: it has closed the
-// stream when it returns, except when ctx ended first. Then it returns at once
-// and closes the stream in the background.
-func Dial(ctx context.Context, stream jsonrpc.Stream, persona *mcp.ClientProfile, o *DialOptions) (*Peer, error) {
+// Dial connects to the server at the other end of a stream. It detects the era
+// as the specification describes: it probes with server/discover and falls back
+// to initialize. ctx applies only while connecting.
+//
+// Dial owns the stream, also on error: it closes the stream before it returns
+// an error, except when ctx ended first. Then Dial returns at once and closes
+// the stream in the background.
+func Dial(ctx context.Context, stream jsonrpc.Stream, profile *mcp.ClientProfile, o *DialOptions) (*Peer, error) {
 	if o == nil {
 		o = &DialOptions{}
 	}
-	if persona == nil {
-		persona = &mcp.ClientProfile{Client: mcp.Implementation{Name: "tenon", Version: "0"}}
+	if profile == nil {
+		profile = &mcp.ClientProfile{Client: mcp.Implementation{Name: "tenon", Version: "0"}}
 	}
 	if o.Tap != nil {
 		stream = jsonrpc.Tap(stream, o.Tap)
 	}
-	d := &dialling{opts: o, profile: persona, connected: make(chan struct{})}
-	d.warner.report = persona.OnWarning
+	d := &dialling{opts: o, profile: profile, connected: make(chan struct{})}
+	d.warner.report = profile.OnWarning
 	d.conn = jsonrpc.NewConn(stream, d, &jsonrpc.ConnOptions{OnInvalidFrame: d.invalidFrame, Grace: -1, Linger: 500 * time.Millisecond})
-	d.legacyPeer = legacy.NewPeer(d.conn, persona)
+	d.legacyPeer = legacy.NewPeer(d.conn, profile)
 	var err error
-	if d.modernPeer, err = modern.NewPeer(d.conn, persona, true); err != nil {
+	if d.modernPeer, err = modern.NewPeer(d.conn, profile, true); err != nil {
 		stream.Close()
 		return nil, err
 	}
 	caller := ctx
 	runCtx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	ctx, cancel := context.WithTimeoutCause(ctx, or(o.ConnectTimeout, 30*time.Second), errors.New("the server did not answer in time"))
+	ctx, cancel := context.WithTimeoutCause(ctx, or(o.ConnectTimeout, 30*time.Second), errTimeout)
 	defer cancel()
 	ctx, d.giveUp = context.WithCancelCause(ctx)
 	defer d.giveUp(nil)
@@ -123,16 +127,16 @@ func Dial(ctx context.Context, stream jsonrpc.Stream, persona *mcp.ClientProfile
 		p.stop()
 		if caller.Err() == nil {
 			<-p.ended
-		} // otherwise the caller waits no longer, and the stream ends by itself
-		return nil, fmt.Errorf("cannot meet the server: %w", err)
+		} // otherwise the stream is closed in the background
+		return nil, fmt.Errorf("connect to the server: %w", err)
 	}
 	close(d.connected)
 	return p, nil
 }
 
-// errEcho is what became of a program such as cat, which would otherwise be
-// waited for until the time is up.
-var errEcho = errors.New("it sends back what it is sent, so it is no MCP server: check the command")
+// errEcho is the error for a program that echoes its input, such as cat. Dial
+// would otherwise wait for it until ConnectTimeout.
+var errEcho = errors.New("not an MCP server: it echoes its input; check the command")
 
 const methodInitialize = "initialize"
 
@@ -143,8 +147,8 @@ func or(d, otherwise time.Duration) time.Duration {
 	return otherwise
 }
 
-// A dialling is both wings at one connection. The one that does not speak with
-// the server stays silent.
+// A dialling has the peers of both eras at one connection. Once the era is
+// known, only the matching peer is used.
 type dialling struct {
 	opts       *DialOptions
 	profile    *mcp.ClientProfile
@@ -153,17 +157,18 @@ type dialling struct {
 	legacyPeer *legacy.Peer
 	warner     warner
 
-	giveUp    context.CancelCauseFunc // ends the meeting
-	connected chan struct{}           // closed when it is known what the server speaks
+	giveUp    context.CancelCauseFunc // ends the attempt to connect
+	connected chan struct{}           // closed when the era of the server is known
 	mu        sync.Mutex
-	modern    bool // the server is known to be of the newest era
+	modern    bool // the server is known to be modern
 }
 
-// Request is asked by a legacy server. A modern one must not ask, and gets no
-// answer, so nothing but a ping is answered before it is known which one it is.
+// Request serves a request of a legacy server. A modern server must not send
+// requests and gets no response, so before the era is known only ping is
+// answered.
 func (d *dialling) Request(ctx context.Context, x *jsonrpc.Exchange) {
 	if x.Method == mcp.MethodDiscover || x.Method == methodInitialize {
-		x.Ignore() // no server asks that
+		x.Ignore() // no server sends these
 		d.giveUp(errEcho)
 		return
 	}
@@ -176,9 +181,9 @@ func (d *dialling) Request(ctx context.Context, x *jsonrpc.Exchange) {
 		}
 	}
 	d.mu.Lock()
-	silent := d.modern
+	isModern := d.modern
 	d.mu.Unlock()
-	if silent {
+	if isModern {
 		x.Ignore()
 		d.invalidFrame(nil, requestNotAllowed(x.Method))
 		return
@@ -193,10 +198,10 @@ func (d *dialling) Request(ctx context.Context, x *jsonrpc.Exchange) {
 
 // requestNotAllowed is the error for a request of a modern server.
 func requestNotAllowed(method string) error {
-	return fmt.Errorf("the server sent a request (%s), which its revision does not allow", method)
+	return fmt.Errorf("request %q from the server: not allowed in its protocol revision", method)
 }
 
-// noise reports a frame that was skipped.
+// invalidFrame reports a frame that was skipped.
 func (d *dialling) invalidFrame(frame []byte, err error) {
 	if d.opts.OnInvalidFrame != nil {
 		d.opts.OnInvalidFrame(frame, err)
@@ -204,7 +209,7 @@ func (d *dialling) invalidFrame(frame []byte, err error) {
 	d.warner.frame(frame, err)
 }
 
-// Notification hears a note of the server.
+// Notification handles a notification of the server.
 func (d *dialling) Notification(_ context.Context, c *jsonrpc.Conn, m *jsonrpc.Message) {
 	d.mu.Lock()
 	isModern := d.modern
@@ -220,7 +225,7 @@ func (d *dialling) Notification(_ context.Context, c *jsonrpc.Conn, m *jsonrpc.M
 	d.legacyPeer.Notification(m, 0)
 }
 
-// meet finds out what the server speaks.
+// connect detects the era of the server and returns the matching peer.
 func (d *dialling) connect(ctx context.Context) (mcp.Handler, mcp.Revision, error) {
 	switch {
 	case d.opts.Known == modern.Revision:
@@ -246,7 +251,7 @@ func (d *dialling) connect(ctx context.Context) (mcp.Handler, mcp.Revision, erro
 	}
 }
 
-// follow does what the probe came to.
+// follow acts on the verdict of the probe.
 func (d *dialling) follow(ctx context.Context, v verdict) (mcp.Handler, mcp.Revision, error) {
 	switch {
 	case v.err != nil:
@@ -258,8 +263,8 @@ func (d *dialling) follow(ctx context.Context, v verdict) (mcp.Handler, mcp.Revi
 	return d.handshake(ctx, v.revision)
 }
 
-// either waits for whichever comes first from a server that was silent: the
-// late answer to the probe, or the answer to initialize.
+// either sends initialize to a server that has not answered the probe in time,
+// and uses the response that arrives first.
 func (d *dialling) either(ctx context.Context, probed chan verdict) (mcp.Handler, mcp.Revision, error) {
 	shakeCtx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -282,14 +287,15 @@ func (d *dialling) either(ctx context.Context, probed chan verdict) (mcp.Handler
 			return d.follow(ctx, v)
 		}
 		if err := <-shaken; err != nil {
-			return nil, "", sayingWhat(err)
+			return nil, "", withSupported(err)
 		}
 		return d.legacyPeer, d.legacyPeer.Revision(), nil
 	}
 }
 
-// refused gives a server that does not want initialize, as a modern one that is
-// slow to start does not, as long again for its answer to the probe.
+// refused handles a server that refuses initialize. It may be a modern server
+// that is slow to start, so refused waits for ProbeTimeout once more for the
+// response to the probe.
 func (d *dialling) refused(ctx context.Context, probed chan verdict, err error) (mcp.Handler, mcp.Revision, error) {
 	silence := time.NewTimer(or(d.opts.ProbeTimeout, 3*time.Second))
 	defer silence.Stop()
@@ -301,7 +307,7 @@ func (d *dialling) refused(ctx context.Context, probed chan verdict, err error) 
 		}
 	case <-silence.C:
 	}
-	return nil, "", sayingWhat(err)
+	return nil, "", withSupported(err)
 }
 
 func (d *dialling) isModern() {
@@ -312,31 +318,31 @@ func (d *dialling) isModern() {
 
 func (d *dialling) handshake(ctx context.Context, want mcp.Revision) (mcp.Handler, mcp.Revision, error) {
 	if err := d.legacyPeer.Handshake(ctx, want); err != nil {
-		return nil, "", sayingWhat(err)
+		return nil, "", withSupported(err)
 	}
 	return d.legacyPeer, d.legacyPeer.Revision(), nil
 }
 
-// sayingWhat adds to the refusal of a handshake what the server speaks instead,
-// if it says so.
-func sayingWhat(err error) error {
+// withSupported adds to the error of a refused handshake the revisions that the
+// server says it supports.
+func withSupported(err error) error {
 	if e, ok := errors.AsType[*mcp.Error](err); ok && e.Code == mcp.CodeUnsupportedVersion {
 		if supported, _ := modern.Supported(e); len(supported) > 0 {
-			return fmt.Errorf("%w; the server speaks %v", err, supported)
+			return fmt.Errorf("%w; the server supports %v", err, supported)
 		}
 	}
 	return err
 }
 
-// A verdict is what a probe says of a server: the revision to speak with it,
-// empty meaning any of the older ones.
+// A verdict is the outcome of a probe: the revision to use, or "" for any legacy
+// one.
 type verdict struct {
 	revision mcp.Revision
 	err      error
 }
 
-// probe asks the server what it is. Only an answer that is recognisably modern
-// makes it modern; any other, whatever its code, means an older server.
+// probe sends server/discover. Only a response that is recognizably modern means
+// a modern server; any other, whatever its code, means a legacy one.
 func (d *dialling) probe(ctx context.Context) verdict {
 	for range 2 {
 		found, err := d.modernPeer.Probe(ctx)
@@ -348,23 +354,23 @@ func (d *dialling) probe(ctx context.Context) verdict {
 			if older, ok := errors.AsType[NotModern](err); ok && older.NotModern() {
 				return verdict{}
 			}
-			return verdict{err: err} // no answer at all
+			return verdict{err: err} // no response at all
 		}
 		supported, isModern := modern.Supported(e)
 		switch {
 		case !isModern:
 			return verdict{}
 		case len(supported) == 0:
-			return verdict{err: fmt.Errorf("no revision in common: the server names none that it supports (%w)", e)}
+			return verdict{err: fmt.Errorf("no common protocol revision: the server lists none that it supports (%w)", e)}
 		}
 		if v := choose(supported); v.err != nil || v.revision != modern.Revision {
 			return v
 		}
 	}
-	return verdict{err: clientcall.Invalid(mcp.MethodDiscover, "it refuses a revision that it says it supports")}
+	return verdict{err: clientcall.Invalid(mcp.MethodDiscover, "the server refuses a revision that it lists as supported")}
 }
 
-// choose picks the revision to speak from those that a server supports.
+// choose returns the newest revision that the server and Tenon both support.
 func choose(supported []mcp.Revision) verdict {
 	for _, r := range mcp.Revisions() {
 		if slices.Contains(supported, r) {
@@ -378,9 +384,9 @@ func choose(supported []mcp.Revision) verdict {
 	for _, r := range supported {
 		theirs = append(theirs, string(r))
 	}
-	return verdict{err: fmt.Errorf("no revision in common: the server speaks %s, Tenon speaks %v", strings.Join(theirs, ", "), mcp.Revisions())}
+	return verdict{err: fmt.Errorf("no common protocol revision: the server supports %s, Tenon supports %v", strings.Join(theirs, ", "), mcp.Revisions())}
 }
 
-// LatestWithHandshake is the newest revision that begins with a handshake. As
-// [DialOptions].Known it meets an older server without probing it.
+// LatestWithHandshake returns the newest legacy revision. As [DialOptions].Known
+// it connects to a legacy server without a probe.
 func LatestWithHandshake() mcp.Revision { return legacy.Latest() }

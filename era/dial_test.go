@@ -130,12 +130,12 @@ func TestDial(t *testing.T) {
 		{"modern, several versions", script{"server/discover": say(`"result":{"supportedVersions":["2099-01-01","2026-07-28","2025-11-25"],"capabilities":{}}`)}, mcp.Rev20260728, "", 0, probed},
 		{"discovers older versions only", script{"server/discover": say(`"result":{"supportedVersions":["2025-06-18","2024-11-05"],"capabilities":{}}`), "initialize": say(initialized)},
 			mcp.Rev20251125, "", 0, []string{"server/discover", "initialize 2025-06-18", "notifications/initialized"}},
-		{"discovers nothing in common", script{"server/discover": say(`"result":{"supportedVersions":["2099-01-01"],"capabilities":{}}`)}, "", "no revision in common: the server speaks 2099-01-01", 0, probed},
+		{"discovers nothing in common", script{"server/discover": say(`"result":{"supportedVersions":["2099-01-01"],"capabilities":{}}`)}, "", "no common protocol revision: the server supports 2099-01-01", 0, probed},
 		{"-32022 and then it works", script{"server/discover": once(unsupported(`["2026-07-28"]`), discovered)}, mcp.Rev20260728, "", 0, []string{"server/discover", "server/discover"}},
-		{"-32022 for ever", script{"server/discover": say(unsupported(`["2026-07-28"]`))}, "", "refuses a revision that it says it supports", 0, []string{"server/discover", "server/discover"}},
+		{"-32022 for ever", script{"server/discover": say(unsupported(`["2026-07-28"]`))}, "", "refuses a revision that it lists as supported", 0, []string{"server/discover", "server/discover"}},
 		{"-32022, an older version", script{"server/discover": say(unsupported(`["2025-03-26"]`)), "initialize": say(`"result":{"protocolVersion":"2025-03-26","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`)},
 			mcp.Rev20250326, "", 0, []string{"server/discover", "initialize 2025-03-26", "notifications/initialized"}},
-		{"-32022, none in common", script{"server/discover": say(unsupported(`["2099-01-01"]`)), "initialize": say(initialized)}, "", "no revision in common: the server speaks 2099-01-01", 0, probed},
+		{"-32022, none in common", script{"server/discover": say(unsupported(`["2099-01-01"]`)), "initialize": say(initialized)}, "", "no common protocol revision: the server supports 2099-01-01", 0, probed},
 		{"-32022 without data", legacyError(-32022), mcp.Rev20251125, "", 0, old},
 		{"-32022, data null", script{"server/discover": say(`"error":{"code":-32022,"message":"no","data":null}`), "initialize": say(initialized)}, mcp.Rev20251125, "", 0, old},
 		{"-32022, data a string", script{"server/discover": say(`"error":{"code":-32022,"message":"no","data":"2026-07-28"}`), "initialize": say(initialized)}, mcp.Rev20251125, "", 0, old},
@@ -145,10 +145,10 @@ func TestDial(t *testing.T) {
 		{"-32022, supported a string", script{"server/discover": say(unsupported(`"x"`)), "initialize": say(initialized)}, mcp.Rev20251125, "", 0, old},
 		{"-32022, supported null", script{"server/discover": say(unsupported(`null`)), "initialize": say(initialized)}, mcp.Rev20251125, "", 0, old},
 		{"-32022, supported an object", script{"server/discover": say(unsupported(`{"0":"2026-07-28"}`)), "initialize": say(initialized)}, mcp.Rev20251125, "", 0, old},
-		{"-32022, supported empty", script{"server/discover": say(unsupported(`[]`)), "initialize": say(initialized)}, "", "no revision in common: the server names none that it supports", 0, probed},
-		{"-32022, supported without a string", script{"server/discover": say(unsupported(`[5,null,{}]`)), "initialize": say(initialized)}, "", "the server names none that it supports", 0, probed},
+		{"-32022, supported empty", script{"server/discover": say(unsupported(`[]`)), "initialize": say(initialized)}, "", "no common protocol revision: the server lists none that it supports", 0, probed},
+		{"-32022, supported without a string", script{"server/discover": say(unsupported(`[5,null,{}]`)), "initialize": say(initialized)}, "", "the server lists none that it supports", 0, probed},
 		{"-32022, supported with some strings", script{"server/discover": once(unsupported(`[5,"2026-07-28"]`), discovered)}, mcp.Rev20260728, "", 0, []string{"server/discover", "server/discover"}},
-		{"-32022, supported with an empty string", script{"server/discover": say(unsupported(`[""]`)), "initialize": say(initialized)}, "", "no revision in common", 0, probed},
+		{"-32022, supported with an empty string", script{"server/discover": say(unsupported(`[""]`)), "initialize": say(initialized)}, "", "no common protocol revision", 0, probed},
 		{"code 0", legacyError(0), mcp.Rev20251125, "", 0, old},
 		{"-32601", legacyError(-32601), mcp.Rev20251125, "", 0, old},
 		{"-32602", legacyError(-32602), mcp.Rev20251125, "", 0, old},
@@ -168,7 +168,7 @@ func TestDial(t *testing.T) {
 		{"a late discover that is an error", script{"server/discover": later(4*time.Second, `"error":{"code":-32601,"message":"no"}`), "initialize": later(5*time.Second, initialized)}, mcp.Rev20251125, "", 8 * time.Second, old},
 		{"a late discover after initialize was refused", script{"server/discover": later(5*time.Second, discovered), "initialize": say(unsupported(`["2026-07-28"]`))}, mcp.Rev20260728, "", 5 * time.Second, both},
 		{"a late discover after initialize is not known", script{"server/discover": later(5*time.Second, discovered), "initialize": say(`"error":{"code":-32601,"message":"no"}`)}, mcp.Rev20260728, "", 5 * time.Second, both},
-		{"a late discover with nothing in common", script{"server/discover": later(5*time.Second, unsupported(`["2099-01-01"]`))}, "", "no revision in common", 5 * time.Second, both},
+		{"a late discover with nothing in common", script{"server/discover": later(5*time.Second, unsupported(`["2099-01-01"]`))}, "", "no common protocol revision", 5 * time.Second, both},
 		{"silence, then initialize is refused", script{"initialize": say(`"error":{"code":-32602,"message":"go away"}`)}, "", "go away", 6 * time.Second, both},
 		{"dies at once", script{"server/discover": {{die: true}}}, "", "the connection is closed", 0, probed},
 		{"dies at initialize", script{"initialize": {{die: true}}}, "", "the connection is closed", 3 * time.Second, both},
@@ -188,7 +188,7 @@ func TestDial(t *testing.T) {
 					t.Errorf("it took %s, want %s", took, c.took)
 				}
 				if c.want == "" {
-					if err == nil || !strings.Contains(err.Error(), c.part) || !strings.HasPrefix(err.Error(), "cannot meet the server: ") {
+					if err == nil || !strings.Contains(err.Error(), c.part) || !strings.HasPrefix(err.Error(), "connect to the server: ") {
 						t.Errorf("got %v, want %s", err, c.part)
 					}
 					if _, err := near.Read(); err == nil {

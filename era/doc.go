@@ -1,9 +1,15 @@
-// Package era is the door of the house: it hears how a message opens and sends
-// it to the wing that speaks so. It is the only place that knows that there are
-// several revisions of the protocol; everything above it knows Handlers.
+// Package era detects the protocol revision of each message and dispatches it
+// to the matching codec. There are two eras: modern (2026-07-28 and later, each
+// request stands alone) and legacy (up to 2025-11-25, a session begins with
+// initialize). No other package distinguishes them; packages above this one know
+// only [mcp.Handler].
 //
-// For servers, a [Server] answers clients of every revision with one Handler:
-// requests of the newest revision by themselves, those of older ones within a
-// session. For clients, [Dial] finds out what the far end speaks and returns it
-// as a Handler.
+// A [Server] serves clients of every revision with one Handler:
+//
+//	s, err := era.NewServer(handler, nil)
+//	err = s.ServeStream(ctx, stream)
+//
+// [Dial] detects which era a server speaks and returns the connection as a
+// Handler. Most programs use both through a package of transport, such as
+// transport/stdio.
 package era

@@ -28,7 +28,7 @@ func TestEcho(t *testing.T) {
 			}()
 			began := time.Now()
 			_, err := era.Dial(t.Context(), near, nil, &era.DialOptions{Known: known})
-			if err == nil || !strings.Contains(err.Error(), "sends back what it is sent") {
+			if err == nil || !strings.Contains(err.Error(), "echoes its input") {
 				t.Errorf("%q: %v", known, err)
 			}
 			if waited := time.Since(began); waited > 2*time.Second {

@@ -12,45 +12,43 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// This file is the door for transports that bring each request by itself, as
-// HTTP does, and not on a stream that all of them share.
+// This file is the API for transports that carry each request separately, as
+// HTTP does, instead of a stream that all requests share.
 
-// An Response is what a request came to, ready to be written.
+// A Response is the response to a request, ready to be written.
 type Response = clientcall.Response
 
-// Fail is the error response to a request. A long message, which may repeat
-// what the client sent, is shortened as [mcp.Errorf] does it.
+// Fail returns the error response to a request. It shortens a long message as
+// [mcp.Errorf] does, since the message may repeat what the client sent.
 func Fail(id jsonrpc.ID, code int, message string) Response {
 	return clientcall.Fail(id, clientcall.ToWire(mcp.Errorf(code, "%s", message)))
 }
 
-// IsModern reports whether a message opens as one of the newest era.
+// IsModern reports whether a message is one of the modern era.
 func IsModern(m *jsonrpc.Message) bool { return modern.Opens(m) }
 
 // NamedRevision returns the protocol version that a message names in its _meta.
 func NamedRevision(m *jsonrpc.Message) (mcp.Revision, bool) { return modern.NamedRevision(m) }
 
-// Eras reports whether a revision is one of the newest era, which has no
-// sessions, and whether it is one of an older, which has. A revision that is
-// not known is neither.
+// Eras reports whether a revision is modern (without sessions) and whether it is
+// legacy (with sessions). An unknown revision is neither.
 func Eras(r mcp.Revision) (isModern, isLegacy bool) {
 	return r == modern.Revision, legacy.Knows(r)
 }
 
-// A Notification is a message to a client that is no response: Kind, Key and
-// Size say what becomes of it in a queue that is full, and Value appends it.
+// A Notification is a notification or request to a client. Kind, Key and Size
+// decide what happens to it in a full queue; Value appends the message.
 type Notification = clientcall.Notification
 
-// A ReplyWriter is the way back to who sent a request of the newest era.
+// A ReplyWriter sends notifications to the client that sent a modern request.
 type ReplyWriter struct {
-	// Tell sends a notification.
+	// Notify sends a notification.
 	Notify func(Notification)
-	// Headers go into [mcp.Call].Headers.
+	// Headers becomes [mcp.Call].Headers.
 	Headers map[string]string
 }
 
-// ServeModern serves one request of the newest era. Nothing of it is
-// remembered.
+// ServeModern serves one modern request. It keeps no state.
 func (s *Server) ServeModern(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) (a Response) {
 	defer s.recovered(m, &a)
 	if s.opts.LegacyOnly {
@@ -59,15 +57,16 @@ func (s *Server) ServeModern(ctx context.Context, m *jsonrpc.Message, p *mcp.Pri
 	return s.modern.Respond(ctx, m, p, modern.ReplyWriter{Notify: back.Notify, Headers: back.Headers})
 }
 
-// NotifiedModern has the Handler hear a notification of the newest era.
+// NotifiedModern passes a modern notification to the Handler.
 func (s *Server) NotifiedModern(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal) {
 	if !s.opts.LegacyOnly && m.Method != notificationCancelled {
 		s.modern.Notified(ctx, m, p)
 	}
 }
 
-// recovered turns a panic of the Handler into the answer to the one request
-// that caused it. What panicked goes to Noise, never to the client.
+// recovered turns a panic of the Handler into the error response to the request
+// that caused it. The value of the panic goes to OnInvalidFrame, never to the
+// client.
 func (s *Server) recovered(m *jsonrpc.Message, a *Response) {
 	p := recover()
 	if p == nil {
@@ -76,38 +75,36 @@ func (s *Server) recovered(m *jsonrpc.Message, a *Response) {
 	if s.opts.OnInvalidFrame != nil {
 		s.opts.OnInvalidFrame(m.Params, fmt.Errorf("panic while serving %s: %v\n%s", m.Method, p, debug.Stack()))
 	}
-	*a = Fail(m.ID, mcp.CodeInternal, "the server failed while it served this request")
+	*a = Fail(m.ID, mcp.CodeInternal, "the server failed while serving this request")
 }
 
-// RefuseLegacy is the answer to a request of an older era by a server that is
-// ModernOnly.
+// RefuseLegacy returns the response of a ModernOnly server to a legacy request.
 func RefuseLegacy(m *jsonrpc.Message) Response { return clientcall.Fail(m.ID, modern.Refuse(m)) }
 
-// ModernOnly reports whether older eras are refused.
+// ModernOnly reports whether the server refuses legacy requests.
 func (s *Server) ModernOnly() bool { return s.opts.ModernOnly }
 
-// A Session is what a client of an older era has opened with initialize.
+// A Session is the session of a legacy client.
 type Session struct {
 	s      *legacy.Session
 	server *Server
 }
 
-// NewSession returns a session that is of no use before initialize.
+// NewSession returns a session whose first request must be initialize.
 func (s *Server) NewSession() *Session {
 	return &Session{legacy.NewSession(s.h, nil), s}
 }
 
-// RestoreSession returns a session as [Session.State] described it, for the
-// principal that it belongs to; nil means that nobody was verified.
+// RestoreSession returns a session with a state that [Session.State] returned.
+// p is the principal that the session belongs to; nil means an unverified client.
 func (s *Server) RestoreSession(ctx context.Context, state []byte, p *mcp.Principal) (*Session, error) {
 	restored := s.NewSession()
 	return restored, restored.s.Restore(ctx, state, p)
 }
 
-// NewStateless returns a session for one message of a client of an older
-// revision that has no session: the one that the client names in the headers of
-// the request, or none. Input requests, subscriptions and logging/setLevel,
-// which need a session, fail.
+// NewStateless returns a session for the single message m of a legacy client.
+// r is the revision in the headers of the request, or "". Input requests,
+// subscriptions and logging/setLevel need a lasting session and fail.
 func (s *Server) NewStateless(m *jsonrpc.Message, r mcp.Revision) *Session {
 	if legacy.Begins(m) {
 		return &Session{legacy.NewStatelessOpening(s.h), s}
@@ -115,15 +112,17 @@ func (s *Server) NewStateless(m *jsonrpc.Message, r mcp.Revision) *Session {
 	return &Session{legacy.NewStateless(s.h, r), s}
 }
 
-// State describes the session, for whoever has to go on with it.
+// State returns the state of the session for [Server.RestoreSession]; nil before
+// initialize.
 func (s *Session) State() ([]byte, error) { return s.s.State() }
 
-// Attach has changes, which belong to no request, go to push from now on until
-// detach is called or Attach is called again. Push must not block. What the
-// session is subscribed to is remembered.
+// Attach sends notifications of changes, which belong to no request, to push
+// until the caller calls detach or Attach again. push must not block. The session
+// keeps its subscriptions while detached.
 func (s *Session) Attach(push func(Notification)) (detach func()) { return s.s.Attach(push) }
 
-// A SessionReplyWriter is the way back to the client during one request of a session.
+// A SessionReplyWriter sends notifications and requests to the client during one
+// request of a session.
 type SessionReplyWriter = legacy.ReplyWriter
 
 // Serve serves one request of the session.
@@ -132,17 +131,18 @@ func (s *Session) Serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 	return s.s.Respond(ctx, m, p, back)
 }
 
-// Notified hears a notification. Cancelling is not among them.
+// Notified handles a notification of the client. The transport handles
+// notifications/cancelled itself.
 func (s *Session) Notified(m *jsonrpc.Message) { s.s.Notified(m) }
 
-// Batches says whether a batch is welcome.
+// Batches returns an error unless the session's revision allows batches.
 func (s *Session) Batches() error { return s.s.Batches() }
 
-// Revision is what initialize came to; empty before it.
+// Revision returns the negotiated revision; "" before initialize.
 func (s *Session) Revision() mcp.Revision { return s.s.Revision() }
 
-// Resumes reports whether clients of the session's revision come back for the
-// rest of a stream when they are let go.
+// Resumes reports whether clients of the session's revision resume a stream
+// after the server closes it.
 func (s *Session) Resumes() bool { return s.s.Resumes() }
 
 // Close ends the session's subscriptions.

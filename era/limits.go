@@ -8,16 +8,16 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// SubscriptionLimits bound how many subscriptions to changes a [Server] holds
-// open, over all its transports: calls of subscriptions/listen, and over HTTP the
-// streams of older revisions.
+// SubscriptionLimits bounds how many subscriptions to changes a [Server] holds
+// open over all its transports: calls of subscriptions/listen, and the GET
+// streams of legacy clients over HTTP.
 type SubscriptionLimits struct {
-	// PerClient is how many one client may have. A client is a principal; one
-	// that nobody has verified is a connection where it keeps one (stdio,
-	// sockets), and is bounded by Total alone over HTTP. 0 means 512.
+	// PerClient is the limit for one client. A client is a principal, or,
+	// without one, a connection (stdio, sockets). Unverified clients over HTTP
+	// are bounded by Total alone. 0 means 512.
 	PerClient int
 
-	// Total is how many all clients may have together. 0 means 16384.
+	// Total is the limit for all clients together. 0 means 16384.
 	Total int
 }
 
@@ -40,16 +40,16 @@ func (o *openSubscriptions) init(l SubscriptionLimits) {
 	o.limits, o.client = l, map[string]int{}
 }
 
-// add counts one more of a client, or returns the error that refuses it. The
-// empty client is nobody in particular.
+// add counts a subscription of a client, or returns the error that refuses it.
+// An empty client counts toward the total only.
 func (o *openSubscriptions) add(client string) *jsonrpc.Error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
 	case client != "" && o.client[client] >= o.limits.PerClient:
-		return &jsonrpc.Error{Code: mcp.CodeInternal, Message: fmt.Sprintf("too many subscriptions: this client has %d open, which is the limit; end one, or ask for more in one subscription", o.limits.PerClient)}
+		return &jsonrpc.Error{Code: mcp.CodeInternal, Message: fmt.Sprintf("too many subscriptions: this client has %d open, the limit; end one, or combine several in one subscription", o.limits.PerClient)}
 	case o.total >= o.limits.Total:
-		return &jsonrpc.Error{Code: mcp.CodeInternal, Message: fmt.Sprintf("too many subscriptions: this server has %d open, which is its limit; try again later", o.limits.Total)}
+		return &jsonrpc.Error{Code: mcp.CodeInternal, Message: fmt.Sprintf("too many subscriptions: this server has %d open, its limit; try again later", o.limits.Total)}
 	}
 	o.total++
 	if client != "" {
@@ -70,8 +70,8 @@ func (o *openSubscriptions) drop(client string) {
 	}
 }
 
-// Subscribe counts a subscription of a principal, nil if nobody was verified,
-// until release is called. The error says which limit is reached.
+// Subscribe counts a subscription of a principal (nil for an unverified client)
+// until the caller calls release. The error says which limit is reached.
 func (s *Server) Subscribe(p *mcp.Principal) (release func(), refused *jsonrpc.Error) {
 	key := p.Key()
 	if refused := s.subscriptions.add(key); refused != nil {

@@ -42,7 +42,7 @@ func TestSubscriptionsOfAPipeAreBounded(t *testing.T) {
 			go listen()
 			<-acknowledged
 		}
-		if err := listen(); err == nil || !strings.Contains(err.Error(), "this client has 2 open, which is the limit") {
+		if err := listen(); err == nil || !strings.Contains(err.Error(), "this client has 2 open, the limit") {
 			t.Errorf("one too many: %v", err)
 		}
 		if _, err := p.Serve(t.Context(), &mcp.Call{Method: mcp.MethodToolsList}); err != nil {

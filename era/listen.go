@@ -9,14 +9,14 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A Subscription of the newest era is open until its End is called. Its news,
-// the acknowledgement first, waits to be taken.
+// A Subscription is an open subscription of a modern client. It queues its
+// notifications, the acknowledgement first, until its End is called.
 type Subscription = modern.Subscription
 
-// Listen serves a subscriptions/listen of the newest era. If the Handler
-// detaches (see [mcp.Call].Detach), Listen returns the open subscription;
-// otherwise it returns the answer, when ctx or the subscription has ended, and
-// notes go to back meanwhile.
+// Listen serves subscriptions/listen. If the Handler detaches (see
+// [mcp.Call].Detach), Listen returns the open subscription. Otherwise it blocks
+// until ctx or the subscription ends, sends notifications to back, and returns
+// the response.
 func (s *Server) Listen(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) (sub *Subscription, a Response) {
 	defer s.recovered(m, &a)
 	if s.opts.LegacyOnly {
@@ -25,5 +25,5 @@ func (s *Server) Listen(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 	return s.modern.Listen(ctx, m, p, modern.ReplyWriter{Notify: back.Notify, Headers: back.Headers})
 }
 
-// refusedModern is the answer of a server that is LegacyOnly.
-var refusedModern = &jsonrpc.Error{Code: mcp.CodeMethodNotFound, Message: "this server speaks only older revisions: send initialize"}
+// refusedModern is the response of a LegacyOnly server to a modern request.
+var refusedModern = &jsonrpc.Error{Code: mcp.CodeMethodNotFound, Message: "this server supports only older protocol revisions: send initialize"}

@@ -13,17 +13,17 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// Keys seal the state of calls that ask for input, so that a server need not
-// remember them. See [NewKeys].
+// Keys seals the state of calls that require input into requestState, so that
+// the server keeps no state between rounds. See [NewKeys].
 type Keys = modern.Keys
 
-// DefaultStateTTL is how long a caller has to answer unless told otherwise.
+// DefaultStateTTL is how long a client has to answer input requests by default.
 const DefaultStateTTL = 30 * time.Minute
 
-// NewKeys makes keys from secrets of at least 16 bytes, the current one first;
-// the others still open what they sealed. Servers that stand in for each other
-// share their secrets. Without any, a random one is made. A ttl of 0 means
-// [DefaultStateTTL].
+// NewKeys returns keys made from secrets of at least 16 bytes each. The first
+// secret seals; all of them open, so that secrets can be rotated. Instances of
+// one service share their secrets. Without secrets, NewKeys makes a random one.
+// A ttl of 0 means [DefaultStateTTL].
 func NewKeys(ttl time.Duration, secrets ...[]byte) (*Keys, error) {
 	if ttl <= 0 {
 		ttl = DefaultStateTTL
@@ -31,24 +31,26 @@ func NewKeys(ttl time.Duration, secrets ...[]byte) (*Keys, error) {
 	return modern.NewKeys(ttl, secrets...)
 }
 
-// ServerOptions say how a Server behaves; nil means the defaults.
+// ServerOptions configures a [Server]. A nil *ServerOptions means the defaults.
 type ServerOptions struct {
-	// Keys seal the state of asking calls; nil means a random key that no
-	// other process has.
+	// Keys seals the state of calls that require input; nil means a random key
+	// that no other process has.
 	Keys *Keys
 
-	// ModernOnly refuses clients of older revisions, and tells them which
-	// revision is spoken. LegacyOnly refuses the newest. They are there for
-	// tests and for migrations; both unset serves everybody.
+	// ModernOnly refuses legacy requests and names the supported revision in
+	// the error. LegacyOnly refuses modern requests. They are meant for tests
+	// and migrations; by default a Server serves both eras.
 	ModernOnly, LegacyOnly bool
 
-	// Noise hears what came in and was no use, and panics. Nil drops it.
+	// OnInvalidFrame is called with invalid frames and recovered panics. It
+	// must not block. Nil ignores them.
 	OnInvalidFrame func(frame []byte, err error)
 
-	// Tap sees every frame that passes; see [jsonrpc.Tap]. Nil is nobody.
+	// Tap is called with every frame sent or received; see [jsonrpc.Tap]. Nil
+	// means no tap.
 	Tap func(d jsonrpc.Direction, frame []byte)
 
-	// Subscriptions bounds how many subscriptions are open.
+	// Subscriptions bounds the number of open subscriptions.
 	Subscriptions SubscriptionLimits
 
 	// MaxServing, Grace and Linger are those of [jsonrpc.ConnOptions].
@@ -63,7 +65,7 @@ type Server struct {
 	modern *modern.Server
 
 	subscriptions openSubscriptions
-	pipes         atomic.Int64 // how many there were
+	pipes         atomic.Int64 // streams served so far
 }
 
 // NewServer returns a Server for h.
@@ -84,15 +86,16 @@ func NewServer(h mcp.Handler, o *ServerOptions) (*Server, error) {
 	return s, nil
 }
 
-// ServeStream serves the one client at the far end of a stream until that
-// client closes it or ctx ends, and closes it. Both eras may be spoken on it at
-// the same time: each message is served as it opens.
+// ServeStream serves the client at the other end of a stream. It blocks until
+// the client closes the stream or ctx ends, and closes the stream. The era of
+// each message is detected separately, so a client may use both eras at once.
 func (s *Server) ServeStream(ctx context.Context, stream jsonrpc.Stream) error {
 	return s.ServeStreamFor(ctx, stream, nil)
 }
 
-// ServeStreamFor is ServeStream for a client that the transport has verified;
-// nil means that it has not. All calls on the stream are the principal's.
+// ServeStreamFor is [Server.ServeStream] for a client that the transport has
+// verified: all calls on the stream are those of the principal who. A nil who
+// means an unverified client.
 func (s *Server) ServeStreamFor(ctx context.Context, stream jsonrpc.Stream, who *mcp.Principal) error {
 	if s.opts.Tap != nil {
 		stream = jsonrpc.Tap(stream, s.opts.Tap)
@@ -120,19 +123,19 @@ func (s *Server) ServeStreamFor(ctx context.Context, stream jsonrpc.Stream, who 
 type pipe struct {
 	server  *Server
 	session *legacy.Session
-	who     *mcp.Principal // nil means nobody was verified
-	client  string         // whose subscriptions these are
+	who     *mcp.Principal // nil means an unverified client
+	client  string         // key for counting subscriptions
 }
 
-// Arrived lets the session know that it is being opened: clients need not wait
-// for the answer to initialize.
+// Arrived tells the session that an initialize request has arrived: a client may
+// send further requests before the response to it.
 func (p *pipe) Arrived(m *jsonrpc.Message) {
 	if legacy.Begins(m) && !p.server.opts.ModernOnly && !modern.Opens(m) {
 		p.session.Arrived()
 	}
 }
 
-// Request serves a request in the era in which it opens.
+// Request serves a request in its era.
 func (p *pipe) Request(ctx context.Context, x *jsonrpc.Exchange) {
 	s := p.server
 	isModern := modern.Opens(&x.Message)
@@ -153,7 +156,7 @@ func (p *pipe) Request(ctx context.Context, x *jsonrpc.Exchange) {
 	}
 }
 
-// serveModern serves a request of the newest era.
+// serveModern serves a modern request.
 func (p *pipe) serveModern(ctx context.Context, x *jsonrpc.Exchange) {
 	s := p.server
 	if x.Method == mcp.MethodSubscriptionsListen {
@@ -166,7 +169,7 @@ func (p *pipe) serveModern(ctx context.Context, x *jsonrpc.Exchange) {
 	x.Respond(s.modern.Serve(ctx, &x.Message, p.who, modern.ReplyWriter{Notify: func(n Notification) { x.Notify(ctx, n.Value) }, Shared: true}))
 }
 
-// A pipeReplyWriter is the way back on a stream that other requests share.
+// A pipeReplyWriter writes to a stream that other requests share.
 type pipeReplyWriter struct {
 	ctx context.Context // of the request
 	x   *jsonrpc.Exchange
@@ -174,7 +177,8 @@ type pipeReplyWriter struct {
 
 func (b *pipeReplyWriter) Notify(n Notification) { b.x.Notify(b.ctx, n.Value) }
 
-// Ask asks the client; a question that is given up is cancelled there.
+// Ask sends a request to the client and waits for the response. When ctx ends,
+// Ask cancels the request at the client.
 func (b *pipeReplyWriter) Ask(ctx context.Context, method string, params []byte) (jsonrpc.Message, error) {
 	c := b.x.Conn()
 	id := c.NextID()
@@ -195,12 +199,12 @@ func (b *pipeReplyWriter) Ask(ctx context.Context, method string, params []byte)
 	}
 }
 
-// Release does nothing: nobody comes back for the rest.
+// Release does nothing: a stream cannot be resumed.
 func (b *pipeReplyWriter) Release() {}
 
 const notificationCancelled = "notifications/cancelled"
 
-// Notification hears a notification. Cancelling works the same in both eras.
+// Notification handles a notification. Cancellation is the same in both eras.
 func (p *pipe) Notification(_ context.Context, c *jsonrpc.Conn, m *jsonrpc.Message) {
 	if m.Method == notificationCancelled {
 		cancelled(c, m)
@@ -214,8 +218,7 @@ func (p *pipe) Notification(_ context.Context, c *jsonrpc.Conn, m *jsonrpc.Messa
 	p.session.Notified(m)
 }
 
-// cancelled ends the request that a notification names; one that names none
-// is of no concern.
+// cancelled cancels the request that a notification names, if any.
 func cancelled(c *jsonrpc.Conn, m *jsonrpc.Message) {
 	if id := rawjson.Lookup(m.Params, "requestId"); id != nil {
 		c.Cancel(jsonrpc.ID(id))

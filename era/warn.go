@@ -73,7 +73,7 @@ func (w *warner) summarise() {
 	w.reported, w.more, w.period = 0, 0, nil
 	w.mu.Unlock()
 	if more > 0 {
-		w.report(fmt.Sprintf("warnings about messages of the server: and %s more", grouped(more)))
+		w.report(fmt.Sprintf("%s more warnings about messages of the server", grouped(more)))
 	}
 }
 

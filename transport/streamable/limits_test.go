@@ -27,7 +27,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	f.listen(in(""))
 	for name, r := range map[string]*request{"listen": listen("ada"), "GET": in("")} {
 		a := f.raw(r.on(f))
-		if a.Status != 429 || a.Header.Get("Retry-After") == "" || !strings.Contains(a.Text, "this client has 2 open, which is the limit; end one") {
+		if a.Status != 429 || a.Header.Get("Retry-After") == "" || !strings.Contains(a.Text, "this client has 2 open, the limit; end one") {
 			t.Errorf("%s: %d %s", name, a.Status, a.Text)
 		}
 	}

@@ -13,55 +13,55 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A Connection is a server that was met over HTTP, shaped as a Handler.
+// A Connection is a connection to a server over HTTP. It is an [mcp.Conn].
 //
-// A server of the newest era remembers nothing of it. With an older one it is a
-// session: when the server has lost it a new one is opened, and the request
-// that found out is made again; calls that wait for an answer to a question of
-// the server are lost with their session, and subscriptions end, so that
-// whoever listens listens again. The stream of a call that breaks is taken up
-// where it broke, if the server has given its events ids: after the time that
-// the server asks for, between 0.1 s and 60 s, or else after 1 s and then less
-// and less often.
+// With a modern server it has no state. With a legacy server it is a session.
+// When the server has lost the session, the Connection opens a new one and sends
+// the failed request again. Calls that wait for an input response fail with
+// their session, and subscriptions end, so that the caller can subscribe again.
+//
+// When the stream of a legacy call breaks, the Connection resumes it if the
+// server has given its events ids: after the retry time of the server (between
+// 0.1 s and 60 s), or by default after 1 s, doubling with each attempt.
 type Connection struct {
 	endpoint *Endpoint
 	profile  *mcp.ClientProfile
 	to       *target
 	opts     era.DialOptions
 	ids      atomic.Int64
-	tools    toolBook
+	tools    toolHeaders
 
-	turn chan struct{} // has a token while the server is being met anew
+	turn chan struct{} // holds a token while a goroutine reconnects
 	life context.Context
 	end  context.CancelFunc // of life
 
 	mu      sync.Mutex
-	now     *connecting
-	retired map[*connecting]struct{} // of which something is still in flight
-	waiting sync.WaitGroup           // for those
+	now     *activeLink
+	retired map[*activeLink]struct{} // replaced, with calls still in flight
+	waiting sync.WaitGroup           // for the retired ones
 	close   func() error
 }
 
-// A meeting is one link and what was found at its far end.
-type connecting struct {
+// An activeLink is one link and the connection over it.
+type activeLink struct {
 	conn *era.Conn
 	link *link
 }
 
-// Revision is what is spoken with the server.
+// Revision returns the protocol revision in use.
 func (c *Connection) Revision() mcp.Revision {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now.conn.Revision()
 }
 
-// Done is closed when the connection was closed.
+// Done returns a channel that is closed by Close.
 func (c *Connection) Done() <-chan struct{} { return c.life.Done() }
 
-// Serve makes a call. Where the server cannot have served it, or serving it
-// twice does no harm, it is made a second time by itself: after a session was
-// lost, after a stream has ended without the answer, after a tool has changed
-// its headers, and after the server turned out to be of another era.
+// Serve sends a call to the server and waits for its result. Serve sends the call
+// a second time if that is safe: after the session was lost, after the stream
+// ended without a response, after a tool changed its headers, and after the era
+// of the server changed.
 func (c *Connection) Serve(ctx context.Context, call *mcp.Call) (mcp.Result, error) {
 	for first := true; ; first = false {
 		a, err := c.current(ctx)
@@ -75,14 +75,14 @@ func (c *Connection) Serve(ctx context.Context, call *mcp.Call) (mcp.Result, err
 			}
 			return res, nil
 		}
-		if !first || ctx.Err() != nil || goesOn(a, call) || !c.again(ctx, a, call, err) {
+		if !first || ctx.Err() != nil || isLaterRound(a, call) || !c.shouldRetry(ctx, a, call, err) {
 			return mcp.Result{}, c.final(err)
 		}
 	}
 }
 
-// final marks the error of a call that failed because the connection was
-// closed. Nothing else ends a connection over HTTP for good.
+// final returns an [*mcp.ClosedError] if the connection was closed, and err
+// otherwise. Nothing else ends a connection over HTTP for good.
 func (c *Connection) final(err error) error {
 	if c.life.Err() == nil {
 		return err
@@ -90,15 +90,15 @@ func (c *Connection) final(err error) error {
 	return &mcp.ClosedError{Cause: err}
 }
 
-// current is where calls go. A session that is lost is opened anew.
-func (c *Connection) current(ctx context.Context) (*connecting, error) {
+// current returns the link for calls. It replaces one whose session is lost.
+func (c *Connection) current(ctx context.Context) (*activeLink, error) {
 	c.mu.Lock()
 	a := c.now
 	c.mu.Unlock()
 	if !a.link.lost.Load() {
 		return a, nil
 	}
-	err := c.replace(ctx, a, func(ctx context.Context) (*connecting, error) { return c.connect(ctx, a.conn.Revision()) })
+	err := c.replace(ctx, a, func(ctx context.Context) (*activeLink, error) { return c.connect(ctx, a.conn.Revision()) })
 	if err != nil {
 		return nil, err
 	}
@@ -107,23 +107,22 @@ func (c *Connection) current(ctx context.Context) (*connecting, error) {
 	return c.now, nil
 }
 
-// doubt finds out anew which era the server speaks, and reports whether that
-// is another than before.
-func (c *Connection) doubt(ctx context.Context, a *connecting) bool {
-	err := c.replace(ctx, a, func(ctx context.Context) (*connecting, error) {
+// redetect detects the era of the server again and reports whether it has changed.
+func (c *Connection) redetect(ctx context.Context, a *activeLink) bool {
+	err := c.replace(ctx, a, func(ctx context.Context) (*activeLink, error) {
 		b, err := c.connect(ctx, "")
 		if err == nil && b.conn.Modern() == a.conn.Modern() {
 			c.drop(b)
-			return nil, errors.New("nothing has changed")
+			return nil, errors.New("the era has not changed")
 		}
 		return b, err
 	})
 	return err == nil
 }
 
-// replace puts another meeting in the place of old, unless somebody has done so
-// meanwhile. One at a time does.
-func (c *Connection) replace(ctx context.Context, old *connecting, meet func(context.Context) (*connecting, error)) error {
+// replace connects again in place of old, unless another goroutine has done so
+// meanwhile. Only one goroutine reconnects at a time.
+func (c *Connection) replace(ctx context.Context, old *activeLink, connect func(context.Context) (*activeLink, error)) error {
 	select {
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
@@ -141,7 +140,7 @@ func (c *Connection) replace(ctx context.Context, old *connecting, meet func(con
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(c.life, cancel)()
-	fresh, err := meet(ctx)
+	fresh, err := connect(ctx)
 	if err != nil {
 		return err
 	}
@@ -153,8 +152,9 @@ func (c *Connection) replace(ctx context.Context, old *connecting, meet func(con
 	return nil
 }
 
-// adopt makes a meeting the one where calls go, if it is not too late.
-func (c *Connection) adopt(fresh, old *connecting) bool {
+// adopt uses fresh for further calls and retires old. It reports false if the
+// connection was closed.
+func (c *Connection) adopt(fresh, old *activeLink) bool {
 	c.mu.Lock()
 	if c.life.Err() != nil {
 		c.mu.Unlock()
@@ -168,11 +168,10 @@ func (c *Connection) adopt(fresh, old *connecting) bool {
 	return true
 }
 
-// retireLocked remembers a meeting until what is in flight there has come to its
-// end.
-func (c *Connection) retireLocked(a *connecting) {
+// retireLocked keeps a replaced link until its calls have ended.
+func (c *Connection) retireLocked(a *activeLink) {
 	if c.retired == nil {
-		c.retired = map[*connecting]struct{}{}
+		c.retired = map[*activeLink]struct{}{}
 	}
 	c.retired[a] = struct{}{}
 	c.waiting.Go(func() {
@@ -183,9 +182,9 @@ func (c *Connection) retireLocked(a *connecting) {
 	})
 }
 
-// meet meets the server. What is assumed of it is given up where it does not
-// hold; empty means nothing.
-func (c *Connection) connect(ctx context.Context, assumed mcp.Revision) (*connecting, error) {
+// connect connects to the server. It assumes the given revision first and
+// detects the era if the server refuses that; empty assumes nothing.
+func (c *Connection) connect(ctx context.Context, assumed mcp.Revision) (*activeLink, error) {
 	o := c.opts
 	o.Known = assumed
 	var l *link
@@ -210,14 +209,14 @@ func (c *Connection) connect(ctx context.Context, assumed mcp.Revision) (*connec
 	}
 	c.endpoint.remember(met.Revision())
 	if !met.Modern() {
-		l.hear()
-		l.awaitHearing(ctx)
+		l.openPushStream()
+		l.awaitPushStream(ctx)
 	}
-	return &connecting{met, l}, nil
+	return &activeLink{met, l}, nil
 }
 
-// refusedOpening reports whether the server does not know what initialize is,
-// and has said nothing that tells it for one of the newest era.
+// refusedOpening reports whether the server rejected initialize with a status
+// that neither era uses for it.
 func (l *link) refusedOpening(err error) bool {
 	l.mu.Lock()
 	status := l.status
@@ -232,30 +231,30 @@ func (l *link) refusedOpening(err error) bool {
 	return false
 }
 
-// closeTimeout is how long closing may take.
+// closeTimeout bounds Close.
 const closeTimeout = 4 * time.Second
 
-// shut closes a link that nobody uses.
+// shut closes an unused link.
 func (l *link) shut() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	return l.close(ctx)
 }
 
-// drop closes a meeting that nobody uses.
-func (c *Connection) drop(a *connecting) error {
+// drop closes a link and the connection over it.
+func (c *Connection) drop(a *activeLink) error {
 	a.conn.Close()
 	return a.link.shut()
 }
 
-// Close ends the connection: calls that are open fail, an older server is told
-// that the session is over. It returns when nothing is left, in less than 5 s.
+// Close ends the connection: open calls fail, and the session of a legacy server
+// is deleted. Close waits until all goroutines have ended, at most 5 s.
 func (c *Connection) Close() error { return c.close() }
 
 func (c *Connection) shut() error {
 	c.mu.Lock()
 	c.end()
-	all := []*connecting{}
+	all := []*activeLink{}
 	if c.now != nil {
 		all = append(all, c.now)
 	}

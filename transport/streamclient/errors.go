@@ -11,25 +11,25 @@ import (
 	"unicode/utf8"
 )
 
-// A StatusError is an HTTP answer that carries no message of the protocol: the
-// server, or something before it, does not want the request.
+// A StatusError is an HTTP response without a JSON-RPC message: the server, or a
+// proxy before it, refused the request.
 type StatusError struct {
 	// Status is the HTTP status.
 	Status int
 
-	// Header is that of the answer. WWW-Authenticate in it says what a 401 or
-	// a 403 is about, Retry-After when to come back.
+	// Header is the header of the response, such as WWW-Authenticate with 401
+	// and Retry-After with 429.
 	Header http.Header
 
-	// Reason is what the body says, shortened; often empty.
+	// Reason is the text of the body, shortened; often empty.
 	Reason string
 
-	doing string // the request: method of the protocol and where it went
-	about string // what this status means here
+	doing string // the method and the URL
+	about string // the meaning of the status
 }
 
 func (e *StatusError) Error() string {
-	text := e.doing + ": the server answered " + strconv.Itoa(e.Status)
+	text := e.doing + ": status " + strconv.Itoa(e.Status)
 	if name := http.StatusText(e.Status); name != "" {
 		text += " " + name
 	}
@@ -42,7 +42,7 @@ func (e *StatusError) Error() string {
 	return text
 }
 
-// NotModern reports whether a server of the newest era would not answer so. It
+// NotModern reports whether a modern server would not send this status. It
 // implements [era.NotModern].
 func (e *StatusError) NotModern() bool {
 	switch e.Status {
@@ -56,18 +56,18 @@ func (e *StatusError) NotModern() bool {
 }
 
 // A StreamEndedError says that the connection ended after a request was sent
-// and before its answer came. Whether the server has done what it was asked to
-// is not known.
+// and before its response arrived. The server may or may not have served the
+// request.
 type StreamEndedError struct {
-	// Method is what was asked for.
+	// Method is the method of the request.
 	Method string
-	// Cause is what broke the connection; nil means that the server closed it
-	// in order.
+	// Cause is the error that broke the connection; nil means that the server
+	// closed the stream.
 	Cause error
 }
 
 func (e *StreamEndedError) Error() string {
-	text := e.Method + ": the stream ended before the answer came"
+	text := e.Method + ": the stream ended before the response"
 	if e.Cause != nil {
 		text += ": " + e.Cause.Error()
 	}
@@ -77,8 +77,8 @@ func (e *StreamEndedError) Error() string {
 // Unwrap returns the cause.
 func (e *StreamEndedError) Unwrap() error { return e.Cause }
 
-// errSessionLost says that the server does not know the session any more.
-// Unserved says that it therefore has not served the request.
+// errSessionLost is the error for a session that the server no longer knows.
+// unserved means that the server has therefore not served the request.
 type errSessionLost struct {
 	method   string
 	unserved bool
@@ -86,20 +86,19 @@ type errSessionLost struct {
 
 func (e *errSessionLost) Error() string {
 	if e.unserved {
-		return e.method + ": the server does not know the session any more"
+		return e.method + ": the server has lost the session"
 	}
-	return e.method + ": the server has ended the session while the request was served; whether it was done is not known"
+	return e.method + ": the server ended the session while it served the request, which may or may not have completed"
 }
 
-// cut reports whether an error means that a connection broke while it was in
-// use, in contrast to one that was never made. Net/http has no name for one of
-// these errors.
-func cut(err error) bool {
+// connectionBroke reports whether an error means that an established connection broke.
+// net/http exports no value for one of these errors.
+func connectionBroke(err error) bool {
 	return strings.Contains(err.Error(), "server closed idle connection") || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// plain makes a line that can be shown of what somebody else wrote: a body that
-// may be a page of HTML, or bytes that are no text at all.
+// plain returns the body of a response as one printable line; "" if the body is
+// HTML or not text.
 func plain(body []byte) string {
 	const most = 200
 	if !utf8.Valid(body) || strings.HasPrefix(strings.TrimSpace(string(body)), "<") {

@@ -14,33 +14,33 @@ import (
 	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
 
-// How long a client waits before it connects again to a stream that broke. What
-// the server asks for is honoured between the least and the most; where it asks
-// for nothing the wait begins with the first and doubles.
+// The delay before resuming a broken stream. The retry time of the server is
+// clamped to leastRetry and mostRetry; without one, the delay starts at
+// firstRetry and doubles up to mostWait.
 const (
 	leastRetry = 100 * time.Millisecond
 	mostRetry  = 60 * time.Second
 	firstRetry = time.Second
 	mostWait   = 30 * time.Second
-	maxRetries = 10 // in a row that brought nothing
+	maxRetries = 10 // in a row without an event
 )
 
-// A cursor is how far a stream of events was read.
+// A cursor is the position in a stream of events.
 type cursor struct {
-	id       string        // of the last event; empty means that it has none
-	retry    time.Duration // what the server asks for
-	asked    bool          // whether it does
-	fruitful bool          // something came since the last wait
-	missed   bool          // events may have been missed, which was not told yet
-	failures int           // attempts in a row that brought nothing
+	id       string        // of the last event; empty if it has none
+	retry    time.Duration // the retry time of the server
+	asked    bool          // retry is set
+	fruitful bool          // an event arrived since the last wait
+	missed   bool          // events may have been missed, not yet reported
+	failures int           // attempts in a row without an event
 }
 
-// see takes in an event.
+// see records the id and the retry time of an event.
 func (c *cursor) see(e *sse.Event) {
 	c.fruitful = true
 	if e.HasID {
 		c.id = ""
-		if sendable(e.ID) { // otherwise nobody can come back with it
+		if sendable(e.ID) { // otherwise Last-Event-ID cannot carry it
 			c.id = e.ID
 		}
 	}
@@ -49,7 +49,7 @@ func (c *cursor) see(e *sse.Event) {
 	}
 }
 
-// wait waits until it is time to connect again.
+// wait waits before the next attempt. It reports false if ctx ends first.
 func (c *cursor) wait(ctx context.Context) bool {
 	if c.fruitful {
 		c.failures = 0
@@ -70,8 +70,8 @@ func (c *cursor) wait(ctx context.Context) bool {
 	}
 }
 
-// events reads the answer from a stream, and from what follows it when it
-// breaks and the server is one of those that let clients come back.
+// events reads the response from a stream, and resumes the stream when it breaks
+// if a legacy server has given its events ids.
 func (p *post) events(ctx context.Context, resp *http.Response) {
 	stream, header := resp.Body, resp.Header
 	for {
@@ -98,8 +98,8 @@ func tooLarge(err error) bool {
 	return ok
 }
 
-// readAlive is read, and ends a subscription whose server has become silent. A
-// call may be silent for as long as the caller lets it.
+// readAlive is read with an idle timeout for subscriptions. Other calls have
+// none: the caller's context bounds them.
 func (p *post) readAlive(stream io.Reader, h http.Header) error {
 	if p.m.Method != mcp.MethodSubscriptionsListen {
 		return p.read(stream, h)
@@ -111,9 +111,9 @@ func (p *post) readAlive(stream io.Reader, h http.Header) error {
 	return p.read(beat, h)
 }
 
-// read reads events until the answer is there or the stream ends.
+// read reads events until the response arrives or the stream ends.
 func (p *post) read(stream io.Reader, h http.Header) error {
-	events := sse.NewReader(stream, maxAnswer)
+	events := sse.NewReader(stream, maxMessage)
 	for !p.answered.Load() {
 		e, err := events.Next()
 		if err != nil {
@@ -128,21 +128,21 @@ func (p *post) read(stream io.Reader, h http.Header) error {
 	return nil
 }
 
-// isMessage reports whether an event carries a message. One without data is
-// there for its id, and events with names of their own are not ours.
+// isMessage reports whether an event carries a message. An event without data
+// only sets the id, and named events belong to others.
 func isMessage(e *sse.Event) bool {
 	return len(e.Data) > 0 && (e.Name == "" || e.Name == "message")
 }
 
-// linger lets a stream come to its end after the answer, so that its connection
-// can be used again.
+// linger reads a stream to its end after the response, for at most a second, so
+// that its connection can be reused.
 func (p *post) linger(stream io.Reader) {
 	t := time.AfterFunc(time.Second, func() { p.cancel(context.Canceled) })
 	defer t.Stop()
 	drain(stream)
 }
 
-// resume connects again to a stream that broke.
+// resume reopens a broken stream after its last event.
 func (p *post) resume(ctx context.Context, cause error) (io.ReadCloser, error) {
 	for p.cursor.failures < maxRetries || p.cursor.fruitful {
 		if !p.cursor.wait(ctx) {
@@ -176,8 +176,8 @@ func isStream(resp *http.Response) bool {
 	return resp.StatusCode == http.StatusOK && contentType(resp.Header) == typeEvents
 }
 
-// get opens a stream of events: the rest of the one that has the event with
-// this id, or the one for what belongs to no request.
+// get opens a stream of events with GET: the rest of the stream that has the
+// event with the id after or, if that is empty, the session's push stream.
 func (l *link) get(ctx context.Context, after string) (*http.Response, error) {
 	h := http.Header{"Accept": takesEvents}
 	l.identify(h)
@@ -187,7 +187,7 @@ func (l *link) get(ctx context.Context, after string) (*http.Response, error) {
 	return l.to.send(ctx, http.MethodGet, h, nil)
 }
 
-// sendable reports whether a text can stand in a header as it is.
+// sendable reports whether a text can be the value of a header unchanged.
 func sendable(s string) bool {
 	return len(s) <= 4096 && strings.IndexFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) < 0 && strings.TrimSpace(s) == s
 }

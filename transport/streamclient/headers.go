@@ -17,9 +17,10 @@ var (
 	takesEvents = []string{typeEvents}
 )
 
-// headers returns those of a POST that carries m, and the session among them.
-// A modern message repeats in them what intermediaries may want to know; others
-// have their session. The error is for a message that its headers cannot carry.
+// headers returns the headers of a POST that carries m, and the session id among
+// them. The headers of a modern message repeat parts of its body for
+// intermediaries; those of a legacy message name its session. The error is for a
+// message whose parts cannot be written as headers.
 func (l *link) headers(m *jsonrpc.Message, modern bool) (h http.Header, session string, err error) {
 	h = http.Header{"Content-Type": sendsJSON, "Accept": takesBoth}
 	if modern {
@@ -31,7 +32,7 @@ func (l *link) headers(m *jsonrpc.Message, modern bool) (h http.Header, session 
 	return h, l.identify(h), nil
 }
 
-// identify puts the session into the headers, and the revision that it speaks.
+// identify adds the session id and the revision to the headers.
 func (l *link) identify(h http.Header) (session string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -44,7 +45,7 @@ func (l *link) identify(h http.Header) (session string) {
 	return l.session
 }
 
-// repeat puts into the headers what the body of a modern message says.
+// repeat adds the headers that repeat parts of a modern message.
 func (l *link) repeat(h http.Header, m *jsonrpc.Message) error {
 	if version, ok := era.NamedRevision(m); ok {
 		h[httpheader.Version] = []string{string(version)}

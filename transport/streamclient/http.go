@@ -18,32 +18,32 @@ import (
 	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
 
-// Limits of what a client takes in.
+// Limits of a response, in bytes.
 const (
-	maxAnswer  = 64 << 20  // bytes of one answer, or of one event
-	maxRefusal = 1 << 20   // bytes of the body of a refusal
-	maxHeaders = 256 << 10 // bytes of the headers of an answer
+	maxMessage   = 64 << 20  // one message or event
+	maxErrorBody = 1 << 20   // the body of an error status
+	maxHeaders   = 256 << 10 // the headers
 )
 
-// A target is where requests go and what goes with each of them.
+// A target is the URL of the server, with the client and headers of its requests.
 type target struct {
 	url    *url.URL
 	http   *http.Client
 	header http.Header
-	own    *http.Transport // nil if somebody else's connections are used
+	own    *http.Transport // nil if the caller set Endpoint.HTTP
 }
 
-// newTarget checks the address. Nothing is ever sent anywhere else.
+// newTarget checks the address. Requests go to its origin only.
 func newTarget(address string, client *http.Client, header http.Header) (*target, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		if bad, ok := errors.AsType[*url.Error](err); ok {
 			err = bad.Err // the address may have a secret in it
 		}
-		return nil, fmt.Errorf("the URL of the server cannot be used: %w", err)
+		return nil, fmt.Errorf("parse the server's URL: %w", err)
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("the URL of the server cannot be used: it must begin with http:// or https:// and name a host")
+		return nil, errors.New("the server's URL must begin with http:// or https:// and name a host")
 	}
 	u.Fragment, u.RawFragment = "", ""
 	t := &target{url: u, header: http.Header{}}
@@ -71,13 +71,13 @@ func newTarget(address string, client *http.Client, header http.Header) (*target
 	return t, nil
 }
 
-// ours reports whether a header is the protocol's.
+// ours reports whether a header belongs to the protocol.
 func ours(name string) bool {
 	return strings.HasPrefix(name, "Mcp-") || name == "Accept" || name == "Content-Type" || name == httpheader.LastEvent
 }
 
-// newTransport makes the connections of one client. Answers are not asked to
-// be compressed: that would hold up streams.
+// newTransport returns a transport for one connection. It requests no
+// compression, which would delay streams.
 func newTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -92,13 +92,13 @@ func newTransport() *http.Transport {
 	}
 }
 
-// probing has TCP notice a connection that is gone: after 30 s without a byte
-// it sends a probe every 10 s, and gives up after 4.
+// probing detects dead TCP connections: after 30 s without a byte, TCP sends a
+// probe every 10 s and gives up after 4.
 var probing = net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 10 * time.Second, Count: 4}
 
-// follow reports whether a redirect is followed: only where the same request
-// goes to the same origin. A redirect that turns a POST into a GET says nothing
-// to this protocol, and another origin is none of the user's choice.
+// follow reports whether to follow a redirect: only within the same origin and
+// with the same method. The caller has not chosen any other origin, and the
+// protocol has no meaning for a POST that becomes a GET.
 func follow(r *http.Request, via []*http.Request) bool {
 	first := via[0]
 	return len(via) <= 5 && r.Method == first.Method && sameOrigin(r.URL, first.URL)
@@ -118,11 +118,11 @@ func port(u *url.URL) string {
 	return "80"
 }
 
-// String is the address without what may be secret in it.
+// String returns the URL without user, query and fragment, which may be secret.
 func (t *target) String() string { return t.url.Scheme + "://" + t.url.Host + t.url.EscapedPath() }
 
-// send makes one HTTP request. The body may be sent again, if the connection
-// that it was meant for turns out to be closed.
+// send sends one HTTP request. net/http may send the body again if an idle
+// connection turns out to be closed.
 func (t *target) send(ctx context.Context, method string, header http.Header, body []byte) (*http.Response, error) {
 	var content io.Reader
 	if body != nil {
@@ -145,14 +145,14 @@ func (t *target) send(ctx context.Context, method string, header http.Header, bo
 	resp, err := t.http.Do(r)
 	if err != nil {
 		if wrapped, ok := errors.AsType[*url.Error](err); ok {
-			err = wrapped.Err // the address is told without its secrets
+			err = wrapped.Err // without the URL, which may hold secrets
 		}
 		return nil, err
 	}
 	return resp, nil
 }
 
-// contentType is the media type of an answer, without its parameters.
+// contentType returns the media type of a response, without its parameters.
 func contentType(h http.Header) string {
 	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	if err != nil {
@@ -166,9 +166,9 @@ const (
 	typeEvents = "text/event-stream"
 )
 
-// readAll reads a body that may have limit bytes. Promised is the length that
-// the server announced, or -1. The buffer grows eightfold while the promise is
-// kept, so that a large body is copied little and a false promise costs little.
+// readAll reads a body of at most limit bytes. promised is the Content-Length, or
+// -1. The buffer grows eightfold up to that length, so that a large body is
+// copied little and a false length costs little memory.
 func readAll(r io.Reader, promised int64, limit int) ([]byte, error) {
 	if promised > int64(limit) {
 		return nil, &sse.LimitError{Limit: limit}
@@ -195,7 +195,7 @@ func readAll(r io.Reader, promised int64, limit int) ([]byte, error) {
 	}
 }
 
-// close lets go of the connections that are the client's own.
+// close closes the idle connections of its own transport.
 func (t *target) close() {
 	if t.own != nil {
 		t.own.CloseIdleConnections()

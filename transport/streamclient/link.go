@@ -17,59 +17,59 @@ import (
 	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
 
-// What older revisions say that a transport has to know.
+// Methods of legacy revisions that the transport handles.
 const (
 	methodInitialize      = "initialize"
 	notificationCancelled = "notifications/cancelled"
 )
 
 const (
-	maxAsked      = 256              // requests of the server that wait for an answer
-	goodbye       = 5 * time.Second  // for what is sent after nobody waits any more
-	notifyTimeout = 30 * time.Second // for an answer to be accepted
+	maxServing    = 256              // requests of the server that wait for a response
+	cancelTimeout = 5 * time.Second  // for messages sent after their call has ended
+	notifyTimeout = 30 * time.Second // for the server to accept a response
 )
 
-// A link carries messages to a server by HTTP. It is one session where the
-// server has sessions: when that is lost a new link takes over.
+// A link carries messages to a server over HTTP. With a legacy server it is one
+// session: when the session is lost, a new link replaces the old one.
 //
-// The way of a request is:
+// The path of a request is:
 //
-//	Start    a goroutine of its own         client_link.go
-//	headers  what the body says, again      client_headers.go
-//	POST     status, content type           client_post.go
-//	 JSON    the answer
-//	 events  notes, questions, the answer   client_events.go
-//	GET      older servers: the rest of a stream that broke
+//	Start    starts a goroutine                       link.go
+//	headers  repeat parts of the body                 headers.go
+//	POST     status, content type                     post.go
+//	 JSON    the response
+//	 events  notifications, requests, the response    events.go
+//	GET      legacy: the rest of a broken stream      events.go
 type link struct {
 	to    *target
 	in    *era.Receiver
 	ids   *atomic.Int64
-	tools *toolBook
+	tools *toolHeaders
 	opts  *era.DialOptions
 
 	ctx  context.Context // ends with the link
 	stop context.CancelCauseFunc
-	idle chan struct{} // closed when the link is of no use any more and does nothing
+	idle chan struct{} // closed when the link is retired or closed and its goroutines have ended
 
 	mu      sync.Mutex
 	running int  // goroutines of the link
-	retired bool // a new link has taken over: what goes on may go on
+	retired bool // replaced by a new link; calls in flight continue
 	closed  bool
-	session string                        // what initialize was answered with
+	session string                        // of the initialize response
 	version string                        // likewise
-	status  int                           // how initialize was answered
+	status  int                           // HTTP status of the initialize response
 	open    map[string]*post              // requests that are not answered, by their ids
-	asked   map[string]context.CancelFunc // requests of the server, by theirs
-	hearing listenState                   // what is pushed without a request
+	serving map[string]context.CancelFunc // requests of the server, by theirs
+	push    pushStream                    // what is pushed without a request
 
 	lost atomic.Bool // the server does not know the session any more
 }
 
 func newLink(c *Connection, in *era.Receiver) *link {
 	l := &link{to: c.to, in: in, ids: &c.ids, tools: &c.tools, opts: &c.opts,
-		idle: make(chan struct{}), open: map[string]*post{}, asked: map[string]context.CancelFunc{}}
+		idle: make(chan struct{}), open: map[string]*post{}, serving: map[string]context.CancelFunc{}}
 	l.ctx, l.stop = context.WithCancelCause(context.Background())
-	l.hearing.init()
+	l.push.init()
 	return l
 }
 
@@ -109,10 +109,10 @@ func (l *link) forget(p *post) {
 	delete(l.open, p.m.ID.Key())
 }
 
-// strayed takes in an answer that came otherwise than on the stream of its
-// request, as some older servers send them, and reports whether there was such
-// a request.
-func (l *link) strayed(m jsonrpc.Message) bool {
+// deliverStray delivers a response that arrived on another stream than that of
+// its request, as some legacy servers send them. It reports whether the request
+// is open.
+func (l *link) deliverStray(m jsonrpc.Message) bool {
 	l.mu.Lock()
 	p := l.open[m.ID.Key()]
 	l.mu.Unlock()
@@ -132,30 +132,30 @@ func (l *link) unexpected(id jsonrpc.ID) error {
 	return fmt.Errorf("response with the unknown id %.64s", id)
 }
 
-// Notify sends a notification and waits until it is accepted. Where ctx has
-// ended it is sent all the same, and nobody waits.
+// Notify sends a notification and waits until the server accepts it. If ctx has
+// ended, Notify sends it in the background.
 func (l *link) Notify(ctx context.Context, method string, params []byte) error {
 	m := &jsonrpc.Message{Method: method, Params: params}
 	body := jsonrpc.AppendNotification(nil, method, params)
 	if ctx.Err() == nil {
-		return l.tell(ctx, m, body)
+		return l.sendOneWay(ctx, m, body)
 	}
 	if !l.begin(false) {
 		return &jsonrpc.ClosedError{}
 	}
 	go func() { // one notification
 		defer l.end()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTimeout)
 		defer cancel()
-		if err := l.tell(ctx, m, body); err != nil && l.ctx.Err() == nil {
-			l.in.Undelivered(fmt.Errorf("%s could not be delivered: %w", method, err))
+		if err := l.sendOneWay(ctx, m, body); err != nil && l.ctx.Err() == nil {
+			l.in.Undelivered(fmt.Errorf("send %s: %w", method, err))
 		}
 	}()
 	return nil
 }
 
-// begin counts a goroutine that is about to start, unless it is too late for
-// it. Who has retired starts no requests.
+// begin counts a goroutine that is about to start. It reports false if the link
+// is closed, or retired and the goroutine would send a request.
 func (l *link) begin(request bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -166,7 +166,7 @@ func (l *link) begin(request bool) bool {
 	return true
 }
 
-// end is called by a goroutine that ends.
+// end counts a goroutine that has ended.
 func (l *link) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -184,7 +184,7 @@ func (l *link) settledLocked() {
 	}
 }
 
-// span returns a context that ends with the link, too.
+// span returns a context that ends with parent or with the link.
 func (l *link) span(parent context.Context) (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	release := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
@@ -194,8 +194,8 @@ func (l *link) span(parent context.Context) (context.Context, context.CancelCaus
 	}
 }
 
-// tell sends what is not answered: a notification, or an answer.
-func (l *link) tell(ctx context.Context, m *jsonrpc.Message, body []byte) error {
+// sendOneWay sends a notification or a response, which have no response.
+func (l *link) sendOneWay(ctx context.Context, m *jsonrpc.Message, body []byte) error {
 	ctx, cancel := l.span(ctx)
 	defer cancel(nil)
 	h, session, err := l.headers(m, era.IsModern(m))
@@ -213,20 +213,20 @@ func (l *link) tell(ctx context.Context, m *jsonrpc.Message, body []byte) error 
 		return nil
 	}
 	a := l.refused(m.Method, resp, session)
-	if a.Err == nil && m.Method == "" { // a response that the server has not taken, and says why
+	if a.Err == nil && m.Method == "" { // the server refused a response, with a reason
 		return l.statusError("", resp, "", []byte(a.Error.Message))
 	}
 	return a.Err
 }
 
-// failed says why an HTTP request came to nothing.
+// failed returns the error for an HTTP request without a response.
 func (l *link) failed(ctx context.Context, method string, err error) error {
 	switch {
 	case l.ctx.Err() != nil:
 		return &jsonrpc.ClosedError{}
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
-	case cut(err):
+	case connectionBroke(err):
 		return &StreamEndedError{Method: method, Cause: err}
 	}
 	return &unreachable{l.to.String(), err}
@@ -240,11 +240,11 @@ type unreachable struct {
 func (e *unreachable) Error() string { return "cannot reach " + e.where + ": " + e.cause.Error() }
 func (e *unreachable) Unwrap() error { return e.cause }
 
-// opened takes in how initialize was answered.
-func (l *link) opened(h http.Header, result []byte) error {
+// sessionOpened stores the session id and the revision of an initialize response.
+func (l *link) sessionOpened(h http.Header, result []byte) error {
 	id := h.Get(httpheader.Session)
 	if !visible(id) {
-		return errors.New("its session id may have only visible characters, and at most 4096 of them")
+		return errors.New("the session id has invisible characters or more than 4096 bytes")
 	}
 	version, _ := rawjson.String(rawjson.Lookup(result, "protocolVersion"))
 	l.mu.Lock()
@@ -256,7 +256,8 @@ func (l *link) opened(h http.Header, result []byte) error {
 	return nil
 }
 
-// visible reports whether a session id is what it may be, or none.
+// visible reports whether a session id is empty or valid: visible ASCII, at most
+// 4096 bytes.
 func visible(id string) bool {
 	for i := range len(id) {
 		if id[i] < 0x21 || id[i] > 0x7e {
@@ -266,9 +267,9 @@ func visible(id string) bool {
 	return len(id) <= 4096
 }
 
-// Done is closed when what is pushed was interrupted, so that something may
-// have been missed.
-func (l *link) Done() <-chan struct{} { return l.hearing.interrupted() }
+// Done returns a channel that is closed when the push stream is interrupted, so
+// that notifications may have been missed.
+func (l *link) Done() <-chan struct{} { return l.push.interrupted() }
 
 func (l *link) tap(d jsonrpc.Direction, frame []byte) {
 	if l.opts.Tap != nil {
@@ -276,39 +277,39 @@ func (l *link) tap(d jsonrpc.Direction, frame []byte) {
 	}
 }
 
-// retire has the link start nothing more: another one has taken over. What is
-// in flight goes on.
+// retire stops the link from starting requests, since another link replaces it.
+// Calls in flight continue.
 func (l *link) retire() {
 	l.mu.Lock()
 	l.retired = true
 	l.settledLocked()
 	l.mu.Unlock()
-	l.hearing.end()
+	l.push.end()
 }
 
-// close ends everything that the link does, tells the server that the session
-// is over, and waits; not longer than ctx.
+// close ends all calls, deletes the session at the server, and waits for the
+// goroutines of the link until ctx ends.
 func (l *link) close(ctx context.Context) error {
 	l.mu.Lock()
 	l.closed = true
 	session := l.session
 	l.settledLocked()
 	l.mu.Unlock()
-	l.hearing.end()
+	l.push.end()
 	l.stop(&jsonrpc.ClosedError{})
 	if session != "" && !l.lost.Load() {
-		l.leave(ctx)
+		l.deleteSession(ctx)
 	}
 	select {
 	case <-l.idle:
 		return nil
 	case <-ctx.Done():
-		return errors.New("something that answers the server's questions did not end in time")
+		return errors.New("close: a handler of the server's requests did not return in time")
 	}
 }
 
-// leave ends the session at the server, as far as that wants to know.
-func (l *link) leave(ctx context.Context) {
+// deleteSession ends the session at the server with DELETE and ignores errors.
+func (l *link) deleteSession(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	h, _, _ := l.headers(&jsonrpc.Message{}, false)

@@ -14,7 +14,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A post is one request on its way, until its answer is there.
+// A post is one request in flight.
 type post struct {
 	link    *link
 	origin  int64
@@ -23,36 +23,36 @@ type post struct {
 	deliver func(jsonrpc.Response)
 	cancel  context.CancelCauseFunc
 	dropped atomic.Bool
-	session string // that went with it
+	session string // session id it was sent with
 
 	answered atomic.Bool // deliver was called
-	whole    bool        // what comes is one message, not events
-	cursor   cursor      // how far the stream was read
+	whole    bool        // the response body is one message, not events
+	cursor   cursor      // position in the stream
 }
 
-// drop is called when nobody waits any more. In the newest era closing the
-// stream tells the server so. Before, it is told with a notification, and the
-// stream may as well end by itself; not for long, though.
+// drop is called when the caller gives up. It cancels a modern request by
+// closing the stream. A legacy request is cancelled with a notification, so drop
+// gives its stream cancelTimeout to end.
 func (p *post) drop() {
 	p.dropped.Store(true)
 	if p.modern {
 		p.cancel(context.Canceled)
 		return
 	}
-	time.AfterFunc(goodbye, func() { p.cancel(context.Canceled) })
+	time.AfterFunc(cancelTimeout, func() { p.cancel(context.Canceled) })
 }
 
-// fail ends the exchange from outside.
+// fail ends the exchange with err.
 func (p *post) fail(err error) { p.cancel(err) }
 
-// done hands over what the request came to.
+// done delivers the response, once.
 func (p *post) done(a jsonrpc.Response) {
 	if p.answered.CompareAndSwap(false, true) {
 		p.deliver(a)
 	}
 }
 
-// exchange sends the request and sees to its answer.
+// exchange sends the request and reads the response.
 func (p *post) exchange(ctx context.Context) {
 	l := p.link
 	var h http.Header
@@ -83,17 +83,17 @@ func (p *post) exchange(ctx context.Context) {
 	case resp.StatusCode == http.StatusOK && (kind == typeJSON || kind == "" || strings.HasSuffix(kind, "+json")):
 		p.json(ctx, resp)
 	default:
-		about := "neither JSON nor a stream of events"
+		about := "the response is neither JSON nor an event stream"
 		if resp.StatusCode != http.StatusOK {
-			about = "the request was taken for something that needs no answer"
+			about = "the server sent no response to the request"
 		}
 		p.done(jsonrpc.Response{Err: l.statusError(p.m.Method, resp, about, nil)})
 	}
 }
 
-// json reads an answer that is one message.
+// json reads a response body that is one message.
 func (p *post) json(ctx context.Context, resp *http.Response) {
-	data, err := readAll(resp.Body, resp.ContentLength, maxAnswer)
+	data, err := readAll(resp.Body, resp.ContentLength, maxMessage)
 	if err != nil {
 		p.done(jsonrpc.Response{Err: p.broken(ctx, err)})
 		return
@@ -102,16 +102,16 @@ func (p *post) json(ctx context.Context, resp *http.Response) {
 	p.whole = true
 	p.take(data, resp.Header)
 	if !p.answered.Load() {
-		p.done(jsonrpc.Response{Err: p.unusable("it is for another request")})
+		p.done(jsonrpc.Response{Err: p.unusable("it has the id of another request")})
 	}
 }
 
-// unusable is the error for an answer that breaks the rules.
+// unusable returns the error for an invalid response.
 func (p *post) unusable(why string) error {
-	return &mcp.Error{Code: mcp.CodeInternal, Local: true, Message: "the server's answer to " + p.m.Method + " cannot be used: " + why}
+	return &mcp.Error{Code: mcp.CodeInternal, Local: true, Message: "invalid response to " + p.m.Method + ": " + why}
 }
 
-// broken is the error for an answer that did not come to its end.
+// broken returns the error for an incomplete response.
 func (p *post) broken(ctx context.Context, err error) error {
 	switch {
 	case p.link.ctx.Err() != nil:
@@ -121,13 +121,12 @@ func (p *post) broken(ctx context.Context, err error) error {
 	case errors.Is(err, io.EOF):
 		return &StreamEndedError{Method: p.m.Method}
 	case tooLarge(err):
-		return p.unusable("it is too large: the limit is " + strconv.Itoa(maxAnswer) + " bytes")
+		return p.unusable("it exceeds the limit of " + strconv.Itoa(maxMessage) + " bytes")
 	}
 	return &StreamEndedError{Method: p.m.Method, Cause: err}
 }
 
-// take takes in what came in one frame: a message or, from servers of one older
-// revision, several.
+// take handles one frame: a message or, from a legacy server, a batch.
 func (p *post) take(data []byte, h http.Header) {
 	if p.modern {
 		m, err := jsonrpc.Decode(data)
@@ -139,8 +138,8 @@ func (p *post) take(data []byte, h http.Header) {
 	}
 }
 
-// maxBatchTaken is how many messages a server may send at once.
-const maxBatchTaken = 1000
+// maxBatch is how many messages a batch of the server may have.
+const maxBatch = 1000
 
 func (p *post) message(data []byte, m jsonrpc.Message, err error, h http.Header) {
 	switch {
@@ -148,25 +147,25 @@ func (p *post) message(data []byte, m jsonrpc.Message, err error, h http.Header)
 		p.unreadable(data, err)
 	case m.IsResponse() && (m.ID.Equal(p.m.ID) || m.Error != nil && m.ID == nil):
 		if p.m.Method == methodInitialize && m.Result != nil {
-			if err := p.link.opened(h, m.Result); err != nil {
+			if err := p.link.sessionOpened(h, m.Result); err != nil {
 				p.done(jsonrpc.Response{Err: p.unusable(err.Error())})
 				return
 			}
 		}
 		p.done(jsonrpc.Response{Message: m})
-	case m.IsResponse() && p.link.strayed(m):
+	case m.IsResponse() && p.link.deliverStray(m):
 	case m.IsResponse():
 		p.link.in.InvalidFrame(data, p.link.unexpected(m.ID))
-	case p.dropped.Load() && (p.modern || m.IsRequest()): // nobody wants to know
+	case p.dropped.Load() && (p.modern || m.IsRequest()): // the caller has given up
 	case m.IsRequest():
-		p.link.asks(m, p.origin, p)
-	default: // an older server may send what concerns the whole session on any stream
-		p.link.told(&m, p.origin)
+		p.link.serveRequest(m, p.origin, p)
+	default: // a legacy server may send notifications of the session on any stream
+		p.link.handleNotification(&m, p.origin)
 	}
 }
 
-// unreadable takes in what is no message. If it was to be the answer, there
-// will be no other.
+// unreadable handles an invalid frame. If it is the response to the request, the
+// request fails.
 func (p *post) unreadable(data []byte, err error) {
 	bad, ok := errors.AsType[*jsonrpc.DecodeError](err)
 	if ok && bad.Response && bad.ID.Equal(p.m.ID) || p.whole {
@@ -176,11 +175,11 @@ func (p *post) unreadable(data []byte, err error) {
 	p.link.in.InvalidFrame(data, err)
 }
 
-// refused is what an HTTP status other than success comes to: the error that
-// the body tells, if it does, and otherwise one about the status. Who wants
-// authorization always gets the status, which says more.
+// refused returns the response for an HTTP status other than success: the
+// JSON-RPC error in the body or, without one, a StatusError. 401, 403 and
+// redirects are always a StatusError, which has the headers.
 func (l *link) refused(method string, resp *http.Response, session string) jsonrpc.Response {
-	body, _ := readAll(resp.Body, resp.ContentLength, maxRefusal) // what is too large is not looked at
+	body, _ := readAll(resp.Body, resp.ContentLength, maxErrorBody) // a larger body is ignored
 	var told *jsonrpc.Error
 	if m, err := jsonrpc.Decode(body); err == nil && m.Error != nil {
 		told = m.Error
@@ -200,11 +199,11 @@ func (l *link) refused(method string, resp *http.Response, session string) jsonr
 	return jsonrpc.Response{Err: l.statusError(method, resp, meaning(resp), body)}
 }
 
-// unknownSession reports whether an error that came with status 400 says that the
-// session is not known. The status for that is 404; the reference implementation
-// answers 400 and "Bad Request: No valid session ID provided".
+// unknownSession reports whether an error with status 400 means an unknown
+// session. The status for that is 404; the reference implementation sends 400 and
+// "Bad Request: No valid session ID provided".
 func unknownSession(e *jsonrpc.Error) bool {
-	if e.Code > -32000 || e.Code < -32099 { // the codes that the protocol does not define
+	if e.Code > -32000 || e.Code < -32099 { // only codes that are left to implementations
 		return false
 	}
 	text := strings.ToLower(e.Message)
@@ -224,7 +223,7 @@ func (l *link) statusError(method string, resp *http.Response, about string, bod
 	return &StatusError{Status: resp.StatusCode, Header: resp.Header, Reason: plain(body), doing: doing, about: about}
 }
 
-// meaning says what a status is about where it is not plain.
+// meaning explains a status; "" if its name says enough.
 func meaning(resp *http.Response) string {
 	switch status := resp.StatusCode; {
 	case status/100 == 3:
@@ -232,20 +231,20 @@ func meaning(resp *http.Response) string {
 		if u, err := resp.Location(); err == nil {
 			where = "to " + u.Scheme + "://" + u.Host + u.EscapedPath()
 		}
-		return "it redirects " + where + ", which is not followed; if the server has moved, use its new URL"
+		return "redirects " + where + ", which is not followed; if the server has moved, use its new URL"
 	case status == http.StatusUnauthorized:
-		return "it wants authorization"
+		return "authorization required"
 	case status == http.StatusForbidden && resp.Header.Get("WWW-Authenticate") != "":
-		return "what was presented as authorization is not enough"
+		return "the authorization is not sufficient"
 	case status == http.StatusTooManyRequests:
 		if after := resp.Header.Get("Retry-After"); after != "" {
-			return "too many requests; come back after " + strconv.Quote(after)
+			return "try again after " + strconv.Quote(after)
 		}
-		return "too many requests"
+		return ""
 	}
 	return ""
 }
 
-// drain reads the rest of a body, so that its connection can be used again, if
-// that is little.
+// drain reads the rest of a body, up to 64 KiB, so that its connection can be
+// reused.
 func drain(r io.Reader) { io.CopyN(io.Discard, r, 64<<10) }

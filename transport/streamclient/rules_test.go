@@ -146,7 +146,7 @@ func TestClientSendsNoUnsafeIntegerInAHeader(t *testing.T) {
 				}
 				_, err := c.Serve(t.Context(), callTool("x", `{"i":`+n+`}`))
 				e, ok := errors.AsType[*mcp.Error](err)
-				if !ok || e.Code != mcp.CodeInvalidParams || !e.Local || !strings.Contains(e.Message, `tool "x" was not called: argument "i" is an integer beyond ±9007199254740991, which the header Mcp-Param-I cannot carry`) {
+				if !ok || e.Code != mcp.CodeInvalidParams || !e.Local || !strings.Contains(e.Message, `call tool "x": argument "i" is an integer beyond ±9007199254740991, which the header Mcp-Param-I cannot carry`) {
 					t.Errorf("got %v", err)
 				}
 				if sent := f.of(mcp.MethodToolsCall); len(sent) > 0 {
@@ -211,15 +211,15 @@ func TestClientStatuses(t *testing.T) {
 		{"error without id", body(400, "Content-Type: application/json", `{"jsonrpc":"2.0","error":{"code":-32602,"message":"no such tool"}}`), -32602, "no such tool"},
 		{"error with 500", body(500, "Content-Type: application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"broken"}}`), -32603, "broken"},
 		{"error with 404", body(404, "Content-Type: application/json", `{"jsonrpc":"2.0","id":%,"error":{"code":-32601,"message":"unknown"}}`), -32601, "unknown"},
-		{"401", body(401, `WWW-Authenticate: Bearer scope="a"`, ""), 0, "401 Unauthorized: it wants authorization"},
+		{"401", body(401, `WWW-Authenticate: Bearer scope="a"`, ""), 0, "401 Unauthorized: authorization required"},
 		{"403 with an error", body(403, "", `{"jsonrpc":"2.0","error":{"code":-32603,"message":"not you"}}`), 0, "(not you)"},
-		{"429", body(429, "Retry-After: 7", ""), 0, `come back after "7"`},
+		{"429", body(429, "Retry-After: 7", ""), 0, `try again after "7"`},
 		{"500", body(500, "", "<html>oh</html>"), 0, "500 Internal Server Error"},
 		{"503", body(503, "", "down\x00 for\r\nnow"), 0, "(down for now)"},
-		{"accepted", body(202, "", ""), 0, "needs no answer"},
-		{"a page", body(200, "Content-Type: text/html", "<html>"), 0, "neither JSON nor a stream"},
+		{"accepted", body(202, "", ""), 0, "no response to the request"},
+		{"a page", body(200, "Content-Type: text/html", "<html>"), 0, "neither JSON nor an event stream"},
 		{"not JSON", body(200, "Content-Type: application/json", "oops"), mcp.CodeInternal, "not valid JSON"},
-		{"other id", body(200, "Content-Type: application/json", `{"jsonrpc":"2.0","id":99,"result":{}}`), mcp.CodeInternal, "for another request"},
+		{"other id", body(200, "Content-Type: application/json", `{"jsonrpc":"2.0","id":99,"result":{}}`), mcp.CodeInternal, "id of another request"},
 		{"cut short", func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 			w.Header().Set("Content-Type", "application/json")
 			w.Header().Set("Content-Length", "100")
@@ -297,7 +297,7 @@ func TestClientBoundsAnswers(t *testing.T) {
 					}
 				})
 				_, err := connect(t, f.endpoint()).Serve(t.Context(), callTool("x", `{}`))
-				if err == nil || !strings.Contains(err.Error(), "too large: the limit is 67108864 bytes") {
+				if err == nil || !strings.Contains(err.Error(), "exceeds the limit of 67108864 bytes") {
 					t.Errorf("error %v", err)
 				}
 			})

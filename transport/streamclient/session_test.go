@@ -388,7 +388,7 @@ func TestClientIsAsked(t *testing.T) {
 				return json.RawMessage(`{"action":"decline"}`), nil
 			}
 			_, err := mcp.HandleInput(connect(t, f.endpoint()), answer, 0).Serve(t.Context(), call())
-			if err == nil || !strings.Contains(err.Error(), "could not be delivered") {
+			if err == nil || !strings.Contains(err.Error(), "send the response to the server") {
 				t.Errorf("error %v", err)
 			}
 		})
@@ -617,7 +617,7 @@ func TestClientFollowsToTheNewSession(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err := old.conn.Serve(t.Context(), callTool("x", `{}`))
-		if err == nil || !c.again(t.Context(), old, callTool("x", `{}`), err) {
+		if err == nil || !c.shouldRetry(t.Context(), old, callTool("x", `{}`), err) {
 			t.Errorf("error %v, want one after which the call is made again", err)
 		}
 	})

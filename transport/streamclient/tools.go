@@ -14,20 +14,21 @@ import (
 	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
 
-// maxTools is how many tools with headers of their own are kept in mind.
+// maxTools bounds how many tools with headers are remembered.
 const maxTools = 10_000
 
-// A toolBook knows which arguments of which tools go into headers, from the
-// lists of tools that were seen last.
-type toolBook struct {
+// toolHeaders remembers, from the latest tools/list results, which arguments of
+// which tools are repeated in headers.
+type toolHeaders struct {
 	mu      sync.Mutex
-	headers map[string][]schema.Header // by the name of the tool; none is left out
-	refused map[string]string          // tools that cannot be used, and why
+	headers map[string][]schema.Header // by the name of the tool; only tools with headers
+	refused map[string]string          // reasons, by the name of a tool with invalid headers
 }
 
-// read takes in a list of tools and returns it without those whose headers
-// break the rules: over HTTP they cannot be called. What hears of each, once.
-func (b *toolBook) read(body json.RawMessage, warn func(string)) json.RawMessage {
+// read remembers the headers of a list of tools and returns the list without the
+// tools whose headers are invalid: over HTTP they cannot be called. It calls warn
+// once for each of them.
+func (b *toolHeaders) read(body json.RawMessage, warn func(string)) json.RawMessage {
 	tools := rawjson.Lookup(body, "tools")
 	if !b.concerned(tools) {
 		return body
@@ -38,7 +39,7 @@ func (b *toolBook) read(body json.RawMessage, warn func(string)) json.RawMessage
 		name, _ := rawjson.String(rawjson.Lookup(e.Value, "name"))
 		if reason := b.enter(name, rawjson.Lookup(e.Value, "inputSchema")); reason != "" {
 			all = false
-			if reason != known {
+			if reason != alreadyWarned {
 				warn(reason)
 			}
 			continue
@@ -57,9 +58,9 @@ func (b *toolBook) read(body json.RawMessage, warn func(string)) json.RawMessage
 	return append(out, '}')
 }
 
-// concerned reports whether a list has anything to do with headers: most have
-// not, and need not be taken apart.
-func (b *toolBook) concerned(tools []byte) bool {
+// concerned reports whether a list may contain headers. Most do not and need no
+// parsing.
+func (b *toolHeaders) concerned(tools []byte) bool {
 	if bytes.Contains(tools, []byte("x-mcp-header")) || bytes.Contains(tools, []byte(`\u`)) {
 		return true
 	}
@@ -68,11 +69,11 @@ func (b *toolBook) concerned(tools []byte) bool {
 	return len(b.headers) > 0 || len(b.refused) > 0
 }
 
-// known stands for a reason that was told before.
-const known = "known"
+// alreadyWarned stands for a reason that was reported before.
+const alreadyWarned = "already warned"
 
-// enter takes in one tool, and says why it cannot be used if it cannot.
-func (b *toolBook) enter(name string, inputSchema []byte) (refused string) {
+// enter remembers the headers of one tool, or returns why they are invalid.
+func (b *toolHeaders) enter(name string, inputSchema []byte) (refused string) {
 	var headers []schema.Header
 	var err error
 	if rawjson.IsObject(inputSchema) {
@@ -85,9 +86,9 @@ func (b *toolBook) enter(name string, inputSchema []byte) (refused string) {
 	}
 	delete(b.headers, name)
 	if err != nil {
-		reason := fmt.Sprintf("tool %s was left out: %v", strconv.Quote(name), err)
+		reason := fmt.Sprintf("tool %s is hidden: %v", strconv.Quote(name), err)
 		if b.refused[name] == reason {
-			return known
+			return alreadyWarned
 		}
 		b.refused[name] = reason
 		return reason
@@ -99,16 +100,16 @@ func (b *toolBook) enter(name string, inputSchema []byte) (refused string) {
 	return ""
 }
 
-// repeat puts those arguments of a call into headers that its tool wants there.
-// The error names an argument that no header can carry.
-func (b *toolBook) repeat(h http.Header, tool string, args []byte) error {
+// repeat adds the headers that the tool declares for arguments of the call. The
+// error names an argument that a header cannot carry.
+func (b *toolHeaders) repeat(h http.Header, tool string, args []byte) error {
 	b.mu.Lock()
 	headers := b.headers[tool]
 	b.mu.Unlock()
 	for _, header := range headers {
 		value, present, err := header.Value(args)
 		if err != nil {
-			return &mcp.Error{Code: mcp.CodeInvalidParams, Local: true, Message: fmt.Sprintf("tool %s was not called: %v", strconv.Quote(tool), err)}
+			return &mcp.Error{Code: mcp.CodeInvalidParams, Local: true, Message: fmt.Sprintf("call tool %s: %v", strconv.Quote(tool), err)}
 		}
 		if present {
 			h[http.CanonicalHeaderKey(httpheader.ParamPrefix+header.Name)] = []string{mcp.EncodeHeader(value)}
@@ -117,10 +118,10 @@ func (b *toolBook) repeat(h http.Header, tool string, args []byte) error {
 	return nil
 }
 
-// text is a member of an object that is a string.
+// text returns a string member of an object.
 func text(obj []byte, name string) (string, bool) { return rawjson.String(rawjson.Lookup(obj, name)) }
 
-// lists reports whether a list of tools has one with this name.
+// lists reports whether a list of tools contains the named one.
 func lists(body []byte, tool string) bool {
 	for e := rawjson.Array(rawjson.Lookup(body, "tools")); e.Next(); {
 		if name, ok := text(e.Value, "name"); ok && name == tool {

@@ -2,22 +2,21 @@ package streamclient
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 )
 
-// asks serves a request of the server: whoever it is for answers, and the
-// answer is sent. p is the exchange that the request belongs to, or nil.
-func (l *link) asks(m jsonrpc.Message, origin int64, p *post) {
+// serveRequest serves a request of the server in a goroutine and sends the response. p is
+// the exchange on whose stream the request arrived, or nil.
+func (l *link) serveRequest(m jsonrpc.Message, origin int64, p *post) {
 	key := m.ID.Key()
 	ctx, cancel := context.WithCancel(l.ctx)
 	l.mu.Lock()
-	ok := len(l.asked) < maxAsked && l.asked[key] == nil
+	ok := len(l.serving) < maxServing && l.serving[key] == nil
 	if ok {
-		l.asked[key] = cancel
+		l.serving[key] = cancel
 	}
 	l.mu.Unlock()
 	if ok && !l.begin(false) {
@@ -27,10 +26,10 @@ func (l *link) asks(m jsonrpc.Message, origin int64, p *post) {
 	}
 	if !ok {
 		cancel()
-		l.in.InvalidFrame(nil, errors.New("a request of the server ("+m.Method+") was dropped: too many wait for an answer, or its id is in use"))
+		l.in.InvalidFrame(nil, fmt.Errorf("request %q from the server dropped: too many are pending, or its id is in use", m.Method))
 		return
 	}
-	go func() { // one question
+	go func() { // one request
 		defer l.end()
 		defer cancel()
 		defer l.settle(key)
@@ -40,10 +39,10 @@ func (l *link) asks(m jsonrpc.Message, origin int64, p *post) {
 		}
 		ctx, done := context.WithTimeout(ctx, notifyTimeout)
 		defer done()
-		err := l.tell(ctx, &jsonrpc.Message{ID: m.ID}, answer(nil))
+		err := l.sendOneWay(ctx, &jsonrpc.Message{ID: m.ID}, answer(nil))
 		switch {
 		case err == nil:
-		case p != nil: // the server would wait in vain
+		case p != nil: // the server would wait for the response forever
 			p.fail(&undelivered{m.Method, err})
 			l.cancel(p)
 		case l.ctx.Err() == nil:
@@ -52,13 +51,13 @@ func (l *link) asks(m jsonrpc.Message, origin int64, p *post) {
 	}()
 }
 
-// cancel tells an older server that nobody waits for the answer to a request.
+// cancel sends notifications/cancelled for a request to a legacy server.
 func (l *link) cancel(p *post) {
-	ctx, cancel := context.WithTimeout(l.ctx, goodbye)
+	ctx, cancel := context.WithTimeout(l.ctx, cancelTimeout)
 	defer cancel()
 	params := append(append([]byte(`{"requestId":`), p.m.ID...), '}')
 	if err := l.Notify(ctx, notificationCancelled, params); err != nil && l.ctx.Err() == nil {
-		l.in.Undelivered(fmt.Errorf("%s could not be delivered: %w", notificationCancelled, err))
+		l.in.Undelivered(fmt.Errorf("send %s: %w", notificationCancelled, err))
 	}
 }
 
@@ -68,16 +67,17 @@ type undelivered struct {
 }
 
 func (e *undelivered) Error() string {
-	return "the answer to the server's " + e.method + " could not be delivered: " + e.cause.Error()
+	return "send the response to the server's " + e.method + ": " + e.cause.Error()
 }
 
 func (e *undelivered) Unwrap() error { return e.cause }
 
-// settle forgets a request of the server, and reports whether there was one.
+// settle cancels and removes a request of the server, and reports whether it was
+// pending.
 func (l *link) settle(key string) bool {
 	l.mu.Lock()
-	cancel := l.asked[key]
-	delete(l.asked, key)
+	cancel := l.serving[key]
+	delete(l.serving, key)
 	l.mu.Unlock()
 	if cancel != nil {
 		cancel()
@@ -85,8 +85,8 @@ func (l *link) settle(key string) bool {
 	return cancel != nil
 }
 
-// told takes in a notification.
-func (l *link) told(m *jsonrpc.Message, origin int64) {
+// handleNotification handles a notification of the server.
+func (l *link) handleNotification(m *jsonrpc.Message, origin int64) {
 	if m.Method == notificationCancelled {
 		if id := rawjson.Lookup(m.Params, "requestId"); id != nil && l.settle(jsonrpc.ID(id).Key()) {
 			return

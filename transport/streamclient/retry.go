@@ -8,12 +8,12 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// goesOn reports whether a call is the next round of one that its session
-// knows: that cannot be begun again here.
-func goesOn(a *connecting, call *mcp.Call) bool { return call.State != "" && !a.conn.Modern() }
+// isLaterRound reports whether a call is a later round of a call that lives in a
+// legacy session. Such a call cannot be sent again in another session.
+func isLaterRound(a *activeLink, call *mcp.Call) bool { return call.State != "" && !a.conn.Modern() }
 
-// again reports whether a call that failed is to be made again.
-func (c *Connection) again(ctx context.Context, a *connecting, call *mcp.Call, err error) bool {
+// shouldRetry reports whether to send a failed call once more.
+func (c *Connection) shouldRetry(ctx context.Context, a *activeLink, call *mcp.Call, err error) bool {
 	if lost, ok := errors.AsType[*errSessionLost](err); ok {
 		_, answering := errors.AsType[*undelivered](err)
 		return lost.unserved && !answering || repeatable(call.Method)
@@ -28,10 +28,10 @@ func (c *Connection) again(ctx context.Context, a *connecting, call *mcp.Call, e
 	if answered && !e.Local && e.Code == mcp.CodeHeaderMismatch && call.Method == mcp.MethodToolsCall {
 		return c.relist(ctx, a, call)
 	}
-	return doubtful(err) && c.doubt(ctx, a)
+	return mayBeLegacy(err) && c.redetect(ctx, a)
 }
 
-// repeatable reports whether serving a request twice does no harm.
+// repeatable reports whether a request is safe to send twice.
 func repeatable(method string) bool {
 	switch method {
 	case mcp.MethodDiscover, mcp.MethodToolsList, mcp.MethodResourcesList, mcp.MethodResourceTemplatesList,
@@ -41,9 +41,9 @@ func repeatable(method string) bool {
 	return false
 }
 
-// relist looks at the tools again until it has seen the one that is called, and
-// reports whether it has.
-func (c *Connection) relist(ctx context.Context, a *connecting, call *mcp.Call) bool {
+// relist lists the tools again, page by page, until it finds the called one, and
+// reports whether it does.
+func (c *Connection) relist(ctx context.Context, a *activeLink, call *mcp.Call) bool {
 	const maxPages = 100
 	wanted, _ := text(call.Params, "name")
 	list := &mcp.Call{Method: mcp.MethodToolsList, Caller: call.Caller}
@@ -69,9 +69,9 @@ func (c *Connection) relist(ctx context.Context, a *connecting, call *mcp.Call) 
 	return false
 }
 
-// doubtful reports whether an error is one that a server of the newest era
-// would not make: it may have been replaced by an older one.
-func doubtful(err error) bool {
+// mayBeLegacy reports whether a modern server would not send this error: the server
+// may have been replaced by a legacy one.
+func mayBeLegacy(err error) bool {
 	if older, ok := errors.AsType[era.NotModern](err); ok {
 		return older.NotModern()
 	}
@@ -80,7 +80,7 @@ func doubtful(err error) bool {
 		return false
 	}
 	switch e.Code {
-	case mcp.CodeUnsupportedVersion, mcp.CodeInvalidRequest, -32000, -32001: // what older servers say
+	case mcp.CodeUnsupportedVersion, mcp.CodeInvalidRequest, -32000, -32001: // codes of legacy servers
 		return true
 	}
 	return false

@@ -12,32 +12,32 @@ import (
 	"github.com/tenon-mcp/tenon/sse"
 )
 
-// A hearing is the stream on which servers of older revisions push what belongs
-// to no request. It is kept open as long as the session is.
-type listenState struct {
+// A pushStream is the state of the push stream, on which legacy servers send
+// messages that belong to no request. It stays open as long as the session.
+type pushStream struct {
 	mu     sync.Mutex
-	gap    chan struct{} // closed when something may have been missed
+	gap    chan struct{} // closed when notifications may have been missed
 	ended  bool
-	first  chan struct{} // closed when the server has answered for the first time
+	first  chan struct{} // closed at the first response of the server to GET
 	tried  func()        // closes first
 	cancel context.CancelFunc
-	late   atomic.Bool // somebody went on before the stream was there, and may miss something
+	late   atomic.Bool // calls began before the stream was open and may miss notifications
 }
 
-func (h *listenState) init() {
+func (h *pushStream) init() {
 	h.gap, h.first = make(chan struct{}), make(chan struct{})
 	h.tried = sync.OnceFunc(func() { close(h.first) })
 }
 
-// interrupted is closed at the next interruption.
-func (h *listenState) interrupted() <-chan struct{} {
+// interrupted returns a channel that is closed at the next interruption.
+func (h *pushStream) interrupted() <-chan struct{} {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.gap
 }
 
-// interrupt lets everybody know who listens.
-func (h *listenState) interrupt() {
+// interrupt reports an interruption to all subscriptions.
+func (h *pushStream) interrupt() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.ended {
@@ -46,8 +46,8 @@ func (h *listenState) interrupt() {
 	}
 }
 
-// end is the interruption after which nothing comes.
-func (h *listenState) end() {
+// end reports the last interruption and closes the stream.
+func (h *pushStream) end() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.ended {
@@ -61,30 +61,31 @@ func (h *listenState) end() {
 	h.tried()
 }
 
-// hear keeps the stream open in the background, if the server has one.
-func (l *link) hear() {
+// openPushStream keeps the push stream open in the background, if the server has one.
+func (l *link) openPushStream() {
 	if !l.begin(false) {
 		return
 	}
 	ctx, cancel := context.WithCancel(l.ctx)
-	l.hearing.mu.Lock()
-	l.hearing.cancel = cancel
-	if l.hearing.ended {
+	l.push.mu.Lock()
+	l.push.cancel = cancel
+	if l.push.ended {
 		cancel()
 	}
-	l.hearing.mu.Unlock()
-	go func() { // ends with the link, or when the server does not want it
+	l.push.mu.Unlock()
+	go func() { // ends with the link, or when the server refuses the stream
 		defer l.end()
 		defer cancel()
-		defer l.hearing.tried()
+		defer l.push.tried()
 		var at cursor
-		for l.listen(ctx, &at) && at.wait(ctx) {
+		for l.followPushStream(ctx, &at) && at.wait(ctx) {
 		}
 	}()
 }
 
-// listen reads the stream once, and reports whether to come back.
-func (l *link) listen(ctx context.Context, at *cursor) bool {
+// followPushStream opens the push stream and reads it to its end. It reports whether to
+// open it again.
+func (l *link) followPushStream(ctx context.Context, at *cursor) bool {
 	one, lose := context.WithCancelCause(ctx)
 	defer lose(nil)
 	resp, err := l.get(one, at.id)
@@ -92,32 +93,32 @@ func (l *link) listen(ctx context.Context, at *cursor) bool {
 		return ctx.Err() == nil
 	}
 	defer resp.Body.Close()
-	l.hearing.tried()
+	l.push.tried()
 	switch status := resp.StatusCode; {
 	case isStream(resp):
-		if late := l.hearing.late.Swap(false); late || at.missed {
+		if late := l.push.late.Swap(false); late || at.missed {
 			at.missed = false
-			l.hearing.interrupt()
+			l.push.interrupt()
 		}
 	case (status == http.StatusNotFound || status == http.StatusBadRequest) && at.id != "":
-		at.id, at.missed = "", true // the stream cannot be resumed, or the session is lost: the next try tells
+		at.id, at.missed = "", true // the stream cannot be resumed, or the session is lost: the next attempt tells which
 		return true
 	case status == http.StatusNotFound && l.hasSession():
 		l.lost.Store(true)
-		l.hearing.end()
+		l.push.end()
 		return false
 	case status >= 500 || status == http.StatusTooManyRequests || status == http.StatusConflict:
-		return true // for now
+		return true // a temporary refusal
 	case at.id != "":
-		at.id = "" // what came meanwhile is not to be had any more
-		l.hearing.interrupt()
+		at.id = "" // the events in between are lost
+		l.push.interrupt()
 		return true
 	default:
 		return false
 	}
 	beat := watchIdle(resp.Body, lose)
 	defer beat.stop()
-	err = l.pushed(beat, at)
+	err = l.readPushStream(beat, at)
 	if ctx.Err() != nil {
 		return false
 	}
@@ -125,7 +126,7 @@ func (l *link) listen(ctx context.Context, at *cursor) bool {
 		l.in.InvalidFrame(nil, err)
 	}
 	if at.id == "" {
-		l.hearing.interrupt()
+		l.push.interrupt()
 	}
 	return true
 }
@@ -136,9 +137,9 @@ func (l *link) hasSession() bool {
 	return l.session != ""
 }
 
-// pushed takes in what comes until the stream ends.
-func (l *link) pushed(stream io.Reader, at *cursor) error {
-	events := sse.NewReader(stream, maxAnswer)
+// readPushStream handles the messages of the push stream until it ends.
+func (l *link) readPushStream(stream io.Reader, at *cursor) error {
+	events := sse.NewReader(stream, maxMessage)
 	for {
 		e, err := events.Next()
 		if err != nil {
@@ -153,22 +154,22 @@ func (l *link) pushed(stream io.Reader, at *cursor) error {
 			switch {
 			case it.Err != nil:
 				l.in.InvalidFrame(e.Data, it.Err)
-			case it.IsResponse() && l.strayed(it.Message):
+			case it.IsResponse() && l.deliverStray(it.Message):
 			case it.IsResponse():
 				l.in.InvalidFrame(e.Data, l.unexpected(it.ID))
 			case it.IsRequest():
-				l.asks(it.Message, 0, nil)
+				l.serveRequest(it.Message, 0, nil)
 			default:
-				l.told(&it.Message, 0)
+				l.handleNotification(&it.Message, 0)
 			}
 		}
 	}
 }
 
-// messages reads a frame of an older server, which may hold several messages.
+// messages decodes a frame of a legacy server, which may be a batch.
 func messages(data []byte) []jsonrpc.BatchItem {
 	if jsonrpc.IsBatch(data) {
-		items, err := jsonrpc.DecodeBatch(data, maxBatchTaken)
+		items, err := jsonrpc.DecodeBatch(data, maxBatch)
 		if err != nil {
 			return []jsonrpc.BatchItem{{Err: err}}
 		}
@@ -178,16 +179,16 @@ func messages(data []byte) []jsonrpc.BatchItem {
 	return []jsonrpc.BatchItem{{Message: m, Err: err}}
 }
 
-// awaitHearing waits, not for long, until the server has answered whether there
-// is such a stream. Many servers send their questions on it even while a call is
-// open, and drop them where it is not there yet.
-func (l *link) awaitHearing(ctx context.Context) {
+// awaitPushStream waits up to a second for the server's response to GET. Many
+// servers send input requests on the push stream even while a call is open, and
+// drop them if the stream is not open yet.
+func (l *link) awaitPushStream(ctx context.Context) {
 	t := time.NewTimer(time.Second)
 	defer t.Stop()
 	select {
-	case <-l.hearing.first:
+	case <-l.push.first:
 	case <-t.C:
-		l.hearing.late.Store(true)
+		l.push.late.Store(true)
 	case <-ctx.Done():
 	}
 }

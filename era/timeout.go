@@ -1,0 +1,38 @@
+package era
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/tenon-mcp/tenon/internal/patience"
+)
+
+var errTimeout = errors.New("the server did not answer in time")
+
+// withPausableTimeout returns a context that ends after limit. The timeout
+// stops while a person is asked, as for a login, which may take minutes, and
+// starts from zero afterwards.
+func withPausableTimeout(parent context.Context, limit time.Duration) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	timer := time.AfterFunc(limit, func() { cancel(errTimeout) })
+	var mu sync.Mutex
+	holding := 0
+	ctx = patience.With(ctx, func(n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		if holding += n; holding > 0 {
+			timer.Stop()
+		} else {
+			timer.Reset(limit)
+		}
+	})
+	return ctx, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		holding = 1 << 30 // a later release does not restart the timer
+		timer.Stop()
+		cancel(context.Canceled)
+	}
+}
