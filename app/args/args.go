@@ -49,7 +49,7 @@ type object map[string]any
 func split(word string) (name, value string, asJSON bool, err error) {
 	name, value, ok := strings.Cut(word, "=")
 	if name, asJSON = strings.CutSuffix(name, ":"); !ok || name == "" {
-		return "", "", false, fmt.Errorf("%q is not of the form name=value (or name:=JSON, or name=@file)", word)
+		return "", "", false, fmt.Errorf("%q must be name=value, name:=JSON or name=@file", word)
 	}
 	switch {
 	case strings.HasPrefix(value, "@@"):
@@ -57,7 +57,7 @@ func split(word string) (name, value string, asJSON bool, err error) {
 	case strings.HasPrefix(value, "@") && len(value) > 1:
 		data, err := os.ReadFile(value[1:])
 		if err != nil {
-			return "", "", false, fmt.Errorf("%s: %w (write %s=@%s for text that begins with @)", name, err, name, value)
+			return "", "", false, fmt.Errorf("%s: %w (for text that begins with @, write %s=@%s)", name, err, name, value)
 		}
 		value = string(data)
 	}
@@ -88,11 +88,11 @@ func (o object) set(schema json.RawMessage, path []string, name, value string, a
 	inner = resolve(schema, inner)
 	if len(path) > 1 {
 		if types := typesOf(inner); slices.Contains(types, "array") && !slices.Contains(types, "object") {
-			return fmt.Errorf("%s is a list, whose items have no names: write %s:=[…] as JSON", path[0], path[0])
+			return fmt.Errorf("%s is a list: write it as JSON, %s:=[…]", path[0], path[0])
 		}
 		next, ok := o[path[0]].(object)
 		if !ok && o[path[0]] != nil {
-			return fmt.Errorf("%s is given twice, once as an object and once as a value", path[0])
+			return fmt.Errorf("%s is given as an object and as a value", path[0])
 		}
 		if !ok {
 			next = object{}
@@ -130,7 +130,7 @@ func (o object) push(at string, before any, schema json.RawMessage, name, value 
 		o[at] = append(all, v)
 	default:
 		if types := typesOf(schema); len(types) > 0 && !slices.Contains(types, "array") {
-			return fmt.Errorf("%s is given twice, and it is no list", name)
+			return fmt.Errorf("%s is given twice but is not a list", name)
 		}
 		o[at] = []any{before, v}
 	}
@@ -142,7 +142,7 @@ func (o object) push(at string, before any, schema json.RawMessage, name, value 
 func read(types []string, name, value string, asJSON bool) (any, error) {
 	if asJSON {
 		if !json.Valid([]byte(value)) {
-			return nil, fmt.Errorf("%s:=%s is not JSON (text needs quotes there, or write %s=%s)", name, value, name, value)
+			return nil, fmt.Errorf("%s:=%s is not valid JSON (quote text, or write %s=%s)", name, value, name, value)
 		}
 		return json.RawMessage(value), nil
 	}

@@ -69,11 +69,11 @@ func TestParseRefuses(t *testing.T) {
 	for words, want := range map[string]string{
 		"word":          "name=value",
 		"=3":            "name=value",
-		"n:=twenty":     "not JSON",
+		"n:=twenty":     "not valid JSON",
 		"n=1|n=2":       "given twice",
 		"s=@/no/such":   "no such file",
-		"o=x|o.a=1":     "given twice",
-		"p.x=1|p.x.y=2": "given twice",
+		"o=x|o.a=1":     "as an object and as a value",
+		"p.x=1|p.x.y=2": "as an object and as a value",
 		"list.0.k=v":    "list is a list", // C17
 	} {
 		if _, err := Parse(json.RawMessage(schema), strings.Split(words, "|")); err == nil || !strings.Contains(err.Error(), want) {

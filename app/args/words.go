@@ -13,7 +13,7 @@ import (
 func Split(line string) ([]string, error) {
 	words, _, open := scan(line)
 	if open != 0 {
-		return nil, fmt.Errorf("the quote %c is not closed: close it, or write \\%c for the sign itself", open, open)
+		return nil, fmt.Errorf("the quote %c is not closed; write \\%c for the character itself", open, open)
 	}
 	return words, nil
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // ErrDeclined says that the person does not want to fill in the form.
-var ErrDeclined = errors.New("the person declined")
+var ErrDeclined = errors.New("the user declined")
 
 // Fill asks for each field until its answer fits, and returns the content of
 // the form as JSON. An empty line takes the default, or leaves out a field that
@@ -63,7 +63,7 @@ func ask(ctx context.Context, in Lines, out io.Writer, field *mcp.FormField, sec
 		case line == "" && !field.Required:
 			return nil, nil
 		case line == "" && field.Type != mcp.FieldString:
-			fmt.Fprintln(out, "  This one is needed. (A single ! declines the whole form.)")
+			fmt.Fprintln(out, "  A value is required. (Type ! to decline the whole form.)")
 			continue
 		}
 		v, err := Read(field, line)
@@ -103,7 +103,7 @@ func Read(field *mcp.FormField, text string) (any, error) {
 		case "n", "no", "false", "0":
 			return false, nil
 		}
-		return nil, errors.New("answer yes or no")
+		return nil, errors.New("type yes or no")
 	case mcp.FieldInteger:
 		n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 		if err != nil {
@@ -151,7 +151,7 @@ func choice(field *mcp.FormField, text string) (string, error) {
 			return o.Value, nil
 		}
 	}
-	return "", fmt.Errorf("%q is not among the choices: give a number from 1 to %d", text, len(field.Options))
+	return "", fmt.Errorf("%q is not one of the choices: type a number from 1 to %d", text, len(field.Options))
 }
 
 func explain(out io.Writer, field *mcp.FormField) {
@@ -181,19 +181,19 @@ func prompt(field *mcp.FormField, note string) string {
 	case field.Type == mcp.FieldBoolean:
 		notes = append(notes, "yes/no")
 	case field.Type == mcp.FieldChoices:
-		notes = append(notes, "some, with commas")
+		notes = append(notes, "separated by commas")
 	case field.Format != "":
 		notes = append(notes, visible.Line(field.Format))
 	case field.Type == mcp.FieldInteger, field.Type == mcp.FieldNumber:
 		notes = append(notes, string(field.Type))
 	}
 	if !field.Required && field.Default == nil {
-		notes = append(notes, "may be empty")
+		notes = append(notes, "optional")
 	}
 	if field.Default != nil && note != "" {
-		notes = append(notes, "empty: the default")
+		notes = append(notes, "default if empty")
 	} else if field.Default != nil {
-		notes = append(notes, "empty: "+visible.Line(fmt.Sprint(field.Default)))
+		notes = append(notes, "default: "+visible.Line(fmt.Sprint(field.Default)))
 	}
 	if len(notes) > 0 {
 		name += " (" + strings.Join(notes, ", ") + ")"

@@ -58,8 +58,8 @@ func TestFill(t *testing.T) {
 	if want := `{"age":36,"agree":true,"days":["mon","tue"],"name":"Ada","pet":"d","share":0.5}`; err != nil || got != want {
 		t.Errorf("%s, %v\n%s", got, err, shown)
 	}
-	for _, want := range []string{"Your name: ", "share (number, empty: 0.5): ", "agree (yes/no, may be empty): ", "mail (email, may be empty): ", " 2  Dog (d)\n", "days (some, with commas, may be empty): ",
-		"whole number", "This one is needed", "yes or no", "not among the choices"} {
+	for _, want := range []string{"Your name: ", "share (number, default: 0.5): ", "agree (yes/no, optional): ", "mail (email, optional): ", " 2  Dog (d)\n", "days (separated by commas, optional): ",
+		"whole number", "A value is required", "yes or no", "not one of the choices"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("%q was not shown:\n%s", want, shown)
 		}

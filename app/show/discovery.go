@@ -46,7 +46,7 @@ func (p *Printer) Discovery(s *Server) error {
 		row("about", clean(s.Server.Description))
 		row("website", clean(s.Server.WebsiteURL))
 	} else {
-		row("server", p.Bold(clean(name))+" (does not say who it is)")
+		row("server", p.Bold(clean(name))+" (no name given)")
 	}
 	row("transport", s.Transport)
 	row("speaks", string(s.Revision)+", "+s.Era)
@@ -67,11 +67,11 @@ func (p *Printer) Discovery(s *Server) error {
 	p.table(t)
 	if s.Instructions != "" {
 		p.line("")
-		p.line(p.Bold("Instructions to the model"))
+		p.line(p.Bold("Instructions for the model"))
 		p.Markdown(s.Instructions)
 	}
 	for _, u := range s.Unanswered {
-		p.lines(p.Yellow("unanswered: ")+clean(u), "", "  ")
+		p.lines(p.Yellow("not available: ")+clean(u), "", "  ")
 	}
 	return p.err
 }
@@ -120,14 +120,14 @@ func offers(s *Server) []string {
 		all = append(all, "completion")
 	}
 	if c.Logging != nil {
-		all = append(all, "log lines")
+		all = append(all, "logging")
 	}
 	return append(all, slices.Sorted(maps.Keys(c.Other))...)
 }
 
 func changing(told bool) []string {
 	if told {
-		return []string{"tells changes"}
+		return []string{"notifies of changes"}
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func (p *Printer) grid(head []string, rows [][]string) {
 		write(row, func(s string) string { return s })
 	}
 	if len(rows) > mostRows {
-		p.line(p.Dim("… more rows: --format json has them all"))
+		p.line(p.Dim("… more rows; --format json shows all"))
 	}
 }
 

@@ -165,17 +165,17 @@ func hints(a *mcp.ToolAnnotations) string {
 	var marks []string
 	switch {
 	case a.ReadOnlyHint != nil && *a.ReadOnlyHint:
-		marks = append(marks, "reads only")
+		marks = append(marks, "read-only")
 	case a.DestructiveHint != nil && *a.DestructiveHint:
-		marks = append(marks, "may destroy")
+		marks = append(marks, "can delete or overwrite")
 	case a.DestructiveHint != nil:
-		marks = append(marks, "changes, destroys nothing")
+		marks = append(marks, "makes changes, deletes nothing")
 	}
 	if a.IdempotentHint != nil && *a.IdempotentHint && !a.ReadOnly() {
 		marks = append(marks, "repeatable")
 	}
 	if a.OpenWorldHint != nil && *a.OpenWorldHint {
-		marks = append(marks, "reaches the open world")
+		marks = append(marks, "reaches outside")
 	}
 	return strings.Join(marks, " · ")
 }

@@ -31,7 +31,7 @@ func ParseFormat(s string) (Format, error) {
 	case "":
 		return Text, nil
 	}
-	return "", fmt.Errorf("there is no format %q: choose text, json, jsonl or yaml", s)
+	return "", fmt.Errorf("unknown format %q: use text, json, jsonl or yaml", s)
 }
 
 // A Printer writes values. It keeps the first error of its writer and writes

@@ -221,7 +221,7 @@ func (p *Printer) Completion(c *mcp.Completion) error {
 		p.line(clean(v))
 	}
 	if c.HasMore && !p.Quiet {
-		more := "there are more"
+		more := "and more"
 		if c.Total != nil {
 			more = fmt.Sprintf("%d in all", *c.Total)
 		}

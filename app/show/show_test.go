@@ -36,7 +36,7 @@ func shown(t *testing.T, p Printer, write func(*Printer) error) string {
 func TestToolAtSeveralWidths(t *testing.T) {
 	for width, want := range map[int]string{
 		40: `search  Search
-reads only
+read-only
 
 Search the notes. The rest is for those
 who want more.
@@ -60,7 +60,7 @@ Result
     title?  string
 `,
 		80: `search  Search
-reads only
+read-only
 
 Search the notes. The rest is for those who want more.
 

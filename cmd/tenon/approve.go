@@ -149,11 +149,11 @@ func (p *program) agree(ctx context.Context, entry config.Server, v config.Verdi
 	case p.yes:
 		return nil
 	case !p.interactive():
-		return usagef("server %s came with a project and is not approved: look at it, then run this in a terminal, or with --yes", entry.Name)
+		return usagef("server %s comes from a project file and is not approved: review it, then run this in a terminal or add --yes", entry.Name)
 	}
-	yes, err := p.ask(ctx, "Approve it? It runs as you, with your rights. (yes/no) ")
+	yes, err := p.ask(ctx, "Approve it? It runs with your user account's rights. (yes/no) ")
 	if err == nil && !yes {
-		err = usageError{errors.New("not approved, so nothing was started")}
+		err = usageError{errors.New("not approved; nothing was started")}
 	}
 	return err
 }

@@ -129,14 +129,14 @@ func TestImportLeavesProjectServersOut(t *testing.T) {
 	write(t, filepath.Join(p.dir, ".cursor", "mcp.json"), `{"mcpServers": {"theirs": {"command": "curl", "args": ["evil"]}}}`)
 	write(t, filepath.Join(home, ".cursor", "mcp.json"), `{"mcpServers": {"mine": {"command": "true", "env": {"K": "v"}}}}`)
 	code, out, errs := p.tenon("config", "import", "cursor", "--yes")
-	if code != 0 || !strings.Contains(out, "theirs  curl evil") || !strings.Contains(errs, "came with the project") {
+	if code != 0 || !strings.Contains(out, "theirs  curl evil") || !strings.Contains(errs, "comes from the project") {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
 	_, out, _ = p.tenon("config", "list", "--format", "json")
 	if strings.Contains(out, "theirs") || !strings.Contains(out, `"mine"`) {
 		t.Errorf("then there are %s", out)
 	}
-	if code, out, errs = p.tenon("config", "import", "cursor", "--dry-run"); code != 0 || !strings.Contains(errs, "left as it is") {
+	if code, out, errs = p.tenon("config", "import", "cursor", "--dry-run"); code != 0 || !strings.Contains(errs, "a server of this name exists") {
 		t.Errorf("again: exit code %d: %s%s", code, out, errs)
 	}
 	if code, _, _ = p.tenon("config", "import", "emacs"); code != exitUsage {
@@ -151,19 +151,19 @@ func TestConfigAddAndRemove(t *testing.T) {
 		code int
 		want string
 	}{
-		{"config add calc builtin:calc", 0, "was added to"},
+		{"config add calc builtin:calc", 0, "Added calc to"},
 		{"config add calc builtin:calc", exitUsage, "already"},
-		{"config add prog --env A=${HOME} -- some program", 0, "was added"},
+		{"config add prog --env A=${HOME} -- some program", 0, "Added prog to"},
 		{"config add hub https://hub.example/mcp --header A=b --to-project", 0, ".mcp.json"},
-		{"config add x", exitUsage, "give a name"},
+		{"config add x", exitUsage, "missing NAME"},
 		{"config add x neither", exitUsage, "neither a URL"},
 		{"config add x --env oops -- y", exitUsage, "name=value"},
 		{"tools calc -q", 0, ""},
 		{"config remove cal", exitUsage, "did you mean calc?"},
-		{"config remove calc", 0, "was removed from"},
-		{"config remove", exitUsage, "which server"},
+		{"config remove calc", 0, "Removed calc from"},
+		{"config remove", exitUsage, "missing NAME"},
 		{"tools calc", exitUsage, "calc"},
-		{"config approve", exitUsage, "which server"},
+		{"config approve", exitUsage, "missing NAME"},
 	} {
 		code, out, errs := p.tenon(strings.Fields(c.line)...)
 		if code != c.code || !strings.Contains(errs, c.want) {

@@ -17,27 +17,27 @@ import (
 )
 
 func (p *program) auditCommand() *cobra.Command {
-	c := &cobra.Command{Use: "audit", Short: "Look after the log of what was called", Args: noWords, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	c := &cobra.Command{Use: "audit", Short: "Verify and sign the audit log of tool calls", Args: noWords, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	c.AddCommand(&cobra.Command{
 		Use:   "verify [FILE]",
-		Short: "Check that nothing was changed in, cut off, taken out of or put into the audit log",
-		Long: `Read the audit log from its beginning, check that each line follows on the one
-before, and compare the end with the head file beside it and, if there is a key
-in the keyring (tenon audit key), with its signature.
+		Short: "Check the audit log for changes",
+		Long: `Check the hash chain of the audit log from the first line to the last, compare
+its end with the head file beside it and, if the keyring has a key (see tenon
+audit key), verify the signature.
 
-What it proves: no line was changed, taken out, put in or cut off by accident, or
-by somebody who does not know how the log is made. With the signature: nor by
-anybody who does not have the key, up to the last line that is signed.
+What this proves: no line was changed, removed, inserted or cut off by accident,
+or by someone who does not know the format. With a signature: nor by anyone
+without the key, up to the last signed line.
 
-What it does not prove: that both files are not an older copy, put back together,
-and that nobody has deleted both. Keep the number of lines and the last hash on
-another machine where that matters. Without a signature, somebody who may write
-both files could have made up the whole log.`,
+What this does not prove: that the two files were not replaced together by older
+copies, or deleted. Where that matters, keep the line count and the last hash on
+another machine. Without a signature, anyone who can write both files can forge
+the whole log.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return p.verifyAudit(args) },
 	}, &cobra.Command{
 		Use:   "key",
-		Short: "Make a key in the keyring that signs the audit log from now on",
+		Short: "Create a key in the keyring to sign the audit log",
 		Args:  noWords,
 		RunE:  func(*cobra.Command, []string) error { return p.makeAuditKey() },
 	})
@@ -74,11 +74,11 @@ func (p *program) verifyAudit(args []string) error {
 	}
 	key, err := p.keys.audit()
 	if err != nil {
-		p.note("warning: the signature cannot be checked: %v", err)
+		p.note("warning: cannot check the signature: %v", err)
 	}
 	r, err := audit.Verify(file, &audit.Options{Key: key})
 	if errors.Is(err, fs.ErrNotExist) {
-		return usagef("there is no audit log at %s: it begins with the first call; that of tenon up --workspace is there, as host/audit.jsonl", file)
+		return usagef("no audit log at %s: it is created by the first call; tenon up --workspace keeps its own in host/audit.jsonl of that folder", file)
 	}
 	if out.Format != show.Text {
 		result := map[string]any{"file": file, "lines": r.Lines, "hash": r.Hash, "ok": err == nil, "signedLines": r.Signed, "notes": append([]string{}, r.Notes...)}
@@ -102,41 +102,41 @@ func (p *program) tellAudit(out *show.Printer, file string, r audit.Report, err 
 	if err != nil {
 		fmt.Fprintln(p.out, out.Red("broken: ")+visible.Line(err.Error()))
 	} else {
-		fmt.Fprintf(p.out, "%s is whole: %d lines, the last has the hash %s\n", visible.Line(file), r.Lines, r.Hash)
+		fmt.Fprintf(p.out, "%s is intact: %d lines, last hash %s\n", visible.Line(file), r.Lines, r.Hash)
 	}
 	if p.quiet {
 		return
 	}
 	if r.Signed > 0 {
-		fmt.Fprintf(p.out, "Lines 1 to %d are as they were signed with the key %s of your keyring.\n", r.Signed, r.Key)
+		fmt.Fprintf(p.out, "Lines 1 to %d match the signature made with the key %s of your keyring.\n", r.Signed, r.Key)
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintln(p.out, visible.Line(n))
 	}
 	if err == nil && r.Lines > 0 {
-		fmt.Fprintln(p.out, out.Dim("Not proven: that the log and its head file are not an older copy. Compare the number and the hash with those that you noted elsewhere."))
+		fmt.Fprintln(p.out, out.Dim("This does not show whether the log and its head file were replaced by older copies. Compare the line count and the hash with ones you saved elsewhere."))
 	}
 }
 
 // makeAuditKey makes the key that signs audit logs, unless there is one.
 func (p *program) makeAuditKey() error {
 	if !hasKeyring() {
-		return usagef("there is no keyring that can be reached from here, so the audit log cannot be signed")
+		return usagef("cannot sign the audit log: no keyring available")
 	}
 	have, err := p.keys.audit()
 	if err != nil {
 		return err
 	}
 	if have != nil {
-		p.note("There is a key already; the audit log is signed with it.")
+		p.note("The keyring already has a key; the audit log is signed with it.")
 		return nil
 	}
 	key := make([]byte, 32)
 	rand.Read(key)
 	if err := keyring.Set(auditService, auditUser, base64.StdEncoding.EncodeToString(key)); err != nil {
-		return fmt.Errorf("keep the key in the keyring: %w", err)
+		return fmt.Errorf("store the key in the keyring: %w", err)
 	}
-	p.note("The key is in your keyring (%s). The audit log is signed with it from the next call on.", auditService)
+	p.note("Created a key in your keyring (%s). The audit log is signed from the next call on.", auditService)
 	return nil
 }
 

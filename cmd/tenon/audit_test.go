@@ -17,7 +17,7 @@ func TestAuditVerify(t *testing.T) {
 	if code, _, errs := tenon(t, "--config-dir", dir, "run", "-p", "add 2 and 3", "-m", "none", "-s", "builtin:calc", "--allow", "calc"); code != 0 {
 		t.Fatalf("exit code %d, %s", code, errs)
 	}
-	if code, out, _ := tenon(t, "--config-dir", dir, "audit", "verify"); code != 0 || !strings.Contains(out, "is whole: 2 lines") {
+	if code, out, _ := tenon(t, "--config-dir", dir, "audit", "verify"); code != 0 || !strings.Contains(out, "is intact: 2 lines") {
 		t.Errorf("a good log: exit code %d, %q", code, out)
 	}
 	file := filepath.Join(dir, "host", "audit.jsonl")
@@ -59,8 +59,8 @@ func TestAuditVerifyFindsCuts(t *testing.T) {
 	}
 	verify(exitTool, "is not signed, though the keyring has the key")
 	call()
-	verify(0, "Lines 1 to 5 are as they were signed")
-	verify(0, "Not proven: that the log and its head file are not an older copy")
+	verify(0, "Lines 1 to 5 match the signature")
+	verify(0, "This does not show whether the log and its head file were replaced by older copies")
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

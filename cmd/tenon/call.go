@@ -23,20 +23,20 @@ func (p *program) callCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "call SERVER TOOL [name=value …]",
 		Short: "Call a tool",
-		Long: `Call a tool. Arguments are name=value; the tool's schema says what is a number,
-a list and so on. Write name:=JSON for anything else, name.inner=value for a
-member of an object, name=@file for the text of a file, or give all of them at
-once with --json.
+		Long: `Call a tool. Arguments are name=value; the tool's schema decides whether a value
+is text, a number, a list and so on. Use name:=JSON for any JSON value,
+name.inner=value for a member of an object, name=@file for the contents of a
+file, or --json for all arguments at once.
 
-What the tool returns goes to standard output, progress and questions to
-standard error. A tool that fails makes the exit code 1.`,
+The result goes to standard output, progress and questions to standard error. If
+the tool fails, the exit code is 1.`,
 		Example: `  tenon call builtin:calc add a=20 b=22
   echo '{"a":20,"b":22}' | tenon call builtin:calc add --json -
   tenon call builtin:fs?root=. read_text_file path=README.md head=5
   tenon call echo message=hi -- npx -y @modelcontextprotocol/server-everything`,
 		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, rest []string) error {
 			if len(rest) == 0 {
-				return usagef("say which tool to call; tenon tools lists them")
+				return usagef("missing TOOL; tenon tools SERVER lists the tools")
 			}
 			arguments, err := p.arguments(ctx, s, rest[0], rest[1:], asJSON)
 			if err != nil {
@@ -65,8 +65,8 @@ standard error. A tool that fails makes the exit code 1.`,
 			return nil
 		}),
 	}
-	c.Flags().StringVar(&asJSON, "json", "", "all arguments as one JSON object: the `object` itself, @FILE, or - for standard input")
-	c.Flags().StringVar(&save, "save", "", "write images, audio and other bytes of the result into this `folder`")
+	c.Flags().StringVar(&asJSON, "json", "", "all arguments as one JSON `object`, @FILE, or - for standard input")
+	c.Flags().StringVar(&save, "save", "", "save images, audio and other binary content of the result in this `folder`")
 	return c
 }
 
@@ -75,7 +75,7 @@ standard error. A tool that fails makes the exit code 1.`,
 func (p *program) arguments(ctx context.Context, s *session, tool string, words []string, asJSON string) (json.RawMessage, error) {
 	if asJSON != "" {
 		if len(words) > 0 {
-			return nil, usagef("give the arguments with --json or as name=value, not both")
+			return nil, usagef("use --json or name=value arguments, not both")
 		}
 		return p.document(asJSON)
 	}
@@ -113,10 +113,10 @@ func (p *program) document(from string) (json.RawMessage, error) {
 	}
 	if !json.Valid(data) {
 		var v any
-		return nil, usagef("the arguments are not JSON: %w", mcp.Unmarshal(data, &v))
+		return nil, usagef("parse --json: %w", mcp.Unmarshal(data, &v))
 	}
 	if t := strings.TrimSpace(string(data)); t[0] != '{' {
-		return nil, usagef("the arguments must be one JSON object, such as {\"a\": 1}")
+		return nil, usagef("--json must be one JSON object, such as {\"a\": 1}")
 	}
 	return data, nil
 }

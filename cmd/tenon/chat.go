@@ -36,16 +36,17 @@ func (p *program) chatCommand() *cobra.Command {
 	var v chatting
 	c := &cobra.Command{
 		Use:   "chat",
-		Short: "Talk with a model that has the tools of your servers; you decide what runs",
-		Long: `Talk with a model that has the tools of your servers. What is not allowed yet is
-asked about before it runs: once, for this session, always, not now, or never.
+		Short: "Chat with a model that can use the tools of your servers",
+		Long: `Chat with a model that can use the tools of your servers. Before a tool runs that
+no rule allows, you are asked: allow once, allow for this session, always allow,
+deny, or always deny.
 
-Without a key and without a model on this machine, words are matched to tools:
-"add 2 and 3" proposes calc/add. That is a keyword match and not a language
-model, and it says so. /tools, /call, /read and /prompt need no model at all.
+Without an API key or a local model, Tenon matches keywords: "add 2 and 3"
+proposes calc/add. It tells you that no model is connected. /tools, /call, /read
+and /prompt work without a model.
 
-In a terminal there are panes for the servers (F2) and for every message that
-passes (F3). Elsewhere, or with --plain, everything is lines. /help says more.`,
+In a terminal, F2 shows the servers and F3 every protocol message. Elsewhere, or
+with --plain, output is plain lines. /help lists the commands.`,
 		Example: `  tenon chat
   tenon chat --server builtin:calc --server "builtin:notes?vault=notes"
   tenon chat --model anthropic/claude-sonnet-4-5 --resume last
@@ -56,9 +57,9 @@ passes (F3). Elsewhere, or with --plain, everything is lines. /help says more.`,
 	v.flags(c)
 	f := c.Flags()
 	v.resume.flags(c)
-	f.BoolVar(&v.plain, "plain", false, "lines instead of a screen, without colours")
-	f.StringVar(&v.theme, "theme", "auto", "the colours: `auto`, light, dark or plain")
-	f.BoolVar(&v.noBuiltins, "no-builtins", false, "do not offer calc and fs where no server is configured")
+	f.BoolVar(&v.plain, "plain", false, "plain lines without colors instead of full screen")
+	f.StringVar(&v.theme, "theme", "auto", "color theme: `auto`, light, dark or plain")
+	f.BoolVar(&v.noBuiltins, "no-builtins", false, "do not start calc and fs when no server is configured")
 	return c
 }
 
@@ -66,7 +67,7 @@ func (p *program) chat(ctx context.Context, v *chatting) error {
 	switch v.theme {
 	case "auto", "light", "dark", "plain":
 	default:
-		return usagef("there is no theme %q: choose auto, light, dark or plain", v.theme)
+		return usagef("unknown theme %q: use auto, light, dark or plain", v.theme)
 	}
 	dir, err := p.hostDir("")
 	if err != nil {
@@ -169,11 +170,11 @@ func greeting(c *choose.Choice, servers []config.Server, fromConfig bool) string
 	about := "Servers: " + strings.Join(names, ", ") + "."
 	switch {
 	case len(servers) == 0:
-		about = "No servers: tenon config add adds one."
+		about = "No servers. Add one with tenon config add."
 	case builtin && fromConfig:
-		about = fmt.Sprintf("No servers are configured: %s of this program are offered, fs for reading the current folder only.", strings.Join(names, " and "))
+		about = fmt.Sprintf("No servers are configured. Using the builtin servers %s; fs can only read the current folder.", strings.Join(names, " and "))
 	}
-	return label(c) + "\n" + about + " /help says what can be done."
+	return label(c) + "\n" + about + " Type /help for help."
 }
 
 // choose makes a model and remembers to close it.

@@ -26,13 +26,13 @@ func TestChatOffersBuiltinsWhereNothingIsConfigured(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s\n%s", code, out, errs)
 	}
-	for _, want := range []string{"No servers are configured: calc and fs", "keyword match, not a language model", "May calc/add run?", "Allowed once", "fs "} {
+	for _, want := range []string{"No servers are configured. Using the builtin servers calc and fs", "keyword match, not a language model", "May calc/add run?", "Allowed once", "fs "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing:\n%s", want, out)
 		}
 	}
 	_, out, _ = chat(t, "/servers\n", "--model", "none", "--no-builtins")
-	if !strings.Contains(out, "No servers: tenon config add") {
+	if !strings.Contains(out, "No servers. Add one with tenon config add.") {
 		t.Errorf("--no-builtins:\n%s", out)
 	}
 }
@@ -61,9 +61,9 @@ func TestChatMistakes(t *testing.T) {
 		args []string
 		says string
 	}{
-		{[]string{"--theme", "pink"}, "choose auto, light, dark or plain"},
+		{[]string{"--theme", "pink"}, "use auto, light, dark or plain"},
 		{[]string{"--model", "none", "--resume", "nothing"}, "nothing"},
-		{[]string{"--model", "none", "--resume", "last"}, "there is no session to go on with"},
+		{[]string{"--model", "none", "--resume", "last"}, "no session to resume"},
 	} {
 		code, _, errs := chat(t, "", tt.args...)
 		if code != exitUsage || !strings.Contains(errs, tt.says) {

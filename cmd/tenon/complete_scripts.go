@@ -102,27 +102,27 @@ func scriptNames() iter.Seq[string] { return maps.Keys(scripts) }
 func (p *program) completionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion SHELL",
-		Short: "Write the completion script of a shell: bash, zsh, fish or powershell",
-		Long: `Write a script that completes tenon's command lines: commands, flags and their
-values, servers, and what a server has: tools, arguments, values that a schema
-lists, resource URIs and prompts. The scripts need no other package.
+		Short: "Print a completion script for bash, zsh, fish or powershell",
+		Long: `Print a script that completes tenon's command lines: commands, flags and their
+values, servers, and a server's tools, arguments, enum values, resource URIs and
+prompts. The scripts need no other package.
 
   bash        source <(tenon completion bash)                in ~/.bashrc
   zsh         source <(tenon completion zsh)                 in ~/.zshrc, after compinit
   fish        tenon completion fish | source                 in ~/.config/fish/config.fish
   powershell  tenon completion powershell | Out-String | Invoke-Expression
 
-To complete what a server has, the server is started or reached for at most ` + completionLimit.String() + `.
-A server that came with a project is not started before you have approved it.`,
+To complete names from a server, Tab connects to it for at most ` + completionLimit.String() + `.
+A server from a project file is not started until you approve it.`,
 		Example: "  tenon completion bash\n  tenon completion zsh > _tenon",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef("say for which shell: bash, zsh, fish or powershell")
+				return usagef("missing SHELL: bash, zsh, fish or powershell")
 			}
 			text, ok := scripts[args[0]]
 			switch {
 			case !ok:
-				return usagef("there is no script for %q%s", args[0], suggest(args[0], slices.Sorted(scriptNames())))
+				return usagef("unknown shell %q%s", args[0], suggest(args[0], slices.Sorted(scriptNames())))
 			case text == "":
 				return cmd.Root().GenPowerShellCompletionWithDesc(p.out)
 			}
@@ -137,7 +137,7 @@ func (p *program) completeBashCommand() *cobra.Command {
 		Use: bashRequest + " LINE BREAKS", Short: "Complete a line of bash", Hidden: true, DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return usagef("this is for the script of tenon completion bash")
+				return usagef("this command is for the script of tenon completion bash")
 			}
 			return p.completeBash(cmd, args[0], args[1])
 		},
@@ -149,7 +149,7 @@ func (p *program) completeBashCommand() *cobra.Command {
 func (p *program) completeBash(cmd *cobra.Command, line, breaks string) error {
 	l := parseBash(line, breaks)
 	if len(l.done) == 0 {
-		return usagef("the line has no command")
+		return usagef("no command in the line")
 	}
 	var out bytes.Buffer
 	sub := &program{in: p.in, out: &out, err: p.err, flags: p.flags, ctx: cmd.Context()}
@@ -160,7 +160,7 @@ func (p *program) completeBash(cmd *cobra.Command, line, breaks string) error {
 	all := strings.Split(strings.TrimSpace(out.String()), "\n")
 	number, err := strconv.Atoi(strings.TrimPrefix(all[len(all)-1], ":"))
 	if err != nil {
-		return fmt.Errorf("read the proposals: %w", err)
+		return fmt.Errorf("read the candidates: %w", err)
 	}
 	all, kind := all[:len(all)-1], cobra.ShellCompDirective(number)
 	switch {

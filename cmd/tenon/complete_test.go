@@ -150,7 +150,7 @@ func TestCompletionStartsOnlyApprovedServers(t *testing.T) {
 	if out, ran := try("__complete", "call", "theirs", ""); ran || strings.Contains(out, "add") {
 		t.Errorf("a server that is not approved was started (%v): %s", ran, out)
 	}
-	if out, _ := try("config", "approve", "theirs", "--yes"); !strings.Contains(out, "theirs is approved") {
+	if out, _ := try("config", "approve", "theirs", "--yes"); !strings.Contains(out, "Approved theirs") {
 		t.Fatal(out)
 	}
 	if out, ran := try("__complete", "call", "theirs", ""); !ran || !strings.Contains(out, "add\n") {

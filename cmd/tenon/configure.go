@@ -19,17 +19,18 @@ func (p *program) configCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "config",
 		Short: "List, add, remove and import servers",
-		Long: `Servers stand in two files: .mcp.json of a project, and your own tenon.json. Where
-both name a server, your own counts. See docs/config.md for what may stand there.`,
+		Long: `Servers are configured in two files: .mcp.json in a project, and your own
+tenon.json. If both have a server of the same name, yours is used. docs/config.md
+describes the format.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("there is no tenon config %s: there are list, add, remove, import and approve", args[0])
+				return usagef("unknown command \"config %s\"; use list, add, remove, import or approve", args[0])
 			}
 			return p.listConfig()
 		},
 	}
 	c.AddCommand(
-		&cobra.Command{Use: "list", Short: "List the servers and where they stand", Args: noWords, RunE: func(*cobra.Command, []string) error { return p.listConfig() }},
+		&cobra.Command{Use: "list", Short: "List the servers and the files that configure them", Args: noWords, RunE: func(*cobra.Command, []string) error { return p.listConfig() }},
 		p.configAdd(), p.configRemove(), p.configImport(), p.configApprove(),
 	)
 	return c
@@ -80,7 +81,7 @@ func (p *program) listConfig() error {
 		return out.Value(map[string]any{"servers": all})
 	}
 	if len(all) == 0 {
-		fmt.Fprintf(p.out, "No servers yet. tenon config add NAME -- COMMAND adds one to %s.\n", c.UserFile())
+		fmt.Fprintf(p.out, "No servers are configured in %s. Add one with tenon config add NAME -- COMMAND.\n", c.UserFile())
 		return nil
 	}
 	for _, l := range all {
@@ -93,7 +94,7 @@ func (p *program) listConfig() error {
 			marks = append(marks, "from the project", l.Approval.text())
 		}
 		if l.Disabled {
-			marks = append(marks, "switched off")
+			marks = append(marks, "disabled")
 		}
 		if l.Shadowed != "" {
 			marks = append(marks, "not used: "+l.Shadowed+" has the same name")
@@ -119,7 +120,7 @@ func (p *program) configAdd() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dash := cmd.ArgsLenAtDash()
 			if len(args) < 2 || dash > 1 || (dash < 0 && len(args) != 2) || dash == 0 {
-				return usagef("give a name, and what it stands for: a URL, builtin:NAME, or -- and a command")
+				return usagef("missing NAME and SERVER: SERVER is a URL, builtin:NAME, or -- and a command")
 			}
 			target, rest := args[1], []string(nil)
 			if dash == 1 {
@@ -127,7 +128,7 @@ func (p *program) configAdd() *cobra.Command {
 			}
 			s, err := config.Parse(target, rest)
 			if errors.Is(err, config.ErrName) {
-				return usagef("%q is neither a URL nor builtin:NAME; write -- before a command", target)
+				return usagef("%q is neither a URL nor builtin:NAME; put -- before a command", target)
 			}
 			if err != nil {
 				return usageError{err}
@@ -161,13 +162,13 @@ func (p *program) configAdd() *cobra.Command {
 			if err := config.Add(file, args[0], e); err != nil {
 				return usageError{err}
 			}
-			p.note("%s was added to %s", args[0], file)
+			p.note("Added %s to %s.", args[0], file)
 			return nil
 		},
 	}
-	c.Flags().StringArrayVarP(&env, "env", "e", nil, "a variable for the program: `NAME=value`; ${VAR} in it is filled in at each start")
-	c.Flags().StringArrayVarP(&headers, "header", "H", nil, "a header for the server: `'Name: value'`; ${VAR} in it is filled in each time")
-	c.Flags().BoolVar(&toProject, "to-project", false, "add it to .mcp.json of the project instead of your own file")
+	c.Flags().StringArrayVarP(&env, "env", "e", nil, "an environment variable for the program: `NAME=value`; ${VAR} is expanded at each start")
+	c.Flags().StringArrayVarP(&headers, "header", "H", nil, "an HTTP header for the server: `'Name: value'`; ${VAR} is expanded at each connection")
+	c.Flags().BoolVar(&toProject, "to-project", false, "add it to the project's .mcp.json instead of your tenon.json")
 	return c
 }
 
@@ -192,7 +193,7 @@ func (p *program) configRemove() *cobra.Command {
 		Short: "Remove a server",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef("say which server to remove; tenon config lists them")
+				return usagef("missing NAME; tenon config lists the servers")
 			}
 			c, err := p.config()
 			if err != nil {
@@ -203,11 +204,11 @@ func (p *program) configRemove() *cobra.Command {
 					if err := config.Remove(e.Source.File, e.Name); err != nil {
 						return usageError{err}
 					}
-					p.note("%s was removed from %s", e.Name, e.Source.File)
+					p.note("Removed %s from %s.", e.Name, e.Source.File)
 					return nil
 				}
 			}
-			return usagef("there is no server %q%s", args[0], suggest(args[0], c.Names()))
+			return usagef("no server %q%s", args[0], suggest(args[0], c.Names()))
 		},
 	}
 }
@@ -216,13 +217,12 @@ func (p *program) configImport() *cobra.Command {
 	var dry bool
 	c := &cobra.Command{
 		Use:   "import APP",
-		Short: "Import the servers of claude-desktop, claude-code, vscode or cursor",
-		Long: `Import servers that another application knows. Each one is shown, and added to
-your tenon.json only if you say so (or with --yes). Names that are taken stay as
-they are.`,
+		Short: "Import servers from claude-desktop, claude-code, vscode or cursor",
+		Long: `Import servers from another application. Each server is shown and added to your
+tenon.json if you confirm (or with --yes). Existing servers are not replaced.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef("say from where: claude-desktop, claude-code, vscode or cursor")
+				return usagef("missing APP: claude-desktop, claude-code, vscode or cursor")
 			}
 			found, warnings, err := config.Import(args[0], &config.Options{Dir: p.project, UserDir: p.userDir})
 			if err != nil {
@@ -234,7 +234,7 @@ they are.`,
 			return p.importAll(cmd, found, dry)
 		},
 	}
-	c.Flags().BoolVar(&dry, "dry-run", false, "show what would be added, and add nothing")
+	c.Flags().BoolVar(&dry, "dry-run", false, "show what would be added without adding it")
 	return c
 }
 
@@ -255,19 +255,19 @@ func (p *program) importAll(cmd *cobra.Command, found []config.Entry, dry bool) 
 		fmt.Fprintf(p.out, "%s  %s\n", visible.Line(e.Name), e.CommandLine())
 		switch {
 		case taken[e.Name]:
-			p.note("  there is a server of this name already: left as it is")
+			p.note("  skipped: a server of this name exists")
 			continue
 		case dry:
 			continue
 		case e.Source.Project && !p.interactive():
-			p.note("  it came with the project %s: left out, since in your own file it would be trusted everywhere. In a terminal you are asked about it", e.Source.File)
+			p.note("  skipped: it comes from the project %s, and in your own file it would be trusted everywhere. To add it, run this in a terminal", e.Source.File)
 			continue
 		case !p.yes && !p.interactive():
-			return usagef("nobody is here to approve each server: add --yes, or --dry-run to only look")
+			return usagef("cannot ask for confirmation: not a terminal; use --yes, or --dry-run to add nothing")
 		case !p.yes || e.Source.Project:
 			question := "  Add it? (yes/no) "
 			if e.Source.Project {
-				question = "  It came with the project. In your own file it is trusted everywhere. Add it? (yes/no) "
+				question = "  It comes from the project. In your own file it is trusted everywhere. Add it? (yes/no) "
 			}
 			yes, err := p.ask(cmd.Context(), question)
 			if err != nil {
@@ -288,16 +288,16 @@ func (p *program) importAll(cmd *cobra.Command, found []config.Entry, dry bool) 
 func (p *program) configApprove() *cobra.Command {
 	return &cobra.Command{
 		Use:   "approve NAME …",
-		Short: "Look at servers of the project and approve them",
+		Short: "Review and approve a project's servers",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usagef("say which server to approve; tenon config lists them")
+				return usagef("missing NAME; tenon config lists the servers")
 			}
 			for _, name := range args {
 				if _, err := p.named(cmd.Context(), name); err != nil {
 					return err
 				}
-				p.note("%s is approved", name)
+				p.note("Approved %s.", name)
 			}
 			return nil
 		},

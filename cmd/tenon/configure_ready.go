@@ -80,7 +80,7 @@ func (l *listed) problems() []string {
 		all = append(all, "not set: "+strings.Join(l.Unset, ", "))
 	}
 	if l.Missing != "" {
-		all = append(all, "not found: the program "+l.Missing)
+		all = append(all, "program not found: "+l.Missing)
 	}
 	if l.Refused != "" {
 		all = append(all, l.Refused)

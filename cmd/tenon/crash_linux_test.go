@@ -153,7 +153,7 @@ func crashOnce(t *testing.T, dir string, sig syscall.Signal) {
 	record := filepath.Join(t.TempDir(), "asked.jsonl")
 	code, resumed, errs := output(t, env("run", "-p", "go on", "--resume", "last", "--output", "json", "--model", "record:"+record+":script:"+dir+"/after.jsonl"))
 	if code != exitOK {
-		if len(m.begun) == 0 && strings.Contains(errs, "there is no session to go on with") && !strings.Contains(out.String(), "c/mark") {
+		if len(m.begun) == 0 && strings.Contains(errs, "no session to resume") && !strings.Contains(out.String(), "c/mark") {
 			return // it was killed before it took the line
 		}
 		t.Fatalf("%v at %d: exit code %d: %s\nbefore: %s", sig, point, code, errs, out.String())

@@ -26,7 +26,7 @@ import (
 func (p *program) demoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
-		Short: "Drive a calculator server with our own client, in two eras, every message shown",
+		Short: "Show a client and a calculator server talk, message by message",
 		Args:  noWords,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), p.out) },
 	}
@@ -42,7 +42,7 @@ func demo(ctx context.Context, out io.Writer) error {
 			return err
 		}
 	}
-	fmt.Fprintln(out, "The same server, the same client code, two eras of the protocol.")
+	fmt.Fprintln(out, "The same server and client code, in the modern and the legacy era of the protocol.")
 	return nil
 }
 
@@ -53,45 +53,45 @@ func converse(ctx context.Context, self string, known mcp.Revision, out io.Write
 	o := &client.Options{
 		Client: mcp.Implementation{Name: "tenon-demo", Version: "1.0"},
 		Elicit: func(_ context.Context, e *client.Elicitation) (*mcp.ElicitResult, error) {
-			show.say("the server asks: %s  We answer 10 and 32.", e.Message)
+			show.say("The server asks: %s  The client answers 10 and 32.", e.Message)
 			return e.Accept(calc.Numbers{A: 10, B: 32})
 		},
 	}
-	show.say("— A server process is started: tenon serve calc —")
+	show.say("— Starting a server process: tenon serve calc —")
 	command := &stdio.Command{Path: self, Args: []string{"serve", "calc"}, Era: era.DialOptions{Known: known, Tap: show.frame}}
 	conn, err := stdio.Dial(ctx, command, o.Profile())
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	show.say("Both speak revision %s.", conn.Revision())
+	show.say("Both sides use revision %s.", conn.Revision())
 	c := client.New(conn, o)
 
 	tools, err := client.All(c.Tools(ctx))
 	if err != nil {
 		return err
 	}
-	show.say("It offers %d tools. We add 20 and 22:", len(tools))
+	show.say("The server has %d tools. Add 20 and 22:", len(tools))
 	sum, err := client.Call[calc.Answer](ctx, c, "add", calc.Numbers{A: 20, B: 22}, nil)
 	if err != nil {
 		return err
 	}
-	show.say("20 + 22 = %v. Now with arguments that do not fit:", sum.Result)
+	show.say("20 + 22 = %v. Now with invalid arguments:", sum.Result)
 	var wrong *client.ToolError
 	if _, err := client.Call[calc.Answer](ctx, c, "add", map[string]any{"a": "twenty", "c": 1}, nil); !errors.As(err, &wrong) {
-		return fmt.Errorf("arguments that do not fit came to %w", err)
+		return fmt.Errorf("call with invalid arguments: %w", err)
 	}
-	show.say("A tool that has to ask the person first:")
+	show.say("A tool that asks the user first:")
 	mean, err := client.Call[calc.Answer](ctx, c, "average", nil, nil)
 	if err != nil {
 		return err
 	}
-	show.say("The average is %v. And a resource:", mean.Result)
+	show.say("The average is %v. Now read a resource:", mean.Result)
 	res, err := c.ReadResource(ctx, "welcome://ada")
 	if err != nil {
 		return err
 	}
-	show.say("It reads %q.\n", res.Contents[0].Text)
+	show.say("It contains %q.\n", res.Contents[0].Text)
 	return nil
 }
 

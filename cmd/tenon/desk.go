@@ -30,31 +30,31 @@ type hostFlags struct {
 
 func (d *hostFlags) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVarP(&d.model, "model", "m", "", "the `model`: provider/name, auto, none, script:FILE, replay:FILE or record:FILE:MODEL (default: that of tenon.json, or else auto)")
-	f.StringArrayVarP(&d.servers, "server", "s", nil, "use this `server` (a name, URL or builtin:NAME) instead of all of the configuration; may be repeated")
-	f.StringArrayVar(&d.allow, "allow", nil, "allow calls of `SERVER[/TOOL]` without asking; * stands for any text; may be repeated")
-	f.StringArrayVar(&d.deny, "deny", nil, "deny calls of `SERVER[/TOOL]`; may be repeated")
-	f.StringVar(&d.search, "tool-search", "", "when the model searches for tools instead of being given all: `auto`, always, never, or above how many tokens of definitions (default: what tenon.json says, or else auto)")
-	f.StringVar(&d.system, "system", "", "more words for the model to begin with")
+	f.StringVarP(&d.model, "model", "m", "", "the `model`: provider/name, auto, none, script:FILE, replay:FILE or record:FILE:MODEL (default: from tenon.json, else auto)")
+	f.StringArrayVarP(&d.servers, "server", "s", nil, "use this `server` (a name, URL or builtin:NAME) instead of the configured ones (repeatable)")
+	f.StringArrayVar(&d.allow, "allow", nil, "allow calls of `SERVER[/TOOL]` without asking; * matches any text (repeatable)")
+	f.StringArrayVar(&d.deny, "deny", nil, "deny calls of `SERVER[/TOOL]` (repeatable)")
+	f.StringVar(&d.search, "tool-search", "", "let the model search for tools instead of listing them all: `auto`, always, never, or a number of tokens above which to search (default: from tenon.json, else auto)")
+	f.StringVar(&d.system, "system", "", "extra text for the system prompt")
 }
 
 // choose finds the model. Where nothing is configured, words are matched to tools;
 // a key that was found and does not work is an error.
 func (p *program) choose(ctx context.Context, name string) (*choose.Choice, error) {
-	why := "you said so"
+	why := "chosen with --model"
 	if name == "" {
 		c, err := p.config()
 		if err != nil {
 			return nil, err
 		}
-		name, why = c.Settings().Model, "tenon.json says so"
+		name, why = c.Settings().Model, "set in tenon.json"
 	}
 	if name == "none" {
 		return keywordChoice(why), nil
 	}
 	c, err := choose.Model(ctx, name, &choose.Options{Keyring: p.keys.key})
 	if errors.Is(err, choose.ErrNone) {
-		return keywordChoice("no key and no model on this machine was found"), nil
+		return keywordChoice("no API key and no local model found"), nil
 	}
 	if _, ok := errors.AsType[*llm.Error](err); ok {
 		return nil, err // the provider refuses, or cannot be reached
@@ -95,7 +95,7 @@ func (d *hostFlags) settings(s config.Settings) (config.Settings, error) {
 				tool = "*"
 			}
 			if server == "" || tool == "" {
-				return usagef("--%s wants SERVER or SERVER/TOOL, not %q", effect, w)
+				return usagef("--%s must be SERVER or SERVER/TOOL, not %q", effect, w)
 			}
 			s.Rules = append(s.Rules, config.Rule{Effect: effect, Server: server, Tool: tool, CommandLine: true})
 		}
@@ -121,7 +121,7 @@ func (p *program) entries(ctx context.Context, c *config.Config, d *hostFlags) (
 			return nil, ctx.Err()
 		}
 		if err != nil {
-			p.note("%s is left out: %v", e.Name, err)
+			p.note("%s is not available: %v", e.Name, err)
 			continue
 		}
 		all = append(all, s)
@@ -162,9 +162,9 @@ func (p *program) chosen(ctx context.Context, names []string) ([]config.Server, 
 	}
 	switch {
 	case !headers:
-		return nil, usagef("--header is for servers that are reached over HTTP, and none of --server is")
+		return nil, usagef("--header applies to HTTP servers, and no --server is one")
 	case !env:
-		return nil, usagef("--env is for servers that are programs, and none of --server is")
+		return nil, usagef("--env applies to servers that are programs, and no --server is one")
 	}
 	return all, nil
 }

@@ -25,14 +25,14 @@ func (p *program) doctorCommand() *cobra.Command {
 	var once bool
 	c := &cobra.Command{
 		Use:   "doctor SERVER",
-		Short: "Find out what is wrong with a server, and what to do about it",
-		Long: `Find out what is wrong with a server: how it starts, which revisions it speaks,
-whether its lists end and its schemas can be used, names, hints and descriptions,
-what its tools cost a model in tokens, and which rules of the specification it
-was seen to break. No tool is run.
+		Short: "Diagnose a server and suggest fixes",
+		Long: `Diagnose a server: how it starts, which protocol revisions it supports, whether
+its lists end and its schemas are valid, its names, annotations and descriptions,
+how many tokens its tools cost a model, and which rules of the specification it
+breaks. No tool is called.
 
-The server is started once for each revision of the protocol. The exit code is 1
-if there are errors.`,
+The server is started once for each revision. The exit code is 1 if there are
+errors.`,
 		Example: "  tenon doctor builtin:calc\n  tenon doctor --format json -- npx -y @modelcontextprotocol/server-everything",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out, err := p.printer()
@@ -56,7 +56,7 @@ if there are errors.`,
 			return nil
 		},
 	}
-	c.Flags().BoolVar(&once, "once", false, "start the server only once: do not try the other revisions")
+	c.Flags().BoolVar(&once, "once", false, "start the server only once, without trying other revisions")
 	return c
 }
 
@@ -92,8 +92,8 @@ func (p *program) examine(ctx context.Context, entry config.Server, once bool) (
 	began = time.Now()
 	server.Close()
 	if took := time.Since(began); took > 2*time.Second {
-		r.Add(doctor.Finding{Severity: doctor.Warning, Check: "launch", What: fmt.Sprintf("it does not end when its input is closed: it took %.1f s, and force", took.Seconds()),
-			Advice: "End when standard input ends. Hosts that do not insist leave such processes behind."})
+		r.Add(doctor.Finding{Severity: doctor.Warning, Check: "launch", What: fmt.Sprintf("the server does not exit when its standard input closes: it was killed after %.1f s", took.Seconds()),
+			Advice: "Exit when standard input ends. Otherwise hosts may leave the process running."})
 	}
 	if !once && p.revision == "" {
 		r.Spoken(p.revisions(ctx, entry, r.Revision))
@@ -227,7 +227,7 @@ func (p *program) vitals(out *show.Printer, r *doctor.Report) {
 	}
 	var facts []string
 	if r.Revision != "" {
-		facts = append(facts, fmt.Sprintf("met in %.0f ms", r.Connected), fmt.Sprintf("speaks %s, %s", r.Revision, r.Era))
+		facts = append(facts, fmt.Sprintf("connected in %.0f ms", r.Connected), fmt.Sprintf("speaks %s, %s", r.Revision, r.Era))
 	}
 	if len(r.Speaks) > 1 {
 		var also []string
@@ -242,7 +242,7 @@ func (p *program) vitals(out *show.Printer, r *doctor.Report) {
 		facts = append(facts, fmt.Sprintf("%d tools, about %d tokens", n, r.Tokens.Total))
 	}
 	if r.Slowest != nil {
-		facts = append(facts, fmt.Sprintf("slowest answer %.0f ms (%s)", r.Slowest.Duration, visible.Line(r.Slowest.Method)))
+		facts = append(facts, fmt.Sprintf("slowest response %.0f ms (%s)", r.Slowest.Duration, visible.Line(r.Slowest.Method)))
 	}
 	out.Wrap(out.Bold(name), "", "")
 	if len(facts) > 0 {
@@ -259,7 +259,7 @@ func (p *program) vitals(out *show.Printer, r *doctor.Report) {
 
 func (p *program) summary(out *show.Printer, r *doctor.Report) {
 	if len(r.Findings) == 0 {
-		out.Wrap(out.Green("Nothing is wrong with it."), "", "")
+		out.Wrap(out.Green("No problems found."), "", "")
 		return
 	}
 	var parts []string

@@ -28,16 +28,17 @@ const (
 
 const exitCodesHelp = `Exit codes
 
-  0    all went well
-  1    the tool ran and failed (isError), or doctor or replay found something
-  2    the command line or the configuration cannot be understood
-  3    the server refused the request, or broke the protocol
-  4    the server could not be started or reached, or did not answer in time
+  0    success
+  1    the tool failed (isError), a call was denied, or doctor or replay found
+       problems
+  2    invalid command line or configuration
+  3    the server returned an error or violated the protocol
+  4    the server or the model could not be started or reached, or timed out
   130  interrupted
 `
 
 func exitCodesCommand() *cobra.Command {
-	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: exitCodesHelp}
+	return &cobra.Command{Use: "exit-codes", Short: "List the exit codes", Long: exitCodesHelp}
 }
 
 // A usageError is a mistake of the person who typed the command.

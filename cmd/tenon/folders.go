@@ -79,20 +79,20 @@ func (p *program) moveFrom(dir string, files workspace.Folders) {
 	here := workspace.Folders{Host: filepath.Join(config, "host"), Tokens: filepath.Join(config, "tokens")}
 	moved, err := here.MoveFrom(p.ctx, files)
 	if len(moved) > 0 {
-		p.note("Moved from %s to %s, where all commands find it: %s.", dir, config, strings.Join(moved, ", "))
+		p.note("Moved from %s to %s, which all commands use: %s.", dir, config, strings.Join(moved, ", "))
 	}
 	switch {
 	case errors.Is(err, store.ErrInUse):
-		p.note("Another tenon has the sessions in %s open. They are moved to %s when it has ended.", dir, config)
+		p.note("Another tenon process has the sessions in %s open. They will be moved to %s once it exits.", dir, config)
 	case err != nil:
-		p.note("Not everything in %s could be moved to %s: %v", dir, config, err)
+		p.note("Could not move everything from %s to %s: %v", dir, config, err)
 	}
 }
 
 // noteOldFiles tells where older sessions are that moveOldFiles has left alone.
 func (p *program) noteOldFiles() {
 	if data, err := sampleDir(""); err == nil && p.userDir != "" && oldFolders(data).HasFiles() {
-		p.note("Older sessions of the page are in %s. They are not moved to %s, which was chosen for this run; tenon up --workspace %s opens them.", data, p.userDir, data)
+		p.note("Older sessions of tenon up are in %s. They were not moved to %s, since that folder was chosen for this run. Open them with tenon up --workspace %s.", data, p.userDir, data)
 	}
 }
 
@@ -110,7 +110,7 @@ func sampleDir(given string) (string, error) {
 	}
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return "", usagef("there is no folder for your data (%w): use --workspace", err)
+		return "", usagef("find your data folder: %w (use --workspace)", err)
 	}
 	return filepath.Join(dir, "tenon", "workspace"), nil
 }

@@ -275,7 +275,7 @@ func TestOldPlaceThatIsInUseStays(t *testing.T) {
 	set(old, "TENON_CONFIG_DIR", filepath.Join(home, "elsewhere")) // so that it works in the old place, as the old version did
 	b := visit(t, old)
 	cmd := binaryAt(t, home, "tools", "forget", "nobody")
-	if code, _, errs := output(t, cmd); code != 0 || !strings.Contains(errs, "Another tenon has the sessions in") {
+	if code, _, errs := output(t, cmd); code != 0 || !strings.Contains(errs, "Another tenon process has the sessions in") {
 		t.Errorf("exit code %d: %s", code, errs)
 	}
 	if got := b.say(b.sessions()[0], "add 20 and 22"); !strings.Contains(got, "42") {

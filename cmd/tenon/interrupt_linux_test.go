@@ -100,7 +100,7 @@ func TestInterruptEndsQuestions(t *testing.T) {
 			t.Fatal(err)
 		}
 		atTerminal(t, cmd, s.TTY)
-		s.Sees("asks for: key")
+		s.Sees("needs a value: key")
 		s.Sees("> ")
 		s.Press("secret\x03")
 		ends(t, cmd)

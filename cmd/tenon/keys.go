@@ -49,7 +49,7 @@ func (k *keys) audit() ([]byte, error) {
 	}
 	key, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(key) < 16 {
-		return nil, fmt.Errorf("the entry %s of %s in the keyring is no key: remove it, and make a new one with tenon audit key", auditUser, auditService)
+		return nil, fmt.Errorf("the keyring entry %s of %s is not a valid key: remove it and create one with tenon audit key", auditUser, auditService)
 	}
 	return key, nil
 }
@@ -86,7 +86,7 @@ func (k *keys) get(service, user string) (string, error) {
 		}
 		k.gone = a.err
 	case <-time.After(keyringTimeout):
-		k.gone = errors.New("the keyring did not answer: unlock it, or put the key into the environment")
+		k.gone = errors.New("the keyring timed out: unlock it, or set the key as an environment variable")
 	}
 	return "", k.gone
 }

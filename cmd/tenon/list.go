@@ -15,7 +15,7 @@ import (
 func (p *program) toolsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "tools SERVER [TOOL …]",
-		Short:   "List the tools of a server, or show some of them in full",
+		Short:   "List a server's tools, or show some of them in full",
 		Example: "  tenon tools builtin:calc\n  tenon tools builtin:calc add\n  tenon tools -- npx -y @modelcontextprotocol/server-everything",
 		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, rest []string) error {
 			tools, err := client.All(s.Tools(ctx))
@@ -45,7 +45,7 @@ func (p *program) resourcesCommand() *cobra.Command {
 	templates := false
 	c := &cobra.Command{
 		Use:   "resources SERVER",
-		Short: "List the resources of a server and its templates",
+		Short: "List a server's resources and resource templates",
 		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, rest []string) error {
 			if !templates {
 				all, err := client.All(s.Resources(ctx))
@@ -69,14 +69,14 @@ func (p *program) resourcesCommand() *cobra.Command {
 			return out.Templates(all)
 		}),
 	}
-	c.Flags().BoolVar(&templates, "templates", false, "list the templates only (with --format json: instead of the resources)")
+	c.Flags().BoolVar(&templates, "templates", false, "list only the resource templates")
 	return c
 }
 
 func (p *program) promptsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "prompts SERVER",
-		Short: "List the prompts of a server and what they take",
+		Short: "List a server's prompts and their arguments",
 		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, rest []string) error {
 			all, err := client.All(s.Prompts(ctx))
 			if err = unlessMissing(err); err != nil {
@@ -126,5 +126,5 @@ func find[T any](all []*T, name string, nameOf func(*T) string, what string) (*T
 		}
 		names = append(names, nameOf(t))
 	}
-	return nil, usagef("the server has no %s %q%s", what, name, suggest(name, names))
+	return nil, usagef("no %s %q%s", what, name, suggest(name, names))
 }

@@ -17,7 +17,7 @@ import (
 )
 
 func (p *program) authCommand() *cobra.Command {
-	c := &cobra.Command{Use: "auth", Short: "Log in to servers that want it, and out", Args: noWords, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	c := &cobra.Command{Use: "auth", Short: "Log in to and out of servers", Args: noWords, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	c.AddCommand(
 		&cobra.Command{
 			Use:   "login SERVER",
@@ -41,7 +41,7 @@ func (p *program) authCommand() *cobra.Command {
 		},
 		&cobra.Command{
 			Use:   "logout SERVER",
-			Short: "Forget the login of a server",
+			Short: "Log out of a server",
 			RunE: func(cmd *cobra.Command, args []string) error {
 				entry, store, err := p.account(cmd, args)
 				if err != nil {
@@ -50,13 +50,13 @@ func (p *program) authCommand() *cobra.Command {
 				if err := login.New(&login.Options{Store: store}).Forget(cmd.Context(), entry.URL); err != nil {
 					return err
 				}
-				p.note("Logged out of %s here. The authorization server was not told.", entry.Name)
+				p.note("Logged out of %s on this machine. The tokens were not revoked at the authorization server.", entry.Name)
 				return nil
 			},
 		},
 		&cobra.Command{
 			Use:   "status SERVER",
-			Short: "Say whether a server takes calls as we are",
+			Short: "Show whether you are logged in",
 			RunE: func(cmd *cobra.Command, args []string) error {
 				out, err := p.printer()
 				if err != nil {
@@ -66,7 +66,7 @@ func (p *program) authCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				status, failure := "logged in, or no login is wanted", error(nil)
+				status, failure := "logged in, or no login required", error(nil)
 				s, err := p.connect(cmd.Context(), entry, func(o *connect.Options) { o.NoLogin = true })
 				if err == nil {
 					err = s.knock(cmd.Context())
@@ -91,7 +91,7 @@ func (p *program) authCommand() *cobra.Command {
 // shown.
 func (p *program) openLogin(ctx context.Context, server, page string) error {
 	if !p.interactive() {
-		return errors.New("nobody can be asked")
+		return errors.New("not a terminal")
 	}
 	p.asking.Lock()
 	defer p.asking.Unlock()
@@ -99,13 +99,13 @@ func (p *program) openLogin(ctx context.Context, server, page string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.err, "%s wants you to log in at %s:\n  %s\n", visible.Line(server), p.stderr().Bold(visible.Line(u.Host)), visible.Line(page))
+	fmt.Fprintf(p.err, "%s asks you to log in at %s:\n  %s\n", visible.Line(server), p.stderr().Bold(visible.Line(u.Host)), visible.Line(page))
 	yes, err := p.ask(ctx, "Open it in the browser? (yes/no) ")
 	if err != nil {
 		return err
 	}
 	if !yes {
-		return errors.New("the person opens it")
+		return errors.New("not opened")
 	}
 	return login.OpenBrowser(page)
 }
@@ -126,7 +126,7 @@ func (p *program) account(cmd *cobra.Command, args []string) (config.Server, tok
 		return entry, nil, err
 	}
 	if entry.URL == "" {
-		return entry, nil, usagef("%s is not reached over HTTP, so there is nothing to log in to", entry.Name)
+		return entry, nil, usagef("%s is not an HTTP server: only HTTP servers have logins", entry.Name)
 	}
 	store, err := p.logins()
 	return entry, store, err

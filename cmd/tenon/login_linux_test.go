@@ -143,10 +143,10 @@ func TestLoginOpensAfterAYes(t *testing.T) {
 	go func() {
 		ended <- run(ctx, []string{"--config-dir", t.TempDir(), "tools", address}, s.TTY, s.TTY, s.TTY)
 	}()
-	s.Sees("wants you to log in at")
+	s.Sees("asks you to log in at")
 	s.Sees("Open it in the browser? (yes/no)")
 	s.Press("y\r")
-	s.Sees("Answer yes or no.")
+	s.Sees("Type yes or no.")
 	if got := opened(); got != "" {
 		t.Errorf("opened before the person said yes: %s", got)
 	}

@@ -19,7 +19,7 @@ import (
 func (p *program) discoverCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "discover SERVER",
-		Short: "Say who a server is, what it speaks and what it offers",
+		Short: "Show name, protocol revision and features of a server",
 		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, _ []string) error {
 			about, err := s.about(ctx)
 			if err != nil {
@@ -59,7 +59,7 @@ func (s *session) about(ctx context.Context) (*show.Server, error) {
 func counted[T any](about *show.Server, what string, list iter.Seq2[*T, error]) {
 	all, more, err := atMost(maxListed, list)
 	if err != nil {
-		about.Unanswered = append(about.Unanswered, fmt.Sprintf("the list of %s: %v", what, err))
+		about.Unanswered = append(about.Unanswered, fmt.Sprintf("list %s: %v", what, err))
 		return
 	}
 	about.Counts[what] = len(all)
@@ -79,7 +79,7 @@ func (p *program) pingCommand() *cobra.Command {
 	count := 1
 	c := &cobra.Command{
 		Use:   "ping SERVER",
-		Short: "Measure how long a server takes to answer",
+		Short: "Measure the response time of a server",
 		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, _ []string) error {
 			if count < 1 {
 				return usagef("--count must be at least 1")
@@ -97,7 +97,7 @@ func (p *program) pingCommand() *cobra.Command {
 						err = out.Value(answer)
 					}
 				} else {
-					_, err = fmt.Fprintf(p.out, "%s answered %s in %v\n", s.server.Name(), method, took.Round(10*time.Microsecond))
+					_, err = fmt.Fprintf(p.out, "%s responded to %s in %v\n", s.server.Name(), method, took.Round(10*time.Microsecond))
 				}
 				if err != nil {
 					return err
@@ -116,7 +116,7 @@ func (p *program) pingCommand() *cobra.Command {
 			return nil
 		}),
 	}
-	c.Flags().IntVarP(&count, "count", "c", 1, "how many times")
+	c.Flags().IntVarP(&count, "count", "c", 1, "number of requests")
 	return c
 }
 
@@ -134,14 +134,13 @@ func (s *session) ping(ctx context.Context) (time.Duration, string, error) {
 func (p *program) rawCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "raw SERVER METHOD [JSON|@file|-]",
-		Short: "Make any request and show the bare result",
-		Long: `Make a request of any method, with these parameters, in the envelope that the
-server's revision wants, and show the result without it. Add --trace to see the
-messages themselves.`,
+		Short: "Send any request and show its result",
+		Long: `Send a request with any method and parameters, add the metadata that the
+protocol revision requires, and show the result. --trace shows the messages.`,
 		Example: "  tenon raw builtin:calc tools/list\n  tenon raw builtin:calc tools/call '{\"name\":\"add\",\"arguments\":{\"a\":1,\"b\":2}}'",
 		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, rest []string) error {
 			if len(rest) == 0 || len(rest) > 2 {
-				return usagef("say which method, and if it takes some the parameters as one JSON object")
+				return usagef("missing METHOD; parameters are one JSON object")
 			}
 			var params json.RawMessage
 			if len(rest) == 2 {
@@ -168,8 +167,8 @@ func (p *program) listenCommand() *cobra.Command {
 	var uris []string
 	c := &cobra.Command{
 		Use:     "listen SERVER",
-		Short:   "Hear of changes until interrupted",
-		Long:    "Hear of changes of the server's lists, and of the resources named with --resource, until interrupted.",
+		Short:   "Print change notifications until interrupted",
+		Long:    "Print notifications about changes to the server's lists, and to the resources given with --resource, until interrupted.",
 		Example: "  tenon listen builtin:notes?vault=notes --resource obsidian://note/Plan.md",
 		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, _ []string) error {
 			filter := mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true, ResourceSubscriptions: uris}
@@ -180,7 +179,7 @@ func (p *program) listenCommand() *cobra.Command {
 			return err
 		}),
 	}
-	c.Flags().StringArrayVar(&uris, "resource", nil, "also hear when the resource of this `URI` changes (may be repeated)")
+	c.Flags().StringArrayVar(&uris, "resource", nil, "also subscribe to the resource with this `URI` (repeatable)")
 	return c
 }
 
@@ -198,7 +197,7 @@ func (p *program) printNotification(out *show.Printer, n mcp.Notification) {
 }
 
 func (p *program) versionCommand() *cobra.Command {
-	return &cobra.Command{Use: "version", Short: "Say which Tenon this is", Args: noWords, RunE: func(*cobra.Command, []string) error {
+	return &cobra.Command{Use: "version", Short: "Print the version", Args: noWords, RunE: func(*cobra.Command, []string) error {
 		return p.printVersion()
 	}}
 }

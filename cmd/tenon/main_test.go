@@ -38,7 +38,7 @@ func TestDemo(t *testing.T) {
 		t.Fatalf("exit code %d\n%s\n%s", code, out, errs)
 	}
 	for _, want := range []string{
-		"Both speak revision 2026-07-28.", "Both speak revision 2025-11-25.",
+		"Both sides use revision 2026-07-28.", "Both sides use revision 2025-11-25.",
 		`"method":"server/discover"`, `"method":"initialize"`, `"input_required"`,
 		"20 + 22 = 42.", "The average is 21.", `"Welcome, ada!"`, "b: is required but missing",
 	} {

@@ -17,10 +17,10 @@ import (
 func (p *program) manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "man FOLDER",
-		Short: "Write the manual pages into a folder",
+		Short: "Write manual pages to a folder",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usagef("say into which folder: tenon man ~/.local/share/man/man1")
+				return usagef("missing FOLDER, such as ~/.local/share/man/man1")
 			}
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err

@@ -59,10 +59,10 @@ func (p *program) fill(ctx context.Context, server string, e *client.Elicitation
 			return nil, p.misfit(server, e, err)
 		}
 	} else if len(p.answers) > 0 && len(e.Form.Fields) > 0 && !p.decline && !p.interactive() {
-		return nil, p.misfit(server, e, errors.New("none of --answer is for it"))
+		return nil, p.misfit(server, e, errors.New("no --answer matches a field"))
 	}
 	if p.decline || !p.interactive() {
-		p.note("declined a question of %s: %s", server, e.Message)
+		p.note("Declined the question of %s: %s", server, e.Message)
 		return e.Decline()
 	}
 	fmt.Fprintf(p.err, "\n%s asks: %s\n", visible.Line(server), visible.Text(e.Message))
@@ -128,7 +128,7 @@ func (p *program) misfit(server string, e *client.Elicitation, cause error) erro
 	for _, f := range e.Form.Fields {
 		names = append(names, f.Name)
 	}
-	p.wrong = usagef("--answer does not fit the question of %s %q: %w; its fields are %s", server, e.Message, cause, strings.Join(names, ", "))
+	p.wrong = usagef("--answer does not match the question of %s %q: %w; its fields are %s", server, e.Message, cause, strings.Join(names, ", "))
 	return p.wrong
 }
 
@@ -143,7 +143,7 @@ func (p *program) checkReplies() error {
 	for _, a := range p.answers {
 		if !slices.Contains(p.answered, a) {
 			name, _, _ := strings.Cut(a, "=")
-			p.note("warning: --answer %s was not used: no question has that field", name)
+			p.note("warning: --answer %s was not used: no question has this field", name)
 		}
 	}
 	return nil
@@ -162,19 +162,19 @@ func (p *program) confirm(ctx context.Context, e *client.Elicitation) (*mcp.Elic
 
 func (p *program) openPage(ctx context.Context, server string, e *client.Elicitation) (*mcp.ElicitResult, error) {
 	if p.decline || !p.interactive() {
-		p.note("declined to open a page for %s: %s", server, e.URL)
+		p.note("Declined to open a page for %s: %s", server, e.URL)
 		return e.Decline()
 	}
-	fmt.Fprintf(p.err, "\n%s asks: %s\nIt wants you to open this page:\n  %s\n", visible.Line(server), visible.Text(e.Message), visible.Line(e.URL))
+	fmt.Fprintf(p.err, "\n%s asks: %s\nIt asks you to open this page:\n  %s\n", visible.Line(server), visible.Text(e.Message), visible.Line(e.URL))
 	at := visible.AddressOf(e.URL)
 	if at.Machine != "" {
-		fmt.Fprintf(p.err, "It is on the machine %s.\n", at.Machine)
+		fmt.Fprintf(p.err, "The page is on the host %s.\n", at.Machine)
 	}
 	for _, w := range append(at.Warnings, visible.Suspicious(e.URL)...) {
 		fmt.Fprintf(p.err, "Warning: %s.\n", w)
 	}
 	if at.Refused != "" {
-		p.note("Declined, and not opened: %s.", at.Refused)
+		p.note("Declined; the page was not opened: %s.", at.Refused)
 		return e.Decline()
 	}
 	yes, err := p.ask(ctx, "Open it in the browser? (yes/no) ")
@@ -185,7 +185,7 @@ func (p *program) openPage(ctx context.Context, server string, e *client.Elicita
 		return e.Decline()
 	}
 	if err := login.OpenBrowser(e.URL); err != nil {
-		p.note("No browser opened: %v. Open the page yourself.", err)
+		p.note("Could not open a browser: %v. Open the page yourself.", err)
 	}
 	return e.Accept(nil)
 }
@@ -204,7 +204,7 @@ func (p *program) ask(ctx context.Context, question string) (bool, error) {
 		case "no", "":
 			return false, nil
 		}
-		fmt.Fprintln(p.err, "Answer yes or no.")
+		fmt.Fprintln(p.err, "Type yes or no.")
 	}
 }
 
@@ -223,12 +223,12 @@ func (p *program) input(in config.Input) (string, error) {
 	if what == "" {
 		what = in.ID
 	}
-	fmt.Fprintf(p.err, "Server %s in %s asks for: %s\n", visible.Line(in.Server), visible.Line(in.Source.File), visible.Line(what))
+	fmt.Fprintf(p.err, "Server %s in %s needs a value: %s\n", visible.Line(in.Server), visible.Line(in.Source.File), visible.Line(what))
 	for i, o := range in.Options {
 		fmt.Fprintf(p.err, "  %2d  %s\n", i+1, visible.Line(o))
 	}
 	if in.Default != "" && !in.Password {
-		fmt.Fprintf(p.err, "  (empty: %s)\n", visible.Line(in.Default))
+		fmt.Fprintf(p.err, "  (default: %s)\n", visible.Line(in.Default))
 	}
 	text, err := p.secret(in)
 	if err != nil {

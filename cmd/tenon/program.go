@@ -114,9 +114,9 @@ func (p *program) rootFor(first string, args []string) *cobra.Command {
 func (p *program) root(first string) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "tenon",
-		Short: "The Model Context Protocol, whole, in Go",
-		Long: `Tenon is the Model Context Protocol, whole, in Go: servers, a host, and the
-tools to look at, test and debug any server, of any revision.
+		Short: "Model Context Protocol client, host and servers",
+		Long: `Tenon uses, tests, debugs and runs Model Context Protocol servers of any protocol
+revision, and connects them to models.
 
 SERVER is a name from the configuration, a URL, a builtin server such as
 builtin:fs?root=. , or a command after -- :
@@ -144,13 +144,13 @@ builtin:fs?root=. , or a command after -- :
 	}
 	root.SetVersionTemplate("tenon {{.Version}}\n")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return usagef("%w (tenon help%s shows what there is)", err, strings.TrimPrefix(c.CommandPath(), "tenon"))
+		return usagef("%w; run \"tenon help%s\"", err, strings.TrimPrefix(c.CommandPath(), "tenon"))
 	})
 	p.flagsOf(root.PersistentFlags())
 
 	root.AddGroup(
 		&cobra.Group{ID: "use", Title: "Use a server:"},
-		&cobra.Group{ID: "look", Title: "Look closely:"},
+		&cobra.Group{ID: "look", Title: "Test and debug:"},
 		&cobra.Group{ID: "run", Title: "Run servers and hosts:"},
 		&cobra.Group{ID: "set", Title: "Set up:"},
 	)
@@ -177,20 +177,20 @@ func (p *program) flagsOf(f *pflag.FlagSet) {
 	if p.color == "" {
 		p.color = "auto"
 	}
-	f.StringVar(&p.format, "format", p.format, "write `text`, json, jsonl or yaml")
-	f.BoolVarP(&p.quiet, "quiet", "q", p.quiet, "write only what was asked for")
-	f.StringVar(&p.color, "color", p.color, "use colours: `auto`, always or never")
-	f.BoolVar(&p.trace, "trace", p.trace, "show every message both ways, with timing and era, on standard error")
-	f.StringVar(&p.revision, "revision", p.revision, "speak this `revision` of the protocol instead of finding out")
-	f.StringArrayVarP(&p.headers, "header", "H", p.headers, "send a header to the server, such as an API key: `'Name: value'` (may be repeated)")
-	f.StringArrayVarP(&p.env, "env", "e", p.env, "set a variable for the server's program: `NAME=value`, or NAME to pass it on (may be repeated)")
-	f.StringVar(&p.proxy, "auth-proxy", p.proxy, "use a proxy to log in: its `URL`, or \"environment\" for HTTPS_PROXY")
-	f.DurationVar(&p.timeout, "timeout", p.timeout, "how long a server may be silent, such as 10s (default 60s)")
-	f.StringArrayVar(&p.answers, "answer", p.answers, "answer a server's question: `name=value` of a field (may be repeated)")
-	f.BoolVar(&p.decline, "decline", p.decline, "decline every question that --answer does not answer, instead of asking")
-	f.BoolVarP(&p.yes, "yes", "y", p.yes, "approve the server of a project file without being asked")
-	f.StringVar(&p.project, "project", p.project, "the `folder` whose .mcp.json counts (default: the current one)")
-	f.StringVar(&p.userDir, "config-dir", p.userDir, "the `folder` of tenon.json")
+	f.StringVar(&p.format, "format", p.format, "output format: `text`, json, jsonl or yaml")
+	f.BoolVarP(&p.quiet, "quiet", "q", p.quiet, "print only results, no notes or progress")
+	f.StringVar(&p.color, "color", p.color, "use colors: `auto`, always or never")
+	f.BoolVar(&p.trace, "trace", p.trace, "print every message with timing and era to standard error")
+	f.StringVar(&p.revision, "revision", p.revision, "use this protocol `revision` instead of negotiating one")
+	f.StringArrayVarP(&p.headers, "header", "H", p.headers, "send an HTTP header to the server: `'Name: value'` (repeatable)")
+	f.StringArrayVarP(&p.env, "env", "e", p.env, "set an environment variable for the server: `NAME=value`, or NAME to pass yours on (repeatable)")
+	f.StringVar(&p.proxy, "auth-proxy", p.proxy, "log in through a proxy: its `URL`, or \"environment\" for HTTPS_PROXY")
+	f.DurationVar(&p.timeout, "timeout", p.timeout, "how long to wait for a silent server, such as 10s (default 60s)")
+	f.StringArrayVar(&p.answers, "answer", p.answers, "answer a server's question: `name=value` of a field (repeatable)")
+	f.BoolVar(&p.decline, "decline", p.decline, "decline every question that --answer does not cover")
+	f.BoolVarP(&p.yes, "yes", "y", p.yes, "approve servers from a project file without asking")
+	f.StringVar(&p.project, "project", p.project, "the `folder` with .mcp.json (default: current folder)")
+	f.StringVar(&p.userDir, "config-dir", p.userDir, "the `folder` with tenon.json")
 	f.MarkHidden("config-dir")
 }
 
@@ -202,20 +202,20 @@ func (p *program) checkFlags(cmd *cobra.Command) error {
 		switch {
 		case f == nil || !f.Changed || cmd.LocalNonPersistentFlags().Lookup(name) != nil:
 		case p.current != nil:
-			return usagef("--%s is for the start of the shell: the server is connected already", name)
+			return usagef("--%s has no effect in the shell: the server is already connected; give it to tenon shell", name)
 		case strings.Contains(cmd.Use, "SERVER"), name == "env" && cmd.Name() == "tap":
 		case cmd.Flags().Changed("server"):
 		case cmd.Flags().Lookup("server") != nil:
-			return usagef("--%s is for the servers of --server, and there is none", name)
+			return usagef("--%s needs --server", name)
 		default:
-			return usagef("--%s is for commands that connect to a server, and %s does not", name, cmd.CommandPath())
+			return usagef("--%s has no effect: %s does not connect to a server", name, cmd.CommandPath())
 		}
 	}
 	if (cmd.Flags().Changed("answer") || cmd.Flags().Changed("decline")) && cmd.Flags().Lookup("server") != nil {
-		return usagef("--answer and --decline are for commands that make one call, and %s does not", cmd.CommandPath())
+		return usagef("--answer and --decline do not work with %s", cmd.CommandPath())
 	}
 	if r := mcp.Revision(p.revision); r != "" && !slices.Contains(mcp.Revisions(), r) {
-		return usagef("there is no revision %q: there are %v", r, mcp.Revisions())
+		return usagef("unknown revision %q: use one of %v", r, mcp.Revisions())
 	}
 	if p.timeout < 0 {
 		return usagef("--timeout must not be negative")
@@ -362,7 +362,7 @@ func (p *program) configDir() (string, error) {
 	}
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return "", fmt.Errorf("there is no folder for your configuration (%w): set TENON_CONFIG_DIR", err)
+		return "", fmt.Errorf("find your configuration folder: %w (set TENON_CONFIG_DIR)", err)
 	}
 	return filepath.Join(dir, "tenon"), nil
 }

@@ -20,12 +20,12 @@ func (p *program) readCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "read SERVER URI",
 		Short: "Read a resource",
-		Long: `Read a resource. Text is written as it is; bytes are written only to a file
-(--output) or a pipe.`,
+		Long: `Read a resource. Text is printed unchanged; binary contents are written only to a
+file (--output) or a pipe.`,
 		Example: "  tenon read builtin:calc welcome://ada\n  tenon read builtin:notes?vault=notes obsidian://note/Plan.md",
 		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, rest []string) error {
 			if len(rest) != 1 {
-				return usagef("say which resource to read, by its URI; tenon resources lists them")
+				return usagef("missing URI; tenon resources SERVER lists the resources")
 			}
 			r, err := s.ReadResource(ctx, rest[0])
 			if err != nil {
@@ -93,7 +93,7 @@ func (p *program) promptCommand() *cobra.Command {
 		Example: "  tenon prompt builtin:notes?vault=notes meeting_summary path=Plan.md",
 		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, rest []string) error {
 			if len(rest) == 0 {
-				return usagef("say which prompt; tenon prompts lists them")
+				return usagef("missing NAME; tenon prompts SERVER lists the prompts")
 			}
 			filled, err := texts(rest[1:])
 			if err != nil {
@@ -114,7 +114,7 @@ func texts(words []string) (map[string]string, error) {
 	for _, w := range words {
 		name, value, ok := strings.Cut(w, "=")
 		if !ok || name == "" {
-			return nil, usagef("%q is not of the form name=value", w)
+			return nil, usagef("%q must be name=value", w)
 		}
 		all[name] = value
 	}
@@ -124,14 +124,14 @@ func texts(words []string) (map[string]string, error) {
 func (p *program) completeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "complete SERVER PROMPT|TEMPLATE NAME[=BEGINNING] [name=value …]",
-		Short: "Ask what could come next in an argument of a prompt or a template",
-		Long: `Ask a server what could come next in an argument. What has a brace or a colon in
-it is taken for a resource template, anything else for a prompt. The first
-name=value is the argument to complete, the others are those that are known.`,
+		Short: "Complete an argument of a prompt or resource template",
+		Long: `Ask a server for completions of an argument. A reference that contains a brace or
+a colon is a resource template, any other a prompt. The first name=value is the
+argument to complete; the others are arguments that are already set.`,
 		Example: "  tenon complete builtin:notes?vault=notes 'obsidian://note/{+path}' path=Pl",
 		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, rest []string) error {
 			if len(rest) < 2 {
-				return usagef("say what to complete: a prompt or a template, and NAME=BEGINNING")
+				return usagef("missing PROMPT or TEMPLATE, and NAME=BEGINNING")
 			}
 			ref := mcp.CompletionRef{Type: mcp.RefPrompt, Name: rest[0]}
 			if strings.ContainsAny(rest[0], "{:") {

@@ -60,12 +60,12 @@ func (p *program) recordCommand() *cobra.Command {
 	var file string
 	c := &cobra.Command{
 		Use:   "record SERVER [-- COMMAND …]",
-		Short: "Record a conversation with a server",
-		Long: `Record every message between Tenon and a server in a text file (txtar) that can
-be read, changed, played again and served as a mock; see tenon replay.
+		Short: "Record the messages between Tenon and a server",
+		Long: `Record every message between Tenon and a server in a text file (txtar) that you
+can read, edit, replay and serve as a mock; see tenon replay.
 
-What is said is up to the command after --, any of tenon's own that takes a
-server, without the server. Without one, the server is asked for all it has.`,
+The command after -- is any tenon command that takes a server, without the
+server. The default is discover.`,
 		Example: "  tenon record builtin:calc -o calc.txtar -- call add a=20 b=22\n  tenon replay calc.txtar builtin:calc\n  tenon replay calc.txtar --serve",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			dash := cmd.ArgsLenAtDash()
@@ -73,7 +73,7 @@ server, without the server. Without one, the server is asked for all it has.`,
 				dash = len(args)
 			}
 			if dash != 1 {
-				return usagef("say which server to record: tenon record SERVER -o FILE -- call add a=20 b=22 (give a command a name with tenon config add)")
+				return usagef("missing SERVER: tenon record SERVER -o FILE -- call add a=20 b=22 (to record a command, name it with tenon config add)")
 			}
 			f := &lateFile{name: file}
 			defer func() { err = firstError(err, f.Close()) }()
@@ -144,16 +144,15 @@ func (p *program) replayCommand() *cobra.Command {
 	var ignore []string
 	c := &cobra.Command{
 		Use:   "replay FILE [SERVER]",
-		Short: "Play a recorded conversation to a server and compare, or serve it as a mock",
-		Long: `Play the client's part of a recorded conversation to a server, and compare what it
-answers with what was recorded. Ids, times, cursors and other things that change
-with every run are not compared. The exit code is 1 if something differs.
+		Short: "Replay a recording against a server, or serve it as a mock",
+		Long: `Send the recorded requests to a server and compare its responses with the recorded
+ones. Ids, times, cursors and other values that change with every run are not
+compared. The exit code is 1 if something differs.
 
-With --serve the recording takes the server's place, on standard input and
-output.`,
+With --serve, Tenon acts as the recorded server on standard input and output.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 || cmd.ArgsLenAtDash() == 0 {
-				return usagef("say which recording to play: tenon replay FILE SERVER, or tenon replay FILE --serve")
+				return usagef("missing FILE: tenon replay FILE SERVER, or tenon replay FILE --serve")
 			}
 			f, err := os.Open(args[0])
 			if err != nil {
@@ -171,8 +170,8 @@ output.`,
 		},
 	}
 	c.Flags().BoolVar(&serve, "serve", false, "serve the recording as a mock on standard input and output")
-	c.Flags().BoolVar(&realtime, "realtime", false, "with --serve: keep the pauses of the recording")
-	c.Flags().StringArrayVar(&ignore, "ignore", nil, "a JSON `pointer` in answers that is not compared, * stands for any name")
+	c.Flags().BoolVar(&realtime, "realtime", false, "with --serve: wait as long as the recorded server did")
+	c.Flags().StringArrayVar(&ignore, "ignore", nil, "a JSON `pointer` not to compare in responses; * matches any name")
 	return c
 }
 
@@ -232,16 +231,16 @@ func (p *program) report(out *show.Printer, r *inspect.Report) error {
 		}
 	}
 	for _, m := range slices.Sorted(maps.Keys(r.Missing)) {
-		p.note("%d %s in the recording did not come", r.Missing[m], m)
+		p.note("%d recorded %s did not arrive", r.Missing[m], m)
 	}
 	for _, m := range slices.Sorted(maps.Keys(r.Extra)) {
-		p.note("%d %s came on top of the recording", r.Extra[m], m)
+		p.note("%d %s arrived that are not in the recording", r.Extra[m], m)
 	}
 	if !r.OK() {
-		p.note("%d of %d requests were answered differently.", differ, len(r.Steps))
+		p.note("%d of %d responses differ from the recording.", differ, len(r.Steps))
 		return errFound
 	}
-	p.note("All %d requests were answered as recorded.", len(r.Steps))
+	p.note("All %d responses match the recording.", len(r.Steps))
 	return nil
 }
 
@@ -262,14 +261,14 @@ func (p *program) tapCommand() *cobra.Command {
 	var file, name string
 	c := &cobra.Command{
 		Use:   "tap [-o FILE] -- COMMAND …",
-		Short: "Sit between any host and its server, and record the real traffic",
-		Long: `Put this in the place of a server's command in the configuration of any host:
-COMMAND is started, and every byte between the host and the server passes as it
-is. What passed is shown on standard error (--trace) and recorded in FILE.`,
+		Short: "Record the traffic between any host and its server",
+		Long: `Use this as the server's command in the configuration of any host. It starts
+COMMAND and passes every byte between host and server on unchanged. The messages
+are recorded in FILE, and printed to standard error with --trace.`,
 		Example: "  tenon tap -o traffic.txtar -- npx -y @modelcontextprotocol/server-everything",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.ArgsLenAtDash() != 0 || len(args) == 0 {
-				return usagef("give the server's command after --")
+				return usagef("missing COMMAND after --")
 			}
 			if err := p.tapEnvironment(args); err != nil {
 				return err
@@ -277,7 +276,7 @@ is. What passed is shown on standard error (--trace) and recorded in FILE.`,
 			if file != "" {
 				f, err := os.OpenFile(free(file), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
 				if err != nil {
-					p.note("tenon tap cannot record: %v", err) // the traffic matters more
+					p.note("tenon tap: cannot record: %v", err) // the traffic matters more
 				} else {
 					defer f.Close()
 					p.recordTo = f
@@ -305,7 +304,7 @@ is. What passed is shown on standard error (--trace) and recorded in FILE.`,
 			return exitWith(exit.Code)
 		},
 	}
-	c.Flags().StringVarP(&file, "output", "o", "", "record the traffic in this `file`; a number is added if it is there")
-	c.Flags().StringVar(&name, "name", "", "what to call the server in the recording")
+	c.Flags().StringVarP(&file, "output", "o", "", "record the traffic in this `file`; if it exists, a number is added to the name")
+	c.Flags().StringVar(&name, "name", "", "name of the server in the recording")
 	return c
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -22,7 +24,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
-// A headless run is one turn without a person.
+// A oneShot holds the flags of tenon run: one turn without a user to ask.
 type oneShot struct {
 	hostFlags
 	prompt string
@@ -35,28 +37,27 @@ func (p *program) runCommand() *cobra.Command {
 	var v oneShot
 	c := &cobra.Command{
 		Use:   "run PROMPT",
-		Short: "Have the model answer once, with the tools of your servers, and nobody to ask",
-		Long: `Run one turn of the host without a person: what would be asked is refused, unless
---allow or a rule of the configuration allows it. The answer goes to standard
-output:
+		Short: "Answer one prompt without asking for approvals",
+		Long: `Send one prompt to the model, which can use the tools of your servers. Nobody is
+asked for approval: a tool call is denied unless --allow or a configured rule
+allows it. The answer goes to standard output:
 
-  text          the words of the answer
-  json          one object: answer, calls, usage, how it ended
-  stream-json   every event of the host as it happens, one object on each line
+  text          the text of the answer
+  json          one object: answer, calls, usage, stop reason
+  stream-json   every event of the host as it happens, one object per line
 
---resume goes on with a session: "last" is the last one of this folder that was
-begun with tenon chat. A run of its own is resumed by the id that --output json
-has.
+--resume continues a session; "last" is the last session that tenon chat started
+in this folder. To resume a run, use the session id from --output json.
 
-What is piped to it goes with the prompt, below it. @server:uri and /server:prompt
-are looked up in the prompt, and not in what is piped.
+Standard input is added below the prompt. @server:uri and /server:prompt are
+expanded in the prompt, not in standard input.
 
-The servers that are named (--server, --allow, or @server:uri and /server:prompt in
-the prompt) are waited for; the others have --wait to be ready.
+Tenon waits for the servers named with --server or --allow, or in @server:uri and
+/server:prompt of the prompt; other servers have --wait to become ready.
 
 The exit code is 0 for an answer; 1 if a call was denied, or the answer was cut
-short or refused; 2 if the command line is wrong; 4 if the model, or a server that
-is needed, could not be reached.`,
+off or refused; 2 if the command line is invalid; 4 if the model or a named server
+could not be reached.`,
 		Example: `  tenon run "add 2 and 3" -s builtin:calc --allow calc
   tenon run "summarise README.md" -s 'builtin:fs?root=.' --allow 'fs/read_*'
   git diff | tenon run "review this" --model anthropic`,
@@ -72,10 +73,10 @@ is needed, could not be reached.`,
 	}
 	v.flags(c)
 	f := c.Flags()
-	f.StringVarP(&v.prompt, "prompt", "p", "", "what to say to the model, as the words of the command line do; - reads it from standard input")
-	f.StringVar(&v.output, "output", "text", "write `text`, json or stream-json")
+	f.StringVarP(&v.prompt, "prompt", "p", "", "the prompt; - reads it from standard input")
+	f.StringVar(&v.output, "output", "text", "output: `text`, json or stream-json")
 	v.resume.flags(c)
-	f.DurationVar(&v.wait, "wait", 3*time.Second, "how long servers that are not named have to be ready")
+	f.DurationVar(&v.wait, "wait", 3*time.Second, "how long to wait for servers that are not named")
 	return c
 }
 
@@ -83,7 +84,7 @@ is needed, could not be reached.`,
 func (v *oneShot) words(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) > 0 && cmd.Flags().Changed("prompt"):
-		return usagef("unexpected argument %q: the prompt is given with --prompt", args[0])
+		return usagef("unexpected argument %q: --prompt is already set", args[0])
 	case len(args) > 0:
 		v.prompt = strings.Join(args, " ")
 	}
@@ -100,7 +101,7 @@ func (p *program) outputOf(cmd *cobra.Command, v *oneShot) error {
 	output, ok := map[string]string{"text": "text", "json": "json", "jsonl": "stream-json"}[p.format]
 	switch {
 	case !ok:
-		return usagef("run cannot write --format %s: choose text, json or jsonl", p.format)
+		return usagef("run does not support --format %s: use text, json or jsonl", p.format)
 	case cmd.Flags().Changed("output") && v.output != output:
 		return usagef("--format %s and --output %s contradict each other", p.format, v.output)
 	}
@@ -164,12 +165,12 @@ func (p *program) headless(ctx context.Context, v *oneShot) (err error) {
 // where that is no terminal.
 func (p *program) promptText(prompt string) (typed, data string, err error) {
 	if prompt == "" && isTerminal(p.in) {
-		return "", "", usagef("say something: tenon run \"add 2 and 3\", or - to read it from standard input")
+		return "", "", usagef("missing PROMPT: tenon run \"add 2 and 3\", or - to read it from standard input")
 	}
 	if prompt != "-" && isTerminal(p.in) {
 		return prompt, "", nil
 	}
-	slow := time.AfterFunc(5*time.Second, func() { p.note("Reading standard input; add </dev/null if there is nothing to read.") })
+	slow := time.AfterFunc(5*time.Second, func() { p.note("Reading standard input. If you have no input, add </dev/null.") })
 	all, err := io.ReadAll(p.in)
 	slow.Stop()
 	if err != nil {
@@ -182,7 +183,7 @@ func (p *program) promptText(prompt string) (typed, data string, err error) {
 		typed = prompt
 	}
 	if typed == "" && data == "" {
-		return "", "", usagef("the prompt is empty: say something, such as tenon run \"add 2 and 3\"")
+		return "", "", usagef("the prompt is empty")
 	}
 	return typed, data, nil
 }
@@ -236,9 +237,9 @@ type resumption struct {
 
 func (r *resumption) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&r.id, "resume", "", "go on with this `session`, or with the last one of this folder: last")
-	f.BoolVar(&r.takeOver, "take-over", false, "with --resume: take the session from a process that has it open")
-	f.BoolVar(&r.asCopy, "copy", false, "with --resume: go on with a copy of the session")
+	f.StringVar(&r.id, "resume", "", "continue this `session`, or the last one of this folder: last")
+	f.BoolVar(&r.takeOver, "take-over", false, "with --resume: take the session over from the process that has it open")
+	f.BoolVar(&r.asCopy, "copy", false, "with --resume: continue with a copy of the session")
 	c.MarkFlagsMutuallyExclusive("take-over", "copy")
 }
 
@@ -254,7 +255,7 @@ func (r *resumption) session(h *host.Host) (*host.Session, error) {
 	case "last":
 		var err error
 		if id, err = h.LastSession(folder()); errors.Is(err, host.ErrNoSession) {
-			return nil, usagef("there is no session to go on with in %s: tenon chat begins one; one of another folder, or of tenon run, is resumed by its id", folder())
+			return nil, usagef("no session to resume in %s: start one with tenon chat, or give the id of another session", folder())
 		} else if err != nil {
 			return nil, err
 		}
@@ -269,7 +270,7 @@ func (r *resumption) session(h *host.Host) (*host.Session, error) {
 	}
 	err = s.Claim(r.takeOver)
 	if elsewhere, ok := errors.AsType[*host.OpenElsewhereError](err); ok {
-		return nil, usagef("session %s is open in %s. Use --take-over to take it from there, or --copy to go on with a copy", id, elsewhere.Owner)
+		return nil, usagef("session %s is open in %s. Use --take-over to take it over, or --copy to continue with a copy", id, elsewhere.Owner)
 	}
 	return s, err
 }
@@ -304,7 +305,7 @@ func (p *program) reporter(output string) (*reporter, error) {
 	case "stream-json":
 		r.json = &show.Printer{W: p.out, Format: show.JSONL}
 	default:
-		return nil, usagef("there is no output %q: choose text, json or stream-json", output)
+		return nil, usagef("unknown output %q: use text, json or stream-json", output)
 	}
 	return r, nil
 }
@@ -314,7 +315,7 @@ func (r *reporter) event(e host.Event) {
 	defer r.mu.Unlock()
 	if r.output == "stream-json" {
 		if err := r.json.Value(e); err != nil {
-			r.p.note("an event could not be written: %v", err)
+			r.p.note("cannot write an event: %v", err)
 		}
 	}
 	switch e.Kind {
@@ -341,7 +342,7 @@ func (r *reporter) tool(c *host.ToolCall) {
 	r.calls[c.ID] = c
 	switch c.Phase {
 	case host.CallDenied:
-		r.p.note("%s was denied: %s", c.Name, c.Rule)
+		r.p.note("Denied: %s.", sentenceEnd(c.Rule))
 	case host.CallRunning:
 		if c.Progress == 0 {
 			r.p.note("%s %s", c.Name, c.Arguments)
@@ -351,7 +352,17 @@ func (r *reporter) tool(c *host.ToolCall) {
 	}
 }
 
-// answer writes the text of the answer: as it came, or made fit for a terminal.
+// sentenceEnd returns text as the end of a sentence: its first letter in lower
+// case, and without a full stop.
+func sentenceEnd(text string) string {
+	text = strings.TrimSuffix(text, ".")
+	if first, size := utf8.DecodeRuneInString(text); size > 0 {
+		text = string(unicode.ToLower(first)) + text[size:]
+	}
+	return text
+}
+
+// answer writes the text of the answer: unchanged, or made safe for a terminal.
 func (r *reporter) answer() {
 	text := r.text.String()
 	if r.p.plain(r.p.out) {
@@ -391,10 +402,10 @@ func (r *reporter) finish(s *host.Session, err error) error {
 		r.p.note("%v", err)
 		return errFound
 	case "length":
-		r.p.note("The answer was cut off at the token limit")
+		r.p.note("The answer was cut off at the token limit.")
 		denied = true
 	case "refusal":
-		r.p.note("The model, or a filter of its provider, refused to answer")
+		r.p.note("The model, or a filter of its provider, refused to answer.")
 		denied = true
 	}
 	if err == nil && denied {

@@ -106,7 +106,7 @@ func TestRunRefuses(t *testing.T) {
 		return said(t, `{"expect":{"has":"add"}}`, `{"call":{"name":"calc__add","arguments":{"a":2,"b":3}}}`, `{"expect":{"has":"denied"}}`, `{"text":"I may not."}`)
 	}
 	code, out, errs := tenon(t, "run", "-p", "add", "-s", "builtin:calc", denied())
-	if code != exitTool || !strings.Contains(out, "I may not.") || !strings.Contains(errs, "No rule allows calc/add. Use --allow calc/add") {
+	if code != exitTool || !strings.Contains(out, "I may not.") || !strings.Contains(errs, "Denied: no rule allows calc/add. Use --allow calc/add.\n") {
 		t.Errorf("exit code %d\n%s\n%s", code, out, errs)
 	}
 	// A tool that is denied as a whole is not even offered.
@@ -123,11 +123,11 @@ func TestRunExitCodes(t *testing.T) {
 		code int
 		errs string
 	}{
-		"no prompt":          {[]string{nothing()}, exitUsage, "say something"},
-		"no such output":     {[]string{"-p", "x", "--output", "xml", nothing()}, exitUsage, "choose text, json or stream-json"},
+		"no prompt":          {[]string{nothing()}, exitUsage, "the prompt is empty"},
+		"no such output":     {[]string{"-p", "x", "--output", "xml", nothing()}, exitUsage, "use text, json or stream-json"},
 		"no such server":     {[]string{"-p", "x", "-s", "nobody", nothing()}, exitUsage, "nobody"},
 		"no such session":    {[]string{"-p", "x", "--resume", "yesterday", nothing()}, exitUsage, "session yesterday: there is no such session"},
-		"nothing to resume":  {[]string{"-p", "x", "--resume", "last", nothing()}, exitUsage, "no session to go on with"},
+		"nothing to resume":  {[]string{"-p", "x", "--resume", "last", nothing()}, exitUsage, "no session to resume"},
 		"bad rule":           {[]string{"-p", "x", "--allow", "/x", nothing()}, exitUsage, "SERVER or SERVER/TOOL"},
 		"no such model":      {[]string{"-p", "x", "--model", "nobody/x"}, exitUsage, "nobody"},
 		"server not there":   {[]string{"-p", "x", "-s", "http://127.0.0.1:9/mcp", nothing()}, exitConnection, "refused"},
@@ -201,7 +201,7 @@ func TestRunResumes(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &first); err != nil || code != exitOK {
 		t.Fatalf("exit code %d, %v: %s", code, err, errs)
 	}
-	if code, _, errs := tenon("", "-p", "x", "--resume", "last", said(t, `{"text":"no"}`)); code != exitUsage || !strings.Contains(errs, "there is no session to go on with in") {
+	if code, _, errs := tenon("", "-p", "x", "--resume", "last", said(t, `{"text":"no"}`)); code != exitUsage || !strings.Contains(errs, "no session to resume in") {
 		t.Errorf("H27: a run is the last session: exit code %d: %s", code, errs)
 	}
 	record := filepath.Join(t.TempDir(), "rec.jsonl")

@@ -57,19 +57,19 @@ func (p *program) serveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve NAME [option=value …]",
 		Short: "Serve a builtin server on standard input and output, or over HTTP",
-		Long: `Serve a builtin server to clients of every revision: on standard input and output
-until the input ends, or with --http at one URL until it is interrupted.
+		Long: `Serve a builtin server to clients of every protocol revision: on standard input
+and output until the input ends, or with --http at one URL until interrupted.
 
 ` + about.String() + `
-Over HTTP on other than the loopback, say who may call: --auth-issuer with
---auth-audience takes tokens of an authorization server, --auth-token one fixed
-token, read from the environment variable of that name. --tls-cert and --tls-key
-serve HTTPS. GET /healthz answers 200 while the server takes calls. Refused
-requests and failures are logged on standard error.`,
+An address that other machines can reach needs authorization: --auth-issuer with
+--auth-audience accepts the tokens of an authorization server, --auth-token one
+fixed token, read from the named environment variable. --tls-cert and --tls-key
+serve HTTPS. GET /healthz responds with 200 while the server accepts calls.
+Rejected requests and failures are logged to standard error.`,
 		Example: "  tenon serve calc\n  tenon serve fs root=. readonly=1\n  tenon serve notes vault=notes --http 127.0.0.1:8080",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usagef("say which server to serve:\n%s", about.String())
+				return usagef("missing NAME of the server:\n%s", about.String())
 			}
 			query, err := options(args[1:])
 			if err != nil {
@@ -81,7 +81,7 @@ requests and failures are logged on standard error.`,
 			}
 			defer s.Close()
 			if v.http == "" && (v.tlsCert != "" || v.tlsKey != "" || v.access != "") {
-				return usagef("--tls-cert, --tls-key and --access-log go with --http")
+				return usagef("--tls-cert, --tls-key and --access-log need --http")
 			}
 			if v.http == "" {
 				return stdio.Serve(context.WithoutCancel(cmd.Context()), s, nil)
@@ -91,17 +91,17 @@ requests and failures are logged on standard error.`,
 	}
 	f := c.Flags()
 	f.StringVar(&v.http, "http", "", "serve over HTTP at this `address`, such as 127.0.0.1:8080")
-	f.StringSliceVar(&v.hosts, "host", nil, "a `name` that the server is reached under, beside those of the loopback")
-	f.StringSliceVar(&v.origins, "origin", nil, "a web `origin` whose pages may call")
-	f.BoolVar(&v.cors, "cors", false, "let pages of --origin read the answers")
-	f.BoolVar(&v.sse, "sse", false, "also serve the endpoints of 2024-11-05, at /sse")
-	f.StringVar(&v.issuer, "auth-issuer", "", "take only calls with a token of this authorization server (`URL`)")
-	f.StringVar(&v.audience, "auth-audience", "", "what the tokens must be meant for (`URL`; default: the server's own)")
+	f.StringSliceVar(&v.hosts, "host", nil, "a host `name` that clients may use, besides the loopback names")
+	f.StringSliceVar(&v.origins, "origin", nil, "a web `origin` whose pages may send requests")
+	f.BoolVar(&v.cors, "cors", false, "let pages of --origin read responses (CORS)")
+	f.BoolVar(&v.sse, "sse", false, "also serve the HTTP+SSE endpoints of 2024-11-05, at /sse")
+	f.StringVar(&v.issuer, "auth-issuer", "", "require a token of this authorization server (`URL`)")
+	f.StringVar(&v.audience, "auth-audience", "", "the audience that tokens must have (`URL`; default: the URL of the server)")
 	f.StringSliceVar(&v.scopes, "auth-scope", nil, "a `scope` that every token must have")
-	f.StringVar(&v.token, "auth-token", "", "take only calls with the bearer token that stands in this environment `variable`")
-	f.StringVar(&v.tlsCert, "tls-cert", "", "serve HTTPS with the certificate in this `file` (PEM), read again when it changes")
+	f.StringVar(&v.token, "auth-token", "", "require the bearer token in this environment `variable`")
+	f.StringVar(&v.tlsCert, "tls-cert", "", "serve HTTPS with the certificate in this `file` (PEM), reloaded when it changes")
 	f.StringVar(&v.tlsKey, "tls-key", "", "the `file` with the key of the certificate (PEM)")
-	f.StringVar(&v.access, "access-log", "", "write a line of JSON for each request to this `file`; - is standard error")
+	f.StringVar(&v.access, "access-log", "", "append a line of JSON for each request to this `file`; - is standard error")
 	return c
 }
 
@@ -111,7 +111,7 @@ func options(words []string) (url.Values, error) {
 	for _, w := range words {
 		name, value, ok := strings.Cut(w, "=")
 		if !ok {
-			return nil, usagef("%q is not of the form option=value", w)
+			return nil, usagef("%q must be option=value", w)
 		}
 		q.Add(name, value)
 	}
@@ -120,7 +120,7 @@ func options(words []string) (url.Values, error) {
 
 func (p *program) serveHTTP(ctx context.Context, name string, s mcp.Handler, v *serving) error {
 	secure, err := v.tls(func(err error) {
-		fmt.Fprintf(p.err, "the new certificate cannot be used, and the old one stays: %v\n", err)
+		fmt.Fprintf(p.err, "cannot use the new certificate, keeping the old one: %v\n", err)
 	})
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ func (p *program) serveHTTP(ctx context.Context, name string, s mcp.Handler, v *
 		web.Handler = logAccess(log, web.Handler)
 	}
 	web.TLSConfig = secure
-	fmt.Fprintf(p.out, "Serving %s to clients of every revision at %s://%s%s\n", name, v.scheme(), l.Addr(), streamable.Path)
+	fmt.Fprintf(p.out, "Serving %s at %s://%s%s\n", name, v.scheme(), l.Addr(), streamable.Path)
 	return untilDone(ctx, web, l)
 }
 
@@ -198,11 +198,11 @@ func (v *serving) tls(warn func(error)) (*tls.Config, error) {
 		return nil, nil
 	}
 	if v.tlsCert == "" || v.tlsKey == "" {
-		return nil, usagef("--tls-cert and --tls-key go together: a certificate and its key")
+		return nil, usagef("use --tls-cert and --tls-key together")
 	}
 	c, err := loadCertificate(v.tlsCert, v.tlsKey, warn)
 	if err != nil {
-		return nil, usagef("the certificate cannot be used: %v", err)
+		return nil, usagef("load the certificate: %v", err)
 	}
 	return &tls.Config{GetCertificate: c.get, MinVersion: tls.VersionTLS12}, nil
 }
@@ -215,7 +215,7 @@ func (v *serving) guard(at net.Addr, log *slog.Logger) (*protect.Guard, error) {
 	}
 	switch {
 	case v.issuer != "" && v.token != "":
-		return nil, usagef("choose --auth-issuer or --auth-token, not both")
+		return nil, usagef("use --auth-issuer or --auth-token, not both")
 	case v.token != "":
 		secret := os.Getenv(v.token)
 		if len(secret) < 20 {
@@ -236,7 +236,7 @@ func (v *serving) guard(at net.Addr, log *slog.Logger) (*protect.Guard, error) {
 		return g, usage(err)
 	}
 	if tcp, ok := at.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
-		return nil, usagef("%s can be reached from other machines: say who may call, with --auth-token or --auth-issuer (or serve on 127.0.0.1)", at)
+		return nil, usagef("other machines can reach %s: require authorization with --auth-issuer or --auth-token, or serve on 127.0.0.1", at)
 	}
 	return nil, nil
 }

@@ -159,11 +159,11 @@ func TestServeTLSRefuses(t *testing.T) {
 	dir := t.TempDir()
 	cert, key, _ := writeCertificate(t, dir, 1)
 	for line, want := range map[string]string{
-		"calc --http 127.0.0.1:0 --tls-cert " + cert:                          "go together",
-		"calc --http 127.0.0.1:0 --tls-key " + key:                            "go together",
+		"calc --http 127.0.0.1:0 --tls-cert " + cert:                          "--tls-cert and --tls-key together",
+		"calc --http 127.0.0.1:0 --tls-key " + key:                            "--tls-cert and --tls-key together",
 		"calc --http 127.0.0.1:0 --tls-cert /none.pem --tls-key " + key:       "/none.pem",
-		"calc --http 127.0.0.1:0 --tls-cert " + key + " --tls-key " + cert:    "cannot be used",
-		"calc --tls-cert " + cert + " --tls-key " + key:                       "go with --http",
+		"calc --http 127.0.0.1:0 --tls-cert " + key + " --tls-key " + cert:    "load the certificate",
+		"calc --tls-cert " + cert + " --tls-key " + key:                       "need --http",
 		"calc --http 127.0.0.1:0 --access-log " + dir + "/no/such/folder/log": "/no/such/folder/log",
 	} {
 		code, _, errs := tenon(t, append([]string{"serve"}, strings.Fields(line)...)...)

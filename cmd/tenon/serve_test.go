@@ -107,7 +107,7 @@ func TestServeHTTP(t *testing.T) {
 			t.Errorf("%v: exit code %d: %s%s", args, code, out, errs)
 		}
 	}
-	if code, out, errs := tenon(t, "auth", "status", url); code != 0 || !strings.Contains(out, "no login is wanted") {
+	if code, out, errs := tenon(t, "auth", "status", url); code != 0 || !strings.Contains(out, "no login required") {
 		t.Errorf("auth status: exit code %d: %s%s", code, out, errs)
 	}
 }
@@ -203,7 +203,7 @@ func TestServeOlderHTTP(t *testing.T) {
 func TestServeRefuses(t *testing.T) {
 	t.Setenv("SHORT", "secret")
 	for line, want := range map[string]string{
-		"calc --http 0.0.0.0:0":                                          "say who may call",
+		"calc --http 0.0.0.0:0":                                          "with --auth-issuer or --auth-token, or serve on 127.0.0.1",
 		"calc --http 127.0.0.1:0 --auth-token SHORT":                     "at least 20 characters",
 		"calc --http 127.0.0.1:0 --auth-token NONE":                      "at least 20 characters",
 		"calc --http 127.0.0.1:0 --auth-token A --auth-issuer https://a": "not both",

@@ -37,12 +37,12 @@ func TestEnvironmentOfServers(t *testing.T) {
 		{[]string{"tools", "named", "-e", "A_MODE", "-e", "B_MODE=2"}, "A_MODE=[from the shell] B_MODE=[2]"},
 		{[]string{"run", "-p", "x", "--model", "none", "-s", "named", "-e", "A_MODE"}, "A_MODE=[from the shell] B_MODE=[]"},
 		{[]string{"tools", "named", "-e", "NOT_SET"}, "the variable NOT_SET is not set"},
-		{[]string{"tools", "builtin:calc", "-e", "A=1"}, "--env is for servers that are programs"},
-		{[]string{"version", "-e", "A=1"}, "--env is for commands that connect to a server"},
-		{[]string{"version", "-H", "A: 1"}, "--header is for commands that connect to a server"},
-		{[]string{"config", "list", "-H", "A: 1"}, "--header is for commands that connect to a server"},
-		{[]string{"run", "-p", "x", "-H", "A: 1"}, "--header is for the servers of --server"},
-		{[]string{"run", "-p", "x", "--model", "none", "-s", "builtin:calc", "-H", "A: 1"}, "none of --server is"},
+		{[]string{"tools", "builtin:calc", "-e", "A=1"}, "--env applies to servers that are programs"},
+		{[]string{"version", "-e", "A=1"}, "--env has no effect"},
+		{[]string{"version", "-H", "A: 1"}, "--header has no effect"},
+		{[]string{"config", "list", "-H", "A: 1"}, "--header has no effect"},
+		{[]string{"run", "-p", "x", "-H", "A: 1"}, "--header needs --server"},
+		{[]string{"run", "-p", "x", "--model", "none", "-s", "builtin:calc", "-H", "A: 1"}, "no --server is one"},
 	} {
 		cmd := binary(t, c.args...)
 		set(cmd, "A_MODE", "from the shell")

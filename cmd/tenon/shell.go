@@ -29,7 +29,7 @@ var shellOnly = []string{"listen", "trace", "help", "exit"}
 
 const shellPrompt = "tenon> "
 
-const shellHelp = `Commands talk to the one server, which stays as it is between them:
+const shellHelp = `Commands use one connection to the server:
 
   tools [TOOL …]              list the tools, or show some in full
   call TOOL [name=value …]    call a tool
@@ -37,30 +37,29 @@ const shellHelp = `Commands talk to the one server, which stays as it is between
   read URI                    read a resource
   prompts                     list the prompts
   prompt NAME [name=value …]  fill in a prompt
-  complete WHAT NAME=BEGINNING  ask what could come next
-  raw METHOD [JSON]           make any request
-  ping, discover              is it there, and what is it
-  listen on [URI …] | off     hear of changes while you go on
-  trace on | off              see every message
-  help [COMMAND]              this, or all about one command
+  complete REF NAME=BEGINNING complete an argument
+  raw METHOD [JSON]           send any request
+  ping, discover              measure response time, show features
+  listen on [URI …] | off     print change notifications
+  trace on | off              print every message
+  help [COMMAND]              show this help, or that of a command
   exit                        leave
 
-Words are split at spaces; '…', "…" and \ keep them together. Tab completes,
-the arrows go through earlier lines. Ctrl-C ends a call that runs (the server
-is told), Ctrl-D leaves.
+Arguments are separated by spaces; quote with '…', "…" or \. Tab completes, the
+arrow keys recall earlier lines. Ctrl-C cancels a running call, Ctrl-D leaves.
 `
 
 func (p *program) shellCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "shell SERVER",
-		Short: "Talk to a server at a prompt, with history and completion",
-		Long: `Talk to a server at a prompt. Tab completes commands, tools, arguments and their
-values, URIs and prompts. One connection serves all commands. Lines are kept in a
-file that only you can read; lines that begin with a space are not.
+		Short: "Use a server interactively, with history and completion",
+		Long: `Use a server interactively. Tab completes commands, tools, arguments and their
+values, URIs and prompts. History is saved in a file that only you can read; lines
+that begin with a space are not saved.
 
 ` + shellHelp + `
-If standard input is not a terminal, each of its lines is a command. The exit code
-is then that of the last command that failed, or 0.`,
+If standard input is not a terminal, each line is a command. The exit code is then
+that of the last command that failed, or 0.`,
 		Example: "  tenon shell builtin:calc\n  printf 'call add a=20 b=22\\nping\\n' | tenon shell builtin:calc",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := p.printer(); err != nil {
@@ -74,7 +73,7 @@ is then that of the last command that failed, or 0.`,
 				return err
 			}
 			if len(rest) > 0 {
-				return errors.Join(usagef("a shell takes only the server: commands are typed in it, or piped to it"), s.Close())
+				return errors.Join(usagef("unexpected argument: tenon shell takes only the server; type or pipe the commands"), s.Close())
 			}
 			s.shared = true
 			sh.session, sh.completer.session = s, s
@@ -181,7 +180,7 @@ func (sh *shell) command(ctx context.Context, words []string) bool {
 // interrupted is what became of a command that the person has ended.
 type interrupted struct{}
 
-func (interrupted) Error() string { return "interrupted; the server was told" }
+func (interrupted) Error() string { return "interrupted; the call was cancelled" }
 func (interrupted) Unwrap() error { return context.Canceled }
 
 func (sh *shell) do(ctx context.Context, words []string) error {
@@ -207,14 +206,14 @@ func (sh *shell) do(ctx context.Context, words []string) error {
 		return sh.tenon(ctx, words...)
 	}
 	all := append(slices.Clone(inShell), shellOnly...)
-	return usagef("there is no command %q here%s (help lists them)", words[0], suggest(words[0], all))
+	return usagef("unknown command %q%s; type \"help\"", words[0], suggest(words[0], all))
 }
 
 func onOff(words []string) (bool, error) {
 	if len(words) > 1 && (words[1] == "on" || words[1] == "off") {
 		return words[1] == "on", nil
 	}
-	return false, usagef("write %s on or %s off", words[0], words[0])
+	return false, usagef("use %s on or %s off", words[0], words[0])
 }
 
 // tenon runs a command of tenon on the connection of the shell.
@@ -242,7 +241,7 @@ func (sh *shell) listen(ctx context.Context, uris []string, on bool) {
 			sh.p.printNotification(out, n)
 		})
 		if err != nil && ctx.Err() == nil {
-			sh.p.note("not listening any more: %v", err)
+			sh.p.note("Stopped listening: %v", err)
 		}
 	})
 }

@@ -69,7 +69,7 @@ func (h *history) Add(line string) {
 		return
 	}
 	if err := h.append(line); err != nil {
-		h.warn("lines are not kept: %v", err)
+		h.warn("cannot save history: %v", err)
 		h.file = ""
 	}
 }

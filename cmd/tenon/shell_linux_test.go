@@ -75,10 +75,10 @@ func TestShellAtATerminal(t *testing.T) {
 	<-started
 	syscall.Kill(os.Getpid(), syscall.SIGINT)
 	<-cancelled
-	s.Sees("interrupted; the server was told")
+	s.Sees("interrupted; the call was cancelled")
 
 	s.Press("call pay page=https://bank.com@evil.io/\r")
-	s.Sees("It is on the machine evil.io.")
+	s.Sees("The page is on the host evil.io.")
 	s.Sees("not opened: what stands before the @ (bank.com) is a user name")
 
 	s.Press("call greet\r")

@@ -23,9 +23,9 @@ func suggest(name string, all []string) string {
 	case best != "":
 		return fmt.Sprintf(": did you mean %s?", best)
 	case len(all) == 0:
-		return ": it has none"
+		return ": there are none"
 	case len(all) <= 12:
-		return ": it has " + strings.Join(all, ", ")
+		return ": there are " + strings.Join(all, ", ")
 	}
 	return fmt.Sprintf(" among its %d", len(all))
 }

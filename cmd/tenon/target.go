@@ -31,13 +31,13 @@ type session struct {
 func words(cmd *cobra.Command, args []string, taken int) (entry config.Server, rest []string, name bool, err error) {
 	if dash := cmd.ArgsLenAtDash() - taken; dash >= 0 {
 		if len(args) == dash {
-			return entry, nil, false, usagef("there is no command after --")
+			return entry, nil, false, usagef("missing COMMAND after --")
 		}
 		entry, err = config.Parse("--", args[dash:])
 		return entry, args[:dash], false, usage(err)
 	}
 	if len(args) == 0 {
-		return entry, nil, false, usagef("say which server: a name from tenon config, a URL, builtin:NAME, or -- and a command\n\n  %s", cmd.UseLine())
+		return entry, nil, false, usagef("missing SERVER: a name from tenon config, a URL, builtin:NAME, or -- and a command\n\n  %s", cmd.UseLine())
 	}
 	entry, err = config.Parse(args[0], nil)
 	if errors.Is(err, config.ErrName) {
@@ -83,7 +83,7 @@ func (p *program) withFlags(entry config.Server) (config.Server, error) {
 		return entry, nil
 	}
 	if entry.Kind != config.Stdio {
-		return entry, usagef("--env is for servers that are programs, and %s is not", entry.Name)
+		return entry, usagef("--env applies to servers that are programs; %s is not one", entry.Name)
 	}
 	entry, err := entry.WithEnv(p.env, os.LookupEnv)
 	return entry, usage(err)
@@ -92,7 +92,7 @@ func (p *program) withFlags(entry config.Server) (config.Server, error) {
 // withHeaders adds the headers of --header to the server.
 func (p *program) withHeaders(entry config.Server) (config.Server, error) {
 	if entry.URL == "" {
-		return entry, usagef("--header is for servers that are reached over HTTP, and %s is not", entry.Name)
+		return entry, usagef("--header applies to HTTP servers; %s is not one", entry.Name)
 	}
 	entry, err := entry.WithHeaders(p.headers)
 	return entry, usage(err)

@@ -29,15 +29,14 @@ func (p *program) toolsApproveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "approve SERVER [TOOL …]",
 		Short: "Approve tools that have changed since you approved them",
-		Long: `Show what has changed in tools since you approved them, and approve them as they
-are now. Without TOOL these are all tools of the server that have changed.
+		Long: `Show what changed in tools since you approved them, and approve the new versions.
+Without TOOL, this covers all tools of the server that have changed.
 
-An approval is bound to the tool's definition and to what the server is. After a
-change, chat asks again, and run denies the call. This says that the change is
-fine: what you said about the tool before counts again. It does not allow a tool
-that you never allowed.
+An approval applies to one definition of the tool and one server. After a change,
+chat asks again and run denies the call, until you approve the change here. This
+does not allow tools that you have not allowed before.
 
-At a terminal you are asked; elsewhere --yes is needed.`,
+You are asked to confirm; outside a terminal, --yes is required.`,
 		Example: "  tenon tools approve notes\n  tenon tools approve notes read_note --yes",
 		RunE: p.with(func(ctx context.Context, s *session, out *show.Printer, rest []string) error {
 			book, err := p.approvals()
@@ -104,30 +103,30 @@ func (p *program) approveTool(ctx context.Context, book *permit.Book, server str
 	switch {
 	case p.yes:
 	case !p.interactive():
-		return usagef("look at it, then run this in a terminal, or with --yes")
+		return usagef("review the change, then run this in a terminal or add --yes")
 	default:
-		yes, err := p.ask(ctx, fmt.Sprintf("Approve %s/%s as it is now? (yes/no) ", visible.Line(server), visible.Line(t.Name)))
+		yes, err := p.ask(ctx, fmt.Sprintf("Approve the new %s/%s? (yes/no) ", visible.Line(server), visible.Line(t.Name)))
 		if err != nil || !yes {
-			p.note("%s/%s is not approved.", server, t.Name)
+			p.note("Did not approve %s/%s.", server, t.Name)
 			return err
 		}
 	}
 	if err := book.Approve(server, t); err != nil {
 		return err
 	}
-	p.note("%s/%s is approved as it is now.", server, t.Name)
+	p.note("Approved %s/%s.", server, t.Name)
 	return nil
 }
 
 func (p *program) toolsForgetCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "forget SERVER [TOOL …]",
-		Short:   "Take back what you said about tools: allow, deny and approvals",
-		Long:    "Take back what you said about tools in chat. Without TOOL it is about all tools\nof the server. The server is not started, and need not exist any more.",
+		Short:   "Forget your decisions about tools",
+		Long:    "Forget what you allowed, denied and approved in chat. Without TOOL, this covers all\ntools of the server. The server is not started and need not exist any more.",
 		Example: "  tenon tools forget notes\n  tenon tools forget notes read_note",
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usagef("say which server, and perhaps which tool")
+				return usagef("missing SERVER")
 			}
 			book, err := p.approvals()
 			if err != nil {
@@ -146,7 +145,7 @@ func (p *program) toolsForgetCommand() *cobra.Command {
 					return err
 				}
 			}
-			p.note("What you said about the tools of %s is forgotten.", server)
+			p.note("Your decisions about the tools of %s are forgotten.", server)
 			return nil
 		},
 	}

@@ -24,8 +24,8 @@ type pageRun struct {
 
 func (v *pageRun) pageFlags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&v.addr, "addr", "127.0.0.1:0", "where to serve the page; port 0 takes a free one")
-	f.BoolVar(&v.noBrowser, "no-browser", false, "print the address and open no browser")
+	f.StringVar(&v.addr, "addr", "127.0.0.1:0", "the address of the page; port 0 picks a free port")
+	f.BoolVar(&v.noBrowser, "no-browser", false, "print the address without opening a browser")
 	f.BoolVar(&v.remote, "remote", false, "allow an address that other machines can reach")
 }
 
@@ -33,22 +33,23 @@ func (p *program) upCommand() *cobra.Command {
 	var v pageRun
 	c := &cobra.Command{
 		Use:   "up",
-		Short: "Start the host with its servers, and open the page that shows everything",
-		Long: `Start the host and open a page on this machine: the host, its servers, every
-message between them, tools to drive, and a chat. It needs no key, no network and
-no set-up: a workspace with a sample vault, a folder of files and a small shop is
-made in your data folder, and what is in your configuration is there as well.
-Sessions, approvals, logins and the audit log are those of tenon chat and run.
-Servers that the project's .mcp.json adds wait in the page for your approval.
+		Short: "Open a page with your servers, every message, and a chat",
+		Long: `Open a page on this machine that shows your servers and every message, calls
+tools, and has a chat. It needs no key, network or setup: sample servers (notes,
+files and a small shop) are created in your data folder and run beside your
+configured servers. Sessions, approvals, logins and the audit log are shared with
+tenon chat and run. Servers from the project's .mcp.json wait in the page for your
+approval.
 
-The page is opened with a token that works once. Press Enter for another address.`,
+The address of the page contains a token that works once. Press Enter for a new
+address.`,
 		Args: noWords,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.up(cmd.Context(), &v) },
 	}
 	v.flags(c)
 	v.pageFlags(c)
-	c.Flags().StringVar(&v.workspace, "workspace", "", "the `folder` of samples, sessions and approvals (default: samples in your data folder, the rest where tenon chat has it)")
-	c.Flags().BoolVar(&v.tap, "tap", false, "also show what real hosts send through tenon tap")
+	c.Flags().StringVar(&v.workspace, "workspace", "", "the `folder` for samples, sessions and approvals (default: samples in your data folder, the rest shared with tenon chat)")
+	c.Flags().BoolVar(&v.tap, "tap", false, "also show the traffic of tenon tap")
 	return c
 }
 
@@ -56,7 +57,7 @@ func (p *program) inspectCommand() *cobra.Command {
 	var v pageRun
 	c := &cobra.Command{
 		Use:   "inspect SERVER",
-		Short: "Open the page on one server",
+		Short: "Open a page for one server",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			entry, rest, err := p.target(cmd, args)
 			if err != nil {
@@ -71,7 +72,7 @@ func (p *program) inspectCommand() *cobra.Command {
 	}
 	v.flags(c)
 	v.pageFlags(c)
-	c.Flags().StringVar(&v.workspace, "workspace", "", "the `folder` of sessions and approvals (default: where tenon chat has them)")
+	c.Flags().StringVar(&v.workspace, "workspace", "", "the `folder` for sessions and approvals (default: shared with tenon chat)")
 	return c
 }
 
@@ -136,7 +137,7 @@ func (p *program) ownServers() ([]config.Server, error) {
 			}
 		}
 		if err != nil {
-			p.note("%s is left out: %v", e.Name, err)
+			p.note("%s is not available: %v", e.Name, err)
 			continue
 		}
 		all = append(all, s)

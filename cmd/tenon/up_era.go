@@ -29,7 +29,7 @@ func (e eraWatch) Frame(d jsonrpc.Direction, frame []byte) {
 func (p *program) inEra(ctx context.Context, w *workspace.Workspace, server string, r mcp.Revision, see func(bool, []byte)) (mcp.Handler, func() error, error) {
 	one := w.Fleet.Get(server)
 	if one == nil {
-		return nil, nil, fmt.Errorf("there is no server named %s", server)
+		return nil, nil, fmt.Errorf("no server %q", server)
 	}
 	entry := one.Entry()
 	s, err := connect.Open(ctx, entry, &connect.Options{

@@ -96,7 +96,7 @@ func (p *program) announce(l net.Listener, s *web.Server, choice *choose.Choice,
 		return
 	}
 	if err := login.OpenBrowser(first); err != nil {
-		p.note("No browser opened: %v. Open the address yourself.", err)
+		p.note("Could not open a browser: %v. Open the address yourself.", err)
 	}
 }
 
@@ -128,11 +128,11 @@ func (p *program) onEnter(again func()) {
 func (p *program) receive(ctx context.Context, log *inspect.Log) {
 	socket, err := p.tapSocket()
 	if err == nil {
-		p.note("Showing what passes through tenon tap.")
+		p.note("Showing the traffic of tenon tap.")
 		err = inspect.Receive(ctx, socket, log)
 	}
 	if err != nil {
-		p.note("tenon tap cannot be shown: %v", err)
+		p.note("Cannot show the traffic of tenon tap: %v", err)
 	}
 }
 
@@ -150,7 +150,7 @@ func listenLocal(addr string, remote bool) (net.Listener, error) {
 		return nil, usageError{err}
 	}
 	if !at.IP.IsLoopback() && !remote { // asked before anything listens
-		return nil, usagef("%s can be reached from other machines, and whoever has the page can start your servers: use 127.0.0.1, or say --remote if that is what you want", addr)
+		return nil, usagef("other machines can reach %s, and anyone with the page can start your servers: use 127.0.0.1, or add --remote to allow it", addr)
 	}
 	l, err := net.ListenTCP("tcp", at)
 	if err != nil {

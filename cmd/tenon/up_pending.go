@@ -39,7 +39,7 @@ func (p *program) waiting(w *workspace.Workspace) []web.Pending {
 			one.Refused = err.Error()
 		}
 		if len(e.Inputs) > 0 {
-			one.Refused = fmt.Sprintf("it asks for %s: set TENON_INPUT_%s, or approve it once with tenon config approve %s", e.Inputs[0].ID, e.Inputs[0].ID, e.Name)
+			one.Refused = fmt.Sprintf("it needs %s: set TENON_INPUT_%s, or run tenon config approve %s", e.Inputs[0].ID, e.Inputs[0].ID, e.Name)
 		}
 		all = append(all, one)
 	}
@@ -64,7 +64,7 @@ func (p *program) approvePending(_ context.Context, w *workspace.Workspace, name
 	case verdict.Refused != "":
 		return errors.New(verdict.Refused)
 	case verdict.Pin != pin:
-		return errors.New("it has changed since you looked at it: look again")
+		return errors.New("it has changed since you reviewed it: review it again")
 	}
 	if err := approvals.Approve(s); err != nil {
 		return err

@@ -102,7 +102,7 @@ func TestUpWithoutABrowserPrintsTheAddress(t *testing.T) {
 	v := startPage(t, cmd)
 	loads(t, v.addresses[0])
 	text, err := os.ReadFile(v.errs.Name())
-	if err != nil || strings.Count(string(text), "browser") != 1 || !strings.Contains(string(text), "No browser opened: find xdg-open: executable file not found in $PATH. Open the address yourself.") {
+	if err != nil || strings.Count(string(text), "browser") != 1 || !strings.Contains(string(text), "Could not open a browser: find xdg-open: executable file not found in $PATH. Open the address yourself.") {
 		t.Errorf("nobody says, once, that no browser was opened: %s, %v", text, err)
 	}
 }
