@@ -85,7 +85,7 @@ func TestCommandLineWithEverything(t *testing.T) {
 		parallel(t)
 		c := newTerminal(t)
 		program := append(slices.Clone(command), "stdio")
-		c.run(0, "", append([]string{"config", "add", "everything", "--"}, program...), "err:was added")
+		c.run(0, "", append([]string{"config", "add", "everything", "--"}, program...), "err:Added everything to")
 		c.everything("everything")
 		c.run(0, "", append([]string{"tools", "-q", "--"}, program...), "echo\n")
 		file := filepath.Join(t.TempDir(), "tap.txtar")
@@ -99,7 +99,7 @@ func TestCommandLineWithEverything(t *testing.T) {
 		server := start(t, command[0], "--import", "./node/loopback.mjs", command[1], "streamableHttp")
 		c := newTerminal(t)
 		c.everything(server.url)
-		c.run(0, "", []string{"auth", "status", server.url}, "no login is wanted")
+		c.run(0, "", []string{"auth", "status", server.url}, "no login required")
 		c.run(0, "", []string{"auth", "logout", server.url}, "err:Logged out")
 	})
 }
@@ -122,7 +122,7 @@ func (c *terminal) everything(server string) {
 	}
 	c.run(0, "", []string{"call", server, "trigger-long-running-operation", "duration=0.2", "steps=4"}, "completed")
 	c.run(0, "", []string{"call", server, "trigger-elicitation-request", "--answer", "name=Ada"}, "Name: Ada")
-	c.run(0, "", []string{"call", server, "trigger-elicitation-request", "--decline"}, "User declined", "err:declined a question")
+	c.run(0, "", []string{"call", server, "trigger-elicitation-request", "--decline"}, "User declined", "err:Declined the question")
 	c.run(0, "", []string{"read", server, "demo://resource/dynamic/text/12"}, "Resource 12:")
 	c.run(0, "", []string{"read", server, "demo://resource/dynamic/blob/12", "-o", filepath.Join(dir, "blob")})
 	if blob, err := os.ReadFile(filepath.Join(dir, "blob")); err != nil || !bytes.HasPrefix(blob, []byte("Resource 12:")) {
@@ -183,17 +183,17 @@ func (c *terminal) listens(server string) {
 
 // replays plays a conversation that was recorded between tenon and the server.
 func (c *terminal) replays(server, file string) {
-	c.run(0, "", []string{"replay", file, server}, "err:as recorded")
+	c.run(0, "", []string{"replay", file, server}, "err:match the recording")
 }
 
 // rest runs what needs no server, and sees to it that nothing was left out.
 func (c *terminal) rest() {
 	dir := c.t.TempDir()
 	c.run(0, "", []string{"config"}, "everything  ")
-	c.run(0, "", []string{"config", "remove", "everything"}, "err:was removed")
+	c.run(0, "", []string{"config", "remove", "everything"}, "err:Removed everything from")
 	c.run(0, "", []string{"call", "add", "a=1", "b=2", "--", c.program, "serve", "calc"}, "3")
 	c.ran["serve"], c.ran["auth"] = true, true // the latter over HTTP
-	c.run(0, "", []string{"demo"}, "two eras")
+	c.run(0, "", []string{"demo"}, "the modern and the legacy era")
 	c.run(0, "", []string{"version"}, "tenon ")
 	c.run(0, "", []string{"exit-codes"}, "130")
 	c.run(0, "", []string{"help"}, "Use a server:")
