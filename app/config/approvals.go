@@ -106,7 +106,65 @@ func readPins(root node) (map[string]pin, error) {
 	return pins, nil
 }
 
-func (s Server) key() string { return s.Source.File + "\x00" + s.Name }
+// key names the entry in its file, also if the server goes by another name.
+func (s Server) key() string { return s.Source.File + "\x00" + s.Entry().Name }
+
+// WithApprovals returns the server with the approvals that [Server.MayStart]
+// looks at.
+func (s Server) WithApprovals(a *Approvals) Server {
+	s.approvals = a
+	return s
+}
+
+// MayStart returns nil if the server may be started as it is now, or an
+// [*ApprovalError]. It reads the file of the approvals and the program's file,
+// so call it before each start: a program may change while its server is down.
+// Servers that the person typed or has in their own file always may.
+func (s Server) MayStart() error {
+	if !s.Source.Project {
+		return nil
+	}
+	refused := &ApprovalError{Server: s.Entry().Name}
+	if s.approvals == nil {
+		return refused
+	}
+	now, err := OpenApprovals(s.approvals.file)
+	if err != nil {
+		return err
+	}
+	v := now.Check(s)
+	if v.Approved {
+		return nil
+	}
+	refused.Refused, refused.Changed = v.Refused, v.Changed
+	return refused
+}
+
+// An ApprovalError says that a project's server is not started, because the
+// person has not approved it as it is now.
+type ApprovalError struct {
+	Server  string
+	Refused string   // why it cannot be approved; empty if it can
+	Changed []Change // since the person approved it
+}
+
+func (e *ApprovalError) Error() string {
+	if e.Refused != "" {
+		return fmt.Sprintf("server %s is not started: %s", e.Server, e.Refused)
+	}
+	why := "you have not approved it"
+	if len(e.Changed) > 0 {
+		var what []string
+		for _, c := range e.Changed {
+			what = append(what, c.What)
+		}
+		why = fmt.Sprintf("it has changed since you approved it (%s)", strings.Join(what, ", "))
+	}
+	return fmt.Sprintf("server %s is not started: %s. Look at it and approve it with tenon config approve %s, then restart it", e.Server, why, e.Server)
+}
+
+// Permanent reports that trying again does not help.
+func (e *ApprovalError) Permanent() bool { return true }
 
 // Check says whether a server may be opened as it is now. Servers that the
 // person typed or has in their own file always may; those of a project may if

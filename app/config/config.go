@@ -67,6 +67,9 @@ type Server struct {
 	entry   Entry             // as it stands in the file: this is what approvals are about
 	shown   map[string]string // its texts by their place, filled in as far as they may be shown
 	envData []byte            // what its envFile held
+	project string            // what ${workspaceFolder} stands for
+
+	approvals *Approvals // what a project's server must have at each start
 }
 
 // An OAuth says who this program is at the server's authorization server.

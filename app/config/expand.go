@@ -32,6 +32,7 @@ func (c *Config) expand(e Entry) (Server, error) {
 		Headers: x.fillAll("headers.", e.Headers),
 		OAuth:   x.oauth(),
 		entry:   e,
+		project: c.project,
 	}
 	for i, a := range e.Args {
 		s.Args = append(s.Args, x.fill(fmt.Sprintf("args[%d]", i), a))

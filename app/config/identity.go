@@ -3,23 +3,29 @@ package config
 import (
 	"fmt"
 	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Identity says what a server is, as facts by names that a person can read:
 //
 //	kind, command, argument 1 …, folder      of a program
+//	program                                  where the command was found
 //	environment NAME, environment file       names only, no values
 //	URL, header NAME                         of an address; headers by name only
 //	builtin, option NAME, folder             of a builtin server
+//	real path of NAME                        of an option that leads through a symbolic link
+//	project                                  what ${workspaceFolder} stands for, if it is used
 //	configuration file                       where the entry stands
 //
 // Texts are as they stand in the file, with variables not filled in, and
-// without secrets. The folder counts only where something in the entry is
-// relative to it. Two servers with equal identities may share approvals.
+// without secrets. The folder counts only if something in the entry can be
+// relative to it; see [Server.usesFolder]. Two servers with equal identities
+// may share approvals.
 func (s Server) Identity() map[string]string {
 	e := s.Entry()
 	id := map[string]string{"kind": string(s.Kind)}
@@ -31,9 +37,17 @@ func (s Server) Identity() map[string]string {
 	}
 	show := func(what, place, value string) { set(what, written.show(place, value)) }
 	set("configuration file", s.Source.File)
+	e.texts(func(_, text string) {
+		if strings.Contains(text, "${workspaceFolder") {
+			set("project", realPath(s.project))
+		}
+	})
 	switch s.Kind {
 	case Stdio:
 		set("command", e.Command)
+		if program := s.Program(); program != "" {
+			set("program", absolute(program))
+		}
 		for i, a := range e.Args {
 			show(fmt.Sprintf("argument %d", i+1), fmt.Sprintf("args[%d]", i), a)
 		}
@@ -41,7 +55,7 @@ func (s Server) Identity() map[string]string {
 			id["environment "+name] = "set"
 		}
 		set("environment file", e.EnvFile)
-		if e.Dir != "" || slices.ContainsFunc(append([]string{e.Command}, e.Args...), relative) {
+		if e.Dir != "" || s.usesFolder() {
 			set("folder", s.folder())
 		}
 	case HTTP, SSE:
@@ -59,25 +73,123 @@ func (s Server) Identity() map[string]string {
 				set("folder", s.folder())
 			}
 		}
+		s.eachLink(func(option, path string) { set("real path of "+option, path) })
 	}
 	return id
 }
 
-// folder is where the server runs.
-func (s Server) folder() string {
-	dir, err := filepath.Abs(s.Dir)
-	if err != nil {
-		return s.Dir
+// folder returns the folder that the server runs in, without symbolic links.
+func (s Server) folder() string { return realPath(absolute(s.Dir)) }
+
+// eachLink calls see with the options of a builtin that are paths through a
+// symbolic link, and with the paths that the links lead to.
+func (s Server) eachLink(see func(option, path string)) {
+	for name, values := range s.Query {
+		for _, path := range values {
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(s.folder(), path)
+			}
+			if at := realPath(path); at != filepath.Clean(path) {
+				see(name, at)
+			}
+		}
 	}
-	return dir
 }
 
-// relative reports whether an argument is a path from the current folder.
-func relative(arg string) bool {
-	if _, value, ok := strings.Cut(arg, "="); ok && strings.HasPrefix(arg, "-") {
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// realPath returns a path without symbolic links, or the path itself if nothing is
+// there.
+func realPath(path string) string {
+	if at, err := filepath.EvalSymlinks(path); err == nil {
+		return at
+	}
+	return path
+}
+
+// runners are programs that run the code of the folder they are started in,
+// whatever their arguments are.
+var runners = []string{"bun", "bundle", "cargo", "deno", "dotnet", "go", "gradle", "just", "make", "mvn", "npm", "pipenv", "pnpm", "poetry", "rake", "uv", "yarn"}
+
+// usesFolder reports whether what the program does can depend on the folder it
+// is started in: the program runs the folder's code, or the command, an
+// argument or the environment file can be a path from there, or a variable
+// begins with a dot.
+func (s Server) usesFolder() bool {
+	if strings.ContainsAny(s.Command, `/\`) && !filepath.IsAbs(s.Command) || slices.Contains(runners, programName(s.Command)) {
+		return true
+	}
+	for _, value := range s.Env {
+		if slices.ContainsFunc(filepath.SplitList(value), func(path string) bool { return strings.HasPrefix(path, ".") }) {
+			return true
+		}
+	}
+	return s.entry.EnvFile != "" && s.relative(s.entry.EnvFile) || slices.ContainsFunc(s.Args, s.relative)
+}
+
+// relative reports whether an argument can be a path from the server's folder:
+// it is not absolute, and has a slash or the end of a file's name, or names
+// something that is there. Of a flag, only what follows = counts. A name that
+// begins with @ is a package's and counts if it is there.
+func (s Server) relative(arg string) bool {
+	if strings.HasPrefix(arg, "-") {
+		_, value, ok := strings.Cut(arg, "=")
+		if !ok {
+			return false
+		}
 		arg = value
 	}
-	return arg == "." || arg == ".." || strings.HasPrefix(arg, "./") || strings.HasPrefix(arg, "../") || strings.HasPrefix(arg, `.\`) || strings.HasPrefix(arg, `..\`)
+	if arg == "" || !maybeRelative(arg) {
+		return false
+	}
+	if !strings.HasPrefix(arg, "@") && (strings.ContainsAny(arg, `/\`) || fileEnd(arg)) {
+		return true
+	}
+	if i := strings.LastIndexByte(arg, '@'); i > 0 {
+		arg = arg[:i] // without the version of a package
+	}
+	return s.holds(arg)
+}
+
+// fileEnd reports whether a name ends like that of a file, such as tool.py; a
+// version such as 1.2 does not. Dots alone are a path.
+func fileEnd(name string) bool {
+	if strings.Trim(name, ".") == "" {
+		return true
+	}
+	return strings.ContainsFunc(filepath.Ext(name), unicode.IsLetter)
+}
+
+// holds reports whether the server's folder has a file or folder of a name,
+// with or without an extension, as for python -m name, or a package of that
+// name is installed in it or above it, as for npx name.
+func (s Server) holds(name string) bool {
+	there := func(path string) bool {
+		_, err := os.Lstat(path)
+		return err == nil
+	}
+	dir := s.folder()
+	if there(filepath.Join(dir, name)) {
+		return true
+	}
+	entries, _ := os.ReadDir(dir) // a folder that cannot be read holds nothing to run
+	if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), name+".") }) {
+		return true
+	}
+	for at := dir; ; at = filepath.Dir(at) {
+		modules := filepath.Join(at, "node_modules")
+		if there(filepath.Join(modules, name)) || there(filepath.Join(modules, ".bin", name)) {
+			return true
+		}
+		if filepath.Dir(at) == at {
+			return false
+		}
+	}
 }
 
 // maybeRelative reports whether an option of a builtin could be a path from the

@@ -25,6 +25,7 @@ import (
 //	env NAME, header NAME, oauth, envFile           digests
 //	variable NAME                                   "used"
 //	program, binary                                 where the command was found, and the digest of that file
+//	real path of NAME                               of a builtin's option that leads through a symbolic link
 type pin map[string]string
 
 // pinOf looks at a server as it is now.
@@ -69,6 +70,8 @@ func pinOf(s Server) pin {
 		if u, err := url.Parse(s.URL); err == nil {
 			p["origin"] = u.Scheme + "://" + u.Host
 		}
+	case Builtin:
+		s.eachLink(func(option, path string) { p["real path of "+option] = path })
 	}
 	return p
 }

@@ -23,9 +23,10 @@ type link interface {
 	lastWords() string
 }
 
-// meet makes one connection. What the server speaks is remembered, and
-// forgotten when that turns out wrong. The server is ready before the keeper
-// hands the connection to anybody: whoever was waiting for it finds it so.
+// connect makes one connection, if the person has approved the server as it is
+// now. The revision that the server speaks is remembered, and forgotten if
+// connecting fails. The state is Ready before the keeper hands out the
+// connection.
 func (s *Server) connect(ctx context.Context) (link, error) {
 	var watch Watcher = unwatched{}
 	if s.opts.Watch != nil {
@@ -35,15 +36,16 @@ func (s *Server) connect(ctx context.Context) (link, error) {
 	known := s.known
 	s.mu.Unlock()
 	var l link
-	var err error
-	switch s.entry.Kind {
-	case config.Stdio:
+	err := s.entry.MayStart()
+	switch kind := s.entry.Kind; {
+	case err != nil:
+	case kind == config.Stdio:
 		l, err = s.program(ctx, known, watch)
-	case config.HTTP:
+	case kind == config.HTTP:
 		l, err = s.web(ctx, known, watch)
-	case config.SSE:
+	case kind == config.SSE:
 		l, err = s.oldWeb(ctx, watch)
-	case config.Builtin:
+	case kind == config.Builtin:
 		l, err = s.memory(ctx, known, watch)
 	default:
 		err = fmt.Errorf("server %s: it is of no known kind (%q)", s.entry.Name, s.entry.Kind)

@@ -14,6 +14,9 @@ import (
 // messages: nobody has met it, and what is said is up to the caller. Close ends
 // the server. Over HTTP there is no such stream.
 func Raw(entry config.Server, o *Options) (stream jsonrpc.Stream, close func() error, err error) {
+	if err := entry.MayStart(); err != nil {
+		return nil, nil, err
+	}
 	switch entry.Kind {
 	case config.Stdio:
 		child, err := commandOf(entry).Start()

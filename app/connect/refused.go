@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/auth/login"
 )
 
@@ -77,6 +78,9 @@ func wantsPerson(err error) error {
 		return e
 	}
 	if e, ok := errors.AsType[*login.PageLimitError](err); ok {
+		return e
+	}
+	if e, ok := errors.AsType[*config.ApprovalError](err); ok {
 		return e
 	}
 	return nil

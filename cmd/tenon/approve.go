@@ -109,7 +109,7 @@ func (p *program) approve(ctx context.Context, entry config.Server, seen string)
 	if v.Program != "" {
 		entry.Command = v.Program
 	}
-	return entry, nil
+	return entry.WithApprovals(approvals), nil
 }
 
 func (p *program) verdict(entry config.Server) (*config.Approvals, config.Verdict, error) {

@@ -80,7 +80,8 @@ type attempt[T Process] struct {
 // to start ends with Close. If the error of start, or one that it wraps, has a
 // method Done() <-chan struct{}, the Restarter waits for that channel to be
 // closed before it starts again and before Close returns: something that was
-// started is still ending.
+// started is still ending. If it has a method Permanent() bool that returns
+// true, the Restarter gives up at once, until Retry.
 func NewRestarter[T Process](start func(context.Context) (T, error), o *RestartOptions) *Restarter[T] {
 	var opts RestartOptions
 	if o != nil {

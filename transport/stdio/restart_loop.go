@@ -43,6 +43,12 @@ type stillEnding interface {
 	Done() <-chan struct{}
 }
 
+// permanent is an error after which starting again does not help.
+type permanent interface {
+	error
+	Permanent() bool
+}
+
 // launch starts the thing and settles the attempt. A thing that has started
 // only after Close is ended again.
 func (r *Restarter[T]) launch(a *attempt[T]) error {
@@ -95,12 +101,19 @@ func (r *Restarter[T]) rest(a *attempt[T], why error) bool {
 	}
 	r.forgetRetry()
 	var due <-chan time.Time
-	if delay, ok := r.backoff.Ended(time.Now()); ok {
+	delay, again := r.backoff.Ended(time.Now())
+	refused, ok := errors.AsType[permanent](why)
+	switch {
+	case ok && refused.Permanent():
+		a.err = why
+		close(a.settled)
+		r.changed(RunStatus{State: StateGaveUp, Err: a.err})
+	case again:
 		t := time.NewTimer(delay)
 		defer t.Stop()
 		due = t.C
 		r.changed(RunStatus{State: StateWaiting, Err: why, Delay: delay})
-	} else {
+	default:
 		a.err = fmt.Errorf("%s and is not started again; last: %w", r.backoff.reason(), why)
 		close(a.settled)
 		r.changed(RunStatus{State: StateGaveUp, Err: a.err})
