@@ -157,14 +157,16 @@ func (s *Session) progress(call *ToolCall) func(mcp.ProgressParams) {
 	}
 }
 
-// failed tells of a call without a result. Errors of the protocol are passed to
-// the model in words that it can act on.
+// failed ends a call without a result. The model is told of protocol errors in
+// words that it can act on. The text of an error is data of the server, like a
+// result.
 func (s *Session) failed(ctx context.Context, call *ToolCall, err error) llm.ToolResult {
 	if ctx.Err() != nil {
 		s.audit(call, "result", "cancelled", 0)
 		return s.failCall(call, CallCancelled, "the turn was stopped", "The call was cancelled by the person.")
 	}
 	s.audit(call, "result", "failed", 0)
+	s.source(call.Server)
 	why := s.host.safe(err.Error())
 	text := fmt.Sprintf("The call did not come to a result: %s", why)
 	if answer, ok := errors.AsType[*mcp.Error](err); ok && answer.Code == mcp.CodeInvalidParams {

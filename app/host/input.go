@@ -136,11 +136,11 @@ func (s *Session) attach(ctx context.Context, info llm.Info, a attachment) ([]ll
 
 // resource reads a resource as parts of a message.
 func (s *Session) resource(ctx context.Context, info llm.Info, server *attached, uri string) ([]llm.Part, error) {
+	s.source(server.name) // also the text of an error is data of the server
 	r, err := server.client.ReadResource(ctx, uri)
 	if err != nil {
 		return nil, err
 	}
-	s.source(server.name)
 	var parts []llm.Part
 	for _, c := range r.Contents {
 		if c.Blob == nil {
@@ -177,11 +177,11 @@ func blob(info llm.Info, c mcp.ResourceContents) llm.Part {
 // what they are: the person chose it to be followed, so its own text is not
 // fenced, only cleaned and cut. What it brings along is.
 func (s *Session) prompt(ctx context.Context, info llm.Info, server *attached, name string, values map[string]string) ([]llm.Message, error) {
+	s.source(server.name) // also the text of an error is data of the server
 	r, err := server.client.GetPrompt(ctx, name, values)
 	if err != nil {
 		return nil, missingValues(ctx, server, name, values, err)
 	}
-	s.source(server.name)
 	s.host.emit(Event{Kind: EventPrompt, Session: s.ID, Server: server.name, Text: s.host.safe(promptText(r))})
 	out := []llm.Message{llm.User(fmt.Sprintf("The person chose the prompt %s of %s. Its text follows; do what it asks as far as the person would want it.", name, server.name))}
 	for _, m := range r.Messages {

@@ -228,6 +228,47 @@ func TestSensitivePairs(t *testing.T) {
 	}
 }
 
+// The text of an error is data of its server: of a protocol error, of a tool, of
+// a resource and of a prompt that cannot be read.
+func TestErrorsAreDataOfTheirServer(t *testing.T) {
+	private := &mcp.Error{Code: -32050, Message: "private"}
+	files := server.New(mcp.Implementation{Name: "files", Version: "1"}, nil)
+	server.AddTool(files, "read", "", func(context.Context, *mcp.Call, struct{}) (string, error) { return "", private })
+	mail := server.New(mcp.Implementation{Name: "mail", Version: "1"}, nil)
+	server.AddTool(mail, "send", "", func(context.Context, *mcp.Call, struct{}) (string, error) {
+		t.Error("it was sent")
+		return "sent", nil
+	})
+	settings := config.Settings{
+		Rules:     []config.Rule{{Effect: config.Allow, Server: "*", Tool: "*"}},
+		Sensitive: []config.Pair{{From: "files", To: "*"}},
+	}
+	for name, first := range map[string]string{"tool": "", "resource": "see @files:x://gone", "prompt": "/files:gone"} {
+		t.Run(name, func(t *testing.T) {
+			script := []turnFunc{calls("mail__send", "{}"), says("ok")}
+			if first == "" {
+				script = append([]turnFunc{calls("files__read", "{}")}, script...)
+			}
+			b := newBench(t, func(o *Options) { o.Book = book(t, settings) }, script...)
+			b.answers = func(a Ask) *Reply { return &Reply{Action: "deny"} }
+			b.attach("files", files)
+			b.attach("mail", mail)
+			s := b.host.NewSession()
+			if first != "" {
+				if err := s.Send(t.Context(), first); err == nil {
+					t.Fatal("it could be read")
+				}
+			}
+			if err := s.Send(t.Context(), "go"); err != nil {
+				t.Fatal(err)
+			}
+			if asks := b.all(EventAsk); len(asks) != 1 || asks[0].Ask.Kind != AskFlow {
+				t.Errorf("asked %+v", asks)
+			}
+		})
+	}
+}
+
 // O34: where the audit log cannot be written, the call is not made.
 func TestNoAuditNoCall(t *testing.T) {
 	ran := false

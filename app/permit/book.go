@@ -3,6 +3,7 @@ package permit
 import (
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"strings"
@@ -31,6 +32,8 @@ type Book struct {
 
 	mu       sync.Mutex
 	kept     records
+	stamp    fs.FileInfo                // of the file that kept was read from; nil if there was none
+	stale    bool                       // the file must be read again
 	sessions map[string]map[string]bool // session -> server and tool
 	servers  map[string]Identity        // what each server is now
 	refused  map[string]json.RawMessage // definitions that the person saw, found suspicious, and denied; by server and tool
@@ -92,8 +95,10 @@ func (b *Book) Identify(server string, is Identity) {
 	b.servers[server] = is
 }
 
-// Judge decides on a call. Args is what the tool would be given.
+// Judge decides on a call. Args is what the tool would be given. What other
+// processes have written to the file counts.
 func (b *Book) Judge(server string, tool *mcp.Tool, args json.RawMessage, session string) Verdict {
+	b.refresh()
 	effect, rule := b.settings.Decide(server, tool.Name, args)
 	v := Verdict{Effect: config.Ask, Loud: loud(tool.Annotations), Warnings: Suspect(tool)}
 	v.Typed = b.settings.AllowedByCommandLine(server, tool.Name, args)
@@ -140,6 +145,7 @@ func (r *record) changes(is Identity, tool *mcp.Tool) []Change {
 // Hidden reports whether the model should not see a tool, because no call of it
 // would be allowed whatever its arguments.
 func (b *Book) Hidden(server string, tool *mcp.Tool) bool {
+	b.refresh()
 	b.mu.Lock()
 	never := b.kept[key(server, tool.Name)].Answer == Never
 	b.mu.Unlock()
@@ -150,6 +156,7 @@ func (b *Book) Hidden(server string, tool *mcp.Tool) bool {
 // person approves it: it has changed since it was approved, or it looks like
 // orders to the model and the person has denied it. Empty means that it may.
 func (b *Book) Held(server string, tool *mcp.Tool) string {
+	b.refresh()
 	k := key(server, tool.Name)
 	b.mu.Lock()
 	known, refused := b.kept[k].Definition, b.refused[k]

@@ -182,6 +182,49 @@ func TestTwoBooksOneFile(t *testing.T) {
 	}
 }
 
+// What one program takes back does not count in another one that runs.
+func TestOtherProcessTakesBack(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tools.json")
+	one, two := open(t, file, config.Settings{}), open(t, file, config.Settings{})
+	judged := func(want config.Effect, name string) {
+		t.Helper()
+		if v := one.Judge("s", tool(name, ""), nil, "1"); v.Effect != want {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		answer(t, one, tool(name, ""), "1", Always)
+		judged(config.Allow, name)
+	}
+	answer(t, one, tool("d", ""), "1", Session)
+	judged(config.Allow, "d")
+	answer(t, two, tool("a", ""), "2", Never)
+	judged(config.Deny, "a")
+	if !one.Hidden("s", tool("a", "")) {
+		t.Error("the model still sees it")
+	}
+	if err := two.Forget("s", "b"); err != nil {
+		t.Fatal(err)
+	}
+	judged(config.Ask, "b")
+	judged(config.Allow, "c")
+	judged(config.Allow, "d")
+	if err := two.Forget("s", "d"); err != nil {
+		t.Fatal(err)
+	}
+	judged(config.Ask, "d")
+	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	judged(config.Ask, "c")
+	judged(config.Deny, "a")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	judged(config.Ask, "c")
+	judged(config.Ask, "a")
+}
+
 // O34: where an answer cannot be kept the old file stays, and it is said.
 func TestCannotKeep(t *testing.T) {
 	dir := t.TempDir()

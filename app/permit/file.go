@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -18,16 +19,91 @@ import (
 // records are what is known of tools, by server and tool.
 type records map[string]record
 
+// load reads the file. The locks need not be held: the book is new.
 func (b *Book) load() error {
 	if b.file == "" {
 		return nil
 	}
-	data, err := os.ReadFile(b.file)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	b.kept, err = read(b.file, data)
+	all, stamp, err := readFile(b.file)
+	b.kept, b.stamp = all, stamp
 	return err
+}
+
+// readFile returns what a file holds, and the file that was read, nil if there
+// is none.
+func readFile(name string) (records, fs.FileInfo, error) {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return records{}, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	stamp, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	all, err := read(name, data)
+	return all, stamp, err
+}
+
+// refresh takes over what other processes have written to the file since it was
+// read. If the file cannot be read any more, only denials still count. While an
+// update runs there is nothing to do: it reads the file itself.
+func (b *Book) refresh() {
+	if b.file == "" || !b.updating.TryLock() {
+		return
+	}
+	defer b.updating.Unlock()
+	info, err := os.Stat(b.file)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	if b.fresh(info) {
+		return
+	}
+	all, stamp, err := readFile(b.file)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if err != nil {
+		all, stamp = maps.Clone(b.kept), nil
+		maps.DeleteFunc(all, func(_ string, r record) bool { return r.Answer != Never })
+	}
+	for _, change := range b.unsaved {
+		change(all)
+	}
+	b.replace(all, stamp)
+	b.stale = err != nil
+}
+
+// fresh reports whether the file is the one that was read.
+func (b *Book) fresh(now fs.FileInfo) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if now == nil || b.stamp == nil {
+		return now == nil && b.stamp == nil && !b.stale
+	}
+	return os.SameFile(now, b.stamp) && now.ModTime().Equal(b.stamp.ModTime()) && now.Size() == b.stamp.Size()
+}
+
+// replace puts other records in place of those that were known. What sessions
+// allow goes with a record that is not there any more. b.mu is held.
+func (b *Book) replace(all records, stamp fs.FileInfo) {
+	for k := range b.kept {
+		if _, still := all[k]; still {
+			continue
+		}
+		delete(b.refused, k)
+		for _, allowed := range b.sessions {
+			delete(allowed, k)
+		}
+	}
+	b.kept, b.stamp, b.stale = all, stamp, false
 }
 
 // read returns what a file holds. A missing one, whose data is nil, holds
@@ -84,7 +160,8 @@ func (b *Book) update(change func(records)) error {
 		change(b.kept)
 		return fmt.Errorf("the answer could not be kept in %s: %w", b.file, err)
 	}
-	b.kept, b.unsaved = all, nil
+	b.replace(all, nil)
+	b.unsaved, b.stale = nil, true // another process may have written since
 	return nil
 }
 
