@@ -106,10 +106,16 @@ func (p *program) approve(ctx context.Context, entry config.Server, seen string)
 			return entry, err
 		}
 	}
+	return bound(entry, approvals, v), nil
+}
+
+// bound returns a server that starts the program which was approved, whatever
+// PATH leads to later, and that checks its approval at each start.
+func bound(entry config.Server, approvals *config.Approvals, v config.Verdict) config.Server {
 	if v.Program != "" {
 		entry.Command = v.Program
 	}
-	return entry.WithApprovals(approvals), nil
+	return entry.WithApprovals(approvals)
 }
 
 func (p *program) verdict(entry config.Server) (*config.Approvals, config.Verdict, error) {

@@ -313,15 +313,12 @@ func (p *program) approved(name string) (config.Server, error) {
 	if err != nil {
 		return entry, err
 	}
-	_, v, err := p.verdict(entry)
+	approvals, v, err := p.verdict(entry)
 	if err != nil {
 		return entry, err
 	}
 	if !v.Approved {
 		return entry, errors.New("the project's server " + visible.Line(name) + " is not approved")
 	}
-	if v.Program != "" {
-		entry.Command = v.Program
-	}
-	return entry, nil
+	return bound(entry, approvals, v), nil
 }

@@ -128,13 +128,11 @@ func (p *program) ownServers() ([]config.Server, error) {
 		}
 		s, err := c.Server(e.Name)
 		if err == nil && s.Source.Project {
-			_, verdict, verr := p.verdict(s)
+			approvals, verdict, verr := p.verdict(s)
 			if verr != nil || !verdict.Approved {
 				continue
 			}
-			if verdict.Program != "" {
-				s.Command = verdict.Program
-			}
+			s = bound(s, approvals, verdict)
 		}
 		if err != nil {
 			p.note("%s is not available: %v", e.Name, err)

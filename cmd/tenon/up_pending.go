@@ -69,8 +69,5 @@ func (p *program) approvePending(_ context.Context, w *workspace.Workspace, name
 	if err := approvals.Approve(s); err != nil {
 		return err
 	}
-	if verdict.Program != "" {
-		s.Command = verdict.Program
-	}
-	return w.Add(s)
+	return w.Add(bound(s, approvals, verdict))
 }
