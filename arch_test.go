@@ -80,14 +80,17 @@ var floors = map[string]floor{
 	"internal/needtest": {why: "test support that every package may use"},
 	"internal/ptytest":  {on: []string{"internal/needtest"}, extern: []string{"golang.org/x/sys"}, why: "test support that every package may use"},
 	"internal/spectest": {on: []string{"mcp", "internal/uritemplate"}, extern: []string{validator, "golang.org/x/text"}, why: "test support: the published schemas judge what leaves"},
+	"internal/talktest": {on: []string{"mcp"}, why: "test support: conversations written as text"},
 	"internal/redact":   {why: "what is secret is the same wherever it is written or shown"},
 	"internal/version":  {why: "one string"},
 	"internal/typo":     {why: "counting mistakes between words knows no language"},
 	"internal/bm25":     {on: []string{"internal/typo"}, extern: []string{"golang.org/x/text"}, why: "finding documents by words is useful to servers and hosts alike, and knows neither"},
 	"internal/safefile": {extern: []string{"golang.org/x/sys"}, why: "a file is written whole or not at all, whatever is in it"},
 
-	"app/config":  {on: []string{"internal/redact", "internal/safefile", "internal/typo", "internal/visible"}, why: "a list of servers is read and approved before anything is opened, so it knows no protocol"},
-	"app/inspect": {on: []string{"mcp", "jsonrpc", "era", "internal/redact", "internal/visible"}, why: "it writes down what passes at any door, so it knows messages and eras, and neither features nor transports"},
+	"app/config":    {on: []string{"internal/redact", "internal/safefile", "internal/typo", "internal/visible"}, why: "a list of servers is read and approved before anything is opened, so it knows no protocol"},
+	"app/speccheck": {on: []string{"mcp", "jsonrpc", "era", "internal/visible"}, why: "it checks messages of any connection, so it knows messages and eras, and neither features nor transports"},
+	"app/wirelog":   {on: []string{"mcp", "jsonrpc", "app/speccheck", "internal/redact", "internal/visible"}, why: "it logs the messages of any connection, so it knows neither features nor transports"},
+	"app/recording": {on: []string{"mcp", "jsonrpc", "app/speccheck", "app/wirelog", "internal/redact", "internal/visible"}, why: "it writes and replays frames, so it knows neither features nor transports"},
 
 	"app/show":      {on: []string{"mcp", "internal/visible"}, extern: []string{jsonv2}, why: "it turns values of the protocol into text and reaches no server"},
 	"app/args":      {on: []string{"mcp"}, why: "words become arguments by a schema, whoever typed them"},
@@ -130,7 +133,7 @@ var floors = map[string]floor{
 }
 
 // testSupport may be imported by any test, and by nothing else.
-var testSupport = []string{"internal/edittest", "internal/leaktest", "internal/needtest", "internal/ptytest", "internal/spectest", "mcptest", "app/llm/llmtest"}
+var testSupport = []string{"internal/edittest", "internal/leaktest", "internal/needtest", "internal/ptytest", "internal/spectest", "internal/talktest", "mcptest", "app/llm/llmtest"}
 
 type listed struct {
 	ImportPath string
@@ -233,7 +236,7 @@ func TestForeignJSONIsReadStrictly(t *testing.T) {
 		"app/audit/lines.go":          "it reads what it has written itself, and checks it by its hash",
 		"app/audit/record.go":         "it reads what it has written itself a moment before",
 		"app/store/store.go":          "it reads what it has written itself",
-		"app/inspect/relay.go":        "it reads what another Tenon of the same person has written",
+		"app/recording/relay.go":      "it reads what another Tenon of the same person has written",
 		"app/host/schema.go":          "it was read strictly before; it only changes texts in it",
 		"app/permit/definition.go":    "both definitions were read strictly before; it only compares them",
 	}

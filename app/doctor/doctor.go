@@ -18,7 +18,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tenon-mcp/tenon/app/inspect"
+	"github.com/tenon-mcp/tenon/app/wirelog"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -88,7 +88,7 @@ type Target struct {
 	Connected time.Duration // how long it took to meet it
 
 	// Log has seen all that passed on the connection. Nil: nobody has.
-	Log *inspect.Log
+	Log *wirelog.Log
 
 	// Patience is how long one answer may take. 0 means 10 s.
 	IdleTimeout time.Duration

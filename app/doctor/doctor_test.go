@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/doctor"
-	"github.com/tenon-mcp/tenon/app/inspect"
+	"github.com/tenon-mcp/tenon/app/wirelog"
 	"github.com/tenon-mcp/tenon/builtin/calc"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/internal/leaktest"
@@ -46,12 +46,12 @@ func fails(code int) func(string) (string, error) {
 }
 
 // examine examines a server that answers, however busy the machine is.
-func examine(t *testing.T, h mcp.Handler, log *inspect.Log) *doctor.Report {
+func examine(t *testing.T, h mcp.Handler, log *wirelog.Log) *doctor.Report {
 	t.Helper()
 	return examineFor(t, h, log, 30*time.Second)
 }
 
-func examineFor(t *testing.T, h mcp.Handler, log *inspect.Log, patience time.Duration) *doctor.Report {
+func examineFor(t *testing.T, h mcp.Handler, log *wirelog.Log, patience time.Duration) *doctor.Report {
 	t.Helper()
 	c := client.New(h, nil)
 	defer c.Close()
@@ -169,7 +169,7 @@ func both(a, b ill) ill {
 // What was seen on the wire is told with its rule; what came too late is no
 // noise.
 func TestWire(t *testing.T) {
-	log := inspect.NewLog(nil)
+	log := wirelog.NewLog(nil)
 	w := log.Wire("patient")
 	w.Frame(jsonrpc.In, []byte(`hello, I am a server`))
 	w.InvalidFrame([]byte(`{"jsonrpc":"2.0","id":99,"result":{}}`))

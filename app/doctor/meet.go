@@ -12,7 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tenon-mcp/tenon/app/inspect"
+	"github.com/tenon-mcp/tenon/app/speccheck"
+	"github.com/tenon-mcp/tenon/app/wirelog"
 	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -32,7 +33,7 @@ type Ending struct {
 
 // Unmet is the report on a server that could not be met. Ending is nil if it
 // has no process or the process did not end; log is nil if nobody has watched.
-func Unmet(server string, err error, ending *Ending, log *inspect.Log) *Report {
+func Unmet(server string, err error, ending *Ending, log *wirelog.Log) *Report {
 	x := &examination{Target: &Target{Name: server, Log: log}, report: &Report{Server: server, Findings: []Finding{}}}
 	what := err.Error()
 	if inner := (interface{ Unwrap() error })(nil); errors.As(err, &inner) && inner.Unwrap() != nil {
@@ -66,7 +67,7 @@ func (x *examination) misaddressed() string {
 	all, _ := x.Log.Since(0, x.Log.Len())
 	for _, m := range all {
 		frame := bytes.TrimSpace(m.Frame)
-		if m.Dir != inspect.FromServer || len(frame) == 0 {
+		if m.Dir != speccheck.FromServer || len(frame) == 0 {
 			continue
 		}
 		var answer struct {
@@ -75,7 +76,7 @@ func (x *examination) misaddressed() string {
 		switch {
 		case frame[0] == '[' && json.Valid(frame):
 			return "it answers a single request with a batch (a JSON array)"
-		case !slices.ContainsFunc(m.Problems, func(p inspect.Problem) bool { return p.Rule == "jsonrpc.unknown-answer" }) || mcp.Unmarshal(frame, &answer) != nil:
+		case !slices.ContainsFunc(m.Problems, func(p speccheck.Problem) bool { return p.Rule == "jsonrpc.unknown-answer" }) || mcp.Unmarshal(frame, &answer) != nil:
 		case len(answer.ID) > 0 && answer.ID[0] == '"':
 			return fmt.Sprintf("it answers with the id %s, which is text; the requests have numbers", visible.Line(string(answer.ID)))
 		default:

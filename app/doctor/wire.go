@@ -5,16 +5,16 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tenon-mcp/tenon/app/inspect"
+	"github.com/tenon-mcp/tenon/app/speccheck"
 	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
 // A seen is a violation and how often it was seen.
 type seen struct {
-	problem inspect.Problem
+	problem speccheck.Problem
 	method  string
-	rev     inspect.Message
+	rev     speccheck.Message
 	count   int
 }
 
@@ -29,13 +29,13 @@ func (x *examination) wire() {
 	all, _ := x.Log.Since(0, x.Log.Len())
 	for i := range all {
 		m := &all[i]
-		if m.Kind == inspect.KindInvalid && m.Dir == inspect.FromServer {
+		if m.Kind == speccheck.KindInvalid && m.Dir == speccheck.FromServer {
 			if !isMessage(m.Frame) { // an answer that comes too late is no noise
 				noise = append(noise, visible.Line(string(m.Frame)))
 			}
 			continue
 		}
-		if m.Dir != inspect.FromServer || strings.Contains(m.Method+m.Tool, nowhere) { // what we provoke is judged elsewhere
+		if m.Dir != speccheck.FromServer || strings.Contains(m.Method+m.Tool, nowhere) { // what we provoke is judged elsewhere
 			continue
 		}
 		for _, p := range m.Problems {
@@ -85,7 +85,7 @@ func (x *examination) invalidFrames(lines []string) {
 
 func (x *examination) violation(s *seen) {
 	severity := Error
-	if s.problem.Severity == inspect.Doubtful {
+	if s.problem.Severity == speccheck.Doubtful {
 		severity = Warning
 	}
 	where := s.method
@@ -97,7 +97,7 @@ func (x *examination) violation(s *seen) {
 		what = fmt.Sprintf("%s (%d times)", what, s.count)
 	}
 	advice := ""
-	if r, ok := inspect.RuleFor(s.problem.Rule); ok {
+	if r, ok := speccheck.RuleFor(s.problem.Rule); ok {
 		advice = r.Text
 		if page := r.Page(s.rev.Revision); page != "" {
 			advice += fmt.Sprintf(" (specification %s, %s; rule %s)", s.rev.Revision, page, r.ID)

@@ -8,8 +8,9 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/connect"
 	"github.com/tenon-mcp/tenon/app/host"
-	"github.com/tenon-mcp/tenon/app/inspect"
 	"github.com/tenon-mcp/tenon/app/show"
+	"github.com/tenon-mcp/tenon/app/speccheck"
+	"github.com/tenon-mcp/tenon/app/wirelog"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -184,7 +185,7 @@ func (t *talk) toServer(words []string, name string, f func(*connect.Server) err
 
 // runWire writes the latest messages; a terminal has a pane for it.
 func runWire(_ context.Context, t *talk, words []string, out *show.Printer) (after, error) {
-	var q inspect.Query
+	var q wirelog.Query
 	if len(words) > 0 {
 		q.Server = words[0]
 	}
@@ -199,7 +200,7 @@ func runWire(_ context.Context, t *talk, words []string, out *show.Printer) (aft
 }
 
 // columnsFor is how wide the column of server names has to be.
-func columnsFor(ms []inspect.Message) int {
+func columnsFor(ms []speccheck.Message) int {
 	n := 4
 	for i := range ms {
 		n = max(n, min(columns(line(ms[i].Server)), 14))
@@ -209,9 +210,9 @@ func columnsFor(ms []inspect.Message) int {
 
 // wireLine is a message in one line: number, time, server, direction, what it
 // is, how long it took, and era.
-func wireLine(m *inspect.Message, server int) string {
+func wireLine(m *speccheck.Message, server int) string {
 	arrow := "→"
-	if m.Dir == inspect.FromServer {
+	if m.Dir == speccheck.FromServer {
 		arrow = "←"
 	}
 	what := line(m.Method)
@@ -219,15 +220,15 @@ func wireLine(m *inspect.Message, server int) string {
 		what += " " + line(m.Tool)
 	}
 	switch m.Kind {
-	case inspect.KindRequest, inspect.KindNotification:
-	case inspect.KindResponse:
+	case speccheck.KindRequest, speccheck.KindNotification:
+	case speccheck.KindResponse:
 		what += " = result"
 		if r := rawjson.Lookup(m.Frame, "result"); rawjson.EqualString(rawjson.Lookup(r, "resultType"), "input_required") {
 			what = strings.TrimSuffix(what, "result") + "asks back"
 		}
-	case inspect.KindError:
+	case speccheck.KindError:
 		what += " = ERROR"
-	case inspect.KindStderr, inspect.KindEvent, inspect.KindInvalid:
+	case speccheck.KindStderr, speccheck.KindEvent, speccheck.KindInvalid:
 		what = string(m.Kind) + ": " + line(string(m.Frame[:min(len(m.Frame), 200)]))
 		arrow = "·"
 	default:

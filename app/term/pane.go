@@ -7,7 +7,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/tenon-mcp/tenon/app/inspect"
+	"github.com/tenon-mcp/tenon/app/wirelog"
 )
 
 // A pane covers the conversation until it is closed.
@@ -158,7 +158,7 @@ func (p *choicePane) key(stroke, _ string) (tea.Cmd, bool) {
 
 // watchLog wakes a face when messages were written down, not more often than
 // anybody can see.
-func watchLog(ctx context.Context, log *inspect.Log, wake func()) {
+func watchLog(ctx context.Context, log *wirelog.Log, wake func()) {
 	added, stop := log.Watch()
 	defer stop()
 	for {

@@ -8,7 +8,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/tenon-mcp/tenon/app/connect"
-	"github.com/tenon-mcp/tenon/app/inspect"
+	"github.com/tenon-mcp/tenon/app/speccheck"
+	"github.com/tenon-mcp/tenon/app/wirelog"
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
@@ -173,9 +174,9 @@ func (p *serversPane) login(s *connect.Server) tea.Cmd {
 
 // stderrPane is what a server's process wrote to standard error, as far as it
 // is kept.
-func stderrPane(log *inspect.Log, server string) *textPane {
+func stderrPane(log *wirelog.Log, server string) *textPane {
 	return &textPane{name: "Standard error of " + line(server), top: 1 << 30, write: func(width int, _ bool) []string {
-		ms, _ := log.Filter(inspect.Query{Server: server, Kinds: []inspect.Kind{inspect.KindStderr, inspect.KindInvalid, inspect.KindEvent}}, 0, 2000)
+		ms, _ := log.Filter(wirelog.Query{Server: server, Kinds: []speccheck.Kind{speccheck.KindStderr, speccheck.KindInvalid, speccheck.KindEvent}}, 0, 2000)
 		var out []string
 		for i := len(ms) - 1; i >= 0; i-- {
 			out = append(out, indented(wrap(visible.Terminal(string(ms[i].Frame)), width-13), ms[i].At.Format("15:04:05.000 "), strings.Repeat(" ", 13))...)

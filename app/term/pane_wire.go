@@ -7,7 +7,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/tenon-mcp/tenon/app/inspect"
+	"github.com/tenon-mcp/tenon/app/speccheck"
+	"github.com/tenon-mcp/tenon/app/wirelog"
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
@@ -18,12 +19,12 @@ const mostWire = 2000
 type wirePane struct {
 	list
 	t      *talk
-	query  inspect.Query
-	all    []inspect.Message // the oldest first
-	last   uint64            // the newest that all knows of
-	follow bool              // stay at the newest
-	open   *textPane         // one message, while it is read
-	filter *editor           // while it is typed
+	query  wirelog.Query
+	all    []speccheck.Message // the oldest first
+	last   uint64              // the newest that all knows of
+	follow bool                // stay at the newest
+	open   *textPane           // one message, while it is read
+	filter *editor             // while it is typed
 	seen   int
 }
 
@@ -101,7 +102,7 @@ func (p *wirePane) view(width, height int, th *theme) []string {
 		switch {
 		case i == p.at:
 			row = th.pick.Render(pad(row, width))
-		case m.Kind == inspect.KindError || len(m.Problems) > 0:
+		case m.Kind == speccheck.KindError || len(m.Problems) > 0:
 			row = th.bad.Render(cut(row, width))
 		case !m.Kind.IsJSON():
 			row = th.dim.Render(cut(row, width))
@@ -183,7 +184,7 @@ func (p *wirePane) nextServer() {
 }
 
 // messagePane is one message in full, with what is known about it.
-func messagePane(log *inspect.Log, seq uint64) *textPane {
+func messagePane(log *wirelog.Log, seq uint64) *textPane {
 	return &textPane{name: fmt.Sprintf("Message %d", seq), write: func(width int, _ bool) []string {
 		m, ok := log.Get(seq)
 		if !ok {
@@ -203,7 +204,7 @@ func messagePane(log *inspect.Log, seq uint64) *textPane {
 			about = append(about, fmt.Sprintf("answered by %d", m.AnsweredBy))
 		}
 		out := wrap(strings.Join(about, " · "), width)
-		if what := inspect.Describe(m.Method, m.Revision); what != "" {
+		if what := speccheck.Describe(m.Method, m.Revision); what != "" {
 			out = append(out, wrap(m.Method+": "+what, width)...)
 		}
 		if h := m.HTTP; h != nil {

@@ -7,7 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tenon-mcp/tenon/app/inspect"
+	"github.com/tenon-mcp/tenon/app/speccheck"
+	"github.com/tenon-mcp/tenon/app/wirelog"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -100,15 +101,15 @@ var handshakes = []string{"initialize", "notifications/initialized", mcp.MethodD
 // handshake is how client and server of the latest connection have met, as far
 // as it is still kept.
 func (s *Server) handshake(server string) []summary {
-	found := []inspect.Message{}
+	found := []speccheck.Message{}
 	for _, method := range handshakes {
-		list, _ := s.work.Log.Filter(inspect.Query{Server: server, Method: method}, 0, 6)
+		list, _ := s.work.Log.Filter(wirelog.Query{Server: server, Method: method}, 0, 6)
 		found = append(found, list...)
 	}
-	slices.SortFunc(found, func(a, b inspect.Message) int { return cmp.Compare(a.Seq, b.Seq) })
+	slices.SortFunc(found, func(a, b speccheck.Message) int { return cmp.Compare(a.Seq, b.Seq) })
 	if n := len(found); n > 0 {
 		last := found[n-1].Conn
-		found = slices.DeleteFunc(found, func(m inspect.Message) bool { return m.Conn != last })
+		found = slices.DeleteFunc(found, func(m speccheck.Message) bool { return m.Conn != last })
 	}
 	return summaries(found[:min(len(found), 6)])
 }

@@ -5,7 +5,8 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/tenon-mcp/tenon/app/inspect"
+	"github.com/tenon-mcp/tenon/app/speccheck"
+	"github.com/tenon-mcp/tenon/app/wirelog"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -25,8 +26,8 @@ const mostLines = 1000
 // oldest first.
 func (s *Server) logs(r *http.Request) (any, error) {
 	name := r.PathValue("name")
-	said, _ := s.work.Log.Filter(inspect.Query{Server: name, Method: mcp.NotificationMessage}, 0, mostLines)
-	written, _ := s.work.Log.Filter(inspect.Query{Server: name, Kinds: []inspect.Kind{inspect.KindStderr}}, 0, mostLines)
+	said, _ := s.work.Log.Filter(wirelog.Query{Server: name, Method: mcp.NotificationMessage}, 0, mostLines)
+	written, _ := s.work.Log.Filter(wirelog.Query{Server: name, Kinds: []speccheck.Kind{speccheck.KindStderr}}, 0, mostLines)
 	lines := []logLine{}
 	for _, m := range said {
 		lines = append(lines, logOf(m))
@@ -38,7 +39,7 @@ func (s *Server) logs(r *http.Request) (any, error) {
 	return map[string]any{"lines": lines[max(0, len(lines)-mostLines):]}, nil
 }
 
-func logOf(m inspect.Message) logLine {
+func logOf(m speccheck.Message) logLine {
 	line := logLine{Seq: m.Seq, At: m.At.UnixMicro(), Source: "log"}
 	var frame struct {
 		Params mcp.LogMessage `json:"params"`

@@ -3,7 +3,8 @@ package web
 import (
 	"net/http"
 
-	"github.com/tenon-mcp/tenon/app/inspect"
+	"github.com/tenon-mcp/tenon/app/speccheck"
+	"github.com/tenon-mcp/tenon/app/wirelog"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -29,12 +30,12 @@ type field struct {
 }
 
 type problem struct {
-	Rule     string           `json:"rule"`
-	Text     string           `json:"text"`
-	Pointer  string           `json:"pointer"`
-	Severity inspect.Severity `json:"severity"`
-	Sentence string           `json:"sentence,omitzero"` // what the rule demands
-	Page     string           `json:"page,omitzero"`     // of the specification
+	Rule     string             `json:"rule"`
+	Text     string             `json:"text"`
+	Pointer  string             `json:"pointer"`
+	Severity speccheck.Severity `json:"severity"`
+	Sentence string             `json:"sentence,omitzero"` // what the rule demands
+	Page     string             `json:"page,omitzero"`     // of the specification
 }
 
 type exchange struct {
@@ -57,23 +58,23 @@ func (s *Server) message(r *http.Request) (any, error) {
 		return nil, err
 	}
 	out := opened{
-		Summary: summaries([]inspect.Message{m})[0], Frame: string(m.Frame), Describe: inspect.Describe(m.Method, m.Revision),
-		Fields: []field{}, Problems: problems(m), HTTP: exchangeOf(m.HTTP), Raw: inspect.Raw(m),
+		Summary: summaries([]speccheck.Message{m})[0], Frame: string(m.Frame), Describe: speccheck.Describe(m.Method, m.Revision),
+		Fields: []field{}, Problems: problems(m), HTTP: exchangeOf(m.HTTP), Raw: wirelog.Raw(m),
 	}
-	for _, f := range inspect.Explain(m) {
+	for _, f := range speccheck.Explain(m) {
 		out.Fields = append(out.Fields, field(f))
 	}
 	if one := s.work.Fleet.Get(m.Server); one != nil && one.Entry().URL != "" {
-		out.Curl = inspect.Curl(m, s.work.Secrets().URL(one.Entry().URL))
+		out.Curl = wirelog.Curl(m, s.work.Secrets().URL(one.Entry().URL))
 	}
 	return out, nil
 }
 
-func problems(m inspect.Message) []problem {
+func problems(m speccheck.Message) []problem {
 	all := []problem{}
 	for _, p := range m.Problems {
 		one := problem{Rule: p.Rule, Text: p.Text, Pointer: p.Pointer, Severity: p.Severity}
-		if rule, ok := inspect.RuleFor(p.Rule); ok {
+		if rule, ok := speccheck.RuleFor(p.Rule); ok {
 			one.Sentence, one.Page = rule.Text, rule.Page(m.Revision)
 		}
 		all = append(all, one)
@@ -81,11 +82,11 @@ func problems(m inspect.Message) []problem {
 	return all
 }
 
-func exchangeOf(h *inspect.HTTP) *exchange {
+func exchangeOf(h *speccheck.HTTP) *exchange {
 	if h == nil {
 		return nil
 	}
-	lines := func(list []inspect.Header) []headerLine {
+	lines := func(list []speccheck.Header) []headerLine {
 		all := []headerLine{}
 		for _, l := range list {
 			all = append(all, headerLine(l))

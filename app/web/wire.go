@@ -9,37 +9,39 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tenon-mcp/tenon/app/inspect"
+	"github.com/tenon-mcp/tenon/app/recording"
+	"github.com/tenon-mcp/tenon/app/speccheck"
+	"github.com/tenon-mcp/tenon/app/wirelog"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
 // A summary is a message as a row of the table.
 type summary struct {
-	Seq      uint64       `json:"seq"`
-	At       int64        `json:"at"` // microseconds since 1970
-	Server   string       `json:"server"`
-	Conn     uint64       `json:"conn"`
-	Sent     bool         `json:"sent,omitzero"` // to the server
-	Kind     inspect.Kind `json:"kind"`
-	Method   string       `json:"method,omitzero"`
-	ID       string       `json:"id,omitzero"`
-	About    string       `json:"about,omitzero"` // the tool, prompt or URI
-	Era      string       `json:"era,omitzero"`
-	Revision mcp.Revision `json:"revision,omitzero"`
-	Size     int          `json:"size"`
-	Joins    uint64       `json:"joins,omitzero"`
-	Answer   uint64       `json:"answer,omitzero"`
-	Ms       float64      `json:"ms,omitzero"`
-	Status   int          `json:"status,omitzero"` // of HTTP
-	Problems int          `json:"problems,omitzero"`
+	Seq      uint64         `json:"seq"`
+	At       int64          `json:"at"` // microseconds since 1970
+	Server   string         `json:"server"`
+	Conn     uint64         `json:"conn"`
+	Sent     bool           `json:"sent,omitzero"` // to the server
+	Kind     speccheck.Kind `json:"kind"`
+	Method   string         `json:"method,omitzero"`
+	ID       string         `json:"id,omitzero"`
+	About    string         `json:"about,omitzero"` // the tool, prompt or URI
+	Era      string         `json:"era,omitzero"`
+	Revision mcp.Revision   `json:"revision,omitzero"`
+	Size     int            `json:"size"`
+	Joins    uint64         `json:"joins,omitzero"`
+	Answer   uint64         `json:"answer,omitzero"`
+	Ms       float64        `json:"ms,omitzero"`
+	Status   int            `json:"status,omitzero"` // of HTTP
+	Problems int            `json:"problems,omitzero"`
 }
 
-func summaries(list []inspect.Message) []summary {
+func summaries(list []speccheck.Message) []summary {
 	all := make([]summary, 0, len(list))
 	for i := range list {
 		m := &list[i]
 		one := summary{
-			Seq: m.Seq, At: m.At.UnixMicro(), Server: m.Server, Conn: m.Conn, Sent: m.Dir == inspect.ToServer, Kind: m.Kind, Method: m.Method,
+			Seq: m.Seq, At: m.At.UnixMicro(), Server: m.Server, Conn: m.Conn, Sent: m.Dir == speccheck.ToServer, Kind: m.Kind, Method: m.Method,
 			ID: m.ID, About: m.Tool, Era: m.Era, Revision: m.Revision, Size: m.Size, Joins: m.Joins, Answer: m.AnsweredBy,
 			Ms: float64(m.Duration.Microseconds()) / 1000, Problems: len(m.Problems),
 		}
@@ -61,18 +63,18 @@ func (s *Server) wire(r *http.Request) (any, error) {
 	if limit <= 0 || limit > 5000 {
 		limit = 1000
 	}
-	q := inspect.Query{Server: v.Get("server"), Method: v.Get("method"), Text: v.Get("q"), Problems: v.Get("problems") != ""}
+	q := wirelog.Query{Server: v.Get("server"), Method: v.Get("method"), Text: v.Get("q"), Problems: v.Get("problems") != ""}
 	if k := v.Get("kind"); k != "" {
-		q.Kinds = []inspect.Kind{inspect.Kind(k)}
+		q.Kinds = []speccheck.Kind{speccheck.Kind(k)}
 	}
 	list, next := s.work.Log.Filter(q, before, limit)
 	return map[string]any{"messages": summaries(list), "next": next, "last": s.work.Log.Last(), "kept": s.work.Log.Len()}, nil
 }
 
-func (s *Server) one(text string) (inspect.Message, error) {
+func (s *Server) one(text string) (speccheck.Message, error) {
 	seq, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return inspect.Message{}, bad("a message has a number")
+		return speccheck.Message{}, bad("a message has a number")
 	}
 	m, ok := s.work.Log.Get(seq)
 	if !ok {
@@ -104,7 +106,7 @@ func (s *Server) compare(r *http.Request) (any, error) {
 		B       string `json:"b"`
 	}
 	all := []difference{}
-	for _, d := range inspect.Diff(a.Frame, b.Frame) {
+	for _, d := range recording.Diff(a.Frame, b.Frame) {
 		all = append(all, difference{d.Pointer, string(d.A), string(d.B)})
 	}
 	return map[string]any{"a": string(a.Frame), "b": string(b.Frame), "differences": all}, nil
@@ -121,7 +123,7 @@ func (s *Server) clear(*http.Request) (any, error) {
 //
 //	?server=…&conn=N
 func (s *Server) save(w http.ResponseWriter, r *http.Request) {
-	q := inspect.Query{Server: r.URL.Query().Get("server")}
+	q := wirelog.Query{Server: r.URL.Query().Get("server")}
 	q.Conn, _ = strconv.ParseUint(r.URL.Query().Get("conn"), 10, 64)
 	list, _ := s.work.Log.Filter(q, 0, 1<<20)
 	if q.Server == "" || len(list) == 0 {
@@ -129,10 +131,10 @@ func (s *Server) save(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	last := list[0].Conn
-	list = slices.DeleteFunc(list, func(m inspect.Message) bool { return m.Conn != last })
+	list = slices.DeleteFunc(list, func(m speccheck.Message) bool { return m.Conn != last })
 	slices.Reverse(list)
 	var out bytes.Buffer
-	if err := inspect.Write(&out, inspect.NewRecording(list), nil); err != nil {
+	if err := recording.Write(&out, recording.NewRecording(list), nil); err != nil {
 		refuse(w, http.StatusInternalServerError, err)
 		return
 	}
@@ -144,7 +146,7 @@ func (s *Server) save(w http.ResponseWriter, r *http.Request) {
 // load adds the messages of a recording to what is shown, under a server name
 // of their own.
 func (s *Server) load(r *http.Request) (any, error) {
-	rec, err := inspect.Read(r.Body)
+	rec, err := recording.Read(r.Body)
 	if err != nil {
 		return nil, bad(err.Error())
 	}
@@ -154,7 +156,7 @@ func (s *Server) load(r *http.Request) (any, error) {
 	}
 	wire := s.work.Log.Wire(name)
 	for _, m := range rec.Messages {
-		wire.Play(m)
+		wire.Add(m)
 	}
 	return map[string]any{"server": name, "messages": len(rec.Messages)}, nil
 }

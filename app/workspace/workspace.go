@@ -4,7 +4,7 @@
 // either) stand on a Workspace and add nothing to it.
 //
 //	servers     app/connect   started in parallel, each by itself
-//	messages    app/inspect   every one, of every server
+//	messages    app/wirelog   every one, of every server
 //	agent       app/host      model, asks, sessions
 //	approvals   app/permit    what may be called
 //	sessions    app/store     SQLite
@@ -23,10 +23,10 @@ import (
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/connect"
 	"github.com/tenon-mcp/tenon/app/host"
-	"github.com/tenon-mcp/tenon/app/inspect"
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/permit"
 	"github.com/tenon-mcp/tenon/app/store"
+	"github.com/tenon-mcp/tenon/app/wirelog"
 	"github.com/tenon-mcp/tenon/auth/tokens"
 	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -80,7 +80,7 @@ type Options struct {
 
 	// Log keeps the messages, with Secrets as its Secrets. Nil means one with
 	// the defaults.
-	Log *inspect.Log
+	Log *wirelog.Log
 
 	// Host is for what else a host can be told; Model, Book, Event, Store,
 	// Audit, Secrets, ToolSearch and Unattended in it are set here.
@@ -91,7 +91,7 @@ type Options struct {
 type Workspace struct {
 	Host  *host.Host
 	Fleet *connect.Fleet
-	Log   *inspect.Log
+	Log   *wirelog.Log
 	Book  *permit.Book
 
 	opts  Options
@@ -121,7 +121,7 @@ func Open(o Options) (*Workspace, error) {
 		w.opts.Secrets = redact.New()
 	}
 	if w.Log == nil {
-		w.Log = inspect.NewLog(&inspect.LogOptions{Secrets: w.opts.Secrets})
+		w.Log = wirelog.NewLog(&wirelog.LogOptions{Secrets: w.opts.Secrets})
 	}
 	var err error
 	if w.Book, err = permit.Open(ToolsFile(o.Dir), o.Settings); err != nil {

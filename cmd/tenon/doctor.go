@@ -13,8 +13,9 @@ import (
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/connect"
 	"github.com/tenon-mcp/tenon/app/doctor"
-	"github.com/tenon-mcp/tenon/app/inspect"
 	"github.com/tenon-mcp/tenon/app/show"
+	"github.com/tenon-mcp/tenon/app/speccheck"
+	"github.com/tenon-mcp/tenon/app/wirelog"
 	"github.com/tenon-mcp/tenon/era"
 	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -63,7 +64,7 @@ errors.`,
 // keeping makes a log be kept although nobody prints it.
 type keeping struct{}
 
-func (keeping) Add(*inspect.Message) {}
+func (keeping) Add(*speccheck.Message) {}
 
 // examine starts the server, looks at it, and ends it.
 func (p *program) examine(ctx context.Context, entry config.Server, once bool) (*doctor.Report, error) {
@@ -149,7 +150,7 @@ func (p *program) agreedRevision(ctx context.Context, entry config.Server, want 
 		return "", err
 	}
 	o.Known, o.ConnectTimeout, o.Warn, o.Client.Warn = want, p.within(10*time.Second), nil, nil
-	log := inspect.NewLog(&inspect.LogOptions{Unchecked: true, Secrets: &p.secrets})
+	log := wirelog.NewLog(&wirelog.LogOptions{Unchecked: true, Secrets: &p.secrets})
 	o.Watch = func(server string) connect.Watcher { return log.Wire(server) }
 	s, err := connect.Open(ctx, entry, o)
 	if err != nil {
@@ -164,7 +165,7 @@ func (p *program) agreedRevision(ctx context.Context, entry config.Server, want 
 	spoken := s.State().Revision
 	all, _ := log.Since(0, log.Len())
 	for _, m := range all { // over HTTP, a server that does not speak what was wanted is met again in an older way
-		if m.Dir == inspect.FromServer && m.Era == "legacy" && m.Revision != "" {
+		if m.Dir == speccheck.FromServer && m.Era == "legacy" && m.Revision != "" {
 			spoken = m.Revision
 		}
 	}

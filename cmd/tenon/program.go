@@ -14,15 +14,14 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
-
 	"github.com/tenon-mcp/tenon/app/form"
-	"github.com/tenon-mcp/tenon/app/inspect"
 	"github.com/tenon-mcp/tenon/app/show"
+	"github.com/tenon-mcp/tenon/app/wirelog"
 	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/internal/version"
 	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
+	"golang.org/x/term"
 )
 
 // A program is one run of tenon: its streams and the flags that all commands
@@ -35,7 +34,7 @@ type program struct {
 	relayTo  string         // the socket of tenon up --tap; empty: nobody listens
 	recordTo io.Writer      // where the messages of this run go; nil: nowhere
 	reported bool           // standard output already has the error as an object
-	sinks    []inspect.Sink // see the messages of this run, too
+	sinks    []wirelog.Sink // see the messages of this run, too
 	current  *session       // the server that commands in a shell talk to; nil: each opens its own
 	typing   form.Lines     // reads what the person types; nil until somebody asks
 

@@ -15,8 +15,9 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/connect"
-	"github.com/tenon-mcp/tenon/app/inspect"
+	"github.com/tenon-mcp/tenon/app/recording"
 	"github.com/tenon-mcp/tenon/app/show"
+	"github.com/tenon-mcp/tenon/app/wirelog"
 	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/transport/stdio"
 )
@@ -26,26 +27,26 @@ const settle = 5 * time.Second
 
 // watched makes the log that sees a connection: printed for --trace, written
 // for tenon record. The log is nil if nobody wants it. More sinks want it.
-func (p *program) watched(server string, more ...inspect.Sink) (log *inspect.Log, done func() error) {
+func (p *program) watched(server string, more ...wirelog.Sink) (log *wirelog.Log, done func() error) {
 	sinks := append(more, p.sinks...)
 	var ends []func(context.Context) error
 	if p.trace {
-		t := inspect.Trace(p.err, &inspect.TraceOptions{Colour: p.colored(p.err), Secrets: &p.secrets})
+		t := wirelog.Trace(p.err, &wirelog.TraceOptions{Colour: p.colored(p.err), Secrets: &p.secrets})
 		sinks, ends = append(sinks, t), append(ends, t.Close)
 	}
 	if p.relayTo != "" {
-		if r, err := inspect.NewRelay(p.relayTo, server, &p.secrets); err == nil { // nobody listens: nothing to do
+		if r, err := recording.NewRelay(p.relayTo, server, &p.secrets); err == nil { // nobody listens: nothing to do
 			sinks, ends = append(sinks, r), append(ends, r.Close)
 		}
 	}
 	if p.recordTo != nil {
-		r := inspect.NewRecorder(p.recordTo, server, &inspect.RecordOptions{WriteOptions: inspect.WriteOptions{Secrets: &p.secrets}})
+		r := recording.NewRecorder(p.recordTo, server, &recording.RecordOptions{WriteOptions: recording.WriteOptions{Secrets: &p.secrets}})
 		sinks, ends = append(sinks, r), append(ends, r.Close)
 	}
 	if sinks == nil {
 		return nil, func() error { return nil }
 	}
-	return inspect.NewLog(&inspect.LogOptions{Sinks: sinks, Secrets: &p.secrets}), func() error {
+	return wirelog.NewLog(&wirelog.LogOptions{Sinks: sinks, Secrets: &p.secrets}), func() error {
 		ctx, stop := context.WithTimeout(context.Background(), settle)
 		defer stop()
 		var errs []error
@@ -159,7 +160,7 @@ With --serve, Tenon acts as the recorded server on standard input and output.`,
 				return usageError{err}
 			}
 			defer f.Close()
-			r, err := inspect.Read(f)
+			r, err := recording.Read(f)
 			if err != nil {
 				return usagef("%s: %w", args[0], err)
 			}
@@ -175,8 +176,8 @@ With --serve, Tenon acts as the recorded server on standard input and output.`,
 	return c
 }
 
-func (p *program) mock(ctx context.Context, r *inspect.Recording, realtime bool) error {
-	m, err := inspect.NewMock(r, &inspect.MockOptions{Realtime: realtime})
+func (p *program) mock(ctx context.Context, r *recording.Recording, realtime bool) error {
+	m, err := recording.NewMock(r, &recording.MockOptions{Realtime: realtime})
 	if err != nil {
 		return usageError{err}
 	}
@@ -187,7 +188,7 @@ func (p *program) mock(ctx context.Context, r *inspect.Recording, realtime bool)
 	return m.Serve(ctx, stream)
 }
 
-func (p *program) play(cmd *cobra.Command, args []string, r *inspect.Recording, ignore []string) error {
+func (p *program) play(cmd *cobra.Command, args []string, r *recording.Recording, ignore []string) error {
 	out, err := p.printer()
 	if err != nil {
 		return err
@@ -203,11 +204,11 @@ func (p *program) play(cmd *cobra.Command, args []string, r *inspect.Recording, 
 		return err
 	}
 	log, done := p.watched(entry.Name)
-	o := &inspect.ReplayOptions{Timeout: p.timeout, Ignore: ignore}
+	o := &recording.ReplayOptions{Timeout: p.timeout, Ignore: ignore}
 	if log != nil {
 		o.Wire = log.Wire(entry.Name)
 	}
-	report, err := inspect.Replay(cmd.Context(), stream, r, o)
+	report, err := recording.Replay(cmd.Context(), stream, r, o)
 	if err = errors.Join(err, done()); err != nil {
 		return errors.Join(err, end())
 	}
@@ -215,7 +216,7 @@ func (p *program) play(cmd *cobra.Command, args []string, r *inspect.Recording, 
 	return p.report(out, report)
 }
 
-func (p *program) report(out *show.Printer, r *inspect.Report) error {
+func (p *program) report(out *show.Printer, r *recording.Report) error {
 	differ := 0
 	for _, s := range r.Steps {
 		if len(s.Differences) == 0 && s.Err == nil {
@@ -290,11 +291,11 @@ are recorded in FILE, and printed to standard error with --trace.`,
 			if entry, err := config.Parse("--", args); err == nil {
 				p.keepSecret(entry)
 			}
-			o := inspect.TapOptions{Command: args, In: p.in, Out: p.out, Err: p.err}
+			o := recording.TapOptions{Command: args, In: p.in, Out: p.out, Err: p.err}
 			if log != nil {
 				o.Wire = log.Wire(name)
 			}
-			exit, err := inspect.Tap(context.WithoutCancel(cmd.Context()), o)
+			exit, err := recording.Tap(context.WithoutCancel(cmd.Context()), o)
 			if e := done(); e != nil {
 				p.note("tenon tap: %v", e)
 			}

@@ -17,9 +17,9 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/connect"
 	"github.com/tenon-mcp/tenon/app/host"
-	"github.com/tenon-mcp/tenon/app/inspect"
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/show"
+	"github.com/tenon-mcp/tenon/app/wirelog"
 	"github.com/tenon-mcp/tenon/app/workspace"
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
@@ -111,12 +111,12 @@ func (p *program) outputOf(cmd *cobra.Command, v *oneShot) error {
 
 // traced makes the log of a run with several servers, which --trace prints. The
 // log is nil without --trace.
-func (p *program) traced() (log *inspect.Log, done func() error) {
+func (p *program) traced() (log *wirelog.Log, done func() error) {
 	if !p.trace {
 		return nil, func() error { return nil }
 	}
-	t := inspect.Trace(p.err, &inspect.TraceOptions{Colour: p.colored(p.err), Servers: true})
-	return inspect.NewLog(&inspect.LogOptions{Sinks: []inspect.Sink{t}}), func() error {
+	t := wirelog.Trace(p.err, &wirelog.TraceOptions{Colour: p.colored(p.err), Servers: true})
+	return wirelog.NewLog(&wirelog.LogOptions{Sinks: []wirelog.Sink{t}}), func() error {
 		ctx, stop := context.WithTimeout(context.Background(), settle)
 		defer stop()
 		return t.Close(ctx)

@@ -15,8 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenon-mcp/tenon/app/args"
-	"github.com/tenon-mcp/tenon/app/inspect"
 	"github.com/tenon-mcp/tenon/app/show"
+	"github.com/tenon-mcp/tenon/app/speccheck"
+	"github.com/tenon-mcp/tenon/app/wirelog"
 	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -67,7 +68,7 @@ that of the last command that failed, or 0.`,
 			}
 			sh := &shell{p: p, trace: &switched{on: p.trace, known: &p.secrets}, interrupts: make(chan os.Signal, 1)}
 			p.trace = false // the switch decides
-			p.sinks = []inspect.Sink{sh.trace}
+			p.sinks = []wirelog.Sink{sh.trace}
 			s, rest, err := p.open(cmd, args)
 			if err != nil {
 				return err
@@ -251,7 +252,7 @@ type switched struct {
 	mu     sync.Mutex
 	on     bool
 	known  *redact.Values
-	tracer *inspect.Tracer
+	tracer *wirelog.Tracer
 }
 
 // start gives the trace a place to write to, until the returned function is
@@ -259,7 +260,7 @@ type switched struct {
 func (t *switched) start(w io.Writer, colour bool) (stop func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.tracer = inspect.Trace(w, &inspect.TraceOptions{Colour: colour, Secrets: t.known})
+	t.tracer = wirelog.Trace(w, &wirelog.TraceOptions{Colour: colour, Secrets: t.known})
 	return func() {
 		t.mu.Lock()
 		tracer := t.tracer
@@ -278,7 +279,7 @@ func (t *switched) set(on bool) {
 }
 
 // Add is that of a Sink.
-func (t *switched) Add(m *inspect.Message) {
+func (t *switched) Add(m *speccheck.Message) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.on && t.tracer != nil {

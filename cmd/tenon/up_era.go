@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/tenon-mcp/tenon/app/connect"
-	"github.com/tenon-mcp/tenon/app/inspect"
+	"github.com/tenon-mcp/tenon/app/wirelog"
 	"github.com/tenon-mcp/tenon/app/workspace"
 	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/jsonrpc"
@@ -14,7 +14,7 @@ import (
 
 // eraWatch shows the frames of one connection, without secrets.
 type eraWatch struct {
-	*inspect.Wire
+	*wirelog.Wire
 	known *redact.Values
 	see   func(sent bool, frame []byte)
 }

@@ -11,9 +11,10 @@ import (
 	"sync"
 
 	"github.com/tenon-mcp/tenon/app/config"
-	"github.com/tenon-mcp/tenon/app/inspect"
 	"github.com/tenon-mcp/tenon/app/llm/choose"
+	"github.com/tenon-mcp/tenon/app/recording"
 	"github.com/tenon-mcp/tenon/app/web"
+	"github.com/tenon-mcp/tenon/app/wirelog"
 	"github.com/tenon-mcp/tenon/app/workspace"
 	"github.com/tenon-mcp/tenon/auth/login"
 	"github.com/tenon-mcp/tenon/internal/visible"
@@ -125,11 +126,11 @@ func (p *program) onEnter(again func()) {
 	}
 }
 
-func (p *program) receive(ctx context.Context, log *inspect.Log) {
+func (p *program) receive(ctx context.Context, log *wirelog.Log) {
 	socket, err := p.tapSocket()
 	if err == nil {
 		p.note("Showing the traffic of tenon tap.")
-		err = inspect.Receive(ctx, socket, log)
+		err = recording.Receive(ctx, socket, log)
 	}
 	if err != nil {
 		p.note("Cannot show the traffic of tenon tap: %v", err)

@@ -14,8 +14,7 @@ import (
 	"github.com/chromedp/cdproto/dom"
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
-
-	"github.com/tenon-mcp/tenon/app/inspect"
+	"github.com/tenon-mcp/tenon/app/recording"
 )
 
 // A conversation that is saved is a recording of the command line, and can be
@@ -33,10 +32,10 @@ func TestSaveAndLoad(t *testing.T) {
 	p.sees("Save which conversation?")
 	p.clickOn(`[...document.querySelectorAll('dialog .choices button')].find((b) => b.innerText === 'calc')`, "calc")
 	file := filepath.Join(folder, "calc.txtar")
-	var rec *inspect.Recording
+	var rec *recording.Recording
 	for end := time.Now().Add(patience); rec == nil; time.Sleep(20 * time.Millisecond) {
 		if f, err := os.Open(file); err == nil {
-			rec, _ = inspect.Read(f) // it may still be on its way
+			rec, _ = recording.Read(f) // it may still be on its way
 			f.Close()
 		}
 		if time.Now().After(end) {

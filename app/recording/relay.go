@@ -1,0 +1,137 @@
+package recording
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/tenon-mcp/tenon/app/speccheck"
+	"github.com/tenon-mcp/tenon/app/wirelog"
+	"github.com/tenon-mcp/tenon/internal/redact"
+)
+
+// What tenon tap sees can be watched elsewhere while it happens: a Relay sends
+// messages over a socket file that only its owner can use, and Receive adds
+// them to another process's log. One JSON object on each line:
+//
+//	{"server":"files"}                                       first
+//	{"at":"…","dir":"to server","kind":"request","frame":"…"}  each message
+type relayed struct {
+	Server string         `json:"server,omitempty"`
+	At     time.Time      `json:"at,omitzero"`
+	Dir    speccheck.Dir  `json:"dir,omitempty"`
+	Kind   speccheck.Kind `json:"kind,omitempty"`
+	Frame  []byte         `json:"frame,omitempty"`
+}
+
+// A Relay is a Sink that sends messages to whoever listens at a socket. It
+// never holds up the traffic: what cannot be sent is dropped, and when the far
+// end goes away so does the relay.
+type Relay struct {
+	known *redact.Values
+	queue *wirelog.Queue
+	conn  net.Conn
+	enc   *json.Encoder
+	once  sync.Once
+}
+
+// NewRelay connects to a socket file. An error means that nobody listens. What
+// known holds, and what has a telling name, is not sent.
+func NewRelay(socket, server string, known *redact.Values) (*Relay, error) {
+	conn, err := net.DialTimeout("unix", socket, time.Second)
+	if err != nil {
+		return nil, err
+	}
+	r := &Relay{known: known, conn: conn, enc: json.NewEncoder(conn)}
+	if err := r.enc.Encode(relayed{Server: server}); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	r.queue = wirelog.NewQueue(0, r.send, func(int) {})
+	return r, nil
+}
+
+// Add takes a message; it is a Sink's.
+func (r *Relay) Add(m *speccheck.Message) { r.queue.Add(m) }
+
+func (r *Relay) send(m *speccheck.Message) {
+	r.conn.SetWriteDeadline(time.Now().Add(2 * time.Second))
+	if r.enc.Encode(relayed{At: m.At, Dir: m.Dir, Kind: m.Kind, Frame: r.known.JSON(m.Frame)}) != nil {
+		r.once.Do(func() { r.conn.Close() })
+	}
+}
+
+// Close sends what waits, until ctx ends, and closes the connection.
+func (r *Relay) Close(ctx context.Context) error {
+	err := r.queue.Close(ctx)
+	r.once.Do(func() { r.conn.Close() })
+	return err
+}
+
+// Receive listens at a socket file and adds what relays send to a log, until
+// ctx ends. The file is for its owner only, and is removed at the end. One that
+// an earlier process has left is replaced; one that is in use is an error.
+func Receive(ctx context.Context, socket string, l *wirelog.Log) error {
+	if err := os.MkdirAll(filepath.Dir(socket), 0o700); err != nil {
+		return err
+	}
+	if c, err := net.DialTimeout("unix", socket, 200*time.Millisecond); err == nil {
+		c.Close()
+		return errors.New("another tenon listens at " + socket + " already")
+	}
+	os.Remove(socket)
+	listener, err := net.Listen("unix", socket)
+	if err != nil {
+		return err
+	}
+	if err := os.Chmod(socket, 0o600); err != nil {
+		listener.Close()
+		return err
+	}
+	var open sync.WaitGroup
+	defer open.Wait()
+	stop := context.AfterFunc(ctx, func() { listener.Close() })
+	defer stop()
+	for {
+		conn, err := listener.Accept()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		open.Go(func() {
+			end := context.AfterFunc(ctx, func() { conn.Close() })
+			defer end()
+			defer conn.Close()
+			receive(conn, l)
+		})
+	}
+}
+
+// receive adds one relay's messages. What cannot be read ends it.
+func receive(r io.Reader, l *wirelog.Log) {
+	in := bufio.NewReaderSize(r, 64<<10)
+	dec := json.NewDecoder(in)
+	var first relayed
+	if dec.Decode(&first) != nil || first.Server == "" {
+		return
+	}
+	wire := l.Wire(first.Server)
+	wire.Event("tenon tap is connected")
+	for {
+		var m relayed
+		if dec.Decode(&m) != nil {
+			wire.Event("tenon tap has ended")
+			return
+		}
+		wire.Add(speccheck.Message{At: m.At, Dir: m.Dir, Kind: m.Kind, Frame: m.Frame})
+	}
+}

@@ -1,0 +1,290 @@
+package recording
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/tenon-mcp/tenon/app/speccheck"
+	"github.com/tenon-mcp/tenon/app/wirelog"
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/jsonrpc"
+)
+
+// ReplayOptions say how a recording is played; nil means the defaults.
+type ReplayOptions struct {
+	// Timeout is how long an answer may take. 0 means 30 s.
+	Timeout time.Duration
+
+	// Ignore are JSON pointers of answers that are not compared; a "*" in
+	// them stands for any one name or index. What changes with every run is
+	// never compared: ids, _meta, times, cursors, states and task ids.
+	Ignore []string
+
+	// Wire writes down what passes; nil means that nobody does.
+	Wire *wirelog.Wire
+}
+
+// A Step is one answer of the server, recorded and now.
+type Step struct {
+	Request     speccheck.Message // as it was recorded
+	Want, Got   []byte            // the frames of the answers; Got is nil if none came
+	Differences []Difference
+	Err         error // why there is no answer
+}
+
+// OK reports whether the answer is the recorded one.
+func (s *Step) OK() bool { return s.Err == nil && len(s.Differences) == 0 }
+
+// A Report is what came of a replay.
+type Report struct {
+	Steps []Step
+	// Missing counts notifications that the recording has and that did not
+	// come, by method, and Extra those that came on top.
+	Missing, Extra map[string]int
+}
+
+// OK reports whether the server answered as it did when it was recorded.
+// Notifications do not count: how many come is often a matter of time.
+func (r *Report) OK() bool {
+	for i := range r.Steps {
+		if !r.Steps[i].OK() {
+			return false
+		}
+	}
+	return true
+}
+
+// Replay plays the client's part of a recording to a server and compares what
+// the server answers. Messages are sent in the order of the recording, each when
+// everything before it has arrived. What the server gave out (states, cursors,
+// task ids, ids of its own questions) is put in the place of what it gave out
+// then. An error means that the server could not be talked to; differences are
+// in the report. The stream is closed at the end.
+func Replay(ctx context.Context, s jsonrpc.Stream, r *Recording, o *ReplayOptions) (*Report, error) {
+	p := newPlayer(s, r, o)
+	ctx, cancel := context.WithCancel(ctx)
+	read := make(chan struct{})
+	go func() { defer close(read); p.listen(ctx) }()
+	defer func() {
+		cancel()
+		s.Close()
+		<-read
+	}()
+	err := p.play(ctx, r)
+	p.count(r)
+	return p.report, err
+}
+
+type player struct {
+	stream jsonrpc.Stream
+	opts   ReplayOptions
+	report *Report
+	came   chan arrival
+
+	// What came and was not wanted yet.
+	answers   map[string][]byte   // by id
+	questions map[string][][]byte // by method
+	heard     map[string]int      // notifications, by method
+	ended     error
+
+	given map[string][]byte // what the server gave out then, and what it is now
+}
+
+// An arrival is a frame of the server, or the end.
+type arrival struct {
+	frame []byte
+	err   error
+}
+
+func newPlayer(s jsonrpc.Stream, r *Recording, o *ReplayOptions) *player {
+	p := &player{report: &Report{Missing: map[string]int{}, Extra: map[string]int{}}}
+	if o != nil {
+		p.opts = *o
+	}
+	if p.opts.Timeout <= 0 {
+		p.opts.Timeout = 30 * time.Second
+	}
+	if p.opts.Wire != nil {
+		s = jsonrpc.Tap(s, p.opts.Wire.Frame)
+	}
+	p.stream, p.came = s, make(chan arrival, 16)
+	p.answers, p.questions = map[string][]byte{}, map[string][][]byte{}
+	p.heard, p.given = map[string]int{}, map[string][]byte{}
+	return p
+}
+
+// listen brings what the server sends, until ctx ends or the stream does.
+func (p *player) listen(ctx context.Context) {
+	for {
+		frame, err := p.stream.Read()
+		var tooLong *jsonrpc.FrameError
+		if errors.As(err, &tooLong) {
+			continue
+		}
+		select {
+		case p.came <- arrival{frame, err}:
+		case <-ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (p *player) play(ctx context.Context, r *Recording) error {
+	bySeq := map[uint64]*speccheck.Message{}
+	for i := range r.Messages {
+		m := &r.Messages[i]
+		bySeq[m.Seq] = m
+		var err error
+		switch {
+		case m.Kind == speccheck.KindBatch:
+			return fmt.Errorf("message %d is a batch, which cannot be played again", m.Seq)
+		case !m.Kind.IsJSON():
+		case m.Dir == speccheck.ToServer:
+			err = p.say(m, bySeq[m.Joins])
+		case m.Kind == speccheck.KindRequest:
+			err = p.awaitQuestion(ctx, m)
+		case m.Kind != speccheck.KindNotification:
+			err = p.awaitAnswer(ctx, m, bySeq[m.Joins])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// say sends a message of the recorded client, with what has changed since.
+func (p *player) say(m, question *speccheck.Message) error {
+	frame := m.Frame
+	if question != nil && (m.Kind == speccheck.KindResponse || m.Kind == speccheck.KindError) {
+		now, ok := p.given["question "+question.ID]
+		if !ok {
+			return nil // this time the server has not asked
+		}
+		frame = setMember(frame, "id", now)
+	}
+	for _, name := range []string{"requestState", "cursor", "taskId"} {
+		path := []string{"params", name}
+		if now, ok := p.given[string(lookAt(frame, path))]; ok {
+			frame = setAt(frame, path, now)
+		}
+	}
+	if err := p.stream.Write(append(rawjson.AppendCompact(nil, frame), '\n')); err != nil {
+		return fmt.Errorf("message %d (%s) could not be sent: %w", m.Seq, m.Method, err)
+	}
+	return nil
+}
+
+// awaitAnswer waits for the answer to the same request and compares it.
+func (p *player) awaitAnswer(ctx context.Context, m, request *speccheck.Message) error {
+	if request == nil {
+		return nil // it answers nothing that was recorded
+	}
+	read := speccheck.ParseFrame(m.Frame)
+	key := read.Message.ID.Key()
+	err := p.until(ctx, func() bool { return p.answers[key] != nil })
+	step := Step{Request: *request, Want: m.Frame, Got: p.answers[key], Err: err}
+	if err == nil {
+		delete(p.answers, key)
+		step.Differences = diff(m.Frame, step.Got, p.volatile)
+		p.learn(m.Frame, step.Got)
+	}
+	p.report.Steps = append(p.report.Steps, step)
+	if p.ended != nil || ctx.Err() != nil {
+		return fmt.Errorf("waiting for the answer to message %d (%s): %w", request.Seq, request.Method, err)
+	}
+	return nil
+}
+
+// awaitQuestion waits for the server to ask what it asked then.
+func (p *player) awaitQuestion(ctx context.Context, m *speccheck.Message) error {
+	err := p.until(ctx, func() bool { return len(p.questions[m.Method]) > 0 })
+	step := Step{Request: *m, Want: m.Frame, Err: err}
+	if err == nil {
+		step.Got = p.questions[m.Method][0]
+		p.questions[m.Method] = p.questions[m.Method][1:]
+		step.Differences = diff(m.Frame, step.Got, p.volatile)
+		p.given["question "+m.ID] = rawjson.Lookup(step.Got, "id")
+	}
+	p.report.Steps = append(p.report.Steps, step)
+	if p.ended != nil || ctx.Err() != nil {
+		return fmt.Errorf("waiting for the server to ask for %s: %w", m.Method, err)
+	}
+	return nil
+}
+
+// until takes in what comes until there is enough.
+func (p *player) until(ctx context.Context, enough func() bool) error {
+	timer := time.NewTimer(p.opts.Timeout)
+	defer timer.Stop()
+	for !enough() {
+		if p.ended != nil {
+			return p.ended
+		}
+		select {
+		case a := <-p.came:
+			p.take(a)
+		case <-timer.C:
+			return fmt.Errorf("nothing came within %v", p.opts.Timeout)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+func (p *player) take(a arrival) {
+	if a.err != nil {
+		p.ended = a.err
+		if a.err == io.EOF {
+			p.ended = errors.New("the server has closed the connection")
+		}
+		return
+	}
+	read := speccheck.ParseFrame(a.frame)
+	if read.Err != nil || read.Batch != nil {
+		return
+	}
+	switch j := &read.Message; speccheck.KindOf(j) {
+	case speccheck.KindRequest:
+		p.questions[j.Method] = append(p.questions[j.Method], a.frame)
+	case speccheck.KindNotification:
+		p.heard[j.Method]++
+	default:
+		p.answers[j.ID.Key()] = a.frame
+	}
+}
+
+// count compares how many notifications came with how many were recorded.
+func (p *player) count(r *Recording) {
+	for more := true; more; {
+		select {
+		case a := <-p.came:
+			p.take(a)
+		default:
+			more = false
+		}
+	}
+	want := map[string]int{}
+	for i := range r.Messages {
+		if m := &r.Messages[i]; m.Dir == speccheck.FromServer && m.Kind == speccheck.KindNotification {
+			want[m.Method]++
+		}
+	}
+	for method, n := range want {
+		if n > p.heard[method] {
+			p.report.Missing[method] = n - p.heard[method]
+		}
+	}
+	for method, n := range p.heard {
+		if n > want[method] {
+			p.report.Extra[method] = n - want[method]
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package recording
+
+import (
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+)
+
+// setMember returns obj with a member set to value; obj was checked. A member
+// that is not there is added.
+func setMember(obj []byte, name string, value []byte) []byte {
+	rest := rawjson.Cut(obj, func(n, _ []byte) bool { return string(n) == name })
+	out := append([]byte{'{'}, rawjson.AppendString(nil, name)...)
+	out = append(append(out, ':'), value...)
+	if inside := rawjson.Inside(rest); len(inside) > 0 {
+		out = append(append(out, ','), inside...)
+	}
+	return append(out, '}')
+}
+
+// setAt is setMember for a member that lies deeper and is there already. Where
+// the way leads nowhere, obj is returned as it is.
+func setAt(obj []byte, path []string, value []byte) []byte {
+	inner := rawjson.Lookup(obj, path[0])
+	if inner == nil {
+		return obj
+	}
+	if len(path) > 1 {
+		changed := setAt(inner, path[1:], value)
+		if &changed[0] == &inner[0] {
+			return obj
+		}
+		value = changed
+	}
+	return setMember(obj, path[0], value)
+}
+
+// lookAt returns what lies at a path, or nil.
+func lookAt(obj []byte, path []string) []byte {
+	for _, name := range path {
+		if obj = rawjson.Lookup(obj, name); obj == nil {
+			return nil
+		}
+	}
+	return obj
+}

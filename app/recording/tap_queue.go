@@ -1,0 +1,189 @@
+package recording
+
+import (
+	"bytes"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/tenon-mcp/tenon/app/speccheck"
+	"github.com/tenon-mcp/tenon/app/wirelog"
+)
+
+// A stream is one of the three that a tap listens to.
+type stream int
+
+const (
+	toServer stream = iota
+	fromServer
+	fromStderr
+	streams
+)
+
+// tapQueue takes copies of what passes a tap and makes messages of them in a
+// goroutine of its own. Add never waits.
+type tapQueue struct {
+	wire *wirelog.Wire
+	max  int
+
+	mu      sync.Mutex
+	wake    sync.Cond
+	waiting []chunk
+	bytes   int
+	lost    [streams]int // bytes that were left out and not told yet
+	closed  bool
+	done    chan struct{}
+
+	lines [streams]lineCutter // used by run alone
+}
+
+// A chunk is a piece of a stream; nil data is its end. Lost is how many bytes of
+// the stream are missing before it.
+type chunk struct {
+	of   stream
+	at   time.Time
+	data []byte
+	lost int
+	text string // an event instead
+}
+
+func newTapQueue(w *wirelog.Wire, maxBytes int) *tapQueue {
+	if maxBytes <= 0 {
+		maxBytes = 64 << 20
+	}
+	n := &tapQueue{wire: w, max: maxBytes, done: make(chan struct{})}
+	n.wake.L = &n.mu
+	go n.run()
+	return n
+}
+
+func (n *tapQueue) add(of stream, data []byte) {
+	if n.wire == nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.bytes > 0 && n.bytes+len(data) > n.max {
+		n.lost[of] += len(data)
+		return
+	}
+	n.putLocked(chunk{of: of, at: time.Now(), data: bytes.Clone(data), lost: n.lost[of]})
+	n.lost[of] = 0
+}
+
+func (n *tapQueue) event(text string) {
+	if n.wire == nil {
+		return
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.putLocked(chunk{text: text})
+}
+
+func (n *tapQueue) putLocked(c chunk) {
+	n.waiting = append(n.waiting, c)
+	n.bytes += len(c.data) + 64
+	n.wake.Signal()
+}
+
+// close has everything written down that was noted.
+func (n *tapQueue) close() {
+	n.mu.Lock()
+	n.closed = true
+	n.wake.Signal()
+	n.mu.Unlock()
+	<-n.done
+}
+
+func (n *tapQueue) run() {
+	defer close(n.done)
+	for {
+		n.mu.Lock()
+		for len(n.waiting) == 0 && !n.closed {
+			n.wake.Wait()
+		}
+		cs, closed := n.waiting, n.closed
+		n.waiting, n.bytes = nil, 0
+		n.mu.Unlock()
+		for i := range cs {
+			n.emit(&cs[i])
+		}
+		if closed && len(cs) == 0 {
+			return
+		}
+	}
+}
+
+func (n *tapQueue) emit(c *chunk) {
+	if c.text != "" {
+		n.wire.Event(c.text)
+		return
+	}
+	lines := &n.lines[c.of]
+	if c.lost > 0 {
+		lines.torn()
+		n.wire.Event(fmt.Sprintf("%d bytes are missing here: they came faster than they could be written down", c.lost))
+	}
+	lines.cut(c.data, func(line []byte, tooLong int) {
+		switch {
+		case tooLong > 0:
+			n.wire.Event(fmt.Sprintf("a line of more than %d bytes passed and was not written down", tooLong))
+		case c.of == fromStderr:
+			n.wire.Stderr(string(line))
+		case c.of == toServer:
+			n.wire.Add(speccheck.Message{At: c.at, Dir: speccheck.ToServer, Frame: line})
+		default:
+			n.wire.Add(speccheck.Message{At: c.at, Dir: speccheck.FromServer, Frame: line})
+		}
+	})
+}
+
+// A lineCutter makes lines of chunks.
+type lineCutter struct {
+	part []byte
+	skip bool // the rest of the line is not wanted
+}
+
+const maxTapLine = 64 << 20
+
+// torn says that bytes are missing: what is held of a line is of no use, and
+// neither is what follows of one.
+func (l *lineCutter) torn() { l.part, l.skip = nil, true }
+
+// cut gives each line that data completes, without its end; blank lines are left
+// out. Nil data ends the last line.
+func (l *lineCutter) cut(data []byte, give func(line []byte, tooLong int)) {
+	if data == nil {
+		l.give(give)
+		return
+	}
+	for {
+		i := bytes.IndexByte(data, '\n')
+		if i < 0 {
+			break
+		}
+		l.hold(data[:i], give)
+		l.give(give)
+		data = data[i+1:]
+	}
+	l.hold(data, give)
+}
+
+func (l *lineCutter) hold(data []byte, give func([]byte, int)) {
+	switch {
+	case l.skip:
+	case len(l.part)+len(data) > maxTapLine:
+		l.part, l.skip = nil, true
+		give(nil, maxTapLine)
+	default:
+		l.part = append(l.part, data...)
+	}
+}
+
+func (l *lineCutter) give(give func([]byte, int)) {
+	line := bytes.TrimSuffix(l.part, []byte("\r"))
+	if !l.skip && len(bytes.TrimSpace(line)) > 0 {
+		give(line, 0)
+	}
+	l.part, l.skip = l.part[:0], false
+}

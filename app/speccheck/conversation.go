@@ -1,0 +1,348 @@
+package speccheck
+
+import (
+	"bytes"
+	"time"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/internal/visible"
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// A thread follows one conversation: it knows which requests are open, what was
+// agreed, and so what each message belongs to. It is used under the lock of its
+// owner, in the order of the wire.
+type Conversation struct {
+	rev       mcp.Revision // what initialize came to
+	stage     stage
+	open      [2]map[string]*Request // by the direction of the request, then by id
+	history   [2]recent
+	tokens    map[string]*Request // by progress token
+	known     facts
+	opened    []*Request // what the latest frame has opened
+	joined    *Request   // what the latest frame belongs to
+	got       members    // of the latest message
+	judging   bool
+	sawModern bool
+}
+
+// A stage is how far the handshake of an older revision has come.
+type stage int
+
+const (
+	unknownMembers stage = iota
+	asking               // initialize was sent
+	agreed               // it was answered
+	talking              // notifications/initialized was sent
+)
+
+// openRequest is a request, while it is open and for a while after.
+type Request struct {
+	Seq          uint64
+	at           time.Time
+	method, tool string
+	key          string // its id
+	rev          mcp.Revision
+	era          string
+	token        string // its progress token, as a key
+	progress     float64
+	progressed   bool
+	cancelled    bool
+	acknowledged bool
+	logs         bool   // it asked for log lines
+	caps         []byte // what the client can do, as this request says
+	filter       []byte // the news that subscriptions/listen asks for
+	HTTP         *HTTP
+}
+
+// maxOpen bounds what a side that never answers can make us remember.
+const maxOpen = 10_000
+
+// Related returns the request that the latest message belongs to, or nil.
+func (t *Conversation) Related() *Request { return t.joined }
+
+func side(d Dir) int {
+	if d == ToServer {
+		return 0
+	}
+	return 1
+}
+
+// restart forgets the session, but not what is open: answers may still come.
+func (t *Conversation) Restart() {
+	t.stage, t.history, t.known = unknownMembers, [2]recent{}, facts{}
+}
+
+// spoken is what is spoken on the connection as a whole.
+func (t *Conversation) Revision() (mcp.Revision, string) {
+	return t.rev, eraOf(t.rev)
+}
+
+// follow fills in what the conversation tells about a message, and with judge
+// set what it does wrong. It returns the requests that the frame opens, so that
+// they can be told their number.
+func (t *Conversation) Follow(m *Message, r *Frame, judge bool) []*Request {
+	if t.open[0] == nil {
+		t.open[0], t.open[1] = map[string]*Request{}, map[string]*Request{}
+		t.tokens = map[string]*Request{}
+	}
+	t.opened, t.joined, t.judging = t.opened[:0], nil, judge
+	m.Kind = r.Kind()
+	m.Revision, m.Era = t.Revision()
+	switch m.Kind {
+	case KindInvalid:
+		m.ShapeChecked = true
+		t.judgeInvalid(m, r.Err)
+	case KindBatch:
+		m.ShapeChecked = !judge
+		t.judgeBatch(m, r.Batch)
+		t.followBatch(m, r.Batch)
+	default:
+		t.followOne(m, &r.Message)
+	}
+	t.got = members{} // it holds the frame
+	return t.opened
+}
+
+// followBatch follows each message of a batch; the batch as a whole takes its
+// method and its join from the first of them.
+func (t *Conversation) followBatch(m *Message, batch []jsonrpc.BatchItem) {
+	for i := range batch {
+		if batch[i].Err != nil {
+			continue
+		}
+		part := *m
+		part.Problems = nil
+		part.Kind = KindOf(&batch[i].Message)
+		t.followOne(&part, &batch[i].Message)
+		m.Problems = append(m.Problems, inside(part.Problems, i)...)
+		if m.Method == "" {
+			m.Method, m.Tool = part.Method, part.Tool
+		}
+		if m.Joins == 0 {
+			m.Joins, m.Duration = part.Joins, part.Duration
+		}
+	}
+}
+
+func (t *Conversation) followOne(m *Message, j *jsonrpc.Message) {
+	m.Method, m.ID = j.Method, visible.Shorten(string(j.ID), 120)
+	t.got = readMembers(j)
+	switch m.Kind {
+	case KindRequest:
+		t.request(m, j)
+	case KindNotification:
+		t.notification(m, j)
+	default:
+		t.response(m, j)
+	}
+}
+
+func (t *Conversation) request(m *Message, j *jsonrpc.Message) {
+	m.Tool = t.got.subject()
+	o := &Request{at: m.At, method: j.Method, tool: m.Tool, key: j.ID.Key(), HTTP: m.HTTP}
+	t.envelope(m, o, t.got.meta)
+	if m.Method == methodInitialize {
+		m.Revision, _ = revisionIn(t.got.protocolVersion)
+		m.Era, o.caps = EraLegacy, retainPart(m, t.got.capabilities)
+	}
+	o.rev, o.era = m.Revision, m.Era
+	if m.Dir == FromServer {
+		t.joined = t.onlyCall()
+		m.Joins = t.joined.number()
+	}
+	t.judgeRequest(m, j, o)
+	t.remember(side(m.Dir), o)
+	if m.Method == methodInitialize && t.stage == unknownMembers {
+		t.stage = asking
+	}
+	if m.Method == mcp.MethodSubscriptionsListen {
+		o.filter = retainPart(m, t.got.notifications)
+	}
+	if token := rawjson.Lookup(t.got.meta, mcp.MetaProgressToken); token != nil {
+		o.token = tokenKey(m.Dir, token)
+		t.judgeToken(m, o)
+		t.tokens[o.token] = o
+	}
+	t.opened = append(t.opened, o)
+}
+
+// envelope reads what a request of the newest era says about itself.
+func (t *Conversation) envelope(m *Message, o *Request, meta []byte) {
+	version, ok := revisionIn(rawjson.Lookup(meta, mcp.MetaProtocolVersion))
+	if !ok {
+		return
+	}
+	t.sawModern = true
+	m.Revision, m.Era = version, EraModern
+	o.caps = retainPart(m, rawjson.Lookup(meta, mcp.MetaClientCapabilities))
+	o.logs = rawjson.Lookup(meta, mcp.MetaLogLevel) != nil
+}
+
+// retainPart keeps a part of a frame for as long as its request is open. A small
+// frame may be held for it; a large one may not, nor a large part.
+func retainPart(m *Message, part []byte) []byte {
+	const small = 4 << 10
+	switch {
+	case len(m.Frame) <= small:
+		return part
+	case len(part) <= small:
+		return bytes.Clone(part)
+	}
+	return nil // what is not known is not judged
+}
+
+func (t *Conversation) remember(side int, o *Request) {
+	open := t.open[side]
+	if len(open) >= maxOpen {
+		for key, old := range open {
+			t.forget(side, key, old)
+			break
+		}
+	}
+	open[o.key] = o
+}
+
+// forget takes a request from those that are open to those that were.
+func (t *Conversation) forget(side int, key string, o *Request) {
+	delete(t.open[side], key)
+	if o.token != "" && t.tokens[o.token] == o {
+		delete(t.tokens, o.token)
+	}
+	t.history[side].add(key, o)
+}
+
+func (t *Conversation) response(m *Message, j *jsonrpc.Message) {
+	other := 1 - side(m.Dir)
+	o := t.open[other][j.ID.Key()]
+	if o == nil {
+		t.judgeUnknown(m, j, other)
+		return
+	}
+	t.joined = o
+	m.Joins, m.Method, m.Tool, m.Revision, m.Era = o.Seq, o.method, o.tool, o.rev, o.era
+	m.Duration = m.At.Sub(o.at)
+	defer t.forget(other, o.key, o)
+	if j.Result != nil && m.Method == methodInitialize {
+		t.agree(m, o)
+	}
+	t.judgeResponse(m, j, o)
+	if j.Result != nil {
+		t.known.learn(o, &t.got)
+	}
+}
+
+// agree takes in the result of initialize.
+func (t *Conversation) agree(m *Message, o *Request) {
+	t.rev, _ = revisionIn(t.got.protocolVersion)
+	m.Revision, m.Era = t.rev, EraLegacy
+	if t.stage == asking {
+		t.stage = agreed
+	}
+	t.known.client = o.caps
+}
+
+func (t *Conversation) notification(m *Message, j *jsonrpc.Message) {
+	var o *Request
+	switch m.Method {
+	case mcp.NotificationProgress:
+		o = t.tokens[tokenKey(opposite(m.Dir), t.got.progressToken)]
+	case notificationCancelled:
+		o = t.cancel(m)
+	case notificationInitialized:
+		t.stage = talking
+	default:
+		if id := rawjson.Lookup(t.got.meta, mcp.MetaSubscriptionID); id != nil {
+			o = t.open[1-side(m.Dir)][jsonrpc.ID(id).Key()]
+		}
+	}
+	if t.joined = o; o != nil {
+		m.Joins, m.Tool, m.Revision, m.Era = o.Seq, o.tool, o.rev, o.era
+	} else if t.rev == "" && t.sawModern {
+		m.Era = EraModern
+		m.Revision = mcp.Revisions()[0]
+	}
+	t.judgeNotification(m, o)
+}
+
+// cancel finds what is cancelled: a request of the sender, or a subscription
+// that a server ends.
+func (t *Conversation) cancel(m *Message) *Request {
+	key := jsonrpc.ID(t.got.requestID).Key()
+	o := t.open[side(m.Dir)][key]
+	if o == nil && m.Dir == FromServer {
+		if o = t.open[0][key]; o != nil && o.method != mcp.MethodSubscriptionsListen {
+			o = nil
+		}
+	}
+	if o == nil {
+		o = t.history[side(m.Dir)].find(key)
+	}
+	if o != nil {
+		o.cancelled = true
+	}
+	return o
+}
+
+// onlyCall is the one call that is open and during which a server may ask. With
+// several of them nobody can tell.
+func (t *Conversation) onlyCall() (only *Request) {
+	for _, o := range t.open[0] {
+		switch o.method {
+		case mcp.MethodToolsCall, mcp.MethodPromptsGet, mcp.MethodResourcesRead:
+			if only != nil {
+				return nil
+			}
+			only = o
+		}
+	}
+	return only
+}
+
+func (o *Request) number() uint64 {
+	if o == nil {
+		return 0
+	}
+	return o.Seq
+}
+
+// tokenKey keeps the tokens of the two sides apart: each chooses its own.
+func tokenKey(d Dir, token []byte) string {
+	return string(d[:1]) + jsonrpc.ID(token).Key()
+}
+
+func opposite(d Dir) Dir {
+	if d == ToServer {
+		return FromServer
+	}
+	return ToServer
+}
+
+// recent remembers the latest requests that are no longer open.
+type recent struct {
+	keys []string
+	next int
+	m    map[string]*Request
+}
+
+const maxRecent = 512
+
+func (r *recent) add(key string, o *Request) {
+	if r.m == nil {
+		r.m = map[string]*Request{}
+	}
+	o.caps, o.filter = nil, nil // they hold whole frames
+	if _, again := r.m[key]; !again {
+		if len(r.keys) < maxRecent {
+			r.keys = append(r.keys, key)
+		} else {
+			delete(r.m, r.keys[r.next])
+			r.keys[r.next] = key
+			r.next = (r.next + 1) % maxRecent
+		}
+	}
+	r.m[key] = o
+}
+
+func (r *recent) find(key string) *Request { return r.m[key] }

@@ -1,0 +1,107 @@
+package speccheck
+
+import (
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// A Field is one member of a message and what it means.
+type Field struct {
+	Pointer string // where it stands, as a JSON pointer
+	Text    string // what it means, in a sentence; empty if the protocol does not say
+	Type    string // the type that it must have, in words
+	// Required says that it must be there.
+	Required bool
+	// Known says that this revision defines the member. Others are allowed:
+	// they are the sender's own.
+	Known bool
+	// Revisions lists the revisions in which it means this, the oldest first.
+	Revisions []mcp.Revision
+}
+
+// maxFields bounds an explanation: lists may be long.
+const maxFields = 20_000
+
+// Explain says what each member of a message means in the revision that the
+// message speaks, in the order of the frame. Members that are the user's own,
+// such as a tool's arguments, are not gone into. A message whose revision is not
+// known is explained as one of the newest.
+func Explain(m Message) (fields []Field) {
+	if !m.Kind.IsJSON() {
+		return nil
+	}
+	letter := letterOf(m.Revision)
+	w := &walker{letter: letter}
+	w.see = func(pointer string, d *member, known bool) {
+		if len(fields) >= maxFields {
+			return
+		}
+		f := Field{Pointer: pointer, Known: known}
+		if d != nil {
+			f.Text, f.Required, f.Type, f.Revisions = d.text, d.required, d.kind.words(), d.in.revisions()
+		}
+		fields = append(fields, f)
+	}
+	eachPart(&m, func(j *jsonrpc.Message, pointer string) {
+		w.explain(j, partOf(&m, pointer), m.Method, pointer)
+	})
+	return fields
+}
+
+// partOf is the frame of one message of a batch, or the frame.
+func partOf(m *Message, pointer string) []byte {
+	if pointer == "" {
+		return m.Frame
+	}
+	v, _ := rawjson.At(m.Frame, pointer)
+	return v
+}
+
+// explain shows the members of the envelope, and what is in each of them.
+func (w *walker) explain(j *jsonrpc.Message, frame []byte, asked, pointer string) {
+	method := j.Method
+	if method == "" {
+		method = asked
+	}
+	for o := rawjson.Object(frame); o.Next(); {
+		name := string(o.Name)
+		at := pointer + "/" + rawjson.EscapePointer(name)
+		m := table().forms["Envelope"].find(name, w.letter)
+		if name == "method" {
+			m = w.methodMember(m, j.Method)
+		}
+		w.see(at, m, m != nil)
+		if name == "params" || name == "result" || name == "error" {
+			w.message(j, method, pointer)
+		}
+	}
+}
+
+// methodMember explains the method itself instead of the word.
+func (w *walker) methodMember(m *member, method string) *member {
+	known := table().methods[method]
+	if known == nil {
+		return m
+	}
+	way := known.at(w.letter)
+	if way == nil {
+		way = &known.list[0]
+	}
+	own := *m
+	own.text, own.in, own.required = way.text, way.in, true
+	return &own
+}
+
+// Describe says what a method is for, in a sentence; empty if it is not one of
+// the protocol's. An empty revision means the newest that has it.
+func Describe(method string, r mcp.Revision) string {
+	known := table().methods[method]
+	if known == nil {
+		return ""
+	}
+	if way := known.at(letterOf(r)); way != nil {
+		return way.text
+	}
+	return known.list[0].text
+}

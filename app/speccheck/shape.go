@@ -1,0 +1,123 @@
+package speccheck
+
+import (
+	"strconv"
+
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/jsonrpc"
+)
+
+// maxFaults is how many faults of form one message is told of: a list with a
+// thousand wrong tools has said enough by then.
+const maxFaults = 50
+
+// checkShape judges the form of a message: members that are missing, of the
+// wrong type, or of another revision.
+func CheckShape(m *Message) (found []Problem) {
+	if !m.Kind.IsJSON() || m.Revision == "" || len(m.Frame) != m.Size {
+		return nil
+	}
+	letter := letterOf(m.Revision)
+	w := &walker{letter: letter, extras: true}
+	w.bad = func(rule, pointer, text string) {
+		if r, _ := RuleFor(rule); len(found) < maxFaults && r.in.has(letter) {
+			found = append(found, problem(rule, pointer, text))
+		}
+	}
+	eachPart(m, func(j *jsonrpc.Message, pointer string) {
+		method := j.Method
+		if method == "" && pointer == "" {
+			method = m.Method
+		}
+		w.message(j, method, pointer)
+	})
+	return found
+}
+
+// eachPart gives the message, or each message of a batch, with its place.
+func eachPart(m *Message, part func(j *jsonrpc.Message, pointer string)) {
+	r := ParseFrame(m.Frame)
+	if r.Err != nil {
+		return
+	}
+	if r.Batch == nil {
+		part(&r.Message, "")
+	}
+	for i := range r.Batch {
+		if r.Batch[i].Err == nil {
+			part(&r.Batch[i].Message, "/"+strconv.Itoa(i))
+		}
+	}
+}
+
+// message walks over the parts of a message that have a form. Method is that of
+// the request, also for an answer; it may be empty.
+func (w *walker) message(j *jsonrpc.Message, method, pointer string) {
+	if j.Error != nil {
+		w.failure(j.Error, pointer+"/error")
+		return
+	}
+	known := table().methods[method]
+	if known == nil {
+		w.unknownMember(j, pointer)
+		return
+	}
+	way := known.at(w.letter)
+	switch {
+	case way == nil:
+	case j.Method == "" && way.result != "":
+		w.result(way, j.Result, pointer+"/result")
+	case j.Method != "" && j.Params != nil:
+		w.value(kind{base: way.params}, j.Params, pointer+"/params")
+	case j.Method != "" && (way.needsParams || w.letter >= newest.from && known.request):
+		w.fault(ruleRequired, pointer, "the member \"params\" is missing")
+	}
+}
+
+// stranger walks over what is the same in all methods, for one that is not
+// known.
+func (w *walker) unknownMember(j *jsonrpc.Message, pointer string) {
+	switch {
+	case j.Params != nil && j.ID != nil:
+		w.value(kind{base: "RequestParams"}, j.Params, pointer+"/params")
+	case j.Params != nil:
+		w.value(kind{base: "NoteParams"}, j.Params, pointer+"/params")
+	case j.Result != nil:
+		w.value(kind{base: "Result"}, j.Result, pointer+"/result")
+	}
+}
+
+func (w *walker) result(way *way, result []byte, pointer string) {
+	form := way.result
+	if newest.has(w.letter) {
+		switch kind, _ := rawjson.String(rawjson.Lookup(result, "resultType")); kind {
+		case "", "complete", "input_required":
+		case "task":
+			form = "AnyResult" // what is in it, an extension says
+		default:
+			w.fault(ruleResultType, pointer+"/resultType", "a client must not use a result of the type "+quote(kind))
+		}
+	}
+	w.value(kind{base: form}, result, pointer)
+}
+
+// failures are errors whose data has a form.
+var failures = map[int]string{
+	-32042: "URLNeededError",
+	-32021: "CapabilityError",
+	-32022: "VersionError",
+}
+
+func (w *walker) failure(e *jsonrpc.Error, pointer string) {
+	raw := append([]byte(`{"code":`), strconv.Itoa(e.Code)...)
+	raw = append(raw, `,"message":""`...)
+	if e.Data != nil {
+		raw = append(append(raw, `,"data":`...), e.Data...)
+	}
+	raw = append(raw, '}')
+	form := "Error"
+	if special := table().forms[failures[e.Code]]; special != nil && special.members[0].in.has(w.letter) {
+		form = special.name
+	}
+	w.value(kind{base: form}, raw, pointer)
+}

@@ -1,0 +1,179 @@
+package wirelog
+
+import (
+	"bytes"
+	"hash/maphash"
+	"io"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/tenon-mcp/tenon/app/speccheck"
+	"github.com/tenon-mcp/tenon/internal/redact"
+	"github.com/tenon-mcp/tenon/internal/visible"
+)
+
+// RoundTripper returns next with a view: what it carries is joined to the frames
+// of the same connection that pass through [Wire.Frame]. A request's message
+// gets the HTTP exchange once the answer's headers are there, and so do the
+// messages that come back for it; other messages of the server get the GET
+// stream that is open. Exchanges that carry no message, and those that fail, are
+// events of their own.
+//
+// The wire must be one connection's. Put it where requests are as they leave,
+// below whatever adds authorization.
+func (w *Wire) RoundTripper(next http.RoundTripper) http.RoundTripper {
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.http == nil {
+		w.http = &exchanges{}
+	}
+	return &viewed{w, next}
+}
+
+// exchanges is what a wire knows of its HTTP. It is used under the wire's lock.
+type exchanges struct {
+	recent  []carried       // the latest frames that were sent
+	stream  *speccheck.HTTP // the GET stream that was opened last
+	session string          // the session id that the server gave
+}
+
+// carried is a frame that was sent, so that the POST with it can be found. Only
+// its digest is kept: frames may be large.
+type carried struct {
+	seq    uint64
+	digest uint64
+	asked  []*speccheck.Request
+}
+
+var digestSeed = maphash.MakeSeed()
+
+const maxCarried = 64
+
+func (x *exchanges) sent(m *speccheck.Message, seq uint64, opened []*speccheck.Request) {
+	if len(x.recent) >= maxCarried {
+		x.recent = slices.Delete(x.recent, 0, 1)
+	}
+	x.recent = append(x.recent, carried{seq, maphash.Bytes(digestSeed, m.Frame), slices.Clone(opened)})
+}
+
+// find returns the latest frame that is this body.
+func (x *exchanges) find(body []byte) *carried {
+	digest := maphash.Bytes(digestSeed, body)
+	for i := len(x.recent) - 1; i >= 0; i-- {
+		if x.recent[i].digest == digest {
+			return &x.recent[i]
+		}
+	}
+	return nil
+}
+
+// attach gives a message of the server the exchange that brought it.
+func (x *exchanges) attach(m *speccheck.Message, o *speccheck.Request) {
+	if m.Dir != speccheck.FromServer {
+		return
+	}
+	switch {
+	case o != nil && o.HTTP != nil:
+		m.HTTP = o.HTTP
+	default:
+		m.HTTP = x.stream
+	}
+}
+
+type viewed struct {
+	wire *Wire
+	next http.RoundTripper
+}
+
+func (v *viewed) RoundTrip(req *http.Request) (*http.Response, error) {
+	body := bodyOf(req)
+	h := &speccheck.HTTP{Method: req.Method, URL: (*redact.Values)(nil).URL(req.URL.String()), Request: headerLines(req.Header)}
+	resp, err := v.next.RoundTrip(req)
+	if err != nil {
+		h.Error = (*redact.Values)(nil).Text(err.Error())
+	} else {
+		h.Status, h.Response = resp.StatusCode, headerLines(resp.Header)
+	}
+	v.wire.exchanged(req, resp, body, h)
+	return resp, err
+}
+
+// bodyOf reads a copy of a request's body, if that can be had without touching
+// the body itself.
+func bodyOf(req *http.Request) []byte {
+	if req.GetBody == nil || req.Method != http.MethodPost {
+		return nil
+	}
+	r, err := req.GetBody()
+	if err != nil {
+		return nil
+	}
+	defer r.Close()
+	body, err := io.ReadAll(r)
+	if err != nil {
+		return nil
+	}
+	return bytes.TrimRight(body, "\r\n")
+}
+
+// exchanged takes in an exchange whose answer's headers have come.
+func (w *Wire) exchanged(req *http.Request, resp *http.Response, body []byte, h *speccheck.HTTP) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	x := w.http
+	var found *carried
+	if body != nil {
+		found = x.find(body)
+	}
+	if found != nil {
+		for _, o := range found.asked {
+			o.HTTP = h
+		}
+		var seen speccheck.Message
+		w.log.change(found.seq, func(m *speccheck.Message) { m.HTTP, seen = h, *m })
+		if problems := speccheck.CheckHTTP(&seen, x.session, req, resp); len(problems) > 0 && !w.log.opts.Unchecked {
+			w.log.change(found.seq, func(m *speccheck.Message) {
+				m.Problems = append(m.Problems[:len(m.Problems):len(m.Problems)], problems...)
+			})
+		}
+	}
+	if resp != nil && req.Method == http.MethodGet && resp.StatusCode == http.StatusOK {
+		x.stream = h
+	}
+	if resp != nil && resp.Header.Get(speccheck.HeaderSession) != "" {
+		x.session = resp.Header.Get(speccheck.HeaderSession)
+	}
+	if x.session != "" && h.Status == http.StatusNotFound && req.Header.Get(speccheck.HeaderSession) == x.session {
+		x.session = ""
+		w.conversation.Restart() // the session is over, and the client begins another
+	}
+	if found != nil && h.Status >= 200 && h.Status < 300 {
+		return
+	}
+	m := speccheck.Message{At: time.Now(), Server: w.server, Conn: w.conn, Dir: speccheck.FromServer, Kind: speccheck.KindEvent, HTTP: h, ShapeChecked: true}
+	m.Revision, m.Era = w.conversation.Revision()
+	if found != nil {
+		m.Joins = found.seq
+	}
+	m.Frame = []byte(h.String())
+	m.Size = len(m.Frame)
+	w.log.Add(m)
+}
+
+func headerLines(h http.Header) (lines []speccheck.Header) {
+	names := make([]string, 0, len(h))
+	for name := range h {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		for _, value := range h[name] {
+			lines = append(lines, speccheck.Header{Name: name, Value: visible.Shorten(redactHeader(nil, name, value), 4096)})
+		}
+	}
+	return lines
+}
