@@ -174,7 +174,7 @@ func TestDial(t *testing.T) {
 		{"dies at initialize", script{"initialize": {{die: true}}}, "", "the connection is closed", 3 * time.Second, both},
 		{"initialize is refused", script{"server/discover": say(`"error":{"code":-32601,"message":"no"}`), "initialize": say(`"error":{"code":-32602,"message":"go away"}`)}, "", "go away", 0, both},
 		{"initialize is refused by one that speaks something else", script{"server/discover": say(`"error":{"code":-32601,"message":"no"}`), "initialize": say(unsupported(`["2099-01-01"]`))}, "", "2099-01-01", 0, both},
-		{"an unknown protocolVersion", script{"server/discover": say(`"error":{"code":-32601,"message":"no"}`), "initialize": say(`"result":{"protocolVersion":"2099-01-01","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`)}, "", `"2099-01-01", which is not known here`, 0, both},
+		{"an unknown protocolVersion", script{"server/discover": say(`"error":{"code":-32601,"message":"no"}`), "initialize": say(`"result":{"protocolVersion":"2099-01-01","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`)}, "", `unknown protocol revision "2099-01-01"`, 0, both},
 		{"initialize answered with garbage", script{"server/discover": say(`"error":{"code":-32601,"message":"no"}`), "initialize": say(`"result":[]`)}, "", "initialize cannot be used", 0, both},
 		{"C04, never an answer", script{}, "", "did not answer in time", 30 * time.Second, both},
 	} {

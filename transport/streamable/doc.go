@@ -2,25 +2,29 @@
 // clients of every revision at the same time. The client is package
 // streamclient.
 //
-// A [Handler] is an http.Handler. A request of the newest revision is one
-// exchange: nothing of it is remembered, it runs on the goroutine that net/http
-// gave it, and it is answered with JSON, or with a stream from the moment the
-// call has something to tell on the side. When the client goes away the call is
-// cancelled. Requests of older revisions belong to a session that initialize
-// opened: it is bound to who opened it, bounded in number, and swept when
-// nobody uses it.
+// A [Handler] is an http.Handler:
 //
-// The way of a request:
+//	h, err := streamable.NewHandler(server, nil)
+//	http.Handle("/mcp", h)
+//
+// A modern request is one exchange without state. It runs on the goroutine of
+// net/http, and its response is JSON or, once the call sends a notification, an
+// event stream. When the client disconnects, the call is cancelled. A legacy
+// request belongs to a session that initialize opens. A session is bound to the
+// principal that opened it; sessions are bounded in number and expire when idle.
+//
+// The path of a request:
 //
 //	guard     method, Host, Origin, content type         handler.go
 //	body      limited in size and time                   handler.go
 //	message   one strict decode                          jsonrpc.Decode
-//	era       how does it open?                          handler.go
+//	era       modern or legacy                           handler.go
 //	 modern   headers agree with the body, then serve    exchange.go, headers.go
-//	 legacy   a session, and what goes on in it          session.go, legacy.go, batch.go
-//	          what it hears, misses and is asked         hear.go, stream.go, asks.go
-//	          what is kept of it                         store.go, memory.go, eventlog.go
+//	 legacy   sessions and their requests                session.go, legacy.go, batch.go
+//	          streams, resumption, input requests        get.go, stream.go, inputrequests.go
+//	          disconnected clients                       disconnected.go
+//	          stored state                               store.go, memory.go, eventlog.go
 //	          without sessions (Options.Stateless)       stateless.go
-//	context   what a call sees of the request            context.go
-//	status    one table                                  status.go
+//	context   the context of a call                      context.go
+//	status    JSON-RPC code to HTTP status               status.go
 package streamable

@@ -15,74 +15,71 @@ import (
 	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
 
-// Options say how a Handler behaves; nil means the defaults.
+// Options configures a [Handler]. A nil *Options means the defaults.
 type Options struct {
-	// Era has the keys that seal the state of asking calls, and restricts the
-	// eras that are served.
+	// Era has the keys that seal the state of calls that require input, and
+	// can restrict the served eras.
 	Era era.ServerOptions
 
-	// Hosts are names that the server is reached under, beside those of the
-	// loopback: a name or an address, with a port or, for any port, without.
-	// Unset, a server that listens on the loopback answers only to loopback
-	// names, which keeps web pages away that have rebound a name of theirs to
-	// it; one that listens elsewhere answers to any.
+	// Hosts lists values of the Host header to accept, in addition to loopback
+	// names: a name or an address, with a port, or without for any port. If
+	// unset, a server on a loopback address accepts only loopback names, which
+	// defends against DNS rebinding; a server on another address accepts any.
 	Hosts []string
 
-	// AnyHost switches the check of Host off, for a server behind a proxy
-	// that makes it.
+	// AnyHost disables the check of the Host header, for a server behind a
+	// proxy that checks it.
 	AnyHost bool
 
-	// Origins are the web origins that may call, beside the server's own; "*"
-	// is all of them. Other requests with an Origin are refused.
+	// Origins lists the web origins that may call, in addition to the server's
+	// own; "*" allows all. Other requests with an Origin header are refused.
 	Origins []string
 
-	// CORS lets pages of Origins read the answers. Unset, no header that
-	// allows it is ever sent.
+	// CORS allows pages of Origins to read responses. If unset, the Handler
+	// sends no CORS headers.
 	CORS bool
 
-	// Principal says who sends a request, once something before this handler
-	// has verified it. Nil means nobody.
+	// Principal returns the client that sent a request, as verified by
+	// middleware before this Handler. Nil means that clients are unverified.
 	Principal func(*http.Request) *mcp.Principal
 
-	// BodyLimit is how many bytes a request may have. 0 means 4 MiB.
+	// BodyLimit is the largest request body in bytes. 0 means 4 MiB.
 	BodyLimit int
 
-	// ReadIdle and WriteIdle are how long a client may take to send, or to
-	// take, the next bytes. 0 means 30 s.
+	// ReadIdle and WriteIdle are how long the client may take to send, or to
+	// receive, the next bytes. 0 means 30 s.
 	ReadIdle, WriteIdle time.Duration
 
-	// KeepAlive is how often a stream on which nothing happens is told that
-	// the server is still there. 0 means 25 s.
+	// KeepAlive is the interval of keep-alive comments on an idle stream. 0
+	// means 25 s.
 	KeepAlive time.Duration
 
-	// TakeOver lets connections of HTTP/1.1 be taken over (see
-	// http.Hijacker) for streams that wait for changes, which saves more than
-	// half of their memory. Whatever stands between the http.Server and this
-	// handler then sees a request end where its stream begins; and the
-	// server's Shutdown does not wait for such streams, [Handler.Shutdown]
-	// does. Unset, connections stay with net/http, except where [Serve]
-	// serves: there nothing stands in between.
+	// TakeOver allows the Handler to hijack HTTP/1.1 connections (see
+	// http.Hijacker) of streams that wait for changes, which saves more than
+	// half of their memory. Middleware then sees the request end where its
+	// stream begins, and http.Server.Shutdown does not wait for such streams;
+	// [Handler.Shutdown] does. [Serve] and [ListenAndServe] always hijack.
 	TakeOver bool
 
-	// Sessions bounds what clients of older revisions may keep open.
+	// Sessions bounds the sessions of legacy clients.
 	Sessions SessionLimits
 
-	// Store keeps sessions and events; nil means in memory.
+	// Store stores sessions and events; nil means a [Memory].
 	Store Store
 
-	// Stateless serves clients of older revisions without sessions: initialize
-	// gives no session id, and any instance answers any request. What needs a
-	// session fails with a clear error: input requests, logging/setLevel,
-	// subscriptions, and the streams of GET; none of it is announced. Of the
-	// client only the revision is known, and a client that goes away has
-	// cancelled its request. Clients of the newest revision are not affected.
+	// Stateless serves legacy clients without sessions: initialize returns no
+	// session id, and any instance can serve any request. Input requests,
+	// logging/setLevel, subscriptions and GET streams need a session: they
+	// fail with an error and are not announced. Of the client only the
+	// revision is known, and a client that disconnects cancels its request.
+	// Modern clients are not affected.
 	Stateless bool
 
-	// Logger gets records for the server's operator: requests that are refused
+	// Logger logs, for the server's operator, requests that are refused
 	// because of their Host, Origin, type, size or session, invalid messages,
-	// panics, streams that are dropped, and failures of the Store. Records hold
-	// no token, no session id, no argument and no result; a panic is recorded
-	// with its value and stack. Nil drops them.
+	// panics, dropped streams, and errors of the Store. Records contain no
+	// token, session id, argument or result; a panic is logged with its value
+	// and stack. Nil disables logging.
 	Logger *slog.Logger
 }
 
@@ -102,7 +99,8 @@ type Handler struct {
 	shut context.CancelFunc
 }
 
-// NewHandler returns a Handler that serves h.
+// NewHandler returns a Handler that serves h. The error says which option is
+// invalid.
 func NewHandler(h mcp.Handler, o *Options) (*Handler, error) {
 	s := &Handler{begun: time.Now()}
 	s.open, s.shut = context.WithCancel(context.Background())
@@ -137,11 +135,10 @@ func orElse(d *time.Duration, unset time.Duration) {
 	}
 }
 
-// Shutdown ends what stays open by itself: subscriptions of the newest era are
-// completed, and so are the streams of news of older ones; calls that nobody
-// waits for are cancelled. Other calls in flight go on; it is the http.Server
-// that waits for them. New requests are refused. For streams whose connections
-// were taken over, Shutdown itself waits, for a few seconds at most.
+// Shutdown ends subscriptions and the GET streams of legacy clients, cancels
+// calls whose clients have disconnected, and refuses new requests. Other calls
+// in flight continue; http.Server.Shutdown waits for them. Shutdown itself waits
+// a few seconds at most for streams with hijacked connections.
 func (s *Handler) Shutdown() {
 	s.shut()
 	s.followed.wake()
@@ -149,34 +146,34 @@ func (s *Handler) Shutdown() {
 	s.taken.wait(lastWords)
 }
 
-// lastWords is how long a client has to take the end of a stream.
+// lastWords bounds the write of the end of a stream.
 const lastWords = 5 * time.Second
 
 // ServeHTTP serves one request.
 func (s *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rc := http.NewResponseController(w)
 	if r.ProtoMajor == 1 && r.Header["Expect"] != nil {
-		// The deadline of the answer before this one would count for the
-		// leave to go on, too. Whatever else is written has its own.
+		// The write deadline of the previous response would apply to
+		// 100 Continue, too. Other writes set their own.
 		rc.SetWriteDeadline(time.Time{})
 	}
 	if rest := s.serve(w, r); rest != nil && s.stay(w, r, rest) {
-		return // the stream sets the deadlines of its connection itself
+		return // the stream sets its own deadlines
 	}
 	rc.SetWriteDeadline(time.Now().Add(s.opts.WriteIdle)) // for what net/http has not sent yet
 }
 
-// A staying holds a stream open. It must not use the request that the stream
-// answers; ctx ends when the client goes away.
+// A longPoll serves a stream that stays open. It must not use the request; ctx
+// ends when the client disconnects.
 type longPoll func(ctx context.Context, w http.ResponseWriter)
 
-// serve serves a request, or as much of it as comes before a stream that stays
-// open. The rest is for the caller to run: whoever waits for long does so with
-// none of what was needed to read the request still on its stack.
+// serve serves a request up to the point where a stream stays open. The caller
+// runs the rest, so that a long wait does not hold the stack that reading the
+// request needed.
 func (s *Handler) serve(w http.ResponseWriter, r *http.Request) (rest longPoll) {
 	if len(r.TransferEncoding) > 0 {
-		// net/http hides that there may have been a length as well, about
-		// which whoever stands in between may have thought differently.
+		// net/http hides a Content-Length beside Transfer-Encoding, by which
+		// a proxy may have framed the request differently.
 		w.Header().Set("Connection", "close")
 	}
 	if no := s.guard.Admit(r); no != nil {
@@ -212,7 +209,7 @@ const shuttingDown = "the server is shutting down"
 
 func (s *Handler) isClosing() bool { return s.open.Err() != nil }
 
-// refuse answers a request that never became a message.
+// refuse answers a request that has no valid message.
 func refuse(w http.ResponseWriter, status int, why string) {
 	e := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: why}
 	if status == http.StatusForbidden || status >= 500 {
@@ -234,8 +231,7 @@ var (
 	noSniff  = []string{"nosniff"}
 )
 
-// post serves a POST: it reads one message and sends it to the era in which it
-// opens.
+// post serves a POST: it reads one message and dispatches it to its era.
 func (s *Handler) post(w http.ResponseWriter, r *http.Request) (rest longPoll) {
 	m := s.message(w, r)
 	switch {
@@ -252,8 +248,8 @@ func (s *Handler) post(w http.ResponseWriter, r *http.Request) (rest longPoll) {
 	return nil
 }
 
-// message reads the message of a POST. It is nil if the request is answered
-// already: it could not be served, or was a batch.
+// message reads the message of a POST. It returns nil if it has answered the
+// request: the message was invalid, or a batch.
 func (s *Handler) message(w http.ResponseWriter, r *http.Request) *jsonrpc.Message {
 	if no := s.guard.IsJSON(r); no != nil {
 		s.reject(w, r, no)
@@ -283,14 +279,14 @@ func (s *Handler) message(w http.ResponseWriter, r *http.Request) *jsonrpc.Messa
 		writeJSON(w, http.StatusBadRequest, jsonrpc.AppendError(nil, bad.ID, &jsonrpc.Error{Code: bad.Code, Message: bad.Reason}))
 		return nil
 	}
-	if m.IsRequest() && s.isClosing() { // what calls in flight wait for may still come
+	if m.IsRequest() && s.isClosing() { // calls in flight may still need responses and notifications
 		writeJSON(w, http.StatusServiceUnavailable, era.Fail(m.ID, mcp.CodeInternal, shuttingDown).Append(nil))
 		return nil
 	}
 	return &m
 }
 
-// refuseLegacy answers a message of an older revision where none is served.
+// refuseLegacy answers a legacy message on a ModernOnly server.
 func refuseLegacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 	a := era.RefuseLegacy(m)
 	if !m.IsRequest() {
@@ -302,9 +298,9 @@ func refuseLegacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 	writeJSON(w, http.StatusBadRequest, a.Append(nil))
 }
 
-// opensModern decides the era of a message. The version in the header counts
-// as much as the one in the body: whoever says either must say both. A revision
-// that nobody knows is a newer one.
+// opensModern reports whether a message is modern. A modern version in either
+// the header or the body is enough, since a modern message must have both. An
+// unknown revision counts as modern.
 func (s *Handler) opensModern(r *http.Request, m *jsonrpc.Message) bool {
 	if m.IsResponse() {
 		return false
@@ -321,15 +317,15 @@ func (s *Handler) opensModern(r *http.Request, m *jsonrpc.Message) bool {
 	return era.IsModern(m)
 }
 
-// turnAway answers a request that the edge refuses.
+// reject answers a request that the guard refuses.
 func (s *Handler) reject(w http.ResponseWriter, r *http.Request, no *httpguard.Refusal) {
 	s.guard.Log(r, no)
 	s.guard.Abandon(w, r)
 	refuse(w, no.Status, no.Reason)
 }
 
-// sharing is what pages of listed origins may do. A tool may have arguments go
-// into headers of any name, so those that a page asks for are listed.
+// sharing returns what pages of listed origins may do. A tool may declare
+// headers of any name, so the requested Mcp-Param headers are allowed.
 func sharing(r *http.Request) *httpguard.Sharing {
 	headers := "Content-Type, Accept, Authorization, Last-Event-ID, " + httpheader.Version + ", " + httpheader.Method + ", " + httpheader.Name + ", " + httpheader.Session
 	for asked := range strings.SplitSeq(r.Header.Get("Access-Control-Request-Headers"), ",") {

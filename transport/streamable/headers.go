@@ -11,7 +11,7 @@ import (
 	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
 
-// only returns the value of a header that may stand once.
+// only returns the value of a header that may occur once.
 func only(h http.Header, name string) (value string, present bool, err error) {
 	values := h[name]
 	switch len(values) {
@@ -20,11 +20,11 @@ func only(h http.Header, name string) (value string, present bool, err error) {
 	case 1:
 		return values[0], true, nil
 	}
-	return "", true, fmt.Errorf("the header %s stands %d times", name, len(values))
+	return "", true, fmt.Errorf("the header %s occurs %d times", name, len(values))
 }
 
-// acceptsEvents reports whether a client accepts a stream of events. One that
-// does not say what it accepts does.
+// acceptsEvents reports whether a client accepts an event stream. A request
+// without an Accept header does.
 func acceptsEvents(h http.Header) bool {
 	values := h["Accept"]
 	for _, value := range values {
@@ -39,9 +39,9 @@ func acceptsEvents(h http.Header) bool {
 	return len(values) == 0
 }
 
-// checkHeaders compares the headers of a modern request with its body. They
-// are there for whoever stands in between and routes by them; a request whose
-// headers say something else than its body is refused before anything else.
+// checkHeaders compares the version header of a modern request with its body.
+// Intermediaries route by the headers, so a request whose headers differ from
+// its body is refused first.
 func checkHeaders(h http.Header, version mcp.Revision, named bool) error {
 	said, present, err := only(h, httpheader.Version)
 	switch {
@@ -50,7 +50,7 @@ func checkHeaders(h http.Header, version mcp.Revision, named bool) error {
 	case !present:
 		return fmt.Errorf("the header %s is missing", httpheader.Version)
 	case named && said != string(version):
-		return fmt.Errorf("the header %s says %q and the body %q", httpheader.Version, said, version)
+		return fmt.Errorf("the header %s is %q and the body has %q", httpheader.Version, said, version)
 	}
 	return nil
 }
@@ -64,7 +64,7 @@ func checkRouting(h http.Header, m *jsonrpc.Message) error {
 	case !present:
 		return fmt.Errorf("the header %s is missing", httpheader.Method)
 	case method != m.Method:
-		return fmt.Errorf("the header %s says %q and the body %q", httpheader.Method, method, m.Method)
+		return fmt.Errorf("the header %s is %q and the body has %q", httpheader.Method, method, m.Method)
 	}
 	member := httpheader.NameMember(m.Method)
 	if member == "" {
@@ -79,22 +79,22 @@ func checkRouting(h http.Header, m *jsonrpc.Message) error {
 	}
 	name, ok := mcp.DecodeHeader(raw)
 	if !ok {
-		return fmt.Errorf("the header %s has a value that cannot be read", httpheader.Name)
+		return fmt.Errorf("the header %s has an invalid encoding", httpheader.Name)
 	}
 	if value := rawjson.Lookup(m.Params, member); value != nil && !rawjson.EqualString(value, name) {
-		return fmt.Errorf("the header %s says %q, which is not %s of the body", httpheader.Name, name, member)
+		return fmt.Errorf("the header %s is %q, which differs from %s of the body", httpheader.Name, name, member)
 	} else if value == nil && name != "" {
-		return fmt.Errorf("the header %s says %q and the body has no %s", httpheader.Name, name, member)
+		return fmt.Errorf("the header %s is %q and the body has no %s", httpheader.Name, name, member)
 	}
 	return nil
 }
 
-// noParams stands for a request without any Mcp-Param headers. It is shared
-// and never changed.
+// noParams is the result for a request without Mcp-Param headers. It is shared
+// and never modified.
 var noParams = map[string]string{}
 
-// paramHeaders gathers the Mcp-Param headers of a tools/call, decoded. Which of
-// them must be there, and what they must say, is for whoever knows the tool.
+// paramHeaders returns the decoded Mcp-Param headers of a tools/call. Package
+// server compares them with the arguments, since it knows the tool.
 func paramHeaders(h http.Header, method string) (map[string]string, error) {
 	if method != mcp.MethodToolsCall {
 		return nil, nil
@@ -106,11 +106,11 @@ func paramHeaders(h http.Header, method string) (map[string]string, error) {
 			continue
 		}
 		if len(values) != 1 {
-			return nil, fmt.Errorf("the header %s stands %d times", name, len(values))
+			return nil, fmt.Errorf("the header %s occurs %d times", name, len(values))
 		}
 		text, ok := mcp.DecodeHeader(values[0])
 		if !ok {
-			return nil, fmt.Errorf("the header %s has a value that cannot be read", name)
+			return nil, fmt.Errorf("the header %s has an invalid encoding", name)
 		}
 		if len(params) == 0 {
 			params = map[string]string{}

@@ -13,7 +13,7 @@ import (
 	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
 
-// post serves a message of an older revision.
+// post serves a legacy message.
 func (s *sessions) post(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 	if m.Method == "initialize" && r.Header.Get(httpheader.Session) == "" {
 		s.initialize(w, r, m)
@@ -36,8 +36,8 @@ func (s *sessions) post(w http.ResponseWriter, r *http.Request, m *jsonrpc.Messa
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// notAskedHere is said of a response whose request this process has not sent.
-// The status is not 404, which would have the client give its session up.
+// notAskedHere is the error for a response whose request this process has not
+// sent. The status is not 404, on which the client would drop its session.
 const notAskedHere = "no request with this id was sent by this instance of the server: send the response to the instance that sent the request, by routing all requests with the same " + httpheader.Session + " to one instance"
 
 // initialize opens a session.
@@ -61,7 +61,7 @@ func (s *sessions) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc
 	}
 	ses, err := s.open(es, p)
 	if err != nil {
-		refuse(w, http.StatusServiceUnavailable, "no session can be kept now: try again later")
+		refuse(w, http.StatusServiceUnavailable, "cannot store the session: try again later")
 		return
 	}
 	defer s.release(ses)
@@ -72,7 +72,7 @@ func (s *sessions) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc
 // maxHello bounds the params of initialize.
 const maxHello = 64 << 10
 
-// told takes in a notification or a response of the client.
+// told handles a notification or a response of the client.
 func (s *sessions) told(ses *session, m *jsonrpc.Message) {
 	switch {
 	case m.IsResponse():
@@ -83,7 +83,7 @@ func (s *sessions) told(ses *session, m *jsonrpc.Message) {
 		}
 	default:
 		ses.era.Notified(m)
-		s.save(ses) // whoever is ready stays so
+		s.save(ses) // stores that the client is ready
 	}
 }
 
@@ -96,8 +96,8 @@ func (ses *session) cancel(id jsonrpc.ID) {
 	}
 }
 
-// request serves a request. What may ask the client back may take long: the
-// client may be let go meanwhile.
+// request serves a request. A call that may require input may take long, so its
+// client may disconnect and resume.
 func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session, m *jsonrpc.Message) {
 	ctx, cancel := context.WithCancel(&detached{r.Context(), r.Header})
 	p := s.h.guard.Principal(r)
@@ -122,7 +122,7 @@ func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session,
 	s.saveAfter(ses, m, &a)
 	cancelled := ctx.Err() != nil
 	ses.finish(m.ID, cancel)
-	if cancelled { // means silent
+	if cancelled { // a cancelled request gets no response
 		out.nothing()
 		return
 	}
@@ -136,8 +136,8 @@ func (s *sessions) taken(w http.ResponseWriter, ses *session, id jsonrpc.ID, can
 	writeJSON(w, http.StatusBadRequest, taken(id).Append(nil))
 }
 
-// saveAfter saves a session that a request has changed. One that cannot be saved
-// now is the same as before when it is restored.
+// saveAfter stores a session after a request that may have changed it. If that
+// fails, a later restore yields the previous state.
 func (s *sessions) saveAfter(ses *session, m *jsonrpc.Message, a *era.Response) {
 	switch m.Method {
 	case "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
@@ -160,21 +160,21 @@ func (st *stream) call(m *jsonrpc.Message, p *mcp.Principal) *era.Response {
 	return &st.response
 }
 
-// long runs serve, for which the client need not wait: it may be let go, or go
-// away, and resume. So serve has a goroutine of its own, and the goroutine of the
-// request delivers what it sends until the client goes. Serve closes st.
+// long runs serve in a goroutine of its own, since the client may disconnect and
+// resume. The goroutine of the request writes the messages until the client
+// disconnects. serve closes st.
 func (s *sessions) long(w http.ResponseWriter, r *http.Request, st *stream, serve func()) {
 	v := &st.first
 	v.out.h, v.out.w, v.out.ctx = s.h, w, r.Context()
 	st.visit = v
 	s.workers.run(serve)
 	st.serve(r.Context(), v)
-	v.out.nothing() // unless there was something
-	v.out.w = nil   // the stream may outlive this request by far
+	v.out.nothing() // if nothing was written
+	v.out.w = nil   // the stream may outlive this request
 }
 
-// A teller is a reply to a request that cannot ask the client. It sends
-// notifications until the context of the reply ends.
+// A notifier is a reply to a request that may not send requests to the client. It
+// sends notifications until the context of the reply ends.
 type notifier reply
 
 func (t *notifier) Notify(n era.Notification) { (*reply)(t).notification(n) }
@@ -185,17 +185,17 @@ func (*notifier) Ask(context.Context, string, []byte) (jsonrpc.Message, error) {
 
 func (*notifier) Release() {}
 
-// discard is a teller that sends no notifications.
+// discard is a notifier that drops notifications.
 type discard struct{ *notifier }
 
 func (discard) Notify(era.Notification) {}
 
-// taken is the answer to a request that cannot begin.
+// taken returns the response to a request whose id is in use.
 func taken(id jsonrpc.ID) era.Response {
 	return era.Fail(id, mcp.CodeInvalidRequest, "a request with this id is still being served, or the session has ended")
 }
 
-// begin notes that a request is being served; st is nil if it has no stream.
+// begin registers a request in flight; st is nil if it has no stream.
 func (ses *session) begin(id jsonrpc.ID, cancel context.CancelFunc, st *stream) bool {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()

@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// Memory is a Store in memory, bounded in bytes: when there is no more room,
-// the sessions and events that were used longest ago are forgotten.
+// Memory is a [Store] in memory. Its size is bounded: when it is full, it drops
+// the least recently used sessions and the oldest events. The zero value is
+// ready to use.
 type Memory struct {
-	// Sessions and Events are how many bytes each may take. 0 means 64 MiB
-	// and 10 MiB.
+	// Sessions and Events are the limits in bytes. 0 means 64 MiB for sessions
+	// and 10 MiB for events.
 	Sessions, Events int
 
 	mu     sync.Mutex
@@ -86,8 +87,7 @@ func (m *Memory) forget(e *list.Element) {
 	m.events.drop(s.id)
 }
 
-// Sweep forgets the sessions that nobody has used for too long, and reports
-// whether any are left.
+// Sweep deletes expired sessions and reports whether any sessions are left.
 func (m *Memory) Sweep() (left bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -122,8 +122,8 @@ func (m *Memory) DropSession(id string) {
 	}
 }
 
-// Count returns how many sessions are kept, and how many bytes they and the
-// events take.
+// Count returns the number of stored sessions, and the bytes that sessions and
+// events use.
 func (m *Memory) Count() (sessions, bytes int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

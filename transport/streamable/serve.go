@@ -11,12 +11,13 @@ import (
 	"github.com/tenon-mcp/tenon/transport/internal/httpguard"
 )
 
-// Path is where [ListenAndServe] serves.
+// Path is the URL path at which [ListenAndServe] serves.
 const Path = "/mcp"
 
 // ListenAndServe serves h at [Path] of a TCP address, such as
-// "127.0.0.1:8080", until ctx ends. Calls in flight then have ten seconds to
-// come to their end. Ready, if it is not nil, is told where the server listens.
+// "127.0.0.1:8080". It blocks until ctx ends; calls in flight then have ten
+// seconds to complete. If ready is not nil, ListenAndServe calls it once with
+// the address it listens on.
 func ListenAndServe(ctx context.Context, addr string, h mcp.Handler, o *Options, ready func(net.Addr)) error {
 	l, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -25,8 +26,7 @@ func ListenAndServe(ctx context.Context, addr string, h mcp.Handler, o *Options,
 	return Serve(ctx, l, h, o, ready)
 }
 
-// Serve is [ListenAndServe] on a listener that is there already, which it
-// closes.
+// Serve is [ListenAndServe] on an existing listener. It closes the listener.
 func Serve(ctx context.Context, l net.Listener, h mcp.Handler, o *Options, ready func(net.Addr)) error {
 	var opts Options
 	if o != nil {
@@ -61,7 +61,7 @@ func Serve(ctx context.Context, l net.Listener, h mcp.Handler, o *Options, ready
 	defer cancel()
 	err = s.Shutdown(grace)
 	if err != nil {
-		s.Close() // calls that did not end are cut off
+		s.Close() // cancels calls that did not complete
 	}
 	if e := <-ended; !errors.Is(e, http.ErrServerClosed) {
 		return e
@@ -69,33 +69,32 @@ func Serve(ctx context.Context, l net.Listener, h mcp.Handler, o *Options, ready
 	return nil
 }
 
-// StrictListener returns a listener for a server that is not served with
-// [Serve], such as one of [NewHTTPServer]:
+// StrictListener returns a listener that rejects ambiguous HTTP/1 requests, for
+// a server that does not use [Serve], such as one of [NewHTTPServer]:
 //
 //	s.Serve(streamable.StrictListener(s, l))
 //
-// It answers 400, and ends the connection, where net/http would read a request
-// of HTTP/1 that somebody else, such as a proxy before it, could have read
-// differently: one whose lines end with a bare line feed or have a carriage
-// return in them, whose header lines go on in the next line or have a space
-// before the colon, or that says in more than one way how long its body is.
+// It answers 400 and closes the connection for requests that net/http accepts
+// but a proxy may read differently: lines that end with a bare line feed or
+// contain a carriage return, folded header lines, a space before the colon of a
+// header, and more than one way to give the length of the body.
 //
-// A request that has arrived when the server's time for it ends is served: a
-// process that stood still, on a busy machine, refuses no client that was in
-// time. Net/http by itself answers 400 then, or closes the connection.
+// It serves a request that has arrived when the server's read deadline passes,
+// as after a pause of the process on a busy machine. net/http alone would answer
+// 400 or close the connection.
 //
-// HTTP/2 passes as it is, and so does TLS, in which nothing can be seen: where
-// the server itself ends TLS, HTTP/1 is read as net/http reads it. What a
-// handler gets from http.Hijacker is not looked at any more; for that, the
-// server's ConnState is set here, and calls the one that was set before.
+// HTTP/2 and TLS pass unchecked: if the server itself terminates TLS, net/http
+// alone parses HTTP/1. Hijacked connections are no longer checked; to know of
+// them, StrictListener sets s.ConnState to a function that calls the previous
+// one.
 func StrictListener(s *http.Server, l net.Listener) net.Listener { return httpguard.Strict(s, l) }
 
-// NewHTTPServer returns an http.Server with the limits that a server on the
-// open network needs and net/http does not set: on the time for headers and on
-// their size, and on idle connections. It speaks HTTP/1.1 and HTTP/2, the latter
-// also without TLS. Answers have no time limit, since streams stay open; the
-// [Handler] bounds how long a client may take nothing. What it cannot set is how
-// strictly HTTP/1 is read: see [StrictListener].
+// NewHTTPServer returns an http.Server with limits for a public network that
+// net/http does not set by default: on the time to read headers, the size of
+// headers, and idle connections. It serves HTTP/1.1 and HTTP/2, the latter also
+// without TLS. It sets no write timeout, since streams stay open; the [Handler]
+// limits how long a client may read nothing. For strict parsing of HTTP/1, see
+// [StrictListener].
 func NewHTTPServer(h http.Handler) *http.Server {
 	s := &http.Server{
 		Handler:           h,

@@ -18,21 +18,21 @@ import (
 	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
 
-// SessionLimits bound what clients of older revisions may keep open.
+// SessionLimits bounds the sessions of legacy clients.
 type SessionLimits struct {
-	// Idle is how long a session is kept that nobody uses, and how long a
-	// call goes on that its client has left. 0 means 30 min.
+	// Idle is how long an unused session is kept, and how long a call
+	// continues after its client has disconnected. 0 means 30 min.
 	Idle time.Duration
 
-	// Live is how many sessions are held ready to be used although nothing
-	// is going on in them; the others are kept by the [Store] and made ready
-	// when they are used. It is also how many calls go on that their clients
-	// have left: beyond it those left longest ago are cancelled. 0 means 1024.
+	// Live is how many idle sessions are held in memory; others are loaded
+	// from the [Store] when they are used. It is also how many calls continue
+	// after their clients have disconnected; beyond it, the calls whose
+	// clients disconnected first are cancelled. 0 means 1024.
 	Live int
 }
 
-// sessions are those of one Handler. A session is live while something goes on
-// in it, and for a while after; otherwise there is only what the store keeps.
+// sessions holds the sessions of one Handler. A session is live while it serves a
+// request or a stream, and for a while after; otherwise only the store has it.
 type sessions struct {
 	h      *Handler
 	store  Store
@@ -42,16 +42,16 @@ type sessions struct {
 
 	mu    sync.Mutex
 	live  map[string]*session
-	idle  list.List // of *session, those nothing goes on in, the last used first
-	bytes int       // what those in idle have saved
-	away  list.List // of *stream, those of calls that their clients have left, the last left first
+	idle  list.List // of *session without requests or streams, the last used first
+	bytes int       // of the saved states in idle
+	away  list.List // of *stream of calls with disconnected clients, the latest first
 	sweep *time.Timer
 	ended bool
 
-	unheard list.List // of *stream, those of changes that are kept for clients that have gone, the last left first
+	unheard list.List // of *stream of changes with disconnected clients, the latest first
 }
 
-// A session is one client of an older revision.
+// A session is the session of one legacy client.
 type session struct {
 	id    string
 	owner string // the principal that opened it
@@ -65,12 +65,12 @@ type session struct {
 	mu      sync.Mutex
 	ended   bool
 	calls   map[string]inFlight // by the key of their id
-	streams map[string]*stream  // that a client may come back to, by name
-	pushes  *stream             // where changes go; nil while no client is there or may resume
+	streams map[string]*stream  // that a client may resume, by name
+	pushes  *stream             // receives changes; nil while no client is connected or may resume
 	saved   []byte              // the state as the store has it
 	saving  chan struct{}       // closed when the save that runs has ended; nil if none runs
 
-	inputRequests inputRequests // what we asked the client
+	inputRequests inputRequests // pending requests to the client
 }
 
 // An inFlight is a request that is being served.
@@ -91,13 +91,13 @@ func newSessions(h *Handler) *sessions {
 	return s
 }
 
-// savedState is what the store keeps of a session.
+// savedState is the stored state of a session.
 type savedState struct {
 	Owner string          `json:"owner"`
 	Era   json.RawMessage `json:"era"`
 }
 
-// open keeps a session that initialize has just made.
+// open registers and stores a session that initialize has opened.
 func (s *sessions) open(es *era.Session, p *mcp.Principal) (*session, error) {
 	ses := &session{id: rand.Text() + rand.Text(), owner: p.Key(), era: es, busy: 1}
 	if err := s.save(ses); err != nil {
@@ -149,8 +149,8 @@ func (ses *session) beginSaving() {
 	}
 }
 
-// endSaving ends what beginSaving began; stored is what the store has now, or
-// nil if that is what it had before.
+// endSaving allows the next save; stored is the state now in the store, or nil if
+// it is unchanged.
 func (ses *session) endSaving(stored []byte) {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
@@ -161,9 +161,9 @@ func (ses *session) endSaving(stored []byte) {
 	ses.saving = nil
 }
 
-// find returns the session that a request names, in use until it is released,
-// or answers the request and returns nil. One that belongs to somebody else is
-// not there.
+// find returns the session that a request names, busy until it is released, or
+// answers the request and returns nil. To other principals a session does not
+// exist.
 func (s *sessions) find(w http.ResponseWriter, r *http.Request) *session {
 	id, present, err := only(r.Header, httpheader.Session)
 	switch {
@@ -181,7 +181,7 @@ func (s *sessions) find(w http.ResponseWriter, r *http.Request) *session {
 		refuse(w, http.StatusNotFound, noSession)
 	case err != nil:
 		s.h.record(r, slog.LevelError, "session not restored", slog.Any("error", err))
-		refuse(w, http.StatusInternalServerError, "the session could not be restored")
+		refuse(w, http.StatusInternalServerError, "restoring the session failed")
 		return nil
 	case ses == nil:
 		refuse(w, http.StatusNotFound, noSession)
@@ -192,7 +192,7 @@ func (s *sessions) find(w http.ResponseWriter, r *http.Request) *session {
 const noSession = "there is no such session: send initialize again"
 
 func (s *sessions) take(ctx context.Context, id string, p *mcp.Principal) (*session, error) {
-	raw, ok := s.store.LoadSession(id) // which also says that it was used
+	raw, ok := s.store.LoadSession(id) // which also extends its ttl
 	if !ok {
 		s.end(id)
 		return nil, nil
@@ -220,11 +220,11 @@ func (s *sessions) take(ctx context.Context, id string, p *mcp.Principal) (*sess
 	return ses, nil
 }
 
-// errForeign says that a session belongs to another principal. A client is not
-// told: the session is not there for it.
+// errForeign is the error for a session of another principal. The client gets
+// the same response as for an unknown session.
 var errForeign = errors.New("the session belongs to another principal")
 
-// revive makes a session live that only the store knew, for its owner.
+// revive restores a stored session for its owner.
 func (s *sessions) revive(ctx context.Context, id string, raw []byte, p *mcp.Principal) (*session, error) {
 	var in savedState
 	if err := mcp.Unmarshal(raw, &in); err != nil {
@@ -239,7 +239,7 @@ func (s *sessions) revive(ctx context.Context, id string, raw []byte, p *mcp.Pri
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ses := s.live[id] // somebody may have been faster
+	ses := s.live[id] // another request may have restored it
 	if ses == nil {
 		ses = &session{id: id, owner: in.Owner, era: es, saved: raw}
 		s.live[id] = ses
@@ -249,8 +249,8 @@ func (s *sessions) revive(ctx context.Context, id string, raw []byte, p *mcp.Pri
 	return ses, nil
 }
 
-// stayBusy has a session that is busy be so once more, until it is released; it
-// reports false when the session, or this process, is at its end.
+// stayBusy marks a busy session busy once more, until it is released. It reports
+// false if the session has ended or the Handler shuts down.
 func (s *sessions) stayBusy(ses *session) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -266,7 +266,7 @@ func (s *sessions) useLocked(ses *session) {
 	s.unlistLocked(ses)
 }
 
-// unlistLocked takes a session from among those that nothing goes on in.
+// unlistLocked removes a session from the idle list.
 func (s *sessions) unlistLocked(ses *session) {
 	if ses.elem != nil {
 		s.idle.Remove(ses.elem)
@@ -275,7 +275,7 @@ func (s *sessions) unlistLocked(ses *session) {
 	}
 }
 
-// release says that a request or stream is done with a session.
+// release ends the use of a session by a request or stream.
 func (s *sessions) release(ses *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -290,17 +290,17 @@ func (s *sessions) release(ses *session) {
 	}
 }
 
-// maxLiveBytes is how much the sessions may have saved that are held ready.
+// maxLiveBytes bounds the saved states of idle sessions in memory.
 const maxLiveBytes = 16 << 20
 
-// lastSaved is the state as the store has it.
+// lastSaved returns the state in the store.
 func (ses *session) lastSaved() []byte {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
 	return ses.saved
 }
 
-// forgetLocked takes a session out of memory in which nothing goes on.
+// forgetLocked removes an idle session from memory.
 func (s *sessions) forgetLocked(e *list.Element) {
 	ses := e.Value.(*session)
 	s.unlistLocked(ses)
@@ -345,15 +345,15 @@ func (ses *session) close() {
 	ses.era.Close()
 }
 
-// armLocked sees to it that sessions are swept that nobody says goodbye to.
+// armLocked starts the timer that sweeps expired sessions.
 func (s *sessions) armLocked() {
 	if s.sweep == nil && !s.ended {
 		s.sweep = time.AfterFunc(max(s.limits.Idle/4, time.Millisecond), s.sweepIdle)
 	}
 }
 
-// sweepIdle takes sessions out of memory that were not used for a while. The
-// store forgets its own, but none in which something goes on.
+// sweepIdle removes expired sessions from memory. The store expires its own,
+// except those of busy sessions.
 func (s *sessions) sweepIdle() {
 	for _, id := range s.inUse() {
 		s.store.LoadSession(id)
@@ -377,7 +377,7 @@ func (s *sessions) sweepIdle() {
 	}
 }
 
-// inUse lists the sessions in which something goes on.
+// inUse returns the ids of the busy sessions.
 func (s *sessions) inUse() (ids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -389,10 +389,9 @@ func (s *sessions) inUse() (ids []string) {
 	return ids
 }
 
-// close has this process be done with its sessions: nobody hears news any more,
-// and calls that nobody waits for are cancelled. The others go on, and their
-// clients may still answer what they ask. The store keeps what it has: another
-// process may go on with the session.
+// close ends the streams of changes and cancels calls whose clients have
+// disconnected. Other calls continue, and their clients may still answer input
+// requests. The store keeps the sessions for other processes.
 func (s *sessions) close() {
 	s.mu.Lock()
 	s.ended = true
@@ -407,7 +406,7 @@ func (s *sessions) close() {
 	s.workers.close()
 }
 
-// wind ends what goes on in a session without anybody waiting for it.
+// wind ends the streams and calls of a session without connected clients.
 func (ses *session) wind() {
 	ses.mu.Lock()
 	news := ses.pushes
@@ -440,7 +439,7 @@ func (ses *session) appendStreams(to []*stream) []*stream {
 func (s *sessions) delete(w http.ResponseWriter, r *http.Request) {
 	if !sessional(r) {
 		w.Header().Set("Allow", "POST")
-		refuse(w, http.StatusMethodNotAllowed, "only a session of an older revision can be ended")
+		refuse(w, http.StatusMethodNotAllowed, "DELETE ends a session, which only older protocol revisions have")
 		return
 	}
 	ses := s.find(w, r)

@@ -44,7 +44,7 @@ func TestStateless(t *testing.T) {
 		{"GET", older("", v, "Accept: text/event-stream").method("GET"), "405 - -32600", "keeps no sessions"},
 		{"DELETE", older("", v).method("DELETE"), "405 - -32600", "keeps no sessions"},
 		{"a session of another server", older(call, v, "Mcp-Session-Id: abc"), "404 - -32600", "send initialize again"},
-		{"two versions", older(call, v, "Mcp-Protocol-Version: 2025-06-18"), "400 1 -32020", "stands 2 times"},
+		{"two versions", older(call, v, "Mcp-Protocol-Version: 2025-06-18"), "400 1 -32020", "occurs 2 times"},
 		{"the newest revision", askEcho(), "200 1 ok", "hi"},
 	} {
 		a := f.raw(c.send.on(f))

@@ -6,10 +6,9 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// statusOf is the HTTP status for the code of a JSON-RPC answer in the newest
-// revision; 0 is a result. An error of the call itself (a tool that does not
-// exist, a resource that is not there) is told with 200 or 400 alike by the
-// specification; we say 400 where the request was at fault.
+// statusOf returns the HTTP status for the error code of a modern response; 0 is
+// a result. The specification allows 200 and 400 for an error of the call itself,
+// such as an unknown tool; statusOf returns 400 if the request is at fault.
 func statusOf(code int) int {
 	switch code {
 	case 0:

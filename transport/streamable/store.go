@@ -2,31 +2,29 @@ package streamable
 
 import "time"
 
-// A Store keeps what clients of older revisions come back for: sessions, and
-// the events of streams that were cut off. It is the seam at which several
-// servers can stand in for each other; what can be sealed into a token (the
-// state of an asking call) is never stored at all. Methods are called by many
-// goroutines and must be quick.
+// A Store stores the sessions of legacy clients, and the events of their streams
+// for resumption. Instances of one service can share a Store. The state of calls
+// that require input is sealed into requestState and never stored. Many
+// goroutines call the methods, which must return quickly.
 type Store interface {
-	// SaveSession keeps the state of a session until ttl has passed since it
-	// was last loaded or saved.
+	// SaveSession stores the state of a session. It expires when ttl has
+	// passed since it was last loaded or saved.
 	SaveSession(id string, state []byte, ttl time.Duration) error
-	// LoadSession returns the state of a session that is kept, byte for byte as
-	// it was saved.
+	// LoadSession returns the state of a session, byte for byte as saved.
 	LoadSession(id string) (state []byte, ok bool)
-	// DropSession forgets a session and its events.
+	// DropSession deletes a session and its events.
 	DropSession(id string)
 
-	// AddEvent keeps an event of a session's stream and returns its id, which
+	// AddEvent stores an event of a session's stream and returns its id, which
 	// is unique within the session.
 	AddEvent(session, stream string, data []byte) (id string)
-	// EventsAfter returns the events of the same stream that came after the
-	// one with this id, and the name of the stream. It reports false when the
-	// id is not known, or is too old for what comes after it to be whole.
+	// EventsAfter returns the name of the stream that has the event with this
+	// id, and all later events of that stream. It reports false if the id is
+	// unknown, or if later events are no longer stored.
 	EventsAfter(session, id string) (stream string, events []StoredEvent, ok bool)
 }
 
-// A StoredEvent is an event that a client may come back for.
+// A StoredEvent is an event that a client may resume after.
 type StoredEvent struct {
 	ID   string
 	Data []byte

@@ -9,14 +9,14 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// initializeParams is how a client opens a session.
+// initializeParams is the params of initialize.
 type initializeParams struct {
 	ProtocolVersion mcp.Revision           `json:"protocolVersion"`
 	Capabilities    mcp.ClientCapabilities `json:"capabilities"`
 	ClientInfo      mcp.Implementation     `json:"clientInfo"`
 }
 
-// initializeResult is how a server answers.
+// initializeResult is the result of initialize.
 type initializeResult struct {
 	ProtocolVersion mcp.Revision           `json:"protocolVersion"`
 	Capabilities    mcp.ServerCapabilities `json:"capabilities"`
@@ -24,9 +24,8 @@ type initializeResult struct {
 	Instructions    string                 `json:"instructions,omitzero"`
 }
 
-// decode reads what a client says. Each part is read by itself, which is quick
-// where it says nothing unusual; what is wrong with the whole is found by
-// reading it again.
+// decode decodes params. It decodes each member separately, which is fast. Only
+// if that fails does it decode the whole, for the error.
 func (in *initializeParams) decode(params json.RawMessage) error {
 	if in.readParts(params) {
 		return nil
@@ -52,12 +51,12 @@ func (in *initializeParams) readParts(params json.RawMessage) bool {
 	return ok
 }
 
-// encode writes the answer from its parts, for the same reason.
+// encode encodes the result member by member, for the same reason.
 func (r *initializeResult) encode() (json.RawMessage, error) {
 	capabilities, err := mcp.Marshal(&r.Capabilities)
 	server, errServer := mcp.Marshal(&r.ServerInfo)
 	if err != nil || errServer != nil {
-		return mcp.Marshal(r) // which says where
+		return mcp.Marshal(r) // for the error
 	}
 	body := make([]byte, 0, 128+len(capabilities)+len(server)+len(r.Instructions))
 	body = rawjson.AppendString(append(body, `{"protocolVersion":`...), string(r.ProtocolVersion))
@@ -69,8 +68,8 @@ func (r *initializeResult) encode() (json.RawMessage, error) {
 	return append(body, '}'), nil
 }
 
-// initialize opens the session: who asks is remembered, and what the server
-// offers is what it says to server/discover.
+// initialize opens the session: it remembers the caller and returns the
+// capabilities that the Handler returns for server/discover.
 func (s *Session) initialize(ctx context.Context, params json.RawMessage, p *mcp.Principal) (json.RawMessage, error) {
 	defer s.opened()
 	var in initializeParams
@@ -89,7 +88,7 @@ func (s *Session) initialize(ctx context.Context, params json.RawMessage, p *mcp
 		Revision:     rev.name,
 		Client:       &in.ClientInfo,
 		Capabilities: &in.Capabilities,
-		LogLevel:     mcp.LogInfo, // until the client says otherwise
+		LogLevel:     mcp.LogInfo, // until logging/setLevel
 		Principal:    p,
 	}
 	res, err := s.h.Serve(ctx, &mcp.Call{Method: mcp.MethodDiscover, Caller: caller})
@@ -109,13 +108,13 @@ func (s *Session) initialize(ctx context.Context, params json.RawMessage, p *mcp
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.rev != nil {
-		return nil, mcp.Errorf(mcp.CodeInvalidRequest, "this session was initialized before: open another one")
+		return nil, mcp.Errorf(mcp.CodeInvalidRequest, "this session is already initialized: open another one")
 	}
 	s.rev, s.caller, s.offers = rev, caller, offersOf(&found.Capabilities)
 	return rev.greeting(found).encode()
 }
 
-// greeting is what this revision can say of what a server offers.
+// greeting returns the initialize result in this revision's form.
 func (rev *revision) greeting(found *mcp.Discovery) *initializeResult {
 	out := &initializeResult{
 		ProtocolVersion: rev.name,
@@ -138,8 +137,8 @@ func (rev *revision) greeting(found *mcp.Discovery) *initializeResult {
 // Begins reports whether a request is an initialize.
 func Begins(m *jsonrpc.Message) bool { return m.Method == methodInitialize }
 
-// Arrived hears of an initialize before it is served. What comes after it waits
-// for it, so that a client can send all it has in one go.
+// Arrived is called when initialize arrives, before it is served. Later requests
+// wait for it, so that a client need not wait for the response.
 func (s *Session) Arrived() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,8 +147,8 @@ func (s *Session) Arrived() {
 	}
 }
 
-// opened ends what Arrived began. A client that has said early that it is ready
-// is subscribed before its next request is served.
+// opened ends the wait that Arrived began. If notifications/initialized arrived
+// in between, opened subscribes the client before its next request is served.
 func (s *Session) opened() {
 	s.mu.Lock()
 	early := s.early && s.rev != nil
@@ -177,8 +176,8 @@ func (s *Session) background(f func()) {
 	}
 }
 
-// opener is what initialize came to; nil if there was none. One that came before
-// this request is waited for.
+// opener returns the revision and the caller of the session; nil before
+// initialize. It waits for an initialize that arrived before this request.
 func (s *Session) opener(ctx context.Context) (*revision, mcp.Caller) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

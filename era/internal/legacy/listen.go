@@ -10,11 +10,11 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A listener is an open subscription: the session's pushes that it asked for
-// are its notes.
+// A listener is an open subscription. It receives the notifications of the
+// session that match its filter.
 type listener struct {
 	*clientcall.Open
-	wants mcp.SubscriptionFilter // what the server honours of what was asked for
+	wants mcp.SubscriptionFilter // the part of the filter that the server supports
 }
 
 // listen holds a subscription open until ctx or the connection ends.
@@ -63,7 +63,7 @@ func (p *Peer) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	}
 }
 
-// honoured is the part of a filter that the server announces.
+// honoured returns the part of a filter that the server supports.
 func (p *Peer) honoured(f mcp.SubscriptionFilter) mcp.SubscriptionFilter {
 	o := p.offers
 	f.ToolsListChanged = f.ToolsListChanged && o.Tools != nil && o.Tools.ListChanged
@@ -76,8 +76,8 @@ func (p *Peer) honoured(f mcp.SubscriptionFilter) mcp.SubscriptionFilter {
 	return f
 }
 
-// watch subscribes to resources that nobody has watched so far, and returns
-// those that are watched now, also when not all of them are.
+// watch subscribes to the resources that have no subscription yet. It returns the
+// resources it has counted, also on error.
 func (p *Peer) watch(ctx context.Context, uris []string) (watched []string, err error) {
 	for i, uri := range uris {
 		p.mu.Lock()
@@ -94,9 +94,8 @@ func (p *Peer) watch(ctx context.Context, uris []string) (watched []string, err 
 	return uris, nil
 }
 
-// unwatch ends the subscriptions that nobody needs any more. It does not wait:
-// neither for the link, which sends the requests in their turn, nor for the
-// responses.
+// unwatch ends the subscriptions that no listener needs any more. It waits
+// neither for the link to send the requests nor for the responses.
 func (p *Peer) unwatch(ctx context.Context, uris []string) {
 	ctx, stop := context.WithCancel(ctx)
 	stop()
@@ -121,11 +120,11 @@ func uriOnly(uri string) []byte {
 	return append(rawjson.AppendString([]byte(`{"uri":`), uri), '}')
 }
 
-// Told is a notification from the server; origin is the id of the call it
-// rides with where the link knows it, or 0.
+// Notification handles a notification of the server; origin is the id of the
+// call on whose stream it arrived, or 0 if unknown.
 func (p *Peer) Notification(m *jsonrpc.Message, origin int64) {
 	if m.Method == mcp.NotificationRelease {
-		return // it is between a handler and its door, and never comes from afar
+		return // internal to a process; no server sends it
 	}
 	note := mcp.Notification{Method: m.Method}
 	var token []byte
@@ -146,7 +145,7 @@ func (p *Peer) Notification(m *jsonrpc.Message, origin int64) {
 }
 
 // deliver queues a notification for the calls it belongs to and reports whether
-// it was dealt with.
+// it needs no further handling.
 func (p *Peer) deliver(n mcp.Notification, token []byte, origin int64) bool {
 	hearers := p.listeners(n, token, origin)
 	if n.Method == mcp.NotificationElicitationComplete {
@@ -155,12 +154,12 @@ func (p *Peer) deliver(n mcp.Notification, token []byte, origin int64) bool {
 	some := clientcall.PutAll(hearers, n)
 	switch n.Method {
 	case mcp.NotificationProgress, mcp.NotificationElicitationComplete:
-		return true // a token or a page that is not known is dropped
+		return true // an unknown token or page is dropped
 	}
 	return some
 }
 
-// hearers returns the calls that a notification belongs to.
+// listeners returns the calls that a notification belongs to.
 func (p *Peer) listeners(n mcp.Notification, token []byte, origin int64) (all []*clientcall.Open) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

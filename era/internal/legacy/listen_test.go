@@ -242,7 +242,7 @@ func TestHandshakeFailures(t *testing.T) {
 	for answer, want := range map[string]string{
 		`"error":{"code":-32602,"message":"no"}`: "no (-32602)",
 		`"result":{}`:                            `revision ""`,
-		`"result":{"protocolVersion":"2099-01-01","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`: `revision "2099-01-01", which is not known here`,
+		`"result":{"protocolVersion":"2099-01-01","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`: `unknown protocol revision "2099-01-01"`,
 		`"result":{"protocolVersion":"2026-07-28","capabilities":{},"serverInfo":{"name":"s","version":"1"}}`: `revision "2026-07-28"`,
 		`"result":{"protocolVersion":5}`: "cannot be used",
 		`"result":null`:                  "result",

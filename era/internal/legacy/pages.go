@@ -7,19 +7,19 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// Revision 2025-11-25 gives each page that a person is asked to open an id, and
-// has a notification that says under this id that the person is done there.
-// Above this package the key of the question within its call stands for the id.
+// Revision 2025-11-25 gives each URL elicitation an id, and has a notification
+// with this id for its completion. Above this package, the key of the input
+// request within its call takes the place of the id.
 
 const keyElicitation = "elicitationId"
 
-// pages are the ids of the pages of one call, by the keys of their questions.
+// pages maps the keys of the URL elicitations of one call to their ids.
 type pages struct {
 	mu  sync.Mutex
 	ids map[string]string
 }
 
-// asked notes the id that a question goes out with, if it has one.
+// asked remembers the elicitation id in the params of an input request, if any.
 func (p *pages) asked(key string, params []byte) {
 	id, ok := rawjson.String(rawjson.Lookup(params, keyElicitation))
 	if !ok {
@@ -33,8 +33,8 @@ func (p *pages) asked(key string, params []byte) {
 	p.ids[key] = id
 }
 
-// complete is the notification that a page is done, with its id. It is of no use
-// where the client knows no such page.
+// complete returns the notification of completion with the client's id. It
+// reports false if the client knows no such elicitation.
 func (p *pages) complete(n mcp.Notification) (out mcp.Notification, ok bool) {
 	key, _ := rawjson.String(rawjson.Lookup(n.Params, keyElicitation))
 	p.mu.Lock()
@@ -43,7 +43,7 @@ func (p *pages) complete(n mcp.Notification) (out mcp.Notification, ok bool) {
 	return pageDone(n, id), ok
 }
 
-// pageDone is the notification n under another id.
+// pageDone returns n with another elicitation id.
 func pageDone(n mcp.Notification, id string) mcp.Notification {
 	n.Params = withMember(nil, keyElicitation, rawjson.AppendString(nil, id))
 	return n

@@ -14,38 +14,38 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// Bounds on calls that wait for an answer from the caller.
+// Bounds on calls that wait for an input response of the caller.
 const (
 	maxParked = 256              // at once, on one connection
 	parkedFor = 30 * time.Minute // then the call is given up
-	maxAsks   = 8                // questions that wait for one call
+	maxAsks   = 8                // pending input requests of one call
 )
 
-// parkedKey is the key of the question of a parked call.
+// parkedKey is the key of the input request of a parked call.
 const parkedKey = "ask"
 
-// stateAgain is the state of a call that is to be made anew.
+// stateAgain is the state of a call that the next round sends again.
 const stateAgain = "again"
 
-// A carrier is a call on the wire that can carry questions of the server to
-// the caller.
+// A carrier is a call in flight that can carry input requests of the server to
+// its caller.
 type carrier struct {
 	clientcall.Open
 	owner string // the principal whose call it is
 	asks  chan *inputRequest
-	page  string // the id of the last page that it has carried; guarded by Peer.mu
-	load  int32  // questions that it has carried; guarded by Peer.mu
+	page  string // the id of its last URL elicitation; guarded by Peer.mu
+	load  int32  // input requests it has carried; guarded by Peer.mu
 
-	answered bool // the server has answered it; set before it is forgotten
+	answered bool // the server has responded; set before forget
 
 	// While the call is parked, guarded by Peer.mu:
 	asked  *inputRequest
 	expiry *time.Timer
 }
 
-// A question is what the server asked and where its answer goes.
+// An inputRequest is an input request of the server and where its response goes.
 type inputRequest struct {
-	ctx    context.Context // of the server's request; it ends when that is cancelled
+	ctx    context.Context // of the server's request; ends when the server cancels it
 	q      mcp.InputRequest
 	answer chan inputResponse // takes one
 }
@@ -53,13 +53,13 @@ type inputRequest struct {
 type inputResponse struct {
 	result   json.RawMessage
 	err      *jsonrpc.Error
-	finished bool // the call ended before the question reached its caller
+	finished bool // the call ended before the request reached its caller
 }
 
-// callOver answers a request whose call has ended: nobody is asked any more.
-var callOver = &jsonrpc.Error{Code: mcp.CodeInvalidRequest, Message: "the call that the question belongs to is over"}
+// callOver is the error response to a request whose call has ended.
+var callOver = &jsonrpc.Error{Code: mcp.CodeInvalidRequest, Message: "the call that this request belongs to has ended"}
 
-// refuse answers the requests that wait for a call which has ended.
+// refuse answers the pending requests of a call that has ended.
 func (k *carrier) refuse() {
 	for {
 		select {
@@ -71,8 +71,8 @@ func (k *carrier) refuse() {
 	}
 }
 
-// park ends a round: the question goes to the caller, and the call stays on
-// the wire until the next round, or until it is given up.
+// park ends a round: it returns the input request to the caller, and the call
+// stays in flight until the next round or until it expires.
 func (p *Peer) park(k *carrier, q *inputRequest) (mcp.Result, error) {
 	state := rand.Text()
 	p.mu.Lock()
@@ -84,22 +84,22 @@ func (p *Peer) park(k *carrier, q *inputRequest) (mcp.Result, error) {
 	}
 	if len(p.parked) >= maxParked {
 		p.mu.Unlock()
-		q.answer <- inputResponse{err: &jsonrpc.Error{Code: mcp.CodeInternal, Message: "too many calls wait for an answer"}}
-		p.abandon(context.Background(), k, "too many calls wait for an answer")
-		return mcp.Result{}, &mcp.Error{Code: mcp.CodeInternal, Local: true, Message: "too many calls wait for an answer: try again later"}
+		q.answer <- inputResponse{err: &jsonrpc.Error{Code: mcp.CodeInternal, Message: "too many calls wait for an input response"}}
+		p.abandon(context.Background(), k, "too many calls wait for an input response")
+		return mcp.Result{}, &mcp.Error{Code: mcp.CodeInternal, Local: true, Message: "too many calls wait for an input response: try again later"}
 	}
 	k.asked = q
-	k.expiry = time.AfterFunc(parkedFor, func() { p.unpark(state, "nobody answered in time") })
+	k.expiry = time.AfterFunc(parkedFor, func() { p.unpark(state, "no response in time") })
 	p.parked[state] = k
 	p.mu.Unlock()
 	return mcp.Result{}, &mcp.InputRequired{
 		Requests: map[string]mcp.InputRequest{parkedKey: q.q},
 		State:    state,
-		Abandon:  func() { p.unpark(state, "the question was not answered") },
+		Abandon:  func() { p.unpark(state, "the request was not answered") },
 	}
 }
 
-// unpark gives up a call whose next round does not come, if it is still parked.
+// unpark cancels a parked call whose next round did not arrive.
 func (p *Peer) unpark(state, reason string) {
 	p.mu.Lock()
 	k := p.parked[state]
@@ -113,7 +113,7 @@ func (p *Peer) unpark(state, reason string) {
 	p.abandon(context.Background(), k, reason)
 }
 
-// Close forgets what is parked: its connection is over.
+// Close drops all parked calls: the connection has ended.
 func (p *Peer) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -134,7 +134,7 @@ func (p *Peer) resume(c *mcp.Call) (k *carrier, again *inputRequest, err error) 
 	defer p.mu.Unlock()
 	k = p.parked[c.State]
 	if k == nil || k.owner != c.Caller.Principal.Key() || k.Call.Method != c.Method {
-		return nil, nil, mcp.InvalidParams("no call waits for this answer: it was answered, given up, or lost with its server; make the call again")
+		return nil, nil, mcp.InvalidParams("no call waits for this response: it was answered, cancelled, or lost with its server; make the call again")
 	}
 	delete(p.parked, c.State)
 	k.expiry.Stop()
@@ -150,29 +150,27 @@ func (p *Peer) resume(c *mcp.Call) (k *carrier, again *inputRequest, err error) 
 	return k, again, nil
 }
 
-// Asked answers a request of the server. Whom it asks depends on the call that
-// the request belongs to; origin is the id of that call where the link knows it,
-// or 0:
+// Request serves a request of the server. Who answers depends on the call that
+// the request belongs to; origin is the id of that call, or 0 if unknown:
 //
-//   - A request on the stream of a call belongs to that call: its caller is
-//     asked, and if the call ends before that, the answer is an error. On the
-//     stream of a call whose caller cannot be asked, or of a request of the
-//     session's own, the persona answers.
-//   - A request for the roots that does not say whose it is belongs to no call.
-//     The persona answers it, whatever is open, if it answers anything.
-//   - Any other request that does not say whose it is goes to the caller of a
-//     call that is open; see [Peer.carrierFor]. That is a guess. If the server
-//     answers that call before the caller is asked, the guess was wrong, and the
-//     next open call takes the request, or, without one, the persona answers it.
-//     If that call ended in another way, as when its caller gave it up, and no
-//     other call is open, the request is refused: it may well be that call's.
+//   - A request on the stream of a call goes to the caller of that call. If the
+//     call ends first, the response is an error. If the caller cannot answer,
+//     the client's profile does.
+//   - A roots/list request of unknown origin belongs to no call. The profile
+//     answers it, if it answers requests.
+//   - Any other request of unknown origin goes to the caller of an open call;
+//     see [Peer.carrierFor]. That is a guess. If the server responds to that
+//     call before its caller sees the request, the guess was wrong, and the
+//     request goes to the next open call or, without one, to the profile. If
+//     that call ended otherwise, for example cancelled by its caller, and no
+//     other is open, the request is refused: it probably belongs to that call.
 func (p *Peer) Request(ctx context.Context, m *jsonrpc.Message, origin int64) (json.RawMessage, *jsonrpc.Error) {
 	switch m.Method {
 	case methodPing:
 		return nil, nil
 	case mcp.MethodElicit, mcp.MethodCreateMessage, mcp.MethodRootsList:
 	default:
-		return nil, &jsonrpc.Error{Code: mcp.CodeMethodNotFound, Message: "a client has no method " + m.Method}
+		return nil, &jsonrpc.Error{Code: mcp.CodeMethodNotFound, Message: "method not found: " + m.Method}
 	}
 	q := mcp.InputRequest{Method: m.Method, Params: p.withoutContext(m.Method, liftInputRequest(m))}
 	page, _ := rawjson.String(rawjson.Lookup(m.Params, keyElicitation))
@@ -183,7 +181,7 @@ func (p *Peer) Request(ctx context.Context, m *jsonrpc.Message, origin int64) (j
 		k, ambiguous := p.carrierFor(q, origin)
 		switch {
 		case ambiguous:
-			return nil, &jsonrpc.Error{Code: mcp.CodeInvalidRequest, Message: "calls of several principals are open and the question does not say whose it is: connect once for each principal"}
+			return nil, &jsonrpc.Error{Code: mcp.CodeInvalidRequest, Message: "calls of several principals are open and the request does not say which it belongs to: use one connection for each principal"}
 		case k == nil && !answered:
 			return nil, callOver
 		case k == nil:
@@ -197,9 +195,9 @@ func (p *Peer) Request(ctx context.Context, m *jsonrpc.Message, origin int64) (j
 	}
 }
 
-// withoutContext takes includeContext out of the parameters of a sampling request
-// where the server's revision has no capability for it and the client does not
-// support it: such a server cannot know, and a client may ignore the wish.
+// withoutContext removes includeContext from the params of a sampling request if
+// the server's revision has no capability for it and the client does not support
+// it: the server cannot know that, and a client may ignore the member.
 func (p *Peer) withoutContext(method string, params json.RawMessage) json.RawMessage {
 	s := p.profile.Capabilities.Sampling
 	if method != mcp.MethodCreateMessage || p.rev.samplingTools || s != nil && s.Context != nil {
@@ -208,13 +206,13 @@ func (p *Peer) withoutContext(method string, params json.RawMessage) json.RawMes
 	return rawjson.Cut(params, func(name, _ []byte) bool { return string(name) == "includeContext" })
 }
 
-// carry has a call carry a question to its caller, and waits for the answer.
+// carry passes an input request to the caller of k and waits for the response.
 func (p *Peer) carry(ctx context.Context, k *carrier, q mcp.InputRequest, page string) inputResponse {
 	ask := &inputRequest{ctx: ctx, q: q, answer: make(chan inputResponse, 1)}
 	select {
 	case k.asks <- ask:
 	default:
-		return inputResponse{err: &jsonrpc.Error{Code: mcp.CodeInvalidRequest, Message: "too many questions wait for an answer"}}
+		return inputResponse{err: &jsonrpc.Error{Code: mcp.CodeInvalidRequest, Message: "too many requests wait for a response"}}
 	}
 	p.mu.Lock()
 	_, open := p.open[k.ID]
@@ -229,12 +227,12 @@ func (p *Peer) carry(ctx context.Context, k *carrier, q mcp.InputRequest, page s
 	case a := <-ask.answer:
 		return a
 	case <-ctx.Done():
-		return inputResponse{err: &jsonrpc.Error{Code: mcp.CodeInternal, Message: "the client gave up"}}
+		return inputResponse{err: &jsonrpc.Error{Code: mcp.CodeInternal, Message: "the request was cancelled"}}
 	}
 }
 
-// liftInputRequest returns the params of a question without what belongs to the
-// envelope of one revision or another.
+// liftInputRequest returns the params of an input request without the members
+// that belong to the envelope.
 func liftInputRequest(m *jsonrpc.Message) json.RawMessage {
 	return rawjson.Cut(m.Params, func(name, _ []byte) bool {
 		switch string(name) {
@@ -245,13 +243,12 @@ func liftInputRequest(m *jsonrpc.Message) json.RawMessage {
 	})
 }
 
-// carrierFor finds the open call that carries a question, and counts it. Where
-// the wire does not say which one it is, any call of the same principal serves:
-// the answer finds its way by the id of the question. A call that is parked is
-// taken only where there is no other, since its caller may never come back. Of
-// the rest, the one that has carried the fewest is taken, as the rounds of a
-// call are counted, and the latest of those, which is the most likely to have
-// asked.
+// carrierFor returns the open call that carries an input request, and counts the
+// request. If the origin is unknown, any call of the same principal will do: the
+// response is matched by the id of the request. A parked call is the last choice,
+// since its caller may never return. Among the others, carrierFor chooses the one
+// that has carried the fewest requests, since the rounds of a call are limited,
+// and of these the latest, which most likely caused the request.
 func (p *Peer) carrierFor(q mcp.InputRequest, origin int64) (k *carrier, ambiguous bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -262,7 +259,7 @@ func (p *Peer) carrierFor(q mcp.InputRequest, origin int64) (k *carrier, ambiguo
 		}
 		return nil, false
 	}
-	var one *carrier // of any kind, to compare owners with
+	var one *carrier // to compare owners with
 	for _, c := range p.carries {
 		if one != nil && c.owner != one.owner {
 			return nil, true
@@ -277,7 +274,7 @@ func (p *Peer) carrierFor(q mcp.InputRequest, origin int64) (k *carrier, ambiguo
 	return k, false
 }
 
-// before reports whether a question goes to c rather than to k. Peer.mu is held.
+// before reports whether c is a better choice than k. Peer.mu is held.
 func (c *carrier) before(k *carrier) bool {
 	if parked, other := c.asked != nil, k.asked != nil; parked != other {
 		return other
@@ -285,8 +282,8 @@ func (c *carrier) before(k *carrier) bool {
 	return c.load < k.load || c.load == k.load && c.ID > k.ID
 }
 
-// canAnswer reports whether the caller has declared, or else the persona of the
-// connection has, that it can answer such a question.
+// canAnswer reports whether the capabilities of the caller, or by default those
+// of the profile, cover an input request.
 func (p *Peer) canAnswer(c *mcp.Call, q mcp.InputRequest) bool {
 	caller := c.Caller
 	if caller.Capabilities == nil {
@@ -295,10 +292,10 @@ func (p *Peer) canAnswer(c *mcp.Call, q mcp.InputRequest) bool {
 	return caller.CanHandle(q) == nil
 }
 
-// answerAlone answers a question that belongs to no call.
+// answerAlone has the profile answer a request that belongs to no call.
 func (p *Peer) answerAlone(ctx context.Context, q mcp.InputRequest) (json.RawMessage, *jsonrpc.Error) {
 	if p.profile.OnInputRequest == nil {
-		return nil, &jsonrpc.Error{Code: mcp.CodeMethodNotFound, Message: "nobody here can answer " + q.Method}
+		return nil, &jsonrpc.Error{Code: mcp.CodeMethodNotFound, Message: "this client does not handle " + q.Method}
 	}
 	a, err := p.profile.OnInputRequest(ctx, q)
 	if err != nil {
@@ -307,9 +304,8 @@ func (p *Peer) answerAlone(ctx context.Context, q mcp.InputRequest) (json.RawMes
 	return a, nil
 }
 
-// refusal is the error response to a request of the server that is not answered.
-// An error without a code may say what is not for the server, so only its
-// existence is told.
+// refusal returns the error response to a request of the server. The text of an
+// error without a code may be private, so the server does not get it.
 func (p *Peer) refusal(q mcp.InputRequest, err error) *jsonrpc.Error {
 	e, ok := errors.AsType[*mcp.Error](err)
 	if !ok {
@@ -319,14 +315,14 @@ func (p *Peer) refusal(q mcp.InputRequest, err error) *jsonrpc.Error {
 	if e.Code == mcp.CodeMissingCapability { // a code that older revisions do not have
 		wire.Code, wire.Data = mcp.CodeMethodNotFound, nil
 		if c := p.profile.Capabilities; q.Method == mcp.MethodElicit && c.Elicitation != nil || q.Method == mcp.MethodCreateMessage && c.Sampling != nil {
-			wire.Code = mcp.CodeInvalidParams // it asks for a mode, or tools, that were not declared
+			wire.Code = mcp.CodeInvalidParams // a mode, or tools, that the client did not declare
 		}
 	}
 	return wire
 }
 
-// urlQuestions turns the error that asks for pages to be opened first into the
-// round that it stands for; nil if the caller cannot do that.
+// urlQuestions turns the error -32042, which requires URL elicitations first,
+// into an InputRequired; nil if the caller cannot open URLs.
 func (p *Peer) urlQuestions(c *mcp.Call, data json.RawMessage) *mcp.InputRequired {
 	need := &mcp.InputRequired{Requests: map[string]mcp.InputRequest{}, State: stateAgain}
 	for e := rawjson.Array(rawjson.Lookup(data, "elicitations")); e.Next(); {
@@ -347,14 +343,14 @@ func (p *Peer) urlQuestions(c *mcp.Call, data json.RawMessage) *mcp.InputRequire
 	return need
 }
 
-// consented checks that every page was agreed to before the call is made again.
+// consented returns an error unless every URL elicitation was accepted.
 func consented(c *mcp.Call) error {
 	if err := c.Refusal(); err != nil { // there is no request of the server to answer with it
 		return err
 	}
 	for _, a := range c.InputResponses {
 		if !rawjson.EqualString(rawjson.Lookup(a, "action"), "accept") {
-			return mcp.Errorf(mcp.CodeInvalidRequest, "the server needs a page to be opened first, and that was declined")
+			return mcp.Errorf(mcp.CodeInvalidRequest, "the server requires a URL to be opened first, which was declined")
 		}
 	}
 	return nil

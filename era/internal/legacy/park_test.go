@@ -80,7 +80,7 @@ func TestTooManyQuestions(t *testing.T) {
 		for i := range maxAsks + 2 {
 			w.send(elicit(fmt.Sprint(i + 1)))
 		}
-		if f := w.take(); len(f) != 2 || !strings.Contains(f[0], "too many questions") {
+		if f := w.take(); len(f) != 2 || !strings.Contains(f[0], "too many requests wait") {
 			t.Errorf("got %q", f)
 		}
 		need = w.need(w.start(t.Context(), again(c, need, "")))
@@ -164,7 +164,7 @@ func TestParkedCallsExpire(t *testing.T) {
 		w.silent()
 		time.Sleep(2 * time.Second)
 		f := strings.Join(w.take(), "\n")
-		if !strings.Contains(f, `"id":"q","error":{"code":-32600,"message":"nobody answered in time"}`) || !strings.Contains(f, `"method":"notifications/cancelled","params":{"requestId":`+id) {
+		if !strings.Contains(f, `"id":"q","error":{"code":-32600,"message":"no response in time"}`) || !strings.Contains(f, `"method":"notifications/cancelled","params":{"requestId":`+id) {
 			t.Errorf("the server heard %s", f)
 		}
 		wantCode(t, (<-w.start(t.Context(), again(c, need, accepted))).err, mcp.CodeInvalidParams)

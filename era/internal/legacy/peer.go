@@ -14,40 +14,41 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A Peer is a session with a legacy server, shaped as a Handler. Where the
-// server asks back while a call is open, the call is parked: its round ends
-// with NeedInput, and the next one answers and goes on.
+// A Peer is a client's session with a legacy server. It is an [mcp.Handler].
+// When the server sends an input request while a call is open, the Peer parks the
+// call: the round ends with InputRequired, and the next round sends the response
+// and continues.
 type Peer struct {
 	link    clientcall.Link
 	profile *mcp.ClientProfile
 	rev     *revision
-	found   mcp.Result // what the server said of itself, as to server/discover
+	found   mcp.Result // the initialize result as one of server/discover
 	offers  mcp.ServerCapabilities
 
 	mu        sync.Mutex
-	open      map[int64]*clientcall.Open // calls that are on the wire
-	carries   map[int64]*carrier         // those of them that can carry questions
-	parked    map[string]*carrier        // those that wait for an answer, by their state
+	open      map[int64]*clientcall.Open // calls in flight
+	carries   map[int64]*carrier         // those that can carry input requests
+	parked    map[string]*carrier        // those that wait for a response, by their state
 	listening map[*listener]struct{}     // open subscriptions
-	watched   map[string]int             // how many of them watch a resource
-	level     mcp.LogLevel               // what the server was told
-	closed    bool                       // nothing is parked any more
+	watched   map[string]int             // number of listeners by URI
+	level     mcp.LogLevel               // the last logging/setLevel
+	closed    bool                       // Close was called
 }
 
-// NewPeer returns a Peer that is of no use before Handshake.
-func NewPeer(link clientcall.Link, persona *mcp.ClientProfile) *Peer {
+// NewPeer returns a Peer. Call Handshake before Serve.
+func NewPeer(link clientcall.Link, profile *mcp.ClientProfile) *Peer {
 	return &Peer{
-		link: link, profile: persona,
+		link: link, profile: profile,
 		open: map[int64]*clientcall.Open{}, carries: map[int64]*carrier{}, parked: map[string]*carrier{},
 		listening: map[*listener]struct{}{}, watched: map[string]int{},
 	}
 }
 
-// Revision is what the handshake came to.
+// Revision returns the negotiated revision.
 func (p *Peer) Revision() mcp.Revision { return p.rev.name }
 
-// Handshake opens the session. It offers the revision want, or the newest of
-// this wing if want is none of its revisions.
+// Handshake opens the session. It offers the revision want, or the newest legacy
+// one if want is not legacy.
 func (p *Peer) Handshake(ctx context.Context, want mcp.Revision) error {
 	offer := find(want)
 	if offer == nil {
@@ -83,14 +84,14 @@ func (p *Peer) Handshake(ctx context.Context, want mcp.Revision) error {
 	return p.link.Notify(ctx, notificationInitialized, nil)
 }
 
-// agree reads the answer to initialize.
+// agree reads the result of initialize.
 func (p *Peer) agree(raw json.RawMessage) error {
 	var in initializeResult
 	if err := mcp.Unmarshal(raw, &in); err != nil {
 		return clientcall.Invalid(methodInitialize, err.Error())
 	}
 	if p.rev = find(in.ProtocolVersion); p.rev == nil {
-		return clientcall.Invalid(methodInitialize, "it wants to speak revision "+strconv.Quote(string(in.ProtocolVersion))+", which is not known here")
+		return clientcall.Invalid(methodInitialize, "unknown protocol revision "+strconv.Quote(string(in.ProtocolVersion)))
 	}
 	p.offers = in.Capabilities
 	var err error
@@ -99,7 +100,7 @@ func (p *Peer) agree(raw json.RawMessage) error {
 	return err
 }
 
-// Serve makes a call, or goes on with one that is parked.
+// Serve sends a call, or continues one that is parked.
 func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if c.IsNotification {
 		return mcp.Result{}, p.notify(ctx, c)
@@ -155,7 +156,7 @@ func (p *Peer) notify(ctx context.Context, c *mcp.Call) error {
 	return p.link.Notify(ctx, c.Method, params)
 }
 
-// start puts a call on the wire.
+// start sends a call.
 func (p *Peer) start(ctx context.Context, c *mcp.Call) (*carrier, error) {
 	id := p.link.NextID()
 	params := c.Params
@@ -182,8 +183,8 @@ func (p *Peer) start(ctx context.Context, c *mcp.Call) (*carrier, error) {
 	return k, nil
 }
 
-// stampMeta returns the _meta of a call; nil if it needs none. A key of the
-// envelope that strayed into the call is left out.
+// stampMeta returns the _meta of a call; nil if it needs none. It leaves out keys
+// that belong to the envelope.
 func stampMeta(c *mcp.Call, id int64) (meta []byte, err error) {
 	if len(c.Meta) > 0 {
 		rest := maps.Clone(c.Meta)
@@ -198,7 +199,7 @@ func stampMeta(c *mcp.Call, id int64) (meta []byte, err error) {
 	return meta, nil
 }
 
-// forget ends a call here: what still comes for it is noise.
+// forget removes a call and refuses its pending input requests.
 func (p *Peer) forget(k *carrier) {
 	p.mu.Lock()
 	delete(p.open, k.ID)
@@ -221,10 +222,10 @@ func (p *Peer) wait(ctx context.Context, c *mcp.Call, k *carrier) (mcp.Result, e
 			}
 		case q := <-k.asks:
 			if q.ctx.Err() != nil {
-				continue // the server does not want to know any more
+				continue // cancelled by the server
 			}
 			select {
-			case a := <-k.Pending.Response(): // so it is not this call that asks
+			case a := <-k.Pending.Response(): // so the request belongs to another call
 				defer func() { q.answer <- inputResponse{finished: true, err: callOver} }()
 				return p.finish(c, k, a)
 			default:
@@ -248,7 +249,7 @@ func (p *Peer) finish(c *mcp.Call, k *carrier, a jsonrpc.Response) (mcp.Result, 
 	return p.answer(c, a)
 }
 
-// abandon tells the server that nobody waits for a call any more.
+// abandon cancels a call at the server.
 func (p *Peer) abandon(ctx context.Context, k *carrier, reason string) {
 	k.Pending.Cancel()
 	p.forget(k)
@@ -259,7 +260,7 @@ func (p *Peer) abandon(ctx context.Context, k *carrier, reason string) {
 	p.link.Notify(stopped, notificationCancelled, append(params, '}'))
 }
 
-// answer turns what came back into a result.
+// answer turns a response into a result.
 func (p *Peer) answer(c *mcp.Call, a jsonrpc.Response) (mcp.Result, error) {
 	if a.Err != nil {
 		if bad, ok := errors.AsType[*jsonrpc.DecodeError](a.Err); ok {
@@ -278,7 +279,7 @@ func (p *Peer) answer(c *mcp.Call, a jsonrpc.Response) (mcp.Result, error) {
 			return true
 		case "resultType":
 			return true
-		case "ttlMs", "cacheScope": // some servers say these in every era
+		case "ttlMs", "cacheScope": // some servers send these in every era
 			return mcp.Cacheable(c.Method)
 		}
 		return false
@@ -286,8 +287,7 @@ func (p *Peer) answer(c *mcp.Call, a jsonrpc.Response) (mcp.Result, error) {
 	return res, nil
 }
 
-// liftError gives an error of the older revisions the form that the house has
-// for it.
+// liftError turns a legacy error into its modern form.
 func (p *Peer) liftError(c *mcp.Call, e *mcp.Error) error {
 	switch e.Code {
 	case mcp.CodeLegacyResourceNotFound:
@@ -303,8 +303,8 @@ func (p *Peer) liftError(c *mcp.Call, e *mcp.Error) error {
 	return e
 }
 
-// wantLevel sees to it that the server sends log lines of this level. There is
-// one level for the whole session, so it only ever becomes more talkative.
+// wantLevel lowers the log level of the session to this level if it is higher.
+// All calls of the session share one level, so it is never raised.
 func (p *Peer) wantLevel(ctx context.Context, level mcp.LogLevel) error {
 	p.mu.Lock()
 	before := p.level
@@ -319,17 +319,17 @@ func (p *Peer) wantLevel(ctx context.Context, level mcp.LogLevel) error {
 	params := append(rawjson.AppendString([]byte(`{"level":`), string(level)), '}')
 	_, err := p.request(ctx, methodSetLevel, params)
 	if _, refused := errors.AsType[*mcp.Error](err); refused {
-		return nil // a server that cannot be told is no reason to fail the call
+		return nil // a server without log levels is no reason to fail the call
 	}
 	if err != nil {
 		p.mu.Lock()
-		p.level = before // it may not have heard of it
+		p.level = before // the server may not have received it
 		p.mu.Unlock()
 	}
 	return err
 }
 
-// request makes a call of the session's own.
+// request sends a request of the session itself and waits for the result.
 func (p *Peer) request(ctx context.Context, method string, params []byte) (json.RawMessage, error) {
 	pending, err := p.link.Start(ctx, p.link.NextID(), method, params)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// lists remembers what became of large lists.
+// lists caches projected lists.
 var lists rewritten
 
-// project turns the body of a result into what this revision can say, losing
-// as little as possible.
+// project turns the body of a result into the form of this revision, losing as
+// little as possible.
 func (r *revision) project(method string, body []byte) []byte {
 	switch method {
 	case mcp.MethodToolsCall:
@@ -43,7 +43,8 @@ func (r *revision) project(method string, body []byte) []byte {
 	return body
 }
 
-// projectList leaves out of each item what this revision does not have.
+// projectList removes the members that this revision does not have from each
+// item.
 func (r *revision) projectList(body []byte, member string) []byte {
 	return rewriteMember(body, member, func(v []byte) []byte {
 		return rewriteElements(v, func(item []byte) []byte {
@@ -60,8 +61,8 @@ func (r *revision) projectList(body []byte, member string) []byte {
 
 func drop([]byte) []byte { return nil }
 
-// wrapped is the name under which a structured result that is not an object
-// travels in revisions that know only objects.
+// wrapped is the member that holds a structured result that is not an object, in
+// revisions that allow only objects.
 const wrapped = "result"
 
 func (r *revision) projectStructured(v []byte) []byte {
@@ -74,8 +75,8 @@ func (r *revision) projectStructured(v []byte) []byte {
 	return withMember(nil, wrapped, v)
 }
 
-// sayStructured writes a structured result as a text where there would be
-// nothing else.
+// sayStructured adds a structured result as text content if there is no other
+// content.
 func sayStructured(body []byte) []byte {
 	structured, content := rawjson.Lookup(body, "structuredContent"), rawjson.Lookup(body, "content")
 	if e := rawjson.Array(content); structured == nil || e.Next() {
@@ -149,9 +150,9 @@ func refersToRoot(schema []byte) bool {
 	return false
 }
 
-// projectContent turns a block of content that this revision does not know
-// into one that it does: sound becomes an embedded resource that keeps the
-// data, a link becomes a text that names it.
+// projectContent replaces a content block that this revision does not have:
+// audio becomes an embedded resource with the data, a resource link becomes a
+// text that names it.
 func (r *revision) projectContent(block []byte) []byte {
 	kind, _ := rawjson.String(rawjson.Lookup(block, "type"))
 	switch {
@@ -178,7 +179,8 @@ func orEmpty(raw []byte) []byte {
 	return raw
 }
 
-// projectQuestion turns a question into the request of this revision.
+// projectInputRequest returns the params of an input request in the form of this
+// revision.
 func (r *revision) projectInputRequest(q mcp.InputRequest) (json.RawMessage, error) {
 	switch q.Method {
 	case mcp.MethodElicit:
@@ -218,7 +220,7 @@ func (r *revision) projectElicit(params []byte) (json.RawMessage, error) {
 	}), err
 }
 
-// untitle writes titled choices the older way, as two lists side by side.
+// untitle writes titled choices as enum and enumNames.
 func untitle(field []byte) []byte {
 	choices := rawjson.Lookup(field, "oneOf")
 	if choices == nil {
@@ -238,7 +240,7 @@ func array(elements [][]byte) []byte {
 	return append(append([]byte{'['}, bytes.Join(elements, []byte{','})...), ']')
 }
 
-// splitMessages writes each block of a message as a message of its own.
+// splitMessages writes each content block of a message as a separate message.
 func splitMessages(messages []byte) []byte {
 	return rewriteElements(messages, func(m []byte) []byte {
 		content := rawjson.Lookup(m, "content")
@@ -256,7 +258,7 @@ func splitMessages(messages []byte) []byte {
 	})
 }
 
-// projectError gives an error the code that this wing's revisions have for it.
+// projectError returns the error with the code that legacy revisions use.
 func projectError(method string, e *mcp.Error) *mcp.Error {
 	c := *e
 	switch e.Code {

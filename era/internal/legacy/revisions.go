@@ -1,7 +1,7 @@
-// Package legacy speaks the revisions up to 2025-11-25. They differ from the
-// rest of this house in that a session remembers who asks, a server asks back
-// while the call is open, and news is pushed. All of that is undone here, for
-// both ends of a connection, and nowhere else.
+// Package legacy is the codec for revisions up to 2025-11-25. These differ from
+// the [mcp.Handler] model: a session remembers the caller, a server sends input
+// requests while a call is open, and changes are pushed. This package translates
+// them, for both ends of a connection.
 package legacy
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A revision is a row of the table of everything that differs between the
-// revisions of this wing. Whatever needs to know asks its row, never a date.
+// A revision is a row of the table of differences between the legacy revisions.
+// Code checks the row, never a date.
 type revision struct {
 	name mcp.Revision
 
@@ -24,7 +24,7 @@ type revision struct {
 	elicitURL     bool // asking the person to open a URL, and error -32042
 	titledEnums   bool // choices with titles, several choices at once
 	samplingTools bool // sampling with tools, and several blocks in a message
-	resumes       bool // a client that is let go comes back for the rest
+	resumes       bool // a client resumes a stream that the server closes
 }
 
 // revisions is the table, the newest first.
@@ -59,10 +59,11 @@ func find(name mcp.Revision) *revision {
 	return nil
 }
 
-// latest is what a server offers to a client that wants something else.
+// latest returns the row that a server offers to a client with an unknown
+// revision.
 func latest() *revision { return &revisions[0] }
 
-// restrict takes away what a client of this revision cannot have meant.
+// restrict removes capabilities that this revision does not have.
 func (r *revision) restrict(c *mcp.ClientCapabilities) {
 	if !r.elicitForm {
 		c.Elicitation = nil
@@ -71,7 +72,7 @@ func (r *revision) restrict(c *mcp.ClientCapabilities) {
 		c.Elicitation = &mcp.ElicitationCapability{Form: mcp.Settings{}}
 	}
 	if c.Sampling != nil && !r.samplingTools {
-		c.Sampling = &mcp.SamplingCapability{Context: mcp.Settings{}} // which needed no declaring then
+		c.Sampling = &mcp.SamplingCapability{Context: mcp.Settings{}} // implied in these revisions
 	}
 }
 
@@ -88,12 +89,11 @@ const (
 	keyProgressToken = "progressToken"
 )
 
-// Latest is the newest revision of this wing.
+// Latest returns the newest legacy revision.
 func Latest() mcp.Revision { return latest().name }
 
-// IsPing reports whether the request only wants to know whether anybody is
-// there.
+// IsPing reports whether a request is a ping.
 func IsPing(m *jsonrpc.Message) bool { return m.Method == methodPing }
 
-// Knows reports whether a revision is one of this wing.
+// Knows reports whether a revision is legacy.
 func Knows(name mcp.Revision) bool { return find(name) != nil }

@@ -6,9 +6,9 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// rewriteMember returns obj with the value of one member put through change,
-// which returns the value itself to leave it and nil to drop the member. Where
-// nothing changes, obj itself comes back.
+// rewriteMember returns obj with the value of one member replaced by the result
+// of change. change returns its argument to keep the value and nil to drop the
+// member. If nothing changes, rewriteMember returns obj itself.
 func rewriteMember(obj []byte, name string, change func(value []byte) []byte) []byte {
 	for m := rawjson.Object(obj); m.Next(); {
 		if string(m.Name) != name {
@@ -18,7 +18,7 @@ func rewriteMember(obj []byte, name string, change func(value []byte) []byte) []
 		switch {
 		case same(value, m.Value):
 			return obj
-		case value != nil: // it stays where it is: the order of a form is seen
+		case value != nil: // in the same place: the order of a form's fields matters
 			out := append(make([]byte, 0, len(obj)+len(value)), obj[:m.End-len(m.Value)]...)
 			return append(append(out, value...), obj[m.End:]...)
 		}
@@ -30,7 +30,7 @@ func rewriteMember(obj []byte, name string, change func(value []byte) []byte) []
 	return obj
 }
 
-// withMember returns obj with one more member, which it must not have yet.
+// withMember returns obj with one more member, which obj must not have yet.
 func withMember(obj []byte, name string, value []byte) []byte {
 	out := make([]byte, 0, len(obj)+len(name)+len(value)+8)
 	out = append(rawjson.AppendString(append(out, '{'), name), ':')
@@ -41,7 +41,7 @@ func withMember(obj []byte, name string, value []byte) []byte {
 	return append(out, '}')
 }
 
-// rewriteElements returns arr with each element put through change.
+// rewriteElements returns arr with each element replaced by the result of change.
 func rewriteElements(arr []byte, change func(element []byte) []byte) []byte {
 	var out []byte
 	changed := false
@@ -59,13 +59,13 @@ func rewriteElements(arr []byte, change func(element []byte) []byte) []byte {
 	return append(append([]byte{'['}, out...), ']')
 }
 
-// same reports whether both are the very same bytes in memory.
+// same reports whether a and b are the same memory.
 func same(a, b []byte) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) && (a == nil) == (b == nil)
 }
 
-// rewritten remembers large bodies that were rewritten: a server gives the
-// same bytes for a list until it changes.
+// rewritten caches rewritten bodies of medium size: a server returns the same
+// bytes for a list until the list changes.
 type rewritten struct {
 	mu   sync.Mutex
 	next int

@@ -12,46 +12,46 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A Session is one client's connection to a Handler. It stamps the caller that
-// it remembers on each call, asks the client when the Handler does, and pushes
-// the news of subscriptions that it holds open.
+// A Session is the session of one client with a Handler. It adds the remembered
+// caller to each call, sends the Handler's input requests to the client, and
+// pushes the notifications of its subscriptions.
 type Session struct {
 	h mcp.Handler
 
-	stateless bool // it serves one request and remembers nothing; see NewStateless
+	stateless bool // serves one request and keeps no state; see NewStateless
 
 	mu      sync.Mutex
-	push    *pusher   // where changes go; nil while nobody is there to hear them
+	push    *pusher   // receives changes; nil while detached
 	rev     *revision // nil until initialize
 	caller  mcp.Caller
 	offers  offers
-	opening chan struct{} // closed when the initialize that has come was served; nil if none has
-	early   bool          // the client said that it is ready while that was so
-	ready   bool          // the client has said that it is
+	opening chan struct{} // closed when a pending initialize is served; nil if none is pending
+	early   bool          // notifications/initialized arrived while opening
+	ready   bool          // notifications/initialized arrived
 	closed  bool
-	changes func()            // ends the news of lists; nil while there is none
-	watched map[string]func() // ends the news of a resource; nil while there is none
+	changes func()            // stops the subscription to lists; nil if not open
+	watched map[string]func() // stop functions by URI; nil if not open
 	waiting sync.WaitGroup    // for subscriptions that need a goroutine
-	inbox   clientcall.Inbox  // notifications that the Handler hears
+	inbox   clientcall.Inbox  // notifications for the Handler
 }
 
-// offers is what a session has to know of the server's capabilities. There may
-// be many sessions, so it is all that they remember of them.
+// offers is the part of the server's capabilities that a session needs. It is
+// small, since there may be many sessions.
 type offers struct{ logging, subscribe bool }
 
 func offersOf(c *mcp.ServerCapabilities) offers {
 	return offers{logging: c.Logging != nil, subscribe: c.Resources != nil && c.Resources.Subscribe}
 }
 
-// maxWatched is how many resources one session may subscribe to, and
-// maxWatchedBytes how long their URIs may be together: a session remembers them.
+// maxWatched bounds the resource subscriptions of a session, and maxWatchedBytes
+// the total length of their URIs.
 const (
 	maxWatched      = 1000
 	maxWatchedBytes = 256 << 10
 )
 
-// NewSession returns a session whose changes go to push, which must not block;
-// nil means that nobody is there to hear them before Attach.
+// NewSession returns a session that sends changes to push, which must not block.
+// A nil push means that the session is detached; see Attach.
 func NewSession(h mcp.Handler, push func(clientcall.Notification)) *Session {
 	s := &Session{h: h}
 	if push != nil {
@@ -60,10 +60,10 @@ func NewSession(h mcp.Handler, push func(clientcall.Notification)) *Session {
 	return s
 }
 
-// A pusher is who hears the changes of a session.
+// A pusher receives the changes of a session.
 type pusher struct{ push func(clientcall.Notification) }
 
-// Close ends every subscription and waits for it.
+// Close ends all subscriptions and waits for their goroutines.
 func (s *Session) Close() {
 	s.mu.Lock()
 	s.closed = true
@@ -76,18 +76,18 @@ func (s *Session) Close() {
 	s.waiting.Wait()
 }
 
-// ReplyWriter is the way back to the client during one request.
+// A ReplyWriter sends messages to the client during one request.
 type ReplyWriter interface {
-	// Tell sends a notification.
+	// Notify sends a notification.
 	Notify(clientcall.Notification)
-	// Ask sends a request to the client and waits for the answer.
+	// Ask sends a request to the client and waits for the response.
 	Ask(ctx context.Context, method string, params []byte) (jsonrpc.Message, error)
-	// Release lets the client go, who comes back for the rest; where it has
-	// to stay, it does nothing.
+	// Release closes the stream so that the client resumes it later. It does
+	// nothing if the transport cannot resume streams.
 	Release()
 }
 
-// Revision is what initialize came to; empty before it.
+// Revision returns the negotiated revision; "" before initialize.
 func (s *Session) Revision() mcp.Revision {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,19 +97,19 @@ func (s *Session) Revision() mcp.Revision {
 	return s.rev.name
 }
 
-// Resumes reports whether the client comes back for the rest of a stream.
+// Resumes reports whether the client resumes a stream that the server closes.
 func (s *Session) Resumes() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.rev != nil && s.rev.resumes
 }
 
-// Batches says whether a batch is welcome.
+// Batches returns an error unless the revision allows batches.
 func (s *Session) Batches() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.rev == nil || !s.rev.batches {
-		return errors.New("a batch is not allowed here: send one message at a time")
+		return errors.New("batches are not allowed: send one message at a time")
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ func (s *Session) Serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 	return nil, clientcall.ToWire(err)
 }
 
-// Answer serves one request and returns what appends its answer.
+// Respond serves one request and returns its response.
 func (s *Session) Respond(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) clientcall.Response {
 	body, e := s.Serve(ctx, m, p, back)
 	if e != nil {
@@ -157,7 +157,7 @@ func (s *Session) serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) (json.RawMessage, error) {
 	rev, caller := s.opener(ctx)
 	if rev == nil {
-		return nil, mcp.InvalidParams("%s came before initialize and without params._meta: a client of an older revision initializes first, one of the newest says with each request who it is", m.Method)
+		return nil, mcp.InvalidParams("%s before initialize and without params._meta: send initialize first, or name the protocol version in params._meta of each request", m.Method)
 	}
 	caller.Principal = p
 	switch m.Method {
@@ -173,10 +173,10 @@ func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Prin
 		return nil, s.subscribe(m.Params)
 	case methodUnsubscribe:
 		return nil, s.unsubscribe(m.Params)
-	case mcp.MethodDiscover, mcp.MethodSubscriptionsListen: // of the newest revision
+	case mcp.MethodDiscover, mcp.MethodSubscriptionsListen: // modern methods
 		return nil, mcp.MethodNotFound(m.Method)
 	}
-	one := new(struct { // one piece of memory for both
+	one := new(struct { // one allocation for both
 		call  mcp.Call
 		shown pages
 	})
@@ -202,7 +202,7 @@ func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Prin
 		}
 	}
 	if token != nil {
-		call.OnNotification = mcp.IncreasingProgress(call.OnNotification) // through all rounds: to the client they are one call
+		call.OnNotification = mcp.IncreasingProgress(call.OnNotification) // over all rounds, which are one call to the client
 	}
 	res, err := s.h.Serve(ctx, call)
 	if err != nil && s.stateless {
@@ -220,17 +220,17 @@ func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Prin
 		}, 0)
 	}
 	if err != nil {
-		mcp.Abandon(err) // of a method that cannot ask
+		mcp.Abandon(err) // of a method that may not require input
 		return nil, rev.unsupported(err)
 	}
 	return rev.body(m, &res)
 }
 
-// body is the result object as this revision has it.
+// body returns the result object in the form of this revision.
 func (rev *revision) body(m *jsonrpc.Message, res *mcp.Result) (json.RawMessage, error) {
 	switch {
 	case res.Type != "":
-		return nil, mcp.Errorf(mcp.CodeInternal, "the result of %s is of type %q, which revision %s does not have", m.Method, res.Type, rev.name)
+		return nil, mcp.Errorf(mcp.CodeInternal, "the result of %s has the type %q, which revision %s does not have", m.Method, res.Type, rev.name)
 	case res.Body != nil && !rawjson.IsObject(res.Body):
 		return nil, mcp.Errorf(mcp.CodeInternal, "the result of %s is not an object", m.Method)
 	}
@@ -245,8 +245,8 @@ func (rev *revision) body(m *jsonrpc.Message, res *mcp.Result) (json.RawMessage,
 	return body, nil
 }
 
-// lift takes the envelope off a request: _meta, and the task that one revision
-// may ask for and a server may ignore.
+// lift removes the envelope of a request: _meta, and the task member of
+// 2025-11-25, which a server may ignore.
 func lift(m *jsonrpc.Message, c *mcp.Call) (token []byte) {
 	c.Method = m.Method
 	c.Params = rawjson.Cut(m.Params, func(name, value []byte) bool {
@@ -266,7 +266,7 @@ func lift(m *jsonrpc.Message, c *mcp.Call) (token []byte) {
 	return token
 }
 
-// wants reports whether the client hears such notes with a call.
+// wants reports whether the client wants a notification of a call.
 func wants(n mcp.Notification, token []byte, least mcp.LogLevel) bool {
 	switch n.Method {
 	case mcp.NotificationProgress:
@@ -294,7 +294,7 @@ func appendNotification(dst []byte, n mcp.Notification, token []byte) []byte {
 	return jsonrpc.AppendNotification(dst, n.Method, params)
 }
 
-// project returns the params of the request that asks the client.
+// project returns the params of an input request to the client.
 func project(rev *revision, c *mcp.Call, q mcp.InputRequest) (json.RawMessage, error) {
 	if err := c.Caller.CanHandle(q); err != nil {
 		return nil, err
@@ -302,8 +302,8 @@ func project(rev *revision, c *mcp.Call, q mcp.InputRequest) (json.RawMessage, e
 	return rev.projectInputRequest(q)
 }
 
-// ask sends an input request to the client and returns the response. An error
-// response of the client is the error as it came.
+// ask sends an input request to the client and returns the response. It returns
+// an error response of the client as the error.
 func ask(ctx context.Context, method string, params json.RawMessage, back ReplyWriter) (json.RawMessage, error) {
 	m, err := back.Ask(ctx, method, params)
 	switch {

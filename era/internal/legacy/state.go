@@ -9,7 +9,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// state is what a session would have to remember if it were moved elsewhere.
+// state is the state of a session that moves to another process.
 type state struct {
 	Revision     mcp.Revision            `json:"rev"`
 	Client       *mcp.Implementation     `json:"client"`
@@ -19,8 +19,8 @@ type state struct {
 	Watched      []string                `json:"watch,omitzero"`
 }
 
-// State returns what [Session.Restore] needs to go on with the session, here or
-// elsewhere. It is nil before initialize.
+// State returns the state for [Session.Restore], in this process or another; nil
+// before initialize.
 func (s *Session) State() (json.RawMessage, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -33,8 +33,8 @@ func (s *Session) State() (json.RawMessage, error) {
 	})
 }
 
-// Restore makes a new session the one whose state this is. The principal is not
-// part of the state: the caller has verified it.
+// Restore restores a state of [Session.State] in a new session. The principal is
+// not part of the state: the caller verifies it.
 func (s *Session) Restore(ctx context.Context, raw json.RawMessage, p *mcp.Principal) error {
 	var in state
 	if err := mcp.Unmarshal(raw, &in); err != nil {
@@ -42,7 +42,7 @@ func (s *Session) Restore(ctx context.Context, raw json.RawMessage, p *mcp.Princ
 	}
 	rev := find(in.Revision)
 	if rev == nil {
-		return mcp.Errorf(mcp.CodeInternal, "the session is of revision %q, which is not known here", in.Revision)
+		return mcp.Errorf(mcp.CodeInternal, "restore the session: unknown revision %q", in.Revision)
 	}
 	level, err := mcp.ParseLogLevel(in.LogLevel)
 	if err != nil {

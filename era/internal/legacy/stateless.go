@@ -6,10 +6,10 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// NewStateless returns a session for a single request of a client that has no
-// session. It knows of the client only the revision that came with the request;
-// none means the one that HTTP servers assume then. Capabilities of the client
-// are not known, so that it cannot be asked for input.
+// NewStateless returns a session for a single request of a client without a
+// session. r is the revision in the request's headers; "" means 2025-03-26, as
+// the specification says. The capabilities of the client are unknown, so input
+// requests fail.
 func NewStateless(h mcp.Handler, r mcp.Revision) *Session {
 	if r == "" {
 		r = mcp.Rev20250326
@@ -21,11 +21,10 @@ func NewStateless(h mcp.Handler, r mcp.Revision) *Session {
 	return s
 }
 
-// NewStatelessOpening returns a session that serves initialize and is forgotten
-// after it.
+// NewStatelessOpening returns a session that serves a single initialize.
 func NewStatelessOpening(h mcp.Handler) *Session { return &Session{h: h, stateless: true} }
 
-// restrictStateless leaves out of what a server offers what needs a session.
+// restrictStateless removes the capabilities that need a session.
 func restrictStateless(c *mcp.ServerCapabilities) {
 	if c.Tools != nil {
 		c.Tools = &mcp.ListCapability{}
@@ -39,13 +38,13 @@ func restrictStateless(c *mcp.ServerCapabilities) {
 	c.Logging = nil
 }
 
-// needsSession is the error for a method that needs a session.
+// needsSession returns the error for a method that needs a session.
 func needsSession(method string) error {
 	return mcp.Errorf(mcp.CodeMethodNotFound, "%s needs a session, and this server keeps none for clients of revisions before %s", method, mcp.Rev20260728)
 }
 
-// refuseInput words the error of a call that asks a client without a session
-// for input.
+// refuseInput returns the error for a call that requires input of a client
+// without a session.
 func refuseInput(err error) error {
 	_, asks := errors.AsType[*mcp.InputRequired](err)
 	e, ok := errors.AsType[*mcp.Error](err)

@@ -1,7 +1,7 @@
-// Package modern speaks revision 2026-07-28: every request says who asks, and
-// no one remembers anything. On the server's side an envelope is taken off
-// (lift.go) and put on results and notes (stamp.go); on the client's side it is
-// the other way round (peer.go).
+// Package modern is the codec for revision 2026-07-28: every request names its
+// caller, and no state is kept. A server lifts the envelope off a request
+// (lift.go) and stamps one on results and notifications (stamp.go); a client
+// does the reverse (peer.go).
 package modern
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// Revision is what this wing speaks.
+// Revision is the revision of this package.
 const Revision = mcp.Rev20260728
 
 // The members of params and results that belong to the envelope.
@@ -41,8 +41,8 @@ const (
 	metaSubscription = "io.modelcontextprotocol/subscriptionId"
 )
 
-// Opens reports whether a request or notification opens as one of this era: it
-// says in _meta who asks, or it is for a method that no older revision has.
+// Opens reports whether a request or notification is modern: its _meta names the
+// caller, or no legacy revision has its method.
 func Opens(m *jsonrpc.Message) bool {
 	if m.Method == mcp.MethodDiscover || m.Method == mcp.MethodSubscriptionsListen {
 		return true
@@ -56,7 +56,7 @@ func Opens(m *jsonrpc.Message) bool {
 	return false
 }
 
-// NamedRevision returns the protocol version that a message names.
+// NamedRevision returns the protocol version in the _meta of a message.
 func NamedRevision(m *jsonrpc.Message) (mcp.Revision, bool) {
 	raw := rawjson.LookupIn(m.Params, keyMeta, metaVersion)
 	if rawjson.EqualString(raw, string(Revision)) {

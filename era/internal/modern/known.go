@@ -6,10 +6,9 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// known keeps how clients introduced themselves: each request says it again in
-// the same bytes, and decoding them each time would cost more than the call.
-// What is remembered is a pure function of the bytes, so it carries nothing
-// from one request to another.
+// known caches the decoded clientInfo and capabilities of clients: each request
+// repeats them in the same bytes, and decoding them would cost more than the
+// call. The cache depends on the bytes alone, so it is no state of a client.
 type known struct {
 	mu      sync.RWMutex
 	callers map[string]introduction
@@ -22,7 +21,7 @@ type introduction struct {
 
 const (
 	maxKnown     = 256
-	maxKnownSize = 4 << 10 // longer introductions are decoded each time
+	maxKnownSize = 4 << 10 // in bytes; longer ones are not cached
 )
 
 func (k *known) read(client, capabilities []byte) (*mcp.Implementation, *mcp.ClientCapabilities, error) {

@@ -11,22 +11,22 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A request is a call as it came, with what is needed to answer it.
+// A request is a call with what its response needs.
 type request struct {
 	call  mcp.Call
 	id    jsonrpc.ID
-	token []byte // that of progress; nil if none is wanted
+	token []byte // progressToken; nil without one
 	res   mcp.Result
 }
 
-// envelope is what a request says beside its params, as it stands there.
+// envelope holds the members of a request's envelope as raw JSON.
 type envelope struct {
 	meta, inputResponses, state                    []byte
 	version, client, capabilities, level, progress []byte
 }
 
-// lift takes the envelope off a request. What it says goes into the call, and
-// none of its keys stays in the params. The params of m are used up by it.
+// lift removes the envelope of a request and puts its contents into the call. It
+// overwrites the params of m.
 func (s *Server) lift(m *jsonrpc.Message, p *mcp.Principal) (*request, error) {
 	var e envelope
 	r := &request{id: m.ID}
@@ -54,7 +54,7 @@ func (s *Server) lift(m *jsonrpc.Message, p *mcp.Principal) (*request, error) {
 	return r, s.recall(&e, &r.call)
 }
 
-// readMeta sorts out what stands in _meta.
+// readMeta reads _meta: envelope keys into e, others into the call.
 func (e *envelope) readMeta(c *mcp.Call) error {
 	if e.meta == nil {
 		return mcp.InvalidParams("params._meta is missing: each request of this revision names its protocol version and the client's capabilities there")
@@ -74,7 +74,7 @@ func (e *envelope) readMeta(c *mcp.Call) error {
 			e.level = o.Value
 		case keyProgressToken:
 			e.progress = o.Value
-		case metaServer, metaSubscription: // of an envelope, but not of this one
+		case metaServer, metaSubscription: // of results and notifications
 		default:
 			if c.Meta == nil {
 				c.Meta = mcp.Meta{}
@@ -85,7 +85,7 @@ func (e *envelope) readMeta(c *mcp.Call) error {
 	return nil
 }
 
-// introduce fills in who asks.
+// introduce fills in the caller.
 func (s *Server) introduce(e *envelope, r *request) error {
 	switch {
 	case !rawjson.IsString(e.version):
@@ -120,7 +120,7 @@ func (s *Server) introduce(e *envelope, r *request) error {
 	return nil
 }
 
-// recall restores what was said in earlier rounds.
+// recall restores the state and input responses of earlier rounds.
 func (s *Server) recall(e *envelope, c *mcp.Call) error {
 	if !mcp.MayRequireInput(c.Method) {
 		return nil
@@ -148,7 +148,7 @@ func (s *Server) recall(e *envelope, c *mcp.Call) error {
 			return mcp.InvalidParams("params.inputResponses[%q] must be an object", o.Name)
 		}
 		if mcp.IsOwnKey(string(o.Name)) {
-			continue // only the handler keeps something
+			continue // reserved for the handler
 		}
 		if c.InputResponses == nil {
 			c.InputResponses = map[string]json.RawMessage{}
@@ -160,6 +160,6 @@ func (s *Server) recall(e *envelope, c *mcp.Call) error {
 
 func unsupported(version string) error {
 	version = strings.ToValidUTF8(version[:min(len(version), 100)], "") // it may be of any length
-	return mcp.Errorf(mcp.CodeUnsupportedVersion, "protocol version %q is not supported here", version).
+	return mcp.Errorf(mcp.CodeUnsupportedVersion, "protocol version %q is not supported", version).
 		With(map[string]any{"supported": []mcp.Revision{Revision}, "requested": version})
 }

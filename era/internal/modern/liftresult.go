@@ -9,13 +9,13 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// maxTTL is the longest that a server can have a result kept.
+// maxTTL bounds the ttlMs of a result.
 const maxTTL = 24 * time.Hour
 
-// reply is what a result says beside its body, as it stands there.
+// reply holds the members of a result's envelope as raw JSON.
 type reply struct{ kind, meta, ttl, scope, inputRequests, state []byte }
 
-// liftResult takes the envelope off a result.
+// liftResult removes the envelope of a result.
 func (p *Peer) liftResult(c *mcp.Call, raw []byte) (mcp.Result, error) {
 	var e reply
 	var res mcp.Result
@@ -83,7 +83,7 @@ func (e *reply) take(method string, name, value []byte) bool {
 	return true
 }
 
-// cache reads the hints; what makes no sense counts as "do not keep it".
+// cache returns the cache hints; invalid ones mean that the result is not cached.
 func (e *reply) cache() mcp.Cache {
 	ms, err := strconv.ParseFloat(string(e.ttl), 64)
 	if err != nil || !(ms > 0) {
@@ -99,14 +99,14 @@ func (e *reply) cache() mcp.Cache {
 	return c
 }
 
-// liftNeed reads the end of a round. Only what the caller has declared may be
-// asked of it.
+// liftNeed reads an input_required result. Input requests must be covered by the
+// caller's capabilities.
 func (p *Peer) liftNeed(c *mcp.Call, e *reply) error {
 	if !mcp.MayRequireInput(c.Method) {
-		return clientcall.Invalid(c.Method, "this method cannot ask for input")
+		return clientcall.Invalid(c.Method, "this method may not return input_required")
 	}
 	if e.inputRequests == nil && e.state == nil {
-		return clientcall.Invalid(c.Method, "it asks for input and says neither what nor why")
+		return clientcall.Invalid(c.Method, "input_required without inputRequests or requestState")
 	}
 	need := &mcp.InputRequired{Requests: map[string]mcp.InputRequest{}}
 	if e.state != nil {
@@ -128,7 +128,7 @@ func (p *Peer) liftNeed(c *mcp.Call, e *reply) error {
 			return clientcall.Invalid(c.Method, "its inputRequests cannot be read: "+err.Error())
 		}
 		if err := caller.CanHandle(q); err != nil {
-			return clientcall.Invalid(c.Method, "it asks for what was not declared: "+err.Error())
+			return clientcall.Invalid(c.Method, "it requires input that the client has not declared: "+err.Error())
 		}
 		need.Requests[string(o.Name)] = q
 	}
@@ -142,8 +142,8 @@ func (p *Peer) declaresExtension(c *mcp.Call) bool {
 	return len(p.profile.Capabilities.Extensions) > 0
 }
 
-// introducedServer is how the server named itself last: it says so with every
-// result, in the same bytes.
+// introducedServer caches the decoded serverInfo, which each result repeats in
+// the same bytes.
 type introducedServer struct {
 	raw    string
 	server *mcp.Implementation

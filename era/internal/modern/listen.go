@@ -9,19 +9,19 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A Subscription is open without a goroutine that waits inside the Handler. Its
-// notifications wait in a queue. It keeps nothing of its request but the id.
+// A Subscription is an open subscription without a goroutine in the Handler. It
+// queues its notifications. Of its request it keeps only the id.
 type Subscription struct {
 	server *Server
-	id     string // that of the request, as JSON
+	id     string // of the request, as JSON
 	res    mcp.Result
 	held   clientcall.Detached
 	queue  notifyqueue.Queue[mcp.Notification]
 }
 
-// Listen serves a subscriptions/listen. If the Handler detaches, it returns the
-// open subscription; otherwise it returns the answer, when the Handler has
-// returned.
+// Listen serves subscriptions/listen. If the Handler detaches, Listen returns the
+// open subscription; otherwise it blocks until the Handler returns, and returns
+// the response.
 func (s *Server) Listen(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) (*Subscription, clientcall.Response) {
 	r, err := s.lift(m, p)
 	if err != nil {
@@ -46,16 +46,16 @@ func (s *Server) Listen(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 	return nil, s.finish(ctx, r, back, err)
 }
 
-// side returns what takes the notes of the subscription: they wait to be taken
-// once the Handler has detached, and go to tell before. It keeps nothing of the
-// request.
-func (s *Subscription) onNotification(tell func(clientcall.Notification)) func(mcp.Notification) {
+// onNotification returns the function for notifications of the Handler: it passes
+// them to notify and, once the Handler has detached, queues them. It keeps no
+// reference to the request.
+func (s *Subscription) onNotification(notify func(clientcall.Notification)) func(mcp.Notification) {
 	return func(n mcp.Notification) {
 		switch {
 		case s.held.Any():
 			s.put(n)
 		case isChange(n.Method):
-			tell(clientcall.Outgoing(n, func(dst []byte) []byte { return s.Append(dst, n) }))
+			notify(clientcall.Outgoing(n, func(dst []byte) []byte { return s.Append(dst, n) }))
 		}
 	}
 }
@@ -67,10 +67,10 @@ func (s *Subscription) put(n mcp.Notification) {
 	}
 }
 
-// Wake has the receiver of Ready look.
+// Wake makes Ready receive a token.
 func (s *Subscription) Wake() { s.queue.Wake() }
 
-// isChange tells what a subscription hears from what only other calls do.
+// isChange reports whether a notification is for subscriptions.
 func isChange(note string) bool {
 	switch note {
 	case mcp.NotificationProgress, mcp.NotificationMessage, mcp.NotificationRelease:
@@ -79,7 +79,8 @@ func isChange(note string) bool {
 	return true
 }
 
-// Ready has a token when there is something to take, and after Wake.
+// Ready returns a channel that has a token when notifications wait, and after
+// Wake.
 func (s *Subscription) Ready() <-chan struct{} { return s.queue.Ready() }
 
 // Take returns the notifications that wait, and whether changes were lost: then
@@ -92,12 +93,12 @@ func (s *Subscription) Take() (notes []mcp.Notification, lost bool) {
 	return notes, lost
 }
 
-// Append appends the notification that tells a note.
+// Append appends the message of a notification.
 func (s *Subscription) Append(dst []byte, n mcp.Notification) []byte {
 	return appendNotification(dst, s.request(), n)
 }
 
-// End ends the subscription and returns its answer.
+// End ends the subscription and returns its response.
 func (s *Subscription) End() clientcall.Response {
 	s.held.Stop()
 	r := s.request()
@@ -108,7 +109,8 @@ func (s *Subscription) End() clientcall.Response {
 	return clientcall.Response{Append: func(dst []byte) []byte { return s.server.appendResult(dst, r) }}
 }
 
-// request is as much of the request as its answer and its news repeat.
+// request returns the parts of the request that its response and notifications
+// repeat.
 func (s *Subscription) request() *request {
 	return &request{id: jsonrpc.ID(s.id), call: mcp.Call{Method: mcp.MethodSubscriptionsListen}}
 }

@@ -13,31 +13,31 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A Peer is a modern server at the far end of a link, shaped as a Handler.
+// A Peer is a client's connection to a modern server. It is an [mcp.Handler].
 type Peer struct {
 	link    clientcall.Link
 	profile *mcp.ClientProfile
 	stamps  stamps
 
-	// Shared says that all calls share one channel: whose note it is, is read
-	// from the note, and a call is cancelled by name.
+	// shared means that all calls share one stream: a notification names its
+	// call, and a call is cancelled with notifications/cancelled.
 	shared bool
 
 	server atomic.Pointer[introducedServer]
 
-	mu             sync.Mutex
-	open           map[int64]*clientcall.Open // calls that hear notes
-	ends           map[int64]func()           // subscriptions that the server may end
-	inputRequested mcp.LogLevel               // the least severe lines that a call has asked for
+	mu          sync.Mutex
+	open        map[int64]*clientcall.Open // calls that want notifications
+	ends        map[int64]func()           // end functions of subscriptions
+	lowestLevel mcp.LogLevel               // the lowest level that a call has requested
 }
 
 // NewPeer returns a Peer over link.
-func NewPeer(link clientcall.Link, persona *mcp.ClientProfile, shared bool) (*Peer, error) {
-	p := &Peer{link: link, profile: persona, shared: shared, open: map[int64]*clientcall.Open{}, ends: map[int64]func(){}}
-	return p, p.stamps.prepare(persona)
+func NewPeer(link clientcall.Link, profile *mcp.ClientProfile, shared bool) (*Peer, error) {
+	p := &Peer{link: link, profile: profile, shared: shared, open: map[int64]*clientcall.Open{}, ends: map[int64]func(){}}
+	return p, p.stamps.prepare(profile)
 }
 
-// Serve makes a call.
+// Serve sends a call to the server and waits for its result.
 func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return mcp.Result{}, err // see [mcp.Call].Detach
@@ -73,7 +73,7 @@ func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 			if err := o.Deliver(c.OnNotification); err != nil {
 				return mcp.Result{}, err
 			}
-			return p.handleInput(c, a)
+			return p.readResponse(c, a)
 		case <-o.Ready():
 			if err := o.Deliver(c.OnNotification); err != nil {
 				o.Pending.Cancel()
@@ -94,7 +94,7 @@ func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 // notify sends a notification of the caller.
 func (p *Peer) notify(ctx context.Context, c *mcp.Call) error {
 	if c.Method == mcp.NotificationRootsListChanged {
-		return nil // this revision has removed it
+		return nil // removed in this revision
 	}
 	params, err := p.stamps.request(c, 0)
 	if err != nil {
@@ -103,8 +103,8 @@ func (p *Peer) notify(ctx context.Context, c *mcp.Call) error {
 	return p.link.Notify(ctx, c.Method, params)
 }
 
-// track makes a call known to those who bring notes. The channel is closed
-// when the server ends a subscription by name.
+// track registers a call for notifications. The channel is closed when the server
+// cancels the call, which must be a subscription.
 func (p *Peer) track(o *clientcall.Open) (ended chan struct{}) {
 	if o.Call.OnNotification == nil {
 		return nil
@@ -112,8 +112,8 @@ func (p *Peer) track(o *clientcall.Open) (ended chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.open[o.ID] = o
-	if level := o.Call.Caller.LogLevel; level != "" && (p.inputRequested == "" || p.inputRequested.AtLeast(level)) {
-		p.inputRequested = level
+	if level := o.Call.Caller.LogLevel; level != "" && (p.lowestLevel == "" || p.lowestLevel.AtLeast(level)) {
+		p.lowestLevel = level
 	}
 	if o.Call.Method == mcp.MethodSubscriptionsListen {
 		ended = make(chan struct{})
@@ -133,7 +133,7 @@ func (p *Peer) untrack(id int64) {
 // sends the notification in its turn.
 func (p *Peer) cancel(ctx context.Context, id int64, reason string) {
 	if !p.shared {
-		return // closing the call's own stream has said it
+		return // closing the stream of the call cancels it
 	}
 	params := strconv.AppendInt([]byte(`{"requestId":`), id, 10)
 	params = rawjson.AppendString(append(params, `,"reason":`...), reason)
@@ -142,8 +142,8 @@ func (p *Peer) cancel(ctx context.Context, id int64, reason string) {
 	p.link.Notify(stopped, notificationCancelled, append(params, '}'))
 }
 
-// answer turns what came back into a result.
-func (p *Peer) handleInput(c *mcp.Call, a jsonrpc.Response) (mcp.Result, error) {
+// readResponse turns a response into a result.
+func (p *Peer) readResponse(c *mcp.Call, a jsonrpc.Response) (mcp.Result, error) {
 	if a.Err != nil {
 		if bad, ok := errors.AsType[*jsonrpc.DecodeError](a.Err); ok {
 			return mcp.Result{}, clientcall.Invalid(c.Method, bad.Reason)
@@ -160,12 +160,12 @@ func (p *Peer) handleInput(c *mcp.Call, a jsonrpc.Response) (mcp.Result, error) 
 	return p.liftResult(c, a.Result)
 }
 
-// Told is a notification from the server. It goes to the call it rides with;
-// origin is that call's id where the link knows it, or 0. What belongs to none
-// is for the persona, unless nobody can have asked for it.
+// Notification handles a notification of the server and delivers it to its call;
+// origin is the id of the call on whose stream it arrived, or 0. The profile gets
+// a notification that belongs to no call, unless no call can have requested it.
 func (p *Peer) Notification(m *jsonrpc.Message, origin int64) {
 	if m.Method == mcp.NotificationRelease {
-		return // it is between a handler and its door, and never comes from afar
+		return // internal to a process; no server sends it
 	}
 	note := mcp.Notification{Method: m.Method}
 	var token, subscription []byte
@@ -187,28 +187,28 @@ func (p *Peer) Notification(m *jsonrpc.Message, origin int64) {
 }
 
 // deliver queues a notification for the calls it belongs to and reports whether
-// it was dealt with.
+// it needs no further handling.
 func (p *Peer) deliver(note mcp.Notification, token, subscription []byte, origin int64) bool {
 	switch {
 	case note.Method == notificationCancelled:
 		p.ended(number(rawjson.Lookup(note.Params, "requestId")))
-		return true // what is over can still be named
+		return true // the call may have ended already
 	case note.Method == mcp.NotificationProgress:
 		p.put(number(token), note, func(c *mcp.Call) bool { return c.Progress })
-		return true // a token that nobody knows is nobody's
+		return true // an unknown token is dropped
 	case note.Method == mcp.NotificationMessage:
-		return p.logged(note, origin) || !p.hasInputRequests(note)
+		return p.logged(note, origin) || !p.levelRequested(note)
 	case subscription != nil:
 		return p.put(number(subscription), note, func(c *mcp.Call) bool { return c.Method == mcp.MethodSubscriptionsListen })
 	case origin == 0:
-		// A change that does not name its subscription, as mcp-go sends it: it
-		// is for those who asked for its kind.
+		// A change without a subscription id, as mcp-go sends it, goes to all
+		// subscriptions whose filter matches.
 		return clientcall.PutAll(p.listeners(func(c *mcp.Call) bool { return subscribed(c, note) }), note)
 	}
 	return p.put(origin, note, func(*mcp.Call) bool { return true })
 }
 
-// ended ends a subscription that the server has ended by name.
+// ended ends a subscription that the server has cancelled.
 func (p *Peer) ended(id int64) {
 	p.mu.Lock()
 	end := p.ends[id]
@@ -224,7 +224,7 @@ func (p *Peer) listeners(wants func(*mcp.Call) bool) []*clientcall.Open {
 	return clientcall.Listeners(p.open, wants)
 }
 
-// subscribed reports whether the call is a subscription to such news.
+// subscribed reports whether a call is a subscription that wants a notification.
 func subscribed(c *mcp.Call, n mcp.Notification) bool {
 	var p mcp.ListenParams
 	return c.Method == mcp.MethodSubscriptionsListen && mcp.Unmarshal(c.Params, &p) == nil && p.Notifications.Wants(n)
@@ -242,9 +242,9 @@ func (p *Peer) put(id int64, n mcp.Notification, wanted func(*mcp.Call) bool) bo
 	return true
 }
 
-// logged brings a log line to the call that asked for it. On a shared channel
-// the line does not say which one that is: when all that are open belong to
-// one principal each of them hears it, and otherwise none does.
+// logged delivers a log message to the call that requested it. On a shared stream
+// the message does not name its call: if all open calls belong to one principal,
+// each of them gets it, and otherwise none.
 func (p *Peer) logged(n mcp.Notification, origin int64) bool {
 	level, _ := rawjson.String(rawjson.Lookup(n.Params, "level"))
 	wants := func(c *mcp.Call) bool { return mcp.LogLevel(level).AtLeast(c.Caller.LogLevel) }
@@ -254,13 +254,13 @@ func (p *Peer) logged(n mcp.Notification, origin int64) bool {
 	return clientcall.PutAll(p.listeners(wants), n)
 }
 
-// hasAsked reports whether any call has asked for log messages like this one.
-// One that was asked for may come late, when its call is over.
-func (p *Peer) hasInputRequests(n mcp.Notification) bool {
+// levelRequested reports whether any call, also one that has ended, has
+// requested log messages of this level.
+func (p *Peer) levelRequested(n mcp.Notification) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	level, _ := rawjson.String(rawjson.Lookup(n.Params, "level"))
-	return mcp.LogLevel(level).AtLeast(p.inputRequested)
+	return mcp.LogLevel(level).AtLeast(p.lowestLevel)
 }
 
 func liftNotificationMeta(n *mcp.Notification, meta []byte) (subscription []byte) {
@@ -268,7 +268,7 @@ func liftNotificationMeta(n *mcp.Notification, meta []byte) (subscription []byte
 	return rawjson.Lookup(meta, metaSubscription)
 }
 
-// number reads one of our own ids; -1 if it is none.
+// number parses an id of this peer; -1 if it is none.
 func number(raw []byte) int64 {
 	n, err := strconv.ParseInt(string(raw), 10, 64)
 	if err != nil {

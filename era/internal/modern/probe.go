@@ -7,9 +7,9 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// Probe asks the server which revisions it supports. None at all means that
-// whatever answered is not modern: some older servers give an empty result to
-// any method.
+// Probe returns the revisions that the server supports. None means that the
+// server is not modern: some legacy servers return an empty result for any
+// method.
 func (p *Peer) Probe(ctx context.Context) ([]mcp.Revision, error) {
 	id := p.link.NextID()
 	params, err := p.stamps.request(&mcp.Call{Method: mcp.MethodDiscover}, id)
@@ -26,7 +26,7 @@ func (p *Peer) Probe(ctx context.Context) ([]mcp.Revision, error) {
 		if a.Err == nil && a.Error == nil {
 			return revisions(rawjson.Lookup(a.Result, keyVersions)), nil
 		}
-		_, err := p.handleInput(&mcp.Call{Method: mcp.MethodDiscover}, a)
+		_, err := p.readResponse(&mcp.Call{Method: mcp.MethodDiscover}, a)
 		return nil, err
 	case <-ctx.Done():
 		pending.Cancel()
@@ -34,11 +34,11 @@ func (p *Peer) Probe(ctx context.Context) ([]mcp.Revision, error) {
 	}
 }
 
-// Supported reads the revisions from an error that only a modern server makes,
-// and reports whether e is such an error. The code for an unsupported version is
-// in a range in which older servers may have codes of their own, so it counts
-// only with the list of revisions in its data that the specification asks for.
-// That list may be empty, or name no revision in any form that is known.
+// Supported returns the revisions in an error that only a modern server sends,
+// and reports whether e is such an error. Legacy servers may use the code for an
+// unsupported version for errors of their own, so it counts only with a list of
+// revisions in its data, as the specification requires. That list may be empty
+// or invalid.
 func Supported(e *mcp.Error) (revs []mcp.Revision, ok bool) {
 	switch e.Code {
 	case mcp.CodeUnsupportedVersion:

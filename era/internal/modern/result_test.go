@@ -140,7 +140,7 @@ func TestResultsOfTheWrongKind(t *testing.T) {
 		{"resultType null", mcp.MethodToolsCall, `{"resultType":null}`, "not a string"},
 		{"a round", mcp.MethodToolsCall, `{"resultType":"input_required","inputRequests":{"k":` + elicit + `}}`, "need"},
 		{"a round with a state only", mcp.MethodPromptsGet, `{"resultType":"input_required","requestState":"s"}`, "need"},
-		{"C14", mcp.MethodToolsCall, `{"resultType":"input_required"}`, "neither what nor why"},
+		{"C14", mcp.MethodToolsCall, `{"resultType":"input_required"}`, "without inputRequests or requestState"},
 		{"C16", mcp.MethodToolsCall, `{"resultType":"input_required","inputRequests":{"k":` + sample + `}}`, "not declared"},
 		{"C16, one of two", mcp.MethodToolsCall, `{"resultType":"input_required","inputRequests":{"a":` + elicit + `,"k":` + sample + `}}`, "not declared"},
 		{"a method that may not ask", mcp.MethodToolsList, `{"resultType":"input_required","inputRequests":{"k":` + elicit + `}}`, "cannot ask"},

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// A client of an older revision that goes away cancels nothing: the call goes
-// on and the client may resume. That costs the client nothing and the server a
-// goroutine, so the number of such calls is bounded, and their time.
+// A legacy client that disconnects does not cancel its call: the call continues
+// and the client may resume the stream. Since such a call costs the server a
+// goroutine, their number and duration are bounded.
 
-// leftAlone notes that the client of a stream has gone. If there are too many of
-// those, the one left longest ago is cancelled.
+// leftAlone records that the client of a stream has disconnected. If there are
+// too many such streams, the oldest is cancelled.
 func (s *sessions) leftAlone(st *stream) {
 	s.mu.Lock()
 	left := s.awayLike(st)
@@ -25,8 +25,8 @@ func (s *sessions) leftAlone(st *stream) {
 	}
 }
 
-// awayLike is where a stream is listed whose client has gone: those of calls,
-// and those of changes, do not take each other's place.
+// awayLike returns the list for a stream whose client has disconnected. Streams
+// of calls and streams of changes have separate bounds.
 func (s *sessions) awayLike(st *stream) *list.List {
 	if st.changes {
 		return &s.unheard
@@ -34,7 +34,7 @@ func (s *sessions) awayLike(st *stream) *list.List {
 	return &s.away
 }
 
-// returned notes that the client is back, or that the call has ended.
+// returned records that the client has resumed, or that the call has ended.
 func (s *sessions) returned(st *stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,7 +44,7 @@ func (s *sessions) returned(st *stream) {
 	}
 }
 
-// leftBefore takes the calls that were left before a time off the list.
+// leftBefore removes and returns the calls whose clients disconnected before t.
 func (s *sessions) leftBefore(t time.Time) (calls []*stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

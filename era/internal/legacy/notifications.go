@@ -10,12 +10,12 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// Notified takes in a notification of the client. It does not wait for the
-// Handler. Cancelling is not among them: the transport knows what is in flight.
+// Notified handles a notification of the client. It does not wait for the
+// Handler. The transport handles notifications/cancelled itself.
 func (s *Session) Notified(m *jsonrpc.Message) {
 	switch m.Method {
 	case notificationInitialized:
-	case mcp.NotificationProgress: // of a question
+	case mcp.NotificationProgress: // of an input request
 		return
 	default:
 		s.pass(m)
@@ -28,7 +28,7 @@ func (s *Session) Notified(m *jsonrpc.Message) {
 	s.listenAll()
 }
 
-// pass has the Handler hear a notification of a client that has initialized.
+// pass passes a notification of an initialized client to the Handler.
 func (s *Session) pass(m *jsonrpc.Message) {
 	c := new(mcp.Call)
 	lift(m, c)
@@ -36,17 +36,16 @@ func (s *Session) pass(m *jsonrpc.Message) {
 	s.Later(func(ctx context.Context) {
 		var rev *revision
 		if rev, c.Caller = s.opener(ctx); rev != nil {
-			mcp.Recover(nil)(s.h).Serve(ctx, c) // there is no answer
+			mcp.Recover(nil)(s.h).Serve(ctx, c) // a notification has no response
 		}
 	})
 }
 
-// Later has f called after the notifications that came before, until Close.
+// Later queues f behind earlier notifications. f is not called after Close.
 func (s *Session) Later(f func(ctx context.Context)) { s.inbox.Put(f) }
 
-// Attach has changes go to push from now on, which must not block. The function
-// it returns ends that, unless Attach was called again meanwhile; what the
-// session is subscribed to is remembered.
+// Attach sends changes to push, which must not block. detach stops that, unless
+// Attach was called again meanwhile; the session keeps its subscriptions.
 func (s *Session) Attach(push func(clientcall.Notification)) (detach func()) {
 	p := &pusher{push}
 	s.mu.Lock()
@@ -70,7 +69,8 @@ func (s *Session) detach(p *pusher) {
 	}
 }
 
-// takeStopsLocked returns what ends the subscriptions that are open.
+// takeStopsLocked removes and returns the stop functions of the open
+// subscriptions.
 func (s *Session) takeStopsLocked() (stops []func()) {
 	if s.changes != nil {
 		stops, s.changes = append(stops, s.changes), nil
@@ -83,9 +83,9 @@ func (s *Session) takeStopsLocked() (stops []func()) {
 	return stops
 }
 
-// listenAll opens the subscriptions that are due: that of the lists once the
-// client is ready, and those of the resources it watches. A server may be
-// without news.
+// listenAll opens the missing subscriptions once the client is ready: that to
+// changes of lists and those to the resources it has subscribed to. The Handler
+// may refuse them.
 func (s *Session) listenAll() {
 	s.mu.Lock()
 	caller, due := s.caller, s.ready && s.push != nil && !s.closed
@@ -111,7 +111,7 @@ func (s *Session) listenAll() {
 	}
 }
 
-// hold keeps a subscription if it is still wanted, and ends it otherwise.
+// hold keeps a subscription if wanted still reports true, and stops it otherwise.
 func (s *Session) hold(stop func(), wanted func() bool, keep func()) {
 	s.mu.Lock()
 	ok := !s.closed && s.push != nil && wanted()
@@ -124,8 +124,8 @@ func (s *Session) hold(stop func(), wanted func() bool, keep func()) {
 	}
 }
 
-// listen holds a subscription open whose notes are pushed to the client. It
-// does not wait: a Handler that does not detach costs a goroutine.
+// listen opens a subscription whose notifications are pushed to the client. It
+// does not block: a Handler that does not detach runs in a goroutine.
 func (s *Session) listen(caller mcp.Caller, f mcp.SubscriptionFilter) (stop func(), err error) {
 	params, err := mcp.Marshal(mcp.ListenParams{Notifications: f})
 	if err != nil {
@@ -151,8 +151,8 @@ func (s *Session) listen(caller mcp.Caller, f mcp.SubscriptionFilter) (stop func
 	return cancel, nil
 }
 
-// refused reports whether a Handler has said that it cannot be listened to. Any
-// other error may come of the context that had ended.
+// refused reports whether the Handler refuses subscriptions. Any other error may
+// come from the canceled context.
 func refused(err error) bool {
 	e, ok := errors.AsType[*mcp.Error](err)
 	if !ok {
@@ -165,7 +165,7 @@ func refused(err error) bool {
 	return false
 }
 
-// pushNote sends a note of a subscription to the client.
+// pushNotification pushes a notification of a subscription to the client.
 func (s *Session) pushNotification(n mcp.Notification) {
 	switch n.Method {
 	case mcp.NotificationSubscriptionsAcknowledged, mcp.NotificationProgress, mcp.NotificationMessage, mcp.NotificationRelease:
@@ -228,7 +228,7 @@ func (s *Session) subscribe(params json.RawMessage) error {
 		}
 		s.watched[in.URI] = nil
 	}
-	s.ready = true // who subscribes is
+	s.ready = true // a client that subscribes is ready
 	s.mu.Unlock()
 	switch {
 	case !offered:

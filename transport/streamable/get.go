@@ -11,12 +11,12 @@ import (
 	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
 
-// get serves GET: the stream of a session's changes, or the rest of a stream
-// that was cut off.
+// get serves GET: the stream of a session's changes, or the rest of a broken
+// stream.
 func (s *sessions) get(w http.ResponseWriter, r *http.Request) (rest longPoll) {
 	if !strings.Contains(r.Header.Get("Accept"), "text/event-stream") || !sessional(r) {
 		w.Header().Set("Allow", "POST")
-		refuse(w, http.StatusMethodNotAllowed, "this is an MCP endpoint: send messages with POST; only a session of an older revision has a stream to GET, as text/event-stream")
+		refuse(w, http.StatusMethodNotAllowed, "this is an MCP endpoint: send messages with POST; GET needs a session of an older protocol revision and Accept: text/event-stream")
 		return nil
 	}
 	ses := s.find(w, r)
@@ -35,7 +35,7 @@ func (s *sessions) get(w http.ResponseWriter, r *http.Request) (rest longPoll) {
 		refuseSubscription(w, nil, refused)
 		return nil
 	}
-	last = strings.Clone(last) // the rest of the headers need not stay
+	last = strings.Clone(last) // lets the other headers be freed
 	return func(ctx context.Context, w http.ResponseWriter) {
 		defer s.release(ses)
 		defer release()
@@ -50,8 +50,8 @@ func (s *sessions) get(w http.ResponseWriter, r *http.Request) (rest longPoll) {
 	}
 }
 
-// sessional reports whether a request may belong to a session: the newest
-// revision, and what nobody knows yet, has none.
+// sessional reports whether a request may belong to a session. Modern and unknown
+// revisions have no sessions.
 func sessional(r *http.Request) bool {
 	said, present, _ := only(r.Header, httpheader.Version)
 	_, isLegacy := era.Eras(mcp.Revision(said))
@@ -61,12 +61,12 @@ func sessional(r *http.Request) bool {
 // changeStream is the name of the stream of a session's changes.
 const changeStream = "news"
 
-// cannotResume answers a Last-Event-ID after which events may be missing. The
-// client opens a stream without it, or makes its call again. The status is 400
-// because 404 would tell the client that its session has ended.
+// cannotResume is the error for a Last-Event-ID after which events may be
+// missing. Its status is 400, since 404 means that the session has ended.
 const cannotResume = "cannot resume after this Last-Event-ID: it is unknown, or events after it are no longer kept; open a new stream without it"
 
-// resume sends what a client missed of one stream, and what is still to come.
+// resume sends the events of a stream after the last one that the client has, and
+// those still to come.
 func (s *sessions) resume(ctx context.Context, ses *session, v *visit, last string) {
 	out := &v.out
 	name, _, ok := s.store.EventsAfter(ses.id, last)
@@ -81,11 +81,11 @@ func (s *sessions) resume(ctx context.Context, ses *session, v *visit, last stri
 	}
 	ses.mu.Unlock()
 	if st == nil || !st.attach(v) {
-		if name == changeStream { // what changed since it ended is not known
+		if name == changeStream { // changes since its end are unknown
 			refuse(out.w, http.StatusBadRequest, cannotResume)
 			return
 		}
-		s.replay(ses, out, last) // it has ended, so what is kept is all of it
+		s.replay(ses, out, last) // the stream has ended: the stored events are complete
 		return
 	}
 	if !st.take(v) {
@@ -98,7 +98,8 @@ func (s *sessions) resume(ctx context.Context, ses *session, v *visit, last stri
 	st.serve(ctx, v)
 }
 
-// replay sends the events after one of them, or refuses if they are not kept.
+// replay sends the stored events after the event last, or refuses if they are
+// incomplete.
 func (s *sessions) replay(ses *session, out *eventWriter, last string) bool {
 	_, events, ok := s.store.EventsAfter(ses.id, last)
 	if !ok {
@@ -126,7 +127,7 @@ func (s *sessions) listen(ctx context.Context, ses *session, v *visit) {
 		return
 	}
 	out.begin()
-	st.opened = false // each client that begins is told from where to resume
+	st.opened = false // each new client gets an id to resume from
 	st.open(out)
 	st.serve(ctx, v)
 }
@@ -168,14 +169,14 @@ func (ses *session) forgetChanges(st *stream) {
 // maxLinger is how long changes are kept for a client that may resume.
 const maxLinger = 5 * time.Minute
 
-// A lingering keeps changes for a client that left. It holds its session.
+// A lingering stores changes for a disconnected client. It keeps its session
+// busy.
 type lingering struct {
-	stop func() // ends it, because a client is back
+	stop func() // called when a client resumes
 }
 
-// linger goes on to keep changes for a client that has gone and knows an id to
-// resume from. As with calls that were left, only so many are waited for. The
-// caller delivers.
+// linger stores changes for a disconnected client that has an id to resume from.
+// The number of such clients is bounded, as for calls. The caller delivers.
 func (s *sessions) linger(st *stream) {
 	if !st.told || !s.stayBusy(st.ses) {
 		s.endChanges(st)

@@ -7,8 +7,8 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// beyond words the error of a call that asks for something which clients of
-// this revision could not have declared: it is no use to tell them to.
+// unsupported rewords the error of a call that needs a capability which clients
+// of this revision cannot declare, so that it names the revision that has it.
 func (r *revision) unsupported(err error) error {
 	e, ok := errors.AsType[*mcp.Error](err)
 	if !ok || e.Code != mcp.CodeMissingCapability {
@@ -31,7 +31,7 @@ func (r *revision) unsupported(err error) error {
 	return &c
 }
 
-// has reports whether a client of this revision can have what is needed.
+// has reports whether a client of this revision can declare these capabilities.
 func (r *revision) has(need mcp.ClientCapabilities) bool {
 	can := need
 	r.restrict(&can)

@@ -9,7 +9,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A question is a request to the client that waits for its response.
+// An inputRequest is a pending request to the client.
 type inputRequest = chan jsonrpc.Message
 
 // inputRequests are the requests to the client of one session that this process
@@ -17,7 +17,7 @@ type inputRequest = chan jsonrpc.Message
 // of another instance is not mistaken for one of ours. They begin low enough to
 // stay below 2^31, which every client can read.
 type inputRequests struct {
-	first, last int64 // ids that were given: first < id <= last
+	first, last int64 // ids in use: first < id <= last
 	open        map[int64]inputRequest
 }
 
@@ -37,15 +37,15 @@ func (ses *session) ask() (id int64, response inputRequest) {
 	return q.last, response
 }
 
-// giveUp forgets a request that nobody waits for any more.
+// giveUp removes a request that no call waits for.
 func (ses *session) giveUp(id int64) {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
 	delete(ses.inputRequests.open, id)
 }
 
-// asked reports whether this process has sent the request of a response, also
-// if nobody waits for the response any more.
+// asked reports whether this process has sent the request of a response, even if
+// no call waits for it any more.
 func (ses *session) asked(m *jsonrpc.Message) bool {
 	id, err := strconv.ParseInt(string(m.ID), 10, 64)
 	ses.mu.Lock()
@@ -53,8 +53,7 @@ func (ses *session) asked(m *jsonrpc.Message) bool {
 	return err == nil && ses.inputRequests.first < id && id <= ses.inputRequests.last
 }
 
-// answered hands the client's response to the call that waits for it, if it
-// still does.
+// answered delivers the client's response to the call that waits for it, if any.
 func (ses *session) answered(m *jsonrpc.Message) {
 	id, err := strconv.ParseInt(string(m.ID), 10, 64)
 	if err != nil {
@@ -70,11 +69,11 @@ func (ses *session) answered(m *jsonrpc.Message) {
 }
 
 // Ask sends a request to the client on the stream of its call and waits for
-// the response, which comes with a POST of its own. A request that is given up
-// is cancelled at the client.
+// the response, which arrives as a separate POST. When ctx ends, Ask cancels the
+// request at the client.
 func (st *stream) Ask(ctx context.Context, method string, params []byte) (jsonrpc.Message, error) {
 	if st.jsonOnly {
-		return jsonrpc.Message{}, mcp.Errorf(mcp.CodeInvalidRequest, "%s needs a stream: the header Accept must list text/event-stream", method)
+		return jsonrpc.Message{}, mcp.Errorf(mcp.CodeInvalidRequest, "%s needs a stream: the Accept header must list text/event-stream", method)
 	}
 	id, response := st.ses.ask()
 	st.send(func(dst []byte) []byte { return jsonrpc.AppendRequest(dst, jsonrpc.IntID(id), method, params) })
