@@ -1,5 +1,5 @@
-// Package clientcall holds what both wings of the door need at the client's end of
-// a connection: the link itself, and calls that are open on it.
+// Package clientcall has what the codecs of both eras share, mostly at the
+// client's end of a connection: the link, and the calls in flight on it.
 package clientcall
 
 import (
@@ -11,20 +11,20 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A Link carries requests to one far end. A jsonrpc.Conn is one. A context that
-// has ended tells Start and Notify not to wait: they send all the same.
+// A Link carries requests to a server. A jsonrpc.Conn is one. If the context has
+// ended, Start and Notify still send, but do not wait.
 type Link interface {
 	NextID() int64
 	Start(ctx context.Context, id int64, method string, params []byte) (*jsonrpc.Pending, error)
 	Notify(ctx context.Context, method string, params []byte) error
-	// Done is closed when the link has ended, or when what the server sends by
-	// itself was interrupted, so that something may have been missed.
+	// Done is closed when the link has ended, or when notifications may have
+	// been missed.
 	Done() <-chan struct{}
 }
 
-// An Open is a call that was sent and is not answered. The goroutine that reads
+// An Open is a call in flight. The goroutine that reads
 // the link puts notifications in, and the one that waits for the response takes
-// them out, so a slow caller holds up nobody else. A full queue never fails a
+// them out, so a slow caller does not delay others. A full queue never fails a
 // call, which may have acted: see package notifyqueue for what it drops.
 type Open struct {
 	ID      int64
@@ -34,14 +34,14 @@ type Open struct {
 	queue notifyqueue.Queue[mcp.Notification]
 }
 
-// NewOpen returns an Open that takes notifications if c can hear them.
+// NewOpen returns an Open. It takes notifications if c.OnNotification is set.
 func NewOpen(id int64, c *mcp.Call) *Open {
 	o := new(Open)
 	o.Begin(id, c)
 	return o
 }
 
-// Begin is NewOpen for an Open that is part of something else.
+// Begin is NewOpen for an Open embedded in another struct.
 func (o *Open) Begin(id int64, c *mcp.Call) {
 	o.ID, o.Call = id, c
 	if c.OnNotification != nil {
@@ -67,7 +67,7 @@ func (o *Open) Deliver(side func(mcp.Notification)) error {
 	}
 	items, lost := o.queue.Take()
 	for _, it := range items {
-		if side != nil { // a later round may not want to hear
+		if side != nil { // a later round may not want notifications
 			side(it.Value)
 		}
 	}

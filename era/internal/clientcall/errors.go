@@ -7,14 +7,13 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// FromWire turns the error of an answer into one of the house.
+// FromWire returns the error of a response as an [mcp.Error].
 func FromWire(e *jsonrpc.Error) *mcp.Error {
 	return &mcp.Error{Code: e.Code, Message: e.Message, Data: e.Data}
 }
 
-// ToWire turns what a Handler returned into the error of an answer. An error
-// without a code may say things that are nobody's business, so only its
-// existence is told.
+// ToWire returns the error of a Handler as that of a response. The text of an
+// error without a code may be private, so the response does not have it.
 func ToWire(err error) *jsonrpc.Error {
 	if e, ok := errors.AsType[*mcp.Error](err); ok {
 		code := e.Code
@@ -26,33 +25,32 @@ func ToWire(err error) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: mcp.CodeInternal, Message: "the server failed to serve this request"}
 }
 
-// An Response is what a request came to, ready to be written.
+// A Response is the response to a request, ready to be written.
 type Response struct {
-	// Code is that of the error; 0 means that it is a result.
+	// Code is the error code; 0 means a result.
 	Code int
 	// Append appends the whole message.
 	Append func(dst []byte) []byte
-	// Split appends all of the message but its large part, which belongs at
-	// the index at and need not be copied to be sent. It may have line breaks
-	// in it. Nil means that there is no such part.
+	// Split appends the message without its large part, which belongs at the
+	// index at and can be sent without a copy. The large part may contain line
+	// breaks. Nil means that there is no such part.
 	Split func(dst []byte) (rest []byte, at int, large []byte)
 }
 
-// Large is from where on the body of a result is worth not being copied.
+// Large is the size in bytes above which the body of a result is not copied.
 const Large = 16 << 10
 
-// Fail is the answer that is an error.
+// Fail returns an error response.
 func Fail(id jsonrpc.ID, e *jsonrpc.Error) Response {
 	return Response{Code: e.Code, Append: func(dst []byte) []byte { return jsonrpc.AppendError(dst, id, e) }}
 }
 
-// Invalid is the error for an answer that breaks the protocol.
+// Invalid returns the error for a response that breaks the protocol.
 func Invalid(method, reason string) *mcp.Error {
 	return &mcp.Error{Code: mcp.CodeInternal, Local: true, Message: "the server's answer to " + method + " cannot be used: " + reason}
 }
 
-// RevisionResult is the result of a call that asks a connection for its
-// revision.
+// RevisionResult returns the result of a call for the revision of a connection.
 func RevisionResult(r mcp.Revision) (mcp.Result, error) {
 	body, err := mcp.Marshal(mcp.RevisionResult{Revision: r})
 	return mcp.Result{Body: body}, err

@@ -8,9 +8,9 @@ import (
 // maxInbox is how many notifications of a client may wait to be served.
 const maxInbox = 256
 
-// An Inbox serves the notifications of one client one after the other, in the
-// order in which they came, so that whoever reads them need not wait. What comes
-// while 256 wait is dropped: the client does not expect an answer.
+// An Inbox serves the notifications of one client one at a time, in order, so
+// that their reader does not wait. When 256 wait, further ones are dropped: a
+// notification has no response.
 type Inbox struct {
 	mu      sync.Mutex
 	waiting []func(ctx context.Context)

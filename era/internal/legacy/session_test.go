@@ -58,7 +58,7 @@ func TestInitializeErrors(t *testing.T) {
 		t.Errorf("ping before initialize: %v", m.Error)
 	}
 	cl.initialize(mcp.Rev20250618, `{}`)
-	cl.wantError(methodInitialize, `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`, mcp.CodeInvalidRequest, "before")
+	cl.wantError(methodInitialize, `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`, mcp.CodeInvalidRequest, "already initialized")
 	if cl.session.Revision() != mcp.Rev20250618 {
 		t.Error("a second initialize changed the session")
 	}
