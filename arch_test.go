@@ -53,15 +53,15 @@ var floors = map[string]floor{
 	"auth/protect":        {on: []string{"auth/fetch", "mcp"}, extern: []string{jsonv2, jose}, why: "it wraps any http.Handler; of mcp it needs the type Principal alone, because that is what transports pass on"},
 	"auth/login":          {on: []string{"auth/fetch", "auth/tokens", "internal/patience"}, extern: []string{jsonv2, jose}, why: "a login is useful to any HTTP client; of MCP it knows the metadata documents and no type"},
 
-	"era/internal/clientcall": {on: []string{"internal/notifyqueue", "mcp", "jsonrpc"}, why: "what both wings need, and no wing"},
-	"era/internal/modern":     {on: []string{"internal/notifyqueue", "mcp", "jsonrpc", "era/internal/clientcall"}, why: "the wings never import each other, so that one can be taken down"},
-	"era/internal/legacy":     {on: []string{"mcp", "jsonrpc", "era/internal/clientcall"}, why: "the wings never import each other, so that one can be taken down"},
-	"era":                     {on: []string{"mcp", "jsonrpc", "era/internal/*", "internal/patience"}, why: "the door is the only place that knows that there are several eras"},
+	"era/internal/clientcall": {on: []string{"internal/notifyqueue", "mcp", "jsonrpc"}, why: "what the codecs of both eras share; it imports neither"},
+	"era/internal/modern":     {on: []string{"internal/notifyqueue", "mcp", "jsonrpc", "era/internal/clientcall"}, why: "the codecs never import each other, so that one can be removed"},
+	"era/internal/legacy":     {on: []string{"mcp", "jsonrpc", "era/internal/clientcall"}, why: "the codecs never import each other, so that one can be removed"},
+	"era":                     {on: []string{"mcp", "jsonrpc", "era/internal/*", "internal/patience"}, why: "only this package distinguishes eras"},
 
 	"server": {on: []string{"internal/notifyqueue", "mcp", "schema"}, why: "features know Handlers, not messages, eras or transports"},
 	"client": {on: []string{"internal/notifyqueue", "mcp", "schema", "internal/patience"}, why: "a client knows Handlers, so a server in memory and one far away are the same to it"},
 
-	"transport/internal/httpguard":  {on: []string{"mcp"}, why: "who may come in is asked before there is a message"},
+	"transport/internal/httpguard":  {on: []string{"mcp"}, why: "requests are checked before a message is decoded"},
 	"transport/httpsse":             {on: []string{"mcp", "jsonrpc", "era", "sse", "transport/internal/httpguard"}, why: "deprecated: nothing may stand on it but the roof, so that it can be taken down"},
 	"transport/internal/httpheader": {on: []string{"mcp"}, why: "the server and the client of streamable HTTP use the same header names"},
 	"transport/streamable":          {on: []string{"internal/notifyqueue", "mcp", "jsonrpc", "era", "sse", "transport/internal/*"}, why: "a transport never sees features, and the server never imports the client"},

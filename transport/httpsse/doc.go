@@ -1,4 +1,4 @@
-// Package httpsse is the HTTP transport of the oldest revision: a stream of
+// Package httpsse is the HTTP+SSE transport of revision 2024-11-05: a stream of
 // server-sent events for what the server says, and a POST for each message of
 // the client. Later revisions replaced it by package streamable; it is here for
 // clients and servers that know nothing newer.

@@ -18,33 +18,32 @@ import (
 
 // An Endpoint is a server to connect to. It is an [mcp.Dialer].
 type Endpoint struct {
-	// URL is where the server's stream of events is.
+	// URL is the address of the server's event stream.
 	URL string
 
-	// HTTP is used for all requests, but for its Timeout and CheckRedirect:
-	// a stream has no end, and no redirect leads to another origin. Nil means
-	// a client of its own for each connection.
+	// HTTP sends the requests. Its Timeout and CheckRedirect are ignored: a
+	// stream stays open, and redirects to another origin are not followed. Nil
+	// means a client of its own for each connection.
 	HTTP *http.Client
 
-	// Header is sent with each request. Nil sends nothing more.
+	// Header is sent with each request.
 	Header http.Header
 
-	// MaxEvent is how many bytes an event of the server may have. 0 means
-	// 64 MiB.
+	// MaxEvent is the largest event of the server in bytes. 0 means 64 MiB.
 	MaxEvent int
 
 	// PostTimeout is how long the server may take to accept a message. 0 means
 	// 30 s.
 	PostTimeout time.Duration
 
-	// Meet says how the server is met. Its ConnectTimeout counts for the
-	// stream too. An unset Known is the newest revision with a handshake: no
-	// newer one is spoken over this transport.
+	// Options configures how to connect. Its ConnectTimeout also bounds opening
+	// the stream. An unset Known means the newest legacy revision: servers with
+	// this transport are not modern.
 	Options era.DialOptions
 }
 
-// A Connection is a server that was met, shaped as a Handler. It ends with its
-// stream, and is not made again.
+// A Connection is a connection to a server. It is an [mcp.Conn]. It ends with
+// its stream and does not reconnect.
 type Connection struct{ *era.Peer }
 
 // Dial connects to the server; the Conn is a *[Connection]. ctx counts for
@@ -57,7 +56,7 @@ func (e *Endpoint) Dial(ctx context.Context, p *mcp.ClientProfile) (mcp.Conn, er
 	return c, nil
 }
 
-// Connect is Dial with its own type.
+// Connect is [Endpoint.Dial] with the concrete type.
 func (e *Endpoint) Connect(ctx context.Context, p *mcp.ClientProfile) (*Connection, error) {
 	o := e.Options
 	o.ConnectTimeout = or(o.ConnectTimeout, 30*time.Second)

@@ -15,15 +15,14 @@ import (
 	"github.com/tenon-mcp/tenon/transport/internal/httpguard"
 )
 
-// Options say how a Handler behaves; nil means the defaults.
+// Options configures a [Handler]. A nil *Options means the defaults.
 type Options struct {
-	// Hosts are further values of the Host header to let in, each a name or an
-	// address, with a port or, for any port, without. Unset, a request that
-	// arrives on a loopback address must name a loopback host, and one that
-	// arrives on another may name any.
+	// Hosts lists further values of the Host header to accept: a name or an
+	// address, with a port, or without for any port. If unset, requests to a
+	// loopback address must name a loopback host; others may name any.
 	Hosts []string
 
-	// AnyHost lets in every Host.
+	// AnyHost disables the check of the Host header.
 	AnyHost bool
 
 	// Origins are further values of the Origin header to let in, such as
@@ -32,8 +31,9 @@ type Options struct {
 	// loopback address, from a loopback host. "*" lets in all.
 	Origins []string
 
-	// Principal says who sent a request. A session belongs to who opened it;
-	// to others it is not there. Nil means that nobody is verified.
+	// Principal returns the verified client of a request. A session belongs to
+	// the principal that opened it and does not exist for others. Nil means
+	// that clients are unverified.
 	Principal func(*http.Request) *mcp.Principal
 
 	// PostPath is the path that clients send their messages to, where it is
@@ -41,27 +41,29 @@ type Options struct {
 	// reachable there too. Empty means the same path.
 	PostPath string
 
-	// MaxSessions is how many sessions may be open at once. 0 means 1000.
+	// MaxSessions bounds the sessions that are open at once. 0 means 1000.
 	MaxSessions int
 
-	// MaxBody is how many bytes a message may have. 0 means 4 MiB.
+	// MaxBody is the largest message in bytes. 0 means 4 MiB.
 	MaxBody int
 
-	// BodyIdle is how long a message may pause on its way. 0 means 30 s.
+	// BodyIdle is how long the client may pause while it sends a message. 0
+	// means 30 s.
 	BodyIdle time.Duration
 
 	// WriteIdle is how long a client may read nothing while something waits
 	// for it, before its session ends. 0 means 30 s.
 	WriteIdle time.Duration
 
-	// KeepAlive is how often a quiet stream shows that it lives. 0 means 25 s.
+	// KeepAlive is the interval of keep-alive comments on an idle stream. 0
+	// means 25 s.
 	KeepAlive time.Duration
 
-	// Era is for the conversation in a session.
+	// Era configures the served eras, keys and limits.
 	Era era.ServerOptions
 
-	// Logger gets a record of each request that is refused, for the server's
-	// operator. Nil drops them.
+	// Logger logs each refused request, for the server's operator. Nil
+	// disables logging.
 	Logger *slog.Logger
 }
 

@@ -5,11 +5,10 @@ import (
 	"time"
 )
 
-// A Backoff decides when something that keeps ending may be started again. It
-// only reckons: it neither waits nor starts anything, and is for one goroutine
-// at a time. The zero value waits 1, 2, 4 … 30 s between starts, begins anew
-// after a run of a minute, and gives up when 5 starts within a minute have all
-// ended.
+// A Backoff computes the delay before a restart. It neither waits nor starts
+// anything, and is not safe for concurrent use. The zero value waits 1, 2, 4 …
+// 30 s between starts, resets after a run of a minute, and gives up after 5
+// starts within a minute.
 type Backoff struct {
 	// First is the first wait, and Max the longest; each wait is twice the
 	// one before. 0 means 1 s and 30 s.
@@ -28,7 +27,7 @@ type Backoff struct {
 	waits  int         // how many waits were given since the last stable run
 }
 
-// Started takes down that something was started.
+// Started records a start.
 func (b *Backoff) Started(now time.Time) {
 	b.starts = append(b.starts, now)
 	if keep := max(b.limit(), 1); len(b.starts) > keep {

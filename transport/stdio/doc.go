@@ -4,10 +4,10 @@
 //
 // A server calls [Serve], which keeps stray output away from the messages (see
 // [Standard]). A host describes a server program with a [Command] and calls
-// [Dial], which starts it as a [Child] and meets the server in it; a
-// [Restarter] does so again when it ends.
+// [Dial], which starts it as a [Child] and connects to the server in it;
+// [Supervise] also restarts it when it ends.
 //
-// # What a server process is given
+// # What a server process gets
 //
 // No shell reads its command line. It gets a short list of environment
 // variables and those that the Command adds, descriptors 0, 1 and 2, and a
@@ -15,7 +15,7 @@
 // not inherited. Where this process itself inherited other descriptors, its
 // servers inherit them too, unless its main function calls [CloseOnExec].
 //
-// # What becomes of it
+// # How a server process ends
 //
 // [Child.Close] closes its input, waits, asks it to terminate, waits, and kills
 // it, always with all that it started. When a server ends by itself, what it

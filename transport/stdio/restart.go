@@ -35,14 +35,15 @@ type RunStatus struct {
 	Delay time.Duration // until the next start, when waiting
 }
 
-// RestartOptions change how a Restarter works. Nil means all defaults.
+// RestartOptions configures a [Restarter]. A nil *RestartOptions means the
+// defaults.
 type RestartOptions struct {
 	// Backoff decides on waits and on giving up. Nil means the zero Backoff.
 	// It belongs to the Restarter from then on.
 	Backoff *Backoff
 
-	// Changed hears of every change of state, one at a time and in order. It
-	// must not call the Restarter's Close. Nil means nobody does.
+	// Changed is called with every change of state, one at a time and in
+	// order. It must not call the Restarter's Close. Nil means no callback.
 	Changed func(RunStatus)
 }
 

@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// IsJSON checks that a request says its body is JSON, and not compressed; nil
-// means that it does. A page can make a browser send other types without asking
-// first.
+// IsJSON checks that the body of a request is declared as uncompressed JSON; nil
+// means that it is. A web page can make a browser send other types without a
+// preflight request.
 func (g *Guard) IsJSON(r *http.Request) *Refusal {
 	types := r.Header["Content-Type"]
 	if len(types) != 1 || !isJSON(types[0]) {
@@ -35,12 +35,12 @@ func isJSON(contentType string) bool {
 	return err == nil && media == "application/json"
 }
 
-// firstRead is how much room a body gets before any of it has come.
+// firstRead is the initial size of the buffer for a body.
 const firstRead = 16 << 10
 
-// Body reads the body of a request; the caller owns it. A body that is too
-// long, or that pauses too long, is refused. Deadlines that the server set for
-// reading are lifted afterwards, so that an answer may take its time.
+// Body reads the body of a request; the caller owns it. It refuses a body that is
+// too large, or whose sender pauses too long. Afterwards it clears the server's
+// read deadline, so that the response may take long.
 func (g *Guard) Body(w http.ResponseWriter, r *http.Request) ([]byte, *Refusal) {
 	if r.ContentLength > int64(g.opts.MaxBody) {
 		return nil, g.tooLarge()

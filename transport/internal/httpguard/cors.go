@@ -9,10 +9,10 @@ type Sharing struct {
 	Expose  string // what they may read beside what every page may
 }
 
-// Share lets a browser show the answer to a page of a listed origin, and
-// answers the browser when it asks beforehand; it reports whether it did. Pages
-// of other origins get no such leave, and none ever gets it by "*": an answer
-// belongs to the one page that asked. It is to be called after [Guard.Admit].
+// Share sets the CORS headers for a page of a listed origin and answers preflight
+// requests; it reports whether it has answered. It sends no CORS headers to other
+// origins, and never "*": a response belongs to one page. Call it after
+// [Guard.Admit].
 func (g *Guard) Share(w http.ResponseWriter, r *http.Request, s *Sharing) (answered bool) {
 	if len(g.origins) == 0 && !g.anyOrigin {
 		return false

@@ -11,20 +11,20 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// DefaultMaxBody and DefaultBodyIdle bound a body unless told otherwise.
+// DefaultMaxBody and DefaultBodyIdle are the default limits of a body.
 const (
 	DefaultMaxBody  = 4 << 20
 	DefaultBodyIdle = 30 * time.Second
 )
 
-// Options say who may come in. The zero value lets in loopback names on
-// loopback addresses, and pages of the same origin.
+// Options configures a [Guard]. The zero value accepts loopback names on loopback
+// addresses, and pages of the same origin.
 type Options struct {
-	// Hosts are further values of the Host header to let in: a name or an
-	// address, with a port or, for any port, without.
+	// Hosts lists further values of the Host header to accept: a name or an
+	// address, with a port, or without for any port.
 	Hosts []string
 
-	// AnyHost lets in every Host.
+	// AnyHost accepts every Host.
 	AnyHost bool
 
 	// Origins are further values of the Origin header to let in, each a scheme
@@ -32,16 +32,16 @@ type Options struct {
 	// "null" included.
 	Origins []string
 
-	// Principal says who sent a request; nil means that nobody is verified.
+	// Principal returns the client of a request; nil means unverified clients.
 	Principal func(*http.Request) *mcp.Principal
 
-	// MaxBody is how many bytes a body may have. 0 means [DefaultMaxBody].
+	// MaxBody is the largest body in bytes. 0 means [DefaultMaxBody].
 	MaxBody int
 
 	// BodyIdle is how long a body may pause. 0 means [DefaultBodyIdle].
 	BodyIdle time.Duration
 
-	// Logger gets a record of each request that is refused. Nil drops them.
+	// Logger logs each refused request. Nil disables logging.
 	Logger *slog.Logger
 }
 
@@ -53,8 +53,7 @@ type Guard struct {
 	anyOrigin bool
 }
 
-// New returns a Guard, or an error that says which entry of a list is no host
-// or no origin.
+// New returns a Guard. The error names an invalid host or origin.
 func New(o Options) (*Guard, error) {
 	g := &Guard{opts: o}
 	if g.opts.MaxBody <= 0 {
@@ -87,8 +86,7 @@ func New(o Options) (*Guard, error) {
 	return g, nil
 }
 
-// Admit checks the Host and the Origin of a request; nil means that it may
-// come in.
+// Admit checks the Host and Origin headers of a request; nil means accepted.
 func (g *Guard) Admit(r *http.Request) *Refusal {
 	host, ok := parseAuthority(r.Host)
 	if !ok {
@@ -174,7 +172,7 @@ func fetchSite(r *http.Request, local bool) *Refusal {
 	return nil
 }
 
-// Principal says who sent a request.
+// Principal returns the client of a request; nil if unverified.
 func (g *Guard) Principal(r *http.Request) *mcp.Principal {
 	if g.opts.Principal == nil {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A Refusal says why a request does not come in, and with which status.
+// A Refusal is the reason and the status of a refused request.
 type Refusal struct {
 	Status int
 	Reason string
@@ -14,24 +14,24 @@ type Refusal struct {
 
 func (f *Refusal) Error() string { return f.Reason }
 
-// Refuse answers with f as plain text, before the body was read to its end. See
-// [Guard.Abandon] for answers of another form.
+// Refuse answers a request with f as plain text; the body need not have been
+// read. For responses of another form, call [Guard.Abandon] first.
 func (g *Guard) Refuse(w http.ResponseWriter, r *http.Request, f *Refusal) {
 	g.Log(r, f)
 	g.Abandon(w, r)
 	http.Error(w, f.Reason, f.Status)
 }
 
-// Log records that a request is refused, for the server's operator.
+// Log logs a refused request for the server's operator.
 func (g *Guard) Log(r *http.Request, f *Refusal) {
 	g.opts.Logger.LogAttrs(r.Context(), slog.LevelWarn, "request refused",
 		slog.Int("status", f.Status), slog.String("reason", f.Reason),
 		slog.String("method", r.Method), slog.String("remote", r.RemoteAddr))
 }
 
-// Abandon is to be called before a request is answered whose body was not read
-// to its end. What is left of the body is not waited for long, and cannot be
-// taken for another request.
+// Abandon must be called before answering a request whose body was not read to
+// its end. It bounds the wait for the rest of the body, which cannot be mistaken
+// for another request.
 func (g *Guard) Abandon(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody || r.ProtoMajor > 1 {
 		return
