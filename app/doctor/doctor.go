@@ -1,15 +1,16 @@
-// Package doctor finds out what is wrong with a server: how it starts, what it
-// speaks, whether its lists, schemas and names are fit for use, what it costs a
-// model to see them, and which rules of the specification it breaks.
+// Package doctor diagnoses a server: how it starts, which revisions it supports,
+// whether its lists, schemas and names are valid, how many tokens they cost a
+// model, and which rules of the specification it breaks.
 //
-// It calls nothing that could change anything: lists, questions that every
-// server has to refuse, and calls of things that do not exist. No tool is run.
+// It sends only requests that change nothing: lists, and requests for methods,
+// tools, resources and prompts that do not exist. It runs no tool.
 //
-//	met      how it starts, who it is            meet.go
-//	lists    do they end, are they offered       lists.go
-//	tools    names, schemas, hints, sizes        tools.go
-//	manners  what must be refused is refused     manners.go
-//	wire     what was seen to pass               wire.go
+//	connect  start, handshake, identity               connect.go
+//	lists    pagination, capabilities                 lists.go
+//	tools    names, schemas, hints, sizes             tools.go
+//	others   resources, templates, prompts            others.go
+//	errors   invalid requests are refused             refusals.go
+//	wire     rules of the specification               wire.go
 package doctor
 
 import (
@@ -23,85 +24,84 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A Severity says how much a finding matters.
+// A Severity is the severity of a finding.
 type Severity string
 
-// The severities. An Error keeps clients from using the server or a part of it,
-// or breaks a demand of the specification; a Warning makes it work badly or
-// breaks a recommendation; a Note could be better.
+// The severities. An Error prevents clients from using the server or a part of it,
+// or violates a MUST of the specification; a Warning degrades it or violates a
+// SHOULD; a Note is a suggestion.
 const (
 	Error   Severity = "error"
 	Warning Severity = "warning"
 	Note    Severity = "note"
 )
 
-// A Finding is one thing that is wrong or could be better.
+// A Finding is one problem or suggestion.
 type Finding struct {
 	Severity Severity `json:"severity"`
-	Check    string   `json:"check"`            // what was looked at: launch, handshake, schema and so on
+	Check    string   `json:"check"`            // the area: launch, handshake, schema and so on
 	What     string   `json:"what"`             // what is wrong, in a sentence
 	Where    string   `json:"where,omitempty"`  // the tool, method or place; empty means the server as a whole
 	Advice   string   `json:"advice,omitempty"` // what to do about it
 }
 
-// A Report is what came of an examination.
+// A Report is the result of an examination.
 type Report struct {
 	Server    string              `json:"server"`
-	Revision  mcp.Revision        `json:"revision,omitempty"` // what was spoken
+	Revision  mcp.Revision        `json:"revision,omitempty"` // the negotiated one
 	Era       string              `json:"era,omitempty"`
-	Speaks    []mcp.Revision      `json:"speaks,omitempty"` // all that it agreed to, the newest first
+	Speaks    []mcp.Revision      `json:"speaks,omitempty"` // all supported revisions, the newest first
 	Identity  *mcp.Implementation `json:"identity,omitempty"`
-	Connected float64             `json:"metMs,omitempty"` // how long it took to meet it
+	Connected float64             `json:"metMs,omitempty"` // time to connect, in milliseconds
 	Slowest   *Timing             `json:"slowest,omitempty"`
 	Tokens    Tokens              `json:"tokens"`
 	Findings  []Finding           `json:"findings"`
 }
 
-// A Timing is how long a server took for an answer.
+// A Timing is the duration of one request, in milliseconds.
 type Timing struct {
 	Method   string  `json:"method"`
 	Duration float64 `json:"ms"`
 }
 
-// Tokens estimate what a model has to read before it can use the server: four
-// bytes are about one token.
+// Tokens estimates what a model reads to use the server, at four bytes a token.
 type Tokens struct {
 	Total        int        `json:"total"`
 	Instructions int        `json:"instructions"`
 	Tools        []ToolSize `json:"tools"` // the largest first
 }
 
-// A ToolSize is what one tool costs.
+// A ToolSize is the size of one tool in tokens.
 type ToolSize struct {
 	Name   string `json:"name"`
 	Tokens int    `json:"tokens"`
 }
 
-// A Target is a server that was met.
+// A Target is a connected server.
 type Target struct {
 	Name      string
-	Handler   mcp.Handler // the connection, with nothing between
+	Handler   mcp.Handler // the connection, without middleware
 	Client    *client.Client
 	Revision  mcp.Revision
-	Era       string        // in words, for the report
-	Modern    bool          // it speaks the era without sessions
-	Connected time.Duration // how long it took to meet it
+	Era       string        // for the report
+	Modern    bool          // the era without sessions
+	Connected time.Duration // time to connect
 
-	// Log has seen all that passed on the connection. Nil: nobody has.
+	// Log has the messages of the connection. Nil disables the checks of them.
 	Log *wirelog.Log
 
-	// Patience is how long one answer may take. 0 means 10 s.
+	// IdleTimeout is the timeout of each request. 0 means 10 s.
 	IdleTimeout time.Duration
 }
 
-// An examination is one patient and what was found so far.
+// An examination is a target and its report so far.
 type examination struct {
 	*Target
 	report *Report
 	caps   mcp.ServerCapabilities
 }
 
-// Examine looks at a server that was met.
+// Examine examines a connected server.
 func Examine(ctx context.Context, p *Target) *Report {
 	if p.IdleTimeout <= 0 {
 		p.IdleTimeout = 10 * time.Second
@@ -114,13 +114,13 @@ func Examine(ctx context.Context, p *Target) *Report {
 	return x.report.finish()
 }
 
-// Add adds findings that were made elsewhere, and puts all in order.
+// Add adds findings and sorts all by severity.
 func (r *Report) Add(all ...Finding) {
 	r.Findings = append(r.Findings, all...)
 	r.finish()
 }
 
-// Count is how many findings of a severity there are.
+// Count returns the number of findings of a severity.
 func (r *Report) Count(s Severity) int {
 	n := 0
 	for _, f := range r.Findings {
@@ -131,8 +131,7 @@ func (r *Report) Count(s Severity) int {
 	return n
 }
 
-// finish puts the worst first; otherwise things stay in the order in which they
-// were found.
+// finish sorts the findings by severity, stably, and the tools by size.
 func (r *Report) finish() *Report {
 	rank := map[Severity]int{Error: 0, Warning: 1, Note: 2}
 	slices.SortStableFunc(r.Findings, func(a, b Finding) int { return rank[a.Severity] - rank[b.Severity] })
@@ -147,7 +146,7 @@ func (x *examination) find(s Severity, check, where, what, advice string) {
 	x.report.Findings = append(x.report.Findings, Finding{Severity: s, Check: check, Where: where, What: what, Advice: advice})
 }
 
-// ask makes a call and takes its time.
+// ask makes a request and measures its duration.
 func (x *examination) ask(ctx context.Context, method string, params any) (mcp.Result, error) {
 	c := &mcp.Call{Method: method}
 	if params != nil {

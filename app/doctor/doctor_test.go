@@ -109,8 +109,8 @@ func TestFindings(t *testing.T) {
 		{"required, not described", withTools(`{"name":"a","description":"d","inputSchema":{"type":"object","required":["x"]}}`), `warning schema a inputSchema: "x" is required but not described`},
 		{"nothing described", withTools(`{"name":"a","description":"d","inputSchema":{"type":"object","properties":{"x":{"type":"string"}}}}`), "note description a: no argument has a description"},
 		{"no hints", withTools(`{"name":"a","description":"d","inputSchema":` + object + `}`), "note hints a: no hints"},
-		{"contradiction", withTools(`{"name":"a","description":"d","inputSchema":` + object + `,"annotations":{"readOnlyHint":true,"destructiveHint":true}}`), "warning hints a: it says that it only reads and that"},
-		{"a lie", withTools(`{"name":"delete_all","description":"d","inputSchema":` + object + `,"annotations":{"readOnlyHint":true}}`), "warning hints delete_all: it says that it only reads, which its name contradicts"},
+		{"contradiction", withTools(`{"name":"a","description":"d","inputSchema":` + object + `,"annotations":{"readOnlyHint":true,"destructiveHint":true}}`), "warning hints a: it is marked both read-only"},
+		{"a lie", withTools(`{"name":"delete_all","description":"d","inputSchema":` + object + `,"annotations":{"readOnlyHint":true}}`), "warning hints delete_all: it is marked read-only, which its name contradicts"},
 		{"a huge tool", withTools(`{"name":"a","description":"` + strings.Repeat("word ", 2000) + `","inputSchema":` + object + `}`), "warning size a: the tool is about 25"},
 		{"no error for an unknown method", ill{"tenon-doctor-no-such-thing": says(`{}`)}, "warning manners tenon-doctor-no-such-thing: asked for an unknown method, the server answers as if"},
 		{"the wrong error", ill{"tenon-doctor-no-such-thing": fails(mcp.CodeInternal)}, "warning manners tenon-doctor-no-such-thing: asked for an unknown method, the server answers with error -32603"},
@@ -120,7 +120,7 @@ func TestFindings(t *testing.T) {
 		{"a resource of no URI", ill{mcp.MethodResourcesList: says(`{"resources":[{"uri":"readme","name":"r"}]}`)}, "error resource readme: this is not a URI"},
 		{"a prompt twice", ill{mcp.MethodPromptsList: says(`{"prompts":[{"name":"p"},{"name":"p"}]}`)}, "error name p: there are several prompts"},
 		{"completion declared", ill{mcp.MethodDiscover: says(`{"capabilities":{"prompts":{},"completions":{}}}`), mcp.MethodPromptsList: says(`{"prompts":[{"name":"p","arguments":[{"name":"a"}]}]}`)}, "error capabilities completion/complete: it declares completions"},
-		{"news declared", ill{mcp.MethodDiscover: says(`{"capabilities":{"tools":{"listChanged":true}}}`), mcp.MethodToolsList: says(`{"tools":[]}`)}, "error capabilities subscriptions/listen: it declares that it tells changes"},
+		{"change notifications declared", ill{mcp.MethodDiscover: says(`{"capabilities":{"tools":{"listChanged":true}}}`), mcp.MethodToolsList: says(`{"tools":[]}`)}, "error capabilities subscriptions/listen: it declares change notifications"},
 		{"not alive", ill{mcp.MethodDiscover: fails(mcp.CodeInternal)}, "error handshake : it does not say what it is"},
 	} {
 		if c.ill[mcp.MethodDiscover] == nil {

@@ -79,7 +79,7 @@ func (x *examination) list(ctx context.Context, method, member string, declared 
 	}
 }
 
-// unlisted takes down why a list could not be read.
+// unlisted reports why a list could not be read.
 func (x *examination) unlisted(method, member string, declared bool, page int, err error) {
 	e, answered := errors.AsType[*mcp.Error](err)
 	missing := answered && e.Code == mcp.CodeMethodNotFound
@@ -125,8 +125,8 @@ func (x *examination) completion(ctx context.Context, prompts []json.RawMessage)
 	}
 }
 
-// news subscribes to what the server says that it tells, and looks at what it
-// agrees to.
+// changes subscribes to the notifications that the capabilities declare and checks
+// the acknowledgement.
 func (x *examination) changes(ctx context.Context, resources []json.RawMessage) {
 	want := mcp.SubscriptionFilter{}
 	if c := x.caps.Tools; c != nil {
@@ -158,11 +158,11 @@ func (x *examination) changes(ctx context.Context, resources []json.RawMessage) 
 	})
 	switch {
 	case got != nil && !got.Notifications.Covers(&want):
-		x.find(Warning, "capabilities", mcp.MethodSubscriptionsListen, "it declares that it tells changes, but does not agree to tell all of them", "Acknowledge what the capabilities promise, or promise less.")
+		x.find(Warning, "capabilities", mcp.MethodSubscriptionsListen, "it declares change notifications, but does not acknowledge all of them", "Acknowledge what the capabilities promise, or promise less.")
 	case got == nil && ctx.Err() == nil && err != nil:
-		x.find(Error, "capabilities", mcp.MethodSubscriptionsListen, "it declares that it tells changes, but cannot be listened to: "+err.Error(), "")
+		x.find(Error, "capabilities", mcp.MethodSubscriptionsListen, "it declares change notifications, but a subscription fails: "+err.Error(), "")
 	case got == nil:
-		x.find(Warning, "capabilities", mcp.MethodSubscriptionsListen, "it declares that it tells changes, but does not acknowledge a subscription", "")
+		x.find(Warning, "capabilities", mcp.MethodSubscriptionsListen, "it declares change notifications, but does not acknowledge a subscription", "")
 	}
 }
 

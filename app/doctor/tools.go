@@ -26,7 +26,7 @@ func tokens(bytes int) int { return (bytes + 3) / 4 }
 // tools looks at each tool and at all of them together.
 func (x *examination) tools(raw []json.RawMessage) {
 	names := map[string]int{}
-	var bare, silent []string
+	var unhinted, undocumented []string
 	for i, one := range raw {
 		var t mcp.Tool
 		if err := mcp.Unmarshal(one, &t); err != nil {
@@ -38,18 +38,18 @@ func (x *examination) tools(raw []json.RawMessage) {
 		}
 		x.tool(&t)
 		if t.Annotations == nil {
-			bare = append(bare, t.Name)
+			unhinted = append(unhinted, t.Name)
 		}
 		if undescribed(&t) {
-			silent = append(silent, t.Name)
+			undocumented = append(undocumented, t.Name)
 		}
 		x.report.Tokens.Tools = append(x.report.Tokens.Tools, ToolSize{t.Name, tokens(len(one))})
 	}
-	if len(bare) > 0 {
-		x.find(Note, "hints", some(bare), "no hints whether the tool reads only or may destroy something", "Set readOnlyHint and destructiveHint: without them hosts assume the worst and ask the person each time.")
+	if len(unhinted) > 0 {
+		x.find(Note, "hints", some(unhinted), "no hints whether the tool is read-only or destructive", "Set readOnlyHint and destructiveHint: without them hosts assume the worst and ask the person each time.")
 	}
-	if len(silent) > 0 {
-		x.find(Note, "description", some(silent), "no argument has a description", "Say what each is, with its unit or form.")
+	if len(undocumented) > 0 {
+		x.find(Note, "description", some(undocumented), "no argument has a description", "Say what each is, with its unit or form.")
 	}
 	x.sizes(len(raw))
 }
@@ -146,10 +146,10 @@ func (x *examination) hints(t *mcp.Tool) {
 		return
 	}
 	if a.ReadOnlyHint != nil && *a.ReadOnlyHint && a.DestructiveHint != nil && *a.DestructiveHint {
-		x.find(Warning, "hints", t.Name, "it says that it only reads and that it may destroy something", "Only one of readOnlyHint and destructiveHint can be true.")
+		x.find(Warning, "hints", t.Name, "it is marked both read-only and destructive", "Only one of readOnlyHint and destructiveHint can be true.")
 	}
 	if a.ReadOnly() && destroys().MatchString(t.Name) {
-		x.find(Warning, "hints", t.Name, "it says that it only reads, which its name contradicts", "Hosts run tools that only read without asking: take the hint away if it changes anything.")
+		x.find(Warning, "hints", t.Name, "it is marked read-only, which its name contradicts", "Hosts run tools that only read without asking: take the hint away if it changes anything.")
 	}
 }
 

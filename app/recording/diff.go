@@ -7,8 +7,8 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// A Difference is one place where two JSON values differ. A and B are the
-// values there; nil means that there is none on that side.
+// A Difference is one place where two JSON values differ. A and B are the values
+// at Pointer; nil means that the side has none.
 type Difference struct {
 	Pointer string
 	A, B    []byte
@@ -18,9 +18,9 @@ type Difference struct {
 const maxDifferences = 10_000
 
 // Diff compares two JSON values by structure: the order of members, white space
-// and the way strings are escaped do not count, the order of array elements
-// does. Numbers are compared as they are written, except that 1, 1.0 and 1e0 are
-// the same. What is not JSON is compared as bytes.
+// and the escaping of strings do not count, the order of array elements does.
+// Numbers are compared as written, except that 1, 1.0 and 1e0 are equal. Input
+// that is not JSON is compared as bytes.
 func Diff(a, b []byte) []Difference {
 	return diff(a, b, nil)
 }

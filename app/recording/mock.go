@@ -18,13 +18,12 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A Mock serves a recording as if it were the server that was recorded. Each
-// request is answered with what the recorded server answered to the same method
-// with the same parameters: in the order of the recording when there are
-// several, and with the last of them again when the recording has no more.
-// What a client says about itself does not count. Notifications and questions of
-// the server are played at their places, and a question's answer is awaited. A
-// request that the recording does not have gets an error that says what it has.
+// A Mock serves a recording in place of the recorded server. It answers a request
+// with the recorded response to the same method and parameters, ignoring _meta. If
+// there are several, it uses them in the order of the recording and then repeats
+// the last. It also sends the recorded notifications and the recorded requests of
+// the server, and waits for their responses. A request that was not recorded gets
+// an error that lists the recorded ones.
 type Mock struct {
 	scripts []*script
 	opts    MockOptions
@@ -33,10 +32,10 @@ type Mock struct {
 	used map[*script]bool
 }
 
-// MockOptions say how a recording is served; nil means the defaults.
+// MockOptions configure a [Mock]; nil means the defaults.
 type MockOptions struct {
-	// Realtime keeps the pauses of the recording. Unset, everything is sent
-	// at once.
+	// Realtime keeps the pauses of the recording. If unset, messages are sent
+	// without delay.
 	Realtime bool
 }
 
@@ -48,7 +47,7 @@ type script struct {
 	lines  []*speccheck.Message
 }
 
-// NewMock prepares a recording for being served.
+// NewMock returns a Mock of a recording.
 func NewMock(r *Recording, o *MockOptions) (*Mock, error) {
 	m := &Mock{used: map[*script]bool{}}
 	if o != nil {
@@ -164,9 +163,9 @@ func several(all []string) string {
 	return strings.Join(short, ", ") + more
 }
 
-// Serve serves one client until it closes the stream or ctx ends, and closes the
-// stream. A Mock may serve several clients, one after the other or at once; they
-// share the order of the recording.
+// Serve serves one client until the client closes the stream or ctx ends, then
+// closes the stream. A Mock may serve several clients, also concurrently; they
+// share the position in the recording.
 func (m *Mock) Serve(ctx context.Context, s jsonrpc.Stream) error {
 	ctx, cancel := context.WithCancel(ctx)
 	play := &performance{mock: m, stream: s, waiting: map[string]chan struct{}{}}

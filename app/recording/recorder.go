@@ -12,9 +12,9 @@ import (
 	"github.com/tenon-mcp/tenon/app/wirelog"
 )
 
-// A Recorder is a [wirelog.Sink] that writes a recording as messages come. It never
-// holds up the traffic: what cannot be written in time is left out, and the
-// recording says so at that place. After the first error it writes no more.
+// A Recorder is a [wirelog.Sink] that writes a recording as messages are added. Add
+// never blocks: messages that cannot be written in time are dropped, and the
+// recording has an event in their place. It stops at the first error.
 type Recorder struct {
 	queue *wirelog.Queue
 	out   *bufio.Writer
@@ -25,16 +25,16 @@ type Recorder struct {
 	lost int
 }
 
-// RecordOptions say how a Recorder writes; nil means the defaults.
+// RecordOptions configure a [Recorder]; nil means the defaults.
 type RecordOptions struct {
 	WriteOptions
 
-	// MaxBytes is how much may wait to be written. 0 means 16 MB.
+	// MaxBytes is the maximum size of the queue. 0 means 16 MB.
 	MaxBytes int
 }
 
-// NewRecorder begins a recording of a server on w. Each message is flushed, so
-// that a file is good up to its end whenever the process ends.
+// NewRecorder starts a recording of a server on w. Each message is flushed, so
+// that the file is complete up to the moment the process ends.
 func NewRecorder(w io.Writer, server string, o *RecordOptions) *Recorder {
 	if o == nil {
 		o = &RecordOptions{}
@@ -52,7 +52,7 @@ func NewRecorder(w io.Writer, server string, o *RecordOptions) *Recorder {
 		r.mu.Lock()
 		r.lost += n
 		r.mu.Unlock()
-		text := fmt.Sprintf("%d messages are missing here: they came faster than they could be written", n)
+		text := fmt.Sprintf("%d messages are missing here: they arrived too fast", n)
 		if r.rec != nil {
 			r.write(&speccheck.Message{At: time.Now(), Dir: speccheck.FromServer, Kind: speccheck.KindEvent, Frame: []byte(text)})
 		}
@@ -60,7 +60,7 @@ func NewRecorder(w io.Writer, server string, o *RecordOptions) *Recorder {
 	return r
 }
 
-// Add takes a message; it is a [wirelog.Sink]'s.
+// Add implements [wirelog.Sink].
 func (r *Recorder) Add(m *speccheck.Message) { r.queue.Add(m) }
 
 func (r *Recorder) write(m *speccheck.Message) {
@@ -74,29 +74,29 @@ func (r *Recorder) write(m *speccheck.Message) {
 	}
 	if err != nil {
 		r.mu.Lock()
-		r.err = fmt.Errorf("the recording is not complete: %w", err)
+		r.err = fmt.Errorf("the recording is incomplete: %w", err)
 		r.mu.Unlock()
 	}
 }
 
-// Err says why the recording was given up, if it was. It may be asked at any
-// time.
+// Err returns the error that stopped the recording, or nil.
 func (r *Recorder) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
 }
 
-// Close writes what waits, until ctx ends, and says what went wrong: an error
-// of the writer, or that messages are missing. It does not close the writer.
+// Close writes the queued messages and waits for that until ctx ends. It returns
+// an error if writing failed or messages were dropped. It does not close the
+// writer.
 func (r *Recorder) Close(ctx context.Context) error {
 	if err := r.queue.Close(ctx); err != nil {
-		return fmt.Errorf("the recording is not complete: %w", err)
+		return fmt.Errorf("the recording is incomplete: %w", err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err == nil && r.lost > 0 {
-		return fmt.Errorf("the recording is not complete: %d messages came faster than they could be written", r.lost)
+		return fmt.Errorf("the recording is incomplete: %d messages arrived too fast", r.lost)
 	}
 	return r.err
 }

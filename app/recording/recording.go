@@ -16,10 +16,10 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A Recording is one conversation, as it is kept in a file.
+// A Recording is the conversation of one connection, as stored in a file.
 type Recording struct {
 	Server   string
-	Revision mcp.Revision // what was spoken; empty if nobody said
+	Revision mcp.Revision // empty if unknown
 	Started  time.Time
 	Messages []speccheck.Message // in order; their Seq counts from 1
 }
@@ -41,13 +41,13 @@ func NewRecording(ms []speccheck.Message) *Recording {
 
 const recordingTitle = "An MCP conversation, recorded by tenon."
 
-// WriteOptions say how a recording is written; nil means the defaults.
+// WriteOptions configure [Write]; nil means the defaults.
 type WriteOptions struct {
-	// KeepSecrets leaves frames as they are. Unset, secrets are taken out of
-	// them: what has a telling name, and what Secrets holds.
+	// KeepSecrets writes frames unredacted. If unset, known secrets and the
+	// values of members with names like "password" are removed.
 	KeepSecrets bool
 
-	// Secrets are the values that are known to be secret.
+	// Secrets are the known secret values.
 	Secrets *redact.Values
 }
 
@@ -65,10 +65,10 @@ type WriteOptions struct {
 //	-- 3 stderr 4ms text --
 //	| ready
 //
-// A section's name is a number for the eye, the way the message went (or noise,
-// stderr or event), when it passed after the start, and how it is written if it
-// is not one line of JSON: see the documentation of recordings. Frames come back
-// byte for byte from [Read], except for secrets.
+// The name of a section has a number for human readers, the direction (or noise,
+// stderr or event), the time since the start, and the encoding if the frame is not
+// one line of JSON: see docs/inspect.md. [Read] returns frames byte for byte,
+// except for secrets.
 func Write(w io.Writer, r *Recording, o *WriteOptions) error {
 	b := bufio.NewWriter(w)
 	rec := newRecorder(b, r, o)
@@ -151,10 +151,9 @@ func milliseconds(d time.Duration) string {
 	return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', -1, 64) + "ms"
 }
 
-// Read reads a recording. It may have been written or changed by hand: numbers
-// are for the eye, times may be left out, and JSON may stand on several lines.
-// What each message is and belongs to is found out anew, and the messages are
-// judged. The error names the section.
+// Read reads a recording and checks its messages. A recording may be written by
+// hand: numbers are ignored, times are optional, and JSON may span several lines.
+// An error names the section.
 func Read(r io.Reader) (*Recording, error) {
 	text, err := io.ReadAll(r)
 	if err != nil {
@@ -174,7 +173,7 @@ func Read(r io.Reader) (*Recording, error) {
 		rec.Messages = append(rec.Messages, m)
 	}
 	if len(rec.Messages) == 0 {
-		return nil, fmt.Errorf("this is no recording: it has no section that begins with a line like %q", "-- 1 to server 0ms --")
+		return nil, fmt.Errorf("not a recording: no section starts with a line like %q", "-- 1 to server 0ms --")
 	}
 	rec.Messages = speccheck.Check(rec.Messages)
 	return rec, nil
@@ -194,7 +193,7 @@ func (r *Recording) readComment(comment []byte) error {
 		case "started":
 			at, err := time.Parse(time.RFC3339Nano, value)
 			if err != nil {
-				return fmt.Errorf("started: %q is no time like 2026-11-15T10:00:00Z", value)
+				return fmt.Errorf("started: %q is not a time like 2026-11-15T10:00:00Z", value)
 			}
 			r.Started = at
 		}
@@ -218,7 +217,7 @@ func (r *Recording) readSection(s section) (m speccheck.Message, err error) {
 	if len(words) > 0 && strings.HasSuffix(words[0], "ms") {
 		ms, err := strconv.ParseFloat(strings.TrimSuffix(words[0], "ms"), 64)
 		if err != nil || !(math.Abs(ms) < 1e12) { // which NaN is not
-			return m, fmt.Errorf("%q is no time in milliseconds", words[0])
+			return m, fmt.Errorf("%q is not a time in milliseconds", words[0])
 		}
 		m.At = m.At.Add(time.Duration(math.Round(ms * float64(time.Millisecond))))
 		words = words[1:]
@@ -248,5 +247,5 @@ func readDirection(m *speccheck.Message, words []string) ([]string, error) {
 			return strings.Fields(rest), nil
 		}
 	}
-	return nil, fmt.Errorf("it does not say which way the message went: to server, from server, noise, stderr or event")
+	return nil, fmt.Errorf("missing direction: use to server, from server, noise, stderr or event")
 }

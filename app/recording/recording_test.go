@@ -62,14 +62,14 @@ func TestRecordingsByHand(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"nothing":                                   "no section",
-		"-- sideways --\n{}\n":                      "which way",
+		"-- sideways --\n{}\n":                      "missing direction",
 		"-- to server xms --\n{}\n":                 "milliseconds",
 		"-- to server 1ms base65 --\n{}\n":          "no way to write a frame",
 		"-- to server 1ms base64 --\n%%\n":          "not base64",
 		"-- stderr 1ms text --\nno bar\n":           "begins with",
 		"-- to server 1ms --\n{\n\"a\":\n":          "not JSON",
 		"-- to server --\n":                         "empty",
-		"started: yesterday\n-- to server --\n{}\n": "no time",
+		"started: yesterday\n-- to server --\n{}\n": "not a time",
 	} {
 		if _, err := Read(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q gives the error %v, which should speak of %q", text, err, want)

@@ -31,9 +31,9 @@ type relayed struct {
 	Frame  []byte         `json:"frame,omitempty"`
 }
 
-// A Relay is a Sink that sends messages to whoever listens at a socket. It
-// never holds up the traffic: what cannot be sent is dropped, and when the far
-// end goes away so does the relay.
+// A Relay is a [wirelog.Sink] that sends messages to the process that listens at
+// a socket file. Add never blocks: messages that cannot be sent are dropped, and
+// all are once the receiver has closed the connection.
 type Relay struct {
 	known *redact.Values
 	queue *wirelog.Queue
@@ -42,8 +42,8 @@ type Relay struct {
 	once  sync.Once
 }
 
-// NewRelay connects to a socket file. An error means that nobody listens. What
-// known holds, and what has a telling name, is not sent.
+// NewRelay connects to a socket file. It fails if no process listens there. Known
+// secrets and the values of members with names like "password" are not sent.
 func NewRelay(socket, server string, known *redact.Values) (*Relay, error) {
 	conn, err := net.DialTimeout("unix", socket, time.Second)
 	if err != nil {
@@ -58,7 +58,7 @@ func NewRelay(socket, server string, known *redact.Values) (*Relay, error) {
 	return r, nil
 }
 
-// Add takes a message; it is a Sink's.
+// Add implements [wirelog.Sink].
 func (r *Relay) Add(m *speccheck.Message) { r.queue.Add(m) }
 
 func (r *Relay) send(m *speccheck.Message) {
@@ -68,16 +68,16 @@ func (r *Relay) send(m *speccheck.Message) {
 	}
 }
 
-// Close sends what waits, until ctx ends, and closes the connection.
+// Close sends the queued messages, until ctx ends, and closes the connection.
 func (r *Relay) Close(ctx context.Context) error {
 	err := r.queue.Close(ctx)
 	r.once.Do(func() { r.conn.Close() })
 	return err
 }
 
-// Receive listens at a socket file and adds what relays send to a log, until
-// ctx ends. The file is for its owner only, and is removed at the end. One that
-// an earlier process has left is replaced; one that is in use is an error.
+// Receive listens at a socket file and adds the messages of relays to a log until
+// ctx ends. Only the owner can use the file; Receive removes it at the end. It
+// replaces a file left by an earlier process and fails if one is in use.
 func Receive(ctx context.Context, socket string, l *wirelog.Log) error {
 	if err := os.MkdirAll(filepath.Dir(socket), 0o700); err != nil {
 		return err

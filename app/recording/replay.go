@@ -13,41 +13,41 @@ import (
 	"github.com/tenon-mcp/tenon/jsonrpc"
 )
 
-// ReplayOptions say how a recording is played; nil means the defaults.
+// ReplayOptions configure [Replay]; nil means the defaults.
 type ReplayOptions struct {
-	// Timeout is how long an answer may take. 0 means 30 s.
+	// Timeout is the timeout of each response. 0 means 30 s.
 	Timeout time.Duration
 
-	// Ignore are JSON pointers of answers that are not compared; a "*" in
-	// them stands for any one name or index. What changes with every run is
+	// Ignore lists JSON pointers into responses that are not compared; "*"
+	// matches any one name or index. Values that change with every run are
 	// never compared: ids, _meta, times, cursors, states and task ids.
 	Ignore []string
 
-	// Wire writes down what passes; nil means that nobody does.
+	// Wire logs the messages of the replay, if set.
 	Wire *wirelog.Wire
 }
 
-// A Step is one answer of the server, recorded and now.
+// A Step is one response, as recorded and as received in the replay.
 type Step struct {
 	Request     speccheck.Message // as it was recorded
-	Want, Got   []byte            // the frames of the answers; Got is nil if none came
+	Want, Got   []byte            // the frames of the responses; Got is nil if there was none
 	Differences []Difference
-	Err         error // why there is no answer
+	Err         error // why there is no response
 }
 
-// OK reports whether the answer is the recorded one.
+// OK reports whether the response equals the recorded one.
 func (s *Step) OK() bool { return s.Err == nil && len(s.Differences) == 0 }
 
-// A Report is what came of a replay.
+// A Report is the result of a replay.
 type Report struct {
 	Steps []Step
-	// Missing counts notifications that the recording has and that did not
-	// come, by method, and Extra those that came on top.
+	// Missing counts, by method, the notifications that were recorded and not
+	// received; Extra those that were received and not recorded.
 	Missing, Extra map[string]int
 }
 
-// OK reports whether the server answered as it did when it was recorded.
-// Notifications do not count: how many come is often a matter of time.
+// OK reports whether all responses equal the recorded ones. Notifications are not
+// compared: their number often depends on timing.
 func (r *Report) OK() bool {
 	for i := range r.Steps {
 		if !r.Steps[i].OK() {
@@ -57,12 +57,11 @@ func (r *Report) OK() bool {
 	return true
 }
 
-// Replay plays the client's part of a recording to a server and compares what
-// the server answers. Messages are sent in the order of the recording, each when
-// everything before it has arrived. What the server gave out (states, cursors,
-// task ids, ids of its own questions) is put in the place of what it gave out
-// then. An error means that the server could not be talked to; differences are
-// in the report. The stream is closed at the end.
+// Replay sends the client's messages of a recording to a server and compares the
+// responses. It sends each message when all recorded messages before it have
+// arrived. Recorded values that the server has chosen (states, cursors, task ids,
+// ids of its requests) are replaced by the current ones. Differences are in the
+// report; an error means that the connection failed. Replay closes the stream.
 func Replay(ctx context.Context, s jsonrpc.Stream, r *Recording, o *ReplayOptions) (*Report, error) {
 	p := newPlayer(s, r, o)
 	ctx, cancel := context.WithCancel(ctx)

@@ -13,7 +13,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/wirelog"
 )
 
-// TapOptions say what [Tap] sits between.
+// TapOptions configure [Tap].
 type TapOptions struct {
 	// Command is the server's program and its arguments. It gets the
 	// environment and the working directory of this process.
@@ -25,45 +25,43 @@ type TapOptions struct {
 	Out io.Writer
 	Err io.Writer
 
-	// Wire writes down what passes; nil means that nobody does.
+	// Wire logs the messages, if set.
 	Wire *wirelog.Wire
 
-	// MaxBytes is how much may wait to be written down. More is left out of
-	// the log, with an event that says so; it passes all the same. 0 means
-	// 64 MB.
+	// MaxBytes is the maximum size of the queue before Wire. More is passed
+	// on but not logged; the log has an event in its place. 0 means 64 MB.
 	MaxBytes int
 
-	// Grace is how long the server may take to end after ctx has ended, and
-	// how long its output is still awaited after it has ended. 0 means 2 s.
+	// Grace is how long the server may run after ctx has ended, and how long
+	// Tap waits for the rest of its output after it has exited. 0 means 2 s.
 	Grace time.Duration
 
-	// Signals are passed on to the server. Nil catches those that ask this
-	// process to end, for the time of the call.
+	// Signals are passed on to the server. If nil, Tap catches the signals
+	// that terminate this process while it runs.
 	Signals <-chan os.Signal
 }
 
-// An Exit is how a server that was tapped has ended.
+// An Exit is the exit status of a tapped server.
 type Exit struct {
 	Code   int       // as a shell gives it: 128 and the signal's number if one ended it
 	Signal os.Signal // what ended it; nil if it ended by itself
 }
 
-// Tap runs a server between a host and this process and copies what passes,
-// byte for byte, in both directions; what passes is also written down. It
-// returns when the server has ended. The journey of the bytes:
+// Tap runs a server and copies its standard streams byte for byte between the host
+// and the server, and logs them. It returns when the server has exited.
 //
-//	host → In  → note → server's standard input
-//	host ← Out ← note ← server's standard output
-//	       Err ← note ← server's standard error
+//	host → In  → copy → server's standard input
+//	host ← Out ← copy ← server's standard output
+//	       Err ← copy ← server's standard error
 //
-// A note is a copy that goes to a bounded queue: reading, judging and writing
-// down happens elsewhere, so neither a slow disk nor a strange frame can hold up
-// or change the traffic. When In ends, the server's input is closed; when Out
-// can no longer be written, the server finds its output closed; when ctx ends,
-// the server's input is closed, and after Grace the server is killed.
+// The copies go to a bounded queue and are parsed and logged by another goroutine,
+// so neither a slow disk nor an invalid frame delays or changes the traffic. When
+// In ends, Tap closes the server's input; when writing to Out fails, it closes the
+// server's output; when ctx ends, it closes the server's input and kills the
+// server after Grace.
 //
-// If In is read by a goroutine that waits when the server ends, it stays until
-// In gives something or ends: In of a process is left alone with its end.
+// A goroutine that is blocked reading In when the server exits stays until In
+// returns data or ends.
 func Tap(ctx context.Context, o TapOptions) (Exit, error) {
 	if len(o.Command) == 0 {
 		return Exit{}, errors.New("there is no command to tap: write it after --")

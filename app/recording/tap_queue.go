@@ -20,8 +20,8 @@ const (
 	streams
 )
 
-// tapQueue takes copies of what passes a tap and makes messages of them in a
-// goroutine of its own. Add never waits.
+// tapQueue takes copies of the bytes that pass a tap and logs them as messages in
+// its own goroutine. Its add never blocks.
 type tapQueue struct {
 	wire *wirelog.Wire
 	max  int
@@ -86,7 +86,7 @@ func (n *tapQueue) putLocked(c chunk) {
 	n.wake.Signal()
 }
 
-// close has everything written down that was noted.
+// close waits until all queued chunks are logged.
 func (n *tapQueue) close() {
 	n.mu.Lock()
 	n.closed = true
@@ -122,12 +122,12 @@ func (n *tapQueue) emit(c *chunk) {
 	lines := &n.lines[c.of]
 	if c.lost > 0 {
 		lines.torn()
-		n.wire.Event(fmt.Sprintf("%d bytes are missing here: they came faster than they could be written down", c.lost))
+		n.wire.Event(fmt.Sprintf("%d bytes are missing here: they arrived too fast", c.lost))
 	}
 	lines.cut(c.data, func(line []byte, tooLong int) {
 		switch {
 		case tooLong > 0:
-			n.wire.Event(fmt.Sprintf("a line of more than %d bytes passed and was not written down", tooLong))
+			n.wire.Event(fmt.Sprintf("a line of more than %d bytes was passed on and not logged", tooLong))
 		case c.of == fromStderr:
 			n.wire.Stderr(string(line))
 		case c.of == toServer:

@@ -187,7 +187,7 @@ func TestTapSurvivesItsDisk(t *testing.T) {
 	err := slow.Close(t.Context())
 	pw.Close()
 	wg.Wait()
-	if err == nil || !strings.Contains(err.Error(), "faster than they could be written") {
+	if err == nil || !strings.Contains(err.Error(), "too fast") {
 		t.Errorf("the slow disk gives %v", err)
 	}
 	rec, err := Read(bytes.NewReader(text))
@@ -281,7 +281,7 @@ func TestTapNotesAreBounded(t *testing.T) {
 	for _, m := range ms {
 		got = append(got, string(m.Frame))
 	}
-	want := []string{"first", "200 bytes are missing here: they came faster than they could be written down", "third"}
+	want := []string{"first", "200 bytes are missing here: they arrived too fast", "third"}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("written down was %q, want %q", got, want)
 	}

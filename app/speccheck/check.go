@@ -1,6 +1,6 @@
 package speccheck
 
-// follow follows a conversation with a message that is known already.
+// follow gives a conversation a message whose Seq is known.
 func follow(t *Conversation, m *Message) {
 	if m.Kind == KindStderr || m.Kind == KindEvent {
 		m.ShapeChecked = true
@@ -14,9 +14,9 @@ func follow(t *Conversation, m *Message) {
 	m.ShapeChecked = true
 }
 
-// Check judges a conversation as a whole: it returns the messages, which must be
-// of one connection and in order, with what they are, what they belong to and
-// which rules they break. A [wirelog.Log] does the same as messages come.
+// Check checks a whole conversation. The messages must be of one connection and
+// in order. Check returns copies with Kind, Method, Joins, Problems and the other
+// derived fields set.
 func Check(ms []Message) []Message {
 	var t Conversation
 	out := make([]Message, len(ms))

@@ -10,11 +10,12 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A thread follows one conversation: it knows which requests are open, what was
-// agreed, and so what each message belongs to. It is used under the lock of its
-// owner, in the order of the wire.
+// A Conversation tracks the messages of one connection: the open requests, the
+// negotiated revision, and so the request that each message belongs to. The zero
+// value is ready to use. It is not safe for concurrent use; messages must be
+// given in the order of the connection.
 type Conversation struct {
-	rev       mcp.Revision // what initialize came to
+	rev       mcp.Revision // negotiated by initialize
 	stage     stage
 	open      [2]map[string]*Request // by the direction of the request, then by id
 	history   [2]recent
@@ -37,9 +38,10 @@ const (
 	talking              // notifications/initialized was sent
 )
 
-// openRequest is a request, while it is open and for a while after.
+// A Request is a request that is open or was recently answered. Its fields are
+// guarded by the lock of the Conversation's owner.
 type Request struct {
-	Seq          uint64
+	Seq          uint64 // of its message; the caller of Follow sets it
 	at           time.Time
 	method, tool string
 	key          string // its id
@@ -69,19 +71,20 @@ func side(d Dir) int {
 	return 1
 }
 
-// restart forgets the session, but not what is open: answers may still come.
+// Restart forgets the session. Open requests stay: they may still be answered.
 func (t *Conversation) Restart() {
 	t.stage, t.history, t.known = unknownMembers, [2]recent{}, facts{}
 }
 
-// spoken is what is spoken on the connection as a whole.
+// Revision returns the negotiated revision of the connection and its era; both
+// are empty if initialize was not answered.
 func (t *Conversation) Revision() (mcp.Revision, string) {
 	return t.rev, eraOf(t.rev)
 }
 
-// follow fills in what the conversation tells about a message, and with judge
-// set what it does wrong. It returns the requests that the frame opens, so that
-// they can be told their number.
+// Follow sets the fields of m that depend on the conversation, and if judge is
+// set, its Problems except those of [CheckShape]. It returns the requests that the
+// frame opens: the caller sets their Seq. The slice is valid until the next call.
 func (t *Conversation) Follow(m *Message, r *Frame, judge bool) []*Request {
 	if t.open[0] == nil {
 		t.open[0], t.open[1] = map[string]*Request{}, map[string]*Request{}

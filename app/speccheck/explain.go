@@ -6,7 +6,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A Field is one member of a message and what it means.
+// A Field is one member of a message and its meaning.
 type Field struct {
 	Pointer string // where it stands, as a JSON pointer
 	Text    string // what it means, in a sentence; empty if the protocol does not say
@@ -23,10 +23,10 @@ type Field struct {
 // maxFields bounds an explanation: lists may be long.
 const maxFields = 20_000
 
-// Explain says what each member of a message means in the revision that the
-// message speaks, in the order of the frame. Members that are the user's own,
-// such as a tool's arguments, are not gone into. A message whose revision is not
-// known is explained as one of the newest.
+// Explain returns the meaning of each member of a message in the message's
+// revision, in the order of the frame. The contents of values that the protocol
+// does not define, such as a tool's arguments, are left out. A message of an
+// unknown revision is explained as one of the newest.
 func Explain(m Message) (fields []Field) {
 	if !m.Kind.IsJSON() {
 		return nil
@@ -93,8 +93,8 @@ func (w *walker) methodMember(m *member, method string) *member {
 	return &own
 }
 
-// Describe says what a method is for, in a sentence; empty if it is not one of
-// the protocol's. An empty revision means the newest that has it.
+// Describe returns a sentence that describes a method, or "" for a method that
+// the protocol does not define. An empty revision means the newest that has it.
 func Describe(method string, r mcp.Revision) string {
 	known := table().methods[method]
 	if known == nil {

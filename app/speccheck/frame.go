@@ -6,13 +6,14 @@ import (
 	"github.com/tenon-mcp/tenon/jsonrpc"
 )
 
-// A reading is what a frame turned out to be: one message, several, or none.
+// A Frame is a parsed frame: one message, a batch, or an error.
 type Frame struct {
 	Message jsonrpc.Message
 	Batch   []jsonrpc.BatchItem
 	Err     *jsonrpc.DecodeError
 }
 
+// ParseFrame parses a frame. Err is set if it is not a JSON-RPC message or batch.
 func ParseFrame(frame []byte) (r Frame) {
 	var err error
 	if jsonrpc.IsBatch(frame) {
@@ -26,6 +27,7 @@ func ParseFrame(frame []byte) (r Frame) {
 	return r
 }
 
+// Kind returns the kind of message.
 func (r *Frame) Kind() Kind {
 	switch {
 	case r.Err != nil:
@@ -36,6 +38,7 @@ func (r *Frame) Kind() Kind {
 	return KindOf(&r.Message)
 }
 
+// KindOf returns the kind of a JSON-RPC message.
 func KindOf(m *jsonrpc.Message) Kind {
 	switch {
 	case m.IsRequest():

@@ -10,6 +10,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
+// The HTTP headers of the protocol.
 const (
 	HeaderSession = "Mcp-Session-Id"
 	HeaderVersion = "Mcp-Protocol-Version"
@@ -89,8 +90,8 @@ var statuses = map[int]int{
 	mcp.CodeUnsupportedVersion: http.StatusBadRequest,
 }
 
-// judgeStatus compares an error with the HTTP status that came with it. One that
-// came in a stream had its status before there was an error.
+// CheckStatus compares an error response with the HTTP status of its exchange. An
+// error in an event stream is not checked: the status was sent before it.
 func (t *Conversation) CheckStatus(m *Message, e *jsonrpc.Error) {
 	if e == nil || m.HTTP == nil || m.HTTP.Status == 0 || strings.HasPrefix(m.HTTP.Header("Content-Type"), "text/event-stream") {
 		return

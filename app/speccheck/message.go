@@ -9,22 +9,21 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A Dir says which way a message went.
+// A Dir is the direction of a message.
 type Dir string
 
-// The directions. What did not travel, such as an event, counts as coming from
-// the server's side.
+// The directions. Lines of standard error and events have FromServer.
 const (
 	ToServer   Dir = "to server"
 	FromServer Dir = "from server"
 )
 
-// A Kind says what a message is.
+// A Kind is the kind of a message.
 type Kind string
 
-// The kinds. Noise is a frame that is no message, Stderr a line of a server's
-// standard error, Event something that happened to the connection: its frame is
-// a sentence and not JSON.
+// The kinds. KindInvalid is a frame that is not a JSON-RPC message, KindStderr a
+// line of a server's standard error, KindEvent something that happened to the
+// connection: its frame is a sentence and not JSON.
 const (
 	KindRequest      Kind = "request"
 	KindResponse     Kind = "response"
@@ -36,13 +35,13 @@ const (
 	KindEvent        Kind = "event"
 )
 
-// IsJSON reports whether frames of this kind are messages.
+// IsJSON reports whether frames of this kind are JSON-RPC messages.
 func (k Kind) IsJSON() bool {
 	return k != KindInvalid && k != KindStderr && k != KindEvent
 }
 
-// A Message is one frame as it passed, with what is known about it. Nobody may
-// change what its slices and pointers lead to.
+// A Message is one frame of a connection and what is known about it. Its slices
+// and pointers are shared and must not be modified.
 type Message struct {
 	Seq    uint64 // counts all messages of a Log, from 1
 	At     time.Time
@@ -51,32 +50,32 @@ type Message struct {
 	Dir    Dir
 	Kind   Kind
 
-	// Frame is what passed, without the line end. Size is its true length:
-	// of a frame too large for the log only the beginning is kept.
+	// Frame is the frame without its line end. Size is its full length: a
+	// log keeps only the beginning of a frame that is too large.
 	Frame []byte
 	Size  int
 
-	// Method is that of a request or notification; on an answer it is the
-	// method of what it answers. ID is JSON. Tool is what a request is about:
-	// the tool, prompt, URI or task, shortened. The last two stand on
-	// answers too.
+	// Method is the method of a request or notification; a response has the
+	// method of its request. ID is JSON. Tool is the tool, prompt, URI or
+	// task that a request names, shortened. Responses have the ID and the
+	// Tool of their request.
 	Method, ID, Tool string
 
-	// Revision is what is spoken in this message, empty if not known (yet).
-	// Era is "modern", "legacy" or empty.
+	// Revision is the protocol revision of the message; empty while it is
+	// unknown. Era is EraModern, EraLegacy or empty.
 	Revision mcp.Revision
 	Era      string
 
-	// Joins is the request that this answers or belongs to: an answer, its
-	// progress, its cancellation, news of its subscription, what is sent on
-	// its HTTP stream. 0 if there is none.
+	// Joins is the Seq of the request that the message belongs to: as its
+	// response, progress or cancellation, as a notification of its
+	// subscription, or as a message on its HTTP stream. 0 means none.
 	Joins uint64
 
-	// AnsweredBy is the answer to a request, once there is one. A copy of the
-	// message that was taken earlier does not learn of it.
+	// AnsweredBy is the Seq of the response to a request; 0 until there is
+	// one. Copies of the message are not updated.
 	AnsweredBy uint64
 
-	// Duration is how long after its request an answer came.
+	// Duration is the time between a response and its request.
 	Duration time.Duration
 
 	// HTTP is the exchange that carried the message; nil on other transports
@@ -91,22 +90,22 @@ type Message struct {
 	ShapeChecked bool
 }
 
-// HTTP is one HTTP exchange. Secrets are taken out of URL and headers.
+// HTTP is one HTTP exchange. URL and headers are redacted.
 type HTTP struct {
 	Method, URL string
-	Status      int // 0 until the answer's headers came
+	Status      int // 0 until the response's headers have arrived
 	Request     []Header
 	Response    []Header
-	Error       string // why there was no answer
+	Error       string // why there was no response
 }
 
-// A Header is one line of an HTTP header.
+// A Header is one HTTP header field.
 type Header struct{ Name, Value string }
 
-// A Severity says how bad a problem is.
+// A Severity is the severity of a problem.
 type Severity string
 
-// The severities: Broken is a MUST, Doubtful a SHOULD.
+// The severities: Broken means that a MUST is violated, Doubtful a SHOULD.
 const (
 	Broken   Severity = "broken"
 	Doubtful Severity = "doubtful"
@@ -115,12 +114,12 @@ const (
 // A Problem is one violation of the specification.
 type Problem struct {
 	Rule     string // the ID of a [Rule]
-	Text     string // what is wrong here
+	Text     string // what is wrong
 	Pointer  string // where in the frame, as a JSON pointer; empty means all of it
 	Severity Severity
 }
 
-// String tells the exchange in a line.
+// String describes the exchange in one line.
 func (h *HTTP) String() string {
 	if h.Error != "" {
 		return fmt.Sprintf("%s %s failed: %s", h.Method, h.URL, h.Error)
@@ -128,7 +127,7 @@ func (h *HTTP) String() string {
 	return fmt.Sprintf("%s %s: %d %s", h.Method, h.URL, h.Status, http.StatusText(h.Status))
 }
 
-// Header returns the first value of a header of the answer, or nothing.
+// Header returns the first value of a response header, or "".
 func (h *HTTP) Header(name string) string {
 	for _, l := range h.Response {
 		if strings.EqualFold(l.Name, name) {

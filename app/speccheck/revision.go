@@ -58,6 +58,7 @@ func eraOf(r mcp.Revision) string {
 	return ""
 }
 
+// The eras of a [Message].
 const (
 	EraModern = "modern"
 	EraLegacy = "legacy"

@@ -2,18 +2,18 @@ package speccheck
 
 import "github.com/tenon-mcp/tenon/mcp"
 
-// A Rule is one demand of the specification that is watched for.
+// A Rule is one requirement of the specification that is checked.
 type Rule struct {
 	ID       string
-	Text     string // what is demanded, in a sentence
+	Text     string // the requirement, in a sentence
 	Severity Severity
 
 	in             span
 	legacy, modern string
 }
 
-// Page names the page of the specification that makes the demand in a revision,
-// as in "basic/lifecycle"; empty if that revision does not.
+// Page returns the page of the specification with the requirement in a revision,
+// such as "basic/lifecycle"; empty if that revision does not have it.
 func (r Rule) Page(rev mcp.Revision) string {
 	switch {
 	case !r.in.has(letterOf(rev)):
@@ -24,13 +24,13 @@ func (r Rule) Page(rev mcp.Revision) string {
 	return r.modern
 }
 
-// Revisions lists the revisions that make the demand, the oldest first.
+// Revisions returns the revisions that have the requirement, the oldest first.
 func (r Rule) Revisions() []mcp.Revision { return r.in.revisions() }
 
-// Rules lists all rules that are watched for.
+// Rules returns all rules.
 func Rules() []Rule { return append([]Rule(nil), rules...) }
 
-// RuleFor finds a rule by its ID.
+// RuleFor returns the rule with an ID.
 func RuleFor(id string) (Rule, bool) {
 	for _, r := range rules {
 		if r.ID == id {

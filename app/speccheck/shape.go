@@ -7,12 +7,11 @@ import (
 	"github.com/tenon-mcp/tenon/jsonrpc"
 )
 
-// maxFaults is how many faults of form one message is told of: a list with a
-// thousand wrong tools has said enough by then.
+// maxFaults is the maximum number of problems that CheckShape reports.
 const maxFaults = 50
 
-// checkShape judges the form of a message: members that are missing, of the
-// wrong type, or of another revision.
+// CheckShape returns the problems of a message's members: those that are missing,
+// of the wrong type, or of another revision.
 func CheckShape(m *Message) (found []Problem) {
 	if !m.Kind.IsJSON() || m.Revision == "" || len(m.Frame) != m.Size {
 		return nil
@@ -34,7 +33,8 @@ func CheckShape(m *Message) (found []Problem) {
 	return found
 }
 
-// eachPart gives the message, or each message of a batch, with its place.
+// eachPart calls part with the message, or with each message of a batch and its
+// JSON pointer.
 func eachPart(m *Message, part func(j *jsonrpc.Message, pointer string)) {
 	r := ParseFrame(m.Frame)
 	if r.Err != nil {
@@ -74,8 +74,8 @@ func (w *walker) message(j *jsonrpc.Message, method, pointer string) {
 	}
 }
 
-// stranger walks over what is the same in all methods, for one that is not
-// known.
+// unknownMember walks over the members that all methods share, for a method that
+// is not known.
 func (w *walker) unknownMember(j *jsonrpc.Message, pointer string) {
 	switch {
 	case j.Params != nil && j.ID != nil:

@@ -8,11 +8,10 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// Curl returns a command line that sends the message again to a streamable HTTP
-// endpoint, fit for a POSIX shell whatever is in the message. An empty url means
-// the one that carried the message. Secrets are not in it: the command reads
-// them from the variables MCP_TOKEN and, where a session is spoken of,
-// MCP_SESSION_ID. It returns nothing for what no client sends.
+// Curl returns a curl command, quoted for a POSIX shell, that sends the message
+// again to a streamable HTTP endpoint. An empty url means the URL of the message's
+// exchange. The command reads secrets from the variables MCP_TOKEN and, if there
+// is a session, MCP_SESSION_ID. Curl returns "" for messages of the server.
 func Curl(m speccheck.Message, url string) string {
 	if m.Dir != speccheck.ToServer || !m.Kind.IsJSON() {
 		return ""
@@ -74,9 +73,9 @@ func repeatedHeaders(h *speccheck.HTTP) (lines []string) {
 	return lines
 }
 
-// Raw returns a tenon command that sends the request again, fit for a POSIX
-// shell. What a client says about itself is left out: the client that tenon is
-// says its own. It returns nothing for what is not a client's request.
+// Raw returns a tenon command, quoted for a POSIX shell, that sends the request
+// again, without the _meta members that every client adds itself. It returns ""
+// for messages that are not requests of a client.
 func Raw(m speccheck.Message) string {
 	if m.Dir != speccheck.ToServer || m.Kind != speccheck.KindRequest {
 		return ""
@@ -112,8 +111,8 @@ func withoutEnvelope(params []byte) []byte {
 	return append(out, '}')
 }
 
-// Quote writes a text as one word of a POSIX shell, whatever it holds. Bytes
-// that cannot be in an argument (NUL) are left out.
+// Quote quotes a text as one word of a POSIX shell. NUL bytes, which no argument
+// can have, are removed.
 func Quote(s string) string {
 	s = strings.ReplaceAll(s, "\x00", "")
 	plain := s != "" && s[0] != '-' && strings.IndexFunc(s, func(r rune) bool {

@@ -13,15 +13,14 @@ import (
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
-// RoundTripper returns next with a view: what it carries is joined to the frames
-// of the same connection that pass through [Wire.Frame]. A request's message
-// gets the HTTP exchange once the answer's headers are there, and so do the
-// messages that come back for it; other messages of the server get the GET
-// stream that is open. Exchanges that carry no message, and those that fail, are
-// events of their own.
+// RoundTripper wraps next and sets the HTTP field of the messages that it carries
+// and that are also passed to [Wire.Frame]. A request gets its exchange when the
+// response's headers arrive, and so do the messages that belong to it; other
+// messages of the server get the open GET stream. Exchanges without a message and
+// failed ones are added as events.
 //
-// The wire must be one connection's. Put it where requests are as they leave,
-// below whatever adds authorization.
+// Use one Wire for each connection, and place the RoundTripper below those that
+// add authorization, so that it sees the headers as sent.
 func (w *Wire) RoundTripper(next http.RoundTripper) http.RoundTripper {
 	if next == nil {
 		next = http.DefaultTransport

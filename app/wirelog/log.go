@@ -8,38 +8,37 @@ import (
 	"github.com/tenon-mcp/tenon/internal/redact"
 )
 
-// LogOptions bound a Log; nil means the defaults.
+// LogOptions configure a [Log]; nil means the defaults.
 type LogOptions struct {
-	// MaxMessages is how many messages are kept. 0 means 100,000.
+	// MaxMessages is the maximum number of messages kept. 0 means 100,000.
 	MaxMessages int
 
-	// MaxBytes is how much memory they may hold in all. 0 means 200 MB. A
-	// frame larger than an eighth of it is kept only in part.
+	// MaxBytes is the maximum memory that they use together. 0 means 200 MB.
+	// Of a frame larger than an eighth of it only the beginning is kept.
 	MaxBytes int
 
-	// Sinks get every message after it was added, in order. They must not
-	// block: see [Sink].
+	// Sinks receive every message after it was added, in order. They must
+	// not block: see [Sink].
 	Sinks []Sink
 
-	// Unchecked leaves out the judging of messages.
+	// Unchecked disables the check against the specification.
 	Unchecked bool
 
-	// Secrets are taken out of messages when they are read, beside what has a
-	// telling name. Nil leaves messages as they are. Sinks get messages as
-	// they are in any case.
+	// Secrets are removed from messages when they are read, and so are the
+	// values of members with names like "password". Nil disables both. Sinks
+	// always receive unredacted messages.
 	Secrets *redact.Values
 }
 
-// A Sink is told of messages as they are added to a Log. Add is called in the
+// A Sink receives messages as they are added to a Log. Add is called in the
 // order of the log, one call at a time, while the log is locked: it must neither
-// block nor call the log. A sink that writes to something slow puts a [Queue]
-// before it.
+// block nor call the log. A sink with a slow writer uses a [Queue].
 type Sink interface {
 	Add(m *speccheck.Message)
 }
 
-// A Log keeps the latest messages of any number of connections. All methods may
-// be called from many goroutines.
+// A Log keeps the latest messages of any number of connections. It is safe for
+// concurrent use.
 type Log struct {
 	opts LogOptions
 
@@ -73,10 +72,9 @@ func NewLog(o *LogOptions) *Log {
 	return l
 }
 
-// Add adds a message, whose Seq it sets, and drops the oldest ones that no
-// longer fit. It returns the sequence number. The log owns the frame from then
-// on. Wires are the usual way to add; Add is for messages from elsewhere, such
-// as a recording.
+// Add adds a message, sets and returns its Seq, and drops the oldest messages
+// beyond the limits. The log takes ownership of the frame. Connections use a
+// [Wire]; Add is for messages from elsewhere, such as a recording.
 func (l *Log) Add(m speccheck.Message) uint64 {
 	if m.At.IsZero() {
 		m.At = time.Now()
@@ -102,8 +100,7 @@ func (l *Log) addLocked(m *speccheck.Message) uint64 {
 	return m.Seq
 }
 
-// keepLocked puts a message into the ring. What is kept of it may be less than
-// the message: sinks get the whole.
+// keepLocked puts a message into the ring, without the end of a large frame.
 func (l *Log) keepLocked(m *speccheck.Message) {
 	kept := *m
 	if limit := l.opts.MaxBytes / 8; len(kept.Frame) > limit {
@@ -146,7 +143,7 @@ func (l *Log) at(seq uint64) *entry {
 	return &l.ring[(l.head+int(seq-first))%len(l.ring)]
 }
 
-// change lets f change a message that is kept, and keeps the books right.
+// change lets f modify a message in the ring and updates the memory count.
 func (l *Log) change(seq uint64, f func(m *speccheck.Message)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,9 +158,8 @@ func (l *Log) changeLocked(seq uint64, f func(m *speccheck.Message)) {
 	}
 }
 
-// Since returns at most limit messages after seq (0 or less means all), oldest
-// first. Gap says that messages after seq were dropped before they could be
-// read.
+// Since returns at most limit messages after seq, oldest first; a limit of 0 or
+// less means all. Gap reports that messages after seq were dropped already.
 func (l *Log) Since(seq uint64, limit int) (ms []speccheck.Message, gap bool) {
 	l.mu.Lock()
 	first := l.next - uint64(l.n)
@@ -187,7 +183,7 @@ func (l *Log) Since(seq uint64, limit int) (ms []speccheck.Message, gap bool) {
 	return ms, gap
 }
 
-// Get returns one message, if it is still kept.
+// Get returns one message; ok is false if it was dropped.
 func (l *Log) Get(seq uint64) (speccheck.Message, bool) {
 	l.mu.Lock()
 	m := l.at(seq)
@@ -201,9 +197,8 @@ func (l *Log) Get(seq uint64) (speccheck.Message, bool) {
 	return found, true
 }
 
-// read makes a message fit for a reader: judged, and without secrets. Cleaning a
-// frame costs more than reading it, so the log keeps the clean one, until there
-// are more secrets.
+// read prepares a message for a reader: it checks its shape and removes secrets.
+// The log keeps the redacted frame until the known secrets change.
 func (l *Log) read(m *speccheck.Message) {
 	l.shape(m)
 	if l.opts.Secrets == nil {
@@ -243,8 +238,8 @@ func (l *Log) setRedacted(seq uint64, frame []byte, state int64) {
 	}
 }
 
-// shape checks the form of a message that is read for the first time. That is
-// left to readers because it costs more than writing a message down.
+// shape checks the shape of a message that is read for the first time: the check
+// costs more than adding the message.
 func (l *Log) shape(m *speccheck.Message) {
 	if m.ShapeChecked || l.opts.Unchecked {
 		return
@@ -262,31 +257,29 @@ func (l *Log) shape(m *speccheck.Message) {
 	})
 }
 
-// Last is the number of the newest message that was ever added, 0 if none was.
+// Last returns the Seq of the newest message ever added, 0 if there is none.
 func (l *Log) Last() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.next - 1
 }
 
-// Len is how many messages are kept.
+// Len returns the number of messages kept.
 func (l *Log) Len() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.n
 }
 
-// Clear forgets all messages. Numbers go on where they were.
+// Clear removes all messages. Sequence numbers continue.
 func (l *Log) Clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ring, l.head, l.n, l.bytes = nil, 0, 0, 0
 }
 
-// Watch returns a channel that holds something whenever messages were added
-// since it was last received from. It carries no messages: read them with
-// [Log.Since], at the pace that suits the reader. Stop must be called at the
-// end.
+// Watch returns a channel that signals that messages were added since the last
+// receive. Read the messages with [Log.Since]. The caller must call stop.
 func (l *Log) Watch() (wake <-chan struct{}, stop func()) {
 	w := make(chan struct{}, 1)
 	l.mu.Lock()

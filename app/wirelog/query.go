@@ -8,7 +8,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/speccheck"
 )
 
-// A Query says which messages are wanted. Unset fields do not narrow.
+// A Query selects messages. Unset fields match every message.
 type Query struct {
 	Server string
 	Conn   uint64
@@ -24,14 +24,14 @@ type Query struct {
 	Rule     string
 }
 
-// Matches reports whether the message is wanted. Message must come from a
-// method of a Log, or its form is not judged yet.
+// Matches reports whether a message matches. The message must come from a method
+// of a [Log], which checks its shape.
 func (q *Query) Matches(m *speccheck.Message) bool {
 	return q.cheap(m) && (!q.Problems || len(m.Problems) > 0) &&
 		(q.Rule == "" || slices.ContainsFunc(m.Problems, func(p speccheck.Problem) bool { return p.Rule == q.Rule }))
 }
 
-// cheap decides what can be decided without judging the form of the message.
+// cheap evaluates the fields that do not depend on the shape of the message.
 func (q *Query) cheap(m *speccheck.Message) bool {
 	return (q.Server == "" || q.Server == m.Server) &&
 		(q.Conn == 0 || q.Conn == m.Conn) &&
@@ -43,9 +43,9 @@ func (q *Query) cheap(m *speccheck.Message) bool {
 		(q.Text == "" || containsFold(m.Frame, q.Text))
 }
 
-// Filter returns at most limit messages before the number given (0 means the
-// newest), newest first; a limit of 0 or less means 100. Next is 0 when nothing
-// older is left to look at, and otherwise what to pass as before to go on.
+// Filter returns at most limit matching messages with a Seq below before, newest
+// first. A before of 0 starts at the newest; a limit of 0 or less means 100. Pass
+// next as before to continue; it is 0 at the end.
 func (l *Log) Filter(q Query, before uint64, limit int) (ms []speccheck.Message, next uint64) {
 	if limit <= 0 {
 		limit = 100

@@ -7,9 +7,9 @@ import (
 	"github.com/tenon-mcp/tenon/app/speccheck"
 )
 
-// A Queue is a [Sink] that hands messages to something slow, in a goroutine of
-// its own. Add never waits: when the slow side is too far behind, messages are
-// dropped, and it is told how many before it gets the next one.
+// A Queue is a [Sink] that passes messages to a slow function in its own
+// goroutine. Add never blocks: when the queue is full, messages are dropped, and
+// their number is reported before the next message.
 type Queue struct {
 	write    func(m *speccheck.Message)
 	dropped  func(n int)
@@ -24,9 +24,9 @@ type Queue struct {
 	done    chan struct{}
 }
 
-// NewQueue returns a queue before write, which holds at most maxBytes; 0 means
-// 16 MB. Dropped may be nil. Neither is called by two goroutines at once. Close
-// ends the goroutine.
+// NewQueue returns a queue that calls write for each message and dropped with the
+// number of messages that were dropped, never both at once. The queue holds at
+// most maxBytes; 0 means 16 MB. Dropped may be nil. Close ends the goroutine.
 func NewQueue(maxBytes int, write func(m *speccheck.Message), dropped func(n int)) *Queue {
 	if maxBytes <= 0 {
 		maxBytes = 16 << 20
@@ -40,7 +40,7 @@ func NewQueue(maxBytes int, write func(m *speccheck.Message), dropped func(n int
 	return q
 }
 
-// Add takes a message, or drops it.
+// Add queues a message, or drops it if the queue is full or closed.
 func (q *Queue) Add(m *speccheck.Message) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -82,8 +82,8 @@ func (q *Queue) take() (ms []speccheck.Message, lost int, open bool) {
 	return ms, lost, open
 }
 
-// Close lets the queue write what it holds, until ctx ends, and takes no more.
-// If ctx ends first the goroutine ends when write lets it.
+// Close accepts no more messages and waits until the queued ones are written or
+// ctx ends. If ctx ends first, the goroutine ends after the queued messages.
 func (q *Queue) Close(ctx context.Context) error {
 	q.mu.Lock()
 	q.closed = true

@@ -14,7 +14,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
-// TraceOptions say how messages are printed; nil means the defaults.
+// TraceOptions configure a [Tracer]; nil means the defaults.
 type TraceOptions struct {
 	// Colour marks directions, errors and problems with terminal colours.
 	Colour bool
@@ -22,18 +22,18 @@ type TraceOptions struct {
 	// Pretty prints each message over several lines, indented.
 	Pretty bool
 
-	// MaxBytes is how much of a frame is printed. 0 means 4,096, negative
-	// all of it.
+	// MaxBytes is the maximum length of a printed frame. 0 means 4,096,
+	// negative no limit.
 	MaxBytes int
 
 	// Servers prints the name of the server on each line.
 	Servers bool
 
-	// KeepSecrets prints frames as they are. Unset, secrets are taken out of
-	// them: what has a telling name, and what Secrets holds.
+	// KeepSecrets prints frames unredacted. If unset, known secrets and the
+	// values of members with names like "password" are removed.
 	KeepSecrets bool
 
-	// Secrets are the values that are known to be secret.
+	// Secrets are the known secret values.
 	Secrets *redact.Values
 }
 
@@ -42,10 +42,10 @@ type TraceOptions struct {
 //	+0.004s → modern tools/call add #2 {"jsonrpc":…}
 //	+0.006s ← modern tools/call add #2 1.9ms {"jsonrpc":…}
 //
-// The time is that since the first message, after the arrow stand the era, the
-// method, what it is about, the id, and on answers how long they took. Problems
-// follow on lines of their own. Nothing that a server says can move the cursor
-// or change the colour of a terminal. Printing happens in a goroutine of its own.
+// A line has the time since the first message, the direction, the era, the
+// method, the tool, prompt or URI, the id, and for responses the duration.
+// Problems follow on their own lines. Control characters are escaped, so that a
+// server cannot control the terminal. A goroutine of the Tracer prints.
 type Tracer struct {
 	queue *Queue
 	w     io.Writer
@@ -63,15 +63,15 @@ func Trace(w io.Writer, o *TraceOptions) *Tracer {
 		t.o.MaxBytes = 4096
 	}
 	t.queue = NewQueue(0, t.print, func(n int) {
-		fmt.Fprintf(t.w, "… %d messages were not printed: they came faster than they could be\n", n)
+		fmt.Fprintf(t.w, "… %d messages were not printed: they arrived too fast\n", n)
 	})
 	return t
 }
 
-// Add takes a message; it is a [Sink]'s.
+// Add implements [Sink].
 func (t *Tracer) Add(m *speccheck.Message) { t.queue.Add(m) }
 
-// Close prints what waits, until ctx ends.
+// Close prints the queued messages and waits for that until ctx ends.
 func (t *Tracer) Close(ctx context.Context) error { return t.queue.Close(ctx) }
 
 func (t *Tracer) print(m *speccheck.Message) {
@@ -84,8 +84,8 @@ func (t *Tracer) print(m *speccheck.Message) {
 	io.WriteString(t.w, Format(m, t.start, &t.o)) // nobody can be told if it fails
 }
 
-// Format prints one message as a [Tracer] does, with its time counted from
-// start. Options may be nil.
+// Format formats one message as a [Tracer] prints it, with the time since start.
+// Options may be nil.
 func Format(m *speccheck.Message, start time.Time, o *TraceOptions) string {
 	if o == nil {
 		o = &TraceOptions{}

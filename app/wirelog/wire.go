@@ -9,8 +9,8 @@ import (
 	"github.com/tenon-mcp/tenon/jsonrpc"
 )
 
-// A Wire writes one connection to a Log. Its methods may be called from many
-// goroutines; they copy what they are given and never wait for a reader.
+// A Wire adds the messages of one connection to a Log. It is safe for concurrent
+// use. Its methods copy their arguments and never wait for a reader.
 type Wire struct {
 	log    *Log
 	server string
@@ -21,8 +21,8 @@ type Wire struct {
 	http         *exchanges // nil unless RoundTripper was called
 }
 
-// Wire returns a wire for a new connection to a server: one for each
-// connection, also when the same server is met again.
+// Wire returns a Wire for a new connection to a server. Each connection needs its
+// own, also a reconnection to the same server.
 func (l *Log) Wire(server string) *Wire {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -30,9 +30,9 @@ func (l *Log) Wire(server string) *Wire {
 	return &Wire{log: l, server: server, conn: l.conns}
 }
 
-// Frame writes down a frame as a client sees it: it fits era.DialOptions.Tap.
-// Frames that are no messages become noise, so era.DialOptions.OnInvalidFrame need not
-// be connected to [Wire.InvalidFrame] as well.
+// Frame adds a frame as a client sees it; use it as era.DialOptions.Tap. A frame
+// that is not a message is added as speccheck.KindInvalid, so
+// era.DialOptions.OnInvalidFrame need not call [Wire.InvalidFrame] as well.
 func (w *Wire) Frame(d jsonrpc.Direction, frame []byte) {
 	dir := speccheck.FromServer
 	if d == jsonrpc.Out {
@@ -41,32 +41,32 @@ func (w *Wire) Frame(d jsonrpc.Direction, frame []byte) {
 	w.addFrame(speccheck.Message{Dir: dir, Frame: bytes.Clone(frame)})
 }
 
-// FrameAtServer is Frame for the server's end of a connection: it fits
+// FrameAtServer adds a frame as a server sees it; use it as
 // era.ServerOptions.Tap.
 func (w *Wire) FrameAtServer(d jsonrpc.Direction, frame []byte) {
 	w.Frame(jsonrpc.In+jsonrpc.Out-d, frame)
 }
 
-// Noise writes down a line of a server that is no message, for whoever hears of
-// it otherwise than through Frame.
+// InvalidFrame adds a line of a server that is not a message and was not passed to
+// [Wire.Frame].
 func (w *Wire) InvalidFrame(line []byte) {
 	w.addOther(speccheck.Message{Dir: speccheck.FromServer, Kind: speccheck.KindInvalid, Frame: bytes.Clone(line)})
 }
 
-// Stderr writes down a line of a server's standard error.
+// Stderr adds a line of a server's standard error.
 func (w *Wire) Stderr(line string) {
 	w.addOther(speccheck.Message{Dir: speccheck.FromServer, Kind: speccheck.KindStderr, Frame: []byte(line)})
 }
 
-// Event writes down what became of the connection, in a sentence.
+// Event adds an event of the connection, described in a sentence.
 func (w *Wire) Event(text string) {
 	w.addOther(speccheck.Message{Dir: speccheck.FromServer, Kind: speccheck.KindEvent, Frame: []byte(text)})
 }
 
-// Conn is the number of the connection.
+// Conn returns the number of the connection.
 func (w *Wire) Conn() uint64 { return w.conn }
 
-// add reads a frame, follows the conversation with it, and adds it. The frame
+// addFrame reads a frame, follows the conversation with it, and adds it. The frame
 // belongs to the log from here on.
 func (w *Wire) addFrame(m speccheck.Message) uint64 {
 	if m.At.IsZero() {
@@ -96,7 +96,7 @@ func (w *Wire) addFrame(m speccheck.Message) uint64 {
 	return seq
 }
 
-// put adds what is not a message.
+// addOther adds an entry that is not a JSON-RPC message.
 func (w *Wire) addOther(m speccheck.Message) uint64 {
 	m.At, m.Server, m.Conn, m.Size, m.ShapeChecked = time.Now(), w.server, w.conn, len(m.Frame), true
 	w.mu.Lock()

@@ -12,8 +12,8 @@ import (
 // nowhere is part of every name that no server has.
 const nowhere = "tenon-doctor-no-such-thing"
 
-// manners asks for what does not exist. A server that is well made says so,
-// with the right code, and goes on.
+// manners makes invalid requests: the server must refuse each with the right code
+// and keep working.
 func (x *examination) manners(ctx context.Context) {
 	x.refuses(ctx, "an unknown method", nowhere, nil, Warning, mcp.CodeMethodNotFound)
 	if x.caps.Tools != nil {
@@ -75,18 +75,17 @@ func (x *examination) unknownTool(ctx context.Context) {
 	x.find(Error, "manners", mcp.MethodToolsCall, "a call of a tool that does not exist gets no answer: "+err.Error(), "")
 }
 
-// givesUp makes a call and takes it back at once. Whether the answer still
-// comes is a matter of luck; that the server lives on is not.
+// givesUp makes a request and cancels it at once; the server must keep working.
 func (x *examination) givesUp(ctx context.Context) {
 	if x.caps.Tools == nil {
 		return
 	}
 	short, stop := context.WithCancel(ctx)
 	stop()
-	x.Handler.Serve(short, &mcp.Call{Method: mcp.MethodToolsList}) // its error is that it was taken back
+	x.Handler.Serve(short, &mcp.Call{Method: mcp.MethodToolsList}) // the error is the cancellation
 }
 
-// alive asks once more after everything.
+// alive checks that the server still answers.
 func (x *examination) alive(ctx context.Context) {
 	method := "ping"
 	if x.Modern {
@@ -99,6 +98,6 @@ func (x *examination) alive(ctx context.Context) {
 		return
 	}
 	if err != nil {
-		x.find(Error, "manners", method, fmt.Sprintf("after a call that was taken back and some that were refused, the server does not answer any more (%v, after %v)", err, time.Since(began).Round(time.Millisecond)), "Nothing that a client asks may end the server.")
+		x.find(Error, "manners", method, fmt.Sprintf("after a cancelled request and some invalid ones, the server no longer answers (%v, after %v)", err, time.Since(began).Round(time.Millisecond)), "Nothing that a client asks may end the server.")
 	}
 }

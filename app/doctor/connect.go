@@ -18,21 +18,21 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// What a healthy server stays below.
+// Limits for a healthy server.
 const (
 	slowConnect = 5 * time.Second
 	slowAnswer  = 2 * time.Second
 )
 
-// An Ending is how a server's process has ended, as far as that is known.
+// An Ending is the exit status of a server's process.
 type Ending struct {
 	Code   int
-	Signal string // what ended it; empty if it ended by itself
-	Stderr string // its last words
+	Signal string // the signal that ended it; empty if it exited
+	Stderr string // its last lines
 }
 
-// Unmet is the report on a server that could not be met. Ending is nil if it
-// has no process or the process did not end; log is nil if nobody has watched.
+// Unmet returns the report on a server that could not be connected. Ending is nil
+// if the server has no process or the process runs; log may be nil.
 func Unmet(server string, err error, ending *Ending, log *wirelog.Log) *Report {
 	x := &examination{Target: &Target{Name: server, Log: log}, report: &Report{Server: server, Findings: []Finding{}}}
 	what := err.Error()
@@ -58,8 +58,7 @@ func Unmet(server string, err error, ending *Ending, log *wirelog.Log) *Report {
 	return x.report.finish()
 }
 
-// misaddressed says why answers that came cannot be matched with what was asked;
-// empty if none came.
+// misaddressed returns why responses do not match their requests, or "".
 func (x *examination) misaddressed() string {
 	if x.Log == nil {
 		return ""
@@ -87,13 +86,13 @@ func (x *examination) misaddressed() string {
 }
 
 func (x *examination) ended(e *Ending) {
-	what := fmt.Sprintf("the program ended before it was met, with exit code %d", e.Code)
+	what := fmt.Sprintf("the program exited with code %d before it was connected", e.Code)
 	if e.Signal != "" {
-		what = "the program was ended before it was met: " + e.Signal
+		what = "the program was killed before it was connected: " + e.Signal
 	}
 	advice := "It wrote nothing to standard error. Run it by hand to see what it lacks: an argument, a variable, a file."
 	if tail := lastLines(e.Stderr, 8); tail != "" {
-		advice = "Its last words on standard error:\n" + tail
+		advice = "Its last lines on standard error:\n" + tail
 	}
 	x.find(Error, "launch", "", what, advice)
 }
@@ -103,10 +102,10 @@ func lastLines(s string, most int) string {
 	return strings.Join(lines[max(0, len(lines)-most):], "\n")
 }
 
-// met asks the server who it is.
+// connected checks the time to connect and the server's identity.
 func (x *examination) connected(ctx context.Context) {
 	if x.Connected > slowConnect {
-		x.find(Warning, "handshake", "", fmt.Sprintf("it took %.1f s until the server was met", x.Connected.Seconds()), "Answer first and load later: hosts give up after 10 to 60 seconds, and a person waits every time.")
+		x.find(Warning, "handshake", "", fmt.Sprintf("connecting took %.1f s", x.Connected.Seconds()), "Answer first and load later: hosts give up after 10 to 60 seconds, and a person waits every time.")
 	}
 	began := time.Now()
 	d, err := x.Client.Discover(ctx)
@@ -128,8 +127,8 @@ func (x *examination) connected(ctx context.Context) {
 	}
 }
 
-// Spoken adds what the server made of each revision: those it agreed to, and
-// what went wrong with the others.
+// Spoken adds the revisions that the server supports, and the errors of attempts
+// to connect in others.
 func (r *Report) Spoken(agreed []mcp.Revision, failed map[mcp.Revision]error) {
 	for _, one := range mcp.Revisions() {
 		if slices.Contains(agreed, one) {
