@@ -157,7 +157,7 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer s.stream.finish()
-	// How a session ended is nobody's concern: the client is gone.
+	// The error of a session is ignored: the client has disconnected.
 	if s.stream.event("endpoint", []byte(h.endpoint(r, s.id))) == nil {
 		_ = h.server.ServeStreamFor(ctx, s.stream, who)
 	}

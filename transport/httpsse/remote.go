@@ -22,7 +22,7 @@ import (
 type remote struct {
 	endpoint *Endpoint
 	http     *http.Client
-	own      *http.Transport // ends with the stream; nil if it is somebody else's
+	own      *http.Transport // closed with the stream; nil if the caller set Endpoint.HTTP
 	post     *url.URL
 
 	ctx     context.Context // for all requests; Close ends it
@@ -192,6 +192,6 @@ func (e *StatusError) Error() string {
 
 // statusError reads as much of the answer as helps.
 func statusError(what string, resp *http.Response) error {
-	text, _ := io.ReadAll(io.LimitReader(resp.Body, 200)) // as far as it came
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 200)) // a partial body is enough
 	return &StatusError{Status: resp.StatusCode, what: what, text: string(bytes.TrimSpace(text))}
 }

@@ -23,7 +23,7 @@ type ExitError struct {
 	Forced bool
 
 	// Stderr is the last part of what the process wrote to standard error,
-	// at most 64 KiB, as valid UTF-8 but otherwise as it came.
+	// at most 64 KiB, converted to valid UTF-8 and otherwise unchanged.
 	Stderr string
 }
 

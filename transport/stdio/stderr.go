@@ -96,7 +96,7 @@ func (l *lineCutter) add(p []byte) {
 	}
 }
 
-// end delivers a last line that nobody ended.
+// end delivers a last line without a line end.
 func (l *lineCutter) end() {
 	if len(l.open) > 0 {
 		l.emit(l.open)

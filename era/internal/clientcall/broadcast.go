@@ -3,8 +3,8 @@ package clientcall
 import "github.com/tenon-mcp/tenon/mcp"
 
 // Listeners returns the open calls that want a notification which does not say
-// whose it is, if all of them belong to one principal. Otherwise somebody would
-// hear what is none of their business, and there are none.
+// whose it is, if all of them belong to one principal. Otherwise it returns none,
+// so that no principal receives the notifications of another.
 func Listeners(open map[int64]*Open, wants func(*mcp.Call) bool) (all []*Open) {
 	for _, o := range open {
 		if !wants(o.Call) {

@@ -128,7 +128,7 @@ func (k *Keys) seal(need *mcp.InputRequired, c *mcp.Call) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(out), nil
 }
 
-// errState says no more than that: which check failed is nobody's business.
+// errState does not say which check failed, so that it reveals nothing.
 var errState = &mcp.Error{
 	Code:    mcp.CodeInvalidParams,
 	Message: "params.requestState is not valid for this request: it was changed, has expired, or belongs to another call; make the call again without it",

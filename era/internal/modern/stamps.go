@@ -13,7 +13,7 @@ import (
 
 // stamps put the envelope on the calls of one client.
 type stamps struct {
-	client       []byte // how the persona names itself
+	client       []byte // clientInfo of the profile
 	capabilities []byte // what it can do
 
 	last atomic.Pointer[introducedCaller]
@@ -77,7 +77,7 @@ func (s *stamps) request(c *mcp.Call, id int64) ([]byte, error) {
 }
 
 // introduce returns who asks: the caller where the call names one, and the
-// persona of the connection where it does not.
+// profile of the connection where it does not.
 func (s *stamps) introduce(c *mcp.Caller) (client, capabilities []byte, err error) {
 	if c.Client == nil && c.Capabilities == nil {
 		return s.client, s.capabilities, nil
@@ -100,7 +100,7 @@ func (s *stamps) introduce(c *mcp.Caller) (client, capabilities []byte, err erro
 	return in.rawClient, in.rawCapabilities, nil
 }
 
-// appendInputResponses appends what the rounds before came to, with a comma after it.
+// appendInputResponses appends the input responses and state, followed by a comma.
 func appendInputResponses(dst []byte, c *mcp.Call) []byte {
 	if c.InputResponses != nil {
 		dst = append(dst, `"`+keyInputResponses+`":{`...)
