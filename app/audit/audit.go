@@ -104,7 +104,7 @@ func (l *Log) resume() error {
 		if err := l.file.Truncate(end); err != nil {
 			return err
 		}
-		notes = append(notes, note{What: noteTorn, Bytes: torn, Why: "the last line was not written whole, and was cut off"})
+		notes = append(notes, tornNote(torn))
 	}
 	if len(notes) == 0 && (h.Seq == l.last.Seq && noHead == nil && (l.key == nil || h.Signed != nil && h.Signed.Seq == h.Seq)) {
 		return nil // as it should be
@@ -188,7 +188,8 @@ func moveAway(log string) string {
 }
 
 // Append writes a record and returns when it is on disk. If it cannot be
-// written whole, nothing of it stays. Of a record above 64 KiB, the largest
+// written whole, nothing of it stays. What another process that crashed has left
+// of a last line is cut off, and a line says so. Of a record above 64 KiB, the largest
 // members are replaced by their size and SHA-256 digest.
 func (l *Log) Append(record any) error {
 	l.mu.Lock()
@@ -202,7 +203,8 @@ func (l *Log) Append(record any) error {
 	if err != nil {
 		return err
 	}
-	if err := l.catchUp(info.Size()); err != nil {
+	torn, err := l.cutTorn(info.Size())
+	if err != nil {
 		return err
 	}
 	h, err := readHead(l.name)
@@ -221,7 +223,27 @@ func (l *Log) Append(record any) error {
 			return err
 		}
 	}
+	if torn > 0 {
+		if err := l.append(tornNote(torn)); err != nil {
+			return err
+		}
+	}
 	return l.append(record)
+}
+
+// cutTorn reads what other processes have appended to a file of some size, and
+// cuts off a last line without an end. Both locks are held, so nobody is about
+// to write its rest: its writer has crashed. It returns the number of bytes cut.
+func (l *Log) cutTorn(size int64) (torn int64, err error) {
+	if size > l.end {
+		if torn, err = unfinished(l.file, size); err != nil {
+			return 0, err
+		}
+	}
+	if err := l.catchUp(size - torn); err != nil || torn == 0 {
+		return 0, err
+	}
+	return torn, l.file.Truncate(l.end)
 }
 
 // stat looks whether the open file is still the one of this name.
@@ -252,11 +274,10 @@ func (l *Log) append(record any) error {
 	}
 	line := Line{Seq: l.last.Seq + 1, At: time.Now().UTC().Round(0), Record: raw, Prev: l.last.Hash}
 	line.Hash = line.hash()
-	data, err := json.Marshal(line)
+	data, err := line.encode()
 	if err != nil {
 		return err
 	}
-	data = append(data, '\n')
 	last, end := l.last, l.end
 	if _, err = l.file.WriteAt(data, end); err == nil {
 		err = l.file.Sync()

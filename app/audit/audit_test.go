@@ -59,6 +59,18 @@ func TestTamperingIsFound(t *testing.T) {
 		"no JSON":        {func(l []string) []string { l[2] = "hello\n"; return l }, "line 3: it is no line"},
 		"hash rewritten": {func(l []string) []string { l[1] = rewrite(t, l[1]); return l }, "line 3: the line before it"},
 		"more members":   {func(l []string) []string { l[1] = strings.Replace(l[1], `"seq"`, `"x":1,"seq"`, 1); return l }, "line 2: it is no line"},
+		"a member twice": {func(l []string) []string {
+			l[1] = strings.Replace(l[1], `"record"`, `"record":"shown","record"`, 1)
+			return l
+		}, "line 2: it is no line"},
+		"another case": {func(l []string) []string {
+			l[1] = strings.Replace(l[1], `"record"`, `"Record":"shown","record"`, 1)
+			return l
+		}, "line 2: it is no line"},
+		"one other case": {func(l []string) []string { l[1] = strings.Replace(l[1], `"seq"`, `"SEQ"`, 1); return l }, "line 2: it is no line"},
+		"escaped name":   {func(l []string) []string { l[1] = strings.Replace(l[1], `"seq"`, `"\u0073eq"`, 1); return l }, "line 2: it is no line"},
+		"more after it":  {func(l []string) []string { l[1] = strings.Replace(l[1], "\n", " {}\n", 1); return l }, "line 2: it is no line"},
+		"space":          {func(l []string) []string { l[3] = " " + l[3]; return l }, "line 4: it is no line"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "audit.jsonl")
@@ -75,6 +87,36 @@ func TestTamperingIsFound(t *testing.T) {
 				t.Errorf("got %v, which does not say %q", err, c.want)
 			}
 		})
+	}
+}
+
+// What a process that crashed has left of a line does not keep another one,
+// which runs, from writing.
+func TestTornLineIsCutOffByAppend(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "audit.jsonl")
+	l, err := Open(file, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, torn := range []string{`{"seq":2,"at`, "{"} {
+		if err := l.Append("call"); err != nil {
+			t.Fatal(err)
+		}
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, append(data, torn...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.Append("last"); err != nil {
+		t.Fatal(err)
+	}
+	r, err := Verify(file, nil)
+	if err != nil || r.Lines != 5 || !strings.Contains(strings.Join(r.Notes, " "), "not written whole") {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 

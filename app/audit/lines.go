@@ -29,10 +29,25 @@ func (l Line) hash() string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
+// decodeLine reads a line, which must be spelled exactly as Append spells it:
+// no other, doubled or differently cased members, and nothing around the object.
 func decodeLine(data []byte, line *Line) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
-	return dec.Decode(line)
+	if err := dec.Decode(line); err != nil {
+		return err
+	}
+	written, err := line.encode()
+	if err == nil && !bytes.Equal(written, data) {
+		err = errors.New("it is not spelled as the log spells its lines")
+	}
+	return err
+}
+
+// encode returns the line as it stands in the file, with its end.
+func (l *Line) encode() ([]byte, error) {
+	data, err := json.Marshal(l)
+	return append(data, '\n'), err
 }
 
 // unfinished returns how many bytes at the end of a file of some size follow its
@@ -86,7 +101,7 @@ func readEach(r io.Reader, last Line, see func(*Line)) (Line, int64, error) {
 		case err == io.EOF && len(data) == 0:
 			return last, end, nil
 		case err == io.EOF:
-			return last, end, errors.New("the last line has no end: it was not written whole, as after a power failure. The next start of tenon cuts it off and notes it in the log")
+			return last, end, errors.New("the last line has no end: it was not written whole, as after a power failure. The next line that tenon writes cuts it off and notes it in the log")
 		case err != nil:
 			return last, end, err
 		}
@@ -131,6 +146,10 @@ const (
 	noteUnsigned = "unsigned before"
 	noteKey      = "another key before"
 )
+
+func tornNote(bytes int64) note {
+	return note{What: noteTorn, Bytes: bytes, Why: "the last line was not written whole, and was cut off"}
+}
 
 // headMissing is written where lines may have been cut off unnoticed.
 var headMissing = note{What: noteHead, Why: "the head file was not there: whether lines were cut off before this one is not known"}

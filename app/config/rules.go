@@ -2,6 +2,7 @@ package config
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
@@ -39,7 +40,7 @@ type Rule struct {
 // JSON; nil means none.
 //
 // A rule that allows is read narrowly and the others widely: arguments with a
-// .. in a path match no pattern of the former, and arguments that are no JSON
+// .. in a path, also percent-encoded, match no pattern of the former, and arguments that are no JSON
 // match every pattern of the latter.
 func (r Rule) Match(server, tool string, args []byte) bool {
 	if !Glob(r.Server, server) || !Glob(r.Tool, tool) {
@@ -67,9 +68,40 @@ func (r Rule) Match(server, tool string, args []byte) bool {
 	return true
 }
 
-// climbs reports whether a path goes up somewhere.
+// climbs reports whether a path or URL goes up somewhere, also if that is
+// percent-encoded, even several times.
 func climbs(value string) bool {
-	return slices.Contains(strings.FieldsFunc(value, func(r rune) bool { return r == '/' || r == '\\' }), "..")
+	const rounds = 4
+	for range rounds {
+		if slices.Contains(strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune(`/\"?#&;=`, r) }), "..") {
+			return true
+		}
+		decoded := percentDecoded(value)
+		if decoded == value {
+			return false
+		}
+		value = decoded
+	}
+	return true // nobody encodes a plain path that often
+}
+
+// percentDecoded decodes each %XX once, and leaves other percent signs alone.
+func percentDecoded(s string) string {
+	if !strings.Contains(s, "%") {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			if c, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
+				b = append(b, byte(c))
+				i += 2
+				continue
+			}
+		}
+		b = append(b, s[i])
+	}
+	return string(b)
 }
 
 // Decide says what to do with a call, and by which rule. The strictest rule

@@ -175,3 +175,14 @@ func TestConfigAddAndRemove(t *testing.T) {
 		t.Errorf("then there are\n%s", out)
 	}
 }
+
+// A disabled server is opened if the person names it, and only then.
+func TestNamingADisabledServerOpensIt(t *testing.T) {
+	p := newProject(t, `{"mcpServers": {"sums": {"builtin": "calc", "disabled": true}}}`)
+	write(t, filepath.Join(p.user, "tenon.json"), `{"mcpServers": {"calc": {"builtin": "calc", "disabled": true}}}`)
+	for _, args := range [][]string{{"call", "calc", "add", "a=2", "b=3"}, {"call", "sums", "add", "a=2", "b=3", "--yes"}} {
+		if code, out, errs := p.tenon(args...); code != 0 || !strings.Contains(out, "5") {
+			t.Errorf("%v: exit code %d: %s%s", args, code, out, errs)
+		}
+	}
+}

@@ -313,6 +313,7 @@ func (p *program) approved(name string) (config.Server, error) {
 	if err != nil {
 		return entry, err
 	}
+	entry.Disabled = false // the person has named it
 	approvals, v, err := p.verdict(entry)
 	if err != nil {
 		return entry, err
