@@ -151,7 +151,7 @@ func TestRounds(t *testing.T) {
 		{"for ever", mcp.InputRequired{Requests: ask, State: "s"}, 0, mcp.MethodToolsCall, 10, "in each of 10 rounds"},
 		{"for ever, with another limit", mcp.InputRequired{Requests: ask}, 3, mcp.MethodPromptsGet, 3, "in each of 3 rounds"},
 		{"for ever, without questions", mcp.InputRequired{State: "s"}, 0, mcp.MethodResourcesRead, 10, "in each of 10 rounds"},
-		{"C14 neither questions nor state", mcp.InputRequired{}, 0, mcp.MethodToolsCall, 1, "neither what nor why"},
+		{"C14 neither questions nor state", mcp.InputRequired{}, 0, mcp.MethodToolsCall, 1, "without inputRequests or requestState"},
 		{"a method that cannot ask", mcp.InputRequired{Requests: ask}, 0, mcp.MethodToolsList, 1, "cannot ask for input"},
 	}
 	for _, tt := range tests {

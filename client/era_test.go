@@ -280,7 +280,7 @@ func TestAnswersOnTheWire(t *testing.T) {
 		{"C10 both", `"result":{"content":[]},"error":{"code":1,"message":"x"}`, "", "tools/call"},
 		{"C10 neither", `"x":1`, "", "tools/call"},
 		{"C12 strange resultType", `"result":{"resultType":"later","content":[]}`, "", `"later"`},
-		{"C14 input_required without anything", `"result":{"resultType":"input_required"}`, "", "neither what nor why"},
+		{"C14 input_required without anything", `"result":{"resultType":"input_required"}`, "", "without inputRequests or requestState"},
 		{"C16 sampling not declared", `"result":{"resultType":"input_required","inputRequests":{"k":{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}}}}`, "", "not declared"},
 	}
 	for _, tt := range tests {
