@@ -65,7 +65,7 @@ func (s *Server) lastRequest(r *http.Request) (any, error) {
 	}
 	req := one.LastRequest()
 	if req == nil {
-		return nil, missing("the model was not asked yet since tenon was started")
+		return nil, missing("no request was sent to the model since tenon started")
 	}
 	return req, nil
 }
@@ -211,7 +211,7 @@ func (s *Server) forget(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if q.Server == "" {
-		return nil, bad("say of which server")
+		return nil, bad("missing member \"server\"")
 	}
 	return struct{}{}, s.work.Book.Forget(q.Server, q.Tool)
 }
@@ -232,7 +232,7 @@ func (s *Server) chooseModel(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if s.opts.Choose == nil {
-		return nil, missing("no other model can be chosen")
+		return nil, missing("this page cannot choose another model")
 	}
 	m, err := s.opts.Choose(r.Context(), q.Name)
 	if err != nil {

@@ -98,8 +98,8 @@ func gather[T any](d *detail, what string, list func(func(*T, error) bool)) []*T
 // handshakes are the methods that a conversation begins with, of any revision.
 var handshakes = []string{"initialize", "notifications/initialized", mcp.MethodDiscover}
 
-// handshake is how client and server of the latest connection have met, as far
-// as it is still kept.
+// handshake returns the messages of the handshake of the latest connection, as far
+// as the log still has them.
 func (s *Server) handshake(server string) []summary {
 	found := []speccheck.Message{}
 	for _, method := range handshakes {

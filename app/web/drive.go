@@ -50,7 +50,7 @@ func (s *Server) cancel(r *http.Request) (any, error) {
 	cancel := s.calls[r.PathValue("id")]
 	s.mu.Unlock()
 	if cancel == nil {
-		return nil, missing("it is over already")
+		return nil, missing("the call has already ended")
 	}
 	cancel()
 	return struct{}{}, nil

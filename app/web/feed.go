@@ -11,8 +11,8 @@ import (
 // feedSize is how many events are kept for pages that come back.
 const feedSize = 4096
 
-// A feed keeps the latest events for pages to pull. Putting never waits; a page
-// that is too slow finds a gap and asks for the state anew.
+// A feed keeps the latest events for pages to pull. Adding an event never blocks;
+// a page that is too slow finds a gap and requests the whole state again.
 type feed struct {
 	mu      sync.Mutex
 	events  []feedEvent // the last feedSize, in order
@@ -74,7 +74,7 @@ func (f *feed) last() uint64 {
 	return f.next - 1
 }
 
-// watch returns a channel that holds something whenever events were put.
+// watch returns a channel that signals that events were added.
 func (f *feed) watch() (<-chan struct{}, func()) {
 	wake := make(chan struct{}, 1)
 	f.mu.Lock()

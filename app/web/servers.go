@@ -69,7 +69,7 @@ func (s *Server) state(r *http.Request) (any, error) {
 func (s *Server) find(r *http.Request) (*connect.Server, error) {
 	one := s.work.Fleet.Get(r.PathValue("name"))
 	if one == nil {
-		return nil, missing("there is no server of that name")
+		return nil, missing("unknown server")
 	}
 	return one, nil
 }
@@ -126,7 +126,7 @@ func (s *Server) approve(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if s.opts.Approve == nil {
-		return nil, missing("nothing waits for approval")
+		return nil, missing("no server waits for approval")
 	}
 	if q.Pin == "" {
 		return nil, bad("say what was approved: {\"pin\": …}")

@@ -87,8 +87,8 @@ type wirePiece struct {
 	Lost     bool      `json:"lost,omitzero"`
 }
 
-// wait waits for news, and a breath after it. It reports false when the page is
-// gone.
+// wait waits for events and then for the pause between two batches. It reports
+// false when the page has disconnected.
 func (s *Server) wait(r *http.Request, news, messages <-chan struct{}, more bool, beat func() error) bool {
 	for !more {
 		timer := time.NewTimer(heartbeat)

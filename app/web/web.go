@@ -10,7 +10,7 @@
 //	guard     Host, Origin, method, cookie          guard.go
 //	route     one table                             web.go
 //	answer    from the workspace                    servers.go, drive.go, chat.go, wire.go
-//	news      one stream for each page, pulled      feed.go, stream.go, turns.go
+//	events    one stream for each page              feed.go, stream.go, turns.go
 package web
 
 import (
@@ -30,11 +30,11 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// Options say what the page can do beside showing. Nil means nothing more.
+// Options configure a [Server]; nil means the defaults: a page that only shows.
 type Options struct {
-	// Models lists the models that could be chosen; nil: none can.
+	// Models lists the models to choose from; nil disables the choice.
 	Models func(ctx context.Context) []string
-	// Choose makes a model of a name. It is asked only if Models is set.
+	// Choose returns the model with a name. It is called only if Models is set.
 	Choose func(ctx context.Context, name string) (llm.Model, error)
 
 	// Pending lists servers that a project wants and the person has not
@@ -56,7 +56,7 @@ type Options struct {
 	Only string
 }
 
-// A Pending is a server that waits for the person's approval.
+// A Pending is a server of a project that the person has not approved yet.
 type Pending struct {
 	Name     string   `json:"name"`
 	File     string   `json:"file"`
@@ -93,8 +93,8 @@ type Server struct {
 	stop    context.CancelFunc
 }
 
-// New makes a Server. Give its Event and State to the workspace before it is
-// opened, and the workspace with Show.
+// New returns a Server. Pass its Event and State methods to the workspace before
+// opening it, then pass the workspace to Show.
 func New(o *Options) *Server {
 	s := &Server{feed: newFeed(), calls: map[string]context.CancelFunc{}, chats: map[string]bool{}, turns: turns{all: map[string]*turn{}}}
 	if o != nil {
@@ -106,20 +106,20 @@ func New(o *Options) *Server {
 	return s
 }
 
-// Show gives the server the workspace to show.
+// Show sets the workspace to show.
 func (s *Server) Show(w *workspace.Workspace) { s.work = w }
 
-// Event and State pass on what the workspace tells.
+// Event and State pass events of the workspace to the pages.
 func (s *Server) Event(e host.Event) {
 	s.turns.hear(e) // first: who is told of the end finds no turn any more
 	s.feed.put("host", e)
 }
 func (s *Server) State(e connect.State) { s.feed.put("server", summaryOf(e)) }
 
-// Token opens the page once.
+// Token returns the token that opens the page once.
 func (s *Server) Token() string { return s.guard.token }
 
-// NewToken makes the token of the next page, in place of one that was used.
+// NewToken returns a new token, which replaces one that was used.
 func (s *Server) NewToken() string { return s.guard.renew() }
 
 // ServeHTTP serves the page and its API.
@@ -153,7 +153,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	return err
 }
 
-// Close ends what the page has begun and waits for it.
+// Close cancels the calls that pages have started and waits for them.
 func (s *Server) Close() {
 	s.stop()
 	s.running.Wait()
@@ -219,13 +219,13 @@ func (s *Server) nowhere(w http.ResponseWriter, r *http.Request) {
 	post.Method = http.MethodPost
 	if _, pattern := s.mux.Handler(post); pattern != "" {
 		w.Header().Set("Allow", http.MethodPost)
-		refuse(w, http.StatusMethodNotAllowed, errors.New("this is done with POST"))
+		refuse(w, http.StatusMethodNotAllowed, errors.New("use POST for this address"))
 		return
 	}
-	refuse(w, http.StatusNotFound, errors.New("the API has no such address: see docs/api.md"))
+	refuse(w, http.StatusNotFound, errors.New("unknown address: see docs/api.md"))
 }
 
-// A fault is an error with the status that it is answered with.
+// A fault is an error with its HTTP status.
 type fault struct {
 	status int
 	error
@@ -236,7 +236,7 @@ func (f fault) Unwrap() error { return f.error }
 func bad(text string) error     { return fault{http.StatusBadRequest, errors.New(text)} }
 func missing(text string) error { return fault{http.StatusNotFound, errors.New(text)} }
 
-// answering writes what a function returns as JSON.
+// answering returns a handler that writes the result of a function as JSON.
 func answering(h func(*http.Request) (any, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
@@ -301,7 +301,7 @@ func body(r *http.Request, v any) error {
 		return nil
 	}
 	if err := mcp.Unmarshal(data, v); err != nil {
-		return bad("the body cannot be read: " + err.Error())
+		return bad("cannot read the body: " + err.Error())
 	}
 	return nil
 }

@@ -74,7 +74,7 @@ func (s *Server) wire(r *http.Request) (any, error) {
 func (s *Server) one(text string) (speccheck.Message, error) {
 	seq, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return speccheck.Message{}, bad("a message has a number")
+		return speccheck.Message{}, bad("the message must be named by its number")
 	}
 	m, ok := s.work.Log.Get(seq)
 	if !ok {
@@ -127,7 +127,7 @@ func (s *Server) save(w http.ResponseWriter, r *http.Request) {
 	q.Conn, _ = strconv.ParseUint(r.URL.Query().Get("conn"), 10, 64)
 	list, _ := s.work.Log.Filter(q, 0, 1<<20)
 	if q.Server == "" || len(list) == 0 {
-		refuse(w, http.StatusNotFound, errors.New("nothing is kept of that server: say which, with ?server="))
+		refuse(w, http.StatusNotFound, errors.New("no messages of that server: name one with ?server="))
 		return
 	}
 	last := list[0].Conn
