@@ -170,7 +170,7 @@ func (f *flight) mayAsk(c *mcp.Call, need *mcp.InputRequired) error {
 		return invalid(c.Method, f.name, "this method cannot ask for input")
 	}
 	if len(need.Requests) == 0 && need.State == "" && len(need.PriorResponses) == 0 {
-		return invalid(c.Method, f.name, "it asks for input and says without inputRequests or requestState")
+		return invalid(c.Method, f.name, "input_required without inputRequests or requestState")
 	}
 	for key, q := range need.Requests {
 		if err := c.Caller.CanHandle(q); err != nil {
