@@ -87,6 +87,8 @@ var floors = map[string]floor{
 	"internal/bm25":     {on: []string{"internal/typo"}, extern: []string{"golang.org/x/text"}, why: "finding documents by words is useful to servers and hosts alike, and knows neither"},
 	"internal/safefile": {extern: []string{"golang.org/x/sys"}, why: "a file is written whole or not at all, whatever is in it"},
 
+	"internal/typeahead": {extern: []string{"golang.org/x/sys"}, why: "it drops what was typed before a question, whoever asks"},
+
 	"app/config":    {on: []string{"internal/redact", "internal/safefile", "internal/typo", "internal/visible"}, why: "a list of servers is read and approved before anything is opened, so it knows no protocol"},
 	"app/speccheck": {on: []string{"mcp", "jsonrpc", "era", "internal/visible"}, why: "it checks messages of any connection, so it knows messages and eras, and neither features nor transports"},
 	"app/wirelog":   {on: []string{"mcp", "jsonrpc", "app/speccheck", "internal/redact", "internal/visible"}, why: "it logs the messages of any connection, so it knows neither features nor transports"},
@@ -94,7 +96,7 @@ var floors = map[string]floor{
 
 	"app/show":      {on: []string{"mcp", "internal/visible"}, extern: []string{jsonv2}, why: "it turns values of the protocol into text and reaches no server"},
 	"app/args":      {on: []string{"mcp"}, why: "words become arguments by a schema, whoever typed them"},
-	"app/form":      {on: []string{"mcp", "internal/visible"}, extern: []string{"golang.org/x/term"}, why: "a form on lines of text knows neither who asks nor where the lines are"},
+	"app/form":      {on: []string{"mcp", "internal/typeahead", "internal/visible"}, extern: []string{"golang.org/x/term"}, why: "a form on lines of text knows neither who asks nor where the lines are"},
 	"app/doctor":    {on: []string{"mcp", "schema", "client", "app/*", "internal/visible"}, why: "it judges a server by what was seen of it"},
 	"app/connect":   {on: []string{"mcp", "jsonrpc", "era", "client", "transport/*", "auth/*", "app/config", "internal/patience", "internal/redact", "internal/visible"}, why: "the only place of the host that knows how a server is reached"},
 	"app/permit":    {on: []string{"mcp", "app/config", "internal/redact", "internal/visible", "internal/safefile"}, why: "what may be called is decided without knowing how"},
@@ -103,7 +105,7 @@ var floors = map[string]floor{
 	"app/store":     {on: []string{"app/host", "app/llm"}, extern: []string{"modernc.org/sqlite"}, why: "the only place that knows where sessions are kept"},
 	"app/workspace": {on: []string{"mcp", "auth/tokens", "app/*", "internal/redact", "internal/safefile"}, why: "it puts the host together and moves its files, and adds nothing to it"},
 	"app/sample":    {extern: []string{"modernc.org/sqlite"}, why: "something to look at, for those who have nothing yet"},
-	"app/term":      {on: []string{"mcp", "client", "app/*", "internal/redact", "internal/visible"}, extern: []string{"charm.land/bubbletea/v2", "charm.land/lipgloss/v2", "github.com/charmbracelet/x/ansi", "golang.org/x/term"}, why: "a face over events; it does not know the other face"},
+	"app/term":      {on: []string{"mcp", "client", "app/*", "internal/redact", "internal/typeahead", "internal/visible"}, extern: []string{"charm.land/bubbletea/v2", "charm.land/lipgloss/v2", "github.com/charmbracelet/x/ansi", "golang.org/x/term"}, why: "a face over events; it does not know the other face"},
 	"app/web":       {on: []string{"mcp", "client", "app/*", "internal/visible", "internal/version"}, why: "a face over events; it does not know the other face"},
 
 	"app/llm":                     {why: "a conversation with a model knows neither MCP nor any provider"},

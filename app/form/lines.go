@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"golang.org/x/term"
+
+	"github.com/tenon-mcp/tenon/internal/typeahead"
 )
 
 // Lines reads the answers of a person. ReadLine shows the prompt, and returns
@@ -20,9 +22,13 @@ type Lines interface {
 	ReadSecret(ctx context.Context, prompt string) (string, error)
 }
 
-// FromReader reads lines from a reader and shows prompts on a writer. A line
-// that is still being waited for when ctx ends is given to the next call; until
-// it comes, a goroutine waits for it.
+// FromReader returns Lines that read from r and write prompts to prompts. If
+// ctx ends while a line is being read, the next call takes that line; until it
+// arrives, a goroutine waits for it.
+//
+// If r is a terminal, input that arrives before a prompt is discarded: only
+// what is typed after a prompt answers it. From anything else, such as a pipe,
+// every line is an answer.
 func FromReader(r io.Reader, prompts io.Writer) Lines {
 	l := &readerLines{in: bufio.NewReader(r), out: prompts}
 	if f, ok := r.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
@@ -45,6 +51,7 @@ type readerLines struct {
 
 // ReadLine is for one goroutine at a time.
 func (l *readerLines) ReadLine(ctx context.Context, prompt string) (string, error) {
+	l.discard()
 	fmt.Fprint(l.out, prompt)
 	return l.wait(ctx, func() (string, error) {
 		line, err := l.in.ReadString('\n')
@@ -57,10 +64,30 @@ func (l *readerLines) ReadLine(ctx context.Context, prompt string) (string, erro
 
 // ReadSecret is for one goroutine at a time.
 func (l *readerLines) ReadSecret(ctx context.Context, prompt string) (string, error) {
+	l.discard()
 	if l.tty == nil || l.pending != nil || l.in.Buffered() > 0 {
 		return l.ReadLine(ctx, prompt)
 	}
 	return l.wait(ctx, func() (string, error) { return Hidden(ctx, l.tty, l.out, prompt) })
+}
+
+// discard drops what was typed at a terminal before now, both what this process
+// has read and what it has not.
+func (l *readerLines) discard() {
+	if l.tty == nil {
+		return
+	}
+	if l.pending != nil {
+		select {
+		case <-l.pending:
+			l.pending = nil
+		default: // the goroutine that reads has no line yet
+		}
+	}
+	if l.pending == nil {
+		l.in.Discard(l.in.Buffered())
+	}
+	typeahead.Discard(l.tty)
 }
 
 // wait waits for the line that is being read, or begins to read one.
@@ -83,9 +110,10 @@ func (l *readerLines) wait(ctx context.Context, read func() (string, error)) (st
 }
 
 // Hidden shows a prompt and reads a line from a terminal without showing it.
-// The terminal is silent before the prompt is there. When ctx ends it shows
-// again what is typed, though the line is still waited for. Ctrl-D is io.EOF and
-// Ctrl-C, which is no signal here, context.Canceled.
+// Before the prompt it turns echo off and discards what was typed until then.
+// When ctx ends, echo is turned on again, but Hidden still waits for the line.
+// Ctrl-D returns io.EOF; Ctrl-C, which sends no signal here, returns
+// context.Canceled.
 func Hidden(ctx context.Context, tty *os.File, out io.Writer, prompt string) (string, error) {
 	fd := int(tty.Fd())
 	before, err := term.MakeRaw(fd)
@@ -96,6 +124,7 @@ func Hidden(ctx context.Context, tty *os.File, out io.Writer, prompt string) (st
 	defer restore()
 	stop := context.AfterFunc(ctx, restore)
 	defer stop()
+	typeahead.Discard(tty)
 	return term.NewTerminal(struct {
 		io.Reader
 		io.Writer

@@ -147,6 +147,7 @@ func TestLoginOpensAfterAYes(t *testing.T) {
 	s.Sees("Open it in the browser? (yes/no)")
 	s.Press("y\r")
 	s.Sees("Type yes or no.")
+	s.Sees("(yes/no) ")
 	if got := opened(); got != "" {
 		t.Errorf("opened before the person said yes: %s", got)
 	}

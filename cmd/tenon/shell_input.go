@@ -10,6 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/tenon-mcp/tenon/app/form"
+	"github.com/tenon-mcp/tenon/internal/typeahead"
 )
 
 // errInterrupted says that the person has thrown away the line.
@@ -71,12 +72,16 @@ func (e *editor) read(prompt string, line func() (string, error)) (string, error
 		return "", err
 	}
 	defer term.Restore(int(e.tty.Fd()), before)
+	e.history.off = prompt != shellPrompt
+	if e.history.off { // a question: what was typed before it is no answer
+		e.renew()
+		typeahead.Discard(e.tty)
+	}
 	if w, h, err := term.GetSize(int(e.tty.Fd())); err == nil && w > 0 {
 		e.term.SetSize(w, h)
 	}
 	e.begin(true)
 	defer e.begin(false)
-	e.history.off = prompt != shellPrompt
 	e.term.AutoCompleteCallback = nil
 	if !e.history.off {
 		e.term.AutoCompleteCallback = func(line string, pos int, key rune) (string, int, bool) {

@@ -84,9 +84,12 @@ func TestShellAtATerminal(t *testing.T) {
 	s.Press("call greet\r")
 	s.Sees("Who are you?")
 	s.Sees("who you are")
+	s.Sees("name: ")
 	s.Press("Ada\r")
+	s.Sees("age (integer): ")
 	s.Press("many\r")
 	s.Sees("whole number")
+	s.Sees("age (integer): ")
 	s.Press("36\r")
 	s.Sees("hello Ada, 36")
 
@@ -101,7 +104,7 @@ func TestShellAtATerminal(t *testing.T) {
 	s.Press(" tools -q\r") // begins with a space: is not kept
 	s.Sees("wait")
 	s.Press("\x1b[A\r") // the arrow up: what was kept before
-	s.Sees("Who are you?")
+	s.Sees("name: ")
 	s.Press("!\r")
 	s.Sees("tenon> ")
 	s.Press("\x04")
