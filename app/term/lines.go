@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tenon-mcp/tenon/app/form"
+	"github.com/tenon-mcp/tenon/internal/typeahead"
 )
 
 // errInterrupted says that the person wants something stopped.
@@ -94,6 +95,33 @@ func (l *lines) took(g gotLine, secret bool) (string, error) {
 		fmt.Fprintln(l.out, g.text)
 	}
 	return g.text, nil
+}
+
+// typedAhead returns the whole lines that were typed at a terminal before now
+// and not read yet, and discards a line that is not finished. It is called
+// before a question, so that only what is typed after it can answer it. Where
+// the input is no terminal, lines are answers and stay where they are.
+func (l *lines) typedAhead() []string {
+	if l.tty == nil {
+		return nil
+	}
+	var all []string
+	for !l.ended {
+		if !l.owed && typeahead.HasLine(l.tty) {
+			l.ask(wish{ctx: context.Background()})
+		} else if len(l.got) == 0 {
+			break // nothing is there, or the reader waits for a line
+		}
+		text, err := l.took(<-l.got, false)
+		if err != nil {
+			break
+		}
+		if text = strings.TrimSpace(text); text != "" {
+			all = append(all, text)
+		}
+	}
+	typeahead.Discard(l.tty)
+	return all
 }
 
 // ReadLine shows a prompt and returns the next line.

@@ -31,7 +31,7 @@ type plain struct {
 	phase map[string]host.CallPhase
 	left  bool     // the person has left
 	typed bool     // a person types, and not a script
-	ahead []string // lines that were typed while a question was open
+	ahead []string // lines typed before or during a question, for the prompt after it
 }
 
 // RunPlain is Run for where there is no terminal: the same commands, line by
@@ -176,6 +176,7 @@ func (p *plain) command(f func(ctx context.Context, out *show.Printer) (after, e
 // fill asks for the arguments of a tool or a prompt.
 func (p *plain) fill(c *callSheet) (after, error) {
 	p.say("Fill in " + c.title + " (an empty line leaves out what may be left out, ! gives up):")
+	p.keepAhead()
 	if err := p.sheet(p.t.ctx, c.sheet); err != nil {
 		if errors.Is(err, form.ErrDeclined) || errors.Is(err, io.EOF) {
 			p.say("not called")

@@ -45,6 +45,7 @@ func (p *plain) askForm(q *question) host.Reply {
 		p.say("! " + q.wrong)
 		return host.Reply{Action: "decline"}
 	}
+	p.keepAhead()
 	for {
 		err := p.sheet(p.t.ctx, q.sheet.sheet)
 		switch {
@@ -82,10 +83,25 @@ func (q *question) words() (all map[string]string, text, no string) {
 	return map[string]string{"accept": "accept", "decline": "decline", "mute": "mute"}, "accept, decline, mute", "decline"
 }
 
-// askWord reads lines until one is an answer. At a terminal, a line that is no
-// answer was typed ahead: it is kept, and taken up when nothing runs any more.
+// keepAhead keeps the lines that were typed before a question appears for the
+// prompt after it: they do not answer the question.
+func (p *plain) keepAhead() {
+	for _, text := range p.in.typedAhead() {
+		p.keep(text)
+	}
+}
+
+func (p *plain) keep(text string) {
+	p.ahead = append(p.ahead, text)
+	p.say("  (kept for later: " + clip(text, 60) + ")")
+}
+
+// askWord reads lines until one is an answer. At a terminal, lines that were
+// typed before the question, and lines that are no answer, are kept for the
+// prompt after it.
 func (p *plain) askWord(q *question) host.Reply {
 	all, text, no := q.words()
+	p.keepAhead()
 	for {
 		typed, err := p.prompt(p.t.ctx, text+": ")
 		if err != nil {
@@ -107,8 +123,7 @@ func (p *plain) askWord(q *question) host.Reply {
 			return host.Reply{Action: action}
 		}
 		if p.typed && typed != "" {
-			p.ahead = append(p.ahead, typed)
-			p.say("  (kept for later: " + clip(typed, 60) + ")")
+			p.keep(typed)
 		}
 		p.say("  answer with one of: " + text)
 	}
