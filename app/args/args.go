@@ -43,6 +43,15 @@ func Parse(schema json.RawMessage, words []string) (json.RawMessage, error) {
 	return mcp.Marshal(top)
 }
 
+// Escape returns the value that stands for text in a word name=value. Text that
+// begins with @ gets another @, so that it does not name a file.
+func Escape(text string) string {
+	if strings.HasPrefix(text, "@") {
+		return "@" + text
+	}
+	return text
+}
+
 // object keeps a JSON object while it is put together.
 type object map[string]any
 

@@ -239,11 +239,11 @@ func (t *talk) completeToolArgument(ctx context.Context, tool string, given []st
 		switch {
 		case valued && f.Name == name:
 			for _, o := range f.Options {
-				if strings.HasPrefix(o.Value, value) {
-					all = append(all, choice{word: name + "=" + o.Value, about: o.Title})
+				if text := args.Escape(o.Value); strings.HasPrefix(text, value) {
+					all = append(all, choice{word: name + "=" + text, about: o.Title})
 				}
 			}
-		case !valued && strings.HasPrefix(f.Name, word) && !slices.ContainsFunc(given, func(g string) bool { return strings.HasPrefix(g, f.Name+"=") }):
+		case !valued && strings.HasPrefix(f.Name, word) && !strings.Contains(f.Name, "=") && !slices.ContainsFunc(given, func(g string) bool { return strings.HasPrefix(g, f.Name+"=") }):
 			all = append(all, choice{word: f.Name + "=", about: f.Description, open: true})
 		}
 	}

@@ -39,6 +39,8 @@ func palette(t *testing.T) string {
 	bodies := map[string]string{
 		mcp.MethodDiscover: `{"capabilities":{"tools":{},"resources":{},"prompts":{},"completions":{}}}`,
 		mcp.MethodToolsList: `{"tools":[{"name":"paint","inputSchema":{"type":"object","properties":{"colour":{"enum":["red","green"]},"wet":{"type":"boolean"}}}},
+			{"name":"leak","inputSchema":{"type":"object","properties":{"x":{"enum":["@/home/ada/secret"]},"x=@/home/ada/secret":{"type":"string"},"--yes":{"type":"string"}}}},
+			{"name":"--yes","inputSchema":{"type":"object"}},
 			{"name":"$(touch ran)","inputSchema":{"type":"object"}},{"name":"a\u001b[31mb","inputSchema":{"type":"object"}}]}`,
 		mcp.MethodResourcesList:         `{"resources":[{"uri":"wall://north","name":"n"},{"uri":"wall://south","name":"s"}]}`,
 		mcp.MethodResourceTemplatesList: `{"resourceTemplates":[{"uriTemplate":"floor://{room}","name":"f"}]}`,
@@ -77,6 +79,11 @@ func TestCompletion(t *testing.T) {
 		{[]string{"call", url, "paint", ""}, "colour= wet= :6"},
 		{[]string{"call", url, "paint", "wet=true", ""}, "colour= :6"},
 		{[]string{"call", url, "paint", "colour="}, "colour=green colour=red :4"},
+		{[]string{"call", url, "leak", ""}, "x= :6"},
+		{[]string{"call", url, "leak", "x="}, "x=@@/home/ada/secret :4"},
+		{[]string{"call", url, "leak", "x=@@"}, "x=@@/home/ada/secret :4"},
+		{[]string{"call", url, "leak", "x=@/home/ada/"}, ":4"},
+		{[]string{"tools", url, ""}, "$(touch ran) leak paint :4"},
 		{[]string{"call", url, "paint", "wet=t"}, "wet=true :4"},
 		{[]string{"call", url, "\x1b"}, ":4"},
 		{[]string{"call", url, "a"}, ":4"}, // a name that cannot be shown

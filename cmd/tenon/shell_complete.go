@@ -99,19 +99,23 @@ type completer struct {
 }
 
 // candidates are the words that can follow those in done, whose first is the
-// command and which leave out the server. Some do not begin with word; the caller
-// filters them.
+// command and which leave out the server. Some do not begin with word; the
+// caller filters them. A server's name that would be read as a flag is left out.
 func (c *completer) candidates(ctx context.Context, done []string, word string) []string {
+	return slices.DeleteFunc(c.unfiltered(ctx, done, word), func(w string) bool { return strings.HasPrefix(w, "-") })
+}
+
+func (c *completer) unfiltered(ctx context.Context, done []string, word string) []string {
 	if len(done) == 0 {
 		return append(slices.Clone(inShell), shellOnly...)
 	}
 	switch command, at := done[0], len(done); {
 	case command == "help" && at == 1:
-		return inShell
+		return slices.Clone(inShell)
 	case (command == "listen" || command == "trace") && at == 1:
 		return []string{"on", "off"}
 	case command == "raw" && at == 1:
-		return methods
+		return slices.Clone(methods)
 	case command == "tools", command == "call" && at == 1:
 		return names(c.tools(ctx), func(t *mcp.Tool) string { return t.Name })
 	case command == "call":
@@ -171,13 +175,13 @@ func toolArgument(tools []*mcp.Tool, tool string, done []string, word string) []
 	var all []string
 	if !ok {
 		for n := range s.Properties {
-			if !given(done, n) {
+			if !given(done, n) && !strings.Contains(n, "=") { // which would end the name
 				all = append(all, n+"=")
 			}
 		}
 		return all
 	}
-	if beginning, isFile := strings.CutPrefix(value, "@"); isFile {
+	if beginning, isFile := strings.CutPrefix(value, "@"); isFile && !strings.HasPrefix(beginning, "@") {
 		found, _ := filepath.Glob(beginning + "*") // a pattern that is none finds nothing
 		for _, f := range found {
 			all = append(all, name+"=@"+f)
@@ -186,7 +190,7 @@ func toolArgument(tools []*mcp.Tool, tool string, done []string, word string) []
 	}
 	p := s.Properties[name]
 	for _, v := range p.Enum {
-		all = append(all, fmt.Sprintf("%s=%v", name, v))
+		all = append(all, name+"="+args.Escape(fmt.Sprint(v)))
 	}
 	if p.Type == "boolean" {
 		all = append(all, name+"=true", name+"=false")
