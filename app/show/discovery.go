@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -68,7 +69,7 @@ func (p *Printer) Discovery(s *Server) error {
 	if s.Instructions != "" {
 		p.line("")
 		p.line(p.Bold("Instructions for the model"))
-		p.Markdown(s.Instructions)
+		p.Markdown(visible.Text(s.Instructions)) // as the description of a tool
 	}
 	for _, u := range s.Unanswered {
 		p.lines(p.Yellow("not available: ")+clean(u), "", "  ")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -54,7 +55,7 @@ func (p *Printer) Tool(t *mcp.Tool) error {
 	}
 	if t.Description != "" {
 		p.line("")
-		p.Markdown(t.Description)
+		p.Markdown(visible.Text(t.Description)) // the model is given all of it, so all of it is shown
 	}
 	p.schema("Arguments", t.InputSchema)
 	p.schema("Result", t.OutputSchema)

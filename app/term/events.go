@@ -160,9 +160,19 @@ func (s *screen) answered(a *host.Ask) tea.Cmd {
 		}
 		s.questions = append(s.questions[:i:i], s.questions[i+1:]...)
 		if i == 0 {
+			s.withdraw()
 			s.focused = false // the next one has to be gone to
 		}
 		break
 	}
 	return nil
+}
+
+// withdraw locks the keyboard if a question goes away by itself while the
+// person types into it: the rest of a secret must not go to the chat line.
+func (s *screen) withdraw() {
+	if s.focused && s.pane == nil {
+		s.withdrawn = true
+		s.hint = withdrawnHint
+	}
 }

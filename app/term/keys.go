@@ -11,11 +11,21 @@ import (
 // again is how soon a second Ctrl-C has to come to leave.
 const again = 2 * time.Second
 
+// withdrawnHint is shown while keys are dropped; see [screen.withdraw].
+const withdrawnHint = "The question was withdrawn. Press Esc to go on."
+
 // key sends a key to what is in front: a pane, the question that the person
 // went to, a sheet, the cards, or the input. A question that merely appeared is
 // never in front.
 func (s *screen) key(stroke, text string) tea.Cmd {
+	if s.withdrawn && stroke != "esc" && stroke != "ctrl+c" {
+		return nil
+	}
 	s.hint = ""
+	if s.withdrawn {
+		s.withdrawn = false
+		return nil
+	}
 	if stroke == "ctrl+c" {
 		return s.interrupt()
 	}
@@ -280,6 +290,9 @@ func (s *screen) complete() tea.Cmd {
 
 // paste puts text where the cursor is.
 func (s *screen) paste(text string) tea.Cmd {
+	if s.withdrawn {
+		return nil
+	}
 	if s.focused {
 		switch q := s.questions[0]; {
 		case q.inside && q.edit != nil:

@@ -19,7 +19,7 @@ func (q *question) sampling(width int, th *theme) (out []string, cursor int) {
 		return append(out, indented(rows, "> ", "> ")...), cursor
 	}
 	if q.ask.Draft != nil {
-		return append(out, indented(wrap(visible.Terminal(blocksText(q.ask.Draft.Content.Blocks)), width-2), "│ ", "│ ")...), cursor
+		return append(out, indented(wrap(visible.Text(blocksText(q.ask.Draft.Content.Blocks)), width-2), "│ ", "│ ")...), cursor
 	}
 	p := q.ask.Sampling
 	if p == nil {
@@ -27,7 +27,7 @@ func (q *question) sampling(width int, th *theme) (out []string, cursor int) {
 	}
 	part := func(label, text string) {
 		out = append(out, th.dim.Render(label))
-		out = append(out, indented(wrap(visible.Terminal(text), width-2), "│ ", "│ ")...)
+		out = append(out, indented(wrap(visible.Text(text), width-2), "│ ", "│ ")...)
 	}
 	if p.SystemPrompt != "" {
 		part("its instructions to the model", p.SystemPrompt)

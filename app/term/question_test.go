@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	tea "charm.land/bubbletea/v2"
+
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/host"
 	"github.com/tenon-mcp/tenon/app/llm/keyword"
@@ -251,5 +253,51 @@ func TestMisleadingPages(t *testing.T) {
 		if opened != test.opens || strings.HasPrefix(q.wrong, "The page is not opened") == test.opens {
 			t.Errorf("%s: opened %v, %q", test.url, opened, q.wrong)
 		}
+	}
+}
+
+// A form that the server cancels while the person types a password into it
+// leaves nothing of the password in the chat line.
+func TestWithdrawnFormTakesTheKeys(t *testing.T) {
+	d := drive(t, nil, map[string]*server.Server{"vault": vault()}, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		d.w.Host.NewSession().Call(ctx, "vault", "unlock", json.RawMessage(`{}`))
+	}()
+	d.answer("Allow once")
+	d.until("the form", func() bool { return len(d.s.questions) == 1 && d.s.questions[0].ask.Kind == host.AskForm })
+	d.answer("Fill in")
+	d.types("ada")
+	d.press("enter")
+	d.types("hunt")
+	cancel()
+	<-ended
+	d.until("the form is gone", func() bool { return len(d.s.questions) == 0 })
+	d.types("er2")
+	d.press("enter")
+	d.send(tea.PasteMsg{Content: "hunter2"})
+	if d.s.input.text != "" || d.s.turns != 0 || strings.Contains(d.view(), "er2") {
+		t.Errorf("the line is %q, %d turns run\n%s", d.s.input.text, d.s.turns, d.view())
+	}
+	d.shows(withdrawnHint)
+	d.press("esc")
+	d.types("hello")
+	if d.s.input.text != "hello" {
+		t.Errorf("after Esc the line is %q", d.s.input.text)
+	}
+}
+
+// The question shows the words of a description that a terminal would hide:
+// the model is given them.
+func TestQuestionShowsHiddenWordsOfADescription(t *testing.T) {
+	q := &question{ask: host.Ask{Kind: host.AskApproval, Server: "evil", First: true, Call: &host.ToolCall{Server: "evil", Tool: "echo"},
+		Tool: &mcp.Tool{Name: "echo", Description: "Says it back\x1b]0;hidden words\x07", InputSchema: json.RawMessage(`{"type":"object"}`)}}}
+	th := newTheme("plain", true)
+	body, _ := q.body(80, &th)
+	text := strings.Join(body, "\n")
+	if !strings.Contains(text, "hidden words") || strings.ContainsAny(text, "\x1b\x07") {
+		t.Errorf("%q", text)
 	}
 }

@@ -32,6 +32,7 @@ type screen struct {
 	unask     context.CancelFunc // ends the last of them
 
 	questions []*question
+	withdrawn bool       // the question that keys went to is gone: keys are dropped until Esc
 	focused   bool       // the person went to the first question: keys go there
 	waiting   func()     // opens what was ready while the person was typing; nil: nothing
 	sheet     *sheetView // arguments that are being filled in
