@@ -28,6 +28,10 @@ type Rule struct {
 	// string is matched as it is, another value as compact JSON.
 	Args map[string]string
 
+	// Project has a rule that allows count for servers of projects, too.
+	// Other rules always do.
+	Project bool
+
 	Line int // in the file; 0 if unknown
 
 	// CommandLine says that the person gave the rule for this run alone. If
@@ -120,6 +124,16 @@ func (s Settings) Decide(server, tool string, args []byte) (Effect, *Rule) {
 		}
 	}
 	return Ask, nil
+}
+
+// ForProject returns the settings as they count for a project's server. A
+// project chooses the names of its servers, so what allows something to a name
+// does not count: allow rules without Project, and Trust. Rules of the command
+// line do.
+func (s Settings) ForProject() Settings {
+	s.Rules = slices.DeleteFunc(slices.Clone(s.Rules), func(r Rule) bool { return r.Effect == Allow && !r.Project && !r.CommandLine })
+	s.Trust = nil
+	return s
 }
 
 // AllowedByCommandLine reports whether a rule of the command line allows a call,

@@ -131,8 +131,10 @@ func readRules(n node) ([]Rule, error) {
 				r.Tool, err = m.value.text()
 			case "args":
 				r.Args, err = m.value.table()
+			case "project":
+				r.Project, err = m.value.bool()
 			default:
-				err = m.unknown([]string{"effect", "server", "tool", "args"})
+				err = m.unknown([]string{"effect", "server", "tool", "args", "project"})
 			}
 			if err != nil {
 				return nil, err

@@ -25,7 +25,8 @@ const (
 // A Book remembers what is allowed. It may be used by many goroutines.
 type Book struct {
 	settings config.Settings
-	file     string // where answers are kept; empty means in memory only
+	project  config.Settings // settings as they count for servers of projects
+	file     string          // where answers are kept; empty means in memory only
 
 	updating sync.Mutex      // one update at a time; what mu guards is free meanwhile
 	unsaved  []func(records) // changes that could not be written, and the one under way
@@ -36,6 +37,7 @@ type Book struct {
 	stale    bool                       // the file must be read again
 	sessions map[string]map[string]bool // session -> server and tool
 	servers  map[string]Identity        // what each server is now
+	projects map[string]bool            // servers that came with a project
 	refused  map[string]json.RawMessage // definitions that the person saw, found suspicious, and denied; by server and tool
 }
 
@@ -81,7 +83,7 @@ type Change struct {
 // Open reads the book in a file, which need not exist yet. An empty name is a
 // book that is forgotten with the process.
 func Open(file string, s config.Settings) (*Book, error) {
-	b := &Book{settings: s, file: file, kept: records{}, sessions: map[string]map[string]bool{}, servers: map[string]Identity{}, refused: map[string]json.RawMessage{}}
+	b := &Book{settings: s, project: s.ForProject(), projects: map[string]bool{}, file: file, kept: records{}, sessions: map[string]map[string]bool{}, servers: map[string]Identity{}, refused: map[string]json.RawMessage{}}
 	return b, b.load()
 }
 
@@ -95,13 +97,33 @@ func (b *Book) Identify(server string, is Identity) {
 	b.servers[server] = is
 }
 
+// FromProject says whether a server came with a project. If so, rules allow its
+// tools only if they are for projects or of the command line, and Trust does not
+// count.
+func (b *Book) FromProject(server string, project bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.projects[server] = project
+}
+
+// settingsFor returns the settings that count for a server.
+func (b *Book) settingsFor(server string) config.Settings {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.projects[server] {
+		return b.project
+	}
+	return b.settings
+}
+
 // Judge decides on a call. Args is what the tool would be given. What other
 // processes have written to the file counts.
 func (b *Book) Judge(server string, tool *mcp.Tool, args json.RawMessage, session string) Verdict {
 	b.refresh()
-	effect, rule := b.settings.Decide(server, tool.Name, args)
+	settings := b.settingsFor(server)
+	effect, rule := settings.Decide(server, tool.Name, args)
 	v := Verdict{Effect: config.Ask, Loud: loud(tool.Annotations), Warnings: Suspect(tool)}
-	v.Typed = b.settings.AllowedByCommandLine(server, tool.Name, args)
+	v.Typed = settings.AllowedByCommandLine(server, tool.Name, args)
 	b.mu.Lock()
 	known := b.kept[key(server, tool.Name)]
 	is := b.servers[server]
@@ -126,7 +148,7 @@ func (b *Book) Judge(server string, tool *mcp.Tool, args json.RawMessage, sessio
 		v.Effect, v.Why = config.Allow, "Allowed for this session"
 	case effect == config.Allow && rule != nil:
 		v.Effect, v.Why = config.Allow, "Allowed by "+ruleText(rule)
-	case b.trusts(server) && tool.Annotations.ReadOnly():
+	case trusts(settings, server) && tool.Annotations.ReadOnly():
 		v.Effect, v.Why = config.Allow, "You trust "+server+", and it says that this tool only reads"
 	default:
 		v.Why = "No rule covers this tool"
@@ -298,8 +320,8 @@ func (b *Book) Forget(server, tool string) error {
 func (b *Book) Sensitive(from, to string) bool { return b.settings.IsSensitive(from, to) }
 
 // trusts reports whether the person takes a server's word about its own tools.
-func (b *Book) trusts(server string) bool {
-	return slices.ContainsFunc(b.settings.Trust, func(glob string) bool { return config.Glob(glob, server) })
+func trusts(s config.Settings, server string) bool {
+	return slices.ContainsFunc(s.Trust, func(glob string) bool { return config.Glob(glob, server) })
 }
 
 // loud reports whether a question about a tool should stand out. What a server

@@ -83,6 +83,36 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// A project chooses the names of its servers, so a rule that allows a name does
+// not allow a project's server of that name, unless the rule says so.
+func TestAllowRulesAreNotForProjects(t *testing.T) {
+	yes := true
+	reading := tool("read", "")
+	reading.Annotations = &mcp.ToolAnnotations{ReadOnlyHint: &yes}
+	allow := config.Rule{Effect: config.Allow, Server: "s", Tool: "*"}
+	project, typed, deny := allow, allow, allow
+	project.Project, typed.CommandLine, deny.Effect = true, true, config.Deny
+	for name, c := range map[string]struct {
+		settings  config.Settings
+		own, from config.Effect
+	}{
+		"allow":             {config.Settings{Rules: []config.Rule{allow}}, config.Allow, config.Ask},
+		"allow in projects": {config.Settings{Rules: []config.Rule{allow, project}}, config.Allow, config.Allow},
+		"command line":      {config.Settings{Rules: []config.Rule{typed}}, config.Allow, config.Allow},
+		"deny":              {config.Settings{Rules: []config.Rule{deny}}, config.Deny, config.Deny},
+		"trust":             {config.Settings{Trust: []string{"*"}}, config.Allow, config.Ask},
+	} {
+		b := open(t, "", c.settings)
+		if v := b.Judge("s", reading, nil, ""); v.Effect != c.own {
+			t.Errorf("%s, one's own: %+v", name, v)
+		}
+		b.FromProject("s", true)
+		if v := b.Judge("s", reading, nil, ""); v.Effect != c.from {
+			t.Errorf("%s, a project's: %+v", name, v)
+		}
+	}
+}
+
 // A rug pull: whatever changes in a definition takes back what was said about
 // it, for all ways of having said it.
 func TestChangeTakesApprovalBack(t *testing.T) {

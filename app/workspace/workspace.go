@@ -171,6 +171,7 @@ func (w *Workspace) Add(entry config.Server) error {
 	}
 	w.mu.Unlock()
 	w.Book.Identify(entry.Name, entry.Identity())
+	w.Book.FromProject(entry.Name, entry.Source.Project)
 	s, err := w.Fleet.Add(entry, &connect.Options{
 		Client:   w.Host.ClientOptions(entry.Name),
 		Builtin:  w.opts.Builtin,
