@@ -55,6 +55,7 @@ func (x *expander) secrets(s Server) []string {
 		case i > 0 && strings.HasPrefix(s.Args[i-1], "-") && !strings.Contains(s.Args[i-1], "=") && !strings.HasPrefix(a, "-") && redact.Setting(s.Args[i-1]):
 			add(a, false)
 		}
+		add(redact.AttachedPassword(a), true)
 		passwordIn(a, add)
 	}
 	for name, values := range s.Query {

@@ -141,3 +141,12 @@ func TestButtonsNeedTheAuditLog(t *testing.T) {
 		t.Errorf("reading: %d %s", r.status, r.body)
 	}
 }
+
+// The events of a call hold no secret, as its messages do not.
+func TestEventsOfCallsHoldNoSecrets(t *testing.T) {
+	s := newSite(t, nil).enter()
+	s.work.Secrets().Set("x", []string{"EXAMPLE-secret-1"})
+	if end := s.press("EXAMPLE-secret-1", "{}"); end.Phase != "failed" || strings.Contains(mustJSON(t, end), "secret-1") {
+		t.Errorf("%+v", end)
+	}
+}

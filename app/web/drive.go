@@ -80,7 +80,7 @@ func (s *Server) call(r *http.Request) (any, error) {
 			now.Result, err = one.Client().CallTool(ctx, q.Tool, q.Arguments, &client.CallOptions{Progress: func(p mcp.ProgressParams) {
 				moment := begun
 				moment.Progress = &p
-				s.feed.put("call", moment)
+				s.putCall(moment)
 			}})
 			if err == nil {
 				raw, _ := mcp.Marshal(now.Result) // only its size counts
@@ -102,9 +102,22 @@ func (s *Server) call(r *http.Request) (any, error) {
 				now.Code = int(e.Code)
 			}
 		}
-		s.feed.put("call", now)
+		s.putCall(now)
 	})
 	return begun, nil
+}
+
+// putCall puts a call into the feed, without the secrets that the log of
+// messages does not show either.
+func (s *Server) putCall(d driven) { s.feed.put("call", s.clean(d)) }
+
+// clean returns a value as JSON without its secrets.
+func (s *Server) clean(v any) any {
+	raw, err := mcp.Marshal(v)
+	if err != nil {
+		return v // encoding the response fails in the same way
+	}
+	return json.RawMessage(s.work.Secrets().JSON(raw))
 }
 
 // direct makes a request of the person through the rules and the audit log.
@@ -128,7 +141,7 @@ func (s *Server) read(r *http.Request) (result any, err error) {
 		result, err = one.Client().ReadResource(r.Context(), q.URI)
 		return o, err
 	})
-	return result, err
+	return s.clean(result), err
 }
 
 func (s *Server) prompt(r *http.Request) (any, error) {
@@ -140,7 +153,8 @@ func (s *Server) prompt(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return one.Client().GetPrompt(r.Context(), q.Name, q.Arguments)
+	result, err := one.Client().GetPrompt(r.Context(), q.Name, q.Arguments)
+	return s.clean(result), err
 }
 
 func (s *Server) complete(r *http.Request) (any, error) {

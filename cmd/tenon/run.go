@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/wirelog"
 	"github.com/tenon-mcp/tenon/app/workspace"
 	"github.com/tenon-mcp/tenon/internal/visible"
+	"github.com/tenon-mcp/tenon/mcp"
 )
 
 // A oneShot holds the flags of tenon run: one turn without a user to ask.
@@ -314,7 +316,7 @@ func (r *reporter) event(e host.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.output == "stream-json" {
-		if err := r.json.Value(e); err != nil {
+		if err := r.write(e); err != nil {
 			r.p.note("cannot write an event: %v", err)
 		}
 	}
@@ -332,6 +334,15 @@ func (r *reporter) event(e host.Event) {
 	case host.EventNotice:
 		r.p.note("%s", e.Text)
 	}
+}
+
+// write writes a value as JSON, without the secrets of servers.
+func (r *reporter) write(v any) error {
+	raw, err := mcp.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return r.json.Value(json.RawMessage(r.p.secrets.KnownJSON(raw)))
 }
 
 func (r *reporter) tool(c *host.ToolCall) {
@@ -395,7 +406,7 @@ func (r *reporter) finish(s *host.Session, err error) error {
 			object["error"] = map[string]any{"message": r.fault}
 		}
 		r.p.reported = true
-		err = firstError(err, r.json.Value(object))
+		err = firstError(err, r.write(object))
 	}
 	switch r.stop {
 	case "limit":

@@ -24,10 +24,27 @@ func (v *Values) JSON(raw []byte) []byte {
 	return v.document(raw, 0)
 }
 
+// KnownJSON returns a document without the known secrets, in its strings and in
+// the names of its members, however they are escaped. It hides nothing by its
+// name. What is not JSON is treated as text.
+func (v *Values) KnownJSON(raw []byte) []byte {
+	if rawjson.Check(raw) != nil {
+		return []byte(v.Known(string(raw)))
+	}
+	w := walk{v: v, raw: raw, byValue: true}
+	return w.document()
+}
+
 // document is JSON for a document that was checked. Inner says how many strings
 // it lies in.
 func (v *Values) document(raw []byte, inner int) []byte {
 	w := walk{v: v, raw: raw, inner: inner}
+	return w.document()
+}
+
+// document returns the document with what is to be replaced replaced.
+func (w *walk) document() []byte {
+	raw := w.raw
 	w.value(bytes.TrimSpace(raw))
 	if len(w.cuts) == 0 {
 		return raw
@@ -47,6 +64,8 @@ type walk struct {
 	raw   []byte
 	inner int
 	cuts  []cut
+
+	byValue bool // only known secrets count, not names
 }
 
 type cut struct {
@@ -69,7 +88,9 @@ func (w *walk) value(raw []byte) {
 	case rawjson.IsString(raw):
 		s, _ := rawjson.String(raw)
 		clean := s
-		if w.inner < maxInner && looksJSON(s) && rawjson.Check([]byte(s)) == nil {
+		if w.byValue {
+			clean = w.v.Known(s)
+		} else if w.inner < maxInner && looksJSON(s) && rawjson.Check([]byte(s)) == nil {
 			clean = string(w.v.document([]byte(s), w.inner+1))
 		} else {
 			clean = w.v.text(s)
@@ -84,7 +105,14 @@ func (w *walk) object(raw []byte) {
 	value, what := named(raw)
 	for m := rawjson.Object(raw); m.Next(); {
 		name := string(m.Name)
+		if len(name) >= MinValue {
+			if clean := w.v.Known(name); clean != name {
+				w.replace(quoted(raw[m.Start:]), clean)
+			}
+		}
 		switch {
+		case w.byValue:
+			w.value(m.Value)
 		case value != "" && name == value:
 			w.hide(m.Value, what)
 		case Name(name) && !isDSN(name):
@@ -93,6 +121,20 @@ func (w *walk) object(raw []byte) {
 			w.value(m.Value)
 		}
 	}
+}
+
+// quoted returns the string at the start of a document that was checked, with
+// its quotes.
+func quoted(raw []byte) []byte {
+	for i := 1; i < len(raw); i++ {
+		switch raw[i] {
+		case '\\':
+			i++
+		case '"':
+			return raw[:i+1]
+		}
+	}
+	return raw
 }
 
 // named returns which member of an object such as {"name": "Authorization",

@@ -146,6 +146,28 @@ func TestURLsAndCommandLines(t *testing.T) {
 	}
 }
 
+// Known secrets are found as names of members and behind escapes.
+func TestKnownInNamesAndEscapes(t *testing.T) {
+	v := New("EXAMPLE-secret-1")
+	for _, doc := range []string{
+		`{"EXAMPLE-secret-1": 1, "b": [2]}`, `{"a": {"x \u0045XAMPLE-secret-1": "y"}}`, `{"a": "\u0045XAMPLE-secret-1"}`, `["\u0045XAMPLE-\u0073ecret-1"]`,
+	} {
+		for _, got := range []string{string(v.KnownJSON([]byte(doc))), string(v.JSON([]byte(doc)))} {
+			if !json.Valid([]byte(got)) || strings.Contains(got, "secret-1") || strings.Contains(got, "XAMPLE") || !strings.Contains(got, Mark) {
+				t.Errorf("%s became %s", doc, got)
+			}
+		}
+	}
+	if got := string(v.KnownJSON([]byte(`{"password": "other", "EXAMPLE": 1}`))); got != `{"password": "other", "EXAMPLE": 1}` {
+		t.Errorf("hidden by its name: %s", got)
+	}
+	for word, want := range map[string]string{"-pSHORTPW4321": "-p" + Mark, "-p8080": "-p8080", "-preload": "-preload", "-p8080:80": "-p8080:80", "-p/tmp/x1": "-p/tmp/x1"} {
+		if got := v.Arg("", word); got != want {
+			t.Errorf("%s became %s", word, got)
+		}
+	}
+}
+
 // Known values are found in every spelling, wherever they stand; short and
 // common ones are not, since the holes would tell them.
 func TestValues(t *testing.T) {

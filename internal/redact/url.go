@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 // Places of passwords: in a URL, where nothing that ends the host may stand in
@@ -223,8 +224,21 @@ func (v *Values) Arg(previous, w string) string {
 		}
 	case strings.Contains(w, "@"):
 		return passwords(w)
+	case AttachedPassword(w) != "":
+		return w[:2] + Mark
 	}
 	return w
+}
+
+// AttachedPassword returns the password of a word such as -pSECRET123, which
+// database clients take, or nothing: letters and digits, and no path, address or
+// port.
+func AttachedPassword(w string) string {
+	value, ok := strings.CutPrefix(w, "-p")
+	if !ok || len(value) < MinValue || strings.ContainsAny(value, "/\\.:=, ") || !strings.ContainsAny(value, "0123456789") || !strings.ContainsFunc(value, unicode.IsLetter) {
+		return ""
+	}
+	return value
 }
 
 // setting hides the value of a telling name. Of an address only the password is
