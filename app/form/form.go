@@ -1,5 +1,5 @@
-// Package form has a person fill in a form of a server, line by line, on
-// anything that has lines: a terminal, a pipe, an ssh session.
+// Package form asks the user for the fields of a server's form (elicitation), line
+// by line, on a terminal or any other reader and writer.
 package form
 
 import (
@@ -17,13 +17,13 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// ErrDeclined says that the person does not want to fill in the form.
+// ErrDeclined reports that the user declined the form.
 var ErrDeclined = errors.New("the user declined")
 
-// Fill asks for each field until its answer fits, and returns the content of
-// the form as JSON. An empty line takes the default, or leaves out a field that
-// may be left out; a line with a single "!" declines the whole form. What is
-// typed into the fields named in secret is not shown.
+// Fill asks for each field until its value is valid, and returns the content of
+// the form as JSON. An empty line takes the default or omits an optional field; a
+// line with a single "!" declines the form, and Fill returns ErrDeclined. The
+// fields named in secret are read without echo.
 func Fill(ctx context.Context, in Lines, out io.Writer, f *mcp.Form, secret []string) (json.RawMessage, error) {
 	answers := map[string]any{}
 	for i := range f.Fields {
@@ -81,7 +81,7 @@ func ask(ctx context.Context, in Lines, out io.Writer, field *mcp.FormField, sec
 	}
 }
 
-// check holds one answer against a form that has only its field.
+// check validates the value of one field.
 func check(field *mcp.FormField, v any) error {
 	content, err := mcp.Marshal(map[string]any{field.Name: v})
 	if err != nil {
@@ -90,7 +90,7 @@ func check(field *mcp.FormField, v any) error {
 	return (&mcp.Form{Fields: []mcp.FormField{*field}}).CheckResponse(content)
 }
 
-// Read makes a value of the field's type from text.
+// Read parses text as a value of the field's type.
 func Read(field *mcp.FormField, text string) (any, error) {
 	if len(field.Options) > 0 && field.Type != mcp.FieldChoices {
 		return choice(field, text)
@@ -135,7 +135,7 @@ func Read(field *mcp.FormField, text string) (any, error) {
 	return text, nil
 }
 
-// choice finds an option by its number, value or title.
+// choice returns the option with a number, value or title.
 func choice(field *mcp.FormField, text string) (string, error) {
 	text = strings.TrimSpace(text)
 	for _, o := range field.Options {

@@ -14,9 +14,9 @@ import (
 	"github.com/tenon-mcp/tenon/internal/typeahead"
 )
 
-// Lines reads the answers of a person. ReadLine shows the prompt, and returns
-// io.EOF when there is nobody to answer. ReadSecret does the same and does not
-// show what is typed, where a terminal would.
+// Lines reads the answers of the user. ReadLine prints the prompt and reads a line;
+// it returns io.EOF at the end of the input. ReadSecret does the same without echo
+// on a terminal.
 type Lines interface {
 	ReadLine(ctx context.Context, prompt string) (string, error)
 	ReadSecret(ctx context.Context, prompt string) (string, error)

@@ -10,7 +10,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// Server is what there is to know of a server that was met.
+// Server describes a connected server.
 type Server struct {
 	Name         string                 `json:"name"`
 	Transport    string                 `json:"transport"`
@@ -22,11 +22,11 @@ type Server struct {
 	Supported    []mcp.Revision         `json:"supported,omitempty"`
 	Counts       map[string]int         `json:"counts,omitempty"`
 	AtLeast      []string               `json:"atLeast,omitempty"` // of Counts, those that stopped at a bound
-	// Unanswered are questions that the server did not answer, and why.
+	// Unanswered maps each request that failed to its error.
 	Unanswered []string `json:"unanswered,omitempty"`
 }
 
-// Discovery writes what a server is and offers.
+// Discovery prints the identity and the features of a server.
 func (p *Printer) Discovery(s *Server) error {
 	if !p.text() {
 		return p.Value(s)
@@ -84,7 +84,7 @@ func settings(raw json.RawMessage) string {
 	return ""
 }
 
-// offers tells the capabilities in words.
+// offers describes the capabilities.
 func offers(s *Server) []string {
 	var all []string
 	count := func(what string, news ...string) {

@@ -1,12 +1,12 @@
-// Package show turns what servers say into text: for a person at a terminal,
-// and, in formats that do not change, for scripts.
+// Package show prints protocol values: as text for a terminal, and in stable
+// formats for scripts.
 //
-// Everything that a server has written passes internal/visible before it
-// reaches a terminal: it cannot move the cursor, change colours, hide words or
-// write lines that seem to be ours.
+// Text of a server passes through internal/visible before it reaches a terminal,
+// so that it cannot move the cursor, change colors, hide text or imitate Tenon's
+// own output.
 //
 //	Format text    tables, trees, Markdown; as wide as the terminal
-//	Format json    the value of the protocol, indented
-//	Format jsonl   one item of a list on each line
+//	Format json    the protocol value, indented
+//	Format jsonl   one list item per line
 //	Format yaml    the same value as YAML
 package show

@@ -8,8 +8,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// Tools writes a list of tools: what each is for, what it takes, and what it
-// may do.
+// Tools prints a list of tools with their arguments, annotations and descriptions.
 func (p *Printer) Tools(tools []*mcp.Tool) error {
 	if !p.text() {
 		return list(p, "tools", tools)
@@ -40,7 +39,7 @@ func (p *Printer) Tools(tools []*mcp.Tool) error {
 	return p.err
 }
 
-// Tool writes one tool in full.
+// Tool prints one tool in full.
 func (p *Printer) Tool(t *mcp.Tool) error {
 	if !p.text() {
 		return p.Value(t)
@@ -62,7 +61,7 @@ func (p *Printer) Tool(t *mcp.Tool) error {
 	return p.err
 }
 
-// Resources writes a list of resources.
+// Resources prints a list of resources.
 func (p *Printer) Resources(all []*mcp.Resource) error {
 	if !p.text() {
 		return list(p, "resources", all)
@@ -92,7 +91,7 @@ func (p *Printer) Resources(all []*mcp.Resource) error {
 	return p.err
 }
 
-// Templates writes a list of resource templates.
+// Templates prints a list of resource templates.
 func (p *Printer) Templates(all []*mcp.ResourceTemplate) error {
 	if !p.text() {
 		return list(p, "resourceTemplates", all)
@@ -113,7 +112,7 @@ func (p *Printer) Templates(all []*mcp.ResourceTemplate) error {
 	return p.err
 }
 
-// Prompts writes a list of prompts and what they take.
+// Prompts prints a list of prompts and their arguments.
 func (p *Printer) Prompts(all []*mcp.Prompt) error {
 	if !p.text() {
 		return list(p, "prompts", all)
@@ -150,7 +149,7 @@ func (p *Printer) Prompts(all []*mcp.Prompt) error {
 	return p.err
 }
 
-// none says that a list is empty, to a person.
+// none prints that a list is empty, in format text only.
 func (p *Printer) none(what string) error {
 	if !p.Quiet {
 		p.line(p.Dim(what))
@@ -158,7 +157,7 @@ func (p *Printer) none(what string) error {
 	return p.err
 }
 
-// hints tells what a tool's annotations say. They are the server's own words.
+// hints describes a tool's annotations, which are claims of the server.
 func hints(a *mcp.ToolAnnotations) string {
 	if a == nil {
 		return ""
@@ -191,7 +190,7 @@ func markStyle(a *mcp.ToolAnnotations) string {
 	return yellow
 }
 
-// Bytes writes a size for people.
+// Bytes formats a size in B, kB, MB or GB.
 func Bytes(n int64) string {
 	switch {
 	case n < 1000:

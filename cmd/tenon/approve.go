@@ -11,19 +11,19 @@ import (
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
-// named finds a server of the configuration by its name, filled in, approved,
-// and with the very program that was looked at for the approval.
+// named returns the configured server with the given name, with variables
+// expanded, approved, and with the program that was resolved for the approval.
 //
-// A project's file may ask for things (${input:…}). What it would do with the
-// answers is shown first: nobody types a password for a server that they have
-// not approved.
+// A project file may ask for values (${input:…}). named asks for approval before
+// it asks for values, so that the user types no password for a server that is not
+// approved.
 func (p *program) named(ctx context.Context, name string) (config.Server, error) {
 	c, err := p.config()
 	if err != nil {
 		return config.Server{}, err
 	}
 	approved := ""
-	if asksFirst(c, name) {
+	if needsInput(c, name) {
 		unasked, err := config.Load(&config.Options{Dir: p.project, UserDir: p.userDir, Input: unanswered})
 		if err != nil {
 			return config.Server{}, usageError{err}
@@ -44,9 +44,9 @@ func (p *program) named(ctx context.Context, name string) (config.Server, error)
 	return p.approve(ctx, entry, approved)
 }
 
-// asksFirst reports whether filling in a project's entry takes answers of the
-// person.
-func asksFirst(c *config.Config, name string) bool {
+// needsInput reports whether expanding a project's entry needs input from the
+// user.
+func needsInput(c *config.Config, name string) bool {
 	for _, e := range c.Entries() {
 		if e.Name == name && e.Shadowed == "" {
 			return e.Source.Project && len(e.Inputs) > 0
@@ -55,7 +55,7 @@ func asksFirst(c *config.Config, name string) bool {
 	return false
 }
 
-// unanswered stands for an answer that was not asked for yet.
+// unanswered is the placeholder for a value that the user has not typed yet.
 func unanswered(in config.Input) (string, error) {
 	if len(in.Options) > 0 {
 		return in.Options[0], nil
@@ -63,8 +63,8 @@ func unanswered(in config.Input) (string, error) {
 	return "${input:" + in.ID + "}", nil
 }
 
-// look shows a project's server that is not approved, and asks. It returns the
-// digest of what was agreed to, and remembers nothing.
+// look shows a project's server that is not approved, and asks for approval. It
+// returns the digest of the approved entry without storing it.
 func (p *program) look(ctx context.Context, entry config.Server) (string, error) {
 	_, v, err := p.verdict(entry)
 	if err != nil || v.Approved || onlyFilledIn(entry, v.Changed) {
@@ -73,8 +73,8 @@ func (p *program) look(ctx context.Context, entry config.Server) (string, error)
 	return v.Pin, p.agree(ctx, entry, v)
 }
 
-// onlyFilledIn reports whether an approved server differs only in what its
-// answers make of it.
+// onlyFilledIn reports whether a server differs from the approved one only in the
+// expanded input values.
 func onlyFilledIn(entry config.Server, changed []config.Change) bool {
 	for _, c := range changed {
 		written := entry.Entry()
@@ -88,10 +88,10 @@ func onlyFilledIn(entry config.Server, changed []config.Change) bool {
 	return len(changed) > 0
 }
 
-// approve makes sure that the person has seen what a project file would start.
-// Seen is the digest of what they have agreed to already. The server that comes
-// back starts the program that was looked at, whatever the search path says by
-// then.
+// approve makes sure that the user has approved a project's server. seen is the
+// digest of an entry that the user has already agreed to. The returned server
+// starts the program that was resolved for the approval, even if the search path
+// changes later.
 func (p *program) approve(ctx context.Context, entry config.Server, seen string) (config.Server, error) {
 	approvals, v, err := p.verdict(entry)
 	if err != nil {
@@ -138,8 +138,8 @@ func (p *program) verdict(entry config.Server) (*config.Approvals, config.Verdic
 	return approvals, v, err
 }
 
-// agree shows all of what would be started or reached, and asks for a yes. With
-// --yes nobody is asked, but it is shown all the same.
+// agree shows the full command line or URL and asks for confirmation. With --yes
+// it shows them without asking.
 func (p *program) agree(ctx context.Context, entry config.Server, v config.Verdict) error {
 	out := p.stderr()
 	fmt.Fprintf(p.err, "%s wants to use the server %s:\n\n  %s\n\n", visible.Line(entry.Source.File), out.Bold(visible.Line(entry.Name)), entry.CommandLine())
@@ -165,7 +165,7 @@ func (p *program) agree(ctx context.Context, entry config.Server, v config.Verdi
 	return err
 }
 
-// secret reads a line without showing it where that is wanted and possible.
+// secret reads a line, without echo if the input is a secret and a terminal.
 func (p *program) secret(in config.Input) (string, error) {
 	if in.Password {
 		return p.lines().ReadSecret(p.ctx, "> ")

@@ -17,7 +17,7 @@ import (
 )
 
 func (p *program) auditCommand() *cobra.Command {
-	c := &cobra.Command{Use: "audit", Short: "Verify and sign the audit log of tool calls", Args: noWords, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	c := &cobra.Command{Use: "audit", Short: "Verify and sign the audit log of tool calls", Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	c.AddCommand(&cobra.Command{
 		Use:   "verify [FILE]",
 		Short: "Check the audit log for changes",
@@ -38,13 +38,13 @@ the whole log.`,
 	}, &cobra.Command{
 		Use:   "key",
 		Short: "Create a key in the keyring to sign the audit log",
-		Args:  noWords,
-		RunE:  func(*cobra.Command, []string) error { return p.makeAuditKey() },
+		Args:  noArgs,
+		RunE:  func(*cobra.Command, []string) error { return p.createAuditKey() },
 	})
 	return c
 }
 
-// auditFile is the log that the configuration names, or the default one.
+// auditFile returns the path of the configured audit log, or of the default one.
 func (p *program) auditFile() (string, error) {
 	dir, err := p.hostDir("")
 	if err != nil {
@@ -89,7 +89,7 @@ func (p *program) verifyAudit(args []string) error {
 			return e
 		}
 	} else {
-		p.tellAudit(out, file, r, err)
+		p.printAudit(out, file, r, err)
 	}
 	if err != nil {
 		return errFound
@@ -97,8 +97,8 @@ func (p *program) verifyAudit(args []string) error {
 	return nil
 }
 
-// tellAudit says what was found in a log, and what that proves.
-func (p *program) tellAudit(out *show.Printer, file string, r audit.Report, err error) {
+// printAudit prints the result of a verification, and what it proves.
+func (p *program) printAudit(out *show.Printer, file string, r audit.Report, err error) {
 	if err != nil {
 		fmt.Fprintln(p.out, out.Red("broken: ")+visible.Line(err.Error()))
 	} else {
@@ -118,8 +118,8 @@ func (p *program) tellAudit(out *show.Printer, file string, r audit.Report, err 
 	}
 }
 
-// makeAuditKey makes the key that signs audit logs, unless there is one.
-func (p *program) makeAuditKey() error {
+// createAuditKey creates the key that signs audit logs, unless it exists.
+func (p *program) createAuditKey() error {
 	if !hasKeyring() {
 		return usagef("cannot sign the audit log: no keyring available")
 	}
@@ -140,8 +140,8 @@ func (p *program) makeAuditKey() error {
 	return nil
 }
 
-// auditKey is the key for the log of a host. Without one, or without a keyring,
-// the log is not signed.
+// auditKey returns the key that signs the audit log of a host. It returns nil,
+// and the log is not signed, without a key or a keyring.
 func (p *program) auditKey() []byte {
 	key, err := p.keys.audit()
 	if err != nil {

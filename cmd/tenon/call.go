@@ -70,8 +70,8 @@ the tool fails, the exit code is 1.`,
 	return c
 }
 
-// arguments puts together what a tool is given. The list of tools is asked for
-// only if there are words to understand.
+// arguments returns the arguments of a tool call. It requests the list of tools
+// only if name=value arguments need a schema.
 func (p *program) arguments(ctx context.Context, s *session, tool string, words []string, asJSON string) (json.RawMessage, error) {
 	if asJSON != "" {
 		if len(words) > 0 {
@@ -145,7 +145,7 @@ func (b *bar) show(now mcp.ProgressParams) {
 		text += "  " + visible.Line(now.Message)
 	}
 	if b.shown && time.Since(b.last) < 50*time.Millisecond && now.Progress < now.Total {
-		return // faster than anybody can read
+		return // at most 20 updates per second
 	}
 	b.shown, b.last = true, time.Now()
 	fmt.Fprintf(b.p.err, "\r\x1b[K%s", text)

@@ -20,8 +20,8 @@ import (
 	"github.com/tenon-mcp/tenon/auth/login"
 )
 
-// A chatting is what the flags of chat say.
-type chatting struct {
+// A chatFlags holds the flags of tenon chat.
+type chatFlags struct {
 	hostFlags
 	resume     resumption
 	plain      bool
@@ -33,7 +33,7 @@ type chatting struct {
 }
 
 func (p *program) chatCommand() *cobra.Command {
-	var v chatting
+	var v chatFlags
 	c := &cobra.Command{
 		Use:   "chat",
 		Short: "Chat with a model that can use the tools of your servers",
@@ -51,7 +51,7 @@ with --plain, output is plain lines. /help lists the commands.`,
   tenon chat --server builtin:calc --server "builtin:notes?vault=notes"
   tenon chat --model anthropic/claude-sonnet-4-5 --resume last
   echo "add 2 and 3" | tenon chat --allow calc`,
-		Args: noWords,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.chat(cmd.Context(), &v) },
 	}
 	v.flags(c)
@@ -63,7 +63,7 @@ with --plain, output is plain lines. /help lists the commands.`,
 	return c
 }
 
-func (p *program) chat(ctx context.Context, v *chatting) error {
+func (p *program) chat(ctx context.Context, v *chatFlags) error {
 	switch v.theme {
 	case "auto", "light", "dark", "plain":
 	default:
@@ -113,8 +113,8 @@ func (p *program) chat(ctx context.Context, v *chatting) error {
 	return p.lineChat(ctx, w, o)
 }
 
-// lineChat is the chat in lines. At a terminal Ctrl-C stops a turn instead of
-// the program, so the signals are taken over.
+// lineChat runs the chat with plain lines. At a terminal Ctrl-C stops a turn
+// instead of the program, so lineChat handles the signals.
 func (p *program) lineChat(ctx context.Context, w *workspace.Workspace, o term.Options) error {
 	if !isTerminal(p.in) {
 		short, stop := context.WithTimeout(ctx, 3*time.Second)
@@ -148,7 +148,7 @@ func serverNames(w *workspace.Workspace) []string {
 	return all
 }
 
-// offered are the servers of somebody who has configured none: harmless ones.
+// offered returns the builtin servers to use if none is configured.
 func offered() []config.Server {
 	var all []config.Server
 	for _, text := range []string{"builtin:calc", "builtin:fs?root=.&readonly=true"} {
@@ -159,7 +159,7 @@ func offered() []config.Server {
 	return all
 }
 
-// greeting says which servers and which model there are, and why.
+// greeting returns the first lines of a chat: the servers and the model.
 func greeting(c *choose.Choice, servers []config.Server, fromConfig bool) string {
 	var names []string
 	builtin := len(servers) > 0
@@ -177,8 +177,8 @@ func greeting(c *choose.Choice, servers []config.Server, fromConfig bool) string
 	return label(c) + "\n" + about + " Type /help for help."
 }
 
-// choose makes a model and remembers to close it.
-func (v *chatting) choose(ctx context.Context, p *program, name string) (*choose.Choice, error) {
+// choose opens a model and records it, to close it at the end.
+func (v *chatFlags) choose(ctx context.Context, p *program, name string) (*choose.Choice, error) {
 	c, err := p.choose(ctx, name)
 	if err != nil {
 		return nil, err
@@ -189,7 +189,7 @@ func (v *chatting) choose(ctx context.Context, p *program, name string) (*choose
 	return c, nil
 }
 
-func (v *chatting) close() {
+func (v *chatFlags) close() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, c := range v.choices {
@@ -197,8 +197,8 @@ func (v *chatting) close() {
 	}
 }
 
-// modelNames lists the models that could be chosen here: those of servers on
-// this machine, and those of providers that there is a key for.
+// modelNames lists the available models: those of local model servers, and those
+// of providers with an API key.
 func modelNames(ctx context.Context) []string {
 	var mu sync.Mutex
 	var asked sync.WaitGroup

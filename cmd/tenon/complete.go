@@ -24,8 +24,8 @@ import (
 // cobra finds the command or flag that the cursor is at and calls a function
 // that this file sets; what it returns, filtered, goes back to the script.
 
-// completionLimit is how long a Tab may take. A server that needs longer is
-// left alone, and nothing is proposed.
+// completionLimit bounds the time to complete a word. After it, no candidates of
+// the server are offered.
 const completionLimit = 2 * time.Second
 
 // proposals is the type of cobra's completion functions.
@@ -91,7 +91,7 @@ func (p *program) setFlagCompletion(c *cobra.Command) {
 	}
 }
 
-// fixed proposes always the same words, and no files.
+// fixed returns a function that offers the given words and no files.
 func fixed(all ...string) proposals {
 	return func(_ *cobra.Command, _ []string, word string) ([]string, cobra.ShellCompDirective) {
 		return propose(all, word)
@@ -102,7 +102,7 @@ func folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirecti
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 
-// propose filters words for a shell. No space follows a word that goes on.
+// propose filters candidates for a shell. No space follows an incomplete word.
 func propose(all []string, word string) ([]string, cobra.ShellCompDirective) {
 	all = matching(all, word)
 	if slices.ContainsFunc(all, goesOn) {
@@ -111,12 +111,12 @@ func propose(all []string, word string) ([]string, cobra.ShellCompDirective) {
 	return all, cobra.ShellCompDirectiveNoFileComp
 }
 
-// goesOn reports whether a proposal is the beginning of a word and not all of it.
+// goesOn reports whether a candidate is only the beginning of a word.
 func goesOn(proposal string) bool {
 	return strings.HasSuffix(proposal, "=") || strings.HasSuffix(proposal, "/") || strings.HasSuffix(proposal, ":")
 }
 
-// servers are what SERVER can be: the names of the configuration and the builtin
+// servers returns the candidates for SERVER: configured names and the builtin
 // servers.
 func (p *program) servers() []string {
 	var all []string
@@ -129,7 +129,7 @@ func (p *program) servers() []string {
 	return all
 }
 
-// quietConfig reads the configuration without asking or telling anything.
+// quietConfig reads the configuration without questions or warnings.
 func (p *program) quietConfig() (*config.Config, error) {
 	return config.Load(&config.Options{Dir: p.project, UserDir: p.userDir})
 }
@@ -255,8 +255,9 @@ func completeModel(cmd *cobra.Command, _ []string, word string) ([]string, cobra
 	return propose(models, word)
 }
 
-// askServer asks a server what can follow done. It returns nothing where the server
-// is not approved, wants a login, or does not answer within completionLimit.
+// askServer returns the candidates that can follow done. It returns none if the
+// server is not approved, requires a login, or does not respond within
+// completionLimit.
 func (p *program) askServer(ctx context.Context, target string, done []string, word string) []string {
 	ctx, stop := context.WithTimeout(ctx, completionLimit)
 	defer stop()
@@ -284,7 +285,7 @@ func (p *program) askServer(ctx context.Context, target string, done []string, w
 	}
 }
 
-// connectQuietly connects to a server that may be started without a question.
+// connectQuietly connects to a server if it can be started without a question.
 func (p *program) connectQuietly(ctx context.Context, target string) (*session, error) {
 	entry, err := config.Parse(target, nil)
 	if errors.Is(err, config.ErrName) {
@@ -302,8 +303,8 @@ func (p *program) connectQuietly(ctx context.Context, target string) (*session, 
 	})
 }
 
-// approved is the configured server of a name, if the person has approved it or
-// it is their own. Nobody is asked.
+// approved returns the configured server with the given name, if it is from the
+// user's own file or approved. It does not ask.
 func (p *program) approved(name string) (config.Server, error) {
 	c, err := p.quietConfig()
 	if err != nil {

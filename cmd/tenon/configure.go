@@ -30,14 +30,14 @@ describes the format.`,
 		},
 	}
 	c.AddCommand(
-		&cobra.Command{Use: "list", Short: "List the servers and the files that configure them", Args: noWords, RunE: func(*cobra.Command, []string) error { return p.listConfig() }},
+		&cobra.Command{Use: "list", Short: "List the servers and the files that configure them", Args: noArgs, RunE: func(*cobra.Command, []string) error { return p.listConfig() }},
 		p.configAdd(), p.configRemove(), p.configImport(), p.configApprove(),
 	)
 	return c
 }
 
-// A listed server is what scripts get to see: no secret is filled in, and those
-// that stand in the file are left out.
+// A listed server is the JSON form of a configured server: variables are not
+// expanded, and secrets in the file are removed.
 type listed struct {
 	Name     string   `json:"name"`
 	Kind     string   `json:"kind"`

@@ -6,7 +6,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/config"
 )
 
-// readiness says what keeps a configured server from being used.
+// readiness lists what prevents the use of a configured server.
 type readiness struct {
 	Unset    []string `json:"unset,omitempty"`          // variables that it uses and that are not set
 	Missing  string   `json:"missingProgram,omitempty"` // the program, where it is not found
@@ -14,7 +14,7 @@ type readiness struct {
 	Refused  string   `json:"refused,omitempty"`        // why it cannot be approved
 }
 
-// An approval is what the person has said about a project's server.
+// An approval is the state of the approval of a project's server.
 type approval string
 
 const (
@@ -34,7 +34,7 @@ func (a approval) text() string {
 	return string(a)
 }
 
-// readiness finds out about an entry. It starts and asks nothing.
+// readiness checks an entry. It starts no server and asks nothing.
 func (p *program) readiness(e config.Entry) readiness {
 	var r readiness
 	if e.Err != nil || e.Shadowed != "" {
@@ -70,7 +70,7 @@ func (p *program) readiness(e config.Entry) readiness {
 	return r
 }
 
-// problems are sentences about what is wrong with a server.
+// problems returns descriptions of what is wrong with a server.
 func (l *listed) problems() []string {
 	var all []string
 	if l.Problem != "" {

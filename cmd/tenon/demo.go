@@ -20,14 +20,13 @@ import (
 	"github.com/tenon-mcp/tenon/transport/stdio"
 )
 
-// demoCommand starts this very program as a server process and drives it with our own
-// client, first as the newest client there is and then as an older one. Every
-// message that passes is shown.
+// demoCommand starts this program as a server process and connects to it, first
+// with the newest revision and then with an older one. It prints every message.
 func (p *program) demoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
 		Short: "Show a client and a calculator server talk, message by message",
-		Args:  noWords,
+		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), p.out) },
 	}
 }
@@ -46,8 +45,7 @@ func demo(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// converse has one conversation. An empty revision means that the client finds
-// out what the server speaks.
+// converse runs one session. If revision is empty, the client negotiates it.
 func converse(ctx context.Context, self string, known mcp.Revision, out io.Writer) error {
 	show := &wire{out: out}
 	o := &client.Options{
@@ -95,7 +93,7 @@ func converse(ctx context.Context, self string, known mcp.Revision, out io.Write
 	return nil
 }
 
-// A wire shows what passes between client and server.
+// A wire prints the messages between client and server.
 type wire struct {
 	mu  sync.Mutex
 	out io.Writer

@@ -48,7 +48,7 @@ errors.`,
 			if err != nil {
 				return err
 			}
-			if err := p.checkup(out, r); err != nil {
+			if err := p.printReport(out, r); err != nil {
 				return err
 			}
 			if r.Count(doctor.Error) > 0 {
@@ -61,21 +61,21 @@ errors.`,
 	return c
 }
 
-// keeping makes a log be kept although nobody prints it.
-type keeping struct{}
+// discardSink is a sink that discards messages; with it, a log is created.
+type discardSink struct{}
 
-func (keeping) Add(*speccheck.Message) {}
+func (discardSink) Add(*speccheck.Message) {}
 
-// examine starts the server, looks at it, and ends it.
+// examine starts the server, examines it, and stops it.
 func (p *program) examine(ctx context.Context, entry config.Server, once bool) (*doctor.Report, error) {
 	o, err := p.connectOptions(ctx, entry)
 	if err != nil {
 		return nil, err
 	}
-	log, done := p.watched(entry.Name, keeping{})
+	log, done := p.watched(entry.Name, discardSink{})
 	defer done()
 	o.Watch = func(server string) connect.Watcher { return log.Wire(server) }
-	o.Warn, o.Client.Warn = nil, nil // what they would say is in the report
+	o.Warn, o.Client.Warn = nil, nil // the report contains these warnings
 	began := time.Now()
 	server, err := connect.Open(ctx, entry, o)
 	if err != nil {
@@ -102,10 +102,10 @@ func (p *program) examine(ctx context.Context, entry config.Server, once bool) (
 	return r, ctx.Err()
 }
 
-// ending tells how the process of a server that was not met has ended.
+// ending returns how the process of a server ended that failed to connect.
 func ending(err error) *doctor.Ending {
 	exit, ok := errors.AsType[*stdio.ExitError](err)
-	if !ok || exit.Forced { // one that we have ended did not end
+	if !ok || exit.Forced { // the client killed it
 		return nil
 	}
 	e := &doctor.Ending{Code: exit.Code, Stderr: exit.Stderr}
@@ -115,8 +115,8 @@ func ending(err error) *doctor.Ending {
 	return e
 }
 
-// revisions meets the server as a client of each revision, all at once. The one
-// that is known to be spoken is not tried again.
+// revisions connects to the server once for each revision, concurrently. It skips
+// known, which the server is known to support.
 func (p *program) revisions(ctx context.Context, entry config.Server, known mcp.Revision) (agreed []mcp.Revision, failed map[mcp.Revision]error) {
 	agreed, failed = []mcp.Revision{known}, map[mcp.Revision]error{}
 	if entry.Kind == config.SSE {
@@ -143,7 +143,7 @@ func (p *program) revisions(ctx context.Context, entry config.Server, known mcp.
 	return agreed, failed
 }
 
-// meet meets a server in one revision and returns what it agrees to speak.
+// agreedRevision connects with one revision and returns the negotiated one.
 func (p *program) agreedRevision(ctx context.Context, entry config.Server, want mcp.Revision) (mcp.Revision, error) {
 	o, err := p.connectOptions(ctx, entry)
 	if err != nil {
@@ -159,12 +159,12 @@ func (p *program) agreedRevision(ctx context.Context, entry config.Server, want 
 	defer s.Close()
 	ctx, stop := context.WithTimeout(ctx, p.within(10*time.Second))
 	defer stop()
-	if _, err := s.Client().Discover(ctx); err != nil { // only now a stateless server has been spoken to
+	if _, err := s.Client().Discover(ctx); err != nil { // the first request that a stateless server receives
 		return "", err
 	}
 	spoken := s.State().Revision
 	all, _ := log.Since(0, log.Len())
-	for _, m := range all { // over HTTP, a server that does not speak what was wanted is met again in an older way
+	for _, m := range all { // over HTTP, the client falls back to an older revision
 		if m.Dir == speccheck.FromServer && m.Era == "legacy" && m.Revision != "" {
 			spoken = m.Revision
 		}
@@ -172,7 +172,7 @@ func (p *program) agreedRevision(ctx context.Context, entry config.Server, want 
 	return spoken, nil
 }
 
-// within is a time limit, or --timeout where that is shorter.
+// within returns limit, or --timeout if that is shorter.
 func (p *program) within(limit time.Duration) time.Duration {
 	if p.timeout > 0 {
 		return min(limit, p.timeout)
@@ -180,8 +180,8 @@ func (p *program) within(limit time.Duration) time.Duration {
 	return limit
 }
 
-// checkup writes a report.
-func (p *program) checkup(out *show.Printer, r *doctor.Report) error {
+// printReport prints a report.
+func (p *program) printReport(out *show.Printer, r *doctor.Report) error {
 	if out.Format == show.JSONL {
 		for _, f := range r.Findings {
 			if err := out.Value(f); err != nil {
@@ -194,7 +194,7 @@ func (p *program) checkup(out *show.Printer, r *doctor.Report) error {
 		return out.Value(r)
 	}
 	if !p.quiet {
-		p.vitals(out, r)
+		p.printSummary(out, r)
 	}
 	for _, f := range r.Findings {
 		mark := out.Dim("· note   ")
@@ -220,8 +220,8 @@ func (p *program) checkup(out *show.Printer, r *doctor.Report) error {
 	return out.Err()
 }
 
-// vitals writes what there is to say of any server.
-func (p *program) vitals(out *show.Printer, r *doctor.Report) {
+// printSummary prints the name, revisions, tokens and timing of a server.
+func (p *program) printSummary(out *show.Printer, r *doctor.Report) {
 	name := visible.Line(r.Server)
 	if r.Identity != nil {
 		name = visible.Line(r.Identity.Name + " " + r.Identity.Version)

@@ -19,11 +19,11 @@ import (
 // docs/cli.md.
 const (
 	exitOK          = 0
-	exitTool        = 1   // the tool ran and failed, or a check found something
-	exitUsage       = 2   // the command line cannot be understood, or the configuration
-	exitProtocol    = 3   // the server refused the request or broke the protocol
-	exitConnection  = 4   // the server could not be started, reached, or heard any more
-	exitInterrupted = 130 // by the person
+	exitTool        = 1   // the tool failed, or a check found problems
+	exitUsage       = 2   // invalid command line or configuration
+	exitProtocol    = 3   // the server returned an error or violated the protocol
+	exitConnection  = 4   // the server could not be started or reached, or timed out
+	exitInterrupted = 130 // by a signal
 )
 
 const exitCodesHelp = `Exit codes
@@ -41,22 +41,22 @@ func exitCodesCommand() *cobra.Command {
 	return &cobra.Command{Use: "exit-codes", Short: "List the exit codes", Long: exitCodesHelp}
 }
 
-// A usageError is a mistake of the person who typed the command.
+// A usageError reports an invalid command line or configuration.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// errFound ends a command whose output has said everything already.
+// errFound sets the exit code of a command that has already printed its findings.
 var errFound = errors.New("")
 
-// exitWith is an exit code that somebody else has chosen.
+// exitWith is the exit code of another program.
 type exitWith int
 
 func (e exitWith) Error() string { return "" }
 
-// exitCode finds the code for what a command came to.
+// exitCode returns the exit code for the error of a command.
 func exitCode(err error) int {
 	var (
 		chosen      exitWith
@@ -85,9 +85,9 @@ func exitCode(err error) int {
 	return exitConnection
 }
 
-// fail tells what went wrong on standard error: in text with the data of the
-// server's error, and in the formats for scripts as one object as well. Secrets
-// are left out of all of it.
+// fail prints an error to standard error, with the data of a server's error. In
+// the formats for scripts it also prints an object to standard output. Secrets
+// are removed.
 func (p *program) fail(err error) {
 	text := "tenon: " + visible.Text(p.secrets.Text(err.Error()))
 	answer, _ := errors.AsType[*mcp.Error](err)
@@ -100,7 +100,7 @@ func (p *program) fail(err error) {
 		return
 	}
 	out := &show.Printer{W: p.out, Format: f}
-	out.Value(map[string]any{"error": p.errorObject(err)}) // where that fails nothing can be told
+	out.Value(map[string]any{"error": p.errorObject(err)}) // if this fails, there is nowhere to report it
 }
 
 // errorObject describes an error in the formats for scripts, without secrets.

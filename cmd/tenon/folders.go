@@ -11,15 +11,15 @@ import (
 	"github.com/tenon-mcp/tenon/auth/tokens"
 )
 
-// Where a person's files are:
+// The folders of a user's files:
 //
 //	configuration   tenon.json, approved.json               configDir
 //	host            sessions, approvals, audit, history     hostDir: host below the configuration folder, or below --workspace
 //	logins          one file each                           logins: tokens below the configuration folder
 //	samples         vault, files and shop of tenon up       sampleDir: the data folder, or --workspace
 
-// hostDir is where chat, run, up and inspect keep sessions, approvals, the audit
-// log and the history. Folder is the value of --workspace.
+// hostDir returns the folder in which chat, run, up and inspect store sessions,
+// approvals, the audit log and the history. folder is the value of --workspace.
 func (p *program) hostDir(folder string) (string, error) {
 	config, err := p.configDir()
 	if err != nil {
@@ -42,8 +42,7 @@ func (p *program) hostDir(folder string) (string, error) {
 	return filepath.Join(dir, "host"), nil
 }
 
-// logins is where all commands keep logins, so that each finds those of the
-// others.
+// logins returns the store of logins that all commands share.
 func (p *program) logins() (tokens.Store, error) {
 	config, err := p.configDir()
 	if err != nil {
@@ -53,9 +52,9 @@ func (p *program) logins() (tokens.Store, error) {
 	return &tokens.Files{Dir: filepath.Join(config, "tokens")}, nil
 }
 
-// moveOldFiles moves what older versions of tenon up kept in the data folder to
-// where all commands look for it, once in a run. Where the configuration folder
-// was chosen for this run, nothing is moved: that folder may not stay.
+// moveOldFiles moves files of older versions of tenon up from the data folder to
+// the folder that all commands use, once in a run. If the configuration folder
+// was chosen for this run, it moves nothing: that folder may be temporary.
 func (p *program) moveOldFiles() {
 	p.moved.Do(func() {
 		if data, err := sampleDir(""); err == nil && p.userDir == "" {
@@ -64,13 +63,12 @@ func (p *program) moveOldFiles() {
 	})
 }
 
-// oldFolders are those of older versions of tenon up, below a workspace.
+// oldFolders returns the folders of older versions of tenon up in a workspace.
 func oldFolders(dir string) workspace.Folders {
 	return workspace.Folders{Host: filepath.Join(dir, "host"), Tokens: filepath.Join(dir, "tokens")}
 }
 
-// moveFrom moves files below dir to the configuration folder, and tells the
-// person.
+// moveFrom moves files below dir to the configuration folder, and prints a note.
 func (p *program) moveFrom(dir string, files workspace.Folders) {
 	config, err := p.configDir()
 	if err != nil {
@@ -89,15 +87,15 @@ func (p *program) moveFrom(dir string, files workspace.Folders) {
 	}
 }
 
-// noteOldFiles tells where older sessions are that moveOldFiles has left alone.
+// noteOldFiles prints where older sessions are that moveOldFiles did not move.
 func (p *program) noteOldFiles() {
 	if data, err := sampleDir(""); err == nil && p.userDir != "" && oldFolders(data).HasFiles() {
 		p.note("Older sessions of tenon up are in %s. They were not moved to %s, since that folder was chosen for this run. Open them with tenon up --workspace %s.", data, p.userDir, data)
 	}
 }
 
-// sampleDir is where the samples of tenon up are: the folder that was given, or
-// one in the person's data folder.
+// sampleDir returns the folder for the samples of tenon up: the given folder, or
+// one in the user's data folder.
 func sampleDir(given string) (string, error) {
 	if given != "" {
 		return filepath.Abs(given)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// interruptGrace is how long a command may take to end after an interrupt.
-// Programs that it has started end with it: each has a guard.
+// interruptGrace bounds the time that a command has to end after an interrupt.
+// Programs that it started end with it: each has a guard.
 const interruptGrace = 700 * time.Millisecond
 
 // onInterrupt says what an interrupt does to a command.
@@ -60,8 +60,8 @@ func (p *program) wait(done <-chan int, signals <-chan os.Signal, cancel func())
 	}
 }
 
-// abandon leaves a command that does not end. It says so where that can be
-// written at once: a terminal or a pipe that nobody reads must not hold it up.
+// abandon stops waiting for a command that does not end. It prints a note only if
+// that does not block, as on a terminal or a pipe that is not read.
 func (p *program) abandon() int {
 	said := make(chan struct{})
 	go func() { fmt.Fprintln(p.err, "tenon: interrupted"); close(said) }()
@@ -72,8 +72,8 @@ func (p *program) abandon() int {
 	return exitInterrupted
 }
 
-// cancelWriter writes until ctx ends, so that an interrupt ends what is being
-// printed.
+// cancelWriter is a writer that fails once ctx ends, so that an interrupt stops
+// printing.
 type cancelWriter struct {
 	ctx context.Context
 	w   io.Writer
@@ -86,6 +86,5 @@ func (u cancelWriter) Write(b []byte) (int, error) {
 	return u.w.Write(b)
 }
 
-// File is the file behind the writer, for those who ask whether it is a
-// terminal.
+// File returns the underlying file, for checks whether it is a terminal.
 func (u cancelWriter) File() *os.File { return fileOf(u.w) }

@@ -25,12 +25,12 @@ const (
 	auditUser    = "head"
 )
 
-// keyringTimeout is how long the keyring may take. One that waits for a person to
-// unlock it must not hold up every start.
+// keyringTimeout bounds the wait for the keyring: one that waits for the user to
+// unlock it must not delay every start.
 const keyringTimeout = 5 * time.Second
 
-// keys reads keys from the keyring. After a first failure it is not asked again:
-// a machine without one, and a person who has dismissed it, are asked once.
+// keys reads keys from the keyring. After the first failure it does not try again,
+// so that the user is asked to unlock the keyring only once.
 type keys struct {
 	mu   sync.Mutex
 	gone error
@@ -38,7 +38,7 @@ type keys struct {
 	read func(service, user string) (string, error) // nil means the keyring of the system
 }
 
-// key returns the key of a provider, or nothing if there is none.
+// key returns the key of a provider, or "" if there is none.
 func (k *keys) key(provider string) (string, error) { return k.get(keyService, provider) }
 
 // audit returns the key that signs audit logs, or nil if there is none.
@@ -54,7 +54,7 @@ func (k *keys) audit() ([]byte, error) {
 	return key, nil
 }
 
-// get returns an entry of the keyring, or nothing if there is none.
+// get returns an entry of the keyring, or "" if there is none.
 func (k *keys) get(service, user string) (string, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -91,8 +91,8 @@ func (k *keys) get(service, user string) (string, error) {
 	return "", k.gone
 }
 
-// hasKeyring reports whether there is a keyring to ask: on Linux one is reached
-// over the bus of the person's session, which a server or a container has not.
+// hasKeyring reports whether there is a keyring: on Linux it needs the D-Bus
+// session of the user, which servers and containers usually lack.
 func hasKeyring() bool {
 	switch runtime.GOOS {
 	case "darwin", "windows":

@@ -87,7 +87,7 @@ func (p *program) promptsCommand() *cobra.Command {
 	}
 }
 
-// with wraps what a command does in the connection that it needs.
+// with connects to the server, runs f, and closes the connection.
 func (p *program) with(do func(ctx context.Context, s *session, out *show.Printer, rest []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		out, err := p.printer()
@@ -109,7 +109,7 @@ func (p *program) with(do func(ctx context.Context, s *session, out *show.Printe
 	}
 }
 
-// unlessMissing takes a method that the server does not have for an empty list.
+// unlessMissing returns nil for a "method not found" error: the list is empty.
 func unlessMissing(err error) error {
 	if e, ok := errors.AsType[*mcp.Error](err); ok && e.Code == mcp.CodeMethodNotFound {
 		return nil
@@ -117,7 +117,7 @@ func unlessMissing(err error) error {
 	return err
 }
 
-// find looks for a name in a list, and says which names are near.
+// find returns the item with a name; the error suggests similar names.
 func find[T any](all []*T, name string, nameOf func(*T) string, what string) (*T, error) {
 	var names []string
 	for _, t := range all {

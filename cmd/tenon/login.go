@@ -17,7 +17,7 @@ import (
 )
 
 func (p *program) authCommand() *cobra.Command {
-	c := &cobra.Command{Use: "auth", Short: "Log in to and out of servers", Args: noWords, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	c := &cobra.Command{Use: "auth", Short: "Log in to and out of servers", Args: noArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	c.AddCommand(
 		&cobra.Command{
 			Use:   "login SERVER",
@@ -32,7 +32,7 @@ func (p *program) authCommand() *cobra.Command {
 					return err
 				}
 				defer s.Close()
-				if err := s.knock(cmd.Context()); err != nil {
+				if err := s.probe(cmd.Context()); err != nil {
 					return err
 				}
 				p.note("Logged in to %s.", s.server.Name())
@@ -69,7 +69,7 @@ func (p *program) authCommand() *cobra.Command {
 				status, failure := "logged in, or no login required", error(nil)
 				s, err := p.connect(cmd.Context(), entry, func(o *connect.Options) { o.NoLogin = true })
 				if err == nil {
-					err = s.knock(cmd.Context())
+					err = s.probe(cmd.Context())
 					s.Close()
 				}
 				if err != nil {
@@ -86,9 +86,8 @@ func (p *program) authCommand() *cobra.Command {
 	return c
 }
 
-// openLogin opens the page where a server wants the person to log in, once they
-// agree. Where nobody can be asked it opens nothing; the error has the page
-// shown.
+// openLogin opens the login page in the browser if the user agrees. If there is
+// no terminal to ask at, it returns an error, and the caller prints the address.
 func (p *program) openLogin(ctx context.Context, server, page string) error {
 	if !p.interactive() {
 		return errors.New("not a terminal")
@@ -119,7 +118,7 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// account finds a server that can be logged in to, and where logins are kept.
+// account returns the HTTP server on the command line and the store of logins.
 func (p *program) account(cmd *cobra.Command, args []string) (config.Server, tokens.Store, error) {
 	entry, _, err := p.target(cmd, args)
 	if err != nil {
@@ -132,8 +131,8 @@ func (p *program) account(cmd *cobra.Command, args []string) (config.Server, tok
 	return entry, store, err
 }
 
-// knock asks something, so that a server that wants a login says so.
-func (s *session) knock(ctx context.Context) error {
+// probe sends a cheap request, so that a server that requires a login rejects it.
+func (s *session) probe(ctx context.Context) error {
 	_, err := s.Discover(ctx)
 	return err
 }

@@ -30,8 +30,8 @@ func (p *program) discoverCommand() *cobra.Command {
 	}
 }
 
-// about gathers what there is to know of a server. Lists that it does not
-// answer for are noted, not fatal.
+// about collects the identity, capabilities and counts of a server. A list that
+// fails is recorded and is not an error.
 func (s *session) about(ctx context.Context) (*show.Server, error) {
 	d, err := s.Discover(ctx)
 	if err != nil {
@@ -120,7 +120,7 @@ func (p *program) pingCommand() *cobra.Command {
 	return c
 }
 
-// ping asks the cheapest question that the server's revision has.
+// ping sends the cheapest request of the server's revision.
 func (s *session) ping(ctx context.Context) (time.Duration, string, error) {
 	method := "ping"
 	if modern, _ := era.Eras(s.server.State().Revision); modern {
@@ -174,7 +174,7 @@ func (p *program) listenCommand() *cobra.Command {
 			filter := mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true, ResourceSubscriptions: uris}
 			err := s.Listen(ctx, filter, func(n mcp.Notification) { p.printNotification(out, n) })
 			if ctx.Err() != nil {
-				return nil // that is how it ends
+				return nil // an interrupt is the normal end
 			}
 			return err
 		}),
@@ -197,7 +197,7 @@ func (p *program) printNotification(out *show.Printer, n mcp.Notification) {
 }
 
 func (p *program) versionCommand() *cobra.Command {
-	return &cobra.Command{Use: "version", Short: "Print the version", Args: noWords, RunE: func(*cobra.Command, []string) error {
+	return &cobra.Command{Use: "version", Short: "Print the version", Args: noArgs, RunE: func(*cobra.Command, []string) error {
 		return p.printVersion()
 	}}
 }

@@ -1,13 +1,12 @@
-// Tenon is the Model Context Protocol in one binary.
+// Tenon is a client, host and server for the Model Context Protocol.
 //
-// This folder is the roof: each file is one command or a few that belong
-// together, and none of them does more than read flags, call the floors below
-// and show what comes of it.
+// Each file of this package has one command or a few related ones. A command
+// reads its flags, calls the packages below app and prints the result.
 //
 //	main.go      the program: commands, exit codes
 //	program.go   what all commands share: flags, streams, the printer
 //	target.go    SERVER on the command line -> a live server
-//	person.go    questions of servers, answered at the terminal
+//	person.go    questions of servers (elicitation) at the terminal
 //	interrupt.go what Ctrl-C does
 package main
 

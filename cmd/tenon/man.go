@@ -51,7 +51,7 @@ func manPages(c *cobra.Command, dir string) error {
 	return nil
 }
 
-// manPage writes one page in the language of man.
+// manPage writes one page in roff.
 func manPage(w io.Writer, c *cobra.Command, name string) {
 	fmt.Fprintf(w, ".TH %q 1 \"\" \"tenon %s\"\n", strings.ToUpper(name), version.String())
 	fmt.Fprintf(w, ".SH NAME\n%s \\- %s\n", roff(name), roff(c.Short))
@@ -86,7 +86,7 @@ func manPage(w io.Writer, c *cobra.Command, name string) {
 	fmt.Fprintf(w, ".SH EXIT STATUS\n.nf\n%s.fi\n", roff(strings.TrimPrefix(exitCodesHelp, "Exit codes\n\n")))
 }
 
-// roff escapes what the language of man would take for its own.
+// roff escapes text for roff.
 func roff(s string) string {
 	s = strings.ReplaceAll(s, `\`, `\e`)
 	s = strings.ReplaceAll(s, "-", `\-`)

@@ -21,8 +21,9 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// answering sets who answers the server's questions: --answer, the person at
-// the terminal, or nobody. Where nobody would, the server is told so.
+// handleInput sets the elicitation handlers: --answer, --decline or the user at
+// the terminal answer. Without any of them it sets none, and the client does not
+// declare the capability.
 func (p *program) handleInput(server string, o *client.Options) {
 	if !p.interactive() && len(p.answers) == 0 && !p.decline {
 		return
@@ -39,8 +40,8 @@ func (p *program) handleInput(server string, o *client.Options) {
 	}
 }
 
-// fill answers a form with --answer where that has all that is needed, and
-// else with what the person types.
+// fill answers a form with --answer if that has every required field, and else
+// asks the user.
 func (p *program) fill(ctx context.Context, server string, e *client.Elicitation) (*mcp.ElicitResult, error) {
 	given, err := p.given(e)
 	if err != nil {
@@ -52,14 +53,14 @@ func (p *program) fill(ctx context.Context, server string, e *client.Elicitation
 			err = e.Form.CheckResponse(content)
 		}
 		if err == nil {
-			p.typedSecret(server, permit.SecretFields(e.Message, e.Form), content)
+			p.registerSecrets(server, permit.SecretFields(e.Message, e.Form), content)
 			return e.Accept(content)
 		}
 		if !p.interactive() {
-			return nil, p.misfit(server, e, err)
+			return nil, p.mismatch(server, e, err)
 		}
 	} else if len(p.answers) > 0 && len(e.Form.Fields) > 0 && !p.decline && !p.interactive() {
-		return nil, p.misfit(server, e, errors.New("no --answer matches a field"))
+		return nil, p.mismatch(server, e, errors.New("no --answer matches a field"))
 	}
 	if p.decline || !p.interactive() {
 		p.note("Declined the question of %s: %s", server, e.Message)
@@ -82,13 +83,13 @@ func (p *program) fill(ctx context.Context, server string, e *client.Elicitation
 	case err != nil:
 		return nil, err
 	}
-	p.typedSecret(server, secret, content)
+	p.registerSecrets(server, secret, content)
 	return e.Accept(content)
 }
 
-// typedSecret remembers what was typed into fields that ask for a secret, so
-// that it is left out of what is written from here on.
-func (p *program) typedSecret(server string, fields []string, content json.RawMessage) {
+// registerSecrets registers the values of secret fields, so that they are removed from
+// later output.
+func (p *program) registerSecrets(server string, fields []string, content json.RawMessage) {
 	for _, name := range fields {
 		value := rawjson.Lookup(content, name)
 		if text, ok := rawjson.String(value); ok {
@@ -99,7 +100,7 @@ func (p *program) typedSecret(server string, fields []string, content json.RawMe
 	}
 }
 
-// given is what --answer says about the fields of a form; nil if nothing.
+// given returns the values of --answer for the fields of a form; nil if none.
 func (p *program) given(e *client.Elicitation) (json.RawMessage, error) {
 	var words []string
 	for _, a := range p.answers {
@@ -121,9 +122,9 @@ func (p *program) given(e *client.Elicitation) (json.RawMessage, error) {
 	return content, usage(err)
 }
 
-// misfit remembers that --answer does not fit a question, so that the command
-// fails for it and not for what the server makes of it.
-func (p *program) misfit(server string, e *client.Elicitation, cause error) error {
+// mismatch records that --answer does not match a question, so that the command
+// fails with this error and not with the resulting error of the server.
+func (p *program) mismatch(server string, e *client.Elicitation, cause error) error {
 	var names []string
 	for _, f := range e.Form.Fields {
 		names = append(names, f.Name)
@@ -132,8 +133,8 @@ func (p *program) misfit(server string, e *client.Elicitation, cause error) erro
 	return p.wrong
 }
 
-// checkAnswers says what was wrong with --answer, and what of it no question
-// has asked for.
+// checkReplies returns the error of a mismatched --answer, and prints a warning
+// for each --answer that no question used.
 func (p *program) checkReplies() error {
 	p.asking.Lock()
 	defer p.asking.Unlock()
@@ -190,8 +191,8 @@ func (p *program) openPage(ctx context.Context, server string, e *client.Elicita
 	return e.Accept(nil)
 }
 
-// ask asks yes or no, in whole words, so that a letter typed ahead is no answer.
-// An empty line is no.
+// ask asks a question and reads "yes" or "no". An empty line means no; single
+// letters, which may be typed ahead, are not accepted.
 func (p *program) ask(ctx context.Context, question string) (bool, error) {
 	for {
 		line, err := p.lines().ReadLine(ctx, question)
@@ -208,7 +209,7 @@ func (p *program) ask(ctx context.Context, question string) (bool, error) {
 	}
 }
 
-// lines is the one reader of lines that a program may have.
+// lines returns the reader of standard input that all questions share.
 func (p *program) lines() form.Lines {
 	if p.typing == nil {
 		p.typing = form.FromReader(p.in, p.err)
@@ -216,8 +217,8 @@ func (p *program) lines() form.Lines {
 	return p.typing
 }
 
-// input asks for a variable of the configuration, by number where there are
-// choices. An empty line takes the default.
+// input asks for a variable of the configuration, by number if it has choices. An
+// empty line takes the default.
 func (p *program) input(in config.Input) (string, error) {
 	what := in.Description
 	if what == "" {

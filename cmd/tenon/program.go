@@ -24,26 +24,25 @@ import (
 	"golang.org/x/term"
 )
 
-// A program is one run of tenon: its streams and the flags that all commands
-// have.
+// A program is one run of tenon: its streams and the common flags.
 type program struct {
 	in       io.Reader
 	out, err io.Writer
 	flags
 
-	relayTo  string         // the socket of tenon up --tap; empty: nobody listens
-	recordTo io.Writer      // where the messages of this run go; nil: nowhere
+	relayTo  string         // the socket of tenon up --tap; empty: not used
+	recordTo io.Writer      // where the messages of this run go; nil: not recorded
 	reported bool           // standard output already has the error as an object
-	sinks    []wirelog.Sink // see the messages of this run, too
+	sinks    []wirelog.Sink // also receive the messages of this run
 	current  *session       // the server that commands in a shell talk to; nil: each opens its own
-	typing   form.Lines     // reads what the person types; nil until somebody asks
+	typing   form.Lines     // reads the user's answers; nil until the first question
 
 	secrets  redact.Values // what must not be written or shown
 	keys     keys          // of model providers, in the keyring
-	warned   sync.Map      // what was wrong with the configuration, told once
+	warned   sync.Map      // warnings about the configuration that were printed
 	asking   sync.Mutex    // one question at a time
-	answered []string      // of --answer, what a question has asked for
-	wrong    error         // an --answer that does not fit
+	answered []string      // values of --answer that a question used
+	wrong    error         // the error of an --answer that does not match
 	noting   sync.Mutex    // one note at a time
 	moved    sync.Once     // files of older versions
 
@@ -159,16 +158,16 @@ builtin:fs?root=. , or a command after -- :
 	return root
 }
 
-// noWords is for commands that take flags alone.
-func noWords(cmd *cobra.Command, args []string) error {
+// noArgs rejects arguments of commands that take only flags.
+func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usagef("unexpected argument %q; run \"tenon help%s\"", args[0], strings.TrimPrefix(cmd.CommandPath(), "tenon"))
 	}
 	return nil
 }
 
-// flagsOf sets the flags up. What a flag has already is its default, so that a
-// command within a command (record, shell) goes on with the same.
+// flagsOf defines the common flags. Their current values are the defaults, so that
+// a nested command (of record or shell) inherits them.
 func (p *program) flagsOf(f *pflag.FlagSet) {
 	if p.userDir == "" {
 		p.userDir = os.Getenv("TENON_CONFIG_DIR")
@@ -193,8 +192,7 @@ func (p *program) flagsOf(f *pflag.FlagSet) {
 	f.MarkHidden("config-dir")
 }
 
-// checkFlags refuses flags that the command would ignore, and values that no
-// command can use.
+// checkFlags rejects flags that the command ignores, and invalid values.
 func (p *program) checkFlags(cmd *cobra.Command) error {
 	for _, name := range []string{"header", "env"} {
 		f := cmd.Flags().Lookup(name)
@@ -222,8 +220,8 @@ func (p *program) checkFlags(cmd *cobra.Command) error {
 	return nil
 }
 
-// A maker makes one command. Its name is known before, so that a run makes only
-// the command that it is about: that is a good part of the time to start.
+// A maker creates one command. Its name is known beforehand, so that a run creates
+// only the command it needs, which saves much of the start time.
 type maker struct {
 	group, name string
 	make        func() *cobra.Command
@@ -264,8 +262,8 @@ func (p *program) commands() []maker {
 	}
 }
 
-// add adds the command that is asked for, or all of them where it takes all to
-// know what is meant.
+// add adds the command named first. It adds all commands if none has that name, or
+// if the command, such as man, needs them all.
 func (p *program) add(root *cobra.Command, first string) {
 	all := p.commands()
 	if i := slices.IndexFunc(all, func(m maker) bool { return m.name == first }); i >= 0 && first != "man" && first != "completion" {
@@ -284,8 +282,8 @@ func (p *program) add(root *cobra.Command, first string) {
 	}
 }
 
-// printer writes results to standard output. Rendering is for terminals, and
-// for those who want colours in any case; everything else gets plain text.
+// printer returns a printer for standard output. It renders for terminals and with
+// --color always; otherwise it prints plain text.
 func (p *program) printer() (*show.Printer, error) {
 	f, err := show.ParseFormat(p.format)
 	if err != nil {
@@ -298,15 +296,15 @@ func (p *program) printer() (*show.Printer, error) {
 	return &show.Printer{W: w, Format: f, Width: width(p.out), Color: p.colored(p.out), Quiet: p.quiet, Plain: p.plain(p.out)}, nil
 }
 
-// plain reports whether text goes to w as it came.
+// plain reports whether text is written to w unchanged.
 func (p *program) plain(w io.Writer) bool { return !isTerminal(w) && p.color != "always" }
 
-// aside writes what is not a result: progress, questions, warnings.
+// stderr returns a printer for progress, questions and warnings.
 func (p *program) stderr() *show.Printer {
 	return &show.Printer{W: p.err, Width: width(p.err), Color: p.colored(p.err)}
 }
 
-// note tells the person something, unless they want to hear nothing.
+// note prints a message to standard error, unless --quiet is set.
 func (p *program) note(format string, args ...any) {
 	if !p.quiet {
 		p.noting.Lock()
@@ -325,7 +323,7 @@ func (p *program) colored(w io.Writer) bool {
 	return isTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }
 
-// interactive reports whether there is a person to ask.
+// interactive reports whether the user can be asked at a terminal.
 func (p *program) interactive() bool { return isTerminal(p.in) && isTerminal(p.err) }
 
 func isTerminal(stream any) bool {
@@ -333,7 +331,7 @@ func isTerminal(stream any) bool {
 	return f != nil && term.IsTerminal(int(f.Fd()))
 }
 
-// fileOf is the file that a stream is or stands before; nil if there is none.
+// fileOf returns the file that a stream is or wraps; nil if there is none.
 func fileOf(stream any) *os.File {
 	switch s := stream.(type) {
 	case *os.File:
@@ -344,7 +342,7 @@ func fileOf(stream any) *os.File {
 	return nil
 }
 
-// width is how many columns a terminal has; 0 if w is none.
+// width returns the number of columns of a terminal; 0 if w is not a terminal.
 func width(w io.Writer) int {
 	if f := fileOf(w); f != nil {
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
@@ -354,7 +352,7 @@ func width(w io.Writer) int {
 	return 0
 }
 
-// configDir is where the person's own files are.
+// configDir returns the folder of the user's configuration.
 func (p *program) configDir() (string, error) {
 	if p.userDir != "" {
 		return p.userDir, nil

@@ -41,8 +41,8 @@ file (--output) or a pipe.`,
 	return c
 }
 
-// saveContents writes the bytes of a result into files of a folder. Names are
-// ours: a server does not choose where its bytes go.
+// saveContents writes the binary contents of a result to files of a folder. It
+// chooses the file names itself, never the server.
 func saveContents(dir string, r *mcp.CallToolResult, saved func(file string)) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -108,7 +108,7 @@ func (p *program) promptCommand() *cobra.Command {
 	}
 }
 
-// texts reads name=value where every value is text.
+// texts parses name=value arguments whose values are text.
 func texts(words []string) (map[string]string, error) {
 	all := map[string]string{}
 	for _, w := range words {

@@ -22,11 +22,11 @@ import (
 	"github.com/tenon-mcp/tenon/transport/stdio"
 )
 
-// settle is how long writers of traces and recordings get at the end.
+// settle bounds the wait for traces and recordings to be written at the end.
 const settle = 5 * time.Second
 
-// watched makes the log that sees a connection: printed for --trace, written
-// for tenon record. The log is nil if nobody wants it. More sinks want it.
+// watched returns the log of a connection, which --trace prints and tenon record
+// writes; more are further sinks. The log is nil if there is no sink.
 func (p *program) watched(server string, more ...wirelog.Sink) (log *wirelog.Log, done func() error) {
 	sinks := append(more, p.sinks...)
 	var ends []func(context.Context) error
@@ -96,10 +96,9 @@ server. The default is discover.`,
 	return c
 }
 
-// A lateFile is a recording that is created, or takes the place of an older one,
-// when the first message is written: a server that is never reached leaves the
-// older one as it is. A recording may hold secrets, so it is for the person
-// alone.
+// A lateFile is a file that is created or truncated at the first write, so that a
+// failed connection does not destroy an older recording. Only the user can read
+// it, since recordings may contain secrets.
 type lateFile struct {
 	name string
 	f    *os.File
@@ -126,9 +125,9 @@ func (l *lateFile) Close() error {
 	return l.f.Close()
 }
 
-// free is the name of a file that is not there yet: the given one, or one with a
-// number before its extension. A host starts tenon tap again and again, and no
-// recording may be lost.
+// free returns a name that no file has: the given one, or one with a number before
+// its extension. A host may start tenon tap many times, and no recording may be
+// overwritten.
 func free(file string) string {
 	ext := filepath.Ext(file)
 	name := file

@@ -82,7 +82,7 @@ could not be reached.`,
 	return c
 }
 
-// words takes the prompt from the words of the command line or from --prompt.
+// words sets the prompt from the arguments or from --prompt.
 func (v *oneShot) words(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) > 0 && cmd.Flags().Changed("prompt"):
@@ -93,8 +93,8 @@ func (v *oneShot) words(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// outputOf lets --format choose the output where --output does not, and the
-// other way round, so that errors are written in the same format.
+// outputOf derives --output from --format or --format from --output, so that
+// errors have the same format as the output.
 func (p *program) outputOf(cmd *cobra.Command, v *oneShot) error {
 	if p.format == "" {
 		p.format = map[string]string{"json": "json", "stream-json": "jsonl"}[v.output]
@@ -111,8 +111,8 @@ func (p *program) outputOf(cmd *cobra.Command, v *oneShot) error {
 	return nil
 }
 
-// traced makes the log of a run with several servers, which --trace prints. The
-// log is nil without --trace.
+// traced returns the log of a run with several servers, which --trace prints; nil
+// without --trace.
 func (p *program) traced() (log *wirelog.Log, done func() error) {
 	if !p.trace {
 		return nil, func() error { return nil }
@@ -163,8 +163,8 @@ func (p *program) headless(ctx context.Context, v *oneShot) (err error) {
 	return out.finish(s, s.SendWith(ctx, typed, data))
 }
 
-// promptText returns the prompt: what was typed, and the data of standard input
-// where that is no terminal.
+// promptText returns the prompt, and the data of standard input if that is not a
+// terminal.
 func (p *program) promptText(prompt string) (typed, data string, err error) {
 	if prompt == "" && isTerminal(p.in) {
 		return "", "", usagef("missing PROMPT: tenon run \"add 2 and 3\", or - to read it from standard input")
@@ -196,7 +196,7 @@ func (p *program) state(s connect.State) {
 	}
 }
 
-// waitFor waits for the servers that the turn needs, and a while for others.
+// waitFor waits for the named servers, and at most --wait for the others.
 func (p *program) waitFor(ctx context.Context, w *workspace.Workspace, v *oneShot) error {
 	var needed, others []string
 	for _, s := range w.Fleet.All() {
@@ -229,8 +229,8 @@ func named(words []string, server string) bool {
 	})
 }
 
-// A resumption says which session to go on with, and what to do if another
-// process has it open.
+// A resumption holds the flags that choose a session to continue, and what to do
+// if another process has it open.
 type resumption struct {
 	id       string
 	takeOver bool
@@ -245,7 +245,7 @@ func (r *resumption) flags(c *cobra.Command) {
 	c.MarkFlagsMutuallyExclusive("take-over", "copy")
 }
 
-// session is the session to go on with; nil if none was asked for.
+// session opens the session to continue; nil without --resume.
 func (r *resumption) session(h *host.Host) (*host.Session, error) {
 	id := r.id
 	switch id {
@@ -277,13 +277,13 @@ func (r *resumption) session(h *host.Host) (*host.Session, error) {
 	return s, err
 }
 
-// folder is where the person works; empty if that cannot be found out.
+// folder returns the current folder; "" on error.
 func folder() string {
 	dir, _ := os.Getwd()
 	return dir
 }
 
-// A reporter writes what happens in a turn.
+// A reporter prints the events of a turn.
 type reporter struct {
 	p      *program
 	output string
@@ -348,7 +348,7 @@ func (r *reporter) write(v any) error {
 func (r *reporter) tool(c *host.ToolCall) {
 	if r.calls[c.ID] == nil {
 		r.order = append(r.order, c.ID)
-		r.text.Reset() // what was said before a call is not the answer
+		r.text.Reset() // text before a call is not part of the answer
 	}
 	r.calls[c.ID] = c
 	switch c.Phase {
@@ -383,8 +383,8 @@ func (r *reporter) answer() {
 	}
 }
 
-// finish writes the answer. A call that was denied, and an answer that is not
-// whole, make the exit code 1, since the turn may not have done what was wanted.
+// finish prints the answer. The exit code is 1 if a call was denied or the answer
+// is incomplete.
 func (r *reporter) finish(s *host.Session, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -23,7 +23,7 @@ import (
 	"github.com/tenon-mcp/tenon/transport/streamable"
 )
 
-// openBuiltin makes a builtin server for a connection in this process.
+// openBuiltin returns a builtin server for an in-process connection.
 func openBuiltin(name string, query url.Values) (connect.Builtin, error) {
 	s, err := builtin.Open(name, query)
 	if err != nil {
@@ -32,7 +32,7 @@ func openBuiltin(name string, query url.Values) (connect.Builtin, error) {
 	return s, nil
 }
 
-// serving is what the flags of serve say.
+// serving holds the flags of tenon serve.
 type serving struct {
 	http     string
 	hosts    []string
@@ -105,7 +105,7 @@ Rejected requests and failures are logged to standard error.`,
 	return c
 }
 
-// options reads the option=value words of a builtin server.
+// options parses the option=value arguments of a builtin server.
 func options(words []string) (url.Values, error) {
 	q := url.Values{}
 	for _, w := range words {
@@ -120,7 +120,7 @@ func options(words []string) (url.Values, error) {
 
 func (p *program) serveHTTP(ctx context.Context, name string, s mcp.Handler, v *serving) error {
 	secure, err := v.tls(func(err error) {
-		fmt.Fprintf(p.err, "cannot use the new certificate, keeping the old one: %v\n", err)
+		fmt.Fprintf(p.err, "cannot use the new certificate, discardSink the old one: %v\n", err)
 	})
 	if err != nil {
 		return err
@@ -152,8 +152,8 @@ func (p *program) serveHTTP(ctx context.Context, name string, s mcp.Handler, v *
 	return untilDone(ctx, web, l)
 }
 
-// handler makes the HTTP server with all that it answers. Refused requests and
-// failures are recorded in log.
+// handler returns the HTTP handler. Rejected requests and failures are written to
+// log.
 func (v *serving) handler(ctx context.Context, s mcp.Handler, guard *protect.Guard, log *slog.Logger) (*http.Server, error) {
 	wrap, principal := func(h http.Handler) http.Handler { return h }, (func(*http.Request) *mcp.Principal)(nil)
 	if guard != nil {
@@ -192,7 +192,7 @@ func (v *serving) scheme() string {
 	return "http"
 }
 
-// tls is how connections are encrypted; nil means that they are not.
+// tls returns the TLS configuration; nil means plain HTTP.
 func (v *serving) tls(warn func(error)) (*tls.Config, error) {
 	if v.tlsCert == "" && v.tlsKey == "" {
 		return nil, nil
@@ -207,7 +207,7 @@ func (v *serving) tls(warn func(error)) (*tls.Config, error) {
 	return &tls.Config{GetCertificate: c.get, MinVersion: tls.VersionTLS12}, nil
 }
 
-// guard returns what checks the tokens of requests, or nil if none are needed.
+// guard returns the middleware that checks tokens, or nil if none is required.
 func (v *serving) guard(at net.Addr, log *slog.Logger) (*protect.Guard, error) {
 	self := v.audience
 	if self == "" {
@@ -241,7 +241,7 @@ func (v *serving) guard(at net.Addr, log *slog.Logger) (*protect.Guard, error) {
 	return nil, nil
 }
 
-// untilDone serves until ctx ends, and then gives calls in flight ten seconds.
+// untilDone serves until ctx ends, and then waits ten seconds for calls in flight.
 func untilDone(ctx context.Context, web *http.Server, l net.Listener) error {
 	served := make(chan error, 1)
 	go func() {

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// healthPath answers load balancers: 200 while the server takes calls, 503
-// while it ends. It says nothing else, and wants no token.
+// healthPath is for load balancers: it responds with 200 while the server accepts
+// calls and 503 while it shuts down. It needs no token.
 const healthPath = "/healthz"
 
 // health answers at healthPath.
@@ -48,7 +48,7 @@ type fileState struct {
 	size     int64
 }
 
-// certificateCheck is how often the files are looked at, at most.
+// certificateCheck is the minimum interval between checks of the files.
 const certificateCheck = time.Second
 
 // loadCertificate reads the files for the first time.
@@ -76,9 +76,9 @@ func (c *certificate) load(state [2]fileState) error {
 	return nil
 }
 
-// get returns the certificate for a new connection. New files that cannot be
-// used, such as a certificate whose key is not there yet, leave the old one in
-// place; they are tried again when they change again.
+// get returns the certificate for a new connection. If new files are invalid, such
+// as a certificate without its new key, get returns the old certificate, and
+// tries again after the next change.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	cert, err := c.refresh()
 	if err != nil {
@@ -133,17 +133,17 @@ func logAccess(log *slog.Logger, next http.Handler) http.Handler {
 	})
 }
 
-// clipped bounds what a stranger can write into the log.
+// clipped bounds the length of client-supplied text in the log.
 func clipped(s string) string { return s[:min(len(s), 200)] }
 
-// A responseLog counts what is sent.
+// A responseLog records the status and size of a response.
 type responseLog struct {
 	http.ResponseWriter
 	status int
 	bytes  int64
 }
 
-// Unwrap lets http.ResponseController reach what is below.
+// Unwrap returns the underlying writer, for http.ResponseController.
 func (w *responseLog) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *responseLog) WriteHeader(status int) {

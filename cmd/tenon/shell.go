@@ -22,10 +22,10 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// inShell are the commands of tenon that a shell has, without their SERVER.
+// inShell lists the commands of tenon that the shell has, without SERVER.
 var inShell = []string{"tools", "call", "resources", "read", "prompts", "prompt", "complete", "raw", "ping", "discover"}
 
-// shellOnly are the commands that only a shell has.
+// shellOnly lists the commands that only the shell has.
 var shellOnly = []string{"listen", "trace", "help", "exit"}
 
 const shellPrompt = "tenon> "
@@ -92,14 +92,14 @@ type shell struct {
 	trace      *switched
 	interrupts chan os.Signal
 
-	completer completer
-	deaf      func() // ends listening; nil if nobody listens
-	hearing   sync.WaitGroup
-	failed    error // of the last command that failed
+	completer     completer
+	stopListening func() // stops listening; nil if not listening
+	listening     sync.WaitGroup
+	failed        error // of the last command that failed
 }
 
-// run reads until the input ends, exit is typed, or the process is asked to
-// end.
+// run reads commands until the input ends, exit is typed, or a signal ends the
+// process.
 func (sh *shell) run(ctx context.Context) error {
 	signal.Notify(sh.interrupts, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(sh.interrupts)
@@ -135,7 +135,7 @@ func (sh *shell) run(ctx context.Context) error {
 	}
 }
 
-// leave is how a shell ends: a script learns whether something failed.
+// leave returns the error of the shell: for scripts, that of the last failed command.
 func (sh *shell) leave() error {
 	if sh.failed == nil || sh.p.interactive() {
 		return nil
@@ -150,8 +150,8 @@ func (sh *shell) fail(err error) {
 	}
 }
 
-// command runs one line. An interrupt ends the command and not the shell; it is
-// false if the process is asked to end.
+// command runs one line. An interrupt cancels the command and not the shell.
+// command returns false if a signal ends the process.
 func (sh *shell) command(ctx context.Context, words []string) bool {
 	for len(sh.interrupts) > 0 {
 		<-sh.interrupts // meant for something earlier
@@ -178,7 +178,7 @@ func (sh *shell) command(ctx context.Context, words []string) bool {
 	}
 }
 
-// interrupted is what became of a command that the person has ended.
+// interrupted is the error of a command that the user cancelled.
 type interrupted struct{}
 
 func (interrupted) Error() string { return "interrupted; the call was cancelled" }
@@ -223,20 +223,20 @@ func (sh *shell) tenon(ctx context.Context, words ...string) error {
 	return sub.rootFor(words[0], words).ExecuteContext(ctx)
 }
 
-// listen begins or ends to hear of changes beside everything else.
+// listen starts or stops printing change notifications in the background.
 func (sh *shell) listen(ctx context.Context, uris []string, on bool) {
-	if sh.deaf != nil {
-		sh.deaf()
-		sh.hearing.Wait()
-		sh.deaf = nil
+	if sh.stopListening != nil {
+		sh.stopListening()
+		sh.listening.Wait()
+		sh.stopListening = nil
 	}
 	if !on {
 		return
 	}
-	ctx, sh.deaf = context.WithCancel(context.WithoutCancel(ctx))
+	ctx, sh.stopListening = context.WithCancel(context.WithoutCancel(ctx))
 	filter := mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true, ResourceSubscriptions: uris}
 	out := &show.Printer{W: sh.p.err, Format: show.Text, Color: sh.p.colored(sh.p.err)}
-	sh.hearing.Go(func() {
+	sh.listening.Go(func() {
 		err := sh.session.Listen(ctx, filter, func(n mcp.Notification) {
 			sh.completer.known.forget()
 			sh.p.printNotification(out, n)
@@ -255,8 +255,7 @@ type switched struct {
 	tracer *wirelog.Tracer
 }
 
-// start gives the trace a place to write to, until the returned function is
-// called.
+// start sets the writer of the trace, until the returned function is called.
 func (t *switched) start(w io.Writer, colour bool) (stop func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -278,7 +277,7 @@ func (t *switched) set(on bool) {
 	t.on = on
 }
 
-// Add is that of a Sink.
+// Add implements wirelog.Sink.
 func (t *switched) Add(m *speccheck.Message) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -18,8 +18,8 @@ const (
 // complete a word.
 const maxListed = 1000
 
-// A catalog holds the lists of a server for completion. A list that cannot be
-// fetched is empty: nothing is said about it while a person types.
+// A catalog caches the lists of a server for completion. A list that cannot be
+// fetched is empty: errors are not printed while the user types.
 type catalog struct {
 	tools     cachedList[mcp.Tool]
 	resources cachedList[mcp.Resource]
@@ -28,7 +28,7 @@ type catalog struct {
 	version   atomic.Int64 // of the lists, raised by forget
 }
 
-// forget makes the lists be fetched again. It may be called by any goroutine.
+// forget invalidates the lists. It is safe for concurrent use.
 func (c *catalog) forget() { c.version.Add(1) }
 
 // A cachedList is a list with the time and version that it was fetched at.
@@ -62,8 +62,8 @@ func (c *completer) prompts(ctx context.Context) []*mcp.Prompt {
 	return c.known.prompts.get(c.known.version.Load(), c.session.Prompts(ctx))
 }
 
-// atMost collects the first n items of a list. More reports whether there are
-// others, which are not fetched.
+// atMost collects the first n items of a list. more reports whether there are
+// further items, which are not fetched.
 func atMost[T any](n int, list iter.Seq2[*T, error]) (all []*T, more bool, err error) {
 	for one, err := range list {
 		if err != nil {

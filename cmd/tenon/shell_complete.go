@@ -12,12 +12,12 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// methods are those that raw can be completed with.
+// methods lists the candidates for the method of raw.
 var methods = []string{mcp.MethodDiscover, mcp.MethodToolsList, mcp.MethodToolsCall, mcp.MethodResourcesList, mcp.MethodResourceTemplatesList,
 	mcp.MethodResourcesRead, mcp.MethodPromptsList, mcp.MethodPromptsGet, mcp.MethodComplete}
 
-// complete is what Tab does: the word at the cursor goes on as far as there is
-// no choice, and where there is one, the choices are shown.
+// complete handles Tab: it extends the word at the cursor by the common prefix of
+// all candidates, or prints the candidates.
 func (sh *shell) complete(e *editor, line string, pos int) (string, int) {
 	ctx, stop := context.WithTimeout(context.Background(), idleTimeout)
 	defer stop()
@@ -40,7 +40,7 @@ func (sh *shell) complete(e *editor, line string, pos int) (string, int) {
 	return line[:start] + text + line[pos:], start + len(text)
 }
 
-// matching leaves those that go on from word and can be shown as they are.
+// matching returns the candidates that begin with word and are printable.
 func matching(all []string, word string) []string {
 	var out []string
 	for _, c := range all {
@@ -91,8 +91,8 @@ func columnsOf(all []string, width int) string {
 	return out.String() + more
 }
 
-// A completer proposes words for the commands that talk to one server. It is
-// used by one goroutine at a time.
+// A completer returns candidates for the commands of one server. It is not safe
+// for concurrent use.
 type completer struct {
 	session *session
 	known   catalog
@@ -144,7 +144,7 @@ func (c *completer) promptNames(ctx context.Context) []string {
 	return names(c.prompts(ctx), func(p *mcp.Prompt) string { return p.Name })
 }
 
-// uris are the resources, and the beginnings of what templates make.
+// uris returns the URIs of resources, and the fixed prefixes of templates.
 func (c *completer) uris(ctx context.Context) []string {
 	all := names(c.resources(ctx), func(r *mcp.Resource) string { return r.URI })
 	for _, t := range c.templates(ctx) {
@@ -240,7 +240,7 @@ func (c *completer) next(ctx context.Context, q mcp.CompleteParams, before strin
 	return all
 }
 
-// expand completes the variable of a template that a URI has come to.
+// expand completes the variable of a template at the end of a partial URI.
 func (c *completer) expand(ctx context.Context, word string) []string {
 	var all []string
 	for _, t := range c.templates(ctx) {

@@ -7,17 +7,19 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+
+	"github.com/tenon-mcp/tenon/internal/safefile"
 )
 
-// mostHistory is how many lines are kept.
-const mostHistory = 1000
+// maxHistory is the number of lines that a trimmed history has.
+const maxHistory = 1000
 
-// A history keeps the lines of shells in a file that only its owner can read.
-// It is that of a term.Terminal: the newest line is the first.
+// A history stores the lines of shells in a file that only its owner can read. It
+// implements term.History: index 0 is the newest line.
 type history struct {
-	lines []string // the oldest first
-	file  string   // empty: they are forgotten
-	off   bool     // lines are not kept: they are answers
+	lines []string // oldest first
+	file  string   // empty: not saved
+	off   bool     // lines are answers and are not stored
 	warn  func(format string, args ...any)
 }
 
@@ -36,15 +38,15 @@ func openHistory(p *program) *history {
 	for s := bufio.NewScanner(f); s.Scan(); {
 		h.lines = append(h.lines, s.Text())
 	}
-	if len(h.lines) > 2*mostHistory {
-		h.lines = h.lines[len(h.lines)-mostHistory:]
-		h.rewrite()
+	if len(h.lines) > 2*maxHistory {
+		h.lines = h.lines[len(h.lines)-maxHistory:]
+		h.trim()
 	}
 	return h
 }
 
-// historyFile is in the folder for what a program remembers, or beside the
-// configuration where that was moved or the system has no such folder.
+// historyFile returns the path of the history: in the user's state folder, or in
+// the configuration folder if that was set or the system has no state folder.
 func historyFile(p *program) (string, error) {
 	if p.userDir == "" && runtime.GOOS != "windows" && runtime.GOOS != "darwin" {
 		if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
@@ -58,8 +60,8 @@ func historyFile(p *program) (string, error) {
 	return filepath.Join(dir, "history"), err
 }
 
-// Add keeps a line, unless it is empty, the same as the one before, or begins
-// with a space.
+// Add stores a line, unless it is empty, equals the previous one, or begins with a
+// space.
 func (h *history) Add(line string) {
 	if h.off || line == "" || line[0] == ' ' || strings.Contains(line, "\n") || len(h.lines) > 0 && h.lines[len(h.lines)-1] == line {
 		return
@@ -89,11 +91,19 @@ func (h *history) append(line string) error {
 	return err
 }
 
-func (h *history) rewrite() {
-	os.WriteFile(h.file, []byte(strings.Join(h.lines, "\n")+"\n"), 0o600) // what is not shortened now is later
+// trim removes all but the newest lines of the file. Lines that other shells add
+// meanwhile are preserved. If it fails, the file stays as it is.
+func (h *history) trim() {
+	safefile.Update(h.file, 0o600, func(old []byte) ([]byte, error) {
+		lines := strings.SplitAfter(string(old), "\n")
+		if lines[len(lines)-1] == "" {
+			lines = lines[:len(lines)-1]
+		}
+		return []byte(strings.Join(lines[max(0, len(lines)-maxHistory):], "")), nil
+	}) // the next shell tries again
 }
 
-// Len is how many lines there are to go back to.
+// Len returns the number of lines.
 func (h *history) Len() int {
 	if h.off {
 		return 0
@@ -101,5 +111,5 @@ func (h *history) Len() int {
 	return len(h.lines)
 }
 
-// At returns a line, the newest at 0.
+// At returns a line; 0 is the newest.
 func (h *history) At(i int) string { return h.lines[len(h.lines)-1-i] }

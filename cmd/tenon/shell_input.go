@@ -13,12 +13,11 @@ import (
 	"github.com/tenon-mcp/tenon/internal/typeahead"
 )
 
-// errInterrupted says that the person has thrown away the line.
+// errInterrupted reports that the user discarded the line with Ctrl-C.
 var errInterrupted = errors.New("interrupted")
 
-// input is where the lines of a shell come from: an editor at a terminal, or
-// the bare lines of a pipe. From then on everything that is asked is asked in
-// the same place.
+// input returns the reader of a shell's lines: an editor at a terminal, or the
+// plain lines of a pipe. Later questions use the same reader.
 func (sh *shell) input() (in form.Lines, end func()) {
 	p := sh.p
 	stdin, ok := p.in.(*os.File)
@@ -37,8 +36,8 @@ func (sh *shell) input() (in form.Lines, end func()) {
 	return e, func() { p.out, p.err, p.typing = out, errs, nil }
 }
 
-// An editor reads lines at a terminal. The terminal is in raw mode only while a
-// line is being typed, so that Ctrl-C is a signal for whatever runs meanwhile.
+// An editor reads lines at a terminal. The terminal is in raw mode only while the
+// user types a line, so that Ctrl-C is a signal while a command runs.
 type editor struct {
 	tty      *os.File
 	out      io.Writer
@@ -51,9 +50,8 @@ type editor struct {
 	interrupted bool // Ctrl-C was typed in it
 }
 
-// ReadLine is that of form.Lines. A line of a form is not kept in the history
-// and not completed. What is typed cannot be taken back when ctx ends, so it is
-// waited for.
+// ReadLine implements form.Lines. A line of a form is neither stored in the history
+// nor completed. When ctx ends, ReadLine still waits for the end of the line.
 func (e *editor) ReadLine(_ context.Context, prompt string) (string, error) {
 	return e.read(prompt, func() (string, error) {
 		e.term.SetPrompt(prompt)
@@ -61,7 +59,7 @@ func (e *editor) ReadLine(_ context.Context, prompt string) (string, error) {
 	})
 }
 
-// ReadSecret is that of form.Lines.
+// ReadSecret implements form.Lines.
 func (e *editor) ReadSecret(_ context.Context, prompt string) (string, error) {
 	return e.read(prompt, func() (string, error) { return e.term.ReadPassword(prompt) })
 }
@@ -110,8 +108,8 @@ func (e *editor) read(prompt string, line func() (string, error)) (string, error
 	return text, err
 }
 
-// renew begins with a terminal that has no keys left: after Ctrl-C the old one
-// would read the same key again.
+// renew replaces the terminal by one with an empty buffer: after Ctrl-C the old
+// one would read the same key again.
 func (e *editor) renew() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -145,8 +143,8 @@ func (e *editor) Read(b []byte) (int, error) {
 // Write writes to the terminal.
 func (e *editor) Write(b []byte) (int, error) { return e.out.Write(b) }
 
-// aboveLine writes to a terminal where a line may be being typed: the line is drawn
-// again below what is written.
+// aboveLine is a writer to a terminal where the user may be typing a line: it
+// redraws the line below the output.
 type aboveLine struct {
 	e *editor
 	w io.Writer
@@ -162,7 +160,7 @@ func (b *aboveLine) Write(text []byte) (int, error) {
 	return b.w.Write(text)
 }
 
-// File is the terminal itself, for those who ask how wide it is.
+// File returns the terminal, for its width.
 func (b *aboveLine) File() *os.File {
 	f, _ := b.w.(*os.File)
 	return f

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// suggest names what the person may have meant, as the end of an error.
+// suggest returns the end of an error: the most similar of the valid names.
 func suggest(name string, all []string) string {
 	best, least := "", len(name)/2+1
 	for _, one := range all {
@@ -30,7 +30,7 @@ func suggest(name string, all []string) string {
 	return fmt.Sprintf(" among its %d", len(all))
 }
 
-// distance counts the letters to change, add or leave out between two words.
+// distance returns the edit distance of two words.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -17,17 +17,17 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A session is a server that a command talks to.
+// A session is the connection of a command to a server.
 type session struct {
 	*client.Client
 	server *connect.Server
-	done   func() error // ends what watches the connection
-	shared bool         // it is a shell's, which closes it
+	done   func() error // flushes and closes the log of the connection
+	shared bool         // it belongs to a shell, which closes it
 }
 
-// words splits what stands on the command line into the server and the rest:
-// the server is the first word, or the command after "--".
-// Taken is how many words before args a command has used already.
+// words splits the arguments into the server and the rest. The server is the first
+// argument, or the command after "--". taken is the number of arguments before
+// args that the command has already used.
 func words(cmd *cobra.Command, args []string, taken int) (entry config.Server, rest []string, name bool, err error) {
 	if dash := cmd.ArgsLenAtDash() - taken; dash >= 0 {
 		if len(args) == dash {
@@ -53,8 +53,7 @@ func usage(err error) error {
 	return usageError{err}
 }
 
-// target finds the entry of the server on the command line, filled in and
-// approved.
+// target returns the server on the command line, expanded and approved.
 func (p *program) target(cmd *cobra.Command, args []string) (config.Server, []string, error) {
 	return p.targetAfter(cmd, args, 0)
 }
@@ -71,7 +70,7 @@ func (p *program) targetAfter(cmd *cobra.Command, args []string, taken int) (con
 	return entry, rest, err
 }
 
-// withFlags adds what --header and --env say to the server.
+// withFlags adds the values of --header and --env to the server.
 func (p *program) withFlags(entry config.Server) (config.Server, error) {
 	if len(p.headers) > 0 {
 		var err error
@@ -115,8 +114,8 @@ func (p *program) config() (*config.Config, error) {
 	return c, nil
 }
 
-// open connects to the server on the command line. The rest of the words are
-// the command's own.
+// open connects to the server on the command line, and returns the other
+// arguments.
 func (p *program) open(cmd *cobra.Command, args []string, more ...func(*connect.Options)) (*session, []string, error) {
 	if p.current != nil {
 		return p.current, args, nil
@@ -148,7 +147,7 @@ func (p *program) connect(ctx context.Context, entry config.Server, more ...func
 	return &session{Client: server.Client(), server: server, done: done}, nil
 }
 
-// connectOptions are those of every command that makes one connection.
+// connectOptions returns the options of commands that make one connection.
 func (p *program) connectOptions(ctx context.Context, entry config.Server) (*connect.Options, error) {
 	store, err := p.logins()
 	if err != nil {
@@ -171,8 +170,8 @@ func (p *program) connectOptions(ctx context.Context, entry config.Server) (*con
 	}, nil
 }
 
-// keepSecret keeps what a server is given that is secret out of what is written
-// about it: also what its program finds in the environment.
+// keepSecret registers the secrets that a server receives, also in the environment
+// of its program, so that they are removed from all output.
 func (p *program) keepSecret(entry config.Server) {
 	p.secrets.Set(entry.Name, entry.Secrets)
 	if !entry.InheritEnv {
@@ -195,7 +194,7 @@ func (p *program) clientOptions(server string) client.Options {
 	return o
 }
 
-// Close ends the connection, unless a shell goes on with it.
+// Close closes the connection, unless it belongs to a shell.
 func (s *session) Close() error {
 	if s.shared {
 		return nil
@@ -203,7 +202,7 @@ func (s *session) Close() error {
 	return errors.Join(s.server.Close(), s.done())
 }
 
-// transport tells how the server is reached.
+// transport describes the transport of the server.
 func (s *session) transport() string {
 	switch e := s.server.Entry(); e.Kind {
 	case config.Stdio:

@@ -15,7 +15,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// approvals opens what the person has approved.
+// approvals opens the approvals of the user.
 func (p *program) approvals() (*permit.Book, error) {
 	dir, err := p.hostDir("")
 	if err != nil {
@@ -64,7 +64,7 @@ You are asked to confirm; outside a terminal, --yes is required.`,
 	}
 }
 
-// changedTools finds the tools that are named, or all that have changed.
+// changedTools returns the named tools, or all that have changed.
 func (p *program) changedTools(book *permit.Book, server string, tools []*mcp.Tool, names []string) ([]*mcp.Tool, error) {
 	var wanted []*mcp.Tool
 	for _, name := range names {
@@ -88,7 +88,7 @@ func (p *program) changedTools(book *permit.Book, server string, tools []*mcp.To
 	return wanted, nil
 }
 
-// approveTool shows one tool and what has changed in it, asks, and approves it.
+// approveTool shows the changes of a tool, asks for confirmation, and approves it.
 func (p *program) approveTool(ctx context.Context, book *permit.Book, server string, t *mcp.Tool, out *show.Printer) error {
 	if err := out.Tool(t); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/sample"
 )
 
-// A pageRun is what the flags of up and inspect say.
+// A pageRun holds the flags of up and inspect.
 type pageRun struct {
 	hostFlags
 	workspace string
@@ -43,7 +43,7 @@ approval.
 
 The address of the page contains a token that works once. Press Enter for a new
 address.`,
-		Args: noWords,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return p.up(cmd.Context(), &v) },
 	}
 	v.flags(c)
@@ -76,9 +76,9 @@ func (p *program) inspectCommand() *cobra.Command {
 	return c
 }
 
-// up starts the samples and everything of the person's own configuration.
+// up starts the samples and the configured servers.
 func (p *program) up(ctx context.Context, v *pageRun) error {
-	if len(v.servers) > 0 { // they are all that is wanted
+	if len(v.servers) > 0 { // only these
 		servers, err := p.chosen(ctx, v.servers)
 		if err != nil {
 			return err
@@ -104,7 +104,7 @@ func (p *program) up(ctx context.Context, v *pageRun) error {
 		return err
 	}
 	for _, s := range more {
-		servers = slices.DeleteFunc(servers, func(o config.Server) bool { return o.Name == s.Name }) // the person's own counts
+		servers = slices.DeleteFunc(servers, func(o config.Server) bool { return o.Name == s.Name }) // the user's own server replaces the sample
 		servers = append(servers, s)
 	}
 	return p.page(ctx, v, servers)
@@ -114,8 +114,8 @@ func embedded(name, builtin string, q url.Values) config.Server {
 	return config.Server{Name: name, Kind: config.Builtin, Builtin: builtin, Query: q}
 }
 
-// ownServers are those of the person's file, and those of the project that are
-// approved; the others wait in the page.
+// ownServers returns the servers of the user's file and the approved ones of the
+// project; the others wait in the page for approval.
 func (p *program) ownServers() ([]config.Server, error) {
 	c, err := p.config()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// eraWatch shows the frames of one connection, without secrets.
+// eraWatch reports the frames of one connection, without secrets.
 type eraWatch struct {
 	*wirelog.Wire
 	known *redact.Values
@@ -24,8 +24,7 @@ func (e eraWatch) Frame(d jsonrpc.Direction, frame []byte) {
 	e.Wire.Frame(d, frame)
 }
 
-// inEra opens a second connection to a server in a revision of the person's
-// choice.
+// inEra opens a second connection to a server with a chosen revision.
 func (p *program) inEra(ctx context.Context, w *workspace.Workspace, server string, r mcp.Revision, see func(bool, []byte)) (mcp.Handler, func() error, error) {
 	one := w.Fleet.Get(server)
 	if one == nil {

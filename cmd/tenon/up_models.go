@@ -8,8 +8,8 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm/choose"
 )
 
-// A modelRegistry has the models that can be chosen in the page, and closes the
-// one that is put back.
+// A modelRegistry opens the models that the page offers, and closes a model when
+// another replaces it.
 type modelRegistry struct {
 	p    *program
 	mu   sync.Mutex

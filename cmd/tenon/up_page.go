@@ -137,14 +137,13 @@ func (p *program) receive(ctx context.Context, log *wirelog.Log) {
 	}
 }
 
-// tapSocket is where tenon up --tap hears from tenon tap.
+// tapSocket returns the path of the socket on which tenon up --tap receives traffic.
 func (p *program) tapSocket() (string, error) {
 	dir, err := p.configDir()
 	return filepath.Join(dir, "tap.sock"), err
 }
 
-// listenLocal listens on an address of this machine alone, unless the person
-// says otherwise.
+// listenLocal listens on a loopback address, or on any address with --remote.
 func listenLocal(addr string, remote bool) (net.Listener, error) {
 	at, err := net.ResolveTCPAddr("tcp", addr)
 	if err != nil {
@@ -160,8 +159,8 @@ func listenLocal(addr string, remote bool) (net.Listener, error) {
 	return l, nil
 }
 
-// pageHosts are the names that a page may be reached under from elsewhere: the
-// addresses of this machine and its name. There are none on the loopback.
+// pageHosts returns the host names under which other machines reach the page: the
+// addresses and the name of this machine. On loopback it returns none.
 func pageHosts(l net.Listener) []string {
 	at, ok := l.Addr().(*net.TCPAddr)
 	if !ok || at.IP.IsLoopback() {

@@ -11,7 +11,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
-// waiting lists the servers of the project that are not approved.
+// waiting lists the servers of the project that are not approved yet.
 func (p *program) waiting(w *workspace.Workspace) []web.Pending {
 	all := []web.Pending{}
 	c, err := config.Load(&config.Options{Dir: p.project, UserDir: p.userDir, Input: unanswered})
@@ -46,8 +46,8 @@ func (p *program) waiting(w *workspace.Workspace) []web.Pending {
 	return all
 }
 
-// approvePending starts a project's server that the person has looked at in
-// the page. It must still be what they have looked at.
+// approvePending approves and starts a project's server that the user reviewed in
+// the page. It fails if the server has changed since.
 func (p *program) approvePending(_ context.Context, w *workspace.Workspace, name, pin string) error {
 	c, err := p.config()
 	if err != nil {

@@ -197,7 +197,7 @@ func (c *terminal) rest() {
 	c.run(0, "", []string{"version"}, "tenon ")
 	c.run(0, "", []string{"exit-codes"}, "130")
 	c.run(0, "", []string{"help"}, "Use a server:")
-	c.run(0, "", []string{"completion", "bash"}, "__start_tenon")
+	c.run(0, "", []string{"completion", "bash"}, "complete -o bashdefault")
 	c.run(0, "", []string{"man", dir})
 	if man, err := exec.LookPath("man"); err == nil {
 		page, err := exec.Command(man, "-l", filepath.Join(dir, "tenon-call.1")).CombinedOutput()

@@ -18,7 +18,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A desk is what the flags of chat, run and up say about the host.
+// hostFlags holds the flags of chat, run and up that configure the host.
 type hostFlags struct {
 	model   string
 	servers []string
@@ -38,8 +38,8 @@ func (d *hostFlags) flags(c *cobra.Command) {
 	f.StringVar(&d.system, "system", "", "extra text for the system prompt")
 }
 
-// choose finds the model. Where nothing is configured, words are matched to tools;
-// a key that was found and does not work is an error.
+// choose opens the model. If none is configured or found, it returns the keyword
+// matcher; an API key that does not work is an error.
 func (p *program) choose(ctx context.Context, name string) (*choose.Choice, error) {
 	why := "chosen with --model"
 	if name == "" {
@@ -66,7 +66,7 @@ func keywordChoice(why string) *choose.Choice {
 	return &choose.Choice{Model: keyword.Model{}, Why: why, Close: func() error { return nil }}
 }
 
-// label tells a person which model answers, and why.
+// label describes the model and why it was chosen.
 func label(c *choose.Choice) string {
 	info := c.Model.Info()
 	text := info.String()
@@ -79,7 +79,7 @@ func label(c *choose.Choice) string {
 	return text
 }
 
-// settings joins what the command line says with the configuration.
+// settings merges the flags with the configuration.
 func (d *hostFlags) settings(s config.Settings) (config.Settings, error) {
 	s.Rules = slices.Clone(s.Rules)
 	if d.search != "" {
@@ -104,9 +104,9 @@ func (d *hostFlags) settings(s config.Settings) (config.Settings, error) {
 	return s, errors.Join(add(config.Allow, d.allow), add(config.Deny, d.deny))
 }
 
-// entries are the servers to start: those that were named, or all of the
-// configuration that can be used. A broken or unapproved entry is told of and
-// left out; it must not keep the others from starting.
+// entries returns the servers to start: those of --server, or all usable servers
+// of the configuration. It prints a note for each entry that is broken or not
+// approved, and skips it.
 func (p *program) entries(ctx context.Context, c *config.Config, d *hostFlags) ([]config.Server, error) {
 	if len(d.servers) > 0 {
 		return p.chosen(ctx, d.servers)
@@ -129,8 +129,7 @@ func (p *program) entries(ctx context.Context, c *config.Config, d *hostFlags) (
 	return all, nil
 }
 
-// chosen are the servers that the command line names. Two of the same name get
-// different ones.
+// chosen returns the servers of --server. Servers of the same name are renamed.
 func (p *program) chosen(ctx context.Context, names []string) ([]config.Server, error) {
 	var all []config.Server
 	headers, env := len(p.headers) == 0, len(p.env) == 0 // whether they were used
@@ -169,8 +168,8 @@ func (p *program) chosen(ctx context.Context, names []string) ([]config.Server, 
 	return all, nil
 }
 
-// hostName is a server's name without what would be ambiguous in @server:uri and
-// /server:prompt: that of a URL has a colon in it.
+// hostName returns a server's name without characters, such as the colon of a URL,
+// that are ambiguous in @server:uri and /server:prompt.
 func hostName(name string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(":/ ", r) {
@@ -180,7 +179,7 @@ func hostName(name string) string {
 	}, name)
 }
 
-// hostFlags makes the workspace of chat, run and up.
+// newWorkspace opens the workspace of chat, run and up.
 func (p *program) newWorkspace(ctx context.Context, d *hostFlags, model llm.Model, change func(*workspace.Options)) (*workspace.Workspace, error) {
 	c, err := p.config()
 	if err != nil {
@@ -206,8 +205,8 @@ func (p *program) newWorkspace(ctx context.Context, d *hostFlags, model llm.Mode
 	return workspace.Open(o)
 }
 
-// workspaceOptions are what the workspaces of all commands have in common.
-// Folder is the value of --workspace.
+// workspaceOptions returns the options that the workspaces of all commands share.
+// folder is the value of --workspace.
 func (p *program) workspaceOptions(d *hostFlags, folder string) (o workspace.Options, err error) {
 	if o.Dir, err = p.hostDir(folder); err != nil {
 		return o, err
