@@ -31,6 +31,7 @@ type Ask struct {
 
 	Call     *ToolCall `json:"call,omitzero"`     // approval, flow: what would run
 	Loud     bool      `json:"loud,omitzero"`     // approval: it may destroy something or reach the open world
+	EachTime bool      `json:"eachTime,omitzero"` // approval: a rule asks about every call, so only once, deny and never are answers
 	First    bool      `json:"first,omitzero"`    // approval: nobody has approved this tool before; show Definition in full
 	Changes  []Change  `json:"changes,omitzero"`  // approval: what changed in the definition since it was approved
 	Warnings []string  `json:"warnings,omitzero"` // what looks wrong, such as hidden characters or a description that gives orders

@@ -30,10 +30,13 @@ func (h *Host) allowed(ctx context.Context, session string, e *toolEntry, call *
 	shown := *call
 	answer, err := h.ask(ctx, Ask{
 		Kind: AskApproval, Session: session, Server: e.server.name, Call: &shown, Tool: e.tool,
-		Loud: v.Loud, First: v.First, Changes: changes(v.Changes), Warnings: v.Warnings, Message: v.Why,
+		Loud: v.Loud, EachTime: v.EachTime, First: v.First, Changes: changes(v.Changes), Warnings: v.Warnings, Message: v.Why,
 	})
 	if err != nil {
 		return false, err
+	}
+	if v.EachTime && (answer.Action == permit.Session || answer.Action == permit.Always) {
+		answer.Action = permit.Once // the rule would ask again all the same
 	}
 	call.Rule = answer.By
 	if answer.By == person {

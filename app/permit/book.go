@@ -64,6 +64,7 @@ type Verdict struct {
 	Effect config.Effect // allow, ask or deny
 	Why    string        // the rule or answer that decided, in words
 
+	EachTime bool     // a rule asks about every call: an answer counts for this call only
 	First    bool     // the person has never approved this tool: show the definition in full
 	Changes  []Change // what changed in the server or the definition since it was approved
 	Typed    bool     // a rule of the command line allows it, also if it has changed
@@ -141,7 +142,7 @@ func (b *Book) Judge(server string, tool *mcp.Tool, args json.RawMessage, sessio
 	case len(v.Changes) > 0:
 		v.Why = fmt.Sprintf("%s/%s has changed since you approved it", server, tool.Name)
 	case effect == config.Ask && rule != nil:
-		v.Why = "Asked because of " + ruleText(rule)
+		v.Why, v.EachTime = "Asked because of "+ruleText(rule), true
 	case known.Answer == Always:
 		v.Effect, v.Why = config.Allow, "Always allowed"
 	case inSession:

@@ -70,6 +70,9 @@ func (p *plain) askForm(q *question) host.Reply {
 func (q *question) words() (all map[string]string, text, no string) {
 	switch q.ask.Kind {
 	case host.AskApproval:
+		if q.ask.EachTime {
+			return map[string]string{"once": "once", "deny": "deny", "never": "never", "allow once": "once", "always deny": "never"}, "Allow once, Deny, Always deny", "deny"
+		}
 		return map[string]string{"once": "once", "session": "session", "always": "always", "deny": "deny", "never": "never",
 			"allow once": "once", "allow for this session": "session", "always allow": "always", "always deny": "never"}, "Allow once, Allow for this session, Always allow, Deny, Always deny", "deny"
 	case host.AskFlow:

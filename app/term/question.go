@@ -151,6 +151,9 @@ func (q *question) options() []option {
 	mute := option{"mute", "Mute " + cut(line(q.ask.Server), 20)}
 	switch q.ask.Kind {
 	case host.AskApproval:
+		if q.ask.EachTime {
+			return []option{{"once", "Allow once"}, {"deny", "Deny"}, {"never", "Always deny"}}
+		}
 		return []option{{"once", "Allow once"}, {"session", "Allow for this session"}, {"always", "Always allow"}, {"deny", "Deny"}, {"never", "Always deny"}}
 	case host.AskFlow:
 		return []option{{"once", "Allow once"}, {"session", "Allow for this session"}, {"deny", "Deny"}}

@@ -56,11 +56,11 @@ func (q *question) risk() string {
 	}
 	a := q.ask.Tool.Annotations
 	if a.ReadOnly() {
-		text := "Only reads"
+		text := "Only reads (" + line(q.ask.Server) + " says so)"
 		if a.OpenWorld() {
 			text += " · Reaches outside"
 		}
-		return text + " (" + line(q.ask.Server) + " says so)"
+		return text
 	}
 	var parts []string
 	if a.Destructive() {

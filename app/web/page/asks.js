@@ -44,7 +44,7 @@ function approval(ask, answer) {
     h('p', { class: 'label' }, ask.message || c.rule),
     changes(ask.changes),
     t && (ask.first || ask.changes?.length) ? h('details', { open: true }, h('summary', null, ask.first ? 'What the server says about it; you see it for the first time' : 'Its definition now'), h('p', { class: 'wrap quote' }, t.description || '(no description)'), h('details', null, h('summary', null, 'Definition in full'), tree(JSON.stringify(t)))) : null,
-    h('div', { class: 'actions' }, b('once', 'Allow once', 'primary'), b('session', 'Allow for this session'), b('always', 'Always allow'), b('deny', 'Deny', 'deny'), b('never', 'Always deny', 'deny')),
+    h('div', { class: 'actions' }, b('once', 'Allow once', 'primary'), !ask.eachTime && b('session', 'Allow for this session'), !ask.eachTime && b('always', 'Always allow'), b('deny', 'Deny', 'deny'), b('never', 'Always deny', 'deny')),
   ];
 }
 
@@ -58,7 +58,7 @@ export function changes(list) {
 function risk(ask) {
   const a = ask.tool?.annotations ?? {};
   const outside = a.openWorldHint !== false ? ' · Reaches outside' : '';
-  if (a.readOnlyHint === true) return `Only reads${outside} (${ask.server} says so)`;
+  if (a.readOnlyHint === true) return `Only reads (${ask.server} says so)${outside}`;
   return (a.destructiveHint !== false ? 'Can delete or overwrite' : 'Changes things') + outside;
 }
 
