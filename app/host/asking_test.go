@@ -321,6 +321,34 @@ func TestAnswerDecidesLaterCalls(t *testing.T) {
 	}
 }
 
+// Where a rule asks about each call, an answer counts for one call: the question
+// says so, and an answer for longer is taken for once.
+func TestRuleThatAsksAsksEachTime(t *testing.T) {
+	for _, action := range []string{"once", "session", "always"} {
+		b := newBench(t, func(o *Options) {
+			o.Book = book(t, config.Settings{Rules: []config.Rule{{Effect: config.Ask, Server: "calc", Tool: "*"}}})
+		}, calls("calc__add", `{"a":1,"b":2}`, "calc__add", `{"a":3,"b":4}`), says("ok"))
+		b.answers = func(a Ask) *Reply {
+			if !a.EachTime {
+				t.Errorf("%s: the question does not say that the rule asks each time", action)
+			}
+			return &Reply{Action: action}
+		}
+		b.attach("calc", calculator())
+		if err := b.host.NewSession().Send(t.Context(), "add"); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(b.all(EventAsk)); n != 2 {
+			t.Errorf("%s: asked %d times", action, n)
+		}
+		for _, e := range b.all(EventTool) {
+			if e.Call.Phase == CallDone && e.Call.Rule != "Allowed once" {
+				t.Errorf("%s: the call says %q", action, e.Call.Rule)
+			}
+		}
+	}
+}
+
 // An answer that decides a question of another session, too, answers it.
 func TestAnswerSettlesOtherSessions(t *testing.T) {
 	b := newBench(t, nil, calls("calc__add", `{"a":1,"b":2}`), calls("calc__add", `{"a":3,"b":4}`), says("ok"), says("ok"))
