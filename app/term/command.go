@@ -63,7 +63,7 @@ func commands() []command {
 		{name: "unmute", args: "server", words: []string{"server"}, about: "let a server ask again", run: runUnmute},
 		{name: "login", args: "server", words: []string{"server"}, about: "open the page where a server wants you to log in", run: runLogin},
 		{name: "wire", args: "[server]", words: []string{"server"}, about: "the messages that passed", run: runWire},
-		{name: "approve", args: "server[/tool]", words: []string{"tool"}, about: "show and approve tools that have changed", run: runApprove},
+		{name: "approve", args: "server[/tool]", words: []string{"tool"}, about: "show tools that have changed; again: approve them", run: runApprove},
 		{name: "allow", args: "server/tool", words: []string{"tool"}, about: "always allow a tool", run: runAllow},
 		{name: "deny", args: "server/tool", words: []string{"tool"}, about: "never allow a tool; the model does not see it any more", run: runDeny},
 		{name: "forget", args: "server[/tool]", words: []string{"tool"}, about: "take back what you said about a tool", run: runForget},

@@ -45,8 +45,8 @@ func (t *talk) decide(ctx context.Context, words []string, out *show.Printer, an
 	return a, nil
 }
 
-// runApprove shows what has changed in one tool, or in all tools of a server,
-// and approves it.
+// runApprove shows what has changed in one tool, or in all tools of a server.
+// Entered again, it approves the definitions that it has shown.
 func runApprove(ctx context.Context, t *talk, words []string, out *show.Printer) (after, error) {
 	if len(words) != 1 {
 		return after{}, errors.New("say what to approve: server/tool, or server for all its tools that have changed")
@@ -66,16 +66,24 @@ func runApprove(ctx context.Context, t *talk, words []string, out *show.Printer)
 		if !one && (first || len(changes) == 0) {
 			continue
 		}
+		shown := server + "/" + tool.Tool.Name
+		if t.wasShown(shown, permit.Digest(tool.Tool)) {
+			if err := t.w.Book.Approve(server, tool.Tool); err != nil {
+				return after{}, err
+			}
+			a.notes = append(a.notes, line(shown)+" is approved as it was shown.")
+			continue
+		}
 		if err := out.Tool(tool.Tool); err != nil {
 			return after{}, err
 		}
 		for _, c := range changes {
 			fmt.Fprintf(out.W, "changed: %s\n  was: %s\n  now: %s\n", line(c.What), line(c.Before), line(c.After))
 		}
-		if err := t.w.Book.Approve(server, tool.Tool); err != nil {
-			return after{}, err
+		for _, w := range tool.Warnings {
+			a.notes = append(a.notes, "Look closely: "+line(w))
 		}
-		a.notes = append(a.notes, server+"/"+line(tool.Tool.Name)+" is approved as it is defined here.")
+		a.notes = append(a.notes, line(shown)+" is not approved yet. To approve what is shown here, enter /approve "+line(words[0])+" again.")
 	}
 	if a.notes == nil {
 		if one {
@@ -84,6 +92,16 @@ func runApprove(ctx context.Context, t *talk, words []string, out *show.Printer)
 		a.notes = []string{"No tool of " + line(server) + " has changed."}
 	}
 	return a, nil
+}
+
+// wasShown reports whether this definition of a tool was shown before, and
+// remembers that it is now.
+func (t *talk) wasShown(tool, digest string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := t.shown[tool]
+	t.shown[tool] = digest
+	return before == digest
 }
 
 func runForget(_ context.Context, t *talk, words []string, _ *show.Printer) (after, error) {

@@ -51,6 +51,31 @@ func TestUndoTakesTheLastTurnOut(t *testing.T) {
 	}
 }
 
+// /approve shows a definition first, and approves what it has shown when it is
+// entered again.
+func TestApproveShowsFirst(t *testing.T) {
+	feed := NewFeed()
+	w := desk(t, keyword.Model{}, feed, nil)
+	tool := func() bool {
+		for _, tool := range w.Host.Tools(t.Context()) {
+			if tool.Server == "calc" && tool.Tool.Name == "add" {
+				_, first := w.Book.Changes("calc", tool.Tool)
+				return !first
+			}
+		}
+		t.Fatal("there is no calc/add")
+		return false
+	}
+	has(t, types(t, w, feed, "/approve calc/add"), "Add two numbers", "calc/add is not approved yet")
+	if tool() {
+		t.Error("it is approved by showing it")
+	}
+	has(t, types(t, w, feed, "/approve calc/add", "/approve calc/add"), "calc/add is approved as it was shown")
+	if !tool() {
+		t.Error("it is not approved")
+	}
+}
+
 // elsewhere is a session that another host has open in the same folder.
 func elsewhere(t *testing.T, dir string) (other *workspace.Workspace, id string) {
 	t.Helper()

@@ -34,6 +34,7 @@ type talk struct {
 	next    int
 	all     sync.WaitGroup
 	cached  map[string]*listed
+	shown   map[string]string      // by server/tool: the digest of the definition that /approve has shown
 	asking  map[string]*sync.Mutex // by server: one list at a time, so that keys typed fast ask once
 }
 
@@ -45,7 +46,7 @@ type listed struct {
 }
 
 func newTalk(ctx context.Context, w *workspace.Workspace, o Options) *talk {
-	t := &talk{w: w, o: o, ctx: ctx, session: o.Session, running: map[int]context.CancelFunc{}, cached: map[string]*listed{}, asking: map[string]*sync.Mutex{}}
+	t := &talk{w: w, o: o, ctx: ctx, session: o.Session, running: map[int]context.CancelFunc{}, cached: map[string]*listed{}, shown: map[string]string{}, asking: map[string]*sync.Mutex{}}
 	if t.session == nil {
 		t.session = w.Host.NewSession()
 	}
