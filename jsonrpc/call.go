@@ -23,7 +23,7 @@ func NewPending(drop func()) (p *Pending, deliver func(Response)) {
 	return p, func(a Response) { p.response <- a }
 }
 
-// An Response is what came back: a message that is a result or an error, or the
+// A Response is the response to a request: a result or an error, or the
 // reason why there is none.
 type Response struct {
 	Message

@@ -203,7 +203,7 @@ func (p *Principal) Key() string {
 	return p.Issuer + "\x00" + p.ID
 }
 
-// A InputRequest is something only the caller can answer: an elicitation, a
+// An InputRequest is something only the caller can answer: an elicitation, a
 // sampling or a roots request.
 type InputRequest struct {
 	Method string          `json:"method"`
@@ -229,7 +229,7 @@ type InputRequired struct {
 	// Abandon releases what a connection to an older server holds for the next
 	// round; nil means that nothing is held. The party that decides not to make
 	// that round calls it; see [Abandon]. It does not block, and does nothing
-	// once the next round was made or Abandon was called. A copy of a InputRequired
+	// once the next round was made or Abandon was called. A copy of an InputRequired
 	// keeps it.
 	Abandon func()
 }

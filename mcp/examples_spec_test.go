@@ -101,7 +101,7 @@ var typeOf = map[string]func() any{
 
 func one[T any]() any { return new(T) }
 
-// What package era reads from an input_required result into a InputRequired.
+// What package era reads from an input_required result into an InputRequired.
 type inputRequired struct {
 	Questions map[string]mcp.InputRequest `json:"inputRequests,omitzero"`
 	State     string                      `json:"requestState,omitzero"`

@@ -23,7 +23,7 @@ const (
 	MethodRevision = "tenon/revision"
 )
 
-// The questions a server may ask: the methods a InputRequest may carry.
+// The questions a server may ask: the methods an InputRequest may carry.
 const (
 	MethodElicit        = "elicitation/create"
 	MethodCreateMessage = "sampling/createMessage"

@@ -55,7 +55,7 @@ type Change struct {
 	After  string `json:"after"`
 }
 
-// An Reply is what the person says to an [Ask].
+// A Reply is what the person says to an [Ask].
 type Reply struct {
 	// Action is one of
 	//
