@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -44,6 +45,8 @@ func TestFailingServerPrintsToStdout(t *testing.T) {
 // C10: doctor says what is wrong with answers that cannot be matched, and does
 // not blame a program for being ended by it.
 func TestDoctorJudgesAnswers(t *testing.T) {
+	var all sync.WaitGroup // each waits for its timeouts
+	defer all.Wait()
 	for _, c := range []struct{ name, answer, want, not string }{
 		{"string id", `{"jsonrpc":"2.0","id":"1","result":{}}`, "which is text", "says nothing"},
 		{"batch", `[{"jsonrpc":"2.0","id":1,"result":{}}]`, "a batch", "says nothing"},
@@ -51,10 +54,13 @@ func TestDoctorJudgesAnswers(t *testing.T) {
 		{"nothing", ``, "says nothing", "was ended"},
 	} {
 		program := script(t, t.TempDir(), "server", "trap 'exit 1' TERM\nwhile read -r line; do printf '%s\\n' '"+c.answer+"'; done\nsleep 100\n")
-		code, out, errs := output(t, binary(t, "doctor", "--once", "--timeout", "1s", "--", program))
-		if code != exitTool || !strings.Contains(strings.Join(strings.Fields(out), " "), c.want) || strings.Contains(out, c.not) {
-			t.Errorf("%s: exit code %d\n%s%s", c.name, code, out, errs)
-		}
+		cmd := binary(t, "doctor", "--once", "--timeout", "1s", "--", program)
+		all.Go(func() {
+			code, out, errs := output(t, cmd)
+			if code != exitTool || !strings.Contains(strings.Join(strings.Fields(out), " "), c.want) || strings.Contains(out, c.not) {
+				t.Errorf("%s: exit code %d\n%s%s", c.name, code, out, errs)
+			}
+		})
 	}
 }
 
@@ -99,15 +105,19 @@ func TestUnreachableModel(t *testing.T) {
 	gone.Close()
 	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
 	defer refuses.Close()
+	var all sync.WaitGroup // each waits between its tries
+	defer all.Wait()
 	for _, at := range []string{gone.URL, refuses.URL} {
 		for _, c := range []struct{ model, variable string }{{"anthropic/claude-x", "ANTHROPIC_BASE_URL"}, {"anthropic", "ANTHROPIC_BASE_URL"}, {"openai/gpt-x", "OPENAI_BASE_URL"}, {"ollama/x", "OLLAMA_HOST"}} {
 			cmd := binary(t, "run", "hello", "-s", "builtin:calc", "--model", c.model)
 			for name, value := range map[string]string{c.variable: at, "ANTHROPIC_API_KEY": "sk-x", "OPENAI_API_KEY": "sk-x"} {
 				set(cmd, name, value)
 			}
-			if code, out, errs := output(t, cmd); code != exitConnection || out != "" || errs == "" {
-				t.Errorf("%s at %s: exit code %d\n%s%s", c.model, at, code, out, errs)
-			}
+			all.Go(func() {
+				if code, out, errs := output(t, cmd); code != exitConnection || out != "" || errs == "" {
+					t.Errorf("%s at %s: exit code %d\n%s%s", c.model, at, code, out, errs)
+				}
+			})
 		}
 	}
 }
