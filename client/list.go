@@ -99,7 +99,7 @@ type walk[T any] struct {
 	seen      map[string]bool // keys of items
 	cursors   map[uint64]bool // hashes: a cursor may be as long as a message
 	collected bool            // some page was a kept result
-	again     bool            // the walk began anew
+	again     bool            // the list is read again from its first page
 }
 
 // next returns the items of the next page. With an error come the items that

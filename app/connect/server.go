@@ -180,12 +180,12 @@ func (s *Server) start() {
 	s.mu.Lock()
 	s.keeper = keeper
 	s.mu.Unlock()
-	keeper.Get(previous()) // a keeper begins when somebody wants what it keeps
+	keeper.Get(endedContext()) // a keeper begins when somebody wants what it keeps
 }
 
-// previous returns a context that has ended: whoever waits with it gets what is
-// there and waits for nothing.
-func previous() context.Context {
+// endedContext returns a context that has ended: a call with it returns what is
+// there and does not wait.
+func endedContext() context.Context {
 	ctx, end := context.WithCancel(context.Background())
 	end()
 	return ctx
@@ -216,7 +216,7 @@ func (s *Server) Wait(ctx context.Context) error {
 // Stderr returns the last lines that the server's process wrote to standard
 // error; it has none if it is not a process.
 func (s *Server) Stderr() string {
-	if l, err := s.current(previous()); err == nil {
+	if l, err := s.current(endedContext()); err == nil {
 		return s.opts.Secrets.Text(l.lastWords())
 	}
 	return s.State().Stderr

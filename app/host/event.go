@@ -20,7 +20,7 @@ const (
 	EventThinking EventKind = "thinking" // a piece of what the model thinks aloud
 	EventTool     EventKind = "tool"     // a tool call entered another phase, or made progress: Call
 	EventAsk      EventKind = "ask"      // the person is asked: Ask
-	EventReplied  EventKind = "answered" // an ask is over: Ask, whoever answered it
+	EventReplied  EventKind = "answered" // an ask has ended: Ask, with its reply
 	EventUsage    EventKind = "usage"    // what the turn has cost so far: Usage
 	EventNotice   EventKind = "notice"   // something to know: Text
 	EventLog      EventKind = "log"      // a log line of a server: Text, Level

@@ -106,7 +106,7 @@ type Workspace struct {
 	closed  error // what came of it
 
 	mu        sync.Mutex
-	connected map[string]int           // how often each server was met, as far as the host was told
+	connected map[string]int           // by server: the number of the start that the host knows
 	now       map[string]chan struct{} // holds one when a server's phase has changed
 }
 
@@ -203,12 +203,12 @@ func (w *Workspace) Remove(name string) error {
 	return w.Fleet.Remove(name)
 }
 
-// changed hears of a server's state. One that was met anew may have other tools
-// than before.
+// changed handles a new state of a server. A server that was connected again may
+// have other tools than before.
 func (w *Workspace) changed(s connect.State) {
 	w.mu.Lock()
-	anew := s.Phase == connect.Ready && s.Starts != w.connected[s.Server]
-	if anew {
+	restarted := s.Phase == connect.Ready && s.Starts != w.connected[s.Server]
+	if restarted {
 		w.connected[s.Server] = s.Starts
 	}
 	select {
@@ -216,7 +216,7 @@ func (w *Workspace) changed(s connect.State) {
 	default:
 	}
 	w.mu.Unlock()
-	if anew {
+	if restarted {
 		w.Host.Changed(s.Server)
 	}
 	if w.opts.State != nil {
@@ -224,9 +224,9 @@ func (w *Workspace) changed(s connect.State) {
 	}
 }
 
-// hear listens to a server's news until it is closed. Listen looks after
-// interruptions; it ends when the server refuses, which it may not do any more
-// when it is started anew.
+// onNotification listens for changes of a server until it is closed. Listen
+// handles interruptions. It ends when the server refuses to be listened to; a
+// later start of the server is tried again.
 func (w *Workspace) onNotification(s *connect.Server) {
 	filter := mcp.SubscriptionFilter{ToolsListChanged: true, ResourcesListChanged: true, PromptsListChanged: true}
 	for refused := 0; w.phase(s, refused); {

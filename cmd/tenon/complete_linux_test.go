@@ -1,9 +1,9 @@
 package main
 
 import (
-	"os/exec"
 	"testing"
 
+	"github.com/tenon-mcp/tenon/internal/needtest"
 	"github.com/tenon-mcp/tenon/internal/ptytest"
 )
 
@@ -20,10 +20,7 @@ func TestCompletionInShells(t *testing.T) {
 		{[]string{"fish", "--no-config", "-i"}, "tenon completion fish | source", "tenon call builtin:cal\tad\ta\t20 b\t22 --form\tjsonl\r"},
 	} {
 		t.Run(c.shell[0], func(t *testing.T) {
-			path, err := exec.LookPath(c.shell[0])
-			if err != nil {
-				t.Skip("it is not installed")
-			}
+			path := needtest.Program(t, c.shell[0])
 			s := ptytest.New(t)
 			cmd := binary(t)
 			script(t, cmd.Dir, "tenon", "exec "+cmd.Path+" \"$@\"\n")

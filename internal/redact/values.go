@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// MinValue is the length in bytes from which a value is looked for
+	// MinValue is the least length in bytes of a value that is searched for
 	// everywhere. A shorter one would tear holes into ordinary text, and the
 	// holes would tell what it is: it is hidden by its name only.
 	MinValue = 6

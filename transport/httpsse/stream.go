@@ -34,7 +34,7 @@ type stream struct {
 	close   sync.Once
 
 	out      *http.ResponseController
-	mu       sync.Mutex // whoever holds it writes
+	mu       sync.Mutex // held while writing
 	w        http.ResponseWriter
 	buf      []byte
 	finished bool // nothing more may be written
