@@ -53,7 +53,7 @@ func benchTenon(b *testing.B, rev mcp.Revision) {
 	s := server.New(mcp.Implementation{Name: "bench", Version: "1"}, nil)
 	server.AddTool(s, "add", "adds", func(_ context.Context, _ *mcp.Call, in addIn) (addOut, error) {
 		return addOut{in.A + in.B}, nil
-	})
+	}, nil)
 	door, err := era.NewServer(s, nil)
 	if err != nil {
 		b.Fatal(err)

@@ -12,35 +12,36 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A cache keeps results for as long as their servers allow, and no more of them
-// than fit: what was not used for longest goes first. Nil keeps nothing.
+// A cache holds results for as long as their servers allow, up to a maximum
+// size. It evicts the least recently used results first. A nil cache holds
+// nothing.
 type cache struct {
 	max int // bytes
 
 	mu      sync.Mutex
 	size    int
 	entries map[key]*list.Element // of *entry
-	used    list.List             // the last used first
+	used    list.List             // most recently used first
 	changes map[string]uint64     // how often results of a method were dropped
 }
 
-// A key names a result. The owner of a public one is nobody in particular.
+// A key identifies a result. Public results have no owner.
 type key struct {
 	method, params string
 	public         bool
 	owner          string // the key of a principal
 }
 
-// An entry is a result that is kept.
+// An entry is a cached result.
 type entry struct {
 	key    key
 	result mcp.Result
-	uri    string // of a resource that was read
+	uri    string // of a resource
 	until  time.Time
 	size   int
 }
 
-// entrySize is about what an entry takes beside its texts.
+// entrySize is the approximate size of an entry without its strings.
 const entrySize = 512
 
 func newCache(maxBytes int) *cache {
@@ -50,22 +51,21 @@ func newCache(maxBytes int) *cache {
 	return &cache{max: maxBytes, entries: make(map[key]*list.Element), changes: make(map[string]uint64)}
 }
 
-// A place is where the result of a call that is about to be made can be kept.
-type place struct {
+// A slot identifies where the result of a call can be cached.
+type slot struct {
 	key     key
-	changes uint64 // as it was before the call
+	changes uint64 // before the call
 }
 
-func (c *cache) place(method string, params json.RawMessage, owner string) place {
+func (c *cache) slot(method string, params json.RawMessage, owner string) slot {
 	canonical := string(rawjson.AppendCanonical(nil, params))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return place{key{method: method, params: canonical, owner: owner}, c.changes[method]}
+	return slot{key{method: method, params: canonical, owner: owner}, c.changes[method]}
 }
 
-// get returns a result that is still good: one of the same principal, or one
-// that is everybody's.
-func (c *cache) get(p place) (mcp.Result, bool) {
+// get returns a valid result of the same principal, or a public one.
+func (c *cache) get(p slot) (mcp.Result, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, k := range [2]key{p.key, {method: p.key.method, params: p.key.params, public: true}} {
@@ -84,8 +84,9 @@ func (c *cache) get(p place) (mcp.Result, bool) {
 	return mcp.Result{}, false
 }
 
-// put keeps a result if it may be kept and no news has overtaken it.
-func (c *cache) put(p place, r mcp.Result) {
+// put caches a result if its server allows it and nothing has changed since
+// slot.
+func (c *cache) put(p slot, r mcp.Result) {
 	if r.Cache.TTL <= 0 {
 		return
 	}
@@ -123,7 +124,7 @@ func (c *cache) remove(el *list.Element) {
 	c.size -= e.size
 }
 
-// drop forgets all results of a method, also those that are on their way.
+// drop removes all results of a method, also those of calls in progress.
 func (c *cache) drop(method string) {
 	c.dropIf(method, func(*entry) bool { return true })
 }
@@ -144,7 +145,7 @@ func (c *cache) dropIf(method string, stale func(*entry) bool) {
 	}
 }
 
-// changed drops what a note makes stale.
+// changed drops the results that a notification makes stale.
 func (c *cache) changed(n mcp.Notification) {
 	switch n.Method {
 	case mcp.NotificationToolsListChanged:
@@ -156,7 +157,8 @@ func (c *cache) changed(n mcp.Notification) {
 		c.drop(mcp.MethodResourceTemplatesList)
 	case mcp.NotificationResourceUpdated:
 		uri, ok := rawjson.String(rawjson.Lookup(n.Params, "uri"))
-		// What is told may be a part of what was read, or the other way round.
+		// The updated resource may be a part of the one that was read, or
+		// contain it.
 		c.dropIf(mcp.MethodResourcesRead, func(e *entry) bool {
 			return !ok || strings.HasPrefix(e.uri, uri) || strings.HasPrefix(uri, e.uri)
 		})

@@ -17,27 +17,28 @@ type ToolError struct {
 	Result *mcp.CallToolResult
 }
 
-// Error is what the tool says, in its own words.
+// Error returns the text of the tool's result.
 func (e *ToolError) Error() string {
 	if text := e.Result.Content.Text(); text != "" {
 		return text
 	}
-	return fmt.Sprintf("tool %q failed and does not say why", clip(e.Tool))
+	return fmt.Sprintf("tool %q failed without a message", clip(e.Tool))
 }
 
 // Call calls a tool and decodes its result into an Out: the structured content,
-// or if there is none the text, which then must be JSON. An Out of string takes
-// the text as it is. A structured value that is not an object and that an
-// older server has wrapped in one, as {"result": …}, is unwrapped.
+// or the text as JSON if there is none. If Out is string, the result is the
+// text. A structured value that an older server has wrapped as {"result": …}
+// is unwrapped.
 //
-// Args becomes a JSON object: a struct, a map, raw JSON, or nil for none.
-// Arguments and result are written and read by package schema, as on a server:
-// the structs of server.AddTool can be used here, every kind of field included.
-// Unknown properties of the result are ignored, missing ones leave their field
-// zero; see [schema.Unmarshal]. A field that has no JSON form is an error that
-// names it, before the call is made.
+// Args is encoded as a JSON object: a struct, a map, raw JSON, or nil for none.
+// Package schema encodes arguments and decodes results, as on a server, so the
+// types used with server.AddTool work here. Unknown properties of the result
+// are ignored; missing ones leave their field unchanged; see
+// [schema.Unmarshal]. If a value has no JSON form, Call returns an error
+// without calling the tool.
 //
-// A tool that failed is a [*ToolError]. Nil options mean those of the client.
+// If the tool fails, the error is a [*ToolError]. Nil options mean those of the
+// client.
 func Call[Out any](ctx context.Context, c *Client, tool string, args any, o *CallOptions) (Out, error) {
 	var out Out
 	if err := schema.CanUnmarshal(&out); err != nil {
@@ -61,8 +62,9 @@ func Call[Out any](ctx context.Context, c *Client, tool string, args any, o *Cal
 	return out, nil
 }
 
-// CallTool calls a tool. Args becomes a JSON object, as for [Call]. A tool that failed is a result with IsError set, for a model
-// to read; the error is for a call that did not come to a result at all.
+// CallTool calls a tool. Args is encoded as for [Call]. The result of a tool
+// that failed has IsError set, for a model to read; the error is non-nil if
+// there is no result.
 func (c *Client) CallTool(ctx context.Context, name string, args any, o *CallOptions) (*mcp.CallToolResult, error) {
 	res, err := c.callTool(ctx, name, args, o)
 	if err != nil {
@@ -71,7 +73,7 @@ func (c *Client) CallTool(ctx context.Context, name string, args any, o *CallOpt
 	return res.full(name)
 }
 
-// A toolResult is the result of a tool before its content is looked into.
+// A toolResult is the result of a tool with its content not yet decoded.
 type toolResult struct {
 	content    json.RawMessage // an array, or nil
 	structured json.RawMessage // nil if there is none
@@ -83,9 +85,9 @@ func (c *Client) callTool(ctx context.Context, name string, args any, o *CallOpt
 	if err != nil {
 		return toolResult{}, refused("arguments of tool %q: %v", clip(name), err)
 	}
-	var promise *output
+	var out *output
 	if !c.opts.SkipOutputCheck {
-		if promise, err = c.outputs.of(name); err != nil {
+		if out, err = c.outputs.of(name); err != nil {
 			return toolResult{}, err
 		}
 	}
@@ -94,8 +96,8 @@ func (c *Client) callTool(ctx context.Context, name string, args any, o *CallOpt
 		return toolResult{}, err
 	}
 	res, err := readToolResult(name, body)
-	if err == nil && promise != nil && !res.failed {
-		err = promise.check(name, res.structured)
+	if err == nil && out != nil && !res.failed {
+		err = out.check(name, res.structured)
 	}
 	return res, err
 }
@@ -106,13 +108,13 @@ func (c *Client) complete(ctx context.Context, method, name string, params json.
 	if err != nil {
 		return nil, err
 	}
-	return whole(method, name, res)
+	return completeBody(method, name, res)
 }
 
-// whole returns the body of a result that must be complete.
-func whole(method, name string, res mcp.Result) (json.RawMessage, error) {
+// completeBody returns the body of a result, which must be complete.
+func completeBody(method, name string, res mcp.Result) (json.RawMessage, error) {
 	if res.Type != "" {
-		return nil, invalid(method, name, "it is of the type %q, which belongs to an extension: use Do", clip(res.Type))
+		return nil, invalid(method, name, "the result has the type %q of an extension; use Do", clip(res.Type))
 	}
 	if !rawjson.IsObject(res.Body) {
 		return nil, invalid(method, name, "expected an object")
@@ -151,12 +153,12 @@ func readToolResult(tool string, body json.RawMessage) (toolResult, error) {
 		}
 	}
 	if r.content == nil && r.structured == nil {
-		return r, invalid(mcp.MethodToolsCall, tool, "it has no content")
+		return r, invalid(mcp.MethodToolsCall, tool, "the result has no content")
 	}
 	return r, nil
 }
 
-// full decodes everything.
+// full decodes the whole result.
 func (r *toolResult) full(tool string) (*mcp.CallToolResult, error) {
 	content, err := r.blocks()
 	if err != nil {
@@ -165,8 +167,7 @@ func (r *toolResult) full(tool string) (*mcp.CallToolResult, error) {
 	return &mcp.CallToolResult{Content: content, StructuredContent: r.structured, IsError: r.failed}, nil
 }
 
-// blocks decodes the content. Plain text, which is what tools mostly return,
-// takes a short way.
+// blocks decodes the content, with a fast path for plain text.
 func (r *toolResult) blocks() (mcp.Contents, error) {
 	var list mcp.Contents
 	for e := rawjson.Array(r.content); e.Next(); {
@@ -181,7 +182,7 @@ func (r *toolResult) blocks() (mcp.Contents, error) {
 	return list, nil
 }
 
-// plainText reads a block that is text and nothing more.
+// plainText returns the text of a block that has no other members.
 func plainText(block []byte) (text string, ok bool) {
 	var typed, found bool
 	for m := rawjson.Object(block); m.Next(); {
@@ -205,7 +206,7 @@ func (r *toolResult) toolError(tool string) error {
 	return &ToolError{Tool: tool, Result: full}
 }
 
-// plain is the result as a string.
+// plain returns the result as a string.
 func (r *toolResult) plain(tool string) (string, error) {
 	if s, ok := rawjson.String(r.structured); ok {
 		return s, nil
@@ -220,7 +221,7 @@ func (r *toolResult) plain(tool string) (string, error) {
 	return blocks.Text(), nil
 }
 
-// decode reads the result into what out points to.
+// decode decodes the result into out.
 func (r *toolResult) decode(tool string, out any) error {
 	if r.structured != nil && !rawjson.IsNull(r.structured) {
 		return r.decodeStructured(tool, out)
@@ -232,12 +233,12 @@ func (r *toolResult) decode(tool string, out any) error {
 	if text == "" && r.structured != nil {
 		return r.decodeStructured(tool, out)
 	}
-	// A null beside text counts as nothing: some servers write it so.
+	// Some servers send null for no structured content.
 	if rawjson.Check([]byte(text)) != nil {
-		return fmt.Errorf("tool %q returned no structured result, and its text is not JSON: %s", clip(tool), quote(text))
+		return fmt.Errorf("tool %q returned no structured content, and its text is not JSON: %s", clip(tool), quote(text))
 	}
 	if err := schema.Unmarshal([]byte(text), out); err != nil {
-		return fmt.Errorf("the text of tool %q is JSON that does not fit: %w", clip(tool), err)
+		return fmt.Errorf("decode the text of tool %q: %w", clip(tool), err)
 	}
 	return nil
 }
@@ -249,7 +250,7 @@ func (r *toolResult) decodeStructured(tool string, out any) error {
 	}
 	inner := unwrap(r.structured)
 	if inner != nil && r.says(inner) && schema.Unmarshal(inner, out) == nil {
-		return nil // a type that takes any JSON would take the wrapping too
+		return nil // // a type that accepts any JSON would accept the wrapped form too
 	}
 	if err = schema.Unmarshal(r.structured, out); err == nil {
 		return nil
@@ -257,13 +258,13 @@ func (r *toolResult) decodeStructured(tool string, out any) error {
 	if inner != nil && schema.Unmarshal(inner, out) == nil {
 		return nil
 	}
-	return fmt.Errorf("the structured result of tool %q does not fit: %w", clip(tool), err)
+	return fmt.Errorf("decode the structured content of tool %q: %w", clip(tool), err)
 }
 
-// says reports whether the text of the result is this JSON value. The text of a
-// wrapped value is the value.
+// says reports whether the text of the result is this JSON value, as it is for
+// a wrapped value.
 func (r *toolResult) says(value []byte) bool {
-	if rawjson.IsObject(value) { // objects are never wrapped
+	if rawjson.IsObject(value) { // // objects are never wrapped
 		return false
 	}
 	blocks, err := r.blocks()
@@ -274,7 +275,7 @@ func (r *toolResult) says(value []byte) bool {
 	return rawjson.Check(text) == nil && bytes.Equal(rawjson.AppendCanonical(nil, text), rawjson.AppendCanonical(nil, value))
 }
 
-// unwrap returns the value in {"result": value}, or nil if it is not that.
+// unwrap returns the value in {"result": value}, or nil for anything else.
 func unwrap(raw []byte) (inner []byte) {
 	for m := rawjson.Object(raw); m.Next(); {
 		if inner != nil || string(m.Name) != "result" {

@@ -55,17 +55,17 @@ func TestCallDecodes(t *testing.T) {
 		{"null and no text", `{"content":[],"structuredContent":null}`, intoPtr, nil, ""},
 		{"names are case-sensitive", `{"content":[],"structuredContent":{"Sum":3}}`, intoSum, sum{0}, ""},
 
-		{"structured of another kind", `{"content":[],"structuredContent":{"sum":"3"}}`, intoSum, nil, `the structured result of tool "t" does not fit: sum: expected an integer`},
+		{"structured of another kind", `{"content":[],"structuredContent":{"sum":"3"}}`, intoSum, nil, `decode the structured content of tool "t": sum: expected an integer`},
 		{"text that is not JSON", `{"content":[{"type":"text","text":"hello"}]}`, intoSum, nil, `its text is not JSON: "hello"`},
-		{"no text", `{"content":[]}`, intoSum, nil, "no structured result"},
+		{"no text", `{"content":[]}`, intoSum, nil, "no structured content"},
 		{"failed", `{"content":[{"type":"text","text":"no such city"}],"isError":true}`, intoSum, nil, "no such city"},
-		{"failed without a word", `{"content":[],"isError":true}`, intoSum, nil, `tool "t" failed and does not say why`},
+		{"failed without a word", `{"content":[],"isError":true}`, intoSum, nil, `tool "t" failed without a message`},
 
 		// C10: no zero value as success.
 		{"C10 null", `null`, intoSum, nil, "expected an object"},
 		{"C10 array", `[]`, intoSum, nil, "expected an object"},
 		{"C10 nothing", ``, intoSum, nil, "expected an object"},
-		{"C10 empty", `{}`, intoSum, nil, "it has no content"},
+		{"C10 empty", `{}`, intoSum, nil, "the result has no content"},
 		{"C10 content of another kind", `{"content":"x"}`, intoSum, nil, "content: expected an array"},
 		{"C10 null content", `{"content":null}`, intoSum, nil, "content: expected an array"},
 		{"C10 isError of another kind", `{"content":[],"isError":"yes"}`, intoSum, nil, "isError: expected true or false"},
@@ -154,7 +154,7 @@ func TestResultType(t *testing.T) {
 		return mcp.Result{Type: "task", Body: json.RawMessage(`{"taskId":"7","content":[]}`)}, nil
 	}), nil)
 	_, err := c.CallTool(t.Context(), "t", nil, nil)
-	wantError(t, err, `it is of the type "task"`)
+	wantError(t, err, `has the type "task"`)
 	res, err := c.Do(t.Context(), mcp.MethodToolsCall, mcp.CallToolParams{Name: "t"}, nil)
 	if err != nil || res.Type != "task" {
 		t.Errorf("Do: %+v, %v", res, err)
@@ -230,7 +230,7 @@ func TestFeatures(t *testing.T) {
 			case mcp.MethodComplete:
 				_, err = c.Complete(t.Context(), mcp.CompleteParams{})
 			}
-			wantError(t, err, "the server's answer to "+method)
+			wantError(t, err, "invalid result of "+method)
 		}
 	}
 }

@@ -13,22 +13,21 @@ import (
 // A Client makes calls to one server. Make one with [New] or [Dial].
 type Client struct {
 	h       mcp.Handler
-	opts    *Options // every limit set; never changed
+	opts    *Options // with defaults; never modified
 	caller  mcp.Caller
-	cache   *cache // shared between all that As returned
+	cache   *cache // shared with the clients that As returns
 	outputs *outputs
-	life    *life
+	life    *lifetime
 }
 
-// A life is what ends when a client is closed.
-type life struct {
+// A lifetime ends when a client is closed.
+type lifetime struct {
 	ctx   context.Context // ends with the client
-	close func() error    // once; later calls return the same
+	close func() error    // runs once; later calls return the same error
 }
 
-// New returns a client for a Handler that somebody else owns: closing the
-// client leaves it open. Who connects for this purpose does so with
-// o.Persona().
+// New returns a client for a Handler that the caller owns: closing the client
+// does not close it. To make the connection, use the profile o.Profile().
 func New(h mcp.Handler, o *Options) *Client {
 	c := newClient(o)
 	c.h = h
@@ -44,10 +43,10 @@ func newClient(o *Options) *Client {
 	return c
 }
 
-// live gives the client its life, at whose end the closer is closed.
+// live starts the lifetime of the client; its end closes the closer.
 func (c *Client) live(closer io.Closer) {
 	ctx, end := context.WithCancel(context.Background())
-	c.life = &life{ctx: ctx, close: sync.OnceValue(func() error {
+	c.life = &lifetime{ctx: ctx, close: sync.OnceValue(func() error {
 		end()
 		if closer == nil {
 			return nil
@@ -56,7 +55,8 @@ func (c *Client) live(closer io.Closer) {
 	})}
 }
 
-// Dial connects to a server. Closing the client closes the connection.
+// Dial connects to a server. ctx applies only while connecting. Closing the
+// client closes the connection.
 func Dial(ctx context.Context, d mcp.Dialer, o *Options) (*Client, error) {
 	c := newClient(o)
 	h, err := d.Dial(ctx, c.opts.profile(c.changed))
@@ -68,22 +68,21 @@ func Dial(ctx context.Context, d mcp.Dialer, o *Options) (*Client, error) {
 	return c, nil
 }
 
-// ErrClosed is the error of a [Client.Listen] that ended because the client was
-// closed.
+// ErrClosed is the error of [Client.Listen] after the client was closed.
 var ErrClosed = errors.New("the client is closed")
 
-// Close ends every [Client.Listen], and the connection if the client was made
-// by [Dial]; calls that are open then fail. It may be called more than once.
+// Close ends every [Client.Listen] and, if the client was made with [Dial],
+// closes the connection, so that calls in progress fail. It may be called
+// repeatedly.
 func (c *Client) Close() error { return c.life.close() }
 
-// As returns a client for the same server that makes its calls in the name of
-// a verified principal. Both share what may be shared: private results are kept
-// for each principal apart. The new client has seen no tools yet. Closing
-// either closes both.
+// As returns a client for the same server that makes calls on behalf of a
+// verified principal. Both share the connection and the cache, in which private
+// results are separate for each principal. The new client has not seen any
+// tools yet. Closing either closes both.
 //
-// It serves those who act for several people at once, such as a gateway before
-// a server in memory; over a connection, the server knows who calls from the
-// transport.
+// Use As to act for several users with a server in memory, as a gateway does.
+// Over a connection, the server identifies the caller through the transport.
 func (c *Client) As(p *mcp.Principal) *Client {
 	other := *c
 	other.caller.Principal = p
@@ -91,31 +90,31 @@ func (c *Client) As(p *mcp.Principal) *Client {
 	return &other
 }
 
-// changed drops kept results that the news has made stale.
+// changed drops cached results that a notification makes stale.
 func (c *Client) changed(n mcp.Notification) { c.cache.changed(n) }
 
-// invalid is the error for an answer that breaks the protocol. What names the
-// tool, the resource or the prompt; empty means none.
+// invalid returns the error for a result that violates the protocol. what is
+// the tool, resource or prompt; empty means none.
 func invalid(method, what, format string, args ...any) error {
 	return &mcp.Error{Code: mcp.CodeInternal, Local: true,
-		Message: fmt.Sprintf("the server's answer to %s cannot be used: ", doing(method, what)) + fmt.Sprintf(format, args...)}
+		Message: fmt.Sprintf("invalid result of %s: ", callName(method, what)) + fmt.Sprintf(format, args...)}
 }
 
-// refused is the error for a call that was not made because of what the caller
-// gave for it.
+// refused returns the error for a call that was not made because of invalid
+// input.
 func refused(format string, args ...any) error {
 	return &mcp.Error{Code: mcp.CodeInvalidParams, Local: true, Message: fmt.Sprintf(format, args...)}
 }
 
-// doing names a call in an error text.
-func doing(method, what string) string {
+// callName names a call in an error text.
+func callName(method, what string) string {
 	if what == "" {
 		return method
 	}
 	return fmt.Sprintf("%s %q", method, clip(what))
 }
 
-// clip shortens what others wrote for use in a message.
+// clip shortens a string from a server for an error text.
 func clip(s string) string {
 	const most = 100
 	if len(s) <= most {

@@ -158,7 +158,7 @@ func TestPersonaAnswersOutsideOfCalls(t *testing.T) {
 	_, err = p.OnInputRequest(t.Context(), mcp.InputRequest{Method: mcp.MethodElicit, Params: json.RawMessage(`{"message":"?"}`)})
 	wantError(t, err, "has not declared the capability elicitation")
 	_, err = p.OnInputRequest(t.Context(), mcp.InputRequest{Method: "tools/call"})
-	wantError(t, err, "not a question")
+	wantError(t, err, "not the method of an input request")
 
 	o.Roots = func(context.Context) ([]mcp.Root, error) { return []mcp.Root{{URI: "http://x/"}}, nil }
 	_, err = o.Profile().OnInputRequest(t.Context(), mcp.RootsRequest())

@@ -6,43 +6,43 @@ import (
 	"time"
 )
 
-// A clock ends the context of one call when a time limit is reached. A single
-// timer serves both limits. A sign of life only notes the time: when the timer
-// fires too early because of it, it is set again for the rest.
+// A clock ends the context of a call when a time limit is reached. One timer
+// serves both limits. Activity only records the time: if the timer fires too
+// early, it is reset to the remaining time.
 type clock struct {
-	idle, total time.Duration // not positive: no such limit
+	idle, total time.Duration // not positive: no limit
 	ctx         context.Context
 	cancel      context.CancelCauseFunc
-	flight      *flight // whose clock it is
+	activeCall  *activeCall // the call that it belongs to
 
 	mu              sync.Mutex
 	timer           *time.Timer // nil: no limit
 	begun           time.Time
-	sign            time.Time // the last sign of life
-	waitingForInput int       // questions that wait for an answer; the server may be silent
+	lastActivity    time.Time // the last lastActivity of life
+	waitingForInput int       // open input requests, during which the idle limit does not apply
 }
 
-// start sets the clock off and returns the context to make the call with.
+// start starts the clock and returns the context for the call.
 func (k *clock) start(parent context.Context, idle, total time.Duration) context.Context {
 	k.ctx, k.cancel = context.WithCancelCause(parent)
 	k.idle, k.total = idle, total
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.begun = time.Now()
-	k.sign = k.begun
+	k.lastActivity = k.begun
 	if wait, some := k.left(k.begun); some {
-		k.timer = time.AfterFunc(wait, k.rings)
+		k.timer = time.AfterFunc(wait, k.fire)
 	}
 	return k.ctx
 }
 
-// left is how long it is until the next limit.
+// left returns the time until the next limit.
 func (k *clock) left(now time.Time) (wait time.Duration, some bool) {
 	if k.total > 0 {
 		wait, some = k.total-now.Sub(k.begun), true
 	}
 	if k.idle > 0 {
-		silence := k.idle - now.Sub(k.sign)
+		silence := k.idle - now.Sub(k.lastActivity)
 		if k.waitingForInput > 0 {
 			silence = k.idle
 		}
@@ -53,8 +53,8 @@ func (k *clock) left(now time.Time) (wait time.Duration, some bool) {
 	return wait, some
 }
 
-// rings is called by the timer.
-func (k *clock) rings() {
+// fire is called by the timer.
+func (k *clock) fire() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.ctx.Err() != nil {
@@ -63,31 +63,31 @@ func (k *clock) rings() {
 	now := time.Now()
 	switch {
 	case k.total > 0 && now.Sub(k.begun) >= k.total:
-		k.cancel(k.flight.limit(false, k.waitingForInput > 0))
-	case k.idle > 0 && k.waitingForInput == 0 && now.Sub(k.sign) >= k.idle:
-		k.cancel(k.flight.limit(true, false))
+		k.cancel(k.activeCall.timeoutError(false, k.waitingForInput > 0))
+	case k.idle > 0 && k.waitingForInput == 0 && now.Sub(k.lastActivity) >= k.idle:
+		k.cancel(k.activeCall.timeoutError(true, false))
 	default:
 		wait, _ := k.left(now)
 		k.timer.Reset(wait)
 	}
 }
 
-// alive notes a sign of life.
-func (k *clock) alive() {
+// active records that the server sent something.
+func (k *clock) active() {
 	k.mu.Lock()
-	k.sign = time.Now()
+	k.lastActivity = time.Now()
 	k.mu.Unlock()
 }
 
-// ask says that a question is being answered (+1) or was answered (-1).
-func (k *clock) ask(n int) {
+// waitForInput records that an input request has started (+1) or ended (-1).
+func (k *clock) waitForInput(n int) {
 	k.mu.Lock()
 	k.waitingForInput += n
-	k.sign = time.Now()
+	k.lastActivity = time.Now()
 	k.mu.Unlock()
 }
 
-// stop ends the context, if it has not ended.
+// stop ends the context.
 func (k *clock) stop() {
 	k.mu.Lock()
 	if k.timer != nil {

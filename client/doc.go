@@ -1,57 +1,58 @@
 // Package client makes typed calls to an MCP server.
 //
-// A [Client] stands on a Handler: a connection to a server of any revision, or
-// a server in memory. It knows neither transports nor revisions.
+// A [Client] uses an [mcp.Handler]: a connection to a server of any revision,
+// or a server in memory. It is independent of transports and revisions.
 //
 //	c, err := client.Dial(ctx, dialer, nil)
 //	if err != nil { … }
 //	defer c.Close()
 //	sum, err := client.Call[int](ctx, c, "add", map[string]int{"a": 1, "b": 2}, nil)
 //
-// # What a caller can rely on
+// # Calls
 //
-// A Client may be used by many goroutines at once. A call starts no goroutine
-// of its own. When its context ends, or one of its time limits, the context
-// that the Handler was given ends too, so the server hears that nobody waits
-// any more; the call returns when the Handler does.
+// A Client is safe for concurrent use. A call starts no goroutines. When its
+// context ends or a time limit is reached, the context of the Handler ends too,
+// so that the server is told that the call is cancelled; the call returns when
+// the Handler does.
 //
 // Errors of the server are [*mcp.Error] with Local unset. A call that took too
-// long ends with a [*TimeoutError]. A tool that ran and failed is a result with
-// IsError set for [Client.CallTool] and a [*ToolError] for [Call].
+// long fails with a [*TimeoutError]. A tool that failed is a result with
+// IsError set for
+// [Client.CallTool] and a [*ToolError] for [Call].
 //
 // # Time limits
 //
-// A call ends when nothing was heard from the server for IdleTimeout, and in
-// any case after TotalTimeout. Progress and log lines that ride with the call
-// are signs of life; a server sends them only to those who listen, so a call
-// without CallOptions.Progress and without logging hears none. The time that a
-// person takes to answer a question counts for the second limit alone.
+// A call fails if the server sends nothing for IdleTimeout, and in any case
+// after TotalTimeout. Progress notifications and log messages of the call
+// restart the idle timeout; servers send them only if the client asks for them,
+// with CallOptions.Progress or Options.Logging. While a user responds to an
+// input request, only TotalTimeout applies.
 //
-// # Questions
+// # Input requests
 //
-// A server may ask for input before it answers. Questions go to the functions
-// in [Options]; which of them are set is what the client declares that it can
-// do. A question of another kind is refused, and the call that it belongs to
-// fails, before anything reaches one of the functions. A form must be flat and
-// bounded, an accepted answer gets the defaults of the fields that it leaves
-// out, and an answer that does not fit its form is an error here and never
-// sent. An error from one of the functions is the error of the call.
+// A server may request input during a call. The functions in [Options] handle
+// input requests; the client declares the capabilities for those that are set.
+// If a server sends any other request, the call fails and no function is
+// called. A form must be flat and within limits. The client adds the defaults
+// of the form to an accepted response; a response that violates the form is an
+// error and is not sent. An error from one of the functions is the error of the
+// call.
 //
-// # Results that are kept
+// # Caching
 //
-// A server may say how long lists, resources and its description stay good.
-// Such results are used again for the same method and parameters until then, or
-// until news of a change is heard: by [Client.Listen], and for a client made by
-// [Dial] also when an older server tells it unasked. Private ones are used again
-// only for the principal that they were made for, see [Client.As]. What took
-// several rounds is never kept.
+// A server may allow clients to cache lists, resources and its discovery. The
+// client reuses such results for the same method and parameters until they
+// expire, or until it is notified of a change: through [Client.Listen] and, for
+// a client made with [Dial], by notifications that older servers send without a
+// subscription. Private results are reused only for the same principal, see
+// [Client.As]. Results of calls that required input are not cached.
 //
 // # Structured results
 //
-// [Client.Tools] remembers the output schemas of the tools it passes. From then
-// on what a tool returns is checked against its schema, and a result that does
-// not fit is an error that says where. Nothing is ever fetched to do so: a tool
-// whose schema cannot be used (a reference out of it, an unknown dialect, a
-// pattern that Go does not take) is refused before it is called.
-// Options.SkipOutputCheck turns all this off.
+// [Client.Tools] remembers the output schemas of the tools that it lists. From
+// then on the client validates the structured content of these tools and
+// returns an error that says what is wrong. It never fetches a schema. A tool
+// whose output schema cannot be used (an external reference, an unknown
+// dialect, an unsupported pattern) is not called. Options.SkipOutputCheck turns
+// this off.
 package client

@@ -62,12 +62,12 @@ func TestElicit(t *testing.T) {
 		{"page", client.Options{ElicitURL: accept(`{"secret":1}`)}, elicitation(page), `{"action":"accept"}`, ""},
 		{"both are there", client.Options{Elicit: never, ElicitURL: accept(``)}, elicitation(page), `{"action":"accept"}`, ""},
 
-		{"wrong type", client.Options{Elicit: accept(`{"n":7}`)}, form(`"n":{"type":"string"}`), "", "does not fit the form that the server asked to fill in: n: expected a string"},
+		{"wrong type", client.Options{Elicit: accept(`{"n":7}`)}, form(`"n":{"type":"string"}`), "", "does not fit the form: n: expected a string"},
 		{"unknown field", client.Options{Elicit: accept(`{"m":"x"}`)}, form(`"n":{"type":"string"}`), "", "m: the form has no such field"},
 		{"required", client.Options{Elicit: accept(`{}`)}, elicitation(`{"message":"?","requestedSchema":{"type":"object","properties":{"n":{"type":"string"}},"required":["n"]}}`), "", "n: missing"},
 		{"pattern", client.Options{Elicit: accept(`{"n":"x"}`)}, form(`"n":{"type":"string","pattern":"^[0-9]+$"}`), "", "does not match the pattern"},
 		{"error", client.Options{Elicit: give(nil, broken)}, form(``), "", "the screen is broken"},
-		{"nothing", client.Options{Elicit: give(nil, nil)}, form(``), "", "neither an answer nor an error"},
+		{"nothing", client.Options{Elicit: give(nil, nil)}, form(``), "", "the elicitation function returned nil"},
 		{"strange action", client.Options{Elicit: give(&mcp.ElicitResult{Action: "maybe"}, nil)}, form(``), "", `the action "maybe"`},
 
 		{"nested form", client.Options{Elicit: never}, form(`"n":{"type":"object","properties":{}}`), "", "requestedSchema"},
@@ -75,16 +75,16 @@ func TestElicit(t *testing.T) {
 		{"reference hidden in a form", client.Options{Elicit: never}, form(`"n":{"type":"string","propertyNames":{"$ref":"http://169.254.169.254/x"}}`), "", "requestedSchema"},
 		{"unknown dialect", client.Options{Elicit: never}, elicitation(`{"message":"?","requestedSchema":{"$schema":"http://example.com/mine","type":"object","properties":{}}}`), "", "requestedSchema"},
 		{"no form", client.Options{Elicit: never}, elicitation(`{"message":"?"}`), "", "requestedSchema: missing"},
-		{"no params", client.Options{Elicit: never}, mcp.InputRequest{Method: mcp.MethodElicit}, "", "in a way that cannot be used"},
+		{"no params", client.Options{Elicit: never}, mcp.InputRequest{Method: mcp.MethodElicit}, "", "invalid input request"},
 		{"strange mode", client.Options{Elicit: never}, elicitation(`{"mode":"dance","message":"?"}`), "", `"dance" is neither`},
 		{"page without an address", client.Options{ElicitURL: never}, elicitation(`{"mode":"url","message":"?"}`), "", "url: missing"},
-		{"page that runs", client.Options{ElicitURL: never}, elicitation(`{"mode":"url","message":"?","url":"javascript:alert(1)"}`), "", "does not begin with https"},
+		{"page that runs", client.Options{ElicitURL: never}, elicitation(`{"mode":"url","message":"?","url":"javascript:alert(1)"}`), "", "does not begin with http or https"},
 
 		{"C16 a form that was not declared", client.Options{ElicitURL: never}, form(``), "", "has not declared the capability elicitation"},
 		{"C16 a page that was not declared", client.Options{Elicit: never}, elicitation(page), "", "has not declared the capability elicitation.url"},
 		{"C16 sampling that was not declared", client.Options{Elicit: never}, mcp.InputRequest{Method: mcp.MethodCreateMessage, Params: json.RawMessage(`{"messages":[],"maxTokens":1}`)}, "", "has not declared the capability sampling"},
 		{"C16 roots that were not declared", client.Options{}, mcp.RootsRequest(), "", "has not declared the capability roots"},
-		{"C16 not a question at all", client.Options{Elicit: never}, mcp.InputRequest{Method: mcp.MethodToolsCall}, "", "not a question"},
+		{"C16 not a question at all", client.Options{Elicit: never}, mcp.InputRequest{Method: mcp.MethodToolsCall}, "", "not the method of an input request"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -127,7 +127,7 @@ func TestARefusedQuestionRefusesTheRound(t *testing.T) {
 		return mcp.Result{}, &mcp.InputRequired{Requests: qs, State: "s"}
 	})
 	_, err := client.New(h, o).CallTool(t.Context(), "x", nil, nil)
-	wantError(t, err, `its question "bad" was refused`)
+	wantError(t, err, `input request "bad"`)
 }
 
 func TestRounds(t *testing.T) {
@@ -148,11 +148,11 @@ func TestRounds(t *testing.T) {
 		calls  int
 		fails  string
 	}{
-		{"for ever", mcp.InputRequired{Requests: ask, State: "s"}, 0, mcp.MethodToolsCall, 10, "in each of 10 rounds"},
-		{"for ever, with another limit", mcp.InputRequired{Requests: ask}, 3, mcp.MethodPromptsGet, 3, "in each of 3 rounds"},
-		{"for ever, without questions", mcp.InputRequired{State: "s"}, 0, mcp.MethodResourcesRead, 10, "in each of 10 rounds"},
+		{"for ever", mcp.InputRequired{Requests: ask, State: "s"}, 0, mcp.MethodToolsCall, 10, "after 10 rounds"},
+		{"for ever, with another limit", mcp.InputRequired{Requests: ask}, 3, mcp.MethodPromptsGet, 3, "after 3 rounds"},
+		{"for ever, without questions", mcp.InputRequired{State: "s"}, 0, mcp.MethodResourcesRead, 10, "after 10 rounds"},
 		{"C14 neither questions nor state", mcp.InputRequired{}, 0, mcp.MethodToolsCall, 1, "without inputRequests or requestState"},
-		{"a method that cannot ask", mcp.InputRequired{Requests: ask}, 0, mcp.MethodToolsList, 1, "cannot ask for input"},
+		{"a method that cannot ask", mcp.InputRequired{Requests: ask}, 0, mcp.MethodToolsList, 1, "cannot require input"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -185,10 +185,10 @@ func TestSampling(t *testing.T) {
 	tests := []struct{ name, params, want, fails string }{
 		{"said", `{` + messages + `}`, `{"role":"assistant","content":{"type":"text","text":"ho"},"model":"m"}`, ""},
 		{"failed", `{` + messages + `,"systemPrompt":"fail"}`, "", "the model is tired"},
-		{"nothing", `{` + messages + `,"systemPrompt":"nothing"}`, "", "neither a message nor an error"},
+		{"nothing", `{` + messages + `,"systemPrompt":"nothing"}`, "", "the sampling function returned nil"},
 		{"tools that were not declared", `{` + messages + `,"tools":[]}`, "", "sampling.tools"},
-		{"malformed", `{"messages":7}`, "", "in a way that cannot be used: messages"},
-		{"results of no tool use", `{"messages":[{"role":"user","content":{"type":"tool_result","toolUseId":"x","content":[]}}],"maxTokens":5}`, "", "no open tool use"},
+		{"malformed", `{"messages":7}`, "", "invalid input request sampling/createMessage: messages"},
+		{"results of no tool use", `{"messages":[{"role":"user","content":{"type":"tool_result","toolUseId":"x","content":[]}}],"maxTokens":5}`, "", "no unanswered tool use"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

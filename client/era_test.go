@@ -175,7 +175,7 @@ func TestEverythingInEveryRevision(t *testing.T) {
 			t.Errorf("nothing: %v", err)
 		}
 		_, err = c.CallTool(t.Context(), "hang", nil, &client.CallOptions{IdleTimeout: time.Second})
-		wantError(t, err, `no sign of life from the server for 1s while calling tools/call "hang"`)
+		wantError(t, err, `tools/call "hang": no response from the server for 1s`)
 		<-w.cancelled // the far side heard of it
 	})
 }

@@ -10,16 +10,16 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// Ping returns nil when the server answers. A server of an older revision is
-// sent a ping; in revision 2026-07-28, which has none, it is asked for its
-// description ([Client.Discover]), and a kept one does not count.
+// Ping returns nil if the server responds. It sends a ping to a server of an
+// older revision, and server/discover, not cached, to one of revision
+// 2026-07-28, which has no ping.
 func (c *Client) Ping(ctx context.Context) error {
 	_, _, err := c.do(ctx, mcp.MethodPing, "", nil, nil)
 	return err
 }
 
 // Revision returns the protocol revision that the connection uses. It is empty
-// for a server in the same process, which needs none.
+// for a server in the same process.
 func (c *Client) Revision(ctx context.Context) (mcp.Revision, error) {
 	res, _, err := c.do(ctx, mcp.MethodRevision, "", nil, nil)
 	if e, ok := errors.AsType[*mcp.Error](err); ok && e.Code == mcp.CodeMethodNotFound {
@@ -33,27 +33,27 @@ func (c *Client) Revision(ctx context.Context) (mcp.Revision, error) {
 	return r.Revision, err
 }
 
-// Discover asks the server what it is and what it offers.
+// Discover returns the server's description of itself and its capabilities.
 func (c *Client) Discover(ctx context.Context) (*mcp.Discovery, error) {
 	res, _, err := c.do(ctx, mcp.MethodDiscover, "", nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := whole(mcp.MethodDiscover, "", res); err != nil {
+	if _, err := completeBody(mcp.MethodDiscover, "", res); err != nil {
 		return nil, err
 	}
 	return mcp.DecodeDiscovery(res)
 }
 
-// ReadResource reads a resource, within the time limits of the client's
-// [Options]; [Client.Do] takes those of a single call. GetPrompt and Complete
-// do the same.
+// ReadResource reads a resource. The time limits are those of the client's
+// [Options]; use [Client.Do] for those of a single call. The same applies to
+// GetPrompt and Complete.
 func (c *Client) ReadResource(ctx context.Context, uri string) (*mcp.ReadResourceResult, error) {
 	params := append(rawjson.AppendString([]byte(`{"uri":`), uri), '}')
 	return fetch[mcp.ReadResourceResult](ctx, c, mcp.MethodResourcesRead, uri, params, "contents")
 }
 
-// GetPrompt has the server fill in a prompt. Nil args means none.
+// GetPrompt returns the messages of a prompt. Nil args means none.
 func (c *Client) GetPrompt(ctx context.Context, name string, args map[string]string) (*mcp.GetPromptResult, error) {
 	params, err := mcp.Marshal(mcp.GetPromptParams{Name: name, Arguments: args})
 	if err != nil {
@@ -62,8 +62,8 @@ func (c *Client) GetPrompt(ctx context.Context, name string, args map[string]str
 	return fetch[mcp.GetPromptResult](ctx, c, mcp.MethodPromptsGet, name, params, "messages")
 }
 
-// Complete asks what could come next in an argument of a prompt or a resource
-// template. More than [mcp.MaxCompletions] values are cut off.
+// Complete returns possible values of an argument of a prompt or resource
+// template. Values beyond [mcp.MaxCompletions] are dropped.
 func (c *Client) Complete(ctx context.Context, p mcp.CompleteParams) (*mcp.Completion, error) {
 	params, err := mcp.Marshal(p)
 	if err != nil {
@@ -75,13 +75,13 @@ func (c *Client) Complete(ctx context.Context, p mcp.CompleteParams) (*mcp.Compl
 	}
 	found := res.Completion
 	if len(found.Values) > mcp.MaxCompletions {
-		c.opts.warn(fmt.Sprintf("%s gave %d values; only %d are allowed and kept", mcp.MethodComplete, len(found.Values), mcp.MaxCompletions))
+		c.opts.warn(fmt.Sprintf("%s returned %d values; dropped those beyond the %d allowed", mcp.MethodComplete, len(found.Values), mcp.MaxCompletions))
 		found.Values, found.HasMore = found.Values[:mcp.MaxCompletions], true
 	}
 	return &found, nil
 }
 
-// fetch makes a call and decodes its result, in which a member must be.
+// fetch makes a call and decodes its result, which must have the given member.
 func fetch[T any](ctx context.Context, c *Client, method, name string, params json.RawMessage, member string) (*T, error) {
 	body, err := c.complete(ctx, method, name, params, nil)
 	if err != nil {

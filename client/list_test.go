@@ -65,10 +65,10 @@ func TestTools(t *testing.T) {
 		{name: "C24 the same cursor for ever", pages: map[string]string{
 			"-":    `{"tools":[` + tool("a") + `],"nextCursor":"same"}`,
 			"same": `{"tools":[` + tool("b") + `],"nextCursor":"same"}`,
-		}, want: "a b", fails: `the cursor "same" came twice`, calls: 2},
+		}, want: "a b", fails: `repeated cursor "same"`, calls: 2},
 		{name: "C24 cursors in a circle", pages: map[string]string{
 			"-": `{"tools":[],"nextCursor":"x"}`, "x": `{"tools":[],"nextCursor":"y"}`, "y": `{"tools":[],"nextCursor":"x"}`,
-		}, fails: `the cursor "x" came twice`, calls: 3},
+		}, fails: `repeated cursor "x"`, calls: 3},
 		{name: "C26 bad items", pages: map[string]string{"-": `{"tools":[null,{"name":"t","inputSchema":null},` + tool("a") + `,7,{"inputSchema":{"type":"object"}}]}`},
 			want: "a", warns: []string{"tools[0]: expected a value, found null", "tools[1]: inputSchema", "tools[3]", "tools[4]: name: missing"}, calls: 1},
 		{name: "C28 the same name twice", pages: map[string]string{

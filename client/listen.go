@@ -12,33 +12,33 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// Between two attempts to listen lie at least minPause and at most maxPause.
+// The pause between two attempts to subscribe.
 const (
 	minPause = time.Second
 	maxPause = 30 * time.Second
 )
 
-// Listen hears news of the kinds that the filter asks for until ctx ends or
-// the client is closed, and returns why it ended. Notes come one at a time; the
-// next waits until hear has returned. A nil hear is allowed: kept results are
-// then dropped when they go stale, and that is all.
+// Listen subscribes to the changes that the filter selects and passes them to
+// onNotification, one at a time. It blocks until ctx ends or the client is
+// closed, and returns the cause. If onNotification is nil, Listen only keeps
+// the cache of the client up to date.
 //
-// The first note is a [mcp.NotificationSubscriptionsAcknowledged], which says what the server will
-// tell. When the server goes away, Listen waits (1 s, then longer, up to 30 s)
-// and subscribes again, as often as it takes. What changed in between is not
-// known, so after the new acknowledgement hear is told of a change of
-// everything that was subscribed to: nobody who acts on notes misses one.
+// The first notification is a [mcp.NotificationSubscriptionsAcknowledged] with
+// the part of the filter that the server supports. If the connection is lost,
+// Listen subscribes again, after 1 s at first and up to 30 s later, until it
+// succeeds. Because changes may have been missed meanwhile, it then reports a
+// change of everything in the filter.
 //
-// A server that refuses to be listened to, and a connection that cannot come
-// back, end Listen with their error.
-func (c *Client) Listen(ctx context.Context, filter mcp.SubscriptionFilter, hear func(mcp.Notification)) error {
+// If the server rejects the subscription, or the connection is closed for good,
+// Listen returns that error.
+func (c *Client) Listen(ctx context.Context, filter mcp.SubscriptionFilter, onNotification func(mcp.Notification)) error {
 	params, err := mcp.Marshal(mcp.ListenParams{Notifications: filter})
 	if err != nil {
 		return refused("filter: %v", err)
 	}
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	l := &listening{client: c, filter: filter, onNotification: hear}
+	l := &listening{client: c, filter: filter, onNotification: onNotification}
 	defer l.end()
 	defer context.AfterFunc(c.life.ctx, func() { stop(ErrClosed) })()
 	for pause := minPause; ; pause = min(2*pause, maxPause*2/3) {
@@ -50,43 +50,43 @@ func (c *Client) Listen(ctx context.Context, filter mcp.SubscriptionFilter, hear
 			return context.Cause(ctx)
 		}
 		if final(err) || closed(err) {
-			return orClosed(err)
+			return orEnded(err)
 		}
 		if l.lost() {
 			pause = minPause
 		}
-		c.opts.warn("listening was interrupted (" + orClosed(err).Error() + "): it is tried again")
+		c.opts.warn("subscription interrupted, subscribing again: " + orEnded(err).Error())
 		if !sleep(ctx, pause+rand.N(pause/2)) {
 			return context.Cause(ctx)
 		}
 	}
 }
 
-// A listening is a subscription through all its interruptions.
+// A listening is a subscription, through all its interruptions.
 type listening struct {
 	client         *Client
 	filter         mcp.SubscriptionFilter
 	onNotification func(mcp.Notification)
 
-	queue notifyqueue.Queue[mcp.Notification] // notifications, of which one at a time is heard
+	queue notifyqueue.Queue[mcp.Notification] // notifications, delivered one at a time
 
-	mu         sync.Mutex
-	notified   bool        // the server has acknowledged since the last interruption
-	gap        bool        // there was an interruption whose changes were not told
-	retryDelay *time.Timer // ends an attempt that is never acknowledged
+	mu           sync.Mutex
+	acknowledged bool        // the server has acknowledged since the last interruption
+	gap          bool        // changes during an interruption have not been reported
+	ackTimer     *time.Timer // ends an attempt that is not acknowledged
 }
 
-// once listens until the subscription ends, for whatever reason.
+// once subscribes and waits until the subscription ends.
 func (l *listening) once(ctx context.Context, params []byte) error {
 	c := l.client
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if idle := c.opts.IdleTimeout; idle > 0 {
 		late := &TimeoutError{Method: mcp.MethodSubscriptionsListen, Idle: true, After: idle}
-		patience := time.AfterFunc(idle, func() { cancel(late) })
-		defer patience.Stop()
+		timer := time.AfterFunc(idle, func() { cancel(late) })
+		defer timer.Stop()
 		l.mu.Lock()
-		l.retryDelay = patience
+		l.ackTimer = timer
 		l.mu.Unlock()
 	}
 	_, err := c.h.Serve(ctx, &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: params, Caller: c.caller, OnNotification: l.notification})
@@ -96,16 +96,16 @@ func (l *listening) once(ctx context.Context, params []byte) error {
 	return err
 }
 
-// note takes a notification of the subscription. The Handler has merged and
-// bounded what waits.
+// notification queues a notification of the subscription. The Handler has
+// merged and bounded pending changes.
 func (l *listening) notification(n mcp.Notification) {
 	if l.queue.Put(notifyqueue.Item[mcp.Notification]{Size: len(n.Params), Value: n}) {
 		l.queue.Deliver(l.take)
 	}
 }
 
-// take deals with one notification. No lock is held, and no other is dealt with
-// meanwhile.
+// take handles one notification. Notifications are handled one at a time, and
+// no lock is held.
 func (l *listening) take(n mcp.Notification) {
 	honoured := l.filter
 	if n.Method == mcp.NotificationSubscriptionsAcknowledged {
@@ -114,27 +114,27 @@ func (l *listening) take(n mcp.Notification) {
 			honoured = ack.Notifications
 		}
 	} else if !l.wants(n) {
-		l.client.opts.warn("dropped a note " + quote(n.Method) + " that was not subscribed to")
+		l.client.opts.warn("dropped a notification " + quote(n.Method) + " that does not match the subscription")
 		return
 	}
-	gap := l.through()
+	gap := l.acknowledge()
 	l.deliver(n)
 	if gap {
-		for _, missed := range everything(honoured) {
+		for _, missed := range allChanges(honoured) {
 			l.deliver(missed)
 		}
 	}
 }
 
-// through notes that the server has answered. It reports whether there was an
-// interruption whose changes were not told.
-func (l *listening) through() (gap bool) {
+// acknowledge records that the server has responded. It reports whether changes
+// during an interruption have not been reported.
+func (l *listening) acknowledge() (gap bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.notified && l.retryDelay != nil {
-		l.retryDelay.Stop()
+	if !l.acknowledged && l.ackTimer != nil {
+		l.ackTimer.Stop()
 	}
-	gap, l.notified, l.gap = l.gap, true, false
+	gap, l.acknowledged, l.gap = l.gap, true, false
 	return gap
 }
 
@@ -145,9 +145,9 @@ func (l *listening) deliver(n mcp.Notification) {
 	}
 }
 
-// wants reports whether a note was subscribed to. What is told of a resource
-// may be told of a part of it, under another URI, and what the news of an
-// extension looks like is not known here.
+// wants reports whether the notification matches the filter. An update may
+// concern a part of a subscribed resource and have another URI; notifications
+// of extensions are not known.
 func (l *listening) wants(n mcp.Notification) bool {
 	switch n.Method {
 	case mcp.NotificationToolsListChanged, mcp.NotificationPromptsListChanged, mcp.NotificationResourcesListChanged:
@@ -158,29 +158,29 @@ func (l *listening) wants(n mcp.Notification) bool {
 	return len(l.filter.Other) > 0
 }
 
-// lost notes an interruption. From here on kept results cannot be trusted to
-// be invalidated, so they go. It reports whether the attempt had got through.
+// lost records an interruption and drops the cached results that could become
+// stale. It reports whether the server had acknowledged.
 func (l *listening) lost() bool {
 	l.mu.Lock()
-	through := l.notified
-	l.gap, l.notified = l.gap || through, false
+	through := l.acknowledged
+	l.gap, l.acknowledged = l.gap || through, false
 	l.mu.Unlock()
 	if through {
-		for _, n := range everything(l.filter) {
+		for _, n := range allChanges(l.filter) {
 			l.client.changed(n)
 		}
 	}
 	return through
 }
 
-// end makes sure that nothing is heard any more.
+// end stops the delivery of notifications.
 func (l *listening) end() {
 	l.queue.Close()
 	l.queue.Await()
 }
 
-// everything is the news that all that is subscribed to has changed.
-func everything(f mcp.SubscriptionFilter) []mcp.Notification {
+// allChanges returns a change notification for everything in the filter.
+func allChanges(f mcp.SubscriptionFilter) []mcp.Notification {
 	var notes []mcp.Notification
 	if f.ToolsListChanged {
 		notes = append(notes, mcp.Notification{Method: mcp.NotificationToolsListChanged})
@@ -198,7 +198,7 @@ func everything(f mcp.SubscriptionFilter) []mcp.Notification {
 	return notes
 }
 
-// final reports whether the server has said that it cannot be listened to.
+// final reports whether the server has rejected the subscription.
 func final(err error) bool {
 	e, ok := errors.AsType[*mcp.Error](err)
 	if !ok || e.Local {
@@ -211,22 +211,22 @@ func final(err error) bool {
 	return false
 }
 
-// closed reports whether the connection has ended for good.
+// closed reports whether the connection is closed for good.
 func closed(err error) bool {
 	_, ok := errors.AsType[*mcp.ClosedError](err)
 	return ok
 }
 
-var errEnded = errors.New("the server has ended the subscription")
+var errEnded = errors.New("the server ended the subscription")
 
-func orClosed(err error) error {
+func orEnded(err error) error {
 	if err == nil {
 		return errEnded
 	}
 	return err
 }
 
-// sleep reports whether it could sleep to the end.
+// sleep reports whether it slept for d without ctx ending.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -198,7 +198,7 @@ func TestListenEnds(t *testing.T) {
 		visit visit
 		want  string
 	}{
-		{"no such method", refuse(mcp.MethodNotFound("subscriptions/listen")), "is not known here"},
+		{"no such method", refuse(mcp.MethodNotFound("subscriptions/listen")), "unknown method"},
 		{"bad filter", refuse(mcp.InvalidParams("no such kind of news")), "no such kind"},
 		{"missing capability", refuse(mcp.MissingCapability(&mcp.ClientCapabilities{}, "declare it")), "declare it"},
 	}
@@ -255,7 +255,7 @@ func TestListenWithoutAcknowledgement(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		err := client.New(s, &client.Options{Warn: w.add}).Listen(ctx, allNews, func(mcp.Notification) {})
-		if !errors.Is(err, context.DeadlineExceeded) || len(s.visits) != 0 || !strings.Contains(w.String(), "no sign of life from the server for 60s") {
+		if !errors.Is(err, context.DeadlineExceeded) || len(s.visits) != 0 || !strings.Contains(w.String(), "no response from the server for 60s") {
 			t.Errorf("ended with %v, warned %v", err, w.list)
 		}
 	})

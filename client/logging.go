@@ -8,17 +8,17 @@ import (
 
 // This file holds the logging feature, which the 2026 revision deprecates.
 
-// Logging asks servers for log lines.
+// Logging requests log messages from servers.
 //
-// Deprecated: by SEP-2577; it may go in the first revision on or after
+// Deprecated: by SEP-2577; it may be removed in the first revision on or after
 // 2027-07-28. Read the server's stderr or use OpenTelemetry instead.
 type Logging struct {
-	// Level is the least severe line that is wanted. Unset: info.
+	// Level is the minimum severity. Empty means info.
 	Level mcp.LogLevel
 
-	// Hear hears the lines. The context is that of the call that a line rides
-	// with, or an empty one for lines of older servers outside of any call. It
-	// must not block. Nil: no lines are asked for.
+	// OnMessage receives the log messages. The context is that of the call, or
+	// context.Background() for messages of older servers outside of a call. It
+	// must not block. Nil requests no log messages.
 	OnMessage func(ctx context.Context, line mcp.LogMessage)
 }
 
@@ -32,7 +32,7 @@ func (l *Logging) level() mcp.LogLevel {
 	return l.Level
 }
 
-// hear passes a line on if it is wanted.
+// message passes a log message to OnMessage if its severity suffices.
 func (l *Logging) message(ctx context.Context, n mcp.Notification) {
 	least := l.level()
 	if least == "" {

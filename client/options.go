@@ -10,98 +10,98 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// Options say who the client is and what it can do. Nil means that it can
-// answer nothing and that all limits are the defaults.
+// Options configures a client. Nil means a client without capabilities and with
+// the default limits.
 type Options struct {
-	// Client is how the client names itself. Unset: "tenon-client" and the
-	// version of this module.
+	// Client is the name and version that the client sends. The default is
+	// "tenon-client" and the version of this module.
 	Client mcp.Implementation
 
-	// Elicit has a person fill in a form. It may be called by several calls at
-	// once. Nil: the server is told that nobody can.
+	// Elicit asks the user to fill in a form. It must be safe for concurrent
+	// use. If it is nil, the client does not declare the capability.
 	//
-	// An error says that the request cannot be answered at all; a person who
-	// says no is [Elicitation.Decline]. An older server gets an error response
-	// and goes on with the call, and Warn reports the error; a call to a server
-	// of revision 2026-07-28 ends with it.
+	// An error means that the request cannot be answered at all; a user who
+	// declines is [Elicitation.Decline]. An older server gets an error response
+	// and continues the call, and Warn reports the error; a call to a server of
+	// revision 2026-07-28 ends with it.
 	Elicit func(ctx context.Context, e *Elicitation) (*mcp.ElicitResult, error)
 
-	// ElicitURL has a person decide whether to open a page; accepting means
-	// that they will. It must show the whole address and must not open it by
-	// itself. Nil: the server is told that nobody can.
+	// ElicitURL asks the user for consent to open a page; accepting means that
+	// the page is opened. It must show the whole URL and must not open it
+	// without consent. If it is nil, the client does not declare the
+	// capability.
 	ElicitURL func(ctx context.Context, e *Elicitation) (*mcp.ElicitResult, error)
 
-	// ElicitURLDone hears that the person is done with a page that ElicitURL
-	// was called for last in a call, with the same Elicitation, while the call
-	// is open. Only servers of revision 2025-11-25 say so. It must not block. Nil:
-	// it is not of interest.
+	// ElicitURLDone is called, during a call, when the server reports that the
+	// user has finished with a page, with the Elicitation that ElicitURL was
+	// called with. Only servers of revision 2025-11-25 report this. It must not
+	// block. Nil ignores such reports.
 	ElicitURLDone func(e *Elicitation)
 
-	// Sampling lets servers use a model. Nil: not possible.
+	// Sampling lets servers use a model. Nil means that they cannot.
 	//
 	// Deprecated: by SEP-2577; see [Sampling].
 	Sampling *Sampling
 
-	// Roots says which directories are open to the server. Call
-	// [Client.RootsChanged] when they change. Nil: not possible.
+	// Roots returns the directories that the server may use. Call
+	// [Client.RootsChanged] when they change. If Roots is nil, the client does
+	// not declare the capability.
 	//
-	// Deprecated: by SEP-2577; it may go in the first revision on or after
-	// 2027-07-28. Use tool parameters or URIs instead.
+	// Deprecated: by SEP-2577; it may be removed in the first revision on or
+	// after 2027-07-28. Use tool parameters or URIs instead.
 	Roots func(ctx context.Context) ([]mcp.Root, error)
 
-	// Logging asks servers for log lines. Nil: none are wanted.
+	// Logging requests log messages from servers. Nil requests none.
 	//
 	// Deprecated: by SEP-2577; see [Logging].
 	Logging *Logging
 
-	// Extensions are the settings of the extensions that the client supports,
-	// under their full names. Unset: none.
+	// Extensions holds the settings of the extensions that the client supports,
+	// by full name.
 	Extensions map[string]json.RawMessage
 
-	// IdleTimeout is how long a server may be silent during a call. 0 means
-	// 60 s; negative means for ever.
+	// IdleTimeout is how long a server may send nothing during a call. 0 means
+	// 60 s; negative means no limit.
 	IdleTimeout time.Duration
 
-	// TotalTimeout is how long a call may take in all, whatever is heard of it
-	// and the answers of a person included. 0 means 10 min; negative means for
-	// ever.
+	// TotalTimeout is how long a call may take in all, including input
+	// requests. 0 means 10 min; negative means no limit.
 	TotalTimeout time.Duration
 
-	// MaxRounds is how often one call is made because the server asks for
+	// MaxRounds is how often one call is made because the server requests
 	// input. 0 means [mcp.MaxRounds].
 	MaxRounds int
 
-	// MaxPages and MaxItems bound a list. 0 means 1,000 pages and 100,000
+	// MaxPages and MaxItems limit a list. 0 means 1,000 pages and 100,000
 	// items.
 	MaxPages, MaxItems int
 
-	// CacheBytes is how much memory results that may be used again can take.
-	// 0 means 16 MiB; negative means that none are kept.
+	// CacheBytes is the maximum size of the cache. 0 means 16 MiB; negative
+	// disables caching.
 	CacheBytes int
 
-	// SkipOutputCheck takes structured results as they are, without holding
-	// them against the output schema of their tool.
+	// SkipOutputCheck disables the validation of structured results against the
+	// output schema of their tool.
 	SkipOutputCheck bool
 
-	// Warn is called with a sentence about what was wrong and could be
-	// skipped: items left out of a list, notifications that were dropped and,
-	// over every transport, lines or events that are not messages, responses
-	// with an unknown id, and requests that the server may not send; input
-	// requests of a call that were answered with an error. Of many
-	// skipped messages the first ten in ten seconds are reported, then their
-	// number. It may be called by many goroutines and must not block. Nil
-	// drops warnings.
+	// Warn is called with a description of each problem that could be skipped:
+	// items left out of a list, notifications that were dropped, lines or
+	// events that are not messages, responses with an unknown id, requests that
+	// the server must not send, input requests of a call that were answered
+	// with an error. Of many invalid messages it gets the first ten in ten
+	// seconds, then their number. It must be safe for concurrent use and must
+	// not block. Nil discards warnings.
 	Warn func(warning string)
 }
 
-// Persona is how a client with these options introduces itself, for those who
-// connect on their own and use [New]; [Dial] does it by itself. It answers the
-// questions that belong to no call, as older servers ask them.
+// Profile returns the client profile for these options, for connections that
+// are made without [Dial] and used with [New]. It responds to input requests
+// that older servers send outside of a call.
 func (o *Options) Profile() *mcp.ClientProfile {
 	return o.withDefaults().profile(nil)
 }
 
-// persona is Persona with somebody who hears of changes.
+// profile is Profile with a function that is called with change notifications.
 func (o *Options) profile(changed func(mcp.Notification)) *mcp.ClientProfile {
 	p := &mcp.ClientProfile{Client: o.Client, Capabilities: *o.capabilities(), OnWarning: o.Warn}
 	caller := mcp.Caller{Capabilities: &p.Capabilities}
@@ -124,7 +124,7 @@ func (o *Options) profile(changed func(mcp.Notification)) *mcp.ClientProfile {
 func (o *Options) capabilities() *mcp.ClientCapabilities {
 	caps := &mcp.ClientCapabilities{Extensions: o.Extensions}
 	if o.Elicit != nil || o.ElicitURL != nil {
-		// With neither mode named, forms are meant, in every revision.
+		// Without modes, the capability means forms in every revision.
 		caps.Elicitation = &mcp.ElicitationCapability{}
 		if o.ElicitURL != nil {
 			caps.Elicitation.URL = mcp.Settings{}
@@ -140,7 +140,7 @@ func (o *Options) capabilities() *mcp.ClientCapabilities {
 	return caps
 }
 
-// withDefaults is a copy in which every unset limit has its default.
+// withDefaults returns a copy with defaults for unset limits.
 func (o *Options) withDefaults() *Options {
 	var out Options
 	if o != nil {
@@ -152,16 +152,16 @@ func (o *Options) withDefaults() *Options {
 	if out.Client.Version == "" {
 		out.Client.Version = moduleVersion()
 	}
-	orElse(&out.IdleTimeout, 60*time.Second)
-	orElse(&out.TotalTimeout, 10*time.Minute)
-	orElse(&out.MaxRounds, mcp.MaxRounds)
-	orElse(&out.MaxPages, 1000)
-	orElse(&out.MaxItems, 100_000)
-	orElse(&out.CacheBytes, 16<<20)
+	setDefault(&out.IdleTimeout, 60*time.Second)
+	setDefault(&out.TotalTimeout, 10*time.Minute)
+	setDefault(&out.MaxRounds, mcp.MaxRounds)
+	setDefault(&out.MaxPages, 1000)
+	setDefault(&out.MaxItems, 100_000)
+	setDefault(&out.CacheBytes, 16<<20)
 	return &out
 }
 
-func orElse[T comparable](v *T, unset T) {
+func setDefault[T comparable](v *T, unset T) {
 	var zero T
 	if *v == zero {
 		*v = unset
@@ -174,7 +174,7 @@ func (o *Options) warn(text string) {
 	}
 }
 
-// moduleVersion is the version of this module in the running program.
+// moduleVersion returns the version of this module in the running program.
 var moduleVersion = sync.OnceValue(func() string {
 	const path = "github.com/tenon-mcp/tenon"
 	info, ok := debug.ReadBuildInfo()

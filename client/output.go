@@ -9,13 +9,13 @@ import (
 	"github.com/tenon-mcp/tenon/schema"
 )
 
-// outputs remembers what the tools of the last listing promise to return.
+// outputs holds the output schemas of the tools of the last listing.
 type outputs struct {
 	mu    sync.RWMutex
 	known map[string]*output
 }
 
-// An output is what one tool promises. It is compiled when it is first needed.
+// An output is the output schema of a tool, compiled when it is first needed.
 type output struct {
 	schema  json.RawMessage
 	compile sync.Once
@@ -23,7 +23,7 @@ type output struct {
 	err     error
 }
 
-// learn notes what a tool promises, or that it promises nothing.
+// learn records the output schema of a tool, or that it has none.
 func (o *outputs) learn(t *mcp.Tool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -40,8 +40,8 @@ func (o *outputs) learn(t *mcp.Tool) {
 	o.known[t.Name] = &output{schema: bytes.Clone(t.OutputSchema)}
 }
 
-// keep forgets the tools that a whole listing no longer has.
-func (o *outputs) store(listed map[string]bool) {
+// retain removes the tools that are not in a complete listing.
+func (o *outputs) retain(listed map[string]bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for name := range o.known {
@@ -51,8 +51,8 @@ func (o *outputs) store(listed map[string]bool) {
 	}
 }
 
-// of returns what a tool promises, or nil. The error is for a promise that
-// nobody could check.
+// of returns the output schema of a tool, or nil. The error means that the
+// schema cannot be used.
 func (o *outputs) of(tool string) (*output, error) {
 	o.mu.RLock()
 	p := o.known[tool]
@@ -62,18 +62,18 @@ func (o *outputs) of(tool string) (*output, error) {
 	}
 	p.compile.Do(func() { p.rules, p.err = schema.NewValidator(p.schema, nil) })
 	if p.err != nil {
-		return nil, refused("tool %q was not called: its output schema cannot be used (%v); set SkipOutputCheck to take its results unchecked", clip(tool), p.err)
+		return nil, refused("tool %q was not called: invalid output schema: %v (SkipOutputCheck disables the check)", clip(tool), p.err)
 	}
 	return p, nil
 }
 
-// check holds a structured result against the promise.
+// check validates structured content against the schema.
 func (p *output) check(tool string, structured json.RawMessage) error {
 	if structured == nil {
 		return invalid(mcp.MethodToolsCall, tool, "the tool has an output schema, but the result has no structuredContent")
 	}
 	if err := p.rules.Check(structured); err != nil {
-		return invalid(mcp.MethodToolsCall, tool, "structuredContent does not fit the output schema of the tool: %v", err)
+		return invalid(mcp.MethodToolsCall, tool, "structuredContent violates the output schema of the tool: %v", err)
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func TestOutputCheck(t *testing.T) {
 		calls                int
 	}{
 		{"fits", want, `{"content":[],"structuredContent":{"sum":3}}`, "", 1},
-		{"wrong type", want, `{"content":[],"structuredContent":{"sum":"3"}}`, `tools/call "t" cannot be used: structuredContent does not fit the output schema of the tool: sum: expected integer, got string`, 1},
+		{"wrong type", want, `{"content":[],"structuredContent":{"sum":"3"}}`, `invalid result of tools/call "t": structuredContent violates the output schema of the tool: sum: expected integer, got string`, 1},
 		{"missing member", want, `{"content":[],"structuredContent":{}}`, "sum: is required but missing", 1},
 		{"nothing structured", want, `{"content":[{"type":"text","text":"{\"sum\":3}"}]}`, "the result has no structuredContent", 1},
 		{"failed", want, `{"content":[{"type":"text","text":"no"}],"isError":true}`, "", 1},
@@ -48,10 +48,10 @@ func TestOutputCheck(t *testing.T) {
 
 		// Nothing is fetched, and nothing is taken for allowed because it
 		// could not be checked.
-		{"C32 reference to elsewhere", `{"$ref":"http://169.254.169.254/x"}`, `{"content":[],"structuredContent":1}`, `tool "t" was not called: its output schema cannot be used (schema: `, 0},
+		{"C32 reference to elsewhere", `{"$ref":"http://169.254.169.254/x"}`, `{"content":[],"structuredContent":1}`, `tool "t" was not called: invalid output schema: `, 0},
 		{"C32 reference to a file", `{"type":"object","properties":{"a":{"$ref":"file:///etc/passwd"}}}`, `{"content":[],"structuredContent":{}}`, "never fetched", 0},
-		{"unknown dialect", `{"$schema":"http://example.com/mine"}`, `{"content":[],"structuredContent":1}`, "set SkipOutputCheck", 0},
-		{"C34 look-ahead", `{"type":"string","pattern":"(?=x)"}`, `{"content":[],"structuredContent":"x"}`, "cannot be used", 0},
+		{"unknown dialect", `{"$schema":"http://example.com/mine"}`, `{"content":[],"structuredContent":1}`, "SkipOutputCheck", 0},
+		{"C34 look-ahead", `{"type":"string","pattern":"(?=x)"}`, `{"content":[],"structuredContent":"x"}`, "invalid output schema", 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

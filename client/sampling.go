@@ -10,26 +10,27 @@ import (
 
 // This file holds the sampling feature, which the 2026 revision deprecates.
 
-// Sampling lets servers have a model write something.
+// Sampling lets servers generate messages with the client's model.
 //
-// Deprecated: by SEP-2577; it may go in the first revision on or after
+// Deprecated: by SEP-2577; it may be removed in the first revision on or after
 // 2027-07-28. Servers call a model directly instead.
 type Sampling struct {
-	// Create has the model continue the conversation. The person should see
-	// what is asked and what is answered. It returns [ErrSamplingRejected] when
-	// the person does not allow it. Nil: sampling is not possible.
+	// Create generates the next message of the conversation. The user should be
+	// able to review the request and the response. It returns
+	// [ErrSamplingRejected] if the user does not allow the request. If Create is
+	// nil, the client does not declare the capability.
 	//
 	// An error refuses the request. An older server gets an error response and
-	// goes on with the call; a call to a server of revision 2026-07-28 ends with
+	// continues the call; a call to a server of revision 2026-07-28 ends with
 	// the error.
 	Create func(ctx context.Context, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error)
 
-	// Tools is set when Create can give the model tools. Unset: a server that
-	// asks for it is refused.
+	// Tools declares that Create supports tools. If it is not set, requests
+	// with tools are rejected.
 	Tools bool
 
-	// Context is set when Create understands IncludeContext. Unset: a server
-	// that asks for it is refused.
+	// Context declares that Create supports IncludeContext. If it is not set,
+	// such requests are rejected.
 	Context bool
 }
 
@@ -53,21 +54,21 @@ func (s *Sampling) capability() *mcp.SamplingCapability {
 	return c
 }
 
-// answer has the model write the answer to a question.
+// handle responds to a sampling request.
 func (s *Sampling) handle(ctx context.Context, q mcp.InputRequest) (json.RawMessage, error) {
 	var p mcp.CreateMessageParams
 	if err := mcp.Unmarshal(q.Params, &p); err != nil {
-		return nil, malformed(q, err)
+		return nil, invalidRequest(q, err)
 	}
-	if err := mcp.CheckSampling(&p); err != nil {
-		return nil, malformed(q, err)
+	if err := p.Check(); err != nil {
+		return nil, invalidRequest(q, err)
 	}
 	got, err := s.Create(ctx, &p)
 	if err != nil {
 		return nil, err
 	}
 	if got == nil {
-		return nil, errors.New("the function for sampling returned neither a message nor an error")
+		return nil, errors.New("the sampling function returned nil")
 	}
 	return mcp.Marshal(got)
 }

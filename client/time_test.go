@@ -42,14 +42,14 @@ func TestTimeLimits(t *testing.T) {
 		fails string
 	}{
 		{"in time", nil, nil, busy(59*time.Second, never), 59 * time.Second, ""},
-		{"silent", nil, nil, busy(61*time.Second, never), 60 * time.Second, `no sign of life from the server for 60s while calling tools/call "x"`},
-		{"progress that nobody wants to hear", nil, nil, busy(61*time.Second, time.Second), 60 * time.Second, "no sign of life"},
+		{"silent", nil, nil, busy(61*time.Second, never), 60 * time.Second, `tools/call "x": no response from the server for 60s`},
+		{"progress that nobody wants to hear", nil, nil, busy(61*time.Second, time.Second), 60 * time.Second, "no response from the server"},
 		{"progress extends the first limit", nil, hear, busy(5*time.Minute, 59*time.Second), 5 * time.Minute, ""},
-		{"progress, then silence", nil, hear, busy(5*time.Minute, 61*time.Second), 60 * time.Second, "no sign of life"},
-		{"C06 progress for ever", nil, hear, busy(never, 100*time.Millisecond), 10 * time.Minute, `gave up calling tools/call "x" after 10m in all`},
-		{"limits of the client", &client.Options{IdleTimeout: time.Second, TotalTimeout: 3 * time.Second}, hear, busy(never, 900*time.Millisecond), 3 * time.Second, "after 3s in all"},
-		{"limits of the call", &client.Options{IdleTimeout: time.Hour}, &client.CallOptions{IdleTimeout: 1500 * time.Millisecond}, busy(never, never), 1500 * time.Millisecond, "for 1.5s while"},
-		{"no first limit", &client.Options{IdleTimeout: -1, TotalTimeout: 90 * time.Minute}, nil, busy(never, never), 90 * time.Minute, "after 1h30m in all"},
+		{"progress, then silence", nil, hear, busy(5*time.Minute, 61*time.Second), 60 * time.Second, "no response from the server"},
+		{"C06 progress for ever", nil, hear, busy(never, 100*time.Millisecond), 10 * time.Minute, `tools/call "x": timed out after 10m`},
+		{"limits of the client", &client.Options{IdleTimeout: time.Second, TotalTimeout: 3 * time.Second}, hear, busy(never, 900*time.Millisecond), 3 * time.Second, "after 3s"},
+		{"limits of the call", &client.Options{IdleTimeout: time.Hour}, &client.CallOptions{IdleTimeout: 1500 * time.Millisecond}, busy(never, never), 1500 * time.Millisecond, "for 1.5s"},
+		{"no first limit", &client.Options{IdleTimeout: -1, TotalTimeout: 90 * time.Minute}, nil, busy(never, never), 90 * time.Minute, "after 1h30m"},
 		{"no limits", nil, &client.CallOptions{IdleTimeout: -1, TotalTimeout: -1}, busy(99*time.Hour, never), 99 * time.Hour, ""},
 	}
 	for _, tt := range tests {
@@ -113,8 +113,8 @@ func TestAPersonMayTakeTheirTime(t *testing.T) {
 		takes                 time.Duration
 	}{
 		{"slow person", 50 * time.Second, 5 * time.Minute, 50 * time.Second, "", 6*time.Minute + 40*time.Second},
-		{"slow server after", time.Second, 5*time.Minute + 17*time.Second, 61 * time.Second, "no sign of life from the server for 60s", 6*time.Minute + 18*time.Second},
-		{"very slow person", time.Second, time.Hour, time.Second, "after 10m in all, while a question", 10 * time.Minute},
+		{"slow server after", time.Second, 5*time.Minute + 17*time.Second, 61 * time.Second, "no response from the server for 60s", 6*time.Minute + 18*time.Second},
+		{"very slow person", time.Second, time.Hour, time.Second, "after 10m while waiting for input", 10 * time.Minute},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -7,41 +7,40 @@ import (
 	"time"
 )
 
-// A TimeoutError is the error of a call that took too long. It is made on this
-// side; errors.Is(err, context.DeadlineExceeded) reports true for it.
+// A TimeoutError is the error of a call that took too long. It wraps
+// [context.DeadlineExceeded].
 type TimeoutError struct {
 	Method string
-	// Name is the tool, the prompt or the URI of the resource; empty where
-	// there is none.
+	// Name is the tool, the prompt or the URI of the resource; empty if there
+	// is none.
 	Name string
-	// Idle is set when the server was silent for After. Otherwise the call
-	// took more than After in all.
+	// Idle is set if the server sent nothing for After. Otherwise the call took
+	// longer than After in all.
 	Idle  bool
 	After time.Duration
-	// Asking is set when an answer to a question of the server was being
-	// waited for.
+	// WaitingForInput is set if an input request was open.
 	WaitingForInput bool
 }
 
-// Error says which limit was reached by which call.
+// Error says which limit the call reached.
 func (e *TimeoutError) Error() string {
 	switch {
 	case e.Idle:
-		return fmt.Sprintf("no sign of life from the server for %s while calling %s", spell(e.After), doing(e.Method, e.Name))
+		return fmt.Sprintf("%s: no response from the server for %s", callName(e.Method, e.Name), formatDuration(e.After))
 	case e.WaitingForInput:
-		return fmt.Sprintf("gave up calling %s after %s in all, while a question of the server was being answered", doing(e.Method, e.Name), spell(e.After))
+		return fmt.Sprintf("%s: timed out after %s while waiting for input", callName(e.Method, e.Name), formatDuration(e.After))
 	}
-	return fmt.Sprintf("gave up calling %s after %s in all", doing(e.Method, e.Name), spell(e.After))
+	return fmt.Sprintf("%s: timed out after %s", callName(e.Method, e.Name), formatDuration(e.After))
 }
 
-// Unwrap makes the error a [context.DeadlineExceeded].
+// Unwrap returns [context.DeadlineExceeded].
 func (*TimeoutError) Unwrap() error { return context.DeadlineExceeded }
 
-// Timeout reports true.
+// Timeout returns true.
 func (*TimeoutError) Timeout() bool { return true }
 
-// spell writes a duration without the units that are zero: 60s, 10m, 1h30m.
-func spell(d time.Duration) string {
+// formatDuration omits units that are zero: 60s, 10m, 1h30m.
+func formatDuration(d time.Duration) string {
 	if d%time.Second == 0 && d <= 2*time.Minute {
 		return fmt.Sprintf("%ds", int(d.Seconds()))
 	}

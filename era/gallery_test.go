@@ -23,10 +23,10 @@ func newGallery(t *testing.T) mcp.Handler {
 			mcp.Link(mcp.Resource{URI: "test://link", Name: "link", Description: "see there"}),
 			mcp.Embed(mcp.ResourceContents{URI: "test://embedded", MIMEType: "text/plain", Text: "inside"}),
 		}, nil
-	}, server.ToolOptions{Title: "Media", Icons: icons, Annotations: server.ReadOnly()})
+	}, &server.ToolOptions{Title: "Media", Icons: icons, Annotations: server.ReadOnly()})
 	server.AddTool(s, "numbers", "A list that is not an object", func(context.Context, *mcp.Call, nothing) ([]int, error) {
 		return []int{1, 2, 3}, nil
-	})
+	}, nil)
 	server.AddTool(s, "sample", "Have a model write", func(_ context.Context, c *mcp.Call, _ nothing) (string, error) {
 		r, err := server.Sample(c, "s", &mcp.CreateMessageParams{
 			Messages:  []mcp.SamplingMessage{{Role: "user", Content: mcp.NewSamplingContent(mcp.Text("one"), mcp.Text("two"))}},
@@ -36,22 +36,22 @@ func newGallery(t *testing.T) mcp.Handler {
 			return "", err
 		}
 		return "from " + r.Model, nil
-	})
+	}, nil)
 	server.AddTool(s, "roots", "Ask for the roots", func(_ context.Context, c *mcp.Call, _ nothing) (string, error) {
 		roots, err := server.Roots(c, "r")
 		if err != nil || len(roots) == 0 {
 			return "none", err
 		}
 		return roots[0].URI, nil
-	})
+	}, nil)
 	server.AddTool(s, "open", "Have a page opened", func(_ context.Context, c *mcp.Call, _ nothing) (string, error) {
 		return "agreed", server.ElicitURL(c, "u", "Please log in", "https://gallery.example/login")
-	})
+	}, nil)
 	ask := func(name, property string) {
 		server.AddTool(s, name, "Have something chosen", func(_ context.Context, c *mcp.Call, _ nothing) (string, error) {
 			a, err := c.Ask("q", mcp.InputRequest{Method: mcp.MethodElicit, Params: json.RawMessage(`{"message":"Which?","requestedSchema":{"type":"object","properties":{"x":` + property + `}}}`)})
 			return string(a), err
-		})
+		}, nil)
 	}
 	ask("choose", `{"type":"string","oneOf":[{"const":"a","title":"An A"},{"const":"b","title":"A B"}],"default":"a"}`)
 	ask("several", `{"type":"array","items":{"type":"string","enum":["a","b"]}}`)
@@ -60,11 +60,11 @@ func newGallery(t *testing.T) mcp.Handler {
 			{Role: "user", Content: mcp.Audio([]byte("sound"), "audio/wav")},
 			{Role: "assistant", Content: mcp.Link(mcp.Resource{URI: "test://link", Name: "link"})},
 		}, nil
-	}, server.PromptOptions{Title: "Show", Icons: icons})
+	}, &server.PromptOptions{Title: "Show", Icons: icons})
 	text := func(context.Context, *mcp.Call, string, map[string]string) ([]mcp.ResourceContents, error) {
 		return server.TextResource("text/plain", "here"), nil
 	}
-	if err := s.AddResource(mcp.Resource{URI: "test://one", Name: "one", Title: "One", Icons: icons}, text); err != nil {
+	if err := s.AddResource(mcp.Resource{URI: "test://one", Name: "one", Title: "One", Icons: icons}, text, nil); err != nil {
 		t.Fatal(err)
 	}
 	return s

@@ -53,7 +53,7 @@ func newFixture(t *testing.T) *fixture {
 		Who string `json:"who"`
 	}) (string, error) {
 		return "Greet " + in.Who, nil
-	})
+	}, nil)
 	err := f.CompletePrompt("greet", "who", func(_ context.Context, _ *mcp.Call, value string, _ map[string]string) ([]string, error) {
 		var many []string
 		for i := range 1000 {
@@ -70,7 +70,7 @@ func newFixture(t *testing.T) *fixture {
 func (f *fixture) addTools() {
 	server.AddTool(f.Server, "echo", "Say it again", func(_ context.Context, _ *mcp.Call, in message) (string, error) {
 		return in.Msg, nil
-	})
+	}, nil)
 	server.AddTool(f.Server, "sleep", "Sleep", func(ctx context.Context, c *mcp.Call, in struct {
 		MS float64 `json:"ms" schema:"minimum=0,maximum=1e6"`
 	}) (string, error) {
@@ -86,22 +86,22 @@ func (f *fixture) addTools() {
 			server.Logger(c, "sleep").Error("disturbed")
 			return "too late", nil
 		}
-	})
+	}, nil)
 	server.AddTool(f.Server, "big", "Say much", func(_ context.Context, _ *mcp.Call, in struct {
 		N int `json:"n" schema:"minimum=0,maximum=10000000"`
 	}) (string, error) {
 		return strings.Repeat("x", in.N), nil
-	})
+	}, nil)
 	server.AddTool(f.Server, "log", "Log lines", func(_ context.Context, c *mcp.Call, _ nothing) (string, error) {
 		server.Logger(c, "log").Debug("quiet")
 		server.Logger(c, "log").Warn("loud")
 		return "logged", nil
-	})
+	}, nil)
 	server.AddTool(f.Server, "shout", "Tell what nobody asked for", func(_ context.Context, c *mcp.Call, _ nothing) (string, error) {
 		c.Notify(mcp.Notification{Method: mcp.NotificationMessage, Params: json.RawMessage(`{"level":"emergency","data":"fire"}`)})
 		c.Notify(mcp.Notification{Method: mcp.NotificationProgress, Params: json.RawMessage(`{"progress":1}`)})
 		return "shouted", nil
-	})
+	}, nil)
 	server.AddTool(f.Server, "ask", "Ask for a name", func(_ context.Context, c *mcp.Call, in message) (string, error) {
 		type name struct {
 			Name string `json:"name"`
@@ -115,32 +115,32 @@ func (f *fixture) addTools() {
 			return "", err
 		}
 		return "You are " + first.Name + " " + last.Name, nil
-	})
+	}, nil)
 	server.AddTool(f.Server, "routed", "Is routed by headers", func(_ context.Context, _ *mcp.Call, in routed) (routed, error) {
 		return in, nil
-	})
+	}, nil)
 	server.AddTool(f.Server, "strict", "Checks its arguments", func(_ context.Context, _ *mcp.Call, in struct {
 		N int `json:"n" schema:"minimum=1,maximum=9"`
 	}) (number, error) {
 		f.ran.Add(1)
 		return number{float64(in.N)}, nil
-	})
+	}, nil)
 	server.AddTool(f.Server, "admin", "Must never run", func(context.Context, *mcp.Call, message) (string, error) {
 		return "ADMIN", nil
-	})
+	}, nil)
 }
 
 // addFaults adds features that fail in every way that a feature can.
 func (f *fixture) addFaults(t *testing.T) {
 	server.AddTool(f.Server, "panic", "Panic", func(context.Context, *mcp.Call, nothing) (string, error) {
 		panic(canary)
-	})
+	}, nil)
 	server.AddTool(f.Server, "none", "Come to nothing", func(context.Context, *mcp.Call, nothing) (*mcp.CallToolResult, error) {
 		return nil, nil
-	})
+	}, nil)
 	server.AddTool(f.Server, "nan", "Come to no number", func(context.Context, *mcp.Call, nothing) (number, error) {
 		return number{math.NaN()}, nil
-	})
+	}, nil)
 	err := f.AddRawTool(mcp.Tool{Name: "liar", InputSchema: json.RawMessage(`{"type":"object"}`), OutputSchema: json.RawMessage(`{"type":"object","required":["x"]}`)},
 		func(context.Context, *mcp.Call, json.RawMessage) (*mcp.CallToolResult, error) {
 			return &mcp.CallToolResult{StructuredContent: json.RawMessage(`{}`)}, nil
@@ -150,7 +150,7 @@ func (f *fixture) addFaults(t *testing.T) {
 	}
 	server.AddPrompt(f.Server, "none", "Come to nothing", func(context.Context, *mcp.Call, nothing) (*mcp.GetPromptResult, error) {
 		return nil, nil
-	})
+	}, nil)
 }
 
 func (f *fixture) addResources(t *testing.T) {
@@ -164,11 +164,11 @@ func (f *fixture) addResources(t *testing.T) {
 		return nil, errors.New(canary)
 	}
 	errs := []error{
-		f.AddResource(mcp.Resource{URI: "test://one", Name: "one"}, text),
-		f.AddResource(mcp.Resource{URI: "test://none", Name: "none"}, none),
-		f.AddResource(mcp.Resource{URI: "test://broken", Name: "broken"}, broken),
-		f.AddTemplate(mcp.ResourceTemplate{URITemplate: "file:///x{/id*}", Name: "paths"}, text),
-		f.AddTemplate(mcp.ResourceTemplate{URITemplate: "test://tagged{?tags*}", Name: "tags"}, text),
+		f.AddResource(mcp.Resource{URI: "test://one", Name: "one"}, text, nil),
+		f.AddResource(mcp.Resource{URI: "test://none", Name: "none"}, none, nil),
+		f.AddResource(mcp.Resource{URI: "test://broken", Name: "broken"}, broken, nil),
+		f.AddTemplate(mcp.ResourceTemplate{URITemplate: "file:///x{/id*}", Name: "paths"}, text, nil),
+		f.AddTemplate(mcp.ResourceTemplate{URITemplate: "test://tagged{?tags*}", Name: "tags"}, text, nil),
 	}
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)

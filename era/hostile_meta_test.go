@@ -267,7 +267,7 @@ func TestHostileUnseenFeatureIsUnknown(t *testing.T) {
 		Allow: func(c *mcp.Caller, f server.Feature) bool { return f.Name != "secret" || c.Principal != nil },
 	})
 	for _, name := range []string{"open", "secret"} {
-		server.AddTool(h, name, "", func(context.Context, *mcp.Call, nothing) (string, error) { return "ran", nil })
+		server.AddTool(h, name, "", func(context.Context, *mcp.Call, nothing) (string, error) { return "ran", nil }, nil)
 	}
 	errorOf := func(name string) string {
 		_, err := h.Serve(t.Context(), &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"` + name + `"}`)})

@@ -28,7 +28,7 @@ func TestPageDoneThroughEveryEra(t *testing.T) {
 						}
 						server.ElicitURLDone(c, "second")
 						return "paid", nil
-					})
+					}, nil)
 					var asked, done []*client.Elicitation
 					c := client.New(link(t, link(t, s, upOpts), downOpts), &client.Options{
 						ElicitURL: func(_ context.Context, e *client.Elicitation) (*mcp.ElicitResult, error) {

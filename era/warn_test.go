@@ -119,7 +119,7 @@ func TestLateResponseIsNoWarning(t *testing.T) {
 func TestUnreadableResponseFailsTheCall(t *testing.T) {
 	big := `"result":{"content":[{"type":"text","text":"` + strings.Repeat("x", 9000) + `"}]}`
 	for _, c := range []struct{ name, body, want string }{
-		{"too long", big, "it has 9073 bytes, and the limit is 8192"},
+		{"too long", big, "9073 bytes; the limit is 8192"},
 		{"invalid UTF-8", `"result":{"content":[{"type":"text","text":"` + "\xff" + `"}]}`, "byte 68"},
 	} {
 		for _, known := range []mcp.Revision{mcp.Rev20260728, mcp.Rev20251125} {

@@ -7,91 +7,91 @@ import (
 	"strings"
 )
 
-// A Call is one request, with everything its caller has said about itself.
-// Handlers must not change it; middleware that needs another call copies it.
+// A Call is one request, with everything that is known about its caller.
+// Handlers must not modify it; middleware that needs a different call copies
+// it.
 type Call struct {
-	// Method names what is asked for, one of the Method constants or an
-	// extension's method.
+	// Method is one of the Method constants or the method of an extension.
 	Method string
 
-	// Params is the JSON object of parameters without any envelope key; nil
-	// means none. It was checked when it came in: valid UTF-8, no name twice,
-	// not deeper than the limit.
+	// Params is the JSON object of parameters without envelope keys; nil means
+	// none. It has been validated: UTF-8, no duplicate names, bounded depth.
 	Params json.RawMessage
 
-	// Meta is what the caller put into _meta beside the reserved keys.
+	// Meta holds the members of _meta, except for the reserved keys.
 	Meta Meta
 
-	// Caller is who asks.
+	// Caller identifies the client.
 	Caller Caller
 
-	// Answers holds the answers to what was asked in earlier rounds, why there
-	// are none ([Call.Refused]), and what the handler has kept ([Call.Saved]).
+	// InputResponses holds the responses to the input requests of earlier
+	// rounds, by key, the refusals that [Call.Refuse] recorded, and the values
+	// stored with [Call.Save].
 	InputResponses map[string]json.RawMessage
 
-	// State is what the server told itself in the round before.
+	// State is the state that the server returned with the previous
+	// input_required result.
 	State string
 
-	// Headers are the arguments that the transport carried a second time, in
-	// headers of its own, by the lower-case name that the tool's schema gives
-	// them; nil where the transport has no headers. Package server compares
-	// them with the arguments.
+	// Headers holds the arguments that the transport carries in headers as well
+	// (Mcp-Param-…), by the lower-case name that the tool's schema gives
+	// them; nil if the transport has no headers. Package server compares them
+	// with the arguments.
 	Headers map[string]string
 
-	// Notification says that the call is a notification of the client: no
-	// result is sent, and a handler that does not know the method is not heard
-	// of. A connection to a server passes it on as a notification.
+	// IsNotification is set if the call is a notification from the client: it
+	// gets no response, also if the method is unknown. A connection to a server
+	// sends it as a notification.
 	IsNotification bool
 
-	// Progress reports whether the caller wants to hear of progress.
+	// Progress reports whether the caller asked for progress notifications.
 	Progress bool
 
-	// Side hears what rides with the call: progress, log lines, news. Nil
-	// means nobody listens.
+	// OnNotification receives the notifications that belong to the call:
+	// progress, log messages, changes. Nil discards them.
 	OnNotification func(Notification)
 
-	// Detach lets the handler of a [MethodSubscriptionsListen] return while
-	// the subscription stays open, so that no goroutine waits in it. Nil means
-	// that the caller cannot hold the subscription: Serve stays open until its
-	// context ends.
+	// Detach lets the handler of a [MethodSubscriptionsListen] call return
+	// while the subscription stays open, so that no goroutine waits in it. If
+	// Detach is nil, Serve blocks until its context ends.
 	//
-	// A handler that detaches calls Detach before its first notification, with
-	// the function that ends the subscription, and then returns the result
-	// that the caller sends at the end. From then on the context of Serve
-	// means nothing, notifications arrive at Side from any goroutine, and Side
-	// does not block. Once stop has returned, no notification arrives but one
-	// that was on its way. If Serve returns an error after Detach, the caller
-	// calls stop. Detach may be called more than once, for a subscription that
-	// consists of several.
+	// A handler that detaches calls Detach before it sends the first
+	// notification, with the function that ends the subscription, and then
+	// returns the result that the caller sends at the end. From then on the
+	// handler ignores its context and may call OnNotification from any
+	// goroutine; OnNotification does not block. After stop returns, at most one
+	// notification that was being delivered still arrives. If Serve returns an
+	// error after Detach, the caller calls stop. Detach may be called more than
+	// once, for a subscription that combines several.
 	//
-	// A handler need not detach. A caller that must not wait sets Detach and
-	// passes a context that has ended: a handler that does not detach then
-	// returns at once.
+	// Detaching is optional. A caller that must not block sets Detach and passes
+	// a context that has ended: a handler that does not detach then returns at
+	// once.
 	//
-	// Middleware that forwards the call need not know of Detach. Middleware
-	// that acts when a subscription ends, such as one that measures or logs
-	// how long it was open, must not take the return of Serve, or the end of
-	// its context, for that: it forwards a copy of the call with a Detach of
-	// its own, which passes on a stop that acts as well, and acts after Serve
+	// Middleware that forwards the call need not know about Detach. Middleware
+	// that acts when a subscription ends, such as one that measures or logs how
+	// long it was open, must not take the return of Serve, or the end of its
+	// context, for the end: it forwards a copy of the call with its own Detach,
+	// which passes on a stop function that acts as well, and acts after Serve
 	// only if Detach was not called. See the example of [Middleware].
 	Detach func(stop func())
 }
 
-// Tell sends a note to the caller, if anyone listens.
+// Notify passes a notification to OnNotification, if it is not nil.
 func (c *Call) Notify(n Notification) {
 	if c.OnNotification != nil {
 		c.OnNotification(n)
 	}
 }
 
-// Ask returns the answer to a question only the caller can answer, or the
-// error that asks it: the handler returns that error as it is and is entered
-// again, from the top, when the answer is there.
+// Ask returns the client's response to an input request. If there is no
+// response yet, Ask returns an [*InputRequired] error: the handler returns that
+// error, and is called again from the top once the response is there.
 //
-// The key names the question within this call; the same question has the same
-// key each time the handler runs. Where the caller has not declared that it can
-// answer such a question, the error says which capability is missing. Where the
-// caller has refused to answer, the error is that of [Call.Refused].
+// The key identifies the request within the call and must be the same each time
+// the handler runs. If the client has not declared the necessary capability,
+// the error says which one is missing. If the client refused the request, the
+// error is that of [Call.Refused].
 func (c *Call) Ask(key string, q InputRequest) (json.RawMessage, error) {
 	if a, ok := c.InputResponses[key]; ok {
 		return a, nil
@@ -100,9 +100,10 @@ func (c *Call) Ask(key string, q InputRequest) (json.RawMessage, error) {
 	return nil, err
 }
 
-// AskAll asks several questions in one round and returns when all of them are
-// answered. Only those without an answer are asked. If one of them was refused,
-// nothing more is asked, and the error is that of [Call.Refused].
+// AskAll is like [Call.Ask] for several input requests in one round. It returns
+// the responses when all of them are there, and requests only those that are
+// missing. If the client refused one of them, AskAll requests nothing more and
+// returns the error of [Call.Refused].
 func (c *Call) AskAll(qs map[string]InputRequest) (map[string]json.RawMessage, error) {
 	for _, key := range c.refusedKeys() {
 		if _, ok := qs[key]; ok {
@@ -132,54 +133,56 @@ func (c *Call) AskAll(qs map[string]InputRequest) (map[string]json.RawMessage, e
 	return got, nil
 }
 
-// SavedPrefix begins the keys under which Answers hold what a handler has kept
-// for its next rounds. A caller cannot give an answer under such a key.
+// SavedPrefix is the prefix of the keys in [Call.InputResponses] under which
+// [Call.Save] stores values. A client cannot send a response with such a key.
 const SavedPrefix = "tenon/kept/"
 
-// Keep has the handler find a JSON value again in the later rounds of the call,
-// with Kept. It changes c (package server gives each handler a Call of its own),
-// and must not be called while another goroutine asks
-// with c. Package server has Once, which most handlers want instead.
+// Save stores a JSON value that [Call.Saved] returns in this and all later
+// rounds of the call. It modifies c (package server gives each handler a Call
+// of its own) and must not run concurrently with Ask or AskAll. Most handlers
+// use server.Once instead.
 func (c *Call) Save(key string, value json.RawMessage) {
-	answers := maps.Clone(c.InputResponses) // others may hold the map
-	if answers == nil {
-		answers = map[string]json.RawMessage{}
+	responses := maps.Clone(c.InputResponses) // // the map may be shared
+	if responses == nil {
+		responses = map[string]json.RawMessage{}
 	}
-	answers[SavedPrefix+key] = value
-	c.InputResponses = answers
+	responses[SavedPrefix+key] = value
+	c.InputResponses = responses
 }
 
-// Kept returns what was kept under the key, in this round or an earlier one.
+// Saved returns the value stored under key in this round or an earlier one.
 func (c *Call) Saved(key string) (value json.RawMessage, ok bool) {
 	value, ok = c.InputResponses[SavedPrefix+key]
 	return value, ok
 }
 
-// IsOwnKey reports whether a key of Answers holds what a handler has kept, or a
-// refusal. No client answers under such a key, and none is sent to a server.
+// IsOwnKey reports whether a key of InputResponses holds a value stored with
+// [Call.Save] or a refusal. Clients do not respond under such keys, and such
+// keys are not sent to a server.
 func IsOwnKey(key string) bool {
 	return strings.HasPrefix(key, SavedPrefix) || strings.HasPrefix(key, refusedPrefix)
 }
 
-// A Caller is who asks, as the protocol told it. What stands behind the
-// pointers is shared between calls and never changed.
+// A Caller describes the client that makes a call. The values that it points to
+// are shared between calls and must not be modified.
 type Caller struct {
-	// Revision is what is spoken with this caller. It is there to be shown;
-	// nothing but package era decides anything by it.
+	// Revision is the protocol revision that the client uses, for display. Only
+	// package era depends on it.
 	Revision Revision
 
-	// Client is how the caller names itself; nil when it did not.
+	// Client is the client's name and version; nil if the client did not send
+	// them.
 	Client *Implementation
 
-	// Capabilities is what the caller can do; nil means nothing.
+	// Capabilities lists what the client supports; nil means nothing.
 	Capabilities *ClientCapabilities
 
-	// LogLevel is the least severe log line the caller wants with this call;
-	// empty means none at all.
+	// LogLevel is the minimum severity of the log messages that the client
+	// wants during this call; empty means none.
 	LogLevel LogLevel
 
-	// Principal is the verified identity behind the call; nil means that
-	// nobody was verified. It comes from the transport, never from a message.
+	// Principal is the verified identity of the caller; nil means that nobody
+	// was authenticated. The transport sets it, never a message.
 	Principal *Principal
 }
 
@@ -187,15 +190,16 @@ type Caller struct {
 type Principal struct {
 	// ID is unique within its issuer and never reused.
 	ID string
-	// Issuer is who vouches for ID.
+	// Issuer is the authority that vouches for ID.
 	Issuer string
-	// Scopes is what the principal was granted.
+	// Scopes lists the scopes granted to the principal.
 	Scopes []string
-	// Claims is whatever else was verified about the principal.
+	// Claims holds further verified claims.
 	Claims map[string]json.RawMessage
 }
 
-// Key names the principal unambiguously; it is empty for nobody.
+// Key returns a string that identifies the principal unambiguously. It is empty
+// for nil.
 func (p *Principal) Key() string {
 	if p == nil {
 		return ""
@@ -203,46 +207,46 @@ func (p *Principal) Key() string {
 	return p.Issuer + "\x00" + p.ID
 }
 
-// An InputRequest is something only the caller can answer: an elicitation, a
-// sampling or a roots request.
+// An InputRequest is a request from a server to the client during a call: an
+// elicitation, sampling or roots request.
 type InputRequest struct {
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params,omitempty"`
 }
 
-// InputRequired ends a round: the call is to be made again with the answers. It is
-// an error so that a handler can return it from any depth.
+// InputRequired is the error with which a handler requests input. It ends the
+// current round; the call is made again with the responses.
 type InputRequired struct {
-	// Questions are what must be answered; empty means that the call may be
+	// Requests holds the input requests by key. If it is empty, the call may be
 	// made again at once.
 	Requests map[string]InputRequest
 
-	// State is what the server tells itself for the next round. It returns
-	// unchanged in Call.State: whoever carries it away seals it.
+	// State is the server's state for the next round, where it is found
+	// unchanged in
+	// [Call.State]. Package era seals it before it leaves the process.
 	State string
 
-	// Kept are answers of earlier rounds that the handler wants to find again
-	// in Call.InputResponses, beside the new ones. A connection to another server
-	// keeps none: that server has put what it needs into State.
+	// PriorResponses holds responses of earlier rounds that the handler needs
+	// again in [Call.InputResponses], beside the new ones. A connection to
+	// another server leaves it empty, because that server keeps what it needs
+	// in State.
 	PriorResponses map[string]json.RawMessage
 
-	// Abandon releases what a connection to an older server holds for the next
-	// round; nil means that nothing is held. The party that decides not to make
-	// that round calls it; see [Abandon]. It does not block, and does nothing
-	// once the next round was made or Abandon was called. A copy of an InputRequired
-	// keeps it.
+	// Abandon releases what a connection to a server of an older revision holds
+	// for the next round; nil means nothing. Use the function [Abandon] to call
+	// it. It does not block, and does nothing after the next round was made or
+	// after the first call. A copy of an InputRequired shares it.
 	Abandon func()
 }
 
-// Error tells the developer of a handler what to do with the error: a caller
-// never sees this text.
+// Error returns a text for the developer of a handler. It is never sent.
 func (*InputRequired) Error() string {
-	return "input required: the handler returns this error as it is, or wraps it with %w"
+	return "input required: return this error from the handler, unchanged or wrapped with %w"
 }
 
-// Abandon releases what is held for the next round of a call, if err asks for
-// input. The party that does not pass such an error on, and does not make the
-// next round, calls it. [HandleInput] and package client do so.
+// Abandon releases what is held for the next round of a call, if err is an
+// [InputRequired]. A caller that neither returns such an error nor makes the
+// next round must call it. [HandleInput] and package client do so.
 func Abandon(err error) {
 	if need, ok := errors.AsType[*InputRequired](err); ok && need.Abandon != nil {
 		need.Abandon()

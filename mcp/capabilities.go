@@ -7,78 +7,80 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Settings is a capability that is an open object: nil means that it is not
-// there, Settings{} that it is there and has nothing more to say.
+// Settings is a capability with optional settings. Nil means that the
+// capability is absent; Settings{} means that it is present without settings.
 type Settings map[string]json.RawMessage
 
-// ClientCapabilities is what a client can do. A part that is nil is something
-// it cannot do.
+// ClientCapabilities lists what a client supports. Nil fields are not
+// supported.
 type ClientCapabilities struct {
-	// Elicitation is the ability to ask the person in front of the client.
+	// Elicitation is set if the client can ask its user.
 	Elicitation *ElicitationCapability `json:"elicitation,omitzero"`
-	// Sampling is the ability to have a model write something.
+	// Sampling is set if the client gives servers access to a model.
 	//
-	// Deprecated: by SEP-2577 in the 2026 revision; it may go in the first
-	// revision on or after 2027-07-28. Call a model directly instead.
+	// Deprecated: by SEP-2577 in the 2026 revision; it may be removed in the
+	// first revision on or after 2027-07-28. Call a model directly instead.
 	Sampling *SamplingCapability `json:"sampling,omitzero"`
-	// Roots is the ability to say which directories are open to the server.
+	// Roots is set if the client can list the directories that the server may
+	// use.
 	//
-	// Deprecated: by SEP-2577 in the 2026 revision; it may go in the first
-	// revision on or after 2027-07-28. Use tool parameters or URIs instead.
+	// Deprecated: by SEP-2577 in the 2026 revision; it may be removed in the
+	// first revision on or after 2027-07-28. Use tool parameters or URIs
+	// instead.
 	Roots *RootsCapability `json:"roots,omitzero"`
-	// Experimental names abilities outside the protocol.
+	// Experimental holds capabilities outside the protocol.
 	Experimental map[string]json.RawMessage `json:"experimental,omitzero"`
-	// Extensions holds the settings of each extension, under its full name.
+	// Extensions holds the settings of each extension, by its full name.
 	Extensions map[string]json.RawMessage `json:"extensions,omitzero"`
-	// Other keeps every member that is not known here, such as the tasks of
-	// one older revision.
+	// Other holds all other members, such as the tasks capability of revision
+	// 2025-11-25.
 	Other map[string]json.RawMessage `json:",embed"`
 }
 
-// ElicitationCapability says how a person can be asked. When neither is set,
-// forms are meant.
+// ElicitationCapability lists the supported elicitation modes. If neither is
+// set, only forms are supported.
 type ElicitationCapability struct {
 	Form Settings `json:"form,omitzero"`
 	URL  Settings `json:"url,omitzero"`
 }
 
-// ServerCapabilities is what a server offers. A part that is nil is something
-// it does not offer.
+// ServerCapabilities lists what a server offers. Nil fields are not offered.
 type ServerCapabilities struct {
 	Tools       *ListCapability      `json:"tools,omitzero"`
 	Resources   *ResourcesCapability `json:"resources,omitzero"`
 	Prompts     *ListCapability      `json:"prompts,omitzero"`
 	Completions Settings             `json:"completions,omitzero"`
-	// Logging is there when the server sends log lines to callers that want
+	// Logging is set if the server sends log messages to clients that want
 	// them.
 	//
-	// Deprecated: by SEP-2577 in the 2026 revision; it may go in the first
-	// revision on or after 2027-07-28. Use stderr or OpenTelemetry instead.
+	// Deprecated: by SEP-2577 in the 2026 revision; it may be removed in the
+	// first revision on or after 2027-07-28. Use stderr or OpenTelemetry
+	// instead.
 	Logging Settings `json:"logging,omitzero"`
-	// Experimental names features outside the protocol.
+	// Experimental holds capabilities outside the protocol.
 	Experimental map[string]json.RawMessage `json:"experimental,omitzero"`
-	// Extensions holds the settings of each extension, under its full name.
+	// Extensions holds the settings of each extension, by its full name.
 	Extensions map[string]json.RawMessage `json:"extensions,omitzero"`
-	// Other keeps every member that is not known here.
+	// Other holds all other members.
 	Other map[string]json.RawMessage `json:",embed"`
 }
 
-// ListCapability offers a list.
+// ListCapability is the capability to list tools or prompts.
 type ListCapability struct {
-	// ListChanged is set when changes of the list are announced.
+	// ListChanged is set if the server notifies clients when the list changes.
 	ListChanged bool `json:"listChanged,omitzero"`
 }
 
-// ResourcesCapability offers resources.
+// ResourcesCapability is the capability to list and read resources.
 type ResourcesCapability struct {
-	// Subscribe is set when changes of a single resource are announced.
+	// Subscribe is set if clients can subscribe to changes of single resources.
 	Subscribe bool `json:"subscribe,omitzero"`
-	// ListChanged is set when changes of the list are announced.
+	// ListChanged is set if the server notifies clients when the list changes.
 	ListChanged bool `json:"listChanged,omitzero"`
 }
 
-// Covers reports whether a client with these capabilities can do everything
-// that need asks for. Nil capabilities cover only a nil or empty need.
+// Covers reports whether c includes every capability in need. A nil c covers
+// only a nil or empty need.
 func (c *ClientCapabilities) Covers(need *ClientCapabilities) bool {
 	if need == nil {
 		return true

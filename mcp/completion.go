@@ -1,10 +1,10 @@
 package mcp
 
-// MaxCompletions is how many values one completion may hold.
+// MaxCompletions is the maximum number of values in a [Completion].
 const MaxCompletions = 100
 
-// A CompletionRef says what is being filled in: a prompt or a resource
-// template. Make one with [PromptRef] or [ResourceRef].
+// A CompletionRef refers to the prompt or resource template whose argument is
+// completed. Make one with [PromptRef] or [ResourceRef].
 type CompletionRef struct {
 	Type string `json:"type"`
 	// Name is the name of a prompt.
@@ -28,41 +28,41 @@ func ResourceRef(uriTemplate string) CompletionRef {
 	return CompletionRef{Type: RefResource, URI: uriTemplate}
 }
 
-// CompleteParams asks what could come next in one argument.
+// CompleteParams is the parameters of a [MethodComplete] call.
 type CompleteParams struct {
 	Ref      CompletionRef      `json:"ref"`
 	Argument CompletionArgument `json:"argument"`
-	// Context is what is known of the other arguments; nil means nothing.
+	// Context holds the other arguments; nil means that none are known.
 	Context *CompletionContext `json:"context,omitzero"`
 }
 
-// A CompletionArgument is the argument being written and what is there so far.
+// A CompletionArgument is the argument to complete and its value so far.
 type CompletionArgument struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// A CompletionContext holds the arguments that are already filled in.
+// A CompletionContext holds the arguments that already have a value.
 type CompletionContext struct {
 	Arguments map[string]string `json:"arguments,omitzero"`
 }
 
-// CompleteResult is what could come next.
+// CompleteResult is the result of a [MethodComplete] call.
 type CompleteResult struct {
 	Completion Completion `json:"completion"`
 }
 
-// A Completion is a list of at most [MaxCompletions] values, the best first.
+// A Completion is a list of at most [MaxCompletions] values, best first.
 type Completion struct {
 	Values []string `json:"values"`
-	// Total is how many there are in all; nil means that nobody counted.
+	// Total is the number of all matching values; nil means unknown.
 	Total *int64 `json:"total,omitzero"`
-	// HasMore is set when there are more than Values.
+	// HasMore is set if Values is incomplete.
 	HasMore bool `json:"hasMore,omitzero"`
 }
 
-// Completions makes a Completion of all the values there are: it keeps as many
-// as are allowed and says how many there were.
+// Completions returns a Completion with the first [MaxCompletions] values of
+// all and their total number.
 func Completions(all []string) Completion {
 	total := int64(len(all))
 	kept := all[:min(len(all), MaxCompletions)]

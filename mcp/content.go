@@ -7,65 +7,65 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A Content is one block of what a tool, a prompt or a model says. It is one
-// of *TextContent, *ImageContent, *AudioContent, *ResourceLink and
-// *EmbeddedResource, in sampling also *ToolUseContent and *ToolResultContent,
-// and *UnknownContent for every kind that is not known here.
+// A Content is one block of content of a tool result, a prompt message or a
+// sampling message. It is one of *TextContent, *ImageContent, *AudioContent,
+// *ResourceLink and *EmbeddedResource, in sampling also *ToolUseContent and
+// *ToolResultContent, and *UnknownContent for every other type.
 type Content interface {
-	// ContentType is the "type" of the block on the wire.
+	// ContentType returns the "type" member of the block.
 	ContentType() string
 	// appendBlock keeps the set of blocks closed and encodes one of them.
 	appendBlock(dst []byte) ([]byte, error)
 }
 
-// Text makes a block of text.
+// Text returns a text block.
 func Text(s string) Content { return &TextContent{Text: s} }
 
-// Image makes a block with a picture, such as one of type "image/png".
+// Image returns an image block. The MIME type is for example "image/png".
 func Image(data []byte, mimeType string) Content {
 	return &ImageContent{Data: data, MIMEType: mimeType}
 }
 
-// Audio makes a block with sound, such as one of type "audio/wav".
+// Audio returns an audio block. The MIME type is for example "audio/wav".
 func Audio(data []byte, mimeType string) Content {
 	return &AudioContent{Data: data, MIMEType: mimeType}
 }
 
-// Link makes a block that points to a resource.
+// Link returns a block that links to a resource.
 func Link(r Resource) Content { return &ResourceLink{Resource: r} }
 
-// Embed makes a block that holds the contents of a resource.
+// Embed returns a block that contains a resource.
 func Embed(c ResourceContents) Content { return &EmbeddedResource{Resource: c} }
 
-// A Role is who speaks, or who is spoken to.
+// A Role is the author of a message or the audience of content.
 type Role string
 
-// The two roles.
+// The roles.
 const (
 	RoleUser      Role = "user"
 	RoleAssistant Role = "assistant"
 )
 
-// Annotations say for whom something is meant and how much it matters. They
-// are hints from the server and to be trusted no more than it is.
+// Annotations are the server's hints about the use of an object. Clients should
+// not rely on the hints of servers that they do not trust.
 type Annotations struct {
-	// Audience is whom it is meant for; nil says nothing.
+	// Audience lists who the object is for; nil means unspecified.
 	Audience []Role `json:"audience,omitzero"`
-	// Priority lies between 0 (may be left out) and 1 (must be there); nil
-	// says nothing.
+	// Priority is the importance from 0 (optional) to 1 (required); nil means
+	// unspecified.
 	Priority *float64 `json:"priority,omitzero"`
-	// LastModified is a time in ISO 8601; empty says nothing.
+	// LastModified is a time in ISO 8601 format; empty means unspecified.
 	LastModified string `json:"lastModified,omitzero"`
 }
 
-// TextContent is text.
+// TextContent is a block of text.
 type TextContent struct {
 	Text        string       `json:"text"`
 	Annotations *Annotations `json:"annotations,omitzero"`
 	Meta        Meta         `json:"_meta,omitzero"`
 }
 
-// ImageContent is a picture.
+// ImageContent is an image.
 type ImageContent struct {
 	Data        []byte       `json:"data"` // base64 on the wire
 	MIMEType    string       `json:"mimeType"`
@@ -73,7 +73,7 @@ type ImageContent struct {
 	Meta        Meta         `json:"_meta,omitzero"`
 }
 
-// AudioContent is sound.
+// AudioContent is an audio recording.
 type AudioContent struct {
 	Data        []byte       `json:"data"` // base64 on the wire
 	MIMEType    string       `json:"mimeType"`
@@ -81,50 +81,49 @@ type AudioContent struct {
 	Meta        Meta         `json:"_meta,omitzero"`
 }
 
-// A ResourceLink points to a resource that can be read. It need not be in any
-// list.
+// A ResourceLink links to a resource that the client can read. The resource
+// need not be listed.
 type ResourceLink struct {
 	Resource
 }
 
-// An EmbeddedResource holds what is in a resource.
+// An EmbeddedResource is a block with the contents of a resource.
 type EmbeddedResource struct {
 	Resource    ResourceContents `json:"resource"`
 	Annotations *Annotations     `json:"annotations,omitzero"`
 	Meta        Meta             `json:"_meta,omitzero"`
 }
 
-// UnknownContent is a block of a kind that is not known here. It is kept and
-// passed on as it came.
+// UnknownContent is a block of a type that this package does not define. It is
+// encoded as it was received.
 type UnknownContent struct {
 	Type string
-	// Raw is the whole block, its type included.
+	// Raw is the whole block, including its type.
 	Raw json.RawMessage
 }
 
-// ContentType is "text".
+// ContentType returns "text".
 func (*TextContent) ContentType() string { return "text" }
 
-// ContentType is "image".
+// ContentType returns "image".
 func (*ImageContent) ContentType() string { return "image" }
 
-// ContentType is "audio".
+// ContentType returns "audio".
 func (*AudioContent) ContentType() string { return "audio" }
 
-// ContentType is "resource_link".
+// ContentType returns "resource_link".
 func (*ResourceLink) ContentType() string { return "resource_link" }
 
-// ContentType is "resource".
+// ContentType returns "resource".
 func (*EmbeddedResource) ContentType() string { return "resource" }
 
-// ContentType is whatever the block says it is.
+// ContentType returns c.Type.
 func (c *UnknownContent) ContentType() string { return c.Type }
 
-// Contents is a list of blocks. Nil is written as [].
+// Contents is a list of content blocks. Nil is encoded as [].
 type Contents []Content
 
-// Text is the text of all text blocks, one after the other, each on a line of
-// its own.
+// Text returns the text of all text blocks, joined by newlines.
 func (cs Contents) Text() string {
 	var out []byte
 	for _, c := range cs {
@@ -177,7 +176,7 @@ func (cs *Contents) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 // UnmarshalJSON implements the interface of encoding/json.
 func (cs *Contents) UnmarshalJSON(data []byte) error { return Unmarshal(data, cs) }
 
-// readBlock reads the next value of dec as a block of whichever kind it says.
+// readBlock reads the next value of dec as a content block.
 func readBlock(dec *jsontext.Decoder) (Content, error) {
 	val, err := dec.ReadValue()
 	if err != nil {
@@ -193,7 +192,7 @@ func readBlock(dec *jsontext.Decoder) (Content, error) {
 		return nil, within(dec, err)
 	}
 	if head.Type == nil {
-		return nil, refuse(dec, "type", "missing: a content block says what it is")
+		return nil, refuse(dec, "type", "missing: a content block needs a type")
 	}
 	block := newBlock(*head.Type)
 	if u, ok := block.(*UnknownContent); ok {
@@ -226,8 +225,8 @@ func newBlock(kind string) Content {
 	return &UnknownContent{Type: kind}
 }
 
-// within puts the place of the value that dec has just read before the place
-// that an error inside the value names.
+// within prefixes the JSON pointer of err with that of the value that dec has
+// just read.
 func within(dec *jsontext.Decoder, err error) error {
 	if sem, ok := err.(*jsonv2.SemanticError); ok {
 		c := *sem

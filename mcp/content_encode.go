@@ -10,8 +10,8 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// A block is written as its type and then its members. Text, by far the most
-// frequent, is written by hand; the others leave it to the JSON library.
+// A block is encoded as its type followed by its members. Text blocks, the most
+// frequent ones, are encoded by hand, the others by the JSON library.
 
 func (cs Contents) appendJSON(dst []byte) ([]byte, error) {
 	var err error
@@ -65,12 +65,12 @@ func (c *UnknownContent) appendBlock(dst []byte) ([]byte, error) {
 		return nil, err
 	}
 	if jsontext.Value(raw).Kind() != '{' {
-		return nil, errors.New("a block of an unknown kind must be a JSON object in Raw")
+		return nil, errors.New("UnknownContent.Raw is not a JSON object")
 	}
 	return append(dst, raw...), nil
 }
 
-// appendTyped writes members, a pointer to a struct, with the type before it.
+// appendTyped appends members, a pointer to a struct, with the type in front.
 func appendTyped[T any](dst []byte, kind string, members *T) ([]byte, error) {
 	raw, err := jsonv2.Marshal(struct {
 		Type    string `json:"type"`

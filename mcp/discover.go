@@ -2,23 +2,24 @@ package mcp
 
 import "fmt"
 
-// A Discovery is what a server says about itself: the answer to
-// [MethodDiscover]. Which revisions it supports is part of the envelope and not
-// in it; see [MethodRevision].
+// A Discovery is a server's description of itself: the result of
+// [MethodDiscover]. The supported revisions are part of the envelope and
+// therefore absent; see
+// [MethodRevision].
 type Discovery struct {
 	Capabilities ServerCapabilities `json:"capabilities"`
-	// Instructions is advice to a model on how to use the server.
+	// Instructions is advice for a model on how to use the server.
 	Instructions string `json:"instructions,omitzero"`
-	// Server is who answered; nil means that it is not known. It stands in
-	// [Result.Server], not in the body.
+	// Server is the server's name and version; nil means unknown. It comes from
+	// [Result.Server], not from the body.
 	Server *Implementation `json:"-"`
 }
 
-// DecodeDiscovery reads the result of a [MethodDiscover] call.
+// DecodeDiscovery decodes the result of a [MethodDiscover] call.
 func DecodeDiscovery(r Result) (*Discovery, error) {
 	d := new(Discovery)
 	if err := r.Decode(d); err != nil {
-		return nil, fmt.Errorf("answer to %s: %w", MethodDiscover, err)
+		return nil, fmt.Errorf("result of %s: %w", MethodDiscover, err)
 	}
 	d.Server = r.Server
 	return d, nil

@@ -1,12 +1,16 @@
-// Package mcp is the vocabulary of the Model Context Protocol, the same in
-// every revision: a [Call] goes in, a [Result] comes out, and a server that
-// must know more first says so with [InputRequired].
+// Package mcp defines the types of the Model Context Protocol, the same for
+// every revision: a [Handler] serves a [Call] and returns a [Result], or an
+// [InputRequired] error if it needs input from the client first.
 //
-// The language spoken here is the newest protocol without its envelope. What
-// an envelope says (which revision, who asks, which answers were given before,
-// how long a result may be kept) stands in fields of Call and Result; none of
-// its keys ever stays in Params or Body. Package era puts envelopes on and
-// takes them off, for every revision, in both directions.
+// The types describe the newest revision without its envelope. Fields of Call
+// and Result hold what the envelope carries (revision, client identity,
+// responses to input requests, cache hints); Params and Body contain none of
+// its keys. Package era adds and removes the envelope of each revision.
 //
-// No goroutine and no I/O live here.
+// The package starts no goroutines and does no I/O. Write a server with package
+// server, and call one with package client:
+//
+//	h := mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+//		return mcp.Result{}, mcp.MethodNotFound(c.Method)
+//	})
 package mcp

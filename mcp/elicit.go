@@ -4,33 +4,34 @@ import "encoding/json"
 
 // The modes of an elicitation.
 const (
-	// ModeForm asks for what a form can hold. It must never ask for secrets.
+	// ModeForm asks the user to fill in a form. It must not be used for
+	// secrets.
 	ModeForm = "form"
-	// ModeURL asks the person to open a page. What is entered there is not
-	// seen by the client.
+	// ModeURL asks the user to open a web page. The client does not see what
+	// the user enters there.
 	ModeURL = "url"
 )
 
-// ElicitParams asks the person in front of the client.
+// ElicitParams is the parameters of a [MethodElicit] input request.
 type ElicitParams struct {
 	// Mode is [ModeForm] or [ModeURL]; empty means form.
 	Mode    string `json:"mode,omitzero"`
 	Message string `json:"message"`
-	// RequestedSchema says what the form holds; see [Form]. It is nil in URL
+	// RequestedSchema is the schema of the form; see [Form]. It is nil in URL
 	// mode.
 	RequestedSchema json.RawMessage `json:"requestedSchema,omitzero"`
-	// URL is the page to open; it is empty in form mode.
+	// URL is the page to open. It is empty in form mode.
 	URL string `json:"url,omitzero"`
-	// ElicitationID is a remnant of one older revision; empty everywhere else.
+	// ElicitationID is used in revision 2025-11-25 only.
 	ElicitationID string `json:"elicitationId,omitzero"`
 }
 
-// Check reports, as an [*Error], what keeps the question from being asked. It
-// does not say that the page may be opened: that is for the person to say.
+// Check returns an [*Error] if the request is malformed. It does not decide
+// whether the page may be opened; the user does.
 func (p *ElicitParams) Check() error {
 	switch p.Mode {
 	case "", ModeForm:
-		if err := CheckForm(p.RequestedSchema); err != nil {
+		if _, err := ParseForm(p.RequestedSchema); err != nil {
 			return InvalidParams("requestedSchema: %v", err)
 		}
 		return nil
@@ -40,30 +41,33 @@ func (p *ElicitParams) Check() error {
 	return InvalidParams("mode: %q is neither %q nor %q", clip(p.Mode), ModeForm, ModeURL)
 }
 
-// ElicitationComplete is the parameters of a [NotificationElicitationComplete].
-type ElicitationComplete struct {
-	// ElicitationID is the key of the question that asked to open the page. On
-	// the wire it is the id of the page.
+// ElicitationCompleteParams is the parameters of a
+// [NotificationElicitationComplete].
+type ElicitationCompleteParams struct {
+	// ElicitationID is the key of the input request that asked to open the
+	// page. In messages it is the elicitationId of that request.
 	ElicitationID string `json:"elicitationId"`
 }
 
-// An Action is what a person did with a question.
+// An Action is the user's reaction to an elicitation.
 type Action string
 
-// The three actions.
+// The actions.
 const (
-	// ActionAccept is an answer: a form was sent, or a page may be opened.
+	// ActionAccept means that the user submitted the form or agreed to open the
+	// page.
 	ActionAccept Action = "accept"
-	// ActionDecline is a clear no.
+	// ActionDecline means that the user explicitly refused.
 	ActionDecline Action = "decline"
-	// ActionCancel is no answer: the question was closed.
+	// ActionCancel means that the user dismissed the request without a
+	// decision.
 	ActionCancel Action = "cancel"
 )
 
-// ElicitResult is the answer to an elicitation.
+// ElicitResult is the response to an elicitation.
 type ElicitResult struct {
 	Action Action `json:"action"`
-	// Content is the object that the form came to. It is there only when a
-	// form was accepted.
+	// Content is the submitted form, a JSON object. It is set only if a form
+	// was accepted.
 	Content json.RawMessage `json:"content,omitzero"`
 }

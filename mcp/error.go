@@ -6,32 +6,32 @@ import (
 	"strings"
 )
 
-// The error codes of the protocol, each with its one meaning. Codes of an
-// application's own lie outside -32768 … -32000.
+// The error codes of the protocol. Applications use codes outside the range
+// -32768 to -32000 for their own errors.
 const (
-	CodeParse              = -32700 // the bytes are not JSON
-	CodeInvalidRequest     = -32600 // the JSON is not a request, or not one that is allowed now
-	CodeMethodNotFound     = -32601 // no such method, or one behind a capability that is not offered
+	CodeParse              = -32700 // not valid JSON
+	CodeInvalidRequest     = -32600 // not a valid request, or not allowed now
+	CodeMethodNotFound     = -32601 // unknown method, or the capability is not offered
 	CodeInvalidParams      = -32602 // unknown tool, prompt or resource; missing or malformed parameter
 	CodeInternal           = -32603 // the server failed
-	CodeHeaderMismatch     = -32020 // HTTP headers and body disagree
-	CodeMissingCapability  = -32021 // the client did not declare what the call needs
-	CodeUnsupportedVersion = -32022 // the server does not speak the requested revision
+	CodeHeaderMismatch     = -32020 // HTTP headers contradict the body
+	CodeMissingCapability  = -32021 // the client has not declared a capability that the call needs
+	CodeUnsupportedVersion = -32022 // the server does not support the requested revision
 
-	// Codes of older revisions, understood everywhere and sent only to peers
-	// that speak one of them.
+	// Error codes of older revisions. They are understood from every peer and
+	// sent only to peers of those revisions.
 	CodeLegacyResourceNotFound = -32002
 	CodeLegacyURLElicitation   = -32042
 )
 
-// An Error is a failure with a code that the far side understands.
+// An Error is a protocol error with a code.
 type Error struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`
 	Data    json.RawMessage `json:"data,omitempty"`
 
-	// Local marks an error that was made on this side (a timeout, a limit, a
-	// refused answer) and never by the peer.
+	// Local is set if the error was created on this side of the connection (a
+	// timeout, a limit, an invalid response) and not sent by the peer.
 	Local bool `json:"-"`
 }
 
@@ -42,11 +42,11 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s (%d)", e.Message, e.Code)
 }
 
-// maxMessage is how long the text of an error may be: what a caller sent goes
-// into it, and may be of any length.
+// maxMessage is the maximum length of an error text in bytes. The text may
+// quote data of any length from a peer.
 const maxMessage = 1 << 10
 
-// Errorf makes an Error. A text that is too long is cut.
+// Errorf returns an Error. A message of more than 1 KiB is truncated.
 func Errorf(code int, format string, args ...any) *Error {
 	text := fmt.Sprintf(format, args...)
 	if len(text) > maxMessage {
@@ -55,8 +55,8 @@ func Errorf(code int, format string, args ...any) *Error {
 	return &Error{Code: code, Message: text}
 }
 
-// With returns the error with data that a program can read. Data that cannot
-// be encoded is left out.
+// With returns a copy of e with data, encoded as JSON. If data cannot be
+// encoded, With returns e.
 func (e *Error) With(data any) *Error {
 	raw, err := json.Marshal(data)
 	if err != nil {
@@ -67,34 +67,35 @@ func (e *Error) With(data any) *Error {
 	return &c
 }
 
-// InvalidParams says that the parameters cannot be used.
+// InvalidParams returns an error with [CodeInvalidParams].
 func InvalidParams(format string, args ...any) *Error {
 	return Errorf(CodeInvalidParams, format, args...)
 }
 
-// MethodNotFound says that nobody here knows the method.
+// MethodNotFound returns an error with [CodeMethodNotFound].
 func MethodNotFound(method string) *Error {
-	return Errorf(CodeMethodNotFound, "method %q is not known here", method)
+	return Errorf(CodeMethodNotFound, "unknown method %q", method)
 }
 
-// ResourceNotFound says that there is no resource with this URI.
+// ResourceNotFound returns the error for a resource that does not exist.
 func ResourceNotFound(uri string) *Error {
 	return InvalidParams("no resource has the URI %q", uri).With(map[string]string{"uri": uri})
 }
 
-// MissingCapability says which capabilities the caller would have to declare.
+// MissingCapability returns an error with [CodeMissingCapability] whose data
+// lists the capabilities that the client has to declare.
 func MissingCapability(need *ClientCapabilities, format string, args ...any) *Error {
 	return Errorf(CodeMissingCapability, format, args...).With(map[string]any{"requiredCapabilities": need})
 }
 
-// A ClosedError says that a Handler has ended for good: its connection is
-// closed, and every later call fails in the same way. A Handler that connects
-// again by itself returns the Cause instead.
+// A ClosedError means that a connection is closed for good and that every later
+// call fails in the same way. A Handler that reconnects returns the Cause
+// instead.
 type ClosedError struct {
 	Cause error // why the call failed; never nil
 }
 
-// Error is the text of the cause.
+// Error returns the text of the cause.
 func (e *ClosedError) Error() string { return e.Cause.Error() }
 
 // Unwrap returns the cause.

@@ -84,7 +84,7 @@ func ExampleCaller_CanHandle() {
 	caller := mcp.Caller{Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{}}}
 	page, _ := mcp.ElicitRequest(&mcp.ElicitParams{Mode: mcp.ModeURL, Message: "Sign in", URL: "https://example.com/in"})
 	fmt.Println(caller.CanHandle(page))
-	// Output: this call asks the client to have its user open a web page, and the client has not declared the capability elicitation.url (-32021)
+	// Output: this call needs the client to ask its user to open a web page, but the client has not declared the capability elicitation.url (-32021)
 }
 
 func ExampleCompletions() {

@@ -8,67 +8,68 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A Form is the schema of an elicitation: a flat list of fields. It is the
-// requestedSchema of [ElicitParams] in a shape that can be built and shown.
+// A Form is the schema of an elicitation, a flat list of fields: the
+// requestedSchema of [ElicitParams] in a form that programs can build and
+// display.
 //
 //	schema, err := mcp.Marshal(mcp.Form{Fields: []mcp.FormField{
 //		{Name: "email", Type: mcp.FieldString, Format: "email", Required: true},
 //	}})
 type Form struct {
-	// Fields are in the order in which to show them.
+	// Fields are in display order.
 	Fields []FormField
 }
 
-// A FieldType is what a field holds.
+// A FieldType is the type of a form field.
 type FieldType string
 
-// The types of a field.
+// The field types.
 const (
-	FieldString  FieldType = "string"  // text, or with Options one of them
+	FieldString  FieldType = "string"  // text, or one of the Options
 	FieldNumber  FieldType = "number"  // any number
-	FieldInteger FieldType = "integer" // a whole number
-	FieldBoolean FieldType = "boolean" // yes or no
+	FieldInteger FieldType = "integer" // an integer
+	FieldBoolean FieldType = "boolean" // true or false
 	FieldChoices FieldType = "array"   // any number of the Options
 )
 
-// A FormField is one field of a form. Members that do not fit its type must be
-// left unset.
+// A FormField is one field of a form. Leave members unset that do not apply to
+// its type.
 type FormField struct {
 	Name     string
 	Required bool
 
 	Type        FieldType
-	Title       string // empty means that the name is shown
+	Title       string // empty means the name
 	Description string
-	// Default is a string, a number, a bool or a []string, as fits the type;
-	// nil means none.
+	// Default is a string, a number, a bool or a []string, depending on the
+	// type; nil means none.
 	Default any
 
-	// For text. Format is "email", "uri", "date" or "date-time"; empty means
-	// any text.
+	// MinLength, MaxLength (in characters) and Format apply to text. Format is
+	// "email", "uri", "date" or "date-time"; empty means any text.
 	MinLength, MaxLength *int
 	Format               string
 
-	// For numbers.
+	// Minimum and Maximum apply to numbers.
 	Minimum, Maximum *float64
 
-	// Options are what can be chosen. If any has a title, all of them are
-	// written with titles.
+	// Options lists the choices. If one of them has a title, all are encoded
+	// with titles.
 	Options []Option
-	// EnumNames writes the titles of the options the way one older revision
-	// did, for clients that know no other.
+	// EnumNames encodes the titles of the options as enumNames, for clients of
+	// revision 2025-06-18.
 	EnumNames bool
-	// For choices: how many of the options.
+	// MinItems and MaxItems limit how many options may be chosen.
 	MinItems, MaxItems *int
 }
 
-// An Option is something to choose.
+// An Option is one choice of a form field.
 type Option struct {
 	Value string
-	Title string // empty means that the value is shown
+	Title string // empty means the value
 }
 
-// The schema of one field on the wire, for all types of fields at once.
+// A wireField is the JSON of a form field, for all types.
 type wireField struct {
 	Type        FieldType    `json:"type,omitzero"`
 	Title       string       `json:"title,omitzero"`
@@ -98,8 +99,8 @@ type wireOption struct {
 	Title string `json:"title"`
 }
 
-// MarshalJSONTo implements the interface of json v2. It refuses a form that
-// [CheckForm] would refuse.
+// MarshalJSONTo implements the interface of json v2. It fails for a form that
+// [ParseForm] would reject.
 func (f Form) MarshalJSONTo(enc *jsontext.Encoder) error {
 	if err := f.check(); err != nil {
 		return &expectation{err.Error()}
@@ -140,7 +141,7 @@ func (f Form) MarshalJSONTo(enc *jsontext.Encoder) error {
 // MarshalJSON implements the interface of encoding/json.
 func (f Form) MarshalJSON() ([]byte, error) { return Marshal(f) }
 
-// Schema is the form as the requestedSchema of [ElicitParams].
+// Schema returns the form as the requestedSchema of [ElicitParams].
 func (f Form) Schema() (json.RawMessage, error) { return Marshal(f) }
 
 func (f *FormField) wire() *wireField {
@@ -176,19 +177,18 @@ func (f *FormField) wire() *wireField {
 	return w
 }
 
-// checkPage reports, as an [*Error], why an address is not one a person could
-// be sent to.
+// checkPage returns an [*Error] if address is not a web address.
 func checkPage(address string) error {
 	u, err := url.Parse(address)
 	switch {
 	case address == "":
-		return InvalidParams("url: missing: say which page to open")
+		return InvalidParams("url: missing")
 	case err != nil:
 		return InvalidParams("url: %q is not a URL", clip(address))
 	case u.Scheme != "https" && u.Scheme != "http":
-		return InvalidParams("url: %q does not begin with https", clip(address))
+		return InvalidParams("url: %q does not begin with http or https", clip(address))
 	case u.Host == "":
-		return InvalidParams("url: %q names no host", clip(address))
+		return InvalidParams("url: %q has no host", clip(address))
 	}
 	return nil
 }

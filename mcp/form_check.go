@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// check reports why the form cannot be shown.
+// check returns an error if the form is invalid.
 func (f *Form) check() error {
 	if len(f.Fields) > MaxFormFields {
 		return fmt.Errorf("a form has at most %d fields, not %d", MaxFormFields, len(f.Fields))
@@ -34,23 +34,23 @@ func (f *FormField) check() error {
 	case !f.Type.known():
 		return fmt.Errorf("type %q is not allowed: use string, number, integer, boolean or array", clip(string(f.Type)))
 	case !text && (f.MinLength != nil || f.MaxLength != nil || f.Format != ""):
-		return errors.New("a length or a format is only for text")
+		return errors.New("lengths and formats apply to text only")
 	case !number && (f.Minimum != nil || f.Maximum != nil):
-		return errors.New("a minimum or a maximum is only for numbers")
+		return errors.New("minimum and maximum apply to numbers only")
 	case f.Type != FieldChoices && (f.MinItems != nil || f.MaxItems != nil):
-		return errors.New("a number of items is only for arrays")
+		return errors.New("minItems and maxItems apply to arrays only")
 	case f.Type != FieldChoices && f.Type != FieldString && f.Options != nil:
-		return errors.New("options are only for strings and arrays")
+		return errors.New("options apply to strings and arrays only")
 	case f.Type == FieldChoices && len(f.Options) == 0:
 		return errors.New("an array needs options to choose from")
 	case f.Options != nil && len(f.Options) == 0:
 		return errors.New("the list of options is empty")
 	case f.EnumNames && (f.Type != FieldString || f.Options == nil):
-		return errors.New("enumNames is only for one choice among options")
+		return errors.New("enumNames applies to a string with options only")
 	case len(f.Options) > MaxFormOptions:
 		return fmt.Errorf("at most %d options are allowed, not %d", MaxFormOptions, len(f.Options))
-	case upsideDown(f.MinLength, f.MaxLength), upsideDown(f.MinItems, f.MaxItems), upsideDown(f.Minimum, f.Maximum):
-		return errors.New("the least allowed is more than the most allowed")
+	case exceeds(f.MinLength, f.MaxLength), exceeds(f.MinItems, f.MaxItems), exceeds(f.Minimum, f.Maximum):
+		return errors.New("the minimum is greater than the maximum")
 	}
 	switch f.Format {
 	case "", "email", "uri", "date", "date-time":
@@ -86,6 +86,6 @@ func (t FieldType) known() bool {
 	return false
 }
 
-func upsideDown[N int | float64](least, most *N) bool {
+func exceeds[N int | float64](least, most *N) bool {
 	return least != nil && most != nil && *least > *most
 }

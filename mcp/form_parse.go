@@ -11,36 +11,29 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// What a form may hold at most, so that no server can flood a person or the
-// memory of a client.
+// Limits of a form. They protect the user and the memory of the client.
 const (
 	MaxFormBytes   = 256 << 10
 	MaxFormFields  = 100
 	MaxFormOptions = 1000
 )
 
-// Keywords that would make a form more than a flat list of fields.
+// Keywords that a flat list of fields cannot have.
 var (
 	notInForm  = []string{"$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "not", "if", "patternProperties", "dependentSchemas"}
 	notInField = []string{"$ref", "$dynamicRef", "allOf", "anyOf", "not", "if", "properties", "patternProperties", "prefixItems", "contains"}
 )
 
-// CheckForm reports why a schema is not one that a person can be asked to fill
-// in: it is not flat, uses a type or keyword that is not allowed, or is larger
-// than the limits.
-func CheckForm(schema json.RawMessage) error {
-	_, err := ParseForm(schema)
-	return err
-}
-
-// ParseForm reads the requestedSchema of an elicitation. It fails where
-// [CheckForm] does. Keywords that say nothing about a form are ignored.
+// ParseForm decodes the requestedSchema of an elicitation. It fails if the
+// schema is not a flat list of fields, uses a type or keyword that is not
+// allowed, or exceeds the limits. Keywords that do not affect a form are
+// ignored.
 func ParseForm(schema json.RawMessage) (*Form, error) {
 	switch {
 	case len(schema) == 0:
 		return nil, errors.New("missing: a form needs a schema")
 	case len(schema) > MaxFormBytes:
-		return nil, fmt.Errorf("the schema of a form has %d bytes, and at most %d are allowed", len(schema), MaxFormBytes)
+		return nil, fmt.Errorf("the schema of a form has %d bytes; at most %d are allowed", len(schema), MaxFormBytes)
 	}
 	f := new(Form)
 	if err := Unmarshal(schema, f); err != nil {
@@ -78,7 +71,7 @@ func (f *Form) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 		}
 	}
 	var form Form
-	place := make(map[string]int)
+	index := make(map[string]int)
 	for m := rawjson.Object(w.Properties); m.Next(); {
 		if len(form.Fields) == MaxFormFields {
 			return refuse(dec, "properties", "a form has at most %d fields", MaxFormFields)
@@ -92,11 +85,11 @@ func (f *Form) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 			return refuse(dec, "properties", "%q: %v", clip(string(m.Name)), err)
 		}
 		field.Name = string(m.Name)
-		place[field.Name] = len(form.Fields)
+		index[field.Name] = len(form.Fields)
 		form.Fields = append(form.Fields, field)
 	}
 	for _, name := range w.Required {
-		i, ok := place[name]
+		i, ok := index[name]
 		if !ok {
 			return refuse(dec, "required", "%q is required, but no field has this name", clip(name))
 		}
@@ -109,7 +102,7 @@ func (f *Form) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return nil
 }
 
-// readField reads the schema of one field, in any of the styles.
+// readField decodes the schema of one field.
 func readField(raw json.RawMessage) (FormField, error) {
 	var w wireField
 	if err := jsonv2.Unmarshal(raw, &w, decoding); err != nil {
@@ -138,18 +131,18 @@ func (f *FormField) readOptions(w *wireField) error {
 	enum, titled := w.Enum, w.OneOf
 	if w.Type == FieldChoices {
 		if w.Enum != nil || w.OneOf != nil {
-			return errors.New("the options of an array stand in its items")
+			return errors.New("the options of an array belong in its items")
 		}
 		if w.Items == nil || w.Items.Type != "" && w.Items.Type != FieldString {
 			return errors.New("the items of an array must be a list of options: use enum or anyOf")
 		}
 		enum, titled = w.Items.Enum, w.Items.AnyOf
 	} else if w.Items != nil {
-		return errors.New("items are only for arrays")
+		return errors.New("items applies to arrays only")
 	}
 	switch {
 	case enum != nil && titled != nil:
-		return errors.New("the options are given twice: use either enum or titled options")
+		return errors.New("the options are given twice: use either enum or oneOf")
 	case w.EnumNames != nil && len(w.EnumNames) != len(enum):
 		return fmt.Errorf("enumNames has %d names for %d options", len(w.EnumNames), len(enum))
 	case enum == nil && titled == nil:
@@ -170,7 +163,8 @@ func (f *FormField) readOptions(w *wireField) error {
 	return nil
 }
 
-// stringsOf gives the list as strings, or as it is when it holds anything else.
+// stringsOf returns the list as a []string, or unchanged if it contains
+// anything else.
 func stringsOf(list []any) any {
 	out := make([]string, len(list))
 	for i, v := range list {

@@ -74,7 +74,7 @@ func TestFormIsValidByTheSpecification(t *testing.T) {
 	}
 }
 
-func TestCheckForm(t *testing.T) {
+func TestParseFormErrors(t *testing.T) {
 	field := func(s string) string { return `{"type":"object","properties":{"f":` + s + `}}` }
 	var many, options []string
 	for i := range 1001 {
@@ -99,7 +99,7 @@ func TestCheckForm(t *testing.T) {
 		{"required is unknown", `{"type":"object","properties":{},"required":["x"]}`, `required: "x" is required, but no field`},
 		{"combined", `{"type":"object","properties":{},"allOf":[]}`, "allOf: not allowed"},
 		{"reference", `{"type":"object","properties":{},"$ref":"#"}`, "flat list"},
-		{"name twice", `{"type":"object","properties":{"f":{"type":"boolean"},"f":{"type":"string"}}}`, "stands twice"},
+		{"name twice", `{"type":"object","properties":{"f":{"type":"boolean"},"f":{"type":"string"}}}`, "duplicate name"},
 		{"101 fields", `{"type":"object","properties":{` + strings.Join(many[:101], ",") + `}}`, "at most 100 fields"},
 		{"1001 options", field(`{"type":"string","enum":[` + strings.Join(options, ",") + `]}`), "at most 1000 options"},
 		{"too large", field(`{"type":"string","description":"` + strings.Repeat("x", 256<<10) + `"}`), "bytes"},
@@ -114,28 +114,28 @@ func TestCheckForm(t *testing.T) {
 		{"array of anything", field(`{"type":"array"}`), "must be a list of options"},
 		{"array of numbers", field(`{"type":"array","items":{"type":"number"}}`), "must be a list of options"},
 		{"array of free text", field(`{"type":"array","items":{"type":"string"}}`), "needs options"},
-		{"array with its options outside", field(`{"type":"array","enum":["a"],"items":{"enum":["a"]}}`), "stand in its items"},
-		{"items of a string", field(`{"type":"string","items":{"enum":["a"]}}`), "only for arrays"},
+		{"array with its options outside", field(`{"type":"array","enum":["a"],"items":{"enum":["a"]}}`), "belong in its items"},
+		{"items of a string", field(`{"type":"string","items":{"enum":["a"]}}`), "to arrays only"},
 		{"empty enum", field(`{"type":"string","enum":[]}`), "empty"},
 		{"enum of numbers", field(`{"type":"string","enum":[1]}`), "properties.f.enum[0]: expected a string, found a number"},
-		{"enum of a number", field(`{"type":"number","enum":["1"]}`), "options are only for strings"},
+		{"enum of a number", field(`{"type":"number","enum":["1"]}`), "options apply to strings"},
 		{"two lists", field(`{"type":"string","enum":["a"],"oneOf":[{"const":"a","title":"A"}]}`), "given twice"},
 		{"names do not match", field(`{"type":"string","enum":["a"],"enumNames":["A","B"]}`), "2 names for 1 options"},
 		{"names without options", field(`{"type":"string","enumNames":["A"]}`), "1 names for 0 options"},
 		{"unknown format", field(`{"type":"string","format":"password"}`), `format "password" is not allowed`},
-		{"length of a number", field(`{"type":"number","minLength":1}`), "only for text"},
-		{"minimum of a string", field(`{"type":"string","minimum":1}`), "only for numbers"},
-		{"items count of a string", field(`{"type":"string","minItems":1}`), "only for arrays"},
-		{"upside down", field(`{"type":"integer","minimum":2,"maximum":1}`), "more than the most"},
+		{"length of a number", field(`{"type":"number","minLength":1}`), "to text only"},
+		{"minimum of a string", field(`{"type":"string","minimum":1}`), "to numbers only"},
+		{"items count of a string", field(`{"type":"string","minItems":1}`), "to arrays only"},
+		{"upside down", field(`{"type":"integer","minimum":2,"maximum":1}`), "greater than the maximum"},
 		{"default of another type", field(`{"type":"boolean","default":"yes"}`), `field "f": default: expected true or false`},
 		{"default not offered", field(`{"type":"string","enum":["a"],"default":"b"}`), "not one of the options"},
-		{"default with a fraction", field(`{"type":"integer","default":1.5}`), "whole number"},
+		{"default with a fraction", field(`{"type":"integer","default":1.5}`), "an integer"},
 		{"default list not offered", field(`{"type":"array","items":{"enum":["a"]},"default":["b"]}`), "not one of the options"},
 		{"default list of numbers", field(`{"type":"array","items":{"enum":["a"]},"default":[1]}`), "array of strings"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			err := mcp.CheckForm(json.RawMessage(tt.schema))
+			_, err := mcp.ParseForm(json.RawMessage(tt.schema))
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}
@@ -145,11 +145,11 @@ func TestCheckForm(t *testing.T) {
 
 func TestFormThatCannotBeWritten(t *testing.T) {
 	for want, fields := range map[string][]mcp.FormField{
-		"field 0 has no name":                    {{Type: mcp.FieldBoolean}},
-		`two fields have the name "a"`:           {{Name: "a", Type: mcp.FieldBoolean}, {Name: "a", Type: mcp.FieldBoolean}},
-		`type "" is not allowed`:                 {{Name: "a"}},
-		"default":                                {{Name: "a", Type: mcp.FieldInteger, Default: "x"}},
-		"default: a value of the Go type func()": {{Name: "a", Type: mcp.FieldInteger, Default: func() {}}},
+		"field 0 has no name":                      {{Type: mcp.FieldBoolean}},
+		`two fields have the name "a"`:             {{Name: "a", Type: mcp.FieldBoolean}, {Name: "a", Type: mcp.FieldBoolean}},
+		`type "" is not allowed`:                   {{Name: "a"}},
+		"default":                                  {{Name: "a", Type: mcp.FieldInteger, Default: "x"}},
+		"default: Go type func() has no JSON form": {{Name: "a", Type: mcp.FieldInteger, Default: func() {}}},
 	} {
 		if raw, err := (mcp.Form{Fields: fields}).Schema(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("wrote %s, error %v, want %s", raw, err, want)
@@ -205,7 +205,7 @@ func TestFormCheckAnswer(t *testing.T) {
 		{`{"name":"xy","link":"nowhere"}`, `link: expected text of the format "uri"`},
 		{`{"name":"xy","n":0}`, "n: expected at least 1"},
 		{`{"name":"xy","n":6}`, "n: expected at most 5"},
-		{`{"name":"xy","n":1.5}`, "n: expected a whole number"},
+		{`{"name":"xy","n":1.5}`, "n: expected an integer"},
 		{`{"name":"xy","ok":"true"}`, "ok: expected true or false"},
 		{`{"name":"xy","c":"z"}`, `c: "z" is not one of the options`},
 		{`{"name":"xy","cs":[]}`, "cs: choose at least 1"},
@@ -237,8 +237,8 @@ func TestElicitParamsCheck(t *testing.T) {
 		{mcp.ElicitParams{Mode: mcp.ModeURL, URL: "https://example.com/x"}, ""},
 		{mcp.ElicitParams{Mode: mcp.ModeURL, URL: "http://localhost:1/x"}, ""},
 		{mcp.ElicitParams{Mode: mcp.ModeURL}, "url: missing"},
-		{mcp.ElicitParams{Mode: mcp.ModeURL, URL: "javascript:alert(1)"}, "does not begin with https"},
-		{mcp.ElicitParams{Mode: mcp.ModeURL, URL: "https:///x"}, "names no host"},
+		{mcp.ElicitParams{Mode: mcp.ModeURL, URL: "javascript:alert(1)"}, "does not begin with http or https"},
+		{mcp.ElicitParams{Mode: mcp.ModeURL, URL: "https:///x"}, "has no host"},
 		{mcp.ElicitParams{Mode: mcp.ModeURL, URL: "https://a b/"}, "is not a URL"},
 		{mcp.ElicitParams{Mode: "voice"}, `mode: "voice" is neither`},
 	}

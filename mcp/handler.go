@@ -5,33 +5,33 @@ import (
 	"io"
 )
 
-// A Handler serves calls. A server is one, and so is a connection to a server.
+// A Handler serves calls. A server is a Handler, and so is a connection to a
+// server.
 //
-// Serve returns the result, or an error: an [*Error] reaches the far side with
-// its code, a [*InputRequired] asks the caller and ends this round, and any other
-// error becomes an internal error. Serve may be called from many goroutines at
-// once. It must return soon after ctx ends.
+// Serve returns the result or an error: an [*Error] is sent to the client with
+// its code, an [*InputRequired] requests input and ends the round, and any
+// other error becomes an internal error. Serve must be safe for concurrent use
+// and return soon after ctx ends.
 //
-// A call that is answered in rounds enters Serve again from the top, so what a
-// handler does before it asks must be safe to do twice.
+// A call that needs input is served again from the top in each round, so a
+// handler must be able to repeat what it does before it requests input.
 type Handler interface {
 	Serve(ctx context.Context, c *Call) (Result, error)
 }
 
-// HandlerFunc is a function that serves calls.
+// HandlerFunc is a function that implements [Handler].
 type HandlerFunc func(context.Context, *Call) (Result, error)
 
 // Serve calls f.
 func (f HandlerFunc) Serve(ctx context.Context, c *Call) (Result, error) { return f(ctx, c) }
 
-// Middleware wraps a Handler in another: a cache, a policy, a log. One that
-// forwards Serve loses nothing. When Serve returns, the call has ended, with two
-// exceptions: an error that is a [InputRequired] asks the caller for input and the
-// call goes on in a further round, and a subscription may stay open; see
-// [Call].Detach.
+// Middleware wraps a Handler, for example with a cache, a policy or logging.
+// When Serve returns, the call has ended, with two exceptions: after an
+// [*InputRequired] error the call continues in a further round, and a
+// subscription may stay open; see [Call].Detach.
 type Middleware func(Handler) Handler
 
-// Chain wraps h so that the first middleware is the first to see a call.
+// Chain wraps h in middleware. The first middleware sees a call first.
 func Chain(h Handler, ms ...Middleware) Handler {
 	for i := len(ms) - 1; i >= 0; i-- {
 		h = ms[i](h)
@@ -39,13 +39,13 @@ func Chain(h Handler, ms ...Middleware) Handler {
 	return h
 }
 
-// A Conn is a connection to a server that its owner closes.
+// A Conn is a connection to a server. Its owner closes it.
 type Conn interface {
 	Handler
 	io.Closer
 }
 
-// ChainConn is [Chain] for a connection: closing what it returns closes c.
+// ChainConn is [Chain] for a connection. Closing the returned Conn closes c.
 func ChainConn(c Conn, ms ...Middleware) Conn {
 	return chained{Chain(c, ms...), c}
 }

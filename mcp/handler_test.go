@@ -209,7 +209,7 @@ func TestChainOrder(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	for err, want := range map[*mcp.Error]string{
-		mcp.MethodNotFound("x/y"):                      `method "x/y" is not known here (-32601) null`,
+		mcp.MethodNotFound("x/y"):                      `unknown method "x/y" (-32601) null`,
 		mcp.ResourceNotFound("file:///x"):              `no resource has the URI "file:///x" (-32602) {"uri":"file:///x"}`,
 		mcp.InvalidParams("bad %d", 1).With(func() {}): `bad 1 (-32602) null`,
 		{Local: true, Message: "timed out"}:            `timed out null`,

@@ -6,16 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// A value that cannot stand in an HTTP header as it is travels between these
-// two markers, in Base64.
+// Header values that are not plain ASCII text are sent as Base64 between these
+// markers.
 const (
 	headerOpen  = "=?base64?"
 	headerClose = "?="
 )
 
-// EncodeHeader writes a text so that it can be the value of an HTTP header: as
-// it is, or, where it has characters or edges that a header would not keep, in
-// Base64.
+// EncodeHeader encodes a string as the value of an HTTP header: unchanged, or
+// in Base64 if a header could not preserve it.
 func EncodeHeader(s string) string {
 	if headerSafe(s) && !(strings.HasPrefix(s, headerOpen) && strings.HasSuffix(s, headerClose)) {
 		return s
@@ -23,7 +22,7 @@ func EncodeHeader(s string) string {
 	return headerOpen + base64.StdEncoding.EncodeToString([]byte(s)) + headerClose
 }
 
-// headerSafe reports whether a header keeps the text as it is.
+// headerSafe reports whether a header preserves s unchanged.
 func headerSafe(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' && c != '\t' || c >= 0x7f {
@@ -33,8 +32,8 @@ func headerSafe(s string) bool {
 	return strings.Trim(s, " \t") == s
 }
 
-// DecodeHeader reads what [EncodeHeader] wrote. It reports false for a value
-// that is marked as Base64 and is not, and for one that no header may have.
+// DecodeHeader reverses [EncodeHeader]. It returns false for invalid Base64 and
+// for characters that a header value must not contain.
 func DecodeHeader(s string) (text string, ok bool) {
 	if len(s) < len(headerOpen)+len(headerClose) || !strings.HasPrefix(s, headerOpen) || !strings.HasSuffix(s, headerClose) {
 		return s, headerSafe(s)

@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// An Icon is a picture that stands for something in a list.
+// An Icon is an image for display in a user interface.
 type Icon struct {
 	// Src is an https: or data: URI; see [Icon.Check].
 	Src      string `json:"src"`
 	MIMEType string `json:"mimeType,omitzero"`
-	// Sizes are such as "48x48", or "any" for a picture that scales; empty
+	// Sizes lists sizes such as "48x48", or "any" for a scalable image; empty
 	// means any.
 	Sizes []string `json:"sizes,omitzero"`
-	// Theme is "light" or "dark", the background the icon is drawn for;
-	// empty means either.
+	// Theme is the background that the icon is designed for, "light" or "dark";
+	// empty means both.
 	Theme string `json:"theme,omitzero"`
 }
 
-// Check reports why an icon must not be shown: its address is not https or a
-// picture in a data URI, or it carries a user name. Whoever loads an icon
-// sends no credentials with the request.
+// Check returns an error if a client must not load the icon: Src is neither
+// https nor an image in a data URI, or contains a user name. Load icons without
+// credentials.
 func (i Icon) Check() error {
 	scheme, rest, ok := strings.Cut(i.Src, ":")
 	switch {
@@ -29,7 +29,7 @@ func (i Icon) Check() error {
 		return fmt.Errorf("icon %q has no scheme: use an https or data URI", clip(i.Src))
 	case strings.EqualFold(scheme, "data"):
 		if !strings.HasPrefix(strings.ToLower(rest), "image/") {
-			return fmt.Errorf("icon %q is a data URI that holds no image", clip(i.Src))
+			return fmt.Errorf("icon %q is a data URI without an image", clip(i.Src))
 		}
 		return nil
 	case !strings.EqualFold(scheme, "https"):
@@ -40,14 +40,14 @@ func (i Icon) Check() error {
 	case err != nil:
 		return fmt.Errorf("icon %q is not a URI", clip(i.Src))
 	case u.Host == "":
-		return fmt.Errorf("icon %q names no host", clip(i.Src))
+		return fmt.Errorf("icon %q has no host", clip(i.Src))
 	case u.User != nil:
-		return fmt.Errorf("icon of host %q carries a user name: leave it out", u.Host)
+		return fmt.Errorf("icon of host %q contains a user name", u.Host)
 	}
 	return nil
 }
 
-// clip keeps a foreign text short enough for an error message.
+// clip shortens a string from a peer for an error text.
 func clip(s string) string {
 	const most = 80
 	if len(s) <= most {

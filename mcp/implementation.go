@@ -1,7 +1,6 @@
 package mcp
 
-// An Implementation names a client or a server. It is for display: nothing is
-// decided by it.
+// An Implementation names a client or a server. It is for display only.
 type Implementation struct {
 	Name        string `json:"name"`
 	Title       string `json:"title,omitzero"`
@@ -11,8 +10,8 @@ type Implementation struct {
 	Icons       []Icon `json:"icons,omitzero"`
 }
 
-// DisplayName is what to show to a person: the title, or else the name. It is
-// empty for nil.
+// DisplayName returns the title, or the name if there is no title. It returns
+// "" for nil.
 func (i *Implementation) DisplayName() string {
 	if i == nil {
 		return ""

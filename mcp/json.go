@@ -16,9 +16,9 @@ var (
 	decoding = jsonv2.JoinOptions(jsonv2.MatchCaseInsensitiveNames(false), jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false))
 )
 
-// Marshal encodes a value of this vocabulary, or one of a user's own. The same
-// value always gives the same bytes, without white space. A required array
-// that is nil becomes [], where encoding/json would write null.
+// Marshal encodes a value of this package or of a user's type. The output is
+// deterministic and has no white space. Unlike encoding/json, it encodes a nil
+// slice as [].
 func Marshal(v any) (json.RawMessage, error) {
 	raw, err := jsonv2.Marshal(v, encoding)
 	if err != nil {
@@ -27,12 +27,12 @@ func Marshal(v any) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// Unmarshal decodes what somebody else has sent. Names match only in their
-// exact case, a name that stands twice and text that is not UTF-8 are refused,
-// and members that v does not know are ignored. The error says where in the
-// data something is wrong, as in "tools[3].inputSchema: expected an object".
+// Unmarshal decodes JSON from a peer. Names are case-sensitive, duplicate names
+// and invalid UTF-8 are errors, and unknown members are ignored. The error says
+// where the problem is, as in "tools[3].inputSchema: expected an object".
 //
-// Foreign data is never given to encoding/json, which takes "Name" for "name".
+// Do not use encoding/json for data from a peer: it matches names without
+// regard to case.
 func Unmarshal(data []byte, v any) error {
 	if err := jsonv2.Unmarshal(data, v, decoding); err != nil {
 		return explain(err)
@@ -40,8 +40,8 @@ func Unmarshal(data []byte, v any) error {
 	return nil
 }
 
-// Decode reads the parameters of the call into v. The error is an [*Error]
-// that tells the caller which parameter is wrong.
+// Decode decodes the parameters of the call into v. The error is an [*Error]
+// that names the wrong parameter.
 func (c *Call) Decode(v any) error {
 	params := c.Params
 	if params == nil {
@@ -53,7 +53,7 @@ func (c *Call) Decode(v any) error {
 	return nil
 }
 
-// Decode reads the body of the result into v.
+// Decode decodes the body of the result into v.
 func (r Result) Decode(v any) error {
 	body := r.Body
 	if body == nil {
@@ -62,7 +62,7 @@ func (r Result) Decode(v any) error {
 	return Unmarshal(body, v)
 }
 
-// A jsonError is an error of the JSON library in words for a person.
+// A jsonError is an error of the JSON library with a readable text.
 type jsonError struct {
 	text string
 	err  error
@@ -71,13 +71,13 @@ type jsonError struct {
 func (e *jsonError) Error() string { return e.text }
 func (e *jsonError) Unwrap() error { return e.err }
 
-// explain words an error of decoding.
+// explain converts a decoding error.
 func explain(err error) error {
 	switch e := err.(type) {
 	case *jsontext.SyntacticError:
 		what := fmt.Sprintf("not valid JSON at byte %d: %v", e.ByteOffset, e.Err)
 		if errors.Is(err, jsontext.ErrDuplicateName) {
-			what = "this name stands twice in its object"
+			what = "duplicate name in an object"
 		}
 		return &jsonError{at(e.JSONPointer, what), err}
 	case *jsonv2.SemanticError:
@@ -86,14 +86,14 @@ func explain(err error) error {
 	return err
 }
 
-// explainWrite words an error of encoding.
+// explainWrite converts an encoding error.
 func explainWrite(err error) error {
 	sem, ok := err.(*jsonv2.SemanticError)
 	switch {
 	case ok && sem.Err != nil:
 		return &jsonError{at(sem.JSONPointer, sem.Err.Error()), err}
 	case ok:
-		return &jsonError{at(sem.JSONPointer, fmt.Sprintf("a value of the Go type %v cannot be written as JSON", sem.GoType)), err}
+		return &jsonError{at(sem.JSONPointer, fmt.Sprintf("Go type %v has no JSON form", sem.GoType)), err}
 	}
 	return err
 }
@@ -105,7 +105,7 @@ func at(p jsontext.Pointer, what string) string {
 	return what
 }
 
-// pathOf writes a JSON pointer the way people write a path.
+// pathOf formats a JSON pointer as a path such as tools[3].name.
 func pathOf(p jsontext.Pointer) string {
 	var b strings.Builder
 	for tok := range p.Tokens() {
@@ -128,9 +128,9 @@ func isIndex(tok string) bool {
 	return tok != "" && strings.Trim(tok, "0123456789") == ""
 }
 
-// mismatch says what was expected and what was found instead.
+// mismatch describes the expected and the actual value.
 func mismatch(e *jsonv2.SemanticError) string {
-	// An error of our own types already says it.
+	// Errors of this package's types describe it already.
 	if own, ok := errors.AsType[*expectation](e.Err); ok {
 		return own.text
 	}
@@ -146,16 +146,17 @@ func mismatch(e *jsonv2.SemanticError) string {
 	case want != "":
 		return "expected " + want
 	}
-	return "this value cannot be used"
+	return "invalid value"
 }
 
-// An expectation is what one of our types says about a value it cannot take.
+// An expectation is the error of a type of this package that cannot hold a
+// value.
 type expectation struct{ text string }
 
 func (e *expectation) Error() string { return e.text }
 
-// refuse is the error of a type that cannot take the member at name of the
-// value that was just read from dec; name may be empty for the value itself.
+// refuse returns the error of a type that cannot hold the member name of the
+// value that dec has just read, or the value itself if name is empty.
 func refuse(dec *jsontext.Decoder, name, format string, args ...any) error {
 	p := dec.StackPointer()
 	if name != "" {

@@ -26,13 +26,13 @@ func TestUnmarshalErrors(t *testing.T) {
 		{"fraction for a size", new(mcp.Resource), `{"size":1.5}`, `size: expected an integer, found a number`},
 		{"text for a hint", new(mcp.ToolAnnotations), `{"readOnlyHint":"yes"}`, `readOnlyHint: expected true or false, found a string`},
 		{"bad base64", new(mcp.Contents), `[{"type":"image","data":"!!","mimeType":"image/png"}]`, `[0].data: expected a base64 string…`},
-		{"block without type", new(mcp.CallToolResult), `{"content":[{"text":"x"}]}`, `content[0].type: missing: a content block says what it is`},
+		{"block without type", new(mcp.CallToolResult), `{"content":[{"text":"x"}]}`, `content[0].type: missing: a content block needs a type`},
 		{"block is text", new(mcp.CallToolResult), `{"content":["x"]}`, `content[0]: expected a content block, found a string`},
 		{"content is one block", new(mcp.CallToolResult), `{"content":{"type":"text","text":"x"}}`, `content: expected an array of content blocks, found an object`},
 		{"deep in a block", new(mcp.GetPromptResult), `{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"u"}}}]}`, `messages[0].content.resource: expected text or blob, found neither`},
 		{"text and blob", new(mcp.ResourceContents), `{"uri":"u","text":"","blob":""}`, `expected either text or blob, found both`},
-		{"name twice", new(mcp.CallToolParams), `{"name":"a","name":"b"}`, `name: this name stands twice in its object`},
-		{"name twice in what is kept raw", new(mcp.CallToolParams), `{"name":"a","arguments":{"x":1,"x":2}}`, `arguments.x: this name stands twice in its object`},
+		{"name twice", new(mcp.CallToolParams), `{"name":"a","name":"b"}`, `name: duplicate name in an object`},
+		{"name twice in what is kept raw", new(mcp.CallToolParams), `{"name":"a","arguments":{"x":1,"x":2}}`, `arguments.x: duplicate name in an object`},
 		{"name with a slash", new(mcp.ClientCapabilities), `{"extensions":{"a.b/c":1},"experimental":[]}`, `experimental: expected an object, found an array`},
 		{"not UTF-8", new(mcp.CallToolParams), "{\"name\":\"\xff\"}", `name: not valid JSON at byte…`},
 		{"cut off", new(mcp.CallToolParams), `{"name":"a"`, `not valid JSON at byte 11: unexpected EOF`},
@@ -123,7 +123,7 @@ func TestDiscovered(t *testing.T) {
 	if err != nil || d.Capabilities.Tools == nil || d.Instructions != "i" || d.Server.Name != "s" {
 		t.Errorf("got %+v, %v", d, err)
 	}
-	if _, err := mcp.DecodeDiscovery(mcp.Result{Body: json.RawMessage(`{"capabilities":[]}`)}); err == nil || err.Error() != "answer to server/discover: capabilities: expected an object, found an array" {
+	if _, err := mcp.DecodeDiscovery(mcp.Result{Body: json.RawMessage(`{"capabilities":[]}`)}); err == nil || err.Error() != "result of server/discover: capabilities: expected an object, found an array" {
 		t.Errorf("got %v", err)
 	}
 }

@@ -7,13 +7,14 @@ import (
 
 // This file holds the logging feature, which the 2026 revision deprecates.
 
-// A LogLevel is how severe a log line is. Empty means that none are wanted.
+// A LogLevel is the severity of a log message. Empty means that no log messages
+// are wanted.
 //
-// Deprecated: by SEP-2577; it may go in the first revision on or after
+// Deprecated: by SEP-2577; it may be removed in the first revision on or after
 // 2027-07-28. Use stderr or OpenTelemetry instead.
 type LogLevel string
 
-// The log levels, from the least to the most severe.
+// The log levels, in increasing severity.
 const (
 	LogDebug     LogLevel = "debug"
 	LogInfo      LogLevel = "info"
@@ -27,8 +28,8 @@ const (
 
 var logLevels = []LogLevel{LogDebug, LogInfo, LogNotice, LogWarning, LogError, LogCritical, LogAlert, LogEmergency}
 
-// ParseLogLevel reads a level that came from outside. The error is an
-// [*Error] that lists the levels there are.
+// ParseLogLevel validates a log level. The error is an [*Error] that lists the
+// valid levels.
 func ParseLogLevel(s string) (LogLevel, error) {
 	if slices.Contains(logLevels, LogLevel(s)) {
 		return LogLevel(s), nil
@@ -36,8 +37,8 @@ func ParseLogLevel(s string) (LogLevel, error) {
 	return "", InvalidParams("%q is not a log level: use one of %v", clip(s), logLevels)
 }
 
-// AtLeast reports whether a line of level l reaches somebody who wants lines
-// from level least on. It is false when either is not a level.
+// AtLeast reports whether l is at least as severe as least. It returns false if
+// either is not a valid level.
 func (l LogLevel) AtLeast(least LogLevel) bool {
 	have, want := slices.Index(logLevels, l), slices.Index(logLevels, least)
 	return want >= 0 && have >= want
@@ -45,11 +46,11 @@ func (l LogLevel) AtLeast(least LogLevel) bool {
 
 // A LogMessage is the parameters of a [NotificationMessage].
 //
-// Deprecated: by SEP-2577; it may go in the first revision on or after
+// Deprecated: by SEP-2577; it may be removed in the first revision on or after
 // 2027-07-28. Use stderr or OpenTelemetry instead.
 type LogMessage struct {
 	Level LogLevel `json:"level"`
-	// Logger names where the line comes from; empty means nothing is said.
+	// Logger is the name of the logger; empty means unnamed.
 	Logger string `json:"logger,omitzero"`
 	// Data is any JSON value, often a string or an object.
 	Data json.RawMessage `json:"data"`

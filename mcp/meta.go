@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// Meta is a _meta object. In a Call, a Result and a Notification it is what stands
-// there beside the keys of the envelope.
+// Meta is a _meta object. In a Call, a Result and a Notification it excludes
+// the keys of the envelope.
 type Meta map[string]json.RawMessage
 
-// The keys of _meta that the protocol has given a meaning. Those of the
-// envelope are written and read by package era alone.
+// The keys of _meta that the protocol defines. Package era alone reads and
+// writes those of the envelope.
 const (
 	MetaProtocolVersion    = "io.modelcontextprotocol/protocolVersion"
 	MetaClientInfo         = "io.modelcontextprotocol/clientInfo"
@@ -20,14 +20,14 @@ const (
 	MetaSubscriptionID     = "io.modelcontextprotocol/subscriptionId"
 	MetaProgressToken      = "progressToken"
 
-	// The trace context of W3C, which travels with a call unchanged.
+	// W3C Trace Context. These keys travel with a call unchanged.
 	MetaTraceparent = "traceparent"
 	MetaTracestate  = "tracestate"
 	MetaBaggage     = "baggage"
 )
 
-// MetaValue reads the value at key as a T. It reports false when the key is
-// absent or holds something else.
+// MetaValue decodes the value of key as a T. It returns false if the key is
+// absent or the value is not a T.
 func MetaValue[T any](m Meta, key string) (T, bool) {
 	var v T
 	raw, ok := m[key]
@@ -38,8 +38,8 @@ func MetaValue[T any](m Meta, key string) (T, bool) {
 	return v, true
 }
 
-// ValidMetaKey reports whether key has the form of a _meta key: an optional
-// prefix of dotted labels that ends with a slash, and a name.
+// ValidMetaKey reports whether key is a valid _meta key: an optional prefix of
+// dotted labels that ends with a slash, followed by a name.
 func ValidMetaKey(key string) bool {
 	prefix, name, found := strings.Cut(key, "/")
 	if !found {
@@ -53,9 +53,9 @@ func ValidMetaKey(key string) bool {
 	return validMetaName(name)
 }
 
-// ReservedMetaKey reports whether only the protocol and its official
-// extensions may use key: a prefix whose second label is mcp or
-// modelcontextprotocol, or one of the few names without a prefix.
+// ReservedMetaKey reports whether key is reserved for the protocol and its
+// official extensions: the second label of its prefix is mcp or
+// modelcontextprotocol, or it is one of the reserved names without a prefix.
 func ReservedMetaKey(key string) bool {
 	prefix, _, found := strings.Cut(key, "/")
 	if !found {

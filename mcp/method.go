@@ -1,6 +1,6 @@
 package mcp
 
-// The methods of the house: those a Call may carry.
+// The methods of a [Call].
 const (
 	MethodDiscover              = "server/discover"
 	MethodToolsList             = "tools/list"
@@ -13,24 +13,25 @@ const (
 	MethodComplete              = "completion/complete"
 	MethodSubscriptionsListen   = "subscriptions/listen"
 
-	// MethodPing only wants an answer. Revision 2026-07-28 has no ping; a
-	// connection to a server of that revision asks [MethodDiscover] for it.
+	// MethodPing checks that the server responds. Revision 2026-07-28 has no
+	// ping; a connection to a server of that revision sends [MethodDiscover]
+	// instead.
 	MethodPing = "ping"
 
-	// MethodRevision is a call that no server ever sees: a connection answers
-	// it with the [RevisionResult]. A Handler that is no connection does not
-	// know it.
+	// MethodRevision returns the revision that a connection uses, as a
+	// [RevisionResult]. The connection itself serves it; it is never sent. A
+	// Handler that is not a connection returns [MethodNotFound].
 	MethodRevision = "tenon/revision"
 )
 
-// The questions a server may ask: the methods an InputRequest may carry.
+// The methods of an [InputRequest].
 const (
 	MethodElicit        = "elicitation/create"
 	MethodCreateMessage = "sampling/createMessage"
 	MethodRootsList     = "roots/list"
 )
 
-// The notes that ride with a call.
+// The methods of a [Notification].
 const (
 	NotificationProgress                  = "notifications/progress"
 	NotificationMessage                   = "notifications/message"
@@ -39,25 +40,26 @@ const (
 	NotificationPromptsListChanged        = "notifications/prompts/list_changed"
 	NotificationResourcesListChanged      = "notifications/resources/list_changed"
 	NotificationResourceUpdated           = "notifications/resources/updated"
-	// NotificationElicitationComplete says that the person is done with a page. It is
-	// there for clients of revision 2025-11-25 only.
+	// NotificationElicitationComplete says that the user has finished with a
+	// page. Only revision 2025-11-25 has it.
 	NotificationElicitationComplete = "notifications/elicitation/complete"
 
-	// NotificationRootsListChanged goes from the client to a server of an older
-	// revision. A connection to a newer server drops it: such a server asks
-	// for the roots with each call that needs them.
+	// NotificationRootsListChanged is sent by clients to servers of older
+	// revisions. A connection to a newer server drops it, because such a server
+	// requests the roots with each call that needs them.
 	//
 	// Deprecated: by SEP-2577; see [RootsCapability].
 	NotificationRootsListChanged = "notifications/roots/list_changed"
 )
 
-// NotificationRelease is a note that no client ever hears: with it a handler says that
-// its call will take a while and that the client need not hold its connection
-// meanwhile. A transport whose clients come back for the answer lets the client
-// go; every other one drops the note.
+// NotificationRelease is a notification with which a handler says that its call
+// takes long and that the client need not keep its connection open meanwhile. A
+// transport whose clients reconnect for the response closes the connection;
+// other transports ignore the notification. It is never sent to a client.
 const NotificationRelease = "tenon/release"
 
-// MayRequireInput reports whether a call of this method may end a round with InputRequired.
+// MayRequireInput reports whether a call of this method may return an
+// [InputRequired] error.
 func MayRequireInput(method string) bool {
 	return method == MethodToolsCall || method == MethodPromptsGet || method == MethodResourcesRead
 }
@@ -74,4 +76,22 @@ func Cacheable(method string) bool {
 // RevisionResult is the result of a [MethodRevision] call.
 type RevisionResult struct {
 	Revision Revision `json:"revision"`
+}
+
+// A Revision is a dated version of the protocol. It is for display: only
+// package era depends on it.
+type Revision string
+
+// The supported revisions.
+const (
+	Rev20241105 Revision = "2024-11-05"
+	Rev20250326 Revision = "2025-03-26"
+	Rev20250618 Revision = "2025-06-18"
+	Rev20251125 Revision = "2025-11-25"
+	Rev20260728 Revision = "2026-07-28"
+)
+
+// Revisions returns the supported revisions, newest first.
+func Revisions() []Revision {
+	return []Revision{Rev20260728, Rev20251125, Rev20250618, Rev20250326, Rev20241105}
 }

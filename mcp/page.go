@@ -7,16 +7,16 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// PageParams asks for one page of a list.
+// PageParams is the parameters of a call that lists items.
 type PageParams struct {
-	// Cursor is where the page before ended, word for word; nil asks for the
-	// first page. The empty string is a cursor like any other.
+	// Cursor is the NextCursor of the previous page; nil requests the first
+	// page. The empty string is a valid cursor.
 	Cursor *string `json:"cursor,omitzero"`
 }
 
-// DecodeEach decodes the elements of an array one by one, so that one that is
-// wrong does not cost the others: it is left out, and bad says which it was and
-// why. The list must have been checked, as [Result.Body] has.
+// DecodeEach decodes the elements of a JSON array one by one. It leaves out
+// invalid elements and returns an error for each of them. The list must have
+// been validated, as [Result.Body] has.
 func DecodeEach[T any](list json.RawMessage) (good []T, bad []error) {
 	i := 0
 	for e := rawjson.Array(list); e.Next(); i++ {

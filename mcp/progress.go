@@ -7,33 +7,34 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// ProgressParams is the parameters of a [NotificationProgress]. Which call it belongs
-// to is known from where it arrives.
+// ProgressParams is the parameters of a [NotificationProgress]. The progress
+// token is part of the envelope and therefore absent.
 type ProgressParams struct {
-	// Progress grows with every note of a call.
+	// Progress increases with every notification of a call.
 	Progress float64 `json:"progress"`
-	// Total is what Progress will come to; 0 means that nobody knows.
+	// Total is the final value of Progress; 0 means unknown.
 	Total   float64 `json:"total,omitzero"`
 	Message string  `json:"message,omitzero"`
 }
 
-// IncreasingProgress returns a Side that passes on progress only while it rises, as the
-// protocol wants it, and every other note. It may be called from many
-// goroutines: while one report is passed on, of the others only the last waits.
-func IncreasingProgress(side func(Notification)) func(Notification) {
-	r := &increasingProgress{next: side}
+// IncreasingProgress returns a function that passes notifications on to next,
+// but drops progress that does not increase, as the protocol requires. It is
+// safe for concurrent use: while next is running, only the latest progress
+// waits.
+func IncreasingProgress(next func(Notification)) func(Notification) {
+	r := &increasingProgress{next: next}
 	return r.notify
 }
 
-// A rise is the progress of one call.
+// increasingProgress tracks the progress of one call.
 type increasingProgress struct {
 	next func(Notification)
 
 	mu         sync.Mutex
 	last       float64
 	started    bool
-	delivering bool          // a goroutine passes a report on
-	waiting    *Notification // the one that it passes on next
+	delivering bool          // a goroutine is calling next
+	waiting    *Notification // the notification to deliver next
 }
 
 func (r *increasingProgress) notify(n Notification) {
@@ -55,7 +56,7 @@ func (r *increasingProgress) notify(n Notification) {
 		return
 	}
 	r.delivering = true
-	defer func() { r.delivering = false }() // also after a panic of side
+	defer func() { r.delivering = false }() // // also if next panics
 	for r.waiting != nil {
 		next := *r.waiting
 		r.waiting = nil
@@ -63,7 +64,7 @@ func (r *increasingProgress) notify(n Notification) {
 	}
 }
 
-// pass passes a report on without the lock.
+// pass calls next without holding the lock.
 func (r *increasingProgress) pass(n Notification) {
 	r.mu.Unlock()
 	defer r.mu.Lock()

@@ -5,7 +5,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A Prompt is a template for messages that a person can pick.
+// A Prompt is a message template that a user can select.
 type Prompt struct {
 	Name        string           `json:"name"`
 	Title       string           `json:"title,omitzero"`
@@ -15,10 +15,10 @@ type Prompt struct {
 	Meta        Meta             `json:"_meta,omitzero"`
 }
 
-// DisplayName is what to show to a person: the title, or else the name.
+// DisplayName returns the title, or the name if there is no title.
 func (p *Prompt) DisplayName() string { return firstOf(p.Title, p.Name) }
 
-// A PromptArgument is something to fill in.
+// A PromptArgument is a parameter of a prompt.
 type PromptArgument struct {
 	Name        string `json:"name"`
 	Title       string `json:"title,omitzero"`
@@ -26,20 +26,21 @@ type PromptArgument struct {
 	Required    bool   `json:"required,omitzero"`
 }
 
-// ListPromptsResult is one page of prompts.
+// ListPromptsResult is one page of a list of prompts.
 type ListPromptsResult struct {
 	Prompts []Prompt `json:"prompts"`
-	// NextCursor asks for the next page; nil means that this was the last.
+	// NextCursor is the cursor of the next page; nil means that this is the
+	// last.
 	NextCursor *string `json:"nextCursor,omitzero"`
 }
 
-// GetPromptParams asks for the messages of a prompt.
+// GetPromptParams is the parameters of a [MethodPromptsGet] call.
 type GetPromptParams struct {
 	Name      string            `json:"name"`
 	Arguments map[string]string `json:"arguments,omitzero"`
 }
 
-// GetPromptResult is the messages of a prompt, filled in.
+// GetPromptResult is the messages of a prompt with its arguments filled in.
 type GetPromptResult struct {
 	Description string          `json:"description,omitzero"`
 	Messages    []PromptMessage `json:"messages"`
@@ -90,7 +91,7 @@ func (m *PromptMessage) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 // UnmarshalJSON implements the interface of encoding/json.
 func (m *PromptMessage) UnmarshalJSON(data []byte) error { return Unmarshal(data, m) }
 
-// A singleBlock is a place where exactly one block stands.
+// A singleBlock decodes exactly one content block.
 type singleBlock struct{ block Content }
 
 func (s *singleBlock) UnmarshalJSONFrom(dec *jsontext.Decoder) (err error) {

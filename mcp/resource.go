@@ -5,7 +5,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A Resource is something that can be read by its URI.
+// A Resource is something that clients can read by its URI.
 type Resource struct {
 	URI         string       `json:"uri"`
 	Name        string       `json:"name"`
@@ -13,65 +13,67 @@ type Resource struct {
 	Description string       `json:"description,omitzero"`
 	MIMEType    string       `json:"mimeType,omitzero"`
 	Annotations *Annotations `json:"annotations,omitzero"`
-	// Size is the number of bytes before any encoding; nil means unknown.
+	// Size is the size in bytes before any encoding; nil means unknown.
 	Size  *int64 `json:"size,omitzero"`
 	Icons []Icon `json:"icons,omitzero"`
 	Meta  Meta   `json:"_meta,omitzero"`
 }
 
-// DisplayName is what to show to a person: the title, or else the name.
+// DisplayName returns the title, or the name if there is no title.
 func (r *Resource) DisplayName() string { return firstOf(r.Title, r.Name) }
 
-// A ResourceTemplate stands for all resources whose URIs its template (RFC
-// 6570) can make.
+// A ResourceTemplate describes all resources whose URIs match an RFC 6570
+// template.
 type ResourceTemplate struct {
 	URITemplate string `json:"uriTemplate"`
 	Name        string `json:"name"`
 	Title       string `json:"title,omitzero"`
 	Description string `json:"description,omitzero"`
-	// MIMEType is set only when all resources of the template have it.
+	// MIMEType is set only if all matching resources have this type.
 	MIMEType    string       `json:"mimeType,omitzero"`
 	Annotations *Annotations `json:"annotations,omitzero"`
 	Icons       []Icon       `json:"icons,omitzero"`
 	Meta        Meta         `json:"_meta,omitzero"`
 }
 
-// DisplayName is what to show to a person: the title, or else the name.
+// DisplayName returns the title, or the name if there is no title.
 func (r *ResourceTemplate) DisplayName() string { return firstOf(r.Title, r.Name) }
 
-// ListResourcesResult is one page of resources.
+// ListResourcesResult is one page of a list of resources.
 type ListResourcesResult struct {
 	Resources []Resource `json:"resources"`
-	// NextCursor asks for the next page; nil means that this was the last.
+	// NextCursor is the cursor of the next page; nil means that this is the
+	// last.
 	NextCursor *string `json:"nextCursor,omitzero"`
 }
 
-// ListResourceTemplatesResult is one page of resource templates.
+// ListResourceTemplatesResult is one page of a list of resource templates.
 type ListResourceTemplatesResult struct {
 	ResourceTemplates []ResourceTemplate `json:"resourceTemplates"`
-	// NextCursor asks for the next page; nil means that this was the last.
+	// NextCursor is the cursor of the next page; nil means that this is the
+	// last.
 	NextCursor *string `json:"nextCursor,omitzero"`
 }
 
-// ReadResourceParams asks for what is in a resource.
+// ReadResourceParams is the parameters of a [MethodResourcesRead] call.
 type ReadResourceParams struct {
 	URI string `json:"uri"`
 }
 
-// ReadResourceResult is what is in a resource. One URI may give several
-// contents, as a directory does.
+// ReadResourceResult is the contents of a resource. A resource such as a
+// directory may have several.
 type ReadResourceResult struct {
 	Contents []ResourceContents `json:"contents"`
 }
 
-// ResourceContents is the text or the bytes of a resource.
+// ResourceContents is the text or the binary data of a resource.
 type ResourceContents struct {
 	URI      string
 	MIMEType string // empty means unknown
-	// Text is what counts when Blob is nil, also when it is empty.
+	// Text is the text, which may be empty. It is used if Blob is nil.
 	Text string
-	// Blob is the bytes of a resource that is not text. An empty resource of
-	// bytes has a Blob that is empty but not nil.
+	// Blob is the data of a binary resource. It is not nil even if the resource
+	// is empty.
 	Blob []byte
 	Meta Meta
 }

@@ -5,41 +5,44 @@ import (
 	"time"
 )
 
-// A Result is what a call comes to.
+// A Result is the result of a call.
 type Result struct {
-	// Body is the result object without any envelope key; nil means {}.
+	// Body is the JSON object of the result without envelope keys; nil means
+	// {}.
 	Body json.RawMessage
 
-	// Meta is what the server put into _meta beside the reserved keys.
+	// Meta holds the members of _meta, except for the reserved keys.
 	Meta Meta
 
-	// Type is the resultType of an extension (such as "task"). Empty means
-	// that the call is complete; input that is needed is not a Result but a
-	// [InputRequired] error.
+	// Type is the resultType of an extension, such as "task". Empty means
+	// complete. A result of the type input_required is an [InputRequired] error
+	// instead.
 	Type string
 
-	// Cache says how long the result may be kept and by whom; the zero value
-	// means not at all. It counts only for the methods that are cacheable.
+	// Cache says for how long the result may be cached; the zero value means
+	// not at all. It applies only to methods for which [Cacheable] returns
+	// true.
 	Cache Cache
 
-	// Server is who answered, for display; nil means that it is not known.
+	// Server is the name and version of the server, for display; nil means
+	// unknown.
 	Server *Implementation
 }
 
-// Cache is a server's word on how long a result stays good.
+// Cache says for how long, and by whom, a result may be cached.
 type Cache struct {
-	// TTL is how long the result may be used again; 0 means not at all.
+	// TTL is how long the result may be reused; 0 means not at all.
 	TTL time.Duration
-	// Scope is who may use it again; empty means [ScopePrivate].
+	// Scope is who may reuse it; empty means [ScopePrivate].
 	Scope CacheScope
 }
 
-// A CacheScope says who may share a kept result.
+// A CacheScope says who may share a cached result.
 type CacheScope string
 
 const (
-	// ScopePrivate results are kept for one authorization context only.
+	// ScopePrivate results are cached for one authorization context only.
 	ScopePrivate CacheScope = "private"
-	// ScopePublic results are the same for everybody.
+	// ScopePublic results are the same for every caller.
 	ScopePublic CacheScope = "public"
 )

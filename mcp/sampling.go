@@ -10,14 +10,15 @@ import (
 // This file and sampling_check.go hold the sampling feature, which the 2026
 // revision deprecates.
 
-// SamplingCapability is the client's ability to have a model write something.
+// SamplingCapability is the client's capability to generate messages with a
+// model.
 //
-// Deprecated: by SEP-2577; it may go in the first revision on or after
+// Deprecated: by SEP-2577; it may be removed in the first revision on or after
 // 2027-07-28. Call a model directly instead.
 type SamplingCapability struct {
-	// Context is there when the client understands IncludeContext.
+	// Context is set if the client supports IncludeContext.
 	Context Settings `json:"context,omitzero"`
-	// Tools is there when the model may be given tools.
+	// Tools is set if the client supports tools in sampling requests.
 	Tools Settings `json:"tools,omitzero"`
 }
 
@@ -28,9 +29,10 @@ func (c *SamplingCapability) covers(need *SamplingCapability) bool {
 	return c != nil && (need.Context == nil || c.Context != nil) && (need.Tools == nil || c.Tools != nil)
 }
 
-// CreateMessageParams asks the client to have its model write a message.
+// CreateMessageParams is the parameters of a [MethodCreateMessage] input
+// request: the conversation that the client's model continues.
 //
-// Deprecated: by SEP-2577; it may go in the first revision on or after
+// Deprecated: by SEP-2577; it may be removed in the first revision on or after
 // 2027-07-28. Call a model directly instead.
 type CreateMessageParams struct {
 	Messages         []SamplingMessage `json:"messages"`
@@ -39,25 +41,24 @@ type CreateMessageParams struct {
 	// IncludeContext is "none", "thisServer" or "allServers"; empty means none.
 	IncludeContext string   `json:"includeContext,omitzero"`
 	Temperature    *float64 `json:"temperature,omitzero"`
-	// MaxTokens is the most the model may write; the client may allow less.
+	// MaxTokens is the maximum length of the message; the client may use less.
 	MaxTokens     int64           `json:"maxTokens"`
 	StopSequences []string        `json:"stopSequences,omitzero"`
 	Metadata      json.RawMessage `json:"metadata,omitzero"`
 	Tools         []Tool          `json:"tools,omitzero"`
-	// ToolChoice is how freely the model uses the tools; nil means as it
-	// likes.
+	// ToolChoice controls the use of tools; nil means "auto".
 	ToolChoice *ToolChoice `json:"toolChoice,omitzero"`
 }
 
-// SamplingRequest makes the question that has a model write a message.
+// SamplingRequest returns a sampling request.
 //
-// Deprecated: by SEP-2577; it may go in the first revision on or after
+// Deprecated: by SEP-2577; it may be removed in the first revision on or after
 // 2027-07-28. Call a model directly instead.
 func SamplingRequest(p *CreateMessageParams) (InputRequest, error) {
-	return ask(MethodCreateMessage, p)
+	return newInputRequest(MethodCreateMessage, p)
 }
 
-// A ToolChoice says whether a model uses its tools.
+// A ToolChoice controls whether a model uses tools.
 //
 // Deprecated: by SEP-2577, with sampling.
 type ToolChoice struct {
@@ -65,12 +66,12 @@ type ToolChoice struct {
 	Mode string `json:"mode,omitzero"`
 }
 
-// ModelPreferences say what kind of model is wanted. Each priority lies
-// between 0 and 1; nil says nothing.
+// ModelPreferences describe the preferred model. Priorities range from 0 to 1;
+// nil means unspecified.
 //
 // Deprecated: by SEP-2577, with sampling.
 type ModelPreferences struct {
-	// Hints are parts of model names, the most wanted first.
+	// Hints are parts of model names, in order of preference.
 	Hints                []ModelHint `json:"hints,omitzero"`
 	CostPriority         *float64    `json:"costPriority,omitzero"`
 	SpeedPriority        *float64    `json:"speedPriority,omitzero"`
@@ -84,8 +85,7 @@ type ModelHint struct {
 	Name string `json:"name,omitzero"`
 }
 
-// A SamplingMessage is one message of the conversation that a model goes on
-// with.
+// A SamplingMessage is one message of a sampling conversation.
 //
 // Deprecated: by SEP-2577, with sampling.
 type SamplingMessage struct {
@@ -94,31 +94,31 @@ type SamplingMessage struct {
 	Meta    Meta            `json:"_meta,omitzero"`
 }
 
-// CreateMessageResult is the message that the model wrote.
+// CreateMessageResult is the message that the model generated.
 //
 // Deprecated: by SEP-2577, with sampling.
 type CreateMessageResult struct {
 	Role    Role            `json:"role"`
 	Content SamplingContent `json:"content"`
 	Model   string          `json:"model"`
-	// StopReason is "endTurn", "stopSequence", "maxTokens", "toolUse" or
-	// another word of the model's; empty means unknown.
+	// StopReason is "endTurn", "stopSequence", "maxTokens", "toolUse" or a
+	// value specific to the model's provider; empty means unknown.
 	StopReason string `json:"stopReason,omitzero"`
 	Meta       Meta   `json:"_meta,omitzero"`
 }
 
-// SamplingContent is one block or a list of blocks; both are allowed on the
-// wire, and which of them it was is kept.
+// SamplingContent is one block or a list of blocks. Both forms are valid JSON
+// for it; List preserves which one it was.
 //
 // Deprecated: by SEP-2577, with sampling.
 type SamplingContent struct {
 	Blocks Contents
-	// List is set when a single block is written as a list. Any other number
-	// of blocks always is.
+	// List is set if a single block is encoded as a list. Any other number of
+	// blocks always is.
 	List bool
 }
 
-// NewSamplingContent makes the content of a message.
+// NewSamplingContent returns content with the given blocks.
 //
 // Deprecated: by SEP-2577, with sampling.
 func NewSamplingContent(blocks ...Content) SamplingContent { return SamplingContent{Blocks: blocks} }
@@ -162,7 +162,7 @@ func (c *SamplingContent) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 // UnmarshalJSON implements the interface of encoding/json.
 func (c *SamplingContent) UnmarshalJSON(data []byte) error { return Unmarshal(data, c) }
 
-// ToolUseContent is a model's wish to call a tool.
+// ToolUseContent is a model's request to call a tool.
 //
 // Deprecated: by SEP-2577, with sampling.
 type ToolUseContent struct {
@@ -173,11 +173,11 @@ type ToolUseContent struct {
 	Meta  Meta            `json:"_meta,omitzero"`
 }
 
-// ToolResultContent is what came of a tool the model wished to call.
+// ToolResultContent is the result of a tool call that the model requested.
 //
 // Deprecated: by SEP-2577, with sampling.
 type ToolResultContent struct {
-	// ToolUseID is the ID of the ToolUseContent that is answered.
+	// ToolUseID is the ID of the ToolUseContent that the result belongs to.
 	ToolUseID         string          `json:"toolUseId"`
 	Content           Contents        `json:"content"`
 	StructuredContent json.RawMessage `json:"structuredContent,omitzero"`
@@ -185,10 +185,10 @@ type ToolResultContent struct {
 	Meta              Meta            `json:"_meta,omitzero"`
 }
 
-// ContentType is "tool_use".
+// ContentType returns "tool_use".
 func (*ToolUseContent) ContentType() string { return "tool_use" }
 
-// ContentType is "tool_result".
+// ContentType returns "tool_result".
 func (*ToolResultContent) ContentType() string { return "tool_result" }
 
 func (c *ToolUseContent) appendBlock(dst []byte) ([]byte, error) {

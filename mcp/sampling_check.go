@@ -1,13 +1,12 @@
 package mcp
 
-// CheckSampling reports, as an [*Error], where the messages break the rules for
-// tools: a message with tool results holds nothing else and comes from the
-// user, each wish of the assistant to use a tool is answered in the very next
-// message, and nothing is answered that was not wished for.
+// Check returns an [*Error] if the messages violate the rules for tools: tool
+// results come from the user in messages without other content, and answer each
+// tool use of the assistant in the message that follows it.
 //
-// Deprecated: by SEP-2577; it may go in the first revision on or after
+// Deprecated: by SEP-2577; it may be removed in the first revision on or after
 // 2027-07-28. Call a model directly instead.
-func CheckSampling(p *CreateMessageParams) error {
+func (p *CreateMessageParams) Check() error {
 	if p.ToolChoice != nil {
 		switch p.ToolChoice.Mode {
 		case "", "auto", "required", "none":
@@ -23,18 +22,18 @@ func CheckSampling(p *CreateMessageParams) error {
 		case len(results) > 0 && m.Role != RoleUser:
 			return InvalidParams("messages[%d]: tool results come from the user, not from %q", i, m.Role)
 		case len(results) > 0 && len(results) != len(m.Content.Blocks):
-			return InvalidParams("messages[%d]: a message with tool results must hold nothing else", i)
+			return InvalidParams("messages[%d]: a message with tool results must not have other content", i)
 		case len(uses) > 0 && m.Role != RoleAssistant:
-			return InvalidParams("messages[%d]: only the assistant uses tools, not %q", i, m.Role)
+			return InvalidParams("messages[%d]: tool uses come from the assistant, not from %q", i, m.Role)
 		}
 		for j, id := range results {
 			if !open[id] {
-				return InvalidParams("messages[%d].content[%d]: no open tool use in the message before has the id %q", i, j, clip(id))
+				return InvalidParams("messages[%d].content[%d]: the previous message has no unanswered tool use with the id %q", i, j, clip(id))
 			}
 			delete(open, id)
 		}
 		if id, some := anyOf(open); some {
-			return InvalidParams("messages[%d]: the tool use %q of the message before has no result here", i, clip(id))
+			return InvalidParams("messages[%d]: the tool use %q of the previous message has no result", i, clip(id))
 		}
 		open = make(map[string]bool, len(uses))
 		for _, id := range uses {
@@ -50,7 +49,7 @@ func CheckSampling(p *CreateMessageParams) error {
 	return nil
 }
 
-// toolBlocks collects the ids of the tool uses and tool results among blocks.
+// toolBlocks returns the ids of the tool uses and tool results in blocks.
 func toolBlocks(blocks Contents) (uses, results []string) {
 	for _, b := range blocks {
 		switch b := b.(type) {
@@ -63,8 +62,7 @@ func toolBlocks(blocks Contents) (uses, results []string) {
 	return uses, results
 }
 
-// anyOf picks the smallest id, so that the same fault is always told the same
-// way.
+// anyOf returns the smallest id, so that the error text is deterministic.
 func anyOf(ids map[string]bool) (first string, some bool) {
 	for id := range ids {
 		if !some || id < first {

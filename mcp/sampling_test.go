@@ -9,7 +9,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-func TestCheckSampling(t *testing.T) {
+func TestCreateMessageParamsCheck(t *testing.T) {
 	text := mcp.Text("x")
 	use := func(id string) mcp.Content { return &mcp.ToolUseContent{ID: id, Name: "t"} }
 	result := func(id string) mcp.Content { return &mcp.ToolResultContent{ToolUseID: id} }
@@ -28,26 +28,26 @@ func TestCheckSampling(t *testing.T) {
 		{"talk", []mcp.SamplingMessage{user(text), model(text), user(text)}, ""},
 		{"use and result", []mcp.SamplingMessage{user(text), model(text, use("1"), use("2")), user(result("2"), result("1")), model(text)}, ""},
 		{"two rounds with one id", []mcp.SamplingMessage{model(use("1")), user(result("1")), model(use("1")), user(result("1"))}, ""},
-		{"result beside text", []mcp.SamplingMessage{model(use("1")), user(result("1"), text)}, "messages[1]: a message with tool results must hold nothing else"},
+		{"result beside text", []mcp.SamplingMessage{model(use("1")), user(result("1"), text)}, "messages[1]: a message with tool results must not have other content"},
 		{"result from the assistant", []mcp.SamplingMessage{model(use("1")), model(result("1"))}, `messages[1]: tool results come from the user, not from "assistant"`},
-		{"use by the user", []mcp.SamplingMessage{user(use("1"))}, "messages[0]: only the assistant uses tools"},
-		{"one result missing", []mcp.SamplingMessage{model(use("1"), use("2")), user(result("1"))}, `messages[1]: the tool use "2" of the message before has no result here`},
-		{"talk instead of a result", []mcp.SamplingMessage{model(use("1")), user(text)}, `the tool use "1" of the message before has no result here`},
+		{"use by the user", []mcp.SamplingMessage{user(use("1"))}, "messages[0]: tool uses come from the assistant"},
+		{"one result missing", []mcp.SamplingMessage{model(use("1"), use("2")), user(result("1"))}, `messages[1]: the tool use "2" of the previous message has no result`},
+		{"talk instead of a result", []mcp.SamplingMessage{model(use("1")), user(text)}, `the tool use "1" of the previous message has no result`},
 		{"result too late", []mcp.SamplingMessage{model(use("1")), model(text), user(result("1"))}, `messages[1]: the tool use "1"`},
-		{"result of nothing", []mcp.SamplingMessage{user(result("1"))}, `messages[0].content[0]: no open tool use in the message before has the id "1"`},
-		{"result twice", []mcp.SamplingMessage{model(use("1")), user(result("1"), result("1"))}, `messages[1].content[1]: no open tool use`},
+		{"result of nothing", []mcp.SamplingMessage{user(result("1"))}, `messages[0].content[0]: the previous message has no unanswered tool use with the id "1"`},
+		{"result twice", []mcp.SamplingMessage{model(use("1")), user(result("1"), result("1"))}, `messages[1].content[1]: the previous message has no unanswered tool use`},
 		{"one id twice", []mcp.SamplingMessage{model(use("1"), use("1")), user(result("1"))}, `messages[0]: two tool uses have the id "1"`},
 		{"open at the end", []mcp.SamplingMessage{model(use("1"))}, `the tool use "1" of the last message has no result`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			err := mcp.CheckSampling(&mcp.CreateMessageParams{Messages: tt.messages})
+			err := (&mcp.CreateMessageParams{Messages: tt.messages}).Check()
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}
 		})
 	}
-	if err := mcp.CheckSampling(&mcp.CreateMessageParams{ToolChoice: &mcp.ToolChoice{Mode: "maybe"}}); err == nil {
+	if err := (&mcp.CreateMessageParams{ToolChoice: &mcp.ToolChoice{Mode: "maybe"}}).Check(); err == nil {
 		t.Error("an unknown tool choice was taken")
 	}
 }

@@ -8,15 +8,14 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A SubscriptionFilter says which news somebody wants to hear.
+// A SubscriptionFilter selects change notifications.
 type SubscriptionFilter struct {
 	ToolsListChanged     bool `json:"toolsListChanged,omitzero"`
 	PromptsListChanged   bool `json:"promptsListChanged,omitzero"`
 	ResourcesListChanged bool `json:"resourcesListChanged,omitzero"`
-	// ResourceSubscriptions are the URIs of resources whose changes are
-	// wanted.
+	// ResourceSubscriptions lists the URIs of resources to watch.
 	ResourceSubscriptions []string `json:"resourceSubscriptions,omitzero"`
-	// Other keeps the kinds of news that extensions have added.
+	// Other holds the members that extensions add.
 	Other map[string]json.RawMessage `json:",embed"`
 }
 
@@ -25,8 +24,9 @@ type ListenParams struct {
 	Notifications SubscriptionFilter `json:"notifications"`
 }
 
-// SubscriptionsAcknowledgedParams is the parameters of a [NotificationSubscriptionsAcknowledged]: that part of what
-// was asked for which will be told.
+// SubscriptionsAcknowledgedParams is the parameters of a
+// [NotificationSubscriptionsAcknowledged]: the part of the requested filter
+// that the server supports.
 type SubscriptionsAcknowledgedParams struct {
 	Notifications SubscriptionFilter `json:"notifications"`
 }
@@ -36,13 +36,13 @@ type ResourceUpdatedParams struct {
 	URI string `json:"uri"`
 }
 
-// Empty reports whether nothing at all is wanted.
+// Empty reports whether f selects nothing.
 func (f *SubscriptionFilter) Empty() bool {
 	return !f.ToolsListChanged && !f.PromptsListChanged && !f.ResourcesListChanged &&
 		len(f.ResourceSubscriptions) == 0 && len(f.Other) == 0
 }
 
-// Covers reports whether everything that g wants is wanted by f too.
+// Covers reports whether f selects everything that g selects.
 func (f *SubscriptionFilter) Covers(g *SubscriptionFilter) bool {
 	if g.ToolsListChanged && !f.ToolsListChanged ||
 		g.PromptsListChanged && !f.PromptsListChanged ||
@@ -60,8 +60,8 @@ func (f *SubscriptionFilter) Covers(g *SubscriptionFilter) bool {
 	return !slices.ContainsFunc(g.ResourceSubscriptions, func(uri string) bool { return !have[uri] })
 }
 
-// Wants reports whether the note is news of a kind that is wanted. A changed
-// resource is wanted under exactly the URI that was subscribed to.
+// Wants reports whether f selects the notification. An update of a resource is
+// selected by its exact URI only.
 func (f *SubscriptionFilter) Wants(n Notification) bool {
 	switch n.Method {
 	case NotificationToolsListChanged:

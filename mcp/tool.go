@@ -10,27 +10,26 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// A Tool is something a model can call.
+// A Tool is a function that a model can call.
 type Tool struct {
 	Name        string `json:"name"`
 	Title       string `json:"title,omitzero"`
 	Description string `json:"description,omitzero"`
-	// InputSchema is the JSON Schema of the arguments, an object schema. It is
-	// kept as it came, with every keyword.
+	// InputSchema is the JSON Schema of the arguments, an object schema. All
+	// its keywords are preserved.
 	InputSchema json.RawMessage `json:"inputSchema"`
 	// OutputSchema is the JSON Schema of the structured content; nil means
-	// that the tool promises nothing about it.
+	// unspecified.
 	OutputSchema json.RawMessage `json:"outputSchema,omitzero"`
 	// Annotations are hints; nil means the defaults.
 	Annotations *ToolAnnotations `json:"annotations,omitzero"`
-	// Execution is a remnant of one older revision; nil everywhere else.
+	// Execution is used in revision 2025-11-25 only.
 	Execution *ToolExecution `json:"execution,omitzero"`
 	Icons     []Icon         `json:"icons,omitzero"`
 	Meta      Meta           `json:"_meta,omitzero"`
 }
 
-// DisplayName is what to show to a person: the title, or else the title among
-// the annotations, or else the name.
+// DisplayName returns the title, or the title in the annotations, or the name.
 func (t *Tool) DisplayName() string {
 	var old string
 	if t.Annotations != nil {
@@ -39,8 +38,8 @@ func (t *Tool) DisplayName() string {
 	return firstOf(t.Title, old, t.Name)
 }
 
-// Check reports what keeps the tool from being used by anybody: no name, or an
-// input schema that is not an object schema.
+// Check returns an error if no client can use the tool: it has no name, or its
+// input schema is not an object schema.
 func (t *Tool) Check() error {
 	if member, what := t.fault(); what != "" {
 		if t.Name == "" {
@@ -51,7 +50,7 @@ func (t *Tool) Check() error {
 	return nil
 }
 
-// fault names the first member that makes the tool unusable.
+// fault returns the first invalid member.
 func (t *Tool) fault() (member, what string) {
 	switch {
 	case t.Name == "":
@@ -68,9 +67,9 @@ func (t *Tool) fault() (member, what string) {
 	return "", ""
 }
 
-// UnmarshalJSONFrom implements the interface of json v2. It refuses what
-// [Tool.Check] refuses, so a list with one such tool is refused as a whole;
-// decode its elements one by one to keep the others.
+// UnmarshalJSONFrom implements the interface of json v2. It fails if
+// [Tool.Check] does, so one invalid tool makes a whole list invalid. Use
+// [DecodeEach] to keep the others.
 func (t *Tool) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	type plain Tool
 	var p plain
@@ -84,8 +83,8 @@ func (t *Tool) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	return nil
 }
 
-// ValidToolName reports whether every peer can be expected to take the name:
-// 1 to 128 letters, digits, dots, hyphens and underscores.
+// ValidToolName reports whether name follows the recommendation of the
+// specification: 1 to 128 letters, digits, dots, hyphens and underscores.
 func ValidToolName(name string) bool {
 	for i := range len(name) {
 		if c := name[i]; !isAlnum(c) && c != '_' && c != '-' && c != '.' {
@@ -95,10 +94,10 @@ func ValidToolName(name string) bool {
 	return 1 <= len(name) && len(name) <= 128
 }
 
-// ToolAnnotations are a server's own words on what a tool does. A client that
-// does not trust the server does not trust them.
+// ToolAnnotations are a server's hints about the effects of a tool. Clients
+// should not rely on the hints of servers that they do not trust.
 type ToolAnnotations struct {
-	// Title is an older place for [Tool.Title].
+	// Title is a title for display; [Tool.Title] has precedence.
 	Title           string `json:"title,omitzero"`
 	ReadOnlyHint    *bool  `json:"readOnlyHint,omitzero"`
 	DestructiveHint *bool  `json:"destructiveHint,omitzero"`
@@ -106,23 +105,23 @@ type ToolAnnotations struct {
 	OpenWorldHint   *bool  `json:"openWorldHint,omitzero"`
 }
 
-// ReadOnly reports whether the tool changes nothing. Unset means that it does.
+// ReadOnly reports whether the tool modifies nothing. The default is false.
 func (a *ToolAnnotations) ReadOnly() bool { return a != nil && hint(a.ReadOnlyHint, false) }
 
-// Destructive reports whether the tool may destroy something and not only add
-// to it. Unset means that it may; a tool that only reads never does.
+// Destructive reports whether the tool may delete or overwrite something. The
+// default is true; for a read-only tool it is false.
 func (a *ToolAnnotations) Destructive() bool {
 	return a == nil || !a.ReadOnly() && hint(a.DestructiveHint, true)
 }
 
-// Idempotent reports whether a second call with the same arguments changes
-// nothing more. Unset means that it may.
+// Idempotent reports whether repeating a call with the same arguments has no
+// further effect. The default is false; for a read-only tool it is true.
 func (a *ToolAnnotations) Idempotent() bool {
 	return a != nil && (a.ReadOnly() || hint(a.IdempotentHint, false))
 }
 
-// OpenWorld reports whether the tool reaches out to what the server does not
-// know in full, such as the web. Unset means that it does.
+// OpenWorld reports whether the tool interacts with an open set of external
+// entities, such as the web. The default is true.
 func (a *ToolAnnotations) OpenWorld() bool { return a == nil || hint(a.OpenWorldHint, true) }
 
 func hint(h *bool, unset bool) bool {
@@ -132,40 +131,41 @@ func hint(h *bool, unset bool) bool {
 	return *h
 }
 
-// ToolExecution is read from servers of one older revision and passed on.
+// ToolExecution describes task support in revision 2025-11-25.
 type ToolExecution struct {
 	// TaskSupport is "forbidden", "optional" or "required"; empty means
-	// forbidden.
+	// "forbidden".
 	TaskSupport string `json:"taskSupport,omitzero"`
 }
 
-// ListToolsResult is one page of tools.
+// ListToolsResult is one page of a list of tools.
 type ListToolsResult struct {
 	Tools []Tool `json:"tools"`
-	// NextCursor asks for the next page; nil means that this was the last.
+	// NextCursor is the cursor of the next page; nil means that this is the
+	// last.
 	NextCursor *string `json:"nextCursor,omitzero"`
 }
 
-// CallToolParams calls a tool.
+// CallToolParams is the parameters of a [MethodToolsCall] call.
 type CallToolParams struct {
 	Name string `json:"name"`
 	// Arguments is a JSON object; nil means none.
 	Arguments json.RawMessage `json:"arguments,omitzero"`
 }
 
-// CallToolResult is what a tool came to.
+// CallToolResult is the result of a tool call.
 type CallToolResult struct {
-	// Content is for the model and the person; nil means none.
+	// Content is for the model and the user; nil means none.
 	Content Contents `json:"content"`
-	// StructuredContent is any JSON value for programs; nil means none.
+	// StructuredContent is any JSON value, for programs; nil means none.
 	StructuredContent json.RawMessage `json:"structuredContent,omitzero"`
-	// IsError is set when the tool failed. Content then says why, in words a
-	// model can act on.
+	// IsError is set if the tool failed. Content then describes the error in a
+	// way that a model can act on.
 	IsError bool `json:"isError,omitzero"`
 }
 
-// ToolError is the result of a tool that failed. The text is for the model: it
-// says what to do differently.
+// ToolError returns the result of a failed tool call. The text is for the
+// model: it should say what to do differently.
 func ToolError(format string, args ...any) *CallToolResult {
 	return &CallToolResult{Content: Contents{Text(fmt.Sprintf(format, args...))}, IsError: true}
 }

@@ -7,13 +7,13 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// Tool calls are what a server does all day, so their parameters and results
-// are read and written here by hand. Whatever is rare is left to the JSON
-// library; tests hold both against each other.
+// Parameters and results of tool calls are encoded and decoded by hand, because
+// they are the most frequent ones. Rare forms are left to the JSON library;
+// tests compare both.
 
-// DecodeCallToolParams reads the parameters of a [MethodToolsCall] without
-// copying the arguments. raw must have been checked, as [Call.Params] has.
-// Args is nil when there are none. The error is an [*Error].
+// DecodeCallToolParams decodes the parameters of a [MethodToolsCall] call
+// without copying the arguments. raw must have been validated, as [Call.Params]
+// has. args is nil if there are none. The error is an [*Error].
 func DecodeCallToolParams(raw json.RawMessage) (name string, args json.RawMessage, err error) {
 	var named bool
 	for m := rawjson.Object(raw); m.Next(); {
@@ -32,13 +32,13 @@ func DecodeCallToolParams(raw json.RawMessage) (name string, args json.RawMessag
 		}
 	}
 	if !named {
-		return "", nil, InvalidParams("name: missing: say which tool to call")
+		return "", nil, InvalidParams("name: missing")
 	}
 	return name, args, nil
 }
 
-// AppendJSON appends the result to dst, on one line. It means the same as what
-// [Marshal] writes and is made much faster.
+// AppendJSON appends the result to dst as one line of JSON. It is a faster
+// [Marshal].
 func (r *CallToolResult) AppendJSON(dst []byte) ([]byte, error) {
 	dst, err := r.Content.appendJSON(append(dst, `{"content":`...))
 	if err != nil {
@@ -57,9 +57,9 @@ func (r *CallToolResult) AppendJSON(dst []byte) ([]byte, error) {
 	return append(dst, '}'), nil
 }
 
-// DecodeCallToolResult reads the result of a [MethodToolsCall]. raw must have
-// been checked, as [Result.Body] has; the structured content is a slice of it,
-// not a copy. It reads what [Unmarshal] would, faster.
+// DecodeCallToolResult decodes the result of a [MethodToolsCall] call. raw must
+// have been validated, as [Result.Body] has; the structured content is a slice
+// of it. It is a faster [Unmarshal].
 func DecodeCallToolResult(raw json.RawMessage) (*CallToolResult, error) {
 	r := new(CallToolResult)
 	if r.decodeFast(raw) {
@@ -72,8 +72,8 @@ func DecodeCallToolResult(raw json.RawMessage) (*CallToolResult, error) {
 	return r, nil
 }
 
-// decodeFast reports false when it meets anything it leaves to the library,
-// which also finds the words for what is wrong.
+// decodeFast returns false for anything that it leaves to the JSON library,
+// which also reports the errors.
 func (r *CallToolResult) decodeFast(raw []byte) bool {
 	for m := rawjson.Object(raw); m.Next(); {
 		switch string(m.Name) {
@@ -113,7 +113,7 @@ func (cs *Contents) decodeFast(raw []byte) bool {
 	return rawjson.IsArray(raw)
 }
 
-// plainText is the text of a block that is nothing but text.
+// plainText returns the text of a block that has no other members.
 func plainText(block []byte) (text string, ok bool) {
 	var isText, hasText bool
 	for m := rawjson.Object(block); m.Next(); {

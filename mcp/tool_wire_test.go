@@ -20,12 +20,12 @@ func TestDecodeCallToolParams(t *testing.T) {
 		{` { "arguments" : {"a":{"name":"x"}} , "name" : "e\u0063ho" , "other":[1] } `, "echo", `{"a":{"name":"x"}}`, ""},
 		{`{"n\u0061me":"echo","arguments":null}`, "echo", "", ""},
 		{`{"name":""}`, "", "", ""},
-		{`{}`, "", "", "name: missing: say which tool to call"},
-		{`{"Name":"x"}`, "", "", "name: missing: say which tool to call"},
+		{`{}`, "", "", "name: missing"},
+		{`{"Name":"x"}`, "", "", "name: missing"},
 		{`{"name":null}`, "", "", "name: expected a string, the name of a tool"},
 		{`{"name":"x","arguments":[]}`, "", "", "arguments: expected an object"},
 		{`{"name":"x","arguments":"{}"}`, "", "", "arguments: expected an object"},
-		{``, "", "", "name: missing: say which tool to call"},
+		{``, "", "", "name: missing"},
 	}
 	for _, tt := range tests {
 		name, args, err := mcp.DecodeCallToolParams(json.RawMessage(tt.raw))

@@ -24,7 +24,7 @@ func calculator() mcp.Handler {
 	s := server.New(mcp.Implementation{Name: "calculator", Version: "1.0"}, nil)
 	server.AddTool(s, "add", "Add two numbers", func(_ context.Context, _ *mcp.Call, in pair) (sum, error) {
 		return sum{in.A + in.B}, nil
-	})
+	}, nil)
 	return s
 }
 
@@ -79,7 +79,7 @@ func shop(charge func(item string)) mcp.Handler {
 		}
 		charge(in.Item) // after the question: before it, Twice would fail
 		return "Bought.", nil
-	})
+	}, nil)
 	return s
 }
 

@@ -55,7 +55,7 @@ func fixture(*testing.T) mcp.Handler {
 	s := server.New(mcp.Implementation{Name: "fixture", Version: "1"}, nil)
 	server.AddTool(s, "add", "Add two numbers", func(_ context.Context, _ *mcp.Call, in pair) (sum, error) {
 		return sum{in.A + in.B}, nil
-	})
+	}, nil)
 	server.AddTool(s, "greet", "Greet somebody", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
 		first, err := server.Elicit[name](c, "first", "Your first name?")
 		if err != nil {
@@ -66,7 +66,7 @@ func fixture(*testing.T) mcp.Handler {
 			return "", err
 		}
 		return fmt.Sprintf("Hello, %s %s", first.Name, last.Name), nil
-	})
+	}, nil)
 	server.AddTool(s, "work", "Work for a while", func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
 		server.Progress(c, 1, 2, "")
 		server.Logger(c, "").Info("half way")
@@ -77,9 +77,9 @@ func fixture(*testing.T) mcp.Handler {
 		}
 		server.Progress(c, 2, 2, "")
 		return "done", nil
-	})
+	}, nil)
 	server.AddTool(s, "fail", "Fail", func(context.Context, *mcp.Call, struct{}) (string, error) {
 		return "", errors.New("it does not work")
-	})
+	}, nil)
 	return s
 }

@@ -80,10 +80,10 @@ func aField[T any](name string, v T) aKind {
 					return in, fmt.Errorf("the server got %+v, want %+v", in, sent)
 				}
 				return in, nil
-			})
-			server.AddTool(s, name+"-top", "", func(context.Context, *mcp.Call, struct{}) (T, error) { return v, nil })
-			server.AddTool(s, name+"-pointer", "", func(context.Context, *mcp.Call, struct{}) (*T, error) { return &v, nil })
-			server.AddTool(s, name+"-list", "", func(context.Context, *mcp.Call, struct{}) ([]T, error) { return []T{v, v}, nil })
+			}, nil)
+			server.AddTool(s, name+"-top", "", func(context.Context, *mcp.Call, struct{}) (T, error) { return v, nil }, nil)
+			server.AddTool(s, name+"-pointer", "", func(context.Context, *mcp.Call, struct{}) (*T, error) { return &v, nil }, nil)
+			server.AddTool(s, name+"-list", "", func(context.Context, *mcp.Call, struct{}) ([]T, error) { return []T{v, v}, nil }, nil)
 		},
 		func(t *testing.T, c *client.Client) {
 			back(t, c, name, sent, sent)
@@ -293,7 +293,7 @@ type refusal struct {
 func refusing[T any](name, field string) refusal {
 	return refusal{name, field,
 		func(s *server.Server) {
-			server.AddTool(s, "x", "", func(context.Context, *mcp.Call, T) (string, error) { return "", nil })
+			server.AddTool(s, "x", "", func(context.Context, *mcp.Call, T) (string, error) { return "", nil }, nil)
 		},
 		func(ctx context.Context, c *client.Client) error {
 			var v T
@@ -375,7 +375,7 @@ func TestTypesOfOneDirection(t *testing.T) {
 	s := server.New(mcp.Implementation{Name: "s", Version: "1"}, nil)
 	server.AddTool(s, "good", "", func(_ context.Context, _ *mcp.Call, in read) (written, error) {
 		return written{map[string]writeOnly{"a": {1}}}, nil
-	})
+	}, nil)
 	c := client.New(s, nil)
 	back(t, c, "good", json.RawMessage(`{"r":["x"]}`), struct {
 		W map[string]string `json:"w"`
@@ -384,18 +384,18 @@ func TestTypesOfOneDirection(t *testing.T) {
 	const unreadable, unwritable = ".W[]: the type mcptest.writeOnly has MarshalText and no UnmarshalText: it cannot be read", ".R[]: the type mcptest.readOnly has UnmarshalText and no MarshalText: it cannot be written"
 	for _, row := range []struct{ what, got, want string }{
 		{"arguments of AddTool", panics(func() {
-			server.AddTool(s, "x", "", func(context.Context, *mcp.Call, written) (string, error) { return "", nil })
+			server.AddTool(s, "x", "", func(context.Context, *mcp.Call, written) (string, error) { return "", nil }, nil)
 		}), unreadable},
 		{"output of AddTool", panics(func() {
-			server.AddTool(s, "x", "", func(context.Context, *mcp.Call, struct{}) (read, error) { return read{}, nil })
+			server.AddTool(s, "x", "", func(context.Context, *mcp.Call, struct{}) (read, error) { return read{}, nil }, nil)
 		}), unwritable},
 		{"Output of AddTool", panics(func() {
 			server.AddTool(s, "x", "", func(context.Context, *mcp.Call, struct{}) (server.Output[read], error) {
 				return server.Output[read]{}, nil
-			})
+			}, nil)
 		}), unwritable},
 		{"arguments of AddPrompt", panics(func() {
-			server.AddPrompt(s, "x", "", func(context.Context, *mcp.Call, written) (string, error) { return "", nil })
+			server.AddPrompt(s, "x", "", func(context.Context, *mcp.Call, written) (string, error) { return "", nil }, nil)
 		}), unreadable},
 		{"arguments of Call", func() string {
 			_, err := client.Call[string](t.Context(), c, "good", read{}, nil)
@@ -480,10 +480,10 @@ func TestOutputTextInEveryEra(t *testing.T) {
 	s := server.New(mcp.Implementation{Name: "s", Version: "1"}, nil)
 	server.AddTool(s, "said", "", func(context.Context, *mcp.Call, struct{}) (server.Output[sum], error) {
 		return server.Output[sum]{Structured: sum{3}, Text: "It is 3."}, nil
-	})
+	}, nil)
 	server.AddTool(s, "plain", "", func(context.Context, *mcp.Call, struct{}) (server.Output[sum], error) {
 		return server.Output[sum]{Structured: sum{3}}, nil
-	})
+	}, nil)
 	for _, rev := range mcp.Revisions() {
 		t.Run(string(rev), func(t *testing.T) {
 			c := client.New(Connect(t, s, rev), nil)

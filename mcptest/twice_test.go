@@ -37,7 +37,7 @@ func TestTwiceWithSeveralQuestionsInARound(t *testing.T) {
 			return "", err
 		}
 		return string(answers["a"]) + string(answers["b"]), nil
-	})
+	}, nil)
 	Twice(t, s, &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"greet"}`)}, named)
 }
 
@@ -87,7 +87,7 @@ func TestTwiceFindsWhatCannotBeRepeated(t *testing.T) {
 			server.AddTool(s, "x", "", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
 				entered++
 				return tc.tool(entered, c)
-			})
+			}, nil)
 			err := twice(t.Context(), s, &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"x"}`)}, named, nil)
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want something with %q", err, tc.want)
@@ -155,7 +155,7 @@ func TestTwiceFindsWhatActsBeforeItAsks(t *testing.T) {
 			server.AddTool(s, "x", "", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
 				entered++
 				return "done", tc.tool(entered, c, record.Record)
-			})
+			}, nil)
 			call := &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"x"}`)}
 			err := twice(t.Context(), s, call, named, &record)
 			if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {

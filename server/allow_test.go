@@ -87,9 +87,9 @@ func TestAllowMisbehaves(t *testing.T) {
 	addTools(s, "t")
 	resource(mcp.Resource{URI: "a:b", Name: "r"}, say(""))(s)
 	for range 2 {
-		expect(t, "panic", ask(t, s, mcp.MethodToolsList, ""), `-32603 the server failed while it served tools/list`)
+		expect(t, "panic", ask(t, s, mcp.MethodToolsList, ""), `-32603 internal error while serving tools/list`)
 		_, err := detached(s, listenTo(`{"resourceSubscriptions":["a:b"]}`, nil))
-		expect(t, "panic", fmt.Sprint(err), `…the server failed while it served subscriptions/listen`)
+		expect(t, "panic", fmt.Sprint(err), `…internal error while serving subscriptions/listen`)
 		expect(t, "use", callTool(t, s, "t", "", as("x")), `…"text":"t"`)
 		expect(t, "use", ask(t, s, mcp.MethodToolsList, "", as("x")), `…"name":"t"`)
 	}

@@ -14,7 +14,7 @@ func add(_ context.Context, _ *mcp.Call, in pair) (sum, error) { return sum{in.A
 
 func BenchmarkTypedTool(b *testing.B) {
 	s, _ := newServer(server.Options{})
-	server.AddTool(s, "add", "Add two numbers", add)
+	server.AddTool(s, "add", "Add two numbers", add, nil)
 	c := &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"add","arguments":{"a":1,"b":2}}`)}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -28,7 +28,7 @@ func BenchmarkTypedTool(b *testing.B) {
 func thousand(names []string, o server.Options) *server.Server {
 	s, _ := newServer(o)
 	for _, name := range names {
-		server.AddTool(s, name, "Add two numbers", add)
+		server.AddTool(s, name, "Add two numbers", add, nil)
 	}
 	return s
 }

@@ -5,18 +5,18 @@ import (
 	"sync"
 )
 
-// closing is what a server has to end when it is closed.
+// closing holds what Close runs.
 type closing struct {
 	mu    sync.Mutex
 	funs  []func() error
-	ended chan struct{} // nil until Close was called; closed when it is done
+	ended chan struct{} // nil until Close is called; closed when Close is done
 	err   error
 }
 
-// OnClose has f run when the server is closed, for what a feature started and
-// somebody has to end: a watcher, a connection, an index that is being built.
-// The last that was added runs first. On a server that is closed already f runs
-// at once, and its error is logged.
+// OnClose registers f to run when the server is closed, to stop what a feature
+// has started, such as a watcher or a connection. Functions run in reverse
+// order. If the server is closed already, f runs at once and its error is
+// logged.
 func (s *Server) OnClose(f func() error) {
 	s.closing.mu.Lock()
 	if s.closing.ended == nil {
@@ -26,16 +26,15 @@ func (s *Server) OnClose(f func() error) {
 	}
 	s.closing.mu.Unlock()
 	if err := f(); err != nil {
-		s.log().Error("closing a server failed", "error", err)
+		s.log().Error("OnClose function failed", "error", err)
 	}
 }
 
-// Close ends what the features of the server do in the background and returns
-// when all of it has ended. It does not end calls: whoever serves the server
-// stops that first. A server on which nothing was registered with
-// [Server.OnClose] need not be closed. Close may be called more than once and
-// from many goroutines; each gets the same answer, and none before it is done.
-// A function that runs because of Close must not call it.
+// Close runs the functions registered with [Server.OnClose] and returns their
+// errors, joined, when all have finished. It does not stop calls: stop the
+// transport first. A server without such functions need not be closed. Close
+// may be called repeatedly and concurrently; every call waits and returns the
+// same error. A function registered with OnClose must not call Close.
 func (s *Server) Close() error {
 	c := &s.closing
 	c.mu.Lock()
@@ -48,7 +47,7 @@ func (s *Server) Close() error {
 	funs := c.funs
 	c.funs = nil
 	c.mu.Unlock()
-	defer close(c.ended) // also after a panic, so that nobody waits for ever
+	defer close(c.ended) // // also after a panic, so that no caller waits forever
 	var errs []error
 	for i := len(funs) - 1; i >= 0; i-- {
 		errs = append(errs, funs[i]())

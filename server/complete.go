@@ -11,19 +11,19 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A CompleteFunc says what an argument could become. value is what is there so
-// far, and others are the arguments that are filled in already; it is nil when
-// the client does not say. The best come first; more than the protocol allows
-// are cut off. It cannot ask the person: the protocol has no place for it.
+// A CompleteFunc returns the possible values of an argument, best first. value
+// is what the user has typed so far; others holds the arguments that already
+// have a value, or is nil if the client does not send them. Values beyond
+// [mcp.MaxCompletions] are dropped. A CompleteFunc cannot request input.
 type CompleteFunc func(ctx context.Context, c *mcp.Call, value string, others map[string]string) ([]string, error)
 
-// completers are those of one prompt or template, by argument.
+// completers holds the CompleteFuncs of one prompt or template, by argument.
 type completers struct {
 	mu   sync.RWMutex
 	funs map[string]CompleteFunc
 }
 
-// A completable is something with arguments that can be completed.
+// A completable has arguments that can be completed.
 type completable struct {
 	what string // for errors
 	has  func(argument string) bool
@@ -45,7 +45,7 @@ func (c *completers) get(argument string) CompleteFunc {
 	return c.funs[argument]
 }
 
-// oneOf completes from a fixed set of choices.
+// oneOf returns a CompleteFunc for a fixed set of choices.
 func oneOf(choices []string) CompleteFunc {
 	return func(_ context.Context, _ *mcp.Call, value string, _ map[string]string) ([]string, error) {
 		value = strings.ToLower(value)
@@ -59,22 +59,22 @@ func oneOf(choices []string) CompleteFunc {
 	}
 }
 
-// CompletePrompt has f complete an argument of a prompt that was added. It is
-// forgotten when another prompt takes the place of that one.
+// CompletePrompt sets the CompleteFunc of an argument of a prompt. The prompt
+// must have been added; replacing it removes the function.
 func (s *Server) CompletePrompt(name, argument string, f CompleteFunc) error {
 	p := s.prompts.get(name)
 	if p == nil {
-		return fmt.Errorf("there is no prompt %q to complete: add it first", name)
+		return fmt.Errorf("complete prompt %q: no such prompt; add it first", name)
 	}
 	return p.completable(name).set(argument, f)
 }
 
-// CompleteTemplate has f complete a variable of a resource template that was
-// added. It is forgotten when another template takes the place of that one.
+// CompleteTemplate sets the CompleteFunc of a variable of a resource template.
+// The template must have been added; replacing it removes the function.
 func (s *Server) CompleteTemplate(uriTemplate, variable string, f CompleteFunc) error {
 	t := s.templates.get(uriTemplate)
 	if t == nil {
-		return fmt.Errorf("there is no resource template %q to complete: add it first", uriTemplate)
+		return fmt.Errorf("complete resource template %q: no such template; add it first", uriTemplate)
 	}
 	return t.completable().set(variable, f)
 }
@@ -94,7 +94,7 @@ func (c completable) set(argument string, f CompleteFunc) error {
 		return fmt.Errorf("%s has no argument %q", c.what, argument)
 	}
 	if f == nil {
-		return fmt.Errorf("%s: the func that completes %q is nil", c.what, argument)
+		return fmt.Errorf("%s: the CompleteFunc of %q is nil", c.what, argument)
 	}
 	c.from.set(argument, f)
 	return nil
@@ -124,7 +124,7 @@ func (s *Server) complete(ctx context.Context, c *mcp.Call) (mcp.Result, error) 
 		}
 		values, err = f(ctx, c, in.Argument.Value, others)
 		if _, asks := errors.AsType[*mcp.InputRequired](err); asks {
-			err = errors.New("a completion cannot ask the caller")
+			err = errors.New("a completion cannot request input")
 		}
 	}
 	var res mcp.Result
@@ -132,7 +132,7 @@ func (s *Server) complete(ctx context.Context, c *mcp.Call) (mcp.Result, error) 
 		res, err = result(mcp.CompleteResult{Completion: mcp.Completions(values)})
 	}
 	if err != nil {
-		return mcp.Result{}, s.failed(ctx, c, "the completion of "+to.what, err)
+		return mcp.Result{}, s.failed(ctx, c, "completion of "+to.what, err)
 	}
 	return res, nil
 }
@@ -149,7 +149,7 @@ func (s *Server) completableOf(c *mcp.Caller, ref mcp.CompletionRef) (completabl
 			return t.completable(), nil
 		}
 		if r := s.resources.get(ref.URI); r != nil && s.allows(c, KindResource, ref.URI) {
-			anything := func(string) bool { return true } // there is nothing to fill in
+			anything := func(string) bool { return true } // // there is nothing to complete
 			return completable{fmt.Sprintf("resource %q", ref.URI), anything, &completers{}}, nil
 		}
 		return completable{}, mcp.InvalidParams("unknown resource template %q", ref.URI)

@@ -13,7 +13,7 @@ import (
 
 func TestComplete(t *testing.T) {
 	s, log := newServer(server.Options{})
-	expect(t, "before", ask(t, s, mcp.MethodComplete, `{}`), `-32601 method "completion/complete" is not known here`)
+	expect(t, "before", ask(t, s, mcp.MethodComplete, `{}`), `-32601 unknown method "completion/complete"`)
 	server.AddPrompt(s, "p", "", func(_ context.Context, _ *mcp.Call, in struct {
 		Size  string `json:"size" schema:"enum=Small|large|larger"`
 		Count int    `json:"count" schema:"enum=1|10|2"`
@@ -26,7 +26,7 @@ func TestComplete(t *testing.T) {
 		Coded string `json:"coded"`
 	}) (string, error) {
 		return "", nil
-	})
+	}, nil)
 	template(mcp.ResourceTemplate{URITemplate: "a://{x}/{+y}", Name: "t"}, say(""))(s)
 	resource(mcp.Resource{URI: "a:b", Name: "r"}, say(""))(s)
 	failing := func(err error) server.CompleteFunc {
@@ -64,8 +64,8 @@ func TestComplete(t *testing.T) {
 		{prompt, "free", "x", "", values(0, ``)},
 		{prompt, "city", "P", "", values(1, `"\"P\" map[] true"`)},
 		{prompt, "city", "P", `{"arguments":{"country":"fr"}}`, values(1, `"\"P\" map[country:fr] false"`)},
-		{prompt, "fails", "", "", `-32603 the completion of prompt "p" failed`},
-		{prompt, "asks", "", "", `-32603 the completion of prompt "p" failed`},
+		{prompt, "fails", "", "", `-32603 completion of prompt "p" failed`},
+		{prompt, "asks", "", "", `-32603 completion of prompt "p" failed`},
 		{prompt, "coded", "", "", `-32602 no`},
 		{prompt, "other", "", "", `-32602 prompt "p" has no argument "other"`},
 		{tmpl, "x", "", "", values(0, ``)},

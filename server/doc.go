@@ -1,27 +1,29 @@
-// Package server makes a Handler out of features: tools, resources, prompts
-// and completions. A tool is a struct and a func: its arguments are said once,
-// as a Go type, and their schema, decoding and checking follow from it.
+// Package server implements an [mcp.Handler] from features: tools, resources,
+// prompts and completions. A tool is a Go function; the server derives the
+// schema of its arguments, their decoding and their validation from the Go
+// type.
 //
 //	s := server.New(mcp.Implementation{Name: "calc", Version: "1.0"}, nil)
 //	server.AddTool(s, "add", "Add two numbers", func(ctx context.Context, c *mcp.Call, in Pair) (Sum, error) {
 //		return Sum{in.A + in.B}, nil
-//	})
+//	}, nil)
 //
-// A Server is an [mcp.Handler]: it is served over a transport, put behind
-// middleware or a gateway, or called as it is. It knows nothing of revisions
-// and nothing of connections, and it remembers nothing of its callers.
+// A Server is an [mcp.Handler]: serve it over a transport, wrap it in
+// middleware, or call it directly. It is independent of protocol revisions and
+// connections, and keeps no state about its clients.
 //
-// Features whose types make the schemas ([AddTool], [AddPrompt]) panic when
-// they cannot be used: that is a mistake in the program, found when it starts.
-// Features that may come from elsewhere at run time (raw tools, resources,
-// templates, completions) return an error instead. What was refused leaves no
-// trace. Whatever is added takes the place of what had its name before.
+// [AddTool] and [AddPrompt] derive schemas from Go types and panic if they
+// cannot: that is a mistake in the program, found when it starts. The methods
+// that add raw tools, resources, templates and completions return an error
+// instead, because such features may come from elsewhere at run time. Adding a
+// feature replaces the one with the same name.
 //
-// An error of a tool is for the model, and told to it. Errors of resources,
-// prompts and completions are for the operator, and logged, unless they are an
-// [*mcp.Error], which says what the caller may know.
+// An error returned by a tool is reported to the model. Errors of resources,
+// prompts and completions are logged and the client gets a general error,
+// unless they are an [*mcp.Error], which is sent as it is.
 //
-// A tool that needs to know more asks with [Elicit] and returns the error it
-// gets, as it is: the tool is then entered again from the top, with the answer.
-// What it does before it asks must therefore be safe to do twice.
+// A tool that needs input from the user calls [Elicit] and returns the error
+// that it gets: the tool is then called again from the top, with the response.
+// It must therefore be able to repeat what it does before the input request, or
+// use [Once].
 package server

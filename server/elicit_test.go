@@ -75,12 +75,12 @@ func TestElicit(t *testing.T) {
 		`"size":{"type":"string","description":"how big","enum":["small","large"]},`+
 		`"count":{"type":"integer","default":2,"minimum":1,"maximum":9},"hot":{"type":"boolean"}},"required":["size"]}}`)
 
-	bad := `…-32602 the answer to "details" does not fit its form:` + "\n"
+	bad := `…-32602 response to "details" does not fit the form:` + "\n"
 	rows := []struct{ answer, want string }{
 		{`{"action":"accept","content":{"size":"large","count":3,"hot":true}}`, `…{Size:large Count:3 Hot:true}`},
 		{`{"action":"accept","content":{"size":"small"}}`, `…{Size:small Count:2 Hot:false}`},
-		{`{"action":"decline"}`, `{"content":[{"type":"text","text":"The person declined to answer: \"Which one?\""}],"isError":true}`},
-		{`{"action":"cancel"}`, `{"content":[{"type":"text","text":"The person closed the question without an answer: \"Which one?\""}],"isError":true}`},
+		{`{"action":"decline"}`, `{"content":[{"type":"text","text":"The user declined: \"Which one?\""}],"isError":true}`},
+		{`{"action":"cancel"}`, `{"content":[{"type":"text","text":"The user dismissed the request: \"Which one?\""}],"isError":true}`},
 		{`{"action":"accept","content":{"size":"medium"}}`, bad + "size: "},
 		{`{"action":"accept","content":{"size":"large","count":"3"}}`, bad + "count: "},
 		{`{"action":"accept","content":{"size":"large","count":10}}`, bad + "count: "},
@@ -88,9 +88,9 @@ func TestElicit(t *testing.T) {
 		{`{"action":"accept","content":[]}`, bad},
 		{`{"action":"accept"}`, bad + "size: "},
 		{`{"action":"accept","content":null}`, bad},
-		{`{"action":"maybe"}`, `-32602 the answer to "details" has the action "maybe": expected accept, decline or cancel`},
-		{`{}`, `-32602 the answer to "details" has the action "": expected accept, decline or cancel`},
-		{`7`, `…-32602 the answer to "details" cannot be read: `},
+		{`{"action":"maybe"}`, `-32602 response to "details": action is "maybe": expected accept, decline or cancel`},
+		{`{}`, `-32602 response to "details": action is "": expected accept, decline or cancel`},
+		{`7`, `…-32602 response to "details": `},
 	}
 	for _, row := range rows {
 		expect(t, row.answer, callTool(t, s, "order", "", can(map[string]string{"details": row.answer, "unasked": "{}"})), row.want)
@@ -118,7 +118,7 @@ func TestElicitTwice(t *testing.T) {
 // M08: who cannot be asked is told what it would have to declare.
 func TestElicitNeedsACapability(t *testing.T) {
 	s := kitchen()
-	expect(t, "nothing declared", callTool(t, s, "order", ""), `…-32021 this call asks the client to have its user fill in a form`)
+	expect(t, "nothing declared", callTool(t, s, "order", ""), `…-32021 this call needs the client to ask its user to fill in a form`)
 	expect(t, "data", callTool(t, s, "order", ""), `…{"requiredCapabilities":{"elicitation":{}}}`)
 	onlyURL := func(c *mcp.Call) {
 		c.Caller.Capabilities = &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{URL: mcp.Settings{}}}
@@ -150,7 +150,7 @@ func TestElicitOnlyFlatForms(t *testing.T) {
 	for _, name := range []string{"nested", "list", "string", "chan"} {
 		got := callTool(t, s, name, "", can(nil))
 		expect(t, name, got, "…-32603 ")
-		expect(t, name, got, "… cannot be asked for with a form: ")
+		expect(t, name, got, "… is not a form: ")
 	}
 }
 

@@ -50,8 +50,8 @@ func (b *baskets) put(_ context.Context, c *mcp.Call, in put) (string, error) {
 func Example_stateAcrossCalls() {
 	s := server.New(mcp.Implementation{Name: "shop", Version: "1.0"}, nil)
 	b := &baskets{all: map[string][]string{}}
-	server.AddTool(s, "open_basket", "Open a basket, and return its handle", b.open)
-	server.AddTool(s, "put_in_basket", "Put an item into a basket", b.put)
+	server.AddTool(s, "open_basket", "Open a basket, and return its handle", b.open, nil)
+	server.AddTool(s, "put_in_basket", "Put an item into a basket", b.put, nil)
 
 	ctx := context.Background()
 	c := client.New(s, nil)

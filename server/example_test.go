@@ -47,14 +47,14 @@ func ExampleAddTool() {
 			return found{}, errors.New("text is empty: say what to look for")
 		}
 		return found{[]string{"All about " + in.Text}}, nil
-	}, server.ToolOptions{Title: "Search the catalogue", Annotations: server.ReadOnly()})
+	}, &server.ToolOptions{Title: "Search the catalogue", Annotations: server.ReadOnly()})
 
 	show(s, mcp.MethodToolsCall, `{"name":"search","arguments":{"text":"joinery"}}`)
 	// The model is told everything that is wrong, and the func is not called.
 	show(s, mcp.MethodToolsCall, `{"name":"search","arguments":{"limit":99}}`)
 	// Output:
 	// {"structuredContent":{"titles":["All about joinery"]},"content":[{"type":"text","text":"{\"titles\":[\"All about joinery\"]}"}]}
-	// {"content":[{"type":"text","text":"The arguments of search do not fit:\nlimit: must be at most 50\ntext: is required but missing; expected a string"}],"isError":true}
+	// {"content":[{"type":"text","text":"Invalid arguments for search:\nlimit: must be at most 50\ntext: is required but missing; expected a string"}],"isError":true}
 }
 
 func ExampleServer_AddRawTool() {
@@ -83,7 +83,7 @@ func ExampleServer_AddResource() {
 	err := s.AddResource(mcp.Resource{URI: "docs://licence", Name: "licence", MIMEType: "text/plain"},
 		func(context.Context, *mcp.Call, string, map[string]string) ([]mcp.ResourceContents, error) {
 			return server.TextResource("", "Do what is right."), nil
-		}, hour)
+		}, &server.ResourceOptions{Cache: hour})
 	if err != nil {
 		fmt.Println(err)
 	}
@@ -102,7 +102,7 @@ func ExampleServer_AddTemplate() {
 				return nil, mcp.ResourceNotFound(uri)
 			}
 			return server.JSONResource(map[string]string{"name": name})
-		})
+		}, nil)
 	if err != nil {
 		fmt.Println(err)
 	}
@@ -122,7 +122,7 @@ func ExampleAddPrompt() {
 	s := server.New(mcp.Implementation{Name: "prompts", Version: "1.0"}, nil)
 	server.AddPrompt(s, "review", "Review some code", func(_ context.Context, _ *mcp.Call, in review) (string, error) {
 		return fmt.Sprintf("Make %d points about %s", in.Points, in.Code), nil
-	})
+	}, nil)
 	show(s, mcp.MethodPromptsGet, `{"name":"review","arguments":{"code":"x := 1","points":"2"}}`)
 	// An enum is completed by itself.
 	show(s, mcp.MethodComplete, `{"ref":{"type":"ref/prompt","name":"review"},"argument":{"name":"style","value":"b"}}`)
@@ -140,7 +140,7 @@ func ExampleServer_CompletePrompt() {
 	s := server.New(mcp.Implementation{Name: "travel", Version: "1.0"}, nil)
 	server.AddPrompt(s, "trip", "Plan a trip", func(_ context.Context, _ *mcp.Call, in trip) (string, error) {
 		return "Plan a trip to " + in.City, nil
-	})
+	}, nil)
 	err := s.CompletePrompt("trip", "city", func(_ context.Context, _ *mcp.Call, value string, others map[string]string) ([]string, error) {
 		var fit []string
 		for _, city := range cities[others["country"]] {
@@ -170,7 +170,7 @@ func ExampleElicit() {
 			return "", err // as it is: it asks, or tells the model that the person declined
 		}
 		return fmt.Sprintf("Booked row %d, window: %t", in.Row, in.Window), nil
-	})
+	}, nil)
 
 	// A client that answers for the person.
 	person := func(_ context.Context, _ *mcp.Call, key string, q mcp.InputRequest) (json.RawMessage, error) {
@@ -216,7 +216,7 @@ func ExampleOnce() {
 			return "", err
 		}
 		return fmt.Sprintf("Seat %s, paid: %t", seat, ok.Pay), nil
-	})
+	}, nil)
 	answered(s, "book", map[string]string{"confirm": `{"pay":true}`})
 	// Output:
 	// reserved
@@ -243,7 +243,7 @@ func ExampleAskAll() {
 			return "", err
 		}
 		return who.Name + " gets " + what.Dish, nil
-	})
+	}, nil)
 	answered(s, "order", map[string]string{"who": `{"name":"Ada"}`, "what": `{"dish":"curry"}`})
 	// Output:
 	// asked for what
@@ -283,7 +283,7 @@ func ExampleProgress() {
 			server.Progress(c, float64(i+1), float64(len(files)), file)
 		}
 		return "done", nil
-	})
+	}, nil)
 	notes(s, "copy")
 	// Output:
 	// notifications/progress {"progress":1,"total":2,"message":"a.txt"}
@@ -297,7 +297,7 @@ func ExampleLogger() {
 		log.Debug("not wanted by this caller")
 		log.Warn("slow answer", "took", 3*time.Second)
 		return "done", nil
-	})
+	}, nil)
 	notes(s, "sync")
 	// Output: notifications/message {"level":"warning","logger":"sync","data":{"host":"example.com","message":"slow answer","took":"3s"}}
 }
@@ -308,7 +308,7 @@ func ExampleOptions_allow() {
 			return f.Name != "open_safe" || c.Principal != nil && c.Principal.ID == "owner"
 		},
 	})
-	server.AddTool(s, "open_safe", "Open the safe", func(context.Context, *mcp.Call, struct{}) (string, error) { return "open", nil })
+	server.AddTool(s, "open_safe", "Open the safe", func(context.Context, *mcp.Call, struct{}) (string, error) { return "open", nil }, nil)
 	show(s, mcp.MethodToolsList, ``)
 	show(s, mcp.MethodToolsCall, `{"name":"open_safe"}`)
 	call := &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"open_safe"}`)}
@@ -339,7 +339,7 @@ func ExampleOptions_middleware() {
 	// call 1 is server/discover
 	// {"capabilities":{"logging":{}}}
 	// call 2 is no/such
-	// error: method "no/such" is not known here (-32601)
+	// error: unknown method "no/such" (-32601)
 }
 
 // An Output says what the model reads beside the structured content, for one
@@ -355,7 +355,7 @@ func ExampleOutput() {
 	}) (server.Output[stock], error) {
 		left := stock{in.Item, 2}
 		return server.Output[stock]{Structured: left, Text: fmt.Sprintf("%d %ss are left; order more.", left.Count, left.Item)}, nil
-	})
+	}, nil)
 	res, err := s.Serve(context.Background(), &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"count","arguments":{"item":"chair"}}`)})
 	fmt.Println(string(res.Body), err)
 	// Output: {"structuredContent":{"item":"chair","count":2},"content":[{"type":"text","text":"2 chairs are left; order more."}]} <nil>

@@ -9,9 +9,9 @@ import (
 	"github.com/tenon-mcp/tenon/schema"
 )
 
-// headersOf lists the arguments of a tool that HTTP clients repeat in headers,
-// by the lower-case names that [mcp.Call].Headers has. Most schemas have none,
-// which is seen without reading them.
+// headersOf returns the arguments of a tool that HTTP clients repeat in
+// headers, by the lower-case names of [mcp.Call].Headers. Most schemas have
+// none, which a search for the keyword shows without parsing.
 func headersOf(inputSchema json.RawMessage) ([]schema.Header, error) {
 	if !bytes.Contains(inputSchema, []byte("x-mcp-header")) && !bytes.Contains(inputSchema, []byte(`\u`)) {
 		return nil, nil
@@ -24,8 +24,8 @@ func headersOf(inputSchema json.RawMessage) ([]schema.Header, error) {
 }
 
 // checkHeaders compares the Mcp-Param headers of a request with its arguments.
-// Intermediaries route and judge the call by the headers, so both must say the
-// same. A transport without headers gives none, which is nil.
+// Intermediaries route calls by the headers, so both must agree. given is nil
+// for transports without headers.
 func (t *tool) checkHeaders(given map[string]string, args json.RawMessage) error {
 	if given == nil {
 		return nil
@@ -38,11 +38,11 @@ func (t *tool) checkHeaders(given map[string]string, args json.RawMessage) error
 		case err != nil:
 			return mcp.Errorf(mcp.CodeHeaderMismatch, "%v", err)
 		case !wanted && present:
-			return mismatch("the header Mcp-Param-%s is there, and the argument %q is left out or null", h)
+			return mismatch("header Mcp-Param-%s is present, but the argument %q is absent or null", h)
 		case wanted && !present:
-			return mismatch("the header Mcp-Param-%s is missing: it has to repeat the argument %q", h)
+			return mismatch("header Mcp-Param-%s is missing: it must repeat the argument %q", h)
 		case wanted && !sameText(h.Type, got, text):
-			return mismatch("the header Mcp-Param-%s does not say what the argument %q says", h)
+			return mismatch("header Mcp-Param-%s differs from the argument %q", h)
 		}
 	}
 	return nil
@@ -52,9 +52,9 @@ func mismatch(format string, h *schema.Header) error {
 	return mcp.Errorf(mcp.CodeHeaderMismatch, format, h.Name, strings.Join(h.Path, "."))
 }
 
-// sameText reports whether a header says what an argument says. Integers are
-// compared by what they are: 42.0 is 42. A header has no leading zeros, no plus
-// and no exponent.
+// sameText reports whether a header has the value of an argument. Integers are
+// compared by value: 42.0 equals 42. A header has no leading zeros, no plus
+// sign and no exponent.
 func sameText(kind, got, want string) bool {
 	if kind != "integer" || got == want {
 		return got == want && (kind != "integer" || isInteger(got))
@@ -69,8 +69,8 @@ func sameText(kind, got, want string) bool {
 	return digits == want
 }
 
-// isInteger reports whether a text is an integer in decimal, maybe with zeros
-// after a point.
+// isInteger reports whether text is a decimal integer, optionally followed by a
+// point and zeros.
 func isInteger(text string) bool {
 	digits, zeros, point := strings.Cut(strings.TrimPrefix(text, "-"), ".")
 	if point && (zeros == "" || strings.Trim(zeros, "0") != "") {

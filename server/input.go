@@ -6,35 +6,35 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// An Input is one of the input requests of [AskAll]. Make one with [FormInput],
+// An Input is one input request of [AskAll]. Make one with [FormInput],
 // [URLInput], [SampleInput] or [RootsInput].
 type Input struct {
 	key  string
 	q    mcp.InputRequest
 	take func(response json.RawMessage) error
-	err  error // why it cannot be asked
+	err  error // why it cannot be sent
 }
 
-// AskAll makes several input requests in one round, so that the person is asked
-// everything at once. It returns nil when there is a response to each of them,
-// and each was stored where its Input says. Those that have a response from an
-// earlier round are not asked again.
+// AskAll sends several input requests in one round, so that the user sees all
+// of them at once. It returns nil when there is a response to each of them,
+// stored where its Input says. Requests with a response from an earlier round
+// are not repeated.
 //
-// As with [Elicit], the handler returns the error as it is. Responses are looked
-// at in the order of the inputs: a person who does not accept one of them makes
-// the error a [*Declined]. If the client answered one of them with an error, the
-// others are not asked, and the error is an [*InputError].
+// As with [Elicit], the handler returns the error. Responses are checked in the
+// order of the inputs; if the user does not accept one, the error is a
+// [*Declined]. If the client answered one of the requests with an error, the
+// others are not sent, and the error is an [*InputError].
 func AskAll(c *mcp.Call, inputs ...Input) error {
-	questions := make(map[string]mcp.InputRequest, len(inputs))
+	requests := make(map[string]mcp.InputRequest, len(inputs))
 	var refused *InputError
 	for _, in := range inputs {
 		if in.err != nil {
 			return in.err
 		}
-		if _, taken := questions[in.key]; taken {
+		if _, taken := requests[in.key]; taken {
 			return mcp.Errorf(mcp.CodeInternal, "two input requests have the key %q", in.key)
 		}
-		questions[in.key] = in.q
+		requests[in.key] = in.q
 		if err := c.Refused(in.key); err != nil && refused == nil {
 			refused = &InputError{Method: in.q.Method, Err: err}
 		}
@@ -42,7 +42,7 @@ func AskAll(c *mcp.Call, inputs ...Input) error {
 	if refused != nil {
 		return refused
 	}
-	responses, err := c.AskAll(questions)
+	responses, err := c.AskAll(requests)
 	if err != nil {
 		return err
 	}
@@ -54,8 +54,8 @@ func AskAll(c *mcp.Call, inputs ...Input) error {
 	return nil
 }
 
-// FormInput asks the person to fill in a form; see [Elicit]. The response is
-// stored in into.
+// FormInput asks the user to fill in a form; see [Elicit]. AskAll stores the
+// response in into.
 func FormInput[T any](key, message string, into *T) Input {
 	f, err := formOf[T]()
 	if err != nil {
@@ -63,18 +63,18 @@ func FormInput[T any](key, message string, into *T) Input {
 	}
 	q, err := mcp.ElicitRequest(&mcp.ElicitParams{Message: message, RequestedSchema: f.asked})
 	return Input{key: key, q: q, err: err, take: func(raw json.RawMessage) error {
-		answer, err := accepted(raw, key, message)
+		response, err := accepted(raw, key, message)
 		if err != nil {
 			return err
 		}
-		if err := f.plan.Decode(answer.Content, into); err != nil {
-			return mcp.InvalidParams("the answer to %q does not fit its form:\n%v", key, err)
+		if err := f.plan.Decode(response.Content, into); err != nil {
+			return mcp.InvalidParams("response to %q does not fit the form:\n%v", key, err)
 		}
 		return nil
 	}}
 }
 
-// URLInput asks the person to open a page; see [ElicitURL].
+// URLInput asks the user to open a web page; see [ElicitURL].
 func URLInput(key, message, url string) Input {
 	p := &mcp.ElicitParams{Mode: mcp.ModeURL, Message: message, URL: url}
 	if err := p.Check(); err != nil {

@@ -117,7 +117,7 @@ func TestAllListsHavePages(t *testing.T) {
 			}
 		}
 		for _, cursor := range bad {
-			expect(t, method+" "+cursor, ask(t, s, method, `{"cursor":`+cursor+`}`), "…-32602 the cursor was not made by this list")
+			expect(t, method+" "+cursor, ask(t, s, method, `{"cursor":`+cursor+`}`), "…-32602 cursor: not a cursor of this list")
 		}
 	}
 }
@@ -211,7 +211,7 @@ func TestCapabilities(t *testing.T) {
 				t.Errorf("%s: %s is not there", row.name, method)
 			}
 		}
-		expect(t, row.name, ask(t, s, "no/such", ""), `-32601 method "no/such" is not known here`)
+		expect(t, row.name, ask(t, s, "no/such", ""), `-32601 unknown method "no/such"`)
 	}
 }
 

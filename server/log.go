@@ -12,11 +12,12 @@ import (
 
 // This file holds logging to the client, which the 2026 revision deprecates.
 
-// Logger returns a logger whose lines ride with the call to its caller, if the
-// caller asked for lines of that level; otherwise they go nowhere. The message
-// and the attributes become the data of the line.
+// Logger returns a logger that sends messages to the client of the call, if the
+// client asked for messages of that level, and otherwise discards them. The
+// message and the attributes become the data of a [mcp.LogMessage]; name
+// becomes its logger.
 //
-// Deprecated: by SEP-2577; it may go in the first revision on or after
+// Deprecated: by SEP-2577; it may be removed in the first revision on or after
 // 2027-07-28. Use stderr or OpenTelemetry instead.
 func Logger(c *mcp.Call, name string) *slog.Logger {
 	return slog.New(&logHandler{call: c, name: name})
@@ -25,11 +26,11 @@ func Logger(c *mcp.Call, name string) *slog.Logger {
 type logHandler struct {
 	call   *mcp.Call
 	name   string
-	attrs  []slog.Attr // those of groups are nested already
+	attrs  []slog.Attr // nested in their groups already
 	groups []string
 }
 
-// levelOf gives a level of slog the name that the protocol has for it.
+// levelOf converts a level of slog to one of the protocol.
 func levelOf(l slog.Level) mcp.LogLevel {
 	switch {
 	case l < slog.LevelInfo:
@@ -84,7 +85,7 @@ func (h *logHandler) send(l slog.Level, data any) error {
 	return nil
 }
 
-// nest puts attributes into the groups that are open.
+// nest puts attributes into the open groups.
 func (h *logHandler) nest(attrs []slog.Attr) []slog.Attr {
 	for _, g := range slices.Backward(h.groups) {
 		attrs = []slog.Attr{{Key: g, Value: slog.GroupValue(attrs...)}}
@@ -92,8 +93,8 @@ func (h *logHandler) nest(attrs []slog.Attr) []slog.Attr {
 	return attrs
 }
 
-// put writes an attribute into an object. One without key and value, and a
-// group with nothing in it, are left out, as package slog wants it.
+// put adds an attribute to an object. As package slog requires, it omits empty
+// attributes and empty groups.
 func put(into map[string]any, a slog.Attr) {
 	v := a.Value.Resolve()
 	switch {
@@ -118,7 +119,7 @@ func put(into map[string]any, a slog.Attr) {
 	}
 }
 
-// plain turns a value into one that has a JSON form.
+// plain converts a value to one that has a JSON form.
 func plain(v slog.Value) any {
 	switch v.Kind() {
 	case slog.KindString, slog.KindDuration:
@@ -136,7 +137,7 @@ func plain(v slog.Value) any {
 	return v.Any()
 }
 
-// text mends what is not UTF-8, rather than lose the line.
+// text replaces invalid UTF-8, so that the message is not lost.
 func text(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
 func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {

@@ -56,7 +56,7 @@ func (l *logBuffer) String() string {
 
 // addText adds a tool that takes nothing and does what f does.
 func addText(s *server.Server, name string, f func(ctx context.Context, c *mcp.Call) (string, error)) {
-	server.AddTool(s, name, "", func(ctx context.Context, c *mcp.Call, _ nothing) (string, error) { return f(ctx, c) })
+	server.AddTool(s, name, "", func(ctx context.Context, c *mcp.Call, _ nothing) (string, error) { return f(ctx, c) }, nil)
 }
 
 // say makes a reader of a resource that is one text.

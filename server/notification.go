@@ -7,23 +7,25 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// notified are the functions that take in notifications of clients.
+// notified holds the functions that handle notifications from clients.
 type notified struct {
 	mu  sync.RWMutex
 	all map[string]func(ctx context.Context, c *mcp.Call)
 }
 
-// OnNotification has f called for notifications of clients with this method,
-// such as one of an extension, or notifications/roots/list_changed of an older
-// client. A nil f ends it. The Call has the parameters and the caller; nothing
-// can be asked or answered with it. Notifications of one connection or session
-// to f come one at a time and in order, those of several at the same time; over
-// HTTP, those of the newest revision come as their requests do. More than 256
-// that wait on one connection are dropped.
+// OnNotification calls f for notifications from clients with this method, such
+// as those of an extension, or notifications/roots/list_changed from clients of
+// older revisions. A nil f removes the function. The Call holds the parameters
+// and the caller; it can neither be responded to nor request input.
 //
-// A notification passes the middleware as a call whose Notification is set.
-// Those that the protocol itself needs (initialized, cancelled, progress) are
-// not among them.
+// Notifications of one connection or session are handled one at a time and in
+// order, those of different ones concurrently; over HTTP, notifications of the
+// newest revision are handled as their requests arrive. At most 256 wait per
+// connection; more are dropped.
+//
+// Middleware sees a notification as a call with IsNotification set.
+// Notifications that the protocol itself uses (initialized, cancelled,
+// progress) are not passed on.
 func (s *Server) OnNotification(method string, f func(ctx context.Context, c *mcp.Call)) {
 	s.notified.mu.Lock()
 	defer s.notified.mu.Unlock()
@@ -37,7 +39,7 @@ func (s *Server) OnNotification(method string, f func(ctx context.Context, c *mc
 	s.notified.all[method] = f
 }
 
-// hearNotification serves a call that is a notification.
+// handleNotification serves a call that is a notification.
 func (s *Server) handleNotification(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	s.notified.mu.RLock()
 	f := s.notified.all[c.Method]

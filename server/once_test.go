@@ -140,9 +140,9 @@ func TestAskAllTyped(t *testing.T) {
 	expect(t, "all", callTool(t, with(good), "t", "", able), `…"text":"Ada Bern 1"`)
 	expect(t, "one round", fmt.Sprint(rounds), "[pay roots where who]")
 	good["pay"] = `{"action":"decline"}`
-	expect(t, "declined", callTool(t, with(good), "t", "", able), `…The person declined to answer: \"Please pay\"`)
+	expect(t, "declined", callTool(t, with(good), "t", "", able), `…The user declined: \"Please pay\"`)
 	good["where"] = `{"action":"accept","content":{"city":"Rome"}}`
-	expect(t, "does not fit", callTool(t, with(good), "t", "", able), `…the answer to "where" does not fit its form`)
+	expect(t, "does not fit", callTool(t, with(good), "t", "", able), `…response to "where" does not fit the form`)
 	expect(t, "not declared", callTool(t, s, "t", "", rooted), "…-32021")
 }
 

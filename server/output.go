@@ -5,22 +5,25 @@ import (
 	"errors"
 	"reflect"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/schema"
 )
 
-var errNothing = errors.New("it is nil")
+var errNothing = errors.New("the result is nil")
 
-// A brokenPromise is the error of an output that does not keep the output
-// schema of its tool.
-type brokenPromise struct{ problems error }
+// An outputError is the error of an output that violates the output schema of
+// its tool.
+type outputError struct{ problems error }
 
-func (b *brokenPromise) Error() string { return b.problems.Error() }
+func (b *outputError) Error() string { return b.problems.Error() }
 
-// encoderOf returns what turns an Out into the body of a tool's result, and
-// the output schema, which is nil for outputs that are passed on as they are.
+// encoderOf returns the function that encodes an Out as the body of a tool
+// result, and the output schema, which is nil for types that are passed on as
+// they are.
 func encoderOf[Out any]() (encode func(*Out) (json.RawMessage, error), outSchema json.RawMessage, err error) {
 	switch any((*Out)(nil)).(type) {
 	case *string:
@@ -41,9 +44,9 @@ func encoderOf[Out any]() (encode func(*Out) (json.RawMessage, error), outSchema
 			return r.AppendJSON(nil)
 		}, nil, nil
 	case *mcp.CallToolResult:
-		return nil, nil, errors.New("return a *mcp.CallToolResult, with a star")
+		return nil, nil, errors.New("use *mcp.CallToolResult, a pointer")
 	case *mcp.Content, *[]mcp.Content, **mcp.TextContent:
-		return nil, nil, errors.New("return mcp.Contents, or a string")
+		return nil, nil, errors.New("use mcp.Contents or string")
 	}
 	if w, ok := any((*Out)(nil)).(wrapper); ok {
 		encode, outSchema, err := w.encoder()
@@ -61,16 +64,16 @@ func encoderOf[Out any]() (encode func(*Out) (json.RawMessage, error), outSchema
 	return plan.body, plan.Schema(), nil
 }
 
-// An Output is the output of a tool with what a model reads beside it, chosen
-// by the tool for this call. The output schema is that of T. Use it where a type
-// is shared by several tools, or where the text depends on the call; a type
-// that always reads the same implements [Texter] or [Contenter].
+// An Output is the output of a tool together with the content for the model,
+// chosen for this call. The output schema is that of T. Use it if several tools
+// share a type, or if the text depends on the call; a type that always produces
+// the same text implements [Texter] or [Contenter].
 type Output[T any] struct {
 	// Structured becomes the structured content.
 	Structured T
-	// Text becomes the content. Empty means what T says of itself, or its JSON.
+	// Text becomes the content. Empty means the text of T, or its JSON.
 	Text string
-	// Content, unless it is nil, becomes the content instead of Text.
+	// Content, if not nil, becomes the content instead of Text.
 	Content mcp.Contents
 }
 
@@ -79,7 +82,7 @@ type wrapper interface {
 	encoder() (encode func(output any) (json.RawMessage, error), outSchema json.RawMessage, err error)
 }
 
-// encoder returns how an Output is encoded. It needs no value.
+// encoder returns the function that encodes an Output. It needs no value.
 func (*Output[T]) encoder() (func(any) (json.RawMessage, error), json.RawMessage, error) {
 	plan, err := outputOf[T]()
 	if err != nil {
@@ -99,15 +102,14 @@ func (*Output[T]) encoder() (func(any) (json.RawMessage, error), json.RawMessage
 	}, plan.Schema(), nil
 }
 
-// beside is what an output says of itself: content, text, or neither, which are
-// nil then.
+// beside holds the functions with which an output describes itself; nil if it
+// has no such methods.
 type beside[Out any] struct {
 	contents func(*Out) mcp.Contents
 	text     func(*Out) string
 }
 
-// besideOf finds the methods of an output. They may be on the value or on the
-// pointer.
+// besideOf finds the methods of an output, on the value or on the pointer.
 func besideOf[Out any]() (b beside[Out]) {
 	if contenter, ok := methodOf[Out, Contenter](); ok {
 		b.contents = func(v *Out) mcp.Contents { return contenter(v).MCPContents() }
@@ -118,7 +120,7 @@ func besideOf[Out any]() (b beside[Out]) {
 	return b
 }
 
-// methodOf returns how an Out is seen as an I, if it or a pointer to it is one.
+// methodOf returns the conversion of an Out to I, if Out or *Out implements it.
 func methodOf[Out, I any]() (as func(*Out) I, ok bool) {
 	wanted := reflect.TypeFor[I]()
 	switch {
@@ -130,7 +132,7 @@ func methodOf[Out, I any]() (as func(*Out) I, ok bool) {
 	return nil, false
 }
 
-// body encodes an output with what it says of itself.
+// body encodes an output with the content that it provides itself.
 func (p *planned[Out]) body(v *Out) (json.RawMessage, error) {
 	if p.own.contents != nil {
 		return contentBody(p, v, p.own.contents)
@@ -138,7 +140,7 @@ func (p *planned[Out]) body(v *Out) (json.RawMessage, error) {
 	return structuredBody(p, v, p.own.text)
 }
 
-// contentBody encodes an output that has blocks of its own beside it.
+// contentBody encodes an output with content blocks of its own.
 func contentBody[Out any](plan *planned[Out], v *Out, contents func(*Out) mcp.Contents) (json.RawMessage, error) {
 	structured, err := plan.append(nil, v)
 	if err != nil {
@@ -148,8 +150,8 @@ func contentBody[Out any](plan *planned[Out], v *Out, contents func(*Out) mcp.Co
 	return r.AppendJSON(nil)
 }
 
-// longText is from where on it pays to count what will be escaped, so that room
-// for the text is made once.
+// longText is the length from which counting the characters to escape is
+// cheaper than growing the buffer.
 const longText = 4 << 10
 
 func textBody(text string) json.RawMessage {
@@ -164,8 +166,8 @@ func textBody(text string) json.RawMessage {
 	return append(body, `}]}`...)
 }
 
-// usualRoom is how much room results of a type take: a little more than the
-// last one did, for they are mostly alike.
+// usualRoom is the buffer size for results of a type: slightly more than the
+// last one took.
 type usualRoom struct{ atomic.Int64 }
 
 func (r *usualRoom) make() []byte { return make([]byte, 0, max(64, r.Load())) }
@@ -176,8 +178,8 @@ func (r *usualRoom) learn(size int) {
 	}
 }
 
-// structuredBody encodes an output once, as structured content, and quotes it
-// as the text unless there is another.
+// structuredBody encodes an output once, as structured content, and quotes that
+// as the text unless there is another text.
 func structuredBody[Out any](plan *planned[Out], v *Out, text func(*Out) string) (json.RawMessage, error) {
 	body := append(plan.room.make(), `{"structuredContent":`...)
 	start := len(body)
@@ -195,4 +197,60 @@ func structuredBody[Out any](plan *planned[Out], v *Out, text func(*Out) string)
 	body = append(body, `}]}`...)
 	plan.room.learn(len(body))
 	return body, nil
+}
+
+var plans sync.Map // of *planned[T], by the type of T
+
+// A planned is a compiled type.
+type planned[T any] struct {
+	*schema.Plan[T]
+	room usualRoom // of results
+	own  beside[T] // the content that a result provides itself
+}
+
+// append encodes an output and checks it against the rules of its tags.
+func (p *planned[T]) append(dst []byte, v *T) ([]byte, error) {
+	start := len(dst)
+	dst, err := p.Append(dst, v)
+	if err != nil {
+		return dst, err
+	}
+	if err := p.Check(dst[start:]); err != nil {
+		return dst, &outputError{err}
+	}
+	return dst, nil
+}
+
+// planOf compiles a type once for all features that use it. It does not cache
+// an error.
+func planOf[T any]() (*planned[T], error) {
+	t := reflect.TypeFor[T]()
+	if p, ok := plans.Load(t); ok {
+		return p.(*planned[T]), nil
+	}
+	compiled, err := schema.Compile[T]()
+	if err != nil {
+		return nil, err
+	}
+	p := &planned[T]{Plan: compiled, own: besideOf[T]()}
+	plans.Store(t, p)
+	return p, nil
+}
+
+// inputOf compiles a type that is only decoded.
+func inputOf[T any]() (*planned[T], error) {
+	p, err := planOf[T]()
+	if err != nil {
+		return nil, err
+	}
+	return p, p.CanDecode()
+}
+
+// outputOf compiles a type that is only encoded.
+func outputOf[T any]() (*planned[T], error) {
+	p, err := planOf[T]()
+	if err != nil {
+		return nil, err
+	}
+	return p, p.CanEncode()
 }

@@ -26,7 +26,7 @@ func TestOutputWithBlocks(t *testing.T) {
 	s, _ := newServer(server.Options{})
 	server.AddTool(s, "draw", "", func(context.Context, *mcp.Call, nothing) (picture, error) {
 		return picture{Width: 3, data: []byte("x")}, nil
-	})
+	}, nil)
 	expect(t, "call", callTool(t, s, "draw", ""), `{"content":[{"type":"image","data":"eA==","mimeType":"image/png"},{"type":"text","text":"a picture"}],"structuredContent":{"width":3}}`)
 	expect(t, "list", ask(t, s, mcp.MethodToolsList, ""), `…"outputSchema":{"type":"object"`)
 }
@@ -49,12 +49,12 @@ func (s *said) MCPText() string { return "said" }
 // L11: methods on the pointer count as those on the value do.
 func TestOutputMethodsOnThePointer(t *testing.T) {
 	s, _ := newServer(server.Options{})
-	server.AddTool(s, "value", "", func(context.Context, *mcp.Call, nothing) (drawing, error) { return drawing{3}, nil })
-	server.AddTool(s, "pointer", "", func(context.Context, *mcp.Call, nothing) (*drawing, error) { return &drawing{3}, nil })
-	server.AddTool(s, "text", "", func(context.Context, *mcp.Call, nothing) (said, error) { return said{3}, nil })
+	server.AddTool(s, "value", "", func(context.Context, *mcp.Call, nothing) (drawing, error) { return drawing{3}, nil }, nil)
+	server.AddTool(s, "pointer", "", func(context.Context, *mcp.Call, nothing) (*drawing, error) { return &drawing{3}, nil }, nil)
+	server.AddTool(s, "text", "", func(context.Context, *mcp.Call, nothing) (said, error) { return said{3}, nil }, nil)
 	server.AddTool(s, "wrapped", "", func(context.Context, *mcp.Call, nothing) (server.Output[drawing], error) {
 		return server.Output[drawing]{Structured: drawing{3}}, nil
-	})
+	}, nil)
 	drawn := `{"content":[{"type":"text","text":"a drawing"},{"type":"text","text":"its frame"}],"structuredContent":{"width":3}}`
 	for _, name := range []string{"value", "pointer", "wrapped"} {
 		expect(t, name, callTool(t, s, name, ""), drawn)
@@ -79,22 +79,22 @@ func TestOutputTextPerTool(t *testing.T) {
 			o.Content = mcp.Contents{}
 		}
 		return o, nil
-	})
+	}, nil)
 	server.AddTool(s, "list", "", func(context.Context, *mcp.Call, nothing) (*server.Output[[]int], error) {
 		return &server.Output[[]int]{Structured: []int{1}, Text: "one"}, nil
-	})
+	}, nil)
 	expect(t, "list", ask(t, s, mcp.MethodToolsList, ""), `…"outputSchema":{"type":"object","properties":{"sum":{"type":"integer","minimum":0}},"required":["sum"],"additionalProperties":false}`)
 	for _, row := range []struct{ args, want string }{
 		{`{"a":0,"b":2}`, `{"structuredContent":{"sum":2},"content":[{"type":"text","text":"{\"sum\":2}"}]}`},
 		{`{"a":1,"b":2}`, `{"structuredContent":{"sum":3},"content":[{"type":"text","text":"It is 3."}]}`},
 		{`{"a":2,"b":2}`, `{"content":[{"type":"text","text":"one"},{"type":"text","text":"two"}],"structuredContent":{"sum":4}}`},
 		{`{"a":3,"b":2}`, `{"content":[],"structuredContent":{"sum":5}}`},
-		{`{"a":1,"b":-9}`, "…the output of tool \"add\" does not fit its own schema:\nsum: must be at least 0"},
+		{`{"a":1,"b":-9}`, "…output of tool \"add\" violates its output schema:\nsum: must be at least 0"},
 	} {
 		expect(t, row.args, callTool(t, s, "add", row.args), row.want)
 	}
-	server.AddTool(s, "nil", "", func(context.Context, *mcp.Call, nothing) (*server.Output[out], error) { return nil, nil })
-	expect(t, "nil", callTool(t, s, "nil", ""), `-32603 the output of tool "nil" cannot be sent: it is nil`)
+	server.AddTool(s, "nil", "", func(context.Context, *mcp.Call, nothing) (*server.Output[out], error) { return nil, nil }, nil)
+	expect(t, "nil", callTool(t, s, "nil", ""), `-32603 encode the output of tool "nil": the result is nil`)
 	expect(t, "pointer", callTool(t, s, "list", ""), `{"structuredContent":[1],"content":[{"type":"text","text":"one"}]}`)
 }
 
@@ -114,17 +114,17 @@ func TestOutputIsHeldToItsTags(t *testing.T) {
 			return out{"small", in.Count, []string{"a", "b"}}, nil
 		}
 		return out{"huge", in.Count, []string{"a", "a"}}, nil
-	})
-	server.AddTool(s, "drawn", "", func(context.Context, *mcp.Call, nothing) (ruledPicture, error) { return ruledPicture{0}, nil })
+	}, nil)
+	server.AddTool(s, "drawn", "", func(context.Context, *mcp.Call, nothing) (ruledPicture, error) { return ruledPicture{0}, nil }, nil)
 	expect(t, "kept", callTool(t, s, "make", `{"count":1}`), `…"structuredContent":{"size":"small","count":1,"tags":["a","b"]}`)
 	if log.String() != "" {
 		t.Errorf("the operator reads %s", log)
 	}
-	expect(t, "broken", callTool(t, s, "make", `{"count":0}`), `-32603 the output of tool "make" does not fit its own schema:
+	expect(t, "broken", callTool(t, s, "make", `{"count":0}`), `-32603 output of tool "make" violates its output schema:
 size: the string "huge" is not allowed; use one of "small", "large"
 count: must be at least 1
 tags: must not have equal items, but [0] and [1] are`)
-	if got := log.String(); !strings.Contains(got, "a tool broke its own output schema") || !strings.Contains(got, "tool=make") || !strings.Contains(got, "count: must be at least 1") {
+	if got := log.String(); !strings.Contains(got, "tool output violates its output schema") || !strings.Contains(got, "tool=make") || !strings.Contains(got, "count: must be at least 1") {
 		t.Errorf("the operator reads %s", got)
 	}
 	expect(t, "with content", callTool(t, s, "drawn", ""), "…width: must be at least 1")
@@ -139,7 +139,7 @@ func (ruledPicture) MCPContents() mcp.Contents { return mcp.Contents{mcp.Text("x
 func TestResourceListChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := newServer(server.Options{})
-		if err := s.AddTemplate(mcp.ResourceTemplate{URITemplate: "a:{x}", Name: "a"}, say("")); err != nil {
+		if err := s.AddTemplate(mcp.ResourceTemplate{URITemplate: "a:{x}", Name: "a"}, say(""), nil); err != nil {
 			t.Fatal(err)
 		}
 		box := &mailbox{}

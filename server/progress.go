@@ -2,10 +2,10 @@ package server
 
 import "github.com/tenon-mcp/tenon/mcp"
 
-// Progress tells the caller how far a call has come, if it wants to know. done
-// must grow from one time to the next; what does not is dropped, also what a
-// handler that asks says again in its next round. A total of 0 means that it is
-// not known.
+// Progress sends a progress notification to the client of the call, if it asked
+// for them. done must increase from one notification to the next; others are
+// dropped, including those that a handler repeats in the next round. A total of
+// 0 means unknown.
 func Progress(c *mcp.Call, done, total float64, message string) {
 	if !c.Progress || c.OnNotification == nil {
 		return
@@ -16,8 +16,8 @@ func Progress(c *mcp.Call, done, total float64, message string) {
 	}
 }
 
-// rising returns a call whose progress only rises.
-func rising(c *mcp.Call) *mcp.Call {
+// increasing returns a call that drops progress that does not increase.
+func increasing(c *mcp.Call) *mcp.Call {
 	if !c.Progress || c.OnNotification == nil {
 		return c
 	}

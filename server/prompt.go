@@ -14,30 +14,30 @@ import (
 
 type prompt struct {
 	get       func(ctx context.Context, c *mcp.Call, args json.RawMessage) (*mcp.GetPromptResult, error)
-	arguments map[string]bool // those there are, and whether they are strings
+	arguments map[string]bool // all arguments, and whether they are strings
 	completes completers
 }
 
-// PromptOptions say more about a prompt. AddPrompt takes them once at most.
+// PromptOptions configures a prompt; nil means the defaults.
 type PromptOptions struct {
-	Title string // what to show to a person; empty means the name
+	Title string // for display; empty means the name
 	Icons []mcp.Icon
 	Meta  mcp.Meta
 }
 
-// AddPrompt adds a prompt whose arguments are In, or takes the place of the one
-// with that name. In is a struct of strings, numbers and booleans: the protocol
-// knows only strings, and each is read as its field wants it. An empty string
-// for a number or boolean counts as left out, since forms send it. A field with
-// an enum, and a boolean, is completed by itself.
+// AddPrompt adds a prompt with arguments of type In, or replaces the one with
+// that name. In is a struct of strings, numbers and booleans. The protocol only
+// has string arguments; each is converted to the type of its field. An empty
+// string for a number or boolean counts as absent, because forms send it.
+// Fields with an enum and booleans are completed automatically.
 //
-// The messages are Out: a string (one message of the user), []mcp.PromptMessage,
-// or *mcp.GetPromptResult. Arguments that do not fit never reach get. An error
-// from get that is not an *mcp.Error is logged, and the caller learns only that
-// the prompt failed.
+// Out is a string (one message of the user), []mcp.PromptMessage or
+// *mcp.GetPromptResult. If the arguments are invalid, get is not called and the
+// client gets an error. If get returns an error that is not an *mcp.Error, the
+// error is logged and the client only learns that the prompt failed.
 //
-// AddPrompt panics if In, Out or the name cannot be used.
-func AddPrompt[In, Out any](s *Server, name, description string, get func(ctx context.Context, c *mcp.Call, in In) (Out, error), o ...PromptOptions) {
+// AddPrompt panics if In, Out or the name is invalid.
+func AddPrompt[In, Out any](s *Server, name, description string, get func(ctx context.Context, c *mcp.Call, in In) (Out, error), o *PromptOptions) {
 	plan, err := inputOf[In]()
 	if err != nil {
 		panic(fmt.Sprintf("prompt %q: arguments: %v", name, err))
@@ -48,13 +48,13 @@ func AddPrompt[In, Out any](s *Server, name, description string, get func(ctx co
 	}
 	p := &prompt{arguments: map[string]bool{}}
 	spec := mcp.Prompt{Name: name, Description: description}
-	if len(o) > 0 {
-		spec.Title, spec.Icons, spec.Meta = o[0].Title, o[0].Icons, o[0].Meta
+	if o != nil {
+		spec.Title, spec.Icons, spec.Meta = o.Title, o.Icons, o.Meta
 	}
 	p.get = func(ctx context.Context, c *mcp.Call, args json.RawMessage) (*mcp.GetPromptResult, error) {
 		var in In
 		if err := plan.Decode(args, &in); err != nil {
-			return nil, mcp.InvalidParams("the arguments of prompt %q do not fit:\n%v", name, err)
+			return nil, mcp.InvalidParams("invalid arguments of prompt %q:\n%v", name, err)
 		}
 		out, err := get(ctx, c, in)
 		if err != nil {
@@ -83,10 +83,10 @@ func (s *Server) addPrompt(spec *mcp.Prompt, p *prompt, argsSchema json.RawMessa
 	return nil
 }
 
-// describe lists the arguments as the protocol wants them, from their schema.
+// describe derives the arguments of the prompt from their schema.
 func (p *prompt) describe(spec *mcp.Prompt, argsSchema json.RawMessage) error {
 	if string(rawjson.Lookup(argsSchema, "additionalProperties")) != "false" {
-		return errors.New("the arguments of a prompt are a struct")
+		return errors.New("arguments must be a struct")
 	}
 	required := map[string]bool{}
 	for e := rawjson.Array(rawjson.Lookup(argsSchema, "required")); e.Next(); {
@@ -99,7 +99,7 @@ func (p *prompt) describe(spec *mcp.Prompt, argsSchema json.RawMessage) error {
 		switch kind {
 		case "string", "integer", "number", "boolean":
 		default:
-			return fmt.Errorf("argument %q: a prompt takes strings, numbers and booleans", name)
+			return fmt.Errorf("argument %q must be a string, a number or a boolean", name)
 		}
 		p.arguments[name] = kind == "string"
 		arg := mcp.PromptArgument{Name: name, Required: required[name]}
@@ -113,7 +113,8 @@ func (p *prompt) describe(spec *mcp.Prompt, argsSchema json.RawMessage) error {
 	return nil
 }
 
-// choicesOf lists what an argument can be, as text; nil means too much to list.
+// choicesOf returns the possible values of an argument as text; nil means that
+// they are not a fixed set.
 func choicesOf(kind string, argSchema json.RawMessage) []string {
 	var choices []string
 	add := func(value json.RawMessage) {
@@ -135,7 +136,7 @@ func choicesOf(kind string, argSchema json.RawMessage) []string {
 	return choices
 }
 
-// messagesOf returns what makes messages of an Out.
+// messagesOf returns the function that converts an Out to messages.
 func messagesOf[Out any](description string) (func(*Out) *mcp.GetPromptResult, error) {
 	switch any((*Out)(nil)).(type) {
 	case *string:
@@ -150,10 +151,10 @@ func messagesOf[Out any](description string) (func(*Out) *mcp.GetPromptResult, e
 	case **mcp.GetPromptResult:
 		return func(v *Out) *mcp.GetPromptResult { return *any(v).(**mcp.GetPromptResult) }, nil
 	}
-	return nil, fmt.Errorf("a prompt comes to a string, []mcp.PromptMessage or *mcp.GetPromptResult, not %T", *new(Out))
+	return nil, fmt.Errorf("output must be a string, []mcp.PromptMessage or *mcp.GetPromptResult, not %T", *new(Out))
 }
 
-// RemovePrompts removes prompts and returns how many of them there were.
+// RemovePrompts removes prompts and returns how many of them existed.
 func (s *Server) RemovePrompts(names ...string) int {
 	return s.gone(mcp.NotificationPromptsListChanged, KindPrompt, names, s.prompts.drop(names))
 }
@@ -173,7 +174,7 @@ func (s *Server) getPrompt(ctx context.Context, c *mcp.Call) (mcp.Result, error)
 	}
 	out, err := p.get(ctx, c, p.typed(in.Arguments))
 	if err == nil && out == nil {
-		err = mcp.Errorf(mcp.CodeInternal, "prompt %q came to nothing", in.Name)
+		err = mcp.Errorf(mcp.CodeInternal, "prompt %q returned nil", in.Name)
 	}
 	var res mcp.Result
 	if err == nil {
@@ -185,7 +186,7 @@ func (s *Server) getPrompt(ctx context.Context, c *mcp.Call) (mcp.Result, error)
 	return res, nil
 }
 
-// typed writes arguments, which are all strings, as the values they stand for.
+// typed converts string arguments to the JSON values of their fields.
 func (p *prompt) typed(args map[string]string) json.RawMessage {
 	dst := []byte{'{'}
 	for _, name := range slices.Sorted(maps.Keys(args)) {

@@ -23,7 +23,7 @@ func TestPromptArguments(t *testing.T) {
 	}) (string, error) {
 		ran++
 		return fmt.Sprintf("%+v", in), nil
-	}, server.PromptOptions{Title: "Say", Meta: mcp.Meta{"x": []byte("1")}})
+	}, &server.PromptOptions{Title: "Say", Meta: mcp.Meta{"x": []byte("1")}})
 	expect(t, "list", ask(t, s, mcp.MethodPromptsList, ""), `{"prompts":[{"name":"p","title":"Say","description":"Says it","arguments":[`+
 		`{"name":"who","title":"Who","description":"whom to greet","required":true},{"name":"times"},{"name":"loud"},{"name":"size"},{"name":"ratio"}],"_meta":{"x":1}}]}`)
 
@@ -35,9 +35,9 @@ func TestPromptArguments(t *testing.T) {
 		{`{"who":"5","times":"3","loud":"true","size":"large","ratio":"1.5e1"}`, `…{Who:5 Times:3 Loud:true Size:large Ratio:15}`, 1},
 		{`{"who":"true","times":"","loud":"","ratio":""}`, `…{Who:true Times:1 Loud:false Size: Ratio:0}`, 1}, // forms send what is empty
 		{`{"who":""}`, `…{Who: Times:1`, 1},
-		{``, `…-32602 the arguments of prompt "p" do not fit:` + "\nwho: ", 0},
+		{``, `…-32602 invalid arguments of prompt "p":` + "\nwho: ", 0},
 		{`{}`, `…who: `, 0},
-		{`{"who":"a","times":"many"}`, `…-32602 the arguments of prompt "p" do not fit:` + "\ntimes: expected an integer", 0},
+		{`{"who":"a","times":"many"}`, `…-32602 invalid arguments of prompt "p":` + "\ntimes: expected an integer", 0},
 		{`{"who":"a","times":"0"}`, `…times: `, 0},
 		{`{"who":"a","times":"1.5"}`, `…times: `, 0},
 		{`{"who":"a","times":"{\"a\":1}"}`, `…times: `, 0},
@@ -71,11 +71,11 @@ func TestPromptOutputs(t *testing.T) {
 	add := func(s *server.Server, name string, out any, err error) {
 		switch out := out.(type) {
 		case []mcp.PromptMessage:
-			server.AddPrompt(s, name, "d", func(context.Context, *mcp.Call, nothing) ([]mcp.PromptMessage, error) { return out, err })
+			server.AddPrompt(s, name, "d", func(context.Context, *mcp.Call, nothing) ([]mcp.PromptMessage, error) { return out, err }, nil)
 		case *mcp.GetPromptResult:
-			server.AddPrompt(s, name, "d", func(context.Context, *mcp.Call, nothing) (*mcp.GetPromptResult, error) { return out, err })
+			server.AddPrompt(s, name, "d", func(context.Context, *mcp.Call, nothing) (*mcp.GetPromptResult, error) { return out, err }, nil)
 		default:
-			server.AddPrompt(s, name, "d", func(context.Context, *mcp.Call, nothing) (string, error) { return "", err })
+			server.AddPrompt(s, name, "d", func(context.Context, *mcp.Call, nothing) (string, error) { return "", err }, nil)
 		}
 	}
 	messages := []mcp.PromptMessage{{Role: mcp.RoleUser, Content: mcp.Text("q")}, {Role: mcp.RoleAssistant, Content: mcp.Text("a")}}
@@ -89,20 +89,20 @@ func TestPromptOutputs(t *testing.T) {
 		{"messages", messages, nil, `{"description":"d",` + written},
 		{"no messages", []mcp.PromptMessage(nil), nil, `{"description":"d","messages":[]}`},
 		{"result", &mcp.GetPromptResult{Messages: messages}, nil, `{` + written},
-		{"nil", (*mcp.GetPromptResult)(nil), nil, `-32603 prompt "p" came to nothing`},
+		{"nil", (*mcp.GetPromptResult)(nil), nil, `-32603 prompt "p" returned nil`},
 		{"no content", []mcp.PromptMessage{{Role: mcp.RoleUser}}, nil, `-32603 prompt "p" failed`},
 		{"error", "", errors.New("secret"), `-32603 prompt "p" failed`},
 		{"coded", "", mcp.InvalidParams("who?"), `-32602 who?`},
 		{"asks", "", &mcp.InputRequired{}, `…no code: input required`},
-		{"declined", "", &server.Declined{Action: mcp.ActionDecline, Message: "Q"}, `-32602 prompt "p" needs an answer. The person declined to answer: "Q"`},
-		{"refused", "", &server.InputError{Method: "m", Err: errors.New("no")}, `-32602 prompt "p" needs an answer. The client did not answer m: no`},
+		{"declined", "", &server.Declined{Action: mcp.ActionDecline, Message: "Q"}, `-32602 prompt "p" needs input: The user declined: "Q"`},
+		{"refused", "", &server.InputError{Method: "m", Err: errors.New("no")}, `-32602 prompt "p" needs input: The client did not answer m: no`},
 	}
 	for _, row := range rows {
 		s, log := newServer(server.Options{})
 		add(s, "p", row.out, row.err)
 		got := ask(t, s, mcp.MethodPromptsGet, `{"name":"p"}`)
 		expect(t, row.name, got, row.want)
-		if (got == `-32603 prompt "p" failed`) != strings.Contains(log.String(), "a feature failed") {
+		if (got == `-32603 prompt "p" failed`) != strings.Contains(log.String(), "feature failed") {
 			t.Errorf("%s: the operator reads %q", row.name, log)
 		}
 	}

@@ -13,23 +13,27 @@ import (
 
 func addIn[In any](name string) func(*server.Server) {
 	return func(s *server.Server) {
-		server.AddTool(s, name, "", func(context.Context, *mcp.Call, In) (string, error) { return "", nil })
+		server.AddTool(s, name, "", func(context.Context, *mcp.Call, In) (string, error) { return "", nil }, nil)
 	}
 }
 
 func addOut[Out any](s *server.Server) {
-	server.AddTool(s, "t", "", func(context.Context, *mcp.Call, nothing) (out Out, err error) { return out, nil })
+	server.AddTool(s, "t", "", func(context.Context, *mcp.Call, nothing) (out Out, err error) { return out, nil }, nil)
 }
 
 func addToolWith(o server.ToolOptions) func(*server.Server) {
 	return func(s *server.Server) {
-		server.AddTool(s, "t", "", func(context.Context, *mcp.Call, nothing) (string, error) { return "", nil }, o)
+		server.AddTool(s, "t", "", func(context.Context, *mcp.Call, nothing) (string, error) { return "", nil }, &o)
 	}
 }
 
 func addPrompt[In, Out any](name string, o ...server.PromptOptions) func(*server.Server) {
 	return func(s *server.Server) {
-		server.AddPrompt(s, name, "", func(context.Context, *mcp.Call, In) (out Out, err error) { return out, nil }, o...)
+		var po *server.PromptOptions
+		if len(o) > 0 {
+			po = &o[0]
+		}
+		server.AddPrompt(s, name, "", func(context.Context, *mcp.Call, In) (out Out, err error) { return out, nil }, po)
 	}
 }
 
@@ -43,11 +47,11 @@ func must(f func(*server.Server) error) func(*server.Server) {
 }
 
 func resource(spec mcp.Resource, read server.ReadFunc) func(*server.Server) {
-	return must(func(s *server.Server) error { return s.AddResource(spec, read) })
+	return must(func(s *server.Server) error { return s.AddResource(spec, read, nil) })
 }
 
 func template(spec mcp.ResourceTemplate, read server.ReadFunc) func(*server.Server) {
-	return must(func(s *server.Server) error { return s.AddTemplate(spec, read) })
+	return must(func(s *server.Server) error { return s.AddTemplate(spec, read, nil) })
 }
 
 func raw(spec mcp.Tool, run server.RawToolFunc) func(*server.Server) {
@@ -78,20 +82,20 @@ func TestBadRegistrations(t *testing.T) {
 		add  func(*server.Server)
 		want string
 	}{
-		{"empty tool name", addIn[nothing](""), `tool "": a name has`},
-		{"tool name with a space", addIn[nothing]("a b"), `tool "a b": a name has`},
-		{"long tool name", addIn[nothing](strings.Repeat("a", 129)), `a name has 1 to 128`},
+		{"empty tool name", addIn[nothing](""), `tool "": a name must have`},
+		{"tool name with a space", addIn[nothing]("a b"), `tool "a b": a name must have`},
+		{"long tool name", addIn[nothing](strings.Repeat("a", 129)), `a name must have 1 to 128`},
 		{"tag that does not fit", addIn[badTag]("t"), `tool "t": arguments: `},
 		{"channel", addIn[struct{ C chan int }]("t"), `tool "t": arguments: `},
 		{"arguments that are no object", addIn[int]("t"), `tool "t": inputSchema: expected "type":"object"`},
 		{"arguments that are anything", addIn[any]("t"), `tool "t": inputSchema: expected "type":"object"`},
 		{"headers twice", addIn[twice]("t"), `x-mcp-header of b: region also names the property a`},
 		{"output without a form", addOut[func()], `tool "t": output: `},
-		{"result by value", addOut[mcp.CallToolResult], `tool "t": output: return a *mcp.CallToolResult`},
-		{"one block", addOut[mcp.Content], `tool "t": output: return mcp.Contents`},
+		{"result by value", addOut[mcp.CallToolResult], `tool "t": output: use *mcp.CallToolResult`},
+		{"one block", addOut[mcp.Content], `tool "t": output: use mcp.Contents`},
 		{"tool icon", addToolWith(server.ToolOptions{Icons: badIcon}), `tool "t": icon `},
 		{"tool meta", addToolWith(server.ToolOptions{Meta: badMeta}), `tool "t": `},
-		{"tool without func", func(s *server.Server) { server.AddTool[nothing, string](s, "t", "", nil) }, `tool "t": the func is nil`},
+		{"tool without func", func(s *server.Server) { server.AddTool[nothing, string](s, "t", "", nil, nil) }, `tool "t": the function is nil`},
 
 		{"raw tool without schema", raw(mcp.Tool{Name: "t"}, run), `tool "t": inputSchema: missing`},
 		{"raw tool with a list", raw(mcp.Tool{Name: "t", InputSchema: json.RawMessage(`[]`)}, run), `tool "t": inputSchema: expected an object`},
@@ -105,33 +109,33 @@ func TestBadRegistrations(t *testing.T) {
 		{"raw tool header", raw(mcp.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"a b"}}}`)}, run), `tool "t": x-mcp-header of a: `},
 		{"raw tool escaped header", raw(mcp.Tool{Name: "t", InputSchema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string","x-mcp\u002dheader":"a b"}}}`)}, run), `tool "t": x-mcp-header of a: `},
 		{"raw tool text", raw(mcp.Tool{Name: "t", Description: "\xff", InputSchema: object}, run), `tool "t": `},
-		{"raw tool without func", raw(mcp.Tool{Name: "t", InputSchema: object}, nil), `tool "t": the func is nil`},
+		{"raw tool without func", raw(mcp.Tool{Name: "t", InputSchema: object}, nil), `tool "t": the function is nil`},
 
-		{"resource without URI", resource(mcp.Resource{Name: "r"}, read), `resource "": a URI begins with a scheme`},
-		{"resource with a path", resource(mcp.Resource{URI: "/etc/passwd", Name: "r"}, read), `resource "/etc/passwd": a URI begins`},
-		{"resource without name", resource(mcp.Resource{URI: "a:b"}, read), `resource "a:b": it needs a name`},
+		{"resource without URI", resource(mcp.Resource{Name: "r"}, read), `resource "": the URI has no scheme`},
+		{"resource with a path", resource(mcp.Resource{URI: "/etc/passwd", Name: "r"}, read), `resource "/etc/passwd": the URI has no scheme`},
+		{"resource without name", resource(mcp.Resource{URI: "a:b"}, read), `resource "a:b" has no name`},
 		{"resource icon", resource(mcp.Resource{URI: "a:b", Name: "r", Icons: badIcon}, read), `resource "a:b": icon `},
 		{"resource meta", resource(mcp.Resource{URI: "a:b", Name: "r", Meta: badMeta}, read), `resource "a:b": `},
-		{"resource without func", resource(mcp.Resource{URI: "a:b", Name: "r"}, nil), `resource "a:b": the func is nil`},
+		{"resource without func", resource(mcp.Resource{URI: "a:b", Name: "r"}, nil), `resource "a:b": the function is nil`},
 
 		{"template that does not end", template(mcp.ResourceTemplate{URITemplate: "a:{b", Name: "r"}, read), `resource template "a:{b": `},
 		{"template that fits twice", template(mcp.ResourceTemplate{URITemplate: "a:{b}{c}", Name: "r"}, read), `resource template "a:{b}{c}": `},
-		{"template without name", template(mcp.ResourceTemplate{URITemplate: "a:{b}"}, read), `resource template "a:{b}": it needs a name`},
+		{"template without name", template(mcp.ResourceTemplate{URITemplate: "a:{b}"}, read), `resource template "a:{b}" has no name`},
 		{"template icon", template(mcp.ResourceTemplate{URITemplate: "a:{b}", Name: "r", Icons: badIcon}, read), `resource template "a:{b}": icon `},
-		{"template without func", template(mcp.ResourceTemplate{URITemplate: "a:{b}", Name: "r"}, nil), `resource template "a:{b}": the func is nil`},
+		{"template without func", template(mcp.ResourceTemplate{URITemplate: "a:{b}", Name: "r"}, nil), `resource template "a:{b}": the function is nil`},
 
 		{"prompt without name", addPrompt[nothing, string](""), `prompt "": a prompt needs a name`},
 		{"prompt tag", addPrompt[badTag, string]("p"), `prompt "p": arguments: `},
-		{"prompt with a nested argument", addPrompt[nested, string]("p"), `prompt "p": argument "a": a prompt takes strings, numbers and booleans`},
-		{"prompt of anything", addPrompt[struct{ A any }, string]("p"), `prompt "p": argument "A": `},
-		{"prompt of a map", addPrompt[map[string]string, string]("p"), `prompt "p": the arguments of a prompt are a struct`},
-		{"prompt of an int", addPrompt[int, string]("p"), `prompt "p": the arguments of a prompt are a struct`},
-		{"prompt output", addPrompt[nothing, int]("p"), `prompt "p": a prompt comes to a string`},
+		{"prompt with a nested argument", addPrompt[nested, string]("p"), `prompt "p": argument "a" must be a string, a number or a boolean`},
+		{"prompt of anything", addPrompt[struct{ A any }, string]("p"), `prompt "p": argument "A" `},
+		{"prompt of a map", addPrompt[map[string]string, string]("p"), `prompt "p": arguments must be a struct`},
+		{"prompt of an int", addPrompt[int, string]("p"), `prompt "p": arguments must be a struct`},
+		{"prompt output", addPrompt[nothing, int]("p"), `prompt "p": output must be a string`},
 		{"prompt icon", addPrompt[nothing, string]("p", server.PromptOptions{Icons: badIcon}), `prompt "p": icon `},
-		{"prompt without func", func(s *server.Server) { server.AddPrompt[nothing, string](s, "p", "", nil) }, `prompt "p": the func is nil`},
+		{"prompt without func", func(s *server.Server) { server.AddPrompt[nothing, string](s, "p", "", nil, nil) }, `prompt "p": the function is nil`},
 
-		{"completion of no prompt", must(func(s *server.Server) error { return s.CompletePrompt("p", "a", complete) }), `there is no prompt "p" to complete`},
-		{"completion of no template", must(func(s *server.Server) error { return s.CompleteTemplate("a:{b}", "b", complete) }), `there is no resource template "a:{b}" to complete`},
+		{"completion of no prompt", must(func(s *server.Server) error { return s.CompletePrompt("p", "a", complete) }), `complete prompt "p": no such prompt`},
+		{"completion of no template", must(func(s *server.Server) error { return s.CompleteTemplate("a:{b}", "b", complete) }), `complete resource template "a:{b}": no such template`},
 	}
 	for _, row := range rows {
 		s, _ := newServer(server.Options{})
@@ -157,9 +161,9 @@ func TestBadCompleters(t *testing.T) {
 		want string
 	}{
 		{s.CompletePrompt("p", "B", complete), `prompt "p" has no argument "B"`},
-		{s.CompletePrompt("p", "A", nil), `prompt "p": the func that completes "A" is nil`},
+		{s.CompletePrompt("p", "A", nil), `prompt "p": the CompleteFunc of "A" is nil`},
 		{s.CompleteTemplate("a:{b}", "c", complete), `resource template "a:{b}" has no argument "c"`},
-		{s.CompleteTemplate("a:{b}", "b", nil), `resource template "a:{b}": the func that completes "b" is nil`},
+		{s.CompleteTemplate("a:{b}", "b", nil), `resource template "a:{b}": the CompleteFunc of "b" is nil`},
 	} {
 		expect(t, "completer", fmt.Sprint(row.err), row.want)
 	}

@@ -16,9 +16,17 @@ import (
 )
 
 // A ReadFunc reads a resource. vars holds the variables of the template that
-// the URI fits; it is nil for a resource that was added by its URI. A resource
-// that is not there is an [mcp.ResourceNotFound].
+// the URI matches; it is nil for a resource added with [Server.AddResource]. If
+// the resource does not exist, return [mcp.ResourceNotFound].
 type ReadFunc func(ctx context.Context, c *mcp.Call, uri string, vars map[string]string) ([]mcp.ResourceContents, error)
+
+// ResourceOptions configures a resource or a resource template; nil means the
+// defaults.
+type ResourceOptions struct {
+	// Cache says for how long clients may cache the contents. The zero value
+	// means not at all.
+	Cache mcp.Cache
+}
 
 type resource struct {
 	read     ReadFunc
@@ -32,31 +40,29 @@ type template struct {
 	completes completers
 }
 
-// AddResource adds a resource, or takes the place of the one with its URI.
-// Contents that do not say their URI or their MIME type have those of the
-// resource. An optional cache says how long what is read may be kept; unset
-// means not at all.
-func (s *Server) AddResource(spec mcp.Resource, read ReadFunc, cache ...mcp.Cache) error {
+// AddResource adds a resource, or replaces the one with the same URI. Contents
+// without a URI or MIME type get those of the resource.
+func (s *Server) AddResource(spec mcp.Resource, read ReadFunc, o *ResourceOptions) error {
 	if u, err := url.Parse(spec.URI); err != nil || u.Scheme == "" {
-		return fmt.Errorf("resource %q: a URI begins with a scheme and a colon, as file:///x does", spec.URI)
+		return fmt.Errorf("resource %q: the URI has no scheme, such as file:", spec.URI)
 	}
 	if spec.Name == "" {
-		return fmt.Errorf("resource %q: it needs a name", spec.URI)
+		return fmt.Errorf("resource %q has no name", spec.URI)
 	}
 	line, err := listed(&spec, spec.Icons, read == nil)
 	if err != nil {
 		return fmt.Errorf("resource %q: %w", spec.URI, err)
 	}
-	s.resources.put(spec.URI, line, &resource{read, spec.MIMEType, first(cache)})
+	s.resources.put(spec.URI, line, &resource{read, spec.MIMEType, o.cache()})
 	s.changes.changed(mcp.NotificationResourcesListChanged, KindResource, spec.URI)
 	return nil
 }
 
-// AddTemplate adds a template of resources, or takes the place of the same
-// one. A template must fit each URI in at most one way. A URI that fits several
-// templates belongs to the one that was added first, and one that was added
-// with [Server.AddResource] to none of them.
-func (s *Server) AddTemplate(spec mcp.ResourceTemplate, read ReadFunc, cache ...mcp.Cache) error {
+// AddTemplate adds a resource template, or replaces the same one. A template
+// must match each URI in at most one way. If several templates match a URI, the
+// one added first is used; resources added with [Server.AddResource] have
+// precedence.
+func (s *Server) AddTemplate(spec mcp.ResourceTemplate, read ReadFunc, o *ResourceOptions) error {
 	t, err := uritemplate.Parse(spec.URITemplate)
 	if err != nil {
 		return fmt.Errorf("resource template %q: %w", spec.URITemplate, err)
@@ -65,25 +71,25 @@ func (s *Server) AddTemplate(spec mcp.ResourceTemplate, read ReadFunc, cache ...
 		return fmt.Errorf("resource template %q: %w", spec.URITemplate, err)
 	}
 	if spec.Name == "" {
-		return fmt.Errorf("resource template %q: it needs a name", spec.URITemplate)
+		return fmt.Errorf("resource template %q has no name", spec.URITemplate)
 	}
 	line, err := listed(&spec, spec.Icons, read == nil)
 	if err != nil {
 		return fmt.Errorf("resource template %q: %w", spec.URITemplate, err)
 	}
-	s.templates.put(spec.URITemplate, line, &template{resource: resource{read, spec.MIMEType, first(cache)}, uri: t})
+	s.templates.put(spec.URITemplate, line, &template{resource: resource{read, spec.MIMEType, o.cache()}, uri: t})
 	s.changes.changed(mcp.NotificationResourcesListChanged, KindTemplate, spec.URITemplate)
 	return nil
 }
 
-func first(cache []mcp.Cache) mcp.Cache {
-	if len(cache) > 0 {
-		return cache[0]
+func (o *ResourceOptions) cache() mcp.Cache {
+	if o == nil {
+		return mcp.Cache{}
 	}
-	return mcp.Cache{}
+	return o.Cache
 }
 
-// listed encodes what a list says of a feature that is usable.
+// listed encodes the list entry of a feature.
 func listed(spec any, icons []mcp.Icon, noFunc bool) (json.RawMessage, error) {
 	if err := usable(icons, noFunc); err != nil {
 		return nil, err
@@ -91,7 +97,7 @@ func listed(spec any, icons []mcp.Icon, noFunc bool) (json.RawMessage, error) {
 	return mcp.Marshal(spec)
 }
 
-// usable reports what no feature may have: a bad icon, or nothing to run.
+// usable returns an error for an invalid icon or a missing function.
 func usable(icons []mcp.Icon, noFunc bool) error {
 	for _, icon := range icons {
 		if err := icon.Check(); err != nil {
@@ -99,32 +105,45 @@ func usable(icons []mcp.Icon, noFunc bool) error {
 		}
 	}
 	if noFunc {
-		return errors.New("the func is nil")
+		return errors.New("the function is nil")
 	}
 	return nil
 }
 
-// RemoveResources removes resources by their URIs and returns how many of them
-// there were.
+// RemoveResources removes resources by URI and returns how many of them
+// existed.
 func (s *Server) RemoveResources(uris ...string) int {
 	return s.gone(mcp.NotificationResourcesListChanged, KindResource, uris, s.resources.drop(uris))
 }
 
-// RemoveTemplates removes templates and returns how many of them there were.
+// RemoveTemplates removes resource templates and returns how many of them
+// existed.
 func (s *Server) RemoveTemplates(uriTemplates ...string) int {
 	return s.gone(mcp.NotificationResourcesListChanged, KindTemplate, uriTemplates, s.templates.drop(uriTemplates))
 }
 
-// gone announces that n features are gone, if there were any.
-func (s *Server) gone(note string, k Kind, names []string, n int) int {
+// gone notifies subscriptions if features were removed.
+func (s *Server) gone(method string, k Kind, names []string, n int) int {
 	if n > 0 {
-		s.changes.changed(note, k, names...)
+		s.changes.changed(method, k, names...)
 	}
 	return n
 }
 
-// ResourceUpdated announces that what is in a resource has changed, to those
-// who listen for its URI.
+// ResourceListChanged notifies subscribed clients that the list of resources
+// has changed, for servers whose list is produced by middleware.
+// [Server.AddResource] and the like do so by themselves. With Options.Allow,
+// only clients that may see one of the templates are notified.
+func (s *Server) ResourceListChanged() {
+	var names []string
+	for _, it := range s.templates.all() {
+		names = append(names, it.name)
+	}
+	s.changes.changed(mcp.NotificationResourcesListChanged, KindTemplate, names...)
+}
+
+// ResourceUpdated notifies clients that are subscribed to the URI that the
+// resource has changed.
 func (s *Server) ResourceUpdated(uri string) { s.changes.updated(uri) }
 
 // readResource serves resources/read.
@@ -134,7 +153,7 @@ func (s *Server) readResource(ctx context.Context, c *mcp.Call) (mcp.Result, err
 	}
 	uri, ok := rawjson.String(rawjson.Lookup(c.Params, "uri"))
 	if !ok {
-		return mcp.Result{}, mcp.InvalidParams("uri: missing or not a string: say which resource to read")
+		return mcp.Result{}, mcp.InvalidParams("uri: missing or not a string")
 	}
 	r, vars := s.findResource(&c.Caller, uri)
 	if r == nil {
@@ -142,7 +161,7 @@ func (s *Server) readResource(ctx context.Context, c *mcp.Call) (mcp.Result, err
 	}
 	contents, err := r.read(ctx, c, uri, vars)
 	if err == nil && len(contents) == 0 {
-		err = mcp.Errorf(mcp.CodeInternal, "reading %q came to nothing", uri)
+		err = mcp.Errorf(mcp.CodeInternal, "reading %q returned no contents", uri)
 	}
 	var res mcp.Result
 	if err == nil {
@@ -155,8 +174,8 @@ func (s *Server) readResource(ctx context.Context, c *mcp.Call) (mcp.Result, err
 	return res, nil
 }
 
-// complete fills in what contents leave out. They may be the reader's own and
-// the same for many calls, so they are not changed.
+// complete fills in missing URIs and MIME types. It copies contents, which may
+// belong to the ReadFunc.
 func (r *resource) complete(uri string, contents []mcp.ResourceContents) []mcp.ResourceContents {
 	full := slices.Clone(contents)
 	for i := range full {
@@ -166,9 +185,9 @@ func (r *resource) complete(uri string, contents []mcp.ResourceContents) []mcp.R
 	return full
 }
 
-// findResource finds what a URI belongs to, and the variables in it: the
-// resource that was added by it, or the first template that it fits. It is nil
-// if there is none that the caller may read.
+// findResource returns the resource for a URI and the variables in it: the
+// resource added with that URI, or the first template that matches. It returns
+// nil if there is none that the caller may read.
 func (s *Server) findResource(c *mcp.Caller, uri string) (*resource, map[string]string) {
 	if r := s.resources.get(uri); r != nil {
 		if !s.allows(c, KindResource, uri) {
@@ -187,14 +206,14 @@ func (s *Server) findResource(c *mcp.Caller, uri string) (*resource, map[string]
 	return nil, nil
 }
 
-// TextResource is the contents of a resource that is one text. An empty MIME
-// type means the one that the resource was added with.
+// TextResource returns the contents of a text resource. An empty MIME type
+// means that of the resource.
 func TextResource(mimeType, text string) []mcp.ResourceContents {
 	return []mcp.ResourceContents{{MIMEType: mimeType, Text: text}}
 }
 
-// JSONResource is the contents of a resource that is one JSON value, encoded by
-// [schema.Marshal] as the output of a tool is.
+// JSONResource returns the contents of a resource that is one JSON value,
+// encoded with [schema.Marshal] like the output of a tool.
 func JSONResource(v any) ([]mcp.ResourceContents, error) {
 	raw, err := schema.Marshal(v)
 	if err != nil {

@@ -60,11 +60,11 @@ func TestReadResource(t *testing.T) {
 		{"s:2", `{"contents":[{"uri":"s:2","text":"same"},{"uri":"a:other","mimeType":"x/y","blob":""}]}`}, // not s:1
 		{"c:d", `-32602 no resource has the URI "c:d" {"uri":"c:d"}`},
 		{"", `-32602 no resource has the URI "" {"uri":""}`},
-		{"a:none", `-32603 reading "a:none" came to nothing`},
+		{"a:none", `-32603 reading "a:none" returned no contents`},
 		{"a:broken", `-32603 resource "a:broken" failed`},
 		{"a:coded", `-32602 no resource has the URI "a:coded" {"uri":"a:coded"}`},
 		{"a:asks", `…no code: input required`},
-		{"a:declined", `-32602 resource "a:declined" needs an answer. The person closed the question without an answer: "Which?"`},
+		{"a:declined", `-32602 resource "a:declined" needs input: The user dismissed the request: "Which?"`},
 		{"a:nobody", `-32603 resource "a:nobody" failed`},
 	}
 	for _, row := range rows {
@@ -91,10 +91,10 @@ func TestResourceCache(t *testing.T) {
 		{func(*mcp.Caller, server.Feature) bool { return true }, mcp.ScopePrivate},
 	} {
 		s, _ := newServer(server.Options{Allow: row.allow, ListCache: hint})
-		if err := s.AddResource(mcp.Resource{URI: "a:b", Name: "r"}, say("x"), hint); err != nil {
+		if err := s.AddResource(mcp.Resource{URI: "a:b", Name: "r"}, say("x"), &server.ResourceOptions{Cache: hint}); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.AddTemplate(mcp.ResourceTemplate{URITemplate: "t:{x}", Name: "t"}, say("x"), hint); err != nil {
+		if err := s.AddTemplate(mcp.ResourceTemplate{URITemplate: "t:{x}", Name: "t"}, say("x"), &server.ResourceOptions{Cache: hint}); err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range []*mcp.Call{

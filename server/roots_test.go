@@ -20,7 +20,7 @@ func TestRoots(t *testing.T) {
 		{`{"roots":[{"uri":"file:///a","name":"A"},{"uri":"https://example.com"},{"uri":"file://"},{"uri":"/b"},{"uri":"file:///c"}]}`, `…"2 [{file:///a A map[]} {file:///c  map[]}]"`},
 		{`{"roots":[]}`, `…"0 []"`},
 		{`{}`, `…"0 []"`},
-		{`{"roots":1}`, `…-32602 the answer to "roots" cannot be read: `},
+		{`{"roots":1}`, `…-32602 response to "roots": `},
 	}
 	for _, row := range rows {
 		expect(t, row.answer, callTool(t, s, "t", "", can(map[string]string{"roots": row.answer})), row.want)

@@ -36,7 +36,7 @@ func TestSample(t *testing.T) {
 		return "", err
 	})
 	expect(t, "fallback", callTool(t, s, "fallback", "", refused(rejected)), `…"text":"without a model"`)
-	expect(t, "no answer", callTool(t, s, "t", "", answer(`7`)), `…-32602 the answer to "k" cannot be read: `)
+	expect(t, "no answer", callTool(t, s, "t", "", answer(`7`)), `…-32602 response to "k": `)
 	expect(t, "no capability", callTool(t, s, "t", ""), `…{"requiredCapabilities":{"sampling":{}}}`)
 	p.ToolChoice = &mcp.ToolChoice{Mode: "always"}
 	expect(t, "bad", callTool(t, s, "t", "", can(nil)), `…-32602 toolChoice.mode: `)

@@ -11,45 +11,45 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// Options say how a Server behaves; nil means the defaults.
+// Options configures a Server; nil means the defaults.
 type Options struct {
-	// Instructions is advice to a model on how to use the server.
+	// Instructions is advice for a model on how to use the server.
 	Instructions string
 
-	// Middleware wraps everything that the server serves; the first sees a
-	// call first. A feature that panics returns an error to it.
+	// Middleware wraps everything that the server serves. The first one sees a
+	// call first. A panic in a feature is an error to it.
 	Middleware []mcp.Middleware
 
-	// Allow says whether a caller may see and use a feature. One that it may
-	// not is, for that caller, not there. To read a resource through a
-	// template, or to subscribe to it, a caller needs both: the template, and
-	// KindResource with the URI itself. Allow is called often and from many
-	// goroutines. Nil allows everything.
+	// Allow reports whether a caller may see and use a feature; other features
+	// do not exist for that caller. To read a resource through a template, or
+	// to subscribe to it, a caller needs both the template and KindResource
+	// with the URI. Allow is called often and concurrently. Nil allows
+	// everything.
 	Allow func(c *mcp.Caller, f Feature) bool
 
-	// ListCache says how long lists and the discovery may be kept by clients.
-	// Unset means not at all: clients are told of changes, but a client that
-	// does not listen would miss them. Where there is Allow, nothing is
-	// public, whatever is said here or for a resource.
+	// ListCache says for how long clients may cache lists and the discovery.
+	// The default is not at all, because a client that does not subscribe would
+	// miss changes. With Allow, the scope is always private, here and for
+	// resources.
 	ListCache mcp.Cache
 
-	// PageSize is how many items one page of a list holds. 0 means 1000.
+	// PageSize is the maximum number of items on one page of a list. 0 means
+	// 1000.
 	PageSize int
 
-	// Capabilities are offered beside those that follow from the features
-	// that were added: extensions, experiments, or a kind of feature of which
-	// there is none yet.
+	// Capabilities are declared in addition to those of the added features:
+	// extensions, experimental ones, or a kind of feature that is added later.
 	Capabilities mcp.ServerCapabilities
 
-	// NoLogging leaves out the logging capability.
+	// NoLogging omits the logging capability.
 	NoLogging bool
 
-	// NewsDelay is how long changes are gathered before they are announced,
-	// so that many of them make one announcement. 0 means 20 ms.
+	// ChangeDelay is how long changes are collected before clients are
+	// notified, so that many changes cause one notification. 0 means 20 ms.
 	ChangeDelay time.Duration
 
-	// Log is where the server tells its operator of panics and failures that
-	// callers must not see. Nil means slog.Default().
+	// Log receives panics and errors that clients must not see. Nil means
+	// slog.Default().
 	Log *slog.Logger
 }
 
@@ -64,19 +64,20 @@ const (
 	KindPrompt   Kind = "prompt"
 )
 
-// A Feature names one thing that a server offers: tools and prompts by their
-// name, resources by their URI, templates by their URI template.
+// A Feature identifies a feature of a server: tools and prompts by name,
+// resources by URI, templates by URI template.
 type Feature struct {
 	Kind Kind
 	Name string
 }
 
-// A Server offers features. Make one with [New]. Features may be added and
-// removed at any time, from any goroutine; clients that listen hear of it.
+// A Server offers features to clients. Make one with [New]. Features may be
+// added and removed at any time and concurrently; subscribed clients are
+// notified.
 type Server struct {
 	info    mcp.Implementation
 	opts    Options
-	handler mcp.Handler // serve, behind the middleware
+	handler mcp.Handler // serve, wrapped in the middleware
 
 	tools     registry[tool]
 	resources registry[resource]
@@ -87,7 +88,7 @@ type Server struct {
 	closing   closing
 }
 
-// New returns a Server that offers nothing yet.
+// New returns a Server without features.
 func New(info mcp.Implementation, o *Options) *Server {
 	s := &Server{info: info}
 	if o != nil {
@@ -117,9 +118,9 @@ func New(info mcp.Implementation, o *Options) *Server {
 
 var _ mcp.Handler = (*Server)(nil)
 
-// Serve serves a call. A panic in a feature or in middleware costs that one
-// call: it is logged with its stack, and the caller learns only that the server
-// failed.
+// Serve implements [mcp.Handler]. If a feature or middleware panics, the call
+// fails: the panic is logged with its stack, and the client gets a general
+// error.
 func (s *Server) Serve(ctx context.Context, c *mcp.Call) (res mcp.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -129,11 +130,10 @@ func (s *Server) Serve(ctx context.Context, c *mcp.Call) (res mcp.Result, err er
 			res.Server = &s.info
 		}
 	}()
-	return s.handler.Serve(ctx, rising(c))
+	return s.handler.Serve(ctx, increasing(c))
 }
 
-// contained is serve for middleware, which sees the error of a feature that
-// panicked and never the panic.
+// contained is serve for middleware: a panic in a feature becomes an error.
 func (s *Server) contained(ctx context.Context, c *mcp.Call) (res mcp.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -144,41 +144,41 @@ func (s *Server) contained(ctx context.Context, c *mcp.Call) (res mcp.Result, er
 }
 
 func (s *Server) panicked(c *mcp.Call, p any) error {
-	s.log().Error("a handler panicked", "method", c.Method, "panic", p, "stack", string(debug.Stack()))
-	return mcp.Errorf(mcp.CodeInternal, "the server failed while it served %s", c.Method)
+	s.log().Error("panic in a handler", "method", c.Method, "panic", p, "stack", string(debug.Stack()))
+	return mcp.Errorf(mcp.CodeInternal, "internal error while serving %s", c.Method)
 }
 
-// failed is the error of a feature other than a tool, as its caller may see
-// it: what has no code may say things that are nobody's business, and goes to
-// the operator instead.
+// failed returns the error that the client gets for an error of a resource,
+// prompt or completion. Errors without a code may contain internals; they are
+// logged.
 func (s *Server) failed(ctx context.Context, c *mcp.Call, what string, err error) error {
 	if passes(ctx, err) {
 		return err
 	}
 	if swallowed(err) {
-		return s.uninvited(what, err)
+		return s.lostRequest(what, err)
 	}
 	if d, ok := errors.AsType[*Declined](err); ok {
-		return mcp.InvalidParams("%s needs an answer. %v", what, d)
+		return mcp.InvalidParams("%s needs input: %v", what, d)
 	}
 	if e, ok := errors.AsType[*InputError](err); ok {
-		return mcp.InvalidParams("%s needs an answer. %v", what, e)
+		return mcp.InvalidParams("%s needs input: %v", what, e)
 	}
-	s.log().Error("a feature failed", "method", c.Method, "feature", what, "error", err)
+	s.log().Error("feature failed", "method", c.Method, "feature", what, "error", err)
 	return mcp.Errorf(mcp.CodeInternal, "%s failed", what)
 }
 
-// swallowed reports whether an error has the text of one that asks for input,
-// and not the error: a handler has wrapped it with %v.
+// swallowed reports whether an error contains the text of an InputRequired but
+// not the error itself, because a handler wrapped it with %v.
 func swallowed(err error) bool { return strings.Contains(err.Error(), askText) }
 
 var askText = (*mcp.InputRequired)(nil).Error()
 
-// unasked is the error of a call whose question never reaches the caller. The
-// mistake is the handler's, and no other arguments would mend it.
-func (s *Server) uninvited(what string, err error) error {
-	s.log().Error("a question was not asked: the handler returned the error that asks as text", "feature", what, "error", err)
-	return mcp.Errorf(mcp.CodeInternal, "%s asks for input with an error that was wrapped with %%v: the handler returns it as it is, or wraps it with %%w", what)
+// lostRequest returns the error for an input request that cannot be sent,
+// because the handler returned its text instead of the error.
+func (s *Server) lostRequest(what string, err error) error {
+	s.log().Error("input request lost: the handler wrapped the error with %v", "feature", what, "error", err)
+	return mcp.Errorf(mcp.CodeInternal, "%s: input request lost: the handler wrapped the error with %%v instead of %%w", what)
 }
 
 func (s *Server) log() *slog.Logger {
@@ -188,7 +188,7 @@ func (s *Server) log() *slog.Logger {
 	return slog.Default()
 }
 
-// serve sends a call to the feature it is for.
+// serve dispatches a call by its method.
 func (s *Server) serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if c.IsNotification {
 		return s.handleNotification(ctx, c)
@@ -220,9 +220,9 @@ func (s *Server) serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	return mcp.Result{}, mcp.MethodNotFound(c.Method)
 }
 
-// own returns the call for a handler that may ask and keep something in it (see
-// [mcp.Call.Save]): a copy, if the caller can be asked, so that the caller's
-// stays as it is and can be served again.
+// own returns the call for a handler that may modify it (see [mcp.Call.Save]):
+// a copy if the client can respond to input requests, so that the original can
+// be served again.
 func own(c *mcp.Call) *mcp.Call {
 	if can := c.Caller.Capabilities; can == nil || can.Elicitation == nil && can.Sampling == nil && can.Roots == nil {
 		return c
@@ -231,24 +231,24 @@ func own(c *mcp.Call) *mcp.Call {
 	return &copied
 }
 
-// allows reports whether a caller may know of a feature.
+// allows reports whether a caller may know about a feature.
 func (s *Server) allows(c *mcp.Caller, k Kind, name string) bool {
 	return s.opts.Allow == nil || s.opts.Allow(c, Feature{k, name})
 }
 
-// mayHear is allows where no call is there that a panic could cost.
+// mayNotify calls Allow outside of a call. A panic is logged and denies.
 func (s *Server) mayNotify(c *mcp.Caller, f Feature) (ok bool) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.log().Error("Allow panicked while a change was announced", "feature", f.Name, "panic", p, "stack", string(debug.Stack()))
+			s.log().Error("panic in Allow", "feature", f.Name, "panic", p, "stack", string(debug.Stack()))
 			ok = false
 		}
 	}()
 	return s.opts.Allow(c, f)
 }
 
-// shared is a cache hint as it may be given: what depends on the caller is not
-// public.
+// shared returns the cache hint to send: with Allow, results depend on the
+// caller.
 func (s *Server) shared(c mcp.Cache) mcp.Cache {
 	if s.opts.Allow != nil {
 		c.Scope = mcp.ScopePrivate
@@ -256,7 +256,7 @@ func (s *Server) shared(c mcp.Cache) mcp.Cache {
 	return c
 }
 
-// offers works out the capabilities from what was ever added.
+// offers returns the capabilities, including those of features added so far.
 func (s *Server) offers() mcp.ServerCapabilities {
 	o := s.opts.Capabilities
 	if s.tools.used() && o.Tools == nil {
@@ -282,7 +282,7 @@ func (s *Server) discover() (mcp.Result, error) {
 	return mcp.Result{Body: body, Cache: s.opts.ListCache}, err
 }
 
-// result encodes what a feature came to.
+// result encodes the result of a feature.
 func result(v any) (mcp.Result, error) {
 	body, err := mcp.Marshal(v)
 	if err != nil {

@@ -8,19 +8,19 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A subscription is told of changes until it is stopped. They pass through its
-// queue, so no lock is held while Side is called.
+// A subscription receives changes until it is dropped. They pass through its
+// queue, so no lock is held while OnNotification is called.
 type subscription struct {
 	caller                    mcp.Caller
-	tools, prompts, resources bool // whether it hears of these lists
+	tools, prompts, resources bool // which lists it is subscribed to
 	uris                      map[string]bool
 
 	onNotification func(mcp.Notification)
 	queue          notifyqueue.Queue[mcp.Notification]
 }
 
-// newSubscription returns a subscription of the call's, which it does not keep:
-// there may be very many of them, and they may stay long.
+// newSubscription returns a subscription for the call. It does not retain the
+// call, because there may be many subscriptions for a long time.
 func newSubscription(c *mcp.Call, f *mcp.SubscriptionFilter) *subscription {
 	sub := &subscription{
 		caller: c.Caller, onNotification: c.OnNotification,
@@ -29,7 +29,7 @@ func newSubscription(c *mcp.Call, f *mcp.SubscriptionFilter) *subscription {
 	if n := len(f.ResourceSubscriptions); n > 0 {
 		sub.uris = make(map[string]bool, n)
 		for _, uri := range f.ResourceSubscriptions {
-			sub.uris[strings.Clone(uri)] = true // it may be part of something large
+			sub.uris[strings.Clone(uri)] = true // // do not retain the request
 		}
 	}
 	if c.OnNotification == nil {
@@ -47,7 +47,8 @@ func (n *broadcaster) add(sub *subscription) {
 	n.subs[sub] = struct{}{}
 }
 
-// drop ends a subscription. A notification that is being told may still arrive.
+// drop ends a subscription. A notification that is being delivered may still
+// arrive.
 func (n *broadcaster) drop(sub *subscription) {
 	n.mu.Lock()
 	delete(n.subs, sub)
@@ -55,18 +56,18 @@ func (n *broadcaster) drop(sub *subscription) {
 	sub.queue.Close()
 }
 
-// tell queues a change and delivers it, unless another goroutine does.
-func (s *subscription) notify(note mcp.Notification) {
-	if !s.wants(note.Method) {
+// notify queues a change and delivers it, unless another goroutine does.
+func (s *subscription) notify(n mcp.Notification) {
+	if !s.wants(n.Method) {
 		return
 	}
-	if s.queue.Put(notifyqueue.Item[mcp.Notification]{Kind: notifyqueue.Change, Key: note.Method + " " + string(note.Params), Size: len(note.Params), Value: note}) {
+	if s.queue.Put(notifyqueue.Item[mcp.Notification]{Kind: notifyqueue.Change, Key: n.Method + " " + string(n.Params), Size: len(n.Params), Value: n}) {
 		s.queue.Deliver(s.onNotification)
 	}
 }
 
-func (s *subscription) wants(note string) bool {
-	switch note {
+func (s *subscription) wants(method string) bool {
+	switch method {
 	case mcp.NotificationToolsListChanged:
 		return s.tools
 	case mcp.NotificationPromptsListChanged:
@@ -74,7 +75,7 @@ func (s *subscription) wants(note string) bool {
 	case mcp.NotificationResourcesListChanged:
 		return s.resources
 	}
-	return note == mcp.NotificationResourceUpdated
+	return method == mcp.NotificationResourceUpdated
 }
 
 func (s *subscription) notifyUpdated(uris []string) {

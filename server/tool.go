@@ -14,57 +14,56 @@ import (
 	"github.com/tenon-mcp/tenon/schema"
 )
 
-// ToolOptions say more about a tool. AddTool takes them once at most.
+// ToolOptions configures a tool; nil means the defaults.
 type ToolOptions struct {
-	// Title is what to show to a person; empty means the name.
+	// Title is for display; empty means the name.
 	Title string
-	// Annotations are hints to clients; nil means the protocol's defaults: a
-	// tool that may change and destroy things.
+	// Annotations are hints for clients; nil means the protocol's defaults: a
+	// tool that may modify and destroy things.
 	Annotations *mcp.ToolAnnotations
 	Icons       []mcp.Icon
 	Meta        mcp.Meta
 }
 
-// ReadOnly annotates a tool that changes nothing.
+// ReadOnly returns the annotations of a tool that modifies nothing.
 func ReadOnly() *mcp.ToolAnnotations {
 	yes, no := true, false
 	return &mcp.ToolAnnotations{ReadOnlyHint: &yes, DestructiveHint: &no}
 }
 
-// A Texter is a tool's output that says itself what a model should read. The
-// text of others is their JSON.
+// A Texter is the output of a tool that provides its own text for the model.
+// The text of other types is their JSON.
 type Texter interface{ MCPText() string }
 
-// A Contenter is a tool's output that says itself which blocks go with it:
-// several texts, pictures, links. It comes before [Texter].
+// A Contenter is the output of a tool that provides its own content blocks,
+// such as images or links. It has precedence over [Texter].
 type Contenter interface{ MCPContents() mcp.Contents }
 
-// A tool is a func that turns arguments into the body of a result.
+// A tool is a function from arguments to the body of a result.
 type tool struct {
-	typed   bool            // its schemas come from Go types and need no checking
-	headers []schema.Header // arguments that HTTP clients repeat
+	typed   bool            // its schemas are derived from Go types and need no check
+	headers []schema.Header // arguments that HTTP clients repeat in headers
 	run     func(ctx context.Context, c *mcp.Call, args json.RawMessage) (mcp.Result, error)
 }
 
-// AddTool adds a tool whose arguments are In and whose output is Out, or takes
-// the place of the one with that name.
+// AddTool adds a tool with arguments of type In and output of type Out, or
+// replaces the one with that name.
 //
-// In is a struct; package schema says how its tags become the input schema.
-// Arguments that do not fit never reach run: the model is told what is wrong
-// with all of them at once. Out is any type that has a JSON form: it becomes
-// the structured content, its schema the output schema, and its JSON the text
-// (see [Texter] and [Output]). An Out of string, mcp.Contents or *mcp.CallToolResult is
-// passed on as it is, without a schema.
+// In is a struct; package schema documents how its tags become the input
+// schema. If the arguments are invalid, run is not called and the model gets a
+// list of all problems. Out is any type with a JSON form: it becomes the
+// structured content, its schema the output schema, and its JSON the text (see
+// [Texter] and [Output]). An Out of string, mcp.Contents or *mcp.CallToolResult
+// is sent as it is, without an output schema.
 //
-// An error from run is told to the model, word for word, as the result of a
-// tool that failed; an *mcp.Error is told to the client as a failure of the
-// protocol. An output that has no JSON form, such as nil or NaN, or that breaks
-// the rules of its own tags, is a failure of the server: the caller gets an
-// internal error that says what is wrong, and the operator's log has it too.
+// An error returned by run is reported to the model as the result of a failed
+// tool call; an *mcp.Error is sent to the client as a protocol error. If the
+// output has no JSON form, such as nil or NaN, or violates the rules of its own
+// tags, the client gets an internal error that describes the problem, which is
+// also logged.
 //
-// A name, type or tag that cannot be used is a mistake in the program: AddTool
-// panics and says which.
-func AddTool[In, Out any](s *Server, name, description string, run func(ctx context.Context, c *mcp.Call, in In) (Out, error), o ...ToolOptions) {
+// AddTool panics if the name, a type or a tag is invalid.
+func AddTool[In, Out any](s *Server, name, description string, run func(ctx context.Context, c *mcp.Call, in In) (Out, error), o *ToolOptions) {
 	in, err := inputOf[In]()
 	if err != nil {
 		panic(fmt.Sprintf("tool %q: arguments: %v", name, err))
@@ -74,17 +73,17 @@ func AddTool[In, Out any](s *Server, name, description string, run func(ctx cont
 		panic(fmt.Sprintf("tool %q: output: %v", name, err))
 	}
 	spec := &mcp.Tool{Name: name, Description: description, InputSchema: in.Schema(), OutputSchema: outSchema}
-	if len(o) > 0 {
-		spec.Title, spec.Annotations, spec.Icons, spec.Meta = o[0].Title, o[0].Annotations, o[0].Icons, o[0].Meta
+	if o != nil {
+		spec.Title, spec.Annotations, spec.Icons, spec.Meta = o.Title, o.Annotations, o.Icons, o.Meta
 	}
 	t := &tool{typed: true, run: func(ctx context.Context, c *mcp.Call, args json.RawMessage) (mcp.Result, error) {
-		var v struct { // one piece of memory for both
+		var v struct { // // one allocation for both
 			in  In
 			out Out
 		}
 		err := in.Decode(args, &v.in)
 		if err != nil {
-			return toolFailed("The arguments of " + name + " do not fit:\n" + err.Error())
+			return toolFailed("Invalid arguments for " + name + ":\n" + err.Error())
 		}
 		if v.out, err = run(ctx, c, v.in); err != nil {
 			return mcp.Result{}, err
@@ -97,33 +96,33 @@ func AddTool[In, Out any](s *Server, name, description string, run func(ctx cont
 	}
 }
 
-// output is the result of a tool whose output was encoded. An output that
-// cannot be encoded, or that breaks its own schema, is a fault of the tool that
-// no other arguments would mend.
+// output returns the result of a tool. An output that cannot be encoded, or
+// that violates its schema, is a mistake in the tool that other arguments would
+// not mend.
 func (s *Server) output(name string, body json.RawMessage, err error) (mcp.Result, error) {
-	if broken, ok := errors.AsType[*brokenPromise](err); ok {
-		s.log().Error("a tool broke its own output schema", "tool", name, "problem", broken.Error())
-		return mcp.Result{}, mcp.Errorf(mcp.CodeInternal, "the output of tool %q does not fit its own schema:\n%v", name, broken)
+	if broken, ok := errors.AsType[*outputError](err); ok {
+		s.log().Error("tool output violates its output schema", "tool", name, "problem", broken.Error())
+		return mcp.Result{}, mcp.Errorf(mcp.CodeInternal, "output of tool %q violates its output schema:\n%v", name, broken)
 	}
 	if err != nil {
-		s.log().Error("the output of a tool cannot be sent", "tool", name, "error", err)
-		return mcp.Result{}, mcp.Errorf(mcp.CodeInternal, "the output of tool %q cannot be sent: %v", name, err)
+		s.log().Error("tool output cannot be encoded", "tool", name, "error", err)
+		return mcp.Result{}, mcp.Errorf(mcp.CodeInternal, "encode the output of tool %q: %v", name, err)
 	}
 	return mcp.Result{Body: body}, nil
 }
 
-// A RawToolFunc is a tool that sees its arguments as they came, after they
-// were checked against the tool's schema.
+// A RawToolFunc is a tool that receives its arguments as raw JSON, after they
+// were validated against the input schema.
 type RawToolFunc func(ctx context.Context, c *mcp.Call, args json.RawMessage) (*mcp.CallToolResult, error)
 
-// AddRawTool adds a tool with any JSON Schemas, written by a person or made at
-// run time. Arguments are checked against the input schema, and structured
+// AddRawTool adds a tool with arbitrary JSON Schemas, for example some created
+// at run time. Arguments are validated against the input schema, and structured
 // content against the output schema if there is one.
 //
-// The name may be one that the specification does not recommend, for tools
-// whose names others chose: up to 1,024 bytes of text without control
-// characters. The server logs a warning then, since not every client takes such
-// a name.
+// The name may be up to 1,024 bytes of text without control characters, for
+// tools that were named elsewhere. For a name that does not follow the
+// recommendation of the specification the server logs a warning, since some
+// clients reject it.
 func (s *Server) AddRawTool(spec mcp.Tool, run RawToolFunc) error {
 	if err := spec.Check(); err != nil {
 		return err
@@ -143,7 +142,7 @@ func (s *Server) AddRawTool(spec mcp.Tool, run RawToolFunc) error {
 			args = json.RawMessage("{}")
 		}
 		if err := in.Check(args); err != nil {
-			return toolFailed("The arguments of " + spec.Name + " do not fit:\n" + err.Error())
+			return toolFailed("Invalid arguments for " + spec.Name + ":\n" + err.Error())
 		}
 		r, err := run(ctx, c, args)
 		if err != nil {
@@ -154,7 +153,7 @@ func (s *Server) AddRawTool(spec mcp.Tool, run RawToolFunc) error {
 		}
 		if out != nil && !r.IsError {
 			if err := out.Check(r.StructuredContent); err != nil {
-				return s.output(spec.Name, nil, &brokenPromise{err})
+				return s.output(spec.Name, nil, &outputError{err})
 			}
 		}
 		body, err := r.AppendJSON(nil)
@@ -168,12 +167,12 @@ func (s *Server) AddRawTool(spec mcp.Tool, run RawToolFunc) error {
 		return err
 	}
 	if !known && !mcp.ValidToolName(spec.Name) {
-		s.log().Warn("some clients may refuse the name of this tool: the specification recommends 1 to 128 letters, digits, dots, hyphens or underscores", "tool", spec.Name)
+		s.log().Warn("some clients may reject the name of this tool; the specification recommends 1 to 128 letters, digits, dots, hyphens or underscores", "tool", spec.Name)
 	}
 	return nil
 }
 
-// checkRawName refuses names that no client could show or send.
+// checkRawName rejects names that no client can display or send.
 func checkRawName(name string) error {
 	const most = 1024
 	switch {
@@ -189,7 +188,7 @@ func checkRawName(name string) error {
 
 func (s *Server) addTool(spec *mcp.Tool, t *tool, noFunc bool) error {
 	if t.typed && !mcp.ValidToolName(spec.Name) {
-		return fmt.Errorf("tool %q: a name has 1 to 128 letters, digits, dots, hyphens or underscores (AddRawTool takes others)", spec.Name)
+		return fmt.Errorf("tool %q: a name must have 1 to 128 letters, digits, dots, hyphens or underscores (AddRawTool accepts others)", spec.Name)
 	}
 	if err := spec.Check(); err != nil {
 		return err
@@ -210,8 +209,8 @@ func (s *Server) addTool(spec *mcp.Tool, t *tool, noFunc bool) error {
 	return nil
 }
 
-// line is what the list says of a tool. The usual typed tool is written by
-// hand, since a start with a thousand of them would be slow otherwise.
+// line returns the list entry of a tool. It encodes common typed tools by hand,
+// which makes starting with a thousand tools fast.
 func (t *tool) line(spec *mcp.Tool) (json.RawMessage, error) {
 	if !t.typed || spec.Annotations != nil || spec.Icons != nil || spec.Meta != nil {
 		return mcp.Marshal(spec)
@@ -231,7 +230,7 @@ func (t *tool) line(spec *mcp.Tool) (json.RawMessage, error) {
 	return append(line, '}'), nil
 }
 
-// RemoveTools removes tools and returns how many of them there were.
+// RemoveTools removes tools and returns how many of them existed.
 func (s *Server) RemoveTools(names ...string) int {
 	return s.gone(mcp.NotificationToolsListChanged, KindTool, names, s.tools.drop(names))
 }
@@ -260,13 +259,13 @@ func (s *Server) callTool(ctx context.Context, c *mcp.Call) (mcp.Result, error) 
 		return mcp.Result{}, err
 	}
 	if swallowed(err) {
-		return mcp.Result{}, s.uninvited(fmt.Sprintf("tool %q", name), err)
+		return mcp.Result{}, s.lostRequest(fmt.Sprintf("tool %q", name), err)
 	}
 	return toolFailed(err.Error())
 }
 
-// passes reports whether an error of a feature is one of the protocol, to be
-// passed on, and not one of what the feature does.
+// passes reports whether an error of a feature is to be returned as it is: a
+// protocol error, an input request, or the end of the context.
 func passes(ctx context.Context, err error) bool {
 	if _, ok := errors.AsType[*mcp.Error](err); ok {
 		return true

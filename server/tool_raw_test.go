@@ -49,11 +49,11 @@ func TestRawTool(t *testing.T) {
 		{`{"n":1}`, `"structuredContent":{"n":1}`},
 		{`{"n":"1"}`, `n: expected integer, got string`},
 		{`{}`, `n: is required but missing`},
-		{`{"n":2}`, `the output of tool "echo" cannot be sent: it is nil`},
+		{`{"n":2}`, `encode the output of tool "echo": the result is nil`},
 		{`{"n":3}`, `{"content":[{"type":"text","text":"not three"}],"isError":true}`},
 		{`{"n":4}`, `not four`},
 		{`{"n":5}`, `{"content":[{"type":"text","text":"not five"}],"isError":true}`},
-		{`{"n":10}`, "the output of tool \"echo\" does not fit its own schema:\nn: must be at most 9"},
+		{`{"n":10}`, "output of tool \"echo\" violates its output schema:\nn: must be at most 9"},
 	}
 	for _, row := range rows {
 		res, err := s.Serve(t.Context(), &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"echo","arguments":` + row.args + `}`)})
@@ -65,7 +65,7 @@ func TestRawTool(t *testing.T) {
 			t.Errorf("%s: %s, want …%s…", row.args, got, row.want)
 		}
 	}
-	if !strings.Contains(log.String(), "broke its own output schema") {
+	if !strings.Contains(log.String(), "violates its output schema") {
 		t.Errorf("the operator reads %s", log)
 	}
 }
@@ -101,7 +101,7 @@ func TestRawToolNamesOutsideTheRecommendation(t *testing.T) {
 		}
 		expect(t, name, callTool(t, s, name, ""), `{"content":[{"type":"text","text":"`+name+`"}]}`)
 	}
-	warned := strings.Count(log.String(), "some clients may refuse the name of this tool")
+	warned := strings.Count(log.String(), "some clients may reject the name of this tool")
 	if warned != 4 {
 		t.Errorf("the operator is warned %d times of 4 names: %s", warned, log)
 	}

@@ -23,7 +23,7 @@ func (v *byPointer) MCPText() string { return fmt.Sprintf("pointer %d", v.N) }
 // returns adds a tool that takes nothing and comes to v.
 func returns[Out any](v Out) func(*server.Server) {
 	return func(s *server.Server) {
-		server.AddTool(s, "t", "", func(context.Context, *mcp.Call, nothing) (Out, error) { return v, nil })
+		server.AddTool(s, "t", "", func(context.Context, *mcp.Call, nothing) (Out, error) { return v, nil }, nil)
 	}
 }
 
@@ -55,10 +55,10 @@ func TestToolOutputs(t *testing.T) {
 		{"texter by its pointer", returns(byPointer{1}), `{"structuredContent":{"N":1},"content":[{"type":"text","text":"pointer 1"}]}`},
 
 		// What cannot be sent is a fault of the server, not of the arguments.
-		{"nil result", returns[*mcp.CallToolResult](nil), `…-32603 the output of tool "t" cannot be sent: `},
-		{"nil pointer", returns[*sum](nil), `…-32603 the output of tool "t" cannot be sent: `},
-		{"nil texter", returns[*byPointer](nil), `…-32603 the output of tool "t" cannot be sent: `},
-		{"NaN", returns(struct{ F float64 }{math.NaN()}), `…-32603 the output of tool "t" cannot be sent: schema: the value has no JSON form: F: `},
+		{"nil result", returns[*mcp.CallToolResult](nil), `…-32603 encode the output of tool "t": `},
+		{"nil pointer", returns[*sum](nil), `…-32603 encode the output of tool "t": `},
+		{"nil texter", returns[*byPointer](nil), `…-32603 encode the output of tool "t": `},
+		{"NaN", returns(struct{ F float64 }{math.NaN()}), `…-32603 encode the output of tool "t": schema: the value has no JSON form: F: `},
 		{"infinite", returns(math.Inf(1)), `…-32603 `},
 		{"a loop", returns(loop), `…-32603 `},
 		{"nil block", returns(mcp.Contents{nil}), `…-32603 `},
@@ -89,12 +89,12 @@ func TestToolArguments(t *testing.T) {
 	server.AddTool(s, "t", "", func(_ context.Context, _ *mcp.Call, v in) (string, error) {
 		ran++
 		return fmt.Sprintf("%+v", v), nil
-	})
+	}, nil)
 	addText(s, "none", func(context.Context, *mcp.Call) (string, error) { return "ran", nil })
-	server.AddTool(s, "map", "", func(_ context.Context, _ *mcp.Call, v map[string]int) (string, error) { return fmt.Sprint(v), nil })
-	server.AddTool(s, "pointer", "", func(_ context.Context, _ *mcp.Call, v *pair) (string, error) { return fmt.Sprint(*v), nil })
+	server.AddTool(s, "map", "", func(_ context.Context, _ *mcp.Call, v map[string]int) (string, error) { return fmt.Sprint(v), nil }, nil)
+	server.AddTool(s, "pointer", "", func(_ context.Context, _ *mcp.Call, v *pair) (string, error) { return fmt.Sprint(*v), nil }, nil)
 
-	bad := "The arguments of t do not fit:"
+	bad := "Invalid arguments for t:"
 	rows := []struct {
 		tool, args, want string
 		runs             int
@@ -133,8 +133,8 @@ func TestToolArguments(t *testing.T) {
 		}
 	}
 	for params, want := range map[string]string{
-		``:           `-32602 name: missing: say which tool to call`,
-		`{}`:         `-32602 name: missing: say which tool to call`,
+		``:           `-32602 name: missing`,
+		`{}`:         `-32602 name: missing`,
 		`{"name":1}`: `-32602 name: expected a string, the name of a tool`,
 	} {
 		expect(t, params, ask(t, s, mcp.MethodToolsCall, params), want)
@@ -151,12 +151,12 @@ func TestAskWrappedAsText(t *testing.T) {
 		return fmt.Errorf("cannot go on: %v", err)
 	}
 	addText(s, "t", func(_ context.Context, c *mcp.Call) (string, error) { return "", lost(c) })
-	server.AddPrompt(s, "p", "", func(_ context.Context, c *mcp.Call, _ nothing) (string, error) { return "", lost(c) })
+	server.AddPrompt(s, "p", "", func(_ context.Context, c *mcp.Call, _ nothing) (string, error) { return "", lost(c) }, nil)
 	roots := func(c *mcp.Call) { c.Caller.Capabilities = &mcp.ClientCapabilities{Roots: &mcp.RootsCapability{}} }
-	const want = ` asks for input with an error that was wrapped with %v: the handler returns it as it is, or wraps it with %w`
+	const want = `: input request lost: the handler wrapped the error with %v instead of %w`
 	expect(t, "tool", callTool(t, s, "t", "", roots), `-32603 tool "t"`+want)
 	expect(t, "prompt", ask(t, s, mcp.MethodPromptsGet, `{"name":"p"}`, roots), "…"+want)
-	if got := strings.Count(log.String(), "a question was not asked"); got != 2 {
+	if got := strings.Count(log.String(), "input request lost"); got != 2 {
 		t.Errorf("the operator is told %d times: %s", got, log)
 	}
 }
@@ -174,7 +174,7 @@ func TestPanicBelowMiddleware(t *testing.T) {
 	}
 	s, log := newServer(server.Options{Middleware: []mcp.Middleware{watch}})
 	addText(s, "t", func(context.Context, *mcp.Call) (string, error) { panic("CANARY") })
-	expect(t, "panic", callTool(t, s, "t", ""), "-32603 the server failed while it served tools/call")
+	expect(t, "panic", callTool(t, s, "t", ""), "-32603 internal error while serving tools/call")
 	if !passed || seen == nil || strings.Contains(seen.Error(), "CANARY") {
 		t.Errorf("the middleware saw %v", seen)
 	}
@@ -198,7 +198,7 @@ func TestToolErrors(t *testing.T) {
 		{"asks", &mcp.InputRequired{}, `…no code: input required`},
 		{"wrapped ask", fmt.Errorf("deep: %w", &mcp.InputRequired{}), `…no code: deep: input required`},
 		{"own deadline", context.DeadlineExceeded, `…"isError":true`},
-		{"declined", &server.Declined{Action: mcp.ActionDecline, Message: "Sure?"}, `{"content":[{"type":"text","text":"The person declined to answer: \"Sure?\""}],"isError":true}`},
+		{"declined", &server.Declined{Action: mcp.ActionDecline, Message: "Sure?"}, `{"content":[{"type":"text","text":"The user declined: \"Sure?\""}],"isError":true}`},
 	}
 	for _, row := range rows {
 		addText(s, "t", func(context.Context, *mcp.Call) (string, error) { return "", row.err })
@@ -246,7 +246,7 @@ func TestToolLine(t *testing.T) {
 		{Title: "T", Annotations: server.ReadOnly(), Icons: []mcp.Icon{{Src: "https://example.com/i.png"}}, Meta: mcp.Meta{"example.com/x": []byte(`1`)}},
 	} {
 		s, _ := newServer(server.Options{})
-		server.AddTool(s, "add", "Add\ttwo", func(_ context.Context, _ *mcp.Call, in pair) (sum, error) { return sum{in.A + in.B}, nil }, o)
+		server.AddTool(s, "add", "Add\ttwo", func(_ context.Context, _ *mcp.Call, in pair) (sum, error) { return sum{in.A + in.B}, nil }, &o)
 		got := ask(t, s, mcp.MethodToolsList, "")
 		var page mcp.ListToolsResult
 		if err := mcp.Unmarshal([]byte(got), &page); err != nil {

@@ -70,21 +70,21 @@ func tools() *server.Server {
 		Text string `json:"text"`
 	}) (string, error) {
 		return in.Text, nil
-	})
+	}, nil)
 	server.AddTool(s, "crash", "", func(context.Context, *mcp.Call, struct{}) (string, error) {
 		fmt.Fprintln(os.Stderr, "out of ideas")
 		os.Exit(7)
 		return "", nil
-	})
+	}, nil)
 	server.AddTool(s, "hang", "", func(ctx context.Context, _ *mcp.Call, _ struct{}) (string, error) {
 		fmt.Fprintln(os.Stderr, "hanging")
 		<-ctx.Done()
 		return "", ctx.Err()
-	})
+	}, nil)
 	server.AddTool(s, "grow", "", func(context.Context, *mcp.Call, struct{}) (string, error) {
-		server.AddTool(s, "grown", "", func(context.Context, *mcp.Call, struct{}) (string, error) { return "", nil })
+		server.AddTool(s, "grown", "", func(context.Context, *mcp.Call, struct{}) (string, error) { return "", nil }, nil)
 		return "", nil
-	})
+	}, nil)
 	return s
 }
 

@@ -29,16 +29,16 @@ func TestSecretsInEveryDisguise(t *testing.T) {
 	disguises := []string{secret, string(quoted), url.QueryEscape(secret), base64.StdEncoding.EncodeToString([]byte(secret))}
 	long := strings.Repeat("x", defaultBudget*3/4-5) + secret + strings.Repeat("y", 3*defaultBudget) // a cut would go through it
 	s := server.New(mcp.Implementation{Name: "x", Version: "1"}, nil)
-	server.AddTool(s, "all", "", func(context.Context, *mcp.Call, struct{}) (string, error) { return strings.Join(disguises, "\n"), nil })
-	server.AddTool(s, "long", "", func(context.Context, *mcp.Call, struct{}) (string, error) { return long, nil })
+	server.AddTool(s, "all", "", func(context.Context, *mcp.Call, struct{}) (string, error) { return strings.Join(disguises, "\n"), nil }, nil)
+	server.AddTool(s, "long", "", func(context.Context, *mcp.Call, struct{}) (string, error) { return long, nil }, nil)
 	if err := s.AddResource(mcp.Resource{URI: "x://r", Name: "r"}, func(context.Context, *mcp.Call, string, map[string]string) ([]mcp.ResourceContents, error) {
 		return server.TextResource("", long), nil
-	}); err != nil {
+	}, nil); err != nil {
 		t.Fatal(err)
 	}
 	server.AddPrompt(s, "p", "", func(context.Context, *mcp.Call, struct{}) (*mcp.GetPromptResult, error) {
 		return &mcp.GetPromptResult{Messages: []mcp.PromptMessage{{Role: mcp.RoleUser, Content: mcp.Text(long)}}}, nil
-	})
+	}, nil)
 	b := newBench(t, nil, calls("x__all", "{}", "x__long", "{}"), calls("read_result", `{"handle":"r1","offset":18420}`, "read_result", `{"handle":"r1","find":"secret"}`), says("1"), says("2"), says("3"))
 	b.attach("x", s, secret)
 	session := b.host.NewSession()
@@ -92,7 +92,7 @@ func TestLearnedSecrets(t *testing.T) {
 func TestReadResultIsFenced(t *testing.T) {
 	long := strings.Repeat("word ", 10_000) + "İ\u202e needle"
 	s := server.New(mcp.Implementation{Name: "x", Version: "1"}, nil)
-	server.AddTool(s, "get", "", func(context.Context, *mcp.Call, struct{}) (string, error) { return long, nil })
+	server.AddTool(s, "get", "", func(context.Context, *mcp.Call, struct{}) (string, error) { return long, nil }, nil)
 	b := newBench(t, nil, calls("x__get", "{}"), calls("read_result", `{"handle":"r1","offset":40000}`), calls("read_result", `{"handle":"r1","find":"NEEDLE"}`), says("ok"))
 	b.attach("x", s)
 	session := b.host.NewSession()
@@ -197,14 +197,14 @@ func TestSensitiveByAttachmentAndPrompt(t *testing.T) {
 	files := calculator()
 	if err := files.AddResource(mcp.Resource{URI: "x://r", Name: "r"}, func(context.Context, *mcp.Call, string, map[string]string) ([]mcp.ResourceContents, error) {
 		return server.TextResource("", "private"), nil
-	}); err != nil {
+	}, nil); err != nil {
 		t.Fatal(err)
 	}
 	server.AddPrompt(files, "p", "", func(context.Context, *mcp.Call, struct{}) (*mcp.GetPromptResult, error) {
 		return &mcp.GetPromptResult{Messages: []mcp.PromptMessage{{Role: mcp.RoleUser, Content: mcp.Text("private")}}}, nil
-	})
+	}, nil)
 	mail := server.New(mcp.Implementation{Name: "mail", Version: "1"}, nil)
-	server.AddTool(mail, "send", "", func(context.Context, *mcp.Call, struct{}) (string, error) { return "sent", nil })
+	server.AddTool(mail, "send", "", func(context.Context, *mcp.Call, struct{}) (string, error) { return "sent", nil }, nil)
 	settings := config.Settings{Rules: []config.Rule{{Effect: config.Allow, Server: "*", Tool: "*"}}, Sensitive: []config.Pair{{From: "files", To: "mail"}}}
 	for _, text := range []string{"mail @files:x://r", "/files:p", "nothing of theirs"} {
 		b := newBench(t, func(o *Options) { o.Book = book(t, settings) }, calls("mail__send", "{}"), says("ok"))
@@ -290,12 +290,12 @@ func TestNamesWithAnythingInThem(t *testing.T) {
 		s := calculator()
 		if err := s.AddResource(mcp.Resource{URI: "x://r", Name: "r"}, func(context.Context, *mcp.Call, string, map[string]string) ([]mcp.ResourceContents, error) {
 			return server.TextResource("", "read"), nil
-		}); err != nil {
+		}, nil); err != nil {
 			t.Fatal(err)
 		}
 		server.AddPrompt(s, "p", "", func(context.Context, *mcp.Call, struct{}) (*mcp.GetPromptResult, error) {
 			return &mcp.GetPromptResult{Messages: []mcp.PromptMessage{{Role: mcp.RoleUser, Content: mcp.Text("prompted")}}}, nil
-		})
+		}, nil)
 		b := newBench(t, nil, calls(modelName(name, "add", 0), `{"a":1,"b":2}`), says("3"), says("p"))
 		b.attach(name, s)
 		b.attach(name+"b", calculator())

@@ -268,7 +268,7 @@ func calculator() *server.Server {
 	s := server.New(mcp.Implementation{Name: "calc", Version: "1"}, nil)
 	server.AddTool(s, "add", "Add two numbers", func(_ context.Context, _ *mcp.Call, n numbers) (sum, error) {
 		return sum{n.A + n.B}, nil
-	})
+	}, nil)
 	return s
 }
 

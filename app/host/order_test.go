@@ -41,8 +41,8 @@ func (d *turnLog) server() *server.Server {
 		d.note("%s ends", a.N)
 		return a.N, nil
 	}
-	server.AddTool(s, "write", "", run)
-	server.AddTool(s, "read", "", run, server.ToolOptions{Annotations: server.ReadOnly()})
+	server.AddTool(s, "write", "", run, nil)
+	server.AddTool(s, "read", "", run, &server.ToolOptions{Annotations: server.ReadOnly()})
 	return s
 }
 

@@ -55,7 +55,7 @@ const maxWarnings = 100
 func (h *Host) warnings(server string) func(string) {
 	var told atomic.Int32
 	return func(w string) {
-		if aboutDeprecation(w) || strings.HasPrefix(w, "listening was interrupted") {
+		if aboutDeprecation(w) || strings.HasPrefix(w, "subscription interrupted") {
 			return
 		}
 		switch n := told.Add(1); {

@@ -54,7 +54,7 @@ func TestRefusedMediaAreDropped(t *testing.T) {
 	s := server.New(mcp.Implementation{Name: "x", Version: "1"}, nil)
 	server.AddTool(s, "draw", "", func(context.Context, *mcp.Call, struct{}) (mcp.Contents, error) {
 		return mcp.Contents{mcp.Image(good, "image/png")}, nil
-	})
+	}, nil)
 	has := func(r *llm.Request) bool {
 		return slices.ContainsFunc(r.Messages, func(m llm.Message) bool { _, n := mediaInWords(m); return n > 0 })
 	}
@@ -119,7 +119,7 @@ func TestSummaryComesAfterShortening(t *testing.T) {
 	s := server.New(mcp.Implementation{Name: "x", Version: "1"}, nil)
 	server.AddTool(s, "long", "", func(context.Context, *mcp.Call, struct{}) (string, error) {
 		return strings.Repeat("long ", 400), nil
-	})
+	}, nil)
 	full := fails(&llm.Error{Kind: llm.ErrContextLength})
 	var turns []turnFunc
 	for range 6 {
@@ -153,7 +153,7 @@ func TestInstructionsReachTheModel(t *testing.T) {
 	b := newBench(t, nil, says("ok"))
 	for name, text := range map[string]string{"one": "Call start first.\u202e", "two": strings.Repeat("x", 3*maxInstructions), "three": ""} {
 		s := server.New(mcp.Implementation{Name: name, Version: "1"}, &server.Options{Instructions: text})
-		server.AddTool(s, "start", "", func(context.Context, *mcp.Call, struct{}) (string, error) { return "", nil })
+		server.AddTool(s, "start", "", func(context.Context, *mcp.Call, struct{}) (string, error) { return "", nil }, nil)
 		b.attach(name, s)
 	}
 	if err := b.host.NewSession().Send(t.Context(), "go"); err != nil {
@@ -173,7 +173,7 @@ func TestSearchHasAFloorAndAnOverview(t *testing.T) {
 	many := func(n int) *server.Server {
 		s := server.New(mcp.Implementation{Name: "x", Title: "Warehouse", Version: "1"}, &server.Options{Instructions: "Keeps the stock of all shops. More."})
 		for i := range n {
-			server.AddTool(s, fmt.Sprintf("tool%d", i), strings.Repeat("Does this. ", 20), func(context.Context, *mcp.Call, struct{}) (string, error) { return "", nil })
+			server.AddTool(s, fmt.Sprintf("tool%d", i), strings.Repeat("Does this. ", 20), func(context.Context, *mcp.Call, struct{}) (string, error) { return "", nil }, nil)
 		}
 		return s
 	}

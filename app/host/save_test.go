@@ -35,7 +35,7 @@ func TestTurnIsSavedAsItGoes(t *testing.T) {
 	server.AddTool(s, "look", "", func(context.Context, *mcp.Call, struct{}) (string, error) {
 		seen = append(seen, inStore())
 		return "done", nil
-	})
+	}, nil)
 	look := calls("x__look", "{}", "x__look", "{}")
 	b = newBench(t, nil, func(r *llm.Request) (llm.Message, error) {
 		seen = append(seen, inStore())

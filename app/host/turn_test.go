@@ -52,7 +52,7 @@ func TestReadOnlyCallsOverlap(t *testing.T) {
 			return "", ctx.Err()
 		}
 		return "met", nil
-	}, server.ToolOptions{Annotations: server.ReadOnly()})
+	}, &server.ToolOptions{Annotations: server.ReadOnly()})
 	b := newBench(t, nil, calls("two__half", "{}", "two__half", "{}"), says("done"))
 	b.attach("two", s)
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
@@ -73,7 +73,7 @@ func TestStopReachesTheServer(t *testing.T) {
 		<-ctx.Done()
 		close(ended)
 		return "", ctx.Err()
-	})
+	}, nil)
 	b := newBench(t, nil, calls("slow__wait", "{}"))
 	b.attach("slow", s)
 	session := b.host.NewSession()
@@ -97,10 +97,10 @@ func TestStopReachesTheServer(t *testing.T) {
 
 func TestErrorsAreToldToTheModel(t *testing.T) {
 	s := server.New(mcp.Implementation{Name: "bad", Version: "1"}, nil)
-	server.AddTool(s, "fail", "", func(context.Context, *mcp.Call, struct{}) (string, error) { return "", errors.New("the disk is full") })
+	server.AddTool(s, "fail", "", func(context.Context, *mcp.Call, struct{}) (string, error) { return "", errors.New("the disk is full") }, nil)
 	server.AddTool(s, "refuse", "", func(context.Context, *mcp.Call, struct{}) (string, error) {
 		return "", mcp.Errorf(mcp.CodeInvalidParams, "no such row")
-	})
+	}, nil)
 	b := newBench(t, nil, calls("bad__fail", "{}", "bad__refuse", "{}", "bad__missing", "{}"), says("sorry"))
 	b.attach("bad", s)
 	if err := b.host.NewSession().Send(t.Context(), "try"); err != nil {
@@ -140,7 +140,7 @@ func TestListChangesArePickedUp(t *testing.T) {
 	if got := send(); got != "calc__add read_result" {
 		t.Errorf("at first: %s", got)
 	}
-	server.AddTool(s, "sub", "", func(context.Context, *mcp.Call, struct{}) (string, error) { return "", nil })
+	server.AddTool(s, "sub", "", func(context.Context, *mcp.Call, struct{}) (string, error) { return "", nil }, nil)
 	if got := send(); got != "calc__add read_result" {
 		t.Errorf("before the news: %s", got)
 	}
@@ -211,7 +211,7 @@ func TestUnattendedRefuses(t *testing.T) {
 func TestContextTooLongIsCompacted(t *testing.T) {
 	long := strings.Repeat("word ", 2000)
 	s := server.New(mcp.Implementation{Name: "big", Version: "1"}, nil)
-	server.AddTool(s, "text", "", func(context.Context, *mcp.Call, struct{}) (string, error) { return long, nil })
+	server.AddTool(s, "text", "", func(context.Context, *mcp.Call, struct{}) (string, error) { return long, nil }, nil)
 	full := &llm.Error{Kind: llm.ErrContextLength}
 	b := newBench(t, nil,
 		calls("big__text", "{}"), says("a"), says("b"), says("c"),

@@ -35,14 +35,14 @@ func shop(greeting string) *server.Server {
 	server.AddTool(s, "greet", "Say hello", func(_ context.Context, c *mcp.Call, in who) (said, error) {
 		server.Progress(c, 1, 2, "thinking")
 		return said{greeting + " " + in.Name, time.Now().Format(time.RFC3339Nano)}, nil
-	})
+	}, nil)
 	server.AddTool(s, "ask", "Ask for a name", func(_ context.Context, c *mcp.Call, _ struct{}) (said, error) {
 		a, err := server.Elicit[who](c, "name", "Who are you?")
 		if err != nil {
 			return said{}, err
 		}
 		return said{greeting + " " + a.Name, time.Now().Format(time.RFC3339Nano)}, nil
-	})
+	}, nil)
 	return s
 }
 

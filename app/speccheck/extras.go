@@ -91,7 +91,7 @@ func checkIcon(w *walker, raw []byte, pointer string) {
 }
 
 func checkForm(w *walker, raw []byte, pointer string) {
-	if err := mcp.CheckForm(raw); err != nil {
+	if _, err := mcp.ParseForm(raw); err != nil {
 		w.fault(ruleForm, pointer, err.Error())
 	}
 }

@@ -23,7 +23,7 @@ func checkSampling(w *walker, raw []byte, pointer string) {
 	if mcp.Unmarshal(raw, &p) != nil {
 		return // its types are wrong, which is told elsewhere
 	}
-	if err := mcp.CheckSampling(&p); err != nil { //nolint:staticcheck // the deprecated feature is still judged
+	if err := p.Check(); err != nil { //nolint:staticcheck // the deprecated feature is still judged
 		w.fault(ruleSampling, pointer+"/messages", err.Error())
 	}
 }

@@ -54,7 +54,7 @@ func hostile(t *testing.T) *server.Server {
 	err = s.AddResource(mcp.Resource{URI: "evil://x", Name: evil, Title: evil, Description: evil, MIMEType: "text/plain"},
 		func(context.Context, *mcp.Call, string, map[string]string) ([]mcp.ResourceContents, error) {
 			return server.TextResource("text/plain", evil), nil
-		})
+		}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func hostile(t *testing.T) *server.Server {
 		X string `json:"x" doc:"anything"`
 	}) (string, error) {
 		return evil, nil
-	})
+	}, nil)
 	return s
 }
 

@@ -24,7 +24,7 @@ func TestSamplingIsReviewedAndChanged(t *testing.T) {
 			return "", err
 		}
 		return "verse: " + blocksText(r.Content.Blocks), nil
-	})
+	}, nil)
 	model := scripted(t, `{"script":1,"model":{"provider":"script","name":"demo"},"repeat":true}
 {"text":"violets are blue"}
 {"done":""}
@@ -57,7 +57,7 @@ func vault() *server.Server {
 			return "", err
 		}
 		return "welcome, " + in.User + " with " + in.Password, nil
-	})
+	}, nil)
 	return s
 }
 
@@ -102,7 +102,7 @@ func TestPagesShowTheAddressAndTheServer(t *testing.T) {
 			return "", err
 		}
 		return "paid", nil
-	})
+	}, nil)
 	opened := ""
 	d := drive(t, nil, map[string]*server.Server{"bank": s}, func(o *Options) {
 		o.OpenPage = func(page string) error { opened = page; return nil }
@@ -169,7 +169,7 @@ func TestChangedDefinitionIsShown(t *testing.T) {
 // Data of one server goes to another only if the person says so.
 func TestFlowIsAsked(t *testing.T) {
 	mail := server.New(mcp.Implementation{Name: "mail", Version: "1"}, nil)
-	server.AddTool(mail, "send", "Send it", func(context.Context, *mcp.Call, struct{}) (string, error) { return "sent", nil })
+	server.AddTool(mail, "send", "Send it", func(context.Context, *mcp.Call, struct{}) (string, error) { return "sent", nil }, nil)
 	feed := NewFeed()
 	w := deskIn(t, t.TempDir(), keyword.Model{}, feed, map[string]*server.Server{"mail": mail}, func(o *workspace.Options) {
 		o.Settings.Sensitive = []config.Pair{{From: "calc", To: "mail"}}

@@ -182,7 +182,7 @@ func slow(began, cancelled chan struct{}) *server.Server {
 		<-ctx.Done()
 		close(cancelled)
 		return "", ctx.Err()
-	})
+	}, nil)
 	return s
 }
 

@@ -44,7 +44,7 @@ func raise(t *testing.T, dir string, names ...string) *stage {
 				return nil, errors.New("it is broken")
 			}
 			one := server.New(mcp.Implementation{Name: name, Version: "1"}, nil)
-			server.AddTool(one, "first", "", func(context.Context, *mcp.Call, struct{}) (string, error) { return "1", nil })
+			server.AddTool(one, "first", "", func(context.Context, *mcp.Call, struct{}) (string, error) { return "1", nil }, nil)
 			s.servers[name] = one
 			return one, nil
 		},
@@ -82,7 +82,7 @@ func (s *stage) grow(name, tool string) {
 	s.mu.Lock()
 	one := s.servers[name]
 	s.mu.Unlock()
-	server.AddTool(one, tool, "", func(context.Context, *mcp.Call, struct{}) (string, error) { return "2", nil })
+	server.AddTool(one, tool, "", func(context.Context, *mcp.Call, struct{}) (string, error) { return "2", nil }, nil)
 }
 
 // tools lists the tools that the host knows, as server/tool.

@@ -29,14 +29,14 @@ func served(t *testing.T) func(key, body string, headers ...string) (*http.Respo
 	s := server.New(mcp.Implementation{Name: "files", Version: "1"}, nil)
 	server.AddTool(s, "whoami", "says who calls", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
 		return "you are " + c.Caller.Principal.ID, nil
-	})
+	}, nil)
 	server.AddTool(s, "erase", "asks first", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
 		if _, err := server.Elicit[consent](c, "sure", "Sure?"); err != nil {
 			return "", err
 		}
 		got, err := server.Elicit[consent](c, "really", "Really?")
 		return fmt.Sprint("erased for ", c.Caller.Principal.ID, " ", got.Sure), err
-	})
+	}, nil)
 	keys := map[string]mcp.Principal{}
 	for key, id := range map[string]string{adaKey: "ada", eveKey: "eve"} {
 		hash, err := protect.HashKey(key)

@@ -100,15 +100,15 @@ func decodeArguments() (func(), error) {
 func features(tools int) *server.Server {
 	s := server.New(mcp.Implementation{Name: "check", Version: "1"}, nil)
 	add := func(_ context.Context, _ *mcp.Call, in addIn) (addOut, error) { return addOut{in.A + in.B}, nil }
-	server.AddTool(s, "add", "adds two integers", add)
+	server.AddTool(s, "add", "adds two integers", add, nil)
 	server.AddTool(s, "steps", "reports progress once", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
 		server.Progress(c, 1, 2, "")
 		return "done", nil
-	})
-	server.AddTool(s, "blob", "returns 1 MB", func(context.Context, *mcp.Call, struct{}) (string, error) { return text, nil })
-	server.AddTool(s, "length", "counts bytes", func(_ context.Context, _ *mcp.Call, in lengthIn) (int, error) { return len(in.Text), nil })
+	}, nil)
+	server.AddTool(s, "blob", "returns 1 MB", func(context.Context, *mcp.Call, struct{}) (string, error) { return text, nil }, nil)
+	server.AddTool(s, "length", "counts bytes", func(_ context.Context, _ *mcp.Call, in lengthIn) (int, error) { return len(in.Text), nil }, nil)
 	for i := 4; i < tools; i++ {
-		server.AddTool(s, fmt.Sprintf("tool_%d", i), "adds two integers", add)
+		server.AddTool(s, fmt.Sprintf("tool_%d", i), "adds two integers", add, nil)
 	}
 	return s
 }

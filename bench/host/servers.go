@@ -40,13 +40,13 @@ func player(as string) error {
 
 func tools() *server.Server {
 	s := server.New(mcp.Implementation{Name: "bench", Version: "1"}, nil)
-	server.AddTool(s, "hello", "Say hello", func(context.Context, *mcp.Call, struct{}) (string, error) { return "hello", nil })
+	server.AddTool(s, "hello", "Say hello", func(context.Context, *mcp.Call, struct{}) (string, error) { return "hello", nil }, nil)
 	server.AddTool(s, "hang", "Wait until it is stopped", func(ctx context.Context, _ *mcp.Call, _ struct{}) (string, error) {
 		fmt.Fprintln(os.Stderr, "begun")
 		<-ctx.Done()
 		fmt.Fprintln(os.Stderr, "stopped")
 		return "", ctx.Err()
-	})
+	}, nil)
 	return s
 }
 

@@ -42,7 +42,7 @@ func adder() *server.Server {
 		Sum int `json:"sum"`
 	}
 	s := server.New(mcp.Implementation{Name: "bench", Version: "1"}, nil)
-	server.AddTool(s, "add", "adds", func(_ context.Context, _ *mcp.Call, v in) (out, error) { return out{v.A + v.B}, nil })
+	server.AddTool(s, "add", "adds", func(_ context.Context, _ *mcp.Call, v in) (out, error) { return out{v.A + v.B}, nil }, nil)
 	return s
 }
 

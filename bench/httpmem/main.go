@@ -216,7 +216,7 @@ func serve(role, addr string) {
 			Msg string `json:"msg"`
 		}) (string, error) {
 			return in.Msg, nil
-		})
+		}, nil)
 		h, err := streamable.NewHandler(s, &streamable.Options{TakeOver: !strings.Contains(role, "within")}) // as streamable.Serve does, or not
 		if err != nil {
 			log.Fatal(err)

@@ -62,7 +62,7 @@ func New(Config) (*server.Server, error) {
 	s := server.New(mcp.Implementation{Name: "calc", Title: "Calculator", Version: "1.0.0"}, &server.Options{
 		Instructions: "Use add, subtract, multiply and divide for arithmetic instead of doing it in your head.",
 	})
-	harmless := server.ToolOptions{Annotations: server.ReadOnly()}
+	harmless := &server.ToolOptions{Annotations: server.ReadOnly()}
 	arithmetic := func(name, description string, f func(z, a, b *big.Rat) *big.Rat) {
 		server.AddTool(s, name, description, func(_ context.Context, c *mcp.Call, _ Numbers) (Answer, error) {
 			a, b, err := exactly(c)
@@ -84,11 +84,11 @@ func New(Config) (*server.Server, error) {
 		Calculation string `json:"calculation" doc:"such as 17 * 23"`
 	}) (string, error) {
 		return "Explain step by step how to work out " + in.Calculation + ", then check the answer with the tools.", nil
-	})
+	}, nil)
 	err := s.AddTemplate(mcp.ResourceTemplate{URITemplate: "welcome://{userId}", Name: "welcome", Description: "A greeting for one user", MIMEType: "text/plain"},
 		func(_ context.Context, _ *mcp.Call, _ string, vars map[string]string) ([]mcp.ResourceContents, error) {
 			return server.TextResource("text/plain", "Welcome, "+vars["userId"]+"!"), nil
-		})
+		}, nil)
 	return s, err
 }
 

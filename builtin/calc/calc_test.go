@@ -78,7 +78,7 @@ func TestAverageAsksThePerson(t *testing.T) {
 	for answer, want := range map[string]string{
 		`{"action":"accept","content":{"a":1,"b":4}}`:         `"text":"2.5"`,
 		`{"action":"accept","content":{"a":1e308,"b":1e308}}`: `"text":"1e+308"`,
-		`{"action":"decline"}`:                                `declined to answer`,
+		`{"action":"decline"}`:                                `The user declined`,
 	} {
 		h := mcp.HandleInput(s, func(context.Context, *mcp.Call, string, mcp.InputRequest) (json.RawMessage, error) {
 			return json.RawMessage(answer), nil

@@ -116,7 +116,7 @@ func addTool[In, Out any](f *files, name, title, description string, hints *mcp.
 			return none, err
 		}
 		return run(ctx, mine, in)
-	}, server.ToolOptions{Title: title, Annotations: hints})
+	}, &server.ToolOptions{Title: title, Annotations: hints})
 }
 
 // A call is a call of a client, with what it may see.

@@ -22,7 +22,7 @@ func (f *files) addResources() error {
 	err := f.server.AddTemplate(mcp.ResourceTemplate{
 		URITemplate: template, Name: "file", Title: "File",
 		Description: "A file in an allowed directory, by its absolute path",
-	}, f.readResource)
+	}, f.readResource, nil)
 	if err != nil {
 		return err
 	}

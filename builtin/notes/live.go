@@ -199,7 +199,7 @@ func (v *vault) list(ctx context.Context) {
 // announce lists a note, or lists it anew.
 func (v *vault) announce(n *note) {
 	spec := mcp.Resource{URI: uriOf(n.path), Name: n.path, Title: n.title, MIMEType: "text/markdown"}
-	if err := v.changes.AddResource(spec, v.readResource); err != nil {
+	if err := v.changes.AddResource(spec, v.readResource, nil); err != nil {
 		v.logger().Warn("notes: a note cannot be listed", "note", n.path, "error", err)
 	}
 }

@@ -18,7 +18,7 @@ type meetingArgs struct {
 const maxPrompt = 128 << 10
 
 func (v *vault) addPrompts(s *server.Server) error {
-	server.AddPrompt(s, "meeting_summary", "Summarise the note of a meeting: decisions, tasks and open questions", v.meeting, server.PromptOptions{Title: "Summarise a meeting"})
+	server.AddPrompt(s, "meeting_summary", "Summarise the note of a meeting: decisions, tasks and open questions", v.meeting, &server.PromptOptions{Title: "Summarise a meeting"})
 	return s.CompletePrompt("meeting_summary", "path", v.completePath)
 }
 

@@ -230,7 +230,7 @@ func (v *vault) addResources(s *server.Server) error {
 	err := s.AddTemplate(mcp.ResourceTemplate{
 		URITemplate: template, Name: "note", Title: "Note", MIMEType: "text/markdown",
 		Description: "A note by its path in the vault, as Projects/Garden.md",
-	}, v.readResource)
+	}, v.readResource, nil)
 	return errors.Join(err, s.CompleteTemplate(template, "path", v.completePath))
 }
 

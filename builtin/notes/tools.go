@@ -14,7 +14,7 @@ func (v *vault) addReadTools(s *server.Server) {
 	no := false
 	a := server.ReadOnly()
 	a.OpenWorldHint = &no
-	read := func(title string) server.ToolOptions { return server.ToolOptions{Title: title, Annotations: a} }
+	read := func(title string) *server.ToolOptions { return &server.ToolOptions{Title: title, Annotations: a} }
 	server.AddTool(s, "search_notes", "Find notes by words, the best first, with the words around what was found. Title, tags and headings count more than text. -word, -\"a phrase\" and -#tag leave notes out; a word that no note has is corrected.", v.search, read("Search notes"))
 	server.AddTool(s, "get_recent_notes", "List the notes that were changed last", v.recent, read("Recent notes"))
 	server.AddTool(s, "read_note", "Read a note, one section or some lines of it, or its outline. Long notes come in parts.", v.read, read("Read a note"))
@@ -26,9 +26,9 @@ func (v *vault) addReadTools(s *server.Server) {
 }
 
 func (v *vault) addWriteTools(s *server.Server) {
-	write := func(title string, destructive, idempotent bool) server.ToolOptions {
+	write := func(title string, destructive, idempotent bool) *server.ToolOptions {
 		no := false
-		return server.ToolOptions{Title: title, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: &no, OpenWorldHint: &no, DestructiveHint: &destructive, IdempotentHint: &idempotent}}
+		return &server.ToolOptions{Title: title, Annotations: &mcp.ToolAnnotations{ReadOnlyHint: &no, OpenWorldHint: &no, DestructiveHint: &destructive, IdempotentHint: &idempotent}}
 	}
 	server.AddTool(s, "create_note", "Write a new note. It never overwrites one.", v.create, write("New note", false, false))
 	server.AddTool(s, "update_note", "Change a note: add text, replace a section or a text, set frontmatter, add or remove tags. What is replaced needs the version that read_note told.", v.update, write("Change a note", true, false))

@@ -196,7 +196,7 @@ func TestDeleteAsks(t *testing.T) {
 		`{"action":"accept","content":{"confirm":true}}`:  `"trash":".trash/Garden.md"`,
 		`{"action":"accept","content":{"confirm":false}}`: `the person said no`,
 		`{"action":"decline"}`:                            `declined`,
-		`{"action":"cancel"}`:                             `closed the question`,
+		`{"action":"cancel"}`:                             `dismissed the request`,
 	}
 	for answer, want := range answers {
 		dir, s := vaultOf(t, golden)

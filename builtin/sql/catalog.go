@@ -147,7 +147,7 @@ func (d *database) show(tables []engine.Table) {
 		uri := tableURI(t.ID)
 		now[uri] = true
 		if !c.shown[uri] {
-			err := d.server.AddResource(mcp.Resource{URI: uri, Name: t.ID, Title: t.Kind + " " + t.ID, Description: t.Comment, MIMEType: markdown}, d.readTable)
+			err := d.server.AddResource(mcp.Resource{URI: uri, Name: t.ID, Title: t.Kind + " " + t.ID, Description: t.Comment, MIMEType: markdown}, d.readTable, nil)
 			if err != nil {
 				d.Log.Warn("a table cannot be shown as a resource", "table", t.ID, "error", err)
 			}

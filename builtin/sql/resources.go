@@ -30,12 +30,12 @@ func (d *database) addResources() error {
 				return err
 			})
 			return d.contents(text, err)
-		})
+		}, nil)
 	if err != nil {
 		return err
 	}
 	err = d.server.AddTemplate(mcp.ResourceTemplate{URITemplate: tableTemplate, Name: "table", Title: "One table",
-		Description: "Columns, keys, indexes and comments of a table or view", MIMEType: markdown}, d.readTable)
+		Description: "Columns, keys, indexes and comments of a table or view", MIMEType: markdown}, d.readTable, nil)
 	if err != nil {
 		return err
 	}

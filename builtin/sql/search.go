@@ -49,7 +49,7 @@ func (o Objects) MCPText() string {
 
 func (d *database) addSearch() {
 	server.AddTool(d.server, "search_schema", "Find columns, indexes, routines (functions and procedures) and triggers of all tables by a part of their name or comment", d.searchSchema,
-		server.ToolOptions{Title: "Search the schema", Annotations: reading()})
+		&server.ToolOptions{Title: "Search the schema", Annotations: reading()})
 }
 
 func (d *database) searchSchema(ctx context.Context, c *mcp.Call, in searchSchema) (out Objects, err error) {

@@ -41,9 +41,9 @@ func New(c Config) (*server.Server, error) {
 	})
 	d.addTableTools()
 	d.addSearch()
-	server.AddTool(d.server, "run_query", d.queryDescription(), d.runQuery, server.ToolOptions{Title: "Run a query", Annotations: reading()})
+	server.AddTool(d.server, "run_query", d.queryDescription(), d.runQuery, &server.ToolOptions{Title: "Run a query", Annotations: reading()})
 	if c.Writes {
-		server.AddTool(d.server, "run_statement", "Run one statement that changes the database, after asking the person. "+db.Dialect(), d.runStatement, server.ToolOptions{Title: "Run a statement", Annotations: writing()})
+		server.AddTool(d.server, "run_statement", "Run one statement that changes the database, after asking the person. "+db.Dialect(), d.runStatement, &server.ToolOptions{Title: "Run a statement", Annotations: writing()})
 	}
 	if c.Queries != "" {
 		if err := d.addQueries(c.Queries); err != nil {

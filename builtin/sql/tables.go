@@ -63,9 +63,9 @@ func (t Description) MCPText() string {
 
 func (d *database) addTableTools() {
 	server.AddTool(d.server, "list_tables", "List the tables and views, with comments and about how many rows they have", d.listTables,
-		server.ToolOptions{Title: "List tables", Annotations: reading()})
+		&server.ToolOptions{Title: "List tables", Annotations: reading()})
 	server.AddTool(d.server, "describe_table", "Describe a table or view: columns, types, comments, keys, indexes; sample rows if asked for", d.describeTable,
-		server.ToolOptions{Title: "Describe a table", Annotations: reading()})
+		&server.ToolOptions{Title: "Describe a table", Annotations: reading()})
 }
 
 func (d *database) listTables(ctx context.Context, c *mcp.Call, in listTables) (out Tables, err error) {

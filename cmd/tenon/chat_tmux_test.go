@@ -128,14 +128,14 @@ func slowServer(t *testing.T) (address string, cancelled <-chan struct{}) {
 		<-ctx.Done()
 		close(heard)
 		return "", ctx.Err()
-	})
+	}, nil)
 	server.AddTool(s, "open_locker", "Open the locker", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
 		_, err := server.Elicit[struct {
 			Locker   int    `json:"locker"`
 			Passcode string `json:"passcode"`
 		}](c, "code", "Which locker shall be opened?")
 		return "open", err
-	})
+	}, nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

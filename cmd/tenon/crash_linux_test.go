@@ -59,7 +59,7 @@ func (m *marks) serve(t *testing.T) (url string) {
 		time.Sleep(time.Duration(rand.IntN(4)) * time.Millisecond) // a crash may come in between
 		m.step(false, a.N)
 		return fmt.Sprintf("marked %d", a.N), nil
-	})
+	}, nil)
 	h, err := streamable.NewHandler(s, nil)
 	if err != nil {
 		t.Fatal(err)

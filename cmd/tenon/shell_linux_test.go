@@ -25,13 +25,13 @@ func asking(t *testing.T) (url string, started, cancelled chan struct{}) {
 		Size string `json:"size" schema:"enum=small|large"`
 		Loud bool   `json:"loud,omitzero"`
 	}
-	server.AddTool(s, "measure", "Measure", func(_ context.Context, _ *mcp.Call, in size) (string, error) { return "it is " + in.Size, nil })
+	server.AddTool(s, "measure", "Measure", func(_ context.Context, _ *mcp.Call, in size) (string, error) { return "it is " + in.Size, nil }, nil)
 	server.AddTool(s, "wait", "Wait", func(ctx context.Context, _ *mcp.Call, _ struct{}) (string, error) {
 		started <- struct{}{}
 		<-ctx.Done()
 		cancelled <- struct{}{}
 		return "", ctx.Err()
-	})
+	}, nil)
 	type person struct {
 		Name string `json:"name" doc:"who you are"`
 		Age  int    `json:"age"`
@@ -42,12 +42,12 @@ func asking(t *testing.T) (url string, started, cancelled chan struct{}) {
 			return "", err
 		}
 		return fmt.Sprintf("hello %s, %d", who.Name, who.Age), nil
-	})
+	}, nil)
 	server.AddTool(s, "pay", "Pay", func(_ context.Context, c *mcp.Call, in struct {
 		Page string `json:"page"`
 	}) (string, error) {
 		return "paid", server.ElicitURL(c, "page", "Pay here", in.Page)
-	})
+	}, nil)
 	h, err := streamable.NewHandler(s, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func TestCallShowsNoSecrets(t *testing.T) {
 			return "", err
 		}
 		return fmt.Sprintf("%d characters", len(in.APIKey)), nil
-	})
+	}, nil)
 	h, err := streamable.NewHandler(s, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ func notes() *server.Server {
 	s := server.New(mcp.Implementation{Name: "notes", Version: "1.0"}, nil)
 	server.AddTool(s, "search", "Search the notes", func(ctx context.Context, c *mcp.Call, in search) (found, error) {
 		return found{Titles: []string{"About " + in.Query}}, nil
-	})
+	}, nil)
 
 	type confirmation struct {
 		Sure bool `json:"sure" doc:"delete all notes"`
@@ -50,7 +50,7 @@ func notes() *server.Server {
 			return "Nothing was deleted.", nil
 		}
 		return "All notes are deleted.", nil
-	})
+	}, nil)
 	return s
 }
 

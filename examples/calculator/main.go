@@ -24,8 +24,8 @@ func main() {
 	s := server.New(mcp.Implementation{Name: "calculator", Version: "1.0"}, nil)
 	server.AddTool(s, "add", "Add two numbers", func(_ context.Context, _ *mcp.Call, in pair) (sum, error) {
 		return sum{in.A + in.B}, nil
-	})
-	s.AddTemplate(mcp.ResourceTemplate{URITemplate: "welcome://{userId}", Name: "welcome"}, welcome)
+	}, nil)
+	s.AddTemplate(mcp.ResourceTemplate{URITemplate: "welcome://{userId}", Name: "welcome"}, welcome, nil)
 	if err := stdio.Serve(context.Background(), s, nil); err != nil {
 		log.Fatal(err)
 	}

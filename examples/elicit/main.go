@@ -30,7 +30,7 @@ func main() {
 			return "", err
 		}
 		return "One " + d.Size + " " + in.Dish + " is on its way.", nil
-	})
+	}, nil)
 	if err := stdio.Serve(context.Background(), s, nil); err != nil {
 		log.Fatal(err)
 	}

@@ -29,7 +29,7 @@ func add(s *server.Server, name string) {
 		}
 		server.Progress(c, 1, 1, "")
 		return name + " " + a.Name, nil
-	})
+	}, nil)
 }
 
 // everyRevision runs a test against a gateway of many servers, whose connections

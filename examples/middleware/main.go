@@ -51,10 +51,10 @@ func main() {
 	})
 	server.AddTool(s, "now", "Tell the time", func(context.Context, *mcp.Call, struct{}) (string, error) {
 		return time.Now().Format(time.RFC3339), nil
-	})
+	}, nil)
 	server.AddTool(s, "format_disk", "Never reached", func(context.Context, *mcp.Call, struct{}) (string, error) {
 		return "gone", nil
-	})
+	}, nil)
 	if err := stdio.Serve(context.Background(), s, nil); err != nil {
 		log.Fatal(err)
 	}

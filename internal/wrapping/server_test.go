@@ -62,7 +62,7 @@ func newFixture() *server.Server {
 	})
 	var cancelled atomic.Int32
 	tool := func(name string, run func(ctx context.Context, c *mcp.Call) (string, error)) {
-		server.AddTool(s, name, "", func(ctx context.Context, c *mcp.Call, _ nothing) (string, error) { return run(ctx, c) })
+		server.AddTool(s, name, "", func(ctx context.Context, c *mcp.Call, _ nothing) (string, error) { return run(ctx, c) }, nil)
 	}
 	tool("ask", func(_ context.Context, c *mcp.Call) (string, error) { return askEverything(c) })
 	tool("fallback", func(_ context.Context, c *mcp.Call) (string, error) {
@@ -134,7 +134,7 @@ func newFixture() *server.Server {
 	read := func(context.Context, *mcp.Call, string, map[string]string) ([]mcp.ResourceContents, error) {
 		return server.TextResource("", "x"), nil
 	}
-	if err := s.AddResource(mcp.Resource{URI: watched, Name: "watched"}, read); err != nil {
+	if err := s.AddResource(mcp.Resource{URI: watched, Name: "watched"}, read, nil); err != nil {
 		panic(err)
 	}
 	return s

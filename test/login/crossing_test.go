@@ -42,14 +42,14 @@ func desk(served *atomic.Int64) *server.Server {
 	server.AddTool(s, "echo", "says who calls", func(_ context.Context, c *mcp.Call, in echo) (echoed, error) {
 		server.Progress(c, 1, 2, c.Caller.Principal.ID+" "+in.Nonce)
 		return echoed{c.Caller.Principal.ID, in.Nonce}, nil
-	})
+	}, nil)
 	page := func(_ context.Context, c *mcp.Call, uri string, _ map[string]string) ([]mcp.ResourceContents, error) {
 		served.Add(1)
 		return server.TextResource("text/plain", c.Caller.Principal.ID), nil
 	}
-	must(s.AddResource(mcp.Resource{Name: "me", URI: "page://me"}, page, mcp.Cache{TTL: time.Second, Scope: mcp.ScopePrivate}))
+	must(s.AddResource(mcp.Resource{Name: "me", URI: "page://me"}, page, &server.ResourceOptions{Cache: mcp.Cache{TTL: time.Second, Scope: mcp.ScopePrivate}}))
 	for _, name := range []string{"ada", "eve"} {
-		must(s.AddResource(mcp.Resource{Name: name, URI: "inbox://" + name}, page))
+		must(s.AddResource(mcp.Resource{Name: name, URI: "inbox://" + name}, page, nil))
 	}
 	return s
 }

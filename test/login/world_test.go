@@ -67,7 +67,7 @@ func readAndWrite() *server.Server {
 	for _, name := range []string{"read", "write"} {
 		server.AddTool(s, name, "says who may "+name, func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
 			return name + " by " + c.Caller.Principal.ID, nil
-		})
+		}, nil)
 	}
 	return s
 }

@@ -63,11 +63,11 @@ func kit(t *testing.T, version *atomic.Int32, later *atomic.Pointer[server.Serve
 	})
 	err := s.AddResource(mcp.Resource{URI: "kit://count", Name: "count"}, func(context.Context, *mcp.Call, string, map[string]string) ([]mcp.ResourceContents, error) {
 		return server.TextResource("text/plain", "version "+string(rune('0'+version.Load()))), nil
-	})
+	}, nil)
 	if err == nil {
 		err = s.AddTemplate(mcp.ResourceTemplate{URITemplate: "kit://{shelf}/{book}", Name: "book"}, func(_ context.Context, _ *mcp.Call, _ string, vars map[string]string) ([]mcp.ResourceContents, error) {
 			return server.TextResource("text/plain", "the book "+vars["book"]+" of "+vars["shelf"]), nil
-		})
+		}, nil)
 	}
 	if err == nil {
 		err = s.CompleteTemplate("kit://{shelf}/{book}", "shelf", func(_ context.Context, _ *mcp.Call, value string, _ map[string]string) ([]string, error) {

@@ -106,7 +106,7 @@ func (s *storm) addFeatures() {
 		return server.TextResource("text/plain", "x"), nil
 	}
 	for _, uri := range []string{tick, last, end} {
-		if err := s.srv.AddResource(mcp.Resource{URI: uri, Name: uri[len("stress://"):]}, text); err != nil {
+		if err := s.srv.AddResource(mcp.Resource{URI: uri, Name: uri[len("stress://"):]}, text, nil); err != nil {
 			s.t.Fatal(err)
 		}
 	}
@@ -122,7 +122,7 @@ func (s *storm) addFeatures() {
 			}
 		}
 		return "DONE", nil
-	})
+	}, nil)
 }
 
 // serve starts two HTTP servers and the server for pipes.
@@ -154,7 +154,7 @@ func (s *storm) serve(ctx context.Context) *sync.WaitGroup {
 func (s *storm) change(ctx context.Context) {
 	for i := 0; ctx.Err() == nil; i++ {
 		name := fmt.Sprint("tool", i%5)
-		server.AddTool(s.srv, name, "", func(context.Context, *mcp.Call, struct{}) (string, error) { return "", nil })
+		server.AddTool(s.srv, name, "", func(context.Context, *mcp.Call, struct{}) (string, error) { return "", nil }, nil)
 		s.srv.ResourceUpdated(tick)
 		time.Sleep(500 * time.Microsecond)
 		s.srv.RemoveTools(name)

@@ -43,19 +43,19 @@ func run(t *testing.T, o *httpsse.Options) *site {
 	type text struct {
 		Text string `json:"text"`
 	}
-	server.AddTool(h, "echo", "says it again", func(_ context.Context, _ *mcp.Call, in text) (string, error) { return in.Text, nil })
+	server.AddTool(h, "echo", "says it again", func(_ context.Context, _ *mcp.Call, in text) (string, error) { return in.Text, nil }, nil)
 	server.AddTool(h, "who", "says who asks", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
 		return c.Caller.Principal.Key() + "|" + string(c.Caller.Revision), nil
-	})
+	}, nil)
 	server.AddTool(h, "big", "says much", func(_ context.Context, _ *mcp.Call, in struct {
 		N int `json:"n"`
 	}) (string, error) {
 		return strings.Repeat("x", in.N), nil
-	})
+	}, nil)
 	server.AddTool(h, "ask", "asks back", func(_ context.Context, c *mcp.Call, _ struct{}) (string, error) {
 		in, err := server.Elicit[text](c, "q", "say something")
 		return in.Text, err
-	})
+	}, nil)
 	server.AddTool(h, "wait", "waits", func(ctx context.Context, _ *mcp.Call, _ struct{}) (string, error) {
 		s.waits <- struct{}{}
 		<-ctx.Done()
@@ -64,7 +64,7 @@ func run(t *testing.T, o *httpsse.Options) *site {
 			<-s.stay
 		}
 		return "", ctx.Err()
-	})
+	}, nil)
 	var err error
 	if s.handler, err = httpsse.NewHandler(h, o); err != nil {
 		t.Fatal(err)

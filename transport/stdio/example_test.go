@@ -20,7 +20,7 @@ func ExampleServe() {
 		Name string `json:"name"`
 	}) (string, error) {
 		return "Hello, " + in.Name + "!", nil
-	})
+	}, nil)
 	if err := stdio.Serve(context.Background(), s, nil); err != nil {
 		log.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func BenchmarkCall(b *testing.B) {
 		Sum int `json:"sum"`
 	}
 	s := server.New(mcp.Implementation{Name: "bench", Version: "1"}, nil)
-	server.AddTool(s, "add", "adds", func(_ context.Context, _ *mcp.Call, v pair) (sum, error) { return sum{v.A + v.B}, nil })
+	server.AddTool(s, "add", "adds", func(_ context.Context, _ *mcp.Call, v pair) (sum, error) { return sum{v.A + v.B}, nil }, nil)
 	h, err := streamable.NewHandler(s, &streamable.Options{TakeOver: true})
 	if err != nil {
 		b.Fatal(err)

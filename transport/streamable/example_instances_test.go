@@ -32,7 +32,7 @@ func Example_severalInstances() {
 				return "", err
 			}
 			return fmt.Sprint(in.Grams, " g ordered"), nil
-		})
+		}, nil)
 		keys, err := era.NewKeys(0, secret)
 		if err != nil {
 			log.Fatal(err)
@@ -79,7 +79,7 @@ func ExampleRequestHeader() {
 	s := server.New(mcp.Implementation{Name: "tenants", Version: "1.0"}, nil)
 	server.AddTool(s, "tenant", "Name the tenant", func(ctx context.Context, _ *mcp.Call, _ struct{}) (string, error) {
 		return streamable.RequestHeader(ctx).Get("X-Tenant"), nil
-	})
+	}, nil)
 	h, err := streamable.NewHandler(s, nil)
 	if err != nil {
 		log.Fatal(err)

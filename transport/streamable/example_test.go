@@ -21,7 +21,7 @@ func Example() {
 		Name string `json:"name"`
 	}) (string, error) {
 		return "Hello, " + in.Name + "!", nil
-	})
+	}, nil)
 	h, err := streamable.NewHandler(s, nil)
 	if err != nil {
 		log.Fatal(err)

@@ -132,7 +132,7 @@ func testRelease(t *testing.T, takeOver bool) {
 func TestLastListenerHears(t *testing.T) {
 	s := server.New(mcp.Implementation{Name: "news", Version: "1"}, nil)
 	run := func(context.Context, *mcp.Call, struct{}) (string, error) { return "", nil }
-	server.AddTool(s, "one", "", run)
+	server.AddTool(s, "one", "", run, nil)
 	h := newHouse(t, s, nil)
 	named := append([]string{"Accept", "text/event-stream"}, h.session(mcp.Rev20251125)...)
 	first := h.send("GET", "", named...)
@@ -143,7 +143,7 @@ func TestLastListenerHears(t *testing.T) {
 	h.text(first) // which ends
 	lines := bufio.NewScanner(second.Body)
 	lines.Scan() // the first event is there, so news is listened for
-	server.AddTool(s, "two", "", run)
+	server.AddTool(s, "two", "", run, nil)
 	for lines.Scan() {
 		if strings.Contains(lines.Text(), mcp.NotificationToolsListChanged) {
 			return
@@ -257,7 +257,7 @@ func TestParamHeaders(t *testing.T) {
 	type args struct {
 		Region string `json:"region,omitempty" schema:"header=Region"`
 	}
-	server.AddTool(s, "place", "", func(_ context.Context, _ *mcp.Call, in args) (string, error) { return in.Region, nil })
+	server.AddTool(s, "place", "", func(_ context.Context, _ *mcp.Call, in args) (string, error) { return in.Region, nil }, nil)
 	h := newHouse(t, s, nil)
 	for _, c := range []struct {
 		args   string

@@ -61,7 +61,7 @@ type routedArgs struct {
 func (f *fixture) addTools() {
 	server.AddTool(f.Server, "echo", "Say it again", func(_ context.Context, _ *mcp.Call, in said1) (string, error) {
 		return in.Msg, nil
-	})
+	}, nil)
 	// gated tells of each step that the test allows, and ends after steps.
 	server.AddTool(f.Server, "gated", "Go step by step", func(ctx context.Context, c *mcp.Call, in struct {
 		Name  string `json:"name"`
@@ -79,14 +79,14 @@ func (f *fixture) addTools() {
 			}
 		}
 		return "DONE " + in.Name, nil
-	})
+	}, nil)
 	server.AddTool(f.Server, "held", "Stay until cancelled", func(ctx context.Context, _ *mcp.Call, _ empty) (string, error) {
 		for now, most := f.held.Add(1), f.max.Load(); now > most && !f.max.CompareAndSwap(most, now); most = f.max.Load() {
 		}
 		defer f.held.Add(-1)
 		<-ctx.Done()
 		return "", ctx.Err()
-	})
+	}, nil)
 	server.AddTool(f.Server, "count", "Tell many things at once", func(_ context.Context, c *mcp.Call, in struct {
 		N   int    `json:"n" schema:"minimum=0,maximum=1000"`
 		Who string `json:"who"`
@@ -95,23 +95,23 @@ func (f *fixture) addTools() {
 			server.Progress(c, float64(i+1), float64(in.N), in.Who)
 		}
 		return "counted by " + in.Who, nil
-	})
+	}, nil)
 	server.AddTool(f.Server, "big", "Say much", func(_ context.Context, _ *mcp.Call, in struct {
 		N int `json:"n" schema:"minimum=0,maximum=100000000"`
 	}) (string, error) {
 		return strings.Repeat("x", in.N), nil
-	})
+	}, nil)
 	server.AddTool(f.Server, "log", "Log lines", func(_ context.Context, c *mcp.Call, _ empty) (string, error) {
 		server.Logger(c, "log").Debug("quiet")
 		server.Logger(c, "log").Warn("loud")
 		return "logged", nil
-	})
+	}, nil)
 	server.AddTool(f.Server, "ask", "Ask for a name", func(_ context.Context, c *mcp.Call, _ said1) (string, error) {
 		who, err := server.Elicit[struct {
 			Name string `json:"name"`
 		}](c, "first", "First name?")
 		return "You are " + who.Name, err
-	})
+	}, nil)
 	server.AddTool(f.Server, "twice", "Ask for two names", func(_ context.Context, c *mcp.Call, _ said1) (string, error) {
 		type name struct {
 			Name string `json:"name"`
@@ -122,34 +122,34 @@ func (f *fixture) addTools() {
 		}
 		last, err := server.Elicit[name](c, "last", "Last name?")
 		return "You are " + first.Name + " " + last.Name, err
-	})
+	}, nil)
 	server.AddTool(f.Server, "routed", "Is routed by headers", func(_ context.Context, _ *mcp.Call, in routedArgs) (routedArgs, error) {
 		return in, nil
-	})
+	}, nil)
 	server.AddTool(f.Server, "strict", "Checks its arguments", func(_ context.Context, _ *mcp.Call, in struct {
 		N int `json:"n" schema:"minimum=1,maximum=9"`
 	}) (string, error) {
 		f.ran.Add(1)
 		return fmt.Sprint(in.N), nil
-	})
+	}, nil)
 	server.AddTool(f.Server, "admin", "Must never run", func(context.Context, *mcp.Call, said1) (string, error) {
 		f.ran.Add(1)
 		return "ADMIN", nil
-	})
+	}, nil)
 }
 
 func (f *fixture) addFaults() {
-	server.AddTool(f.Server, "panic", "Panic", func(context.Context, *mcp.Call, empty) (string, error) { panic(canary) })
+	server.AddTool(f.Server, "panic", "Panic", func(context.Context, *mcp.Call, empty) (string, error) { panic(canary) }, nil)
 	server.AddTool(f.Server, "none", "Come to nothing", func(context.Context, *mcp.Call, empty) (*mcp.CallToolResult, error) {
 		return nil, nil
-	})
+	}, nil)
 	server.AddTool(f.Server, "nan", "Come to no number", func(context.Context, *mcp.Call, empty) (struct {
 		Value float64 `json:"value"`
 	}, error) {
 		return struct {
 			Value float64 `json:"value"`
 		}{math.NaN()}, nil
-	})
+	}, nil)
 }
 
 func (f *fixture) addRest(t testing.TB) {
@@ -163,12 +163,12 @@ func (f *fixture) addRest(t testing.TB) {
 		Who string `json:"who"`
 	}) (string, error) {
 		return "Greet " + in.Who, nil
-	})
+	}, nil)
 	if err := errors.Join(
-		f.AddResource(mcp.Resource{URI: "test://one", Name: "one"}, text),
-		f.AddResource(mcp.Resource{URI: "test://broken", Name: "broken"}, broken),
-		f.AddTemplate(mcp.ResourceTemplate{URITemplate: "file:///x{/id*}", Name: "paths"}, text),
-		f.AddTemplate(mcp.ResourceTemplate{URITemplate: "test://tagged{?tags*}", Name: "tags"}, text),
+		f.AddResource(mcp.Resource{URI: "test://one", Name: "one"}, text, nil),
+		f.AddResource(mcp.Resource{URI: "test://broken", Name: "broken"}, broken, nil),
+		f.AddTemplate(mcp.ResourceTemplate{URITemplate: "file:///x{/id*}", Name: "paths"}, text, nil),
+		f.AddTemplate(mcp.ResourceTemplate{URITemplate: "test://tagged{?tags*}", Name: "tags"}, text, nil),
 		f.CompletePrompt("greet", "who", func(context.Context, *mcp.Call, string, map[string]string) (many []string, err error) {
 			for i := range 1000 {
 				many = append(many, fmt.Sprint("n", i))
@@ -182,5 +182,5 @@ func (f *fixture) addRest(t testing.TB) {
 
 // addOne makes a change that is news.
 func addOne(f *fixture) {
-	server.AddTool(f.Server, fmt.Sprint("new", f.added.Add(1)), "", func(context.Context, *mcp.Call, empty) (string, error) { return "", nil })
+	server.AddTool(f.Server, fmt.Sprint("new", f.added.Add(1)), "", func(context.Context, *mcp.Call, empty) (string, error) { return "", nil }, nil)
 }

@@ -217,7 +217,7 @@ func TestRestoredSessionKeepsPrincipal(t *testing.T) {
 		Allow: func(c *mcp.Caller, _ server.Feature) bool { return c.Principal != nil && c.Principal.ID == "ada" },
 	})
 	run := func(context.Context, *mcp.Call, struct{}) (string, error) { return "", nil }
-	server.AddTool(s, "one", "", run)
+	server.AddTool(s, "one", "", run, nil)
 	var store streamable.Memory
 	who := func(r *http.Request) *mcp.Principal { return &mcp.Principal{ID: r.Header.Get("X-User")} }
 	instance := func() *fort {
@@ -231,7 +231,7 @@ func TestRestoredSessionKeepsPrincipal(t *testing.T) {
 	in := one.enter(rev2025, "", "X-User: ada")
 	_, e := two.listen(in(""))
 	e.lines.Scan() // the first event is there, so news is listened for
-	server.AddTool(s, "two", "", run)
+	server.AddTool(s, "two", "", run, nil)
 	e.expect(mcp.NotificationToolsListChanged)
 }
 

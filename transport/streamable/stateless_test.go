@@ -115,7 +115,7 @@ func TestRequestReachesTools(t *testing.T) {
 	server.AddTool(s, "who", "", func(ctx context.Context, _ *mcp.Call, _ struct{}) (string, error) {
 		value, _ := ctx.Value(requestKey{}).(string)
 		return value + "+" + streamable.RequestHeader(ctx).Get("X-Tenant"), nil
-	})
+	}, nil)
 	for _, stateless := range []bool{false, true} {
 		h, err := streamable.NewHandler(s, &streamable.Options{Stateless: stateless})
 		if err != nil {

@@ -16,10 +16,10 @@ func addAskingTools(s *server.Server) {
 	}) (string, error) {
 		text, err := sample(c, "answer", in.Prompt, 100)
 		return "LLM response: " + text, err
-	})
+	}, nil)
 	server.AddTool(s, "test_missing_capability", "Needs a client that has declared sampling.", func(_ context.Context, c *mcp.Call, _ nothing) (string, error) {
 		return sample(c, "answer", "Say something.", 100)
-	})
+	}, nil)
 	server.AddTool(s, "test_elicitation", "Asks the person for a name and an address.", func(_ context.Context, c *mcp.Call, in struct {
 		Message string `json:"message" doc:"what to show to the person"`
 	}) (string, error) {
@@ -27,17 +27,17 @@ func addAskingTools(s *server.Server) {
 			{Name: "username", Type: mcp.FieldString, Description: "User's response", Required: true},
 			{Name: "email", Type: mcp.FieldString, Description: "User's email address", Required: true},
 		}})
-	})
+	}, nil)
 	server.AddTool(s, "test_streaming_elicitation", "Reports progress and asks the person.", func(_ context.Context, c *mcp.Call, _ nothing) (string, error) {
 		server.Progress(c, 1, 2, "about to ask")
 		return elicit(c, "User response", "Go on?", mcp.Form{Fields: []mcp.FormField{{Name: "ok", Type: mcp.FieldBoolean, Required: true}}})
-	})
+	}, nil)
 	server.AddTool(s, "test_elicitation_sep1034_defaults", "Asks with a form that has defaults.", func(_ context.Context, c *mcp.Call, _ nothing) (string, error) {
 		return elicit(c, "Elicitation completed", "Please review these values.", defaultsForm)
-	})
+	}, nil)
 	server.AddTool(s, "test_elicitation_sep1330_enums", "Asks with a form that has choices of all kinds.", func(_ context.Context, c *mcp.Call, _ nothing) (string, error) {
 		return elicit(c, "Elicitation completed", "Please choose.", choicesForm)
-	})
+	}, nil)
 }
 
 var defaultsForm = mcp.Form{Fields: []mcp.FormField{

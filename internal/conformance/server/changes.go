@@ -17,16 +17,16 @@ func addChangeTools(s *server.Server) {
 		mu.Lock()
 		defer mu.Unlock()
 		if s.RemoveTools(extra) == 0 {
-			server.AddTool(s, extra, "Comes and goes.", func(context.Context, *mcp.Call, nothing) (string, error) { return "here", nil })
+			server.AddTool(s, extra, "Comes and goes.", func(context.Context, *mcp.Call, nothing) (string, error) { return "here", nil }, nil)
 		}
 		return "The tools have changed.", nil
-	})
+	}, nil)
 	server.AddTool(s, "test_trigger_prompt_change", "Adds a prompt, or removes it again.", func(context.Context, *mcp.Call, nothing) (string, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if s.RemovePrompts(extra) == 0 {
-			server.AddPrompt(s, extra, "Comes and goes.", func(context.Context, *mcp.Call, nothing) (string, error) { return "here", nil })
+			server.AddPrompt(s, extra, "Comes and goes.", func(context.Context, *mcp.Call, nothing) (string, error) { return "here", nil }, nil)
 		}
 		return "The prompts have changed.", nil
-	})
+	}, nil)
 }

@@ -15,7 +15,7 @@ func addContentTools(s *server.Server) {
 	contents := func(name, description string, blocks ...mcp.Content) {
 		server.AddTool(s, name, description, func(context.Context, *mcp.Call, nothing) (mcp.Contents, error) {
 			return blocks, nil
-		})
+		}, nil)
 	}
 	contents("test_simple_text", "Returns one text.",
 		mcp.Text("This is a simple text response for testing."))
@@ -32,10 +32,10 @@ func addContentTools(s *server.Server) {
 
 	server.AddTool(s, "test_error_handling", "Always fails.", func(context.Context, *mcp.Call, nothing) (string, error) {
 		return "", errors.New("This tool intentionally returns an error for testing") //lint:ignore ST1005 the suite's words
-	})
+	}, nil)
 	server.AddTool(s, "test_x_mcp_header", "Takes arguments that HTTP clients repeat in headers.", func(_ context.Context, _ *mcp.Call, in headerArgs) (string, error) {
 		return fmt.Sprintf("region %q, level %d", in.Region, in.Level), nil
-	})
+	}, nil)
 }
 
 type headerArgs struct {

@@ -25,7 +25,7 @@ func addRoundTools(s *server.Server) {
 	add := func(name, description string, run func(c *mcp.Call) (string, error)) {
 		server.AddTool(s, "test_input_required_result_"+name, description, func(_ context.Context, c *mcp.Call, _ nothing) (string, error) {
 			return run(c)
-		})
+		}, nil)
 	}
 	add("elicitation", "Asks the person for a name.", func(c *mcp.Call) (string, error) {
 		f, err := server.Elicit[nameForm](c, "user_name", "What is your name?")

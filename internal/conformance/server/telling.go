@@ -18,11 +18,11 @@ func addTellingTools(s *server.Server) {
 		pause(ctx, 50*time.Millisecond)
 		log.Info("Tool execution completed")
 		return "Three lines were logged.", nil
-	})
+	}, nil)
 	server.AddTool(s, "test_logging_tool", "Logs one line, for callers that want log lines.", func(_ context.Context, c *mcp.Call, _ nothing) (string, error) {
 		server.Logger(c, "test_logging_tool").Info("This line is for those who asked for it.")
 		return "One line was logged.", nil
-	})
+	}, nil)
 	server.AddTool(s, "test_tool_with_progress", "Reports progress three times.", func(ctx context.Context, c *mcp.Call, _ nothing) (string, error) {
 		server.Progress(c, 0, 100, "begun")
 		pause(ctx, 50*time.Millisecond)
@@ -30,12 +30,12 @@ func addTellingTools(s *server.Server) {
 		pause(ctx, 50*time.Millisecond)
 		server.Progress(c, 100, 100, "done")
 		return "Progress was reported.", nil
-	})
+	}, nil)
 	server.AddTool(s, "test_reconnection", "Lets the client go while it runs; the client comes back for the result.", func(ctx context.Context, c *mcp.Call, _ nothing) (string, error) {
 		c.Notify(mcp.Notification{Method: mcp.NotificationRelease})
 		pause(ctx, 100*time.Millisecond)
 		return "Reconnection test completed successfully", nil
-	})
+	}, nil)
 }
 
 func pause(ctx context.Context, d time.Duration) {

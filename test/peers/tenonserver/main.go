@@ -76,20 +76,20 @@ type none struct{}
 func addTools(s *server.Server) {
 	server.AddTool(s, "add", "adds two integers", func(_ context.Context, _ *mcp.Call, in addIn) (addOut, error) {
 		return addOut{in.A + in.B}, nil
-	})
+	}, nil)
 	server.AddTool(s, "echo", "says the message again", func(_ context.Context, _ *mcp.Call, in echoIn) (string, error) {
 		// A stray line must not reach the client.
 		fmt.Println("a tool that prints")
 		return in.Msg, nil
-	})
+	}, nil)
 	server.AddTool(s, "ask", "asks for a name and greets", func(_ context.Context, c *mcp.Call, _ none) (string, error) {
 		p, err := server.Elicit[person](c, "name", "What is your name?")
 		if err != nil {
 			return "", err
 		}
 		return "Hello, " + p.Name + "!", nil
-	})
-	server.AddTool(s, "slow", "takes ms milliseconds, in three parts", slow)
+	}, nil)
+	server.AddTool(s, "slow", "takes ms milliseconds, in three parts", slow, nil)
 	server.AddTool(s, "log", "logs three lines", func(_ context.Context, c *mcp.Call, _ none) (string, error) {
 		//lint:ignore SA1019 the test is about this deprecated feature
 		l := server.Logger(c, "peer")
@@ -97,13 +97,13 @@ func addTools(s *server.Server) {
 			l.Info(line)
 		}
 		return "logged", nil
-	})
+	}, nil)
 	server.AddTool(s, "grow", "adds the tool grown", func(context.Context, *mcp.Call, none) (string, error) {
 		server.AddTool(s, "grown", "was added at run time", func(context.Context, *mcp.Call, none) (string, error) {
 			return "grown", nil
-		})
+		}, nil)
 		return "added", nil
-	})
+	}, nil)
 }
 
 func slow(ctx context.Context, c *mcp.Call, in slowIn) (string, error) {
@@ -123,20 +123,20 @@ func addRest(s *server.Server) error {
 	err := s.AddResource(mcp.Resource{URI: "test://static", Name: "static", MIMEType: "text/plain"},
 		func(context.Context, *mcp.Call, string, map[string]string) ([]mcp.ResourceContents, error) {
 			return server.TextResource("text/plain", "static text"), nil
-		})
+		}, nil)
 	if err != nil {
 		return err
 	}
 	err = s.AddTemplate(mcp.ResourceTemplate{URITemplate: "welcome://{userId}", Name: "welcome", MIMEType: "text/plain"},
 		func(_ context.Context, _ *mcp.Call, _ string, vars map[string]string) ([]mcp.ResourceContents, error) {
 			return server.TextResource("text/plain", "Welcome, "+vars["userId"]+"!"), nil
-		})
+		}, nil)
 	if err != nil {
 		return err
 	}
 	server.AddPrompt(s, "greet", "asks for a greeting", func(_ context.Context, _ *mcp.Call, in person) (string, error) {
 		return "Please greet " + in.Name + ".", nil
-	})
+	}, nil)
 	return s.CompletePrompt("greet", "name", func(_ context.Context, _ *mcp.Call, value string, _ map[string]string) ([]string, error) {
 		var found []string
 		for _, name := range []string{"Ada", "Alan", "Grace"} {

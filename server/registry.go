@@ -15,45 +15,45 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A shelf holds the features of one kind, in the order in which they were
-// added. Its pages are encoded once and served as bytes until it changes.
+// A registry holds the features of one kind in the order in which they were
+// added. It encodes each page of its list once and reuses it until the registry
+// changes.
 type registry[T any] struct {
 	kind   Kind
-	member string // under which a page lists them
+	member string // the member of a page that lists the features
 
 	mu    sync.RWMutex
 	items map[string]*item[T]
-	order []*item[T]                // by place; what is there is never overwritten, so that it can be read unlocked
-	last  int64                     // the last place that was given away
-	ever  atomic.Bool               // there was a feature once
-	pages map[int64]json.RawMessage // by the place that they follow
+	order []*item[T]                // by position; elements are never overwritten, so that it can be read without the lock
+	last  int64                     // the last position assigned
+	ever  atomic.Bool               // a feature was added once
+	pages map[int64]json.RawMessage // by the position that they follow
 }
 
-// An item has a place that it keeps, so that a cursor stays good while others
-// come and go.
+// An item keeps its position, so that a cursor stays valid while other features
+// are added and removed.
 type item[T any] struct {
-	name  string
-	place int64
-	line  json.RawMessage // what the list says of it
-	feat  *T
+	name     string
+	position int64
+	line     json.RawMessage // the list entry
+	feat     *T
 }
 
-// put adds a feature, or takes the place of the one with its name. line is what
-// the list will say of it: it is encoded before, so that a feature that cannot
-// be listed fails then and not whenever somebody lists.
+// put adds a feature, or replaces the one with the same name. line is its list
+// entry, encoded by the caller so that encoding errors appear early.
 func (s *registry[T]) put(name string, line json.RawMessage, f *T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pages = nil
 	now := &item[T]{name: name, line: line, feat: f}
 	if old := s.items[name]; old != nil {
-		now.place = old.place
+		now.position = old.position
 		s.order = slices.Clone(s.order)
-		s.order[after(s.order, old.place)-1] = now
+		s.order[after(s.order, old.position)-1] = now
 	} else {
 		s.ever.Store(true)
 		s.last++
-		now.place = s.last
+		now.position = s.last
 		s.order = append(s.order, now)
 	}
 	if s.items == nil {
@@ -62,7 +62,7 @@ func (s *registry[T]) put(name string, line json.RawMessage, f *T) {
 	s.items[name] = now
 }
 
-// drop removes features and returns how many there were.
+// drop removes features and returns how many of them existed.
 func (s *registry[T]) drop(names []string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,9 +78,9 @@ func (s *registry[T]) drop(names []string) int {
 	return dropped
 }
 
-// after returns the index of the first item behind a place.
-func after[T any](order []*item[T], place int64) int {
-	i, _ := slices.BinarySearchFunc(order, place+1, func(it *item[T], p int64) int { return cmp.Compare(it.place, p) })
+// after returns the index of the first item behind a position.
+func after[T any](order []*item[T], position int64) int {
+	i, _ := slices.BinarySearchFunc(order, position+1, func(it *item[T], p int64) int { return cmp.Compare(it.position, p) })
 	return i
 }
 
@@ -94,31 +94,30 @@ func (s *registry[T]) get(name string) *T {
 	return nil
 }
 
-// all returns the features in order. They stay as they are when the shelf
-// changes.
+// all returns the features in order. Later changes do not affect the slice.
 func (s *registry[T]) all() []*item[T] {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.order
 }
 
-// end returns the last place that was ever given away.
+// end returns the last position assigned.
 func (s *registry[T]) end() int64 {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.last
 }
 
-// used reports whether there is, or ever was, a feature.
+// used reports whether a feature was ever added.
 func (s *registry[T]) used() bool { return s.ever.Load() }
 
-// list serves one page.
+// list serves one page of a list.
 func list[T any](s *Server, c *mcp.Call, from *registry[T]) (mcp.Result, error) {
 	if !s.lists(from.kind) {
 		return mcp.Result{}, mcp.MethodNotFound(c.Method)
 	}
-	place, err := readCursor(c.Params, from.kind)
-	if err == nil && place > from.end() {
+	position, err := readCursor(c.Params, from.kind)
+	if err == nil && position > from.end() {
 		err = badCursor()
 	}
 	if err != nil {
@@ -126,10 +125,10 @@ func list[T any](s *Server, c *mcp.Call, from *registry[T]) (mcp.Result, error) 
 	}
 	var body json.RawMessage
 	if s.opts.Allow == nil {
-		body = from.page(place, s.opts.PageSize)
+		body = from.page(position, s.opts.PageSize)
 	} else {
 		rest := from.all()
-		rest = rest[after(rest, place):]
+		rest = rest[after(rest, position):]
 		allowed := make([]*item[T], 0, min(len(rest), s.opts.PageSize+1))
 		for _, it := range rest {
 			if len(allowed) <= s.opts.PageSize && s.allows(&c.Caller, from.kind, it.name) {
@@ -153,30 +152,30 @@ func (s *Server) lists(k Kind) bool {
 	return s.resources.used() || s.templates.used() || said.Resources != nil
 }
 
-// page returns the page behind a place, which is the same for everybody.
-func (s *registry[T]) page(place int64, size int) json.RawMessage {
+// page returns the page behind a position, which is the same for all callers.
+func (s *registry[T]) page(position int64, size int) json.RawMessage {
 	s.mu.RLock()
-	body := s.pages[place]
+	body := s.pages[position]
 	s.mu.RUnlock()
 	if body != nil {
 		return body
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := after(s.order, place)
+	i := after(s.order, position)
 	body = s.build(s.order[i:], size)
-	// Only pages that follow each other from the first one are kept. Cursors
-	// can be made up, and a page for each of them would fill the memory.
-	if i%size == 0 && (i == 0 && place == 0 || i > 0 && s.order[i-1].place == place) {
+	// Cache only the consecutive pages from the first one: a client can send
+	// any cursor, and caching a page for each would fill the memory.
+	if i%size == 0 && (i == 0 && position == 0 || i > 0 && s.order[i-1].position == position) {
 		if s.pages == nil {
 			s.pages = map[int64]json.RawMessage{}
 		}
-		s.pages[place] = body
+		s.pages[position] = body
 	}
 	return body
 }
 
-// build writes a page that begins with the first of the items.
+// build encodes a page that starts with the first of the items.
 func (s *registry[T]) build(items []*item[T], size int) json.RawMessage {
 	some := items[:min(size, len(items))]
 	length := len(s.member) + 64
@@ -193,29 +192,28 @@ func (s *registry[T]) build(items []*item[T], size int) json.RawMessage {
 	}
 	body = append(body, ']')
 	if len(some) < len(items) {
-		body = appendCursor(body, s.kind, some[size-1].place)
+		body = appendCursor(body, s.kind, some[size-1].position)
 	}
 	return append(body, '}')
 }
 
-// A cursor names a kind and a place, with a checksum, so that one that was
-// damaged or made up is not taken for the place of another page. It says the
-// same in every process that adds the same features in the same order. Nothing
-// but this file reads it.
-func appendCursor(dst []byte, k Kind, place int64) []byte {
-	return rawjson.AppendString(append(dst, `,"nextCursor":`...), cursor(k, place))
+// A cursor consists of a kind, a position and a checksum, so that damaged or
+// invented cursors are detected. It is the same in every process that adds the
+// same features in the same order. Only this file interprets it.
+func appendCursor(dst []byte, k Kind, position int64) []byte {
+	return rawjson.AppendString(append(dst, `,"nextCursor":`...), cursor(k, position))
 }
 
-func cursor(k Kind, place int64) string {
-	text := string(k) + " " + strconv.FormatInt(place, 36)
+func cursor(k Kind, position int64) string {
+	text := string(k) + " " + strconv.FormatInt(position, 36)
 	return fmt.Sprintf("%s.%08x", text, crc32.ChecksumIEEE([]byte(text)))
 }
 
 func badCursor() error {
-	return mcp.InvalidParams("the cursor was not made by this list: ask for the first page, without a cursor")
+	return mcp.InvalidParams("cursor: not a cursor of this list; request the first page without a cursor")
 }
 
-func readCursor(params json.RawMessage, k Kind) (place int64, err error) {
+func readCursor(params json.RawMessage, k Kind) (position int64, err error) {
 	raw := rawjson.Lookup(params, "cursor")
 	if raw == nil {
 		return 0, nil
@@ -223,8 +221,8 @@ func readCursor(params json.RawMessage, k Kind) (place int64, err error) {
 	text, _ := rawjson.String(raw)
 	if rest, ok := strings.CutPrefix(text, string(k)+" "); ok {
 		digits, _, _ := strings.Cut(rest, ".")
-		if place, err = strconv.ParseInt(digits, 36, 64); err == nil && place > 0 && text == cursor(k, place) {
-			return place, nil
+		if position, err = strconv.ParseInt(digits, 36, 64); err == nil && position > 0 && text == cursor(k, position) {
+			return position, nil
 		}
 	}
 	return 0, badCursor()

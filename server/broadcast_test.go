@@ -215,13 +215,13 @@ func TestListenRefuses(t *testing.T) {
 	s := everything(server.Options{})
 	uris := strings.Repeat(`"a:1",`, 1000)
 	rows := []struct{ params, want string }{
-		{``, `-32602 notifications: missing: say what to listen for`},
-		{`{}`, `-32602 notifications: missing: say what to listen for`},
+		{``, `-32602 notifications: missing`},
+		{`{}`, `-32602 notifications: missing`},
 		{`{"notifications":1}`, `…-32602 `},
 		{`{"notifications":null}`, `-32602 notifications: expected an object`}, // L30
 		{`{"notifications":[]}`, `…-32602 `},
 		{`{"notifications":{"toolsListChanged":"yes"}}`, `…-32602 `},
-		{`{"notifications":{"resourceSubscriptions":[` + uris + `"a:1"]}}`, `-32602 resourceSubscriptions: 1001 resources are named, and one subscription takes at most 1000`}, // M34
+		{`{"notifications":{"resourceSubscriptions":[` + uris + `"a:1"]}}`, `-32602 resourceSubscriptions: 1001 resources; at most 1000 are allowed`}, // M34
 	}
 	for _, row := range rows {
 		expect(t, row.params, ask(t, s, mcp.MethodSubscriptionsListen, row.params), row.want)
@@ -393,7 +393,7 @@ func TestMiddleware(t *testing.T) {
 	s, _ := newServer(server.Options{Middleware: []mcp.Middleware{wrap("first"), wrap("second")}})
 	ask(t, s, mcp.MethodDiscover, "")
 	expect(t, "order", fmt.Sprint(order), "[first server/discover second server/discover]")
-	expect(t, "panic", ask(t, s, "panic", ""), "-32603 the server failed while it served panic")
+	expect(t, "panic", ask(t, s, "panic", ""), "-32603 internal error while serving panic")
 	if _, err := detached(s, listenTo(`{}`, nil)); err != nil {
 		t.Errorf("a subscription behind middleware: %v", err)
 	}

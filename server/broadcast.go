@@ -12,37 +12,37 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// maxWatched is how many resources one subscription may name.
+// maxWatched is the maximum number of resources in one subscription.
 const maxWatched = 1000
 
-// A newsroom tells subscriptions what has changed. Changes are gathered for a
-// moment, so that a hundred of them make one announcement.
+// A broadcaster notifies subscriptions of changes. It collects changes for a
+// moment and merges them into one notification.
 type broadcaster struct {
 	delay time.Duration
-	// allow says whether somebody may know of a feature; nil where everybody
-	// may. It does not panic.
+	// allow reports whether a caller may know about a feature; nil means
+	// always. It does not panic.
 	allow func(c *mcp.Caller, f Feature) bool
 
 	mu    sync.Mutex
 	subs  map[*subscription]struct{}
-	lists []string            // the announcements that wait, each once
-	what  []map[Feature]bool  // for each of lists, which features it is about; kept where there is allow
-	uris  map[string]struct{} // the resources that wait to be announced
-	armed bool                // a timer runs, or an announcement
+	lists []string            // pending list changes, by method, without duplicates
+	what  []map[Feature]bool  // for each of lists, the features that changed; filled only if allow is set
+	uris  map[string]struct{} // resources with a pending update
+	armed bool                // a timer or an announcement is running
 }
 
-// changed announces that a list has changed, because these features came, went
-// or became others.
-func (n *broadcaster) changed(note string, k Kind, names ...string) {
+// changed records that a list has changed because these features were added,
+// removed or replaced.
+func (n *broadcaster) changed(method string, k Kind, names ...string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if len(n.subs) == 0 {
 		return
 	}
-	i := slices.Index(n.lists, note)
+	i := slices.Index(n.lists, method)
 	if i < 0 {
 		i = len(n.lists)
-		n.lists = append(n.lists, note)
+		n.lists = append(n.lists, method)
 		n.what = append(n.what, map[Feature]bool{})
 	}
 	if n.allow != nil {
@@ -53,7 +53,7 @@ func (n *broadcaster) changed(note string, k Kind, names ...string) {
 	n.arm()
 }
 
-// concerns reports whether somebody may know of one of the features.
+// concerns reports whether a caller may know about one of the features.
 func (n *broadcaster) concerns(c *mcp.Caller, features map[Feature]bool) bool {
 	if n.allow == nil {
 		return true
@@ -66,7 +66,7 @@ func (n *broadcaster) concerns(c *mcp.Caller, features map[Feature]bool) bool {
 	return false
 }
 
-// updated announces that a resource has changed.
+// updated records that a resource has changed.
 func (n *broadcaster) updated(uri string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -87,9 +87,9 @@ func (n *broadcaster) arm() {
 	}
 }
 
-// announce tells every subscription what has gathered. One announcement follows
-// the other, so that no subscription hears of a later change first: what gathers
-// meanwhile is announced next.
+// announce notifies every subscription of the collected changes. Announcements
+// do not overlap, so that notifications stay in order; changes that arrive
+// meanwhile are part of the next one.
 func (n *broadcaster) announce() {
 	defer n.announced()
 	n.mu.Lock()
@@ -100,18 +100,18 @@ func (n *broadcaster) announce() {
 		subs = append(subs, s)
 	}
 	n.mu.Unlock()
-	news := slices.Sorted(maps.Keys(uris))
+	updated := slices.Sorted(maps.Keys(uris))
 	for _, s := range subs {
-		for i, note := range lists {
-			if s.wants(note) && n.concerns(&s.caller, what[i]) {
-				s.notify(mcp.Notification{Method: note})
+		for i, method := range lists {
+			if s.wants(method) && n.concerns(&s.caller, what[i]) {
+				s.notify(mcp.Notification{Method: method})
 			}
 		}
-		s.notifyUpdated(news)
+		s.notifyUpdated(updated)
 	}
 }
 
-// announced ends an announcement, and arms the timer for what has gathered.
+// announced ends an announcement and arms the timer for further changes.
 func (n *broadcaster) announced() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -121,9 +121,9 @@ func (n *broadcaster) announced() {
 	}
 }
 
-// subscribe opens the subscription that c asks for. A caller that can hold it
-// gets the function that ends it before the first notification; for another, the
-// caller of subscribe is the receiver of its queue.
+// subscribe opens the subscription that c requests. If the caller can detach
+// it, the caller gets the function that ends it before the first notification;
+// otherwise the caller of subscribe receives from its queue.
 func (s *Server) subscribe(c *mcp.Call) (*subscription, error) {
 	var in mcp.ListenParams
 	if err := c.Decode(&in); err != nil {
@@ -131,12 +131,12 @@ func (s *Server) subscribe(c *mcp.Call) (*subscription, error) {
 	}
 	switch wanted := rawjson.Lookup(c.Params, "notifications"); {
 	case wanted == nil:
-		return nil, mcp.InvalidParams("notifications: missing: say what to listen for")
+		return nil, mcp.InvalidParams("notifications: missing")
 	case !rawjson.IsObject(wanted):
 		return nil, mcp.InvalidParams("notifications: expected an object")
 	}
 	if n := len(in.Notifications.ResourceSubscriptions); n > maxWatched {
-		return nil, mcp.InvalidParams("resourceSubscriptions: %d resources are named, and one subscription takes at most %d", n, maxWatched)
+		return nil, mcp.InvalidParams("resourceSubscriptions: %d resources; at most %d are allowed", n, maxWatched)
 	}
 	honoured := s.honoured(&c.Caller, in.Notifications)
 	ack, err := mcp.Marshal(mcp.SubscriptionsAcknowledgedParams{Notifications: honoured})
@@ -149,7 +149,7 @@ func (s *Server) subscribe(c *mcp.Call) (*subscription, error) {
 	} else {
 		sub.queue.Receive()
 	}
-	// The acknowledgement waits before the first change does.
+	// Queue the acknowledgement before the first change.
 	deliver := sub.queue.Put(notifyqueue.Item[mcp.Notification]{Value: mcp.Notification{Method: mcp.NotificationSubscriptionsAcknowledged, Params: ack}})
 	s.changes.add(sub)
 	if deliver {
@@ -158,7 +158,7 @@ func (s *Server) subscribe(c *mcp.Call) (*subscription, error) {
 	return sub, nil
 }
 
-// honoured is the part of a filter that this server will tell.
+// honoured returns the part of a filter that this server supports.
 func (s *Server) honoured(c *mcp.Caller, f mcp.SubscriptionFilter) mcp.SubscriptionFilter {
 	o := s.offers()
 	f.ToolsListChanged = f.ToolsListChanged && o.Tools != nil && o.Tools.ListChanged
@@ -176,8 +176,8 @@ func (s *Server) honoured(c *mcp.Caller, f mcp.SubscriptionFilter) mcp.Subscript
 	return f
 }
 
-// listen serves subscriptions/listen: it stays open until its context ends,
-// unless the caller can hold the subscription.
+// listen serves subscriptions/listen. It blocks until its context ends, unless
+// the caller can detach the subscription.
 func (s *Server) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	sub, err := s.subscribe(c)
 	if err != nil || c.Detach != nil {
@@ -192,7 +192,7 @@ func (s *Server) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 				c.Notify(it.Value)
 			}
 			if lost {
-				return mcp.Result{}, nil // the client subscribes again and looks for itself
+				return mcp.Result{}, nil // // the client subscribes again and reloads
 			}
 		case <-ctx.Done():
 			return mcp.Result{}, nil

@@ -10,10 +10,9 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// answer has a question answered by whoever can. The caller has made sure that
-// the question is of a kind that was declared. The flight is nil when the
-// question belongs to no call.
-func (o *Options) handleInput(ctx context.Context, f *flight, key string, q mcp.InputRequest) (json.RawMessage, error) {
+// handleInput responds to an input request. The caller has checked that the
+// client declared the capability. f is nil if the request belongs to no call.
+func (o *Options) handleInput(ctx context.Context, f *activeCall, key string, q mcp.InputRequest) (json.RawMessage, error) {
 	switch q.Method {
 	case mcp.MethodElicit:
 		return o.elicit(ctx, f, key, q)
@@ -25,14 +24,14 @@ func (o *Options) handleInput(ctx context.Context, f *flight, key string, q mcp.
 	return nil, mcp.MethodNotFound(q.Method)
 }
 
-// malformed is the error for a question that nobody can be asked.
-func malformed(q mcp.InputRequest, err error) error {
+// invalidRequest returns the error for an invalid input request.
+func invalidRequest(q mcp.InputRequest, err error) error {
 	return &mcp.Error{Code: mcp.CodeInvalidParams, Local: true,
-		Message: fmt.Sprintf("the server asks %s in a way that cannot be used: %v", q.Method, err)}
+		Message: fmt.Sprintf("invalid input request %s: %v", q.Method, err)}
 }
 
-// object encodes parameters or arguments with encode; they must be a JSON
-// object. Raw JSON is checked and passed through; nil is nil.
+// object encodes parameters or arguments, which must be a JSON object. It
+// validates raw JSON and returns it unchanged; nil stays nil.
 func object(v any, encode func(any) (json.RawMessage, error)) (json.RawMessage, error) {
 	var raw json.RawMessage
 	switch v := v.(type) {
@@ -48,10 +47,10 @@ func object(v any, encode func(any) (json.RawMessage, error)) (json.RawMessage, 
 			return nil, err
 		}
 		if rawjson.IsNull(enc) {
-			return nil, nil // a nil map or pointer
+			return nil, nil // // a nil map or pointer
 		}
 		if !rawjson.IsObject(enc) {
-			return nil, fmt.Errorf("expected a struct or a map, something that becomes a JSON object, not %T", v)
+			return nil, fmt.Errorf("expected a struct or a map, not %T", v)
 		}
 		return enc, nil
 	}

@@ -6,19 +6,19 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// ElicitRequest makes the question that asks a person.
-func ElicitRequest(p *ElicitParams) (InputRequest, error) { return ask(MethodElicit, p) }
+// ElicitRequest returns an elicitation request.
+func ElicitRequest(p *ElicitParams) (InputRequest, error) { return newInputRequest(MethodElicit, p) }
 
-func ask(method string, params any) (InputRequest, error) {
+func newInputRequest(method string, params any) (InputRequest, error) {
 	raw, err := Marshal(params)
 	if err != nil {
-		return InputRequest{}, fmt.Errorf("question %s: %w", method, err)
+		return InputRequest{}, fmt.Errorf("input request %s: %w", method, err)
 	}
 	return InputRequest{Method: method, Params: raw}, nil
 }
 
-// Needs returns what a caller must have declared before it may be asked. It is
-// nil for a method that no caller can be asked.
+// Needs returns the capabilities that a client must have declared before it can
+// be sent the request. It returns nil for an unknown method.
 func (q InputRequest) Needs() *ClientCapabilities {
 	switch q.Method {
 	case MethodElicit:
@@ -47,32 +47,32 @@ func given(q InputRequest, member string) bool {
 	return v != nil && !rawjson.IsNull(v)
 }
 
-// CanAnswer returns nil if the caller may be asked q, and otherwise the error
-// that says which capability it would have to declare.
+// CanHandle returns nil if the client has declared the capabilities that q
+// needs, and otherwise an error that names what is missing.
 func (c Caller) CanHandle(q InputRequest) error {
 	need := q.Needs()
 	if need == nil {
-		return Errorf(CodeInternal, "%q is not a question that a caller can be asked", clip(q.Method))
+		return Errorf(CodeInternal, "%q is not the method of an input request", clip(q.Method))
 	}
 	if c.Capabilities.Covers(need) {
 		return nil
 	}
-	return MissingCapability(need, "this call asks the client %s, and the client has not declared the capability %s", wish(need), nameOf(need))
+	return MissingCapability(need, "this call needs the client %s, but the client has not declared the capability %s", purpose(need), capabilityName(need))
 }
 
-func wish(need *ClientCapabilities) string {
+func purpose(need *ClientCapabilities) string {
 	switch {
 	case need.Elicitation != nil && need.Elicitation.URL != nil:
-		return "to have its user open a web page"
+		return "to ask its user to open a web page"
 	case need.Elicitation != nil:
-		return "to have its user fill in a form"
+		return "to ask its user to fill in a form"
 	case need.Sampling != nil:
-		return "to have its model write a message"
+		return "to generate a message with its model"
 	}
-	return "for its roots"
+	return "to list its roots"
 }
 
-func nameOf(need *ClientCapabilities) string {
+func capabilityName(need *ClientCapabilities) string {
 	switch {
 	case need.Elicitation != nil && need.Elicitation.URL != nil:
 		return "elicitation.url"

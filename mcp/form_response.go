@@ -13,14 +13,14 @@ import (
 	"unicode/utf8"
 )
 
-// Complete returns the content of an answer with the defaults of the form put
-// in where a field was left out. Nil content means that all were.
+// Complete returns the content of a response with the form's defaults for the
+// fields that it lacks. Nil content means an empty object.
 func (f *Form) Complete(content json.RawMessage) (json.RawMessage, error) {
-	answer, err := responseOf(content)
+	response, err := responseOf(content)
 	if err != nil {
 		return nil, err
 	}
-	full := maps.Clone(answer)
+	full := maps.Clone(response)
 	for _, field := range f.Fields {
 		if _, ok := full[field.Name]; ok || field.Default == nil {
 			continue
@@ -32,10 +32,11 @@ func (f *Form) Complete(content json.RawMessage) (json.RawMessage, error) {
 	return Marshal(full)
 }
 
-// CheckAnswer reports every way in which the content of an answer does not fit
-// the form: a field is missing, unknown, of another type or out of bounds.
+// CheckResponse returns an error that lists every way in which the content of a
+// response violates the form: missing fields, unknown fields, wrong types,
+// values out of bounds.
 func (f *Form) CheckResponse(content json.RawMessage) error {
-	answer, err := responseOf(content)
+	response, err := responseOf(content)
 	if err != nil {
 		return err
 	}
@@ -44,7 +45,7 @@ func (f *Form) CheckResponse(content json.RawMessage) error {
 	for i := range f.Fields {
 		field := &f.Fields[i]
 		known[field.Name] = true
-		raw, ok := answer[field.Name]
+		raw, ok := response[field.Name]
 		if !ok {
 			if field.Required {
 				faults = append(faults, fmt.Errorf("%s: missing", field.Name))
@@ -58,7 +59,7 @@ func (f *Form) CheckResponse(content json.RawMessage) error {
 			faults = append(faults, fmt.Errorf("%s: %w", field.Name, err))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(answer)) {
+	for _, name := range slices.Sorted(maps.Keys(response)) {
 		if !known[name] {
 			faults = append(faults, fmt.Errorf("%s: the form has no such field", clip(name)))
 		}
@@ -67,18 +68,18 @@ func (f *Form) CheckResponse(content json.RawMessage) error {
 }
 
 func responseOf(content json.RawMessage) (map[string]json.RawMessage, error) {
-	answer := make(map[string]json.RawMessage)
+	response := make(map[string]json.RawMessage)
 	if content == nil {
-		return answer, nil
+		return response, nil
 	}
-	if err := Unmarshal(content, &answer); err != nil {
+	if err := Unmarshal(content, &response); err != nil {
 		return nil, err
 	}
-	return answer, nil
+	return response, nil
 }
 
-// accepts reports why the field cannot hold the decoded value v. Bounds are
-// looked at only if strict: a default need not keep them.
+// accepts returns an error if the field cannot hold the decoded value v. Bounds
+// are checked only if strict is set, because a default may violate them.
 func (f *FormField) accepts(v any, strict bool) error {
 	switch f.Type {
 	case FieldBoolean:
@@ -91,7 +92,7 @@ func (f *FormField) accepts(v any, strict bool) error {
 			return errors.New("expected a number")
 		}
 		if f.Type == FieldInteger && n != math.Trunc(n) {
-			return errors.New("expected a whole number")
+			return errors.New("expected an integer")
 		}
 		if strict {
 			return f.inBounds(n)
@@ -158,8 +159,7 @@ func (f *FormField) isText(s string) error {
 	return nil
 }
 
-// looksLikeEmail reports whether s is something before an @ and something
-// behind it. Whether mail arrives there, only mail can tell.
+// looksLikeEmail checks the form local@domain, nothing more.
 func looksLikeEmail(s string) bool {
 	at := strings.LastIndexByte(s, '@')
 	if at < 1 || at == len(s)-1 || len(s) > 320 {
