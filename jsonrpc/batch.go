@@ -6,31 +6,30 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// A BatchItem is one message of a batch, or the [*DecodeError] that says why
-// it is none.
+// A BatchItem is one message of a batch, or the [*DecodeError] for it.
 type BatchItem struct {
 	Message
 	Err error
 }
 
-// IsBatch reports whether data, if it is JSON at all, is an array.
+// IsBatch reports whether data, if it is valid JSON, is an array.
 func IsBatch(data []byte) bool { return rawjson.IsArray(data) }
 
-// DecodeBatch reads a batch of at most max messages; 0 or less means any
-// number. As with [Decode] the whole of data is checked once and the messages
-// hold slices of it. The error is a [*DecodeError] for the batch as a whole;
-// what is wrong with one message is told in its item.
+// DecodeBatch decodes a batch of at most max messages; max <= 0 means no limit.
+// As with [Decode], data is validated once and the messages hold slices of it.
+// The error is a [*DecodeError] for the batch as a whole; errors of single
+// messages are in their items.
 func DecodeBatch(data []byte, max int) ([]BatchItem, error) {
 	if err := rawjson.Check(data); err != nil {
 		return nil, notJSON(err)
 	}
 	if !rawjson.IsArray(data) {
-		return nil, &DecodeError{Code: CodeInvalidRequest, Reason: "a batch is a JSON array, and this is not one"}
+		return nil, &DecodeError{Code: CodeInvalidRequest, Reason: "not a batch: expected a JSON array"}
 	}
 	var items []BatchItem
 	for e := rawjson.Array(data); e.Next(); {
 		if max > 0 && len(items) == max {
-			return nil, &DecodeError{Code: CodeInvalidRequest, Reason: fmt.Sprintf("the batch has more than %d messages: send fewer at a time", max)}
+			return nil, &DecodeError{Code: CodeInvalidRequest, Reason: fmt.Sprintf("the batch has more than %d messages", max)}
 		}
 		var item BatchItem
 		item.Message, item.Err = decodeChecked(e.Value)
@@ -42,7 +41,7 @@ func DecodeBatch(data []byte, max int) ([]BatchItem, error) {
 	return items, nil
 }
 
-// decodeChecked reads a message from JSON that was checked.
+// decodeChecked decodes a message from JSON that has been validated.
 func decodeChecked(raw []byte) (Message, error) {
 	if !rawjson.IsObject(raw) {
 		return Message{}, notObject(raw)

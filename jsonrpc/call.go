@@ -7,36 +7,37 @@ import (
 	"strconv"
 )
 
-// A Pending is a request of ours that was sent and is not answered yet.
+// A Pending is a request that was sent and has no response yet.
 type Pending struct {
-	conn     *Conn // nil if it was made by NewPending
+	conn     *Conn // nil if made by NewPending
 	id       int64
 	response chan Response
-	drop     func() // instead of conn
+	drop     func() // used instead of conn
 }
 
-// NewPending returns a Pending for a request that travels otherwise than on a
-// Conn. Deliver is to be called at most once; drop is called when nobody waits
-// any more.
+// NewPending returns a Pending for a request that is not sent on a Conn. Call
+// deliver at most once, with the response; drop is called when the request is
+// cancelled.
 func NewPending(drop func()) (p *Pending, deliver func(Response)) {
 	p = &Pending{response: make(chan Response, 1), drop: drop}
 	return p, func(a Response) { p.response <- a }
 }
 
-// A Response is the response to a request: a result or an error, or the
-// reason why there is none.
+// A Response is the response to a request: a message with a result or an error,
+// or the reason why there is none in Err.
 type Response struct {
 	Message
 	Err error
 }
 
-// NextID returns an id that this Conn has not used.
+// NextID returns an unused id.
 func (c *Conn) NextID() int64 { return c.seq.Add(1) }
 
-// Start sends a request under an id from [Conn.NextID]. The context bounds only
-// how long Start waits while the far end is slow; one that has ended means that
-// Start must not wait, and the request is sent in its turn. The caller takes the
-// response or drops it.
+// Start sends a request with an id from [Conn.NextID]. ctx limits how long
+// Start waits for a slow peer; if ctx has ended, Start does not wait and the
+// request is queued. The caller receives the response and calls
+// [Pending.Release], or calls
+// [Pending.Cancel].
 func (c *Conn) Start(ctx context.Context, id int64, method string, params []byte) (*Pending, error) {
 	c.mu.Lock()
 	if err := c.state.err; err != nil {
@@ -59,10 +60,11 @@ func (c *Conn) Start(ctx context.Context, id int64, method string, params []byte
 	return p, nil
 }
 
-// Response is where the answer arrives, once.
+// Response returns the channel that receives the response, once.
 func (p *Pending) Response() <-chan Response { return p.response }
 
-// Took says that the answer was taken; the Pending must not be used after it.
+// Release returns the Pending for reuse after the response was received. The
+// Pending must not be used afterwards.
 func (p *Pending) Release() {
 	if p.conn == nil {
 		return
@@ -74,7 +76,7 @@ func (p *Pending) Release() {
 	}
 }
 
-// maxSpare is how many Pendings a Conn keeps to use them again.
+// maxSpare is the maximum number of Pendings that a Conn keeps for reuse.
 const maxSpare = 64
 
 func (c *Conn) pendingLocked() *Pending {
@@ -86,12 +88,12 @@ func (c *Conn) pendingLocked() *Pending {
 	return &Pending{conn: c, response: make(chan Response, 1)}
 }
 
-// maxDropped bounds how many dropped requests a Conn remembers, so that their
+// maxDropped limits how many cancelled requests a Conn remembers, so that their
 // late responses are not reported as unknown.
 const maxDropped = 1024
 
-// Drop gives the request up: a response that still arrives is reported as
-// [ErrLateResponse]. Cancelling it at the far end is up to the caller.
+// Cancel abandons the request. A response that arrives later is reported as
+// [ErrLateResponse]. Cancel does not tell the peer.
 func (p *Pending) Cancel() {
 	if p.conn == nil {
 		p.drop()
@@ -101,7 +103,7 @@ func (p *Pending) Cancel() {
 	defer p.conn.mu.Unlock()
 	s := &p.conn.state
 	if s.waiting[p.id] != p {
-		return // it was answered
+		return // // the response has arrived
 	}
 	delete(s.waiting, p.id)
 	if s.dropped == nil || len(s.dropped) >= maxDropped {
@@ -110,11 +112,11 @@ func (p *Pending) Cancel() {
 	s.dropped[p.id] = struct{}{}
 }
 
-// ErrLateResponse is reported for a response to a request that was given up. It
-// is harmless: the far end may have sent it before it heard of that.
-var ErrLateResponse = errors.New("late response to a request that was given up")
+// ErrLateResponse is reported for the response to a cancelled request. It is
+// harmless: the peer may have sent it before it received the cancellation.
+var ErrLateResponse = errors.New("late response to a cancelled request")
 
-// unexpected returns the error for a response that no call waits for.
+// unexpected returns the error for a response that no request waits for.
 func (c *Conn) unexpected(id ID) error {
 	if n, err := strconv.ParseInt(string(id), 10, 64); err == nil {
 		c.mu.Lock()
@@ -128,11 +130,11 @@ func (c *Conn) unexpected(id ID) error {
 	if id == nil {
 		return errors.New("response without an id")
 	}
-	return fmt.Errorf("response with the unknown id %.64s", id)
+	return fmt.Errorf("response with unknown id %.64s", id)
 }
 
-// Call sends a request and waits for its answer, which may be an error answer:
-// that is in Message.Error. When ctx ends first the error is that of ctx.
+// Call sends a request and waits for the response. An error response is in
+// Message.Error. If ctx ends first, Call returns the error of ctx.
 func (c *Conn) Call(ctx context.Context, method string, params []byte) (Message, error) {
 	if err := ctx.Err(); err != nil {
 		return Message{}, err
@@ -151,14 +153,13 @@ func (c *Conn) Call(ctx context.Context, method string, params []byte) (Message,
 	}
 }
 
-// Notify sends a notification. The context bounds how long Notify waits while
-// the far end is slow; one that has ended means that Notify must not wait, and
-// the notification is sent in its turn.
+// Notify sends a notification. ctx limits how long Notify waits for a slow
+// peer; if ctx has ended, Notify does not wait and the notification is queued.
 func (c *Conn) Notify(ctx context.Context, method string, params []byte) error {
 	return c.sendOrPush(ctx, func(dst []byte) []byte { return AppendNotification(dst, method, params) })
 }
 
-// pair hands an answer, or the error that stands for it, to the request that
+// pair delivers a response, or the error in its place, to the request that
 // waits for it, and reports whether there was one.
 func (c *Conn) pair(m *Message, err error) bool {
 	id, e := strconv.ParseInt(string(m.ID), 10, 64)

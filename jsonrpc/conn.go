@@ -12,86 +12,86 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// A Handler serves what the far end of a Conn sends.
+// A Handler serves the requests and notifications of the peer of a Conn.
 type Handler interface {
-	// Request serves one request. It has its goroutine for itself until it
-	// returns, and nothing else waits for it. It answers through x, once; a
-	// request that it leaves unanswered gets an internal error, unless
+	// Request serves one request in a goroutine of its own. It responds through
+	// x, once; a request without a response gets an internal error, unless
 	// x.Ignore was called.
 	Request(ctx context.Context, x *Exchange)
 
-	// Notification hears one notification. Notifications and the arrival of
-	// requests are in the order of the wire, so it must not block.
+	// Notification handles one notification. Notifications are handled in the
+	// order in which they and requests are received, so it must not block.
 	Notification(ctx context.Context, c *Conn, m *Message)
 }
 
-// An Arrival is a Handler that wants to know the order in which requests came.
+// An Arrival is a Handler that is told the order in which requests are
+// received.
 type Arrival interface {
-	// Arrived hears of a request before it is served, in the order of the
-	// wire, notifications included. It must not block.
+	// Arrived is called for each request before it is served, in the order of
+	// the stream, including notifications. It must not block.
 	Arrived(m *Message)
 }
 
-// ConnOptions say how a Conn behaves; nil means the defaults.
+// ConnOptions configures a Conn; nil means the defaults.
 type ConnOptions struct {
-	// MaxServing is how many requests of the far end are served at once;
-	// more get an error at once. 0 means 1024.
+	// MaxServing is the maximum number of requests that are served at the same
+	// time; more get an error. 0 means 1024.
 	MaxServing int
 
-	// AnswerBad makes the Conn answer what is not a message with an error,
-	// as a server does. A client leaves noise unanswered.
+	// RespondToInvalid makes the Conn respond to invalid messages with an
+	// error, as a server does.
 	RespondToInvalid bool
 
-	// WriteInline lets the goroutine that answers write to the stream. It
-	// saves a goroutine, and suits an end whose senders may wait for a slow
-	// reader. Unset, no sender waits in a write longer than its context.
+	// WriteInline lets the goroutine that responds write to the stream. That
+	// saves a goroutine if senders may wait for a slow reader. Otherwise no
+	// sender blocks in a write longer than its context.
 	WriteInline bool
 
-	// Batch says whether a batch is welcome now; nil means never. The error
-	// is told to the far end.
+	// Batch returns nil if batches are allowed now, or the error to send. A nil
+	// Batch rejects all batches.
 	Batch func() error
 
-	// Noise is called with every frame that was skipped (bytes that are not a
-	// message, a response that no call waits for) and with panics of the
-	// Handler. The frame is nil if it was too long to be kept, and for a
-	// panic. Noise may be called from several goroutines at once and must not
-	// block. Nil drops it.
+	// OnInvalidFrame is called with invalid frames, responses without a
+	// request, and recovered panics of the Handler. The frame is nil if it was
+	// too long, and for a panic. It must be safe for concurrent use and must
+	// not block. Nil discards them.
 	OnInvalidFrame func(frame []byte, err error)
 
-	// Grace is how long requests in flight may go on when the stream or the
-	// context of Run ends, before their contexts are cancelled. Negative
-	// means not at all; 0 means 500 ms.
+	// Grace is how long requests in progress may continue after the stream or
+	// the context of Run has ended, before their contexts are cancelled. 0
+	// means 500 ms; negative means that they are cancelled at once.
 	Grace time.Duration
 
-	// Linger is how long Run then waits for handlers that ignore their
-	// context, and for a far end that takes nothing. 0 means 5 s.
+	// Linger is how long Run then waits for handlers that ignore their context
+	// and for a peer that does not read. 0 means 5 s.
 	Linger time.Duration
 }
 
-// maxBatch is how many messages one batch may hold.
+// maxBatch is the maximum number of messages in one batch.
 const maxBatch = 100
 
-// A Conn is one end of a stream: it pairs answers with what was asked, serves
-// what is asked of it, and sends. The way of an inbound message is
+// A Conn is one end of a stream of JSON-RPC messages. It matches responses to
+// requests, serves requests, and sends messages. The flow of a received message
+// is:
 //
-//	Stream.Read → Decode → answer       → the Call that waits for it
+//	Stream.Read → Decode → response     → the Call that waits for it
 //	                     → notification → Handler.Notification, in order
-//	                     → request      → crew → Handler.Request, all at once
-//	                                      → Exchange.Respond → out → Stream.Write
+//	                     → request      → worker pool → Handler.Request, concurrently
+//	                                      → Exchange.Respond → outbox → Stream.Write
 //
-// Run owns every goroutine that a Conn starts and waits for them; those that
-// have served a request and rest end by themselves when Run does.
+// Run waits for every goroutine that the Conn starts; idle workers end when Run
+// does.
 type Conn struct {
 	stream Stream
 	handle Handler
 	opts   ConnOptions
 
-	arrived Arrival // the Handler, if it is one
+	arrived Arrival // the Handler, if it is an Arrival
 
 	seq  atomic.Int64
-	done chan struct{} // closed when nothing more will be read
+	done chan struct{} // closed when reading has ended
 
-	receivedAt row // admitted and not handed over; only the goroutine that reads looks at it
+	received requestQueue // requests not yet dispatched; used by the reading goroutine only
 
 	mu      sync.Mutex
 	state   connState  // guarded by mu
@@ -100,18 +100,18 @@ type Conn struct {
 }
 
 type connState struct {
-	waiting map[int64]*Pending   // our requests, by id
-	serving map[string]*Exchange // theirs, by the key of their id
-	spare   []*Pending           // answered, to be used again
-	dropped map[int64]struct{}   // ours that were dropped and whose response may still come
-	closing bool                 // no new request is served
-	err     error                // why the Conn is over; nil while it is not
-	running int                  // requests that were admitted, and goroutines that write
-	handled int                  // the requests of them
-	idle    chan struct{}        // closed when nothing is left to do; nil unless somebody waits
+	waiting map[int64]*Pending   // requests sent, by id
+	serving map[string]*Exchange // requests received, by the key of their id
+	spare   []*Pending           // for reuse
+	dropped map[int64]struct{}   // cancelled requests whose response may still arrive
+	closing bool                 // reject new requests
+	err     error                // why the Conn has ended; nil until then
+	running int                  // requests being served, and goroutines that write
+	handled int                  // requests being served
+	idle    chan struct{}        // closed when nothing is left to do; nil if nobody waits
 }
 
-// A ClosedError is what calls get when their connection is over.
+// A ClosedError is the error of calls on a Conn that has ended.
 type ClosedError struct{ Cause error }
 
 func (e *ClosedError) Error() string {
@@ -123,7 +123,7 @@ func (e *ClosedError) Error() string {
 
 func (e *ClosedError) Unwrap() error { return e.Cause }
 
-// NewConn returns a Conn over s. Nothing is read before Run.
+// NewConn returns a Conn that uses s. It reads nothing before Run.
 func NewConn(s Stream, h Handler, o *ConnOptions) *Conn {
 	c := &Conn{stream: s, handle: h, done: make(chan struct{})}
 	c.workers.wake = make(chan struct{}, 1)
@@ -145,9 +145,9 @@ func NewConn(s Stream, h Handler, o *ConnOptions) *Conn {
 	return c
 }
 
-// Run serves until the far end closes the stream or ctx ends. It then lets
-// requests in flight come to their end within bounds, closes the stream, and
-// returns nil if the end was in order.
+// Run serves until the peer closes the stream or ctx ends. It then lets
+// requests in progress finish within bounds, closes the stream, and returns nil
+// if the peer closed the stream cleanly or ctx ended.
 func (c *Conn) Run(ctx context.Context) error {
 	serveCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -158,15 +158,15 @@ func (c *Conn) Run(ctx context.Context) error {
 		c.stream.Close()
 	})
 
-	err := c.whyEnded(c.read(serveCtx))
+	err := c.endCause(c.read(serveCtx))
 	c.stopWorkers()
 
-	told := !stop()
-	if told {
-		err = nil // the end that we were told to make is in order
+	cancelled := !stop()
+	if cancelled {
+		err = nil // // ending because of ctx is not an error
 	}
 	c.fail(&ClosedError{Cause: err})
-	if told {
+	if cancelled {
 		<-ended
 	} else {
 		c.drain(cancel)
@@ -181,9 +181,9 @@ func (c *Conn) Run(ctx context.Context) error {
 	return err
 }
 
-// whyEnded returns the error that is behind the end of the reading: a stream
-// that failed to write was closed for that reason.
-func (c *Conn) whyEnded(err error) error {
+// endCause returns the cause of the end of reading: if a write failed, the
+// stream was closed because of that.
+func (c *Conn) endCause(err error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if failed, ok := c.writing.stopped.(*ClosedError); ok && !errors.Is(err, io.EOF) {
@@ -192,22 +192,22 @@ func (c *Conn) whyEnded(err error) error {
 	return err
 }
 
-// stuck says what keeps Run from coming to its end.
+// stuck describes what keeps Run from ending.
 func (c *Conn) stuck() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.state.handled == 0 {
-		return fmt.Errorf("the stream still holds a write %s after it was closed", c.opts.Linger)
+		return fmt.Errorf("the stream is still blocked in a write %s after it was closed", c.opts.Linger)
 	}
-	return fmt.Errorf("%d requests are still being served %s after they were cancelled", c.state.handled, c.opts.Linger)
+	return fmt.Errorf("%d requests are still running %s after they were cancelled", c.state.handled, c.opts.Linger)
 }
 
-// Done is closed when the far end can no longer be heard; calls fail from then
-// on. Run may still take a moment to end.
+// Done returns a channel that is closed when reading has ended; calls fail from
+// then on. Run may still take a moment to return.
 func (c *Conn) Done() <-chan struct{} { return c.done }
 
-// Err says why the far end can no longer be heard, once Done is closed. Nil
-// means that the stream was closed in order.
+// Err returns why reading has ended, once Done is closed. Nil means that the
+// stream was closed cleanly.
 func (c *Conn) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -221,13 +221,13 @@ func (c *Conn) Err() error {
 // Close closes the stream, which ends Run.
 func (c *Conn) Close() error { return c.stream.Close() }
 
-// read takes in messages until the stream ends. What came together is handed
-// over together, before it waits for more.
+// read reads messages until the stream ends. Requests that arrive together are
+// dispatched together.
 func (c *Conn) read(ctx context.Context) error {
-	defer c.handOver()
+	defer c.dispatch()
 	for {
-		if c.receivedAt.n >= maxTogether || !hasMore(c.stream) {
-			c.handOver()
+		if c.received.n >= maxBurst || !hasMore(c.stream) {
+			c.dispatch()
 		}
 		frame, err := c.stream.Read()
 		if bad, ok := errors.AsType[*FrameError](err); ok {
@@ -257,15 +257,14 @@ func (c *Conn) receive(ctx context.Context, frame []byte, m *Message) {
 			c.invalidFrame(frame, c.unexpected(m.ID))
 		}
 	case m.IsNotification():
-		note := *m // so that only notifications are moved to the heap
-		c.notified(ctx, &note)
+		n := *m // // so that only notifications escape to the heap
+		c.notified(ctx, &n)
 	default:
 		c.accept(ctx, m)
 	}
 }
 
-// notified brings a notification to the Handler. A panic costs no more than
-// the notification.
+// notified passes a notification to the Handler and recovers a panic.
 func (c *Conn) notified(ctx context.Context, m *Message) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -275,9 +274,8 @@ func (c *Conn) notified(ctx context.Context, m *Message) {
 	c.handle.Notification(ctx, c, m)
 }
 
-// bad deals with a frame that is not a message. A malformed response fails the
-// call it was for and is reported as noise if there is none; a response is never
-// answered.
+// bad handles an invalid frame. A malformed response fails the request that it
+// belongs to, or is reported if there is none; it gets no response.
 func (c *Conn) bad(frame []byte, err error) {
 	e, ok := errors.AsType[*DecodeError](err)
 	if !ok {
@@ -299,9 +297,10 @@ func (c *Conn) bad(frame []byte, err error) {
 	}
 }
 
-// badAnswer fails the call that a malformed response was for. It reports
-// whether the frame was a response, and whether a call waited for it. A message
-// without a method counts as a response when a call waits for its id.
+// badResponse fails the request that a malformed response belongs to. It
+// reports whether the frame was a response, and whether a request waited for
+// it. A message without a method counts as a response if a request waits for
+// its id.
 func (c *Conn) badResponse(frame []byte, e *DecodeError) (isResponse, paired bool) {
 	if !e.Response && (e.ID == nil || frame == nil || rawjson.Lookup(frame, "method") != nil) {
 		return false, false
@@ -316,8 +315,8 @@ func (c *Conn) invalidFrame(frame []byte, err error) {
 	}
 }
 
-// drain lets requests in flight end, then cancels them and what was written
-// gets out.
+// drain lets requests in progress finish, then cancels them and waits until
+// pending messages are written.
 func (c *Conn) drain(cancel context.CancelFunc) {
 	c.mu.Lock()
 	c.state.closing = true
@@ -329,8 +328,8 @@ func (c *Conn) drain(cancel context.CancelFunc) {
 	c.wait(c.opts.Linger)
 }
 
-// wait waits until nothing is left to do, at most d, and reports whether that
-// is so.
+// wait waits up to d until nothing is left to do, and reports whether that is
+// so.
 func (c *Conn) wait(d time.Duration) bool {
 	c.mu.Lock()
 	if c.idleLocked() {
@@ -355,7 +354,7 @@ func (c *Conn) wait(d time.Duration) bool {
 // startedLocked and ended count what the Conn has to do.
 func (c *Conn) startedLocked() { c.state.running++ }
 
-// idleLocked reports whether nothing of it is left, and nothing to write.
+// idleLocked reports whether nothing is left to do or to write.
 func (c *Conn) idleLocked() bool { return c.state.running == 0 && !c.writing.left() }
 
 func (c *Conn) ended(handler bool) {
@@ -370,8 +369,7 @@ func (c *Conn) ended(handler bool) {
 	}
 }
 
-// fail ends every call that waits, and those to come. Whoever hears of it finds
-// Done closed.
+// fail ends all waiting and future calls. Done is closed before they return.
 func (c *Conn) fail(err error) {
 	c.mu.Lock()
 	waiting := c.state.waiting

@@ -71,7 +71,7 @@ func TestAnswersThatNobodyWaitsForAreNoise(t *testing.T) {
 		r.send(`{"jsonrpc":"2.0","id":99,"result":{}}`, `{"jsonrpc":"2.0","id":"1","result":{}}`,
 			`{"jsonrpc":"2.0","id":-1,"error":{"code":1,"message":"x"}}`, `{"jsonrpc":"2.0","id":99999999999999999999,"result":{}}`,
 			`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}`, `{"jsonrpc":"2.0","error":{"code":-32700,"message":"x"}}`)
-		if n := r.heard(); len(n) != 7 || n[0] != "response with the unknown id 1" || n[1] != "response with the unknown id 99" || n[6] != "response without an id" {
+		if n := r.heard(); len(n) != 7 || n[0] != "response with unknown id 1" || n[1] != "response with unknown id 99" || n[6] != "response without an id" {
 			t.Errorf("%d noises, want 7: %q", len(n), n)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -86,7 +86,7 @@ func TestAnswersThatNobodyWaitsForAreNoise(t *testing.T) {
 			t.Errorf("a late answer made the noises %q", n)
 		}
 		r.send(`{"jsonrpc":"2.0","id":2,"result":{"late":true}}`)
-		if n := r.heard(); len(n) != 1 || n[0] != "response with the unknown id 2" {
+		if n := r.heard(); len(n) != 1 || n[0] != "response with unknown id 2" {
 			t.Errorf("a second late answer made the noises %q", n)
 		}
 		again := r.call(t.Context(), "again")
@@ -244,7 +244,7 @@ func TestAPanicCostsOneRequest(t *testing.T) {
 		for _, inline := range []bool{false, true} {
 			r := newRig(t, h, &ConnOptions{WriteInline: inline})
 			for _, c := range []struct{ method, want string }{
-				{"panic", `"id":1,"error":{"code":-32603,"message":"the request was not served"}`},
+				{"panic", `"id":1,"error":{"code":-32603,"message":"the handler did not respond"}`},
 				{"build", `"id":1,"error":{"code":-32603`},
 				{"after", `"id":1,"result"`},
 				{"forget", `"id":1,"error":{"code":-32603`},
@@ -358,31 +358,31 @@ func TestServersRest(t *testing.T) {
 			<-block
 			x.Respond(func(dst []byte) []byte { return AppendResult(dst, x.ID, nil) })
 		}}, nil)
-		for i := range 2 * maxResting {
+		for i := range 2 * maxIdle {
 			r.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"m"}`, i))
 		}
 		synctest.Wait()
 		close(block)
 		synctest.Wait()
-		if n := restingIn(r.conn); n != maxResting {
-			t.Errorf("%d goroutines rest, want %d", n, maxResting)
+		if n := idleIn(r.conn); n != maxIdle {
+			t.Errorf("%d idle workers, want %d", n, maxIdle)
 		}
-		for i := range maxResting {
+		for i := range maxIdle {
 			r.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"m"}`, i))
 		}
-		if n := len(r.take()); n != 3*maxResting {
-			t.Errorf("%d answers, want %d", n, 3*maxResting)
+		if n := len(r.take()); n != 3*maxIdle {
+			t.Errorf("%d answers, want %d", n, 3*maxIdle)
 		}
 		r.endWell()
 		synctest.Wait()
-		if n := restingIn(r.conn); n != 0 {
+		if n := idleIn(r.conn); n != 0 {
 			t.Errorf("%d goroutines rest after the end", n)
 		}
 	})
 }
 
-func restingIn(c *Conn) int {
+func idleIn(c *Conn) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.workers.resting
+	return c.workers.idle
 }

@@ -7,14 +7,13 @@ import (
 )
 
 // A requestContext is the context of one request. Most handlers never wait for
-// the end of theirs, so what it takes to be told of it is made when somebody
-// first asks.
+// its end, so the channel for it is created when it is first needed.
 type requestContext struct {
 	parent context.Context
 
 	mu     sync.Mutex
 	ended  bool
-	made   context.Context // nil until somebody waits for the end
+	made   context.Context // nil until Done is called
 	cancel context.CancelFunc
 }
 
@@ -41,8 +40,8 @@ func (c *requestContext) Done() <-chan struct{} {
 	return made.Done()
 }
 
-// derive keeps a context that was made from the parent, unless there is one
-// already. It returns the one that counts, and what to cancel.
+// derive stores a context derived from the parent, unless there is one already.
+// It returns the stored one and what to cancel.
 func (c *requestContext) derive(made context.Context, cancel context.CancelFunc) (context.Context, context.CancelFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,14 +55,14 @@ func (c *requestContext) derive(made context.Context, cancel context.CancelFunc)
 	return made, nil
 }
 
-// derived returns the context that was made, if one was.
+// derived returns the derived context, or nil.
 func (c *requestContext) derived() context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.made
 }
 
-// Err says whether the context has ended.
+// Err implements context.Context.
 func (c *requestContext) Err() error {
 	c.mu.Lock()
 	made, ended := c.made, c.ended
@@ -77,8 +76,8 @@ func (c *requestContext) Err() error {
 	return c.parent.Err()
 }
 
-// Value asks the context that was made, if one was: contexts that are derived
-// from this one then find it and hang on to it as if it were their parent.
+// Value delegates to the derived context if there is one, so that contexts
+// derived from this one find it as their parent.
 func (c *requestContext) Value(key any) any {
 	if made := c.derived(); made != nil {
 		return made.Value(key)
@@ -86,5 +85,5 @@ func (c *requestContext) Value(key any) any {
 	return c.parent.Value(key)
 }
 
-// Deadline is that of the parent.
+// Deadline returns that of the parent.
 func (c *requestContext) Deadline() (time.Time, bool) { return c.parent.Deadline() }

@@ -6,9 +6,8 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// The Append functions add one message to dst, on one line and without a line
-// break at its end, and return the longer slice. What they are given as raw
-// JSON they take as valid and do not check.
+// The Append functions append one message to dst, on one line without a
+// newline, and return the extended slice. They do not validate raw JSON.
 
 // AppendRequest appends a request. Params is an object, or nil for none.
 func AppendRequest(dst []byte, id ID, method string, params []byte) []byte {
@@ -23,7 +22,7 @@ func AppendNotification(dst []byte, method string, params []byte) []byte {
 	return appendCall(dst, method, params)
 }
 
-// AppendResult appends the result of the request with this id. Result is an
+// AppendResult appends the result of the request with this id. result is an
 // object; nil means an empty one.
 func AppendResult(dst []byte, id ID, result []byte) []byte {
 	dst = append(appendHead(dst, id), `,"result":`...)
@@ -35,8 +34,8 @@ func AppendResult(dst []byte, id ID, result []byte) []byte {
 	return append(dst, '}')
 }
 
-// AppendError appends an error that answers the request with this id. If id is
-// nil, because the request's could not be read, the member is left out.
+// AppendError appends an error response to the request with this id. A nil id,
+// because that of the request could not be read, is left out.
 func AppendError(dst []byte, id ID, e *Error) []byte {
 	dst = append(appendHead(dst, id), `,"error":{"code":`...)
 	dst = strconv.AppendInt(dst, int64(e.Code), 10)
@@ -48,9 +47,8 @@ func AppendError(dst []byte, id ID, e *Error) []byte {
 	return append(dst, '}', '}')
 }
 
-// AppendRaw appends raw JSON in such a way that no line break comes with it.
-// JSON that has none is appended as it is; other JSON loses all white space
-// between its tokens.
+// AppendRaw appends raw JSON without line breaks. JSON that contains line
+// breaks is compacted.
 func AppendRaw(dst, raw []byte) []byte { return rawjson.AppendCompact(dst, raw) }
 
 func appendHead(dst []byte, id ID) []byte {

@@ -99,7 +99,7 @@ func TestHandlersThatNeverEndAreReported(t *testing.T) {
 		r := newRig(t, sleeper(release), &ConnOptions{Linger: time.Second})
 		r.send(ask(1, "deaf"))
 		r.take()
-		if err := r.end(); err == nil || !strings.Contains(err.Error(), "1 requests are still being served 1s after") {
+		if err := r.end(); err == nil || !strings.Contains(err.Error(), "1 requests are still running 1s after") {
 			t.Errorf("Run: %v", err)
 		}
 		close(release)

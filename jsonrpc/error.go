@@ -5,16 +5,16 @@ import (
 	"fmt"
 )
 
-// The codes that JSON-RPC itself defines.
+// The error codes defined by JSON-RPC.
 const (
-	CodeParse          = -32700 // the bytes are not JSON
-	CodeInvalidRequest = -32600 // the JSON is not a message
-	CodeMethodNotFound = -32601 // nobody here knows the method
-	CodeInvalidParams  = -32602 // the parameters cannot be used
-	CodeInternal       = -32603 // the answering side failed
+	CodeParse          = -32700 // not valid JSON
+	CodeInvalidRequest = -32600 // not a valid message
+	CodeMethodNotFound = -32601 // unknown method
+	CodeInvalidParams  = -32602 // invalid parameters
+	CodeInternal       = -32603 // internal error
 )
 
-// An Error is a failure as it stands in a response.
+// An Error is the error of a response.
 type Error struct {
 	Code    int
 	Message string
@@ -24,25 +24,24 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s (%d)", e.Message, e.Code) }
 
-// A DecodeError says why bytes are no message, and what to answer: an error
-// response with this code and id, unless the bytes were an answer themselves.
+// A DecodeError describes invalid bytes and how to respond to them: with an
+// error that has this code and id, unless NeedsNoResponse returns true.
 type DecodeError struct {
 	Code int
-	// ID is nil if the message had none, or none that could be read.
+	// ID is nil if the message has no valid id.
 	ID ID
-	// Response reports that the bytes were meant as a response: they have a
-	// result or an error and no method. A response is never answered. Where
-	// the bytes are not valid JSON, Response and ID are set if both can be read
-	// regardless.
+	// Response is set if the bytes are a response: they have a result or an
+	// error, and no method. If the bytes are not valid JSON, Response and ID
+	// are set if both can be read regardless.
 	Response bool
-	// Reason is fit to be shown to the sender.
+	// Reason is a text that may be sent to the peer.
 	Reason string
 }
 
 func (e *DecodeError) Error() string { return e.Reason }
 
-// NeedsNoResponse reports whether the bytes were meant as a notification or as
-// a response, neither of which is ever responded to.
+// NeedsNoResponse reports whether the bytes were a notification or a response,
+// which get no response.
 func (e *DecodeError) NeedsNoResponse() bool {
 	return e.Response || e.ID == nil && e.Code == CodeInvalidParams
 }

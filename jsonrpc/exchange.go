@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// An Exchange is one request of the far end and the way back. After it was
-// answered, cancelled or ignored nothing more is sent for it.
+// An Exchange is a request received from the peer, and the way to respond to
+// it. After a response, Cancel or Ignore, nothing more is sent for it.
 type Exchange struct {
 	Message
 
@@ -15,15 +15,15 @@ type Exchange struct {
 	ctx      requestContext
 	key      string
 	batch    *batch
-	next     *Exchange // in a row
+	next     *Exchange // in a requestQueue
 	finished bool      // guarded by conn.mu
 }
 
-// Conn is where the request came from.
+// Conn returns the Conn that received the request.
 func (x *Exchange) Conn() *Conn { return x.conn }
 
-// Response sends the answer that build appends, a whole message. It does nothing
-// when the exchange is over.
+// Respond sends the response that build appends, a whole message. It does
+// nothing if the exchange has finished.
 func (x *Exchange) Respond(build func(dst []byte) []byte) {
 	if x.batch != nil {
 		if x.end() {
@@ -34,25 +34,25 @@ func (x *Exchange) Respond(build func(dst []byte) []byte) {
 	x.conn.send(context.Background(), &sending{x, true}, build)
 }
 
-// AnswerError answers with an error.
+// RespondError sends an error response.
 func (x *Exchange) RespondError(e *Error) {
 	x.Respond(func(dst []byte) []byte { return AppendError(dst, x.ID, e) })
 }
 
-// Notify sends the notification that build appends. It does nothing when the
-// exchange is over.
+// Notify sends the notification that build appends. It does nothing if the
+// exchange has finished.
 func (x *Exchange) Notify(ctx context.Context, build func(dst []byte) []byte) error {
 	return x.conn.send(ctx, &sending{x, false}, build)
 }
 
-// Ignore ends the exchange without an answer.
+// Ignore finishes the exchange without a response.
 func (x *Exchange) Ignore() {
 	if x.end() && x.batch != nil {
 		x.batch.add(x.conn, nil, true)
 	}
 }
 
-// end marks the exchange as over and reports whether it was not.
+// end marks the exchange as finished and reports whether it was not.
 func (x *Exchange) end() bool {
 	x.conn.mu.Lock()
 	defer x.conn.mu.Unlock()
@@ -68,8 +68,8 @@ func (x *Exchange) endLocked() bool {
 	return true
 }
 
-// Cancel ends the exchange with this id: its context ends, and nothing more is
-// sent for it. It reports whether there was one.
+// Cancel finishes the exchange with this id: its context ends, and nothing more
+// is sent for it. It reports whether there was one.
 func (c *Conn) Cancel(id ID) bool {
 	c.mu.Lock()
 	x := c.state.serving[id.Key()]
@@ -82,62 +82,61 @@ func (c *Conn) Cancel(id ID) bool {
 	return true
 }
 
-// accept starts serving one request, or refuses it. This is the goroutine that
-// reads, so a refusal must not wait for a slow far end.
+// accept starts serving a request, or rejects it. The reading goroutine calls
+// it, so rejecting must not wait for a slow peer.
 func (c *Conn) accept(ctx context.Context, m *Message) {
-	x, refused := c.admit(ctx, m, nil)
-	if refused != nil {
-		c.Push("", func(dst []byte) []byte { return AppendError(dst, m.ID, refused) })
+	x, rejected := c.admit(ctx, m, nil)
+	if rejected != nil {
+		c.Push("", func(dst []byte) []byte { return AppendError(dst, m.ID, rejected) })
 		return
 	}
 	c.start(x)
 }
 
-// admit takes a request in, or says why it is not served. The far end may
+// admit registers a request, or returns why it is not served. The peer may
 // cancel it from here on.
 func (c *Conn) admit(ctx context.Context, m *Message, b *batch) (*Exchange, *Error) {
 	x := &Exchange{Message: *m, conn: c, ctx: requestContext{parent: ctx}, key: m.ID.Key(), batch: b}
-	refused := ""
+	rejected := ""
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.state.closing:
-		refused = "the server is shutting down"
+		rejected = "the server is shutting down"
 	case c.state.serving[x.key] != nil:
-		refused = "a request with this id is still being served"
-	case c.state.handled >= c.opts.MaxServing: // cancelled ones too, until they have ended
-		refused = fmt.Sprintf("too many requests at once: the limit is %d", c.opts.MaxServing)
+		rejected = "a request with this id is in progress"
+	case c.state.handled >= c.opts.MaxServing: // // including cancelled ones that are still running
+		rejected = fmt.Sprintf("too many requests at once: the limit is %d", c.opts.MaxServing)
 	default:
 		c.state.serving[x.key] = x
 		c.state.handled++
 		c.startedLocked()
 		return x, nil
 	}
-	return nil, &Error{Code: CodeInvalidRequest, Message: refused}
+	return nil, &Error{Code: CodeInvalidRequest, Message: rejected}
 }
 
-// start has a request served that was admitted: it is handed over with those
-// that came together with it.
+// start queues an admitted request, to be dispatched with those that arrive
+// together with it.
 func (c *Conn) start(x *Exchange) {
 	if c.arrived != nil {
 		c.arrived.Arrived(&x.Message)
 	}
-	c.receivedAt.put(x)
+	c.received.put(x)
 }
 
-// A batch gathers the answers to requests that came in one frame.
+// A batch collects the responses to the requests of one frame.
 type batch struct {
 	mu   sync.Mutex
-	left int // answers that are still to come
+	left int // responses that are still missing
 	out  []byte
 }
 
-// add takes in an answer; nil means that there will be none. The last one
-// sends them all, and waits where the far end is slow; if it must not wait,
-// another goroutine does.
-func (b *batch) add(c *Conn, answer []byte, mustNotWait bool) {
+// add adds a response; nil means none. The last one sends them all, and waits
+// for a slow peer; if mustNotWait is set, another goroutine does.
+func (b *batch) add(c *Conn, response []byte, mustNotWait bool) {
 	b.mu.Lock()
-	b.put(answer)
+	b.put(response)
 	b.left--
 	send := b.left == 0 && len(b.out) > 0
 	b.mu.Unlock()
@@ -155,12 +154,12 @@ func (b *batch) add(c *Conn, answer []byte, mustNotWait bool) {
 	}
 }
 
-func (b *batch) put(answer []byte) {
-	if len(answer) > 0 {
+func (b *batch) put(response []byte) {
+	if len(response) > 0 {
 		if len(b.out) > 0 {
 			b.out = append(b.out, ',')
 		}
-		b.out = append(b.out, answer...)
+		b.out = append(b.out, response...)
 	}
 }
 
@@ -169,10 +168,10 @@ func (b *batch) append(dst []byte) []byte {
 	return append(dst, ']')
 }
 
-// receiveBatch serves the messages of a batch, if one is welcome.
+// receiveBatch serves the messages of a batch, if batches are allowed.
 func (c *Conn) receiveBatch(ctx context.Context, frame []byte) {
 	if c.opts.Batch == nil {
-		c.bad(frame, &DecodeError{Code: CodeInvalidRequest, Reason: "a batch is not allowed here: send one message a line"})
+		c.bad(frame, &DecodeError{Code: CodeInvalidRequest, Reason: "batches are not accepted: send one message per line"})
 		return
 	}
 	if err := c.opts.Batch(); err != nil {
@@ -187,9 +186,9 @@ func (c *Conn) receiveBatch(ctx context.Context, frame []byte) {
 	c.serveBatch(ctx, frame, items)
 }
 
-// serveBatch lets in the whole batch before it serves any of it: so what can
-// be answered at once is gathered without waiting, and only a goroutine that
-// serves, which may wait, sends the answers.
+// serveBatch admits the whole batch before it serves any of it: immediate
+// responses are collected without waiting, and only a worker, which may wait,
+// sends them.
 func (c *Conn) serveBatch(ctx context.Context, frame []byte, items []BatchItem) {
 	b := &batch{}
 	admitted := make([]*Exchange, len(items))
@@ -204,9 +203,9 @@ func (c *Conn) serveBatch(ctx context.Context, frame []byte, items []BatchItem) 
 				b.put(AppendError(nil, e.ID, &Error{Code: e.Code, Message: e.Reason}))
 			}
 		case it.IsRequest():
-			x, refused := c.admit(ctx, &it.Message, b)
-			if refused != nil {
-				b.put(AppendError(nil, it.ID, refused))
+			x, rejected := c.admit(ctx, &it.Message, b)
+			if rejected != nil {
+				b.put(AppendError(nil, it.ID, rejected))
 				continue
 			}
 			b.left++

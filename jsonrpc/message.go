@@ -8,14 +8,14 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// MaxID is how many bytes the JSON of an id may have.
+// MaxID is the maximum length of the JSON of an id in bytes.
 const MaxID = 1 << 10
 
-// A Message is a request, a notification, a result or an error. What Decode
-// puts into ID, Params, Result and Error.Data are slices of the bytes it read.
+// A Message is a request, a notification, a result or an error. After Decode,
+// ID, Params, Result and Error.Data are slices of the decoded bytes.
 type Message struct {
-	// ID is nil in a notification, and in an error that answers something
-	// whose id could not be read.
+	// ID is nil in a notification, and in an error response to a message whose
+	// id could not be read.
 	ID ID
 	// Method is empty in a response.
 	Method string
@@ -27,10 +27,10 @@ type Message struct {
 	Error *Error
 }
 
-// IsRequest reports whether the message waits for a response.
+// IsRequest reports whether the message expects a response.
 func (m *Message) IsRequest() bool { return m.Method != "" && m.ID != nil }
 
-// IsNotification reports whether the message calls a method and waits for no
+// IsNotification reports whether the message has a method and expects no
 // response.
 func (m *Message) IsNotification() bool { return m.Method != "" && m.ID == nil }
 
@@ -39,21 +39,21 @@ func (m *Message) IsResponse() bool {
 	return m.Method == "" && (m.Result != nil || m.Error != nil)
 }
 
-// An ID is the JSON of a string or an integer, exactly as it came, so that it
-// goes back as the very same bytes. Nil means that there is none.
+// An ID is the JSON of a string or an integer, exactly as received, so that it
+// is sent back byte for byte. Nil means none.
 type ID []byte
 
-// IntID makes an id from a number.
+// IntID returns the id of a number.
 func IntID(n int64) ID { return strconv.AppendInt(nil, n, 10) }
 
-// StringID makes an id from a text.
+// StringID returns the id of a string.
 func StringID(s string) ID { return rawjson.AppendString(nil, s) }
 
 // String returns the JSON of the id; it is empty if there is none.
 func (id ID) String() string { return string(id) }
 
-// Equal reports whether both are the same JSON value, however it is written.
-// The number 1 and the string "1" differ.
+// Equal reports whether both ids are the same JSON value. The number 1 and the
+// string "1" differ.
 func (id ID) Equal(other ID) bool {
 	if bytes.Equal(id, other) {
 		return (id == nil) == (other == nil)
@@ -64,7 +64,7 @@ func (id ID) Equal(other ID) bool {
 	return id.Key() == other.Key()
 }
 
-// Key returns a text that is the same for equal ids and differs for others.
+// Key returns a string that is the same for equal ids only.
 func (id ID) Key() string {
 	switch {
 	case !id.isOdd():
@@ -76,8 +76,8 @@ func (id ID) Key() string {
 	return string(rawjson.AppendString(make([]byte, 0, len(id)), s))
 }
 
-// isOdd reports whether the value of the id can be written in another way that
-// is more usual: a string with an escape in it, or minus zero.
+// isOdd reports whether the id has an unusual form: a string with an escape, or
+// minus zero.
 func (id ID) isOdd() bool {
 	if len(id) > 0 && id[0] == '"' {
 		return bytes.IndexByte(id, '\\') >= 0

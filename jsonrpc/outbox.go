@@ -8,17 +8,17 @@ import (
 	"github.com/tenon-mcp/tenon/internal/notifyqueue"
 )
 
-// An outbox holds encoded messages until somebody writes them: the first
-// sender, for all that come while it writes. Answers of a crew that has more to
-// serve are left for a moment. So a busy stream gets few large writes and a
-// quiet one is written to at once.
+// An outbox holds encoded messages until they are written. The first sender
+// writes for all that send meanwhile. Responses of workers that have more
+// requests to serve are deferred for a moment. So a busy stream gets few large
+// writes, and a quiet one is written to at once.
 //
-// Senders that may wait do so while the outbox is full. What is sent by those
-// that may not waits in later, by the rule of package notifyqueue.
+// Senders that may wait do so while the outbox is full. Messages of other
+// senders wait in later, by the rule of package notifyqueue.
 type outbox struct {
-	buf     []byte // messages that wait
-	spare   []byte // an empty buffer to use next
-	busy    bool   // somebody writes
+	buf     []byte // messages to write
+	spare   []byte // an empty buffer for reuse
+	busy    bool   // a goroutine is writing
 	room    chan struct{}
 	stopped error // why nothing more can be written
 
@@ -28,21 +28,20 @@ type outbox struct {
 
 const (
 	outboxRoom  = 1 << 20  // above this, senders wait
-	outboxSpare = 1 << 18  // larger buffers are not kept
-	leftRoom    = 1 << 15  // above this, answers are not left to be written later
-	maxLater    = 16 << 20 // above this, a far end that does not read is given up
+	outboxSpare = 1 << 18  // larger buffers are not reused
+	deferRoom   = 1 << 15  // above this, responses are not deferred
+	maxLater    = 16 << 20 // above this, the stream is closed
 )
 
-// A sending says for which exchange something is sent, and whether it is the
-// last that is.
+// A sending is the exchange that a message belongs to, and whether it is the
+// last message of it.
 type sending struct {
 	x    *Exchange
 	last bool
 }
 
-// send appends a message to the outbox and sees to it that it is written. What
-// belongs to an exchange that is over is dropped without an error: its caller
-// has said that it does not want to hear of it.
+// send adds a message to the outbox and makes sure that it is written. Messages
+// of a finished exchange are dropped without an error.
 func (c *Conn) send(ctx context.Context, s *sending, build func(dst []byte) []byte) error {
 	if err := c.awaitRoom(ctx); err != nil {
 		return err
@@ -56,20 +55,20 @@ func (c *Conn) send(ctx context.Context, s *sending, build func(dst []byte) []by
 	return err
 }
 
-// sendOrPush sends a message that belongs to no exchange. If ctx has ended the
+// sendOrPush sends a message that belongs to no exchange. If ctx has ended, the
 // caller must not wait, and the message is pushed.
 func (c *Conn) sendOrPush(ctx context.Context, build func(dst []byte) []byte) error {
 	if ctx.Err() == nil {
 		return c.send(ctx, nil, build)
 	}
 	if !c.Push("", build) {
-		return c.whyStopped()
+		return c.stopCause()
 	}
 	return nil
 }
 
-// whyStopped returns why nothing more can be written.
-func (c *Conn) whyStopped() error {
+// stopCause returns why nothing more can be written.
+func (c *Conn) stopCause() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.writing.stopped
@@ -97,7 +96,7 @@ func (c *Conn) awaitRoom(ctx context.Context) error {
 	return nil
 }
 
-// put appends a message. It reports whether the caller has to write.
+// put adds a message. It reports whether the caller has to write.
 func (c *Conn) put(s *sending, m *encoded) (write bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,19 +110,19 @@ func (c *Conn) put(s *sending, m *encoded) (write bool, err error) {
 	o.add(m)
 	if s != nil && s.last {
 		s.x.endLocked()
-		if c.mayLeaveLocked() {
+		if c.mayDeferLocked() {
 			return false, nil
 		}
 	}
 	return c.claimLocked(), nil
 }
 
-// Push sends the message that build appends from a goroutine that must not
-// wait. It is never dropped: where the far end is slow it waits its turn, and a
-// message with the same key that already waits stands for both. An empty key is
-// like no other. A far end that leaves more than 16 MiB of such messages unread,
-// or more than 1,024 keys, is given up and the stream closed. Push reports
-// whether the Conn still sends.
+// Push sends the message that build appends, from a goroutine that must not
+// wait. The message is never dropped: if the peer is slow it is queued, and a
+// queued message with the same key stands for both. An empty key differs from
+// every other. If a peer leaves more than 16 MiB of such messages or more than
+// 1,024 keys unread, the stream is closed. Push reports whether the Conn can
+// still send.
 func (c *Conn) Push(key string, build func(dst []byte) []byte) bool {
 	m := encodeLine(build)
 	defer m.free()
@@ -137,8 +136,8 @@ func (c *Conn) Push(key string, build func(dst []byte) []byte) bool {
 	return ok
 }
 
-// pushed appends a message, or has it wait. It reports whether the caller has to
-// write, and whether the Conn still sends.
+// pushed adds or queues a message. It reports whether the caller has to write,
+// and whether the Conn can still send.
 func (c *Conn) pushed(key string, m *encoded) (write, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,22 +159,22 @@ func (c *Conn) pushed(key string, m *encoded) (write, ok bool) {
 		o.laterBytes += it.Size
 	}
 	if o.laterBytes > maxLater || o.later.Lost() {
-		c.stopLocked(fmt.Errorf("the far end does not read: more than %d bytes, or %d notifications, wait for it", maxLater, notifyqueue.MaxWaiting))
+		c.stopLocked(fmt.Errorf("the peer does not read: more than %d bytes or %d notifications are queued", maxLater, notifyqueue.MaxWaiting))
 		return false, false
 	}
 	return false, true
 }
 
-// add appends a message. A large one that is the first is not copied.
+// add appends a message. It does not copy a large one that is the first.
 func (o *outbox) add(m *encoded) {
-	if len(o.buf) == 0 && cap(m.bytes) > cap(o.buf) && len(m.bytes) > leftRoom {
+	if len(o.buf) == 0 && cap(m.bytes) > cap(o.buf) && len(m.bytes) > deferRoom {
 		o.buf, m.bytes = m.bytes, nil
 		return
 	}
 	o.buf = append(o.buf, m.bytes...)
 }
 
-// swap takes what is to be written. What waited for room comes next.
+// swap returns what is to be written. Queued messages are next.
 func (o *outbox) swap() (buf []byte) {
 	buf = o.buf
 	o.buf, o.spare = o.spare[:0], nil
@@ -188,7 +187,7 @@ func (o *outbox) swap() (buf []byte) {
 	return buf
 }
 
-// stopLocked has nothing more be written. The first cause counts.
+// stopLocked ends writing. The first cause counts.
 func (c *Conn) stopLocked(cause error) {
 	if c.writing.stopped == nil {
 		c.writing.stopped = &ClosedError{Cause: cause}
@@ -196,7 +195,7 @@ func (c *Conn) stopLocked(cause error) {
 	c.makeRoomLocked()
 }
 
-// makeRoomLocked lets senders go on that wait.
+// makeRoomLocked wakes senders that wait for room.
 func (c *Conn) makeRoomLocked() {
 	if o := &c.writing; o.room != nil {
 		close(o.room)
@@ -204,13 +203,13 @@ func (c *Conn) makeRoomLocked() {
 	}
 }
 
-// An encoded is a message and the newline that ends it.
+// An encoded is a message with its final newline.
 type encoded struct{ bytes []byte }
 
 var encodings = sync.Pool{New: func() any { return new(encoded) }}
 
-// encodeLine encodes a message before any lock is taken. If build panics nothing was
-// sent.
+// encodeLine encodes a message before any lock is taken. If build panics,
+// nothing was sent.
 func encodeLine(build func(dst []byte) []byte) *encoded {
 	m := encodings.Get().(*encoded)
 	m.bytes = append(build(m.bytes[:0]), '\n')
@@ -223,14 +222,13 @@ func (m *encoded) free() {
 	}
 }
 
-// mayLeaveLocked reports whether an answer may be left to be written together
-// with others: somebody must be coming, who writes it if the goroutine that
-// leaves it does not get to.
-func (c *Conn) mayLeaveLocked() bool {
-	return c.workers.coming && c.opts.WriteInline && len(c.writing.buf) <= leftRoom
+// mayDeferLocked reports whether a response may be written later, together with
+// others: only if another worker is being woken, who writes it in any case.
+func (c *Conn) mayDeferLocked() bool {
+	return c.workers.waking && c.opts.WriteInline && len(c.writing.buf) <= deferRoom
 }
 
-// claimLocked makes this goroutine the one who writes, if one is needed.
+// claimLocked makes the calling goroutine the writer, if one is needed.
 func (c *Conn) claimLocked() bool {
 	if !c.writing.left() {
 		return false
@@ -240,12 +238,12 @@ func (c *Conn) claimLocked() bool {
 	return true
 }
 
-// left reports whether something waits to be written that nobody writes.
+// left reports whether there is something to write and no writer.
 func (o *outbox) left() bool { return len(o.buf) > 0 && !o.busy && o.stopped == nil }
 
 // flush writes until the outbox is empty. If mayWait is false and the stream
-// would block, another goroutine finishes the write. When writing fails the
-// stream is of no more use and is closed, which ends the reading too.
+// would block, another goroutine finishes the write. If writing fails, flush
+// closes the stream, which also ends reading.
 func (c *Conn) flush(mayWait bool) {
 	defer c.ended(false)
 	if !c.write(mayWait) {
@@ -269,7 +267,7 @@ func (c *Conn) write(mayWait bool) bool {
 		c.mu.Lock()
 		if wait {
 			c.startedLocked()
-			go c.finish(buf) // and the outbox stays busy
+			go c.finish(buf) // // the outbox stays busy
 			return true
 		}
 		c.wroteLocked(buf, err)
@@ -278,8 +276,8 @@ func (c *Conn) write(mayWait bool) bool {
 	return o.stopped == nil
 }
 
-// finish writes what another goroutine could not wait with, and what comes
-// meanwhile.
+// finish writes buf and what is added meanwhile, for a goroutine that must not
+// wait.
 func (c *Conn) finish(buf []byte) {
 	err := c.stream.Write(buf)
 	c.mu.Lock()
@@ -288,7 +286,7 @@ func (c *Conn) finish(buf []byte) {
 	c.flush(true)
 }
 
-// wroteLocked takes back a buffer that was written.
+// wroteLocked reuses a buffer that was written.
 func (c *Conn) wroteLocked(buf []byte, err error) {
 	if cap(buf) <= outboxSpare {
 		c.writing.spare = buf[:0]

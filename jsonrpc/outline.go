@@ -6,13 +6,13 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// An outline reads the id and the kind of a message that cannot be decoded,
-// because it is too long to be kept or is not valid JSON. The message is added
-// in pieces; an outline keeps at most MaxID bytes of it.
+// An outline reads the id and the kind of a message that cannot be decoded
+// because it is too long or not valid JSON. The message is added in pieces; an
+// outline keeps at most MaxID bytes of it.
 type outline struct {
-	id       ID   // nil until found, and if it is no valid id
-	request  bool // there is a method
-	response bool // there is a result or an error
+	id       ID   // nil until found, and if it is invalid
+	request  bool // it has a method
+	response bool // it has a result or an error
 
 	depth    int
 	quoted   bool // inside a string
@@ -31,8 +31,7 @@ func outlineOf(message []byte) outline {
 	return o
 }
 
-// isResponse reports whether the message is a response to a request that is
-// known by its id.
+// isResponse reports whether the message is a response with an id.
 func (o *outline) isResponse() bool { return o.id != nil && o.response && !o.request }
 
 // add reads the next piece.
@@ -40,7 +39,7 @@ func (o *outline) add(piece []byte) {
 	for i := 0; i < len(piece) && !o.ended; i++ {
 		switch {
 		case o.quoted && o.depth != 1 && !o.escaped && piece[i] != '"' && piece[i] != '\\':
-			// Large strings lie below the members: skip to what can end one.
+			// Large strings are nested deeper: skip to what can end one.
 			if n := bytes.IndexAny(piece[i:min(len(piece), i+256)], `"\`); n >= 0 {
 				i += n - 1
 			} else {
@@ -100,7 +99,7 @@ func (o *outline) outsideString(b byte) {
 	o.ended = o.ended || o.depth <= 0
 }
 
-// keep adds a byte to the name or value that is being read.
+// keep appends a byte to the name or value that is being read.
 func (o *outline) keep(b byte) {
 	if len(o.token) == MaxID {
 		o.tooLarge = true
@@ -109,7 +108,7 @@ func (o *outline) keep(b byte) {
 	o.token = append(o.token, b)
 }
 
-// member notes the name that ends here.
+// member handles the end of a name.
 func (o *outline) member() {
 	if o.depth != 1 || !o.isName {
 		return
@@ -124,7 +123,7 @@ func (o *outline) member() {
 	o.next()
 }
 
-// value notes the value that ends here, if it is the id.
+// value handles the end of a value.
 func (o *outline) value() {
 	if o.depth != 1 || o.isName {
 		return
@@ -138,7 +137,7 @@ func (o *outline) value() {
 	o.next()
 }
 
-// next begins the next name or value. Reading ends when all is known.
+// next starts the next name or value. Reading ends when everything is known.
 func (o *outline) next() {
 	o.token, o.tooLarge, o.isName = o.token[:0], false, false
 	o.ended = o.id != nil && (o.request || o.response)

@@ -65,8 +65,8 @@ func TestResponseThatCannotBeReadFailsItsCall(t *testing.T) {
 	const limit = 1000
 	long := strings.Repeat("x", 1500)
 	for _, c := range []struct{ name, line, want string }{
-		{"too long", `{"jsonrpc":"2.0","id":1,"result":{"t":"` + long + `"}}`, "it has 1542 bytes, and the limit is 1000"},
-		{"too long, id last", `{"jsonrpc":"2.0","result":{"t":"` + long + `"},"id":1}`, "it has 1542 bytes"},
+		{"too long", `{"jsonrpc":"2.0","id":1,"result":{"t":"` + long + `"}}`, "1542 bytes; the limit is 1000"},
+		{"too long, id last", `{"jsonrpc":"2.0","result":{"t":"` + long + `"},"id":1}`, "1542 bytes"},
 		{"too long, an error", `{"id":1,"error":{"code":1,"message":"` + long + `"}}`, "bytes"},
 		{"never ends", `{"id":1,"result":{"t":"` + strings.Repeat(long, 100), "more than"},
 		{"invalid UTF-8", `{"jsonrpc":"2.0","id":1,"result":{"t":"` + "\xff" + `"}}`, "byte 39"},

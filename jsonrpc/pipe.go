@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Pipe returns the two ends of a stream in memory. Closing one end closes
-// both; what was written before can still be read.
+// Pipe returns the two ends of a stream in memory. Closing one end closes both;
+// frames written before can still be read.
 func Pipe() (Stream, Stream) {
 	a, b := newQueue(), newQueue()
 	return &pipeEnd{in: a, out: b}, &pipeEnd{in: b, out: a}
@@ -27,7 +27,7 @@ func (p *pipeEnd) Close() error {
 	return nil
 }
 
-// pipeRoom is how many frames may wait before a writer has to.
+// pipeRoom is the number of frames that a pipe buffers.
 const pipeRoom = 64
 
 // A queue is one direction of a pipe.
@@ -93,7 +93,7 @@ func (q *queue) put(frames []byte) error {
 	return nil
 }
 
-// room reports whether put does not wait.
+// room reports whether put would not block.
 func (q *queue) room(frames []byte) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

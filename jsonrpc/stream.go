@@ -6,52 +6,50 @@ import (
 	"io"
 )
 
-// A Stream carries whole messages between two ends. One goroutine may read
-// while another writes.
+// A Stream carries messages between two ends. One goroutine may read while
+// another writes.
 type Stream interface {
-	// Read returns the next frame; the caller owns it. A *FrameError costs
-	// one frame and the stream goes on; any other error is its end, io.EOF
-	// when the far end closed it in order.
+	// Read returns the next frame, which the caller owns. After a *FrameError
+	// reading continues with the next frame; any other error ends the stream,
+	// io.EOF if the peer closed it cleanly.
 	Read() ([]byte, error)
 
-	// Write sends one or more messages, each ended by a newline, and keeps
-	// nothing of frames.
+	// Write sends one or more messages, each ended by a newline. It does not
+	// retain frames.
 	Write(frames []byte) error
 
-	// Close ends the stream. A Read or Write that waits returns.
+	// Close ends the stream. A blocked Read or Write returns.
 	Close() error
 }
 
-// hasMore reports whether s has a frame already, so that Read does not wait. It
-// is called where Read is. A stream that does not know has none.
+// hasMore reports whether s has a complete frame, so that Read does not block.
+// Only the reading goroutine calls it. It is false for streams that do not
+// know.
 func hasMore(s Stream) bool {
 	known, ok := s.(interface{ more() bool })
 	return ok && known.more()
 }
 
-// hasRoom reports whether s takes these messages without waiting. It is called
-// where Write is. A stream that does not know may have to wait.
+// hasRoom reports whether s accepts the messages without blocking. Only the
+// writing goroutine calls it. It is false for streams that do not know.
 func hasRoom(s Stream, frames []byte) bool {
 	known, ok := s.(interface{ room(frames []byte) bool })
 	return ok && known.room(frames)
 }
 
-// A FrameError reports a frame that is longer than the limit. The frame was
-// not kept; the stream goes on after it.
+// A FrameError reports a frame that is longer than the limit. The frame is
+// discarded; the stream continues after it.
 type FrameError struct {
-	// Limit is the longest frame in bytes that the stream accepts.
+	// Limit is the maximum length of a frame in bytes.
 	Limit int
-	// Size is the length of the frame in bytes, or how much of it was read
-	// when Open is set.
+	// Size is the length of the frame in bytes, or of the part that was read if
+	// Open is set.
 	Size int
-	// Open reports that the frame had not ended when it was given up, after
-	// twice the limit.
+	// Open is set if the frame had not ended after twice the limit.
 	Open bool
-	// ID is the id of the message in the frame; nil if it has none, or none
-	// that could be found.
+	// ID is the id of the message in the frame; nil if none was found.
 	ID ID
-	// Response reports that the message is a response: it has a result or an
-	// error and no method.
+	// Response is set if the message has a result or an error, and no method.
 	Response bool
 }
 
@@ -60,14 +58,14 @@ func (e *FrameError) Error() string {
 	if e.Open {
 		more = "more than "
 	}
-	return fmt.Sprintf("message too large: it has %s%d bytes, and the limit is %d", more, e.Size, e.Limit)
+	return fmt.Sprintf("message too large: %s%d bytes; the limit is %d", more, e.Size, e.Limit)
 }
 
-// DefaultFrameLimit is the longest frame in bytes that [Lines] accepts by
-// default.
+// DefaultFrameLimit is the default maximum length of a frame of [Lines] in
+// bytes.
 const DefaultFrameLimit = 16 << 20
 
-// readBuffer is how much Lines reads at once.
+// readBuffer is the size of the buffer of Lines.
 const readBuffer = 32 << 10
 
 // Lines frames messages by newlines over r and w. A line longer than limit
@@ -90,7 +88,7 @@ type lines struct {
 
 	buf        []byte // buf[start:end] was read and not yet returned
 	start, end int
-	skipping   bool  // the rest of this line was reported already
+	skipping   bool  // the rest of this line has been reported
 	err        error // what ended r
 }
 
@@ -113,8 +111,7 @@ func (l *lines) Read() ([]byte, error) {
 	}
 }
 
-// more skips empty lines and reports whether a whole line has been read
-// already.
+// more skips empty lines and reports whether a whole line is in the buffer.
 func (l *lines) more() bool {
 	for {
 		chunk := l.buf[l.start:l.end]
@@ -127,8 +124,8 @@ func (l *lines) more() bool {
 	}
 }
 
-// next returns the next line, copied out of the buffer. The rest of a line that
-// was reported is returned as an empty line.
+// next returns a copy of the next line. The rest of a line that was reported is
+// returned as an empty line.
 func (l *lines) next() ([]byte, error) {
 	long := longLine{limit: l.limit}
 	for {
@@ -157,9 +154,8 @@ func (l *lines) next() ([]byte, error) {
 	}
 }
 
-// A longLine gathers a line that is longer than what is read at once. It keeps
-// the line in blocks, which are never copied while the line grows, so that a
-// line of any length takes at most limit bytes.
+// A longLine collects a line that is longer than the buffer, in blocks that are
+// not copied while the line grows, so that it takes at most limit bytes.
 type longLine struct {
 	limit  int
 	size   int
@@ -170,8 +166,8 @@ type longLine struct {
 // maxBlock is the size of the largest block.
 const maxBlock = 4 << 20
 
-// add adds the next part of the line. It reports whether the line is so long
-// that its end is not waited for.
+// add adds the next part of the line. It reports whether the line is too long
+// to wait for its end.
 func (l *longLine) add(part []byte) (giveUp bool) {
 	l.size += len(part)
 	if l.size > l.limit {
@@ -196,8 +192,8 @@ func (l *longLine) add(part []byte) (giveUp bool) {
 	return false
 }
 
-// nextBlock returns the size of the next block, twice the one before and no
-// more than may still come. part is how much is waiting to be added.
+// nextBlock returns the size of the next block: twice the previous one, but no
+// more than may still follow. part is how much is waiting to be added.
 func (l *longLine) nextBlock(part int) int {
 	size := 2 * readBuffer
 	if n := len(l.blocks); n > 0 {

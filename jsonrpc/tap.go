@@ -2,18 +2,18 @@ package jsonrpc
 
 import "bytes"
 
-// A Direction says which way a frame went, seen from this end.
+// A Direction is the direction of a frame, seen from this end.
 type Direction int
 
-// The two directions.
+// The directions.
 const (
 	In Direction = iota
 	Out
 )
 
-// Tap returns a stream that shows every frame to see, as it passes. Frames of
-// one direction are shown in their order, from the goroutine that carries them;
-// see must not keep or change them.
+// Tap returns a stream that passes every frame to see as well. Frames of one
+// direction are seen in order, in the goroutine that reads or writes; see must
+// not retain or modify them.
 func Tap(s Stream, see func(d Direction, frame []byte)) Stream {
 	return &tap{s, see}
 }
