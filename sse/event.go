@@ -1,11 +1,14 @@
-// Package sse writes and reads server-sent events, the text/event-stream
-// format that browsers know as EventSource.
+// Package sse encodes and decodes server-sent events, the text/event-stream
+// format of the HTML standard.
 //
-// Writing appends to a slice and allocates nothing else. Reading follows the
-// rules of the HTML standard, byte for byte and however the bytes arrive, with
-// two differences that a protocol needs and a page does not: an event that
-// carries only an id or a retry is delivered too, and nothing larger than a
-// limit is kept. Bytes are not checked to be UTF-8.
+//	buf = sse.Append(buf[:0], sse.Event{ID: "7", Data: message})
+//
+//	r := sse.NewReader(resp.Body, 0)
+//	event, err := r.Next()
+//
+// The Reader follows the HTML standard with two differences: it also returns
+// events that have only an id or a retry time, and it limits the size of an
+// event. It does not check that the bytes are valid UTF-8.
 package sse
 
 import (
@@ -16,28 +19,28 @@ import (
 
 // An Event is one event of a stream.
 type Event struct {
-	// ID is where the stream can be resumed. The empty id is one too, and
-	// means that it cannot; HasID tells it from no id. An event without an id
-	// leaves the id of those before in force.
+	// ID is the position from which the stream can be resumed. An empty id
+	// means that it cannot be; HasID distinguishes it from no id. An event
+	// without an id leaves the previous id in effect.
 	ID    string
 	HasID bool
 
-	// Name is the kind of event; empty means message.
+	// Name is the event type; empty means "message".
 	Name string
 
-	// Data is what the event says, without a newline at the end. Nil means
-	// that it has no data at all, empty that its data is empty.
+	// Data is the payload without a final newline. Nil means no data field;
+	// empty means an empty one.
 	Data []byte
 
-	// Retry is how long to wait before connecting again; HasRetry tells zero
-	// from nothing. What a stream asks for may be absurd: bound it.
+	// Retry is how long to wait before reconnecting; HasRetry distinguishes
+	// zero from absent. A server may send any value, so limit it.
 	Retry    time.Duration
 	HasRetry bool
 }
 
-// Append appends an event as it goes over the wire. Line ends in the data
-// (CR LF, CR or LF) arrive as LF. Bytes that would end a line, and NUL, are left
-// out of the id and the name, so that neither can forge anything.
+// Append appends an encoded event to dst. Line ends in the data (CR LF, CR or
+// LF) are decoded as LF. CR, LF and NUL are removed from the id and the name,
+// so that they cannot inject fields.
 func Append(dst []byte, e Event) []byte {
 	if e.HasID || e.ID != "" {
 		dst = appendField(dst, "id: ", e.ID)
@@ -56,13 +59,14 @@ func Append(dst []byte, e Event) []byte {
 	return append(dst, '\n')
 }
 
-// AppendComment appends text that readers pass over, as a sign of life.
+// AppendComment appends a comment, which readers ignore, to keep a connection
+// alive.
 func AppendComment(dst []byte, text string) []byte {
 	dst = appendField(dst, ": ", text)
 	return append(dst, '\n')
 }
 
-// appendField appends one line, without what could end it.
+// appendField appends one line, without the bytes that would end it.
 func appendField(dst []byte, name, value string) []byte {
 	dst = append(dst, name...)
 	for i := range len(value) {
@@ -73,7 +77,7 @@ func appendField(dst []byte, name, value string) []byte {
 	return append(dst, '\n')
 }
 
-// appendLines appends a line for each line of the value.
+// appendLines appends one line for each line of value.
 func appendLines(dst []byte, name string, value []byte) []byte {
 	noCR := bytes.IndexByte(value, '\r') < 0
 	for {

@@ -5,24 +5,24 @@ import (
 	"io"
 )
 
-// lines takes a stream apart into lines that end with LF, CR LF or CR. Each
-// byte is looked at a fixed number of times, however the bytes arrive.
+// lines splits a stream into lines that end with LF, CR LF or CR. It examines
+// each byte a fixed number of times, however the bytes arrive.
 type lines struct {
 	r     io.Reader
-	limit int // how long a line may be
+	limit int // maximum length of a line
 	err   error
 
 	buf        []byte // buf[start:end] was read and not yet returned
 	start, end int
-	lf         int  // where the next LF stands; before start means not looked for
-	afterCR    bool // an LF that comes next belongs to the CR before it
+	lf         int  // index of the next LF; less than start means unknown
+	afterCR    bool // ignore an LF that comes next
 }
 
-// next returns the next line without its end. An own line belongs to the
-// caller; any other is good until the next call. What the stream has after its
-// last line end is dropped.
+// next returns the next line without its end. If own is true the line belongs
+// to the caller; otherwise it is valid until the next call. An incomplete last
+// line is dropped.
 func (l *lines) next() (line []byte, own bool, err error) {
-	var long []byte // the part of the line that is no longer in the buffer
+	var long []byte // // the part of the line that has left the buffer
 	for {
 		if l.afterCR && l.start < l.end {
 			l.afterCR = false
@@ -49,7 +49,7 @@ func (l *lines) next() (line []byte, own bool, err error) {
 	}
 }
 
-// cut takes a line out of the buffer, or all that is in it where no line ends.
+// cut removes a line from the buffer, or all of it if no line ends there.
 func (l *lines) cut() (part []byte, ended bool) {
 	if l.lf < l.start {
 		l.lf = l.end
@@ -68,8 +68,7 @@ func (l *lines) cut() (part []byte, ended bool) {
 	return part, ended
 }
 
-// extend appends part to long. It doubles the room, since lines may be large,
-// up to the limit, which no line exceeds.
+// extend appends part to long. It doubles the capacity up to the limit.
 func (l *lines) extend(long, part []byte) []byte {
 	if need := len(long) + len(part); need > cap(long) {
 		bigger := make([]byte, len(long), max(need, min(max(2*need, 1<<10), l.limit)))
@@ -79,7 +78,7 @@ func (l *lines) extend(long, part []byte) []byte {
 	return append(long, part...)
 }
 
-// fill reads into the buffer, which is empty.
+// fill reads into the empty buffer.
 func (l *lines) fill() error {
 	l.start, l.end, l.lf = 0, 0, -1
 	for range 100 {

@@ -8,32 +8,31 @@ import (
 	"time"
 )
 
-// DefaultLimit is how large an event may be unless told otherwise.
+// DefaultLimit is the default maximum size of an event in bytes.
 const DefaultLimit = 64 << 20
 
-// A LimitError says that an event, or one line, was too large.
+// A LimitError means that an event or a line was too large.
 type LimitError struct {
-	Limit int // how many bytes it may have
+	Limit int // in bytes
 }
 
 func (e *LimitError) Error() string {
 	return fmt.Sprintf("event too large: the limit is %d bytes", e.Limit)
 }
 
-// A Reader takes a stream apart. It reads ahead, but delivers an event as soon
-// as the line that ends it has come.
+// A Reader decodes a stream of events. It reads ahead, but returns an event as
+// soon as its last line has arrived.
 type Reader struct {
 	lines lines
 	limit int
-	begun bool // the first line was seen
+	begun bool // the first line was read
 
-	event    Event  // what has come of the next event
-	lastName string // names repeat: the same string serves again
+	event    Event  // the part of the next event read so far
+	lastName string // names repeat: reuse the string
 }
 
-// NewReader returns a Reader of the stream r. The data, name and id of an event
-// may have limit bytes together, and so may whatever else a line holds; 0 means
-// [DefaultLimit].
+// NewReader returns a Reader for r. The data, name and id of an event may have
+// limit bytes together, and any other line limit bytes; 0 means [DefaultLimit].
 func NewReader(r io.Reader, limit int) *Reader {
 	if limit <= 0 {
 		limit = DefaultLimit
@@ -42,13 +41,13 @@ func NewReader(r io.Reader, limit int) *Reader {
 	return &Reader{limit: limit, lines: lines{r: r, limit: limit + fieldName, buf: make([]byte, 8<<10)}}
 }
 
-// fieldName is room for what stands before the value in a line.
+// fieldName is the room for the field name of a line.
 const fieldName = 16
 
-// Next returns the next event; the caller owns its data. An event is delivered
-// if it has data, an id or a retry. At the end of the stream, which drops an
-// event that was not complete, the error is io.EOF; it is a [*LimitError] where
-// something was too large. After an error nothing more can be read.
+// Next returns the next event that has data, an id or a retry time; the caller
+// owns its data. At the end of the stream the error is io.EOF and an incomplete
+// event is dropped; if something was too large it is a [*LimitError]. After an
+// error nothing more can be read.
 func (r *Reader) Next() (Event, error) {
 	for {
 		line, own, err := r.lines.next()
@@ -74,7 +73,7 @@ func (r *Reader) Next() (Event, error) {
 	}
 }
 
-// field takes in one line that is not empty. An own line may be kept.
+// field decodes one non-empty line. If own is true, it may retain the line.
 func (r *Reader) field(line []byte, own bool) error {
 	e := &r.event
 	name, value, _ := bytes.Cut(line, []byte{':'})
@@ -111,8 +110,8 @@ func (r *Reader) field(line []byte, own bool) error {
 	return nil
 }
 
-// milliseconds reads decimal digits and nothing else. What is too long for a
-// Duration is the longest there is.
+// milliseconds parses decimal digits. A value that is too long for a Duration
+// is the maximum.
 func milliseconds(digits []byte) (time.Duration, bool) {
 	const most = int64(math.MaxInt64 / time.Millisecond)
 	var n int64
