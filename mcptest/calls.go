@@ -13,20 +13,20 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A block is one call of a conversation and all that belongs to it, as one
-// revision has it. Lines are named by their place in the section.
+// A block is one call of a conversation and the lines that belong to it, in one
+// revision. Lines are identified by their index in the section.
 type block struct {
 	call          int
-	end           int // where the next block begins
+	end           int // index of the next block
 	wishes        []func(*mcp.Call)
 	exchanges     []exchange
 	notifications []int
-	outcome       int // -1 if the conversation does not say
+	outcome       int // -1 if not specified
 }
 
-type exchange struct{ asked, answer int } // asked is -1 where it is not said
+type exchange struct{ asked, answer int } // // asked is -1 if not specified
 
-// role puts words together that stand in place of each other.
+// role maps words that replace each other to one word.
 func role(word string) string {
 	if word == "error" {
 		return "result"
@@ -34,11 +34,11 @@ func role(word string) string {
 	return word
 }
 
-// blocks reads the conversation as one revision has it.
+// blocks parses the conversation for one revision.
 func (s *section) blocks(rev mcp.Revision) ([]*block, error) {
 	var out []*block
 	var b *block
-	replaced := "" // the role of a line that was given for this revision just now
+	replaced := "" // // the role of the previous line, if it was limited to this revision
 	asked := -1
 	for i, l := range s.lines {
 		if l.word == "" || l.word == "eras" {
@@ -64,7 +64,7 @@ func (s *section) blocks(rev mcp.Revision) ([]*block, error) {
 		}
 		b.end = i + 1
 		if asked >= 0 && l.word != "answer" {
-			return nil, s.mistaken(s.lines[asked], "an answer must follow what is asked")
+			return nil, s.mistaken(s.lines[asked], "an asked line must be followed by an answer line")
 		}
 		switch l.word {
 		case "with":
@@ -80,7 +80,7 @@ func (s *section) blocks(rev mcp.Revision) ([]*block, error) {
 			b.notifications = append(b.notifications, i)
 		case "result", "error":
 			if b.outcome >= 0 {
-				return nil, s.mistaken(l, "the call has come to something already")
+				return nil, s.mistaken(l, "the call already has an outcome")
 			}
 			b.outcome = i
 		}
@@ -101,14 +101,14 @@ func (b *block) with(arg string) error {
 			}
 			b.wishes = append(b.wishes, want)
 		default:
-			return fmt.Errorf("a call is made with progress or with log=level, not with %q", wish)
+			return fmt.Errorf("expected progress or log=level, found %q", wish)
 		}
 	}
 	return nil
 }
 
-// A sight is what was seen where a line says what should be. Its text is the
-// line as it should have been; empty if what it says did not come.
+// A sight is the actual value for an expected line. text is the correct line,
+// or empty if nothing arrived.
 type sight struct {
 	ok   bool
 	text string
@@ -116,11 +116,11 @@ type sight struct {
 
 // seen is what happened in one revision.
 type seen struct {
-	lines map[int]sight    // by the place of the line
-	extra map[int][]string // lines that are missing, by the call they belong to
+	lines map[int]sight    // by the index of the line
+	extra map[int][]string // missing lines, by the call that they belong to
 }
 
-// performing is a conversation of calls while it is played.
+// A performing is a conversation of calls that is running.
 type performing struct {
 	*section
 	kept     captures
@@ -129,11 +129,11 @@ type performing struct {
 
 	mu    sync.Mutex
 	block *block
-	used  []bool // which exchanges of the block are over
+	used  []bool // which exchanges of the block have taken place
 	notes []mcp.Notification
 }
 
-// playCalls plays a conversation in one revision.
+// playCalls runs a conversation in one revision.
 func (s *section) playCalls(h mcp.Handler, rev mcp.Revision) (seen, error) {
 	p := &performing{section: s, kept: captures{}, seen: seen{map[int]sight{}, map[int][]string{}}}
 	blocks, err := s.blocks(rev)
@@ -159,7 +159,7 @@ func (p *performing) fail(err error) {
 	}
 }
 
-// play makes one call and compares what comes of it.
+// play makes one call and compares its outcome.
 func (p *performing) play(h mcp.Handler, b *block) {
 	l := p.lines[b.call]
 	method, params, _ := strings.Cut(l.arg, " ")
@@ -185,7 +185,7 @@ func (p *performing) play(h mcp.Handler, b *block) {
 	res, err := mcp.HandleInput(h, p.answer, 0).Serve(ctx, c)
 	for i, x := range b.exchanges {
 		if !p.used[i] {
-			p.fail(p.wrong(p.lines[x.answer], "this was not asked"))
+			p.fail(p.wrong(p.lines[x.answer], "the server did not request this input"))
 			if x.asked >= 0 {
 				p.seen.lines[x.asked] = sight{}
 			}
@@ -196,13 +196,13 @@ func (p *performing) play(h mcp.Handler, b *block) {
 	p.compareOutcome(res, err)
 }
 
-// answer answers a question of the server from the conversation.
+// answer responds to an input request from the conversation.
 func (p *performing) answer(_ context.Context, _ *mcp.Call, _ string, q mcp.InputRequest) (json.RawMessage, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	x := p.exchangeFor(q)
 	if x < 0 {
-		p.fail(p.wrong(p.lines[p.block.call], "the server asks %s %s, and the conversation has no answer to that", q.Method, clip(string(q.Params))))
+		p.fail(p.wrong(p.lines[p.block.call], "the server requests %s %s, but the conversation has no answer to that", q.Method, clip(string(q.Params))))
 		return nil, fmt.Errorf("no answer to %s", q.Method)
 	}
 	p.used[x] = true
@@ -213,8 +213,8 @@ func (p *performing) answer(_ context.Context, _ *mcp.Call, _ string, q mcp.Inpu
 	return json.RawMessage(p.kept.fill(answer)), nil
 }
 
-// exchangeFor finds the answer to a question: the first for its method whose
-// asked line is like it, or else the first for its method.
+// exchangeFor finds the response to an input request: the first for its method
+// whose asked line matches, or else the first for its method.
 func (p *performing) exchangeFor(q mcp.InputRequest) int {
 	first := -1
 	for i, x := range p.block.exchanges {
@@ -236,7 +236,7 @@ func (p *performing) exchangeFor(q mcp.InputRequest) int {
 	return first
 }
 
-// look compares a method and its params with what a line says.
+// look compares a method and its params with a line.
 func (p *performing) look(at int, method string, params json.RawMessage) error {
 	l := p.lines[at]
 	wantMethod, text, has := strings.Cut(l.arg, " ")
@@ -280,12 +280,12 @@ func (p *performing) compareNotes() {
 			p.fail(p.look(at, p.notes[i].Method, p.notes[i].Params))
 		} else {
 			p.seen.lines[at] = sight{}
-			p.fail(p.wrong(p.lines[at], "this note did not come"))
+			p.fail(p.wrong(p.lines[at], "this notification did not arrive"))
 		}
 	}
 	for i := len(p.block.notifications); i < len(p.notes); i++ {
 		n := spell("note", p.notes[i].Method, string(orEmpty(p.notes[i].Params)))
 		p.seen.extra[p.block.call] = append(p.seen.extra[p.block.call], n)
-		p.fail(p.wrong(p.lines[p.block.call], "the server sent what is not in the conversation: %s", clip(n)))
+		p.fail(p.wrong(p.lines[p.block.call], "unexpected message from the server: %s", clip(n)))
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// able is a client that can do everything.
+// able returns the profile of a client with all capabilities.
 func able() *mcp.ClientProfile {
 	p := &mcp.ClientProfile{
 		Client: mcp.Implementation{Name: "mcptest", Version: "1"},
@@ -22,13 +22,13 @@ func able() *mcp.ClientProfile {
 	return p
 }
 
-// Connect serves h in memory and returns it as a client of one revision sees
-// it: every call goes over the wire. Calls that do not say who calls are those
-// of a client with all capabilities; a revision may not know some of them.
-// Questions come back as [*mcp.InputRequired], as from any Handler.
+// Connect serves h in memory and returns a connection to it as a client of one
+// revision has it: every call is sent as messages. Calls without Caller are
+// those of a client with all capabilities; a revision may not support some of
+// them. Input requests are returned as [*mcp.InputRequired], as by any Handler.
 //
-// The connection ends with the test. The test fails if serving does, or if
-// [Check] objects to a frame.
+// The connection ends with the test. The test fails if serving fails, or if
+// [Check] returns an error for a message.
 func Connect(t testing.TB, h mcp.Handler, rev mcp.Revision) mcp.Handler {
 	t.Helper()
 	peer, stop, err := connect(t.Context(), h, rev)
@@ -50,7 +50,7 @@ func connect(ctx context.Context, h mcp.Handler, rev mcp.Revision) (mcp.Handler,
 	}
 	peer, err := era.Dial(ctx, near, able(), &era.DialOptions{Known: rev})
 	if err == nil && peer.Revision() != rev {
-		err = fmt.Errorf("the handler was asked for revision %s and speaks %s", rev, peer.Revision())
+		err = fmt.Errorf("requested revision %s, but the handler uses %s", rev, peer.Revision())
 		peer.Close()
 	}
 	if err != nil {

@@ -9,19 +9,19 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// Effects records what a handler does to the world, so that [Twice] finds a
-// handler that acts before it asks. Without a record nothing shows that a charge
-// was made twice: both runs ask the same question and return the same result.
+// Effects records the side effects of a handler, so that [Twice] finds a
+// handler that acts before it requests input. Without it, both runs send the
+// same request and return the same result, and a second charge goes unnoticed.
 //
 // A test calls Record where the effect happens: in the fake of a payment
-// service, in a hook before a file is written. The zero value is ready to use,
-// by several goroutines.
+// service, or in a hook before a file is written. The zero value is ready to
+// use and safe for concurrent use.
 type Effects struct {
 	mu   sync.Mutex
 	done []string
 }
 
-// Record notes one effect. The text says what is done, the same each time:
+// Record records one effect. The text must be the same for the same effect:
 // "charge 5 EUR to ada", not "charge number 3".
 func (e *Effects) Record(effect string) {
 	e.mu.Lock()
@@ -42,14 +42,14 @@ func (e *Effects) take() []string {
 	return done
 }
 
-// repeatedEffect reports an effect that happens in more than one round of a
+// repeatedEffect returns an error if an effect happens in several rounds of a
 // call.
 func repeatedEffect(method string, rounds []round) error {
 	first := map[string]int{}
 	for i, r := range rounds {
 		for _, effect := range slices.Compact(slices.Clone(r.effects)) {
 			if n, ok := first[effect]; ok {
-				return fmt.Errorf("%s does %q in round %d and again in round %d: a handler is entered again from its first line with each answer, so what it does before it asks is done once for each round. Ask first and act after, or make sure that the effect happens once",
+				return fmt.Errorf("%s does %q in round %d and again in round %d: a handler is called again from its first line with each response, so what it does before it requests input is done in each round. Ask first and act after, or use server.Once",
 					method, clip(effect), n, i+1)
 			}
 		}
@@ -60,8 +60,8 @@ func repeatedEffect(method string, rounds []round) error {
 	return nil
 }
 
-// sameEffects compares what was done over the wire with what was done without
-// one.
+// sameEffects compares the effects of a call over messages with those of a
+// direct call.
 func sameEffects(rev mcp.Revision, method string, got []string, rounds []round) error {
 	var want []string
 	for _, r := range rounds {
@@ -71,7 +71,7 @@ func sameEffects(rev mcp.Revision, method string, got []string, rounds []round) 
 		return nil
 	}
 	slices.Sort(want)
-	return fmt.Errorf("in revision %s %s did\n\t%s\nand without a wire\n\t%s", rev, method, effectsText(got), effectsText(want))
+	return fmt.Errorf("in revision %s %s did\n\t%s\nand in a direct call\n\t%s", rev, method, effectsText(got), effectsText(want))
 }
 
 func effectsText(effects []string) string {

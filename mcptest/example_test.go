@@ -61,7 +61,7 @@ func ExampleEveryEra() {
 func ExampleTwice() {
 	_ = func(t *testing.T) { // func TestAddCanBeEnteredAgain(t *testing.T)
 		call := &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"add","arguments":{"a":1,"b":2}}`)}
-		mcptest.Twice(t, calculator(), call, func(q mcp.InputRequest) string { return `{"action":"decline"}` })
+		mcptest.Twice(t, calculator(), call, func(q mcp.InputRequest) string { return `{"action":"decline"}` }, nil)
 	}
 }
 

@@ -9,37 +9,36 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// patience is how long a server may take with its next frame, in time that is
-// not real.
-const patience = time.Minute
+// frameTimeout is how long a server may take for its next frame, in fake time.
+const frameTimeout = time.Minute
 
-// A play is a conversation of frames while it is played.
+// A play is a conversation of frames that is running.
 type play struct {
 	*section
 	near     *recorder
-	came     chan []byte // what the server sent and nobody has looked at
+	received chan []byte // frames from the server that have not been compared
 	kept     captures
-	at       line   // the line being played
-	seen     []line // the conversation as it really went
+	at       line   // the current line
+	seen     []line // the actual conversation
 	problems []error
 }
 
-// playFrames plays a conversation of frames, in a bubble, and returns it as it
-// really went, and how that differs from what it says.
+// playFrames runs a conversation of frames in a bubble. It returns the actual
+// conversation and how it differs from the expected one.
 func (s *section) playFrames(h mcp.Handler, update bool) ([]line, error) {
 	near, stop, err := serve(h, false)
 	if err != nil {
 		return nil, mistake{err}
 	}
-	p := &play{section: s, near: near, came: make(chan []byte, 1<<16), kept: captures{}}
+	p := &play{section: s, near: near, received: make(chan []byte, 1<<16), kept: captures{}}
 	go func() {
-		defer close(p.came)
+		defer close(p.received)
 		for {
 			frame, err := near.Read()
 			if err != nil {
 				return
 			}
-			p.came <- frame
+			p.received <- frame
 		}
 	}()
 	for i := 0; i < len(s.lines); {
@@ -58,7 +57,7 @@ func (p *play) fail(err error) {
 	}
 }
 
-// step plays the next line, or several, and says how many.
+// step runs the next line, or several, and returns how many.
 func (p *play) step(lines []line, update bool) int {
 	l := lines[0]
 	if l.word != "" {
@@ -67,10 +66,10 @@ func (p *play) step(lines []line, update bool) int {
 	switch l.word {
 	case ">":
 		if update && !expects(lines) {
-			p.rest() // a new conversation: every answer stands below its question
+			p.rest() // // a new conversation: put every response below its request
 		}
 		if err := p.near.Write([]byte(p.kept.fill(l.arg) + "\n")); err != nil {
-			p.fail(p.wrong(l, "the server does not listen any more: %v", err))
+			p.fail(p.wrong(l, "send to the server: %v", err))
 		}
 	case "<":
 		p.expect(l)
@@ -105,13 +104,13 @@ func expects(lines []line) bool {
 	return false
 }
 
-// next is the next frame of the server; nil if none comes.
+// next returns the next frame of the server, or nil.
 func (p *play) next() []byte {
 	synctest.Wait()
-	late := time.NewTimer(patience)
+	late := time.NewTimer(frameTimeout)
 	defer late.Stop()
 	select {
-	case frame := <-p.came:
+	case frame := <-p.received:
 		return frame
 	case <-late.C:
 		return nil
@@ -127,7 +126,7 @@ func (p *play) expect(l line) {
 	}
 	got := p.next()
 	if got == nil {
-		p.fail(p.wrong(l, "nothing came, want %s", clip(l.arg)))
+		p.fail(p.wrong(l, "nothing received, want %s", clip(l.arg)))
 		return
 	}
 	if err := want.match(got, p.kept); err != nil {
@@ -137,7 +136,7 @@ func (p *play) expect(l line) {
 	p.seen = append(p.seen, l)
 }
 
-// expectAll compares frames with lines whose order does not matter.
+// expectAll compares frames with lines in any order.
 func (p *play) expectAll(lines []line) {
 	open := make([]*pattern, len(lines))
 	for i, l := range lines {
@@ -163,18 +162,18 @@ func (p *play) expectAll(lines []line) {
 		switch {
 		case open[i] == nil:
 		case len(others) > 0:
-			p.fail(p.wrong(l, "none of what came is this\n\tcame %s\n\twant %s", clip(string(others[0])), clip(l.arg)))
+			p.fail(p.wrong(l, "no frame matches\n\tgot  %s\n\twant %s", clip(string(others[0])), clip(l.arg)))
 			l.text = l.word + " " + open[i].merge(others[0]).String()
 			others = others[1:]
 		default:
-			p.fail(p.wrong(l, "nothing came, want %s", clip(l.arg)))
+			p.fail(p.wrong(l, "nothing received, want %s", clip(l.arg)))
 			continue
 		}
 		p.seen = append(p.seen, l)
 	}
 }
 
-// whose finds the pattern that a frame matches, or -1.
+// whose returns the index of the pattern that a frame matches, or -1.
 func (p *play) whose(got []byte, open []*pattern) int {
 	for i, want := range open {
 		if want != nil && want.match(got, p.kept) == nil {
@@ -184,17 +183,17 @@ func (p *play) whose(got []byte, open []*pattern) int {
 	return -1
 }
 
-// rest deals with what came and is not in the conversation.
+// rest reports frames that are not in the conversation.
 func (p *play) rest() {
 	for {
 		synctest.Wait()
 		select {
-		case frame, ok := <-p.came:
+		case frame, ok := <-p.received:
 			if !ok {
 				return
 			}
-			p.fail(p.wrong(p.at, "the server sent what is not in the conversation: %s", clip(string(frame))))
-			n := len(p.seen) // what leads over to the next line stays with that
+			p.fail(p.wrong(p.at, "unexpected message from the server: %s", clip(string(frame))))
+			n := len(p.seen) // // keep comments with the next line
 			for n > 0 && p.seen[n-1].word == "" {
 				n--
 			}

@@ -7,7 +7,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// String writes a pattern as it is read.
+// String returns the pattern in the form in which it is parsed.
 func (p *pattern) String() string {
 	var b strings.Builder
 	p.write(&b)
@@ -55,7 +55,7 @@ func (p *pattern) writeEnd(b *strings.Builder, end byte) {
 	b.WriteByte(end)
 }
 
-// exactly is the pattern of one value.
+// exactly returns the pattern of one value.
 func exactly(got []byte) *pattern {
 	p := &pattern{text: string(rawjson.AppendCompact(nil, got))}
 	switch {
@@ -73,8 +73,7 @@ func exactly(got []byte) *pattern {
 	return p
 }
 
-// merge returns p changed as little as is needed to match got: what it leaves
-// open stays open.
+// merge returns p with as few changes as needed to match got.
 func (p *pattern) merge(got []byte) *pattern {
 	switch {
 	case p.kind == anything || p.kind == capture:

@@ -10,13 +10,13 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// compareOutcome compares what a call came to with what the conversation says.
+// compareOutcome compares the outcome of a call with the conversation.
 func (p *performing) compareOutcome(res mcp.Result, err error) {
 	got, word, rest := outcomeOf(res, err)
 	call := p.lines[p.block.call]
 	if p.block.outcome < 0 {
 		p.seen.extra[p.block.call] = append(p.seen.extra[p.block.call], got)
-		p.fail(p.wrong(call, "the conversation does not say what the call comes to: %s", clip(got)))
+		p.fail(p.wrong(call, "the conversation has no outcome for this call: %s", clip(got)))
 		return
 	}
 	l := p.lines[p.block.outcome]
@@ -36,7 +36,7 @@ func (p *performing) compareOutcome(res mcp.Result, err error) {
 	p.fail(p.wrong(l, "%v\n\tgot  %s %s\n\twant %s %s", why, word, clip(rest), l.word, clip(l.arg)))
 }
 
-// outcomeOf writes what a call came to as a line.
+// outcomeOf formats the outcome of a call as a line.
 func outcomeOf(res mcp.Result, err error) (text, word, rest string) {
 	if err == nil {
 		rest = string(orEmpty(res.Body))
@@ -68,7 +68,7 @@ func withMeta(body string, meta mcp.Meta) string {
 func sameOutcome(l line, word, rest string, kept captures) error {
 	switch {
 	case l.word != word:
-		return fmt.Errorf("the call came to another end")
+		return fmt.Errorf("the call had another outcome")
 	case word == "result":
 		want, err := parsePattern(l.arg)
 		if err != nil {
@@ -79,7 +79,7 @@ func sameOutcome(l line, word, rest string, kept captures) error {
 	code, message, _ := strings.Cut(rest, " ")
 	wantCode, part, _ := strings.Cut(l.arg, " ")
 	if wantCode != "*" && wantCode != code {
-		return fmt.Errorf("the code is %s", code)
+		return fmt.Errorf("the error code is %s", code)
 	}
 	if !strings.Contains(message, strings.TrimSpace(part)) {
 		return fmt.Errorf("the message does not contain %q", part)

@@ -9,13 +9,13 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// A pattern is JSON with places that are left open.
+// A pattern is JSON with wildcards.
 type pattern struct {
 	kind  kind
 	text  string     // the JSON of a scalar, or the name of a capture
 	names []string   // of the members of an object
 	parts []*pattern // members or elements
-	open  bool       // more of them may follow
+	open  bool       // further members are allowed
 }
 
 type kind int
@@ -34,12 +34,12 @@ func parsePattern(s string) (*pattern, error) {
 		return nil, err
 	}
 	if rest = strings.TrimSpace(rest); rest != "" {
-		return nil, fmt.Errorf("%q follows the value", clip(rest))
+		return nil, fmt.Errorf("unexpected %q after the value", clip(rest))
 	}
 	return p, nil
 }
 
-// readPattern reads a pattern from the beginning of s.
+// readPattern parses a pattern at the beginning of s.
 func readPattern(s string) (p *pattern, rest string, err error) {
 	s = strings.TrimSpace(s)
 	switch {
@@ -65,7 +65,7 @@ func readPattern(s string) (p *pattern, rest string, err error) {
 	return &pattern{text: s[:n]}, s[n:], nil
 }
 
-// readParts reads members or elements up to the closing bracket.
+// readParts parses members or elements up to the closing bracket.
 func readParts(p *pattern, s string, end byte) (*pattern, string, error) {
 	for {
 		s = strings.TrimSpace(s)
@@ -120,7 +120,7 @@ func nameLength(s string) int {
 	return len(s)
 }
 
-// scalarLength is how far the scalar at the beginning of s goes.
+// scalarLength returns the length of the scalar at the beginning of s.
 func scalarLength(s string) int {
 	if s == "" || s[0] != '"' {
 		if n := strings.IndexAny(s, ",]}: \t\n"); n >= 0 {
@@ -139,10 +139,10 @@ func scalarLength(s string) int {
 	return len(s)
 }
 
-// captures are the values that were kept under names.
+// captures holds the values stored under names.
 type captures map[string]string
 
-// fill puts captured values into what is sent.
+// fill replaces names in s by captured values.
 func (c captures) fill(s string) string {
 	var out strings.Builder
 	for i := 0; i < len(s); {
@@ -164,8 +164,8 @@ func (c captures) fill(s string) string {
 	return out.String()
 }
 
-// match returns nil if got, which is valid JSON, is what p says, and otherwise
-// where and how it is not. Captures are kept only if everything matches.
+// match returns nil if got, which is valid JSON, matches p, and otherwise where
+// it differs. Captures are stored only if everything matches.
 func (p *pattern) match(got []byte, kept captures) error {
 	trial := captures{}
 	for k, v := range kept {
@@ -212,7 +212,7 @@ func (p *pattern) compareObject(got []byte, kept captures, path string) error {
 		has[name] = true
 		v := rawjson.Lookup(got, name)
 		if v == nil {
-			return fmt.Errorf("%s: is missing, want %s", at(path+"."+name), clip(p.parts[i].String()))
+			return fmt.Errorf("%s: missing, want %s", at(path+"."+name), clip(p.parts[i].String()))
 		}
 		if err := p.parts[i].compare(v, kept, path+"."+name); err != nil {
 			return err
@@ -220,7 +220,7 @@ func (p *pattern) compareObject(got []byte, kept captures, path string) error {
 	}
 	for m := rawjson.Object(got); m.Next() && !p.open; {
 		if !has[string(m.Name)] {
-			return fmt.Errorf("%s: got %s, which is not expected", at(path+"."+string(m.Name)), clip(string(m.Value)))
+			return fmt.Errorf("%s: unexpected %s", at(path+"."+string(m.Name)), clip(string(m.Value)))
 		}
 	}
 	return nil
@@ -237,14 +237,14 @@ func (p *pattern) compareArray(got []byte, kept captures, path string) error {
 			if p.open {
 				return nil
 			}
-			return fmt.Errorf("%s: got %s, which is not expected", at(where), clip(string(e.Value)))
+			return fmt.Errorf("%s: unexpected %s", at(where), clip(string(e.Value)))
 		}
 		if err := p.parts[i].compare(e.Value, kept, where); err != nil {
 			return err
 		}
 	}
 	if i < len(p.parts) {
-		return fmt.Errorf("%s: is missing, want %s", at(fmt.Sprintf("%s[%d]", path, i)), clip(p.parts[i].String()))
+		return fmt.Errorf("%s: missing, want %s", at(fmt.Sprintf("%s[%d]", path, i)), clip(p.parts[i].String()))
 	}
 	return nil
 }
@@ -260,7 +260,7 @@ func at(path string) string {
 	return "the value"
 }
 
-// sameScalar compares scalars: texts by what they say, numbers by their value.
+// sameScalar compares scalars: strings by their decoded text, numbers by value.
 func sameScalar(a, b []byte) bool {
 	if s, ok := rawjson.String(a); ok {
 		t, ok := rawjson.String(b)

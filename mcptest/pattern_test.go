@@ -24,10 +24,10 @@ func TestPattern(t *testing.T) {
 
 		{`{"a":1}`, `{"a":2}`, "a: got 2, want 1"},
 		{`{"a":1}`, `{"a":"1"}`, `a: got "1", want 1`},
-		{`{"a":1}`, `{"a":1,"b":2}`, "b: got 2, which is not expected"},
-		{`{"a":1,"b":2}`, `{"a":1}`, "b: is missing"},
-		{`[1]`, `[1,2]`, "[1]: got 2, which is not expected"},
-		{`[1,2]`, `[1]`, "[1]: is missing"},
+		{`{"a":1}`, `{"a":1,"b":2}`, "b: unexpected 2"},
+		{`{"a":1,"b":2}`, `{"a":1}`, "b: missing"},
+		{`[1]`, `[1,2]`, "[1]: unexpected 2"},
+		{`[1,2]`, `[1]`, "[1]: missing"},
 		{`{"a":[{"b":1}]}`, `{"a":[{"b":2}]}`, "a[0].b: got 2, want 1"},
 		{`{"a":$x,"b":$x}`, `{"a":1,"b":2}`, "b: got 2, want 1 as $x"},
 		{`"*"`, `"x"`, `the value: got "x", want "*"`},
@@ -61,7 +61,7 @@ func TestPatternsThatCannotBeRead(t *testing.T) {
 		`{…,"a":1}`:     "… must be the last",
 		`$`:             "a name is missing",
 		`nonsense`:      "neither JSON nor",
-		`{} {}`:         "follows the value",
+		`{} {}`:         "after the value",
 		`"not finished`: "neither JSON nor",
 	} {
 		if _, err := parsePattern(pattern); err == nil || !strings.Contains(err.Error(), want) {

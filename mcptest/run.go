@@ -12,21 +12,21 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// update has a name that no test program has for a flag of its own: packages
-// that define -update are initialized after this one, and would panic.
-var update = flag.Bool("mcptest.update", false, "write what was seen into the files of conversations")
+// update has an unusual name, because packages that define -update are
+// initialized after this one and would panic.
+var update = flag.Bool("mcptest.update", false, "write the actual messages to the files of conversations")
 
 // updating reports whether files are to be written: -mcptest.update was given,
-// or the -update that the test program itself has defined.
+// or the test program's own -update.
 func updating() bool {
 	own := flag.Lookup("update")
 	return *update || own != nil && own.Value.String() == "true"
 }
 
-// Run plays all conversations in the files that the pattern names, each with a
-// new handler that serve makes within the bubble in which time is not real.
-// With the flag -mcptest.update, or an -update that the test program itself
-// defines, the files are changed to what was seen.
+// Run runs all conversations in the files that match the pattern. serve returns
+// the handler for each of them; it is called in the synctest bubble. With the
+// flag -mcptest.update, or an -update that the test program itself defines, Run
+// writes the actual messages to the files.
 func Run(t *testing.T, files string, serve func(t *testing.T) mcp.Handler) {
 	t.Helper()
 	names, err := filepath.Glob(files)
@@ -60,8 +60,8 @@ func runFile(t *testing.T, name string, serve func(t *testing.T) mcp.Handler, up
 	return nil
 }
 
-// Script plays the conversations in a text with one handler. Indentation that
-// all of its lines share does not count.
+// Script runs the conversations in text with one handler. Indentation that all
+// lines share is removed.
 func Script(t *testing.T, h mcp.Handler, text string) {
 	t.Helper()
 	_, sections, err := readSections("script", outdent(text))
@@ -73,8 +73,8 @@ func Script(t *testing.T, h mcp.Handler, text string) {
 	}
 }
 
-// run plays a conversation as a test of its own. When it is updated it becomes
-// what was seen, and fails only if it cannot be played.
+// run runs a conversation as a subtest. In an update, the conversation becomes
+// the actual one, and the test fails only if it cannot be run.
 func (s *section) run(t *testing.T, serve func(t *testing.T) mcp.Handler, update bool) {
 	kind, err := s.kind()
 	if err != nil {
@@ -120,8 +120,8 @@ func (s *section) runCalls(t *testing.T, serve func(t *testing.T) mcp.Handler, u
 	}
 }
 
-// judge fails the test for what went wrong, unless an update mends it, and
-// says whether there is to be one.
+// judge fails the test if err is not nil, unless an update corrects it, and
+// reports whether to update.
 func (s *section) judge(t *testing.T, err error, update bool) bool {
 	t.Helper()
 	_, hopeless := errors.AsType[mistake](err)
@@ -135,7 +135,7 @@ func (s *section) judge(t *testing.T, err error, update bool) bool {
 	return update && !hopeless
 }
 
-// outdent takes away the white space with which every line begins.
+// outdent removes the white space that all lines share.
 func outdent(text string) string {
 	lines := strings.Split(text, "\n")
 	shared, found := "", false

@@ -12,31 +12,29 @@ import (
 // A section is one conversation of a file.
 type section struct {
 	name  string
-	file  string // for messages
+	file  string // for error texts
 	lines []line
 }
 
-// A line is one line of a conversation, with those that continue it.
+// A line is one line of a conversation, including its continuations.
 type line struct {
-	text string // as it stands, without the last line break
+	text string // without the final newline
 	no   int    // counted from 1
 
 	only []mcp.Revision // the revisions in brackets; nil means all
-	word string         // what the line is; empty for comments and blank lines
+	word string         // empty for comments and blank lines
 	arg  string         // the rest
 }
 
-// words are what lines begin with, and to which kind of conversation they
-// belong.
+// words maps the first word of a line to the kind of conversation.
 var words = map[string]string{
 	">": "frames", "<": "frames", "<~": "frames", "<none": "frames", "wait": "frames",
 	"eras": "calls", "call": "calls", "with": "calls", "asked": "calls", "answer": "calls",
 	"note": "calls", "result": "calls", "error": "calls",
 }
 
-// readSections cuts a txtar archive into its sections. What stands before the
-// first of them is free text, head. Without any, the whole text is one section
-// that has no name.
+// readSections splits a txtar archive into sections. head is the text before
+// the first one. Without sections, the whole text is one unnamed section.
 func readSections(file, text string) (head string, sections []*section, err error) {
 	var now *section
 	if !hasSections(text) {
@@ -75,7 +73,7 @@ func hasSections(text string) bool {
 	return false
 }
 
-// continues adds an indented line to the one before it.
+// continues adds an indented line to the previous one.
 func (s *section) continues(raw string) bool {
 	if len(s.lines) == 0 || strings.TrimSpace(raw) == "" || raw[0] != ' ' && raw[0] != '\t' {
 		return false
@@ -113,17 +111,17 @@ func readLine(raw string, no int) (line, error) {
 	kind, known := words[word]
 	switch {
 	case !known:
-		return l, fmt.Errorf("%q is not a word that a conversation knows", clip(word))
+		return l, fmt.Errorf("unknown word %q", clip(word))
 	case kind == "frames" && l.only != nil:
-		return l, fmt.Errorf("frames are of one revision: brackets have no meaning before %q", word)
+		return l, fmt.Errorf("brackets are not allowed before %q: frames belong to one revision", word)
 	case word == "call" && l.only != nil:
-		return l, fmt.Errorf("a call is made in all revisions of its conversation: limit them with eras")
+		return l, fmt.Errorf("brackets are not allowed before call: use eras")
 	}
 	l.word, l.arg = word, strings.TrimSpace(arg)
 	return l, nil
 }
 
-// readRevisions reads a list of revisions and ranges such as "..2025-03-26".
+// readRevisions parses a list of revisions and ranges such as "..2025-03-26".
 func readRevisions(s string) ([]mcp.Revision, error) {
 	all := mcp.Revisions()
 	slices.Reverse(all) // the oldest first
@@ -141,17 +139,17 @@ func readRevisions(s string) ([]mcp.Revision, error) {
 			last = slices.Index(all, mcp.Revision(to))
 		}
 		if first < 0 || last < first {
-			return nil, fmt.Errorf("%q names no revisions: there are %v", item, all)
+			return nil, fmt.Errorf("%q is not a revision: use one of %v", item, all)
 		}
 		out = append(out, all[first:last+1]...)
 	}
 	if out == nil {
-		return nil, fmt.Errorf("no revision is named: there are %v", all)
+		return nil, fmt.Errorf("missing revision: use one of %v", all)
 	}
 	return out, nil
 }
 
-// kind says what sort of conversation it is: "frames", "calls" or "".
+// kind returns the kind of conversation: "frames", "calls" or "".
 func (s *section) kind() (string, error) {
 	kind := ""
 	for _, l := range s.lines {
@@ -160,13 +158,13 @@ func (s *section) kind() (string, error) {
 		case kind == "":
 			kind = k
 		case k != kind:
-			return "", s.wrong(l, "a conversation is either of frames or of calls, and this one has been of %s so far", kind)
+			return "", s.wrong(l, "a conversation cannot mix frames and calls; this one started with %s", kind)
 		}
 	}
 	return kind, nil
 }
 
-// revisions are those that the conversation is for, the newest first.
+// revisions returns the revisions of the conversation, newest first.
 func (s *section) revisions() ([]mcp.Revision, error) {
 	for _, l := range s.lines {
 		if l.word == "eras" {
@@ -180,13 +178,13 @@ func (s *section) revisions() ([]mcp.Revision, error) {
 	return mcp.Revisions(), nil
 }
 
-// wrong is an error that says where in the file it is.
+// wrong returns an error with the position in the file.
 func (s *section) wrong(l line, format string, args ...any) error {
 	return fmt.Errorf("%s:%d: %s", s.file, l.no, fmt.Sprintf(format, args...))
 }
 
-// A mistake is a problem that -update cannot mend: a conversation that cannot
-// be read, or a wire that does not work.
+// A mistake is an error that -update cannot correct: an invalid conversation,
+// or a failed connection.
 type mistake struct{ error }
 
 func (m mistake) Unwrap() error { return m.error }
@@ -198,12 +196,12 @@ func (s *section) mistaken(l line, format string, args ...any) error {
 func (s *section) duration(l line) (time.Duration, error) {
 	d, err := time.ParseDuration(l.arg)
 	if err != nil {
-		return 0, s.mistaken(l, "%q is not a time such as 5s", l.arg)
+		return 0, s.mistaken(l, "%q is not a duration such as 5s", l.arg)
 	}
 	return d, nil
 }
 
-// format writes the sections of a file as they are read.
+// format formats the sections of a file.
 func format(head string, sections []*section) string {
 	var b strings.Builder
 	b.WriteString(head)

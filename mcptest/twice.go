@@ -14,35 +14,27 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// Twice checks that a handler which asks can be entered again, as it will be:
-// with each answer it runs from its first line.
+// Twice checks that a handler that requests input can be called again, from its
+// first line, with each response.
 //
-// Each round of the call is entered twice in the same way, and must both times
-// ask the same questions or return the same result. The whole call is then made
-// over the wire, once as the newest revision does it (the call ends and is made
-// again) and once as the older ones do (the call stays open while the client is
-// asked), and must return the same result again.
+// It makes each round of the call twice in the same way; both must send the
+// same input requests or return the same result. It then makes the whole call
+// over messages, once as in the newest revision (the call ends and is made
+// again) and once as in older ones (the call stays open while the client
+// responds), and compares the results.
 //
-// So Twice finds handlers whose questions or results change from run to run. It
-// sees a handler that acts before it asks only if the test records what the
-// handler does, in an [Effects]: then the test fails if an effect happens in two
-// rounds of one call, or differs when a round that asks is entered twice.
+// So Twice finds handlers whose requests or results change from run to run. It
+// finds a handler that acts before it requests input only if effects is not nil
+// and the test records what the handler does: the test then fails if an effect
+// happens in two rounds of one call, or differs when a round is repeated.
 //
-// answer gives the answer to a question as JSON; the same question must always
-// get the same answer. A call that does not say who calls is made by a client
-// with all capabilities. Twice makes the call several times, each round twice,
-// so the handler must act on something that belongs to the test.
-func Twice(t testing.TB, h mcp.Handler, c *mcp.Call, answer func(q mcp.InputRequest) string, effects ...*Effects) {
+// answer returns the response to an input request as JSON; the same request
+// must always get the same response. A call without Caller is made by a client
+// with all capabilities. Twice makes the call several times, so the handler
+// must act on data of the test only.
+func Twice(t testing.TB, h mcp.Handler, c *mcp.Call, answer func(q mcp.InputRequest) string, effects *Effects) {
 	t.Helper()
-	var record *Effects
-	switch len(effects) {
-	case 0:
-	case 1:
-		record = effects[0]
-	default:
-		t.Fatal("mcptest.Twice takes one Effects at most")
-	}
-	if err := twice(t.Context(), h, c, answer, record); err != nil {
+	if err := twice(t.Context(), h, c, answer, effects); err != nil {
 		t.Error(err)
 	}
 }
@@ -50,8 +42,8 @@ func Twice(t testing.TB, h mcp.Handler, c *mcp.Call, answer func(q mcp.InputRequ
 func twice(ctx context.Context, h mcp.Handler, c *mcp.Call, answer func(q mcp.InputRequest) string, record *Effects) error {
 	call := *c
 	if call.Caller.Capabilities == nil {
-		persona := able()
-		call.Caller.Client, call.Caller.Capabilities = &persona.Client, &persona.Capabilities
+		profile := able()
+		call.Caller.Client, call.Caller.Capabilities = &profile.Client, &profile.Capabilities
 	}
 	record.take() // what was done before this call
 	rounds, err := enterTwice(ctx, h, call, answer, record)
@@ -70,7 +62,7 @@ func twice(ctx context.Context, h mcp.Handler, c *mcp.Call, answer func(q mcp.In
 	return nil
 }
 
-// A round is what a handler said when it was entered.
+// A round is the outcome of one call of a handler.
 type round struct {
 	questions []string // each as text, sorted; none in the last round
 	outcome   string
@@ -105,7 +97,7 @@ func questionText(q mcp.InputRequest) string {
 	return q.Method + " " + string(rawjson.AppendCanonical(nil, q.Params))
 }
 
-// enterTwice goes through the rounds of a call, entering each of them twice.
+// enterTwice makes each round of a call twice.
 func enterTwice(ctx context.Context, h mcp.Handler, call mcp.Call, answer func(q mcp.InputRequest) string, record *Effects) ([]round, error) {
 	var rounds []round
 	now := call
@@ -116,7 +108,7 @@ func enterTwice(ctx context.Context, h mcp.Handler, call mcp.Call, answer func(q
 		second := enter(ctx, h, &now)
 		second.effects = record.take()
 		if first.String() != second.String() {
-			return nil, fmt.Errorf("round %d of %s cannot be repeated: entered twice with the same call and the same answers, the handler\n\tfirst %s\n\tthen  %s\nA handler is entered again from its first line when an answer is there, so what it does before it asks must come out the same each time",
+			return nil, fmt.Errorf("round %d of %s cannot be repeated: called twice in the same way, the handler\n\tfirst %s\n\tthen  %s\nA handler is called again from its first line with each response, so what it does before it requests input must be the same each time",
 				n, call.Method, clip(first.String()), clip(second.String()))
 		}
 		rounds = append(rounds, first)
@@ -124,11 +116,11 @@ func enterTwice(ctx context.Context, h mcp.Handler, call mcp.Call, answer func(q
 			return rounds, nil
 		}
 		if !slices.Equal(first.effects, second.effects) {
-			return nil, fmt.Errorf("round %d of %s acts before it asks, and not in the same way each time: entered twice, the handler did\n\tfirst %s\n\tthen  %s",
+			return nil, fmt.Errorf("round %d of %s acts before it requests input, and not in the same way each time: called twice, the handler did\n\tfirst %s\n\tthen  %s",
 				n, call.Method, effectsText(first.effects), effectsText(second.effects))
 		}
 		if n == mcp.MaxRounds {
-			return nil, fmt.Errorf("%s still asks in round %d: %s", call.Method, n, clip(first.String()))
+			return nil, fmt.Errorf("%s still requires input in round %d: %s", call.Method, n, clip(first.String()))
 		}
 		next := call
 		next.State, next.InputResponses = first.need.State, maps.Clone(first.need.PriorResponses)
@@ -143,7 +135,7 @@ func enterTwice(ctx context.Context, h mcp.Handler, call mcp.Call, answer func(q
 }
 
 // overTheWire makes the whole call in one revision and compares it with the
-// rounds that it had without a wire.
+// rounds of the direct call.
 func overTheWire(ctx context.Context, h mcp.Handler, rev mcp.Revision, call mcp.Call, answer func(q mcp.InputRequest) string, rounds []round, record *Effects) error {
 	peer, stop, err := connect(ctx, h, rev)
 	if err != nil {
@@ -173,16 +165,16 @@ func overTheWire(ctx context.Context, h mcp.Handler, rev mcp.Revision, call mcp.
 		want = append(want, each...)
 	}
 	if !slices.Equal(asked, want) {
-		return fmt.Errorf("in revision %s the handler of %s asked\n\t%s\nand without a wire\n\t%s\nso what it asks depends on more than the call and the answers", rev, call.Method, clip(strings.Join(asked, "\n\t")), clip(strings.Join(want, "\n\t")))
+		return fmt.Errorf("in revision %s the handler of %s requested\n\t%s\nand in a direct call\n\t%s\nso its requests depend on more than the call and the responses", rev, call.Method, clip(strings.Join(asked, "\n\t")), clip(strings.Join(want, "\n\t")))
 	}
 	if end := rounds[len(rounds)-1].outcome; !sameEnd(last.outcome, end) {
-		return fmt.Errorf("in revision %s %s came to\n\t%s\nand without a wire to\n\t%s", rev, call.Method, clip(last.outcome), clip(end))
+		return fmt.Errorf("in revision %s %s returned\n\t%s\nand in a direct call\n\t%s", rev, call.Method, clip(last.outcome), clip(end))
 	}
 	return sameEffects(rev, call.Method, effects, rounds)
 }
 
-// sameEnd compares outcomes. Of errors only that they are some counts: older
-// revisions have other codes, and not every message goes over a wire.
+// sameEnd compares outcomes. All errors are equal, because older revisions have
+// other codes and messages.
 func sameEnd(a, b string) bool {
 	return a == b || strings.HasPrefix(a, "error ") && strings.HasPrefix(b, "error ")
 }

@@ -20,9 +20,9 @@ func named(q mcp.InputRequest) string {
 
 func TestTwice(t *testing.T) {
 	checked(t)
-	Twice(t, fixture(t), &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"greet"}`)}, named)
-	Twice(t, fixture(t), &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"add","arguments":{"a":1,"b":2}}`)}, named)
-	Twice(t, fixture(t), &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"none"}`)}, named)
+	Twice(t, fixture(t), &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"greet"}`)}, named, nil)
+	Twice(t, fixture(t), &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"add","arguments":{"a":1,"b":2}}`)}, named, nil)
+	Twice(t, fixture(t), &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"none"}`)}, named, nil)
 }
 
 // Several questions in one round are asked one by one in the older eras.
@@ -38,7 +38,7 @@ func TestTwiceWithSeveralQuestionsInARound(t *testing.T) {
 		}
 		return string(answers["a"]) + string(answers["b"]), nil
 	}, nil)
-	Twice(t, s, &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"greet"}`)}, named)
+	Twice(t, s, &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"greet"}`)}, named, nil)
 }
 
 func TestTwiceFindsWhatCannotBeRepeated(t *testing.T) {
@@ -68,10 +68,10 @@ func TestTwiceFindsWhatCannotBeRepeated(t *testing.T) {
 		}, "then  came to result"},
 		{"asks for ever", func(n int, c *mcp.Call) (string, error) {
 			return "", ask(c, fmt.Sprint("k", len(c.InputResponses)), "first")
-		}, "still asks in round 10"},
+		}, "still requires input in round 10"},
 		{"depends on the wire", func(n int, c *mcp.Call) (string, error) {
 			return "revision " + string(c.Caller.Revision), ask(c, "k", "first")
-		}, "and without a wire to"},
+		}, "and in a direct call"},
 		{"asks more on the wire", func(n int, c *mcp.Call) (string, error) {
 			if c.Caller.Revision != "" {
 				if err := ask(c, "more", "last"); err != nil {
@@ -79,7 +79,7 @@ func TestTwiceFindsWhatCannotBeRepeated(t *testing.T) {
 				}
 			}
 			return "done", ask(c, "k", "first")
-		}, "depends on more than the call and the answers"},
+		}, "depend on more than the call and the responses"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			entered := 0
@@ -129,7 +129,7 @@ func TestTwiceFindsWhatActsBeforeItAsks(t *testing.T) {
 			do(fmt.Sprint("charge number ", n))
 			_, err := server.Elicit[name](c, "k", "first")
 			return err
-		}, "round 1 of tools/call acts before it asks, and not in the same way each time"},
+		}, "round 1 of tools/call acts before it requests input, and not in the same way each time"},
 		{"remembers that it acted", func(_ int, c *mcp.Call, do func(string)) error {
 			if c.InputResponses == nil {
 				do("charge")
@@ -145,7 +145,7 @@ func TestTwiceFindsWhatActsBeforeItAsks(t *testing.T) {
 				do("charge")
 			}
 			return nil
-		}, "and without a wire\n\tnothing"},
+		}, "and in a direct call\n\tnothing"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var record Effects

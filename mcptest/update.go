@@ -8,8 +8,8 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// rewritten returns a conversation of calls as it really went in all of its
-// revisions. Lines that were right stay as they are.
+// rewritten returns a conversation of calls as it actually went in all of its
+// revisions. Correct lines are unchanged.
 func (s *section) rewritten(in map[mcp.Revision]seen) []line {
 	extras := s.extras(in)
 	var out []line
@@ -39,7 +39,7 @@ func (s *section) rewritten(in map[mcp.Revision]seen) []line {
 	return out
 }
 
-// extras writes the lines that are missing, by the call they belong to.
+// extras formats the missing lines, by the call that they belong to.
 func (s *section) extras(in map[mcp.Revision]seen) map[int]string {
 	out := map[int]string{}
 	for i, l := range s.lines {
@@ -72,8 +72,9 @@ func (s *section) extras(in map[mcp.Revision]seen) map[int]string {
 	return out
 }
 
-// rewrite returns what becomes of one line: itself, or lines in brackets for
-// the revisions in which it was wrong and, below them, one for the others.
+// rewrite returns the replacement of one line: the line itself, or lines in
+// brackets for the revisions in which it was wrong, followed by one for the
+// others.
 func (s *section) rewrite(i int, in map[mcp.Revision]seen) []line {
 	l := s.lines[i]
 	groups := map[string][]mcp.Revision{} // of revisions, by what the line should say there
@@ -110,7 +111,7 @@ func (s *section) rewrite(i int, in map[mcp.Revision]seen) []line {
 	return out
 }
 
-// byNewest sorts texts by the newest revision that has them, the newest first.
+// byNewest sorts texts by their newest revision, newest first.
 func byNewest(groups map[string][]mcp.Revision) []string {
 	rank := func(text string) int {
 		return slices.IndexFunc(mcp.Revisions(), func(r mcp.Revision) bool { return slices.Contains(groups[text], r) })
@@ -118,7 +119,7 @@ func byNewest(groups map[string][]mcp.Revision) []string {
 	return slices.SortedFunc(maps.Keys(groups), func(a, b string) int { return rank(a) - rank(b) })
 }
 
-// inBrackets names revisions as a line does.
+// inBrackets formats revisions as in a line.
 func inBrackets(revs []mcp.Revision) string {
 	all := mcp.Revisions()
 	slices.Reverse(all)

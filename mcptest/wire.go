@@ -14,36 +14,35 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A Frame is one message as it goes over the wire.
+// A Frame is one message.
 type Frame struct {
 	// FromServer is the direction.
 	FromServer bool
-	// Revision is the one that the message is of; empty when the message does
-	// not say, and no message before it did.
+	// Revision is the revision of the message; empty if it is not known yet.
 	Revision mcp.Revision
-	// Method is that of the request which an answer answers, and otherwise
-	// that of the message itself; empty when it is not known.
+	// Method is the method of the message, or of the request that a response
+	// belongs to; empty if unknown.
 	Method string
 	// Raw is the message.
 	Raw []byte
 }
 
-// Check is shown every frame that goes over a wire of this package; its error
-// fails the test. Nil checks nothing. It is to be set before the first wire
-// is made, and must be safe for use by many goroutines.
+// Check is called with every message on a connection of this package; an error
+// fails the test. Nil checks nothing. Set it before the first connection is
+// made. It must be safe for concurrent use.
 //
-// What conversations of frames have the client send is not shown to it: that
-// may be wrong on purpose.
+// Messages that a conversation of frames has the client send are not checked:
+// they may be invalid on purpose.
 var Check func(Frame) error
 
-// A recorder watches both directions of a stream, from the client's end.
+// A recorder observes both directions of a stream, at the client's end.
 type recorder struct {
 	jsonrpc.Stream
-	trusted bool // what the client sends is meant to be valid
+	trusted bool // messages from the client must be valid
 
 	mu       sync.Mutex
-	session  mcp.Revision              // what initialize came to
-	newest   mcp.Revision              // what modern requests say they are of
+	session  mcp.Revision              // the result of initialize
+	newest   mcp.Revision              // the revision of modern requests
 	requests [2]map[string]sentRequest // by the key of their id; those of the server at 1
 	problems []error
 }
@@ -74,7 +73,7 @@ func (r *recorder) Write(frames []byte) error {
 	return r.Stream.Write(frames)
 }
 
-// saw takes down a frame and has it checked.
+// saw records a frame and checks it.
 func (r *recorder) saw(raw []byte, fromServer bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -86,10 +85,10 @@ func (r *recorder) saw(raw []byte, fromServer bool) {
 	}
 	f := Frame{FromServer: fromServer, Raw: raw, Revision: r.session}
 	if !rawjson.IsArray(raw) {
-		r.place(&f)
+		r.identify(&f)
 	}
 	for e := rawjson.Array(raw); e.Next(); { // the requests and answers of a batch count one by one
-		r.place(&Frame{FromServer: fromServer, Raw: e.Value})
+		r.identify(&Frame{FromServer: fromServer, Raw: e.Value})
 	}
 	if Check == nil || !fromServer && !r.trusted {
 		return
@@ -99,12 +98,12 @@ func (r *recorder) saw(raw []byte, fromServer bool) {
 		if fromServer {
 			who = "server"
 		}
-		r.problems = append(r.problems, fmt.Errorf("the %s sent what revision %s does not allow: %w\n%s", who, f.Revision, err, clip(string(raw))))
+		r.problems = append(r.problems, fmt.Errorf("the %s sent a message that revision %s does not allow: %w\n%s", who, f.Revision, err, clip(string(raw))))
 	}
 }
 
-// place finds out of which revision and about what a message is.
-func (r *recorder) place(f *Frame) {
+// identify sets the revision and the method of a message.
+func (r *recorder) identify(f *Frame) {
 	sender, receiver := 0, 1
 	if f.FromServer {
 		sender, receiver = 1, 0
@@ -137,14 +136,14 @@ func (r *recorder) place(f *Frame) {
 		f.Revision = r.newest
 	}
 	if f.Revision != "" && !slices.Contains(mcp.Revisions(), f.Revision) {
-		f.Revision = mcp.Revisions()[0] // who is refused is told so in the newest
+		f.Revision = mcp.Revisions()[0] // // an unsupported revision is rejected in the newest one
 	}
 	if method != "" && key != "" {
 		r.requests[sender][key] = sentRequest{method, f.Revision}
 	}
 }
 
-// found returns what was wrong with the frames so far.
+// found returns the problems so far.
 func (r *recorder) found() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -153,8 +152,8 @@ func (r *recorder) found() error {
 	return err
 }
 
-// serve serves h at the far end of a stream in memory. stop ends it and says
-// what went wrong, on the wire as well.
+// serve serves h at the other end of a stream in memory. stop ends it and
+// returns what went wrong.
 func serve(h mcp.Handler, trusted bool) (near *recorder, stop func() error, err error) {
 	s, err := era.NewServer(h, nil)
 	if err != nil {

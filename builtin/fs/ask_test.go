@@ -87,7 +87,7 @@ func TestAskingTwice(t *testing.T) {
 	c := &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"write_file","arguments":{"path":"f.txt","content":"new"}}`)}
 	c.Caller.Capabilities = &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{}}
 	for range 2 {
-		mcptest.Twice(t, b.server, c, yes)
+		mcptest.Twice(t, b.server, c, yes, nil)
 	}
 }
 

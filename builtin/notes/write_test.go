@@ -231,7 +231,7 @@ func TestAsksTwice(t *testing.T) {
 		return s.Serve(ctx, c)
 	})
 	mcptest.Twice(t, again, &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"delete_note","arguments":{"path":"Garden.md"}}`)},
-		func(mcp.InputRequest) string { return `{"action":"accept","content":{"confirm":true}}` })
+		func(mcp.InputRequest) string { return `{"action":"accept","content":{"confirm":true}}` }, nil)
 }
 
 func TestWriteInEveryEra(t *testing.T) {
