@@ -324,7 +324,7 @@ func TestKindsRefusedOnBothEnds(t *testing.T) {
 		}]("tag option", `.N: the json tag option "string" is not supported`),
 		refusing[struct {
 			N string `json:"n" schema:"minimum=1"`
-		}]("rule", ".N: minimum is not for a field of type string"),
+		}]("rule", ".N: minimum does not apply to a field of type string"),
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			func() {
@@ -381,7 +381,7 @@ func TestTypesOfOneDirection(t *testing.T) {
 		W map[string]string `json:"w"`
 	}{map[string]string{"a": "text"}})
 
-	const unreadable, unwritable = ".W[]: the type mcptest.writeOnly has MarshalText and no UnmarshalText: it cannot be read", ".R[]: the type mcptest.readOnly has UnmarshalText and no MarshalText: it cannot be written"
+	const unreadable, unwritable = ".W[]: the type mcptest.writeOnly has MarshalText and no UnmarshalText: it cannot be decoded", ".R[]: the type mcptest.readOnly has UnmarshalText and no MarshalText: it cannot be encoded"
 	for _, row := range []struct{ what, got, want string }{
 		{"arguments of AddTool", panics(func() {
 			server.AddTool(s, "x", "", func(context.Context, *mcp.Call, written) (string, error) { return "", nil }, nil)

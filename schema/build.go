@@ -14,7 +14,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// provider is a type that knows its own schema.
+// A provider is a type that supplies its own schema.
 type provider interface{ JSONSchema() json.RawMessage }
 
 var (
@@ -34,18 +34,18 @@ var (
 	}
 )
 
-// A builder makes the nodes of one type.
+// A builder creates the nodes of one type.
 type builder struct {
 	done        map[reflect.Type]*node // composite types without rules of a tag
-	later       []func() error         // what can be checked only when all nodes are there
-	ruled       bool                   // some rule of a tag or of a type's own schema was applied
-	unreadable  error                  // a type that can only be written, or nil
-	unwritable  error                  // a type that can only be read, or nil
-	foreignTags bool                   // tags of other schema libraries are ignored, not refused
+	later       []func() error         // checks that need all nodes
+	ruled       bool                   // a rule of a tag or of a supplied schema was applied
+	unreadable  error                  // a type that can only be encoded, or nil
+	unwritable  error                  // a type that can only be decoded, or nil
+	foreignTags bool                   // ignore tags of other schema libraries
 }
 
-// build makes the nodes of t. The builder has what else it found out. Its errors
-// name the path from t to the fault.
+// build creates the nodes of t. The builder holds further results. Errors have
+// the path from t to the problem.
 func build(t reflect.Type) (*node, *builder, error) {
 	b := &builder{done: map[reflect.Type]*node{}}
 	n, err := b.build(t)
@@ -54,7 +54,7 @@ func build(t reflect.Type) (*node, *builder, error) {
 
 func (b *builder) build(t reflect.Type) (*node, error) {
 	if t == nil {
-		return nil, fmt.Errorf("schema: there is no type to make a schema from (a nil interface?)")
+		return nil, fmt.Errorf("schema: the type is nil")
 	}
 	n, err := b.node(t, nil, t.String())
 	for i := 0; err == nil && i < len(b.later); i++ {
@@ -160,9 +160,9 @@ func (b *builder) oneWay(t reflect.Type, path string) {
 	switch {
 	case t.Kind() == reflect.String:
 	case b.unreadable == nil && !implements(t, textReader):
-		b.unreadable = &buildError{under(path, fmt.Errorf("the type %s has MarshalText and no UnmarshalText: it cannot be read", t))}
+		b.unreadable = &buildError{under(path, fmt.Errorf("the type %s has MarshalText and no UnmarshalText: it cannot be decoded", t))}
 	case b.unwritable == nil && !implements(t, textWriter):
-		b.unwritable = &buildError{under(path, fmt.Errorf("the type %s has UnmarshalText and no MarshalText: it cannot be written", t))}
+		b.unwritable = &buildError{under(path, fmt.Errorf("the type %s has UnmarshalText and no MarshalText: it cannot be encoded", t))}
 	}
 }
 
@@ -250,12 +250,12 @@ func kindOf(t reflect.Type) (kind, error) {
 func (n *node) useOwn() (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("JSONSchema of a zero %s panics: %v", n.typ, p)
+			err = fmt.Errorf("panic in JSONSchema of a zero %s: %v", n.typ, p)
 		}
 	}()
 	n.own = reflect.New(n.typ).Interface().(provider).JSONSchema()
 	if n.check, err = NewValidator(n.own, nil); err != nil {
-		return fmt.Errorf("the result of JSONSchema is not usable: %w", err)
+		return fmt.Errorf("invalid result of JSONSchema: %w", err)
 	}
 	n.own = rawjson.AppendCompact(nil, n.own)
 	return nil

@@ -8,17 +8,17 @@ import (
 	"sync"
 )
 
-// codecs holds what [Marshal] and [Unmarshal] use, by Go type.
+// codecs holds the codecs of [Marshal] and [Unmarshal], by Go type.
 var codecs sync.Map
 
-// A codec is a type as it is written and read where no schema is made.
+// A codec is the encoder and decoder of a type without a schema.
 type codec struct {
 	*node
 	unreadable, unwritable error
 }
 
-// codecOf returns the codec of t, built once. Tags of other libraries are no
-// error here: they lose nothing where no schema is made.
+// codecOf returns the codec of t, built once. It ignores tags of other
+// libraries, which only matter for a schema.
 func codecOf(t reflect.Type) (*codec, error) {
 	if c, ok := codecs.Load(t); ok {
 		return c.(*codec), nil
@@ -33,13 +33,13 @@ func codecOf(t reflect.Type) (*codec, error) {
 	return c, nil
 }
 
-// Marshal encodes v as the [Plan] of its type does, so that a Plan of the same
-// type reads it back: a duration is text, a nil pointer is left out. It is for
-// values whose type is known only at run time, such as the arguments of a call.
-// A nil v, and a v that is a nil pointer, is null.
+// Marshal encodes v like the [Plan] of its type, so that such a Plan can decode
+// it: a duration is text, a nil pointer is omitted. It is for values whose type
+// is known only at run time, such as the arguments of a call. Nil and nil
+// pointers are null.
 //
-// The error names the field that has no JSON form. Rules of tags are not
-// checked.
+// The error names the field that has no JSON form. Marshal does not check the
+// rules of tags.
 func Marshal(v any) (json.RawMessage, error) {
 	var e encoder
 	if bad := e.dynamic(reflect.ValueOf(v)); bad != nil {
@@ -48,14 +48,13 @@ func Marshal(v any) (json.RawMessage, error) {
 	return e.out, nil
 }
 
-// Unmarshal decodes data into what v points to, as the [Plan] of its type does,
-// with the tolerance that data of another program needs: unknown properties are
-// ignored, properties that are missing or null leave their field zero, and
-// defaults are not filled in. What is there must fit its field and the rules of
-// its tags.
+// Unmarshal decodes data into v, a pointer, like the [Plan] of its type, but
+// tolerates data of other programs: unknown properties are ignored, missing or
+// null properties leave their field zero, and defaults are not filled in. Other
+// values must fit their field and the rules of its tags.
 //
-// Data must be strict JSON, as for [Plan.Decode]. The error is a [*Problems] with
-// everything that is wrong, or says that the type of v has no JSON form.
+// data must be strict JSON, as for [Plan.Decode]. The error is a [*Problems]
+// with all problems, or says that the type of v has no JSON form.
 func Unmarshal(data []byte, v any) error {
 	target, c, err := targetOf(v)
 	if err != nil {
@@ -66,15 +65,15 @@ func Unmarshal(data []byte, v any) error {
 	return d.result()
 }
 
-// CanUnmarshal reports why [Unmarshal] could not decode anything into v, such as
-// a field that has no JSON form. A caller can find out before it makes a call
-// whose result would be lost.
+// CanUnmarshal returns an error if [Unmarshal] cannot decode into v, for
+// example because a field has no JSON form. Use it before a call whose result
+// would be lost.
 func CanUnmarshal(v any) error {
 	_, _, err := targetOf(v)
 	return err
 }
 
-// targetOf returns what v points to, and its codec.
+// targetOf returns the value that v points to, and its codec.
 func targetOf(v any) (reflect.Value, *codec, error) {
 	target := reflect.ValueOf(v)
 	if target.Kind() != reflect.Pointer || target.IsNil() {
@@ -88,8 +87,8 @@ func targetOf(v any) (reflect.Value, *codec, error) {
 	return target, c, err
 }
 
-// decodeInto decodes data into target, which it overwrites. It makes what
-// pointers around the type of n need.
+// decodeInto decodes data into target, which it overwrites. It allocates
+// pointers as needed.
 func decodeInto(d *decoder, n *node, data []byte, target reflect.Value) {
 	whole := target
 	whole.SetZero()
@@ -106,7 +105,7 @@ func decodeInto(d *decoder, n *node, data []byte, target reflect.Value) {
 	}
 }
 
-// dynamic writes a value by its own type, such as one inside an any.
+// dynamic encodes a value by its dynamic type, such as one in an any.
 func (e *encoder) dynamic(v reflect.Value) *writeError {
 	if v.Kind() == reflect.Interface {
 		v = v.Elem()
@@ -137,8 +136,8 @@ func (e *encoder) dynamic(v reflect.Value) *writeError {
 	return bad
 }
 
-// addressable returns v, or a copy of it that has an address: methods may be
-// on the pointer.
+// addressable returns v, or an addressable copy, because methods may be on the
+// pointer.
 func addressable(v reflect.Value) reflect.Value {
 	if v.CanAddr() {
 		return v
@@ -148,15 +147,14 @@ func addressable(v reflect.Value) reflect.Value {
 	return c
 }
 
-// A buildError says which field of a type has no JSON form, or a tag that does
-// not fit.
+// A buildError names the field of a type that has no JSON form or an invalid
+// tag.
 type buildError struct{ err error }
 
 func (e *buildError) Error() string { return "schema: " + e.err.Error() }
 func (e *buildError) Unwrap() error { return e.err }
 
-// withoutPrefix is the text of an error of build where "schema: " is said
-// already.
+// withoutPrefix returns the text of a build error without "schema: ".
 func withoutPrefix(err error) string {
 	if b, ok := errors.AsType[*buildError](err); ok {
 		return b.err.Error()

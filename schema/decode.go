@@ -7,28 +7,28 @@ import (
 	"github.com/tenon-mcp/tenon/schema/internal/words"
 )
 
-// maxNesting is how deep a value of a recursive type may be.
+// maxNesting is the maximum depth of a value of a recursive type.
 const maxNesting = 100
 
-// A decoder walks once over a value that is known to be strict JSON, in step
-// with the nodes of a type. It sets what fits and notes what does not:
+// A decoder walks once over strict JSON, in step with the nodes of a type. It
+// sets valid values and records problems:
 //
 //	value   by kind of node
 //	├ object   members → fields; unknown, missing, defaults
 //	├ members  members → map
 //	├ array    elements → slice or array
-//	├ text     strings and what is written as a string
+//	├ text     strings and what is encoded as a string
 //	└ int, uint, float, bool
 //
-// What it decodes into is zero beforehand. Paths are added on the way back, see
+// The target is zero at the start. Paths are added on the way back, see
 // [Problems.under].
 type decoder struct {
 	problems Problems
 	depth    int
 	tolerant bool // see [Unmarshal]
 
-	// rulesOnly says that a Plan wrote the value: only rules are checked, and
-	// types that read themselves are not asked to.
+	// rulesOnly is set if a Plan wrote the value: only rules are checked, and
+	// types that decode themselves are skipped.
 	rulesOnly bool
 }
 

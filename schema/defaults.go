@@ -7,13 +7,12 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// ApplyDefaults returns the value with the properties that it leaves out and
-// that have a default in the schema, such as the fields of a form that a person
-// did not touch. It looks at the top-level properties of an object schema only.
-// Everything the value has stays as it is and where it is; added properties
-// follow in the order of the schema. If there is nothing to add, or if schema or
-// value are not strict JSON objects, the value itself is returned. An empty
-// value counts as {}.
+// ApplyDefaults returns value with the defaults of the schema for absent
+// properties, such as the fields of a form that the user did not fill in. It
+// only considers the top-level properties of an object schema. Existing
+// properties are unchanged; added ones follow in the order of the schema. If
+// there is nothing to add, or if schema or value is not a strict JSON object,
+// it returns value. An empty value counts as {}.
 func ApplyDefaults(schema, value json.RawMessage) json.RawMessage {
 	object := trim(value)
 	if len(object) == 0 {

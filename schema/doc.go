@@ -1,23 +1,34 @@
-// Package schema says once, in a Go type, what a JSON value must look like, and
-// holds values to it.
+// Package schema derives JSON Schema from Go types, and decodes, encodes and
+// validates JSON accordingly.
 //
-//   - [For] and [Of] write the JSON Schema (2020-12) of a Go type.
-//   - A [Plan] is compiled from a Go type and decodes into it, checking while it
-//     decodes. It reports everything that is wrong at once, as [Problems] that a
-//     model can act on, and it encodes values of the type.
-//   - [Marshal] and [Unmarshal] do the same for values whose type is known only at
-//     run time. A client uses them, so one struct serves both ends of a call.
-//   - A [Validator] holds values to a schema that somebody else wrote. It never
-//     fetches or opens anything, both the schema and the work of a check are
-//     bounded by [Limits], and it says what is wrong in the words of a Plan.
-//   - [ApplyDefaults] and [Headers] read single things out of a schema.
+//   - [For] and [Of] return the JSON Schema (2020-12) of a Go type.
+//   - A [Plan] is compiled from a Go type. It decodes JSON into the type and
+//     validates it in one pass, reports all problems at once, as [Problems]
+//     that a model can act on, and encodes values of the type.
+//   - [Marshal] and [Unmarshal] do the same for types that are known only at
+//     run time. Package client uses them, so that one struct serves both ends
+//     of a call.
+//   - A [Validator] validates JSON against any other schema. It never fetches
+//     or opens anything; [Limits] bound the schema and the work of a check.
+//   - [ApplyDefaults] and [Headers] extract single things from a schema.
+//
+// For example:
+//
+//	type search struct {
+//		Query string `json:"query" doc:"what to look for" schema:"minLength=1"`
+//		Limit int    `json:"limit,omitzero" schema:"minimum=1,maximum=50,default=10"`
+//	}
+//	plan, err := schema.Compile[search]()
+//	…
+//	var in search
+//	err = plan.Decode(data, &in)
 //
 // # From a type to a schema
 //
 // Names and embedding follow encoding/json. A field is a required property
 // unless it is a pointer, has omitempty or omitzero, has a default, or comes
-// from an embedded pointer. Properties that the struct does not have are refused
-// ("additionalProperties": false).
+// from an embedded pointer. Properties that the struct does not have are
+// rejected ("additionalProperties": false).
 //
 //	Go                                   JSON Schema
 //	bool                                 boolean
@@ -35,59 +46,59 @@
 //	[n]T                                 array with minItems = maxItems = n
 //	map[string]T                         object with additionalProperties
 //	map[K]T, K an integer or text        the same, with propertyNames
-//	json.Number                          number; its digits are kept
+//	json.Number                          number; its digits are preserved
 //	*T as an element of a slice or map   T or null
 //	any, json.RawMessage, own MarshalJSON   {} (anything)
 //	JSONSchema() json.RawMessage         what the method returns
 //
 // Channels, functions, complex numbers, interfaces with methods, other map keys
-// and the json tag option string are refused, with the field that has them.
+// and the json tag option string are errors that name the field.
 //
-// A type with MarshalText and no UnmarshalText can be written only, and the other
-// way round read only, unless it is a string: see [Plan.CanDecode].
+// A type with MarshalText and no UnmarshalText can only be encoded, and the
+// other way round only decoded, unless it is a string; see [Plan.CanDecode].
 //
-// A number in an any is decoded as a float64, which knows integers up to 2^53
-// only; use a typed field, json.Number or json.RawMessage for larger ones.
+// A number in an any is decoded as a float64, which represents integers up to
+// 2^53 only; use a typed field, json.Number or json.RawMessage for larger ones.
 //
-// A duration is text because that is what people and models write; a bare
-// number would have to be nanoseconds.
+// A duration is text because that is what people and models write; a number
+// would have to be nanoseconds.
 //
-// A method JSONSchema supplies the schema of its own type. It is called once,
-// on a zero value, and what it returns must stand on its own (no $ref).
+// The method JSONSchema supplies the schema of its type. It is called once, on
+// a zero value; its result must not contain $ref.
 //
 // # Tags
 //
-// The tag doc is the description. The tag schema holds the rest, separated by
+// The tag doc is the description. The tag schema holds keywords, separated by
 // commas:
 //
 //	Count int    `json:"count" doc:"how many" schema:"minimum=1,maximum=10,default=5"`
 //	Size  string `json:"size" schema:"enum=small|large,title=Size"`
 //	Code  string `json:"code" schema:"maxLength=9,pattern=^[A-Z]{2,3}$"`
 //
-// Its keywords are minimum, maximum, exclusiveMinimum, exclusiveMaximum,
+// The keywords are minimum, maximum, exclusiveMinimum, exclusiveMaximum,
 // multipleOf, minLength, maxLength, pattern, format, enum, const, minItems,
 // maxItems, uniqueItems, default, examples, title and header (which becomes
-// "x-mcp-header"; over HTTP its integers lie within ±(2^53-1)). In enum and examples | stands between values.
-// A value in single quotes may contain commas and |; a single quote in it is
-// written twice. A pattern comes last and is everything up to the end of the
-// tag, so it needs no quotes (but a Go tag needs \\ for a backslash). The default
-// of a slice, map or struct is JSON. On a slice, the keywords for text and
-// numbers are about its items. A keyword that does not fit its field is an
-// error of [For] and [Compile], not a surprise later. So is a tag jsonschema,
-// which other libraries read: its words would be lost.
+// "x-mcp-header"; over HTTP its integers are limited to ±(2^53-1)). In enum
+// and examples, | separates values. A value in single quotes may contain commas
+// and |; write a single quote in it twice. A pattern comes last and extends to
+// the end of the tag, so it needs no quotes (but a Go tag needs \\ for a
+// backslash). The default of a slice, map or struct is JSON. On a slice, the
+// keywords for text and numbers apply to its items. For and Compile return an
+// error for a keyword that does not apply to its field, and for a tag
+// jsonschema, which other libraries use.
 //
-// # Where a Plan and its schema differ
+// # Differences between a Plan and its schema
 //
-// What [Plan.Decode] accepts is what the schema of the Plan accepts, except:
+// [Plan.Decode] accepts what the schema of the Plan accepts, except:
 //
-//   - null for a property that may be left out counts as left out. Models often
-//     send it; the schema does not invite it.
-//   - Numbers that do not fit the Go type are refused: integers beyond 64 bits,
-//     floats beyond float32 or float64.
-//   - Text that its type refuses is refused: base64, a duration that overflows,
-//     an own UnmarshalText or UnmarshalJSON.
-//   - Numbers that are zero or small in spite of an exponent beyond 400 are
-//     taken by a Plan, while a [Validator] does not compute with them.
-//   - Values nested deeper than 100 are refused (only recursive types, any and
-//     json.RawMessage could take them; the latter two do).
+//   - null for an optional property counts as absent. Models often send it,
+//     although the schema does not allow it.
+//   - Numbers that do not fit the Go type are rejected: integers beyond 64
+//     bits, floats beyond float32 or float64.
+//   - Text that its type rejects is rejected: base64, a duration that
+//     overflows, an own UnmarshalText or UnmarshalJSON.
+//   - A Plan accepts numbers with an exponent beyond 400 that are zero or
+//     small; a Validator rejects them.
+//   - Values nested deeper than 100 are rejected, except in any and
+//     json.RawMessage.
 package schema

@@ -9,8 +9,8 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// For returns the JSON Schema of T. See the package documentation for the
-// rules. The same type always gives the same bytes.
+// For returns the JSON Schema of T; the package documentation has the rules.
+// The output is deterministic.
 func For[T any]() (json.RawMessage, error) { return Of(reflect.TypeFor[T]()) }
 
 // Of is [For] for a type that is known only at run time.
@@ -22,8 +22,8 @@ func Of(t reflect.Type) (json.RawMessage, error) {
 	return emit(n)
 }
 
-// An emitter writes the schema of a tree of nodes. Types that contain
-// themselves are written once, under $defs; the root refers to itself as "#".
+// An emitter writes the schema of a tree of nodes. Recursive types are written
+// once, under $defs; the root refers to itself as "#".
 type emitter struct {
 	out   []byte
 	root  *node

@@ -20,17 +20,17 @@ import (
 	"github.com/tenon-mcp/tenon/schema/internal/words"
 )
 
-// maxWritten is how deep a value may be nested when it is written. A value
-// that contains itself ends here.
+// maxWritten is the maximum depth of an encoded value. A value that contains
+// itself ends here.
 const maxWritten = 500
 
-// An encoder writes a value in step with the nodes of its type.
+// An encoder encodes a value in step with the nodes of its type.
 type encoder struct {
 	out   []byte
 	depth int
 }
 
-// A writeError says where a value has no JSON form.
+// A writeError has the path of a value without a JSON form.
 type writeError struct {
 	path   string
 	reason string
@@ -245,7 +245,7 @@ func (e *encoder) members(n *node, v reflect.Value) *writeError {
 	for i, m := range sorted {
 		if i > 0 {
 			if m.name == sorted[i-1].name {
-				return unwritable("two keys are both written as %s", words.Quote(m.name))
+				return unwritable("two keys are both encoded as %s", words.Quote(m.name))
 			}
 			e.out = append(e.out, ',')
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/tenon-mcp/tenon/schema/internal/words"
 )
 
-// A goField is a struct field that becomes a property, found in the struct or
-// in one that it embeds.
+// A goField is a struct field that becomes a property, in the struct or in one
+// that it embeds.
 type goField struct {
 	reflect.StructField
 	index      []int // from the outer struct
@@ -22,9 +22,9 @@ type goField struct {
 	omitEmpty, omitZero bool
 }
 
-// goFields lists the fields of a struct as encoding/json sees them, in order.
-// Of fields with the same name the least deep counts; of several at that depth
-// the one named by a tag; and if that does not decide, none.
+// goFields returns the fields of a struct like encoding/json, in order. Of
+// fields with the same name the least nested counts; of several at that depth
+// the one with a tag; otherwise none.
 func goFields(t reflect.Type) ([]*goField, error) {
 	all, err := walkFields(t, nil, false, []reflect.Type{t}, nil)
 	if err != nil {
@@ -68,7 +68,7 @@ func walkFields(t reflect.Type, index []int, viaPointer bool, open []reflect.Typ
 		switch {
 		case skip:
 		case inline && !embeds:
-			return nil, under(f.Name, errors.New("inline is for structs"))
+			return nil, under(f.Name, errors.New("inline applies to structs only"))
 		case !f.IsExported() && !(f.Anonymous && embeds):
 		case !embeds:
 			out = append(out, f)

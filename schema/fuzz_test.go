@@ -62,7 +62,7 @@ func agree[T any](t testing.TB) func(*testing.T, []byte) {
 			}
 		case checkErr == nil:
 			for _, line := range strings.Split(planErr.Error(), "\n") {
-				if !strings.Contains(line, "out of the range of a") && !strings.Contains(line, "nested too deep") {
+				if !strings.Contains(line, "outside the range of a") && !strings.Contains(line, "nested too deep") {
 					t.Fatalf("%s: only the Plan refuses: %v", data, planErr)
 				}
 			}

@@ -16,21 +16,20 @@ import (
 // header, because its schema has "x-mcp-header".
 type Header struct {
 	Name string   // the value of x-mcp-header; the header is Mcp-Param-Name
-	Path []string // the property, as names from the root of the arguments
+	Path []string // the names of the properties from the root of the arguments
 	Type string   // "string", "integer" or "boolean"
 }
 
-// maxHeaderInteger is the largest integer that a header may carry, 2^53-1: up to
-// there every JSON implementation tells an integer from its neighbours.
+// maxHeaderInteger is the largest integer allowed in a header, 2^53-1, up to
+// which all JSON implementations are exact.
 const maxHeaderInteger = 1<<53 - 1
 
-// Value returns the argument that the header repeats, as the text of the header
-// before it is encoded for HTTP: a string as it is, an integer in decimal, true
-// or false. Present is false if the argument is left out or null, and there is
-// no header then.
+// Value returns the argument that the header repeats, as text before it is
+// encoded for HTTP: a string unchanged, an integer in decimal, true or false.
+// present is false if the argument is absent or null; then there is no header.
 //
-// An integer beyond ±(2^53-1) is an error: the specification lets no header
-// carry it, so a call with it cannot be made over HTTP.
+// An integer beyond ±(2^53-1) is an error, because the specification does not
+// allow it in a header.
 func (h *Header) Value(args json.RawMessage) (text string, present bool, err error) {
 	value := args
 	for _, name := range h.Path {
@@ -60,22 +59,22 @@ func (h *Header) Value(args json.RawMessage) (text string, present bool, err err
 
 const headerKey = "x-mcp-header"
 
-// Headers lists the properties that go into headers, in the order of the
-// schema. It is an error, and makes the tool unusable over HTTP, if x-mcp-header
+// Headers returns the properties with x-mcp-header, in the order of the schema.
+// It returns an error, which makes the tool unusable over HTTP, if x-mcp-header
 //
-//   - is not a header token, or is there twice (case does not count),
-//   - is on something whose type is not just string, integer or boolean,
-//   - is anywhere but on a property reached from the root through properties
-//     alone: in items, allOf, $defs and the like, or on the root.
+//   - is not a header token, or is used twice (ignoring case),
+//   - is on a schema whose type is not string, integer or boolean,
+//   - is not on a property that is reached from the root through properties
+//     only, but in items, allOf, $defs and the like, or on the root.
 //
-// Headers that the schema only reaches by $ref are thus refused where they
-// stand. Values under default, const, enum and examples are data and not read.
+// A header that the schema reaches through $ref is therefore an error. Values
+// of default, const, enum and examples are ignored.
 func Headers(inputSchema json.RawMessage) ([]Header, error) {
 	if err := rawjson.Check(inputSchema); err != nil {
 		return nil, fmt.Errorf("the input schema is not valid JSON: %w", err)
 	}
 	if rawjson.Lookup(inputSchema, headerKey) != nil {
-		return nil, errors.New("x-mcp-header is on the root of the input schema; it belongs on a property")
+		return nil, errors.New("x-mcp-header is on the root of the input schema; put it on a property")
 	}
 	var f headerFinder
 	if err := f.inside(inputSchema, nil, true); err != nil {
@@ -86,8 +85,8 @@ func Headers(inputSchema json.RawMessage) ([]Header, error) {
 
 type headerFinder struct{ found []Header }
 
-// inside looks at the schemas in a schema. Reachable says that so far there
-// were only properties on the way.
+// inside visits the schemas in a schema. reachable reports whether it was
+// reached through properties only.
 func (f *headerFinder) inside(schema []byte, path []string, reachable bool) error {
 	for m := rawjson.Object(schema); m.Next(); {
 		key := string(m.Name)
@@ -114,7 +113,7 @@ func (f *headerFinder) inside(schema []byte, path []string, reachable bool) erro
 	return nil
 }
 
-// each looks at named schemas.
+// each visits named schemas.
 func (f *headerFinder) each(schemas []byte, path []string, reachable bool) error {
 	for m := rawjson.Object(schemas); m.Next(); {
 		if err := f.schema(m.Value, append(slices.Clip(path), string(m.Name)), reachable); err != nil {
@@ -124,7 +123,7 @@ func (f *headerFinder) each(schemas []byte, path []string, reachable bool) error
 	return nil
 }
 
-// schema looks at one schema and what is inside it.
+// schema visits one schema and those inside it.
 func (f *headerFinder) schema(schema []byte, path []string, reachable bool) error {
 	if value := rawjson.Lookup(schema, headerKey); value != nil {
 		h := Header{Path: path}
@@ -145,7 +144,7 @@ func (f *headerFinder) take(h *Header, schema, value []byte, reachable bool) err
 		return fmt.Errorf("%s is not a header name (letters, digits and !#$%%&'*+-.^_`|~ only, and not empty)", words.Quote(h.Name))
 	}
 	if !reachable {
-		return errors.New("it may stand only on a property that is reached through properties alone")
+		return errors.New("it is allowed only on a property that is reached through properties")
 	}
 	h.Type, _ = rawjson.String(rawjson.Lookup(schema, "type"))
 	if h.Type != "string" && h.Type != "integer" && h.Type != "boolean" {
@@ -153,13 +152,13 @@ func (f *headerFinder) take(h *Header, schema, value []byte, reachable bool) err
 	}
 	for _, other := range f.found {
 		if strings.EqualFold(other.Name, h.Name) {
-			return fmt.Errorf("%s also names the property %s (case does not count)", h.Name, words.Clip(strings.Join(other.Path, ".")))
+			return fmt.Errorf("%s also names the property %s (ignoring case)", h.Name, words.Clip(strings.Join(other.Path, ".")))
 		}
 	}
 	return nil
 }
 
-// isToken reports a token of RFC 9110, section 5.6.2.
+// isToken reports whether s is a token of RFC 9110, section 5.6.2.
 func isToken(s string) bool {
 	for i := range len(s) {
 		c := s[i]

@@ -101,7 +101,7 @@ func TestMisusedKeywords(t *testing.T) {
 	}{
 		{reflect.TypeFor[struct {
 			S string `schema:"exclusiveMinimum=1"`
-		}](), ".S: exclusiveMinimum is not for a field of type string"},
+		}](), ".S: exclusiveMinimum does not apply to a field of type string"},
 		{reflect.TypeFor[struct {
 			S uint `schema:"exclusiveMinimum=-1"`
 		}](), ".S: exclusiveMinimum=-1 is not a value of type uint"},
@@ -122,10 +122,10 @@ func TestMisusedKeywords(t *testing.T) {
 		}](), `.S: const: "x" is not a value of type int`},
 		{reflect.TypeFor[struct {
 			S int `schema:"const=1,enum=1|2"`
-		}](), ".S: enum and const do not go together"},
+		}](), ".S: use either enum or const"},
 		{reflect.TypeFor[struct {
 			S []byte `schema:"const=x"`
-		}](), ".S: const is not for a field of type []uint8"},
+		}](), ".S: const does not apply to a field of type []uint8"},
 		{reflect.TypeFor[struct {
 			S bool `schema:"const=yes"`
 		}](), `.S: const: "yes" is not a value of type bool`},
@@ -238,7 +238,7 @@ func TestMarshal(t *testing.T) {
 		{json.Number("1e5"), `1e5`},
 		{json.Number("0x1"), `schema: the value has no JSON form: "0x1" is not a JSON number`},
 		{map[string]any{"a": []any{1, struct{ C chan int }{}}}, `schema: the value has no JSON form: a[1]: struct { C chan int }.C: the type chan int has no JSON form`},
-		{map[twoKeys]int{{1}: 1, {2}: 2}, `schema: the value has no JSON form: two keys are both written as "same"`},
+		{map[twoKeys]int{{1}: 1, {2}: 2}, `schema: the value has no JSON form: two keys are both encoded as "same"`},
 		{deep, `schema: the value has no JSON form: ` + strings.Repeat("[0]", 26) + `[0…: it is nested deeper than 500 levels`},
 	} {
 		out, err := schema.Marshal(row.v)

@@ -34,9 +34,9 @@ const (
 	kindPointer
 )
 
-// A node is what is known about one type at one place: enough to write its
-// schema, to decode into it and to encode it. Nodes are not changed once the
-// type is compiled. The nodes of a recursive type form a cycle.
+// A node describes one type in one place: enough to write its schema, to decode
+// and to encode it. Nodes do not change after compilation. The nodes of a
+// recursive type form a cycle.
 type node struct {
 	kind kind
 	typ  reflect.Type
@@ -96,8 +96,7 @@ type field struct {
 	omitEmpty, omitZero bool
 }
 
-// notes are the keywords that belong to the place where a type is used, not to
-// the type.
+// notes are the keywords that belong to the place where a type is used.
 type notes struct {
 	title, description string
 	fallback           json.RawMessage // default

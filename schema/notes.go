@@ -8,8 +8,7 @@ import (
 	"github.com/tenon-mcp/tenon/schema/internal/words"
 )
 
-// takeNotes separates the rules that belong to the field from those that
-// belong to its type.
+// takeNotes separates the keywords of the field from those of its type.
 func takeNotes(rules []rule) (types, noted []rule) {
 	for _, r := range rules {
 		if slices.Contains(noteKeys, r.key) {
@@ -49,7 +48,8 @@ func (f *field) note(noted []rule) (err error) {
 	return nil
 }
 
-// checkNotes holds the default and the examples to the rules of the field.
+// checkNotes checks the default and the examples against the rules of the
+// field.
 func (f *field) checkNotes(path string) error {
 	if f.notes.fallback != nil {
 		if err := f.node.accepts(f.notes.fallback); err != nil {
@@ -64,7 +64,7 @@ func (f *field) checkNotes(path string) error {
 	return nil
 }
 
-// accepts decodes a value only to see whether it fits.
+// accepts decodes a value only to check it.
 func (n *node) accepts(raw []byte) error {
 	var d decoder
 	d.value(n, raw, reflect.New(n.typ).Elem())

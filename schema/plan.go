@@ -5,8 +5,8 @@ import (
 	"reflect"
 )
 
-// A Plan is what [Compile] worked out about T: its schema, and how to decode
-// and encode it. It is safe for use by many goroutines.
+// A Plan is the compiled form of T: its schema, decoder and encoder. It is safe
+// for concurrent use.
 type Plan[T any] struct {
 	root   *node
 	ruled  bool // see Check
@@ -15,9 +15,9 @@ type Plan[T any] struct {
 	unreadable, unwritable error
 }
 
-// Compile works out the Plan of T. An error names the type and the field that
-// has no JSON form or a tag that does not fit. It is meant to be called once
-// for each type, at start.
+// Compile returns the Plan of T. The error names the type and the field that
+// has no JSON form or an invalid tag. Call it once for each type, when the
+// program starts.
 func Compile[T any]() (*Plan[T], error) {
 	root, b, err := build(reflect.TypeFor[T]())
 	if err != nil {
@@ -30,26 +30,25 @@ func Compile[T any]() (*Plan[T], error) {
 	return &Plan[T]{root: root, ruled: b.ruled, schema: schema, unreadable: b.unreadable, unwritable: b.unwritable}, nil
 }
 
-// Schema returns the JSON Schema of T. The caller must not change it.
+// Schema returns the JSON Schema of T. The caller must not modify it.
 func (p *Plan[T]) Schema() json.RawMessage { return p.schema }
 
-// CanDecode reports the first type inside T that can be written and not read:
-// one that has MarshalText and no UnmarshalText. No data would fit it.
+// CanDecode returns an error that names the first type inside T that can only
+// be encoded, because it has MarshalText and no UnmarshalText.
 func (p *Plan[T]) CanDecode() error { return p.unreadable }
 
-// CanEncode reports the first type inside T that can be read and not written:
-// one that has UnmarshalText and no MarshalText. It would not fit its schema.
+// CanEncode returns an error that names the first type inside T that can only
+// be decoded, because it has UnmarshalText and no MarshalText.
 func (p *Plan[T]) CanEncode() error { return p.unwritable }
 
-// Decode reads data into the value, which it overwrites wholly. Properties that
-// data leaves out get their default, or are zero.
+// Decode decodes data into the value, which it overwrites. Absent properties
+// get their default, or are zero.
 //
-// Data must have passed a strict check (every message Tenon receives has) already: Decode
-// looks for values that do not fit, not for broken JSON. Empty data counts as
-// {}. Nothing of data is kept.
+// data must be strict JSON, as every message is that Tenon receives: Decode
+// checks values, not syntax. Empty data counts as {}. Decode does not retain
+// data.
 //
-// If the error is not nil it is a [*Problems] with everything that is wrong,
-// and the value is zero.
+// A non-nil error is a [*Problems] with all problems; the value is zero then.
 func (p *Plan[T]) Decode(data []byte, into *T) error {
 	data = trim(data)
 	if len(data) == 0 {
@@ -60,14 +59,14 @@ func (p *Plan[T]) Decode(data []byte, into *T) error {
 	return d.result()
 }
 
-// Append appends v as JSON. Its error names the path to what has no JSON form:
-// a float that is not a number or infinite, text that is not UTF-8, a nil
-// pointer as the whole value, nesting deeper than the strict reader takes.
+// Append appends the JSON of v to dst. The error has the path of the value that
+// has no JSON form: NaN or an infinite float, invalid UTF-8, a nil pointer as
+// the whole value, or nesting beyond the limit.
 //
-// Nil slices are written as [], nil maps as {}, and pointer fields that are nil
-// are left out, so that what is written fits the schema. Rules of tags are not
-// checked, see [Plan.Check]. Fields with omitempty are left out when they are false, 0, nil or
-// empty, as in encoding/json. Map keys are sorted.
+// Nil slices are encoded as [], nil maps as {}, and nil pointer fields are
+// omitted, so that the output fits the schema. Fields with omitempty are
+// omitted if they are false, 0, nil or empty, as in encoding/json. Map keys are
+// sorted. Append does not check the rules of tags; see [Plan.Check].
 func (p *Plan[T]) Append(dst []byte, v *T) ([]byte, error) {
 	e := encoder{out: dst}
 	if err := e.root(p.root, reflect.ValueOf(v).Elem()); err != nil {
@@ -76,9 +75,9 @@ func (p *Plan[T]) Append(dst []byte, v *T) ([]byte, error) {
 	return e.out, nil
 }
 
-// Check holds data that [Plan.Append] wrote to the rules of the tags of T, and
-// to the schemas that types inside T supply themselves. A T without any costs
-// nothing. If the error is not nil it is a [*Problems].
+// Check checks data written by [Plan.Append] against the rules of the tags of T
+// and the schemas that types inside T supply. It costs nothing if there are
+// none. A non-nil error is a [*Problems].
 func (p *Plan[T]) Check(data []byte) error {
 	if !p.ruled {
 		return nil
@@ -88,7 +87,7 @@ func (p *Plan[T]) Check(data []byte) error {
 	return d.result()
 }
 
-// trim cuts white space off both ends.
+// trim removes white space from both ends.
 func trim(data []byte) []byte {
 	isSpace := func(b byte) bool { return b == ' ' || b == '\n' || b == '\r' || b == '\t' }
 	for len(data) > 0 && isSpace(data[0]) {

@@ -11,18 +11,19 @@ import (
 	"github.com/tenon-mcp/tenon/schema/internal/words"
 )
 
-// maxProblems is how many problems are told; the rest are counted.
+// maxProblems is the number of problems that are listed; others are counted.
 const maxProblems = validate.MaxProblems
 
 // A Problem is one thing that is wrong with a value.
 type Problem struct {
-	// Path is where: "count", "items[2].name", or "" for the value itself.
+	// Path is the position: "count", "items[2].name", or "" for the value
+	// itself.
 	Path string
-	// Message is what is wrong there and what is expected instead.
+	// Message says what is wrong and what is expected.
 	Message string
 }
 
-// String gives the problem as one line.
+// String returns the problem as one line.
 func (p Problem) String() string {
 	if p.Path == "" {
 		return p.Message
@@ -30,15 +31,15 @@ func (p Problem) String() string {
 	return p.Path + ": " + p.Message
 }
 
-// Problems is the error of a value that does not fit: everything that is wrong
-// with it, up to a bound.
+// Problems is the error of an invalid value: a list of problems of limited
+// length.
 type Problems struct {
 	List []Problem // at most 20
-	More int       // how many further problems there were
+	More int       // number of further problems
 }
 
-// Error gives one line for each problem. The text is bounded whatever the
-// value was, and fit to be shown to a model.
+// Error returns one line for each problem. The length is limited, and the text
+// is suitable for a model.
 func (p *Problems) Error() string {
 	var b strings.Builder
 	for i, one := range p.List {
@@ -53,7 +54,7 @@ func (p *Problems) Error() string {
 	return b.String()
 }
 
-// addf notes a problem at a path, or counts it if there are enough.
+// addf adds a problem, or counts it if the list is full.
 func (p *Problems) addf(path, format string, args ...any) {
 	if len(p.List) >= maxProblems {
 		p.More++
@@ -62,20 +63,19 @@ func (p *Problems) addf(path, format string, args ...any) {
 	p.List = append(p.List, Problem{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// count says how many problems there are, told or not.
+// count returns the number of problems, listed or not.
 func (p *Problems) count() int { return len(p.List) + p.More }
 
-// under puts a step in front of the paths of all problems from the given one
-// on. Paths are made this way, from the inside out, so that a value without
-// problems costs nothing.
+// under prepends a step to the paths of all problems from the given one on.
+// Paths are built from the inside out, so that a valid value costs nothing.
 func (p *Problems) under(step string, from int) {
 	for i := from; i < len(p.List); i++ {
 		p.List[i].Path = words.Path(step, p.List[i].Path)
 	}
 }
 
-// short gives the text of an error that somebody else wrote on one bounded
-// line, without what json v2 says about Go types.
+// short returns the text of a foreign error as one line of limited length,
+// without the Go types that json v2 mentions.
 func short(err error) string {
 	var semantic *jsonv2.SemanticError
 	if errors.As(err, &semantic) && semantic.Err != nil {

@@ -20,7 +20,7 @@ func utoa(u uint64) string { return strconv.FormatUint(u, 10) }
 
 // misfit is the error of a keyword on a field that it is not for.
 func misfit(r rule, n *node) error {
-	return fmt.Errorf("%s is not for a field of type %s", r.key, n.typ)
+	return fmt.Errorf("%s does not apply to a field of type %s", r.key, n.typ)
 }
 
 // apply puts one rule of a tag into the node, or says why it does not fit.
@@ -50,7 +50,7 @@ func (n *node) applyBound(r rule) error {
 		var v int64
 		if v, err = strconv.ParseInt(r.value, 10, 64); err == nil {
 			if v < n.minInt || v > n.maxInt {
-				return fmt.Errorf("%s=%s leaves the range %d to %d", r.key, r.value, n.minInt, n.maxInt)
+				return fmt.Errorf("%s=%s is outside the range %d to %d", r.key, r.value, n.minInt, n.maxInt)
 			}
 			if low {
 				n.minInt, n.minimum = v, itoa(v)
@@ -62,7 +62,7 @@ func (n *node) applyBound(r rule) error {
 		var v uint64
 		if v, err = strconv.ParseUint(r.value, 10, 64); err == nil {
 			if v < n.minUint || v > n.maxUint {
-				return fmt.Errorf("%s=%s leaves the range %d to %d", r.key, r.value, n.minUint, n.maxUint)
+				return fmt.Errorf("%s=%s is outside the range %d to %d", r.key, r.value, n.minUint, n.maxUint)
 			}
 			if low {
 				n.minUint, n.minimum = v, utoa(v)
@@ -74,7 +74,7 @@ func (n *node) applyBound(r rule) error {
 		var v float64
 		if v, err = strconv.ParseFloat(r.value, 64); err == nil {
 			if math.IsNaN(v) || math.IsInf(v, 0) || v < n.minFloat || v > n.maxFloat {
-				return fmt.Errorf("%s=%s leaves the range of the other bound or of JSON", r.key, r.value)
+				return fmt.Errorf("%s=%s is outside the range of the other bound or of JSON", r.key, r.value)
 			}
 			if low {
 				n.minFloat, n.minimum = v, string(words.AppendFloat(nil, v, 64))
@@ -160,7 +160,7 @@ func (n *node) applyText(r rule) (err error) {
 		n.format = r.value
 	}
 	if err == nil && n.maxLength >= 0 && n.minLength > n.maxLength {
-		return fmt.Errorf("minLength=%d is more than maxLength=%d", n.minLength, n.maxLength)
+		return fmt.Errorf("minLength=%d is greater than maxLength=%d", n.minLength, n.maxLength)
 	}
 	return err
 }
@@ -173,12 +173,12 @@ func (n *node) applyItems(r rule) (err error) {
 		n.maxItems, err = size(r)
 	case "uniqueItems":
 		if e := n.elem; !e.isNumber() && e.kind != kindString && e.kind != kindBool {
-			return errors.New("uniqueItems is for items that are text, numbers or booleans")
+			return errors.New("uniqueItems applies to items that are text, numbers or booleans only")
 		}
 		n.unique = true
 	}
 	if err == nil && n.maxItems >= 0 && n.minItems > n.maxItems {
-		return fmt.Errorf("minItems=%d is more than maxItems=%d", n.minItems, n.maxItems)
+		return fmt.Errorf("minItems=%d is greater than maxItems=%d", n.minItems, n.maxItems)
 	}
 	return err
 }
@@ -193,7 +193,7 @@ func size(r rule) (int, error) {
 
 func (n *node) applyEnum(r rule) error {
 	if n.enum != nil {
-		return errors.New("enum and const do not go together")
+		return errors.New("use either enum or const")
 	}
 	if r.key == "const" {
 		n.isConst, r.list = true, []string{r.value}
@@ -204,7 +204,7 @@ func (n *node) applyEnum(r rule) error {
 			return fmt.Errorf("%s: %w", r.key, err)
 		}
 		if slices.Contains(n.enum, string(raw)) {
-			return fmt.Errorf("enum: %s stands twice", raw)
+			return fmt.Errorf("enum: %s is repeated", raw)
 		}
 		n.enum = append(n.enum, string(raw))
 		switch n.kind {

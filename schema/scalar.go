@@ -122,7 +122,7 @@ func (d *decoder) float(n *node, raw []byte, v reflect.Value) {
 	value, err := strconv.ParseFloat(string(raw), 64)
 	single := n.typ.Kind() == reflect.Float32 && math.Abs(value) > math.MaxFloat32
 	if err != nil || single {
-		d.problems.addf("", "%s is out of the range of a %d-bit number", describe(raw), n.typ.Bits())
+		d.problems.addf("", "%s is outside the range of a %d-bit number", describe(raw), n.typ.Bits())
 		return
 	}
 	before := d.problems.count()
@@ -171,7 +171,7 @@ func (d *decoder) outOfRange(n *node, below bool) {
 	case !below && high != "":
 		d.problems.addf("", "must be at most %s", high)
 	default:
-		d.problems.addf("", "is out of the range of a %d-bit integer", n.typ.Bits())
+		d.problems.addf("", "is outside the range of a %d-bit integer", n.typ.Bits())
 	}
 }
 

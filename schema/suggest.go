@@ -8,8 +8,8 @@ import (
 	"github.com/tenon-mcp/tenon/schema/internal/words"
 )
 
-// didYouMean gives "; did you mean …?" if one of the known names is close to
-// the given one, else "".
+// didYouMean returns "; did you mean …?" if one of the known names is close
+// to name, else "".
 func didYouMean(name string, known []string) string {
 	const longest = 64
 	if len(name) > longest {
@@ -31,7 +31,7 @@ func didYouMean(name string, known []string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-// allowed says which properties there are.
+// allowed lists the allowed properties.
 func allowed(names []string) string {
 	if len(names) == 0 {
 		return "no properties are allowed"
@@ -39,7 +39,7 @@ func allowed(names []string) string {
 	return "allowed are " + words.List(names)
 }
 
-// fold leaves out what people mix up without meaning another name.
+// fold normalizes differences that do not make another name.
 func fold(name string) string {
 	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
 }

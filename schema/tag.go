@@ -44,7 +44,7 @@ func parseTag(tag string) ([]rule, error) {
 		}
 		for _, seen := range rules {
 			if seen.key == r.key {
-				return nil, fmt.Errorf("%s stands twice in the schema tag", r.key)
+				return nil, fmt.Errorf("%s is repeated in the schema tag", r.key)
 			}
 		}
 		value, hasValue := strings.CutPrefix(rest, "=")
@@ -113,5 +113,5 @@ func quotedValue(s string) (value, rest string, err error) {
 		}
 		return b.String(), s[i+1:], nil
 	}
-	return "", "", fmt.Errorf("a single quote is opened but not closed")
+	return "", "", fmt.Errorf("unclosed single quote")
 }

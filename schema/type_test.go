@@ -224,16 +224,16 @@ func TestMisuseIsAnError(t *testing.T) {
 		{reflect.TypeFor[struct{ E error }](), ".E: the interface error has no JSON form"},
 		{reflect.TypeFor[struct {
 			S string `schema:"minimum=1"`
-		}](), ".S: minimum is not for a field of type string"},
+		}](), ".S: minimum does not apply to a field of type string"},
 		{reflect.TypeFor[struct {
 			S int `schema:"minLength=1"`
-		}](), ".S: minLength is not for"},
+		}](), ".S: minLength does not apply to"},
 		{reflect.TypeFor[struct {
 			S int `schema:"minItems=1"`
-		}](), ".S: minItems is not for"},
+		}](), ".S: minItems does not apply to"},
 		{reflect.TypeFor[struct {
 			S left `schema:"enum=1"`
-		}](), ".S: enum is not for"},
+		}](), ".S: enum does not apply to"},
 		{reflect.TypeFor[struct {
 			S int `schema:"minimun=1"`
 		}](), `unknown keyword "minimun" in the schema tag; did you mean "minimum"?`},
@@ -242,19 +242,19 @@ func TestMisuseIsAnError(t *testing.T) {
 		}](), "minimum needs a value"},
 		{reflect.TypeFor[struct {
 			S int `schema:"minimum=1,minimum=2"`
-		}](), "stands twice"},
+		}](), "is repeated"},
 		{reflect.TypeFor[struct {
 			S int `schema:"minimum=x"`
 		}](), "minimum=x is not a value of type int"},
 		{reflect.TypeFor[struct {
 			S int8 `schema:"maximum=300"`
-		}](), "leaves the range -128 to 127"},
+		}](), "is outside the range -128 to 127"},
 		{reflect.TypeFor[struct {
 			S int `schema:"minimum=5,maximum=4"`
-		}](), "leaves the range"},
+		}](), "is outside the range"},
 		{reflect.TypeFor[struct {
 			S string `schema:"minLength=5,maxLength=4"`
-		}](), "minLength=5 is more than maxLength=4"},
+		}](), "minLength=5 is greater than maxLength=4"},
 		{reflect.TypeFor[struct {
 			S string `schema:"pattern=(?=x)"`
 		}](), ".S: pattern: error parsing regexp"},
@@ -278,10 +278,10 @@ func TestMisuseIsAnError(t *testing.T) {
 		}](), "expected a duration"},
 		{reflect.TypeFor[struct {
 			S string `schema:"title='x"`
-		}](), "a single quote is opened but not closed"},
+		}](), "unclosed single quote"},
 		{reflect.TypeFor[struct {
 			S []left `schema:"uniqueItems"`
-		}](), "uniqueItems is for items"},
+		}](), "uniqueItems applies to items"},
 		{reflect.TypeFor[struct {
 			S string `schema:"header=A B"`
 		}](), `.S: header="A B" is not a header name`},
@@ -296,8 +296,8 @@ func TestMisuseIsAnError(t *testing.T) {
 			S int `json:",string"`
 		}](), `.S: the json tag option "string" is not supported`},
 		{reflect.TypeFor[hiddenPointer](), "embedded pointer to an unexported struct"},
-		{reflect.TypeFor[struct{ B badOwn }](), ".B: the result of JSONSchema is not usable"},
-		{nil, "no type"},
+		{reflect.TypeFor[struct{ B badOwn }](), ".B: invalid result of JSONSchema"},
+		{nil, "the type is nil"},
 	}
 	for _, row := range rows {
 		_, err := schema.Of(row.typ)

@@ -2,28 +2,29 @@ package schema
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/tenon-mcp/tenon/schema/internal/validate"
 )
 
-// Limits bound what a schema that somebody else wrote may cost. Nil, and zero
-// in any field, mean the default.
+// Limits bounds the cost of a schema from elsewhere. Nil, or zero in a field,
+// means the default.
 type Limits struct {
-	// Bytes is how long a schema may be. Unset: 1 MiB.
+	// Bytes is the maximum length of a schema. 0 means 1 MiB.
 	Bytes int
-	// Depth is how deep schemas may be nested in schemas. Unset: 64.
+	// Depth is the maximum nesting of schemas. 0 means 64.
 	Depth int
-	// Subschemas is how many schemas there may be in the schema. Unset: 10,000.
+	// Subschemas is the maximum number of schemas within the schema. 0 means
+	// 10,000.
 	Subschemas int
-	// PatternBytes is how long one regular expression may be. Unset: 4,096.
+	// PatternBytes is the maximum length of a regular expression. 0 means
+	// 4,096.
 	PatternBytes int
-	// Steps is how much work one Check may be: about one step for each schema
-	// that is held against each part of the value. Unset: 1,000,000, which is
-	// about a tenth of a second.
+	// Steps is the maximum work of one Check: about one step for each schema
+	// that is applied to each part of the value. 0 means 1,000,000, about a
+	// tenth of a second.
 	Steps int
 	// Formats makes "format" a rule for date-time, date, email, uri, uuid, ipv4
-	// and ipv6. Unset: a format is a remark, as JSON Schema 2020-12 has it.
+	// and ipv6. Otherwise a format is an annotation, as in JSON Schema 2020-12.
 	Formats bool
 }
 
@@ -45,30 +46,27 @@ func (l *Limits) orDefaults() validate.Limits {
 	return out
 }
 
-// A Validator holds values to a schema that was not made from a Go type. Many
-// goroutines may use it.
+// A Validator validates JSON against a schema. It is safe for concurrent use.
 type Validator struct{ schema *validate.Schema }
 
-// NewValidator prepares to check values against a schema. It keeps no part of
-// it. Without $schema it is read as 2020-12; 2019-09 and drafts 7, 6 and 4 are
-// read as what they say they are.
+// NewValidator compiles a schema and does not retain it. Without $schema, the
+// dialect is 2020-12; 2019-09 and drafts 7, 6 and 4 are supported.
 //
-// Any other dialect, a reference out of the schema (nothing is ever fetched or
-// opened), a keyword with a value that it cannot have, a limit that is passed:
-// all are errors that say so. So is a regular expression with look-around or
-// back references, which cannot be searched for in bounded time. Others are
-// read as ECMA-262, the way JSON Schema wants it.
+// It returns an error for any other dialect, a reference to another document
+// (nothing is ever fetched or opened), an invalid keyword, an exceeded limit,
+// or a regular expression with look-around or back references, which cannot be
+// matched in bounded time. Other regular expressions follow ECMA-262.
 func NewValidator(schema json.RawMessage, limits *Limits) (*Validator, error) {
 	compiled, err := validate.Compile(schema, limits.orDefaults())
 	if err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
+		return nil, err
 	}
 	return &Validator{compiled}, nil
 }
 
-// Check holds a value against the schema. If the error is not nil it is a
-// [*Problems]. A value that is not strict JSON is a problem too, and so is one
-// that would take more than Limits.Steps to check.
+// Check validates a value. A non-nil error is a [*Problems]. A value that is
+// not strict JSON, or that would take more than Limits.Steps to check, is a
+// problem, too.
 func (v *Validator) Check(value json.RawMessage) error {
 	found, more := v.schema.Check(value)
 	if found == nil {

@@ -22,5 +22,5 @@ func ExampleNewValidator() {
 	fmt.Println(err)
 	// Output:
 	// items[1]: expected string, got number
-	// schema: the schema refers to "https://example.com/other.json", which is not in it: references out of the schema are never fetched
+	// the schema refers to "https://example.com/other.json", which is not in it: external references are never fetched
 }

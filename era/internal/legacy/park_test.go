@@ -673,7 +673,7 @@ func TestGivenUpAfterTooManyRounds(t *testing.T) {
 		go func() { _, err := h.Serve(t.Context(), callBy("")); done <- err }()
 		id := string(message(t, w.one()).ID)
 		w.send(elicit(`1`), elicit(`2`))
-		if err := <-done; err == nil || !strings.Contains(err.Error(), "gave up") {
+		if err := <-done; err == nil || !strings.Contains(err.Error(), "after 2 rounds") {
 			t.Errorf("got %v", err)
 		}
 		if f := strings.Join(w.take(), "\n"); strings.Count(f, `"error"`) != 1 || !strings.Contains(f, `"params":{"requestId":`+id) {

@@ -113,12 +113,12 @@ func (r *run) contains(l *listRules, i int32, marks []bool) bool {
 	switch {
 	case n >= l.least:
 	case n == 0 && l.least == 1:
-		good = r.wrongf("has no item of the kind that it must contain")
+		good = r.wrongf("has no item that matches contains")
 	default:
-		good = r.wrongf("must contain at least %s of a certain kind, not %d", words.Items(l.least), n)
+		good = r.wrongf("must have at least %s that match contains, not %d", words.Items(l.least), n)
 	}
 	if l.most >= 0 && n > l.most {
-		good = r.wrongf("must contain at most %s of a certain kind, not %d", words.Items(l.most), n)
+		good = r.wrongf("must have at most %s that match contains, not %d", words.Items(l.most), n)
 	}
 	return good
 }
@@ -161,7 +161,8 @@ func (r *run) object(o *objectRules, i int32, marks []bool) bool {
 	return good
 }
 
-// member checks one member of an object. Seen says that some schema was for it.
+// member checks one member of an object. seen reports whether a schema applied
+// to it.
 func (r *run) member(o *objectRules, own *node, name []byte, at int32, k int) (seen, good bool) {
 	good = true
 	if own != nil {
@@ -181,12 +182,12 @@ func (r *run) member(o *objectRules, own *node, name []byte, at int32, k int) (s
 		}
 	}
 	if o.names != nil && (good || r.loud) && !r.quietly(o.names, at, nil) {
-		good = r.wrongMember(at, "the name of this property is not allowed")
+		good = r.wrongMember(at, "property name not allowed")
 	}
 	return seen, good
 }
 
-// dependent checks what one property brings with it.
+// dependent checks what the presence of a property requires.
 func (r *run) dependent(d dependent, name string, i int32, marks []bool) bool {
 	r.spend(1 + len(d.required)*int(r.doc.items[i].count)/8)
 	good := true
@@ -227,7 +228,7 @@ func (r *run) here(h *hereRules, i int32, marks []bool) bool {
 		good = r.oneOf(h.one, i, marks) && good
 	}
 	if h.not != nil && (good || r.loud) && r.quietly(h.not, i, nil) {
-		good = r.wrongf("fits a schema that it must not fit")
+		good = r.wrongf("must not match the schema in not")
 	}
 	if h.cond != nil && (good || r.loud) {
 		next := h.no
@@ -259,7 +260,7 @@ func (r *run) oneOf(subs []*node, i int32, marks []bool) bool {
 		case first < 0:
 			first = k
 		default:
-			return r.wrongf("must fit exactly one of the alternatives, but fits number %d and number %d", first+1, k+1)
+			return r.wrongf("must match exactly one of the alternatives, but matches number %d and number %d", first+1, k+1)
 		}
 	}
 	return first >= 0 || r.wrongAlternatives(subs, i)

@@ -17,7 +17,8 @@ type run struct {
 	refs   []visit     // references that are being followed
 	free   []bool      // what marks are cut from
 
-	// loud is set when problems are told. Until then the first one ends a check.
+	// loud is set to report problems. Otherwise the first problem ends the
+	// check.
 	loud  bool
 	path  []step
 	found []Problem
@@ -27,7 +28,7 @@ type run struct {
 // runs are used again: what a client checks is mostly small.
 var runs = sync.Pool{New: func() any { return new(run) }}
 
-// A visit is a node that is held against an item.
+// A visit is a node that is applied to an item.
 type visit struct {
 	node *node
 	item int32
@@ -38,12 +39,12 @@ type stop string
 
 const (
 	tooMuch stop = "too many steps"
-	endless stop = "cannot be checked: its schema refers to itself without end"
-	tooDeep stop = "cannot be checked: its schema refers to others too many times in a row"
+	endless stop = "cannot be checked: its schema refers to itself endlessly"
+	tooDeep stop = "cannot be checked: its schema has too many references in a row"
 )
 
-// Check holds a value against the schema and returns what is wrong with it:
-// the first problems, and how many more there are.
+// Check validates a value and returns the first problems and the number of
+// further ones.
 func (s *Schema) Check(value []byte) (problems []Problem, more int) {
 	doc, err := read(value, 4*s.steps)
 	if err != nil {
@@ -75,7 +76,7 @@ func (s *Schema) Check(value []byte) (problems []Problem, more int) {
 	return r.found, r.more
 }
 
-// start checks the whole value. If that was given up, why says why.
+// start checks the whole value. If it was stopped early, why says why.
 func (r *run) start() (fits bool, why stop) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -89,21 +90,21 @@ func (r *run) start() (fits bool, why stop) {
 	return r.check(r.schema.root, 0, nil), ""
 }
 
-// spend pays for work.
+// spend counts steps.
 func (r *run) spend(steps int) {
 	if r.left -= steps; r.left < 0 {
 		panic(tooMuch)
 	}
 }
 
-// size is about what it costs to look at all of a value.
+// size returns the approximate cost of visiting all of a value.
 func (r *run) size(i int32) int {
 	it := &r.doc.items[i]
 	return int(it.next-i) + int(it.end-it.at)/bytesPerStep
 }
 
-// check holds a node against an item. Marks, where somebody needs them, are set
-// for the members or elements that were looked at by a schema.
+// check applies a node to an item. It sets marks, if not nil, for the members
+// or elements that a schema was applied to.
 func (r *run) check(n *node, i int32, marks []bool) bool {
 	r.spend(1)
 	if n.verdict != 0 {
@@ -127,7 +128,7 @@ func (r *run) check(n *node, i int32, marks []bool) bool {
 	return good
 }
 
-// rules goes through what a node demands.
+// rules applies the rules of a node.
 func (r *run) rules(n *node, i int32, marks []bool) bool {
 	it := &r.doc.items[i]
 	good := true
@@ -185,7 +186,7 @@ func (n *node) unevaluated(k kind) *node {
 	return nil
 }
 
-// marks cuts marks off for a while: whoever calls it puts r.free back.
+// marks returns temporary marks: the caller restores r.free.
 func (r *run) marks(n int) []bool {
 	r.spend(n / 8)
 	if len(r.free) < n {
@@ -216,8 +217,7 @@ func (r *run) unevaluated(n *node, i int32, marks []bool) bool {
 	return good
 }
 
-// child checks a member, whose name is the item before it, or an element, whose
-// number is k.
+// child checks a member, whose name is the item before it, or element k.
 func (r *run) child(n *node, name, value int32, k int) bool {
 	if !r.loud {
 		return r.check(n, value, nil)
@@ -228,7 +228,7 @@ func (r *run) child(n *node, name, value int32, k int) bool {
 	return good
 }
 
-// quietly checks without telling problems.
+// quietly checks without reporting problems.
 func (r *run) quietly(n *node, i int32, marks []bool) bool {
 	was := r.loud
 	r.loud = false
@@ -237,7 +237,7 @@ func (r *run) quietly(n *node, i int32, marks []bool) bool {
 	return good
 }
 
-// maybe checks quietly, and sets marks only if the value fits.
+// maybe checks quietly and sets marks only if the value is valid.
 func (r *run) maybe(n *node, i int32, marks []bool) bool {
 	if marks == nil {
 		return r.quietly(n, i, nil)
@@ -252,7 +252,7 @@ func (r *run) maybe(n *node, i int32, marks []bool) bool {
 	return good
 }
 
-// follow goes after a reference, and notices when it comes back to where it was.
+// follow follows a reference and detects cycles.
 func (r *run) follow(n *node, i int32, marks []bool) bool {
 	k := len(r.refs) - 1
 	for ; k >= 0 && r.refs[k].item == i; k-- {
@@ -267,7 +267,7 @@ func (r *run) follow(n *node, i int32, marks []bool) bool {
 	return good
 }
 
-// outermost finds where a dynamic reference leads.
+// outermost finds the target of a dynamic reference.
 func (r *run) outermost(d *dynamicRef) *node {
 	if d.name == "" && (d.target.home == nil || d.target.home.recursive == nil) {
 		return d.target

@@ -9,26 +9,26 @@ import (
 	"github.com/tenon-mcp/tenon/schema/internal/words"
 )
 
-// Limits are those of package schema, where they are explained. Here none may
-// be zero.
+// Limits are those of package schema, which documents them. None may be zero
+// here.
 type Limits struct {
 	Bytes, Depth, Subschemas, PatternBytes, Steps int
 	Formats                                       bool
 }
 
-// A Schema is ready to hold values against it. Many goroutines may use it.
+// A Schema is a compiled schema. It is safe for concurrent use.
 type Schema struct {
 	root    *node
 	dynamic bool // some reference depends on the way to it
 	steps   int
 }
 
-// compiler makes nodes of one document.
+// A compiler builds the nodes of one document.
 type compiler struct {
 	limits Limits
 	doc    *document
-	// judging is set while the document is not a schema to be used but a value
-	// that has to look like one. Then nothing but its form matters.
+	// judging is set if the document is not compiled for use but only checked
+	// for its form.
 	judging bool
 
 	nodes     []*node // by item
@@ -45,7 +45,7 @@ type compiler struct {
 	indexes  map[int32]map[string]int32
 }
 
-// Compile reads a schema. It keeps no part of text.
+// Compile compiles a schema. It does not retain text.
 func Compile(text []byte, limits Limits) (*Schema, error) {
 	if len(text) > limits.Bytes {
 		return nil, fmt.Errorf("the schema has %d bytes; at most %d are allowed", len(text), limits.Bytes)
@@ -55,7 +55,7 @@ func Compile(text []byte, limits Limits) (*Schema, error) {
 		return nil, fmt.Errorf("the schema %w", err)
 	}
 	if k := doc.items[0].kind; k != isObject && k != isBool {
-		return nil, errors.New("a schema is an object, true or false")
+		return nil, errors.New("a schema must be an object, true or false")
 	}
 	doc.names = string(text)
 	doc.text = []byte(doc.names) // const and enum stay there
@@ -73,7 +73,7 @@ func Compile(text []byte, limits Limits) (*Schema, error) {
 	return &Schema{root: root, dynamic: c.dynamic, steps: limits.Steps}, nil
 }
 
-// A crumb is a step of the path to a schema: a name, or the number of an
+// A crumb is a step of the path to a schema: a name, or the index of an
 // element.
 type crumb struct {
 	name   []byte
@@ -87,14 +87,14 @@ func (c crumb) String() string {
 	return string(c.name)
 }
 
-// fail ends the work with the first thing that makes a schema unusable.
+// fail ends the compilation with the first error.
 func (c *compiler) fail(format string, args ...any) {
 	if c.err == nil {
 		c.err = fmt.Errorf(format, args...)
 	}
 }
 
-// bad notes that what stands under a keyword must be something else.
+// bad reports that the value of a keyword is invalid.
 func (c *compiler) bad(keyword string, format string, args ...any) {
 	const most = 5
 	switch len(c.problems) {
@@ -120,7 +120,7 @@ func (c *compiler) bad(keyword string, format string, args ...any) {
 	}
 }
 
-// pointer writes where the work is, as a URI fragment.
+// pointer returns the current position as a URI fragment.
 func (c *compiler) pointer() string {
 	var b strings.Builder
 	for _, step := range c.path {
@@ -191,5 +191,5 @@ func (c *compiler) within(at int32, home *resource, depth int, steps ...crumb) *
 	return n
 }
 
-// text shows a value of the schema in an error.
+// text formats a value of the schema for an error.
 func (c *compiler) text(i int32) string { return valueText(place{c.doc, i}) }

@@ -14,8 +14,8 @@ const (
 	draft2020
 )
 
-// dialectOf reads a URI such as stands in $schema. Whether it begins with http
-// or https, and an empty fragment, make no difference.
+// dialectOf parses the URI of a $schema. The schemes http and https are
+// equivalent, and an empty fragment is ignored.
 func dialectOf(uri string) dialect {
 	name, ok := strings.CutPrefix(strings.TrimSuffix(uri, "#"), "https://")
 	if !ok {
@@ -36,8 +36,8 @@ func dialectOf(uri string) dialect {
 	return unknown
 }
 
-// knows says whether a dialect has a keyword. What it does not have is a
-// remark to it. All have "dependencies", which newer ones keep for old schemas.
+// knows reports whether a dialect has a keyword; others are annotations. All
+// have "dependencies", which newer ones keep for old schemas.
 func (d dialect) knows(keyword []byte) bool {
 	switch string(keyword) {
 	case "const", "contains", "propertyNames", "examples":

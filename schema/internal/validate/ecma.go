@@ -9,13 +9,13 @@ import (
 	"unicode/utf8"
 )
 
-// Patterns are written in the language of ECMA-262 and searched for with Go's
-// package regexp, which takes time in proportion to the text whatever the
-// pattern is. Where both say the same thing differently it is rewritten. What
-// Go cannot do, look-around and back references, is refused.
+// Patterns are ECMA-262 regular expressions. They are matched with package
+// regexp, in time proportional to the text. Where the syntaxes differ, the
+// pattern is rewritten. Look-around and back references, which Go does not
+// support, are rejected.
 //
-// White space in ECMA-262 is more than in Go. As the last thing in each there
-// is a range, so that a hyphen may follow.
+// ECMA-262 has more white space characters than Go. Each set ends with a range,
+// so that a hyphen may follow.
 const (
 	anyChar    = `[^\n\r\x{2028}\x{2029}]`
 	space      = `\t-\r \x{a0}\x{1680}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}\x{2000}-\x{200a}`
@@ -24,9 +24,9 @@ const (
 )
 
 var (
-	errLookAround    = errors.New("look-ahead and look-behind are not possible here")
-	errBackReference = errors.New("back references are not possible here")
-	errEnds          = errors.New("it ends in the middle")
+	errLookAround    = errors.New("look-ahead and look-behind are not supported")
+	errBackReference = errors.New("back references are not supported")
+	errEnds          = errors.New("it ends unexpectedly")
 )
 
 // A translator rewrites one pattern.
@@ -36,8 +36,8 @@ type translator struct {
 	out strings.Builder
 }
 
-// translate rewrites a pattern for Go. One with flags such as (?i) is not of
-// ECMA-262 and meant for Go already.
+// translate rewrites a pattern for Go. A pattern with flags such as (?i) is not
+// ECMA-262 and is used unchanged.
 func translate(pattern string) (string, error) {
 	if !strings.ContainsAny(pattern, `\.[`) && !strings.Contains(pattern, "(?") {
 		return pattern, nil
@@ -120,7 +120,7 @@ func (t *translator) class() error {
 			return err
 		}
 	}
-	return errors.New("a [ is never closed")
+	return errors.New("unclosed [")
 }
 
 // setFollows says whether a set such as \d comes after the hyphen, which is

@@ -74,7 +74,7 @@ func hash(seed maphash.Seed, p place) uint64 {
 	return 3
 }
 
-// A choice is the values of an enum.
+// A choice holds the values of an enum.
 type choice struct {
 	values []place
 	seed   maphash.Seed

@@ -7,7 +7,7 @@ import (
 	"github.com/tenon-mcp/tenon/schema/internal/format"
 )
 
-// A keyword is one member of a schema while it is read into a node.
+// A keyword is one member of a schema while it is compiled.
 type keyword struct {
 	c      *compiler
 	n      *node
@@ -17,7 +17,7 @@ type keyword struct {
 	depth  int   // of schemas under it
 }
 
-// read reads the keyword. Unknown ones are remarks.
+// read reads the keyword. Unknown keywords are annotations.
 func (k *keyword) read() {
 	n := k.n
 	switch string(k.name) {
@@ -81,7 +81,7 @@ func (k *keyword) read() {
 	}
 }
 
-// applicator reads a keyword that has schemas in it.
+// applicator reads a keyword that contains schemas.
 func (k *keyword) applicator() {
 	n := k.n
 	switch string(k.name) {
@@ -133,7 +133,7 @@ func (k *keyword) applicator() {
 	}
 }
 
-// named reads a keyword that has names with schemas in it.
+// named reads a keyword that maps names to schemas.
 func (k *keyword) named() {
 	o := k.n.object
 	switch string(k.name) {
@@ -172,7 +172,7 @@ func (k *keyword) named() {
 	}
 }
 
-// is says whether the value is of a kind, and notes it if not.
+// is reports whether the value is of a kind, and records an error if not.
 func (k *keyword) is(want kind, words string) bool {
 	if k.c.doc.items[k.at].kind&want != 0 {
 		return true
@@ -181,14 +181,14 @@ func (k *keyword) is(want kind, words string) bool {
 	return false
 }
 
-// count reads how many.
+// count reads a non-negative integer.
 func (k *keyword) count(into *int) {
-	if !k.is(isNumber, "a whole number, 0 or more") {
+	if !k.is(isNumber, "an integer of at least 0") {
 		return
 	}
 	v, ok := natural(k.c.doc.raw(k.at))
 	if !ok {
-		k.c.bad(string(k.name), "must be at least 0 and a whole number, not %s", k.c.text(k.at))
+		k.c.bad(string(k.name), "must be an integer of at least 0, not %s", k.c.text(k.at))
 	}
 	*into = v
 }
@@ -225,7 +225,7 @@ func (k *keyword) each(want func(name string, at int32) bool, see func(name stri
 	}
 }
 
-// names reads an array of strings that are all different.
+// names reads an array of distinct strings.
 func (k *keyword) names(at int32) []string {
 	it := &k.c.doc.items[at]
 	if it.kind != isArray {
@@ -237,7 +237,7 @@ func (k *keyword) names(at int32) []string {
 	for i := at + 1; i < it.next; i = k.c.doc.items[i].next {
 		name := k.c.doc.string(i)
 		if k.c.doc.items[i].kind != isString || seen[name] {
-			k.c.bad(string(k.name), "must have names in it that are all different; %s is not one", k.c.text(i))
+			k.c.bad(string(k.name), "must contain distinct names; %s is not one", k.c.text(i))
 			return nil
 		}
 		if it.count > 1 {
@@ -269,7 +269,7 @@ func (k *keyword) types() {
 				return t
 			}
 		}
-		k.c.bad("type", "must be one of %s; %s is none", strings.Join(typeNames(0x7f), ", "), k.c.text(i))
+		k.c.bad("type", "must be one of %s, not %s", strings.Join(typeNames(0x7f), ", "), k.c.text(i))
 		return 0
 	}
 	it := &doc.items[k.at]
@@ -283,7 +283,7 @@ func (k *keyword) types() {
 	for i := k.at + 1; i < it.next; i = doc.items[i].next {
 		t := one(i)
 		if k.n.types&t != 0 {
-			k.c.bad("type", "has %s twice", t)
+			k.c.bad("type", "contains %s twice", t)
 		}
 		k.n.types |= t
 	}

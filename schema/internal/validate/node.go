@@ -60,7 +60,7 @@ type patternProperty struct {
 	node    *node
 }
 
-// dependent is what a property brings with it.
+// dependent is what the presence of a property requires.
 type dependent struct {
 	required []string
 	node     *node
@@ -84,8 +84,8 @@ type dynamicRef struct {
 	name   string
 }
 
-// A resource is a schema with an address of its own: the whole document, or a
-// schema in it with an $id.
+// A resource is a schema with its own URI: the whole document, or a schema in
+// it with an $id.
 type resource struct {
 	base      string
 	dialect   dialect

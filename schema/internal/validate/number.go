@@ -8,8 +8,8 @@ import (
 	"github.com/tenon-mcp/tenon/schema/internal/words"
 )
 
-// A number is a JSON number to compute with. Nothing is ever rounded: the float
-// only decides where it can.
+// A number is a JSON number. It is never rounded: the float decides only where
+// it can.
 type number struct {
 	text  []byte
 	whole int64 // if small

@@ -11,8 +11,8 @@ import (
 	"github.com/tenon-mcp/tenon/schema/internal/words"
 )
 
-// A pattern is a regular expression. It was parsed with its schema, and is
-// compiled when it is first needed.
+// A pattern is a regular expression, parsed with its schema and compiled when
+// first needed.
 type pattern struct {
 	source string
 	size   int // about how many instructions

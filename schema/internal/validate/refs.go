@@ -10,23 +10,23 @@ import (
 	"github.com/tenon-mcp/tenon/schema/internal/words"
 )
 
-// noBase is the address of a schema that does not say one. Nothing is there.
+// noBase is the URI of a schema without $id.
 const noBase = "tenon:///"
 
-// maxAddress is how long the address of a schema may be: every reference is
-// read together with it.
+// maxAddress is the maximum length of the URI of a schema, because every
+// reference is resolved against it.
 const maxAddress = 4096
 
-var errNotFetched = errors.New("references out of the schema are never fetched")
+var errNotFetched = errors.New("external references are never fetched")
 
-// A reference is tied when all schemas are known.
+// A reference is resolved when all schemas are known.
 type reference struct {
 	from     *node
 	kind, to string
 }
 
-// locate reads what a schema says about where it is and what it is called, and
-// returns the resource that it belongs to.
+// locate reads the identifiers of a schema and returns the resource that it
+// belongs to.
 func (c *compiler) locate(n *node, i int32, core core, home *resource) *resource {
 	root := i == 0
 	if c.judging || !root && !core.located {
@@ -183,8 +183,8 @@ func resolve(base, ref string) string {
 	return b.ResolveReference(r).String()
 }
 
-// tie finds what all references refer to. That may be at a place where no
-// schema was expected, so that there can be more references on the way.
+// tie resolves all references. A target may be where no schema was expected,
+// and may contain further references.
 func (c *compiler) tie() {
 	for n := 0; n < len(c.pending) && c.err == nil; n++ {
 		p := c.pending[n]
@@ -207,7 +207,7 @@ func (c *compiler) tie() {
 		target := c.target(res, fragment)
 		switch {
 		case target == nil:
-			c.loosef(p.from, "the schema refers to %s, but there is no such place in it", words.Quote(p.to))
+			c.loosef(p.from, "the schema refers to %s, which does not exist", words.Quote(p.to))
 		case p.kind == "$dynamicRef" && res.dynamic[fragment] != nil:
 			c.dynamic = true
 			h.dynamic = &dynamicRef{target: target, name: fragment}

@@ -9,14 +9,14 @@ import (
 	"github.com/tenon-mcp/tenon/schema/internal/words"
 )
 
-// A Problem is one of package schema.
+// A Problem is a schema.Problem.
 type Problem struct{ Path, Message string }
 
-// MaxProblems is how many are told.
+// MaxProblems is the number of problems that are listed.
 const MaxProblems = 20
 
-// A step is a member or an element on the way to a value. For an element the
-// items name and value are the same.
+// A step is a member or an element on the path to a value. For an element, name
+// and value are the same item.
 type step struct {
 	name, value int32
 	number      int
@@ -44,7 +44,7 @@ func (r *run) where() string {
 	return strings.ToValidUTF8(string(path[:half]), "") + "…" + strings.ToValidUTF8(string(path[len(path)-half:]), "")
 }
 
-// addf tells a problem, or counts it if there are enough.
+// addf records a problem, or counts it if the list is full.
 func (r *run) addf(format string, args ...any) {
 	if r.isFull() {
 		return
@@ -52,14 +52,15 @@ func (r *run) addf(format string, args ...any) {
 	r.add(r.where(), fmt.Sprintf(format, args...))
 }
 
-// add tells a problem, but not twice. Whoever calls it has asked isFull.
+// add records a problem once. The caller has called isFull.
 func (r *run) add(path, message string) {
 	if p := (Problem{path, message}); !slices.Contains(r.found, p) {
 		r.found = append(r.found, p)
 	}
 }
 
-// isFull counts one problem if there are enough of them already.
+// isFull reports whether the list of problems is full, and counts one more if
+// so.
 func (r *run) isFull() bool {
 	if len(r.found) < MaxProblems {
 		return false
@@ -68,8 +69,8 @@ func (r *run) isFull() bool {
 	return true
 }
 
-// wrongf tells a problem if anybody listens. It is false, for the caller to
-// return.
+// wrongf records a problem if problems are reported. It returns false, for the
+// caller to return.
 func (r *run) wrongf(format string, args ...any) bool {
 	if r.loud {
 		r.addf(format, args...)
@@ -97,7 +98,7 @@ func (r *run) wrongChoice(c *choice, i int32) bool {
 	return false
 }
 
-// wrongMember tells a problem of the member whose name is at an item.
+// wrongMember records a problem of the member whose name is at an item.
 func (r *run) wrongMember(at int32, message string) bool {
 	if r.loud && !r.isFull() {
 		r.add(words.Path(r.where(), words.Member(r.doc.string(at))), message)
@@ -107,12 +108,12 @@ func (r *run) wrongMember(at int32, message string) bool {
 
 func (r *run) wrongDependency(name string, without []string) bool {
 	if r.loud {
-		r.addf("with %s there must also be %s", words.Quote(name), words.Clip(strings.Join(without, ", ")))
+		r.addf("%s requires %s", words.Quote(name), words.Clip(strings.Join(without, ", ")))
 	}
 	return false
 }
 
-// missing tells which required members are not there.
+// missing records the required members that are absent.
 func (r *run) missing(o *objectRules, i int32) bool {
 	if !r.loud {
 		return false
@@ -138,7 +139,7 @@ func (r *run) missing(o *objectRules, i int32) bool {
 	return false
 }
 
-// wrongAlternatives tells what keeps a value from each of several schemas.
+// wrongAlternatives records why a value fits none of several schemas.
 func (r *run) wrongAlternatives(subs []*node, i int32) bool {
 	if !r.loud {
 		return false
@@ -165,7 +166,7 @@ func (r *run) wrongAlternatives(subs []*node, i int32) bool {
 	if len(subs) > most {
 		rest = fmt.Sprintf("; and %d more", len(subs)-most)
 	}
-	r.addf("fits none of the alternatives (%s%s)", strings.Join(reasons, "; "), rest)
+	r.addf("matches none of the alternatives (%s%s)", strings.Join(reasons, "; "), rest)
 	return false
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/tenon-mcp/tenon/schema/internal/words"
 )
 
-// A kind is what a JSON value is. Kinds are bits, so that several can be asked
-// for at once.
+// A kind is the type of a JSON value. Kinds are bits, so that they can be
+// combined.
 type kind uint8
 
 const (
@@ -52,16 +52,15 @@ type item struct {
 	count   int32 // members or elements
 }
 
-// A document is JSON that was checked, and a list of the values in it, each
-// before those that are inside it. In an object each value stands behind a
-// string that is its name.
+// A document is validated JSON as a list of its values, each followed by those
+// inside it. In an object each value follows the string that is its name.
 type document struct {
 	text  []byte
 	items []item
 	names string // text once more, where parts of it are kept
 }
 
-// read checks text and lists its values, if they are not more than most.
+// read validates text and lists its values, at most most of them.
 func read(text []byte, most int) (document, error) {
 	d := document{text: text}
 	if err := rawjson.Check(text); err != nil {
