@@ -181,21 +181,21 @@ func (l *listening) end() {
 
 // allChanges returns a change notification for everything in the filter.
 func allChanges(f mcp.SubscriptionFilter) []mcp.Notification {
-	var notes []mcp.Notification
+	var changes []mcp.Notification
 	if f.ToolsListChanged {
-		notes = append(notes, mcp.Notification{Method: mcp.NotificationToolsListChanged})
+		changes = append(changes, mcp.Notification{Method: mcp.NotificationToolsListChanged})
 	}
 	if f.PromptsListChanged {
-		notes = append(notes, mcp.Notification{Method: mcp.NotificationPromptsListChanged})
+		changes = append(changes, mcp.Notification{Method: mcp.NotificationPromptsListChanged})
 	}
 	if f.ResourcesListChanged {
-		notes = append(notes, mcp.Notification{Method: mcp.NotificationResourcesListChanged})
+		changes = append(changes, mcp.Notification{Method: mcp.NotificationResourcesListChanged})
 	}
 	for _, uri := range f.ResourceSubscriptions {
 		params := append(rawjson.AppendString([]byte(`{"uri":`), uri), '}')
-		notes = append(notes, mcp.Notification{Method: mcp.NotificationResourceUpdated, Params: params})
+		changes = append(changes, mcp.Notification{Method: mcp.NotificationResourceUpdated, Params: params})
 	}
-	return notes
+	return changes
 }
 
 // final reports whether the server has rejected the subscription.

@@ -108,7 +108,7 @@ type connState struct {
 	err     error                // why the Conn has ended; nil until then
 	running int                  // requests being served, and goroutines that write
 	handled int                  // requests being served
-	idle    chan struct{}        // closed when nothing is left to do; nil if nobody waits
+	idle    chan struct{}        // closed when nothing is left to do; nil if no goroutine waits
 }
 
 // A ClosedError is the error of calls on a Conn that has ended.

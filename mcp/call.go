@@ -253,8 +253,8 @@ func Abandon(err error) {
 	}
 }
 
-// A Notification rides with a call: progress, a log line, or news of a change. Like a
-// Call it has no envelope: whose note it is, is known from where it arrives.
+// A Notification belongs to a call: progress, a log message, or a change. Like
+// a Call it has no envelope.
 type Notification struct {
 	Method string
 	Params json.RawMessage // an object, or nil

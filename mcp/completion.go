@@ -65,6 +65,6 @@ type Completion struct {
 // all and their total number.
 func Completions(all []string) Completion {
 	total := int64(len(all))
-	kept := all[:min(len(all), MaxCompletions)]
-	return Completion{Values: kept, Total: &total, HasMore: len(kept) < len(all)}
+	values := all[:min(len(all), MaxCompletions)]
+	return Completion{Values: values, Total: &total, HasMore: len(values) < len(all)}
 }

@@ -123,19 +123,19 @@ type seen struct {
 // A performing is a conversation of calls that is running.
 type performing struct {
 	*section
-	kept     captures
+	captured captures
 	seen     seen
 	problems []error
 
-	mu    sync.Mutex
-	block *block
-	used  []bool // which exchanges of the block have taken place
-	notes []mcp.Notification
+	mu       sync.Mutex
+	block    *block
+	used     []bool // which exchanges of the block have taken place
+	received []mcp.Notification
 }
 
 // playCalls runs a conversation in one revision.
 func (s *section) playCalls(h mcp.Handler, rev mcp.Revision) (seen, error) {
-	p := &performing{section: s, kept: captures{}, seen: seen{map[int]sight{}, map[int][]string{}}}
+	p := &performing{section: s, captured: captures{}, seen: seen{map[int]sight{}, map[int][]string{}}}
 	blocks, err := s.blocks(rev)
 	if err != nil {
 		return p.seen, err
@@ -168,17 +168,17 @@ func (p *performing) play(h mcp.Handler, b *block) {
 		wish(c)
 	}
 	if params != "" {
-		c.Params = json.RawMessage(p.kept.fill(params))
+		c.Params = json.RawMessage(p.captured.fill(params))
 		if !json.Valid(c.Params) {
 			p.fail(p.mistaken(l, "the params are not JSON: %s", clip(params)))
 			return
 		}
 	}
-	p.block, p.used, p.notes = b, make([]bool, len(b.exchanges)), nil
+	p.block, p.used, p.received = b, make([]bool, len(b.exchanges)), nil
 	c.OnNotification = func(n mcp.Notification) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.notes = append(p.notes, n)
+		p.received = append(p.received, n)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
@@ -192,7 +192,7 @@ func (p *performing) play(h mcp.Handler, b *block) {
 			p.seen.lines[x.answer] = sight{}
 		}
 	}
-	p.compareNotes()
+	p.compareNotifications()
 	p.compareOutcome(res, err)
 }
 
@@ -210,7 +210,7 @@ func (p *performing) answer(_ context.Context, _ *mcp.Call, _ string, q mcp.Inpu
 		p.fail(p.look(at, q.Method, q.Params))
 	}
 	_, answer, _ := strings.Cut(p.lines[p.block.exchanges[x].answer].arg, " ")
-	return json.RawMessage(p.kept.fill(answer)), nil
+	return json.RawMessage(p.captured.fill(answer)), nil
 }
 
 // exchangeFor finds the response to an input request: the first for its method
@@ -247,7 +247,7 @@ func (p *performing) look(at int, method string, params json.RawMessage) error {
 			return p.mistaken(l, "%v", err)
 		}
 	}
-	err := want.match(orEmpty(params), p.kept)
+	err := want.match(orEmpty(params), p.captured)
 	if err == nil && method != wantMethod {
 		err = fmt.Errorf("got %s, want %s", method, wantMethod)
 	}
@@ -272,19 +272,19 @@ func orEmpty(params json.RawMessage) json.RawMessage {
 	return params
 }
 
-func (p *performing) compareNotes() {
+func (p *performing) compareNotifications() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, at := range p.block.notifications {
-		if i < len(p.notes) {
-			p.fail(p.look(at, p.notes[i].Method, p.notes[i].Params))
+		if i < len(p.received) {
+			p.fail(p.look(at, p.received[i].Method, p.received[i].Params))
 		} else {
 			p.seen.lines[at] = sight{}
 			p.fail(p.wrong(p.lines[at], "this notification did not arrive"))
 		}
 	}
-	for i := len(p.block.notifications); i < len(p.notes); i++ {
-		n := spell("note", p.notes[i].Method, string(orEmpty(p.notes[i].Params)))
+	for i := len(p.block.notifications); i < len(p.received); i++ {
+		n := spell("note", p.received[i].Method, string(orEmpty(p.received[i].Params)))
 		p.seen.extra[p.block.call] = append(p.seen.extra[p.block.call], n)
 		p.fail(p.wrong(p.lines[p.block.call], "unexpected message from the server: %s", clip(n)))
 	}

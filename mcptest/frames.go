@@ -17,7 +17,7 @@ type play struct {
 	*section
 	near     *recorder
 	received chan []byte // frames from the server that have not been compared
-	kept     captures
+	captured captures
 	at       line   // the current line
 	seen     []line // the actual conversation
 	problems []error
@@ -30,7 +30,7 @@ func (s *section) playFrames(h mcp.Handler, update bool) ([]line, error) {
 	if err != nil {
 		return nil, mistake{err}
 	}
-	p := &play{section: s, near: near, received: make(chan []byte, 1<<16), kept: captures{}}
+	p := &play{section: s, near: near, received: make(chan []byte, 1<<16), captured: captures{}}
 	go func() {
 		defer close(p.received)
 		for {
@@ -68,7 +68,7 @@ func (p *play) step(lines []line, update bool) int {
 		if update && !expects(lines) {
 			p.rest() // // a new conversation: put every response below its request
 		}
-		if err := p.near.Write([]byte(p.kept.fill(l.arg) + "\n")); err != nil {
+		if err := p.near.Write([]byte(p.captured.fill(l.arg) + "\n")); err != nil {
 			p.fail(p.wrong(l, "send to the server: %v", err))
 		}
 	case "<":
@@ -129,7 +129,7 @@ func (p *play) expect(l line) {
 		p.fail(p.wrong(l, "nothing received, want %s", clip(l.arg)))
 		return
 	}
-	if err := want.match(got, p.kept); err != nil {
+	if err := want.match(got, p.captured); err != nil {
 		p.fail(p.wrong(l, "%v\n\tgot  %s\n\twant %s", err, clip(string(got)), clip(l.arg)))
 		l.text = l.word + " " + want.merge(got).String()
 	}
@@ -176,7 +176,7 @@ func (p *play) expectAll(lines []line) {
 // whose returns the index of the pattern that a frame matches, or -1.
 func (p *play) whose(got []byte, open []*pattern) int {
 	for i, want := range open {
-		if want != nil && want.match(got, p.kept) == nil {
+		if want != nil && want.match(got, p.captured) == nil {
 			return i
 		}
 	}

@@ -24,7 +24,7 @@ func (p *performing) compareOutcome(res mcp.Result, err error) {
 		p.fail(p.mistaken(l, "%v", err))
 		return
 	}
-	why := sameOutcome(l, word, rest, p.kept)
+	why := sameOutcome(l, word, rest, p.captured)
 	if why == nil {
 		p.seen.lines[p.block.outcome] = sight{ok: true, text: l.text}
 		return
@@ -65,7 +65,7 @@ func withMeta(body string, meta mcp.Meta) string {
 	return strings.TrimSuffix(body, "}") + comma + `"_meta":` + string(raw) + "}"
 }
 
-func sameOutcome(l line, word, rest string, kept captures) error {
+func sameOutcome(l line, word, rest string, captured captures) error {
 	switch {
 	case l.word != word:
 		return fmt.Errorf("the call had another outcome")
@@ -74,7 +74,7 @@ func sameOutcome(l line, word, rest string, kept captures) error {
 		if err != nil {
 			return err
 		}
-		return want.match(json.RawMessage(rest), kept)
+		return want.match(json.RawMessage(rest), captured)
 	}
 	code, message, _ := strings.Cut(rest, " ")
 	wantCode, part, _ := strings.Cut(l.arg, " ")

@@ -166,36 +166,36 @@ func (c captures) fill(s string) string {
 
 // match returns nil if got, which is valid JSON, matches p, and otherwise where
 // it differs. Captures are stored only if everything matches.
-func (p *pattern) match(got []byte, kept captures) error {
+func (p *pattern) match(got []byte, captured captures) error {
 	trial := captures{}
-	for k, v := range kept {
+	for k, v := range captured {
 		trial[k] = v
 	}
 	if err := p.compare(got, trial, ""); err != nil {
 		return err
 	}
 	for k, v := range trial {
-		kept[k] = v
+		captured[k] = v
 	}
 	return nil
 }
 
-func (p *pattern) compare(got []byte, kept captures, path string) error {
+func (p *pattern) compare(got []byte, captured captures, path string) error {
 	switch p.kind {
 	case anything:
 		return nil
 	case capture:
-		old, ok := kept[p.text]
+		old, ok := captured[p.text]
 		if !ok {
-			kept[p.text] = string(rawjson.AppendCompact(nil, got))
+			captured[p.text] = string(rawjson.AppendCompact(nil, got))
 		} else if !sameJSON([]byte(old), got) {
 			return differ(path, got, old+" as $"+p.text)
 		}
 		return nil
 	case object:
-		return p.compareObject(got, kept, path)
+		return p.compareObject(got, captured, path)
 	case array:
-		return p.compareArray(got, kept, path)
+		return p.compareArray(got, captured, path)
 	}
 	if !sameScalar([]byte(p.text), got) {
 		return differ(path, got, p.text)
@@ -203,7 +203,7 @@ func (p *pattern) compare(got []byte, kept captures, path string) error {
 	return nil
 }
 
-func (p *pattern) compareObject(got []byte, kept captures, path string) error {
+func (p *pattern) compareObject(got []byte, captured captures, path string) error {
 	if !rawjson.IsObject(got) {
 		return differ(path, got, "an object")
 	}
@@ -214,7 +214,7 @@ func (p *pattern) compareObject(got []byte, kept captures, path string) error {
 		if v == nil {
 			return fmt.Errorf("%s: missing, want %s", at(path+"."+name), clip(p.parts[i].String()))
 		}
-		if err := p.parts[i].compare(v, kept, path+"."+name); err != nil {
+		if err := p.parts[i].compare(v, captured, path+"."+name); err != nil {
 			return err
 		}
 	}
@@ -226,7 +226,7 @@ func (p *pattern) compareObject(got []byte, kept captures, path string) error {
 	return nil
 }
 
-func (p *pattern) compareArray(got []byte, kept captures, path string) error {
+func (p *pattern) compareArray(got []byte, captured captures, path string) error {
 	if !rawjson.IsArray(got) {
 		return differ(path, got, "an array")
 	}
@@ -239,7 +239,7 @@ func (p *pattern) compareArray(got []byte, kept captures, path string) error {
 			}
 			return fmt.Errorf("%s: unexpected %s", at(where), clip(string(e.Value)))
 		}
-		if err := p.parts[i].compare(e.Value, kept, where); err != nil {
+		if err := p.parts[i].compare(e.Value, captured, where); err != nil {
 			return err
 		}
 	}

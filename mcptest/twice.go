@@ -64,17 +64,17 @@ func twice(ctx context.Context, h mcp.Handler, c *mcp.Call, answer func(q mcp.In
 
 // A round is the outcome of one call of a handler.
 type round struct {
-	questions []string // each as text, sorted; none in the last round
-	outcome   string
-	need      *mcp.InputRequired
-	effects   []string // that were recorded meanwhile, sorted
+	requests []string // each as text, sorted; none in the last round
+	outcome  string
+	need     *mcp.InputRequired
+	effects  []string // that were recorded meanwhile, sorted
 }
 
 func (r round) String() string {
 	if r.need != nil {
-		return "asked " + strings.Join(r.questions, " and ")
+		return "requested " + strings.Join(r.requests, " and ")
 	}
-	return "came to " + r.outcome
+	return "returned " + r.outcome
 }
 
 func enter(ctx context.Context, h mcp.Handler, c *mcp.Call) (r round) {
@@ -82,7 +82,7 @@ func enter(ctx context.Context, h mcp.Handler, c *mcp.Call) (r round) {
 	if need, ok := errors.AsType[*mcp.InputRequired](err); ok {
 		r.need = need
 		for _, key := range slices.Sorted(maps.Keys(need.Requests)) {
-			r.questions = append(r.questions, key+"="+questionText(need.Requests[key]))
+			r.requests = append(r.requests, key+"="+requestText(need.Requests[key]))
 		}
 		return r
 	}
@@ -93,7 +93,7 @@ func enter(ctx context.Context, h mcp.Handler, c *mcp.Call) (r round) {
 	return round{outcome: word + " " + rest}
 }
 
-func questionText(q mcp.InputRequest) string {
+func requestText(q mcp.InputRequest) string {
 	return q.Method + " " + string(rawjson.AppendCanonical(nil, q.Params))
 }
 
@@ -143,7 +143,7 @@ func overTheWire(ctx context.Context, h mcp.Handler, rev mcp.Revision, call mcp.
 	}
 	var asked []string
 	answering := mcp.HandleInput(peer, func(_ context.Context, _ *mcp.Call, _ string, q mcp.InputRequest) (json.RawMessage, error) {
-		asked = append(asked, questionText(q))
+		asked = append(asked, requestText(q))
 		return json.RawMessage(answer(q)), nil
 	}, 10*mcp.MaxRounds)
 	last := enter(ctx, answering, &call)
@@ -154,7 +154,7 @@ func overTheWire(ctx context.Context, h mcp.Handler, rev mcp.Revision, call mcp.
 	var want []string
 	for _, r := range rounds {
 		var each []string
-		for _, q := range r.questions {
+		for _, q := range r.requests {
 			_, text, _ := strings.Cut(q, "=")
 			each = append(each, text)
 		}

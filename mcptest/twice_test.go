@@ -65,7 +65,7 @@ func TestTwiceFindsWhatCannotBeRepeated(t *testing.T) {
 				return "done", nil
 			}
 			return "", ask(c, "k", "first")
-		}, "then  came to result"},
+		}, "then  returned result"},
 		{"asks for ever", func(n int, c *mcp.Call) (string, error) {
 			return "", ask(c, fmt.Sprint("k", len(c.InputResponses)), "first")
 		}, "still requires input in round 10"},

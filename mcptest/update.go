@@ -30,7 +30,7 @@ func (s *section) rewritten(in map[mcp.Revision]seen) []line {
 			last = extras[i]
 		}
 		if (l.word == "result" || l.word == "error") && last != "" && !strings.Contains("\n"+last, "\nresult ") {
-			out = append(out, line{text: last}) // notes stand before what the call comes to
+			out = append(out, line{text: last}) // notifications precede the outcome
 			last = ""
 		}
 		out = append(out, s.rewrite(i, in)...)
