@@ -44,7 +44,7 @@ type template struct {
 // without a URI or MIME type get those of the resource.
 func (s *Server) AddResource(spec mcp.Resource, read ReadFunc, o *ResourceOptions) error {
 	if u, err := url.Parse(spec.URI); err != nil || u.Scheme == "" {
-		return fmt.Errorf("resource %q: the URI has no scheme, such as file:", spec.URI)
+		return fmt.Errorf("resource %q: the URI has no scheme (such as file:)", spec.URI)
 	}
 	if spec.Name == "" {
 		return fmt.Errorf("resource %q has no name", spec.URI)
