@@ -427,7 +427,7 @@ func TestElicitation(t *testing.T) {
 		}
 		return "hello " + got.Name, nil
 	}, nil)
-	for action, want := range map[string]string{"accept": "hello Ada", "decline": "declined", "cancel": "without an answer"} {
+	for action, want := range map[string]string{"accept": "hello Ada", "decline": "declined", "cancel": "dismissed"} {
 		b := newBench(t, nil, calls("x__ask", "{}"), says("ok"))
 		b.answers = func(a Ask) *Reply {
 			if a.Kind == AskApproval {
