@@ -59,12 +59,12 @@ func testQueries(t *testing.T, g *target) {
 		{"orders_of", map[string]any{"person": 1, "least": 15.5}, "1 row"},
 		{"orders_of", map[string]any{"person": 1, "most": 1}, "20.5"},
 		{"orders_of", map[string]any{}, "person: is required"},
-		{"orders_of", map[string]any{"person": "1; DROP TABLE orders"}, "do not fit"},
+		{"orders_of", map[string]any{"person": "1; DROP TABLE orders"}, "Invalid arguments"},
 		{"orders_of", map[string]any{"person": 1, "most": 1000}, "at most 100"},
 		{"orders_of", map[string]any{"person": 1, "other": 1}, "other"},
 		{"named", map[string]any{"name": "Grace"}, "1 row"},
 		{"named", map[string]any{}, "3 rows"},
-		{"named", map[string]any{"name": "Eve"}, "do not fit"},
+		{"named", map[string]any{"name": "Eve"}, "Invalid arguments"},
 		{"sly", map[string]any{}, "refused"},
 	} {
 		if a := call(t, s, row.tool, row.args); !strings.Contains(a.text, row.want) {
