@@ -250,7 +250,7 @@ func (r *toolResult) decodeStructured(tool string, out any) error {
 	}
 	inner := unwrap(r.structured)
 	if inner != nil && r.says(inner) && schema.Unmarshal(inner, out) == nil {
-		return nil // // a type that accepts any JSON would accept the wrapped form too
+		return nil // a type that accepts any JSON would accept the wrapped form too
 	}
 	if err = schema.Unmarshal(r.structured, out); err == nil {
 		return nil
@@ -264,7 +264,7 @@ func (r *toolResult) decodeStructured(tool string, out any) error {
 // says reports whether the text of the result is this JSON value, as it is for
 // a wrapped value.
 func (r *toolResult) says(value []byte) bool {
-	if rawjson.IsObject(value) { // // objects are never wrapped
+	if rawjson.IsObject(value) { // objects are never wrapped
 		return false
 	}
 	blocks, err := r.blocks()

@@ -17,8 +17,7 @@
 //
 // Errors of the server are [*mcp.Error] with Local unset. A call that took too
 // long fails with a [*TimeoutError]. A tool that failed is a result with
-// IsError set for
-// [Client.CallTool] and a [*ToolError] for [Call].
+// IsError set for [Client.CallTool] and a [*ToolError] for [Call].
 //
 // # Time limits
 //

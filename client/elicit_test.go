@@ -262,7 +262,7 @@ func TestRefusedInputRequestIsReported(t *testing.T) {
 		fallback bool
 		want     string // the warning
 	}{
-		"a form that cannot be shown": {form(`"n":{"type":"object","properties":{}}`), true, `an input request of tools/call "book" was answered with an error: the server asks elicitation/create in a way that cannot be used`},
+		"a form that cannot be shown": {form(`"n":{"type":"object","properties":{}}`), true, `an input request of tools/call "book" was answered with an error: invalid input request elicitation/create: `},
 		"a function that fails":       {form(``), true, "the screen is broken"},
 		"a person who says no":        {sampling, true, ""},
 		"a server that needs it":      {form(``), false, ""},

@@ -47,7 +47,7 @@ func object(v any, encode func(any) (json.RawMessage, error)) (json.RawMessage, 
 			return nil, err
 		}
 		if rawjson.IsNull(enc) {
-			return nil, nil // // a nil map or pointer
+			return nil, nil // a nil map or pointer
 		}
 		if !rawjson.IsObject(enc) {
 			return nil, fmt.Errorf("expected a struct or a map, not %T", v)

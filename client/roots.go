@@ -34,7 +34,7 @@ func (o *Options) listRoots(ctx context.Context) (json.RawMessage, error) {
 func (c *Client) RootsChanged(ctx context.Context) error {
 	err := c.Notify(ctx, mcp.NotificationRootsListChanged, nil)
 	if e, ok := errors.AsType[*mcp.Error](err); ok && e.Code == mcp.CodeMethodNotFound {
-		return nil // // a server in this process without a handler for it
+		return nil // a server in this process without a handler for it
 	}
 	return err
 }

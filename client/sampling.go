@@ -34,8 +34,9 @@ type Sampling struct {
 	Context bool
 }
 
-// ErrSamplingRejected is the error of a [Sampling].Create when the person rejects
-// the request. Older servers get the code that the specification has for it.
+// ErrSamplingRejected is the error that [Sampling].Create returns if the user
+// rejects the request. Older servers get the error code that the specification
+// defines for this case.
 //
 // Deprecated: by SEP-2577, with [Sampling].
 var ErrSamplingRejected error = &mcp.Error{Code: -1, Local: true, Message: "User rejected sampling request"}

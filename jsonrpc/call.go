@@ -36,8 +36,7 @@ func (c *Conn) NextID() int64 { return c.seq.Add(1) }
 // Start sends a request with an id from [Conn.NextID]. ctx limits how long
 // Start waits for a slow peer; if ctx has ended, Start does not wait and the
 // request is queued. The caller receives the response and calls
-// [Pending.Release], or calls
-// [Pending.Cancel].
+// [Pending.Release], or calls [Pending.Cancel].
 func (c *Conn) Start(ctx context.Context, id int64, method string, params []byte) (*Pending, error) {
 	c.mu.Lock()
 	if err := c.state.err; err != nil {
@@ -103,7 +102,7 @@ func (p *Pending) Cancel() {
 	defer p.conn.mu.Unlock()
 	s := &p.conn.state
 	if s.waiting[p.id] != p {
-		return // // the response has arrived
+		return // the response has arrived
 	}
 	delete(s.waiting, p.id)
 	if s.dropped == nil || len(s.dropped) >= maxDropped {

@@ -163,7 +163,7 @@ func (c *Conn) Run(ctx context.Context) error {
 
 	cancelled := !stop()
 	if cancelled {
-		err = nil // // ending because of ctx is not an error
+		err = nil // ending because of ctx is not an error
 	}
 	c.fail(&ClosedError{Cause: err})
 	if cancelled {
@@ -257,7 +257,7 @@ func (c *Conn) receive(ctx context.Context, frame []byte, m *Message) {
 			c.invalidFrame(frame, c.unexpected(m.ID))
 		}
 	case m.IsNotification():
-		n := *m // // so that only notifications escape to the heap
+		n := *m // so that only notifications escape to the heap
 		c.notified(ctx, &n)
 	default:
 		c.accept(ctx, m)

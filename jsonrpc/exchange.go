@@ -105,7 +105,7 @@ func (c *Conn) admit(ctx context.Context, m *Message, b *batch) (*Exchange, *Err
 		rejected = "the server is shutting down"
 	case c.state.serving[x.key] != nil:
 		rejected = "a request with this id is in progress"
-	case c.state.handled >= c.opts.MaxServing: // // including cancelled ones that are still running
+	case c.state.handled >= c.opts.MaxServing: // including cancelled ones that are still running
 		rejected = fmt.Sprintf("too many requests at once: the limit is %d", c.opts.MaxServing)
 	default:
 		c.state.serving[x.key] = x

@@ -267,7 +267,7 @@ func (c *Conn) write(mayWait bool) bool {
 		c.mu.Lock()
 		if wait {
 			c.startedLocked()
-			go c.finish(buf) // // the outbox stays busy
+			go c.finish(buf) // the outbox stays busy
 			return true
 		}
 		c.wroteLocked(buf, err)

@@ -95,7 +95,7 @@ func (c *Conn) wakeLocked() {
 		return
 	}
 	w.idle--
-	w.wake <- struct{}{} // // does not block: only one worker is woken at a time
+	w.wake <- struct{}{} // does not block: only one worker is woken at a time
 }
 
 // stopWorkers stops idle workers once reading has ended.

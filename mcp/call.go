@@ -142,7 +142,7 @@ const SavedPrefix = "tenon/kept/"
 // of its own) and must not run concurrently with Ask or AskAll. Most handlers
 // use server.Once instead.
 func (c *Call) Save(key string, value json.RawMessage) {
-	responses := maps.Clone(c.InputResponses) // // the map may be shared
+	responses := maps.Clone(c.InputResponses) // the map may be shared
 	if responses == nil {
 		responses = map[string]json.RawMessage{}
 	}
@@ -222,8 +222,8 @@ type InputRequired struct {
 	Requests map[string]InputRequest
 
 	// State is the server's state for the next round, where it is found
-	// unchanged in
-	// [Call.State]. Package era seals it before it leaves the process.
+	// unchanged in [Call.State]. Package era seals it before it leaves the
+	// process.
 	State string
 
 	// PriorResponses holds responses of earlier rounds that the handler needs

@@ -4,8 +4,7 @@ import "fmt"
 
 // A Discovery is a server's description of itself: the result of
 // [MethodDiscover]. The supported revisions are part of the envelope and
-// therefore absent; see
-// [MethodRevision].
+// therefore absent; see [MethodRevision].
 type Discovery struct {
 	Capabilities ServerCapabilities `json:"capabilities"`
 	// Instructions is advice for a model on how to use the server.

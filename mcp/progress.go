@@ -56,7 +56,7 @@ func (r *increasingProgress) notify(n Notification) {
 		return
 	}
 	r.delivering = true
-	defer func() { r.delivering = false }() // // also if next panics
+	defer func() { r.delivering = false }() // also if next panics
 	for r.waiting != nil {
 		next := *r.waiting
 		r.waiting = nil

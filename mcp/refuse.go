@@ -8,34 +8,34 @@ import (
 	"strings"
 )
 
-// refusedPrefix begins the keys under which Answers hold refusals, as encoded
-// errors. So they are kept for later rounds, and sealed, as answers are, and
-// every wrapper of a Handler passes them on.
+// refusedPrefix is the prefix of the keys under which InputResponses holds
+// refusals, as encoded errors. Refusals are therefore carried to later rounds
+// and sealed like responses, and every wrapper of a Handler passes them on.
 const refusedPrefix = "tenon/refused/"
 
-// Refuse records why the question under the key has no answer: the client
-// answered with an error, or the person declined where the protocol has no other
-// way to say so. Of an error that is not an [*Error] only its existence is
-// recorded. Refuse changes c; it is for the next round that a caller makes of its
-// own, as [HandleInput] does.
+// Refuse records that the input request under the key gets err instead of a
+// response: the client answered with an error, or the user declined a request
+// whose response cannot express that. The text of an error that is not an
+// [*Error] is not recorded. Refuse modifies c, which is the call of the next
+// round; [HandleInput] uses it.
 //
 // A connection to an older server answers the server's request with the error,
-// and the call goes on. Revision 2026-07-28 has no such answer: a connection to a
-// server of that revision returns the error, and the call ends.
+// and the call continues. Revision 2026-07-28 has no such answer: a connection
+// to a server of that revision returns the error, and the call ends.
 func (c *Call) Refuse(key string, err error) {
-	answers := maps.Clone(c.InputResponses) // others may hold the map
-	if answers == nil {
-		answers = map[string]json.RawMessage{}
+	responses := maps.Clone(c.InputResponses) // the map may be shared
+	if responses == nil {
+		responses = map[string]json.RawMessage{}
 	}
 	raw, failed := Marshal(refusal(err))
 	if failed != nil { // data that is not JSON
 		raw, _ = Marshal(Errorf(refusal(err).Code, "%s", refusal(err).Message))
 	}
-	answers[refusedPrefix+key] = raw
-	c.InputResponses = answers
+	responses[refusedPrefix+key] = raw
+	c.InputResponses = responses
 }
 
-// refusal is an error as the far side may see it.
+// refusal returns err in the form that the peer may see.
 func refusal(err error) *Error {
 	e, ok := errors.AsType[*Error](err)
 	switch {
@@ -47,8 +47,8 @@ func refusal(err error) *Error {
 	return e
 }
 
-// Refused returns why the question under the key has no answer, an [*Error]; nil
-// if it was not refused.
+// Refused returns the error that the input request under the key got instead of
+// a response, an [*Error]; nil if the request was not refused.
 func (c *Call) Refused(key string) error {
 	if len(c.InputResponses) == 0 {
 		return nil
@@ -59,13 +59,13 @@ func (c *Call) Refused(key string) error {
 	}
 	e := new(Error)
 	if err := Unmarshal(raw, e); err != nil {
-		return Errorf(CodeInternal, "the refusal of %q cannot be read: %v", clip(key), err)
+		return Errorf(CodeInternal, "refusal of %q: %v", clip(key), err)
 	}
 	return e
 }
 
-// Refusal returns the refusal of any question, the first by its key; nil if none
-// was refused.
+// Refusal returns the error of the refused input request with the first key in
+// sort order; nil if none was refused.
 func (c *Call) Refusal() error {
 	for _, key := range c.refusedKeys() {
 		return c.Refused(key)
@@ -73,7 +73,7 @@ func (c *Call) Refusal() error {
 	return nil
 }
 
-// refusedKeys lists the questions that were refused, in order.
+// refusedKeys returns the sorted keys of the refused input requests.
 func (c *Call) refusedKeys() (keys []string) {
 	for key := range c.InputResponses {
 		if refused, ok := strings.CutPrefix(key, refusedPrefix); ok {

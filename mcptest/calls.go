@@ -24,7 +24,7 @@ type block struct {
 	outcome       int // -1 if not specified
 }
 
-type exchange struct{ asked, answer int } // // asked is -1 if not specified
+type exchange struct{ asked, answer int } // asked is -1 if not specified
 
 // role maps words that replace each other to one word.
 func role(word string) string {
@@ -38,7 +38,7 @@ func role(word string) string {
 func (s *section) blocks(rev mcp.Revision) ([]*block, error) {
 	var out []*block
 	var b *block
-	replaced := "" // // the role of the previous line, if it was limited to this revision
+	replaced := "" // the role of the previous line, if it was limited to this revision
 	asked := -1
 	for i, l := range s.lines {
 		if l.word == "" || l.word == "eras" {

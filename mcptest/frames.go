@@ -66,7 +66,7 @@ func (p *play) step(lines []line, update bool) int {
 	switch l.word {
 	case ">":
 		if update && !expects(lines) {
-			p.rest() // // a new conversation: put every response below its request
+			p.rest() // a new conversation: put every response below its request
 		}
 		if err := p.near.Write([]byte(p.captured.fill(l.arg) + "\n")); err != nil {
 			p.fail(p.wrong(l, "send to the server: %v", err))
@@ -193,7 +193,7 @@ func (p *play) rest() {
 				return
 			}
 			p.fail(p.wrong(p.at, "unexpected message from the server: %s", clip(string(frame))))
-			n := len(p.seen) // // keep comments with the next line
+			n := len(p.seen) // keep comments with the next line
 			for n > 0 && p.seen[n-1].word == "" {
 				n--
 			}

@@ -136,7 +136,7 @@ func (r *recorder) identify(f *Frame) {
 		f.Revision = r.newest
 	}
 	if f.Revision != "" && !slices.Contains(mcp.Revisions(), f.Revision) {
-		f.Revision = mcp.Revisions()[0] // // an unsupported revision is rejected in the newest one
+		f.Revision = mcp.Revisions()[0] // an unsupported revision is rejected in the newest one
 	}
 	if method != "" && key != "" {
 		r.requests[sender][key] = sentRequest{method, f.Revision}

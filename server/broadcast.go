@@ -192,7 +192,7 @@ func (s *Server) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 				c.Notify(it.Value)
 			}
 			if lost {
-				return mcp.Result{}, nil // // the client subscribes again and reloads
+				return mcp.Result{}, nil // the client subscribes again and reloads
 			}
 		case <-ctx.Done():
 			return mcp.Result{}, nil

@@ -47,7 +47,7 @@ func (s *Server) Close() error {
 	funs := c.funs
 	c.funs = nil
 	c.mu.Unlock()
-	defer close(c.ended) // // also after a panic, so that no caller waits forever
+	defer close(c.ended) // also after a panic, so that no caller waits forever
 	var errs []error
 	for i := len(funs) - 1; i >= 0; i-- {
 		errs = append(errs, funs[i]())

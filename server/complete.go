@@ -149,7 +149,7 @@ func (s *Server) completableOf(c *mcp.Caller, ref mcp.CompletionRef) (completabl
 			return t.completable(), nil
 		}
 		if r := s.resources.get(ref.URI); r != nil && s.allows(c, KindResource, ref.URI) {
-			anything := func(string) bool { return true } // // there is nothing to complete
+			anything := func(string) bool { return true } // there is nothing to complete
 			return completable{fmt.Sprintf("resource %q", ref.URI), anything, &completers{}}, nil
 		}
 		return completable{}, mcp.InvalidParams("unknown resource template %q", ref.URI)

@@ -72,9 +72,8 @@ func ElicitURL(c *mcp.Call, key, message, url string) error {
 }
 
 // ElicitURLDone notifies the client that the user has finished with the page of
-// an
-// [ElicitURL] with this key, so that the client need not wait for the user to
-// say so. Call it after ElicitURL has returned nil. Only revision 2025-11-25
+// an [ElicitURL] with this key, so that the client need not wait for the user
+// to say so. Call it after ElicitURL has returned nil. Only revision 2025-11-25
 // has such a notification (notifications/elicitation/complete); for other
 // clients ElicitURLDone does nothing.
 func ElicitURLDone(c *mcp.Call, key string) {

@@ -32,7 +32,7 @@ func Once[T any](c *mcp.Call, key string, f func() (T, error)) (T, error) {
 		}
 		return v, nil
 	}
-	if _, err := json.Marshal(v); err != nil { // // before f has an effect
+	if _, err := json.Marshal(v); err != nil { // before f has an effect
 		return v, mcp.Errorf(mcp.CodeInternal, "save the value under %q: %v", key, err)
 	}
 	v, err := f()

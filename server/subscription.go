@@ -29,7 +29,7 @@ func newSubscription(c *mcp.Call, f *mcp.SubscriptionFilter) *subscription {
 	if n := len(f.ResourceSubscriptions); n > 0 {
 		sub.uris = make(map[string]bool, n)
 		for _, uri := range f.ResourceSubscriptions {
-			sub.uris[strings.Clone(uri)] = true // // do not retain the request
+			sub.uris[strings.Clone(uri)] = true // do not retain the request
 		}
 	}
 	if c.OnNotification == nil {

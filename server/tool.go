@@ -77,7 +77,7 @@ func AddTool[In, Out any](s *Server, name, description string, run func(ctx cont
 		spec.Title, spec.Annotations, spec.Icons, spec.Meta = o.Title, o.Annotations, o.Icons, o.Meta
 	}
 	t := &tool{typed: true, run: func(ctx context.Context, c *mcp.Call, args json.RawMessage) (mcp.Result, error) {
-		var v struct { // // one allocation for both
+		var v struct { // one allocation for both
 			in  In
 			out Out
 		}

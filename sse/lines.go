@@ -22,7 +22,7 @@ type lines struct {
 // to the caller; otherwise it is valid until the next call. An incomplete last
 // line is dropped.
 func (l *lines) next() (line []byte, own bool, err error) {
-	var long []byte // // the part of the line that has left the buffer
+	var long []byte // the part of the line that has left the buffer
 	for {
 		if l.afterCR && l.start < l.end {
 			l.afterCR = false

@@ -233,12 +233,12 @@ func TestSensitivePairs(t *testing.T) {
 func TestErrorsAreDataOfTheirServer(t *testing.T) {
 	private := &mcp.Error{Code: -32050, Message: "private"}
 	files := server.New(mcp.Implementation{Name: "files", Version: "1"}, nil)
-	server.AddTool(files, "read", "", func(context.Context, *mcp.Call, struct{}) (string, error) { return "", private })
+	server.AddTool(files, "read", "", func(context.Context, *mcp.Call, struct{}) (string, error) { return "", private }, nil)
 	mail := server.New(mcp.Implementation{Name: "mail", Version: "1"}, nil)
 	server.AddTool(mail, "send", "", func(context.Context, *mcp.Call, struct{}) (string, error) {
 		t.Error("it was sent")
 		return "sent", nil
-	})
+	}, nil)
 	settings := config.Settings{
 		Rules:     []config.Rule{{Effect: config.Allow, Server: "*", Tool: "*"}},
 		Sensitive: []config.Pair{{From: "files", To: "*"}},

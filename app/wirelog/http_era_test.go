@@ -80,6 +80,6 @@ func greeter() *server.Server {
 	server.AddTool(s, "greet", "Say hello", func(_ context.Context, c *mcp.Call, in who) (string, error) {
 		server.Progress(c, 1, 2, "thinking")
 		return "Hello " + in.Name, nil
-	})
+	}, nil)
 	return s
 }

@@ -130,7 +130,7 @@ func TestProgressAndSavedFiles(t *testing.T) {
 			server.Progress(c, float64(i), 100, "drawing")
 		}
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.ImageContent{Data: []byte("bytes"), MIMEType: "image/png"}}}, nil
-	})
+	}, nil)
 	url := listening(t, s)
 	cmd := binary(t, "call", url, "draw", "--save", "pictures")
 	code, out, errs := output(t, cmd)

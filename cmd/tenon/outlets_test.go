@@ -43,10 +43,10 @@ func (l *loginServer) serve(t *testing.T) string {
 	server.AddTool(s, "login", "Log in", func(_ context.Context, _ *mcp.Call, a in) (string, error) {
 		l.heard("arguments " + a.Password + " " + a.Note)
 		return "done", nil
-	})
+	}, nil)
 	server.AddTool(s, "fail", "Fail", func(_ context.Context, _ *mcp.Call, a in) (string, error) {
 		return "", mcp.Errorf(-32000, "cannot log in to https://u:%s@h/?api_key=%s", url.PathEscape(a.Password), url.QueryEscape(a.Password))
-	})
+	}, nil)
 	h, err := streamable.NewHandler(s, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -250,7 +250,7 @@ func serveSampler() {
 			return "a rhyme of my own: " + refused.Err.Error(), nil
 		}
 		return "a rhyme of the model", err
-	})
+	}, nil)
 	stdio.Serve(context.Background(), s, &era.ServerOptions{LegacyOnly: true})
 }
 

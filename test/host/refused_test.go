@@ -96,8 +96,8 @@ func TestDeclinedInputRequestsLetTheCallGoOn(t *testing.T) {
 			w.send("go")
 			want := []string{
 				"fallback after -1 User rejected sampling request",
-				"fallback after -32602 the server asks elicitation/create in a way that cannot be used: requestedSchema",
-				"fallback after -32602 the server asks elicitation/create in a way that cannot be used: ",
+				"fallback after -32602 invalid input request elicitation/create: requestedSchema",
+				"fallback after -32602 invalid input request elicitation/create: ",
 				"fallback after -32601 ",
 				`answered {"action":"decline"}`,
 			}

@@ -113,7 +113,7 @@ func asker(t *testing.T) *house {
 				return "nobody", nil
 			}
 			return "hello " + who.Name, err
-		})
+		}, nil)
 		return s, nil
 	}})
 }
