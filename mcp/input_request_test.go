@@ -135,7 +135,7 @@ func TestAskChecksTheCaller(t *testing.T) {
 
 // L43: the text of the error that asks tells the developer of a handler, who
 // sees it only when it was not returned as it is, what to do.
-func TestNeedInputSaysHowToReturnIt(t *testing.T) {
+func TestInputRequiredSaysHowToReturnIt(t *testing.T) {
 	text := (&mcp.InputRequired{}).Error()
 	if !strings.Contains(text, "as it is") || !strings.Contains(text, "%w") {
 		t.Errorf("the error reads %q", text)
