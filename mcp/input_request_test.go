@@ -133,11 +133,11 @@ func TestAskChecksTheCaller(t *testing.T) {
 	}
 }
 
-// L43: the text of the error that asks tells the developer of a handler, who
-// sees it only when it was not returned as it is, what to do.
+// L43: the text of InputRequired tells the developer of a handler, who sees it
+// only if the handler did not return the error unchanged, what to do.
 func TestInputRequiredSaysHowToReturnIt(t *testing.T) {
 	text := (&mcp.InputRequired{}).Error()
-	if !strings.Contains(text, "as it is") || !strings.Contains(text, "%w") {
+	if !strings.Contains(text, "unchanged") || !strings.Contains(text, "%w") {
 		t.Errorf("the error reads %q", text)
 	}
 }
