@@ -82,12 +82,12 @@ func TestEditsAreBounded(t *testing.T) {
 		"a.txt": strings.Repeat("a", 1000), "ticks.txt": "x\n", "blank.txt": strings.Repeat("\n", 2*mib), "long.txt": "x" + strings.Repeat("y", mib),
 	})
 	for _, r := range []struct{ name, file, old, new, want string }{
-		{"one text for each letter", "a.txt", "a", strings.Repeat("b", mib), "…the file would have 1048576000 bytes, and at most 4194304 can be edited"},
-		{"one text that is too long", "ticks.txt", "x", strings.Repeat("b", 5*mib), "…and at most 4194304 can be edited"},
-		{"very many backticks", "ticks.txt", "x", strings.Repeat("`", 2*mib), "…[The diff is cut: "},
-		{"a line that is longer than a result", "long.txt", "x", "z", "…[The diff is cut: "},
+		{"one text for each letter", "a.txt", "a", strings.Repeat("b", mib), "…the file would have 1048576000 bytes, but at most 4194304 can be edited"},
+		{"one text that is too long", "ticks.txt", "x", strings.Repeat("b", 5*mib), "…but at most 4194304 can be edited"},
+		{"very many backticks", "ticks.txt", "x", strings.Repeat("`", 2*mib), "…[Diff cut: "},
+		{"a line that is longer than a result", "long.txt", "x", "z", "…[Diff cut: "},
 		{"nearly there at every line", "blank.txt", " " + strings.Repeat("\n", mib) + "x", "z", "…Could not find exact match for edit:"},
-		{"a long text that is not there", "a.txt", strings.Repeat("q", mib), "z", "…bytes more)"},
+		{"a long text that is not there", "a.txt", strings.Repeat("q", mib), "z", "…more bytes)"},
 	} {
 		got := b.says("edit_file", fmt.Sprintf(`{"path":%q,"dryRun":true,"edits":[{"oldText":%s,"newText":%s,"replaceAll":true}]}`, r.file, quoted(r.old), quoted(r.new)))
 		if len(got) > 34<<10 {
@@ -114,7 +114,7 @@ func TestZeroBytesFarAway(t *testing.T) {
 	}
 	b.run([]row{
 		{"read_text_file", `{"path":"f","head":1}`, "text"},
-		{"read_text_file", `{"path":"f","tail":1}`, "…it is binary: there are zero bytes in this part of it"},
+		{"read_text_file", `{"path":"f","tail":1}`, "…it is binary (this part contains zero bytes)"},
 		{"read_text_file", `{"path":"f","byteOffset":1000000}`, "…it is binary"},
 	})
 }

@@ -12,65 +12,63 @@ import (
 	"strings"
 )
 
-// Config says what the server may do. The zero value serves the working
-// directory.
+// Config configures the server. The zero value serves the working directory.
 type Config struct {
-	// Roots are the directories that can be reached, with everything below
-	// them. They must exist. None means the working directory, which must then
-	// be neither the root of the file system nor the home directory: whoever
-	// wants to open those has to say so.
+	// Roots are the allowed directories. Each must exist; everything below
+	// it can be reached. None means the working directory, which must then
+	// be neither the root of the file system nor the home directory: these
+	// must be named.
 	Roots []string
 
-	// ReadOnly leaves out every tool that changes something.
+	// ReadOnly leaves out every tool that changes files.
 	ReadOnly bool
 
-	// Ask says when the person is asked before something is lost. Empty means
+	// Ask selects the changes that the user must confirm. Empty means
 	// [AskBeforeLoss].
 	Ask Ask
 
-	// AllowSensitive lists names that may be written, moved and deleted though
-	// programs run or trust what is in them, such as ".git" or ".mcp.json"; see
-	// [Sensitive]. "*" allows all of them. None means that none may.
+	// AllowSensitive lists the names from [Sensitive], such as ".git" or
+	// ".mcp.json", that may be written, moved and deleted. "*" allows all of
+	// them; the default allows none.
 	AllowSensitive []string
 
-	// DenyHardLinks refuses files that have a second name somewhere, which may
-	// lie outside of the roots. Unset, they can be read; writing one never
-	// changes what is under the other name.
+	// DenyHardLinks refuses files that have more than one hard link, since
+	// another link may be outside the roots. If unset, such files can be
+	// read; writing one replaces only this link.
 	DenyHardLinks bool
 
-	// IgnoreClientRoots leaves aside which directories a client says to be
-	// open. Unset, a client that says so can reach only what lies both in them
-	// and in Roots; a client that names no directory can reach all of Roots.
+	// IgnoreClientRoots ignores the roots of the client. If unset, a client
+	// that names roots can reach only what is in both its roots and Roots; a
+	// client that names none can reach all of Roots.
 	IgnoreClientRoots bool
 
-	// MaxResult is how many bytes of text one result of a tool holds. What is
-	// longer is cut, and the result says how to get the rest. 0 means 128 KiB.
+	// MaxResult is the maximum number of bytes of text in one tool result.
+	// Longer text is cut, and the result says how to get the rest. 0 means
+	// 128 KiB.
 	MaxResult int
 
-	// MaxFile is the largest file, in bytes, that goes out in one piece, as a
-	// resource or as an image or sound, and that can be edited. 0 means 10 MiB.
+	// MaxFile is the maximum size in bytes of a file that is returned as a
+	// whole (as a resource, an image or audio) or edited. 0 means 10 MiB.
 	MaxFile int
 
-	// PageSize is how many files one page of the list of resources holds. 0
+	// PageSize is the number of files on one page of the resource list. 0
 	// means 200.
 	PageSize int
 
-	// Log is where the server tells its operator what went wrong in the
-	// background. Nil means slog.Default().
+	// Log receives errors of background work. Nil means slog.Default().
 	Log *slog.Logger
 }
 
-// Ask says before what the person is asked. A client that cannot ask has to
-// say "confirm": true instead.
+// Ask says which changes the user must confirm. If the client cannot ask the
+// user, the call needs "confirm": true instead.
 type Ask string
 
 const (
-	// AskBeforeLoss asks before a file is overwritten as a whole and before
-	// anything is deleted.
+	// AskBeforeLoss asks before overwriting a file and before deleting.
 	AskBeforeLoss Ask = "loss"
-	// AskBeforeChange asks before an existing file is edited or moved, too.
+	// AskBeforeChange asks also before editing and moving.
 	AskBeforeChange Ask = "change"
-	// AskNever asks nothing, as the reference server does.
+	// AskNever never asks, like the reference server.
 	AskNever Ask = "never"
 )
 
@@ -85,23 +83,23 @@ func (c Config) complete() (Config, error) {
 		{"PageSize", &c.PageSize, 200},
 	} {
 		if *limit.value < 0 {
-			return c, fmt.Errorf("%s is %d: it must not be negative; 0 means %d", limit.name, *limit.value, limit.unset)
+			return c, fmt.Errorf("%s must not be negative, got %d; 0 means %d", limit.name, *limit.value, limit.unset)
 		}
 		if *limit.value == 0 {
 			*limit.value = limit.unset
 		}
 	}
-	c.MaxResult = max(c.MaxResult, 256) // less has no room for what it says
+	c.MaxResult = max(c.MaxResult, 256) // room for the notice about cut text
 	switch c.Ask {
 	case "":
 		c.Ask = AskBeforeLoss
 	case AskBeforeLoss, AskBeforeChange, AskNever:
 	default:
-		return c, fmt.Errorf("Ask is %q: it is one of %q, %q and %q", c.Ask, AskBeforeLoss, AskBeforeChange, AskNever)
+		return c, fmt.Errorf("Ask must be %q, %q or %q, got %q", AskBeforeLoss, AskBeforeChange, AskNever, c.Ask)
 	}
 	for _, name := range c.AllowSensitive {
 		if name != "*" && !slices.Contains(sensitive, name) {
-			return c, fmt.Errorf("AllowSensitive has %q, which is not a sensitive name: those are %s, and * for all", name, strings.Join(sensitive, ", "))
+			return c, fmt.Errorf("AllowSensitive: unknown name %q; use %s, or * for all", name, strings.Join(sensitive, ", "))
 		}
 	}
 	if c.Log == nil {
@@ -112,20 +110,20 @@ func (c Config) complete() (Config, error) {
 	}
 	dir, err := os.Getwd()
 	if err != nil {
-		return c, fmt.Errorf("no root was named, and the working directory is not known: %w", err)
+		return c, fmt.Errorf("no root configured, and the working directory is unknown: %w", err)
 	}
 	home, _ := os.UserHomeDir()
 	if dir == filepath.Dir(dir) || dir == home {
-		return c, fmt.Errorf("no root was named, and the working directory is %s: name the directories to open", dir)
+		return c, fmt.Errorf("no root configured, and the working directory is %s; name the directories to allow", dir)
 	}
 	c.Roots = []string{dir}
 	return c, nil
 }
 
-// keys are what FromQuery understands, in the order in which they are told.
+// keys are the settings that FromQuery accepts, in the order of error messages.
 var keys = []string{"root", "readonly", "ask", "allow", "hardlinks", "clientroots", "maxresult", "maxfile", "pagesize"}
 
-// FromQuery makes a Config of what stands behind the question mark of
+// FromQuery returns the Config for the query of a URL such as
 // builtin:fs?root=.&readonly=1. The keys are
 //
 //	root         a directory; may be there several times
@@ -140,11 +138,11 @@ func FromQuery(q url.Values) (Config, error) {
 	var errs []error
 	for key, values := range q {
 		if !slices.Contains(keys, key) {
-			errs = append(errs, fmt.Errorf("%q is not a setting of fs: the settings are %s", key, strings.Join(keys, ", ")))
+			errs = append(errs, fmt.Errorf("unknown setting %q; fs has %s", key, strings.Join(keys, ", ")))
 			continue
 		}
 		if key != "root" && key != "allow" && len(values) != 1 {
-			errs = append(errs, fmt.Errorf("%s is there %d times: say it once", key, len(values)))
+			errs = append(errs, fmt.Errorf("%s is set %d times", key, len(values)))
 			continue
 		}
 		if err := c.set(key, values); err != nil {
@@ -166,7 +164,7 @@ func (c *Config) set(key string, values []string) (err error) {
 		c.Ask = Ask(value)
 	case "readonly":
 		if c.ReadOnly, err = strconv.ParseBool(value); err != nil {
-			err = fmt.Errorf("readonly is %q: it is 1 or 0", value)
+			err = fmt.Errorf("readonly must be 1 or 0, got %q", value)
 		}
 	case "hardlinks":
 		c.DenyHardLinks, err = either(key, value, "deny", "allow")
@@ -184,7 +182,7 @@ func (c *Config) set(key string, values []string) (err error) {
 
 func either(key, value, yes, no string) (bool, error) {
 	if value != yes && value != no {
-		return false, fmt.Errorf("%s is %q: it is %s or %s", key, value, yes, no)
+		return false, fmt.Errorf("%s must be %s or %s, got %q", key, yes, no, value)
 	}
 	return value == yes, nil
 }
@@ -192,7 +190,7 @@ func either(key, value, yes, no string) (bool, error) {
 func number(key, value string) (int, error) {
 	n, err := strconv.Atoi(value)
 	if err != nil || n <= 0 {
-		return 0, fmt.Errorf("%s is %q: it is a number of 1 or more", key, value)
+		return 0, fmt.Errorf("%s must be a number of at least 1, got %q", key, value)
 	}
 	return n, nil
 }

@@ -66,10 +66,10 @@ func TestF02PathsThatLeadOut(t *testing.T) {
 		{"list_directory", `{"path":"."}`, "[FILE] a.txt\n[DIR] sub"},
 		{"read_text_file", `{"path":"./sub//../a.txt"}`, "inside"},
 		{"read_text_file", `{"path":"ROOT/sub/../a.txt"}`, "inside"},
-		{"read_text_file", `{"path":"a.txt\u0000"}`, "…ERROR the path \"a.txt\\x00\" has a zero byte in it"},
+		{"read_text_file", `{"path":"a.txt\u0000"}`, "…ERROR the path \"a.txt\\x00\" contains a zero byte"},
 		{"write_file", `{"path":"..","content":"x"}`, "…Access denied"},
-		{"delete_file", `{"path":".","recursive":true,"confirm":true}`, "…it can be neither replaced, nor moved, nor deleted"},
-		{"move_file", `{"source":".","destination":"sub/x"}`, "…it can be neither replaced, nor moved, nor deleted"},
+		{"delete_file", `{"path":".","recursive":true,"confirm":true}`, "…it cannot be replaced, moved or deleted"},
+		{"move_file", `{"source":".","destination":"sub/x"}`, "…it cannot be replaced, moved or deleted"},
 		{"move_file", `{"source":"a.txt","destination":"../a.txt"}`, "…Access denied - path outside"},
 		{"move_file", `{"source":"../secret.txt","destination":"b.txt"}`, "…Access denied - path outside"},
 	})
@@ -92,7 +92,7 @@ func TestF04URIs(t *testing.T) {
 		"file://ROOT/..%2fsecret.txt":          "…Access denied - path outside",
 		"file://ROOT/../secret.txt":            "…Access denied - path outside",
 		"file://ROOT/%252e%252e/secret.txt":    "…",
-		"file://hostROOT/a.txt":                "…names a file on the host",
+		"file://hostROOT/a.txt":                "…names a file on host",
 		"file://ROOT/x%00":                     "…zero byte",
 		"file://ROOT/a.txt?x=1":                "…not a plain file URI",
 		"file://ROOT/%zz":                      "…not a file URI",
@@ -155,10 +155,10 @@ func TestF06Links(t *testing.T) {
 		{"read_text_file", `{"path":"toFile"}`, "inside"},
 		{"read_text_file", `{"path":"twice"}`, "inside"},
 		{"read_text_file", `{"path":"upAndBack"}`, "deeper"},
-		{"read_text_file", `{"path":"loop"}`, "…go in a circle"},
-		{"read_text_file", `{"path":"dangling"}`, "…a symlink to something that does not exist"},
-		{"write_file", `{"path":"dangling","content":"x"}`, "…a symlink to something that does not exist"},
-		{"write_file", `{"path":"dangling/x","content":"x"}`, "…a symlink to something that does not exist"},
+		{"read_text_file", `{"path":"loop"}`, "…probably a loop"},
+		{"read_text_file", `{"path":"dangling"}`, "…the symlink target does not exist"},
+		{"write_file", `{"path":"dangling","content":"x"}`, "…the symlink target does not exist"},
+		{"write_file", `{"path":"dangling/x","content":"x"}`, "…the symlink target does not exist"},
 		{"write_file", `{"path":"in/new.txt","content":"x"}`, "Successfully wrote to in/new.txt"},
 		{"write_file", `{"path":"toFile","content":"through","confirm":true}`, "Successfully wrote to toFile"},
 		{"list_directory", `{"path":"."}`, "[FILE] a.txt\n[LINK] dangling\n[LINK] danglingOut\n[DIR] in\n[DIR] inAbs\n[LINK] loop\n[LINK] loop2\n[LINK] out\n[LINK] outAbs\n[LINK] outFile\n[LINK] proc\n[DIR] sub\n[FILE] toFile\n[FILE] twice\n[FILE] upAndBack"},
@@ -200,7 +200,7 @@ func TestF08HardLinks(t *testing.T) {
 		want := map[string]string{"read_text_file": "text", "edit_file": "…+other", "write_file": "Successfully wrote to link.txt"}
 		if deny {
 			for tool := range want {
-				want[tool] = "…ERROR Access denied - link.txt has 2 names (hard links)"
+				want[tool] = "…ERROR Access denied - link.txt has 2 hard links"
 			}
 		}
 		expect(t, "read", b.says("read_text_file", `{"path":"link.txt"}`), want["read_text_file"])
@@ -272,9 +272,9 @@ func TestF12LargeFiles(t *testing.T) {
 	huge.Close()
 	plant(t, b.dir, map[string]string{"long.txt": strings.Repeat("0123456789abcdef\n", 1000)})
 	b.run([]row{
-		{"read_media_file", `{"path":"huge.log"}`, "…at most 10000 go out in one piece"},
-		{"read_text_file", `{"path":"huge.log","head":2}`, "…there are zero bytes in it"},
-		{"edit_file", `{"path":"huge.log","edits":[{"oldText":"first","newText":"x"}]}`, "…at most 10000 can be edited: the setting maxfile=BYTES"},
+		{"read_media_file", `{"path":"huge.log"}`, "…at most 10000 can be read at once"},
+		{"read_text_file", `{"path":"huge.log","head":2}`, "…it contains zero bytes"},
+		{"edit_file", `{"path":"huge.log","edits":[{"oldText":"first","newText":"x"}]}`, "…at most 10000 can be edited; the server setting maxfile=BYTES"},
 		{"read_text_file", `{"path":"long.txt","tail":1}`, "0123456789abcdef"},
 	})
 	expect(t, "resource", b.readResource(b.fill("file://ROOT/huge.log")), "…at most 10000")
@@ -295,17 +295,17 @@ func TestF16SensitiveNames(t *testing.T) {
 		"tenon.json", ".config/tenon/approved.json", "Library/Application Support/tenon/tenon.json", ".xprofile", ".cargo/config.toml"} {
 		for tool, more := range writers {
 			got := b.says(tool, `{"path":`+quoted(path)+more+`}`)
-			if !strings.HasPrefix(got, "ERROR") || tool != "edit_file" && tool != "delete_file" && !strings.Contains(got, "only if the server is configured to (AllowSensitive") {
+			if !strings.HasPrefix(got, "ERROR") || tool != "edit_file" && tool != "delete_file" && !strings.Contains(got, "the server needs the setting AllowSensitive") {
 				t.Errorf("%s %s: %s", tool, path, got)
 			}
 		}
 		expect(t, path, b.have(path), "does not exist")
 	}
 	b.run([]row{
-		{"move_file", `{"source":"hooks","destination":".git/hooks"}`, "…Access denied - ROOT/.git/hooks is or lies in .git"},
+		{"move_file", `{"source":"hooks","destination":".git/hooks"}`, "…Access denied - ROOT/.git/hooks is .git or in it"},
 		{"move_file", `{"source":"plain.txt","destination":".mcp.json"}`, "…AllowSensitive \".mcp.json\""},
 		{"move_file", `{"source":".git","destination":"git"}`, "…Access denied"},
-		{"move_file", `{"source":"fishy","destination":".config"}`, "…Access denied - ROOT/.config/fish is or lies in .config/fish"},
+		{"move_file", `{"source":"fishy","destination":".config"}`, "…Access denied - ROOT/.config/fish is .config/fish or in it"},
 		{"edit_file", `{"path":".git/config","edits":[{"oldText":"core","newText":"x"}]}`, "…Access denied"},
 		{"edit_file", `{"path":".git/config","edits":[{"oldText":"core","newText":"x"}],"dryRun":true}`, "…+[x]"},
 		{"delete_file", `{"path":".git","recursive":true,"confirm":true}`, "…Access denied"},
@@ -319,7 +319,7 @@ func TestF16SensitiveNames(t *testing.T) {
 	expect(t, "what is in it", b.have("project/a"), "x")
 
 	config := filepath.Join(b.dir, ".config")
-	if got := newBench(t, Config{Roots: []string{config}}, nil).says("write_file", `{"path":"fish/config.fish","content":"x"}`); !strings.Contains(got, "lies in .config/fish") {
+	if got := newBench(t, Config{Roots: []string{config}}, nil).says("write_file", `{"path":"fish/config.fish","content":"x"}`); !strings.Contains(got, "is .config/fish or in it") {
 		t.Errorf("a root that is a part of a sensitive name: %s", got)
 	}
 

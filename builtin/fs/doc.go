@@ -1,17 +1,18 @@
-// Package fs is a server for files: reading, writing, editing, listing and
-// searching within a few directories, and nothing outside of them.
+// Package fs is an MCP server for files. It reads, writes, edits, lists and
+// searches files within the allowed directories and nowhere else.
 //
-// It takes the place of the reference server for files: its tools have the same
-// names and arguments and answer in the same words. docs/servers/fs.md says
-// what it can do beyond that, and where it differs on purpose.
+//	s, err := fs.New(fs.Config{Roots: []string{"/home/me/project"}})
 //
-// # How nothing gets out
+// It is compatible with the reference filesystem server: its tools have the
+// same names, arguments and results. docs/servers/fs.md lists the additions and
+// the intended differences.
 //
-// Every path goes one way. It is read once (path.go), given to the root that it
-// lies in, and followed link by link (place.go), so that what is operated on is
-// a root and a path in it without links. All operations then go through
-// [os.Root], which refuses to leave its directory also when somebody exchanges a
-// part of the path between the check and the operation. What is opened is a
-// regular file or a directory: pipes, sockets, devices and the file systems of
-// the kernel are refused without being opened (open.go).
+// # Confinement
+//
+// Every path is parsed once (path.go), assigned to the root that contains it,
+// and resolved link by link (location.go) to a root and a path without links.
+// Every operation then goes through [os.Root], which stays within its directory
+// even if another process replaces a part of the path between the check and the
+// operation. Only regular files and directories are opened: pipes, sockets,
+// devices and kernel file systems are refused without being opened (open.go).
 package fs

@@ -7,19 +7,19 @@ import (
 	"unicode"
 )
 
-// An edit replaces one piece of a text by another.
+// An edit replaces one part of a text.
 type edit struct {
-	OldText    string `json:"oldText" doc:"the text to replace; it must be there exactly once"`
-	NewText    string `json:"newText" doc:"the text to put in its place"`
-	ReplaceAll bool   `json:"replaceAll,omitzero" doc:"replace it wherever it is"`
+	OldText    string `json:"oldText" doc:"the text to replace; it must occur exactly once"`
+	NewText    string `json:"newText" doc:"the replacement"`
+	ReplaceAll bool   `json:"replaceAll,omitzero" doc:"replace every occurrence"`
 }
 
-// A document is a text that is looked at with plain line breaks, and changed as
-// it is: what an edit does not touch keeps its bytes.
+// A document is a text that is searched with LF line breaks and edited in
+// its original form: bytes outside an edit do not change.
 type document struct {
 	raw   string
 	plain string // raw with every CR LF as LF
-	crlf  []int  // where in plain the LFs are that were CR LF
+	crlf  []int  // positions in plain of the LFs that were CR LF
 	most  bool   // most line breaks are CR LF
 }
 
@@ -45,15 +45,15 @@ func newDocument(raw string) *document {
 	return d
 }
 
-// at is where a position in the plain text is in the raw one.
+// at converts a position in plain to one in raw.
 func (d *document) at(plain int) int {
 	before, _ := slices.BinarySearch(d.crlf, plain)
 	return plain + before
 }
 
-// replace puts text in the place of stretches of the plain text, all of one
-// length. Its line breaks become those that are there: in the stretch, or else
-// in most of the file.
+// replace puts text in place of ranges of the plain text, all of the same
+// length. Its line breaks become those of the range, or else those of most
+// of the file.
 func (d *document) replace(starts []int, length int, text string) *document {
 	withCRLF := strings.ReplaceAll(text, "\n", "\r\n")
 	var b strings.Builder
@@ -80,13 +80,13 @@ func (d *document) breaksCRLF(from, to int) bool {
 	return d.most
 }
 
-// apply makes one edit, or says why it cannot be made. The text may not grow
-// beyond most bytes by it.
+// apply makes one edit, or returns an error. The text may not grow beyond
+// most bytes.
 func (d *document) apply(e edit, most int) (*document, error) {
 	old := strings.ReplaceAll(e.OldText, "\r\n", "\n")
 	text := strings.ReplaceAll(e.NewText, "\r\n", "\n")
 	if old == "" {
-		return nil, fmt.Errorf("oldText is empty: say which text to replace, or use write_file to fill an empty file")
+		return nil, fmt.Errorf("oldText is empty; give the text to replace, or use write_file to fill an empty file")
 	}
 	found := occurrences(d.plain, old)
 	if e.ReplaceAll {
@@ -99,13 +99,14 @@ func (d *document) apply(e edit, most int) (*document, error) {
 		}
 		return d.replace(found, len(old), text), nil
 	case len(found) > 1:
-		return nil, fmt.Errorf("oldText is there %d times, %s: put more of the text around it into oldText, or say replaceAll\n%s", len(found), lineList(d.plain, found), shown(e.OldText))
+		return nil, fmt.Errorf("oldText occurs %d times, %s; include more of the surrounding text, or set replaceAll\n%s", len(found), lineList(d.plain, found), shown(e.OldText))
 	}
 	return d.applyLoosely(e, old, text)
 }
 
-// occurrences finds a text wherever it is. If it is only there overlapping
-// itself, as "xx" in "xxx", both places count, since either could be meant.
+// occurrences returns the positions of what in in. A single occurrence that
+// overlaps another, as "xx" in "xxx", counts as two, because either could be
+// meant.
 func occurrences(in, what string) []int {
 	var found []int
 	for from := 0; ; {
@@ -124,7 +125,7 @@ func occurrences(in, what string) []int {
 	return found
 }
 
-// apart leaves out places that overlap the one before.
+// apart removes positions that overlap the one before.
 func apart(found []int, length int) []int {
 	end := 0
 	return slices.DeleteFunc(found, func(at int) bool {
@@ -137,20 +138,21 @@ func apart(found []int, length int) []int {
 }
 
 func tooLong(size, most int) error {
-	return fmt.Errorf("the file would have %d bytes, and at most %d can be edited: nothing was changed", size, most)
+	return fmt.Errorf("the file would have %d bytes, but at most %d can be edited; nothing was changed", size, most)
 }
 
-// applyLoosely makes an edit whose old text differs from the file only in white
-// space at the ends of its lines. The new text is indented as the file is.
+// applyLoosely makes an edit whose old text differs from the file only in
+// white space at the ends of lines. The new text gets the indentation of the
+// file.
 func (d *document) applyLoosely(e edit, old, text string) (*document, error) {
 	want, lines := strings.Split(old, "\n"), strings.Split(d.plain, "\n")
 	sought, trimmed := allTrimmed(want), allTrimmed(lines)
-	starts := make([]int, len(lines)) // of the lines, in the plain text
+	starts := make([]int, len(lines)) // positions of the lines in plain
 	for i, at := 0, 0; i < len(lines); i++ {
 		starts[i] = at
 		at += len(lines[i]) + 1
 	}
-	found := linesAt(trimmed, sought) // where it begins
+	found := linesAt(trimmed, sought) // first lines of the matches
 	switch {
 	case len(found) == 0 || strings.TrimSpace(old) == "":
 		return nil, d.notFound(e, sought, trimmed)
@@ -159,15 +161,15 @@ func (d *document) applyLoosely(e edit, old, text string) (*document, error) {
 		for i, line := range found {
 			positions[i] = starts[line]
 		}
-		return nil, fmt.Errorf("oldText is not there as it is, and without regard to white space it is there %d times, %s: put more of the text around it into oldText\n%s", len(found), lineList(d.plain, positions), shown(e.OldText))
+		return nil, fmt.Errorf("oldText has no exact match; ignoring white space it occurs %d times, %s; include more of the surrounding text\n%s", len(found), lineList(d.plain, positions), shown(e.OldText))
 	}
 	first := found[0]
 	last := first + len(want) - 1
 	return d.replace(starts[first:first+1], starts[last]+len(lines[last])-starts[first], reindent(text, want, indentOf(lines[first]))), nil
 }
 
-// linesAt finds where lines follow each other as those that are sought do. It
-// looks at each line a few times only, however often they nearly do.
+// linesAt returns the positions where sought occurs as consecutive lines. It
+// takes linear time.
 func linesAt(lines, sought []string) []int {
 	text := "\n" + strings.Join(lines, "\n") + "\n"
 	what := "\n" + strings.Join(sought, "\n") + "\n"
@@ -196,7 +198,7 @@ func indentOf(line string) string {
 	return line[:len(line)-len(strings.TrimLeftFunc(line, unicode.IsSpace))]
 }
 
-// reindent moves new lines to the indentation of the file. Lines that were and
+// reindent gives new lines the indentation of the file. Lines that were and
 // are indented keep the difference.
 func reindent(text string, old []string, indent string) string {
 	lines := strings.Split(text, "\n")
@@ -217,7 +219,8 @@ func reindent(text string, old []string, indent string) string {
 	return strings.Join(lines, "\n")
 }
 
-// notFound says that a text is not there, and where something like it is.
+// notFound returns the error for a text without a match, with the line of a
+// similar one.
 func (d *document) notFound(e edit, want, trimmed []string) error {
 	hint := ""
 	for _, w := range want {
@@ -226,7 +229,7 @@ func (d *document) notFound(e edit, want, trimmed []string) error {
 		}
 		for i, line := range trimmed {
 			if line == w {
-				hint = fmt.Sprintf("\nIts line %q is line %d of the file, but what is around it differs: read the file again", shown(w), i+1)
+				hint = fmt.Sprintf("\nLine %q is line %d of the file, but the lines around it differ; read the file again", shown(w), i+1)
 				break
 			}
 		}
@@ -236,16 +239,16 @@ func (d *document) notFound(e edit, want, trimmed []string) error {
 	return fmt.Errorf("Could not find exact match for edit:\n%s%s", shown(e.OldText), hint)
 }
 
-// shown is what an error repeats of a text.
+// shown returns a text for an error message, cut if it is long.
 func shown(text string) string {
 	const most = 2000
 	if len(text) <= most {
 		return text
 	}
-	return strings.ToValidUTF8(text[:most], "") + fmt.Sprintf("… (%d bytes more)", len(text)-most)
+	return strings.ToValidUTF8(text[:most], "") + fmt.Sprintf("… (%d more bytes)", len(text)-most)
 }
 
-// lineList names the lines at which positions are.
+// lineList names the lines of positions.
 func lineList(text string, positions []int) string {
 	const most = 20
 	var names []string

@@ -9,18 +9,18 @@ import (
 	"github.com/tenon-mcp/tenon/server"
 )
 
-// files is the server: the roots, and what happens in the background.
+// files is the server: its roots and its background work.
 type files struct {
 	Config
 	roots  []*root
 	server *server.Server
 	watch  *watcher
-	swept  chan struct{} // closed when what an earlier process left was removed
+	swept  chan struct{} // closed once the temporary files of earlier processes are removed
 }
 
-// New returns the server. It answers at once; what it does in the background
-// (removing what a process that was killed has left, watching what clients
-// subscribe to) ends with [server.Server.Close].
+// New returns the server. Its background work (removing the temporary files
+// of killed processes, watching subscribed files) ends with
+// [server.Server.Close].
 func New(c Config) (*server.Server, error) {
 	f, err := open(c)
 	if err != nil {
@@ -58,11 +58,11 @@ func open(c Config) (*files, error) {
 	return f, nil
 }
 
-// inBackground starts the sweep and has Close end it, and the watcher.
+// inBackground starts the sweep. Close ends the sweep and the watcher.
 func (f *files) inBackground() {
 	f.server.OnClose(f.closeRoots)
 	f.server.OnClose(f.watch.close)
-	if f.ReadOnly { // then there is nothing that this server could have left
+	if f.ReadOnly { // a read-only server leaves no temporary files
 		close(f.swept)
 		return
 	}
@@ -90,15 +90,15 @@ func (f *files) closeRoots() error {
 }
 
 func (f *files) instructions() string {
-	text := "Paths are absolute, or relative to one of the allowed directories (list_allowed_directories names them). " +
-		"Find files by name with search_files and by content with grep_files; read long files in parts with offset and limit"
+	text := "Paths are absolute, or relative to an allowed directory (see list_allowed_directories). " +
+		"Find files by name with search_files and by content with grep_files. Read long files in parts with offset and limit"
 	if f.ReadOnly {
-		return "Everything here is read-only. " + text + "."
+		return "All files are read-only. " + text + "."
 	}
-	return text + "; change files with edit_file rather than writing them anew."
+	return text + ". To change a file, prefer edit_file to write_file."
 }
 
-// yes and no are what annotations point to.
+// yes and no are the targets of the pointers in annotations.
 var yes, no = true, false
 
 var reading = &mcp.ToolAnnotations{ReadOnlyHint: &yes, OpenWorldHint: &no}
@@ -107,7 +107,7 @@ func writing(destructive, idempotent *bool) *mcp.ToolAnnotations {
 	return &mcp.ToolAnnotations{ReadOnlyHint: &no, DestructiveHint: destructive, IdempotentHint: idempotent, OpenWorldHint: &no}
 }
 
-// addTool adds a tool that works within what its caller may see.
+// addTool adds a tool that runs within the areas its caller may reach.
 func addTool[In, Out any](f *files, name, title, description string, hints *mcp.ToolAnnotations, run func(ctx context.Context, c *call, in In) (Out, error)) {
 	server.AddTool(f.server, name, description, func(ctx context.Context, c *mcp.Call, in In) (Out, error) {
 		mine, err := f.callFor(c)
@@ -119,7 +119,7 @@ func addTool[In, Out any](f *files, name, title, description string, hints *mcp.
 	}, &server.ToolOptions{Title: title, Annotations: hints})
 }
 
-// A call is a call of a client, with what it may see.
+// A call is a client's call with the areas that the client may reach.
 type call struct {
 	*mcp.Call
 	*files

@@ -91,7 +91,7 @@ func TestTools(t *testing.T) {
 			}
 			expect(t, "directories", string(b.call("list_allowed_directories", `{}`).StructuredContent), `…"readOnly":true`)
 			d, err := c.Discover(t.Context())
-			if err != nil || !strings.HasPrefix(d.Instructions, "Everything here is read-only. ") || strings.Contains(d.Instructions, "edit_file") {
+			if err != nil || !strings.HasPrefix(d.Instructions, "All files are read-only. ") || strings.Contains(d.Instructions, "edit_file") {
 				t.Errorf("%+v, %v", d, err)
 			}
 		}
@@ -116,7 +116,7 @@ func TestSeveralRoots(t *testing.T) {
 		{"read_text_file", `{"path":"NEAR/one/in/c.txt"}`, "3"},
 		{"move_file", `{"source":"NEAR/one/a.txt","destination":"NEAR/two/moved.txt"}`, "…Successfully"},
 		{"read_text_file", `{"path":"NEAR/two/moved.txt"}`, "1"},
-		{"move_file", `{"source":"NEAR/one/in","destination":"NEAR/two/in"}`, "…allowed directory itself"},
+		{"move_file", `{"source":"NEAR/one/in","destination":"NEAR/two/in"}`, "…is an allowed directory; it cannot"},
 	})
 }
 
@@ -124,12 +124,12 @@ func TestConfig(t *testing.T) {
 	dir := t.TempDir()
 	plant(t, dir, map[string]string{"file": ""})
 	for name, c := range map[string]Config{
-		"cannot be opened": {Roots: []string{filepath.Join(dir, "missing")}},
-		"must be a dir":    {Roots: []string{dir, filepath.Join(dir, "file")}},
-		"not be negative":  {Roots: []string{dir}, MaxFile: -1},
-		"is one of":        {Roots: []string{dir}, Ask: "sometimes"},
-		"not a sensitive":  {Roots: []string{dir}, AllowSensitive: []string{"x"}},
-		"path is empty":    {Roots: []string{""}},
+		"open root":       {Roots: []string{filepath.Join(dir, "missing")}},
+		"not an existing": {Roots: []string{dir, filepath.Join(dir, "file")}},
+		"not be negative": {Roots: []string{dir}, MaxFile: -1},
+		"Ask must be":     {Roots: []string{dir}, Ask: "sometimes"},
+		"unknown name":    {Roots: []string{dir}, AllowSensitive: []string{"x"}},
+		"path is empty":   {Roots: []string{""}},
 	} {
 		if _, err := New(c); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%+v: %v", c, err)
@@ -147,11 +147,11 @@ func TestConfig(t *testing.T) {
 		t.Error(err)
 	}
 	t.Setenv("HOME", dir)
-	if _, err := New(Config{}); err == nil || !strings.Contains(err.Error(), "name the directories to open") {
+	if _, err := New(Config{}); err == nil || !strings.Contains(err.Error(), "name the directories to allow") {
 		t.Errorf("the home directory was opened without being named: %v", err)
 	}
 	os.Chdir("/")
-	if _, err := New(Config{}); err == nil || !strings.Contains(err.Error(), "name the directories to open") {
+	if _, err := New(Config{}); err == nil || !strings.Contains(err.Error(), "name the directories to allow") {
 		t.Errorf("everything was opened without being named: %v", err)
 	}
 }
@@ -165,11 +165,11 @@ func TestFromQuery(t *testing.T) {
 		"hardlinks=deny&clientroots=ignore":   Config{DenyHardLinks: true, IgnoreClientRoots: true},
 		"hardlinks=allow&clientroots=narrow":  Config{},
 		"maxresult=1000&maxfile=5&pagesize=7": Config{MaxResult: 1000, MaxFile: 5, PageSize: 7},
-		"rot=.":                               `"rot" is not a setting of fs: the settings are root, readonly, ask, allow, hardlinks, clientroots, maxresult, maxfile, pagesize`,
-		"readonly=maybe":                      `readonly is "maybe"`,
-		"readonly=1&readonly=0":               `readonly is there 2 times`,
-		"hardlinks=x":                         `it is deny or allow`,
-		"maxfile=0":                           `it is a number of 1 or more`,
+		"rot=.":                               `unknown setting "rot"; fs has root, readonly, ask, allow, hardlinks, clientroots, maxresult, maxfile, pagesize`,
+		"readonly=maybe":                      `readonly must be 1 or 0, got "maybe"`,
+		"readonly=1&readonly=0":               `readonly is set 2 times`,
+		"hardlinks=x":                         `must be deny or allow`,
+		"maxfile=0":                           `must be a number of at least 1`,
 		"a=1&b=2":                             "\n",
 	} {
 		q, err := url.ParseQuery(query)

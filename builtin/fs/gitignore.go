@@ -9,24 +9,24 @@ import (
 	"strings"
 )
 
-// ignores are the rules that hold in a directory: those of its .gitignore, and
-// behind them those of the directories above it.
+// ignores are the rules for a directory: those of its own .gitignore, then
+// those of its parents.
 type ignores struct {
 	above *ignores
-	base  string // the directory, as a path in its root
+	base  string // path of the directory in its root
 	rules []rule
 }
 
 // A rule is one line of a .gitignore.
 type rule struct {
-	name    string         // the name that it is about, if it is a plain one
-	suffix  string         // the end of the names that it is about, if it is like *.o
-	re      *regexp.Regexp // otherwise: of the path below the base
+	name    string         // set for a plain name
+	suffix  string         // set for a pattern such as *.o
+	re      *regexp.Regexp // otherwise: matches the path below base
 	negate  bool
 	dirOnly bool
 }
 
-// ignoring returns the rules for a directory, and all above it in its root.
+// ignoring returns the rules for a directory and its parents within the root.
 func (f *files) ignoring(dir place) *ignores {
 	var above *ignores
 	if dir.rel != "." {
@@ -37,7 +37,7 @@ func (f *files) ignoring(dir place) *ignores {
 	return f.within(above, dir)
 }
 
-// within adds the rules of one directory to those above it.
+// within adds the rules of a directory to those of its parents.
 func (f *files) within(above *ignores, dir place) *ignores {
 	if rules := f.rulesOf(dir.join(".gitignore")); rules != nil {
 		return &ignores{above, dir.rel, rules}
@@ -45,7 +45,7 @@ func (f *files) within(above *ignores, dir place) *ignores {
 	return above
 }
 
-// maxRules is how much of a file with rules is read.
+// maxRules is the number of bytes read from a .gitignore.
 const maxRules = 256 << 10
 
 func (f *files) rulesOf(p place) []rule {
@@ -122,8 +122,8 @@ func (r *rule) match(below, name string, dir bool) bool {
 	return r.re.MatchString(below)
 }
 
-// ignored reports whether the rules leave out a path of their root. The last
-// line that fits counts, and the nearest file.
+// ignored reports whether the rules exclude a path. The nearest .gitignore
+// decides, and in it the last line that matches.
 func (g *ignores) ignored(rel string, dir bool) bool {
 	name := path.Base(rel)
 	if name == ".git" {

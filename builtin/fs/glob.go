@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// A glob is a pattern for paths, as minimatch reads it: * and ? within a name,
+// A glob is a path pattern in minimatch syntax: * and ? within an element,
 // ** for any number of directories, [sets], {choices,and} {1..3} ranges,
-// +(several|parts), and ! before all of it for its opposite. Names that begin
-// with a dot are names like any other.
+// +(several|parts), and a leading ! to negate. Names that begin with a dot
+// match like others.
 type glob struct {
 	re     *regexp.Regexp // nil matches nothing
 	negate bool
@@ -21,13 +21,13 @@ func (g *glob) match(rel string) bool { return (g.re != nil && g.re.MatchString(
 
 const (
 	maxPattern = 1 << 10  // bytes
-	maxChoices = 200      // patterns that the braces of one stand for
+	maxChoices = 200      // patterns after brace expansion
 	maxSpelled = 16 << 10 // bytes of all of them
 )
 
 func newGlob(pattern string) (*glob, error) {
 	if len(pattern) > maxPattern {
-		return nil, fmt.Errorf("the pattern has %d bytes: at most %d are allowed", len(pattern), maxPattern)
+		return nil, fmt.Errorf("the pattern has %d bytes; the maximum is %d", len(pattern), maxPattern)
 	}
 	g := &glob{}
 	if strings.HasPrefix(pattern, "#") {
@@ -46,7 +46,7 @@ func newGlob(pattern string) (*glob, error) {
 	spelled := 0
 	for _, c := range choices {
 		if spelled += len(c); spelled > maxSpelled {
-			return nil, fmt.Errorf("the pattern %.40q… is too long once its braces are spelled out: use fewer", pattern)
+			return nil, fmt.Errorf("the pattern %.40q… is too long after brace expansion; use fewer braces", pattern)
 		}
 		re, err := pathExpression(c, true)
 		if err != nil {
@@ -56,7 +56,7 @@ func newGlob(pattern string) (*glob, error) {
 	}
 	g.re, err = regexp.Compile(`^(?s:` + strings.Join(parts, "|") + `)$`)
 	if err != nil {
-		return nil, fmt.Errorf("the pattern %q cannot be used: %w", pattern, err)
+		return nil, fmt.Errorf("the pattern %q is invalid: %w", pattern, err)
 	}
 	return g, nil
 }
@@ -82,7 +82,7 @@ func anyMatches(globs []*glob, rel string) bool {
 	return false
 }
 
-// pathExpression is the regular expression for a pattern without braces.
+// pathExpression returns the regular expression of a pattern without braces.
 func pathExpression(pattern string, extended bool) (string, error) {
 	var b strings.Builder
 	names := strings.Split(pattern, "/")
@@ -111,7 +111,7 @@ func pathExpression(pattern string, extended bool) (string, error) {
 	return b.String(), nil
 }
 
-// nameExpression is the regular expression for one name of a pattern.
+// nameExpression returns the regular expression of one path element.
 func nameExpression(name string, extended bool) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(name); i++ {
@@ -149,10 +149,11 @@ func nameExpression(name string, extended bool) (string, error) {
 	return b.String(), nil
 }
 
-// partsExpression is that of an extended pattern, such as +(a|b).
+// partsExpression returns the regular expression of an extended pattern such
+// as +(a|b).
 func partsExpression(kind byte, inside string) (string, error) {
 	if kind == '!' {
-		return "", fmt.Errorf("has !(…) in it, which is not supported: use excludePatterns")
+		return "", fmt.Errorf("contains !(…), which is not supported; use excludePatterns")
 	}
 	var parts []string
 	for part := range strings.SplitSeq(inside, "|") {
@@ -169,8 +170,9 @@ func partsExpression(kind byte, inside string) (string, error) {
 	return group + string(kind), nil
 }
 
-// setExpression is that of a set such as [a-z], and how long the set is in the
-// pattern. A bracket that opens no set stands for itself.
+// setExpression returns the regular expression of a set such as [a-z] and
+// the length of the set in the pattern. A bracket without a set stands for
+// itself.
 func setExpression(from string) (re string, n int) {
 	i := 1
 	negate := i < len(from) && (from[i] == '!' || from[i] == '^')
@@ -210,7 +212,7 @@ func setExpression(from string) (re string, n int) {
 	return set, i + 1
 }
 
-// closing finds the end of what opens at a position; 0 means that it has none.
+// closing returns the position of the matching close, or 0 if there is none.
 func closing(s string, at int, open, close byte) int {
 	depth := 0
 	for i := at; i < len(s); i++ {
@@ -228,7 +230,7 @@ func closing(s string, at int, open, close byte) int {
 	return 0
 }
 
-// braces lists the patterns that one with braces stands for.
+// braces expands the braces of a pattern.
 func braces(pattern string) ([]string, error) {
 	for from := 0; ; {
 		open := strings.IndexByte(pattern[from:], '{')
@@ -253,14 +255,14 @@ func braces(pattern string) ([]string, error) {
 				return nil, err
 			}
 			if all = append(all, more...); len(all) > maxChoices {
-				return nil, fmt.Errorf("stands for more than %d patterns: use fewer braces", maxChoices)
+				return nil, fmt.Errorf("expands to more than %d patterns; use fewer braces", maxChoices)
 			}
 		}
 		return all, nil
 	}
 }
 
-// choicesIn are the choices between two braces; nil if there is no choice.
+// choicesIn returns the choices between two braces, or nil if there are none.
 func choicesIn(pattern string, open, end int) []string {
 	if end == 0 {
 		return nil

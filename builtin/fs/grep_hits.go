@@ -7,29 +7,29 @@ import (
 	"unicode/utf8"
 )
 
-// hits are the matches in one file, on their way into the text.
+// hits formats the matches in one file.
 type hits struct {
 	grep   *grep
 	name   string
-	line   int // number of the first line of the chunk; 0 before the first
+	line   int // number of the first line of the chunk; 0 before the first chunk
 	count  int // matches in this file
 	headed bool
-	last   int // the last line that was written
+	last   int // number of the last line written
 }
 
-// maxLine is how much of a line is shown.
+// maxLine is the maximum number of bytes shown of a line.
 const maxLine = 400
 
-// search writes the matches in a chunk, which begins and ends with a line.
+// search writes the matches in a chunk of complete lines.
 func (h *hits) search(data []byte) {
-	number, counted := h.line, 0 // the line at the position that was counted up to
+	number, counted := h.line, 0 // the line number at offset counted
 	for at := 0; at < len(data) && !h.grep.full; {
 		m := h.grep.re.FindIndex(data[at:])
 		if m == nil {
 			break
 		}
 		start, end := at+m[0], at+m[1]
-		if start == len(data) { // nothing, behind the last line
+		if start == len(data) { // an empty match after the last line
 			break
 		}
 		from := bytes.LastIndexByte(data[:start], '\n') + 1
@@ -45,7 +45,7 @@ func (h *hits) search(data []byte) {
 	h.line += bytes.Count(data, []byte("\n"))
 }
 
-// hit takes one line that matches.
+// hit records one matching line.
 func (h *hits) hit(data []byte, from, to, number, start, end int) {
 	g := h.grep
 	h.count++
@@ -74,7 +74,7 @@ func (h *hits) hit(data []byte, from, to, number, start, end int) {
 	h.around(data, to+1, number, false)
 }
 
-// around writes the lines before or after a match.
+// around writes the context lines before or after a match.
 func (h *hits) around(data []byte, at, number int, before bool) {
 	n := h.grep.in.Context
 	if n == 0 {
@@ -93,14 +93,14 @@ func (h *hits) around(data []byte, at, number int, before bool) {
 	lines := bytes.SplitN(bytes.TrimSuffix(data[at:], []byte("\n")), []byte("\n"), n+1)
 	for i, line := range lines[:min(n, len(lines))] {
 		if h.grep.re.Match(line) {
-			return // it comes as a match of its own
+			return // it is a match itself
 		}
 		h.write(number+1+i, '-', line, 0, 0)
 	}
 }
 
-// linesBefore are the last n lines of data, which ends with a line. No more of
-// it is looked at than that.
+// linesBefore returns the last n lines of data, which ends with a line
+// break, without scanning the rest.
 func linesBefore(data []byte, n int) [][]byte {
 	if len(data) == 0 {
 		return nil
@@ -116,8 +116,8 @@ func linesBefore(data []byte, n int) [][]byte {
 	return bytes.Split(data[start:end], []byte("\n"))
 }
 
-// write writes a line with its number, once. Of a long line the part around
-// the match is shown.
+// write writes a line with its number, once. A long line is cut around the
+// match.
 func (h *hits) write(number int, mark byte, line []byte, start, end int) {
 	if number <= h.last {
 		return
@@ -129,7 +129,7 @@ func (h *hits) write(number int, mark byte, line []byte, start, end int) {
 	fmt.Fprintf(&h.grep.b, "%d%c %s\n", number, mark, excerpt(line, start, end))
 }
 
-// excerpt is a line, or the part of it around a match.
+// excerpt returns a line, or the part of it around the match.
 func excerpt(line []byte, start, end int) string {
 	if len(line) <= maxLine {
 		return strings.ToValidUTF8(string(line), "\uFFFD")
@@ -153,7 +153,7 @@ func excerpt(line []byte, start, end int) string {
 	return text
 }
 
-// finish counts the file, where only files are asked for.
+// finish writes the count of the file for filesOnly.
 func (h *hits) finish() {
 	g := h.grep
 	if !g.in.FilesOnly || h.count == 0 {

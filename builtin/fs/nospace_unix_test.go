@@ -57,7 +57,7 @@ func TestF14NoSpace(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, want := range []string{"write: old.txt was not written, and everything is as it was: ", "new: new.txt was not written", "edit: old.txt was not written"} {
+	for _, want := range []string{"write: old.txt was not written; nothing was changed: ", "new: new.txt was not written", "edit: old.txt was not written"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("%q is missing in:\n%s", want, out)
 		}

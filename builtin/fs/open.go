@@ -10,16 +10,15 @@ import (
 	"strings"
 )
 
-// A denial is the error of what is refused, in the words of the reference
-// server.
+// A denial is an access error with the wording of the reference server.
 type denial string
 
 func (d denial) Error() string { return "Access denied - " + string(d) }
 
 func denied(format string, args ...any) error { return denial(fmt.Sprintf(format, args...)) }
 
-// ofKernel reports whether a path lies where a kernel shows itself as files.
-// Reading there may have effects, never ends, or tells secrets of processes.
+// ofKernel reports whether a path is in a kernel file system. Reading there
+// may have side effects, never end, or reveal secrets of processes.
 func ofKernel(name string) bool {
 	if runtime.GOOS == "windows" {
 		return false
@@ -33,13 +32,13 @@ func ofKernel(name string) bool {
 	return false
 }
 
-// ofKernel reports whether a place lies there. Only the root of everything has
-// such places in it.
+// ofKernel reports whether p is in a kernel file system, which only happens
+// below the root "/".
 func (p place) ofKernel() bool {
 	return p.root.real == string(filepath.Separator) && ofKernel(p.String())
 }
 
-// kind says what something is that is no regular file.
+// kind names the type of a file for error messages.
 func kind(m fs.FileMode) string {
 	switch {
 	case m.IsDir():
@@ -58,26 +57,27 @@ func kind(m fs.FileMode) string {
 	return "a special file"
 }
 
-// regular refuses what is not a file with bytes in it.
+// regular returns an error unless info describes a regular file.
 func (f *files) regular(name string, info fs.FileInfo) error {
 	if info.IsDir() {
-		return fmt.Errorf("%s is a directory: use list_directory or directory_tree", name)
+		return fmt.Errorf("%s is a directory; use list_directory or directory_tree", name)
 	}
 	if !info.Mode().IsRegular() {
-		return denied("%s is %s and not a regular file", name, kind(info.Mode()))
+		return denied("%s is %s, not a regular file", name, kind(info.Mode()))
 	}
 	if f.DenyHardLinks && links(info) > 1 {
-		return denied("%s has %d names (hard links), and this server was told to refuse such files", name, links(info))
+		return denied("%s has %d hard links, and this server refuses such files (hardlinks=deny)", name, links(info))
 	}
 	return nil
 }
 
-// inBetween happens between a look at a file and its opening; tests put there
-// what somebody else might do at that moment.
+// inBetween runs between the check of a file and opening it. Tests replace
+// it to simulate another process.
 var inBetween = func() {}
 
-// openFile opens a regular file for reading. It never waits for a pipe and never
-// opens a device: what is there is looked at before, and again once it is open.
+// openFile opens a regular file for reading. It never blocks on a pipe and
+// never opens a device: it checks the type before opening and again
+// afterwards.
 func (f *files) openFile(name string, p place) (*os.File, fs.FileInfo, error) {
 	info, err := p.root.dir.Lstat(p.rel)
 	if err != nil {
@@ -96,7 +96,7 @@ func (f *files) openFile(name string, p place) (*os.File, fs.FileInfo, error) {
 		err = f.regular(name, info)
 	}
 	if err == nil && kernelFile(file) {
-		err = denied("%s is in a file system of the kernel", name)
+		err = denied("%s is in a kernel file system", name)
 	}
 	if err != nil {
 		file.Close()
@@ -105,14 +105,15 @@ func (f *files) openFile(name string, p place) (*os.File, fs.FileInfo, error) {
 	return file, info, nil
 }
 
-// readDir lists a directory by name, without what this server is just writing.
+// readDir lists a directory sorted by name, without the temporary files of
+// this server.
 func readDir(p place) ([]fs.DirEntry, error) {
 	info, err := p.root.dir.Lstat(p.rel)
 	if err != nil {
 		return nil, plain(err)
 	}
 	if !info.IsDir() { // opening a pipe would wait
-		return nil, fmt.Errorf("it is %s and not a directory", kind(info.Mode()))
+		return nil, fmt.Errorf("it is %s, not a directory", kind(info.Mode()))
 	}
 	dir, err := p.root.dir.OpenFile(p.rel, os.O_RDONLY|nonblock, 0)
 	if err != nil {
@@ -128,8 +129,8 @@ func readDir(p place) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// target looks at what an entry of a directory is behind its links: nil where a
-// link leads out, or nowhere.
+// target returns the info of a directory entry with links followed, or nil
+// for a link that is broken or leads outside.
 func (c *call) target(dir place, e fs.DirEntry) fs.FileInfo {
 	if e.Type()&fs.ModeSymlink == 0 {
 		info, err := e.Info()
@@ -145,7 +146,7 @@ func (c *call) target(dir place, e fs.DirEntry) fs.FileInfo {
 	return info
 }
 
-// mimeType guesses what is in a file from its name.
+// mimeType returns the MIME type for the extension of a file name.
 func mimeType(name string) string {
 	if t, ok := mimeTypes[strings.ToLower(filepath.Ext(name))]; ok {
 		return t

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kernelFile reports whether an open file lies in a file system that a kernel
-// makes up, wherever it is mounted.
+// kernelFile reports whether an open file is in a kernel file system,
+// wherever it is mounted.
 func kernelFile(f *os.File) bool {
 	var s unix.Statfs_t
 	if err := unix.Fstatfs(int(f.Fd()), &s); err != nil {
@@ -24,7 +24,7 @@ func kernelFile(f *os.File) bool {
 	return false
 }
 
-// times are when a file was made and last read; zero where it is not known.
+// times returns the creation and access times of a file; zero means unknown.
 func times(p place, info fs.FileInfo) (created, accessed time.Time) {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		accessed = time.Unix(s.Atim.Unix())

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// kernelFile reports whether an open file lies in a file system that a kernel
-// makes up; such are known by their names here.
+// kernelFile always returns false: these systems have no kernel file systems
+// beyond those that ofKernel knows by path.
 func kernelFile(*os.File) bool { return false }
 
-// times are when a file was made and last read; zero where it is not known.
+// times returns the creation and access times of a file; zero means unknown.
 func times(place, fs.FileInfo) (created, accessed time.Time) { return created, accessed }

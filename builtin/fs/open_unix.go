@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// nonblock keeps an open from waiting for the other end of a pipe.
+// nonblock keeps open from waiting for the other end of a pipe.
 const nonblock = syscall.O_NONBLOCK
 
-// links is how many names a file has.
+// links returns the number of hard links of a file.
 func links(info fs.FileInfo) uint64 {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		return uint64(s.Nlink)
@@ -19,7 +19,7 @@ func links(info fs.FileInfo) uint64 {
 	return 1
 }
 
-// owner is whom a file belongs to.
+// owner returns the owner of a file.
 func owner(info fs.FileInfo) (uid, gid int, ok bool) {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -28,7 +28,7 @@ func owner(info fs.FileInfo) (uid, gid int, ok bool) {
 	return int(s.Uid), int(s.Gid), true
 }
 
-// isInvalid reports whether the file system does not know what it was asked for.
+// isInvalid reports whether the file system does not support an operation.
 func isInvalid(err error) bool {
 	return errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOSYS)
 }

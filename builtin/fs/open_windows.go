@@ -2,14 +2,14 @@ package fs
 
 import "io/fs"
 
-// nonblock is not needed: opening a file does not wait here.
+// nonblock is zero: opening a file never waits on Windows.
 const nonblock = 0
 
-// links is how many names a file has, which a FileInfo does not say here.
+// links always returns 1: a FileInfo does not have the number on Windows.
 func links(fs.FileInfo) uint64 { return 1 }
 
-// owner is whom a file belongs to, which rename does not change here.
+// owner returns nothing: a rename keeps the owner on Windows.
 func owner(fs.FileInfo) (uid, gid int, ok bool) { return 0, 0, false }
 
-// isInvalid reports whether the file system does not know what it was asked for.
+// isInvalid reports whether the file system does not support an operation.
 func isInvalid(error) bool { return false }

@@ -14,18 +14,19 @@ import (
 	"unicode/utf8"
 )
 
-// A path as a client writes it is absolute, relative, begins with ~, or is a
-// file URI. readPath makes it absolute or relative, and clean, and refuses what
-// means different things to different systems.
+// A client writes a path as an absolute path, a relative path, a path that
+// begins with ~, or a file URI. readPath returns it clean, absolute or
+// relative, and rejects paths that have different meanings on different
+// systems.
 
-// errPath is why a path cannot be read at all.
+// errPath returns the error for a path that cannot be parsed.
 func errPath(name, why string) error { return fmt.Errorf("the path %q %s", name, why) }
 
-// windowsPath fits paths that only Windows understands: with a drive, of
-// another machine, or of a device.
+// windowsPath matches paths that only Windows understands: with a drive, a
+// network share or a device.
 var windowsPath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:[A-Za-z]:(?:[\\/]|$)|\\\\|//[?.]/)`) })
 
-// maxPath is how long a path may be, in bytes: longer than any system takes.
+// maxPath is the maximum length of a path in bytes; no system accepts more.
 const maxPath = 32 << 10
 
 func readPath(name string) (string, error) {
@@ -33,7 +34,7 @@ func readPath(name string) (string, error) {
 		return "", errors.New(`the path is empty: use "." for the first allowed directory`)
 	}
 	if len(name) > maxPath {
-		return "", fmt.Errorf("the path %q… has %d bytes: at most %d can be used", strings.ToValidUTF8(name[:40], ""), len(name), maxPath)
+		return "", fmt.Errorf("the path %q… has %d bytes; the maximum is %d", strings.ToValidUTF8(name[:40], ""), len(name), maxPath)
 	}
 	if len(name) >= 5 && strings.EqualFold(name[:5], "file:") {
 		local, err := fromURI(name)
@@ -43,7 +44,7 @@ func readPath(name string) (string, error) {
 		name = local
 	}
 	if strings.ContainsRune(name, 0) {
-		return "", errPath(name, "has a zero byte in it")
+		return "", errPath(name, "contains a zero byte")
 	}
 	if !utf8.ValidString(name) {
 		return "", errPath(name, "is not valid UTF-8")
@@ -54,7 +55,7 @@ func readPath(name string) (string, error) {
 	if name == "~" || strings.HasPrefix(name, "~/") || runtime.GOOS == "windows" && strings.HasPrefix(name, `~\`) {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return "", errPath(name, "begins with ~, and the home directory is not known here")
+			return "", errPath(name, "begins with ~, but the home directory is unknown")
 		}
 		name = filepath.Join(home, name[1:])
 	}
@@ -64,52 +65,52 @@ func readPath(name string) (string, error) {
 	return filepath.Clean(name), nil
 }
 
-// windowsName refuses, on Windows, names that Windows takes for another one:
-// those of devices, with a stream, with dots or spaces at the end, or in the
-// short form. Elsewhere they are names like any other.
+// windowsName rejects, on Windows, names that Windows resolves to another
+// file: devices, alternate streams, names that end in dots or spaces, and
+// short names. Elsewhere these names are ordinary.
 func windowsName(name string) error {
 	if runtime.GOOS != "windows" {
 		return nil
 	}
 	volume := filepath.VolumeName(name)
 	if strings.HasPrefix(volume, `\\`) {
-		return errPath(name, "is on another machine or a device")
+		return errPath(name, "is a network share or a device")
 	}
 	rest := strings.TrimLeft(name[len(volume):], `\/`)
 	if rest != "" && rest != "." && !strings.HasPrefix(rest, "..") && !filepath.IsLocal(rest) {
-		return errPath(name, "has a name in it that Windows reserves for devices or streams")
+		return errPath(name, "contains a name that Windows reserves for devices or streams")
 	}
 	for part := range strings.FieldsFuncSeq(rest, func(r rune) bool { return r == '\\' || r == '/' }) {
 		if part != "." && part != ".." && strings.TrimRight(part, ". ") != part || strings.Contains(part, ":") {
-			return errPath(name, "has a name in it that Windows takes for another one: no colon, and no dot or space at the end")
+			return errPath(name, "contains a name that Windows would change; remove colons, and dots and spaces at the end")
 		}
 		if shortName().MatchString(part) {
-			return errPath(name, "has a short name in it: write the long one")
+			return errPath(name, "contains a short (8.3) name; use the long one")
 		}
 	}
 	return nil
 }
 
-// shortName fits the names that Windows makes up for old programs.
+// shortName matches the 8.3 names of Windows.
 var shortName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^[^.]{1,6}~\d{1,6}(\..{0,3})?$`) })
 
-// fromURI returns the path that a file URI names. It is decoded once.
+// fromURI returns the path of a file URI, decoded once.
 func fromURI(uri string) (string, error) {
 	u, err := url.Parse(uri)
 	if err != nil || !strings.EqualFold(u.Scheme, "file") {
-		return "", fmt.Errorf("%q is not a file URI, as file:///dir/name is", uri)
+		return "", fmt.Errorf("%q is not a file URI such as file:///dir/name", uri)
 	}
 	if u.Host != "" && !strings.EqualFold(u.Host, "localhost") {
-		return "", denied("%q names a file on the host %q: only files of this machine can be reached, as file:///dir/name", uri, u.Host)
+		return "", denied("%q names a file on host %q; only local files are allowed, such as file:///dir/name", uri, u.Host)
 	}
 	if u.Opaque != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
-		return "", fmt.Errorf("%q is not a plain file URI: write it as file:///dir/name, with %%3F for ? and %%23 for #", uri)
+		return "", fmt.Errorf("%q is not a plain file URI; write it as file:///dir/name, with %%3F for ? and %%23 for #", uri)
 	}
 	local := u.Path
 	if runtime.GOOS == "windows" {
 		local = strings.TrimPrefix(local, "/")
 	} else if !strings.HasPrefix(local, "/") {
-		return "", fmt.Errorf("%q has no absolute path: write it as file:///dir/name", uri)
+		return "", fmt.Errorf("%q has no absolute path; write it as file:///dir/name", uri)
 	}
 	return filepath.FromSlash(local), nil
 }
@@ -123,9 +124,9 @@ func toURI(name string) string {
 	return (&url.URL{Scheme: "file", Path: name}).String()
 }
 
-// within returns the part of an absolute path below a directory, with slashes,
-// and "." for the directory itself. Where the system does not care about case,
-// neither does it: that decides only which root is asked, and the root decides.
+// within returns the part of an absolute path below a directory, with
+// slashes, and "." for the directory itself. It ignores case where the
+// system usually does; this only selects the root, and [os.Root] decides.
 func within(dir, name string) (rel string, ok bool) {
 	same := func(a, b string) bool { return a == b }
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {

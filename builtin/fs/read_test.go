@@ -28,8 +28,8 @@ func TestReadTextFile(t *testing.T) {
 		{"read_text_file", `{"path":"ten.txt","offset":9}`, "line 9\nline 10\n"},
 		{"read_text_file", `{"path":"ten.txt","limit":1}`, "line 1"},
 		{"read_text_file", `{"path":"ten.txt","offset":10,"limit":5}`, "line 10"},
-		{"read_text_file", `{"path":"ten.txt","offset":11}`, "…offset is 11, and the file has only 10 lines"},
-		{"read_text_file", `{"path":"open.txt","offset":4}`, "…offset is 4, and the file has only 3 lines"},
+		{"read_text_file", `{"path":"ten.txt","offset":11}`, "…offset is 11, but the file has only 10 lines"},
+		{"read_text_file", `{"path":"open.txt","offset":4}`, "…offset is 4, but the file has only 3 lines"},
 		{"read_text_file", `{"path":"open.txt","offset":3}`, "c"},
 		{"read_text_file", `{"path":"empty.txt","offset":1}`, ""},
 		{"read_text_file", `{"path":"empty.txt","offset":2}`, "…has only 0 lines"},
@@ -45,9 +45,9 @@ func TestReadTextFile(t *testing.T) {
 		{"read_text_file", `{"path":"ten.txt","offset":0}`, "…offset"},
 		{"read_text_file", `{"path":"ten.txt","tail":-1}`, "…tail"},
 		{"read_text_file", `{"path":"utf16.txt"}`, "…UTF-16"},
-		{"read_text_file", `{"path":"zero.bin"}`, "…it is binary: there are zero bytes in it. read_media_file gives its bytes"},
+		{"read_text_file", `{"path":"zero.bin"}`, "…it is binary (it contains zero bytes). Use read_media_file for its bytes"},
 		{"read_text_file", `{"path":"latin1.txt"}`, "…not valid UTF-8"},
-		{"read_text_file", `{"path":"mixed.txt"}`, "short\n\n[Cut after line 1. The file has 1011 bytes. Read on with offset=2.]"},
+		{"read_text_file", `{"path":"mixed.txt"}`, "short\n\n[Cut after line 1. The file has 1011 bytes. Continue with offset=2.]"},
 	})
 }
 
@@ -110,9 +110,9 @@ func TestReadMedia(t *testing.T) {
 func TestReadMultipleFiles(t *testing.T) {
 	b := newBench(t, Config{MaxResult: 300}, map[string]string{"a": "text a", "long": numbered(100), "z": "text z"})
 	expect(t, "several", b.says("read_multiple_files", `{"paths":["a","nope","z"]}`),
-		"a:\ntext a\n\n---\nnope: Error - nope does not exist: list_directory and search_files show what does\n---\nz:\ntext z\n")
+		"a:\ntext a\n\n---\nnope: Error - nope does not exist; use list_directory or search_files to find files\n---\nz:\ntext z\n")
 	got := b.says("read_multiple_files", `{"paths":["a","long","long","z"]}`)
-	for _, want := range []string{"a:\ntext a\n", "Read on with offset=", "long: Error - left out, because this result is full"} {
+	for _, want := range []string{"a:\ntext a\n", "Continue with offset=", "long: Error - left out because this result is full"} {
 		expect(t, "too much", got, "…"+want)
 	}
 	if len(got) > 900 {

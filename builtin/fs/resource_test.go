@@ -58,7 +58,7 @@ func TestResourceList(t *testing.T) {
 func TestResourceRead(t *testing.T) {
 	b := newBench(t, Config{MaxFile: 100}, map[string]string{"a.txt": "text", "noext": "text", "b.bin": "\x00\x01", "large": strings.Repeat("x", 200), "latin1.txt": "caf\xe9", "sub/x": ""})
 	for name, want := range map[string]string{
-		"a.txt": "text", "noext": "text", "b.bin": "BLOB \x00\x01", "latin1.txt": "BLOB caf\xe9", "large": "…at most 100 go out in one piece",
+		"a.txt": "text", "noext": "text", "b.bin": "BLOB \x00\x01", "latin1.txt": "BLOB caf\xe9", "large": "…at most 100 can be read at once",
 		"missing": "…no resource has the URI", "sub": "…is a directory",
 	} {
 		expect(t, name, b.readResource("file://"+b.path(name)), want)

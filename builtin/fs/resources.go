@@ -16,8 +16,8 @@ import (
 
 const template = "file://{+path}"
 
-// addResources lets files be read as resources. The list of them is not kept:
-// it is made page by page when somebody asks (listing).
+// addResources adds the resource template for files. The list of resources
+// is produced page by page on request (listing).
 func (f *files) addResources() error {
 	err := f.server.AddTemplate(mcp.ResourceTemplate{
 		URITemplate: template, Name: "file", Title: "File",
@@ -57,7 +57,7 @@ func (f *files) readResource(_ context.Context, c *mcp.Call, uri string, _ map[s
 	return []mcp.ResourceContents{contents}, nil
 }
 
-// listing is the middleware that lists files as resources.
+// listing is middleware that serves resources/list from the file system.
 func (f *files) listing(next mcp.Handler) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		if c.Method != mcp.MethodResourcesList {
@@ -71,7 +71,8 @@ func (f *files) listing(next mcp.Handler) mcp.Handler {
 		if err != nil {
 			return mcp.Result{}, err
 		}
-		// A list cannot ask the client for its roots; what is read can.
+		// resources/list cannot require input, so client roots narrow
+		// reading only.
 		page, err := f.listPage(ctx, &call{Call: c, files: f, areas: f.everything()}, from)
 		if err != nil {
 			return mcp.Result{}, err
@@ -81,17 +82,17 @@ func (f *files) listing(next mcp.Handler) mcp.Handler {
 	})
 }
 
-// A bookmark is where a page ends: at a file of a root.
+// A bookmark is the position after a page: the last file of the page.
 type bookmark struct {
 	root int
-	rel  string // empty means before the first
+	rel  string // empty means the start of the root
 }
 
 func (f *files) readCursor(cursor *string) (bookmark, error) {
 	if cursor == nil {
 		return bookmark{}, nil
 	}
-	wrong := mcp.InvalidParams("the cursor was not made by this list: ask for the first page, without a cursor")
+	wrong := mcp.InvalidParams("unknown cursor; start again without a cursor")
 	raw, err := base64.RawURLEncoding.DecodeString(*cursor)
 	number, rel, ok := strings.Cut(string(raw), "/")
 	root, err2 := strconv.Atoi(number)
@@ -106,9 +107,8 @@ func (b bookmark) cursor() *string {
 	return &s
 }
 
-// listPage lists the files behind a bookmark. Files come and go between two
-// pages, so a bookmark is a path and not a number: the next page begins with
-// whatever is behind it then.
+// listPage lists the files after a bookmark. A bookmark is a path and not a
+// number, because files may be added or removed between two pages.
 func (f *files) listPage(ctx context.Context, c *call, from bookmark) (*mcp.ListResourcesResult, error) {
 	out := &mcp.ListResourcesResult{Resources: []mcp.Resource{}}
 	last := from
@@ -120,7 +120,7 @@ func (f *files) listPage(ctx context.Context, c *call, from bookmark) (*mcp.List
 		}
 		w := &walk{call: c, start: place{f.roots[i], "."}, gitignore: true, visit: func(p place, rel string, e fs.DirEntry) step {
 			if order := inOrder(rel, behind); order < 0 && !strings.HasPrefix(behind, rel+"/") {
-				return pass // it and what is in it came before
+				return pass // on an earlier page
 			} else if order <= 0 || !e.Type().IsRegular() {
 				return goOn
 			}
@@ -135,7 +135,7 @@ func (f *files) listPage(ctx context.Context, c *call, from bookmark) (*mcp.List
 			return goOn
 		}}
 		if err := w.run(ctx); err != nil {
-			return nil, mcp.Errorf(mcp.CodeInternal, "%s cannot be listed: %v", f.roots[i].real, err)
+			return nil, mcp.Errorf(mcp.CodeInternal, "list %s: %v", f.roots[i].real, err)
 		}
 	}
 	if full {
@@ -144,7 +144,7 @@ func (f *files) listPage(ctx context.Context, c *call, from bookmark) (*mcp.List
 	return out, nil
 }
 
-// inOrder compares two paths in the order of a walk: name by name.
+// inOrder compares two paths in walk order, element by element.
 func inOrder(a, b string) int {
 	if b == "" {
 		return 1
@@ -171,11 +171,11 @@ func asResource(p place, e fs.DirEntry) (mcp.Resource, bool) {
 	return r, true
 }
 
-// completePath completes an absolute path, one name at a time.
+// completePath completes an absolute path, one element at a time.
 func (f *files) completePath(_ context.Context, c *mcp.Call, value string, _ map[string]string) ([]string, error) {
 	mine := &call{Call: c, files: f, areas: f.everything()}
 	var out []string
-	for _, a := range mine.areas { // as long as the value does not reach into a root
+	for _, a := range mine.areas { // roots that begin with the value
 		if dir := slashed(a.String()) + "/"; strings.HasPrefix(dir, value) {
 			out = append(out, dir)
 		}
@@ -209,7 +209,7 @@ func (f *files) completePath(_ context.Context, c *mcp.Call, value string, _ map
 	return out, nil
 }
 
-// slashed is a path as it stands in a URI; a drive has a slash before it there.
+// slashed returns a path as written in a URI, with a slash before a drive.
 func slashed(name string) string {
 	name = strings.TrimSuffix(filepath.ToSlash(name), "/")
 	if runtime.GOOS == "windows" && !strings.HasPrefix(name, "/") {

@@ -11,9 +11,9 @@ import (
 	"unicode"
 )
 
-// sensitive are the names that other programs run, or trust as settings of
-// theirs, without asking: who may write them may do anything. A name counts at
-// any depth, and with everything below it.
+// sensitive lists the names whose content other programs run or trust
+// without asking. Writing one of them may allow to run any code. A name
+// counts at any depth, with everything below it.
 var sensitive = []string{
 	// version control: hooks, and settings that name programs
 	".git", ".hg", ".svn", ".husky", ".gitconfig",
@@ -29,24 +29,24 @@ var sensitive = []string{
 	".ssh", ".gnupg", ".netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".cargo", ".docker", ".kube", ".aws",
 }
 
-// Sensitive returns the names that can be written only when
-// [Config.AllowSensitive] has them.
+// Sensitive returns the names that cannot be written unless
+// [Config.AllowSensitive] lists them.
 func Sensitive() []string { return slices.Clone(sensitive) }
 
-// guard refuses to change what is sensitive, and the roots themselves.
+// guard returns an error if p is sensitive or a root.
 func (f *files) guard(p place) error {
 	if p.rel == "." {
-		return denied("%s is an allowed directory itself: it can be neither replaced, nor moved, nor deleted", p)
+		return denied("%s is an allowed directory; it cannot be replaced, moved or deleted", p)
 	}
 	for _, name := range sensitive {
 		rel := p.rel
-		if strings.Contains(name, "/") { // the root may be its first part
+		if strings.Contains(name, "/") { // the root may be the first element of the name
 			rel = path.Join(filepath.Base(p.root.real), rel)
 		}
 		if f.allowsSensitive(name) || !touches(rel, name) {
 			continue
 		}
-		return denied("%s is or lies in %s, which other programs run or trust: it can be changed only if the server is configured to (AllowSensitive %q, or allow=%s)", p, name, name, name)
+		return denied("%s is %s or in it, which other programs run or trust; to change it, the server needs the setting AllowSensitive %q (allow=%s)", p, name, name, name)
 	}
 	return nil
 }
@@ -55,7 +55,7 @@ func (f *files) allowsSensitive(name string) bool {
 	return slices.Contains(f.AllowSensitive, "*") || slices.Contains(f.AllowSensitive, name)
 }
 
-// touches reports whether a path is a sensitive name or lies below it.
+// touches reports whether a path is a sensitive name or below one.
 func touches(rel, name string) bool {
 	want := strings.Split(name, "/")
 	have := strings.Split(rel, "/")
@@ -67,7 +67,7 @@ func touches(rel, name string) bool {
 	return false
 }
 
-// matching counts how many names are the same from the start on.
+// matching returns the number of leading elements that are equal.
 func matching(have, want []string) int {
 	n := 0
 	for n < len(have) && n < len(want) && sameName(have[n], want[n]) {
@@ -76,8 +76,8 @@ func matching(have, want []string) int {
 	return n
 }
 
-// guardMove refuses to move a directory to where what is in it becomes
-// sensitive: who moves one with fish in it to .config has made .config/fish.
+// guardMove returns an error if the move would make a file sensitive, such
+// as a move of a directory that contains fish to .config.
 func (f *files) guardMove(from, to place) error {
 	have := strings.Split(to.rel, "/")
 	for _, name := range sensitive {
@@ -96,9 +96,9 @@ func (f *files) guardMove(from, to place) error {
 	return nil
 }
 
-// sameName compares a name with a sensitive one as the most forgiving file
-// systems would: without regard to case, to dots and spaces at the end, to
-// streams, to characters that cannot be seen, and to short names.
+// sameName compares a name with a sensitive name as the most lenient file
+// systems do: it ignores case, dots and spaces at the end, alternate
+// streams, invisible characters, and short names.
 func sameName(name, want string) bool {
 	name, _, _ = strings.Cut(name, ":")
 	name = strings.Map(func(r rune) rune {
@@ -119,24 +119,24 @@ func sameName(name, want string) bool {
 	return strings.HasPrefix(strings.ToLower(letters), strings.ToLower(short[1]))
 }
 
-// shortForm fits the short names of Windows, such as GIT~1.
+// shortForm matches 8.3 names of Windows such as GIT~1.
 var shortForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([^.~]{1,6})~\d+$`) })
 
-// newName refuses names that nobody should make: they break lists that have a
-// line for each file, or were meant as a path of another system.
+// newName rejects names that would break line-based listings or are paths of
+// another system.
 func newName(p place) error {
 	for part := range strings.SplitSeq(p.rel, "/") {
 		if strings.ContainsFunc(part, unicode.IsControl) {
-			return fmt.Errorf("the name %q has a line break or another control character in it: choose a name without", part)
+			return fmt.Errorf("the name %q contains a control character; choose another name", part)
 		}
 		if strings.Contains(part, `\`) {
-			return fmt.Errorf(`the name %q has a backslash in it: separate directories with /`, part)
+			return fmt.Errorf(`the name %q contains a backslash; separate directories with /`, part)
 		}
 		if len(part) > 255 {
-			return fmt.Errorf("the name that begins with %q is longer than 255 bytes", part[:40])
+			return fmt.Errorf("the name starting with %q is longer than 255 bytes", part[:40])
 		}
 		if isOurs(part) {
-			return fmt.Errorf("names such as %q are used by this server while it writes: choose another", part)
+			return fmt.Errorf("names such as %q are reserved for temporary files; choose another name", part)
 		}
 	}
 	return nil

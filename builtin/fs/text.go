@@ -12,35 +12,33 @@ import (
 	"unicode/utf8"
 )
 
-// A span is the part of a text that somebody wants. At most one of head, tail
-// and offset is set.
+// A span selects a part of a text. At most one of head, tail and offset is set.
 type span struct {
-	head, tail    int   // so many lines from the start or the end; 0 means not so
-	offset, limit int   // from this line on, so many lines; 0 means from the first, to the last
-	from          int64 // from this byte on
+	head, tail    int   // number of lines from the start or the end; 0 means unset
+	offset, limit int   // first line and number of lines; 0 means the first line, and all
+	from          int64 // first byte
 }
 
-// whole reports whether nothing but the budget limits what is read, so that the
-// text comes as it is, with the line break at its end.
+// whole reports whether only the budget limits the text, which then keeps
+// its final line break.
 func (s span) whole() bool { return s.head == 0 && s.tail == 0 && s.limit == 0 }
 
-// A piece is the text that was read, and how to go on.
+// A piece is a part of a text and where to continue.
 type piece struct {
 	text      string
-	firstLine int // 0 means that nobody counted
+	firstLine int // 0 means unknown
 	lastLine  int
-	cut       bool  // there is more of what was wanted
-	nextLine  int   // where to go on; 0 if the cut is within a line, or nobody counted
-	nextByte  int64 // where to go on
+	cut       bool  // the budget cut the text
+	nextLine  int   // where to continue; 0 if the cut is within a line, or unknown
+	nextByte  int64 // where to continue
 }
 
-// errBinary is the error of a file that is not text.
+// errBinary is the error for a file that is not text.
 type errBinary struct{ why string }
 
 func (e *errBinary) Error() string { return e.why }
 
-// A cancellable is a file that a call reads as long as somebody waits for it:
-// what is wanted of a large one can be far from its start.
+// A cancellable is a file whose reads fail once the context ends.
 type cancellable struct {
 	ctx  context.Context
 	file *os.File
@@ -53,8 +51,8 @@ func (c cancellable) ReadAt(b []byte, at int64) (int, error) {
 	return c.file.ReadAt(b, at)
 }
 
-// readText reads a span of a file, at most budget bytes of it, without holding
-// more than that.
+// readText reads a span of a file, at most budget bytes, and holds no more
+// than that in memory.
 func readText(f io.ReaderAt, size int64, s span, budget int) (*piece, error) {
 	if err := looksBinary(f, size); err != nil {
 		return nil, err
@@ -72,7 +70,7 @@ func readText(f io.ReaderAt, size int64, s span, budget int) (*piece, error) {
 	}
 	if s.from > 0 {
 		if s.from > size {
-			return nil, fmt.Errorf("byteOffset is %d, and the file has only %d bytes", s.from, size)
+			return nil, fmt.Errorf("byteOffset is %d, but the file has only %d bytes", s.from, size)
 		}
 		if s.from, err = runeStart(f, s.from); err != nil {
 			return nil, err
@@ -89,7 +87,7 @@ func readText(f io.ReaderAt, size int64, s span, budget int) (*piece, error) {
 			return nil, err
 		}
 		if !more {
-			return nil, fmt.Errorf("offset is %d, and the file has only %d lines", s.offset, lines)
+			return nil, fmt.Errorf("offset is %d, but the file has only %d lines", s.offset, lines)
 		}
 		at += skipped
 		p.firstLine = s.offset
@@ -97,7 +95,7 @@ func readText(f io.ReaderAt, size int64, s span, budget int) (*piece, error) {
 	return p, p.fill(r, at, max(s.head, s.limit), s.whole(), budget)
 }
 
-// fill reads lines until there are enough of them, or the budget is used up.
+// fill reads lines until it has enough or the budget is used up.
 func (p *piece) fill(r *bufio.Reader, at int64, most int, whole bool, budget int) error {
 	var text []byte
 	lines := 0
@@ -131,17 +129,17 @@ func (p *piece) fill(r *bufio.Reader, at int64, most int, whole bool, budget int
 		}
 		p.text = string(text)
 	}
-	if strings.IndexByte(p.text, 0) >= 0 { // it began like text
-		return &errBinary{"it is binary: there are zero bytes in this part of it"}
+	if strings.IndexByte(p.text, 0) >= 0 { // the start looked like text
+		return &errBinary{"it is binary (this part contains zero bytes)"}
 	}
 	if !utf8.ValidString(p.text) {
-		return &errBinary{"it is not valid UTF-8: it is binary, or text in another encoding"}
+		return &errBinary{"it is not valid UTF-8 (binary, or text in another encoding)"}
 	}
 	return nil
 }
 
-// cutAt ends a piece because the budget is used up: before the line that does
-// not fit, or within it if it is the first.
+// cutAt ends a piece at the budget: before the line that does not fit, or
+// within it if it is the first.
 func (p *piece) cutAt(text, line []byte, at int64, lines, budget int) {
 	p.cut, p.nextByte = true, at
 	start := bytes.LastIndexByte(text, '\n') + 1
@@ -163,8 +161,8 @@ func (p *piece) cutAt(text, line []byte, at int64, lines, budget int) {
 	}
 }
 
-// skipLines passes over n lines. It returns how many bytes and lines it passed,
-// and whether there is another line behind them.
+// skipLines skips n lines. It returns the numbers of bytes and lines skipped
+// and whether another line follows.
 func skipLines(r *bufio.Reader, n int) (passed int64, lines int, more bool, err error) {
 	open := false // a line has begun
 	for lines < n {
@@ -188,8 +186,8 @@ func skipLines(r *bufio.Reader, n int) (passed int64, lines int, more bool, err 
 	return passed, lines, err == nil, nil
 }
 
-// tailStart finds the byte at which the last n lines begin. A line break at the
-// very end ends the last line and does not begin another.
+// tailStart returns the offset of the last n lines. A line break at the end
+// of the file does not begin another line.
 func tailStart(f io.ReaderAt, size int64, n int) (int64, error) {
 	buf := make([]byte, 256<<10)
 	for end := size; end > 0; {
@@ -211,7 +209,8 @@ func tailStart(f io.ReaderAt, size int64, n int) (int64, error) {
 	return 0, nil
 }
 
-// runeStart moves back to where a character begins.
+// runeStart returns the start of the UTF-8 sequence that contains the byte
+// at the offset.
 func runeStart(f io.ReaderAt, at int64) (int64, error) {
 	var buf [utf8.UTFMax]byte
 	n, err := f.ReadAt(buf[:1], at)
@@ -230,7 +229,7 @@ func runeStart(f io.ReaderAt, at int64) (int64, error) {
 	return at, nil
 }
 
-// looksBinary tells from the start of a file whether it is text.
+// looksBinary returns an error if the start of a file is not text.
 func looksBinary(f io.ReaderAt, size int64) error {
 	start := make([]byte, min(size, 8<<10))
 	n, err := f.ReadAt(start, 0)
@@ -243,17 +242,17 @@ func looksBinary(f io.ReaderAt, size int64) error {
 func binary(start []byte) error {
 	switch {
 	case bytes.HasPrefix(start, []byte{0xff, 0xfe}) || bytes.HasPrefix(start, []byte{0xfe, 0xff}):
-		return &errBinary{"it is text in UTF-16, not in UTF-8"}
+		return &errBinary{"it is UTF-16, not UTF-8"}
 	case bytes.IndexByte(start, 0) >= 0:
-		return &errBinary{"it is binary: there are zero bytes in it"}
+		return &errBinary{"it is binary (it contains zero bytes)"}
 	}
 	return nil
 }
 
-// asText tells a caller what to do with a file that is not text.
+// asText adds the name and advice to an errBinary.
 func asText(name string, err error) error {
 	if b, ok := errors.AsType[*errBinary](err); ok {
-		return fmt.Errorf("%s cannot be read as text, for %s. read_media_file gives its bytes", name, b.why)
+		return fmt.Errorf("%s cannot be read as text: %s. Use read_media_file for its bytes", name, b.why)
 	}
 	return err
 }

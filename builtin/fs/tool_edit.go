@@ -12,17 +12,17 @@ import (
 
 type editArgs struct {
 	Path    string `json:"path" doc:"the file to edit"`
-	Edits   []edit `json:"edits" doc:"what to replace, in this order"`
-	DryRun  bool   `json:"dryRun,omitzero" doc:"show what would be changed, and change nothing" schema:"default=false"`
-	Confirm bool   `json:"confirm,omitzero" doc:"says that the person wants this, for clients that cannot ask them; only needed where the answer says so"`
+	Edits   []edit `json:"edits" doc:"the replacements, applied in order"`
+	DryRun  bool   `json:"dryRun,omitzero" doc:"show the diff without changing the file" schema:"default=false"`
+	Confirm bool   `json:"confirm,omitzero" doc:"the user agreed; set it only after a result asked for it"`
 }
 
-// An edited is what was done to a file; the diff is in the content.
+// An edited is the result of edit_file. The diff is in the content.
 type edited struct {
-	Path    string `json:"path" doc:"where the file really is"`
+	Path    string `json:"path" doc:"absolute path of the file, with links resolved"`
 	DryRun  bool   `json:"dryRun" doc:"whether nothing was written"`
-	Added   int    `json:"added" doc:"lines that are new"`
-	Removed int    `json:"removed" doc:"lines that are gone"`
+	Added   int    `json:"added" doc:"number of lines added"`
+	Removed int    `json:"removed" doc:"number of lines removed"`
 	text    string
 }
 
@@ -50,8 +50,8 @@ func editFile(ctx context.Context, c *call, in editArgs) (edited, error) {
 	return safefile.Retry(ctx, func() (edited, error) { return c.writeEdit(ctx, in, p) })
 }
 
-// writeEdit edits a file while no other call can change it, and fails with a
-// [safefile.ErrChanged] if another program did.
+// writeEdit edits a file under the lock of its directory. It fails with
+// [safefile.ErrChanged] if another program changed the file.
 func (c *call) writeEdit(ctx context.Context, in editArgs, p place) (edited, error) {
 	unlock, err := c.lock(ctx, p)
 	if err != nil {
@@ -59,8 +59,8 @@ func (c *call) writeEdit(ctx context.Context, in editArgs, p place) (edited, err
 	}
 	defer unlock()
 	e, err := c.planEdit(ctx, in, p)
-	if err != nil && safefile.BeingWritten(p.root.dir, p.rel) { // then it may be half of a file
-		return edited{}, fmt.Errorf("%w: it is writing the file, and what is there now does not fit: %w", safefile.ErrChanged, err)
+	if err != nil && safefile.BeingWritten(p.root.dir, p.rel) { // it may have read an incomplete file
+		return edited{}, fmt.Errorf("%w: the file is being written, and the edit does not fit its current content: %w", safefile.ErrChanged, err)
 	}
 	if err != nil || e.same() {
 		return e.edited, err
@@ -82,7 +82,7 @@ type plannedEdit struct {
 
 func (e plannedEdit) same() bool { return string(e.before) == e.after }
 
-// planEdit works out what edits make of a file.
+// planEdit applies edits to the content of a file in memory.
 func (c *call) planEdit(ctx context.Context, in editArgs, p place) (plannedEdit, error) {
 	info, err := p.root.dir.Lstat(p.rel)
 	if err != nil {
@@ -96,7 +96,7 @@ func (c *call) planEdit(ctx context.Context, in editArgs, p place) (plannedEdit,
 		return plannedEdit{}, asText(in.Path, err)
 	}
 	if !utf8.Valid(data) {
-		return plannedEdit{}, asText(in.Path, &errBinary{"it is not valid UTF-8: it is binary, or text in another encoding"})
+		return plannedEdit{}, asText(in.Path, &errBinary{"it is not valid UTF-8 (binary, or text in another encoding)"})
 	}
 	before := newDocument(string(data))
 	after, err := before.applyAll(ctx, in.Edits, c.MaxFile)
@@ -108,7 +108,7 @@ func (c *call) planEdit(ctx context.Context, in editArgs, p place) (plannedEdit,
 	return plannedEdit{out, info, data, after.raw}, nil
 }
 
-// applyAll makes edits one after the other, or none of them.
+// applyAll applies all edits in order, or none of them.
 func (d *document) applyAll(ctx context.Context, edits []edit, most int) (*document, error) {
 	for i, e := range edits {
 		next, err := d.apply(e, most)
@@ -116,7 +116,7 @@ func (d *document) applyAll(ctx context.Context, edits []edit, most int) (*docum
 			err = tooLong(len(next.raw), most)
 		}
 		if err != nil && len(edits) > 1 {
-			err = fmt.Errorf("edit %d of %d cannot be made, and none was: %w", i+1, len(edits), err)
+			err = fmt.Errorf("edit %d of %d failed, nothing was changed: %w", i+1, len(edits), err)
 		}
 		if err == nil {
 			err = ctx.Err()
@@ -129,15 +129,15 @@ func (d *document) applyAll(ctx context.Context, edits []edit, most int) (*docum
 	return d, nil
 }
 
-// fenced puts a diff between fences that do not occur in it, and leaves them
-// out where they would be longer than anybody wants.
+// fenced puts a diff between Markdown fences that do not occur in it, or
+// returns it without them if they would be very long.
 func fenced(diff string, budget int) string {
 	if len(diff) > budget {
 		cut := strings.LastIndexByte(diff[:budget], '\n') + 1
-		if cut < budget/2 { // the end of one long line
+		if cut < budget/2 { // one long line
 			cut = budget
 		}
-		diff = strings.ToValidUTF8(diff[:cut], "") + fmt.Sprintf("\n[The diff is cut: %d bytes more]\n", len(diff)-cut)
+		diff = strings.ToValidUTF8(diff[:cut], "") + fmt.Sprintf("\n[Diff cut: %d more bytes]\n", len(diff)-cut)
 	}
 	fence := strings.Repeat("`", max(3, longestRun(diff, '`')+1))
 	if len(fence) > 100 {
@@ -146,7 +146,7 @@ func fenced(diff string, budget int) string {
 	return fence + "diff\n" + diff + fence + "\n\n"
 }
 
-// longestRun is how often a character follows itself at most.
+// longestRun returns the length of the longest run of c in s.
 func longestRun(s string, c byte) int {
 	longest, run := 0, 0
 	for i := range len(s) {

@@ -15,25 +15,25 @@ import (
 
 type grepArgs struct {
 	Path            string   `json:"path" doc:"the directory to search in, or one file"`
-	Pattern         string   `json:"pattern" doc:"what to look for, as a regular expression (RE2 syntax)" schema:"minLength=1"`
-	Literal         bool     `json:"literal,omitzero" doc:"take the pattern as plain text"`
+	Pattern         string   `json:"pattern" doc:"a regular expression (RE2 syntax)" schema:"minLength=1"`
+	Literal         bool     `json:"literal,omitzero" doc:"treat the pattern as plain text"`
 	IgnoreCase      bool     `json:"ignoreCase,omitzero"`
-	Include         []string `json:"include,omitzero" doc:"only files whose paths fit one of these patterns, such as **/*.go; one without / fits names at any depth"`
-	ExcludePatterns []string `json:"excludePatterns,omitzero" doc:"patterns of what to leave out; one without / fits names at any depth"`
-	Gitignore       *bool    `json:"gitignore,omitzero" doc:"leave out what git ignores, and .git itself; true unless said otherwise"`
-	Context         int      `json:"context,omitzero" doc:"how many lines to show before and after each match" schema:"minimum=0,maximum=20"`
-	MaxMatches      int      `json:"maxMatches,omitzero" doc:"how many matches to show at most" schema:"minimum=1,maximum=10000,default=500"`
-	FilesOnly       bool     `json:"filesOnly,omitzero" doc:"show only which files have matches, with how many"`
-	Offset          int      `json:"offset,omitzero" doc:"how many matches (or files, with filesOnly) to pass over, as an earlier result says" schema:"minimum=0"`
+	Include         []string `json:"include,omitzero" doc:"search only files whose path matches one of these patterns, such as **/*.go; one without / matches names at any depth"`
+	ExcludePatterns []string `json:"excludePatterns,omitzero" doc:"patterns of paths to leave out; one without / matches names at any depth"`
+	Gitignore       *bool    `json:"gitignore,omitzero" doc:"leave out .git and files ignored by git; default true"`
+	Context         int      `json:"context,omitzero" doc:"number of lines to show before and after each match" schema:"minimum=0,maximum=20"`
+	MaxMatches      int      `json:"maxMatches,omitzero" doc:"maximum number of matches to show" schema:"minimum=1,maximum=10000,default=500"`
+	FilesOnly       bool     `json:"filesOnly,omitzero" doc:"show only the paths of files with matches, and the number of matches"`
+	Offset          int      `json:"offset,omitzero" doc:"number of matches (or files, with filesOnly) to skip: nextOffset of an earlier result" schema:"minimum=0"`
 }
 
-// Grepped is what a search came to; the lines are in the content.
+// grepped is the result of grep_files. The lines are in the content.
 type grepped struct {
-	Path       string `json:"path" doc:"where the search began"`
-	Shown      int    `json:"shown" doc:"how many matches (or files, with filesOnly) are shown"`
-	Files      int    `json:"files" doc:"how many files were searched"`
-	Skipped    int    `json:"skipped,omitzero" doc:"files that were not searched because they are binary or cannot be read"`
-	NextOffset int    `json:"nextOffset,omitzero" doc:"the offset with which to go on, if there are more"`
+	Path       string `json:"path" doc:"the directory or file searched"`
+	Shown      int    `json:"shown" doc:"number of matches (or files, with filesOnly) shown"`
+	Files      int    `json:"files" doc:"number of files searched"`
+	Skipped    int    `json:"skipped,omitzero" doc:"number of files skipped because they are binary or cannot be read"`
+	NextOffset int    `json:"nextOffset,omitzero" doc:"offset for the next call, if there are more matches"`
 
 	text, notice string
 }
@@ -84,9 +84,9 @@ func grepFiles(ctx context.Context, c *call, in grepArgs) (grepped, error) {
 	switch {
 	case g.full:
 		g.out.NextOffset = in.Offset + g.out.Shown
-		g.out.notice = fmt.Sprintf("[There are more. Go on with offset=%d, or look for something rarer.]", g.out.NextOffset)
+		g.out.notice = fmt.Sprintf("[There are more. Continue with offset=%d, or use a narrower pattern.]", g.out.NextOffset)
 	case g.out.Shown == 0 && g.passed > 0:
-		g.out.text = fmt.Sprintf("No more matches: there are %d", g.passed)
+		g.out.text = fmt.Sprintf("No more matches; there are %d in all", g.passed)
 	case g.out.Shown == 0:
 		g.out.text = fmt.Sprintf("No matches found in %d files", g.out.Files)
 	}
@@ -103,10 +103,10 @@ func (g *grep) compile() (err error) {
 		flags = "(?mi)"
 	}
 	if len(pattern) > maxPattern {
-		return fmt.Errorf("the pattern has %d bytes: at most %d are allowed", len(pattern), maxPattern)
+		return fmt.Errorf("the pattern has %d bytes; the maximum is %d", len(pattern), maxPattern)
 	}
 	if g.re, err = regexp.Compile(flags + pattern); err != nil {
-		return fmt.Errorf("the pattern is not a regular expression in RE2 syntax (%s): say literal if it is meant as plain text", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+		return fmt.Errorf("the pattern is not a valid RE2 expression (%s); for plain text set literal", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
 	if g.include, err = newGlobs(anyDepth(g.in.Include)); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (g *grep) compile() (err error) {
 	return err
 }
 
-// anyDepth lets patterns without a slash fit names at any depth.
+// anyDepth makes patterns without a slash match names at any depth.
 func anyDepth(patterns []string) []string {
 	var all []string
 	for _, p := range patterns {
@@ -132,7 +132,7 @@ func (g *grep) visit(p place, rel string, e fs.DirEntry) step {
 		return pass
 	}
 	if !e.Type().IsRegular() || len(g.include) > 0 && !anyMatches(g.include, rel) {
-		return goOn // links are searched where they lead to, if that is here
+		return goOn // a link's target is searched at its own path, if it is below the start
 	}
 	g.file(p)
 	if g.full || g.ctx.Err() != nil {
@@ -141,11 +141,10 @@ func (g *grep) visit(p place, rel string, e fs.DirEntry) step {
 	return goOn
 }
 
-// chunk is how much of a file is searched at once.
+// chunk is the number of bytes that are searched at once.
 const chunk = 1 << 20
 
-// file searches one file. A line that is longer than a chunk is searched in
-// pieces.
+// file searches one file. A line longer than a chunk is searched in pieces.
 func (g *grep) file(p place) {
 	f, _, err := g.call.openFile(p.String(), p)
 	if err != nil {
@@ -177,7 +176,7 @@ func (g *grep) file(p place) {
 			end = i + 1
 		}
 		lines := data[:end]
-		if bytes.Contains(lines, []byte("\r\n")) { // $ shall fit before either kind of line break
+		if bytes.Contains(lines, []byte("\r\n")) { // so that $ matches before CR LF too
 			lines = bytes.ReplaceAll(lines, []byte("\r\n"), []byte("\n"))
 		}
 		h.search(lines)

@@ -17,41 +17,41 @@ import (
 
 func (f *files) addFinding() {
 	addTool(f, "list_directory", "List Directory",
-		"List what is in a directory, by name: [DIR] and [FILE], [LINK] for links that lead nowhere or out of the allowed directories, and [PIPE], [SOCKET] and [DEVICE] for what cannot be read.", reading, listDirectory)
+		"List a directory, sorted by name. Entries are marked [DIR] or [FILE]; [LINK] is a link that is broken or leads outside the allowed directories; [PIPE], [SOCKET] and [DEVICE] cannot be read.", reading, listDirectory)
 	addTool(f, "list_directory_with_sizes", "List Directory with Sizes",
-		"List what is in a directory with the sizes of the files, by name or by size, and what they come to.", reading, listWithSizes)
+		"List a directory with file sizes and their total, sorted by name or size.", reading, listWithSizes)
 	addTool(f, "directory_tree", "Directory Tree",
-		"Show what is below a directory as a tree in JSON: name, type and, for directories, children. What git ignores is left out unless gitignore is false. "+
-			"A tree that is too large is cut from below; directories with \"more\": true were not shown in full.", reading, directoryTree)
+		"Show a directory and everything below it as a JSON tree: name, type and, for directories, children. Files ignored by git are left out unless gitignore is false. "+
+			"A tree that is too large loses its deepest levels first; directories with \"more\": true are incomplete.", reading, directoryTree)
 	addTool(f, "search_files", "Search Files",
-		"Find files and directories by a pattern for their paths below a directory: *.go is for those in it, **/*.go for those anywhere below. Searches names; grep_files searches what is in files.", reading, searchFiles)
+		"Find files and directories by name. The pattern is matched with the path below the directory: *.go matches files in it, **/*.go files at any depth. To search file contents use grep_files.", reading, searchFiles)
 	addTool(f, "grep_files", "Search File Contents",
-		"Find lines in the files below a directory (or in one file) by a regular expression (RE2). Shows path, line number and line. "+
-			"What git ignores and binary files are left out.", reading, grepFiles)
+		"Search the contents of the files below a directory, or of one file, with a regular expression (RE2). Shows path, line number and line. "+
+			"Binary files and files ignored by git are left out.", reading, grepFiles)
 }
 
 type listArgs struct {
 	Path   string `json:"path" doc:"the directory"`
-	Offset int    `json:"offset,omitzero" doc:"how many entries to pass over, as an earlier result says" schema:"minimum=0"`
+	Offset int    `json:"offset,omitzero" doc:"number of entries to skip: nextOffset of an earlier result" schema:"minimum=0"`
 }
 
-// A listing is a part of a directory; the entries are in the content.
+// A listing is a part of a directory. The entries are in the content.
 type listing struct {
-	Path       string `json:"path" doc:"where the directory really is"`
-	Entries    int    `json:"entries" doc:"how many there are in all"`
-	NextOffset int    `json:"nextOffset,omitzero" doc:"the offset with which to go on, if there are more than were shown"`
+	Path       string `json:"path" doc:"absolute path of the directory, with links resolved"`
+	Entries    int    `json:"entries" doc:"number of entries in the directory"`
+	NextOffset int    `json:"nextOffset,omitzero" doc:"offset for the next call, if there are more entries"`
 	text       string
 }
 
 func (l listing) MCPText() string { return l.text }
 
-// page joins lines from an offset on, as many as the budget allows, and says
-// where to go on.
+// page joins as many lines from offset on as budget bytes allow, and adds a
+// notice with the next offset.
 func page(lines []string, offset, budget int) (text string, next int) {
 	size := 0
 	for i := offset; i < len(lines); i++ {
 		if size += len(lines[i]) + 1; size > budget && i > offset {
-			return strings.Join(lines[offset:i], "\n") + fmt.Sprintf("\n[%d more. Go on with offset=%d.]", len(lines)-i, i), i
+			return strings.Join(lines[offset:i], "\n") + fmt.Sprintf("\n[%d more. Continue with offset=%d.]", len(lines)-i, i), i
 		}
 	}
 	return strings.Join(lines[min(offset, len(lines)):], "\n"), 0
@@ -63,19 +63,19 @@ func (c *call) directory(name string) (place, []fs.DirEntry, error) {
 		return p, nil, err
 	}
 	if !info.IsDir() {
-		return p, nil, fmt.Errorf("%s is %s and not a directory", name, kind(info.Mode()))
+		return p, nil, fmt.Errorf("%s is %s, not a directory", name, kind(info.Mode()))
 	}
 	entries, err := readDir(p)
 	if err != nil {
 		return p, nil, fmt.Errorf("%s: %w", name, err)
 	}
-	if p.rel == "." { // the root of everything has the kernel's directories in it
+	if p.rel == "." { // "/" contains the kernel file systems
 		entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.IsDir() && p.join(e.Name()).ofKernel() })
 	}
 	return p, entries, nil
 }
 
-// mark is how a list shows what something is.
+// mark returns the mark of a directory entry.
 func mark(info fs.FileInfo) string {
 	switch {
 	case info == nil:
@@ -86,7 +86,7 @@ func mark(info fs.FileInfo) string {
 	return markOf(info.Mode())
 }
 
-// markOf is the same for what is no link. What cannot be read says so.
+// markOf returns the mark for a mode that is not a link.
 func markOf(m fs.FileMode) string {
 	switch {
 	case m.IsDir():
@@ -119,8 +119,8 @@ func listDirectory(_ context.Context, c *call, in listArgs) (listing, error) {
 	return listing{p.String(), len(entries), next, text}, nil
 }
 
-// printable keeps a name on its line and in its direction. One that is not
-// UTF-8 is told by its bytes.
+// printable quotes a name that contains control or direction characters or
+// is not valid UTF-8.
 func printable(name string) string {
 	if strings.ContainsFunc(name, misleading) || !utf8.ValidString(name) {
 		return fmt.Sprintf("%q", name)
@@ -128,25 +128,25 @@ func printable(name string) string {
 	return name
 }
 
-// misleading are characters of control, and those that break lines or turn
-// text around.
+// misleading reports whether r is a control character, breaks lines, or
+// changes the direction of text.
 func misleading(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069'
 }
 
 type sizesArgs struct {
 	Path   string `json:"path" doc:"the directory"`
-	SortBy string `json:"sortBy,omitzero" doc:"by name, or the largest first" schema:"enum=name|size,default=name"`
-	Offset int    `json:"offset,omitzero" doc:"how many entries to pass over, as an earlier result says" schema:"minimum=0"`
+	SortBy string `json:"sortBy,omitzero" doc:"sort by name, or by size with the largest first" schema:"enum=name|size,default=name"`
+	Offset int    `json:"offset,omitzero" doc:"number of entries to skip: nextOffset of an earlier result" schema:"minimum=0"`
 }
 
-// A sizes is a part of a directory with what its files come to.
+// A sizes is a part of a directory with the total size of its files.
 type sizes struct {
-	Path        string `json:"path" doc:"where the directory really is"`
+	Path        string `json:"path" doc:"absolute path of the directory, with links resolved"`
 	Files       int    `json:"files"`
 	Directories int    `json:"directories"`
-	Bytes       int64  `json:"bytes" doc:"of all files in it, without those in directories below"`
-	NextOffset  int    `json:"nextOffset,omitzero" doc:"the offset with which to go on, if there are more than were shown"`
+	Bytes       int64  `json:"bytes" doc:"total size of the files in it, without subdirectories"`
+	NextOffset  int    `json:"nextOffset,omitzero" doc:"offset for the next call, if there are more entries"`
 	text        string
 }
 
@@ -205,12 +205,12 @@ func listWithSizes(_ context.Context, c *call, in sizesArgs) (sizes, error) {
 	return out, nil
 }
 
-// signs are the characters that are neither letters nor digits, in the order in
-// which people sort them, which is not that of their codes.
+// signs are the characters that are neither letters nor digits, in collation
+// order.
 const signs = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$"
 
-// collated is a key that sorts names as people do: signs before digits before
-// letters, without regard to case and accents.
+// collated returns a sort key: punctuation before digits before letters,
+// ignoring case and accents.
 func collated(name string) string {
 	var key []rune
 	for _, r := range norm.NFD.String(name) {
@@ -227,12 +227,13 @@ func collated(name string) string {
 	return string(key)
 }
 
-// padded fills a name up with spaces, counted as JavaScript counts.
+// padded fills a name up with spaces. The width counts UTF-16 units, as the
+// reference server does.
 func padded(name string, width int) string {
 	return name + strings.Repeat(" ", max(0, width-len(utf16.Encode([]rune(name)))))
 }
 
-// inWords is a size as the reference server writes it.
+// inWords formats a size like the reference server.
 func inWords(n int64) string {
 	units := []string{"B", "KB", "MB", "GB", "TB"}
 	if n < 1024 {

@@ -10,9 +10,9 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A mediaRead is a file as bytes, which are in the content.
+// A mediaRead is the result of read_media_file. The bytes are in the content.
 type mediaRead struct {
-	Path     string `json:"path" doc:"where the file really is"`
+	Path     string `json:"path" doc:"absolute path of the file, with links resolved"`
 	MIMEType string `json:"mimeType"`
 	Size     int64  `json:"size"`
 
@@ -42,25 +42,25 @@ func readMediaFile(_ context.Context, c *call, in pathArgs) (mediaRead, error) {
 	return mediaRead{Path: p.String(), MIMEType: mimeType(p.name()), Size: int64(len(data)), uri: p.uri(), data: data}, nil
 }
 
-// What to do with a file that is too large.
+// Advice at the end of the error for a file that is too large.
 const (
-	inParts  = "go out in one piece: read text in parts with read_text_file"
-	forEdits = "can be edited: the setting maxfile=BYTES of this server allows more"
+	inParts  = "can be read at once; read text in parts with read_text_file"
+	forEdits = "can be edited; the server setting maxfile=BYTES changes the limit"
 )
 
-// readAll reads a file that fits into one piece. The bytes are never nil. advice
-// ends the error about one that does not.
+// readAll reads a file of at most MaxFile bytes. The result is never nil.
+// advice ends the error for a larger file.
 func (f *files) readAll(name string, p place, advice string) ([]byte, error) {
 	file, info, err := f.openFile(name, p)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	tooLarge := fmt.Errorf("%s has %d bytes, and at most %d %s", name, info.Size(), f.MaxFile, advice)
+	tooLarge := fmt.Errorf("%s has %d bytes; at most %d %s", name, info.Size(), f.MaxFile, advice)
 	if info.Size() > int64(f.MaxFile) {
 		return nil, tooLarge
 	}
-	data, err := io.ReadAll(io.LimitReader(file, int64(f.MaxFile)+1)) // it may grow meanwhile
+	data, err := io.ReadAll(io.LimitReader(file, int64(f.MaxFile)+1)) // the file may be growing
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, plain(err))
 	}
@@ -70,7 +70,7 @@ func (f *files) readAll(name string, p place, advice string) ([]byte, error) {
 	return data, nil
 }
 
-// stamp writes a time; one that is not known is empty.
+// stamp formats a time; the zero time is empty.
 func stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""

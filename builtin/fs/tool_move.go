@@ -14,12 +14,12 @@ import (
 )
 
 type moveArgs struct {
-	Source      string `json:"source" doc:"what to move"`
-	Destination string `json:"destination" doc:"its new path, with its new name; nothing may be there"`
-	Confirm     bool   `json:"confirm,omitzero" doc:"says that the person wants this, for clients that cannot ask them; only needed where the answer says so"`
+	Source      string `json:"source" doc:"the file or directory to move"`
+	Destination string `json:"destination" doc:"the new path, including the new name; it must not exist"`
+	Confirm     bool   `json:"confirm,omitzero" doc:"the user agreed; set it only after a result asked for it"`
 }
 
-// A moved is something at its new place.
+// A moved is the result of move_file.
 type moved struct {
 	From string `json:"from"`
 	To   string `json:"to"`
@@ -39,7 +39,7 @@ func moveFile(ctx context.Context, c *call, in moveArgs) (moved, error) {
 	}
 	if info.IsDir() {
 		if from.root == to.root && strings.HasPrefix(to.rel+"/", from.rel+"/") {
-			return moved{}, fmt.Errorf("%s lies in %s: a directory cannot be moved into itself", in.Destination, in.Source)
+			return moved{}, fmt.Errorf("%s is in %s: a directory cannot be moved into itself", in.Destination, in.Source)
 		}
 		if err := c.guardMove(from, to); err != nil {
 			return moved{}, err
@@ -59,8 +59,8 @@ func moveFile(ctx context.Context, c *call, in moveArgs) (moved, error) {
 	return moved{from.String(), to.String(), fmt.Sprintf("Successfully moved %s to %s", in.Source, in.Destination)}, nil
 }
 
-// source is what is to be moved or deleted. A link is taken as such and not
-// followed: its directory is.
+// source resolves a path that is to be moved or deleted. It follows links in
+// the directory but not the last element: a link itself is moved or deleted.
 func (c *call) source(name string) (place, fs.FileInfo, error) {
 	p, err := c.entry(name)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *call) source(name string) (place, fs.FileInfo, error) {
 	}
 	info, err := p.root.dir.Lstat(p.rel)
 	if errors.Is(err, fs.ErrNotExist) {
-		if p, info, err = c.existing(name); err != nil { // the name may be written in another Unicode form
+		if p, info, err = c.existing(name); err != nil { // the name may be in another Unicode form
 			return p, nil, err
 		}
 	} else if err != nil {
@@ -78,12 +78,12 @@ func (c *call) source(name string) (place, fs.FileInfo, error) {
 		return p, nil, err
 	}
 	if m := info.Mode(); !m.IsDir() && !m.IsRegular() && m&fs.ModeSymlink == 0 {
-		return p, nil, denied("%s is %s and not a regular file", name, kind(m))
+		return p, nil, denied("%s is %s, not a regular file", name, kind(m))
 	}
 	return p, info, nil
 }
 
-// entry is a name in a directory that was followed to where it really is.
+// entry resolves the directory of a path and keeps its last element.
 func (c *call) entry(name string) (place, error) {
 	at, err := c.find(name)
 	if err != nil {
@@ -97,7 +97,7 @@ func (c *call) entry(name string) (place, error) {
 		return place{}, err
 	}
 	if info == nil {
-		return place{}, fmt.Errorf("%s does not exist: the directory above it is not there", name)
+		return place{}, fmt.Errorf("%s does not exist, nor does its directory", name)
 	}
 	if !info.IsDir() {
 		return place{}, fmt.Errorf("%s: %w", name, errNotDir)
@@ -137,7 +137,7 @@ func (c *call) destination(name string) (place, error) {
 	return p, newName(p)
 }
 
-// moveLocked moves while nobody else changes anything in the two directories.
+// moveLocked moves while it holds the locks of both directories.
 func (c *call) moveLocked(ctx context.Context, from, to place, info fs.FileInfo) error {
 	unlock, err := c.lock(ctx, from, to)
 	if err != nil {
@@ -147,7 +147,7 @@ func (c *call) moveLocked(ctx context.Context, from, to place, info fs.FileInfo)
 	return c.move(from, to, info)
 }
 
-// move renames in one step where the system can, and never replaces anything.
+// move renames atomically where the system can, and never replaces a file.
 func (c *call) move(from, to place, info fs.FileInfo) error {
 	fromDir, err := from.root.dir.Open(path.Dir(from.rel))
 	if err != nil {
@@ -178,11 +178,11 @@ func (c *call) move(from, to place, info fs.FileInfo) error {
 	return err
 }
 
-// moveAcross moves a file between two disks, by a copy that is complete before
-// the first is removed.
+// moveAcross moves a file to another disk: it removes the original once the
+// copy is complete.
 func (c *call) moveAcross(from, to place, info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("it is %s, and the destination is on another disk: move the files in it one by one", kind(info.Mode()))
+		return fmt.Errorf("it is %s, and the destination is on another disk; move its files one by one", kind(info.Mode()))
 	}
 	file, info, err := c.openFile(from.String(), from)
 	if err != nil {
@@ -203,9 +203,9 @@ func (c *call) moveAcross(from, to place, info fs.FileInfo) error {
 }
 
 type deleteArgs struct {
-	Path      string `json:"path" doc:"what to delete"`
-	Recursive bool   `json:"recursive,omitzero" doc:"delete a directory with everything in it"`
-	Confirm   bool   `json:"confirm,omitzero" doc:"says that the person wants this, for clients that cannot ask them; only needed where the answer says so"`
+	Path      string `json:"path" doc:"the file or directory to delete"`
+	Recursive bool   `json:"recursive,omitzero" doc:"delete a directory and everything in it"`
+	Confirm   bool   `json:"confirm,omitzero" doc:"the user agreed; set it only after a result asked for it"`
 }
 
 func deleteFile(ctx context.Context, c *call, in deleteArgs) (done, error) {
@@ -221,7 +221,7 @@ func deleteFile(ctx context.Context, c *call, in deleteArgs) (done, error) {
 		case err != nil:
 			return done{}, err
 		case n > 0 && !in.Recursive:
-			return done{}, fmt.Errorf("%s is a directory and not empty: say recursive if everything in it shall go", in.Path)
+			return done{}, fmt.Errorf("%s is a directory and not empty; to delete everything in it set recursive", in.Path)
 		}
 		question = fmt.Sprintf("Delete the directory %s with %d files and directories in it?", printable(p.String()), n)
 		remove = func() error { return p.root.dir.RemoveAll(p.rel) }
@@ -241,7 +241,8 @@ func deleteFile(ctx context.Context, c *call, in deleteArgs) (done, error) {
 	return done{p.String(), "Successfully deleted " + in.Path}, nil
 }
 
-// inside counts what is in a directory, and refuses if some of it is sensitive.
+// inside counts the entries below a directory and fails if one of them is
+// sensitive.
 func (c *call) inside(ctx context.Context, dir place) (n int, err error) {
 	for todo := []place{dir}; len(todo) > 0; {
 		at := todo[len(todo)-1]
@@ -252,7 +253,7 @@ func (c *call) inside(ctx context.Context, dir place) (n int, err error) {
 		}
 		for _, e := range entries {
 			if n++; n%1000 == 0 {
-				server.Progress(c.Call, float64(n), 0, fmt.Sprintf("counting what is in %s", dir))
+				server.Progress(c.Call, float64(n), 0, fmt.Sprintf("counting the files in %s", dir))
 			}
 			if err := c.guard(at.join(e.Name())); err != nil {
 				return n, err

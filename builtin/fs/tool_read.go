@@ -14,25 +14,25 @@ func (f *files) addReading() {
 	addTool(f, "read_file", "Read File (Deprecated)",
 		"Read a text file. Deprecated: use read_text_file.", reading, readTextFile)
 	addTool(f, "read_text_file", "Read Text File",
-		"Read a text file (UTF-8). Without further arguments it reads from the start, as much as fits into one result; what is cut says how to read on. "+
-			"head and tail give the first or last lines; offset and limit give a range of lines, counted from 1.", reading, readTextFile)
+		"Read a text file (UTF-8). By default it reads from the start, as much as fits into one result; if text is cut, the result says how to continue. "+
+			"head or tail reads the first or last lines; offset and limit read a range of lines, counted from 1.", reading, readTextFile)
 	addTool(f, "read_media_file", "Read Media File",
-		"Read a file as bytes: images and sound as such, anything else as an embedded resource in Base64.", reading, readMediaFile)
+		"Read a file as bytes: an image or audio as such, anything else as an embedded resource in Base64.", reading, readMediaFile)
 	addTool(f, "read_multiple_files", "Read Multiple Files",
-		"Read several text files at once, each under its path. One that cannot be read does not keep the others from being read.", reading, readMultipleFiles)
+		"Read several text files in one call, each under its path. If one cannot be read, the result has its error and the other files.", reading, readMultipleFiles)
 	addTool(f, "get_file_info", "Get File Info",
-		"Tell the size, times, permissions and type of a file or directory without reading it.", reading, getFileInfo)
+		"Get the size, times, permissions and type of a file or directory.", reading, getFileInfo)
 	addTool(f, "list_allowed_directories", "List Allowed Directories",
-		"List the directories that can be reached here, with everything below them.", reading, listAllowedDirectories)
+		"List the directories that this server may use, with everything below them.", reading, listAllowedDirectories)
 }
 
 type readArgs struct {
-	Path       string `json:"path" doc:"the file, as an absolute path, relative to an allowed directory, or as a file URI"`
-	Tail       int    `json:"tail,omitzero" doc:"only so many lines from the end" schema:"minimum=1"`
-	Head       int    `json:"head,omitzero" doc:"only so many lines from the start" schema:"minimum=1"`
-	Offset     int    `json:"offset,omitzero" doc:"the first line to read; 1 is the first of the file" schema:"minimum=1"`
-	Limit      int    `json:"limit,omitzero" doc:"how many lines to read" schema:"minimum=1"`
-	ByteOffset int64  `json:"byteOffset,omitzero" doc:"read on from this byte, as an earlier result says" schema:"minimum=0"`
+	Path       string `json:"path" doc:"the file: an absolute path, a path relative to an allowed directory, or a file URI"`
+	Tail       int    `json:"tail,omitzero" doc:"read only this many lines from the end" schema:"minimum=1"`
+	Head       int    `json:"head,omitzero" doc:"read only this many lines from the start" schema:"minimum=1"`
+	Offset     int    `json:"offset,omitzero" doc:"the first line to read, counted from 1" schema:"minimum=1"`
+	Limit      int    `json:"limit,omitzero" doc:"number of lines to read" schema:"minimum=1"`
+	ByteOffset int64  `json:"byteOffset,omitzero" doc:"continue at this byte: nextByteOffset of an earlier result" schema:"minimum=0"`
 }
 
 func (a *readArgs) span() (span, error) {
@@ -40,23 +40,23 @@ func (a *readArgs) span() (span, error) {
 		return span{}, errors.New("Cannot specify both head and tail parameters simultaneously") //lint:ignore ST1005 the words of the reference server
 	}
 	if (a.Head > 0 || a.Tail > 0) && (a.Offset > 0 || a.Limit > 0 || a.ByteOffset > 0) {
-		return span{}, errors.New("head and tail do not go together with offset, limit and byteOffset: use one or the other")
+		return span{}, errors.New("head and tail cannot be combined with offset, limit or byteOffset; use one or the other")
 	}
 	if a.Offset > 0 && a.ByteOffset > 0 {
-		return span{}, errors.New("offset counts lines and byteOffset counts bytes: use one of them")
+		return span{}, errors.New("offset (lines) and byteOffset (bytes) cannot be combined; use one of them")
 	}
 	return span{head: a.Head, tail: a.Tail, offset: a.Offset, limit: a.Limit, from: a.ByteOffset}, nil
 }
 
-// A textRead is what was read of a file. The text itself is in the content.
+// A textRead is the result of reading a text file. The text is in the content.
 type textRead struct {
-	Path           string `json:"path" doc:"where the file really is"`
-	Size           int64  `json:"size" doc:"bytes of the whole file"`
-	FirstLine      int    `json:"firstLine,omitzero" doc:"number of the first line that was read, if it is known"`
+	Path           string `json:"path" doc:"absolute path of the file, with links resolved"`
+	Size           int64  `json:"size" doc:"size of the whole file in bytes"`
+	FirstLine      int    `json:"firstLine,omitzero" doc:"number of the first line read, if known"`
 	LastLine       int    `json:"lastLine,omitzero"`
-	Truncated      bool   `json:"truncated" doc:"whether there is more of what was asked for"`
-	NextOffset     int    `json:"nextOffset,omitzero" doc:"the offset with which to read on"`
-	NextByteOffset int64  `json:"nextByteOffset,omitzero" doc:"the byteOffset with which to read on"`
+	Truncated      bool   `json:"truncated" doc:"whether the text was cut"`
+	NextOffset     int    `json:"nextOffset,omitzero" doc:"offset for the next call"`
+	NextByteOffset int64  `json:"nextByteOffset,omitzero" doc:"byteOffset for the next call"`
 
 	text string
 }
@@ -69,12 +69,12 @@ func (r textRead) MCPContents() mcp.Contents {
 	return blocks
 }
 
-// notice says how to get the rest.
+// notice says how to read the rest.
 func (r *textRead) notice() string {
 	if r.NextOffset > 0 {
-		return fmt.Sprintf("[Cut after line %d. The file has %d bytes. Read on with offset=%d.]", r.LastLine, r.Size, r.NextOffset)
+		return fmt.Sprintf("[Cut after line %d. The file has %d bytes. Continue with offset=%d.]", r.LastLine, r.Size, r.NextOffset)
 	}
-	return fmt.Sprintf("[Cut. The file has %d bytes. Read on with byteOffset=%d.]", r.Size, r.NextByteOffset)
+	return fmt.Sprintf("[Cut. The file has %d bytes. Continue with byteOffset=%d.]", r.Size, r.NextByteOffset)
 }
 
 func readTextFile(ctx context.Context, c *call, in readArgs) (textRead, error) {
@@ -112,7 +112,7 @@ type pathsArgs struct {
 	Paths []string `json:"paths" doc:"the files to read" schema:"minItems=1"`
 }
 
-// filesRead is what was read of several files.
+// filesRead is the result of reading several files.
 type filesRead struct {
 	Files []fileRead `json:"files"`
 	text  string
@@ -120,7 +120,7 @@ type filesRead struct {
 
 type fileRead struct {
 	Path      string `json:"path"`
-	OK        bool   `json:"ok" doc:"whether it could be read"`
+	OK        bool   `json:"ok" doc:"whether it was read"`
 	Size      int64  `json:"size,omitzero"`
 	Truncated bool   `json:"truncated,omitzero"`
 }
@@ -143,7 +143,7 @@ func readMultipleFiles(ctx context.Context, c *call, in pathsArgs) (filesRead, e
 			part = name + ": Error - " + err.Error()
 		case got.Truncated && room <= 0:
 			one.Truncated, one.Size = true, got.Size
-			part = name + ": Error - left out, because this result is full: read it with read_text_file"
+			part = name + ": Error - left out because this result is full; use read_text_file"
 		default:
 			one.OK, one.Size, one.Truncated = true, got.Size, got.Truncated
 			part = name + ":\n" + got.text + "\n"
@@ -154,8 +154,8 @@ func readMultipleFiles(ctx context.Context, c *call, in pathsArgs) (filesRead, e
 		room -= len(part)
 		parts = append(parts, part)
 		out.Files = append(out.Files, one)
-		if room < -c.MaxResult { // nothing but errors, and very many of them
-			return out, fmt.Errorf("%d paths are too many for one result: ask for fewer", len(in.Paths))
+		if room < -c.MaxResult { // only errors, and very many
+			return out, fmt.Errorf("%d paths are too many for one result; read fewer at a time", len(in.Paths))
 		}
 	}
 	out.text = strings.Join(parts, "\n---\n")
@@ -163,15 +163,15 @@ func readMultipleFiles(ctx context.Context, c *call, in pathsArgs) (filesRead, e
 }
 
 type pathArgs struct {
-	Path string `json:"path" doc:"an absolute path, one relative to an allowed directory, or a file URI"`
+	Path string `json:"path" doc:"an absolute path, a path relative to an allowed directory, or a file URI"`
 }
 
-// fileInfo is what is known of a file without reading it.
+// fileInfo is the metadata of a file.
 type fileInfo struct {
-	Path        string `json:"path" doc:"where it really is"`
+	Path        string `json:"path" doc:"absolute path, with links resolved"`
 	URI         string `json:"uri" doc:"its URI as a resource"`
 	Size        int64  `json:"size" doc:"in bytes"`
-	Created     string `json:"created,omitzero" doc:"left out where the system does not know it"`
+	Created     string `json:"created,omitzero" doc:"absent if the system does not record it"`
 	Modified    string `json:"modified"`
 	Accessed    string `json:"accessed,omitzero"`
 	IsDirectory bool   `json:"isDirectory"`
@@ -204,10 +204,10 @@ func getFileInfo(_ context.Context, c *call, in pathArgs) (fileInfo, error) {
 	}, nil
 }
 
-// directories are where the caller may go.
+// directories lists the areas of the client.
 type directories struct {
 	Directories []string `json:"directories"`
-	ReadOnly    bool     `json:"readOnly" doc:"whether nothing can be changed there"`
+	ReadOnly    bool     `json:"readOnly" doc:"whether files cannot be changed"`
 }
 
 func (d directories) MCPText() string {

@@ -11,18 +11,18 @@ import (
 
 type searchArgs struct {
 	Path            string   `json:"path" doc:"the directory to search in"`
-	Pattern         string   `json:"pattern" doc:"such as **/*.go, for paths below the directory" schema:"minLength=1"`
-	ExcludePatterns []string `json:"excludePatterns,omitzero" doc:"patterns of what to leave out" schema:"default='[]'"`
-	Gitignore       bool     `json:"gitignore,omitzero" doc:"leave out what git ignores, and .git itself"`
-	Offset          int      `json:"offset,omitzero" doc:"how many matches to pass over, as an earlier result says" schema:"minimum=0"`
+	Pattern         string   `json:"pattern" doc:"a pattern for paths below the directory, such as **/*.go" schema:"minLength=1"`
+	ExcludePatterns []string `json:"excludePatterns,omitzero" doc:"patterns of paths to leave out" schema:"default='[]'"`
+	Gitignore       bool     `json:"gitignore,omitzero" doc:"leave out .git and files ignored by git"`
+	Offset          int      `json:"offset,omitzero" doc:"number of matches to skip: nextOffset of an earlier result" schema:"minimum=0"`
 }
 
-// A found is what a search by name came to; the paths are in the content.
+// A found is the result of search_files. The paths are in the content.
 type found struct {
-	Path       string `json:"path" doc:"where the search began"`
-	Shown      int    `json:"shown" doc:"how many matches are shown"`
-	NextOffset int    `json:"nextOffset,omitzero" doc:"the offset with which to go on, if there are more"`
-	Unreadable int    `json:"unreadable,omitzero" doc:"directories that could not be read"`
+	Path       string `json:"path" doc:"the directory searched"`
+	Shown      int    `json:"shown" doc:"number of matches shown"`
+	NextOffset int    `json:"nextOffset,omitzero" doc:"offset for the next call, if there are more matches"`
+	Unreadable int    `json:"unreadable,omitzero" doc:"number of directories that could not be read"`
 
 	text, notice string
 }
@@ -41,7 +41,7 @@ func searchFiles(ctx context.Context, c *call, in searchArgs) (found, error) {
 		return found{}, err
 	}
 	if !info.IsDir() {
-		return found{}, fmt.Errorf("%s is %s and not a directory", in.Path, kind(info.Mode()))
+		return found{}, fmt.Errorf("%s is %s, not a directory", in.Path, kind(info.Mode()))
 	}
 	pattern, err := newGlob(in.Pattern)
 	if err != nil {
@@ -79,14 +79,14 @@ func searchFiles(ctx context.Context, c *call, in searchArgs) (found, error) {
 	out.text = strings.Join(lines, "\n")
 	switch {
 	case out.NextOffset > 0:
-		out.notice = fmt.Sprintf("[There are more. Go on with offset=%d.]", out.NextOffset)
+		out.notice = fmt.Sprintf("[There are more. Continue with offset=%d.]", out.NextOffset)
 	case matches == 0:
 		out.text = "No matches found"
 		if !strings.Contains(in.Pattern, "/") && !strings.Contains(in.Pattern, "**") {
-			out.notice = fmt.Sprintf("[Only names right below %s were compared. **/%s would compare those at any depth.]", in.Path, in.Pattern)
+			out.notice = fmt.Sprintf("[Only names directly in %s were compared. Use **/%s to search at any depth.]", in.Path, in.Pattern)
 		}
 	case len(lines) == 0:
-		out.text = fmt.Sprintf("No more matches: there are %d", matches)
+		out.text = fmt.Sprintf("No more matches; there are %d in all", matches)
 	}
 	return out, nil
 }

@@ -14,16 +14,16 @@ import (
 
 type treeArgs struct {
 	Path            string   `json:"path" doc:"the directory"`
-	ExcludePatterns []string `json:"excludePatterns,omitzero" doc:"patterns of what to leave out, for paths below the directory; one without * fits at any depth" schema:"default='[]'"`
-	Gitignore       *bool    `json:"gitignore,omitzero" doc:"leave out what git ignores, and .git itself; true unless said otherwise"`
-	MaxDepth        int      `json:"maxDepth,omitzero" doc:"how many levels to show; all if left out" schema:"minimum=1"`
+	ExcludePatterns []string `json:"excludePatterns,omitzero" doc:"patterns of paths to leave out, relative to the directory; one without * matches at any depth" schema:"default='[]'"`
+	Gitignore       *bool    `json:"gitignore,omitzero" doc:"leave out .git and files ignored by git; default true"`
+	MaxDepth        int      `json:"maxDepth,omitzero" doc:"number of levels to show; default all" schema:"minimum=1"`
 }
 
-// A tree says what was shown of a directory; the tree is in the content.
+// A tree is the result of directory_tree. The tree is in the content.
 type tree struct {
-	Path     string `json:"path" doc:"where the directory really is"`
-	Entries  int    `json:"entries" doc:"how many are shown"`
-	Complete bool   `json:"complete" doc:"whether everything is shown that was asked for"`
+	Path     string `json:"path" doc:"absolute path of the directory, with links resolved"`
+	Entries  int    `json:"entries" doc:"number of entries shown"`
+	Complete bool   `json:"complete" doc:"whether the tree is complete"`
 
 	text, notice string
 }
@@ -39,7 +39,7 @@ func (t tree) MCPContents() mcp.Contents {
 type node struct {
 	name, kind string
 	link       bool
-	more       bool // not everything in it is shown
+	more       bool // it is incomplete
 	children   []*node
 
 	at    place
@@ -48,14 +48,14 @@ type node struct {
 	rules *ignores
 }
 
-// A planter makes a tree level by level, so that what does not fit is missing
-// from the bottom and not from the end.
+// A planter builds a tree level by level, so that a tree that is too large
+// loses its deepest levels.
 type planter struct {
 	call      *call
 	exclude   []*glob
 	gitignore bool
 	maxDepth  int
-	room      int // bytes that are left
+	room      int // bytes left
 	entries   int
 	cut       bool
 }
@@ -66,7 +66,7 @@ func directoryTree(ctx context.Context, c *call, in treeArgs) (tree, error) {
 		return tree{}, err
 	}
 	if !info.IsDir() {
-		return tree{}, fmt.Errorf("%s is %s and not a directory", in.Path, kind(info.Mode()))
+		return tree{}, fmt.Errorf("%s is %s, not a directory", in.Path, kind(info.Mode()))
 	}
 	g := &planter{call: c, gitignore: in.Gitignore == nil || *in.Gitignore, maxDepth: in.MaxDepth, room: c.MaxResult - 2}
 	if g.exclude, err = treeGlobs(in.ExcludePatterns); err != nil {
@@ -81,13 +81,13 @@ func directoryTree(ctx context.Context, c *call, in treeArgs) (tree, error) {
 	}
 	out := tree{Path: p.String(), Entries: g.entries, Complete: !g.cut, text: string(appendNodes(nil, top.children, 1))}
 	if g.cut {
-		out.notice = `[The tree is cut: directories with "more": true are not shown in full. Call directory_tree for one of them, or list_directory with an offset.]`
+		out.notice = `[The tree is cut: directories with "more": true are incomplete. Call directory_tree for one of them, or list_directory with an offset.]`
 	}
 	return out, nil
 }
 
-// treeGlobs reads patterns as the reference server does: one without a star
-// fits at any depth.
+// treeGlobs parses patterns like the reference server: one without a star
+// matches at any depth.
 func treeGlobs(patterns []string) ([]*glob, error) {
 	var all []string
 	for _, p := range patterns {
@@ -125,7 +125,7 @@ func (g *planter) grow(ctx context.Context, top *node) error {
 	return nil
 }
 
-// open reads one directory into its node, as much of it as there is room for.
+// open reads one directory into its node until the room is used up.
 func (g *planter) open(n *node) error {
 	entries, err := readDir(n.at)
 	if err != nil {
@@ -148,7 +148,7 @@ func (g *planter) open(n *node) error {
 	return nil
 }
 
-// child is the node of an entry; nil if it is left out.
+// child returns the node of an entry, or nil if it is left out.
 func (g *planter) child(n *node, e fs.DirEntry) *node {
 	p := n.at.join(e.Name())
 	rel := path.Join(n.rel, e.Name())
@@ -175,7 +175,8 @@ func (g *planter) child(n *node, e fs.DirEntry) *node {
 	return c
 }
 
-// treeKind is the type of an entry: directory, file, pipe, socket or device.
+// treeKind returns the type of an entry: directory, file, pipe, socket or
+// device.
 func treeKind(m fs.FileMode) string {
 	if m.IsDir() {
 		return "directory"
@@ -183,7 +184,7 @@ func treeKind(m fs.FileMode) string {
 	return strings.ToLower(strings.Trim(markOf(m), "[]"))
 }
 
-// bytes is about how long a node is in the text.
+// bytes estimates the length of a node in the text.
 func (n *node) bytes() int {
 	indent := 4 * n.depth
 	size := len(n.name) + len(n.kind) + 36 + 4*indent
@@ -193,8 +194,8 @@ func (n *node) bytes() int {
 	return size
 }
 
-// appendNodes writes a list of nodes as the reference server does, with two
-// spaces for each level.
+// appendNodes formats nodes like the reference server, with two spaces for
+// each level.
 func appendNodes(b []byte, nodes []*node, level int) []byte {
 	if len(nodes) == 0 {
 		return append(b, "[]"...)

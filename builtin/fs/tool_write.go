@@ -12,38 +12,38 @@ import (
 
 func (f *files) addWriting() {
 	addTool(f, "write_file", "Write File",
-		"Write a text file: a new one, with the directories above it, or in place of an existing one, which the person is asked about. "+
-			"The file is replaced in one step and is never half written. To change a part of a file use edit_file.", writing(&yes, &yes), writeFile)
+		"Create a text file, with its parent directories, or overwrite one; the user is asked before an existing file is overwritten. "+
+			"The file is replaced atomically. To change a part of a file use edit_file.", writing(&yes, &yes), writeFile)
 	addTool(f, "edit_file", "Edit File",
-		"Replace pieces of a text file. Each oldText must be there exactly once (or say replaceAll); if it is not found as it is, lines that differ only in leading and trailing white space count. "+
-			"Edits are made in order, and all or none of them. Line endings stay as they are. Returns a diff; with dryRun nothing is written.", writing(&yes, &no), editFile)
+		"Replace parts of a text file. Each oldText must occur exactly once, unless replaceAll is set; if there is no exact match, lines that differ only in leading and trailing white space match. "+
+			"Edits are applied in order, all or none. Line endings are kept. Returns a diff; with dryRun nothing is written.", writing(&yes, &no), editFile)
 	addTool(f, "create_directory", "Create Directory",
-		"Make a directory, with those above it. One that is there already is fine.", writing(&no, &yes), createDirectory)
+		"Create a directory and its parents. If it exists already, nothing happens.", writing(&no, &yes), createDirectory)
 	addTool(f, "move_file", "Move File",
-		"Move or rename a file or directory. Nothing may be at the destination.", writing(&yes, &no), moveFile)
+		"Move or rename a file or directory. The destination must not exist.", writing(&yes, &no), moveFile)
 	addTool(f, "delete_file", "Delete File",
-		"Delete a file, an empty directory, or with recursive a directory with everything in it. The person is asked first; it cannot be undone.", writing(&yes, &yes), deleteFile)
+		"Delete a file or an empty directory; with recursive, a directory and everything in it. The user is asked first. This cannot be undone.", writing(&yes, &yes), deleteFile)
 }
 
 type writeArgs struct {
-	Path    string `json:"path" doc:"where to write, as an absolute path or relative to an allowed directory"`
-	Content string `json:"content" doc:"the whole new text"`
-	Confirm bool   `json:"confirm,omitzero" doc:"says that the person wants this, for clients that cannot ask them; only needed where the answer says so"`
+	Path    string `json:"path" doc:"the file to write: an absolute path, or a path relative to an allowed directory"`
+	Content string `json:"content" doc:"the complete new text of the file"`
+	Confirm bool   `json:"confirm,omitzero" doc:"the user agreed; set it only after a result asked for it"`
 }
 
-// A done is what a tool says that has changed something.
+// A done is the result of a tool that changes files.
 type done struct {
-	Path string `json:"path" doc:"where it really is"`
+	Path string `json:"path" doc:"absolute path, with links resolved"`
 	text string
 }
 
 func (d done) MCPText() string { return d.text }
 
-// A written is a file that was written.
+// A written is the result of write_file.
 type written struct {
-	Path    string `json:"path" doc:"where the file really is"`
-	Bytes   int    `json:"bytes" doc:"how many it has now"`
-	Created bool   `json:"created" doc:"whether it was not there before"`
+	Path    string `json:"path" doc:"absolute path of the file, with links resolved"`
+	Bytes   int    `json:"bytes" doc:"new size of the file in bytes"`
+	Created bool   `json:"created" doc:"whether the file is new"`
 	text    string
 }
 
@@ -60,9 +60,9 @@ func writeFile(ctx context.Context, c *call, in writeArgs) (written, error) {
 			return written{}, err
 		}
 	} else if err := p.root.dir.MkdirAll(path.Dir(p.rel), 0o777); err != nil {
-		return written{}, fmt.Errorf("%s: the directory above it cannot be made: %w", in.Path, plain(err))
+		return written{}, fmt.Errorf("%s: create its parent directory: %w", in.Path, plain(err))
 	}
-	unlock, err := c.lock(ctx, p) // not in the middle of an edit
+	unlock, err := c.lock(ctx, p) // an edit may be under way
 	if err != nil {
 		return written{}, c.unwritten(in.Path, err)
 	}
@@ -74,7 +74,7 @@ func writeFile(ctx context.Context, c *call, in writeArgs) (written, error) {
 	return written{Path: p.String(), Bytes: len(in.Content), Created: old == nil, text: "Successfully wrote to " + in.Path}, nil
 }
 
-// forWriting resolves a path at which a file may be written.
+// forWriting resolves a path where a file may be written.
 func (c *call) forWriting(name string) (place, fs.FileInfo, error) {
 	p, info, err := c.resolve(name)
 	if err != nil {
@@ -89,15 +89,15 @@ func (c *call) forWriting(name string) (place, fs.FileInfo, error) {
 	return p, nil, newName(p)
 }
 
-// unwritten says that writing failed, and that nothing was lost by it.
+// unwritten returns the error of a failed write, which changed nothing.
 func (c *call) unwritten(name string, err error) error {
 	if errors.Is(err, errExists) {
-		return fmt.Errorf("%s was made by somebody else just now, and was not overwritten: look at it, then call again", name)
+		return fmt.Errorf("%s was created by another program just now and was not overwritten; read it, then call again", name)
 	}
 	if errors.Is(err, safefile.ErrChanged) {
-		return fmt.Errorf("%s was not written: %w. Read it again, then make your edits to what it says now", name, err)
+		return fmt.Errorf("%s was not written: %w. Read it again, then edit its new content", name, err)
 	}
-	return fmt.Errorf("%s was not written, and everything is as it was: %w", name, plain(err))
+	return fmt.Errorf("%s was not written; nothing was changed: %w", name, plain(err))
 }
 
 func createDirectory(_ context.Context, c *call, in pathArgs) (done, error) {
@@ -111,13 +111,13 @@ func createDirectory(_ context.Context, c *call, in pathArgs) (done, error) {
 			err = newName(p)
 		}
 	} else if !info.IsDir() {
-		err = fmt.Errorf("%s is %s and not a directory: choose another name", in.Path, kind(info.Mode()))
+		err = fmt.Errorf("%s is %s, not a directory; choose another name", in.Path, kind(info.Mode()))
 	}
 	if err != nil {
 		return done{}, err
 	}
 	if err := p.root.dir.MkdirAll(p.rel, 0o777); err != nil {
-		return done{}, fmt.Errorf("%s was not made: %w", in.Path, plain(err))
+		return done{}, fmt.Errorf("%s was not created: %w", in.Path, plain(err))
 	}
 	return done{p.String(), "Successfully created directory " + in.Path}, nil
 }

@@ -10,31 +10,31 @@ import (
 	"github.com/tenon-mcp/tenon/server"
 )
 
-// A step is what a visitor says to go on with.
+// A step tells a walk how to continue after a visit.
 type step int
 
 const (
-	goOn step = iota // into it, if it is a directory
-	pass             // past it
-	stop             // and no further
+	goOn step = iota // continue, and enter a directory
+	pass             // continue without entering
+	stop             // end the walk
 )
 
-// A walk goes over everything below a directory, each directory before what is
-// in it, by name. Links are shown and not followed.
+// A walk visits everything below a directory in name order, each directory
+// before its entries. Links are visited and not followed.
 type walk struct {
 	call      *call
 	start     place
-	gitignore bool // leave out what git ignores
+	gitignore bool // leave out files ignored by git
 	visit     func(p place, rel string, e fs.DirEntry) step
 	seen      int
-	unread    int // directories that could not be read
+	unread    int // number of directories that could not be read
 }
 
-// maxWalked is how many directories within each other are entered: the further
-// down, the longer each step takes, and nobody means to go that far.
+// maxWalked is the maximum depth of a walk. Each step takes longer the
+// deeper it is.
 const maxWalked = 300
 
-// run walks. What has been seen is told as progress.
+// run walks and reports progress.
 func (w *walk) run(ctx context.Context) error {
 	entries, err := readDir(w.start)
 	if err != nil {
@@ -50,7 +50,7 @@ func (w *walk) run(ctx context.Context) error {
 
 func (w *walk) dir(ctx context.Context, dir place, rel string, entries []fs.DirEntry, rules *ignores) (step, error) {
 	for _, e := range entries {
-		if err := ctx.Err(); err != nil { // one entry can take long, far down
+		if err := ctx.Err(); err != nil { // deep entries can be slow
 			return stop, err
 		}
 		if w.seen++; w.seen%1000 == 0 {

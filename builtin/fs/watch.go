@@ -11,21 +11,20 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// changeDelay is how long changes are gathered: a program that writes a file does
-// so in many steps.
+// changeDelay is how long changes are collected before they are announced,
+// since one save often takes many writes.
 const changeDelay = 100 * time.Millisecond
 
-// maxListDirs is how many directories are watched for changes of the list.
+// maxListDirs is the maximum number of directories watched for list changes.
 const maxListDirs = 256
 
-// maxWatched is how many files one subscription can name; the server refuses
-// one that names more.
+// maxWatched is the maximum number of files that one subscription can name.
 const maxWatched = 1000
 
-// A watcher tells subscribers of changes. It watches the directories of what is
-// subscribed to and nothing else: files are often replaced by others under
-// their name, which only their directory notices. Nothing runs before the
-// first subscription.
+// A watcher notifies subscribers of changed files. It watches the
+// directories of subscribed files rather than the files, because many
+// programs replace a file when they save it. It starts with the first
+// subscription.
 type watcher struct {
 	files *files
 
@@ -33,13 +32,13 @@ type watcher struct {
 	notify *fsnotify.Watcher
 	done   sync.WaitGroup
 	closed bool
-	dirs   map[string]int            // how many subscriptions need a directory
-	uris   map[string]map[string]int // by path: the URIs under which it is subscribed to, and how often
-	lists  map[string]int            // directories whose entries are part of the list
+	dirs   map[string]int            // number of subscriptions for each directory
+	uris   map[string]map[string]int // by path: the subscribed URIs and the number of subscriptions
+	lists  map[string]int            // directories watched for list changes
 }
 
-// subscribing is the middleware that watches what a subscription is about, as
-// long as it lasts.
+// subscribing is middleware that watches the files of a subscription while
+// it is open.
 func (w *watcher) subscribing(next mcp.Handler) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		if c.Method != mcp.MethodSubscriptionsListen {
@@ -52,7 +51,7 @@ func (w *watcher) subscribing(next mcp.Handler) mcp.Handler {
 		undo := w.watchAll(ctx, c, in.Notifications)
 		detached := false
 		inner := *c
-		if c.Detach != nil { // then the watch lasts as long as the subscription
+		if c.Detach != nil { // the watch lasts as long as the subscription
 			inner.Detach = func(stop func()) {
 				detached = true
 				c.Detach(func() { stop(); undo() })
@@ -67,8 +66,8 @@ func (w *watcher) subscribing(next mcp.Handler) mcp.Handler {
 	})
 }
 
-// watchAll watches what a subscription is about, until it is undone. It works
-// with a context that has ended, too, as that of a subscription may have.
+// watchAll watches the files of a subscription until undo is called. It also
+// works with a context that has ended.
 func (w *watcher) watchAll(ctx context.Context, c *mcp.Call, f mcp.SubscriptionFilter) (undo func()) {
 	ctx = context.WithoutCancel(ctx)
 	mine := &call{Call: c, files: w.files, areas: w.files.everything()}
@@ -90,7 +89,7 @@ func (w *watcher) watchAll(ctx context.Context, c *mcp.Call, f mcp.SubscriptionF
 	})
 }
 
-// watchFile has a URI announced when a file changes, until it is undone.
+// watchFile announces uri when the file changes, until undo is called.
 func (w *watcher) watchFile(p place, uri string) (undo func()) {
 	name, dir := p.String(), p.parent().String()
 	w.mu.Lock()
@@ -116,7 +115,7 @@ func (w *watcher) watchFile(p place, uri string) (undo func()) {
 	}
 }
 
-// watchList has the list announced when entries of a directory come or go.
+// watchList announces a list change when entries of dir are added or removed.
 func (w *watcher) watchList(dir string) (undo func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -135,8 +134,7 @@ func (w *watcher) watchList(dir string) (undo func()) {
 	}
 }
 
-// listDirs are the directories nearest to the roots, as many as are cheap to
-// watch.
+// listDirs returns the directories nearest to the roots, up to maxListDirs.
 func (w *watcher) listDirs(ctx context.Context, c *call) []string {
 	type todo struct {
 		at    place
@@ -163,9 +161,9 @@ func (w *watcher) listDirs(ctx context.Context, c *call) []string {
 	return dirs
 }
 
-// add watches a directory once more. It is called with the lock held. What
-// cannot be watched is told to the operator: changes made through this server
-// are announced all the same.
+// add counts a subscription for a directory and watches it. The caller holds
+// the lock. A directory that cannot be watched is logged; changes made by
+// this server are still announced.
 func (w *watcher) add(dir string) {
 	if w.dirs == nil {
 		w.dirs = map[string]int{}
@@ -176,14 +174,14 @@ func (w *watcher) add(dir string) {
 	if w.notify == nil {
 		n, err := fsnotify.NewBufferedWatcher(256)
 		if err != nil {
-			w.files.Log.Warn("files cannot be watched for changes", "error", err)
+			w.files.Log.Warn("watching files failed", "error", err)
 			return
 		}
 		w.notify = n
 		w.done.Go(func() { w.handle(n) })
 	}
 	if err := w.notify.Add(dir); err != nil {
-		w.files.Log.Warn("a directory cannot be watched for changes", "directory", dir, "error", err)
+		w.files.Log.Warn("watching a directory failed", "directory", dir, "error", err)
 	}
 }
 
@@ -193,11 +191,11 @@ func (w *watcher) remove(dir string) {
 	}
 	delete(w.dirs, dir)
 	if w.notify != nil && !w.closed {
-		w.notify.Remove(dir) // it may be gone already
+		w.notify.Remove(dir) // fails if the directory was removed
 	}
 }
 
-// hear takes what the system tells until the watcher is closed.
+// handle processes file system events until the watcher is closed.
 func (w *watcher) handle(n *fsnotify.Watcher) {
 	for {
 		select {
@@ -212,15 +210,15 @@ func (w *watcher) handle(n *fsnotify.Watcher) {
 			if !ok {
 				return
 			}
-			// The queue of the system ran over: nobody knows what changed.
-			w.files.Log.Warn("changes of files were missed", "error", err)
+			// The event queue overflowed: any file may have changed.
+			w.files.Log.Warn("file system events were lost", "error", err)
 			w.everything()
 		}
 	}
 }
 
-// happened announces that something happened to a file, and if it came or went
-// that the list has changed.
+// happened announces that a file changed and, if it was added or removed,
+// that the list changed.
 func (w *watcher) happened(name string, comesOrGoes bool) {
 	name = filepath.Clean(name)
 	if isOurs(filepath.Base(name)) {
@@ -247,7 +245,7 @@ func (w *watcher) everything() {
 	w.files.server.ResourceListChanged()
 }
 
-// changed announces what this server has done itself.
+// changed announces a change made by this server.
 func (f *files) changed(p place, comesOrGoes bool) {
 	f.watch.happened(p.String(), false)
 	if comesOrGoes {

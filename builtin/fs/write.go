@@ -18,17 +18,16 @@ import (
 	"github.com/tenon-mcp/tenon/internal/safefile"
 )
 
-// A file is written beside its name, forced to the disk, and then given its
-// name in one step: a reader always finds the old file or the new one. Between
-// reading a file and giving its new content that name, the directory is locked
-// against other processes (lock), and programs that do not know the lock are
-// noticed (safefile.Swap). What a killed process leaves beside the file is
-// removed by the next one (sweep).
+// A file is written to a temporary file in its directory, synced, and
+// renamed in one step, so that readers see the old content or the new. The
+// directory is locked (lock) between reading a file and replacing it;
+// changes by programs that do not use the lock are detected (safefile.Swap).
+// Temporary files of killed processes are removed by the next one (sweep).
 
-// unfinished fits the names of files that are being written.
+// unfinished matches the names of temporary files.
 var unfinished = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\.tenon-[0-9a-f]{24}\.part$`) })
 
-// isOurs reports whether a name is one that this server uses while it writes.
+// isOurs reports whether name is reserved for temporary files.
 func isOurs(name string) bool { return unfinished().MatchString(name) || safefile.IsTemp(name) }
 
 func unfinishedName() string {
@@ -37,10 +36,10 @@ func unfinishedName() string {
 	return ".tenon-" + hex.EncodeToString(b[:]) + ".part"
 }
 
-var errExists = errors.New("it exists already")
+var errExists = errors.New("the file exists already")
 
-// lock locks the directories that places lie in, so that no other call, of this
-// server or of another process, changes a file in them meanwhile.
+// lock locks the directories of places against changes by other calls and
+// other processes.
 func (c *call) lock(ctx context.Context, places ...place) (unlock func(), err error) {
 	var dirs []*os.File
 	defer func() {
@@ -68,8 +67,8 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// replace writes a file. old is what is there now, whose permissions are kept;
-// if it is nil, nothing may be there. The caller holds the lock.
+// replace writes a file. old is the current file, whose permissions are
+// kept; nil means that the file must not exist. The caller holds the lock.
 func replace(p place, data []byte, old fs.FileInfo) error {
 	finish := renameInto
 	if old != nil {
@@ -78,8 +77,8 @@ func replace(p place, data []byte, old fs.FileInfo) error {
 	return replaceBy(p, old, bytesTo(data), finish)
 }
 
-// replaceSame is replace for what was made of the old content: the error is a
-// [safefile.ErrChanged] if the file has another one by now.
+// replaceSame replaces a file whose content must still be content; otherwise
+// the error is [safefile.ErrChanged].
 func replaceSame(p place, data []byte, old fs.FileInfo, content []byte) error {
 	return replaceBy(p, old, bytesTo(data), func(dir *os.Root, part, name string) error {
 		return safefile.Swap(dir, part, name, content)
@@ -93,8 +92,8 @@ func bytesTo(data []byte) func(io.Writer) error {
 	}
 }
 
-// replaceBy writes a file piece by piece, with the owner and permissions of
-// another one if there is one, and has finish give it its name.
+// replaceBy writes a temporary file with the owner and permissions of like,
+// if it is not nil, and calls finish to rename it.
 func replaceBy(p place, like fs.FileInfo, write func(io.Writer) error, finish func(dir *os.Root, part, name string) error) (err error) {
 	dir, err := p.root.dir.OpenRoot(path.Dir(p.rel))
 	if err != nil {
@@ -130,9 +129,8 @@ func replaceBy(p place, like fs.FileInfo, write func(io.Writer) error, finish fu
 	return syncDir(dir)
 }
 
-// keep gives a file the owner and the permissions of the one whose place it
-// takes. An owner that cannot be kept is no reason not to write, as with any
-// editor.
+// keep copies the owner and the permissions of old to f. A failed chown is
+// ignored.
 func keep(f *os.File, old fs.FileInfo) {
 	if uid, gid, ok := owner(old); ok {
 		f.Chown(uid, gid)
@@ -140,7 +138,7 @@ func keep(f *os.File, old fs.FileInfo) {
 	f.Chmod(old.Mode().Perm())
 }
 
-// renameInto names a file that must not be there yet, in the same directory.
+// renameInto renames part to name in the same directory, unless name exists.
 func renameInto(dir *os.Root, part, name string) error {
 	d, err := dir.Open(".")
 	if err != nil {
@@ -148,8 +146,7 @@ func renameInto(dir *os.Root, part, name string) error {
 	}
 	defer d.Close()
 	return renameNewOr(d, part, d, name, func() error {
-		// A second name is given before the first is taken: that never
-		// replaces anything either.
+		// Link and remove never replace a file either.
 		if err := dir.Link(part, name); err == nil {
 			return dir.Remove(part)
 		} else if errors.Is(err, fs.ErrExist) {
@@ -162,8 +159,8 @@ func renameInto(dir *os.Root, part, name string) error {
 	})
 }
 
-// renameNewOr renames without replacing, or does the next best where the
-// system or the file system cannot.
+// renameNewOr renames without replacing, or calls next if the system or the
+// file system does not support it.
 func renameNewOr(from *os.File, oldName string, to *os.File, newName string, next func() error) error {
 	err := safefile.RenameNew(from, oldName, to, newName)
 	switch {
@@ -177,8 +174,7 @@ func renameNewOr(from *os.File, oldName string, to *os.File, newName string, nex
 	return err
 }
 
-// syncDir forces the names in a directory to the disk. Some file systems cannot,
-// and the file has its name by then.
+// syncDir syncs a directory. It ignores file systems that cannot.
 func syncDir(dir *os.Root) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -189,12 +185,12 @@ func syncDir(dir *os.Root) error {
 	}
 	defer d.Close()
 	if err := d.Sync(); err != nil && !isInvalid(err) && !errors.Is(err, errors.ErrUnsupported) {
-		return fmt.Errorf("the file was written, but the disk does not confirm it: %w", plain(err))
+		return fmt.Errorf("the file was written, but syncing its directory failed: %w", plain(err))
 	}
 	return nil
 }
 
-// sweep removes the unfinished files that processes left which are gone.
+// sweep removes the temporary files that killed processes left in a root.
 func sweep(ctx context.Context, r *root) {
 	todo := []place{{r, "."}}
 	for len(todo) > 0 && ctx.Err() == nil {
@@ -224,7 +220,7 @@ func sweep(ctx context.Context, r *root) {
 	}
 }
 
-// discard removes an unfinished file. While it is locked, nobody writes it.
+// discard removes a temporary file under the lock of its directory.
 func discard(ctx context.Context, p place) {
 	unlock, err := safefile.LockRoot(ctx, p.root.dir, path.Dir(p.rel))
 	if err != nil {

@@ -5,12 +5,12 @@ import (
 	"github.com/tenon-mcp/tenon/server"
 )
 
-// This file holds roots of clients, which the 2026 revision deprecates. Without
-// it, callFor would return all the roots.
+// This file supports the roots of clients, which the 2026 revision
+// deprecates. Without it, callFor would return all roots of the server.
 
-// callFor returns a call with what its caller may see: the roots, and if the
-// client names directories that are open, only what lies in both. A client can
-// never reach more by it.
+// callFor returns the call with the areas that its client may reach: all
+// roots of the server, or, if the client names roots, the intersection of
+// both. A client can never extend the roots of the server.
 func (f *files) callFor(c *mcp.Call) (*call, error) {
 	mine := &call{Call: c, files: f, areas: f.everything()}
 	if f.IgnoreClientRoots || c.Caller.CanHandle(mcp.RootsRequest()) != nil {
@@ -34,7 +34,8 @@ func (f *files) everything() []area {
 	return all
 }
 
-// narrowed is where the roots of the server and those of a client overlap.
+// narrowed returns the intersection of the roots of the server and those of
+// a client.
 func (f *files) narrowed(open []mcp.Root) []area {
 	var both []area
 	for _, o := range open {
@@ -53,7 +54,7 @@ func (f *files) narrowed(open []mcp.Root) []area {
 		if !ok || p.rel == "." {
 			continue
 		}
-		// The client may name a link; what counts is where it leads.
+		// A client root may be a link; its target counts.
 		if p, info, err := f.follow(p); err == nil && info != nil {
 			both = append(both, area(p))
 		}

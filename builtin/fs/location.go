@@ -16,12 +16,12 @@ import (
 
 // A root is an allowed directory.
 type root struct {
-	given string // as it was configured, absolute
-	real  string // where that leads to
+	given string // as configured, absolute
+	real  string // given with its links resolved
 	dir   *os.Root
 }
 
-// An area is a root, or the part of it that a caller may see.
+// An area is a root, or the part of it that the client may reach.
 type area struct {
 	root *root
 	rel  string
@@ -29,8 +29,8 @@ type area struct {
 
 func (a area) String() string { return place(a).String() }
 
-// A place is a file or directory in a root. There are no links in its path,
-// or were none a moment ago.
+// A place is a file or directory in a root. Its path had no links when it
+// was resolved.
 type place struct {
 	root *root
 	rel  string // with slashes; "." is the root itself
@@ -76,19 +76,19 @@ func openRoot(name string) (*root, error) {
 	}
 	real, err := filepath.EvalSymlinks(given)
 	if err != nil {
-		return nil, fmt.Errorf("root %q cannot be opened: %w", name, err)
+		return nil, fmt.Errorf("open root %q: %w", name, err)
 	}
 	if ofKernel(real) {
-		return nil, fmt.Errorf("root %q is a file system of the kernel: it has no files to offer", name)
+		return nil, fmt.Errorf("root %q is a kernel file system, which cannot be served", name)
 	}
 	dir, err := os.OpenRoot(real)
 	if err != nil {
-		return nil, fmt.Errorf("root %q cannot be opened: it must be a directory that is there: %w", name, err)
+		return nil, fmt.Errorf("open root %q: not an existing directory: %w", name, err)
 	}
 	return &root{given: given, real: real, dir: dir}, nil
 }
 
-// allowed lists where a caller may go, for errors.
+// allowed lists the areas of the caller for error messages.
 func (c *call) allowed() string {
 	names := make([]string, len(c.areas))
 	for i, a := range c.areas {
@@ -99,13 +99,13 @@ func (c *call) allowed() string {
 
 func (c *call) outside(name string) error {
 	if len(c.areas) == 0 {
-		return denied("path outside allowed directories: %s. The client has opened only directories that lie outside of those this server may use", name)
+		return denied("path outside allowed directories: %s. None of the client's roots is within the directories of this server", name)
 	}
 	return denied("path outside allowed directories: %s not in %s", name, c.allowed())
 }
 
-// find gives a path to the root that it lies in. Relative ones belong to the
-// first root that has such a file, or else to the first.
+// find returns the location of a path. A relative path belongs to the first
+// area that contains such a file, or else to the first area.
 func (c *call) find(name string) (place, error) {
 	clean, err := readPath(name)
 	if err != nil {
@@ -115,7 +115,7 @@ func (c *call) find(name string) (place, error) {
 		if p, ok := c.rootOf(clean); ok {
 			return p, nil
 		}
-		if strings.HasPrefix(name, "~") { // the error does not tell where the home directory is
+		if strings.HasPrefix(name, "~") { // do not reveal the home directory in the error
 			return place{}, c.outside(name)
 		}
 		return place{}, c.outside(clean)
@@ -133,7 +133,7 @@ func (c *call) find(name string) (place, error) {
 	return place(c.areas[0]).join(rel), nil
 }
 
-// rootOf finds the innermost root that an absolute path lies in.
+// rootOf returns the innermost root that contains an absolute path.
 func (f *files) rootOf(name string) (place, bool) {
 	var best place
 	found := -1
@@ -147,15 +147,16 @@ func (f *files) rootOf(name string) (place, bool) {
 	return best, found >= 0
 }
 
-// covers reports whether the caller may see a place.
+// covers reports whether the client may reach p.
 func (c *call) covers(p place) bool {
 	return slices.ContainsFunc(c.areas, func(a area) bool {
 		return a.root == p.root && (a.rel == "." || a.rel == p.rel || strings.HasPrefix(p.rel, a.rel+"/"))
 	})
 }
 
-// resolve follows a path, link by link. What is not there is not an error: the
-// info is then nil, and the place is where it would be made.
+// resolve follows a path link by link. A path that does not exist is not an
+// error: its info is nil, and the location is where the file would be
+// created.
 func (c *call) resolve(name string) (place, fs.FileInfo, error) {
 	from, err := c.find(name)
 	if err != nil {
@@ -173,11 +174,11 @@ func (c *call) resolve(name string) (place, fs.FileInfo, error) {
 	return p, info, nil
 }
 
-// existing resolves a path that must be there.
+// existing resolves a path that must exist.
 func (c *call) existing(name string) (place, fs.FileInfo, error) {
 	p, info, err := c.resolve(name)
 	if err == nil && info == nil {
-		err = fmt.Errorf("%s does not exist: list_directory and search_files show what does", name)
+		err = fmt.Errorf("%s does not exist; use list_directory or search_files to find files", name)
 	}
 	return p, info, err
 }
@@ -187,24 +188,24 @@ func (c *call) linkOut(name string) error {
 }
 
 var (
-	errLinkOut  = error(denial("a symlink in the path leads outside of the allowed directories"))
-	errLoop     = errors.New("too many symlinks in the path: some of them go in a circle")
-	errDangling = error(denial("it is a symlink to something that does not exist"))
-	errKernel   = error(denial("it lies in a file system of the kernel"))
-	errNotDir   = errors.New("a part of the path is a file and not a directory")
+	errLinkOut  = error(denial("a symlink in the path leads outside the allowed directories"))
+	errLoop     = errors.New("too many symlinks in the path, probably a loop")
+	errDangling = error(denial("the symlink target does not exist"))
+	errKernel   = error(denial("the path is in a kernel file system"))
+	errNotDir   = errors.New("a part of the path is not a directory")
 )
 
-// A trail is a path on its way from root to root.
+// A trail is a path while it is being resolved.
 type trail struct {
 	at     place
 	todo   []string
-	linked int // how many of todo come from a link
+	linked int // number of leading elements of todo that come from a link
 	hops   int
 }
 
-// follow takes a path step by step, so that links which os.Root would refuse
-// for being absolute are followed when they lead to a root, and all others are
-// refused in words.
+// follow resolves a path element by element. It follows absolute links,
+// which os.Root refuses, if they lead into a root, and returns a clear error
+// for links that lead elsewhere.
 func (f *files) follow(from place) (place, fs.FileInfo, error) {
 	t := &trail{at: place{from.root, "."}, todo: strings.Split(from.rel, "/")}
 	info, err := t.at.root.dir.Lstat(".")
@@ -241,8 +242,8 @@ func (f *files) follow(from place) (place, fs.FileInfo, error) {
 	return t.at, info, nil
 }
 
-// down enters one name. If it is a link, what it leads to is put before what
-// is left to do.
+// down enters one element. If the element is a link, its target is put
+// before the remaining elements.
 func (f *files) down(t *trail, step string) (fs.FileInfo, error) {
 	next := t.at.join(step)
 	info, err := next.root.dir.Lstat(next.rel)
@@ -280,7 +281,7 @@ func (f *files) down(t *trail, step string) (fs.FileInfo, error) {
 	return t.at.root.dir.Lstat(t.at.rel)
 }
 
-// up leaves a directory. Above a root there may be another root.
+// up goes to the parent directory, which may be in another root.
 func (f *files) up(t *trail) error {
 	if t.at.rel != "." {
 		t.at = t.at.parent()
@@ -292,7 +293,7 @@ func (f *files) up(t *trail) error {
 	return f.jump(t, filepath.Join(above, rest))
 }
 
-// jump goes on at an absolute path.
+// jump continues at an absolute path.
 func (f *files) jump(t *trail, name string) error {
 	p, ok := f.rootOf(name)
 	if !ok {
@@ -303,8 +304,8 @@ func (f *files) jump(t *trail, name string) error {
 	return nil
 }
 
-// equivalent finds the one entry of a directory whose name is the same text in
-// another Unicode form.
+// equivalent returns the only entry of a directory whose name equals name in
+// another Unicode normalization form.
 func equivalent(dir place, name string) (string, bool) {
 	if isASCII(name) {
 		return "", false
@@ -329,8 +330,8 @@ func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r >= 0x80 })
 }
 
-// plain is an error of the system without the name of the system call and
-// without a path, which the caller knows better.
+// plain returns a system error without the system call and the path, which
+// the caller adds.
 func plain(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		err = e.Err
@@ -343,9 +344,9 @@ func plain(err error) error {
 	case errors.Is(err, syscall.ENAMETOOLONG):
 		return errors.New("a name in the path is too long")
 	case errors.Is(err, fs.ErrPermission):
-		return errors.New("permission denied by the system: the user that runs this server may not do that")
+		return errors.New("permission denied by the operating system")
 	case errors.Is(err, syscall.ENOSPC):
-		return errors.New("there is no space left on the disk")
+		return errors.New("no space left on the disk")
 	case errors.Is(err, fs.ErrNotExist):
 		return errors.New("does not exist")
 	}

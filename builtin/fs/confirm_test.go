@@ -38,7 +38,7 @@ func TestAsking(t *testing.T) {
 		file               string
 	}{
 		{"", "write_file", `{"path":"f.txt","content":"new"}`, agreed, "Overwrite ROOT/f.txt (3 bytes) with 3 bytes of new text?", "Successfully wrote to f.txt", "new"},
-		{"", "write_file", `{"path":"f.txt","content":"new"}`, unticked, "Overwrite", "…the person did not agree, and nothing was changed", "old"},
+		{"", "write_file", `{"path":"f.txt","content":"new"}`, unticked, "Overwrite", "…the user declined, nothing was changed", "old"},
 		{"", "write_file", `{"path":"f.txt","content":"new"}`, declined, "Overwrite", "…declined", "old"},
 		{"", "write_file", `{"path":"f.txt","content":"new","confirm":true}`, declined, "Overwrite", "…declined", "old"},
 		{"", "write_file", `{"path":"g.txt","content":"new"}`, declined, "", "Successfully wrote to g.txt", "old"},
@@ -47,7 +47,7 @@ func TestAsking(t *testing.T) {
 		{"", "delete_file", `{"path":"f.txt"}`, agreed, "Delete ROOT/f.txt (a file, 3 bytes)?", "Successfully deleted f.txt", "does not exist"},
 		{"", "delete_file", `{"path":"f.txt"}`, declined, "Delete", "…declined", "old"},
 		{"", "delete_file", `{"path":"d","recursive":true}`, agreed, "Delete the directory ROOT/d with 2 files and directories in it?", "Successfully deleted d", "old"},
-		{"", "delete_file", `{"path":"d"}`, agreed, "", "…not empty: say recursive", "old"},
+		{"", "delete_file", `{"path":"d"}`, agreed, "", "…not empty; to delete everything in it set recursive", "old"},
 		{AskBeforeChange, "edit_file", change, agreed, "Edit ROOT/f.txt (1 lines added, 1 removed)?", "…+new", "new"},
 		{AskBeforeChange, "edit_file", change, declined, "Edit", "…declined", "old"},
 		{AskBeforeChange, "move_file", `{"source":"f.txt","destination":"g.txt"}`, declined, "Move ROOT/f.txt to ROOT/g.txt?", "…declined", "old"},
@@ -70,7 +70,7 @@ func TestAsking(t *testing.T) {
 func TestConfirm(t *testing.T) {
 	b := newBench(t, Config{}, map[string]string{"f.txt": "old"})
 	b.run([]row{
-		{"write_file", `{"path":"f.txt","content":"new"}`, `…Nothing was changed. This cannot be undone: if it is what the person wants, call again with "confirm": true`},
+		{"write_file", `{"path":"f.txt","content":"new"}`, `…Nothing was changed. This cannot be undone. If the user wants it, call again with "confirm": true`},
 		{"delete_file", `{"path":"f.txt"}`, `…call again with "confirm": true`},
 	})
 	expect(t, "f.txt", b.have("f.txt"), "old")

@@ -7,14 +7,14 @@ import (
 	"github.com/tenon-mcp/tenon/server"
 )
 
-// consent is the form that a person fills in.
+// consent is the form that asks the user for confirmation.
 type consent struct {
-	Yes bool `json:"yes" doc:"tick to go on; everything stays as it is otherwise" schema:"title=Yes"`
+	Yes bool `json:"yes" doc:"go ahead; otherwise nothing is changed" schema:"title=Yes"`
 }
 
-// agree has the person agree to what cannot be undone. Where the client cannot
-// ask anybody, whoever calls must have said so in so many words. It is called
-// before anything is changed, since the tool runs again with the answer.
+// agree asks the user to confirm a change. If the client cannot ask the
+// user, the call must have set confirm. It must run before anything is
+// changed, because the tool runs again with the response.
 func (c *call) agree(when Ask, confirmed bool, question string) error {
 	if c.Config.Ask == AskNever || when == AskBeforeChange && c.Config.Ask != AskBeforeChange {
 		return nil
@@ -27,14 +27,14 @@ func (c *call) agree(when Ask, confirmed bool, question string) error {
 		if confirmed {
 			return nil
 		}
-		return fmt.Errorf(`%s Nothing was changed. This cannot be undone: if it is what the person wants, call again with "confirm": true`, question)
+		return fmt.Errorf(`%s Nothing was changed. This cannot be undone. If the user wants it, call again with "confirm": true`, question)
 	}
 	answer, err := server.Elicit[consent](c.Call, "consent", question)
 	if err != nil {
 		return err
 	}
 	if !answer.Yes {
-		return fmt.Errorf("the person did not agree, and nothing was changed: %q", question)
+		return fmt.Errorf("the user declined, nothing was changed: %q", question)
 	}
 	return nil
 }
