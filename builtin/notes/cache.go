@@ -20,19 +20,19 @@ import (
 	"github.com/tenon-mcp/tenon/internal/bm25"
 )
 
-// The index is kept in the user's cache folder, so that a process that answers
-// one call need not read the whole vault. It says of each note which file it
-// was made from; a note whose file is another one by now is read again. A file
-// that is damaged, or of another version, counts as none.
+// The index is saved in the user's cache folder, so that a short-lived
+// process need not read the whole vault. It records the file that each note
+// was read from; a note whose file has changed is read again. A damaged
+// file, or one of another version, is ignored.
 
 const (
 	cacheForm = "tenon-notes-2\n"
 
-	// minCached is how many notes a vault must have; fewer are read as quickly.
+	// minCached is the minimum number of notes; fewer are read as fast.
 	minCached = 256
 
-	// unsure is how young a file may be when it is read and still change
-	// without its time showing it. FAT keeps times in steps of two seconds.
+	// unsure is the age below which a file may still change without a new
+	// modification time. FAT stores times in steps of two seconds.
 	unsure = 2 * time.Second
 
 	maxCachedText = 1 << 20
@@ -42,15 +42,15 @@ const (
 // what all packages of the tenon command need there.
 var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
-// A stamp says which state of a file was read. The zero stamp fits none.
+// A stamp identifies the state of a file. The zero stamp matches none.
 type stamp struct {
 	size     int64
 	modified int64 // in nanoseconds
-	changed  int64 // the same, of everything about the file; 0 where there is none
+	changed  int64 // status change time in nanoseconds; 0 if unknown
 	inode    uint64
 }
 
-// stampOf is the stamp of a file that is read now.
+// stampOf returns the stamp of a file that is being read.
 func stampOf(info fs.FileInfo, now time.Time) stamp {
 	if now.Sub(info.ModTime()) < unsure {
 		return stamp{}
@@ -64,13 +64,13 @@ func fileStamp(info fs.FileInfo) stamp {
 	return s
 }
 
-// A cache is what was kept of a vault.
+// A cache is the saved index of a vault.
 type cache struct {
 	notes map[string]*note
 	index *bm25.Index
 }
 
-// cacheFile is where the index of a vault is kept; empty means nowhere.
+// cacheFile returns the path of the saved index; "" means none.
 func cacheFile(folder, vault string) string {
 	switch folder {
 	case "off":
@@ -86,14 +86,15 @@ func cacheFile(folder, vault string) string {
 	return filepath.Join(folder, hex.EncodeToString(sum[:12])+".index")
 }
 
-// loadCache reads what was kept. Nil means that there is nothing to use.
+// loadCache reads the saved index. It returns nil if there is none that can
+// be used.
 func (v *vault) loadCache() *cache {
 	if v.cacheFile == "" {
 		return nil
 	}
 	c, err := readCache(v.cacheFile, v.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		v.logger().Warn("notes: the saved index cannot be used, so all notes are read", "error", err)
+		v.logger().Warn("notes: the saved index is unusable; reading all notes", "error", err)
 	}
 	return c
 }
@@ -109,7 +110,7 @@ func readCache(file, vault string) (c *cache, err error) {
 		return nil, err
 	}
 	if !private(info) {
-		return nil, errors.New("others may write the file")
+		return nil, errors.New("other users may write the file")
 	}
 	sum := crc32.New(castagnoli())
 	if _, err := io.Copy(sum, io.LimitReader(f, info.Size()-crc32.Size)); err != nil {
@@ -117,19 +118,19 @@ func readCache(file, vault string) (c *cache, err error) {
 	}
 	var tail [crc32.Size]byte
 	if _, err := io.ReadFull(f, tail[:]); err != nil || binary.LittleEndian.Uint32(tail[:]) != sum.Sum32() {
-		return nil, errors.New("it is damaged")
+		return nil, errors.New("the file is damaged")
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
-	defer func() { // nothing that was written by us gets here
+	defer func() { // a file written by saveCache never panics
 		if p := recover(); p != nil {
-			c, err = nil, fmt.Errorf("it is damaged: %v", p)
+			c, err = nil, fmt.Errorf("the file is damaged: %v", p)
 		}
 	}()
 	r := &cacheReader{r: bufio.NewReaderSize(f, 1<<20)}
 	if r.text() != cacheForm || r.text() != vault {
-		return nil, errors.Join(r.err, errors.New("it is of another version, or another vault"))
+		return nil, errors.Join(r.err, errors.New("the file is for another version or another vault"))
 	}
 	notes := make(map[string]*note)
 	for range r.number() {
@@ -144,13 +145,13 @@ func readCache(file, vault string) (c *cache, err error) {
 		return nil, err
 	}
 	if index.Len() != len(notes) {
-		return nil, errors.New("it is not complete")
+		return nil, errors.New("the file is incomplete")
 	}
 	return &cache{notes, index}, nil
 }
 
-// adopt takes over what was kept of the notes that are still the same, and
-// returns the files that must be read.
+// adopt uses the saved data of unchanged notes and returns the files that
+// must be read.
 func (v *vault) adopt(c *cache, files []file) (unread []file) {
 	if c == nil {
 		return files
@@ -161,7 +162,7 @@ func (v *vault) adopt(c *cache, files []file) (unread []file) {
 	defer v.mu.Unlock()
 	for _, f := range files {
 		n := c.notes[f.name]
-		_, touched := v.notes[f.name] // by a call that came before us
+		_, touched := v.notes[f.name] // by an earlier call
 		if n == nil || touched || f.info == nil || n.stamp == (stamp{}) || n.stamp != fileStamp(f.info) {
 			unread = append(unread, f)
 			continue
@@ -169,7 +170,7 @@ func (v *vault) adopt(c *cache, files []file) (unread []file) {
 		v.notes[f.name] = n
 		delete(c.notes, f.name)
 	}
-	for name := range c.notes { // changed, or gone
+	for name := range c.notes { // changed or removed
 		c.index.Remove(name)
 	}
 	v.unsaved.Add(int64(len(c.notes)))
@@ -177,7 +178,7 @@ func (v *vault) adopt(c *cache, files []file) (unread []file) {
 	return unread
 }
 
-// saveCache keeps the index if that is worth it.
+// saveCache saves the index if enough has changed.
 func (v *vault) saveCache() {
 	if v.cacheFile == "" {
 		return
@@ -189,14 +190,14 @@ func (v *vault) saveCache() {
 		return
 	}
 	if err := writeCache(v.cacheFile, b); err != nil {
-		v.logger().Debug("notes: the index cannot be saved", "error", err)
+		v.logger().Debug("notes: saving the index failed", "error", err)
 		return
 	}
 	v.unsaved.Add(-n)
 }
 
-// encodeCache returns what to keep, and how many changes are in it; nil if too
-// little has changed. The caller holds refreshing.
+// encodeCache returns the bytes to save and the number of changes in them,
+// or nil if too little has changed. The caller holds refreshing.
 func (v *vault) encodeCache() ([]byte, int64) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -219,15 +220,15 @@ func (v *vault) encodeCache() ([]byte, int64) {
 	return binary.LittleEndian.AppendUint32(out.Bytes(), crc32.Checksum(out.Bytes(), castagnoli())), changes
 }
 
-// writeCache puts a file in its place in one step. It need not survive a power
-// cut: a file that is not whole counts as none.
+// writeCache replaces a file atomically. It does not sync: an incomplete
+// file is ignored.
 func writeCache(file string, b []byte) error {
 	dir := filepath.Dir(file)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	sweepCache(dir)
-	f, err := os.CreateTemp(dir, "*.tmp") // for this user only
+	f, err := os.CreateTemp(dir, "*.tmp") // readable by this user only
 	if err != nil {
 		return err
 	}
@@ -242,7 +243,7 @@ func writeCache(file string, b []byte) error {
 	return err
 }
 
-// sweepCache removes what processes left that were killed while they wrote.
+// sweepCache removes temporary files of killed processes.
 func sweepCache(dir string) {
 	left, _ := filepath.Glob(filepath.Join(dir, "*.tmp"))
 	for _, name := range left {
@@ -274,7 +275,7 @@ func (n *note) append(b []byte) []byte {
 	return binary.AppendUvarint(b, n.stamp.inode)
 }
 
-// A cacheReader reads and remembers the first error.
+// A cacheReader decodes values and keeps the first error.
 type cacheReader struct {
 	r   *bufio.Reader
 	err error
@@ -295,7 +296,7 @@ func (r *cacheReader) signed() int64 {
 func (r *cacheReader) text() string {
 	n := r.number()
 	if r.err == nil && n > maxCachedText {
-		r.err = errors.New("it is damaged")
+		r.err = errors.New("the file is damaged")
 	}
 	if r.err != nil || n == 0 {
 		return ""

@@ -12,22 +12,22 @@ import (
 	"github.com/tenon-mcp/tenon/server"
 )
 
-// trash is where deleted notes go, in the vault. It is where Obsidian puts them
-// too, if it is told so.
+// trash is the folder for deleted notes in the vault. Obsidian can use the
+// same folder.
 const trash = ".trash"
 
 type deleteArgs struct {
-	Path    string `json:"path" doc:"the whole path of the note in the vault" schema:"minLength=1,maxLength=1024"`
-	Version string `json:"version,omitzero" doc:"the version that read_note told; the note is kept if it is another one by now" schema:"maxLength=64"`
-	Confirm bool   `json:"confirm,omitzero" doc:"set it where the client cannot ask the person"`
+	Path    string `json:"path" doc:"the full path of the note in the vault" schema:"minLength=1,maxLength=1024"`
+	Version string `json:"version,omitzero" doc:"the version from read_note; if the note has another version now, it is not deleted" schema:"maxLength=64"`
+	Confirm bool   `json:"confirm,omitzero" doc:"the user agreed; set it only after a result asked for it"`
 }
 
 type deleted struct {
 	Path  string `json:"path"`
-	Trash string `json:"trash" doc:"where the note is now; move it back to restore it"`
+	Trash string `json:"trash" doc:"the new path of the note; move it back to restore it"`
 }
 
-// MCPText is what a model reads.
+// MCPText returns the text that a model reads.
 func (d deleted) MCPText() string { return fmt.Sprintf("Moved %s to %s.", d.Path, d.Trash) }
 
 func (v *vault) delete(ctx context.Context, c *mcp.Call, in deleteArgs) (deleted, error) {
@@ -44,7 +44,7 @@ func (v *vault) delete(ctx context.Context, c *mcp.Call, in deleteArgs) (deleted
 		return deleted{}, err
 	}
 	if !a.writes(name) {
-		return deleted{}, fmt.Errorf("you may read %q and not delete it: you may write in %s", name, a.writable())
+		return deleted{}, fmt.Errorf("you may read %q but not delete it; you may write in %s", name, a.writable())
 	}
 	if in.Version != "" {
 		if err := st.is(in.Version); err != nil {
@@ -62,7 +62,7 @@ func (v *vault) delete(ctx context.Context, c *mcp.Call, in deleteArgs) (deleted
 	return deleted{name, to}, nil
 }
 
-// toTrash moves a note to a free name in the trash, if it still is what it was.
+// toTrash moves a note to a free name in the trash, unless it has changed.
 func (v *vault) toTrash(ctx context.Context, st *state) (string, error) {
 	to := path.Join(trash, st.name)
 	err := v.checkLinks(path.Dir(to))
@@ -95,32 +95,32 @@ func (v *vault) toTrash(ctx context.Context, st *state) (string, error) {
 		}
 		to = fmt.Sprintf("%s %d%s", base, i, extension)
 	}
-	return "", errors.New("the trash is full of notes of that name: empty it")
+	return "", errors.New("the trash has too many notes of that name; empty it")
 }
 
-// confirmation is the form in which a person is asked.
+// confirmation is the form that asks the user for confirmation.
 type confirmation struct {
 	Confirm bool `json:"confirm" doc:"yes, do it" schema:"title=Confirm"`
 }
 
-// confirm asks the person, if the client can, and otherwise wants the caller to
-// have said that it is sure. Nothing has been done when it asks. The question is
-// about one version of a note: if the note changes meanwhile, it is another
-// question.
+// confirm asks the user to confirm a change. If the client cannot ask the
+// user, sure must be set. It must run before anything is changed. The
+// request is for one version of a note: if the note changes meanwhile, the
+// user is asked again.
 func (v *vault) confirm(c *mcp.Call, name, version string, sure bool, what string) error {
-	// The answer to the question is about the version it was asked for.
+	// The key binds the response to the version that the user was asked about.
 	answer, err := server.Elicit[confirmation](c, "confirm-"+version, fmt.Sprintf("%s the note %q?", what, name))
 	if e, ok := errors.AsType[*mcp.Error](err); ok && e.Code == mcp.CodeMissingCapability {
 		if sure {
 			return nil
 		}
-		return fmt.Errorf("this needs a yes, and the client cannot ask the person: ask them yourself, then call again with confirm=true")
+		return fmt.Errorf("this needs the user's confirmation; ask the user, then call again with confirm=true")
 	}
 	if err != nil {
 		return err
 	}
 	if !answer.Confirm {
-		return fmt.Errorf("the person said no: %q stays as it is", name)
+		return fmt.Errorf("the user declined; %q was not changed", name)
 	}
 	return nil
 }

@@ -14,12 +14,11 @@ import (
 	"time"
 )
 
-// maxNote is how large a note may be. Larger files are found by their name and
-// not read.
+// maxNote is the maximum size of a note in bytes. Larger files are found by
+// name only.
 const maxNote = 8 << 20
 
-// A version says which state of a note is meant: the beginning of the SHA-256
-// of its bytes.
+// A version identifies the content of a note: the first bytes of its SHA-256.
 type version [8]byte
 
 func versionOf(b []byte) version {
@@ -29,11 +28,11 @@ func versionOf(b []byte) version {
 
 func (v version) String() string { return hex.EncodeToString(v[:]) }
 
-var errTooLarge = fmt.Errorf("it is larger than %d MiB, which is more than a note can have here", maxNote>>20)
+var errTooLarge = fmt.Errorf("larger than %d MiB, the maximum for a note", maxNote>>20)
 
-// checkLinks refuses a path that a symbolic link is part of. The root keeps
-// such a link from leading out of the vault; this keeps it from leading into
-// the folder of somebody else. What is not there yet is fine.
+// checkLinks refuses a path that contains a symbolic link. The root prevents
+// links out of the vault; this prevents links into folders of other users. A
+// path that does not exist is allowed.
 func (v *vault) checkLinks(name string) error {
 	for i := 0; i <= len(name); i++ {
 		if i < len(name) && name[i] != '/' {
@@ -53,23 +52,23 @@ func (v *vault) checkLinks(name string) error {
 	return nil
 }
 
-// openNote opens a note that exists.
+// openNote opens an existing note.
 func (v *vault) openNote(name string) (*os.File, fs.FileInfo, error) {
-	// A note that we know was no link when we met it. Where there are no
-	// grants it would lead to nothing that could not be read anyway.
+	// An indexed note was no link when it was indexed. Without grants, a
+	// link would give access to nothing new.
 	if v.grants != nil || v.get(name) == nil {
 		if err := v.checkLinks(name); err != nil {
 			return nil, nil, err
 		}
 	}
-	// A pipe that somebody has put there must not hold us up.
+	// Do not block on a named pipe.
 	f, err := v.root.OpenFile(name, os.O_RDONLY|dontWait, 0)
 	if err != nil {
 		return nil, nil, err
 	}
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
-		err = &fs.PathError{Op: "read", Path: name, Err: errors.New("it is not a regular file")}
+		err = &fs.PathError{Op: "read", Path: name, Err: errors.New("not a regular file")}
 	}
 	if err != nil {
 		f.Close()
@@ -78,8 +77,8 @@ func (v *vault) openNote(name string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// readNote reads a note into buf, which grows if need be. Where the error is
-// errTooLarge there is still what is known about the file.
+// readNote reads a note into buf, which it grows as needed. With errTooLarge
+// it still returns the info of the file.
 func (v *vault) readNote(name string, buf []byte) ([]byte, fs.FileInfo, error) {
 	f, info, err := v.openNote(name)
 	if err != nil {
@@ -90,7 +89,7 @@ func (v *vault) readNote(name string, buf []byte) ([]byte, fs.FileInfo, error) {
 		return nil, info, errTooLarge
 	}
 	buf = buf[:0]
-	if size := int(info.Size()) + 1; cap(buf) < size { // one more byte, to see the end
+	if size := int(info.Size()) + 1; cap(buf) < size { // one more byte, to detect the end
 		buf = make([]byte, 0, max(size, min(2*size, 64<<10)))
 	}
 	for {
@@ -109,7 +108,7 @@ func (v *vault) readNote(name string, buf []byte) ([]byte, fs.FileInfo, error) {
 	}
 }
 
-// A state is a note as it was read.
+// A state is a note with its content.
 type state struct {
 	name     string
 	bytes    []byte
@@ -117,7 +116,7 @@ type state struct {
 	modified time.Time
 }
 
-// load reads a note for a caller.
+// load reads a note for a tool call.
 func (v *vault) load(name string) (*state, error) {
 	b, info, err := v.readNote(name, nil)
 	if err != nil {
@@ -126,8 +125,7 @@ func (v *vault) load(name string) (*state, error) {
 	return &state{name, b, versionOf(b), info.ModTime()}, nil
 }
 
-// fileError is an error about a file as a caller may see it: without the path
-// of the vault, which is nobody's business.
+// fileError returns a file error without the path of the vault.
 func fileError(name string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return noNote(name)
@@ -138,27 +136,27 @@ func fileError(name string, err error) error {
 	if le, ok := errors.AsType[*os.LinkError](err); ok {
 		err = le.Err
 	}
-	return fmt.Errorf("the note %q cannot be used: %w", name, err)
+	return fmt.Errorf("note %q: %w", name, err)
 }
 
 type notFound struct{ name string }
 
 func (e *notFound) Error() string {
-	return fmt.Sprintf("there is no note %q: find its path with search_notes or get_recent_notes", clip(e.name))
+	return fmt.Sprintf("no note %q; find its path with search_notes or get_recent_notes", clip(e.name))
 }
 
 func (*notFound) Is(target error) bool { return target == fs.ErrNotExist }
 
 func noNote(name string) error { return &notFound{name} }
 
-// isText reports why bytes cannot be shown as a note, or nil.
+// isText returns an error if the bytes are not text.
 func isText(b []byte) error {
 	head := b[:min(len(b), 8<<10)]
 	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
-		return errors.New("it is UTF-16 text: save it as UTF-8")
+		return errors.New("it is UTF-16; save it as UTF-8")
 	}
 	if bytes.IndexByte(head, 0) >= 0 {
-		return errors.New("it is a binary file, not text")
+		return errors.New("it is binary")
 	}
 	return nil
 }

@@ -16,14 +16,14 @@ import (
 )
 
 type folderArgs struct {
-	Folder string `json:"folder,omitzero" doc:"the folder, as Projects; the whole vault if left out" schema:"maxLength=1024"`
-	Limit  int    `json:"limit,omitzero" doc:"how many entries at most" schema:"minimum=1,maximum=1000,default=200"`
-	Offset int    `json:"offset,omitzero" doc:"how many entries to leave out, to see those behind them" schema:"minimum=0,maximum=1000000"`
+	Folder string `json:"folder,omitzero" doc:"the folder, such as Projects; default the top of the vault" schema:"maxLength=1024"`
+	Limit  int    `json:"limit,omitzero" doc:"maximum number of entries" schema:"minimum=1,maximum=1000,default=200"`
+	Offset int    `json:"offset,omitzero" doc:"number of entries to skip: next_offset of an earlier result" schema:"minimum=0,maximum=1000000"`
 }
 
 // An item is an entry of a folder.
 type item struct {
-	Path     string    `json:"path" doc:"in the vault"`
+	Path     string    `json:"path" doc:"path in the vault"`
 	Kind     string    `json:"kind" doc:"folder, note or attachment"`
 	Title    string    `json:"title,omitzero"`
 	Size     int64     `json:"size,omitzero" doc:"in bytes"`
@@ -33,13 +33,13 @@ type item struct {
 type items struct {
 	Folder     string `json:"folder"`
 	Entries    []item `json:"entries" doc:"folders first, then files, by name"`
-	NextOffset *int   `json:"next_offset,omitempty" doc:"pass it as offset to get more; absent at the end"`
+	NextOffset *int   `json:"next_offset,omitempty" doc:"offset for the next call; absent at the end"`
 }
 
-// MCPText is what a model reads.
+// MCPText returns the text that a model reads.
 func (l items) MCPText() string {
 	if len(l.Entries) == 0 {
-		return "There is nothing in it."
+		return "The folder is empty."
 	}
 	var b strings.Builder
 	for _, e := range l.Entries {
@@ -55,13 +55,13 @@ func (l items) MCPText() string {
 		fmt.Fprintf(&b, " (%s, %d bytes, %s)\n", e.Kind, e.Size, e.Modified.Format("2006-01-02 15:04"))
 	}
 	if l.NextOffset != nil {
-		fmt.Fprintf(&b, "There are more: pass offset=%d.\n", *l.NextOffset)
+		fmt.Fprintf(&b, "There are more. Continue with offset=%d.\n", *l.NextOffset)
 	}
 	return b.String()
 }
 
-// listFolder lists what is in a folder. What the caller may not read, and what
-// begins with a dot, is not there.
+// listFolder lists a folder without entries that the caller may not read or
+// that begin with a dot.
 func (v *vault) listFolder(_ context.Context, c *mcp.Call, in folderArgs) (items, error) {
 	folder, a := ".", v.access(&c.Caller)
 	if in.Folder != "" && in.Folder != "." && in.Folder != "/" {
@@ -71,7 +71,7 @@ func (v *vault) listFolder(_ context.Context, c *mcp.Call, in folderArgs) (items
 		}
 		folder = clean
 	}
-	missing := fmt.Errorf("there is no folder %q", clip(in.Folder))
+	missing := fmt.Errorf("no folder %q", clip(in.Folder))
 	if !a.sees(folder) || v.checkLinks(folder) != nil {
 		return items{}, missing
 	}
@@ -105,7 +105,8 @@ func kindOrder(it item) int {
 	return 1
 }
 
-// item is one entry, if it is part of the notes and the caller may see it.
+// item returns one entry, if it belongs to the notes and the caller may read
+// it.
 func (v *vault) item(a access, name string, e fs.DirEntry) (item, bool) {
 	switch {
 	case strings.HasPrefix(e.Name(), "."):
@@ -129,8 +130,7 @@ func (v *vault) item(a access, name string, e fs.DirEntry) (item, bool) {
 	return it, true
 }
 
-// sees reports whether a folder is there for a caller: because it may read it,
-// or a folder in it.
+// sees reports whether the caller may read a folder or a folder in it.
 func (a access) sees(folder string) bool {
 	if a.everything || folder == "." {
 		return true
@@ -140,14 +140,14 @@ func (a access) sees(folder string) bool {
 	})
 }
 
-// maxAttachment is how large an attachment may be that is sent.
+// maxAttachment is the maximum size of an attachment in bytes.
 const maxAttachment = 8 << 20
 
 type attachmentArgs struct {
-	Path string `json:"path" doc:"the path of the file in the vault, as list_folder shows it" schema:"minLength=1,maxLength=1024"`
+	Path string `json:"path" doc:"the path of the file in the vault, from list_folder" schema:"minLength=1,maxLength=1024"`
 }
 
-// An attachment is a file beside the notes: its bytes are in the content.
+// An attachment is a file that is not a note. Its bytes are in the content.
 type attachment struct {
 	Path     string `json:"path"`
 	MIMEType string `json:"mimeType"`
@@ -155,7 +155,8 @@ type attachment struct {
 	data     []byte
 }
 
-// MCPContents is an image or a sound as such, and any other file as a resource.
+// MCPContents returns an image or audio as such, and any other file as a
+// resource.
 func (f attachment) MCPContents() mcp.Contents {
 	switch {
 	case strings.HasPrefix(f.MIMEType, "image/") && f.MIMEType != "image/svg+xml":
@@ -172,7 +173,7 @@ func (v *vault) readAttachment(_ context.Context, c *mcp.Call, in attachmentArgs
 		return attachment{}, err
 	}
 	if isNote(path.Base(name)) {
-		return attachment{}, fmt.Errorf("%q is a note: read it with read_note", name)
+		return attachment{}, fmt.Errorf("%q is a note; use read_note", name)
 	}
 	if !v.access(&c.Caller).reads(name) {
 		return attachment{}, noFile(name)
@@ -193,7 +194,7 @@ func (v *vault) readAttachment(_ context.Context, c *mcp.Call, in attachmentArgs
 		return attachment{}, fileError(name, err)
 	}
 	if len(data) > maxAttachment {
-		return attachment{}, fmt.Errorf("%q has %d bytes, and at most %d MiB are sent", name, info.Size(), maxAttachment>>20)
+		return attachment{}, fmt.Errorf("%q has %d bytes; the maximum is %d MiB", name, info.Size(), maxAttachment>>20)
 	}
 	return attachment{name, mimeOf(name), len(data), data}, nil
 }

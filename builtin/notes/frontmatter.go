@@ -7,31 +7,30 @@ import (
 	"unicode/utf8"
 )
 
-// maxFront is how much frontmatter is read.
+// maxFront is the maximum number of bytes of frontmatter.
 const maxFront = 64 << 10
 
 // A front is the frontmatter of a note: YAML between two lines of three
-// hyphens. It is read line by line and not as a whole: the keys at the left
-// margin, and of their values texts and lists of texts. Everything else is left
-// as it is and where it is. Nothing is ever expanded, so no text makes more of
-// itself; anchors, aliases and tags are refused.
+// hyphens. It is parsed line by line: the keys at the left margin and, of
+// their values, strings and lists of strings. Everything else is kept as
+// written. Anchors, aliases and tags are refused, so nothing can expand.
 type front struct {
 	found   bool
-	start   int    // of the text between the marks
-	inner   string // that text
+	start   int    // position of inner
+	inner   string // the text between the marks
 	entries []frontEntry
-	err     error // why it cannot be read; nil where there is none
+	err     error // why it cannot be parsed; nil if there is none
 }
 
 // A frontEntry is a key with all of its lines.
 type frontEntry struct {
 	key        string
-	start, end int    // of its lines, within inner
-	value      string // what follows the colon
-	more       string // the lines below
+	start, end int    // position of its lines in inner
+	value      string // the text after the colon
+	more       string // the lines after the first
 }
 
-// splitFront finds the frontmatter of a note, and where its body begins.
+// splitFront returns the frontmatter of a note and the position of its body.
 func splitFront(text string) (f front, body int) {
 	at := 0
 	if strings.HasPrefix(text, "\ufeff") {
@@ -55,12 +54,12 @@ func splitFront(text string) (f front, body int) {
 		}
 		pos = after
 	}
-	f.err = errors.New("it begins with --- like frontmatter, and no second --- follows")
+	f.err = errors.New("it begins with ---, but the closing --- is missing")
 	return f, at
 }
 
-// cutLine returns the line at a position without its end, and where the next
-// one begins.
+// cutLine returns the line at a position without its end, and the position
+// of the next one.
 func cutLine(text string, at int) (line string, next int) {
 	end := strings.IndexByte(text[at:], '\n')
 	if end < 0 {
@@ -80,10 +79,10 @@ func (f *front) read() {
 		trimmed := strings.TrimLeft(line, " \t")
 		switch {
 		case trimmed == "" || trimmed[0] == '#':
-			// It belongs to what follows, unless more of the same entry does.
+			// It belongs to the next entry, unless more of this one follows.
 		case line[0] == ' ' || line[0] == '\t' || line[0] == '-' && (len(line) == 1 || line[1] == ' '):
 			if last < 0 {
-				f.err = fmt.Errorf("line %d of its frontmatter is indented below nothing", number)
+				f.err = fmt.Errorf("line %d of its frontmatter is indented without a key", number)
 				break
 			}
 			e := &f.entries[last]
@@ -93,7 +92,7 @@ func (f *front) read() {
 		default:
 			key, value, ok := cutKey(line)
 			if !ok {
-				f.err = fmt.Errorf("line %d of its frontmatter is not of the form key: value", number)
+				f.err = fmt.Errorf("line %d of its frontmatter is not \"key: value\"", number)
 				break
 			}
 			f.entries = append(f.entries, frontEntry{key: key, start: at, end: next, value: value})
@@ -104,8 +103,8 @@ func (f *front) read() {
 	}
 }
 
-// refuse notes an anchor, an alias or a tag. They are what YAML bombs and
-// objects are made of, and notes have no use for them.
+// refuse records an error for an anchor, an alias or a tag, which YAML bombs
+// and objects are made of.
 func (f *front) refuse(value string, number int) {
 	if value == "" {
 		return
@@ -116,13 +115,13 @@ func (f *front) refuse(value string, number int) {
 	}
 	for _, item := range items {
 		if item = strings.TrimLeft(item, " \t"); item != "" && strings.IndexByte("&*!", item[0]) >= 0 {
-			f.err = fmt.Errorf("line %d of its frontmatter has an anchor, an alias or a tag, which are not read here", number)
+			f.err = fmt.Errorf("line %d of its frontmatter has an anchor, an alias or a tag, which are not supported", number)
 			return
 		}
 	}
 }
 
-// cutKey parts a line at its first colon with a space behind it.
+// cutKey splits a line at its first colon that is followed by a space.
 func cutKey(line string) (key, value string, ok bool) {
 	if q := line[0]; q == '"' || q == '\'' {
 		end := strings.IndexByte(line[1:], q)
@@ -139,7 +138,7 @@ func cutKey(line string) (key, value string, ok bool) {
 	return strings.TrimSpace(key), strings.TrimSpace(value), ok
 }
 
-// entry returns the entry of a key, whatever its case, or nil.
+// entry returns the entry of a key, ignoring case, or nil.
 func (f *front) entry(key string) *frontEntry {
 	for i := range f.entries {
 		if strings.EqualFold(f.entries[i].key, key) {
@@ -149,7 +148,7 @@ func (f *front) entry(key string) *frontEntry {
 	return nil
 }
 
-// scalar is the text of a key; empty if it has none.
+// scalar returns the string value of a key, or "".
 func (f *front) scalar(key string) string {
 	if e := f.entry(key); e != nil && e.more == "" && !strings.HasPrefix(e.value, "[") && !strings.HasPrefix(e.value, "{") {
 		return unquote(e.value)
@@ -157,8 +156,8 @@ func (f *front) scalar(key string) string {
 	return ""
 }
 
-// list is the texts of a key: a list in either style, or one text, which may
-// hold several parted by commas or, where spaced is set, spaces.
+// list returns the strings of a key: a list in either style, or one string,
+// split at commas and, if spaced is set, at spaces.
 func (f *front) list(key string, spaced bool) []string {
 	e := f.entry(key)
 	if e == nil {
@@ -198,7 +197,7 @@ func (f *front) list(key string, spaced bool) []string {
 	return items
 }
 
-// splitFlow parts the items of a flow list at commas outside of quotes.
+// splitFlow splits a flow list at commas outside of quotes.
 func splitFlow(s string) []string {
 	var items []string
 	quote := byte(0)
@@ -219,11 +218,11 @@ func splitFlow(s string) []string {
 	return append(items, s[start:])
 }
 
-// stripComment cuts off a comment behind a value.
+// stripComment removes the comment after a value.
 func stripComment(value string) string { return value[:commentAt(value)] }
 
-// commentAt is where the comment behind a value begins, with the space before
-// it; the length of the value if there is none.
+// commentAt returns the position of the comment after a value, including the
+// space before it, or the length of the value.
 func commentAt(value string) int {
 	quote := byte(0)
 	for i := range len(value) {
@@ -241,7 +240,7 @@ func commentAt(value string) int {
 	return len(value)
 }
 
-// unquote reads a text of YAML that is on one line.
+// unquote returns the text of a one-line YAML string.
 func unquote(value string) string {
 	value = stripComment(value)
 	if len(value) >= 2 && value[0] == '\'' && value[len(value)-1] == '\'' {

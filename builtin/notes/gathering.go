@@ -6,14 +6,14 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// A gathering is what has been told and not yet been looked at.
+// A gathering holds the changes that were reported and not yet processed.
 type gathering struct {
 	mu    sync.Mutex
 	names map[string]bool
-	all   bool // more than could be kept, or nobody knows what
+	all   bool // too many changes, or lost events: rescan everything
 }
 
-// listen gathers what the system tells until it tells no more.
+// listen collects file system events until the watcher is closed.
 func (g *gathering) listen(told *fsnotify.Watcher, v *vault, ready chan<- struct{}) {
 	for {
 		name, known := "", false
@@ -32,7 +32,7 @@ func (g *gathering) listen(told *fsnotify.Watcher, v *vault, ready chan<- struct
 			if !ok {
 				return
 			}
-			v.logger().Debug("notes: changes were missed, so everything is looked at", "error", err)
+			v.logger().Debug("notes: file system events were lost; rescanning", "error", err)
 		}
 		g.add(name, known)
 		select {

@@ -14,27 +14,29 @@ import (
 	"github.com/tenon-mcp/tenon/server"
 )
 
-// Grants say who may use which folders of a vault. Whoever is not verified may
-// use nothing.
+// Grants says which principals may use which folders of a vault. A caller
+// without a verified principal may use nothing.
 type Grants struct {
-	// Issuer is whose principals are meant; others are strangers. Empty means
-	// anybody's, which is right only where the transport trusts one issuer.
+	// Issuer is the issuer of the principals; principals of other issuers
+	// may use nothing. Empty accepts any issuer, which is right only if the
+	// transport trusts one issuer.
 	Issuer string `json:"issuer,omitzero"`
 
 	// Home is a folder that each principal may read and write, such as
-	// "people/{id}". {id} stands for the principal's ID, with everything but
-	// small letters, digits and - _ . @ written as %XX, so that no two people
-	// share one. It is made when it is first written to. Empty means none.
+	// "people/{id}". {id} stands for the principal's ID with every character
+	// except lower-case letters, digits and - _ . @ written as %XX, so that
+	// no two principals share a folder. It is created on the first write.
+	// Empty means none.
 	Home string `json:"home,omitzero"`
 
-	// Everyone is granted to every principal. Nil means nothing.
+	// Everyone lists the grants of every principal.
 	Everyone []Grant `json:"everyone,omitzero"`
 
-	// Principals are the grants of single ones, by [mcp.Principal.ID].
+	// Principals lists the grants of single principals by [mcp.Principal.ID].
 	Principals map[string][]Grant `json:"principals,omitzero"`
 }
 
-// A Grant is a folder and all that is in it.
+// A Grant allows the use of a folder and everything in it.
 type Grant struct {
 	// Folder is a path in the vault, such as "projects/garden". Empty means
 	// the whole vault.
@@ -43,15 +45,15 @@ type Grant struct {
 	Write bool `json:"write,omitzero"`
 }
 
-// readGrants reads grants from a file. What it does not know is an error: a
-// grant that was mistyped must not be one that is silently missing.
+// readGrants reads grants from a JSON file. Unknown members are an error, so
+// that a misspelled grant is not silently ignored.
 func readGrants(file string) (*Grants, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("notes: the grants cannot be read: %w", err)
+		return nil, fmt.Errorf("notes: read grants: %w", err)
 	}
 	if err := rawjson.Check(b); err != nil {
-		return nil, fmt.Errorf("notes: the grants in %s are not JSON: %w", file, err)
+		return nil, fmt.Errorf("notes: grants file %s is not JSON: %w", file, err)
 	}
 	plan, err := schema.Compile[Grants]()
 	if err != nil {
@@ -59,12 +61,12 @@ func readGrants(file string) (*Grants, error) {
 	}
 	g := &Grants{}
 	if err := plan.Decode(b, g); err != nil {
-		return nil, fmt.Errorf("notes: the grants in %s cannot be used:\n%w", file, err)
+		return nil, fmt.Errorf("notes: grants file %s is invalid:\n%w", file, err)
 	}
 	return g, g.check()
 }
 
-// check finds grants that cannot mean what they say.
+// check validates the folders of the grants.
 func (g *Grants) check() error {
 	if g == nil {
 		return nil
@@ -79,28 +81,28 @@ func (g *Grants) check() error {
 				continue
 			}
 			if clean, err := cleanFolder(grant.Folder); err != nil || clean != grant.Folder {
-				return fmt.Errorf("notes: the grant for the folder %q cannot be used: write it as projects/garden, relative to the vault, without dots", grant.Folder)
+				return fmt.Errorf("notes: invalid folder %q in a grant; write it relative to the vault and without dots, such as projects/garden", grant.Folder)
 			}
 		}
 	}
 	if g.Home != "" {
 		if !strings.Contains(g.Home, "{id}") {
-			return fmt.Errorf("notes: the home %q is the same for everybody: it must contain {id}", g.Home)
+			return fmt.Errorf("notes: home %q must contain {id}, or all principals share it", g.Home)
 		}
 		example := strings.ReplaceAll(g.Home, "{id}", "x")
 		if clean, err := cleanFolder(example); err != nil || clean != example {
-			return fmt.Errorf("notes: the home %q cannot be used: write it as people/{id}, relative to the vault", g.Home)
+			return fmt.Errorf("notes: invalid home %q; write it relative to the vault, such as people/{id}", g.Home)
 		}
 	}
 	return nil
 }
 
-// knows reports whether a principal is one that the grants are about.
+// knows reports whether the grants apply to a principal.
 func (g *Grants) knows(p *mcp.Principal) bool {
 	return p != nil && p.ID != "" && (g.Issuer == "" || p.Issuer == g.Issuer)
 }
 
-// An access is what one caller may use. It is worked out for each call.
+// An access is what one caller may use, determined for each call.
 type access struct {
 	everything bool
 	grants     []Grant
@@ -137,12 +139,12 @@ func (a access) has(name string, write bool) bool {
 	return false
 }
 
-// inside reports whether a path lies in a folder; everything lies in "".
+// inside reports whether a path is in a folder; every path is in "".
 func inside(name, folder string) bool {
 	return folder == "" || strings.HasPrefix(name, folder) && len(name) > len(folder) && name[len(folder)] == '/'
 }
 
-// writable names the folders that can be written to, for errors.
+// writable lists the folders that the caller may write, for error messages.
 func (a access) writable() string {
 	var all []string
 	for _, g := range a.grants {
@@ -156,7 +158,7 @@ func (a access) writable() string {
 	return strings.Join(all, ", ")
 }
 
-// allow decides which features there are for a caller.
+// allow reports whether a caller may use a feature.
 func (v *vault) allow(c *mcp.Caller, f server.Feature) bool {
 	a := v.access(c)
 	switch f.Kind {
@@ -171,8 +173,8 @@ func (v *vault) allow(c *mcp.Caller, f server.Feature) bool {
 	return len(a.grants) > 0
 }
 
-// folderName makes the name of a folder of an ID that may be anything, so that
-// two IDs never have the same, not even where capitals do not count.
+// folderName encodes an ID as a folder name, uniquely even where case is
+// ignored.
 func folderName(id string) string {
 	if len(id) > 64 {
 		sum := sha256.Sum256([]byte(id))

@@ -150,7 +150,7 @@ func TestHostileFrontmatter(t *testing.T) {
 	}
 	for _, name := range []string{"bomb.md", "self.md", "object.md", "long.md"} {
 		r := use(t, s, "", "update_note", fmt.Sprintf(`{"path":%q,"mode":"frontmatter","version":%q,"frontmatter":{"a":1}}`, name, versionOfNote(t, s, "", name)))
-		contains(t, name, r.Text, "the frontmatter cannot be changed")
+		contains(t, name, r.Text, "the frontmatter can only be changed")
 		expect(t, name, fileText(t, dir, name)[:20], all[name][:20])
 	}
 	if tags := use(t, s, "", "list_tags", `{}`).Text; len(tags) > 100 {

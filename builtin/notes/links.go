@@ -13,8 +13,8 @@ import (
 
 type tagArgs struct {
 	Prefix string `json:"prefix,omitzero" doc:"only tags that begin with this" schema:"maxLength=100"`
-	Limit  int    `json:"limit,omitzero" doc:"how many tags at most" schema:"minimum=1,maximum=1000,default=100"`
-	Offset int    `json:"offset,omitzero" doc:"how many of the most frequent to leave out" schema:"minimum=0,maximum=1000000"`
+	Limit  int    `json:"limit,omitzero" doc:"maximum number of tags" schema:"minimum=1,maximum=1000,default=100"`
+	Offset int    `json:"offset,omitzero" doc:"number of tags to skip: next_offset of an earlier result" schema:"minimum=0,maximum=1000000"`
 }
 
 type tagCount struct {
@@ -24,10 +24,10 @@ type tagCount struct {
 
 type tagList struct {
 	Tags       []tagCount `json:"tags"`
-	NextOffset *int       `json:"next_offset,omitempty" doc:"pass it as offset to get more; absent at the end"`
+	NextOffset *int       `json:"next_offset,omitempty" doc:"offset for the next call; absent at the end"`
 }
 
-// MCPText is what a model reads.
+// MCPText returns the text that a model reads.
 func (l tagList) MCPText() string {
 	if len(l.Tags) == 0 {
 		return "There are no tags."
@@ -37,7 +37,7 @@ func (l tagList) MCPText() string {
 		fmt.Fprintf(&b, "#%s (%d)\n", t.Tag, t.Notes)
 	}
 	if l.NextOffset != nil {
-		fmt.Fprintf(&b, "There are more: pass offset=%d.\n", *l.NextOffset)
+		fmt.Fprintf(&b, "There are more. Continue with offset=%d.\n", *l.NextOffset)
 	}
 	return b.String()
 }
@@ -72,9 +72,9 @@ func (v *vault) tags(ctx context.Context, c *mcp.Call, in tagArgs) (tagList, err
 }
 
 type backlinkArgs struct {
-	Path   string `json:"path" doc:"the path of the note in the vault, or its name if no other has it" schema:"minLength=1,maxLength=1024"`
-	Limit  int    `json:"limit,omitzero" doc:"how many notes at most" schema:"minimum=1,maximum=100,default=20"`
-	Offset int    `json:"offset,omitzero" doc:"how many to leave out, to see those behind them" schema:"minimum=0,maximum=100000"`
+	Path   string `json:"path" doc:"the path of the note in the vault, or its name if it is unique" schema:"minLength=1,maxLength=1024"`
+	Limit  int    `json:"limit,omitzero" doc:"maximum number of notes" schema:"minimum=1,maximum=100,default=20"`
+	Offset int    `json:"offset,omitzero" doc:"number of notes to skip: next_offset of an earlier result" schema:"minimum=0,maximum=100000"`
 }
 
 func (v *vault) backlinks(ctx context.Context, c *mcp.Call, in backlinkArgs) (hits, error) {
@@ -107,16 +107,16 @@ func (v *vault) backlinks(ctx context.Context, c *mcp.Call, in backlinkArgs) (hi
 	return out, nil
 }
 
-// A backlink is a note that links to another, and by which keys.
+// A backlink is a note that links to another, with the keys it uses.
 type backlink struct {
 	from *note
 	keys []string
 }
 
-// linksTo finds the notes that link to one. Only notes that the caller may read
-// count, also for what a name means.
+// linksTo returns the notes that link to target. all has only notes that the
+// caller may read, so that hidden notes do not affect the meaning of a name.
 func linksTo(target *note, all []*note) []backlink {
-	// How the note can be named: by the end of its path, or by an alias.
+	// The keys of the note: every suffix of its path, and its aliases.
 	full := key(target.path)
 	names := map[string][]*note{}
 	for rest, more := full, true; more; _, rest, more = strings.Cut(rest, "/") {
@@ -125,7 +125,7 @@ func linksTo(target *note, all []*note) []backlink {
 	for _, alias := range target.aliases {
 		names[key(alias)] = nil
 	}
-	// Who else could be meant by that.
+	// Other notes with the same keys.
 	for _, n := range all {
 		for rest, more := key(n.path), true; more; _, rest, more = strings.Cut(rest, "/") {
 			if same, ok := names[rest]; ok {
@@ -148,10 +148,10 @@ func linksTo(target *note, all []*note) []backlink {
 	return found
 }
 
-// meant reports whether a name in a note means the target. Of several notes
-// with that name it is the one whose whole path it is, then one in the same
-// folder, then the one with the shortest path. A name that no note has may be
-// an alias.
+// meant reports whether a name in a note means target. Of several notes with
+// that name, it is the one with exactly that path, then one in the same
+// folder, then the one with the shortest path. A name that no note has may
+// be an alias.
 func meant(in *note, name string, same []*note, target *note) bool {
 	if len(same) == 0 {
 		return true // by an alias
@@ -171,7 +171,7 @@ func meant(in *note, name string, same []*note, target *note) bool {
 	return best.path == target.path
 }
 
-// lines are the lines of a note with the link in them, the first two.
+// lines returns the first two lines of a note that contain the link.
 func (l backlink) lines(text string) string {
 	dir := path.Dir(l.from.path)
 	_, body := splitFront(text)

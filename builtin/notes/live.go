@@ -20,7 +20,7 @@ import (
 
 const maxDepth = 64 // of folders
 
-// live reads the vault and then follows its changes until ctx ends.
+// live reads the vault and follows its changes until ctx ends.
 func (v *vault) live(ctx context.Context) {
 	w := v.watch()
 	defer w.close()
@@ -34,38 +34,38 @@ func (v *vault) live(ctx context.Context) {
 	}
 	if err != nil {
 		if ctx.Err() == nil {
-			v.logger().Error("notes: the vault cannot be read", "vault", v.dir, "error", err)
+			v.logger().Error("notes: reading the vault failed", "vault", v.dir, "error", err)
 		}
-		v.fail(errors.New("the notes cannot be read: the folder is gone or closed, or the server is being closed"))
+		v.fail(errors.New("read the vault: the folder is missing or the server is closing"))
 		return
 	}
-	v.index.Search("warm", 1, nil) // so that the first one who asks need not wait for it
+	v.index.Search("warm", 1, nil) // warm up for the first search
 	close(v.ready)
 	v.list(ctx)
 	close(v.listed)
 	v.saveCache()
-	debug.FreeOSMemory() // reading made garbage that never comes again
+	debug.FreeOSMemory() // return the garbage of the first read
 	w.follow(ctx)
 	v.saveCache()
 }
 
-// fail gives up: whoever waits is told why.
+// fail records why the vault cannot be read and wakes the waiting calls.
 func (v *vault) fail(err error) {
 	v.failed.Store(&err)
 	close(v.ready)
 	close(v.listed)
 }
 
-// A file is a note as a walk meets it.
+// A file is a note found by a walk.
 type file struct {
 	name string
-	info fs.FileInfo // nil unless it was asked for
+	info fs.FileInfo // nil unless known was given
 }
 
-// walk finds all notes. folder hears of every folder before it is read, so that
-// a watch on it misses nothing; its error is not one of the walk. known is nil,
-// or says which notes there were: folders that cannot be read now count as
-// unchanged, and files come with what is known about them.
+// walk returns all notes. It calls folder for every folder before it reads
+// it, so that a watch on it misses nothing. If known is not nil, it has the
+// notes known so far: folders that cannot be read now count as unchanged,
+// and files are returned with their info.
 func (v *vault) walk(ctx context.Context, folder func(string), known map[string]*note) ([]file, error) {
 	var all []file
 	var visit func(dir string, depth int) error
@@ -79,7 +79,7 @@ func (v *vault) walk(ctx context.Context, folder func(string), known map[string]
 			return err
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			v.logger().Warn("notes: a folder cannot be read", "folder", dir, "error", err)
+			v.logger().Warn("notes: reading a folder failed", "folder", dir, "error", err)
 			for name := range known {
 				if inside(name, dir) {
 					all = append(all, file{name: name})
@@ -110,7 +110,7 @@ func (v *vault) walk(ctx context.Context, folder func(string), known map[string]
 	return all, err
 }
 
-// readAll reads all notes for the first time, on all processors.
+// readAll reads all notes for the first time, on all CPUs.
 func (v *vault) readAll(ctx context.Context, files []file) {
 	v.total.Store(int64(len(files)))
 	next := make(chan string)
@@ -135,7 +135,7 @@ func (v *vault) readAll(ctx context.Context, files []file) {
 	wg.Wait()
 }
 
-// first reads one note for the first time and returns the buffer for the next.
+// first reads one note for the first time and returns the buffer for reuse.
 func (v *vault) first(name string, buf []byte) []byte {
 	b, info, err := v.readNote(name, buf)
 	if n := v.take(name, b, info, err); n != nil {
@@ -149,7 +149,8 @@ func (v *vault) first(name string, buf []byte) []byte {
 	return buf
 }
 
-// take indexes what was read of a note. Nil means that there is no note.
+// take indexes a note from its content. It returns nil if there is no such
+// note.
 func (v *vault) take(name string, b []byte, info fs.FileInfo, err error) *note {
 	switch {
 	case errors.Is(err, errTooLarge) || err == nil && isText(b) != nil:
@@ -157,11 +158,11 @@ func (v *vault) take(name string, b []byte, info fs.FileInfo, err error) *note {
 		return newNote(name, info, nil, versionOf(b))
 	case err != nil:
 		if !errors.Is(err, fs.ErrNotExist) {
-			v.logger().Warn("notes: a note cannot be read", "note", name, "error", err)
+			v.logger().Warn("notes: reading a note failed", "note", name, "error", err)
 		}
 		return nil
 	}
-	// The text is only looked at, and the buffer is not changed meanwhile.
+	// The text is only read, and the buffer does not change meanwhile.
 	text := unsafe.String(unsafe.SliceData(b), len(b))
 	f := parse(name, text)
 	n := newNote(name, info, f, versionOf(b))
@@ -180,7 +181,7 @@ func (v *vault) take(name string, b []byte, info fs.FileInfo, err error) *note {
 	return n
 }
 
-// list makes resources of all notes.
+// list adds all notes as resources.
 func (v *vault) list(ctx context.Context) {
 	v.refreshing.Lock()
 	defer v.refreshing.Unlock()
@@ -189,23 +190,23 @@ func (v *vault) list(ctx context.Context) {
 	names := slices.Sorted(maps.Keys(v.notes))
 	v.mu.RUnlock()
 	for _, name := range names {
-		if ctx.Err() != nil { // the server is being closed
+		if ctx.Err() != nil { // the server is closing
 			return
 		}
 		v.announce(v.get(name))
 	}
 }
 
-// announce lists a note, or lists it anew.
+// announce adds or updates the resource of a note.
 func (v *vault) announce(n *note) {
 	spec := mcp.Resource{URI: uriOf(n.path), Name: n.path, Title: n.title, MIMEType: "text/markdown"}
 	if err := v.changes.AddResource(spec, v.readResource, nil); err != nil {
-		v.logger().Warn("notes: a note cannot be listed", "note", n.path, "error", err)
+		v.logger().Warn("notes: listing a note failed", "note", n.path, "error", err)
 	}
 }
 
-// refresh looks at one note again and tells what has become of it. It is called
-// after every change, ours or another's; whoever looks last is right.
+// refresh reads one note again and announces the change. It runs after every
+// change, by this server or another program; the last read wins.
 func (v *vault) refresh(name string) {
 	v.refreshing.Lock()
 	defer v.refreshing.Unlock()
@@ -241,7 +242,7 @@ func (v *vault) put(n *note) {
 	v.notes[n.path] = n
 }
 
-// forget drops notes that are gone. Who calls it holds refreshing.
+// forget drops removed notes. The caller holds refreshing.
 func (v *vault) forget(names ...string) {
 	var uris []string
 	for _, name := range names {

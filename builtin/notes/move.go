@@ -14,20 +14,20 @@ import (
 )
 
 type moveArgs struct {
-	Path string `json:"path" doc:"the whole path of the note or attachment in the vault" schema:"minLength=1,maxLength=1024"`
-	To   string `json:"to" doc:"its new path, as Archive/Garden.md; a folder that ends with / keeps the name. Nothing may be there; folders are made as needed" schema:"minLength=1,maxLength=1024"`
+	Path string `json:"path" doc:"the full path of the note or attachment in the vault" schema:"minLength=1,maxLength=1024"`
+	To   string `json:"to" doc:"the new path, such as Archive/Garden.md, which must not exist; a path that ends with / is a folder and keeps the name. Folders are created as needed" schema:"minLength=1,maxLength=1024"`
 }
 
-// A moved is a file at its new place.
+// A moved is the result of move_note.
 type moved struct {
-	Path       string   `json:"path" doc:"where it is now"`
-	Links      int      `json:"links" doc:"how many links were changed"`
-	Notes      []string `json:"notes" doc:"the notes whose links were changed"`
-	NotUpdated []string `json:"not_updated,omitempty" doc:"the notes whose links still lead to the old place, and why"`
+	Path       string   `json:"path" doc:"the new path"`
+	Links      int      `json:"links" doc:"number of links updated"`
+	Notes      []string `json:"notes" doc:"the notes whose links were updated"`
+	NotUpdated []string `json:"not_updated,omitempty" doc:"the notes whose links still point to the old path, with the reasons"`
 	from       string
 }
 
-// MCPText is what a model reads.
+// MCPText returns the text that a model reads.
 func (m moved) MCPText() string {
 	text := fmt.Sprintf("Moved %s to %s; %s changed in %s.", m.from, m.Path, plural(m.Links, "link"), plural(len(m.Notes), "note"))
 	for _, why := range m.NotUpdated {
@@ -46,9 +46,9 @@ func (v *vault) move(ctx context.Context, c *mcp.Call, in moveArgs) (moved, erro
 	case !a.reads(from):
 		return moved{}, noFile(from)
 	case !a.writes(from) || !a.writes(to):
-		return moved{}, fmt.Errorf("you may not move %q to %q: you may write in %s", from, clip(to), a.writable())
+		return moved{}, fmt.Errorf("you may not move %q to %q; you may write in %s", from, clip(to), a.writable())
 	}
-	if err := v.wait(ctx, c); err != nil { // to know who links to it
+	if err := v.wait(ctx, c); err != nil { // the index has the links to it
 		return moved{}, err
 	}
 	linking := v.linking(a, from)
@@ -64,7 +64,7 @@ func (v *vault) move(ctx context.Context, c *mcp.Call, in moveArgs) (moved, erro
 	for _, l := range linking {
 		name := l.from.path
 		r := &relinker{from: from, to: to, unique: unique, hits: func(k string) bool { return slices.Contains(l.keys, k) }, old: path.Dir(name), now: path.Dir(name)}
-		if name == from { // its own links: those that are relative lead elsewhere now
+		if name == from { // its own relative links change too
 			name, r.now = to, path.Dir(to)
 		}
 		n, err := v.relink(ctx, a, name, r)
@@ -78,7 +78,7 @@ func (v *vault) move(ctx context.Context, c *mcp.Call, in moveArgs) (moved, erro
 	return out, nil
 }
 
-// movePaths reads the two paths. Both are notes, or both have the same other
+// movePaths parses both paths. Both must be notes, or have the same other
 // extension.
 func movePaths(in moveArgs) (from, to string, err error) {
 	if from, err = cleanFile(in.Path); err != nil {
@@ -93,15 +93,15 @@ func movePaths(in moveArgs) (from, to string, err error) {
 	}
 	switch {
 	case from == to:
-		return "", "", fmt.Errorf("%q is there already: say another path", from)
+		return "", "", fmt.Errorf("%q has this path already; choose another path", from)
 	case isNote(path.Base(from)) != isNote(path.Base(to)):
-		return "", "", fmt.Errorf("a note stays a note, and an attachment one: %q and %q", from, to)
+		return "", "", fmt.Errorf("a note cannot become an attachment or the reverse: %q and %q", from, to)
 	}
 	return from, to, checkNew(to)
 }
 
-// cleanFile makes the path of a note or an attachment: what has no extension is
-// a note.
+// cleanFile returns the path of a note or an attachment. A path without an
+// extension is a note.
 func cleanFile(said string) (string, error) {
 	name, err := cleanFolder(said)
 	if err == nil && path.Ext(name) == "" {
@@ -114,10 +114,10 @@ func noFile(name string) error {
 	if isNote(path.Base(name)) {
 		return noNote(name)
 	}
-	return fmt.Errorf("there is no file %q: list_folder shows what there is", clip(name))
+	return fmt.Errorf("no file %q; use list_folder to find files", clip(name))
 }
 
-// moveFile moves a file to a free name.
+// moveFile renames a file to a path that must not exist.
 func (v *vault) moveFile(ctx context.Context, from, to string) error {
 	for _, name := range []string{from, to} {
 		if err := v.checkLinks(name); err != nil {
@@ -144,7 +144,7 @@ func (v *vault) moveFile(ctx context.Context, from, to string) error {
 	defer unlock()
 	err = safefile.Move(v.root, from, to)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("there is a file %q already: choose another path", to)
+		return fmt.Errorf("file %q exists already; choose another path", to)
 	}
 	if err != nil {
 		return fileError(from, err)
@@ -152,12 +152,12 @@ func (v *vault) moveFile(ctx context.Context, from, to string) error {
 	return nil
 }
 
-// linking finds the notes whose links may have to change when a file moves: those
+// linking returns the notes whose links may change when a file moves: those
 // that link to it, and the file itself if it is a note.
 func (v *vault) linking(a access, file string) []backlink {
 	all := v.visible(a, nil)
 	target := v.get(file)
-	if target == nil { // an attachment, which is named with its extension
+	if target == nil { // an attachment; links to it include the extension
 		var found []backlink
 		full, unique := key(file), v.uniqueName(a, file)
 		for _, n := range all {
@@ -183,8 +183,8 @@ func (v *vault) linking(a access, file string) []backlink {
 	return append(found, own)
 }
 
-// uniqueName reports whether no other file that the caller may read has the name
-// of a file. Attachments are not in the index, so folders are looked through.
+// uniqueName reports whether no other file that the caller may read has the
+// same name. Attachments are not in the index, so it walks the folders.
 func (v *vault) uniqueName(a access, file string) bool {
 	base := key(path.Base(file))
 	same := func(name string) bool { return name != file && key(path.Base(name)) == base && a.reads(name) }
@@ -206,7 +206,7 @@ func (v *vault) uniqueName(a access, file string) bool {
 // relink rewrites the links of one note.
 func (v *vault) relink(ctx context.Context, a access, name string, r *relinker) (n int, err error) {
 	if !a.writes(name) {
-		return 0, errors.New("you may not change it")
+		return 0, errors.New("you may not change this note")
 	}
 	_, err = safefile.Retry(ctx, func() (written, error) {
 		return v.change(ctx, name, "", func(text string) (string, error) {

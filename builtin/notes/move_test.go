@@ -89,7 +89,7 @@ func TestReadAttachment(t *testing.T) {
 	for args, want := range map[string]string{
 		`{"path":"img/rose.png"}`: `"type":"image","data":"cGljdHVyZQ==","mimeType":"image/png"`,
 		`{"path":"paper.pdf"}`:    `"uri":"obsidian://attachment/paper.pdf","mimeType":"application/pdf","blob":"ZG9jdW1lbnQ="`,
-		`{"path":"big.png"}`:      `at most 8 MiB are sent`,
+		`{"path":"big.png"}`:      `the maximum is 8 MiB`,
 		`{"path":"../x.png"}`:     `must not contain ..`,
 		`{"path":".obsidian/x"}`:  `begins with a dot`,
 	} {
@@ -108,22 +108,22 @@ func TestMoveRefuses(t *testing.T) {
 	files(t, dir, map[string]string{"a.md": "a", "b.md": "b", "mine/c.md": "[[d]]", "mine/d.md": "d", "theirs/e.md": "[[d]]", "x.png": "x"})
 	s := serve(t, Config{Vault: dir})
 	for args, want := range map[string]string{
-		`{"path":"a.md","to":"b.md"}`: "already", `{"path":"a.md","to":"../b.md"}`: "must not contain ..", `{"path":"a.md","to":".trash/a.md"}`: "begins with a dot",
-		`{"path":"nope.md","to":"x.md"}`: "there is no note", `{"path":"a.md","to":"a"}`: "already", `{"path":"a.md","to":"a.txt"}`: "stays a note",
-		`{"path":"x.png","to":"y.md"}`: "stays a note", `{"path":"no.png","to":"y.png"}`: "there is no file", `{"path":"mine","to":"other"}`: "there is no note", `{"path":"a.md","to":"con.md"}`: "would not work everywhere",
+		`{"path":"a.md","to":"b.md"}`: "already", `{"path":"a.md","to":"../b.md"}`: "must not contain ..", `{"path":"a.md","to":".trash/a.md"}`: "begin with a dot",
+		`{"path":"nope.md","to":"x.md"}`: "no note", `{"path":"a.md","to":"a"}`: "already", `{"path":"a.md","to":"a.txt"}`: "a note cannot become",
+		`{"path":"x.png","to":"y.md"}`: "a note cannot become", `{"path":"no.png","to":"y.png"}`: "no file", `{"path":"mine","to":"other"}`: "no note", `{"path":"a.md","to":"con.md"}`: "does not work on every system",
 	} {
 		if r := use(t, s, "", "move_note", args); !r.Failed || !strings.Contains(r.Text, want) {
 			t.Errorf("%s: %s, want %s", args, r.Text, want)
 		}
 	}
 	team := serve(t, Config{Vault: dir, Grants: &Grants{Principals: map[string][]Grant{"ann": {{Folder: "mine", Write: true}, {Folder: "theirs"}}}}})
-	for args, want := range map[string]string{`{"path":"a.md","to":"mine/a.md"}`: "there is no note", `{"path":"theirs/e.md","to":"mine/e.md"}`: "may not move", `{"path":"mine/c.md","to":"c.md"}`: "may not move"} {
+	for args, want := range map[string]string{`{"path":"a.md","to":"mine/a.md"}`: "no note", `{"path":"theirs/e.md","to":"mine/e.md"}`: "may not move", `{"path":"mine/c.md","to":"c.md"}`: "may not move"} {
 		if r := use(t, team, "ann", "move_note", args); !r.Failed || !strings.Contains(r.Text, want) {
 			t.Errorf("%s: %s, want %s", args, r.Text, want)
 		}
 	}
 	r := use(t, team, "ann", "move_note", `{"path":"mine/d.md","to":"mine/f.md"}`)
-	contains(t, "what cannot be changed is told", r.Text, "1 link changed in 1 note.\nNot updated: theirs/e.md: you may not change it")
+	contains(t, "what cannot be changed is told", r.Text, "1 link changed in 1 note.\nNot updated: theirs/e.md: you may not change this note")
 	expect(t, "mine", fileText(t, dir, "mine/c.md"), "[[f]]")
 	for folder, want := range map[string]string{"": "mine/\ntheirs/\n", "mine": "mine/c.md (note", "mine/../theirs": "must not"} {
 		contains(t, folder, use(t, team, "ann", "list_folder", fmt.Sprintf(`{"folder":%q}`, folder)).Text, want)
@@ -152,7 +152,7 @@ func TestTags(t *testing.T) {
 	expect(t, "the last", change("a.md", "remove_tags", `["two","four"]`), "---\ntitle: A # why\n---\ntext and `#three` #three/x,.\n```\n#three\n```\n")
 	expect(t, "no frontmatter", change("b.md", "add_tags", `["new/tag","x"]`), "---\ntags:\n  - new/tag\n---\nno front #x\n")
 	expect(t, "the other key", change("c.md", "add_tags", `["three"]`), "---\ntag:\n  - one\n  - two\n  - three\n---\nc\n")
-	contains(t, "no tag", change("c.md", "add_tags", `["a b"]`), "is not a tag")
-	contains(t, "none", change("c.md", "add_tags", `[]`), "which need it")
+	contains(t, "no tag", change("c.md", "add_tags", `["a b"]`), "is not a valid tag")
+	contains(t, "none", change("c.md", "add_tags", `[]`), "tags must be set for the modes")
 	expect(t, "found", use(t, s, "", "get_recent_notes", `{"tag":"new"}`).paths(t), "b.md")
 }

@@ -13,7 +13,7 @@ const (
 	windows  = false
 )
 
-// inodeOf is the number of a file and when anything about it last changed.
+// inodeOf returns the inode number and the status change time of a file.
 func inodeOf(info fs.FileInfo) (inode uint64, changed int64) {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -22,7 +22,7 @@ func inodeOf(info fs.FileInfo) (inode uint64, changed int64) {
 	return s.Ino, changedAt(s)
 }
 
-// private reports whether only this user can have written a file.
+// private reports whether only this user can write a file.
 func private(info fs.FileInfo) bool {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	return ok && info.Mode().IsRegular() && info.Mode().Perm()&0o077 == 0 && int(s.Uid) == os.Getuid()

@@ -8,16 +8,16 @@ import (
 	"unique"
 )
 
-// facts are what a text says about itself.
+// facts are the properties of a note found in its text.
 type facts struct {
 	title    string // from the frontmatter; else the first heading of level 1; else empty
 	tags     []string
 	aliases  []string
 	links    []string
-	headings []string // good only as long as the text is
+	headings []string // slices of the text
 }
 
-// What is taken from one note at most.
+// Limits on the properties of one note.
 const (
 	maxTags    = 200
 	maxLinks   = 2000
@@ -25,7 +25,7 @@ const (
 	maxTitle   = 200
 )
 
-// parse reads a note. Nothing but the headings points into the text.
+// parse reads the properties of a note. Only the headings refer to the text.
 func parse(name, text string) *facts {
 	f := &facts{}
 	front, body := splitFront(text)
@@ -80,10 +80,10 @@ func clipTitle(s string) string {
 	return strings.Clone(s)
 }
 
-// eachLine goes over the lines of a text and says where each begins and whether
-// it is code: within a fence, or the fence itself.
+// eachLine calls see for every line of a text with its position and whether
+// it belongs to a code fence.
 func eachLine(text string, see func(line string, at int, code bool)) {
-	fence := "" // what ends the code we are in
+	fence := "" // end mark of the current code fence
 	for at := 0; at < len(text); {
 		end := strings.IndexByte(text[at:], '\n')
 		next := at + end + 1
@@ -108,7 +108,7 @@ func eachLine(text string, see func(line string, at int, code bool)) {
 	}
 }
 
-// fenceOf returns the marks that a fence of code begins with, or "".
+// fenceOf returns the marks that begin a code fence, or "".
 func fenceOf(line string) string {
 	s := strings.TrimLeft(line, " ")
 	if len(line)-len(s) > 3 || len(s) < 3 || s[0] != '`' && s[0] != '~' {
@@ -142,7 +142,7 @@ func headingOf(line string) (level int, text string) {
 	return level, text
 }
 
-// withoutCode blanks out what is between backticks.
+// withoutCode blanks code spans.
 func withoutCode(line string) string {
 	var b strings.Builder
 	for {
@@ -167,7 +167,7 @@ func withoutCode(line string) string {
 	return b.String()
 }
 
-// findTags finds #tags in a line: after a space or at its beginning, with at
+// findTags finds #tags in a line: at its beginning or after a space, with at
 // least one character that is not a digit.
 func (f *facts) findTags(line string) {
 	for _, span := range tagSpans(line) {
@@ -215,8 +215,8 @@ func (f *facts) addLink(key string) {
 	}
 }
 
-// wikiKey is what a wiki link names, as keys of paths are compared: the note
-// without heading, block and alias.
+// wikiKey returns the key of the note that a wiki link names, without
+// heading, block and alias.
 func wikiKey(said string) string {
 	said, _, _ = strings.Cut(said, "|")
 	said, _, _ = strings.Cut(said, "#")
@@ -228,12 +228,13 @@ func wikiKey(said string) string {
 	return key(said)
 }
 
-// attached is before the path of a Markdown link to another file than a note.
+// attached is the prefix of the key of a Markdown link to a file that is not
+// a note.
 const attached = "!"
 
-// markdownKey is the path that a Markdown link leads to, with a slash before it
-// if that is a note, and with attached before it if it is another file. It is
-// empty for links to what is not in the vault.
+// markdownKey returns the key of a Markdown link: a path with a slash before
+// it for a note, with attached before it for another file, and "" for a
+// target outside the vault.
 func markdownKey(said, dir string) string {
 	said = strings.TrimSpace(said)
 	if inner, ok := strings.CutPrefix(said, "<"); ok {

@@ -154,15 +154,15 @@ func TestPatchFrontRefuses(t *testing.T) {
 		{"---\na: [x, *y]\n---\n", `{"c":1}`, "an anchor, an alias or a tag"},
 		{"---\na: !!python/object:os.system x\n---\n", `{"c":1}`, "line 2 of its frontmatter has an anchor"},
 		{"---\na:\n  - !x y\n---\n", `{"c":1}`, "line 3"},
-		{"---\nno colon\n---\n", `{"c":1}`, "not of the form key: value"},
-		{"---\n  a: 1\n---\n", `{"c":1}`, "indented below nothing"},
-		{"---\na: 1\n", `{"c":1}`, "no second ---"},
+		{"---\nno colon\n---\n", `{"c":1}`, "is not \"key: value\""},
+		{"---\n  a: 1\n---\n", `{"c":1}`, "indented without a key"},
+		{"---\na: 1\n", `{"c":1}`, "the closing --- is missing"},
 		{"---\na: " + strings.Repeat("x", 70<<10) + "\n---\n", `{"c":1}`, "longer than 64 KiB"},
 		{"---\na: 1\nA: 2\n---\n", `{"a":1}`, "twice"},
 		{"---\na: \xff\n---\n", `{"a":1}`, "not UTF-8"},
-		{"x", `{"a: b":1}`, "cannot be a key"},
-		{"x", `{"":1}`, "cannot be a key"},
-		{"x", `{"a\nb":1}`, "cannot be a key"},
+		{"x", `{"a: b":1}`, "is not a valid frontmatter key"},
+		{"x", `{"":1}`, "is not a valid frontmatter key"},
+		{"x", `{"a\nb":1}`, "is not a valid frontmatter key"},
 	}
 	for _, row := range rows {
 		got, err := patchFront(row.text, changes(t, row.patch))
@@ -182,11 +182,11 @@ func TestFindSection(t *testing.T) {
 		{"# one", "# One\n\none\n\n## Tasks\n- a\n- b\n\n"},
 		{"One#Tasks", "## Tasks\n- a\n- b\n\n"},
 		{"two#TASKS", "## Tasks\n```\n## Fake\n```\nend"},
-		{"Tasks", "error: there are 2 sections \"Tasks\" (line 10, line 16): name the heading above it too, as \"Above#Tasks\""},
-		{"Fake", "error: there is no section \"Fake\": the note has # One, ## Tasks, # Two, ## Tasks"},
-		{"### One", "error: there is no section"},
-		{"wrong#Tasks", "error: there is no section"},
-		{"One#One", "error: there is no section"},
+		{"Tasks", "error: there are 2 sections \"Tasks\" (line 10, line 16); add the parent heading, as in \"Above#Tasks\""},
+		{"Fake", "error: no section \"Fake\"; the note has # One, ## Tasks, # Two, ## Tasks"},
+		{"### One", "error: no section"},
+		{"wrong#Tasks", "error: no section"},
+		{"One#One", "error: no section"},
 	}
 	for _, row := range rows {
 		h, err := findSection(sections, row[0])
@@ -253,8 +253,8 @@ func TestReplaceText(t *testing.T) {
 	rows := []struct{ text, old, now, want string }{
 		{"a b c", "b", "x", "a x c"},
 		{"a\r\nb\r\n", "a\nb", "x\ny", "x\r\ny\r\n"},
-		{"a b a", "a", "x", "error: old_text is in the note 2 times or more (line 1, line 1)"},
-		{"aaa", "aa", "x", "error: old_text is in the note 2 times"},
+		{"a b a", "a", "x", "error: old_text occurs 2 times or more (line 1, line 1)"},
+		{"aaa", "aa", "x", "error: old_text occurs 2 times"},
 		{"a", "b", "x", "error: old_text is not in the note"},
 		{"a", "", "x", "error: old_text is empty"},
 	}

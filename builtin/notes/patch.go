@@ -16,18 +16,18 @@ import (
 
 var goodKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\p{L}\p{N}_][\p{L}\p{N}_. -]{0,99}$`) })
 
-// patchFront sets and removes keys of a note's frontmatter. The lines of all
-// other keys, and all comments, stay as they are. A null removes a key.
+// patchFront sets and removes keys of the frontmatter. Other keys and all
+// comments are kept. A null removes a key.
 func patchFront(text string, changes map[string]json.RawMessage) (string, error) {
 	f, _ := splitFront(text)
 	if f.err != nil {
-		return "", fmt.Errorf("the frontmatter cannot be changed here, only in an editor: %w", f.err)
+		return "", fmt.Errorf("the frontmatter can only be changed in an editor: %w", f.err)
 	}
 	eol := newlineOf(text)
 	inner := f.inner
 	for _, name := range slices.Sorted(maps.Keys(changes)) {
 		if !goodKey().MatchString(name) {
-			return "", fmt.Errorf("%q cannot be a key of frontmatter: use letters, digits, spaces and . - _", clip(name))
+			return "", fmt.Errorf("%q is not a valid frontmatter key; use letters, digits, spaces and . - _", clip(name))
 		}
 		lines := ""
 		if string(changes[name]) != "null" {
@@ -52,18 +52,18 @@ func patchFront(text string, changes map[string]json.RawMessage) (string, error)
 	return text[:len(text)-len(body)] + "---" + eol + inner + "---" + eol + body, nil
 }
 
-// patchKey puts lines in the place of those of a key, or at the end.
+// patchKey replaces the lines of a key, or appends them.
 func patchKey(inner, name, lines, eol string) (string, error) {
 	f := front{inner: inner}
 	f.read()
 	if f.err != nil {
-		return "", fmt.Errorf("the frontmatter cannot be changed here, only in an editor: %w", f.err)
+		return "", fmt.Errorf("the frontmatter can only be changed in an editor: %w", f.err)
 	}
 	var at *frontEntry
 	for i := range f.entries {
 		if e := &f.entries[i]; strings.EqualFold(e.key, name) {
 			if at != nil {
-				return "", fmt.Errorf("the frontmatter has the key %q twice: remove one of them in an editor", name)
+				return "", fmt.Errorf("the frontmatter has the key %q twice; remove one in an editor", name)
 			}
 			at = e
 		}
@@ -80,8 +80,8 @@ func patchKey(inner, name, lines, eol string) (string, error) {
 	return inner[:at.start] + lines + inner[at.end:], nil
 }
 
-// keepSpelling gives new lines of a key the spelling of the key that was there,
-// and the comment behind a value that stays on its line.
+// keepSpelling keeps the spelling of an existing key, and the comment after
+// a value that stays on its line.
 func (e *frontEntry) keepSpelling(inner, lines string) string {
 	old, _ := cutLine(inner[e.start:e.end], 0)
 	_, value, _ := strings.Cut(lines, ":")
@@ -100,14 +100,14 @@ func (e *frontEntry) keepSpelling(inner, lines string) string {
 	return spelled + ":" + value
 }
 
-// plainText is what needs no quotes: words, and dates, which are meant as such.
+// plainText matches values that need no quotes: words and dates.
 var plainText = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(\p{L}[\p{L}\p{N}_/.,-]*( [\p{L}\p{N}_/.,-]+)*|\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?)$`)
 })
 
 var notPlain = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 
-// yamlValue writes a JSON value as YAML, from what follows the colon on.
+// yamlValue returns a JSON value as YAML, starting after the colon.
 func yamlValue(raw json.RawMessage) (string, error) {
 	switch raw[0] {
 	case '[':
@@ -133,8 +133,8 @@ func yamlValue(raw json.RawMessage) (string, error) {
 	}
 }
 
-// yamlScalar writes a text, number or boolean; whatever is nested is JSON,
-// which is YAML too.
+// yamlScalar returns a string, number or boolean as YAML. Nested values stay
+// JSON, which is valid YAML.
 func yamlScalar(raw json.RawMessage) (string, error) {
 	if len(raw) > maxFront {
 		return "", errors.New("the value is too large")
@@ -155,7 +155,7 @@ func yamlScalar(raw json.RawMessage) (string, error) {
 	return string(quoted), err
 }
 
-// newlineOf is how the lines of a text end.
+// newlineOf returns the line ending of a text.
 func newlineOf(text string) string {
 	if i := strings.IndexByte(text, '\n'); i > 0 && text[i-1] == '\r' {
 		return "\r\n"
@@ -163,7 +163,7 @@ func newlineOf(text string) string {
 	return "\n"
 }
 
-// withNewlines gives the lines of a text another ending.
+// withNewlines converts the line endings of a text.
 func withNewlines(text, eol string) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	if eol != "\n" {

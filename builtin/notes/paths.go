@@ -17,14 +17,14 @@ const (
 	extension = ".md"
 	uriPrefix = "obsidian://note/"
 	maxPath   = 1024
-	maxName   = 200 // of one part, so that every file system takes it
+	maxName   = 200 // bytes of one element; every file system supports it
 )
 
-// cleanPath makes the path of a note from what a caller wrote. It never leads
-// out of the vault, nor to a folder whose name begins with a dot.
+// cleanPath returns the path of a note. It never leads out of the vault nor
+// into a folder whose name begins with a dot.
 func cleanPath(said string) (string, error) {
 	if strings.HasSuffix(said, "/") {
-		return "", fmt.Errorf("%q names a folder: say which note in it", clip(said))
+		return "", fmt.Errorf("%q is a folder; name a note in it", clip(said))
 	}
 	name, err := cleanFolder(said)
 	if err != nil {
@@ -36,10 +36,10 @@ func cleanPath(said string) (string, error) {
 	return name, nil
 }
 
-// cleanFolder does the same for a folder.
+// cleanFolder returns the path of a folder, under the same rules.
 func cleanFolder(said string) (string, error) {
 	refuse := func(why string) error {
-		return fmt.Errorf("the path %q cannot be used: %s. Paths are relative to the vault, as Projects/Garden.md", clip(said), why)
+		return fmt.Errorf("invalid path %q: %s. Paths are relative to the vault, such as Projects/Garden.md", clip(said), why)
 	}
 	switch {
 	case said == "":
@@ -51,22 +51,22 @@ func cleanFolder(said string) (string, error) {
 	case strings.HasPrefix(said, "/"):
 		return "", refuse("it begins with a slash")
 	case strings.HasPrefix(said, "~"):
-		return "", refuse("~ means nothing here")
+		return "", refuse("~ is not supported")
 	case strings.Contains(said, `\`):
-		return "", refuse("folders are parted by /")
+		return "", refuse("separate folders with /")
 	}
 	for part := range strings.SplitSeq(said, "/") {
 		if part == ".." {
 			return "", refuse("it must not contain ..")
 		}
 		if part != "." && strings.HasPrefix(part, ".") {
-			return "", refuse("what begins with a dot is not part of the notes")
+			return "", refuse("names that begin with a dot are not served")
 		}
 		if strings.ContainsFunc(part, unicode.IsControl) {
-			return "", refuse("it has a control character in it")
+			return "", refuse("it contains a control character")
 		}
 		if windows && !portable(part) {
-			return "", refuse(fmt.Sprintf("%q is not a name on this system", part))
+			return "", refuse(fmt.Sprintf("%q is not a valid name on this system", part))
 		}
 	}
 	name := path.Clean(said)
@@ -76,15 +76,15 @@ func cleanFolder(said string) (string, error) {
 	return name, nil
 }
 
-// checkNew refuses names that would be trouble on one of the systems that a
-// vault may be copied to.
+// checkNew rejects names that are invalid on one of the systems that a vault
+// may be copied to.
 func checkNew(name string) error {
 	for part := range strings.SplitSeq(name, "/") {
 		if len(part) > maxName {
-			return fmt.Errorf("the name %q is too long: at most %d bytes", clip(part), maxName)
+			return fmt.Errorf("the name %q is too long; the maximum is %d bytes", clip(part), maxName)
 		}
 		if !portable(part) {
-			return fmt.Errorf(`the name %q would not work everywhere: leave out " * : < > ? | and dots or spaces at the end, and names such as CON`, clip(part))
+			return fmt.Errorf(`the name %q does not work on every system; avoid " * : < > ? | and \, dots or spaces at the end, and names such as CON`, clip(part))
 		}
 	}
 	return nil
@@ -94,7 +94,7 @@ func portable(part string) bool {
 	return part != "" && !strings.ContainsAny(part, `"*:<>?|\`) && !strings.HasSuffix(part, ".") && !strings.HasSuffix(part, " ") && !reserved(part)
 }
 
-// reserved reports whether Windows takes a name for a device.
+// reserved reports whether Windows reserves a name for a device.
 func reserved(part string) bool {
 	base, _, _ := strings.Cut(strings.ToLower(part), ".")
 	base = strings.TrimRight(base, " ")
@@ -109,7 +109,7 @@ func reserved(part string) bool {
 	return ok && (len(rest) == 1 && rest >= "0" && rest <= "9" || rest == "¹" || rest == "²" || rest == "³")
 }
 
-// uriOf is the URI of a note, as the template makes it.
+// uriOf returns the URI of a note.
 func uriOf(name string) string {
 	const keep = "-._~/:[]@!$&'()*+,;="
 	var b strings.Builder
@@ -126,7 +126,7 @@ func uriOf(name string) string {
 	return b.String()
 }
 
-// pathOf is the path in a URI, decoded once and checked.
+// pathOf returns the path of a URI, decoded once and checked.
 func pathOf(uri string) (string, bool) {
 	rest, ok := strings.CutPrefix(uri, uriPrefix)
 	if !ok {
@@ -140,8 +140,8 @@ func pathOf(uri string) (string, bool) {
 	return name, err == nil
 }
 
-// key is a path or a name as links are compared: without the extension, in
-// small letters, composed.
+// key returns a path or name in the form in which links are compared:
+// without the extension, lower case, NFC.
 func key(name string) string {
 	if len(name) > len(extension) && strings.EqualFold(name[len(name)-len(extension):], extension) {
 		name = name[:len(name)-len(extension)]
@@ -154,7 +154,7 @@ func key(name string) string {
 	return strings.ToLower(name)
 }
 
-// baseName is the name of a note without folders and extension.
+// baseName returns the name of a note without folders and extension.
 func baseName(name string) string {
 	base := path.Base(name)
 	return base[:len(base)-len(path.Ext(base))]
@@ -169,4 +169,4 @@ func clip(s string) string {
 	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
-var errLink = errors.New("it is a symbolic link, or lies behind one: those are not followed")
+var errLink = errors.New("symbolic links are not followed")

@@ -11,14 +11,14 @@ import (
 
 type meetingArgs struct {
 	Path  string `json:"path" doc:"the note of the meeting"`
-	Focus string `json:"focus,omitzero" doc:"what matters most, such as decisions about the budget"`
+	Focus string `json:"focus,omitzero" doc:"what matters most, such as budget decisions"`
 }
 
-// maxPrompt is how much of a note goes into a prompt.
+// maxPrompt is the maximum number of bytes of a note in a prompt.
 const maxPrompt = 128 << 10
 
 func (v *vault) addPrompts(s *server.Server) error {
-	server.AddPrompt(s, "meeting_summary", "Summarise the note of a meeting: decisions, tasks and open questions", v.meeting, &server.PromptOptions{Title: "Summarise a meeting"})
+	server.AddPrompt(s, "meeting_summary", "Summarize a meeting note: decisions, tasks and open questions", v.meeting, &server.PromptOptions{Title: "Summarize a meeting"})
 	return s.CompletePrompt("meeting_summary", "path", v.completePath)
 }
 
@@ -38,9 +38,9 @@ func (v *vault) meeting(ctx context.Context, c *mcp.Call, in meetingArgs) ([]mcp
 	rest := ""
 	if len(text) > maxPrompt {
 		text = cut(text, maxPrompt)
-		rest = fmt.Sprintf(" The note is longer than what is shown: read on with read_note from offset=%d.", len(text))
+		rest = fmt.Sprintf(" The note is longer; continue with read_note from offset=%d.", len(text))
 	}
-	task := "Summarise the meeting in this note for people who were not there. Say in this order, and leave out what the note does not tell:\n" +
+	task := "Summarize the meeting in this note for people who were not there. Use this order, and leave out what the note does not say:\n" +
 		"1. What it was about and who took part, in two sentences.\n" +
 		"2. Decisions, each with its reason.\n" +
 		"3. Tasks: what, who, until when. Mark those without a person or a date.\n" +
@@ -55,7 +55,7 @@ func (v *vault) meeting(ctx context.Context, c *mcp.Call, in meetingArgs) ([]mcp
 	}, nil
 }
 
-// told is an error that the caller of a prompt may see.
+// told returns an error that the caller of a prompt may see.
 func told(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err

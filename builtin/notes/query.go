@@ -7,19 +7,19 @@ import (
 	"github.com/tenon-mcp/tenon/internal/bm25"
 )
 
-// A query is what a caller looks for.
+// A query is a parsed search query.
 type query struct {
-	words     string   // all words, those of phrases included
-	phrases   []string // must be in the note as they are, in small letters
-	noWords   []string // must not be, as words
+	words     string   // all words, including those of phrases
+	phrases   []string // must occur in the note; lower case
+	noWords   []string // must not occur as words
 	noPhrases []string
 	noTags    []string
 }
 
 const maxPhrases = 10
 
-// parseQuery reads words, "phrases in quotes", and what is to be left out: with
-// a hyphen before it that follows a space.
+// parseQuery parses words, "phrases in quotes", and exclusions: a hyphen
+// after a space.
 func parseQuery(said string) query {
 	var q query
 	var words []string
@@ -72,7 +72,7 @@ func (q *query) phrase(phrase string, not bool, words *[]string) {
 	}
 }
 
-// wordsOf are the words of a text as they are compared.
+// wordsOf returns the words of a text in the form in which they are compared.
 func wordsOf(text string) (words []string) {
 	bm25.Scan(text, func(word []byte, _, _ int) bool {
 		words = append(words, string(word))
@@ -81,10 +81,10 @@ func wordsOf(text string) (words []string) {
 	return words
 }
 
-// reads reports whether notes must be read to know whether they fit.
+// reads reports whether notes must be read to match the query.
 func (q *query) reads() bool { return len(q.phrases)+len(q.noWords)+len(q.noPhrases) > 0 }
 
-// leavesOut reports whether a note has what the query does not want.
+// leavesOut reports whether the query excludes a note.
 func (q *query) leavesOut(n *note, b []byte) bool {
 	if len(q.noPhrases) > 0 && slices.ContainsFunc(q.noPhrases, finder(b)) {
 		return true
@@ -100,8 +100,7 @@ func (q *query) leavesOut(n *note, b []byte) bool {
 	return found
 }
 
-// correct puts the words that were probably meant in the place of those that no
-// note has.
+// correct replaces the words that no note has by the corrected ones.
 func (q *query) correct(corrected map[string]string) string {
 	words := wordsOf(q.words)
 	for i, w := range words {

@@ -14,29 +14,29 @@ import (
 )
 
 type readArgs struct {
-	Path    string `json:"path" doc:"the path of the note in the vault, or its name if no other has it" schema:"minLength=1,maxLength=1024"`
-	Section string `json:"section,omitzero" doc:"only the section with this heading; name those above it too where there are several, as Project#Tasks" schema:"maxLength=1000"`
-	Offset  int    `json:"offset,omitzero" doc:"where to begin, in bytes" schema:"minimum=0"`
-	Limit   int    `json:"limit,omitzero" doc:"how many bytes at most" schema:"minimum=1,maximum=262144,default=32768"`
-	From    int    `json:"from_line,omitzero" doc:"the first line to read, counted from 1; not together with section" schema:"minimum=1"`
-	To      int    `json:"to_line,omitzero" doc:"the last line to read; the last of the note if left out" schema:"minimum=1"`
-	Outline bool   `json:"outline,omitzero" doc:"list the headings with their lines, and no text"`
+	Path    string `json:"path" doc:"the path of the note in the vault, or its name if it is unique" schema:"minLength=1,maxLength=1024"`
+	Section string `json:"section,omitzero" doc:"read only the section with this heading; if there are several, put the parent heading before it, as in Project#Tasks" schema:"maxLength=1000"`
+	Offset  int    `json:"offset,omitzero" doc:"start at this byte" schema:"minimum=0"`
+	Limit   int    `json:"limit,omitzero" doc:"maximum number of bytes" schema:"minimum=1,maximum=262144,default=32768"`
+	From    int    `json:"from_line,omitzero" doc:"the first line to read, counted from 1; not with section" schema:"minimum=1"`
+	To      int    `json:"to_line,omitzero" doc:"the last line to read; default the end of the note" schema:"minimum=1"`
+	Outline bool   `json:"outline,omitzero" doc:"return only the headings with their line numbers"`
 }
 
-// A page is a part of a note. Its text is the text of the result and not here,
+// A page is a part of a note. Its text is in the content of the result only,
 // so that it is sent once.
 type page struct {
 	Path       string    `json:"path"`
 	URI        string    `json:"uri"`
 	Version    string    `json:"version" doc:"pass it to update_note or delete_note"`
 	Modified   time.Time `json:"modified"`
-	Size       int       `json:"size" doc:"of the note, or of the section that was asked for, in bytes"`
+	Size       int       `json:"size" doc:"size of the note, or of the requested section, in bytes"`
 	Offset     int       `json:"offset"`
-	NextOffset *int      `json:"next_offset,omitempty" doc:"pass it as offset to read on; absent at the end"`
-	Sections   []outline `json:"sections,omitempty" doc:"the headings of a note that did not fit, to read one of them"`
-	FromLine   int       `json:"from_line,omitzero" doc:"the first line of what was read, if lines were asked for"`
-	Lines      int       `json:"lines" doc:"how many lines the note has"`
-	Remark     string    `json:"remark,omitzero" doc:"what is unusual about the note"`
+	NextOffset *int      `json:"next_offset,omitempty" doc:"offset for the next call; absent at the end"`
+	Sections   []outline `json:"sections,omitempty" doc:"the headings of a note that was cut"`
+	FromLine   int       `json:"from_line,omitzero" doc:"the first line read, if lines were requested"`
+	Lines      int       `json:"lines" doc:"number of lines of the note"`
+	Remark     string    `json:"remark,omitzero" doc:"a warning about the note"`
 	text       string
 }
 
@@ -47,12 +47,12 @@ type outline struct {
 	Size    int    `json:"size"`
 }
 
-// MCPText is what a model reads.
+// MCPText returns the text that a model reads.
 func (p page) MCPText() string {
 	if p.NextOffset == nil {
 		return p.text
 	}
-	return fmt.Sprintf("%s\n[%s bytes %d to %d of %d. To read on: offset=%d]", p.text, p.Path, p.Offset, *p.NextOffset, p.Size, *p.NextOffset)
+	return fmt.Sprintf("%s\n[%s bytes %d to %d of %d. Continue with offset=%d]", p.text, p.Path, p.Offset, *p.NextOffset, p.Size, *p.NextOffset)
 }
 
 func (v *vault) read(ctx context.Context, c *mcp.Call, in readArgs) (page, error) {
@@ -65,7 +65,7 @@ func (v *vault) read(ctx context.Context, c *mcp.Call, in readArgs) (page, error
 		return page{}, err
 	}
 	if err := isText(st.bytes); err != nil {
-		return page{}, fmt.Errorf("the note %q cannot be shown: %w", name, err)
+		return page{}, fmt.Errorf("note %q cannot be shown: %w", name, err)
 	}
 	whole := string(st.bytes)
 	text, err := in.part(whole)
@@ -79,7 +79,7 @@ func (v *vault) read(ctx context.Context, c *mcp.Call, in readArgs) (page, error
 		return p, nil
 	}
 	if in.Offset > len(text) {
-		return page{}, fmt.Errorf("offset %d is behind the end: there are %d bytes", in.Offset, len(text))
+		return page{}, fmt.Errorf("offset %d is after the end; there are %d bytes", in.Offset, len(text))
 	}
 	part := cut(text[in.Offset:], in.Limit)
 	if next := in.Offset + len(part); next < len(text) {
@@ -91,17 +91,17 @@ func (v *vault) read(ctx context.Context, c *mcp.Call, in readArgs) (page, error
 	p.text = part
 	if !utf8.ValidString(whole) {
 		p.text = strings.ToValidUTF8(part, "\ufffd")
-		p.Remark = "the note is not UTF-8: bytes that cannot be shown appear as \ufffd, and stay as they are when the note is updated"
+		p.Remark = "the note is not valid UTF-8: invalid bytes are shown as \ufffd, and an update keeps them"
 	}
 	return p, nil
 }
 
-// part is what was asked for of a note: a section, some lines, or all.
+// part returns the requested part of a note: a section, some lines, or all.
 func (in *readArgs) part(text string) (string, error) {
 	lines := in.From > 0 || in.To > 0
 	switch {
 	case lines && in.Section != "":
-		return "", errors.New("say a section or lines, not both")
+		return "", errors.New("section and lines cannot be combined; use one of them")
 	case in.Section != "":
 		h, err := findSection(text, in.Section)
 		if err != nil {
@@ -126,12 +126,12 @@ func (in *readArgs) part(text string) (string, error) {
 		}
 	}
 	if start < 0 {
-		return "", fmt.Errorf("there is no line %d: the note has %s", in.From, plural(linesOf(text), "line"))
+		return "", fmt.Errorf("no line %d; the note has %s", in.From, plural(linesOf(text), "line"))
 	}
 	return text[start:end], nil
 }
 
-// linesOf is how many lines a text has.
+// linesOf returns the number of lines of a text.
 func linesOf(text string) int {
 	n := strings.Count(text, "\n")
 	if text != "" && !strings.HasSuffix(text, "\n") {
@@ -142,7 +142,7 @@ func linesOf(text string) int {
 
 func outlineText(p page) string {
 	if len(p.Sections) == 0 {
-		return fmt.Sprintf("%s has no headings, and %s.", p.Path, plural(p.Lines, "line"))
+		return fmt.Sprintf("%s has no headings and %s.", p.Path, plural(p.Lines, "line"))
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %s:\n", p.Path, plural(p.Lines, "line"))
@@ -154,18 +154,18 @@ func outlineText(p page) string {
 }
 
 type readManyArgs struct {
-	Paths []string `json:"paths" doc:"the notes, by path, or by name if no other has it" schema:"minItems=1,maxItems=20"`
-	Limit int      `json:"limit,omitzero" doc:"how many bytes of each note at most" schema:"minimum=1,maximum=65536,default=8192"`
+	Paths []string `json:"paths" doc:"the notes, by path, or by name if it is unique" schema:"minItems=1,maxItems=20"`
+	Limit int      `json:"limit,omitzero" doc:"maximum number of bytes of each note" schema:"minimum=1,maximum=65536,default=8192"`
 }
 
-// pages are the beginnings of several notes.
+// pages is the result of read_notes.
 type pages struct {
 	Notes []page `json:"notes"`
-	// Failed says which notes cannot be read, and why.
-	Failed []string `json:"failed,omitempty" doc:"the notes that cannot be read, and why"`
+	// Failed lists the notes that cannot be read, with the reasons.
+	Failed []string `json:"failed,omitempty" doc:"the notes that could not be read, with the reasons"`
 }
 
-// MCPText is what a model reads.
+// MCPText returns the text that a model reads.
 func (p pages) MCPText() string {
 	var b strings.Builder
 	for _, n := range p.Notes {
@@ -177,8 +177,8 @@ func (p pages) MCPText() string {
 	return b.String()
 }
 
-// readMany reads several notes. One that cannot be read does not keep the others
-// from being read.
+// readMany reads several notes. A note that cannot be read does not affect
+// the others.
 func (v *vault) readMany(ctx context.Context, c *mcp.Call, in readManyArgs) (pages, error) {
 	out := pages{Notes: []page{}}
 	for _, name := range in.Paths {
@@ -195,8 +195,8 @@ func (v *vault) readMany(ctx context.Context, c *mcp.Call, in readManyArgs) (pag
 	return out, nil
 }
 
-// cut returns the beginning of a text, up to the end of a line if there is one
-// near, and at least one character of it.
+// cut returns the beginning of a text, at least one character, up to the end
+// of a line if one is near.
 func cut(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -223,18 +223,19 @@ func outlineOf(text string) []outline {
 	return all
 }
 
-// template is how notes are addressed.
+// template is the URI template of notes.
 const template = uriPrefix + "{+path}"
 
 func (v *vault) addResources(s *server.Server) error {
 	err := s.AddTemplate(mcp.ResourceTemplate{
 		URITemplate: template, Name: "note", Title: "Note", MIMEType: "text/markdown",
-		Description: "A note by its path in the vault, as Projects/Garden.md",
+		Description: "A note by its path in the vault, such as Projects/Garden.md",
 	}, v.readResource, nil)
 	return errors.Join(err, s.CompleteTemplate(template, "path", v.completePath))
 }
 
-// readResource reads a note whole. What the caller may not read is not there.
+// readResource reads a whole note. A note that the caller may not read does
+// not exist.
 func (v *vault) readResource(_ context.Context, c *mcp.Call, uri string, _ map[string]string) ([]mcp.ResourceContents, error) {
 	name, ok := pathOf(uri)
 	if !ok || !v.access(&c.Caller).reads(name) {
@@ -253,8 +254,8 @@ func (v *vault) readResource(_ context.Context, c *mcp.Call, uri string, _ map[s
 	return server.TextResource("", strings.ToValidUTF8(string(st.bytes), "\ufffd")), nil
 }
 
-// completePath offers the paths that begin with what was typed, then those that
-// have it somewhere.
+// completePath returns the paths that begin with value, then those that
+// contain it.
 func (v *vault) completePath(ctx context.Context, c *mcp.Call, value string, _ map[string]string) ([]string, error) {
 	if len(value) > maxPath {
 		return nil, nil

@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// A relinker rewrites the links of one note after a file has moved. What is not
-// a link to that file stays as it is, byte for byte, and so do headings, blocks,
-// aliases and titles of the links that change.
+// A relinker rewrites the links of one note after a file has moved. It
+// changes only links to that file and keeps their headings, blocks, aliases
+// and titles.
 type relinker struct {
-	from, to string // the paths of the file
-	unique   bool   // no other file has the name of to
+	from, to string // the old and new path of the file
+	unique   bool   // no other file has the same name as to
 	hits     func(key string) bool
-	old, now string // the folders of the note that has the links: they differ if it moved too
+	old, now string // the old and new folder of the note with the links
 }
 
-// rewrite returns the text with its links changed, and how many were.
+// rewrite returns the text with its links changed, and the number of changes.
 func (r *relinker) rewrite(text string) (string, int) {
 	_, body := splitFront(text)
 	var b strings.Builder
@@ -38,7 +38,7 @@ func (r *relinker) rewrite(text string) (string, int) {
 	return b.String(), changed
 }
 
-// line rewrites the links of a line. Code between backticks is no link.
+// line rewrites the links of a line outside of code spans.
 func (r *relinker) line(line string) (string, int) {
 	masked := maskCode(line)
 	var b strings.Builder
@@ -77,7 +77,7 @@ func (r *relinker) line(line string) (string, int) {
 	return b.String() + line[done:], changed
 }
 
-// wiki rewrites what is between [[ and ]].
+// wiki rewrites the text between [[ and ]].
 func (r *relinker) wiki(said string) string {
 	end := strings.IndexAny(said, "#|")
 	if end < 0 {
@@ -86,11 +86,11 @@ func (r *relinker) wiki(said string) string {
 	target := strings.TrimSuffix(strings.TrimSpace(said[:end]), `\`)
 	k := wikiKey(target)
 	if target == "" || k == "" || !r.hits(k) || !endsWith(key(r.from), k) {
-		return said // another file, or this one by an alias that moves with it
+		return said // another file, or an alias, which moves with the file
 	}
 	withPath := strings.Contains(target, "/")
 	if !withPath && r.unique && key(path.Base(r.from)) == key(path.Base(r.to)) {
-		return said // it still means the same
+		return said // the link is still right
 	}
 	name := path.Base(r.to)
 	if withPath || !r.unique {
@@ -105,7 +105,7 @@ func (r *relinker) wiki(said string) string {
 	return strings.Replace(said, target, name, 1)
 }
 
-// markdown rewrites what is between ]( and ).
+// markdown rewrites the text between ]( and ).
 func (r *relinker) markdown(said string) string {
 	target, angled := said, false
 	lead := len(said) - len(strings.TrimLeft(said, " "))
@@ -145,7 +145,7 @@ func (r *relinker) markdown(said string) string {
 	return said[:lead] + now + said[lead+len(file):]
 }
 
-// relative is how a file is named from a folder.
+// relative returns the path of a file relative to a folder.
 func relative(folder, file string) string {
 	if folder == "." {
 		return file
@@ -161,12 +161,12 @@ func relative(folder, file string) string {
 	return up + file
 }
 
-// escapeLink escapes what would end a link of Markdown.
+// escapeLink escapes the characters that would end a Markdown link.
 func escapeLink(name string) string {
 	return strings.NewReplacer("%", "%25", " ", "%20", "(", "%28", ")", "%29", "<", "%3C", ">", "%3E", "#", "%23", "?", "%3F").Replace(name)
 }
 
-// maskCode blanks out what is between backticks, and keeps every position.
+// maskCode blanks code spans and keeps every position.
 func maskCode(line string) string {
 	if strings.IndexByte(line, '`') < 0 {
 		return line

@@ -14,16 +14,16 @@ import (
 )
 
 type searchArgs struct {
-	Query  string   `json:"query" doc:"words to look for; the more of them a note has, the better. A \"phrase in quotes\" must be there as it is; -word, -\"a phrase\" and -#tag leave out notes that have it" schema:"minLength=1,maxLength=1000"`
-	Tag    string   `json:"tag,omitzero" doc:"only notes with this tag, or one below it" schema:"maxLength=100"`
+	Query  string   `json:"query" doc:"words to search for; a note with more of them ranks higher. A \"phrase in quotes\" must match exactly; -word, -\"a phrase\" and -#tag exclude notes" schema:"minLength=1,maxLength=1000"`
+	Tag    string   `json:"tag,omitzero" doc:"only notes with this tag or a nested one" schema:"maxLength=100"`
 	Folder string   `json:"folder,omitzero" doc:"only notes in this folder" schema:"maxLength=1024"`
-	Except []string `json:"exclude_folders,omitzero" doc:"leave out notes in these folders" schema:"maxItems=20"`
-	Limit  int      `json:"limit,omitzero" doc:"how many notes at most" schema:"minimum=1,maximum=50,default=10"`
-	Offset int      `json:"offset,omitzero" doc:"how many of the best to leave out, to see those behind them" schema:"minimum=0,maximum=1000"`
+	Except []string `json:"exclude_folders,omitzero" doc:"exclude notes in these folders" schema:"maxItems=20"`
+	Limit  int      `json:"limit,omitzero" doc:"maximum number of notes" schema:"minimum=1,maximum=50,default=10"`
+	Offset int      `json:"offset,omitzero" doc:"number of notes to skip: next_offset of an earlier result" schema:"minimum=0,maximum=1000"`
 }
 
-// A hit is a note that was found. The words around what was found are in the
-// text of the result and not here, so that they are sent once.
+// A hit is a note that was found. Its excerpt is in the text of the result
+// only, so that it is sent once.
 type hit struct {
 	Path     string    `json:"path"`
 	URI      string    `json:"uri"`
@@ -36,12 +36,12 @@ type hit struct {
 
 type hits struct {
 	Notes      []hit  `json:"notes"`
-	NextOffset *int   `json:"next_offset,omitempty" doc:"pass it as offset to get more; absent at the end"`
-	Corrected  string `json:"corrected,omitzero" doc:"what was searched for, where no note has a word of the query"`
+	NextOffset *int   `json:"next_offset,omitempty" doc:"offset for the next call; absent at the end"`
+	Corrected  string `json:"corrected,omitzero" doc:"the corrected query, if no note has one of its words"`
 	what       string
 }
 
-// MCPText is what a model reads.
+// MCPText returns the text that a model reads.
 func (h hits) MCPText() string {
 	if len(h.Notes) == 0 {
 		return "No notes " + h.what + "."
@@ -62,7 +62,7 @@ func (h hits) MCPText() string {
 		}
 	}
 	if h.NextOffset != nil {
-		fmt.Fprintf(&b, "\n\nThere are more: pass offset=%d.", *h.NextOffset)
+		fmt.Fprintf(&b, "\n\nThere are more. Continue with offset=%d.", *h.NextOffset)
 	}
 	return b.String()
 }
@@ -71,7 +71,7 @@ func hitOf(n *note) hit {
 	return hit{Path: n.path, URI: uriOf(n.path), Title: n.title, Tags: n.tags[:min(len(n.tags), 20)], Modified: n.modified.UTC().Truncate(time.Second)}
 }
 
-// maxPhraseReads is how many notes are read to look for a phrase.
+// maxPhraseReads is the maximum number of notes read to look for a phrase.
 const maxPhraseReads = 300
 
 func (v *vault) search(ctx context.Context, c *mcp.Call, in searchArgs) (hits, error) {
@@ -85,16 +85,16 @@ func (v *vault) search(ctx context.Context, c *mcp.Call, in searchArgs) (hits, e
 	a := v.access(&c.Caller)
 	q := parseQuery(in.Query)
 	if q.words == "" {
-		return hits{}, errors.New("query has only words to leave out: say what to look for as well")
+		return hits{}, errors.New("query has only exclusions; add words to search for")
 	}
 	find, within := v.index.Search, (func(string) bool)(nil)
-	if !a.everything { // what others wrote must not show in scores, nor in corrections
+	if !a.everything { // notes of others must not affect scores or corrections
 		find, within = v.index.SearchWithin, a.reads
 	}
 	out := hits{what: fmt.Sprintf("found for %q", clip(in.Query))}
 	if corrected := v.index.Correct(q.words, within); corrected != nil && len(q.phrases) == 0 {
 		q.words = q.correct(corrected)
-		out.what += fmt.Sprintf(" (no note has that; searched for %q)", q.words)
+		out.what += fmt.Sprintf(" (corrected to %q)", q.words)
 		out.Corrected = q.words
 	}
 	var kept func(id string) bool
@@ -112,8 +112,8 @@ func (v *vault) search(ctx context.Context, c *mcp.Call, in searchArgs) (hits, e
 	return out, err
 }
 
-// collect fills a page with the notes that were found, with the words around
-// what was looked for, without those that the query leaves out.
+// collect fills a page with the notes found and their excerpts, without
+// those that the query excludes.
 func (v *vault) collect(ctx context.Context, out *hits, q query, in searchArgs, found []bm25.Hit) error {
 	s := newSnipper(q.words, q.phrases)
 	rank := 0
@@ -151,10 +151,10 @@ func (v *vault) collect(ctx context.Context, out *hits, q query, in searchArgs, 
 }
 
 type recentArgs struct {
-	Tag    string `json:"tag,omitzero" doc:"only notes with this tag, or one below it" schema:"maxLength=100"`
+	Tag    string `json:"tag,omitzero" doc:"only notes with this tag or a nested one" schema:"maxLength=100"`
 	Folder string `json:"folder,omitzero" doc:"only notes in this folder" schema:"maxLength=1024"`
-	Limit  int    `json:"limit,omitzero" doc:"how many notes at most" schema:"minimum=1,maximum=100,default=10"`
-	Offset int    `json:"offset,omitzero" doc:"how many of the latest to leave out, to see those behind them" schema:"minimum=0,maximum=100000"`
+	Limit  int    `json:"limit,omitzero" doc:"maximum number of notes" schema:"minimum=1,maximum=100,default=10"`
+	Offset int    `json:"offset,omitzero" doc:"number of notes to skip: next_offset of an earlier result" schema:"minimum=0,maximum=100000"`
 }
 
 func (v *vault) recent(ctx context.Context, c *mcp.Call, in recentArgs) (hits, error) {

@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// A heading is where a section of a note begins. All positions are in bytes
-// from the beginning of the note.
+// A heading is the beginning of a section. Positions are in bytes from the
+// beginning of the note.
 type heading struct {
 	level int
 	text  string
 	line  int // counted from 1
-	at    int // where the line of the heading begins
-	body  int // where the line after it begins
-	end   int // where the next heading of the same or a higher level begins
-	above int // the heading that it belongs under, by its place in the list; -1 if none
+	at    int // start of the heading's line
+	body  int // start of the next line
+	end   int // start of the next heading of the same or a higher level
+	above int // index of the parent heading; -1 if none
 }
 
-// headingsOf finds the headings of a note.
+// headingsOf returns the headings of a note.
 func headingsOf(text string) []heading {
 	_, body := splitFront(text)
 	first := 1 + strings.Count(text[:body], "\n")
@@ -35,7 +35,7 @@ func headingsOf(text string) []heading {
 		_, next := cutLine(text, body+at)
 		all = append(all, heading{level: level, text: title, line: number, at: body + at, body: next, end: len(text), above: -1})
 	})
-	var open []int // the headings whose sections we are in
+	var open []int // the headings of the enclosing sections
 	for i := range all {
 		for len(open) > 0 && all[open[len(open)-1]].level >= all[i].level {
 			all[open[len(open)-1]].end = all[i].at
@@ -49,7 +49,7 @@ func headingsOf(text string) []heading {
 	return all
 }
 
-// chainOf is a heading with those above it, as a caller names it.
+// chainOf returns a heading with its parents, such as Project#Tasks.
 func chainOf(all []heading, i int) string {
 	chain := clip(all[i].text)
 	for i = all[i].above; i >= 0; i = all[i].above {
@@ -58,8 +58,8 @@ func chainOf(all []heading, i int) string {
 	return chain
 }
 
-// findSection finds the section that a caller means: by its heading, as "Tasks"
-// or "## Tasks", or with those above it, as "Project#Tasks".
+// findSection returns the section that a caller names: by its heading, as
+// "Tasks" or "## Tasks", or with its parents, as "Project#Tasks".
 func findSection(text, said string) (heading, error) {
 	want := strings.TrimSpace(said)
 	level := 0
@@ -85,13 +85,13 @@ func findSection(text, said string) (heading, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return heading{}, fmt.Errorf("there is no section %q: %s", clip(said), sectionList(all))
+		return heading{}, fmt.Errorf("no section %q; %s", clip(said), sectionList(all))
 	}
-	return heading{}, fmt.Errorf("there are %s %q (%s): name the heading above it too, as %q", plural(len(found), "section"), clip(said), lineList(found), "Above#"+clip(want))
+	return heading{}, fmt.Errorf("there are %s %q (%s); add the parent heading, as in %q", plural(len(found), "section"), clip(said), lineList(found), "Above#"+clip(want))
 }
 
-// named reports whether a heading has a name: its text, or that of those above
-// it, with # between them, and then its text.
+// named reports whether a heading has a name: its text, or that of its
+// parents and its own with # between them.
 func named(all []heading, i int, want string, same func(a, b string) bool) bool {
 	for ; i >= 0; i = all[i].above {
 		text := all[i].text
@@ -129,8 +129,8 @@ func lineList(found []heading) string {
 	return strings.Join(lines, ", ")
 }
 
-// replaceSection puts new text under a heading. The heading stays; if the new
-// text begins with it, it is not written twice.
+// replaceSection replaces the text under a heading. The heading is kept; if
+// the new text begins with it, it is not repeated.
 func replaceSection(text, said, body string) (string, error) {
 	h, err := findSection(text, said)
 	if err != nil {
@@ -150,7 +150,7 @@ func replaceSection(text, said, body string) (string, error) {
 	if body != "" {
 		body = withNewlines(body, eol) + eol
 	}
-	// The empty lines that were around the text stay.
+	// Keep the empty lines around the text.
 	old := text[h.body:h.end]
 	lead := old[:len(old)-len(strings.TrimLeft(old, "\r\n"))]
 	if strings.Trim(old, "\r\n \t") == "" {
@@ -166,7 +166,7 @@ func replaceSection(text, said, body string) (string, error) {
 	return text[:h.at] + head + lead + body + tail + text[h.end:], nil
 }
 
-// trailing is the empty lines at the end of a text.
+// trailing returns the empty lines at the end of a text.
 func trailing(text string) string {
 	body := strings.TrimRight(text, "\r\n \t")
 	rest := text[len(body):]
@@ -177,8 +177,8 @@ func trailing(text string) string {
 	return rest[next:]
 }
 
-// insert adds text at the end of the note, or of a section (append), or at the
-// beginning (prepend): behind the frontmatter, or behind the heading.
+// insert adds text at the end of the note or of a section, or at its
+// beginning: after the frontmatter or the heading.
 func insert(text, section, added string, atEnd bool) (string, error) {
 	_, start := splitFront(text)
 	end := len(text)
@@ -201,7 +201,7 @@ func insert(text, section, added string, atEnd bool) (string, error) {
 	return text[:end] + lineBreak(text[:end], eol) + added + text[end:], nil
 }
 
-// lineBreak is what is needed for the next line to be one.
+// lineBreak returns the line break needed before the next line.
 func lineBreak(before, eol string) string {
 	if before == "" || strings.HasSuffix(before, "\n") || before == "\ufeff" {
 		return ""
@@ -209,16 +209,16 @@ func lineBreak(before, eol string) string {
 	return eol
 }
 
-// replaceText changes one place of a note.
+// replaceText replaces one occurrence of a text.
 func replaceText(text, old, now string) (string, error) {
 	if old == "" {
-		return "", fmt.Errorf("old_text is empty: say which text is to be replaced")
+		return "", fmt.Errorf("old_text is empty; give the text to replace")
 	}
 	eol := newlineOf(text)
 	old, now = withNewlines(old, eol), withNewlines(now, eol)
 	first := strings.Index(text, old)
 	if first < 0 {
-		return "", fmt.Errorf("old_text is not in the note: it must be there exactly as given, with the same spaces. Read the note again")
+		return "", fmt.Errorf("old_text is not in the note; it must match exactly, including spaces. Read the note again")
 	}
 	var lines []string
 	for at := first; len(lines) < 10; {
@@ -230,7 +230,7 @@ func replaceText(text, old, now string) (string, error) {
 		at += 1 + next
 	}
 	if n := len(lines); n > 1 {
-		return "", fmt.Errorf("old_text is in the note %d times or more (%s): give more of the text around it, so that it is there once", n, strings.Join(lines, ", "))
+		return "", fmt.Errorf("old_text occurs %d times or more (%s); include more of the surrounding text", n, strings.Join(lines, ", "))
 	}
 	return text[:first] + now + text[first+len(old):], nil
 }

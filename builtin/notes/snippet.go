@@ -13,10 +13,10 @@ import (
 
 const (
 	snippetSize = 220      // bytes, about
-	snippetText = 64 << 10 // how much of a note is looked through for one
+	snippetText = 64 << 10 // bytes of a note that are searched
 )
 
-// A snipper finds the line of a note that has most of what was looked for.
+// A snipper finds the line of a note that best matches the query.
 type snipper struct {
 	words   []string
 	phrases []string
@@ -33,12 +33,12 @@ func newSnipper(query string, phrases []string) *snipper {
 	return s
 }
 
-// snippet returns a piece of the text around the words.
+// snippet returns an excerpt of the text around the words.
 func (s *snipper) snippet(b []byte) string {
 	if isText(b) != nil {
 		return ""
 	}
-	whole := unsafe.String(unsafe.SliceData(b), len(b)) // what is returned is a copy
+	whole := unsafe.String(unsafe.SliceData(b), len(b)) // the result is a copy
 	_, start := splitFront(whole)
 	text := whole[start:min(len(whole), start+snippetText)]
 	best, bestAt := 0, 0
@@ -76,12 +76,12 @@ func (s *snipper) snippet(b []byte) string {
 	return strings.Clone(around(text, bestAt))
 }
 
-// around cuts a piece out of a text, from a little before a position on, and
-// makes one line of it.
+// around returns a part of a text that begins a little before a position, as
+// one line.
 func around(text string, at int) string {
 	from := max(0, at-snippetSize/4)
 	if i := strings.LastIndexByte(text[from:at], '\n'); i >= 0 {
-		from += i + 1 // the line is a better beginning
+		from += i + 1 // begin at the line
 	} else if i := strings.IndexAny(text[from:at], " \t"); from > 0 && i >= 0 {
 		from += i + 1
 	}
@@ -108,10 +108,10 @@ func around(text string, at int) string {
 	return piece
 }
 
-// oneSpace makes one space of all there are in a row.
+// oneSpace collapses white space.
 func oneSpace(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// hasPhrases reports whether a note has all of the phrases.
+// hasPhrases reports whether a note contains all phrases.
 func (s *snipper) hasPhrases(b []byte) bool {
 	if len(s.phrases) == 0 {
 		return true
@@ -120,7 +120,7 @@ func (s *snipper) hasPhrases(b []byte) bool {
 	return !slices.ContainsFunc(s.phrases, func(p string) bool { return !has(p) })
 }
 
-// finder returns a function that looks for phrases in a note.
+// finder returns a function that searches a note for phrases.
 func finder(b []byte) func(phrase string) bool {
 	text := strings.ToLower(oneSpace(string(bytes.ToValidUTF8(b, nil))))
 	return func(phrase string) bool { return strings.Contains(text, phrase) }

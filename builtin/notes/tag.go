@@ -12,16 +12,16 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// cleanTags reads the tags that a caller names.
+// cleanTags validates and normalizes tags.
 func cleanTags(said []string) ([]string, error) {
 	if len(said) == 0 {
-		return nil, errors.New("tags is empty: say which tags")
+		return nil, errors.New("tags is empty")
 	}
 	var tags []string
 	for _, s := range said {
 		tag := cleanTag(s)
 		if tag == "" || strings.ContainsFunc(tag, func(r rune) bool { return !isTagRune(r) }) || strings.Trim(tag, "0123456789") == "" {
-			return nil, fmt.Errorf("%q is not a tag: use letters, digits, - _ and /, and not digits alone", clip(s))
+			return nil, fmt.Errorf("%q is not a valid tag; use letters, digits, - _ and /, and not only digits", clip(s))
 		}
 		tags = append(tags, tag)
 	}
@@ -32,7 +32,7 @@ func isTagRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || strings.ContainsRune("_-/", r)
 }
 
-// addTags puts tags into the frontmatter that the note does not have anywhere.
+// addTags adds the tags that the note does not have to the frontmatter.
 func addTags(text string, tags []string) (string, error) {
 	has := parse("", text).tags
 	key, old, err := frontTags(text)
@@ -51,8 +51,8 @@ func addTags(text string, tags []string) (string, error) {
 	return setFrontTags(text, key, now)
 }
 
-// removeTags takes tags out of the frontmatter and of the text. Tags below them
-// stay: without "work" there may still be "work/urgent".
+// removeTags removes tags from the frontmatter and the text. Nested tags are
+// kept: removing "work" keeps "work/urgent".
 func removeTags(text string, tags []string) (string, error) {
 	key, old, err := frontTags(text)
 	if err != nil {
@@ -76,7 +76,7 @@ func removeTags(text string, tags []string) (string, error) {
 			if !slices.Contains(tags, cleanTag(line[start:end])) {
 				continue
 			}
-			if start > 0 && line[start-1] == ' ' { // not two spaces where there was one
+			if start > 0 && line[start-1] == ' ' { // remove one of the two spaces around the tag
 				start--
 			} else if end < len(line) && line[end] == ' ' {
 				end++
@@ -89,12 +89,11 @@ func removeTags(text string, tags []string) (string, error) {
 	return b.String(), nil
 }
 
-// frontTags are the tags of the frontmatter as they are written, and under which
-// key.
+// frontTags returns the tags of the frontmatter as written, and their key.
 func frontTags(text string) (key string, tags []string, err error) {
 	f, _ := splitFront(text)
 	if f.err != nil {
-		return "", nil, fmt.Errorf("the frontmatter cannot be changed here, only in an editor: %w", f.err)
+		return "", nil, fmt.Errorf("the frontmatter can only be changed in an editor: %w", f.err)
 	}
 	for _, key := range []string{"tags", "tag"} {
 		if f.entry(key) != nil {
@@ -115,7 +114,7 @@ func setFrontTags(text, key string, tags []string) (string, error) {
 	return patchFront(text, map[string]json.RawMessage{key: raw})
 }
 
-// tagSpans are where the #tags of a line begin and end, outside of code.
+// tagSpans returns the positions of the #tags of a line, outside of code.
 func tagSpans(line string) (spans [][2]int) {
 	masked := maskCode(line)
 	for at := 0; ; {

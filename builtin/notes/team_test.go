@@ -78,10 +78,10 @@ func TestTeamSees(t *testing.T) {
 				t.Errorf("%s reads %s: %+v", who, name, r)
 			}
 			if !may {
-				contains(t, "as if it were not there", r.Text, "there is no note")
+				contains(t, "as if it were not there", r.Text, "no note")
 				_, err := c.GetPrompt(t.Context(), "meeting_summary", map[string]string{"path": name})
-				contains(t, "prompt", fmt.Sprint(err), "there is no note")
-				contains(t, "links", use(t, s, who, "backlinks", fmt.Sprintf(`{"path":%q}`, name)).Text, "there is no note")
+				contains(t, "prompt", fmt.Sprint(err), "no note")
+				contains(t, "links", use(t, s, who, "backlinks", fmt.Sprintf(`{"path":%q}`, name)).Text, "no note")
 			}
 		}
 	}
@@ -101,7 +101,7 @@ func TestTeamWrites(t *testing.T) {
 		{"bob", "people/bob/deep/new.md", ""},
 		{"carol", "people/carol/first.md", ""}, // a home is made when it is needed
 		{"Ann", "people/%41nn/mine.md", ""},    // another person than ann
-		{"bob", "shared/bob.md", "you may not write \"shared/bob.md\": you may write in people/bob/"},
+		{"bob", "shared/bob.md", "you may not write \"shared/bob.md\"; you may write in people/bob/"},
 		{"bob", "people/ann/x.md", "you may not write"},
 		{"bob", "people/bob/../ann/x.md", "must not contain .."},
 		{"bob", "people/bobby/x.md", "you may not write"},
@@ -119,10 +119,10 @@ func TestTeamWrites(t *testing.T) {
 			t.Errorf("%+v: %v", row, err)
 		}
 	}
-	contains(t, "update", use(t, s, "bob", "update_note", `{"path":"shared/Plan.md","mode":"append","text":"x"}`).Text, "you may read \"shared/Plan.md\" and not change it")
-	contains(t, "update", use(t, s, "bob", "update_note", `{"path":"people/ann/Diary.md","mode":"append","text":"x"}`).Text, "there is no note")
-	contains(t, "delete", use(t, s, "bob", "delete_note", `{"path":"shared/Plan.md","confirm":true}`).Text, "and not delete it")
-	contains(t, "delete", use(t, s, "bob", "delete_note", `{"path":"people/ann/Diary.md","confirm":true}`).Text, "there is no note")
+	contains(t, "update", use(t, s, "bob", "update_note", `{"path":"shared/Plan.md","mode":"append","text":"x"}`).Text, "you may read \"shared/Plan.md\" but not change it")
+	contains(t, "update", use(t, s, "bob", "update_note", `{"path":"people/ann/Diary.md","mode":"append","text":"x"}`).Text, "no note")
+	contains(t, "delete", use(t, s, "bob", "delete_note", `{"path":"shared/Plan.md","confirm":true}`).Text, "but not delete it")
+	contains(t, "delete", use(t, s, "bob", "delete_note", `{"path":"people/ann/Diary.md","confirm":true}`).Text, "no note")
 	fileText(t, dir, "people/ann/Diary.md")
 }
 
@@ -163,7 +163,7 @@ func TestTeamStrangers(t *testing.T) {
 		for _, p := range []*mcp.Principal{nil, {}} {
 			c := &mcp.Call{Method: method, Params: json.RawMessage(`{}`)}
 			c.Caller.Principal = p
-			if _, err := s.Serve(t.Context(), c); err == nil || !strings.Contains(err.Error(), "log in") {
+			if _, err := s.Serve(t.Context(), c); err == nil || !strings.Contains(err.Error(), "needs a login") {
 				t.Errorf("%s: %v", method, err)
 			}
 		}

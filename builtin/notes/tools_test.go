@@ -32,7 +32,7 @@ func TestEveryEra(t *testing.T) {
 	_, s := vaultOf(t, golden)
 	rows := []struct{ tool, args, text, structured string }{
 		{"search_notes", `{"query":"garden"}`, "5 notes found for \"garden\":\n\n- Garden.md “My garden”", `"path":"Garden.md","uri":"obsidian://note/Garden.md","title":"My garden","tags":["plants"]`},
-		{"search_notes", `{"query":"garden","limit":1}`, "There are more: pass offset=1.", `"next_offset":1`},
+		{"search_notes", `{"query":"garden","limit":1}`, "There are more. Continue with offset=1.", `"next_offset":1`},
 		{"search_notes", `{"query":"\"need water\""}`, "Roses need water. See [[Tools]].", `"path":"Garden.md"`},
 		{"search_notes", `{"query":"\"water need\""}`, "No notes found for", `"notes":[]`},
 		{"search_notes", `{"query":"garden","tag":"#Plants","folder":"Work"}`, "No notes found", `"notes":[]`},
@@ -41,15 +41,15 @@ func TestEveryEra(t *testing.T) {
 		{"read_note", `{"path":"meeting"}`, "# Meeting\n", `"path":"Work/Meeting.md"`},
 		{"list_tags", `{}`, "#work (2)\n#meeting (1)\n#plants (1)\n#plants/tools (1)\n", `{"tag":"work","notes":2}`},
 		{"list_tags", `{"prefix":"pl","limit":1}`, "#plants (1)\nThere are more", `"next_offset":1`},
-		{"search_notes", `{"query":"gardne"}`, "5 notes found for \"gardne\" (no note has that; searched for \"garden\")", `"corrected":"garden"`},
+		{"search_notes", `{"query":"gardne"}`, "5 notes found for \"gardne\" (corrected to \"garden\")", `"corrected":"garden"`},
 		{"search_notes", `{"query":"garden -spade -#work"}`, "3 notes found", `"path":"Garden.md"`},
 		{"search_notes", `{"query":"garden -\"need water\"","exclude_folders":["Work/","Archive"]}`, "1 note found", `"path":"Tools.md"`},
 		{"read_note", `{"path":"Work/Plan","outline":true}`, "Work/Plan.md, 9 lines:\n    1  # Plan\n    5  ## Tasks\n    8  ## Notes\n", `{"section":"Plan#Tasks","level":2,"line":5,"size":25}`},
 		{"read_note", `{"path":"Work/Plan","from_line":5,"to_line":6}`, "## Tasks\n- [ ] call Ann\n", `"size":24`},
 		{"read_note", `{"path":"Work/Plan","from_line":8}`, "## Notes\nnothing\n", `"from_line":8`},
-		{"read_notes", `{"paths":["Garden","nowhere","Tools.md"],"limit":20}`, "=== nowhere: there is no note", `"next_offset":20`},
+		{"read_notes", `{"paths":["Garden","nowhere","Tools.md"],"limit":20}`, "=== nowhere: no note", `"next_offset":20`},
 		{"list_folder", `{}`, "Archive/\nWork/\nGarden.md “My garden” (note, ", `{"path":"image.png","kind":"attachment"`},
-		{"list_folder", `{"folder":"Work/","limit":1}`, "There are more: pass offset=1.", `"path":"Work/Meeting.md","kind":"note","title":"Meeting"`},
+		{"list_folder", `{"folder":"Work/","limit":1}`, "There are more. Continue with offset=1.", `"path":"Work/Meeting.md","kind":"note","title":"Meeting"`},
 		{"backlinks", `{"path":"Garden"}`, "3 notes with a link to Garden.md:\n\n- Work/Meeting.md", `"path":"Work/Plan.md"`},
 	}
 	mcptest.EveryEra(t, s, func(t *testing.T, h mcp.Handler) {
@@ -83,7 +83,7 @@ func TestEveryEra(t *testing.T) {
 		}
 		contains(t, "prompt", prompt.Messages[0].Content.(*mcp.TextContent).Text, "What matters most: dates")
 		contains(t, "prompt", prompt.Messages[1].Content.(*mcp.EmbeddedResource).Resource.Text, "We met.")
-		if _, err := c.GetPrompt(t.Context(), "meeting_summary", map[string]string{"path": "Nothing"}); err == nil || !strings.Contains(err.Error(), "there is no note") {
+		if _, err := c.GetPrompt(t.Context(), "meeting_summary", map[string]string{"path": "Nothing"}); err == nil || !strings.Contains(err.Error(), "no note") {
 			t.Errorf("a prompt for nothing: %v", err)
 		}
 	})
@@ -136,8 +136,8 @@ func TestFind(t *testing.T) {
 	rows := [][2]string{
 		{"Garden.md", "Garden.md"}, {"garden", "Garden.md"}, {"plan", "Work/Plan.md"}, {"work/plan.MD", "Work/Plan.md"}, {"old/diary", "Archive/Old/Diary.md"},
 		{"Tools", "Tools.md"}, {"work/tools", "Work/Tools.md"},
-		{"lan", `there is no note "lan.md": find its path with search_notes`},
-		{"Work", `there is no note "Work.md"`},
+		{"lan", `no note "lan.md"; find its path with search_notes`},
+		{"Work", `no note "Work.md"`},
 	}
 	for _, row := range rows {
 		r := use(t, s, "", "read_note", fmt.Sprintf(`{"path":%q}`, row[0]))
@@ -148,7 +148,7 @@ func TestFind(t *testing.T) {
 		}
 	}
 	_, s = vaultOf(t, map[string]string{"a/x.md": "", "b/x.md": ""})
-	contains(t, "two", use(t, s, "", "read_note", `{"path":"x"}`).Text, `"x" could be 2 notes, such as a/x.md, b/x.md: give the whole path`)
+	contains(t, "two", use(t, s, "", "read_note", `{"path":"x"}`).Text, `"x" is ambiguous: 2 notes, such as a/x.md, b/x.md; give the full path`)
 }
 
 // A long note comes in parts that are the whole when put together.
@@ -193,7 +193,7 @@ func TestReadInParts(t *testing.T) {
 	}
 	r := use(t, s, "", "read_note", `{"path":"long.md"}`)
 	contains(t, "outline", r.Structured, `{"section":"Part 500","level":2,`)
-	contains(t, "beyond", use(t, s, "", "read_note", `{"path":"long.md","offset":99999999}`).Text, "behind the end")
+	contains(t, "beyond", use(t, s, "", "read_note", `{"path":"long.md","offset":99999999}`).Text, "after the end")
 }
 
 func TestSearchInFolder(t *testing.T) {
@@ -259,8 +259,8 @@ func TestReadOnly(t *testing.T) {
 func TestConfig(t *testing.T) {
 	rows := [][2]string{
 		{"vault=/x", "{/x false 0s}"}, {"vault=/x&readonly=1", "{/x true 0s}"}, {"vault=/x&readonly=0&poll=2s", "{/x false 2s}"}, {"vault=/x&readonly", "{/x true 0s}"},
-		{"", "say which folder"}, {"vault=", "say which folder"}, {"root=/x", `unknown setting "root": there are vault, readonly, poll, cache and grants`},
-		{"vault=/x&vault=/y", "given 2 times"}, {"vault=/x&readonly=maybe", "readonly=maybe cannot be read"}, {"vault=/x&poll=often", "cannot be read"},
+		{"", "vault is missing"}, {"vault=", "vault is missing"}, {"root=/x", `unknown setting "root"; there are vault, readonly, poll, cache and grants`},
+		{"vault=/x&vault=/y", "set 2 times"}, {"vault=/x&readonly=maybe", "invalid readonly=maybe"}, {"vault=/x&poll=often", "invalid poll=often"},
 	}
 	for _, row := range rows {
 		q, err := url.ParseQuery(row[0])
@@ -277,7 +277,7 @@ func TestConfig(t *testing.T) {
 	dir := t.TempDir()
 	for text, want := range map[string]string{
 		`{"home":"people/{id}","everyone":[{"folder":"shared"}],"principals":{"ann":[{"folder":"","write":true}]}}`: "&{Issuer: Home:people/{id} Everyone:[{Folder:shared Write:false}] Principals:map[ann:[{Folder: Write:true}]]}",
-		`{"homes":"x/{id}"}`: "homes", `{"home":"x"}`: "must contain {id}", `{"home":"a","home":"b"}`: "not JSON", `[]`: "cannot be used", `{"everyone":[{"write":true}]}`: "folder",
+		`{"homes":"x/{id}"}`: "homes", `{"home":"x"}`: "must contain {id}", `{"home":"a","home":"b"}`: "not JSON", `[]`: "is invalid", `{"everyone":[{"write":true}]}`: "folder",
 	} {
 		files(t, dir, map[string]string{"g.json": text})
 		c, err := FromQuery(url.Values{"vault": {"x"}, "grants": {filepath.Join(dir, "g.json")}})

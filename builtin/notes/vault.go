@@ -18,7 +18,7 @@ import (
 	"github.com/tenon-mcp/tenon/server"
 )
 
-// What a word counts, by where it is.
+// Weights of a word by where it occurs.
 const (
 	titleWeight   = 5
 	tagWeight     = 4
@@ -28,46 +28,45 @@ const (
 
 var fieldWeights = []float64{titleWeight, tagWeight, headingWeight, bodyWeight}
 
-// A vault is the notes of a folder and what is known about them.
+// A vault is a folder of notes and its index.
 type vault struct {
 	root    *os.Root
 	dir     string
 	grants  *Grants
 	poll    time.Duration
 	log     *slog.Logger
-	changes *server.Server // is told which notes there are and which change
+	changes *server.Server // receives the list of resources and their changes
 
-	refreshing sync.Mutex // one look at a file at a time, so that the last one counts
+	refreshing sync.Mutex // serializes reads of files, so that the last read wins
 
 	mu    sync.RWMutex
 	notes map[string]*note // by path
 	index *bm25.Index      // replaced once, by adopt
 
-	cacheFile string       // where the index is kept; empty means nowhere
-	unsaved   atomic.Int64 // how many notes were read or dropped since
+	cacheFile string       // path of the saved index; empty means none
+	unsaved   atomic.Int64 // notes read or dropped since the last save
 
-	ready        chan struct{} // closed when all notes have been read once
-	listed       chan struct{} // closed when all notes are resources
-	done, total  atomic.Int64  // how far that is
+	ready        chan struct{} // closed once all notes have been read
+	listed       chan struct{} // closed once all notes are resources
+	done, total  atomic.Int64  // progress of reading
 	failed       atomic.Pointer[error]
-	announceable bool // resources are listed from now on; guarded by refreshing
+	announceable bool // changes update the resource list; guarded by refreshing
 }
 
-// A note is what is remembered of a file. It is never changed, only replaced.
+// A note is the index entry of a file. It is immutable.
 type note struct {
 	path     string
 	title    string
-	tags     []string // in small letters, without #, sorted
+	tags     []string // lower case, without #, sorted
 	aliases  []string
 	links    []string // see linkKey
 	modified time.Time
 	size     int64
 	version  version
-	stamp    stamp // of the file it was read from, for the cache
+	stamp    stamp // of the file, for the cache
 }
 
-// wait returns when the vault has been read, and tells a waiting caller how far
-// that is.
+// wait waits until the vault has been read and reports progress.
 func (v *vault) wait(ctx context.Context, c *mcp.Call) error { return v.waitFor(ctx, c, v.ready) }
 
 func (v *vault) waitFor(ctx context.Context, c *mcp.Call, what <-chan struct{}) error {
@@ -93,7 +92,7 @@ func (v *vault) waitFor(ctx context.Context, c *mcp.Call, what <-chan struct{}) 
 	}
 }
 
-// failure is why the vault could not be read at all.
+// failure returns why the vault could not be read.
 func (v *vault) failure() error {
 	if err := v.failed.Load(); err != nil {
 		return *err
@@ -108,7 +107,7 @@ func (v *vault) get(name string) *note {
 	return v.notes[name]
 }
 
-// visible returns the notes that a caller may read, in no order.
+// visible returns the notes that a caller may read, unordered.
 func (v *vault) visible(a access, keep func(*note) bool) []*note {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -121,9 +120,9 @@ func (v *vault) visible(a access, keep func(*note) bool) []*note {
 	return all
 }
 
-// find returns the path of the note that a caller means: the one with this
-// path, or else the only one that it may read with this name, whatever the
-// case. A note that it may not read is not there.
+// find returns the path of the note that a caller names: the note with this
+// path, or else the only readable note with this name, ignoring case. A note
+// that the caller may not read does not exist.
 func (v *vault) find(ctx context.Context, c *mcp.Call, said string) (string, error) {
 	name, err := cleanPath(said)
 	if err != nil {
@@ -153,7 +152,7 @@ func (v *vault) find(ctx context.Context, c *mcp.Call, said string) (string, err
 	for _, n := range same[:min(len(same), 5)] {
 		names = append(names, n.path)
 	}
-	return "", fmt.Errorf("%q could be %s, such as %s: give the whole path", clip(said), plural(len(same), "note"), strings.Join(names, ", "))
+	return "", fmt.Errorf("%q is ambiguous: %s, such as %s; give the full path", clip(said), plural(len(same), "note"), strings.Join(names, ", "))
 }
 
 func (v *vault) namedError(name string) error {
@@ -163,21 +162,20 @@ func (v *vault) namedError(name string) error {
 	return nil
 }
 
-// endsWith reports whether a path is the shorter one or ends with it after a
-// slash.
+// endsWith reports whether long equals short or ends with it after a slash.
 func endsWith(long, short string) bool {
 	return strings.HasSuffix(long, short) && (len(long) == len(short) || long[len(long)-len(short)-1] == '/')
 }
 
-// hasTag reports whether a note has a tag, or one below it: "work" has
-// "work/urgent" below it.
+// hasTag reports whether a note has a tag or a nested one: "work/urgent" is
+// nested in "work".
 func (n *note) hasTag(tag string) bool {
 	return slices.ContainsFunc(n.tags, func(t string) bool {
 		return t == tag || strings.HasPrefix(t, tag) && t[len(tag)] == '/'
 	})
 }
 
-// filter is what a list of notes may be narrowed to.
+// filter returns a predicate for notes with a tag in a folder.
 func filter(tag, folder string) (func(*note) bool, error) {
 	tag = cleanTag(tag)
 	folder = strings.TrimSuffix(folder, "/")
@@ -191,12 +189,12 @@ func filter(tag, folder string) (func(*note) bool, error) {
 	return func(n *note) bool { return (tag == "" || n.hasTag(tag)) && inside(n.path, folder) }, nil
 }
 
-// cleanTag makes a tag of what a caller or an author wrote.
+// cleanTag normalizes a tag.
 func cleanTag(said string) string {
 	return strings.ToLower(strings.Trim(strings.TrimSpace(said), "#/"))
 }
 
-// newNote works out what is remembered of a file.
+// newNote returns the index entry of a file.
 func newNote(name string, info fs.FileInfo, f *facts, ver version) *note {
 	n := &note{path: name, modified: info.ModTime(), size: info.Size(), version: ver, stamp: stampOf(info, time.Now())}
 	if f != nil {

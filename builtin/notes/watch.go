@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	gather      = 50 * time.Millisecond  // changes are gathered for so long
-	pollTime    = 500 * time.Millisecond // where nobody tells of changes
-	maxGathered = 4096                   // beyond that, everything is looked at
+	gather      = 50 * time.Millisecond  // how long changes are collected
+	pollTime    = 500 * time.Millisecond // interval where there are no notifications
+	maxGathered = 4096                   // more changes cause a rescan
 )
 
-// A watcher follows the changes that other programs make. The system tells of
-// them where it can; where it cannot, because there are too many folders to
-// watch or nobody to ask, the vault is looked at again and again.
+// A watcher follows the changes that other programs make. It uses file
+// system notifications, and polls where they are unavailable or the folders
+// are too many to watch.
 //
-// What was told is gathered by one goroutine and worked on by another, so that
-// a flood of changes costs one look at each file and a fixed amount of memory.
+// One goroutine collects notifications and another processes them, so that a
+// flood of changes costs one read of each file and a fixed amount of memory.
 type watcher struct {
 	v        *vault
 	notified *fsnotify.Watcher // nil when polling
-	dirs     map[string]bool   // those that are watched
+	dirs     map[string]bool   // watched folders
 }
 
 func (v *vault) watch() *watcher {
@@ -38,7 +38,7 @@ func (v *vault) watch() *watcher {
 	}
 	told, err := fsnotify.NewWatcher()
 	if err != nil {
-		v.logger().Warn("notes: changes cannot be watched for, so they are looked for", "error", err)
+		v.logger().Warn("notes: file system notifications are not available; polling for changes", "error", err)
 		return w
 	}
 	w.notified = told
@@ -51,18 +51,18 @@ func (w *watcher) close() {
 	}
 }
 
-// folder watches one more folder. When that fails, polling takes over.
+// folder watches one more folder. If that fails, polling takes over.
 func (w *watcher) folder(dir string) {
 	if w.notified == nil {
 		return
 	}
-	// Also if it is watched already: it may be another one of that name.
+	// Also if the name is watched already: the folder may be a new one.
 	err := w.notified.Add(filepath.Join(w.v.dir, filepath.FromSlash(dir)))
 	switch {
 	case err == nil:
 		w.dirs[dir] = true
 	case !errors.Is(err, fs.ErrNotExist):
-		w.v.logger().Warn("notes: no more folders can be watched, so changes are looked for", "folders", len(w.dirs), "error", err)
+		w.v.logger().Warn("notes: too many folders to watch; polling for changes", "folders", len(w.dirs), "error", err)
 		w.notified.Close()
 		w.notified = nil
 	}
@@ -75,7 +75,7 @@ func (w *watcher) follow(ctx context.Context) {
 		ready := make(chan struct{}, 1)
 		told := w.notified
 		gathered := make(chan struct{})
-		go func() { // takes what is told as fast as it comes, until the watcher is closed
+		go func() { // collects events until the watcher is closed
 			defer close(gathered)
 			g.listen(told, w.v, ready)
 		}()
@@ -88,12 +88,12 @@ func (w *watcher) follow(ctx context.Context) {
 	}
 }
 
-// whenTold works on what has gathered, until ctx ends or watching fails.
+// onNotify processes collected changes until ctx ends or watching fails.
 func (w *watcher) onNotify(ctx context.Context, g *gathering, ready chan struct{}) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	took := time.Duration(0)
-	w.rescan(ctx) // what happened while the vault was read
+	w.rescan(ctx) // changes made while the vault was being read
 	for w.notified != nil {
 		select {
 		case <-ready:
@@ -115,7 +115,8 @@ func (w *watcher) onNotify(ctx context.Context, g *gathering, ready chan struct{
 	}
 }
 
-// look looks at single files. It returns false if folders have come or gone.
+// look reads single files again. It returns false if folders were added or
+// removed.
 func (w *watcher) look(names []string) bool {
 	for _, name := range names {
 		info, err := w.v.root.Lstat(name)
@@ -131,8 +132,7 @@ func (w *watcher) look(names []string) bool {
 	return true
 }
 
-// again looks at everything, again and again. A vault so large that this takes
-// long is looked at less often.
+// again rescans the vault periodically, less often if a rescan takes long.
 func (w *watcher) again(ctx context.Context) {
 	every := pollTime
 	if w.v.poll > 0 {
@@ -152,10 +152,10 @@ func (w *watcher) again(ctx context.Context) {
 	}
 }
 
-// rescan compares what is known with what is there.
+// rescan compares the index with the files.
 func (w *watcher) rescan(ctx context.Context) {
 	v := w.v
-	for dir := range w.dirs { // those that are gone must not hide a new one of that name
+	for dir := range w.dirs { // a removed folder must not hide a new one of that name
 		if _, err := v.root.Lstat(dir); err != nil && w.notified != nil {
 			w.notified.Remove(filepath.Join(v.dir, filepath.FromSlash(dir)))
 			delete(w.dirs, dir)
@@ -167,7 +167,7 @@ func (w *watcher) rescan(ctx context.Context) {
 	there, err := v.walk(ctx, w.folder, known)
 	if err != nil {
 		if ctx.Err() == nil {
-			v.logger().Warn("notes: the vault cannot be looked at", "error", err)
+			v.logger().Warn("notes: rescanning the vault failed", "error", err)
 		}
 		return
 	}
@@ -178,7 +178,7 @@ func (w *watcher) rescan(ctx context.Context) {
 			v.refresh(f.name)
 		}
 	}
-	for name := range known { // it may have come back meanwhile
+	for name := range known { // it may exist again
 		if _, err := v.root.Lstat(name); err == nil {
 			v.refresh(name)
 			delete(known, name)
@@ -189,8 +189,8 @@ func (w *watcher) rescan(ctx context.Context) {
 	v.forget(slices.Collect(maps.Keys(known))...)
 }
 
-// relative is the path of a note or folder in the vault, if others than we may
-// have changed it: no part of it begins with a dot.
+// relative returns the path of a note or folder in the vault, or false if an
+// element begins with a dot.
 func (v *vault) relative(name string) (string, bool) {
 	rel, err := filepath.Rel(v.dir, name)
 	if err != nil {

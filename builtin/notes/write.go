@@ -14,22 +14,22 @@ import (
 )
 
 type createArgs struct {
-	Path        string                     `json:"path" doc:"where the note shall be, as Projects/Garden.md; folders are made as needed" schema:"minLength=1,maxLength=1024"`
-	Text        string                     `json:"text" doc:"the note, in Markdown" schema:"maxLength=4000000"`
+	Path        string                     `json:"path" doc:"the path of the new note, such as Projects/Garden.md; folders are created as needed" schema:"minLength=1,maxLength=1024"`
+	Text        string                     `json:"text" doc:"the text of the note, in Markdown" schema:"maxLength=4000000"`
 	Frontmatter map[string]json.RawMessage `json:"frontmatter,omitzero" doc:"properties to put at the top of the note, such as {\"tags\":[\"garden\"]}"`
 }
 
-// A written is a note after a change.
+// A written is the result of a change to a note.
 type written struct {
 	Path    string `json:"path"`
 	URI     string `json:"uri"`
-	Version string `json:"version" doc:"of the note as it is now"`
-	Size    int    `json:"size" doc:"in bytes"`
-	Changed bool   `json:"changed" doc:"false when the note was already like that"`
+	Version string `json:"version" doc:"the new version of the note"`
+	Size    int    `json:"size" doc:"size in bytes"`
+	Changed bool   `json:"changed" doc:"false if the note had this content already"`
 	what    string
 }
 
-// MCPText is what a model reads.
+// MCPText returns the text that a model reads.
 func (w written) MCPText() string {
 	return fmt.Sprintf("%s %s: %d bytes, version %s.", w.what, w.Path, w.Size, w.Version)
 }
@@ -44,7 +44,7 @@ func (v *vault) create(ctx context.Context, c *mcp.Call, in createArgs) (written
 	}
 	a := v.access(&c.Caller)
 	if !a.writes(name) {
-		return written{}, fmt.Errorf("you may not write %q: you may write in %s", clip(name), a.writable())
+		return written{}, fmt.Errorf("you may not write %q; you may write in %s", clip(name), a.writable())
 	}
 	text := in.Text
 	if len(in.Frontmatter) > 0 {
@@ -53,9 +53,9 @@ func (v *vault) create(ctx context.Context, c *mcp.Call, in createArgs) (written
 		}
 	}
 	if len(text) > maxNote {
-		return written{}, fmt.Errorf("the note cannot be written: %w", errTooLarge)
+		return written{}, fmt.Errorf("write the note: %w", errTooLarge)
 	}
-	if err := v.wait(ctx, c); err != nil { // to know names that differ in case alone
+	if err := v.wait(ctx, c); err != nil { // the index finds names that differ only in case
 		return written{}, err
 	}
 	if err := v.createFile(ctx, a, name, []byte(text)); err != nil {
@@ -67,7 +67,7 @@ func (v *vault) create(ctx context.Context, c *mcp.Call, in createArgs) (written
 
 func (v *vault) createFile(ctx context.Context, a access, name string, b []byte) error {
 	exists := func(as string) error {
-		return fmt.Errorf("there is a note %q already: change it with update_note, or choose another path", as)
+		return fmt.Errorf("note %q exists already; change it with update_note, or choose another path", as)
 	}
 	k := key(name)
 	if same := v.visible(a, func(n *note) bool { return key(n.path) == k }); len(same) > 0 {
@@ -98,14 +98,14 @@ func (v *vault) createFile(ctx context.Context, a access, name string, b []byte)
 
 type updateArgs struct {
 	Path        string                     `json:"path" doc:"the path of the note in the vault" schema:"minLength=1,maxLength=1024"`
-	Mode        string                     `json:"mode" doc:"append or prepend: add text to the note, or to the section. replace_section: put text in the place of what is under the heading, or of the whole note below its frontmatter if no section is named. replace_text: put text in the place of old_text. frontmatter: set properties. add_tags, remove_tags: tags of the frontmatter, and when removing those in the text" schema:"enum=append|prepend|replace_section|replace_text|frontmatter|add_tags|remove_tags"`
-	Version     string                     `json:"version,omitzero" doc:"the version that read_note told. The note is not changed if it is another one by now. Needed unless text is only added" schema:"maxLength=64"`
-	Section     string                     `json:"section,omitzero" doc:"the heading of a section; name those above it too where there are several, as Project#Tasks" schema:"maxLength=1000"`
+	Mode        string                     `json:"mode" doc:"append, prepend: add text to the note or the section. replace_section: replace the text under the heading, or the whole note below its frontmatter if section is empty. replace_text: replace old_text by text. frontmatter: set properties. add_tags, remove_tags: change the tags of the frontmatter; remove_tags also removes them from the text" schema:"enum=append|prepend|replace_section|replace_text|frontmatter|add_tags|remove_tags"`
+	Version     string                     `json:"version,omitzero" doc:"the version from read_note; if the note has another version now, it is not changed. Required except for append, prepend and tags" schema:"maxLength=64"`
+	Section     string                     `json:"section,omitzero" doc:"the heading of a section; if there are several, put the parent heading before it, as in Project#Tasks" schema:"maxLength=1000"`
 	Text        string                     `json:"text,omitzero" doc:"the new text, in Markdown" schema:"maxLength=4000000"`
-	OldText     string                     `json:"old_text,omitzero" doc:"the text to replace; it must be in the note exactly once" schema:"maxLength=4000000"`
-	Frontmatter map[string]json.RawMessage `json:"frontmatter,omitzero" doc:"properties to set; null removes one. Others stay as they are"`
+	OldText     string                     `json:"old_text,omitzero" doc:"the text to replace; it must occur exactly once" schema:"maxLength=4000000"`
+	Frontmatter map[string]json.RawMessage `json:"frontmatter,omitzero" doc:"properties to set; null removes one; others are kept"`
 	Tags        []string                   `json:"tags,omitzero" doc:"for add_tags and remove_tags" schema:"maxItems=50"`
-	Confirm     bool                       `json:"confirm,omitzero" doc:"set it to replace a whole note where the client cannot ask the person"`
+	Confirm     bool                       `json:"confirm,omitzero" doc:"the user agreed to replace the whole note; set it only after a result asked for it"`
 }
 
 func (v *vault) update(ctx context.Context, c *mcp.Call, in updateArgs) (written, error) {
@@ -114,13 +114,13 @@ func (v *vault) update(ctx context.Context, c *mcp.Call, in updateArgs) (written
 		return written{}, err
 	}
 	if a := v.access(&c.Caller); !a.writes(name) {
-		return written{}, fmt.Errorf("you may read %q and not change it: you may write in %s", name, a.writable())
+		return written{}, fmt.Errorf("you may read %q but not change it; you may write in %s", name, a.writable())
 	}
 	if err := in.check(); err != nil {
 		return written{}, err
 	}
 	if in.Mode == "replace_section" && in.Section == "" {
-		st, err := v.load(name) // nobody is asked about what will not be done
+		st, err := v.load(name) // check the version before asking the user
 		if err == nil {
 			err = st.is(in.Version)
 		}
@@ -134,14 +134,13 @@ func (v *vault) update(ctx context.Context, c *mcp.Call, in updateArgs) (written
 	if in.Version != "" || !in.adds() && !in.tagging() {
 		return v.change(ctx, name, in.Version, in.apply)
 	}
-	// Text that is only added, and tags, fit whatever the note says by then.
+	// Added text and tags apply to any version of the note.
 	return safefile.Retry(ctx, func() (written, error) { return v.change(ctx, name, "", in.apply) })
 }
 
-// change reads a note and writes what apply makes of it, while no other process
-// of ours can change it. If version is not empty the note must have it. The
-// error is a [safefile.ErrChanged] if another program changed the note
-// meanwhile.
+// change reads a note and writes the text that apply returns, under the lock
+// of the note. If version is not empty, the note must have it. The error is
+// [safefile.ErrChanged] if another program changed the note meanwhile.
 func (v *vault) change(ctx context.Context, name, version string, apply func(text string) (string, error)) (written, error) {
 	unlock, err := v.lock(ctx, name)
 	if err != nil {
@@ -160,9 +159,9 @@ func (v *vault) change(ctx context.Context, name, version string, apply func(tex
 		return written{}, err
 	}
 	if len(now) > maxNote {
-		return written{}, fmt.Errorf("the note cannot be changed: %w", errTooLarge)
+		return written{}, fmt.Errorf("change the note: %w", errTooLarge)
 	}
-	out := written{name, uriOf(name), st.version.String(), len(now), now != string(st.bytes), "Nothing to change in"}
+	out := written{name, uriOf(name), st.version.String(), len(now), now != string(st.bytes), "No change in"}
 	if out.Changed {
 		if err := v.replace(st, []byte(now)); err != nil {
 			return written{}, err
@@ -184,24 +183,24 @@ func (v *vault) lock(ctx context.Context, names ...string) (unlock func(), err e
 // adds reports whether the update only adds text.
 func (in *updateArgs) adds() bool { return in.Mode == "append" || in.Mode == "prepend" }
 
-// tagging reports whether the update is about tags.
+// tagging reports whether the update changes tags.
 func (in *updateArgs) tagging() bool { return in.Mode == "add_tags" || in.Mode == "remove_tags" }
 
-// check finds arguments that do not go together.
+// check returns an error for arguments that do not go together.
 func (in *updateArgs) check() error {
 	switch {
 	case in.tagging() != (len(in.Tags) > 0):
-		return errors.New("tags goes with the modes add_tags and remove_tags, which need it")
+		return errors.New("tags must be set for the modes add_tags and remove_tags, and only for these")
 	case !in.adds() && !in.tagging() && in.Version == "":
-		return fmt.Errorf("%s needs the version of the note: read it with read_note, and pass the version it tells", in.Mode)
+		return fmt.Errorf("%s needs the version of the note; pass the version from read_note", in.Mode)
 	case in.Mode == "frontmatter" && len(in.Frontmatter) == 0:
-		return errors.New("frontmatter is empty: say which properties to set")
+		return errors.New("frontmatter is empty; name the properties to set")
 	case in.Mode != "frontmatter" && len(in.Frontmatter) > 0:
-		return errors.New(`frontmatter is set in a call of its own, with mode "frontmatter"`)
+		return errors.New(`frontmatter needs the mode "frontmatter", in a separate call`)
 	case in.adds() && strings.TrimSpace(in.Text) == "":
-		return errors.New("text is empty: say what to add")
+		return errors.New("text is empty")
 	case in.Mode != "replace_text" && in.OldText != "":
-		return errors.New(`old_text goes with mode "replace_text"`)
+		return errors.New(`old_text needs the mode "replace_text"`)
 	}
 	return nil
 }
@@ -236,21 +235,21 @@ func (in *updateArgs) apply(text string) (string, error) {
 	return text[:body] + now, nil
 }
 
-// is reports a conflict if the note is not what the caller has read.
+// is returns an error unless the note has the version that the caller read.
 func (st *state) is(said string) error {
 	if said == st.version.String() {
 		return nil
 	}
-	return fmt.Errorf("somebody has changed %q since version %s: it is version %s now, and nothing was written. Read it again with read_note, make your change to what it says now, and pass the new version", st.name, clip(said), st.version)
+	return fmt.Errorf("%q changed since version %s and is now version %s; nothing was written. Read it again with read_note, then apply your change to the new version", st.name, clip(said), st.version)
 }
 
-// replace writes a note, unless another program has changed it since it was
-// read. The caller holds the lock.
+// replace writes a note unless another program changed it since it was read.
+// The caller holds the lock.
 func (v *vault) replace(st *state, b []byte) error {
 	err := safefile.ReplaceSame(v.root, st.name, b, st.bytes)
 	v.refresh(st.name)
 	if errors.Is(err, safefile.ErrChanged) {
-		return fmt.Errorf("%q was not changed: %w. Read it again with read_note, make your change to what it says now, and pass the new version", st.name, err)
+		return fmt.Errorf("%q was not changed: %w. Read it again with read_note, then apply your change to the new version", st.name, err)
 	}
 	if err != nil {
 		return fileError(st.name, err)

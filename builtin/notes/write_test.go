@@ -27,12 +27,12 @@ func TestCreate(t *testing.T) {
 	expect(t, "version", r.field(t, "version"), versionOfNote(t, s, "", "New/Deep/Idea.md"))
 	expect(t, "found at once", use(t, s, "", "search_notes", `{"query":"zebra"}`).paths(t), "New/Deep/Idea.md")
 	for _, row := range [][2]string{
-		{`{"path":"Garden.md","text":"x"}`, `there is a note "Garden.md" already: change it with update_note`},
-		{`{"path":"GARDEN","text":"x"}`, `there is a note "Garden.md" already`},
-		{`{"path":"a:b","text":"x"}`, "would not work everywhere"},
+		{`{"path":"Garden.md","text":"x"}`, `note "Garden.md" exists already; change it with update_note`},
+		{`{"path":"GARDEN","text":"x"}`, `note "Garden.md" exists already`},
+		{`{"path":"a:b","text":"x"}`, "does not work on every system"},
 		{`{"path":"../b","text":"x"}`, "must not contain .."},
-		{`{"path":"Garden.md/x","text":"x"}`, "cannot be used"},
-		{`{"path":".obsidian/x","text":"x"}`, "begins with a dot"},
+		{`{"path":"Garden.md/x","text":"x"}`, `note "Garden.md/x.md": `},
+		{`{"path":".obsidian/x","text":"x"}`, "begin with a dot"},
 		{`{"path":"ok","text":"---\na: &x 1\n---\n","frontmatter":{"b":1}}`, "anchor"},
 	} {
 		r := use(t, s, "", "create_note", row[0])
@@ -71,19 +71,19 @@ func TestUpdate(t *testing.T) {
 
 	use(t, s, "", "update_note", `{"path":"latin","mode":"append","text":"é"}`)
 	expect(t, "bytes of another encoding", fileText(t, dir, "latin.md"), "caf\xe9\né\n")
-	contains(t, "remark", use(t, s, "", "read_note", `{"path":"latin"}`).Structured, "the note is not UTF-8")
-	contains(t, "binary", use(t, s, "", "read_note", `{"path":"bin"}`).Text, "it is a binary file")
+	contains(t, "remark", use(t, s, "", "read_note", `{"path":"latin"}`).Structured, "the note is not valid UTF-8")
+	contains(t, "binary", use(t, s, "", "read_note", `{"path":"bin"}`).Text, "it is binary")
 
 	for _, row := range [][2]string{
-		{`{"path":"n","mode":"replace_text","old_text":"x","text":"y"}`, "replace_text needs the version of the note: read it with read_note"},
+		{`{"path":"n","mode":"replace_text","old_text":"x","text":"y"}`, "replace_text needs the version of the note; pass the version from read_note"},
 		{`{"path":"n","mode":"replace_section","text":"y"}`, "needs the version"},
 		{`{"path":"n","mode":"append","text":" "}`, "text is empty"},
-		{`{"path":"n","mode":"append","text":"x","section":"Nope"}`, "there is no section"},
+		{`{"path":"n","mode":"append","text":"x","section":"Nope"}`, "no section"},
 		{`{"path":"n","mode":"frontmatter","version":"x"}`, "frontmatter is empty"},
-		{`{"path":"n","mode":"append","text":"x","frontmatter":{"a":1}}`, "a call of its own"},
-		{`{"path":"n","mode":"append","text":"x","old_text":"y"}`, "goes with mode"},
+		{`{"path":"n","mode":"append","text":"x","frontmatter":{"a":1}}`, "in a separate call"},
+		{`{"path":"n","mode":"append","text":"x","old_text":"y"}`, "needs the mode"},
 		{`{"path":"n","mode":"shred"}`, "mode"},
-		{`{"path":"none","mode":"append","text":"x"}`, "there is no note"},
+		{`{"path":"none","mode":"append","text":"x"}`, "no note"},
 		{`{"path":"n","mode":"append","text":"x","version":"0000000000000000"}`, "nothing was written. Read it again with read_note"},
 	} {
 		before := fileText(t, dir, "n.md")
@@ -112,14 +112,14 @@ func TestConflict(t *testing.T) {
 		t.Fatal(r.Text)
 	}
 	second := edit("second")
-	contains(t, "the second client", second.Text, "somebody has changed \"n.md\" since version "+read)
+	contains(t, "the second client", second.Text, "\"n.md\" changed since version "+read)
 	expect(t, "the file", fileText(t, dir, "n.md"), "first\n")
 
 	read = versionOfNote(t, s, "", "n.md")
 	files(t, dir, map[string]string{"n.md": "start from an editor\n"})
-	contains(t, "after an editor", edit("third").Text, "somebody has changed")
+	contains(t, "after an editor", edit("third").Text, "changed since version")
 	expect(t, "the file", fileText(t, dir, "n.md"), "start from an editor\n")
-	contains(t, "deleting", use(t, s, "", "delete_note", fmt.Sprintf(`{"path":"n.md","version":%q,"confirm":true}`, read)).Text, "somebody has changed")
+	contains(t, "deleting", use(t, s, "", "delete_note", fmt.Sprintf(`{"path":"n.md","version":%q,"confirm":true}`, read)).Text, "changed since version")
 }
 
 // Many clients add lines at once, and every line is there.
@@ -171,7 +171,7 @@ func TestConflictInTheLastMoment(t *testing.T) {
 func TestDelete(t *testing.T) {
 	dir, s := vaultOf(t, golden)
 	contains(t, "without a word", use(t, s, "", "delete_note", `{"path":"Work/Plan.md"}`).Text, "call again with confirm=true")
-	contains(t, "by name", use(t, s, "", "delete_note", `{"path":"plan","confirm":true}`).Text, "there is no note")
+	contains(t, "by name", use(t, s, "", "delete_note", `{"path":"plan","confirm":true}`).Text, "no note")
 	for i, want := range []string{".trash/Work/Plan.md", ".trash/Work/Plan 2.md", ".trash/Work/Plan 3.md"} {
 		files(t, dir, map[string]string{"Work/Plan.md": fmt.Sprint(i)})
 		r := use(t, s, "", "delete_note", `{"path":"Work/Plan.md","confirm":true}`)
@@ -194,7 +194,7 @@ func TestDelete(t *testing.T) {
 func TestDeleteAsks(t *testing.T) {
 	answers := map[string]string{
 		`{"action":"accept","content":{"confirm":true}}`:  `"trash":".trash/Garden.md"`,
-		`{"action":"accept","content":{"confirm":false}}`: `the person said no`,
+		`{"action":"accept","content":{"confirm":false}}`: `the user declined`,
 		`{"action":"decline"}`:                            `declined`,
 		`{"action":"cancel"}`:                             `dismissed the request`,
 	}
