@@ -91,7 +91,7 @@ func TestReadAttachment(t *testing.T) {
 		`{"path":"paper.pdf"}`:    `"uri":"obsidian://attachment/paper.pdf","mimeType":"application/pdf","blob":"ZG9jdW1lbnQ="`,
 		`{"path":"big.png"}`:      `the maximum is 8 MiB`,
 		`{"path":"../x.png"}`:     `must not contain ..`,
-		`{"path":".obsidian/x"}`:  `begins with a dot`,
+		`{"path":".obsidian/x"}`:  `begin with a dot`,
 	} {
 		res, err := s.Serve(t.Context(), &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"read_attachment","arguments":` + args + `}`)})
 		if err != nil {

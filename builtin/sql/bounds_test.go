@@ -168,7 +168,7 @@ func wrongLogin(t *testing.T, dsns ...string) {
 	t.Helper()
 	for _, dsn := range dsns {
 		a := run(t, serve(t, sql.Config{DSN: dsn}), "SELECT 1")
-		if !a.failed || !strings.Contains(a.text, "does not let this server in") || strings.Contains(a.text, "wr0ng") || strings.Contains(a.text, password) {
+		if !a.failed || !strings.Contains(a.text, "log in to database") || strings.Contains(a.text, "wr0ng") || strings.Contains(a.text, password) {
 			t.Errorf("%s", a.text)
 		}
 	}

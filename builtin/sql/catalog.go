@@ -11,24 +11,25 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A catalog is what was last heard of the tables, for completion and for the
-// list of resources. Answers are always asked anew.
+// A catalog caches the list of tables for completion and for the resource
+// list. Tool calls always query the database.
 type catalog struct {
 	mu     sync.Mutex
 	tables []engine.Table
-	shown  map[string]bool // the tables that are resources now
-	again  bool            // a listing was asked for while one was going on
+	shown  map[string]bool // the tables that are resources
+	again  bool            // list again after the current listing
 	busy   bool
-	first  chan struct{}   // closed when the first listing is over, whatever came of it
+	first  chan struct{}   // closed after the first listing, successful or not
 	ctx    context.Context // ends when the server is closed
 	end    context.CancelFunc
 	wait   sync.WaitGroup
 }
 
-// listed is how many tables are shown as resources; the template reaches all.
+// listed is the maximum number of tables that are resources; the template
+// reaches all.
 const listed = 500
 
-// tables asks the database, and brings the resources up to date.
+// tables queries the list of tables and updates the resources.
 func (d *database) tables(ctx context.Context) ([]engine.Table, error) {
 	tables, err := d.engine.Tables(ctx)
 	if err != nil {
@@ -41,7 +42,7 @@ func (d *database) tables(ctx context.Context) ([]engine.Table, error) {
 	return tables, nil
 }
 
-// table finds one table by the name that callers use.
+// table returns the table with the name that callers use.
 func (d *database) table(ctx context.Context, id string) (engine.Table, bool, error) {
 	tables, err := d.tables(ctx)
 	if err != nil {
@@ -54,7 +55,7 @@ func (d *database) table(ctx context.Context, id string) (engine.Table, bool, er
 		return engine.Table{}, false
 	}
 	t, ok := match(func(t engine.Table) bool { return t.ID == id })
-	if !ok { // the name in full, or as somebody else would write it
+	if !ok { // try the name with schema, and ignoring case
 		t, ok = match(func(t engine.Table) bool {
 			return strings.EqualFold(t.ID, id) || strings.EqualFold(t.Schema+"."+t.Name, id)
 		})
@@ -66,7 +67,7 @@ func (d *database) table(ctx context.Context, id string) (engine.Table, bool, er
 	return t, true, err
 }
 
-// closeCatalog ends what runs in the background.
+// closeCatalog ends the background work.
 func (d *database) closeCatalog() error {
 	c := &d.catalog
 	c.mu.Lock()
@@ -76,7 +77,7 @@ func (d *database) closeCatalog() error {
 	return nil
 }
 
-// listInBackground brings the resources up to date without anybody waiting.
+// listInBackground updates the resources in the background.
 func (d *database) listInBackground() {
 	c := &d.catalog
 	c.mu.Lock()
@@ -99,7 +100,7 @@ func (d *database) listUntilQuiet() {
 		_, err := d.tables(ctx)
 		cancel()
 		if err != nil && c.ctx.Err() == nil {
-			d.Log.Warn("the tables could not be listed", "error", err)
+			d.Log.Warn("listing tables failed", "error", err)
 		}
 		c.mu.Lock()
 		if c.first != nil {
@@ -116,8 +117,8 @@ func (d *database) listUntilQuiet() {
 	}
 }
 
-// complete has whoever lists the resources wait for the first listing: a list
-// without the tables is one that nobody asks for.
+// complete is middleware that delays resources/list until the first listing
+// is done.
 func (d *database) complete(next mcp.Handler) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		if c.Method == mcp.MethodResourcesList {
@@ -136,7 +137,7 @@ func (d *database) complete(next mcp.Handler) mcp.Handler {
 	})
 }
 
-// show makes the tables resources, and those that are gone no longer.
+// show adds the tables as resources and removes those that no longer exist.
 func (d *database) show(tables []engine.Table) {
 	c := &d.catalog
 	c.mu.Lock()
@@ -149,7 +150,7 @@ func (d *database) show(tables []engine.Table) {
 		if !c.shown[uri] {
 			err := d.server.AddResource(mcp.Resource{URI: uri, Name: t.ID, Title: t.Kind + " " + t.ID, Description: t.Comment, MIMEType: markdown}, d.readTable, nil)
 			if err != nil {
-				d.Log.Warn("a table cannot be shown as a resource", "table", t.ID, "error", err)
+				d.Log.Warn("adding a table as a resource failed", "table", t.ID, "error", err)
 			}
 		}
 	}
@@ -161,8 +162,7 @@ func (d *database) show(tables []engine.Table) {
 	c.shown = now
 }
 
-// known are the tables as they were last heard of; the database is asked if
-// nothing was heard yet.
+// known returns the cached tables, and queries the database if there are none.
 func (d *database) known(ctx context.Context) []engine.Table {
 	d.catalog.mu.Lock()
 	tables := d.catalog.tables
@@ -170,7 +170,7 @@ func (d *database) known(ctx context.Context) []engine.Table {
 	if tables == nil {
 		ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 		defer cancel()
-		tables, _ = d.tables(ctx) // without an answer nothing is completed
+		tables, _ = d.tables(ctx) // on error nothing is completed
 	}
 	return tables
 }

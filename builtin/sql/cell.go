@@ -15,18 +15,17 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// A cell is one value in its two forms: what a program reads and what a model
-// reads.
+// A cell is one value in two forms: JSON for programs and text for models.
 type cell struct {
 	json json.RawMessage
 	text string
-	cut  bool // there is more than is shown
+	cut  bool // the value was cut
 }
 
-// exactInteger is the largest integer that every reader of JSON keeps.
+// exactInteger is the largest integer that every JSON parser keeps exactly.
 const exactInteger = 1<<53 - 1
 
-// newCell writes a value down. No more than limit bytes of it are shown.
+// newCell formats a value, at most limit bytes of it.
 func newCell(v any, limit int) cell {
 	switch v := v.(type) {
 	case nil:
@@ -46,7 +45,7 @@ func newCell(v any, limit int) cell {
 	case float64:
 		return floatCell(v)
 	case engine.Decimal:
-		if len(v) > limit { // some engines have numbers of 100,000 digits
+		if len(v) > limit { // some engines allow 100,000 digits
 			return textCell(string(v), limit)
 		}
 		return quotedNumber(string(v))
@@ -65,12 +64,12 @@ func newCell(v any, limit int) cell {
 	return textCell(fmt.Sprint(v), limit)
 }
 
-// maxNested is how deep JSON may be nested to be sent as such.
+// maxNested is the maximum depth of JSON that is sent as JSON.
 const maxNested = 100
 
-// sendable reports whether JSON of an engine can be part of a message as it is.
-// Engines keep what readers of JSON refuse: the same name twice, half of a
-// surrogate pair, and lists within lists without end.
+// sendable reports whether JSON of an engine can be part of a message.
+// Engines may store JSON that parsers refuse: duplicate names, unpaired
+// surrogates, and unlimited depth.
 func sendable(v engine.JSON) bool {
 	if err := rawjson.Check(v); err != nil {
 		return false
@@ -96,7 +95,7 @@ func sendable(v engine.JSON) bool {
 
 func same(s string) cell { return cell{json: json.RawMessage(s), text: s} }
 
-// quotedNumber is a number that a reader of JSON could round.
+// quotedNumber returns a number as a string, so that no JSON parser rounds it.
 func quotedNumber(s string) cell { return cell{json: json.RawMessage(`"` + s + `"`), text: s} }
 
 func floatCell(f float64) cell {
@@ -138,7 +137,7 @@ func textCell(s string, limit int) cell {
 	if len(s) <= limit {
 		raw := quoteJSON(s)
 		if s == "" || s == "NULL" {
-			return cell{json: raw, text: "'" + s + "'"} // unlike the absence of a value
+			return cell{json: raw, text: "'" + s + "'"} // unlike a NULL value
 		}
 		return cell{json: raw, text: escape(s)}
 	}
@@ -179,8 +178,7 @@ func quoteJSON(s string) json.RawMessage {
 	return json.RawMessage(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// escape keeps a value on its line and in its column, and whatever could steer
-// a terminal from doing so.
+// escape escapes characters that break lines or columns or control a terminal.
 func escape(s string) string {
 	if !strings.ContainsFunc(s, special) {
 		return s
@@ -205,8 +203,8 @@ func escape(s string) string {
 	return b.String()
 }
 
-// special are characters that are written as escapes: those of control, those
-// that turn the direction of text around, and the tags that nobody sees.
+// special reports whether r is escaped: control characters, direction marks
+// and invisible tags.
 func special(r rune) bool {
 	return r == '|' || unicode.IsControl(r) || r == '\u2028' || r == '\u2029' ||
 		r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' || r >= 0xe0000 && r <= 0xe007f

@@ -11,35 +11,36 @@ import (
 	"time"
 )
 
-// Config says which database, and what may be done to it.
+// Config configures the server.
 type Config struct {
-	// DSN names the database: a file of SQLite, or a URL that begins with
-	// postgres:// or mysql://. It is needed. A password in it appears in no
+	// DSN names the database: an SQLite file, or a URL that begins with
+	// postgres:// or mysql://. It is required. Its password appears in no
 	// result, error or log.
 	DSN string
 
-	// Writes adds the tool run_statement. Unset means that nothing can write.
+	// Writes adds the tool run_statement. If unset, the server cannot write.
 	Writes bool
 
 	// Privileged lets queries run as an account that a read-only transaction
-	// does not hold back, such as a superuser. Unset means that such accounts
-	// are refused.
+	// cannot restrict, such as a superuser. If unset, such accounts are
+	// refused.
 	Privileged bool
 
-	// Queries is a file of queries that become tools; see docs/servers/sql.md.
-	// Empty means none.
+	// Queries is a file of queries that become tools; see
+	// docs/servers/sql.md. Empty means none.
 	Queries string
 
-	// MaxRows is how many rows one answer holds at most. 0 means 1000.
+	// MaxRows is the maximum number of rows in one result. 0 means 1000.
 	MaxRows int
 
-	// MaxBytes is about how large one answer may be. 0 means 64 KiB.
+	// MaxBytes is the approximate maximum size of one result in bytes. 0
+	// means 64 KiB.
 	MaxBytes int
 
-	// Timeout is how long a statement may take. 0 means 30 seconds.
+	// Timeout is the maximum duration of a statement. 0 means 30 seconds.
 	Timeout time.Duration
 
-	// Log is told what callers need not know. Nil means slog.Default().
+	// Log receives errors of background work. Nil means slog.Default().
 	Log *slog.Logger
 }
 
@@ -59,13 +60,13 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// keys are what FromQuery understands, in the order in which they are told.
+// keys are the settings that FromQuery accepts, in the order of error messages.
 var keys = []string{"dsn", "writes", "privileged", "queries", "maxrows", "maxbytes", "timeout"}
 
-// FromQuery makes a Config of what stands behind the question mark of
+// FromQuery returns the Config for the query of a URL such as
 // builtin:sql?dsn=shop.db&writes=1. The keys are
 //
-//	dsn         the database; needed. A URL in it is percent-encoded
+//	dsn         the database; required. A URL must be percent-encoded
 //	writes      1 or 0
 //	privileged  1 or 0
 //	queries     a file of queries that become tools
@@ -77,9 +78,9 @@ func FromQuery(q url.Values) (Config, error) {
 	for key, values := range q {
 		switch {
 		case !slices.Contains(keys, key):
-			errs = append(errs, fmt.Errorf("%q is not a setting of sql: the settings are %s", key, strings.Join(keys, ", ")))
+			errs = append(errs, fmt.Errorf("unknown setting %q; sql has %s", key, strings.Join(keys, ", ")))
 		case len(values) != 1:
-			errs = append(errs, fmt.Errorf("%s is there %d times: say it once", key, len(values)))
+			errs = append(errs, fmt.Errorf("%s is set %d times", key, len(values)))
 		default:
 			if err := c.set(key, values[0]); err != nil {
 				errs = append(errs, err)
@@ -87,7 +88,7 @@ func FromQuery(q url.Values) (Config, error) {
 		}
 	}
 	if c.DSN == "" && len(errs) == 0 {
-		errs = append(errs, errors.New("dsn is missing: say which database, such as dsn=shop.db"))
+		errs = append(errs, errors.New("dsn is missing; name the database, such as dsn=shop.db"))
 	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return c, errors.Join(errs...)
@@ -109,7 +110,7 @@ func (c *Config) set(key, value string) (err error) {
 		c.MaxBytes, err = count(key, value)
 	case "timeout":
 		if c.Timeout, err = time.ParseDuration(value); err != nil || c.Timeout <= 0 {
-			err = fmt.Errorf("timeout is %q: it is a time such as 30s or 2m", value)
+			err = fmt.Errorf("timeout must be a duration such as 30s or 2m, got %q", value)
 		}
 	}
 	return err
@@ -118,7 +119,7 @@ func (c *Config) set(key, value string) (err error) {
 func flag(key, value string) (bool, error) {
 	on, err := strconv.ParseBool(value)
 	if err != nil {
-		return false, fmt.Errorf("%s is %q: it is 1 or 0", key, value)
+		return false, fmt.Errorf("%s must be 1 or 0, got %q", key, value)
 	}
 	return on, nil
 }
@@ -126,7 +127,7 @@ func flag(key, value string) (bool, error) {
 func count(key, value string) (int, error) {
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 1 {
-		return 0, fmt.Errorf("%s is %q: it is a number above 0", key, value)
+		return 0, fmt.Errorf("%s must be a number above 0, got %q", key, value)
 	}
 	return n, nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/tenon-mcp/tenon/builtin/sql/engine"
 )
 
-// summary is a table in one line.
+// summary describes a table in one line.
 func summary(t engine.Table) string {
 	line := escape(t.ID) + " (" + t.Kind
 	switch {
@@ -25,13 +25,13 @@ func summary(t engine.Table) string {
 	return line
 }
 
-// overview is all tables, as far as they fit.
+// overview lists the tables, as many as fit.
 func (d *database) overview(tables []engine.Table) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s %s\n\n%s\n\n", d.engine.Product(), d.engine.Place(), d.engine.Dialect())
 	for i, t := range tables {
 		if b.Len() > d.MaxBytes {
-			fmt.Fprintf(&b, "… and %d more: see list_tables.\n", len(tables)-i)
+			fmt.Fprintf(&b, "… and %d more; use list_tables.\n", len(tables)-i)
 			return b.String()
 		}
 		fmt.Fprintf(&b, "- %s, see %s\n", summary(t), tableURI(t.ID))
@@ -42,12 +42,12 @@ func (d *database) overview(tables []engine.Table) string {
 	return b.String()
 }
 
-// maxRemark is how much is shown of a comment, a default or a condition, which
-// some engines let be as long as anybody likes.
+// maxRemark is the maximum number of bytes shown of a comment, a default or
+// a condition.
 const maxRemark = 1000
 
-// fitting is what fits into one answer of what is known of a table: its columns
-// from an offset on, and where to go on if there are more.
+// fitting returns the columns from offset on that fit into one result, and
+// the next offset if there are more.
 func (d *database) fitting(t engine.Table, offset int) (engine.Table, int) {
 	t = shortened(t, d.MaxBytes)
 	all := t.Columns
@@ -64,7 +64,7 @@ func (d *database) fitting(t engine.Table, offset int) (engine.Table, int) {
 	return t, 0
 }
 
-// shortened is a table without the ends of very long texts.
+// shortened returns a table with long texts cut.
 func shortened(t engine.Table, budget int) engine.Table {
 	t.Comment = clip(t.Comment, maxRemark)
 	t.Definition = clip(t.Definition, budget/8)
@@ -80,7 +80,7 @@ func shortened(t engine.Table, budget int) engine.Table {
 	return t
 }
 
-// describe is all that is known of a table.
+// describe returns the full description of a table.
 func describe(t engine.Table) string {
 	var b strings.Builder
 	b.WriteString("# " + summary(t) + "\n\n")

@@ -39,7 +39,7 @@ func TestSQLiteNoRoom(t *testing.T) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old); err != nil {
 		t.Fatal(err)
 	}
-	if !full.failed || !strings.Contains(full.text, "SQLite says: disk I/O error") && !strings.Contains(full.text, "no room") {
+	if !full.failed || !strings.Contains(full.text, "SQLite: disk I/O error") && !strings.Contains(full.text, "no space left") {
 		t.Errorf("without room: %s", full.text)
 	}
 	if read.failed {

@@ -1,14 +1,16 @@
-// Package sql is a server for one database: SQLite, PostgreSQL, MariaDB or
-// MySQL. It shows the schema as resources, runs queries, and, if it is told to,
+// Package sql is an MCP server for one database: SQLite, PostgreSQL, MariaDB or
+// MySQL. It shows the schema as resources and runs queries, and, if configured,
 // statements that write.
 //
-// A query cannot change anything. It is not the text of a query that is looked
-// at: the engine is put into a state in which it refuses to write and which a
-// statement cannot leave. What that is for each engine, and where it ends, is in
-// the documentation of its package and in docs/servers/sql.md.
+//	s, err := sql.New(sql.Config{DSN: "shop.db"})
 //
-// The engines are packages of their own, so that a program carries the drivers
-// that it uses and no others:
+// A query cannot change anything. The server does not rely on the text of a
+// query: it puts the engine into a state in which it refuses to write and which
+// a statement cannot leave. The package of each engine and docs/servers/sql.md
+// describe that state and its limits.
+//
+// Each engine is a package, so that a program links only the drivers that it
+// imports:
 //
 //	import _ "github.com/tenon-mcp/tenon/builtin/sql/sqlite"
 package sql

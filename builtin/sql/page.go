@@ -9,28 +9,28 @@ import (
 	"github.com/tenon-mcp/tenon/builtin/sql/engine"
 )
 
-// Rows is one page of a result. What a model reads is a table; what a program
-// reads are the columns and rows.
+// Rows is one page of a result: a table for models, columns and rows for
+// programs.
 type Rows struct {
 	Columns []engine.Column `json:"columns"`
-	// Rows are left out when the caller wants the table only.
-	Rows [][]json.RawMessage `json:"rows,omitzero" doc:"integers beyond 2^53 and decimals are strings; binary is {base64, size}; text that was cut is {text, size, cut}"`
-	// Count is how many rows are on this page.
-	Count      int    `json:"count" doc:"how many rows are on this page"`
-	NextOffset int    `json:"nextOffset,omitzero" doc:"there is more: call again with this offset"`
+	// Rows is absent if the caller requested only the table.
+	Rows [][]json.RawMessage `json:"rows,omitzero" doc:"integers beyond 2^53 and decimals are strings; binary data is {base64, size}; cut text is {text, size, cut}"`
+	// Count is the number of rows on this page.
+	Count      int    `json:"count" doc:"number of rows on this page"`
+	NextOffset int    `json:"nextOffset,omitzero" doc:"offset for the next call, if there are more rows"`
 	Note       string `json:"note,omitzero"`
 
-	table string // what a model reads; empty when it wants the rows only
+	table string // text for a model; empty if only rows were requested
 }
 
-// MCPText is the table, and what is to be known about it.
+// MCPText returns the table with a summary line.
 func (r Rows) MCPText() string {
 	end := fmt.Sprintf("%d rows", r.Count)
 	if r.Count == 1 {
 		end = "1 row"
 	}
 	if r.NextOffset > 0 {
-		end += fmt.Sprintf(", and there are more: call again with offset %d", r.NextOffset)
+		end += fmt.Sprintf(", and there are more; continue with offset %d", r.NextOffset)
 	}
 	end += "."
 	if r.Note != "" {
@@ -39,12 +39,12 @@ func (r Rows) MCPText() string {
 	return r.table + end
 }
 
-// A page collects rows within a budget. It is an engine.Sink.
+// A page collects rows within limits. It implements engine.Sink.
 type page struct {
 	skip     int // rows before this page
 	maxRows  int
 	maxBytes int
-	keepAll  bool // a statement that writes is not ended early
+	keepAll  bool // do not end a statement that writes early
 	format   string
 
 	columns []engine.Column
@@ -64,7 +64,7 @@ const (
 	formatRows  = "rows"
 )
 
-// maxColumnName is how much of the name of a column is shown, in bytes.
+// maxColumnName is the maximum number of bytes shown of a column name.
 const maxColumnName = 200
 
 // clip shortens a text.
@@ -77,7 +77,7 @@ func clip(s string, most int) string {
 
 func (p *page) Columns(columns []engine.Column) error {
 	p.columns = slices.Clone(columns)
-	for i := range p.columns { // without an alias, some engines take the whole expression
+	for i := range p.columns { // without an alias, some engines return the whole expression
 		p.columns[i].Name = clip(p.columns[i].Name, maxColumnName)
 		p.bytes += len(p.columns[i].Name) + len(p.columns[i].Type)
 	}
@@ -100,8 +100,8 @@ func (p *page) Row(values []any) error {
 	if p.more || p.count == p.maxRows {
 		return p.full()
 	}
-	// A value gets what is fair: a wide row must fit, and one long text must
-	// not take the place of all other rows.
+	// Each value gets an equal share: a wide row must fit, and one long text
+	// must not crowd out all other rows.
 	limit := max(p.maxBytes/4/max(len(values), 4), 64)
 	cells := make([]json.RawMessage, len(values))
 	texts := make([]string, len(values))
@@ -140,7 +140,7 @@ func (p *page) full() error {
 	return engine.Enough
 }
 
-// result is the page as it is returned.
+// result returns the collected page.
 func (p *page) result() Rows {
 	r := Rows{Columns: p.columns, Rows: p.rows, Count: p.count, table: p.table.String()}
 	if r.Columns == nil {
@@ -154,13 +154,13 @@ func (p *page) result() Rows {
 	}
 	var notes []string
 	if p.count == 0 && p.skip > 0 {
-		notes = append(notes, fmt.Sprintf("The result ends before offset %d: it has %d rows.", p.skip, p.seen))
+		notes = append(notes, fmt.Sprintf("The result has only %d rows, fewer than offset %d.", p.seen, p.skip))
 	}
 	if p.more && p.keepAll {
-		notes = append(notes, fmt.Sprintf("The statement returned %d rows, of which the first are shown.", p.seen))
+		notes = append(notes, fmt.Sprintf("The statement returned %d rows; only the first are shown.", p.seen))
 	}
 	if p.cut {
-		notes = append(notes, "Values that end in … are longer: get the rest with substr(column, from, length).")
+		notes = append(notes, "Values that end in … are cut; read the rest with substr(column, from, length).")
 	}
 	r.Note = strings.Join(notes, " ")
 	return r

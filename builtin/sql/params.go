@@ -12,12 +12,12 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// readParams makes values for placeholders of JSON, keeping their types: an
-// integer stays exact, a fraction with more digits than a float has stays a
-// decimal, {"base64": "…"} is binary, and other objects and lists are JSON.
+// readParams converts JSON to parameter values and keeps types: integers
+// stay exact, a fraction with more digits than a float64 is a decimal,
+// {"base64": "…"} is binary, and other objects and lists are JSON.
 func readParams(sql string, raw []json.RawMessage) ([]any, error) {
 	if strings.ContainsRune(sql, 0) {
-		return nil, &engine.Refusal{Why: "there is a NUL character in the statement"} // engines would take it for its end
+		return nil, &engine.Refusal{Why: "the statement contains a NUL character"} // engines would end the statement there
 	}
 	params := make([]any, len(raw))
 	for i, r := range raw {
@@ -65,12 +65,12 @@ func objectParam(raw []byte) (any, error) {
 	}
 	b, err := base64.StdEncoding.DecodeString(s)
 	if err != nil {
-		return nil, fmt.Errorf("the base64 cannot be read: %w", err)
+		return nil, fmt.Errorf("invalid base64: %w", err)
 	}
 	return engine.Bytes{Head: b, Size: int64(len(b))}, nil
 }
 
-// digitsOfFloat is how many decimal digits a float64 always keeps.
+// digitsOfFloat is the number of decimal digits that a float64 always keeps.
 const digitsOfFloat = 15
 
 func number(s string) (any, error) {
@@ -84,7 +84,7 @@ func number(s string) (any, error) {
 	case whole, err == nil && digits > digitsOfFloat && !strings.ContainsAny(s, "eE"):
 		return engine.Decimal(s), nil
 	case err != nil:
-		return nil, fmt.Errorf("%s is not a number that can be used", s)
+		return nil, fmt.Errorf("%s is not a valid number", s)
 	}
 	return f, nil
 }

@@ -9,14 +9,14 @@ import (
 )
 
 func (d *database) addPrompts() {
-	server.AddPrompt(d.server, "explore_schema", "Get to know the database: what is in it and how it hangs together", func(ctx context.Context, _ *mcp.Call, in struct {
-		Focus string `json:"focus,omitzero" doc:"what you are interested in, such as sales or users"`
+	server.AddPrompt(d.server, "explore_schema", "Explore the database: its tables and how they are connected", func(ctx context.Context, _ *mcp.Call, in struct {
+		Focus string `json:"focus,omitzero" doc:"a topic, such as sales or users"`
 	}) (string, error) {
 		ask := "Tell me what this database is about: its main tables, how they are connected, and three questions that it could answer."
 		if in.Focus != "" {
-			ask = "Tell me what this database knows about " + in.Focus + ": the tables that matter, how they are connected, and three questions that it could answer."
+			ask = "Tell me what this database contains about " + in.Focus + ": the tables that matter, how they are connected, and three questions that it could answer."
 		}
-		return ask + " Use describe_table, with a sample, on what looks important; do not guess what a column means.\n\n" + d.overview(d.known(ctx)), nil
+		return ask + " Use describe_table, with a sample, on important tables; do not guess what a column means.\n\n" + d.overview(d.known(ctx)), nil
 	}, &server.PromptOptions{Title: "Explore the schema"})
 
 	server.AddPrompt(d.server, "answer_question", "Answer a question with a query", func(ctx context.Context, _ *mcp.Call, in struct {
@@ -37,6 +37,6 @@ func (d *database) addPrompts() {
 		return fmt.Sprintf("Explain the table %q in plain words: what one row is, what the columns mean, and to what else it is connected. Use describe_table with a sample of 5.", in.Table), nil
 	}, &server.PromptOptions{Title: "Explain a table"})
 	if err := d.server.CompletePrompt("describe_table", "table", d.completeTable); err != nil {
-		d.Log.Error("a prompt cannot be completed", "error", err)
+		d.Log.Error("adding prompt completion failed", "error", err)
 	}
 }

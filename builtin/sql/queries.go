@@ -15,7 +15,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A file of queries is SQL with comments that say what each query is:
+// A query file is SQL with comments that describe each query:
 //
 //	-- name: orders_of
 //	-- description: The orders of a person, the largest first
@@ -23,7 +23,7 @@ import (
 //	-- param: limit integer default=10 min=1 max=100  How many
 //	SELECT id, total FROM orders WHERE person_id = :person ORDER BY total DESC LIMIT :limit;
 //
-// readQueries reads one. Its errors say line and column.
+// readQueries parses it. Its errors have line and column.
 
 const (
 	maxQueryFile = 1 << 20
@@ -31,25 +31,25 @@ const (
 	confirmParam = "confirm"
 )
 
-// A namedQuery is one tool of the file.
+// A namedQuery is one query of the file, which becomes a tool.
 type namedQuery struct {
 	name, title, description string
 	writes                   bool
 	params                   []queryParam
-	line                     int      // where it begins, for errors
-	sql                      []string // the statement, cut where the parameters are
-	order                    []int    // which parameter is at each cut
+	line                     int      // its first line, for errors
+	sql                      []string // the statement, split at the parameters
+	order                    []int    // the parameter at each split
 }
 
 // A queryParam is an argument of the tool.
 type queryParam struct {
 	name     string
 	schema   map[string]any
-	optional bool // NULL if it is left out
+	optional bool // NULL if absent
 	fallback json.RawMessage
 }
 
-// A fileError is a mistake in a file of queries.
+// A fileError is an error in a query file.
 type fileError struct {
 	file         string
 	line, column int
@@ -66,23 +66,23 @@ type queryReader struct {
 	text    string
 	queries []*namedQuery
 	current *namedQuery
-	body    strings.Builder // the statement of the current query
-	bodyAt  int             // the line on which it begins
+	body    strings.Builder // statement of the current query
+	bodyAt  int             // its first line
 	errs    []error
 }
 
-// readQueries reads a file. It reports all mistakes at once.
+// readQueries parses a file. It reports all errors at once.
 func readQueries(file string) ([]*namedQuery, error) {
 	info, err := os.Stat(file)
 	if err != nil {
-		return nil, fmt.Errorf("the queries cannot be read: %w", err)
+		return nil, fmt.Errorf("read queries: %w", err)
 	}
 	if info.Size() > maxQueryFile {
 		return nil, fmt.Errorf("%s: the file is larger than %d KiB", file, maxQueryFile>>10)
 	}
 	raw, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("the queries cannot be read: %w", err)
+		return nil, fmt.Errorf("read queries: %w", err)
 	}
 	return parseQueries(file, string(raw))
 }
@@ -90,7 +90,7 @@ func readQueries(file string) ([]*namedQuery, error) {
 func parseQueries(file, text string) ([]*namedQuery, error) {
 	r := &queryReader{file: file, text: text}
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
-		return nil, &fileError{file, 1, 1, "the file is not UTF-8 text"}
+		return nil, &fileError{file, 1, 1, "the file is not valid UTF-8"}
 	}
 	number := 0
 	for line := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
@@ -99,7 +99,7 @@ func parseQueries(file, text string) ([]*namedQuery, error) {
 	}
 	r.finish()
 	if len(r.queries) == 0 && len(r.errs) == 0 {
-		r.fail(1, 1, "there is no query: one begins with a line such as -- name: orders_of")
+		r.fail(1, 1, "no query found; a query begins with a line such as -- name: orders_of")
 	}
 	return r.queries, errors.Join(r.errs...)
 }
@@ -108,7 +108,7 @@ func (r *queryReader) fail(line, column int, format string, args ...any) {
 	r.errs = append(r.errs, &fileError{r.file, line, column, fmt.Sprintf(format, args...)})
 }
 
-// settingLine fits the comments that are settings.
+// settingLine matches the comments that are settings.
 var settingLine = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^\s*--\s*(name|title|description|param|writes)\s*:\s*(.*?)\s*$`)
 })
@@ -121,14 +121,14 @@ func (r *queryReader) line(number int, line string) {
 		r.finish()
 		r.begin(number, m[4]+1, line[m[4]:m[5]])
 	case m != nil && inBody:
-		r.fail(number, m[2]+1, "%s comes after the statement has begun: put it before", line[m[2]:m[3]])
+		r.fail(number, m[2]+1, "%s must come before the statement", line[m[2]:m[3]])
 	case m != nil && r.current == nil:
-		r.fail(number, m[2]+1, "%s belongs to no query: begin one with -- name:", line[m[2]:m[3]])
+		r.fail(number, m[2]+1, "%s is outside a query; begin a query with -- name:", line[m[2]:m[3]])
 	case m != nil:
 		r.setting(number, m[4]+1, line[m[2]:m[3]], line[m[4]:m[5]])
 	case r.current == nil:
 		if trimmed := strings.TrimSpace(line); trimmed != "" && !strings.HasPrefix(trimmed, "--") {
-			r.fail(number, 1+strings.Index(line, trimmed), "this belongs to no query: begin one with -- name:")
+			r.fail(number, 1+strings.Index(line, trimmed), "text outside a query; begin a query with -- name:")
 		}
 	case inBody || strings.TrimSpace(line) != "" && !strings.HasPrefix(strings.TrimSpace(line), "--"):
 		if !inBody {
@@ -145,11 +145,11 @@ func (r *queryReader) begin(line, column int, name string) {
 	r.current = &namedQuery{name: name, line: line}
 	switch {
 	case !goodName().MatchString(name):
-		r.fail(line, column, "%q cannot be the name of a tool: use letters, digits, - and _, a letter first, 64 at most", clip(name, 80))
+		r.fail(line, column, "%q is not a valid tool name; use at most 64 letters, digits, - and _, a letter first", clip(name, 80))
 	case slices.ContainsFunc(r.queries, func(q *namedQuery) bool { return q.name == name }):
-		r.fail(line, column, "there is a query %q already", name)
+		r.fail(line, column, "duplicate query %q", name)
 	case len(r.queries) >= maxQueries:
-		r.fail(line, column, "there are more than %d queries", maxQueries)
+		r.fail(line, column, "more than %d queries", maxQueries)
 	}
 }
 
@@ -163,7 +163,7 @@ func (r *queryReader) setting(line, column int, key, value string) {
 	case "writes":
 		on, err := strconv.ParseBool(value)
 		if err != nil {
-			r.fail(line, column, "writes is %q: it is true or false", value)
+			r.fail(line, column, "writes must be true or false, got %q", value)
 		}
 		q.writes = on
 	case "param":
@@ -182,32 +182,33 @@ func (r *queryReader) finish() {
 	r.current = nil
 	switch {
 	case body == "":
-		r.fail(q.line, 1, "the query %q has no statement", q.name)
+		r.fail(q.line, 1, "query %q has no statement", q.name)
 		return
 	case q.description == "":
-		r.fail(q.line, 1, "the query %q has no description: a model needs one to know when to call it", q.name)
+		r.fail(q.line, 1, "query %q has no description; a model needs one to know when to call it", q.name)
 	}
 	r.cut(q, body)
 	r.queries = append(r.queries, q)
 }
 
-// param reads a line such as: limit integer default=10 min=1 max=100  How many.
+// param parses a line such as: limit integer default=10 min=1 max=100  How
+// many.
 func (r *queryReader) param(line, column int, value string) {
 	name, rest, _ := strings.Cut(value, " ")
 	kind, rest, _ := strings.Cut(strings.TrimLeft(rest, " "), " ")
 	p := queryParam{name: name, schema: map[string]any{"type": kind}}
 	switch {
 	case !goodName().MatchString(name) || strings.Contains(name, "-"):
-		r.fail(line, column, "%q cannot be the name of a parameter: use letters, digits and _, a letter first", clip(name, 80))
+		r.fail(line, column, "%q is not a valid parameter name; use letters, digits and _, a letter first", clip(name, 80))
 		return
 	case slices.ContainsFunc(r.current.params, func(p queryParam) bool { return p.name == name }):
-		r.fail(line, column, "there is a parameter %q already", name)
+		r.fail(line, column, "duplicate parameter %q", name)
 		return
 	case name == confirmParam:
-		r.fail(line, column, "%s is an argument of every query that writes: choose another name", confirmParam)
+		r.fail(line, column, "%s is reserved in queries that write; choose another name", confirmParam)
 		return
 	case !slices.Contains([]string{"string", "integer", "number", "boolean"}, kind):
-		r.fail(line, column+len(name)+1, "the type of %s is %q: it is string, integer, number or boolean", name, kind)
+		r.fail(line, column+len(name)+1, "the type of %s must be string, integer, number or boolean, got %q", name, kind)
 		return
 	}
 	for rest = strings.TrimLeft(rest, " "); ; {
@@ -227,7 +228,7 @@ func (r *queryReader) param(line, column int, value string) {
 	r.current.params = append(r.current.params, p)
 }
 
-// option reads one word behind the type, and reports whether it is an option.
+// option parses one word after the type and reports whether it is an option.
 func (p *queryParam) option(kind, word string) (known bool, err error) {
 	if word == "optional" {
 		p.optional = true
@@ -265,13 +266,13 @@ func (p *queryParam) option(kind, word string) (known bool, err error) {
 	return true, nil
 }
 
-// literal is a value of the file as JSON.
+// literal returns a value of the file as JSON.
 func literal(kind, value string) (json.RawMessage, error) {
 	if kind == "string" {
 		raw, err := mcp.Marshal(value)
 		return raw, err
 	}
-	bad := fmt.Errorf("%q is no %s", value, kind)
+	bad := fmt.Errorf("%q is not a valid %s", value, kind)
 	switch kind {
 	case "boolean":
 		if value != "true" && value != "false" {
@@ -289,7 +290,7 @@ func literal(kind, value string) (json.RawMessage, error) {
 	return json.RawMessage(value), nil
 }
 
-// inputSchema is the schema of the arguments.
+// inputSchema returns the schema of the arguments.
 func (q *namedQuery) inputSchema() (json.RawMessage, error) {
 	properties, required := map[string]any{}, []string{}
 	for _, p := range q.params {
@@ -299,7 +300,7 @@ func (q *namedQuery) inputSchema() (json.RawMessage, error) {
 		}
 	}
 	if q.writes {
-		properties[confirmParam] = map[string]any{"type": "boolean", "description": "says that the person wants this, for clients that cannot ask them; only needed where the answer says so"}
+		properties[confirmParam] = map[string]any{"type": "boolean", "description": "the user agreed; set it only after a result asked for it"}
 	}
 	s := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
 	if len(required) > 0 {

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// cut finds the :parameters of a statement, outside of strings, quoted names and
-// comments, and checks that there is one statement and every parameter is
-// declared and used.
+// cut finds the :parameters of a statement, outside of strings, quoted names
+// and comments. It checks that there is one statement and that every
+// parameter is declared and used.
 func (r *queryReader) cut(q *namedQuery, body string) {
 	at := func(i int) (line, column int) {
 		before := body[:i]
@@ -19,18 +19,18 @@ func (r *queryReader) cut(q *namedQuery, body string) {
 		if n, closed := quotedAt(body[i:]); n > 0 {
 			if !closed {
 				line, column := at(i)
-				r.fail(line, column, "what begins here does not end")
+				r.fail(line, column, "unterminated string, quoted name or comment")
 			}
 			i += n
 			continue
 		}
 		switch {
 		case strings.HasPrefix(body[i:], "::"):
-			i += 2 // a cast of PostgreSQL
+			i += 2 // a PostgreSQL cast
 		case body[i] == ';':
 			if rest := strings.TrimSpace(withoutComments(body[i+1:])); rest != "" {
 				line, column := at(i + 1)
-				r.fail(line, column, "a query is one statement, and another one follows: begin it with -- name:")
+				r.fail(line, column, "a query must be one statement; begin the next one with -- name:")
 			}
 			q.sql = append(q.sql, body[done:i])
 			r.unused(q, used)
@@ -41,7 +41,7 @@ func (r *queryReader) cut(q *namedQuery, body string) {
 			which := slices.IndexFunc(q.params, func(p queryParam) bool { return p.name == name })
 			if which < 0 {
 				line, column := at(i)
-				r.fail(line, column, "the parameter :%s is not declared: add -- param: %s TYPE", name, name)
+				r.fail(line, column, "parameter :%s is not declared; add -- param: %s TYPE", name, name)
 			} else {
 				used[which] = true
 			}
@@ -51,7 +51,7 @@ func (r *queryReader) cut(q *namedQuery, body string) {
 			done = i
 		case body[i] == '?' || body[i] == '$' && i+1 < len(body) && body[i+1] >= '0' && body[i+1] <= '9':
 			line, column := at(i)
-			r.fail(line, column, "write parameters by their names, as :person")
+			r.fail(line, column, "use named parameters, such as :person")
 			i++
 		default:
 			i++
@@ -64,12 +64,12 @@ func (r *queryReader) cut(q *namedQuery, body string) {
 func (r *queryReader) unused(q *namedQuery, used []bool) {
 	for i, p := range q.params {
 		if !used[i] {
-			r.fail(q.line, 1, "the query %q declares the parameter %s and does not use it", q.name, p.name)
+			r.fail(q.line, 1, "query %q declares parameter %s but does not use it", q.name, p.name)
 		}
 	}
 }
 
-// statement writes the query for an engine.
+// statement returns the query with the placeholders of an engine.
 func (q *namedQuery) statement(placeholder func(n int) string) string {
 	var b strings.Builder
 	for i, part := range q.sql {
@@ -81,7 +81,7 @@ func (q *namedQuery) statement(placeholder func(n int) string) string {
 	return b.String()
 }
 
-// nameAt is how long the name is that a text begins with.
+// nameAt returns the length of the name at the start of a text.
 func nameAt(s string) int {
 	n := 0
 	for n < len(s) && (s[n] == '_' || s[n] >= 'a' && s[n] <= 'z' || s[n] >= 'A' && s[n] <= 'Z' || n > 0 && s[n] >= '0' && s[n] <= '9') {
@@ -90,8 +90,8 @@ func nameAt(s string) int {
 	return n
 }
 
-// quotedAt is how long the string, quoted name or comment is that a text begins
-// with, 0 if it begins with none, and whether it ends.
+// quotedAt returns the length of the string, quoted name or comment at the
+// start of a text, 0 if there is none, and whether it is terminated.
 func quotedAt(s string) (n int, closed bool) {
 	switch {
 	case strings.HasPrefix(s, "--"):
@@ -107,7 +107,7 @@ func quotedAt(s string) (n int, closed bool) {
 				continue
 			}
 			if i+1 < len(s) && s[i+1] == s[0] {
-				i++ // written twice, it is part of the text
+				i++ // doubled, it is part of the text
 				continue
 			}
 			return i + 1, true
@@ -129,7 +129,7 @@ func until(s string, from int, end string) (int, bool) {
 	return len(s), false
 }
 
-// withoutComments is a text without its comments.
+// withoutComments removes the comments of a text.
 func withoutComments(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); {

@@ -8,10 +8,10 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// ownTools are the names that queries cannot have.
+// ownTools are the names of the server's tools, which queries cannot have.
 var ownTools = []string{"list_tables", "describe_table", "search_schema", "run_query", "run_statement"}
 
-// addQueries makes tools of the queries of a file.
+// addQueries adds the queries of a file as tools.
 func (d *database) addQueries(file string) error {
 	queries, err := readQueries(file)
 	if err != nil {
@@ -20,11 +20,11 @@ func (d *database) addQueries(file string) error {
 	for _, q := range queries {
 		for _, own := range ownTools {
 			if q.name == own {
-				return &fileError{file, q.line, 1, fmt.Sprintf("%s is a tool of the server: choose another name", own)}
+				return &fileError{file, q.line, 1, fmt.Sprintf("%s is a tool of the server; choose another name", own)}
 			}
 		}
 		if q.writes && !d.Writes {
-			return &fileError{file, q.line, 1, fmt.Sprintf("the query %q writes, and this server only reads: add writes=1, or remove it", q.name)}
+			return &fileError{file, q.line, 1, fmt.Sprintf("query %q writes, but the server is read-only; add writes=1 or remove the query", q.name)}
 		}
 		if err := d.addQuery(file, q); err != nil {
 			return err
@@ -52,8 +52,8 @@ func (d *database) addQuery(file string, q *namedQuery) error {
 			return structured(out, out.MCPText, err)
 		}
 		out, err := d.runQuery(ctx, c, query{SQL: q.statement(d.engine.Placeholder), Params: params, Limit: d.MaxRows, Format: formatBoth})
-		if out.NextOffset > 0 { // a query of a file has the paging that its author gave it
-			out.NextOffset, out.Note = 0, "There are more rows than fit into one answer. "+out.Note
+		if out.NextOffset > 0 { // the author of a query decides how it is paged
+			out.NextOffset, out.Note = 0, "There are more rows than fit into one result. "+out.Note
 		}
 		return structured(out, out.MCPText, err)
 	})
@@ -63,8 +63,8 @@ func (d *database) addQuery(file string, q *namedQuery) error {
 	return nil
 }
 
-// values are the parameters in the order of the placeholders, and whether the
-// caller says that the person wants it.
+// values returns the parameters in the order of the placeholders, and
+// whether confirm is set.
 func (q *namedQuery) values(args json.RawMessage) (values []json.RawMessage, confirmed bool, err error) {
 	given := map[string]json.RawMessage{}
 	if len(args) > 0 {
@@ -87,7 +87,7 @@ func (q *namedQuery) values(args json.RawMessage) (values []json.RawMessage, con
 	return values, string(given[confirmParam]) == "true", nil
 }
 
-// structured is a result with its text.
+// structured returns a result with its text.
 func structured(out any, text func() string, err error) (*mcp.CallToolResult, error) {
 	if err != nil {
 		return nil, err

@@ -10,12 +10,12 @@ import (
 
 type query struct {
 	SQL     string            `json:"sql" doc:"one statement that reads, such as SELECT … or WITH …" schema:"minLength=1,maxLength=1000000"`
-	Params  []json.RawMessage `json:"params,omitzero" doc:"values for the placeholders, in order; types are kept, {\"base64\": \"…\"} is binary. Use them rather than writing values into the statement" schema:"maxItems=1000"`
-	Limit   int               `json:"limit,omitzero" doc:"how many rows at most" schema:"minimum=1,maximum=10000,default=100"`
-	Offset  int               `json:"offset,omitzero" doc:"how many rows to skip; the statement runs again, so give it an ORDER BY" schema:"minimum=0"`
-	Format  string            `json:"format,omitzero" doc:"a table to read, rows for a program, or both" schema:"enum=both|table|rows,default=both"`
-	Explain bool              `json:"explain,omitzero" doc:"get the plan of the engine in place of the rows; nothing is run"`
-	Timeout int               `json:"timeoutSeconds,omitzero" doc:"cancel it in the database after this time; the server has a limit of its own" schema:"minimum=1"`
+	Params  []json.RawMessage `json:"params,omitzero" doc:"values for the placeholders, in order; types are kept, {\"base64\": \"…\"} is binary. Prefer them to values in the statement" schema:"maxItems=1000"`
+	Limit   int               `json:"limit,omitzero" doc:"maximum number of rows" schema:"minimum=1,maximum=10000,default=100"`
+	Offset  int               `json:"offset,omitzero" doc:"number of rows to skip; the statement runs again, so use ORDER BY" schema:"minimum=0"`
+	Format  string            `json:"format,omitzero" doc:"table for text, rows for JSON, or both" schema:"enum=both|table|rows,default=both"`
+	Explain bool              `json:"explain,omitzero" doc:"return the query plan instead of the rows, without running the query"`
+	Timeout int               `json:"timeoutSeconds,omitzero" doc:"cancel the query after this time; the server's own limit still applies" schema:"minimum=1"`
 }
 
 func (d *database) runQuery(ctx context.Context, c *mcp.Call, in query) (Rows, error) {

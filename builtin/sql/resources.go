@@ -42,7 +42,7 @@ func (d *database) addResources() error {
 	return d.server.CompleteTemplate(tableTemplate, "table", d.completeTable)
 }
 
-// readTable serves both the template and the resources that are listed.
+// readTable reads a table for the template and for listed resources.
 func (d *database) readTable(ctx context.Context, _ *mcp.Call, uri string, vars map[string]string) ([]mcp.ResourceContents, error) {
 	id := vars["table"]
 	if vars == nil {
@@ -67,8 +67,8 @@ func (d *database) readTable(ctx context.Context, _ *mcp.Call, uri string, vars 
 	return d.contents(text, err)
 }
 
-// contents is a text as a resource. What went wrong is told: it is about the
-// database, and there is no secret in it.
+// contents returns a text as a resource. Errors are passed on: they are
+// about the database and contain no secrets.
 func (d *database) contents(text string, err error) ([]mcp.ResourceContents, error) {
 	if err != nil {
 		if _, ok := err.(*mcp.Error); ok {
@@ -79,8 +79,8 @@ func (d *database) contents(text string, err error) ([]mcp.ResourceContents, err
 	return server.TextResource(markdown, text), nil
 }
 
-// completeTable offers tables whose name begins with what is there, and then
-// those that contain it.
+// completeTable returns the tables whose name begins with value, then those
+// that contain it.
 func (d *database) completeTable(ctx context.Context, _ *mcp.Call, value string, _ map[string]string) ([]string, error) {
 	return matching(d.known(ctx), value), nil
 }

@@ -12,22 +12,22 @@ import (
 )
 
 type searchSchema struct {
-	Contains string `json:"contains" doc:"a part of a name or comment, whatever the case" schema:"minLength=1,maxLength=200"`
-	Kind     string `json:"kind,omitzero" doc:"what to look for" schema:"enum=any|column|index|routine|trigger,default=any"`
-	Table    string `json:"table,omitzero" doc:"only what belongs to this table"`
-	Limit    int    `json:"limit,omitzero" doc:"how many of each kind at most" schema:"minimum=1,maximum=500,default=50"`
+	Contains string `json:"contains" doc:"a part of a name or comment; case is ignored" schema:"minLength=1,maxLength=200"`
+	Kind     string `json:"kind,omitzero" doc:"what to search for" schema:"enum=any|column|index|routine|trigger,default=any"`
+	Table    string `json:"table,omitzero" doc:"only objects of this table"`
+	Limit    int    `json:"limit,omitzero" doc:"maximum number of each kind" schema:"minimum=1,maximum=500,default=50"`
 }
 
-// Objects are the parts of a schema that were found.
+// Objects is the result of search_schema.
 type Objects struct {
 	Objects []engine.Object `json:"objects"`
 	Note    string          `json:"note,omitzero"`
 }
 
-// MCPText is a line for each.
+// MCPText returns one line for each object.
 func (o Objects) MCPText() string {
 	if len(o.Objects) == 0 {
-		return "Nothing was found. list_tables searches the tables themselves."
+		return "Nothing found. To search for tables use list_tables."
 	}
 	var b strings.Builder
 	for _, x := range o.Objects {
@@ -48,7 +48,7 @@ func (o Objects) MCPText() string {
 }
 
 func (d *database) addSearch() {
-	server.AddTool(d.server, "search_schema", "Find columns, indexes, routines (functions and procedures) and triggers of all tables by a part of their name or comment", d.searchSchema,
+	server.AddTool(d.server, "search_schema", "Search the columns, indexes, routines (functions and procedures) and triggers of all tables by a part of their name or comment", d.searchSchema,
 		&server.ToolOptions{Title: "Search the schema", Annotations: reading()})
 }
 
@@ -64,7 +64,7 @@ func (d *database) searchSchema(ctx context.Context, c *mcp.Call, in searchSchem
 		for _, kind := range kinds {
 			limit := in.Limit
 			if in.Table != "" {
-				limit = 100_000 // those of other tables are left out below
+				limit = 100_000 // objects of other tables are removed below
 			}
 			found, err := d.engine.Objects(ctx, engine.Filter{Kind: kind, Contains: in.Contains, Limit: limit + 1})
 			if err != nil {
@@ -84,7 +84,7 @@ func (d *database) searchSchema(ctx context.Context, c *mcp.Call, in searchSchem
 		return nil
 	})
 	if len(more) > 0 {
-		out.Note = fmt.Sprintf("There are more of the kind %s: search for more of the name, or for one kind.", strings.Join(more, ", "))
+		out.Note = fmt.Sprintf("There are more of kind %s; use a longer part of the name, or one kind.", strings.Join(more, ", "))
 	}
 	return out, err
 }

@@ -10,29 +10,28 @@ import (
 	"github.com/tenon-mcp/tenon/server"
 )
 
-// A database is what the features share.
+// A database is the state shared by all features.
 type database struct {
 	Config
 	engine  engine.Database
 	server  *server.Server
 	catalog catalog
-	slots   chan struct{} // one for each statement that may run at a time
+	slots   chan struct{} // one for each concurrent statement
 }
 
-// concurrent is how many statements run at a time; more wait.
+// concurrent is the maximum number of concurrent statements; more wait.
 const concurrent = 4
 
-// New returns the server. It looks at the DSN and not at the database: the
-// tables are listed in the background, and a database that is down is told by
-// the tools, which work again when it is back. Close the server to end what
-// runs in the background.
+// New returns the server. It checks the DSN but does not connect: the tables
+// are listed in the background, and while the database is down, tools return
+// errors. Close the server to end its background work.
 func New(c Config) (*server.Server, error) {
 	c = c.withDefaults()
 	db, err := engine.Open(c.DSN, engine.Options{Writes: c.Writes, Privileged: c.Privileged})
 	if err != nil {
 		return nil, err
 	}
-	c.DSN = "" // nothing below needs it, and it may hold a password
+	c.DSN = "" // not needed below, and may contain a password
 	d := &database{Config: c, engine: db, slots: make(chan struct{}, concurrent)}
 	d.server = server.New(mcp.Implementation{Name: "sql", Title: db.Product() + " " + db.Place(), Version: "1.0.0"}, &server.Options{
 		Instructions: d.instructions(),
@@ -43,7 +42,7 @@ func New(c Config) (*server.Server, error) {
 	d.addSearch()
 	server.AddTool(d.server, "run_query", d.queryDescription(), d.runQuery, &server.ToolOptions{Title: "Run a query", Annotations: reading()})
 	if c.Writes {
-		server.AddTool(d.server, "run_statement", "Run one statement that changes the database, after asking the person. "+db.Dialect(), d.runStatement, &server.ToolOptions{Title: "Run a statement", Annotations: writing()})
+		server.AddTool(d.server, "run_statement", "Run one statement that changes the database. The user is asked first. "+db.Dialect(), d.runStatement, &server.ToolOptions{Title: "Run a statement", Annotations: writing()})
 	}
 	if c.Queries != "" {
 		if err := d.addQueries(c.Queries); err != nil {
@@ -62,15 +61,15 @@ func New(c Config) (*server.Server, error) {
 }
 
 func (d *database) instructions() string {
-	text := fmt.Sprintf("The %s %s. Look at the tables with list_tables and describe_table before you write a query. %s ", d.engine.Product(), d.engine.Place(), d.engine.Dialect())
+	text := fmt.Sprintf("The %s %s. Use list_tables and describe_table before you write a query. %s ", d.engine.Product(), d.engine.Place(), d.engine.Dialect())
 	if d.Writes {
-		return text + "run_query only reads; run_statement writes, and asks the person first."
+		return text + "run_query only reads; run_statement writes and asks the user first."
 	}
-	return text + "It can only be read."
+	return text + "The database is read-only."
 }
 
 func (d *database) queryDescription() string {
-	return "Run one query that reads, and get its rows. It cannot change anything: the database refuses. " + d.engine.Dialect()
+	return "Run one query and get its rows. It can only read: the database refuses changes. " + d.engine.Dialect()
 }
 
 func reading() *mcp.ToolAnnotations {
@@ -85,9 +84,9 @@ func writing() *mcp.ToolAnnotations {
 	return &mcp.ToolAnnotations{ReadOnlyHint: &no, DestructiveHint: &yes, IdempotentHint: &no, OpenWorldHint: &no}
 }
 
-// limited runs something on the database: within a time, when it is its turn,
-// and with signs of life for callers that want them. seconds of 0 is the time
-// that is set for the server, which is also the most.
+// limited runs f on the database when a slot is free, with a timeout, and
+// reports progress. seconds is the timeout; 0 means the timeout of the
+// server, which is also the maximum.
 func (d *database) limited(ctx context.Context, c *mcp.Call, seconds int, run func(context.Context) error) error {
 	limit := d.Timeout
 	if s := time.Duration(seconds) * time.Second; s > 0 && s < limit {
@@ -105,8 +104,7 @@ func (d *database) limited(ctx context.Context, c *mcp.Call, seconds int, run fu
 	return run(ctx)
 }
 
-// signsOfLife tells the caller every other second that a statement is running.
-// The function that it returns ends that.
+// signsOfLife reports progress every two seconds until stop is called.
 func signsOfLife(c *mcp.Call, limit time.Duration) (stop func()) {
 	if c == nil || !c.Progress {
 		return func() {}
@@ -119,7 +117,7 @@ func signsOfLife(c *mcp.Call, limit time.Duration) (stop func()) {
 		for began := time.Now(); ; {
 			select {
 			case <-tick.C:
-				server.Progress(c, time.Since(began).Seconds(), limit.Seconds(), "the database is working; seconds of at most "+limit.String())
+				server.Progress(c, time.Since(began).Seconds(), limit.Seconds(), "seconds of at most "+limit.String())
 			case <-quit:
 				return
 			}

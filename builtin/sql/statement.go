@@ -12,23 +12,23 @@ import (
 )
 
 type statement struct {
-	SQL     string            `json:"sql" doc:"one statement, such as INSERT, UPDATE, DELETE or CREATE TABLE. It is a transaction of its own" schema:"minLength=1,maxLength=1000000"`
+	SQL     string            `json:"sql" doc:"one statement, such as INSERT, UPDATE, DELETE or CREATE TABLE; it runs in its own transaction" schema:"minLength=1,maxLength=1000000"`
 	Params  []json.RawMessage `json:"params,omitzero" doc:"values for the placeholders, in order; types are kept, {\"base64\": \"…\"} is binary" schema:"maxItems=1000"`
-	Confirm bool              `json:"confirm,omitzero" doc:"says that the person wants this, for clients that cannot ask them; only needed where the answer says so"`
-	Timeout int               `json:"timeoutSeconds,omitzero" doc:"cancel it in the database after this time; the server has a limit of its own" schema:"minimum=1"`
+	Confirm bool              `json:"confirm,omitzero" doc:"the user agreed; set it only after a result asked for it"`
+	Timeout int               `json:"timeoutSeconds,omitzero" doc:"cancel the statement after this time; the server's own limit still applies" schema:"minimum=1"`
 }
 
-// Changed is what a statement did.
+// Changed is the result of run_statement.
 type Changed struct {
-	Changed int64 `json:"changedRows" doc:"how many rows were changed"`
-	LastID  int64 `json:"lastId,omitzero" doc:"the key that the engine made for the last new row"`
-	// Returned are the rows of a RETURNING.
-	Returned *Rows `json:"returned,omitzero" doc:"what the statement returned"`
+	Changed int64 `json:"changedRows" doc:"number of rows changed"`
+	LastID  int64 `json:"lastId,omitzero" doc:"the key generated for the last new row"`
+	// Returned has the rows of a RETURNING clause.
+	Returned *Rows `json:"returned,omitzero" doc:"rows of a RETURNING clause"`
 }
 
-// MCPText says it in a sentence.
+// MCPText returns a summary.
 func (c Changed) MCPText() string {
-	text := fmt.Sprintf("Done: %d rows changed.", c.Changed)
+	text := fmt.Sprintf("%d rows changed.", c.Changed)
 	if c.LastID != 0 {
 		text += fmt.Sprintf(" The key of the last new row is %d.", c.LastID)
 	}
@@ -38,9 +38,9 @@ func (c Changed) MCPText() string {
 	return text
 }
 
-// approval is the form that a person fills in.
+// approval is the form that asks the user for confirmation.
 type approval struct {
-	Run bool `json:"run" doc:"tick to run it; everything stays as it is otherwise" schema:"title=Run it"`
+	Run bool `json:"run" doc:"run it; otherwise nothing is changed" schema:"title=Run it"`
 }
 
 func (d *database) runStatement(ctx context.Context, c *mcp.Call, in statement) (Changed, error) {
@@ -56,14 +56,14 @@ func (d *database) runStatement(ctx context.Context, c *mcp.Call, in statement) 
 	err = d.limited(ctx, c, in.Timeout, func(ctx context.Context) error {
 		changed, err = d.engine.Write(ctx, engine.Query{SQL: in.SQL, Params: params}, p)
 		if err != nil && ctx.Err() != nil {
-			err = fmt.Errorf("%w. Look with run_query whether it was done before you run it again", err)
+			err = fmt.Errorf("%w. Check with run_query whether it took effect before you run it again", err)
 		}
 		return err
 	})
 	if err != nil {
 		return Changed{}, err
 	}
-	d.listInBackground() // it may have made or dropped a table
+	d.listInBackground() // it may have created or dropped a table
 	out := Changed{Changed: changed.Rows, LastID: changed.LastID}
 	if len(p.columns) > 0 {
 		rows := p.result()
@@ -72,9 +72,9 @@ func (d *database) runStatement(ctx context.Context, c *mcp.Call, in statement) 
 	return out, nil
 }
 
-// approve asks the person, before anything is done, since the tool runs again
-// with the answer. Where the client cannot ask, whoever calls must have said
-// that the person wants it.
+// approve asks the user to confirm the statement. If the client cannot ask
+// the user, the call must have set confirm. It must run before the
+// statement, because the tool runs again with the response.
 func (d *database) approve(c *mcp.Call, in statement) error {
 	question := fmt.Sprintf("Run this on the %s %s?\n\n%s", d.engine.Product(), d.engine.Place(), in.SQL)
 	if len(in.Params) > 0 {
@@ -92,14 +92,14 @@ func (d *database) approve(c *mcp.Call, in statement) error {
 		if in.Confirm {
 			return nil
 		}
-		return errors.New(`nothing was run. This client cannot ask the person: ask them yourself whether they want this statement, and if they do, call again with "confirm": true`)
+		return errors.New(`nothing was run. This statement needs the user's confirmation: ask the user, and if they agree, call again with "confirm": true`)
 	}
 	answer, err := server.Elicit[approval](c, "run", question)
 	if err != nil {
 		return err
 	}
 	if !answer.Run {
-		return errors.New("the person did not agree, and nothing was run")
+		return errors.New("the user declined; nothing was run")
 	}
 	return nil
 }

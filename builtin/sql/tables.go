@@ -13,17 +13,17 @@ import (
 
 type listTables struct {
 	Contains string `json:"contains,omitzero" doc:"only tables with this in their name or comment"`
-	Offset   int    `json:"offset,omitzero" doc:"how many to skip" schema:"minimum=0"`
+	Offset   int    `json:"offset,omitzero" doc:"number of tables to skip: nextOffset of an earlier result" schema:"minimum=0"`
 }
 
-// Tables is a page of the tables.
+// Tables is the result of list_tables.
 type Tables struct {
 	Tables     []engine.Table `json:"tables"`
-	Total      int            `json:"total" doc:"how many there are"`
-	NextOffset int            `json:"nextOffset,omitzero" doc:"there is more: call again with this offset"`
+	Total      int            `json:"total" doc:"number of tables and views"`
+	NextOffset int            `json:"nextOffset,omitzero" doc:"offset for the next call, if there are more tables"`
 }
 
-// MCPText is a line for each table.
+// MCPText returns one line for each table.
 func (t Tables) MCPText() string {
 	var b strings.Builder
 	for _, x := range t.Tables {
@@ -31,29 +31,29 @@ func (t Tables) MCPText() string {
 	}
 	fmt.Fprintf(&b, "%d of %d tables and views.", len(t.Tables), t.Total)
 	if t.NextOffset > 0 {
-		fmt.Fprintf(&b, " For more, call again with offset %d, or with contains.", t.NextOffset)
+		fmt.Fprintf(&b, " There are more; continue with offset %d, or use contains.", t.NextOffset)
 	}
 	return b.String()
 }
 
 type describeTable struct {
-	Table  string `json:"table" doc:"its name, as list_tables gives it" schema:"minLength=1"`
-	Sample int    `json:"sample,omitzero" doc:"how many of its rows to show too" schema:"minimum=0,maximum=20"`
-	Offset int    `json:"offset,omitzero" doc:"how many columns to skip, as an earlier answer says" schema:"minimum=0"`
+	Table  string `json:"table" doc:"the name of the table, from list_tables" schema:"minLength=1"`
+	Sample int    `json:"sample,omitzero" doc:"number of sample rows to include" schema:"minimum=0,maximum=20"`
+	Offset int    `json:"offset,omitzero" doc:"number of columns to skip: nextOffset of an earlier result" schema:"minimum=0"`
 }
 
-// Description is a table, and some of its rows if they were asked for.
+// Description is the result of describe_table.
 type Description struct {
 	engine.Table
 	Sample     *Rows `json:"sample,omitzero"`
-	NextOffset int   `json:"nextOffset,omitzero" doc:"there are more columns: call again with this offset"`
+	NextOffset int   `json:"nextOffset,omitzero" doc:"offset for the next call, if there are more columns"`
 }
 
-// MCPText is what a model reads.
+// MCPText returns the text that a model reads.
 func (t Description) MCPText() string {
 	text := describe(t.Table)
 	if t.NextOffset > 0 {
-		text += fmt.Sprintf("\nThere are more columns: call again with offset %d.\n", t.NextOffset)
+		text += fmt.Sprintf("\nThere are more columns; continue with offset %d.\n", t.NextOffset)
 	}
 	if t.Sample != nil {
 		text += "\nSample:\n" + t.Sample.MCPText()
@@ -62,9 +62,9 @@ func (t Description) MCPText() string {
 }
 
 func (d *database) addTableTools() {
-	server.AddTool(d.server, "list_tables", "List the tables and views, with comments and about how many rows they have", d.listTables,
+	server.AddTool(d.server, "list_tables", "List the tables and views with comments and approximate row counts", d.listTables,
 		&server.ToolOptions{Title: "List tables", Annotations: reading()})
-	server.AddTool(d.server, "describe_table", "Describe a table or view: columns, types, comments, keys, indexes; sample rows if asked for", d.describeTable,
+	server.AddTool(d.server, "describe_table", "Describe a table or view: columns, types, comments, keys, indexes, and sample rows on request", d.describeTable,
 		&server.ToolOptions{Title: "Describe a table", Annotations: reading()})
 }
 
@@ -85,7 +85,7 @@ func (d *database) listTables(ctx context.Context, c *mcp.Call, in listTables) (
 	out = Tables{Tables: []engine.Table{}, Total: len(all)}
 	size := 0
 	for i := in.Offset; i < len(all); i++ {
-		size += 2*len(summary(all[i])) + 64 // in both forms, with the names of the fields
+		size += 2*len(summary(all[i])) + 64 // as text and as JSON with member names
 		if size > d.MaxBytes && len(out.Tables) > 0 {
 			out.NextOffset = i
 			break
@@ -120,7 +120,8 @@ func (d *database) describeTable(ctx context.Context, c *mcp.Call, in describeTa
 	return out, err
 }
 
-// noSuchTable names tables that could have been meant.
+// noSuchTable returns the error for an unknown table, with the names of
+// existing ones.
 func (d *database) noSuchTable(ctx context.Context, id string) error {
 	var names []string
 	for _, t := range d.known(ctx) {
@@ -132,7 +133,7 @@ func (d *database) noSuchTable(ctx context.Context, id string) error {
 	const shown = 20
 	more := ""
 	if len(names) > shown {
-		names, more = names[:shown], ", … (list_tables has all)"
+		names, more = names[:shown], ", … (use list_tables for all)"
 	}
-	return fmt.Errorf("there is no table %q: there are %s%s", clip(id, maxColumnName), strings.Join(names, ", "), more)
+	return fmt.Errorf("no table %q; there are %s%s", clip(id, maxColumnName), strings.Join(names, ", "), more)
 }

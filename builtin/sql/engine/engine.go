@@ -1,6 +1,6 @@
-// Package engine is what the SQL server asks of a database, and the list of the
-// databases that a program can talk to. Each lives in a package of its own, so
-// that a program carries only the drivers that it uses:
+// Package engine defines the interface between the SQL server and a
+// database, and registers the engines of a program. Each engine is a
+// package, so that a program links only the drivers that it imports:
 //
 //	import _ "github.com/tenon-mcp/tenon/builtin/sql/sqlite"
 package engine
@@ -11,26 +11,26 @@ import (
 	"time"
 )
 
-// A Database is one database behind the server. Every call opens a session of
-// its own and ends it: nothing that a statement leaves behind (a lock, a
-// setting, a temporary table) meets the next one, and a database that was gone
-// is there again as soon as it is back. Many goroutines may use it.
+// A Database is the database of a server. Every call opens and closes its
+// own session: a lock, a setting or a temporary table of one statement does
+// not affect the next, and a database that was down can be used as soon as
+// it is up. It is safe for concurrent use.
 type Database interface {
-	// Product is the name that people know the engine by.
+	// Product returns the name of the engine, such as "PostgreSQL".
 	Product() string
 
-	// Place is what to tell a person about where the database is. There is
-	// no secret in it.
+	// Place returns a description of the database without secrets, for people.
 	Place() string
 
-	// Dialect is one sentence for a model on how to write for this engine.
+	// Dialect returns one sentence that tells a model how to write
+	// statements for this engine.
 	Dialect() string
 
-	// Read runs one statement that cannot change anything: the engine refuses
-	// whatever could. When ctx ends, the engine stops working on it.
+	// Read runs one statement that cannot change anything: the engine
+	// refuses writes. When ctx ends, the engine cancels the statement.
 	Read(ctx context.Context, q Query, to Sink) error
 
-	// Write runs one statement and keeps what it does.
+	// Write runs and commits one statement.
 	Write(ctx context.Context, q Query, to Sink) (Changed, error)
 
 	// Tables lists tables and views, without their columns.
@@ -39,70 +39,69 @@ type Database interface {
 	// Table fills in the rest of a Table that Tables returned.
 	Table(ctx context.Context, t Table) (Table, error)
 
-	// Objects lists the objects that a filter is about, by table and name. An
-	// engine without objects of that kind has none.
+	// Objects returns the objects that match a filter, sorted by table and
+	// name. An engine without objects of that kind returns none.
 	Objects(ctx context.Context, f Filter) ([]Object, error)
 
-	// Placeholder is how a statement names its parameter number n, counted
-	// from 1. Where all are written the same, they are taken in order.
+	// Placeholder returns the placeholder for parameter n, counted from 1.
 	Placeholder(n int) string
 
-	// Quote writes the name of a table as the engine wants it in a statement.
+	// Quote returns the quoted name of a table for use in a statement.
 	Quote(t Table) string
 }
 
 // A Query is one statement.
 type Query struct {
 	SQL string
-	// Params fill the placeholders, in order: nil, bool, int64, float64,
-	// Decimal, string, Bytes or JSON.
+	// Params are the values of the placeholders, in order: nil, bool, int64,
+	// float64, Decimal, string, Bytes or JSON.
 	Params []any
-	// Explain asks for the plan of the statement in place of its rows.
+	// Explain requests the query plan instead of the rows.
 	Explain bool
 }
 
-// A Sink takes what a statement returns. It returns Enough to end the
-// statement early, without an error.
+// A Sink receives the rows of a statement. It returns Enough to end the
+// statement early without an error.
 type Sink interface {
-	// Columns comes first, once, even if there are no rows.
+	// Columns is called once, before any row, even if there are no rows.
 	Columns([]Column) error
-	// Row takes one row: nil, bool, int64, uint64, float64, Decimal, string,
-	// Bytes, JSON, or a []any of these.
+	// Row receives one row: nil, bool, int64, uint64, float64, Decimal,
+	// string, Bytes, JSON, or a []any of these.
 	Row([]any) error
 }
 
-// Enough ends a statement whose further rows nobody wants.
+// Enough is returned by a Sink to end a statement.
 var Enough = errors.New("enough rows") //lint:ignore ST1012 it is an answer, not a failure
 
 // A Column is one column of a result.
 type Column struct {
 	Name string `json:"name"`
-	Type string `json:"type,omitempty" doc:"as the engine names it; left out where it has none"`
+	Type string `json:"type,omitempty" doc:"the engine's name of the type; absent if it has none"`
 }
 
-// Changed is what a statement that writes did.
+// Changed is the result of a statement that writes.
 type Changed struct {
-	Rows   int64 // how many rows it changed
-	LastID int64 // the key that the engine made for the last new row; 0 is none
+	Rows   int64 // number of rows changed
+	LastID int64 // key generated for the last new row; 0 means none
 }
 
-// Options are what every engine needs to know.
+// Options configure every engine.
 type Options struct {
-	// Writes allows Write. Without it the database is opened, where the engine
-	// can, in a way that could not write.
+	// Writes allows Write. If unset, the database is opened read-only where
+	// the engine supports it.
 	Writes bool
-	// Privileged lets Read use an account that could do harm even while
-	// reading: see the documentation of each engine.
+	// Privileged lets Read use an account that can do harm even while
+	// reading; see the documentation of each engine.
 	Privileged bool
-	// ConnectTimeout and LockTimeout bound the waiting for a database that is
-	// gone and for one that somebody else has locked. 0 means 4 seconds.
+	// ConnectTimeout and LockTimeout limit the wait for a connection and for
+	// a lock. 0 means 4 seconds.
 	ConnectTimeout, LockTimeout time.Duration
-	// MaxMessage is how much one statement may send to this process before it
-	// is ended. 0 means 64 MiB.
+	// MaxMessage is the maximum number of bytes that one statement may send
+	// to this process before it is cancelled. 0 means 64 MiB.
 	MaxMessage int
 }
 
-// WithDefaults fills in what is unset.
+// WithDefaults returns o with defaults for unset fields.
 func (o Options) WithDefaults() Options {
 	if o.ConnectTimeout <= 0 {
 		o.ConnectTimeout = 4 * time.Second

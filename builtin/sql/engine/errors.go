@@ -9,8 +9,8 @@ import (
 	"github.com/tenon-mcp/tenon/internal/redact"
 )
 
-// A Refusal is the error of a statement that was not run, or was undone,
-// because it could have changed something or is not one statement.
+// A Refusal is the error for a statement that was not run, or was rolled
+// back, because it might write or is not exactly one statement.
 type Refusal struct {
 	Why    string
 	Advice string // may be empty
@@ -23,47 +23,47 @@ func (r *Refusal) Error() string {
 	return "refused: " + r.Why + ". " + r.Advice
 }
 
-// ReadOnly is the refusal of a statement that would write.
+// ReadOnly returns the Refusal of a statement that would write.
 func ReadOnly(said string) error {
-	return &Refusal{Why: said, Advice: "run_query only reads, and the database itself enforces it"}
+	return &Refusal{Why: said, Advice: "run_query is read-only"}
 }
 
-// An Unreachable is the error of a database that does not answer.
+// An Unreachable is the error for a database that cannot be reached.
 type Unreachable struct {
 	Place string
 	Err   error
 }
 
 func (u *Unreachable) Error() string {
-	return fmt.Sprintf("cannot reach %s: %v. Nothing was run; try again when it is back", u.Place, u.Err)
+	return fmt.Sprintf("connect to %s: %v. Nothing was run; try again later", u.Place, u.Err)
 }
 
 func (u *Unreachable) Unwrap() error { return u.Err }
 
-// LoginRefused is the error of a database that answers, and lets nobody in.
+// LoginRefused returns the error for a database that rejects the login.
 func LoginRefused(place, said string) error {
-	return fmt.Errorf("%s does not let this server in: %s. Nothing was run; the user, the password and the name of the database in its dsn have to be put right", place, said)
+	return fmt.Errorf("log in to %s: %s. Nothing was run; correct the user, password or database name in the dsn", place, said)
 }
 
-// Ended says in words why a statement was ended, if it was ended because of
-// its context, and returns err otherwise.
+// Ended returns an error that explains why a statement was cancelled, if its
+// context has ended, and err otherwise.
 func Ended(ctx context.Context, err error) error {
 	switch {
 	case err == nil || errors.Is(err, Enough):
 		return err
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return errors.New("the statement took too long and was cancelled in the database. Narrow it (WHERE, LIMIT), look at its plan with explain, or give it more time")
+		return errors.New("the statement timed out and was cancelled. Narrow it (WHERE, LIMIT), check its plan with explain, or raise timeoutSeconds")
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
 	return err
 }
 
-// Redact takes the password out of the error of a connection: where its place
-// tells that it is one, and else only if it is too long to be met by chance.
-// Taking out every text that happens to be the password would tell what it is.
-// Errors of statements are not for Redact: no password is in them, and the author
-// of a statement could guess passwords with it.
+// Redact removes the password from a connection error: where the error has
+// the form of a DSN, and elsewhere only if the password is a separate word
+// and too long to occur by chance. Removing every text that equals the
+// password would reveal it. Do not use Redact for errors of statements: they
+// contain no password, and a caller could use them to guess it.
 func Redact(err error, password string) error {
 	if err == nil {
 		return nil
@@ -80,14 +80,15 @@ func Redact(err error, password string) error {
 	return errors.New(clean)
 }
 
-// minRedacted is how long a password must be not to be met by chance.
+// minRedacted is the minimum length of a password that is unlikely to occur
+// by chance.
 const minRedacted = 12
 
-// TooLarge says that a statement sent more than it may.
+// TooLarge returns the error for a statement that sent more than limit bytes.
 func TooLarge(limit int) error {
-	return fmt.Errorf("the database sent more than %d MiB for one statement, and it was cancelled: select fewer or shorter columns, such as substr(column, 1, 1000) and length(column)", limit>>20)
+	return fmt.Errorf("the statement was cancelled: its result is larger than %d MiB. Select fewer or shorter columns, such as substr(column, 1, 1000) and length(column)", limit>>20)
 }
 
-// Grace is how long after its context a statement may take to end before its
-// connection is given up.
+// Grace is how long a cancelled statement may take to end before its
+// connection is closed.
 const Grace = 2 * time.Second

@@ -8,9 +8,9 @@ import (
 	"sync"
 )
 
-// An Opener makes a Database of a DSN. It checks the DSN and connects to
-// nothing: a database that is down must not keep a server from starting. Its
-// error never repeats the DSN, which may hold a password.
+// An Opener opens the Database of a DSN. It checks the DSN but does not
+// connect, so that a server can start while its database is down. Its error
+// must not contain the DSN, which may include a password.
 type Opener func(dsn string, o Options) (Database, error)
 
 var registry struct {
@@ -18,8 +18,8 @@ var registry struct {
 	openers map[string]Opener
 }
 
-// Register makes an engine known under the schemes of its DSNs, such as
-// "postgres". Engines call it from their init.
+// Register registers an engine for the URL schemes of its DSNs, such as
+// "postgres". Engines call it from init.
 func Register(open Opener, schemes ...string) {
 	registry.mu.Lock()
 	defer registry.mu.Unlock()
@@ -31,29 +31,30 @@ func Register(open Opener, schemes ...string) {
 	}
 }
 
-// known are the engines of this module, by scheme, for the advice in an error.
+// known maps the schemes of the engines of this module to their packages,
+// for errors.
 var known = map[string]string{
 	"sqlite": "sqlite", "postgres": "postgres", "postgresql": "postgres", "mysql": "mysql", "mariadb": "mysql",
 }
 
-// forServer fits what other programs take for a DSN, and a URL without its two
-// slashes. Taken for the name of a file, it would be told to everybody with the
-// password in it.
+// forServer matches DSNs in the formats of other programs and URLs without
+// slashes. Taken for a file name, such a DSN would be shown with its
+// password.
 var forServer = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)^(?:postgres|postgresql|mysql|mariadb):|(?:^|[\s;])(?:password|pwd|user|uid|host|server|dbname|data source)\s*=|^[^/\\]+@(?:tcp|unix)?\(|^[^/\\@]+:[^/\\@]+@`)
 })
 
-// Open opens what a DSN names. One without a scheme is a file of SQLite.
+// Open opens the database of a DSN. A DSN without a scheme is an SQLite file.
 func Open(dsn string, o Options) (Database, error) {
 	if dsn == "" {
-		return nil, fmt.Errorf("there is no dsn: say which database, such as shop.db, postgres://user@host/name or mysql://user@host/name")
+		return nil, fmt.Errorf("the dsn is missing; name the database, such as shop.db, postgres://user@host/name or mysql://user@host/name")
 	}
 	scheme := "sqlite"
 	if s, _, ok := strings.Cut(dsn, "://"); ok && !strings.ContainsAny(s, `/\ @`) {
 		scheme = strings.ToLower(s)
 	}
 	if !strings.HasPrefix(dsn, ".") && scheme == "sqlite" && forServer().MatchString(dsn) {
-		return nil, fmt.Errorf("the dsn looks like one for a database server, and is not a URL: write postgres://user:password@host:5432/name or mysql://user:password@host:3306/name, or put ./ before the name of a file of SQLite")
+		return nil, fmt.Errorf("the dsn is for a database server but is not a URL; write postgres://user:password@host:5432/name or mysql://user:password@host:3306/name, or put ./ before the name of an SQLite file")
 	}
 	registry.mu.Lock()
 	open, ok := registry.openers[scheme]
@@ -67,7 +68,7 @@ func Open(dsn string, o Options) (Database, error) {
 	}
 	slices.Sort(names)
 	if pkg := known[scheme]; pkg != "" {
-		return nil, fmt.Errorf("this program was built without the engine for %s: import _ \"github.com/tenon-mcp/tenon/builtin/sql/%s\"", scheme, pkg)
+		return nil, fmt.Errorf("this program has no engine for %s; import _ \"github.com/tenon-mcp/tenon/builtin/sql/%s\"", scheme, pkg)
 	}
-	return nil, fmt.Errorf("no engine is called %q: a dsn is the name of a file, or begins with one of %s and ://", scheme, strings.Join(names, ", "))
+	return nil, fmt.Errorf("unknown engine %q; a dsn is a file name, or begins with one of %s and ://", scheme, strings.Join(names, ", "))
 }

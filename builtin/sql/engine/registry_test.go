@@ -19,8 +19,8 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 		{dsn: "shop.db", opened: "shop.db"}, {dsn: "sqlite://shop.db", opened: "sqlite://shop.db"}, {dsn: `C:\data\shop.db`, opened: `C:\data\shop.db`}, {dsn: "dir/a://b", opened: "dir/a://b"},
 		{dsn: "postgres://u:s3cr3t@h/d", err: `import _ "github.com/tenon-mcp/tenon/builtin/sql/postgres"`},
 		{dsn: "MARIADB://u:s3cr3t@h/d", err: `builtin/sql/mysql"`},
-		{dsn: "redis://u:s3cr3t@h/d", err: `no engine is called "redis"`},
-		{dsn: "", err: "there is no dsn"},
+		{dsn: "redis://u:s3cr3t@h/d", err: `unknown engine "redis"`},
+		{dsn: "", err: "the dsn is missing"},
 		// Taken for names of files, these were told to everybody as the place of the database.
 		{dsn: "postgres:u:s3cr3t@h/d", err: "is not a URL"}, {dsn: "host=h user=u password=s3cr3t dbname=d", err: "is not a URL"},
 		{dsn: "u:s3cr3t@tcp(h:3306)/d", err: "is not a URL"}, {dsn: "u:s3cr3t@h", err: "is not a URL"}, {dsn: "Server=h;Uid=u;Pwd=s3cr3t;", err: "is not a URL"},

@@ -1,20 +1,19 @@
 package engine
 
-// A Table is what a schema says of a table or view.
+// A Table is the schema of a table or view.
 type Table struct {
-	// ID is how callers name it: its name, after its schema and a dot where
-	// that is not the schema in which the engine looks first.
+	// ID is the name that callers use: the name, preceded by the schema and
+	// a dot if it is not the default schema.
 	ID     string `json:"table"`
 	Schema string `json:"schema,omitempty"`
 	Name   string `json:"-"`
 	// Kind is table, view, materialized view, foreign table, …
 	Kind    string `json:"kind"`
 	Comment string `json:"comment,omitempty"`
-	// Rows is how many rows the engine believes there are; nil means that it
-	// does not say.
-	Rows *int64 `json:"rowEstimate,omitempty" doc:"how many rows the engine believes there are"`
+	// Rows is the engine's estimate of the number of rows; nil means unknown.
+	Rows *int64 `json:"rowEstimate,omitempty" doc:"the engine's estimate of the number of rows"`
 
-	// More says that there are more rows than Rows.
+	// More means that there are more rows than Rows.
 	More bool `json:"more,omitempty" doc:"there are more rows than rowEstimate"`
 
 	Columns     []TableColumn `json:"columns,omitempty"`
@@ -32,11 +31,11 @@ type TableColumn struct {
 	Type      string `json:"type"`
 	NotNull   bool   `json:"notNull,omitempty"`
 	Default   string `json:"default,omitempty"`
-	Generated string `json:"generated,omitempty" doc:"how the engine fills it in"`
+	Generated string `json:"generated,omitempty" doc:"the expression of a generated column"`
 	Comment   string `json:"comment,omitempty"`
 }
 
-// A ForeignKey says that some columns name a row of another table.
+// A ForeignKey is a reference to another table.
 type ForeignKey struct {
 	Columns    []string `json:"columns"`
 	Table      string   `json:"table"`
@@ -48,5 +47,5 @@ type Index struct {
 	Name    string   `json:"name"`
 	Columns []string `json:"columns"`
 	Unique  bool     `json:"unique,omitempty"`
-	Where   string   `json:"where,omitempty" doc:"which rows it holds, if not all"`
+	Where   string   `json:"where,omitempty" doc:"the condition of a partial index"`
 }

@@ -2,14 +2,14 @@ package engine
 
 import "encoding/json"
 
-// A Decimal is a number in its exact digits, such as "0.10".
+// A Decimal is an exact decimal number, such as "0.10".
 type Decimal string
 
-// Bytes are binary data, of which the beginning may be all that was fetched.
+// Bytes is binary data, of which only the beginning may have been read.
 type Bytes struct {
 	Head []byte
-	Size int64 // how many bytes there are
+	Size int64 // total number of bytes
 }
 
-// JSON is the value of a JSON column, as the engine wrote it.
+// JSON is the value of a JSON column as the engine returned it.
 type JSON json.RawMessage

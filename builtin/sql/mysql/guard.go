@@ -10,10 +10,9 @@ import (
 	"github.com/tenon-mcp/tenon/builtin/sql/engine"
 )
 
-// beginReading makes a session that cannot write, and finds out from the engine
-// itself whether a statement is one that it could still be talked into. On
-// MariaDB and MySQL a read-only transaction alone does not hold: DDL commits it
-// and goes on. What holds:
+// beginReading begins a session that cannot write, and refuses statements
+// that could escape it. On MariaDB and MySQL a read-only transaction is not
+// sufficient, because DDL commits it. These rules are:
 //
 //   - statements are prepared, and the server prepares one only;
 //   - all transactions of the session are READ ONLY, so the one after an implicit
@@ -48,13 +47,13 @@ func (s *session) beginReading(ctx context.Context, q engine.Query) error {
 		return err
 	}
 	return &engine.Refusal{
-		Why:    "it is not a query: the engine cannot explain it",
-		Advice: "run_query takes SELECT, WITH … SELECT, VALUES and TABLE; list_tables, describe_table and information_schema take the place of SHOW and DESCRIBE, and explain that of EXPLAIN",
+		Why:    "it is not a query",
+		Advice: "run_query accepts SELECT, WITH … SELECT, VALUES and TABLE. Instead of SHOW and DESCRIBE use list_tables and describe_table, instead of EXPLAIN set explain",
 	}
 }
 
-// refuseFilePrivilege asks the engine whether the account may write files, by
-// preparing, and not running, a statement that would.
+// refuseFilePrivilege checks whether the account may write files, by
+// preparing a statement that would.
 func (s *session) refuseFilePrivilege(ctx context.Context) error {
 	err := s.prepares(ctx, "SELECT 1 INTO DUMPFILE '/nonexistent/tenon'")
 	switch code(err) {
@@ -65,13 +64,13 @@ func (s *session) refuseFilePrivilege(ctx context.Context) error {
 		return err
 	}
 	return &engine.Refusal{
-		Why: fmt.Sprintf("the account %q has the FILE privilege, with which a query can read and write files of the server's machine", s.d.config.User),
-		Advice: "Give the server an account that cannot: CREATE USER reader IDENTIFIED BY '…'; GRANT SELECT, SHOW VIEW ON " + quote(s.d.config.DBName) + ".* TO reader. " +
-			"Or start it with privileged=1 and trust every statement",
+		Why: fmt.Sprintf("account %q has the FILE privilege, which lets a query read and write files of the database server", s.d.config.User),
+		Advice: "Use an account without it: CREATE USER reader IDENTIFIED BY '…'; GRANT SELECT, SHOW VIEW ON " + quote(s.d.config.DBName) + ".* TO reader. " +
+			"Or set privileged=1 to allow it",
 	}
 }
 
-// prepares says whether the engine takes a statement, without running it.
+// prepares prepares a statement without running it and returns the error.
 func (s *session) prepares(ctx context.Context, sql string) error {
 	stmt, err := s.conn.(driver.ConnPrepareContext).PrepareContext(ctx, sql)
 	if err != nil {
@@ -102,7 +101,7 @@ func code(err error) uint16 {
 	return 0
 }
 
-// failure puts an error of the server into words.
+// failure converts an error of the database server.
 func (s *session) failure(err error) error {
 	if err == nil {
 		return nil
@@ -117,20 +116,20 @@ func (s *session) failure(err error) error {
 			return err
 		}
 		if errors.Is(err, driverpkg.ErrInvalidConn) || errors.Is(err, driver.ErrBadConn) {
-			return &engine.Unreachable{Place: s.d.Place(), Err: errors.New("the connection broke")}
+			return &engine.Unreachable{Place: s.d.Place(), Err: errors.New("connection lost")}
 		}
 		return err
 	}
-	text := s.d.product + " says: " + said.Message
+	text := s.d.product + ": " + said.Message
 	switch said.Number {
 	case codeReadOnly:
 		return engine.ReadOnly(text)
 	case codeNotPreparable:
 		return &engine.Refusal{Why: text}
 	case codeLockWait:
-		return errors.New(text + ". Somebody else holds a lock on it")
+		return errors.New(text + ". Another session holds a lock; try again")
 	case codeDiskFull, codeTableFull, codeTooMany:
-		return errors.New(text + ". The server is short of something (disk, memory or connections); nothing was kept")
+		return errors.New(text + ". The database server has run out of disk, memory or connections; nothing was changed")
 	}
 	return errors.New(text)
 }

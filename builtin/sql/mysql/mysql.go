@@ -25,12 +25,12 @@ type database struct {
 	o       engine.Options
 }
 
-// Open returns the database that a URL names. Nothing is connected yet.
+// Open returns the database of a URL without connecting.
 func Open(dsn string, o engine.Options) (engine.Database, error) {
 	u, err := url.Parse(dsn)
 	if err != nil || u.Host == "" && u.Query().Get("socket") == "" {
-		// The words of url.Parse repeat the URL.
-		return nil, errors.New("the dsn is not a URL for MySQL: write mysql://user:password@host:3306/name, with special characters in the password percent-encoded")
+		// The error of url.Parse contains the URL.
+		return nil, errors.New("the dsn is not a MySQL URL; write mysql://user:password@host:3306/name, with special characters in the password percent-encoded")
 	}
 	d := &database{config: driverpkg.NewConfig(), product: "MySQL", o: o.WithDefaults()}
 	if u.Scheme == "mariadb" {
@@ -41,7 +41,7 @@ func Open(dsn string, o engine.Options) (engine.Database, error) {
 	c.Passwd, _ = u.User.Password()
 	c.DBName = strings.TrimPrefix(u.Path, "/")
 	if c.DBName == "" {
-		return nil, errors.New("the dsn names no database: put it after the host, as in mysql://user@host/name")
+		return nil, errors.New("the dsn has no database name; write mysql://user@host/name")
 	}
 	c.Net, c.Addr = "tcp", u.Host
 	if u.Port() == "" {
@@ -54,13 +54,13 @@ func Open(dsn string, o engine.Options) (engine.Database, error) {
 		case "socket":
 			c.Net, c.Addr = "unix", values[0]
 		default:
-			return nil, fmt.Errorf("the dsn has the option %q, which is not known: there are tls and socket", key)
+			return nil, fmt.Errorf("the dsn has the unknown option %q; there are tls and socket", key)
 		}
 	}
 	c.Timeout = d.o.ConnectTimeout
 	c.Logger = &driverpkg.NopLogger{}
 	if _, err := driverpkg.NewConnector(c.Clone()); err != nil {
-		return nil, errors.New("the dsn cannot be used: tls has to be true, false, skip-verify or preferred")
+		return nil, errors.New("invalid dsn; tls must be true, false, skip-verify or preferred")
 	}
 	return d, nil
 }
@@ -96,14 +96,14 @@ func (d *database) Read(ctx context.Context, q engine.Query, to engine.Sink) err
 		return s.run(ctx, sql, q.Params, to)
 	})
 	if err == nil && ctx.Err() != nil {
-		err = engine.Ended(ctx, ctx.Err()) // some functions, when killed, return something
+		err = engine.Ended(ctx, ctx.Err()) // some functions return a value when killed
 	}
 	return err
 }
 
 func (d *database) Write(ctx context.Context, q engine.Query, to engine.Sink) (changed engine.Changed, err error) {
 	if !d.o.Writes {
-		return changed, engine.ReadOnly("this server was started without writes")
+		return changed, engine.ReadOnly("writes are not enabled")
 	}
 	s, err := d.connect(ctx)
 	if err != nil {
@@ -121,14 +121,14 @@ func (d *database) Write(ctx context.Context, q engine.Query, to engine.Sink) (c
 			}
 		})
 	})
-	changed.Rows = max(changed.Rows, 0) // -1 is a statement that returned rows
+	changed.Rows = max(changed.Rows, 0) // -1 means that the statement returned rows
 	return changed, err
 }
 
-// codesOfLogin are those of a wrong user, password or database.
+// codesOfLogin are the error codes of a wrong user, password or database.
 var codesOfLogin = []uint16{1044, 1045, 1049, 1130, 1698}
 
-// connect opens a session and fixes how it writes values and waits for locks.
+// connect opens a session and configures value formats and lock timeouts.
 func (d *database) connect(ctx context.Context) (*session, error) {
 	s := &session{d: d, wire: &meter{limit: d.o.MaxMessage}}
 	config := d.config.Clone()
@@ -149,7 +149,7 @@ func (d *database) connect(ctx context.Context) (*session, error) {
 		return nil, engine.Ended(ctx, err)
 	}
 	if within.Err() != nil {
-		err = errors.New("it does not answer")
+		err = errors.New("connection timed out")
 	}
 	var said *driverpkg.MySQLError
 	if errors.As(err, &said) && slices.Contains(codesOfLogin, said.Number) {

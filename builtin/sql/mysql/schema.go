@@ -17,7 +17,7 @@ func (d *database) Tables(ctx context.Context) ([]engine.Table, error) {
 			case kind == "SEQUENCE":
 				return
 			case strings.HasSuffix(kind, "VIEW"):
-				t.Kind, t.Comment = "view", "" // the comment of a view is the word VIEW
+				t.Kind, t.Comment = "view", "" // the comment of a view is "VIEW"
 			default:
 				t.Rows = integer(row[3])
 			}
@@ -44,7 +44,7 @@ func (s *session) columns(ctx context.Context, t *engine.Table) error {
 		FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION`, func(row []any) {
 		c := engine.TableColumn{Name: text(row[0]), Type: text(row[1]), NotNull: text(row[2]) == "NO", Default: text(row[3]), Generated: text(row[5]), Comment: text(row[6])}
 		if c.Default == "NULL" {
-			c.Default = "" // how MariaDB says that there is none
+			c.Default = "" // MariaDB's value for no default
 		}
 		if strings.Contains(text(row[4]), "auto_increment") {
 			c.Generated = "auto_increment"
@@ -90,7 +90,7 @@ func (s *session) indexes(ctx context.Context, t *engine.Table) error {
 	}, t.Name)
 }
 
-// checks are told where the server has the table for them.
+// checks reads check constraints where the server has the table for them.
 func (s *session) checks(ctx context.Context, t *engine.Table) error {
 	err := s.each(ctx, `SELECT c.CHECK_CLAUSE FROM information_schema.CHECK_CONSTRAINTS c JOIN information_schema.TABLE_CONSTRAINTS k
 		ON k.CONSTRAINT_SCHEMA = c.CONSTRAINT_SCHEMA AND k.CONSTRAINT_NAME = c.CONSTRAINT_NAME AND k.CONSTRAINT_TYPE = 'CHECK'
@@ -109,7 +109,7 @@ func (s *session) definition(ctx context.Context, t *engine.Table) error {
 		func(row []any) { t.Definition = text(row[0]) }, t.Name)
 }
 
-// reading is a session for queries of our own.
+// reading opens a session for the server's own queries.
 func (d *database) reading(ctx context.Context, f func(context.Context, *session) error) error {
 	s, err := d.connect(ctx)
 	if err != nil {

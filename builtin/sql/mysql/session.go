@@ -14,9 +14,9 @@ import (
 	"github.com/tenon-mcp/tenon/builtin/sql/engine"
 )
 
-// A session is one connection, for one statement of somebody else's. The driver
-// is used without database/sql, which would keep connections and repeat
-// statements by itself.
+// A session is one connection for one statement of a caller. It uses the
+// driver without database/sql, which would pool connections and retry
+// statements.
 type session struct {
 	d    *database
 	conn driver.Conn
@@ -26,8 +26,8 @@ type session struct {
 
 func (s *session) close() { _ = s.conn.Close() }
 
-// settle makes the session ready. The time limit is told to the engine too, a
-// little later than ours, for the case that this process is gone by then.
+// settle configures the session. It also sets the time limit in the
+// database, slightly later than ours, in case this process ends first.
 func (s *session) settle(ctx, within context.Context) error {
 	mariadb := false
 	err := s.each(within, "SELECT CONNECTION_ID(), VERSION()", func(row []any) {
@@ -53,8 +53,8 @@ func (s *session) settle(ctx, within context.Context) error {
 	return exec(within, s.conn, set)
 }
 
-// killable runs f and has the engine stop when ctx ends: a second connection
-// tells it to. If that does not help, this connection is given up.
+// killable runs f and cancels its statement when ctx ends, through a second
+// connection. If that fails, it closes this connection.
 func (s *session) killable(ctx context.Context, f func(context.Context) error) error {
 	running, giveUp := context.WithCancel(context.WithoutCancel(ctx))
 	defer giveUp()
@@ -76,7 +76,7 @@ func (s *session) killable(ctx context.Context, f func(context.Context) error) e
 	return engine.Ended(ctx, s.failure(err))
 }
 
-// kill ends the statement that the session is running, from another one.
+// kill cancels the running statement of the session through another connection.
 func (s *session) kill(running context.Context) {
 	ctx, cancel := context.WithTimeout(running, engine.Grace)
 	defer cancel()
@@ -99,7 +99,7 @@ func (s *session) run(ctx context.Context, sql string, params []any, to engine.S
 		return err
 	}
 	if want := stmt.NumInput(); want != len(params) {
-		return fmt.Errorf("the statement has %d placeholders and there are %d params: give one value for each", want, len(params))
+		return fmt.Errorf("the statement has %d placeholders but there are %d params; pass one value for each", want, len(params))
 	}
 	args := make([]driver.NamedValue, len(params))
 	for i, p := range params {
@@ -111,7 +111,7 @@ func (s *session) run(ctx context.Context, sql string, params []any, to engine.S
 	}
 	err = s.copyRows(rows, to)
 	if errors.Is(err, engine.Enough) {
-		s.kill(ctx) // the rest must not be read to its end
+		s.kill(ctx) // do not read the remaining rows
 		return nil
 	}
 	if err != nil {
@@ -149,7 +149,7 @@ func (s *session) copyRows(rows driver.Rows, to engine.Sink) error {
 	}
 }
 
-// each runs a query of our own.
+// each runs one of the server's own queries.
 func (s *session) each(ctx context.Context, sql string, see func(row []any), params ...any) error {
 	return s.run(ctx, sql, params, rowFunc(see))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/tenon-mcp/tenon/builtin/sql/engine"
 )
 
-// parameter is a param as the driver wants it.
+// parameter converts a parameter for the driver.
 func parameter(p any) driver.Value {
 	switch p := p.(type) {
 	case engine.Decimal:
@@ -22,10 +22,10 @@ func parameter(p any) driver.Value {
 	return p
 }
 
-// value is what a row holds, by the name of its type.
+// value converts a value of a row by the name of its type.
 func value(kind string, v driver.Value) any {
 	switch v := v.(type) {
-	case float32: // as short as its own precision allows
+	case float32: // the shortest text of a float32
 		f, err := strconv.ParseFloat(strconv.FormatFloat(float64(v), 'g', -1, 32), 64)
 		if err != nil {
 			return float64(v)
@@ -60,7 +60,7 @@ func binary(b []byte) engine.Bytes {
 	return engine.Bytes{Head: append([]byte(nil), b...), Size: int64(len(b))}
 }
 
-// iso makes "2024-05-01 10:00:00" an ISO 8601 time.
+// iso converts "2024-05-01 10:00:00" to an ISO 8601 time.
 func iso(s, zone string) string {
 	if len(s) < 19 || s[10] != ' ' || strings.HasPrefix(s, "0000-00-00") {
 		return s

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// A meter counts what the server sends and breaks the connection when one row
-// is larger than this process wants to hold: the driver itself would take any.
+// A meter counts the bytes that the server sends and closes the connection
+// if one row is too large; the driver has no limit.
 type meter struct {
 	limit    int
 	seen     atomic.Int64
@@ -23,7 +23,7 @@ func (m *meter) dial(ctx context.Context, network, address string) (net.Conn, er
 	return &meteredConn{Conn: c, meter: m}, nil
 }
 
-// reset begins a new row.
+// reset starts a new row.
 func (m *meter) reset() { m.seen.Store(0) }
 
 type meteredConn struct {
@@ -35,7 +35,7 @@ func (c *meteredConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if c.meter.seen.Add(int64(n)) > int64(c.meter.limit) {
 		c.meter.exceeded.Store(true)
-		return n, errors.New("too much")
+		return n, errors.New("row too large")
 	}
 	return n, err
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/tenon-mcp/tenon/builtin/sql/engine"
 )
 
-// array reads the text of an array, such as {1,NULL,"a b"} or {{1,2},{3,4}}.
+// array parses the text of an array, such as {1,NULL,"a b"} or {{1,2},{3,4}}.
 func (r *runner) array(element uint32, s string) ([]any, bool) {
 	if at := strings.Index(s, "={"); at > 0 && s[0] == '[' {
 		s = s[at+1:] // bounds that do not begin with 1
@@ -93,8 +93,8 @@ func (p *arrayParser) quoted() (any, bool) {
 	return nil, false
 }
 
-// arrayLiteral writes a flat JSON list of numbers, words and nulls as an array.
-// Anything else stays JSON.
+// arrayLiteral converts a flat JSON list of numbers, words and nulls to an
+// array literal. Anything else stays JSON.
 func arrayLiteral(j engine.JSON) []byte {
 	raw := bytes.TrimSpace(j)
 	if len(raw) < 2 || raw[0] != '[' {

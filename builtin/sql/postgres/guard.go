@@ -11,8 +11,8 @@ import (
 	"github.com/tenon-mcp/tenon/builtin/sql/engine"
 )
 
-// beginReading starts a transaction that cannot write, cannot be made to, and
-// is never committed. What holds it:
+// beginReading begins a transaction that cannot write, cannot be made to,
+// and is never committed. These rules ensure it:
 //
 //   - BEGIN READ ONLY, in which the server refuses what changes tables, and
 //     then a query, after which it refuses to make the transaction READ WRITE;
@@ -26,8 +26,8 @@ import (
 //     transaction may still do (large objects before version 16, advisory
 //     locks, NOTIFY, settings) is undone.
 //
-// A superuser can get past a transaction (files and programs of the server's
-// machine), so such accounts are refused first.
+// A superuser can escape a transaction (through files and programs of the
+// server), so such accounts are refused first.
 func (d *database) beginReading(ctx context.Context, c *pgconn.PgConn) error {
 	if err := exec(ctx, c, "BEGIN READ ONLY; "+d.settings("SET LOCAL ")+"; SELECT 1 FROM pg_catalog.pg_class LIMIT 1"); err != nil {
 		return err
@@ -40,14 +40,14 @@ func (d *database) beginReading(ctx context.Context, c *pgconn.PgConn) error {
 		return err
 	}
 	return &engine.Refusal{
-		Why: fmt.Sprintf("the account %q can reach beyond a read-only transaction: %s", d.config.User, strings.Join(powers, "; ")),
-		Advice: "Give the server an account that cannot: CREATE ROLE reader LOGIN PASSWORD '…'; GRANT pg_read_all_data TO reader. " +
-			"Or start it with privileged=1 and trust every statement",
+		Why: fmt.Sprintf("account %q can escape a read-only transaction: %s", d.config.User, strings.Join(powers, "; ")),
+		Advice: "Use an account that cannot: CREATE ROLE reader LOGIN PASSWORD '…'; GRANT pg_read_all_data TO reader. " +
+			"Or set privileged=1 to allow it",
 	}
 }
 
-// powers lists what an account can do that no transaction holds back: itself,
-// and any role that it could become.
+// powers lists the rights of an account, and of any role that it could
+// become, that no transaction restricts.
 const powers = `
 SELECT CASE WHEN rolsuper THEN 'superuser' WHEN rolreplication THEN 'replication' ELSE rolname::text END
 FROM pg_catalog.pg_roles
@@ -83,16 +83,16 @@ func strangers(ctx context.Context, c *pgconn.PgConn) ([]string, error) {
 	return list, nil
 }
 
-// stillReading finds a statement that ended its transaction. It changed
-// nothing, because it was the only one.
+// stillReading returns an error if the statement ended its transaction. It
+// changed nothing, because it was the only statement.
 func (d *database) stillReading(c *pgconn.PgConn) error {
 	if s := c.TxStatus(); s == 'I' && !c.IsBusy() && !c.IsClosed() {
-		return &engine.Refusal{Why: "the statement ended the transaction in which it ran", Advice: "run_query takes one statement that reads, without BEGIN, COMMIT or ROLLBACK"}
+		return &engine.Refusal{Why: "the statement ended its transaction", Advice: "run_query accepts one statement that reads, without BEGIN, COMMIT or ROLLBACK"}
 	}
 	return nil
 }
 
-// failure puts an error of the server into words.
+// failure converts an error of the database server.
 func (d *database) failure(err error) error {
 	var said *pgconn.PgError
 	if !errors.As(err, &said) {
@@ -106,7 +106,7 @@ func (d *database) failure(err error) error {
 		}
 		return err
 	}
-	text := "PostgreSQL says: " + said.Message
+	text := "PostgreSQL: " + said.Message
 	if said.Detail != "" {
 		text += ". " + said.Detail
 	}
@@ -120,11 +120,11 @@ func (d *database) failure(err error) error {
 	case said.Code == "25006": // read_only_sql_transaction
 		return engine.ReadOnly(text)
 	case said.Code == "42601" && strings.Contains(said.Message, "multiple commands"):
-		return &engine.Refusal{Why: "there is more than one statement", Advice: "Send them one by one"}
+		return &engine.Refusal{Why: "more than one statement", Advice: "Send them one by one"}
 	case said.Code == "55P03":
-		return errors.New(text + ". Somebody else holds a lock on it; try again in a moment")
+		return errors.New(text + ". Another session holds a lock; try again")
 	case strings.HasPrefix(said.Code, "53"):
-		return errors.New(text + ". The server is short of something (disk, memory or connections); nothing was kept")
+		return errors.New(text + ". The database server has run out of disk, memory or connections; nothing was changed")
 	}
 	return errors.New(text)
 }

@@ -24,20 +24,20 @@ type database struct {
 	o      engine.Options
 }
 
-// Open returns the database that a URL names. Nothing is connected yet.
+// Open returns the database of a URL without connecting.
 func Open(dsn string, o engine.Options) (engine.Database, error) {
 	config, err := pgconn.ParseConfig(dsn)
 	if err != nil {
-		// The driver's words repeat the URL.
-		return nil, errors.New("the dsn is not a URL for PostgreSQL: write postgres://user:password@host:5432/name, with special characters in the password percent-encoded, and only options that libpq knows")
+		// The error of the driver contains the URL.
+		return nil, errors.New("the dsn is not a PostgreSQL URL; write postgres://user:password@host:5432/name, with special characters in the password percent-encoded, and only options that libpq knows")
 	}
 	o = o.WithDefaults()
 	config.ConnectTimeout = o.ConnectTimeout
 	config.MaxProtocolMessageBodyLen = o.MaxMessage
 	config.RuntimeParams["application_name"] = "tenon"
 	config.OnNotice = nil
-	// When a context ends, the server is told to cancel; the connection is
-	// given up only if that does not help.
+	// When a context ends, the statement is cancelled; the connection is
+	// closed only if that does not help.
 	config.BuildContextWatcherHandler = func(c *pgconn.PgConn) ctxwatch.Handler {
 		return &pgconn.CancelRequestContextWatcherHandler{Conn: c, DeadlineDelay: engine.Grace}
 	}
@@ -85,13 +85,14 @@ func (d *database) connect(ctx context.Context) (*pgconn.PgConn, error) {
 	return nil, &engine.Unreachable{Place: d.Place(), Err: engine.Redact(err, d.config.Password)}
 }
 
-// lastLine leaves out the attempts of a driver that tried several addresses.
+// lastLine removes the failed attempts of a driver that tried several
+// addresses.
 func lastLine(s string) string {
 	s = strings.TrimSpace(s)
 	return strings.TrimSpace(s[strings.LastIndexByte(s, '\n')+1:])
 }
 
-// hangUp ends a session, and with it whatever is still running in it.
+// hangUp closes a session, which ends anything that still runs in it.
 func hangUp(c *pgconn.PgConn) {
 	ctx, cancel := context.WithTimeout(context.Background(), engine.Grace)
 	defer cancel()
@@ -124,7 +125,7 @@ func (d *database) Read(ctx context.Context, q engine.Query, to engine.Sink) err
 
 func (d *database) Write(ctx context.Context, q engine.Query, to engine.Sink) (engine.Changed, error) {
 	if !d.o.Writes {
-		return engine.Changed{}, engine.ReadOnly("this server was started without writes")
+		return engine.Changed{}, engine.ReadOnly("writes are not enabled")
 	}
 	c, err := d.connect(ctx)
 	if err != nil {
@@ -139,12 +140,12 @@ func (d *database) Write(ctx context.Context, q engine.Query, to engine.Sink) (e
 		return engine.Changed{}, engine.Ended(ctx, d.failure(err))
 	}
 	if c.TxStatus() != 'I' {
-		return engine.Changed{}, &engine.Refusal{Why: "the statement left a transaction open, which was rolled back", Advice: "Every statement is a transaction of its own"}
+		return engine.Changed{}, &engine.Refusal{Why: "the statement left a transaction open, which was rolled back", Advice: "Every statement runs in its own transaction"}
 	}
 	return engine.Changed{Rows: r.tag.RowsAffected()}, nil
 }
 
-// settings fixes how values are written, and how long to wait for locks.
+// settings returns statements that set value formats and lock timeouts.
 func (d *database) settings(set string) string {
 	ms := func(t time.Duration) string { return strconv.FormatInt(t.Milliseconds(), 10) }
 	return strings.Join([]string{
@@ -154,7 +155,7 @@ func (d *database) settings(set string) string {
 	}, "; ")
 }
 
-// exec runs statements of our own.
+// exec runs the server's own statements.
 func exec(ctx context.Context, c *pgconn.PgConn, sql string) error {
 	_, err := c.Exec(ctx, sql).ReadAll()
 	return err

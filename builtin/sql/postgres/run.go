@@ -11,13 +11,13 @@ import (
 	"github.com/tenon-mcp/tenon/builtin/sql/engine"
 )
 
-// A runner runs one statement in a session, by the extended protocol.
+// A runner runs one statement in a session with the extended protocol.
 type runner struct {
 	conn *pgconn.PgConn
 	sink engine.Sink
-	// restart makes the session ready again after an error.
+	// restart restores the session after an error.
 	restart func() error
-	// rowsOnly refuses statements that return no columns, before they are run.
+	// rowsOnly refuses statements that return no columns before they run.
 	rowsOnly bool
 	types    map[uint32]typeInfo
 	tag      pgconn.CommandTag
@@ -33,7 +33,7 @@ func (r *runner) run(ctx context.Context, q engine.Query) error {
 		return err
 	}
 	if want := len(described.ParamOIDs); want != len(q.Params) {
-		return fmt.Errorf("the statement has %d placeholders and there are %d params: give one value for each", want, len(q.Params))
+		return fmt.Errorf("the statement has %d placeholders but there are %d params; pass one value for each", want, len(q.Params))
 	}
 	if r.rowsOnly && len(described.Fields) == 0 {
 		return &engine.Refusal{Why: "it is not a query: PostgreSQL says that it returns no columns", Advice: "run_query takes SELECT, WITH, VALUES, TABLE, SHOW and EXPLAIN"}
@@ -59,15 +59,15 @@ func (r *runner) run(ctx context.Context, q engine.Query) error {
 			}
 		}
 		if err := r.sink.Row(row); err != nil {
-			return ignoreEnough(err) // hanging up cancels the rest
+			return ignoreEnough(err) // closing the session cancels the rest
 		}
 	}
 	r.tag, err = rows.Close()
 	return err
 }
 
-// describe has the server work out the types of placeholders and columns. Where
-// a statement takes values of any type, those of the params are told.
+// describe lets the server determine the types of placeholders and columns.
+// Where a statement accepts any type, it passes the types of the params.
 func (r *runner) describe(ctx context.Context, sql string, params []any) (*pgconn.StatementDescription, error) {
 	described, err := r.conn.Prepare(ctx, "", sql, nil)
 	var said *pgconn.PgError
@@ -92,9 +92,9 @@ func ignoreEnough(err error) error {
 	return err
 }
 
-// parameters writes the params as text. The server has worked out the types
-// from the statement; where nothing told it more than "text", a param that is
-// no text keeps its own type.
+// parameters returns the params as text. The server has determined the types
+// from the statement; where it only knows "text", a param that is not text
+// keeps its type.
 func parameters(wanted []uint32, params []any) (oids []uint32, values [][]byte) {
 	oids = append(oids, wanted...)
 	values = make([][]byte, len(params))
@@ -114,7 +114,7 @@ func parameters(wanted []uint32, params []any) (oids []uint32, values [][]byte) 
 		case engine.JSON:
 			own, values[i] = oidJSONB, []byte(p)
 			if wanted[i] != oidText && wanted[i] != oidJSON && wanted[i] != oidJSONB {
-				values[i] = arrayLiteral(p) // a list may be meant for an array
+				values[i] = arrayLiteral(p) // a list may be an array
 			}
 		case engine.Bytes:
 			own, values[i] = oidBytea, []byte(`\x`+hex.EncodeToString(p.Head))
@@ -128,7 +128,7 @@ func parameters(wanted []uint32, params []any) (oids []uint32, values [][]byte) 
 	return oids, values
 }
 
-// learnTypes asks for the types of columns that are not built in.
+// learnTypes queries the types of columns that are not built in.
 func (r *runner) learnTypes(ctx context.Context, fields []pgconn.FieldDescription) error {
 	r.types = map[uint32]typeInfo{}
 	var unknown []byte

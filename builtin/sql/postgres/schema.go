@@ -7,8 +7,8 @@ import (
 	"github.com/tenon-mcp/tenon/builtin/sql/engine"
 )
 
-// The catalog is read, not information_schema, which hides keys from accounts
-// that may only read.
+// The queries use the catalog, because information_schema hides keys from
+// accounts that may only read.
 const listTables = `
 SELECT n.nspname, c.relname,
   CASE c.relkind WHEN 'r' THEN 'table' WHEN 'p' THEN 'partitioned table' WHEN 'v' THEN 'view' WHEN 'm' THEN 'materialized view' ELSE 'foreign table' END,
@@ -98,7 +98,7 @@ func constraint(t *engine.Table, row []any) {
 	}
 }
 
-// each runs a query of our own.
+// each runs one of the server's own queries.
 func (d *database) each(ctx context.Context, see func(row []any), sql string, params ...any) error {
 	return d.Read(ctx, engine.Query{SQL: sql, Params: params}, rowFunc(see))
 }

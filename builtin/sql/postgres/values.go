@@ -9,7 +9,7 @@ import (
 	"github.com/tenon-mcp/tenon/builtin/sql/engine"
 )
 
-// The types that are treated specially, by the numbers that they have in every
+// The OIDs of types with special handling, which are the same in every
 // installation.
 const (
 	oidBool, oidBytea, oidInt8, oidInt2, oidInt4, oidText, oidOID = 16, 17, 20, 21, 23, 25, 26
@@ -18,7 +18,7 @@ const (
 	oidInterval, oidTimetz, oidNumeric, oidUUID, oidJSONB         = 1186, 1266, 1700, 2950, 3802
 )
 
-// A typeInfo is what is to be known of a type to read its text.
+// A typeInfo describes how to parse the text of a type.
 type typeInfo struct {
 	name    string
 	element uint32 // of an array
@@ -39,7 +39,7 @@ var builtinTypes = map[uint32]typeInfo{
 	1115: {name: "timestamp[]", element: oidTimestamp}, 2951: {name: "uuid[]", element: oidUUID}, 199: {name: "json[]", element: oidJSON}, 3807: {name: "jsonb[]", element: oidJSONB},
 }
 
-// value reads the text that the server wrote for a value.
+// value parses the text of a value.
 func (r *runner) value(oid uint32, s string) any {
 	t := r.types[oid]
 	if t.base != 0 {
@@ -90,8 +90,8 @@ func float(s string) any {
 	return f
 }
 
-// iso makes "2024-05-01 10:00:00.5+02" an ISO 8601 time. Years before Christ
-// and infinity stay as they are.
+// iso converts "2024-05-01 10:00:00.5+02" to an ISO 8601 time. Years BC and
+// infinity are not changed.
 func iso(s string) string {
 	if len(s) < 19 || s[10] != ' ' || strings.HasSuffix(s, " BC") {
 		return s

@@ -9,13 +9,13 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// restrict takes from a handle what its statements must not do. None of it can
-// be given back by a statement:
+// restrict limits what statements of a handle can do. A statement cannot
+// undo it:
 //
 //   - a handle for reading is opened read-only, so that the engine has no way
 //     to write to its file;
-//   - the authorizer is asked about every action of every statement while it is
-//     compiled, and knows a list of what is allowed;
+//   - the authorizer checks every action of every statement while it is
+//     compiled against a list of allowed actions;
 //   - no other file can be attached, which is also how VACUUM INTO writes;
 //   - no extension can be loaded, and a schema is not trusted with functions
 //     that do more than compute.
@@ -37,7 +37,7 @@ func (h *handle) restrict(write bool, o engine.Options) {
 	lib.Xsqlite3_set_authorizer(h.tls, h.db, ask, 0)
 }
 
-// configure sets a switch of the handle.
+// configure sets an option of the handle.
 func (h *handle) configure(what int32, on bool) {
 	var value int32
 	if on {
@@ -53,11 +53,11 @@ func (h *handle) configure(what int32, on bool) {
 
 type authorizer = func(tls *libc.TLS, arg uintptr, action int32, a, b, database, trigger uintptr) int32
 
-// pointerTo is a declared function as the library calls it: the word that a Go
-// function value is.
+// pointerTo returns a declared function as the library calls it: the pointer
+// in a Go function value.
 func pointerTo(f authorizer) uintptr { return *(*uintptr)(unsafe.Pointer(&f)) }
 
-// authorizeRead allows what reads, by name, and nothing else.
+// authorizeRead allows only the listed actions that read.
 func authorizeRead(_ *libc.TLS, _ uintptr, action int32, a, b, _, _ uintptr) int32 {
 	switch action {
 	case lib.SQLITE_SELECT, lib.SQLITE_READ, lib.SQLITE_RECURSIVE:
@@ -70,11 +70,12 @@ func authorizeRead(_ *libc.TLS, _ uintptr, action int32, a, b, _, _ uintptr) int
 	return lib.SQLITE_DENY
 }
 
-// authorizeWrite allows everything within the file.
+// authorizeWrite allows every action within the file.
 func authorizeWrite(_ *libc.TLS, _ uintptr, action int32, a, b, _, _ uintptr) int32 {
 	switch action {
 	case lib.SQLITE_ATTACH:
-		// VACUUM attaches a file without a name; a name is another file.
+		// VACUUM attaches a file without a name; any other name is another
+		// file.
 		return verdict(a != 0 && libc.GoString(a) == "")
 	case lib.SQLITE_DETACH:
 		return verdict(libc.GoString(a) == "vacuum_db")
@@ -98,8 +99,8 @@ var forbiddenFunctions = map[string]bool{
 	"load_extension": true, "fts3_tokenizer": true, "readfile": true, "writefile": true, "edit": true,
 }
 
-// readingPragma says whether a pragma only tells something. Some change a
-// setting when they are given a value; those are allowed without one.
+// readingPragma reports whether a pragma only reads. Some change a setting
+// if they have a value; these are allowed without one.
 func readingPragma(name string, hasValue bool) bool {
 	switch strings.ToLower(name) {
 	case "table_info", "table_xinfo", "table_list", "index_list", "index_info", "index_xinfo", "foreign_key_list",

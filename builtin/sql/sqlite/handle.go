@@ -12,17 +12,17 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// A handle is one connection to a file, for one goroutine. The C interface is
-// used directly because what keeps a handle read-only (the authorizer, the
-// limits, where the first statement ends) is not reachable through
-// database/sql.
+// A handle is one connection to a file, for one goroutine. It uses the C
+// interface directly because database/sql does not give access to the
+// features that keep it read-only: the authorizer, the limits, and the end
+// of the first statement.
 type handle struct {
 	tls   *libc.TLS
 	db    uintptr
 	write bool
 }
 
-// open opens a file. It is never created.
+// open opens an existing file.
 func open(path string, write bool, o engine.Options) (*handle, error) {
 	h := &handle{tls: libc.NewTLS(), write: write}
 	name, err := libc.CString(path)
@@ -31,7 +31,7 @@ func open(path string, write bool, o engine.Options) (*handle, error) {
 		return nil, err
 	}
 	defer libc.Xfree(h.tls, name)
-	// No SQLITE_OPEN_URI: a name is a name and has no options in it.
+	// No SQLITE_OPEN_URI: a name must not contain options.
 	flags := int32(lib.SQLITE_OPEN_READONLY | lib.SQLITE_OPEN_FULLMUTEX)
 	if write {
 		flags = lib.SQLITE_OPEN_READWRITE | lib.SQLITE_OPEN_FULLMUTEX
@@ -56,7 +56,7 @@ func (h *handle) close() {
 	h.tls.Close()
 }
 
-// out calls a function that writes a pointer to where its argument points.
+// out calls a function that stores a pointer at its argument.
 func (h *handle) out(f func(p uintptr) int32, to *uintptr) int32 {
 	p := libc.Xcalloc(h.tls, 1, 8)
 	if p == 0 {
@@ -68,7 +68,7 @@ func (h *handle) out(f func(p uintptr) int32, to *uintptr) int32 {
 	return rc
 }
 
-// pointerAt reads a pointer out of the memory of the library.
+// pointerAt reads a pointer from the memory of the library.
 func pointerAt(p uintptr) uintptr {
 	const size = int(unsafe.Sizeof(p))
 	b := libc.GoBytes(p, size)
@@ -78,11 +78,11 @@ func pointerAt(p uintptr) uintptr {
 	return uintptr(binary.NativeEndian.Uint64(b))
 }
 
-// prepare compiles the first statement of a text and refuses a second one. It
-// is the engine's parser that says where the first one ends.
+// prepare compiles the only statement of a text. The parser of the engine
+// finds the end of the first statement; a second one is refused.
 func (h *handle) prepare(sql string) (uintptr, error) {
 	if strings.ContainsRune(sql, 0) {
-		return 0, &engine.Refusal{Why: "there is a NUL character in the statement"}
+		return 0, &engine.Refusal{Why: "the statement contains a NUL character"}
 	}
 	text, err := libc.CString(sql)
 	if err != nil {
@@ -94,16 +94,16 @@ func (h *handle) prepare(sql string) (uintptr, error) {
 		return 0, err
 	}
 	if stmt == 0 {
-		return 0, &engine.Refusal{Why: "there is no statement in the text"}
+		return 0, &engine.Refusal{Why: "the statement is empty"}
 	}
-	// What follows may be blanks and comments, which compile to nothing.
+	// The rest may be white space and comments, which compile to nothing.
 	next, _, err := h.compile(end)
 	if next != 0 {
 		lib.Xsqlite3_finalize(h.tls, next)
 	}
 	if next != 0 || err != nil {
 		lib.Xsqlite3_finalize(h.tls, stmt)
-		return 0, &engine.Refusal{Why: "there is more than one statement", Advice: "Send them one by one"}
+		return 0, &engine.Refusal{Why: "more than one statement", Advice: "Send them one by one"}
 	}
 	return stmt, nil
 }
@@ -120,12 +120,12 @@ func (h *handle) compile(text uintptr) (stmt, end uintptr, err error) {
 	return stmt, end, nil
 }
 
-// interruptible runs f and has the engine stop when ctx ends.
+// interruptible runs f and interrupts the engine when ctx ends.
 func (h *handle) interruptible(ctx context.Context, f func() error) error {
 	done := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(done)
-		tls := libc.NewTLS() // one belongs to one goroutine
+		tls := libc.NewTLS() // a TLS belongs to one goroutine
 		defer tls.Close()
 		lib.Xsqlite3_interrupt(tls, h.db)
 	})
@@ -136,7 +136,7 @@ func (h *handle) interruptible(ctx context.Context, f func() error) error {
 	return engine.Ended(ctx, err)
 }
 
-// failure puts a result code into words.
+// failure converts a result code to an error.
 func (h *handle) failure(rc int32) error {
 	said := libc.GoString(lib.Xsqlite3_errstr(h.tls, rc))
 	if h.db != 0 && lib.Xsqlite3_errcode(h.tls, h.db)&0xff == rc&0xff {
@@ -145,21 +145,21 @@ func (h *handle) failure(rc int32) error {
 	denied := rc&0xff == lib.SQLITE_AUTH || strings.HasPrefix(said, "not authorized to ")
 	switch {
 	case denied && h.write:
-		return &engine.Refusal{Why: "SQLite says: " + said, Advice: "A statement may change the tables of this one file; other files, extensions and settings of the engine are out of reach"}
+		return &engine.Refusal{Why: "SQLite: " + said, Advice: "A statement may change only the tables of this file, not other files, extensions or settings"}
 	case denied || rc&0xff == lib.SQLITE_READONLY:
-		return engine.ReadOnly("SQLite says: " + said)
+		return engine.ReadOnly("SQLite: " + said)
 	}
 	switch rc & 0xff {
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
-		return fmt.Errorf("%s: another program holds a lock on the file. Try again in a moment", said)
+		return fmt.Errorf("%s: another program holds a lock on the file; try again", said)
 	case lib.SQLITE_FULL:
-		return fmt.Errorf("%s: the disk of the database, or the one for temporary files, has no room left. Nothing was kept", said)
+		return fmt.Errorf("%s: no space left on the disk of the database or of temporary files. Nothing was changed", said)
 	case lib.SQLITE_NOMEM:
-		return fmt.Errorf("%s: what it would hold at once is more than %d MiB. Select fewer or shorter columns, such as substr(column, 1, 1000) and length(column)", said, maxHeap>>20)
+		return fmt.Errorf("%s: the statement needs more than %d MiB of memory. Select fewer or shorter columns, such as substr(column, 1, 1000) and length(column)", said, maxHeap>>20)
 	case lib.SQLITE_TOOBIG:
-		return fmt.Errorf("%s: one value is larger than this server reads", said)
+		return fmt.Errorf("%s: a value is too large", said)
 	case lib.SQLITE_CANTOPEN:
-		return fmt.Errorf("%s: does the file exist, and may this program read it", said)
+		return fmt.Errorf("%s: check that the file exists and can be read", said)
 	}
-	return fmt.Errorf("SQLite says: %s", said)
+	return fmt.Errorf("SQLite: %s", said)
 }

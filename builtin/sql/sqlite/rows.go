@@ -13,13 +13,13 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// transient tells the library to copy what is bound.
+// transient makes the library copy bound values.
 const transient = ^uintptr(0)
 
-// bind fills in the parameters of a statement.
+// bind binds the parameters of a statement.
 func (h *handle) bind(stmt uintptr, params []any) error {
 	if want := int(lib.Xsqlite3_bind_parameter_count(h.tls, stmt)); want != len(params) {
-		return fmt.Errorf("the statement has %d placeholders and there are %d params: give one value for each", want, len(params))
+		return fmt.Errorf("the statement has %d placeholders but there are %d params; pass one value for each", want, len(params))
 	}
 	for i, p := range params {
 		if rc := h.bindOne(stmt, int32(i+1), p); rc != lib.SQLITE_OK {
@@ -66,7 +66,7 @@ func (h *handle) bindBlob(stmt uintptr, i int32, b []byte) int32 {
 	return lib.Xsqlite3_bind_blob(h.tls, stmt, i, p, int32(len(b)), transient)
 }
 
-// copyIn copies bytes to where the library can see them.
+// copyIn copies bytes into the memory of the library.
 func (h *handle) copyIn(b []byte) uintptr {
 	p := libc.Xmalloc(h.tls, types.Size_t(len(b)+1))
 	copy(libc.GoBytes(p, len(b)+1), append(b[:len(b):len(b)], 0))
@@ -108,7 +108,7 @@ func ignoreEnough(err error) error {
 	return err
 }
 
-// headOfBlob is how much of binary data is looked at.
+// headOfBlob is the number of bytes read of binary data.
 const headOfBlob = 64 << 10
 
 func (h *handle) value(stmt uintptr, i int32) any {
@@ -120,7 +120,7 @@ func (h *handle) value(stmt uintptr, i int32) any {
 	case lib.SQLITE_TEXT:
 		p := lib.Xsqlite3_column_text(h.tls, stmt, i)
 		b := h.bytes(p, int(lib.Xsqlite3_column_bytes(h.tls, stmt, i)))
-		if !utf8.Valid(b) { // a text that is none keeps its bytes
+		if !utf8.Valid(b) { // invalid UTF-8 is returned as bytes
 			return engine.Bytes{Head: slices.Clone(b[:min(len(b), headOfBlob)]), Size: int64(len(b))}
 		}
 		return string(b)
@@ -132,7 +132,7 @@ func (h *handle) value(stmt uintptr, i int32) any {
 	return nil
 }
 
-// bytes is a view of the memory of the library, good until the next step.
+// bytes returns a view of the memory of the library, valid until the next step.
 func (h *handle) bytes(p uintptr, n int) []byte {
 	if p == 0 || n == 0 {
 		return nil

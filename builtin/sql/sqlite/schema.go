@@ -9,8 +9,8 @@ import (
 	"github.com/tenon-mcp/tenon/builtin/sql/engine"
 )
 
-// Tables lists what is in the file. Where ANALYZE has not been run, rows are
-// counted, up to maxCounted of a table and for countTime in all.
+// Tables lists the tables of the file. Without ANALYZE it counts rows, up to
+// maxCounted per table and for countTime in total.
 func (d *database) Tables(ctx context.Context) ([]engine.Table, error) {
 	var tables []engine.Table
 	err := d.with(ctx, false, func(h *handle) error {
@@ -21,7 +21,7 @@ func (d *database) Tables(ctx context.Context) ([]engine.Table, error) {
 			return err
 		}
 		analyzed := map[string]int64{}
-		// Without ANALYZE the table does not exist, which is no failure.
+		// Without ANALYZE the table does not exist, which is not an error.
 		_ = h.each(`SELECT tbl, max(CAST(stat AS INTEGER)) FROM sqlite_stat1 GROUP BY tbl`, nil, func(row []any) {
 			analyzed[text(row[0])], _ = row[1].(int64)
 		})
@@ -44,8 +44,8 @@ const (
 	countTime  = 200 * time.Millisecond
 )
 
-// count counts the rows of a table, as far as maxCounted. The highest rowid
-// would be quicker and may be anything.
+// count counts the rows of a table up to maxCounted. The highest rowid would
+// be faster but may be any number.
 func (h *handle) count(t *engine.Table) {
 	sql := fmt.Sprintf(`SELECT count(*) FROM (SELECT 1 FROM %s LIMIT %d)`, quote(t.Name), maxCounted+1)
 	var n int64
@@ -124,8 +124,8 @@ func (h *handle) indexes(t *engine.Table) error {
 	})
 }
 
-// definition adds the statement that made the table where it says more than its
-// columns do: SQLite keeps comments and checks nowhere else.
+// definition adds the CREATE statement if it has comments or checks, which
+// SQLite stores nowhere else.
 func (h *handle) definition(t *engine.Table) error {
 	return h.each(`SELECT sql FROM sqlite_schema WHERE name = ? AND type IN ('table', 'view')`, []any{t.Name}, func(row []any) {
 		sql := text(row[0])
@@ -136,7 +136,7 @@ func (h *handle) definition(t *engine.Table) error {
 	})
 }
 
-// each runs a statement of our own.
+// each runs one of the server's own statements.
 func (h *handle) each(sql string, params []any, see func(row []any)) error {
 	return h.statement(engine.Query{SQL: sql, Params: params}, rowFunc(see))
 }

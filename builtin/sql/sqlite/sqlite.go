@@ -1,7 +1,7 @@
-// Package sqlite is the engine for files of SQLite, without cgo. A DSN is the
-// name of a file, also as sqlite:NAME or sqlite://NAME.
+// Package sqlite is the engine for SQLite files, without cgo. A DSN is a
+// file name, or sqlite:NAME or sqlite://NAME.
 //
-// A file is opened for each statement and closed after it, and never created.
+// Each statement opens and closes the file. The file is never created.
 package sqlite
 
 import (
@@ -21,12 +21,12 @@ func init() {
 	boundMemory()
 }
 
-// maxHeap is how much memory the library may hold, for all that use it in this
-// process: values have a limit, and a statement can have any number of values.
+// maxHeap is the maximum memory of the library in this process. Values have
+// a limit, but a statement can have any number of values.
 const maxHeap = 1 << 30
 
-// boundMemory has the library count what it holds, which it must be told before
-// it is used for the first time, and refuse to hold more than that.
+// boundMemory makes the library count and limit its memory. It must run
+// before the first use of the library.
 func boundMemory() {
 	tls := libc.NewTLS()
 	defer tls.Close()
@@ -46,8 +46,7 @@ type database struct {
 	o    engine.Options
 }
 
-// Open returns the database that is in a file. Whether the file is there turns
-// out when it is used.
+// Open returns the database of a file. The file is checked when it is used.
 func Open(dsn string, o engine.Options) (engine.Database, error) {
 	path := dsn
 	for _, prefix := range []string{"sqlite://", "sqlite:"} {
@@ -58,9 +57,9 @@ func Open(dsn string, o engine.Options) (engine.Database, error) {
 	}
 	switch {
 	case path == "" || strings.ContainsRune(path, 0):
-		return nil, errors.New("the dsn names no file: write sqlite:shop.db or just shop.db")
+		return nil, errors.New("the dsn has no file name; write sqlite:shop.db or shop.db")
 	case path == ":memory:" || strings.HasPrefix(path, "file:"):
-		return nil, errors.New("the dsn has to be the plain name of a file: a database in memory would be empty, and options in a URI are not taken")
+		return nil, errors.New("the dsn must be a file name; in-memory databases and URI options are not supported")
 	}
 	absolute, err := filepath.Abs(path) // the process may change its directory
 	if err != nil {
@@ -85,7 +84,7 @@ func (d *database) Read(ctx context.Context, q engine.Query, to engine.Sink) err
 
 func (d *database) Write(ctx context.Context, q engine.Query, to engine.Sink) (changed engine.Changed, err error) {
 	if !d.o.Writes {
-		return changed, engine.ReadOnly("this server was started without writes")
+		return changed, engine.ReadOnly("writes are not enabled")
 	}
 	err = d.with(ctx, true, func(h *handle) error {
 		if err := h.statement(q, to); err != nil {
@@ -112,7 +111,7 @@ func (d *database) with(ctx context.Context, write bool, use func(*handle) error
 	return h.interruptible(ctx, func() error { return use(h) })
 }
 
-// statement compiles, fills in and runs one statement.
+// statement compiles, binds and runs one statement.
 func (h *handle) statement(q engine.Query, to engine.Sink) error {
 	sql := q.SQL
 	if q.Explain {
