@@ -5,11 +5,11 @@ import (
 	"net/netip"
 )
 
-// A span is a range of addresses that is no place to fetch documents from.
+// A span is a range of addresses that must not be fetched from.
 type span struct {
 	prefix netip.Prefix
 	name   string
-	with   permission // what lets it be reached after all
+	with   permission // the option that allows it
 }
 
 type permission int
@@ -20,8 +20,8 @@ const (
 	withPrivate
 )
 
-// spans lists what is not a public host. What is not listed is public, except
-// that IPv6 outside 2000::/3 never is.
+// spans lists the address ranges that are not public. An address in no span
+// is public, except IPv6 outside 2000::/3.
 var spans = []span{
 	{netip.MustParsePrefix("127.0.0.0/8"), "loopback", withLoopback},
 	{netip.MustParsePrefix("::1/128"), "loopback", withLoopback},
@@ -30,9 +30,9 @@ var spans = []span{
 	{netip.MustParsePrefix("172.16.0.0/12"), "a private network", withPrivate},
 	{netip.MustParsePrefix("192.168.0.0/16"), "a private network", withPrivate},
 	{netip.MustParsePrefix("fc00::/7"), "a private network", withPrivate},
-	{netip.MustParsePrefix("100.64.0.0/10"), "the shared address space of carriers", withPrivate},
+	{netip.MustParsePrefix("100.64.0.0/10"), "the carrier-grade NAT range", withPrivate},
 
-	{netip.MustParsePrefix("0.0.0.0/8"), "no host at all", never},
+	{netip.MustParsePrefix("0.0.0.0/8"), "the unspecified address", never},
 	{netip.MustParsePrefix("169.254.0.0/16"), "link-local", never},
 	{netip.MustParsePrefix("192.0.0.0/24"), "for protocols, not hosts", never},
 	{netip.MustParsePrefix("192.0.2.0/24"), "for documentation", never},
@@ -43,7 +43,7 @@ var spans = []span{
 	{netip.MustParsePrefix("224.0.0.0/4"), "multicast", never},
 	{netip.MustParsePrefix("240.0.0.0/4"), "reserved", never},
 
-	{netip.MustParsePrefix("::/128"), "no host at all", never},
+	{netip.MustParsePrefix("::/128"), "the unspecified address", never},
 	{netip.MustParsePrefix("::/96"), "an IPv4 address inside IPv6", never},
 	{netip.MustParsePrefix("::ffff:0:0/96"), "an IPv4 address inside IPv6", never},
 	{netip.MustParsePrefix("::ffff:0:0:0/96"), "an IPv4 address inside IPv6", never},
@@ -62,7 +62,7 @@ var spans = []span{
 
 var publicIPv6 = netip.MustParsePrefix("2000::/3")
 
-// judge says why an address may not be reached, or nil.
+// judge returns an error if an address may not be connected to.
 func (t *transport) judge(ip netip.Addr) error {
 	ip = ip.WithZone("")
 	for _, s := range spans {

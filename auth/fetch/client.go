@@ -17,39 +17,37 @@ import (
 
 const maxRedirects = 3
 
-// Options say what a Client may do. Nil and the zero value are the strict
-// choice.
+// Options configure a Client. Nil and the zero value apply the strictest rules.
 type Options struct {
-	// AllowLoopback lets this machine be reached, with plain http too. Set it
-	// when the MCP server itself is on loopback. Unset refuses.
+	// AllowLoopback allows this machine, also with plain http. Set it if the
+	// MCP server itself is on loopback.
 	AllowLoopback bool
-	// AllowPrivate lets private networks be reached (RFC 1918, unique local,
-	// shared address space), with https. Unset refuses.
+	// AllowPrivate allows private networks (RFC 1918, unique local, shared
+	// address space) with https.
 	AllowPrivate bool
-	// RootCAs says which certificates are trusted. Nil means those of the
-	// system.
+	// RootCAs are the trusted certificates. Nil means those of the system.
 	RootCAs *x509.CertPool
-	// Proxy chooses the proxy for an https request; [http.ProxyFromEnvironment]
-	// takes it from HTTPS_PROXY and NO_PROXY. It returns nil for a direct
-	// connection. The proxy resolves names, so addresses behind names are not
-	// judged here: let the proxy refuse those of private networks. Nil means
-	// that no proxy is used.
+	// Proxy returns the proxy for an https request, or nil for a direct
+	// connection; [http.ProxyFromEnvironment] uses HTTPS_PROXY and NO_PROXY.
+	// The proxy resolves names, so this package cannot check the addresses
+	// behind them: configure the proxy to refuse private networks. Nil means
+	// no proxy.
 	Proxy func(*http.Request) (*url.URL, error)
-	// MaxBody is the most bytes a body may have. Zero means 1 MiB.
+	// MaxBody is the maximum size of a body in bytes. Zero means 1 MiB.
 	MaxBody int64
-	// Timeout is how long one exchange may take in all. Zero means 10 seconds.
+	// Timeout limits one exchange in total. Zero means 10 seconds.
 	Timeout time.Duration
 }
 
-// A Client gets documents and posts forms by the rules of this package. It may
-// be used by many goroutines at once.
+// A Client gets documents and posts forms by the rules of this package. It
+// is safe for concurrent use.
 type Client struct {
 	transport *transport
 	http      http.Client
 }
 
-// New makes a Client. It holds no goroutine until it is used; connections it
-// keeps are dropped when idle, or by [Client.Close].
+// New returns a Client. It starts no goroutine until it is used. Idle
+// connections are closed after a while or by [Client.Close].
 func New(o *Options) *Client {
 	if o == nil {
 		o = &Options{}
@@ -61,30 +59,31 @@ func New(o *Options) *Client {
 	}
 }
 
-// Transport gives the rules of this package to another http.Client: addresses,
-// https, and the caps on size and time. It follows no redirect; what the other
-// client does with one is its own matter.
+// Transport returns a RoundTripper that applies the rules of this package
+// (addresses, https, size and time) for use in another http.Client. It does
+// not follow redirects.
 func (c *Client) Transport() http.RoundTripper { return c.transport }
 
-// Close drops idle connections. The Client may still be used.
+// Close closes idle connections. The Client can still be used.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// Get fetches a document. An answer other than 200 is a [*StatusError].
+// Get fetches a document. A status other than 200 is a [*StatusError].
 func (c *Client) Get(ctx context.Context, url string) ([]byte, error) {
 	_, body, err := c.get(ctx, url, "*/*")
 	return body, err
 }
 
-// GetJSON fetches a JSON document and decodes it strictly: names match by case,
-// a name may stand once, and the Content-Type must say JSON. Members that into
-// has no place for are ignored. An answer other than 200 is a [*StatusError].
+// GetJSON fetches a JSON document and decodes it strictly: names are
+// case-sensitive, duplicate names are refused, and the Content-Type must be
+// JSON. Unknown members are ignored. A status other than 200 is a
+// [*StatusError].
 func (c *Client) GetJSON(ctx context.Context, url string, into any) error {
 	header, body, err := c.get(ctx, url, "application/json")
 	if err != nil {
 		return err
 	}
 	if !IsJSON(header) {
-		return fmt.Errorf("fetch %s: %w: it is %q", Redact(url), ErrNotJSON, clip(header.Get("Content-Type")))
+		return fmt.Errorf("fetch %s: %w: Content-Type is %q", Redact(url), ErrNotJSON, clip(header.Get("Content-Type")))
 	}
 	if err := json.Unmarshal(body, into); err != nil {
 		return fmt.Errorf("fetch %s: %w", Redact(url), err)
@@ -105,14 +104,14 @@ func (c *Client) get(ctx context.Context, url, accept string) (http.Header, []by
 	return header, body, err
 }
 
-// PostForm posts a form, such as a token request, and returns whatever answer
-// came, with any status. Fields of header are added to the request. A redirect
-// is not followed: it is the answer.
+// PostForm posts a form, such as a token request, with the additional
+// header, and returns the response of any status. It does not follow
+// redirects.
 func (c *Client) PostForm(ctx context.Context, url string, form url.Values, header http.Header) (status int, answer http.Header, body []byte, err error) {
 	return c.Post(ctx, url, "application/x-www-form-urlencoded", []byte(form.Encode()), header)
 }
 
-// Post is [Client.PostForm] for a body of any type.
+// Post is like [Client.PostForm] with a body of any type.
 func (c *Client) Post(ctx context.Context, url, contentType string, body []byte, header http.Header) (status int, answer http.Header, received []byte, err error) {
 	req, err := newRequest(ctx, http.MethodPost, url, body)
 	if err != nil {
@@ -141,7 +140,7 @@ func (c *Client) do(req *http.Request) (int, http.Header, []byte, error) {
 	return res.StatusCode, res.Header, body, nil
 }
 
-// bare takes off the wrapping in which net/http repeats the whole URL.
+// bare unwraps the error of net/http that contains the whole URL.
 func bare(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		return wrapped.Err
@@ -149,23 +148,23 @@ func bare(err error) error {
 	return err
 }
 
-// checkRedirect follows a GET within its origin. Anything else is an error for
-// GET, and the answer itself for POST.
+// checkRedirect follows a redirect of a GET within its origin. Other
+// redirects are an error for GET and the response for POST.
 func checkRedirect(next *http.Request, via []*http.Request) error {
 	first := via[0]
 	switch {
 	case first.Method != http.MethodGet:
 		return http.ErrUseLastResponse
 	case origin(next.URL) != origin(first.URL):
-		return fmt.Errorf("%w: a redirect to another origin (%s) is not followed", ErrRefused, clip(origin(next.URL)))
+		return fmt.Errorf("%w: redirect to another origin (%s)", ErrRefused, clip(origin(next.URL)))
 	case len(via) > maxRedirects:
 		return fmt.Errorf("%w: more than %d redirects", ErrRefused, maxRedirects)
 	}
 	return nil
 }
 
-// IsJSON reports whether the header of an answer says that its body is JSON or
-// one of its kin, such as application/jwk-set+json.
+// IsJSON reports whether the Content-Type of a response is JSON or a +json
+// type such as application/jwk-set+json.
 func IsJSON(header http.Header) bool {
 	t, _, err := mime.ParseMediaType(header.Get("Content-Type"))
 	return err == nil && (t == "application/json" || strings.HasPrefix(t, "application/") && strings.HasSuffix(t, "+json"))

@@ -1,24 +1,26 @@
-// Package fetch gets documents from addresses that somebody else chose.
+// Package fetch gets documents from URLs chosen by others.
 //
-// In OAuth a server names its authorization server, that names its key set, and
-// each of these names is a way to make this process knock at a door that only
-// this process can reach. So one client is used for all of them, and it keeps
-// these rules:
+// In OAuth an MCP server names its authorization server, which names its key
+// set. Each of these URLs could make this process send requests into a network
+// that only this process can reach (SSRF). A [Client] applies these rules to
+// all
+// of them:
 //
-//   - The address is judged when it is dialled, after the name was resolved, so
-//     neither a clever spelling nor a name that changes its mind gets around it.
-//     Loopback, private and every other special range is refused unless
-//     [Options] says otherwise; link-local (where clouds keep their credentials)
-//     always is.
-//   - https only. Plain http is for loopback, when that is allowed at all.
-//   - A redirect is followed for GET, within the same origin, three times.
-//   - A body has at most 1 MiB, a header 16 KiB, and everything 10 seconds.
-//   - No proxy is used unless [Options] says so, since it is the proxy that
-//     resolves names then. Through a proxy go https requests to other machines
-//     only. Addresses, unusual spellings of addresses and names of private
-//     networks are refused as without one; where a public name leads is for the
-//     proxy to judge.
+//   - The address is checked when it is dialled, after the name is resolved, so
+//     that neither an unusual spelling nor DNS rebinding gets around the check.
+//     Loopback, private and other special ranges are refused unless [Options]
+//     allows them; link-local, where clouds serve credentials, is always
 //
-// Errors name scheme, host and path of the URL, never its query, and nothing of
-// what was sent or received.
+// refused.
+//   - https only. Plain http is for loopback, if it is allowed.
+//   - A GET follows at most three redirects within the same origin.
+//   - A body has at most 1 MiB, a header 16 KiB, and an exchange takes at most
+//     10 seconds.
+//   - No proxy is used unless [Options] sets one, since a proxy resolves names
+//     itself. Only https requests to other machines use the proxy. Addresses,
+//     unusual spellings of addresses and names of private networks are refused
+//     as without a proxy; the proxy must check where a public name leads.
+//
+// Errors contain the scheme, host and path of a URL, never its query, and no
+// data that was sent or received.
 package fetch

@@ -11,24 +11,24 @@ import (
 	"strings"
 )
 
-// proxyKey is the context key of the proxy that was chosen for a request.
+// proxyKey is the context key of the proxy for a request.
 type proxyKey struct{}
 
-// withProxy makes the transport for requests that go through a proxy. Its
-// dialer reaches any address: only proxies are dialled, and the program chose
-// those.
+// withProxy returns the transport for requests through a proxy. Its dialer
+// does not check addresses, because it connects only to proxies, which the
+// program chose.
 func (t *transport) withProxy() *http.Transport {
 	proxied := t.dialing(func(netip.Addr) error { return nil })
 	proxied.Proxy = func(req *http.Request) (*url.URL, error) {
 		chosen, _ := req.Context().Value(proxyKey{}).(*url.URL)
 		if chosen == nil {
-			return nil, errors.New("no proxy was chosen")
+			return nil, errors.New("no proxy selected")
 		}
 		return chosen, nil
 	}
 	proxied.OnProxyConnectResponse = func(_ context.Context, proxy *url.URL, _ *http.Request, answer *http.Response) error {
 		if answer.StatusCode != http.StatusOK {
-			return fmt.Errorf("the proxy %s refuses to connect: status %d %s", redact(proxy), answer.StatusCode, http.StatusText(answer.StatusCode))
+			return fmt.Errorf("proxy %s refused to connect: status %d %s", redact(proxy), answer.StatusCode, http.StatusText(answer.StatusCode))
 		}
 		return nil
 	}
@@ -36,14 +36,14 @@ func (t *transport) withProxy() *http.Transport {
 }
 
 // proxyFor returns the proxy for a request, or nil for a direct connection.
-// Plain http and this machine are always reached directly.
+// Plain http and this machine are always connected directly.
 func (t *transport) proxyFor(req *http.Request) (*url.URL, error) {
 	if t.proxy == nil || req.URL.Scheme != "https" || namesLoopback(req.URL.Hostname()) {
 		return nil, nil
 	}
 	chosen, err := t.proxy(req)
-	if err != nil { // it may repeat the setting, which may hold a password
-		return nil, errors.New("the proxy setting (such as HTTPS_PROXY) is not a URL that can be used")
+	if err != nil { // it may contain the setting with a password
+		return nil, errors.New("the proxy setting (such as HTTPS_PROXY) is not a valid URL")
 	}
 	if chosen == nil {
 		return nil, nil
@@ -51,9 +51,9 @@ func (t *transport) proxyFor(req *http.Request) (*url.URL, error) {
 	return chosen, t.judgeName(req.URL.Hostname())
 }
 
-// judgeName says why a proxy may not be asked for a host, or nil. The proxy
-// resolves the name, so only what the name says by itself can be judged.
-// Addresses were judged before.
+// judgeName returns an error if a host may not be requested through a proxy.
+// The proxy resolves the name, so only the name itself can be checked;
+// addresses were checked before.
 func (t *transport) judgeName(host string) error {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return nil
@@ -62,7 +62,7 @@ func (t *transport) judgeName(host string) error {
 	if strings.ContainsFunc(name, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '.' && r != '_'
 	}) {
-		return fmt.Errorf("%w: %q is not a host name in ASCII, which a proxy needs", ErrRefused, clip(host))
+		return fmt.Errorf("%w: %q is not an ASCII host name, which a proxy needs", ErrRefused, clip(host))
 	}
 	labels := strings.Split(name, ".")
 	last := labels[len(labels)-1]
@@ -72,16 +72,15 @@ func (t *transport) judgeName(host string) error {
 	case t.allowPrivate:
 		return nil
 	case len(labels) == 1, last == "local", last == "internal", last == "localdomain", strings.HasSuffix(name, ".home.arpa"):
-		return fmt.Errorf("%w: %q is a name of a private network, which needs AllowPrivate", ErrRefused, clip(host))
+		return fmt.Errorf("%w: %q is a private network name, which needs AllowPrivate", ErrRefused, clip(host))
 	}
 	return nil
 }
 
-// Check reports, as an error, whether the Client would refuse to request a URL:
-// by its scheme, its host and, unless a proxy is used for it, by each address
-// that the name of the host resolves to. It sends nothing to the host. A name
-// can change its address later, so requests are judged again when they are
-// made.
+// Check returns an error if the Client would refuse to request a URL,
+// because of its scheme, its host or, unless a proxy is used, an address
+// that the host resolves to. It sends nothing to the host. A name can change
+// its address, so requests are checked again when they are made.
 func (c *Client) Check(ctx context.Context, url string) error {
 	if err := c.CheckURL(url); err != nil {
 		return err
@@ -101,13 +100,13 @@ func (c *Client) Check(ctx context.Context, url string) error {
 	}
 	for _, ip := range found {
 		if err = c.transport.judge(ip.Unmap()); err == nil {
-			return nil // one that can be dialled will do
+			return nil // one allowed address is sufficient
 		}
 	}
 	return wrap(req.URL, err)
 }
 
-// CheckURL is [Client.Check] without resolving the name of the host.
+// CheckURL is like [Client.Check] without resolving the host.
 func (c *Client) CheckURL(url string) error {
 	req, err := newRequest(context.Background(), http.MethodGet, url, nil)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// ErrTooLarge is in the error of a body that is longer than allowed.
-var ErrTooLarge = errors.New("the body is longer than allowed")
+// ErrTooLarge is wrapped by the error for a body that is longer than allowed.
+var ErrTooLarge = errors.New("body too large")
 
 const (
 	defaultMaxBody = 1 << 20
@@ -23,9 +23,9 @@ const (
 	maxHeader      = 16 << 10
 )
 
-// transport applies the rules to each exchange. Plain http has a transport of
-// its own, whose dialer knows only loopback: a name that claims to be this
-// machine and resolves to another gets no clear text.
+// transport applies the rules to each exchange. Plain http has its own
+// transport, whose dialer allows only loopback, so that a name that claims
+// to be this machine but resolves to another gets no plain text.
 type transport struct {
 	allowLoopback, allowPrivate bool
 	maxBody                     int64
@@ -52,14 +52,15 @@ func newTransport(o Options) *transport {
 	t.proxied.ForceAttemptHTTP2 = true
 	t.plain = t.dialing(func(ip netip.Addr) error {
 		if !ip.IsLoopback() {
-			return fmt.Errorf("%w: plain http is only for this machine, and %s is not on it", ErrRefused, ip)
+			return fmt.Errorf("%w: plain http is allowed only for this machine, and %s is not", ErrRefused, ip)
 		}
 		return t.judge(ip)
 	})
 	return t
 }
 
-// dialing makes a transport that asks judge about each address it connects to.
+// dialing returns a transport that calls judge for each address before
+// connecting.
 func (t *transport) dialing(judge func(netip.Addr) error) *http.Transport {
 	dialer := &net.Dialer{
 		Timeout: t.timeout,
@@ -89,8 +90,7 @@ func (t *transport) CloseIdleConnections() {
 	t.proxied.CloseIdleConnections()
 }
 
-// RoundTrip makes one exchange. Its time runs until the body has been read or
-// closed.
+// RoundTrip makes one exchange. The timeout covers reading the body.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	proxy, err := t.admit(req)
 	if err != nil {
@@ -99,7 +99,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(req.Context(), t.timeout, fmt.Errorf("no complete answer within %s: %w", t.timeout, context.DeadlineExceeded))
+	ctx, cancel := context.WithTimeoutCause(req.Context(), t.timeout, fmt.Errorf("no complete response within %s: %w", t.timeout, context.DeadlineExceeded))
 	via := t.secure
 	switch {
 	case proxy != nil:
@@ -122,8 +122,8 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// admit refuses what can be refused before anything is dialled, and chooses the
-// proxy; nil means a direct connection.
+// admit checks a request before anything is dialled, and returns its proxy;
+// nil means a direct connection.
 func (t *transport) admit(req *http.Request) (*url.URL, error) {
 	if err := t.checkURL(req.URL); err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (t *transport) admit(req *http.Request) (*url.URL, error) {
 	return t.proxyFor(req)
 }
 
-// because names our own time limit where it is what ended an exchange.
+// because returns the cause of ctx if the timeout ended an exchange.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && ctx.Err() != cause {
 		return cause
@@ -139,8 +139,8 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// cappedBody fails, instead of ending, when there is more than allowed: a
-// document cut short must not pass for a whole one.
+// cappedBody returns an error, not EOF, when the limit is reached, so that a
+// truncated document is not taken for a complete one.
 type cappedBody struct {
 	io.ReadCloser
 	left   int64

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// A StatusError is an answer whose status is not the one that was hoped for.
+// A StatusError is the error for a response with an unexpected status.
 type StatusError struct {
 	URL    string // without its query
 	Status int
@@ -21,16 +21,16 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("fetch %s: status %d %s", e.URL, e.Status, http.StatusText(e.Status))
 }
 
-// ErrRefused is in every error about a URL or an address that the rules of this
-// package do not allow.
+// ErrRefused is wrapped by every error for a URL or an address that the
+// rules of this package do not allow.
 var ErrRefused = errors.New("refused")
 
-// ErrNotJSON is in the error of [Client.GetJSON] about an answer of another type,
-// such as the page with which some hosts answer everything.
-var ErrNotJSON = errors.New("the answer is not JSON")
+// ErrNotJSON is wrapped by the error of [Client.GetJSON] for a response of
+// another type, such as an HTML page.
+var ErrNotJSON = errors.New("the response is not JSON")
 
-// Redact gives a URL without query, fragment and user information, fit for an
-// error or a log.
+// Redact returns a URL without query, fragment and user information, for
+// errors and logs.
 func Redact(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -64,16 +64,16 @@ func origin(u *url.URL) string {
 	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
 }
 
-// newRequest makes a request for a URL that is absolute and has no user
-// information. The error does not repeat the URL.
+// newRequest returns a request for an absolute URL without user information.
+// Its error does not contain the URL.
 func newRequest(ctx context.Context, method, raw string, body []byte) (*http.Request, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return nil, fmt.Errorf("fetch: this is not a URL")
+		return nil, fmt.Errorf("fetch: invalid URL")
 	}
 	req, err := http.NewRequestWithContext(ctx, method, (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/"}).String(), bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("fetch %s: this URL cannot be asked", redact(u))
+		return nil, fmt.Errorf("fetch %s: invalid URL", redact(u))
 	}
 	if body == nil {
 		req.Body, req.GetBody = nil, nil
@@ -83,20 +83,20 @@ func newRequest(ctx context.Context, method, raw string, body []byte) (*http.Req
 	return req, nil
 }
 
-// checkURL refuses what can be refused before a name is resolved.
+// checkURL checks a URL before its name is resolved.
 func (t *transport) checkURL(u *url.URL) error {
 	host := u.Hostname()
 	switch {
 	case host == "":
 		return fmt.Errorf("%w: the URL has no host", ErrRefused)
 	case u.User != nil:
-		return fmt.Errorf("%w: the URL carries a user name or a password", ErrRefused)
+		return fmt.Errorf("%w: the URL contains a user name or a password", ErrRefused)
 	case u.Scheme != "https" && u.Scheme != "http":
 		return fmt.Errorf("%w: the scheme is neither https nor http", ErrRefused)
 	case u.Scheme == "http" && !namesLoopback(host):
-		return fmt.Errorf("%w: plain http is only for this machine; use https", ErrRefused)
+		return fmt.Errorf("%w: plain http is allowed only for this machine; use https", ErrRefused)
 	case u.Scheme == "http" && !t.allowLoopback:
-		return fmt.Errorf("%w: plain http, and loopback is not allowed here", ErrRefused)
+		return fmt.Errorf("%w: plain http needs AllowLoopback", ErrRefused)
 	}
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return t.judge(ip)
@@ -104,7 +104,7 @@ func (t *transport) checkURL(u *url.URL) error {
 	return nil
 }
 
-// namesLoopback reports whether a host says by itself that it is this machine.
+// namesLoopback reports whether a host name stands for this machine.
 func namesLoopback(host string) bool {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return ip.IsLoopback() && !ip.Is4In6()

@@ -29,7 +29,7 @@ func OpenBrowser(page string) error {
 		return fmt.Errorf("start %s: %w", name, err)
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }() // ends with the launcher, which hands over to the browser
+	go func() { ended <- cmd.Wait() }() // ends with the launcher
 	select {
 	case err := <-ended:
 		if err != nil {
@@ -40,12 +40,12 @@ func OpenBrowser(page string) error {
 	return nil
 }
 
-// launchWait is how long a launcher that finds no browser may take to fail. One
-// that is still there then is taken for one that has become the browser.
+// launchWait is how long to wait for a launcher to fail. A launcher that
+// still runs after it may have become the browser.
 var launchWait = 2 * time.Second
 
-// launcher is the program that opens a page on an operating system. The page is
-// always the last argument and always a whole one.
+// launcher returns the program that opens a page on an operating system. The
+// page is always the last argument.
 func launcher(system, page string) (name string, args []string) {
 	switch system {
 	case "windows":
@@ -56,28 +56,27 @@ func launcher(system, page string) (name string, args []string) {
 	return "xdg-open", []string{page}
 }
 
-// checkOpenable refuses everything that is not an ordinary http or https URL. Of
-// the characters that a URL may have, those that some shell gives a meaning are
-// not allowed either, except & and = in a query and in a fragment, and the one #
-// before a fragment.
+// checkOpenable refuses anything but an ordinary http or https URL. It also
+// refuses characters that have a meaning in a shell, except & and = in a
+// query or fragment and the # before a fragment.
 func checkOpenable(page string) (*url.URL, error) {
 	u, err := url.Parse(page)
 	switch {
 	case err != nil:
-		return nil, errors.New("it is not a URL")
+		return nil, errors.New("not a URL")
 	case u.Scheme != "https" && u.Scheme != "http":
-		return nil, errors.New("it is not an http or https URL")
+		return nil, errors.New("not an http or https URL")
 	case u.Host == "" || u.User != nil || u.Opaque != "":
-		return nil, errors.New("it is not an http or https URL of a host")
+		return nil, errors.New("not an http or https URL of a host")
 	case len(page) > 16<<10:
-		return nil, errors.New("it is too long")
+		return nil, errors.New("the URL is too long")
 	}
 	address, fragment, _ := strings.Cut(page, "#")
 	before, query, _ := strings.Cut(address, "?")
 	inQuery := func(r rune) bool { return !plainInURL(r) && r != '&' && r != '?' }
 	if strings.ContainsFunc(before, func(r rune) bool { return !plainInURL(r) }) ||
 		strings.ContainsFunc(query, inQuery) || strings.ContainsFunc(fragment, inQuery) {
-		return nil, errors.New("it has characters that no address of a web page needs")
+		return nil, errors.New("the URL contains unsafe characters")
 	}
 	return u, nil
 }

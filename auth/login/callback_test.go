@@ -31,7 +31,7 @@ func TestForeignState(t *testing.T) {
 			w := newWorld(t)
 			w.answer = change
 			c := w.client(nil)
-			w.wantError(c, "not asked")
+			w.wantError(c, "state does not match")
 			if _, err := w.post(c); err == nil || strings.Contains(err.Error(), "EVIL") {
 				t.Errorf("error %v", err)
 			}
@@ -161,7 +161,7 @@ func TestEndpointQueryDoesNotWin(t *testing.T) {
 func TestFollowWantsARedirect(t *testing.T) {
 	w := newWorld(t)
 	w.metadata["authorization_endpoint"] = w.issuer.URL + "/nowhere"
-	w.wantError(w.client(nil), "wants a person")
+	w.wantError(w.client(nil), "needs a user")
 }
 
 // Whoever gives up while somebody else waits does not end the login; whoever

@@ -5,26 +5,26 @@ import (
 	"strings"
 )
 
-// Limits of what is read of WWW-Authenticate.
+// Limits for parsing WWW-Authenticate.
 const (
 	maxChallengeText   = 8 << 10
 	maxChallenges      = 16
 	maxChallengeParams = 32
 )
 
-// A challenge is one of those in WWW-Authenticate that this package answers.
+// A challenge is the part of WWW-Authenticate that this package uses.
 type challenge struct {
-	schemes  []string // all of them, in order
-	dpop     bool     // one is of scheme DPoP
-	bearer   bool     // one is of scheme Bearer
+	schemes  []string // all schemes, in order
+	dpop     bool     // there is a DPoP challenge
+	bearer   bool     // there is a Bearer challenge
 	err      string
 	scope    string
 	metadata string // resource_metadata
 }
 
-// readChallenge finds the challenge to answer. Of both kinds it takes what DPoP
-// says, since a server that has both prefers the stronger. Without any it is
-// empty, for a server may say 401 and no more.
+// readChallenge returns the challenge to use. It prefers DPoP to Bearer,
+// since a server that offers both prefers the stronger. It is empty if the
+// server sends none.
 func readChallenge(h http.Header) challenge {
 	var found challenge
 	for _, c := range parseChallenges(h.Values("Www-Authenticate")) {
@@ -43,8 +43,8 @@ type rawChallenge struct {
 	params map[string]string // names in lower case; the first of several wins
 }
 
-// parseChallenges reads the fields of WWW-Authenticate (RFC 9110, 11.6.1). It
-// takes what it understands and steps over the rest; it never fails.
+// parseChallenges parses the fields of WWW-Authenticate (RFC 9110, section
+// 11.6.1). It skips what it does not understand and never fails.
 func parseChallenges(fields []string) []rawChallenge {
 	var all []rawChallenge
 	left := maxChallengeText
@@ -63,7 +63,7 @@ func appendChallenges(all []rawChallenge, field string) []rawChallenge {
 	for !r.end() {
 		r.skip(" \t,")
 		word := r.token()
-		if word == "" { // nothing that begins a scheme or a parameter
+		if word == "" { // neither a scheme nor a parameter
 			r.skipUntil(",")
 			continue
 		}
@@ -90,7 +90,7 @@ func appendChallenges(all []rawChallenge, field string) []rawChallenge {
 	return all
 }
 
-// A reader walks over a header field.
+// A reader parses a header field.
 type reader struct {
 	text string
 	at   int
@@ -132,10 +132,11 @@ func isTokenByte(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
 }
 
-// value reads a token or a quoted string. One that is not closed is none.
+// value parses a token or a quoted string. It returns false for an
+// unterminated string.
 func (r *reader) value() (string, bool) {
 	if !r.take('"') {
-		// Some servers leave the quotes off URLs: up to the comma, then.
+		// Some servers do not quote URLs: read up to the comma.
 		start := r.at
 		r.skipUntil(" \t,")
 		return r.text[start:r.at], r.at > start
@@ -157,8 +158,8 @@ func (r *reader) value() (string, bool) {
 	return "", false
 }
 
-// token68 steps over credentials such as those of Negotiate: something with
-// padding, or followed by a comma or the end, and not by a value.
+// token68 skips credentials such as those of Negotiate: text with padding,
+// or text followed by a comma or the end.
 func (r *reader) token68() {
 	start := r.at
 	for !r.end() && (isTokenByte(r.text[r.at]) || r.text[r.at] == '/') {

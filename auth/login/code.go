@@ -15,16 +15,17 @@ import (
 	"github.com/tenon-mcp/tenon/auth/fetch"
 )
 
-// An errand is one login of a person: what was asked, and what the answer must
-// show. It is made before the browser is sent away and used once.
+// An errand is one authorization request. It is made before the browser is
+// opened and used once.
 type errand struct {
-	server   *server // its issuer is the one that the answer must come from
+	server   *server // the response must have its issuer
 	redirect string
 	state    string
 	verifier string
 }
 
-// byPerson logs a person in: a page in a browser, a code, a token.
+// byPerson obtains a token by the authorization code grant: the user logs in
+// with a browser.
 func (p *place) byPerson(ctx context.Context, s *server, resource string, scopes []string, prove *prover) (*tokenRequest, error) {
 	if err := s.checkPKCE(); err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func (p *place) byPerson(ctx context.Context, s *server, resource string, scopes
 		return nil, err
 	}
 	if _, _, err := (&tokenRequest{server: s, client: client}).authenticated(); err != nil {
-		return nil, err // before the person logs in for nothing
+		return nil, err // check before the user logs in
 	}
 	e := &errand{server: s, redirect: desk.redirect, state: random(), verifier: random()}
 	page, err := e.page(client.ID, resource, scopes, prove, p.loopback)
@@ -73,20 +74,20 @@ func (p *place) byPerson(ctx context.Context, s *server, resource string, scopes
 	}}, nil
 }
 
-// show shows the page to a person, if the limit on pages allows it, and waits
-// for the browser to come back.
+// show shows the page to the user, if the PageLimit allows it, and waits for
+// the callback.
 func (p *place) show(ctx context.Context, desk *reception, page string) (*url.URL, error) {
 	if err := p.transport.pages.take(time.Now(), canonical(p.url), origin(p.url)); err != nil {
 		return nil, err
 	}
 	callback, err := desk.authorize(ctx, page)
 	if err != nil {
-		return nil, fmt.Errorf("the login was not finished: %w", err)
+		return nil, fmt.Errorf("wait for the login: %w", err)
 	}
 	return callback, nil
 }
 
-// page is the address that the browser opens.
+// page returns the URL that the browser opens.
 func (e *errand) page(client, resource string, scopes []string, prove *prover, loopback bool) (string, error) {
 	u, err := e.server.checkPage(loopback)
 	if err != nil {
@@ -104,7 +105,7 @@ func (e *errand) page(client, resource string, scopes []string, prove *prover, l
 	q.Del("scope")
 	addScopes(q, scopes)
 	if slices.Contains(scopes, offlineAccess) {
-		q.Set("prompt", "consent") // OpenID Connect gives it on no other terms
+		q.Set("prompt", "consent") // OpenID Connect requires it for offline_access
 	}
 	if prove != nil {
 		q.Set("dpop_jkt", prove.thumbprint)
@@ -113,10 +114,10 @@ func (e *errand) page(client, resource string, scopes []string, prove *prover, l
 	return u.String(), nil
 }
 
-var errForeignCallback = errors.New("the browser came back with an answer to a question that was not asked: it is not used")
+var errForeignCallback = errors.New("unexpected login response: its state does not match this login")
 
-// read takes the code out of the callback. Nothing of the callback is believed
-// or shown before state and issuer are known to be right.
+// read returns the code of the callback. It checks state and issuer before
+// it uses anything else.
 func (e *errand) read(callback *url.URL) (string, error) {
 	if callback == nil || !sameTarget(callback, e.redirect) {
 		return "", errForeignCallback
@@ -138,15 +139,15 @@ func (e *errand) read(callback *url.URL) (string, error) {
 	issuer := fetch.Redact(e.server.Issuer)
 	switch _, there := q["iss"]; {
 	case there && q.Get("iss") != e.server.Issuer:
-		return "", fmt.Errorf("the answer to the login names another issuer than %s: it is not used, for somebody may have mixed up two authorization servers", issuer)
+		return "", fmt.Errorf("the login response does not come from issuer %s (possible mix-up attack)", issuer)
 	case !there && e.server.SendsIssuer:
-		return "", fmt.Errorf("the answer to the login names no issuer, although %s says that its answers do: it is not used", issuer)
+		return "", fmt.Errorf("the login response has no issuer, but %s promises one", issuer)
 	}
 	if code := q.Get("error"); code != "" {
 		return "", &ServerError{Issuer: issuer, Code: clip(code), Description: clip(q.Get("error_description"))}
 	}
 	if q.Get("code") == "" {
-		return "", fmt.Errorf("the answer to the login at %s has neither a code nor an error", issuer)
+		return "", fmt.Errorf("the login response of %s has neither a code nor an error", issuer)
 	}
 	return q.Get("code"), nil
 }
@@ -157,22 +158,22 @@ func sameTarget(callback *url.URL, redirect string) bool {
 	return err == nil && callback.Scheme == want.Scheme && strings.EqualFold(callback.Host, want.Host) && callback.EscapedPath() == want.EscapedPath()
 }
 
-// A reception is where a person is sent off and received again.
+// A reception opens login pages and receives the callbacks.
 type reception struct {
 	redirect  string
 	authorize func(ctx context.Context, page string) (*url.URL, error)
 	close     func()
 }
 
-// reception opens before anything is asked, since the redirect URI is part of
-// the question. Preferred is the one that was registered earlier.
+// reception must be opened first, since the redirect URI is part of the
+// authorization request. preferred is the URI that was registered earlier.
 func (o *Options) reception(preferred string) (*reception, error) {
 	if o.Authorize != nil {
 		if o.RedirectURI == "" {
-			return nil, errors.New("no login: Authorize is set and RedirectURI is not, so nobody knows where the browser comes back to")
+			return nil, errors.New("Authorize needs RedirectURI, but it is not set")
 		}
 		if u, err := url.Parse(o.RedirectURI); err != nil || u.Host == "" || u.Fragment != "" || u.Scheme != "https" && !(u.Scheme == "http" && onLoopback(u.Hostname())) {
-			return nil, fmt.Errorf("RedirectURI %q cannot be used: it must be https, or http on this machine", clip(o.RedirectURI))
+			return nil, fmt.Errorf("RedirectURI %q must be https, or http on this machine", clip(o.RedirectURI))
 		}
 		return &reception{redirect: o.RedirectURI, authorize: o.Authorize, close: func() {}}, nil
 	}

@@ -125,7 +125,7 @@ func TestResourceMustBeTheServer(t *testing.T) {
 
 	w := newWorld(t)
 	w.resource["resource"] = "https://evil.example/mcp"
-	w.wantError(w.client(nil), "no login")
+	w.wantError(w.client(nil), "is for resource")
 	w.wantCount(0, "issuer GET /authorize")
 }
 
@@ -175,7 +175,7 @@ func TestIssuerOfMetadata(t *testing.T) {
 	} {
 		w := newWorld(t)
 		w.metadata["issuer"] = change(w.issuer.URL)
-		w.wantError(w.client(nil), "it is not used")
+		w.wantError(w.client(nil), "is for issuer")
 		w.wantCount(0, "issuer GET /authorize")
 		w.wantCount(0, "issuer POST /register")
 	}
@@ -255,7 +255,7 @@ func TestNoTokenInTheClear(t *testing.T) {
 	base := roundTrip(func(r *http.Request) *http.Response { return answer(r, 401, "Bearer") })
 	c := &http.Client{Transport: New(&Options{Base: base, RedirectURI: redirectForTests, Authorize: nobody(t)})}
 	resp, err := c.Get("http://mcp.example/mcp")
-	if err == nil || !strings.Contains(err.Error(), "not sent in the clear: use https") {
+	if err == nil || !strings.Contains(err.Error(), "not sent over plain http; use https") {
 		t.Errorf("error %v", err)
 	}
 	if resp != nil {
@@ -340,7 +340,7 @@ func TestLoginThroughProxy(t *testing.T) {
 	base := roundTrip(func(r *http.Request) *http.Response { return answer(r, 401, "Bearer") })
 	c := &http.Client{Transport: New(&Options{Base: base, RedirectURI: redirectForTests, Authorize: nobody(t), Proxy: http.ProxyURL(at)})}
 	defer c.CloseIdleConnections()
-	if _, err := c.Get("https://mcp.example.com/mcp"); err == nil || !strings.Contains(err.Error(), "refuses to connect") {
+	if _, err := c.Get("https://mcp.example.com/mcp"); err == nil || !strings.Contains(err.Error(), "refused to connect") {
 		t.Errorf("error %v", err)
 	}
 	if len(asked) != 1 || asked[0] != "CONNECT mcp.example.com:443" {

@@ -20,14 +20,14 @@ import (
 	"github.com/tenon-mcp/tenon/auth/tokens"
 )
 
-// A prover proves that a token is presented by whom it was given to (DPoP, RFC
-// 9449): one key for each authorization server, one proof for each request.
+// A prover creates DPoP proofs (RFC 9449) with one key for each
+// authorization server.
 type prover struct {
 	key        jose.JSONWebKey
 	thumbprint string
 
 	mu     sync.Mutex
-	nonces map[string]string // by origin: what its server wants to see next
+	nonces map[string]string // by origin: the nonce for the next proof
 }
 
 func newProver() (*prover, error) {
@@ -40,7 +40,7 @@ func newProver() (*prover, error) {
 
 func proverOf(key jose.JSONWebKey) (*prover, error) {
 	if _, ok := key.Key.(*ecdsa.PrivateKey); !ok || key.Algorithm != string(jose.ES256) {
-		return nil, errors.New("the key that was kept for DPoP is not one of this program")
+		return nil, errors.New("the stored DPoP key is invalid")
 	}
 	public := key.Public()
 	sum, err := public.Thumbprint(crypto.SHA256)
@@ -50,15 +50,15 @@ func proverOf(key jose.JSONWebKey) (*prover, error) {
 	return &prover{key: key, thumbprint: base64.RawURLEncoding.EncodeToString(sum), nonces: map[string]string{}}, nil
 }
 
-// A keptProver is the key for an issuer, which is loaded or made once.
+// A keptProver is the prover of an issuer, loaded or created once.
 type keptProver struct {
 	load once
 	*prover
 	err error
 }
 
-// prover gives the key for an issuer; a kept token is of use with it only, so
-// it is kept, too.
+// prover returns the prover of an issuer. Its key is stored, because a
+// stored token cannot be used without it.
 func (t *Transport) prover(ctx context.Context, issuer string) (*prover, error) {
 	t.mu.Lock()
 	k := t.provers[issuer]
@@ -94,13 +94,14 @@ func (t *Transport) loadProver(ctx context.Context, issuer string) (*prover, err
 	}
 	if text, err := p.key.MarshalJSON(); err == nil {
 		if err := t.store.Save(ctx, at, tokens.Secret(text)); err != nil {
-			t.opts.warn("a key for DPoP could not be kept: %v", err)
+			t.opts.warn("store the DPoP key: %v", err)
 		}
 	}
 	return p, nil
 }
 
-// prove makes the proof for one request. Token is empty at the token endpoint.
+// prove returns the proof for one request. token is empty at the token
+// endpoint.
 func (p *prover) prove(method string, target *url.URL, token string) (string, error) {
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: p.key.Key},
 		(&jose.SignerOptions{EmbedJWK: true}).WithType("dpop+jwt"))
@@ -121,7 +122,7 @@ func (p *prover) prove(method string, target *url.URL, token string) (string, er
 	return jwt.Signed(signer).Claims(claims).Serialize()
 }
 
-// hear takes in the nonce of an answer and reports whether it is a new one.
+// receive stores the nonce of a response and reports whether it is new.
 func (p *prover) receive(target *url.URL, h http.Header) bool {
 	nonce := h.Get("DPoP-Nonce")
 	if nonce == "" || len(nonce) > 1024 {
@@ -137,5 +138,5 @@ func (p *prover) receive(target *url.URL, h http.Header) bool {
 	return true
 }
 
-// offersDPoP reports whether the authorization server takes proofs like ours.
+// offersDPoP reports whether the authorization server supports ES256 proofs.
 func (s *server) offersDPoP() bool { return slices.Contains(s.DPoPAlgorithms, string(jose.ES256)) }

@@ -156,12 +156,12 @@ func TestNonceLoop(t *testing.T) {
 func TestDPoPNotOffered(t *testing.T) {
 	w := newWorld(t)
 	w.challenge = func() string { return "DPoP" }
-	w.wantError(w.client(nil), "does not offer that")
+	w.wantError(w.client(nil), "does not support DPoP")
 
 	w = newWorld(t)
 	w.resource["dpop_bound_access_tokens_required"] = true
 	w.metadata["dpop_signing_alg_values_supported"] = []string{"ES256"}
-	w.wantError(w.client(nil), "which was not asked for") // it gives a bearer token
+	w.wantError(w.client(nil), "unexpected type") // it gives a bearer token
 
 	w = newWorld(t)
 	w.tokens = func(url.Values, http.Header) (int, any) {
@@ -169,7 +169,7 @@ func TestDPoPNotOffered(t *testing.T) {
 		body["token_type"] = "DPoP"
 		return 200, body
 	}
-	w.wantError(w.client(nil), "which was not asked for") // it binds to no key of ours
+	w.wantError(w.client(nil), "unexpected type") // it binds to no key of ours
 
 	// Preferred and not demanded: a bearer token is as good.
 	w = newWorld(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/tenon-mcp/tenon/auth/fetch"
 )
 
-// A registration is what dynamic registration (RFC 7591) has brought, kept by
-// issuer and never used at another one.
+// A registration is the result of dynamic client registration (RFC 7591). It
+// is stored by issuer and used only there.
 type registration struct {
 	Issuer       string   `json:"issuer"`
 	ClientID     string   `json:"client_id"`
@@ -41,8 +41,8 @@ func (p *place) registered(ctx context.Context, issuer string) (*registration, b
 	return &r, true
 }
 
-// forgetClient drops a registration that the authorization server does not know
-// any more, and reports whether there was one.
+// forgetClient deletes a registration that the authorization server no
+// longer knows, and reports whether there was one.
 func (p *place) forgetClient(ctx context.Context, issuer string) bool {
 	if _, ok := p.registered(ctx, issuer); !ok || p.transport.opts.Client != nil {
 		return false
@@ -50,8 +50,8 @@ func (p *place) forgetClient(ctx context.Context, issuer string) bool {
 	return p.transport.store.Delete(ctx, p.transport.opts.key("client", issuer)) == nil
 }
 
-// register introduces this program. It is deprecated since 2026-07-28, and what
-// many authorization servers still need.
+// register registers this program. Dynamic registration is deprecated since
+// 2026-07-28 but still needed by many authorization servers.
 func (p *place) register(ctx context.Context, s *server, redirect string) (*Client, error) {
 	kind := "web"
 	if u, err := url.Parse(redirect); err == nil && (onLoopback(u.Hostname()) || u.Scheme != "https") {
@@ -79,11 +79,11 @@ func (p *place) register(ctx context.Context, s *server, redirect string) (*Clie
 		if refused, ok := errors.AsType[*ServerError](refusal); ok {
 			code = refused.Code
 		}
-		return nil, notRegistration(code, fmt.Errorf("register as a %s application with redirect URI %s: %w; if it takes no such client, register by hand and set Client", kind, redirect, refusal))
+		return nil, notRegistration(code, fmt.Errorf("register as a %s application with redirect URI %s: %w; to use a client registered by hand, set Client", kind, redirect, refusal))
 	}
 	r, err := readRegistration(body)
 	if err != nil {
-		return nil, notRegistration("", fmt.Errorf("the answer of the registration endpoint of %s cannot be used: %w", fetch.Redact(s.Issuer), err))
+		return nil, notRegistration("", fmt.Errorf("invalid response of the registration endpoint of %s: %w", fetch.Redact(s.Issuer), err))
 	}
 	r.Issuer, r.RedirectURIs = s.Issuer, []string{redirect}
 	if r.AuthMethod == "" {
@@ -96,9 +96,9 @@ func (p *place) register(ctx context.Context, s *server, redirect string) (*Clie
 	return r.client(), nil
 }
 
-// readRegistration reads the answer of a registration endpoint. When a client
-// expires matters only if it has a secret; zero, and what is not a number,
-// means never.
+// readRegistration parses the response of a registration endpoint. The
+// expiry matters only for a client with a secret; zero, and any value that
+// is not a number, means never.
 func readRegistration(body []byte) (*registration, error) {
 	var answer struct {
 		ClientID     string  `json:"client_id"`
@@ -107,21 +107,21 @@ func readRegistration(body []byte) (*registration, error) {
 		ExpiresAt    seconds `json:"client_secret_expires_at"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil || answer.ClientID == "" {
-		return nil, errors.New("it names no client_id")
+		return nil, errors.New("client_id is missing")
 	}
 	r := &registration{ClientID: answer.ClientID, ClientSecret: answer.ClientSecret, AuthMethod: answer.AuthMethod}
 	if at, ok := answer.ExpiresAt.number(); ok && at != 0 && r.ClientSecret != "" {
 		if at <= float64(time.Now().Unix()) {
-			return nil, fmt.Errorf("the client secret has expired already (client_secret_expires_at is %s)", clip(string(answer.ExpiresAt)))
+			return nil, fmt.Errorf("the client secret has already expired (client_secret_expires_at is %s)", clip(string(answer.ExpiresAt)))
 		}
 		r.ExpiresAt = int64(min(at, 1e11))
 	}
 	return r, nil
 }
 
-// publicFirst chooses how a client that registers itself wants to prove itself:
-// not at all if that is possible, since a secret in a program of a person is
-// none.
+// publicFirst chooses the authentication method of a client that registers
+// itself: none if possible, since a program on a user's machine cannot keep
+// a secret.
 func publicFirst(methods []string) string {
 	for _, m := range []string{authNone, authBasic, authPost} {
 		if slices.Contains(methods, m) {

@@ -19,39 +19,39 @@ import (
 )
 
 const (
-	skew          = 30 * time.Second // a token is renewed so long before it ends
-	pause         = 10 * time.Second // a login that failed is not tried again before
-	fresh         = time.Minute      // a token that is refused at this age is not got again
-	sulk          = 10 * time.Minute // a method that is always refused is not tried again before
-	maxSteps      = 2                // logins for more scopes: for one request, and for one set of scopes
-	loginDeadline = 10 * time.Minute // a person may take long
+	skew          = 30 * time.Second // a token is renewed this long before it expires
+	pause         = 10 * time.Second // delay after a failed login
+	fresh         = time.Minute      // a token refused at a lower age is not replaced
+	sulk          = 10 * time.Minute // delay after a method was refused with a new token
+	maxSteps      = 2                // step-up logins per request, and per set of scopes
+	loginDeadline = 10 * time.Minute // a user may take long
 )
 
-// A token is what is sent along, and all that is needed to renew it. It is
-// never changed after it was made, but for accepted. It prints as nothing.
+// A token is an access token with everything needed to renew it. Except for
+// accepted it is immutable. Its secrets are not printed.
 type token struct {
 	Issuer   string    `json:"issuer"`
 	Resource string    `json:"resource"`
-	Own      bool      `json:"own,omitempty"` // of a server of 2025-03-26
+	Own      bool      `json:"own,omitempty"` // the server is its own authorization server (2025-03-26)
 	Access   string    `json:"access_token"`
 	DPoP     bool      `json:"dpop,omitempty"`
 	Refresh  string    `json:"refresh_token,omitempty"`
 	Got      time.Time `json:"got"`
-	Expires  time.Time `json:"expires"` // zero if nobody said
-	Scopes   []string  `json:"scopes"`  // asked for so far
+	Expires  time.Time `json:"expires"` // zero if unknown
+	Scopes   []string  `json:"scopes"`  // requested so far
 	ClientID string    `json:"client_id"`
 
-	// ClientSecret and ClientAuth are those of a client that registered itself.
-	// They stay with the token, since another process may register another
-	// client meanwhile, which could not refresh it.
+	// ClientSecret and ClientAuth belong to a registered client. They are
+	// stored with the token, because another process may register another
+	// client, which could not refresh it.
 	ClientSecret string `json:"client_secret,omitempty"`
 	ClientAuth   string `json:"client_auth,omitempty"`
 
 	Redirect string `json:"redirect_uri,omitempty"`
 
-	refreshed bool        // it came from a refresh, not from a login
-	kept      bool        // it came from the store
-	accepted  atomic.Bool // the server has taken it at least once
+	refreshed bool        // from a refresh, not a login
+	kept      bool        // from the store
+	accepted  atomic.Bool // the server accepted it at least once
 	prover    *prover
 }
 
@@ -61,8 +61,8 @@ func (t *token) LogValue() slog.Value       { return slog.StringValue(t.String()
 
 func (t *token) ended() bool { return !t.Expires.IsZero() && !time.Now().Before(t.Expires) }
 
-// ending reports whether it is time to renew: half a minute before the end, or
-// a tenth of its life if that is short.
+// ending reports whether to renew the token: half a minute before it
+// expires, or a tenth of a short lifetime.
 func (t *token) ending() bool {
 	if t.Expires.IsZero() {
 		return false
@@ -70,11 +70,11 @@ func (t *token) ending() bool {
 	return !time.Now().Before(t.Expires.Add(-min(skew, t.Expires.Sub(t.Got)/10)))
 }
 
-// A place is an address that wants a login, and what is known about it.
+// A place is a server URL that requires a login, with its token.
 //
-// Whoever needs a new token joins the one renewal that is under way or starts
-// it; then looks again. So of many requests that meet 401 one logs in, and all
-// get its token or its error.
+// A request that needs a new token joins the renewal in progress or starts
+// one. So of many requests that receive 401 one logs in, and all get its
+// token or its error.
 type place struct {
 	transport *Transport
 	url       *url.URL
@@ -85,28 +85,28 @@ type place struct {
 	mu      sync.Mutex
 	now     *token
 	under   *renewal
-	steps   map[string]int       // logins for a set of scopes that have not helped since stepsAt
-	stepsAt time.Time            // forgotten after pageWindow
-	refused map[string]time.Time // methods for which a new token did not help, and when
+	steps   map[string]int       // step-up logins without success since stepsAt, by set of scopes
+	stepsAt time.Time            // reset after pageWindow
+	refused map[string]time.Time // methods that were refused with a new token, and when
 	failed  map[purpose]failure
 }
 
-// A purpose is what a token is renewed for. A login for more scopes that has
-// failed does not keep a token from being refreshed.
+// A purpose is why a token is renewed. A failed step-up login does not
+// prevent a refresh.
 type purpose int
 
 const (
-	toGoOn   purpose = iota // the token is missing, refused or about to end
+	toGoOn   purpose = iota // the token is missing, refused or expiring
 	toStepUp                // the token lacks scopes
 )
 
-// A failure is why a renewal failed, and when.
+// A failure is the error and time of a failed renewal.
 type failure struct {
 	err error
 	at  time.Time
 }
 
-// A renewal is the one login or refresh that is under way.
+// A renewal is a login or refresh in progress.
 type renewal struct {
 	done    chan struct{}
 	cancel  context.CancelFunc
@@ -114,9 +114,9 @@ type renewal struct {
 	err     error
 }
 
-// current is the token to send, or nil. One that is about to end is refreshed.
+// current returns the token to send, or nil. It refreshes an expiring token.
 func (p *place) current(ctx context.Context) (*token, error) {
-	// Other requests profit from it, even if this one is cancelled.
+	// The result is used by other requests even if this one is cancelled.
 	if err := p.load.do(ctx, func() { p.recall(context.WithoutCancel(ctx)) }); err != nil {
 		return nil, err
 	}
@@ -136,14 +136,14 @@ func (p *place) current(ctx context.Context) (*token, error) {
 		}
 		if err := p.renew(ctx, now, toGoOn, func(ctx context.Context) (*token, error) { return p.refreshOnly(ctx, now) }); err != nil {
 			if !now.ended() && ctx.Err() == nil {
-				return now, nil // the authorization server cannot be reached, and there is time
+				return now, nil // the refresh failed, but the token is still valid
 			}
 			return nil, err
 		}
 	}
 }
 
-// renew replaces old by what work brings, unless somebody else has or does.
+// renew replaces old by the result of work, unless another request has or does.
 func (p *place) renew(ctx context.Context, old *token, why purpose, work func(context.Context) (*token, error)) error {
 	p.mu.Lock()
 	if p.now != old {
@@ -160,7 +160,7 @@ func (p *place) renew(ctx context.Context, old *token, why purpose, work func(co
 	}
 	r.waiting++
 	p.mu.Unlock()
-	defer patience.Hold(ctx)() // a person may be at it
+	defer patience.Hold(ctx)() // a user may be logging in
 
 	select {
 	case <-r.done:
@@ -169,7 +169,7 @@ func (p *place) renew(ctx context.Context, old *token, why purpose, work func(co
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if r.waiting--; r.waiting == 0 {
-			r.cancel() // nobody wants it any more
+			r.cancel() // no request waits for it
 			if p.under == r {
 				p.under = nil
 			}
@@ -178,19 +178,19 @@ func (p *place) renew(ctx context.Context, old *token, why purpose, work func(co
 	}
 }
 
-// start begins a renewal. It outlives the request that has begun it as long as
-// another one waits. The caller holds the lock.
+// start begins a renewal. It continues as long as any request waits for it.
+// The caller holds the lock.
 func (p *place) start(ctx context.Context, why purpose, work func(context.Context) (*token, error)) *renewal {
 	r := &renewal{done: make(chan struct{})}
 	ctx, r.cancel = context.WithTimeout(context.WithoutCancel(ctx), loginDeadline)
 	p.under = r
-	go func() { // ends with the work, which ends with ctx
+	go func() { // ends with work, which ends with ctx
 		defer r.cancel()
 		got, err := work(ctx)
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		r.err = err
-		if p.under == r { // otherwise it was given up
+		if p.under == r { // otherwise it was abandoned
 			p.under = nil
 			if p.failed == nil {
 				p.failed = map[purpose]failure{}
@@ -205,8 +205,8 @@ func (p *place) start(ctx context.Context, why purpose, work func(context.Contex
 	return r
 }
 
-// abandon cancels the renewal that is under way and waits for its end, so that
-// it stores nothing afterwards.
+// abandon cancels the renewal in progress and waits for its end, so that it
+// stores nothing afterwards.
 func (p *place) abandon(ctx context.Context) error {
 	p.mu.Lock()
 	r := p.under
@@ -223,8 +223,8 @@ func (p *place) abandon(ctx context.Context) error {
 	}
 }
 
-// took notes that the server has taken a token, with a method and for what it
-// was got for.
+// took records that the server accepted a token for a method and a set of
+// scopes.
 func (p *place) took(t *token, method, stepped string) {
 	if t == nil {
 		return
@@ -238,9 +238,9 @@ func (p *place) took(t *token, method, stepped string) {
 	}
 }
 
-// hopeless reports whether a token that was refused must not be replaced: it
-// was got from a login a moment ago and has never been taken, so the next one
-// would not be either.
+// hopeless reports whether a refused token must not be replaced: it is from
+// a recent login and was never accepted, so the next one would not be
+// either.
 func (p *place) hopeless(t *token) bool {
 	if t == nil {
 		return false
@@ -250,7 +250,7 @@ func (p *place) hopeless(t *token) bool {
 	return t == p.now && !t.accepted.Load() && !t.kept && !t.refreshed && time.Since(t.Got) < fresh
 }
 
-// gaveUp notes that a new token did not help requests of a method.
+// gaveUp records that a new token did not help requests of a method.
 func (p *place) gaveUp(method string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -260,9 +260,9 @@ func (p *place) gaveUp(method string) {
 	p.refused[method] = time.Now()
 }
 
-// stubborn reports whether requests of a method are refused whatever token they
-// bring. A server that takes POST and answers every GET with 401 would make
-// people log in over and over.
+// stubborn reports whether requests of a method are refused with any token.
+// A server that accepts POST but responds to every GET with 401 would make
+// users log in again and again.
 func (p *place) stubborn(method string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -270,13 +270,13 @@ func (p *place) stubborn(method string) bool {
 	return ok && time.Since(at) < sulk
 }
 
-// mayStep counts a login for more scopes and reports whether it is allowed. One
-// that another request has done or is doing costs nothing.
+// mayStep counts a step-up login and reports whether it is allowed. A login
+// that another request has done or is doing is not counted.
 func (p *place) mayStep(t *token, key string) bool {
 	now := time.Now()
 	if o := &p.transport.opts; o.Grant == nil {
 		if o.NoLogin != nil {
-			return true // nobody is bothered, and the error says more than the answer
+			return true // no page is shown, and the error says more than the response
 		}
 		if p.mayShow(now) != nil {
 			return false
@@ -297,7 +297,7 @@ func (p *place) mayStep(t *token, key string) bool {
 	return true
 }
 
-// mayShow reports whether a login page may be shown for this place.
+// mayShow returns an error if no login page may be shown.
 func (p *place) mayShow(now time.Time) error {
 	return p.transport.pages.check(now, canonical(p.url), origin(p.url))
 }
@@ -306,7 +306,7 @@ func (p *place) mayShow(now time.Time) error {
 func (p *place) recall(ctx context.Context) {
 	old, err := p.stored(ctx)
 	if err != nil && !errors.Is(err, tokens.ErrNotFound) {
-		p.transport.opts.warn("the token for %s could not be loaded: %v", canonical(p.url), err)
+		p.transport.opts.warn("load the token for %s: %v", canonical(p.url), err)
 	}
 	if err != nil {
 		return
@@ -318,8 +318,8 @@ func (p *place) recall(ctx context.Context) {
 	}
 }
 
-// stored loads the token of this place from the store. One that cannot be used
-// here counts as not found.
+// stored loads the token from the store. One that cannot be used here counts
+// as not found.
 func (p *place) stored(ctx context.Context) (*token, error) {
 	kept, err := p.transport.store.Load(ctx, p.key())
 	if err != nil {
@@ -337,7 +337,7 @@ func (p *place) stored(ctx context.Context) (*token, error) {
 	return t, nil
 }
 
-// inClear refuses a token that is not for this place, whoever put it there.
+// inClear reports whether a stored token may be sent to this URL.
 func (p *place) inClear(t *token) bool {
 	if own := p.transport.opts.Resource; own != "" {
 		return t.Resource == own
@@ -346,10 +346,10 @@ func (p *place) inClear(t *token) bool {
 	return err == nil && origin(r) == origin(p.url) && covers(r, p.url)
 }
 
-// covers reports whether an address lies within a resource of the same origin.
+// covers reports whether an address is within a resource of the same origin.
 func covers(r, address *url.URL) bool {
 	own, claimed := strings.TrimRight(address.EscapedPath(), "/"), strings.TrimRight(r.EscapedPath(), "/")
-	segments := strings.FieldsFunc(address.Path, func(r rune) bool { return r == '/' || r == '\\' }) // as servers may read them
+	segments := strings.FieldsFunc(address.Path, func(r rune) bool { return r == '/' || r == '\\' }) // as servers may split them
 	return own == claimed || strings.HasPrefix(own, claimed+"/") && !slices.Contains(segments, "..")
 }
 

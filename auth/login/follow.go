@@ -13,10 +13,11 @@ import (
 
 const maxFollow = 10
 
-// Follow is an Authorize for authorization servers that ask nobody: it requests
-// the page itself and follows the redirects until one leads to redirectURI. It
-// is for tests and for servers that know this machine; a page that wants a
-// person is an error. A nil f means [fetch.New] with its defaults.
+// Follow returns an Authorize function for authorization servers that need
+// no user: it requests the page and follows redirects until one leads to
+// redirectURI. It is for tests and for servers that know this machine. A
+// page that does not redirect is an error. A nil f means [fetch.New] with
+// defaults.
 func Follow(f *fetch.Client, redirectURI string) func(ctx context.Context, page string) (*url.URL, error) {
 	if f == nil {
 		f = fetch.New(nil)
@@ -36,27 +37,27 @@ func Follow(f *fetch.Client, redirectURI string) func(ctx context.Context, page 
 			}
 			page = next.String()
 		}
-		return nil, fmt.Errorf("the login page redirects more than %d times", maxFollow)
+		return nil, fmt.Errorf("the login page redirected more than %d times", maxFollow)
 	}
 }
 
-// step requests one page and returns where it leads.
+// step requests one page and returns the target of its redirect.
 func step(ctx context.Context, client *http.Client, page string) (*url.URL, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {
-		return nil, errors.New("the login page cannot be requested")
+		return nil, errors.New("request the login page: invalid URL")
 	}
 	resp, err := client.Do(req)
 	if err != nil {
 		if wrapped, ok := errors.AsType[*url.Error](err); ok {
-			err = wrapped.Err // the whole URL has the state in it
+			err = wrapped.Err // the URL contains the state
 		}
 		return nil, fmt.Errorf("request the login page: %w", err)
 	}
 	_ = resp.Body.Close()
 	next, err := resp.Location()
 	if err != nil || resp.StatusCode/100 != 3 || !strings.HasPrefix(next.Scheme, "http") {
-		return nil, fmt.Errorf("the login page answers %d and does not redirect: it wants a person", resp.StatusCode)
+		return nil, fmt.Errorf("the login page needs a user: status %d instead of a redirect", resp.StatusCode)
 	}
 	return next, nil
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/tenon-mcp/tenon/auth/fetch"
 )
 
-// A Grant gets tokens without a person. Those of this package are
+// A Grant obtains tokens without a user. This package has
 // [ClientCredentials], [Enterprise] and [Workload].
 type Grant interface {
-	// grant makes the token request.
+	// grant returns the token request.
 	grant(ctx context.Context, f *fetch.Client, s *server, resource string, scopes []string) (*tokenRequest, error)
-	// identity is the client that the grant stands for; nil if there is none.
+	// identity returns the client of the grant, or nil.
 	identity() *Client
-	// repeats reports whether it may be tried again with more scopes.
+	// repeats reports whether the grant may be tried again with more scopes.
 	repeats() bool
 }
 
@@ -29,8 +29,8 @@ const (
 	typeIDJAG     = "urn:ietf:params:oauth:token-type:id-jag"
 )
 
-// ClientCredentials is the grant of a program that acts for itself, proven by
-// a secret or, better, by a Key.
+// ClientCredentials is the grant of a program that acts for itself,
+// authenticated by a secret or, better, by a Key.
 type ClientCredentials struct {
 	Client Client
 }
@@ -40,7 +40,7 @@ func (g *ClientCredentials) repeats() bool     { return true }
 
 func (g *ClientCredentials) grant(_ context.Context, _ *fetch.Client, s *server, resource string, scopes []string) (*tokenRequest, error) {
 	if g.Client.Secret == "" && g.Client.Key == nil {
-		return nil, errors.New("client credentials need a Secret or a Key")
+		return nil, errors.New("ClientCredentials needs a Secret or a Key")
 	}
 	form := url.Values{"grant_type": {"client_credentials"}, "resource": {resource}}
 	addScopes(form, scopes)
@@ -48,30 +48,29 @@ func (g *ClientCredentials) grant(_ context.Context, _ *fetch.Client, s *server,
 }
 
 // Enterprise is the grant of an employee whose company decides which servers
-// may be used: the identity provider of the company turns the ID token of its
-// login into an assertion for the authorization server of the MCP server
-// (ID-JAG). It prints without its secrets.
+// may be used: the identity provider of the company exchanges the ID token
+// of the employee for an assertion for the authorization server of the MCP
+// server (ID-JAG). Its secrets are not printed.
 type Enterprise struct {
-	// Client is who this program is at the authorization server of the MCP
-	// server.
+	// Client is the client at the authorization server of the MCP server.
 	Client Client
-	// IDPIssuer is the identity provider.
+	// IDPIssuer is the issuer URL of the identity provider.
 	IDPIssuer string
-	// IDPTokenEndpoint is its token endpoint. Empty means the one that its
-	// metadata names.
+	// IDPTokenEndpoint is the token endpoint of the identity provider. Empty
+	// means the one in its metadata.
 	IDPTokenEndpoint string
-	// IDPClient is who this program is at the identity provider. Its Issuer is
+	// IDPClient is the client at the identity provider. Its Issuer is
 	// IDPIssuer.
 	IDPClient Client
-	// IDToken gives the ID token of the person, from the login at the identity
-	// provider.
+	// IDToken returns the ID token of the user from the login at the
+	// identity provider.
 	IDToken func(ctx context.Context) (string, error)
 }
 
 func (g *Enterprise) identity() *Client { return &g.Client }
 func (g *Enterprise) repeats() bool     { return true }
 
-// String tells the identity provider only.
+// String returns the identity provider without secrets.
 func (g *Enterprise) String() string { return fmt.Sprintf("login by %q", g.IDPIssuer) }
 
 // Format hides secrets from every verb of package fmt.
@@ -82,11 +81,11 @@ func (g *Enterprise) LogValue() slog.Value { return slog.StringValue(g.String())
 
 func (g *Enterprise) grant(ctx context.Context, f *fetch.Client, s *server, resource string, scopes []string) (*tokenRequest, error) {
 	if g.IDToken == nil {
-		return nil, errors.New("an Enterprise grant needs IDToken")
+		return nil, errors.New("Enterprise needs IDToken")
 	}
 	subject, err := g.IDToken(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("no ID token: %w", err)
+		return nil, fmt.Errorf("get the ID token: %w", err)
 	}
 	idp := &server{Issuer: g.IDPIssuer, TokenEndpoint: g.IDPTokenEndpoint}
 	if idp.TokenEndpoint == "" {
@@ -109,24 +108,23 @@ func (g *Enterprise) grant(ctx context.Context, f *fetch.Client, s *server, reso
 		return nil, fmt.Errorf("exchange the ID token: %w", err)
 	}
 	if got.IssuedType != typeIDJAG {
-		return nil, fmt.Errorf("the identity provider %s gave a token of type %q instead of an ID-JAG", fetch.Redact(g.IDPIssuer), clip(got.IssuedType))
+		return nil, fmt.Errorf("identity provider %s issued a token of type %q, not an ID-JAG", fetch.Redact(g.IDPIssuer), clip(got.IssuedType))
 	}
 	form = url.Values{"grant_type": {grantBearer}, "assertion": {got.AccessToken}, "resource": {resource}}
 	addScopes(form, scopes)
 	return &tokenRequest{server: s, client: &g.Client, form: form}, nil
 }
 
-// Workload is the grant of a program whose platform says who it is, with a JWT
-// for the authorization server (workload identity federation). There is no
-// client secret. A refusal is final: neither this nor another grant is tried
-// in its place.
+// Workload is the grant of a program whose platform identifies it with a JWT
+// (workload identity federation). There is no client secret. A refusal is
+// final: no other grant is tried.
 type Workload struct {
-	// Assertion gives the JWT of the platform, whose audience is the issuer.
+	// Assertion returns the JWT of the platform with the issuer as audience.
 	Assertion func(ctx context.Context, issuer string) (string, error)
-	// ClientID is sent along, if it is not empty.
+	// ClientID is sent if it is not empty.
 	ClientID string
-	// Issuer is the authorization server that the platform is trusted by. Empty
-	// means the first that the server names, and no other after that.
+	// Issuer is the authorization server that trusts the platform. Empty
+	// means the first that the server names; the choice is then fixed.
 	Issuer string
 }
 
@@ -137,11 +135,11 @@ func (g *Workload) repeats() bool { return false }
 
 func (g *Workload) grant(ctx context.Context, _ *fetch.Client, s *server, resource string, scopes []string) (*tokenRequest, error) {
 	if g.Assertion == nil {
-		return nil, errors.New("a Workload grant needs Assertion")
+		return nil, errors.New("Workload needs Assertion")
 	}
 	text, err := g.Assertion(ctx, s.Issuer)
 	if err != nil {
-		return nil, fmt.Errorf("no assertion of the platform: %w", err)
+		return nil, fmt.Errorf("get the assertion of the platform: %w", err)
 	}
 	form := url.Values{"grant_type": {grantBearer}, "assertion": {text}, "resource": {resource}}
 	addScopes(form, scopes)

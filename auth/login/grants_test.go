@@ -190,7 +190,7 @@ func TestEnterprise(t *testing.T) {
 	}
 	kind = "urn:ietf:params:oauth:token-type:access_token"
 	w = newWorld(t)
-	w.wantError(w.client(func(o *Options) { o.Grant = grant }), "instead of an ID-JAG")
+	w.wantError(w.client(func(o *Options) { o.Grant = grant }), "not an ID-JAG")
 	w.wantCount(0, "issuer POST /token")
 }
 

@@ -18,22 +18,21 @@ import (
 	"github.com/go-jose/go-jose/v4/jwt"
 )
 
-// A Key signs what a client says about itself. It prints as nothing but its
-// kind.
+// A Key signs client assertions. Printing it shows only its kind.
 type Key struct {
 	alg     jose.SignatureAlgorithm
 	private crypto.Signer
 	id      string
 }
 
-// ParseKey reads a private key in PEM (PKCS #8, PKCS #1 or SEC 1). Algorithm is
-// how it signs; empty means the usual one for its kind: RS256, ES256, ES384,
-// ES512 or EdDSA. ID is the name under which the authorization server knows the
-// key; it may be empty.
+// ParseKey parses a private key in PEM (PKCS #8, PKCS #1 or SEC 1).
+// algorithm is its signature algorithm; empty means the usual one for its
+// kind: RS256, ES256, ES384, ES512 or EdDSA. id is the key ID at the
+// authorization server and may be empty.
 func ParseKey(text []byte, algorithm, id string) (*Key, error) {
 	block, _ := pem.Decode(text)
 	if block == nil {
-		return nil, errors.New("this is not a private key in PEM")
+		return nil, errors.New("not a private key in PEM")
 	}
 	private, err := parsePrivate(block.Bytes)
 	if err != nil {
@@ -42,7 +41,7 @@ func ParseKey(text []byte, algorithm, id string) (*Key, error) {
 	k := &Key{private: private, id: id}
 	allowed := algorithms(private)
 	if len(allowed) == 0 {
-		return nil, errors.New("the private key is of a kind that is not supported: use P-256, RSA of 2048 bits or more, or Ed25519")
+		return nil, errors.New("unsupported private key; use P-256, RSA of at least 2048 bits, or Ed25519")
 	}
 	k.alg = allowed[0]
 	if algorithm != "" {
@@ -68,10 +67,10 @@ func parsePrivate(der []byte) (crypto.Signer, error) {
 	if key, err := x509.ParsePKCS1PrivateKey(der); err == nil {
 		return key, nil
 	}
-	return nil, errors.New("the PEM holds no private key that can be read; one with a password is not supported")
+	return nil, errors.New("the PEM has no readable private key; keys with a password are not supported")
 }
 
-// algorithms are those that a key can sign with, the usual one first.
+// algorithms returns the signature algorithms of a key, the usual one first.
 func algorithms(key crypto.Signer) []jose.SignatureAlgorithm {
 	switch k := key.(type) {
 	case *ecdsa.PrivateKey:
@@ -102,9 +101,8 @@ func (k *Key) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(k.String())) }
 // LogValue hides the key from package log/slog.
 func (k *Key) LogValue() slog.Value { return slog.StringValue(k.String()) }
 
-// assertion is what a client says of itself to an authorization server (RFC
-// 7523, section 2.2). The audience is the issuer alone, so that no other server
-// can use it.
+// assertion returns a client assertion (RFC 7523, section 2.2). Its only
+// audience is the issuer, so that no other server can use it.
 func (k *Key) assertion(client, issuer string) (string, error) {
 	opts := (&jose.SignerOptions{}).WithType("JWT")
 	if k.id != "" {
@@ -112,7 +110,7 @@ func (k *Key) assertion(client, issuer string) (string, error) {
 	}
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: k.alg, Key: k.private}, opts)
 	if err != nil {
-		return "", errors.New("the private key cannot be used for signing")
+		return "", errors.New("the private key cannot sign")
 	}
 	now := time.Now()
 	text, err := jwt.Signed(signer).Claims(map[string]any{
@@ -120,14 +118,14 @@ func (k *Key) assertion(client, issuer string) (string, error) {
 		"iat": now.Unix(), "exp": now.Add(time.Minute).Unix(),
 	}).Serialize()
 	if err != nil {
-		return "", errors.New("the private key could not sign")
+		return "", errors.New("signing with the private key failed")
 	}
 	return text, nil
 }
 
-// random is 256 bits as text: a state, a verifier, an id.
+// random returns 256 random bits as text.
 func random() string {
 	b := make([]byte, 32)
-	_, _ = rand.Read(b) // it never fails: the process ends first
+	_, _ = rand.Read(b) // never fails
 	return base64.RawURLEncoding.EncodeToString(b)
 }

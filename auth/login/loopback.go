@@ -12,46 +12,45 @@ import (
 	"time"
 )
 
-// A Loopback logs a person in with a browser on this machine: it opens the page
-// and waits, on 127.0.0.1, for the browser to be sent back. It waits for one
-// answer and for five minutes at most.
+// A Loopback logs a user in with a browser on this machine: it opens the
+// page and waits on 127.0.0.1 for the callback, at most five minutes.
 type Loopback struct {
 	// Open opens a page. Nil means [OpenBrowser].
 	Open func(page string) error
 
-	// Show tells the person where to go if no browser could be opened. Nil
-	// writes to standard error.
+	// Show shows the user the page to open if no browser could be opened.
+	// Nil writes to standard error.
 	Show func(page string)
 }
 
 const (
 	callbackPath  = "/callback"
 	loopbackWait  = 5 * time.Minute
-	maxCallback   = 16 << 10 // bytes of the query of a callback
+	maxCallback   = 16 << 10 // bytes of a callback query
 	callbackGrace = 2 * time.Second
 )
 
-// A desk is a listener that waits for one browser.
+// A registry is a listener that waits for one callback.
 type registry struct {
 	loopback *Loopback
 	redirect string
 	path     string
-	hosts    [2]string // that a request may name
+	hosts    [2]string // allowed Host headers
 	listener net.Listener
 
 	mu    sync.Mutex
-	state string // that the answer must have; empty before and after
+	state string // of the expected callback; empty before and after
 	found chan *url.URL
 }
 
-// open listens. Fixed is the redirect URI that must be used, preferred one that
-// would be good; both may be empty.
+// open starts to listen. fixed is the redirect URI that must be used,
+// preferred one to try; both may be empty.
 func (l *Loopback) open(fixed, preferred string) (*registry, error) {
 	u := &url.URL{Scheme: "http", Host: "127.0.0.1:0", Path: callbackPath}
 	if fixed != "" {
 		var err error
 		if u, err = url.Parse(fixed); err != nil || u.Scheme != "http" || !onLoopback(u.Hostname()) || u.Port() == "" || u.RawQuery != "" || u.Fragment != "" {
-			return nil, fmt.Errorf("RedirectURI %q cannot be listened at: without Authorize it must be like http://127.0.0.1:3000/callback", clip(fixed))
+			return nil, fmt.Errorf("cannot listen on RedirectURI %q; without Authorize it must be like http://127.0.0.1:3000/callback", clip(fixed))
 		}
 	}
 	port := u.Port()
@@ -62,7 +61,7 @@ func (l *Loopback) open(fixed, preferred string) (*registry, error) {
 	}
 	listener, err := net.Listen("tcp4", "127.0.0.1:"+port)
 	if err != nil {
-		return nil, fmt.Errorf("wait for the browser to come back: %w", err)
+		return nil, fmt.Errorf("listen for the login callback: %w", err)
 	}
 	if fixed == "" {
 		u.Host = listener.Addr().String()
@@ -84,23 +83,23 @@ func (l *Loopback) desk(listener net.Listener, redirect *url.URL) *registry {
 
 func (d *registry) close() { _ = d.listener.Close() }
 
-// authorize opens the page and waits.
+// authorize opens the page and waits for the callback.
 func (d *registry) authorize(ctx context.Context, page string) (*url.URL, error) {
 	u, err := url.Parse(page)
 	if err != nil {
-		return nil, errors.New("the page cannot be opened")
+		return nil, errors.New("invalid login page URL")
 	}
 	d.mu.Lock()
 	d.state = u.Query().Get("state")
 	d.mu.Unlock()
 	server := &http.Server{Handler: d, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, MaxHeaderBytes: maxCallback + 16<<10}
 	served := make(chan struct{})
-	go func() { // ends when the listener is closed, below
+	go func() { // ends when the listener is closed below
 		defer close(served)
 		_ = server.Serve(d.listener)
 	}()
 	defer func() {
-		// The page that says that all is well should still reach the browser.
+		// Let the final page reach the browser.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callbackGrace)
 		defer cancel()
 		if server.Shutdown(ctx) != nil {
@@ -109,7 +108,7 @@ func (d *registry) authorize(ctx context.Context, page string) (*url.URL, error)
 		<-served
 	}()
 	d.loopback.show(page)
-	ctx, cancel := context.WithTimeoutCause(ctx, loopbackWait, fmt.Errorf("nobody has logged in within %s", loopbackWait))
+	ctx, cancel := context.WithTimeoutCause(ctx, loopbackWait, fmt.Errorf("no login within %s", loopbackWait))
 	defer cancel()
 	select {
 	case callback := <-d.found:
@@ -119,7 +118,7 @@ func (d *registry) authorize(ctx context.Context, page string) (*url.URL, error)
 	}
 }
 
-// show brings the page before the person.
+// show opens the page or shows its URL to the user.
 func (l *Loopback) show(page string) {
 	open := l.Open
 	if open == nil {
@@ -135,8 +134,8 @@ func (l *Loopback) show(page string) {
 	fmt.Fprintf(os.Stderr, "To log in, open this page in a browser:\n\n  %s\n\n", page)
 }
 
-// ServeHTTP takes the one answer that has the right state. A page elsewhere that
-// knocks here meanwhile learns nothing and ends nothing.
+// ServeHTTP accepts the one callback with the right state. Any other request
+// gets an error page and changes nothing.
 func (d *registry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Host != d.hosts[0] && r.Host != d.hosts[1], r.Method != http.MethodGet, r.URL.Path != d.path, len(r.URL.RawQuery) > maxCallback:
@@ -158,10 +157,10 @@ func (d *registry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	callback.RawQuery = r.URL.RawQuery
-	d.found <- callback // has room: only one state is ever taken
+	d.found <- callback // has room: only one callback is accepted
 }
 
-// takes reports whether an answer is the one that is waited for, once.
+// takes reports whether state is the expected one, and accepts it once.
 func (d *registry) takes(state string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -34,7 +34,7 @@ func browse(t *testing.T, change func(*http.Request)) func(string) error {
 		t.Cleanup(visiting.Wait) // or it may be told of an error when it has ended
 		visiting.Go(func() {
 			status, body := visit(t, at, change)
-			if change == nil && (status != 200 || !strings.Contains(body, "That was all here")) {
+			if change == nil && (status != 200 || !strings.Contains(body, "Login finished")) {
 				t.Errorf("the browser shows %d %q", status, body)
 			}
 		})
@@ -175,7 +175,7 @@ func TestLoopbackEnds(t *testing.T) {
 		s := &silent{closed: make(chan struct{})}
 		begun := time.Now()
 		_, err := l.desk(s, at).authorize(context.Background(), "https://as.example/?state=s")
-		if err == nil || !strings.Contains(err.Error(), "nobody has logged in") || time.Since(begun) != 5*time.Minute {
+		if err == nil || !strings.Contains(err.Error(), "no login") || time.Since(begun) != 5*time.Minute {
 			t.Errorf("after %s: %v", time.Since(begun), err)
 		}
 		<-s.closed

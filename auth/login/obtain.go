@@ -14,8 +14,8 @@ import (
 )
 
 // obtain gets a token after old (nil if there was none) was refused with a
-// challenge. The metadata is read again each time, for the server may have
-// moved to another authorization server: then nothing of the old one is used.
+// challenge. It reads the metadata every time, since the server may have
+// changed its authorization server; then nothing of the old one is used.
 func (p *place) obtain(ctx context.Context, old *token, c challenge, step bool) (*token, error) {
 	got, err := p.renewed(ctx, old, c, step)
 	if wants, ok := errors.AsType[*CredentialError](err); ok {
@@ -29,7 +29,7 @@ func (p *place) obtain(ctx context.Context, old *token, c challenge, step bool) 
 
 func (p *place) renewed(ctx context.Context, old *token, c challenge, step bool) (*token, error) {
 	if p.url.Scheme != "https" && !p.loopback {
-		return nil, errors.New("it is reached by plain http, and a token is not sent in the clear: use https")
+		return nil, errors.New("a token is not sent over plain http; use https")
 	}
 	if newer := p.newer(ctx, old); newer != nil {
 		return newer, nil
@@ -53,7 +53,7 @@ func (p *place) renewed(ctx context.Context, old *token, c challenge, step bool)
 			return got, err
 		}
 		if newer := p.newer(ctx, old); newer != nil {
-			return newer, nil // another process was faster
+			return newer, nil // another process has renewed it
 		}
 	}
 	var before []string
@@ -79,8 +79,8 @@ func (p *place) wantsCredential(c challenge, err error) error {
 	return &CredentialError{Server: canonical(p.url), Schemes: c.schemes, Err: err}
 }
 
-// choose picks the authorization server: the one where the given client is
-// known, else the first.
+// choose returns the authorization server of the configured client, or else
+// the first one.
 func (p *place) choose(ctx context.Context, prot *protection) (*server, error) {
 	if len(prot.issuers) == 0 {
 		return findOwnServer(ctx, p.fetch, p.url)
@@ -92,7 +92,7 @@ func (p *place) choose(ctx context.Context, prot *protection) (*server, error) {
 	return findServer(ctx, p.fetch, issuer)
 }
 
-// identity is the client that was given from outside, if any.
+// identity returns the configured client, if any.
 func (o *Options) identity() *Client {
 	if o.Grant != nil {
 		return o.Grant.identity()
@@ -100,7 +100,7 @@ func (o *Options) identity() *Client {
 	return o.Client
 }
 
-// A binding says whether a token is to be bound to a key (DPoP).
+// A binding says whether a token must be bound to a key (DPoP).
 type binding int
 
 const (
@@ -109,8 +109,8 @@ const (
 	keyAlways
 )
 
-// login gets a token by the grant of the options, or by a person. A client that
-// registered itself and is not known any more registers again, once.
+// login gets a token by the grant of the options or from the user. A
+// registered client that is no longer known registers again, once.
 func (p *place) login(ctx context.Context, prot *protection, s *server, scopes []string, key binding) (*token, error) {
 	got, err := p.loginOnce(ctx, prot, s, scopes, key)
 	if refused, ok := errors.AsType[*ServerError](err); ok && refused.Code == "invalid_client" && p.forgetClient(ctx, s.Issuer) {
@@ -124,7 +124,7 @@ func (p *place) loginOnce(ctx context.Context, prot *protection, s *server, scop
 	var prove *prover
 	switch {
 	case key == keyAlways && !s.offersDPoP():
-		return nil, fmt.Errorf("%s takes only tokens that are bound to a key (DPoP), and the authorization server %s does not offer that with ES256", canonical(p.url), fetch.Redact(s.Issuer))
+		return nil, fmt.Errorf("%s requires DPoP tokens, but authorization server %s does not support DPoP with ES256", canonical(p.url), fetch.Redact(s.Issuer))
 	case key != keyNever && s.offersDPoP():
 		var err error
 		if prove, err = p.transport.prover(ctx, s.Issuer); err != nil {
@@ -165,18 +165,18 @@ func (p *place) loginOnce(ctx context.Context, prot *protection, s *server, scop
 	return got, p.fill(ctx, got, granted, prove, key == keyAlways)
 }
 
-// fill takes what was granted into a token and keeps it.
+// fill copies the granted token into t and stores it.
 func (p *place) fill(ctx context.Context, t *token, g *grantedToken, prove *prover, bound bool) error {
 	switch kind := strings.ToLower(g.TokenType); {
 	case kind == "dpop" && prove != nil:
 		t.DPoP, t.prover = true, prove
 	case (kind == "bearer" || kind == "") && !bound:
 	default:
-		return fmt.Errorf("the authorization server %s gave a token of type %q, which was not asked for", fetch.Redact(t.Issuer), clip(g.TokenType))
+		return fmt.Errorf("authorization server %s issued a token of unexpected type %q", fetch.Redact(t.Issuer), clip(g.TokenType))
 	}
 	life, err := g.lifetime()
 	if err != nil {
-		return fmt.Errorf("the authorization server %s: %w", fetch.Redact(t.Issuer), err)
+		return fmt.Errorf("authorization server %s: %w", fetch.Redact(t.Issuer), err)
 	}
 	t.Access, t.Got, t.Expires = g.AccessToken, time.Now(), time.Time{}
 	if g.RefreshToken != "" {
@@ -189,9 +189,9 @@ func (p *place) fill(ctx context.Context, t *token, g *grantedToken, prove *prov
 	return nil
 }
 
-// refreshOnly renews a token that is about to end, without asking anybody. If
-// the authorization server does not want to, there is no token any more, and
-// the next answer of the server will tell how to get one.
+// refreshOnly renews an expiring token without a user. If the authorization
+// server refuses, it returns no token, and the next response of the server
+// starts a login.
 func (p *place) refreshOnly(ctx context.Context, old *token) (*token, error) {
 	if newer := p.newer(ctx, old); newer != nil {
 		return newer, nil
@@ -202,7 +202,7 @@ func (p *place) refreshOnly(ctx context.Context, old *token) (*token, error) {
 	}
 	got, err := p.refreshAlone(ctx, old, s)
 	if isRefusal(err) {
-		return p.newer(ctx, old), nil // nil unless another process was faster
+		return p.newer(ctx, old), nil // nil unless another process has renewed it
 	}
 	return got, err
 }
@@ -214,8 +214,8 @@ func (p *place) serverOf(ctx context.Context, t *token) (*server, error) {
 	return findServer(ctx, p.fetch, t.Issuer)
 }
 
-// newer returns the token that another process has stored since old, or nil. A
-// refresh token may be good for one use only, and a person should log in once.
+// newer returns the token that another process has stored since old, or nil.
+// A refresh token may work only once, and a user should log in once.
 func (p *place) newer(ctx context.Context, old *token) *token {
 	t, err := p.stored(ctx)
 	if err != nil || t.ending() || old != nil && (t.Access == old.Access || t.Issuer != old.Issuer) {
@@ -287,12 +287,12 @@ func (p *place) refresh(ctx context.Context, old *token, s *server) (*token, err
 	return got, p.fill(ctx, got, granted, old.prover, old.DPoP)
 }
 
-// clientOf is the client that a token was given to. Another one cannot refresh
-// it, so its absence counts as a refusal.
+// clientOf returns the client that a token was issued to. No other client
+// can refresh it, so a missing client counts as a refusal.
 func (p *place) clientOf(ctx context.Context, t *token, s *server) (*Client, error) {
 	if c := p.transport.opts.identity(); c != nil {
 		if c.ID != t.ClientID {
-			return nil, &ServerError{Issuer: fetch.Redact(s.Issuer), Code: "invalid_client", Description: "the token was given to another client"}
+			return nil, &ServerError{Issuer: fetch.Redact(s.Issuer), Code: "invalid_client", Description: "the token was issued to another client"}
 		}
 		return c, p.bind(ctx, c, s.Issuer)
 	}
@@ -305,7 +305,7 @@ func (p *place) clientOf(ctx context.Context, t *token, s *server) (*Client, err
 	if t.ClientID == p.transport.opts.ClientIDMetadataURL && t.ClientID != "" {
 		return &Client{ID: t.ClientID, Issuer: s.Issuer, AuthMethod: authNone}, nil
 	}
-	return nil, &ServerError{Issuer: fetch.Redact(s.Issuer), Code: "invalid_client", Description: "the client of the token is not known any more"}
+	return nil, &ServerError{Issuer: fetch.Redact(s.Issuer), Code: "invalid_client", Description: "the client of the token no longer exists"}
 }
 
 func isRefusal(err error) bool {

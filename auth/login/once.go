@@ -5,15 +5,15 @@ import (
 	"sync"
 )
 
-// A once runs a function once, in a goroutine of its own. Unlike with
-// [sync.Once], those who wait for it can give up, and no lock is held while it
-// runs.
+// A once runs a function once, in its own goroutine. Unlike with
+// [sync.Once], callers can stop waiting, and no lock is held while the
+// function runs.
 type once struct {
 	mu   sync.Mutex
 	done chan struct{}
 }
 
-// do runs f if nobody has, and waits for its end or that of ctx.
+// do runs f if it has not run yet, and waits until f or ctx ends.
 func (o *once) do(ctx context.Context, f func()) error {
 	o.mu.Lock()
 	done := o.done

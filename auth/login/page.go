@@ -5,11 +5,10 @@ import (
 	"net/http"
 )
 
-// A page is what the browser shows at the end. Nothing of the request appears
-// in it.
+// A page is the final page in the browser. It contains nothing of the request.
 type page struct {
 	kind  string // a class of the style sheet
-	mark  string // the path of a drawing of 24 by 24
+	mark  string // an SVG path in a 24 by 24 view box
 	title string
 	text  string
 }
@@ -20,9 +19,9 @@ const (
 )
 
 var (
-	pageDone    = page{"done", markDone, "That was all here", "You can close this window. The program that asked for the login goes on from here, and says so if anything is amiss."}
-	pageFailed  = page{"failed", markFailed, "The login did not work", "You can close this window. The program that asked for the login says more."}
-	pageRefused = page{"failed", markFailed, "This is not for you", "This address waits for the end of one login, and your request is not it."}
+	pageDone    = page{"done", markDone, "Login finished", "You can close this window and return to the program."}
+	pageFailed  = page{"failed", markFailed, "Login failed", "You can close this window. The program shows the reason."}
+	pageRefused = page{"failed", markFailed, "Request refused", "This address only accepts the response of a pending login."}
 )
 
 const pageText = `<!doctype html>

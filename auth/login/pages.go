@@ -8,16 +8,15 @@ import (
 
 const (
 	pageWindow  = 10 * time.Minute // pages older than this do not count
-	maxPages    = 3                // for one server within pageWindow
-	maxPagesAll = 12               // for all servers of one origin within pageWindow
-	maxPageLog  = 1000             // pages that a PageLimit remembers
+	maxPages    = 3                // per server within pageWindow
+	maxPagesAll = 12               // per origin within pageWindow
+	maxPageLog  = 1000             // entries of a PageLimit
 )
 
-// A PageLimit bounds how many login pages a person is shown: 3 within 10
-// minutes for one server, and 12 within 10 minutes for all servers of one
-// origin, whatever scopes they ask for and however the logins end. The zero
-// value is ready to use. Several Transports may share one, and then count
-// together.
+// A PageLimit limits the login pages that a user sees: 3 within 10 minutes
+// for one server, and 12 within 10 minutes for all servers of one origin,
+// for any scopes and results. The zero value is ready to use. Transports may
+// share one.
 type PageLimit struct {
 	mu    sync.Mutex
 	shown []shownPage // oldest first
@@ -28,30 +27,30 @@ type shownPage struct {
 	server, origin string
 }
 
-// A PageLimitError reports that a server wants a login page to be opened and
-// that the [PageLimit] does not allow another one yet.
+// A PageLimitError reports that a server requires a login page but the
+// [PageLimit] allows no other one yet.
 type PageLimitError struct {
 	// Server is the URL of the server.
 	Server string
-	// Pages is how many pages were shown within the last 10 minutes.
+	// Pages is the number of pages shown within the last 10 minutes.
 	Pages int
 	// Until is when the next page may be shown.
 	Until time.Time
 }
 
 func (e *PageLimitError) Error() string {
-	return fmt.Sprintf("%d login pages were opened for %s within %d minutes; no other is opened before %s",
+	return fmt.Sprintf("opened %d login pages for %s within %d minutes; the next one is allowed at %s",
 		e.Pages, e.Server, int(pageWindow/time.Minute), e.Until.Format(time.TimeOnly))
 }
 
-// check reports whether a page may be shown now.
+// check returns an error if no page may be shown now.
 func (l *PageLimit) check(now time.Time, server, origin string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.checkLocked(now, server, origin)
 }
 
-// take counts a page that is about to be shown, or returns why it may not be.
+// take counts a page that is about to be shown, or returns an error.
 func (l *PageLimit) take(now time.Time, server, origin string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,9 +12,8 @@ import (
 	"github.com/tenon-mcp/tenon/auth/tokens"
 )
 
-// identify decides who this program is at an authorization server: given by
-// the options, else its metadata URL, else registered there now or earlier,
-// else nobody.
+// identify returns the client for an authorization server: the configured
+// one, else the metadata URL, else a registered one, else none.
 func (p *place) identify(ctx context.Context, s *server, redirect string) (*Client, error) {
 	o := &p.transport.opts
 	switch {
@@ -23,7 +22,7 @@ func (p *place) identify(ctx context.Context, s *server, redirect string) (*Clie
 	case o.ClientIDMetadataURL != "" && s.TakesMetadataURL:
 		u, err := url.Parse(o.ClientIDMetadataURL)
 		if err != nil || u.Scheme != "https" || u.Host == "" || u.Path == "" || u.Path == "/" || u.Fragment != "" {
-			return nil, fmt.Errorf("ClientIDMetadataURL %q cannot be a client id: it must be an https URL with a path", clip(o.ClientIDMetadataURL))
+			return nil, fmt.Errorf("ClientIDMetadataURL %q must be an https URL with a path", clip(o.ClientIDMetadataURL))
 		}
 		return &Client{ID: o.ClientIDMetadataURL, Issuer: s.Issuer, AuthMethod: authNone}, nil
 	case s.RegistrationEndpoint != "":
@@ -32,11 +31,11 @@ func (p *place) identify(ctx context.Context, s *server, redirect string) (*Clie
 		}
 		return p.register(ctx, s, redirect)
 	}
-	return nil, fmt.Errorf("the authorization server %s takes no client that introduces itself: register this program there and set Client to the client id", fetch.Redact(s.Issuer))
+	return nil, fmt.Errorf("authorization server %s does not support client registration; register this program there and set Client", fetch.Redact(s.Issuer))
 }
 
-// bind makes sure that a given client is used at one authorization server only:
-// the one it says, or else the first that was met.
+// bind ensures that a configured client is used at one authorization server
+// only: its Issuer, or else the first one that was used.
 func (p *place) bind(ctx context.Context, c *Client, issuer string) error {
 	t := p.transport
 	known := c.Issuer
@@ -45,7 +44,7 @@ func (p *place) bind(ctx context.Context, c *Client, issuer string) error {
 		kept, err := t.store.Load(ctx, at)
 		if errors.Is(err, tokens.ErrNotFound) {
 			if err := t.store.Save(ctx, at, tokens.Secret(issuer)); err != nil {
-				t.opts.warn("the issuer of client %q could not be kept: %v", c.ID, err)
+				t.opts.warn("store the issuer of client %q: %v", c.ID, err)
 			}
 			return nil
 		}
@@ -55,12 +54,12 @@ func (p *place) bind(ctx context.Context, c *Client, issuer string) error {
 		known = string(kept)
 	}
 	if known != issuer {
-		return fmt.Errorf("the server now names the authorization server %s, and client %q is known at %s: its credentials are not sent to another one; register there and change Client", fetch.Redact(issuer), clip(c.ID), fetch.Redact(known))
+		return fmt.Errorf("the server names authorization server %s, but client %q belongs to %s, and its credentials are not sent elsewhere; register there and change Client", fetch.Redact(issuer), clip(c.ID), fetch.Redact(known))
 	}
 	return nil
 }
 
-// keep saves something as JSON.
+// keep stores a value as JSON.
 func (p *place) keep(ctx context.Context, kind, name string, v any) {
 	t := p.transport
 	text, err := json.Marshal(v)
@@ -68,6 +67,6 @@ func (p *place) keep(ctx context.Context, kind, name string, v any) {
 		err = t.store.Save(ctx, t.opts.key(kind, name), text)
 	}
 	if err != nil {
-		t.opts.warn("what the login at %s has brought could not be kept: %v", name, err)
+		t.opts.warn("store the login at %s: %v", name, err)
 	}
 }

@@ -155,7 +155,7 @@ func TestKeptToken(t *testing.T) {
 	w.wantOK(w.client(func(o *Options) { o.Store, o.Authorize = store, nobody(t) }))
 	w.wantCount(1, "issuer POST /register")
 	// Another account has nothing of it.
-	w.wantOK(w.client(func(o *Options) { o.Store, o.Account = store, "somebody else" }))
+	w.wantOK(w.client(func(o *Options) { o.Store, o.Account = store, "another issuer" }))
 	w.wantCount(2, "issuer GET /authorize")
 }
 
@@ -285,7 +285,7 @@ func TestGivenClientIsBound(t *testing.T) {
 				w.revoke()
 				w.resource["authorization_servers"] = []string{other.issuer.URL}
 			}
-			w.wantError(c, "not sent to another one")
+			w.wantError(c, "not sent elsewhere")
 			other.wantCount(0, "issuer GET /authorize")
 			other.wantCount(0, "issuer POST /token")
 			w.wantCount(0, "issuer POST /register")
@@ -427,7 +427,7 @@ func TestLifetime(t *testing.T) {
 func TestTokenThatHasExpiredAlready(t *testing.T) {
 	w := newWorld(t)
 	w.tokens = func(url.Values, http.Header) (int, any) { return 200, w.issue(-5) }
-	w.wantError(w.client(nil), "has expired already (expires_in is -5)")
+	w.wantError(w.client(nil), "has already expired (expires_in is -5)")
 
 	w = newWorld(t)
 	store := &tokens.Memory{}
@@ -445,7 +445,7 @@ func TestTokenThatHasExpiredAlready(t *testing.T) {
 	p.now.Expires = time.Now()
 	delete(p.failed, toGoOn)
 	p.mu.Unlock()
-	w.wantError(c, "has expired already (expires_in is -5)")
+	w.wantError(c, "has already expired (expires_in is -5)")
 }
 
 // An authorization server that is away does not matter while the token lasts.

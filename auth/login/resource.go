@@ -11,15 +11,15 @@ import (
 	"github.com/tenon-mcp/tenon/auth/fetch"
 )
 
-// A protection is what a resource says about who may use it.
+// A protection is the protected resource metadata of a server.
 type protection struct {
-	resource string   // what the resource calls itself, as it is written there
+	resource string   // the resource identifier as written
 	issuers  []string // authorization servers; empty for a server of 2025-03-26
 	scopes   []string
-	dpop     bool // only tokens bound to a key are taken
+	dpop     bool // only DPoP-bound tokens are accepted
 }
 
-// resourceMetadata is the document of RFC 9728, as far as it is used.
+// resourceMetadata has the used members of the document of RFC 9728.
 type resourceMetadata struct {
 	Resource             string   `json:"resource"`
 	AuthorizationServers []string `json:"authorization_servers"`
@@ -29,9 +29,9 @@ type resourceMetadata struct {
 
 const resourceWellKnown = "/.well-known/oauth-protected-resource"
 
-// findProtection gets the metadata of the server at address: where the
-// challenge says, else at the well-known place with the path of the server,
-// else at the one of the host. A server that has none is taken for one of
+// findProtection gets the metadata of the server at address: at the URL in
+// the challenge, else at the well-known URL with the path of the server,
+// else at that of the host. A server without metadata is treated as one of
 // 2025-03-26, which is its own authorization server.
 func findProtection(ctx context.Context, f *fetch.Client, address *url.URL, named, expected string) (*protection, error) {
 	if named != "" {
@@ -51,7 +51,7 @@ func findProtection(ctx context.Context, f *fetch.Client, address *url.URL, name
 	return &protection{resource: canonical(address)}, nil
 }
 
-// absent marks an answer that means that there is no document.
+// absent wraps a response that means that there is no document.
 type absent struct{ error }
 
 func (e absent) Unwrap() error { return e.error }
@@ -61,8 +61,8 @@ func isAbsent(err error) bool {
 	return ok
 }
 
-// getDocument fetches a metadata document. An answer that says that there is
-// none (4xx, or a page in its place) is told apart from a failure.
+// getDocument fetches a metadata document. It distinguishes a missing
+// document (4xx, or a page instead) from a failure.
 func getDocument(ctx context.Context, f *fetch.Client, place string, into any) error {
 	err := f.GetJSON(ctx, place, into)
 	if status, ok := errors.AsType[*fetch.StatusError](err); ok && status.Status >= 400 && status.Status < 500 || errors.Is(err, fetch.ErrNotJSON) {
@@ -76,23 +76,22 @@ func readProtection(ctx context.Context, f *fetch.Client, place string, address 
 	if err := getDocument(ctx, f, place, &doc); err != nil {
 		return nil, fmt.Errorf("get the metadata of the resource: %w", err)
 	}
-	if doc.Resource == "" && doc.AuthorizationServers == nil { // some servers answer everything with JSON
-		return nil, absent{fmt.Errorf("the document at %s is not the metadata of a resource", fetch.Redact(place))}
+	if doc.Resource == "" && doc.AuthorizationServers == nil { // some servers return JSON for every URL
+		return nil, absent{fmt.Errorf("the document at %s is not protected resource metadata", fetch.Redact(place))}
 	}
 	if !vouches(doc.Resource, place, address, expected) {
-		return nil, fmt.Errorf("the metadata at %s is about %q and not about %s: no login, for the token might be meant for somebody else",
+		return nil, fmt.Errorf("the metadata at %s is for resource %q, not for %s, so its tokens may be for another server",
 			fetch.Redact(place), clip(doc.Resource), canonical(address))
 	}
 	if len(doc.AuthorizationServers) == 0 {
-		return nil, fmt.Errorf("the metadata at %s names no authorization server", fetch.Redact(place))
+		return nil, fmt.Errorf("the metadata at %s has no authorization_servers", fetch.Redact(place))
 	}
 	return &protection{resource: doc.Resource, issuers: doc.AuthorizationServers, scopes: validScopes(doc.ScopesSupported), dpop: doc.DPoPRequired}, nil
 }
 
-// vouches reports whether a document at place may speak for the server at
-// address: it is about that very address, or about something around it whose
-// own well-known place it stands at. So a tenant of a host cannot claim the
-// host.
+// vouches reports whether a document at place may describe the server at
+// address: it is for that address, or for a path above it and at the
+// well-known URL of that path. So a tenant of a host cannot claim the host.
 func vouches(resource, place string, address *url.URL, expected string) bool {
 	if expected != "" {
 		return resource == expected
@@ -113,8 +112,8 @@ func wellKnown(u *url.URL, insert string) string {
 	return origin(u) + insert + strings.TrimRight(u.EscapedPath(), "/")
 }
 
-// canonical is a server's URL as resource identifier: scheme and host in lower
-// case, without default port, query and fragment, and without a lone slash.
+// canonical returns a server's URL as a resource identifier: scheme and host
+// in lower case, without default port, query, fragment and a single slash.
 func canonical(u *url.URL) string {
 	path := u.EscapedPath()
 	if path == "/" {
@@ -123,7 +122,7 @@ func canonical(u *url.URL) string {
 	return origin(u) + path
 }
 
-// origin is scheme, host and port; the port only if it is not the usual one.
+// origin returns scheme, host and, if it is not the default, port.
 func origin(u *url.URL) string {
 	scheme, host, port := strings.ToLower(u.Scheme), strings.ToLower(u.Hostname()), u.Port()
 	if strings.Contains(host, ":") {
@@ -135,7 +134,7 @@ func origin(u *url.URL) string {
 	return scheme + "://" + host + ":" + port
 }
 
-// onLoopback reports whether a host name says that it is this machine.
+// onLoopback reports whether a host name stands for this machine.
 func onLoopback(host string) bool {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return ip.IsLoopback() && !ip.Is4In6()

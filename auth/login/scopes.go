@@ -10,7 +10,7 @@ const (
 	offlineAccess = "offline_access"
 )
 
-// splitScopes reads a list of scopes. What cannot be a scope is left out.
+// splitScopes parses a list of scopes and drops invalid ones.
 func splitScopes(text string) []string { return validScopes(strings.Fields(text)) }
 
 func validScopes(list []string) []string {
@@ -33,9 +33,9 @@ func isScope(s string) bool {
 	return s != "" && len(s) <= 256
 }
 
-// wantedScopes decides what to ask for: what the challenge says, else what the
-// resource lists, else nothing at all; then what was asked for before, and what
-// the options say.
+// wantedScopes returns the scopes to request: those of the challenge, else
+// those that the resource lists, plus those requested before and those of
+// the options.
 func wantedScopes(challenged string, listed, before, own []string) []string {
 	want := splitScopes(challenged)
 	if len(want) == 0 && len(before) == 0 {
@@ -44,9 +44,9 @@ func wantedScopes(challenged string, listed, before, own []string) []string {
 	return validScopes(slices.Concat(before, want, own))
 }
 
-// withOffline adds offline_access where the authorization server offers it, and
-// takes it out where it does not. Alone it would narrow what is granted, so an
-// empty list stays empty.
+// withOffline adds offline_access if the authorization server supports it,
+// and removes it otherwise. An empty list stays empty, since offline_access
+// alone would reduce the grant.
 func withOffline(scopes, offered []string) []string {
 	scopes = slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return s == offlineAccess })
 	if len(scopes) > 0 && slices.Contains(offered, offlineAccess) {
@@ -55,7 +55,7 @@ func withOffline(scopes, offered []string) []string {
 	return scopes
 }
 
-// scopeKey names a set of scopes whatever their order.
+// scopeKey returns a key for a set of scopes in any order.
 func scopeKey(scopes []string) string {
 	sorted := slices.Clone(scopes)
 	slices.Sort(sorted)

@@ -209,7 +209,7 @@ func TestReadRegistration(t *testing.T) {
 	}{
 		{"s", `0`, "", false}, {"s", `null`, "", false}, {"s", `"never"`, "", false},
 		{"s", later, "", true}, {"s", `"` + later + `"`, "", true}, {"s", later + `.5`, "", true}, {"s", `1e300`, "", true},
-		{"s", `-1`, "expired already", false}, {"s", `1`, "expired already", false},
+		{"s", `-1`, "already expired", false}, {"s", `1`, "already expired", false},
 		{"", `-1`, "", false}, {"", `1`, "", false},
 	} {
 		r, err := readRegistration([]byte(`{"client_id":"c","client_secret":"` + test.secret + `","client_secret_expires_at":` + test.expires + `}`))
@@ -222,7 +222,7 @@ func TestReadRegistration(t *testing.T) {
 			t.Errorf("%+v: %+v, %v", test, r, err)
 		}
 	}
-	if _, err := readRegistration([]byte(`{}`)); err == nil || !strings.Contains(err.Error(), "no client_id") {
+	if _, err := readRegistration([]byte(`{}`)); err == nil || !strings.Contains(err.Error(), "client_id is missing") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -259,5 +259,5 @@ func TestServersWithoutResourceMetadata(t *testing.T) {
 	}
 	w := newWorld(t)
 	w.resource["authorization_servers"] = []string{}
-	w.wantError(w.client(nil), "names no authorization server")
+	w.wantError(w.client(nil), "has no authorization_servers")
 }

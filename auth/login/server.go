@@ -10,8 +10,8 @@ import (
 	"github.com/tenon-mcp/tenon/auth/fetch"
 )
 
-// A server is an authorization server, as its metadata (RFC 8414, OpenID
-// Connect Discovery) describes it.
+// A server is the metadata of an authorization server (RFC 8414, OpenID
+// Connect Discovery).
 type server struct {
 	Issuer                string   `json:"issuer"`
 	AuthorizationEndpoint string   `json:"authorization_endpoint"`
@@ -30,8 +30,8 @@ type server struct {
 	SendsIssuer           bool     `json:"authorization_response_iss_parameter_supported"`
 	TakesMetadataURL      bool     `json:"client_id_metadata_document_supported"`
 
-	// assumed is set if there is no metadata and the endpoints are those that
-	// 2025-03-26 prescribes then.
+	// assumed is set if there is no metadata and the endpoints are the
+	// defaults of 2025-03-26.
 	assumed bool
 }
 
@@ -40,13 +40,12 @@ const (
 	openidWellKnown = "/.well-known/openid-configuration"
 )
 
-// findServer gets the metadata of an issuer. A document that names another
-// issuer ends the search: it is an attack or a mistake, and neither gets a
-// token.
+// findServer gets the metadata of an issuer. A document of another issuer
+// ends the search, because it is an attack or a mistake.
 func findServer(ctx context.Context, f *fetch.Client, issuer string) (*server, error) {
 	u, err := url.Parse(issuer)
 	if err != nil || u.Host == "" || u.Fragment != "" || u.RawQuery != "" {
-		return nil, fmt.Errorf("%q is not an issuer: it must be a URL without query and fragment", clip(issuer))
+		return nil, fmt.Errorf("invalid issuer %q: it must be a URL without query and fragment", clip(issuer))
 	}
 	places := []string{wellKnown(u, oauthWellKnown), wellKnown(u, openidWellKnown)}
 	if path := strings.TrimRight(u.EscapedPath(), "/"); path != "" {
@@ -62,23 +61,23 @@ func findServer(ctx context.Context, f *fetch.Client, issuer string) (*server, e
 			return nil, fmt.Errorf("get the metadata of the authorization server: %w", err)
 		}
 		if s.Issuer != issuer {
-			return nil, fmt.Errorf("the metadata at %s is that of issuer %q and not of %q: it is not used", fetch.Redact(place), clip(s.Issuer), clip(issuer))
+			return nil, fmt.Errorf("the metadata at %s is for issuer %q, not for %q", fetch.Redact(place), clip(s.Issuer), clip(issuer))
 		}
 		return &s, s.check(ctx, f)
 	}
-	return nil, fmt.Errorf("the authorization server %s has no metadata at %s", fetch.Redact(issuer), strings.Join(places, ", "))
+	return nil, fmt.Errorf("authorization server %s has no metadata at %s", fetch.Redact(issuer), strings.Join(places, ", "))
 }
 
-// check refuses metadata with an endpoint that must not be requested, used here
-// or not, so that nobody logs in at a server whose token endpoint is refused
-// afterwards. The authorization endpoint is opened by a browser and has rules
-// of its own, in checkPage.
+// check refuses metadata with an endpoint that must not be requested, even
+// if it is not used, so that no user logs in at a server whose token
+// endpoint is refused later. checkPage checks the authorization endpoint,
+// which the browser opens.
 func (s *server) check(ctx context.Context, f *fetch.Client) error {
 	if s.TokenEndpoint == "" {
-		return fmt.Errorf("the metadata of %s names no token_endpoint", fetch.Redact(s.Issuer))
+		return fmt.Errorf("the metadata of %s has no token_endpoint", fetch.Redact(s.Issuer))
 	}
 	refuse := func(name string, err error) error {
-		return fmt.Errorf("the metadata of %s names a %s that is refused: %w", fetch.Redact(s.Issuer), name, err)
+		return fmt.Errorf("the metadata of %s has a forbidden %s: %w", fetch.Redact(s.Issuer), name, err)
 	}
 	for _, e := range []struct{ name, url string }{
 		{"registration_endpoint", s.RegistrationEndpoint},
@@ -102,16 +101,15 @@ func (s *server) check(ctx context.Context, f *fetch.Client) error {
 	return nil
 }
 
-// findOwnServer finds the authorization server of a server of 2025-03-26, which
-// is its own: with metadata at the root of its host, or else with endpoints of
-// fixed names. The issuer is not told by anybody there, so it may be written
-// with a slash at its end or without.
+// findOwnServer returns the authorization server of a server of 2025-03-26,
+// which is its own: with metadata at the root of its host, or else with
+// default endpoints. The issuer may end with a slash or not.
 func findOwnServer(ctx context.Context, f *fetch.Client, address *url.URL) (*server, error) {
 	base := origin(address)
 	var s server
 	err := getDocument(ctx, f, base+oauthWellKnown, &s)
 	switch {
-	case isAbsent(err), err == nil && s.Issuer == "" && s.TokenEndpoint == "": // some servers answer everything with JSON
+	case isAbsent(err), err == nil && s.Issuer == "" && s.TokenEndpoint == "": // some servers return JSON for every URL
 		return &server{
 			Issuer:                base,
 			AuthorizationEndpoint: base + "/authorize",
@@ -122,29 +120,29 @@ func findOwnServer(ctx context.Context, f *fetch.Client, address *url.URL) (*ser
 	case err != nil:
 		return nil, fmt.Errorf("get the metadata of the authorization server: %w", err)
 	case strings.TrimSuffix(s.Issuer, "/") != base:
-		return nil, fmt.Errorf("the metadata at %s is that of issuer %q: it is not used", base+oauthWellKnown, clip(s.Issuer))
+		return nil, fmt.Errorf("the metadata at %s is for another issuer, %q", base+oauthWellKnown, clip(s.Issuer))
 	}
 	return &s, s.check(ctx, f)
 }
 
-// checkPKCE refuses a server that does not say that it takes S256. Without any
-// metadata nobody can say so; 2025-03-26 demands PKCE there.
+// checkPKCE refuses a server whose metadata does not list S256. Without
+// metadata there is no list; 2025-03-26 requires PKCE.
 func (s *server) checkPKCE() error {
 	if s.assumed || slices.Contains(s.ChallengeMethods, "S256") {
 		return nil
 	}
-	return fmt.Errorf("the authorization server %s does not offer PKCE with S256 (code_challenge_methods_supported is %q): no login without it", fetch.Redact(s.Issuer), s.ChallengeMethods)
+	return fmt.Errorf("authorization server %s does not support PKCE with S256, which is required (code_challenge_methods_supported is %q)", fetch.Redact(s.Issuer), s.ChallengeMethods)
 }
 
-// checkPage refuses an authorization endpoint that is not a plain web address.
-// What this string becomes is opened by a program outside of this one, so it
-// may have no character that any shell or launcher could take for its own.
+// checkPage refuses an authorization endpoint that is not a plain web
+// address. Another program opens the URL, so it must not contain characters
+// with a meaning for a shell or launcher.
 func (s *server) checkPage(loopback bool) (*url.URL, error) {
 	refuse := func(why string) (*url.URL, error) {
-		return nil, fmt.Errorf("the authorization server %s names an authorization_endpoint that is not opened: %s", fetch.Redact(s.Issuer), why)
+		return nil, fmt.Errorf("invalid authorization_endpoint of authorization server %s: %s", fetch.Redact(s.Issuer), why)
 	}
 	if s.AuthorizationEndpoint == "" {
-		return refuse("there is none")
+		return refuse("it is missing")
 	}
 	u, err := checkOpenable(s.AuthorizationEndpoint)
 	switch {
@@ -153,7 +151,7 @@ func (s *server) checkPage(loopback bool) (*url.URL, error) {
 	case strings.Contains(s.AuthorizationEndpoint, "#"):
 		return refuse("it has a fragment")
 	case onLoopback(u.Hostname()) && !loopback:
-		return refuse("it is on this machine, and the server is not")
+		return refuse("it is on this machine, but the server is not")
 	case u.Scheme != "https" && !onLoopback(u.Hostname()):
 		return refuse("it is not https")
 	}

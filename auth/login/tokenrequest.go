@@ -17,7 +17,7 @@ import (
 	"github.com/tenon-mcp/tenon/auth/fetch"
 )
 
-// The ways in which a client proves itself at the token endpoint.
+// The authentication methods at the token endpoint.
 const (
 	authNone  = "none"
 	authBasic = "client_secret_basic"
@@ -25,25 +25,27 @@ const (
 	authJWT   = "private_key_jwt"
 )
 
-// A ServerError is a refusal by an authorization server.
+// A ServerError is an error response of an authorization server.
 type ServerError struct {
 	// Issuer is the authorization server.
 	Issuer string
-	// Code is the error code of OAuth, such as invalid_grant.
+	// Code is the OAuth error code, such as invalid_grant.
 	Code string
-	// Description is what the server says about it, shortened; often empty.
+	// Description is the error description of the server, shortened; often
+	// empty.
 	Description string
 }
 
 func (e *ServerError) Error() string {
-	text := fmt.Sprintf("the authorization server %s refuses: %s", e.Issuer, e.Code)
+	text := fmt.Sprintf("authorization server %s refused: %s", e.Issuer, e.Code)
 	if e.Description != "" {
 		text += " (" + e.Description + ")"
 	}
 	return text
 }
 
-// A grantedToken is what a token endpoint gives. It prints as nothing.
+// A grantedToken is the response of a token endpoint. Its secrets are not
+// printed.
 type grantedToken struct {
 	AccessToken  string  `json:"access_token"`
 	TokenType    string  `json:"token_type"`
@@ -56,22 +58,22 @@ func (grantedToken) String() string               { return "(token)" }
 func (g grantedToken) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(g.String())) }
 func (g grantedToken) LogValue() slog.Value       { return slog.StringValue(g.String()) }
 
-// maxLifetime is the longest lifetime that is believed.
+// maxLifetime is the maximum lifetime of a token.
 const maxLifetime = 10 * 365 * 24 * time.Hour
 
-// lifetime returns how long a token lasts by its expires_in; zero means that
-// the server does not say. A number may be written as a string, and may have a
-// fraction. More than 10 years means 10 years. Zero, null and everything that is
-// not a number means that the server does not say, as some servers intend with
-// zero. A token that lasts less than a second, or less than nothing, is an
-// error: it could not be used even once.
+// lifetime returns the lifetime of a token from expires_in; zero means
+// unknown. The number may be written as a string and may have a fraction.
+// More than 10 years counts as 10 years. Zero, null and values that are not
+// a number mean unknown, as some servers intend with zero. A lifetime below
+// one second, or a negative one, is an error, since the token cannot be
+// used.
 func (g *grantedToken) lifetime() (time.Duration, error) {
 	n, ok := g.ExpiresIn.number()
 	switch {
 	case !ok || n == 0:
 		return 0, nil
 	case n < 1:
-		return 0, fmt.Errorf("the token has expired already (expires_in is %s)", clip(string(g.ExpiresIn)))
+		return 0, fmt.Errorf("the token has already expired (expires_in is %s)", clip(string(g.ExpiresIn)))
 	case n > maxLifetime.Seconds():
 		return maxLifetime, nil
 	}
@@ -81,14 +83,13 @@ func (g *grantedToken) lifetime() (time.Duration, error) {
 // seconds is a JSON value that should be a number of seconds.
 type seconds string
 
-// UnmarshalJSON takes any value.
+// UnmarshalJSON accepts any value.
 func (s *seconds) UnmarshalJSON(text []byte) error {
 	*s = seconds(text)
 	return nil
 }
 
-// number reads the value as a decimal number, which some servers write as a
-// string.
+// number returns the value as a number. Some servers write it as a string.
 func (s seconds) number() (float64, bool) {
 	text := string(s)
 	if len(text) > 1 && text[0] == '"' {
@@ -104,19 +105,19 @@ func (s seconds) number() (float64, bool) {
 	return n, err == nil
 }
 
-// A tokenRequest is one to the token endpoint of a server.
+// A tokenRequest is a request to the token endpoint.
 type tokenRequest struct {
 	server *server
-	client *Client // nil proves nothing and names nobody
-	prover *prover // nil asks for a bearer token
+	client *Client // nil means no client authentication
+	prover *prover // nil requests a bearer token
 	form   url.Values
 }
 
-// post makes the request, and a second time if the server asks for a nonce.
+// post sends the request, and again if the server requires a nonce.
 func (r *tokenRequest) post(ctx context.Context, f *fetch.Client) (*grantedToken, error) {
 	endpoint, err := url.Parse(r.server.TokenEndpoint)
 	if err != nil {
-		return nil, fmt.Errorf("the token_endpoint of %s is not a URL", fetch.Redact(r.server.Issuer))
+		return nil, fmt.Errorf("invalid token_endpoint of %s", fetch.Redact(r.server.Issuer))
 	}
 	for again := false; ; again = true {
 		form, header, err := r.authenticated()
@@ -143,8 +144,7 @@ func (r *tokenRequest) post(ctx context.Context, f *fetch.Client) (*grantedToken
 	}
 }
 
-// authenticated adds what proves the client. Neither form nor header may be
-// shown to anybody.
+// authenticated adds the client authentication. Form and header are secret.
 func (r *tokenRequest) authenticated() (url.Values, http.Header, error) {
 	form, header := url.Values{}, http.Header{}
 	for name, values := range r.form {
@@ -175,13 +175,13 @@ func (r *tokenRequest) authenticated() (url.Values, http.Header, error) {
 	case authNone:
 		form.Set("client_id", r.client.ID)
 	default:
-		return nil, nil, fmt.Errorf("%v is to prove itself with %q, which is not supported", r.client, clip(method))
+		return nil, nil, fmt.Errorf("%v: unsupported authentication method %q", r.client, clip(method))
 	}
 	return form, header, nil
 }
 
-// method chooses how to prove: what is fixed for the client, else the best that
-// both sides can. Where the server does not say what it takes, that is
+// method returns the authentication method: that of the client, else the
+// best one that both sides support. The default of a server is
 // client_secret_basic (RFC 8414).
 func (c *Client) method(s *server) string {
 	takes := func(m string) bool { return slices.Contains(s.AuthMethods, m) }
@@ -202,29 +202,29 @@ func (c *Client) method(s *server) string {
 	return authBasic
 }
 
-// readToken reads the answer of a token endpoint.
+// readToken parses the response of a token endpoint.
 func readToken(issuer string, status int, body []byte) (*grantedToken, error) {
 	if status != http.StatusOK {
 		return nil, readRefusal(issuer, status, body)
 	}
 	var t grantedToken
 	if err := json.Unmarshal(body, &t); err != nil {
-		return nil, fmt.Errorf("the answer of the token endpoint of %s cannot be read: it is not the JSON that was expected", fetch.Redact(issuer))
+		return nil, fmt.Errorf("the response of the token endpoint of %s is not valid JSON", fetch.Redact(issuer))
 	}
 	if t.AccessToken == "" || strings.ContainsFunc(t.AccessToken+t.RefreshToken, func(r rune) bool { return r < 0x20 || r > 0x7e }) {
-		return nil, fmt.Errorf("the token endpoint of %s gave no token that can be used", fetch.Redact(issuer))
+		return nil, fmt.Errorf("the response of the token endpoint of %s has no usable token", fetch.Redact(issuer))
 	}
 	return &t, nil
 }
 
-// readRefusal makes an error of an answer that is not a success.
+// readRefusal returns the error of a response that is not a success.
 func readRefusal(issuer string, status int, body []byte) error {
 	var refusal struct {
 		Error       string `json:"error"`
 		Description string `json:"error_description"`
 	}
 	if err := json.Unmarshal(body, &refusal); err != nil || refusal.Error == "" {
-		return fmt.Errorf("the authorization server %s answered with status %d", fetch.Redact(issuer), status)
+		return fmt.Errorf("authorization server %s: status %d", fetch.Redact(issuer), status)
 	}
 	return &ServerError{Issuer: fetch.Redact(issuer), Code: clip(refusal.Error), Description: clip(refusal.Description)}
 }

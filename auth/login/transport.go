@@ -12,13 +12,13 @@ import (
 	"github.com/tenon-mcp/tenon/auth/tokens"
 )
 
-// A Transport is an [http.RoundTripper] that logs in where it is asked to. It
-// may be used by many goroutines and for several servers; each gets only the
-// tokens that are meant for it.
+// A Transport is an [http.RoundTripper] that logs in where a server requires
+// it. It is safe for concurrent use and for several servers; each gets only
+// its own tokens.
 //
-// A request that brings its own Authorization header is left alone. One whose
-// body cannot be sent twice (no GetBody) is not repeated: its 401 is handed to
-// the caller.
+// A request with an Authorization header is sent unchanged. A request whose
+// body cannot be sent twice (no GetBody) is not repeated: the caller gets
+// the 401.
 type Transport struct {
 	opts  Options
 	base  http.RoundTripper
@@ -27,19 +27,19 @@ type Transport struct {
 
 	mu      sync.Mutex
 	places  map[string]*place
-	clients [2]*fetch.Client // for servers elsewhere and on this machine
+	clients [2]*fetch.Client // for other machines and for this machine
 
 	provers map[string]*keptProver // by issuer
 }
 
 const (
-	maxPlaces = 256 // addresses that are remembered
-	maxSends  = 6   // how often one request is sent at most
+	maxPlaces = 256 // maximum number of endpoints
+	maxSends  = 6   // maximum number of times one request is sent
 
-	maxRenewals = 2 // of the token, for one request: a refresh and a login
+	maxRenewals = 2 // token renewals for one request: a refresh and a login
 )
 
-// New makes a Transport.
+// New returns a Transport.
 func New(o *Options) *Transport {
 	if o == nil {
 		o = &Options{}
@@ -60,7 +60,7 @@ func New(o *Options) *Transport {
 // Format hides the tokens from every verb of package fmt.
 func (t *Transport) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("(login)")) }
 
-// CloseIdleConnections drops connections that are not in use.
+// CloseIdleConnections closes idle connections.
 func (t *Transport) CloseIdleConnections() {
 	if base, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		base.CloseIdleConnections()
@@ -75,13 +75,12 @@ func (t *Transport) CloseIdleConnections() {
 	}
 }
 
-// Forget logs out of the server at address: its token is deleted here, and a
-// login or refresh that is under way is cancelled. The token is not revoked
-// there.
+// Forget logs out of the server at address: it deletes the stored token and
+// cancels a login or refresh in progress. It does not revoke the token.
 func (t *Transport) Forget(ctx context.Context, address string) error {
 	u, err := url.Parse(address)
 	if err != nil {
-		return fmt.Errorf("this is not the address of a server")
+		return fmt.Errorf("invalid server address")
 	}
 	t.mu.Lock()
 	var gone []*place
@@ -100,15 +99,15 @@ func (t *Transport) Forget(ctx context.Context, address string) error {
 	return t.store.Delete(ctx, t.opts.key("token", canonical(u)))
 }
 
-// RoundTrip implements [http.RoundTripper]. The journey of a request:
+// RoundTrip implements [http.RoundTripper]. The flow of a request is:
 //
-//	send with the token that is known, or none
-//	  taken                        -> hand over the answer
-//	  wants a nonce (DPoP)         -> send again, once for each token
+//	send with the known token, or none
+//	  accepted                     -> return the response
+//	  requires a nonce (DPoP)      -> send again, once for each token
 //	  401                          -> refresh, else log in, then send again
-//	  401 to a token just got      -> hand over the answer
-//	  403 insufficient_scope       -> log in for more, then send again
-//	  the same after two of these  -> hand over the answer
+//	  401 for a new token          -> return the response
+//	  403 insufficient_scope       -> log in for more scopes, then send again
+//	  403 after two of these       -> return the response
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Header.Get("Authorization") != "" || req.URL.Scheme != "http" && req.URL.Scheme != "https" {
 		return t.base.RoundTrip(req)
@@ -127,7 +126,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		}
 		again, err := j.consider(resp)
 		if err != nil || again {
-			_ = resp.Body.Close() // unread: it may never end
+			_ = resp.Body.Close() // without reading: it may never end
 		}
 		if err != nil {
 			return nil, err
@@ -138,7 +137,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// A journey is one request on its way.
+// A journey is the state of one request.
 type journey struct {
 	transport *Transport
 	place     *place
@@ -146,10 +145,10 @@ type journey struct {
 
 	token   *token
 	sends   int
-	renewed int    // how often a 401 was answered with another token
-	nonced  *token // the token for which a nonce was asked
-	steps   int    // how often a 403 was answered with another token
-	stepped string // the scopes that were stepped up to
+	renewed int    // number of renewals after a 401
+	nonced  *token // the token for which a nonce was required
+	steps   int    // number of renewals after a 403
+	stepped string // the scopes of the last step-up
 }
 
 func (j *journey) closeBody() {
@@ -158,13 +157,13 @@ func (j *journey) closeBody() {
 	}
 }
 
-// send sends the request with the token of the moment.
+// send sends the request with the current token.
 func (j *journey) send() (*http.Response, error) {
 	req := j.original.Clone(j.original.Context())
 	if j.sends > 0 && j.original.GetBody != nil {
 		body, err := j.original.GetBody()
 		if err != nil {
-			return nil, fmt.Errorf("send the request again after the login: %w", err)
+			return nil, fmt.Errorf("repeat the request after the login: %w", err)
 		}
 		req.Body = body
 	}
@@ -185,8 +184,8 @@ func (j *journey) send() (*http.Response, error) {
 	return j.transport.base.RoundTrip(req)
 }
 
-// consider looks at an answer and does what it takes to send the request again,
-// or reports that the answer is to be handed over.
+// consider handles a response: it obtains what is needed to send the request
+// again, or reports that the response is final.
 func (j *journey) consider(resp *http.Response) (again bool, err error) {
 	p, tok := j.place, j.token
 	newNonce := tok != nil && tok.DPoP && tok.prover.receive(j.original.URL, resp.Header)
@@ -221,9 +220,9 @@ func (j *journey) consider(resp *http.Response) (again bool, err error) {
 	return j.stepUp(c)
 }
 
-// stepUp logs in for more scopes. It reports false, so that the caller gets the
-// server's own answer, if the request has had its step-ups or the person has
-// seen enough login pages for this server.
+// stepUp logs in for more scopes. It returns false, so that the caller gets
+// the response of the server, if the request has used its step-ups or the
+// page limit is reached.
 func (j *journey) stepUp(c challenge) (bool, error) {
 	p, tok := j.place, j.token
 	if g := j.transport.opts.Grant; g != nil && !g.repeats() || j.steps >= maxSteps {
@@ -242,8 +241,8 @@ func (j *journey) stepUp(c challenge) (bool, error) {
 	return true, err
 }
 
-// seen is what this request knows to be the token of its place: the one that
-// was sent, or one that has ended and was therefore not sent.
+// seen returns the token that this request knows: the one that was sent, or
+// an expired one that was not sent.
 func (j *journey) seen() *token {
 	if j.token != nil {
 		return j.token
@@ -256,7 +255,7 @@ func (j *journey) seen() *token {
 	return nil
 }
 
-// place finds what is known about an address, or makes a new one.
+// place returns the endpoint of an address, and creates it if necessary.
 func (t *Transport) place(u *url.URL) *place {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -283,7 +282,7 @@ func (t *Transport) place(u *url.URL) *place {
 	return p
 }
 
-// client is what fetches for servers on this machine or elsewhere.
+// client returns the fetch client for servers on this machine or elsewhere.
 func (t *Transport) client(loopback bool) *fetch.Client {
 	if t.opts.Fetch != nil {
 		return t.opts.Fetch
@@ -298,7 +297,7 @@ func (t *Transport) client(loopback bool) *fetch.Client {
 	return t.clients[i]
 }
 
-// covers reports whether the token of a place is meant for an address, too.
+// covers reports whether the token of the endpoint may be sent to an address.
 func (p *place) covers(u *url.URL) bool {
 	if canonical(p.url) == canonical(u) {
 		return true

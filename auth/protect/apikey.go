@@ -15,37 +15,38 @@ import (
 
 const (
 	keyPrefix = "sha256:"
-	shortest  = 20 // characters of a key
+	shortest  = 20 // minimum characters of a key
 	ownIssuer = "api-key"
 )
 
-// HashKey gives the form in which an API key is kept: whoever reads the
-// configuration cannot call with it. The key must be random (32 bytes of
-// crypto/rand in base64, say), because the hash of a guessable key can be
-// guessed too.
+// HashKey returns the hash of an API key for the configuration, so that
+// reading the configuration does not reveal the key. The key must be random
+// (such as 32 bytes of crypto/rand in base64), because a guessable key can
+// be found from its hash.
 func HashKey(key string) (string, error) {
 	if len(key) < shortest || !isToken(key) {
-		return "", fmt.Errorf("protect: an API key must have at least %d characters out of letters, digits and -._~+/", shortest)
+		return "", fmt.Errorf("protect: an API key must have at least %d characters of letters, digits and -._~+/", shortest)
 	}
 	sum := sha256.Sum256([]byte(key))
 	return keyPrefix + hex.EncodeToString(sum[:]), nil
 }
 
-// APIKeys verifies keys that never change, sent as bearer tokens. The names of
-// the map are made by [HashKey]. A principal without an issuer gets "api-key",
-// so that nobody else's subject can be taken for it.
+// APIKeys returns a Verifier for fixed keys sent as bearer tokens. The keys
+// of the map are results of [HashKey]. A principal without an issuer gets
+// the issuer "api-key", so that it is distinct from the subjects of other
+// issuers.
 func APIKeys(keys map[string]mcp.Principal) (Verifier, error) {
 	if len(keys) == 0 {
-		return nil, errors.New("protect: there are no API keys, so nobody could come in")
+		return nil, errors.New("protect: no API keys configured")
 	}
 	var v apiKeys
 	for hash, who := range keys {
 		sum, err := hex.DecodeString(strings.TrimPrefix(hash, keyPrefix))
 		if err != nil || len(sum) != sha256.Size || !strings.HasPrefix(hash, keyPrefix) {
-			return nil, fmt.Errorf("protect: an API key is not hashed: use what HashKey gives, which begins with %q", keyPrefix)
+			return nil, fmt.Errorf("protect: an API key is not hashed; use the result of HashKey, which begins with %q", keyPrefix)
 		}
 		if who.ID == "" {
-			return nil, fmt.Errorf("protect: the API key %s… belongs to nobody: set ID", hash[:len(keyPrefix)+8])
+			return nil, fmt.Errorf("protect: the principal of API key %s… has no ID", hash[:len(keyPrefix)+8])
 		}
 		if who.Issuer == "" {
 			who.Issuer = ownIssuer
@@ -62,8 +63,7 @@ type apiKey struct {
 
 type apiKeys []apiKey
 
-// Verify compares with every key, and as long for each, so that time tells
-// nothing.
+// Verify compares the token with every key in constant time.
 func (all apiKeys) Verify(_ context.Context, token string, _ *http.Request) (*Identity, error) {
 	sum := sha256.Sum256([]byte(token))
 	found := -1
@@ -72,7 +72,7 @@ func (all apiKeys) Verify(_ context.Context, token string, _ *http.Request) (*Id
 		found = subtle.ConstantTimeSelect(same, i, found)
 	}
 	if found < 0 {
-		return nil, foreign("the key is not known")
+		return nil, foreign("unknown API key")
 	}
 	return all[found].id, nil
 }

@@ -12,17 +12,17 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// A refusal is an answer given instead of the handler's.
+// A refusal is an error response sent instead of calling the handler.
 type refusal struct {
 	status      int
-	scheme      string   // the scheme that was tried; empty means none or either
-	code        string   // the error of RFC 6750, 9449; empty if nothing was tried
+	scheme      string   // the scheme of the request; empty means none or either
+	code        string   // error code of RFC 6750 or 9449; empty without credentials
 	description string   // for people
-	scopes      []string // what would be needed, for insufficient_scope
-	nonce       string   // the next proof has to carry it
-	message     int      // the JSON-RPC error, when the fault is in the message
+	scopes      []string // required scopes, for insufficient_scope
+	nonce       string   // nonce for the next proof
+	message     int      // JSON-RPC error code, for an invalid message
 
-	retry time.Duration // when to come back, for 503; 0 means 5 s
+	retry time.Duration // Retry-After of a 503; 0 means 5 s
 }
 
 func badRequest(description string) *refusal {
@@ -33,7 +33,7 @@ func badMessage(code int, description string) *refusal {
 	return &refusal{status: http.StatusBadRequest, code: "invalid_request", description: description, message: code}
 }
 
-// refuse answers a request that gets no further.
+// refuse writes an error response.
 func (g *Guard) refuse(w http.ResponseWriter, no *refusal) {
 	h := w.Header()
 	switch no.status {
@@ -55,8 +55,8 @@ func (g *Guard) refuse(w http.ResponseWriter, no *refusal) {
 	_, _ = w.Write(no.body())
 }
 
-// record tells the operator of a request that is refused, without its token. A
-// request without a token is how a login begins, and told at the debug level.
+// record logs a refused request without its token. A request without a token
+// is how a login begins, so it is logged at the debug level.
 func (g *Guard) record(r *http.Request, no *refusal) {
 	level := slog.LevelWarn
 	if no.code == "" {
@@ -67,8 +67,8 @@ func (g *Guard) record(r *http.Request, no *refusal) {
 		slog.String("method", r.Method), slog.String("remote", r.RemoteAddr))
 }
 
-// schemes lists those that the challenge is made for. Bearer comes first, for
-// clients that look at one challenge only.
+// schemes returns the schemes of the challenge. Bearer comes first, for
+// clients that read only one challenge.
 func (g *Guard) schemes(no *refusal) []string {
 	switch {
 	case g.proofs.required || no.scheme == dpop:
@@ -103,7 +103,7 @@ func (g *Guard) challenge(scheme string, no *refusal) string {
 	return scheme + " " + strings.Join(params, ", ")
 }
 
-// quotable keeps what may stand between quotes in a challenge.
+// quotable removes characters that cannot be quoted in a challenge.
 func quotable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '"' || r == '\\' || r < ' ' || r > '~' {
@@ -113,12 +113,12 @@ func quotable(s string) string {
 	}, s)
 }
 
-// body is the answer for those who read no headers: a JSON-RPC error if the
-// fault is in the message, and the members of an OAuth error otherwise.
+// body returns the response body: a JSON-RPC error for an invalid message,
+// and an OAuth error otherwise.
 func (no *refusal) body() []byte {
 	description := no.description
 	if description == "" {
-		description = "a token is needed: see WWW-Authenticate"
+		description = "a token is required; see WWW-Authenticate"
 	}
 	if no.message != 0 {
 		b := append([]byte(`{"jsonrpc":"2.0","id":null,"error":{"code":`), strconv.Itoa(no.message)...)

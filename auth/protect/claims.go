@@ -10,29 +10,29 @@ import (
 	json "github.com/go-json-experiment/json"
 )
 
-// skew is how far the clocks of an issuer and of this machine may differ.
+// skew is the allowed clock difference between the issuer and this machine.
 const skew = 60 * time.Second
 
-// claims are the members of a token, or of what an introspection says of one.
+// claims are the members of a token or of an introspection response.
 type claims map[string]stdjson.RawMessage
 
-// readClaims reads an object strictly: a name that stands twice could mean one
-// thing here and another to whoever checks it next.
+// readClaims decodes an object strictly: duplicate names could have another
+// meaning for another reader.
 func readClaims(payload []byte) (claims, error) {
 	var c claims
 	if err := json.Unmarshal(payload, &c); err != nil || c == nil {
-		return nil, invalid("the claims of the token are not a strict JSON object")
+		return nil, invalid("the claims of the token are not a valid JSON object")
 	}
 	return c, nil
 }
 
-// text reads a string; ok is false if the claim is missing or something else.
+// text returns a string claim; ok is false if it is missing or not a string.
 func (c claims) text(name string) (s string, ok bool) {
 	raw, there := c[name]
 	return s, there && json.Unmarshal(raw, &s) == nil && string(raw) != "null"
 }
 
-// texts reads a string, or an array of strings.
+// texts returns a string claim or an array of strings.
 func (c claims) texts(name string) ([]string, bool) {
 	if s, ok := c.text(name); ok {
 		return []string{s}, true
@@ -42,8 +42,7 @@ func (c claims) texts(name string) ([]string, bool) {
 	return all, there && json.Unmarshal(raw, &all) == nil && all != nil
 }
 
-// when reads a NumericDate. A time that makes no sense is an error, not a
-// missing one.
+// when returns a NumericDate. An invalid time is an error, not a missing one.
 func (c claims) when(name string) (time.Time, error) {
 	raw, there := c[name]
 	if !there {
@@ -56,22 +55,22 @@ func (c claims) when(name string) (time.Time, error) {
 	return time.UnixMilli(int64(seconds * 1000)), nil
 }
 
-// checkAudience finds one of ours in aud.
+// checkAudience checks that aud contains one of ours.
 func (c claims) checkAudience(ours []string) error {
 	audiences, ok := c.texts("aud")
 	if !ok {
-		return invalid("the token does not say for whom it is (aud)")
+		return invalid("the token has no audience (aud)")
 	}
 	for _, aud := range audiences {
 		if slices.ContainsFunc(ours, func(our string) bool { return sameResource(aud, our) }) {
 			return nil
 		}
 	}
-	return invalid("the token was meant for another resource (aud)")
+	return invalid("the token is for another resource (aud)")
 }
 
-// sameResource compares to the byte, but for the slash of a URL without a path,
-// which some add.
+// sameResource compares byte for byte, but ignores the slash after a host
+// without a path, which some issuers add.
 func sameResource(aud, our string) bool {
 	if aud == our {
 		return true
@@ -80,7 +79,8 @@ func sameResource(aud, our string) bool {
 	return isURL && !strings.Contains(rest, "/") && strings.TrimSuffix(aud, "/") == strings.TrimSuffix(our, "/")
 }
 
-// checkTimes returns when the token ends, zero meaning that it does not say.
+// checkTimes checks the times and returns the expiry; zero means that there
+// is none.
 func (c claims) checkTimes(now time.Time) (time.Time, error) {
 	var at [3]time.Time
 	for i, name := range []string{"exp", "nbf", "iat"} {
@@ -94,14 +94,14 @@ func (c claims) checkTimes(now time.Time) (time.Time, error) {
 	case !expires.IsZero() && !now.Before(expires.Add(skew)):
 		return expires, invalid("the token has expired")
 	case from.After(now.Add(skew)):
-		return expires, invalid("the token is not good yet (nbf)")
+		return expires, invalid("the token is not valid yet (nbf)")
 	case issued.After(now.Add(skew)):
 		return expires, invalid("the token was issued in the future (iat)")
 	}
 	return expires, nil
 }
 
-// scopes reads scope, or scp, which some issuers write instead.
+// scopes returns scope, or scp, which some issuers use instead.
 func (c claims) scopes() []string {
 	if s, ok := c.text("scope"); ok {
 		return splitScopes(s)
@@ -114,8 +114,9 @@ func (c claims) scopes() []string {
 	return all
 }
 
-// subject names whom the token stands for. A client that acts for itself may
-// have no sub; its name is marked, so that it is never a person's.
+// subject returns the subject of the token. A client that acts for itself
+// may have no sub; its name gets a prefix, so that it is distinct from
+// users.
 func (c claims) subject() (string, error) {
 	if sub, ok := c.text("sub"); ok && sub != "" {
 		return sub, nil
@@ -123,10 +124,10 @@ func (c claims) subject() (string, error) {
 	if id, ok := c.text("client_id"); ok && id != "" {
 		return "client_id:" + id, nil
 	}
-	return "", invalid("the token names nobody (sub)")
+	return "", invalid("the token has no subject (sub)")
 }
 
-// boundTo reads cnf. A binding that cannot be checked here must not be ignored.
+// boundTo returns the key thumbprint of cnf. An unknown binding is an error.
 func (c claims) boundTo() (thumbprint string, err error) {
 	raw, there := c["cnf"]
 	if !there {
@@ -134,16 +135,16 @@ func (c claims) boundTo() (thumbprint string, err error) {
 	}
 	var cnf claims
 	if json.Unmarshal(raw, &cnf) != nil || len(cnf) != 1 {
-		return "", invalid("the token is bound to something that is not understood (cnf)")
+		return "", invalid("the token has an unsupported binding (cnf)")
 	}
 	jkt, ok := cnf.text("jkt")
 	if !ok || jkt == "" {
-		return "", invalid("the token is bound to something that is not understood (cnf)")
+		return "", invalid("the token has an unsupported binding (cnf)")
 	}
 	return jkt, nil
 }
 
-// identity says who the token stands for, if it is good now.
+// identity returns the Identity of a token that is valid now.
 func (c claims) identity(issuer string, now time.Time) (*Identity, error) {
 	expires, err := c.checkTimes(now)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/tenon-mcp/tenon/auth/fetch"
 )
 
-// discoverKeySet asks an issuer where its keys are. What answers must be that
-// issuer, to the byte.
+// discoverKeySet returns the key set URL from the metadata of an issuer. The
+// metadata must have exactly that issuer.
 func discoverKeySet(ctx context.Context, client *fetch.Client, issuer string) (string, error) {
 	var failures []error
 	for _, at := range metadataOf(issuer) {
@@ -25,17 +25,17 @@ func discoverKeySet(ctx context.Context, client *fetch.Client, issuer string) (s
 		}
 		switch {
 		case doc.Issuer != issuer:
-			return "", fmt.Errorf("the metadata of %s says it is that of %q", fetch.Redact(issuer), fetch.Redact(doc.Issuer))
+			return "", fmt.Errorf("the metadata of %s is for issuer %q", fetch.Redact(issuer), fetch.Redact(doc.Issuer))
 		case doc.KeySet == "":
-			return "", fmt.Errorf("the metadata of %s names no key set (jwks_uri)", fetch.Redact(issuer))
+			return "", fmt.Errorf("the metadata of %s has no key set (jwks_uri)", fetch.Redact(issuer))
 		}
 		return doc.KeySet, nil
 	}
 	return "", errors.Join(failures...)
 }
 
-// metadataOf lists where an issuer may keep its metadata, in the order in which
-// clients look.
+// metadataOf returns the possible metadata URLs of an issuer, in the order
+// in which clients try them.
 func metadataOf(issuer string) []string {
 	u, err := url.Parse(issuer)
 	if err != nil {

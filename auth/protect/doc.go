@@ -1,20 +1,25 @@
-// Package protect lets nobody in by mistake: it wraps an http.Handler, such as
-// an MCP endpoint, as a resource server of OAuth 2.1.
+// Package protect wraps an http.Handler, such as an MCP endpoint, as an OAuth
+// 2.1 resource server.
 //
-// The way of one request:
+//	guard, err := protect.New(&protect.Options{
+//		Resource:             "https://mcp.example.com/mcp",
+//		AuthorizationServers: []string{"https://login.example.com"},
+//	})
+//	http.Handle("/mcp", guard.Wrap(handler))
+//
+// The flow of a request is:
 //
 //	credentials   one Authorization header, Bearer or DPoP      credentials.go
-//	identity      a Verifier says whose token it is             jwt.go, introspect.go, apikey.go
-//	possession    a token bound to a key needs its proof        dpop.go
-//	scopes        those of every request, and of this one       scopes.go, operation.go
-//	onwards       with the principal, without the token         guard.go
+//	identity      a Verifier returns the principal              jwt.go, introspect.go, apikey.go
+//	possession    a token bound to a key needs a proof          dpop.go
+//	scopes        those of every request and of this one        scopes.go, operation.go
+//	handler       with the principal, without the token         guard.go
 //
-// Whatever fails on this way is answered here, with the challenge that tells a
-// client what to do about it; the handler behind does not run. What cannot be
-// decided because somebody else is down (a key set, an introspection endpoint)
-// is not let in either, but answered with 503, so that a client keeps its token
-// and comes back.
+// If a step fails, the Guard responds with a challenge that tells the client
+// what to do, and does not call the handler. If a token cannot be verified
+// because a key set or an introspection endpoint is down, the Guard responds
+// with 503, so that the client keeps its token and tries again.
 //
-// The token goes no further: the handler sees [Principal] and no Authorization
-// header, so it cannot pass the token on to a third party.
+// The handler gets the [Principal] but no Authorization header, so it cannot
+// pass the token on to a third party.
 package protect

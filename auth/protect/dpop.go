@@ -14,35 +14,34 @@ import (
 )
 
 const (
-	proofWindow = 5 * time.Minute // how old a proof may be, or how far ahead
+	proofWindow = 5 * time.Minute // maximum age of a proof, and maximum clock difference
 	maxProof    = 8 << 10
 	maxProofID  = 512
 )
 
-// DPoP says how tokens that are bound to a key are treated (RFC 9449). Whatever
-// it says, a token that is bound is never accepted without the proof. Proofs
-// that were used are remembered by this process only.
+// DPoP configures tokens that are bound to a key (RFC 9449). A bound token
+// is never accepted without a proof. Used proofs are remembered by this
+// process only.
 type DPoP struct {
-	// Required refuses tokens that are not bound, API keys too. Unset accepts
-	// them.
+	// Required refuses tokens that are not bound, including API keys.
 	Required bool
-	// Nonces makes a client put into its proof what this server gave it last,
-	// so that proofs cannot be made in advance. Unset does not.
+	// Nonces requires proofs to contain the last nonce of this server, so
+	// that proofs cannot be created in advance.
 	Nonces bool
-	// NonceKey makes the nonces, at least 32 bytes. Several servers that stand
-	// behind one name must have the same. Unset means a random one.
+	// NonceKey creates the nonces; at least 32 bytes. Replicas must share
+	// it. Unset means a random key.
 	NonceKey []byte
-	// Algorithms are the signatures that are accepted. Unset means the same as
-	// for JWTs.
+	// Algorithms are the accepted signature algorithms. Unset means the same
+	// as for JWTs.
 	Algorithms []string
 }
 
-// proofs checks that a request comes from whoever holds the key of its token.
+// proofs checks that a request comes from the holder of the key of its token.
 type proofs struct {
 	required   bool
 	algorithms []jose.SignatureAlgorithm
 	resource   *url.URL
-	nonces     *nonces // nil means that none are asked for
+	nonces     *nonces // nil means that none are required
 	used       *usedProofs
 	now        func() time.Time
 }
@@ -70,20 +69,20 @@ func (p *proofs) algorithmNames() []string {
 	return names
 }
 
-// check holds the scheme, the token and the proof of a request against each
-// other. The thumbprint is that of the key the token is bound to, or empty.
+// check checks the scheme, the token and the proof of a request. thumbprint
+// is that of the key of the token, or empty.
 func (p *proofs) check(r *http.Request, given credentials, thumbprint string) *refusal {
 	switch {
 	case thumbprint == "" && given.scheme == bearer && !p.required:
 		return nil
 	case thumbprint == "":
-		return p.refuse("invalid_token", "the token is not bound to a key, as it has to be")
+		return p.refuse("invalid_token", "the token must be bound to a key (DPoP)")
 	case given.scheme != dpop:
-		return p.refuse("invalid_token", "the token is bound to a key: send it with the scheme DPoP and a proof")
+		return p.refuse("invalid_token", "the token is bound to a key; send it with the scheme DPoP and a proof")
 	}
 	sent := r.Header["Dpop"]
 	if len(sent) != 1 || len(sent[0]) > maxProof {
-		return p.bad("there must be one DPoP header with a proof")
+		return p.bad("there must be exactly one DPoP header with a proof")
 	}
 	proof, no := p.open(sent[0], thumbprint)
 	if no != nil {
@@ -92,12 +91,12 @@ func (p *proofs) check(r *http.Request, given credentials, thumbprint string) *r
 	return p.checkClaims(r, given.token, thumbprint, proof)
 }
 
-// open verifies the signature of a proof with the key that it brings, which
-// must be the key of the token.
+// open verifies the signature of a proof with its key, which must be the key
+// of the token.
 func (p *proofs) open(proof, thumbprint string) (claims, *refusal) {
 	signed, header, err := parseJWT(proof, p.algorithms)
 	if err != nil {
-		return nil, p.bad("the proof is not a JWT that is accepted")
+		return nil, p.bad("the proof is not an acceptable JWT")
 	}
 	typ, _ := header.ExtraHeaders[jose.HeaderType].(string)
 	jwk := header.JSONWebKey
@@ -105,25 +104,25 @@ func (p *proofs) open(proof, thumbprint string) (claims, *refusal) {
 	case !strings.EqualFold(typ, "dpop+jwt"):
 		return nil, p.bad("the type (typ) of the proof must be dpop+jwt")
 	case jwk == nil || !isStrong(jwk) || !publicKey{public: jwk.Key}.fits(jose.SignatureAlgorithm(header.Algorithm)):
-		return nil, p.bad("the proof must bring a public key (jwk) that fits its algorithm")
+		return nil, p.bad("the proof must contain a public key (jwk) for its algorithm")
 	}
 	own, err := jwk.Thumbprint(crypto.SHA256)
 	if err != nil || subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(own)), []byte(thumbprint)) != 1 {
-		return nil, p.bad("the proof was made with another key than the token is bound to")
+		return nil, p.bad("the key of the proof is not the key of the token")
 	}
 	payload, err := signed.Verify(jwk.Key)
 	if err != nil {
-		return nil, p.bad("the signature of the proof is wrong")
+		return nil, p.bad("the signature of the proof is invalid")
 	}
 	c, err := readClaims(payload)
 	if err != nil {
-		return nil, p.bad("the claims of the proof are not a strict JSON object")
+		return nil, p.bad("the claims of the proof are not a valid JSON object")
 	}
 	return c, nil
 }
 
-// checkClaims sees that a proof is for this request, this token and this
-// moment, and that it was not used before.
+// checkClaims checks that a proof is for this request, this token and this
+// time, and was not used before.
 func (p *proofs) checkClaims(r *http.Request, token, thumbprint string, c claims) *refusal {
 	sum := sha256.Sum256([]byte(token))
 	method, _ := c.text("htm")
@@ -142,22 +141,22 @@ func (p *proofs) checkClaims(r *http.Request, token, thumbprint string, c claims
 	case id == "" || len(id) > maxProofID:
 		return p.bad("the proof needs an id (jti) of reasonable length")
 	case err != nil || made.Before(now.Add(-proofWindow)) || made.After(now.Add(proofWindow)):
-		return p.bad("the proof was not made just now (iat); is the clock right?")
+		return p.bad("the proof is not recent (iat); check the clock")
 	}
 	if nonce, _ := c.text("nonce"); p.nonces != nil && !p.nonces.good(nonce, now) {
-		return p.refuse("use_dpop_nonce", "the proof needs the nonce of this answer")
+		return p.refuse("use_dpop_nonce", "the proof needs the nonce of this response")
 	}
 	switch p.used.take(thumbprint, id, made, now) {
 	case proofSeen:
-		return p.bad("the proof was used before (jti)")
+		return p.bad("the proof was already used (jti)")
 	case proofsFull:
-		return &refusal{status: http.StatusServiceUnavailable, code: "temporarily_unavailable", description: "too many proofs at present; try again"}
+		return &refusal{status: http.StatusServiceUnavailable, code: "temporarily_unavailable", description: "too many proofs; try again"}
 	}
 	return nil
 }
 
-// isHere compares htu with the URL of a request as clients know it: the one of
-// the resource, or its origin with the path that was asked for.
+// isHere compares htu with the URL of a request as clients know it: that of
+// the resource, or its origin with the requested path.
 func (p *proofs) isHere(htu string, r *http.Request) bool {
 	u, err := url.Parse(htu)
 	if err != nil || u.User != nil || u.RawQuery != "" || u.Fragment != "" || !sameOrigin(u, p.resource) {
@@ -198,7 +197,7 @@ func (p *proofs) refuse(code, description string) *refusal {
 	return no
 }
 
-// offerNonce gives a client that sends proofs the nonce for its next one.
+// offerNonce gives a client that sends proofs the nonce for the next one.
 func (g *Guard) offerNonce(w http.ResponseWriter, r *http.Request) {
 	if g.proofs.nonces != nil && r.Header["Dpop"] != nil {
 		w.Header().Set("DPoP-Nonce", g.proofs.nonces.current(g.proofs.now()))

@@ -79,5 +79,5 @@ func ExampleOptions_require() {
 	// Output:
 	// build robot calls
 	// read_file 200 ""
-	// delete_file 403 "Bearer error=\"insufficient_scope\", error_description=\"this operation needs more than the token grants\", scope=\"files:read files:write\""
+	// delete_file 403 "Bearer error=\"insufficient_scope\", error_description=\"this operation needs more scopes than the token has\", scope=\"files:read files:write\""
 }

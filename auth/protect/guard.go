@@ -12,8 +12,8 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A Guard protects one resource. Make one with [New]; it may be used by many
-// goroutines at once.
+// A Guard protects one resource. It is safe for concurrent use. Create one
+// with [New].
 type Guard struct {
 	opts     Options
 	resource *url.URL
@@ -22,15 +22,16 @@ type Guard struct {
 	proofs   *proofs
 
 	document    []byte   // the metadata document; nil if there is none
-	documentURL string   // where it is, for challenges
-	documentAt  []string // the paths that answer with it
+	documentURL string   // its URL, for challenges
+	documentAt  []string // its paths
 }
 
-// Wrap lets only those requests reach h that carry a good token with the scopes
-// they need. h finds the caller with [Principal], and neither the token nor its
-// proof. Requests for the metadata document are answered here, if they come
-// this way at all; a preflight of CORS, which never carries a token, goes to h
-// without a body. A stream of news ends with the token it was opened with.
+// Wrap returns a handler that calls h only for requests with a valid token
+// and the required scopes. h gets the caller from [Principal], but neither
+// the token nor its proof. The returned handler also serves the metadata
+// document, if it receives requests for it. A CORS preflight, which never
+// has a token, is passed to h without a body. A stream of notifications ends
+// when its token expires.
 func (g *Guard) Wrap(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if g.isDocument(r.URL.Path) {
@@ -63,7 +64,7 @@ func (g *Guard) Wrap(h http.Handler) http.Handler {
 	})
 }
 
-// admit says who sent a request, and until when that is known.
+// admit returns the principal of a request and when its token expires.
 func (g *Guard) admit(r *http.Request) (*mcp.Principal, time.Time, *refusal) {
 	var never time.Time
 	given, no := readCredentials(r)
@@ -75,20 +76,20 @@ func (g *Guard) admit(r *http.Request) (*mcp.Principal, time.Time, *refusal) {
 		return nil, never, g.unverified(given, err)
 	}
 	if id == nil || id.Principal.ID == "" {
-		return nil, never, &refusal{status: http.StatusUnauthorized, scheme: given.scheme, code: "invalid_token", description: "the token names nobody"}
+		return nil, never, &refusal{status: http.StatusUnauthorized, scheme: given.scheme, code: "invalid_token", description: "the token has no subject"}
 	}
 	if no := g.proofs.check(r, given, id.KeyThumbprint); no != nil {
 		return nil, never, no
 	}
-	who := id.Principal // a copy: a verifier may give the same Identity to many requests
+	who := id.Principal // a copy: a verifier may return the same Identity for many requests
 	who.Scopes, who.Claims = slices.Clone(who.Scopes), maps.Clone(who.Claims)
 	return &who, id.Expires, nil
 }
 
-// unverified turns the error of a verifier into an answer.
+// unverified converts the error of a verifier to a refusal.
 func (g *Guard) unverified(given credentials, err error) *refusal {
 	if errors.Is(err, ErrUnavailable) {
-		g.opts.Log.Warn("a token could not be verified", "resource", g.opts.Resource, "error", err)
+		g.opts.Log.Warn("verifying a token failed", "resource", g.opts.Resource, "error", err)
 		no := &refusal{status: http.StatusServiceUnavailable, code: "temporarily_unavailable", description: ErrUnavailable.Error() + "; try again"}
 		if paused, ok := errors.AsType[*pausedError](err); ok {
 			no.retry = paused.wait
@@ -102,16 +103,16 @@ func (g *Guard) unverified(given credentials, err error) *refusal {
 	return no
 }
 
-// permit checks the scopes that a request needs.
+// permit checks the scopes of a request.
 func (g *Guard) permit(w http.ResponseWriter, r *http.Request, who *mcp.Principal) *refusal {
 	needed, no := g.needs(w, r)
 	if no != nil || g.grants.cover(who.Scopes, needed) {
 		return no
 	}
-	return &refusal{status: http.StatusForbidden, code: "insufficient_scope", description: "this operation needs more than the token grants", scopes: needed}
+	return &refusal{status: http.StatusForbidden, code: "insufficient_scope", description: "this operation needs more scopes than the token has", scopes: needed}
 }
 
-// without copies a request and leaves the credentials out.
+// without returns a copy of a request without its credentials.
 func without(r *http.Request) *http.Request {
 	bare := r.WithContext(r.Context())
 	bare.Header = maps.Clone(r.Header)
@@ -121,10 +122,9 @@ func without(r *http.Request) *http.Request {
 	return bare
 }
 
-// isStream reports whether a request opens a stream that ends only when one side
-// wants it to: those would outlive the token. Other calls may be finished. The
-// header is enough to go by, because a handler of MCP refuses one that does not
-// agree with the body.
+// isStream reports whether a request opens a stream without an end, which
+// would outlive the token. Other calls may finish. The header is sufficient,
+// because an MCP handler refuses one that does not match the body.
 func isStream(r *http.Request) bool {
 	return r.Method == http.MethodGet || r.Header.Get("Mcp-Method") == "subscriptions/listen"
 }

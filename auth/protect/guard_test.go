@@ -109,10 +109,10 @@ func TestOddVerifiers(t *testing.T) {
 		status int
 		text   string
 	}{
-		"nothing":      {nil, nil, 401, "names nobody"},
-		"nobody":       {&Identity{}, nil, 401, "names nobody"},
+		"nothing":      {nil, nil, 401, "no subject"},
+		"nobody":       {&Identity{}, nil, 401, "no subject"},
 		"some error":   {nil, errors.New("pq: password is hunter2"), 401, "not accepted"},
-		"unavailable":  {nil, fmt.Errorf("redis at 10.0.0.7: %w", ErrUnavailable), 503, "at present"},
+		"unavailable":  {nil, fmt.Errorf("redis at 10.0.0.7: %w", ErrUnavailable), 503, "cannot be verified now"},
 		"both":         {&Identity{Principal: mcp.Principal{ID: "x"}}, errors.New("no"), 401, "not accepted"},
 		"with a quote": {nil, &InvalidToken{Reason: "bad \"x\"\r\nSet-Cookie: a=b"}, 401, ""},
 	} {

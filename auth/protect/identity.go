@@ -11,37 +11,38 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A Verifier says whose token it is. It must check that the token was meant for
-// this resource, and that it is good now.
+// A Verifier returns the identity of a token. It must check that the token
+// is for this resource and valid now.
 //
-// An error that is an [*InvalidToken] is shown to the client; one that wraps
-// [ErrUnavailable] means that nobody can tell at present. Any other error
-// refuses the token without a reason. The request is for looking at; its body
-// must not be read.
+// An [*InvalidToken] error is shown to the client. An error that wraps
+// [ErrUnavailable] means that the token cannot be verified now. Any other
+// error refuses the token without a reason. A Verifier must not read the
+// body of the request.
 type Verifier interface {
 	Verify(ctx context.Context, token string, r *http.Request) (*Identity, error)
 }
 
-// An Identity is what a token says, once it was verified.
+// An Identity is the result of verifying a token.
 type Identity struct {
-	// Principal is who the token stands for.
+	// Principal is the subject of the token.
 	Principal mcp.Principal
-	// Expires is when the token ends; zero means never.
+	// Expires is when the token expires; zero means never.
 	Expires time.Time
-	// KeyThumbprint is the key that the token is bound to (cnf.jkt of RFC
-	// 9449). Empty means that whoever bears the token may use it.
+	// KeyThumbprint identifies the key that the token is bound to (cnf.jkt
+	// of RFC 9449). Empty means a bearer token.
 	KeyThumbprint string
 }
 
-// ErrUnavailable is in the error of a Verifier that could not find out.
-var ErrUnavailable = errors.New("tokens cannot be verified at present")
+// ErrUnavailable is wrapped by the error of a Verifier that cannot verify
+// tokens now.
+var ErrUnavailable = errors.New("tokens cannot be verified now")
 
-// InvalidToken refuses a token.
+// An InvalidToken is the error for a token that is refused.
 type InvalidToken struct {
-	// Reason is told to the client. It must hold nothing that the client does
-	// not know already.
+	// Reason is shown to the client. It must not contain anything that the
+	// client does not know.
 	Reason string
-	// foreign means that the token is of a kind that another verifier may know.
+	// foreign means that another verifier may accept the token.
 	foreign bool
 }
 
@@ -53,12 +54,12 @@ func invalid(format string, args ...any) error {
 
 func foreign(reason string) error { return &InvalidToken{Reason: reason, foreign: true} }
 
-// unavailable hides the details from clients and keeps them for the log.
+// unavailable wraps an error that is logged but not shown to clients.
 func unavailable(err error) error { return fmt.Errorf("%w: %w", ErrUnavailable, err) }
 
-// AnyOf accepts a token that one of the verifiers accepts; they are asked in
-// order. If none does, and one of them could not find out, neither can AnyOf.
-// Nil verifiers are left out.
+// AnyOf returns a Verifier that accepts a token if one of the verifiers
+// accepts it; they are tried in order. If none does and one of them is
+// unavailable, the error is ErrUnavailable. Nil verifiers are skipped.
 func AnyOf(verifiers ...Verifier) Verifier {
 	return anyOf(slices.DeleteFunc(slices.Clone(verifiers), func(v Verifier) bool { return v == nil }))
 }
@@ -77,7 +78,7 @@ func (all anyOf) Verify(ctx context.Context, token string, r *http.Request) (*Id
 		}
 	}
 	if worst == nil {
-		worst = invalid("no verifier knows this token")
+		worst = invalid("no verifier accepts this token")
 	}
 	return nil, worst
 }
@@ -98,8 +99,8 @@ func weight(err error) int {
 
 type principalKey struct{}
 
-// Principal says who sent a request that came through [Guard.Wrap], and nil for
-// any other. It fits the Principal option of the HTTP transports.
+// Principal returns the principal of a request that passed [Guard.Wrap], or
+// nil. It can be used as the Principal option of the HTTP transports.
 func Principal(r *http.Request) *mcp.Principal {
 	p, _ := r.Context().Value(principalKey{}).(*mcp.Principal)
 	return p

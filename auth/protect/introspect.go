@@ -18,43 +18,44 @@ const (
 	longestCache = 60 * time.Second
 )
 
-// IntrospectionOptions say whom to ask about tokens that mean nothing by
-// themselves.
+// IntrospectionOptions configure [Introspection].
 type IntrospectionOptions struct {
-	// Endpoint is the URL of RFC 7662. Required.
+	// Endpoint is the introspection endpoint (RFC 7662). Required.
 	Endpoint string
-	// ClientID and ClientSecret are how this server says to the endpoint who it
-	// is. Unset means not at all.
+	// ClientID and ClientSecret authenticate this server to the endpoint.
+	// Unset means no authentication.
 	ClientID, ClientSecret string
-	// Issuer vouches for the answers; if one names an issuer (iss) it must be
-	// this one, to the byte. Required.
+	// Issuer is the issuer of the tokens. If a response has an issuer (iss),
+	// it must be exactly this one. Required.
 	Issuer string
-	// Audiences are the names of this resource: aud must hold one of them.
-	// Required, unless OnlyOurs is set; usually the Resource of the Guard.
+	// Audiences are the names of this resource; aud must contain one of
+	// them. Required unless OnlyOurs is set; usually the Resource of the
+	// Guard.
 	Audiences []string
-	// OnlyOurs means that the endpoint calls only those tokens active that are
-	// meant for this resource, so aud is not looked at. Set it only if the
-	// authorization server promises that: otherwise a token for anybody is good
-	// for you.
+	// OnlyOurs means that the endpoint reports only tokens for this resource
+	// as active, so aud is not checked. Set it only if the authorization
+	// server guarantees that; otherwise tokens for other resources are
+	// accepted.
 	OnlyOurs bool
-	// CacheFor is how long an answer is believed, good or bad, and so how long
-	// a token that was taken back may still be used. 0 means 30 s; more than 60
-	// s means 60 s; less than 0 means not at all.
+	// CacheFor is how long a result is cached, and so how long a revoked
+	// token may still be used. 0 means 30 s, more than 60 s means 60 s, and
+	// a negative value disables the cache.
 	CacheFor time.Duration
-	// Fetch asks the endpoint. Nil means a client that reaches public addresses
-	// only.
+	// Fetch sends requests to the endpoint. Nil means a client that reaches
+	// public addresses only.
 	Fetch *fetch.Client
 }
 
-// Introspection verifies tokens by asking the server that issued them. Answers
-// are kept under a hash of the token; many requests with one token make one
-// query. When the endpoint does not answer, nothing is let in.
+// Introspection returns a Verifier that asks the issuer about tokens (RFC
+// 7662). Results are cached by a hash of the token; concurrent requests with
+// the same token cause one query. While the endpoint does not respond, no
+// token is accepted.
 //
-// An endpoint that answers 429 or 503 is left alone for as long as Retry-After
-// says, at least 1 s and at most 60 s, or 5 s if it does not say; one that
-// cannot be reached, for 1 s. Meanwhile tokens without a kept answer are
-// refused with [ErrUnavailable]. After that one request at a time asks, until
-// one is answered.
+// An endpoint that responds with 429 or 503 is not queried for the time in
+// Retry-After, at least 1 s and at most 60 s, or 5 s without it; one that
+// cannot be reached, for 1 s. Meanwhile tokens without a cached result are
+// refused with [ErrUnavailable]. After that, one request at a time queries
+// the endpoint until one succeeds.
 func Introspection(options *IntrospectionOptions) (Verifier, error) {
 	var o IntrospectionOptions
 	if options != nil {
@@ -67,7 +68,7 @@ func Introspection(options *IntrospectionOptions) (Verifier, error) {
 		return nil, err
 	}
 	if !o.OnlyOurs && (len(o.Audiences) == 0 || slices.Contains(o.Audiences, "")) {
-		return nil, errors.New("protect: introspection needs Audiences: without them it would accept tokens that were meant for others")
+		return nil, errors.New("protect: introspection needs Audiences; without them it would accept tokens for other resources")
 	}
 	if o.CacheFor == 0 {
 		o.CacheFor = defaultCache
@@ -102,7 +103,7 @@ func (v *introspector) Verify(ctx context.Context, token string, _ *http.Request
 	})
 }
 
-// ask makes one question to the endpoint, unless it wants to be left alone.
+// ask queries the endpoint, unless it is paused.
 func (v *introspector) ask(ctx context.Context, token string) (*Identity, error) {
 	leave, err := v.gate.enter(v.now())
 	if err != nil {
@@ -131,26 +132,26 @@ func (v *introspector) post(ctx context.Context, token string) (int, http.Header
 	return v.opts.Fetch.PostForm(ctx, v.opts.Endpoint, form, header)
 }
 
-// read reads an answer of the endpoint.
+// read parses a response of the endpoint.
 func (v *introspector) read(status int, got http.Header, body []byte) (*Identity, error) {
 	switch {
 	case status == http.StatusBadRequest && unsupported(got, body):
-		return nil, invalid("the token is not of a kind that can be verified here")
+		return nil, invalid("this kind of token cannot be verified")
 	case status != http.StatusOK:
 		return nil, unavailable(&fetch.StatusError{URL: fetch.Redact(v.opts.Endpoint), Status: status})
 	case !fetch.IsJSON(got):
-		return nil, unavailable(fmt.Errorf("%s did not answer with JSON", fetch.Redact(v.opts.Endpoint)))
+		return nil, unavailable(fmt.Errorf("the response of %s is not JSON", fetch.Redact(v.opts.Endpoint)))
 	}
 	said, err := readClaims(body)
 	if err != nil {
-		return nil, unavailable(fmt.Errorf("%s did not answer with a strict JSON object", fetch.Redact(v.opts.Endpoint)))
+		return nil, unavailable(fmt.Errorf("the response of %s is not a valid JSON object", fetch.Redact(v.opts.Endpoint)))
 	}
 	return v.judge(said)
 }
 
-// unsupported reports whether an endpoint refuses to look at a token, as some do
-// with JWTs. That says something about the token and nothing about the endpoint,
-// so asking again is of no use.
+// unsupported reports whether an endpoint does not support a token, as some
+// do with JWTs. It depends only on the token, so repeating the query does
+// not help.
 func unsupported(header http.Header, body []byte) bool {
 	if !fetch.IsJSON(header) {
 		return false
@@ -163,14 +164,14 @@ func unsupported(header http.Header, body []byte) bool {
 	return code == "unsupported_token_type"
 }
 
-// judge says who a token stands for by what the endpoint says about it.
+// judge returns the identity of a token from the response of the endpoint.
 func (v *introspector) judge(said claims) (*Identity, error) {
 	if string(said["active"]) != "true" {
 		return nil, invalid("the token is not active")
 	}
 	if _, ok := said["iss"]; ok {
 		if issuer, _ := said.text("iss"); issuer != v.opts.Issuer {
-			return nil, invalid("the token was issued by somebody else")
+			return nil, invalid("the token is from another issuer")
 		}
 	}
 	if !v.opts.OnlyOurs {

@@ -14,8 +14,8 @@ import (
 	"github.com/tenon-mcp/tenon/auth/fetch"
 )
 
-// signatures are the algorithms that are known here: all with a public key, so
-// that no key set can be mistaken for a shared secret.
+// signatures are the supported algorithms. All use a public key, so that no
+// key set can be mistaken for a shared secret.
 var signatures = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512,
 	jose.PS256, jose.PS384, jose.PS512,
@@ -23,28 +23,29 @@ var signatures = []jose.SignatureAlgorithm{
 	jose.EdDSA,
 }
 
-// JWTOptions say which JSON Web Tokens are good.
+// JWTOptions configure [JWT].
 type JWTOptions struct {
-	// Issuer must be the iss of a token, to the byte. Required.
+	// Issuer must equal the iss of a token exactly. Required.
 	Issuer string
-	// Audiences are the names of this resource: aud must hold one of them.
-	// Required; usually the Resource of the Guard.
+	// Audiences are the names of this resource; aud must contain one of
+	// them. Required; usually the Resource of the Guard.
 	Audiences []string
-	// KeySet is the URL of the issuer's public keys. Unset means the one that
-	// the issuer's metadata names.
+	// KeySet is the URL of the issuer's public keys. Unset means the one in
+	// the issuer's metadata.
 	KeySet string
-	// Algorithms are the signatures that are accepted. Unset means RS, PS and
-	// ES with 256, 384 and 512, and EdDSA. Others cannot be asked for.
+	// Algorithms are the accepted signature algorithms. Unset means RS, PS
+	// and ES with 256, 384 and 512, and EdDSA. Others are not supported.
 	Algorithms []string
 	// Fetch gets the keys. Nil means a client that reaches public addresses
 	// only.
 	Fetch *fetch.Client
 }
 
-// JWT verifies JSON Web Tokens with the public keys of their issuer. Keys are
-// kept, and fetched again every ten minutes, or when a token names one that is
-// not known, but not more often than every five seconds. When they cannot be
-// fetched, those at hand are good for an hour; then nothing is.
+// JWT returns a Verifier for JSON Web Tokens that checks them with the
+// public keys of their issuer. Keys are cached and fetched again every ten
+// minutes, or when a token names an unknown one, at most every five seconds.
+// If they cannot be fetched, the cached ones are used for an hour; after
+// that no token is accepted.
 func JWT(options *JWTOptions) (Verifier, error) {
 	var o JWTOptions
 	if options != nil {
@@ -54,7 +55,7 @@ func JWT(options *JWTOptions) (Verifier, error) {
 		return nil, err
 	}
 	if len(o.Audiences) == 0 || slices.Contains(o.Audiences, "") {
-		return nil, errors.New("protect: a JWT verifier needs Audiences: without them it would accept tokens that were meant for others")
+		return nil, errors.New("protect: a JWT verifier needs Audiences; without them it would accept tokens for other resources")
 	}
 	algorithms, err := pickAlgorithms(o.Algorithms)
 	if err != nil {
@@ -70,7 +71,7 @@ func JWT(options *JWTOptions) (Verifier, error) {
 	return &jwtVerifier{opts: o, algorithms: algorithms, keys: newKeySet(o.Fetch, locate), now: time.Now}, nil
 }
 
-// pickAlgorithms takes the named ones of those that are known.
+// pickAlgorithms returns the supported algorithms with the given names.
 func pickAlgorithms(names []string) ([]jose.SignatureAlgorithm, error) {
 	if len(names) == 0 {
 		return signatures, nil
@@ -79,7 +80,7 @@ func pickAlgorithms(names []string) ([]jose.SignatureAlgorithm, error) {
 	for _, name := range names {
 		alg := jose.SignatureAlgorithm(name)
 		if !slices.Contains(signatures, alg) {
-			return nil, fmt.Errorf("protect: %q is no signature that is accepted here: choose from %v", name, signatures)
+			return nil, fmt.Errorf("protect: unsupported signature algorithm %q; use one of %v", name, signatures)
 		}
 		picked = append(picked, alg)
 	}
@@ -98,12 +99,12 @@ func (v *jwtVerifier) Verify(ctx context.Context, token string, _ *http.Request)
 	if err != nil {
 		return nil, err
 	}
-	said, err := readClaims(signed.UnsafePayloadWithoutVerification()) // to find out whose it claims to be
+	said, err := readClaims(signed.UnsafePayloadWithoutVerification()) // to find the claimed issuer
 	if err != nil {
 		return nil, err
 	}
 	if issuer, _ := said.text("iss"); issuer != v.opts.Issuer {
-		return nil, foreign("the token was issued by somebody else")
+		return nil, foreign("the token is from another issuer")
 	}
 	if !isAccessTokenType(header) {
 		return nil, invalid("this JWT is not an access token")
@@ -114,16 +115,16 @@ func (v *jwtVerifier) Verify(ctx context.Context, token string, _ *http.Request)
 	}
 	for _, key := range keys {
 		if _, err := signed.Verify(key.public); err == nil {
-			return v.identify(said) // read from the very bytes that the signature is for
+			return v.identify(said) // the claims are from the signed bytes
 		}
 	}
-	return nil, invalid("the signature is wrong")
+	return nil, invalid("the signature is invalid")
 }
 
-// identify judges claims whose signature was found to be right.
+// identify checks claims whose signature is valid.
 func (v *jwtVerifier) identify(c claims) (*Identity, error) {
 	if _, ok := c["exp"]; !ok {
-		return nil, invalid("the token has no end (exp)")
+		return nil, invalid("the token has no expiry (exp)")
 	}
 	if err := c.checkAudience(v.opts.Audiences); err != nil {
 		return nil, err
@@ -133,8 +134,8 @@ func (v *jwtVerifier) identify(c claims) (*Identity, error) {
 
 const maxKeyID = 256
 
-// parseJWT takes a compact JWS apart. Its header may name a key and a type;
-// where to get a key, or what else must be understood, is not its to say.
+// parseJWT parses a compact JWS. Its header may name a key and a type, but
+// not the location of a key or critical extensions.
 func parseJWT(token string, algorithms []jose.SignatureAlgorithm) (*jose.JSONWebSignature, jose.Header, error) {
 	if strings.Count(token, ".") != 2 {
 		return nil, jose.Header{}, foreign("the token is not a JWT")
@@ -142,7 +143,7 @@ func parseJWT(token string, algorithms []jose.SignatureAlgorithm) (*jose.JSONWeb
 	signed, err := jose.ParseSignedCompact(token, algorithms)
 	if err != nil {
 		if _, ok := errors.AsType[*jose.ErrUnexpectedSignatureAlgorithm](err); ok {
-			return nil, jose.Header{}, invalid("the JWT is signed with an algorithm that is not accepted")
+			return nil, jose.Header{}, invalid("the signature algorithm of the JWT is not accepted")
 		}
 		return nil, jose.Header{}, foreign("the token is not a signed JWT")
 	}
@@ -152,14 +153,14 @@ func parseJWT(token string, algorithms []jose.SignatureAlgorithm) (*jose.JSONWeb
 	}
 	for _, name := range []jose.HeaderKey{"crit", "b64"} {
 		if _, ok := header.ExtraHeaders[name]; ok {
-			return nil, header, invalid("the JWT has a header (%s) that is not accepted", name)
+			return nil, header, invalid("the JWT has an unsupported header (%s)", name)
 		}
 	}
 	return signed, header, nil
 }
 
-// isAccessTokenType keeps other kinds of JWT out, which may be signed with the
-// same key: proofs, assertions, logout tokens.
+// isAccessTokenType rejects other kinds of JWT that may be signed with the
+// same key, such as proofs, assertions and logout tokens.
 func isAccessTokenType(h jose.Header) bool {
 	typ, ok := h.ExtraHeaders[jose.HeaderType]
 	if !ok {

@@ -10,21 +10,21 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// RSA keys below are weak, and above they are a way to waste time.
+// Smaller RSA keys are weak, and larger ones waste time.
 const (
 	minRSA = 2048
 	maxRSA = 8192
 )
 
-// A publicKey checks signatures of one kind.
+// A publicKey verifies signatures of one kind.
 type publicKey struct {
 	id     string
-	alg    string // the one algorithm it is for; empty means any of its kind
+	alg    string // its only algorithm; empty means any of its kind
 	public any
 }
 
-// readKey reads a JWK. It is not ok if it is private, symmetric, weak, or for
-// something else than signatures.
+// readKey parses a JWK. It returns false for keys that are private,
+// symmetric, weak, or not for signatures.
 func readKey(raw []byte) (publicKey, bool) {
 	var jwk jose.JSONWebKey
 	if err := jwk.UnmarshalJSON(raw); err != nil {
@@ -46,8 +46,9 @@ func isStrong(jwk *jose.JSONWebKey) bool {
 	return true
 }
 
-// fits reports whether the key is for an algorithm. The kind of the key
-// decides, never the token, so a public key cannot become a shared secret.
+// fits reports whether the key is for an algorithm. The type of the key
+// decides, never the token, so a public key cannot be used as a shared
+// secret.
 func (k publicKey) fits(alg jose.SignatureAlgorithm) bool {
 	if k.alg != "" && k.alg != string(alg) {
 		return false

@@ -14,41 +14,41 @@ import (
 )
 
 const (
-	keysFresh   = 10 * time.Minute // then they are fetched again
-	keysUsable  = time.Hour        // then, if that fails, they are good for nothing
-	keysPause   = 5 * time.Second  // between two attempts to fetch them
-	keysTimeout = 10 * time.Second // for metadata and keys together
+	keysFresh   = 10 * time.Minute // age at which keys are fetched again
+	keysUsable  = time.Hour        // age at which keys are no longer used
+	keysPause   = 5 * time.Second  // minimum time between two fetches
+	keysTimeout = 10 * time.Second // for metadata and keys in total
 	maxKeys     = 64
-	maxGuesses  = 8 // keys that are tried for a token that names none
+	maxGuesses  = 8 // keys tried for a token without a key ID
 )
 
-// A keySet holds the public keys of one issuer. One caller at a time fetches
-// them; the others go on with those at hand, or wait if there are none.
+// A keySet has the public keys of one issuer. One caller at a time fetches
+// them; other callers use the cached ones, or wait if there are none.
 type keySet struct {
 	client *fetch.Client
 	locate func(context.Context) (string, error) // the URL of the keys
 	now    func() time.Time
 
-	fetching chan struct{} // holds a token while somebody fetches
+	fetching chan struct{} // full during a fetch
 
 	mu    sync.Mutex
 	state keyState
 }
 
-// keyState is what is known about the keys at one moment.
+// keyState is a snapshot of the keys.
 type keyState struct {
 	keys    []publicKey
-	fetched time.Time // when keys were good last; zero means never
-	tried   time.Time // when they were asked for last
-	err     error     // what came of that
+	fetched time.Time // last success; zero means never
+	tried   time.Time // last attempt
+	err     error     // result of the last attempt
 }
 
 func newKeySet(client *fetch.Client, locate func(context.Context) (string, error)) *keySet {
 	return &keySet{client: client, locate: locate, now: time.Now, fetching: make(chan struct{}, 1)}
 }
 
-// find returns the keys that a token may have been signed with: those of the
-// given id, or any that fits if it names none.
+// find returns the keys that a token may be signed with: those with the
+// given id, or any for the algorithm if it is empty.
 func (s *keySet) find(ctx context.Context, id string, alg jose.SignatureAlgorithm) ([]publicKey, error) {
 	state, err := s.current(ctx)
 	if err != nil {
@@ -57,7 +57,7 @@ func (s *keySet) find(ctx context.Context, id string, alg jose.SignatureAlgorith
 	if found := state.matching(id, alg); len(found) > 0 {
 		return found, nil
 	}
-	// The issuer may have changed its keys since.
+	// The issuer may have rotated its keys.
 	before := state.fetched
 	if state, err = s.refresh(ctx, func(now keyState) bool { return now.fetched.Equal(before) }); err != nil {
 		return nil, err
@@ -69,25 +69,24 @@ func (s *keySet) find(ctx context.Context, id string, alg jose.SignatureAlgorith
 	case state.err != nil:
 		return nil, unavailable(state.err)
 	}
-	return nil, invalid("the issuer has no such key (kid) for this algorithm")
+	return nil, invalid("unknown key (kid) for this algorithm")
 }
 
-// current returns keys that may be used now, and sees to it that they do not
-// get old.
+// current returns usable keys and refreshes old ones.
 func (s *keySet) current(ctx context.Context) (keyState, error) {
 	state := s.get()
 	if s.now().Sub(state.fetched) < keysFresh {
 		return state, nil
 	}
 	if s.usable(state) == nil && len(s.fetching) > 0 {
-		return state, nil // somebody is at it: these will do until then
+		return state, nil // another caller is fetching: use these
 	}
 	return s.refresh(ctx, func(now keyState) bool { return s.now().Sub(now.fetched) >= keysFresh })
 }
 
-// refresh fetches the keys if they are still wanted when it is this caller's
-// turn, and not too soon after the last attempt. The error is that there are
-// none to be used.
+// refresh fetches the keys if wanted still reports true when it is this
+// caller's turn, and the last attempt is not too recent. It returns an error
+// if there are no usable keys.
 func (s *keySet) refresh(ctx context.Context, wanted func(keyState) bool) (keyState, error) {
 	select {
 	case s.fetching <- struct{}{}:
@@ -97,7 +96,7 @@ func (s *keySet) refresh(ctx context.Context, wanted func(keyState) bool) (keySt
 	}
 	state := s.get()
 	if wanted(state) && s.now().Sub(state.tried) >= keysPause {
-		// Others profit from it even if this caller goes away.
+		// The result is for others even if this caller is gone.
 		keys, err := s.load(context.WithoutCancel(ctx))
 		state.tried, state.err = s.now(), err
 		if err == nil {
@@ -115,7 +114,7 @@ func (s *keySet) usable(state keyState) error {
 	case state.err != nil:
 		return unavailable(state.err)
 	}
-	return unavailable(errors.New("there are no keys"))
+	return unavailable(errors.New("no keys available"))
 }
 
 func (s *keySet) get() keyState {
@@ -130,8 +129,8 @@ func (s *keySet) set(state keyState) {
 	s.state = state
 }
 
-// load fetches the keys. Those that cannot be used here are passed over: an
-// issuer may have others for other purposes.
+// load fetches the keys and skips those that cannot be used, since an issuer
+// may have others for other purposes.
 func (s *keySet) load(ctx context.Context) ([]publicKey, error) {
 	ctx, cancel := context.WithTimeout(ctx, keysTimeout)
 	defer cancel()
@@ -146,7 +145,7 @@ func (s *keySet) load(ctx context.Context) ([]publicKey, error) {
 		return nil, err
 	}
 	if len(set.Keys) > maxKeys {
-		return nil, fmt.Errorf("%s has %d keys; at most %d are taken", fetch.Redact(at), len(set.Keys), maxKeys)
+		return nil, fmt.Errorf("%s has %d keys; the maximum is %d", fetch.Redact(at), len(set.Keys), maxKeys)
 	}
 	var keys []publicKey
 	for _, raw := range set.Keys {
@@ -155,7 +154,7 @@ func (s *keySet) load(ctx context.Context) ([]publicKey, error) {
 		}
 	}
 	if len(keys) == 0 {
-		return nil, fmt.Errorf("%s has no key that can be used: RSA from 2048 bits, P-256, P-384, P-521 or Ed25519, for signatures", fetch.Redact(at))
+		return nil, fmt.Errorf("%s has no usable signature key (RSA from 2048 bits, P-256, P-384, P-521 or Ed25519)", fetch.Redact(at))
 	}
 	return keys, nil
 }

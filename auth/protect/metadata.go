@@ -11,7 +11,7 @@ import (
 
 const wellKnown = "/.well-known/oauth-protected-resource"
 
-// document is what RFC 9728 lets a resource say about itself.
+// document is the protected resource metadata (RFC 9728).
 type document struct {
 	Resource             string   `json:"resource"`
 	AuthorizationServers []string `json:"authorization_servers"`
@@ -23,8 +23,7 @@ type document struct {
 	DPoPRequired         bool     `json:"dpop_bound_access_tokens_required,omitzero"`
 }
 
-// describe makes the document, unless there is no authorization server that it
-// could send anybody to.
+// describe builds the document if there is an authorization server.
 func (g *Guard) describe() error {
 	if len(g.opts.AuthorizationServers) == 0 {
 		return nil
@@ -58,10 +57,10 @@ func (g *Guard) describe() error {
 	return nil
 }
 
-// Metadata answers requests for the document that tells clients where to get a
-// token. Mount it at /.well-known/oauth-protected-resource and everything below
-// when [Guard.Wrap] does not see those paths; it knows the form with the path
-// of the resource and the form without.
+// Metadata returns a handler for the protected resource metadata document.
+// Mount it at /.well-known/oauth-protected-resource and everything below if
+// [Guard.Wrap] does not receive these paths. It serves the path with the
+// path of the resource and the path without.
 func (g *Guard) Metadata() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !g.isDocument(r.URL.Path) {
@@ -88,11 +87,11 @@ func (g *Guard) serveDocument(w http.ResponseWriter, r *http.Request) {
 		return
 	default:
 		h.Set("Allow", "GET, HEAD, OPTIONS")
-		http.Error(w, "this document is read with GET", http.StatusMethodNotAllowed)
+		http.Error(w, "use GET", http.StatusMethodNotAllowed)
 		return
 	}
-	// The document is for everybody and says nothing about who asks, so pages of
-	// any origin may read it: a client in a browser has to.
+	// The document is public and does not depend on the caller, so any
+	// origin may read it; clients in a browser need it.
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Cache-Control", "max-age=300")
 	h.Set("Content-Type", "application/json")

@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// nonceTurn is how long one nonce is handed out; it is good for one turn more.
+// nonceTurn is how long a nonce is issued; it is valid for one more turn.
 const nonceTurn = 2 * time.Minute
 
-// nonces makes values that nobody else can foretell and that need no memory:
-// each is a seal on the turn in which it was made.
+// nonces creates unpredictable values without storing them: each is a MAC of
+// the turn in which it was issued.
 type nonces struct{ key []byte }
 
 func newNonces(key []byte) (*nonces, error) {
 	if key == nil {
 		key = make([]byte, 32)
-		_, _ = rand.Read(key) // never fails: it ends the process instead
+		_, _ = rand.Read(key) // never fails
 	}
 	if len(key) < 32 {
 		return nil, errors.New("protect: NonceKey must have at least 32 bytes")

@@ -17,12 +17,12 @@ import (
 const (
 	maxBatch  = 100
 	bodyIdle  = 30 * time.Second
-	firstRead = 16 << 10 // room for a body before any of it has come
+	firstRead = 16 << 10 // initial buffer for a body
 )
 
-// needs says which scopes a request needs. When operations have scopes of their
-// own it reads the body, and puts it back for the handler. It judges only what
-// it has read strictly, so that the handler cannot see another call in the same
+// needs returns the scopes that a request needs. If operations have their
+// own scopes, it reads the body and restores it for the handler. It parses
+// the body strictly, so that the handler cannot see another call in the same
 // bytes.
 func (g *Guard) needs(w http.ResponseWriter, r *http.Request) ([]string, *refusal) {
 	if g.opts.Require == nil || r.Method != http.MethodPost {
@@ -44,7 +44,7 @@ func (g *Guard) needs(w http.ResponseWriter, r *http.Request) ([]string, *refusa
 	all, count := g.opts.Scopes, 0
 	for item := rawjson.Array(body); item.Next(); count++ {
 		if count == maxBatch {
-			return nil, badMessage(-32600, fmt.Sprintf("a batch may have %d messages", maxBatch))
+			return nil, badMessage(-32600, fmt.Sprintf("a batch may have at most %d messages", maxBatch))
 		}
 		if all, no = g.needsOf(all, item.Value); no != nil {
 			return nil, no
@@ -53,7 +53,7 @@ func (g *Guard) needs(w http.ResponseWriter, r *http.Request) ([]string, *refusa
 	return all, nil
 }
 
-// needsOf adds what one message needs.
+// needsOf adds the scopes of one message.
 func (g *Guard) needsOf(scopes []string, message []byte) ([]string, *refusal) {
 	if !rawjson.IsObject(message) {
 		return nil, badMessage(-32600, "a message must be an object")
@@ -64,7 +64,7 @@ func (g *Guard) needsOf(scopes []string, message []byte) ([]string, *refusal) {
 	}
 	called := "name"
 	if strings.HasPrefix(method, "resources/") {
-		called = "uri" // and never what else stands there as a name
+		called = "uri" // never params.name
 	}
 	name, no := member(rawjson.Lookup(message, "params"), called)
 	if no != nil {
@@ -73,7 +73,8 @@ func (g *Guard) needsOf(scopes []string, message []byte) ([]string, *refusal) {
 	return union(scopes, g.opts.Require(method, name)), nil
 }
 
-// member reads a string that may be missing, and must not be anything else.
+// member returns a string member, or "" if it is missing. Another type is an
+// error.
 func member(object []byte, name string) (string, *refusal) {
 	raw := rawjson.Lookup(object, name)
 	if raw == nil {
@@ -86,22 +87,22 @@ func member(object []byte, name string) (string, *refusal) {
 	return s, nil
 }
 
-// readBody reads a body of bounded length whose bytes keep coming.
+// readBody reads a body of bounded length with an idle timeout.
 func (g *Guard) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *refusal) {
 	limit := int64(g.opts.MaxBody)
-	tooLarge := &refusal{status: http.StatusRequestEntityTooLarge, code: "invalid_request", description: fmt.Sprintf("the body is too large: the limit is %d bytes", limit)}
+	tooLarge := &refusal{status: http.StatusRequestEntityTooLarge, code: "invalid_request", description: fmt.Sprintf("the body is too large; the maximum is %d bytes", limit)}
 	if r.ContentLength > limit {
 		return nil, tooLarge
 	}
 	control := http.NewResponseController(w)
 	last := lastRead(r)
-	body := make([]byte, 0, min(max(r.ContentLength, 512), firstRead)+1) // a length is only a promise
+	body := make([]byte, 0, min(max(r.ContentLength, 512), firstRead)+1) // do not trust Content-Length
 	for {
 		at := time.Now().Add(bodyIdle)
 		if !last.IsZero() && last.Before(at) {
 			at = last
 		}
-		_ = control.SetReadDeadline(at) // not supported: the server's own limits have to do
+		_ = control.SetReadDeadline(at) // if not supported, the limits of the server apply
 		if len(body) == cap(body) {
 			body = slices.Grow(body, len(body))
 		}
@@ -114,14 +115,14 @@ func (g *Guard) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *refus
 			_ = control.SetReadDeadline(time.Time{})
 			return body, nil
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			return nil, &refusal{status: http.StatusRequestTimeout, code: "invalid_request", description: "the body did not come in time"}
+			return nil, &refusal{status: http.StatusRequestTimeout, code: "invalid_request", description: "reading the body timed out"}
 		case err != nil:
-			return nil, &refusal{status: http.StatusBadRequest, code: "invalid_request", description: "the body could not be read"}
+			return nil, &refusal{status: http.StatusBadRequest, code: "invalid_request", description: "reading the body failed"}
 		}
 	}
 }
 
-// lastRead is when the server wants to have all of a request; zero means never.
+// lastRead returns the server's read deadline for a request; zero means none.
 func lastRead(r *http.Request) time.Time {
 	if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && s.ReadTimeout > 0 {
 		return time.Now().Add(s.ReadTimeout)

@@ -14,65 +14,64 @@ import (
 
 const defaultMaxBody = 4 << 20
 
-// Options say what a Guard protects and whom it lets in.
+// Options configure a Guard.
 type Options struct {
-	// Resource is the URL of the protected endpoint as clients know it, such as
-	// https://mcp.example.com/mcp. Tokens must be meant for it. Required; https
-	// unless it is on loopback.
+	// Resource is the URL of the protected endpoint as clients know it, such
+	// as https://mcp.example.com/mcp. Tokens must be issued for it.
+	// Required; https unless it is on loopback.
 	Resource string
 
-	// AuthorizationServers are the issuers whose tokens are accepted, and where
-	// clients are sent to get one. Unset needs a Verifier, and then no metadata
-	// document is offered: that is for API keys.
+	// AuthorizationServers are the issuers whose tokens are accepted and
+	// where clients get tokens. If unset, Verifier is required, and there is
+	// no metadata document: that is for API keys.
 	AuthorizationServers []string
 
-	// Verifier says whose token it is. Nil means JWTs of AuthorizationServers
-	// for Resource, with the key sets that their metadata names.
+	// Verifier verifies tokens. Nil means JWTs of AuthorizationServers for
+	// Resource, with the key sets of their metadata.
 	Verifier Verifier
 
-	// Scopes are needed for every request. Unset means that any verified token
-	// will do.
+	// Scopes are required for every request. Unset accepts any verified token.
 	Scopes []string
 
-	// Require says which scopes one operation needs besides Scopes. It is asked
-	// for each JSON-RPC message of a POST, before the handler runs. For methods
-	// that begin with resources/ name is params.uri, for all others
-	// params.name; it is empty if there is none. A message that calls nothing
-	// has an empty method. Nil means none.
+	// Require returns the scopes that an operation needs in addition to
+	// Scopes. It is called for each JSON-RPC message of a POST before the
+	// handler runs. name is params.uri for methods that begin with
+	// resources/, and params.name for others; it is empty if there is none.
+	// A message that is not a call has an empty method. Nil means none.
 	Require func(method, name string) []string
 
-	// Implies lists, for a broad scope, the narrower ones that come with it.
-	// Unset means that each scope stands for itself.
+	// Implies lists the narrower scopes that a broad scope includes.
 	Implies map[string][]string
 
-	// ScopesSupported are the scopes in the metadata document: the least that
-	// makes the server useful. Unset means Scopes.
+	// ScopesSupported are the scopes in the metadata document: the minimum
+	// that makes the server useful. Unset means Scopes.
 	ScopesSupported []string
 
-	// Name and Documentation (a URL) are for people who read the metadata
-	// document. Unset leaves them out.
+	// Name and Documentation (a URL) are part of the metadata document, for
+	// people.
 	Name, Documentation string
 
-	// DPoP says how tokens that are bound to a key are treated. Nil means that
-	// they need a proof and others do not.
+	// DPoP configures tokens that are bound to a key. Nil means that these
+	// need a proof and others do not.
 	DPoP *DPoP
 
-	// MaxBody is how many bytes a POST may have when Require is set: it must be
-	// read to be judged. 0 means 4 MiB.
+	// MaxBody is the maximum number of bytes of a POST body if Require is
+	// set, since the body must be read. 0 means 4 MiB.
 	MaxBody int
 
-	// Fetch gets metadata and key sets when Verifier is nil. Nil means a client
-	// that reaches public addresses, and loopback if Resource is there.
+	// Fetch gets metadata and key sets if Verifier is nil. Nil means a
+	// client that reaches public addresses, and loopback if Resource is
+	// there.
 	Fetch *fetch.Client
 
-	// Log gets a record of each request that is refused, and of why a token
-	// could not be verified. Records hold no token. Nil drops them.
+	// Log receives refused requests and the reasons why tokens could not be
+	// verified, without tokens. Nil discards them.
 	Log *slog.Logger
 }
 
-// New returns a Guard, or an error that says what is wrong with the options,
-// of which Resource and a way to verify tokens are required. It makes no
-// requests: an authorization server may come up later.
+// New returns a Guard, or an error for invalid options. Resource and a way
+// to verify tokens are required. It makes no requests: an authorization
+// server may start later.
 func New(o *Options) (*Guard, error) {
 	if o == nil {
 		o = &Options{}
@@ -110,10 +109,11 @@ func New(o *Options) (*Guard, error) {
 	return g, nil
 }
 
-// defaultVerifier accepts JWTs of any of the authorization servers.
+// defaultVerifier returns a verifier for JWTs of any of the authorization
+// servers.
 func (o *Options) defaultVerifier(resource *url.URL) (Verifier, error) {
 	if len(o.AuthorizationServers) == 0 {
-		return nil, errors.New("protect: who vouches for callers? Set AuthorizationServers or a Verifier")
+		return nil, errors.New("protect: set AuthorizationServers or a Verifier")
 	}
 	client := o.Fetch
 	if client == nil {
@@ -134,9 +134,9 @@ func (o *Options) checkScopes() error {
 	for _, scope := range slices.Concat(o.Scopes, o.ScopesSupported) {
 		switch {
 		case !isScope(scope):
-			return fmt.Errorf("protect: %q is no scope: one word of printable ASCII without quotes and backslashes", scope)
+			return fmt.Errorf("protect: invalid scope %q; use one word of printable ASCII without quotes and backslashes", scope)
 		case scope == "offline_access":
-			return errors.New("protect: offline_access is between a client and its authorization server; leave it out of the scopes")
+			return errors.New("protect: remove offline_access from the scopes; it concerns only clients and authorization servers")
 		}
 	}
 	return nil
@@ -150,7 +150,7 @@ func parseResource(raw string) (*url.URL, error) {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
 		return nil, errors.New("protect: Resource must be an absolute URL, such as https://mcp.example.com/mcp")
 	case u.Scheme == "http" && !onLoopback(u):
-		return nil, errors.New("protect: Resource must be https, because tokens travel to it; http is only for loopback")
+		return nil, errors.New("protect: Resource must be https; http is allowed only for loopback")
 	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.Contains(raw, "#"):
 		return nil, errors.New("protect: Resource must have no user, query or fragment")
 	case strings.ContainsAny(raw, "\"\\ "):

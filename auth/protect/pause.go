@@ -10,26 +10,26 @@ import (
 
 const (
 	shortestPause = time.Second
-	defaultPause  = 5 * time.Second // where a busy endpoint does not say for how long
+	defaultPause  = 5 * time.Second // without Retry-After
 	longestPause  = 60 * time.Second
 )
 
-// A gate keeps requests from an endpoint that is busy or cannot be reached.
-// After a pause one request at a time is let through, until one is answered.
+// A gate pauses requests to an endpoint that is busy or cannot be reached.
+// After the pause it admits one request at a time until one succeeds.
 type gate struct {
 	mu      sync.Mutex
-	until   time.Time // end of the pause; zero means that there is none
-	probing bool      // a request is on its way to find out whether it is over
+	until   time.Time // end of the pause; zero means none
+	probing bool      // a trial request is in progress
 }
 
-// A pausedError reports that an endpoint is not asked at present.
+// A pausedError reports that an endpoint is paused.
 type pausedError struct {
-	wait  time.Duration // until it is asked again
-	cause error         // nil if another request met the cause
+	wait  time.Duration // remaining pause
+	cause error         // nil if another request failed
 }
 
 func (e *pausedError) Error() string {
-	wait := "not asked again for " + e.wait.Round(time.Second).String()
+	wait := "paused for " + e.wait.Round(time.Second).String()
 	if e.cause == nil {
 		return wait
 	}
@@ -38,8 +38,9 @@ func (e *pausedError) Error() string {
 
 func (e *pausedError) Unwrap() error { return e.cause }
 
-// enter lets a request through, or says for how long none is. The caller calls
-// leave afterwards with the pause that the answer asks for, 0 if none.
+// enter admits a request or returns the remaining pause as an error. The
+// caller calls leave afterwards with the pause that the response requires, 0
+// for none.
 func (g *gate) enter(now time.Time) (leave func(now time.Time, pause time.Duration), err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -64,8 +65,8 @@ func (g *gate) enter(now time.Time) (leave func(now time.Time, pause time.Durati
 	}, nil
 }
 
-// pauseOf returns how long an endpoint that answered with status 429 or 503
-// wants to be left alone, within bounds; 0 for any other status.
+// pauseOf returns the pause that a response with status 429 or 503 requires,
+// within bounds; 0 for any other status.
 func pauseOf(status int, header http.Header, now time.Time) time.Duration {
 	if status != http.StatusTooManyRequests && status != http.StatusServiceUnavailable {
 		return 0

@@ -20,11 +20,10 @@ const (
 	proofsFull
 )
 
-// usedProofs remembers proofs for as long as they could be used again. Each key
-// has its own memory, so a client that makes too many harms only itself: when
-// its memory is full the oldest proof is forgotten, and from then on none that
-// is as old is accepted from that key, because nobody could tell whether it was
-// used.
+// usedProofs stores proofs for as long as they could be used again. Each key
+// has its own limit, so a client that creates too many affects only itself:
+// when the limit is reached, the oldest proof is dropped, and from then on
+// no proof of that age is accepted for that key.
 type usedProofs struct {
 	mu    sync.Mutex
 	keys  map[string]*keyMemory
@@ -35,7 +34,7 @@ type usedProofs struct {
 type keyMemory struct {
 	ids   map[proofID]bool
 	order byAge
-	floor time.Time // proofs up to then are refused
+	floor time.Time // older proofs are refused
 }
 
 type proofID [16]byte
@@ -47,7 +46,7 @@ type usedProof struct {
 
 func newUsedProofs() *usedProofs { return &usedProofs{keys: map[string]*keyMemory{}} }
 
-// take uses up a proof.
+// take records the use of a proof.
 func (u *usedProofs) take(key, jti string, made, now time.Time) proofVerdict {
 	sum := sha256.Sum256([]byte(jti))
 	id := proofID(sum[:16])
@@ -77,7 +76,7 @@ func (u *usedProofs) take(key, jti string, made, now time.Time) proofVerdict {
 	return proofFresh
 }
 
-// forget drops the oldest proof of a key and says when it was made.
+// forget drops the oldest proof of a key and returns its time.
 func (u *usedProofs) forget(m *keyMemory) time.Time {
 	oldest := heap.Pop(&m.order).(usedProof)
 	delete(m.ids, oldest.id)
@@ -85,7 +84,7 @@ func (u *usedProofs) forget(m *keyMemory) time.Time {
 	return oldest.made
 }
 
-// sweep drops proofs that are too old to be accepted anyway.
+// sweep drops proofs that are too old to be accepted.
 func (u *usedProofs) sweep(now time.Time) {
 	u.swept = now
 	for key, m := range u.keys {

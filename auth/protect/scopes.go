@@ -15,10 +15,10 @@ func isScope(s string) bool {
 	return s != ""
 }
 
-// A hierarchy holds, for each broad scope, everything that comes with it.
+// A hierarchy maps each broad scope to all scopes that it includes.
 type hierarchy map[string][]string
 
-// newHierarchy follows each scope to the end, so that circles do no harm later.
+// newHierarchy computes the transitive closure, so that cycles do no harm.
 func newHierarchy(implies map[string][]string) hierarchy {
 	h := hierarchy{}
 	for broad := range implies {
@@ -35,8 +35,8 @@ func newHierarchy(implies map[string][]string) hierarchy {
 	return h
 }
 
-// cover reports whether the granted scopes, with all they imply, hold every
-// needed one.
+// cover reports whether the granted scopes, with all they include, contain
+// every needed one.
 func (h hierarchy) cover(granted, needed []string) bool {
 	for _, need := range needed {
 		if !slices.ContainsFunc(granted, func(s string) bool { return s == need || slices.Contains(h[s], need) }) {
@@ -46,7 +46,7 @@ func (h hierarchy) cover(granted, needed []string) bool {
 	return true
 }
 
-// union adds to scopes what is not there yet, and leaves scopes itself alone.
+// union returns scopes with those of more that it lacks, in a new slice.
 func union(scopes, more []string) []string {
 	all := slices.Clip(scopes)
 	for _, s := range more {
@@ -57,8 +57,7 @@ func union(scopes, more []string) []string {
 	return all
 }
 
-// splitScopes reads the scope member of a token. Scopes are separated by
-// spaces, and nothing else.
+// splitScopes splits the scope member of a token at spaces.
 func splitScopes(s string) []string {
 	return slices.DeleteFunc(strings.Split(s, " "), func(one string) bool { return one == "" })
 }

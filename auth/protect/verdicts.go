@@ -10,18 +10,18 @@ import (
 
 const maxVerdicts = 10_000
 
-// A tokenHash stands for a token where the token itself must not be kept.
+// A tokenHash identifies a token without storing it.
 type tokenHash = [sha256.Size]byte
 
-// An answer is what was found out about a token, and until when it holds.
+// A verdict is the result of verifying a token, and how long it is valid.
 type verdict struct {
 	id    *Identity
 	err   error
 	until time.Time
 }
 
-// verdicts keeps what was found out. Good and bad news have rooms of their own,
-// so that a flood of made-up tokens does not push out the real ones.
+// verdicts caches results. Accepted and refused tokens are separate, so that
+// a flood of invalid tokens does not evict valid ones.
 type verdicts struct {
 	now func() time.Time
 
@@ -30,7 +30,7 @@ type verdicts struct {
 	asking    map[tokenHash]*query
 }
 
-// A question is one that somebody is asking about a token.
+// A query is a verification in progress.
 type query struct {
 	done  chan struct{} // closed when found is set
 	found verdict
@@ -40,9 +40,9 @@ func newVerdicts(now func() time.Time) *verdicts {
 	return &verdicts{now: now, good: map[tokenHash]verdict{}, bad: map[tokenHash]verdict{}, asking: map[tokenHash]*query{}}
 }
 
-// get returns the answer for a token, and asks for it if there is none. Callers
-// that come while a question about the token is open share its answer, also if
-// that is an error. ask says whether its answer may be kept.
+// get returns the verdict for a token, and calls ask if there is none.
+// Concurrent callers with the same token share one call and its result, even
+// if it is an error. ask returns whether its result may be cached.
 func (a *verdicts) get(ctx context.Context, token tokenHash, ask func(context.Context) (verdict, bool)) (*Identity, error) {
 	known, open, mine := a.look(token)
 	switch {
@@ -60,8 +60,8 @@ func (a *verdicts) get(ctx context.Context, token tokenHash, ask func(context.Co
 	return known.id, known.err
 }
 
-// look finds an answer, or the open question, or makes the caller the one who
-// asks it.
+// look returns a cached verdict, or a query in progress, or starts a query
+// for the caller.
 func (a *verdicts) look(token tokenHash) (known verdict, open *query, mine bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -73,7 +73,7 @@ func (a *verdicts) look(token tokenHash) (known verdict, open *query, mine bool)
 	if open := a.asking[token]; open != nil {
 		return verdict{}, open, false
 	}
-	open = &query{done: make(chan struct{}), found: verdict{err: unavailable(errors.New("the question was not answered"))}}
+	open = &query{done: make(chan struct{}), found: verdict{err: unavailable(errors.New("verification did not finish"))}}
 	a.asking[token] = open
 	return verdict{}, open, true
 }
@@ -89,10 +89,10 @@ func (a *verdicts) askOnce(ctx context.Context, token tokenHash, q *query, ask f
 		delete(a.asking, token)
 		close(q.done)
 	}()
-	q.found, keep = ask(context.WithoutCancel(ctx)) // others wait for it, whatever becomes of this caller
+	q.found, keep = ask(context.WithoutCancel(ctx)) // others may wait for it
 }
 
-// keep stores an answer and makes room for it if need be.
+// keep caches a verdict and makes room for it.
 func (a *verdicts) keep(token tokenHash, found verdict) {
 	room, other := a.good, a.bad
 	if found.err != nil {
@@ -105,7 +105,7 @@ func (a *verdicts) keep(token tokenHash, found verdict) {
 	room[token] = found
 }
 
-// makeRoom drops what no longer holds or, if all of it does, a tenth of it.
+// makeRoom drops expired verdicts, or a tenth of all if none has expired.
 func (a *verdicts) makeRoom(room map[tokenHash]verdict) {
 	now := a.now()
 	for token, known := range room {

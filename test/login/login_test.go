@@ -30,7 +30,7 @@ func TestLoginAndStepUp(t *testing.T) {
 	if !first.askedWho || !strings.Contains(first.consent, "read") || strings.Contains(first.consent, "write") {
 		t.Errorf("the first login was about something else: %+v", first)
 	}
-	if !strings.Contains(first.end, "That was all here") {
+	if !strings.Contains(first.end, "Login finished") {
 		t.Errorf("at the end the browser shows %q", first.end)
 	}
 
