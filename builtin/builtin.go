@@ -1,5 +1,7 @@
-// Package builtin has the servers that come with Tenon, by name. Who wants one
-// of them only imports its own package.
+// Package builtin lists the MCP servers that come with Tenon by name. To use a
+// single server, import its package instead.
+//
+//	s, err := builtin.Open("fs", url.Values{"root": {"."}})
 package builtin
 
 import (
@@ -19,7 +21,7 @@ import (
 	"github.com/tenon-mcp/tenon/server"
 )
 
-// A Kind is a server that can be made.
+// A Kind describes a builtin server.
 type Kind struct {
 	Name  string
 	About string
@@ -28,7 +30,7 @@ type Kind struct {
 	open  func(url.Values) (*server.Server, error)
 }
 
-// open makes a server from the options of a query.
+// open returns a function that creates a server from the settings of a query.
 func open[C any](read func(url.Values) (C, error), make func(C) (*server.Server, error)) func(url.Values) (*server.Server, error) {
 	return func(q url.Values) (*server.Server, error) {
 		c, err := read(q)
@@ -40,13 +42,13 @@ func open[C any](read func(url.Values) (C, error), make func(C) (*server.Server,
 }
 
 var kinds = map[string]Kind{
-	"calc":  {Name: "calc", About: "exact arithmetic, and a greeting: the smallest honest server", open: open(calc.FromQuery, calc.New)},
+	"calc":  {Name: "calc", About: "exact arithmetic; a small example server", open: open(calc.FromQuery, calc.New)},
 	"fs":    {Name: "fs", About: "files below the folders you name", Usage: "root=DIR readonly=1", open: open(fs.FromQuery, fs.New)},
 	"notes": {Name: "notes", About: "a vault of Markdown notes, such as Obsidian's", Usage: "vault=DIR readonly=1 poll=1 grants=FILE", open: open(notes.FromQuery, notes.New)},
 	"sql":   {Name: "sql", About: "a SQLite, PostgreSQL or MariaDB database", Usage: "dsn=FILE-OR-URL writes=1", open: open(sql.FromQuery, sql.New)},
 }
 
-// Kinds lists the builtin servers by name.
+// Kinds returns the builtin servers sorted by name.
 func Kinds() []Kind {
 	var all []Kind
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
@@ -55,12 +57,12 @@ func Kinds() []Kind {
 	return all
 }
 
-// Open makes the server of a name with the options of a query, as they stand in
+// Open creates the server with a name and the settings of a query, as in
 // builtin:NAME?query.
 func Open(name string, query url.Values) (*server.Server, error) {
 	k, ok := kinds[name]
 	if !ok {
-		return nil, fmt.Errorf("there is no builtin server %q: there are %s", name, strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
+		return nil, fmt.Errorf("unknown builtin server %q; there are %s", name, strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
 	}
 	s, err := k.open(query)
 	if err != nil {

@@ -44,9 +44,9 @@ func TestMistakesAreExplained(t *testing.T) {
 		want  string
 	}{
 		{"files", nil, "there are calc, fs, notes, sql"},
-		{"fs", url.Values{"rot": {"."}}, "the settings are root"},
+		{"fs", url.Values{"rot": {"."}}, "fs has root"},
 		{"sql", nil, "dsn is missing"},
-		{"calc", url.Values{"x": {"1"}}, "calc has no settings"},
+		{"calc", url.Values{"x": {"1"}}, "calc has none"},
 	} {
 		if _, err := Open(c.name, c.query); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %v: %v, which does not say %q", c.name, c.query, err, c.want)

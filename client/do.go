@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/notifyqueue"
-	"github.com/tenon-mcp/tenon/internal/patience"
+	"github.com/tenon-mcp/tenon/internal/timeoutpause"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -111,7 +111,7 @@ func (c *Client) do(ctx context.Context, method, name string, params json.RawMes
 // run makes the rounds of the call within its time limits.
 func (f *activeCall) run(ctx context.Context, idle, total time.Duration) (mcp.Result, error) {
 	f.clock.activeCall = f
-	ctx = patience.With(f.clock.start(ctx, idle, total), f.clock.waitForInput)
+	ctx = timeoutpause.With(f.clock.start(ctx, idle, total), f.clock.waitForInput)
 	defer f.finish()
 	res, err := f.Serve(ctx, &f.call)
 	if err != nil && f.inputRequested {

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tenon-mcp/tenon/internal/patience"
+	"github.com/tenon-mcp/tenon/internal/timeoutpause"
 )
 
 var errTimeout = errors.New("the server did not answer in time")
@@ -19,7 +19,7 @@ func withPausableTimeout(parent context.Context, limit time.Duration) (context.C
 	timer := time.AfterFunc(limit, func() { cancel(errTimeout) })
 	var mu sync.Mutex
 	holding := 0
-	ctx = patience.With(ctx, func(n int) {
+	ctx = timeoutpause.With(ctx, func(n int) {
 		mu.Lock()
 		defer mu.Unlock()
 		if holding += n; holding > 0 {

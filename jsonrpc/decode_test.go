@@ -65,7 +65,7 @@ var badMessages = []struct {
 	id       string // "" means none
 	reason   string // a part of it
 }{
-	{"nothing", ``, CodeParse, "", "a value must begin"},
+	{"nothing", ``, CodeParse, "", "expected a value"},
 	{"W02 no JSON", `this is not json`, CodeParse, "", "not valid JSON: byte 0"},
 	{"W06 first half", `{"jsonrpc":"2.0",`, CodeParse, "", "byte 17"},
 	{"W08 two messages", `{"jsonrpc":"2.0","id":1,"method":"m"}{"jsonrpc":"2.0","id":2,"method":"m"}`, CodeParse, "", "byte 37: '{' after the end"},
@@ -112,11 +112,11 @@ var badMessages = []struct {
 	{"depth 513", `{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":` + strings.Repeat("[", 511) + strings.Repeat("]", 511) + `}}`, CodeParse, "", "nested deeper than 512"},
 	{"W36 NaN", `{"jsonrpc":"2.0","id":1,"method":"m","params":{"ms":NaN}}`, CodeParse, "", "cannot begin a value"},
 	{"W36 Infinity", `{"jsonrpc":"2.0","id":1,"method":"m","params":{"ms":Infinity}}`, CodeParse, "", "cannot begin a value"},
-	{"W36 -Infinity", `{"jsonrpc":"2.0","id":1,"method":"m","params":{"ms":-Infinity}}`, CodeParse, "", "digit is missing"},
-	{"id twice", `{"jsonrpc":"2.0","id":1,"method":"m","id":2}`, CodeParse, "", `"id" stands twice`},
-	{"method twice, escaped", `{"jsonrpc":"2.0","id":1,"method":"m","\u006dethod":"n"}`, CodeParse, "", `"method" stands twice`},
-	{"name twice in params", `{"jsonrpc":"2.0","id":1,"method":"m","params":{"name":"a","name":"b"}}`, CodeParse, "", `"name" stands twice`},
-	{"name twice deep down", `{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[{"b":{"c":1,"d":2,"\u0063":3}}]}}`, CodeParse, "", `"c" stands twice`},
+	{"W36 -Infinity", `{"jsonrpc":"2.0","id":1,"method":"m","params":{"ms":-Infinity}}`, CodeParse, "", "missing digit"},
+	{"id twice", `{"jsonrpc":"2.0","id":1,"method":"m","id":2}`, CodeParse, "", `duplicate name "id"`},
+	{"method twice, escaped", `{"jsonrpc":"2.0","id":1,"method":"m","\u006dethod":"n"}`, CodeParse, "", `duplicate name "method"`},
+	{"name twice in params", `{"jsonrpc":"2.0","id":1,"method":"m","params":{"name":"a","name":"b"}}`, CodeParse, "", `duplicate name "name"`},
+	{"name twice deep down", `{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":[{"b":{"c":1,"d":2,"\u0063":3}}]}}`, CodeParse, "", `duplicate name "c"`},
 	{"request and result", `{"jsonrpc":"2.0","id":1,"method":"m","result":{}}`, CodeInvalidRequest, "1", "both a method and a result"},
 	{"request and error", `{"jsonrpc":"2.0","id":1,"method":"m","error":null}`, CodeInvalidRequest, "1", "both a method and a result"},
 	{"result and error", `{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}`, CodeInvalidRequest, "1", "both a result and an error"},

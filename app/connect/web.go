@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/tenon-mcp/tenon/auth/login"
-	"github.com/tenon-mcp/tenon/internal/patience"
+	"github.com/tenon-mcp/tenon/internal/timeoutpause"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/httpsse"
 	"github.com/tenon-mcp/tenon/transport/streamclient"
@@ -157,7 +157,7 @@ type loggedIn struct {
 }
 
 func (t *loggedIn) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := t.next.RoundTrip(r.WithContext(patience.With(r.Context(), t.s.waits)))
+	resp, err := t.next.RoundTrip(r.WithContext(timeoutpause.With(r.Context(), t.s.waits)))
 	if wants, ok := errors.AsType[*login.CredentialError](err); ok {
 		return nil, t.s.wantsCredential(wants)
 	}

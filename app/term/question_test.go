@@ -237,7 +237,7 @@ func TestMisleadingPages(t *testing.T) {
 		opens                 bool
 	}{
 		{"https://bank.com@evil.io/login", "evil.io", "Do not open this page: what stands before the @ (bank.com) is a user name", false},
-		{`https://evil.io\@bank.com/`, "", "Do not open this page: it has a backslash", false},
+		{`https://evil.io\@bank.com/`, "", "Do not open this page: it contains a backslash", false},
 		{"https://xn--bnk-5cd.com/", "xn--bnk-5cd.com", "letters of other alphabets", true},
 		{"https://APPIE.com/", "appie.com", "", true},
 	} {

@@ -40,7 +40,7 @@ func TestJudge(t *testing.T) {
 	} {
 		ip := netip.MustParseAddr(test.ip)
 		for _, o := range []Options{{}, {AllowLoopback: true}, {AllowPrivate: true}, {AllowLoopback: true, AllowPrivate: true}} {
-			err := newTransport(o).judge(ip)
+			err := newTransport(o).checkAddress(ip)
 			want := test.ok || test.with == withLoopback && o.AllowLoopback || test.with == withPrivate && o.AllowPrivate
 			if (err == nil) != want {
 				t.Errorf("%s with %+v: %v", test.ip, o, err)

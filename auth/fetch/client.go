@@ -130,7 +130,7 @@ func (c *Client) Post(ctx context.Context, url, contentType string, body []byte,
 func (c *Client) do(req *http.Request) (int, http.Header, []byte, error) {
 	res, err := c.http.Do(req)
 	if err != nil {
-		return 0, nil, nil, fmt.Errorf("fetch %s: %w", redact(req.URL), bare(err))
+		return 0, nil, nil, fmt.Errorf("fetch %s: %w", redact(req.URL), unwrapURLError(err))
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
@@ -140,8 +140,8 @@ func (c *Client) do(req *http.Request) (int, http.Header, []byte, error) {
 	return res.StatusCode, res.Header, body, nil
 }
 
-// bare unwraps the error of net/http that contains the whole URL.
-func bare(err error) error {
+// unwrapURLError unwraps the error of net/http that contains the whole URL.
+func unwrapURLError(err error) error {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		return wrapped.Err
 	}

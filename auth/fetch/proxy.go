@@ -48,13 +48,13 @@ func (t *transport) proxyFor(req *http.Request) (*url.URL, error) {
 	if chosen == nil {
 		return nil, nil
 	}
-	return chosen, t.judgeName(req.URL.Hostname())
+	return chosen, t.checkName(req.URL.Hostname())
 }
 
 // judgeName returns an error if a host may not be requested through a proxy.
 // The proxy resolves the name, so only the name itself can be checked;
 // addresses were checked before.
-func (t *transport) judgeName(host string) error {
+func (t *transport) checkName(host string) error {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return nil
 	}
@@ -78,7 +78,7 @@ func (t *transport) judgeName(host string) error {
 }
 
 // Check returns an error if the Client would refuse to request a URL,
-// because of its scheme, its host or, unless a proxy is used, an address
+// timeoutCause of its scheme, its host or, unless a proxy is used, an address
 // that the host resolves to. It sends nothing to the host. A name can change
 // its address, so requests are checked again when they are made.
 func (c *Client) Check(ctx context.Context, url string) error {
@@ -99,7 +99,7 @@ func (c *Client) Check(ctx context.Context, url string) error {
 		return wrap(req.URL, err)
 	}
 	for _, ip := range found {
-		if err = c.transport.judge(ip.Unmap()); err == nil {
+		if err = c.transport.checkAddress(ip.Unmap()); err == nil {
 			return nil // one allowed address is sufficient
 		}
 	}

@@ -44,7 +44,7 @@ func newTransport(o Options) *transport {
 	if t.timeout <= 0 {
 		t.timeout = defaultTimeout
 	}
-	t.secure = t.dialing(t.judge)
+	t.secure = t.dialing(t.checkAddress)
 	t.secure.TLSClientConfig = &tls.Config{RootCAs: o.RootCAs, MinVersion: tls.VersionTLS12}
 	t.secure.ForceAttemptHTTP2 = true
 	t.proxied = t.withProxy()
@@ -54,7 +54,7 @@ func newTransport(o Options) *transport {
 		if !ip.IsLoopback() {
 			return fmt.Errorf("%w: plain http is allowed only for this machine, and %s is not", ErrRefused, ip)
 		}
-		return t.judge(ip)
+		return t.checkAddress(ip)
 	})
 	return t
 }
@@ -109,7 +109,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	res, err := via.RoundTrip(req.WithContext(ctx))
 	if err != nil {
-		err = because(ctx, err)
+		err = timeoutCause(ctx, err)
 		cancel()
 		return nil, err
 	}
@@ -131,8 +131,8 @@ func (t *transport) admit(req *http.Request) (*url.URL, error) {
 	return t.proxyFor(req)
 }
 
-// because returns the cause of ctx if the timeout ended an exchange.
-func because(ctx context.Context, err error) error {
+// timeoutCause returns the cause of ctx if the timeout ended an exchange.
+func timeoutCause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil && ctx.Err() != cause {
 		return cause
 	}
@@ -158,7 +158,7 @@ func (b *cappedBody) Read(p []byte) (int, error) {
 	}
 	b.left -= int64(n)
 	if err != nil && err != io.EOF {
-		err = because(b.ctx, err)
+		err = timeoutCause(b.ctx, err)
 	}
 	return n, err
 }

@@ -99,7 +99,7 @@ func (t *transport) checkURL(u *url.URL) error {
 		return fmt.Errorf("%w: plain http needs AllowLoopback", ErrRefused)
 	}
 	if ip, err := netip.ParseAddr(host); err == nil {
-		return t.judge(ip)
+		return t.checkAddress(ip)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func TestForeignState(t *testing.T) {
 
 // A12: a callback is good once.
 func TestReplayedCallback(t *testing.T) {
-	e := &errand{server: &server{Issuer: "https://as.example"}, redirect: redirectForTests, state: "s"}
+	e := &authorization{server: &server{Issuer: "https://as.example"}, redirect: redirectForTests, state: "s"}
 	callback, _ := url.Parse(redirectForTests + "?code=c&state=s")
 	if code, err := e.read(callback); code != "c" || err != nil {
 		t.Fatalf("%q, %v", code, err)
@@ -51,7 +51,7 @@ func TestReplayedCallback(t *testing.T) {
 		t.Errorf("a second time: %q", code)
 	}
 	for _, at := range []string{"http://localhost:3000/other?code=c&state=s", "http://localhost:3001/callback?code=c&state=s", "https://localhost:3000/callback?code=c&state=s"} {
-		e := &errand{server: &server{Issuer: "https://as.example"}, redirect: redirectForTests, state: "s"}
+		e := &authorization{server: &server{Issuer: "https://as.example"}, redirect: redirectForTests, state: "s"}
 		callback, _ := url.Parse(at)
 		if _, err := e.read(callback); err == nil {
 			t.Errorf("%s was taken for the redirect URI", at)
@@ -85,7 +85,7 @@ func TestIssuerOfCallback(t *testing.T) {
 		{"twice", true, "iss=https%3A%2F%2Fas.example%2FPath&iss=x", false},
 	} {
 		for _, end := range []string{"&code=c", "&error=EVIL&error_description=EVIL"} {
-			e := &errand{server: &server{Issuer: is, SendsIssuer: test.supports}, redirect: redirectForTests, state: "s"}
+			e := &authorization{server: &server{Issuer: is, SendsIssuer: test.supports}, redirect: redirectForTests, state: "s"}
 			callback, _ := url.Parse(redirectForTests + "?state=s&" + test.query + end)
 			code, err := e.read(callback)
 			_, told := errors.AsType[*ServerError](err)

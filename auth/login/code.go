@@ -15,9 +15,9 @@ import (
 	"github.com/tenon-mcp/tenon/auth/fetch"
 )
 
-// An errand is one authorization request. It is made before the browser is
+// An authorization is one authorization request. It is made before the browser is
 // opened and used once.
-type errand struct {
+type authorization struct {
 	server   *server // the response must have its issuer
 	redirect string
 	state    string
@@ -26,7 +26,7 @@ type errand struct {
 
 // byPerson obtains a token by the authorization code grant: the user logs in
 // with a browser.
-func (p *place) byPerson(ctx context.Context, s *server, resource string, scopes []string, prove *prover) (*tokenRequest, error) {
+func (p *endpoint) authorizeUser(ctx context.Context, s *server, resource string, scopes []string, prove *prover) (*tokenRequest, error) {
 	if err := s.checkPKCE(); err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (p *place) byPerson(ctx context.Context, s *server, resource string, scopes
 	if r, ok := p.registered(ctx, s.Issuer); ok && len(r.RedirectURIs) > 0 {
 		preferred = r.RedirectURIs[0]
 	}
-	desk, err := p.transport.opts.reception(preferred)
+	desk, err := p.transport.opts.openReceiver(preferred)
 	if err != nil {
 		return nil, err
 	}
@@ -55,12 +55,12 @@ func (p *place) byPerson(ctx context.Context, s *server, resource string, scopes
 	if _, _, err := (&tokenRequest{server: s, client: client}).authenticated(); err != nil {
 		return nil, err // check before the user logs in
 	}
-	e := &errand{server: s, redirect: desk.redirect, state: random(), verifier: random()}
+	e := &authorization{server: s, redirect: desk.redirect, state: random(), verifier: random()}
 	page, err := e.page(client.ID, resource, scopes, prove, p.loopback)
 	if err != nil {
 		return nil, err
 	}
-	callback, err := p.show(ctx, desk, page)
+	callback, err := p.showPage(ctx, desk, page)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (p *place) byPerson(ctx context.Context, s *server, resource string, scopes
 
 // show shows the page to the user, if the PageLimit allows it, and waits for
 // the callback.
-func (p *place) show(ctx context.Context, desk *reception, page string) (*url.URL, error) {
+func (p *endpoint) showPage(ctx context.Context, desk *callbackReceiver, page string) (*url.URL, error) {
 	if err := p.transport.pages.take(time.Now(), canonical(p.url), origin(p.url)); err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (p *place) show(ctx context.Context, desk *reception, page string) (*url.UR
 }
 
 // page returns the URL that the browser opens.
-func (e *errand) page(client, resource string, scopes []string, prove *prover, loopback bool) (string, error) {
+func (e *authorization) page(client, resource string, scopes []string, prove *prover, loopback bool) (string, error) {
 	u, err := e.server.checkPage(loopback)
 	if err != nil {
 		return "", err
@@ -118,7 +118,7 @@ var errForeignCallback = errors.New("unexpected login response: its state does n
 
 // read returns the code of the callback. It checks state and issuer before
 // it uses anything else.
-func (e *errand) read(callback *url.URL) (string, error) {
+func (e *authorization) read(callback *url.URL) (string, error) {
 	if callback == nil || !sameTarget(callback, e.redirect) {
 		return "", errForeignCallback
 	}
@@ -158,16 +158,16 @@ func sameTarget(callback *url.URL, redirect string) bool {
 	return err == nil && callback.Scheme == want.Scheme && strings.EqualFold(callback.Host, want.Host) && callback.EscapedPath() == want.EscapedPath()
 }
 
-// A reception opens login pages and receives the callbacks.
-type reception struct {
+// A callbackReceiver opens login pages and receives the callbacks.
+type callbackReceiver struct {
 	redirect  string
 	authorize func(ctx context.Context, page string) (*url.URL, error)
 	close     func()
 }
 
-// reception must be opened first, since the redirect URI is part of the
+// callbackReceiver must be opened first, since the redirect URI is part of the
 // authorization request. preferred is the URI that was registered earlier.
-func (o *Options) reception(preferred string) (*reception, error) {
+func (o *Options) openReceiver(preferred string) (*callbackReceiver, error) {
 	if o.Authorize != nil {
 		if o.RedirectURI == "" {
 			return nil, errors.New("Authorize needs RedirectURI, but it is not set")
@@ -175,7 +175,7 @@ func (o *Options) reception(preferred string) (*reception, error) {
 		if u, err := url.Parse(o.RedirectURI); err != nil || u.Host == "" || u.Fragment != "" || u.Scheme != "https" && !(u.Scheme == "http" && onLoopback(u.Hostname())) {
 			return nil, fmt.Errorf("RedirectURI %q must be https, or http on this machine", clip(o.RedirectURI))
 		}
-		return &reception{redirect: o.RedirectURI, authorize: o.Authorize, close: func() {}}, nil
+		return &callbackReceiver{redirect: o.RedirectURI, authorize: o.Authorize, close: func() {}}, nil
 	}
 	l := o.Loopback
 	if l == nil {
@@ -185,5 +185,5 @@ func (o *Options) reception(preferred string) (*reception, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &reception{redirect: desk.redirect, authorize: desk.authorize, close: desk.close}, nil
+	return &callbackReceiver{redirect: desk.redirect, authorize: desk.authorize, close: desk.close}, nil
 }

@@ -85,7 +85,7 @@ func TestResourceMetadataOrder(t *testing.T) {
 }
 
 // A06: the metadata must be about the server that is used. Its own well-known
-// place may speak for a resource around it; a tenant may not claim the host.
+// endpoint may speak for a resource around it; a tenant may not claim the host.
 func TestResourceMustBeTheServer(t *testing.T) {
 	at, _ := url.Parse("https://Host.example:443/tenant/mcp")
 	const root = "https://host.example/.well-known/oauth-protected-resource"
@@ -115,11 +115,11 @@ func TestResourceMustBeTheServer(t *testing.T) {
 		{"//host.example/tenant/mcp", root, false},
 		{"", root, false},
 	} {
-		if got := vouches(test.resource, test.place, at, ""); got != test.want {
+		if got := describes(test.resource, test.place, at, ""); got != test.want {
 			t.Errorf("%s at %s: %v, want %v", test.resource, test.place, got, test.want)
 		}
 	}
-	if !vouches("api://named", "https://any.example", at, "api://named") || vouches("https://host.example/tenant/mcp", root, at, "api://named") {
+	if !describes("api://named", "https://any.example", at, "api://named") || describes("https://host.example/tenant/mcp", root, at, "api://named") {
 		t.Error("Options.Resource does not count alone")
 	}
 

@@ -50,8 +50,8 @@ func proverOf(key jose.JSONWebKey) (*prover, error) {
 	return &prover{key: key, thumbprint: base64.RawURLEncoding.EncodeToString(sum), nonces: map[string]string{}}, nil
 }
 
-// A keptProver is the prover of an issuer, loaded or created once.
-type keptProver struct {
+// A storedProver is the prover of an issuer, loaded or created once.
+type storedProver struct {
 	load once
 	*prover
 	err error
@@ -63,7 +63,7 @@ func (t *Transport) prover(ctx context.Context, issuer string) (*prover, error) 
 	t.mu.Lock()
 	k := t.provers[issuer]
 	if k == nil {
-		k = &keptProver{}
+		k = &storedProver{}
 		t.provers[issuer] = k
 	}
 	t.mu.Unlock()

@@ -28,7 +28,7 @@ func (r *registration) client() *Client {
 	return &Client{ID: r.ClientID, Secret: r.ClientSecret, Issuer: r.Issuer, AuthMethod: r.AuthMethod}
 }
 
-func (p *place) registered(ctx context.Context, issuer string) (*registration, bool) {
+func (p *endpoint) registered(ctx context.Context, issuer string) (*registration, bool) {
 	t := p.transport
 	kept, err := t.store.Load(ctx, t.opts.key("client", issuer))
 	if err != nil {
@@ -43,7 +43,7 @@ func (p *place) registered(ctx context.Context, issuer string) (*registration, b
 
 // forgetClient deletes a registration that the authorization server no
 // longer knows, and reports whether there was one.
-func (p *place) forgetClient(ctx context.Context, issuer string) bool {
+func (p *endpoint) forgetClient(ctx context.Context, issuer string) bool {
 	if _, ok := p.registered(ctx, issuer); !ok || p.transport.opts.Client != nil {
 		return false
 	}
@@ -52,7 +52,7 @@ func (p *place) forgetClient(ctx context.Context, issuer string) bool {
 
 // register registers this program. Dynamic registration is deprecated since
 // 2026-07-28 but still needed by many authorization servers.
-func (p *place) register(ctx context.Context, s *server, redirect string) (*Client, error) {
+func (p *endpoint) register(ctx context.Context, s *server, redirect string) (*Client, error) {
 	kind := "web"
 	if u, err := url.Parse(redirect); err == nil && (onLoopback(u.Hostname()) || u.Scheme != "https") {
 		kind = "native"
@@ -92,7 +92,7 @@ func (p *place) register(ctx context.Context, s *server, redirect string) (*Clie
 	if r.ClientSecret == "" {
 		r.AuthMethod = authNone
 	}
-	p.keep(ctx, "client", s.Issuer, r)
+	p.save(ctx, "client", s.Issuer, r)
 	return r.client(), nil
 }
 

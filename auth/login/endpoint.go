@@ -15,14 +15,14 @@ import (
 	json "github.com/go-json-experiment/json"
 	"github.com/tenon-mcp/tenon/auth/fetch"
 	"github.com/tenon-mcp/tenon/auth/tokens"
-	"github.com/tenon-mcp/tenon/internal/patience"
+	"github.com/tenon-mcp/tenon/internal/timeoutpause"
 )
 
 const (
 	skew          = 30 * time.Second // a token is renewed this long before it expires
 	pause         = 10 * time.Second // delay after a failed login
 	fresh         = time.Minute      // a token refused at a lower age is not replaced
-	sulk          = 10 * time.Minute // delay after a method was refused with a new token
+	methodPause   = 10 * time.Minute // delay after a method was refused with a new token
 	maxSteps      = 2                // step-up logins per request, and per set of scopes
 	loginDeadline = 10 * time.Minute // a user may take long
 )
@@ -70,12 +70,12 @@ func (t *token) ending() bool {
 	return !time.Now().Before(t.Expires.Add(-min(skew, t.Expires.Sub(t.Got)/10)))
 }
 
-// A place is a server URL that requires a login, with its token.
+// An endpoint is a server URL that requires a login, with its token.
 //
 // A request that needs a new token joins the renewal in progress or starts
 // one. So of many requests that receive 401 one logs in, and all get its
 // token or its error.
-type place struct {
+type endpoint struct {
 	transport *Transport
 	url       *url.URL
 	loopback  bool
@@ -96,8 +96,8 @@ type place struct {
 type purpose int
 
 const (
-	toGoOn   purpose = iota // the token is missing, refused or expiring
-	toStepUp                // the token lacks scopes
+	forRenewal purpose = iota // the token is missing, refused or expiring
+	forStepUp                 // the token lacks scopes
 )
 
 // A failure is the error and time of a failed renewal.
@@ -115,9 +115,9 @@ type renewal struct {
 }
 
 // current returns the token to send, or nil. It refreshes an expiring token.
-func (p *place) current(ctx context.Context) (*token, error) {
+func (p *endpoint) current(ctx context.Context) (*token, error) {
 	// The result is used by other requests even if this one is cancelled.
-	if err := p.load.do(ctx, func() { p.recall(context.WithoutCancel(ctx)) }); err != nil {
+	if err := p.load.do(ctx, func() { p.loadStored(context.WithoutCancel(ctx)) }); err != nil {
 		return nil, err
 	}
 	for tried := false; ; tried = true {
@@ -134,7 +134,7 @@ func (p *place) current(ctx context.Context) (*token, error) {
 		case now.Refresh == "" || tried:
 			return nil, nil
 		}
-		if err := p.renew(ctx, now, toGoOn, func(ctx context.Context) (*token, error) { return p.refreshOnly(ctx, now) }); err != nil {
+		if err := p.renew(ctx, now, forRenewal, func(ctx context.Context) (*token, error) { return p.refreshOnly(ctx, now) }); err != nil {
 			if !now.ended() && ctx.Err() == nil {
 				return now, nil // the refresh failed, but the token is still valid
 			}
@@ -144,7 +144,7 @@ func (p *place) current(ctx context.Context) (*token, error) {
 }
 
 // renew replaces old by the result of work, unless another request has or does.
-func (p *place) renew(ctx context.Context, old *token, why purpose, work func(context.Context) (*token, error)) error {
+func (p *endpoint) renew(ctx context.Context, old *token, why purpose, work func(context.Context) (*token, error)) error {
 	p.mu.Lock()
 	if p.now != old {
 		p.mu.Unlock()
@@ -160,7 +160,7 @@ func (p *place) renew(ctx context.Context, old *token, why purpose, work func(co
 	}
 	r.waiting++
 	p.mu.Unlock()
-	defer patience.Hold(ctx)() // a user may be logging in
+	defer timeoutpause.Hold(ctx)() // a user may be logging in
 
 	select {
 	case <-r.done:
@@ -180,7 +180,7 @@ func (p *place) renew(ctx context.Context, old *token, why purpose, work func(co
 
 // start begins a renewal. It continues as long as any request waits for it.
 // The caller holds the lock.
-func (p *place) start(ctx context.Context, why purpose, work func(context.Context) (*token, error)) *renewal {
+func (p *endpoint) start(ctx context.Context, why purpose, work func(context.Context) (*token, error)) *renewal {
 	r := &renewal{done: make(chan struct{})}
 	ctx, r.cancel = context.WithTimeout(context.WithoutCancel(ctx), loginDeadline)
 	p.under = r
@@ -207,7 +207,7 @@ func (p *place) start(ctx context.Context, why purpose, work func(context.Contex
 
 // abandon cancels the renewal in progress and waits for its end, so that it
 // stores nothing afterwards.
-func (p *place) abandon(ctx context.Context) error {
+func (p *endpoint) abandon(ctx context.Context) error {
 	p.mu.Lock()
 	r := p.under
 	p.mu.Unlock()
@@ -225,7 +225,7 @@ func (p *place) abandon(ctx context.Context) error {
 
 // took records that the server accepted a token for a method and a set of
 // scopes.
-func (p *place) took(t *token, method, stepped string) {
+func (p *endpoint) markAccepted(t *token, method, stepped string) {
 	if t == nil {
 		return
 	}
@@ -241,7 +241,7 @@ func (p *place) took(t *token, method, stepped string) {
 // hopeless reports whether a refused token must not be replaced: it is from
 // a recent login and was never accepted, so the next one would not be
 // either.
-func (p *place) hopeless(t *token) bool {
+func (p *endpoint) neverAccepted(t *token) bool {
 	if t == nil {
 		return false
 	}
@@ -251,7 +251,7 @@ func (p *place) hopeless(t *token) bool {
 }
 
 // gaveUp records that a new token did not help requests of a method.
-func (p *place) gaveUp(method string) {
+func (p *endpoint) markRefused(method string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.refused == nil || len(p.refused) > 20 {
@@ -263,16 +263,16 @@ func (p *place) gaveUp(method string) {
 // stubborn reports whether requests of a method are refused with any token.
 // A server that accepts POST but responds to every GET with 401 would make
 // users log in again and again.
-func (p *place) stubborn(method string) bool {
+func (p *endpoint) methodRefused(method string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at, ok := p.refused[method]
-	return ok && time.Since(at) < sulk
+	return ok && time.Since(at) < methodPause
 }
 
 // mayStep counts a step-up login and reports whether it is allowed. A login
 // that another request has done or is doing is not counted.
-func (p *place) mayStep(t *token, key string) bool {
+func (p *endpoint) mayStep(t *token, key string) bool {
 	now := time.Now()
 	if o := &p.transport.opts; o.Grant == nil {
 		if o.NoLogin != nil {
@@ -298,12 +298,12 @@ func (p *place) mayStep(t *token, key string) bool {
 }
 
 // mayShow returns an error if no login page may be shown.
-func (p *place) mayShow(now time.Time) error {
+func (p *endpoint) mayShow(now time.Time) error {
 	return p.transport.pages.check(now, canonical(p.url), origin(p.url))
 }
 
 // recall loads the token of an earlier process.
-func (p *place) recall(ctx context.Context) {
+func (p *endpoint) loadStored(ctx context.Context) {
 	old, err := p.stored(ctx)
 	if err != nil && !errors.Is(err, tokens.ErrNotFound) {
 		p.transport.opts.warn("load the token for %s: %v", canonical(p.url), err)
@@ -320,13 +320,13 @@ func (p *place) recall(ctx context.Context) {
 
 // stored loads the token from the store. One that cannot be used here counts
 // as not found.
-func (p *place) stored(ctx context.Context) (*token, error) {
+func (p *endpoint) stored(ctx context.Context) (*token, error) {
 	kept, err := p.transport.store.Load(ctx, p.key())
 	if err != nil {
 		return nil, err
 	}
 	t := &token{kept: true}
-	if json.Unmarshal(kept, t) != nil || t.Access == "" || t.Issuer == "" || !p.inClear(t) {
+	if json.Unmarshal(kept, t) != nil || t.Access == "" || t.Issuer == "" || !p.usable(t) {
 		return nil, tokens.ErrNotFound
 	}
 	if t.DPoP {
@@ -338,7 +338,7 @@ func (p *place) stored(ctx context.Context) (*token, error) {
 }
 
 // inClear reports whether a stored token may be sent to this URL.
-func (p *place) inClear(t *token) bool {
+func (p *endpoint) usable(t *token) bool {
 	if own := p.transport.opts.Resource; own != "" {
 		return t.Resource == own
 	}
@@ -353,4 +353,4 @@ func covers(r, address *url.URL) bool {
 	return own == claimed || strings.HasPrefix(own, claimed+"/") && !slices.Contains(segments, "..")
 }
 
-func (p *place) key() string { return p.transport.opts.key("token", canonical(p.url)) }
+func (p *endpoint) key() string { return p.transport.opts.key("token", canonical(p.url)) }

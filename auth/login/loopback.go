@@ -30,8 +30,8 @@ const (
 	callbackGrace = 2 * time.Second
 )
 
-// A registry is a listener that waits for one callback.
-type registry struct {
+// A callbackListener is a listener that waits for one callback.
+type callbackListener struct {
 	loopback *Loopback
 	redirect string
 	path     string
@@ -45,7 +45,7 @@ type registry struct {
 
 // open starts to listen. fixed is the redirect URI that must be used,
 // preferred one to try; both may be empty.
-func (l *Loopback) open(fixed, preferred string) (*registry, error) {
+func (l *Loopback) open(fixed, preferred string) (*callbackListener, error) {
 	u := &url.URL{Scheme: "http", Host: "127.0.0.1:0", Path: callbackPath}
 	if fixed != "" {
 		var err error
@@ -69,22 +69,22 @@ func (l *Loopback) open(fixed, preferred string) (*registry, error) {
 	return l.desk(listener, u), nil
 }
 
-func (l *Loopback) desk(listener net.Listener, redirect *url.URL) *registry {
+func (l *Loopback) desk(listener net.Listener, redirect *url.URL) *callbackListener {
 	path := redirect.Path
 	if path == "" {
 		path = "/"
 	}
-	return &registry{
+	return &callbackListener{
 		loopback: l, redirect: redirect.String(), path: path, listener: listener,
 		hosts: [2]string{redirect.Host, "127.0.0.1:" + redirect.Port()},
 		found: make(chan *url.URL, 1),
 	}
 }
 
-func (d *registry) close() { _ = d.listener.Close() }
+func (d *callbackListener) close() { _ = d.listener.Close() }
 
 // authorize opens the page and waits for the callback.
-func (d *registry) authorize(ctx context.Context, page string) (*url.URL, error) {
+func (d *callbackListener) authorize(ctx context.Context, page string) (*url.URL, error) {
 	u, err := url.Parse(page)
 	if err != nil {
 		return nil, errors.New("invalid login page URL")
@@ -136,14 +136,14 @@ func (l *Loopback) show(page string) {
 
 // ServeHTTP accepts the one callback with the right state. Any other request
 // gets an error page and changes nothing.
-func (d *registry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *callbackListener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Host != d.hosts[0] && r.Host != d.hosts[1], r.Method != http.MethodGet, r.URL.Path != d.path, len(r.URL.RawQuery) > maxCallback:
 		writePage(w, http.StatusBadRequest, pageRefused)
 		return
 	}
 	q, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil || len(q["state"]) != 1 || !d.takes(q.Get("state")) {
+	if err != nil || len(q["state"]) != 1 || !d.acceptState(q.Get("state")) {
 		writePage(w, http.StatusBadRequest, pageRefused)
 		return
 	}
@@ -161,7 +161,7 @@ func (d *registry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // takes reports whether state is the expected one, and accepts it once.
-func (d *registry) takes(state string) bool {
+func (d *callbackListener) acceptState(state string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.state == "" || state != d.state {

@@ -198,7 +198,7 @@ func TestRedirectURIs(t *testing.T) {
 	}
 	for uri, ok := range map[string]bool{"https://app.example/cb": true, "http://localhost:1/cb": true, "http://app.example/cb": false, "": false, "app:/cb": false} {
 		o := &Options{RedirectURI: uri, Authorize: nobody(t)}
-		if _, err := o.reception(""); (err == nil) != ok {
+		if _, err := o.openReceiver(""); (err == nil) != ok {
 			t.Errorf("%q: %v", uri, err)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // obtain gets a token after old (nil if there was none) was refused with a
 // challenge. It reads the metadata every time, since the server may have
 // changed its authorization server; then nothing of the old one is used.
-func (p *place) obtain(ctx context.Context, old *token, c challenge, step bool) (*token, error) {
+func (p *endpoint) obtain(ctx context.Context, old *token, c challenge, step bool) (*token, error) {
 	got, err := p.renewed(ctx, old, c, step)
 	if wants, ok := errors.AsType[*CredentialError](err); ok {
 		return nil, wants
@@ -27,7 +27,7 @@ func (p *place) obtain(ctx context.Context, old *token, c challenge, step bool) 
 	return got, nil
 }
 
-func (p *place) renewed(ctx context.Context, old *token, c challenge, step bool) (*token, error) {
+func (p *endpoint) renewed(ctx context.Context, old *token, c challenge, step bool) (*token, error) {
 	if p.url.Scheme != "https" && !p.loopback {
 		return nil, errors.New("a token is not sent over plain http; use https")
 	}
@@ -75,13 +75,13 @@ func (p *place) renewed(ctx context.Context, old *token, c challenge, step bool)
 	return got, err
 }
 
-func (p *place) wantsCredential(c challenge, err error) error {
+func (p *endpoint) wantsCredential(c challenge, err error) error {
 	return &CredentialError{Server: canonical(p.url), Schemes: c.schemes, Err: err}
 }
 
 // choose returns the authorization server of the configured client, or else
 // the first one.
-func (p *place) choose(ctx context.Context, prot *protection) (*server, error) {
+func (p *endpoint) choose(ctx context.Context, prot *protection) (*server, error) {
 	if len(prot.issuers) == 0 {
 		return findOwnServer(ctx, p.fetch, p.url)
 	}
@@ -111,7 +111,7 @@ const (
 
 // login gets a token by the grant of the options or from the user. A
 // registered client that is no longer known registers again, once.
-func (p *place) login(ctx context.Context, prot *protection, s *server, scopes []string, key binding) (*token, error) {
+func (p *endpoint) login(ctx context.Context, prot *protection, s *server, scopes []string, key binding) (*token, error) {
 	got, err := p.loginOnce(ctx, prot, s, scopes, key)
 	if refused, ok := errors.AsType[*ServerError](err); ok && refused.Code == "invalid_client" && p.forgetClient(ctx, s.Issuer) {
 		got, err = p.loginOnce(ctx, prot, s, scopes, key)
@@ -119,7 +119,7 @@ func (p *place) login(ctx context.Context, prot *protection, s *server, scopes [
 	return got, err
 }
 
-func (p *place) loginOnce(ctx context.Context, prot *protection, s *server, scopes []string, key binding) (*token, error) {
+func (p *endpoint) loginOnce(ctx context.Context, prot *protection, s *server, scopes []string, key binding) (*token, error) {
 	o := &p.transport.opts
 	var prove *prover
 	switch {
@@ -140,7 +140,7 @@ func (p *place) loginOnce(ctx context.Context, prot *protection, s *server, scop
 		ask, err = o.Grant.grant(ctx, p.fetch, s, prot.resource, scopes)
 	} else {
 		scopes = withOffline(scopes, s.ScopesSupported)
-		ask, err = p.byPerson(ctx, s, prot.resource, scopes, prove)
+		ask, err = p.authorizeUser(ctx, s, prot.resource, scopes, prove)
 	}
 	if err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func (p *place) loginOnce(ctx context.Context, prot *protection, s *server, scop
 }
 
 // fill copies the granted token into t and stores it.
-func (p *place) fill(ctx context.Context, t *token, g *grantedToken, prove *prover, bound bool) error {
+func (p *endpoint) fill(ctx context.Context, t *token, g *grantedToken, prove *prover, bound bool) error {
 	switch kind := strings.ToLower(g.TokenType); {
 	case kind == "dpop" && prove != nil:
 		t.DPoP, t.prover = true, prove
@@ -185,14 +185,14 @@ func (p *place) fill(ctx context.Context, t *token, g *grantedToken, prove *prov
 	if life > 0 {
 		t.Expires = t.Got.Add(life)
 	}
-	p.keep(ctx, "token", canonical(p.url), t)
+	p.save(ctx, "token", canonical(p.url), t)
 	return nil
 }
 
 // refreshOnly renews an expiring token without a user. If the authorization
 // server refuses, it returns no token, and the next response of the server
 // starts a login.
-func (p *place) refreshOnly(ctx context.Context, old *token) (*token, error) {
+func (p *endpoint) refreshOnly(ctx context.Context, old *token) (*token, error) {
 	if newer := p.newer(ctx, old); newer != nil {
 		return newer, nil
 	}
@@ -207,7 +207,7 @@ func (p *place) refreshOnly(ctx context.Context, old *token) (*token, error) {
 	return got, err
 }
 
-func (p *place) serverOf(ctx context.Context, t *token) (*server, error) {
+func (p *endpoint) serverOf(ctx context.Context, t *token) (*server, error) {
 	if t.Own {
 		return findOwnServer(ctx, p.fetch, p.url)
 	}
@@ -216,7 +216,7 @@ func (p *place) serverOf(ctx context.Context, t *token) (*server, error) {
 
 // newer returns the token that another process has stored since old, or nil.
 // A refresh token may work only once, and a user should log in once.
-func (p *place) newer(ctx context.Context, old *token) *token {
+func (p *endpoint) newer(ctx context.Context, old *token) *token {
 	t, err := p.stored(ctx)
 	if err != nil || t.ending() || old != nil && (t.Access == old.Access || t.Issuer != old.Issuer) {
 		return nil
@@ -233,7 +233,7 @@ const refreshTimeout = 20 * time.Second
 // ends the login of all processes. So the request is made under the lock of the
 // token, and the refresh token is the one that was stored last. The lock is for
 // this token only, and held for refreshTimeout at most.
-func (p *place) refreshAlone(ctx context.Context, old *token, s *server) (*token, error) {
+func (p *endpoint) refreshAlone(ctx context.Context, old *token, s *server) (*token, error) {
 	unlock, err := p.transport.lock(ctx, p.key())
 	if err != nil {
 		return nil, fmt.Errorf("refresh the token: %w", err)
@@ -271,7 +271,7 @@ func (t *Transport) lock(ctx context.Context, key string) (unlock func(), err er
 
 // refresh trades the refresh token for a new token. A server that rotates gives
 // a new refresh token, too; otherwise the old one stays.
-func (p *place) refresh(ctx context.Context, old *token, s *server) (*token, error) {
+func (p *endpoint) refresh(ctx context.Context, old *token, s *server) (*token, error) {
 	client, err := p.clientOf(ctx, old, s)
 	if err != nil {
 		return nil, err
@@ -289,7 +289,7 @@ func (p *place) refresh(ctx context.Context, old *token, s *server) (*token, err
 
 // clientOf returns the client that a token was issued to. No other client
 // can refresh it, so a missing client counts as a refusal.
-func (p *place) clientOf(ctx context.Context, t *token, s *server) (*Client, error) {
+func (p *endpoint) clientOf(ctx context.Context, t *token, s *server) (*Client, error) {
 	if c := p.transport.opts.identity(); c != nil {
 		if c.ID != t.ClientID {
 			return nil, &ServerError{Issuer: fetch.Redact(s.Issuer), Code: "invalid_client", Description: "the token was issued to another client"}

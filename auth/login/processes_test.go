@@ -31,7 +31,7 @@ func refreshJob(dir, _ string, n int) (done []string) {
 	}
 	t := New(&Options{Store: &tokens.Files{Dir: filepath.Join(dir, "tokens")}, NoLogin: errors.New("nobody is here")})
 	defer t.CloseIdleConnections()
-	p := t.place(u)
+	p := t.endpoint(u)
 	now, err := p.stored(context.Background())
 	for i := 0; i < n && err == nil; i++ {
 		if now, err = p.refreshOnly(context.Background(), now); now == nil && err == nil {

@@ -25,7 +25,7 @@ func TestTwoLoginsAtOnceKeepTheirClients(t *testing.T) {
 		t.Cleanup(documents.Close)
 		c := w.client(func(o *Options) { o.Store, o.RedirectURI, o.Authorize = store, redirect, Follow(documents, redirect) })
 		at, _ := url.Parse(w.url())
-		p := c.Transport.(*Transport).place(at)
+		p := c.Transport.(*Transport).endpoint(at)
 		wg.Go(func() {
 			prot, err := findProtection(t.Context(), p.fetch, p.url, "", "")
 			if err != nil {

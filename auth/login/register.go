@@ -14,7 +14,7 @@ import (
 
 // identify returns the client for an authorization server: the configured
 // one, else the metadata URL, else a registered one, else none.
-func (p *place) identify(ctx context.Context, s *server, redirect string) (*Client, error) {
+func (p *endpoint) identify(ctx context.Context, s *server, redirect string) (*Client, error) {
 	o := &p.transport.opts
 	switch {
 	case o.Client != nil:
@@ -36,7 +36,7 @@ func (p *place) identify(ctx context.Context, s *server, redirect string) (*Clie
 
 // bind ensures that a configured client is used at one authorization server
 // only: its Issuer, or else the first one that was used.
-func (p *place) bind(ctx context.Context, c *Client, issuer string) error {
+func (p *endpoint) bind(ctx context.Context, c *Client, issuer string) error {
 	t := p.transport
 	known := c.Issuer
 	if known == "" {
@@ -60,7 +60,7 @@ func (p *place) bind(ctx context.Context, c *Client, issuer string) error {
 }
 
 // keep stores a value as JSON.
-func (p *place) keep(ctx context.Context, kind, name string, v any) {
+func (p *endpoint) save(ctx context.Context, kind, name string, v any) {
 	t := p.transport
 	text, err := json.Marshal(v)
 	if err == nil {

@@ -206,7 +206,7 @@ func TestAnotherProcessHasRefreshed(t *testing.T) {
 	w.wantOK(c)
 	tr := c.Transport.(*Transport)
 	at, _ := url.Parse(w.url())
-	p := tr.place(at)
+	p := tr.endpoint(at)
 	p.mu.Lock()
 	p.now.Expires = time.Now()
 	p.mu.Unlock()
@@ -234,7 +234,7 @@ func TestAnotherProcessHasLoggedIn(t *testing.T) {
 	store := &tokens.Memory{}
 	early := w.client(func(o *Options) { o.Store, o.NoLogin = store, errors.New("nobody is here") })
 	at, _ := url.Parse(w.url())
-	if tok, err := early.Transport.(*Transport).place(at).current(t.Context()); tok != nil || err != nil {
+	if tok, err := early.Transport.(*Transport).endpoint(at).current(t.Context()); tok != nil || err != nil {
 		t.Fatal(tok, err)
 	}
 	w.wantOK(w.client(func(o *Options) { o.Store = store }))
@@ -440,10 +440,10 @@ func TestTokenThatHasExpiredAlready(t *testing.T) {
 		t.Errorf("sent %q", w.taken)
 	}
 	at, _ := url.Parse(w.url())
-	p := c.Transport.(*Transport).place(at)
+	p := c.Transport.(*Transport).endpoint(at)
 	p.mu.Lock()
 	p.now.Expires = time.Now()
-	delete(p.failed, toGoOn)
+	delete(p.failed, forRenewal)
 	p.mu.Unlock()
 	w.wantError(c, "has already expired (expires_in is -5)")
 }

@@ -79,7 +79,7 @@ func readProtection(ctx context.Context, f *fetch.Client, place string, address 
 	if doc.Resource == "" && doc.AuthorizationServers == nil { // some servers return JSON for every URL
 		return nil, absent{fmt.Errorf("the document at %s is not protected resource metadata", fetch.Redact(place))}
 	}
-	if !vouches(doc.Resource, place, address, expected) {
+	if !describes(doc.Resource, place, address, expected) {
 		return nil, fmt.Errorf("the metadata at %s is for resource %q, not for %s, so its tokens may be for another server",
 			fetch.Redact(place), clip(doc.Resource), canonical(address))
 	}
@@ -89,10 +89,10 @@ func readProtection(ctx context.Context, f *fetch.Client, place string, address 
 	return &protection{resource: doc.Resource, issuers: doc.AuthorizationServers, scopes: validScopes(doc.ScopesSupported), dpop: doc.DPoPRequired}, nil
 }
 
-// vouches reports whether a document at place may describe the server at
+// describes reports whether a document at place may describe the server at
 // address: it is for that address, or for a path above it and at the
 // well-known URL of that path. So a tenant of a host cannot claim the host.
-func vouches(resource, place string, address *url.URL, expected string) bool {
+func describes(resource, place string, address *url.URL, expected string) bool {
 	if expected != "" {
 		return resource == expected
 	}

@@ -26,15 +26,15 @@ type Transport struct {
 	pages *PageLimit
 
 	mu      sync.Mutex
-	places  map[string]*place
+	places  map[string]*endpoint
 	clients [2]*fetch.Client // for other machines and for this machine
 
-	provers map[string]*keptProver // by issuer
+	provers map[string]*storedProver // by issuer
 }
 
 const (
-	maxPlaces = 256 // maximum number of endpoints
-	maxSends  = 6   // maximum number of times one request is sent
+	maxEndpoints = 256 // maximum number of endpoints
+	maxSends     = 6   // maximum number of times one request is sent
 
 	maxRenewals = 2 // token renewals for one request: a refresh and a login
 )
@@ -44,7 +44,7 @@ func New(o *Options) *Transport {
 	if o == nil {
 		o = &Options{}
 	}
-	t := &Transport{opts: *o, base: o.Base, store: o.Store, pages: o.Pages, places: map[string]*place{}, provers: map[string]*keptProver{}}
+	t := &Transport{opts: *o, base: o.Base, store: o.Store, pages: o.Pages, places: map[string]*endpoint{}, provers: map[string]*storedProver{}}
 	if t.pages == nil {
 		t.pages = &PageLimit{}
 	}
@@ -83,7 +83,7 @@ func (t *Transport) Forget(ctx context.Context, address string) error {
 		return fmt.Errorf("invalid server address")
 	}
 	t.mu.Lock()
-	var gone []*place
+	var gone []*endpoint
 	for name, p := range t.places {
 		if p.covers(u) {
 			gone = append(gone, p)
@@ -112,8 +112,8 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Header.Get("Authorization") != "" || req.URL.Scheme != "http" && req.URL.Scheme != "https" {
 		return t.base.RoundTrip(req)
 	}
-	p := t.place(req.URL)
-	j := &journey{transport: t, place: p, original: req}
+	p := t.endpoint(req.URL)
+	j := &exchange{transport: t, place: p, original: req}
 	for {
 		var err error
 		if j.token, err = p.current(req.Context()); err != nil {
@@ -124,7 +124,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		again, err := j.consider(resp)
+		again, err := j.handleResponse(resp)
 		if err != nil || again {
 			_ = resp.Body.Close() // without reading: it may never end
 		}
@@ -137,10 +137,10 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 }
 
-// A journey is the state of one request.
-type journey struct {
+// An exchange is the state of one request.
+type exchange struct {
 	transport *Transport
-	place     *place
+	place     *endpoint
 	original  *http.Request
 
 	token   *token
@@ -151,14 +151,14 @@ type journey struct {
 	stepped string // the scopes of the last step-up
 }
 
-func (j *journey) closeBody() {
+func (j *exchange) closeBody() {
 	if j.sends == 0 && j.original.Body != nil {
 		_ = j.original.Body.Close()
 	}
 }
 
 // send sends the request with the current token.
-func (j *journey) send() (*http.Response, error) {
+func (j *exchange) send() (*http.Response, error) {
 	req := j.original.Clone(j.original.Context())
 	if j.sends > 0 && j.original.GetBody != nil {
 		body, err := j.original.GetBody()
@@ -186,12 +186,12 @@ func (j *journey) send() (*http.Response, error) {
 
 // consider handles a response: it obtains what is needed to send the request
 // again, or reports that the response is final.
-func (j *journey) consider(resp *http.Response) (again bool, err error) {
+func (j *exchange) handleResponse(resp *http.Response) (again bool, err error) {
 	p, tok := j.place, j.token
 	newNonce := tok != nil && tok.DPoP && tok.prover.receive(j.original.URL, resp.Header)
 	wants := resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden
 	if !wants {
-		p.took(tok, j.original.Method, j.stepped)
+		p.markAccepted(tok, j.original.Method, j.stepped)
 		return false, nil
 	}
 	c := readChallenge(resp.Header)
@@ -205,16 +205,16 @@ func (j *journey) consider(resp *http.Response) (again bool, err error) {
 		j.nonced = tok
 		return true, nil
 	case resp.StatusCode == http.StatusUnauthorized:
-		if j.renewed >= maxRenewals || p.hopeless(tok) || tok != nil && p.stubborn(j.original.Method) {
+		if j.renewed >= maxRenewals || p.neverAccepted(tok) || tok != nil && p.methodRefused(j.original.Method) {
 			if j.renewed > 0 {
-				p.gaveUp(j.original.Method)
+				p.markRefused(j.original.Method)
 			}
 			return false, nil
 		}
 		j.renewed++
-		return true, p.renew(j.original.Context(), j.seen(), toGoOn, func(ctx context.Context) (*token, error) { return p.obtain(ctx, tok, c, false) })
+		return true, p.renew(j.original.Context(), j.seen(), forRenewal, func(ctx context.Context) (*token, error) { return p.obtain(ctx, tok, c, false) })
 	case tok == nil || c.err != "insufficient_scope":
-		p.took(tok, j.original.Method, "")
+		p.markAccepted(tok, j.original.Method, "")
 		return false, nil
 	}
 	return j.stepUp(c)
@@ -223,7 +223,7 @@ func (j *journey) consider(resp *http.Response) (again bool, err error) {
 // stepUp logs in for more scopes. It returns false, so that the caller gets
 // the response of the server, if the request has used its step-ups or the
 // page limit is reached.
-func (j *journey) stepUp(c challenge) (bool, error) {
+func (j *exchange) stepUp(c challenge) (bool, error) {
 	p, tok := j.place, j.token
 	if g := j.transport.opts.Grant; g != nil && !g.repeats() || j.steps >= maxSteps {
 		return false, nil
@@ -234,7 +234,7 @@ func (j *journey) stepUp(c challenge) (bool, error) {
 	}
 	j.steps++
 	j.stepped = key
-	err := p.renew(j.original.Context(), tok, toStepUp, func(ctx context.Context) (*token, error) { return p.obtain(ctx, tok, c, true) })
+	err := p.renew(j.original.Context(), tok, forStepUp, func(ctx context.Context) (*token, error) { return p.obtain(ctx, tok, c, true) })
 	if _, ok := errors.AsType[*PageLimitError](err); ok {
 		return false, nil
 	}
@@ -243,7 +243,7 @@ func (j *journey) stepUp(c challenge) (bool, error) {
 
 // seen returns the token that this request knows: the one that was sent, or
 // an expired one that was not sent.
-func (j *journey) seen() *token {
+func (j *exchange) seen() *token {
 	if j.token != nil {
 		return j.token
 	}
@@ -255,8 +255,8 @@ func (j *journey) seen() *token {
 	return nil
 }
 
-// place returns the endpoint of an address, and creates it if necessary.
-func (t *Transport) place(u *url.URL) *place {
+// endpoint returns the endpoint of an address, and creates it if necessary.
+func (t *Transport) endpoint(u *url.URL) *endpoint {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	name := canonical(u)
@@ -269,14 +269,14 @@ func (t *Transport) place(u *url.URL) *place {
 		}
 	}
 	for old := range t.places {
-		if len(t.places) < maxPlaces {
+		if len(t.places) < maxEndpoints {
 			break
 		}
 		delete(t.places, old)
 	}
 	at := *u
 	at.Fragment, at.RawFragment, at.User = "", "", nil
-	p := &place{transport: t, url: &at, loopback: onLoopback(u.Hostname())}
+	p := &endpoint{transport: t, url: &at, loopback: onLoopback(u.Hostname())}
 	p.fetch = t.client(p.loopback)
 	t.places[name] = p
 	return p
@@ -298,7 +298,7 @@ func (t *Transport) client(loopback bool) *fetch.Client {
 }
 
 // covers reports whether the token of the endpoint may be sent to an address.
-func (p *place) covers(u *url.URL) bool {
+func (p *endpoint) covers(u *url.URL) bool {
 	if canonical(p.url) == canonical(u) {
 		return true
 	}

@@ -219,12 +219,12 @@ func TestReasons(t *testing.T) {
 	is := newIssuer(t)
 	v, _ := clocked(t, is)
 	for want, token := range map[string]string{
-		"kid) is too long":  sign(jose.RS256, rsaKey(), map[jose.HeaderKey]any{"kid": strings.Repeat("k", maxKeyID+1)}, is.goodClaims(nil)),
-		"unsupported binding":    is.token(map[string]any{"cnf": map[string]any{"x5t#S256": "x", "jkt": "y"}}),
+		"kid) is too long":        sign(jose.RS256, rsaKey(), map[jose.HeaderKey]any{"kid": strings.Repeat("k", maxKeyID+1)}, is.goodClaims(nil)),
+		"unsupported binding":     is.token(map[string]any{"cnf": map[string]any{"x5t#S256": "x", "jkt": "y"}}),
 		"the signature algorithm": unsigned(`{"alg":"none"}`, `{}`, ""),
-		"another issuer":     is.token(map[string]any{"iss": "https://evil.example"}),
-		"not valid yet":      is.token(map[string]any{"nbf": time.Now().Unix() + 120}),
-		"in the future":     is.token(map[string]any{"iat": time.Now().Unix() + 120}),
+		"another issuer":          is.token(map[string]any{"iss": "https://evil.example"}),
+		"not valid yet":           is.token(map[string]any{"nbf": time.Now().Unix() + 120}),
+		"in the future":           is.token(map[string]any{"iat": time.Now().Unix() + 120}),
 	} {
 		if err := verify(t, v, token); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q", err, want)

@@ -1,5 +1,7 @@
-// Package calc is the smallest server that shows everything: tools, a resource
-// template, a prompt, and a question to the person. Its arithmetic is exact.
+// Package calc is a small example MCP server with tools, a resource template, a
+// prompt and an elicitation. Its arithmetic is exact.
+//
+//	s, err := calc.New(calc.Config{})
 package calc
 
 import (
@@ -16,11 +18,11 @@ import (
 	"github.com/tenon-mcp/tenon/server"
 )
 
-// Config is what can be set; there is nothing yet.
+// Config configures the server. It has no settings yet.
 type Config struct{}
 
-// FromQuery makes a Config of what stands behind the question mark of
-// builtin:calc?…, which has to be nothing.
+// FromQuery returns the Config for the query of a URL such as builtin:calc. Any
+// setting is an error.
 func FromQuery(q url.Values) (Config, error) {
 	var unknown []string
 	for key := range q {
@@ -30,24 +32,24 @@ func FromQuery(q url.Values) (Config, error) {
 		return Config{}, nil
 	}
 	slices.Sort(unknown)
-	return Config{}, fmt.Errorf("%s: calc has no settings", strings.Join(unknown, ", "))
+	return Config{}, fmt.Errorf("unknown setting %s; calc has none", strings.Join(unknown, ", "))
 }
 
-// Numbers are what a calculation is made of.
+// Numbers are the operands of a calculation.
 type Numbers struct {
 	A float64 `json:"a" doc:"the first number"`
 	B float64 `json:"b" doc:"the second number"`
 }
 
-// Answer is what a calculation comes to.
-type Answer struct {
+// Result is the result of a calculation.
+type Result struct {
 	Result float64 `json:"result"`
-	// Exact is there when the result cannot be said as a float64.
-	Exact string `json:"exact,omitempty" doc:"the exact result, where the number is only near it"`
+	// Exact is the exact result if a float64 cannot represent it.
+	Exact string `json:"exact,omitempty" doc:"the exact result, if the number is only an approximation"`
 }
 
-// MCPText is what a model reads.
-func (a Answer) MCPText() string {
+// MCPText returns the text that a model reads.
+func (a Result) MCPText() string {
 	switch {
 	case a.Exact == "":
 		return fmt.Sprint(a.Result)
@@ -60,26 +62,26 @@ func (a Answer) MCPText() string {
 // New returns the server.
 func New(Config) (*server.Server, error) {
 	s := server.New(mcp.Implementation{Name: "calc", Title: "Calculator", Version: "1.0.0"}, &server.Options{
-		Instructions: "Use add, subtract, multiply and divide for arithmetic instead of doing it in your head.",
+		Instructions: "Use add, subtract, multiply and divide for all arithmetic.",
 	})
 	harmless := &server.ToolOptions{Annotations: server.ReadOnly()}
 	arithmetic := func(name, description string, f func(z, a, b *big.Rat) *big.Rat) {
-		server.AddTool(s, name, description, func(_ context.Context, c *mcp.Call, _ Numbers) (Answer, error) {
-			a, b, err := exactly(c)
+		server.AddTool(s, name, description, func(_ context.Context, c *mcp.Call, _ Numbers) (Result, error) {
+			a, b, err := exactArguments(c)
 			if err != nil {
-				return Answer{}, err
+				return Result{}, err
 			}
 			if name == "divide" && b.Sign() == 0 {
-				return Answer{}, errors.New("division by zero: choose another b")
+				return Result{}, errors.New("division by zero: choose another b")
 			}
-			return answerOf(f(new(big.Rat), a, b))
+			return newResult(f(new(big.Rat), a, b))
 		}, harmless)
 	}
 	arithmetic("add", "Add two numbers", (*big.Rat).Add)
 	arithmetic("subtract", "Subtract b from a", (*big.Rat).Sub)
 	arithmetic("multiply", "Multiply two numbers", (*big.Rat).Mul)
 	arithmetic("divide", "Divide a by b", (*big.Rat).Quo)
-	server.AddTool(s, "average", "Ask the person for two numbers and average them", average, harmless)
+	server.AddTool(s, "average", "Ask the user for two numbers and return their average", average, harmless)
 	server.AddPrompt(s, "explain", "Explain a calculation step by step", func(_ context.Context, _ *mcp.Call, in struct {
 		Calculation string `json:"calculation" doc:"such as 17 * 23"`
 	}) (string, error) {
@@ -92,19 +94,19 @@ func New(Config) (*server.Server, error) {
 	return s, err
 }
 
-func average(_ context.Context, c *mcp.Call, _ struct{}) (Answer, error) {
+func average(_ context.Context, c *mcp.Call, _ struct{}) (Result, error) {
 	in, err := server.Elicit[Numbers](c, "numbers", "Which two numbers shall be averaged?")
 	if err != nil {
-		return Answer{}, err
+		return Result{}, err
 	}
-	// The numbers of a form arrive as float64: what they look like counts.
+	// The numbers of a form are float64 values: use their shortest decimal form.
 	sum := new(big.Rat)
 	for _, f := range []float64{in.A, in.B} {
 		r, ok := new(big.Rat).SetString(strconv.FormatFloat(f, 'g', -1, 64))
 		if !ok {
-			return Answer{}, fmt.Errorf("%v is not a number", f)
+			return Result{}, fmt.Errorf("%v is not a number", f)
 		}
 		sum.Add(sum, r)
 	}
-	return answerOf(sum.Quo(sum, big.NewRat(2, 1)))
+	return newResult(sum.Quo(sum, big.NewRat(2, 1)))
 }

@@ -65,7 +65,7 @@ func TestFromQuery(t *testing.T) {
 	if _, err := calc.FromQuery(nil); err != nil {
 		t.Error(err)
 	}
-	if _, err := calc.FromQuery(url.Values{"digits": {"5"}}); err == nil || !strings.Contains(err.Error(), `"digits": calc has no settings`) {
+	if _, err := calc.FromQuery(url.Values{"digits": {"5"}}); err == nil || !strings.Contains(err.Error(), `unknown setting "digits"; calc has none`) {
 		t.Error(err)
 	}
 }

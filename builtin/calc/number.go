@@ -11,21 +11,20 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// maxDigits bounds what a number is written with. Nobody needs more, and exact
-// arithmetic on more takes time.
+// maxDigits is the maximum length of a number, since exact arithmetic on long
+// numbers takes time.
 const maxDigits = 1000
 
-// exactly reads the numbers of a call as they were written: 0.1 is a tenth,
-// and 9007199254740993 is not rounded to an even number.
-func exactly(c *mcp.Call) (a, b *big.Rat, err error) {
+// exactArguments returns the numbers of a call as written: 0.1 is a tenth, and
+// 9007199254740993 is not rounded.
+func exactArguments(c *mcp.Call) (a, b *big.Rat, err error) {
 	var p struct {
 		Arguments struct {
 			A json.RawMessage `json:"a"`
 			B json.RawMessage `json:"b"`
 		} `json:"arguments"`
 	}
-	// The arguments were checked already; other members of the call are not
-	// for us.
+	// The arguments were validated already; ignore other members of the call.
 	var members map[string]json.RawMessage
 	if err := mcp.Unmarshal(c.Params, &members); err != nil {
 		return nil, nil, err
@@ -42,15 +41,15 @@ func exactly(c *mcp.Call) (a, b *big.Rat, err error) {
 	return a, b, nil
 }
 
-// parse reads a number of JSON. An exponent is looked at first: as a fraction,
-// 1e-999999999 would fill the memory.
+// parse parses a JSON number. It checks the exponent first: as a fraction,
+// 1e-999999999 would use up the memory.
 func parse(s string) (*big.Rat, error) {
 	if len(s) > maxDigits {
 		return nil, fmt.Errorf("the number has more than %d digits", maxDigits)
 	}
 	if at := strings.IndexAny(s, "eE"); at >= 0 {
 		if e, err := strconv.Atoi(s[at+1:]); err != nil || e > 400 || e < -400 {
-			return nil, errors.New("the exponent has to be between -400 and 400")
+			return nil, errors.New("the exponent must be between -400 and 400")
 		}
 	}
 	r, ok := new(big.Rat).SetString(s)
@@ -60,22 +59,22 @@ func parse(s string) (*big.Rat, error) {
 	return r, nil
 }
 
-// answerOf says a number: as the nearest float64, and exactly where that is not
-// what the float64 looks like.
-func answerOf(r *big.Rat) (Answer, error) {
+// newResult returns a number as the nearest float64, and exactly if the float64
+// differs from it.
+func newResult(r *big.Rat) (Result, error) {
 	f, _ := r.Float64()
 	short := strconv.FormatFloat(f, 'g', -1, 64)
 	seen, ok := new(big.Rat).SetString(short)
-	if !ok { // an infinity: JSON has no number for it
-		return Answer{}, errors.New("the result is too large: choose smaller numbers")
+	if !ok { // an infinity, which JSON cannot represent
+		return Result{}, errors.New("the result is too large; use smaller numbers")
 	}
 	if seen.Cmp(r) == 0 {
-		return Answer{Result: f}, nil
+		return Result{Result: f}, nil
 	}
-	return Answer{Result: f, Exact: exactText(r)}, nil
+	return Result{Result: f, Exact: exactText(r)}, nil
 }
 
-// exactText is a decimal where there is one, and a fraction otherwise.
+// exactText returns a finite decimal, or else a fraction.
 func exactText(r *big.Rat) string {
 	if digits, finite := r.FloatPrec(); finite {
 		return r.FloatString(digits)

@@ -54,7 +54,7 @@ func TestEditNoticesOthers(t *testing.T) {
 		"removed": func(b *bench) error { return os.Remove(b.path("f.txt")) },
 	} {
 		b := newBench(t, Config{}, map[string]string{"f.txt": "mine\n"})
-		p := place{b.roots[0], "f.txt"}
+		p := location{b.roots[0], "f.txt"}
 		old, err := p.root.dir.Lstat(p.rel)
 		if err == nil {
 			err = other(b)
@@ -124,7 +124,7 @@ func TestReadingCanBeCancelled(t *testing.T) {
 	b := newBench(t, Config{}, map[string]string{"f": strings.Repeat("text\n", 4000)})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	c := &call{Call: &mcp.Call{}, files: b.files, areas: b.everything()}
+	c := &call{Call: &mcp.Call{}, files: b.files, areas: b.allRoots()}
 	for name, s := range map[string]span{"offset": {offset: 1 << 30}, "tail": {tail: 1 << 30}} {
 		if _, err := c.readText(ctx, "f", s, 1000); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", name, err)

@@ -12,7 +12,7 @@ import (
 // roots of the server, or, if the client names roots, the intersection of
 // both. A client can never extend the roots of the server.
 func (f *files) callFor(c *mcp.Call) (*call, error) {
-	mine := &call{Call: c, files: f, areas: f.everything()}
+	mine := &call{Call: c, files: f, areas: f.allRoots()}
 	if f.IgnoreClientRoots || c.Caller.CanHandle(mcp.RootsRequest()) != nil {
 		return mine, nil
 	}
@@ -21,12 +21,12 @@ func (f *files) callFor(c *mcp.Call) (*call, error) {
 		return nil, err
 	}
 	if len(open) > 0 {
-		mine.areas = f.narrowed(open)
+		mine.areas = f.intersectRoots(open)
 	}
 	return mine, nil
 }
 
-func (f *files) everything() []area {
+func (f *files) allRoots() []area {
 	all := make([]area, len(f.roots))
 	for i, r := range f.roots {
 		all[i] = area{r, "."}
@@ -36,7 +36,7 @@ func (f *files) everything() []area {
 
 // narrowed returns the intersection of the roots of the server and those of
 // a client.
-func (f *files) narrowed(open []mcp.Root) []area {
+func (f *files) intersectRoots(open []mcp.Root) []area {
 	var both []area
 	for _, o := range open {
 		name, err := readPath(o.URI)

@@ -15,7 +15,7 @@ type consent struct {
 // agree asks the user to confirm a change. If the client cannot ask the
 // user, the call must have set confirm. It must run before anything is
 // changed, because the tool runs again with the response.
-func (c *call) agree(when Ask, confirmed bool, question string) error {
+func (c *call) confirm(when Ask, confirmed bool, question string) error {
 	if c.Config.Ask == AskNever || when == AskBeforeChange && c.Config.Ask != AskBeforeChange {
 		return nil
 	}

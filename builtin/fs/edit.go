@@ -90,7 +90,7 @@ func (d *document) apply(e edit, most int) (*document, error) {
 	}
 	found := occurrences(d.plain, old)
 	if e.ReplaceAll {
-		found = apart(found, len(old))
+		found = withoutOverlaps(found, len(old))
 	}
 	switch {
 	case len(found) == 1 || len(found) > 1 && e.ReplaceAll:
@@ -99,7 +99,7 @@ func (d *document) apply(e edit, most int) (*document, error) {
 		}
 		return d.replace(found, len(old), text), nil
 	case len(found) > 1:
-		return nil, fmt.Errorf("oldText occurs %d times, %s; include more of the surrounding text, or set replaceAll\n%s", len(found), lineList(d.plain, found), shown(e.OldText))
+		return nil, fmt.Errorf("oldText occurs %d times, %s; include more of the surrounding text, or set replaceAll\n%s", len(found), lineList(d.plain, found), textForError(e.OldText))
 	}
 	return d.applyLoosely(e, old, text)
 }
@@ -125,8 +125,8 @@ func occurrences(in, what string) []int {
 	return found
 }
 
-// apart removes positions that overlap the one before.
-func apart(found []int, length int) []int {
+// withoutOverlaps removes positions that overlap the one before.
+func withoutOverlaps(found []int, length int) []int {
 	end := 0
 	return slices.DeleteFunc(found, func(at int) bool {
 		if at < end {
@@ -161,7 +161,7 @@ func (d *document) applyLoosely(e edit, old, text string) (*document, error) {
 		for i, line := range found {
 			positions[i] = starts[line]
 		}
-		return nil, fmt.Errorf("oldText has no exact match; ignoring white space it occurs %d times, %s; include more of the surrounding text\n%s", len(found), lineList(d.plain, positions), shown(e.OldText))
+		return nil, fmt.Errorf("oldText has no exact match; ignoring white space it occurs %d times, %s; include more of the surrounding text\n%s", len(found), lineList(d.plain, positions), textForError(e.OldText))
 	}
 	first := found[0]
 	last := first + len(want) - 1
@@ -229,18 +229,18 @@ func (d *document) notFound(e edit, want, trimmed []string) error {
 		}
 		for i, line := range trimmed {
 			if line == w {
-				hint = fmt.Sprintf("\nLine %q is line %d of the file, but the lines around it differ; read the file again", shown(w), i+1)
+				hint = fmt.Sprintf("\nLine %q is line %d of the file, but the lines around it differ; read the file again", textForError(w), i+1)
 				break
 			}
 		}
 		break
 	}
 	//lint:ignore ST1005 the words of the reference server
-	return fmt.Errorf("Could not find exact match for edit:\n%s%s", shown(e.OldText), hint)
+	return fmt.Errorf("Could not find exact match for edit:\n%s%s", textForError(e.OldText), hint)
 }
 
-// shown returns a text for an error message, cut if it is long.
-func shown(text string) string {
+// textForError returns a text for an error message, cut if it is long.
+func textForError(text string) string {
 	const most = 2000
 	if len(text) <= most {
 		return text

@@ -41,25 +41,25 @@ func open(c Config) (*files, error) {
 	f.watch = &watcher{files: f}
 	f.server = server.New(mcp.Implementation{Name: "tenon-fs", Title: "Files", Version: "1.0.0"}, &server.Options{
 		Instructions: f.instructions(),
-		Middleware:   []mcp.Middleware{f.listing, f.watch.subscribing},
+		Middleware:   []mcp.Middleware{f.listResources, f.watch.watchSubscriptions},
 		ChangeDelay:  changeDelay,
 		Log:          c.Log,
 	})
-	f.addReading()
-	f.addFinding()
+	f.addReadTools()
+	f.addListTools()
 	if !c.ReadOnly {
-		f.addWriting()
+		f.addWriteTools()
 	}
 	if err := f.addResources(); err != nil {
 		f.closeRoots()
 		return nil, err
 	}
-	f.inBackground()
+	f.startBackground()
 	return f, nil
 }
 
 // inBackground starts the sweep. Close ends the sweep and the watcher.
-func (f *files) inBackground() {
+func (f *files) startBackground() {
 	f.server.OnClose(f.closeRoots)
 	f.server.OnClose(f.watch.close)
 	if f.ReadOnly { // a read-only server leaves no temporary files

@@ -27,7 +27,7 @@ type rule struct {
 }
 
 // ignoring returns the rules for a directory and its parents within the root.
-func (f *files) ignoring(dir place) *ignores {
+func (f *files) ignoring(dir location) *ignores {
 	var above *ignores
 	if dir.rel != "." {
 		above = f.ignoring(dir.parent())
@@ -38,7 +38,7 @@ func (f *files) ignoring(dir place) *ignores {
 }
 
 // within adds the rules of a directory to those of its parents.
-func (f *files) within(above *ignores, dir place) *ignores {
+func (f *files) within(above *ignores, dir location) *ignores {
 	if rules := f.rulesOf(dir.join(".gitignore")); rules != nil {
 		return &ignores{above, dir.rel, rules}
 	}
@@ -48,7 +48,7 @@ func (f *files) within(above *ignores, dir place) *ignores {
 // maxRules is the number of bytes read from a .gitignore.
 const maxRules = 256 << 10
 
-func (f *files) rulesOf(p place) []rule {
+func (f *files) rulesOf(p location) []rule {
 	file, _, err := f.openFile(p.rel, p)
 	if err != nil {
 		return nil

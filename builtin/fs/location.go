@@ -27,24 +27,24 @@ type area struct {
 	rel  string
 }
 
-func (a area) String() string { return place(a).String() }
+func (a area) String() string { return location(a).String() }
 
-// A place is a file or directory in a root. Its path had no links when it
+// A location is a file or directory in a root. Its path had no links when it
 // was resolved.
-type place struct {
+type location struct {
 	root *root
 	rel  string // with slashes; "." is the root itself
 }
 
-func (p place) String() string { return filepath.Join(p.root.real, filepath.FromSlash(p.rel)) }
+func (p location) String() string { return filepath.Join(p.root.real, filepath.FromSlash(p.rel)) }
 
-func (p place) uri() string { return toURI(p.String()) }
+func (p location) uri() string { return toURI(p.String()) }
 
-func (p place) join(name string) place { return place{p.root, path.Join(p.rel, name)} }
+func (p location) join(name string) location { return location{p.root, path.Join(p.rel, name)} }
 
-func (p place) parent() place { return place{p.root, path.Dir(p.rel)} }
+func (p location) parent() location { return location{p.root, path.Dir(p.rel)} }
 
-func (p place) name() string { return path.Base(p.rel) }
+func (p location) name() string { return path.Base(p.rel) }
 
 func openRoots(names []string) ([]*root, error) {
 	var roots []*root
@@ -78,7 +78,7 @@ func openRoot(name string) (*root, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open root %q: %w", name, err)
 	}
-	if ofKernel(real) {
+	if isKernelPath(real) {
 		return nil, fmt.Errorf("root %q is a kernel file system, which cannot be served", name)
 	}
 	dir, err := os.OpenRoot(real)
@@ -106,41 +106,41 @@ func (c *call) outside(name string) error {
 
 // find returns the location of a path. A relative path belongs to the first
 // area that contains such a file, or else to the first area.
-func (c *call) find(name string) (place, error) {
+func (c *call) find(name string) (location, error) {
 	clean, err := readPath(name)
 	if err != nil {
-		return place{}, err
+		return location{}, err
 	}
 	if filepath.IsAbs(clean) {
 		if p, ok := c.rootOf(clean); ok {
 			return p, nil
 		}
 		if strings.HasPrefix(name, "~") { // do not reveal the home directory in the error
-			return place{}, c.outside(name)
+			return location{}, c.outside(name)
 		}
-		return place{}, c.outside(clean)
+		return location{}, c.outside(clean)
 	}
 	if len(c.areas) == 0 || !filepath.IsLocal(clean) {
-		return place{}, c.outside(name)
+		return location{}, c.outside(name)
 	}
 	rel := filepath.ToSlash(clean)
 	for _, a := range c.areas {
-		p := place(a).join(rel)
+		p := location(a).join(rel)
 		if _, err := p.root.dir.Lstat(p.rel); err == nil {
 			return p, nil
 		}
 	}
-	return place(c.areas[0]).join(rel), nil
+	return location(c.areas[0]).join(rel), nil
 }
 
 // rootOf returns the innermost root that contains an absolute path.
-func (f *files) rootOf(name string) (place, bool) {
-	var best place
+func (f *files) rootOf(name string) (location, bool) {
+	var best location
 	found := -1
 	for _, r := range f.roots {
 		for _, dir := range []string{r.given, r.real} {
 			if rel, ok := within(dir, name); ok && len(dir) > found {
-				best, found = place{r, rel}, len(dir)
+				best, found = location{r, rel}, len(dir)
 			}
 		}
 	}
@@ -148,7 +148,7 @@ func (f *files) rootOf(name string) (place, bool) {
 }
 
 // covers reports whether the client may reach p.
-func (c *call) covers(p place) bool {
+func (c *call) covers(p location) bool {
 	return slices.ContainsFunc(c.areas, func(a area) bool {
 		return a.root == p.root && (a.rel == "." || a.rel == p.rel || strings.HasPrefix(p.rel, a.rel+"/"))
 	})
@@ -157,25 +157,25 @@ func (c *call) covers(p place) bool {
 // resolve follows a path link by link. A path that does not exist is not an
 // error: its info is nil, and the location is where the file would be
 // created.
-func (c *call) resolve(name string) (place, fs.FileInfo, error) {
+func (c *call) resolve(name string) (location, fs.FileInfo, error) {
 	from, err := c.find(name)
 	if err != nil {
-		return place{}, nil, err
+		return location{}, nil, err
 	}
 	p, info, err := c.follow(from)
 	switch {
 	case err != nil:
-		return place{}, nil, fmt.Errorf("%s: %w", name, err)
+		return location{}, nil, fmt.Errorf("%s: %w", name, err)
 	case !c.covers(p) && !c.covers(from):
-		return place{}, nil, c.outside(from.String())
+		return location{}, nil, c.outside(from.String())
 	case !c.covers(p):
-		return place{}, nil, c.linkOut(name)
+		return location{}, nil, c.linkOutside(name)
 	}
 	return p, info, nil
 }
 
 // existing resolves a path that must exist.
-func (c *call) existing(name string) (place, fs.FileInfo, error) {
+func (c *call) existing(name string) (location, fs.FileInfo, error) {
 	p, info, err := c.resolve(name)
 	if err == nil && info == nil {
 		err = fmt.Errorf("%s does not exist; use list_directory or search_files to find files", name)
@@ -183,21 +183,21 @@ func (c *call) existing(name string) (place, fs.FileInfo, error) {
 	return p, info, err
 }
 
-func (c *call) linkOut(name string) error {
+func (c *call) linkOutside(name string) error {
 	return denied("symlink target outside allowed directories: %s leads out of %s", name, c.allowed())
 }
 
 var (
-	errLinkOut  = error(denial("a symlink in the path leads outside the allowed directories"))
-	errLoop     = errors.New("too many symlinks in the path, probably a loop")
-	errDangling = error(denial("the symlink target does not exist"))
-	errKernel   = error(denial("the path is in a kernel file system"))
-	errNotDir   = errors.New("a part of the path is not a directory")
+	errLinkOutside = error(denial("a symlink in the path leads outside the allowed directories"))
+	errLoop        = errors.New("too many symlinks in the path, probably a loop")
+	errDangling    = error(denial("the symlink target does not exist"))
+	errKernel      = error(denial("the path is in a kernel file system"))
+	errNotDir      = errors.New("a part of the path is not a directory")
 )
 
 // A trail is a path while it is being resolved.
 type trail struct {
-	at     place
+	at     location
 	todo   []string
 	linked int // number of leading elements of todo that come from a link
 	hops   int
@@ -206,11 +206,11 @@ type trail struct {
 // follow resolves a path element by element. It follows absolute links,
 // which os.Root refuses, if they lead into a root, and returns a clear error
 // for links that lead elsewhere.
-func (f *files) follow(from place) (place, fs.FileInfo, error) {
-	t := &trail{at: place{from.root, "."}, todo: strings.Split(from.rel, "/")}
+func (f *files) follow(from location) (location, fs.FileInfo, error) {
+	t := &trail{at: location{from.root, "."}, todo: strings.Split(from.rel, "/")}
 	info, err := t.at.root.dir.Lstat(".")
 	if err != nil {
-		return place{}, nil, plain(err)
+		return location{}, nil, plain(err)
 	}
 	for len(t.todo) > 0 {
 		step := t.todo[0]
@@ -220,7 +220,7 @@ func (f *files) follow(from place) (place, fs.FileInfo, error) {
 			continue
 		case "..":
 			if err := f.up(t); err != nil {
-				return place{}, nil, err
+				return location{}, nil, err
 			}
 			info, err = t.at.root.dir.Lstat(t.at.rel)
 		default:
@@ -228,15 +228,15 @@ func (f *files) follow(from place) (place, fs.FileInfo, error) {
 		}
 		if errors.Is(err, fs.ErrNotExist) {
 			if t.linked >= 0 {
-				return place{}, nil, errDangling
+				return location{}, nil, errDangling
 			}
 			if slices.Contains(t.todo, "..") {
-				return place{}, nil, errLinkOut
+				return location{}, nil, errLinkOutside
 			}
 			return t.at.join(step).join(path.Join(t.todo...)), nil, nil
 		}
 		if err != nil {
-			return place{}, nil, plain(err)
+			return location{}, nil, plain(err)
 		}
 	}
 	return t.at, info, nil
@@ -256,7 +256,7 @@ func (f *files) down(t *trail, step string) (fs.FileInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	if next.ofKernel() {
+	if next.inKernelFS() {
 		return nil, errKernel
 	}
 	if info.Mode()&fs.ModeSymlink == 0 {
@@ -297,16 +297,16 @@ func (f *files) up(t *trail) error {
 func (f *files) jump(t *trail, name string) error {
 	p, ok := f.rootOf(name)
 	if !ok {
-		return errLinkOut
+		return errLinkOutside
 	}
 	parts := strings.Split(p.rel, "/")
-	t.at, t.todo, t.linked = place{p.root, "."}, append(parts, t.todo...), max(t.linked, 0)+len(parts)
+	t.at, t.todo, t.linked = location{p.root, "."}, append(parts, t.todo...), max(t.linked, 0)+len(parts)
 	return nil
 }
 
 // equivalent returns the only entry of a directory whose name equals name in
 // another Unicode normalization form.
-func equivalent(dir place, name string) (string, bool) {
+func equivalent(dir location, name string) (string, bool) {
 	if isASCII(name) {
 		return "", false
 	}

@@ -32,7 +32,7 @@ func writeTooMuch() {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	c := &call{files: f, areas: f.everything()}
+	c := &call{files: f, areas: f.allRoots()}
 	_, err = writeFile(context.Background(), c, writeArgs{Path: "old.txt", Content: strings.Repeat("x", 100<<10)})
 	fmt.Println("write:", err)
 	_, err = writeFile(context.Background(), c, writeArgs{Path: "new.txt", Content: strings.Repeat("x", 100<<10)})

@@ -17,9 +17,9 @@ func (d denial) Error() string { return "Access denied - " + string(d) }
 
 func denied(format string, args ...any) error { return denial(fmt.Sprintf(format, args...)) }
 
-// ofKernel reports whether a path is in a kernel file system. Reading there
+// isKernelPath reports whether a path is in a kernel file system. Reading there
 // may have side effects, never end, or reveal secrets of processes.
-func ofKernel(name string) bool {
+func isKernelPath(name string) bool {
 	if runtime.GOOS == "windows" {
 		return false
 	}
@@ -32,10 +32,10 @@ func ofKernel(name string) bool {
 	return false
 }
 
-// ofKernel reports whether p is in a kernel file system, which only happens
+// isKernelPath reports whether p is in a kernel file system, which only happens
 // below the root "/".
-func (p place) ofKernel() bool {
-	return p.root.real == string(filepath.Separator) && ofKernel(p.String())
+func (p location) inKernelFS() bool {
+	return p.root.real == string(filepath.Separator) && isKernelPath(p.String())
 }
 
 // kind names the type of a file for error messages.
@@ -71,14 +71,14 @@ func (f *files) regular(name string, info fs.FileInfo) error {
 	return nil
 }
 
-// inBetween runs between the check of a file and opening it. Tests replace
+// beforeOpen runs between the check of a file and opening it. Tests replace
 // it to simulate another process.
-var inBetween = func() {}
+var beforeOpen = func() {}
 
 // openFile opens a regular file for reading. It never blocks on a pipe and
 // never opens a device: it checks the type before opening and again
 // afterwards.
-func (f *files) openFile(name string, p place) (*os.File, fs.FileInfo, error) {
+func (f *files) openFile(name string, p location) (*os.File, fs.FileInfo, error) {
 	info, err := p.root.dir.Lstat(p.rel)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", name, plain(err))
@@ -86,7 +86,7 @@ func (f *files) openFile(name string, p place) (*os.File, fs.FileInfo, error) {
 	if err := f.regular(name, info); err != nil {
 		return nil, nil, err
 	}
-	inBetween()
+	beforeOpen()
 	file, err := p.root.dir.OpenFile(p.rel, os.O_RDONLY|nonblock, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", name, plain(err))
@@ -107,7 +107,7 @@ func (f *files) openFile(name string, p place) (*os.File, fs.FileInfo, error) {
 
 // readDir lists a directory sorted by name, without the temporary files of
 // this server.
-func readDir(p place) ([]fs.DirEntry, error) {
+func readDir(p location) ([]fs.DirEntry, error) {
 	info, err := p.root.dir.Lstat(p.rel)
 	if err != nil {
 		return nil, plain(err)
@@ -124,14 +124,14 @@ func readDir(p place) ([]fs.DirEntry, error) {
 	if err != nil {
 		return nil, plain(err)
 	}
-	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return isOurs(e.Name()) })
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return isReserved(e.Name()) })
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	return entries, nil
 }
 
 // target returns the info of a directory entry with links followed, or nil
 // for a link that is broken or leads outside.
-func (c *call) target(dir place, e fs.DirEntry) fs.FileInfo {
+func (c *call) target(dir location, e fs.DirEntry) fs.FileInfo {
 	if e.Type()&fs.ModeSymlink == 0 {
 		info, err := e.Info()
 		if err != nil {

@@ -25,7 +25,7 @@ func kernelFile(f *os.File) bool {
 }
 
 // times returns the creation and access times of a file; zero means unknown.
-func times(p place, info fs.FileInfo) (created, accessed time.Time) {
+func times(p location, info fs.FileInfo) (created, accessed time.Time) {
 	if s, ok := info.Sys().(*syscall.Stat_t); ok {
 		accessed = time.Unix(s.Atim.Unix())
 	}

@@ -20,7 +20,7 @@ func writer(dir string) (*call, func()) {
 	if err != nil {
 		panic(err)
 	}
-	return &call{files: f, areas: f.everything()}, func() { f.server.Close() }
+	return &call{files: f, areas: f.allRoots()}, func() { f.server.Close() }
 }
 
 func addLine(c *call, path, line string) bool {

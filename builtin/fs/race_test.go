@@ -10,28 +10,28 @@ import (
 // What was found to be inside a moment ago, and is behind a link that leads out
 // by now, is not reached by any operation.
 func TestStalePlaces(t *testing.T) {
-	operations := map[string]func(c *call, p place, info os.FileInfo) error{
-		"open": func(c *call, p place, _ os.FileInfo) error {
+	operations := map[string]func(c *call, p location, info os.FileInfo) error{
+		"open": func(c *call, p location, _ os.FileInfo) error {
 			f, _, err := c.openFile("f.txt", p)
 			if err == nil {
 				f.Close()
 			}
 			return err
 		},
-		"list":      func(c *call, p place, _ os.FileInfo) error { _, err := readDir(p.parent()); return err },
-		"overwrite": func(c *call, p place, info os.FileInfo) error { return replace(p, []byte("LEAKED"), info) },
-		"create": func(c *call, p place, _ os.FileInfo) error {
+		"list":      func(c *call, p location, _ os.FileInfo) error { _, err := readDir(p.parent()); return err },
+		"overwrite": func(c *call, p location, info os.FileInfo) error { return replace(p, []byte("LEAKED"), info) },
+		"create": func(c *call, p location, _ os.FileInfo) error {
 			return replace(p.parent().join("new"), []byte("LEAKED"), nil)
 		},
-		"mkdir": func(c *call, p place, _ os.FileInfo) error {
+		"mkdir": func(c *call, p location, _ os.FileInfo) error {
 			return p.root.dir.MkdirAll(p.parent().join("a/b").rel, 0o777)
 		},
-		"delete": func(c *call, p place, _ os.FileInfo) error { return p.root.dir.RemoveAll(p.rel) },
-		"move out": func(c *call, p place, info os.FileInfo) error {
-			return c.move(place{p.root, "x"}, p.parent().join("x"), info)
+		"delete": func(c *call, p location, _ os.FileInfo) error { return p.root.dir.RemoveAll(p.rel) },
+		"move out": func(c *call, p location, info os.FileInfo) error {
+			return c.move(location{p.root, "x"}, p.parent().join("x"), info)
 		},
-		"move in": func(c *call, p place, info os.FileInfo) error { return c.move(p, place{p.root, "y"}, info) },
-		"info": func(c *call, p place, info os.FileInfo) error {
+		"move in": func(c *call, p location, info os.FileInfo) error { return c.move(p, location{p.root, "y"}, info) },
+		"info": func(c *call, p location, info os.FileInfo) error {
 			if created, _ := times(p, info); created.IsZero() {
 				return os.ErrNotExist
 			}
@@ -42,7 +42,7 @@ func TestStalePlaces(t *testing.T) {
 		b := newBench(t, Config{}, map[string]string{"dir/f.txt": "inside", "x": "mine"})
 		plant(t, b.near, map[string]string{"outside/f.txt": "SECRET"})
 		<-b.swept
-		c := &call{files: b.files, areas: b.everything()}
+		c := &call{files: b.files, areas: b.allRoots()}
 		p, info, err := c.existing("dir/f.txt")
 		if err != nil {
 			t.Fatal(err)
@@ -75,14 +75,14 @@ func TestExchangedBeforeItIsOpened(t *testing.T) {
 	} {
 		b := newBench(t, Config{}, map[string]string{"f.txt": "inside"})
 		plant(t, b.near, map[string]string{"outside/f.txt": "SECRET"})
-		inBetween = func() {
+		beforeOpen = func() {
 			os.Remove(b.path("f.txt"))
 			if err := exchange(b); err != nil {
 				needtest.Missing(t, err.Error())
 			}
 		}
-		f, _, err := b.openFile("f.txt", place{b.roots[0], "f.txt"})
-		inBetween = func() {}
+		f, _, err := b.openFile("f.txt", location{b.roots[0], "f.txt"})
+		beforeOpen = func() {}
 		if err == nil {
 			data, _ := io.ReadAll(f)
 			f.Close()

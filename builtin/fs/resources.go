@@ -17,7 +17,7 @@ import (
 const template = "file://{+path}"
 
 // addResources adds the resource template for files. The list of resources
-// is produced page by page on request (listing).
+// is produced page by page on request (listResources).
 func (f *files) addResources() error {
 	err := f.server.AddTemplate(mcp.ResourceTemplate{
 		URITemplate: template, Name: "file", Title: "File",
@@ -58,7 +58,7 @@ func (f *files) readResource(_ context.Context, c *mcp.Call, uri string, _ map[s
 }
 
 // listing is middleware that serves resources/list from the file system.
-func (f *files) listing(next mcp.Handler) mcp.Handler {
+func (f *files) listResources(next mcp.Handler) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		if c.Method != mcp.MethodResourcesList {
 			return next.Serve(ctx, c)
@@ -73,7 +73,7 @@ func (f *files) listing(next mcp.Handler) mcp.Handler {
 		}
 		// resources/list cannot require input, so client roots narrow
 		// reading only.
-		page, err := f.listPage(ctx, &call{Call: c, files: f, areas: f.everything()}, from)
+		page, err := f.listPage(ctx, &call{Call: c, files: f, areas: f.allRoots()}, from)
 		if err != nil {
 			return mcp.Result{}, err
 		}
@@ -118,21 +118,21 @@ func (f *files) listPage(ctx context.Context, c *call, from bookmark) (*mcp.List
 		if i == from.root {
 			behind = from.rel
 		}
-		w := &walk{call: c, start: place{f.roots[i], "."}, gitignore: true, visit: func(p place, rel string, e fs.DirEntry) step {
+		w := &walk{call: c, start: location{f.roots[i], "."}, gitignore: true, visit: func(p location, rel string, e fs.DirEntry) step {
 			if order := inOrder(rel, behind); order < 0 && !strings.HasPrefix(behind, rel+"/") {
-				return pass // on an earlier page
+				return skipEntry // on an earlier page
 			} else if order <= 0 || !e.Type().IsRegular() {
-				return goOn
+				return walkOn
 			}
 			if len(out.Resources) == f.PageSize {
 				full = true
-				return stop
+				return stopWalk
 			}
 			if r, ok := asResource(p, e); ok {
 				out.Resources = append(out.Resources, r)
 				last = bookmark{i, rel}
 			}
-			return goOn
+			return walkOn
 		}}
 		if err := w.run(ctx); err != nil {
 			return nil, mcp.Errorf(mcp.CodeInternal, "list %s: %v", f.roots[i].real, err)
@@ -158,7 +158,7 @@ func inOrder(a, b string) int {
 	return len(as) - len(bs)
 }
 
-func asResource(p place, e fs.DirEntry) (mcp.Resource, bool) {
+func asResource(p location, e fs.DirEntry) (mcp.Resource, bool) {
 	info, err := e.Info()
 	if err != nil || !utf8.ValidString(p.rel) {
 		return mcp.Resource{}, false
@@ -173,7 +173,7 @@ func asResource(p place, e fs.DirEntry) (mcp.Resource, bool) {
 
 // completePath completes an absolute path, one element at a time.
 func (f *files) completePath(_ context.Context, c *mcp.Call, value string, _ map[string]string) ([]string, error) {
-	mine := &call{Call: c, files: f, areas: f.everything()}
+	mine := &call{Call: c, files: f, areas: f.allRoots()}
 	var out []string
 	for _, a := range mine.areas { // roots that begin with the value
 		if dir := slashed(a.String()) + "/"; strings.HasPrefix(dir, value) {
@@ -193,7 +193,7 @@ func (f *files) completePath(_ context.Context, c *mcp.Call, value string, _ map
 		return out, nil
 	}
 	for _, e := range entries {
-		if !strings.HasPrefix(e.Name(), prefix) || e.IsDir() && p.join(e.Name()).ofKernel() {
+		if !strings.HasPrefix(e.Name(), prefix) || e.IsDir() && p.join(e.Name()).inKernelFS() {
 			continue
 		}
 		target := mine.target(p, e)

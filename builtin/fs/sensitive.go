@@ -34,7 +34,7 @@ var sensitive = []string{
 func Sensitive() []string { return slices.Clone(sensitive) }
 
 // guard returns an error if p is sensitive or a root.
-func (f *files) guard(p place) error {
+func (f *files) guard(p location) error {
 	if p.rel == "." {
 		return denied("%s is an allowed directory; it cannot be replaced, moved or deleted", p)
 	}
@@ -78,7 +78,7 @@ func matching(have, want []string) int {
 
 // guardMove returns an error if the move would make a file sensitive, such
 // as a move of a directory that contains fish to .config.
-func (f *files) guardMove(from, to place) error {
+func (f *files) guardMove(from, to location) error {
 	have := strings.Split(to.rel, "/")
 	for _, name := range sensitive {
 		want := strings.Split(name, "/")
@@ -124,7 +124,7 @@ var shortForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile
 
 // newName rejects names that would break line-based listings or are paths of
 // another system.
-func newName(p place) error {
+func newName(p location) error {
 	for part := range strings.SplitSeq(p.rel, "/") {
 		if strings.ContainsFunc(part, unicode.IsControl) {
 			return fmt.Errorf("the name %q contains a control character; choose another name", part)
@@ -135,7 +135,7 @@ func newName(p place) error {
 		if len(part) > 255 {
 			return fmt.Errorf("the name starting with %q is longer than 255 bytes", part[:40])
 		}
-		if isOurs(part) {
+		if isReserved(part) {
 			return fmt.Errorf("names such as %q are reserved for temporary files; choose another name", part)
 		}
 	}

@@ -43,7 +43,7 @@ func editFile(ctx context.Context, c *call, in editArgs) (edited, error) {
 		if err != nil || in.DryRun || e.same() {
 			return e.edited, err
 		}
-		if err := c.agree(AskBeforeChange, in.Confirm, fmt.Sprintf("Edit %s (%d lines added, %d removed)?", printable(p.String()), e.Added, e.Removed)); err != nil {
+		if err := c.confirm(AskBeforeChange, in.Confirm, fmt.Sprintf("Edit %s (%d lines added, %d removed)?", printable(p.String()), e.Added, e.Removed)); err != nil {
 			return edited{}, err
 		}
 	}
@@ -52,10 +52,10 @@ func editFile(ctx context.Context, c *call, in editArgs) (edited, error) {
 
 // writeEdit edits a file under the lock of its directory. It fails with
 // [safefile.ErrChanged] if another program changed the file.
-func (c *call) writeEdit(ctx context.Context, in editArgs, p place) (edited, error) {
+func (c *call) writeEdit(ctx context.Context, in editArgs, p location) (edited, error) {
 	unlock, err := c.lock(ctx, p)
 	if err != nil {
-		return edited{}, c.unwritten(in.Path, err)
+		return edited{}, c.writeError(in.Path, err)
 	}
 	defer unlock()
 	e, err := c.planEdit(ctx, in, p)
@@ -66,7 +66,7 @@ func (c *call) writeEdit(ctx context.Context, in editArgs, p place) (edited, err
 		return e.edited, err
 	}
 	if err := replaceSame(p, []byte(e.after), e.info, e.before); err != nil {
-		return edited{}, c.unwritten(in.Path, err)
+		return edited{}, c.writeError(in.Path, err)
 	}
 	c.changed(p, false)
 	return e.edited, nil
@@ -83,7 +83,7 @@ type plannedEdit struct {
 func (e plannedEdit) same() bool { return string(e.before) == e.after }
 
 // planEdit applies edits to the content of a file in memory.
-func (c *call) planEdit(ctx context.Context, in editArgs, p place) (plannedEdit, error) {
+func (c *call) planEdit(ctx context.Context, in editArgs, p location) (plannedEdit, error) {
 	info, err := p.root.dir.Lstat(p.rel)
 	if err != nil {
 		return plannedEdit{}, fmt.Errorf("%s: %w", in.Path, plain(err))

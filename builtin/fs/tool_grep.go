@@ -127,25 +127,25 @@ func anyDepth(patterns []string) []string {
 	return all
 }
 
-func (g *grep) visit(p place, rel string, e fs.DirEntry) step {
+func (g *grep) visit(p location, rel string, e fs.DirEntry) step {
 	if anyMatches(g.exclude, rel) {
-		return pass
+		return skipEntry
 	}
 	if !e.Type().IsRegular() || len(g.include) > 0 && !anyMatches(g.include, rel) {
-		return goOn // a link's target is searched at its own path, if it is below the start
+		return walkOn // a link's target is searched at its own path, if it is below the start
 	}
 	g.file(p)
 	if g.full || g.ctx.Err() != nil {
-		return stop
+		return stopWalk
 	}
-	return goOn
+	return walkOn
 }
 
 // chunk is the number of bytes that are searched at once.
 const chunk = 1 << 20
 
 // file searches one file. A line longer than a chunk is searched in pieces.
-func (g *grep) file(p place) {
+func (g *grep) file(p location) {
 	f, _, err := g.call.openFile(p.String(), p)
 	if err != nil {
 		g.out.Skipped++

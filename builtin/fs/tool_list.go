@@ -15,7 +15,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-func (f *files) addFinding() {
+func (f *files) addListTools() {
 	addTool(f, "list_directory", "List Directory",
 		"List a directory, sorted by name. Entries are marked [DIR] or [FILE]; [LINK] is a link that is broken or leads outside the allowed directories; [PIPE], [SOCKET] and [DEVICE] cannot be read.", reading, listDirectory)
 	addTool(f, "list_directory_with_sizes", "List Directory with Sizes",
@@ -57,7 +57,7 @@ func page(lines []string, offset, budget int) (text string, next int) {
 	return strings.Join(lines[min(offset, len(lines)):], "\n"), 0
 }
 
-func (c *call) directory(name string) (place, []fs.DirEntry, error) {
+func (c *call) directory(name string) (location, []fs.DirEntry, error) {
 	p, info, err := c.existing(name)
 	if err != nil {
 		return p, nil, err
@@ -70,7 +70,7 @@ func (c *call) directory(name string) (place, []fs.DirEntry, error) {
 		return p, nil, fmt.Errorf("%s: %w", name, err)
 	}
 	if p.rel == "." { // "/" contains the kernel file systems
-		entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.IsDir() && p.join(e.Name()).ofKernel() })
+		entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return e.IsDir() && p.join(e.Name()).inKernelFS() })
 	}
 	return p, entries, nil
 }
@@ -192,7 +192,7 @@ func listWithSizes(_ context.Context, c *call, in sizesArgs) (sizes, error) {
 	for i, s := range all {
 		size := ""
 		if !s.dir {
-			size = fmt.Sprintf("%10s", inWords(s.size))
+			size = fmt.Sprintf("%10s", formatSize(s.size))
 		}
 		lines[i] = s.mark + " " + padded(s.name, 30) + " " + size
 	}
@@ -201,7 +201,7 @@ func listWithSizes(_ context.Context, c *call, in sizesArgs) (sizes, error) {
 	if text != "" {
 		text += "\n"
 	}
-	out.text = fmt.Sprintf("%s\nTotal: %d files, %d directories\nCombined size: %s", text, out.Files, out.Directories, inWords(out.Bytes))
+	out.text = fmt.Sprintf("%s\nTotal: %d files, %d directories\nCombined size: %s", text, out.Files, out.Directories, formatSize(out.Bytes))
 	return out, nil
 }
 
@@ -233,8 +233,8 @@ func padded(name string, width int) string {
 	return name + strings.Repeat(" ", max(0, width-len(utf16.Encode([]rune(name)))))
 }
 
-// inWords formats a size like the reference server.
-func inWords(n int64) string {
+// formatSize formats a size like the reference server.
+func formatSize(n int64) string {
 	units := []string{"B", "KB", "MB", "GB", "TB"}
 	if n < 1024 {
 		return fmt.Sprintf("%d B", max(n, 0))

@@ -50,7 +50,7 @@ const (
 
 // readAll reads a file of at most MaxFile bytes. The result is never nil.
 // advice ends the error for a larger file.
-func (f *files) readAll(name string, p place, advice string) ([]byte, error) {
+func (f *files) readAll(name string, p location, advice string) ([]byte, error) {
 	file, info, err := f.openFile(name, p)
 	if err != nil {
 		return nil, err

@@ -45,7 +45,7 @@ func moveFile(ctx context.Context, c *call, in moveArgs) (moved, error) {
 			return moved{}, err
 		}
 	}
-	if err := c.agree(AskBeforeChange, in.Confirm, fmt.Sprintf("Move %s to %s?", printable(from.String()), printable(to.String()))); err != nil {
+	if err := c.confirm(AskBeforeChange, in.Confirm, fmt.Sprintf("Move %s to %s?", printable(from.String()), printable(to.String()))); err != nil {
 		return moved{}, err
 	}
 	if err := c.moveLocked(ctx, from, to, info); err != nil {
@@ -61,7 +61,7 @@ func moveFile(ctx context.Context, c *call, in moveArgs) (moved, error) {
 
 // source resolves a path that is to be moved or deleted. It follows links in
 // the directory but not the last element: a link itself is moved or deleted.
-func (c *call) source(name string) (place, fs.FileInfo, error) {
+func (c *call) source(name string) (location, fs.FileInfo, error) {
 	p, err := c.entry(name)
 	if err != nil {
 		return p, nil, err
@@ -84,35 +84,35 @@ func (c *call) source(name string) (place, fs.FileInfo, error) {
 }
 
 // entry resolves the directory of a path and keeps its last element.
-func (c *call) entry(name string) (place, error) {
+func (c *call) entry(name string) (location, error) {
 	at, err := c.find(name)
 	if err != nil {
-		return place{}, err
+		return location{}, err
 	}
 	if at.rel == "." {
 		return at, nil
 	}
 	dir, info, err := c.resolve(at.parent().String())
 	if err != nil {
-		return place{}, err
+		return location{}, err
 	}
 	if info == nil {
-		return place{}, fmt.Errorf("%s does not exist, nor does its directory", name)
+		return location{}, fmt.Errorf("%s does not exist, nor does its directory", name)
 	}
 	if !info.IsDir() {
-		return place{}, fmt.Errorf("%s: %w", name, errNotDir)
+		return location{}, fmt.Errorf("%s: %w", name, errNotDir)
 	}
 	p := dir.join(at.name())
 	if !c.covers(p) {
-		return place{}, c.outside(p.String())
+		return location{}, c.outside(p.String())
 	}
 	return p, nil
 }
 
-func (c *call) destination(name string) (place, error) {
+func (c *call) destination(name string) (location, error) {
 	at, err := c.find(name)
 	if err != nil {
-		return place{}, err
+		return location{}, err
 	}
 	dir, info, err := c.resolve(at.parent().String())
 	if err == nil && info == nil {
@@ -122,23 +122,23 @@ func (c *call) destination(name string) (place, error) {
 		err = fmt.Errorf("%s: %w", name, errNotDir)
 	}
 	if err != nil {
-		return place{}, err
+		return location{}, err
 	}
 	p := dir.join(at.name())
 	if !c.covers(p) {
-		return place{}, c.outside(p.String())
+		return location{}, c.outside(p.String())
 	}
 	if err := c.guard(p); err != nil {
-		return place{}, err
+		return location{}, err
 	}
 	if _, err := p.root.dir.Lstat(p.rel); err == nil {
-		return place{}, fmt.Errorf("Destination already exists: %s", p) //lint:ignore ST1005 the words of the reference server
+		return location{}, fmt.Errorf("Destination already exists: %s", p) //lint:ignore ST1005 the words of the reference server
 	}
 	return p, newName(p)
 }
 
 // moveLocked moves while it holds the locks of both directories.
-func (c *call) moveLocked(ctx context.Context, from, to place, info fs.FileInfo) error {
+func (c *call) moveLocked(ctx context.Context, from, to location, info fs.FileInfo) error {
 	unlock, err := c.lock(ctx, from, to)
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ func (c *call) moveLocked(ctx context.Context, from, to place, info fs.FileInfo)
 }
 
 // move renames atomically where the system can, and never replaces a file.
-func (c *call) move(from, to place, info fs.FileInfo) error {
+func (c *call) move(from, to location, info fs.FileInfo) error {
 	fromDir, err := from.root.dir.Open(path.Dir(from.rel))
 	if err != nil {
 		return err
@@ -180,7 +180,7 @@ func (c *call) move(from, to place, info fs.FileInfo) error {
 
 // moveAcross moves a file to another disk: it removes the original once the
 // copy is complete.
-func (c *call) moveAcross(from, to place, info fs.FileInfo) error {
+func (c *call) moveAcross(from, to location, info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("it is %s, and the destination is on another disk; move its files one by one", kind(info.Mode()))
 	}
@@ -208,10 +208,10 @@ type deleteArgs struct {
 	Confirm   bool   `json:"confirm,omitzero" doc:"the user agreed; set it only after a result asked for it"`
 }
 
-func deleteFile(ctx context.Context, c *call, in deleteArgs) (done, error) {
+func deleteFile(ctx context.Context, c *call, in deleteArgs) (changeResult, error) {
 	p, info, err := c.source(in.Path)
 	if err != nil {
-		return done{}, err
+		return changeResult{}, err
 	}
 	question := fmt.Sprintf("Delete %s (%s, %d bytes)?", printable(p.String()), kind(info.Mode()), info.Size())
 	remove := func() error { return p.root.dir.Remove(p.rel) }
@@ -219,32 +219,32 @@ func deleteFile(ctx context.Context, c *call, in deleteArgs) (done, error) {
 		n, err := c.inside(ctx, p)
 		switch {
 		case err != nil:
-			return done{}, err
+			return changeResult{}, err
 		case n > 0 && !in.Recursive:
-			return done{}, fmt.Errorf("%s is a directory and not empty; to delete everything in it set recursive", in.Path)
+			return changeResult{}, fmt.Errorf("%s is a directory and not empty; to delete everything in it set recursive", in.Path)
 		}
 		question = fmt.Sprintf("Delete the directory %s with %d files and directories in it?", printable(p.String()), n)
 		remove = func() error { return p.root.dir.RemoveAll(p.rel) }
 	}
-	if err := c.agree(AskBeforeLoss, in.Confirm, question); err != nil {
-		return done{}, err
+	if err := c.confirm(AskBeforeLoss, in.Confirm, question); err != nil {
+		return changeResult{}, err
 	}
 	unlock, err := c.lock(ctx, p)
 	if err != nil {
-		return done{}, fmt.Errorf("%s was not deleted: %w", in.Path, plain(err))
+		return changeResult{}, fmt.Errorf("%s was not deleted: %w", in.Path, plain(err))
 	}
 	defer unlock()
 	if err := remove(); err != nil {
-		return done{}, fmt.Errorf("%s was not deleted: %w", in.Path, plain(err))
+		return changeResult{}, fmt.Errorf("%s was not deleted: %w", in.Path, plain(err))
 	}
 	c.changed(p, true)
-	return done{p.String(), "Successfully deleted " + in.Path}, nil
+	return changeResult{p.String(), "Successfully deleted " + in.Path}, nil
 }
 
 // inside counts the entries below a directory and fails if one of them is
 // sensitive.
-func (c *call) inside(ctx context.Context, dir place) (n int, err error) {
-	for todo := []place{dir}; len(todo) > 0; {
+func (c *call) inside(ctx context.Context, dir location) (n int, err error) {
+	for todo := []location{dir}; len(todo) > 0; {
 		at := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		entries, err := readDir(at)

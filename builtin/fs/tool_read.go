@@ -10,7 +10,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-func (f *files) addReading() {
+func (f *files) addReadTools() {
 	addTool(f, "read_file", "Read File (Deprecated)",
 		"Read a text file. Deprecated: use read_text_file.", reading, readTextFile)
 	addTool(f, "read_text_file", "Read Text File",

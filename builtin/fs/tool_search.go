@@ -54,23 +54,23 @@ func searchFiles(ctx context.Context, c *call, in searchArgs) (found, error) {
 	out := found{Path: p.String()}
 	var lines []string
 	room, matches := c.MaxResult, 0
-	w := &walk{call: c, start: p, gitignore: in.Gitignore, visit: func(at place, rel string, e fs.DirEntry) step {
+	w := &walk{call: c, start: p, gitignore: in.Gitignore, visit: func(at location, rel string, e fs.DirEntry) step {
 		if anyMatches(exclude, rel) || e.Type()&fs.ModeSymlink != 0 && c.target(at.parent(), e) == nil {
-			return pass
+			return skipEntry
 		}
 		if !pattern.match(rel) {
-			return goOn
+			return walkOn
 		}
 		if matches++; matches <= in.Offset {
-			return goOn
+			return walkOn
 		}
 		line := printable(at.String())
 		if room -= len(line) + 1; room < 0 && len(lines) > 0 {
 			out.NextOffset = matches - 1
-			return stop
+			return stopWalk
 		}
 		lines = append(lines, line)
-		return goOn
+		return walkOn
 	}}
 	if err := w.run(ctx); err != nil {
 		return found{}, fmt.Errorf("%s: %w", in.Path, err)

@@ -42,15 +42,15 @@ type node struct {
 	more       bool // it is incomplete
 	children   []*node
 
-	at    place
+	at    location
 	rel   string
 	depth int
 	rules *ignores
 }
 
-// A planter builds a tree level by level, so that a tree that is too large
+// A treeBuilder builds a tree level by level, so that a tree that is too large
 // loses its deepest levels.
-type planter struct {
+type treeBuilder struct {
 	call      *call
 	exclude   []*glob
 	gitignore bool
@@ -68,7 +68,7 @@ func directoryTree(ctx context.Context, c *call, in treeArgs) (tree, error) {
 	if !info.IsDir() {
 		return tree{}, fmt.Errorf("%s is %s, not a directory", in.Path, kind(info.Mode()))
 	}
-	g := &planter{call: c, gitignore: in.Gitignore == nil || *in.Gitignore, maxDepth: in.MaxDepth, room: c.MaxResult - 2}
+	g := &treeBuilder{call: c, gitignore: in.Gitignore == nil || *in.Gitignore, maxDepth: in.MaxDepth, room: c.MaxResult - 2}
 	if g.exclude, err = treeGlobs(in.ExcludePatterns); err != nil {
 		return tree{}, err
 	}
@@ -99,7 +99,7 @@ func treeGlobs(patterns []string) ([]*glob, error) {
 	return newGlobs(all)
 }
 
-func (g *planter) grow(ctx context.Context, top *node) error {
+func (g *treeBuilder) grow(ctx context.Context, top *node) error {
 	for todo := []*node{top}; len(todo) > 0; todo = todo[1:] {
 		n := todo[0]
 		if n != top && (g.room <= 0 || g.maxDepth > 0 && n.depth >= g.maxDepth) {
@@ -126,7 +126,7 @@ func (g *planter) grow(ctx context.Context, top *node) error {
 }
 
 // open reads one directory into its node until the room is used up.
-func (g *planter) open(n *node) error {
+func (g *treeBuilder) open(n *node) error {
 	entries, err := readDir(n.at)
 	if err != nil {
 		return err
@@ -149,10 +149,10 @@ func (g *planter) open(n *node) error {
 }
 
 // child returns the node of an entry, or nil if it is left out.
-func (g *planter) child(n *node, e fs.DirEntry) *node {
+func (g *treeBuilder) child(n *node, e fs.DirEntry) *node {
 	p := n.at.join(e.Name())
 	rel := path.Join(n.rel, e.Name())
-	if g.gitignore && n.rules.ignored(p.rel, e.IsDir()) || anyMatches(g.exclude, rel) || e.IsDir() && p.ofKernel() {
+	if g.gitignore && n.rules.ignored(p.rel, e.IsDir()) || anyMatches(g.exclude, rel) || e.IsDir() && p.inKernelFS() {
 		return nil
 	}
 	c := &node{name: e.Name(), at: p, rel: rel, depth: n.depth + 1}

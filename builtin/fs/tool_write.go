@@ -10,7 +10,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/safefile"
 )
 
-func (f *files) addWriting() {
+func (f *files) addWriteTools() {
 	addTool(f, "write_file", "Write File",
 		"Create a text file, with its parent directories, or overwrite one; the user is asked before an existing file is overwritten. "+
 			"The file is replaced atomically. To change a part of a file use edit_file.", writing(&yes, &yes), writeFile)
@@ -31,13 +31,13 @@ type writeArgs struct {
 	Confirm bool   `json:"confirm,omitzero" doc:"the user agreed; set it only after a result asked for it"`
 }
 
-// A done is the result of a tool that changes files.
-type done struct {
+// A changeResult is the result of a tool that changes files.
+type changeResult struct {
 	Path string `json:"path" doc:"absolute path, with links resolved"`
 	text string
 }
 
-func (d done) MCPText() string { return d.text }
+func (d changeResult) MCPText() string { return d.text }
 
 // A written is the result of write_file.
 type written struct {
@@ -56,7 +56,7 @@ func writeFile(ctx context.Context, c *call, in writeArgs) (written, error) {
 	}
 	if old != nil {
 		question := fmt.Sprintf("Overwrite %s (%d bytes) with %d bytes of new text?", printable(p.String()), old.Size(), len(in.Content))
-		if err := c.agree(AskBeforeLoss, in.Confirm, question); err != nil {
+		if err := c.confirm(AskBeforeLoss, in.Confirm, question); err != nil {
 			return written{}, err
 		}
 	} else if err := p.root.dir.MkdirAll(path.Dir(p.rel), 0o777); err != nil {
@@ -64,18 +64,18 @@ func writeFile(ctx context.Context, c *call, in writeArgs) (written, error) {
 	}
 	unlock, err := c.lock(ctx, p) // an edit may be under way
 	if err != nil {
-		return written{}, c.unwritten(in.Path, err)
+		return written{}, c.writeError(in.Path, err)
 	}
 	defer unlock()
 	if err := replace(p, []byte(in.Content), old); err != nil {
-		return written{}, c.unwritten(in.Path, err)
+		return written{}, c.writeError(in.Path, err)
 	}
 	c.changed(p, old == nil)
 	return written{Path: p.String(), Bytes: len(in.Content), Created: old == nil, text: "Successfully wrote to " + in.Path}, nil
 }
 
 // forWriting resolves a path where a file may be written.
-func (c *call) forWriting(name string) (place, fs.FileInfo, error) {
+func (c *call) forWriting(name string) (location, fs.FileInfo, error) {
 	p, info, err := c.resolve(name)
 	if err != nil {
 		return p, nil, err
@@ -90,7 +90,7 @@ func (c *call) forWriting(name string) (place, fs.FileInfo, error) {
 }
 
 // unwritten returns the error of a failed write, which changed nothing.
-func (c *call) unwritten(name string, err error) error {
+func (c *call) writeError(name string, err error) error {
 	if errors.Is(err, errExists) {
 		return fmt.Errorf("%s was created by another program just now and was not overwritten; read it, then call again", name)
 	}
@@ -100,10 +100,10 @@ func (c *call) unwritten(name string, err error) error {
 	return fmt.Errorf("%s was not written; nothing was changed: %w", name, plain(err))
 }
 
-func createDirectory(_ context.Context, c *call, in pathArgs) (done, error) {
+func createDirectory(_ context.Context, c *call, in pathArgs) (changeResult, error) {
 	p, info, err := c.resolve(in.Path)
 	if err != nil {
-		return done{}, err
+		return changeResult{}, err
 	}
 	if info == nil {
 		err = c.guard(p)
@@ -114,10 +114,10 @@ func createDirectory(_ context.Context, c *call, in pathArgs) (done, error) {
 		err = fmt.Errorf("%s is %s, not a directory; choose another name", in.Path, kind(info.Mode()))
 	}
 	if err != nil {
-		return done{}, err
+		return changeResult{}, err
 	}
 	if err := p.root.dir.MkdirAll(p.rel, 0o777); err != nil {
-		return done{}, fmt.Errorf("%s was not created: %w", in.Path, plain(err))
+		return changeResult{}, fmt.Errorf("%s was not created: %w", in.Path, plain(err))
 	}
-	return done{p.String(), "Successfully created directory " + in.Path}, nil
+	return changeResult{p.String(), "Successfully created directory " + in.Path}, nil
 }

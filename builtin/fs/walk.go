@@ -14,18 +14,18 @@ import (
 type step int
 
 const (
-	goOn step = iota // continue, and enter a directory
-	pass             // continue without entering
-	stop             // end the walk
+	walkOn    step = iota // continue, and enter a directory
+	skipEntry             // continue without entering
+	stopWalk              // end the walk
 )
 
 // A walk visits everything below a directory in name order, each directory
 // before its entries. Links are visited and not followed.
 type walk struct {
 	call      *call
-	start     place
+	start     location
 	gitignore bool // leave out files ignored by git
-	visit     func(p place, rel string, e fs.DirEntry) step
+	visit     func(p location, rel string, e fs.DirEntry) step
 	seen      int
 	unread    int // number of directories that could not be read
 }
@@ -48,10 +48,10 @@ func (w *walk) run(ctx context.Context) error {
 	return err
 }
 
-func (w *walk) dir(ctx context.Context, dir place, rel string, entries []fs.DirEntry, rules *ignores) (step, error) {
+func (w *walk) dir(ctx context.Context, dir location, rel string, entries []fs.DirEntry, rules *ignores) (step, error) {
 	for _, e := range entries {
 		if err := ctx.Err(); err != nil { // deep entries can be slow
-			return stop, err
+			return stopWalk, err
 		}
 		if w.seen++; w.seen%1000 == 0 {
 			server.Progress(w.call.Call, float64(w.seen), 0, fmt.Sprintf("%d files and directories seen", w.seen))
@@ -62,10 +62,10 @@ func (w *walk) dir(ctx context.Context, dir place, rel string, entries []fs.DirE
 		}
 		below := path.Join(rel, e.Name())
 		next := w.visit(p, below, e)
-		if next == stop {
-			return stop, ctx.Err()
+		if next == stopWalk {
+			return stopWalk, ctx.Err()
 		}
-		if next == pass || !e.IsDir() || p.ofKernel() {
+		if next == skipEntry || !e.IsDir() || p.inKernelFS() {
 			continue
 		}
 		if strings.Count(p.rel, "/") >= maxWalked {
@@ -81,9 +81,9 @@ func (w *walk) dir(ctx context.Context, dir place, rel string, entries []fs.DirE
 		if w.gitignore {
 			inner = w.call.within(rules, p)
 		}
-		if next, err := w.dir(ctx, p, below, more, inner); err != nil || next == stop {
+		if next, err := w.dir(ctx, p, below, more, inner); err != nil || next == stopWalk {
 			return next, err
 		}
 	}
-	return goOn, ctx.Err()
+	return walkOn, ctx.Err()
 }

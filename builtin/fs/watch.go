@@ -39,7 +39,7 @@ type watcher struct {
 
 // subscribing is middleware that watches the files of a subscription while
 // it is open.
-func (w *watcher) subscribing(next mcp.Handler) mcp.Handler {
+func (w *watcher) watchSubscriptions(next mcp.Handler) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		if c.Method != mcp.MethodSubscriptionsListen {
 			return next.Serve(ctx, c)
@@ -70,7 +70,7 @@ func (w *watcher) subscribing(next mcp.Handler) mcp.Handler {
 // works with a context that has ended.
 func (w *watcher) watchAll(ctx context.Context, c *mcp.Call, f mcp.SubscriptionFilter) (undo func()) {
 	ctx = context.WithoutCancel(ctx)
-	mine := &call{Call: c, files: w.files, areas: w.files.everything()}
+	mine := &call{Call: c, files: w.files, areas: w.files.allRoots()}
 	var all []func()
 	for _, uri := range f.ResourceSubscriptions[:min(len(f.ResourceSubscriptions), maxWatched)] {
 		if p, _, err := mine.resolve(uri); err == nil {
@@ -90,7 +90,7 @@ func (w *watcher) watchAll(ctx context.Context, c *mcp.Call, f mcp.SubscriptionF
 }
 
 // watchFile announces uri when the file changes, until undo is called.
-func (w *watcher) watchFile(p place, uri string) (undo func()) {
+func (w *watcher) watchFile(p location, uri string) (undo func()) {
 	name, dir := p.String(), p.parent().String()
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -137,12 +137,12 @@ func (w *watcher) watchList(dir string) (undo func()) {
 // listDirs returns the directories nearest to the roots, up to maxListDirs.
 func (w *watcher) listDirs(ctx context.Context, c *call) []string {
 	type todo struct {
-		at    place
+		at    location
 		rules *ignores
 	}
 	var queue []todo
 	for _, r := range c.roots {
-		queue = append(queue, todo{place{r, "."}, c.ignoring(place{r, "."})})
+		queue = append(queue, todo{location{r, "."}, c.ignoring(location{r, "."})})
 	}
 	var dirs []string
 	for ; len(queue) > 0 && len(dirs) < maxListDirs && ctx.Err() == nil; queue = queue[1:] {
@@ -153,7 +153,7 @@ func (w *watcher) listDirs(ctx context.Context, c *call) []string {
 		}
 		dirs = append(dirs, at.at.String())
 		for _, e := range entries {
-			if p := at.at.join(e.Name()); e.IsDir() && !at.rules.ignored(p.rel, true) && !p.ofKernel() {
+			if p := at.at.join(e.Name()); e.IsDir() && !at.rules.ignored(p.rel, true) && !p.inKernelFS() {
 				queue = append(queue, todo{p, c.within(at.rules, p)})
 			}
 		}
@@ -204,7 +204,7 @@ func (w *watcher) handle(n *fsnotify.Watcher) {
 				return
 			}
 			if e.Op != fsnotify.Chmod {
-				w.happened(e.Name, e.Has(fsnotify.Create) || e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename))
+				w.announce(e.Name, e.Has(fsnotify.Create) || e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename))
 			}
 		case err, ok := <-n.Errors:
 			if !ok {
@@ -219,9 +219,9 @@ func (w *watcher) handle(n *fsnotify.Watcher) {
 
 // happened announces that a file changed and, if it was added or removed,
 // that the list changed.
-func (w *watcher) happened(name string, comesOrGoes bool) {
+func (w *watcher) announce(name string, comesOrGoes bool) {
 	name = filepath.Clean(name)
-	if isOurs(filepath.Base(name)) {
+	if isReserved(filepath.Base(name)) {
 		return
 	}
 	w.mu.Lock()
@@ -246,8 +246,8 @@ func (w *watcher) everything() {
 }
 
 // changed announces a change made by this server.
-func (f *files) changed(p place, comesOrGoes bool) {
-	f.watch.happened(p.String(), false)
+func (f *files) changed(p location, comesOrGoes bool) {
+	f.watch.announce(p.String(), false)
 	if comesOrGoes {
 		f.server.ResourceListChanged()
 	}

@@ -27,8 +27,8 @@ import (
 // unfinished matches the names of temporary files.
 var unfinished = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\.tenon-[0-9a-f]{24}\.part$`) })
 
-// isOurs reports whether name is reserved for temporary files.
-func isOurs(name string) bool { return unfinished().MatchString(name) || safefile.IsTemp(name) }
+// isReserved reports whether name is reserved for temporary files.
+func isReserved(name string) bool { return unfinished().MatchString(name) || safefile.IsTemp(name) }
 
 func unfinishedName() string {
 	var b [12]byte
@@ -38,9 +38,9 @@ func unfinishedName() string {
 
 var errExists = errors.New("the file exists already")
 
-// lock locks the directories of places against changes by other calls and
+// lock locks the directories of files against changes by other calls and
 // other processes.
-func (c *call) lock(ctx context.Context, places ...place) (unlock func(), err error) {
+func (c *call) lock(ctx context.Context, places ...location) (unlock func(), err error) {
 	var dirs []*os.File
 	defer func() {
 		if err != nil {
@@ -69,7 +69,7 @@ func closeAll(files []*os.File) {
 
 // replace writes a file. old is the current file, whose permissions are
 // kept; nil means that the file must not exist. The caller holds the lock.
-func replace(p place, data []byte, old fs.FileInfo) error {
+func replace(p location, data []byte, old fs.FileInfo) error {
 	finish := renameInto
 	if old != nil {
 		finish = func(dir *os.Root, part, name string) error { return dir.Rename(part, name) }
@@ -79,7 +79,7 @@ func replace(p place, data []byte, old fs.FileInfo) error {
 
 // replaceSame replaces a file whose content must still be content; otherwise
 // the error is [safefile.ErrChanged].
-func replaceSame(p place, data []byte, old fs.FileInfo, content []byte) error {
+func replaceSame(p location, data []byte, old fs.FileInfo, content []byte) error {
 	return replaceBy(p, old, bytesTo(data), func(dir *os.Root, part, name string) error {
 		return safefile.Swap(dir, part, name, content)
 	})
@@ -94,7 +94,7 @@ func bytesTo(data []byte) func(io.Writer) error {
 
 // replaceBy writes a temporary file with the owner and permissions of like,
 // if it is not nil, and calls finish to rename it.
-func replaceBy(p place, like fs.FileInfo, write func(io.Writer) error, finish func(dir *os.Root, part, name string) error) (err error) {
+func replaceBy(p location, like fs.FileInfo, write func(io.Writer) error, finish func(dir *os.Root, part, name string) error) (err error) {
 	dir, err := p.root.dir.OpenRoot(path.Dir(p.rel))
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func replaceBy(p place, like fs.FileInfo, write func(io.Writer) error, finish fu
 		return err
 	}
 	if like != nil {
-		keep(f, like)
+		copyAttributes(f, like)
 	}
 	if err := f.Sync(); err != nil {
 		return err
@@ -129,9 +129,9 @@ func replaceBy(p place, like fs.FileInfo, write func(io.Writer) error, finish fu
 	return syncDir(dir)
 }
 
-// keep copies the owner and the permissions of old to f. A failed chown is
+// copyAttributes copies the owner and the permissions of old to f. A failed chown is
 // ignored.
-func keep(f *os.File, old fs.FileInfo) {
+func copyAttributes(f *os.File, old fs.FileInfo) {
 	if uid, gid, ok := owner(old); ok {
 		f.Chown(uid, gid)
 	}
@@ -192,11 +192,11 @@ func syncDir(dir *os.Root) error {
 
 // sweep removes the temporary files that killed processes left in a root.
 func sweep(ctx context.Context, r *root) {
-	todo := []place{{r, "."}}
+	todo := []location{{r, "."}}
 	for len(todo) > 0 && ctx.Err() == nil {
 		dir := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		if dir.rel != "." && dir.ofKernel() {
+		if dir.rel != "." && dir.inKernelFS() {
 			continue
 		}
 		f, err := r.dir.OpenFile(dir.rel, os.O_RDONLY|nonblock, 0)
@@ -221,7 +221,7 @@ func sweep(ctx context.Context, r *root) {
 }
 
 // discard removes a temporary file under the lock of its directory.
-func discard(ctx context.Context, p place) {
+func discard(ctx context.Context, p location) {
 	unlock, err := safefile.LockRoot(ctx, p.root.dir, path.Dir(p.rel))
 	if err != nil {
 		return

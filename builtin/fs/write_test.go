@@ -25,7 +25,7 @@ func init() {
 var contents = []string{strings.Repeat("old content\n", 9_000), strings.Repeat("the new content, which is longer\n", 7_000)}
 
 // replaceLocked is replace as the tools call it.
-func replaceLocked(c *call, p place, data []byte, old os.FileInfo) error {
+func replaceLocked(c *call, p location, data []byte, old os.FileInfo) error {
 	unlock, err := c.lock(context.Background(), p)
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func writeForEver() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	c := &call{files: f, areas: f.everything()}
+	c := &call{files: f, areas: f.allRoots()}
 	fmt.Println("ready")
 	for i := 0; ; i++ {
 		text := contents[i%2]
@@ -217,7 +217,7 @@ func TestWriteKeepsTheMode(t *testing.T) {
 func TestNewFilesReplaceNothing(t *testing.T) {
 	b := newBench(t, Config{}, map[string]string{"there.txt": "mine"})
 	<-b.swept
-	p := place{b.roots[0], "there.txt"}
+	p := location{b.roots[0], "there.txt"}
 	if err := replace(p, []byte("yours"), nil); err != errExists {
 		t.Errorf("got %v", err)
 	}

@@ -57,7 +57,7 @@ func asked(t *testing.T, vault, cache, tool, args string) (text string, read int
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		v.live(ctx)
+		v.run(ctx)
 	}()
 	r := use(t, s, "", tool, args)
 	cancel()

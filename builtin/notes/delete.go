@@ -47,7 +47,7 @@ func (v *vault) delete(ctx context.Context, c *mcp.Call, in deleteArgs) (deleted
 		return deleted{}, fmt.Errorf("you may read %q but not delete it; you may write in %s", name, a.writable())
 	}
 	if in.Version != "" {
-		if err := st.is(in.Version); err != nil {
+		if err := st.checkVersion(in.Version); err != nil {
 			return deleted{}, err
 		}
 	}
@@ -79,7 +79,7 @@ func (v *vault) toTrash(ctx context.Context, st *state) (string, error) {
 	defer unlock()
 	now, err := v.load(st.name)
 	if err == nil {
-		err = now.is(st.version.String())
+		err = now.checkVersion(st.version.String())
 	}
 	if err != nil {
 		return "", err

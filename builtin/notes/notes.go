@@ -119,7 +119,7 @@ func New(c Config) (*server.Server, error) {
 	ended := make(chan struct{})
 	go func() { // reads the vault and follows its changes until the server is closed
 		defer close(ended)
-		v.live(ctx)
+		v.run(ctx)
 	}()
 	s.OnClose(func() error {
 		cancel()

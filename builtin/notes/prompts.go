@@ -25,14 +25,14 @@ func (v *vault) addPrompts(s *server.Server) error {
 func (v *vault) meeting(ctx context.Context, c *mcp.Call, in meetingArgs) ([]mcp.PromptMessage, error) {
 	name, err := v.find(ctx, c, in.Path)
 	if err != nil {
-		return nil, told(ctx, err)
+		return nil, promptError(ctx, err)
 	}
 	st, err := v.load(name)
 	if err == nil {
 		err = isText(st.bytes)
 	}
 	if err != nil {
-		return nil, told(ctx, err)
+		return nil, promptError(ctx, err)
 	}
 	text := strings.ToValidUTF8(string(st.bytes), "\ufffd")
 	rest := ""
@@ -55,8 +55,8 @@ func (v *vault) meeting(ctx context.Context, c *mcp.Call, in meetingArgs) ([]mcp
 	}, nil
 }
 
-// told returns an error that the caller of a prompt may see.
-func told(ctx context.Context, err error) error {
+// promptError returns an error that the caller of a prompt may see.
+func promptError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}

@@ -71,7 +71,7 @@ func (w *watcher) folder(dir string) {
 // follow keeps the vault up to date until ctx ends.
 func (w *watcher) follow(ctx context.Context) {
 	if w.notified != nil {
-		g := &gathering{names: map[string]bool{}}
+		g := &changeSet{names: map[string]bool{}}
 		ready := make(chan struct{}, 1)
 		told := w.notified
 		gathered := make(chan struct{})
@@ -84,12 +84,12 @@ func (w *watcher) follow(ctx context.Context) {
 		<-gathered
 	}
 	if ctx.Err() == nil {
-		w.again(ctx)
+		w.poll(ctx)
 	}
 }
 
 // onNotify processes collected changes until ctx ends or watching fails.
-func (w *watcher) onNotify(ctx context.Context, g *gathering, ready chan struct{}) {
+func (w *watcher) onNotify(ctx context.Context, g *changeSet, ready chan struct{}) {
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	took := time.Duration(0)
@@ -108,7 +108,7 @@ func (w *watcher) onNotify(ctx context.Context, g *gathering, ready chan struct{
 		}
 		names, all := g.take()
 		start := time.Now()
-		if all || !w.look(names) {
+		if all || !w.refreshFiles(names) {
 			w.rescan(ctx)
 		}
 		took = time.Since(start)
@@ -117,7 +117,7 @@ func (w *watcher) onNotify(ctx context.Context, g *gathering, ready chan struct{
 
 // look reads single files again. It returns false if folders were added or
 // removed.
-func (w *watcher) look(names []string) bool {
+func (w *watcher) refreshFiles(names []string) bool {
 	for _, name := range names {
 		info, err := w.v.root.Lstat(name)
 		if w.dirs[name] || err == nil && info.IsDir() {
@@ -133,7 +133,7 @@ func (w *watcher) look(names []string) bool {
 }
 
 // again rescans the vault periodically, less often if a rescan takes long.
-func (w *watcher) again(ctx context.Context) {
+func (w *watcher) poll(ctx context.Context) {
 	every := pollTime
 	if w.v.poll > 0 {
 		every = w.v.poll

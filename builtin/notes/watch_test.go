@@ -234,7 +234,7 @@ func TestWatchRunsOut(t *testing.T) {
 }
 
 func TestGathering(t *testing.T) {
-	g := &gathering{names: map[string]bool{}}
+	g := &changeSet{names: map[string]bool{}}
 	for i := range 3 * maxGathered {
 		g.add(fmt.Sprint(i), true)
 	}

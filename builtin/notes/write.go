@@ -122,7 +122,7 @@ func (v *vault) update(ctx context.Context, c *mcp.Call, in updateArgs) (written
 	if in.Mode == "replace_section" && in.Section == "" {
 		st, err := v.load(name) // check the version before asking the user
 		if err == nil {
-			err = st.is(in.Version)
+			err = st.checkVersion(in.Version)
 		}
 		if err != nil {
 			return written{}, err
@@ -149,7 +149,7 @@ func (v *vault) change(ctx context.Context, name, version string, apply func(tex
 	defer unlock()
 	st, err := v.load(name)
 	if err == nil && version != "" {
-		err = st.is(version)
+		err = st.checkVersion(version)
 	}
 	if err != nil {
 		return written{}, err
@@ -236,7 +236,7 @@ func (in *updateArgs) apply(text string) (string, error) {
 }
 
 // is returns an error unless the note has the version that the caller read.
-func (st *state) is(said string) error {
+func (st *state) checkVersion(said string) error {
 	if said == st.version.String() {
 		return nil
 	}

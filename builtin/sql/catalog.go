@@ -38,7 +38,7 @@ func (d *database) tables(ctx context.Context) ([]engine.Table, error) {
 	for i := range tables {
 		tables[i].Comment = clip(tables[i].Comment, maxRemark)
 	}
-	d.show(tables)
+	d.updateResources(tables)
 	return tables, nil
 }
 
@@ -119,7 +119,7 @@ func (d *database) listUntilQuiet() {
 
 // complete is middleware that delays resources/list until the first listing
 // is done.
-func (d *database) complete(next mcp.Handler) mcp.Handler {
+func (d *database) waitForTables(next mcp.Handler) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		if c.Method == mcp.MethodResourcesList {
 			d.catalog.mu.Lock()
@@ -138,7 +138,7 @@ func (d *database) complete(next mcp.Handler) mcp.Handler {
 }
 
 // show adds the tables as resources and removes those that no longer exist.
-func (d *database) show(tables []engine.Table) {
+func (d *database) updateResources(tables []engine.Table) {
 	c := &d.catalog
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -28,7 +28,7 @@ func summary(t engine.Table) string {
 // overview lists the tables, as many as fit.
 func (d *database) overview(tables []engine.Table) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s %s\n\n%s\n\n", d.engine.Product(), d.engine.Place(), d.engine.Dialect())
+	fmt.Fprintf(&b, "# %s %s\n\n%s\n\n", d.engine.Product(), d.engine.Location(), d.engine.Dialect())
 	for i, t := range tables {
 		if b.Len() > d.MaxBytes {
 			fmt.Fprintf(&b, "… and %d more; use list_tables.\n", len(tables)-i)

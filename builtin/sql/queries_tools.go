@@ -8,8 +8,8 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// ownTools are the names of the server's tools, which queries cannot have.
-var ownTools = []string{"list_tables", "describe_table", "search_schema", "run_query", "run_statement"}
+// builtinTools are the names of the server's tools, which queries cannot have.
+var builtinTools = []string{"list_tables", "describe_table", "search_schema", "run_query", "run_statement"}
 
 // addQueries adds the queries of a file as tools.
 func (d *database) addQueries(file string) error {
@@ -18,7 +18,7 @@ func (d *database) addQueries(file string) error {
 		return err
 	}
 	for _, q := range queries {
-		for _, own := range ownTools {
+		for _, own := range builtinTools {
 			if q.name == own {
 				return &fileError{file, q.line, 1, fmt.Sprintf("%s is a tool of the server; choose another name", own)}
 			}

@@ -33,9 +33,9 @@ func New(c Config) (*server.Server, error) {
 	}
 	c.DSN = "" // not needed below, and may contain a password
 	d := &database{Config: c, engine: db, slots: make(chan struct{}, concurrent)}
-	d.server = server.New(mcp.Implementation{Name: "sql", Title: db.Product() + " " + db.Place(), Version: "1.0.0"}, &server.Options{
+	d.server = server.New(mcp.Implementation{Name: "sql", Title: db.Product() + " " + db.Location(), Version: "1.0.0"}, &server.Options{
 		Instructions: d.instructions(),
-		Middleware:   []mcp.Middleware{d.complete},
+		Middleware:   []mcp.Middleware{d.waitForTables},
 		Log:          c.Log,
 	})
 	d.addTableTools()
@@ -61,7 +61,7 @@ func New(c Config) (*server.Server, error) {
 }
 
 func (d *database) instructions() string {
-	text := fmt.Sprintf("The %s %s. Use list_tables and describe_table before you write a query. %s ", d.engine.Product(), d.engine.Place(), d.engine.Dialect())
+	text := fmt.Sprintf("The %s %s. Use list_tables and describe_table before you write a query. %s ", d.engine.Product(), d.engine.Location(), d.engine.Dialect())
 	if d.Writes {
 		return text + "run_query only reads; run_statement writes and asks the user first."
 	}
@@ -100,12 +100,12 @@ func (d *database) limited(ctx context.Context, c *mcp.Call, seconds int, run fu
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	defer signsOfLife(c, limit)()
+	defer reportProgress(c, limit)()
 	return run(ctx)
 }
 
-// signsOfLife reports progress every two seconds until stop is called.
-func signsOfLife(c *mcp.Call, limit time.Duration) (stop func()) {
+// reportProgress reports progress every two seconds until stop is called.
+func reportProgress(c *mcp.Call, limit time.Duration) (stop func()) {
 	if c == nil || !c.Progress {
 		return func() {}
 	}

@@ -76,7 +76,7 @@ func (d *database) runStatement(ctx context.Context, c *mcp.Call, in statement) 
 // the user, the call must have set confirm. It must run before the
 // statement, because the tool runs again with the response.
 func (d *database) approve(c *mcp.Call, in statement) error {
-	question := fmt.Sprintf("Run this on the %s %s?\n\n%s", d.engine.Product(), d.engine.Place(), in.SQL)
+	question := fmt.Sprintf("Run this on the %s %s?\n\n%s", d.engine.Product(), d.engine.Location(), in.SQL)
 	if len(in.Params) > 0 {
 		raw, err := json.Marshal(in.Params)
 		if err != nil {

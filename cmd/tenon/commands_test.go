@@ -30,7 +30,7 @@ func TestCommands(t *testing.T) {
 		{line: "tools builtin:calc --format jsonl", want: []string{"\n{\"name\":\"subtract\""}},
 		{line: "tools builtin:calc --format yaml", want: []string{"tools:\n  - name: add\n    "}},
 		{line: "tools builtin:calc --format xml", code: exitUsage, want: []string{`err:unknown format "xml"`}},
-		{line: "tools builtin:none", code: exitConnection, want: []string{`err:there is no builtin server "none"`}},
+		{line: "tools builtin:none", code: exitConnection, want: []string{`err:unknown builtin server "none"`}},
 		{line: "tools", code: exitUsage, want: []string{"err:missing SERVER"}},
 		{line: "tools nobody", code: exitUsage, want: []string{"err:nobody"}},
 		{line: "tools -- no-such-program", code: exitConnection, want: []string{"err:no-such-program"}},
@@ -128,7 +128,7 @@ func TestCommands(t *testing.T) {
 		{line: "call builtin:calc add a=1 b=2 --answer c=3", want: []string{"3", "err:--answer c was not used"}},
 		{line: "call builtin:calc average --answer c=1 --decline", code: exitTool, want: []string{"err:Declined the question of calc"}},
 		{line: "serve", code: exitUsage},
-		{line: "serve nothing", code: exitUsage, want: []string{`err:there is no builtin server "nothing"`}},
+		{line: "serve nothing", code: exitUsage, want: []string{`err:unknown builtin server "nothing"`}},
 		{line: "serve calc x", code: exitUsage, want: []string{"err:option=value"}},
 		{line: "man", code: exitUsage},
 	} {

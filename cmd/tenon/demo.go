@@ -70,17 +70,17 @@ func converse(ctx context.Context, self string, known mcp.Revision, out io.Write
 		return err
 	}
 	show.say("The server has %d tools. Add 20 and 22:", len(tools))
-	sum, err := client.Call[calc.Answer](ctx, c, "add", calc.Numbers{A: 20, B: 22}, nil)
+	sum, err := client.Call[calc.Result](ctx, c, "add", calc.Numbers{A: 20, B: 22}, nil)
 	if err != nil {
 		return err
 	}
 	show.say("20 + 22 = %v. Now with invalid arguments:", sum.Result)
 	var wrong *client.ToolError
-	if _, err := client.Call[calc.Answer](ctx, c, "add", map[string]any{"a": "twenty", "c": 1}, nil); !errors.As(err, &wrong) {
+	if _, err := client.Call[calc.Result](ctx, c, "add", map[string]any{"a": "twenty", "c": 1}, nil); !errors.As(err, &wrong) {
 		return fmt.Errorf("call with invalid arguments: %w", err)
 	}
 	show.say("A tool that asks the user first:")
-	mean, err := client.Call[calc.Answer](ctx, c, "average", nil, nil)
+	mean, err := client.Call[calc.Result](ctx, c, "average", nil, nil)
 	if err != nil {
 		return err
 	}

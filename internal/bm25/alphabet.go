@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// An alphabet finds the words that begin with something. It has most words in
-// order; those that came since are looked at one by one until they are many.
+// An alphabet finds the words with a prefix. Most words are sorted; recent
+// ones are searched linearly until there are many.
 type alphabet struct {
 	mu    sync.Mutex
 	order []uint32 // numbers of entries
@@ -23,8 +23,8 @@ func (a *alphabet) forget() {
 	a.order = nil
 }
 
-// sortedUp returns the order, brought up to date if it is far behind. Who calls
-// it holds the lock of the index, so no word comes meanwhile.
+// sortedUp returns the sorted words, updated if many are missing. The caller
+// holds the lock of the index.
 func (a *alphabet) sortedUp(l *lexicon) []uint32 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -44,15 +44,15 @@ func (l *lexicon) compare(i, j uint32) int {
 	return bytes.Compare(l.text(&l.entries[i]), l.text(&l.entries[j]))
 }
 
-// A spread is a word with how many documents have it.
+// A spread is a word with the number of documents that have it.
 type spread struct {
 	*entry
 	count int
 }
 
-// beginningWith returns the most frequent words that begin with another and
-// are longer. count says how frequent one is; those that nothing has are left
-// out.
+// beginningWith returns the most frequent words that are longer than prefix
+// and begin with it. count returns the frequency of a word; unused words are
+// left out.
 func (a *alphabet) beginningWith(l *lexicon, prefix string, limit int, count func(*entry) int) []spread {
 	order := a.sortedUp(l)
 	p := []byte(prefix)

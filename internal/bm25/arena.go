@@ -5,19 +5,18 @@ import (
 	"sync"
 )
 
-// An arena gives out blocks of memory that the garbage collector does not
-// know of, where the system lets us. An index lives long and only grows; if it
-// were on the heap, as much garbage again would be allowed to gather before
-// anything is collected.
+// An arena allocates blocks outside the garbage-collected heap where the
+// system supports it. An index lives long and only grows; on the heap it
+// would double the memory that may be used before a collection.
 //
-// The blocks are given back when the arena is: by free, or when nobody has it
-// any more. Who reads a block keeps the index, and thereby the arena.
+// The blocks are released with the arena: by free, or when it is no longer
+// referenced. A reader of a block references the index and so the arena.
 type arena struct {
 	regions *regions
 	rest    []byte // of the last region
 }
 
-// regions are what has to be given back.
+// regions are the regions to release.
 type regions struct {
 	mu   sync.Mutex
 	from [][]byte
@@ -46,7 +45,7 @@ func (a *arena) block() []byte {
 	return b
 }
 
-// free gives the memory back; it may be called more than once.
+// free releases the memory; it may be called more than once.
 func (r *regions) free() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

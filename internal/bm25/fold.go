@@ -8,8 +8,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// fold appends a word in the form in which it is compared: letters are small,
-// accents are gone, and letters that are written in several ways are one.
+// fold appends a word in the form in which words are compared: lower case,
+// without accents, and with spelling variants unified.
 func fold(dst []byte, word string) []byte {
 	latin := latinFolds()
 	for _, r := range word {
@@ -27,7 +27,7 @@ func fold(dst []byte, word string) []byte {
 	return dst
 }
 
-// latinFolds are the folds of Latin letters, which are most of what there is.
+// latinFolds are the folds of Latin letters, the most frequent ones.
 var latinFolds = sync.OnceValue(func() (folds [0x250]string) {
 	for r := rune(utf8.RuneSelf); int(r) < len(folds); r++ {
 		folds[r] = string(foldRune(nil, r))
@@ -53,8 +53,8 @@ func cyrillic(r rune) rune {
 	return r
 }
 
-// letters that do not come apart into one with an accent, and are still typed
-// without it.
+// letters are letters without a decomposition that are also typed without
+// their accent.
 var letters = map[rune]string{
 	'ß': "ss", 'æ': "ae", 'œ': "oe", 'ø': "o", 'đ': "d", 'ð': "d", 'þ': "th",
 	'ł': "l", 'ħ': "h", 'ı': "i", 'ŋ': "n", 'ŧ': "t", 'ς': "σ",

@@ -1,14 +1,14 @@
-// Package bm25 finds documents by words and puts the best first. It is an
-// inverted index in memory, ranked with BM25 over weighted fields.
+// Package bm25 ranks documents by the words of a query. It is an inverted index
+// in memory, ranked with BM25 over weighted fields.
 //
-// It keeps none of the texts: a document costs a few bytes for each different
-// word in it, in large blocks that a garbage collector need not look into.
-// Documents may be put, replaced and removed at any time, and all methods may
-// be used by many goroutines at once.
+// It stores no texts: a document costs a few bytes for each different word, in
+// large blocks that the garbage collector does not scan. Documents can be
+// added,
+// replaced and removed at any time. All methods are safe for concurrent use.
 //
-// Words are found in any script: case and accents do not count, names such as
-// readFile and read_file are found by their parts, and scripts that do not put
-// spaces between words are cut into pairs of characters. See [Scan].
+// Words of any script are found: case and accents are ignored, names such as
+// readFile and read_file are found by their parts, and scripts without spaces
+// between words are split into pairs of characters. See [Scan].
 package bm25
 
 import (
@@ -16,21 +16,22 @@ import (
 	"sync"
 )
 
-// An Index finds documents. Make one with [New].
+// An Index ranks documents. Create one with [New].
 type Index struct {
 	weights []float64
 
 	mu     sync.RWMutex
 	words  lexicon
 	pool   pool
-	docs   []doc             // by number; those that are gone stay until compact
-	byID   map[string]uint32 // the number of each
-	length float64           // of all documents together
+	docs   []doc             // by number; removed ones stay until compact
+	byID   map[string]uint32 // number of each document
+	length float64           // total length of all documents
 
 	sorted alphabet
 }
 
-// A doc is one document: its length counts each word as its field weighs.
+// A doc is one document. Its length counts each word by the weight of its
+// field.
 type doc struct {
 	id     string
 	length float32
@@ -38,8 +39,8 @@ type doc struct {
 }
 
 // New returns an empty index whose documents have a field for each weight. A
-// word in a field of weight 3 counts as much as three in a field of weight 1.
-// Without weights there is one field.
+// word in a field of weight 3 counts like three words in a field of weight
+// 1. Without weights there is one field.
 func New(weights ...float64) *Index {
 	if len(weights) == 0 {
 		weights = []float64{1}
@@ -47,9 +48,9 @@ func New(weights ...float64) *Index {
 	return &Index{weights: slices.Clone(weights), byID: map[string]uint32{}}
 }
 
-// Put adds a document, or takes the place of the one with that id. Fields that
-// are left out are empty; more than there are weights count as the last one.
-// Nothing of the fields is kept.
+// Put adds a document or replaces the one with the same id. Missing fields
+// are empty; additional fields have the last weight. The index keeps no
+// reference to the fields.
 func (x *Index) Put(id string, fields ...string) {
 	s := scratches.Get().(*scratch)
 	defer scratches.Put(s)
@@ -78,15 +79,15 @@ func (x *Index) Remove(id string) bool {
 	return x.drop(id)
 }
 
-// Len is how many documents there are.
+// Len returns the number of documents.
 func (x *Index) Len() int {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	return len(x.byID)
 }
 
-// drop marks a document as gone. Its postings stay until there are so many of
-// that kind that going over everything once is worth it.
+// drop marks a document as removed. Its postings stay until there are enough
+// of them for a compaction.
 func (x *Index) drop(id string) bool {
 	number, ok := x.byID[id]
 	if !ok {
@@ -102,9 +103,9 @@ func (x *Index) drop(id string) bool {
 	return true
 }
 
-// compact writes the index anew without what is gone.
+// compact rebuilds the index without removed documents.
 func (x *Index) compact() {
-	moved := make([]uint32, len(x.docs)) // the new number of each
+	moved := make([]uint32, len(x.docs)) // new number of each document
 	docs := make([]doc, 0, len(x.byID))
 	for i, d := range x.docs {
 		if !d.gone {

@@ -9,10 +9,10 @@ var seed = maphash.MakeSeed()
 
 func hashOf(word []byte) uint64 { return maphash.Bytes(seed, word) }
 
-// A lexicon knows the words of an index. It is a hash table without pointers,
-// since there may be a hundred thousand words and most of them are short. Words
-// are the same if their hashes are: those have 64 bits and a seed that nobody
-// knows, and comparing letters as well would take a third of all time.
+// A lexicon holds the words of an index in a hash table without pointers,
+// since there may be a hundred thousand short words. Words with equal hashes
+// count as equal: hashes have 64 bits and a random seed, and comparing
+// letters would take a third of the time.
 type lexicon struct {
 	table   []uint32 // entry number + 1, at its hash or behind it
 	entries []entry
@@ -46,8 +46,8 @@ func (l *lexicon) find(word []byte) *entry {
 	return nil
 }
 
-// entry returns the entry of a word, a new one if need be. It is good until the
-// next one is made.
+// entry returns the entry of a word and creates it if necessary. The pointer
+// is valid until the next entry is created.
 func (l *lexicon) entry(hash uint64, word []byte) *entry {
 	if len(l.table)*3 <= len(l.entries)*4 {
 		l.grow()
@@ -61,7 +61,7 @@ func (l *lexicon) entry(hash uint64, word []byte) *entry {
 	return &l.entries[l.table[slot]-1]
 }
 
-// slot is where a word is in the table, or where it would be.
+// slot returns the position of a word in the table, or its free slot.
 func (l *lexicon) slot(hash uint64) uint32 {
 	mask := uint32(len(l.table) - 1)
 	for slot := uint32(hash) & mask; ; slot = (slot + 1) & mask {
@@ -84,5 +84,5 @@ func (l *lexicon) grow() {
 	}
 }
 
-// none is an address that nothing has.
+// none is an invalid address.
 const none = math.MaxUint32

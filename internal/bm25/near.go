@@ -8,12 +8,12 @@ import (
 	"github.com/tenon-mcp/tenon/internal/typo"
 )
 
-// minCorrected is how many characters a word must have to be corrected: shorter
-// ones are near to too many others.
+// minCorrected is the minimum number of characters of a word that is
+// corrected; shorter ones have too many similar words.
 const minCorrected = 4
 
-// Correct returns the words of a query that no document has, each with the word
-// that was probably meant, if there is one. Only documents for which within
+// Correct returns the words of a query that no document has, each with its
+// most likely correction, if there is one. Only documents for which within
 // returns true count; nil means all.
 func (x *Index) Correct(query string, within func(id string) bool) map[string]string {
 	words := queryWords(query)
@@ -52,9 +52,9 @@ func (x *Index) has(v view, word string) bool {
 	return len(x.sorted.beginningWith(&x.words, word, 1, func(e *entry) int { return x.count(v, e) })) > 0
 }
 
-// near is the word with the fewest mistakes between them, and of those the most
-// frequent; empty if all have too many. The first letter is mostly right, or
-// exchanged with the second.
+// near returns the word with the smallest edit distance, and of those the
+// most frequent, or "" if all are too different. It considers words with the
+// same first letter, or with the first two letters swapped.
 func (x *Index) near(v view, word string) string {
 	want := []rune(word)
 	most := 1

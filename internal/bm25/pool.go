@@ -2,12 +2,12 @@ package bm25
 
 import "encoding/binary"
 
-// A pool holds the postings of all words in blocks of 64 KiB. The postings of
-// one word are a chain of chunks, each larger than the one before: the many
-// rare words cost little, and the few frequent ones need few jumps.
+// A pool holds the postings of all words in blocks of 64 KiB. The postings
+// of one word are a chain of chunks of growing size: rare words cost little,
+// and frequent ones need few jumps.
 //
-// A posting is the distance from the document before, and how much the word
-// weighs in the document, in quarters; a weight of 1 takes no byte of its own.
+// A posting is the distance from the previous document and the weight of the
+// word in quarters; a weight of 1 takes no extra byte.
 type pool struct {
 	arena  *arena
 	blocks [][]byte
@@ -40,7 +40,7 @@ func (p *pool) alloc(size uint32) (address uint32) {
 
 func (p *pool) at(address uint32) []byte { return p.blocks[address>>blockBits][address&(blockSize-1):] }
 
-// add notes that a document has the word. Documents come in rising order.
+// add adds a posting. Documents must come in ascending order.
 func (p *pool) add(e *entry, number uint32, weight float32) {
 	var buf [2 * binary.MaxVarintLen32]byte
 	w := uint64(min(max(1, weight*quarters+0.5), 1<<30))
@@ -79,7 +79,7 @@ func (p *pool) extend(e *entry) {
 	e.write, e.room = next, size
 }
 
-// each goes over the postings of a word.
+// each calls see for the postings of a word.
 func (p *pool) each(e *entry, see func(number uint32, weight float32)) {
 	if e.count == 0 {
 		return

@@ -10,14 +10,13 @@ import (
 	"slices"
 )
 
-// saved is the first of what Save writes; another form has another one.
+// saved is the header of the format that Save writes.
 const saved = "bm25-1\n"
 
-// errSaved is the error of Load for what Save cannot have written.
-var errSaved = errors.New("this is not a saved index")
+// errSaved is the error of Load for data that Save cannot have written.
+var errSaved = errors.New("not a saved index")
 
-// Limits of what Load believes, so that a damaged file asks for no more memory
-// than an index can use.
+// Limits for Load, so that a damaged file does not cause huge allocations.
 const (
 	maxSavedWords  = 1 << 26
 	maxSavedBlocks = 1 << (32 - blockBits)
@@ -26,8 +25,8 @@ const (
 
 const savedEntry = 20 // bytes of an entry
 
-// Save writes the index so that [Load] can read it. It adds no checksum: the
-// caller has to know that what Load reads is what Save wrote.
+// Save writes the index for [Load]. It adds no checksum: the caller must
+// ensure that Load reads what Save wrote.
 func (x *Index) Save(w *bufio.Writer) error {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
@@ -117,7 +116,7 @@ func Load(r *bufio.Reader, weights ...float64) (*Index, error) {
 	x.loadWords(l)
 	x.loadPool(l)
 	if l.err != nil {
-		return nil, fmt.Errorf("reading a saved index: %w", l.err)
+		return nil, fmt.Errorf("load index: %w", l.err)
 	}
 	return x, nil
 }
@@ -200,7 +199,7 @@ func (x *Index) loadPool(l *loader) {
 	}
 }
 
-// A loader reads and remembers the first error.
+// A loader decodes values and keeps the first error.
 type loader struct {
 	r   *bufio.Reader
 	buf []byte
@@ -229,8 +228,8 @@ func (l *loader) number(most uint64) uint64 {
 	return n
 }
 
-// bytes reads so many bytes, which are good until the next call. They are read
-// piece by piece, so that a length that is wrong costs nothing.
+// bytes reads n bytes, which are valid until the next call. It reads in
+// pieces, so that a wrong length costs nothing.
 func (l *loader) bytes(n, most uint64) []byte {
 	if n > most {
 		l.fail()

@@ -5,18 +5,18 @@ import (
 	"unicode/utf8"
 )
 
-// maxWord is how many bytes a word may have. What is longer is not a word but a
-// key, a hash or an embedded file, and is passed over.
+// maxWord is the maximum number of bytes of a word. Longer ones are keys,
+// hashes or embedded files and are skipped.
 const maxWord = 64
 
-// Scan goes over the words of a text in the form in which they are compared:
-// small letters without accents. It tells where in the text each word is; the
-// bytes of the word itself are good only until see returns. It ends when see
-// returns false.
+// Scan calls see for the words of a text in the form in which they are
+// compared: lower case, without accents. start and end are the position of
+// the word in the text; the word is valid only until see returns. Scan ends
+// when see returns false.
 //
-// A word that is made of several, as readFile, comes as its parts and then as a
-// whole. Scripts that do not part words (Chinese, Japanese, Thai …) come as
-// overlapping pairs of characters.
+// A compound word such as readFile is passed as its parts and then as a
+// whole. Scripts without spaces between words (Chinese, Japanese, Thai …)
+// are passed as overlapping pairs of characters.
 func Scan(text string, see func(word []byte, start, end int) bool) {
 	var buf [2 * maxWord]byte
 	for i := 0; i < len(text); {
@@ -27,7 +27,7 @@ func Scan(text string, see func(word []byte, start, end int) bool) {
 			}
 			end, n, camel := scanASCII(text, i, &buf)
 			if end == len(text) || text[end] < utf8.RuneSelf {
-				if n <= maxWord && !tellWord(text, i, end, camel, buf[:n], see) {
+				if n <= maxWord && !emitWord(text, i, end, camel, buf[:n], see) {
 					return
 				}
 				i = end
@@ -42,8 +42,7 @@ func Scan(text string, see func(word []byte, start, end int) bool) {
 	}
 }
 
-// lower is the small form of the letters and digits of ASCII, and 0 for the
-// rest.
+// lower maps ASCII letters and digits to lower case, and everything else to 0.
 var lower = func() (l [utf8.RuneSelf]byte) {
 	for c := range byte(utf8.RuneSelf) {
 		switch {
@@ -58,9 +57,9 @@ var lower = func() (l [utf8.RuneSelf]byte) {
 
 func isUpper(c byte) bool { return 'A' <= c && c <= 'Z' }
 
-// scanASCII writes the word at i into buf, as far as it is ASCII, and reports
-// where it ends, how many bytes it has (one more than maxWord for all that are
-// too long) and whether it has the boundaries of camelCase in it.
+// scanASCII writes the ASCII part of the word at i into buf. It returns the
+// end of the word, its length (maxWord+1 if it is too long) and whether it
+// has camelCase boundaries.
 func scanASCII(text string, i int, buf *[2 * maxWord]byte) (end, n int, camel bool) {
 	capitals := 0 // right before this character
 	start := i
@@ -86,8 +85,8 @@ func scanASCII(text string, i int, buf *[2 * maxWord]byte) (end, n int, camel bo
 	return i, n, camel
 }
 
-// tellWord tells a word of ASCII, and first its parts if it has some.
-func tellWord(text string, start, end int, camel bool, word []byte, see func([]byte, int, int) bool) bool {
+// emitWord passes an ASCII word to see, after its parts if it has any.
+func emitWord(text string, start, end int, camel bool, word []byte, see func([]byte, int, int) bool) bool {
 	if camel {
 		from := start
 		for i := start + 1; i <= end; i++ {
@@ -111,11 +110,11 @@ func boundary(text string, i, end int) bool {
 	return !isUpper(text[i-1]) || i+1 < end && text[i+1] >= 'a'
 }
 
-// scanOther tells the word at i, which has characters beyond ASCII in it, or
-// passes over a character that belongs to no word.
+// scanOther passes the word at i, which has characters beyond ASCII, or
+// skips a character that belongs to no word.
 func scanOther(text string, i int, buf []byte, see func([]byte, int, int) bool) (end int, ok bool) {
 	r, size := utf8.DecodeRuneInString(text[i:])
-	if unparted(r) {
+	if unspaced(r) {
 		return scanPairs(text, i, buf, see)
 	}
 	if r >= utf8.RuneSelf && !inWord(r) {
@@ -124,7 +123,7 @@ func scanOther(text string, i int, buf []byte, see func([]byte, int, int) bool) 
 	end = i
 	for end < len(text) {
 		r, size := utf8.DecodeRuneInString(text[end:])
-		if r < utf8.RuneSelf && lower[r] == 0 || r >= utf8.RuneSelf && (!inWord(r) || unparted(r)) {
+		if r < utf8.RuneSelf && lower[r] == 0 || r >= utf8.RuneSelf && (!inWord(r) || unspaced(r)) {
 			break
 		}
 		end += size
@@ -141,19 +140,19 @@ func inWord(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))
 }
 
-// unparted reports whether a character belongs to a script that puts no spaces
+// unspaced reports whether a character belongs to a script without spaces
 // between words.
-func unparted(r rune) bool {
+func unspaced(r rune) bool {
 	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
-// scanPairs goes over a run of characters of scripts that do not part words.
+// scanPairs passes a run of characters of scripts without spaces as pairs.
 func scanPairs(text string, start int, buf []byte, see func([]byte, int, int) bool) (end int, ok bool) {
 	before := -1 // where the character before this one is
 	i, n := start, 0
 	for i < len(text) {
 		r, size := utf8.DecodeRuneInString(text[i:])
-		if !unparted(r) {
+		if !unspaced(r) {
 			break
 		}
 		if before >= 0 && !see(append(buf[:0], text[before:i+size]...), before, i+size) {

@@ -2,8 +2,8 @@ package bm25
 
 import "sync"
 
-// A scratch counts the words of one document. It is used again and again, so
-// that indexing makes hardly any garbage.
+// A scratch counts the words of one document. It is reused, so that indexing
+// produces little garbage.
 type scratch struct {
 	table  []uint32 // number of the word + 1
 	words  []counted
@@ -20,8 +20,8 @@ type counted struct {
 
 var scratches = sync.Pool{New: func() any { return &scratch{table: make([]uint32, 1024)} }}
 
-// maxKept is how many words a scratch may remember room for; a huge document
-// must not be paid for ever.
+// maxKept is the maximum number of words that a scratch keeps room for after
+// a huge document.
 const maxKept = 1 << 16
 
 func (s *scratch) reset() {

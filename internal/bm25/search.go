@@ -10,39 +10,39 @@ import (
 	"unicode/utf8"
 )
 
-// A Hit is a document that was found. Scores of one search can be compared, and
-// scores of different ones cannot.
+// A Hit is a document that was found. Scores are comparable only within one
+// search.
 type Hit struct {
 	ID    string
 	Score float64
 }
 
 const (
-	k1 = 1.2 // how soon more of the same word counts no more
+	k1 = 1.2 // saturation of repeated words
 	b  = 0.75
 
-	maxQuery    = 32   // words of a query that count
-	maxPrefixed = 16   // words that one word of a query may be the beginning of
-	plenty      = 1000 // documents with the very word, beyond which no longer ones are looked for
-	prefixed    = 0.4  // what such a word counts
-	singular    = 0.6  // what a word counts of which the query has the plural
-	allWords    = 0.75 // the part of the score for which all words must be there
+	maxQuery    = 32   // maximum words of a query
+	maxPrefixed = 16   // maximum words matched by a prefix
+	plenty      = 1000 // with more exact matches, prefixes are not searched
+	prefixed    = 0.4  // weight of a prefix match
+	singular    = 0.6  // weight of the singular of a word
+	allWords    = 0.75 // part of the score that needs all words
 )
 
 // Search returns the documents that match best, the best first. A document
-// needs one word of the query; those that have more of them come first. A word
-// of three letters or more also finds longer words that begin with it, which
-// count less, unless it is in very many documents itself.
+// must have at least one word of the query; more words rank higher. A word
+// of at least three letters also matches longer words that begin with it,
+// with a lower weight, unless it is very frequent itself.
 //
-// keep is asked, in no certain order, whether a document may be returned; nil
-// keeps all.
+// keep decides, in no particular order, whether a document may be returned;
+// nil keeps all.
 func (x *Index) Search(query string, limit int, keep func(id string) bool) []Hit {
 	return x.search(query, limit, keep, nil)
 }
 
-// SearchWithin is Search as if the documents for which within returns true were
-// the only ones: others can be told neither from what is found, nor from the
-// scores, nor from the order. It asks for each document there is.
+// SearchWithin is like Search with only the documents for which within
+// returns true: other documents affect neither results, nor scores, nor
+// order. It calls within for every document.
 func (x *Index) SearchWithin(query string, limit int, within func(id string) bool) []Hit {
 	return x.search(query, limit, nil, within)
 }
@@ -70,7 +70,7 @@ func (x *Index) search(query string, limit int, keep, within func(id string) boo
 	return x.best(t, len(words), limit, keep)
 }
 
-// queryWords are the words of a query, each once.
+// queryWords returns the words of a query without duplicates.
 func queryWords(query string) []string {
 	var words []string
 	Scan(query, func(word []byte, _, _ int) bool {
@@ -82,11 +82,11 @@ func queryWords(query string) []string {
 	return words
 }
 
-// A view is which documents count.
+// A view selects the documents that count.
 type view struct {
 	in     []bool  // by number; nil means all
-	docs   int     // how many there are
-	all    int     // the same, with those that are gone where words count them too
+	docs   int     // number of documents
+	all    int     // the same, including removed ones if words count them
 	length float64 // of all of them
 }
 
@@ -106,7 +106,7 @@ func (x *Index) view(within func(id string) bool) view {
 	return v
 }
 
-// count is how many documents have a word.
+// count returns the number of documents that have a word.
 func (x *Index) count(v view, e *entry) int {
 	if v.in == nil {
 		return int(e.count)
@@ -120,10 +120,10 @@ func (x *Index) count(v view, e *entry) int {
 	return n
 }
 
-// score adds what one word of a query is worth to each document.
+// score adds the score of one query word to each document.
 func (x *Index) score(t *tally, v view, word string, bit uint32) {
-	// A longer word is often rarer than the one that was asked for, and must
-	// not be worth more for that.
+	// A longer word is often rarer than the query word, but must not score
+	// higher for that.
 	most := math.Inf(1)
 	if e := x.words.find([]byte(word)); e != nil {
 		if n := x.count(v, e); n > 0 {
@@ -146,14 +146,14 @@ func (x *Index) score(t *tally, v view, word string, bit uint32) {
 	}
 }
 
-// rarity is what finding a word tells that so many documents have. Where the
-// count has documents that are gone in it, so has the number of all.
+// rarity returns the inverse document frequency for a count. If count
+// includes removed documents, so does the total.
 func (v view) rarity(count int) float64 {
 	n := float64(count)
 	return math.Log(1 + (float64(v.all)-n+0.5)/(n+0.5))
 }
 
-// add adds what one entry is worth to each of its documents.
+// add adds the score of one entry to each of its documents.
 func (x *Index) add(t *tally, v view, e *entry, rarity float64, bit uint32) {
 	worth := float32(rarity * (k1 + 1))
 	perLength := float32(k1 * b * float64(v.docs) / max(1, v.length))
@@ -170,7 +170,7 @@ func (x *Index) add(t *tally, v view, e *entry, rarity float64, bit uint32) {
 	})
 }
 
-// best picks the documents with the highest scores.
+// best returns the documents with the highest scores.
 func (x *Index) best(t *tally, words, limit int, keep func(id string) bool) []Hit {
 	hits := make([]Hit, 0, min(limit, len(t.found))+1)
 	better := func(a, b Hit) int {
@@ -202,7 +202,7 @@ func (x *Index) best(t *tally, words, limit int, keep func(id string) bool) []Hi
 	return hits
 }
 
-// A tally is what a search adds up, by the numbers of the documents.
+// A tally accumulates the scores of a search by document number.
 type tally struct {
 	scores []float32
 	seen   []uint32 // which words of the query, a bit for each

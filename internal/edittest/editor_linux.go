@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// StartEditor starts an editor of one file. The function it returns ends it, and
-// returns the lines that it saved and the lines of others that its own saving
-// dropped, as any editor drops what was written after it read the file.
+// StartEditor starts an editor of one file. stop ends it and returns the
+// lines that it saved and the lines of others that it overwrote, as any
+// editor overwrites changes made after it read the file.
 func StartEditor(t *testing.T, file string) (stop func() (saved []string, dropped map[string]bool)) {
 	t.Helper()
 	cmd := child("editor", file, "editor", 0)
@@ -115,8 +115,8 @@ func rewrite(file, line string) error {
 	return err
 }
 
-// rename reads the file, writes another one and gives it the name. It looks at
-// what had the name until then, to know what it dropped.
+// rename reads the file, writes another one and renames it over the file. It
+// reads the replaced file to know what it overwrote.
 func rename(file, line string) error {
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -1,10 +1,10 @@
-// Package edittest tests that processes which change the same files at the same
-// time lose nothing. It is imported by tests only.
+// Package edittest tests that processes that change the same files
+// concurrently lose no changes. Only tests import it.
 //
 // A test starts its own binary several times. Each child makes changes and
-// reports those that succeeded; the test then looks for each of them. Beside
-// the children an editor may run: a program that changes the same file without
-// any lock, in place and by renaming.
+// reports those that succeeded; the test then looks for each of them. An
+// editor may run too: a program that changes the same file without a lock,
+// in place and by renaming.
 package edittest
 
 import (
@@ -24,11 +24,10 @@ const (
 	envN    = "WRITERS_N"
 )
 
-// A Job is what a child does: n changes in a directory. It returns the changes
-// that succeeded.
+// A Job makes n changes in a directory and returns those that succeeded.
 type Job func(dir, name string, n int) (done []string)
 
-// Main runs the job of a child and exits, if this process is one.
+// Main runs the job of a child process and exits, if this process is one.
 func Main(jobs map[string]Job) {
 	name := os.Getenv(envJob)
 	if name == "" {
@@ -48,8 +47,8 @@ func Main(jobs map[string]Job) {
 	os.Exit(0)
 }
 
-// Changes is how many changes all children of one test make together. It is
-// small unless WRITERS_CHANGES says otherwise.
+// Changes returns the total number of changes of one test, from
+// WRITERS_CHANGES; the default is small.
 func Changes() int {
 	if n, err := strconv.Atoi(os.Getenv("WRITERS_CHANGES")); err == nil {
 		return n
@@ -64,7 +63,8 @@ func child(job, dir, name string, n int) *exec.Cmd {
 	return cmd
 }
 
-// Run runs a job in several processes at once and returns what each reported.
+// Run runs a job in several processes concurrently and returns what each
+// reported.
 func Run(t *testing.T, job, dir string, processes int) [][]string {
 	t.Helper()
 	all := make([][]string, processes)
@@ -84,8 +84,8 @@ func Run(t *testing.T, job, dir string, processes int) [][]string {
 	return all
 }
 
-// CheckLines fails the test unless the file has each line that was reported,
-// and a tenth of the changes succeeded.
+// CheckLines fails the test unless the file has each reported line and at
+// least a tenth of the changes succeeded.
 func CheckLines(t *testing.T, file string, excused map[string]bool, reported [][]string) {
 	t.Helper()
 	text, err := os.ReadFile(file)

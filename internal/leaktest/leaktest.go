@@ -1,12 +1,12 @@
-// Package leaktest fails a test run that leaves something behind: a goroutine,
-// an open descriptor, or a child process.
+// Package leaktest fails a test run that leaves a goroutine, an open
+// descriptor or a child process.
 //
 // A package uses it with
 //
 //	func TestMain(m *testing.M) { leaktest.Main(m) }
 //
 // Goroutines are checked everywhere; descriptors and children only on Linux,
-// where /proc tells them.
+// where /proc lists them.
 package leaktest
 
 import (
@@ -19,22 +19,21 @@ import (
 	"time"
 )
 
-// patience is how long things that are just ending may take to be gone, on a
-// machine that has much else to do. Only what stays takes all of it.
-const patience = 30 * time.Second
+// settleTime is how long ending goroutines and processes may take on a busy
+// machine. Only a leak takes all of it.
+const settleTime = 30 * time.Second
 
-// Main runs the tests of m, then looks for what they left behind, and exits
-// the process. Leaks turn a passed run into a failed one and are listed on
-// standard error. A fuzzing run is not checked: the fuzzer's own workers would
-// show up.
+// Main runs the tests of m, checks for leaks, and exits the process. Leaks
+// fail the run and are listed on standard error. A fuzzing run is not
+// checked, because the fuzzer's workers would count as leaks.
 func Main(m *testing.M) {
-	before := look()
+	before := takeSnapshot()
 	code := m.Run()
 	if fuzzing() {
 		os.Exit(code)
 	}
-	if left := before.settle(patience); len(left) > 0 {
-		fmt.Fprintf(os.Stderr, "leaktest: the tests left %d thing(s) behind:\n\n%s\n", len(left), strings.Join(left, "\n\n"))
+	if left := before.settle(settleTime); len(left) > 0 {
+		fmt.Fprintf(os.Stderr, "leaktest: %d leaks:\n\n%s\n", len(left), strings.Join(left, "\n\n"))
 		code = max(code, 1)
 	}
 	os.Exit(code)
@@ -50,14 +49,14 @@ func fuzzing() bool {
 	return false
 }
 
-// A scene is what a process has at one moment: a description for each thing,
-// under a key that stays the same as long as the thing lives.
-type scene map[string]string
+// A snapshot describes everything that a process has, by a key that is
+// stable as long as it exists.
+type snapshot map[string]string
 
-// look takes down every goroutine but the one that asks, every descriptor and
-// every child.
-func look() scene {
-	s := make(scene)
+// takeSnapshot records every goroutine except the caller's, every descriptor
+// and every child.
+func takeSnapshot() snapshot {
+	s := make(snapshot)
 	for _, g := range goroutines() {
 		s["goroutine "+g.id] = g.stack
 	}
@@ -66,12 +65,12 @@ func look() scene {
 	return s
 }
 
-// settle waits until nothing is there that was not there before, and returns
-// what still is when the time is up.
-func (before scene) settle(limit time.Duration) []string {
+// settle waits until there is nothing that is not in before, and returns the
+// rest at the time limit.
+func (before snapshot) settle(limit time.Duration) []string {
 	deadline := time.Now().Add(limit)
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		left := before.added(look())
+		left := before.added(takeSnapshot())
 		if len(left) == 0 || time.Now().After(deadline) {
 			return left
 		}
@@ -79,8 +78,8 @@ func (before scene) settle(limit time.Duration) []string {
 	}
 }
 
-// added returns what now has and before had not, sorted.
-func (before scene) added(now scene) []string {
+// added returns the entries of now that are not in before, sorted.
+func (before snapshot) added(now snapshot) []string {
 	var left []string
 	for key, what := range now {
 		if _, known := before[key]; !known {

@@ -12,7 +12,7 @@ import (
 func TestMain(m *testing.M) { Main(m) }
 
 func TestSeesAGoroutine(t *testing.T) {
-	before := look()
+	before := takeSnapshot()
 	release := make(chan struct{})
 	ended := make(chan struct{})
 	go func() {
@@ -29,7 +29,7 @@ func TestSeesADescriptor(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("descriptors are only looked at on Linux")
 	}
-	before := look()
+	before := takeSnapshot()
 	f, err := os.Open(os.DevNull)
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func TestSeesAChild(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("children are only looked at on Linux")
 	}
-	before := look()
+	before := takeSnapshot()
 	// The child waits for the end of its input.
 	cmd := exec.Command("cat")
 	stdin, err := cmd.StdinPipe()
@@ -65,7 +65,7 @@ func TestSeesAChild(t *testing.T) {
 	expectNothingLeft(t, before)
 }
 
-func expectLeft(t *testing.T, before scene, part string) {
+func expectLeft(t *testing.T, before snapshot, part string) {
 	t.Helper()
 	left := strings.Join(before.settle(0), "\n")
 	if !strings.Contains(left, part) {
@@ -73,9 +73,9 @@ func expectLeft(t *testing.T, before scene, part string) {
 	}
 }
 
-func expectNothingLeft(t *testing.T, before scene) {
+func expectNothingLeft(t *testing.T, before snapshot) {
 	t.Helper()
-	if left := before.settle(patience); len(left) > 0 {
+	if left := before.settle(settleTime); len(left) > 0 {
 		t.Errorf("left behind:\n%s", strings.Join(left, "\n"))
 	}
 }

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// descriptors adds the open descriptors. Those that the runtime opens once for
-// its poller are left out.
-func descriptors(s scene) {
+// descriptors adds the open descriptors except those of the runtime's poller.
+func descriptors(s snapshot) {
 	const dir = "/proc/self/fd"
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -29,8 +28,8 @@ func descriptors(s scene) {
 	}
 }
 
-// children adds the direct child processes, ended but unreaped ones included.
-func children(s scene) {
+// children adds the direct child processes, including zombies.
+func children(s snapshot) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return
@@ -47,7 +46,7 @@ func children(s scene) {
 		}
 		what := "runs"
 		if state == "Z" {
-			what = "has ended but nobody waited for it"
+			what = "has ended without a Wait"
 		}
 		s[fmt.Sprintf("child process %d (%s)", pid, name)] = what
 	}

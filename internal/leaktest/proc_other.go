@@ -2,6 +2,6 @@
 
 package leaktest
 
-func descriptors(scene) {}
+func descriptors(snapshot) {}
 
-func children(scene) {}
+func children(snapshot) {}

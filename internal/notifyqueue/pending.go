@@ -1,42 +1,45 @@
 // Package notifyqueue holds messages that wait for one receiver. Everything in
-// Tenon that queues notifications uses it, so there is one rule for a receiver
-// that is slow:
+// Tenon that queues notifications uses it, so there is one rule for a slow
+// receiver:
 //
-//   - Changes are merged: a [Change] whose key already waits is not added again.
-//   - Old progress is dropped: of [Progress] the newest [MaxWaiting], and not
-//     more than [MaxBytes], wait.
-//   - Old log messages are dropped by the same bounds.
-//   - A [Response] is never dropped. Responses, errors and requests are of this
-//     kind; their number is bounded where they are made.
+//   - Changes are merged: a [Change] whose key is already queued is not added.
+//   - Old progress is dropped: at most the newest [MaxWaiting] and
 //
-// More than [MaxWaiting] different changes do not fit either. They cannot be
-// dropped without a word, so the queue says that some were lost, and its owner
-// ends the subscription: the client subscribes again and looks for itself.
+// [MaxBytes] of
+//
+//	  [Progress] are queued.
+//	- Old log messages are dropped by the same limits.
+//	- A [Response] is never dropped. Responses, errors and requests are of this
+//	  kind; their number is limited where they are made.
+//
+// If there are more than [MaxWaiting] different changes, the queue drops some
+// and reports it, and its owner ends the subscription: the client subscribes
+// again and reads the current state.
 package notifyqueue
 
 import "slices"
 
-// A Kind says what a full queue does with a message.
+// A Kind decides what a full queue does with a message.
 type Kind uint8
 
 const (
 	Response Kind = iota // never dropped
-	Change               // merged with one of the same key
+	Change               // merged with a queued one of the same key
 	Progress             // the oldest is dropped
 	Log                  // the oldest is dropped
 )
 
-// Bounds for each of the kinds Change, Progress and Log. A single message is
-// kept whatever its size.
+// Limits for each of the kinds Change, Progress and Log. A single message is
+// queued whatever its size.
 const (
 	MaxWaiting = 1024
 	MaxBytes   = 1 << 20
 )
 
-// An Item is a message that waits.
+// An Item is a queued message.
 type Item[T any] struct {
 	Kind  Kind
-	Key   string // what has changed; empty for other kinds, and for a change that is like no other
+	Key   string // identifies a change; empty for other kinds and for a unique change
 	Size  int    // in bytes
 	Value T
 }
@@ -44,17 +47,17 @@ type Item[T any] struct {
 // A Message is an Item that is encoded when it is sent.
 type Message = Item[func(dst []byte) []byte]
 
-// Pending is what waits for one receiver, in order. It is not safe for use by
-// several goroutines; [Queue] is.
+// Pending is an ordered queue for one receiver. It is not safe for
+// concurrent use; [Queue] is.
 type Pending[T any] struct {
 	items []Item[T]
 	keys  map[string]struct{} // of the changes; nil while there are few items
-	count [Log + 1]int32      // how many wait of each kind
+	count [Log + 1]int32      // number of queued items of each kind
 	bytes [Log + 1]int32
 	lost  bool
 }
 
-// newPending returns a Pending with room for one item: often there is no other.
+// newPending returns a Pending with room for one item, which is often enough.
 func newPending[T any]() *Pending[T] {
 	p := new(struct {
 		Pending[T]
@@ -64,10 +67,10 @@ func newPending[T any]() *Pending[T] {
 	return &p.Pending
 }
 
-// fewItems is how many items are searched one by one for a key.
+// fewItems is the number of items that are searched linearly for a key.
 const fewItems = 32
 
-// Len returns how many items wait.
+// Len returns the number of queued items.
 func (p *Pending[T]) Len() int { return len(p.items) }
 
 // Lost reports whether a change was dropped because there were too many.
@@ -90,14 +93,14 @@ func (p *Pending[T]) Add(it Item[T]) {
 		}
 	}
 	p.count[it.Kind]++
-	if it.Kind != Response { // whose sizes have no bound
+	if it.Kind != Response { // responses have no size limit
 		p.bytes[it.Kind] += int32(min(it.Size, MaxBytes))
 	}
 	p.items = append(p.items, it)
 	p.index(it)
 }
 
-// has reports whether a change with this key waits.
+// has reports whether a change with this key is queued.
 func (p *Pending[T]) has(key string) bool {
 	if p.keys != nil {
 		_, ok := p.keys[key]
@@ -106,7 +109,7 @@ func (p *Pending[T]) has(key string) bool {
 	return slices.ContainsFunc(p.items, func(it Item[T]) bool { return it.Kind == Change && it.Key == key })
 }
 
-// index adds the key of an item, once there are many.
+// index indexes the key of an item once there are many.
 func (p *Pending[T]) index(it Item[T]) {
 	switch {
 	case p.keys != nil && it.Kind == Change:
@@ -128,7 +131,7 @@ func (p *Pending[T]) dropOldest(k Kind) {
 	p.items = slices.Delete(p.items, i, i+1)
 }
 
-// Take returns what waits and empties the queue.
+// Take returns the queued items and empties the queue.
 func (p *Pending[T]) Take() []Item[T] {
 	items := p.items
 	*p = Pending[T]{lost: p.lost}

@@ -2,40 +2,39 @@ package notifyqueue
 
 import "sync"
 
-// A Queue holds items that wait for one receiver, and chooses the goroutine that
-// delivers them: one at a time, which holds no lock meanwhile. There are two ways
-// to use one.
+// A Queue is a queue for one receiver that one goroutine at a time delivers. No
+// lock is held during delivery. There are two ways to use it.
 //
-// Senders deliver: a goroutine to which Put reports true calls Next until that
-// reports false, and so delivers the items that others put meanwhile, too.
+// Senders deliver: a goroutine to which Put reports true calls Next until it
+// reports false, and so also delivers items that others put meanwhile.
 //
 //	if q.Put(it) {
 //		for items, ok := q.Next(); ok; items, ok = q.Next() { … }
 //	}
 //
-// A receiver delivers: it has claimed the queue, waits for Ready and calls Take.
-// No Put then reports true. To leave the queue to senders it calls Next until
-// that reports false.
+// A receiver delivers: it claims the queue, waits for Ready and calls Take. Put
+// then never reports true. To leave delivery to senders, it calls Next until it
+// reports false.
 //
-// The zero Queue is empty and nobody delivers.
+// The zero Queue is empty and has no deliverer.
 type Queue[T any] struct {
-	mu      sync.Mutex    // guards what follows; nothing is called under it
-	pending *Pending[T]   // nil while nothing waits
-	busy    bool          // a goroutine delivers
-	closed  bool          // nothing more is taken in
-	lost    bool          // changes were
-	free    chan struct{} // closed when that goroutine lets go; nil if nobody waits for it
-	ready   chan struct{} // has a token when the receiver should look; nil without a receiver
+	mu      sync.Mutex    // guards the fields below; held only briefly
+	pending *Pending[T]   // nil if empty
+	busy    bool          // a goroutine is delivering
+	closed  bool          // items are no longer accepted
+	lost    bool          // changes were dropped
+	free    chan struct{} // closed when delivery ends; nil if no caller waits for it
+	ready   chan struct{} // signals the receiver; nil without a receiver
 }
 
-// Receive makes the caller the receiver. It must be called before the queue is
-// used by others.
+// Receive makes the caller the receiver. It must be called before others use
+// the queue.
 func (q *Queue[T]) Receive() {
 	q.busy, q.ready = true, make(chan struct{}, 1)
 }
 
-// Put adds an item. It reports whether the caller has to deliver. A closed queue
-// takes nothing.
+// Put adds an item and reports whether the caller must deliver. A closed
+// queue ignores it.
 func (q *Queue[T]) Put(it Item[T]) (deliver bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -54,8 +53,8 @@ func (q *Queue[T]) Put(it Item[T]) (deliver bool) {
 	return false
 }
 
-// Claim makes the caller the goroutine that delivers, unless another does or the queue
-// is closed.
+// Claim makes the caller the deliverer, unless there is one or the queue is
+// closed.
 func (q *Queue[T]) Claim() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -66,7 +65,7 @@ func (q *Queue[T]) Claim() bool {
 	return true
 }
 
-// Await makes the caller the goroutine that delivers, after the current one.
+// Await waits until there is no deliverer and makes the caller the deliverer.
 func (q *Queue[T]) Await() {
 	for {
 		q.mu.Lock()
@@ -84,8 +83,8 @@ func (q *Queue[T]) Await() {
 	}
 }
 
-// Next returns the waiting items to the goroutine that delivers. If there are none
-// it reports false, and the caller delivers no more.
+// Next returns the queued items to the deliverer. If there are none it
+// reports false, and the caller is no longer the deliverer.
 func (q *Queue[T]) Next() (items []Item[T], ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -100,8 +99,9 @@ func (q *Queue[T]) Next() (items []Item[T], ok bool) {
 	return nil, false
 }
 
-// Deliver passes what waits to f, one item at a time, and ends the delivering of
-// the caller. After Close it passes nothing. If f panics the queue is aborted.
+// Deliver passes the queued items to f, one at a time, until the queue is
+// empty; the caller is then no longer the deliverer. After Close it passes
+// nothing. If f panics, the queue is aborted.
 func (q *Queue[T]) Deliver(f func(T)) {
 	whole := false
 	defer func() {
@@ -119,8 +119,8 @@ func (q *Queue[T]) Deliver(f func(T)) {
 	whole = true
 }
 
-// Take returns what waits, and whether changes were lost. The caller goes on to
-// deliver.
+// Take returns the queued items and whether changes were dropped. The caller
+// stays the deliverer.
 func (q *Queue[T]) Take() (items []Item[T], lost bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -136,10 +136,10 @@ func (q *Queue[T]) takeLocked() (items []Item[T], lost bool) {
 	return items, q.lost
 }
 
-// Ready has a token when there is something to take, and after Wake.
+// Ready is signalled when there are items to take, and by Wake.
 func (q *Queue[T]) Ready() <-chan struct{} { return q.ready }
 
-// Wake has the receiver look.
+// Wake signals the receiver.
 func (q *Queue[T]) Wake() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -156,7 +156,8 @@ func (q *Queue[T]) wakeLocked() {
 	}
 }
 
-// Close has the queue take nothing more. What waits can still be delivered.
+// Close makes the queue ignore further items. Queued items can still be
+// delivered.
 func (q *Queue[T]) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -170,8 +171,8 @@ func (q *Queue[T]) IsClosed() bool {
 	return q.closed
 }
 
-// Abort closes the queue and drops what waits. The caller delivers no more: it
-// could not.
+// Abort closes the queue and drops its items. The caller is no longer the
+// deliverer.
 func (q *Queue[T]) Abort() {
 	q.mu.Lock()
 	q.closed = true

@@ -1,3 +1,3 @@
-// Package ptytest has terminals for tests: real ones of the operating system,
-// with the test in the place of the person. They are there on Linux only.
+// Package ptytest provides pseudo-terminals for tests, with the test as the
+// user. It works on Linux only.
 package ptytest

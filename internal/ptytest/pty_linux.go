@@ -12,9 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Open returns the two ends of a terminal: where the person types and reads,
-// and what a program takes for its terminal. It skips the test where there are
-// none.
+// Open returns both ends of a pseudo-terminal: the user's end and the
+// program's end. It skips the test if there are none.
 func Open(t *testing.T, rows, columns int) (keys, tty *os.File) {
 	t.Helper()
 	keys, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -37,7 +36,7 @@ func Open(t *testing.T, rows, columns int) (keys, tty *os.File) {
 	return keys, tty
 }
 
-// A Screen is a terminal with the person, who is the test, before it.
+// A Screen is a terminal with the test as its user.
 type Screen struct {
 	TTY *os.File // the program's end
 
@@ -45,11 +44,11 @@ type Screen struct {
 	keys   *os.File
 	mu     sync.Mutex
 	text   string
-	at     int // how far it was read
+	at     int // position after the last Sees
 	closed chan struct{}
 }
 
-// New opens a screen. It is closed at the end of the test.
+// New opens a Screen and closes it at the end of the test.
 func New(t *testing.T) *Screen {
 	t.Helper()
 	keys, tty := Open(t, 40, 100)
@@ -68,7 +67,7 @@ func New(t *testing.T) *Screen {
 		}
 	}()
 	t.Cleanup(func() {
-		if t.Failed() { // what still reads is to end
+		if t.Failed() { // unblock pending reads
 			for range 3 {
 				keys.WriteString("\x03\x04")
 				time.Sleep(100 * time.Millisecond)
@@ -90,7 +89,7 @@ func (s *Screen) Press(keys string) {
 	}
 }
 
-// Sees waits for a text after the one that was seen before.
+// Sees waits for a text after the previous one.
 func (s *Screen) Sees(want string) {
 	s.t.Helper()
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
@@ -107,7 +106,7 @@ func (s *Screen) Sees(want string) {
 	s.t.Fatalf("%q is not on the screen:\n%q", want, s.Text()[s.at:])
 }
 
-// Text is all that was ever written to the screen.
+// Text returns everything written to the screen.
 func (s *Screen) Text() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// AppendCanonical appends a value that was checked in a form that is the same
-// for equal values: members sorted by name, no white space, each string written
-// in one way. Numbers stay as they are written. Nil counts as an empty object.
+// AppendCanonical appends a checked value in a canonical form, equal for
+// equal values: members sorted by name, no white space, one form for each
+// string. Numbers are not changed. Nil counts as an empty object.
 func AppendCanonical(dst, raw []byte) []byte {
 	switch first(raw) {
 	case 0:

@@ -6,14 +6,14 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDepth is how many objects and arrays may be open at once.
+// MaxDepth is the maximum nesting depth of objects and arrays.
 const MaxDepth = 512
 
-// A SyntaxError says where and why bytes are not strict JSON.
+// A SyntaxError says where and why data is not strict JSON.
 type SyntaxError struct {
-	// Offset is the number of good bytes before the fault.
+	// Offset is the number of valid bytes before the error.
 	Offset int
-	// Reason is a phrase that names the fault.
+	// Reason names the error.
 	Reason string
 }
 
@@ -27,11 +27,11 @@ func fault(offset int, format string, args ...any) *SyntaxError {
 // white space around it. The error is a [*SyntaxError].
 func Check(data []byte) error { return CheckMembers(data, nil) }
 
-// CheckMembers is [Check] that, when the value is an object, also shows each
-// of its members to visit, in order, as they pass. The name is decoded; it is
-// good only until visit returns. The value is a slice of data. Members are
-// shown before the rest of data was checked, so nothing may be done with them
-// until CheckMembers has returned nil. A nil visit is allowed.
+// CheckMembers is like [Check] and, if the value is an object, calls visit
+// for each member in order. The name is decoded and valid only until visit
+// returns; the value is a slice of data. Members are visited before the rest
+// of data is checked, so they must not be used until CheckMembers returns
+// nil. visit may be nil.
 func CheckMembers(data []byte, visit func(name, value []byte)) error {
 	c := takeChecker()
 	end, bad := c.value(data, 0, visit)
@@ -47,9 +47,9 @@ func CheckMembers(data []byte, visit func(name, value []byte)) error {
 	return nil
 }
 
-// Scan checks the one value that begins at data[i], or after white space
-// there, and returns the index just past it. What follows is not looked at.
-// The error is a [*SyntaxError] whose offset counts from the start of data.
+// Scan checks the value that begins at data[i], or after white space there,
+// and returns the index after it. It ignores the rest. The error is a
+// [*SyntaxError] with an offset from the start of data.
 func Scan(data []byte, i int) (end int, err error) {
 	c := takeChecker()
 	end, bad := c.value(data, i, nil)
@@ -60,11 +60,11 @@ func Scan(data []byte, i int) (end int, err error) {
 	return end, nil
 }
 
-// value checks one value. There is one turn of the outer loop for each value
-// that begins, and one turn of the inner loop for each that ends.
+// value checks one value. The outer loop runs once for each value that
+// begins, the inner loop once for each that ends.
 func (c *checker) value(data []byte, i int, visit func(name, value []byte)) (int, *SyntaxError) {
 	if uint64(len(data)) > math.MaxInt32 {
-		return 0, fault(0, "%d bytes are more than one value may have", len(data))
+		return 0, fault(0, "%d bytes are too many for one value", len(data))
 	}
 	var bad *SyntaxError
 	first := 0 // where the latest value of the outermost object begins
@@ -74,7 +74,7 @@ func (c *checker) value(data []byte, i int, visit func(name, value []byte)) (int
 			first = i
 		}
 		if i >= len(data) {
-			return i, fault(i, "the bytes end where a value must begin")
+			return i, fault(i, "unexpected end, expected a value")
 		}
 		switch b := data[i]; b {
 		case '"':
@@ -132,7 +132,7 @@ func (c *checker) next(data []byte, i int) (end int, more bool, bad *SyntaxError
 	object := c.levels[len(c.levels)-1].object
 	switch {
 	case i >= len(data):
-		return i, false, fault(i, "the bytes end inside an %s", kind(object))
+		return i, false, fault(i, "unexpected end inside an %s", kind(object))
 	case data[i] == ',' && object:
 		i, bad = c.name(data, space(data, i+1))
 		return i, true, bad
@@ -142,7 +142,7 @@ func (c *checker) next(data []byte, i int) (end int, more bool, bad *SyntaxError
 		c.close()
 		return i + 1, false, nil
 	}
-	return i, false, fault(i, "%s where a comma or the end of the %s must stand", shown(data, i), kind(object))
+	return i, false, fault(i, "%s instead of a comma or the end of the %s", shown(data, i), kind(object))
 }
 
 func kind(object bool) string {
@@ -167,7 +167,7 @@ func isSpace(b byte) bool {
 
 func wordEnd(data []byte, i int, word string) (int, *SyntaxError) {
 	if len(data)-i < len(word) || string(data[i:i+len(word)]) != word {
-		return i, fault(i, "this is not %q", word)
+		return i, fault(i, "expected %q", word)
 	}
 	return i + len(word), nil
 }
@@ -179,16 +179,16 @@ func numberEnd(data []byte, i int) (int, *SyntaxError) {
 	}
 	whole := digits(data, i)
 	if whole == i {
-		return i, fault(i, "a digit is missing after the minus")
+		return i, fault(i, "missing digit after the minus")
 	}
 	if data[i] == '0' && whole > i+1 {
-		return i, fault(i, "a number has a leading zero")
+		return i, fault(i, "leading zero in a number")
 	}
 	i = whole
 	if i < len(data) && data[i] == '.' {
 		end := digits(data, i+1)
 		if end == i+1 {
-			return end, fault(end, "a digit is missing after the decimal point")
+			return end, fault(end, "missing digit after the decimal point")
 		}
 		i = end
 	}
@@ -199,7 +199,7 @@ func numberEnd(data []byte, i int) (int, *SyntaxError) {
 		}
 		end := digits(data, i)
 		if end == i {
-			return end, fault(end, "a digit is missing in the exponent")
+			return end, fault(end, "missing digit in the exponent")
 		}
 		i = end
 	}
@@ -213,7 +213,7 @@ func digits(data []byte, i int) int {
 	return i
 }
 
-// shown names the character at data[i] for an error text.
+// shown names the character at data[i] for error messages.
 func shown(data []byte, i int) string {
 	if i >= len(data) {
 		return "the end"

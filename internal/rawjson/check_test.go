@@ -49,39 +49,39 @@ var bad = []struct {
 	offset int
 	reason string // a part of it
 }{
-	{``, 0, "a value must begin"},
-	{" \n", 2, "a value must begin"},
+	{``, 0, "expected a value"},
+	{" \n", 2, "expected a value"},
 	{`x`, 0, `'x' cannot begin a value`},
 	{`é`, 0, `'é' cannot begin a value`},
 	{"\xff", 0, "0xff cannot begin"},
 	{"\ufeff{}", 0, "cannot begin a value"}, // a byte order mark is no white space
 	{"\v1", 0, "cannot begin a value"},
 	{"\x00", 0, "cannot begin a value"},
-	{`this is not json`, 0, `not "true"`},
-	{`nul`, 0, `not "null"`}, {`True`, 0, "cannot begin"}, {`falsy`, 0, `not "false"`}, {`nulll`, 4, "after the end"},
-	{`NaN`, 0, "cannot begin"}, {`{"ms":NaN}`, 6, "cannot begin"}, {`{"ms":Infinity}`, 6, "cannot begin"}, {`-Infinity`, 1, "digit is missing after the minus"},
+	{`this is not json`, 0, `expected "true"`},
+	{`nul`, 0, `expected "null"`}, {`True`, 0, "cannot begin"}, {`falsy`, 0, `expected "false"`}, {`nulll`, 4, "after the end"},
+	{`NaN`, 0, "cannot begin"}, {`{"ms":NaN}`, 6, "cannot begin"}, {`{"ms":Infinity}`, 6, "cannot begin"}, {`-Infinity`, 1, "missing digit after the minus"},
 	{`+1`, 0, "cannot begin"}, {`01`, 0, "leading zero"}, {`-01`, 1, "leading zero"}, {`00`, 0, "leading zero"}, {`-`, 1, "after the minus"},
 	{`1.`, 2, "decimal point"}, {`.5`, 0, "cannot begin"}, {`1.e5`, 2, "decimal point"}, {`1e`, 2, "exponent"}, {`1e+`, 3, "exponent"}, {`1E-x`, 3, "exponent"},
 	{`0x10`, 1, "after the end"}, {`1_000`, 1, "after the end"}, {`1.5.5`, 3, "after the end"}, {`[1 2]`, 3, "comma or the end of the array"},
 	{`"`, 1, "inside a string"}, {`"abc`, 4, "inside a string"}, {`"abcdefgh`, 9, "inside a string"}, {`"\`, 1, "inside a string"}, {`"\"`, 3, "inside a string"}, {`'a'`, 0, "cannot begin"},
-	{`"\x41"`, 1, "no escape"}, {`"\'"`, 1, "no escape"}, {`"\U0041"`, 1, "no escape"}, {`"\a"`, 1, "no escape"}, {"\"\\\n\"", 1, "no escape"}, {"\"\\\xff\"", 1, "no escape"},
+	{`"\x41"`, 1, "invalid escape"}, {`"\'"`, 1, "invalid escape"}, {`"\U0041"`, 1, "invalid escape"}, {`"\a"`, 1, "invalid escape"}, {"\"\\\n\"", 1, "invalid escape"}, {"\"\\\xff\"", 1, "invalid escape"},
 	{`"\u12"`, 1, "four hexadecimal"}, {`"\u12G4"`, 1, "four hexadecimal"}, {`"\u+123"`, 1, "four hexadecimal"}, {`"\u`, 1, "four hexadecimal"},
-	{`"\ud800"`, 1, `\ud800 is half`}, {`"\ude00"`, 1, "half"}, {`"\ud800\ud800"`, 1, "half"}, {`"\ud83dx"`, 1, "half"}, {`"\ud83d\n"`, 1, "half"}, {`"\ud83d\u0041"`, 1, "half"}, {`"\ud83d\u"`, 1, "half"}, {`"\ude00\ud83d"`, 1, "half"}, {`"\ud83d`, 1, "half"},
-	{"\"a\x00b\"", 2, "0x00 stands raw"}, {"\"\n\"", 1, "0x0a stands raw"}, {"\"\t\"", 1, "0x09 stands raw"}, {"\"\x1f\"", 1, "0x1f stands raw"}, {"\"12345678\x01\"", 9, "0x01 stands raw"},
+	{`"\ud800"`, 1, `\ud800 is an unpaired`}, {`"\ude00"`, 1, "unpaired surrogate"}, {`"\ud800\ud800"`, 1, "unpaired surrogate"}, {`"\ud83dx"`, 1, "unpaired surrogate"}, {`"\ud83d\n"`, 1, "unpaired surrogate"}, {`"\ud83d\u0041"`, 1, "unpaired surrogate"}, {`"\ud83d\u"`, 1, "unpaired surrogate"}, {`"\ude00\ud83d"`, 1, "unpaired surrogate"}, {`"\ud83d`, 1, "unpaired surrogate"},
+	{"\"a\x00b\"", 2, "unescaped control character 0x00"}, {"\"\n\"", 1, "unescaped control character 0x0a"}, {"\"\t\"", 1, "unescaped control character 0x09"}, {"\"\x1f\"", 1, "unescaped control character 0x1f"}, {"\"12345678\x01\"", 9, "unescaped control character 0x01"},
 	{"\"\xff\xfe\"", 1, "0xff is not valid UTF-8"},
 	{"\"\x80\"", 1, "UTF-8"}, {"\"\xc0\x80\"", 1, "UTF-8"}, {"\"\xc1\xbf\"", 1, "UTF-8"}, {"\"\xe0\x80\xaf\"", 1, "UTF-8"}, {"\"\xf0\x80\x80\xaf\"", 1, "UTF-8"}, // overlong
 	{"\"\xed\xa0\x80\"", 1, "UTF-8"}, {"\"\xed\xbf\xbf\"", 1, "UTF-8"}, {"\"\xed\xa0\xbd\xed\xb8\x80\"", 1, "UTF-8"}, // surrogates
 	{"\"\xf4\x90\x80\x80\"", 1, "UTF-8"}, {"\"\xf5\x80\x80\x80\"", 1, "UTF-8"}, {"\"é\xc3\"", 3, "UTF-8"}, {"\"\xe2\x82", 3, "inside a string"}, {"\"\xe2\x82\"", 1, "UTF-8"}, {"\"a\\n\xc3\\n\"", 4, "UTF-8"}, {"{\"\xff\":1}", 2, "UTF-8"},
-	{`[`, 1, "a value must begin"}, {`[1`, 2, "inside an array"}, {`[1,`, 3, "a value must begin"}, {`[1,]`, 3, "']' cannot begin"}, {`[,1]`, 1, "cannot begin"}, {`]`, 0, "cannot begin"}, {`[}`, 1, "cannot begin"}, {`[1}`, 2, "end of the array"},
-	{`{`, 1, "the end where a name"}, {`{"a"`, 4, "colon"}, {`{"a"}`, 4, "colon"}, {`{"a":`, 5, "a value must begin"}, {`{"a":}`, 5, "cannot begin"}, {`{"a":1`, 6, "inside an object"}, {`{"a":1,}`, 7, "where a name"}, {`{,}`, 1, "where a name"}, {`{a:1}`, 1, "where a name"}, {`{1:1}`, 1, "where a name"}, {`{"a" 1}`, 5, "colon"}, {`{"a":1]`, 6, "end of the object"}, {`{"a":1 "b":2}`, 7, "comma"}, {`{]`, 1, "where a name"}, {`{"a`, 3, "inside a string"}, {`{"\u12":1}`, 2, "hexadecimal"},
+	{`[`, 1, "expected a value"}, {`[1`, 2, "inside an array"}, {`[1,`, 3, "expected a value"}, {`[1,]`, 3, "']' cannot begin"}, {`[,1]`, 1, "cannot begin"}, {`]`, 0, "cannot begin"}, {`[}`, 1, "cannot begin"}, {`[1}`, 2, "end of the array"},
+	{`{`, 1, "the end instead of a name"}, {`{"a"`, 4, "colon"}, {`{"a"}`, 4, "colon"}, {`{"a":`, 5, "expected a value"}, {`{"a":}`, 5, "cannot begin"}, {`{"a":1`, 6, "inside an object"}, {`{"a":1,}`, 7, "instead of a name"}, {`{,}`, 1, "instead of a name"}, {`{a:1}`, 1, "instead of a name"}, {`{1:1}`, 1, "instead of a name"}, {`{"a" 1}`, 5, "colon"}, {`{"a":1]`, 6, "end of the object"}, {`{"a":1 "b":2}`, 7, "comma"}, {`{]`, 1, "instead of a name"}, {`{"a`, 3, "inside a string"}, {`{"\u12":1}`, 2, "hexadecimal"},
 	{`{} {}`, 3, "after the end"}, {`{}{}`, 2, "after the end"}, {`1,`, 1, "after the end"}, {"{}\x00", 2, "after the end"}, {`{}//`, 2, "after the end"}, {`/**/{}`, 0, "cannot begin"},
-	{`{"a":1,"a":2}`, 7, `name "a" stands twice`}, {`{"a":1,"\u0061":2}`, 7, `name "a" stands twice`}, {`{"\u0061":1,"a":2}`, 12, `name "a" stands twice`}, {`{"":1,"":2}`, 6, `name "" stands twice`},
-	{`[{"x":[{"a":{"b":1,"c":2,"b":3}}]}]`, 25, `name "b" stands twice`}, {`{"a":{"a":1},"a":2}`, 13, "twice"}, {`{"\n":1,"\u000A":2}`, 8, `"\n" stands twice`}, {`{"😀":1,"\ud83d\ude00":2}`, 10, "twice"}, {`{"\/":1,"/":2}`, 8, "twice"},
-	{strings.Replace(numbered(17, "k%d"), `"k16"`, `"k0"`, 1), 119, `"k0" stands twice`},
-	{strings.Replace(numbered(16, "k%d"), `"k15"`, `"k14"`, 1), 111, `"k14" stands twice`},
-	{strings.Replace(numbered(60, "k%d"), `"k59"`, `"k\u0030"`, 1), 463, `"k0" stands twice`},
-	{`{"a":` + numbered(30, "a%d") + `,"a":1}`, 237, `"a" stands twice`},
-	{`{"` + strings.Repeat("x", 100) + `":1,"` + strings.Repeat("x", 100) + `":1}`, 106, `"` + strings.Repeat("x", 64) + `"… stands twice`},
+	{`{"a":1,"a":2}`, 7, `duplicate name "a"`}, {`{"a":1,"\u0061":2}`, 7, `duplicate name "a"`}, {`{"\u0061":1,"a":2}`, 12, `duplicate name "a"`}, {`{"":1,"":2}`, 6, `duplicate name ""`},
+	{`[{"x":[{"a":{"b":1,"c":2,"b":3}}]}]`, 25, `duplicate name "b"`}, {`{"a":{"a":1},"a":2}`, 13, "duplicate name"}, {`{"\n":1,"\u000A":2}`, 8, `duplicate name "\n"`}, {`{"😀":1,"\ud83d\ude00":2}`, 10, "duplicate name"}, {`{"\/":1,"/":2}`, 8, "duplicate name"},
+	{strings.Replace(numbered(17, "k%d"), `"k16"`, `"k0"`, 1), 119, `duplicate name "k0"`},
+	{strings.Replace(numbered(16, "k%d"), `"k15"`, `"k14"`, 1), 111, `duplicate name "k14"`},
+	{strings.Replace(numbered(60, "k%d"), `"k59"`, `"k\u0030"`, 1), 463, `duplicate name "k0"`},
+	{`{"a":` + numbered(30, "a%d") + `,"a":1}`, 237, `duplicate name "a"`},
+	{`{"` + strings.Repeat("x", 100) + `":1,"` + strings.Repeat("x", 100) + `":1}`, 106, `"` + strings.Repeat("x", 64) + `"… in one object`},
 	{nested(MaxDepth + 1), MaxDepth, "nested deeper than 512 levels"},
 	{strings.Repeat(`{"a":`, MaxDepth+1) + `1` + strings.Repeat(`}`, MaxDepth+1), 5 * MaxDepth, "nested deeper"},
 	{strings.Repeat("[", 20000), MaxDepth, "nested deeper"},
@@ -157,7 +157,7 @@ func TestScanLeavesTheRest(t *testing.T) {
 	if err != nil || end != 10 {
 		t.Fatalf("got %d, %v", end, err)
 	}
-	if _, err = Scan(data, end); err == nil || err.Error() != "byte 15: the bytes end where a value must begin" {
+	if _, err = Scan(data, end); err == nil || err.Error() != "byte 15: unexpected end, expected a value" {
 		t.Errorf("got %v", err)
 	}
 }
@@ -174,7 +174,7 @@ func TestMillionNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	twice := bytes.Replace(data, fmt.Appendf(nil, `"%08d"`, n-1), []byte(`"00000007"`), 1)
-	if err := Check(twice); err == nil || !strings.Contains(err.Error(), `"00000007" stands twice`) {
+	if err := Check(twice); err == nil || !strings.Contains(err.Error(), `duplicate name "00000007"`) {
 		t.Errorf("got %v", err)
 	}
 	c := takeChecker()

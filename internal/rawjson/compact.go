@@ -2,10 +2,9 @@ package rawjson
 
 import "bytes"
 
-// AppendCompact appends raw so that it stands on one line. If raw has no line
-// break it is appended as it is; otherwise all white space between its tokens
-// is left out. A line break that stands raw in a string, which no checked JSON
-// has, becomes an escape: one line is promised whatever raw is.
+// AppendCompact appends raw as one line. Without a line break raw is
+// appended unchanged; otherwise all white space between tokens is removed. A
+// raw line break in a string, which checked JSON does not have, is escaped.
 func AppendCompact(dst, raw []byte) []byte {
 	if bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0 {
 		return append(dst, raw...)

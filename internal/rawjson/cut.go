@@ -1,9 +1,8 @@
 package rawjson
 
-// Inside returns what stands between the braces of an object that was checked,
-// without white space around it; it is empty for an empty object, for nil and
-// for anything that is not an object. It serves to write an object's members
-// into another.
+// Inside returns the text between the braces of a checked object, without
+// white space around it. It is empty for an empty object, nil, and any other
+// value. Use it to write the members of an object into another.
 func Inside(obj []byte) []byte {
 	i := space(obj, 0)
 	if i >= len(obj) || obj[i] != '{' {
@@ -23,15 +22,15 @@ func Inside(obj []byte) []byte {
 	return obj[i:end]
 }
 
-// Cut offers every member of an object that was checked to take, and returns
-// the object without those that it took: the object itself if it took none,
-// nil if it took them all.
+// Cut calls take for every member of a checked object and returns the object
+// without those for which take returns true: the object itself if there are
+// none, nil if they are all.
 func Cut(obj []byte, take func(name, value []byte) bool) []byte { return cut(obj, take, false) }
 
-// CutOwn is Cut for an object that the caller owns and needs no more as it is.
-// Where only the first and the last members are taken, which is where envelopes
-// mostly stand, nothing is copied: the object is made to begin and to end
-// between them. The values that were taken stay as they are.
+// CutOwn is like Cut for an object that the caller owns and no longer needs.
+// If only the first and last members are taken, as is usual for envelopes,
+// nothing is copied: the object is shortened in place. The taken values are
+// not changed.
 func CutOwn(obj []byte, take func(name, value []byte) bool) []byte { return cut(obj, take, true) }
 
 func cut(obj []byte, take func(name, value []byte) bool, own bool) []byte {

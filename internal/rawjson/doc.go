@@ -1,16 +1,17 @@
 // Package rawjson reads and writes JSON as bytes, without a tree and without
 // reflection.
 //
-// Bytes from outside are checked once, by [Check], [CheckMembers] or [Scan].
-// What was checked can then be read as often as needed with [Object], [Array],
-// [Lookup] and [String], which skip rather than check, report no errors and
-// give slices of the bytes they were given. On bytes that were never checked
-// these readers still end and never panic, but what they find means nothing.
+// Check data from outside once, with [Check], [CheckMembers] or [Scan]. Checked
+// data can then be read any number of times with [Object], [Array], [Lookup]
+// and
+// [String], which do not check, report no errors and return slices of the data.
+// On unchecked data these functions still end and never panic, but their
+// results
+// mean nothing.
 //
-// Strict means: UTF-8 is valid everywhere, no control character stands raw in
-// a string, only the escapes of RFC 8259 occur and no \u escape is half of a
-// surrogate pair, numbers follow the grammar, no name stands twice in one
-// object however it is written, at most [MaxDepth] objects and arrays are open
-// at once, and nothing but white space follows the value. Offsets are kept in
-// 32 bits, so more than 2 GiB are refused.
+// Strict means: valid UTF-8, no raw control characters in strings, only the
+// escapes of RFC 8259 and no unpaired surrogates, valid numbers, no duplicate
+// names in an object however they are written, at most [MaxDepth] levels, and
+// only white space after the value. Offsets have 32 bits, so data of more than
+// 2 GiB is refused.
 package rawjson

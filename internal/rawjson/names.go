@@ -74,7 +74,7 @@ func (c *checker) close() {
 // innermost object has it already.
 func (c *checker) name(data []byte, i int) (int, *SyntaxError) {
 	if i >= len(data) || data[i] != '"' {
-		return i, fault(i, "%s where a name in quotes must stand", shown(data, i))
+		return i, fault(i, "%s instead of a name in quotes", shown(data, i))
 	}
 	end, escaped, bad := stringEnd(data, i+1)
 	if bad != nil {
@@ -91,7 +91,7 @@ func (c *checker) name(data []byte, i int) (int, *SyntaxError) {
 	}
 	i = space(data, end)
 	if i >= len(data) || data[i] != ':' {
-		return i, fault(i, "%s where the colon after a name must stand", shown(data, i))
+		return i, fault(i, "%s instead of the colon after a name", shown(data, i))
 	}
 	return i + 1, nil
 }

@@ -43,7 +43,7 @@ func stringEnd(data []byte, i int) (end int, escaped bool, bad *SyntaxError) {
 			break
 		}
 		if i >= len(data) {
-			return i, escaped, fault(i, "the bytes end inside a string")
+			return i, escaped, fault(i, "unexpected end inside a string")
 		}
 		switch b := data[i]; {
 		case b == '"':
@@ -57,7 +57,7 @@ func stringEnd(data []byte, i int) (end int, escaped bool, bad *SyntaxError) {
 				return i, true, bad
 			}
 		case b < ' ':
-			return i, escaped, fault(i, "the control character 0x%02x stands raw in a string", b)
+			return i, escaped, fault(i, "unescaped control character 0x%02x in a string", b)
 		default: // one of the last eight bytes
 			seen |= uint64(b)
 			i++
@@ -72,7 +72,7 @@ func checkUTF8(data []byte, start, end int) *SyntaxError {
 	for i := start; ; {
 		r, n := utf8.DecodeRune(data[i:end])
 		if r == utf8.RuneError && n <= 1 {
-			return fault(i, "the byte 0x%02x is not valid UTF-8 here", data[i])
+			return fault(i, "the byte 0x%02x is not valid UTF-8", data[i])
 		}
 		i += n
 	}
@@ -82,14 +82,14 @@ func checkUTF8(data []byte, start, end int) *SyntaxError {
 // surrogate pair count as one escape.
 func escapeEnd(data []byte, i int) (int, *SyntaxError) {
 	if i+1 >= len(data) {
-		return i, fault(i, "the bytes end inside a string")
+		return i, fault(i, "unexpected end inside a string")
 	}
 	switch data[i+1] {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 		return i + 2, nil
 	case 'u':
 	default:
-		return i, fault(i, "a backslash before %s is no escape", shown(data, i+1))
+		return i, fault(i, "invalid escape: backslash before %s", shown(data, i+1))
 	}
 	unit, ok := hex4(data, i+2)
 	switch {
@@ -103,7 +103,7 @@ func escapeEnd(data []byte, i int) (int, *SyntaxError) {
 			return i + 12, nil
 		}
 	}
-	return i, fault(i, `\u%04x is half of a surrogate pair`, unit)
+	return i, fault(i, `\u%04x is an unpaired surrogate`, unit)
 }
 
 // hex4 reads four hexadecimal digits at data[i].

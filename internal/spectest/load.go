@@ -32,9 +32,8 @@ func Load(t testing.TB) *Spec {
 	return spec
 }
 
-// Find returns the specification, or nil if the files are absent, for whoever
-// judges messages on the side and has no test to skip. It panics if they cannot
-// be read.
+// Find returns the specification, or nil if the files are missing, for
+// callers without a test to skip. It panics if the files cannot be read.
 func Find() *Spec {
 	spec, err := find()
 	if err != nil {
@@ -55,9 +54,8 @@ func find() (*Spec, error) {
 	return loadOnce(dir)
 }
 
-// moduleRoot walks up from the working directory, which in a test is the
-// directory of its package, to the go.mod of this module. Modules that lie
-// inside the repository are passed by.
+// moduleRoot returns the directory of this module's go.mod, at or above the
+// working directory. It skips nested modules.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -31,14 +31,14 @@ func (d Direction) String() string {
 	return "client"
 }
 
-// Validate holds one JSON-RPC message against the schema of a revision. The
-// error says which definition it breaks, and where.
+// Validate validates one JSON-RPC message with the schema of a revision. The
+// error names the violated definition and the position.
 //
 // A request or notification must be one that its sender may send in this
-// revision; a method that no revision knows (an extension's) only needs the
-// general form. A result is held against the result of requestMethod; if that
-// is empty, against the general form. An array is a batch, which one revision
-// allows; requestMethod then counts for every result in it.
+// revision; a method that no revision has (of an extension) only needs the
+// general form. A result is validated as the result of requestMethod, or by
+// the general form if that is empty. An array is a batch, which one revision
+// allows; requestMethod then applies to every result in it.
 func (s *Spec) Validate(rev mcp.Revision, dir Direction, frame []byte, requestMethod string) error {
 	r := s.revisions[rev]
 	if r == nil {
@@ -66,8 +66,8 @@ func (s *Spec) Validate(rev mcp.Revision, dir Direction, frame []byte, requestMe
 	return nil
 }
 
-// ValidateType holds a JSON value against a definition of a revision, such as
-// "Tool" or "ClientCapabilities".
+// ValidateType validates a JSON value with a definition of a revision, such
+// as "Tool" or "ClientCapabilities".
 func (s *Spec) ValidateType(rev mcp.Revision, definition string, value []byte) error {
 	r := s.revisions[rev]
 	if r == nil {

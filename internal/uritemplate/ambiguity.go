@@ -2,10 +2,10 @@ package uritemplate
 
 import "fmt"
 
-// Matchable returns nil if Match can tell the variables apart, and otherwise
-// an error that says which cannot be and how to write the template instead.
-// Match never matches with a template that is not matchable, so this is to be
-// asked when a template is registered.
+// Matchable returns nil if Match can separate the variables, and otherwise
+// an error that says which it cannot and how to change the template. Match
+// never matches with a template that is not matchable, so check it when a
+// template is registered.
 func (t *Template) Matchable() error { return t.unmatched }
 
 func (t *Template) ambiguity() error {
@@ -35,7 +35,7 @@ func (t *Template) ambiguity() error {
 	return t.neighbours()
 }
 
-// explodedLast refuses an exploded variable that swallows the ones after it.
+// explodedLast rejects an exploded variable that includes the ones after it.
 func (t *Template) explodedLast(e *expression) error {
 	if e.op.named {
 		return nil // the names tell the values apart
@@ -48,9 +48,9 @@ func (t *Template) explodedLast(e *expression) error {
 	return nil
 }
 
-// neighbours refuses expressions with no text between them where the second
-// does not begin with a character that the first can never contain. An
-// expression that may be absent makes neighbours of those around it.
+// neighbours rejects adjacent expressions where the second does not begin
+// with a character that the first can never contain. Expressions around an
+// optional one count as adjacent.
 func (t *Template) neighbours() error {
 	for i, p := range t.parts {
 		if p.expr == nil {

@@ -1,11 +1,11 @@
-// Package uritemplate expands URI templates (RFC 6570, all four levels) and
-// finds out which values a URI was expanded from.
+// Package uritemplate parses URI templates (RFC 6570, all four levels) and
+// matches URIs with them.
 //
-// Expansion is defined by the RFC. The way back is not, so this package fixes
-// it; [Template.Match] states the rules. Matching takes time linear in the
-// length of the URI, whatever the URI says: there is no backtracking.
+// The RFC defines expansion but not matching; [Template.Match] states the rules
+// of this package. Matching takes time linear in the length of the URI, without
+// backtracking.
 //
-// A Template does not change after Parse and may be used by many goroutines.
+// A Template is immutable and safe for concurrent use.
 package uritemplate
 
 import (
@@ -13,11 +13,11 @@ import (
 	"slices"
 )
 
-// Bounds on what is accepted.
+// Limits.
 const (
 	MaxTemplate    = 8 << 10  // bytes in a template
 	MaxExpressions = 32       // expressions in a template
-	MaxURI         = 64 << 10 // bytes in a URI that Match looks at; a longer one matches nothing
+	MaxURI         = 64 << 10 // bytes in a URI; Match rejects a longer one
 )
 
 // A Template is a parsed URI template.
@@ -53,7 +53,7 @@ type variable struct {
 	prefix  int    // {name:3}; 0 means all of it
 }
 
-// A ParseError says where a template is wrong.
+// A ParseError reports where a template is invalid.
 type ParseError struct {
 	Template string
 	Offset   int // in bytes, from 0

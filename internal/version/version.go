@@ -1,4 +1,4 @@
-// Package version says which Tenon this is.
+// Package version returns the version of this program.
 package version
 
 import (
@@ -11,8 +11,8 @@ import (
 //	go build -ldflags "-X github.com/tenon-mcp/tenon/internal/version.stamped=v1.2.3" ./cmd/tenon
 var stamped string
 
-// String is the version that was stamped into the binary, or else that of the
-// module it was built from, with the commit where that is known.
+// String returns the version that was set at build time, or else that of the
+// module with the commit if it is known.
 func String() string {
 	if stamped != "" {
 		return stamped

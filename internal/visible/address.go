@@ -8,43 +8,43 @@ import (
 	"unicode/utf8"
 )
 
-// An Address is what a person should know about a web page before opening it.
+// An Address describes a web address to a user before it is opened.
 type Address struct {
-	// Machine is the host that a browser would reach, in lower case and without
-	// user, final dot or usual port. It is empty if that cannot be told.
+	// Machine is the host that a browser would connect to, in lower case and
+	// without user, final dot or default port. It is empty if it is unknown.
 	Machine string
 	// Refused is why the page must not be opened; empty if it may be.
 	Refused string
-	// Warnings are what makes the address look like another, or unsafe.
+	// Warnings say what is misleading or unsafe about the address.
 	Warnings []string
 }
 
-// AddressOf judges the address of a web page that a server wrote. Where browsers
-// read an address in another way than it looks, or than Go does, it is refused.
+// AddressOf checks a web address that a server sent. It refuses an address
+// that browsers read differently from how it looks or from how Go reads it.
 func AddressOf(raw string) Address {
 	u, err := url.Parse(raw)
 	switch {
 	case strings.Contains(raw, `\`):
-		return Address{Refused: `it has a backslash (\) in it, which browsers read as a slash`}
+		return Address{Refused: `it contains a backslash (\), which browsers read as a slash`}
 	case err != nil || !utf8.ValidString(raw) || strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f }):
 		return Address{Refused: "it is not a valid web address"}
 	case u.Scheme != "https" && u.Scheme != "http" || u.Opaque != "" || u.Hostname() == "" || len(u.Hostname()) > 253:
-		return Address{Refused: "it is not the address of a web page (https://…)"}
+		return Address{Refused: "it is not a web page address (https://…)"}
 	}
 	a := Address{Machine: machine(u)}
 	if u.User != nil {
-		a.Refused = fmt.Sprintf("what stands before the @ (%s) is a user name and not the machine; the page is on %s", Line(u.User.Username()), a.Machine)
+		a.Refused = fmt.Sprintf("the part before the @ (%s) is a user name, not the machine; the page is on %s", Line(u.User.Username()), a.Machine)
 	}
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 	a.Warnings = hostWarnings(host)
 	if u.Scheme == "http" && !onThisMachine(host) {
-		a.Warnings = append(a.Warnings, "it is not encrypted (http): others on the way can read and change the page")
+		a.Warnings = append(a.Warnings, "it is not encrypted (http): others on the network can read and change the page")
 	}
 	return a
 }
 
-// machine is the host to show. What is not ASCII is written in numbers, since
-// letters of other alphabets can look the same.
+// machine returns the host to show. Characters beyond ASCII are escaped,
+// since letters of other alphabets can look the same.
 func machine(u *url.URL) string {
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 	var b strings.Builder
@@ -65,7 +65,7 @@ func machine(u *url.URL) string {
 	return Line(host)
 }
 
-// hostWarnings says what is unusual about the name of a machine.
+// hostWarnings returns what is unusual about a host name.
 func hostWarnings(host string) []string {
 	labels := strings.Split(host, ".")
 	last := labels[len(labels)-1]
@@ -73,16 +73,16 @@ func hostWarnings(host string) []string {
 	switch {
 	case err == nil && (ip.IsLoopback() || ip.Is6()):
 	case err == nil:
-		return []string{"the machine is named by its IP address and not by a name"}
+		return []string{"the machine is an IP address, not a name"}
 	case last != "" && last[0] >= '0' && last[0] <= '9':
 		return []string{"the machine is written as a number, which browsers read as an IP address"}
 	}
 	for _, label := range labels {
 		switch {
 		case strings.HasPrefix(label, "xn--"):
-			return []string{fmt.Sprintf("%q in the name of the machine stands for letters of other alphabets, which a browser may show as a name that you know", label)}
+			return []string{fmt.Sprintf("%q in the machine name encodes letters of other alphabets, which may look like a name you know", label)}
 		case strings.ContainsFunc(label, func(r rune) bool { return r >= 0x80 }):
-			return []string{"the name of the machine has letters that are not ASCII and may look like another name"}
+			return []string{"the machine name has letters beyond ASCII, which may look like another name"}
 		}
 	}
 	return nil

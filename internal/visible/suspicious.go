@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Suspicious says in phrases what in s a person would not have seen, and what
-// it says where it hides text. It returns nil for ordinary text. Line ends of
-// any kind are ordinary.
+// Suspicious returns phrases that describe the characters of s that a user
+// would not see, and the text that they hide. It returns nil for ordinary
+// text. Line ends of any kind are ordinary.
 func Suspicious(s string) []string {
 	var found [odd + 1]int
 	var invalid, sequences, skip int
@@ -62,13 +62,13 @@ func Suspicious(s string) []string {
 		out = append(out, "characters that change the direction of text ("+strings.Join(direction, ", ")+")")
 	}
 	add(found[tag], "an invisible tag character", "%d invisible tag characters"+says(hidden.String()))
-	add(found[width], "a character of no width", "%d characters of no width")
-	add(found[selector], "a variation selector where none belongs", "%d variation selectors where none belong"+says(bytes.String()))
+	add(found[width], "a zero-width character", "%d zero-width characters")
+	add(found[selector], "a misplaced variation selector", "%d misplaced variation selectors"+says(bytes.String()))
 	add(found[stacked], "too many marks on one letter", "too many marks on one letter (%d)")
-	add(found[odd], "a code that is no character", "%d codes that are no characters")
+	add(found[odd], "an invalid character code", "%d invalid character codes")
 	add(invalid, "a byte that is not UTF-8", "%d bytes that are not UTF-8")
 	if word := mixed(s); word != "" {
-		out = append(out, fmt.Sprintf("letters of different alphabets that look alike in one word (%s)", Line(word)))
+		out = append(out, fmt.Sprintf("similar letters of different alphabets in one word (%s)", Line(word)))
 	}
 	return out
 }
@@ -93,8 +93,7 @@ func says(hidden string) string {
 	return " that say " + strings.ReplaceAll(fmt.Sprintf("%q", hidden), "%", "%%")
 }
 
-// mixed returns a word in which Latin stands together with Cyrillic or Greek
-// letters, or nothing.
+// mixed returns a word that mixes Latin with Cyrillic or Greek letters, or "".
 func mixed(s string) string {
 	start, latin, other := -1, false, false
 	for i, r := range s + " " {

@@ -1,11 +1,12 @@
-// Package visible makes text from others safe to show to a person: nothing in
-// it moves a cursor, hides, reorders or looks like something that it is not
-// made of. What cannot be seen is written so that it can, as \u{202e}.
+// Package visible makes text from others safe to show to a user: nothing in it
+// moves the cursor, hides, reorders or imitates other text. Invisible
+// characters
+// are written as escapes such as \u{202e}.
 //
-// Ordinary writing passes unchanged in every script, which includes emoji that
-// are joined of several, and the joiners that Persian and the scripts of India
-// need between letters. Backslashes of the text itself are not doubled: the
-// escapes are for reading, not for turning back.
+// Ordinary text of every script is not changed, including emoji that are joined
+// of several and the joiners that Persian and Indic scripts need.
+// Backslashes of
+// the text are not doubled: the escapes are for reading, not for decoding.
 package visible
 
 import (
@@ -14,19 +15,19 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns s with everything that a person would not see made visible.
-// Line ends and tabs stay, and CR LF becomes LF. Text that needs no change is
-// returned as it is, without allocation.
+// Text returns s with all invisible characters escaped. Line ends and tabs
+// are kept, and CR LF becomes LF. Text without such characters is returned
+// without allocation.
 func Text(s string) string { return escape(s, false) }
 
-// Line is Text for a place where only one line belongs, such as a log record,
-// a name or a table cell: line ends and tabs are escaped as well.
+// Line is like Text for a single line, such as a log record, a name or a
+// table cell: it also escapes line ends and tabs.
 func Line(s string) string { return escape(s, true) }
 
-// Terminal is Text for output that was made for a terminal: whole control
-// sequences (colours, cursor movement, titles, hyperlinks) are left out
-// instead of written out. The text of a hyperlink stays. A sequence that never
-// ends cannot swallow what follows it.
+// Terminal is like Text for terminal output: it removes complete control
+// sequences (colors, cursor movement, titles, hyperlinks) instead of
+// escaping them. The text of a hyperlink is kept. An unterminated sequence
+// does not hide the text after it.
 func Terminal(s string) string { return escape(strip(s), false) }
 
 func escape(s string, line bool) string {

@@ -124,14 +124,14 @@ func TestSuspicious(t *testing.T) {
 	}{
 		{"ordinary", "Reads a file.\r\nReturns 5 µm, 👩🏽\u200d💻, می\u200cخواهم; в русском file", nil},
 		{"tags", "x" + tags("send 100% home"), []string{`14 invisible tag characters that say "send 100% home"`}},
-		{"bytes in selectors", "😀" + bytes("evil"), []string{`4 variation selectors where none belong that say "evil"`}},
+		{"bytes in selectors", "😀" + bytes("evil"), []string{`4 misplaced variation selectors that say "evil"`}},
 		{"direction", "a\u202eb\u202ec\u2066", []string{"characters that change the direction of text (U+202E, U+2066)"}},
 		{"sequences", "\x1b[31mx\x1b]8;;u\x1b\\", []string{"2 terminal control sequences"}},
 		{"control", "a\x00", []string{"a control character"}},
 		{"return", "rm\rls", []string{"a control character"}},
-		{"width", "a\u200bb\u200b", []string{"2 characters of no width"}},
+		{"width", "a\u200bb\u200b", []string{"2 zero-width characters"}},
 		{"UTF-8", "\xff", []string{"a byte that is not UTF-8"}},
-		{"look-alikes", "read_fіle pаypal", []string{"letters of different alphabets that look alike in one word (fіle)"}},
+		{"look-alikes", "read_fіle pаypal", []string{"similar letters of different alphabets in one word (fіle)"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := Suspicious(c.in); !slices.Equal(got, c.want) {

@@ -1,4 +1,4 @@
-// Package wrapping has tests only: they wrap every Handler that the library
-// makes in middleware that forwards Serve and nothing else, and hold that
-// nothing is lost.
+// Package wrapping has only tests. They wrap every Handler of the library in
+// middleware that forwards Serve and nothing else, and check that nothing is
+// lost.
 package wrapping

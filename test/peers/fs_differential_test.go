@@ -157,7 +157,7 @@ var fsCalls = []fsCall{
 	{"write_file", `{"path":"ROOT/sub/new2.txt","content":""}`, "", ""},
 	{"write_file", `{"path":"ROOT/link-in/new3.txt","content":"through a link"}`, "", ""},
 	{"write_file", `{"path":"/tmp/../etc/x","content":""}`, "", ""},
-	{"write_file", `{"path":"ROOT/a\\b","content":""}`, "backslash", "has a backslash in it"},
+	{"write_file", `{"path":"ROOT/a\\b","content":""}`, "backslash", "contains a backslash"},
 	{"write_file", `{"path":"ROOT/.mcp.json","content":"{}"}`, "sensitive", "only if the server is configured to"},
 	{"write_file", `{"path":"ROOT/x/y/z.txt","content":"deep"}`, "parents", "Successfully wrote to ROOT/x/y/z.txt"},
 	{"write_file", `{"path":"ROOT/new.txt","content":"again\n"}`, "ask", `call again with "confirm": true`},

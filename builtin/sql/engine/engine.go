@@ -20,7 +20,7 @@ type Database interface {
 	Product() string
 
 	// Place returns a description of the database without secrets, for people.
-	Place() string
+	Location() string
 
 	// Dialect returns one sentence that tells a model how to write
 	// statements for this engine.

@@ -30,12 +30,12 @@ func ReadOnly(said string) error {
 
 // An Unreachable is the error for a database that cannot be reached.
 type Unreachable struct {
-	Place string
-	Err   error
+	Location string
+	Err      error
 }
 
 func (u *Unreachable) Error() string {
-	return fmt.Sprintf("connect to %s: %v. Nothing was run; try again later", u.Place, u.Err)
+	return fmt.Sprintf("connect to %s: %v. Nothing was run; try again later", u.Location, u.Err)
 }
 
 func (u *Unreachable) Unwrap() error { return u.Err }

@@ -116,7 +116,7 @@ func (s *session) failure(err error) error {
 			return err
 		}
 		if errors.Is(err, driverpkg.ErrInvalidConn) || errors.Is(err, driver.ErrBadConn) {
-			return &engine.Unreachable{Place: s.d.Place(), Err: errors.New("connection lost")}
+			return &engine.Unreachable{Location: s.d.Location(), Err: errors.New("connection lost")}
 		}
 		return err
 	}

@@ -67,7 +67,7 @@ func Open(dsn string, o engine.Options) (engine.Database, error) {
 
 func (d *database) Product() string { return d.product }
 
-func (d *database) Place() string {
+func (d *database) Location() string {
 	return fmt.Sprintf("database %q at %s", d.config.DBName, d.config.Addr)
 }
 
@@ -153,9 +153,9 @@ func (d *database) connect(ctx context.Context) (*session, error) {
 	}
 	var said *driverpkg.MySQLError
 	if errors.As(err, &said) && slices.Contains(codesOfLogin, said.Number) {
-		return nil, engine.Redact(engine.LoginRefused(d.Place(), said.Message), d.config.Passwd)
+		return nil, engine.Redact(engine.LoginRefused(d.Location(), said.Message), d.config.Passwd)
 	}
-	return nil, &engine.Unreachable{Place: d.Place(), Err: engine.Redact(err, d.config.Passwd)}
+	return nil, &engine.Unreachable{Location: d.Location(), Err: engine.Redact(err, d.config.Passwd)}
 }
 
 func exec(ctx context.Context, c driver.Conn, sql string) error {

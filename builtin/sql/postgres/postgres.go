@@ -46,7 +46,7 @@ func Open(dsn string, o engine.Options) (engine.Database, error) {
 
 func (d *database) Product() string { return "PostgreSQL" }
 
-func (d *database) Place() string {
+func (d *database) Location() string {
 	host := d.config.Host
 	if !strings.HasPrefix(host, "/") {
 		host = net.JoinHostPort(host, strconv.Itoa(int(d.config.Port)))
@@ -76,13 +76,13 @@ func (d *database) connect(ctx context.Context) (*pgconn.PgConn, error) {
 	var refused *pgconn.PgError
 	if errors.As(err, &refused) {
 		if strings.HasPrefix(refused.Code, "28") || refused.Code == "3D000" { // a wrong user, password or database
-			return nil, engine.Redact(engine.LoginRefused(d.Place(), refused.Message), d.config.Password)
+			return nil, engine.Redact(engine.LoginRefused(d.Location(), refused.Message), d.config.Password)
 		}
 		err = errors.New(refused.Message)
 	} else {
 		err = errors.New(lastLine(err.Error()))
 	}
-	return nil, &engine.Unreachable{Place: d.Place(), Err: engine.Redact(err, d.config.Password)}
+	return nil, &engine.Unreachable{Location: d.Location(), Err: engine.Redact(err, d.config.Password)}
 }
 
 // lastLine removes the failed attempts of a driver that tried several

@@ -68,8 +68,8 @@ func Open(dsn string, o engine.Options) (engine.Database, error) {
 	return &database{path: absolute, o: o.WithDefaults()}, nil
 }
 
-func (d *database) Product() string { return "SQLite" }
-func (d *database) Place() string   { return filepath.Base(d.path) }
+func (d *database) Product() string  { return "SQLite" }
+func (d *database) Location() string { return filepath.Base(d.path) }
 func (d *database) Dialect() string {
 	return "SQLite " + lib.SQLITE_VERSION + ": placeholders are ?, names are quoted with \"double quotes\", dates are text or numbers (date(), strftime(), unixepoch()), JSON is read with -> and ->>."
 }
@@ -105,7 +105,7 @@ func (d *database) with(ctx context.Context, write bool, use func(*handle) error
 	}
 	h, err := open(d.path, write, d.o)
 	if err != nil {
-		return &engine.Unreachable{Place: d.Place(), Err: err}
+		return &engine.Unreachable{Location: d.Location(), Err: err}
 	}
 	defer h.close()
 	return h.interruptible(ctx, func() error { return use(h) })

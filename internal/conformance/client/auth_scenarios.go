@@ -11,13 +11,13 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// What the suite expects of every client that logs in.
+// Values that the suite expects of every client.
 const (
 	redirectURI = "http://localhost:3000/callback"
 	metadataURL = "https://conformance-test.local/client-metadata.json"
 )
 
-// authContext is what the suite tells some of the scenarios.
+// authContext is the context that the suite passes to some scenarios.
 type authContext struct {
 	ClientID         string `json:"client_id"`
 	ClientSecret     string `json:"client_secret"`
@@ -33,7 +33,7 @@ type authContext struct {
 	ValidJWT string `json:"valid_jwt"`
 }
 
-// Identities that differ from that of a program which introduces itself.
+// authIdentities are the client identities of scenarios without registration.
 var authIdentities = map[string]func(*login.Options, *authContext) error{
 	"auth/pre-registration":                 preRegistered,
 	"auth/client-credentials-basic":         withSecret,
@@ -42,9 +42,9 @@ var authIdentities = map[string]func(*login.Options, *authContext) error{
 	"auth/wif-jwt-bearer":                   byWorkload,
 }
 
-// loggingIn is an HTTP client that logs in as the scenario wants. The mock
-// authorization servers ask nobody, so there is no browser.
-func loggingIn(scenario string) (*http.Client, error) {
+// loginClient returns an HTTP client that logs in as the scenario requires.
+// The mock authorization servers need no user, so there is no browser.
+func loginClient(scenario string) (*http.Client, error) {
 	documents := fetch.New(&fetch.Options{AllowLoopback: true})
 	opts := &login.Options{
 		ClientName:          "Tenon conformance client",

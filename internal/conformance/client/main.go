@@ -1,9 +1,9 @@
-// The program client is what the official conformance suite drives as the
-// client under test: the URL of a mock server is the last argument, and the
-// environment names the scenario.
+// The program client is the client under test of the official conformance
+// suite: the URL of a mock server is the last argument, and the environment
+// names the scenario.
 //
-// It does what any program would do with packages client and streamable, and
-// no more: which era the server speaks is found out, not told.
+// It uses the packages client and streamable like any program; it detects
+// the era of the server.
 package main
 
 import (
@@ -40,7 +40,7 @@ func main() {
 
 func run(ctx context.Context, args []string, scenario string) error {
 	if len(args) == 0 {
-		return fmt.Errorf("the URL of the server is missing: it is the last argument")
+		return fmt.Errorf("missing argument: the URL of the server")
 	}
 	play, ok := scenarios[scenario]
 	endpoint := &streamclient.Endpoint{URL: args[len(args)-1], Warn: warn}
@@ -48,11 +48,11 @@ func run(ctx context.Context, args []string, scenario string) error {
 	case strings.HasPrefix(scenario, "auth/"):
 		play = call("test-tool", nil)
 		var err error
-		if endpoint.HTTP, err = loggingIn(scenario); err != nil {
+		if endpoint.HTTP, err = loginClient(scenario); err != nil {
 			return err
 		}
 	case !ok:
-		return fmt.Errorf("no scenario %q here: set %s to one of %s", scenario, scenarioVar, strings.Join(names(), ", "))
+		return fmt.Errorf("unknown scenario %q; set %s to one of %s", scenario, scenarioVar, strings.Join(names(), ", "))
 	}
 	c, err := client.Dial(ctx, endpoint, &client.Options{
 		Client: mcp.Implementation{Name: "tenon-conformance-client", Version: "1"},
@@ -80,8 +80,8 @@ func names() []string {
 
 func warn(text string) { fmt.Fprintln(os.Stderr, "warning:", text) }
 
-// agree accepts every form. It says yes to what is asked for with yes or no and
-// has no default, and leaves the rest to the defaults.
+// agree accepts every form. It answers true for booleans without a default
+// and uses the defaults otherwise.
 func agree(_ context.Context, e *client.Elicitation) (*mcp.ElicitResult, error) {
 	content := map[string]any{}
 	var form struct {

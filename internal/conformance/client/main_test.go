@@ -13,7 +13,7 @@ func TestRunRefuses(t *testing.T) {
 	}{
 		{"initialize", nil, "URL"},
 		{"auth/basic-cimd", []string{"http://127.0.0.1:1/"}, "cannot reach http://127.0.0.1:1/"},
-		{"nonsense", []string{"http://127.0.0.1:1/"}, `no scenario "nonsense"`},
+		{"nonsense", []string{"http://127.0.0.1:1/"}, `unknown scenario "nonsense"`},
 		{"", []string{"http://127.0.0.1:1/"}, scenarioVar},
 		{"initialize", []string{"http://127.0.0.1:1/"}, "cannot reach http://127.0.0.1:1/"},
 	} {

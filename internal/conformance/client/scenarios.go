@@ -13,7 +13,7 @@ import (
 
 type scenario = func(context.Context, *client.Client) error
 
-// scenarios are those that are not about authorization.
+// scenarios are the scenarios without authorization.
 var scenarios = map[string]scenario{
 	"initialize":                          listTools,
 	"request-metadata":                    listTools,
@@ -23,8 +23,8 @@ var scenarios = map[string]scenario{
 	"sse-retry":                           call("test_reconnection", nil),
 	"sep-2322-client-request-state":       rounds,
 	"http-standard-headers":               everything,
-	"http-custom-headers":                 asTold,
-	"http-invalid-tool-headers":           whatIsLeft,
+	"http-custom-headers":                 suiteCalls,
+	"http-invalid-tool-headers":           callAllTools,
 	"json-schema-2020-12-preservation":    echoSchema,
 }
 
@@ -54,7 +54,7 @@ func callTool(ctx context.Context, c *client.Client, name string, args any) erro
 	return nil
 }
 
-// rounds calls tools that ask for input in several ways.
+// rounds calls tools that require input in several ways.
 func rounds(ctx context.Context, c *client.Client) error {
 	if err := listTools(ctx, c); err != nil {
 		return err
@@ -67,7 +67,7 @@ func rounds(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
-// everything uses the first of each thing that the server has.
+// everything uses the first feature of each kind of the server.
 func everything(ctx context.Context, c *client.Client) error {
 	tools, err := client.All(c.Tools(ctx))
 	if err != nil {
@@ -99,8 +99,8 @@ func everything(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
-// asTold makes the calls that the suite asks for.
-func asTold(ctx context.Context, c *client.Client) error {
+// suiteCalls makes the calls that the suite requests.
+func suiteCalls(ctx context.Context, c *client.Client) error {
 	var told struct {
 		ToolCalls []struct {
 			Name      string          `json:"name"`
@@ -121,8 +121,8 @@ func asTold(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
-// whatIsLeft calls every tool that the list has.
-func whatIsLeft(ctx context.Context, c *client.Client) error {
+// callAllTools calls every listed tool.
+func callAllTools(ctx context.Context, c *client.Client) error {
 	tools, err := client.All(c.Tools(ctx))
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func whatIsLeft(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
-// echoSchema hands the schema of one tool to another, as it came.
+// echoSchema passes the schema of one tool to another unchanged.
 func echoSchema(ctx context.Context, c *client.Client) error {
 	tools, err := client.All(c.Tools(ctx))
 	if err != nil {

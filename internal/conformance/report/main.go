@@ -1,6 +1,6 @@
-// Command report reads what the official conformance suite wrote and prints
-// one table of scenarios by leg. It fails when anything that is required did
-// not pass or was not run at all.
+// Command report reads the results of the official conformance suite and
+// prints a table of scenarios by leg. It fails if a required scenario failed
+// or was not run.
 //
 //	report -results DIR -requirements DIR leg…
 //

@@ -1,6 +1,6 @@
-// Command server is what the official conformance suite is run against: every
-// tool, resource and prompt that its server scenarios look for, at one endpoint
-// that serves all revisions. See internal/conformance/run.sh.
+// Command server is the server under test of the official conformance suite:
+// it has every tool, resource and prompt of the server scenarios, at one
+// endpoint for all revisions. See internal/conformance/run.sh.
 package main
 
 import (
@@ -41,8 +41,8 @@ func newServer() (*server.Server, error) {
 		ListCache: mcp.Cache{TTL: time.Minute, Scope: mcp.ScopePublic},
 	})
 	addContentTools(s)
-	addTellingTools(s)
-	addAskingTools(s)
+	addNotificationTools(s)
+	addInputTools(s)
 	addRoundTools(s)
 	addChangeTools(s)
 	addPrompts(s)

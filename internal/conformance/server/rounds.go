@@ -74,7 +74,7 @@ func withState(err error, state string) error {
 }
 
 func askThree(c *mcp.Call) (string, error) {
-	qs, err := questions()
+	qs, err := inputRequests()
 	if err != nil {
 		return "", err
 	}
@@ -86,7 +86,7 @@ func askThree(c *mcp.Call) (string, error) {
 }
 
 func askWhatIsDeclared(c *mcp.Call) (string, error) {
-	qs, err := questions()
+	qs, err := inputRequests()
 	if err != nil {
 		return "", err
 	}
@@ -99,9 +99,9 @@ func askWhatIsDeclared(c *mcp.Call) (string, error) {
 	return fmt.Sprintf("%d answers", len(answers)), err
 }
 
-// questions are one of each kind.
-func questions() (map[string]mcp.InputRequest, error) {
-	name, err := formQuestion("What is your name?", mcp.Form{Fields: []mcp.FormField{{Name: "name", Type: mcp.FieldString, Required: true}}})
+// inputRequests are one of each kind.
+func inputRequests() (map[string]mcp.InputRequest, error) {
+	name, err := formRequest("What is your name?", mcp.Form{Fields: []mcp.FormField{{Name: "name", Type: mcp.FieldString, Required: true}}})
 	if err != nil {
 		return nil, err
 	}

@@ -6,15 +6,15 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// A gathering holds the changes that were reported and not yet processed.
-type gathering struct {
+// A changeSet holds the changes that were reported and not yet processed.
+type changeSet struct {
 	mu    sync.Mutex
 	names map[string]bool
 	all   bool // too many changes, or lost events: rescan everything
 }
 
 // listen collects file system events until the watcher is closed.
-func (g *gathering) listen(told *fsnotify.Watcher, v *vault, ready chan<- struct{}) {
+func (g *changeSet) listen(told *fsnotify.Watcher, v *vault, ready chan<- struct{}) {
 	for {
 		name, known := "", false
 		select {
@@ -42,7 +42,7 @@ func (g *gathering) listen(told *fsnotify.Watcher, v *vault, ready chan<- struct
 	}
 }
 
-func (g *gathering) add(name string, known bool) {
+func (g *changeSet) add(name string, known bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
@@ -55,7 +55,7 @@ func (g *gathering) add(name string, known bool) {
 	}
 }
 
-func (g *gathering) take() (names []string, all bool) {
+func (g *changeSet) take() (names []string, all bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for name := range g.names {

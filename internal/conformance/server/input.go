@@ -9,8 +9,8 @@ import (
 	"github.com/tenon-mcp/tenon/server"
 )
 
-// addAskingTools adds the tools that ask the client one thing.
-func addAskingTools(s *server.Server) {
+// addInputTools adds the tools that ask the client one thing.
+func addInputTools(s *server.Server) {
 	server.AddTool(s, "test_sampling", "Has the client's model write something.", func(_ context.Context, c *mcp.Call, in struct {
 		Prompt string `json:"prompt" doc:"what to write about"`
 	}) (string, error) {
@@ -71,7 +71,7 @@ func options(value string, n int, title string) []mcp.Option {
 
 // elicit asks with a form and says what the person did with it.
 func elicit(c *mcp.Call, what, message string, f mcp.Form) (string, error) {
-	q, err := formQuestion(message, f)
+	q, err := formRequest(message, f)
 	if err != nil {
 		return "", err
 	}
@@ -86,7 +86,7 @@ func elicit(c *mcp.Call, what, message string, f mcp.Form) (string, error) {
 	return fmt.Sprintf("%s: action=%s, content=%s", what, r.Action, r.Content), nil
 }
 
-func formQuestion(message string, f mcp.Form) (mcp.InputRequest, error) {
+func formRequest(message string, f mcp.Form) (mcp.InputRequest, error) {
 	asked, err := f.Schema()
 	if err != nil {
 		return mcp.InputRequest{}, err

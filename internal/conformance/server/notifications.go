@@ -8,8 +8,8 @@ import (
 	"github.com/tenon-mcp/tenon/server"
 )
 
-// addTellingTools adds the tools that tell something on the side.
-func addTellingTools(s *server.Server) {
+// addNotificationTools adds the tools that tell something on the side.
+func addNotificationTools(s *server.Server) {
 	server.AddTool(s, "test_tool_with_logging", "Logs three lines while it runs.", func(ctx context.Context, c *mcp.Call, _ nothing) (string, error) {
 		log := server.Logger(c, "test_tool_with_logging")
 		log.Info("Tool execution started")

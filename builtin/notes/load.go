@@ -21,7 +21,7 @@ import (
 const maxDepth = 64 // of folders
 
 // live reads the vault and follows its changes until ctx ends.
-func (v *vault) live(ctx context.Context) {
+func (v *vault) run(ctx context.Context) {
 	w := v.watch()
 	defer w.close()
 	kept := make(chan *cache, 1)
@@ -119,7 +119,7 @@ func (v *vault) readAll(ctx context.Context, files []file) {
 		wg.Go(func() {
 			var buf []byte
 			for name := range next {
-				buf = v.first(name, buf)
+				buf = v.readFirst(name, buf)
 				v.done.Add(1)
 				v.unsaved.Add(1)
 			}
@@ -136,9 +136,9 @@ func (v *vault) readAll(ctx context.Context, files []file) {
 }
 
 // first reads one note for the first time and returns the buffer for reuse.
-func (v *vault) first(name string, buf []byte) []byte {
+func (v *vault) readFirst(name string, buf []byte) []byte {
 	b, info, err := v.readNote(name, buf)
-	if n := v.take(name, b, info, err); n != nil {
+	if n := v.indexNote(name, b, info, err); n != nil {
 		v.mu.Lock()
 		v.notes[name] = n
 		v.mu.Unlock()
@@ -151,7 +151,7 @@ func (v *vault) first(name string, buf []byte) []byte {
 
 // take indexes a note from its content. It returns nil if there is no such
 // note.
-func (v *vault) take(name string, b []byte, info fs.FileInfo, err error) *note {
+func (v *vault) indexNote(name string, b []byte, info fs.FileInfo, err error) *note {
 	switch {
 	case errors.Is(err, errTooLarge) || err == nil && isText(b) != nil:
 		v.index.Put(name, baseName(name), "", "", name)
@@ -221,7 +221,7 @@ func (v *vault) refresh(name string) {
 		return
 	}
 	v.unsaved.Add(1)
-	n := v.take(name, b, info, err)
+	n := v.indexNote(name, b, info, err)
 	if n == nil {
 		v.forget(name)
 		return
