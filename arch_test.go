@@ -36,6 +36,7 @@ const (
 // the test says so.
 var floors = map[string]floor{
 	"internal/rawjson":     {why: "it reads bytes, and everything else stands on it"},
+	"internal/textclip":    {why: "a text is shortened in the same way everywhere"},
 	"internal/uritemplate": {why: "a URI template is an RFC of its own and knows no protocol"},
 
 	"internal/notifyqueue": {why: "what waits for a slow receiver is the same for messages, eras and transports, and knows none of them"},
@@ -176,7 +177,7 @@ func TestFloors(t *testing.T) {
 		for _, imp := range p.Imports {
 			own, ours := strings.CutPrefix(imp, module)
 			switch {
-			case ours && !allowed(f.on, own) && own != "internal/rawjson" && !(own == "internal/uritemplate" && room == "server"):
+			case ours && !allowed(f.on, own) && own != "internal/rawjson" && own != "internal/textclip" && !(own == "internal/uritemplate" && room == "server"):
 				t.Errorf("%s may not import %s: %s", room, own, f.why)
 			case !ours && strings.Contains(strings.SplitN(imp, "/", 2)[0], ".") && !allowedModule(f.extern, imp):
 				t.Errorf("%s may not import %s: %s", room, imp, f.why)

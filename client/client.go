@@ -7,6 +7,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/tenon-mcp/tenon/internal/textclip"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -114,15 +115,5 @@ func callName(method, what string) string {
 	return fmt.Sprintf("%s %q", method, clip(what))
 }
 
-// clip shortens a string from a server for an error text.
-func clip(s string) string {
-	const most = 100
-	if len(s) <= most {
-		return s
-	}
-	cut := most
-	for cut > 0 && s[cut]&0xC0 == 0x80 {
-		cut--
-	}
-	return s[:cut] + "…"
-}
+// clip shortens a string from the peer for an error text.
+func clip(s string) string { return textclip.Clip(s, 100) }

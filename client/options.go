@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"runtime/debug"
@@ -152,20 +153,13 @@ func (o *Options) withDefaults() *Options {
 	if out.Client.Version == "" {
 		out.Client.Version = moduleVersion()
 	}
-	setDefault(&out.IdleTimeout, 60*time.Second)
-	setDefault(&out.TotalTimeout, 10*time.Minute)
-	setDefault(&out.MaxRounds, mcp.MaxRounds)
-	setDefault(&out.MaxPages, 1000)
-	setDefault(&out.MaxItems, 100_000)
-	setDefault(&out.CacheBytes, 16<<20)
+	out.IdleTimeout = cmp.Or(out.IdleTimeout, 60*time.Second)
+	out.TotalTimeout = cmp.Or(out.TotalTimeout, 10*time.Minute)
+	out.MaxRounds = cmp.Or(out.MaxRounds, mcp.MaxRounds)
+	out.MaxPages = cmp.Or(out.MaxPages, 1000)
+	out.MaxItems = cmp.Or(out.MaxItems, 100_000)
+	out.CacheBytes = cmp.Or(out.CacheBytes, 16<<20)
 	return &out
-}
-
-func setDefault[T comparable](v *T, unset T) {
-	var zero T
-	if *v == zero {
-		*v = unset
-	}
 }
 
 func (o *Options) warn(text string) {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+
+	"github.com/tenon-mcp/tenon/internal/textclip"
 )
 
 // An Icon is an image for display in a user interface.
@@ -47,11 +49,5 @@ func (i Icon) Check() error {
 	return nil
 }
 
-// clip shortens a string from a peer for an error text.
-func clip(s string) string {
-	const most = 80
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
+// clip shortens a string from the peer for an error text.
+func clip(s string) string { return textclip.Clip(s, 80) }

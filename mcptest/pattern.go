@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/internal/textclip"
 )
 
 // A pattern is JSON with wildcards.
@@ -285,10 +286,5 @@ func sameJSON(a, b []byte) bool {
 	return bytes.Equal(rawjson.AppendCanonical(nil, a), rawjson.AppendCanonical(nil, b))
 }
 
-func clip(s string) string {
-	const most = 300
-	if len(s) > most {
-		return s[:most] + "…"
-	}
-	return s
-}
+// clip shortens text from others for errors.
+func clip(s string) string { return textclip.Clip(s, 300) }

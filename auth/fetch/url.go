@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"github.com/tenon-mcp/tenon/internal/textclip"
 )
 
 // A StatusError is the error for a response with an unexpected status.
@@ -44,14 +46,8 @@ func redact(u *url.URL) string {
 	return clip(shown.String())
 }
 
-// clip keeps a foreign text short enough for an error.
-func clip(s string) string {
-	const most = 200
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
+// clip shortens text from others for errors.
+func clip(s string) string { return textclip.Clip(s, 200) }
 
 func origin(u *url.URL) string {
 	port := u.Port()

@@ -1,9 +1,9 @@
-// Package tokens keeps what a login has brought, under a key, until it is
-// needed again: in memory, in a file that only its owner can read, or (package
-// tokens/keyring) in the keyring of the operating system.
+// Package tokens stores the tokens of logins under keys: in memory, in files
+// that only their owner can read, or (package tokens/keyring) in the keyring
+// of the operating system.
 //
-// What is kept is a [Secret]: it has no text form, so that neither a log line
-// nor an error shows it by accident.
+// A stored value is a [Secret], which has no text form, so that neither a
+// log line nor an error shows it by accident.
 package tokens
 
 import (
@@ -14,15 +14,15 @@ import (
 	"sync"
 )
 
-// A Store keeps secrets. It may be used by many goroutines at once. A key is
-// any text; it is not secret.
+// A Store stores secrets. It is safe for concurrent use. A key is any text
+// and is not secret.
 type Store interface {
-	// Load returns what was saved last, or an error that is [ErrNotFound].
+	// Load returns the secret saved last, or an error that is [ErrNotFound].
 	Load(ctx context.Context, key string) (Secret, error)
-	// Save keeps a secret in place of the one before. Either the old one or
-	// the new one is there afterwards, never a part.
+	// Save replaces the secret of a key. It is atomic: the store has the old
+	// secret or the new one.
 	Save(ctx context.Context, key string, s Secret) error
-	// Delete forgets a secret. That there is none is no error.
+	// Delete deletes a secret. It is not an error if there is none.
 	Delete(ctx context.Context, key string) error
 }
 
@@ -36,7 +36,7 @@ type Locker interface {
 	Lock(ctx context.Context, key string) (unlock func(), err error)
 }
 
-// ErrNotFound says that nothing is kept under a key.
+// ErrNotFound is the error for a key without a secret.
 var ErrNotFound = errors.New("nothing is kept under this key")
 
 // ErrLocked says that another caller has held a lock for too long.
@@ -60,8 +60,7 @@ func (Secret) LogValue() slog.Value { return slog.StringValue(hidden) }
 // MarshalText hides the secret from encoders.
 func (Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
-// A Memory is a Store that ends with the process. The zero value is empty and
-// ready.
+// A Memory is a Store in memory. The zero value is empty and ready to use.
 type Memory struct {
 	mu   sync.Mutex
 	kept map[string]Secret
@@ -97,5 +96,5 @@ func (m *Memory) Delete(_ context.Context, key string) error {
 	return nil
 }
 
-// Format hides what is kept from every verb of package fmt.
+// Format hides the secrets from every verb of package fmt.
 func (*Memory) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte("(secrets in memory)")) }

@@ -14,19 +14,19 @@ import (
 	"github.com/tenon-mcp/tenon/internal/safefile"
 )
 
-// Files is a Store that keeps each secret in a file of its own, readable by its
-// owner only (mode 0600 in a directory of mode 0700; on Windows the rights are
-// those of the user's profile). A file is written beside its place and then
-// moved there, so a crash leaves the old one or the new one.
+// Files is a Store with one file for each secret, readable by its owner only
+// (mode 0600 in a directory of mode 0700; on Windows with the permissions of
+// the user's profile). Files are replaced atomically, so a crash leaves the
+// old content or the new.
 //
 // Several processes may use one directory.
 type Files struct {
-	// Dir is the directory; it is made when something is saved. Empty means
+	// Dir is the directory, which is created by the first Save. Empty means
 	// tenon/tokens in the user's configuration directory.
 	Dir string
 }
 
-// maxFile is more than any token is long.
+// maxFile is larger than any token.
 const maxFile = 1 << 20
 
 func (f *Files) dir() (string, error) {
@@ -35,12 +35,13 @@ func (f *Files) dir() (string, error) {
 	}
 	base, err := os.UserConfigDir()
 	if err != nil {
-		return "", fmt.Errorf("there is no place for tokens: %w; set Dir", err)
+		return "", fmt.Errorf("find the token directory: %w; set Dir", err)
 	}
 	return filepath.Join(base, "tenon", "tokens"), nil
 }
 
-// name is the file of a key: a digest, so that a key can name no other file.
+// name returns the file of a key: a digest, so that a key cannot name
+// another file.
 func (f *Files) name(key string) (string, error) {
 	dir, err := f.dir()
 	if err != nil {
@@ -80,8 +81,8 @@ func (f *Files) Lock(ctx context.Context, key string) (unlock func(), err error)
 	}, nil
 }
 
-// Load implements [Store]. A file that others can read is refused: whoever
-// could read it may have the token already.
+// Load implements [Store]. It refuses a file that others can read, because
+// its token may be compromised.
 func (f *Files) Load(_ context.Context, key string) (Secret, error) {
 	name, err := f.name(key)
 	if err != nil {
@@ -96,9 +97,9 @@ func (f *Files) Load(_ context.Context, key string) (Secret, error) {
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("load a token: %s is not a regular file", name)
 	case runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
-		return nil, fmt.Errorf("load a token: %s can be used by others (mode %04o): log out there, then delete the file", name, info.Mode().Perm())
+		return nil, fmt.Errorf("load a token: %s is accessible to other users (mode %04o); revoke the token, then delete the file", name, info.Mode().Perm())
 	case info.Size() > maxFile:
-		return nil, fmt.Errorf("load a token: %s has %d bytes, which no token has", name, info.Size())
+		return nil, fmt.Errorf("load a token: %s is too large (%d bytes)", name, info.Size())
 	}
 	data, err := os.ReadFile(name)
 	if err != nil {

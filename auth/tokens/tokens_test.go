@@ -154,7 +154,7 @@ func TestFilesAreNotForOthers(t *testing.T) {
 	if err := os.Chmod(name, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Load(t.Context(), "key"); err == nil || !strings.Contains(err.Error(), "can be used by others") {
+	if _, err := s.Load(t.Context(), "key"); err == nil || !strings.Contains(err.Error(), "accessible to other users") {
 		t.Errorf("error %v", err)
 	}
 	if err := s.Save(t.Context(), "key", tokens.Secret("new")); err != nil {

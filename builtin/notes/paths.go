@@ -11,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/tenon-mcp/tenon/internal/textclip"
 )
 
 const (
@@ -160,13 +162,7 @@ func baseName(name string) string {
 	return base[:len(base)-len(path.Ext(base))]
 }
 
-// clip shortens what a caller wrote, for errors.
-func clip(s string) string {
-	const most = 120
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
+// clip shortens text from others for errors.
+func clip(s string) string { return textclip.Clip(s, 120) }
 
 var errLink = errors.New("symbolic links are not followed")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/builtin/sql/engine"
+	"github.com/tenon-mcp/tenon/internal/textclip"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -36,7 +37,7 @@ func (d *database) tables(ctx context.Context) ([]engine.Table, error) {
 		return nil, err
 	}
 	for i := range tables {
-		tables[i].Comment = clip(tables[i].Comment, maxRemark)
+		tables[i].Comment = textclip.Clip(tables[i].Comment, maxRemark)
 	}
 	d.updateResources(tables)
 	return tables, nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tenon-mcp/tenon/builtin/sql/engine"
+	"github.com/tenon-mcp/tenon/internal/textclip"
 )
 
 // summary describes a table in one line.
@@ -66,16 +67,16 @@ func (d *database) fitting(t engine.Table, offset int) (engine.Table, int) {
 
 // shortened returns a table with long texts cut.
 func shortened(t engine.Table, budget int) engine.Table {
-	t.Comment = clip(t.Comment, maxRemark)
-	t.Definition = clip(t.Definition, budget/8)
+	t.Comment = textclip.Clip(t.Comment, maxRemark)
+	t.Definition = textclip.Clip(t.Definition, budget/8)
 	t.Columns = slices.Clone(t.Columns)
 	for i := range t.Columns {
 		c := &t.Columns[i]
-		c.Comment, c.Default, c.Generated, c.Type = clip(c.Comment, maxRemark), clip(c.Default, maxRemark), clip(c.Generated, maxRemark), clip(c.Type, maxRemark)
+		c.Comment, c.Default, c.Generated, c.Type = textclip.Clip(c.Comment, maxRemark), textclip.Clip(c.Default, maxRemark), textclip.Clip(c.Generated, maxRemark), textclip.Clip(c.Type, maxRemark)
 	}
 	t.Checks = slices.Clone(t.Checks)
 	for i := range t.Checks {
-		t.Checks[i] = clip(t.Checks[i], maxRemark)
+		t.Checks[i] = textclip.Clip(t.Checks[i], maxRemark)
 	}
 	return t
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tenon-mcp/tenon/builtin/sql/engine"
+	"github.com/tenon-mcp/tenon/internal/textclip"
 )
 
 // Rows is one page of a result: a table for models, columns and rows for
@@ -67,18 +68,10 @@ const (
 // maxColumnName is the maximum number of bytes shown of a column name.
 const maxColumnName = 200
 
-// clip shortens a text.
-func clip(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
-}
-
 func (p *page) Columns(columns []engine.Column) error {
 	p.columns = slices.Clone(columns)
 	for i := range p.columns { // without an alias, some engines return the whole expression
-		p.columns[i].Name = clip(p.columns[i].Name, maxColumnName)
+		p.columns[i].Name = textclip.Clip(p.columns[i].Name, maxColumnName)
 		p.bytes += len(p.columns[i].Name) + len(p.columns[i].Type)
 	}
 	columns = p.columns

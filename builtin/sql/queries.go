@@ -12,6 +12,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/tenon-mcp/tenon/internal/textclip"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -145,7 +146,7 @@ func (r *queryReader) begin(line, column int, name string) {
 	r.current = &namedQuery{name: name, line: line}
 	switch {
 	case !goodName().MatchString(name):
-		r.fail(line, column, "%q is not a valid tool name; use at most 64 letters, digits, - and _, a letter first", clip(name, 80))
+		r.fail(line, column, "%q is not a valid tool name; use at most 64 letters, digits, - and _, a letter first", textclip.Clip(name, 80))
 	case slices.ContainsFunc(r.queries, func(q *namedQuery) bool { return q.name == name }):
 		r.fail(line, column, "duplicate query %q", name)
 	case len(r.queries) >= maxQueries:
@@ -199,7 +200,7 @@ func (r *queryReader) param(line, column int, value string) {
 	p := queryParam{name: name, schema: map[string]any{"type": kind}}
 	switch {
 	case !goodName().MatchString(name) || strings.Contains(name, "-"):
-		r.fail(line, column, "%q is not a valid parameter name; use letters, digits and _, a letter first", clip(name, 80))
+		r.fail(line, column, "%q is not a valid parameter name; use letters, digits and _, a letter first", textclip.Clip(name, 80))
 		return
 	case slices.ContainsFunc(r.current.params, func(p queryParam) bool { return p.name == name }):
 		r.fail(line, column, "duplicate parameter %q", name)

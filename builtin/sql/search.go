@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tenon-mcp/tenon/builtin/sql/engine"
+	"github.com/tenon-mcp/tenon/internal/textclip"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 )
@@ -72,7 +73,7 @@ func (d *database) searchSchema(ctx context.Context, c *mcp.Call, in searchSchem
 			}
 			found = slices.DeleteFunc(found, func(o engine.Object) bool { return in.Table != "" && !strings.EqualFold(o.Table, in.Table) })
 			for i, o := range found {
-				o.Detail, o.Comment = clip(o.Detail, maxRemark), clip(o.Comment, maxRemark)
+				o.Detail, o.Comment = textclip.Clip(o.Detail, maxRemark), textclip.Clip(o.Comment, maxRemark)
 				size += 2*(len(o.Name)+len(o.Table)+len(o.Detail)+len(o.Comment)) + 80
 				if i == in.Limit || size > d.MaxBytes {
 					more = append(more, kind)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tenon-mcp/tenon/builtin/sql/engine"
+	"github.com/tenon-mcp/tenon/internal/textclip"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 )
@@ -135,5 +136,5 @@ func (d *database) noSuchTable(ctx context.Context, id string) error {
 	if len(names) > shown {
 		names, more = names[:shown], ", … (use list_tables for all)"
 	}
-	return fmt.Errorf("no table %q; there are %s%s", clip(id, maxColumnName), strings.Join(names, ", "), more)
+	return fmt.Errorf("no table %q; there are %s%s", textclip.Clip(id, maxColumnName), strings.Join(names, ", "), more)
 }

@@ -13,33 +13,33 @@ import (
 )
 
 // ErrNoLocks is the error of [Lock] on a file system that has no locks.
-var ErrNoLocks = errors.New("this file system has no locks, so another program could overwrite the change: writing here is refused")
+var ErrNoLocks = errors.New("the file system does not support locks, so the change could be overwritten; nothing was written")
 
-// ErrLocked is the error of [Lock] when another program does not release its
-// lock for lockTimeout.
-var ErrLocked = fmt.Errorf("another program has kept the folder locked for %s: try again later", lockTimeout)
+// ErrLocked is the error of [Lock] if another program holds the lock for
+// longer than lockTimeout.
+var ErrLocked = fmt.Errorf("another program has locked the folder for %s; try again later", lockTimeout)
 
 const lockTimeout = 30 * time.Second
 
-// lockName is the file that is locked where a directory itself cannot be, as on
-// NFS. It exists only while somebody holds or wants the lock.
+// lockName is the file that is locked if a directory cannot be, as on NFS.
+// It exists only while a process holds or wants the lock.
 const lockName = ".tenon-lock.tmp"
 
-// errBusy says that another process has the lock at the moment.
+// errBusy means that another process holds the lock.
 var errBusy = errors.New("locked by another process")
 
-// An identity names a directory in all processes of this machine.
+// An identity identifies a directory in all processes of this machine.
 type identity struct{ volume, file uint64 }
 
-// Lock locks directories against every other caller of Lock, in this process
-// and in others, and returns the function that unlocks them. Programs that do
-// not use Lock are not kept out; see [Swap].
+// Lock locks directories against other callers of Lock, in this process and
+// in others, and returns the function that unlocks them. It does not affect
+// programs that do not use Lock; see [Swap].
 //
-// The lock belongs to the open directory and is released by the system when the
-// process dies. Nothing is written into the directory where the file system can
-// lock a directory. Lock waits while another caller holds the lock, until ctx
-// ends or 30 seconds have passed. Several directories are locked in an order
-// that all processes share, so callers cannot block each other for ever.
+// The lock belongs to the open directory and is released by the system when
+// the process ends. Nothing is written into the directory if the file system
+// can lock a directory. Lock waits while another caller holds the lock,
+// until ctx ends or 30 seconds have passed. Several directories are locked
+// in an order that all processes share, so that callers cannot deadlock.
 func Lock(ctx context.Context, dirs ...*os.File) (unlock func(), err error) {
 	ids := make(map[identity]*os.File, len(dirs))
 	order := make([]identity, 0, len(dirs))
@@ -81,8 +81,8 @@ func Lock(ctx context.Context, dirs ...*os.File) (unlock func(), err error) {
 	return unlock, nil
 }
 
-// lockProcess takes the lock that other processes see. Systems have no lock
-// that can be waited for and given up, so it asks again and again.
+// lockProcess takes the lock that other processes see. It polls, because
+// systems have no lock with a timeout.
 func lockProcess(ctx context.Context, dir *os.File, id identity) (release func(), err error) {
 	for pause := 100 * time.Microsecond; ; pause = min(2*pause, 8*time.Millisecond) {
 		release, err = tryLock(dir, id)
@@ -97,7 +97,7 @@ func lockProcess(ctx context.Context, dir *os.File, id identity) (release func()
 	}
 }
 
-// turns keeps the callers of one process apart, so that one at a time asks the
+// turns serializes the callers of one process, so that only one polls the
 // system.
 var turns = queue{waiting: map[identity]*turn{}}
 
@@ -106,7 +106,7 @@ type queue struct {
 	waiting map[identity]*turn
 }
 
-// A turn is a semaphore of one, with the number of those who hold or want it.
+// A turn is a mutex with the number of callers that hold or want it.
 type turn struct {
 	slot  chan struct{}
 	count int
@@ -137,7 +137,7 @@ func (q *queue) wait(ctx context.Context, id identity) (leave func(), err error)
 	}
 }
 
-// LockRoot is [Lock] for directories named by their paths below a root.
+// LockRoot is like [Lock] for directories named by their paths below a root.
 func LockRoot(ctx context.Context, root *os.Root, dirs ...string) (unlock func(), err error) {
 	var open []*os.File
 	closeAll := func() {

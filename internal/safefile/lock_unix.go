@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// flock is the system's; tests replace it by one of a file system without it.
+// flock is unix.Flock; tests replace it to simulate a file system without it.
 var flock = unix.Flock
 
 func identify(dir *os.File) (identity, error) {
@@ -21,7 +21,7 @@ func identify(dir *os.File) (identity, error) {
 	return identity{uint64(s.Dev), s.Ino}, nil
 }
 
-// tryLock locks a directory, or a file in it where that is not possible.
+// tryLock locks a directory, or a file in it if that is not possible.
 func tryLock(dir *os.File, _ identity) (release func(), err error) {
 	err = lockFD(int(dir.Fd()))
 	if err == nil {
@@ -49,9 +49,9 @@ func lockFD(fd int) error {
 	}
 }
 
-// tryLockFile locks a file in the directory. Whoever releases the lock removes
-// the file first, so whoever gets the lock looks whether the file is still
-// there.
+// tryLockFile locks a file in the directory. The holder removes the file
+// before it releases the lock, so the next one checks whether the file still
+// exists.
 func tryLockFile(dir int) (release func(), err error) {
 	fd, err := unix.Openat(dir, lockName, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o666)
 	if err != nil {

@@ -18,12 +18,12 @@ func identify(dir *os.File) (identity, error) {
 }
 
 // tryLock locks a file in the user's cache folder that stands for the
-// directory, since directories cannot be locked here. It keeps the processes of
-// one user apart.
+// directory, since directories cannot be locked on Windows. It works between
+// the processes of one user.
 func tryLock(_ *os.File, id identity) (release func(), err error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return nil, fmt.Errorf("%w: there is no cache folder to lock in: %w", ErrNoLocks, err)
+		return nil, fmt.Errorf("%w: no cache folder: %w", ErrNoLocks, err)
 	}
 	folder := filepath.Join(cache, "tenon", "locks")
 	if err := os.MkdirAll(folder, 0o700); err != nil {

@@ -4,8 +4,7 @@ package safefile
 
 import "os"
 
-// syncDir does nothing: directories cannot be synced here, and the system does
-// it by itself.
+// syncDir does nothing: directories cannot be synced here.
 func syncDir(*os.Root, string) error { return nil }
 
 func processAlive(int) (alive, known bool) { return false, false }

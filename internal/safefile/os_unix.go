@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// dontWait keeps an open from waiting for the other end of a pipe.
+// dontWait keeps open from waiting for the other end of a pipe.
 const dontWait = syscall.O_NONBLOCK
 
-// syncDir makes a move last: without it a power cut may bring the old name
-// back. A file system that cannot do it is not an error.
+// syncDir makes a rename durable. It ignores file systems that cannot sync a
+// directory.
 func syncDir(root *os.Root, dir string) error {
 	d, err := root.Open(dir)
 	if err != nil {
@@ -25,8 +25,8 @@ func syncDir(root *os.Root, dir string) error {
 	return errors.Join(err, d.Close())
 }
 
-// processAlive asks whether there is such a process; known is false where
-// nobody can tell.
+// processAlive reports whether a process exists; known is false if that
+// cannot be determined.
 func processAlive(pid int) (alive, known bool) {
 	if pid <= 0 {
 		return false, false

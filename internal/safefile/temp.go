@@ -13,18 +13,18 @@ import (
 	"time"
 )
 
-// Names of unfinished files say who writes them: .tenon-HOST-PID-RANDOM.tmp.
-// That is how Sweep tells litter from a file that somebody is writing.
+// The name of a temporary file identifies its writer:
+// .tenon-HOST-PID-RANDOM.tmp. Sweep uses it to find files without a writer.
 const (
 	prefix = ".tenon-"
 	suffix = ".tmp"
 )
 
-// foreignAge is after which time an unfinished file of another machine, or of a
-// process that cannot be asked for, counts as litter.
+// foreignAge is the age at which a temporary file of another machine, or of
+// a process that cannot be checked, is removed.
 const foreignAge = 10 * time.Minute
 
-// writing holds the files that this process writes at the moment, by base name.
+// writing has the temporary files of this process, by base name.
 var writing sync.Map
 
 var host = sync.OnceValue(func() string {
@@ -40,13 +40,13 @@ func newTemp(dir string) (name string, done func()) {
 	return path.Join(dir, base), func() { writing.Delete(base) }
 }
 
-// IsTemp reports whether a base name is one of an unfinished file.
+// IsTemp reports whether a base name is that of a temporary file.
 func IsTemp(base string) bool {
 	return strings.HasPrefix(base, prefix) && strings.HasSuffix(base, suffix)
 }
 
-// Sweep removes what killed processes left in a directory, and leaves alone
-// what is still being written. It returns how many files it removed.
+// Sweep removes the temporary files of ended processes from a directory and
+// returns their number.
 func Sweep(root *os.Root, dir string) int {
 	entries, err := fs.ReadDir(root.FS(), path.Clean(dir))
 	if err != nil {
@@ -61,7 +61,8 @@ func Sweep(root *os.Root, dir string) int {
 	return n
 }
 
-// SweepFile removes one file if it is litter, and reports whether it did.
+// SweepFile removes one temporary file if its process has ended, and reports
+// whether it did.
 func SweepFile(root *os.Root, name string) bool {
 	return IsTemp(path.Base(name)) && litter(root, name) && root.Remove(name) == nil
 }
@@ -75,7 +76,7 @@ func litter(root *os.Root, name string) bool {
 	if len(parts) == 3 && parts[0] == host() {
 		if pid, err := strconv.Atoi(parts[1]); err == nil {
 			if pid == os.Getpid() {
-				return true // ours would be in writing: it is from an earlier life
+				return true // left by an earlier process with the same ID
 			}
 			if alive, known := processAlive(pid); known {
 				return !alive

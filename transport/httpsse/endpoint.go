@@ -1,6 +1,7 @@
 package httpsse
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -59,7 +60,7 @@ func (e *Endpoint) Dial(ctx context.Context, p *mcp.ClientProfile) (mcp.Conn, er
 // Connect is [Endpoint.Dial] with the concrete type.
 func (e *Endpoint) Connect(ctx context.Context, p *mcp.ClientProfile) (*Connection, error) {
 	o := e.Options
-	o.ConnectTimeout = or(o.ConnectTimeout, 30*time.Second)
+	o.ConnectTimeout = cmp.Or(max(o.ConnectTimeout, 0), 30*time.Second)
 	if o.Known == "" {
 		o.Known = era.LatestWithHandshake()
 	}
@@ -156,7 +157,7 @@ func (s *remote) connect(at *url.URL) error {
 	if media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || media != "text/event-stream" {
 		return fmt.Errorf("it does not answer with a stream of events but with %q: it may speak a newer transport", resp.Header.Get("Content-Type"))
 	}
-	s.events = sse.NewReader(resp.Body, or(s.endpoint.MaxEvent, 64<<20))
+	s.events = sse.NewReader(resp.Body, cmp.Or(max(s.endpoint.MaxEvent, 0), 64<<20))
 	for {
 		e, err := s.events.Next()
 		switch {

@@ -1,6 +1,7 @@
 package httpsse
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -84,9 +85,9 @@ func NewHandler(h mcp.Handler, o *Options) (*Handler, error) {
 		made.opts = *o
 	}
 	o = &made.opts
-	o.WriteIdle = or(o.WriteIdle, 30*time.Second)
-	o.KeepAlive = or(o.KeepAlive, 25*time.Second)
-	o.MaxSessions = or(o.MaxSessions, 1000)
+	o.WriteIdle = cmp.Or(max(o.WriteIdle, 0), 30*time.Second)
+	o.KeepAlive = cmp.Or(max(o.KeepAlive, 0), 25*time.Second)
+	o.MaxSessions = cmp.Or(max(o.MaxSessions, 0), 1000)
 	if o.PostPath != "" && !strings.HasPrefix(o.PostPath, "/") {
 		return nil, errors.New("PostPath must begin with a slash")
 	}
@@ -103,13 +104,6 @@ func NewHandler(h mcp.Handler, o *Options) (*Handler, error) {
 	}
 	made.sessions.init(o.MaxSessions)
 	return made, nil
-}
-
-func or[T int | time.Duration](v, otherwise T) T {
-	if v > 0 {
-		return v
-	}
-	return otherwise
 }
 
 // Shutdown ends all sessions, opens no more, and waits until nothing is left of

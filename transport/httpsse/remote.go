@@ -2,6 +2,7 @@ package httpsse
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,7 +113,7 @@ func (s *remote) refusal(line []byte, refused *StatusError) []byte {
 }
 
 func (s *remote) send(message []byte) error {
-	ctx, cancel := context.WithTimeoutCause(s.ctx, or(s.endpoint.PostTimeout, 30*time.Second), errors.New("the server did not accept a message in time"))
+	ctx, cancel := context.WithTimeoutCause(s.ctx, cmp.Or(max(s.endpoint.PostTimeout, 0), 30*time.Second), errors.New("the server did not accept a message in time"))
 	defer cancel()
 	r, err := s.request(http.MethodPost, s.post, message)
 	if err != nil {

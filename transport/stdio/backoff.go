@@ -1,6 +1,7 @@
 package stdio
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -39,14 +40,14 @@ func (b *Backoff) Started(now time.Time) {
 // last has ended or could not be started at all. It reports false if there
 // should be no next start.
 func (b *Backoff) Ended(now time.Time) (delay time.Duration, ok bool) {
-	if n := len(b.starts); n > 0 && now.Sub(b.starts[n-1]) >= orDefault(b.Stable, time.Minute) {
+	if n := len(b.starts); n > 0 && now.Sub(b.starts[n-1]) >= cmp.Or(max(b.Stable, 0), time.Minute) {
 		b.Reset()
 	}
 	if b.exhausted(now) {
 		return 0, false
 	}
-	delay = orDefault(b.First, time.Second)
-	longest := orDefault(b.Max, 30*time.Second)
+	delay = cmp.Or(max(b.First, 0), time.Second)
+	longest := cmp.Or(max(b.Max, 0), 30*time.Second)
 	for range b.waits {
 		if delay >= longest {
 			break
@@ -78,11 +79,4 @@ func (b *Backoff) limit() int {
 	return b.Limit
 }
 
-func (b *Backoff) window() time.Duration { return orDefault(b.Window, time.Minute) }
-
-func orDefault(d, unset time.Duration) time.Duration {
-	if d <= 0 {
-		return unset
-	}
-	return d
-}
+func (b *Backoff) window() time.Duration { return cmp.Or(max(b.Window, 0), time.Minute) }

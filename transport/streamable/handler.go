@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -115,8 +116,8 @@ func NewHandler(h mcp.Handler, o *Options) (*Handler, error) {
 	if s.server, err = era.NewServer(h, &s.opts.Era); err != nil {
 		return nil, err
 	}
-	orElse(&s.opts.WriteIdle, 30*time.Second)
-	orElse(&s.opts.KeepAlive, 25*time.Second)
+	s.opts.WriteIdle = cmp.Or(max(s.opts.WriteIdle, 0), 30*time.Second)
+	s.opts.KeepAlive = cmp.Or(max(s.opts.KeepAlive, 0), 25*time.Second)
 	s.guard, err = httpguard.New(httpguard.Options{
 		Hosts: s.opts.Hosts, AnyHost: s.opts.AnyHost, Origins: s.opts.Origins,
 		Principal: s.opts.Principal, MaxBody: s.opts.BodyLimit, BodyIdle: s.opts.ReadIdle,
@@ -127,12 +128,6 @@ func NewHandler(h mcp.Handler, o *Options) (*Handler, error) {
 	}
 	s.sessions = newSessions(s)
 	return s, nil
-}
-
-func orElse(d *time.Duration, unset time.Duration) {
-	if *d <= 0 {
-		*d = unset
-	}
 }
 
 // Shutdown ends subscriptions and the GET streams of legacy clients, cancels

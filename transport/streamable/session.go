@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"crypto/rand"
@@ -84,7 +85,7 @@ func newSessions(h *Handler) *sessions {
 	if s.store == nil {
 		s.store = &Memory{}
 	}
-	orElse(&s.limits.Idle, 30*time.Minute)
+	s.limits.Idle = cmp.Or(max(s.limits.Idle, 0), 30*time.Minute)
 	if s.limits.Live <= 0 {
 		s.limits.Live = 1024
 	}

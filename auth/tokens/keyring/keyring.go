@@ -1,8 +1,9 @@
-// Package keyring keeps tokens in the keyring of the operating system: Keychain
-// on macOS, the Secret Service on Linux, the Credential Manager on Windows.
+// Package keyring stores tokens in the keyring of the operating system:
+// Keychain on macOS, the Secret Service on Linux, the Credential Manager on
+// Windows.
 //
-// It is a package of its own so that only programs that import it carry the
-// libraries that talk to these.
+// It is a separate package, so that only programs that import it link the
+// libraries for these.
 package keyring
 
 import (
@@ -17,13 +18,12 @@ import (
 
 // A Store is a [tokens.Store] in the keyring of the operating system.
 type Store struct {
-	// Service is the name under which the keyring shows the entries. Empty
-	// means "tenon".
+	// Service is the name of the entries in the keyring. Empty means "tenon".
 	Service string
 
-	// Fallback keeps what the keyring does not take: everything where there is
-	// no keyring (a server, a container), or a secret that is too long for it
-	// (Windows takes 2,560 bytes). Nil makes these errors.
+	// Fallback stores what the keyring cannot: everything if there is no
+	// keyring (a server, a container), or a secret that is too long for it
+	// (more than 2,560 bytes on Windows). Nil means that these are errors.
 	Fallback tokens.Store
 }
 
@@ -41,7 +41,7 @@ func (s *Store) Load(ctx context.Context, key string) (tokens.Secret, error) {
 	case err == nil:
 		secret, err := base64.StdEncoding.DecodeString(text)
 		if err != nil {
-			return nil, fmt.Errorf("the keyring entry for %q was not written by this program", key)
+			return nil, fmt.Errorf("invalid keyring entry for %q", key)
 		}
 		return secret, nil
 	case s.Fallback != nil:
@@ -52,8 +52,8 @@ func (s *Store) Load(ctx context.Context, key string) (tokens.Secret, error) {
 	return nil, fmt.Errorf("load from the keyring: %w", err)
 }
 
-// Lock implements [tokens.Locker] with the Fallback. Without one that can lock,
-// it does nothing.
+// Lock implements [tokens.Locker] with the Fallback. If the Fallback cannot
+// lock, it does nothing.
 func (s *Store) Lock(ctx context.Context, key string) (unlock func(), err error) {
 	if l, ok := s.Fallback.(tokens.Locker); ok {
 		return l.Lock(ctx, key)
@@ -66,7 +66,7 @@ func (s *Store) Save(ctx context.Context, key string, secret tokens.Secret) erro
 	err := system.Set(s.service(), key, base64.StdEncoding.EncodeToString(secret))
 	switch {
 	case err != nil && s.Fallback != nil:
-		// What the keyring had before must not be found again.
+		// Remove the old entry, so that it is not found again.
 		_ = system.Delete(s.service(), key)
 		return s.Fallback.Save(ctx, key, secret)
 	case err != nil:

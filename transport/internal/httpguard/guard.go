@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/textclip"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -108,13 +109,8 @@ func (g *Guard) Admit(r *http.Request) *Refusal {
 	return nil
 }
 
-// clip shortens what a client sent, to be shown in an error.
-func clip(text string) string {
-	if len(text) > 200 {
-		return strings.ToValidUTF8(text[:200], "") + "…"
-	}
-	return text
-}
+// clip shortens text from others for errors.
+func clip(s string) string { return textclip.Clip(s, 200) }
 
 func (g *Guard) hostAllowed(host authority, local bool) bool {
 	if g.opts.AnyHost || local && host.loopback() {
