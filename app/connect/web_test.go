@@ -352,7 +352,7 @@ func TestReconnectsShareTheLimitOnLoginPages(t *testing.T) {
 			<-done
 		case err := <-done:
 			cancel()
-			if wantsPerson(err) == nil || !strings.Contains(err.Error(), "3 login pages were opened") {
+			if wantsPerson(err) == nil || !strings.Contains(err.Error(), "opened 3 login pages") {
 				t.Errorf("error %v", err)
 			}
 		}

@@ -236,7 +236,7 @@ func TestMisleadingPages(t *testing.T) {
 		url, machine, warning string
 		opens                 bool
 	}{
-		{"https://bank.com@evil.io/login", "evil.io", "Do not open this page: what stands before the @ (bank.com) is a user name", false},
+		{"https://bank.com@evil.io/login", "evil.io", "Do not open this page: the part before the @ (bank.com) is a user name", false},
 		{`https://evil.io\@bank.com/`, "", "Do not open this page: it contains a backslash", false},
 		{"https://xn--bnk-5cd.com/", "xn--bnk-5cd.com", "letters of other alphabets", true},
 		{"https://APPIE.com/", "appie.com", "", true},
