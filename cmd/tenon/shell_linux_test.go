@@ -79,7 +79,7 @@ func TestShellAtATerminal(t *testing.T) {
 
 	s.Press("call pay page=https://bank.com@evil.io/\r")
 	s.Sees("The page is on the host evil.io.")
-	s.Sees("not opened: what stands before the @ (bank.com) is a user name")
+	s.Sees("not opened: the part before the @ (bank.com) is a user name")
 
 	s.Press("call greet\r")
 	s.Sees("Who are you?")
