@@ -87,7 +87,7 @@ func (c *checker) name(data []byte, i int) (int, *SyntaxError) {
 		n.length = (uint32(len(c.text))-n.start)<<1 | 1
 	}
 	if text := c.textOf(data, n); !c.add(data, n, text) {
-		return i, fault(i, "name %s stands twice in one object", Quote(text))
+		return i, fault(i, "duplicate name %s in one object", Quote(text))
 	}
 	i = space(data, end)
 	if i >= len(data) || data[i] != ':' {
