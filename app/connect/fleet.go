@@ -23,10 +23,10 @@ func (f *Fleet) Add(entry config.Server, o *Options) (*Server, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
-		return nil, errors.New("no server can be added: everything was closed")
+		return nil, errors.New("cannot add a server: all servers were closed")
 	}
 	if f.find(entry.Name) >= 0 {
-		return nil, errors.New("there is a server named " + entry.Name + " already: give this one another name")
+		return nil, errors.New("there is already a server named " + entry.Name + ": choose another name")
 	}
 	s := New(entry, o)
 	f.servers = append(f.servers, s)
@@ -39,7 +39,7 @@ func (f *Fleet) Remove(name string) error {
 	i := f.find(name)
 	if i < 0 {
 		f.mu.Unlock()
-		return errors.New("there is no server named " + name)
+		return errors.New("no server named " + name)
 	}
 	s := f.servers[i]
 	f.servers = slices.Delete(f.servers, i, i+1)

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os/exec"
 	"slices"
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/internal/redact"
+	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/stdio"
 )
@@ -48,7 +51,7 @@ func (s *Server) connect(ctx context.Context) (link, error) {
 	case kind == config.Builtin:
 		l, err = s.memory(ctx, known, watch)
 	default:
-		err = fmt.Errorf("server %s: it is of no known kind (%q)", s.entry.Name, s.entry.Kind)
+		err = fmt.Errorf("server %s: unknown kind %q", s.entry.Name, s.entry.Kind)
 	}
 	s.mu.Lock()
 	if err != nil {
@@ -86,9 +89,24 @@ func (s *Server) kept(now stdio.RunStatus) {
 	}
 }
 
+// reason returns why a server is not ready, as a sentence for the person.
 func reason(err error) string {
 	if err == nil {
-		return "it ended"
+		return "it exited"
+	}
+	name, cause := "", error(nil)
+	if missing, ok := errors.AsType[*exec.Error](err); ok {
+		name, cause = missing.Name, missing.Err
+	} else if missing, ok := errors.AsType[*fs.PathError](err); ok && missing.Op == "fork/exec" {
+		name, cause = missing.Path, missing.Err
+	}
+	switch name = visible.Line(name); {
+	case errors.Is(cause, exec.ErrNotFound):
+		return fmt.Sprintf("Cannot start: no program named `%s` in PATH. Install it, or fix the name, and press Restart.", name)
+	case errors.Is(cause, fs.ErrNotExist):
+		return fmt.Sprintf("Cannot start: `%s` does not exist. Fix the path and press Restart.", name)
+	case errors.Is(cause, fs.ErrPermission):
+		return fmt.Sprintf("Cannot start: `%s` is not executable. Run chmod +x on it and press Restart.", name)
 	}
 	return err.Error()
 }

@@ -145,6 +145,22 @@ func TestGivesUpAndRestarts(t *testing.T) {
 	echo(t, s, "after all")
 }
 
+// The state of a server whose program is missing says what to do about it.
+func TestMissingProgram(t *testing.T) {
+	for command, want := range map[string]string{
+		filepath.Join(t.TempDir(), "server"): "does not exist. Fix the path and press Restart.",
+		"no-such-program-here":               "Cannot start: no program named `no-such-program-here` in PATH",
+	} {
+		e := entry(t, "good")
+		e.Command = command
+		s := start(t, e, func(o *Options) { o.Once = true })
+		eventually(t, "it has failed", func() bool { return s.State().Phase == Failed })
+		if why := s.State().Why; !strings.HasPrefix(why, "Cannot start: ") || !strings.Contains(why, want) {
+			t.Errorf("%s: the state says %q", command, why)
+		}
+	}
+}
+
 // An older server that ends when it is asked what it speaks is met all the same.
 func TestBrittleOldServer(t *testing.T) {
 	s := start(t, entry(t, "old"), nil)
@@ -304,7 +320,7 @@ func TestFleet(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := f.Add(e, nil); err == nil || !strings.Contains(err.Error(), "named a already") {
+	if _, err := f.Add(e, nil); err == nil || !strings.Contains(err.Error(), "named a: choose another") {
 		t.Errorf("a name was taken twice: %v", err)
 	}
 	if all := f.All(); len(all) != 2 || all[0].Name() != "a" {

@@ -45,5 +45,5 @@ func Raw(entry config.Server, o *Options) (stream jsonrpc.Stream, close func() e
 			return builtin.Close()
 		}, nil
 	}
-	return nil, nil, fmt.Errorf("server %s is reached over HTTP, which has no stream of messages: this works with programs and builtin servers", entry.Name)
+	return nil, nil, fmt.Errorf("server %s uses HTTP, which has no message stream: this command works with programs and builtin servers", entry.Name)
 }

@@ -132,7 +132,7 @@ func New(entry config.Server, o *Options) *Server {
 	// it hands the server over as it is.
 	s.client, _ = client.Dial(context.Background(), wrapped{s}, &s.opts.Client)
 	if entry.Disabled {
-		s.enter(Disabled, "it is switched off in the configuration", nil)
+		s.enter(Disabled, "switched off in the configuration", nil)
 		return s
 	}
 	s.start()
@@ -288,7 +288,7 @@ func (s *Server) theKeeper(ctx context.Context) (*stdio.Restarter[link], error) 
 		select {
 		case <-renewal:
 		case <-ctx.Done():
-			return nil, fmt.Errorf("gave up waiting for server %s to start again: %w", state.Server, context.Cause(ctx))
+			return nil, fmt.Errorf("waiting for server %s to restart: %w", state.Server, context.Cause(ctx))
 		}
 	}
 }
@@ -324,7 +324,7 @@ func (s *Server) Disable() error {
 	if err := s.stop(); err != nil {
 		return err
 	}
-	s.enter(Disabled, "it was switched off", nil)
+	s.enter(Disabled, "switched off", nil)
 	return nil
 }
 

@@ -50,7 +50,7 @@ func (s *Server) web(ctx context.Context, known mcp.Revision, watch Watcher) (li
 	case *httpsse.Connection:
 		return oldLink{conn}, nil
 	}
-	return nil, fmt.Errorf("server %s: it was met as a %T, which nobody expected", s.entry.Name, h)
+	return nil, fmt.Errorf("server %s: unexpected connection type %T", s.entry.Name, h)
 }
 
 func (s *Server) oldWeb(ctx context.Context, watch Watcher) (link, error) {

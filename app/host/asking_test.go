@@ -167,7 +167,7 @@ func TestFormIsAskedAgain(t *testing.T) {
 	if got := b.last(); !strings.Contains(got, "thanks") || len(answers) != 0 {
 		t.Errorf("the model was told %q, with %d answers left", got, len(answers))
 	}
-	if n := b.all(EventNotice); len(n) != 1 || !strings.Contains(n[0].Text, "not complete") {
+	if n := b.all(EventNotice); len(n) != 1 || !strings.Contains(n[0].Text, "is incomplete") {
 		t.Errorf("told %+v", n)
 	}
 }
@@ -393,7 +393,7 @@ func TestAlwaysWithoutDisk(t *testing.T) {
 	if n := len(b.all(EventAsk)); n != 1 {
 		t.Errorf("asked %d times", n)
 	}
-	if n := b.all(EventNotice); len(n) == 0 || !strings.Contains(n[0].Text, "counts until this program ends") {
+	if n := b.all(EventNotice); len(n) == 0 || !strings.Contains(n[0].Text, "applies until this program ends") {
 		t.Errorf("told %+v", n)
 	}
 }
@@ -417,7 +417,7 @@ func TestUnattendedRugPull(t *testing.T) {
 	if got := b.last(); !strings.Contains(got, "calc/add has changed since it was approved (description)") {
 		t.Errorf("the model was told %q", got)
 	}
-	if n := b.all(EventNotice); len(n) != 1 || !strings.Contains(n[0].Text, "calc/add is held back from the model") {
+	if n := b.all(EventNotice); len(n) != 1 || !strings.Contains(n[0].Text, "calc/add is hidden from the model") {
 		t.Errorf("the person was told %+v", n)
 	}
 }
@@ -606,7 +606,7 @@ func TestPromptSaysWhatIsMissing(t *testing.T) {
 	b := newBench(t, nil, says("1"))
 	b.attach("x", s)
 	session := b.host.NewSession()
-	for text, want := range map[string]string{"/x:greet": "the prompt greet of x needs city=…", "/x:greet city=New York": `"York" is not name=value`, `/x:greet city="New`: "is not closed"} {
+	for text, want := range map[string]string{"/x:greet": `prompt "greet" of x requires city=…`, "/x:greet city=New York": `"York" is not name=value`, `/x:greet city="New`: "is not closed"} {
 		if err := session.Send(t.Context(), text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", text, err)
 		}

@@ -43,7 +43,7 @@ func (h *Host) ask(ctx context.Context, a Ask) (Reply, error) {
 	select {
 	case answer = <-open.answer:
 	case <-ctx.Done():
-		answer, err = Reply{Action: "cancel", By: "the call is over"}, ctx.Err()
+		answer, err = Reply{Action: "cancel", By: "the call has ended"}, ctx.Err()
 	}
 	h.mu.Lock()
 	delete(h.asks, a.ID)
@@ -57,7 +57,7 @@ func (h *Host) ask(ctx context.Context, a Ask) (Reply, error) {
 
 // unattended is the answer where nobody is there.
 func (h *Host) unattended(a Ask) Reply {
-	by := "nobody is there to ask"
+	by := "no person to ask"
 	answer := Reply{Action: "decline", By: by}
 	if a.Kind == AskApproval || a.Kind == AskFlow {
 		answer.Action = "deny"
@@ -82,10 +82,10 @@ func (h *Host) Reply(id string, a Reply) error {
 	defer h.mu.Unlock()
 	open := h.asks[id]
 	if open == nil {
-		return fmt.Errorf("there is no open question %s: it was answered, or what it was about is over", id)
+		return fmt.Errorf("no open question %q: it was answered, or its call has ended", id)
 	}
 	if !slices.Contains(actions[open.ask.Kind], a.Action) {
-		return fmt.Errorf("%q is no answer to this question: choose %s", a.Action, strings.Join(actions[open.ask.Kind], ", "))
+		return fmt.Errorf("%q does not answer this question; choose %s", a.Action, strings.Join(actions[open.ask.Kind], ", "))
 	}
 	if a.By == "" {
 		a.By = person
@@ -94,7 +94,7 @@ func (h *Host) Reply(id string, a Reply) error {
 	case open.answer <- a:
 		return nil
 	default:
-		return fmt.Errorf("question %s was answered already", id)
+		return fmt.Errorf("question %q was already answered", id)
 	}
 }
 

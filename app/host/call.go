@@ -22,7 +22,7 @@ const listTimeout = 2 * time.Second
 func (s *Session) Call(ctx context.Context, server, tool string, args json.RawMessage) (*ToolCall, error) {
 	at := s.host.server(server)
 	if at == nil {
-		return nil, fmt.Errorf("there is no server named %s", server)
+		return nil, fmt.Errorf("no server named %q", server)
 	}
 	if err := s.Claim(false); err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (s *Session) Call(ctx context.Context, server, tool string, args json.RawMe
 			return call, nil
 		}
 	}
-	return nil, fmt.Errorf("%s has no tool named %s", server, tool)
+	return nil, fmt.Errorf("server %q has no tool %q", server, tool)
 }
 
 // record puts a call that the person made into the conversation, as if the model
@@ -110,7 +110,7 @@ func (s *Session) perform(ctx context.Context, info llm.Info, e *toolEntry, call
 		return s.failCall(call, CallCancelled, "the turn was stopped", "The call was not made: the turn was stopped.")
 	}
 	if err := s.audit(call, "call", "", 0); err != nil {
-		return s.failCall(call, CallFailed, "it was not made, because the audit log cannot be written: "+err.Error(), "The call was not made: the host cannot write its audit log.")
+		return s.failCall(call, CallFailed, "not made: cannot write the audit log: "+err.Error(), "The call was not made: the host cannot write its audit log.")
 	}
 	s.starting(call)
 	began := time.Now()

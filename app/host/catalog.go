@@ -280,7 +280,7 @@ func (h *Host) heldBack(e *toolEntry, why string) {
 	h.held[name] = now
 	h.mu.Unlock()
 	if !told {
-		h.emit(Event{Kind: EventNotice, Server: e.server.name, Text: h.safe(fmt.Sprintf("%s is held back from the model: %s. /approve %s shows and approves it, or tenon tools approve %s %s", name, why, name, e.server.name, e.tool.Name))})
+		h.emit(Event{Kind: EventNotice, Server: e.server.name, Text: h.safe(fmt.Sprintf("%s is hidden from the model: %s. Approve it with /approve %s or tenon tools approve %s %s", name, why, name, e.server.name, e.tool.Name))})
 	}
 }
 

@@ -21,7 +21,7 @@ const longResult = 600
 // older part is replaced by a summary that the model writes.
 func (s *Session) compact(ctx context.Context, model llm.Model) error {
 	if n := s.shrink(); n > 0 {
-		s.host.emit(Event{Kind: EventNotice, Session: s.ID, Text: fmt.Sprintf("The conversation was too long for the model: %d older results were shortened. They can still be read with read_result.", n)})
+		s.host.emit(Event{Kind: EventNotice, Session: s.ID, Text: fmt.Sprintf("The conversation was too long for the model. %d older results were shortened; the model can still read them in full.", n)})
 		return nil
 	}
 	s.mu.Lock()
@@ -29,18 +29,18 @@ func (s *Session) compact(ctx context.Context, model llm.Model) error {
 	s.mu.Unlock()
 	cut := boundary(rows)
 	if cut == 0 {
-		return errors.New("the conversation is too long for the model, and cannot be made shorter: begin a new session, or choose a model with a larger context")
+		return errors.New("the conversation is too long for the model and cannot be shortened: start a new session, or choose a model with a larger context window")
 	}
 	summary, err := s.summary(ctx, model, rows[:cut])
 	if err != nil {
-		return fmt.Errorf("the conversation is too long for the model, and could not be summed up: %w", err)
+		return fmt.Errorf("the conversation is too long for the model; summarizing it failed: %w", err)
 	}
 	head := llm.User("What was said before, summed up by the host because it was too long:\n" + summary)
 	s.mu.Lock()
 	s.talk.set(rows[cut-1].Seq, head)
 	s.talk.drop(0, cut-1)
 	s.mu.Unlock()
-	s.host.emit(Event{Kind: EventNotice, Session: s.ID, Text: "The conversation was too long for the model: its older part was summed up."})
+	s.host.emit(Event{Kind: EventNotice, Session: s.ID, Text: "The conversation was too long for the model. Its older part was summarized."})
 	return nil
 }
 
@@ -120,5 +120,5 @@ func (s *Session) summary(ctx context.Context, model llm.Model, rows []Row) (str
 			return e.Message.Text(), nil
 		}
 	}
-	return "", errors.New("the model ended without an answer")
+	return "", errors.New("the model returned no answer")
 }

@@ -66,7 +66,7 @@ func (h *Host) Direct(ctx context.Context, r DirectRequest, send func() (DirectO
 		}
 	}
 	if err := h.audit(record); err != nil {
-		return fmt.Errorf("the request was not made, because the audit log cannot be written: %w", err)
+		return fmt.Errorf("not made: cannot write the audit log: %w", err)
 	}
 	began := time.Now()
 	outcome, err := send()
@@ -108,7 +108,7 @@ func (h *Host) audit(r AuditRecord) error {
 	}
 	err := h.opts.Audit(r)
 	if err != nil {
-		h.emit(Event{Kind: EventNotice, Session: r.Session, Text: "The audit log cannot be written: " + err.Error()})
+		h.emit(Event{Kind: EventNotice, Session: r.Session, Text: "Cannot write the audit log: " + err.Error()})
 	}
 	if h.opts.AuditOptional {
 		return nil

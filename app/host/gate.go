@@ -42,7 +42,7 @@ func (h *Host) allowed(ctx context.Context, session string, e *toolEntry, call *
 	if answer.By == person {
 		call.Rule = decided[answer.Action]
 		if err := h.opts.Book.Answer(e.server.name, e.tool, session, answer.Action); err != nil {
-			h.emit(Event{Kind: EventNotice, Session: session, Text: err.Error() + ". It counts until this program ends"})
+			h.emit(Event{Kind: EventNotice, Session: session, Text: err.Error() + ". It applies until this program ends"})
 		}
 		h.settle()
 	}
@@ -129,7 +129,7 @@ func (s *Session) flows(ctx context.Context, to string, call *ToolCall) (bool, e
 		shown := *call
 		answer, err := s.host.ask(ctx, Ask{
 			Kind: AskFlow, Session: s.ID, Server: to, From: from, Call: &shown, Loud: true,
-			Message: fmt.Sprintf("This conversation has seen data of %s, and this call goes to %s. You have marked that as sensitive.", from, to),
+			Message: fmt.Sprintf("This conversation contains data from %s, which you marked as sensitive, and this call goes to %s.", from, to),
 		})
 		if err != nil {
 			return false, err
@@ -139,7 +139,7 @@ func (s *Session) flows(ctx context.Context, to string, call *ToolCall) (bool, e
 		case permit.Session:
 			s.allowFlow(from, to)
 		default:
-			call.Rule = fmt.Sprintf("Data of %s must not go to %s", from, to)
+			call.Rule = fmt.Sprintf("A rule forbids sending data from %s to %s", from, to)
 			return false, nil
 		}
 	}

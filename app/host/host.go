@@ -208,7 +208,7 @@ func (h *Host) Attach(name string, c *client.Client, secrets []string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.servers[name] != nil {
-		return errors.New("there is a server named " + name + " already")
+		return errors.New("there is already a server named " + name + " already")
 	}
 	if name == "" {
 		return errors.New("a server needs a name")

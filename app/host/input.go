@@ -21,7 +21,7 @@ import (
 func (s *Session) input(ctx context.Context, info llm.Info, typed, data string) ([]llm.Message, error) {
 	typed, data = strings.TrimSpace(typed), strings.TrimSpace(data)
 	if typed == "" && data == "" {
-		return nil, fmt.Errorf("there is nothing to send")
+		return nil, fmt.Errorf("nothing to send")
 	}
 	if server, name, values, ok, err := s.host.promptLine(typed); err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (s *Session) input(ctx context.Context, info llm.Info, typed, data string) 
 	for _, a := range s.host.attachments(typed) {
 		parts, err := s.attach(ctx, info, a)
 		if err != nil {
-			return nil, fmt.Errorf("@%s:%s could not be attached: %w", a.server.name, a.uri, err)
+			return nil, fmt.Errorf("attach @%s:%s: %w", a.server.name, a.uri, err)
 		}
 		m.Parts = append(m.Parts, parts...)
 	}
@@ -124,7 +124,7 @@ func (s *Session) attach(ctx context.Context, info llm.Info, a attachment) ([]ll
 	}
 	call := &ToolCall{ID: s.nextCall(), Server: a.server.name, Tool: "resources/read", Arguments: raw, Rule: "You named it"}
 	if err := s.audit(call, "read", "", 0); err != nil {
-		return nil, fmt.Errorf("the audit log cannot be written: %w", err)
+		return nil, fmt.Errorf("write the audit log: %w", err)
 	}
 	parts, err := s.resource(ctx, info, a.server, a.uri)
 	if err != nil {
@@ -233,7 +233,7 @@ func missingValues(ctx context.Context, server *attached, name string, values ma
 			}
 		}
 		if missing != nil {
-			return fmt.Errorf("the prompt %s of %s needs %s", name, server.name, strings.Join(missing, " "))
+			return fmt.Errorf("prompt %q of %s requires %s", name, server.name, strings.Join(missing, " "))
 		}
 	}
 	return refused

@@ -93,7 +93,7 @@ func (s *Session) dropMedia() {
 	if total != 1 {
 		what = fmt.Sprintf("%d images or documents were", total)
 	}
-	s.host.emit(Event{Kind: EventNotice, Session: s.ID, Text: "The provider refused the conversation. " + what + " taken out of it."})
+	s.host.emit(Event{Kind: EventNotice, Session: s.ID, Text: "The model's provider rejected the conversation. " + what + " removed from it."})
 }
 
 func withoutMedia(all []llm.Message) []llm.Message {

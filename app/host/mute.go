@@ -82,9 +82,9 @@ func (h *Host) askFor(ctx context.Context, a Ask) (Reply, error) {
 	case s.muted:
 		why = mutedText(a.Server)
 	case s.open >= maxOpenAsks:
-		why = fmt.Sprintf("%s asks more than %d questions at once", a.Server, maxOpenAsks)
+		why = fmt.Sprintf("%s asked more than %d questions at once", a.Server, maxOpenAsks)
 	case alone && s.unwanted >= maxUnwanted:
-		why = fmt.Sprintf("%s has asked %d questions that belong to no call", a.Server, maxUnwanted)
+		why = fmt.Sprintf("%s asked %d questions outside of a call", a.Server, maxUnwanted)
 	}
 	tell := why != "" && s.told == ""
 	if why == "" {
@@ -99,7 +99,7 @@ func (h *Host) askFor(ctx context.Context, a Ask) (Reply, error) {
 	if why != "" {
 		if tell {
 			h.emit(Event{Kind: EventMuted, Server: a.Server, Text: why})
-			h.emit(Event{Kind: EventNotice, Server: a.Server, Text: why + ": such questions are declined. /unmute " + a.Server + " lets it ask again."})
+			h.emit(Event{Kind: EventNotice, Server: a.Server, Text: why + ". Its questions are declined; /unmute " + a.Server + " allows them again."})
 		}
 		return Reply{Action: "decline", By: why}, nil
 	}

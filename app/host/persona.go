@@ -77,7 +77,7 @@ func (h *Host) form(ctx context.Context, server string, e *client.Elicitation) (
 		switch a.Action {
 		case "accept":
 			if err := e.Form.CheckResponse(a.Content); err != nil {
-				h.emit(Event{Kind: EventNotice, Session: sessionOf(ctx).session, Server: server, Text: fmt.Sprintf("The form is not complete: %v", err)})
+				h.emit(Event{Kind: EventNotice, Session: sessionOf(ctx).session, Server: server, Text: fmt.Sprintf("The form is incomplete: %v", err)})
 				continue
 			}
 			h.recordSecret(server, secret, a.Content)

@@ -73,7 +73,7 @@ func TestRefusedMediaAreDropped(t *testing.T) {
 	if err := session.Send(t.Context(), "draw"); err != nil {
 		t.Fatal(err)
 	}
-	if n := b.all(EventNotice); len(n) != 1 || !strings.Contains(n[0].Text, "1 image or document was taken out") {
+	if n := b.all(EventNotice); len(n) != 1 || !strings.Contains(n[0].Text, "1 image or document was removed") {
 		t.Errorf("told %+v", n)
 	}
 	if err := session.Send(t.Context(), "and now?"); err != nil {

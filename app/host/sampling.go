@@ -49,10 +49,10 @@ func (h *Host) sample(ctx context.Context, server string, p *mcp.CreateMessagePa
 		return nil, mcp.Errorf(mcp.CodeInternal, "no model is connected")
 	}
 	if n := h.countSampling(server, in); n > maxSamplings {
-		return nil, mcp.Errorf(mcp.CodeInvalidRequest, "this call has used the model %d times: no more", maxSamplings)
+		return nil, mcp.Errorf(mcp.CodeInvalidRequest, "this call has used the model %d times, which is the limit", maxSamplings)
 	}
 	question := Ask{Kind: AskSampling, Session: in.session, Server: server, Sampling: p,
-		Message: fmt.Sprintf("%s wants %s to write something, at your expense.", server, model.Info())}
+		Message: fmt.Sprintf("%s asks to use %s. You pay for it.", server, model.Info())}
 	a, err := h.askFor(ctx, question)
 	if err != nil {
 		return nil, err
@@ -117,7 +117,7 @@ func (h *Host) draft(ctx context.Context, model llm.Model, session string, p *mc
 			return out, nil
 		}
 	}
-	return nil, errors.New("the model ended without an answer")
+	return nil, errors.New("the model returned no answer")
 }
 
 func stopReason(s llm.StopReason) string {

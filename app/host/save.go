@@ -77,7 +77,7 @@ func (s *Session) recover(started map[string]string) {
 		return "The call was not made: the host ended before."
 	})
 	for _, id := range slices.Sorted(maps.Keys(started)) {
-		s.host.emit(Event{Kind: EventNotice, Session: s.ID, Text: fmt.Sprintf("%s was running when Tenon ended. Whether it has done something is not known.", s.host.safe(started[id]))})
+		s.host.emit(Event{Kind: EventNotice, Session: s.ID, Text: fmt.Sprintf("%s was running when Tenon ended. It may or may not have taken effect.", s.host.safe(started[id]))})
 	}
 	if len(started) > 0 {
 		s.save()
@@ -145,7 +145,7 @@ func (s *Session) save() {
 		if elsewhere.Owner.ID != "" { // it still has it
 			by = elsewhere.Owner.String()
 		}
-		s.fork("This session was taken over by " + by)
+		s.fork("This session was continued in " + by)
 		u = s.update()
 		err = store.Save(u)
 	} else if errors.Is(err, ErrNoSession) {
@@ -163,7 +163,7 @@ func (s *Session) save() {
 		s.handles.dirty[name] = true
 	}
 	s.mu.Unlock()
-	s.host.emit(Event{Kind: EventNotice, Session: s.ID, Text: "The session could not be saved: " + err.Error()})
+	s.host.emit(Event{Kind: EventNotice, Session: s.ID, Text: "Cannot save the session: " + err.Error()})
 }
 
 // update gathers what must be written, and takes it for written.
@@ -195,7 +195,7 @@ func (s *Session) fork(why string) {
 	s.host.mu.Lock()
 	s.host.sessions[id] = s
 	s.host.mu.Unlock()
-	s.host.emit(Event{Kind: EventNotice, Session: s.ID, Text: fmt.Sprintf("%s. This one goes on as the copy %s.", why, id)})
+	s.host.emit(Event{Kind: EventNotice, Session: s.ID, Text: fmt.Sprintf("%s. Here it continues as the copy %s.", why, id)})
 }
 
 // release lets other processes have the session, unless a turn runs.

@@ -129,7 +129,7 @@ func TestTwoHostsOnOneSession(t *testing.T) {
 	if err := mine.Send(t.Context(), "still here"); err != nil {
 		t.Fatal(err)
 	}
-	if n := b.all(EventNotice); len(n) != 1 || !strings.Contains(n[0].Text, "This session was taken over by process") {
+	if n := b.all(EventNotice); len(n) != 1 || !strings.Contains(n[0].Text, "This session was continued in process") {
 		t.Errorf("the first was told %+v", n)
 	}
 	texts := map[string]string{}
@@ -151,7 +151,7 @@ func TestUnsavedRowsAreKept(t *testing.T) {
 	b.host.opts.Store = failing{real}
 	s.add(llm.User("lost?"))
 	s.save()
-	if n := b.all(EventNotice); len(n) != 1 || !strings.Contains(n[0].Text, "could not be saved: the disk is full") {
+	if n := b.all(EventNotice); len(n) != 1 || !strings.Contains(n[0].Text, "Cannot save the session: the disk is full") {
 		t.Errorf("told %+v", n)
 	}
 	b.host.opts.Store = real

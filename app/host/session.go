@@ -16,10 +16,10 @@ import (
 )
 
 // ErrBusy says that a session has a turn that is not over.
-var ErrBusy = errors.New("the session is busy with a turn: stop it, or wait")
+var ErrBusy = errors.New("a turn is running in this session: stop it, or wait")
 
 // ErrNoModel says that there is nothing to answer a sentence.
-var ErrNoModel = errors.New("there is no model: choose one with --model, or call tools directly")
+var ErrNoModel = errors.New("no model is connected: choose one with --model, or call tools directly")
 
 // A Session is one conversation. One turn runs at a time.
 type Session struct {
@@ -198,7 +198,7 @@ func (s *Session) Undo() (text string, err error) {
 	}
 	s.mu.Unlock()
 	if at < 0 {
-		return "", errors.New("there is nothing to undo")
+		return "", errors.New("nothing to undo")
 	}
 	s.save()
 	return text, nil

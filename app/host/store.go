@@ -85,7 +85,7 @@ type Summary struct {
 }
 
 // ErrNoSession says that a session does not exist.
-var ErrNoSession = errors.New("there is no such session")
+var ErrNoSession = errors.New("no such session")
 
 // An OpenElsewhereError says that another process has a session open.
 type OpenElsewhereError struct {
@@ -94,5 +94,5 @@ type OpenElsewhereError struct {
 }
 
 func (e *OpenElsewhereError) Error() string {
-	return fmt.Sprintf("session %s is open in %s. Take it over, or go on with a copy", e.Session, e.Owner)
+	return fmt.Sprintf("session %s is open in %s. Take it over, or continue in a copy", e.Session, e.Owner)
 }

@@ -55,7 +55,7 @@ func (s *Session) turn(ctx context.Context, model llm.Model) (stop string, err e
 			return "cancelled", ctx.Err()
 		}
 	}
-	return "limit", fmt.Errorf("the model was asked %d times and still wants to call tools: say go on if it should", steps)
+	return "limit", fmt.Errorf("the model was called %d times in this turn and still wants to call tools; send a message to let it continue", steps)
 }
 
 // maxCompactions is how often a conversation is made shorter for one request:
@@ -95,12 +95,12 @@ func (s *Session) asked(ctx context.Context, model llm.Model, cat *catalog, medi
 		case llm.EventDone:
 			s.spent(e.Usage)
 			if e.Message == nil {
-				return broken(errors.New("the model ended without an answer"))
+				return broken(errors.New("the model returned no answer"))
 			}
 			return e.Message, e.Stop, nil
 		}
 	}
-	return broken(errors.New("the model ended without an answer"))
+	return broken(errors.New("the model returned no answer"))
 }
 
 // A plannedCall is a call of an answer on its way to be made.

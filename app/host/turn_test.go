@@ -216,7 +216,7 @@ func TestContextTooLongIsCompacted(t *testing.T) {
 	b := newBench(t, nil,
 		calls("big__text", "{}"), says("a"), says("b"), says("c"),
 		fails(full), says("short again"), // older results shrink
-		fails(full), says("What was said."), says("summed up"), // nothing is left to shrink
+		fails(full), says("What was said."), says("summarized"), // nothing is left to shrink
 	)
 	b.attach("big", s)
 	session := b.host.NewSession()
@@ -226,7 +226,7 @@ func TestContextTooLongIsCompacted(t *testing.T) {
 		}
 	}
 	notices := b.all(EventNotice)
-	if len(notices) != 2 || !strings.Contains(notices[0].Text, "shortened") || !strings.Contains(notices[1].Text, "summed up") {
+	if len(notices) != 2 || !strings.Contains(notices[0].Text, "shortened") || !strings.Contains(notices[1].Text, "summarized") {
 		t.Fatalf("told %+v", notices)
 	}
 	last := b.model.asked[len(b.model.asked)-1]

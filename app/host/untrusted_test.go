@@ -123,7 +123,7 @@ func TestChangedDefinitionIsAskedAgain(t *testing.T) {
 	if again.First || len(again.Changes) != 1 || again.Changes[0].What != "description" || again.Changes[0].Before != "Send a letter" {
 		t.Errorf("the change is shown as %+v", again.Changes)
 	}
-	if got := strings.Join(again.Warnings, "; "); !strings.Contains(got, "secrets") || !strings.Contains(got, "pretend to be instructions") {
+	if got := strings.Join(again.Warnings, "; "); !strings.Contains(got, "secrets") || !strings.Contains(got, "imitate instructions") {
 		t.Errorf("the warnings are %s", got)
 	}
 }
@@ -220,7 +220,7 @@ func TestSensitivePairs(t *testing.T) {
 	if err := b.host.NewSession().Send(t.Context(), "go"); err != nil {
 		t.Fatal(err)
 	}
-	if got := b.last(); !strings.Contains(got, "Data of files must not go to mail") {
+	if got := b.last(); !strings.Contains(got, "A rule forbids sending data from files to mail") {
 		t.Errorf("the model was told %q", got)
 	}
 	if n := len(b.all(EventAsk)); n != 1 {
@@ -410,7 +410,7 @@ func TestAttachmentsAndPrompts(t *testing.T) {
 	if got := m[4].Text(); got != "mail ada@example.com about @nobody:x and /tmp/x" {
 		t.Errorf("a plain sentence became %q", got)
 	}
-	if err := session.Send(t.Context(), "@calc:note://missing"); err == nil || !strings.Contains(err.Error(), "could not be attached") {
+	if err := session.Send(t.Context(), "@calc:note://missing"); err == nil || !strings.Contains(err.Error(), "attach @calc:note:") {
 		t.Errorf("a resource that is not there: %v", err)
 	}
 }

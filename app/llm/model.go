@@ -36,7 +36,7 @@ type Info struct {
 	Provider string     `json:"provider"`
 	Name     string     `json:"name"`
 	Context  int        `json:"context,omitzero"` // how many tokens fit; 0 means unknown
-	Label    string     `json:"label,omitzero"`   // a warning to show with every answer, as in "keyword match, not a language model"
+	Label    string     `json:"label,omitzero"`   // shown with every answer, such as "No model connected · matching keywords"
 	Limits   NameLimits `json:"limits,omitzero"`
 	Accepts  Accepts    `json:"accepts,omitzero"`
 }

@@ -142,7 +142,7 @@ func (b *Book) Judge(server string, tool *mcp.Tool, args json.RawMessage, sessio
 	case len(v.Changes) > 0:
 		v.Why = fmt.Sprintf("%s/%s has changed since you approved it", server, tool.Name)
 	case effect == config.Ask && rule != nil:
-		v.Why, v.EachTime = "Asked because of "+ruleText(rule), true
+		v.Why, v.EachTime = "You are asked by "+ruleText(rule), true
 	case known.Answer == Always:
 		v.Effect, v.Why = config.Allow, "Always allowed"
 	case inSession:
@@ -190,7 +190,7 @@ func (b *Book) Held(server string, tool *mcp.Tool) string {
 	case len(Compare(known, definition(tool))) > 0:
 		return "it has changed since you approved it"
 	case refused != nil && len(Compare(refused, definition(tool))) == 0:
-		return "its description looks like orders to the model, and you denied it"
+		return "its description looks like instructions to the model, and you denied it"
 	}
 	return ""
 }

@@ -117,7 +117,7 @@ func read(file string, data []byte) (records, error) {
 		Tools []record `json:"tools"`
 	}
 	if err := mcp.Unmarshal(data, &kept); err != nil {
-		return nil, fmt.Errorf("%s cannot be read (%w): mend it, or delete it to be asked about every tool again", file, err)
+		return nil, fmt.Errorf("read approvals %s: %w; fix the file, or delete it to be asked about every tool again", file, err)
 	}
 	for _, r := range kept.Tools {
 		var b bytes.Buffer // as definition writes it, so that most comparisons need not decode it
@@ -158,7 +158,7 @@ func (b *Book) update(change func(records)) error {
 	defer b.mu.Unlock()
 	if err != nil {
 		change(b.kept)
-		return fmt.Errorf("the answer could not be kept in %s: %w", b.file, err)
+		return fmt.Errorf("write approvals %s: %w", b.file, err)
 	}
 	b.replace(all, nil)
 	b.unsaved, b.stale = nil, true // another process may have written since

@@ -33,7 +33,7 @@ func SecretFields(message string, f *mcp.Form) []string {
 
 // SecretWarning is what a person is told before they fill in such fields.
 func SecretWarning(server string, fields []string) string {
-	return fmt.Sprintf("%s asks for what looks like a secret (%s). Servers must not ask for secrets in forms: decline if you are not sure. What you type is not shown here, and goes to %s.", server, strings.Join(fields, ", "), server)
+	return fmt.Sprintf("%s asks for what looks like a secret (%s). Servers must not ask for secrets in forms: decline if you are not sure. Your input is hidden here and is sent to %s.", server, strings.Join(fields, ", "), server)
 }
 
 func named(field string) bool { return redact.Name(field) || mentions(field) }

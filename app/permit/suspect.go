@@ -21,12 +21,12 @@ type sign struct {
 // person, not a filter: whoever means harm finds other words.
 var signs = sync.OnceValue(func() []sign {
 	return []sign{
-		{regexp.MustCompile(`(?i)<\s*/?\s*(important|system|instructions?|secret|hidden)\b`), "it has tags that pretend to be instructions"},
+		{regexp.MustCompile(`(?i)<\s*/?\s*(important|system|instructions?|secret|hidden)\b`), "it contains tags that imitate instructions"},
 		{regexp.MustCompile(`(?i)\b(ignore|disregard|forget|override)\b.{0,40}\b(previous|prior|above|earlier|other|all)\b.{0,30}\b(instruction|prompt|rule|message|tool)`), "it tells the model to ignore instructions"},
 		{regexp.MustCompile(`(?i)\b(do not|don't|never|without)\b.{0,30}\b(tell|telling|mention|mentioning|inform|informing|show|reveal|notify)\b.{0,30}\b(user|person|human|anyone)`), "it tells the model to hide something from you"},
 		{regexp.MustCompile(`(?i)(~/|/root/|/home/[a-z]+/|\$HOME/)?\.(ssh|aws|gnupg|netrc|npmrc|kube|docker/config)|id_(rsa|ed25519)|/etc/(passwd|shadow)|\.env\b`), "it names files that hold secrets"},
-		{regexp.MustCompile(`(?i)\b(before|after|when|whenever|instead of)\b.{0,40}\b(using|calling|call|use)\b.{0,30}\b(any|other|another|every|all)\b.{0,20}\btools?\b`), "it wants to decide how other tools are used"},
-		{regexp.MustCompile(`(?i)\b(you must|you are required to|always)\b.{0,60}\b(send|pass|include|forward|upload|copy|read|call)\b`), "it gives orders"},
+		{regexp.MustCompile(`(?i)\b(before|after|when|whenever|instead of)\b.{0,40}\b(using|calling|call|use)\b.{0,30}\b(any|other|another|every|all)\b.{0,20}\btools?\b`), "it gives instructions about other tools"},
+		{regexp.MustCompile(`(?i)\b(you must|you are required to|always)\b.{0,60}\b(send|pass|include|forward|upload|copy|read|call)\b`), "it gives the model instructions"},
 		{regexp.MustCompile(`(?i)\b(api[ _-]?keys?|passwords?|credentials?|access tokens?|private keys?)\b.{0,60}\b(pass|send|include|provide|as (an?|the) (argument|parameter)|sidenote)\b`), "it asks for credentials"},
 	}
 })

@@ -48,15 +48,15 @@ func helpPane() *textPane {
 const keysHelp = `
 | Key | What it does |
 |---|---|
-| Enter | send; take the completion that is picked |
+| Enter | send; accept the selected completion |
 | Alt-Enter, Ctrl-J | a new line |
 | Tab | complete; Tab again for the next |
-| Up, Down | what you typed before |
+| Up, Down | input history |
 | PgUp, PgDn | scroll |
-| Ctrl-O | open or fold the last card, or the question |
-| Enter on an empty line, Ctrl-G | go to the question; Right and Left pick, Enter takes it |
-| Shift-Tab | look through the cards: Up and Down choose, Enter folds |
+| Ctrl-O | expand or collapse the last card, or the question |
+| Enter on an empty line, Ctrl-G | go to the question; Right and Left select, Enter confirms |
+| Shift-Tab | browse the cards: Up and Down select, Enter expands or collapses |
 | F2, F3 | servers, wire |
-| Ctrl-C | leave the question; stop what runs; twice leaves |
+| Ctrl-C | leave the question; stop the running turn; twice quits |
 | Esc | close a pane |
 `

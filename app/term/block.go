@@ -137,7 +137,7 @@ func (b note) lines(width int, th *theme) []string {
 type promptSays struct{ server, text string }
 
 func (b promptSays) lines(width int, th *theme) []string {
-	out := []string{th.dim.Render(cut("· The prompt of "+line(b.server)+" says:", width))}
+	out := []string{th.dim.Render(cut("· Prompt from "+line(b.server)+" says:", width))}
 	return append(out, indented(wrap(visible.Terminal(b.text), width-4), "  │ ", "  │ ")...)
 }
 

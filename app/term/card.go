@@ -95,7 +95,7 @@ func (c *card) short(width int, th *theme) []string {
 	case host.CallRunning:
 		text = c.progress()
 	case host.CallWaiting:
-		text = "waits for your answer"
+		text = "waiting for your answer"
 	case host.CallDenied:
 		return []string{"   " + th.bad.Render(cut(line(c.call.Rule), width-3))}
 	case host.CallCancelled:
@@ -203,7 +203,7 @@ func (c *card) full(width int, th *theme) []string {
 		add("result", lines)
 	}
 	if c.call.Handle != "" {
-		out = append(out, "   "+th.dim.Render(cut("the model was given a part; the rest is kept as "+line(c.call.Handle), width-3)))
+		out = append(out, "   "+th.dim.Render(cut("shortened for the model; the whole result has the handle "+line(c.call.Handle), width-3)))
 	}
 	return out
 }
@@ -243,7 +243,7 @@ func clip(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
-	return strings.ToValidUTF8(s[:most], "") + fmt.Sprintf("\n… and %d bytes more", len(s)-most)
+	return strings.ToValidUTF8(s[:most], "") + fmt.Sprintf("\n… %d more bytes", len(s)-most)
 }
 
 // unfenced takes the lines off that the host has put around a result for the

@@ -49,30 +49,30 @@ type callSheet struct {
 // commands are all of them, in the order of /help.
 func commands() []command {
 	return []command{
-		{name: "help", about: "what can be typed, and the keys", run: runHelp},
+		{name: "help", about: "list commands and keys", run: runHelp},
 		{name: "tools", args: "[server]", words: []string{"server"}, about: "list the tools", run: runTools},
-		{name: "call", args: "server/tool [name=value …]", words: []string{"tool", "argument"}, about: "call a tool yourself; what is missing is asked for", run: runCall},
+		{name: "call", args: "server/tool [name=value …]", words: []string{"tool", "argument"}, about: "call a tool; missing arguments are asked for", run: runCall},
 		{name: "resources", args: "[server]", words: []string{"server"}, about: "list resources and templates", run: runResources},
 		{name: "read", args: "server uri", words: []string{"server", "uri"}, about: "read a resource", run: runRead},
 		{name: "prompts", args: "[server]", words: []string{"server"}, about: "list the prompts", run: runPrompts},
 		{name: "prompt", args: "server:name [name=value …]", words: []string{"prompt"}, about: "use a prompt; /server:name does the same", run: runPrompt},
-		{name: "servers", about: "how the servers are doing; restart, switch off, log in", run: runServers},
+		{name: "servers", about: "show the servers; restart, switch off, log in", run: runServers},
 		{name: "restart", args: "server", words: []string{"server"}, about: "restart a server", run: runRestart},
 		{name: "disable", args: "server", words: []string{"server"}, about: "switch a server off", run: runDisable},
-		{name: "mute", args: "server", words: []string{"server"}, about: "decline all questions of a server", run: runMute},
+		{name: "mute", args: "server", words: []string{"server"}, about: "decline all questions from a server", run: runMute},
 		{name: "unmute", args: "server", words: []string{"server"}, about: "let a server ask again", run: runUnmute},
-		{name: "login", args: "server", words: []string{"server"}, about: "open the page where a server wants you to log in", run: runLogin},
-		{name: "wire", args: "[server]", words: []string{"server"}, about: "the messages that passed", run: runWire},
-		{name: "approve", args: "server[/tool]", words: []string{"tool"}, about: "show tools that have changed; again: approve them", run: runApprove},
+		{name: "login", args: "server", words: []string{"server"}, about: "open a server's login page", run: runLogin},
+		{name: "wire", args: "[server]", words: []string{"server"}, about: "show the messages", run: runWire},
+		{name: "approve", args: "server[/tool]", words: []string{"tool"}, about: "show changed tools; enter it again to approve them", run: runApprove},
 		{name: "allow", args: "server/tool", words: []string{"tool"}, about: "always allow a tool", run: runAllow},
-		{name: "deny", args: "server/tool", words: []string{"tool"}, about: "never allow a tool; the model does not see it any more", run: runDeny},
-		{name: "forget", args: "server[/tool]", words: []string{"tool"}, about: "take back what you said about a tool", run: runForget},
+		{name: "deny", args: "server/tool", words: []string{"tool"}, about: "always deny a tool and hide it from the model", run: runDeny},
+		{name: "forget", args: "server[/tool]", words: []string{"tool"}, about: "forget your decision about a tool", run: runForget},
 		{name: "model", args: "[name]", words: []string{"model"}, about: "choose the model", run: runModel},
-		{name: "sessions", args: "[id]", words: []string{"session"}, about: "list the sessions, or go on with one", run: runSessions},
-		{name: "new", about: "begin a new session", run: runNew},
-		{name: "undo", about: "take the last turn out of the conversation", run: runUndo},
+		{name: "sessions", args: "[id]", words: []string{"session"}, about: "list the sessions, or resume one", run: runSessions},
+		{name: "new", about: "start a new session", run: runNew},
+		{name: "undo", about: "remove the last turn", run: runUndo},
 		{name: "save", args: "file.md", about: "write the conversation to a file", run: runSave},
-		{name: "quit", about: "leave (also Ctrl-D)", run: func(context.Context, *talk, []string, *show.Printer) (after, error) {
+		{name: "quit", about: "quit (also Ctrl-D)", run: func(context.Context, *talk, []string, *show.Printer) (after, error) {
 			return after{quit: true}, nil
 		}},
 	}
@@ -110,14 +110,14 @@ func (t *talk) parsed(text string) (c *command, words []string, err error) {
 		}
 	}
 	if near != nil {
-		return nil, nil, fmt.Errorf("there is no command /%s: did you mean %s?", words[0], strings.Join(near, " or "))
+		return nil, nil, fmt.Errorf("unknown command /%s; did you mean %s?", words[0], strings.Join(near, " or "))
 	}
-	return nil, nil, fmt.Errorf("there is no command /%s: /help lists them all", words[0])
+	return nil, nil, fmt.Errorf("unknown command /%s; /help lists all commands", words[0])
 }
 
 func runHelp(_ context.Context, _ *talk, _ []string, out *show.Printer) (after, error) {
 	var b strings.Builder
-	b.WriteString("A sentence goes to the model. `@server:uri` in it attaches a resource, and `/server:prompt name=value` uses a prompt.\n\n| Command | What it does |\n|---|---|\n")
+	b.WriteString("Text goes to the model. `@server:uri` in it attaches a resource, and `/server:prompt name=value` uses a prompt.\n\n| Command | What it does |\n|---|---|\n")
 	for _, c := range commands() {
 		fmt.Fprintf(&b, "| /%s | %s |\n", strings.TrimSpace(c.name+" "+c.args), c.about)
 	}
@@ -167,20 +167,20 @@ func runTools(ctx context.Context, t *talk, words []string, out *show.Printer) (
 		a.notes = append(a.notes, "Look closely: "+s)
 	}
 	if hidden != nil {
-		a.notes = append(a.notes, "Denied, so the model does not see them: "+strings.Join(hidden, ", "))
+		a.notes = append(a.notes, "Denied, and hidden from the model: "+strings.Join(hidden, ", "))
 	}
 	if held != nil {
-		a.notes = append(a.notes, "Held back from the model until you approve them (/approve): "+strings.Join(held, ", "))
+		a.notes = append(a.notes, "Hidden from the model until you approve them (/approve): "+strings.Join(held, ", "))
 	}
 	if names == nil {
-		a.notes = append(a.notes, "No server that is ready has tools. /servers shows how they are doing.")
+		a.notes = append(a.notes, "No ready server has tools. /servers shows the state of each server.")
 	}
 	return a, nil
 }
 
 func runCall(ctx context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
 	if len(words) == 0 {
-		return after{}, fmt.Errorf("say which tool: /call server/tool name=value … (/tools lists them)")
+		return after{}, fmt.Errorf("usage: /call server/tool name=value … (/tools lists the tools)")
 	}
 	tool, err := t.tool(ctx, words[0])
 	if err != nil {
@@ -190,7 +190,7 @@ func runCall(ctx context.Context, t *talk, words []string, _ *show.Printer) (aft
 	if len(words) == 2 && strings.HasPrefix(words[1], "{") {
 		given = json.RawMessage(words[1])
 		if !json.Valid(given) {
-			return after{}, fmt.Errorf("%s is not JSON (in quotes, as in /call %s '{\"a\": 1}')", words[1], words[0])
+			return after{}, fmt.Errorf("%s is not JSON (put it in quotes, as in /call %s '{\"a\": 1}')", words[1], words[0])
 		}
 	} else if given, err = args.Parse(tool.Tool.InputSchema, words[1:]); err != nil {
 		return after{}, err
@@ -204,7 +204,7 @@ func runCall(ctx context.Context, t *talk, words []string, _ *show.Printer) (aft
 
 func runPrompt(ctx context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
 	if len(words) == 0 {
-		return after{}, fmt.Errorf("say which prompt: /prompt server:name name=value … (/prompts lists them)")
+		return after{}, fmt.Errorf("usage: /prompt server:name name=value … (/prompts lists the prompts)")
 	}
 	server, name, ok := strings.Cut(words[0], ":")
 	rest := words[1:]
@@ -212,7 +212,7 @@ func runPrompt(ctx context.Context, t *talk, words []string, _ *show.Printer) (a
 		name, rest, ok = rest[0], rest[1:], true
 	}
 	if !ok {
-		return after{}, fmt.Errorf("%q names no prompt: write server:name", words[0])
+		return after{}, fmt.Errorf("%q is not a prompt; write server:name", words[0])
 	}
 	has, err := t.list(ctx, server)
 	if err != nil {
@@ -220,7 +220,7 @@ func runPrompt(ctx context.Context, t *talk, words []string, _ *show.Printer) (a
 	}
 	i := slices.IndexFunc(has.prompts, func(p *mcp.Prompt) bool { return p.Name == name })
 	if i < 0 {
-		return after{}, fmt.Errorf("%s has no prompt named %q: /prompts %s lists them", server, name, server)
+		return after{}, fmt.Errorf("%s has no prompt %q; /prompts %s lists its prompts", server, name, server)
 	}
 	given := map[string]string{}
 	for _, w := range rest {

@@ -15,16 +15,16 @@ import (
 )
 
 func runAllow(ctx context.Context, t *talk, words []string, out *show.Printer) (after, error) {
-	return t.decide(ctx, words, out, permit.Always, "is always allowed now, as it is defined here. If that changes, you are asked again.")
+	return t.decide(ctx, words, out, permit.Always, "is always allowed now, with this definition. If the definition changes, you are asked again.")
 }
 
 func runDeny(ctx context.Context, t *talk, words []string, out *show.Printer) (after, error) {
-	return t.decide(ctx, words, out, permit.Never, "is always denied now, and the model does not see it.")
+	return t.decide(ctx, words, out, permit.Never, "is always denied now and hidden from the model.")
 }
 
 func (t *talk) decide(ctx context.Context, words []string, out *show.Printer, answer, says string) (after, error) {
 	if len(words) != 1 {
-		return after{}, errors.New("say which tool: server/tool")
+		return after{}, errors.New("name a tool: server/tool")
 	}
 	tool, err := t.tool(ctx, words[0])
 	if err != nil {
@@ -49,7 +49,7 @@ func (t *talk) decide(ctx context.Context, words []string, out *show.Printer, an
 // Entered again, it approves the definitions that it has shown.
 func runApprove(ctx context.Context, t *talk, words []string, out *show.Printer) (after, error) {
 	if len(words) != 1 {
-		return after{}, errors.New("say what to approve: server/tool, or server for all its tools that have changed")
+		return after{}, errors.New("name what to approve: server/tool, or server for all its changed tools")
 	}
 	server, name, one := strings.Cut(words[0], "/")
 	if _, err := t.server(server); err != nil {
@@ -87,7 +87,7 @@ func runApprove(ctx context.Context, t *talk, words []string, out *show.Printer)
 	}
 	if a.notes == nil {
 		if one {
-			return after{}, fmt.Errorf("there is no tool %q: /tools lists what there is", words[0])
+			return after{}, fmt.Errorf("unknown tool %q; /tools lists the tools", words[0])
 		}
 		a.notes = []string{"No tool of " + line(server) + " has changed."}
 	}
@@ -106,13 +106,13 @@ func (t *talk) wasShown(tool, digest string) bool {
 
 func runForget(_ context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
 	if len(words) != 1 {
-		return after{}, errors.New("say what to forget: server/tool, or server for all its tools")
+		return after{}, errors.New("name what to forget: server/tool, or server for all its tools")
 	}
 	server, tool, _ := strings.Cut(words[0], "/")
 	if err := t.w.Book.Forget(server, tool); err != nil {
 		return after{}, err
 	}
-	return after{notes: []string{"What you said about " + line(words[0]) + " is forgotten."}}, nil
+	return after{notes: []string{"Your decisions about " + line(words[0]) + " are forgotten."}}, nil
 }
 
 // A listItem is something to choose from a list.
@@ -146,9 +146,12 @@ func runModel(ctx context.Context, t *talk, words []string, _ *show.Printer) (af
 // modelLabel is a model with the warning that belongs to it.
 func modelLabel(m llm.Model) string {
 	if m == nil {
-		return "no model"
+		return "No model connected"
 	}
 	info := m.Info()
+	if info.Provider == "none" {
+		return line(info.Label)
+	}
 	if info.Label != "" {
 		return line(info.String()) + " (" + line(info.Label) + ")"
 	}
@@ -172,7 +175,7 @@ func runSessions(_ context.Context, t *talk, words []string, _ *show.Printer) (a
 	for _, s := range all {
 		title := s.Title
 		if title == "" {
-			title = "(nothing said)"
+			title = "(empty)"
 		}
 		a.items = append(a.items, listItem{value: s.ID, text: line(title), about: fmt.Sprintf("%s · %s · %s tokens", s.Changed.Format("2006-01-02 15:04"), line(s.Model), thousands(s.Usage.Read()+s.Usage.Output))})
 	}
@@ -187,7 +190,7 @@ func (t *talk) open(words []string) (*host.Session, error) {
 		return t.w.Host.CopySession(words[0])
 	case "", "take-over":
 	default:
-		return nil, fmt.Errorf("unknown word %q: write /sessions %s, with take-over or copy behind it if another process has it open", how, words[0])
+		return nil, fmt.Errorf("unexpected argument %q; write /sessions %s, followed by take-over or copy if another process has the session open", how, words[0])
 	}
 	s, err := t.w.Host.Session(words[0])
 	if err != nil {
@@ -195,7 +198,7 @@ func (t *talk) open(words []string) (*host.Session, error) {
 	}
 	err = s.Claim(how == "take-over")
 	if elsewhere, ok := errors.AsType[*host.OpenElsewhereError](err); ok {
-		return nil, fmt.Errorf("session %s is open in %s. /sessions %s take-over takes it from there, /sessions %s copy goes on with a copy", words[0], elsewhere.Owner, words[0], words[0])
+		return nil, fmt.Errorf("session %s is open in %s. /sessions %s take-over continues it here, /sessions %s copy continues in a copy", words[0], elsewhere.Owner, words[0], words[0])
 	}
 	return s, err
 }
@@ -206,19 +209,19 @@ func runUndo(_ context.Context, t *talk, _ []string, _ *show.Printer) (after, er
 	if err != nil {
 		return after{}, err
 	}
-	return after{session: true, notes: []string{"Taken out of the conversation: " + line(text) + ". What its calls have done is not undone."}}, nil
+	return after{session: true, notes: []string{"Removed the last turn: " + line(text) + ". Changes that its tool calls made stay."}}, nil
 }
 
 func runNew(_ context.Context, t *talk, _ []string, _ *show.Printer) (after, error) {
 	t.change(t.w.Host.NewSession())
-	return after{session: true, notes: []string{"A new session. The old one is kept: /sessions lists it."}}, nil
+	return after{session: true, notes: []string{"New session. The previous one is saved; /sessions lists it."}}, nil
 }
 
 // runSave writes the conversation as Markdown. Sessions are kept anyway; this
 // is for people.
 func runSave(_ context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
 	if len(words) != 1 {
-		return after{}, errors.New("say where to: /save conversation.md (sessions are kept anyway: /sessions)")
+		return after{}, errors.New("name a file: /save conversation.md (sessions are saved anyway: /sessions)")
 	}
 	f, err := os.OpenFile(words[0], os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -228,7 +231,7 @@ func runSave(_ context.Context, t *talk, words []string, _ *show.Printer) (after
 	if err := errors.Join(err, f.Close()); err != nil {
 		return after{}, err
 	}
-	return after{notes: []string{"The conversation is in " + words[0]}}, nil
+	return after{notes: []string{"Conversation saved to " + words[0]}}, nil
 }
 
 func conversation(s *host.Session) string {

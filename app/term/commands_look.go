@@ -60,7 +60,7 @@ func (t *talk) each(ctx context.Context, words []string, out *show.Printer, writ
 		fmt.Fprintln(out.W)
 	}
 	if len(names) == 0 {
-		a.notes = append(a.notes, "No server is ready. /servers shows how they are doing.")
+		a.notes = append(a.notes, "No server is ready. /servers shows the state of each server.")
 	}
 	return a, nil
 }
@@ -72,7 +72,7 @@ func runRead(ctx context.Context, t *talk, words []string, out *show.Printer) (a
 		}
 	}
 	if len(words) != 2 {
-		return after{}, errors.New("say what to read: /read server uri (/resources lists them)")
+		return after{}, errors.New("usage: /read server uri (/resources lists the resources)")
 	}
 	c, err := t.server(words[0])
 	if err != nil {
@@ -96,7 +96,7 @@ func runRead(ctx context.Context, t *talk, words []string, out *show.Printer) (a
 func runServers(_ context.Context, t *talk, _ []string, out *show.Printer) (after, error) {
 	all := t.w.Fleet.All()
 	if len(all) == 0 {
-		return after{notes: []string{"There are no servers. tenon config add adds one, or start with --server."}}, nil
+		return after{notes: []string{"No servers. Add one with tenon config add, or start with --server."}}, nil
 	}
 	for _, s := range all {
 		st := s.State()
@@ -138,7 +138,7 @@ func runMute(_ context.Context, t *talk, words []string, _ *show.Printer) (after
 	if _, err := t.toServer(words, "mute", func(s *connect.Server) error { t.w.Host.Mute(s.Name()); return nil }); err != nil {
 		return after{}, err
 	}
-	return after{notes: []string{"Questions of " + line(words[0]) + " are declined until /unmute " + line(words[0]) + "."}}, nil
+	return after{notes: []string{"Questions from " + line(words[0]) + " are declined until /unmute " + line(words[0]) + "."}}, nil
 }
 
 func runUnmute(_ context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
@@ -159,23 +159,23 @@ func runLogin(_ context.Context, t *talk, words []string, _ *show.Printer) (afte
 	}
 	switch {
 	case page == "":
-		return after{}, fmt.Errorf("%s waits for no login; /restart %s has it try again", words[0], words[0])
+		return after{}, fmt.Errorf("%s needs no login now; /restart %s connects again", words[0], words[0])
 	case t.o.OpenPage == nil:
 		return after{notes: []string{"Open this page: " + page}}, nil
 	}
 	if err := t.o.OpenPage(page); err != nil {
-		return after{}, fmt.Errorf("open the page yourself: %s (%w)", page, err)
+		return after{}, fmt.Errorf("open this page yourself: %s (%w)", page, err)
 	}
-	return after{notes: []string{"The page is being opened: " + page}}, nil
+	return after{notes: []string{"Opening " + page}}, nil
 }
 
 func (t *talk) toServer(words []string, name string, f func(*connect.Server) error) (after, error) {
 	if len(words) != 1 {
-		return after{}, fmt.Errorf("say which server: /%s server", name)
+		return after{}, fmt.Errorf("usage: /%s server", name)
 	}
 	s := t.w.Fleet.Get(words[0])
 	if s == nil {
-		return after{}, fmt.Errorf("there is no server named %q: %s", words[0], t.servers())
+		return after{}, fmt.Errorf("unknown server %q: %s", words[0], t.servers())
 	}
 	if err := f(s); err != nil {
 		return after{}, err
@@ -194,7 +194,7 @@ func runWire(_ context.Context, t *talk, words []string, out *show.Printer) (aft
 		fmt.Fprintln(out.W, wireLine(&ms[i], columnsFor(ms)))
 	}
 	if len(ms) == 0 {
-		return after{notes: []string{"No messages have passed."}}, nil
+		return after{notes: []string{"No messages yet."}}, nil
 	}
 	return after{}, nil
 }

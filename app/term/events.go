@@ -24,9 +24,9 @@ func (s *screen) state(st connect.State) {
 	s.t.forget(st.Server)
 	switch st.Phase {
 	case connect.Failed:
-		s.note("?", st.Server+" cannot be used: "+st.Why+" (/servers)")
+		s.note("?", st.Server+": "+st.Why+" (/servers)")
 	case connect.NeedsLogin:
-		s.note("?", st.Server+" wants you to log in at "+st.Page+" (/login "+st.Server+" opens it)")
+		s.note("?", st.Server+" needs you to log in at "+st.Page+" (/login "+st.Server+" opens it)")
 	}
 }
 
@@ -134,11 +134,11 @@ func (s *screen) ended(stop string) {
 	maps.DeleteFunc(s.cards, func(_ string, e *entry) bool { return over(e.block.(*card).call.Phase) })
 	switch stop {
 	case "cancelled":
-		s.note("", "stopped")
+		s.note("", "Stopped")
 	case "length":
-		s.note("?", "the answer ends here because it became too long")
+		s.note("?", "The answer was cut off at the token limit")
 	case "refusal":
-		s.note("?", "the model refused to answer")
+		s.note("?", "The model refused to answer")
 	}
 }
 

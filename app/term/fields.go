@@ -53,9 +53,9 @@ func fieldOf(f mcp.FormField) field {
 	case f.Format != "":
 		one.kind = f.Format
 	case f.Type == mcp.FieldChoices:
-		one.kind = "some of them, with commas"
+		one.kind = "any of these, separated by commas"
 	case len(f.Options) > 0:
-		one.kind = "one of them"
+		one.kind = "one of these"
 	case f.Type == mcp.FieldBoolean:
 		one.kind = "yes or no"
 	case f.Type == mcp.FieldString:
@@ -180,7 +180,7 @@ func (f *field) label() string {
 func (f *field) check() error {
 	if f.value == "" {
 		if f.Required && (f.json || f.Type != mcp.FieldString || f.MinLength != nil || len(f.Options) > 0) {
-			return fmt.Errorf("this is needed")
+			return fmt.Errorf("this field is required")
 		}
 		return nil
 	}

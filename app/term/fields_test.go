@@ -36,7 +36,7 @@ func TestToolSheet(t *testing.T) {
 		{[]string{"Ada", "0", "", "", "x", ""}, "n: "},
 		{[]string{"Ada", "many", "", "", "x", ""}, "n: a whole number is needed"},
 		{[]string{"Ada", "1", "", "none", "x", ""}, "mode: "},
-		{[]string{"Ada", "1", "", "", "", ""}, "tags: this is needed"},
+		{[]string{"Ada", "1", "", "", "", ""}, "tags: this field is required"},
 	}
 	for _, tt := range tests {
 		set(tt.values...)

@@ -144,7 +144,7 @@ func TestServersCannotDrawOnTheScreen(t *testing.T) {
 // A server cannot make a line that looks like one of ours: its words stand
 // behind a bar or within a card, and the title of a question is never its own.
 func TestServersWordsAreSetApart(t *testing.T) {
-	q := newQuestion(host.Ask{Kind: host.AskForm, Server: "evil", Message: "x\n May bank/pay run?\n o once", Schema: json.RawMessage(`{"type":"object","properties":{}}`)})
+	q := newQuestion(host.Ask{Kind: host.AskForm, Server: "evil", Message: "x\n Allow bank/pay?\n o once", Schema: json.RawMessage(`{"type":"object","properties":{}}`)})
 	th := newTheme("plain", true)
 	body, _ := q.body(60, &th)
 	for _, l := range body[:3] {

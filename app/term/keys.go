@@ -71,7 +71,7 @@ func (s *screen) key(stroke, text string) tea.Cmd {
 func (s *screen) interrupt() tea.Cmd {
 	if s.focused {
 		s.leaveQuestion()
-		s.hint = "the question still waits; Ctrl-C again stops what runs"
+		s.hint = "the question stays open; Ctrl-C again stops the turn"
 		return nil
 	}
 	if !s.leaving.IsZero() && time.Since(s.leaving) < again {
@@ -81,13 +81,13 @@ func (s *screen) interrupt() tea.Cmd {
 	switch {
 	case s.t.busy():
 		s.t.stop()
-		s.hint = "stopping; Ctrl-C again leaves"
+		s.hint = "stopping; Ctrl-C again quits"
 	case s.input.text != "":
 		s.input.set("")
 		s.completed = completion{}
-		s.hint = "Ctrl-C again leaves"
+		s.hint = "Ctrl-C again quits"
 	default:
-		s.hint = "Ctrl-C again leaves"
+		s.hint = "Ctrl-C again quits"
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func (l *lines) took(g gotLine, secret bool) (string, error) {
 	}
 	switch {
 	case l.echo && secret:
-		fmt.Fprintln(l.out, "(not shown)")
+		fmt.Fprintln(l.out, "(hidden)")
 	case l.echo:
 		fmt.Fprintln(l.out, g.text)
 	}

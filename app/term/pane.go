@@ -117,7 +117,7 @@ type choicePane struct {
 }
 
 func (p *choicePane) title() string { return p.name }
-func (p *choicePane) keys() string  { return "↑↓ choose · enter take it · esc close" }
+func (p *choicePane) keys() string  { return "↑↓ select · enter confirm · esc close" }
 
 func (p *choicePane) view(width, height int, th *theme) []string {
 	p.seen = height

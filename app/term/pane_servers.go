@@ -42,7 +42,7 @@ func (p *serversPane) view(width, height int, th *theme) []string {
 	}
 	all := p.t.w.Fleet.All()
 	if len(all) == 0 {
-		return wrap("There are no servers. tenon config add adds one, or start with --server.", width)
+		return wrap("No servers. Add one with tenon config add, or start with --server.", width)
 	}
 	rows := min(len(all), max(3, height/2))
 	p.seen = rows
@@ -92,25 +92,36 @@ func (p *serversPane) details(server *connect.Server, width int, th *theme) []st
 		}
 		out = append(out, indented(wrap(visible.Text(text), width-12), th.dim.Render(pad(label, 11))+" ", strings.Repeat(" ", 12))...)
 	}
-	add("is", e.Address())
+	add("address", e.Address())
 	add("why", s.Why)
 	add("log in at", s.Page)
 	since := time.Since(s.Since).Round(time.Second)
-	state := fmt.Sprintf("%s for %s, met %s, %s", s.Phase, since, count(s.Starts, "time", "times"), count(s.Calls, "call", "calls"))
+	state := fmt.Sprintf("%s for %s, %s, %s", s.Phase, since, connected(s.Starts), count(s.Calls, "call", "calls"))
 	if s.Pid != 0 {
 		state += fmt.Sprintf(", process %d", s.Pid)
 	}
 	if s.Next > 0 {
-		state += ", next try in " + elapsed(s.Next)
+		state += ", next attempt in " + elapsed(s.Next)
 	}
 	add("state", state)
 	if words := server.Stderr(); words != "" {
-		out = append(out, th.dim.Render("its last words on standard error"))
+		out = append(out, th.dim.Render("last lines of stderr"))
 		for _, l := range wrap(visible.Terminal(words), width-2) {
 			out = append(out, "  "+l)
 		}
 	}
 	return out
+}
+
+// connected says how often a server was connected.
+func connected(times int) string {
+	switch times {
+	case 0:
+		return "not connected yet"
+	case 1:
+		return "connected once"
+	}
+	return fmt.Sprintf("connected %d times", times)
 }
 
 func (p *serversPane) key(stroke, text string) (tea.Cmd, bool) {
@@ -164,25 +175,25 @@ func (p *serversPane) login(s *connect.Server) tea.Cmd {
 	page := s.State().Page
 	switch {
 	case page == "":
-		return p.act(s.Name()+" is restarting; if it wants a login, press l again", s.Restart)
+		return p.act(s.Name()+" is restarting; if it needs a login, press l again", s.Restart)
 	case p.t.o.OpenPage == nil:
 		p.said = "Open this page: " + page
 		return nil
 	}
-	return p.act("The page is being opened: "+page, func() error { return p.t.o.OpenPage(page) })
+	return p.act("Opening "+page, func() error { return p.t.o.OpenPage(page) })
 }
 
 // stderrPane is what a server's process wrote to standard error, as far as it
 // is kept.
 func stderrPane(log *wirelog.Log, server string) *textPane {
-	return &textPane{name: "Standard error of " + line(server), top: 1 << 30, write: func(width int, _ bool) []string {
+	return &textPane{name: "stderr of " + line(server), top: 1 << 30, write: func(width int, _ bool) []string {
 		ms, _ := log.Filter(wirelog.Query{Server: server, Kinds: []speccheck.Kind{speccheck.KindStderr, speccheck.KindInvalid, speccheck.KindEvent}}, 0, 2000)
 		var out []string
 		for i := len(ms) - 1; i >= 0; i-- {
 			out = append(out, indented(wrap(visible.Terminal(string(ms[i].Frame)), width-13), ms[i].At.Format("15:04:05.000 "), strings.Repeat(" ", 13))...)
 		}
 		if out == nil {
-			out = []string{"It has written nothing."}
+			out = []string{"Nothing was written."}
 		}
 		return out
 	}}

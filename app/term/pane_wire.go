@@ -92,7 +92,7 @@ func (p *wirePane) view(width, height int, th *theme) []string {
 	}
 	p.seen = height
 	if len(p.all) == 0 {
-		out = []string{th.dim.Render("No messages.")}
+		out = []string{th.dim.Render("No messages yet.")}
 	}
 	from, to := p.window(len(p.all), height)
 	server := columnsFor(p.all[from:to])
@@ -188,7 +188,7 @@ func messagePane(log *wirelog.Log, seq uint64) *textPane {
 	return &textPane{name: fmt.Sprintf("Message %d", seq), write: func(width int, _ bool) []string {
 		m, ok := log.Get(seq)
 		if !ok {
-			return []string{"This message is no longer kept."}
+			return []string{"This message was dropped: the log holds only the latest messages."}
 		}
 		about := []string{string(m.Dir), string(m.Kind), line(m.Server), m.At.Format("15:04:05.000000"), count(m.Size, "byte", "bytes")}
 		if m.Era != "" {
@@ -198,10 +198,10 @@ func messagePane(log *wirelog.Log, seq uint64) *textPane {
 			about = append(about, "after "+elapsed(m.Duration))
 		}
 		if m.Joins != 0 {
-			about = append(about, fmt.Sprintf("belongs to %d", m.Joins))
+			about = append(about, fmt.Sprintf("request: %d", m.Joins))
 		}
 		if m.AnsweredBy != 0 {
-			about = append(about, fmt.Sprintf("answered by %d", m.AnsweredBy))
+			about = append(about, fmt.Sprintf("response: %d", m.AnsweredBy))
 		}
 		out := wrap(strings.Join(about, " · "), width)
 		if what := speccheck.Describe(m.Method, m.Revision); what != "" {

@@ -175,7 +175,7 @@ func (p *plain) command(f func(ctx context.Context, out *show.Printer) (after, e
 
 // fill asks for the arguments of a tool or a prompt.
 func (p *plain) fill(c *callSheet) (after, error) {
-	p.say("Fill in " + c.title + " (an empty line leaves out what may be left out, ! gives up):")
+	p.say("Fill in " + c.title + " (an empty line skips an optional field, ! cancels):")
 	p.keepAhead()
 	if err := p.sheet(p.t.ctx, c.sheet); err != nil {
 		if errors.Is(err, form.ErrDeclined) || errors.Is(err, io.EOF) {
@@ -204,12 +204,12 @@ func (p *plain) sheet(ctx context.Context, s *sheet) error {
 			notes := line(f.kind)
 			read := p.in.ReadLine
 			if f.secret {
-				read, notes = p.in.ReadSecret, notes+", not shown"
+				read, notes = p.in.ReadSecret, notes+", hidden"
 			}
 			if f.value != "" {
-				notes += ", empty: " + line(f.shown(f.value))
+				notes += ", default: " + line(f.shown(f.value))
 			} else if !f.Required {
-				notes += ", may be empty"
+				notes += ", optional"
 			}
 			text, err := p.read(ctx, fmt.Sprintf("%s (%s): ", f.label(), notes), read)
 			switch {
@@ -277,7 +277,7 @@ func (p *plain) event(e host.Event) {
 	case host.EventText:
 		p.stream(e.Text)
 	case host.EventPrompt:
-		p.say("The prompt of " + e.Server + " says:")
+		p.say("Prompt from " + e.Server + " says:")
 		for _, l := range quoteMessage(e.Text, p.width, &theme{}) {
 			fmt.Fprintln(p.out, "  "+l)
 		}

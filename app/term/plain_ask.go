@@ -81,7 +81,7 @@ func (q *question) words() (all map[string]string, text, no string) {
 		return map[string]string{"opened": "accept", "decline": "decline", "cancel": "cancel", "mute": "mute"}, "opened, decline, cancel, mute", "cancel"
 	}
 	if q.ask.Draft != nil {
-		return map[string]string{"accept": "accept", "decline": "decline", "mute": "mute"}, "accept, decline, mute, or = and other words to send instead", "decline"
+		return map[string]string{"accept": "accept", "decline": "decline", "mute": "mute"}, "accept, decline, mute, or = and other text to send instead", "decline"
 	}
 	return map[string]string{"accept": "accept", "decline": "decline", "mute": "mute"}, "accept, decline, mute", "decline"
 }
@@ -96,7 +96,7 @@ func (p *plain) keepAhead() {
 
 func (p *plain) keep(text string) {
 	p.ahead = append(p.ahead, text)
-	p.say("  (kept for later: " + clip(text, 60) + ")")
+	p.say("  (saved for later: " + clip(text, 60) + ")")
 }
 
 // askWord reads lines until one is an answer. At a terminal, lines that were

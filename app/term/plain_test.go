@@ -50,8 +50,8 @@ func TestPlainWithoutAModel(t *testing.T) {
 		"/call calc/multiply a=6", "7", "always",
 		"/read calc welcome://ada", "/servers", "/wire calc", "/tool", "/sessions", "/quit", "never reached")
 	has(t, out,
-		"Model: none/keyword (keyword match, not a language model)",
-		"> add 2 and 3", "? May calc/add run?", "a: 2", "answer with one of", "✓ calc/add", "Allowed once", "  5",
+		"Model: No model connected · matching keywords",
+		"> add 2 and 3", "? Allow calc/add?", "a: 2", "answer with one of", "✓ calc/add", "Allowed once", "  5",
 		"? calc asks you to fill in a form", "│ Which two numbers", "a number is needed", "✓ calc/average", "  6",
 		"Fill in calc/multiply", "b (number)", "✓ calc/multiply", "Always allowed", "  42",
 		"Welcome, ada!", "calc ", "ready", "→ tools/call multiply", "did you mean /tools", "add 2 and 3", "> /quit")
@@ -73,14 +73,14 @@ func TestPlainWithAScript(t *testing.T) {
 {"done":""}
 `)
 	out := plainly(t, model, nil, "a sum", "once", "once")
-	has(t, out, "Adding.\nAt once\n", "? May calc/", "? May calc/", "It is 5.\n")
+	has(t, out, "Adding.\nAt once\n", "? Allow calc/", "? Allow calc/", "It is 5.\n")
 	has(t, out, "division by zero")
 }
 
 // Where nobody answers any more, the answer is no.
 func TestPlainEndOfInputDenies(t *testing.T) {
 	out := plainly(t, keyword.Model{}, nil, "add 2 and 3")
-	has(t, out, "? May calc/add run?", "⊘ calc/add was denied")
+	has(t, out, "? Allow calc/add?", "⊘ calc/add was denied")
 	if strings.Contains(out, "✓") {
 		t.Errorf("it ran\n%s", out)
 	}
@@ -94,7 +94,7 @@ func TestPlainDeclinesForms(t *testing.T) {
 func TestPlainShowsNoSecrets(t *testing.T) {
 	out := plainly(t, keyword.Model{}, map[string]*server.Server{"vault": vault()}, "/call vault/unlock", "once", "ada", "hunter2hunter2")
 	asked, _, _ := strings.Cut(out, "✓ vault/unlock")
-	has(t, asked, "vault asks for what looks like a secret (password)", "user (text)", "password (text, not shown): (not shown)")
+	has(t, asked, "vault asks for what looks like a secret (password)", "user (text)", "password (text, hidden): (hidden)")
 	if strings.Contains(asked, "hunter2") {
 		t.Errorf("the secret is shown\n%s", asked)
 	}
@@ -104,7 +104,7 @@ func TestPlainServersCannotDraw(t *testing.T) {
 	out := plainly(t, keyword.Model{}, map[string]*server.Server{"evil": hostile(t)},
 		"/tools evil", "/resources evil", "/prompts evil", "/read evil evil://x", "/call evil/do", "once", "name", "/wire evil", "/evil:p x=1")
 	clean(t, "plain", out)
-	has(t, out, "? May evil/do run?", "! ", "✓ evil/do")
+	has(t, out, "? Allow evil/do?", "! ", "✓ evil/do")
 }
 
 // A prompt that was answered takes no interrupt any more: it is for what the

@@ -30,7 +30,7 @@ func newQuestion(a host.Ask) *question {
 	if a.Kind == host.AskForm {
 		s, err := questionSheet(a.Schema, a.Secret)
 		if err != nil {
-			q.wrong = "The form cannot be read: " + err.Error()
+			q.wrong = "The form is invalid: " + err.Error()
 			s = &sheet{schema: a.Schema}
 		}
 		q.sheet = newSheetView(s)
@@ -44,18 +44,18 @@ func (q *question) title() string {
 	server := line(q.ask.Server)
 	switch q.ask.Kind {
 	case host.AskApproval:
-		return "May " + callName(q.ask.Call) + " run?"
+		return "Allow " + callName(q.ask.Call) + "?"
 	case host.AskFlow:
-		return fmt.Sprintf("May data of %s go to %s?", line(q.ask.From), server)
+		return fmt.Sprintf("Allow data from %s to go to %s?", line(q.ask.From), server)
 	case host.AskForm:
 		return server + " asks you to fill in a form"
 	case host.AskURL:
 		return server + " asks you to open a page"
 	case host.AskSampling:
 		if q.ask.Draft != nil {
-			return "May this be sent to " + server + "?"
+			return "Send this to " + server + "?"
 		}
-		return server + " asks the model to write something"
+		return server + " asks to use the model"
 	}
 	return server + " asks"
 }
@@ -125,7 +125,7 @@ func (q *question) page(width int, th *theme) []string {
 	if at.Machine != "" {
 		out = append(out, th.dim.Render("on the machine ")+th.bold.Render(line(at.Machine)))
 	}
-	out = append(out, th.dim.Render("the address in full:"))
+	out = append(out, th.dim.Render("full address:"))
 	for _, l := range lay(line(q.ask.URL), width-2) {
 		out = append(out, "  "+l)
 	}
@@ -173,7 +173,7 @@ func (q *question) options() []option {
 		if q.ask.Draft != nil {
 			return []option{{"accept", "Send"}, {doEdit, "Change"}, {"decline", "Decline"}, mute}
 		}
-		return []option{{"accept", "Let it write"}, {"decline", "Decline"}, mute}
+		return []option{{"accept", "Allow"}, {"decline", "Decline"}, mute}
 	}
 	return nil
 }
@@ -218,16 +218,16 @@ func (q *question) menu(width int, th *theme, focused bool) []string {
 
 // foot says what the keys do now.
 func (q *question) foot(width int, th *theme, focused, empty bool) []string {
-	help := "→ ← pick · enter · ctrl+o all · esc"
+	help := "→ ← select · enter · ctrl+o all · esc"
 	switch {
 	case focused && q.edit != nil && q.inside:
 		return wrap("ctrl+s send this instead · esc back", width)
 	case focused && q.inside:
 		return wrap("enter next · ctrl+s send · ctrl+x decline · esc back", width)
 	case !focused && empty:
-		help = "Enter answers · typing goes below"
+		help = "Enter to answer · typing goes below"
 	case !focused:
-		help = "Ctrl-G answers · typing goes below"
+		help = "Ctrl-G to answer · typing goes below"
 	}
 	out := q.menu(width, th, focused)
 	for _, l := range wrap(help, width) {

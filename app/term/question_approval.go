@@ -36,9 +36,9 @@ func (q *question) approval(width int, th *theme) []string {
 		out = append(out, th.dim.Render(l))
 	}
 	if q.ask.Tool != nil && (q.ask.First || len(q.ask.Changes) > 0) {
-		label := "First use. " + line(q.ask.Server) + " says about it:"
+		label := "First use. " + line(q.ask.Server) + " describes it:"
 		if !q.ask.First {
-			label = "The definition now:"
+			label = "Current definition:"
 		}
 		out = append(out, th.dim.Render(cut(label, width)))
 		out = append(out, indented(toolLines(q.ask.Tool, width-2, false), "│ ", "│ ")...)

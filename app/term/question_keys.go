@@ -132,11 +132,11 @@ func (s *screen) openPage(q *question) tea.Cmd {
 		return nil
 	}
 	if s.t.o.OpenPage == nil {
-		q.wrong = "There is no browser here: open the page yourself, then pick \"I have opened it\"."
+		q.wrong = "No browser found. Open the page yourself, then select \"I have opened it\"."
 		return nil
 	}
 	if err := s.t.o.OpenPage(q.ask.URL); err != nil {
-		q.wrong = "No browser opened: " + err.Error() + ". Open the page yourself, then pick \"I have opened it\"."
+		q.wrong = "No browser opened: " + err.Error() + ". Open the page yourself, then select \"I have opened it\"."
 		return nil
 	}
 	return s.reply("accept", nil)

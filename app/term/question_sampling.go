@@ -30,7 +30,7 @@ func (q *question) sampling(width int, th *theme) (out []string, cursor int) {
 		out = append(out, indented(wrap(visible.Text(text), width-2), "│ ", "│ ")...)
 	}
 	if p.SystemPrompt != "" {
-		part("its instructions to the model", p.SystemPrompt)
+		part("instructions to the model", p.SystemPrompt)
 	}
 	for _, m := range p.Messages {
 		part(string(m.Role), blocksText(m.Content.Blocks))

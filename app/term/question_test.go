@@ -35,7 +35,7 @@ func TestSamplingIsReviewedAndChanged(t *testing.T) {
 	d.answer("Allow once")
 	d.until("sampling is asked", func() bool { return len(d.s.questions) == 1 && d.s.questions[0].ask.Kind == host.AskSampling })
 	d.both("sampling")
-	d.answer("Let it write")
+	d.answer("Allow")
 	d.until("the draft", func() bool { return len(d.s.questions) == 1 && d.s.questions[0].ask.Draft != nil })
 	d.shows("violets are blue")
 	d.answer("Change")
@@ -137,7 +137,7 @@ func TestTargetsAndRiskAreSeen(t *testing.T) {
 		if keys != "" {
 			d.press(keys)
 		}
-		for _, want := range []string{"May fs/write_file run?", "Can delete or overwrite · Reaches outside", "destination_path: /home/ada/.ssh/authorized_keys", "mode: overwrite", "content: All work", "more characters (ctrl+o)", "Always deny"} {
+		for _, want := range []string{"Allow fs/write_file?", "Can delete or overwrite · Reaches outside", "destination_path: /home/ada/.ssh/authorized_keys", "mode: overwrite", "content: All work", "more characters (ctrl+o)", "Always deny"} {
 			if !strings.Contains(d.view(), want) {
 				t.Errorf("%q cannot be seen\n%s", want, d.view())
 			}
@@ -193,7 +193,7 @@ func TestFlowIsAsked(t *testing.T) {
 		}
 	}
 	d.answer("Deny")
-	d.shows("Data of calc must not go to mail")
+	d.shows("A rule forbids sending data from calc to mail")
 	d.until("it is over", func() bool { return d.s.turns == 0 })
 	call("/call mail/send")
 	d.answer("Allow for this session")

@@ -64,7 +64,7 @@ type (
 func newScreen(ctx context.Context, w *workspace.Workspace, o Options) *screen {
 	s := &screen{t: newTalk(ctx, w, o), theme: newTheme(o.Theme, true), width: 80, height: 24, cards: map[string]*entry{}, picked: -1}
 	if err := s.history.load(o.History); err != nil {
-		s.note("?", "What you typed before cannot be read: "+err.Error())
+		s.note("?", "Cannot read the input history: "+err.Error())
 	}
 	for _, l := range o.Greeting {
 		s.note("", l)
@@ -151,11 +151,11 @@ func (s *screen) send(text string) tea.Cmd {
 	}
 	c, words, err := s.t.parsed(text)
 	if c == nil && err == nil && s.turns > 0 {
-		s.hint = "the last turn still runs: Ctrl-C stops it"
+		s.hint = "the last turn is still running; Ctrl-C stops it"
 		return nil
 	}
 	if err := s.history.add(text); err != nil {
-		s.note("?", "What you type cannot be kept: "+err.Error())
+		s.note("?", "Cannot write the input history: "+err.Error())
 	}
 	s.input.set("")
 	s.above = 0
@@ -197,7 +197,7 @@ func (s *screen) command(c *command, words []string, text string) tea.Cmd {
 		return nil
 	case "new", "sessions", "model":
 		if s.turns > 0 && (c.name == "new" || len(words) > 0) {
-			s.note("!", "A turn still runs: Ctrl-C stops it.")
+			s.note("!", "A turn is still running. Ctrl-C stops it.")
 			return nil
 		}
 	}
@@ -234,7 +234,7 @@ func (s *screen) done(m doneMsg) tea.Cmd {
 			s.note("", n)
 		}
 		if sum := s.t.now().Summary(); sum.Title != "" {
-			s.note("", "Going on with: "+sum.Title)
+			s.note("", "Resumed: "+sum.Title)
 		}
 	case a.say != "":
 		return s.turn(a.say)
@@ -262,10 +262,10 @@ func (s *screen) choose(a after) {
 	p := &choicePane{items: a.items}
 	switch a.list {
 	case "sessions":
-		p.name, p.empty = "Sessions", "There are no sessions yet."
+		p.name, p.empty = "Sessions", "No sessions yet."
 		p.chosen = func(id string) tea.Cmd { return s.typed("/sessions " + id) }
 	case "models":
-		p.name, p.empty = "Models", "No key and no model on this machine was found. /model provider/name takes one by its name; tenon help chat says which keys are looked for."
+		p.name, p.empty = "Models", "No API key and no local model was found. /model provider/name selects a model; tenon help chat lists the keys."
 		p.chosen = func(name string) tea.Cmd { return s.typed("/model " + args.Quote(name)) }
 	}
 	s.pane = p

@@ -152,7 +152,7 @@ func TestFormCanBeDeclinedAndCancelled(t *testing.T) {
 			d.until("the form", func() bool { return len(d.s.questions) == 1 && d.s.questions[0].sheet != nil })
 			d.answer(label)
 			d.shows(says + ": calc asks")
-			d.until("the call is over", func() bool { return d.s.turns == 0 })
+			d.until("the call has ended", func() bool { return d.s.turns == 0 })
 		})
 	}
 }
@@ -255,7 +255,7 @@ func TestServersPane(t *testing.T) {
 	d.press("r")
 	d.until("calc is ready", func() bool { return d.w.Fleet.Get("calc").State().Phase == "ready" })
 	d.press("enter")
-	d.shows("Standard error of calc")
+	d.shows("stderr of calc")
 	d.press("esc", "esc")
 	if d.s.pane != nil {
 		t.Error("esc does not close the pane")
@@ -365,7 +365,7 @@ func TestSessionsAreResumed(t *testing.T) {
 	d.until("the turn is over", func() bool { return d.s.turns == 0 })
 	d.types("/new")
 	d.press("enter")
-	d.shows("A new session")
+	d.shows("New session")
 	if v := d.view(); strings.Contains(v, "42") {
 		t.Errorf("the old session is still shown\n%s", v)
 	}
@@ -373,7 +373,7 @@ func TestSessionsAreResumed(t *testing.T) {
 	d.press("enter")
 	d.shows("add 20 and 22")
 	d.press("enter")
-	d.shows("Going on with: add 20 and 22")
+	d.shows("Resumed: add 20 and 22")
 	d.shows("in an earlier run")
 	d.shows("42")
 	d.fits()
@@ -409,7 +409,7 @@ func TestAllowDenyForget(t *testing.T) {
 	command("/call calc/add a=40 b=2", "Always allowed")
 	command("/deny calc/add", "calc/add is always denied")
 	command("/call calc/add a=1 b=1", "You always deny this tool")
-	command("/forget calc/add", "is forgotten")
+	command("/forget calc/add", "are forgotten")
 	d.types("/call calc/add a=1 b=1")
 	d.press("enter")
 	d.asked()
@@ -419,14 +419,14 @@ func TestCommandsSayWhatIsWrong(t *testing.T) {
 	d := drive(t, nil, nil, nil)
 	for typed, says := range map[string]string{
 		"/tool":                "did you mean /tools",
-		"/xyz":                 "/help lists them all",
-		"/call":                "say which tool",
-		"/call calc/nothing":   "/tools lists what there is",
-		"/call nobody/x":       `no server named "nobody"`,
-		"/read calc":           "say what to read",
-		"/prompt calc:nothing": "has no prompt named",
-		"/restart":             "say which server",
-		"/save":                "say where to",
+		"/xyz":                 "/help lists all commands",
+		"/call":                "usage: /call server/tool",
+		"/call calc/nothing":   "/tools lists the tools",
+		"/call nobody/x":       `unknown server "nobody"`,
+		"/read calc":           "usage: /read server uri",
+		"/prompt calc:nothing": "has no prompt",
+		"/restart":             "usage: /restart server",
+		"/save":                "name a file",
 	} {
 		d.types(typed)
 		d.press("enter")
@@ -445,7 +445,7 @@ func TestListsAndReads(t *testing.T) {
 		{"/resources", "welcome://{userId}"},
 		{"/prompts", "Explain a calculation"},
 		{"/read calc welcome://ada", "Welcome, ada!"},
-		{"/save " + file, "The conversation is in"},
+		{"/save " + file, "Conversation saved to"},
 	} {
 		d.types(tt[0])
 		d.press("enter")
@@ -508,7 +508,7 @@ func TestLongAndWideText(t *testing.T) {
 	}
 	d.press("pgup", "pgup")
 	d.fits()
-	if !strings.Contains(d.view(), "lines below") {
+	if !strings.Contains(d.view(), "more lines") {
 		t.Errorf("it does not say that there is more\n%s", d.view())
 	}
 	for range 1000 {
@@ -548,7 +548,7 @@ func TestPromptLine(t *testing.T) {
 	d.types("17 times it's")
 	d.press("enter")
 	d.answer("Deny") // the keyword matcher finds a tool in the words
-	d.shows("The prompt of calc says:")
+	d.shows("Prompt from calc says:")
 	d.until("it is over", func() bool { return d.s.turns == 0 })
 	if text := d.s.t.now().Messages()[0].Text(); !strings.Contains(text, "17 times it's") {
 		t.Errorf("the prompt was %q", text)

@@ -41,7 +41,7 @@ func TestUndoTakesTheLastTurnOut(t *testing.T) {
 	feed := NewFeed()
 	w := desk(t, keyword.Model{}, feed, nil)
 	out := types(t, w, feed, "/undo", "good morning", "good evening", "/undo", "good night")
-	has(t, out, "there is nothing to undo", "> good evening", "> /undo", "Taken out of the conversation: good evening. What its calls have done is not undone.", "> good night")
+	has(t, out, "nothing to undo", "> good evening", "> /undo", "Removed the last turn: good evening. Changes that its tool calls made stay.", "> good night")
 	all, err := w.Host.Sessions()
 	if err != nil || len(all) != 1 {
 		t.Fatalf("%+v, %v", all, err)
@@ -94,7 +94,7 @@ func TestSessionIsTakenOver(t *testing.T) {
 	other, id := elsewhere(t, dir)
 	w := deskIn(t, dir, keyword.Model{}, feed, nil)
 	out := types(t, w, feed, "/sessions "+id, "/sessions "+id+" now", "/sessions "+id+" take-over", "good evening")
-	has(t, out, "is open in process", "/sessions "+id+" take-over takes it from there", `unknown word "now"`, "> good evening")
+	has(t, out, "is open in process", "/sessions "+id+" take-over continues it here", `unexpected argument "now"`, "> good evening")
 	if got := inSession(t, w, id); got != "good morning|good evening" {
 		t.Errorf("the session holds %q", got)
 	}

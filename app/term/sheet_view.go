@@ -161,7 +161,7 @@ func (v *sheetView) edited() *editor {
 // lines lays the sheet out; cursor is the line of the field that keys go to.
 func (v *sheetView) lines(width int, th *theme) (out []string, cursor int) {
 	if len(v.fields) == 0 {
-		return []string{th.dim.Render("There is nothing to fill in: enter accepts.")}, -1
+		return []string{th.dim.Render("Nothing to fill in. Enter accepts.")}, -1
 	}
 	for i := range v.fields {
 		f := &v.fields[i]
@@ -171,7 +171,7 @@ func (v *sheetView) lines(width int, th *theme) (out []string, cursor int) {
 		}
 		notes := line(f.kind)
 		if f.secret {
-			notes += ", not shown"
+			notes += ", hidden"
 		}
 		if f.Description != "" {
 			notes = line(f.Description) + " (" + notes + ")"

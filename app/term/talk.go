@@ -108,7 +108,7 @@ func (t *talk) wait() { t.all.Wait() }
 func (t *talk) server(name string) (*client.Client, error) {
 	s := t.w.Fleet.Get(name)
 	if s == nil {
-		return nil, fmt.Errorf("there is no server named %q: %s", name, t.servers())
+		return nil, fmt.Errorf("unknown server %q: %s", name, t.servers())
 	}
 	return s.Client(), nil
 }
@@ -120,9 +120,9 @@ func (t *talk) servers() string {
 		names = append(names, s.Name())
 	}
 	if len(names) == 0 {
-		return "there are none"
+		return "no servers are configured"
 	}
-	return "there is " + strings.Join(names, ", ")
+	return "the servers are " + strings.Join(names, ", ")
 }
 
 // tool finds a tool by server/tool, by the name that the model has for it, or
@@ -144,15 +144,15 @@ func (t *talk) tool(ctx context.Context, name string) (*host.Tool, error) {
 	case len(found) == 1:
 		return &found[0], nil
 	case len(found) > 1:
-		return nil, fmt.Errorf("several servers have a tool named %s: say which, as in %s/%s", name, found[0].Server, name)
+		return nil, fmt.Errorf("several servers have a tool %q; write %s/%s", name, found[0].Server, name)
 	case parted && t.w.Fleet.Get(server) == nil:
-		return nil, fmt.Errorf("there is no server named %q: %s", server, t.servers())
+		return nil, fmt.Errorf("unknown server %q: %s", server, t.servers())
 	case parted:
 		if s := t.w.Fleet.Get(server).State(); !s.Usable() {
 			return nil, fmt.Errorf("%s is %s: %s", server, s.Phase, s.Why)
 		}
 	}
-	return nil, fmt.Errorf("there is no tool %q: /tools lists what there is", name)
+	return nil, fmt.Errorf("unknown tool %q; /tools lists the tools", name)
 }
 
 // list asks a server what it has beside tools. What it said before counts until

@@ -41,11 +41,11 @@ func TestPlainLinesTypedAheadAnswerNothing(t *testing.T) {
 	s.Press("always\ronc")
 	s.Sees("always\r\nonc") // the terminal has it
 	m.may <- struct{}{}
-	s.Sees("? May calc/add run?")
-	s.Sees("kept for later: always")
+	s.Sees("? Allow calc/add?")
+	s.Sees("saved for later: always")
 	s.Sees("Always deny: ")
 	s.Press("e\r")
-	s.Sees("kept for later: e")
+	s.Sees("saved for later: e")
 	s.Sees("Always deny: ")
 	if strings.Contains(s.Text(), "✓") || len(w.Host.Asks()) != 1 {
 		t.Fatalf("what was typed ahead has answered:\n%s", s.Text())

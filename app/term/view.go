@@ -103,9 +103,9 @@ func (s *screen) below(room int) (lines []string, x, y int) {
 	case s.hint != "":
 		keys = s.hint
 	case s.chosen != nil:
-		keys = "↑↓ choose · enter fold · esc back"
+		keys = "↑↓ select · enter expand · esc back"
 	case s.above > 0:
-		keys = fmt.Sprintf("%d lines below · pgdn", s.above)
+		keys = fmt.Sprintf("%d more lines · pgdn", s.above)
 	case s.turns > 0:
 		keys = "working · ctrl+c stops"
 	}
@@ -210,12 +210,12 @@ func (s *screen) popup(most int) []string {
 	return out
 }
 
-// waits says that a question waits while something else is in front.
+// waits says that a open question while something else is in front.
 func (s *screen) waits() string {
 	if len(s.questions) == 0 {
 		return ""
 	}
-	return " · " + count(len(s.questions), "question waits", "questions wait") + ": ctrl+g"
+	return " · " + count(len(s.questions), "open question", "open questions") + ": ctrl+g"
 }
 
 // status is the line at the bottom: which model answers and what it is not, how
@@ -224,10 +224,12 @@ func (s *screen) waits() string {
 func (s *screen) status() string {
 	var must, more []string
 	if m := s.t.w.Host.Model(); m == nil {
-		must = []string{"no model"}
+		must = []string{"No model connected"}
 	} else if info := m.Info(); info.Label != "" {
 		must = []string{line(info.Label)}
-		more = append(more, line(info.String()))
+		if info.Provider != "none" {
+			more = append(more, line(info.String()))
+		}
 	} else {
 		must = []string{line(info.String())}
 	}

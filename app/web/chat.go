@@ -187,18 +187,18 @@ func (s *Server) approveTool(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if q.Digest == "" {
-		return nil, bad("say what was approved: {\"server\": …, \"tool\": …, \"digest\": …}")
+		return nil, bad("required: {\"server\": …, \"tool\": …, \"digest\": …}")
 	}
 	for _, t := range s.work.Host.Tools(r.Context()) {
 		if t.Server != q.Server || t.Tool.Name != q.Tool {
 			continue
 		}
 		if t.Digest != q.Digest {
-			return nil, fault{http.StatusConflict, fmt.Errorf("%s/%s has changed since you looked at it. Look again", q.Server, q.Tool)}
+			return nil, fault{http.StatusConflict, fmt.Errorf("%s/%s has changed since you viewed it. View it again", q.Server, q.Tool)}
 		}
 		return struct{}{}, s.work.Book.Approve(t.Server, t.Tool)
 	}
-	return nil, missing("there is no such tool")
+	return nil, missing("no such tool")
 }
 
 // forget takes back what was said about a tool, or about all of a server.
@@ -211,7 +211,7 @@ func (s *Server) forget(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if q.Server == "" {
-		return nil, bad("missing member \"server\"")
+		return nil, bad("required: server")
 	}
 	return struct{}{}, s.work.Book.Forget(q.Server, q.Tool)
 }
@@ -232,7 +232,7 @@ func (s *Server) chooseModel(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if s.opts.Choose == nil {
-		return nil, missing("this page cannot choose another model")
+		return nil, missing("the model cannot be changed here")
 	}
 	m, err := s.opts.Choose(r.Context(), q.Name)
 	if err != nil {

@@ -68,7 +68,7 @@ func (s *Server) call(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if q.Tool == "" {
-		return nil, bad("say which tool to call: {\"tool\": …, \"arguments\": {…}}")
+		return nil, bad("required: {\"tool\": …, \"arguments\": {…}}")
 	}
 	id, ctx, end := s.begin("call")
 	begun := driven{ID: id, Server: one.Name(), Tool: q.Tool, Phase: "running"}
@@ -181,7 +181,7 @@ func (s *Server) watch(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if q.URI == "" {
-		return nil, bad("say which resource: {\"uri\": …}")
+		return nil, bad("required: {\"uri\": …}")
 	}
 	id, ctx, end := s.begin("watch")
 	s.running.Go(func() {
@@ -207,7 +207,7 @@ func (s *Server) raw(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if q.Method == "" {
-		return nil, bad("say which method: {\"method\": …, \"params\": {…}}")
+		return nil, bad("required: {\"method\": …, \"params\": {…}}")
 	}
 	before := s.work.Log.Last()
 	began := time.Now()
@@ -269,10 +269,10 @@ func (s *Server) eras(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if s.opts.Eras == nil {
-		return nil, missing("this page cannot make calls in other revisions")
+		return nil, missing("comparing protocol versions is not available here")
 	}
 	if q.Method == "" || len(q.Revisions) == 0 || len(q.Revisions) > 5 {
-		return nil, bad("say which method and one to five revisions")
+		return nil, bad("required: a method and one to five revisions")
 	}
 	runs := []eraRun{}
 	for _, rev := range q.Revisions {

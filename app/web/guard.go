@@ -41,11 +41,11 @@ func (g *guard) refuses(w http.ResponseWriter, r *http.Request) bool {
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	switch {
 	case !g.knows(r.Host):
-		refuse(w, http.StatusForbidden, errors.New("this page is not served under that name"))
+		refuse(w, http.StatusForbidden, errors.New("unknown Host"))
 	case !sameOrigin(r):
-		refuse(w, http.StatusForbidden, errors.New("requests from other pages are not answered"))
+		refuse(w, http.StatusForbidden, errors.New("requests from other sites are refused"))
 	case strings.HasPrefix(r.URL.Path, "/api/") && r.URL.Path != "/api/v1/login" && !g.known(r):
-		refuse(w, http.StatusUnauthorized, errors.New("open the page with the address that tenon up has printed"))
+		refuse(w, http.StatusUnauthorized, errors.New("open the address that tenon up printed"))
 	case r.Method != http.MethodGet && r.Method != http.MethodHead && !isTyped(r):
 		refuse(w, http.StatusUnsupportedMediaType, errors.New("send application/json; to wire/load, application/x-txtar"))
 	default:
@@ -115,7 +115,7 @@ func (g *guard) login(w http.ResponseWriter, r *http.Request) {
 		err = mcp.Unmarshal(data, &q)
 	}
 	if err != nil {
-		refuse(w, http.StatusBadRequest, errors.New("send {\"token\": …}"))
+		refuse(w, http.StatusBadRequest, errors.New("required: {\"token\": …}"))
 		return
 	}
 	g.mu.Lock()
@@ -128,7 +128,7 @@ func (g *guard) login(w http.ResponseWriter, r *http.Request) {
 	}
 	g.mu.Unlock()
 	if !ok {
-		refuse(w, http.StatusUnauthorized, errors.New("the token was used already, or is wrong: tenon up prints a new address when it is started again, or when you press Enter there"))
+		refuse(w, http.StatusUnauthorized, errors.New("the token is wrong or was already used: press Enter in the terminal where tenon up runs to get a new address"))
 		return
 	}
 	http.SetCookie(w, &http.Cookie{Name: g.cookie, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})

@@ -69,7 +69,7 @@ func (s *Server) state(r *http.Request) (any, error) {
 func (s *Server) find(r *http.Request) (*connect.Server, error) {
 	one := s.work.Fleet.Get(r.PathValue("name"))
 	if one == nil {
-		return nil, missing("unknown server")
+		return nil, missing("no server has this name")
 	}
 	return one, nil
 }
@@ -126,10 +126,10 @@ func (s *Server) approve(r *http.Request) (any, error) {
 		return nil, err
 	}
 	if s.opts.Approve == nil {
-		return nil, missing("no server waits for approval")
+		return nil, missing("nothing to approve")
 	}
 	if q.Pin == "" {
-		return nil, bad("say what was approved: {\"pin\": …}")
+		return nil, bad("required: {\"pin\": …}")
 	}
 	if err := s.opts.Approve(r.Context(), r.PathValue("name"), q.Pin); err != nil {
 		return nil, fault{http.StatusConflict, err}

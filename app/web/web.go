@@ -219,10 +219,10 @@ func (s *Server) nowhere(w http.ResponseWriter, r *http.Request) {
 	post.Method = http.MethodPost
 	if _, pattern := s.mux.Handler(post); pattern != "" {
 		w.Header().Set("Allow", http.MethodPost)
-		refuse(w, http.StatusMethodNotAllowed, errors.New("use POST for this address"))
+		refuse(w, http.StatusMethodNotAllowed, errors.New("use POST"))
 		return
 	}
-	refuse(w, http.StatusNotFound, errors.New("unknown address: see docs/api.md"))
+	refuse(w, http.StatusNotFound, errors.New("unknown API path: see docs/api.md"))
 }
 
 // A fault is an error with its HTTP status.
@@ -281,7 +281,7 @@ func refuse(w http.ResponseWriter, status int, err error) {
 	}
 	raw, err := mcp.Marshal(body)
 	if err != nil {
-		raw = []byte(`{"error":"the error cannot be told"}`)
+		raw = []byte(`{"error":"cannot encode the error"}`)
 	}
 	w.Write(raw)
 }
@@ -301,7 +301,7 @@ func body(r *http.Request, v any) error {
 		return nil
 	}
 	if err := mcp.Unmarshal(data, v); err != nil {
-		return bad("cannot read the body: " + err.Error())
+		return bad("read the body: " + err.Error())
 	}
 	return nil
 }

@@ -74,11 +74,11 @@ func (s *Server) wire(r *http.Request) (any, error) {
 func (s *Server) one(text string) (speccheck.Message, error) {
 	seq, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		return speccheck.Message{}, bad("the message must be named by its number")
+		return speccheck.Message{}, bad("a message number is required")
 	}
 	m, ok := s.work.Log.Get(seq)
 	if !ok {
-		return m, missing("the message is no longer kept")
+		return m, missing("the message was dropped: the log holds only the latest messages")
 	}
 	return m, nil
 }

@@ -26,7 +26,7 @@ func TestChatOffersBuiltinsWhereNothingIsConfigured(t *testing.T) {
 	if code != 0 {
 		t.Fatalf("exit code %d\n%s\n%s", code, out, errs)
 	}
-	for _, want := range []string{"No servers are configured. Using the builtin servers calc and fs", "keyword match, not a language model", "May calc/add run?", "Allowed once", "fs "} {
+	for _, want := range []string{"No servers are configured. Using the builtin servers calc and fs", "No model connected · matching keywords", "Allow calc/add?", "Allowed once", "fs "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing:\n%s", want, out)
 		}

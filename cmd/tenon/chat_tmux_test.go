@@ -174,8 +174,8 @@ func TestChatInATerminal(t *testing.T) {
 	v.until("2/2 servers")
 	v.types("add 2 and 3")
 	v.keys("Enter")
-	shown["approval"] = v.until("May calc/add run?", "Allow once · Allow for this session · Always allow · Deny · Always deny", "a: 2", "Add two numbers", "keyword match, not a language model")
-	v.answer("Allow for this session", "May calc/add run?")
+	shown["approval"] = v.until("Allow calc/add?", "Allow once · Allow for this session · Always allow · Deny · Always deny", "a: 2", "Add two numbers", "No model connected · matching keywords")
+	v.answer("Allow for this session", "Allow calc/add?")
 	shown["added"] = v.until("Allowed for this session", "✓ calc/add", "\n5\n", "── /help")
 
 	v.types("/call calc/av")
@@ -183,7 +183,7 @@ func TestChatInATerminal(t *testing.T) {
 	v.keys("Tab")
 	v.until("> /call calc/average")
 	v.keys("Enter")
-	v.answer("Allow once", "May calc/average run?")
+	v.answer("Allow once", "Allow calc/average?")
 	v.answer("Fill in", "calc asks you to fill in a form")
 	v.until("enter next")
 	v.types("four")
@@ -199,7 +199,7 @@ func TestChatInATerminal(t *testing.T) {
 
 	v.types("/call depot/open_locker")
 	v.keys("Enter")
-	v.answer("Allow once", "May depot/open_locker run?")
+	v.answer("Allow once", "Allow depot/open_locker?")
 	v.answer("Fill in", "depot asks you to fill in a form")
 	v.until("enter next")
 	v.types("7")
@@ -229,7 +229,7 @@ func TestChatInATerminal(t *testing.T) {
 
 	v.types("/call depot/fetch_parcels")
 	v.keys("Enter")
-	v.answer("Allow once", "May depot/fetch_parcels run?")
+	v.answer("Allow once", "Allow depot/fetch_parcels?")
 	shown["running"] = v.until("parcel 3 of 12", "ctrl+c stops")
 	v.keys("C-c")
 	select {
@@ -240,7 +240,7 @@ func TestChatInATerminal(t *testing.T) {
 	v.until("stopped")
 
 	v.tmux("resize-window", "-t", "t", "-x", "40", "-y", "12")
-	small := v.until("keyword match, not a language model")
+	small := v.until("No model connected · matching keywords")
 	for l := range strings.SplitSeq(small, "\n") {
 		if n := len([]rune(l)); n > 40 {
 			t.Errorf("a line is too wide: %q", l)
@@ -250,7 +250,7 @@ func TestChatInATerminal(t *testing.T) {
 	v.types("x") // the Ctrl-C from before does not count any more
 	v.until("> x")
 	v.keys("C-c")
-	v.until("Ctrl-C again leaves")
+	v.until("Ctrl-C again quits")
 	v.types("y") // the second has to come soon after the first, and the screen may have come late
 	v.until("> y")
 	v.keys("C-c", "C-c")

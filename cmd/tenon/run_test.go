@@ -126,7 +126,7 @@ func TestRunExitCodes(t *testing.T) {
 		"no prompt":          {[]string{nothing()}, exitUsage, "the prompt is empty"},
 		"no such output":     {[]string{"-p", "x", "--output", "xml", nothing()}, exitUsage, "use text, json or stream-json"},
 		"no such server":     {[]string{"-p", "x", "-s", "nobody", nothing()}, exitUsage, "nobody"},
-		"no such session":    {[]string{"-p", "x", "--resume", "yesterday", nothing()}, exitUsage, "session yesterday: there is no such session"},
+		"no such session":    {[]string{"-p", "x", "--resume", "yesterday", nothing()}, exitUsage, "session yesterday: no such session"},
 		"nothing to resume":  {[]string{"-p", "x", "--resume", "last", nothing()}, exitUsage, "no session to resume"},
 		"bad rule":           {[]string{"-p", "x", "--allow", "/x", nothing()}, exitUsage, "SERVER or SERVER/TOOL"},
 		"no such model":      {[]string{"-p", "x", "--model", "nobody/x"}, exitUsage, "nobody"},
@@ -309,7 +309,7 @@ func TestRejectedKeyIsAnError(t *testing.T) {
 	defer refuses.Close()
 	gone := httptest.NewServer(nil)
 	gone.Close()
-	for at, want := range map[string]string{refuses.URL: "the key was not accepted", gone.URL: "nothing answers at"} {
+	for at, want := range map[string]string{refuses.URL: "the API key was rejected", gone.URL: "nothing answers at"} {
 		t.Setenv("ANTHROPIC_API_KEY", "sk-wrong")
 		t.Setenv("ANTHROPIC_BASE_URL", at)
 		for _, command := range [][]string{{"run", "-p", "add 2 and 3", "-s", "builtin:calc", "--allow", "calc"}, {"chat", "-s", "builtin:calc"}} {

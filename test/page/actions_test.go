@@ -77,7 +77,7 @@ func TestUndo(t *testing.T) {
 	p.until(`[...document.querySelectorAll('.talk button')].some((b) => b.innerText === 'Send' && b.checkVisibility())`)
 	p.clickText("Undo")
 	p.persons("add 20 and 22")
-	p.sees("What its calls have done is not undone")
+	p.sees("Changes that its tool calls made stay")
 	p.until(`document.querySelector('.composer textarea').value === 'add 1 and 2'`)
 	p.until(`document.querySelector('.said-list').innerText.includes('calc')`) // the call before it stays
 	p.clickText("Undo")
@@ -95,7 +95,7 @@ func TestDeniedRun(t *testing.T) {
 	p.click(`.fields input`)
 	p.press("1")
 	p.clickText("Run")
-	p.clickText("Send them all the same")
+	p.clickText("Send anyway")
 	p.until(`document.querySelector('.outcome .state')?.innerText === 'Denied'`)
 	p.sees(`Denied by the rule "deny" for calc/add`)
 }
@@ -128,7 +128,7 @@ func TestApproveHeldTool(t *testing.T) {
 	p := open(t, h.visit(), desk)
 	p.until(`document.querySelector('.counts')`)
 	eval[string](p, `location.hash = '#/drive/kit/tools/greet'`)
-	p.sees("The model does not get this tool: it has changed since you approved it.")
+	p.sees("Hidden from the model: it has changed since you approved it.")
 	p.until(`[...document.querySelectorAll('.held ins')].some((e) => e.innerText.includes('more than before'))`)
 	p.clickText("Approve")
 	p.until(`!document.querySelector('.held')`)

@@ -61,7 +61,7 @@ func talk(p *tab) {
 	p.click(".composer textarea")
 	p.press(strings.Split("add 20 and 22", "")...)
 	p.press("\r")
-	p.sees("May this run?")
+	p.sees("Allow this call?")
 	p.clickText("Allow once")
 	p.until(`[...document.querySelectorAll('.card .pairs dd')].some((e) => e.innerText === '42')`)
 	p.until(`document.querySelector('.sessions li strong')`)

@@ -126,11 +126,11 @@ func TestHostileServer(t *testing.T) {
 	shows("#/server/bad", `document.querySelector('.panel .quote')`)
 	shows("#/joint/bad", `document.querySelector('.handshake, .facts')`)
 	shows("#/drive/bad/tools/run", `document.querySelector('.tool .form')`)
-	const insists = `[...document.querySelectorAll('button')].some((b) => b.innerText.includes('all the same'))`
+	const insists = `[...document.querySelectorAll('button')].some((b) => b.innerText.includes('anyway'))`
 	p.clickText("Run")
 	p.until(`document.querySelector('.outcome .result') || ` + insists)
 	if eval[bool](p, insists) {
-		p.clickText("Send them all the same")
+		p.clickText("Send anyway")
 	}
 	p.until(`document.querySelector('.outcome .result')`)
 	judge(t, p, h.url, "a result")
@@ -148,7 +148,7 @@ func TestHostileServer(t *testing.T) {
 		p.clickText("Run")
 		p.until(`document.querySelector('.outcome .state.bad') || document.querySelector('#tray .ask') || ` + insists)
 		if eval[bool](p, insists) {
-			p.clickText("Send them all the same")
+			p.clickText("Send anyway")
 		}
 		p.until(`document.querySelector('#tray .ask') || document.querySelector('.outcome .state.bad') && !(` + insists + `)`)
 		judge(t, p, h.url, "a question")

@@ -159,7 +159,7 @@ func TestDriving(t *testing.T) {
 	eval[string](p, `location.hash = '#/drive/kit/resources/kit%3A%2F%2Fcount'`)
 	p.sees("version 0")
 	p.clickText("Watch")
-	p.sees("It is read again")
+	p.sees("Reads the resource again")
 	version.Store(1)
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		later.Load().ResourceUpdated("kit://count") // the subscription may still be on its way
@@ -171,9 +171,9 @@ func TestDriving(t *testing.T) {
 
 	eval[string](p, `location.hash = '#/drive/kit/tools/write'`)
 	p.clickText("Run")
-	p.sees("wants the model to write")
+	p.sees("asks to use the model")
 	p.sees("write a line")
-	p.clickText("Let it write")
+	p.clickText("Allow")
 	p.until(`document.querySelector('#tray textarea')`)
 	eval[bool](p, `(() => { const x = document.querySelector('#tray textarea'); x.value = 'a better line'; x.dispatchEvent(new Event('input')); return true; })()`)
 	p.clickText("Send")
@@ -225,17 +225,17 @@ func TestMessageTools(t *testing.T) {
 	p.clickText("Edit and send")
 	p.until(`document.querySelector('.more-box textarea')`)
 	p.clickText("Send")
-	p.until(`document.querySelector('.more-box .state.ok')?.innerText.includes('Answered')`)
+	p.until(`document.querySelector('.more-box .state.ok')?.innerText.includes('Response')`)
 	p.clickText("Close")
-	p.clickText("In two eras")
+	p.clickText("Compare protocol versions")
 	p.clickText("Call both")
 	p.until(`document.querySelectorAll('.sides > div').length === 2`)
 	for _, want := range []string{"2025-11-25", "2026-07-28", "initialize", "io.modelcontextprotocol/protocolVersion"} {
 		p.until(`document.querySelector('.sides').innerText.includes('` + want + `')`)
 	}
-	p.clickText("Hold")
-	p.clickText("Go on")
+	p.clickText("Pause")
+	p.clickText("Resume")
 	p.clickText("Clear")
 	p.until(`document.querySelector('.bar > .soft').innerText.startsWith('0 of 0')`)
-	p.sees("Nothing has passed yet")
+	p.sees("No messages yet")
 }

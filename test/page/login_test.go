@@ -87,14 +87,14 @@ func TestNeedsLogin(t *testing.T) {
 		{Name: "even", Kind: config.HTTP, URL: even.URL + "/mcp"}, {Name: "odd", Kind: config.HTTP, URL: odd.URL + "/mcp"},
 	}})
 	p := open(t, h.visit(), desk)
-	p.until(`document.querySelector('[data-part="server/even"]')?.innerText.includes('needs a login')`)
+	p.until(`document.querySelector('[data-part="server/even"]')?.innerText.includes('needs login')`)
 	p.click(`[data-part="server/odd"]`)
 	p.sees("authorization_endpoint")
 	if n := eval[int](p, `document.querySelectorAll('.panel .note, .panel a[target]').length`); n != 0 {
 		t.Errorf("%d links lead to a page that is none", n)
 	}
 	p.click(`[data-part="server/even"]`)
-	p.sees("It wants you to log in at:")
+	p.sees("Log in at:")
 	p.until(`document.querySelector('.address').innerText.startsWith('` + even.URL + `/authorize?')`)
 	p.until(`document.querySelector('.panel a[target=_blank]').href === document.querySelector('.address').innerText`)
 	p.until(`document.querySelector('.panel a[target=_blank]').rel === 'noopener noreferrer'`)

@@ -43,7 +43,7 @@ func TestFirstCallByMouse(t *testing.T) {
 
 	p.clickText("Anatomy")
 	p.click(`[data-part="pending/extra"]`)
-	p.sees("What would run")
+	p.sees("Command")
 	p.sees("serve calc")
 	p.clickText("Approve and start")
 	p.until(`document.querySelector('[data-part="server/extra"] .state.ok')`)
@@ -131,13 +131,13 @@ func TestChatWithApproval(t *testing.T) {
 	h := build(t, plan{servers: samples(t)})
 	p := open(t, h.visit(), desk)
 	p.clickText("Chat")
-	p.sees("keyword match, not a language model")
+	p.sees("No model connected · matching keywords")
 	p.click(`.composer textarea`)
 	for _, c := range "add 20 and 22" {
 		p.press(string(c))
 	}
 	p.clickText("Send")
-	p.sees("May this run?")
+	p.sees("Allow this call?")
 	p.sees("Add two numbers")
 	p.sees("No rule covers this tool")
 	p.clickText("Allow once")
@@ -147,7 +147,7 @@ func TestChatWithApproval(t *testing.T) {
 	p.sees("Allowed once")
 	p.clickText("What the model saw")
 	p.sees("calc__add")
-	p.sees("Everything that was in the last request")
+	p.sees("The complete last request")
 	p.must(chromedp.Do(p.ctx, chromedp.Reload()))
 	p.until(`document.querySelectorAll('.card').length === 1`)
 	p.sees("add 20 and 22")

@@ -66,7 +66,7 @@ func TestPictures(t *testing.T) {
 	}
 	p.look(desk)
 	eval[string](p, "location.hash = "+quote(call))
-	p.clickText("In two eras")
+	p.clickText("Compare protocol versions")
 	p.clickText("Call both")
 	p.until(`document.querySelectorAll('.sides > div').length === 2`)
 	keep(t, "eras", p)
@@ -74,7 +74,7 @@ func TestPictures(t *testing.T) {
 	p.click(".composer textarea")
 	p.press(strings.Split("Search the notes for garden", "")...)
 	p.press("\r")
-	p.sees("May this run?")
+	p.sees("Allow this call?")
 	p.must(chromedp.Do(p.ctx, chromedp.Evaluate[chromedp.Void](`new Promise((r) => setTimeout(r, 300))`, chromedp.EvalAwaitPromise)))
 	keep(t, "approval", p)
 }

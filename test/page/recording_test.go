@@ -29,7 +29,7 @@ func TestSaveAndLoad(t *testing.T) {
 	p.must(err)
 	p.clickText("Wire")
 	p.clickText("Save")
-	p.sees("Save which conversation?")
+	p.sees("Save the messages of which server?")
 	p.clickOn(`[...document.querySelectorAll('dialog .choices button')].find((b) => b.innerText === 'calc')`, "calc")
 	file := filepath.Join(folder, "calc.txtar")
 	var rec *recording.Recording
@@ -115,7 +115,7 @@ func TestTap(t *testing.T) {
 	p.clickText("Wire")
 	const rows = `[...document.querySelectorAll('.spacer .wrow:not([hidden], .event)')].filter((r) => r.querySelector('.srv').innerText === 'tapped')`
 	p.until(rows + `.length === 5`)
-	p.until(rows + `.some((r) => r.querySelector('.method').innerText.includes('initialize') && r.querySelector('.status').innerText.startsWith('answered'))`)
+	p.until(rows + `.some((r) => r.querySelector('.method').innerText.includes('initialize') && r.querySelector('.status').innerText.startsWith('ok'))`)
 	p.clickOn(rows+`.find((r) => r.querySelector('.method').innerText.startsWith('tools/call'))`, "the call")
 	p.until(`document.querySelector('.message')?.innerText.includes('"b": 22')`)
 	p.must(in.Close())

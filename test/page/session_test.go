@@ -101,7 +101,7 @@ func TestModelPicker(t *testing.T) {
 	h := build(t, plan{servers: samples(t)[:1], models: map[string]llm.Model{"none": keyword.Model{}, "script/demo": written, "gone/away": nil}})
 	p := open(t, h.visit(), desk)
 	p.clickText("Chat")
-	p.sees("keyword match, not a language model")
+	p.sees("No model connected · matching keywords")
 	choose := func(name string) {
 		t.Helper()
 		p.until(`document.querySelector('.talk-head select')`)
@@ -117,7 +117,7 @@ func TestModelPicker(t *testing.T) {
 	p.sees("there is no model gone/away")
 	p.until(`document.querySelector('.talk-head select').value === 'script/demo'`)
 	choose("none")
-	p.sees("keyword match, not a language model")
+	p.sees("No model connected · matching keywords")
 	if got := h.work.Host.Model().Info(); got != (keyword.Model{}).Info() {
 		t.Errorf("the host has %+v", got)
 	}
@@ -161,8 +161,8 @@ func TestDeleteSession(t *testing.T) {
 	}
 	asked = chromedp.Events(p.ctx, page.JavascriptDialogOpening)
 	remove(true)
-	p.sees("Conversations are kept here.")
-	p.sees("Nothing was said yet.")
+	p.sees("No sessions yet.")
+	p.sees("No messages yet.")
 	if all, err := h.work.Host.Sessions(); err != nil || len(all) != 0 {
 		t.Errorf("after a yes there are %d sessions (%v)", len(all), err)
 	}

@@ -24,7 +24,7 @@ import (
 )
 
 // Label is shown with everything that this model says.
-const Label = "keyword match, not a language model"
+const Label = "No model connected · matching keywords"
 
 // Model is the one that needs no key, no network and no weights.
 type Model struct{}
@@ -64,7 +64,7 @@ func (Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, er
 // answer is what to say, and what to call, to the last message of a request.
 func answer(r *llm.Request) (string, *llm.ToolCall) {
 	if len(r.Messages) == 0 {
-		return "There is nothing to answer.", nil
+		return "Nothing to answer.", nil
 	}
 	last := r.Messages[len(r.Messages)-1]
 	id := fmt.Sprintf("match-%d", len(r.Messages))
@@ -148,7 +148,7 @@ func fromSearch(sentence, found, id string) (string, *llm.ToolCall) {
 }
 
 func nothing() string {
-	return "No tool matches these words (" + Label + "). /tools lists what there is, and /call calls one."
+	return "No tool matches these words (" + Label + "). /tools lists the tools, and /call calls one."
 }
 
 // propose finds the tool that fits a sentence best and fills in its arguments.
@@ -159,7 +159,7 @@ func propose(sentence string, tools []llm.Tool, id string, wrapped bool) (string
 		return nothing(), nil
 	}
 	if len(best.missing) > 0 {
-		return fmt.Sprintf("The words fit %s best, but it also needs %s (%s). Say it as name=value, or use /call %s.",
+		return fmt.Sprintf("The best match is %s, but it also needs %s (%s). Write name=value, or use /call %s.",
 			best.tool.Name, strings.Join(best.missing, ", "), Label, best.tool.Name), nil
 	}
 	args, err := json.Marshal(best.args)

@@ -1,5 +1,5 @@
-// The picture: the host in the middle, one client for each server, each joint a
-// line of its own. A dot travels a line when a message travels.
+// The picture: the host in the middle, one client for each server, and a line
+// for each connection. A dot travels along the line for each message.
 
 import { h, s, fill, icon } from './dom.js';
 import { count, millis } from './format.js';
@@ -19,7 +19,7 @@ export function show(parts, signal) {
   return view.el;
 }
 
-// move opens another part without drawing the picture again.
+// move opens another part without redrawing the picture.
 export function move(parts) {
   view.open(parts);
   return true;
@@ -42,7 +42,7 @@ class Anatomy {
     document.addEventListener('shut', () => { if (!this.side.hidden) { location.hash = '#/'; } }, { signal });
   }
 
-  // changed draws what is new of servers that are there already.
+  // changed redraws the servers that have changed.
   changed() {
     if (state.servers.size !== this.joints.size || [...state.servers.keys()].some((n) => !this.joints.has(n))) this.draw();
     else for (const j of this.joints.values()) j.draw();
@@ -79,7 +79,7 @@ class Anatomy {
     this.mark();
   }
 
-  // travel lets dots run for messages that have just passed.
+  // travel animates a dot for each new message.
   travel(messages) {
     const seen = new Set();
     for (const m of messages) {
@@ -112,7 +112,7 @@ class Anatomy {
   }
 }
 
-// aside is for those who hear the page instead of seeing it.
+// aside returns text for screen readers only.
 const aside = (text) => h('span', { class: 'unseen' }, text);
 
 const to = (...parts) => () => { location.hash = '#/' + parts.map(encodeURIComponent).join('/'); };
@@ -123,7 +123,7 @@ function part(kind, name, ...children) {
   return b;
 }
 
-// A Joint is a client, a line and a server.
+// A Joint draws a client, its connection and its server.
 class Joint {
   constructor(name, side, view) {
     this.name = name;
@@ -134,7 +134,7 @@ class Joint {
     this.line = s('svg', { class: 'strand', 'aria-hidden': 'true' }, s('line', { x1: 0, x2: '100%', y1: 8, y2: 8 }), this.dot);
     this.above = h('span', { class: 'over' });
     this.below = h('span', { class: 'under' });
-    this.joint = part('joint', name, aside(`Joint to ${name}: `), this.above, this.line, this.below);
+    this.joint = part('joint', name, aside(`Connection to ${name}: `), this.above, this.line, this.below);
     this.server = part('server', name);
     this.el = h('div', { class: 'jointrow', role: 'group', 'aria-label': name }, this.client, this.joint, this.server);
     this.draw();
@@ -157,15 +157,15 @@ class Joint {
     try {
       const d = await asked;
       if (this.loaded !== asked) return;
-      if (d.problems.length && this.parts) return; // what it had is still the best that is known
+      if (d.problems.length && this.parts) return; // keep the last complete lists
       this.counts = [d.tools.length && count(d.tools.length, 'tool'), (d.resources.length + d.templates.length) && count(d.resources.length + d.templates.length, 'resource'), d.prompts.length && count(d.prompts.length, 'prompt')].filter(Boolean).join(', ');
-      this.parts = [h('span', { class: 'soft counts' }, this.counts || 'offers nothing'), h('span', { class: 'soft names' }, d.tools.slice(0, 12).map((t) => t.name).join(', '))];
+      this.parts = [h('span', { class: 'soft counts' }, this.counts || 'nothing offered'), h('span', { class: 'soft names' }, d.tools.slice(0, 12).map((t) => t.name).join(', '))];
       this.face = badge(d.server?.icons);
       this.draw();
     } catch { /* the panel says why */ }
   }
 
-  // numbers writes what the line carries.
+  // numbers draws the transport, protocol version, latency and errors.
   numbers() {
     const one = state.servers.get(this.name);
     if (!one) return;
@@ -199,9 +199,9 @@ class Joint {
   }
 }
 
-// waiting is a server that a project wants and nobody has approved.
+// waiting draws a server of a project that is not approved yet.
 function waiting(p) {
   const server = part('pending', p.name, aside('Server '),
-    h('span', { class: 'title' }, h('strong', null, p.name)), h('span', { class: 'state wait' }, icon(p.refused ? 'bad' : 'ask'), p.refused ? 'cannot be approved' : 'waits for approval'), h('code', { class: 'cmd' }, p.command));
+    h('span', { class: 'title' }, h('strong', null, p.name)), h('span', { class: 'state wait' }, icon(p.refused ? 'bad' : 'ask'), p.refused ? 'cannot be approved' : 'waiting for approval'), h('code', { class: 'cmd' }, p.command));
   return h('div', { class: 'jointrow pending', role: 'group', 'aria-label': p.name }, h('span', { class: 'gap' }), h('span', { class: 'gap line' }), server);
 }

@@ -1,11 +1,11 @@
-// The API of docs/api.md, as far as the page needs it.
+// Requests to the API, which docs/api.md describes.
 
 export class Refused extends Error {
   constructor(status, text, more) {
     super(text);
     this.status = status;
     this.code = more?.code;
-    this.openIn = more?.openIn; // of a session: the process that has it open
+    this.openIn = more?.openIn; // the process that has the session open
   }
 }
 
@@ -19,12 +19,12 @@ async function request(method, path, body, type = 'application/json') {
   try {
     r = await fetch('/api/v1/' + path, o);
   } catch {
-    throw new Refused(0, 'Tenon does not answer: it was stopped, or the connection was lost.');
+    throw new Refused(0, 'Tenon is not responding: it was stopped, or the connection was lost.');
   }
   const text = await r.text();
   let out;
   try { out = JSON.parse(text); } catch { out = null; }
-  if (!r.ok) throw new Refused(r.status, out?.error ?? `the answer was ${r.status}`, out);
+  if (!r.ok) throw new Refused(r.status, out?.error ?? `HTTP status ${r.status}`, out);
   return out;
 }
 

@@ -1,5 +1,5 @@
-// Questions to the person: approvals, forms, pages to open, text that a server
-// wants written. Who really asks stands outside of what it says.
+// Questions to the person: approvals, forms, pages to open and sampling
+// requests. The name of the asking server is shown outside of the server's text.
 
 import { h, button, icon, announce } from './dom.js';
 import * as api from './api.js';
@@ -9,15 +9,15 @@ import { form } from './form.js';
 import { block, data } from './content.js';
 import { tree } from './json.js';
 
-const made = new Map(); // of asks: their cards, so that what was typed stays
+const made = new Map(); // card by question id, so that typed text survives a redraw
 
-// card is the card of a question, the same element as long as it is open.
+// card returns the card of a question: the same element while it is open.
 export function card(ask) {
   if (!made.has(ask.id)) made.set(ask.id, make(ask));
   return made.get(ask.id);
 }
 
-const heads = { approval: 'May this run?', form: 'has a question', url: 'wants you to open a page', sampling: 'wants the model to write', flow: 'May this data be passed on?' };
+const heads = { approval: 'Allow this call?', form: 'asks you to fill in a form', url: 'asks you to open a page', sampling: 'asks to use the model', flow: 'Allow this data to be passed on?' };
 
 function make(ask) {
   const out = h('p', { class: 'wrong', role: 'alert' });
@@ -26,7 +26,7 @@ function make(ask) {
     try { await api.post('asks/' + encodeURIComponent(ask.id), content === undefined ? { action } : { action, content }); } catch (e) { out.textContent = e.message; }
   };
   const body = { approval, form: formAsk, url, sampling, flow }[ask.kind]?.(ask, answer) ?? [];
-  return h('section', { class: 'ask' + (ask.loud ? ' loud' : ''), tabindex: -1, 'aria-label': `Question of ${ask.server}` },
+  return h('section', { class: 'ask' + (ask.loud ? ' loud' : ''), tabindex: -1, 'aria-label': `Question from ${ask.server}` },
     h('h3', null, icon('ask'), ask.kind === 'approval' || ask.kind === 'flow' ? heads[ask.kind] : [h('strong', null, ask.server), ' ' + heads[ask.kind]]), body, out);
 }
 
@@ -40,21 +40,21 @@ function approval(ask, answer) {
     h('p', null, h('strong', null, c.server), ' › ', h('strong', null, t?.title || c.tool), ' ', h('code', null, c.tool)),
     warnings(ask.warnings),
     h('p', { class: ask.loud ? 'state bad block' : 'soft' }, ask.loud && icon('warn'), risk(ask)),
-    h('p', { class: 'label' }, 'With'), data(targetsFirst(c.arguments ?? {})),
+    h('p', { class: 'label' }, 'Arguments'), data(targetsFirst(c.arguments ?? {})),
     h('p', { class: 'label' }, ask.message || c.rule),
     changes(ask.changes),
-    t && (ask.first || ask.changes?.length) ? h('details', { open: true }, h('summary', null, ask.first ? 'What the server says about it; you see it for the first time' : 'Its definition now'), h('p', { class: 'wrap quote' }, t.description || '(no description)'), h('details', null, h('summary', null, 'Definition in full'), tree(JSON.stringify(t)))) : null,
+    t && (ask.first || ask.changes?.length) ? h('details', { open: true }, h('summary', null, ask.first ? 'First use. What the server says about this tool' : 'Current definition'), h('p', { class: 'wrap quote' }, t.description || '(no description)'), h('details', null, h('summary', null, 'Full definition'), tree(JSON.stringify(t)))) : null,
     h('div', { class: 'actions' }, b('once', 'Allow once', 'primary'), !ask.eachTime && b('session', 'Allow for this session'), !ask.eachTime && b('always', 'Always allow'), b('deny', 'Deny', 'deny'), b('never', 'Always deny', 'deny')),
   ];
 }
 
-// changes lists what is not as the person has approved it.
+// changes lists what has changed since the person approved it.
 export function changes(list) {
   if (!list?.length) return null;
   return [h('p', { class: 'label' }, 'Changed since you approved it'), h('dl', { class: 'changes' }, list.map((x) => [h('dt', null, x.what), h('dd', null, h('del', null, x.before), h('ins', null, x.after))]))];
 }
 
-// risk says what the tool could do at worst, as far as anybody knows.
+// risk returns the worst that the tool can do, by its annotations.
 function risk(ask) {
   const a = ask.tool?.annotations ?? {};
   const outside = a.openWorldHint !== false ? ' · Reaches outside' : '';
@@ -64,7 +64,7 @@ function risk(ask) {
 
 const targets = /(^|[_.\- ])(paths?|files?|filename|dir|directory|folder|root|source|src|destination|dest|dst|target|from|to|cc|bcc|ur[il]|host|address|recipients?|email|channel|user|account|repo|repository|branch|database|db|table|command|cmd|sql|query|script|code|id|key|name)($|[_.\- ])/i;
 
-// targetsFirst orders arguments: what the call acts on, short values, long ones.
+// targetsFirst orders arguments: targets of the call first, then short values, then long ones.
 function targetsFirst(args) {
   if (args === null || typeof args !== 'object' || Array.isArray(args)) return args;
   const rank = ([k, v]) => targets.test(k.replace(/([a-z])([A-Z])/g, '$1_$2')) ? 0 : JSON.stringify(v).length <= 60 ? 1 : 2;
@@ -76,14 +76,14 @@ function flow(ask, answer) {
     h('div', { class: 'actions' }, button('Allow once', { class: 'primary', onclick: () => answer('once') }), button('Allow for this session', { onclick: () => answer('session') }), button('Deny', { class: 'deny', onclick: () => answer('deny') }))];
 }
 
-const mute = (ask, answer) => button('Mute ' + ask.server, { class: 'quiet', title: `Decline this and all further questions of ${ask.server}`, onclick: () => answer('mute') });
+const mute = (ask, answer) => button('Mute ' + ask.server, { class: 'quiet', title: `Decline this and all further questions from ${ask.server}`, onclick: () => answer('mute') });
 
 function formAsk(ask, answer) {
   const f = form(ask.schema, { raw: false, secret: ask.secret });
   const send = () => { if (!f.problems().length) answer('accept', f.value()); };
   f.el.addEventListener('keydown', (e) => { if (e.key === 'Enter' && (e.ctrlKey || e.target.matches('input'))) { e.preventDefault(); send(); } });
-  const wary = ask.secret?.length ? h('p', { class: 'state bad block' }, icon('warn'), `${ask.server} asks for what looks like a secret (${ask.secret.join(', ')}). Servers must not ask for secrets in forms: decline if you are not sure. What you type is not shown here, and goes to ${ask.server}.`) : null;
-  return [wary, h('p', { class: 'wrap quote' }, ask.message), f.el, h('p', { class: 'soft' }, 'What you send goes to ', h('strong', null, ask.server), '. Never send passwords this way.'),
+  const wary = ask.secret?.length ? h('p', { class: 'state bad block' }, icon('warn'), `${ask.server} asks for what looks like a secret (${ask.secret.join(', ')}). Servers must not ask for secrets in forms: decline if you are not sure. Your input is hidden here and is sent to ${ask.server}.`) : null;
+  return [wary, h('p', { class: 'wrap quote' }, ask.message), f.el, h('p', { class: 'soft' }, 'Your input is sent to ', h('strong', null, ask.server), '. Never send passwords this way.'),
     h('div', { class: 'actions' }, button('Send', { class: 'primary', onclick: send }, 'ok'), button('Decline', { onclick: () => answer('decline') }), button('Cancel', { class: 'quiet', onclick: () => answer('cancel') }), mute(ask, answer))];
 }
 
@@ -91,8 +91,8 @@ function url(ask, answer) {
   const u = webAddress(ask.url);
   const open = u && openLink(u, 'Open this page');
   open?.addEventListener('click', () => answer('accept'));
-  return [h('p', { class: 'wrap quote' }, ask.message), h('p', { class: 'label' }, 'The whole address'), h('p', { class: 'address' }, u ? [h('code', null, u.protocol + '//'), h('strong', null, u.host), h('code', null, u.href.slice(u.protocol.length + 2 + u.host.length))] : h('code', null, ask.url)),
-    u ? h('p', { class: 'soft' }, 'It was given by ', h('strong', null, ask.server), '. Open it only if you know the place. ', coded(u)) : h('p', { class: 'state bad block' }, icon('bad'), notOpened(ask.url)),
+  return [h('p', { class: 'wrap quote' }, ask.message), h('p', { class: 'label' }, 'Full address'), h('p', { class: 'address' }, u ? [h('code', null, u.protocol + '//'), h('strong', null, u.host), h('code', null, u.href.slice(u.protocol.length + 2 + u.host.length))] : h('code', null, ask.url)),
+    u ? h('p', { class: 'soft' }, h('strong', null, ask.server), ' sent this address. Open it only if you trust the site. ', coded(u)) : h('p', { class: 'state bad block' }, icon('bad'), notOpened(ask.url)),
     h('div', { class: 'actions' }, open, button('Decline', { onclick: () => answer('decline') }), button('Cancel', { class: 'quiet', onclick: () => answer('cancel') }), mute(ask, answer))];
 }
 
@@ -100,16 +100,16 @@ function sampling(ask, answer) {
   const p = ask.sampling ?? {};
   const blocks = (c) => Array.isArray(c) ? c : [c];
   const words = (c) => blocks(c).filter((x) => x?.type === 'text').map((x) => x.text).join('\n');
-  const wants = [p.systemPrompt && [h('p', { class: 'label' }, 'Instructions of the server to the model'), h('p', { class: 'wrap quote' }, p.systemPrompt)],
+  const wants = [p.systemPrompt && [h('p', { class: 'label' }, 'Instructions from the server to the model'), h('p', { class: 'wrap quote' }, p.systemPrompt)],
     (p.messages ?? []).map((m) => h('div', { class: 'said ' + (m.role === 'assistant' ? 'model' : 'person') }, h('span', { class: 'role' }, m.role), blocks(m.content).map((c) => block(c))))];
-  if (!ask.draft) return [h('p', { class: 'wrap' }, ask.message), wants, p.maxTokens && h('p', { class: 'soft' }, `At most ${p.maxTokens} tokens.`), h('div', { class: 'actions' }, button('Let it write', { class: 'primary', onclick: () => answer('accept') }), button('Decline', { class: 'deny', onclick: () => answer('decline') }), mute(ask, answer))];
+  if (!ask.draft) return [h('p', { class: 'wrap' }, ask.message), wants, p.maxTokens && h('p', { class: 'soft' }, `At most ${p.maxTokens} tokens.`), h('div', { class: 'actions' }, button('Allow', { class: 'primary', onclick: () => answer('accept') }), button('Decline', { class: 'deny', onclick: () => answer('decline') }), mute(ask, answer))];
   const before = words(ask.draft.content);
   const text = h('textarea', { class: 'grow', rows: 3, value: before, 'aria-label': 'What is sent to the server' });
-  return [h('p', { class: 'wrap' }, ask.message), h('details', null, h('summary', null, 'What the server wanted'), wants), h('p', { class: 'label' }, 'The model wrote, and you may change'), text,
+  return [h('p', { class: 'wrap' }, ask.message), h('details', null, h('summary', null, 'What the server asked for'), wants), h('p', { class: 'label' }, 'The model’s answer; you can edit it'), text,
     h('div', { class: 'actions' }, button('Send', { class: 'primary', onclick: () => text.value === before ? answer('accept') : answer('accept', text.value) }), button('Decline', { class: 'deny', onclick: () => answer('decline') }), mute(ask, answer))];
 }
 
-// inline names the session whose questions the chat shows itself.
+// inline is the session whose questions the chat view shows.
 let inline = '';
 export function showsInline(session) { inline = session; draw(); }
 

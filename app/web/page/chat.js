@@ -1,8 +1,8 @@
-// The conversation: what was said, what was called, what was asked.
+// The chat view: messages, tool calls and questions.
 
 import { h, button, fill, icon, announce } from './dom.js';
 import * as api from './api.js';
-import { day, millis, usage } from './format.js';
+import { count, day, millis, usage } from './format.js';
 import { markdown } from './markdown.js';
 import { phase } from './phases.js';
 import { on, resume, spent, state, turns } from './store.js';
@@ -13,7 +13,7 @@ import { tree } from './json.js';
 export const name = 'chat';
 export const title = 'Chat';
 
-const kept = new Map(); // of sessions: tool calls as they were seen live, in order
+const kept = new Map(); // tool calls seen live, in order, by session
 let view;
 
 export function show(parts, signal) {
@@ -40,8 +40,8 @@ class Chat {
     this.cost = h('span', { class: 'soft', role: 'status' });
     this.drawer = h('div', { class: 'side-panel', hidden: true });
     this.wrong = h('p', { class: 'wrong', role: 'alert' });
-    this.elsewhere = h('div', { class: 'actions', hidden: true }, button('Take over', { title: 'Go on here; the other process goes on with a copy', onclick: () => this.takeOver() }), button('Continue in a copy', { onclick: () => this.copy() }, 'copy'));
-    this.undo = button('Undo', { class: 'small', title: 'Take the last turn out of the conversation', onclick: () => this.takeBack() }, 'from');
+    this.elsewhere = h('div', { class: 'actions', hidden: true }, button('Take over', { title: 'Continue here; the other process continues in a copy', onclick: () => this.takeOver() }), button('Continue in a copy', { onclick: () => this.copy() }, 'copy'));
+    this.undo = button('Undo', { class: 'small', title: 'Remove the last turn from the conversation', onclick: () => this.takeBack() }, 'from');
     this.el = h('div', { class: 'split chatbox' },
       h('aside', { class: 'sessions', 'aria-label': 'Sessions' }, h('div', { class: 'sessions-head' }, h('h2', null, 'Sessions'), button('New session', { class: 'small', onclick: () => { location.hash = '#/chat'; this.input.focus(); } }, 'plus')), this.list),
       h('div', { class: 'talk' }, h('h1', { class: 'unseen' }, 'Chat'),
@@ -79,8 +79,8 @@ class Chat {
     this.draw();
   }
 
-  // fetch asks for a session, and tells whether it is still the one to show. Of
-  // a turn that runs, the events are shown and not what was saved so far.
+  // fetch loads a session and reports whether it is still the one to show. A
+  // running turn is shown from its events, not from its saved messages.
   async fetch(id) {
     const asked = this.asking = {};
     const got = await api.get('sessions/' + encodeURIComponent(id));
@@ -92,8 +92,8 @@ class Chat {
     return true;
   }
 
-  // settle puts a turn that is over away: its messages were saved, what was
-  // seen live of its calls and what went wrong is kept.
+  // settle drops the events of a finished turn, whose messages are saved, and
+  // keeps its tool calls, errors and notices.
   settle(id) {
     const live = turns.get(id) ?? [];
     if (live.at(-1)?.kind !== 'done') return;
@@ -106,7 +106,7 @@ class Chat {
 
   drawModel() {
     const m = state.model;
-    fill(this.model, h('option', { selected: true }, m ? `${m.provider}/${m.name}` : 'no model'));
+    fill(this.model, h('option', { selected: true }, !m ? 'No model' : m.provider === 'none' ? 'none' : `${m.provider}/${m.name}`));
     fill(this.label, m?.label && [icon('warn'), m.label]);
     this.asked = false;
   }
@@ -134,7 +134,7 @@ class Chat {
   drawList() {
     const all = state.sessions;
     fill(this.list, all.length ? all.map((x) => h('li', { class: x.id === this.id ? 'now' : null }, h('a', { to: '/chat/' + encodeURIComponent(x.id), 'aria-current': x.id === this.id ? 'true' : null }, h('strong', null, x.title || 'Untitled'), h('span', { class: 'soft' }, state.busy.has(x.id) ? 'working …' : day(x.changed), usage(x.usage) && ' · ' + usage(x.usage))),
-      button('Delete ' + (x.title || 'session'), { bare: true, class: 'small', onclick: () => this.remove(x) }, 'bin'))) : h('li', { class: 'soft none' }, 'Conversations are kept here.'));
+      button('Delete ' + (x.title || 'session'), { bare: true, class: 'small', onclick: () => this.remove(x) }, 'bin'))) : h('li', { class: 'soft none' }, 'No sessions yet.'));
   }
 
   async remove(x) {
@@ -161,9 +161,8 @@ class Chat {
     } catch (e) { this.refused(e); }
   }
 
-  // refused says why something could not be done; without an error it says
-  // nothing any more. A session that another process has open can be taken over
-  // or copied.
+  // refused shows an error, or clears it. A session that is open in another
+  // process can be taken over or copied.
   refused(e) {
     this.wrong.textContent = e ? e.message : '';
     this.elsewhere.hidden = !e?.openIn;
@@ -173,7 +172,7 @@ class Chat {
     try {
       await api.post(`sessions/${encodeURIComponent(this.id)}/take-over`);
       this.refused();
-      announce('The session is yours now');
+      announce('The session is open here now');
       if (await this.fetch(this.id)) this.draw();
       this.input.focus();
     } catch (e) { this.refused(e); }
@@ -188,8 +187,7 @@ class Chat {
     } catch (e) { this.refused(e); }
   }
 
-  // takeBack takes the last turn out of the conversation; its words can be
-  // changed and sent again.
+  // takeBack removes the last turn and puts its text into the input.
   async takeBack() {
     const id = this.id;
     this.refused();
@@ -199,7 +197,7 @@ class Chat {
       if (this.id !== id) return;
       if (!this.input.value.trim()) this.input.value = text;
       if (!await this.fetch(id)) return;
-      this.tail = { id, list: [{ kind: 'notice', text: 'The last turn was taken out of the conversation. What its calls have done is not undone.' }] };
+      this.tail = { id, list: [{ kind: 'notice', text: 'The last turn was removed. Changes that its tool calls made stay.' }] };
       this.draw();
       this.refreshList();
       this.input.focus();
@@ -251,11 +249,11 @@ class Chat {
 
   welcome() {
     const tries = [['Add 20 and 22', 'calc'], ['Search the notes for garden', 'notes'], ['List the tables of the shop', 'shop']].filter(([, s]) => state.servers.has(s));
-    return h('div', { class: 'empty' }, h('p', null, 'Nothing was said yet.'), tries.length ? h('p', { class: 'soft' }, 'Try one of these:') : null, h('div', { class: 'choices' }, tries.map(([t]) => button(t, { onclick: () => { this.input.value = t; this.input.focus(); } }))));
+    return h('div', { class: 'empty' }, h('p', null, 'No messages yet.'), tries.length ? h('p', { class: 'soft' }, 'Try one of these:') : null, h('div', { class: 'choices' }, tries.map(([t]) => button(t, { onclick: () => { this.input.value = t; this.input.focus(); } }))));
   }
 
-  // history draws saved messages. Calls that were seen live keep what they
-  // showed; older ones show what was saved.
+  // history draws saved messages. Calls that were seen live keep their cards;
+  // older calls are drawn from the saved messages.
   history(items, messages) {
     const all = messages.flatMap((m) => m.parts.filter((p) => p.kind === 'tool_call'));
     const seen = kept.get(this.id) ?? [];
@@ -275,7 +273,7 @@ class Chat {
     }
   }
 
-  // now draws the turn that runs.
+  // now draws the running turn.
   now(items, live) {
     const cards = new Map();
     let text = null, think = null;
@@ -305,17 +303,17 @@ class Chat {
 
   down() { if (this.bottom) requestAnimationFrame(() => { this.box.scrollTop = this.box.scrollHeight; }); }
 
-  // saw shows what the model was given last.
+  // saw shows the last request to the model.
   async saw() {
     const close = button('Close', { bare: true, onclick: () => { this.drawer.hidden = true; } }, 'close');
     const frame = (...body) => { this.drawer.hidden = false; fill(this.drawer, h('section', { class: 'panel', 'aria-label': 'What the model saw' }, h('div', { class: 'panel-head' }, h('h2', { tabindex: -1 }, 'What the model saw'), close), body)); this.drawer.querySelector('h2').focus(); };
-    if (!this.id) { frame(h('p', { class: 'soft' }, 'The model was not asked yet.')); return; }
+    if (!this.id) { frame(h('p', { class: 'soft' }, 'No request was sent to the model yet.')); return; }
     try {
       const r = await api.get(`sessions/${encodeURIComponent(this.id)}/request`);
-      frame(h('p', { class: 'soft' }, 'Everything that was in the last request, and nothing else.'),
-        r.system && [h('h3', null, 'System text'), h('p', { class: 'wrap quote' }, r.system)],
-        h('h3', null, `${(r.tools ?? []).length} tools`), (r.tools ?? []).map((t) => h('details', null, h('summary', null, h('code', null, t.name)), h('p', { class: 'wrap' }, t.description), tree(JSON.stringify(t.schema ?? {})))),
-        h('h3', null, `${r.messages.length} messages`), r.messages.map((m) => h('details', null, h('summary', null, h('strong', null, m.role), ' ', h('span', { class: 'soft' }, m.parts.map((p) => p.kind).join(', '))), m.parts.map((p) => p.kind === 'text' ? h('pre', { class: 'plain', tabindex: 0 }, p.text) : p.kind === 'tool_call' ? data(p.call) : p.kind === 'tool_result' ? (p.result.parts ?? []).map((x) => h('pre', { class: 'plain', tabindex: 0 }, x.text ?? x.kind)) : h('p', { class: 'wrap' }, p.text ?? p.mime ?? '')))));
+      frame(h('p', { class: 'soft' }, 'The complete last request to the model.'),
+        r.system && [h('h3', null, 'System prompt'), h('p', { class: 'wrap quote' }, r.system)],
+        h('h3', null, count((r.tools ?? []).length, 'tool')), (r.tools ?? []).map((t) => h('details', null, h('summary', null, h('code', null, t.name)), h('p', { class: 'wrap' }, t.description), tree(JSON.stringify(t.schema ?? {})))),
+        h('h3', null, count(r.messages.length, 'message')), r.messages.map((m) => h('details', null, h('summary', null, h('strong', null, m.role), ' ', h('span', { class: 'soft' }, m.parts.map((p) => p.kind).join(', '))), m.parts.map((p) => p.kind === 'text' ? h('pre', { class: 'plain', tabindex: 0 }, p.text) : p.kind === 'tool_call' ? data(p.call) : p.kind === 'tool_result' ? (p.result.parts ?? []).map((x) => h('pre', { class: 'plain', tabindex: 0 }, x.text ?? x.kind)) : h('p', { class: 'wrap' }, p.text ?? p.mime ?? '')))));
     } catch (e) { frame(h('p', { class: 'soft' }, e.message)); }
   }
 }
@@ -325,11 +323,11 @@ const thinking = (t) => h('details', { class: 'thinking' }, h('summary', null, '
 
 function note(e) {
   if (e.kind === 'error') return h('p', { class: 'state bad block wrap' }, icon('bad'), e.text);
-  if (e.kind === 'done') return h('p', { class: 'soft' }, { cancelled: 'You stopped it.', length: 'The answer was cut: it was too long.', refusal: 'The model refused.' }[e.stop] ?? '');
+  if (e.kind === 'done') return h('p', { class: 'soft' }, { cancelled: 'Stopped.', length: 'The answer was cut off at the token limit.', refusal: 'The model refused to answer.' }[e.stop] ?? '');
   return h('p', { class: 'state wait block wrap' }, icon('warn'), e.text);
 }
 
-// A Model is an answer that grows.
+// A Model is an answer that is being streamed.
 class Model {
   constructor(t) {
     this.text = t;
@@ -342,21 +340,21 @@ class Model {
   show() { fill(this.body, markdown(this.text)); }
 }
 
-// saved is a call of an earlier run, as far as it was kept.
+// saved returns the card of a saved call.
 function saved(call, r) {
   const [server, tool] = call.name.split('__');
   return { id: call.id, server: tool ? server : '', tool: tool ?? call.name, name: call.name, arguments: call.arguments, phase: r ? (r.is_error ? 'failed' : 'done') : 'cancelled', forModel: (r?.parts ?? []).map((p) => p.text ?? `[${p.kind}]`).join('\n') };
 }
 
-// toolCard is a call: what, where, with what, why it was allowed, what came.
+// toolCard shows a call: its tool, arguments, permission and result.
 function toolCard(c, folds) {
   const open = folds?.get(c.id) ?? (c.phase === 'failed' || c.phase === 'running' || c.phase === 'done');
   const el = h('details', { class: 'card', open, ontoggle: () => folds?.set(c.id, el.open) },
     h('summary', null, icon('tool'), h('span', { class: 'grow1' }, c.server && h('strong', null, c.server + ' › '), h('strong', null, c.title || c.tool)), phase(c.phase), c.tookMs !== undefined && h('span', { class: 'soft' }, millis(c.tookMs))),
-    h('div', { class: 'card-body' }, h('p', { class: 'label' }, 'With'), data(c.arguments ?? {}),
-      c.rule && h('p', { class: 'label' }, c.phase === 'denied' ? 'Denied: ' : 'Allowed: ', c.rule), (c.warnings ?? []).map((w) => h('p', { class: 'state wait block' }, icon('warn'), w)),
+    h('div', { class: 'card-body' }, h('p', { class: 'label' }, 'Arguments'), data(c.arguments ?? {}),
+      c.rule && h('p', { class: 'label' }, c.rule), (c.warnings ?? []).map((w) => h('p', { class: 'state wait block' }, icon('warn'), w)),
       c.phase === 'running' && c.progress ? h('div', { class: 'progress' }, c.total ? h('progress', { max: c.total, value: c.progress, 'aria-label': 'Progress' }) : h('progress', { 'aria-label': 'Progress' }), h('span', { class: 'soft' }, c.message)) : null,
       c.result && [h('p', { class: 'label' }, 'Result'), result(c.result)], c.problem && h('p', { class: 'wrap' }, c.problem),
-      c.forModel && h('details', null, h('summary', null, 'What the model was given'), text(c.forModel), c.handle && h('p', { class: 'soft' }, 'Shortened; the rest is kept as ', h('code', null, c.handle)))));
+      c.forModel && h('details', null, h('summary', null, 'What the model received'), text(c.forModel), c.handle && h('p', { class: 'soft' }, 'Shortened. The whole result has the handle ', h('code', null, c.handle)))));
   return el;
 }

@@ -1,4 +1,4 @@
-// What servers give back, shown as what it is.
+// Content that servers return, shown by its type.
 
 import { h, button, copyButton, icon, fill } from './dom.js';
 import { bytes } from './format.js';
@@ -7,19 +7,19 @@ import { looksLikeMarkdown, markdown } from './markdown.js';
 import { tree } from './json.js';
 import { isObject } from './schema.js';
 
-// result shows what a tool has given back.
+// result shows the result of a tool call.
 export function result(r, { onresource } = {}) {
   const structured = r.structuredContent;
   const has = structured !== undefined && structured !== null;
   const blocks = (r.content ?? []).filter((c) => !(has && repeats(c, structured)));
   return h('div', { class: 'result' + (r.isError ? ' failed' : '') },
-    r.isError && h('p', { class: 'state bad' }, icon('bad'), 'The tool says that it failed.'),
+    r.isError && h('p', { class: 'state bad' }, icon('bad'), 'The tool reported an error.'),
     has && data(structured),
     blocks.map((c) => block(c, onresource)),
-    !has && !blocks.length && h('p', { class: 'soft' }, 'It gave back nothing.'));
+    !has && !blocks.length && h('p', { class: 'soft' }, 'The tool returned nothing.'));
 }
 
-// Servers repeat structured content as text, for clients that know only that.
+// Servers repeat structured content as text for older clients.
 function repeats(c, structured) {
   if (c.type !== 'text') return false;
   const all = isObject(structured) ? Object.values(structured) : [];
@@ -45,8 +45,8 @@ export function block(c, onresource) {
 
 const framed = (el, c) => h('figure', null, el, h('figcaption', { class: 'soft' }, c.mimeType, c.data && ` · ${bytes(Math.floor(c.data.length * 3 / 4))}`));
 
-// text shows text as JSON if it is, as Markdown if it looks so, and plain on
-// request.
+// text shows text as JSON or Markdown if it looks like one, with a button for
+// plain text.
 export function text(t) {
   t = String(t ?? '');
   const short = t.length > 200_000 ? t.slice(0, 200_000) : t;
@@ -57,7 +57,7 @@ export function text(t) {
   const place = h('div', null, rich ? rich() : plain());
   let shown = !!rich;
   const swap = rich && button('Plain', { class: 'small quiet', onclick: () => { shown = !shown; fill(place, shown ? rich() : plain()); swap.textContent = shown ? 'Plain' : 'Formatted'; } });
-  return h('div', { class: 'part' }, place, t.length > short.length && h('p', { class: 'soft' }, `Cut: it has ${bytes(t.length)}.`), h('div', { class: 'tools' }, swap, copyButton(t)));
+  return h('div', { class: 'part' }, place, t.length > short.length && h('p', { class: 'soft' }, `Only the beginning is shown; the text has ${bytes(t.length)}.`), h('div', { class: 'tools' }, swap, copyButton(t)));
 }
 
 // data shows structured content: rows as a table, a flat object as pairs,

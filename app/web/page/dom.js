@@ -1,6 +1,6 @@
-// Elements are made here and nowhere else. Text becomes text nodes, never
-// markup, and characters that cannot be seen are shown as escapes: whatever a
-// server says, the page shows it and does not run it.
+// All elements are created here. Text becomes text nodes, never markup, and
+// invisible characters are shown as escapes: the page shows the text of servers
+// and never runs it.
 
 const hidden = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
 const joined = /\p{Extended_Pictographic}\ufe0f?$/u;
@@ -10,8 +10,8 @@ const escape = (c) => `\\u{${c.codePointAt(0).toString(16)}}`;
 // A joiner between two pictures is part of an emoji.
 const harmless = (text, at) => text[at] === '\u200d' && joined.test(text.slice(Math.max(0, at - 4), at)) && /^\p{Extended_Pictographic}/u.test(text.slice(at + 1, at + 3));
 
-// visible returns a text whose every character can be seen, for attributes and
-// for places that take text only.
+// visible returns text with invisible characters escaped, for attributes and
+// plain text.
 export function visible(text) {
   return String(text ?? '').replace(/\r\n/g, '\n').replace(hidden, (c, at, all) => harmless(all, at) ? c : escape(c));
 }
@@ -27,7 +27,7 @@ export function say(text) {
     if (m.index > from) all.append(text.slice(from, m.index));
     const mark = document.createElement('span');
     mark.className = 'esc';
-    mark.title = 'A character that cannot be seen';
+    mark.title = 'Invisible character';
     mark.textContent = escape(m[0]);
     all.append(mark);
     from = m.index + m[0].length;
@@ -110,7 +110,7 @@ const shapes = {
   from: 'M13 8H3M7 4 3 8l4 4',
 };
 
-// icon draws one of the page's own signs; it says nothing to screen readers.
+// icon draws an icon of the page, hidden from screen readers.
 export function icon(name) {
   return s('svg', { viewBox: '0 0 16 16', class: 'icon', 'aria-hidden': 'true' }, s('path', { d: shapes[name] }));
 }
@@ -124,7 +124,7 @@ export function button(text, props, sign) {
   return h('button', p, sign && icon(sign), !bare && text);
 }
 
-// announce has a screen reader say something.
+// announce passes text to screen readers.
 export function announce(text) {
   const live = document.getElementById('live');
   live.textContent = '';

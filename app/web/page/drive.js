@@ -1,5 +1,4 @@
-// One server, driven by hand: its tools as forms, its resources, its prompts,
-// its log lines.
+// One server: its tools as forms, its resources, prompts and log lines.
 
 import { h, button, fill, icon, announce, copyButton } from './dom.js';
 import * as api from './api.js';
@@ -67,8 +66,8 @@ class Drive {
       h('span', { class: 'actions' }, h('a', { class: 'button small', to: '/wire/all/' + encodeURIComponent(this.server) }, 'Messages'), button(one.phase === 'disabled' ? 'Switch on' : 'Restart', { class: 'small', onclick: act('restart') }, 'again')), muted(this.server));
   }
 
-  // changed draws anew only what is really new: a result, or a half-filled form,
-  // must not go away because the server has stumbled.
+  // changed redraws only if the lists differ: a result or a half-filled form
+  // must survive a short failure of the server.
   async changed() {
     const d = await detail(this.server).catch(() => null);
     if (this.signal.aborted || !d || this.key && (!usable(d) || d.problems.length || this.key === keyOf(d))) return;
@@ -78,10 +77,10 @@ class Drive {
   async draw() {
     this.drawn = true;
     const one = state.servers.get(this.server);
-    if (!one) { fill(this.body, h('p', { class: 'empty' }, 'There is no server of that name.')); return; }
+    if (!one) { fill(this.body, h('p', { class: 'empty' }, 'No server has this name.')); return; }
     let d;
     const asked = detail(this.server);
-    const late = setTimeout(() => fill(this.body, h('p', { class: 'soft' }, 'Asking the server what it has …')), 200);
+    const late = setTimeout(() => fill(this.body, h('p', { class: 'soft' }, 'Loading …')), 200);
     try { d = await asked; } catch (e) { clearTimeout(late); fill(this.body, h('p', { class: 'state bad block' }, icon('bad'), e.message)); return; }
     clearTimeout(late);
     if (this.signal.aborted) return;
@@ -95,7 +94,7 @@ class Drive {
     this.part?.abort();
     this.part = new AbortController();
     this.signal.addEventListener('abort', () => this.part.abort());
-    if (down) { fill(this.body, h('div', { class: 'empty' }, h('p', null, phase(one.phase)), one.why && h('p', { class: 'wrap' }, one.why), h('p', { class: 'soft' }, 'Its parts are shown when it is ready.'))); return; }
+    if (down) { fill(this.body, h('div', { class: 'empty' }, h('p', null, phase(one.phase)), one.why && h('p', { class: 'wrap' }, one.why), h('p', { class: 'soft' }, 'Tools, resources and prompts appear when the server is ready.'))); return; }
     fill(this.body, (d.problems ?? []).map((p) => h('p', { class: 'state bad block' }, icon('warn'), p)),
       { tools: () => this.tools(d), resources: () => this.resources(d), prompts: () => this.prompts(d), logs: () => logs(this.server, this.part.signal), about: () => aboutServer(d) }[this.tab]());
   }
@@ -108,7 +107,7 @@ class Drive {
     next.focus();
   }
 
-  // list is the left side: what there is, with a search.
+  // list returns the left side: the items, with a filter.
   list(items, key, tab, empty, more) {
     if (!items.length) return h('div', { class: 'empty' }, h('p', null, empty));
     const rows = items.map((i) => {
@@ -117,7 +116,7 @@ class Drive {
       return h('li', null, a);
     });
     const find = h('input', { type: 'search', placeholder: 'Filter', 'aria-label': 'Filter the list', 'data-search': true, oninput: () => { const q = find.value.toLowerCase(); for (const r of rows) r.hidden = !r.firstChild.dataset.find.includes(q); } });
-    return h('div', { class: 'list' }, items.length > 6 && find, h('ul', null, rows), more && h('p', { class: 'soft' }, 'The list was cut: the server has more.'));
+    return h('div', { class: 'list' }, items.length > 6 && find, h('ul', null, rows), more && h('p', { class: 'soft' }, 'Only the first part is listed; the server has more.'));
   }
 
   two(list, detailed) { return h('div', { class: 'two-sides' + (this.item ? ' chosen' : '') }, list, h('div', { class: 'detail' }, detailed)); }
@@ -125,7 +124,7 @@ class Drive {
   tools(d) {
     if (!this.item && d.tools.length && matchMedia('(min-width: 800px)').matches) this.item = d.tools[0].name;
     const t = d.tools.find((x) => x.name === this.item);
-    return this.two(this.list(d.tools, (x) => x.name, 'tools', 'This server has no tools.', d.more?.tools), t ? new Tool(this.server, t, this.part.signal).el : h('p', { class: 'empty soft' }, this.item ? 'There is no such tool now.' : 'Choose a tool.'));
+    return this.two(this.list(d.tools, (x) => x.name, 'tools', 'This server has no tools.', d.more?.tools), t ? new Tool(this.server, t, this.part.signal).el : h('p', { class: 'empty soft' }, this.item ? 'This tool no longer exists.' : 'Choose a tool.'));
   }
 
   resources(d) {
@@ -133,7 +132,7 @@ class Drive {
     const key = (x) => x.uri ?? x.uriTemplate;
     const r = d.resources.find((x) => x.uri === this.item);
     const t = d.templates.find((x) => x.uriTemplate === this.item);
-    const body = t ? template(this.server, t, this.part.signal) : this.item ? resource(this.server, this.item, r, this.part.signal) : h('p', { class: 'empty soft' }, 'Choose a resource. Those with {braces} are templates to be filled in.');
+    const body = t ? template(this.server, t, this.part.signal) : this.item ? resource(this.server, this.item, r, this.part.signal) : h('p', { class: 'empty soft' }, 'Choose a resource. Those with {braces} are templates to fill in.');
     return this.two(this.list(all, key, 'resources', 'This server has no resources.', d.more?.resources), body);
   }
 
@@ -144,14 +143,14 @@ class Drive {
   }
 }
 
-const marks = { readOnlyHint: ['read only', true], destructiveHint: ['may destroy', true], idempotentHint: ['idempotent', true], openWorldHint: ['open world', true] };
+const marks = { readOnlyHint: ['Only reads', true], destructiveHint: ['Can delete or overwrite', true], idempotentHint: ['Idempotent', true], openWorldHint: ['Reaches outside', true] };
 
 function annotations(a) {
   const said = Object.entries(marks).filter(([k, [, want]]) => a?.[k] === want);
-  return said.length ? h('span', { class: 'chips', title: 'What the server says about it. Nobody has checked it.' }, said.map(([, [text]]) => h('span', { class: 'chip' }, text))) : null;
+  return said.length ? h('span', { class: 'chips', title: 'What the server says about this tool. Not verified.' }, said.map(([, [text]]) => h('span', { class: 'chip' }, text))) : null;
 }
 
-// A Tool is a form, a button, and what came of it.
+// A Tool is the form of a tool, its Run button and the result.
 class Tool {
   constructor(server, t, signal) {
     this.server = server;
@@ -171,8 +170,8 @@ class Tool {
     this.drawHeld();
   }
 
-  // drawHeld shows what is not as the person has approved it, and lets them
-  // approve it.
+  // drawHeld shows why a tool is hidden from the model or what has changed since
+  // it was approved, with a button to approve it.
   async drawHeld() {
     const { tools } = await api.get('tools').catch(() => ({ tools: [] }));
     const now = tools.find((x) => x.server === this.server && x.tool.name === this.tool.name);
@@ -182,8 +181,8 @@ class Tool {
       wrong.textContent = '';
       try { await api.post('tools/approve', { server: this.server, tool: this.tool.name, digest: now.digest }); announce('Approved'); this.drawHeld(); } catch (e) { wrong.textContent = e.message; }
     };
-    fill(this.held, h('section', { class: 'note held', 'aria-label': 'Not approved as it is now' },
-      h('p', { class: 'state wait block' }, icon('warn'), now.held ? `The model does not get this tool: ${now.held}.` : 'The tool or its server has changed since you approved it. You are asked before it runs.'),
+    fill(this.held, h('section', { class: 'note held', 'aria-label': 'Needs approval' },
+      h('p', { class: 'state wait block' }, icon('warn'), now.held ? `Hidden from the model: ${now.held}.` : 'The tool or its server has changed since you approved it. You are asked before it runs.'),
       changes(now.changes), (now.warnings ?? []).map((w) => h('p', { class: 'state wait block' }, icon('warn'), w)),
       h('div', { class: 'actions' }, button('Approve', { class: 'primary', onclick: approve }, 'ok')), wrong));
   }
@@ -192,7 +191,7 @@ class Tool {
     if (this.run.disabled) return;
     const wrong = this.form.problems();
     if (wrong.length && !this.despite) {
-      fill(this.out, h('p', { class: 'state bad block' }, icon('bad'), 'These arguments do not fit the schema. '), button('Send them all the same', { class: 'small', onclick: () => { this.despite = true; this.call(); } }));
+      fill(this.out, h('p', { class: 'state bad block' }, icon('bad'), 'These arguments do not fit the schema. '), button('Send anyway', { class: 'small', onclick: () => { this.despite = true; this.call(); } }));
       announce('The arguments do not fit the schema');
       return;
     }
@@ -227,11 +226,11 @@ class Tool {
     this.stop.hidden = this.progress.hidden = true;
     const head = h('p', { class: 'outcome-head' }, c.phase === 'done' && !c.result?.isError ? h('span', { class: 'state ok' }, icon('ok'), 'Result') : c.phase === 'cancelled' ? h('span', { class: 'state off' }, icon('off'), 'Cancelled') : c.phase === 'denied' ? h('span', { class: 'state bad' }, icon('off'), 'Denied') : h('span', { class: 'state bad' }, icon('bad'), c.phase === 'done' ? 'The tool failed' : 'The call failed'), c.ms !== undefined && h('span', { class: 'soft' }, millis(c.ms)));
     fill(this.out, head, c.result && result(c.result, { onresource: (uri) => { location.hash = '#' + address(this.server, 'resources', uri); } }), c.error && c.phase !== 'cancelled' && h('p', { class: 'wrap mono' }, c.error, c.code ? ` (${c.code})` : ''));
-    announce(c.phase === 'done' ? 'The result is there' : c.phase === 'denied' ? c.error : 'The call ' + c.phase);
+    announce(c.phase === 'done' ? 'Result received' : c.phase === 'denied' ? c.error : 'The call ' + c.phase);
   }
 }
 
-// resource shows a resource and, if wanted, watches it change.
+// resource shows a resource and can subscribe to its changes.
 function resource(server, uri, r, signal) {
   const out = h('div');
   const when = h('span', { class: 'soft' });
@@ -240,23 +239,23 @@ function resource(server, uri, r, signal) {
     try {
       const got = await api.post(api.server(server) + '/read', { uri });
       fill(out, (got.contents ?? []).map(contents));
-      if (!got.contents?.length) fill(out, h('p', { class: 'soft' }, 'It is empty.'));
+      if (!got.contents?.length) fill(out, h('p', { class: 'soft' }, 'The resource is empty.'));
     } catch (e) { fill(out, h('p', { class: 'state bad block wrap' }, icon('bad'), e.message)); }
   };
   const watch = button('Watch', { 'aria-pressed': 'false', onclick: async () => {
-    if (id) { api.post('cancel/' + id).catch(() => {}); over('Not watched any more.'); return; }
+    if (id) { api.post('cancel/' + id).catch(() => {}); over('Stopped watching.'); return; }
     try {
       id = (await api.post(api.server(server) + '/watch', { uri })).id;
       watch.setAttribute('aria-pressed', 'true');
       watch.lastChild.textContent = 'Watching';
-      fill(when, 'It is read again when the server says that it has changed.');
+      fill(when, 'Reads the resource again when the server reports a change.');
     } catch (e) { fill(when, e.message); }
   } }, 'eye');
   const over = (why) => { id = ''; watch.setAttribute('aria-pressed', 'false'); watch.lastChild.textContent = 'Watch'; fill(when, why); };
   on('updated', (list) => {
     for (const u of list) {
       if (u.id !== id || !id) continue;
-      if (u.ended) over('The server ended the watch: ' + u.ended);
+      if (u.ended) over('The server ended the subscription: ' + u.ended);
       else if (u.method === 'notifications/resources/updated') { fill(when, 'Changed at ' + clock(Date.parse(u.at) * 1000)); read(); }
     }
   }, signal);
@@ -266,7 +265,7 @@ function resource(server, uri, r, signal) {
     h('div', { class: 'actions' }, button('Read again', { onclick: read }, 'again'), watch, when), out];
 }
 
-// suggest offers what the server proposes for an argument, as it is typed.
+// suggest offers the server's completions for an argument while it is typed.
 function suggest(server, ref, name, input, others) {
   const id = 'sug' + Math.random().toString(36).slice(2);
   const list = h('datalist', { id });
@@ -285,7 +284,7 @@ function suggest(server, ref, name, input, others) {
   return list;
 }
 
-// fields are inputs of plain text for the arguments of prompts and templates.
+// fields returns text inputs for the arguments of prompts and templates.
 function fields(server, ref, names, submit) {
   const inputs = new Map();
   const rest = (but) => Object.fromEntries([...inputs].filter(([k, i]) => k !== but && i.value).map(([k, i]) => [k, i.value]));
@@ -334,7 +333,7 @@ function prompt(server, p) {
 
 const levels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'];
 
-// logs are what a server said on the side: log messages and standard error.
+// logs shows the log messages and the stderr of a server.
 function logs(server, signal) {
   const list = h('ol', { class: 'logs', tabindex: 0, 'aria-label': 'Log lines' });
   const level = h('select', { 'aria-label': 'Lowest level', onchange: () => draw() }, levels.map((l) => h('option', { value: l, selected: l === 'debug' }, l + ' and above')));
@@ -342,7 +341,7 @@ function logs(server, signal) {
   const draw = () => {
     const low = levels.indexOf(level.value);
     const shown = lines.filter((l) => l.source === 'stderr' || levels.indexOf(l.level) >= low);
-    fill(list, shown.length ? shown.map((l) => h('li', { class: 'log ' + (levels.indexOf(l.level) >= 4 ? 'bad' : l.level === 'warning' ? 'wait' : '') }, h('time', null, clock(l.at)), h('span', { class: 'level' }, l.source === 'stderr' ? 'stderr' : l.level), h('span', { class: 'wrap' }, l.logger && h('em', null, l.logger + ' '), l.text))) : h('li', { class: 'empty' }, 'Nothing was logged. Log messages and lines of standard error appear here.'));
+    fill(list, shown.length ? shown.map((l) => h('li', { class: 'log ' + (levels.indexOf(l.level) >= 4 ? 'bad' : l.level === 'warning' ? 'wait' : '') }, h('time', null, clock(l.at)), h('span', { class: 'level' }, l.source === 'stderr' ? 'stderr' : l.level), h('span', { class: 'wrap' }, l.logger && h('em', null, l.logger + ' '), l.text))) : h('li', { class: 'empty' }, 'No log lines yet. Log messages and stderr appear here.'));
   };
   const load = async () => { try { lines = (await api.get(api.server(server) + '/logs')).lines; draw(); } catch (e) { fill(list, h('li', null, e.message)); } };
   let due;
@@ -353,7 +352,7 @@ function logs(server, signal) {
 
 function aboutServer(d) {
   return h('div', { class: 'aboutbox' },
-    h('dl', { class: 'facts' }, [['Name', d.name], ['Calls itself', d.server && `${d.server.title ?? d.server.name} ${d.server.version ?? ''}`], ['Runs as', h('code', { class: 'wrap' }, d.transport)], ['Revision', d.revision], ['Up for', d.starts ? ago(d.started) : '']].filter(([, v]) => v).map(([k, v]) => [h('dt', null, k), h('dd', null, v)])),
+    h('dl', { class: 'facts' }, [['Name', d.name], ['Reported name', d.server && `${d.server.title ?? d.server.name} ${d.server.version ?? ''}`], ['Command or URL', h('code', { class: 'wrap' }, d.transport)], ['Protocol version', d.revision], ['Up for', d.starts ? ago(d.started) : '']].filter(([, v]) => v).map(([k, v]) => [h('dt', null, k), h('dd', null, v)])),
     d.instructions && [h('h3', null, 'Instructions to the model'), h('p', { class: 'wrap quote' }, d.instructions)],
     d.capabilities && [h('h3', null, 'Capabilities'), tree(JSON.stringify(d.capabilities))],
     d.stderr && [h('h3', null, 'Standard error'), h('pre', { class: 'plain', tabindex: 0 }, d.stderr)]);

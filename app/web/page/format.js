@@ -1,4 +1,4 @@
-// How numbers, times and sizes are written.
+// Formatting of numbers, times and sizes.
 
 export function bytes(n) {
   if (n < 1000) return `${n} B`;
@@ -17,7 +17,7 @@ export function millis(ms) {
 
 const two = (n) => String(n).padStart(2, '0');
 
-// clock writes microseconds since 1970 as the time of day.
+// clock formats microseconds since 1970 as the time of day.
 export function clock(us) {
   const d = new Date(us / 1000);
   return `${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}.${String(d.getMilliseconds()).padStart(3, '0')}`;
@@ -40,7 +40,7 @@ export function day(when) {
 
 export const count = (n, one, many = one + 's') => `${n} ${n === 1 ? one : many}`;
 
-// money writes what a conversation has cost, as far as it is known.
+// usage formats the tokens and, if known, the cost of a conversation.
 export function usage(u) {
   if (!u) return '';
   const read = (u.input ?? 0) + (u.cache_read ?? 0) + (u.cache_write ?? 0);

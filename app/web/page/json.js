@@ -1,12 +1,12 @@
-// JSON, laid out and explained: each member can be pointed at to hear what it
-// means in the revision that the message speaks, and what is wrong with it.
+// JSON as a tree. Pointing at a member shows its meaning in the revision of the
+// message, and its problems.
 
 import { h, say } from './dom.js';
 
 const most = 4000; // lines
 
-// tree lays out a JSON text. Notes are by JSON pointer: fields say what a
-// member means, problems what is wrong, changed what differs.
+// tree formats a JSON text. The options are by JSON pointer: fields describes
+// members, problems lists broken rules, changed marks differences.
 export function tree(text, { fields, problems, changed, onpoint } = {}) {
   let value;
   try { value = JSON.parse(text); } catch { return h('pre', { class: 'json plain', tabindex: 0 }, text); }

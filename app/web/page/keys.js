@@ -1,4 +1,4 @@
-// Keys that work everywhere, and the list of all of them.
+// Keyboard shortcuts and their list.
 
 import { h, button } from './dom.js';
 import { remember } from './store.js';
@@ -6,13 +6,13 @@ import { remember } from './store.js';
 const list = [
   ['1', 'Anatomy'], ['2', 'Wire'], ['3', 'Chat'],
   ['/', 'Search or write in this view'],
-  ['a', 'The next question to you'],
-  ['Esc', 'Close what is open'],
+  ['a', 'Go to the next question'],
+  ['Esc', 'Close the open panel'],
   ['Ctrl Enter', 'Run the tool, or send'],
-  ['↑ ↓', 'In the wire: the message before or after'],
+  ['↑ ↓', 'In the wire: previous or next message'],
   ['Enter', 'In the wire: open the message'],
-  ['p', 'In the wire: go to the other half of a call'],
-  ['Space', 'In the wire: hold, and go on'],
+  ['p', 'In the wire: go to the matching request or response'],
+  ['Space', 'In the wire: pause or resume'],
   ['?', 'This list'],
 ];
 
@@ -42,7 +42,7 @@ export function help() {
   const box = h('dialog', { class: 'box', 'aria-label': 'Keyboard' },
     h('h2', null, 'Keyboard'),
     h('dl', { class: 'keys' }, list.map(([k, what]) => [h('dt', null, k.split(' ').map((one) => h('kbd', null, one))), h('dd', null, what)])),
-    h('label', { class: 'tick' }, h('input', { type: 'checkbox', checked: single(), onchange: (e) => remember('keys', e.target.checked ? 'on' : 'off') }), 'Keys without Ctrl are on'),
+    h('label', { class: 'tick' }, h('input', { type: 'checkbox', checked: single(), onchange: (e) => remember('keys', e.target.checked ? 'on' : 'off') }), 'Single-key shortcuts'),
     h('p', { class: 'soft' }, 'Tab reaches everything; Enter opens it.'),
     h('div', { class: 'actions' }, button('Close', { onclick: () => box.close() })));
   box.addEventListener('close', () => box.remove());

@@ -1,5 +1,5 @@
-// Addresses and pictures that servers give. What is not plainly harmless is
-// shown as text.
+// Addresses and images that servers send. Whatever is not known to be harmless
+// is shown as text.
 
 import { h, button, copy, icon, visible } from './dom.js';
 
@@ -14,30 +14,30 @@ export function webAddress(text) {
   return null;
 }
 
-// notOpened says why webAddress is null for an address.
+// notOpened returns why webAddress is null for an address.
 export function notOpened(text) {
   try {
     const u = new URL(text);
-    if (u.username || u.password) return `What stands before the @ is a user name: the page is on ${u.host}. It is not opened.`;
+    if (u.username || u.password) return `This address is not opened: the text before the @ is a user name, and the page is on ${u.host}.`;
   } catch { /* no address at all */ }
-  return 'This is not an address that is opened: only https is.';
+  return 'This address is not opened: only https addresses are.';
 }
 
-// coded says what to know about the name of a machine, or nothing.
+// coded returns a warning about an internationalized host name, or ''.
 export function coded(u) {
-  return u.hostname.split('.').some((l) => l.startsWith('xn--')) ? 'Its name stands for letters of other alphabets and may look like a name that you know.' : '';
+  return u.hostname.split('.').some((l) => l.startsWith('xn--')) ? 'The host name uses letters of other alphabets and may imitate a name that you know.' : '';
 }
 
-// openLink is the one place where an address of a server becomes one of the
-// browser. Its text is the whole address.
+// openLink is the only place where an address from a server becomes a link of
+// the browser.
 export function openLink(u, text) {
   const a = h('a', { target: '_blank', rel: 'noopener noreferrer', class: 'button' }, icon('out'), text);
   a.href = u.href;
   return a;
 }
 
-// link shows the text of a link; whoever chooses it sees the whole address
-// before anything is opened.
+// link shows the text of a link. A click shows the full address before
+// anything is opened.
 export function link(address, text) {
   const u = webAddress(address);
   if (!u) return h('span', { class: 'nolink', title: 'This address is not opened: ' + address }, text || address, text && text !== address ? [' (', h('code', null, address), ')'] : null);
@@ -47,7 +47,7 @@ export function link(address, text) {
 function confirmOpen(u) {
   const box = h('dialog', { class: 'box', 'aria-label': 'Open an address' },
     h('h2', null, 'Open this address?'),
-    h('p', { class: 'soft' }, 'It was given by a server and leads out of this page.'),
+    h('p', { class: 'soft' }, 'A server sent this address. It leads outside this page.'),
     h('p', { class: 'address' }, h('code', null, u.protocol + '//'), h('strong', null, u.host), h('code', null, u.href.slice(u.protocol.length + 2 + u.host.length))),
     h('div', { class: 'actions' }, openLink(u, 'Open in a new tab'), button('Copy', { onclick: () => copy(u.href) }, 'copy'), button('Close', { onclick: () => box.close() })));
   box.addEventListener('close', () => box.remove());

@@ -1,5 +1,5 @@
-// The page begins here: log in, ask for the state, listen, and show the view
-// that the address names.
+// The entry point: log in, load the state, open the event stream, and show the
+// view that the address names.
 
 import { h, s, button, fill, icon, announce } from './dom.js';
 import * as api from './api.js';
@@ -16,7 +16,7 @@ const views = { '': anatomy, host: anatomy, client: anatomy, joint: anatomy, ser
 const main = document.getElementById('main');
 let current = { view: null, end: null };
 
-// route shows what the address names: #/view/part/part
+// route shows the view of the address: #/view/part/part
 function route() {
   const parts = location.hash.replace(/^#\/?/, '').split('/').map((p) => { try { return decodeURIComponent(p); } catch { return p; } });
   const view = views[parts[0]] ?? anatomy;
@@ -72,8 +72,8 @@ function banner(text) {
 
 const notices = []; // the latest last
 
-// notice keeps what is worth knowing and needs no answer. It neither covers nor
-// moves anything: a button must not slip away under a finger.
+// notice adds a message that needs no answer to the list of notices. It does
+// not move the layout: a button must not slip away under a finger.
 function notice(e) {
   const text = e.server && !e.text.startsWith(e.server) ? `${e.server}: ${e.text}` : e.text;
   notices.push({ at: e.at, text });
@@ -90,12 +90,12 @@ function showNotices() {
   place.firstChild.focus();
 }
 
-// closed is shown to whoever comes without having been let in.
+// closed shows why the browser is not logged in, and how to log in.
 function closed(text) {
   document.getElementById('top').replaceChildren();
   fill(main, h('section', { class: 'closed' }, h('h1', null, 'This page is closed'),
     h('p', null, text),
-    h('p', { class: 'soft' }, 'The address works once and for one browser. Press Enter in the terminal where tenon up runs, and open the address that it prints.')));
+    h('p', { class: 'soft' }, 'The address works once, in one browser. Press Enter in the terminal where tenon up runs, and open the address that it prints.')));
 }
 
 async function start() {
@@ -111,7 +111,7 @@ async function start() {
   top();
   tray();
   keys(go);
-  on('online', () => banner(state.online ? '' : 'The connection to tenon was lost. The page tries to connect again; what you see may be old.'));
+  on('online', () => banner(state.online ? '' : 'Connection to tenon lost. Reconnecting; what you see may be out of date.'));
   on('out', ([text]) => closed(text));
   on('fault', (list) => announce(list.at(-1)));
   on('notice', (list) => notice(list.at(-1)));

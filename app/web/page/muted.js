@@ -1,10 +1,10 @@
-// Servers whose questions are declined, and how they may ask again.
+// Muted servers: their questions are declined until they are unmuted.
 
 import { h, button, icon, announce } from './dom.js';
 import * as api from './api.js';
 import { state } from './store.js';
 
-// muted says that questions of a server are declined; null if they are not.
+// muted returns a note with an Unmute button for a muted server, or null.
 export function muted(server) {
   const why = state.muted.get(server);
   if (!why) return null;

@@ -1,4 +1,4 @@
-// A part of the picture, taken apart.
+// The side panel of a part of the picture.
 
 import { h, button, fill, icon, copyButton } from './dom.js';
 import { muted } from './muted.js';
@@ -10,19 +10,19 @@ import { detail, details, state } from './store.js';
 import { tree } from './json.js';
 
 const about = {
-  host: 'The host is the program that you use: it holds the conversation, your approvals and one client for each server. Servers never see each other, nor the conversation; they see what the host sends them.',
-  client: 'A client belongs to the host and to exactly one server. It speaks for you: it says what this host can do, sends calls, and brings the server’s questions back to you.',
-  joint: 'A joint is the connection of one client and one server, and nobody else is on it. It has a transport that carries messages and a revision of the protocol that both sides speak.',
-  server: 'A server offers tools to call, resources to read and prompts to use. It runs apart from the host, and when it hangs or ends, only its own joint is red.',
-  pending: 'A file in this folder wants this server to be started. Nothing runs before you approve it, and it is asked again when anything about it changes.',
+  host: 'The host is the program that you use. It holds the conversation, your approvals and one client for each server. Servers see only what the host sends them: neither each other nor the conversation.',
+  client: 'A client connects the host to exactly one server. It declares what the host can do, sends calls, and passes the server’s questions on to you.',
+  joint: 'A connection links one client and one server. It has a transport, which carries the messages, and a protocol version that both sides use.',
+  server: 'A server offers tools, resources and prompts. It runs apart from the host: when it hangs or exits, only its own connection fails.',
+  pending: 'A configuration file in this folder asks to start this server. It does not start before you approve it, and you are asked again when its entry changes.',
 };
 
-// panel makes the panel of a part, or null where there is none.
+// panel returns the panel of a part, or null if the part does not exist.
 export function panel([kind, name], signal) {
   if (kind === 'host') return frame('Host', 'Tenon', hostBody());
   if (kind === 'pending') {
     const p = state.pending.find((one) => one.name === name);
-    return p ? frame('Waits for approval', name, pendingBody(p)) : null;
+    return p ? frame('Waiting for approval', name, pendingBody(p)) : null;
   }
   if (!['client', 'joint', 'server'].includes(kind) || !state.servers.has(name)) return null;
   const body = h('div');
@@ -41,7 +41,7 @@ export function panel([kind, name], signal) {
       } catch { /* the next one */ }
     }, 3000);
   }
-  const shown = frame({ client: 'Client of', joint: 'Joint to', server: 'Server' }[kind], name, [h('p', { class: 'what' }, about[kind]), body]);
+  const shown = frame({ client: 'Client of', joint: 'Connection to', server: 'Server' }[kind], name, [h('p', { class: 'what' }, about[kind]), body]);
   shown.refresh = draw;
   return shown;
 }
@@ -60,15 +60,15 @@ function hostBody() {
   const all = [...state.servers.values()];
   return [h('p', { class: 'what' }, about.host),
     rows(['Version', state.version], ['Model', state.model ? [state.model.provider + '/' + state.model.name, state.model.label && h('span', { class: 'soft block' }, state.model.label)] : 'none'],
-      ['Clients', `${all.length}, ${all.filter((x) => x.phase === 'ready').length} ready`], ['Open questions', state.asks.size || ''], ['Speaks', state.revisions.join(', ')]),
+      ['Clients', `${all.length}, ${all.filter((x) => x.phase === 'ready').length} ready`], ['Open questions', state.asks.size || ''], ['Protocol versions', state.revisions.join(', ')]),
     h('div', { class: 'actions' }, h('a', { class: 'button', to: '/chat' }, 'Open the chat'), h('a', { class: 'button', to: '/wire' }, 'See all messages'))];
 }
 
 function pendingBody(p) {
   const out = h('p', { class: 'wrong', role: 'alert' });
   return [h('p', { class: 'what' }, about.pending),
-    h('h3', null, 'What would run'), h('pre', { class: 'plain cmd', tabindex: 0 }, p.command || '(nothing)'),
-    rows(['From', p.file && h('code', null, p.file)]),
+    h('h3', null, 'Command'), h('pre', { class: 'plain cmd', tabindex: 0 }, p.command || '(nothing)'),
+    rows(['Configured in', p.file && h('code', null, p.file)]),
     (p.warnings ?? []).map((w) => h('p', { class: 'state wait block' }, icon('warn'), w)),
     p.changed?.length ? [h('h3', null, 'Changed since you approved it'), h('dl', { class: 'changes' }, p.changed.map((c) => [h('dt', null, c.what), h('dd', null, h('del', null, c.before), h('ins', null, c.after))]))] : null,
     p.refused ? h('p', { class: 'state bad block' }, icon('bad'), p.refused)
@@ -96,22 +96,22 @@ const running = (d) => `${d.pid}, up for ${ago(d.started)}${d.memory ? ', ' + by
 
 function clientFacts(one, d) {
   const hello = d?.handshake?.find((m) => m.sent);
-  return [rows(['Introduces itself as', 'tenon ' + state.version], ['Speaks', one.revision], ['Calls', one.calls || ''], ['Can', 'answer questions (forms and pages), and let servers use the model after you agree']),
-    hello && h('p', null, h('a', { to: '/wire/' + hello.seq }, 'See how it introduced itself'))];
+  return [rows(['Client', 'tenon ' + state.version], ['Protocol version', one.revision], ['Calls', one.calls || ''], ['Capabilities', 'elicitation (forms and pages) and sampling; you are asked each time']),
+    hello && h('p', null, h('a', { to: '/wire/' + hello.seq }, 'Show its first message'))];
 }
 
 function jointFacts(one, d) {
-  const kinds = { builtin: 'a pipe in memory', stdio: 'standard input and output of a process', http: 'streamable HTTP', sse: 'HTTP with server-sent events (deprecated)' };
-  return [rows(['Transport', kinds[one.kind] ?? one.kind], ['Revision', one.revision], ['Era', d?.handshake?.at(-1)?.era], ['Last answer', one.latencyMs !== undefined && millis(one.latencyMs)],
-    ['Errors', String(one.errors)], ['Met', one.starts ? count(one.starts, 'time') : 'not yet'], ['Since', one.started && one.starts ? ago(one.started) : '']),
+  const kinds = { builtin: 'in memory', stdio: 'stdio (standard input and output of a process)', http: 'Streamable HTTP', sse: 'HTTP with server-sent events (deprecated)' };
+  return [rows(['Transport', kinds[one.kind] ?? one.kind], ['Protocol version', one.revision], ['Era', d?.handshake?.at(-1)?.era], ['Last response', one.latencyMs !== undefined && millis(one.latencyMs)],
+    ['Errors', String(one.errors)], ['Connected', one.starts === 1 ? 'once' : one.starts ? count(one.starts, 'time') : 'not yet'], ['Since', one.started && one.starts ? ago(one.started) : '']),
   d?.handshake?.length ? [h('h3', null, 'Handshake'), h('ol', { class: 'handshake' }, d.handshake.map((m) => h('li', null, h('a', { to: '/wire/' + m.seq }, icon(m.sent ? 'to' : 'from'), h('code', null, m.method), m.ms ? h('span', { class: 'soft' }, millis(m.ms)) : h('span', { class: 'soft' }, clock(m.at))))))] : null];
 }
 
 function serverFacts(one, d) {
   const it = d?.server;
-  return [rows(['Calls itself', it && `${it.title ?? it.name} ${it.version ?? ''}`], ['Runs as', d && h('code', { class: 'wrap' }, d.transport)], ['From', d?.source && h('code', { class: 'wrap' }, d.source)],
+  return [rows(['Reported name', it && `${it.title ?? it.name} ${it.version ?? ''}`], ['Command or URL', d && h('code', { class: 'wrap' }, d.transport)], ['Configured in', d?.source && h('code', { class: 'wrap' }, d.source)],
     ['Process', one.pid ? h('span', { class: 'proc' }, d ? running(d) : String(one.pid)) : ''], ['Up for', !one.pid && one.started && one.starts && d?.phase === 'ready' ? ago(one.started) : ''],
-    ['Next try in', one.nextMs ? millis(one.nextMs) : ''], ['Tools', d?.tools.length || ''], ['Resources', d?.resources.length || ''], ['Templates', d?.templates.length || ''], ['Prompts', d?.prompts.length || '']),
+    ['Next attempt in', one.nextMs ? millis(one.nextMs) : ''], ['Tools', d?.tools.length || ''], ['Resources', d?.resources.length || ''], ['Templates', d?.templates.length || ''], ['Prompts', d?.prompts.length || '']),
   d?.instructions && [h('h3', null, 'Instructions to the model'), h('p', { class: 'wrap quote' }, d.instructions)],
   d?.capabilities && h('details', null, h('summary', null, 'Capabilities'), tree(JSON.stringify(d.capabilities))),
   d?.stderr && h('details', { open: one.phase === 'failed' || one.phase === 'restarting' }, h('summary', null, 'Standard error'), h('pre', { class: 'plain stderr', tabindex: 0 }, d.stderr), copyButton(() => d.stderr))];
@@ -122,7 +122,7 @@ function actions(kind, one) {
   const act = (path) => async () => { out.textContent = ''; try { await api.post(`${api.server(one.name)}/${path}`); details.delete(one.name); } catch (e) { out.textContent = e.message; } };
   const page = one.phase === 'needs login' && webAddress(one.page);
   const off = one.phase === 'disabled';
-  return h('div', null, page && h('div', { class: 'note' }, h('p', null, 'It wants you to log in at:'), h('p', { class: 'address' }, h('code', null, page.href)), openLink(page, 'Log in')),
+  return h('div', null, page && h('div', { class: 'note' }, h('p', null, 'Log in at:'), h('p', { class: 'address' }, h('code', null, page.href)), openLink(page, 'Log in')),
     kind === 'server' && muted(one.name),
     h('div', { class: 'actions' },
       kind === 'server' && (one.phase === 'ready' || one.phase === 'degraded') && h('a', { class: 'button primary', to: '/drive/' + encodeURIComponent(one.name) }, icon('play'), 'Use it'),

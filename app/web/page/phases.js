@@ -1,13 +1,12 @@
-// How states of servers and calls look: a sign and a word, and a colour that
-// says the same.
+// The phases of servers and calls: an icon, a colour and a word for each.
 
 import { h, icon } from './dom.js';
 
 const phases = {
-  ready: ['ok', 'ok', 'ready'], starting: ['dots', 'wait', 'starting'], degraded: ['warn', 'bad', 'does not answer well'],
-  'needs login': ['key', 'wait', 'needs a login'], restarting: ['again', 'bad', 'restarting'], failed: ['bad', 'bad', 'failed'],
+  ready: ['ok', 'ok', 'ready'], starting: ['dots', 'wait', 'starting'], degraded: ['warn', 'bad', 'not responding'],
+  'needs login': ['key', 'wait', 'needs login'], restarting: ['again', 'bad', 'restarting'], failed: ['bad', 'bad', 'failed'],
   disabled: ['off', 'off', 'switched off'], closed: ['off', 'off', 'closed'],
-  proposed: ['dots', 'wait', 'proposed'], waiting: ['ask', 'wait', 'waits for you'], running: ['dots', 'wait', 'running'],
+  proposed: ['dots', 'wait', 'proposed'], waiting: ['ask', 'wait', 'waiting for you'], running: ['dots', 'wait', 'running'],
   done: ['ok', 'ok', 'done'], denied: ['off', 'bad', 'denied'], cancelled: ['off', 'off', 'cancelled'],
 };
 

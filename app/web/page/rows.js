@@ -1,13 +1,13 @@
-// The messages that passed, as rows: all that the host still keeps. Requests
-// learn of their answers as these come.
+// The messages that the host still holds, ordered by number. A request gets
+// the number of its response when that arrives.
 
 const most = 100_000;
 
 export class Rows {
   list = [];        // by number
-  whole = false;    // everything that is kept was asked for
-  dropped = false;  // older messages are gone
-  version = 0;      // grows when rows go away or come before others
+  whole = false;    // all messages that the host holds are loaded
+  dropped = false;  // older messages were dropped
+  version = 0;      // grows when rows are removed or inserted before others
 
   add(more, lost) {
     if (lost) this.dropped = true;
@@ -24,7 +24,7 @@ export class Rows {
     }
   }
 
-  // before adds older messages, given the latest first.
+  // before adds older messages, which are given latest first.
   before(older) {
     const first = this.list[0]?.seq ?? Infinity;
     const fit = older.filter((m) => m.seq < first).reverse();
@@ -50,7 +50,7 @@ export class Rows {
     if (m.status && !asked.status) asked.status = m.status;
   }
 
-  // at is where a message stands, or would.
+  // at returns the index of a message, or where it would be inserted.
   at(seq) {
     let low = 0, high = this.list.length;
     while (low < high) {

@@ -146,9 +146,9 @@ function list(v, s, root, at, out, wrong, depth) {
 }
 
 function members(v, s, root, at, out, wrong, depth) {
-  for (const k of s.required ?? []) if (!own(v, k)) wrong('is needed', [...at, k]);
+  for (const k of s.required ?? []) if (!own(v, k)) wrong('is required', [...at, k]);
   for (const [k, needs] of Object.entries(s.dependentRequired ?? {})) {
-    if (own(v, k)) for (const n of needs) if (!own(v, n)) wrong(`is needed with ${k}`, [...at, n]);
+    if (own(v, k)) for (const n of needs) if (!own(v, n)) wrong(`is required with ${k}`, [...at, n]);
   }
   const n = Object.keys(v).length;
   if (n < s.minProperties) wrong(`needs at least ${s.minProperties} members`);
@@ -157,7 +157,7 @@ function members(v, s, root, at, out, wrong, depth) {
     if (own(s.properties ?? {}, k)) { check(x, s.properties[k], root, [...at, k], out, depth + 1); continue; }
     const pattern = Object.keys(s.patternProperties ?? {}).find((p) => matcher(p)?.test(k));
     if (pattern !== undefined) check(x, s.patternProperties[pattern], root, [...at, k], out, depth + 1);
-    else if (s.additionalProperties === false) wrong('is not known', [...at, k]);
+    else if (s.additionalProperties === false) wrong('is not in the schema', [...at, k]);
     else if (isObject(s.additionalProperties)) check(x, s.additionalProperties, root, [...at, k], out, depth + 1);
   }
 }
@@ -170,8 +170,8 @@ function choices(v, s, root, at, out, wrong, depth) {
     if (n === 0) {
       const near = all.map((x) => check(v, x, root, at, [], depth + 1)).sort((a, b) => a.length - b.length)[0] ?? [];
       out.push(...near.slice(0, 3));
-      if (!near.length) wrong('fits none of the choices');
-    } else if (s.oneOf && n > 1) wrong('fits more than one of the choices');
+      if (!near.length) wrong('matches none of the choices');
+    } else if (s.oneOf && n > 1) wrong('matches more than one of the choices');
   }
   if (s.not !== undefined && good(s.not)) wrong('is not allowed');
   if (s.if !== undefined) {

@@ -1,6 +1,5 @@
-// What the page knows, and who wants to hear of it. Events of the stream come
-// in here; views listen and are called once for each picture the screen shows,
-// however many events came.
+// The state of the page and its listeners. Events of the stream arrive here;
+// listeners are called at most once per animation frame.
 
 import * as api from './api.js';
 import { Rows } from './rows.js';
@@ -10,18 +9,18 @@ export const state = {
   model: null, revisions: [], only: '', can: {}, online: false,
 };
 export const rows = new Rows();
-export const details = new Map(); // of servers: what they have; see detail
-export const turns = new Map();   // of sessions: the events of the turn that runs
-export const cards = new Map();   // of tool calls: the latest event
-export const calls = new Map();   // that were begun in the page
-export const spent = new Map();   // of sessions: usage
+export const details = new Map(); // lists of tools, resources and prompts by server; see detail
+export const turns = new Map();   // events of the running turn by session
+export const cards = new Map();   // latest event by tool call
+export const calls = new Map();   // calls made in the page
+export const spent = new Map();   // usage by session
 
 const listeners = new Map();
 let waiting = new Map();
 let scheduled = false;
 
-// on calls f with a list of what came, at most once for each picture, until
-// the signal is aborted.
+// on calls f with the list of new events of a topic, at most once per animation
+// frame, until the signal is aborted.
 export function on(topic, f, signal) {
   if (!listeners.has(topic)) listeners.set(topic, new Set());
   listeners.get(topic).add(f);
@@ -49,7 +48,7 @@ function flush() {
   }
 }
 
-// load asks for everything; the stream goes on from there.
+// load fetches the whole state; the event stream continues from there.
 export async function load() {
   const now = await api.get('state');
   state.version = now.version;
@@ -58,7 +57,7 @@ export async function load() {
   state.busy = new Set(now.busy);
   state.asks = new Map((now.asks ?? []).map((a) => [a.id, a]));
   state.pending = now.pending ?? [];
-  state.muted = new Map(Object.entries(now.muted ?? {})); // of servers: why their questions are declined
+  state.muted = new Map(Object.entries(now.muted ?? {})); // why questions are declined, by server
   state.model = now.model ?? null;
   state.revisions = now.revisions;
   state.only = now.only;
@@ -71,8 +70,8 @@ export async function load() {
 
 let source;
 
-// listen opens the stream of events. The browser opens it again where it was
-// when it breaks; a gap means that everything is asked for anew.
+// listen opens the event stream. The browser resumes it when it breaks; after a
+// gap the whole state is loaded again.
 export function listen(from) {
   source?.close();
   source = new EventSource(`/api/v1/events?feed=${from.feed}&wire=${from.wire}`);
@@ -128,14 +127,14 @@ const heard = {
   host: (e) => host[e.kind]?.(e),
 };
 
-const known = new Map(); // of sessions: the latest event that resume has brought
+const known = new Map(); // number of the latest resumed event by session
 
-// resume takes over what the host kept of a turn that runs. Events that came
-// meanwhile stay, and those that are still on their way are not heard twice.
+// resume adds the events of a running turn that the host has stored. Events
+// that have arrived meanwhile stay, and none is shown twice.
 export function resume(session, kept) {
   const live = turns.get(session) ?? [];
   if (!kept || !state.busy.has(session) || live[0]?.kind === 'turn' && live[0].seq > kept.seq) return false;
-  const cut = kept.cut ? [{ kind: 'notice', text: 'This turn is long: its beginning is shown when it is over.' }] : [];
+  const cut = kept.cut ? [{ kind: 'notice', text: 'This turn is long. Its beginning is shown when it ends.' }] : [];
   turns.set(session, [...kept.events.slice(0, 1), ...cut, ...kept.events.slice(1), ...live.filter((e) => e.seq > kept.seq)]);
   known.set(session, kept.seq);
   return true;
@@ -164,7 +163,7 @@ const host = {
   changed: (e) => { details.delete(e.server); emit('servers', e.server); },
 };
 
-// detail asks a server's parts, once until they change.
+// detail fetches the lists of a server and caches them until they change.
 export function detail(name) {
   if (!details.has(name)) {
     const asked = api.get(api.server(name)).catch((e) => { if (details.get(name) === asked) details.delete(name); throw e; });
@@ -173,11 +172,11 @@ export function detail(name) {
   return details.get(name);
 }
 
-// remember keeps a choice of the person from one visit to the next.
+// remember reads or writes a setting in local storage.
 export function remember(key, value) {
   try {
     if (value === undefined) return localStorage.getItem('tenon.' + key);
     localStorage.setItem('tenon.' + key, value);
-  } catch { /* a browser that keeps nothing */ }
+  } catch { /* local storage is not available */ }
   return null;
 }

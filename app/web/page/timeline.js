@@ -1,15 +1,15 @@
-// A strip above the table: each call a bar as long as it took, each server a
-// lane. Time in which nothing happened is cut short.
+// The timeline above the table: a bar for each call, a lane for each server.
+// Idle time is shortened.
 
 import { h } from './dom.js';
 
-const quiet = 400_000; // microseconds of silence that are kept
+const quiet = 400_000; // longest idle time in microseconds
 
 export class Timeline {
   constructor(onpick) {
     this.canvas = h('canvas', { 'aria-hidden': 'true' });
     this.box = h('div', { class: 'sight' });
-    this.el = h('div', { class: 'timeline', title: 'Calls over time; choose a place to go there', onclick: (e) => this.pick(e, onpick) }, this.canvas, this.box, this.inks = h('span', { hidden: true }, h('i', { class: 'ink-ok' }), h('i', { class: 'ink-bad' }), h('i', { class: 'ink-note' })));
+    this.el = h('div', { class: 'timeline', title: 'Calls over time; click to go there', onclick: (e) => this.pick(e, onpick) }, this.canvas, this.box, this.inks = h('span', { hidden: true }, h('i', { class: 'ink-ok' }), h('i', { class: 'ink-bad' }), h('i', { class: 'ink-note' })));
     document.addEventListener('theme', () => this.later());
     new ResizeObserver(() => this.later()).observe(this.el);
     this.list = [];
@@ -22,7 +22,7 @@ export class Timeline {
     this.due = setTimeout(() => { this.due = 0; requestAnimationFrame(() => this.paint()); }, this.list.length > 20000 ? 700 : 120);
   }
 
-  // scale lays time out without its silences.
+  // scale maps time to positions, with idle time shortened.
   scale() {
     const at = new Float64Array(this.list.length);
     let x = 0, last = this.list[0]?.at ?? 0;
@@ -64,7 +64,7 @@ export class Timeline {
     this.window(...(this.range ?? []));
   }
 
-  // window marks what the table shows.
+  // window marks the visible part of the table.
   window(a, b) {
     this.range = [a, b];
     if (!a || !b || !this.x || this.x.length !== this.list.length) { this.box.hidden = !a; return; }

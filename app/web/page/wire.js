@@ -1,5 +1,4 @@
-// Every message that passed. Only the rows in sight are elements; the rest are
-// numbers in memory.
+// The list of all messages. Only the visible rows are elements.
 
 import { h, button, fill, icon, visible, announce } from './dom.js';
 import * as api from './api.js';
@@ -12,8 +11,8 @@ import { opened } from './message.js';
 export const name = 'wire';
 export const title = 'Wire';
 
-const high = 28; // of a row
-const top = 29;  // of the headings, which stay in sight
+const high = 28; // pixels of a row
+const top = 29;  // pixels of the headings, which stay visible
 let view;
 
 export function show(parts, signal) {
@@ -46,11 +45,11 @@ class Wire {
     const pick = (label, key, options) => h('select', { 'aria-label': label, onchange: (e) => { f[key] = e.target.value; this.refilter(); } }, options.map(([v, t]) => h('option', { value: v }, t)));
     this.servers = pick('Server', 'server', [['', 'All servers']]);
     this.methods = pick('Method', 'method', [['', 'All methods']]);
-    this.kinds = pick('Kind', 'kind', [['', 'All kinds'], ['request', 'Requests'], ['response', 'Answers'], ['error', 'Errors'], ['notification', 'Notifications'], ['noise', 'Noise'], ['stderr', 'Standard error'], ['event', 'Events']]);
+    this.kinds = pick('Kind', 'kind', [['', 'All kinds'], ['request', 'Requests'], ['response', 'Responses'], ['error', 'Errors'], ['notification', 'Notifications'], ['noise', 'Invalid frames'], ['stderr', 'Standard error'], ['event', 'Events']]);
     this.search = h('input', { type: 'search', placeholder: 'Search in messages', 'aria-label': 'Search in messages', 'data-search': true, oninput: () => { clearTimeout(this.typing); this.typing = setTimeout(() => { f.text = this.search.value.trim(); this.searched(); }, 200); } });
-    this.problems = h('label', { class: 'tick' }, h('input', { type: 'checkbox', onchange: (e) => { f.problems = e.target.checked; this.refilter(); } }), 'Violations');
-    this.threads = h('label', { class: 'tick' }, h('input', { type: 'checkbox', onchange: (e) => { this.threaded = e.target.checked; this.refilter(); } }), 'By call');
-    this.hold = button('Hold', { class: 'small', 'aria-pressed': 'false', onclick: () => this.setHold(!this.held) }, 'pause');
+    this.problems = h('label', { class: 'tick' }, h('input', { type: 'checkbox', onchange: (e) => { f.problems = e.target.checked; this.refilter(); } }), 'Spec problems');
+    this.threads = h('label', { class: 'tick' }, h('input', { type: 'checkbox', onchange: (e) => { this.threaded = e.target.checked; this.refilter(); } }), 'Group by call');
+    this.hold = button('Pause', { class: 'small', 'aria-pressed': 'false', onclick: () => this.setHold(!this.held) }, 'pause');
     const file = h('input', { type: 'file', accept: '.txtar,.txt', hidden: true, 'aria-label': 'A recording', onchange: () => this.load(file) });
     this.count = h('span', { class: 'soft', role: 'status' });
     const bar = h('div', { class: 'bar' }, this.search, this.servers, this.methods, this.kinds, this.problems, this.threads,
@@ -97,7 +96,7 @@ class Wire {
     requestAnimationFrame(() => { if (seq) this.reveal(seq); else this.toEnd(); this.paint(); });
   }
 
-  // fetchAll asks for what passed before the page was opened, piece by piece.
+  // fetchAll loads the messages from before the page was opened, page by page.
   async fetchAll() {
     if (rows.whole) return;
     let before = rows.list[0]?.seq ?? 0;
@@ -119,7 +118,7 @@ class Wire {
       || f.text && !this.found?.has(m.seq) && !`${m.method ?? ''} ${m.about ?? ''} ${m.server} ${m.id ?? ''}`.toLowerCase().includes(f.text.toLowerCase()));
   }
 
-  // searched asks the host which messages hold a text.
+  // searched asks the host which messages contain the text.
   async searched() {
     const text = this.filter.text;
     this.found = new Set();
@@ -172,7 +171,7 @@ class Wire {
 
   drawCount() {
     const waits = this.held ? rows.list.length - rows.at(this.upTo + 1) : 0;
-    this.count.textContent = `${this.shown.length.toLocaleString('en')} of ${rows.list.length.toLocaleString('en')}${rows.dropped ? ', older ones are gone' : ''}${waits ? `, ${waits} more held back` : ''}`;
+    this.count.textContent = `${this.shown.length.toLocaleString('en')} of ${rows.list.length.toLocaleString('en')}${rows.dropped ? ', older ones were dropped' : ''}${waits ? `, ${waits} more while paused` : ''}`;
   }
 
   resize() {
@@ -180,20 +179,20 @@ class Wire {
     this.table.setAttribute('aria-rowcount', this.shown.length + 1);
     this.drawCount();
     this.empty.hidden = this.shown.length > 0;
-    if (!this.shown.length) fill(this.empty, rows.list.length ? [h('p', null, 'No message matches.'), h('p', { class: 'soft' }, 'Take something out of the filter.')] : [h('p', null, 'Nothing has passed yet.'), h('p', { class: 'soft' }, 'Run a tool, or write in the chat: every message appears here.')]);
+    if (!this.shown.length) fill(this.empty, rows.list.length ? [h('p', null, 'No message matches.'), h('p', { class: 'soft' }, 'Change or clear the filter.')] : [h('p', null, 'No messages yet.'), h('p', { class: 'soft' }, 'Run a tool or write in the chat: every message appears here.')]);
     this.toEnd();
     this.paint();
     this.timeline.draw(this.shown);
   }
 
-  // toEnd keeps the latest message in sight, unless the person looks elsewhere.
+  // toEnd scrolls to the latest message while the list follows.
   toEnd() {
     if (!this.follow) return;
     this.own = true;
     this.scroll.scrollTop = this.scroll.scrollHeight;
   }
 
-  // paint draws the rows in sight.
+  // paint draws the visible rows.
   paint() {
     const box = this.scroll;
     if (this.own) this.own = false;
@@ -243,7 +242,7 @@ class Wire {
   setHold(held) {
     this.held = held;
     this.hold.setAttribute('aria-pressed', String(held));
-    fill(this.hold, icon(held ? 'play' : 'pause'), held ? 'Go on' : 'Hold');
+    fill(this.hold, icon(held ? 'play' : 'pause'), held ? 'Resume' : 'Pause');
     if (!held) this.refilter();
   }
 
@@ -251,7 +250,7 @@ class Wire {
     const servers = [...new Set(rows.list.map((m) => m.server))].sort();
     const one = this.filter.server || (servers.length === 1 ? servers[0] : '');
     if (one) { await saveServer(one); return; }
-    const box = h('dialog', { class: 'box', 'aria-label': 'Save a recording' }, h('h2', null, 'Save which conversation?'), h('p', { class: 'soft' }, 'A recording is one server’s. Secrets are taken out of it.'),
+    const box = h('dialog', { class: 'box', 'aria-label': 'Save a recording' }, h('h2', null, 'Save the messages of which server?'), h('p', { class: 'soft' }, 'A recording holds the messages of one server. Secrets are removed.'),
       h('div', { class: 'choices' }, servers.map((n) => button(n, { onclick: () => { box.close(); saveServer(n); } }))), h('div', { class: 'actions' }, button('Close', { onclick: () => box.close() })));
     box.addEventListener('close', () => box.remove());
     document.body.append(box);
@@ -277,15 +276,15 @@ async function saveServer(name) {
   else announce(text);
 }
 
-// threads puts what belongs to a call behind it.
+// threads sorts the messages of a call behind its request.
 function threads(list) {
   return list.map((m, i) => [m.joins || m.seq, i, m]).sort((a, b) => a[0] - b[0] || a[1] - b[1]).map((x) => x[2]);
 }
 
 let ids = 0;
-const signs = { request: '', response: 'ok', error: 'error', notification: 'note', batch: 'batch', noise: 'noise', stderr: 'stderr', event: 'event' };
+const signs = { request: '', response: 'ok', error: 'error', notification: 'notification', batch: 'batch', noise: 'invalid', stderr: 'stderr', event: 'event' };
 
-// A Row is an element that shows one message after the other.
+// A Row is an element that is reused for one message after the other.
 class Row {
   constructor(view) {
     this.cells = Object.fromEntries(columns.map((c) => [c, h('span', { class: c, role: 'gridcell' })]));
@@ -316,9 +315,9 @@ class Row {
     if (m.about) c.method.append(h('em', null, ' ' + m.about));
     c.id.textContent = visible(m.id ?? '');
     c.era.textContent = m.era ?? '';
-    const status = m.kind === 'request' ? (m.answer ? (m.failed ? 'failed' : 'answered') : 'open') : signs[m.kind];
+    const status = m.kind === 'request' ? (m.answer ? (m.failed ? 'failed' : 'ok') : 'waiting') : signs[m.kind];
     c.status.textContent = status + (m.status ? ' ' + m.status : '') + (m.problems ? ' ✕' + m.problems : '');
-    c.status.className = 'status ' + (m.kind === 'error' || m.failed ? 'bad' : m.problems ? 'bad' : status === 'open' ? 'wait' : '');
+    c.status.className = 'status ' + (m.kind === 'error' || m.failed ? 'bad' : m.problems ? 'bad' : status === 'waiting' ? 'wait' : '');
     c.size.textContent = bytes(m.size);
     c.took.textContent = m.kind === 'request' ? (m.took ? millis(m.took) : '') : (m.ms ? millis(m.ms) : '');
   }
