@@ -280,7 +280,7 @@ func TestSecondProcessOnASession(t *testing.T) {
 	waits(2)
 	in.Close()
 	chat.Wait()
-	if !strings.Contains(out.String(), "This session was continued in another process") || !strings.Contains(out.String(), "goes on as the copy") {
+	if !strings.Contains(out.String(), "This session was continued in another process") || !strings.Contains(out.String(), "continues as the copy") {
 		t.Errorf("the first was not told: %s", out.String())
 	}
 }
