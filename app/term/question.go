@@ -123,7 +123,7 @@ func (q *question) page(width int, th *theme) []string {
 		}
 	}
 	if at.Machine != "" {
-		out = append(out, th.dim.Render("on the machine ")+th.bold.Render(line(at.Machine)))
+		out = append(out, th.dim.Render("on host ")+th.bold.Render(line(at.Machine)))
 	}
 	out = append(out, th.dim.Render("full address:"))
 	for _, l := range lay(line(q.ask.URL), width-2) {

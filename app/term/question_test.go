@@ -245,7 +245,7 @@ func TestMisleadingPages(t *testing.T) {
 		d := drive(t, nil, nil, func(o *Options) { o.OpenPage = func(string) error { opened = true; return nil } })
 		q := newQuestion(host.Ask{ID: "ask-9", Kind: host.AskURL, Server: "shop", Message: "pay here", URL: test.url})
 		shown := strings.Join(q.page(500, &th), "\n")
-		if test.machine != "" && !strings.Contains(shown, "on the machine "+test.machine) || test.machine == "" && strings.Contains(shown, "on the machine") || !strings.Contains(shown, test.warning) {
+		if test.machine != "" && !strings.Contains(shown, "on host "+test.machine) || test.machine == "" && strings.Contains(shown, "on host") || !strings.Contains(shown, test.warning) {
 			t.Errorf("%s: %s", test.url, shown)
 		}
 		d.s.questions = append(d.s.questions, q)
