@@ -98,7 +98,7 @@ func (v *terminal) answer(option, question string) {
 	v.t.Helper()
 	v.until(question)
 	v.keys("C-g")
-	v.until("→ ← pick")
+	v.until("→ ← select")
 	last := ""
 	for range 6 {
 		v.keys("Right")
