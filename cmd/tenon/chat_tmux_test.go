@@ -179,7 +179,7 @@ func TestChatInATerminal(t *testing.T) {
 	shown["added"] = v.until("Allowed for this session", "✓ calc/add", "\n5\n", "── /help")
 
 	v.types("/call calc/av")
-	shown["completion"] = v.until("> /call calc/av", "calc/average  Ask the person", "!calc/add  Add") // that is of the word before its last letter
+	shown["completion"] = v.until("> /call calc/av", "calc/average  Ask the user", "!calc/add  Add") // that is of the word before its last letter
 	v.keys("Tab")
 	v.until("> /call calc/average")
 	v.keys("Enter")
