@@ -134,7 +134,7 @@ func TestRunExitCodes(t *testing.T) {
 		"the model fails":    {[]string{"-p", "x", said(t, `{"expect":{}}`, `{"error":{"kind":"auth","status":401,"message":"bad key"}}`)}, exitConnection, "bad key"},
 		"cut short":          {[]string{"-p", "x", said(t, `{"expect":{}}`, `{"text":"half"}`, `{"done":"length"}`)}, exitTool, "cut off at the token limit"},
 		"an empty prompt":    {[]string{"-p", "-", nothing()}, exitUsage, "the prompt is empty"},
-		"a resource missing": {[]string{"-p", "see @calc:x://nope", "-s", "builtin:calc", nothing()}, exitProtocol, "could not be attached"},
+		"a resource missing": {[]string{"-p", "see @calc:x://nope", "-s", "builtin:calc", nothing()}, exitProtocol, "attach @calc:x://nope: no resource"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, out, errs := tenon(t, append([]string{"run"}, c.args...)...)
