@@ -1,47 +1,45 @@
 package llm
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 )
 
-// An ErrorKind says what to do about an error.
+// An ErrorKind classifies errors by what the caller can do about them.
 type ErrorKind string
 
 const (
-	ErrAuth          ErrorKind = "auth"           // the key is missing, wrong, or may not do this
+	ErrAuth          ErrorKind = "auth"           // the key is missing, wrong or not permitted to do this
 	ErrQuota         ErrorKind = "quota"          // the account has no credit; waiting does not help
 	ErrRate          ErrorKind = "rate"           // too many requests; wait
 	ErrOverloaded    ErrorKind = "overloaded"     // the provider is busy; wait
-	ErrContextLength ErrorKind = "context_length" // the conversation is too long; make it shorter
-	ErrBadRequest    ErrorKind = "bad_request"    // the provider does not take this request, or has no such model
-	ErrNetwork       ErrorKind = "network"        // no connection, or it broke
-	ErrServer        ErrorKind = "server"         // the provider failed, or sent what makes no sense
-	ErrCanceled      ErrorKind = "canceled"       // the context ended; Unwrap tells how
+	ErrContextLength ErrorKind = "context_length" // the conversation is too long; shorten it
+	ErrBadRequest    ErrorKind = "bad_request"    // the provider rejects the request or has no such model
+	ErrNetwork       ErrorKind = "network"        // no connection, or it was interrupted
+	ErrServer        ErrorKind = "server"         // the provider failed or sent an invalid answer
+	ErrCanceled      ErrorKind = "canceled"       // the context ended; Unwrap returns its error
 )
 
-// An Error is what ends a stream that was not complete. Keys are never in it.
+// An Error ends a stream before the answer is complete. It never contains a key.
 type Error struct {
 	Kind       ErrorKind
 	Provider   string
-	Status     int           // of HTTP; 0 if it did not come with an answer's head
-	Message    string        // what the provider said, or what is wrong
-	RetryAfter time.Duration // how long the provider wants us to wait; 0 if it does not say
-	Err        error         // what caused it; nil if the provider said so
+	Status     int           // HTTP status; 0 if the error is not an HTTP response
+	Message    string        // the provider's message, or a description of the problem
+	RetryAfter time.Duration // wait requested by the provider; 0 if none
+	Err        error         // the cause; nil if the provider reported the error
 }
 
-// Error says what happened and what to do.
+// Error returns what happened and what to do about it.
 func (e *Error) Error() string {
 	var b strings.Builder
 	if e.Provider != "" {
 		b.WriteString(e.Provider + ": ")
 	}
-	b.WriteString(says[e.Kind])
-	if says[e.Kind] == "" {
-		b.WriteString(string(e.Kind))
-	}
+	b.WriteString(cmp.Or(summaries[e.Kind], string(e.Kind)))
 	if e.Message != "" {
 		b.WriteString(": " + strings.TrimRight(e.Message, ". \n"))
 	}
@@ -54,14 +52,14 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-var says = map[ErrorKind]string{
-	ErrAuth:          "the key was not accepted",
-	ErrQuota:         "the account cannot pay for this request",
+var summaries = map[ErrorKind]string{
+	ErrAuth:          "the API key was rejected",
+	ErrQuota:         "the account has no credit for this request",
 	ErrRate:          "too many requests",
 	ErrOverloaded:    "the provider is overloaded",
 	ErrContextLength: "the conversation is too long for this model",
-	ErrBadRequest:    "the request was refused",
-	ErrNetwork:       "no answer",
+	ErrBadRequest:    "the request was rejected",
+	ErrNetwork:       "connection failed",
 	ErrServer:        "the provider failed",
 	ErrCanceled:      "canceled",
 }
@@ -69,9 +67,9 @@ var says = map[ErrorKind]string{
 func (e *Error) advice() string {
 	switch e.Kind {
 	case ErrAuth:
-		return "Check the key in the environment or the keyring, and that it may use this model"
+		return "Check the API key and that it may use this model"
 	case ErrQuota:
-		return "Check the plan and the credit of the account, or choose another model"
+		return "Add credit to the account, or choose another model"
 	case ErrRate, ErrOverloaded:
 		if e.RetryAfter > 0 {
 			return "Try again in " + e.RetryAfter.Round(time.Second).String()
@@ -84,9 +82,9 @@ func (e *Error) advice() string {
 			return "Check the name of the model and the base URL"
 		}
 	case ErrNetwork:
-		return "Check the connection and the address of the provider, then try again"
+		return "Check the network and the base URL, then try again"
 	case ErrServer:
-		return "Try again; if it stays, the provider's status page may know"
+		return "Try again; if it fails again, check the provider's status page"
 	}
 	return ""
 }
@@ -94,7 +92,7 @@ func (e *Error) advice() string {
 // Unwrap returns the cause, so that errors.Is(err, context.Canceled) works.
 func (e *Error) Unwrap() error { return e.Err }
 
-// KindOf is the kind of an error of this package, and "" of any other.
+// KindOf returns the kind of an [Error], and "" for any other error.
 func KindOf(err error) ErrorKind {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Kind

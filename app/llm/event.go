@@ -1,20 +1,20 @@
 package llm
 
-// An EventKind says what happened, and which fields of an Event count.
+// An EventKind says what happened and which fields of an Event are set.
 type EventKind string
 
 const (
-	EventText      EventKind = "text"            // Text is more of the answer
-	EventThinking  EventKind = "thinking"        // Text is more thinking; Signature ends the block
-	EventCallStart EventKind = "tool_call_start" // Call has an id and a name, and no arguments yet
-	EventCallDelta EventKind = "tool_call_delta" // Text is more of the arguments of Call, as the model writes them
+	EventText      EventKind = "text"            // Text continues the answer
+	EventThinking  EventKind = "thinking"        // Text continues the thinking; Signature ends the block
+	EventCallStart EventKind = "tool_call_start" // Call has an ID and a name but no arguments yet
+	EventCallDelta EventKind = "tool_call_delta" // Text continues the arguments of Call
 	EventCall      EventKind = "tool_call"       // Call is complete
-	EventUsage     EventKind = "usage"           // Usage is what the request has cost so far, not what it cost since the last event
-	EventRetry     EventKind = "retry"           // Note says what failed and when it is tried again; comes before any other kind
-	EventDone      EventKind = "done"            // Stop, Usage and Message: the answer is complete
+	EventUsage     EventKind = "usage"           // Usage is the total for the request so far
+	EventRetry     EventKind = "retry"           // Note says what failed and when the next attempt starts; precedes all other kinds
+	EventDone      EventKind = "done"            // Stop, Usage and Message are set; the answer is complete
 )
 
-// An Event is one thing that happens while a model answers.
+// An Event reports progress of an answer.
 type Event struct {
 	Kind      EventKind  `json:"kind"`
 	Text      string     `json:"text,omitzero"`
@@ -23,39 +23,39 @@ type Event struct {
 	Usage     Usage      `json:"usage,omitzero"`
 	Stop      StopReason `json:"stop,omitzero"`
 	Note      string     `json:"note,omitzero"`
-	Message   *Message   `json:"message,omitzero"` // on done: the answer as the next request must repeat it
+	Message   *Message   `json:"message,omitzero"` // on done: the answer to append to the next request
 }
 
 // A StopReason says why an answer ended.
 type StopReason string
 
 const (
-	StopEnd       StopReason = "end"        // the model has said what it wanted
-	StopToolCalls StopReason = "tool_calls" // it waits for results
-	StopLength    StopReason = "length"     // the answer or the context is full
-	StopRefusal   StopReason = "refusal"    // the model or a filter refuses
-	StopStop      StopReason = "stop"       // one of Request.Stop came
+	StopEnd       StopReason = "end"        // the answer is finished
+	StopToolCalls StopReason = "tool_calls" // the model waits for tool results
+	StopLength    StopReason = "length"     // the token limit or the context size was reached
+	StopRefusal   StopReason = "refusal"    // the model or a content filter refused
+	StopStop      StopReason = "stop"       // the answer reached one of Request.Stop
 )
 
-// Usage is what a request cost. The three kinds of input do not overlap: what
-// the model read is their sum.
+// Usage is the tokens and cost of a request. The three kinds of input do not
+// overlap; [Usage.Read] returns their sum.
 type Usage struct {
-	Input      int     `json:"input,omitzero"`       // tokens read that were neither from a cache nor put into one
-	Output     int     `json:"output,omitzero"`      // tokens written, with thinking
-	CacheRead  int     `json:"cache_read,omitzero"`  // tokens read from the provider's cache
-	CacheWrite int     `json:"cache_write,omitzero"` // tokens read and put into the provider's cache
+	Input      int     `json:"input,omitzero"`       // input tokens neither read from nor written to a cache
+	Output     int     `json:"output,omitzero"`      // output tokens, including thinking
+	CacheRead  int     `json:"cache_read,omitzero"`  // input tokens read from the provider's cache
+	CacheWrite int     `json:"cache_write,omitzero"` // input tokens written to the provider's cache
 	Cost       float64 `json:"cost,omitzero"`        // USD; 0 means unknown
 }
 
-// Add gives the sum of both.
+// Add returns the sum of u and v.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{u.Input + v.Input, u.Output + v.Output, u.CacheRead + v.CacheRead, u.CacheWrite + v.CacheWrite, u.Cost + v.Cost}
 }
 
-// Read is how many tokens the model was given, from wherever.
+// Read returns the number of all input tokens.
 func (u Usage) Read() int { return u.Input + u.CacheRead + u.CacheWrite }
 
-// Prices are in USD for a million tokens.
+// Prices are in USD per million tokens.
 type Prices struct {
 	Input      float64 `json:"input,omitzero"`
 	Output     float64 `json:"output,omitzero"`
@@ -63,8 +63,8 @@ type Prices struct {
 	CacheWrite float64 `json:"cache_write,omitzero"`
 }
 
-// Of is what a usage costs; 0 without prices. A cost that the provider itself
-// has named stays.
+// Of returns u.Cost if the provider reported it, and otherwise the cost computed
+// from p; 0 without prices.
 func (p Prices) Of(u Usage) float64 {
 	if u.Cost != 0 {
 		return u.Cost

@@ -96,10 +96,10 @@ func TestErrorTexts(t *testing.T) {
 		e    llm.Error
 		want string
 	}{
-		{llm.Error{Kind: llm.ErrAuth, Provider: "openai", Status: 401, Message: "no key."}, "openai: the key was not accepted: no key (HTTP 401). Check the key in the environment or the keyring, and that it may use this model"},
+		{llm.Error{Kind: llm.ErrAuth, Provider: "openai", Status: 401, Message: "no key."}, "openai: the API key was rejected: no key (HTTP 401). Check the API key and that it may use this model"},
 		{llm.Error{Kind: llm.ErrRate, Provider: "x", RetryAfter: 90 * time.Second}, "x: too many requests. Try again in 1m30s"},
 		{llm.Error{Kind: llm.ErrContextLength, Message: "too long"}, "the conversation is too long for this model: too long. Shorten the conversation, or choose a model with a larger context"},
-		{llm.Error{Kind: llm.ErrBadRequest, Provider: "x", Status: 404, Message: "model y"}, "x: the request was refused: model y (HTTP 404). Check the name of the model and the base URL"},
+		{llm.Error{Kind: llm.ErrBadRequest, Provider: "x", Status: 404, Message: "model y"}, "x: the request was rejected: model y (HTTP 404). Check the name of the model and the base URL"},
 		{llm.Error{Kind: llm.ErrCanceled}, "canceled"},
 		{llm.Error{Kind: "odd"}, "odd"},
 	} {

@@ -1,13 +1,14 @@
 package llm
 
 import (
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"strings"
 	"unicode/utf8"
 )
 
-// A Role says who speaks in a message.
+// A Role is the author of a message.
 type Role string
 
 const (
@@ -22,20 +23,20 @@ type Message struct {
 	Parts []Part `json:"parts"`
 }
 
-// A PartKind says which fields of a Part count.
+// A PartKind says which fields of a Part are set.
 type PartKind string
 
 const (
 	PartText       PartKind = "text"     // Text
 	PartThinking   PartKind = "thinking" // Text and Signature
-	PartImage      PartKind = "image"    // Data and MIME; Text may say what it shows
+	PartImage      PartKind = "image"    // Data and MIME; Text may describe it
 	PartAudio      PartKind = "audio"    // Data and MIME
-	PartDocument   PartKind = "document" // Data and MIME; Text may be its name
+	PartDocument   PartKind = "document" // Data and MIME; Text may be the file name
 	PartToolCall   PartKind = "tool_call"
 	PartToolResult PartKind = "tool_result"
 )
 
-// A Part is a piece of a message, of exactly one kind.
+// A Part is a piece of a message.
 type Part struct {
 	Kind   PartKind    `json:"kind"`
 	Text   string      `json:"text,omitzero"`
@@ -44,26 +45,25 @@ type Part struct {
 	Call   *ToolCall   `json:"call,omitzero"`
 	Result *ToolResult `json:"result,omitzero"`
 
-	// Signature is what a provider gave with thinking, or with a call, and
-	// wants back as it was. It begins with the name of the wire it came by;
-	// other wires leave it out.
+	// Signature is opaque data that a provider returned with thinking or a call
+	// and needs back unchanged. It starts with the name of the provider API;
+	// other APIs omit it.
 	Signature string `json:"signature,omitzero"`
 
-	// CacheMark says that everything up to this part will be sent again and is
-	// worth keeping at the provider. Wires whose providers find that out by
-	// themselves ignore it.
+	// CacheMark marks the end of a prefix that later requests repeat, so that the
+	// provider can cache it. Providers that cache automatically ignore it.
 	CacheMark bool `json:"cache_mark,omitzero"`
 }
 
-// A ToolCall is a model's wish to use a tool.
+// A ToolCall is a model's request to call a tool.
 type ToolCall struct {
 	ID        string     `json:"id"`
 	Name      string     `json:"name"`
-	Arguments RawMessage `json:"arguments,omitzero"` // always a JSON object when it comes from a wire
+	Arguments RawMessage `json:"arguments,omitzero"` // a JSON object
 
-	// Problem is set where the arguments that the model wrote are no JSON
-	// object, and says so in words for the model. Arguments is then {}. Do not
-	// run such a call: answer it with the problem.
+	// Problem is set if the model's arguments are not a JSON object, and explains
+	// that to the model. Arguments is then {}. The caller must not run such a
+	// call and returns Problem as its result.
 	Problem string `json:"problem,omitzero"`
 }
 
@@ -74,13 +74,13 @@ type ToolResult struct {
 	IsError bool   `json:"is_error,omitzero"`
 }
 
-// Text makes a part of text.
+// Text returns a text part.
 func Text(s string) Part { return Part{Kind: PartText, Text: s} }
 
-// User makes a message of a person.
+// User returns a user message.
 func User(text string) Message { return Message{Role: RoleUser, Parts: []Part{Text(text)}} }
 
-// Results makes the message that answers calls.
+// Results returns a message with tool results.
 func Results(results ...ToolResult) Message {
 	m := Message{Role: RoleTool}
 	for i := range results {
@@ -89,13 +89,13 @@ func Results(results ...ToolResult) Message {
 	return m
 }
 
-// TextResult answers a call with text.
+// TextResult returns a tool result with text.
 func TextResult(callID, text string) ToolResult {
 	return ToolResult{CallID: callID, Parts: []Part{Text(text)}}
 }
 
-// Text is what the message says in words: its text parts, and those of its
-// results, joined by newlines. Thinking is not part of it.
+// Text returns the text parts of the message and of its tool results, joined by
+// newlines. It does not include thinking.
 func (m Message) Text() string { return joinText(m.Parts) }
 
 func joinText(parts []Part) string {
@@ -113,7 +113,7 @@ func joinText(parts []Part) string {
 	return strings.Join(all, "\n")
 }
 
-// Calls are the tool calls of the message, in their order.
+// Calls returns the tool calls of the message in order.
 func (m Message) Calls() []ToolCall {
 	var calls []ToolCall
 	for _, p := range m.Parts {
@@ -124,16 +124,12 @@ func (m Message) Calls() []ToolCall {
 	return calls
 }
 
-// Describe says in words what a part holds, for a model or a screen that
-// cannot take the part itself.
+// Describe returns a text that stands for a part where only text can be shown.
 func Describe(p Part) string {
 	if p.Kind == PartText {
 		return p.Text
 	}
-	mime := p.MIME
-	if mime == "" {
-		mime = "of unknown type"
-	}
+	mime := cmp.Or(p.MIME, "of unknown type")
 	if strings.HasPrefix(mime, "text/") && utf8.Valid(p.Data) {
 		return fmt.Sprintf("[%s, %s]\n%s", nameOf(p), mime, p.Data)
 	}
@@ -147,7 +143,7 @@ func nameOf(p Part) string {
 	return fmt.Sprintf("%s %q", p.Kind, p.Text)
 }
 
-// DataURL is the data of a part as a data: URL.
+// DataURL returns the data of a part as a data: URL.
 func DataURL(p Part) string {
 	return "data:" + p.MIME + ";base64," + base64.StdEncoding.EncodeToString(p.Data)
 }

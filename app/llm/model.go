@@ -1,14 +1,14 @@
-// Package llm is what the house knows of language models: a conversation goes
-// in, a stream of events comes out, and which company or program answers is
-// decided once, by whoever makes the Model.
+// Package llm defines one interface for language models: a [Model] takes a
+// conversation and returns a stream of events.
 //
-// The packages below it make Models: anthropic and openai speak to providers,
-// script records, replays and invents answers, and choose turns a name such as
-// "anthropic/claude-sonnet-4-5" into one of them.
+//	m := anthropic.New("claude-sonnet-4-5", &anthropic.Options{Key: key})
+//	a, err := llm.Ask(ctx, m, &llm.Request{Messages: []llm.Message{llm.User("Hello")}})
 //
-// A Message is what is kept. Its JSON form is stable: a session saved by one
-// version is read by the next, and what a provider gave to be given back
-// (signatures of thinking) survives in it.
+// Packages anthropic and openai call providers, package script records and
+// replays conversations, and package choose makes a Model from a name such as
+// "anthropic/claude-sonnet-4-5".
+//
+// The JSON form of a [Message] is stable, so that saved sessions stay readable.
 package llm
 
 import (
@@ -21,27 +21,27 @@ import (
 type Model interface {
 	Info() Info
 
-	// Stream sends the request when it is ranged over, and yields events as
-	// they come. An error is the last thing it yields; it is an *Error. If
-	// there was none, the last event is of kind EventDone. Cancelling ctx, or
-	// leaving the loop, ends the request at the provider.
+	// Stream returns a sequence that sends the request when ranged over and
+	// yields the events of the answer. The last event is of kind EventDone, or
+	// the sequence ends with an error of type *Error. Cancelling ctx or breaking
+	// out of the loop cancels the request.
 	//
-	// The request is not changed and must not be changed while the loop runs.
-	// Each range over the same sequence sends the request again.
+	// Stream does not change the request; the caller must not change it while
+	// the loop runs. Each range over the sequence sends the request again.
 	Stream(ctx context.Context, r *Request) iter.Seq2[Event, error]
 }
 
-// Info says what a model is, for people and for whoever builds requests.
+// Info describes a model.
 type Info struct {
 	Provider string     `json:"provider"`
 	Name     string     `json:"name"`
-	Context  int        `json:"context,omitzero"` // how many tokens fit; 0 means unknown
+	Context  int        `json:"context,omitzero"` // size of the context in tokens; 0 means unknown
 	Label    string     `json:"label,omitzero"`   // shown with every answer, such as "No model connected · matching keywords"
 	Limits   NameLimits `json:"limits,omitzero"`
 	Accepts  Accepts    `json:"accepts,omitzero"`
 }
 
-// String is the name that package choose understands.
+// String returns the name that package choose takes.
 func (i Info) String() string {
 	if i.Provider == "" {
 		return i.Name
@@ -49,45 +49,44 @@ func (i Info) String() string {
 	return i.Provider + "/" + i.Name
 }
 
-// NameLimits says what a tool may be called. The characters are always
-// [A-Za-z0-9_-].
+// NameLimits limits the names of tools. Names always match [A-Za-z0-9_-]+.
 type NameLimits struct {
 	MaxLen int `json:"max_len,omitzero"` // 0 means no limit
 }
 
-// Accepts says which parts beside text a model takes in its provider's own
-// form. What it does not take is described to it in words.
+// Accepts says which kinds of parts a model takes besides text. Other parts are
+// replaced by [Describe].
 type Accepts struct {
 	Images    bool `json:"images,omitzero"`
 	Audio     bool `json:"audio,omitzero"`
 	Documents bool `json:"documents,omitzero"` // PDF and plain text
 }
 
-// RawMessage is JSON that nobody has looked into.
+// RawMessage is unparsed JSON.
 type RawMessage = json.RawMessage
 
-// A Request is one question to a model: the whole conversation so far.
+// A Request is a whole conversation for a model to answer.
 type Request struct {
 	System      string    `json:"system,omitzero"`
 	Messages    []Message `json:"messages"`
-	Tools       []Tool    `json:"tools,omitzero"`       // order matters to prompt caches: keep it
-	MaxTokens   int       `json:"max_tokens,omitzero"`  // of the answer; 0 means what the wire thinks right for the model
+	Tools       []Tool    `json:"tools,omitzero"`       // keep the order stable: prompt caches depend on it
+	MaxTokens   int       `json:"max_tokens,omitzero"`  // of the answer; 0 means a default for the model
 	Temperature *float64  `json:"temperature,omitzero"` // nil means the provider's default
 	ToolChoice  string    `json:"tool_choice,omitzero"` // ChoiceAuto (also ""), ChoiceNone, ChoiceRequired, or the name of a tool
-	Stop        []string  `json:"stop,omitzero"`        // texts that end the answer; Responses has none and ignores them
+	Stop        []string  `json:"stop,omitzero"`        // texts that end the answer; the Responses API ignores them
 	Effort      string    `json:"effort,omitzero"`      // how much to think: "none", "low", "medium", "high"; "" means the provider's default
 }
 
-// What Request.ToolChoice may be, beside the name of a tool.
+// Values of Request.ToolChoice besides the name of a tool.
 const (
 	ChoiceAuto     = "auto"
 	ChoiceNone     = "none"
 	ChoiceRequired = "required"
 )
 
-// A Tool is something the model may ask for.
+// A Tool is a tool that the model may call.
 type Tool struct {
 	Name        string     `json:"name"` // within Info.Limits
 	Description string     `json:"description,omitzero"`
-	Schema      RawMessage `json:"schema,omitzero"` // JSON Schema of the arguments; nil means an object with no members. Each wire adapts it to what its provider takes
+	Schema      RawMessage `json:"schema,omitzero"` // JSON Schema of the arguments, adapted to each provider; nil means an object with no members
 }

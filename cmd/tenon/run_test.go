@@ -309,7 +309,7 @@ func TestRejectedKeyIsAnError(t *testing.T) {
 	defer refuses.Close()
 	gone := httptest.NewServer(nil)
 	gone.Close()
-	for at, want := range map[string]string{refuses.URL: "the key was not accepted", gone.URL: "nothing answers at"} {
+	for at, want := range map[string]string{refuses.URL: "the API key was rejected", gone.URL: "no server at"} {
 		t.Setenv("ANTHROPIC_API_KEY", "sk-wrong")
 		t.Setenv("ANTHROPIC_BASE_URL", at)
 		for _, command := range [][]string{{"run", "-p", "add 2 and 3", "-s", "builtin:calc", "--allow", "calc"}, {"chat", "-s", "builtin:calc"}} {

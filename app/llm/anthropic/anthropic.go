@@ -1,8 +1,9 @@
-// Package anthropic speaks the Messages API of Anthropic, and of those who
-// serve the same.
+// Package anthropic is a client of the Anthropic Messages API and of servers
+// compatible with it.
 package anthropic
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"net/http"
@@ -16,54 +17,50 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm/internal/wire"
 )
 
-// DefaultBaseURL is where Anthropic serves.
+// DefaultBaseURL is the base URL of Anthropic's API.
 const DefaultBaseURL = "https://api.anthropic.com"
 
-// version is the one version of the API that there is.
+// version is the only version of the API.
 const version = "2023-06-01"
 
-// Options say where and how. Nil means Anthropic itself without a key.
+// Options configures a model. Nil means Anthropic's API without a key.
 type Options struct {
 	Key      string       // sent as x-api-key; never in an error
-	Token    string       // sent as a bearer token instead of a key, for gateways; never in an error
+	Token    string       // sent as a bearer token, for gateways; never in an error
 	BaseURL  string       // without /v1/messages; "" means DefaultBaseURL
-	Provider string       // how the model is called in Info and in errors; "" means "anthropic"
-	Header   http.Header  // sent with every request, as for beta features
-	Client   *http.Client // nil means one of our own; redirects are followed only if it says how
+	Provider string       // name of the provider in Info and in errors; "" means "anthropic"
+	Header   http.Header  // sent with every request
+	Client   *http.Client // nil means a default; redirects are followed only if CheckRedirect is set
 
 	Context   int          // tokens; 0 means 200,000 for claude models and unknown for others
-	MaxTokens int          // of an answer that asks for no limit; 0 means what the model's name lets us expect
+	MaxTokens int          // of an answer to a request without a limit; 0 means a default for the model
 	Accepts   *llm.Accepts // nil means images and documents
 	Prices    llm.Prices   // zero means that costs are unknown
 
-	Attempts int           // how often a request is sent in all; 0 means 5
-	Idle     time.Duration // how long nothing may come; 0 means 10 minutes
-	NoCache  bool          // mark nothing for the prompt cache
+	Attempts int           // total number of attempts per request; 0 means 5
+	Idle     time.Duration // longest time without data; 0 means 10 minutes
+	NoCache  bool          // do not use the prompt cache
 }
 
-// A Model is one model behind the Messages API.
+// A Model is a model behind the Messages API.
 type Model struct {
 	info   llm.Info
 	opts   Options
 	client wire.Client
 }
 
-// New makes a model of its name at the provider. Nothing is sent.
+// New returns the model with the provider's name for it. It sends nothing.
 func New(name string, o *Options) *Model {
 	m := &Model{}
 	if o != nil {
 		m.opts = *o
 	}
-	if m.opts.BaseURL == "" {
-		m.opts.BaseURL = DefaultBaseURL
-	}
-	if m.opts.Provider == "" {
-		m.opts.Provider = "anthropic"
-	}
+	m.opts.BaseURL = cmp.Or(m.opts.BaseURL, DefaultBaseURL)
+	m.opts.Provider = cmp.Or(m.opts.Provider, "anthropic")
 	accepts := llm.Accepts{Images: true, Documents: true}
 	if m.opts.Accepts != nil {
 		accepts = *m.opts.Accepts
-		accepts.Audio = false // the API has no form for it
+		accepts.Audio = false // not supported by the API
 	}
 	m.info = llm.Info{
 		Provider: m.opts.Provider, Name: name, Context: m.opts.Context,
@@ -79,10 +76,10 @@ func New(name string, o *Options) *Model {
 	return m
 }
 
-// Info says what the model is.
+// Info returns the description of the model.
 func (m *Model) Info() llm.Info { return m.info }
 
-// Stream sends the request and yields the answer as it comes.
+// Stream implements [llm.Model].
 func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
 	body, tools, err := m.encode(r)
 	if err != nil {
@@ -108,11 +105,12 @@ func (m *Model) header() http.Header {
 	return h
 }
 
-// AdaptSchema says what the API is given for a tool's schema, and what then
-// must be said in the tool's description.
+// AdaptSchema returns the schema that the API is sent for a tool's schema, and a
+// text to add to the tool's description.
 //
-// The root must be an object and no choice, and properties at the root must
-// have names of a certain form; everything else of JSON Schema 2020-12 is taken.
+// The API requires an object without oneOf, anyOf or allOf at the root, and
+// restricts the names of its properties. It accepts the rest of JSON Schema
+// 2020-12.
 func AdaptSchema(schema llm.RawMessage) (llm.RawMessage, string) {
 	a := toolschema.Adapt(schema, rules())
 	return a.Schema, a.Note
@@ -126,8 +124,7 @@ var ids = sync.OnceValue(func() wire.IDs {
 	return wire.IDs{Pattern: regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`), Length: 29}
 })
 
-// Authorize puts a key into the head of a request to another address of the
-// same API.
+// Authorize sets the headers for the key and the version of the API.
 func Authorize(h http.Header, key string) {
 	h.Set("Anthropic-Version", version)
 	if key != "" {

@@ -206,7 +206,7 @@ func TestKeyNeverShown(t *testing.T) {
 	s := llmtest.New(t, llmtest.Turn{})
 	m := anthropic.New("claude-sonnet-4-5", &anthropic.Options{Key: key, BaseURL: s.URL, Client: s.Client()})
 	_, err := llm.Ask(t.Context(), m, &llm.Request{Messages: []llm.Message{llm.User("x")}})
-	if llm.KindOf(err) != llm.ErrAuth || !strings.Contains(err.Error(), "Check the key") {
+	if llm.KindOf(err) != llm.ErrAuth || !strings.Contains(err.Error(), "Check the API key") {
 		t.Errorf("got %v", err)
 	}
 	s = llmtest.New(t, llmtest.Turn{Status: 400, Body: `{"error":{"type":"invalid_request_error","message":"bad header x-api-key: ` + llmtest.Key + `"}}`})

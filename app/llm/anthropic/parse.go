@@ -1,7 +1,8 @@
 package anthropic
 
 import (
-	"fmt"
+	"cmp"
+	"errors"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -10,18 +11,18 @@ import (
 	"github.com/tenon-mcp/tenon/sse"
 )
 
-// A parser makes events of a stream of the Messages API:
+// A parser translates a stream of the Messages API:
 //
 //	message_start
 //	  content_block_start   text, thinking, redacted_thinking, tool_use
 //	    content_block_delta …
 //	  content_block_stop
 //	  …
-//	message_delta           why it stopped, and what was used
+//	message_delta           stop reason and usage
 //	message_stop
 type parser struct {
 	calls wire.Calls
-	kinds map[int]string // of the blocks, by index
+	kinds map[int]string // types of the blocks by index
 	usage llm.Usage
 	stop  llm.StopReason
 }
@@ -53,8 +54,7 @@ type streamEvent struct {
 	Usage usage `json:"usage"`
 }
 
-// usage holds pointers because a number that is left out leaves the one said
-// before in force.
+// usage has pointers because an omitted number leaves the earlier one in force.
 type usage struct {
 	Input      *int `json:"input_tokens"`
 	Output     *int `json:"output_tokens"`
@@ -62,7 +62,7 @@ type usage struct {
 	CacheWrite *int `json:"cache_creation_input_tokens"`
 }
 
-func (u usage) onto(v *llm.Usage) {
+func (u usage) mergeInto(v *llm.Usage) {
 	for _, f := range []struct {
 		from *int
 		to   *int
@@ -73,9 +73,9 @@ func (u usage) onto(v *llm.Usage) {
 	}
 }
 
-// Take reads one event. Kinds that are not known are passed over, as the API
-// asks of its clients.
-func (p *parser) Take(e sse.Event, out func(llm.Event)) (bool, error) {
+// Parse implements [wire.Parser]. It ignores unknown event types, as the API
+// requires.
+func (p *parser) Parse(e sse.Event, out func(llm.Event)) (bool, error) {
 	if len(e.Data) == 0 {
 		return false, nil
 	}
@@ -85,7 +85,7 @@ func (p *parser) Take(e sse.Event, out func(llm.Event)) (bool, error) {
 	}
 	switch ev.Type {
 	case "message_start":
-		ev.Message.Usage.onto(&p.usage)
+		ev.Message.Usage.mergeInto(&p.usage)
 	case "content_block_start":
 		p.start(&ev, out)
 	case "content_block_delta":
@@ -93,7 +93,7 @@ func (p *parser) Take(e sse.Event, out func(llm.Event)) (bool, error) {
 	case "content_block_stop":
 		p.calls.End(ev.Index, out)
 	case "message_delta":
-		ev.Usage.onto(&p.usage)
+		ev.Usage.mergeInto(&p.usage)
 		if ev.Delta.StopReason != "" {
 			p.stop = stopReason(ev.Delta.StopReason)
 		}
@@ -104,12 +104,12 @@ func (p *parser) Take(e sse.Event, out func(llm.Event)) (bool, error) {
 		r, _ := wire.ReadReport(e.Data)
 		return false, r.Err(0)
 	case "message":
-		return false, &llm.Error{Kind: llm.ErrServer, Message: "the server answered with one whole message, though a stream was asked for"}
+		return false, &llm.Error{Kind: llm.ErrServer, Message: "the server sent a whole message instead of a stream"}
 	case "":
 		if r, ok := wire.ReadReport(e.Data); ok {
 			return false, r.Err(0)
 		}
-		return false, fmt.Errorf("it has no type")
+		return false, errors.New("no type")
 	}
 	return false, nil
 }
@@ -129,8 +129,8 @@ func (p *parser) start(ev *streamEvent, out func(llm.Event)) {
 		out(llm.Event{Kind: llm.EventThinking, Signature: redactedThinking + b.Data})
 	case "tool_use":
 		p.calls.Start(ev.Index, b.ID, b.Name, out)
-		if len(b.Input) > 2 { // not {}: compatible servers send it whole
-			p.calls.Grow(ev.Index, string(b.Input), out)
+		if len(b.Input) > 2 { // not {}: some servers send all arguments here
+			p.calls.Append(ev.Index, string(b.Input), out)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func (p *parser) delta(ev *streamEvent, out func(llm.Event)) {
 		p.think("", d.Signature, out)
 	case "input_json_delta":
 		if p.kinds[ev.Index] == "tool_use" {
-			p.calls.Grow(ev.Index, d.PartialJSON, out)
+			p.calls.Append(ev.Index, d.PartialJSON, out)
 		}
 	}
 }
@@ -165,17 +165,14 @@ func (p *parser) think(s, signature string, out func(llm.Event)) {
 	}
 }
 
-// End is reached only by a stream without message_stop.
+// End implements [wire.Parser]: the stream had no message_stop.
 func (p *parser) End(func(llm.Event)) error {
 	return wire.Truncated("message_stop")
 }
 
-// Outcome is what was said about the whole answer.
+// Outcome implements [wire.Parser].
 func (p *parser) Outcome() (llm.StopReason, llm.Usage) {
-	if p.stop == "" {
-		return llm.StopEnd, p.usage
-	}
-	return p.stop, p.usage
+	return cmp.Or(p.stop, llm.StopEnd), p.usage
 }
 
 func stopReason(s string) llm.StopReason {

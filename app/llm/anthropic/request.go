@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"encoding/base64"
-	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -72,7 +71,7 @@ type toolChoice struct {
 	Name string `json:"name,omitzero"`
 }
 
-// What the signature of a part begins with, so that other wires leave it out.
+// Prefixes of signatures, so that other APIs omit them.
 const (
 	signedThinking   = "anthropic:"
 	redactedThinking = "anthropic-redacted:"
@@ -84,10 +83,10 @@ func (m *Model) encode(r *llm.Request) ([]byte, *wire.Tools, error) {
 		body.MaxTokens = m.opts.MaxTokens
 	}
 	if body.MaxTokens <= 0 {
-		body.MaxTokens = room(m.info.Name)
+		body.MaxTokens = defaultMaxTokens(m.info.Name)
 	}
 	for _, s := range r.Stop {
-		if strings.TrimSpace(s) != "" { // the API refuses blank ones
+		if strings.TrimSpace(s) != "" { // the API rejects blank ones
 			body.Stop = append(body.Stop, s)
 		}
 	}
@@ -99,14 +98,14 @@ func (m *Model) encode(r *llm.Request) ([]byte, *wire.Tools, error) {
 		body.Tools = append(body.Tools, tool{Name: t.Name, Description: t.Description, Schema: jsontext.Value(t.Schema)})
 	}
 	body.ToolChoice = choice(r)
-	for _, msg := range wire.Tidy(r.Messages, ids()) {
+	for _, msg := range wire.Normalize(r.Messages, ids()) {
 		body.add(m.message(msg))
 	}
 	if len(body.Messages) == 0 {
-		return nil, nil, fmt.Errorf("the request has no message with anything in it")
+		return nil, nil, wire.ErrEmpty
 	}
 	if body.Messages[0].Role != "user" {
-		opening := message{Role: "user", Content: []block{{Type: "text", Text: "(The conversation begins with the assistant.)"}}}
+		opening := message{Role: "user", Content: []block{{Type: "text", Text: "(The conversation starts with the assistant.)"}}}
 		body.Messages = append([]message{opening}, body.Messages...)
 	}
 	m.think(r, &body)
@@ -117,8 +116,7 @@ func (m *Model) encode(r *llm.Request) ([]byte, *wire.Tools, error) {
 	return out, tools, err
 }
 
-// add appends a message; the API wants the sides to alternate, and results are
-// the user's.
+// add appends a message, merging consecutive messages of one role.
 func (b *request) add(m message) {
 	if len(m.Content) == 0 {
 		return
@@ -172,7 +170,7 @@ func (m *Model) block(p llm.Part) (block, bool) {
 		if sig, ok := strings.CutPrefix(p.Signature, signedThinking); ok {
 			return block{Type: "thinking", Thinking: &p.Text, Signature: sig}, true
 		}
-		return block{}, false // thinking that is not signed is refused
+		return block{}, false // the API rejects unsigned thinking
 	case llm.PartToolCall:
 		return block{Type: "tool_use", ID: p.Call.ID, Name: p.Call.Name, Input: jsontext.Value(p.Call.Arguments)}, true
 	case llm.PartToolResult:
@@ -194,17 +192,18 @@ func (m *Model) result(r *llm.ToolResult) block {
 	for i := range b.Content {
 		b.Content[i].Cache = nil
 	}
-	if r.IsError && len(b.Content) == 0 { // the API refuses an error without words
-		b.Content = []block{{Type: "text", Text: "The tool failed without saying why."}}
+	if r.IsError && len(b.Content) == 0 { // the API rejects an error without content
+		b.Content = []block{{Type: "text", Text: "The tool failed without an error message."}}
 	}
 	return b
 }
 
-// media is an image or a document, or what there is to say about it.
+// media returns an image or document block, or a text block that describes the
+// part.
 func (m *Model) media(p llm.Part) block {
 	data := base64.StdEncoding.EncodeToString(p.Data)
 	switch {
-	case p.Kind == llm.PartImage && m.info.Accepts.Images && imageType(p.MIME):
+	case p.Kind == llm.PartImage && m.info.Accepts.Images && wire.ImageType(p.MIME):
 		return block{Type: "image", Source: &source{"base64", p.MIME, data}}
 	case p.Kind == llm.PartDocument && m.info.Accepts.Documents && p.MIME == "application/pdf":
 		return block{Type: "document", Source: &source{"base64", p.MIME, data}, Title: p.Text}
@@ -214,17 +213,9 @@ func (m *Model) media(p llm.Part) block {
 	return block{Type: "text", Text: llm.Describe(p)}
 }
 
-func imageType(mime string) bool {
-	switch mime {
-	case "image/png", "image/jpeg", "image/gif", "image/webp":
-		return true
-	}
-	return false
-}
-
-// markCache sets the marks that the prompt cache goes by. The API takes four:
-// one for what never changes (tools and system), the last three that the
-// conversation asks for, and where it asks for none, its end.
+// markCache sets the cache breakpoints. The API allows four: one goes after tools
+// and system prompt, the others after the last three marked parts, or after the
+// last message if no part is marked.
 func (b *request) markCache() {
 	mark := &cacheControl{Type: "ephemeral"}
 	if n := len(b.System); n > 0 {

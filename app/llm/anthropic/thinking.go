@@ -9,8 +9,8 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm"
 )
 
-// thinking is how much the model is told to think: in tokens for older models,
-// in a word for newer ones.
+// thinking configures thinking: a token budget for older models, adaptive for
+// newer ones, whose effort is in outputConfig.
 type thinking struct {
 	Type   string `json:"type"`
 	Budget int    `json:"budget_tokens,omitzero"`
@@ -22,11 +22,11 @@ type outputConfig struct {
 
 var budgets = map[string]int{"low": 2048, "medium": 8192, "high": 24576, "xhigh": 32768, "max": 32768}
 
-// think says what to send for an effort. An effort that the model does not
-// know is left out: thinking is a wish.
+// think configures the thinking for r.Effort. It ignores an effort that the model
+// does not support.
 func (m *Model) think(r *llm.Request, body *request) {
 	if r.Effort == "" || r.ToolChoice != "" && r.ToolChoice != llm.ChoiceAuto && r.ToolChoice != llm.ChoiceNone {
-		return // a model that must call a tool may not think first
+		return // the API does not allow thinking before a forced tool call
 	}
 	v := versionOf(m.info.Name)
 	switch {
@@ -56,8 +56,8 @@ var (
 	oldStyle = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^claude-(\d{1,2})(?:[-.](\d{1,2}))?-[a-z]`) })
 )
 
-// versionOf is 405 for claude-sonnet-4-5, 307 for claude-3-7-sonnet, and 0 for
-// what is not a claude. Names without a number are taken for the newest.
+// versionOf returns 405 for claude-sonnet-4-5, 307 for claude-3-7-sonnet, 9900
+// for a claude name without a number, and 0 for other models.
 func versionOf(name string) int {
 	name = name[strings.LastIndexByte(name, '/')+1:]
 	for _, form := range []*regexp.Regexp{newStyle(), oldStyle()} {
@@ -76,9 +76,9 @@ func versionOf(name string) int {
 	return 0
 }
 
-// room is how long an answer may be if nobody says: as much as the model can
-// surely write, and not more.
-func room(name string) int {
+// defaultMaxTokens returns the limit for a request without one: the most that
+// every model of the version supports.
+func defaultMaxTokens(name string) int {
 	switch v := versionOf(name); {
 	case v >= 307:
 		return 32_000

@@ -1,18 +1,20 @@
-// Package choose makes a model of a name.
+// Package choose makes a model from a name:
 //
 //	anthropic/claude-sonnet-4-5    a provider and its name for the model
-//	ollama                         a provider; the model is the one it would suggest
-//	auto, or ""                    what keys and local servers are found
-//	none                           no model: the error is ErrNone
-//	script:FILE                    a conversation written by hand
+//	ollama                         a provider; its default model
+//	auto, or ""                    the first provider with a key, or a local server
+//	none                           no model; the error is ErrNone
+//	script:FILE                    a scripted conversation
 //	replay:FILE                    a recorded conversation
-//	record:FILE:MODEL              any of the above, recorded
+//	record:FILE:MODEL              any of the above, recorded to FILE
 package choose
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"slices"
@@ -23,39 +25,38 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm/script"
 )
 
-// ErrNone says that there is to be no model, or that nothing is configured: no key
-// is set and no server on this machine can be used. The caller goes on without a
-// model. A key that was found and does not work is a [KeyError] instead.
+// ErrNone means that the name is "none", or that auto found no key and no usable
+// local server. The caller continues without a model. A key that was found and
+// does not work is a [KeyError] instead.
 var ErrNone = errors.New("no model")
 
-// Options say where to look. Nil is fine.
+// Options configures the choice. Nil means all defaults.
 type Options struct {
 	Getenv  func(string) string                   // nil means os.Getenv
-	Keyring func(provider string) (string, error) // asked when the environment has no key; nil means no keyring. An empty key means that it has none
-	Client  *http.Client                          // nil means one of our own
+	Keyring func(provider string) (string, error) // called if the environment has no key, "" means no key; nil means no keyring
+	Client  *http.Client                          // nil means a default
 
-	// Providers are more providers, or other settings for known ones, by name.
+	// Providers adds providers, or settings for built-in ones, by name.
 	Providers map[string]Provider
 
-	// Probe is how long a server on this machine may take to say that it is
-	// there; 0 means 400 ms.
+	// Probe is the timeout for probing a local server; 0 means 400 ms.
 	Probe time.Duration
 
-	// Attempts is how often a request is sent in all; 0 means 5.
+	// Attempts is the total number of attempts per request; 0 means 5.
 	Attempts int
 }
 
-// A Choice is a model and why it is the one.
+// A Choice is a model and the reason for choosing it.
 type Choice struct {
 	Model llm.Model
-	Why   string   // as in "ANTHROPIC_API_KEY is set"
-	Also  []string // what else was found, as names that Model understands
+	Why   string   // as in "found the key for anthropic in ANTHROPIC_API_KEY"
+	Also  []string // other usable providers, as names for Model
 	Close func() error
 }
 
-// Model makes the model of a name. The error is ErrNone for "none", wraps
-// ErrNone if auto finds nothing, is a *KeyError if auto finds a key that does not
-// work, and otherwise says what is wrong with the name or what is missing.
+// Model makes the model with a name. The error is ErrNone for "none", wraps
+// ErrNone if auto finds nothing, and is a *KeyError if auto finds a key that does
+// not work.
 func Model(ctx context.Context, name string, o *Options) (*Choice, error) {
 	c := newChooser(o)
 	name = strings.TrimSpace(name)
@@ -65,24 +66,24 @@ func Model(ctx context.Context, name string, o *Options) (*Choice, error) {
 	case "auto", "":
 		return c.auto(ctx)
 	case "script":
-		return played(script.Open(rest, nil))
+		return player(script.Open(rest, nil))
 	case "replay":
-		return played(script.Replay(rest, nil))
+		return player(script.Replay(rest, nil))
 	case "record":
 		return c.record(ctx, rest)
 	}
 	return c.named(ctx, name)
 }
 
-func played(p *script.Player, err error) (*Choice, error) {
+func player(p *script.Player, err error) (*Choice, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Choice{Model: p, Why: "it was asked for", Close: func() error { return nil }}, nil
+	return &Choice{Model: p, Why: "selected by name", Close: func() error { return nil }}, nil
 }
 
-// record splits FILE:MODEL. The file may have colons in it (C:\x), and so may a
-// model (qwen3:8b): the first colon after which a model is named counts.
+// record splits FILE:MODEL at the first colon that does not belong to a Windows
+// drive, because model names may contain colons too (qwen3:8b).
 func (c *chooser) record(ctx context.Context, rest string) (*Choice, error) {
 	for i := range len(rest) {
 		if rest[i] != ':' || i == 0 || i == 1 && len(rest) > 2 && (rest[2] == '\\' || rest[2] == '/') {
@@ -101,7 +102,7 @@ func (c *chooser) record(ctx context.Context, rest string) (*Choice, error) {
 		inner.Close = r.Close
 		return inner, nil
 	}
-	return nil, fmt.Errorf("record:%s names no model: write record:FILE:provider/name, as in record:talk.jsonl:anthropic/claude-sonnet-4-5", rest)
+	return nil, fmt.Errorf("record:%s has no model; write record:FILE:MODEL, for example record:talk.jsonl:anthropic/claude-sonnet-4-5", rest)
 }
 
 type chooser struct {
@@ -123,27 +124,20 @@ func newChooser(o *Options) *chooser {
 	if c.client == nil {
 		c.client = &http.Client{}
 	}
-	if c.client.CheckRedirect == nil { // a key would go along
-		own := *c.client
-		own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-		c.client = &own
+	if c.client.CheckRedirect == nil { // a redirect would leak the key
+		copied := *c.client
+		copied.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		c.client = &copied
 	}
-	if c.probe == 0 {
-		c.probe = 400 * time.Millisecond
-	}
+	c.probe = cmp.Or(c.probe, 400*time.Millisecond)
 	c.providers = c.merge(o.Providers)
 	return c
 }
 
-// merge lays the caller's providers over the known ones.
+// merge adds the caller's providers to the built-in ones.
 func (c *chooser) merge(more map[string]Provider) []Provider {
 	all := slices.Clone(known())
-	names := make([]string, 0, len(more))
-	for name := range more {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(more)) {
 		p := more[name]
 		p.Name = name
 		if i := slices.IndexFunc(all, func(k Provider) bool { return k.Name == name }); i >= 0 {
@@ -169,7 +163,7 @@ func (c *chooser) find(name string) (Provider, bool) {
 	return Provider{}, false
 }
 
-// named makes provider/name.
+// named makes a model from "provider/name" or "provider".
 func (c *chooser) named(ctx context.Context, name string) (*Choice, error) {
 	head, model, has := strings.Cut(name, "/")
 	p, ok := c.find(head)
@@ -183,7 +177,7 @@ func (c *chooser) named(ctx context.Context, name string) (*Choice, error) {
 	if key == "" && !p.Local && !p.Keyless {
 		return nil, fmt.Errorf("no API key for %s: set %s, or put one into the keyring", p.Name, strings.Join(p.KeyVariables, " or "))
 	}
-	why := "it was asked for"
+	why := "selected by name"
 	found := listed{}
 	if !has || model == "" {
 		list, err := c.list(ctx, p, key)
@@ -191,13 +185,13 @@ func (c *chooser) named(ctx context.Context, name string) (*Choice, error) {
 			return nil, err
 		}
 		if found, ok = p.suggest(list); !ok {
-			return nil, fmt.Errorf("%s offers no model to talk to: name one, as in %s/NAME", p.Name, p.Name)
+			return nil, fmt.Errorf("%s lists no chat model; name one as %s/NAME", p.Name, p.Name)
 		}
-		why = fmt.Sprintf("%s was asked for, and this is what it offers", p.Name)
+		why = "default model of " + p.Name
 	} else {
 		found.ID = model
 		if p.Local || p.Lists {
-			found = c.look(ctx, p, key, model)
+			found = c.lookup(ctx, p, key, model)
 		}
 	}
 	if where != "" {
@@ -215,16 +209,16 @@ func (c *chooser) unknown(name, head string) error {
 	hint := ""
 	switch {
 	case strings.HasPrefix(head, "claude"):
-		hint = " Did you mean anthropic/" + name + "?"
+		hint = "; did you mean anthropic/" + name + "?"
 	case strings.HasPrefix(head, "gpt") || strings.HasPrefix(head, "o3") || strings.HasPrefix(head, "o4"):
-		hint = " Did you mean openai/" + name + "?"
+		hint = "; did you mean openai/" + name + "?"
 	case strings.HasPrefix(head, "gemini-"):
-		hint = " Did you mean gemini/" + name + "?"
+		hint = "; did you mean gemini/" + name + "?"
 	}
-	return fmt.Errorf("%q is no model: write provider/name, where the provider is one of %s; or auto, none, script:FILE, replay:FILE, record:FILE:MODEL.%s", name, strings.Join(names, ", "), hint)
+	return fmt.Errorf("unknown model %q: use provider/name with a provider of %s; or auto, none, script:FILE, replay:FILE, record:FILE:MODEL%s", name, strings.Join(names, ", "), hint)
 }
 
-// key finds the key of a provider and says where.
+// key returns the key of a provider and where it was found.
 func (c *chooser) key(p Provider) (key, where string, err error) {
 	if p.Key != "" {
 		return p.Key, "the configuration", nil
@@ -239,7 +233,7 @@ func (c *chooser) key(p Provider) (key, where string, err error) {
 	}
 	k, err := c.opts.Keyring(p.Name)
 	if err != nil {
-		return "", "", fmt.Errorf("the key of %s cannot be read from the keyring: %w", p.Name, err)
+		return "", "", fmt.Errorf("read the key for %s from the keyring: %w", p.Name, err)
 	}
 	if k = strings.TrimSpace(k); k != "" {
 		return k, "the keyring", nil

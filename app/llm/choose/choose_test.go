@@ -83,25 +83,25 @@ func TestAuto(t *testing.T) {
 		also  string
 	}{
 		{"nothing", nil, nil, nil, "no model was found: no key is set (ANTHROPIC_API_KEY, OPENAI_API_KEY,", "", ""},
-		{"a key", []string{"ANTHROPIC_API_KEY", "k"}, nil, world{"api.anthropic.com": wants("k", says("/v1/models", claudes))}, "anthropic/claude-sonnet-5", "found in ANTHROPIC_API_KEY", ""},
+		{"a key", []string{"ANTHROPIC_API_KEY", "k"}, nil, world{"api.anthropic.com": wants("k", says("/v1/models", claudes))}, "anthropic/claude-sonnet-5", "found the key for anthropic in ANTHROPIC_API_KEY", ""},
 		{"two keys", []string{"OPENAI_API_KEY", "o", "ANTHROPIC_API_KEY", " k\n"}, nil, world{"api.anthropic.com": wants("k", says("/v1/models", claudes))}, "anthropic/claude-sonnet-5", "", "openai"},
 		{"a rejected key is an error (H5)", []string{"OPENAI_API_KEY", "o", "ANTHROPIC_API_KEY", "bad"}, nil, world{
 			"api.anthropic.com": wants("k", says("/v1/models", claudes)),
 			"api.openai.com":    says("/v1/models", `{"object":"list","data":[{"id":"gpt-5","created":1}]}`),
 			"127.0.0.1:8000":    says("/v1/models", `{"object":"list","data":[{"id":"m"}]}`),
-		}, "use the key in ANTHROPIC_API_KEY: anthropic: the key was not accepted", "", ""},
-		{"a key without a network is an error (H5)", []string{"OPENAI_API_KEY", "o"}, nil, world{"127.0.0.1:8000": says("/v1/models", `{"object":"list","data":[{"id":"m"}]}`)}, "use the key in OPENAI_API_KEY: openai: no answer: nothing answers at https://api.openai.com", "", ""},
+		}, "use the key in ANTHROPIC_API_KEY: anthropic: the API key was rejected", "", ""},
+		{"a key without a network is an error (H5)", []string{"OPENAI_API_KEY", "o"}, nil, world{"127.0.0.1:8000": says("/v1/models", `{"object":"list","data":[{"id":"m"}]}`)}, "use the key in OPENAI_API_KEY: openai: connection failed: no server at https://api.openai.com", "", ""},
 		{"the newest of many", []string{"OPENAI_API_KEY", "o"}, nil, world{
 			"api.openai.com": wants("o", says("/v1/models", `{"object":"list","data":[{"id":"gpt-5","created":1},{"id":"gpt-5.4","created":3},{"id":"gpt-6-audio","created":9},{"id":"text-embedding-3","created":9}]}`)),
 		}, "openai/gpt-5.4", "", ""},
-		{"from the keyring", nil, map[string]string{"openrouter": "r"}, world{"openrouter.ai": wants("r", says("/api/v1/models", `{"data":[{"id":"x/y"},{"id":"openrouter/auto","context_length":2000000}]}`))}, "openrouter/openrouter/auto", "found in the keyring", ""},
-		{"Ollama", nil, nil, world{"127.0.0.1:11434": says("/v1/models", `{"object":"list","data":[{"id":"nomic-embed-text:latest"},{"id":"qwen3:8b"},{"id":"llama3"}]}`)}, "ollama/qwen3:8b", "ollama answers at http://127.0.0.1:11434, and of its 3 models", ""},
+		{"from the keyring", nil, map[string]string{"openrouter": "r"}, world{"openrouter.ai": wants("r", says("/api/v1/models", `{"data":[{"id":"x/y"},{"id":"openrouter/auto","context_length":2000000}]}`))}, "openrouter/openrouter/auto", "in the keyring", ""},
+		{"Ollama", nil, nil, world{"127.0.0.1:11434": says("/v1/models", `{"object":"list","data":[{"id":"nomic-embed-text:latest"},{"id":"qwen3:8b"},{"id":"llama3"}]}`)}, "ollama/qwen3:8b", "ollama is running at http://127.0.0.1:11434; chosen from its 3 models", ""},
 		{"Ollama elsewhere", []string{"OLLAMA_HOST", "0.0.0.0:9999"}, nil, world{"127.0.0.1:9999": says("/v1/models", `{"object":"list","data":[{"id":"m"}]}`)}, "ollama/m", "at http://127.0.0.1:9999", ""},
 		{"a key before a local server", []string{"ANTHROPIC_API_KEY", "k"}, nil, world{"api.anthropic.com": says("/v1/models", claudes), "127.0.0.1:8000": says("/v1/models", `{"object":"list","data":[{"id":"m","max_model_len":32768}]}`)}, "anthropic/claude-sonnet-5", "", "vllm"},
 		{"LM Studio says what is loaded", nil, nil, world{"127.0.0.1:1234": says("/api/v0/models", `{"data":[{"id":"a","type":"llm","state":"not-loaded"},{"id":"b","type":"vlm","state":"loaded","loaded_context_length":8192}]}`)}, "lmstudio/b", "", ""},
 		{"something else on the port", nil, nil, world{"127.0.0.1:8080": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "{}") }}, "no model was found", "", ""},
 		{"a web page on the port", nil, nil, world{"127.0.0.1:8080": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") }}, "no model was found", "", ""},
-		{"no model loaded", nil, nil, world{"127.0.0.1:11434": says("/v1/models", `{"object":"list","data":null}`)}, "ollama (http://127.0.0.1:11434): it is running, but has no model", "", ""},
+		{"no model loaded", nil, nil, world{"127.0.0.1:11434": says("/v1/models", `{"object":"list","data":null}`)}, "ollama (http://127.0.0.1:11434): it is running but has no model", "", ""},
 		{"a server that never answers", nil, nil, world{"127.0.0.1:8080": hangs, "127.0.0.1:8000": says("/v1/models", `{"object":"list","data":[{"id":"m"}]}`)}, "vllm/m", "", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -169,16 +169,16 @@ func TestContextIsFoundOut(t *testing.T) {
 
 func TestNamesThatDoNotWork(t *testing.T) {
 	for _, test := range []struct{ name, says string }{
-		{"claude-sonnet-4-5", "Did you mean anthropic/claude-sonnet-4-5?"},
-		{"gpt-5", "Did you mean openai/gpt-5?"},
-		{"foo/bar", "the provider is one of anthropic, openai"},
+		{"claude-sonnet-4-5", "did you mean anthropic/claude-sonnet-4-5?"},
+		{"gpt-5", "did you mean openai/gpt-5?"},
+		{"foo/bar", "use provider/name with a provider of anthropic, openai"},
 		{"anthropic/x", "no API key for anthropic: set ANTHROPIC_API_KEY, or put one into the keyring"},
 		{"gemini/x", "GEMINI_API_KEY or GOOGLE_API_KEY"},
-		{"ollama", "nothing answers at http://127.0.0.1:11434"},
-		{"script:", "cannot be read"},
-		{"replay:nowhere.jsonl", "cannot be read"},
-		{"record:x.jsonl", "names no model"},
-		{"record:x.jsonl:foo/bar", "the provider is one of"},
+		{"ollama", "no server at http://127.0.0.1:11434"},
+		{"script:", "no such file"},
+		{"replay:nowhere.jsonl", "no such file"},
+		{"record:x.jsonl", "has no model"},
+		{"record:x.jsonl:foo/bar", "use provider/name with a provider of"},
 	} {
 		_, err := Model(t.Context(), test.name, &Options{Getenv: env(), Client: &http.Client{Transport: world{}}})
 		if err == nil || !strings.Contains(err.Error(), test.says) || errors.Is(err, ErrNone) {
@@ -252,7 +252,7 @@ func TestRecordThenReplay(t *testing.T) {
 func TestSurvey(t *testing.T) {
 	w := world{"127.0.0.1:8000": says("/v1/models", `{"object":"list","data":[{"id":"m"},{"id":"n"}]}`), "127.0.0.1:8080": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }}
 	got := fmt.Sprintf("%+v", Survey(t.Context(), &Options{Getenv: env("XAI_API_KEY", "k"), Client: &http.Client{Transport: w}}))
-	want := "[{Provider:xai Where:XAI_API_KEY Models:[] Problem: Local:false} {Provider:llamacpp Where:http://127.0.0.1:8080 Models:[] Problem:it wants a key Local:true} {Provider:vllm Where:http://127.0.0.1:8000 Models:[m n] Problem: Local:true}]"
+	want := "[{Provider:xai Where:XAI_API_KEY Models:[] Problem: Local:false} {Provider:llamacpp Where:http://127.0.0.1:8080 Models:[] Problem:it requires an API key Local:true} {Provider:vllm Where:http://127.0.0.1:8000 Models:[m n] Problem: Local:true}]"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}

@@ -1,6 +1,7 @@
 package choose
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -18,7 +19,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm/anthropic"
 )
 
-// listed is a model on a provider's list.
+// listed is a model in a provider's list.
 type listed struct {
 	ID        string
 	Context   int
@@ -28,7 +29,7 @@ type listed struct {
 	Accepts   *llm.Accepts
 }
 
-// entry is a model as the lists write it. Each server has its own word for the
+// entry is a model in the JSON of all providers. Each has its own name for the
 // size of the context.
 type entry struct {
 	ID        string         `json:"id"`
@@ -52,17 +53,13 @@ type entry struct {
 }
 
 func (e *entry) listed() listed {
-	l := listed{ID: firstOf(e.ID, e.Name, e.Model), Created: int64(e.Created), MaxOutput: e.MaxTokens, Loaded: e.State == "loaded"}
+	l := listed{ID: cmp.Or(e.ID, e.Name, e.Model), Created: int64(e.Created), MaxOutput: e.MaxTokens, Loaded: e.State == "loaded"}
 	l.ID = strings.TrimPrefix(l.ID, "models/") // Gemini
 	var meta struct {
 		Ctx int `json:"n_ctx"`
 	}
 	_ = json.Unmarshal(e.Meta, &meta)
-	for _, n := range []int{e.LoadedCtx, e.MaxInput, e.MaxLen, e.Length, e.Window, e.MaxCtx, meta.Ctx} {
-		if n > 0 && l.Context == 0 {
-			l.Context = n
-		}
-	}
+	l.Context = max(0, cmp.Or(e.LoadedCtx, e.MaxInput, e.MaxLen, e.Length, e.Window, e.MaxCtx, meta.Ctx))
 	if t, err := time.Parse(time.RFC3339, e.CreatedAt); err == nil {
 		l.Created = t.Unix()
 	}
@@ -75,17 +72,8 @@ func (e *entry) listed() listed {
 	return l
 }
 
-func firstOf(all ...string) string {
-	for _, s := range all {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
-}
-
-// list asks a provider what models it has. Whatever is wrong is an *llm.Error
-// without the key in it.
+// list returns the models of a provider. An error is an *llm.Error without the
+// key.
 func (c *chooser) list(ctx context.Context, p Provider, key string) ([]listed, error) {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
@@ -93,7 +81,7 @@ func (c *chooser) list(ctx context.Context, p Provider, key string) ([]listed, e
 	if p.Wire == "anthropic" {
 		url = strings.TrimRight(p.BaseURL, "/") + "/v1/models?limit=100"
 	}
-	if p.Dialect == "lmstudio" { // its own list says what is loaded
+	if p.Dialect == "lmstudio" { // this list says which models are loaded
 		url = strings.TrimSuffix(strings.TrimRight(p.BaseURL, "/"), "/v1") + "/api/v0/models"
 	}
 	body, err := c.get(ctx, p, key, url)
@@ -109,10 +97,10 @@ func (c *chooser) list(ctx context.Context, p Provider, key string) ([]listed, e
 		Models []entry `json:"models"`
 	}
 	if err := json.Unmarshal(body, &answer, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
-		return nil, &llm.Error{Kind: llm.ErrServer, Provider: p.Name, Message: "its list of models cannot be read: " + err.Error(), Err: err}
+		return nil, &llm.Error{Kind: llm.ErrServer, Provider: p.Name, Message: "invalid list of models: " + err.Error(), Err: err}
 	}
 	if answer.Data == nil && answer.Models == nil && answer.Object != "list" {
-		return nil, &llm.Error{Kind: llm.ErrServer, Provider: p.Name, Message: "what answers there lists no models: it is something else"}
+		return nil, &llm.Error{Kind: llm.ErrServer, Provider: p.Name, Message: "the server does not return a list of models"}
 	}
 	var out []listed
 	for _, e := range append(answer.Data, answer.Models...) {
@@ -127,7 +115,7 @@ func (c *chooser) list(ctx context.Context, p Provider, key string) ([]listed, e
 func (c *chooser) get(ctx context.Context, p Provider, key, url string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return nil, &llm.Error{Kind: llm.ErrBadRequest, Provider: p.Name, Message: "the base URL is not a URL"}
+		return nil, &llm.Error{Kind: llm.ErrBadRequest, Provider: p.Name, Message: "invalid base URL"}
 	}
 	for name, values := range p.Header {
 		req.Header[http.CanonicalHeaderKey(name)] = values
@@ -140,12 +128,12 @@ func (c *chooser) get(ctx context.Context, p Provider, key, url string) ([]byte,
 	}
 	res, err := c.client.Do(req)
 	if err != nil {
-		return nil, &llm.Error{Kind: llm.ErrNetwork, Provider: p.Name, Message: fmt.Sprintf("nothing answers at %s://%s", req.URL.Scheme, req.URL.Host), Err: err}
+		return nil, &llm.Error{Kind: llm.ErrNetwork, Provider: p.Name, Message: fmt.Sprintf("no server at %s://%s", req.URL.Scheme, req.URL.Host), Err: err}
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, 8<<20))
 	if err != nil {
-		return nil, &llm.Error{Kind: llm.ErrNetwork, Provider: p.Name, Message: "its list of models broke off", Err: err}
+		return nil, &llm.Error{Kind: llm.ErrNetwork, Provider: p.Name, Message: "the connection closed while reading the list of models", Err: err}
 	}
 	if res.StatusCode != http.StatusOK {
 		kind := llm.ErrBadRequest
@@ -157,14 +145,14 @@ func (c *chooser) get(ctx context.Context, p Provider, key, url string) ([]byte,
 		case res.StatusCode >= 500:
 			kind = llm.ErrServer
 		}
-		return nil, &llm.Error{Kind: kind, Provider: p.Name, Status: res.StatusCode, Message: "it does not list its models"}
+		return nil, &llm.Error{Kind: kind, Provider: p.Name, Status: res.StatusCode, Message: "cannot list models"}
 	}
 	return body, nil
 }
 
-// look finds out what can be found out about a model that was named. It is a
-// courtesy: where nothing is found, the model is used as it is.
-func (c *chooser) look(ctx context.Context, p Provider, key, model string) listed {
+// lookup returns what the provider's list says about a model; only the ID is set
+// if the list does not have it.
+func (c *chooser) lookup(ctx context.Context, p Provider, key, model string) listed {
 	ctx, cancel := context.WithTimeout(ctx, 5*c.probe)
 	defer cancel()
 	list, err := c.list(ctx, p, key)
@@ -183,8 +171,8 @@ var notForTalking = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)embed|rerank|whisper|tts|transcribe|dall-e|moderation|image|audio|realtime|search|sora|veo|imagen|codex|guard|ocr|preview|instruct-0914|nano-banana`)
 })
 
-// suggest takes the model that most people would take: what is in memory
-// already, what the provider is known for, the newest.
+// suggest returns a default model: one that is loaded, or else the newest that
+// matches p.prefer, or else the first.
 func (p Provider) suggest(list []listed) (listed, bool) {
 	var fit []listed
 	for _, l := range list {
@@ -215,7 +203,7 @@ func (p Provider) suggest(list []listed) (listed, bool) {
 	return fit[0], true
 }
 
-// newer goes by the date, and where there is none, by the name: versions grow.
+// newer compares by date, and without dates by name.
 func newer(a, b *listed) bool {
 	if a.Created != b.Created {
 		return a.Created > b.Created

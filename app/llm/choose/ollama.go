@@ -13,9 +13,8 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm"
 )
 
-// askOllama finds out what Ollama does not say in its list: what a model takes,
-// and how large its context is now. The size that a model was made for is not
-// what it runs with, so only one that is in memory tells.
+// askOllama adds what Ollama's list lacks: what a model accepts, and the context
+// size of a loaded model, which may differ from the size in the model file.
 func (c *chooser) askOllama(ctx context.Context, p Provider, m listed) listed {
 	if p.Dialect != "ollama" {
 		return m
@@ -26,8 +25,8 @@ func (c *chooser) askOllama(ctx context.Context, p Provider, m listed) listed {
 	var show struct {
 		Capabilities []string `json:"capabilities"`
 	}
-	ask, _ := json.Marshal(map[string]string{"model": m.ID})
-	if req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/api/show", bytes.NewReader(ask)); err == nil {
+	query, _ := json.Marshal(map[string]string{"model": m.ID})
+	if req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+"/api/show", bytes.NewReader(query)); err == nil {
 		req.Header.Set("Content-Type", "application/json")
 		if res, err := c.client.Do(req); err == nil {
 			body, _ := io.ReadAll(io.LimitReader(res.Body, 8<<20))

@@ -1,6 +1,7 @@
 package choose
 
 import (
+	"cmp"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -12,28 +13,28 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm/openai"
 )
 
-// A Provider is somebody who answers. Fields that are unset in Options.Providers
-// keep what is known for a provider of that name.
+// A Provider is a service with models. Fields that are unset in
+// Options.Providers keep the value of the built-in provider with that name.
 type Provider struct {
 	Name         string      `json:"-"`
 	Wire         string      `json:"wire,omitzero"`          // "anthropic", "openai-chat" or "openai-responses"; "" means openai-chat
 	Dialect      string      `json:"dialect,omitzero"`       // see openai.Dialect; "" means plain
-	BaseURL      string      `json:"base_url,omitzero"`      // as the wire wants it
-	URLVariable  string      `json:"-"`                      // of the environment, takes the place of BaseURL
-	KeyVariables []string    `json:"key_variables,omitzero"` // of the environment; the first that is set counts
-	Key          string      `json:"-"`                      // takes the place of all variables
+	BaseURL      string      `json:"base_url,omitzero"`      // see anthropic.Options and openai.Options
+	URLVariable  string      `json:"-"`                      // environment variable that overrides BaseURL
+	KeyVariables []string    `json:"key_variables,omitzero"` // environment variables; the first that is set is used
+	Key          string      `json:"-"`                      // overrides KeyVariables
 	Keyless      bool        `json:"keyless,omitzero"`       // works without a key
-	Keyed        bool        `json:"keyed,omitzero"`         // the keyring is asked though there is no variable
-	Local        bool        `json:"local,omitzero"`         // on this machine: auto looks whether it is there
-	Lists        bool        `json:"-"`                      // its list of models says how large their contexts are
+	Keyed        bool        `json:"keyed,omitzero"`         // look in the keyring even without KeyVariables
+	Local        bool        `json:"local,omitzero"`         // on this machine; auto probes it
+	Lists        bool        `json:"-"`                      // the list of models has context sizes
 	Header       http.Header `json:"-"`                      // sent with every request
 	Prices       llm.Prices  `json:"prices,omitzero"`
-	Context      int         `json:"context,omitzero"` // tokens, if the provider does not say
+	Context      int         `json:"context,omitzero"` // tokens, if the provider does not report it
 
-	prefer []*regexp.Regexp // what suggest takes, best first; then the first on the list
+	prefer []*regexp.Regexp // names of default models, best first
 }
 
-// known are the providers that need no settings. Auto asks them in this order.
+// known returns the built-in providers in the order in which auto tries them.
 var known = sync.OnceValue(func() []Provider {
 	return []Provider{
 		{Name: "anthropic", Wire: "anthropic", BaseURL: anthropic.DefaultBaseURL, URLVariable: "ANTHROPIC_BASE_URL", KeyVariables: []string{"ANTHROPIC_API_KEY"}, Lists: true,
@@ -65,39 +66,26 @@ func patterns(all ...string) []*regexp.Regexp {
 	return out
 }
 
-// with lays settings over what is known.
+// with returns p with the settings of q.
 func (p Provider) with(q Provider) Provider {
-	set := func(to *string, from string) {
-		if from != "" {
-			*to = from
-		}
-	}
-	set(&p.Wire, q.Wire)
-	set(&p.Dialect, q.Dialect)
-	set(&p.Key, q.Key)
+	p.Wire, p.Dialect, p.Key = cmp.Or(q.Wire, p.Wire), cmp.Or(q.Dialect, p.Dialect), cmp.Or(q.Key, p.Key)
 	if q.BaseURL != "" {
 		p.BaseURL, p.URLVariable = q.BaseURL, ""
 	}
-	set(&p.URLVariable, q.URLVariable)
+	p.URLVariable = cmp.Or(q.URLVariable, p.URLVariable)
 	if q.KeyVariables != nil {
 		p.KeyVariables = q.KeyVariables
 	}
 	if q.Header != nil {
 		p.Header = q.Header
 	}
-	if q.Prices != (llm.Prices{}) {
-		p.Prices = q.Prices
-	}
-	if q.Context != 0 {
-		p.Context = q.Context
-	}
+	p.Prices, p.Context = cmp.Or(q.Prices, p.Prices), cmp.Or(q.Context, p.Context)
 	p.Keyless, p.Keyed, p.Local = p.Keyless || q.Keyless, p.Keyed || q.Keyed, p.Local || q.Local
 	return p
 }
 
-// fixURL takes what people write into variables: OLLAMA_HOST has often neither
-// a scheme nor a path, and may say where the server listens, which is not where
-// it is asked.
+// fixURL completes the value of OLLAMA_HOST, which often has neither scheme nor
+// path and may be an address to listen on, such as 0.0.0.0.
 func (p Provider) fixURL(s string) string {
 	if p.Name != "ollama" {
 		return s
@@ -125,12 +113,8 @@ func (p Provider) fixURL(s string) string {
 	return u.Scheme + "://" + host + strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/v1") + "/v1"
 }
 
-// build makes the model.
 func (c *chooser) build(p Provider, key string, m listed) llm.Model {
-	context := m.Context
-	if context == 0 {
-		context = p.Context
-	}
+	context := cmp.Or(m.Context, p.Context)
 	if p.Wire == "anthropic" {
 		return anthropic.New(m.ID, &anthropic.Options{
 			Key: key, BaseURL: p.BaseURL, Provider: p.Name, Header: p.Header, Client: c.opts.Client,
@@ -141,10 +125,7 @@ func (c *chooser) build(p Provider, key string, m listed) llm.Model {
 	if p.Wire == "openai-responses" {
 		api = openai.Responses
 	}
-	dialect := openai.Dialect(p.Dialect)
-	if dialect == "" {
-		dialect = openai.Plain
-	}
+	dialect := cmp.Or(openai.Dialect(p.Dialect), openai.Plain)
 	return openai.New(m.ID, &openai.Options{
 		Key: key, BaseURL: p.BaseURL, Provider: p.Name, API: api, Dialect: dialect, Header: p.Header, Client: c.opts.Client,
 		Context: context, Accepts: m.Accepts, Prices: p.Prices, Attempts: c.opts.Attempts,

@@ -1,7 +1,6 @@
 package keyword
 
 import (
-	"bytes"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -9,13 +8,12 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/tenon-mcp/tenon/app/llm"
+	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A property is an argument of a tool, as far as words can fill it.
+// A property is an argument of a tool.
 type property struct {
 	name     string
 	kind     string // string, number, integer, boolean, array; empty for anything else
@@ -24,50 +22,38 @@ type property struct {
 	required bool
 }
 
-// longestWord is how long a name or a value may be that is looked for in a
-// sentence.
-const longestWord = 200
+// maxWord is the longest name or value in bytes that is looked for in a sentence;
+// it bounds the size of regular expressions.
+const maxWord = 200
 
-// properties reads the arguments of a schema in their order.
+// properties returns the arguments in a schema in order.
 func properties(schema json.RawMessage) []property {
 	var s struct {
 		Properties json.RawMessage `json:"properties"`
 		Required   []string        `json:"required"`
 	}
-	if mcp.Unmarshal(schema, &s) != nil || s.Properties == nil {
-		return nil
-	}
-	dec := jsontext.NewDecoder(bytes.NewReader(s.Properties))
-	if t, err := dec.ReadToken(); err != nil || t.Kind() != '{' {
+	if mcp.Unmarshal(schema, &s) != nil || !rawjson.IsObject(s.Properties) {
 		return nil
 	}
 	var all []property
-	for dec.PeekKind() == '"' {
-		name, err := dec.ReadToken()
-		if err != nil {
-			return all
-		}
-		p := property{name: name.String()}
-		v, err := dec.ReadValue()
-		if err != nil {
-			return all
+	for m := rawjson.Object(s.Properties); m.Next(); {
+		p := property{name: string(m.Name)}
+		if len(p.name) > maxWord {
+			continue
 		}
 		var one struct {
 			Type   any    `json:"type"`
 			Format string `json:"format"`
 			Enum   []any  `json:"enum"`
 		}
-		if mcp.Unmarshal(v, &one) == nil {
+		if mcp.Unmarshal(m.Value, &one) == nil {
 			p.kind, _ = one.Type.(string)
 			p.format = one.Format
 			for _, e := range one.Enum {
-				if text, ok := e.(string); ok && text != "" && len(text) <= longestWord {
+				if text, ok := e.(string); ok && text != "" && len(text) <= maxWord {
 					p.enum = append(p.enum, text)
 				}
 			}
-		}
-		if len(p.name) > longestWord {
-			continue // nobody says it, and it would make an expression of any size
 		}
 		p.required = slices.Contains(s.Required, p.name)
 		all = append(all, p)
@@ -75,10 +61,10 @@ func properties(schema json.RawMessage) []property {
 	return all
 }
 
-// A sentence is read from several sides; what was used once is not used again.
+// A reading holds the values found in a sentence. Each value is used once.
 type reading struct {
-	text    string   // what is left
-	quoted  []string // in quotes, in their order
+	text    string   // the rest of the sentence
+	quoted  []string // texts in quotes, in order
 	numbers []string
 	pairs   map[string]string // name=value and name: value
 }
@@ -91,13 +77,13 @@ var (
 	number  = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?:^|[\s(])(-?\d+(?:\.\d+)?)(?:$|[\s),;?!]|\.(?:\s|$))`)
 	})
-	// lead is a word that says that a value follows.
+	// lead matches a word before a value.
 	lead = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)\b(?:called|named|titled|for|about|from|to|in|of|at|with|saying|that says|matching|containing)\s+(.+)$`)
 	})
 )
 
-// fill reads the arguments of a tool out of a sentence.
+// fill finds the arguments of a tool in a sentence.
 func fill(sentence string, t llm.Tool) (args map[string]any, missing []string) {
 	r := read(sentence)
 	args = map[string]any{}
@@ -114,7 +100,7 @@ func fill(sentence string, t llm.Tool) (args map[string]any, missing []string) {
 			}
 		}
 	}
-	for _, p := range all { // what is left goes to what is needed most
+	for _, p := range all { // the rest of the sentence fills a required text
 		if _, done := args[p.name]; !done && p.required && (p.kind == "string" || p.kind == "array") && len(p.enum) == 0 {
 			if v := r.rest(t.Name); v != "" {
 				args[p.name] = value(p, v)
@@ -150,7 +136,7 @@ func read(sentence string) *reading {
 	return r
 }
 
-// find looks for the value of one argument.
+// find returns the value of one argument.
 func (r *reading) find(p property) (any, bool) {
 	for _, e := range p.enum {
 		if at := regexp.MustCompile(`(?i)(?:\b(?:in|as|with|using)\s+)?\b` + regexp.QuoteMeta(e) + `\b`).FindStringIndex(r.text); at != nil {
@@ -211,7 +197,7 @@ func (r *reading) findText(p property) (any, bool) {
 	return v, true
 }
 
-// after finds what follows an argument's own name, as in "limit 5".
+// after returns the value that follows an argument's name, as in "limit 5".
 func (r *reading) after(name, shape string) (string, bool) {
 	words := strings.NewReplacer("_", "[_ ]", "-", "[- ]").Replace(regexp.QuoteMeta(name))
 	m := regexp.MustCompile(`(?i)\b` + words + `(?:\s+is|\s+of)?\s*[:=]?\s+(` + shape + `)(?:$|[\s,;?!])`).FindStringSubmatchIndex(r.text)
@@ -223,8 +209,8 @@ func (r *reading) after(name, shape string) (string, bool) {
 	return v, true
 }
 
-// rest is what a sentence says beside the tool's own words: after the last word
-// that leads to something, or everything.
+// rest returns the text after a lead word, or the sentence without the words of
+// the tool's name.
 func (r *reading) rest(tool string) string {
 	text := strings.TrimSpace(r.text)
 	if m := lead().FindStringSubmatch(text); m != nil {
@@ -237,17 +223,17 @@ func (r *reading) rest(tool string) string {
 	return text
 }
 
-// small are words that carry nothing.
-var small = []string{"a", "an", "the", "please", "me", "my", "all", "show", "give", "tell", "what", "is", "are", "i", "want", "can", "you",
+// stopWords are ignored when matching.
+var stopWords = []string{"a", "an", "the", "please", "me", "my", "all", "show", "give", "tell", "what", "is", "are", "i", "want", "can", "you",
 	"of", "to", "in", "for", "and", "by", "on", "at", "with", "from", "it", "be", "do", "how", "who", "this", "that"}
 
-// without takes the tool's own words and small words off a sentence.
+// without removes stop words and the words of the tool's name from a sentence.
 func without(text, tool string) string {
-	own := wordsOf(strings.ReplaceAll(tool, "__", " "))
+	name := wordsOf(strings.ReplaceAll(tool, "__", " "))
 	var left []string
 	for _, w := range strings.Fields(text) {
 		plain := strings.ToLower(strings.Trim(w, ",.;:?!"))
-		if slices.Contains(small, plain) || slices.ContainsFunc(own, func(o string) bool { return same(o, plain) }) {
+		if slices.Contains(stopWords, plain) || slices.ContainsFunc(name, func(n string) bool { return sameStem(n, plain) }) {
 			continue
 		}
 		left = append(left, w)
@@ -255,7 +241,7 @@ func without(text, tool string) string {
 	return strings.Join(left, " ")
 }
 
-// value makes what an argument wants of a text.
+// value converts a text to the type of an argument.
 func value(p property, text string) any {
 	switch p.kind {
 	case "number", "integer":

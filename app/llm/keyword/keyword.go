@@ -1,13 +1,12 @@
-// Package keyword is what answers when there is no language model: it matches
-// the words of a sentence to a tool and its arguments, and proposes that one
-// call. It invents nothing: what it says is the proposal, the tool's own
-// result, or that it found nothing.
+// Package keyword replaces a language model where none is configured: it matches
+// the words of a sentence to a tool and its arguments and proposes that call. It
+// answers only with the proposal, the tool's result, or that no tool matches.
 //
 //	"add 2 and 3"                     calc__add {"a":2,"b":3}
 //	"create a note called Plan"       notes__create_note {"path":"Plan"}
 //	"search notes for budget"         notes__search_notes {"query":"budget"}
 //
-// Every answer carries [Label], so that nobody takes it for more than it is.
+// Every answer has [Label].
 package keyword
 
 import (
@@ -16,6 +15,7 @@ import (
 	"fmt"
 	"iter"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -23,13 +23,13 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// Label is shown with everything that this model says.
+// Label is shown with every answer of this model.
 const Label = "No model connected · matching keywords"
 
-// Model is the one that needs no key, no network and no weights.
+// Model matches keywords. It needs no key and no network.
 type Model struct{}
 
-// Info says what it is.
+// Info returns the description of the model.
 func (Model) Info() llm.Info {
 	return llm.Info{Provider: "none", Name: "keyword", Label: Label}
 }
@@ -61,7 +61,7 @@ func (Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, er
 	}
 }
 
-// answer is what to say, and what to call, to the last message of a request.
+// answer returns the text and the call for the last message of a request.
 func answer(r *llm.Request) (string, *llm.ToolCall) {
 	if len(r.Messages) == 0 {
 		return "Nothing to answer.", nil
@@ -71,8 +71,8 @@ func answer(r *llm.Request) (string, *llm.ToolCall) {
 	if last.Role == llm.RoleTool {
 		return afterResult(r, last, id)
 	}
-	sentence := said(last)
-	if searches(r.Tools) {
+	sentence := firstText(last)
+	if slices.ContainsFunc(r.Tools, func(t llm.Tool) bool { return t.Name == "search_tools" }) {
 		query, err := json.Marshal(map[string]any{"query": sentence, "limit": 5})
 		if err != nil {
 			return err.Error(), nil
@@ -82,8 +82,8 @@ func answer(r *llm.Request) (string, *llm.ToolCall) {
 	return propose(sentence, r.Tools, id, false)
 }
 
-// said is the person's own sentence, without what was attached to it.
-func said(m llm.Message) string {
+// firstText returns what the user wrote, without attachments.
+func firstText(m llm.Message) string {
 	for _, p := range m.Parts {
 		if p.Kind == llm.PartText {
 			return p.Text
@@ -92,22 +92,13 @@ func said(m llm.Message) string {
 	return ""
 }
 
-func searches(tools []llm.Tool) bool {
-	for _, t := range tools {
-		if t.Name == "search_tools" {
-			return true
-		}
-	}
-	return false
-}
-
-// fence is what the host puts around a result; people need not see it here.
+// fence matches what the host puts around a result, which is not shown here.
 var fence = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?s)^<result from="[^"]*" id="([^"]*)">\n(.*)\n</result id="([^"]*)">(.*)$`)
 })
 
-// afterResult goes on after a call: with the tools that a search has found, or
-// by saying what the tool has said.
+// afterResult answers a tool result: with a call of a tool that a search found,
+// or with the text of the result.
 func afterResult(r *llm.Request, last llm.Message, id string) (string, *llm.ToolCall) {
 	var texts []string
 	for _, p := range last.Parts {
@@ -123,9 +114,9 @@ func afterResult(r *llm.Request, last llm.Message, id string) (string, *llm.Tool
 		}
 	}
 	if len(r.Messages) >= 3 {
-		asked := r.Messages[len(r.Messages)-2].Calls()
-		if len(asked) == 1 && asked[0].Name == "search_tools" {
-			return fromSearch(said(r.Messages[len(r.Messages)-3]), strings.Join(texts, "\n"), id)
+		calls := r.Messages[len(r.Messages)-2].Calls()
+		if len(calls) == 1 && calls[0].Name == "search_tools" {
+			return fromSearch(firstText(r.Messages[len(r.Messages)-3]), strings.Join(texts, "\n"), id)
 		}
 	}
 	return strings.Join(texts, "\n"), nil
@@ -138,7 +129,7 @@ func fromSearch(sentence, found, id string) (string, *llm.ToolCall) {
 		Schema      json.RawMessage `json:"inputSchema"`
 	}
 	if mcp.Unmarshal([]byte(found), &list) != nil {
-		return nothing(), nil
+		return noMatch, nil
 	}
 	var tools []llm.Tool
 	for _, t := range list {
@@ -147,16 +138,14 @@ func fromSearch(sentence, found, id string) (string, *llm.ToolCall) {
 	return propose(sentence, tools, id, true)
 }
 
-func nothing() string {
-	return "No tool matches these words (" + Label + "). /tools lists the tools, and /call calls one."
-}
+const noMatch = "No tool matches these words (" + Label + "). /tools lists the tools, and /call calls one."
 
-// propose finds the tool that fits a sentence best and fills in its arguments.
-// A tool that lacks a required argument is only named.
+// propose returns a call of the tool that matches a sentence best. If a required
+// argument is missing, it returns only a text.
 func propose(sentence string, tools []llm.Tool, id string, wrapped bool) (string, *llm.ToolCall) {
 	best := match(sentence, tools)
 	if best == nil {
-		return nothing(), nil
+		return noMatch, nil
 	}
 	if len(best.missing) > 0 {
 		return fmt.Sprintf("The best match is %s, but it also needs %s (%s). Write name=value, or use /call %s.",

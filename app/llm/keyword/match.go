@@ -9,30 +9,30 @@ import (
 	"github.com/tenon-mcp/tenon/internal/bm25"
 )
 
-// A candidate is a tool with the arguments that a sentence gives it.
+// A candidate is a tool with the arguments found in a sentence.
 type candidate struct {
 	tool    llm.Tool
 	args    map[string]any
-	missing []string // required arguments that the sentence does not give
+	missing []string // required arguments that were not found
 	score   float64
 }
 
-// ownTools are the host's; a sentence never means them.
-var ownTools = []string{"search_tools", "call_tool", "read_result"}
+// hostTools belong to the host and are never proposed.
+var hostTools = []string{"search_tools", "call_tool", "read_result"}
 
-// match finds the tool that fits best: by its words, and by how well the rest of
-// the sentence fills its arguments. Nil means that none fits at all.
+// match returns the tool that matches best, by its words and by the arguments
+// found; nil if none matches.
 func match(sentence string, tools []llm.Tool) *candidate {
 	index := bm25.New(3, 1, 0.5)
 	byName := map[string]llm.Tool{}
 	for _, t := range tools {
-		if slices.Contains(ownTools, t.Name) {
+		if slices.Contains(hostTools, t.Name) {
 			continue
 		}
 		byName[t.Name] = t
 		index.Put(t.Name, strings.ReplaceAll(t.Name, "__", " "), t.Description, propertyNames(t.Schema))
 	}
-	words := slices.DeleteFunc(wordsOf(sentence), func(w string) bool { return slices.Contains(small, w) })
+	words := slices.DeleteFunc(wordsOf(sentence), func(w string) bool { return slices.Contains(stopWords, w) })
 	var best *candidate
 	for _, hit := range index.Search(sentence, 8, nil) {
 		t := byName[hit.ID]
@@ -40,7 +40,7 @@ func match(sentence string, tools []llm.Tool) *candidate {
 		c.args, c.missing = fill(sentence, t)
 		named := nameShare(t.Name, words)
 		if named == 0 && shared(t.Description, words) < 2 {
-			continue // one word in common is an accident
+			continue // one common word is a coincidence
 		}
 		c.score *= 0.2 + named
 		if len(c.missing) > 0 {
@@ -53,8 +53,8 @@ func match(sentence string, tools []llm.Tool) *candidate {
 	return best
 }
 
-// nameShare is how much of a tool's own name the sentence says: a tool none of
-// whose name is said is hardly meant.
+// nameShare returns the share of the words of a tool's name that occur in the
+// sentence.
 func nameShare(name string, words []string) float64 {
 	_, tool, ok := strings.Cut(name, "__")
 	if !ok {
@@ -64,28 +64,27 @@ func nameShare(name string, words []string) float64 {
 	if len(parts) == 0 {
 		return 0
 	}
-	said := 0
-	for _, p := range parts {
-		if slices.ContainsFunc(words, func(w string) bool { return same(w, p) }) {
-			said++
-		}
-	}
-	return float64(said) / float64(len(parts))
+	return float64(countIn(parts, words)) / float64(len(parts))
 }
 
-// shared counts the words of a sentence that a description has, too.
+// shared counts the words that occur in a description.
 func shared(description string, words []string) int {
-	own, n := wordsOf(description), 0
+	return countIn(words, wordsOf(description))
+}
+
+// countIn counts the words that occur in others.
+func countIn(words, others []string) int {
+	n := 0
 	for _, w := range words {
-		if slices.ContainsFunc(own, func(o string) bool { return same(w, o) }) {
+		if slices.ContainsFunc(others, func(o string) bool { return sameStem(w, o) }) {
 			n++
 		}
 	}
 	return n
 }
 
-// same reports whether two words mean the same but for their ending.
-func same(a, b string) bool {
+// sameStem reports whether two words differ only in a common ending.
+func sameStem(a, b string) bool {
 	if a == b {
 		return true
 	}
@@ -96,7 +95,7 @@ func same(a, b string) bool {
 	return ok && len(a) >= 3 && slices.Contains([]string{"s", "es", "ed", "ing", "ies", "e"}, rest)
 }
 
-// wordsOf splits a text into small words without signs.
+// wordsOf returns the words of a text in lower case, without punctuation.
 func wordsOf(s string) []string {
 	var all []string
 	bm25.Scan(s, func(word []byte, _, _ int) bool {

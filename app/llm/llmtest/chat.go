@@ -9,7 +9,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm"
 )
 
-// chat is Chat Completions of OpenAI.
+// chat is OpenAI's Chat Completions API.
 type chat struct{}
 
 func bearer(h http.Header) string {
@@ -102,8 +102,8 @@ func (chat) check(body map[string]any) string {
 	return checkChatOrder(list(body["messages"]))
 }
 
-// checkChatOrder wants every call to be answered by a tool message before
-// anything else is said.
+// checkChatOrder checks that tool messages answer every call before any other
+// message follows.
 func checkChatOrder(all []any) string {
 	if len(all) == 0 {
 		return "messages: too short"
@@ -142,7 +142,7 @@ func checkChatOrder(all []any) string {
 		}
 	}
 	if len(owed) > 0 {
-		return "the last tool_calls are not answered"
+		return "the last tool_calls have no response"
 	}
 	return ""
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 )
 
 var (
@@ -12,8 +11,6 @@ var (
 	nameForm   = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 	namesTight = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 )
-
-func contains(all []string, s string) bool { return slices.Contains(all, s) }
 
 func text(v any) string {
 	s, _ := v.(string)
@@ -25,10 +22,8 @@ func list(v any) []any {
 	return l
 }
 
-func blank(s string) bool { return strings.TrimSpace(s) == "" }
-
-// checkTools looks at what all three wires refuse in a tool: its name, a root
-// that is not an object or is a choice, arrays without items.
+// checkTools checks what all three APIs require of a tool: its name, a root that
+// is an object and has no oneOf, anyOf or allOf, and items for arrays.
 func checkTools(body map[string]any, take func(object) (string, any), properties *regexp.Regexp) string {
 	seen := map[string]bool{}
 	for i, v := range list(body["tools"]) {

@@ -3,11 +3,13 @@ package llmtest
 import (
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/tenon-mcp/tenon/app/llm"
 )
 
-// messages is the Messages API of Anthropic.
+// messages is Anthropic's Messages API.
 type messages struct{}
 
 func (messages) key(h http.Header) string {
@@ -92,7 +94,7 @@ func (messages) refusal(status int, message string) any {
 func (messages) check(body map[string]any) string {
 	known := []string{"model", "max_tokens", "stream", "system", "messages", "tools", "tool_choice", "temperature", "stop_sequences", "thinking", "output_config", "top_p", "top_k", "metadata"}
 	for name := range body {
-		if !contains(known, name) {
+		if !slices.Contains(known, name) {
 			return name + ": Extra inputs are not permitted"
 		}
 	}
@@ -109,8 +111,8 @@ func (messages) check(body map[string]any) string {
 	return checkMessages(list(body["messages"]))
 }
 
-// checkMessages looks at the order of messages: sides alternate, and calls are
-// answered at once, by exactly one result each.
+// checkMessages checks that roles alternate and that exactly one result for each
+// call follows at once.
 func checkMessages(all []any) string {
 	if len(all) == 0 {
 		return "messages: at least one message is required"
@@ -137,7 +139,7 @@ func checkMessages(all []any) string {
 			switch text(block["type"]) {
 			case "text":
 				last = true
-				if blank(text(block["text"])) {
+				if strings.TrimSpace(text(block["text"])) == "" {
 					return at + ": text content blocks must contain non-whitespace text"
 				}
 			case "thinking":

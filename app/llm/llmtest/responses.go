@@ -2,13 +2,14 @@ package llmtest
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 
 	"github.com/tenon-mcp/tenon/app/llm"
 )
 
-// responses is the Responses API of OpenAI.
+// responses is OpenAI's Responses API.
 type responses struct{}
 
 func (responses) key(h http.Header) string { return bearer(h) }
@@ -35,12 +36,8 @@ func (responses) stream(t Turn, _ string, send func(string, any)) {
 		index++
 	}
 	with := func(at, more object) object {
-		out := object{}
-		for _, m := range []object{at, more} {
-			for k, v := range m {
-				out[k] = v
-			}
-		}
+		out := maps.Clone(at)
+		maps.Copy(out, more)
 		return out
 	}
 	event("response.created", object{"response": response("in_progress")})

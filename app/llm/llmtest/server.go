@@ -1,6 +1,5 @@
-// Package llmtest is a provider in a test: a local server that speaks the three
-// wires as the real ones do, refuses what they refuse, and answers what it was
-// told to.
+// Package llmtest has a provider for tests: a local server with the three APIs
+// that rejects what the real ones reject and returns the given answers.
 package llmtest
 
 import (
@@ -19,48 +18,48 @@ import (
 	"github.com/tenon-mcp/tenon/sse"
 )
 
-// Key is the key that the server takes.
+// Key is the API key that the server accepts.
 const Key = "sk-llmtest-0123456789abcdef"
 
 // A Turn is one answer of the server.
 type Turn struct {
 	Thinking  []string // pieces
-	Signature string   // what the provider gives with thinking: a signature, or encrypted content
-	Redacted  string   // a redacted block of thinking; Messages only
+	Signature string   // sent with thinking: a signature or encrypted content
+	Redacted  string   // a redacted thinking block; Messages only
 	Text      []string // pieces
-	Refusal   string   // said instead of text
+	Refusal   string   // sent instead of text
 	Calls     []llm.ToolCall
-	Stop      llm.StopReason // "" means what follows from the rest
+	Stop      llm.StopReason // "" means derived from the rest
 	Usage     llm.Usage
 
-	Status int         // not 0: the answer is an error with this status
-	Body   string      // the body of an error; "" means one in the provider's form
+	Status int         // if not 0, the answer is an error with this status
+	Body   string      // body of an error; "" means one in the provider's form
 	Header http.Header // of the answer
 
-	Fail string // not "": after the content comes an error with this text
-	Cut  bool   // after the content the connection ends
-	Hang bool   // after the content nothing more comes until the client goes
+	Fail string // if not "", an error with this text follows the content
+	Cut  bool   // close the connection after the content
+	Hang bool   // send nothing after the content until the client disconnects
 }
 
-// A Request is what the server was sent.
+// A Request is a request that the server received.
 type Request struct {
 	Path   string
 	Header http.Header
 	Body   []byte
 }
 
-// A Server answers one turn after the other, and the last one for ever.
+// A Server answers with one turn after the other and repeats the last one.
 type Server struct {
 	*httptest.Server
 
 	mu       sync.Mutex
 	turns    []Turn
 	requests []Request
-	gone     chan struct{} // a client went away while its answer hung
+	gone     chan struct{} // a client disconnected from a turn with Hang
 	closing  chan struct{}
 }
 
-// New starts a server that ends with the test.
+// New starts a server that is closed at the end of the test.
 func New(t testing.TB, turns ...Turn) *Server {
 	s := &Server{turns: turns, gone: make(chan struct{}, 64), closing: make(chan struct{})}
 	mux := http.NewServeMux()
@@ -76,17 +75,17 @@ func New(t testing.TB, turns ...Turn) *Server {
 	return s
 }
 
-// V1 is the base URL of the wires of OpenAI; that of Anthropic is s.URL.
+// V1 returns the base URL of OpenAI's APIs; that of Anthropic is s.URL.
 func (s *Server) V1() string { return s.URL + "/v1" }
 
-// Requests are all requests so far.
+// Requests returns all requests so far.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.requests)
 }
 
-// Last is the body of the last request.
+// Last returns the body of the last request.
 func (s *Server) Last() []byte {
 	all := s.Requests()
 	if len(all) == 0 {
@@ -95,17 +94,17 @@ func (s *Server) Last() []byte {
 	return all[len(all)-1].Body
 }
 
-// Gone is sent to when a client goes away from a turn that hangs.
+// Gone receives a value when a client disconnects from a turn with Hang.
 func (s *Server) Gone() <-chan struct{} { return s.gone }
 
-// A wire is one of the formats.
+// A wire is one of the three APIs.
 type wire interface {
 	key(h http.Header) string
-	check(body map[string]any) string // what the provider would refuse, or ""
+	check(body map[string]any) string // why the provider rejects the request, or ""
 	stream(t Turn, model string, send func(name string, data any))
-	fail(message string) (name string, data any) // an error in the middle of a stream
+	fail(message string) (name string, data any) // an error in the stream
 	refusal(status int, message string) any      // the body of an error
-	end(send func(string, any), t Turn)          // what ends a stream that was not cut
+	end(send func(string, any), t Turn)          // the end of a complete stream
 }
 
 func (s *Server) serve(f wire) http.HandlerFunc {
@@ -122,7 +121,7 @@ func (s *Server) serve(f wire) http.HandlerFunc {
 			w.Header()[name] = values
 		}
 		var request map[string]any
-		status, message := turn.Status, "the test wants it so"
+		status, message := turn.Status, "error set by the test"
 		if f.key(r.Header) != Key {
 			status, message = 401, "invalid api key"
 		} else if err := json.Unmarshal(body, &request); err != nil {
@@ -183,15 +182,11 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, f wire, t Turn, 
 	}
 }
 
-// pieces cuts a text as models do: anywhere, also inside a word, never inside a
-// character.
+// pieces cuts a text into pieces of 7 characters.
 func pieces(s string) []string {
 	var out []string
-	runes := []rune(s)
-	for len(runes) > 0 {
-		n := min(len(runes), 7)
-		out = append(out, string(runes[:n]))
-		runes = runes[n:]
+	for c := range slices.Chunk([]rune(s), 7) {
+		out = append(out, string(c))
 	}
 	return out
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm"
 )
 
-// Bytes is a client whose every request is answered with this stream of events,
-// at most n bytes in one read; 0 means all at once.
+// Bytes returns a client whose requests are all answered with this stream of
+// events, at most n bytes per read; 0 means no limit.
 func Bytes(stream []byte, n int) *http.Client {
 	return &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
 		if r.Body != nil {
@@ -41,8 +41,7 @@ type slow struct {
 
 func (s *slow) Read(p []byte) (int, error) { return s.r.Read(p[:min(len(p), s.n)]) }
 
-// Transcript is an answer as text, a line for each event, for tests that
-// compare. Pieces of one text stand on lines of their own.
+// Transcript returns an answer as text with one line for each event.
 func Transcript(events iter.Seq2[llm.Event, error]) string {
 	var b strings.Builder
 	for e, err := range events {

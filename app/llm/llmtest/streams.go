@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// Streams plays recorded streams in every way that bytes can come: whole, cut
-// at every place, and ended at every place. Beside each NAME.sse stands
-// NAME.want, what comes out of it; with UPDATE=1 it is written.
+// Streams plays recorded streams whole, in small reads, with CR LF, and truncated
+// after every byte. It compares the result for each NAME.sse with NAME.want, which
+// it writes if UPDATE=1 is set.
 func Streams(t *testing.T, pattern string, play func(name string, stream []byte, n int) string) {
 	files, err := filepath.Glob(pattern)
 	if err != nil || len(files) == 0 {
@@ -51,8 +51,8 @@ func Streams(t *testing.T, pattern string, play func(name string, stream []byte,
 	}
 }
 
-// endedAnywhere ends the stream after every byte: what comes out must be the
-// beginning of the whole, and then an error unless all of it was there.
+// endedAnywhere truncates the stream after every byte. The result must end with
+// an error, unless only bytes without meaning are missing.
 func endedAnywhere(t *testing.T, name string, stream []byte, whole string, play func(string, []byte, int) string) {
 	complete := strings.Contains(whole, "\ndone ") || strings.HasPrefix(whole, "done ")
 	for end := range stream {
@@ -61,7 +61,7 @@ func endedAnywhere(t *testing.T, name string, stream []byte, whole string, play 
 		lines := strings.SplitAfter(strings.TrimSuffix(got, "\n"), "\n")
 		last := lines[len(lines)-1]
 		if complete && strings.HasPrefix(last, "done ") {
-			continue // what was missing says nothing
+			continue
 		}
 		if !strings.HasPrefix(last, "error ") {
 			t.Errorf("ended after %d bytes, the last line is %q", end, last)
@@ -70,12 +70,12 @@ func endedAnywhere(t *testing.T, name string, stream []byte, whole string, play 
 	}
 }
 
-// madeUp replaces ids that were made up by chance.
+// byChance matches generated IDs, which madeUp replaces.
 var byChance = regexp.MustCompile(`call_[A-Z2-7]{26}`)
 
 func madeUp(s string) string { return byChance.ReplaceAllString(s, "call_MADE_UP") }
 
-// SeedStreams gives recorded streams, and ends of them, to a fuzz test.
+// SeedStreams adds recorded streams, and parts of them, to a fuzz test.
 func SeedStreams(f *testing.F, pattern string) {
 	files, _ := filepath.Glob(pattern)
 	for _, name := range files {
@@ -92,8 +92,8 @@ func SeedStreams(f *testing.F, pattern string) {
 	f.Add([]byte("event: error\ndata: [[[\n\n"))
 }
 
-// CheckEnd fails if a transcript does not end as it must, or if the other, of
-// the same bytes in other pieces, differs.
+// CheckEnd checks that a transcript has exactly one end, at its end, and that it
+// equals the transcript of the same bytes in other pieces.
 func CheckEnd(t *testing.T, whole, pieces string) {
 	t.Helper()
 	lines := strings.Split(strings.TrimSuffix(whole, "\n"), "\n")

@@ -11,27 +11,27 @@ import (
 	"github.com/tenon-mcp/tenon/sse"
 )
 
-// A chatParser makes events of chunks. Every chunk holds a piece of the
-// message; the last with a choice says why it ended, one more may say what was
-// used, and [DONE] ends the stream.
+// A chatParser translates a stream of chunks. Each chunk has a piece of the
+// message; the last one with a choice has the finish reason, one more may have
+// the usage, and [DONE] ends the stream.
 type chatParser struct {
 	calls    wire.Calls
 	think    thinkTags
 	usage    llm.Usage
 	finish   string
 	refused  bool
-	last     int              // the key of the newest call
-	ids      map[int]string   // of calls, as the server gave them
-	reason   string           // the member that thinking comes in, as a signature
+	last     int              // key of the newest call
+	ids      map[int]string   // the server's IDs of calls by key
+	reason   string           // signature for the JSON member that has the thinking
 	details  []jsontext.Value // OpenRouter's reasoning_details
-	thinking bool             // a block of thinking is open
+	thinking bool             // a thinking block is open
 }
 
 type chunk struct {
 	Choices []struct {
 		Index   int    `json:"index"`
 		Delta   delta  `json:"delta"`
-		Message delta  `json:"message"` // of an answer in one piece
+		Message delta  `json:"message"` // of an answer that is not streamed
 		Finish  string `json:"finish_reason"`
 	} `json:"choices"`
 	Usage *chatUsage     `json:"usage"`
@@ -67,8 +67,8 @@ type chatUsage struct {
 	} `json:"prompt_tokens_details"`
 }
 
-// Take reads one chunk.
-func (p *chatParser) Take(e sse.Event, out func(llm.Event)) (bool, error) {
+// Parse implements [wire.Parser].
+func (p *chatParser) Parse(e sse.Event, out func(llm.Event)) (bool, error) {
 	data := bytes.TrimSpace(e.Data)
 	if len(data) == 0 {
 		return false, nil
@@ -93,7 +93,7 @@ func (p *chatParser) Take(e sse.Event, out func(llm.Event)) (bool, error) {
 	}
 	for _, ch := range c.Choices {
 		if ch.Index != 0 {
-			continue // only one was asked for
+			continue // only one was requested
 		}
 		p.delta(&ch.Delta, out)
 		p.delta(&ch.Message, out)
@@ -125,7 +125,7 @@ func (p *chatParser) delta(d *delta, out func(llm.Event)) {
 	}
 }
 
-// content is a string, or a list of parts as Mistral writes it.
+// content handles a string, or a list of parts as Mistral sends it.
 func (p *chatParser) content(raw jsontext.Value, out func(llm.Event)) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return
@@ -178,7 +178,8 @@ func (p *chatParser) thought(s string, out func(llm.Event)) {
 	}
 }
 
-// closeThinking ends a block of thinking with what brings it back.
+// closeThinking ends a thinking block with the signature that returns it to the
+// provider.
 func (p *chatParser) closeThinking(out func(llm.Event)) {
 	signature := p.reason
 	if len(p.details) > 0 {
@@ -190,9 +191,9 @@ func (p *chatParser) closeThinking(out func(llm.Event)) {
 	p.thinking, p.reason, p.details = false, "", nil
 }
 
-// call takes a piece of a call. Servers number calls by index; some number them
-// all 0, or not at all, and then a new id begins a new one, or a name after
-// arguments that were complete.
+// call handles a piece of a call. Calls have an index, but some servers send 0
+// for all or none; then a new ID starts a new call, or a name after complete
+// arguments.
 func (p *chatParser) call(c callDelta, out func(llm.Event)) {
 	key := p.last
 	if c.Index != nil {
@@ -201,11 +202,10 @@ func (p *chatParser) call(c callDelta, out func(llm.Event)) {
 	if p.ids == nil {
 		p.ids = map[int]string{}
 	}
-	again := c.Function.Name != "" && len(c.Function.Arguments) > 2 && p.calls.Whole(key)
-	fresh := again || !p.calls.Has(key) || c.ID != "" && p.ids[key] != c.ID || c.Index == nil && c.Function.Name != ""
-	if fresh {
+	repeated := c.Function.Name != "" && len(c.Function.Arguments) > 2 && p.calls.Complete(key)
+	if repeated || !p.calls.Has(key) || c.ID != "" && p.ids[key] != c.ID || c.Index == nil && c.Function.Name != "" {
 		if c.Function.Name == "" {
-			return // nobody to call
+			return
 		}
 		if p.calls.Has(key) {
 			p.calls.End(key, out)
@@ -217,13 +217,14 @@ func (p *chatParser) call(c callDelta, out func(llm.Event)) {
 		p.calls.Sign(key, signedExtra+string(c.Extra))
 	}
 	if args := c.Function.Arguments; len(args) > 0 && args[0] == '"' {
-		p.calls.Grow(key, textOf(args), out)
+		p.calls.Append(key, textOf(args), out)
 	} else if len(args) > 0 && string(args) != "null" {
-		p.calls.Grow(key, string(args), out) // an object where a string belongs
+		p.calls.Append(key, string(args), out) // an object instead of a string
 	}
 }
 
-// End accepts a stream without [DONE] if the reason to stop has come.
+// End implements [wire.Parser]. It accepts a stream without [DONE] if it had a
+// finish reason.
 func (p *chatParser) End(out func(llm.Event)) error {
 	if p.finish == "" {
 		return wire.Truncated("finish_reason")
@@ -242,12 +243,12 @@ func (p *chatParser) end(out func(llm.Event)) error {
 	p.closeThinking(out)
 	p.calls.EndAll(p.finish == "length", out)
 	if p.finish == "error" {
-		return &llm.Error{Kind: llm.ErrServer, Message: "the answer ended with an error that the provider does not explain"}
+		return &llm.Error{Kind: llm.ErrServer, Message: "the answer ended with an unspecified error"}
 	}
 	return nil
 }
 
-// Outcome is what was said about the whole answer.
+// Outcome implements [wire.Parser].
 func (p *chatParser) Outcome() (llm.StopReason, llm.Usage) {
 	switch {
 	case p.refused || p.finish == "content_filter":
@@ -260,7 +261,7 @@ func (p *chatParser) Outcome() (llm.StopReason, llm.Usage) {
 	return llm.StopEnd, p.usage
 }
 
-// textOf is what a JSON string means, and "" of anything else.
+// textOf decodes a JSON string; it returns "" for other values.
 func textOf(raw jsontext.Value) string {
 	var s string
 	if len(raw) == 0 || raw[0] != '"' || wire.Unmarshal(raw, &s) != nil {

@@ -1,8 +1,8 @@
 package openai
 
 import (
+	"cmp"
 	"encoding/base64"
-	"errors"
 	"strings"
 
 	json "github.com/go-json-experiment/json"
@@ -11,8 +11,6 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/llm/internal/wire"
 )
-
-var errEmpty = errors.New("the request has no message with anything in it")
 
 type chatRequest struct {
 	Model         string         `json:"model"`
@@ -54,7 +52,7 @@ type chatPart struct {
 	ImageURL *imageURL  `json:"image_url,omitzero"`
 	Audio    *chatAudio `json:"input_audio,omitzero"`
 	File     *chatFile  `json:"file,omitzero"`
-	Cache    *cacheMark `json:"cache_control,omitzero"` // OpenRouter, for the providers behind it that want marks
+	Cache    *cacheMark `json:"cache_control,omitzero"` // OpenRouter
 }
 
 type cacheMark struct {
@@ -98,14 +96,16 @@ type toolDef struct {
 	Parameters  jsontext.Value `json:"parameters,omitzero"`
 }
 
-// What a signature begins with, so that it is given back in the member it came
-// in, and by this wire only.
+// Prefixes of signatures. They name the JSON member that the thinking is returned
+// in.
 const (
 	signedContent = "chat-reasoning-content:"
 	signedPlain   = "chat-reasoning:"
 	signedDetails = "chat-reasoning-details:"
 	signedExtra   = "chat-extra-content:"
 )
+
+const emptyResult = "(The tool returned nothing.)"
 
 func (m *Model) encodeChat(r *llm.Request, tools *wire.Tools) ([]byte, error) {
 	body := chatRequest{
@@ -127,24 +127,31 @@ func (m *Model) encodeChat(r *llm.Request, tools *wire.Tools) ([]byte, error) {
 	for _, t := range tools.List {
 		body.Tools = append(body.Tools, chatTool{"function", toolDef{t.Name, t.Description, jsontext.Value(t.Schema)}})
 	}
-	switch {
-	case len(r.Tools) == 0 || r.ToolChoice == "":
-	case r.ToolChoice == llm.ChoiceAuto || r.ToolChoice == llm.ChoiceNone || r.ToolChoice == llm.ChoiceRequired:
-		body.ToolChoice = r.ToolChoice
-	default:
-		body.ToolChoice = map[string]any{"type": "function", "function": map[string]string{"name": r.ToolChoice}}
-	}
+	body.ToolChoice = toolChoice(r, func(name string) any {
+		return map[string]any{"type": "function", "function": map[string]string{"name": name}}
+	})
 	if strings.TrimSpace(r.System) != "" {
 		body.Messages = append(body.Messages, chatMessage{Role: "system", Content: r.System})
 	}
-	said := len(body.Messages)
-	for _, msg := range wire.Tidy(r.Messages, m.quirks.ids) {
+	systemMessages := len(body.Messages)
+	for _, msg := range wire.Normalize(r.Messages, m.quirks.ids) {
 		body.Messages = append(body.Messages, m.chatMessages(msg)...)
 	}
-	if len(body.Messages) == said {
-		return nil, errEmpty
+	if len(body.Messages) == systemMessages {
+		return nil, wire.ErrEmpty
 	}
 	return json.Marshal(body, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// toolChoice returns the value of tool_choice; named returns it for one tool.
+func toolChoice(r *llm.Request, named func(string) any) any {
+	switch {
+	case len(r.Tools) == 0 || r.ToolChoice == "":
+		return nil
+	case r.ToolChoice == llm.ChoiceAuto || r.ToolChoice == llm.ChoiceNone || r.ToolChoice == llm.ChoiceRequired:
+		return r.ToolChoice
+	}
+	return named(r.ToolChoice)
 }
 
 func (m *Model) chatMessages(msg llm.Message) []chatMessage {
@@ -183,12 +190,12 @@ func chatAssistant(msg llm.Message) chatMessage {
 	return out
 }
 
-// reason gives thinking back in the member that it came in. Thinking that came
-// between tags, or by another wire, is not given back.
+// reason returns thinking to the provider in the JSON member that it arrived in.
+// It omits thinking from tags or from another API.
 func (c *chatMessage) reason(p llm.Part) {
 	if details, ok := strings.CutPrefix(p.Signature, signedDetails); ok {
-		if was := c.ReasoningDetails; len(was) > 2 && len(details) > 2 { // two lists become one
-			details = string(was[:len(was)-1]) + "," + details[1:]
+		if list := c.ReasoningDetails; len(list) > 2 && len(details) > 2 { // join two lists
+			details = string(list[:len(list)-1]) + "," + details[1:]
 		}
 		c.ReasoningDetails = jsontext.Value(details)
 		return
@@ -201,16 +208,16 @@ func (c *chatMessage) reason(p llm.Part) {
 	}
 }
 
-// chatResults are the tool messages. They hold text only, so pictures and the
-// like follow in a message of the user.
+// chatResults returns tool messages. These contain only text, so media follow in a
+// user message.
 func (m *Model) chatResults(msg llm.Message) []chatMessage {
 	var out []chatMessage
 	var after []llm.Part
 	for _, p := range msg.Parts {
 		var text []string
 		for _, c := range p.Result.Parts {
-			if own, ok := m.chatMedia(c); ok && own.Type != "text" {
-				text = append(text, "[The "+string(c.Kind)+" of this result follows below.]")
+			if media, ok := m.chatMedia(c); ok && media.Type != "text" {
+				text = append(text, "[See the "+string(c.Kind)+" below.]")
 				after = append(after, llm.Text("[The "+string(c.Kind)+" in the result of call "+p.Result.CallID+":]"), c)
 				continue
 			}
@@ -219,9 +226,9 @@ func (m *Model) chatResults(msg llm.Message) []chatMessage {
 		content := strings.Join(text, "\n")
 		switch {
 		case content == "" && p.Result.IsError:
-			content = "Error: the tool failed without saying why."
+			content = "Error: the tool failed without an error message."
 		case content == "":
-			content = "(The tool gave nothing back.)"
+			content = emptyResult
 		case p.Result.IsError:
 			content = "Error: " + content
 		}
@@ -233,7 +240,8 @@ func (m *Model) chatResults(msg llm.Message) []chatMessage {
 	return out
 }
 
-// chatContent is a string where it can be: not every server takes parts.
+// chatContent returns a string if possible, because not every server accepts
+// parts.
 func (m *Model) chatContent(parts []llm.Part) any {
 	var list []chatPart
 	var text []string
@@ -255,14 +263,14 @@ func (m *Model) chatContent(parts []llm.Part) any {
 	return list
 }
 
-// chatMedia is a part in the wire's own form, if it has one and the model takes
+// chatMedia returns the API's form of a part, if it has one and the model accepts
 // it.
 func (m *Model) chatMedia(p llm.Part) (chatPart, bool) {
 	a := m.info.Accepts
 	switch {
 	case p.Kind == llm.PartText:
 		return chatPart{Type: "text", Text: p.Text}, true
-	case p.Kind == llm.PartImage && a.Images && imageType(p.MIME):
+	case p.Kind == llm.PartImage && a.Images && wire.ImageType(p.MIME):
 		return chatPart{Type: "image_url", ImageURL: &imageURL{llm.DataURL(p)}}, true
 	case p.Kind == llm.PartAudio && a.Audio && audioFormat(p.MIME) != "":
 		return chatPart{Type: "input_audio", Audio: &chatAudio{base64.StdEncoding.EncodeToString(p.Data), audioFormat(p.MIME)}}, true
@@ -270,14 +278,6 @@ func (m *Model) chatMedia(p llm.Part) (chatPart, bool) {
 		return chatPart{Type: "file", File: &chatFile{fileName(p), llm.DataURL(p)}}, true
 	}
 	return chatPart{}, false
-}
-
-func imageType(mime string) bool {
-	switch mime {
-	case "image/png", "image/jpeg", "image/gif", "image/webp":
-		return true
-	}
-	return false
 }
 
 func audioFormat(mime string) string {
@@ -290,9 +290,4 @@ func audioFormat(mime string) string {
 	return ""
 }
 
-func fileName(p llm.Part) string {
-	if p.Text != "" {
-		return p.Text
-	}
-	return "document.pdf"
-}
+func fileName(p llm.Part) string { return cmp.Or(p.Text, "document.pdf") }

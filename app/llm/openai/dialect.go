@@ -10,7 +10,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm/internal/wire"
 )
 
-// A Dialect names a server that speaks these wires in its own way.
+// A Dialect is a server's variant of the APIs.
 type Dialect string
 
 const (
@@ -22,20 +22,20 @@ const (
 	LMStudio   Dialect = "lmstudio"
 	LlamaCpp   Dialect = "llamacpp"
 	VLLM       Dialect = "vllm"
-	Plain      Dialect = "plain" // anyone else
+	Plain      Dialect = "plain" // any other server
 )
 
-// quirks are what differs between servers. They are chosen once, by quirksOf.
+// quirks are the differences between servers.
 type quirks struct {
 	rules        toolschema.Rules
 	ids          wire.IDs
 	accepts      llm.Accepts
-	maxTokens    string // the name of the member
+	maxTokens    string // JSON member for the token limit
 	context      int    // tokens; 0 means unknown
-	descriptions int    // how long the description of a tool may be in Chat; 0 means any
-	thinkTags    bool   // thinking may come inside the text, between tags
-	reasons      bool   // Responses: the model takes and gives encrypted reasoning
-	usageCost    bool   // the cost is named if asked for
+	descriptions int    // longest description of a tool in Chat, in characters; 0 means no limit
+	thinkTags    bool   // thinking may be part of the text, between tags
+	reasons      bool   // Responses: the model supports encrypted reasoning
+	usageCost    bool   // the server reports the cost on request
 }
 
 var (
@@ -47,7 +47,7 @@ var (
 	})
 )
 
-// notReasoning are models that know no reasoning and refuse to be asked for it.
+// notReasoning matches models that reject requests for reasoning.
 var notReasoning = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(gpt-3|gpt-4|chatgpt|davinci|babbage)`) })
 
 func quirksOf(d Dialect, model string) quirks {
@@ -79,8 +79,8 @@ func quirksOf(d Dialect, model string) quirks {
 	return q
 }
 
-// Gemini's endpoint reads parameters as its own Schema type and refuses members
-// that it does not know.
+// Gemini's endpoint decodes parameters to its own Schema type and rejects unknown
+// members.
 var geminiRules = toolschema.Rules{
 	PlainRoot: true, Inline: true, AnyOfOnly: true, OneType: true, Enums: true, NoEmpty: true,
 	Formats: []string{"date-time", "enum", "float", "double", "int32", "int64"},
@@ -89,15 +89,15 @@ var geminiRules = toolschema.Rules{
 		"minimum", "maximum", "default"},
 }
 
-// Ollama forgets, without a word, whatever its own type for tools has no field
-// for.
+// Ollama silently drops keywords that its own type for tools does not have.
 var ollamaRules = toolschema.Rules{
 	PlainRoot: true, Inline: true, AnyOfOnly: true,
 	Formats:  []string{},
 	Keywords: []string{"type", "description", "enum", "items", "properties", "required", "anyOf"},
 }
 
-// contextOf is what OpenAI's models take in; its list does not say.
+// contextOf returns the context size of OpenAI's models, which its list of models
+// does not contain.
 func contextOf(model string) int {
 	for _, c := range []struct {
 		prefix string

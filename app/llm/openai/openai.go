@@ -1,8 +1,9 @@
-// Package openai speaks the two wires of OpenAI, Chat Completions and
-// Responses, to OpenAI and to the many others who serve the same.
+// Package openai is a client of OpenAI's two APIs, Chat Completions and
+// Responses, and of servers compatible with them.
 package openai
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"net/http"
@@ -14,10 +15,10 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm/internal/wire"
 )
 
-// DefaultBaseURL is where OpenAI serves.
+// DefaultBaseURL is the base URL of OpenAI's API.
 const DefaultBaseURL = "https://api.openai.com/v1"
 
-// An API is one of the two wires.
+// An API is one of the two APIs.
 type API string
 
 const (
@@ -25,27 +26,27 @@ const (
 	Responses API = "responses" // POST /responses
 )
 
-// Options say where and how. Nil means OpenAI itself without a key.
+// Options configures a model. Nil means OpenAI's API without a key.
 type Options struct {
 	Key      string       // sent as a bearer token; never in an error
-	BaseURL  string       // with /v1 or whatever stands before /chat/completions; "" means DefaultBaseURL
-	Provider string       // how the model is called in Info and in errors; "" means "openai"
-	API      API          // "" means Responses for OpenAI itself, and Chat for all others
-	Dialect  Dialect      // what is special about the server; "" means OpenAI's own if BaseURL is unset, and Plain if it is set
+	BaseURL  string       // the part before /chat/completions; "" means DefaultBaseURL
+	Provider string       // name of the provider in Info and in errors; "" means "openai"
+	API      API          // "" means Responses for the dialect OpenAI, and Chat for others
+	Dialect  Dialect      // variant of the API; "" means OpenAI if BaseURL is "", otherwise Plain
 	Header   http.Header  // sent with every request
-	Client   *http.Client // nil means one of our own; redirects are followed only if it says how
+	Client   *http.Client // nil means a default; redirects are followed only if CheckRedirect is set
 
-	Context   int          // tokens; 0 means what the dialect and the name let us expect, or unknown
-	MaxTokens int          // of an answer that asks for no limit; 0 leaves it to the server
-	Accepts   *llm.Accepts // nil means what the dialect lets us expect
-	Prices    llm.Prices   // zero means that costs are known only where the provider names them
-	CacheKey  string       // keeps requests that begin alike together in OpenAI's prompt cache; "" leaves it to the provider
+	Context   int          // tokens; 0 means the default of the dialect and the model, or unknown
+	MaxTokens int          // of an answer to a request without a limit; 0 means the server's default
+	Accepts   *llm.Accepts // nil means the default of the dialect
+	Prices    llm.Prices   // zero means that costs are known only if the provider reports them
+	CacheKey  string       // groups requests in OpenAI's prompt cache; "" means the provider's default
 
-	Attempts int           // how often a request is sent in all; 0 means 5
-	Idle     time.Duration // how long nothing may come; 0 means 10 minutes
+	Attempts int           // total number of attempts per request; 0 means 5
+	Idle     time.Duration // longest time without data; 0 means 10 minutes
 }
 
-// A Model is one model behind one of the wires.
+// A Model is a model behind one of the APIs.
 type Model struct {
 	info   llm.Info
 	opts   Options
@@ -53,7 +54,7 @@ type Model struct {
 	client wire.Client
 }
 
-// New makes a model of its name at the provider. Nothing is sent.
+// New returns the model with the provider's name for it. It sends nothing.
 func New(name string, o *Options) *Model {
 	m := &Model{}
 	if o != nil {
@@ -62,12 +63,8 @@ func New(name string, o *Options) *Model {
 	if m.opts.Dialect == "" && m.opts.BaseURL == "" {
 		m.opts.Dialect = OpenAI
 	}
-	if m.opts.BaseURL == "" {
-		m.opts.BaseURL = DefaultBaseURL
-	}
-	if m.opts.Provider == "" {
-		m.opts.Provider = "openai"
-	}
+	m.opts.BaseURL = cmp.Or(m.opts.BaseURL, DefaultBaseURL)
+	m.opts.Provider = cmp.Or(m.opts.Provider, "openai")
 	m.quirks = quirksOf(m.opts.Dialect, name)
 	if m.opts.API == "" {
 		m.opts.API = Chat
@@ -76,11 +73,8 @@ func New(name string, o *Options) *Model {
 		}
 	}
 	m.info = llm.Info{
-		Provider: m.opts.Provider, Name: name, Context: m.opts.Context,
+		Provider: m.opts.Provider, Name: name, Context: cmp.Or(m.opts.Context, m.quirks.context),
 		Limits: llm.NameLimits{MaxLen: 64}, Accepts: m.quirks.accepts,
-	}
-	if m.info.Context == 0 {
-		m.info.Context = m.quirks.context
 	}
 	if m.opts.Accepts != nil {
 		m.info.Accepts = *m.opts.Accepts
@@ -92,10 +86,10 @@ func New(name string, o *Options) *Model {
 	return m
 }
 
-// Info says what the model is.
+// Info returns the description of the model.
 func (m *Model) Info() llm.Info { return m.info }
 
-// Stream sends the request and yields the answer as it comes.
+// Stream implements [llm.Model].
 func (m *Model) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event, error] {
 	limit := m.quirks.descriptions
 	path := "/chat/completions"
@@ -133,9 +127,9 @@ func (m *Model) header() http.Header {
 	return h
 }
 
-// AdaptSchema says what a server of this dialect is given for a tool's schema,
-// and what then must be said in the tool's description. The schema is nil where
-// the server wants none for a tool without arguments.
+// AdaptSchema returns the schema that a server of this dialect is sent for a
+// tool's schema, and a text to add to the tool's description. The schema is nil
+// if the server requires that for a tool without arguments.
 func AdaptSchema(d Dialect, schema llm.RawMessage) (llm.RawMessage, string) {
 	a := toolschema.Adapt(schema, quirksOf(d, "").rules)
 	return a.Schema, a.Note

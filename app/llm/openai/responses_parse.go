@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 
 	json "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -11,7 +12,7 @@ import (
 	"github.com/tenon-mcp/tenon/sse"
 )
 
-// A responsesParser makes events of the stream of a response:
+// A responsesParser translates the stream of a response:
 //
 //	response.created
 //	  response.output_item.added        message, reasoning, function_call
@@ -23,7 +24,7 @@ type responsesParser struct {
 	calls   wire.Calls
 	usage   llm.Usage
 	stop    llm.StopReason
-	summary int // which part of a reasoning's summary is being written
+	summary int // index of the current part of the reasoning summary
 }
 
 type responseEvent struct {
@@ -59,8 +60,8 @@ type outputItem struct {
 	Arguments string `json:"arguments"`
 }
 
-// Take reads one event. Kinds that are not known are passed over.
-func (p *responsesParser) Take(e sse.Event, out func(llm.Event)) (bool, error) {
+// Parse implements [wire.Parser]. It ignores unknown event types.
+func (p *responsesParser) Parse(e sse.Event, out func(llm.Event)) (bool, error) {
 	data := bytes.TrimSpace(e.Data)
 	if len(data) == 0 || string(data) == "[DONE]" {
 		return false, nil
@@ -86,7 +87,7 @@ func (p *responsesParser) Take(e sse.Event, out func(llm.Event)) (bool, error) {
 	case "response.output_item.added":
 		p.added(&ev, out)
 	case "response.function_call_arguments.delta":
-		p.calls.Grow(ev.OutputIndex, textOf(ev.Delta), out)
+		p.calls.Append(ev.OutputIndex, textOf(ev.Delta), out)
 	case "response.function_call_arguments.done":
 		p.calls.Replace(ev.OutputIndex, ev.Arguments)
 	case "response.output_item.done":
@@ -96,23 +97,16 @@ func (p *responsesParser) Take(e sse.Event, out func(llm.Event)) (bool, error) {
 		return true, nil
 	case "response.failed", "response.cancelled":
 		p.count(ev.Response.Usage)
-		r, _ := wire.ReadReport([]byte(`{"error":` + orNull(ev.Response.Error) + `}`))
+		r, _ := wire.ReadReport([]byte(`{"error":` + cmp.Or(string(ev.Response.Error), "null") + `}`))
 		return false, r.Err(0)
 	case "error", "":
 		r, ok := wire.ReadReport(data)
 		if !ok {
-			r.Message = "the stream holds an event without a type"
+			r.Message = "the stream has an event without a type"
 		}
 		return false, r.Err(0)
 	}
 	return false, nil
-}
-
-func orNull(v jsontext.Value) string {
-	if len(v) == 0 {
-		return "null"
-	}
-	return string(v)
 }
 
 func (p *responsesParser) say(kind llm.EventKind, s string, out func(llm.Event)) {
@@ -126,7 +120,7 @@ func (p *responsesParser) added(ev *responseEvent, out func(llm.Event)) {
 	var item outputItem
 	if wire.Unmarshal(ev.Item, &item) == nil && item.Type == "function_call" {
 		p.calls.Start(ev.OutputIndex, item.CallID, item.Name, out)
-		p.calls.Grow(ev.OutputIndex, item.Arguments, out)
+		p.calls.Append(ev.OutputIndex, item.Arguments, out)
 	}
 }
 
@@ -137,21 +131,22 @@ func (p *responsesParser) done(ev *responseEvent, out func(llm.Event)) {
 	}
 	switch item.Type {
 	case "function_call":
-		if !p.calls.Has(ev.OutputIndex) { // it was never announced
+		if !p.calls.Has(ev.OutputIndex) { // no output_item.added was sent
 			p.calls.Start(ev.OutputIndex, item.CallID, item.Name, out)
 		}
 		p.calls.Replace(ev.OutputIndex, item.Arguments)
 		p.calls.End(ev.OutputIndex, out)
 	case "reasoning":
-		if kept := keepReasoning(ev.Item); kept != nil {
-			out(llm.Event{Kind: llm.EventThinking, Signature: signedItem + string(kept)})
+		if item := reasoningItem(ev.Item); item != nil {
+			out(llm.Event{Kind: llm.EventThinking, Signature: signedItem + string(item)})
 		}
 	}
 }
 
-// keepReasoning is the item as it must be given back: all of it but its status.
-// An item that is not encrypted is known to nobody, because nothing is stored.
-func keepReasoning(item jsontext.Value) jsontext.Value {
+// reasoningItem returns a reasoning item as the next request must repeat it, without
+// its status. It returns nil for an item without encrypted content, which the
+// provider cannot restore.
+func reasoningItem(item jsontext.Value) jsontext.Value {
 	var all map[string]jsontext.Value
 	if wire.Unmarshal(item, &all) != nil || len(textOf(all["encrypted_content"])) == 0 {
 		return nil
@@ -182,16 +177,12 @@ func (p *responsesParser) count(u *responseUsage) {
 	}
 }
 
-// End is reached only by a stream without a last event.
+// End implements [wire.Parser]: the stream had no last event.
 func (p *responsesParser) End(func(llm.Event)) error {
 	return wire.Truncated("response.completed")
 }
 
-// Outcome is what was said about the whole answer; that there were calls is
-// seen from the answer.
+// Outcome implements [wire.Parser].
 func (p *responsesParser) Outcome() (llm.StopReason, llm.Usage) {
-	if p.stop == "" {
-		return llm.StopEnd, p.usage
-	}
-	return p.stop, p.usage
+	return cmp.Or(p.stop, llm.StopEnd), p.usage
 }

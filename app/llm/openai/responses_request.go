@@ -15,7 +15,7 @@ type responsesRequest struct {
 	Instructions string           `json:"instructions,omitzero"`
 	Input        []any            `json:"input"`
 	Stream       bool             `json:"stream"`
-	Store        bool             `json:"store"` // false: the conversation is ours to keep
+	Store        bool             `json:"store"` // false: the provider does not store the conversation
 	Include      []string         `json:"include,omitzero"`
 	Tools        []responsesTool  `json:"tools,omitzero"`
 	ToolChoice   any              `json:"tool_choice,omitzero"`
@@ -30,7 +30,8 @@ type reasoningConfig struct {
 	Summary string `json:"summary,omitzero"`
 }
 
-// A responsesTool is never strict: strict schemas are another, smaller language.
+// A responsesTool is not strict, because strict mode supports only a subset of
+// JSON Schema.
 type responsesTool struct {
 	Type        string         `json:"type"`
 	Name        string         `json:"name"`
@@ -67,8 +68,7 @@ type functionOutput struct {
 	Output any    `json:"output"` // string or []inputPart
 }
 
-// signedItem begins the signature of thinking that came by this wire; the rest
-// is the item as it came.
+// signedItem is the prefix of signatures of this API; the reasoning item follows.
 const signedItem = "responses:"
 
 func (m *Model) encodeResponses(r *llm.Request, tools *wire.Tools) ([]byte, error) {
@@ -95,24 +95,18 @@ func (m *Model) encodeResponses(r *llm.Request, tools *wire.Tools) ([]byte, erro
 		}
 		body.Tools = append(body.Tools, responsesTool{Type: "function", Name: t.Name, Description: t.Description, Parameters: jsontext.Value(schema)})
 	}
-	switch {
-	case len(r.Tools) == 0 || r.ToolChoice == "":
-	case r.ToolChoice == llm.ChoiceAuto || r.ToolChoice == llm.ChoiceNone || r.ToolChoice == llm.ChoiceRequired:
-		body.ToolChoice = r.ToolChoice
-	default:
-		body.ToolChoice = map[string]string{"type": "function", "name": r.ToolChoice}
-	}
-	for _, msg := range wire.Tidy(r.Messages, m.quirks.ids) {
+	body.ToolChoice = toolChoice(r, func(name string) any { return map[string]string{"type": "function", "name": name} })
+	for _, msg := range wire.Normalize(r.Messages, m.quirks.ids) {
 		body.Input = append(body.Input, m.items(msg)...)
 	}
 	if len(body.Input) == 0 {
-		return nil, errEmpty
+		return nil, wire.ErrEmpty
 	}
 	return json.Marshal(body, json.Deterministic(true), jsontext.AllowInvalidUTF8(true))
 }
 
-// items are what a message is on this wire: text, reasoning, calls and results
-// are items of their own, in their order.
+// items returns the input items of a message: text, reasoning, calls and results
+// are separate items.
 func (m *Model) items(msg llm.Message) []any {
 	if msg.Role == llm.RoleUser {
 		in := inputMessage{Type: "message", Role: "user"}
@@ -160,7 +154,7 @@ func (m *Model) output(r *llm.ToolResult) functionOutput {
 	case !plain:
 		out.Output = parts
 	case len(text) == 0:
-		out.Output = "(The tool gave nothing back.)"
+		out.Output = emptyResult
 	case r.IsError:
 		out.Output = strings.TrimSpace(text[0] + " " + strings.Join(text[1:], "\n"))
 	default:
@@ -172,7 +166,7 @@ func (m *Model) output(r *llm.ToolResult) functionOutput {
 func (m *Model) inputPart(p llm.Part) inputPart {
 	a := m.info.Accepts
 	switch {
-	case p.Kind == llm.PartImage && a.Images && imageType(p.MIME):
+	case p.Kind == llm.PartImage && a.Images && wire.ImageType(p.MIME):
 		return inputPart{Type: "input_image", ImageURL: llm.DataURL(p), Detail: "auto"}
 	case p.Kind == llm.PartDocument && a.Documents && p.MIME == "application/pdf":
 		return inputPart{Type: "input_file", FileName: fileName(p), FileData: llm.DataURL(p)}

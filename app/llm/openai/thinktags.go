@@ -15,15 +15,15 @@ const (
 	thinkClose = "</think>"
 )
 
-// thinkTags finds thinking that a server leaves in the text: at its very
-// beginning, between tags. Tags may be cut anywhere.
+// thinkTags separates thinking from text where a server sends it between tags at
+// the start of the text. Chunks may split the tags.
 type thinkTags struct {
 	off   bool
 	state int    // 0 before the text, 1 inside the tags, 2 after
-	held  string // what may be part of a tag
+	held  string // a possible start of a tag
 }
 
-// split gives the pieces that are known to be text or thinking.
+// split calls give with the pieces that are known to be text or thinking.
 func (t *thinkTags) split(s string, give func(piece string, thinking bool)) {
 	if t.off || t.state == 2 {
 		give(s, false)
@@ -33,7 +33,7 @@ func (t *thinkTags) split(s string, give func(piece string, thinking bool)) {
 	if t.state == 0 {
 		start := strings.TrimLeft(t.held, " \n\r\t")
 		if strings.HasPrefix(thinkOpen, start) {
-			return // not enough to tell
+			return // undecided
 		}
 		rest, ok := strings.CutPrefix(start, thinkOpen)
 		if !ok {
@@ -55,7 +55,7 @@ func (t *thinkTags) split(s string, give func(piece string, thinking bool)) {
 	giveSome(piece, true, give)
 }
 
-// flush gives what was held back, at the end of the text.
+// flush calls give with the rest at the end of the text.
 func (t *thinkTags) flush(give func(piece string, thinking bool)) {
 	piece := t.held
 	t.held = ""
@@ -68,7 +68,7 @@ func giveSome(piece string, thinking bool, give func(string, bool)) {
 	}
 }
 
-// overlap is how much of the end of s may be the beginning of the tag.
+// overlap returns the length of the longest suffix of s that is a prefix of tag.
 func overlap(s, tag string) int {
 	for n := min(len(s), len(tag)-1); n > 0; n-- {
 		if strings.HasSuffix(s, tag[:n]) {
@@ -78,8 +78,8 @@ func overlap(s, tag string) int {
 	return 0
 }
 
-// joinDetails puts the streamed pieces of reasoning_details together: pieces of
-// one block have the same index and type, and their texts belong together.
+// joinDetails merges streamed pieces of reasoning_details that have the same
+// index and type.
 func joinDetails(pieces []jsontext.Value) jsontext.Value {
 	type detail = map[string]any
 	var all []detail
@@ -90,10 +90,10 @@ func joinDetails(pieces []jsontext.Value) jsontext.Value {
 		}
 		if n := len(all); n > 0 && d["index"] != nil && all[n-1]["index"] == d["index"] && all[n-1]["type"] == d["type"] {
 			for k, v := range d {
-				was, isText := all[n-1][k].(string)
+				start, isText := all[n-1][k].(string)
 				more, moreText := v.(string)
 				if isText && moreText && (k == "text" || k == "summary" || k == "data") {
-					all[n-1][k] = was + more
+					all[n-1][k] = start + more
 				} else if v != nil {
 					all[n-1][k] = v
 				}

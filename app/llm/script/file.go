@@ -1,10 +1,8 @@
-// Package script has models that are files: one that says what was written
-// down by hand, one that answers again what a real model once answered, and one
-// that writes down what a real model answers.
+// Package script has models that play files: a [Player] answers from a script or
+// replays a recording, and a [Recorder] records the answers of another model.
 //
-// All three share one format, described in docs/models.md: JSON, one line for
-// each thing that happens. Blank lines, and lines that begin with # or //, are
-// for people.
+// Files have one JSON object per line; docs/models.md describes them. Blank lines
+// and lines that start with # or // are comments.
 package script
 
 import (
@@ -22,21 +20,19 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// Version is the version of the format that is written, and the only one that
-// is read.
+// Version is the version of the format.
 const Version = 1
 
-// A line is one line of a file. Exactly one of the members that say what
-// happens is set.
+// A line is one line of a file. Exactly one member without a note "with" is set.
 type line struct {
-	Script int       `json:"script,omitzero"` // the head of a file: the version of the format
-	Model  *llm.Info `json:"model,omitzero"`  // with Script: which model this is or was
-	Repeat bool      `json:"repeat,omitzero"` // with Script: after the last turn comes the first
+	Script int       `json:"script,omitzero"` // header: the version of the format
+	Model  *llm.Info `json:"model,omitzero"`  // with Script: the model
+	Repeat bool      `json:"repeat,omitzero"` // with Script: start again after the last turn
 	Ignore []string  `json:"ignore,omitzero"` // with Script: parts of requests that replay does not compare
 
-	Request *llm.Request `json:"request,omitzero"` // begins a turn that answers exactly this request
-	Expect  *Expect      `json:"expect,omitzero"`  // begins a turn, the next in order
-	When    *Expect      `json:"when,omitzero"`    // begins a turn that answers whenever this holds
+	Request *llm.Request `json:"request,omitzero"` // starts a turn that answers exactly this request
+	Expect  *Expect      `json:"expect,omitzero"`  // starts a turn, the next in order
+	When    *Expect      `json:"when,omitzero"`    // starts a turn that answers every matching request
 
 	Text      *string    `json:"text,omitzero"`
 	Thinking  *string    `json:"thinking,omitzero"`
@@ -44,13 +40,13 @@ type line struct {
 	Call      *callLine  `json:"call,omitzero"`
 	Usage     *llm.Usage `json:"usage,omitzero"`
 	Retry     string     `json:"retry,omitzero"`
-	Delay     string     `json:"delay,omitzero"` // as time.ParseDuration reads it
+	Delay     string     `json:"delay,omitzero"` // in the format of time.ParseDuration
 	Error     *errorLine `json:"error,omitzero"`
-	Done      *string    `json:"done,omitzero"` // ends a turn: why it stopped, "" for what follows from it
+	Done      *string    `json:"done,omitzero"` // ends a turn: the stop reason, "" means derived
 }
 
 type callLine struct {
-	ID        string         `json:"id,omitzero"` // "" means one that is made up
+	ID        string         `json:"id,omitzero"` // "" means generated
 	Name      string         `json:"name"`
 	Arguments llm.RawMessage `json:"arguments,omitzero"`
 	Problem   string         `json:"problem,omitzero"`
@@ -65,7 +61,7 @@ type errorLine struct {
 
 // A turn is one answer.
 type turn struct {
-	at      int // the line it begins at
+	at      int // line number
 	request *llm.Request
 	expect  *Expect
 	when    *Expect
@@ -73,7 +69,7 @@ type turn struct {
 	stop    llm.StopReason
 }
 
-// A step is one thing that happens in an answer.
+// A step is an event, a delay or an error.
 type step struct {
 	at    int
 	event llm.Event
@@ -81,19 +77,18 @@ type step struct {
 	err   *llm.Error
 }
 
-// A file is a script that was read.
+// A file is a parsed script.
 type file struct {
 	name  string
 	head  line
 	turns []turn
 }
 
-// load reads and checks a whole file: what is wrong is said before anything
-// runs.
+// load reads and checks a whole file.
 func load(name string) (*file, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("the script cannot be read: %w", err)
+		return nil, fmt.Errorf("read the script: %w", err)
 	}
 	defer f.Close()
 	return read(name, f)
@@ -117,7 +112,7 @@ func read(name string, r io.Reader) (*file, error) {
 		}
 	}
 	if len(out.turns) == 0 {
-		return nil, fmt.Errorf("%s: the script has no turn: write at least {\"text\":\"…\"}", name)
+		return nil, fmt.Errorf("%s: the script has no turn; add at least {\"text\":\"…\"}", name)
 	}
 	return out, nil
 }
@@ -128,18 +123,18 @@ func (f *file) add(n int, raw []byte) error {
 	}
 	var l line
 	if err := json.Unmarshal(raw, &l, json.RejectUnknownMembers(true)); err != nil {
-		return fmt.Errorf("%w. A line has one of: script, request, expect, when, text, thinking, call, usage, retry, delay, error, done", err)
+		return fmt.Errorf("%w; a line has one of script, request, expect, when, text, thinking, call, usage, retry, delay, error, done", err)
 	}
 	if kinds := l.kinds(); kinds != 1 {
-		return fmt.Errorf("a line says exactly one thing, this one says %d", kinds)
+		return fmt.Errorf("a line must have exactly one kind, this one has %d", kinds)
 	}
 	switch {
 	case l.Script != 0:
 		if l.Script != Version {
-			return fmt.Errorf("this is version %d of the format; only version %d can be read", l.Script, Version)
+			return fmt.Errorf("unsupported version %d of the format; this program reads version %d", l.Script, Version)
 		}
 		if len(f.turns) > 0 || f.head.Script != 0 {
-			return errors.New("the head of a script stands before everything else, once")
+			return errors.New("the header must be the first line")
 		}
 		f.head = l
 		return nil
@@ -159,7 +154,7 @@ func (f *file) add(n int, raw []byte) error {
 	return f.turns[len(f.turns)-1].add(n, &l)
 }
 
-// kinds counts what a line says.
+// kinds counts the kinds of a line.
 func (l *line) kinds() int {
 	n := 0
 	for _, set := range []bool{
@@ -182,10 +177,10 @@ func (t *turn) add(n int, l *line) error {
 		s.event = llm.Event{Kind: llm.EventThinking, Text: *l.Thinking, Signature: l.Signature}
 	case l.Call != nil:
 		if l.Call.Name == "" {
-			return errors.New("a call needs the name of a tool")
+			return errors.New("a call needs a tool name")
 		}
 		if a := l.Call.Arguments; len(a) > 0 && !rawjson.IsObject(a) {
-			return errors.New("the arguments of a call are a JSON object")
+			return errors.New("the arguments of a call must be a JSON object")
 		}
 		s.event = llm.Event{Kind: llm.EventCall, Signature: l.Signature, Call: &llm.ToolCall{ID: l.Call.ID, Name: l.Call.Name, Arguments: l.Call.Arguments, Problem: l.Call.Problem}}
 	case l.Usage != nil:
@@ -195,7 +190,7 @@ func (t *turn) add(n int, l *line) error {
 	case l.Delay != "":
 		d, err := time.ParseDuration(l.Delay)
 		if err != nil || d < 0 {
-			return fmt.Errorf("delay %q is no duration: write it as in 250ms or 2s", l.Delay)
+			return fmt.Errorf("delay %q is not a duration; use a value such as 250ms or 2s", l.Delay)
 		}
 		s.delay = d
 	case l.Error != nil:
@@ -216,17 +211,17 @@ func (t *turn) add(n int, l *line) error {
 	return nil
 }
 
-func (t *turn) reason(said llm.StopReason) (llm.StopReason, error) {
-	switch said {
+func (t *turn) reason(stop llm.StopReason) (llm.StopReason, error) {
+	switch stop {
 	case llm.StopEnd, llm.StopToolCalls, llm.StopLength, llm.StopRefusal, llm.StopStop:
-		return said, nil
+		return stop, nil
 	case "":
 		return t.implied(), nil
 	}
-	return "", fmt.Errorf("done is %q, but must be end, tool_calls, length, refusal or stop", said)
+	return "", fmt.Errorf("done is %q, but must be end, tool_calls, length, refusal or stop", stop)
 }
 
-// implied is why a turn that does not say so stops.
+// implied returns the stop reason of a turn without one.
 func (t *turn) implied() llm.StopReason {
 	for _, s := range t.steps {
 		if s.event.Kind == llm.EventCall {
@@ -241,12 +236,12 @@ func (e *errorLine) make() (*llm.Error, error) {
 	switch e.Kind {
 	case llm.ErrAuth, llm.ErrQuota, llm.ErrRate, llm.ErrOverloaded, llm.ErrContextLength, llm.ErrBadRequest, llm.ErrNetwork, llm.ErrServer:
 	default:
-		return nil, fmt.Errorf("error kind %q is not known: use auth, quota, rate, overloaded, context_length, bad_request, network or server", e.Kind)
+		return nil, fmt.Errorf("unknown error kind %q; use auth, quota, rate, overloaded, context_length, bad_request, network or server", e.Kind)
 	}
 	if e.RetryAfter != "" {
 		d, err := time.ParseDuration(e.RetryAfter)
 		if err != nil {
-			return nil, fmt.Errorf("retry_after %q is no duration: write it as in 2s", e.RetryAfter)
+			return nil, fmt.Errorf("retry_after %q is not a duration; use a value such as 2s", e.RetryAfter)
 		}
 		out.RetryAfter = d
 	}

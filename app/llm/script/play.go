@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -12,12 +13,12 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm"
 )
 
-// Options change how a file is played. Nil is fine.
+// Options configures a Player. Nil means all defaults.
 type Options struct {
-	NoDelays bool // pass over delays
+	NoDelays bool // skip delays
 }
 
-// A Player is a model that says what a file says.
+// A Player is a model that answers from a file.
 type Player struct {
 	file *file
 	opts Options
@@ -26,20 +27,19 @@ type Player struct {
 
 	mu   sync.Mutex
 	next int          // the next turn in order
-	used map[int]bool // turns that were replayed
-	made int          // how many ids were made up
+	used map[int]bool // indexes of turns that were played
+	made int          // number of generated IDs
 }
 
-// Open reads a script that was written by hand. Requests are answered with its
-// turns in order; a turn that begins with "when" answers whenever it fits, before
-// those.
+// Open reads a script. It answers requests with the turns in order; a turn that
+// starts with "when" takes precedence and answers every request that matches.
 func Open(name string, o *Options) (*Player, error) {
 	return open(name, o, "script", "a script, not a language model", (*Player).inOrder)
 }
 
-// Replay reads a recording. A request is answered with the turn that was
-// recorded for an equal request, whatever the order; if there is none, the error
-// shows the difference. Turns that were written by hand are played as in Open.
+// Replay reads a recording. It answers a request with the turn recorded for an
+// equal request, in any order; without one the error shows the difference. It
+// plays a file without recorded requests as Open does.
 func Replay(name string, o *Options) (*Player, error) {
 	return open(name, o, "replay", "a recording, not a language model", (*Player).byRequest)
 }
@@ -68,12 +68,12 @@ func newPlayer(f *file, o *Options, provider, label string, pick func(*Player, *
 	return p
 }
 
-// Info is that of the model in the head of the file, if it names one, with a
-// label that says what this is.
+// Info returns the description in the header of the file, if any, with the label
+// of a script or recording.
 func (p *Player) Info() llm.Info { return p.info }
 
-// Left is how many turns have not been played yet; those that begin with
-// "when" do not count.
+// Left returns the number of turns not yet played, without those that start with
+// "when".
 func (p *Player) Left() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,13 +105,13 @@ func (p *Player) Stream(ctx context.Context, r *llm.Request) iter.Seq2[llm.Event
 }
 
 func (p *Player) canceled(err error) error {
-	return &llm.Error{Kind: llm.ErrCanceled, Provider: p.info.Provider, Message: "the answer was ended before it was complete", Err: err}
+	return &llm.Error{Kind: llm.ErrCanceled, Provider: p.info.Provider, Message: "canceled before the answer was complete", Err: err}
 }
 
-// inOrder is called with the lock held, as is byRequest.
+// inOrder picks the turn for Open. The caller holds p.mu.
 func (p *Player) inOrder(r *llm.Request) (*turn, error) {
 	for i := range p.file.turns {
-		if t := &p.file.turns[i]; t.when != nil && len(t.when.unmet(r)) == 0 {
+		if t := &p.file.turns[i]; t.when != nil && len(t.when.mismatches(r)) == 0 {
 			return t, nil
 		}
 	}
@@ -121,8 +121,8 @@ func (p *Player) inOrder(r *llm.Request) (*turn, error) {
 			if t.when != nil {
 				continue
 			}
-			if wrong := t.expect.unmet(r); len(wrong) > 0 {
-				return nil, fmt.Errorf("%s:%d: the script expects another request:\n  %s", p.file.name, t.at, strings.Join(wrong, "\n  "))
+			if wrong := t.expect.mismatches(r); len(wrong) > 0 {
+				return nil, fmt.Errorf("%s:%d: unexpected request:\n  %s", p.file.name, t.at, strings.Join(wrong, "\n  "))
 			}
 			p.used[p.next] = true
 			p.next++
@@ -137,7 +137,7 @@ func (p *Player) inOrder(r *llm.Request) (*turn, error) {
 	if n := len(r.Messages); n > 0 {
 		last = show(r.Messages[n-1].Text())
 	}
-	return nil, fmt.Errorf("%s: the script is over: all its %d turns were played, and now the last message says %s. Add a turn, or \"repeat\":true to the head", p.file.name, len(p.file.turns), last)
+	return nil, fmt.Errorf("%s: all %d turns of the script were played, and the last message is %s; add a turn, or \"repeat\":true to the header", p.file.name, len(p.file.turns), last)
 }
 
 // play yields the steps of a turn.
@@ -177,23 +177,18 @@ func (p *Player) play(ctx context.Context, t *turn, r *llm.Request, yield func(l
 			return
 		}
 	}
-	stop := t.stop
-	if stop == "" {
-		stop = t.implied()
-	}
 	m := b.Message()
-	emit(llm.Event{Kind: llm.EventDone, Stop: stop, Usage: usage, Message: &m})
+	emit(llm.Event{Kind: llm.EventDone, Stop: cmp.Or(t.stop, t.implied()), Usage: usage, Message: &m})
 }
 
-// startCall yields what comes before a complete call.
+// startCall yields the events that precede a complete call.
 func startCall(c *llm.ToolCall, emit func(llm.Event) bool) bool {
 	begun := llm.ToolCall{ID: c.ID, Name: c.Name}
 	return emit(llm.Event{Kind: llm.EventCallStart, Call: &begun}) &&
 		emit(llm.Event{Kind: llm.EventCallDelta, Call: &begun, Text: string(c.Arguments)})
 }
 
-// fill completes a step: references to results in turns written by hand, and
-// ids that nobody gave.
+// fill resolves the references of a step and generates a missing ID.
 func (p *Player) fill(s step, t *turn, r *llm.Request) (llm.Event, error) {
 	e := s.event
 	var err error

@@ -16,32 +16,32 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm"
 )
 
-// A Recorder is a model that asks another and writes down what happens.
+// A Recorder is a model that passes requests to another and records them with the
+// answers.
 type Recorder struct {
 	model  llm.Model
 	timing bool
 
 	mu  sync.Mutex
 	out io.WriteCloser
-	err error // the first that happened while writing
+	err error // the first write error
 }
 
-// RecordOptions change what is written. Nil is fine.
+// RecordOptions configures a Recorder. Nil means all defaults.
 type RecordOptions struct {
-	Timing bool // write the pauses of the model as delays
+	Timing bool // record the pauses of the model as delays
 }
 
-// Record makes a file, or empties it, and writes into it whatever the model is
-// asked and answers. A turn is written when it is over, so turns that run at the
-// same time do not mix. Requests are written as they are, with everything that
-// people and tools have said: the file is readable by its owner only.
+// Record creates or truncates a file and returns a model that records m in it.
+// Each turn is written when it ends. Requests contain the whole conversation, so
+// only the owner can read the file. The caller must call Close.
 func Record(name string, m llm.Model, o *RecordOptions) (*Recorder, error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("the recording cannot be written: %w", err)
+		return nil, fmt.Errorf("create the recording: %w", err)
 	}
-	if err := f.Chmod(0o600); err != nil { // it may have been there before
-		return nil, errors.Join(fmt.Errorf("the recording cannot be kept private: %w", err), f.Close())
+	if err := f.Chmod(0o600); err != nil { // the file may have existed before
+		return nil, errors.Join(fmt.Errorf("make the recording private: %w", err), f.Close())
 	}
 	r := &Recorder{model: m, out: f, timing: o != nil && o.Timing}
 	info := m.Info()
@@ -51,17 +51,17 @@ func Record(name string, m llm.Model, o *RecordOptions) (*Recorder, error) {
 	return r, nil
 }
 
-// Info is that of the model that is asked.
+// Info returns the description of the recorded model.
 func (r *Recorder) Info() llm.Info { return r.model.Info() }
 
-// Close ends the recording. The error is the first that happened in it.
+// Close closes the file. It returns the first error of the recording.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return errors.Join(r.err, r.out.Close())
 }
 
-// Stream asks the model.
+// Stream implements [llm.Model].
 func (r *Recorder) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		lines := []*line{{Request: req}}
@@ -81,13 +81,13 @@ func (r *Recorder) Stream(ctx context.Context, req *llm.Request) iter.Seq2[llm.E
 			}
 		}
 		if !complete {
-			return // whoever asked went away: nothing that could be repeated
+			return // canceled: a replay could not repeat it
 		}
-		_ = r.write(lines...) // Close tells
+		_ = r.write(lines...) // Close returns the error
 	}
 }
 
-// lineOf is what the file says of an event; nil if it follows from another.
+// lineOf returns the line for an event; nil if other lines imply the event.
 func lineOf(e llm.Event, err error) *line {
 	if err != nil {
 		return errorOf(err)
@@ -146,7 +146,7 @@ func (r *Recorder) fail(err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil && r.err == nil {
-		r.err = fmt.Errorf("the recording is not complete: %w", err)
+		r.err = fmt.Errorf("write the recording: %w", err)
 	}
 	return err
 }

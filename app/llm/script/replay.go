@@ -12,8 +12,8 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// byRequest finds the turn that was recorded for this request. Equal requests
-// are answered in the order they were made.
+// byRequest picks the turn recorded for this request; equal requests are answered
+// in order. The caller holds p.mu.
 func (p *Player) byRequest(r *llm.Request) (*turn, error) {
 	recorded := 0
 	now := canonical(r)
@@ -24,8 +24,7 @@ func (p *Player) byRequest(r *llm.Request) (*turn, error) {
 			continue
 		}
 		recorded++
-		was := canonical(t.request)
-		d := differences(was, now, p.file.head.Ignore)
+		d := differences(canonical(t.request), now, p.file.head.Ignore)
 		if len(d) == 0 {
 			equal++
 			if !p.used[i] {
@@ -38,32 +37,31 @@ func (p *Player) byRequest(r *llm.Request) (*turn, error) {
 		}
 	}
 	if recorded == 0 {
-		return p.inOrder(r) // written by hand
+		return p.inOrder(r)
 	}
 	if equal > 0 && p.file.head.Repeat {
 		p.used = map[int]bool{}
 		return p.byRequest(r)
 	}
 	if equal > 0 {
-		return nil, fmt.Errorf("%s: this request was recorded %d times and is now made once more. Record again, or put \"repeat\":true into the head", p.file.name, equal)
+		return nil, fmt.Errorf("%s: this request was recorded %d times and is made once more; record again, or add \"repeat\":true to the header", p.file.name, equal)
 	}
 	if nearest < 0 {
-		return nil, fmt.Errorf("%s: all %d recorded turns were played, and this request is none of them. Record again", p.file.name, recorded)
+		return nil, fmt.Errorf("%s: this request was not recorded, and all %d recorded turns were played; record again", p.file.name, recorded)
 	}
 	t := &p.file.turns[nearest]
 	d := differences(canonical(t.request), now, p.file.head.Ignore)
-	return nil, fmt.Errorf("%s: this request was not recorded. The nearest is that of line %d; it differs in:\n  %s\nRecord again, or put what may differ into \"ignore\" of the head", p.file.name, t.at, strings.Join(shorten(d), "\n  "))
+	return nil, fmt.Errorf("%s: this request was not recorded. The most similar one, on line %d, differs in:\n  %s\nRecord again, or add what may differ to \"ignore\" in the header", p.file.name, t.at, strings.Join(shorten(d), "\n  "))
 }
 
-// canonical is a request as JSON that is the same for equal requests. Marks for
-// caches say nothing to a reader and are left out.
+// canonical returns a request without cache marks as canonical JSON.
 func canonical(r *llm.Request) []byte {
-	own := *r
-	own.Messages = make([]llm.Message, len(r.Messages))
+	copied := *r
+	copied.Messages = make([]llm.Message, len(r.Messages))
 	for i, m := range r.Messages {
-		own.Messages[i] = llm.Message{Role: m.Role, Parts: unmarked(m.Parts)}
+		copied.Messages[i] = llm.Message{Role: m.Role, Parts: unmarked(m.Parts)}
 	}
-	raw, err := json.Marshal(&own, json.Deterministic(true))
+	raw, err := json.Marshal(&copied, json.Deterministic(true))
 	if err != nil {
 		return []byte("null")
 	}
@@ -84,10 +82,10 @@ func unmarked(parts []llm.Part) []llm.Part {
 	return out
 }
 
-// differences are the places where two JSON values differ, in words.
-func differences(was, now []byte, ignore []string) []string {
+// differences describes where two JSON values differ.
+func differences(recorded, now []byte, ignore []string) []string {
 	var all []string
-	compare("", was, now, func(path string, a, b []byte) {
+	compare("", recorded, now, func(path string, a, b []byte) {
 		for _, i := range ignore {
 			if rest, ok := strings.CutPrefix(path, i); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
 				return
@@ -95,7 +93,7 @@ func differences(was, now []byte, ignore []string) []string {
 		}
 		switch {
 		case a == nil:
-			all = append(all, path+": now "+clip(b)+", not recorded at all")
+			all = append(all, path+": now "+clip(b)+", not recorded")
 		case b == nil:
 			all = append(all, path+": recorded "+clip(a)+", now missing")
 		default:
@@ -145,7 +143,7 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// textual shows two values; of long strings only where they part.
+// textual shows two values; of long strings only the part where they differ.
 func textual(a, b []byte) string {
 	s, okA := rawjson.String(a)
 	t, okB := rawjson.String(b)
@@ -186,8 +184,8 @@ func shorten(d []string) []string {
 	return d
 }
 
-// weigh says how far two requests are apart: more places, and earlier ones,
-// count more.
+// weigh returns a distance between two requests. A difference in the first
+// message counts most.
 func weigh(d []string) int {
 	n := 0
 	for _, s := range d {

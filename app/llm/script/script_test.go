@@ -93,21 +93,21 @@ done tool_calls in=10 out=5 read=0 write=0 cost=0
 	if e, ok := errors.AsType[*llm.Error](err); !ok || e.Kind != llm.ErrOverloaded || e.Status != 529 || e.RetryAfter != 2*time.Second {
 		t.Errorf("third turn: %v", err)
 	}
-	if got := ask(p, llm.User("more")); !strings.Contains(got, `the script is over: all its 3 turns were played, and now the last message says "more"`) {
+	if got := ask(p, llm.User("more")); !strings.Contains(got, `all 3 turns of the script were played, and the last message is "more"`) {
 		t.Errorf("after the end: %s", got)
 	}
 }
 
 func TestExpectations(t *testing.T) {
 	for _, test := range []struct{ expect, says string }{
-		{`{"role":"tool"}`, `must be of role "tool", it is of role "user"`},
-		{`{"text":"good day"}`, `must say "good day"`},
+		{`{"role":"tool"}`, `must have role "tool", but has "user"`},
+		{`{"text":"good day"}`, `must be "good day"`},
 		{`{"has":"evening"}`, `must contain "evening"`},
 		{`{"match":"^d"}`, `must match "^d"`},
-		{`{"tools":["sub"]}`, `the tool sub must be offered; offered are: add`},
+		{`{"tools":["sub"]}`, `the tool sub must be offered; offered: add`},
 		{`{"absent":["add"]}`, `the tool add must not be offered`},
 		{`{"system":"pirate"}`, `must contain "pirate"`},
-		{`{"error":true}`, `must hold a failed result`},
+		{`{"error":true}`, `must have a failed result`},
 	} {
 		p := opened(t, "\n"+`{"expect":`+test.expect+`}`+"\n"+`{"text":"x"}`)
 		if got := ask(p, llm.User("good morning")); !strings.Contains(got, test.says) || !strings.Contains(got, "s.jsonl:2") || !strings.HasPrefix(got, "error bad_request") {
@@ -165,15 +165,15 @@ func TestMistakesInFiles(t *testing.T) {
 		{"", "has no turn"},
 		{`{"text":"a"`, "s.jsonl:1: a line must be one JSON object"},
 		{"\n" + `{"txt":"a"}`, "s.jsonl:2: "},
-		{`{"txt":"a"}`, "A line has one of: script, request, expect"},
-		{`{"text":"a","call":{"name":"x"}}`, "exactly one thing, this one says 2"},
-		{`{"signature":"a"}`, "exactly one thing, this one says 0"},
+		{`{"txt":"a"}`, "a line has one of script, request, expect"},
+		{`{"text":"a","call":{"name":"x"}}`, "exactly one kind, this one has 2"},
+		{`{"signature":"a"}`, "exactly one kind, this one has 0"},
 		{`{"script":9}`, "version 9"},
-		{`{"text":"a"}` + "\n" + `{"script":1}`, "before everything else"},
-		{`{"call":{"arguments":{}}}`, "needs the name of a tool"},
-		{`{"call":{"name":"x","arguments":[1]}}`, "are a JSON object"},
-		{`{"delay":"soon"}`, "no duration"},
-		{`{"error":{"kind":"sad"}}`, `"sad" is not known`},
+		{`{"text":"a"}` + "\n" + `{"script":1}`, "must be the first line"},
+		{`{"call":{"arguments":{}}}`, "needs a tool name"},
+		{`{"call":{"name":"x","arguments":[1]}}`, "must be a JSON object"},
+		{`{"delay":"soon"}`, "not a duration"},
+		{`{"error":{"kind":"sad"}}`, `unknown error kind "sad"`},
 		{`{"done":"maybe"}`, "must be end, tool_calls"},
 		{`{"expect":{"match":"("}}`, "match: "},
 	} {
@@ -185,7 +185,7 @@ func TestMistakesInFiles(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	p := opened(t, `{"text":"${result.a}"}`)
-	if got := ask(p, llm.Results(llm.TextResult("1", `{"b":1}`))); !strings.Contains(got, `s.jsonl:1: ${result.a}: there is no "a" in`) {
+	if got := ask(p, llm.Results(llm.TextResult("1", `{"b":1}`))); !strings.Contains(got, `s.jsonl:1: ${result.a}: no "a" in`) {
 		t.Errorf("got %s", got)
 	}
 }
@@ -222,7 +222,7 @@ func TestRecordAndReplay(t *testing.T) {
 	if got := ask(p, one...); got != third || !strings.Contains(got, "overloaded") {
 		t.Errorf("third:\n%s\nwas\n%s", got, third)
 	}
-	if got := ask(p, one...); !strings.Contains(got, "recorded 2 times and is now made once more") {
+	if got := ask(p, one...); !strings.Contains(got, "recorded 2 times and is made once more") {
 		t.Errorf("fourth: %s", got)
 	}
 	if i := p.Info(); i.Name != "demo" || i.Label != "a recording, not a language model" {
@@ -243,7 +243,7 @@ func TestReplayShowsTheDifference(t *testing.T) {
 		{&llm.Request{System: "It is Tuesday.", Messages: []llm.Message{llm.User("hello")}, Tools: []llm.Tool{{Name: "add"}}}, `text "hi"`},
 		{&llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{{Kind: llm.PartText, Text: "hello", CacheMark: true}}}}, Tools: []llm.Tool{{Name: "add"}}}, `text "hi"`},
 		{&llm.Request{Messages: []llm.Message{llm.User("help")}, Tools: []llm.Tool{{Name: "add"}}}, `messages[0].parts[0].text: recorded "hello", now "help"`},
-		{&llm.Request{Messages: []llm.Message{llm.User("hello")}, Tools: []llm.Tool{{Name: "add"}, {Name: "sub"}}}, `tools[1]: now {"name":"sub"}, not recorded at all`},
+		{&llm.Request{Messages: []llm.Message{llm.User("hello")}, Tools: []llm.Tool{{Name: "add"}, {Name: "sub"}}}, `tools[1]: now {"name":"sub"}, not recorded`},
 		{&llm.Request{Messages: []llm.Message{llm.User("hello")}}, `tools: recorded [{"name":"add"}], now missing`},
 	} {
 		p, err := Replay(name, nil)

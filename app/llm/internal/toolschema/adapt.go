@@ -1,41 +1,41 @@
 package toolschema
 
 import (
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// Rules say what a provider takes. The zero value takes any JSON Schema whose
-// root is an object.
+// Rules describes the schemas that a provider accepts. The zero value accepts any
+// JSON Schema whose root is an object.
 type Rules struct {
-	PlainRoot bool           // the root may not be a choice (oneOf, anyOf, allOf, enum, const, not)
-	Names     *regexp.Regexp // what a property at the root may be called; nil means anything
-	Inline    bool           // $ref is not understood: what it means is written where it stands
-	Keywords  []string       // all that are understood; nil means every one
-	Formats   []string       // all formats that are understood; nil means every one
-	AnyOfOnly bool           // of the ways to combine schemas, only anyOf is understood, and no const
-	OneType   bool           // type is one word; "nullable" says that null is fine
-	Enums     bool           // enum may hold strings only
-	Grammar   bool           // the schema becomes a grammar: patterns need both anchors, counts must be small
-	NoEmpty   bool           // an object without properties is left out at the root, and has no "properties" below
+	PlainRoot bool           // no oneOf, anyOf, allOf, enum, const or not at the root
+	Names     *regexp.Regexp // names of properties at the root; nil means any
+	Inline    bool           // no $ref: targets are written in its place
+	Keywords  []string       // supported keywords; nil means all
+	Formats   []string       // supported formats; nil means all
+	AnyOfOnly bool           // anyOf, but no oneOf, allOf and const
+	OneType   bool           // type is a string; "nullable" allows null
+	Enums     bool           // enum has only strings
+	Grammar   bool           // the schema becomes a grammar: patterns need both anchors, counts are limited
+	NoEmpty   bool           // no schema for a tool without properties, and no empty "properties"
 }
 
-// Adapted is what a provider is given.
+// Adapted is a schema adapted to a provider.
 type Adapted struct {
-	Schema json.RawMessage   // nil if there is nothing to say and the rules want nothing said
-	Note   string            // what belongs into the tool's description
-	Names  map[string]string // by the name at the provider, what a property is really called; nil if all are the same
+	Schema json.RawMessage   // nil if the provider wants no schema
+	Note   string            // text to add to the tool's description
+	Names  map[string]string // original names of renamed properties by new name; nil if there are none
 }
 
-// Adapt changes a schema as little as the rules allow. A schema that is no
-// JSON object counts as one that wants no arguments.
+// Adapt changes a schema as little as the rules allow. It treats a schema that is
+// not a JSON object as one without arguments.
 func Adapt(schema []byte, r Rules) Adapted {
 	root := &object{}
 	if rawjson.Check(schema) == nil {
@@ -63,47 +63,40 @@ func Adapt(schema []byte, r Rules) Adapted {
 	if r.Names != nil {
 		out.Names = rename(top, props, r.Names)
 		for _, m := range props.members {
-			if was, ok := out.Names[m.name]; ok {
-				notes = append(notes, "The argument "+m.name+" stands for "+string(str(was))+".")
+			if original, ok := out.Names[m.name]; ok {
+				notes = append(notes, "The argument "+m.name+" stands for "+string(str(original))+".")
 			}
 		}
 	}
 	out.Note = strings.Join(notes, " ")
 	if len(props.members) > 0 || !r.NoEmpty {
-		out.Schema = render(sorted(top))
+		top.members = slices.Insert(top.members, 0, member{"type", top.remove("type")}) // type first, the rest in order
+		out.Schema = render(top)
 	}
 	return out
-}
-
-// sorted puts the type first, where readers look for it; the rest stays.
-func sorted(o *object) *object {
-	t := o.remove("type")
-	o.members = slices.Insert(o.members, 0, member{"type", t})
-	return o
 }
 
 type adapter struct {
 	rules     Rules
 	root      *object
-	left      int // how many schemas may still be written, so that references cannot blow up
-	depth     int // how many schemas this one is in
+	left      int // number of schemas that may still be written, to bound expanded references
+	depth     int // nesting depth of the current schema
 	rootNotes []string
 }
 
-// deepest is how far schemas may be inside each other once references were
-// followed; nobody writes arguments that deep.
-const deepest = 60
+// maxDepth is the nesting limit for schemas after references are expanded.
+const maxDepth = 60
 
-// enter counts a schema, and reports whether there is room for it.
+// enter counts a schema and reports whether it is within the limits.
 func (a *adapter) enter() bool {
 	a.depth++
 	a.left--
-	return a.depth <= deepest && a.left > 0
+	return a.depth <= maxDepth && a.left > 0
 }
 
 func (a *adapter) leave() { a.depth-- }
 
-// count is how many objects a tree holds.
+// count returns the number of objects in a tree.
 func count(v any) int {
 	n := 0
 	switch v := v.(type) {
@@ -120,7 +113,7 @@ func count(v any) int {
 	return n
 }
 
-// openRoot follows references at the root: the root must show its properties.
+// openRoot replaces references at the root by their targets.
 func (a *adapter) openRoot(o *object) *object {
 	for range 8 {
 		ref := o.text("$ref")
@@ -141,7 +134,7 @@ func (a *adapter) openRoot(o *object) *object {
 	return o
 }
 
-// resolve finds what a reference inside the document means, or nil.
+// resolve returns the target of a reference within the document, or nil.
 func (a *adapter) resolve(ref string) any {
 	path, ok := strings.CutPrefix(ref, "#")
 	if !ok {
@@ -159,7 +152,7 @@ func (a *adapter) resolve(ref string) any {
 		case []any:
 			at = nil
 			for i, e := range v {
-				if string(jsontext.Value(step)) == itoa(i) {
+				if step == strconv.Itoa(i) {
 					at = e
 				}
 			}
@@ -170,7 +163,7 @@ func (a *adapter) resolve(ref string) any {
 	return at
 }
 
-// farRefs reports whether something refers to a place that adapting may move.
+// farRefs reports whether a reference points to a place that adapting may move.
 func farRefs(v any) bool {
 	switch v := v.(type) {
 	case *object:
@@ -184,7 +177,8 @@ func farRefs(v any) bool {
 	return false
 }
 
-// rename gives properties names that fit, and says which.
+// rename changes the names of properties that do not match fit. It returns the
+// original names by new name.
 func rename(top, props *object, fit *regexp.Regexp) map[string]string {
 	var names map[string]string
 	required := top.strings("required")
@@ -192,14 +186,14 @@ func rename(top, props *object, fit *regexp.Regexp) map[string]string {
 		if fit.MatchString(m.name) {
 			continue
 		}
-		now := fittingName(m.name, props, fit)
+		name := fittingName(m.name, props, fit)
 		if names == nil {
 			names = map[string]string{}
 		}
-		names[now] = m.name
-		props.members[i].name = now
+		names[name] = m.name
+		props.members[i].name = name
 		if at := slices.Index(required, m.name); at >= 0 {
-			required[at] = now
+			required[at] = name
 		}
 	}
 	if names != nil {
@@ -211,19 +205,16 @@ func rename(top, props *object, fit *regexp.Regexp) map[string]string {
 var unfit = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9_.-]+`) })
 
 func fittingName(name string, props *object, fit *regexp.Regexp) string {
-	base := strings.Trim(unfit().ReplaceAllString(name, "_"), "_")
-	if base == "" {
-		base = "argument"
-	}
+	base := cmp.Or(strings.Trim(unfit().ReplaceAllString(name, "_"), "_"), "argument")
 	base = base[:min(len(base), 60)]
-	now := base
-	for n := 2; props.has(now) || !fit.MatchString(now); n++ {
-		now = base + "_" + itoa(n)
+	fitting := base
+	for n := 2; props.has(fitting) || !fit.MatchString(fitting); n++ {
+		fitting = base + "_" + strconv.Itoa(n)
 	}
-	return now
+	return fitting
 }
 
-// Restore writes arguments under the names that the tool knows.
+// Restore renames arguments to the names in the original schema.
 func (a Adapted) Restore(arguments json.RawMessage) json.RawMessage {
 	if len(a.Names) == 0 {
 		return arguments
@@ -233,20 +224,20 @@ func (a Adapted) Restore(arguments json.RawMessage) json.RawMessage {
 		return arguments
 	}
 	for i, m := range o.members {
-		if was, ok := a.Names[m.name]; ok && !o.has(was) {
-			o.members[i].name = was
+		if original, ok := a.Names[m.name]; ok && !o.has(original) {
+			o.members[i].name = original
 		}
 	}
 	return render(o)
 }
 
-// Describe adds text to the description of a schema. Nil becomes an object
+// Describe adds text to the description of a schema. It treats nil as an object
 // without properties.
 func Describe(schema json.RawMessage, text string) json.RawMessage {
 	o, ok := parse(schema).(*object)
 	if !ok {
 		o = &object{[]member{{"type", str("object")}, {"properties", &object{}}}}
 	}
-	o.say(text)
+	o.describe(text)
 	return render(o)
 }

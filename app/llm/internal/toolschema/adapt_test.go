@@ -3,6 +3,7 @@ package toolschema
 import (
 	"encoding/json"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -41,8 +42,8 @@ func TestAdapt(t *testing.T) {
 			`{"type":"object","properties":{"n":{"type":"integer"},"kind":{"anyOf":[{"const":"id"},{"const":"all"}]},"id":{"type":"string"},"deep":{"type":"boolean"}},"required":["n","kind"]}`,
 			`Exactly one of these forms of arguments must be given: {kind = "id", id} or {kind = "all", deep (optional)} (Everything).`},
 		{"root is all of some", openai, `{"allOf":[{"properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{"type":"string"}},"minProperties":2}]}`,
-			`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},"required":["a"]}`, `The arguments must also fit this JSON Schema: {"minProperties":2}`},
-		{"root says not", openai, `{"type":"object","properties":{"a":{}},"not":{"required":["a"]}}`, `{"type":"object","properties":{"a":{}}}`, `The arguments must also fit this JSON Schema: {"not":{"required":["a"]}}`},
+			`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"string"}},"required":["a"]}`, `The arguments must also match this JSON Schema: {"minProperties":2}`},
+		{"root says not", openai, `{"type":"object","properties":{"a":{}},"not":{"required":["a"]}}`, `{"type":"object","properties":{"a":{}}}`, `The arguments must also match this JSON Schema: {"not":{"required":["a"]}}`},
 		{"names", tight, `{"type":"object","properties":{"filter[id]":{"type":"string"},"$top":{"type":"integer"},"top":{"type":"integer"}},"required":["$top"]}`,
 			`{"type":"object","properties":{"filter_id":{"type":"string"},"top_2":{"type":"integer"},"top":{"type":"integer"}},"required":["top_2"]}`, `The argument filter_id stands for "filter[id]". The argument top_2 stands for "$top".`},
 		{"arrays need items", openai, `{"type":"object","properties":{"a":{"type":"array"}}}`, `{"type":"object","properties":{"a":{"type":"array","items":{}}}}`, ""},
@@ -61,7 +62,7 @@ func TestAdapt(t *testing.T) {
 			`{"type":"object","properties":{"a":{"anyOf":[{"type":"string"},{"type":"integer"}],"description":"Exactly one of the forms."},"b":{"type":"string","minLength":1,"maxLength":5}}}`, ""},
 		{"nothing to ask for", gemini, `{"type":"object"}`, ``, ""},
 		{"only a schema can say it", gemini, `{"type":"object","properties":{"a":{"type":"object","patternProperties":{"^x":{"type":"string"}}}}}`,
-			`{"type":"object","properties":{"a":{"type":"object","description":"It must also fit this JSON Schema: {\"patternProperties\":{\"^x\":{\"type\":\"string\"}}}"}}}`, ""},
+			`{"type":"object","properties":{"a":{"type":"object","description":"It must also match this JSON Schema: {\"patternProperties\":{\"^x\":{\"type\":\"string\"}}}"}}}`, ""},
 		{"what Ollama would forget", ollama, `{"type":"object","properties":{"n":{"type":"integer","minimum":1,"maximum":9,"default":3,"title":"N"},"s":{"type":"string","pattern":"^a","description":"An s"}},"additionalProperties":false}`,
 			`{"type":"object","properties":{"n":{"type":"integer","description":"At least 1. At most 9. Default: 3. N."},"s":{"type":"string","description":"An s. Must match the regular expression \"^a\"."}}}`, "No other members."},
 		{"grammar", grammar, `{"type":"object","properties":{"s":{"type":"string","pattern":"a+","maxLength":100000},"t":{"type":"string","pattern":"^a$","maxLength":9}}}`,
@@ -79,16 +80,16 @@ func TestAdapt(t *testing.T) {
 func TestRecursion(t *testing.T) {
 	tree := `{"type":"object","properties":{"root":{"$ref":"#/$defs/node"}},"$defs":{"node":{"type":"object","properties":{"name":{"type":"string"},"children":{"type":"array","items":{"$ref":"#/$defs/node"}}}}}}`
 	got := Adapt([]byte(tree), gemini)
-	if !strings.Contains(string(got.Schema), "The same form again as node above.") || strings.Contains(string(got.Schema), "$ref") {
+	if !strings.Contains(string(got.Schema), "Same form as node above.") || strings.Contains(string(got.Schema), "$ref") {
 		t.Errorf("got %s", got.Schema)
 	}
 	var defs []string
 	for i := range 12 {
 		var props []string
 		for j := range 12 {
-			props = append(props, `"p`+itoa(j)+`":{"$ref":"#/$defs/d`+itoa(j)+`"}`)
+			props = append(props, `"p`+strconv.Itoa(j)+`":{"$ref":"#/$defs/d`+strconv.Itoa(j)+`"}`)
 		}
-		defs = append(defs, `"d`+itoa(i)+`":{"type":"object","properties":{`+strings.Join(props, ",")+`}}`)
+		defs = append(defs, `"d`+strconv.Itoa(i)+`":{"type":"object","properties":{`+strings.Join(props, ",")+`}}`)
 	}
 	bomb := `{"type":"object","properties":{"a":{"$ref":"#/$defs/d0"}},"$defs":{` + strings.Join(defs, ",") + `}}`
 	if got := Adapt([]byte(bomb), gemini); len(got.Schema) > 1<<20 {

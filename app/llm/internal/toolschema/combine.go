@@ -7,8 +7,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// flatten makes a root that is a choice into one object with all properties of
-// all choices, and says in words which go together.
+// flatten merges the branches of oneOf, anyOf and allOf at the root into one
+// object. It returns sentences that say which properties belong together.
 func (a *adapter) flatten(top *object) []string {
 	var notes []string
 	for _, key := range []string{"allOf", "oneOf", "anyOf"} {
@@ -22,24 +22,21 @@ func (a *adapter) flatten(top *object) []string {
 		}
 		notes = append(notes, a.mergeChoice(top, branches, key))
 	}
-	odd := &object{}
+	rest := &object{}
 	for _, key := range []string{"not", "enum", "const", "if", "then", "else"} {
 		if v := top.remove(key); v != nil {
-			odd.set(key, v)
+			rest.set(key, v)
 		}
 	}
-	if len(odd.members) > 0 {
-		notes = append(notes, "The arguments must also fit this JSON Schema: "+string(render(odd)))
-	}
-	return notes
+	return append(notes, rest.asNote("The arguments")...)
 }
 
-// mergeAll puts what all branches say into one object.
+// mergeAll merges the branches of allOf into one object.
 func (a *adapter) mergeAll(top *object, branches []any) []string {
 	var notes []string
 	defer a.leave()
 	if !a.enter() {
-		return nil // it contains itself, which adds nothing
+		return nil // the schema contains itself
 	}
 	for _, v := range branches {
 		b, ok := v.(*object)
@@ -47,7 +44,7 @@ func (a *adapter) mergeAll(top *object, branches []any) []string {
 			continue
 		}
 		b = a.mergeProperties(top, b)
-		odd := &object{}
+		rest := &object{}
 		for _, m := range b.members {
 			switch m.name {
 			case "properties", "required", "type", "title", "$defs", "definitions", "additionalProperties":
@@ -60,40 +57,32 @@ func (a *adapter) mergeAll(top *object, branches []any) []string {
 			case "description":
 				notes = append(notes, b.text("description"))
 			default:
-				odd.members = append(odd.members, m)
+				rest.members = append(rest.members, m)
 			}
 		}
-		if len(odd.members) > 0 {
-			notes = append(notes, "The arguments must also fit this JSON Schema: "+string(render(odd)))
-		}
+		notes = append(notes, rest.asNote("The arguments")...)
 	}
 	return notes
 }
 
-// mergeChoice puts the properties of all branches into one object; what all of
-// them require stays required.
+// mergeChoice merges the properties of the branches of oneOf or anyOf. Properties
+// that all branches require stay required.
 func (a *adapter) mergeChoice(top *object, branches []any, key string) string {
-	required := top.strings("required")
 	var common []string
 	var forms []string
 	for i, v := range branches {
 		b, _ := v.(*object)
 		b = a.openRoot(b.copy())
 		a.addProperties(top, b)
-		own := b.strings("required")
+		of := b.strings("required")
 		if i == 0 {
-			common = own
+			common = of
 		} else {
-			common = slices.DeleteFunc(slices.Clone(common), func(n string) bool { return !slices.Contains(own, n) })
+			common = slices.DeleteFunc(slices.Clone(common), func(n string) bool { return !slices.Contains(of, n) })
 		}
 		forms = append(forms, form(b))
 	}
-	for _, name := range common {
-		if !slices.Contains(required, name) {
-			required = append(required, name)
-		}
-	}
-	top.setStrings("required", required)
+	top.require(common)
 	how := "At least one"
 	if key == "oneOf" {
 		how = "Exactly one"
@@ -101,7 +90,7 @@ func (a *adapter) mergeChoice(top *object, branches []any, key string) string {
 	return how + " of these forms of arguments must be given: " + strings.Join(forms, " or ") + "."
 }
 
-// form is a branch of a choice in words.
+// form describes a branch of oneOf or anyOf.
 func form(b *object) string {
 	required := b.strings("required")
 	var names []string
@@ -132,17 +121,17 @@ func form(b *object) string {
 	return text
 }
 
-// addProperties adds the properties of b. One that is there already and means
-// something else becomes a choice of both.
+// addProperties adds the properties of b to top. A property that has another
+// schema already becomes an anyOf of both.
 func (a *adapter) addProperties(top, b *object) {
 	props := top.object("properties").copy()
 	for _, m := range b.object("properties").copy().members {
-		was := props.get(m.name)
+		old := props.get(m.name)
 		switch {
-		case was == nil || is(was, "true"):
+		case old == nil || is(old, "true"):
 			props.set(m.name, m.value)
-		case !equal(was, m.value):
-			props.set(m.name, either(was, m.value))
+		case !equal(old, m.value):
+			props.set(m.name, either(old, m.value))
 		}
 	}
 	if len(props.members) > 0 {
@@ -152,17 +141,15 @@ func (a *adapter) addProperties(top, b *object) {
 
 func either(a, b any) any {
 	if o, ok := a.(*object); ok && len(o.members) == 1 && o.has("anyOf") {
-		for _, v := range o.list("anyOf") {
-			if equal(v, b) {
-				return a
-			}
+		if slices.ContainsFunc(o.list("anyOf"), func(v any) bool { return equal(v, b) }) {
+			return a
 		}
 		return &object{[]member{{"anyOf", append(slices.Clone(o.list("anyOf")), b)}}}
 	}
 	return &object{[]member{{"anyOf", []any{a, b}}}}
 }
 
-// onlyAnyOf says oneOf, allOf and const with what is understood.
+// onlyAnyOf replaces oneOf, allOf and const.
 func (a *adapter) onlyAnyOf(o *object) {
 	if v := o.remove("const"); v != nil {
 		o.set("enum", []any{v})
@@ -172,64 +159,56 @@ func (a *adapter) onlyAnyOf(o *object) {
 	}
 	if all := o.list("allOf"); all != nil {
 		o.remove("allOf")
-		o.say(a.mergeInto(o, all)...)
+		o.describe(a.mergeInto(o, all)...)
 	}
 	if list := o.list("oneOf"); list != nil {
 		o.remove("oneOf")
 		if o.has("anyOf") {
-			o.say("It must also fit exactly one of these JSON Schemas: " + string(render(list)))
+			o.describe("It must also match exactly one of these JSON Schemas: " + string(render(list)))
 			return
 		}
 		o.set("anyOf", list)
-		o.say("Exactly one of the forms.")
+		o.describe("Exactly one of the forms.")
 	}
 }
 
-// mergeProperties adds the properties of a branch, and which of them are
-// required, to o. It returns the branch with its reference followed.
+// mergeProperties adds the properties of a branch and its required names to o. It
+// returns the branch with its reference replaced.
 func (a *adapter) mergeProperties(o, branch *object) *object {
 	b := a.openRoot(branch.copy())
 	a.addProperties(o, b)
-	required := o.strings("required")
-	for _, name := range b.strings("required") {
-		if !slices.Contains(required, name) {
-			required = append(required, name)
-		}
-	}
-	o.setStrings("required", required)
+	o.require(b.strings("required"))
 	return b
 }
 
-// mergeInto is allOf below the root: what is not said yet is taken over, and
-// the rest is said in words.
+// mergeInto merges the branches of an allOf below the root into o. It returns
+// sentences for keywords that conflict.
 func (a *adapter) mergeInto(o *object, all []any) []string {
-	var words []string
+	var notes []string
 	for _, v := range all {
 		b, ok := v.(*object)
 		if !ok {
 			continue
 		}
 		b = a.mergeProperties(o, b)
-		odd := &object{}
+		rest := &object{}
 		for _, m := range b.members {
 			switch {
 			case m.name == "properties" || m.name == "required":
 			case !o.has(m.name):
 				o.set(m.name, m.value)
 			case !equal(o.get(m.name), m.value) && m.name != "title" && m.name != "description":
-				odd.members = append(odd.members, m)
+				rest.members = append(rest.members, m)
 			case m.name == "description" && o.text("description") != b.text("description"):
-				words = append(words, b.text("description"))
+				notes = append(notes, b.text("description"))
 			}
 		}
-		if len(odd.members) > 0 {
-			words = append(words, "It must also fit this JSON Schema: "+string(render(odd)))
-		}
+		notes = append(notes, rest.asNote("It")...)
 	}
-	return words
+	return notes
 }
 
-// oneType says a list of types with one type and nullable, or with anyOf.
+// oneType replaces a list of types by one type and nullable, or by anyOf.
 func oneType(o *object) {
 	list := o.strings("type")
 	if o.list("type") == nil {
@@ -247,7 +226,7 @@ func oneType(o *object) {
 	default:
 		o.remove("type")
 		if o.has("anyOf") {
-			o.say("One of the types " + strings.Join(types, ", ") + ".")
+			o.describe("One of the types " + strings.Join(types, ", ") + ".")
 			return
 		}
 		var choices []any

@@ -19,14 +19,14 @@ var (
 	typeNames      = []string{"object", "array", "string", "number", "integer", "boolean", "null"}
 )
 
-// schema adapts one schema and all below it. The refs are those that were
-// followed to come here.
+// schema adapts one schema and all below it; refs are the references followed on
+// the way to it.
 func (a *adapter) schema(v any, refs []string, root bool) any {
 	o, ok := v.(*object)
 	if !ok {
 		o = &object{}
 		if is(v, "false") {
-			o.say("Must not be given.")
+			o.describe("Must not be given.")
 		}
 		return o
 	}
@@ -40,27 +40,27 @@ func (a *adapter) schema(v any, refs []string, root bool) any {
 		switch {
 		case target == nil:
 			o.remove("$ref")
-			o.say("Described by " + ref + ".")
+			o.describe("Described by " + ref + ".")
 		case a.rules.Inline:
 			return a.inline(o, ref, target, refs, root)
 		}
 	}
-	modernise(o)
+	modernize(o)
 	if a.rules.AnyOfOnly {
 		a.onlyAnyOf(o)
 	}
 	if a.rules.OneType {
 		oneType(o)
 	}
-	words := a.filter(o)
+	notes := a.filter(o)
 	a.below(o, refs)
 	if isArray(o) && !o.has("items") && !o.has("prefixItems") {
 		o.set("items", &object{})
 	}
 	if root {
-		a.rootNotes = append(a.rootNotes, words...)
+		a.rootNotes = append(a.rootNotes, notes...)
 	} else {
-		o.say(words...)
+		o.describe(notes...)
 		if a.rules.NoEmpty && len(o.object("properties").copy().members) == 0 {
 			o.remove("properties")
 		}
@@ -96,8 +96,8 @@ func (a *adapter) below(o *object, refs []string) {
 	}
 }
 
-// inline writes what a reference means where it stands. A schema that contains
-// itself is written twice and then named.
+// inline replaces a reference by its target. It expands a recursive schema twice
+// and then refers to it by name.
 func (a *adapter) inline(o *object, ref string, target any, refs []string, root bool) any {
 	o.remove("$ref")
 	seen := 0
@@ -120,13 +120,12 @@ func (a *adapter) inline(o *object, ref string, target any, refs []string, root 
 	if o.has("description") {
 		cut.set("description", o.get("description"))
 	}
-	cut.say("The same form again as " + ref[strings.LastIndexByte(ref, '/')+1:] + " above.")
+	cut.describe("Same form as " + ref[strings.LastIndexByte(ref, '/')+1:] + " above.")
 	return a.schema(cut, refs, root)
 }
 
-// modernise writes what older drafts say in the words of 2020-12, which is what
-// providers check against.
-func modernise(o *object) {
+// modernize converts keywords of older drafts to 2020-12, which providers expect.
+func modernize(o *object) {
 	if list, ok := o.get("items").([]any); ok {
 		o.remove("items")
 		o.set("prefixItems", list)
@@ -149,12 +148,12 @@ func modernise(o *object) {
 	liftRequired(o)
 	if t := o.text("type"); t != "" && !slices.Contains(typeNames, t) {
 		o.remove("type")
-		o.say("Of type " + t + ".")
+		o.describe("Of type " + t + ".")
 	}
 	o.remove("$comment")
 }
 
-// liftRequired moves "required": true of properties (draft 3) to the object.
+// liftRequired moves "required": true from properties (draft 3) to the object.
 func liftRequired(o *object) {
 	props := o.object("properties")
 	required := o.strings("required")
@@ -176,30 +175,25 @@ func liftRequired(o *object) {
 	}
 }
 
-// filter takes out what is not understood and returns it in words.
+// filter removes unsupported keywords and returns sentences that replace them.
 func (a *adapter) filter(o *object) []string {
-	var words []string
-	kept := o.members[:0:0]
-	var odd []member
+	var notes []string
+	supported := o.members[:0:0]
+	rest := &object{}
 	for _, m := range o.members {
-		if a.understood(m, o) {
-			kept = append(kept, m)
-			continue
-		}
-		if w, ok := inWords(m, o); ok {
-			words = append(words, w...)
+		if a.supports(m, o) {
+			supported = append(supported, m)
+		} else if s, ok := sentencesFor(m, o); ok {
+			notes = append(notes, s...)
 		} else {
-			odd = append(odd, m)
+			rest.members = append(rest.members, m)
 		}
 	}
-	o.members = kept
-	if len(odd) > 0 {
-		words = append(words, "It must also fit this JSON Schema: "+string(render(&object{odd})))
-	}
-	return words
+	o.members = supported
+	return append(notes, rest.asNote("It")...)
 }
 
-func (a *adapter) understood(m member, o *object) bool {
+func (a *adapter) supports(m member, o *object) bool {
 	r := a.rules
 	switch m.name {
 	case "format":
@@ -219,7 +213,7 @@ func (a *adapter) understood(m member, o *object) bool {
 		if r.Enums && len(o.strings("enum")) != len(o.list("enum")) {
 			return false
 		}
-	case "items": // what it means depends on prefixItems, and a boolean is not known everywhere
+	case "items": // its meaning depends on prefixItems, and not all providers accept a boolean
 		if _, ok := m.value.(*object); r.Keywords != nil && (!ok || o.has("prefixItems")) {
 			return false
 		}
@@ -235,8 +229,6 @@ func isArray(o *object) bool {
 	return o.text("type") == "array" || slices.Contains(o.strings("type"), "array")
 }
 
-func itoa(n int) string { return strconv.Itoa(n) }
-
 func unescape(s string) string {
 	if u, err := url.PathUnescape(s); err == nil {
 		return u
@@ -244,7 +236,7 @@ func unescape(s string) string {
 	return s
 }
 
-// quoted is a value as words show it.
+// quoted returns a value for a sentence.
 func quoted(v any) string {
 	raw := render(v)
 	if s, ok := rawjson.String(raw); ok {

@@ -1,5 +1,5 @@
-// Package toolschema changes the JSON Schema of a tool's arguments into what a
-// provider takes, and says in words what the provider does not take.
+// Package toolschema adapts the JSON Schema of a tool's arguments to what a
+// provider supports. Sentences in descriptions replace unsupported keywords.
 package toolschema
 
 import (
@@ -12,8 +12,8 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// An object is a JSON object that keeps the order of its members: the order of
-// properties means something to a reader, and to a prompt cache.
+// An object is a JSON object that preserves the order of its members, which
+// matters to models and to prompt caches.
 type object struct{ members []member }
 
 type member struct {
@@ -21,7 +21,7 @@ type member struct {
 	value any // *object, []any, or jsontext.Value for everything else
 }
 
-// parse makes a tree of a value that was checked.
+// parse returns the tree of a valid JSON value.
 func parse(raw []byte) any {
 	switch {
 	case rawjson.IsObject(raw):
@@ -40,7 +40,7 @@ func parse(raw []byte) any {
 	return jsontext.Value(bytes.TrimSpace(raw))
 }
 
-// render is the compact JSON of a tree.
+// render returns the compact JSON of a tree.
 func render(v any) []byte { return appendValue(nil, v) }
 
 func appendValue(dst []byte, v any) []byte {
@@ -110,7 +110,7 @@ func (o *object) remove(name string) any {
 	return v
 }
 
-// copy shares the values and not the list of members.
+// copy returns a shallow copy.
 func (o *object) copy() *object {
 	if o == nil {
 		return &object{}
@@ -118,14 +118,14 @@ func (o *object) copy() *object {
 	return &object{slices.Clone(o.members)}
 }
 
-// text is the string that stands under a name, or "".
+// text returns the string member with this name, or "".
 func (o *object) text(name string) string {
 	v, _ := o.get(name).(jsontext.Value)
 	s, _ := rawjson.String(v)
 	return s
 }
 
-// object is the object that stands under a name, or nil.
+// object returns the object member with this name, or nil.
 func (o *object) object(name string) *object {
 	v, _ := o.get(name).(*object)
 	return v
@@ -136,7 +136,7 @@ func (o *object) list(name string) []any {
 	return v
 }
 
-// strings are the strings in a list under a name.
+// strings returns the strings in the list member with this name.
 func (o *object) strings(name string) []string {
 	var all []string
 	for _, v := range o.list(name) {
@@ -160,12 +160,31 @@ func (o *object) setStrings(name string, values []string) {
 	o.set(name, list)
 }
 
-// say adds a sentence to the description.
-func (o *object) say(words ...string) {
-	if len(words) == 0 {
+// require adds names to the list of required properties.
+func (o *object) require(names []string) {
+	required := o.strings("required")
+	for _, name := range names {
+		if !slices.Contains(required, name) {
+			required = append(required, name)
+		}
+	}
+	o.setStrings("required", required)
+}
+
+// asNote returns a sentence with the schema o, or nothing if o is empty.
+func (o *object) asNote(subject string) []string {
+	if len(o.members) == 0 {
+		return nil
+	}
+	return []string{subject + " must also match this JSON Schema: " + string(render(o))}
+}
+
+// describe adds sentences to the description.
+func (o *object) describe(sentences ...string) {
+	if len(sentences) == 0 {
 		return
 	}
-	all := strings.Join(words, " ")
+	all := strings.Join(sentences, " ")
 	if d := strings.TrimSpace(o.text("description")); d != "" {
 		if !strings.HasSuffix(d, ".") && !strings.HasSuffix(d, "!") && !strings.HasSuffix(d, "?") {
 			d += "."

@@ -9,11 +9,11 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// Calls puts together the tool calls of one answer from pieces that may come
-// in any order.
+// Calls assembles the tool calls of one answer from pieces that may arrive
+// interleaved. The caller chooses the key that identifies a call.
 type Calls struct {
-	// Restore turns arguments under the names that the provider was given into
-	// those of the tool; nil means that they are the same.
+	// Restore renames arguments from the names sent to the provider to those of
+	// the tool; nil means that the names are the same.
 	Restore func(tool string, arguments llm.RawMessage) llm.RawMessage
 
 	open []*openCall
@@ -28,19 +28,18 @@ type openCall struct {
 	ended     bool
 }
 
-// Start begins the call that later pieces name by the key.
+// Start begins the call with this key.
 func (c *Calls) Start(key any, id, name string, out func(llm.Event)) {
 	if c.ids == nil {
 		c.ids = map[string]bool{}
 	}
-	if id == "" || c.ids[id] { // some servers give none, or the same to all
+	if id == "" || c.ids[id] { // some servers send no ID, or the same one for all
 		id = "call_" + rand.Text()
 	}
 	c.ids[id] = true
 	o := &openCall{key: key, call: llm.ToolCall{ID: id, Name: name}}
 	c.open = append(c.open, o)
-	begun := o.call
-	out(llm.Event{Kind: llm.EventCallStart, Call: &begun})
+	out(llm.Event{Kind: llm.EventCallStart, Call: new(o.call)})
 }
 
 // Has reports whether a call with this key was started and not ended.
@@ -55,33 +54,31 @@ func (c *Calls) find(key any) *openCall {
 	return nil
 }
 
-// Whole reports whether the call with this key has arguments that nothing can
-// be added to.
-func (c *Calls) Whole(key any) bool {
+// Complete reports whether the arguments of the call with this key are valid
+// JSON.
+func (c *Calls) Complete(key any) bool {
 	o := c.find(key)
 	return o != nil && o.arguments.Len() > 0 && rawjson.Check([]byte(o.arguments.String())) == nil
 }
 
-// Grow adds to the arguments of a call; a key that was never started is
-// ignored, because then there is nobody to run it.
-func (c *Calls) Grow(key any, piece string, out func(llm.Event)) {
+// Append adds to the arguments of a call. It ignores an unknown key.
+func (c *Calls) Append(key any, piece string, out func(llm.Event)) {
 	o := c.find(key)
 	if o == nil || piece == "" {
 		return
 	}
 	o.arguments.WriteString(piece)
-	begun := o.call
-	out(llm.Event{Kind: llm.EventCallDelta, Call: &begun, Text: piece})
+	out(llm.Event{Kind: llm.EventCallDelta, Call: new(o.call), Text: piece})
 }
 
-// Sign keeps what the provider wants back with the call.
+// Sign sets the signature that the provider needs back with the call.
 func (c *Calls) Sign(key any, signature string) {
 	if o := c.find(key); o != nil {
 		o.signature = signature
 	}
 }
 
-// Replace sets arguments that came in one piece.
+// Replace sets the complete arguments of a call.
 func (c *Calls) Replace(key any, arguments string) {
 	if o := c.find(key); o != nil && arguments != "" {
 		o.arguments.Reset()
@@ -89,15 +86,15 @@ func (c *Calls) Replace(key any, arguments string) {
 	}
 }
 
-// End says that all of a call has come.
+// End completes a call.
 func (c *Calls) End(key any, out func(llm.Event)) {
 	if o := c.find(key); o != nil {
 		c.end(o, "", out)
 	}
 }
 
-// EndAll ends the calls that are still open. Cut means that the answer ended
-// at a limit, so that what is missing was never written.
+// EndAll completes all open calls. Cut says that the answer ended at the token
+// limit.
 func (c *Calls) EndAll(cut bool, out func(llm.Event)) {
 	note := ""
 	if cut {
@@ -115,15 +112,15 @@ func (c *Calls) end(o *openCall, note string, out func(llm.Event)) {
 	call := o.call
 	call.Arguments, call.Problem = Arguments(o.arguments.String())
 	if call.Problem != "" {
-		call.Problem = call.Problem + note + " What was written: " + excerpt(o.arguments.String())
+		call.Problem += note + " Received: " + excerpt(o.arguments.String())
 	} else if c.Restore != nil {
 		call.Arguments = c.Restore(call.Name, call.Arguments)
 	}
 	out(llm.Event{Kind: llm.EventCall, Call: &call, Signature: o.signature})
 }
 
-// Arguments checks what a model wrote. Nothing at all means no arguments. The
-// problem is written for the model.
+// Arguments checks the arguments that a model wrote; an empty text means {}. The
+// second result tells the model what is wrong, or is "".
 func Arguments(text string) (llm.RawMessage, string) {
 	raw := []byte(strings.TrimSpace(text))
 	if len(raw) == 0 || string(raw) == "null" {
@@ -145,7 +142,7 @@ func Arguments(text string) (llm.RawMessage, string) {
 	if err != nil {
 		what = err.Error()
 	}
-	return llm.RawMessage("{}"), fmt.Sprintf("The tool was not run: its arguments must be one JSON object, but %s.", what)
+	return llm.RawMessage("{}"), fmt.Sprintf("The tool was not called: its arguments must be one JSON object, but %s.", what)
 }
 
 func kindOf(raw []byte) string {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
@@ -12,22 +13,17 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm"
 )
 
-// Retry says how often and when a request is sent again. It is, as long as
-// nothing of an answer was shown, after errors that time may heal.
+// Retry configures retries. A request is sent again after a temporary error, as
+// long as no part of the answer was yielded.
 type Retry struct {
-	Attempts int           // how often in all; 0 means 5, 1 means never again
-	First    time.Duration // the first wait, doubled each time; 0 means 1 second
-	Longest  time.Duration // the longest wait of our own, and the longest that a provider may ask for; 0 means 1 minute
+	Attempts int           // total number of attempts; 0 means 5, 1 means no retry
+	First    time.Duration // first wait, doubled each time; 0 means 1 second
+	Longest  time.Duration // longest wait, also the longest that a provider may request; 0 means 1 minute
 }
 
-func (r Retry) attempts() int {
-	if r.Attempts == 0 {
-		return 5
-	}
-	return r.Attempts
-}
+func (r Retry) attempts() int { return cmp.Or(r.Attempts, 5) }
 
-// after says how long to wait after a try, and whether to try again at all.
+// after returns the wait after an attempt and whether to retry.
 func (r Retry) after(try int, err error) (time.Duration, bool) {
 	e, ok := errors.AsType[*llm.Error](err)
 	if !ok || try >= r.attempts() {
@@ -41,13 +37,7 @@ func (r Retry) after(try int, err error) (time.Duration, bool) {
 	if stop, ok := errors.AsType[*final](e.Err); ok && stop != nil {
 		return 0, false
 	}
-	first, longest := r.First, r.Longest
-	if first == 0 {
-		first = time.Second
-	}
-	if longest == 0 {
-		longest = time.Minute
-	}
+	first, longest := cmp.Or(r.First, time.Second), cmp.Or(r.Longest, time.Minute)
 	if e.RetryAfter > 0 {
 		return e.RetryAfter, e.RetryAfter <= longest
 	}
@@ -55,10 +45,10 @@ func (r Retry) after(try int, err error) (time.Duration, bool) {
 	if wait > longest || wait <= 0 {
 		wait = longest
 	}
-	return wait - rand.N(wait/4+1), true // so that many do not come back at once
+	return wait - rand.N(wait/4+1), true // jitter spreads the retries of many clients
 }
 
-// final marks an error that trying again does not heal, whatever its kind.
+// final marks an error as permanent, whatever its kind.
 type final struct{ why string }
 
 func (f *final) Error() string { return f.why }
@@ -74,7 +64,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// retryAfter is what the head of an answer asks for.
+// retryAfter returns the wait that the headers request, or 0.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 {
 		return bounded(ms / 1000)
@@ -89,7 +79,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// bounded turns seconds into a duration, without ever overflowing.
+// bounded converts seconds to a duration without overflow.
 func bounded(seconds float64) time.Duration {
 	return time.Duration(min(seconds, 1e6) * float64(time.Second))
 }

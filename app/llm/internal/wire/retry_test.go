@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { leaktest.Main(m) }
 // "bad" is an error.
 type echo struct{}
 
-func (echo) Take(e sse.Event, out func(llm.Event)) (bool, error) {
+func (echo) Parse(e sse.Event, out func(llm.Event)) (bool, error) {
 	switch string(e.Data) {
 	case "end":
 		return true, nil

@@ -1,6 +1,5 @@
-// Package wire is what every provider's wire needs: one request that is sent
-// until it is answered, the stream of its answer, and words for what went
-// wrong.
+// Package wire is the HTTP client that all providers share: it sends requests
+// with retries, reads the streamed answers and explains errors.
 package wire
 
 import (
@@ -22,56 +21,52 @@ import (
 type Client struct {
 	Provider string
 	HTTP     *http.Client // nil means one that follows no redirects
-	Secrets  []string     // never shown; whatever an error says is searched for them
+	Secrets  []string     // removed from error messages
 	Retry    Retry
-	Idle     time.Duration // how long nothing may come; 0 means 10 minutes
+	Idle     time.Duration // longest time without data; 0 means 10 minutes
 	Prices   llm.Prices
 }
 
-// A Call is one request, in the form it is sent as often as needed.
+// A Call is one request.
 type Call struct {
 	URL    string
 	Header http.Header
 	Body   []byte
-	Parser func() Parser // makes a new one for each try
+	Parser func() Parser // called for each attempt
 }
 
-// A Parser makes events of what a provider streams.
+// A Parser translates a provider's stream to events.
 type Parser interface {
-	// Take gives what one server-sent event says, by calling out. It returns
-	// true when the answer is complete, and an error if the provider reports
-	// one. An error that is no *llm.Error means that the event makes no sense.
-	Take(e sse.Event, out func(llm.Event)) (done bool, err error)
+	// Parse calls out with the events of one server-sent event. It returns true
+	// when the answer is complete, and an error if the provider reports one. An
+	// error of another type than *llm.Error means that the event is invalid.
+	Parse(e sse.Event, out func(llm.Event)) (done bool, err error)
 
-	// End is asked when the stream has ended and Take never said done. It
+	// End is called when the stream has ended and Parse has not returned true. It
 	// returns an error if the answer is not complete.
 	End(out func(llm.Event)) error
 
-	// Outcome is what the provider said so far about the answer as a whole.
+	// Outcome returns the stop reason and the usage reported so far.
 	Outcome() (llm.StopReason, llm.Usage)
 }
 
-// The way of one answer:
-//
-//	POST      again after a while, as long as no part of an answer was shown
-//	head      status and type; anything but a stream is an error with words
-//	events    package sse, however the bytes arrive
-//	parser    the provider's words become ours
-//	yield     usage, then done with the whole message
+// Stream sends a request and yields the events of its answer: usage and then
+// done come last. It retries temporary errors until a part of the answer was
+// yielded.
 func (c *Client) Stream(ctx context.Context, call Call) iter.Seq2[llm.Event, error] {
 	return func(yield func(llm.Event, error) bool) {
 		for try := 1; ; try++ {
 			a := attempt{client: c, yield: yield, parser: call.Parser()}
 			err := a.run(ctx, call)
-			if a.left || err == nil {
+			if a.stopped || err == nil {
 				return
 			}
 			wait, again := c.Retry.after(try, err)
-			if !again || a.shown {
+			if !again || a.yielded {
 				a.fail(err)
 				return
 			}
-			note := fmt.Sprintf("%s. Trying again in %s (try %d of %d)", c.brief(err), wait.Round(100*time.Millisecond), try+1, c.Retry.attempts())
+			note := fmt.Sprintf("%s. Retrying in %s (attempt %d of %d)", c.brief(err), wait.Round(100*time.Millisecond), try+1, c.Retry.attempts())
 			if !yield(llm.Event{Kind: llm.EventRetry, Note: note}, nil) {
 				return
 			}
@@ -85,15 +80,15 @@ func (c *Client) Stream(ctx context.Context, call Call) iter.Seq2[llm.Event, err
 
 // An attempt is one POST and its answer.
 type attempt struct {
-	client *Client
-	yield  func(llm.Event, error) bool
-	parser Parser
-	build  llm.Builder
-	shown  bool // some of the answer was yielded: it cannot be taken back
-	left   bool // the caller left the loop
+	client  *Client
+	yield   func(llm.Event, error) bool
+	parser  Parser
+	build   llm.Builder
+	yielded bool // some of the answer was yielded
+	stopped bool // the caller left the loop
 }
 
-var errIdle = errors.New("nothing came for too long")
+var errIdle = errors.New("idle timeout")
 
 func (a *attempt) run(parent context.Context, call Call) error {
 	ctx, cancel := context.WithCancelCause(parent)
@@ -116,23 +111,23 @@ func (a *attempt) run(parent context.Context, call Call) error {
 	req.Header.Set("Accept", "text/event-stream, application/json")
 	res, err := a.client.http().Do(req)
 	if err != nil {
-		return a.client.broken(parent, ctx, err, idle)
+		return a.client.connectionError(parent, ctx, err, idle)
 	}
 	defer res.Body.Close()
-	body := &watched{r: res.Body, seen: func() { watch.Reset(idle) }}
+	body := &watchedReader{r: res.Body, onRead: func() { watch.Reset(idle) }}
 	if res.StatusCode != http.StatusOK {
-		return a.client.refused(res, body)
+		return a.client.responseError(res, body)
 	}
 	if err := a.read(res, body); err != nil {
 		if e, ok := errors.AsType[*llm.Error](err); ok {
 			return a.client.clean(e)
 		}
-		return a.client.broken(parent, ctx, err, idle)
+		return a.client.connectionError(parent, ctx, err, idle)
 	}
 	return nil
 }
 
-// read goes through the events of an answer.
+// read parses the response.
 func (a *attempt) read(res *http.Response, body io.Reader) error {
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if kind == "application/json" {
@@ -155,8 +150,8 @@ func (a *attempt) read(res *http.Response, body io.Reader) error {
 		if err != nil {
 			return err
 		}
-		done, err := a.take(e)
-		if err != nil || a.left {
+		done, err := a.parse(e)
+		if err != nil || a.stopped {
 			return err
 		}
 		if done {
@@ -166,47 +161,47 @@ func (a *attempt) read(res *http.Response, body io.Reader) error {
 	}
 }
 
-// readWhole is for servers that answer a request for a stream with the whole
-// answer, or with an error, and say that it is fine.
+// readWhole parses a response with status 200 that is one JSON value instead of a
+// stream: an answer or an error.
 func (a *attempt) readWhole(body io.Reader) error {
 	data, err := io.ReadAll(io.LimitReader(body, 16<<20))
 	if err != nil {
 		return err
 	}
-	done, err := a.take(sse.Event{Data: data})
-	if err == nil && !done && !a.left {
+	done, err := a.parse(sse.Event{Data: data})
+	if err == nil && !done && !a.stopped {
 		err = a.parser.End(a.out)
 	}
-	if err == nil && !a.left {
+	if err == nil && !a.stopped {
 		a.finish()
 	}
 	return err
 }
 
-func (a *attempt) take(e sse.Event) (bool, error) {
-	done, err := a.parser.Take(e, a.out)
+func (a *attempt) parse(e sse.Event) (bool, error) {
+	done, err := a.parser.Parse(e, a.out)
 	if _, ok := errors.AsType[*llm.Error](err); err != nil && !ok {
-		err = &llm.Error{Kind: llm.ErrServer, Message: fmt.Sprintf("an event of the stream cannot be read (%v): %s", err, plain(e.Data)), Err: err}
+		err = &llm.Error{Kind: llm.ErrServer, Message: fmt.Sprintf("invalid event in the stream (%v): %s", err, plain(e.Data)), Err: err}
 	}
 	return done, err
 }
 
 func (a *attempt) out(e llm.Event) {
-	if a.left {
+	if a.stopped {
 		return
 	}
-	a.shown = true
+	a.yielded = true
 	a.build.Add(e)
-	a.left = !a.yield(e, nil)
+	a.stopped = !a.yield(e, nil)
 }
 
-// finish says that the answer is complete.
+// finish yields the usage and the end of a complete answer.
 func (a *attempt) finish() {
 	stop, usage := a.parser.Outcome()
 	usage.Cost = a.client.Prices.Of(usage)
 	m := a.build.Message()
 	if stop == llm.StopEnd && len(m.Calls()) > 0 {
-		stop = llm.StopToolCalls // some servers say "stop" after calls
+		stop = llm.StopToolCalls // some servers send "stop" after calls
 	}
 	if usage != (llm.Usage{}) {
 		a.out(llm.Event{Kind: llm.EventUsage, Usage: usage})
@@ -214,27 +209,27 @@ func (a *attempt) finish() {
 	a.out(llm.Event{Kind: llm.EventDone, Stop: stop, Usage: usage, Message: &m})
 }
 
-// fail ends the stream; what was used until then is said before.
+// fail yields the usage so far and the error.
 func (a *attempt) fail(err error) {
-	if _, usage := a.parser.Outcome(); a.shown && usage != (llm.Usage{}) {
+	if _, usage := a.parser.Outcome(); a.yielded && usage != (llm.Usage{}) {
 		usage.Cost = a.client.Prices.Of(usage)
-		if a.out(llm.Event{Kind: llm.EventUsage, Usage: usage}); a.left {
+		if a.out(llm.Event{Kind: llm.EventUsage, Usage: usage}); a.stopped {
 			return
 		}
 	}
 	a.yield(llm.Event{}, err)
 }
 
-// watched tells whenever something was read.
-type watched struct {
-	r    io.Reader
-	seen func()
+// A watchedReader calls onRead after each read that returned data.
+type watchedReader struct {
+	r      io.Reader
+	onRead func()
 }
 
-func (w *watched) Read(p []byte) (int, error) {
+func (w *watchedReader) Read(p []byte) (int, error) {
 	n, err := w.r.Read(p)
 	if n > 0 {
-		w.seen()
+		w.onRead()
 	}
 	return n, err
 }

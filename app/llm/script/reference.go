@@ -1,6 +1,7 @@
 package script
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -14,7 +15,7 @@ import (
 // reference is ${result}, ${result.a.0.b}, ${results.1.a}, or ${last}.
 var reference = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{(last|result|results\.\d+)((?:\.[^.{}]+)*)\}`) })
 
-// resolve puts what the last message says where a step refers to it.
+// resolve replaces the references of an event by values of the last message.
 func resolve(e llm.Event, r *llm.Request) (llm.Event, error) {
 	var failed error
 	find := func(m []string) []byte {
@@ -33,9 +34,9 @@ func resolve(e llm.Event, r *llm.Request) (llm.Event, error) {
 	return e, failed
 }
 
-// resolveIn goes through the strings of a JSON value. One that is nothing but a
-// reference to a JSON value becomes that value; within a longer string the value
-// is written as text.
+// resolveIn replaces references in the strings of a JSON value. A string that is
+// only a reference becomes the value; within a longer string the value becomes
+// text.
 func resolveIn(raw []byte, find func([]string) []byte) []byte {
 	switch {
 	case rawjson.IsObject(raw):
@@ -67,7 +68,7 @@ func resolveIn(raw []byte, find func([]string) []byte) []byte {
 	return rawjson.AppendString(nil, inText(s, find))
 }
 
-// inText writes what references mean into a text.
+// inText replaces references in a text.
 func inText(s string, find func([]string) []byte) string {
 	return reference().ReplaceAllStringFunc(s, func(r string) string {
 		v := find(reference().FindStringSubmatch(r))
@@ -78,10 +79,10 @@ func inText(s string, find func([]string) []byte) string {
 	})
 }
 
-// lookUp finds what a reference means, as JSON.
+// lookUp returns the value of a reference as JSON.
 func lookUp(r *llm.Request, what, path string) ([]byte, error) {
 	if len(r.Messages) == 0 {
-		return nil, fmt.Errorf("there is no message yet")
+		return nil, errors.New("the request has no message")
 	}
 	last := r.Messages[len(r.Messages)-1]
 	text := last.Text()
@@ -107,8 +108,7 @@ func lookUp(r *llm.Request, what, path string) ([]byte, error) {
 	return dig(text, strings.Split(path[1:], "."))
 }
 
-// dig follows a path into JSON that stands in a text, possibly between other
-// words: the first object or array in it counts.
+// dig returns the value at a path in the first JSON object or array in a text.
 func dig(text string, path []string) ([]byte, error) {
 	start := strings.IndexAny(text, "{[")
 	if start < 0 {
@@ -131,7 +131,7 @@ func dig(text string, path []string) ([]byte, error) {
 			next = rawjson.Lookup(at, step)
 		}
 		if next == nil {
-			return nil, fmt.Errorf("there is no %q in %s", step, show(string(at)))
+			return nil, fmt.Errorf("no %q in %s", step, show(string(at)))
 		}
 		at = next
 	}

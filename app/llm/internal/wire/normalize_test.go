@@ -44,7 +44,7 @@ func brief(all []llm.Message) string {
 	return strings.TrimSpace(b.String())
 }
 
-func TestTidy(t *testing.T) {
+func TestNormalize(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		in   []llm.Message
@@ -57,15 +57,15 @@ func TestTidy(t *testing.T) {
 		{"results one by one, and words between", []llm.Message{says(call("1"), call("2")), llm.Results(llm.TextResult("1", "A")), llm.User("and"), llm.Results(llm.TextResult("2", "B"))}, "assistant(call:1 call:2) tool(result:1=A result:2=B) user(and)"},
 		{"interrupted", []llm.Message{llm.User("a"), says(call("1"), call("2")), llm.Results(llm.TextResult("1", "A")), llm.User("stop")}, "user(a) assistant(call:1 call:2) tool(result:1=A result:2=lost) user(stop)"},
 		{"interrupted at the end", []llm.Message{llm.User("a"), says(call("1"))}, "user(a) assistant(call:1) tool(result:1=lost)"},
-		{"a result of nothing", []llm.Message{llm.Results(llm.TextResult("9", "X")), llm.User("a")}, "user([The result of an earlier call:] X a)"},
-		{"a result twice", []llm.Message{says(call("1")), llm.Results(llm.TextResult("1", "A"), llm.TextResult("1", "B"))}, "assistant(call:1) tool(result:1=A) user([The result of an earlier call:] B)"},
-		{"ids used again", []llm.Message{says(call("1")), llm.Results(llm.TextResult("1", "A")), says(call("1")), llm.Results(llm.TextResult("1", "B"))}, "assistant(call:1) tool(result:1=A) assistant(call:" + loose.made("1'") + ") tool(result:" + loose.made("1'") + "=B)"},
-		{"the same id twice in one message", []llm.Message{says(call("1"), call("1")), llm.Results(llm.TextResult("1", "A"), llm.TextResult("1", "B"))}, "assistant(call:1 call:" + loose.made("1'") + ") tool(result:1=A result:" + loose.made("1'") + "=B)"},
-		{"ids that do not fit", []llm.Message{says(call("fn:a/b 1")), llm.Results(llm.TextResult("fn:a/b 1", "A"))}, "assistant(call:" + loose.made("fn:a/b 1") + ") tool(result:" + loose.made("fn:a/b 1") + "=A)"},
-		{"no id", []llm.Message{says(call("")), llm.Results(llm.TextResult("", "A"))}, "assistant(call:" + loose.made("") + ") tool(result:" + loose.made("") + "=A)"},
+		{"a result of nothing", []llm.Message{llm.Results(llm.TextResult("9", "X")), llm.User("a")}, "user([Result of an earlier call:] X a)"},
+		{"a result twice", []llm.Message{says(call("1")), llm.Results(llm.TextResult("1", "A"), llm.TextResult("1", "B"))}, "assistant(call:1) tool(result:1=A) user([Result of an earlier call:] B)"},
+		{"ids used again", []llm.Message{says(call("1")), llm.Results(llm.TextResult("1", "A")), says(call("1")), llm.Results(llm.TextResult("1", "B"))}, "assistant(call:1) tool(result:1=A) assistant(call:" + loose.generate("1'") + ") tool(result:" + loose.generate("1'") + "=B)"},
+		{"the same id twice in one message", []llm.Message{says(call("1"), call("1")), llm.Results(llm.TextResult("1", "A"), llm.TextResult("1", "B"))}, "assistant(call:1 call:" + loose.generate("1'") + ") tool(result:1=A result:" + loose.generate("1'") + "=B)"},
+		{"ids that do not fit", []llm.Message{says(call("fn:a/b 1")), llm.Results(llm.TextResult("fn:a/b 1", "A"))}, "assistant(call:" + loose.generate("fn:a/b 1") + ") tool(result:" + loose.generate("fn:a/b 1") + "=A)"},
+		{"no id", []llm.Message{says(call("")), llm.Results(llm.TextResult("", "A"))}, "assistant(call:" + loose.generate("") + ") tool(result:" + loose.generate("") + "=A)"},
 	} {
 		before, _ := json.Marshal(test.in)
-		if got := brief(Tidy(test.in, loose)); got != test.want {
+		if got := brief(Normalize(test.in, loose)); got != test.want {
 			t.Errorf("%s:\n got %s\nwant %s", test.name, got, test.want)
 		}
 		if after, _ := json.Marshal(test.in); string(after) != string(before) {

@@ -2,6 +2,7 @@ package choose
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,26 +11,25 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm"
 )
 
-// A Found is a provider that could be used.
+// A Found is a provider found by [Survey].
 type Found struct {
 	Provider string
-	Where    string   // the variable or keyring the key is from, or the address of the server
-	Models   []string // what it offers, if it was asked
-	Problem  string   // why it cannot be used after all
+	Where    string   // source of the key (a variable or the keyring), or address of the server
+	Models   []string // of a local server
+	Problem  string   // why the provider cannot be used, or ""
 	Local    bool
 }
 
-// Survey looks for keys and for servers on this machine, at the same time, and
-// takes no longer than the slowest answer or Options.Probe. Providers far away
-// are not asked anything.
+// Survey looks for API keys and probes servers on this machine concurrently,
+// each for at most Options.Probe. It sends nothing to remote providers.
 func Survey(ctx context.Context, o *Options) []Found {
 	c := newChooser(o)
 	found, _ := c.survey(ctx)
 	return found
 }
 
-// Providers lists the names of the providers that need no settings, in the order
-// in which auto asks them.
+// Providers returns the names of the built-in providers in the order in which
+// auto tries them.
 func Providers() []string {
 	var names []string
 	for _, p := range known() {
@@ -38,7 +38,7 @@ func Providers() []string {
 	return names
 }
 
-// Models asks one provider what it offers, for a list to choose from.
+// Models returns the names of a provider's models.
 func Models(ctx context.Context, provider string, o *Options) ([]string, error) {
 	c := newChooser(o)
 	p, ok := c.find(provider)
@@ -57,11 +57,10 @@ func Models(ctx context.Context, provider string, o *Options) ([]string, error) 
 	return names, err
 }
 
-// survey looks for providers that could be used. The lists are those of servers
-// on this machine, by provider.
+// survey also returns the model lists of local servers by provider.
 func (c *chooser) survey(ctx context.Context) ([]Found, map[string][]listed) {
 	found := make([]Found, len(c.providers))
-	asked := make([][]listed, len(c.providers))
+	models := make([][]listed, len(c.providers))
 	var wait sync.WaitGroup
 	for i, p := range c.providers {
 		key, where, err := c.key(p)
@@ -69,7 +68,7 @@ func (c *chooser) survey(ctx context.Context) ([]Found, map[string][]listed) {
 		case err != nil:
 			found[i] = Found{Provider: p.Name, Where: "the keyring", Problem: err.Error()}
 		case p.Local:
-			wait.Go(func() { found[i], asked[i] = c.knock(ctx, p, key) })
+			wait.Go(func() { found[i], models[i] = c.probeLocal(ctx, p, key) })
 		case key != "":
 			found[i] = Found{Provider: p.Name, Where: where}
 		}
@@ -77,39 +76,47 @@ func (c *chooser) survey(ctx context.Context) ([]Found, map[string][]listed) {
 	wait.Wait()
 	lists := map[string][]listed{}
 	for i, f := range found {
-		lists[f.Provider] = asked[i]
+		lists[f.Provider] = models[i]
 	}
 	return slices.DeleteFunc(found, func(f Found) bool { return f.Provider == "" }), lists
 }
 
-// knock asks a server on this machine whether it is there.
-func (c *chooser) knock(ctx context.Context, p Provider, key string) (Found, []listed) {
+// probeLocal requests the model list of a local server. It returns a zero Found
+// if no such server answers.
+func (c *chooser) probeLocal(ctx context.Context, p Provider, key string) (Found, []listed) {
 	ctx, cancel := context.WithTimeout(ctx, c.probe)
 	defer cancel()
 	f := Found{Provider: p.Name, Where: strings.TrimSuffix(p.BaseURL, "/v1"), Local: true}
 	list, err := c.list(ctx, p, key)
 	if err != nil {
-		if kind := llm.KindOf(err); kind == llm.ErrAuth {
-			f.Problem = "it wants a key"
+		if llm.KindOf(err) == llm.ErrAuth {
+			f.Problem = "it requires an API key"
 			return f, nil
 		}
-		return Found{}, nil // something else, or nothing
+		return Found{}, nil
 	}
 	for _, l := range list {
 		f.Models = append(f.Models, l.ID)
 	}
 	if _, ok := p.suggest(list); !ok {
-		f.Problem = "it is running, but has no model: load or pull one"
+		f.Problem = "it is running but has no model; load or pull one"
 	}
 	return f, list
 }
 
-// auto takes the provider of the first key that is found, or else the first
-// server on this machine. A key that does not work is an error, because the person
-// who set it wants that provider, and not another one or none.
+// auto uses the provider of the first key found, or else the first local server.
+// A key that does not work is an error, because the user who set it expects that
+// provider.
 func (c *chooser) auto(ctx context.Context) (*Choice, error) {
 	found, lists := c.survey(ctx)
-	slices.SortStableFunc(found, func(a, b Found) int { return order(a.Local) - order(b.Local) })
+	slices.SortStableFunc(found, func(a, b Found) int {
+		if a.Local == b.Local {
+			return 0
+		} else if b.Local {
+			return -1
+		}
+		return 1
+	})
 	var problems []string
 	var choice *Choice
 	for _, f := range found {
@@ -119,9 +126,9 @@ func (c *chooser) auto(ctx context.Context) (*Choice, error) {
 		case choice != nil:
 			choice.Also = append(choice.Also, f.Provider)
 		default:
-			made, err := c.take(ctx, f, lists[f.Provider])
+			made, err := c.use(ctx, f, lists[f.Provider])
 			if err != nil && !f.Local {
-				return nil, fmt.Errorf("%w; or choose another model with --model, or --model none for none", &KeyError{Provider: f.Provider, Where: f.Where, Err: err})
+				return nil, fmt.Errorf("%w; or choose another model with --model, or --model none", &KeyError{Provider: f.Provider, Where: f.Where, Err: err})
 			}
 			if err != nil {
 				problems = append(problems, fmt.Sprintf("%s (%s): %v", f.Provider, f.Where, err))
@@ -131,7 +138,7 @@ func (c *chooser) auto(ctx context.Context) (*Choice, error) {
 	}
 	if choice != nil {
 		if len(problems) > 0 {
-			choice.Why += "; passed over: " + strings.Join(problems, "; ")
+			choice.Why += "; skipped: " + strings.Join(problems, "; ")
 		}
 		return choice, nil
 	}
@@ -141,15 +148,8 @@ func (c *chooser) auto(ctx context.Context) (*Choice, error) {
 	return nil, fmt.Errorf("%w was found: no key is set (%s) and no local server answers (%s)", ErrNone, c.keyNames(), c.localNames())
 }
 
-func order(local bool) int {
-	if local {
-		return 1
-	}
-	return 0
-}
-
-// A KeyError says that a key was found and does not work. Err is the reason, an
-// *llm.Error where the provider gave one.
+// A KeyError is the error of a key that was found and does not work. Err is an
+// *llm.Error if the provider returned one.
 type KeyError struct {
 	Provider string
 	Where    string // the environment variable, or "the keyring"
@@ -160,27 +160,27 @@ func (e *KeyError) Error() string {
 	return fmt.Sprintf("use the key in %s: %v", e.Where, e.Err)
 }
 
-// Unwrap returns the reason.
+// Unwrap returns Err.
 func (e *KeyError) Unwrap() error { return e.Err }
 
-func (c *chooser) take(ctx context.Context, f Found, list []listed) (*Choice, error) {
+func (c *chooser) use(ctx context.Context, f Found, list []listed) (*Choice, error) {
 	p, _ := c.find(f.Provider)
 	key, where, err := c.key(p)
 	if err != nil {
 		return nil, err
 	}
-	why := fmt.Sprintf("the key of %s was found in %s", p.Name, where)
+	why := fmt.Sprintf("found the key for %s in %s", p.Name, where)
 	if p.Local {
-		why = fmt.Sprintf("%s answers at %s", p.Name, f.Where)
+		why = fmt.Sprintf("%s is running at %s", p.Name, f.Where)
 	} else if list, err = c.list(ctx, p, key); err != nil {
 		return nil, err
 	}
 	m, ok := p.suggest(list)
 	if !ok {
-		return nil, fmt.Errorf("it offers no model to talk to")
+		return nil, errors.New("it has no chat model")
 	}
 	if len(list) > 1 {
-		why += fmt.Sprintf(", and of its %d models this one was taken", len(list))
+		why += fmt.Sprintf("; chosen from its %d models", len(list))
 	}
 	m = c.askOllama(ctx, p, m)
 	return &Choice{Model: c.build(p, key, m), Why: why, Close: func() error { return nil }}, nil

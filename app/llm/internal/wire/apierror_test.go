@@ -50,7 +50,7 @@ func TestRefusals(t *testing.T) {
 		{"in a stream: long", 0, `{"error":{"code":"context_length_exceeded","message":"Your input exceeds the context window of this model."}}`, llm.ErrContextLength, ""},
 		{"in a stream: prompt", 0, `{"error":{"code":"invalid_prompt","message":"no"}}`, llm.ErrBadRequest, ""},
 	} {
-		e := Refusal(test.status, []byte(test.body))
+		e := ResponseError(test.status, []byte(test.body))
 		if e.Kind != test.kind || !strings.Contains(e.Message, test.says) || e.Message == "" {
 			t.Errorf("%s: %s, %q; want %s, %q", test.name, e.Kind, e.Message, test.kind, test.says)
 		}
@@ -58,7 +58,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestEndlessErrorsAreCut(t *testing.T) {
-	e := Refusal(400, []byte(`{"error":"`+strings.Repeat("x", 50000)+`"}`))
+	e := ResponseError(400, []byte(`{"error":"`+strings.Repeat("x", 50000)+`"}`))
 	if len(e.Message) > 700 {
 		t.Errorf("%d bytes", len(e.Message))
 	}

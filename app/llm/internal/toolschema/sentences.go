@@ -1,10 +1,8 @@
 package toolschema
 
-import (
-	"strings"
-)
+import "strings"
 
-// sentences are the keywords that have one; %s is the value.
+// sentences explain keywords to the model; %s is the value.
 var sentences = map[string]string{
 	"minimum":          "At least %s.",
 	"maximum":          "At most %s.",
@@ -28,16 +26,15 @@ var sentences = map[string]string{
 	"contentEncoding":  "Encoded as %s.",
 }
 
-// silent are keywords that say nothing to whoever fills in the arguments.
-var silent = map[string]bool{
+// ignored are keywords that do not help to write arguments.
+var ignored = map[string]bool{
 	"$schema": true, "$id": true, "id": true, "$anchor": true, "$dynamicAnchor": true, "$vocabulary": true,
 	"$comment": true, "$defs": true, "definitions": true, "readOnly": true, "writeOnly": true, "propertyOrdering": true,
 }
 
-// inWords says what a keyword means. It reports false for one that only a
-// schema can say.
-func inWords(m member, o *object) ([]string, bool) {
-	if silent[m.name] || strings.HasPrefix(m.name, "x-") {
+// sentencesFor explains a keyword. It returns false for one that needs a schema.
+func sentencesFor(m member, o *object) ([]string, bool) {
+	if ignored[m.name] || strings.HasPrefix(m.name, "x-") {
 		return nil, true
 	}
 	switch m.name {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -16,15 +17,13 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm"
 )
 
-// Unmarshal reads what a provider has sent. Names match exactly; text that is
-// not UTF-8 is mended rather than refused, because small servers cut tokens
-// inside a character.
+// Unmarshal decodes JSON from a provider. It replaces invalid UTF-8, because some
+// servers split tokens inside a character, and accepts duplicate names.
 func Unmarshal(data []byte, v any) error {
 	return json.Unmarshal(data, v, jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 }
 
-// A Report is an error as providers write it. They agree on little: what is an
-// object for one is a string for another, and codes are numbers or words.
+// A Report is an error in a provider's JSON. Codes may be numbers or strings.
 type Report struct {
 	Type    string         `json:"type"`
 	Code    jsontext.Value `json:"code"`
@@ -35,7 +34,7 @@ type Report struct {
 	} `json:"details"`
 }
 
-// ReadReport finds the report in a value of any of the known forms.
+// ReadReport decodes an error report in any of the forms that providers use.
 func ReadReport(data []byte) (Report, bool) {
 	data = []byte(strings.TrimSpace(string(data)))
 	if len(data) > 0 && data[0] == '[' { // Gemini
@@ -77,29 +76,23 @@ func ReadReport(data []byte) (Report, bool) {
 	return r, r.Message != "" || r.Type != ""
 }
 
-// Refusal makes an error of a status and a body.
-func Refusal(status int, body []byte) *llm.Error {
+// ResponseError returns the error of an HTTP response.
+func ResponseError(status int, body []byte) *llm.Error {
 	r, ok := ReadReport(body)
 	if !ok {
-		r.Message = plain(body)
-		if r.Message == "" {
-			r.Message = http.StatusText(status)
-		}
+		r.Message = cmp.Or(plain(body), http.StatusText(status))
 	}
 	return r.Err(status)
 }
 
-// Err is the error that a report means. Status 0 means that it came in the
-// middle of a stream.
+// Err returns the report as an error. Status 0 means that the report was part of
+// a stream.
 func (r Report) Err(status int) *llm.Error {
-	e := &llm.Error{Kind: r.kind(status), Status: status, Message: plain([]byte(r.Message)), RetryAfter: r.delay()}
-	if e.Message == "" {
-		e.Message = r.words()
-	}
-	return e
+	message := cmp.Or(plain([]byte(r.Message)), r.codes())
+	return &llm.Error{Kind: r.kind(status), Status: status, Message: message, RetryAfter: r.delay()}
 }
 
-// delay is how long the report says to wait.
+// delay returns the wait that the report requests, or 0.
 func (r Report) delay() time.Duration {
 	for _, d := range r.Details {
 		if wait, err := time.ParseDuration(d.RetryDelay); err == nil && wait > 0 {
@@ -109,7 +102,7 @@ func (r Report) delay() time.Duration {
 	return 0
 }
 
-func (r Report) words() string {
+func (r Report) codes() string {
 	return strings.Trim(strings.Join([]string{r.Type, strings.Trim(string(r.Code), `"`), strings.Trim(string(r.Status), `"`)}, " "), " ")
 }
 
@@ -129,25 +122,25 @@ var (
 	tooMany = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)rate_limit|RESOURCE_EXHAUSTED|too many requests|slow_down`)
 	})
-	badAsk = sync.OnceValue(func() *regexp.Regexp {
+	badRequest = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)invalid_request|invalid_prompt|not_found_error|INVALID_ARGUMENT|image_|invalid_image|request_too_large`)
 	})
 )
 
-// kind decides by what is said first, and by the number second: numbers are
-// used in different ways, words mostly are not.
+// kind classifies by the text before the status: providers use statuses
+// differently and texts mostly alike.
 func (r Report) kind(status int) llm.ErrorKind {
-	words := r.words()
-	all := words + " " + r.Message
+	codes := r.codes()
+	all := codes + " " + r.Message
 	switch {
-	case status == 429 && r.delay() > 0: // Gemini speaks of quota where it means a rate
+	case status == 429 && r.delay() > 0: // Gemini reports a rate limit as a quota
 		return llm.ErrRate
 	case noCredit().MatchString(all) || status == http.StatusPaymentRequired:
 		return llm.ErrQuota
 	case status == http.StatusRequestEntityTooLarge || status/100 != 5 && status != 429 && status != 401 && tooLong().MatchString(all),
 		status/100 == 5 && tooLong().MatchString(all) && strings.Contains(strings.ToLower(all), "context"):
 		return llm.ErrContextLength
-	case status == 401 || status == 403 || badKey().MatchString(words) || status == 400 && badKey().MatchString(r.Message):
+	case status == 401 || status == 403 || badKey().MatchString(codes) || status == 400 && badKey().MatchString(r.Message):
 		return llm.ErrAuth
 	case status == 429 || status == 0 && tooMany().MatchString(all):
 		return llm.ErrRate
@@ -157,7 +150,7 @@ func (r Report) kind(status int) llm.ErrorKind {
 		return llm.ErrNetwork
 	case status/100 == 5 || status == 409:
 		return llm.ErrServer
-	case status == 0 && !badAsk().MatchString(all):
+	case status == 0 && !badRequest().MatchString(all):
 		return llm.ErrServer
 	}
 	return llm.ErrBadRequest
@@ -165,8 +158,8 @@ func (r Report) kind(status int) llm.ErrorKind {
 
 var tags = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)<(script|style).*?</(script|style)>|<[^>]*>`) })
 
-// plain makes text from outside fit for one line of an error: no markup, no
-// control characters, not endless.
+// plain returns text from a provider as one line without markup and control
+// characters, at most 600 characters long.
 func plain(data []byte) string {
 	text := string(data)
 	if strings.HasPrefix(strings.TrimSpace(text), "<") {
