@@ -1,63 +1,62 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 
-	"github.com/tenon-mcp/tenon/internal/rawjson"
+	json "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
-// Approvals remember which servers of project files a person has approved. An
-// approval is for one server of one file, and good for as long as everything
-// that was approved stays the same: command, arguments, folder, names and
-// values of its environment, URL, headers, the variables that it uses, and the
-// program's file. It may be used by several goroutines, and several processes
-// may use one file.
+// Approvals records which servers of project files the user has approved. An
+// approval covers one server of one file and is valid while the server stays the
+// same: command, arguments, folder, environment, URL, headers, the variables that
+// it uses, and the program's file. Approvals are safe for concurrent use, also by
+// several processes with one file.
 type Approvals struct {
 	file string
 
-	updating sync.Mutex // one update at a time; pins are free meanwhile
+	updating sync.Mutex // held during an update of the file, without mu
 
 	mu   sync.Mutex
 	pins map[string]pin // by key
 }
 
-// A Verdict says whether a server may be opened.
+// A Verdict says whether a server may be started.
 type Verdict struct {
-	// Approved says that it may.
+	// Approved says that the server may be started.
 	Approved bool
 
-	// Refused says, in a sentence, why it may never be. Empty means that the
-	// person may approve it.
+	// Refused is a sentence that says why the server can never be approved.
+	// Empty means that the user may approve it.
 	Refused string
 
-	// Changed is how it differs from what the person approved earlier. Nil if
-	// nothing of this name was approved.
+	// Changed are the differences from what the user approved earlier. Nil if
+	// no server with this name was approved.
 	Changed []Change
 
-	// Warnings are what the person should know before approving, in sentences.
+	// Warnings are sentences to show before the user approves.
 	Warnings []string
 
-	// Pin is a digest of all that an approval is about. It is for logs.
+	// Pin is a digest of everything that an approval covers, for logs.
 	Pin string
-	// Program is the file that Command stands for; start this one. Empty if
-	// there is none or if the server is no program.
+	// Program is the path of the program to start. Empty if it was not found or
+	// the server is not a program.
 	Program string
 }
 
-// A Change is one thing that is not as it was approved. Before or After is
-// empty where it was not there. Both can be shown as they are.
+// A Change is a difference from what was approved. Before or After is empty if
+// there was nothing. Both are safe to display.
 type Change struct{ What, Before, After string }
 
-// OpenApprovals reads the approvals in a file. One that does not exist is
-// empty. One that cannot be read is an error: to approve everything again,
-// delete it.
+// OpenApprovals reads approvals from a file. A file that does not exist has none.
 func OpenApprovals(file string) (*Approvals, error) {
 	a := &Approvals{file: file}
 	if err := a.load(); err != nil {
@@ -76,7 +75,7 @@ func (a *Approvals) load() error {
 		pins, err = readPins(root)
 	}
 	if err != nil {
-		return fmt.Errorf("read your approvals: %w; if you delete the file, you are asked again about every project's servers", err)
+		return fmt.Errorf("read your approvals: %w; if you delete the file, you must approve all project servers again", err)
 	}
 	a.set(pins)
 	return nil
@@ -91,35 +90,31 @@ func (a *Approvals) set(pins map[string]pin) {
 func readPins(root node) (map[string]pin, error) {
 	pins := map[string]pin{}
 	for _, file := range root.members() {
-		servers, err := file.value.object()
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range servers {
+		if err := file.value.eachMember(func(s member) error {
 			table, err := s.value.table()
-			if err != nil {
-				return nil, err
-			}
 			pins[file.name+"\x00"+s.name] = table
+			return err
+		}); err != nil {
+			return nil, err
 		}
 	}
 	return pins, nil
 }
 
-// key names the entry in its file, also if the server goes by another name.
+// key identifies the entry by its file and its name there.
 func (s Server) key() string { return s.Source.File + "\x00" + s.Entry().Name }
 
 // WithApprovals returns the server with the approvals that [Server.MayStart]
-// looks at.
+// checks.
 func (s Server) WithApprovals(a *Approvals) Server {
 	s.approvals = a
 	return s
 }
 
 // MayStart returns nil if the server may be started as it is now, or an
-// [*ApprovalError]. It reads the file of the approvals and the program's file,
-// so call it before each start: a program may change while its server is down.
-// Servers that the person typed or has in their own file always may.
+// [*ApprovalError]. Call it before each start: it reads the approvals and the
+// program's file, which may have changed. Servers from the command line and from
+// the user's own file may always be started.
 func (s Server) MayStart() error {
 	if !s.Source.Project {
 		return nil
@@ -140,12 +135,12 @@ func (s Server) MayStart() error {
 	return refused
 }
 
-// An ApprovalError says that a project's server is not started, because the
-// person has not approved it as it is now.
+// An ApprovalError means that a project's server is not started because the user
+// has not approved it as it is now.
 type ApprovalError struct {
 	Server  string
 	Refused string   // why it cannot be approved; empty if it can
-	Changed []Change // since the person approved it
+	Changed []Change // since the user approved it
 }
 
 func (e *ApprovalError) Error() string {
@@ -160,16 +155,15 @@ func (e *ApprovalError) Error() string {
 		}
 		why = fmt.Sprintf("it has changed since you approved it (%s)", strings.Join(what, ", "))
 	}
-	return fmt.Sprintf("server %s is not started: %s. Look at it and approve it with tenon config approve %s, then restart it", e.Server, why, e.Server)
+	return fmt.Sprintf("server %s is not started: %s. Review it with tenon config approve %s, then restart it", e.Server, why, e.Server)
 }
 
-// Permanent reports that trying again does not help.
+// Permanent returns true: a retry does not help.
 func (e *ApprovalError) Permanent() bool { return true }
 
-// Check says whether a server may be opened as it is now. Servers that the
-// person typed or has in their own file always may; those of a project may if
-// they were approved and are the same still. For a program of a project its
-// whole file is read.
+// Check returns whether a server may be started as it is now. Servers from the
+// command line and from the user's own file always may; those of a project only
+// if they were approved and have not changed. Check reads the program's file.
 func (a *Approvals) Check(s Server) Verdict {
 	v := Verdict{Warnings: warnings(s)}
 	if !s.Source.Project {
@@ -191,8 +185,8 @@ func (a *Approvals) Check(s Server) Verdict {
 	return v
 }
 
-// shown makes changes fit for a person: no digests of values that can be seen
-// in the file itself, no secrets, and nothing that hides.
+// shown makes changes safe to display: without digests of visible values, without
+// secrets, and with invisible characters escaped.
 func shown(list []Change, s Server) []Change {
 	written := Server{Source: s.Source}
 	for i, c := range list {
@@ -215,19 +209,16 @@ func shown(list []Change, s Server) []Change {
 
 const anotherValue = "(another value)"
 
-// withoutDigest returns what can be seen of a text that is pinned by its digest.
+// withoutDigest returns the visible part of a text that is pinned by its digest.
 func withoutDigest(text string) string {
-	seen, digest, ok := strings.Cut(text, "sha256:")
-	switch {
-	case !ok || len(digest) != 64:
+	visible, digest, ok := strings.Cut(text, "sha256:")
+	if !ok || len(digest) != 64 {
 		return text
-	case seen == "":
-		return anotherValue
 	}
-	return strings.TrimSuffix(seen, " ")
+	return cmp.Or(strings.TrimSuffix(visible, " "), anotherValue)
 }
 
-// Approve remembers that the person approves a server as it is now.
+// Approve records that the user approves a server as it is now.
 func (a *Approvals) Approve(s Server) error {
 	if !s.Source.Project {
 		return nil
@@ -239,16 +230,15 @@ func (a *Approvals) Approve(s Server) error {
 	return a.update(func(pins map[string]pin) { pins[s.key()] = p })
 }
 
-// Forget takes back the approvals of all servers of this name, in whatever
-// project.
+// Forget removes the approvals of all servers with this name, in any project.
 func (a *Approvals) Forget(name string) error {
 	return a.update(func(pins map[string]pin) {
 		maps.DeleteFunc(pins, func(key string, _ pin) bool { return strings.HasSuffix(key, "\x00"+name) })
 	})
 }
 
-// update changes the approvals in the file, and takes over those that other
-// processes have added to it.
+// update changes the approvals in the file and loads those that other processes
+// have added.
 func (a *Approvals) update(edit func(map[string]pin)) error {
 	a.updating.Lock()
 	defer a.updating.Unlock()
@@ -258,39 +248,24 @@ func (a *Approvals) update(edit func(map[string]pin)) error {
 			return nil, err
 		}
 		edit(pins)
-		return writePins(pins), nil
+		return writePins(pins)
 	})
 	if err != nil {
-		return errors.Join(fmt.Errorf("keep the approval: %w", err), a.load())
+		return errors.Join(fmt.Errorf("save the approval: %w", err), a.load())
 	}
 	a.set(pins)
 	return nil
 }
 
-func writePins(pins map[string]pin) []byte {
-	b := []byte("{")
-	last := ""
-	for i, key := range slices.Sorted(maps.Keys(pins)) {
+func writePins(pins map[string]pin) ([]byte, error) {
+	files := map[string]map[string]pin{}
+	for key, p := range pins {
 		file, name, _ := strings.Cut(key, "\x00")
-		switch {
-		case i > 0 && file == last:
-			b = append(b, ",\n"...)
-		case i > 0:
-			b = append(b, "\n  },\n"...)
-		default:
-			b = append(b, '\n')
+		if files[file] == nil {
+			files[file] = map[string]pin{}
 		}
-		if i == 0 || file != last {
-			b = append(b, "  "...)
-			b = append(rawjson.AppendString(b, file), ": {\n"...)
-			last = file
-		}
-		b = append(b, "    "...)
-		b = append(rawjson.AppendString(b, name), ": "...)
-		b = append(b, pins[key].json("\n      ")...)
+		files[file][name] = p
 	}
-	if len(pins) > 0 {
-		b = append(b, "\n  }\n"...)
-	}
-	return append(b, "}\n"...)
+	b, err := json.Marshal(files, json.Deterministic(true), jsontext.WithIndent("  "))
+	return append(b, '\n'), err
 }

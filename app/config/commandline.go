@@ -11,11 +11,10 @@ import (
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
-// CommandLine is what would be done, in full and on one line, for a person to
-// approve: variables that are set, program and arguments as one would type
-// them in a shell; or the URL with its headers; or the builtin. Secrets are left
-// out, those from variables are shown as the variable, and characters that
-// cannot be seen as escapes.
+// CommandLine returns on one line what the user approves: environment, program
+// and arguments in the syntax of a shell; or the URL with its headers; or the
+// builtin. It replaces secrets, shows those from variables as the variable, and
+// escapes invisible characters.
 func (s Server) CommandLine() string {
 	var words []string
 	add := func(prefix, place, value string) { words = append(words, quote(prefix+s.show(place, value))) }
@@ -44,8 +43,8 @@ func (s Server) CommandLine() string {
 	return visible.Line(strings.Join(words, " "))
 }
 
-// Address is how the server is reached, without its environment, its headers and
-// secrets.
+// Address returns the command, URL or builtin of the server without environment,
+// headers and secrets.
 func (s Server) Address() string {
 	switch s.Kind {
 	case HTTP, SSE:
@@ -61,18 +60,18 @@ func (s Server) Address() string {
 	return s.CommandLine()
 }
 
-// CommandLine is that of the server which the entry stands for, with its
-// variables as they are written.
+// CommandLine returns the command line of the entry's server with variables not
+// expanded.
 func (e Entry) CommandLine() string {
 	s := Server{Name: e.Name, Kind: e.Kind, Command: e.Command, Args: e.Args, Env: e.Env, URL: e.URL, Headers: e.Headers, Source: e.Source}
 	name, query, _ := strings.Cut(e.Builtin, "?")
 	s.Builtin = name
-	s.Query, _ = url.ParseQuery(query) // what cannot be read is told when the entry is used
+	s.Query, _ = url.ParseQuery(query) // an error is reported when the entry is used
 	s.Secrets = slices.DeleteFunc((&expander{}).secrets(s), func(v string) bool { return strings.Contains(v, "${") })
 	return s.CommandLine()
 }
 
-// quote writes a word so that a shell would read it as one.
+// quote quotes a word for a shell.
 func quote(word string) string {
 	ordinary := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_@%+=:,./-", r)

@@ -1,11 +1,14 @@
-// Package config finds and reads the servers that a person has set up, and
-// remembers which of a project's servers that person has approved. It starts
-// nothing, opens no connection and knows no protocol.
+// Package config reads the user's and the project's configuration of servers and
+// records which of a project's servers the user has approved. It starts nothing
+// and opens no connection.
 //
-// There are two files. A project may carry .mcp.json: it came with the project,
-// so nothing in it is trusted before [Approvals] say so. The person's own file
-// is tenon.json in their configuration folder; where both name a server, the
-// person's own entry counts.
+//	c, err := config.Load(nil)
+//	s, err := c.Server("weather")
+//
+// A project may have a file .mcp.json. Because it came with the project, its
+// servers need an approval; see [Approvals]. The user's own file is tenon.json in
+// the configuration folder. It takes precedence if both files have a server with
+// the same name.
 package config
 
 import (
@@ -13,78 +16,77 @@ import (
 	"time"
 )
 
-// A Kind is how a server is reached.
+// A Kind is the transport of a server.
 type Kind string
 
 const (
 	Stdio   Kind = "stdio"   // a program, over its standard input and output
-	HTTP    Kind = "http"    // streamable HTTP, or the older pair of endpoints where that is all there is
-	SSE     Kind = "sse"     // the older pair of endpoints, and nothing else
+	HTTP    Kind = "http"    // streamable HTTP, falling back to HTTP+SSE
+	SSE     Kind = "sse"     // HTTP+SSE only
 	Builtin Kind = "builtin" // a server inside this program
 )
 
-// A Server is an entry with its variables filled in, ready to be opened.
+// A Server is an entry with its variables expanded.
 type Server struct {
-	// Name is the name in the config, or for what [Parse] made, a short name
-	// to show.
+	// Name is the name in the configuration, or a short name for a server from
+	// [Parse].
 	Name string
 	Kind Kind
 
-	// Command, Args and Env start a server of kind Stdio. No shell reads them.
-	// Env is added to what a child process is given anyway: a few variables
-	// that programs need, or, with InheritEnv, all of this process. Dir is where
-	// the program runs, and what a builtin takes relative paths from; empty
-	// means the current folder.
+	// Command, Args and Env start a server of kind Stdio, without a shell. Env
+	// is added to a few variables that programs need, or with InheritEnv to the
+	// whole environment of this process. Dir is the folder of the program or the
+	// base of a builtin's relative paths; empty means the current folder.
 	Command    string
 	Args       []string
 	Env        map[string]string
 	InheritEnv bool
 	Dir        string
 
-	// URL, Headers and OAuth reach a server of kind HTTP or SSE. Nil OAuth
-	// means that a login, if one is wanted, needs nothing from the config.
+	// URL, Headers and OAuth are for kinds HTTP and SSE. OAuth may be nil even if
+	// the server requires a login.
 	URL     string
 	Headers map[string]string
 	OAuth   *OAuth
 
-	// Builtin names a server of kind Builtin, and Query are its options.
+	// Builtin is the name of a server of kind Builtin, and Query its options.
 	Builtin string
 	Query   url.Values
 
-	// Timeout is how long a call may be silent. 0 means the default.
+	// Timeout is the idle timeout of a call. 0 means the default.
 	Timeout time.Duration
 
-	// Disabled servers are listed but not opened unless asked for by name.
+	// Disabled servers are listed, and started only if selected by name.
 	Disabled bool
 
-	// Source is where the entry stands; zero for what Parse made.
+	// Source is the place of the entry; zero for a server from Parse.
 	Source Source
 
-	// Secrets are values in this server that must not be shown or sent
-	// anywhere else. They are not in any order.
+	// Secrets are values of this server, in no order, that must not be displayed
+	// or sent elsewhere.
 	Secrets []string
 
-	entry   Entry             // as it stands in the file: this is what approvals are about
-	shown   map[string]string // its texts by their place, filled in as far as they may be shown
-	envData []byte            // what its envFile held
-	project string            // what ${workspaceFolder} stands for
+	entry   Entry             // as written in the file; approvals cover this
+	shown   map[string]string // displayable texts by place
+	envData []byte            // content of its envFile
+	project string            // value of ${workspaceFolder}
 
-	approvals *Approvals // what a project's server must have at each start
+	approvals *Approvals // checked by MayStart
 }
 
-// An OAuth says who this program is at the server's authorization server.
+// OAuth configures the login at a server's authorization server.
 type OAuth struct {
 	ClientID     string
-	ClientSecret string   // empty: none
-	Issuer       string   // empty: the first that the server names
-	Scopes       []string // asked for beside those that the server wants
-	Resource     string   // what the server calls itself, where that is not its URL
+	ClientSecret string
+	Issuer       string   // empty means the first in the server's metadata
+	Scopes       []string // requested in addition to those that the server requires
+	Resource     string   // resource identifier of the server, if it is not its URL
 
-	// RedirectURI is where the browser comes back to. CallbackPort is short
-	// for one on this machine. Empty means any free port.
+	// RedirectURI receives the browser after the login. In a file callbackPort
+	// may set it to a port on this machine. Empty means any free port.
 	RedirectURI string
 
-	// ClientIDMetadataURL is a client id that is the address of a document.
+	// ClientIDMetadataURL is a client ID metadata document used as client ID.
 	ClientIDMetadataURL string
 
 	// Proxy is the proxy for metadata and tokens: a URL, or "environment" for
@@ -92,24 +94,23 @@ type OAuth struct {
 	Proxy string
 }
 
-// A Source is where an entry stands.
+// A Source is the place of an entry.
 type Source struct {
 	File string
-	// Project says that the file came with a project, so that nothing in it
-	// may be acted on before the person has approved it.
+	// Project says that the file came with a project, so that its servers need
+	// an approval.
 	Project bool
 	Line    int // of the entry's name; 0 if unknown
 }
 
-// An Entry is a server as it stands in a file, with its variables not filled
-// in.
+// An Entry is a server as written in a file, with variables not expanded.
 type Entry struct {
 	Name     string
 	Kind     Kind
 	Command  string
 	Args     []string
 	Env      map[string]string
-	EnvFile  string // a file of NAME=value lines; Env wins over it
+	EnvFile  string // a file of NAME=value lines; Env takes precedence
 	Dir      string
 	URL      string
 	Headers  map[string]string
@@ -119,42 +120,42 @@ type Entry struct {
 	Disabled bool
 	Source   Source
 
-	// Inputs are the questions that ${input:id} in this entry refers to.
+	// Inputs are the inputs that ${input:id} in this entry refers to.
 	Inputs []Input
-	// Warnings are about members that were passed over, in sentences.
+	// Warnings are sentences about ignored members.
 	Warnings []string
-	// Err says why the entry cannot be used. The other entries can.
+	// Err is the reason why the entry cannot be used, or nil.
 	Err error
-	// Shadowed is the file whose entry of the same name counts instead of this
-	// one. Empty means that this one counts.
+	// Shadowed is the file with an entry of the same name that takes precedence,
+	// or empty.
 	Shadowed string
 }
 
-// An Input is a question whose answer ${input:id} stands for.
+// An Input is a value that the user enters for ${input:id}.
 type Input struct {
 	ID          string
 	Description string
 	Default     string
-	Password    bool     // must not be shown while typed
-	Options     []string // if not empty, the answer is one of these
+	Password    bool     // do not echo the value
+	Options     []string // if not empty, the allowed values
 
-	// Server and Source say who asks: show both with the question.
+	// Server and Source are to be shown with the prompt.
 	Server string
 	Source Source
 }
 
-// Options say where to look. Nil is a good answer.
+// Options configures [Load] and [Import]. Nil means all defaults.
 type Options struct {
 	// Dir is a folder in the project. Empty means the current folder.
 	Dir string
 	// UserDir holds tenon.json. Empty means "tenon" in the user's
 	// configuration folder.
 	UserDir string
-	// Home is the user's home folder. Empty means what the system says.
+	// Home is the user's home folder. Empty means that of the system.
 	Home string
 	// Getenv looks up a variable. Nil means the environment of this process.
 	Getenv func(string) (string, bool)
-	// Input asks the person for ${input:id}. Each question is asked once. Nil
-	// means that the answer must be in the environment, as TENON_INPUT_id.
+	// Input asks the user for the value of ${input:id}, once per input. Nil means
+	// that the value must be in the environment, as TENON_INPUT_id.
 	Input func(Input) (string, error)
 }

@@ -12,32 +12,31 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// maxFile is more than any file of this kind has, histories that other
-// programs keep in theirs included.
+// maxFile is the size limit of files in bytes. Other programs keep histories in
+// theirs.
 const maxFile = 64 << 20
 
-// space is what may stand between the parts of JSON.
+// space is white space in JSON.
 const space = " \t\r\n"
 
-// A document is a file of JSON in which comments and commas before a closing
-// bracket are permitted. Offsets in data are offsets in the file.
+// A document is a JSON file that may have comments and trailing commas. Offsets
+// in data are offsets in the file.
 type document struct {
-	file string
-	text []byte // as it is in the file
-	data []byte // the same with spaces where JSON permits nothing else
-	idle []int  // where the commas are that nothing follows
+	file     string
+	text     []byte // content of the file
+	data     []byte // text with comments and trailing commas replaced by spaces
+	trailing []int  // offsets of the trailing commas
 }
 
 // A node is a value in a document.
 type node struct {
 	doc  *document
 	raw  []byte
-	off  int    // where it begins
+	off  int    // offset in the document
 	path string // such as mcpServers.notes.env
 }
 
-// open reads a file. One that does not exist gives an error that is
-// [fs.ErrNotExist]; an empty one is an empty object.
+// open reads a file. An empty file is an empty object.
 func open(file string) (node, error) {
 	text, err := readAll(file, maxFile)
 	if err != nil {
@@ -46,8 +45,8 @@ func open(file string) (node, error) {
 	return read(file, text)
 }
 
-// openRegular opens a file that somebody else has named: a pipe or a device
-// could keep the reader for ever.
+// openRegular opens a regular file. Reading a pipe or a device could block
+// forever.
 func openRegular(file string) (*os.File, error) {
 	if info, err := os.Stat(file); err != nil {
 		return nil, err
@@ -65,40 +64,40 @@ func readAll(file string, limit int) ([]byte, error) {
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, int64(limit)+1))
 	if err == nil && len(text) > limit {
-		err = fmt.Errorf("%s has more than %d MiB, which is too much for what it should be", file, limit>>20)
+		err = fmt.Errorf("%s is larger than %d MiB", file, limit>>20)
 	}
 	return text, err
 }
 
 func read(file string, text []byte) (node, error) {
 	d := &document{file: file, text: text}
-	d.data, d.idle = blank(text)
+	d.data, d.trailing = blank(text)
 	if len(bytes.Trim(d.data, space)) == 0 {
 		return node{doc: d, raw: []byte("{}")}, nil
 	}
 	if err := rawjson.Check(d.data); err != nil {
 		var bad *rawjson.SyntaxError
 		if errors.As(err, &bad) {
-			return node{}, d.errorAt(bad.Offset, "this is not valid JSON: %s; correct the file there", bad.Reason)
+			return node{}, d.errorAt(bad.Offset, "invalid JSON: %s", bad.Reason)
 		}
 		return node{}, fmt.Errorf("%s: %w", file, err)
 	}
 	start := len(d.data) - len(bytes.TrimLeft(d.data, space))
 	n := node{doc: d, raw: bytes.Trim(d.data, space), off: start}
 	if !rawjson.IsObject(n.raw) {
-		return node{}, d.errorAt(start, `this must be an object, such as {"mcpServers": {}}`)
+		return node{}, d.errorAt(start, `must be an object, such as {"mcpServers": {}}`)
 	}
 	return n, nil
 }
 
-// blank returns a copy of text with spaces instead of a byte order mark,
-// comments, and commas that nothing follows, and where those commas are.
-func blank(text []byte) (b []byte, idle []int) {
+// blank returns a copy of text with spaces instead of a byte order mark, comments
+// and trailing commas, and the offsets of these commas.
+func blank(text []byte) (b []byte, trailing []int) {
 	b = bytes.Clone(text)
 	if bytes.HasPrefix(b, []byte("\ufeff")) {
 		copy(b, "   ")
 	}
-	comma := -1 // a comma after which nothing came yet
+	comma := -1 // offset of a comma that no value follows yet
 	for i := 0; i < len(b); {
 		switch {
 		case b[i] == '"':
@@ -111,7 +110,7 @@ func blank(text []byte) (b []byte, idle []int) {
 		case b[i] == '}' || b[i] == ']':
 			if comma >= 0 {
 				b[comma] = ' '
-				idle = append(idle, comma)
+				trailing = append(trailing, comma)
 			}
 			comma = -1
 			i++
@@ -122,7 +121,7 @@ func blank(text []byte) (b []byte, idle []int) {
 			i++
 		}
 	}
-	return b, idle
+	return b, trailing
 }
 
 func afterString(b []byte, i int) int {
@@ -134,8 +133,8 @@ func afterString(b []byte, i int) int {
 	return min(i+1, len(b))
 }
 
-// blankComment overwrites the comment at i and returns where it ends. One that
-// does not end is left, for the check to find.
+// blankComment overwrites the comment at i with spaces and returns its end. It
+// leaves an unterminated comment for the syntax check.
 func blankComment(b []byte, i int) int {
 	end := len(b)
 	if b[i+1] == '*' {
@@ -155,7 +154,7 @@ func blankComment(b []byte, i int) int {
 	return end
 }
 
-// position turns an offset into a line and a column, both counted from 1.
+// position returns the line and column of an offset, both starting at 1.
 func (d *document) position(off int) (line, column int) {
 	before := d.text[:min(off, len(d.text))]
 	line = 1 + bytes.Count(before, []byte("\n"))
@@ -167,7 +166,7 @@ func (d *document) errorAt(off int, format string, args ...any) error {
 	return fmt.Errorf("%s:%d:%d: %w", d.file, line, column, fmt.Errorf(format, args...))
 }
 
-// errorf is an error about the value.
+// errorf returns an error about the value with its position.
 func (n node) errorf(format string, args ...any) error {
 	text := fmt.Sprintf(format, args...)
 	if n.path != "" {
@@ -195,6 +194,17 @@ func (n node) members() []member {
 			value: node{doc: n.doc, raw: m.Value, off: n.off + m.End - len(m.Value), path: path}})
 	}
 	return list
+}
+
+// eachMember calls set with each member of an object until it returns an error.
+func (n node) eachMember(set func(member) error) error {
+	members, err := n.object()
+	for _, m := range members {
+		if err = set(m); err != nil {
+			break
+		}
+	}
+	return err
 }
 
 // member returns the value of a member; ok is false if there is none.

@@ -11,18 +11,17 @@ import (
 	"github.com/tenon-mcp/tenon/internal/safefile"
 )
 
-// ErrExists is returned, wrapped, by [Add] for a name that is taken.
-var ErrExists = errors.New("there is a server with this name already")
+// ErrExists is wrapped by the error of [Add] for a name that is in use.
+var ErrExists = errors.New("a server with this name exists")
 
-// Add writes an entry, and the inputs that it needs, into a file. Every byte of
-// the file that is there stays as it is, comments and unknown members
-// included. A file that does not exist is made, readable by its owner only. If
-// anything goes wrong, the old file is still there and whole.
+// Add writes an entry and its inputs to a file. It preserves the rest of the file
+// byte by byte, including comments. It creates a missing file, readable only by
+// its owner. On an error the file is unchanged.
 func Add(file, name string, e Entry) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
-	if err := e.checkWhole(name); err != nil {
+	if err := e.check(name); err != nil {
 		return err
 	}
 	return change(file, func(root node) ([]byte, error) {
@@ -34,7 +33,7 @@ func Add(file, name string, e Entry) error {
 					return nil, err
 				}
 				if i := slices.IndexFunc(members, func(m member) bool { return m.name == name }); i >= 0 {
-					return nil, root.doc.errorAt(members[i].off, "%q: %w: remove it first, or choose another name", name, ErrExists)
+					return nil, root.doc.errorAt(members[i].off, "%q: %w; remove it first, or choose another name", name, ErrExists)
 				}
 				group, at = g, n
 			}
@@ -54,8 +53,8 @@ func Add(file, name string, e Entry) error {
 	})
 }
 
-// checkWhole reads the entry as it would be read from a file.
-func (e Entry) checkWhole(name string) error {
+// check parses the entry as written to a file.
+func (e Entry) check(name string) error {
 	root, err := read("the new entry", []byte("{"+string(rawjson.AppendString(nil, name))+":"+e.json()+"}"))
 	if err != nil {
 		return err
@@ -63,8 +62,8 @@ func (e Entry) checkWhole(name string) error {
 	return readEntry(root.members()[0], Source{}).Err
 }
 
-// Remove takes an entry out of a file, and leaves the rest as it is. Inputs
-// stay: other entries may use them.
+// Remove removes an entry from a file and preserves the rest, including inputs,
+// which other entries may use.
 func Remove(file, name string) error {
 	return change(file, func(root node) ([]byte, error) {
 		var names []string
@@ -84,10 +83,10 @@ func Remove(file, name string) error {
 	})
 }
 
-// change reads a file, changes its text and writes it, while no other process
-// changes it. Every error names the file, and leaves it as it is.
+// change edits the text of a file while no other process does. Errors contain the
+// name of the file, which is then unchanged.
 func change(file string, edit func(root node) ([]byte, error)) error {
-	var failed error // of edit: it names the file already
+	var failed error // of edit: contains the file name already
 	err := safefile.Update(file, 0o600, func(old []byte) (text []byte, err error) {
 		defer func() { failed = err }()
 		root, err := read(file, old)
@@ -98,18 +97,18 @@ func change(file string, edit func(root node) ([]byte, error)) error {
 			return nil, err
 		}
 		if _, err := read(file, text); err != nil {
-			return nil, fmt.Errorf("%s was left as it is, because the change would have spoiled it: %w", file, err)
+			return nil, fmt.Errorf("the change would make %s invalid, so it was not saved: %w", file, err)
 		}
 		return text, nil
 	})
 	if err != nil && failed == nil {
-		return fmt.Errorf("write %s: %w; the file was left as it is", file, err)
+		return fmt.Errorf("write %s: %w; the file is unchanged", file, err)
 	}
 	return err
 }
 
-// insertMember returns the document's text with a member more in an object, in
-// the manner of the members before.
+// insertMember returns the document's text with a new last member in an object,
+// formatted like the other members.
 func insertMember(n node, name, value string) []byte {
 	text := n.doc.text
 	nl, step := newline(text), unit(text)
@@ -117,7 +116,7 @@ func insertMember(n node, name, value string) []byte {
 		value := strings.NewReplacer("\n", nl+indent, "\t", step).Replace(value)
 		return nl + indent + string(rawjson.AppendString(nil, name)) + ": " + value
 	}
-	if len(bytes.Trim(n.doc.data, space)) == 0 { // there is no object yet
+	if len(bytes.Trim(n.doc.data, space)) == 0 { // the file has no object
 		start := "{"
 		if len(text) > 0 && text[len(text)-1] != '\n' {
 			start = nl + "{" // after a comment
@@ -130,20 +129,20 @@ func insertMember(n node, name, value string) []byte {
 	if len(members) == 0 {
 		body := line(outer + step)
 		if bytes.IndexByte(text[n.off:end], '\n') < 0 {
-			body += nl + outer // else the closing brace is on a line of its own
+			body += nl + outer // otherwise the closing brace is on its own line
 		}
 		return slices.Concat(text[:n.off+1], []byte(body), text[n.off+1:])
 	}
 	last := members[len(members)-1]
 	at := last.value.off + len(last.value.raw)
 	comma := []byte(",")
-	if i := n.doc.idleComma(at, end); i >= 0 {
+	if i := n.doc.trailingComma(at, end); i >= 0 {
 		at, comma = i+1, nil
 	}
 	if bytes.IndexByte(text[n.off:last.off], '\n') < 0 { // all on one line
 		return slices.Concat(text[:at], comma, []byte(line(outer+step)+nl+outer), text[at:])
 	}
-	// What stands after the last one on its line is a comment on it.
+	// The rest of the last member's line is a comment on it.
 	rest := text[at:end]
 	if i := bytes.IndexByte(rest, '\n'); i >= 0 {
 		rest = bytes.TrimRight(rest[:i], "\r")
@@ -166,13 +165,13 @@ func removeMember(n node, i int) []byte {
 		switch {
 		case line < 0:
 			to = next
-		case len(bytes.TrimSpace(text[start:from])) == 0: // it has its lines for itself
+		case len(bytes.TrimSpace(text[start:from])) == 0: // no other member on its lines
 			from, to = start, to+line+1
 		}
 		return slices.Concat(text[:from], text[to:])
 	}
-	// The last one goes with the line break before it, and the comma before
-	// it goes too. Comments that stand between stay.
+	// Remove the last member with the line break and the comma before it. Keep
+	// comments between them.
 	keep, comma := n.off+1, n.off+1
 	if i > 0 {
 		prev := members[i-1].value.off + len(members[i-1].value.raw)
@@ -182,16 +181,16 @@ func removeMember(n node, i int) []byte {
 	if line := bytes.LastIndexByte(text[keep:from], '\n'); line >= 0 {
 		from = keep + len(bytes.TrimSuffix(text[keep:keep+line], []byte("\r")))
 	}
-	if idle := n.doc.idleComma(to, n.off+len(n.raw)); idle >= 0 {
-		return slices.Concat(text[:comma], text[keep:from], text[to:idle], text[idle+1:])
+	if trailing := n.doc.trailingComma(to, n.off+len(n.raw)); trailing >= 0 {
+		return slices.Concat(text[:comma], text[keep:from], text[to:trailing], text[trailing+1:])
 	}
 	return slices.Concat(text[:comma], text[keep:from], text[to:])
 }
 
-// idleComma is where between two offsets a comma stands that nothing follows,
-// or -1.
-func (d *document) idleComma(from, to int) int {
-	for _, i := range d.idle {
+// trailingComma returns the offset of the trailing comma between two offsets, or
+// -1.
+func (d *document) trailingComma(from, to int) int {
+	for _, i := range d.trailing {
 		if i >= from && i < to {
 			return i
 		}
@@ -199,7 +198,7 @@ func (d *document) idleComma(from, to int) int {
 	return -1
 }
 
-// newline is how lines of a text end.
+// newline returns the line ending of a text.
 func newline(text []byte) string {
 	if i := bytes.IndexByte(text, '\n'); i > 0 && text[i-1] == '\r' {
 		return "\r\n"
@@ -207,13 +206,13 @@ func newline(text []byte) string {
 	return "\n"
 }
 
-// lineIndent is the white space at the start of the line that off is on.
+// lineIndent returns the white space at the start of the line at off.
 func lineIndent(text []byte, off int) string {
 	line := text[bytes.LastIndexByte(text[:off], '\n')+1:]
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
 }
 
-// unit is one step of indentation, as the text has it.
+// unit returns one level of the text's indentation.
 func unit(text []byte) string {
 	for line := range bytes.Lines(text) {
 		if in := len(line) - len(bytes.TrimLeft(line, " \t")); in > 0 && in < 9 && in < len(line) && line[in] == '"' {

@@ -108,7 +108,7 @@ func TestAddThenLoad(t *testing.T) {
 
 func TestAddRefuses(t *testing.T) {
 	w := newWorld(t).user("{")
-	wantError(t, Add(w.userFile(), "a", Entry{Command: "x"}), "tenon.json:1:", "not valid JSON")
+	wantError(t, Add(w.userFile(), "a", Entry{Command: "x"}), "tenon.json:1:", "invalid JSON")
 	if readFile(t, w.userFile()) != "{" {
 		t.Error("a broken file was changed")
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -9,24 +10,24 @@ import (
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
-// entryMembers are the names that an entry may have.
+// entryMembers are the names of an entry's members.
 var entryMembers = []string{"type", "transport", "command", "args", "env", "envFile", "cwd", "url", "headers", "oauth",
 	"builtin", "timeout", "disabled", "enabled", "description"}
 
-// elsewhere are names that other hosts know and that mean something a person
-// may rely on, with what to do instead.
+// elsewhere are members of other hosts that Tenon does not support, with what to
+// do instead.
 var elsewhere = map[string]string{
-	"autoApprove":   "no file approves tools by itself: write a rule in permissions of tenon.json",
-	"alwaysAllow":   "no file approves tools by itself: write a rule in permissions of tenon.json",
-	"trust":         "no entry makes itself trusted: name the server in trust of tenon.json",
-	"headersHelper": "programs that make headers are not run: use ${VAR} in headers, or oauth",
-	"disabledTools": "tools are not hidden here: write a deny rule in permissions of tenon.json",
-	"excludeTools":  "tools are not hidden here: write a deny rule in permissions of tenon.json",
-	"sandbox":       "servers are not run in a sandbox",
+	"autoApprove":   "an entry cannot approve tools; add a rule to permissions in tenon.json",
+	"alwaysAllow":   "an entry cannot approve tools; add a rule to permissions in tenon.json",
+	"trust":         "an entry cannot trust itself; add the server to trust in tenon.json",
+	"headersHelper": "Tenon runs no programs for headers; use ${VAR} in headers, or oauth",
+	"disabledTools": "an entry cannot hide tools; add a deny rule to permissions in tenon.json",
+	"excludeTools":  "an entry cannot hide tools; add a deny rule to permissions in tenon.json",
+	"sandbox":       "Tenon does not run servers in a sandbox",
 }
 
-// readEntry reads one server. What is wrong with it is told in Err, so that
-// the other servers of the file can be used.
+// readEntry reads one server. It reports errors in Err, so that the other servers
+// of the file can be used.
 func readEntry(m member, src Source) Entry {
 	src.Line, _ = m.value.doc.position(m.off)
 	e := Entry{Name: m.name, Source: src}
@@ -38,34 +39,30 @@ func (e *Entry) read(m member) error {
 	if err := checkName(m.name); err != nil {
 		return m.value.doc.errorAt(m.off, "%v", err)
 	}
-	members, err := m.value.object()
-	if err != nil {
-		return err
-	}
 	kind, unknown := "", []string(nil)
-	for _, m := range members {
+	if err := m.value.eachMember(func(m member) error {
 		known, err := e.set(m, &kind)
-		if err != nil {
-			return err
-		}
 		if !known {
 			unknown = append(unknown, m.name)
 		}
+		return err
+	}); err != nil {
+		return err
 	}
 	for _, name := range unknown {
-		text := fmt.Sprintf("%q is not known and was passed over%s", name, didYouMean(name, entryMembers))
+		text := fmt.Sprintf("unknown member %q is ignored%s", name, didYouMean(name, entryMembers))
 		if why := elsewhere[name]; why != "" {
-			text = fmt.Sprintf("%q was passed over: %s", name, why)
+			text = fmt.Sprintf("%q is ignored: %s", name, why)
 		}
 		e.Warnings = append(e.Warnings, text)
 	}
-	if err := e.settle(kind, unknown); err != nil {
+	if err := e.setKind(kind, unknown); err != nil {
 		return m.value.errorf("%v", err)
 	}
 	return nil
 }
 
-// set takes one member over and reports whether it is known.
+// set reads one member and reports whether its name is known.
 func (e *Entry) set(m member, kind *string) (known bool, err error) {
 	v := m.value
 	switch m.name {
@@ -104,14 +101,14 @@ func (e *Entry) set(m member, kind *string) (known bool, err error) {
 	return true, err
 }
 
-// kinds are the ways in which a type is written.
+// kinds are the values of type.
 var kinds = map[string]Kind{
 	"stdio": Stdio, "http": HTTP, "streamable-http": HTTP, "streamableHttp": HTTP, "streamable_http": HTTP,
 	"sse": SSE, "builtin": Builtin,
 }
 
-// settle finds the kind and checks that the entry has what it needs for it.
-func (e *Entry) settle(kind string, unknown []string) error {
+// setKind sets the kind and checks the members that it needs.
+func (e *Entry) setKind(kind string, unknown []string) error {
 	var has []Kind
 	for k, text := range map[Kind]string{Stdio: e.Command, HTTP: e.URL, Builtin: e.Builtin} {
 		if text != "" {
@@ -120,56 +117,56 @@ func (e *Entry) settle(kind string, unknown []string) error {
 	}
 	switch {
 	case len(has) > 1:
-		return fmt.Errorf("must have only one of command, url and builtin")
+		return errors.New("must have only one of command, url and builtin")
 	case len(has) == 0:
 		for _, name := range unknown {
 			if n := nearest(name, []string{"command", "url", "builtin"}); n != "" {
-				return fmt.Errorf("has neither command, url nor builtin; did you mean %q instead of %q?", n, name)
+				return fmt.Errorf("must have command, url or builtin; did you mean %q instead of %q?", n, name)
 			}
 			if low := strings.ToLower(name); low == "serverurl" || low == "httpurl" {
-				return fmt.Errorf("has neither command, url nor builtin; write \"url\" instead of %q", name)
+				return fmt.Errorf("must have command, url or builtin; use \"url\" instead of %q", name)
 			}
 		}
-		return fmt.Errorf("must have command (a program), url (a server on the net) or builtin (a server of this program)")
+		return errors.New("must have command (a program), url (a remote server) or builtin (a server in Tenon)")
 	}
 	e.Kind = has[0]
 	if kind != "" {
 		k, ok := kinds[kind]
 		if !ok {
-			return fmt.Errorf("has the type %q, which is not known: use stdio, http, sse or builtin", kind)
+			return fmt.Errorf("has unknown type %q; use stdio, http, sse or builtin", kind)
 		}
 		if (k == HTTP || k == SSE) != (e.Kind == HTTP) || k == Builtin != (e.Kind == Builtin) {
 			need := map[Kind]string{Stdio: "command", HTTP: "url", SSE: "url", Builtin: "builtin"}[k]
-			return fmt.Errorf("has the type %q and so must have %q", kind, need)
+			return fmt.Errorf("has type %q and must have %q", kind, need)
 		}
 		e.Kind = k
 	}
 	for name := range e.Env {
 		if name == "" || strings.ContainsAny(name, "=\x00") {
-			return fmt.Errorf("has %q in env, which cannot be the name of a variable", name)
+			return fmt.Errorf("has an invalid variable name %q in env", name)
 		}
 	}
 	for _, s := range append([]string{e.Command, e.Dir}, e.Args...) {
 		if strings.HasPrefix(s, "~/") {
-			e.Warnings = append(e.Warnings, fmt.Sprintf("%q is taken as it is, because no shell reads it: write ${userHome} instead of ~", s))
+			e.Warnings = append(e.Warnings, fmt.Sprintf("~ in %q is not expanded; use ${userHome}", s))
 		}
 	}
 	return nil
 }
 
-// checkName refuses names that could not be shown or typed.
+// checkName rejects names that cannot be displayed or typed.
 func checkName(name string) error {
 	switch {
 	case name == "":
-		return fmt.Errorf("a server must have a name")
+		return errors.New("a server must have a name")
 	case len(name) > 128:
-		return fmt.Errorf("the name of a server is longer than 128 bytes")
+		return errors.New("the name of a server is longer than 128 bytes")
 	case len(visible.Suspicious(name)) > 0 || visible.Line(name) != name:
-		return fmt.Errorf("the server name %q cannot be shown as it is (%s): give it a plain name", visible.Line(name), strings.Join(visible.Suspicious(name), ", "))
+		return fmt.Errorf("the server name %q has misleading characters (%s)", visible.Line(name), strings.Join(visible.Suspicious(name), ", "))
 	case strings.HasPrefix(name, "-") || strings.HasPrefix(name, "builtin:") || strings.Contains(name, "://"):
-		return fmt.Errorf("the server name %q would be taken for an option, a builtin or a URL: give it another", name)
+		return fmt.Errorf("the server name %q looks like an option, a builtin or a URL; choose another", name)
 	case strings.TrimSpace(name) != name:
-		return fmt.Errorf("the server name %q begins or ends with a space", name)
+		return fmt.Errorf("the server name %q starts or ends with a space", name)
 	}
 	return nil
 }
@@ -177,13 +174,9 @@ func checkName(name string) error {
 var oauthMembers = []string{"clientId", "clientSecret", "issuer", "scopes", "scope", "resource", "redirectUri", "callbackPort", "clientIdMetadataUrl", "proxy"}
 
 func (e *Entry) readOAuth(n node) error {
-	members, err := n.object()
-	if err != nil {
-		return err
-	}
 	o := &OAuth{}
 	e.OAuth = o
-	for _, m := range members {
+	return n.eachMember(func(m member) (err error) {
 		v := m.value
 		switch m.name {
 		case "clientId":
@@ -215,11 +208,8 @@ func (e *Entry) readOAuth(n node) error {
 		case "proxy":
 			o.Proxy, err = v.text()
 		default:
-			e.Warnings = append(e.Warnings, fmt.Sprintf("%q in oauth is not known and was passed over%s", m.name, didYouMean(m.name, oauthMembers)))
+			e.Warnings = append(e.Warnings, fmt.Sprintf("unknown member %q in oauth is ignored%s", m.name, didYouMean(m.name, oauthMembers)))
 		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return err
+	})
 }

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// fromFile begins what is shown in the place of a variable of a file.
+// fromFile starts the text displayed instead of a value from an envFile.
 const fromFile = "(from "
 
-// envFile adds the variables of a file to the server's environment, below
-// those that the entry has itself.
+// envFile adds the variables of the envFile to the server's environment. Those of
+// the entry take precedence.
 func (x *expander) envFile(s *Server) {
 	name := x.fill("envFile", x.e.EnvFile)
 	if name == "" {
@@ -22,7 +22,7 @@ func (x *expander) envFile(s *Server) {
 	}
 	data, err := readAll(name, 1<<20)
 	if err != nil {
-		x.fail("envFile", "cannot be read: %v", err)
+		x.fail("envFile", "is not readable: %v", err)
 		return
 	}
 	env, err := parseEnv(string(data))
@@ -31,8 +31,8 @@ func (x *expander) envFile(s *Server) {
 		return
 	}
 	for n, v := range env {
-		x.note(n, v, false)
-		if _, own := s.Env[n]; !own {
+		x.addSecret(n, v, false)
+		if _, set := s.Env[n]; !set {
 			x.shown["env."+n] = fromFile + x.shown["envFile"] + ")"
 		}
 	}
@@ -40,10 +40,10 @@ func (x *expander) envFile(s *Server) {
 	s.Env, s.envData = env, data
 }
 
-// parseEnv reads lines of NAME=value. Empty lines and those that begin with #
-// are passed over; "export" before a name is too. A value may stand in quotes,
-// which double ones may hold \n, \", \\ and \$; without quotes it ends before
-// " #". Nothing is filled in.
+// parseEnv reads lines of NAME=value. It ignores empty lines, lines that start
+// with #, and "export" before a name. A value may be in single quotes, or in double
+// quotes with the escapes \n, \", \\ and \$; without quotes it ends before " #".
+// Variables in values are not expanded.
 func parseEnv(text string) (map[string]string, error) {
 	env := map[string]string{}
 	for i, line := range strings.Split(text, "\n") {
@@ -59,25 +59,25 @@ func parseEnv(text string) (map[string]string, error) {
 		switch {
 		case strings.HasPrefix(value, `"`):
 			if value, ok = unquote(value); !ok {
-				return nil, fmt.Errorf("%d: the quote is not closed on this line", i+1)
+				return nil, fmt.Errorf("%d: unclosed quote", i+1)
 			}
 		case strings.HasPrefix(value, "'"):
 			if value, _, ok = strings.Cut(value[1:], "'"); !ok {
-				return nil, fmt.Errorf("%d: the quote is not closed on this line", i+1)
+				return nil, fmt.Errorf("%d: unclosed quote", i+1)
 			}
 		default:
 			value, _, _ = strings.Cut(value, " #")
 			value = strings.TrimSpace(value)
 		}
 		if strings.ContainsRune(value, 0) {
-			return nil, fmt.Errorf("%d: there is a zero byte", i+1)
+			return nil, fmt.Errorf("%d: the value has a zero byte", i+1)
 		}
 		env[name] = value
 	}
 	return env, nil
 }
 
-// unquote reads what stands in double quotes at the start of s.
+// unquote returns the text in double quotes at the start of s.
 func unquote(s string) (string, bool) {
 	var b strings.Builder
 	for i := 1; i < len(s); i++ {

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// Server fills in the variables of an entry and checks what comes out. All
-// that is missing is told at once. A server of a project file must be given to
-// [Approvals.Check] before anything is done with it.
+// Server expands the variables of an entry and checks the result. The error has
+// all problems. Pass a server of a project file to [Approvals.Check] before using
+// it.
 func (c *Config) Server(name string) (Server, error) {
 	e, err := c.entry(name)
 	if err != nil {
@@ -55,8 +55,8 @@ func (c *Config) expand(e Entry) (Server, error) {
 	return s, nil
 }
 
-// place decides where the server runs: a project's server in the project's
-// folder, the user's where the user is.
+// place sets the folder of the server: the project's folder for a project's
+// server, the current folder for a server of the user.
 func (c *Config) place(s *Server) {
 	switch {
 	case s.Kind != Stdio && s.Kind != Builtin:
@@ -70,13 +70,13 @@ func (c *Config) place(s *Server) {
 	}
 }
 
-// An expander fills in the variables of one entry.
+// An expander expands the variables of one entry.
 type expander struct {
 	c     *Config
 	e     Entry
-	err   error             // all that went wrong
-	found []string          // what came from outside and is secret
-	shown map[string]string // each text by its place, with secrets left as variables
+	err   error             // all errors, joined
+	found []string          // secret values of variables
+	shown map[string]string // displayable texts by place, with secrets as variables
 }
 
 func (x *expander) fail(place, format string, args ...any) {
@@ -90,7 +90,7 @@ func (x *expander) fill(place, text string) string {
 		return ""
 	}
 	if strings.ContainsRune(value, 0) {
-		x.fail(place, "has a zero byte in it, which no program takes")
+		x.fail(place, "has a zero byte")
 	}
 	if x.shown == nil {
 		x.shown = map[string]string{}
@@ -110,10 +110,10 @@ func (x *expander) fillAll(place string, table map[string]string) map[string]str
 	return out
 }
 
-// expand returns text with its variables filled in, and the same for showing.
+// expand returns text with its variables expanded, and the same for display.
 func (x *expander) expand(text string, depth int) (value, shown string, err error) {
 	if depth > 8 {
-		return "", "", fmt.Errorf("has defaults within defaults, more than 8 deep")
+		return "", "", errors.New("has defaults nested more than 8 deep")
 	}
 	var v, s strings.Builder
 	err = eachVariable(text, func(literal string) {
@@ -139,7 +139,7 @@ func (x *expander) lookup(v variable, depth int) (value, shown string, err error
 		return string(filepath.Separator), string(filepath.Separator), nil
 	case "userHome":
 		if x.c.o.Home == "" {
-			return "", "", fmt.Errorf("uses ${userHome}, but this user has no home folder: set HOME")
+			return "", "", errors.New("uses ${userHome}, but the user has no home folder; set HOME")
 		}
 		return x.c.o.Home, x.c.o.Home, nil
 	case "input":
@@ -147,7 +147,7 @@ func (x *expander) lookup(v variable, depth int) (value, shown string, err error
 		if err != nil {
 			return "", "", err
 		}
-		x.note(v.name, value, secret)
+		x.addSecret(v.name, value, secret)
 		return value, v.written, nil
 	}
 	value, set := x.c.o.Getenv(v.name)
@@ -155,9 +155,9 @@ func (x *expander) lookup(v variable, depth int) (value, shown string, err error
 		return x.expand(v.def, depth+1)
 	}
 	if !set {
-		return "", "", fmt.Errorf("uses %s, which is not set: set %s, or write ${%s:-default}", v.written, v.name, v.name)
+		return "", "", fmt.Errorf("uses %s, which is not set; set %s, or use ${%s:-default}", v.written, v.name, v.name)
 	}
-	if x.note(v.name, value, false) {
+	if x.addSecret(v.name, value, false) {
 		return value, "${" + v.name + "}", nil
 	}
 	return value, value, nil
@@ -179,13 +179,14 @@ func (x *expander) oauth() *OAuth {
 	return &o
 }
 
-// builtin splits before it fills in, so that a path may have any letters in it.
+// builtin splits the text before it expands variables, so that values may have
+// any characters.
 func (x *expander) builtin(s *Server) {
 	name, query, _ := strings.Cut(x.e.Builtin, "?")
 	s.Builtin = x.fill("builtin", name)
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		x.fail("builtin", "has options that cannot be read: %v", err)
+		x.fail("builtin", "has invalid options: %v", err)
 		return
 	}
 	s.Query = url.Values{}
@@ -196,7 +197,7 @@ func (x *expander) builtin(s *Server) {
 	}
 }
 
-// check looks at what came out of the variables.
+// check validates the expanded server.
 func (x *expander) check(s Server) {
 	switch s.Kind {
 	case Stdio:
@@ -210,10 +211,10 @@ func (x *expander) check(s Server) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
 		if !isToken(name) {
-			x.fail("headers", "has %q, which cannot be the name of a header", name)
+			x.fail("headers", "has an invalid header name %q", name)
 		}
 		if strings.ContainsAny(s.Headers[name], "\r\n") {
-			x.fail("headers."+name, "has a line break in it: leave it out (a variable that was read from a file often ends in one)")
+			x.fail("headers."+name, "has a line break; remove it (a variable read from a file often ends in one)")
 		}
 	}
 }
@@ -222,16 +223,16 @@ func checkURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return fmt.Errorf("is no URL: it should look like https://host/path") // the reason might tell a secret
+		return errors.New("is not a URL such as https://host/path") // err might contain a secret
 	case u.Scheme != "http" && u.Scheme != "https":
-		return fmt.Errorf("must begin with http:// or https://")
+		return errors.New("must start with http:// or https://")
 	case u.Host == "":
-		return fmt.Errorf("has no host")
+		return errors.New("has no host")
 	}
 	return nil
 }
 
-// isToken reports whether s can be the name of a header.
+// isToken reports whether s is a valid header name.
 func isToken(s string) bool {
 	for _, c := range []byte(s) {
 		if c <= ' ' || c >= 0x7f || strings.IndexByte(`()<>@,;:\"/[]?={}`, c) >= 0 {

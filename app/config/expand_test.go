@@ -15,7 +15,7 @@ func TestVariables(t *testing.T) {
 		{"env", "${env:SET}", "value", ""},
 		{"env with odd name", "${env:ProgramFiles(x86)}", "prog", ""},
 		{"env with default", "${env:UNSET:-d}", "d", ""},
-		{"unset", "${UNSET}", "", "uses ${UNSET}, which is not set: set UNSET, or write ${UNSET:-default}"},
+		{"unset", "${UNSET}", "", "uses ${UNSET}, which is not set; set UNSET, or use ${UNSET:-default}"},
 		{"unset env", "${env:UNSET}", "", "which is not set"},
 		{"set to nothing", "[${EMPTY}]", "[]", ""},
 		{"default", "${UNSET:-fallback}", "fallback", ""},
@@ -35,9 +35,9 @@ func TestVariables(t *testing.T) {
 		{"home", "${userHome}", "HOME", ""},
 		{"separator", "a${/}b${pathSeparator}c", "a" + string(filepath.Separator) + "b" + string(filepath.Separator) + "c", ""},
 		{"open", "${SET", "", "has ${ without }"},
-		{"empty", "${}", "", "has ${}, which is not known"},
-		{"command", "${command:x}", "", "has ${command:x}, which is not known"},
-		{"shell", "${SET#v}", "", "not known"},
+		{"empty", "${}", "", "has unknown variable ${}"},
+		{"command", "${command:x}", "", "has unknown variable ${command:x}"},
+		{"shell", "${SET#v}", "", "unknown variable"},
 		{"no such input", "${input:nope}", "", "inputs has no such id"},
 		{"too deep", strings.Repeat("${UNSET:-", 12) + "x" + strings.Repeat("}", 12), "", "more than 8 deep"},
 	} {
@@ -76,7 +76,7 @@ func TestVariablesInEveryField(t *testing.T) {
 	}
 	w.env["V"] = "secret%zz"
 	_, err := w.load().Server("net")
-	wantError(t, err, "url is no URL")
+	wantError(t, err, "url is not a URL")
 	if strings.Contains(err.Error(), "secret") {
 		t.Errorf("the error tells the value: %v", err)
 	}
@@ -98,8 +98,8 @@ func TestAllThatIsMissing(t *testing.T) {
 func TestWhatComesOutIsChecked(t *testing.T) {
 	for _, c := range []struct{ entry, value, want string }{
 		{`{"url": "https://h/", "headers": {"X": "${V}"}}`, "token\n", "headers.X has a line break"},
-		{`{"url": "https://h/", "headers": {"X Y": "${V}"}}`, "t", "cannot be the name of a header"},
-		{`{"url": "${V}"}`, "ftp://x", "must begin with http"},
+		{`{"url": "https://h/", "headers": {"X Y": "${V}"}}`, "t", "invalid header name"},
+		{`{"url": "${V}"}`, "ftp://x", "must start with http"},
 		{`{"url": "${V}"}`, "https://", "has no host"},
 		{`{"command": "${V}"}`, "", "command is empty"},
 		{`{"command": "x", "args": ["${V}"]}`, "a\x00b", "zero byte"},
@@ -118,7 +118,7 @@ func TestInputs(t *testing.T) {
 		{"id": "level", "type": "pickString", "options": ["low", {"label": "High", "value": "high"}], "default": "low"}],
 		"servers": {"s": {"command": "x", "env": {"T": "${input:api-token}", "L": "${input:level}"}}, "t": {"command": "x", "args": ["${input:api-token}"]}}}`)
 	_, err := w.load().Server("s")
-	wantError(t, err, "env.T uses ${input:api-token} (Your token), and there is nobody to ask: set TENON_INPUT_API_TOKEN")
+	wantError(t, err, "env.T uses ${input:api-token} (Your token), which cannot be entered here; set TENON_INPUT_API_TOKEN")
 
 	w.env["TENON_INPUT_API_TOKEN"] = "from-env"
 	if s := w.server("s"); s.Env["T"] != "from-env" || s.Env["L"] != "low" {
@@ -156,7 +156,7 @@ func TestInputs(t *testing.T) {
 func TestEnvFile(t *testing.T) {
 	w := newWorld(t).project(`{"servers": {"s": {"command": "x", "envFile": "${workspaceFolder}/.env", "env": {"B": "entry"}}}}`)
 	_, err := w.load().Server("s")
-	wantError(t, err, "envFile cannot be read")
+	wantError(t, err, "envFile is not readable")
 	w.write(filepath.Join(w.o.Dir, ".env"), "# comment\nA=one # two\r\nexport B=file\nC=\"x\\ny \\\"q\\\" # z\"\nD='${A} #'\nAPI_KEY=abcd1234\n\n")
 	s := w.server("s")
 	want := map[string]string{"A": "one", "B": "entry", "C": "x\ny \"q\" # z", "D": "${A} #", "API_KEY": "abcd1234"}
@@ -173,7 +173,7 @@ func TestEnvFile(t *testing.T) {
 	wantError(t, err, ".env:2: must be NAME=value")
 	w.write(filepath.Join(w.o.Dir, ".env"), "A=\"1\n")
 	_, err = w.load().Server("s")
-	wantError(t, err, ".env:1: the quote is not closed")
+	wantError(t, err, ".env:1: unclosed quote")
 }
 
 func TestSecrets(t *testing.T) {

@@ -44,7 +44,7 @@ func fillUp(t *testing.T, dir string) {
 	}
 	defer syscall.Setrlimit(syscall.RLIMIT_FSIZE, &whole)
 	user := filepath.Join(dir, "home", "tenon")
-	wantError(t, Add(filepath.Join(user, "tenon.json"), "b", Entry{Command: "y"}), "tenon.json", "file too large", "left as it is")
+	wantError(t, Add(filepath.Join(user, "tenon.json"), "b", Entry{Command: "y"}), "tenon.json", "file too large", "is unchanged")
 	c, err := Load(&Options{Dir: filepath.Join(dir, "project"), UserDir: user})
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +57,7 @@ func fillUp(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, a.Approve(s), "keep the approval", "approvals.json")
+	wantError(t, a.Approve(s), "save the approval", "approvals.json")
 	if a.Check(s).Approved {
 		t.Error("approved though it could not be kept")
 	}
@@ -73,7 +73,7 @@ func TestNoPipesOrDevices(t *testing.T) {
 	for _, file := range []string{pipe, "/dev/zero"} {
 		w.project(`{"mcpServers": {"s": {"command": "x", "envFile": "` + file + `"}, "p": {"command": "` + pipe + `"}}}`)
 		_, err := w.load().Server("s")
-		wantError(t, err, "envFile cannot be read", "not a regular file")
+		wantError(t, err, "envFile is not readable", "not a regular file")
 		if v := w.approvals().Check(w.server("p")); v.Approved {
 			t.Errorf("%+v", v)
 		}

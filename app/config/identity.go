@@ -11,21 +11,21 @@ import (
 	"unicode"
 )
 
-// Identity says what a server is, as facts by names that a person can read:
+// Identity returns the facts that identify a server, by readable names:
 //
 //	kind, command, argument 1 …, folder      of a program
 //	program                                  where the command was found
 //	environment NAME, environment file       names only, no values
-//	URL, header NAME                         of an address; headers by name only
+//	URL, header NAME                         of a remote server; headers by name only
 //	builtin, option NAME, folder             of a builtin server
-//	real path of NAME                        of an option that leads through a symbolic link
-//	project                                  what ${workspaceFolder} stands for, if it is used
-//	configuration file                       where the entry stands
+//	real path of NAME                        of an option that is a path through a symbolic link
+//	project                                  value of ${workspaceFolder}, if it is used
+//	configuration file                       file of the entry
 //
-// Texts are as they stand in the file, with variables not filled in, and
-// without secrets. The folder counts only if something in the entry can be
-// relative to it; see [Server.usesFolder]. Two servers with equal identities
-// may share approvals.
+// Texts are as written in the file, with variables not expanded and without
+// secrets. The folder is included only if something in the entry may be relative
+// to it; see [Server.usesFolder]. Servers with equal identities may share
+// approvals.
 func (s Server) Identity() map[string]string {
 	e := s.Entry()
 	id := map[string]string{"kind": string(s.Kind)}
@@ -66,7 +66,7 @@ func (s Server) Identity() map[string]string {
 	case Builtin:
 		name, query, _ := strings.Cut(e.Builtin, "?")
 		set("builtin", name)
-		options, _ := url.ParseQuery(query) // what cannot be read was refused before
+		options, _ := url.ParseQuery(query) // expand has rejected invalid options
 		for name, values := range options {
 			show("option "+name, "builtin."+name, strings.Join(values, ", "))
 			if slices.ContainsFunc(values, maybeRelative) {
@@ -81,8 +81,8 @@ func (s Server) Identity() map[string]string {
 // folder returns the folder that the server runs in, without symbolic links.
 func (s Server) folder() string { return realPath(absolute(s.Dir)) }
 
-// eachLink calls see with the options of a builtin that are paths through a
-// symbolic link, and with the paths that the links lead to.
+// eachLink calls see with each option of a builtin that is a path through a
+// symbolic link and with its real path.
 func (s Server) eachLink(see func(option, path string)) {
 	for name, values := range s.Query {
 		for _, path := range values {
@@ -112,14 +112,13 @@ func realPath(path string) string {
 	return path
 }
 
-// runners are programs that run the code of the folder they are started in,
-// whatever their arguments are.
+// runners are programs that run code of their current folder, whatever their
+// arguments are.
 var runners = []string{"bun", "bundle", "cargo", "deno", "dotnet", "go", "gradle", "just", "make", "mvn", "npm", "pipenv", "pnpm", "poetry", "rake", "uv", "yarn"}
 
-// usesFolder reports whether what the program does can depend on the folder it
-// is started in: the program runs the folder's code, or the command, an
-// argument or the environment file can be a path from there, or a variable
-// begins with a dot.
+// usesFolder reports whether the program may depend on the folder it is started
+// in: it is one of runners, or the command, an argument, the envFile or a variable
+// may be a relative path.
 func (s Server) usesFolder() bool {
 	if strings.ContainsAny(s.Command, `/\`) && !filepath.IsAbs(s.Command) || slices.Contains(runners, programName(s.Command)) {
 		return true
@@ -132,10 +131,10 @@ func (s Server) usesFolder() bool {
 	return s.entry.EnvFile != "" && s.relative(s.entry.EnvFile) || slices.ContainsFunc(s.Args, s.relative)
 }
 
-// relative reports whether an argument can be a path from the server's folder:
-// it is not absolute, and has a slash or the end of a file's name, or names
-// something that is there. Of a flag, only what follows = counts. A name that
-// begins with @ is a package's and counts if it is there.
+// relative reports whether an argument may be a path relative to the server's
+// folder: it is not absolute and has a slash or a file extension, or it exists
+// there. Of a flag only the part after = matters. A name that starts with @ is a
+// package and must exist.
 func (s Server) relative(arg string) bool {
 	if strings.HasPrefix(arg, "-") {
 		_, value, ok := strings.Cut(arg, "=")
@@ -156,8 +155,8 @@ func (s Server) relative(arg string) bool {
 	return s.holds(arg)
 }
 
-// fileEnd reports whether a name ends like that of a file, such as tool.py; a
-// version such as 1.2 does not. Dots alone are a path.
+// fileEnd reports whether a name has a file extension, as in tool.py; a version
+// such as 1.2 has none. Dots alone are a path.
 func fileEnd(name string) bool {
 	if strings.Trim(name, ".") == "" {
 		return true
@@ -165,25 +164,25 @@ func fileEnd(name string) bool {
 	return strings.ContainsFunc(filepath.Ext(name), unicode.IsLetter)
 }
 
-// holds reports whether the server's folder has a file or folder of a name,
-// with or without an extension, as for python -m name, or a package of that
-// name is installed in it or above it, as for npx name.
+// holds reports whether the server's folder has a file or folder with this name
+// and any extension, as for python -m name, or a package is installed in the
+// folder or above it, as for npx name.
 func (s Server) holds(name string) bool {
-	there := func(path string) bool {
+	exists := func(path string) bool {
 		_, err := os.Lstat(path)
 		return err == nil
 	}
 	dir := s.folder()
-	if there(filepath.Join(dir, name)) {
+	if exists(filepath.Join(dir, name)) {
 		return true
 	}
-	entries, _ := os.ReadDir(dir) // a folder that cannot be read holds nothing to run
+	entries, _ := os.ReadDir(dir) // an unreadable folder has nothing to run
 	if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return strings.HasPrefix(e.Name(), name+".") }) {
 		return true
 	}
 	for at := dir; ; at = filepath.Dir(at) {
 		modules := filepath.Join(at, "node_modules")
-		if there(filepath.Join(modules, name)) || there(filepath.Join(modules, ".bin", name)) {
+		if exists(filepath.Join(modules, name)) || exists(filepath.Join(modules, ".bin", name)) {
 			return true
 		}
 		if filepath.Dir(at) == at {
@@ -192,8 +191,7 @@ func (s Server) holds(name string) bool {
 	}
 }
 
-// maybeRelative reports whether an option of a builtin could be a path from the
-// current folder.
+// maybeRelative reports whether an option of a builtin may be a relative path.
 func maybeRelative(value string) bool {
 	if _, err := strconv.ParseBool(value); err == nil {
 		return false

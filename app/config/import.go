@@ -10,16 +10,15 @@ import (
 	"strings"
 )
 
-// Apps are the programs that [Import] knows.
+// Apps are the programs that [Import] supports.
 var Apps = []string{"claude-desktop", "claude-code", "vscode", "cursor"}
 
-// Import reads the servers that are set up in another program, from where that
-// program keeps them on this system and, if it does so too, in the project of
-// o.Dir. It changes nothing: what it returns can be given to [Add] one by one.
+// Import reads the servers configured in another program, from its files for this
+// user and in the project of o.Dir. It changes nothing; pass the entries to [Add].
 //
 // Entries that came with the project have Source.Project set. In the user's own
-// file they would be trusted: ask about each before adding it there. Warnings
-// name what could not be taken over, and why.
+// file they would be trusted, so ask about each before adding it there. Warnings
+// name what cannot be imported and why.
 func Import(app string, o *Options) (entries []Entry, warnings []string, err error) {
 	var opts Options
 	if o != nil {
@@ -31,16 +30,16 @@ func Import(app string, o *Options) (entries []Entry, warnings []string, err err
 	return importFrom(app, &opts, runtime.GOOS)
 }
 
-// A place is a file in which a program keeps servers, and where in the file.
+// A place is the location of a program's servers.
 type place struct {
 	file    string
-	within  []string // names of members on the way to the object with the servers
+	within  []string // path in the file to the object with the servers
 	project bool
 }
 
 func importFrom(app string, o *Options, system string) ([]Entry, []string, error) {
 	if !slices.Contains(Apps, app) {
-		return nil, nil, fmt.Errorf("there is no import from %q: choose one of %s%s", app, strings.Join(Apps, ", "), didYouMean(app, Apps))
+		return nil, nil, fmt.Errorf("cannot import from %q: use one of %s%s", app, strings.Join(Apps, ", "), didYouMean(app, Apps))
 	}
 	var entries []Entry
 	var warnings, looked []string
@@ -58,7 +57,7 @@ func importFrom(app string, o *Options, system string) ([]Entry, []string, error
 		for _, e := range list {
 			where := fmt.Sprintf("%s (%s)", e.Name, e.Source.File)
 			if slices.ContainsFunc(entries, func(other Entry) bool { return other.Name == e.Name }) {
-				warnings = append(warnings, where+": passed over, because there is one of this name already")
+				warnings = append(warnings, where+": skipped, because a server with this name was imported before")
 				continue
 			}
 			if e.Err != nil {
@@ -73,12 +72,12 @@ func importFrom(app string, o *Options, system string) ([]Entry, []string, error
 		}
 	}
 	if !found {
-		return nil, nil, fmt.Errorf("import from %s: nothing was found: looked at %s", app, strings.Join(slices.Compact(looked), ", "))
+		return nil, nil, fmt.Errorf("import from %s: none of its files exists: %s", app, strings.Join(slices.Compact(looked), ", "))
 	}
 	return entries, warnings, nil
 }
 
-// problems are variables of the entry that Tenon cannot fill in.
+// problems returns warnings about variables that Tenon cannot expand.
 func (e *Entry) problems(where string) (list []string) {
 	ids := map[string]bool{}
 	for _, in := range e.Inputs {
@@ -113,7 +112,7 @@ func (p place) read() ([]Entry, error) {
 	return readServers(root, Source{File: p.file, Project: p.project})
 }
 
-// places lists where a program keeps servers, the person's own places first.
+// places returns the locations of a program's servers, the user's first.
 func (o *Options) places(app, system string) []place {
 	home := func(parts ...string) string { return filepath.Join(append([]string{o.Home}, parts...)...) }
 	settings := o.settingsFolder(system)
@@ -130,7 +129,7 @@ func (o *Options) places(app, system string) []place {
 		for _, dir := range slices.Compact([]string{o.Dir, project}) {
 			list = append(list, place{file: file, within: []string{"projects", dir}})
 		}
-		return list // the project's own file is read anyway
+		return list // Load reads the project's own file
 	case "cursor":
 		return []place{{file: home(".cursor", "mcp.json")}, {file: filepath.Join(o.Dir, ".cursor", "mcp.json"), project: true}}
 	}
@@ -146,8 +145,7 @@ func (o *Options) places(app, system string) []place {
 	return append(list, place{file: filepath.Join(o.Dir, ".vscode", "mcp.json"), project: true})
 }
 
-// globQuote keeps letters of a path from being taken for a pattern. Where the
-// system has no way to say that, such a path is left as it is.
+// globQuote escapes the pattern characters of a path. Windows has no escapes.
 func globQuote(path string) string {
 	if runtime.GOOS == "windows" {
 		return path
@@ -155,7 +153,7 @@ func globQuote(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// settingsFolder is where programs keep their settings on a system.
+// settingsFolder returns the folder of programs' settings on a system.
 func (o *Options) settingsFolder(system string) string {
 	variable, fallback := "XDG_CONFIG_HOME", filepath.Join(o.Home, ".config")
 	switch system {

@@ -52,7 +52,7 @@ func TestImport(t *testing.T) {
 			if strings.Join(got, " ") != c.want {
 				t.Errorf("got %v, want %s; warnings %q", got, c.want, warnings)
 			}
-			if again := slices.ContainsFunc(warnings, func(s string) bool { return strings.Contains(s, "of this name already") }); again != (c.want == "a b c d e(project)") {
+			if again := slices.ContainsFunc(warnings, func(s string) bool { return strings.Contains(s, "with this name was imported before") }); again != (c.want == "a b c d e(project)") {
 				t.Errorf("warnings %q", warnings)
 			}
 			for _, e := range w.load().Entries() {
@@ -69,7 +69,7 @@ func TestImportSaysWhatItCannot(t *testing.T) {
 	_, _, err := Import("cursr", &w.o)
 	wantError(t, err, "claude-desktop, claude-code, vscode, cursor", `did you mean "cursor"?`)
 	_, _, err = Import("cursor", &w.o)
-	wantError(t, err, "nothing was found: looked at "+filepath.Join(w.o.Home, ".cursor", "mcp.json"))
+	wantError(t, err, "none of its files exists: "+filepath.Join(w.o.Home, ".cursor", "mcp.json"))
 
 	file := filepath.Join(w.o.Home, ".cursor", "mcp.json")
 	w.write(file, `{"mcpServers": {"bad": {}, "odd": {"command": "x", "args": ["${command:y}"], "autoApprove": []}}}`)
@@ -78,12 +78,12 @@ func TestImportSaysWhatItCannot(t *testing.T) {
 		t.Fatalf("%+v %v", entries, err)
 	}
 	all := strings.Join(warnings, "\n")
-	for _, want := range []string{"mcp.json:1:", "must have command", "odd (" + file + `): "autoApprove"`, "args[0] has ${command:y}, which is not known"} {
+	for _, want := range []string{"mcp.json:1:", "must have command", "odd (" + file + `): "autoApprove"`, "args[0] has unknown variable ${command:y}"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("warnings %q lack %q", all, want)
 		}
 	}
 	w.write(file, "{")
 	_, _, err = Import("cursor", &w.o)
-	wantError(t, err, "import from cursor", "mcp.json:1:", "not valid JSON")
+	wantError(t, err, "import from cursor", "mcp.json:1:", "invalid JSON")
 }

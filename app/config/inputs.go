@@ -2,26 +2,25 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// An answer is what a person said to an input.
+// An answer is the value of an input.
 type answer struct {
 	text   string
 	secret bool
 }
 
-// ask returns the answer to an input of the entry's file. It is looked for in
-// the environment first, so that scripts can give it, and asked for once.
+// ask returns the value of an input: from the environment, or from the user, who
+// is asked once.
 func (c *Config) ask(e Entry, id string) (text string, secret bool, err error) {
-	i := -1
-	var ids []string
-	for k, in := range e.Inputs {
-		if ids = append(ids, in.ID); in.ID == id {
-			i = k
-		}
-	}
+	i := slices.IndexFunc(e.Inputs, func(in Input) bool { return in.ID == id })
 	if i < 0 {
+		var ids []string
+		for _, in := range e.Inputs {
+			ids = append(ids, in.ID)
+		}
 		return "", false, fmt.Errorf("uses ${input:%s}, but inputs has no such id%s", id, didYouMean(id, ids))
 	}
 	in := e.Inputs[i]
@@ -42,7 +41,7 @@ func (c *Config) ask(e Entry, id string) (text string, secret bool, err error) {
 	case in.Default != "":
 		text = in.Default
 	default:
-		return "", false, fmt.Errorf("uses ${input:%s} (%s), and there is nobody to ask: set %s", id, in.Description, name)
+		return "", false, fmt.Errorf("uses ${input:%s} (%s), which cannot be entered here; set %s", id, in.Description, name)
 	}
 	if err := in.accepts(text); err != nil {
 		return "", false, fmt.Errorf("uses ${input:%s}: %w", id, err)
@@ -52,18 +51,13 @@ func (c *Config) ask(e Entry, id string) (text string, secret bool, err error) {
 }
 
 func (in Input) accepts(text string) error {
-	if len(in.Options) == 0 {
+	if len(in.Options) == 0 || slices.Contains(in.Options, text) {
 		return nil
 	}
-	for _, o := range in.Options {
-		if o == text {
-			return nil
-		}
-	}
-	return fmt.Errorf("the answer must be one of %s", strings.Join(in.Options, ", "))
+	return fmt.Errorf("the value must be one of %s", strings.Join(in.Options, ", "))
 }
 
-// inputVariable is the environment variable that answers an input.
+// inputVariable returns the environment variable with the value of an input.
 func inputVariable(id string) string {
 	return "TENON_INPUT_" + strings.Map(func(r rune) rune {
 		switch {

@@ -19,8 +19,8 @@ const (
 	userFile    = "tenon.json"
 )
 
-// A Config is what was found. It may be used by several goroutines; it does
-// not see later changes of the files.
+// A Config is a loaded configuration. It is safe for concurrent use and does not
+// see later changes of the files.
 type Config struct {
 	o        Options
 	project  string // the project's folder
@@ -33,10 +33,9 @@ type Config struct {
 	answers map[string]answer // by file and id of the input
 }
 
-// Load reads the project's file and the user's file. A file that is not there
-// is as good as an empty one; one that cannot be read, or that is not JSON, is
-// an error that says where and why. A single bad entry spoils nothing but
-// itself: [Config.Server] tells what is wrong with it.
+// Load reads the project's file and the user's file. Either may be missing. A file
+// that is unreadable or not JSON is an error. An invalid entry is not: it has Err
+// set, which [Config.Server] returns.
 func Load(o *Options) (*Config, error) {
 	c := &Config{answers: map[string]answer{}}
 	if o != nil {
@@ -80,7 +79,7 @@ func (o *Options) fill() (err error) {
 		o.UserDir = filepath.Join(base, "tenon")
 	}
 	if o.Home == "" {
-		o.Home, _ = os.UserHomeDir() // ${userHome} says that there is none
+		o.Home, _ = os.UserHomeDir() // ${userHome} is an error then
 	}
 	if o.Getenv == nil {
 		o.Getenv = os.LookupEnv
@@ -88,10 +87,9 @@ func (o *Options) fill() (err error) {
 	return nil
 }
 
-// projectFolder is the nearest folder from dir upwards that has a project file,
-// and dir if there is none. It looks no higher than the folder of a Git
-// repository, and not above dir at all if dir is in none: a file that somebody
-// put into a folder far above has nothing to do with what is worked on here.
+// projectFolder returns the nearest folder at or above dir that has a project
+// file, up to the root of the Git repository. It returns dir if there is none or
+// dir is in no repository.
 func projectFolder(dir string) string {
 	found := ""
 	for at := dir; ; at = filepath.Dir(at) {
@@ -122,7 +120,7 @@ func (c *Config) load(src Source) ([]Entry, error) {
 	if src.Project {
 		for _, m := range root.members() {
 			if slices.Contains(settingMembers, m.name) && !slices.Contains(serverMembers, m.name) {
-				c.warnings = append(c.warnings, fmt.Sprintf("%s: %q counts only in your own %s and was passed over", src.File, m.name, c.user))
+				c.warnings = append(c.warnings, fmt.Sprintf("%s: %q is ignored here; it belongs in %s", src.File, m.name, c.user))
 			}
 		}
 	} else if c.settings, err = readSettings(root); err != nil {
@@ -131,11 +129,10 @@ func (c *Config) load(src Source) ([]Entry, error) {
 	return readServers(root, src)
 }
 
-// serverMembers are the members of a file that are about servers.
+// serverMembers are the members of a file that configure servers.
 var serverMembers = []string{"$schema", "mcpServers", "servers", "inputs"}
 
-// readServers reads mcpServers, and what servers has beyond that, in the order
-// of the file.
+// readServers reads mcpServers and the further entries of servers in order.
 func readServers(root node, src Source) ([]Entry, error) {
 	inputs, err := readInputs(root, src)
 	if err != nil {
@@ -147,17 +144,15 @@ func readServers(root node, src Source) ([]Entry, error) {
 		if !ok {
 			continue
 		}
-		members, err := n.object()
-		if err != nil {
-			return nil, err
-		}
-		for _, m := range members {
-			if slices.ContainsFunc(list, func(e Entry) bool { return e.Name == m.name }) {
-				continue
+		if err := n.eachMember(func(m member) error {
+			if !slices.ContainsFunc(list, func(e Entry) bool { return e.Name == m.name }) {
+				e := readEntry(m, src)
+				e.Inputs = usedInputs(e, inputs)
+				list = append(list, e)
 			}
-			e := readEntry(m, src)
-			e.Inputs = usedInputs(e, inputs)
-			list = append(list, e)
+			return nil
+		}); err != nil {
+			return nil, err
 		}
 	}
 	return list, nil
@@ -168,19 +163,10 @@ func readInputs(root node, src Source) ([]Input, error) {
 	if !ok {
 		return nil, nil
 	}
-	nodes, err := n.list()
-	if err != nil {
-		return nil, err
-	}
-	var list []Input
-	for _, n := range nodes {
-		members, err := n.object()
-		if err != nil {
-			return nil, err
-		}
+	return listOf(n, func(n node) (Input, error) {
 		in := Input{Source: src}
 		in.Source.Line, _ = n.doc.position(n.off)
-		for _, m := range members {
+		err := n.eachMember(func(m member) (err error) {
 			switch m.name {
 			case "id":
 				in.ID, err = m.value.text()
@@ -193,41 +179,26 @@ func readInputs(root node, src Source) ([]Input, error) {
 			case "password":
 				in.Password, err = m.value.bool()
 			case "options":
-				in.Options, err = readChoices(m.value)
+				in.Options, err = listOf(m.value, readOption)
 			}
-			if err != nil {
-				return nil, err
-			}
+			return err
+		})
+		if err == nil && in.ID == "" {
+			err = n.errorf(`must have an "id"`)
 		}
-		if in.ID == "" {
-			return nil, n.errorf(`must have an "id"`)
-		}
-		list = append(list, in)
-	}
-	return list, nil
+		return in, err
+	})
 }
 
-// readChoices reads a list of strings, or of objects with a value.
-func readChoices(n node) ([]string, error) {
-	nodes, err := n.list()
-	if err != nil {
-		return nil, err
+// readOption reads a string, or an object with a value.
+func readOption(n node) (string, error) {
+	if v, ok := n.member("value"); ok {
+		n = v
 	}
-	var list []string
-	for _, e := range nodes {
-		if v, ok := e.member("value"); ok {
-			e = v
-		}
-		s, err := e.scalar()
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, s)
-	}
-	return list, nil
+	return n.scalar()
 }
 
-// Names lists the servers that can be opened by name, in order.
+// Names returns the sorted names of the servers that are not shadowed.
 func (c *Config) Names() []string {
 	var names []string
 	for _, e := range c.entries {
@@ -239,27 +210,27 @@ func (c *Config) Names() []string {
 	return names
 }
 
-// Entries lists all servers as they stand in the files, the user's first. No
-// variable is looked up for this.
+// Entries returns all entries of the files, the user's first, with variables not
+// expanded.
 func (c *Config) Entries() []Entry { return slices.Clone(c.entries) }
 
-// Settings are the user's.
+// Settings returns the user's settings.
 func (c *Config) Settings() Settings { return c.settings }
 
-// Warnings are about members of the files that were passed over, and about
+// Warnings returns sentences about ignored members of the files, and about
 // permissions that let other users change the user's file.
 func (c *Config) Warnings() []string { return slices.Clone(c.warnings) }
 
-// UserFile is the user's file, whether or not there is one.
+// UserFile returns the path of the user's file, which may not exist.
 func (c *Config) UserFile() string { return c.user }
 
-// ProjectFile is the project's file, whether or not there is one.
+// ProjectFile returns the path of the project's file, which may not exist.
 func (c *Config) ProjectFile() string { return filepath.Join(c.project, projectFile) }
 
-// ApprovalsFile is where approvals of this user are kept.
+// ApprovalsFile returns the path of the user's approvals.
 func (c *Config) ApprovalsFile() string { return filepath.Join(c.o.UserDir, "approvals.json") }
 
-// entry finds the entry that counts for a name.
+// entry returns the entry with a name that is not shadowed.
 func (c *Config) entry(name string) (Entry, error) {
 	for _, e := range c.entries {
 		if e.Name == name && e.Shadowed == "" {
@@ -267,7 +238,7 @@ func (c *Config) entry(name string) (Entry, error) {
 		}
 	}
 	if len(c.entries) == 0 {
-		return Entry{}, fmt.Errorf("there is no server %q, because none is set up: add one to %s or %s, or give a URL, builtin:NAME or a command after --", visible.Line(name), c.user, c.ProjectFile())
+		return Entry{}, fmt.Errorf("no server %q: no servers are configured; add one to %s or %s, or use a URL, builtin:NAME or a command after --", visible.Line(name), c.user, c.ProjectFile())
 	}
-	return Entry{}, fmt.Errorf("there is no server %q in %s or %s%s", visible.Line(name), c.user, c.ProjectFile(), didYouMean(name, c.Names()))
+	return Entry{}, fmt.Errorf("no server %q in %s or %s%s", visible.Line(name), c.user, c.ProjectFile(), didYouMean(name, c.Names()))
 }

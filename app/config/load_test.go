@@ -16,7 +16,7 @@ func TestNothingFoundIsEmpty(t *testing.T) {
 		t.Errorf("found %v %v %v", c.Names(), c.Entries(), c.Warnings())
 	}
 	_, err := c.Server("x")
-	wantError(t, err, `"x"`, "none is set up", "tenon.json", ".mcp.json")
+	wantError(t, err, `"x"`, "no servers are configured", "tenon.json", ".mcp.json")
 }
 
 func TestLoadEveryMember(t *testing.T) {
@@ -108,12 +108,12 @@ func TestBrokenFiles(t *testing.T) {
 		name, text string
 		parts      []string
 	}{
-		{"syntax", "{\n  \"mcpServers\": {\n    \"a\": {\"command\" \"x\"}\n  }\n}", []string{"tenon.json:3:21:", "not valid JSON", "correct the file"}},
+		{"syntax", "{\n  \"mcpServers\": {\n    \"a\": {\"command\" \"x\"}\n  }\n}", []string{"tenon.json:3:21:", "invalid JSON"}},
 		{"name twice", `{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}`, []string{"tenon.json:1:"}},
 		{"open comment", "{} /* x", []string{"tenon.json:1:4:"}},
 		{"no object", "\n[1]", []string{"tenon.json:2:1:", "must be an object"}},
 		{"servers no object", `{"mcpServers": []}`, []string{"tenon.json:1:16: mcpServers must be an object, not a list"}},
-		{"unknown key", `{"permisions": []}`, []string{"tenon.json:1:2: permisions", `did you mean "permissions"?`}},
+		{"unknown key", `{"permisions": []}`, []string{"tenon.json:1:2: unknown member permisions", `did you mean "permissions"?`}},
 		{"input without id", `{"inputs": [{}]}`, []string{`inputs[0] must have an "id"`}},
 		{"column in letters", `{"ä": 1, "mcpServers": 5}`, []string{":1:2:"}},
 		{"element", `{"trust": ["a", {}]}`, []string{":1:17: trust[1] must be a string, not an object"}},
@@ -131,9 +131,9 @@ func TestBadEntries(t *testing.T) {
 	for _, c := range []struct{ name, entry, want string }{
 		{"nothing", `{}`, "must have command"},
 		{"misspelt", `{"comand": "x"}`, `did you mean "command" instead of "comand"?`},
-		{"other host's word", `{"serverUrl": "https://x"}`, `write "url" instead of "serverUrl"`},
+		{"other host's word", `{"serverUrl": "https://x"}`, `use "url" instead of "serverUrl"`},
 		{"two", `{"command": "x", "url": "https://x"}`, "only one of"},
-		{"type", `{"type": "ws", "url": "wss://x"}`, `has the type "ws", which is not known`},
+		{"type", `{"type": "ws", "url": "wss://x"}`, `has unknown type "ws"`},
 		{"type and command", `{"type": "http", "command": "x"}`, `must have "url"`},
 		{"args", `{"command": "x", "args": "y"}`, ":3:33: mcpServers.bad.args must be a list, not a string"},
 		{"env", `{"command": "x", "env": {"A": []}}`, "mcpServers.bad.env.A must be a string, not a list"},
@@ -161,7 +161,7 @@ func TestNames(t *testing.T) {
 	w := newWorld(t).user(`{"mcpServers": {"filesystem": {"command": "x"}, "github": {"command": "x"}, "日本": {"command": "x"}}}`)
 	w.server("日本")
 	_, err := w.load().Server("gihtub")
-	wantError(t, err, `there is no server "gihtub"`, `did you mean "github"?`)
+	wantError(t, err, `no server "gihtub"`, `did you mean "github"?`)
 	_, err = w.load().Server("zzz")
 	if strings.Contains(err.Error(), "did you mean") {
 		t.Errorf("a wild guess: %v", err)
@@ -171,7 +171,7 @@ func TestNames(t *testing.T) {
 func TestMembersPassedOver(t *testing.T) {
 	w := newWorld(t).user(`{"mcpServers": {"a": {"command": "~/x", "autoApprove": ["y"], "arg": ["z"], "x-note": 1}}}`)
 	got := strings.Join(w.load().Entries()[0].Warnings, "\n")
-	for _, want := range []string{`"autoApprove" was passed over: no file approves tools`, `"arg" is not known and was passed over; did you mean "args"?`, `"x-note" is not known`, "write ${userHome} instead of ~"} {
+	for _, want := range []string{`"autoApprove" is ignored: an entry cannot approve tools`, `unknown member "arg" is ignored; did you mean "args"?`, `unknown member "x-note"`, "is not expanded; use ${userHome}"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("warnings %q lack %q", got, want)
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/typo"
 )
 
-// nearest returns the one of names that was probably meant, or nothing.
+// nearest returns the name that is most similar to name, or "" if none is.
 func nearest(name string, names []string) string {
 	if len(name) > 64 {
 		return ""
@@ -22,7 +22,7 @@ func nearest(name string, names []string) string {
 	return best
 }
 
-// didYouMean is a question to end an error with.
+// didYouMean returns a suffix for an error that suggests a name.
 func didYouMean(name string, names []string) string {
 	if n := nearest(name, names); n != "" {
 		return fmt.Sprintf("; did you mean %q?", n)

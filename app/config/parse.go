@@ -12,24 +12,23 @@ import (
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
-// ErrName is returned by [Parse] for what can only be a name in a config.
+// ErrName is returned by [Parse] for the name of a configured server.
 var ErrName = errors.New("this is the name of a server")
 
-// Parse reads what a person typed for a server:
+// Parse reads a server from command line arguments:
 //
-//	https://host/path        streamable HTTP, or the older pair of endpoints
-//	sse+https://host/path    the older pair of endpoints only
-//	builtin:fs?root=.        a server of this program
+//	https://host/path        streamable HTTP, falling back to HTTP+SSE
+//	sse+https://host/path    HTTP+SSE only
+//	builtin:fs?root=.        a builtin server
 //	-- command argument …    a program
-//	anything else            ErrName: a name to be looked up
+//	anything else            ErrName: the name of a configured server
 //
-// If rest is not empty it is a command: target, unless that is "--" or empty,
-// and then rest. What was typed is taken as it is: no variable is filled in. A
-// command gets the whole environment, as it would from a shell.
+// If rest is not empty, target and rest are a command; target may be "--" or
+// empty. Variables are not expanded. A command inherits the whole environment.
 func Parse(target string, rest []string) (Server, error) {
 	if target == "--" || target == "" {
 		if len(rest) == 0 || rest[0] == "" {
-			return Server{}, errors.New("there is no command after --")
+			return Server{}, errors.New("no command after --")
 		}
 		return command(rest[0], rest[1:]), nil
 	}
@@ -43,7 +42,7 @@ func Parse(target string, rest []string) (Server, error) {
 		return parseURL(strings.ToLower(scheme), after)
 	}
 	if hint := notAName(target); hint != "" {
-		return Server{}, fmt.Errorf("%q is no name of a server: %s", visible.Line(target), hint)
+		return Server{}, fmt.Errorf("%q is not the name of a server: %s", visible.Line(target), hint)
 	}
 	return Server{}, ErrName
 }
@@ -58,11 +57,11 @@ func command(name string, args []string) Server {
 func parseBuiltin(text string) (Server, error) {
 	name, query, _ := strings.Cut(text, "?")
 	if name == "" {
-		return Server{}, errors.New("builtin: must be followed by the name of a server, such as builtin:calc")
+		return Server{}, errors.New("builtin: needs the name of a server, such as builtin:calc")
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return Server{}, fmt.Errorf("builtin:%s has options that cannot be read: %w; write them as name=value&name=value", visible.Line(name), err)
+		return Server{}, fmt.Errorf("builtin:%s has invalid options: %w; use name=value&name=value", visible.Line(name), err)
 	}
 	s := Server{Name: visible.Line(name), Kind: Builtin, Builtin: name, Query: values}
 	s.Secrets = (&expander{}).secrets(s)
@@ -87,18 +86,18 @@ func parseURL(scheme, after string) (Server, error) {
 	return s, nil
 }
 
-// ParseHeader reads a header that a person typed: "Name: value" or
-// "Name=value". The error does not repeat it, since it may hold a secret.
+// ParseHeader parses "Name: value" or "Name=value". The error does not contain
+// the header, which may be a secret.
 func ParseHeader(line string) (name, value string, err error) {
 	i := strings.IndexAny(line, ":=")
 	if i < 0 || !isToken(strings.TrimSpace(line[:i])) || strings.ContainsAny(line, "\r\n\x00") {
-		return "", "", errors.New("a header is written as 'Name: value'")
+		return "", "", errors.New("invalid header: use 'Name: value'")
 	}
 	return strings.TrimSpace(line[:i]), strings.TrimSpace(line[i+1:]), nil
 }
 
-// WithHeaders returns the server with more headers, as [ParseHeader] reads
-// them, in place of those of the same names. Their values count as secrets.
+// WithHeaders returns the server with more headers in the syntax of
+// [ParseHeader]. They replace headers of the same name. Their values are secrets.
 func (s Server) WithHeaders(lines []string) (Server, error) {
 	all, secrets := maps.Clone(s.Headers), slices.Clone(s.Secrets)
 	if all == nil {
@@ -124,8 +123,8 @@ func (s Server) WithHeaders(lines []string) (Server, error) {
 	return s, nil
 }
 
-// WithEnv returns the server with more variables for its program, each written
-// as NAME=value, or as NAME for what getenv has under it.
+// WithEnv returns the server with more environment variables, each as NAME=value,
+// or as NAME for the value that getenv returns.
 func (s Server) WithEnv(words []string, getenv func(string) (string, bool)) (Server, error) {
 	all := maps.Clone(s.Env)
 	if all == nil {
@@ -134,11 +133,11 @@ func (s Server) WithEnv(words []string, getenv func(string) (string, bool)) (Ser
 	for _, word := range words {
 		name, value, given := strings.Cut(word, "=")
 		if name == "" || strings.ContainsRune(word, 0) {
-			return s, errors.New("a variable is written as NAME=value, or as NAME to pass it on")
+			return s, errors.New("invalid variable: use NAME=value, or NAME to pass it on")
 		}
 		if !given {
 			if value, given = getenv(name); !given {
-				return s, fmt.Errorf("the variable %s is not set: write %s=value", visible.Line(name), visible.Line(name))
+				return s, fmt.Errorf("the variable %s is not set; use %s=value", visible.Line(name), visible.Line(name))
 			}
 		}
 		all[name] = value
@@ -148,8 +147,8 @@ func (s Server) WithEnv(words []string, getenv func(string) (string, bool)) (Ser
 	return s, nil
 }
 
-// Entry returns what to write into a file for this server. Variables of a
-// server from a config are written as variables again.
+// Entry returns the entry of this server. For a configured server it is the entry
+// in the file, with variables not expanded.
 func (s Server) Entry() Entry {
 	if s.entry.Kind != "" {
 		return s.entry
@@ -162,17 +161,17 @@ func (s Server) Entry() Entry {
 	return e
 }
 
-// notAName says what to do with a target that was meant as something else.
+// notAName returns what to do with a target that cannot be a name, or "".
 func notAName(target string) string {
 	host, port, ok := strings.Cut(target, ":")
 	port, _, _ = strings.Cut(port, "/")
 	switch {
 	case ok && host != "" && port != "" && strings.Trim(port, "0123456789") == "":
-		return "write http:// or https:// before it if it is a URL"
+		return "start a URL with http:// or https://"
 	case strings.ContainsAny(target, `/\`) || strings.HasPrefix(target, "."):
 		return "to run a program, put it after --"
 	case strings.ContainsAny(target, " \t\n"):
-		return "to run a command, put it after --, without quotes around the whole"
+		return "to run a command, put it after --, without quotes around the whole command"
 	}
 	return ""
 }

@@ -40,14 +40,14 @@ func TestParse(t *testing.T) {
 	for target, want := range map[string]string{
 		"":                   "no command after --",
 		"--":                 "no command after --",
-		"ws://h/":            "must begin with http",
+		"ws://h/":            "must start with http",
 		"https://":           "has no host",
-		"https://h/%zz":      "no URL",
-		"builtin:":           "must be followed by",
-		"builtin:x?a=%zz":    "cannot be read",
+		"https://h/%zz":      "not a URL",
+		"builtin:":           "needs the name of a server",
+		"builtin:x?a=%zz":    "invalid options",
 		"./server":           "put it after --",
 		"npx -y x":           "without quotes",
-		"localhost:8080/mcp": "write http://",
+		"localhost:8080/mcp": "start a URL with http://",
 	} {
 		_, err := Parse(target, nil)
 		wantError(t, err, want)

@@ -12,23 +12,22 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tenon-mcp/tenon/internal/rawjson"
+	json "github.com/go-json-experiment/json"
 )
 
-// A pin is what an approval is about: each thing that decides what a server is,
-// by a name that a person can read. Texts are as they stand in the file, so a
-// variable is pinned by its name and may change its value: that is the person's
-// own doing. What may be secret is pinned by its digest; a text with a secret in it
-// by the text without it and the digest of the whole.
+// A pin is what an approval covers: the facts that identify a server, by readable
+// names. Texts are as written in the file, so a variable is pinned by its name and
+// the user may change its value. Secrets are pinned by digest; a text that contains
+// a secret by the text without it and a digest of the whole.
 //
 //	command, args[0] …, cwd, url, origin, builtin   texts
 //	env NAME, header NAME, oauth, envFile           digests
 //	variable NAME                                   "used"
-//	program, binary                                 where the command was found, and the digest of that file
-//	real path of NAME                               of a builtin's option that leads through a symbolic link
+//	program, binary                                 path of the program, and the digest of that file
+//	real path of NAME                               of a builtin's option that is a path through a symbolic link
 type pin map[string]string
 
-// pinOf looks at a server as it is now.
+// pinOf returns the pin of a server as it is now.
 func pinOf(s Server) pin {
 	e := s.Entry()
 	p := pin{"kind": string(s.Kind)}
@@ -94,8 +93,8 @@ func (s Server) Program() string {
 	return program
 }
 
-// programOf finds the program that a command starts, and the digest of its
-// file. Where it is a link, the file is the one at the end.
+// programOf returns the path of the program that a command starts and the digest
+// of the file, following links.
 func programOf(s Server) (program, binary string) {
 	program = s.Program()
 	if program == "" {
@@ -113,24 +112,13 @@ func programOf(s Server) (program, binary string) {
 	return program, "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// String is the digest of the whole.
-func (p pin) String() string { return digest(string(p.json(""))) }
-
-func (p pin) json(indent string) []byte {
-	b := []byte("{")
-	for i, what := range slices.Sorted(maps.Keys(p)) {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, indent...)
-		b = rawjson.AppendString(b, what)
-		b = append(b, ':', ' ')
-		b = rawjson.AppendString(b, p[what])
-	}
-	return append(b, '}')
+// String returns the digest of the whole pin.
+func (p pin) String() string {
+	text, _ := json.Marshal(p, json.Deterministic(true)) // a map of strings cannot fail
+	return digest(string(text))
 }
 
-// changes lists how a pin differs from an earlier one.
+// changes returns the differences from an earlier pin.
 func (p pin) changes(before pin) []Change {
 	all := maps.Clone(p)
 	maps.Copy(all, before)

@@ -8,44 +8,43 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// An Effect is what a rule says about a call.
+// An Effect is the decision of a rule.
 type Effect string
 
 const (
-	Allow Effect = "allow" // call it
-	Ask   Effect = "ask"   // ask the person
-	Deny  Effect = "deny"  // do not call it, and do not show it to the model
+	Allow Effect = "allow" // call the tool
+	Ask   Effect = "ask"   // ask the user
+	Deny  Effect = "deny"  // do not call the tool, and hide it from the model
 )
 
-// A Rule says what to do with the calls that it matches.
+// A Rule decides the calls that it matches.
 type Rule struct {
 	Effect Effect
 
-	// Server and Tool are globs: * stands for any text, ? for one character.
+	// Server and Tool are patterns: * matches any text, ? one character.
 	Server, Tool string
 
-	// Args are globs by the name of an argument, all of which must match. A
-	// string is matched as it is, another value as compact JSON.
+	// Args are patterns by argument name, all of which must match. They are
+	// compared with the value of a string, or with other values as compact JSON.
 	Args map[string]string
 
-	// Project has a rule that allows count for servers of projects, too.
-	// Other rules always do.
+	// Project applies an allow rule to servers of projects too. Other rules
+	// always apply to them.
 	Project bool
 
 	Line int // in the file; 0 if unknown
 
-	// CommandLine says that the person gave the rule for this run alone. If
-	// it allows a tool that has changed since it was approved, the person is
-	// warned and not asked.
+	// CommandLine says that the rule is from the command line. If it allows a
+	// tool that has changed since it was approved, the user is warned instead of
+	// asked.
 	CommandLine bool
 }
 
-// Match reports whether the rule is about this call. Args is an object in
-// JSON; nil means none.
+// Match reports whether the rule applies to a call. Args is a JSON object; nil
+// means none.
 //
-// A rule that allows is read narrowly and the others widely: arguments with a
-// .. in a path, also percent-encoded, match no pattern of the former, and arguments that are no JSON
-// match every pattern of the latter.
+// An allow rule does not match an argument with ".." in a path, also
+// percent-encoded. Other rules match arguments that are not JSON.
 func (r Rule) Match(server, tool string, args []byte) bool {
 	if !Glob(r.Server, server) || !Glob(r.Tool, tool) {
 		return false
@@ -72,8 +71,8 @@ func (r Rule) Match(server, tool string, args []byte) bool {
 	return true
 }
 
-// climbs reports whether a path or URL goes up somewhere, also if that is
-// percent-encoded, even several times.
+// climbs reports whether a path or URL contains "..", also percent-encoded several
+// times.
 func climbs(value string) bool {
 	const rounds = 4
 	for range rounds {
@@ -86,10 +85,10 @@ func climbs(value string) bool {
 		}
 		value = decoded
 	}
-	return true // nobody encodes a plain path that often
+	return true // encoded too often to be an honest path
 }
 
-// percentDecoded decodes each %XX once, and leaves other percent signs alone.
+// percentDecoded decodes each %XX once and keeps other percent signs.
 func percentDecoded(s string) string {
 	if !strings.Contains(s, "%") {
 		return s
@@ -108,10 +107,10 @@ func percentDecoded(s string) string {
 	return string(b)
 }
 
-// Decide says what to do with a call, and by which rule. The strictest rule
-// that matches counts, whatever the order: deny before ask before allow. Only an
-// allow rule of the command line, which the person typed for this run, counts
-// before ask. A call that no rule matches is asked about; the rule is nil then.
+// Decide returns the effect for a call and the rule that decides. Of the matching
+// rules deny takes precedence over ask and ask over allow, except that an allow
+// rule of the command line takes precedence over ask. If no rule matches, Decide
+// returns Ask and nil.
 func (s Settings) Decide(server, tool string, args []byte) (Effect, *Rule) {
 	for _, one := range []struct {
 		effect    Effect
@@ -126,10 +125,9 @@ func (s Settings) Decide(server, tool string, args []byte) (Effect, *Rule) {
 	return Ask, nil
 }
 
-// ForProject returns the settings as they count for a project's server. A
-// project chooses the names of its servers, so what allows something to a name
-// does not count: allow rules without Project, and Trust. Rules of the command
-// line do.
+// ForProject returns the settings for a project's server. A project chooses the
+// names of its servers, so Trust and allow rules without Project or CommandLine do
+// not apply.
 func (s Settings) ForProject() Settings {
 	s.Rules = slices.DeleteFunc(slices.Clone(s.Rules), func(r Rule) bool { return r.Effect == Allow && !r.Project && !r.CommandLine })
 	s.Trust = nil
@@ -150,18 +148,18 @@ func (s Settings) Hidden(server, tool string) bool {
 	})
 }
 
-// IsSensitive reports whether data from one server may go to the other only
-// when the person says so.
+// IsSensitive reports whether data from one server may go to the other only with
+// the user's consent.
 func (s Settings) IsSensitive(from, to string) bool {
 	return from != to && slices.ContainsFunc(s.Sensitive, func(p Pair) bool { return Glob(p.From, from) && Glob(p.To, to) })
 }
 
-// Glob reports whether pattern matches all of text. * stands for any text,
-// slashes included, and ? for one character. It takes time in proportion to
-// the product of both lengths at most.
+// Glob reports whether pattern matches all of text. * matches any text, including
+// slashes, and ? one character. It takes at most time proportional to the product
+// of both lengths.
 func Glob(pattern, text string) bool {
 	p, t := []rune(pattern), []rune(text)
-	star, from := -1, 0 // the last star, and where in text it ends so far
+	star, from := -1, 0 // last star, and end of its match in text
 	i, j := 0, 0
 	for j < len(t) {
 		switch {

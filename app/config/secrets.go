@@ -10,9 +10,9 @@ import (
 	"github.com/tenon-mcp/tenon/internal/redact"
 )
 
-// note remembers a value from outside if it looks like a secret, and says
+// addSecret records the value of a variable if it looks like a secret, and reports
 // whether it does.
-func (x *expander) note(name, value string, sure bool) bool {
+func (x *expander) addSecret(name, value string, sure bool) bool {
 	if !sure && !redact.Setting(name) && !secretValue(value) || !worthHiding(value, sure) {
 		return false
 	}
@@ -20,7 +20,7 @@ func (x *expander) note(name, value string, sure bool) bool {
 	return true
 }
 
-// secrets lists all values of a server that must not get about.
+// secrets returns all secret values of a server.
 func (x *expander) secrets(s Server) []string {
 	found := map[string]bool{}
 	add := func(value string, sure bool) {
@@ -41,8 +41,7 @@ func (x *expander) secrets(s Server) []string {
 	for name, v := range s.Headers {
 		if redact.Setting(name) || secretValue(v) {
 			add(v, false)
-			// Without the scheme, such as Bearer, it is as good.
-			if _, token, ok := strings.Cut(v, " "); ok {
+			if _, token, ok := strings.Cut(v, " "); ok { // without a scheme such as Bearer
 				add(strings.TrimSpace(token), false)
 			}
 		}
@@ -74,7 +73,7 @@ func (x *expander) secrets(s Server) []string {
 	return slices.Collect(maps.Keys(found))
 }
 
-// passwordIn finds the password and the secret parameters of a URL.
+// passwordIn adds the password and the secret parameters of a URL.
 func passwordIn(text string, add func(value string, sure bool)) {
 	if !strings.Contains(text, "://") {
 		return
@@ -98,8 +97,8 @@ func passwordIn(text string, add func(value string, sure bool)) {
 	}
 }
 
-// secretValue reports whether a value looks as if a machine had made it up:
-// long, of letters and digits, and with no word or path in it.
+// secretValue reports whether a value looks generated: long, mostly letters and
+// digits, and not a path or several words.
 func secretValue(v string) bool {
 	if len(v) < 20 || strings.ContainsAny(v, " /\\,;@") {
 		return false
@@ -116,8 +115,8 @@ func secretValue(v string) bool {
 	return digits >= 3 && letters >= 3 && (digits+letters)*10 >= len(v)*8
 }
 
-// worthHiding reports whether hiding a value can be done without making other
-// text unreadable: nobody's secret is "true" or "1".
+// worthHiding reports whether a value can be hidden without making other text
+// unreadable, which "true" or "1" would.
 func worthHiding(v string, sure bool) bool {
 	switch strings.ToLower(v) {
 	case "true", "false", "none", "null", "default", "bearer", "basic", "localhost", "enabled", "disabled":
@@ -126,16 +125,15 @@ func worthHiding(v string, sure bool) bool {
 	return len(v) >= 4
 }
 
-// Redact returns text with the secrets of this server left out, in every
-// spelling. It hides nothing by its name.
+// Redact returns text with the secrets of this server replaced, in every encoding.
 func (s Server) Redact(text string) string { return redact.New(s.Secrets...).Known(text) }
 
-// show returns one of the texts of a server, named by its place in the entry,
-// without secrets. A variable that holds one stands as it is written.
+// show returns a text of the server without secrets; place is its place in the
+// entry. A variable with a secret value is shown as the variable.
 //
-// In a project's file secrets are found by their place only. A file that could
-// declare values to be secret everywhere would hide the code that it runs from
-// the person who approves it; so an argument that may be code is shown whole.
+// For a project's file it finds secrets only by their place. Otherwise the file
+// could hide the code that it runs from the user who approves it. For the same
+// reason it shows an argument that may be code in full.
 func (s Server) show(place, value string) string {
 	if shown, ok := s.shown[place]; ok {
 		if value != shown && strings.HasPrefix(shown, fromFile) {

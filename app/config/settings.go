@@ -6,60 +6,58 @@ import (
 	"strconv"
 )
 
-// Settings are what a person has decided once for all, in tenon.json.
+// Settings are the user's settings in tenon.json.
 type Settings struct {
-	// Model is the model to use, as provider/name. Empty means none chosen.
+	// Model is the model to use, as provider/name. Empty means none.
 	Model string
 
-	// Rules say which tools may be called. See [Settings.Decide].
+	// Rules decide which tools may be called. See [Settings.Decide].
 	Rules []Rule
 
-	// Sensitive are pairs of servers between which no data goes without the
-	// person's say.
+	// Sensitive are pairs of servers between which data needs the user's consent.
 	Sensitive []Pair
 
-	// Trust are globs of servers whose own word about their tools (read-only,
-	// destructive) is believed.
+	// Trust are patterns of servers whose tool annotations (read-only,
+	// destructive) are trusted.
 	Trust []string
 
-	// Audit is about the log of all calls.
+	// Audit configures the log of all calls.
 	Audit Audit
 
 	// ToolSearch says when the model searches for tools.
 	ToolSearch ToolSearch
 }
 
-// A Pair is two globs: data from servers of the first kind to servers of the
-// second.
+// A Pair is two patterns: data from servers that match From to servers that match
+// To.
 type Pair struct{ From, To string }
 
-// Audit says where the log of calls is kept, and what if it cannot be written.
+// Audit configures the log of all calls.
 type Audit struct {
-	// File is empty for the default place.
+	// File is the path of the log; empty means the default.
 	File string
-	// Optional lets calls go on when the log cannot be written. Unset, they
-	// are refused then.
+	// Optional allows calls when the log cannot be written.
 	Optional bool
 }
 
-// A ToolSearch says when the model is given search_tools and call_tool instead
-// of the tools themselves. The zero value is ToolSearchAuto.
+// A ToolSearch says when the model gets search_tools and call_tool instead of all
+// tools. The zero value is ToolSearchAuto.
 type ToolSearch struct {
 	Mode string // ToolSearchAuto, ToolSearchAlways or ToolSearchNever
 
-	// Tokens is how many tokens the definitions of all tools may take before
-	// the model searches. 0: Mode decides.
+	// Tokens is the largest size of all tool definitions, in tokens, without a
+	// search. 0 means that Mode decides.
 	Tokens int
 }
 
 // The modes of a ToolSearch.
 const (
-	ToolSearchAuto   = "auto"   // where the tools are many, or large for the model's context
-	ToolSearchAlways = "always" // the model always searches
-	ToolSearchNever  = "never"  // the model is always given all tools
+	ToolSearchAuto   = "auto"   // search if there are many tools, or too large ones for the model's context
+	ToolSearchAlways = "always" // always search
+	ToolSearchNever  = "never"  // always send all tools
 )
 
-// ParseToolSearch reads "auto", "always", "never" or a number of tokens.
+// ParseToolSearch parses "auto", "always", "never" or a number of tokens.
 func ParseToolSearch(text string) (ToolSearch, error) {
 	switch text {
 	case ToolSearchAuto, ToolSearchAlways, ToolSearchNever:
@@ -72,18 +70,18 @@ func ParseToolSearch(text string) (ToolSearch, error) {
 	return ToolSearch{Tokens: n}, nil
 }
 
-// settingMembers are the names that tenon.json may have.
+// settingMembers are the members of tenon.json.
 var settingMembers = append([]string{"model", "permissions", "sensitive", "trust", "audit", "toolSearch"}, serverMembers...)
 
 func readSettings(root node) (s Settings, err error) {
-	for _, m := range root.members() {
+	err = root.eachMember(func(m member) (err error) {
 		switch m.name {
 		case "model":
 			s.Model, err = m.value.text()
 		case "permissions":
-			s.Rules, err = readRules(m.value)
+			s.Rules, err = listOf(m.value, readRule)
 		case "sensitive":
-			s.Sensitive, err = readPairs(m.value)
+			s.Sensitive, err = listOf(m.value, readPair)
 		case "trust":
 			s.Trust, err = m.value.texts()
 		case "audit":
@@ -95,88 +93,58 @@ func readSettings(root node) (s Settings, err error) {
 				err = m.unknown(settingMembers)
 			}
 		}
-		if err != nil {
-			return Settings{}, err
-		}
-	}
-	return s, nil
+		return err
+	})
+	return s, err
 }
 
-// unknown is an error about the name of a member.
+// unknown returns an error about the name of a member.
 func (m member) unknown(known []string) error {
-	return m.value.doc.errorAt(m.off, "%s is not known here%s", m.value.path, didYouMean(m.name, known))
+	return m.value.doc.errorAt(m.off, "unknown member %s%s", m.value.path, didYouMean(m.name, known))
 }
 
-func readRules(n node) ([]Rule, error) {
-	nodes, err := n.list()
-	if err != nil {
-		return nil, err
-	}
-	var rules []Rule
-	for _, n := range nodes {
-		members, err := n.object()
-		if err != nil {
-			return nil, err
-		}
-		r := Rule{Server: "*", Tool: "*"}
-		for _, m := range members {
+func readRule(n node) (Rule, error) {
+	r := Rule{Server: "*", Tool: "*"}
+	r.Line, _ = n.doc.position(n.off)
+	err := n.eachMember(func(m member) (err error) {
+		switch m.name {
+		case "effect":
 			var text string
-			switch m.name {
-			case "effect":
-				text, err = m.value.text()
-				r.Effect = Effect(text)
-			case "server":
-				r.Server, err = m.value.text()
-			case "tool":
-				r.Tool, err = m.value.text()
-			case "args":
-				r.Args, err = m.value.table()
-			case "project":
-				r.Project, err = m.value.bool()
-			default:
-				err = m.unknown([]string{"effect", "server", "tool", "args", "project"})
-			}
-			if err != nil {
-				return nil, err
-			}
+			text, err = m.value.text()
+			r.Effect = Effect(text)
+		case "server":
+			r.Server, err = m.value.text()
+		case "tool":
+			r.Tool, err = m.value.text()
+		case "args":
+			r.Args, err = m.value.table()
+		case "project":
+			r.Project, err = m.value.bool()
+		default:
+			err = m.unknown([]string{"effect", "server", "tool", "args", "project"})
 		}
-		if r.Effect != Allow && r.Effect != Ask && r.Effect != Deny {
-			return nil, n.errorf(`must have an "effect" that is "allow", "ask" or "deny"`)
-		}
-		r.Line, _ = n.doc.position(n.off)
-		rules = append(rules, r)
+		return err
+	})
+	if err == nil && r.Effect != Allow && r.Effect != Ask && r.Effect != Deny {
+		err = n.errorf(`must have an "effect" that is "allow", "ask" or "deny"`)
 	}
-	return rules, nil
+	return r, err
 }
 
-func readPairs(n node) ([]Pair, error) {
-	nodes, err := n.list()
-	if err != nil {
-		return nil, err
-	}
-	var pairs []Pair
-	for _, n := range nodes {
-		members, err := n.object()
-		if err != nil {
-			return nil, err
+func readPair(n node) (Pair, error) {
+	p := Pair{From: "*", To: "*"}
+	err := n.eachMember(func(m member) (err error) {
+		switch m.name {
+		case "from":
+			p.From, err = m.value.text()
+		case "to":
+			p.To, err = m.value.text()
+		default:
+			err = m.unknown([]string{"from", "to"})
 		}
-		p := Pair{From: "*", To: "*"}
-		for _, m := range members {
-			switch m.name {
-			case "from":
-				p.From, err = m.value.text()
-			case "to":
-				p.To, err = m.value.text()
-			default:
-				err = m.unknown([]string{"from", "to"})
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-		pairs = append(pairs, p)
-	}
-	return pairs, nil
+		return err
+	})
+	return p, err
 }
 
 func readToolSearch(n node) (ToolSearch, error) {
@@ -192,11 +160,7 @@ func readToolSearch(n node) (ToolSearch, error) {
 }
 
 func readAudit(n node) (a Audit, err error) {
-	members, err := n.object()
-	if err != nil {
-		return a, err
-	}
-	for _, m := range members {
+	err = n.eachMember(func(m member) (err error) {
 		switch m.name {
 		case "file":
 			a.File, err = m.value.text()
@@ -205,9 +169,7 @@ func readAudit(n node) (a Audit, err error) {
 		default:
 			err = m.unknown([]string{"file", "optional"})
 		}
-		if err != nil {
-			return Audit{}, err
-		}
-	}
-	return a, nil
+		return err
+	})
+	return a, err
 }

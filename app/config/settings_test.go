@@ -71,7 +71,7 @@ func TestBadSettings(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"permissions": [{"tool": "x"}]}`:                    `permissions[0] must have an "effect"`,
 		`{"permissions": [{"effect": "permit"}]}`:             `must have an "effect"`,
-		`{"permissions": [{"effect": "allow", "tol": "x"}]}`:  `permissions[0].tol is not known here; did you mean "tool"?`,
+		`{"permissions": [{"effect": "allow", "tol": "x"}]}`:  `unknown member permissions[0].tol; did you mean "tool"?`,
 		`{"sensitive": [{"form": "x"}]}`:                      `did you mean "from"?`,
 		`{"audit": {"optionl": true}}`:                        `did you mean "optional"?`,
 		`{"modle": "x"}`:                                      `did you mean "model"?`,

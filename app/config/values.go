@@ -8,7 +8,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// what names the kind of a value, for errors.
+// what returns the type of a value for errors.
 func (n node) what() string {
 	switch n.raw[0] {
 	case '{':
@@ -33,7 +33,7 @@ func (n node) text() (string, error) {
 	return s, nil
 }
 
-// scalar is text that may also be written as a number, true or false.
+// scalar returns a string, number or boolean as text.
 func (n node) scalar() (string, error) {
 	switch n.raw[0] {
 	case '{', '[', 'n':
@@ -67,48 +67,40 @@ func (n node) list() ([]node, error) {
 	}
 	var list []node
 	for e := rawjson.Array(n.raw); e.Next(); {
-		// Elements are slices of the list, so what is left of it says where.
+		// Elements are slices of the list, so the rest of its capacity is the offset.
 		off := n.off + cap(n.raw) - cap(e.Value)
 		list = append(list, node{doc: n.doc, raw: e.Value, off: off, path: fmt.Sprintf("%s[%d]", n.path, len(list))})
 	}
 	return list, nil
 }
 
-func (n node) texts() ([]string, error) {
+func (n node) texts() ([]string, error) { return listOf(n, node.scalar) }
+
+// listOf reads each element of a list.
+func listOf[T any](n node, read func(node) (T, error)) ([]T, error) {
 	nodes, err := n.list()
-	if err != nil {
-		return nil, err
-	}
-	list := make([]string, 0, len(nodes))
-	for _, e := range nodes {
-		s, err := e.scalar()
-		if err != nil {
-			return nil, err
+	list := make([]T, len(nodes))
+	for i, e := range nodes {
+		if list[i], err = read(e); err != nil {
+			break
 		}
-		list = append(list, s)
 	}
-	return list, nil
+	return list, err
 }
 
-// table is an object of strings. A null leaves its name out.
+// table reads an object of strings. It ignores null values.
 func (n node) table() (map[string]string, error) {
-	members, err := n.object()
-	if err != nil {
-		return nil, err
-	}
-	table := make(map[string]string, len(members))
-	for _, m := range members {
-		if rawjson.IsNull(m.value.raw) {
-			continue
+	table := map[string]string{}
+	err := n.eachMember(func(m member) (err error) {
+		if !rawjson.IsNull(m.value.raw) {
+			table[m.name], err = m.value.scalar()
 		}
-		if table[m.name], err = m.value.scalar(); err != nil {
-			return nil, err
-		}
-	}
-	return table, nil
+		return err
+	})
+	return table, err
 }
 
-// duration is a number of milliseconds, or a string such as "30s".
+// duration reads a number of milliseconds, or a string such as "30s".
 func (n node) duration() (time.Duration, error) {
 	d, err := time.Duration(0), error(nil)
 	if n.raw[0] == '"' {

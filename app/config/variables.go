@@ -1,28 +1,29 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 )
 
-// A variable is what stands between ${ and }.
+// A variable is a reference such as ${NAME:-default}.
 type variable struct {
-	kind    string // "env", "input", or a name of ours such as "workspaceFolder"
+	kind    string // "env", "input", or one of predefined
 	name    string // for env and input
-	def     string // after :-
+	def     string // the text after :-
 	hasDef  bool
-	written string // the whole, as it stands in the text
+	written string // the whole reference
 }
 
-// ours are the variables that are no environment variables.
-var ours = []string{"workspaceFolder", "workspaceFolderBasename", "userHome", "pathSeparator", "/"}
+// predefined are variables that are not from the environment.
+var predefined = []string{"workspaceFolder", "workspaceFolderBasename", "userHome", "pathSeparator", "/"}
 
-// eachVariable walks over text. It gives what is literal and what is a
-// variable, in order, and stops at the first error.
+// eachVariable calls literal and use with the parts of text in order, until the
+// first error.
 //
-// $${ stands for a literal ${. A default ends at the brace that closes the
-// variable, and may itself have variables and pairs of braces in it.
+// $${ is a literal ${. A default ends at the brace that closes the variable, and
+// may contain variables and pairs of braces.
 func eachVariable(text string, literal func(string), use func(variable) error) error {
 	for {
 		i := strings.Index(text, "${")
@@ -38,7 +39,7 @@ func eachVariable(text string, literal func(string), use func(variable) error) e
 		literal(text[:i])
 		end := closing(text[i:])
 		if end < 0 {
-			return fmt.Errorf("has ${ without }: close it, or write $${ for a literal ${")
+			return errors.New("has ${ without }; use $${ for a literal ${")
 		}
 		v, err := parseVariable(text[i : i+end+1])
 		if err != nil {
@@ -51,7 +52,7 @@ func eachVariable(text string, literal func(string), use func(variable) error) e
 	}
 }
 
-// closing is the index of the brace that closes the variable at the start of
+// closing returns the index of the brace that closes the variable at the start of
 // text, or -1.
 func closing(text string) int {
 	depth := 0
@@ -75,11 +76,9 @@ func parseVariable(written string) (variable, error) {
 	v := variable{written: written}
 	inner := written[2 : len(written)-1]
 	inner, v.def, v.hasDef = strings.Cut(inner, ":-")
-	for _, name := range ours {
-		if inner == name && !v.hasDef {
-			v.kind = name
-			return v, nil
-		}
+	if slices.Contains(predefined, inner) && !v.hasDef {
+		v.kind = inner
+		return v, nil
 	}
 	kind, rest, typed := strings.Cut(inner, ":")
 	switch {
@@ -90,7 +89,7 @@ func parseVariable(written string) (variable, error) {
 	case typed && kind == "input" && rest != "" && !v.hasDef:
 		v.kind, v.name = "input", rest
 	default:
-		return v, fmt.Errorf("has %s, which is not known: use ${VAR}, ${VAR:-default}, ${env:VAR}, ${input:id}, ${workspaceFolder} or ${userHome}, or write $${ for a literal ${", written)
+		return v, fmt.Errorf("has unknown variable %s; use ${VAR}, ${VAR:-default}, ${env:VAR}, ${input:id}, ${workspaceFolder} or ${userHome}, or $${ for a literal ${", written)
 	}
 	return v, nil
 }
@@ -104,8 +103,8 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// texts calls see with every text of the entry in which variables are filled
-// in, and the name of its place.
+// texts calls see with each text of the entry that may contain variables, and its
+// place.
 func (e *Entry) texts(see func(place, text string)) {
 	see("command", e.Command)
 	for i, a := range e.Args {
@@ -128,8 +127,8 @@ func (e *Entry) texts(see func(place, text string)) {
 	}
 }
 
-// variables lists what the entry refers to, such as "API_KEY" and
-// "input:token", those in defaults included.
+// variables returns the variables that the entry uses, such as "API_KEY" and
+// "input:token", including those in defaults.
 func (e *Entry) variables() map[string]bool {
 	used := map[string]bool{}
 	var collect func(place, text string)
@@ -149,9 +148,8 @@ func (e *Entry) variables() map[string]bool {
 	return used
 }
 
-// Unset lists the environment variables that an entry needs and that are not
-// set, in order. A variable with a default is not needed, but what its default
-// uses is.
+// Unset returns the sorted environment variables that an entry needs and that are
+// not set. A variable with a default is not needed, but those in its default are.
 func (c *Config) Unset(e Entry) []string {
 	var unset []string
 	var see func(place, text string)
@@ -175,7 +173,7 @@ func (c *Config) Unset(e Entry) []string {
 	return slices.Compact(unset)
 }
 
-// usedInputs are those of inputs that an entry refers to.
+// usedInputs returns the inputs that an entry uses.
 func usedInputs(e Entry, inputs []Input) []Input {
 	used := e.variables()
 	var list []Input

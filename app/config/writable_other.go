@@ -2,5 +2,5 @@
 
 package config
 
-// writable finds nothing: there are no modes that say who may write.
+// writable returns nothing: this system has no file modes for other users.
 func writable(string) []string { return nil }

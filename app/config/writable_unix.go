@@ -10,9 +10,8 @@ import (
 	"syscall"
 )
 
-// writable warns if other users can change a file or put another in its place:
-// they could have programs run as this user. A group that is the user's own, as
-// on systems where each user has one, counts as the user.
+// writable warns if other users can change or replace a file, and so run programs
+// as this user. The user's own group is not another user.
 func writable(file string) []string {
 	var list []string
 	for _, path := range []string{file, filepath.Dir(file)} {
@@ -30,7 +29,7 @@ func writable(file string) []string {
 			who = fmt.Sprintf("the group %d", stat.Gid)
 		}
 		if who != "" {
-			list = append(list, fmt.Sprintf("warning: %s can be changed by %s, who could have programs run as you. Run: chmod go-w %s", path, who, quote(path)))
+			list = append(list, fmt.Sprintf("warning: %s can be changed by %s, who could run programs as you. Run: chmod go-w %s", path, who, quote(path)))
 		}
 	}
 	return list

@@ -9,12 +9,12 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// A writer makes JSON with one member on each line and a tab for each step of
-// indentation. No tab and no line break stands in it otherwise.
+// A writer writes JSON with one member per line and one tab per level. It has no
+// other tabs and line breaks.
 type writer struct {
 	b     strings.Builder
 	level int
-	any   bool // a member was written on this level
+	any   bool // the current object has a member
 }
 
 func (w *writer) open() {
@@ -75,14 +75,14 @@ func (w *writer) table(name string, table map[string]string) {
 	w.close()
 }
 
-func (w *writer) yes(name string, is bool) {
+func (w *writer) flag(name string, is bool) {
 	if is {
 		w.name(name)
 		w.b.WriteString("true")
 	}
 }
 
-// json writes an entry as it is read.
+// json returns the entry as written to a file.
 func (e Entry) json() string {
 	var w writer
 	w.open()
@@ -113,7 +113,7 @@ func (e Entry) json() string {
 	if e.Timeout > 0 {
 		w.text("timeout", e.Timeout.String())
 	}
-	w.yes("disabled", e.Disabled)
+	w.flag("disabled", e.Disabled)
 	w.close()
 	return w.b.String()
 }
@@ -129,14 +129,14 @@ func (in Input) json() string {
 	}
 	w.text("description", in.Description)
 	w.text("default", in.Default)
-	w.yes("password", in.Password)
+	w.flag("password", in.Password)
 	w.list("options", in.Options)
 	w.close()
 	return w.b.String()
 }
 
-// addInput returns the document with an input more, unless it has one with
-// that id.
+// addInput returns the document with an input added, unless it has one with that
+// ID.
 func addInput(root node, in Input) (node, error) {
 	n, ok := root.member("inputs")
 	if !ok {
@@ -157,7 +157,7 @@ func addInput(root node, in Input) (node, error) {
 		at, before = e.off+len(e.raw), ","
 	}
 	if bytes.IndexByte(text[at:n.off+len(n.raw)], '\n') >= 0 {
-		after = "" // the closing bracket is on a line of its own
+		after = "" // the closing bracket is on its own line
 	}
 	body := strings.NewReplacer("\n", newline(text)+indent, "\t", unit(text)).Replace(in.json())
 	return read(root.doc.file, slices.Concat(text[:at], []byte(before+newline(text)+indent+body+after), text[at:]))

@@ -42,7 +42,7 @@ func TestConfigListSaysWhatIsMissing(t *testing.T) {
 	out := list("config", "list")
 	for _, want := range []string{
 		"unset  https://example.com/${NOT_SET}\n  " + home + "/config/tenon.json:3\n  not set: ALSO_NOT_SET, NOT_SET\n",
-		"  not set: ALSO_NOT_SET\n", "  program not found: no-such-program\n", "  \"alwaysAllow\" was passed over",
+		"  not set: ALSO_NOT_SET\n", "  program not found: no-such-program\n", "  \"alwaysAllow\" is ignored",
 		"from the project · not approved\n  approve it with: tenon config approve theirs\n",
 		"from the project · cannot be approved\n", "  the command ./x is relative",
 	} {
