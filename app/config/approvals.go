@@ -2,15 +2,13 @@ package config
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
 	"strings"
 	"sync"
-
-	json "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
@@ -266,6 +264,6 @@ func writePins(pins map[string]pin) ([]byte, error) {
 		}
 		files[file][name] = p
 	}
-	b, err := json.Marshal(files, json.Deterministic(true), jsontext.WithIndent("  "))
+	b, err := json.MarshalIndent(files, "", "  ")
 	return append(b, '\n'), err
 }

@@ -3,6 +3,7 @@ package config
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -11,8 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	json "github.com/go-json-experiment/json"
 )
 
 // A pin is what an approval covers: the facts that identify a server, by readable
@@ -114,7 +113,7 @@ func programOf(s Server) (program, binary string) {
 
 // String returns the digest of the whole pin.
 func (p pin) String() string {
-	text, _ := json.Marshal(p, json.Deterministic(true)) // a map of strings cannot fail
+	text, _ := json.Marshal(map[string]string(p)) // a map of strings cannot fail
 	return digest(string(text))
 }
 

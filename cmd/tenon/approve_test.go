@@ -152,7 +152,7 @@ func TestConfigAddAndRemove(t *testing.T) {
 		want string
 	}{
 		{"config add calc builtin:calc", 0, "Added calc to"},
-		{"config add calc builtin:calc", exitUsage, "already"},
+		{"config add calc builtin:calc", exitUsage, "a server with this name exists"},
 		{"config add prog --env A=${HOME} -- some program", 0, "Added prog to"},
 		{"config add hub https://hub.example/mcp --header A=b --to-project", 0, ".mcp.json"},
 		{"config add x", exitUsage, "missing NAME"},

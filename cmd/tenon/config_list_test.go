@@ -44,7 +44,7 @@ func TestConfigListSaysWhatIsMissing(t *testing.T) {
 		"unset  https://example.com/${NOT_SET}\n  " + home + "/config/tenon.json:3\n  not set: ALSO_NOT_SET, NOT_SET\n",
 		"  not set: ALSO_NOT_SET\n", "  program not found: no-such-program\n", "  \"alwaysAllow\" is ignored",
 		"from the project · not approved\n  approve it with: tenon config approve theirs\n",
-		"from the project · cannot be approved\n", "  the command ./x is relative",
+		"from the project · cannot be approved\n", "  the command ./x is a relative path",
 	} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is missing in\n%s", want, out)
