@@ -106,6 +106,7 @@ var floors = map[string]floor{
 	"app/store":     {on: []string{"app/host", "app/llm"}, extern: []string{"modernc.org/sqlite"}, why: "the only place that knows where sessions are kept"},
 	"app/workspace": {on: []string{"mcp", "auth/tokens", "app/*", "internal/redact", "internal/safefile"}, why: "it puts the host together and moves its files, and adds nothing to it"},
 	"app/sample":    {extern: []string{"modernc.org/sqlite"}, why: "something to look at, for those who have nothing yet"},
+	"app/repl":      {on: []string{"mcp", "client", "app/args", "app/form", "app/speccheck", "app/wirelog", "internal/redact", "internal/safefile", "internal/typeahead", "internal/visible"}, extern: []string{"golang.org/x/term"}, why: "a prompt for one server; the commands that it runs are given to it"},
 	"app/term":      {on: []string{"mcp", "client", "app/*", "internal/redact", "internal/typeahead", "internal/visible"}, extern: []string{"charm.land/bubbletea/v2", "charm.land/lipgloss/v2", "github.com/charmbracelet/x/ansi", "golang.org/x/term"}, why: "a face over events; it does not know the other face"},
 	"app/web":       {on: []string{"mcp", "client", "app/*", "internal/visible", "internal/version"}, why: "a face over events; it does not know the other face"},
 

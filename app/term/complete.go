@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/args"
+	"github.com/tenon-mcp/tenon/app/repl"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// completing is how long a server may take to complete a word.
+// completing bounds the time that a server has to list its tools for a completion.
 const completing = 2 * time.Second
 
 // mostChoices bounds a list of completions.
@@ -29,8 +30,8 @@ type completion struct {
 	choices []choice
 }
 
-// complete finds out what the word before the cursor could become. It may ask
-// servers.
+// complete returns what the word before the cursor could become. It may send
+// requests to servers.
 func (t *talk) complete(ctx context.Context, text string, at int) completion {
 	text = text[:at]
 	from := strings.LastIndexAny(text, " \n\t") + 1
@@ -101,50 +102,28 @@ func (t *talk) completeURI(ctx context.Context, server, uri, before string) []ch
 	if err != nil {
 		return nil
 	}
-	var all []choice
-	for _, r := range has.resources {
-		if strings.HasPrefix(r.URI, uri) {
-			all = append(all, choice{word: before + r.URI, about: r.DisplayName()})
-		}
-	}
-	for _, tpl := range has.templates {
-		head, rest, ok := strings.Cut(tpl.URITemplate, "{")
-		name, tail, ok2 := strings.Cut(rest, "}")
-		name = strings.TrimRight(strings.TrimLeft(name, "+#./;?&"), "*")
-		switch {
-		case !ok || !ok2:
-		case len(uri) < len(head) && strings.HasPrefix(head, uri):
-			all = append(all, choice{word: before + head, about: tpl.URITemplate + "  " + tpl.DisplayName(), open: true})
-		case strings.HasPrefix(uri, head):
-			for _, v := range t.ask(ctx, server, mcp.ResourceRef(tpl.URITemplate), name, uri[len(head):], nil) {
-				full := head + v
-				if !strings.Contains(tail, "{") {
-					full += tail
-				}
-				all = append(all, choice{word: before + full, about: tpl.DisplayName()})
-			}
-		}
-	}
-	return all
-}
-
-// ask has a server complete a value. A server that cannot has no choices.
-func (t *talk) ask(ctx context.Context, server string, ref mcp.CompletionRef, name, value string, others map[string]string) []string {
 	c, err := t.server(server)
 	if err != nil {
 		return nil
 	}
-	ctx, stop := context.WithTimeout(ctx, completing)
-	defer stop()
-	p := mcp.CompleteParams{Ref: ref, Argument: mcp.CompletionArgument{Name: name, Value: value}}
-	if len(others) > 0 {
-		p.Context = &mcp.CompletionContext{Arguments: others}
+	var all []choice
+	for _, o := range repl.URI(ctx, c, has.resources, has.templates, uri) {
+		all = append(all, choice{word: before + o.Word, about: o.About, open: o.Open})
 	}
-	found, err := c.Complete(ctx, p)
-	if err != nil {
-		return nil
+	return all
+}
+
+// arguments returns candidates of the form name=value, with the value quoted.
+func arguments(found []repl.Candidate) []choice {
+	var all []choice
+	for _, o := range found {
+		name, value, _ := strings.Cut(o.Word, "=")
+		if value != "" {
+			value = args.Quote(value)
+		}
+		all = append(all, choice{word: name + "=" + value, about: o.About, open: o.Open})
 	}
-	return found.Values
+	return all
 }
 
 // completeArgument completes a word after a command or a prompt.
@@ -233,21 +212,7 @@ func (t *talk) completeToolArgument(ctx context.Context, tool string, given []st
 	if err != nil {
 		return nil
 	}
-	name, value, valued := strings.Cut(word, "=")
-	var all []choice
-	for _, f := range toolSheet(found.Tool.InputSchema, nil).fields {
-		switch {
-		case valued && f.Name == name:
-			for _, o := range f.Options {
-				if text := args.Escape(o.Value); strings.HasPrefix(text, value) {
-					all = append(all, choice{word: name + "=" + text, about: o.Title})
-				}
-			}
-		case !valued && strings.HasPrefix(f.Name, word) && !strings.Contains(f.Name, "=") && !slices.ContainsFunc(given, func(g string) bool { return strings.HasPrefix(g, f.Name+"=") }):
-			all = append(all, choice{word: f.Name + "=", about: f.Description, open: true})
-		}
-	}
-	return all
+	return arguments(repl.ToolArgument(found.Tool.InputSchema, given, unquoted(word)))
 }
 
 // completePromptArgument completes name= and, with the server's help, values.
@@ -257,27 +222,18 @@ func (t *talk) completePromptArgument(ctx context.Context, server, prompt string
 		return nil
 	}
 	i := slices.IndexFunc(has.prompts, func(p *mcp.Prompt) bool { return p.Name == prompt })
-	if i < 0 {
+	c, err := t.server(server)
+	if i < 0 || err != nil {
 		return nil
 	}
-	others := map[string]string{}
-	for _, g := range given {
-		if k, v, ok := strings.Cut(g, "="); ok {
-			others[k] = v
-		}
+	return arguments(repl.PromptArgument(ctx, c, has.prompts[i], given, unquoted(word)))
+}
+
+// unquoted returns name=value without quotes around the value.
+func unquoted(word string) string {
+	name, value, ok := strings.Cut(word, "=")
+	if !ok {
+		return word
 	}
-	name, value, valued := strings.Cut(word, "=")
-	var all []choice
-	if valued {
-		for _, v := range t.ask(ctx, server, mcp.PromptRef(prompt), name, strings.Trim(value, `"'`), others) {
-			all = append(all, choice{word: name + "=" + args.Quote(v)})
-		}
-		return all
-	}
-	for _, a := range has.prompts[i].Arguments {
-		if _, done := others[a.Name]; !done && strings.HasPrefix(a.Name, word) {
-			all = append(all, choice{word: a.Name + "=", about: a.Description, open: true})
-		}
-	}
-	return all
+	return name + "=" + strings.Trim(value, `"'`)
 }

@@ -84,10 +84,7 @@ func toolSheet(schema, given json.RawMessage) *sheet {
 		return s
 	}
 	for o := rawjson.Object(top.Properties); o.Next(); {
-		name, ok := rawjson.String(o.Name)
-		if !ok {
-			name = string(o.Name)
-		}
+		name := string(o.Name)
 		f := propertyField(name, slices.Clone(o.Value))
 		f.Required = slices.Contains(top.Required, name)
 		f.secret = f.Type == mcp.FieldString && len(f.Options) == 0 && redact.Name(name)

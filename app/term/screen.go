@@ -63,7 +63,7 @@ type (
 
 func newScreen(ctx context.Context, w *workspace.Workspace, o Options) *screen {
 	s := &screen{t: newTalk(ctx, w, o), theme: newTheme(o.Theme, true), width: 80, height: 24, cards: map[string]*entry{}, picked: -1}
-	if err := s.history.load(o.History); err != nil {
+	if err := s.history.load(o.History, w.Secrets()); err != nil {
 		s.note("?", "Cannot read the input history: "+err.Error())
 	}
 	for _, l := range o.Greeting {

@@ -12,6 +12,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/connect"
 	"github.com/tenon-mcp/tenon/app/llm/choose"
+	"github.com/tenon-mcp/tenon/app/repl"
 	"github.com/tenon-mcp/tenon/builtin"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/internal/version"
@@ -104,7 +105,7 @@ func folders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirecti
 
 // propose filters candidates for a shell. No space follows an incomplete word.
 func propose(all []string, word string) ([]string, cobra.ShellCompDirective) {
-	all = matching(all, word)
+	all = repl.Matching(all, word)
 	if slices.ContainsFunc(all, goesOn) {
 		return all, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 	}
@@ -160,7 +161,7 @@ func (p *program) completeServer(cmd *cobra.Command, args []string, word string)
 	if cmd.Parent().Name() == "tools" { // tools approve and tools forget name tools, too
 		command = "tools"
 	}
-	if command == "listen" || !slices.Contains(inShell, command) {
+	if command == "listen" || !slices.Contains(repl.Commands, command) {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return propose(p.askServer(cmd.Context(), args[0], append([]string{command}, args[1:]...), word), word)
@@ -269,8 +270,8 @@ func (p *program) askServer(ctx context.Context, target string, done []string, w
 			found <- nil
 			return
 		}
-		c := &completer{session: s}
-		found <- c.candidates(ctx, done, word)
+		c := &repl.Completer{Client: s.Client}
+		found <- c.Candidates(ctx, done, word)
 		s.Close()
 	}()
 	select {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/app/repl"
 	"github.com/tenon-mcp/tenon/app/show"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/internal/visible"
@@ -61,6 +62,7 @@ func exitCode(err error) int {
 	var (
 		chosen      exitWith
 		usage       usageError
+		line        *repl.UsageError
 		unavailable *connect.UnavailableError
 		tool        *client.ToolError
 		answer      *mcp.Error
@@ -73,7 +75,7 @@ func exitCode(err error) int {
 		return int(chosen)
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.As(err, &line):
 		return exitUsage
 	case errors.Is(err, errFound), errors.As(err, &tool):
 		return exitTool

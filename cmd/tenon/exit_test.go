@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/app/repl"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -22,6 +23,7 @@ func TestExitCodes(t *testing.T) {
 		{errFound, 1},
 		{&client.ToolError{Tool: "t", Result: &mcp.CallToolResult{}}, 1},
 		{usagef("x"), 2},
+		{&repl.UsageError{Err: errors.New("x")}, 2},
 		{usagef("x: %w", refused), 2},
 		{refused, 3},
 		{&connect.UnavailableError{}, 4},
@@ -29,7 +31,6 @@ func TestExitCodes(t *testing.T) {
 		{&client.TimeoutError{}, 4},
 		{errors.New("connection reset"), 4},
 		{context.Canceled, 130},
-		{interrupted{}, 130},
 		{exitWith(77), 77},
 	} {
 		for _, err := range []error{c.err, wrapped(c.err), errors.Join(c.err, errors.New("and closing failed"))} {

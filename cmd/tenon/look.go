@@ -55,17 +55,24 @@ func (s *session) about(ctx context.Context) (*show.Server, error) {
 	return about, ctx.Err()
 }
 
-// counted counts a list, up to maxListed: the pages after that are not fetched.
+// maxCounted bounds the items of a list that are counted.
+const maxCounted = 1000
+
+// counted counts a list, up to maxCounted: the pages after that are not fetched.
 func counted[T any](about *show.Server, what string, list iter.Seq2[*T, error]) {
-	all, more, err := atMost(maxListed, list)
-	if err != nil {
-		about.Unanswered = append(about.Unanswered, fmt.Sprintf("list %s: %v", what, err))
-		return
+	n := 0
+	for _, err := range list {
+		if err != nil {
+			about.Unanswered = append(about.Unanswered, fmt.Sprintf("list %s: %v", what, err))
+			return
+		}
+		if n == maxCounted {
+			about.AtLeast = append(about.AtLeast, what)
+			break
+		}
+		n++
 	}
-	about.Counts[what] = len(all)
-	if more {
-		about.AtLeast = append(about.AtLeast, what)
-	}
+	about.Counts[what] = n
 }
 
 func eraOf(r mcp.Revision) string {

@@ -81,6 +81,10 @@ func TestShellAtATerminal(t *testing.T) {
 	s.Sees("The page is on the host evil.io.")
 	s.Sees("not opened: the part before the @ (bank.com) is a user name")
 
+	s.Press("call measure size=small password=hunter2\r") // contains a secret: is not saved
+	s.Sees("password")
+	s.Sees("tenon> ")
+
 	s.Press("call greet\r")
 	s.Sees("Who are you?")
 	s.Sees("who you are")

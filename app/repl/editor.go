@@ -1,4 +1,4 @@
-package main
+package repl
 
 import (
 	"context"
@@ -9,32 +9,11 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/tenon-mcp/tenon/app/form"
 	"github.com/tenon-mcp/tenon/internal/typeahead"
 )
 
 // errInterrupted reports that the user discarded the line with Ctrl-C.
 var errInterrupted = errors.New("interrupted")
-
-// input returns the reader of a shell's lines: an editor at a terminal, or the
-// plain lines of a pipe. Later questions use the same reader.
-func (sh *shell) input() (in form.Lines, end func()) {
-	p := sh.p
-	stdin, ok := p.in.(*os.File)
-	if !ok || !p.interactive() {
-		return form.FromReader(p.in, io.Discard), func() {}
-	}
-	e := &editor{tty: stdin, out: p.err, history: openHistory(p)}
-	e.complete = sh.complete
-	e.renew()
-	out, errs := p.out, p.err
-	if isTerminal(p.out) {
-		p.out = &aboveLine{e, out}
-	}
-	p.err = &aboveLine{e, errs}
-	p.typing = e
-	return e, func() { p.out, p.err, p.typing = out, errs, nil }
-}
 
 // An editor reads lines at a terminal. The terminal is in raw mode only while the
 // user types a line, so that Ctrl-C is a signal while a command runs.
@@ -42,36 +21,38 @@ type editor struct {
 	tty      *os.File
 	out      io.Writer
 	term     *term.Terminal
-	history  *history
+	history  *History
+	saved    func(error) // receives the error of each Add to the history
 	complete func(e *editor, line string, pos int) (string, int)
+	question bool // the line answers a question: it is neither completed nor stored
 
 	mu          sync.Mutex
 	typing      bool // a line is being typed
 	interrupted bool // Ctrl-C was typed in it
 }
 
-// ReadLine implements form.Lines. A line of a form is neither stored in the history
-// nor completed. When ctx ends, ReadLine still waits for the end of the line.
-func (e *editor) ReadLine(_ context.Context, prompt string) (string, error) {
-	return e.read(prompt, func() (string, error) {
-		e.term.SetPrompt(prompt)
+// ReadLine implements form.Lines. When ctx ends, ReadLine still waits for the end
+// of the line.
+func (e *editor) ReadLine(_ context.Context, text string) (string, error) {
+	return e.read(text != prompt, func() (string, error) {
+		e.term.SetPrompt(text)
 		return e.term.ReadLine()
 	})
 }
 
 // ReadSecret implements form.Lines.
-func (e *editor) ReadSecret(_ context.Context, prompt string) (string, error) {
-	return e.read(prompt, func() (string, error) { return e.term.ReadPassword(prompt) })
+func (e *editor) ReadSecret(_ context.Context, text string) (string, error) {
+	return e.read(true, func() (string, error) { return e.term.ReadPassword(text) })
 }
 
-func (e *editor) read(prompt string, line func() (string, error)) (string, error) {
+func (e *editor) read(question bool, line func() (string, error)) (string, error) {
 	before, err := term.MakeRaw(int(e.tty.Fd()))
 	if err != nil {
 		return "", err
 	}
 	defer term.Restore(int(e.tty.Fd()), before)
-	e.history.off = prompt != shellPrompt
-	if e.history.off { // a question: what was typed before it is no answer
+	e.question = question
+	if question { // input typed before the question does not answer it
 		e.renew()
 		typeahead.Discard(e.tty)
 	}
@@ -80,24 +61,21 @@ func (e *editor) read(prompt string, line func() (string, error)) (string, error
 	}
 	e.begin(true)
 	defer e.begin(false)
-	e.term.AutoCompleteCallback = nil
-	if !e.history.off {
-		e.term.AutoCompleteCallback = func(line string, pos int, key rune) (string, int, bool) {
-			if key != '\t' {
-				return "", 0, false
-			}
-			line, pos = e.complete(e, line, pos)
-			return line, pos, true
+	e.term.AutoCompleteCallback = func(line string, pos int, key rune) (string, int, bool) {
+		if key != '\t' || question {
+			return "", 0, false
 		}
+		line, pos = e.complete(e, line, pos)
+		return line, pos, true
 	}
 	text, err := line()
 	if errors.Is(err, term.ErrPasteIndicator) {
 		err = nil
 	}
 	e.mu.Lock()
-	thrown := e.interrupted
+	discarded := e.interrupted
 	e.mu.Unlock()
-	if thrown {
+	if discarded {
 		e.renew()
 		io.WriteString(e.out, "^C\r\n")
 		return "", errInterrupted
@@ -114,7 +92,7 @@ func (e *editor) renew() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.term = term.NewTerminal(e, "")
-	e.term.History = e.history
+	e.term.History = (*recalled)(e)
 	e.typing = false
 }
 
@@ -142,6 +120,31 @@ func (e *editor) Read(b []byte) (int, error) {
 
 // Write writes to the terminal.
 func (e *editor) Write(b []byte) (int, error) { return e.out.Write(b) }
+
+// width returns the number of columns of the terminal; 0 if it is not known.
+func (e *editor) width() int {
+	columns, _, _ := term.GetSize(int(e.tty.Fd()))
+	return columns
+}
+
+// recalled is the history as term.Terminal uses it: index 0 is the newest line.
+// It is empty for answers to questions.
+type recalled editor
+
+func (r *recalled) Add(line string) {
+	if !r.question && line != "" && line[0] != ' ' {
+		r.saved(r.history.Add(line))
+	}
+}
+
+func (r *recalled) Len() int {
+	if r.question {
+		return 0
+	}
+	return len(r.history.Lines)
+}
+
+func (r *recalled) At(i int) string { return r.history.Lines[len(r.history.Lines)-1-i] }
 
 // aboveLine is a writer to a terminal where the user may be typing a line: it
 // redraws the line below the output.
