@@ -2,14 +2,19 @@ package era
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/timeoutpause"
 )
 
-var errTimeout = errors.New("the server did not answer in time")
+// A timeoutError ends the context of a connection attempt that took too long.
+type timeoutError struct{}
+
+func (timeoutError) Error() string { return "the server did not answer in time" }
+func (timeoutError) Unwrap() error { return context.DeadlineExceeded }
+
+var errTimeout error = timeoutError{}
 
 // withPausableTimeout returns a context that ends after limit. The timeout
 // stops while a person is asked, as for a login, which may take minutes, and

@@ -49,7 +49,7 @@ func Unmet(server string, err error, ending *Ending, log *wirelog.Log) *Report {
 		x.find(Error, "launch", "", what, "Make the program executable: chmod +x.")
 	case ending != nil:
 		x.ended(ending)
-	case errors.Is(err, context.DeadlineExceeded), strings.Contains(what, "in time"):
+	case errors.Is(err, context.DeadlineExceeded):
 		x.find(Error, "handshake", "", what, "The program runs and says nothing. Does it need an argument (such as stdio), a variable, or a terminal? Run it by hand and type a request.")
 	default:
 		x.find(Error, "handshake", "", what, "")

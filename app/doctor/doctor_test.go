@@ -195,12 +195,13 @@ func TestUnmet(t *testing.T) {
 		{errors.New("it ended"), &doctor.Ending{Code: 3, Stderr: "a\nno module named x\n"}, "no module named x"},
 		{errors.New("it ended"), &doctor.Ending{Code: -1, Signal: "killed"}, "killed"},
 		{errors.New("it ended"), &doctor.Ending{Code: 1}, "wrote nothing to standard error"},
-		{errors.New("the server did not answer in time"), nil, "says nothing"},
+		{fmt.Errorf("connect: %w", context.DeadlineExceeded), nil, "says nothing"},
+		{errors.New("the train is in time"), nil, "the train is in time"},
 		{errors.New("something else"), nil, "something else"},
 	} {
 		r := doctor.Unmet("x", c.err, c.ending, nil)
 		text := fmt.Sprint(r.Findings)
-		if r.Count(doctor.Error) != 1 || !strings.Contains(text, c.want) {
+		if r.Count(doctor.Error) != 1 || !strings.Contains(text, c.want) || strings.Contains(text, "says nothing") != (c.want == "says nothing") {
 			t.Errorf("%v: %s", c.err, text)
 		}
 	}

@@ -41,12 +41,6 @@ func (w *Wire) Frame(d jsonrpc.Direction, frame []byte) {
 	w.addFrame(speccheck.Message{Dir: dir, Frame: bytes.Clone(frame)})
 }
 
-// FrameAtServer adds a frame as a server sees it; use it as
-// era.ServerOptions.Tap.
-func (w *Wire) FrameAtServer(d jsonrpc.Direction, frame []byte) {
-	w.Frame(jsonrpc.In+jsonrpc.Out-d, frame)
-}
-
 // InvalidFrame adds a line of a server that is not a message and was not passed to
 // [Wire.Frame].
 func (w *Wire) InvalidFrame(line []byte) {
@@ -98,7 +92,7 @@ func (w *Wire) addFrame(m speccheck.Message) uint64 {
 
 // addOther adds an entry that is not a JSON-RPC message.
 func (w *Wire) addOther(m speccheck.Message) uint64 {
-	m.At, m.Server, m.Conn, m.Size, m.ShapeChecked = time.Now(), w.server, w.conn, len(m.Frame), true
+	m.Server, m.Conn, m.Size, m.ShapeChecked = w.server, w.conn, len(m.Frame), true
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	m.Revision, m.Era = w.conversation.Revision()

@@ -3,6 +3,7 @@ package wirelog
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/tenon-mcp/tenon/app/speccheck"
 	"github.com/tenon-mcp/tenon/jsonrpc"
@@ -57,11 +58,11 @@ func TestMessagesAreJoined(t *testing.T) {
 	}
 }
 
-func TestWireCopiesAndTurns(t *testing.T) {
+func TestWireCopiesFrames(t *testing.T) {
 	l := NewLog(nil)
 	w := l.Wire("s")
 	frame := []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)
-	w.FrameAtServer(jsonrpc.In, frame)
+	w.Frame(jsonrpc.Out, frame)
 	frame[0] = 'x'
 	m, _ := l.Get(1)
 	if m.Dir != speccheck.ToServer || m.Frame[0] != '{' {
@@ -69,5 +70,24 @@ func TestWireCopiesAndTurns(t *testing.T) {
 	}
 	if again := l.Wire("s"); again.Conn() != 2 {
 		t.Errorf("the second connection is number %d", again.Conn())
+	}
+}
+
+// Every message that was seen elsewhere keeps its time, also a line of standard
+// error and an event.
+func TestWireAddKeepsTheTime(t *testing.T) {
+	log := NewLog(nil)
+	at := time.Date(2026, 7, 28, 12, 0, 0, 0, time.UTC)
+	for _, m := range []speccheck.Message{
+		{Kind: speccheck.KindRequest, Frame: []byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)},
+		{Kind: speccheck.KindStderr, Frame: []byte("warming up")},
+		{Kind: speccheck.KindEvent, Frame: []byte("exited")},
+		{Kind: speccheck.KindInvalid, Frame: []byte("hello")},
+	} {
+		m.At = at
+		log.Wire("x").Add(m)
+		if got, _ := log.Get(log.Last()); got.Kind != m.Kind || !got.At.Equal(at) {
+			t.Errorf("%s was seen at %v and is logged at %v", m.Kind, at, got.At)
+		}
 	}
 }

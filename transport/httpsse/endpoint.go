@@ -57,6 +57,12 @@ func (e *Endpoint) Dial(ctx context.Context, p *mcp.ClientProfile) (mcp.Conn, er
 	return c, nil
 }
 
+// A timeoutError ends the context of a connection attempt that took too long.
+type timeoutError struct{}
+
+func (timeoutError) Error() string { return "the server did not answer in time" }
+func (timeoutError) Unwrap() error { return context.DeadlineExceeded }
+
 // Connect is [Endpoint.Dial] with the concrete type.
 func (e *Endpoint) Connect(ctx context.Context, p *mcp.ClientProfile) (*Connection, error) {
 	o := e.Options
@@ -64,7 +70,7 @@ func (e *Endpoint) Connect(ctx context.Context, p *mcp.ClientProfile) (*Connecti
 	if o.Known == "" {
 		o.Known = era.LatestWithHandshake()
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, o.ConnectTimeout, errors.New("the server did not answer in time"))
+	ctx, cancel := context.WithTimeoutCause(ctx, o.ConnectTimeout, timeoutError{})
 	defer cancel()
 	s, err := e.open(ctx)
 	if err != nil {
