@@ -50,9 +50,14 @@ type Verdict struct {
 	Program string
 }
 
-// A Change is a difference from what was approved. Before or After is empty if
-// there was nothing. Both are safe to display.
-type Change struct{ What, Before, After string }
+// A Change is a difference between what was approved and what is there now: of a
+// server's entry, or of a tool's definition. Before and After can be shown as
+// they are; one is empty if the thing did not exist.
+type Change struct {
+	What   string `json:"what"` // such as "command", "description" or "inputSchema/properties/path"
+	Before string `json:"before"`
+	After  string `json:"after"`
+}
 
 // OpenApprovals reads approvals from a file. A file that does not exist has none.
 func OpenApprovals(file string) (*Approvals, error) {

@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// An AskKind says what the person is asked for.
+// An AskKind is the kind of an [Ask].
 type AskKind string
 
-// What a person may be asked for.
+// The kinds of an [Ask].
 const (
 	AskApproval AskKind = "approval" // may this tool be called?
 	AskForm     AskKind = "form"     // a server wants a form filled in
@@ -19,43 +20,36 @@ const (
 	AskFlow     AskKind = "flow"     // data of one server would go to another, and the pair is marked sensitive
 )
 
-// An Ask is a question to the person. It stays open until it is answered with
-// [Host.Reply] or what it belongs to is over.
+// An Ask is a question to the user. It stays open until [Host.Reply] answers it
+// or the call it belongs to ends.
 type Ask struct {
 	ID      string    `json:"id"`
 	Kind    AskKind   `json:"kind"`
 	At      time.Time `json:"at"`
 	Session string    `json:"session,omitzero"`
-	Server  string    `json:"server"` // who really asks; show it outside of Message
+	Server  string    `json:"server"` // the server that asks; show it outside of Message
 	Message string    `json:"message,omitzero"`
 
-	Call     *ToolCall `json:"call,omitzero"`     // approval, flow: what would run
-	Loud     bool      `json:"loud,omitzero"`     // approval: it may destroy something or reach the open world
-	EachTime bool      `json:"eachTime,omitzero"` // approval: a rule asks about every call, so only once, deny and never are answers
-	First    bool      `json:"first,omitzero"`    // approval: nobody has approved this tool before; show Definition in full
-	Changes  []Change  `json:"changes,omitzero"`  // approval: what changed in the definition since it was approved
-	Warnings []string  `json:"warnings,omitzero"` // what looks wrong, such as hidden characters or a description that gives orders
-	Tool     *mcp.Tool `json:"tool,omitzero"`     // approval: the definition that would be approved
+	Call     *ToolCall       `json:"call,omitzero"`     // approval, flow: what would run
+	Loud     bool            `json:"loud,omitzero"`     // approval: it may destroy something or reach the open world
+	EachTime bool            `json:"eachTime,omitzero"` // approval: a rule asks about every call, so only once, deny and never are answers
+	First    bool            `json:"first,omitzero"`    // approval: the tool was never approved; show Tool in full
+	Changes  []config.Change `json:"changes,omitzero"`  // approval: what changed in the definition since it was approved
+	Warnings []string        `json:"warnings,omitzero"` // what looks wrong, such as hidden characters or a description that gives orders
+	Tool     *mcp.Tool       `json:"tool,omitzero"`     // approval: the definition that would be approved
 
 	Schema json.RawMessage `json:"schema,omitzero"` // form: what to fill in
-	Secret []string        `json:"secret,omitzero"` // form: fields that look as if they ask for secrets; warn, and do not show what is typed
+	Secret []string        `json:"secret,omitzero"` // form: fields that seem to ask for secrets; warn, and hide what is typed
 	URL    string          `json:"url,omitzero"`    // url: the whole address
-	From   string          `json:"from,omitzero"`   // flow: whose data it is
+	From   string          `json:"from,omitzero"`   // flow: the server that the data is from
 
-	Sampling *mcp.CreateMessageParams `json:"sampling,omitzero"` // sampling: what the server wants written
-	Draft    *mcp.CreateMessageResult `json:"draft,omitzero"`    // sampling: what the model wrote, to be looked at before it is sent
+	Sampling *mcp.CreateMessageParams `json:"sampling,omitzero"` // sampling: the request of the server
+	Draft    *mcp.CreateMessageResult `json:"draft,omitzero"`    // sampling: the message of the model, to review before it is sent
 
-	Reply *Reply `json:"answer,omitzero"` // set when it is over
+	Reply *Reply `json:"answer,omitzero"` // set when the ask has ended
 }
 
-// A Change is a difference in a tool's definition.
-type Change struct {
-	What   string `json:"what"` // such as "description" or "inputSchema/properties/path"
-	Before string `json:"before"`
-	After  string `json:"after"`
-}
-
-// A Reply is what the person says to an [Ask].
+// A Reply is the user's answer to an [Ask].
 type Reply struct {
 	// Action is one of
 	//
@@ -70,6 +64,6 @@ type Reply struct {
 	// the model's (sampling).
 	Content json.RawMessage `json:"content,omitzero"`
 
-	// By says who answered: "person", or why nobody was asked.
+	// By says who answered: "person", or the reason for an automatic answer.
 	By string `json:"by,omitzero"`
 }

@@ -13,18 +13,17 @@ import (
 
 var noSettings config.Settings
 
-// An openAsk waits for its answer.
+// An openAsk waits for its reply.
 type openAsk struct {
 	ask    Ask
-	seq    int        // grows by one with each
+	seq    int        // increases by one with each ask
 	answer chan Reply // holds one
 }
 
-// person is who answers where nobody else is named.
+// person is the By of a reply that names nobody.
 const person = "person"
 
-// ask puts a question to the person and waits for the answer. When ctx ends the
-// question is over, too.
+// ask asks the user and waits for the reply. The ask ends with ctx.
 func (h *Host) ask(ctx context.Context, a Ask) (Reply, error) {
 	if h.opts.Unattended {
 		return h.unattended(a), nil
@@ -49,13 +48,13 @@ func (h *Host) ask(ctx context.Context, a Ask) (Reply, error) {
 	delete(h.asks, a.ID)
 	h.mu.Unlock()
 	over, told := a, answer
-	told.Content = nil // what was filled in is for the server alone
+	told.Content = nil // the form's content is for the server only
 	over.Reply = &told
 	h.emit(Event{Kind: EventReplied, Session: a.Session, Server: a.Server, Ask: &over})
 	return answer, err
 }
 
-// unattended is the answer where nobody is there.
+// unattended returns the reply for a host without a user.
 func (h *Host) unattended(a Ask) Reply {
 	by := "no person to ask"
 	answer := Reply{Action: "decline", By: by}
@@ -75,8 +74,7 @@ var actions = map[AskKind][]string{
 	AskSampling: {"accept", "decline", "mute"},
 }
 
-// Reply answers an open ask. An ask that is over, or was answered already, is
-// an error.
+// Reply answers an open ask. It fails if the ask has ended or was answered.
 func (h *Host) Reply(id string, a Reply) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -98,7 +96,7 @@ func (h *Host) Reply(id string, a Reply) error {
 	}
 }
 
-// Asks lists the open questions, the oldest first.
+// Asks returns the open asks, oldest first.
 func (h *Host) Asks() []Ask {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -13,12 +13,12 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// listTimeout is how long servers are waited for when their tools are listed.
+// listTimeout bounds the wait for servers that list their tools.
 const listTimeout = 2 * time.Second
 
-// Call calls a tool of a server in the name of the person, through the same
-// gate, log and session as if the model had asked. It returns when the call is
-// over; what became of it is in the ToolCall.
+// Call calls a tool for the user, with the same permissions, log and session as a
+// call of the model. It returns when the call has ended; the ToolCall has its
+// outcome.
 func (s *Session) Call(ctx context.Context, server, tool string, args json.RawMessage) (*ToolCall, error) {
 	at := s.host.server(server)
 	if at == nil {
@@ -45,9 +45,9 @@ func (s *Session) Call(ctx context.Context, server, tool string, args json.RawMe
 	return nil, fmt.Errorf("server %q has no tool %q", server, tool)
 }
 
-// record puts a call that the person made into the conversation, as if the model
-// had made it, so that a model knows of it and a resumed session shows it. While
-// a turn runs there is no place for it.
+// record adds a call that the user made to the conversation, as if the model had
+// made it, so that the model knows of it and a resumed session shows it. It does
+// nothing while a turn runs.
 func (s *Session) record(call *ToolCall, r llm.ToolResult) {
 	s.mu.Lock()
 	delete(s.saved.Started, call.ID)
@@ -61,7 +61,7 @@ func (s *Session) record(call *ToolCall, r llm.ToolResult) {
 	s.ended(r)
 }
 
-// info is what is known of the model; nothing if there is none.
+// info describes the model; it is empty if there is none.
 func (h *Host) info() llm.Info {
 	if m := h.Model(); m != nil {
 		return m.Info()
@@ -69,12 +69,12 @@ func (h *Host) info() llm.Info {
 	return llm.Info{}
 }
 
-// run takes a call through the gate, makes it, and returns what the model is
-// told:
+// run checks the permission of a call, makes it, and returns the result for the
+// model:
 //
-//	denied by rule or person  -> told so
-//	not written to the audit  -> not made
-//	made                      -> result, or why there is none
+//	denied by a rule or the user  the denial
+//	not written to the audit log  the error; the call is not made
+//	made                          the result or the error
 func (s *Session) run(ctx context.Context, info llm.Info, e *toolEntry, call *ToolCall) llm.ToolResult {
 	return *s.guarded(call, func() *llm.ToolResult {
 		if refused := s.approve(ctx, e, call); refused != nil {
@@ -85,7 +85,7 @@ func (s *Session) run(ctx context.Context, info llm.Info, e *toolEntry, call *To
 	})
 }
 
-// approve decides whether a call may be made, and returns nil if it may.
+// approve returns nil if a call is permitted, and else the result for the model.
 func (s *Session) approve(ctx context.Context, e *toolEntry, call *ToolCall) (refused *llm.ToolResult) {
 	ok, err := s.host.allowed(ctx, s.ID, e, call)
 	if ok {
@@ -104,7 +104,7 @@ func (s *Session) approve(ctx context.Context, e *toolEntry, call *ToolCall) (re
 	return &r
 }
 
-// perform makes a call that may be made.
+// perform makes a permitted call.
 func (s *Session) perform(ctx context.Context, info llm.Info, e *toolEntry, call *ToolCall) llm.ToolResult {
 	if ctx.Err() != nil {
 		return s.failCall(call, CallCancelled, "the turn was stopped", "The call was not made: the turn was stopped.")
@@ -129,7 +129,7 @@ func (s *Session) perform(ctx context.Context, info llm.Info, e *toolEntry, call
 	return s.finished(info, e, call, r)
 }
 
-// denied tells the model that a call was denied, and by what.
+// denied is the text for the model about a denied call.
 func denied(call *ToolCall) string {
 	why := "Denied: " + call.Rule + "."
 	switch call.Rule {
@@ -141,11 +141,11 @@ func denied(call *ToolCall) string {
 	return why + " Do not try it again without asking the person."
 }
 
-// progressPause is how often progress is told at most, whatever a server sends.
+// progressPause is the least time between progress events of a call.
 const progressPause = 50 * time.Millisecond
 
-// progress passes on how far a call has come. What comes too fast is left out,
-// but for the end.
+// progress returns a function that emits the progress of a call. It drops reports
+// that arrive too fast, except the last.
 func (s *Session) progress(call *ToolCall) func(mcp.ProgressParams) {
 	var last time.Time
 	return func(p mcp.ProgressParams) {
@@ -157,9 +157,8 @@ func (s *Session) progress(call *ToolCall) func(mcp.ProgressParams) {
 	}
 }
 
-// failed ends a call without a result. The model is told of protocol errors in
-// words that it can act on. The text of an error is data of the server, like a
-// result.
+// failed ends a call that returned an error. The text of the error is data of the
+// server, like a result.
 func (s *Session) failed(ctx context.Context, call *ToolCall, err error) llm.ToolResult {
 	if ctx.Err() != nil {
 		s.audit(call, "result", "cancelled", 0)
@@ -193,14 +192,14 @@ func (s *Session) finished(info llm.Info, e *toolEntry, call *ToolCall, r *mcp.C
 	return result
 }
 
-// over ends a call that has no result.
+// failCall ends a call that has no result.
 func (s *Session) failCall(call *ToolCall, phase CallPhase, problem, text string) llm.ToolResult {
 	call.Phase, call.Problem, call.ForModel = phase, problem, text
 	s.host.emitted(s.ID, call)
 	return llm.ToolResult{CallID: call.ID, Parts: []llm.Part{llm.Text(text)}, IsError: true}
 }
 
-// own answers a call of one of the host's own tools.
+// active ends a call of one of the host's own tools.
 func (s *Session) active(call *ToolCall, text string, err error) llm.ToolResult {
 	result := llm.ToolResult{CallID: call.ID, Parts: []llm.Part{llm.Text(text)}}
 	call.Phase = CallDone

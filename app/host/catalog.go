@@ -18,39 +18,38 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A Tool is a tool of a server as people see it in a list.
+// A Tool is a tool of a server, for lists that people see.
 type Tool struct {
-	Server   string    `json:"server"`
-	Name     string    `json:"name"` // as the model knows it
-	Tool     *mcp.Tool `json:"tool"`
-	Hidden   bool      `json:"hidden,omitzero"`   // denied: the model does not see it
-	Held     string    `json:"held,omitzero"`     // why the model does not get it before the person approves it; empty: it does
-	Changes  []Change  `json:"changes,omitzero"`  // what is not as it was approved, in the tool or its server
-	Digest   string    `json:"digest"`            // names the definition; see permit.Digest
-	Warnings []string  `json:"warnings,omitzero"` // what looks wrong about its definition
+	Server   string          `json:"server"`
+	Name     string          `json:"name"` // the model's name for it
+	Tool     *mcp.Tool       `json:"tool"`
+	Hidden   bool            `json:"hidden,omitzero"`   // denied: the model does not see it
+	Held     string          `json:"held,omitzero"`     // why the model gets it only after the user approves it; empty: it has it
+	Changes  []config.Change `json:"changes,omitzero"`  // differences to what was approved, in the tool or its server
+	Digest   string          `json:"digest"`            // of the definition; see permit.Digest
+	Warnings []string        `json:"warnings,omitzero"` // suspicious parts of its definition
 }
 
-// A toolEntry is a tool that was listed.
+// A toolEntry is a tool and its server.
 type toolEntry struct {
 	server *attached
 	tool   *mcp.Tool
 }
 
-// A catalog is the tools of all servers at one moment: server by server and
-// name by name, so that the model is given the same text each time and its
-// provider can keep it.
+// A catalog has the tools of all servers at one moment, ordered by server and
+// name, so that the model gets the same text each time and its provider can cache
+// it.
 type catalog struct {
 	byName map[string]*toolEntry
-	list   []llm.Tool // those that the model is given, or could search for
-	many   bool       // the model searches
-	about  string     // servers and what they are for, where it does
+	list   []llm.Tool // the tools that the model gets or can search
+	many   bool       // the model has to search
+	about  string     // if many: the servers and their purpose
 	index  func() *bm25.Index
 }
 
-// list returns the tools of a server, and asks for them unless what it said
-// last still counts. One question runs at a time, in the background, until it is
-// answered or ctx of the host ends: whoever stops waiting does not end it, and
-// whoever comes later finds its answer.
+// list returns the tools of a server. It requests them if they may have changed.
+// One request runs at a time, in the background: it continues when ctx ends, and
+// later callers get its result.
 func (s *attached) list(ctx context.Context) ([]*toolEntry, error) {
 	s.mu.Lock()
 	asking := s.asking
@@ -79,15 +78,15 @@ func (s *attached) list(ctx context.Context) ([]*toolEntry, error) {
 	}
 }
 
-// ask lists the tools of the server once.
+// ask requests the tools of the server once.
 func (s *attached) ask(done chan struct{}) {
 	s.mu.Lock()
-	s.fresh = true // unless news comes while it is being asked
+	s.fresh = true // unless it changes during the request
 	s.mu.Unlock()
 	var tools []*toolEntry
 	var title, instructions string
 	problem := recovering(func() error {
-		if d, err := s.client.Discover(s.host.ctx); err == nil { // one that cannot say what it is may still have tools
+		if d, err := s.client.Discover(s.host.ctx); err == nil { // without this the server may still have tools
 			if instructions = d.Instructions; d.Server != nil {
 				title = d.Server.Title
 			}
@@ -112,23 +111,22 @@ func (s *attached) ask(done chan struct{}) {
 	close(done)
 }
 
-// due is until when a server's tools are waited for: a moment from when there
-// was a reason to ask. A server that was waited for in vain is not waited for
-// again.
+// due returns until when to wait for a server's tools: listTimeout after the
+// reason to request them. A server that did not answer in that time is not waited
+// for again.
 func (s *attached) due() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.late {
 		return time.Time{}
 	}
-	if s.asking == nil && !s.fresh { // nobody has asked it yet: its time begins now
+	if s.asking == nil && !s.fresh { // no request yet: the time starts now
 		s.since = time.Now()
 	}
 	return s.since.Add(listTimeout)
 }
 
-// Tools lists the tools of all servers that answer, with what is to know about
-// each. Servers that do not are left out.
+// Tools lists the tools of all servers that respond in time.
 func (h *Host) Tools(ctx context.Context) []Tool {
 	limit := 0
 	if m := h.Model(); m != nil {
@@ -138,15 +136,14 @@ func (h *Host) Tools(ctx context.Context) []Tool {
 	for _, e := range h.entries(ctx) {
 		changed, _ := h.opts.Book.Changes(e.server.name, e.tool)
 		all = append(all, Tool{
-			Server: e.server.name, Name: modelName(e.server.name, e.tool.Name, limit), Tool: e.tool, Changes: changes(changed), Digest: permit.Digest(e.tool),
+			Server: e.server.name, Name: modelName(e.server.name, e.tool.Name, limit), Tool: e.tool, Changes: changed, Digest: permit.Digest(e.tool),
 			Hidden: h.opts.Book.Hidden(e.server.name, e.tool), Held: h.opts.Book.Held(e.server.name, e.tool), Warnings: permit.Suspect(e.tool),
 		})
 	}
 	return all
 }
 
-// Search lists the tools that fit a query best, found as the model finds them
-// where it has to search.
+// Search lists the tools that match a query best, as search_tools does.
 func (h *Host) Search(ctx context.Context, query string, limit int) []Tool {
 	c := h.catalog(ctx, h.info())
 	var all []Tool
@@ -157,9 +154,8 @@ func (h *Host) Search(ctx context.Context, query string, limit int) []Tool {
 	return all
 }
 
-// entries lists the tools of all servers at the same time. A server that does
-// not answer is waited for once, for a moment from when it was attached, and
-// left out until it does: it must not hold up the others.
+// entries lists the tools of all servers concurrently. It waits for a server that
+// does not respond once, until due, and leaves it out until it responds.
 func (h *Host) entries(ctx context.Context) []*toolEntry {
 	servers := h.all()
 	lists := make([][]*toolEntry, len(servers))
@@ -190,7 +186,7 @@ func (h *Host) entries(ctx context.Context) []*toolEntry {
 	return slices.Concat(lists...)
 }
 
-// catalog gathers what the model may be given.
+// catalog returns the tools for the model.
 func (h *Host) catalog(ctx context.Context, info llm.Info) *catalog {
 	return h.gather(h.entries(ctx), info)
 }
@@ -203,11 +199,11 @@ func (h *Host) gather(entries []*toolEntry, info llm.Info) *catalog {
 		}
 		name := modelName(e.server.name, e.tool.Name, info.Limits.MaxLen)
 		if c.byName[name] != nil {
-			continue // a digest was met by force: whoever comes first keeps the name
+			continue // a forced collision of digests: the first tool keeps the name
 		}
 		c.byName[name] = e
 		if why := h.opts.Book.Held(e.server.name, e.tool); why != "" {
-			h.heldBack(e, why) // a call from memory is still asked about, with what has changed
+			h.heldBack(e, why) // the user is still asked about a call of it, with the differences
 			continue
 		}
 		c.list = append(c.list, h.described(name, e))
@@ -219,8 +215,8 @@ func (h *Host) gather(entries []*toolEntry, info llm.Info) *catalog {
 	return c
 }
 
-// overview lists the servers with how many tools each has and what it is for, for
-// a model that has to search.
+// overview lists the servers with their purpose and number of tools, for a model
+// that has to search.
 func (h *Host) overview(c *catalog) string {
 	counts := map[*attached]int{}
 	for _, t := range c.list {
@@ -267,7 +263,7 @@ const (
 	maxOverview = 4 << 10
 )
 
-// heldBack tells the person, once for each definition, that the model does not
+// heldBack notifies the user, once for each definition, that the model does not
 // get a tool.
 func (h *Host) heldBack(e *toolEntry, why string) {
 	name := e.server.name + "/" + e.tool.Name
@@ -292,8 +288,8 @@ const (
 	maxSchema      = 64 << 10
 )
 
-// described is a tool as the model gets it: without secrets and hidden
-// characters, and labelled with its server.
+// described returns a tool for the model: without secrets and hidden characters,
+// and labelled with its server.
 func (h *Host) described(name string, e *toolEntry) llm.Tool {
 	about := h.safe(e.tool.Description)
 	if len(about) > maxDescription {
@@ -307,7 +303,7 @@ func (h *Host) described(name string, e *toolEntry) llm.Tool {
 	return llm.Tool{Name: name, Description: fmt.Sprintf("[%s] %s", e.server.name, about), Schema: h.cleanSchema(schema)}
 }
 
-// tooMany reports whether the model is better off searching.
+// tooMany reports whether the model has to search.
 func (h *Host) tooMany(list []llm.Tool, info llm.Info) bool {
 	tokens := 0
 	for _, t := range list {
@@ -329,17 +325,17 @@ const (
 	manyTools = 40
 	manyShare = 0.03 // of the context
 
-	// fewTokens is what tools may always take, however small the context is:
-	// hiding a handful of tools costs more than it saves.
+	// fewTokens is always allowed for definitions, however small the context is:
+	// hiding a few tools costs more than it saves.
 	fewTokens = 4000
 )
 
-// Tokens estimates how many tokens a tool's definition takes: four bytes each,
-// as JSON of English text comes to.
+// Tokens estimates the number of tokens of a tool's definition, at four bytes
+// each.
 func Tokens(t llm.Tool) int { return (len(t.Name) + len(t.Description) + len(t.Schema) + 24) / 4 }
 
-// tools is what the model is given. Where it searches, the list changes only with
-// the servers and how many tools they have.
+// tools returns the tools for the model's request. If the model has to search,
+// they change only with the servers and their number of tools.
 func (c *catalog) tools() []llm.Tool {
 	if c.many {
 		list := slices.Clone(searching)
@@ -349,5 +345,5 @@ func (c *catalog) tools() []llm.Tool {
 	return append(slices.Clone(c.list), readResult)
 }
 
-// safe takes what cannot be seen out of a server's text.
+// safe removes secrets and hidden characters from a server's text.
 func (h *Host) safe(s string) string { return visible.Text(h.redact(s)) }

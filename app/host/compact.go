@@ -10,15 +10,15 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm"
 )
 
-// keepMessages is how many of the latest messages a compaction leaves alone.
+// keepMessages is the number of latest messages that compact leaves alone.
 const keepMessages = 4
 
-// longResult is how long an older result may be before it is shortened.
+// longResult is the length in bytes above which an older result is shortened.
 const longResult = 600
 
-// compact makes a conversation shorter that does not fit the model any more:
-// first older results shrink to their beginnings, and if there are none, the
-// older part is replaced by a summary that the model writes.
+// compact shortens a conversation that does not fit the model's context: first it
+// cuts older results, and if there are none, it replaces the older part by a
+// summary that the model writes.
 func (s *Session) compact(ctx context.Context, model llm.Model) error {
 	if n := s.shrink(); n > 0 {
 		s.host.emit(Event{Kind: EventNotice, Session: s.ID, Text: fmt.Sprintf("The conversation was too long for the model. %d older results were shortened; the model can still read them in full.", n)})
@@ -44,15 +44,15 @@ func (s *Session) compact(ctx context.Context, model llm.Model) error {
 	return nil
 }
 
-// shrink shortens long results of all but the latest messages, and keeps the
-// whole under handles.
+// shrink cuts long results of all but the latest messages and keeps the full
+// texts under handles. It returns how many it cut.
 func (s *Session) shrink() (n int) {
 	s.mu.Lock()
 	rows := s.talk.rows
 	s.mu.Unlock()
 	for _, row := range rows[:max(0, len(rows)-keepMessages)] {
 		m := row.Message
-		m.Parts = slices.Clone(m.Parts) // others may hold the old ones
+		m.Parts = slices.Clone(m.Parts) // the old slice may be in use
 		before := n
 		for j, p := range m.Parts {
 			if p.Kind != llm.PartToolResult {
@@ -76,7 +76,7 @@ func (s *Session) shrink() (n int) {
 	return n
 }
 
-// boundary finds where the older part ends: not between a call and its result.
+// boundary returns where the older part ends: not between a call and its result.
 func boundary(rows []Row) int {
 	for i := len(rows) - keepMessages; i > 0; i-- {
 		if rows[i].Message.Role != llm.RoleTool {
@@ -86,7 +86,7 @@ func boundary(rows []Row) int {
 	return 0
 }
 
-// summary has the model sum up messages, piece by piece if they do not fit.
+// summary lets the model summarize messages, in pieces if they do not fit.
 func (s *Session) summary(ctx context.Context, model llm.Model, rows []Row) (string, error) {
 	var text strings.Builder
 	for _, r := range rows {

@@ -34,8 +34,8 @@ func (c *conversation) add(m llm.Message) int64 {
 	return seq
 }
 
-// set replaces the message with a number. Slices that were handed out keep the
-// old one.
+// set replaces the message with a number. Slices returned earlier keep the old
+// one.
 func (c *conversation) set(seq int64, m llm.Message) {
 	c.rows = slices.Clone(c.rows)
 	for i := range c.rows {
@@ -55,12 +55,12 @@ func (c *conversation) drop(from, to int) {
 	c.rows = slices.Delete(slices.Clone(c.rows), from, to)
 }
 
-// index is where the row with a number is, -1 if there is none.
+// index returns the position of the row with a number, -1 if there is none.
 func (c *conversation) index(seq int64) int {
 	return slices.IndexFunc(c.rows, func(r Row) bool { return r.Seq == seq })
 }
 
-// changes returns what must be written to the store, and takes it for written.
+// changes returns what must be written to the store, and marks it as written.
 func (c *conversation) changes() (put []Row, drop []int64) {
 	for _, r := range c.rows {
 		if c.dirty[r.Seq] {
@@ -72,7 +72,7 @@ func (c *conversation) changes() (put []Row, drop []int64) {
 	return put, drop
 }
 
-// unsaved takes changes back that could not be written.
+// unsaved marks changes as not written.
 func (c *conversation) unsaved(put []Row, drop []int64) {
 	for _, r := range put {
 		if c.index(r.Seq) >= 0 {
@@ -90,7 +90,7 @@ func (c *conversation) allUnsaved() {
 	}
 }
 
-// turns counts what the person said.
+// turns returns the number of messages of the user.
 func (c *conversation) turns() int {
 	n := 0
 	for _, r := range c.rows {
@@ -101,7 +101,7 @@ func (c *conversation) turns() int {
 	return n
 }
 
-// open lists the calls of the last answer that have no result.
+// open returns the calls of the last answer that have no result.
 func (c *conversation) open() []llm.ToolCall {
 	done := map[string]bool{}
 	for _, r := range slices.Backward(c.rows) {
@@ -119,8 +119,8 @@ func (c *conversation) open() []llm.ToolCall {
 	return nil
 }
 
-// messages is the conversation as models and people get it: the results of an
-// answer in one message, in the order of its calls.
+// messages returns the conversation for models and people: the results of an
+// answer are one message, in the order of its calls.
 func (c *conversation) messages() []llm.Message {
 	var all []llm.Message
 	order := map[string]int{}

@@ -12,19 +12,18 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A DirectRequest is a request to a server that the person makes themselves,
-// outside of any session, such as with a button.
+// A DirectRequest is a request to a server that the user makes outside of a
+// session, such as with a button.
 type DirectRequest struct {
 	Server string
 	Method string
 	Params json.RawMessage
 
-	// From says where the person made it, such as "the page".
+	// From says where the user made it, such as "the page".
 	From string
 }
 
-// A DirectOutcome is what the audit log has about the result of a
-// DirectRequest.
+// A DirectOutcome is the result of a DirectRequest for the audit log.
 type DirectOutcome struct {
 	IsError bool // the tool reports an error
 	Bytes   int
@@ -85,8 +84,8 @@ func (h *Host) Direct(ctx context.Context, r DirectRequest, send func() (DirectO
 	return err
 }
 
-// toolCall reads the params of a tools/call. Params that a server would refuse
-// have no name.
+// toolCall reads the params of a tools/call. The tool is empty if they are
+// invalid.
 func toolCall(params json.RawMessage) (tool string, arguments json.RawMessage) {
 	var q struct {
 		Name      json.RawMessage `json:"name"`
@@ -101,7 +100,8 @@ func toolCall(params json.RawMessage) (tool string, arguments json.RawMessage) {
 	return tool, q.Arguments
 }
 
-// audit writes a record. The error says that what it is about must not be done.
+// audit writes a record. If it fails, the caller must not do what the record is
+// about.
 func (h *Host) audit(r AuditRecord) error {
 	if h.opts.Audit == nil {
 		return nil

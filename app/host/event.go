@@ -9,33 +9,33 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// An EventKind says what happened.
+// An EventKind is the kind of an [Event].
 type EventKind string
 
-// What a host tells. Faces show it; nothing else of the host is ever shown.
+// The kinds of events. User interfaces show events and nothing else of the host.
 const (
-	EventTurn     EventKind = "turn"     // a turn began: Text is what the person said
-	EventPrompt   EventKind = "prompt"   // a server's prompt was taken: Text is what it says
+	EventTurn     EventKind = "turn"     // a turn began: Text is the user's message
+	EventPrompt   EventKind = "prompt"   // a server's prompt was used: Text is its text
 	EventText     EventKind = "text"     // a piece of the model's answer
-	EventThinking EventKind = "thinking" // a piece of what the model thinks aloud
-	EventTool     EventKind = "tool"     // a tool call entered another phase, or made progress: Call
-	EventAsk      EventKind = "ask"      // the person is asked: Ask
+	EventThinking EventKind = "thinking" // a piece of the model's thinking
+	EventTool     EventKind = "tool"     // a tool call changed its phase or made progress: Call
+	EventAsk      EventKind = "ask"      // the user is asked: Ask
 	EventReplied  EventKind = "answered" // an ask has ended: Ask, with its reply
-	EventUsage    EventKind = "usage"    // what the turn has cost so far: Usage
-	EventNotice   EventKind = "notice"   // something to know: Text
+	EventUsage    EventKind = "usage"    // tokens used by the turn so far: Usage
+	EventNotice   EventKind = "notice"   // a message for the user: Text
 	EventLog      EventKind = "log"      // a log line of a server: Text, Level
 	EventChanged  EventKind = "changed"  // a server's tools, resources or prompts changed: Server
-	EventMuted    EventKind = "muted"    // questions of a server are declined from now on: Server, and Text says why; an empty Text: no longer
+	EventMuted    EventKind = "muted"    // questions of Server are declined from now on, because of Text; an empty Text: no longer
 	EventError    EventKind = "error"    // the turn failed: Text says why and what to do
-	EventDone     EventKind = "done"     // the turn is over: Stop says why
+	EventDone     EventKind = "done"     // the turn ended: Stop says why
 )
 
-// An Event is one thing that happened. It marshals to JSON as it is.
+// An Event is something that happened in a host.
 type Event struct {
-	Seq     uint64     `json:"seq"` // grows by one with each event of a host
+	Seq     uint64     `json:"seq"` // increases by one with each event of a host
 	At      time.Time  `json:"at"`
 	Kind    EventKind  `json:"kind"`
-	Session string     `json:"session,omitzero"` // whose conversation; empty where it is nobody's
+	Session string     `json:"session,omitzero"` // the conversation; empty if it belongs to none
 	Server  string     `json:"server,omitzero"`
 	Text    string     `json:"text,omitzero"`
 	Level   string     `json:"level,omitzero"`
@@ -45,47 +45,47 @@ type Event struct {
 	Stop    string     `json:"stop,omitzero"` // end, length, refusal, cancelled, error, limit
 }
 
-// A CallPhase is how far a tool call has come.
+// A CallPhase is the phase of a tool call.
 type CallPhase string
 
 // The phases of a tool call.
 const (
-	CallProposed  CallPhase = "proposed"  // the model wants it
-	CallWaiting   CallPhase = "waiting"   // the person is asked
-	CallRunning   CallPhase = "running"   // the server works on it
-	CallDone      CallPhase = "done"      // Result is there, and no error
+	CallProposed  CallPhase = "proposed"  // the model requested it
+	CallWaiting   CallPhase = "waiting"   // the user is asked
+	CallRunning   CallPhase = "running"   // sent to the server
+	CallDone      CallPhase = "done"      // has a Result that is not an error
 	CallFailed    CallPhase = "failed"    // Result is an error, or Problem says why there is none
-	CallDenied    CallPhase = "denied"    // a rule or the person said no
+	CallDenied    CallPhase = "denied"    // by a rule or the user
 	CallCancelled CallPhase = "cancelled" // the turn was stopped
 )
 
-// A ToolCall is a tool call as it goes along. Each event carries a copy.
+// A ToolCall is a tool call and its state. Each event has a copy.
 type ToolCall struct {
 	ID        string          `json:"id"`
 	Server    string          `json:"server"`
 	Tool      string          `json:"tool"`
-	Name      string          `json:"name"`           // as the model knows it
+	Name      string          `json:"name"`           // the model's name for it
 	Title     string          `json:"title,omitzero"` // for people
 	Arguments json.RawMessage `json:"arguments"`
 	Phase     CallPhase       `json:"phase"`
-	Rule      string          `json:"rule,omitzero"` // what allowed or denied it, in words
+	Rule      string          `json:"rule,omitzero"` // what allowed or denied it
 	Warnings  []string        `json:"warnings,omitzero"`
 
 	Progress float64 `json:"progress,omitzero"`
 	Total    float64 `json:"total,omitzero"`
-	Message  string  `json:"message,omitzero"` // what the server says about its progress
+	Message  string  `json:"message,omitzero"` // of the progress
 
 	Result   *mcp.CallToolResult `json:"result,omitzero"`
 	Problem  string              `json:"problem,omitzero"`  // why there is no result
-	ForModel string              `json:"forModel,omitzero"` // what the model was given, in text
-	Handle   string              `json:"handle,omitzero"`   // where the whole result is kept if the model got a part
+	ForModel string              `json:"forModel,omitzero"` // the text that the model got
+	Handle   string              `json:"handle,omitzero"`   // of the whole result, if the model got a part
 	Duration Millis              `json:"tookMs,omitzero"`
 }
 
-// Millis is a time span that marshals as a number of milliseconds.
+// Millis is a duration that marshals as a number of milliseconds.
 type Millis time.Duration
 
-// MarshalJSON writes milliseconds, with microseconds behind the point.
+// MarshalJSON writes milliseconds with three decimals.
 func (m Millis) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(time.Duration(m).Microseconds())/1000, 'f', -1, 64), nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/tenon-mcp/tenon/app/permit"
 )
 
-// allowed decides whether a call may be made, asking the person where nothing
-// else decides. The call's Rule says why afterwards.
+// allowed decides whether a call may be made, and asks the user if no rule
+// decides. Then the call's Rule says why.
 func (h *Host) allowed(ctx context.Context, session string, e *toolEntry, call *ToolCall) (bool, error) {
 	v := h.opts.Book.Judge(e.server.name, e.tool, call.Arguments, session)
 	call.Rule, call.Warnings = v.Why, v.Warnings
@@ -30,13 +30,13 @@ func (h *Host) allowed(ctx context.Context, session string, e *toolEntry, call *
 	shown := *call
 	answer, err := h.ask(ctx, Ask{
 		Kind: AskApproval, Session: session, Server: e.server.name, Call: &shown, Tool: e.tool,
-		Loud: v.Loud, EachTime: v.EachTime, First: v.First, Changes: changes(v.Changes), Warnings: v.Warnings, Message: v.Why,
+		Loud: v.Loud, EachTime: v.EachTime, First: v.First, Changes: v.Changes, Warnings: v.Warnings, Message: v.Why,
 	})
 	if err != nil {
 		return false, err
 	}
 	if v.EachTime && (answer.Action == permit.Session || answer.Action == permit.Always) {
-		answer.Action = permit.Once // the rule would ask again all the same
+		answer.Action = permit.Once // the rule asks again each time
 	}
 	call.Rule = answer.By
 	if answer.By == person {
@@ -53,7 +53,7 @@ func (h *Host) allowed(ctx context.Context, session string, e *toolEntry, call *
 	return false, nil
 }
 
-// decided says what a person's answer means, for the card of the call.
+// decided describes the answers of the user, for the card of the call.
 var decided = map[string]string{
 	permit.Once:    "Allowed once",
 	permit.Session: "Allowed for this session",
@@ -62,9 +62,9 @@ var decided = map[string]string{
 	permit.Never:   "You always deny this tool",
 }
 
-// passed takes note of a call that is allowed without a question. A rule of the
-// configuration pins the definition. One of the command line does not, and what
-// has changed is told.
+// passed records a call that is allowed without a question. A rule of the
+// configuration pins the definition; one of the command line does not, and the
+// user is told what has changed.
 func (h *Host) passed(session string, e *toolEntry, v permit.Verdict) {
 	if !v.Typed {
 		if err := h.opts.Book.Pin(e.server.name, e.tool); err != nil {
@@ -77,7 +77,7 @@ func (h *Host) passed(session string, e *toolEntry, v permit.Verdict) {
 	}
 }
 
-func whatChanged(all []permit.Change) string {
+func whatChanged(all []config.Change) string {
 	var what []string
 	for _, c := range all {
 		what = append(what, c.What)
@@ -85,7 +85,7 @@ func whatChanged(all []permit.Change) string {
 	return strings.Join(what, ", ")
 }
 
-// unallowed says why a call is denied where nobody can be asked, and what to do.
+// unallowed says why a call is denied in an unattended host, and what to do.
 func unallowed(e *toolEntry, v permit.Verdict) string {
 	name := e.server.name + "/" + e.tool.Name
 	if len(v.Changes) > 0 {
@@ -94,9 +94,8 @@ func unallowed(e *toolEntry, v permit.Verdict) string {
 	return fmt.Sprintf("No rule allows %s. Use --allow %s", name, name)
 }
 
-// settle answers open questions about tools that an answer to another question
-// has just decided, as when a model calls a tool several times at once and the
-// person says always to the first.
+// settle answers open approvals that the reply to another one has decided: a
+// model may call a tool several times at once, and the user allows it always.
 func (h *Host) settle() {
 	for _, a := range h.Asks() {
 		if a.Kind != AskApproval {
@@ -104,23 +103,15 @@ func (h *Host) settle() {
 		}
 		switch v := h.opts.Book.Judge(a.Server, a.Tool, a.Call.Arguments, a.Session); v.Effect {
 		case config.Allow:
-			h.Reply(a.ID, Reply{Action: permit.Once, By: v.Why}) // an error says that the person was faster
+			h.Reply(a.ID, Reply{Action: permit.Once, By: v.Why}) // it fails if the user was faster
 		case config.Deny:
 			h.Reply(a.ID, Reply{Action: permit.Deny, By: v.Why})
 		}
 	}
 }
 
-func changes(all []permit.Change) []Change {
-	var out []Change
-	for _, c := range all {
-		out = append(out, Change(c))
-	}
-	return out
-}
-
-// flows decides whether a conversation that holds data of some servers may
-// call another, where a pair is marked sensitive.
+// flows decides whether a conversation with data of some servers may call another
+// one, if the pair is marked sensitive.
 func (s *Session) flows(ctx context.Context, to string, call *ToolCall) (bool, error) {
 	for _, from := range s.sources() {
 		if !s.host.opts.Book.Sensitive(from, to) || s.flowAllowed(from, to) {
@@ -146,7 +137,7 @@ func (s *Session) flows(ctx context.Context, to string, call *ToolCall) (bool, e
 	return true, nil
 }
 
-// told passes on how a call is doing.
+// emitted emits the state of a call.
 func (h *Host) emitted(session string, call *ToolCall) {
 	shown := *call
 	h.emit(Event{Kind: EventTool, Session: session, Server: call.Server, Call: &shown})

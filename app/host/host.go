@@ -1,25 +1,25 @@
-// Package host is the agent application of MCP without a face: it has a model,
-// many servers and a person, and keeps them apart.
+// Package host is an agent application of MCP without a user interface: it
+// connects a model, many servers and a user.
 //
-// A [Host] is given clients of servers (Attach) and a model. A [Session] is a
-// conversation: [Session.Send] takes what the person says and returns when the
-// model has answered. Everything that happens on the way is told as [Event]s,
-// and whatever the person has to decide is an [Ask], answered with
-// [Host.Reply]. Faces show events and answer asks; they need nothing else.
+// A [Host] has clients of servers ([Host.Attach]) and a model. A [Session] is a
+// conversation: [Session.Send] sends a message of the user and returns when the
+// model has answered. Everything that happens meanwhile is an [Event], and
+// everything the user has to decide is an [Ask], answered with [Host.Reply]. A
+// user interface shows events and answers asks, and needs nothing else.
 //
-// The way of one turn:
+// The flow of a turn is:
 //
-//	input      @server:uri and /server:prompt are looked up        input.go
+//	input      resolve @server:uri and /server:prompt               input.go
 //	request    system text, messages, tools in a stable order       turn.go, catalog.go
-//	model      text, thinking, tool calls stream in                 turn.go
-//	call       which server? allowed? data of whom?                 call.go, gate.go
-//	server     runs it; questions come back as asks                 call.go, persona.go
-//	result     cut to a budget, secrets out, fenced and labelled    result.go, fence.go
-//	again      until the model has nothing more to call             turn.go
+//	model      text, thinking and tool calls stream in              turn.go
+//	call       find the server, check permission and data flow      call.go, gate.go
+//	server     runs the call; its questions become asks             call.go, clientoptions.go
+//	result     cut to a budget, redacted, fenced and labelled       result.go, fence.go
+//	repeat     until the model requests no more calls               turn.go
 //
-// What servers write (descriptions, results, questions) is never trusted: it is
-// cleaned of characters that cannot be seen, labelled with its server, and
-// gives no permission.
+// Text of servers (descriptions, results, questions) is never trusted: hidden
+// characters are removed, it is labelled with its server, and it gives no
+// permission.
 package host
 
 import (
@@ -39,40 +39,40 @@ import (
 	"github.com/tenon-mcp/tenon/internal/redact"
 )
 
-// Options say how a host behaves. Nil means a host without a model, that keeps
-// nothing and asks about every tool.
+// Options configure a [Host]. Nil means a host without a model and a store that
+// asks about every tool.
 type Options struct {
-	// Model answers. Nil: only direct calls are possible until SetModel.
+	// Model answers messages. Nil: only direct calls are possible until SetModel.
 	Model llm.Model
 
-	// Book decides what may be called. Nil: everything is asked about, and
-	// answers are forgotten with the process.
+	// Book decides which calls are allowed. Nil: the user is asked about each,
+	// and the answers are not saved.
 	Book *permit.Book
 
-	// Event hears what happens, one event at a time. It must not block. Nil:
-	// nobody does.
+	// Event is called with each event, one at a time. It must not block. It may
+	// be nil.
 	Event func(Event)
 
-	// Unattended answers asks that nobody is there to answer: approvals are
-	// denied, questions of servers declined.
+	// Unattended is set if no user can answer: approvals are denied and questions
+	// of servers declined.
 	Unattended bool
 
-	// Store keeps sessions. Nil: they are forgotten with the process.
+	// Store saves sessions. Nil: they are not saved.
 	Store Store
 
-	// Audit is told of every tool call before it is made and after. An error
-	// from the first keeps the call from being made. Nil: nobody is.
+	// Audit is called for every tool call before and after it. If it fails before
+	// a call, the call is not made. It may be nil.
 	Audit func(AuditRecord) error
 
-	// AuditOptional makes calls although Audit fails; the person is told.
+	// AuditOptional makes calls although Audit fails, with a notice to the user.
 	AuditOptional bool
 
-	// Secrets are values that must not reach the model, the audit log or a
-	// face. The host adds those of its servers and what is typed into fields
-	// that ask for secrets. Nil means a set of the host's own.
+	// Secrets are values that must not reach the model, the audit log or a user
+	// interface. The host adds those of its servers and the values of fields that
+	// ask for secrets. Nil means an own set.
 	Secrets *redact.Values
 
-	// System is put before the house's own words to the model. Empty: none.
+	// System precedes the host's own instructions to the model. It may be empty.
 	System string
 
 	// ToolSearch says when the model gets search_tools and call_tool instead
@@ -81,42 +81,41 @@ type Options struct {
 	// model's context.
 	ToolSearch config.ToolSearch
 
-	// ResultBudget is how many bytes of one result the model is given; the
-	// rest stays readable through a handle. 0 means 24 KiB.
+	// ResultBudget is the number of bytes of a result that the model gets; it can
+	// read the rest by a handle. 0 means 24 KiB.
 	ResultBudget int
 
-	// Folder is where the person works; sessions remember it, so that the last
-	// one of a folder can be found. Empty: unknown.
+	// Folder is the user's working folder, saved in sessions so that the last one
+	// of a folder can be found. Empty: unknown.
 	Folder string
 
-	// OneShot marks new sessions as runs of a single turn without a person.
-	// LastSession passes them over.
+	// OneShot marks new sessions as runs of a single turn without a user, which
+	// LastSession ignores.
 	OneShot bool
 
-	// MaxSteps is how often the model may be asked in one turn. 0 means 50.
+	// MaxSteps bounds the requests to the model in one turn. 0 means 50.
 	MaxSteps int
 
-	// CallIdle and CallTotal are how long a server may be silent during a
-	// call, and how long a call may take whatever is heard. 0 means 60 s and
-	// 10 min.
+	// CallIdle bounds the time that a server may be silent during a call, and
+	// CallTotal the whole time of a call. 0 means 60 s and 10 min.
 	CallIdle, CallTotal time.Duration
 }
 
-// An AuditRecord is one line of the log of what was done.
+// An AuditRecord is one record of the audit log.
 type AuditRecord struct {
-	What      string          `json:"what"` // call, result, denied; read: a resource that the person attached or opened
+	What      string          `json:"what"` // call, result, denied; read: a resource that the user attached or opened
 	Session   string          `json:"session,omitzero"`
 	Call      string          `json:"call"`
 	Server    string          `json:"server"`
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments,omitzero"`
-	Why       string          `json:"why,omitzero"`     // which rule or answer
+	Why       string          `json:"why,omitzero"`     // the rule or answer
 	Outcome   string          `json:"outcome,omitzero"` // ok, error, failed, cancelled
 	Bytes     int             `json:"bytes,omitzero"`
 	Duration  Millis          `json:"tookMs,omitzero"`
 }
 
-// A Host holds servers, sessions and open asks. Make one with New.
+// A Host has servers, sessions and open asks. Create one with New.
 type Host struct {
 	opts  Options
 	owner Owner
@@ -127,21 +126,21 @@ type Host struct {
 	sessions map[string]*Session
 	asks     map[string]*openAsk
 	askSeq   int
-	known    *redact.Values // what must not be shown or reach the model
+	known    *redact.Values // secrets that must not be shown or reach the model
 	sampled  map[sampler]int
 	askers   map[string]*asker // by server
-	held     map[string]string // tools that the person was told are held back, with their definitions then
+	held     map[string]string // tools that the user knows are held back, with their definitions
 
 	events sync.Mutex // orders events
 	seq    uint64
 
-	running sync.WaitGroup // questions to servers
-	closed  bool           // nothing more is begun
+	running sync.WaitGroup // requests to servers
+	closed  bool           // nothing more is started
 	ctx     context.Context
 	stop    context.CancelFunc
 }
 
-// An attached server is what a host knows of one.
+// An attached is a server of a host.
 type attached struct {
 	name   string
 	client *client.Client
@@ -149,16 +148,16 @@ type attached struct {
 	host         *Host
 	mu           sync.Mutex
 	tools        []*toolEntry  // as last listed
-	title        string        // what the server calls itself
-	instructions string        // its advice on how to use it
-	fresh        bool          // tools still count
-	asking       chan struct{} // closed when the question that runs is answered; nil if none does
-	problem      error         // of the last question
-	since        time.Time     // when there was last a reason to ask: it was attached, or has news
-	late         bool          // it was waited for in vain
+	title        string        // the server's own name
+	instructions string        // the server's instructions
+	fresh        bool          // tools are up to date
+	asking       chan struct{} // closed when the running request ends; nil if none runs
+	problem      error         // of the last request
+	since        time.Time     // when it was attached or last changed
+	late         bool          // it did not respond in time
 }
 
-// New makes a host.
+// New returns a host.
 func New(o *Options) *Host {
 	h := &Host{servers: map[string]*attached{}, sessions: map[string]*Session{}, asks: map[string]*openAsk{}}
 	if o != nil {
@@ -176,7 +175,7 @@ func New(o *Options) *Host {
 	return h
 }
 
-// Close ends what the host does by itself and gives its sessions back to other
+// Close stops the host's background work and releases its sessions for other
 // processes. Turns end with their own contexts; stop them before.
 func (h *Host) Close() {
 	h.mu.Lock()
@@ -191,7 +190,7 @@ func (h *Host) Close() {
 	h.owner.end()
 }
 
-// begin runs f in the background, and reports false if the host is closed.
+// begin runs f in the background. It returns false if the host is closed.
 func (h *Host) begin(f func()) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -201,9 +200,9 @@ func (h *Host) begin(f func()) bool {
 	return !h.closed
 }
 
-// Attach adds a server under its name in the configuration, which is what all
-// permissions go by; what the server calls itself does not matter. Secrets are
-// values that must never reach the model.
+// Attach adds a server under its name in the configuration, to which all
+// permissions refer; the server's own name does not matter. Secrets are values
+// that must not reach the model.
 func (h *Host) Attach(name string, c *client.Client, secrets []string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -218,7 +217,7 @@ func (h *Host) Attach(name string, c *client.Client, secrets []string) error {
 	return nil
 }
 
-// Detach removes a server. Calls in flight go on.
+// Detach removes a server. Running calls continue.
 func (h *Host) Detach(name string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -226,12 +225,8 @@ func (h *Host) Detach(name string) {
 	h.known.Set(name, nil)
 }
 
-// AddSecret adds a value that must never reach the model, such as the token of a
-// login. The server need not be attached yet.
-func (h *Host) AddSecret(server, secret string) { h.known.Add(server, secret) }
-
-// Changed says that a server has news: its tools are listed again before the
-// model is asked next.
+// Changed reports that a server has changed: its tools are listed again before
+// the next request to the model.
 func (h *Host) Changed(name string) {
 	h.mu.Lock()
 	s := h.servers[name]
@@ -245,27 +240,27 @@ func (h *Host) Changed(name string) {
 	h.emit(Event{Kind: EventChanged, Server: name})
 }
 
-// Notice tells the person something about a server, such as a warning of its
+// Notice emits a message to the user about a server, such as a warning of its
 // connection.
 func (h *Host) Notice(server, text string) {
 	h.emit(Event{Kind: EventNotice, Server: server, Text: h.safe(text)})
 }
 
-// SetModel changes the model; turns that run go on with the old one.
+// SetModel changes the model. Running turns continue with the old one.
 func (h *Host) SetModel(m llm.Model) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.model = m
 }
 
-// Model is what answers now; nil if nothing does.
+// Model returns the model; nil if there is none.
 func (h *Host) Model() llm.Model {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.model
 }
 
-// Book is what decides on calls.
+// Book returns what decides about calls.
 func (h *Host) Book() *permit.Book { return h.opts.Book }
 
 func (h *Host) server(name string) *attached {
@@ -274,7 +269,7 @@ func (h *Host) server(name string) *attached {
 	return h.servers[name]
 }
 
-// all lists the servers by name.
+// all returns the servers, sorted by name.
 func (h *Host) all() []*attached {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -286,7 +281,7 @@ func (h *Host) all() []*attached {
 	return list
 }
 
-// tell numbers an event and passes it on.
+// emit numbers an event and passes it on.
 func (h *Host) emit(e Event) {
 	h.events.Lock()
 	defer h.events.Unlock()

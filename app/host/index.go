@@ -4,21 +4,23 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/internal/bm25"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// The fields that search_tools looks into, and how much a word in each counts.
+// searchWeights has the fields that search_tools searches, and the weight of a
+// word in each.
 var searchWeights = []float64{
 	3,   // the names of the tool and its server
 	2,   // the description
 	0.3, // the names and descriptions of the arguments
-	0.7, // other words for those of name and description
+	0.7, // synonyms of the words in name and description
 }
 
-// indexed makes the index that search_tools looks into.
+// indexed returns the index for search_tools.
 func indexed(list []llm.Tool, byName map[string]*toolEntry) *bm25.Index {
 	x := bm25.New(searchWeights...)
 	for _, t := range list {
@@ -29,7 +31,7 @@ func indexed(list []llm.Tool, byName map[string]*toolEntry) *bm25.Index {
 	return x
 }
 
-// asked prepares a query: the words that say what is wanted, in their stems.
+// asked returns the stems of the words of a query, without fillers.
 func asked(query string) string {
 	var kept []string
 	for _, w := range words(query) {
@@ -38,12 +40,12 @@ func asked(query string) string {
 		}
 	}
 	if kept == nil {
-		return query // it is nothing but filler: better that than nothing
+		return query // nothing but fillers
 	}
 	return strings.Join(kept, " ")
 }
 
-// words are the words of a text, compounds as their parts and as a whole.
+// words returns the words of a text; compounds both in parts and whole.
 func words(text string) []string {
 	var all []string
 	bm25.Scan(text, func(w []byte, _, _ int) bool {
@@ -53,7 +55,7 @@ func words(text string) []string {
 	return all
 }
 
-// stems is a text with each word as its stem.
+// stems returns a text with each word replaced by its stem.
 func stems(text string) string {
 	all := words(text)
 	for i, w := range all {
@@ -62,8 +64,8 @@ func stems(text string) string {
 	return strings.Join(all, " ")
 }
 
-// stem takes the endings of English inflection off a word, so that "deleting
-// files" finds "delete a file". It errs on the side of doing little.
+// stem removes the endings of English inflection from a word, so that "deleting
+// files" finds "delete a file".
 func stem(w string) string {
 	for _, end := range []struct {
 		suffix, instead string
@@ -89,7 +91,7 @@ func stem(w string) string {
 	return w
 }
 
-// undouble makes "stopp" of stopped "stop".
+// undouble turns "stopp", of stopped, into "stop".
 func undouble(w string) string {
 	if n := len(w); w[n-1] == w[n-2] && !strings.ContainsAny(w[n-1:], "lsz") {
 		return w[:n-1]
@@ -97,7 +99,7 @@ func undouble(w string) string {
 	return w
 }
 
-// related are other words for those of a text, each once.
+// related returns the synonyms of the words of a text, each once.
 func related(text string) string {
 	var all []string
 	for _, w := range words(text) {
@@ -109,7 +111,7 @@ func related(text string) string {
 	return strings.Join(slices.Compact(all), " ")
 }
 
-// argumentWords are the names and descriptions of a schema's members.
+// argumentWords returns the names and descriptions of a schema's members.
 func argumentWords(schema json.RawMessage) string {
 	var s struct {
 		Properties map[string]struct {
@@ -126,3 +128,16 @@ func argumentWords(schema json.RawMessage) string {
 	slices.Sort(words)
 	return strings.Join(words, " ")
 }
+
+// fillers are words of a query that say nothing about what a tool does.
+var fillers = sync.OnceValue(func() map[string]bool {
+	all := map[string]bool{}
+	for _, w := range strings.Fields(`a an the this that these those it its i me my mine you your we us our he him his she her they them
+		their is are was were be been being am do does did have has had will would can could should shall may might must
+		to of in on at by for from with into about as and or but if then than so not no yes please just only some any
+		what which who whom whose when where why how there here want need like let lets us tell give all
+		one two still yet s t m re ve ll d`) {
+		all[w] = true
+	}
+	return all
+})

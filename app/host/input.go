@@ -11,13 +11,13 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// input reads what the person said. Of what they typed,
+// input parses a message of the user. In typed text,
 //
 //	/server:prompt name=value …   becomes the messages of a server's prompt
-//	… @server:uri …               has the resource attached
+//	… @server:uri …               attaches the resource
 //
-// and the rest is a sentence. A word that looks like one of these but names no
-// server is left as it is. The data below it, which nobody typed, is not looked at.
+// Words that name no server stay as they are, and so does data, which the user
+// did not type.
 func (s *Session) input(ctx context.Context, info llm.Info, typed, data string) ([]llm.Message, error) {
 	typed, data = strings.TrimSpace(typed), strings.TrimSpace(data)
 	if typed == "" && data == "" {
@@ -43,7 +43,7 @@ func (s *Session) input(ctx context.Context, info llm.Info, typed, data string) 
 	return []llm.Message{m}, nil
 }
 
-// below joins what a person typed and the data that goes with it.
+// below joins typed text and data.
 func below(typed, data string) string {
 	if typed == "" || data == "" {
 		return typed + data
@@ -51,15 +51,14 @@ func below(typed, data string) string {
 	return typed + "\n\n" + data
 }
 
-// An attachment is a resource that a sentence names.
+// An attachment is a resource that a message names.
 type attachment struct {
 	server *attached
 	uri    string
 }
 
-// attachments finds every @server:uri of a sentence, in order. The name may be
-// any that a server has, also one with spaces; the URI ends at a space, and has
-// no punctuation of the sentence at its end.
+// attachments returns every @server:uri of a message, in order. A server's name
+// may have spaces; the URI ends at a space, without punctuation at its end.
 func (h *Host) attachments(text string) []attachment {
 	var found []attachment
 	for at, r := range text {
@@ -78,8 +77,8 @@ func (h *Host) attachments(text string) []attachment {
 	return found
 }
 
-// addressed finds the server that a text begins with the name of, before a
-// colon, and what follows. Of several names the longest counts.
+// addressed returns the server whose name and a colon begin the text, and the
+// rest. Of several names the longest counts.
 func (h *Host) addressed(text string) (server *attached, rest string) {
 	for _, s := range h.all() {
 		if after, ok := strings.CutPrefix(text, s.name+":"); ok && (server == nil || len(s.name) > len(server.name)) {
@@ -89,8 +88,8 @@ func (h *Host) addressed(text string) (server *attached, rest string) {
 	return server, rest
 }
 
-// promptLine splits /server:prompt name=value … Values with spaces are quoted.
-// Ok reports whether the text is such a line at all.
+// promptLine parses /server:prompt name=value … Values with spaces are quoted. Ok
+// reports whether the text is such a line.
 func (h *Host) promptLine(text string) (server *attached, name string, values map[string]string, ok bool, err error) {
 	text, ok = strings.CutPrefix(text, "/")
 	if !ok {
@@ -115,8 +114,8 @@ func (h *Host) promptLine(text string) (server *attached, name string, values ma
 	return server, words[0], values, true, nil
 }
 
-// attach reads a resource that the person named. The audit log has it like a
-// call, and the person is told what was attached.
+// attach reads a resource that the user named. It is audited like a call, and the
+// user is told what was attached.
 func (s *Session) attach(ctx context.Context, info llm.Info, a attachment) ([]llm.Part, error) {
 	raw, err := mcp.Marshal(map[string]string{"uri": a.uri})
 	if err != nil {
@@ -136,7 +135,7 @@ func (s *Session) attach(ctx context.Context, info llm.Info, a attachment) ([]ll
 
 // resource reads a resource as parts of a message.
 func (s *Session) resource(ctx context.Context, info llm.Info, server *attached, uri string) ([]llm.Part, error) {
-	s.source(server.name) // also the text of an error is data of the server
+	s.source(server.name) // the text of an error is data of the server, too
 	r, err := server.client.ReadResource(ctx, uri)
 	if err != nil {
 		return nil, err
@@ -153,7 +152,8 @@ func (s *Session) resource(ctx context.Context, info llm.Info, server *attached,
 	return parts, nil
 }
 
-// blob is a resource of bytes in the form that the model takes, or in words.
+// blob returns a binary resource in a form that the model accepts, or a
+// description.
 func blob(info llm.Info, c mcp.ResourceContents) llm.Part {
 	p := llm.Part{Kind: llm.PartDocument, Data: c.Blob, MIME: c.MIMEType, Text: c.URI}
 	accepted := info.Accepts.Documents && c.MIMEType == "application/pdf"
@@ -173,11 +173,10 @@ func blob(info llm.Info, c mcp.ResourceContents) llm.Part {
 	return sound
 }
 
-// prompt has a server fill in a prompt. Its messages join the conversation as
-// what they are: the person chose it to be followed, so its own text is not
-// fenced, only cleaned and cut. What it brings along is.
+// prompt gets a server's prompt. The user chose to follow it, so its own text is
+// not fenced, only cleaned and cut; resources in it are fenced.
 func (s *Session) prompt(ctx context.Context, info llm.Info, server *attached, name string, values map[string]string) ([]llm.Message, error) {
-	s.source(server.name) // also the text of an error is data of the server
+	s.source(server.name) // the text of an error is data of the server, too
 	r, err := server.client.GetPrompt(ctx, name, values)
 	if err != nil {
 		return nil, missingValues(ctx, server, name, values, err)
@@ -213,7 +212,7 @@ func (s *Session) prompt(ctx context.Context, info llm.Info, server *attached, n
 	return out, nil
 }
 
-// missingValues says which arguments of a prompt are missing, where that is why
+// missingValues returns which arguments of a prompt are missing, if that is why
 // the server refused it.
 func missingValues(ctx context.Context, server *attached, name string, values map[string]string, refused error) error {
 	if e, ok := errors.AsType[*mcp.Error](refused); !ok || e.Code != mcp.CodeInvalidParams {
@@ -239,7 +238,7 @@ func missingValues(ctx context.Context, server *attached, name string, values ma
 	return refused
 }
 
-// promptText is the text of a prompt, for the person.
+// promptText returns the text of a prompt, for the user.
 func promptText(r *mcp.GetPromptResult) string {
 	var parts []string
 	for _, m := range r.Messages {

@@ -14,16 +14,15 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm"
 )
 
-// maxMedium is how large an image or a recording may be that is sent to a
-// model, in bytes: no provider takes much more. maxSideText is how many pixels an
-// image may have to each side.
+// maxMedium is the largest size in bytes of an image or a recording that is sent
+// to a model, maxSideText the largest width and height in pixels.
 const (
 	maxMedium   = 5 << 20
 	maxSideText = 8000
 )
 
-// checkImage says why a model cannot be given an image, and returns the type that
-// its bytes have, whatever its server calls it.
+// checkImage returns the type of an image, which it detects from its bytes, or
+// why a model cannot get it.
 func checkImage(data []byte) (mime string, err error) {
 	mime = http.DetectContentType(data)
 	switch mime {
@@ -42,7 +41,7 @@ func checkImage(data []byte) (mime string, err error) {
 	return mime, errors.New("it is not a PNG, JPEG, GIF or WebP image")
 }
 
-// checkMedium returns a part as the model may be given it, or why not.
+// checkMedium returns the part for the model, or why the model cannot get it.
 func checkMedium(p llm.Part) (llm.Part, error) {
 	switch {
 	case len(p.Data) == 0:
@@ -62,7 +61,7 @@ func checkMedium(p llm.Part) (llm.Part, error) {
 	return p, err
 }
 
-// notGiven tells in words of a medium that the model is not given.
+// notGiven describes a medium that the model does not get.
 func notGiven(p llm.Part, why error) string {
 	return fmt.Sprintf("%s (not given to the model: %v)", llm.Describe(p), why)
 }
@@ -77,8 +76,8 @@ func (s *Session) mediaRefused(err error) bool {
 	return slices.ContainsFunc(s.Messages(), func(m llm.Message) bool { _, n := mediaInWords(m); return n > 0 })
 }
 
-// dropMedia replaces the media of the conversation by words, after a provider
-// refused them and answered without.
+// dropMedia replaces the media of the conversation by descriptions, after a
+// provider refused them and answered without.
 func (s *Session) dropMedia() {
 	total := 0
 	s.mu.Lock()
@@ -104,8 +103,8 @@ func withoutMedia(all []llm.Message) []llm.Message {
 	return out
 }
 
-// mediaInWords is a message with words in place of its media, and how many there
-// were.
+// mediaInWords returns a message with descriptions instead of media, and their
+// number.
 func mediaInWords(m llm.Message) (llm.Message, int) {
 	parts, n := partsInWords(m.Parts)
 	m.Parts = parts

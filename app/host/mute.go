@@ -5,22 +5,22 @@ import (
 	"fmt"
 )
 
-// Bounds on what a server may ask the person, beside approvals of its tools.
+// Bounds on the questions of a server, besides approvals of its tools.
 const (
-	maxOpenAsks = 5 // questions of one server that wait at once
-	maxUnwanted = 5 // questions outside of any call, before the person accepts one
+	maxOpenAsks = 5 // open questions of one server
+	maxUnwanted = 5 // questions outside of any call before the user accepts one
 )
 
-// An asker is what a host knows of the questions of one server.
+// An asker counts the questions of one server.
 type asker struct {
-	open     int    // that wait for the person
-	unwanted int    // outside of any call since the person last accepted one
+	open     int    // that wait for the user
+	unwanted int    // outside of any call since the user last accepted one
 	muted    bool   // all are declined
-	told     string // why some are declined, as the person knows; empty: none are
+	told     string // the reason that the user was told; empty: none are declined
 }
 
-// Mute has the questions of a server declined: those that are open, and all
-// later ones, until Unmute. Approvals of its tools are not questions of it.
+// Mute declines the open and all later questions of a server, until Unmute.
+// Approvals of its tools are not affected.
 func (h *Host) Mute(server string) {
 	h.mu.Lock()
 	s := h.asker(server)
@@ -29,7 +29,7 @@ func (h *Host) Mute(server string) {
 	h.emit(Event{Kind: EventMuted, Server: server, Text: mutedText(server)})
 	for _, a := range h.Asks() {
 		if a.Server == server && a.Kind != AskApproval && a.Kind != AskFlow {
-			h.Reply(a.ID, Reply{Action: "decline", By: mutedText(server)}) // an error says that the person was faster
+			h.Reply(a.ID, Reply{Action: "decline", By: mutedText(server)}) // it fails if the user was faster
 		}
 	}
 }
@@ -45,7 +45,7 @@ func (h *Host) Unmute(server string) {
 	}
 }
 
-// Muted says why questions of servers are declined, by server.
+// Muted returns why questions of servers are declined, by server.
 func (h *Host) Muted() map[string]string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -60,7 +60,7 @@ func (h *Host) Muted() map[string]string {
 
 func mutedText(server string) string { return server + " is muted" }
 
-// asker returns what is known of a server's questions. The lock is held.
+// asker returns the counts of a server. The lock is held.
 func (h *Host) asker(server string) *asker {
 	if h.askers == nil {
 		h.askers = map[string]*asker{}
@@ -71,8 +71,8 @@ func (h *Host) asker(server string) *asker {
 	return h.askers[server]
 }
 
-// askFor puts a question of a server to the person, unless the server is muted
-// or asks too much: then it is declined.
+// askFor asks the user a question of a server, or declines it if the server is
+// muted or asks too much.
 func (h *Host) askFor(ctx context.Context, a Ask) (Reply, error) {
 	h.mu.Lock()
 	s := h.asker(a.Server)

@@ -8,15 +8,15 @@ import (
 	"sync"
 )
 
-// A tool is called server__tool before the model. Different tools always get
-// different names, whatever else is connected and in whichever order, so that a
-// saved conversation still means the same tools.
+// The model's name of a tool is server__tool. Different tools always get different
+// names, independent of other tools, so that a saved conversation keeps its
+// meaning.
 //
-// A name that would be ambiguous, too long, or has characters that providers
-// refuse (Gemini also wants a letter or _ first) ends in a digest of the two real names; and one that only looks as if
-// it ended so gets a digest as well.
+// A name ends in a digest of the two real names if it would be ambiguous, too
+// long, or has characters that providers refuse (Gemini also requires a letter or
+// _ first), or if it looks as if it ended in a digest.
 
-// defaultNameLen is what all known providers take.
+// defaultNameLen is accepted by all known providers.
 const defaultNameLen = 64
 
 const digestLen = 8
@@ -24,22 +24,21 @@ const digestLen = 8
 var plainName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`) })
 var digested = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`_[0-9a-f]{8}$`) })
 
-// modelName is what the model calls a tool of a server. Limit is the longest
-// name that the provider takes; 0 means the usual.
+// modelName returns the model's name of a tool. Limit is the longest name that
+// the provider accepts; 0 means defaultNameLen.
 func modelName(server, tool string, limit int) string {
 	if limit <= 0 {
 		limit = defaultNameLen
 	}
 	limit = max(limit, 24)
 	name := server + "__" + tool
-	unique := !strings.Contains(server, "__") && !strings.HasSuffix(server, "_") // the first __ parts them
+	unique := !strings.Contains(server, "__") && !strings.HasSuffix(server, "_") // the first __ separates them
 	if unique && plainName().MatchString(name) && len(name) <= limit && server != "" && tool != "" && !digested().MatchString(name) {
 		return name
 	}
 	sum := sha256.Sum256([]byte(server + "\x00" + tool))
 	digest := "_" + hex.EncodeToString(sum[:digestLen/2])
-	// Of what must be cut, the server's part gives way first: the tool's name
-	// tells the model more.
+	// The server's part is cut first: the tool's name tells the model more.
 	room := limit - len(digest) - 2
 	s, t := spell(server), spell(tool)
 	if s != "" && !plainName().MatchString(s[:1]) {
@@ -50,7 +49,7 @@ func modelName(server, tool string, limit int) string {
 	return s + "__" + t + digest
 }
 
-// spell replaces what providers refuse.
+// spell replaces characters that providers refuse.
 func spell(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x80 && plainName().MatchString("_"+string(r)) {

@@ -21,7 +21,7 @@ var owners sync.Map
 
 func newOwner() Owner {
 	o := Owner{ID: rand.Text(), PID: os.Getpid(), Since: time.Now()}
-	o.Machine, _ = os.Hostname() // without a name all machines count as this one
+	o.Machine, _ = os.Hostname() // without a name, all machines count as this one
 	owners.Store(o.ID, true)
 	return o
 }
@@ -29,7 +29,7 @@ func newOwner() Owner {
 func (o Owner) end() { owners.Delete(o.ID) }
 
 // Alive reports whether the host still runs. One on another machine counts as
-// running, since that cannot be found out.
+// running.
 func (o Owner) Alive() bool {
 	if o.ID == "" {
 		return false
@@ -37,14 +37,14 @@ func (o Owner) Alive() bool {
 	if here, _ := os.Hostname(); o.Machine != here {
 		return true
 	}
-	if o.PID == os.Getpid() { // of this process, or of one before it with the same id
+	if o.PID == os.Getpid() { // this process, or an earlier one with the same id
 		_, ok := owners.Load(o.ID)
 		return ok
 	}
 	return processAlive(o.PID)
 }
 
-// String names the owner for people.
+// String describes the owner for people.
 func (o Owner) String() string {
 	text := fmt.Sprintf("process %d", o.PID)
 	if here, _ := os.Hostname(); o.Machine != here {

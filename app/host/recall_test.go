@@ -64,8 +64,8 @@ func recall(t testing.TB, c *catalog, questions []question, n int) float64 {
 }
 
 // The search finds what people ask for. The questions that are held out were
-// written when the weights and the thesaurus were done, and changed nothing in
-// them: the number that counts is theirs.
+// written after the weights were chosen, and did not change them: the number that
+// counts is theirs.
 func TestSearchRecall(t *testing.T) {
 	c, all := labelled(t)
 	var tuned, held []question

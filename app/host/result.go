@@ -15,15 +15,14 @@ import (
 
 const defaultBudget = 24 << 10
 
-// A shaped result is what the model is given of a tool's result.
+// A shaped is a tool's result for the model.
 type shaped struct {
 	parts  []llm.Part
-	handle string // where the whole text is kept, if it was cut
+	handle string // of the whole text, if it was cut
 }
 
-// shape turns a result into parts for the model. Text and structured content
-// that say the same are given once: the text if there is some, since servers
-// write it for models, and the structured content if there is none.
+// shape turns a result into parts for the model. If text and structured content
+// say the same, it uses the text, which servers write for models.
 func (s *Session) shape(info llm.Info, server, tool string, r *mcp.CallToolResult) shaped {
 	var texts []string
 	var media []llm.Part
@@ -65,7 +64,7 @@ func (s *Session) shape(info llm.Info, server, tool string, r *mcp.CallToolResul
 	return out
 }
 
-// from says where a text comes from: the server, and what of it.
+// from describes the source of a text.
 func from(server, what string) string {
 	if what == "" {
 		return server
@@ -73,17 +72,17 @@ func from(server, what string) string {
 	return server + "/" + what
 }
 
-// given is a server's text as the model gets it: without secrets and hidden
-// characters, cut to the budget, fenced and labelled. It is cleaned before it is
-// cut, so that no cut goes through a secret.
+// given returns a server's text for the model: without secrets and hidden
+// characters, cut to the budget, fenced and labelled. It cleans before it cuts,
+// so that no cut divides a secret.
 func (s *Session) given(from, text string) (parts []llm.Part, handle string) {
 	short, handle := s.cut(from, s.host.safe(text))
 	return []llm.Part{llm.Text(fence(from, short))}, handle
 }
 
-// said reports whether the text already holds the structured content: word for
-// word, or because it is what the server has written for models to read. Only a
-// large structure with hardly any text beside it is given on top.
+// said reports whether the text contains the structured content: literally, or
+// because it is written for models. Only a large structure with hardly any text
+// is given in addition.
 func said(texts []string, structured json.RawMessage) bool {
 	text := strings.TrimSpace(strings.Join(texts, "\n"))
 	if text == "" {
@@ -101,8 +100,8 @@ func said(texts []string, structured json.RawMessage) bool {
 	return want.Len() <= large || len(text) >= want.Len()/2
 }
 
-// medium adds a medium to what the model is given: as it is if the model accepts
-// the kind and the bytes are sound, and in words otherwise.
+// medium adds a medium: as it is if the model accepts the kind and the bytes are
+// valid, and else as a description.
 func medium(media []llm.Part, texts []string, accepted bool, kind llm.PartKind, data []byte, mime string) ([]llm.Part, []string) {
 	p := llm.Part{Kind: kind, Data: data, MIME: mime}
 	if !accepted {
@@ -140,7 +139,7 @@ func (h *Host) budget() int {
 	return h.opts.ResultBudget
 }
 
-// cut keeps a text within the budget: its head and tail, with the whole kept
+// cut shortens a text to the budget, to its head and tail, and keeps the whole
 // under a handle.
 func (s *Session) cut(from, text string) (short, handle string) {
 	budget := s.host.budget()
@@ -157,7 +156,7 @@ func (s *Session) cut(from, text string) (short, handle string) {
 	return fmt.Sprintf("%s\n[… %d of %d bytes left out; read_result with handle %q and offset %d has them …]\n%s", head, left, len(text), handle, len(head), tail), handle
 }
 
-// whole drops a character that was cut in two.
+// whole removes a character that was cut in two.
 func whole(s string) string {
 	for i := 0; i < utf8.UTFMax && len(s) > 0; i++ {
 		if r, n := utf8.DecodeLastRuneInString(s); r != utf8.RuneError || n != 1 {
@@ -168,7 +167,7 @@ func whole(s string) string {
 	return s
 }
 
-// read answers read_result. What it returns is as foreign as the result was.
+// read implements read_result. Its text is data of the server, like the result.
 func (s *Session) read(args json.RawMessage) (string, error) {
 	var q struct {
 		Handle string `json:"handle"`
@@ -195,7 +194,8 @@ func (s *Session) read(args json.RawMessage) (string, error) {
 	return fence(whole.From, text), nil
 }
 
-// excerpt is a part of a text that begins at a byte, or at the character after.
+// excerpt returns a part of a text that begins at a byte, or at the next
+// character.
 func excerpt(text string, offset, budget int) (string, error) {
 	if offset < 0 || offset >= len(text) {
 		return "", fmt.Errorf("the result has %d bytes: offset must be less", len(text))
@@ -211,11 +211,11 @@ func excerpt(text string, offset, budget int) (string, error) {
 	return fmt.Sprintf("%s\n[… to go on, offset %d of %d bytes …]", rest, offset+len(rest), len(text)), nil
 }
 
-// around shows the places where a text is found, whatever the case of letters.
+// around returns the places where a text is found, ignoring case.
 func around(text, find string, budget int) string {
 	const margin, most = 300, 100
 	var out strings.Builder
-	end := 0 // of what was shown
+	end := 0 // of the last place
 	for _, at := range regexp.MustCompile(`(?i)`+regexp.QuoteMeta(find)).FindAllStringIndex(text, most) {
 		if out.Len() >= budget {
 			out.WriteString("[… there is more: look for something rarer …]\n")
@@ -234,7 +234,7 @@ func around(text, find string, budget int) string {
 	return out.String()
 }
 
-// size is how many bytes a result has.
+// size returns the number of bytes of a result.
 func size(r *mcp.CallToolResult) int {
 	n := len(r.StructuredContent)
 	for _, c := range r.Content {

@@ -15,10 +15,10 @@ import (
 // What the protocol has deprecated, for older servers: sampling and log lines.
 // To take it away, delete this file and the call in ClientOptions.
 
-// maxSamplingTokens bounds what a server may have written at our expense.
+// maxSamplingTokens bounds a message that a server requests.
 const maxSamplingTokens = 4096
 
-// maxSamplings is how often one call may use the model.
+// maxSamplings bounds how often one call may use the model.
 const maxSamplings = 10
 
 func (h *Host) deprecated(server string, o *client.Options) {
@@ -34,14 +34,14 @@ func (h *Host) deprecated(server string, o *client.Options) {
 	}}
 }
 
-// aboutDeprecation reports whether a warning is about what is offered here on
-// purpose: it is for those who write programs, not for those who use this one.
+// aboutDeprecation reports whether a warning is about the deprecated features
+// offered here: it is for developers, not for users.
 func aboutDeprecation(warning string) bool {
 	return strings.Contains(warning, "is deprecated by SEP-2577")
 }
 
-// sample lets a server have the model write something: the person sees what is
-// asked, and what is answered, before each leaves.
+// sample lets a server use the model. The user reviews the request and the
+// message before each is sent.
 func (h *Host) sample(ctx context.Context, server string, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 	in := sessionOf(ctx)
 	model := h.Model()
@@ -81,7 +81,7 @@ func (h *Host) sample(ctx context.Context, server string, p *mcp.CreateMessagePa
 	return draft, nil
 }
 
-// draft has the model write. It gets the server's messages and no tools.
+// draft lets the model write. It gets the server's messages and no tools.
 func (h *Host) draft(ctx context.Context, model llm.Model, session string, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 	r := &llm.Request{System: h.safe(p.SystemPrompt), MaxTokens: int(min(p.MaxTokens, maxSamplingTokens)), Temperature: p.Temperature, Stop: p.StopSequences}
 	for _, m := range p.Messages {
@@ -130,15 +130,15 @@ func stopReason(s llm.StopReason) string {
 	return "endTurn"
 }
 
-// A sampler is who uses the model: a call of a server, or a server outside of
+// A sampler is a user of the model: a call of a server, or a server outside of
 // any call.
 type sampler struct {
 	server string
 	inSession
 }
 
-// countSampling counts how often a call has used the model. What a server asks
-// outside of any call counts as one call for as long as the host runs.
+// countSampling counts how often a call has used the model. All requests of a
+// server outside of calls count as one call.
 func (h *Host) countSampling(server string, in inSession) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -150,7 +150,7 @@ func (h *Host) countSampling(server string, in inSession) int {
 	return h.sampled[who]
 }
 
-// sampledEnough forgets the count of a call that is over.
+// sampledEnough removes the count of a call that has ended.
 func (h *Host) sampledEnough(server string, in inSession) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// fill takes over what is in the store.
+// fill sets the session from the store.
 func (s *Session) fill(saved *Saved) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -41,11 +41,11 @@ func (s *Session) refresh() error {
 	return nil
 }
 
-// Claim makes the session this host's, so that it can go on. If another process
-// has it open, the error is a *OpenElsewhereError; with takeOver the session is
-// taken from that process, which goes on with a copy. Calls that were running when
-// an earlier process ended are reported to the person and to the model. Send and
-// Call claim a session by themselves, without taking over.
+// Claim makes this host the owner of the session, so that it can continue. If
+// another process has it open, the error is a *OpenElsewhereError; with takeOver,
+// that process continues with a copy. Calls that were running when an earlier
+// process ended are reported to the user and the model. Send and Call claim a
+// session, without taking over.
 func (s *Session) Claim(takeOver bool) error {
 	s.mu.Lock()
 	claimed := s.claimed
@@ -60,15 +60,14 @@ func (s *Session) Claim(takeOver bool) error {
 	s.fill(saved)
 	s.mu.Lock()
 	s.claimed = true
-	s.saved.OneShot = s.saved.OneShot && s.host.opts.OneShot // a person goes on with it
+	s.saved.OneShot = s.saved.OneShot && s.host.opts.OneShot // a user continues it
 	started := maps.Clone(s.saved.Started)
 	s.mu.Unlock()
 	s.recover(started)
 	return nil
 }
 
-// recover settles the calls that had no result when the process that made them
-// ended.
+// recover ends the calls that had no result when their process ended.
 func (s *Session) recover(started map[string]string) {
 	s.closeCalls(func(c llm.ToolCall) string {
 		if started[c.ID] != "" {
@@ -84,7 +83,7 @@ func (s *Session) recover(started map[string]string) {
 	}
 }
 
-// CopySession begins a conversation with all that another one holds.
+// CopySession returns a new conversation with the content of another one.
 func (h *Host) CopySession(id string) (*Session, error) {
 	if h.opts.Store == nil {
 		return nil, fmt.Errorf("session %s: %w", id, ErrNoSession)
@@ -114,8 +113,8 @@ func (s *Session) asCopy() {
 	s.handles.allUnsaved()
 }
 
-// LastSession returns the id of the latest session of a folder. Runs of a single
-// turn do not count.
+// LastSession returns the id of the latest session of a folder that is not
+// OneShot.
 func (h *Host) LastSession(folder string) (string, error) {
 	all, err := h.Sessions()
 	if err != nil {
@@ -129,20 +128,20 @@ func (h *Host) LastSession(folder string) (string, error) {
 	return "", fmt.Errorf("last session of %s: %w", folder, ErrNoSession)
 }
 
-// save writes what has changed since the last time. If another process has taken
-// the session over, this one becomes a copy of it.
+// save writes the changes since the last save. If another process has taken the
+// session over, this one becomes a copy.
 func (s *Session) save() {
 	store := s.host.opts.Store
 	if store == nil {
 		return
 	}
-	s.saving <- struct{}{} // writes keep their order
+	s.saving <- struct{}{} // one write at a time
 	defer func() { <-s.saving }()
 	u := s.update()
 	err := store.Save(u)
 	if elsewhere, ok := errors.AsType[*OpenElsewhereError](err); ok {
 		by := "another process"
-		if elsewhere.Owner.ID != "" { // it still has it
+		if elsewhere.Owner.ID != "" { // the other process still has it
 			by = elsewhere.Owner.String()
 		}
 		s.fork("This session was continued in " + by)
@@ -166,7 +165,7 @@ func (s *Session) save() {
 	s.host.emit(Event{Kind: EventNotice, Session: s.ID, Text: "Cannot save the session: " + err.Error()})
 }
 
-// update gathers what must be written, and takes it for written.
+// update returns what must be written, and marks it as written.
 func (s *Session) update() *Update {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,7 +184,7 @@ func (s *Session) update() *Update {
 	return u
 }
 
-// fork makes this session a copy with an id of its own in the store.
+// fork makes this session a copy with its own id in the store.
 func (s *Session) fork(why string) {
 	id := newSessionID()
 	s.mu.Lock()
@@ -198,7 +197,7 @@ func (s *Session) fork(why string) {
 	s.host.emit(Event{Kind: EventNotice, Session: s.ID, Text: fmt.Sprintf("%s. Here it continues as the copy %s.", why, id)})
 }
 
-// release lets other processes have the session, unless a turn runs.
+// release lets other processes use the session, unless a turn runs.
 func (s *Session) release() {
 	if s.host.opts.Store == nil || !s.turns.TryLock() {
 		return
@@ -209,7 +208,7 @@ func (s *Session) release() {
 	s.claimed = s.isNew
 	s.mu.Unlock()
 	if mine {
-		s.host.opts.Store.Release(id, s.host.owner) // what is not released counts as open only while the process lives
+		s.host.opts.Store.Release(id, s.host.owner) // without it, the session counts as open while the process runs
 	}
 }
 

@@ -5,19 +5,18 @@ import (
 	"encoding/json"
 )
 
-// cleanSchema takes hidden characters and secrets out of the texts of a schema.
-// One without any is returned as it is, so that its bytes stay the same for the
-// provider's cache.
+// cleanSchema removes hidden characters and secrets from the texts of a schema. A
+// clean schema keeps its bytes, for the provider's cache.
 func (h *Host) cleanSchema(schema json.RawMessage) json.RawMessage { return rewritten(schema, h.safe) }
 
-// rewritten is JSON with its texts changed, and the very same bytes if none is.
-// The names of members stay: a call must spell them as the server does.
+// rewritten changes the texts in JSON. It returns the same bytes if none changes.
+// Names of members stay: a call must spell them as the server does.
 func rewritten(raw json.RawMessage, change func(string) string) json.RawMessage {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
 	var v any
 	if dec.Decode(&v) != nil {
-		return raw // whoever uses it says what is wrong with it
+		return raw // its user reports the error
 	}
 	changed := false
 	v = rewrite(v, change, &changed)

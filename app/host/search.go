@@ -24,7 +24,7 @@ var readResult = llm.Tool{
 	Schema:      json.RawMessage(`{"type":"object","properties":{"handle":{"type":"string"},"offset":{"type":"integer","minimum":0,"description":"byte to begin at"},"find":{"type":"string","description":"show the parts around this text instead"}},"required":["handle"]}`),
 }
 
-// searching is what the model is given instead of many tools.
+// searching are the tools that the model gets instead of many tools.
 var searching = []llm.Tool{
 	{
 		Name:        searchTools,
@@ -39,8 +39,8 @@ var searching = []llm.Tool{
 	readResult,
 }
 
-// search answers search_tools with as many of the tools that fit as there is
-// room for.
+// search implements search_tools: it returns as many matching tools as the budget
+// allows.
 func (c *catalog) search(args json.RawMessage, budget int) (string, error) {
 	var q struct {
 		Query string `json:"query"`
@@ -67,7 +67,7 @@ func (c *catalog) search(args json.RawMessage, budget int) (string, error) {
 		switch {
 		case left < 0 && len(all) > 0:
 			continue
-		case left < 0: // it is alone, and too long all the same
+		case left < 0: // a single tool that is too long
 			f.Schema = nil
 		}
 		all = append(all, f)
@@ -76,7 +76,7 @@ func (c *catalog) search(args json.RawMessage, budget int) (string, error) {
 	return string(text), err
 }
 
-// Find lists the names of the tools that fit a query best.
+// Find returns the names of the tools that match a query best.
 func (c *catalog) Find(query string, limit int) []string {
 	if limit <= 0 {
 		limit = 5
@@ -88,7 +88,7 @@ func (c *catalog) Find(query string, limit int) []string {
 	return names
 }
 
-// wanted is the tool that a call_tool asks for.
+// wanted returns the tool that a call_tool names.
 func wanted(args json.RawMessage) (name string, arguments json.RawMessage, err error) {
 	var q struct {
 		Name      string          `json:"name"`

@@ -15,25 +15,25 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm"
 )
 
-// ErrBusy says that a session has a turn that is not over.
+// ErrBusy reports that a turn is running in the session.
 var ErrBusy = errors.New("a turn is running in this session: stop it, or wait")
 
-// ErrNoModel says that there is nothing to answer a sentence.
+// ErrNoModel reports that no model can answer.
 var ErrNoModel = errors.New("no model is connected: choose one with --model, or call tools directly")
 
-// A Session is one conversation. One turn runs at a time.
+// A Session is a conversation. One turn runs at a time.
 type Session struct {
 	ID   string
 	host *Host
 
 	turns  sync.Mutex    // held while a turn runs
-	saving chan struct{} // holds one while the session is being written
+	saving chan struct{} // has an element while the session is being written
 
 	mu      sync.Mutex
 	saved   Saved // without rows and handles
 	talk    conversation
 	handles handles
-	isNew   bool // it is not in the store yet
+	isNew   bool // not in the store yet
 	claimed bool // this host is the owner
 	flow    map[[2]string]bool
 	last    *llm.Request
@@ -41,7 +41,7 @@ type Session struct {
 	stop    context.CancelFunc
 }
 
-// NewSession begins a conversation.
+// NewSession starts a conversation.
 func (h *Host) NewSession() *Session {
 	now := time.Now()
 	return h.newSession(Saved{Created: now, Changed: now, Folder: h.opts.Folder, OneShot: h.opts.OneShot}, newConversation(nil), newHandles())
@@ -60,8 +60,8 @@ func newSessionID() string {
 	return time.Now().UTC().Format("20060102-150405-") + strings.ToLower(rand.Text()[:6])
 }
 
-// Session finds a conversation, also one of an earlier run. One that another
-// process has open can be read; Claim makes it this host's.
+// Session returns a conversation, also of an earlier run. One that another
+// process has open can be read; Claim makes this host its owner.
 func (h *Host) Session(id string) (*Session, error) {
 	h.mu.Lock()
 	s := h.sessions[id]
@@ -87,7 +87,7 @@ func (h *Host) Session(id string) (*Session, error) {
 	return s, nil
 }
 
-// Sessions lists the conversations that are kept, the latest first.
+// Sessions lists the saved conversations, latest first.
 func (h *Host) Sessions() ([]Summary, error) {
 	if h.opts.Store == nil {
 		h.mu.Lock()
@@ -103,16 +103,16 @@ func (h *Host) Sessions() ([]Summary, error) {
 	return h.opts.Store.List()
 }
 
-// Send takes what the person says and returns when the turn has ended. What the
-// person says is saved before anything else is done, and each result when its
-// call ends. Events tell what happens; the error says why a turn failed.
+// Send sends a message of the user to the model and returns when the turn has
+// ended. The message is saved first, and each result when its call ends. Events
+// report the progress; the error says why a turn failed.
 //
-// Of the text, @server:uri and /server:prompt are looked up: it must be what a
-// person typed. See [Session.SendWith] for text from elsewhere.
+// @server:uri and /server:prompt are resolved, so the text must be typed by the
+// user. See [Session.SendWith] for text from elsewhere.
 func (s *Session) Send(ctx context.Context, text string) error { return s.SendWith(ctx, text, "") }
 
-// SendWith is Send with data below the text that the person typed, such as text
-// from a pipe: nothing in data is looked up. Either may be empty.
+// SendWith is Send with data below the typed text, such as text from a pipe:
+// nothing in data is resolved. Either may be empty.
 func (s *Session) SendWith(ctx context.Context, typed, data string) error {
 	if !s.turns.TryLock() {
 		return ErrBusy
@@ -129,7 +129,7 @@ func (s *Session) SendWith(ctx context.Context, typed, data string) error {
 	s.host.emit(Event{Kind: EventTurn, Session: s.ID, Text: below(typed, data)})
 	var stop string
 	err := recovering(func() (err error) {
-		stop = "error" // unless it comes to an end of its own
+		stop = "error" // unless the turn ends normally
 		stop, err = s.send(ctx, typed, data)
 		return err
 	})
@@ -158,10 +158,10 @@ func (s *Session) send(ctx context.Context, typed, data string) (string, error) 
 	}
 	said, err := s.input(ctx, model.Info(), typed, data)
 	s.mu.Lock()
-	if at := s.talk.index(row); err != nil && at >= 0 { // nothing was said
+	if at := s.talk.index(row); err != nil && at >= 0 { // no message was sent
 		s.talk.drop(at, at+1)
 	} else if err == nil && (len(said[0].Parts) > 1 || said[0].Text() != text) {
-		s.talk.set(row, said[0]) // with what it names
+		s.talk.set(row, said[0]) // with its attachments
 	}
 	s.mu.Unlock()
 	if err != nil {
@@ -174,8 +174,8 @@ func (s *Session) send(ctx context.Context, typed, data string) (string, error) 
 	return s.turn(ctx, model)
 }
 
-// Undo takes the last turn out of the conversation and returns what the person
-// had said in it. What calls have done is not undone.
+// Undo removes the last turn from the conversation and returns the user's
+// message. The effects of calls remain.
 func (s *Session) Undo() (text string, err error) {
 	if !s.turns.TryLock() {
 		return "", ErrBusy
@@ -204,7 +204,7 @@ func (s *Session) Undo() (text string, err error) {
 	return text, nil
 }
 
-// Stop ends the turn that runs: the model and the servers hear of it.
+// Stop cancels the running turn with its requests.
 func (s *Session) Stop() {
 	s.mu.Lock()
 	stop := s.stop
@@ -214,8 +214,8 @@ func (s *Session) Stop() {
 	}
 }
 
-// closeCalls gives the calls of the last answer that have no result one that says
-// why, since providers refuse a conversation with open calls.
+// closeCalls adds a result to each call of the last answer that has none, since
+// providers refuse a conversation with open calls.
 func (s *Session) closeCalls(why func(llm.ToolCall) string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,7 +227,7 @@ func (s *Session) closeCalls(why func(llm.ToolCall) string) {
 	s.saved.Started = nil
 }
 
-// add appends a message, and names the session after the first.
+// add appends a message, and titles the session with the first.
 func (s *Session) add(m llm.Message) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -250,7 +250,7 @@ func (s *Session) messages() []llm.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := s.talk.messages()
-	if n := len(all); n > 0 { // what comes before the last message will be sent again
+	if n := len(all); n > 0 { // the messages before the last are sent again
 		last := all[n-1]
 		last.Parts = slices.Clone(last.Parts)
 		last.Parts[len(last.Parts)-1].CacheMark = true
@@ -259,14 +259,14 @@ func (s *Session) messages() []llm.Message {
 	return all
 }
 
-// Messages is the conversation so far.
+// Messages returns the conversation.
 func (s *Session) Messages() []llm.Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.talk.messages()
 }
 
-// Summary is the session in a list.
+// Summary returns the session's entry in a list.
 func (s *Session) Summary() Summary {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -276,7 +276,7 @@ func (s *Session) Summary() Summary {
 	}
 }
 
-// LastRequest is what the model was given last: the whole of it, tools and all.
+// LastRequest returns the last request to the model, with its tools.
 func (s *Session) LastRequest() *llm.Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -289,8 +289,8 @@ func (s *Session) remember(r *llm.Request) {
 	s.last = r
 }
 
-// system is the text before the conversation: the person's, the host's, and what
-// servers advise about their own tools.
+// system returns the system text: the user's, the host's, and the instructions of
+// servers.
 func (s *Session) system() string {
 	text := baseRules + s.host.advice()
 	if s.host.opts.System != "" {
@@ -299,7 +299,7 @@ func (s *Session) system() string {
 	return text
 }
 
-// spent adds up what the session has cost.
+// spent adds to the session's usage.
 func (s *Session) spent(u llm.Usage) {
 	m := s.host.Model()
 	s.mu.Lock()
@@ -312,21 +312,20 @@ func (s *Session) spent(u llm.Usage) {
 	s.host.emit(Event{Kind: EventUsage, Session: s.ID, Usage: &total})
 }
 
-// maxKept bounds the bytes of results that are kept for read_result.
+// maxKept bounds the bytes of results kept for read_result.
 const maxKept = 8 << 20
 
-// A kept result is a text that the model got a part of, clean of what it must
-// not see.
+// A kept is a text of which the model got a part, without secrets.
 type kept struct {
 	From string `json:"from"`
-	Text string `json:"text"` // empty when it had to give way
+	Text string `json:"text"` // empty if it was dropped
 }
 
-// keep holds a result for read_result; the oldest give way.
+// keep keeps a text for read_result and drops the oldest beyond maxKept.
 func (s *Session) keep(k kept) (handle string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := len(s.handles.all) + 1 // handles are never taken out, so this one is new
+	n := len(s.handles.all) + 1 // handles are never removed, so this one is new
 	total := len(k.Text)
 	for _, old := range s.handles.all {
 		total += len(old.Text)
@@ -355,10 +354,10 @@ func (s *Session) nextCall() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
-	return fmt.Sprintf("direct-%d-%d", s.talk.next, s.calls) // new also in a session that was resumed
+	return fmt.Sprintf("direct-%d-%d", s.talk.next, s.calls) // unique in a resumed session, too
 }
 
-// source remembers whose data the conversation holds.
+// source records that the conversation has data of a server.
 func (s *Session) source(server string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -385,7 +384,7 @@ func (s *Session) allowFlow(from, to string) {
 	s.flow[[2]string{from, to}] = true
 }
 
-// DeleteSession forgets a conversation. One whose turn runs is stopped first.
+// DeleteSession deletes a conversation. It stops a running turn first.
 func (h *Host) DeleteSession(id string) error {
 	h.mu.Lock()
 	s := h.sessions[id]

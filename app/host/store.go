@@ -9,32 +9,29 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm"
 )
 
-// A Store keeps sessions from one run to the next. Several processes may use the
-// same one: a session is written by its owner only, and each Save writes what has
-// changed and nothing else.
+// A Store saves sessions. Several processes may use the same one: only the owner
+// of a session writes it, and each Save writes only changes.
 type Store interface {
-	// Save writes the changes of a session. The error is a *OpenElsewhereError
-	// if the session is not, or no longer, owned by u.Owner, and wraps
-	// ErrNoSession if it was deleted.
+	// Save writes the changes of a session. The error is a *OpenElsewhereError if
+	// u.Owner does not own the session, and wraps ErrNoSession if it was deleted.
 	Save(u *Update) error
 
-	// Claim makes o the owner of a session and returns all of it. If the owner
-	// before is still alive, the error is a *OpenElsewhereError, unless
+	// Claim makes o the owner of a session and returns the session. If the
+	// previous owner still runs, the error is a *OpenElsewhereError, unless
 	// takeOver is set.
 	Claim(id string, o Owner, takeOver bool) (*Saved, error)
 
 	// Release ends the ownership of o.
 	Release(id string, o Owner) error
 
-	// Load returns all of a session. The error wraps ErrNoSession if there is
-	// none.
+	// Load returns a session. The error wraps ErrNoSession if there is none.
 	Load(id string) (*Saved, error)
 
 	List() ([]Summary, error)
 	Delete(id string) error
 }
 
-// Saved is all of a session that outlives a process.
+// Saved is the saved part of a session.
 type Saved struct {
 	ID      string    `json:"id"`
 	Title   string    `json:"title"`
@@ -44,15 +41,15 @@ type Saved struct {
 	Usage   llm.Usage `json:"usage"`
 	Turns   int       `json:"turns,omitzero"`
 	Sources []string  `json:"sources,omitzero"` // servers whose data is in the conversation
-	Folder  string    `json:"folder,omitzero"`  // where the person worked
-	OneShot bool      `json:"oneShot,omitzero"` // a single turn without a person
+	Folder  string    `json:"folder,omitzero"`  // the user's working folder
+	OneShot bool      `json:"oneShot,omitzero"` // a single turn without a user
 
-	// Started are the calls that were made and have no result yet: their ids,
-	// and what they call.
+	// Started are the calls that were made and have no result yet: ids and
+	// descriptions.
 	Started map[string]string `json:"started,omitzero"`
 
 	Rows    []Row                      `json:"-"` // the conversation, in order
-	Handles map[string]json.RawMessage `json:"-"` // results that the model got a part of
+	Handles map[string]json.RawMessage `json:"-"` // texts of which the model got a part
 }
 
 // A Row is one message of a conversation, or one result of a message that has
@@ -62,16 +59,16 @@ type Row struct {
 	Message llm.Message
 }
 
-// An Update is what has changed in a session since it was saved: all fields of
-// Saved but Rows and Handles, which hold only those that are new or different.
+// An Update has the changes of a session since it was saved: all fields of Saved,
+// where Rows and Handles have only the new and changed ones.
 type Update struct {
 	Saved
-	Drop  []int64 // rows that are gone
+	Drop  []int64 // removed rows
 	Owner Owner
-	New   bool // the session has not been saved before
+	New   bool // the session was never saved
 }
 
-// A Summary is a session in a list.
+// A Summary is an entry in a list of sessions.
 type Summary struct {
 	ID      string    `json:"id"`
 	Title   string    `json:"title"`
@@ -84,10 +81,10 @@ type Summary struct {
 	OneShot bool      `json:"oneShot,omitzero"`
 }
 
-// ErrNoSession says that a session does not exist.
+// ErrNoSession reports that a session does not exist.
 var ErrNoSession = errors.New("no such session")
 
-// An OpenElsewhereError says that another process has a session open.
+// An OpenElsewhereError reports that another process has a session open.
 type OpenElsewhereError struct {
 	Session string
 	Owner   Owner

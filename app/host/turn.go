@@ -10,8 +10,8 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm"
 )
 
-// turn asks the model, makes the calls that it wants, and asks again, until it
-// wants none.
+// turn sends requests to the model and makes the calls that it requests, until it
+// requests none.
 func (s *Session) turn(ctx context.Context, model llm.Model) (stop string, err error) {
 	steps := s.host.opts.MaxSteps
 	if steps == 0 {
@@ -30,11 +30,11 @@ func (s *Session) turn(ctx context.Context, model llm.Model) (stop string, err e
 			continue
 		}
 		if media && s.mediaRefused(err) {
-			media = false // once more, without them
+			media = false // again, without media
 			continue
 		}
 		if err != nil {
-			if answer != nil { // what there was of it stays on the screen, and here
+			if answer != nil { // a partial answer stays in the conversation
 				s.add(*answer)
 			}
 			return "error", err
@@ -58,13 +58,12 @@ func (s *Session) turn(ctx context.Context, model llm.Model) (stop string, err e
 	return "limit", fmt.Errorf("the model was called %d times in this turn and still wants to call tools; send a message to let it continue", steps)
 }
 
-// maxCompactions is how often a conversation is made shorter for one request:
-// older results are shortened, then the older part is summed up, then the results
-// of what is left.
+// maxCompactions bounds the compactions for one request: older results are cut,
+// then the older part is summarized, then the remaining results are cut.
 const maxCompactions = 3
 
-// asked makes one request and tells of what streams in. With an error comes the
-// text that there was of the answer, nil if there was none.
+// asked sends one request and emits the answer as it streams in. With an error it
+// returns the partial answer, nil if there is none.
 func (s *Session) asked(ctx context.Context, model llm.Model, cat *catalog, media bool) (*llm.Message, llm.StopReason, error) {
 	req := &llm.Request{System: s.system(), Messages: s.messages(), Tools: cat.tools()}
 	if !media {
@@ -103,19 +102,19 @@ func (s *Session) asked(ctx context.Context, model llm.Model, cat *catalog, medi
 	return broken(errors.New("the model returned no answer"))
 }
 
-// A plannedCall is a call of an answer on its way to be made.
+// A plannedCall is a call of an answer before it is made.
 type plannedCall struct {
 	call     *ToolCall
-	entry    *toolEntry // nil: the host answers by itself
-	readOnly bool       // it changes nothing, by the word of its server
+	entry    *toolEntry // nil: a tool of the host
+	readOnly bool       // according to its server
 	run      func() llm.ToolResult
 }
 
-// runAll makes the calls of one answer; each result joins the conversation, and is
-// saved, when its call ends. A call that may change something runs alone, after the calls before
-// it and before those after it; calls that only read may overlap. The person is
-// asked about one call at a time, in the order of the answer. All calls are
-// announced first, in that order; each later event carries its call.
+// runAll makes the calls of an answer. Each result is added to the conversation
+// and saved when its call ends. A call that may change something runs alone,
+// after the calls before it and before those after it; read-only calls run
+// concurrently. The user is asked about one call at a time. All calls are
+// announced first, in order.
 func (s *Session) runAll(ctx context.Context, info llm.Info, cat *catalog, calls []llm.ToolCall) {
 	planned := make([]plannedCall, len(calls))
 	for i, c := range calls {
@@ -143,7 +142,7 @@ func (s *Session) runAll(ctx context.Context, info llm.Info, cat *catalog, calls
 	running.Wait()
 }
 
-// plan finds out what a call is for.
+// plan finds the tool of a call.
 func (s *Session) plan(ctx context.Context, info llm.Info, cat *catalog, c llm.ToolCall) plannedCall {
 	call := &ToolCall{ID: c.ID, Name: c.Name, Tool: c.Name, Arguments: c.Arguments, Phase: CallProposed}
 	byHost := func(run func() llm.ToolResult) plannedCall {
@@ -179,7 +178,7 @@ func (s *Session) plan(ctx context.Context, info llm.Info, cat *catalog, c llm.T
 	return plannedCall{call: call, entry: e, readOnly: e.tool.Annotations.ReadOnly(), run: func() llm.ToolResult { return s.perform(ctx, info, e, call) }}
 }
 
-// unknown tells the model that there is no such tool, and which are like it.
+// unknown returns the result for a call of an unknown tool, with similar names.
 func (s *Session) unknown(cat *catalog, call *ToolCall, name string) llm.ToolResult {
 	text := fmt.Sprintf("There is no tool named %q now.", name)
 	if near := cat.Find(name, 3); len(near) > 0 {

@@ -64,21 +64,12 @@ type Verdict struct {
 	Effect config.Effect // allow, ask or deny
 	Why    string        // the rule or answer that decided, in words
 
-	EachTime bool     // a rule asks about every call: an answer counts for this call only
-	First    bool     // the person has never approved this tool: show the definition in full
-	Changes  []Change // what changed in the server or the definition since it was approved
-	Typed    bool     // a rule of the command line allows it, also if it has changed
-	Loud     bool     // the tool may destroy something or reaches the open world, as far as anybody knows
-	Warnings []string // what looks wrong about the definition
-}
-
-// A Change is a difference between what was approved and what is there now.
-// What is a place in the tool's definition, such as "description", or "server "
-// and a fact about the server.
-type Change struct {
-	What   string `json:"what"`
-	Before string `json:"before"`
-	After  string `json:"after"`
+	EachTime bool            // a rule asks about every call: an answer counts for this call only
+	First    bool            // the person has never approved this tool: show the definition in full
+	Changes  []config.Change // what changed in the server or the definition since it was approved
+	Typed    bool            // a rule of the command line allows it, also if it has changed
+	Loud     bool            // the tool may destroy something or reaches the open world, as far as anybody knows
+	Warnings []string        // what looks wrong about the definition
 }
 
 // Open reads the book in a file, which need not exist yet. An empty name is a
@@ -158,7 +149,7 @@ func (b *Book) Judge(server string, tool *mcp.Tool, args json.RawMessage, sessio
 }
 
 // changes lists what is not as it was approved; nothing if nothing was.
-func (r *record) changes(is Identity, tool *mcp.Tool) []Change {
+func (r *record) changes(is Identity, tool *mcp.Tool) []config.Change {
 	if r.Definition == nil {
 		return nil
 	}
@@ -277,7 +268,7 @@ func (all records) approve(r record, server string, tool *mcp.Tool, is Identity)
 func (b *Book) Approve(server string, tool *mcp.Tool) error { return b.approve(server, tool, "") }
 
 // Changes lists what is not as it was approved. First says that nothing was.
-func (b *Book) Changes(server string, tool *mcp.Tool) (changes []Change, first bool) {
+func (b *Book) Changes(server string, tool *mcp.Tool) (changes []config.Change, first bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	r := b.kept[key(server, tool.Name)]

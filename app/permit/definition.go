@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -38,21 +39,21 @@ func Digest(t *mcp.Tool) string {
 
 // Compare lists the differences between two definitions, by place. The order of
 // members does not matter.
-func Compare(before, after json.RawMessage) []Change {
+func Compare(before, after json.RawMessage) []config.Change {
 	if before == nil || bytes.Equal(before, after) {
 		return nil
 	}
-	var changes []Change
+	var changes []config.Change
 	compare("", decode(before), decode(after), &changes)
 	return changes
 }
 
 // changes lists how a server differs from what it was.
-func (was Identity) changes(is Identity) []Change {
+func (was Identity) changes(is Identity) []config.Change {
 	if was == nil {
-		return []Change{{What: "server", Before: "(approved by an older version, which did not record what the server was)", After: is.String()}}
+		return []config.Change{{What: "server", Before: "(approved by an older version, which did not record what the server was)", After: is.String()}}
 	}
-	var list []Change
+	var list []config.Change
 	all := maps.Clone(was)
 	maps.Copy(all, is)
 	for _, fact := range slices.Sorted(maps.Keys(all)) {
@@ -67,7 +68,7 @@ func (was Identity) changes(is Identity) []Change {
 		if !has {
 			after = text(nil)
 		}
-		list = append(list, Change{What: "server " + fact, Before: visible.Text(before), After: visible.Text(after)})
+		list = append(list, config.Change{What: "server " + fact, Before: visible.Text(before), After: visible.Text(after)})
 	}
 	return list
 }
@@ -91,7 +92,7 @@ func decode(raw json.RawMessage) any {
 	return v
 }
 
-func compare(at string, a, b any, changes *[]Change) {
+func compare(at string, a, b any, changes *[]config.Change) {
 	x, isX := a.(map[string]any)
 	y, isY := b.(map[string]any)
 	if isX && isY {
@@ -102,7 +103,7 @@ func compare(at string, a, b any, changes *[]Change) {
 	}
 	before, after := text(a), text(b)
 	if before != after {
-		*changes = append(*changes, Change{What: at, Before: before, After: after})
+		*changes = append(*changes, config.Change{What: at, Before: before, After: after})
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/connect"
 	"github.com/tenon-mcp/tenon/app/host"
 	"github.com/tenon-mcp/tenon/app/llm"
@@ -58,20 +59,13 @@ type Options struct {
 
 // A Pending is a server of a project that the person has not approved yet.
 type Pending struct {
-	Name     string   `json:"name"`
-	File     string   `json:"file"`
-	Command  string   `json:"command"` // the whole command line or address
-	Pin      string   `json:"pin"`     // what exactly would be approved
-	Changed  []Change `json:"changed,omitzero"`
-	Warnings []string `json:"warnings,omitzero"`
-	Refused  string   `json:"refused,omitzero"` // why it cannot be approved at all
-}
-
-// A Change is a difference to what was approved.
-type Change struct {
-	What   string `json:"what"`
-	Before string `json:"before"`
-	After  string `json:"after"`
+	Name     string          `json:"name"`
+	File     string          `json:"file"`
+	Command  string          `json:"command"` // the whole command line or address
+	Pin      string          `json:"pin"`     // what exactly would be approved
+	Changed  []config.Change `json:"changed,omitzero"`
+	Warnings []string        `json:"warnings,omitzero"`
+	Refused  string          `json:"refused,omitzero"` // why it cannot be approved at all
 }
 
 // A Server serves the page of one workspace.

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +13,8 @@ import (
 	"github.com/tenon-mcp/tenon/builtin/calc"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/internal/textclip"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/stdio"
@@ -27,27 +27,25 @@ func (p *program) demoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "Show a client and a calculator server talk, message by message",
 		Args:  noArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return demo(cmd.Context(), p.out) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			self, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			for _, known := range []mcp.Revision{"", era.LatestWithHandshake()} {
+				if err := converse(cmd.Context(), self, known, p.out); err != nil {
+					return err
+				}
+			}
+			fmt.Fprintln(p.out, "The same server and client code, in the modern and the legacy era of the protocol.")
+			return nil
+		},
 	}
-}
-
-func demo(ctx context.Context, out io.Writer) error {
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	for _, known := range []mcp.Revision{"", era.LatestWithHandshake()} {
-		if err := converse(ctx, self, known, out); err != nil {
-			return err
-		}
-	}
-	fmt.Fprintln(out, "The same server and client code, in the modern and the legacy era of the protocol.")
-	return nil
 }
 
 // converse runs one session. If revision is empty, the client negotiates it.
 func converse(ctx context.Context, self string, known mcp.Revision, out io.Writer) error {
-	show := &wire{out: out}
+	show := &transcript{out: out}
 	o := &client.Options{
 		Client: mcp.Implementation{Name: "tenon-demo", Version: "1.0"},
 		Elicit: func(_ context.Context, e *client.Elicitation) (*mcp.ElicitResult, error) {
@@ -93,33 +91,24 @@ func converse(ctx context.Context, self string, known mcp.Revision, out io.Write
 	return nil
 }
 
-// A wire prints the messages between client and server.
-type wire struct {
+// A transcript prints what happens and the messages between client and server.
+type transcript struct {
 	mu  sync.Mutex
 	out io.Writer
 }
 
-func (w *wire) say(format string, args ...any) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	fmt.Fprintf(w.out, "\n"+format+"\n", args...)
+func (t *transcript) printf(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	fmt.Fprintf(t.out, format, args...)
 }
 
-func (w *wire) frame(d jsonrpc.Direction, frame []byte) {
-	arrow := "  client → server  "
+func (t *transcript) say(format string, args ...any) { t.printf("\n"+format+"\n", args...) }
+
+func (t *transcript) frame(d jsonrpc.Direction, frame []byte) {
+	arrow := "→"
 	if d == jsonrpc.In {
-		arrow = "  client ← server  "
+		arrow = "←"
 	}
-	var short bytes.Buffer
-	if json.Compact(&short, frame) != nil {
-		short.Write(frame)
-	}
-	const most = 600
-	text := short.String()
-	if len(text) > most {
-		text = fmt.Sprintf("%s… (%d bytes)", text[:most], len(text))
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	fmt.Fprintln(w.out, arrow+text)
+	t.printf("  client %s server  %s\n", arrow, textclip.Clip(string(rawjson.AppendCompact(nil, frame)), 600))
 }

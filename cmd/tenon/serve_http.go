@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/tenon-mcp/tenon/internal/textclip"
 )
 
 // healthPath is for load balancers: it responds with 200 while the server accepts
@@ -122,19 +124,16 @@ func logAccess(log *slog.Logger, next http.Handler) http.Handler {
 			if r.URL.Path == healthPath && seen.status < 400 {
 				return
 			}
-			attrs := []any{"remote", r.RemoteAddr, "method", clipped(r.Method), "path", clipped(r.URL.Path), "proto", r.Proto,
+			attrs := []any{"remote", r.RemoteAddr, "method", textclip.Clip(r.Method, 200), "path", textclip.Clip(r.URL.Path, 200), "proto", r.Proto,
 				"status", seen.status, "bytes", seen.bytes, "ms", time.Since(began).Milliseconds()}
 			if method := r.Header.Get("Mcp-Method"); method != "" {
-				attrs = append(attrs, "mcp", clipped(method))
+				attrs = append(attrs, "mcp", textclip.Clip(method, 200))
 			}
 			log.Info("request", attrs...)
 		}()
 		next.ServeHTTP(seen, r)
 	})
 }
-
-// clipped bounds the length of client-supplied text in the log.
-func clipped(s string) string { return s[:min(len(s), 200)] }
 
 // A responseLog records the status and size of a response.
 type responseLog struct {

@@ -5,13 +5,15 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/tenon-mcp/tenon/internal/typo"
 )
 
 // suggest returns the end of an error: the most similar of the valid names.
 func suggest(name string, all []string) string {
 	best, least := "", len(name)/2+1
 	for _, one := range all {
-		d := distance(strings.ToLower(name), strings.ToLower(one))
+		d := typo.Distance(strings.ToLower(name), strings.ToLower(one), least)
 		if strings.Contains(one, name) && name != "" {
 			d = 0
 		}
@@ -28,26 +30,6 @@ func suggest(name string, all []string) string {
 		return ": there are " + strings.Join(all, ", ")
 	}
 	return fmt.Sprintf(" among its %d", len(all))
-}
-
-// distance returns the edit distance of two words.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		before := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := before
-			if a[i] != b[j] {
-				cost = 1 + min(before, row[j], row[j+1])
-			}
-			before, row[j+1] = row[j+1], cost
-		}
-	}
-	return row[len(b)]
 }
 
 // commandNames lists the commands below one, for suggestions.

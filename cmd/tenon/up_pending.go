@@ -31,10 +31,7 @@ func (p *program) waiting(w *workspace.Workspace) []web.Pending {
 		}
 		one.Command = s.CommandLine()
 		_, verdict, err := p.verdict(s)
-		one.Pin, one.Warnings, one.Refused = verdict.Pin, verdict.Warnings, verdict.Refused
-		for _, c := range verdict.Changed {
-			one.Changed = append(one.Changed, web.Change(c))
-		}
+		one.Pin, one.Changed, one.Warnings, one.Refused = verdict.Pin, verdict.Changed, verdict.Warnings, verdict.Refused
 		if err != nil && one.Refused == "" {
 			one.Refused = err.Error()
 		}

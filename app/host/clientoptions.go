@@ -14,8 +14,8 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// sessionKey carries which conversation a call belongs to, so that a question
-// of the server appears there.
+// sessionKey is the context key for the conversation of a call, in which
+// questions of the server appear.
 type sessionKey struct{}
 
 type inSession struct{ session, call string }
@@ -29,8 +29,8 @@ func sessionOf(ctx context.Context) inSession {
 	return in
 }
 
-// ClientOptions is how the client of a server introduces itself, and how the
-// server's questions reach the person. Connect with it, then Attach.
+// ClientOptions returns the options for the client of a server, which pass the
+// server's questions to the user. Connect with them, then Attach.
 func (h *Host) ClientOptions(server string) client.Options {
 	o := client.Options{
 		Client: mcp.Implementation{Name: "tenon", Title: "Tenon", Version: version.String()},
@@ -46,12 +46,11 @@ func (h *Host) ClientOptions(server string) client.Options {
 	return o
 }
 
-// maxWarnings is how many warnings of one server are passed on: a list of a
-// hundred thousand bad tools is worth no more words than one of a hundred.
+// maxWarnings bounds the warnings of one server that are emitted.
 const maxWarnings = 100
 
-// warnings passes on what was wrong with a server's messages. That listening was
-// interrupted is left out: whoever looks after the connection tells it better.
+// warnings returns a function that emits warnings about a server's messages,
+// except for interrupted subscriptions, which the connection reports better.
 func (h *Host) warnings(server string) func(string) {
 	var told atomic.Int32
 	return func(w string) {
@@ -89,8 +88,8 @@ func (h *Host) form(ctx context.Context, server string, e *client.Elicitation) (
 	}
 }
 
-// keepSecret remembers what a person typed into fields that look secret, so that
-// it does not reach the model when the server says it again.
+// recordSecret registers the values of secret fields, so that they do not reach
+// the model when the server repeats them.
 func (h *Host) recordSecret(server string, fields []string, content json.RawMessage) {
 	var values map[string]any
 	if len(fields) == 0 || mcp.Unmarshal(content, &values) != nil {
