@@ -9,16 +9,14 @@ import (
 	"github.com/tenon-mcp/tenon/app/config"
 )
 
-// A Fleet is a set of servers that know nothing of each other. The zero value
-// is an empty one.
+// A Fleet is a set of independent servers. The zero value is empty.
 type Fleet struct {
 	mu      sync.Mutex
 	servers []*Server
 	closed  bool
 }
 
-// Add starts a server in the background and holds it. A name that is taken is
-// an error: names tell servers apart everywhere.
+// Add starts a server in the background. It fails if the name is taken.
 func (f *Fleet) Add(entry config.Server, o *Options) (*Server, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -33,7 +31,7 @@ func (f *Fleet) Add(entry config.Server, o *Options) (*Server, error) {
 	return s, nil
 }
 
-// Remove closes a server and lets it go.
+// Remove closes and removes a server.
 func (f *Fleet) Remove(name string) error {
 	f.mu.Lock()
 	i := f.find(name)
@@ -66,8 +64,7 @@ func (f *Fleet) All() []*Server {
 	return all
 }
 
-// Close ends all servers at the same time and waits until nothing is left of
-// them.
+// Close closes all servers concurrently and waits for it.
 func (f *Fleet) Close() error {
 	f.mu.Lock()
 	servers := f.servers

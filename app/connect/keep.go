@@ -17,7 +17,7 @@ import (
 	"github.com/tenon-mcp/tenon/transport/stdio"
 )
 
-// A link is one connection, of whichever kind.
+// A link is one connection of any kind.
 type link interface {
 	mcp.Handler
 	stdio.Process
@@ -26,10 +26,9 @@ type link interface {
 	lastWords() string
 }
 
-// connect makes one connection, if the person has approved the server as it is
-// now. The revision that the server speaks is remembered, and forgotten if
-// connecting fails. The state is Ready before the keeper hands out the
-// connection.
+// connect makes one connection, if the user approved the server as it is now. It
+// remembers the revision of the server, and forgets it if connecting fails. The
+// state is Ready before the keeper returns the connection.
 func (s *Server) connect(ctx context.Context) (link, error) {
 	var watch Watcher = unwatched{}
 	if s.opts.Watch != nil {
@@ -71,25 +70,25 @@ func (s *Server) connect(ctx context.Context) (link, error) {
 	return l, nil
 }
 
-// kept hears from the keeper and turns it into phases.
+// kept turns the states of the keeper into phases.
 func (s *Server) kept(now stdio.RunStatus) {
 	switch now.State {
 	case stdio.StateStarting:
 		s.enter(Starting, "", nil)
-	case stdio.StateRunning: // said when it was met
+	case stdio.StateRunning: // set by connect
 	case stdio.StateWaiting:
 		phase := Restarting
 		if wantsPerson(now.Err) != nil {
-			phase = NeedsLogin // tried again: somebody may log in with another program
+			phase = NeedsLogin // tried again: the user may log in with another program
 		}
 		s.enter(phase, reason(now.Err), func(st *State) { st.Next = now.Delay; lastWords(st, now.Err) })
 	case stdio.StateGaveUp:
 		s.enter(Failed, reason(now.Err), func(st *State) { lastWords(st, now.Err) })
-	case stdio.StateClosed: // whoever closed the keeper says what that means
+	case stdio.StateClosed: // the caller of the keeper's Close sets the phase
 	}
 }
 
-// reason returns why a server is not ready, as a sentence for the person.
+// reason returns why a server is not ready, as a sentence for the user.
 func reason(err error) string {
 	if err == nil {
 		return "it exited"
@@ -111,7 +110,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// lastWords keeps what a process said before it ended.
+// lastWords stores the last lines of stderr of a process that ended.
 func lastWords(st *State, err error) {
 	if exit, ok := errors.AsType[*stdio.ExitError](err); ok {
 		st.Stderr = exit.Stderr
@@ -121,8 +120,8 @@ func lastWords(st *State, err error) {
 	}
 }
 
-// enter changes the phase and tells of it. Where phases are named in from, it
-// does so only if the server is in one of them.
+// enter changes the phase and reports it. With from, it does so only if the
+// server is in one of these phases.
 func (s *Server) enter(p Phase, why string, more func(*State), from ...Phase) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,9 +142,8 @@ func (s *Server) enter(p Phase, why string, more func(*State), from ...Phase) {
 	s.emit()
 }
 
-// tell passes on the state as it is now: one change at a time and in order,
-// though many goroutines make changes, and without the lock, so that whoever
-// hears of it may ask the server anything. The lock is held.
+// emit reports the current state: one change at a time, in order, and without the
+// lock, so that the receiver may call the server. The lock is held.
 func (s *Server) emit() {
 	if s.opts.Changed == nil {
 		return
@@ -165,11 +163,11 @@ func (s *Server) emit() {
 	s.emitter = false
 }
 
-// account takes down how a call went. A server that answers is fine, also when
-// its answer is an error; one that does not is degraded until it does.
+// account records the outcome of a call. A server that responds is fine, also
+// with an error; one that does not is degraded until it does.
 func (s *Server) account(ctx context.Context, c *mcp.Call, l link, took time.Duration, err error) {
 	if c.Method == mcp.MethodSubscriptionsListen {
-		return // it is open as long as somebody listens
+		return // it is open as long as the subscription
 	}
 	bad := ""
 	var asks *mcp.InputRequired
@@ -180,7 +178,7 @@ func (s *Server) account(ctx context.Context, c *mcp.Call, l link, took time.Dur
 		if silent, ok := errors.AsType[*client.TimeoutError](context.Cause(ctx)); ok {
 			bad = silent.Error()
 		} else {
-			return // the caller has changed its mind
+			return // the caller cancelled it
 		}
 	default:
 		bad = err.Error()
@@ -196,13 +194,13 @@ func (s *Server) account(ctx context.Context, c *mcp.Call, l link, took time.Dur
 	switch {
 	case bad == "":
 		s.enter(Ready, "", nil, Degraded)
-	case ended(l): // the keeper says what comes of that
+	case ended(l): // the keeper sets the phase
 	default:
 		s.enter(Degraded, bad, func(st *State) { st.Stderr = l.lastWords() }, Ready, Degraded)
 	}
 }
 
-// ended reports whether a connection is over.
+// ended reports whether a connection has ended.
 func ended(l link) bool {
 	select {
 	case <-l.Done():
@@ -212,10 +210,10 @@ func ended(l link) bool {
 	}
 }
 
-// An UnavailableError says that a server cannot take calls, and why.
+// An UnavailableError reports that a server cannot take calls.
 type UnavailableError struct {
 	State State
-	Cause error // what came of the last start; nil where there is none
+	Cause error // the error of the last start; may be nil
 
 	known *redact.Values
 }

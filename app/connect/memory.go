@@ -15,9 +15,8 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A memoryLink is a builtin server at the far end of a pipe in memory. It could
-// be called as it is; the pipe is there so that its messages can be watched,
-// in any revision, like those of every other server.
+// A memoryLink is a builtin server behind a pipe in memory, so that its messages
+// can be logged like those of any other server.
 type memoryLink struct {
 	*era.Peer
 	end func() error
@@ -56,9 +55,8 @@ func (s *Server) memory(ctx context.Context, known mcp.Revision, watch Watcher) 
 	return memoryLink{peer, end}, nil
 }
 
-// anchored returns the options of a builtin server with relative paths taken
-// from the entry's folder, so that a project's server means the project's files
-// wherever the person stands.
+// anchored returns the options of a builtin server with relative paths resolved
+// against the entry's folder.
 func anchored(entry config.Server) url.Values {
 	if entry.Dir == "" {
 		return entry.Query
@@ -74,7 +72,7 @@ func anchored(entry config.Server) url.Values {
 	return q
 }
 
-// anchor puts a folder before the value of an option, if that is a relative
+// anchor resolves the value of an option against a folder, if it is a relative
 // path. A dsn may also be the address of a database.
 func anchor(dir, name, value string) string {
 	scheme := ""

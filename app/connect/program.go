@@ -14,15 +14,15 @@ import (
 	"github.com/tenon-mcp/tenon/transport/stdio"
 )
 
-// A programLink is a server in a process of its own.
+// A programLink is a server in its own process.
 type programLink struct{ *stdio.Connection }
 
 func (l programLink) pid() int          { return l.Child().Pid() }
 func (l programLink) lastWords() string { return l.Child().Stderr() }
 
-// program starts the entry's program and meets the server in it. A program
-// that ends when it is asked what it speaks is an older one that takes an
-// unknown method badly: it is started again and not asked.
+// program starts the entry's program and connects to it. A program that ends at
+// the request for its revisions is an older one: it is started again without that
+// request.
 func (s *Server) program(ctx context.Context, known mcp.Revision, watch Watcher) (link, error) {
 	said, printed := &tail{}, &tail{}
 	command := commandOf(s.entry)
@@ -51,7 +51,7 @@ func (s *Server) program(ctx context.Context, known mcp.Revision, watch Watcher)
 	return programLink{conn}, nil
 }
 
-// commandOf is how the program of an entry is started.
+// commandOf returns the command of an entry's program.
 func commandOf(entry config.Server) *stdio.Command {
 	c := &stdio.Command{Path: entry.Command, Args: entry.Args, Env: entry.Env, Dir: entry.Dir}
 	if entry.InheritEnv {
@@ -60,8 +60,8 @@ func commandOf(entry config.Server) *stdio.Command {
 	return c
 }
 
-// A idleError adds the last lines of stderr of a process that ended in good
-// order before it was connected, so that nothing else tells them.
+// An idleError adds the last lines of stderr of a process that exited with code 0
+// before it was connected.
 type idleError struct {
 	error
 	stderr string
@@ -71,8 +71,8 @@ func (e *idleError) Error() string {
 	return e.error.Error() + "; last lines of its stderr:\n" + visible.Text(e.stderr)
 }
 
-// A printedError adds what a process that could not be connected wrote to
-// stdout that is no message.
+// A printedError adds invalid lines on stdout of a process that could not be
+// connected.
 type printedError struct {
 	error
 	stdout string
@@ -86,8 +86,8 @@ func (e *printedError) Unwrap() error { return e.error }
 
 func (e *idleError) Unwrap() error { return e.error }
 
-// A tail keeps the last lines of a process until it was met; from then on the
-// process keeps them itself.
+// A tail keeps the last lines of stderr until the process is connected and keeps
+// them itself.
 type tail struct {
 	mu       sync.Mutex
 	lines    []string

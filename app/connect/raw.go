@@ -10,9 +10,8 @@ import (
 	"github.com/tenon-mcp/tenon/jsonrpc"
 )
 
-// Raw starts the server of an entry and returns the bare stream of its
-// messages: nobody has met it, and what is said is up to the caller. Close ends
-// the server. Over HTTP there is no such stream.
+// Raw starts the server of an entry and returns the stream of its messages,
+// without a handshake. Close ends the server. Raw fails for HTTP servers.
 func Raw(entry config.Server, o *Options) (stream jsonrpc.Stream, close func() error, err error) {
 	if err := entry.MayStart(); err != nil {
 		return nil, nil, err

@@ -13,28 +13,29 @@ import (
 	"github.com/tenon-mcp/tenon/auth/login"
 )
 
-// A LoginError reports that a server wants a login and that nobody may be asked.
+// A LoginError reports that a server requires a login that is not permitted to
+// ask for.
 type LoginError struct {
 	Server string
-	target string // what the command line calls the server
+	target string // the server on the command line
 }
 
 func (e *LoginError) Error() string {
 	return fmt.Sprintf("server %s wants you to log in: run tenon auth login %s", e.Server, e.target)
 }
 
-// A CredentialError reports that a server answered 401 and that the credential
-// it wants, such as an API key, was not given or is wrong.
+// A CredentialError reports that a server responded with 401 and that its
+// credential, such as an API key, is missing or wrong.
 type CredentialError struct {
 	Server  string
-	Headers []string // names of the headers that were sent to it from the configuration or the command line
+	Headers []string // names of the headers sent from the configuration or the command line
 
 	target     string
 	unattended bool // a login was not tried
 	err        error
 }
 
-// Error says what is missing and how to give it.
+// Error says what is missing and how to set it.
 func (e *CredentialError) Error() string {
 	if len(e.Headers) > 0 {
 		return fmt.Sprintf("server %s answers 401 to the headers that it is sent (%s): check their values, or add the header with the credential that it wants",
@@ -59,7 +60,7 @@ func (s *Server) wantsCredential(err *login.CredentialError) error {
 	return e
 }
 
-// target is what a person writes on the command line for the server.
+// target returns the name of the server on the command line.
 func (s *Server) target() string {
 	if s.entry.Source.File == "" && s.entry.URL != "" {
 		return s.entry.URL
@@ -67,9 +68,8 @@ func (s *Server) target() string {
 	return s.entry.Name
 }
 
-// wantsPerson returns the part of an error that tells a person what to do
-// before the server can be used, or nil. How far a request got before does not
-// matter then.
+// wantsPerson returns the part of an error that tells the user what to do before
+// the server can be used, or nil.
 func wantsPerson(err error) error {
 	if e, ok := errors.AsType[*CredentialError](err); ok {
 		return e
@@ -86,9 +86,9 @@ func wantsPerson(err error) error {
 	return nil
 }
 
-// Proxy returns how to choose the proxy that a setting names: "environment"
-// means HTTPS_PROXY and NO_PROXY, empty means none, and anything else is the URL
-// of the proxy.
+// Proxy returns the function that chooses a proxy: "environment" means
+// HTTPS_PROXY and NO_PROXY, empty none, and anything else is the URL of the
+// proxy.
 func Proxy(setting string) func(*http.Request) (*url.URL, error) {
 	switch setting {
 	case "":

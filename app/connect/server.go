@@ -19,59 +19,54 @@ import (
 	"github.com/tenon-mcp/tenon/transport/stdio"
 )
 
-// Options say how servers are met and who watches. Nil means that nobody
-// watches, that nobody can be asked, and that there are no builtin servers.
+// Options configure servers. Nil means no builtin servers, no user to ask and
+// nothing observed.
 type Options struct {
-	// Client is how we introduce ourselves, and who answers questions.
+	// Client has our identity and the handlers of input requests.
 	Client client.Options
 
-	// Builtin makes the builtin server of a name. Nil: there are none.
+	// Builtin creates the builtin server with a name. Nil: there are none.
 	Builtin func(name string, query url.Values) (Builtin, error)
 
-	// Known is the revision to speak, without asking the server what it
-	// knows. Empty means that it is found out.
+	// Known is the revision to use instead of detecting it. It may be empty.
 	Known mcp.Revision
 
-	// ConnectTimeout is how long it may take until the server is met. 0
-	// means 30 s.
+	// ConnectTimeout bounds the time to connect. 0 means 30 s.
 	ConnectTimeout time.Duration
 
-	// Once gives up when the server ends or cannot be met, for programs that
-	// make one call. Unset, it is started again.
+	// Once gives up when the server ends or cannot be connected, for programs
+	// that make one call. Else it is restarted.
 	Once bool
 
-	// Tokens keeps what logins bring. Nil keeps it in memory.
+	// Tokens stores logins. Nil stores them in memory.
 	Tokens tokens.Store
 
-	// Proxy chooses the proxy for metadata and tokens of servers whose entry
-	// names none, as in [login.Options]. Nil means that none is used.
+	// Proxy chooses the proxy for metadata and tokens of servers whose entry has
+	// none, as in [login.Options]. Nil means none.
 	Proxy func(*http.Request) (*url.URL, error)
 
-	// OpenPage shows the person a page to log in at, which the server has
-	// chosen: it must not open it before the person agrees. An error has the
-	// page told by Warn. Nil: the state says where to log in, and nothing is
-	// opened.
+	// OpenPage shows the user a login page, which the server has chosen: it must
+	// not open it before the user agrees. If it fails, Warn gets the page. Nil:
+	// only the state has the page.
 	OpenPage func(server, page string) error
 
-	// Secrets gets every token that is sent to the server under the server's
-	// name, and is taken out of states and errors, beside what the entry says
-	// is secret. Nil means that the server has a set of its own.
+	// Secrets gets every token that is sent to the server, under the server's
+	// name. Its values and the secrets of the entry are removed from states and
+	// errors. Nil means an own set.
 	Secrets *redact.Values
 
-	// NoLogin refuses to log in: a server that wants it fails with an error
-	// that says so.
+	// NoLogin disables logins: a server that requires one fails with an error.
 	NoLogin bool
 
-	// Watch is asked for a Watcher each time a connection is made. Nil:
-	// nobody watches.
+	// Watch returns the Watcher of each new connection. It may be nil.
 	Watch func(server string) Watcher
 
-	// Changed hears of every change of state, one at a time for each server.
-	// It must not block. Nil: nobody does.
+	// Changed is called with every change of state, one at a time for each
+	// server. It must not block. It may be nil.
 	Changed func(State)
 
-	// Warn hears of what was wrong and could be passed over. It must not
-	// block. Nil drops warnings.
+	// Warn is called with problems that could be ignored. It must not block. It
+	// may be nil.
 	Warn func(server, warning string)
 }
 
@@ -81,16 +76,16 @@ type Builtin interface {
 	Close() error
 }
 
-// A Watcher sees everything that passes on one connection. Its methods may be
-// called by many goroutines and must not block, keep or change what they get.
+// A Watcher observes one connection. Its methods must be safe for concurrent use
+// and must not block, keep or change their arguments.
 type Watcher interface {
-	Frame(d jsonrpc.Direction, frame []byte)               // a message, or what came in the place of one
+	Frame(d jsonrpc.Direction, frame []byte)               // a message or an invalid frame
 	Stderr(line string)                                    // a line of the process's standard error
 	RoundTripper(next http.RoundTripper) http.RoundTripper // sees the HTTP requests
 }
 
-// A Server is one entry, alive. It is an [mcp.Handler]: a call waits for the
-// server while it starts, and fails at once when it has failed for good.
+// A Server is the live server of an entry. It is an [mcp.Handler]: a call waits
+// while the server starts, and fails at once if it has failed permanently.
 type Server struct {
 	entry  config.Server
 	opts   Options
@@ -100,20 +95,20 @@ type Server struct {
 
 	mu      sync.Mutex
 	keeper  *stdio.Restarter[link]
-	renewal chan struct{} // closed when Restart has put a new keeper in place; nil if none is due
+	renewal chan struct{} // closed when Restart has set a new keeper; nil without a Restart
 	profile *mcp.ClientProfile
 	known   mcp.Revision
 	state   State
 	closed  bool
 	pages   *login.PageLimit
-	logins  int     // requests that wait for the person to log in
-	before  Phase   // what a login has interrupted
-	changes []State // changes that nobody was told of yet
-	emitter bool    // somebody is telling them
+	logins  int     // requests that wait for the user to log in
+	before  Phase   // the phase before the login
+	changes []State // changes to report
+	emitter bool    // a goroutine is reporting them
 }
 
-// New starts the server of an entry in the background. A disabled entry is not
-// started before Restart.
+// New starts the server of an entry in the background. A disabled entry starts
+// with Restart.
 func New(entry config.Server, o *Options) *Server {
 	s := &Server{entry: entry}
 	if o != nil {
@@ -127,9 +122,8 @@ func New(entry config.Server, o *Options) *Server {
 		s.opts.Client.IdleTimeout = entry.Timeout
 	}
 	s.state = State{Server: entry.Name, Kind: entry.Kind, Phase: Starting, Since: time.Now()}
-	// The client's persona answers what belongs to no call, so the client is
-	// made around this server and not the other way round. Dial cannot fail:
-	// it hands the server over as it is.
+	// The client is created around this server, since its handlers also serve
+	// requests outside of calls. Dial cannot fail: wrapped returns the server.
 	s.client, _ = client.Dial(context.Background(), wrapped{s}, &s.opts.Client)
 	if entry.Disabled {
 		s.enter(Disabled, "switched off in the configuration", nil)
@@ -139,7 +133,7 @@ func New(entry config.Server, o *Options) *Server {
 	return s
 }
 
-// Open starts a server and waits until it was met. When that fails the server
+// Open starts a server and waits until it is connected. If that fails, the server
 // is closed.
 func Open(ctx context.Context, entry config.Server, o *Options) (*Server, error) {
 	s := New(entry, o)
@@ -150,7 +144,7 @@ func Open(ctx context.Context, entry config.Server, o *Options) (*Server, error)
 	return s, nil
 }
 
-// wrapped is a Dialer that finds the server made already.
+// wrapped is a Dialer that returns an existing server.
 type wrapped struct{ s *Server }
 
 func (a wrapped) Dial(_ context.Context, p *mcp.ClientProfile) (mcp.Conn, error) {
@@ -167,54 +161,53 @@ func (h handler) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 
 func (h handler) Close() error { return nil }
 
-// start gives the server a keeper of its own. The lock must not be held.
+// start creates the keeper. The lock must not be held.
 func (s *Server) start() {
 	backoff := &stdio.Backoff{}
 	switch {
 	case s.opts.Once:
 		backoff.Limit, backoff.Window = 1, 24*time.Hour
 	case s.entry.Kind == config.HTTP || s.entry.Kind == config.SSE:
-		backoff.Limit = -1 // an address comes back when its network does
+		backoff.Limit = -1 // a URL becomes reachable with its network
 	}
 	keeper := stdio.NewRestarter(s.connect, &stdio.RestartOptions{Backoff: backoff, Changed: s.kept})
 	s.mu.Lock()
 	s.keeper = keeper
 	s.mu.Unlock()
-	keeper.Get(endedContext()) // a keeper begins when somebody wants what it keeps
+	keeper.Get(endedContext()) // a keeper starts with the first Get
 }
 
-// endedContext returns a context that has ended: a call with it returns what is
-// there and does not wait.
+// endedContext returns a context that has ended, for calls that must not wait.
 func endedContext() context.Context {
 	ctx, end := context.WithCancel(context.Background())
 	end()
 	return ctx
 }
 
-// Name is the server's name in the configuration.
+// Name returns the server's name in the configuration.
 func (s *Server) Name() string { return s.entry.Name }
 
-// Entry is what the server was made from.
+// Entry returns the entry of the server.
 func (s *Server) Entry() config.Server { return s.entry }
 
-// Client makes typed calls to the server. Closing it is not needed.
+// Client returns the client of the server. It need not be closed.
 func (s *Server) Client() *client.Client { return s.client }
 
-// State is how the server is doing now.
+// State returns the current state.
 func (s *Server) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state
 }
 
-// Wait waits until the server was met, and returns why it cannot be.
+// Wait waits until the server is connected, or returns why it cannot be.
 func (s *Server) Wait(ctx context.Context) error {
 	_, err := s.current(ctx)
 	return err
 }
 
-// Stderr returns the last lines that the server's process wrote to standard
-// error; it has none if it is not a process.
+// Stderr returns the last lines of the process's standard error; empty if it is
+// not a process.
 func (s *Server) Stderr() string {
 	if l, err := s.current(endedContext()); err == nil {
 		return s.opts.Secrets.Text(l.lastWords())
@@ -231,7 +224,7 @@ func (s *Server) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	began := time.Now()
 	r, err := l.Serve(ctx, c)
 	if closed, ok := errors.AsType[*mcp.ClosedError](err); ok {
-		err = closed.Cause // of one connection: another follows
+		err = closed.Cause // of one connection: another one follows
 	}
 	if wants := wantsPerson(err); wants != nil {
 		err = wants
@@ -240,8 +233,7 @@ func (s *Server) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	return r, err
 }
 
-// current returns the connection that calls go to now, and waits for one while
-// the server starts.
+// current returns the current connection. It waits while the server starts.
 func (s *Server) current(ctx context.Context) (link, error) {
 	for {
 		keeper, err := s.theKeeper(ctx)
@@ -264,16 +256,15 @@ func (s *Server) current(ctx context.Context) (link, error) {
 	}
 }
 
-// renewed reports whether another keeper has taken the place of one that was
-// closed, or is about to.
+// renewed reports whether another keeper has replaced, or will replace, a closed
+// one.
 func (s *Server) renewed(closed *stdio.Restarter[link]) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.renewal != nil || s.keeper != nil && s.keeper != closed
 }
 
-// theKeeper returns what keeps the server running, and waits for it during a
-// Restart.
+// theKeeper returns the keeper. It waits during a Restart.
 func (s *Server) theKeeper(ctx context.Context) (*stdio.Restarter[link], error) {
 	for {
 		s.mu.Lock()
@@ -293,15 +284,15 @@ func (s *Server) theKeeper(ctx context.Context) (*stdio.Restarter[link], error) 
 	}
 }
 
-// Restart ends the server and starts it anew, also if it has failed or was
-// disabled. Calls that are open fail; calls that come now wait for the new one.
+// Restart restarts the server, also if it has failed or was disabled. Open calls
+// fail; new calls wait for the restart.
 func (s *Server) Restart() error {
 	s.orders.Lock()
 	defer s.orders.Unlock()
 	renewal := make(chan struct{})
 	s.mu.Lock()
 	s.renewal = renewal
-	s.pages = nil // the person asked for it, and may log in again
+	s.pages = nil // the user may log in again
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
@@ -328,8 +319,8 @@ func (s *Server) Disable() error {
 	return nil
 }
 
-// Close ends the server, its process and all that it started. It may be called
-// more than once.
+// Close ends the server with its process and that one's children. It may be
+// called more than once.
 func (s *Server) Close() error {
 	s.orders.Lock()
 	defer s.orders.Unlock()
@@ -344,8 +335,8 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// stop ends the keeper. The error says only that the server is closed already;
-// how the process ended is in the state. The orders are held.
+// stop ends the keeper. The error reports only that the server is closed already;
+// the state has how the process ended. The orders are held.
 func (s *Server) stop() error {
 	s.mu.Lock()
 	keeper, state, closed := s.keeper, s.state, s.closed

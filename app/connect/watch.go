@@ -6,7 +6,7 @@ import (
 	"github.com/tenon-mcp/tenon/jsonrpc"
 )
 
-// unwatched is the Watcher of those who have none.
+// unwatched is a Watcher that does nothing.
 type unwatched struct{}
 
 func (unwatched) Frame(jsonrpc.Direction, []byte)                       {}

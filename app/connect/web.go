@@ -14,16 +14,15 @@ import (
 	"github.com/tenon-mcp/tenon/transport/streamclient"
 )
 
-// A webLink is a server that is reached over HTTP. It has no end of its own:
-// each call finds out anew whether the server is there.
+// A webLink is a server over streamable HTTP. It never ends: each call finds out
+// whether the server is there.
 type webLink struct{ *streamclient.Connection }
 
 func (webLink) Err() error        { return nil }
 func (webLink) pid() int          { return 0 }
 func (webLink) lastWords() string { return "" }
 
-// An oldLink is one over the transport of the oldest revision. It ends with
-// its stream.
+// An oldLink is a server over the HTTP+SSE transport. It ends with its stream.
 type oldLink struct{ *httpsse.Connection }
 
 func (oldLink) pid() int          { return 0 }
@@ -76,14 +75,13 @@ func (s *Server) warn(warning string) {
 	}
 }
 
-// roundTripper is the way to the network: seen by the watcher, logged in where
-// the server wants it. The watcher stands below the login, so that it sees
-// what is really sent; it hides secrets by itself.
+// roundTripper returns the transport with watcher and login. The watcher is below
+// the login, so that it sees what is really sent; it redacts secrets itself.
 func (s *Server) roundTripper(watch Watcher) http.RoundTripper {
 	return &loggedIn{s, login.New(s.loginOptions(stateEmitter{s, watch.RoundTripper(http.DefaultTransport)}))}
 }
 
-// stateEmitter tells which tokens are sent.
+// stateEmitter registers the tokens that are sent as secrets.
 type stateEmitter struct {
 	s    *Server
 	next http.RoundTripper
@@ -126,8 +124,8 @@ func (s *Server) loginOptions(base http.RoundTripper) *login.Options {
 	return o
 }
 
-// openPage says in the server's state where the person logs in. It opens
-// nothing by itself: the server has chosen the page, so a person decides.
+// openPage sets the login page in the state. The server chose the page, so it is
+// opened only if the user agrees.
 func (s *Server) openPage(page string) error {
 	s.loginAt(page)
 	switch {
@@ -150,7 +148,7 @@ func (s *Server) loginPages() *login.PageLimit {
 	return s.pages
 }
 
-// loggedIn notices when a login is over.
+// loggedIn notices the end of a login.
 type loggedIn struct {
 	s    *Server
 	next *login.Transport
@@ -170,7 +168,7 @@ func (t *loggedIn) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func (t *loggedIn) CloseIdleConnections() { t.next.CloseIdleConnections() }
 
-// loginAt says where the person logs in.
+// loginAt sets the login page in the state.
 func (s *Server) loginAt(page string) {
 	s.mu.Lock()
 	if s.state.Phase != NeedsLogin {
@@ -180,8 +178,8 @@ func (s *Server) loginAt(page string) {
 	s.enter(NeedsLogin, "log in at "+page, func(st *State) { st.Page = page })
 }
 
-// waits counts the requests that wait for a person. When the last has gone on,
-// the login is over, and the server is back where it was.
+// waits counts the requests that wait for a login. After the last one, the server
+// returns to its former phase.
 func (s *Server) waits(n int) {
 	s.mu.Lock()
 	s.logins += n

@@ -13,67 +13,68 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// The answers of a person; see [Book.Answer].
+// The answers of the user; see [Book.Answer].
 const (
 	Once    = "once"    // this call
 	Session = "session" // all calls of this tool in this session
 	Always  = "always"  // all calls of this tool, until it changes
 	Deny    = "deny"    // not this call
-	Never   = "never"   // no call of this tool; the model does not see it any more
+	Never   = "never"   // no call of this tool, which is hidden from the model
 )
 
-// A Book remembers what is allowed. It may be used by many goroutines.
+// A Book decides which calls are allowed and stores the answers of the user. It
+// is safe for concurrent use.
 type Book struct {
 	settings config.Settings
-	project  config.Settings // settings as they count for servers of projects
-	file     string          // where answers are kept; empty means in memory only
+	project  config.Settings // the settings for servers of projects
+	file     string          // where answers are saved; empty: nowhere
 
-	updating sync.Mutex      // one update at a time; what mu guards is free meanwhile
-	unsaved  []func(records) // changes that could not be written, and the one under way
+	updating sync.Mutex      // one update at a time, without holding mu
+	unsaved  []func(records) // changes that are not written yet
 
 	mu       sync.Mutex
 	kept     records
-	stamp    fs.FileInfo                // of the file that kept was read from; nil if there was none
+	stamp    fs.FileInfo                // of the file when kept was read; nil if there was none
 	stale    bool                       // the file must be read again
 	sessions map[string]map[string]bool // session -> server and tool
-	servers  map[string]Identity        // what each server is now
-	projects map[string]bool            // servers that came with a project
-	refused  map[string]json.RawMessage // definitions that the person saw, found suspicious, and denied; by server and tool
+	servers  map[string]Identity        // of each server now
+	projects map[string]bool            // servers of a project's file
+	refused  map[string]json.RawMessage // suspicious definitions that the user denied, by server and tool
 }
 
-// An Identity says what a server is, as facts by their names, such as "command"
-// and "URL"; see config.Server.Identity. It holds no secrets: it is stored and
+// An Identity has the facts that identify a server, by name, such as "command"
+// and "URL"; see config.Server.Identity. It has no secrets: it is stored and
 // shown.
 type Identity map[string]string
 
-// A record is what is known of one tool.
+// A record is what is stored about one tool.
 type record struct {
 	Server string `json:"server"`
 	Tool   string `json:"tool"`
 	// Answer is always or never; empty if only the definition is known.
 	Answer string `json:"answer,omitzero"`
-	// Definition is what the person has seen and approved.
+	// Definition is what the user has seen and approved.
 	Definition json.RawMessage `json:"definition,omitzero"`
-	// Identity is what the server was then. Nil in files of older versions,
-	// which did not record it: the approval does not count any more.
+	// Identity is that of the server then. Nil in files of older versions, whose
+	// approvals no longer count.
 	Identity Identity `json:"identity,omitzero"`
 }
 
-// A Verdict is what a Book says to a call.
+// A Verdict is the decision of a Book about a call.
 type Verdict struct {
 	Effect config.Effect // allow, ask or deny
-	Why    string        // the rule or answer that decided, in words
+	Why    string        // the rule or answer that decided
 
 	EachTime bool            // a rule asks about every call: an answer counts for this call only
-	First    bool            // the person has never approved this tool: show the definition in full
+	First    bool            // the user never approved this tool: show the definition in full
 	Changes  []config.Change // what changed in the server or the definition since it was approved
 	Typed    bool            // a rule of the command line allows it, also if it has changed
-	Loud     bool            // the tool may destroy something or reaches the open world, as far as anybody knows
-	Warnings []string        // what looks wrong about the definition
+	Loud     bool            // the tool may destroy something or reach the open world
+	Warnings []string        // suspicious parts of the definition
 }
 
-// Open reads the book in a file, which need not exist yet. An empty name is a
-// book that is forgotten with the process.
+// Open reads the book in a file, which need not exist. A book with an empty file
+// name is not saved.
 func Open(file string, s config.Settings) (*Book, error) {
 	b := &Book{settings: s, project: s.ForProject(), projects: map[string]bool{}, file: file, kept: records{}, sessions: map[string]map[string]bool{}, servers: map[string]Identity{}, refused: map[string]json.RawMessage{}}
 	return b, b.load()
@@ -81,24 +82,23 @@ func Open(file string, s config.Settings) (*Book, error) {
 
 func key(server, tool string) string { return server + "\x00" + tool }
 
-// Identify says what a server is now. An approval counts only for what the
-// server was when it was given.
+// Identify sets the identity of a server. An approval counts only for the
+// identity that it was given for.
 func (b *Book) Identify(server string, is Identity) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.servers[server] = is
 }
 
-// FromProject says whether a server came with a project. If so, rules allow its
-// tools only if they are for projects or of the command line, and Trust does not
-// count.
+// FromProject sets whether a server is from a project's file. If so, only rules
+// for projects and of the command line allow its tools, and Trust does not count.
 func (b *Book) FromProject(server string, project bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.projects[server] = project
 }
 
-// settingsFor returns the settings that count for a server.
+// settingsFor returns the settings for a server.
 func (b *Book) settingsFor(server string) config.Settings {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -108,8 +108,8 @@ func (b *Book) settingsFor(server string) config.Settings {
 	return b.settings
 }
 
-// Judge decides on a call. Args is what the tool would be given. What other
-// processes have written to the file counts.
+// Judge decides about a call with args. It takes into account what other
+// processes wrote to the file.
 func (b *Book) Judge(server string, tool *mcp.Tool, args json.RawMessage, session string) Verdict {
 	b.refresh()
 	settings := b.settingsFor(server)
@@ -148,7 +148,8 @@ func (b *Book) Judge(server string, tool *mcp.Tool, args json.RawMessage, sessio
 	return v
 }
 
-// changes lists what is not as it was approved; nothing if nothing was.
+// changes returns the differences to what was approved; none if nothing was
+// approved.
 func (r *record) changes(is Identity, tool *mcp.Tool) []config.Change {
 	if r.Definition == nil {
 		return nil
@@ -156,8 +157,8 @@ func (r *record) changes(is Identity, tool *mcp.Tool) []config.Change {
 	return append(r.Identity.changes(is), Compare(r.Definition, definition(tool))...)
 }
 
-// Hidden reports whether the model should not see a tool, because no call of it
-// would be allowed whatever its arguments.
+// Hidden reports whether to hide a tool from the model, because no call of it is
+// allowed.
 func (b *Book) Hidden(server string, tool *mcp.Tool) bool {
 	b.refresh()
 	b.mu.Lock()
@@ -166,9 +167,9 @@ func (b *Book) Hidden(server string, tool *mcp.Tool) bool {
 	return never || b.settings.Hidden(server, tool.Name)
 }
 
-// Held says why the definition of a tool must not reach the model before the
-// person approves it: it has changed since it was approved, or it looks like
-// orders to the model and the person has denied it. Empty means that it may.
+// Held returns why the definition of a tool must not reach the model before the
+// user approves it: it has changed since it was approved, or it is suspicious and
+// the user denied it. Empty means that it may.
 func (b *Book) Held(server string, tool *mcp.Tool) string {
 	b.refresh()
 	k := key(server, tool.Name)
@@ -186,15 +187,14 @@ func (b *Book) Held(server string, tool *mcp.Tool) string {
 	return ""
 }
 
-// Answer remembers what the person said to a question about a tool. What they
-// have approved is the definition that they were shown, on the server as it is
-// now.
+// Answer stores the user's answer about a tool. It approves the shown definition,
+// on the server as it is now.
 func (b *Book) Answer(server string, tool *mcp.Tool, session, answer string) error {
 	k := key(server, tool.Name)
 	switch answer {
 	case Once, Session, Always:
 		if answer == Session {
-			defer b.allowInSession(session, k) // after those of a changed tool are dropped
+			defer b.allowInSession(session, k) // after the sessions of a changed tool are dropped
 		}
 		return b.approve(server, tool, answer)
 	case Never:
@@ -223,9 +223,9 @@ func (b *Book) allowInSession(session, k string) {
 	b.sessions[session][k] = true
 }
 
-// approve records the definition of a tool and what its server is now. An answer
-// once or session takes back an earlier one that was about something else; with
-// always it becomes the answer, and with none the earlier one stays.
+// approve stores the definition of a tool and the identity of its server. The
+// answer once or session removes an earlier one about another definition; always
+// replaces it, and none keeps it.
 func (b *Book) approve(server string, tool *mcp.Tool, answer string) error {
 	is := b.seen(server, tool, answer != "")
 	return b.update(func(all records) {
@@ -240,8 +240,8 @@ func (b *Book) approve(server string, tool *mcp.Tool, answer string) error {
 	})
 }
 
-// seen notes in memory that a tool's definition is taken as it is, and returns
-// what its server is. If answered, sessions do not allow a changed tool any more.
+// seen records in memory that a tool's definition is accepted, and returns the
+// identity of its server. If answered, sessions no longer allow a changed tool.
 func (b *Book) seen(server string, tool *mcp.Tool, answered bool) Identity {
 	k := key(server, tool.Name)
 	b.mu.Lock()
@@ -262,12 +262,13 @@ func (all records) approve(r record, server string, tool *mcp.Tool, is Identity)
 	all[key(server, tool.Name)] = r
 }
 
-// Approve takes the definition of a tool and what its server is now as what the
-// person has seen. What they said about the tool before counts again; whether
-// it may be called is not decided.
+// Approve stores the definition of a tool and the identity of its server as seen
+// by the user, so that earlier answers about the tool count again. It does not
+// decide whether the tool may be called.
 func (b *Book) Approve(server string, tool *mcp.Tool) error { return b.approve(server, tool, "") }
 
-// Changes lists what is not as it was approved. First says that nothing was.
+// Changes returns the differences to what was approved. First reports that
+// nothing was approved.
 func (b *Book) Changes(server string, tool *mcp.Tool) (changes []config.Change, first bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -275,23 +276,23 @@ func (b *Book) Changes(server string, tool *mcp.Tool) (changes []config.Change, 
 	return r.changes(b.servers[server], tool), r.Definition == nil
 }
 
-// Pin remembers the definition of a tool that a rule of the configuration has
-// let pass without a question, so that a later change is noticed.
+// Pin stores the definition of a tool that a rule of the configuration allowed
+// without a question, so that a later change is noticed.
 func (b *Book) Pin(server string, tool *mcp.Tool) error {
 	if _, first := b.Changes(server, tool); !first {
 		return nil
 	}
 	is := b.seen(server, tool, false)
 	return b.update(func(all records) {
-		// Another process may have recorded what the person has really seen.
+		// Another process may have stored what the user has seen.
 		if r := all[key(server, tool.Name)]; r.Definition == nil {
 			all.approve(r, server, tool, is)
 		}
 	})
 }
 
-// Forget takes back what was said about a tool; an empty tool means all tools
-// of the server.
+// Forget removes the answers about a tool; an empty tool means all tools of the
+// server.
 func (b *Book) Forget(server, tool string) error {
 	about := func(k string) bool {
 		return k == key(server, tool) || tool == "" && strings.HasPrefix(k, key(server, ""))
@@ -307,17 +308,17 @@ func (b *Book) Forget(server, tool string) error {
 	})
 }
 
-// Sensitive reports whether data of one server may not go to another without
-// the person's say.
+// Sensitive reports whether the user must allow data of one server to go to
+// another.
 func (b *Book) Sensitive(from, to string) bool { return b.settings.IsSensitive(from, to) }
 
-// trusts reports whether the person takes a server's word about its own tools.
+// trusts reports whether the user trusts a server's annotations of its own tools.
 func trusts(s config.Settings, server string) bool {
 	return slices.ContainsFunc(s.Trust, func(glob string) bool { return config.Glob(glob, server) })
 }
 
-// loud reports whether a question about a tool should stand out. What a server
-// does not deny is assumed.
+// loud reports whether a question about a tool should stand out. Annotations that
+// are not set count as true.
 func loud(a *mcp.ToolAnnotations) bool { return !a.ReadOnly() && (a.Destructive() || a.OpenWorld()) }
 
 func ruleText(r *config.Rule) string {

@@ -15,7 +15,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// definition is all of a tool that a model or a person acts on.
+// definition returns the parts of a tool that a model or a user acts on.
 func definition(t *mcp.Tool) json.RawMessage {
 	raw, err := mcp.Marshal(struct {
 		Title        string               `json:"title,omitzero"`
@@ -25,13 +25,13 @@ func definition(t *mcp.Tool) json.RawMessage {
 		Annotations  *mcp.ToolAnnotations `json:"annotations,omitzero"`
 	}{t.Title, t.Description, t.InputSchema, t.OutputSchema, t.Annotations})
 	if err != nil {
-		return json.RawMessage(`{}`) // a tool came from JSON, so it goes to JSON
+		return json.RawMessage(`{}`) // a tool can always be encoded
 	}
 	return raw
 }
 
-// Digest names the definition of a tool, so that a person approves exactly what
-// they have seen.
+// Digest returns a digest of a tool's definition, so that the user approves
+// exactly what was shown.
 func Digest(t *mcp.Tool) string {
 	sum := sha256.Sum256(definition(t))
 	return hex.EncodeToString(sum[:])
@@ -48,7 +48,7 @@ func Compare(before, after json.RawMessage) []config.Change {
 	return changes
 }
 
-// changes lists how a server differs from what it was.
+// changes returns how a server differs from its former identity.
 func (was Identity) changes(is Identity) []config.Change {
 	if was == nil {
 		return []config.Change{{What: "server", Before: "(approved by an older version, which did not record what the server was)", After: is.String()}}
@@ -73,7 +73,7 @@ func (was Identity) changes(is Identity) []config.Change {
 	return list
 }
 
-// String lists the facts on one line.
+// String returns the facts on one line.
 func (is Identity) String() string {
 	var all []string
 	for _, fact := range slices.Sorted(maps.Keys(is)) {
@@ -121,7 +121,7 @@ func names(x, y map[string]any) []string {
 	return all
 }
 
-// text writes a value so that different values look different.
+// text formats a value so that different values look different.
 func text(v any) string {
 	switch v := v.(type) {
 	case nil:

@@ -1,16 +1,14 @@
-// Package permit decides which tool calls may be made: by the rules of the
-// configuration, by what the person has answered before, and, where neither
-// says anything, by asking.
+// Package permit decides which tool calls are allowed: by the rules of the
+// configuration, by earlier answers of the user, and else by asking.
 //
-// What a server says about its own tools is never a permission. Its annotations
-// can make a question louder; they let a call pass only for servers that the
-// person has said to trust. And an approval counts for the definition that was
-// approved, on the server as it was: a tool whose description, schema or
-// annotations have changed since, or whose server has become another program,
-// address or entry, is asked about again, with the difference shown. The model
-// does not get a changed definition before that.
+// A server cannot permit calls of its own tools. Its annotations can make a
+// question stand out; they allow a call only for servers that the user trusts. An
+// approval counts for the approved definition and server: if the description,
+// schema or annotations of a tool change, or its server becomes another program,
+// address or entry, the user is asked again, with the differences. The model does
+// not get a changed definition before that.
 //
-// The way of one question:
+// The first line that applies decides:
 //
 //	deny rule, always deny    no, and the model does not see the tool
 //	--allow                   yes, with a warning if something has changed

@@ -16,10 +16,10 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// records are what is known of tools, by server and tool.
+// records are what is stored about tools, by server and tool.
 type records map[string]record
 
-// load reads the file. The locks need not be held: the book is new.
+// load reads the file of a new book.
 func (b *Book) load() error {
 	if b.file == "" {
 		return nil
@@ -29,8 +29,7 @@ func (b *Book) load() error {
 	return err
 }
 
-// readFile returns what a file holds, and the file that was read, nil if there
-// is none.
+// readFile returns the records of a file, and its info, nil if there is none.
 func readFile(name string) (records, fs.FileInfo, error) {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -52,9 +51,9 @@ func readFile(name string) (records, fs.FileInfo, error) {
 	return all, stamp, err
 }
 
-// refresh takes over what other processes have written to the file since it was
-// read. If the file cannot be read any more, only denials still count. While an
-// update runs there is nothing to do: it reads the file itself.
+// refresh reads what other processes wrote to the file. If the file can no longer
+// be read, only denials still count. During an update it does nothing: the update
+// reads the file.
 func (b *Book) refresh() {
 	if b.file == "" || !b.updating.TryLock() {
 		return
@@ -91,8 +90,8 @@ func (b *Book) fresh(now fs.FileInfo) bool {
 	return os.SameFile(now, b.stamp) && now.ModTime().Equal(b.stamp.ModTime()) && now.Size() == b.stamp.Size()
 }
 
-// replace puts other records in place of those that were known. What sessions
-// allow goes with a record that is not there any more. b.mu is held.
+// replace replaces the records. A removed record ends what sessions allow. b.mu
+// is held.
 func (b *Book) replace(all records, stamp fs.FileInfo) {
 	for k := range b.kept {
 		if _, still := all[k]; still {
@@ -106,8 +105,7 @@ func (b *Book) replace(all records, stamp fs.FileInfo) {
 	b.kept, b.stamp, b.stale = all, stamp, false
 }
 
-// read returns what a file holds. A missing one, whose data is nil, holds
-// nothing.
+// read parses the records of a file; nil data has none.
 func read(file string, data []byte) (records, error) {
 	all := records{}
 	if data == nil {
@@ -120,7 +118,7 @@ func read(file string, data []byte) (records, error) {
 		return nil, fmt.Errorf("read approvals %s: %w; fix the file, or delete it to be asked about every tool again", file, err)
 	}
 	for _, r := range kept.Tools {
-		var b bytes.Buffer // as definition writes it, so that most comparisons need not decode it
+		var b bytes.Buffer // in the form of definition, so that most comparisons need no decoding
 		if r.Definition != nil && json.Compact(&b, r.Definition) == nil {
 			r.Definition = b.Bytes()
 		}
@@ -129,11 +127,10 @@ func read(file string, data []byte) (records, error) {
 	return all, nil
 }
 
-// update changes the records, in the file and in memory. The file is locked
-// between processes meanwhile, and the change is applied to what other processes
-// have written to it; what they wrote counts here from then on. If the file
-// cannot be written, the change counts in memory, is written with the next one,
-// and the error is returned. b.mu must not be held.
+// update changes the records in the file and in memory. It locks the file between
+// processes and applies the change to its current records, which it adopts. If
+// the file cannot be written, the change counts in memory, is written with the
+// next one, and the error is returned. b.mu must not be held.
 func (b *Book) update(change func(records)) error {
 	b.updating.Lock()
 	defer b.updating.Unlock()

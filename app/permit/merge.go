@@ -5,10 +5,10 @@ import (
 	"os"
 )
 
-// Merge adds what one file says about tools to another, and returns how many
-// tools were added and whether the files contradict each other about a tool.
-// Then the second file counts, unless the first always denies the tool. The
-// first file is left as it is.
+// Merge adds the records of one file to another. It returns the number of added
+// tools and whether the files contradict each other about a tool; then the second
+// file counts, unless the first always denies the tool. The first file stays
+// unchanged.
 func Merge(from, to string) (added int, contradict bool, err error) {
 	data, err := os.ReadFile(from)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// SecretFields lists the fields of a form that ask for a secret, as far as
-// their names, titles, descriptions and formats tell. Where none does and the
-// message asks for one, these are all fields that take any text.
+// SecretFields returns the fields of a form that ask for a secret, according to
+// their names, titles, descriptions and formats. If none does and the message
+// asks for one, it returns all free text fields.
 func SecretFields(message string, f *mcp.Form) []string {
 	var found, free []string
 	for i := range f.Fields {
@@ -31,7 +31,7 @@ func SecretFields(message string, f *mcp.Form) []string {
 	return found
 }
 
-// SecretWarning is what a person is told before they fill in such fields.
+// SecretWarning is the text to show before such fields are filled in.
 func SecretWarning(server string, fields []string) string {
 	return fmt.Sprintf("%s asks for what looks like a secret (%s). Servers must not ask for secrets in forms: decline if you are not sure. Your input is hidden here and is sent to %s.", server, strings.Join(fields, ", "), server)
 }

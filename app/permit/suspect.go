@@ -10,15 +10,15 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A sign is a way in which descriptions try to give orders to a model instead
-// of describing a tool.
+// A sign is a pattern of texts that give orders to a model instead of describing
+// a tool.
 type sign struct {
 	pattern *regexp.Regexp
 	says    string
 }
 
-// signs are looked for in every text of a definition. They are warnings to a
-// person, not a filter: whoever means harm finds other words.
+// signs are searched in every text of a definition. They are warnings for the
+// user, not a filter.
 var signs = sync.OnceValue(func() []sign {
 	return []sign{
 		{regexp.MustCompile(`(?i)<\s*/?\s*(important|system|instructions?|secret|hidden)\b`), "it contains tags that imitate instructions"},
@@ -31,7 +31,7 @@ var signs = sync.OnceValue(func() []sign {
 	}
 })
 
-// lookedAt is how much of a text is looked at. A model is given less.
+// lookedAt is the number of bytes of a text that are searched. A model gets less.
 const lookedAt = 128 << 10
 
 func beginning(s string) string {
@@ -41,8 +41,8 @@ func beginning(s string) string {
 	return strings.ToValidUTF8(s[:lookedAt], "")
 }
 
-// Suspect says what looks wrong about a tool's definition: orders to the model,
-// and characters that cannot be seen.
+// Suspect returns what is suspicious about a tool's definition: orders to the
+// model and hidden characters.
 func Suspect(t *mcp.Tool) []string {
 	var found []string
 	look := func(where, s string) {
@@ -64,11 +64,11 @@ func Suspect(t *mcp.Tool) []string {
 	return found
 }
 
-// SuspectText says what looks wrong about a result on its way to the model.
+// SuspectText returns what is suspicious about a result for the model.
 func SuspectText(s string) []string {
 	s = beginning(s)
 	found := visible.Suspicious(s)
-	for _, sign := range signs()[:3] { // what a result may name, a description need not
+	for _, sign := range signs()[:3] { // the others are normal in results
 		if sign.pattern.MatchString(s) {
 			found = append(found, sign.says)
 		}

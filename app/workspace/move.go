@@ -15,17 +15,17 @@ import (
 	"github.com/tenon-mcp/tenon/internal/safefile"
 )
 
-// Folders are where a person's files are. Empty: not there.
+// Folders are the folders of a user's files. Empty: there is none.
 type Folders struct {
 	Host   string // Options.Dir: sessions, approvals, the audit log
 	Tokens string // logins
 }
 
 // MoveFrom moves the files of other folders here and returns what was moved, in
-// words. What both have is merged: sessions and approvals are joined, an audit
-// log gets a name of its own, and of two logins to the same server the newer one
-// counts. The error wraps store.ErrInUse, and nothing is moved, while another
-// process has the sessions of the other folder open.
+// words. Files that exist in both are merged: sessions and approvals are joined,
+// an audit log gets its own name, and of two logins to a server the newer one
+// counts. While another process uses the sessions of the other folder, the error
+// wraps store.ErrInUse and nothing is moved.
 func (f Folders) MoveFrom(ctx context.Context, other Folders) (moved []string, err error) {
 	if !other.HasFiles() {
 		return nil, nil
@@ -47,7 +47,7 @@ func (f Folders) MoveFrom(ctx context.Context, other Folders) (moved []string, e
 	return moved, err
 }
 
-// HasFiles reports whether there is anything that MoveFrom would move.
+// HasFiles reports whether there are files to move.
 func (f Folders) HasFiles() bool {
 	if f.Host != "" {
 		for _, file := range []string{sessionsFile(f.Host), ToolsFile(f.Host), AuditFile(f.Host)} {
@@ -80,7 +80,7 @@ func (f Folders) lock(ctx context.Context) (unlock func(), err error) {
 }
 
 func moveHost(ctx context.Context, from, to string) (moved []string, err error) {
-	if exists(sessionsFile(from)) { // first: it fails while another process works there
+	if exists(sessionsFile(from)) { // first: it fails while another process uses it
 		n, err := store.Merge(ctx, sessionsFile(from), sessionsFile(to))
 		if err != nil {
 			return nil, err
@@ -121,8 +121,8 @@ func moveHost(ctx context.Context, from, to string) (moved []string, err error) 
 	return moved, nil
 }
 
-// moveFile moves a file, and gives it another name where there is one of its
-// name. It returns the name.
+// moveFile moves a file, under another name if its name is taken, and returns the
+// name.
 func moveFile(from, to string) (name string, err error) {
 	stem, ext := strings.TrimSuffix(to, filepath.Ext(to)), filepath.Ext(to)
 	for i := 2; exists(to); i++ {
@@ -187,7 +187,7 @@ func tokenFiles(dir string) []string {
 	}
 	all, err := os.ReadDir(dir)
 	if err != nil {
-		return nil // there is no such folder, or no way into it
+		return nil // the folder does not exist or cannot be read
 	}
 	var names []string
 	for _, e := range all {

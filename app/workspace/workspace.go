@@ -1,14 +1,13 @@
-// Package workspace puts a host together: the servers of a configuration, each
-// with a client and its connection, the model, the permissions, and what is
-// written down about all of it. Faces (a terminal, a page, a program without
-// either) stand on a Workspace and add nothing to it.
+// Package workspace assembles a host: the servers of a configuration, each with
+// its connection, the model, the permissions, and the logs. User interfaces use a
+// Workspace.
 //
-//	servers     app/connect   started in parallel, each by itself
-//	messages    app/wirelog   every one, of every server
+//	servers     app/connect   started in parallel
+//	messages    app/wirelog   all messages of all servers
 //	agent       app/host      model, asks, sessions
-//	approvals   app/permit    what may be called
+//	approvals   app/permit    which calls are allowed
 //	sessions    app/store     SQLite
-//	audit       app/audit     what was called
+//	audit       app/audit     which calls were made
 package workspace
 
 import (
@@ -32,62 +31,58 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// Options say what a workspace is made of. Dir is needed; everything else has a
-// good answer when it is unset.
+// Options configure a [Workspace]. Only Dir is required.
 type Options struct {
 	// Dir holds sessions, approvals, the audit log and logins.
 	Dir string
 
-	// Settings are the rules, marks and choices of the configuration.
+	// Settings are the rules and choices of the configuration.
 	Settings config.Settings
 
-	// Servers are started at once. They must be approved already.
+	// Servers are started at once. They must be approved.
 	Servers []config.Server
 
-	// Model answers. Nil: direct calls only.
+	// Model answers. Nil: only direct calls are possible.
 	Model llm.Model
 
-	// Builtin makes builtin servers. Nil: there are none.
+	// Builtin creates builtin servers. Nil: there are none.
 	Builtin func(name string, query url.Values) (connect.Builtin, error)
 
-	// Event and State hear what happens in the host, and how servers are
-	// doing. They must not block. Nil: nobody hears it.
+	// Event and State are called with the events of the host and the states of
+	// servers. They must not block. They may be nil.
 	Event func(host.Event)
 	State func(connect.State)
 
-	// Tokens keeps what logins bring. Nil keeps it in Dir.
+	// Tokens stores logins. Nil stores them in Dir.
 	Tokens tokens.Store
 
-	// OpenPage shows the person a page to log in at, and must not open it
-	// before they agree. Nil: the state says where to log in, and nothing is
-	// opened.
+	// OpenPage shows the user a login page and must not open it before the user
+	// agrees. Nil: only the state has the page.
 	OpenPage func(server, page string) error
 
-	// Unattended says that nobody is there: what would be asked is refused.
+	// Unattended is set if no user can answer: questions are refused.
 	Unattended bool
 
-	// Revision is spoken with all servers, without finding out. Empty: each
-	// is asked.
+	// Revision is used with all servers instead of detecting it. It may be empty.
 	Revision mcp.Revision
 
-	// Secrets are values that are taken out of everything that is kept or
-	// shown, beside what the servers' entries, logins and forms bring. Nil
-	// means that there are none to begin with.
+	// Secrets are values that are removed from everything that is stored or
+	// shown, besides those of entries, logins and forms. It may be nil.
 	Secrets *redact.Values
 
 	// AuditKey signs the head of the audit log. Nil: it is not signed.
 	AuditKey []byte
 
-	// Log keeps the messages, with Secrets as its Secrets. Nil means one with
+	// Log keeps the messages; its Secrets must be Secrets. Nil means a log with
 	// the defaults.
 	Log *wirelog.Log
 
-	// Host is for what else a host can be told; Model, Book, Event, Store,
-	// Audit, Secrets, ToolSearch and Unattended in it are set here.
+	// Host has further options; Model, Book, Event, Store, Audit, Secrets,
+	// ToolSearch and Unattended are set here.
 	Host host.Options
 }
 
-// A Workspace is a host with everything around it.
+// A Workspace is a host with its servers and files.
 type Workspace struct {
 	Host  *host.Host
 	Fleet *connect.Fleet
@@ -98,20 +93,20 @@ type Workspace struct {
 	store *store.DB
 	audit *audit.Log
 
-	listening sync.WaitGroup // one listener for each server
+	listening sync.WaitGroup // one goroutine for each server
 	ctx       context.Context
 	stop      context.CancelFunc
 
 	closing sync.Once
-	closed  error // what came of it
+	closed  error // the error of Close
 
 	mu        sync.Mutex
-	connected map[string]int           // by server: the number of the start that the host knows
-	now       map[string]chan struct{} // holds one when a server's phase has changed
+	connected map[string]int           // by server: the number of the connection that the host knows
+	now       map[string]chan struct{} // has an element if the server's phase has changed
 }
 
-// Open makes a workspace and starts its servers in the background: it waits for
-// none of them.
+// Open creates a workspace and starts its servers in the background, without
+// waiting for them.
 func Open(o Options) (*Workspace, error) {
 	w := &Workspace{opts: o, Fleet: &connect.Fleet{}, Log: o.Log, connected: map[string]int{}, now: map[string]chan struct{}{}}
 	if o.Tokens == nil {
@@ -154,16 +149,15 @@ func auditFile(o *Options) string {
 	return AuditFile(o.Dir)
 }
 
-// AuditFile is where the audit log of a workspace is, unless the configuration
-// says otherwise.
+// AuditFile returns the default file of the audit log.
 func AuditFile(dir string) string { return filepath.Join(dir, "audit.jsonl") }
 
 func sessionsFile(dir string) string { return filepath.Join(dir, "sessions.db") }
 
-// ToolsFile is where a workspace keeps what the person said about tools.
+// ToolsFile returns the file with the answers about tools.
 func ToolsFile(dir string) string { return filepath.Join(dir, "tools.json") }
 
-// Add starts a server and gives it to the host.
+// Add starts a server and attaches it to the host.
 func (w *Workspace) Add(entry config.Server) error {
 	w.mu.Lock()
 	if w.now[entry.Name] == nil {
@@ -194,7 +188,7 @@ func (w *Workspace) Add(entry config.Server) error {
 	return nil
 }
 
-// Secrets are the values that are taken out of what is kept or shown.
+// Secrets returns the values that are removed from what is stored or shown.
 func (w *Workspace) Secrets() *redact.Values { return w.opts.Secrets }
 
 // Remove ends a server.
@@ -203,8 +197,8 @@ func (w *Workspace) Remove(name string) error {
 	return w.Fleet.Remove(name)
 }
 
-// changed handles a new state of a server. A server that was connected again may
-// have other tools than before.
+// changed handles a new state of a server. After a reconnection it may have other
+// tools.
 func (w *Workspace) changed(s connect.State) {
 	w.mu.Lock()
 	restarted := s.Phase == connect.Ready && s.Starts != w.connected[s.Server]
@@ -224,16 +218,16 @@ func (w *Workspace) changed(s connect.State) {
 	}
 }
 
-// onNotification listens for changes of a server until it is closed. Listen
-// handles interruptions. It ends when the server refuses to be listened to; a
-// later start of the server is tried again.
+// onNotification listens for changes of a server until it is closed. If the
+// server refuses the subscription, it tries again after the next start of the
+// server.
 func (w *Workspace) onNotification(s *connect.Server) {
 	filter := mcp.SubscriptionFilter{ToolsListChanged: true, ResourcesListChanged: true, PromptsListChanged: true}
 	for refused := 0; w.phase(s, refused); {
-		refused = s.State().Starts // if it does; a later start may have taken its place meanwhile, and is tried
+		refused = s.State().Starts // if it does; a later start is tried
 		s.Client().Listen(w.ctx, filter, func(n mcp.Notification) {
 			switch n.Method {
-			case mcp.NotificationSubscriptionsAcknowledged, // what was listed before may have changed unheard
+			case mcp.NotificationSubscriptionsAcknowledged, // lists may have changed before the subscription
 				mcp.NotificationToolsListChanged, mcp.NotificationResourcesListChanged, mcp.NotificationPromptsListChanged:
 				w.Host.Changed(s.Name())
 			}
@@ -241,9 +235,8 @@ func (w *Workspace) onNotification(s *connect.Server) {
 	}
 }
 
-// phase waits until a server can be listened to: it runs, and not since the
-// start in which it has refused. It reports false when there is nothing more to
-// wait for.
+// phase waits until a server is connected, later than the start in which it
+// refused the subscription. It returns false if the server is closed.
 func (w *Workspace) phase(s *connect.Server, refused int) bool {
 	w.mu.Lock()
 	changed := w.now[s.Name()]
@@ -263,8 +256,8 @@ func (w *Workspace) phase(s *connect.Server, refused int) bool {
 	}
 }
 
-// Ready waits until the named servers were met or cannot be, and returns why
-// not. No names means none.
+// Ready waits until the named servers are connected or have failed, and returns
+// why.
 func (w *Workspace) Ready(ctx context.Context, names ...string) error {
 	var errs []error
 	for _, n := range names {
@@ -278,13 +271,13 @@ func (w *Workspace) Ready(ctx context.Context, names ...string) error {
 	return errors.Join(errs...)
 }
 
-// Close ends the servers and waits until nothing is left of them. It may be
-// called more than once. Turns that run should be stopped before.
+// Close ends the servers and waits for it. It may be called more than once.
+// Running turns should be stopped before.
 func (w *Workspace) Close() error {
 	w.closing.Do(func() {
 		w.stop()
 		w.Host.Close()
-		w.listening.Wait() // first: a server that is listened to waits for that to end
+		w.listening.Wait() // first: a server waits for its subscriptions to end
 		err := w.Fleet.Close()
 		w.closed = errors.Join(err, w.store.Close(), w.audit.Close())
 	})
