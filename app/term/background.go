@@ -9,15 +9,14 @@ import (
 	"github.com/tenon-mcp/tenon/app/show"
 )
 
-// A buffer keeps what a command writes.
+// A buffer collects the output of a command.
 type buffer struct{ strings.Builder }
 
 func (b *buffer) printer(width int, color bool) *show.Printer {
 	return &show.Printer{W: &b.Builder, Width: width, Color: color}
 }
 
-// background runs something that writes, beside the screen. The person can stop
-// it like a turn.
+// background runs a command that writes output. The user can stop it like a turn.
 func (s *screen) background(f func(ctx context.Context, out *buffer) (after, error)) tea.Cmd {
 	s.turns++
 	return func() tea.Msg {
@@ -34,7 +33,7 @@ func (s *screen) background(f func(ctx context.Context, out *buffer) (after, err
 	}
 }
 
-// helpPane is /help.
+// helpPane is the pane of /help.
 func helpPane() *textPane {
 	return &textPane{name: "Help", write: func(width int, color bool) []string {
 		lines := printed(width, color, func(p *show.Printer) {

@@ -8,7 +8,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
-// A block is one thing in the conversation as it is shown.
+// A block is one item of the conversation on the screen.
 type block interface {
 	lines(width int, th *theme) []string
 }
@@ -16,14 +16,14 @@ type block interface {
 // A folding block can be shown short or in full.
 type folding interface {
 	block
-	fold() // to the other
+	fold() // toggles
 }
 
-// mostBlocks bounds what is shown of a long conversation.
+// mostBlocks bounds the blocks of a long conversation.
 const mostBlocks = 4000
 
-// A transcript is the blocks of a conversation, with the lines that they came
-// to last.
+// A transcript is the blocks of a conversation, with their lines as last laid
+// out.
 type transcript struct {
 	all []*entry
 }
@@ -31,7 +31,7 @@ type transcript struct {
 type entry struct {
 	block
 	laid  []string
-	width int // that laid was made for; 0 means that it must be made anew
+	width int // that laid was made for; 0: lay out again
 }
 
 func (t *transcript) add(b block) *entry {
@@ -43,7 +43,7 @@ func (t *transcript) add(b block) *entry {
 	return e
 }
 
-// last is the block that was added last; nil if there is none.
+// last returns the last block; nil if there is none.
 func (t *transcript) last() *entry {
 	if len(t.all) == 0 {
 		return nil
@@ -51,7 +51,7 @@ func (t *transcript) last() *entry {
 	return t.all[len(t.all)-1]
 }
 
-// stale has all blocks laid out anew.
+// stale makes all blocks be laid out again.
 func (t *transcript) stale() {
 	for _, e := range t.all {
 		e.width = 0
@@ -65,8 +65,8 @@ func (e *entry) lay(width int, th *theme) []string {
 	return e.laid
 }
 
-// window returns the lines of a view of so many, so many lines above the end,
-// and how many there are in all. Mark is put before those of the chosen block.
+// window returns height lines that end above lines before the last, and the total
+// number of lines. The lines of the chosen block are marked.
 func (t *transcript) window(width, height, above int, chosen *entry, th *theme) (lines []string, total int) {
 	for _, e := range t.all {
 		total += len(e.lay(width, th))
@@ -91,7 +91,7 @@ func (t *transcript) window(width, height, above int, chosen *entry, th *theme) 
 	return lines, total
 }
 
-// first is the first line of a block that is not empty.
+// first returns the first line of a block that is not empty.
 func (e *entry) first() int {
 	for i, l := range e.laid {
 		if strings.TrimSpace(l) != "" {
@@ -101,7 +101,7 @@ func (e *entry) first() int {
 	return 0
 }
 
-// said is what the person said.
+// said is a message of the user.
 type said struct{ text string }
 
 func (b said) lines(width int, th *theme) []string {
@@ -112,10 +112,10 @@ func (b said) lines(width int, th *theme) []string {
 	return append([]string{""}, indented(body, th.accent.Render("› "), "  ")...)
 }
 
-// note is something the house says.
+// note is a message of the program.
 type note struct {
 	text string
-	mark string // ! for what is wrong
+	mark string // ! for a problem
 }
 
 func (b note) lines(width int, th *theme) []string {
@@ -133,7 +133,7 @@ func (b note) lines(width int, th *theme) []string {
 	return indented(body, style.Render(mark), "  ")
 }
 
-// promptSays is the text of a server's prompt that the person chose.
+// promptSays is the text of a server's prompt that the user chose.
 type promptSays struct{ server, text string }
 
 func (b promptSays) lines(width int, th *theme) []string {
@@ -141,7 +141,7 @@ func (b promptSays) lines(width int, th *theme) []string {
 	return append(out, indented(wrap(visible.Terminal(b.text), width-4), "  │ ", "  │ ")...)
 }
 
-// output is what a command wrote: lines that are clean and styled already.
+// output is the output of a command: lines that are already safe and styled.
 type output struct {
 	write func(width int, color bool) []string
 }
@@ -150,7 +150,7 @@ func (b output) lines(width int, th *theme) []string {
 	return append([]string{""}, b.write(width, th.color)...)
 }
 
-// thinking is what the model thinks aloud: folded to its size.
+// thinking is the model's thinking, folded to its size.
 type thinking struct {
 	text strings.Builder
 	open bool
@@ -174,7 +174,7 @@ func (b *thinking) lines(width int, th *theme) []string {
 	return out
 }
 
-// ago makes blocks of a conversation that was kept.
+// ago returns the blocks of a saved conversation.
 func ago(messages []llm.Message) []block {
 	var all []block
 	calls := map[string]*card{}

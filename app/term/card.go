@@ -14,8 +14,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A card is a tool call: one line when it is folded, and all there is to know
-// about it when it is open.
+// A card is a tool call: one line if folded, else everything about the call.
 type card struct {
 	call host.ToolCall
 	open bool
@@ -47,7 +46,7 @@ func unstyledIf(style string) string {
 	return unstyled
 }
 
-// sign is a mark for a phase, and the start of its style.
+// sign returns the mark of a phase, and the start of its style.
 func sign(p host.CallPhase, th *theme) (string, string) {
 	color := func(s string) string {
 		if !th.color {
@@ -72,7 +71,8 @@ func sign(p host.CallPhase, th *theme) (string, string) {
 	return "○", ""
 }
 
-// callName is a call's server and tool; the host's own tools have no server.
+// callName returns the server and tool of a call; the host's own tools have no
+// server.
 func callName(c *host.ToolCall) string {
 	if c.Server == "" {
 		return line(c.Tool)
@@ -88,7 +88,7 @@ func compact(raw json.RawMessage) string {
 	return b.String()
 }
 
-// short is the line below a folded card.
+// short returns the line below a folded card.
 func (c *card) short(width int, th *theme) []string {
 	text := ""
 	switch c.call.Phase {
@@ -139,7 +139,7 @@ func firstLine(lines []string) string {
 	return text
 }
 
-// measured is how long it took and what allowed it.
+// measured returns how long the call took and what allowed it.
 func (c *card) measured() string {
 	var parts []string
 	if c.call.Duration > 0 {
@@ -151,7 +151,7 @@ func (c *card) measured() string {
 	return strings.Join(parts, " · ")
 }
 
-// progress is a bar where the server says how much there is.
+// progress returns a bar if the total is known.
 func (c *card) progress() string {
 	text := "running"
 	switch {
@@ -169,7 +169,7 @@ func (c *card) progress() string {
 	return text
 }
 
-// full is all there is to know about a call.
+// full returns everything about a call.
 func (c *card) full(width int, th *theme) []string {
 	var out []string
 	add := func(label string, lines []string) {
@@ -208,12 +208,11 @@ func (c *card) full(width int, th *theme) []string {
 	return out
 }
 
-// mostResult is how many bytes of a text are shown; nobody reads more here, and
-// laying it out takes time.
+// mostResult is the number of bytes of a text that are shown; laying out more
+// takes time.
 const mostResult = 200 << 10
 
-// result is what the tool said; of an earlier run only what the model was given
-// is known.
+// result returns the result; for an earlier run, the text that the model got.
 func (c *card) result(width int, color bool, most int) []string {
 	if c.call.Result == nil {
 		if c.call.Phase == host.CallDone && c.call.ForModel != "" {
@@ -238,7 +237,7 @@ func (c *card) result(width int, color bool, most int) []string {
 	})
 }
 
-// clip shortens a text to so many bytes and says so.
+// clip shortens a text to most bytes and says so.
 func clip(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -246,8 +245,7 @@ func clip(s string, most int) string {
 	return strings.ToValidUTF8(s[:most], "") + fmt.Sprintf("\n… %d more bytes", len(s)-most)
 }
 
-// unfenced takes the lines off that the host has put around a result for the
-// model.
+// unfenced removes the lines that the host put around a result for the model.
 func unfenced(s string) string {
 	head, rest, ok := strings.Cut(s, "\n")
 	if !ok || !strings.HasPrefix(head, "<result from=") {
@@ -259,7 +257,7 @@ func unfenced(s string) string {
 	return s
 }
 
-// structured writes a JSON value for people.
+// structured formats a JSON value for people.
 func structured(raw json.RawMessage, width int, color bool) []string {
 	if len(raw) == 0 {
 		return nil
@@ -267,8 +265,7 @@ func structured(raw json.RawMessage, width int, color bool) []string {
 	return printed(width, color, func(p *show.Printer) { p.Structured(raw) })
 }
 
-// pretty writes JSON with its own punctuation, for whoever wants to see what
-// passed.
+// pretty formats JSON with its own punctuation.
 func pretty(raw []byte, width int) []string {
 	var b bytes.Buffer
 	if json.Indent(&b, raw, "", "  ") != nil {
@@ -277,7 +274,7 @@ func pretty(raw []byte, width int) []string {
 	return lay(visible.Text(b.String()), width)
 }
 
-// toolLines is a tool's definition in full.
+// toolLines returns a tool's definition in full.
 func toolLines(t *mcp.Tool, width int, color bool) []string {
 	return printed(width, color, func(p *show.Printer) {
 		if err := p.Tool(t); err != nil {

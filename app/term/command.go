@@ -12,41 +12,41 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A command is something that a person can type after a slash. Both faces have
-// the same.
+// A command is a command that the user types after a slash, in both user
+// interfaces.
 type command struct {
 	name, args, about string
 
-	// words says what its arguments are, for completion: server, tool, uri,
+	// words are the kinds of its arguments, for completion: server, tool, uri,
 	// prompt, session, model or nothing.
 	words []string
 
-	// run does it. What it writes is shown, and what it returns is done by
-	// the face.
+	// run runs the command. Its output is shown, and the caller carries out what
+	// it returns.
 	run func(ctx context.Context, t *talk, words []string, out *show.Printer) (after, error)
 }
 
-// after is what a face does when a command is over.
+// after is what to do when a command has ended.
 type after struct {
-	say     string     // send this as a turn
-	fill    *callSheet // have the person fill this in
-	session bool       // another session is shown now
-	list    string     // have the person choose one: "sessions" or "models"
+	say     string     // send this message
+	fill    *callSheet // let the user fill this in
+	session bool       // show another session
+	list    string     // let the user choose one: "sessions" or "models"
 	quit    bool       // leave
 	items   []listItem // of the list
-	notes   []string   // said by the house
+	notes   []string   // messages to show
 }
 
-// A callSheet is a sheet and what it is for.
+// A callSheet is a sheet and its tool or prompt.
 type callSheet struct {
 	*sheet
 	title  string
 	server string
-	tool   *mcp.Tool   // set: the sheet is its arguments
-	prompt *mcp.Prompt // set: the sheet is its arguments
+	tool   *mcp.Tool   // set: the sheet has its arguments
+	prompt *mcp.Prompt // set: the sheet has its arguments
 }
 
-// commands are all of them, in the order of /help.
+// commands returns all commands, in the order of /help.
 func commands() []command {
 	return []command{
 		{name: "help", about: "list commands and keys", run: runHelp},
@@ -78,7 +78,7 @@ func commands() []command {
 	}
 }
 
-// parsed finds the command in a line. /server:name is that for prompts.
+// parsed returns the command in a line. /server:name is a prompt.
 func (t *talk) parsed(text string) (c *command, words []string, err error) {
 	text = strings.TrimSpace(text)
 	if !strings.HasPrefix(text, "/") {
@@ -87,7 +87,7 @@ func (t *talk) parsed(text string) (c *command, words []string, err error) {
 	first, _, _ := strings.Cut(text[1:], " ")
 	server, _, prompt := strings.Cut(first, ":")
 	prompt = prompt && t.w.Fleet.Get(server) != nil
-	if first == "" || strings.ContainsAny(first, ":/") && !prompt { // a path such as /etc/hosts, or a name with spaces in it
+	if first == "" || strings.ContainsAny(first, ":/") && !prompt { // a path such as /etc/hosts, or a name with spaces
 		return nil, nil, nil
 	}
 	if words, err = args.Split(text[1:]); err != nil {
@@ -237,7 +237,7 @@ func runPrompt(ctx context.Context, t *talk, words []string, _ *show.Printer) (a
 	return after{say: promptLine(server, name, given)}, nil
 }
 
-// done does what a filled-in sheet is for.
+// done makes the call of a filled-in sheet.
 func (c *callSheet) done(ctx context.Context, t *talk) (after, error) {
 	if c.prompt != nil {
 		return after{say: promptLine(c.server, c.prompt.Name, c.values())}, nil

@@ -30,7 +30,7 @@ func (t *talk) decide(ctx context.Context, words []string, out *show.Printer, an
 	if err != nil {
 		return after{}, err
 	}
-	if answer == permit.Always { // what is approved is what was seen
+	if answer == permit.Always { // approve only what was shown
 		if err := out.Tool(tool.Tool); err != nil {
 			return after{}, err
 		}
@@ -46,7 +46,7 @@ func (t *talk) decide(ctx context.Context, words []string, out *show.Printer, an
 }
 
 // runApprove shows what has changed in one tool, or in all tools of a server.
-// Entered again, it approves the definitions that it has shown.
+// Entered again, it approves the shown definitions.
 func runApprove(ctx context.Context, t *talk, words []string, out *show.Printer) (after, error) {
 	if len(words) != 1 {
 		return after{}, errors.New("name what to approve: server/tool, or server for all its changed tools")
@@ -95,7 +95,7 @@ func runApprove(ctx context.Context, t *talk, words []string, out *show.Printer)
 }
 
 // wasShown reports whether this definition of a tool was shown before, and
-// remembers that it is now.
+// records that it is now.
 func (t *talk) wasShown(tool, digest string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -115,7 +115,7 @@ func runForget(_ context.Context, t *talk, words []string, _ *show.Printer) (aft
 	return after{notes: []string{"Your decisions about " + line(words[0]) + " are forgotten."}}, nil
 }
 
-// A listItem is something to choose from a list.
+// A listItem is an item of a list to choose from.
 type listItem struct {
 	value string
 	text  string
@@ -143,7 +143,7 @@ func runModel(ctx context.Context, t *talk, words []string, _ *show.Printer) (af
 	return after{notes: []string{"Model: " + modelLabel(m) + ": " + why}}, nil
 }
 
-// modelLabel is a model with the warning that belongs to it.
+// modelLabel returns a model's name and its warning.
 func modelLabel(m llm.Model) string {
 	if m == nil {
 		return "No model connected"
@@ -182,7 +182,7 @@ func runSessions(_ context.Context, t *talk, words []string, _ *show.Printer) (a
 	return a, nil
 }
 
-// open goes on with a session: /sessions ID [take-over|copy].
+// open continues a session: /sessions ID [take-over|copy].
 func (t *talk) open(words []string) (*host.Session, error) {
 	how := strings.Join(words[1:], " ")
 	switch how {
@@ -203,7 +203,7 @@ func (t *talk) open(words []string) (*host.Session, error) {
 	return s, err
 }
 
-// runUndo takes the last turn out of the conversation.
+// runUndo removes the last turn from the conversation.
 func runUndo(_ context.Context, t *talk, _ []string, _ *show.Printer) (after, error) {
 	text, err := t.now().Undo()
 	if err != nil {
@@ -217,8 +217,8 @@ func runNew(_ context.Context, t *talk, _ []string, _ *show.Printer) (after, err
 	return after{session: true, notes: []string{"New session. The previous one is saved; /sessions lists it."}}, nil
 }
 
-// runSave writes the conversation as Markdown. Sessions are kept anyway; this
-// is for people.
+// runSave writes the conversation as Markdown, for people. Sessions are saved
+// anyway.
 func runSave(_ context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
 	if len(words) != 1 {
 		return after{}, errors.New("name a file: /save conversation.md (sessions are saved anyway: /sessions)")

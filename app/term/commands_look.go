@@ -15,8 +15,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// chosen are the servers that a command is about: the one that is named, or all
-// that can be asked.
+// chosen returns the servers of a command: the named one, or all that are usable.
 func (t *talk) chosen(words []string) ([]string, error) {
 	if len(words) == 0 {
 		return t.names(), nil
@@ -39,8 +38,8 @@ func runPrompts(ctx context.Context, t *talk, words []string, out *show.Printer)
 	return t.each(ctx, words, out, func(has *listed) error { return out.Prompts(has.prompts) })
 }
 
-// each shows something of each server. One that does not answer costs only its
-// own part.
+// each writes something of each server. One that does not respond does not affect
+// the others.
 func (t *talk) each(ctx context.Context, words []string, out *show.Printer, write func(*listed) error) (after, error) {
 	names, err := t.chosen(words)
 	if err != nil {
@@ -108,7 +107,7 @@ func runServers(_ context.Context, t *talk, _ []string, out *show.Printer) (afte
 	return after{}, nil
 }
 
-// serverLine is how a server is doing, in one line.
+// serverLine returns the state of a server in one line.
 func serverLine(s connect.State) string {
 	parts := []string{string(s.Phase), string(s.Kind)}
 	if s.Revision != "" {
@@ -148,7 +147,7 @@ func runUnmute(_ context.Context, t *talk, words []string, _ *show.Printer) (aft
 	return after{notes: []string{line(words[0]) + " may ask again."}}, nil
 }
 
-// runLogin opens the page that a server waits for.
+// runLogin opens the login page of a server.
 func runLogin(_ context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
 	var page string
 	if a, err := t.toServer(words, "login", func(s *connect.Server) error {
@@ -183,7 +182,7 @@ func (t *talk) toServer(words []string, name string, f func(*connect.Server) err
 	return after{notes: []string{words[0] + " is " + string(s.State().Phase)}}, nil
 }
 
-// runWire writes the latest messages; a terminal has a pane for it.
+// runWire writes the latest messages; the screen has a pane for it.
 func runWire(_ context.Context, t *talk, words []string, out *show.Printer) (after, error) {
 	var q wirelog.Query
 	if len(words) > 0 {
@@ -199,7 +198,7 @@ func runWire(_ context.Context, t *talk, words []string, out *show.Printer) (aft
 	return after{}, nil
 }
 
-// columnsFor is how wide the column of server names has to be.
+// columnsFor returns the width of the column of server names.
 func columnsFor(ms []speccheck.Message) int {
 	n := 4
 	for i := range ms {
@@ -208,8 +207,8 @@ func columnsFor(ms []speccheck.Message) int {
 	return n
 }
 
-// wireLine is a message in one line: number, time, server, direction, what it
-// is, how long it took, and era.
+// wireLine returns a message in one line: number, time, server, direction,
+// method, duration and era.
 func wireLine(m *speccheck.Message, server int) string {
 	arrow := "→"
 	if m.Dir == speccheck.FromServer {

@@ -19,14 +19,14 @@ const mostChoices = 50
 
 // A choice is one way to complete a word.
 type choice struct {
-	word  string // what the word becomes
+	word  string // the completed word
 	about string
-	open  bool // the word goes on: no space after it
+	open  bool // more follows in the same word: no space after it
 }
 
-// A completion is what the word before the cursor could become.
+// A completion has the candidates for the word before the cursor.
 type completion struct {
-	from    int // where the word begins, in bytes
+	from    int // the start of the word, in bytes
 	choices []choice
 }
 
@@ -128,7 +128,7 @@ func arguments(found []repl.Candidate) []choice {
 
 // completeArgument completes a word after a command or a prompt.
 func (t *talk) completeArgument(ctx context.Context, before, word string) []choice {
-	words, _, _ := args.Unfinished(before + " ") // a word whose quote is open is still being typed
+	words, _, _ := args.Unfinished(before + " ") // a word with an open quote is not complete
 	if len(words) == 0 {
 		return nil
 	}

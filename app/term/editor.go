@@ -10,19 +10,19 @@ import (
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
-// An editor is text that a person writes, of one or more lines. What moves as
-// one character for a person moves as one here.
+// An editor is a text of one or more lines that the user edits. The cursor moves
+// by what people see as a character.
 type editor struct {
 	text   string
-	at     int  // where the cursor stands, in bytes
+	at     int  // the cursor, in bytes
 	single bool // one line only
 }
 
-// set replaces the text and puts the cursor at its end.
+// set replaces the text and moves the cursor to its end.
 func (e *editor) set(s string) { e.text, e.at = s, len(s) }
 
-// insert puts text in at the cursor. Pasted text may come from anywhere: what
-// cannot be seen in it is made visible.
+// insert inserts text at the cursor. Hidden characters of pasted text are made
+// visible.
 func (e *editor) insert(s string) {
 	s = strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n")
 	s = strings.ReplaceAll(visible.Terminal(s), "\t", "    ")
@@ -33,7 +33,7 @@ func (e *editor) insert(s string) {
 	e.at += len(s)
 }
 
-// key does what an editing key says, and reports whether it was one.
+// key handles an editing key, and reports whether it was one.
 func (e *editor) key(stroke, text string) bool {
 	switch stroke {
 	case "left", "ctrl+b":
@@ -92,7 +92,7 @@ func (e *editor) lineEnd() int {
 	return len(e.text)
 }
 
-// before is where the character before the cursor begins.
+// before returns the start of the character before the cursor.
 func (e *editor) before() int {
 	start := e.lineStart()
 	if start == e.at {
@@ -106,7 +106,7 @@ func (e *editor) before() int {
 	return last
 }
 
-// after is where the character at the cursor ends.
+// after returns the end of the character at the cursor.
 func (e *editor) after() int {
 	if e.at == len(e.text) {
 		return e.at
@@ -114,7 +114,7 @@ func (e *editor) after() int {
 	return e.at + len(cluster(e.text[e.at:]))
 }
 
-// cluster is the first character of a text as a person sees it.
+// cluster returns the first character of a text as people see it.
 func cluster(s string) string {
 	if s[0] == '\n' {
 		return s[:1]
@@ -142,7 +142,7 @@ func (e *editor) wordAfter() int {
 	return len(e.text)
 }
 
-// vertical moves a line up or down, and reports false at the first or last.
+// vertical moves a line up or down, and returns false at the first or last.
 func (e *editor) vertical(by int) bool {
 	column := columns(e.text[e.lineStart():e.at])
 	if by < 0 {
@@ -162,8 +162,7 @@ func (e *editor) vertical(by int) bool {
 	return true
 }
 
-// column is the place in the line beginning at start that is so many columns
-// from it.
+// column returns the position in the line at start that is want columns from it.
 func (e *editor) column(start, want int) int {
 	at, used := start, 0
 	for at < len(e.text) && e.text[at] != '\n' && used < want {
@@ -174,8 +173,8 @@ func (e *editor) column(start, want int) int {
 	return at
 }
 
-// rows lays the text out in rows of so many columns, at most so many of them,
-// around the cursor, and says where the cursor is.
+// rows lays the text out in at most most rows of width columns around the cursor,
+// and returns the position of the cursor.
 func (e *editor) rows(width, most int) (rows []string, x, y int) {
 	width = max(width, 2)
 	var row strings.Builder

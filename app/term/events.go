@@ -9,7 +9,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/host"
 )
 
-// news takes what the workspace tells.
+// changes handles an event or a state of the workspace.
 func (s *screen) changes(v any) tea.Cmd {
 	switch v := v.(type) {
 	case connect.State:
@@ -37,7 +37,7 @@ func (s *screen) event(e host.Event) tea.Cmd {
 	}
 	mine := e.Session == "" || e.Session == s.t.now().ID
 	switch e.Kind {
-	case host.EventAsk: // whoever is asked for, this is where the person is
+	case host.EventAsk: // of any session: the user is here
 		return s.ask(*e.Ask)
 	case host.EventReplied:
 		return s.answered(e.Ask)
@@ -122,8 +122,8 @@ func over(p host.CallPhase) bool {
 	return p == host.CallDone || p == host.CallFailed || p == host.CallDenied || p == host.CallCancelled
 }
 
-// ended says how a turn ended, where that is not as it should be. The numbers
-// of calls may be used again in the next turn.
+// ended shows how a turn ended, unless normally. Ids of calls may be used again
+// in the next turn.
 func (s *screen) ended(stop string) {
 	if e := s.talked.last(); e != nil {
 		if t, ok := e.block.(*thinking); ok {
@@ -142,15 +142,15 @@ func (s *screen) ended(stop string) {
 	}
 }
 
-// ask shows a question. It takes no keys: the person goes to it.
+// ask shows a question. It takes no keys until the user goes to it.
 func (s *screen) ask(a host.Ask) tea.Cmd {
 	s.questions = append(s.questions, s.t.question(a))
 	return nil
 }
 
-// answered takes a question away, whoever has answered it.
+// answered removes a question that was answered here or elsewhere.
 func (s *screen) answered(a *host.Ask) tea.Cmd {
-	if a.Reply != nil && a.Kind != host.AskApproval && a.Kind != host.AskFlow { // those are on the card
+	if a.Reply != nil && a.Kind != host.AskApproval && a.Kind != host.AskFlow { // the card shows those
 		over := question{ask: *a}
 		s.note("", a.Reply.Action+": "+over.title())
 	}
@@ -161,15 +161,15 @@ func (s *screen) answered(a *host.Ask) tea.Cmd {
 		s.questions = append(s.questions[:i:i], s.questions[i+1:]...)
 		if i == 0 {
 			s.withdraw()
-			s.focused = false // the next one has to be gone to
+			s.focused = false // the user has to go to the next one
 		}
 		break
 	}
 	return nil
 }
 
-// withdraw locks the keyboard if a question goes away by itself while the
-// person types into it: the rest of a secret must not go to the chat line.
+// withdraw locks the keyboard if a question ends while the user types into it:
+// the rest of a secret must not go to the chat line.
 func (s *screen) withdraw() {
 	if s.focused && s.pane == nil {
 		s.withdrawn = true

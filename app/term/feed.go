@@ -8,26 +8,25 @@ import (
 	"github.com/tenon-mcp/tenon/app/host"
 )
 
-// A Feed holds what a workspace tells until a face has shown it. Telling never
-// waits. Make one with NewFeed.
+// A Feed queues events and states of a workspace until a user interface shows
+// them. Its methods do not block. Create one with NewFeed.
 type Feed struct {
 	mu   sync.Mutex
 	all  []any // host.Event and connect.State, in order
 	wake chan struct{}
 }
 
-// NewFeed makes an empty one.
+// NewFeed returns an empty Feed.
 func NewFeed() *Feed { return &Feed{wake: make(chan struct{}, 1)} }
 
-// Event takes an event of the host: it is made for workspace.Options.Event.
+// Event queues an event of the host; use it as workspace.Options.Event.
 func (f *Feed) Event(e host.Event) { f.put(e) }
 
-// State takes a state of a server: it is made for workspace.Options.State.
+// State queues a state of a server; use it as workspace.Options.State.
 func (f *Feed) State(s connect.State) { f.put(s) }
 
-// put adds something. Text that streams in pieces, and the progress of one
-// call, are joined while nobody looks, so that a face that is slower than a
-// model does not fall behind.
+// put queues v. Pieces of streaming text, and the progress of one call, are
+// joined, so that a slow user interface does not fall behind.
 func (f *Feed) put(v any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -40,8 +39,7 @@ func (f *Feed) put(v any) {
 	}
 }
 
-// joined is how long a text may be that more is joined to: the cost of joining
-// grows with it.
+// joined bounds the length of a text that more is joined to.
 const joined = 4096
 
 func (f *Feed) join(v any) bool {
@@ -70,7 +68,7 @@ func (f *Feed) join(v any) bool {
 	return false
 }
 
-// take returns what has come since it was last asked.
+// take returns what was queued since the last call.
 func (f *Feed) take() []any {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -79,7 +77,7 @@ func (f *Feed) take() []any {
 	return all
 }
 
-// forward passes on what comes, in order, until ctx ends.
+// forward calls to with what is queued, in order, until ctx ends.
 func (f *Feed) forward(ctx context.Context, to func([]any)) {
 	for {
 		select {

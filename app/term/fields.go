@@ -13,25 +13,25 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A sheet is something to fill in: the form of a server's question, or the
-// arguments of a tool or a prompt. Values are kept as text until all are there.
+// A sheet is a form to fill in: an input request of a server, or the arguments of
+// a tool or a prompt. Values are texts until it is complete.
 type sheet struct {
 	fields []field
-	schema json.RawMessage // of all of it; nil for a prompt
-	form   *mcp.Form       // of a question; nil for arguments
+	schema json.RawMessage // nil for a prompt
+	form   *mcp.Form       // of an input request; nil for arguments
 }
 
 // A field is one value of a sheet.
 type field struct {
 	mcp.FormField
-	json   bool   // more than a form can say: written as JSON, or as package args reads it
-	kind   string // for people
+	json   bool   // beyond the types of forms: typed as JSON, or as package args parses it
+	kind   string // the type, for people
 	value  string
-	given  bool // the person has given it already
-	secret bool // it looks like a secret: what is typed is not shown
+	given  bool // already given
+	secret bool // seems to be a secret: hide what is typed
 }
 
-// questionSheet is the form of a server's question, some of whose fields look
+// questionSheet returns the sheet of an input request, some of whose fields are
 // secret.
 func questionSheet(schema json.RawMessage, secret []string) (*sheet, error) {
 	f, err := mcp.ParseForm(schema)
@@ -73,7 +73,8 @@ func fieldOf(f mcp.FormField) field {
 	return one
 }
 
-// toolSheet is the arguments of a tool. Given are those that are known already.
+// toolSheet returns the sheet of a tool's arguments, with the given ones filled
+// in.
 func toolSheet(schema, given json.RawMessage) *sheet {
 	s := &sheet{schema: schema}
 	var top struct {
@@ -99,8 +100,8 @@ func toolSheet(schema, given json.RawMessage) *sheet {
 	return s
 }
 
-// propertyField makes a field of a property: what a form could ask for as in a
-// form, and anything else as JSON.
+// propertyField returns the field of a property: as in a form if possible, else
+// as JSON.
 func propertyField(name string, schema json.RawMessage) field {
 	wrapped, err := mcp.Marshal(map[string]any{"type": "object", "properties": map[string]json.RawMessage{name: schema}})
 	if err == nil {
@@ -126,7 +127,7 @@ func propertyField(name string, schema json.RawMessage) field {
 	return f
 }
 
-// promptSheet is the arguments of a prompt, which are all text.
+// promptSheet returns the sheet of a prompt's arguments, which are texts.
 func promptSheet(p *mcp.Prompt, given map[string]string) *sheet {
 	s := &sheet{}
 	for _, a := range p.Arguments {
@@ -137,7 +138,7 @@ func promptSheet(p *mcp.Prompt, given map[string]string) *sheet {
 	return s
 }
 
-// missing lists required fields that are empty.
+// missing returns the required fields that are empty.
 func (s *sheet) missing() []string {
 	var names []string
 	for _, f := range s.fields {
@@ -148,7 +149,7 @@ func (s *sheet) missing() []string {
 	return names
 }
 
-// shown is the value as the screen may show it.
+// shown returns the value for the screen.
 func (f *field) shown(value string) string {
 	if f.secret {
 		return masked(value)
@@ -156,7 +157,7 @@ func (f *field) shown(value string) string {
 	return value
 }
 
-// masked stands for a text that must not be shown.
+// masked replaces a text that must not be shown.
 func masked(s string) string {
 	n := 0
 	for at := 0; at < len(s); n++ {
@@ -165,7 +166,7 @@ func masked(s string) string {
 	return strings.Repeat("•", n)
 }
 
-// label is the field's name for people.
+// label returns the field's name for people.
 func (f *field) label() string {
 	if f.Title != "" && f.Title != f.Name {
 		return line(f.Title)
@@ -173,7 +174,7 @@ func (f *field) label() string {
 	return line(f.Name)
 }
 
-// check says what is wrong with the value of a field.
+// check validates the value of a field.
 func (f *field) check() error {
 	if f.value == "" {
 		if f.Required && (f.json || f.Type != mcp.FieldString || f.MinLength != nil || len(f.Options) > 0) {
@@ -182,7 +183,7 @@ func (f *field) check() error {
 		return nil
 	}
 	if f.json {
-		return nil // the server says what it does not like, in its own words
+		return nil // the server validates it
 	}
 	v, err := form.Read(&f.FormField, f.value)
 	if err != nil {
@@ -195,7 +196,7 @@ func (f *field) check() error {
 	return (&mcp.Form{Fields: []mcp.FormField{f.FormField}}).CheckResponse(raw)
 }
 
-// content is the filled-in sheet as JSON.
+// content returns the filled-in sheet as JSON.
 func (s *sheet) content() (json.RawMessage, error) {
 	var words []string
 	for i := range s.fields {
@@ -227,7 +228,7 @@ func (s *sheet) content() (json.RawMessage, error) {
 	return content, err
 }
 
-// values is the sheet as text, for prompts.
+// values returns the filled-in sheet as texts, for prompts.
 func (s *sheet) values() map[string]string {
 	all := map[string]string{}
 	for _, f := range s.fields {

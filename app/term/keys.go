@@ -8,15 +8,15 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// again is how soon a second Ctrl-C has to come to leave.
+// again bounds the time between two Ctrl-C that leave the program.
 const again = 2 * time.Second
 
 // withdrawnHint is shown while keys are dropped; see [screen.withdraw].
 const withdrawnHint = "The question was withdrawn. Press Esc to go on."
 
-// key sends a key to what is in front: a pane, the question that the person
-// went to, a sheet, the cards, or the input. A question that merely appeared is
-// never in front.
+// key passes a key to what has the focus: a pane, the question that the user went
+// to, a sheet, the cards, or the input. A question that just appeared never has
+// it.
 func (s *screen) key(stroke, text string) tea.Cmd {
 	if s.withdrawn && stroke != "esc" && stroke != "ctrl+c" {
 		return nil
@@ -66,8 +66,8 @@ func (s *screen) key(stroke, text string) tea.Cmd {
 	return s.inputKey(stroke, text)
 }
 
-// interrupt leaves the question that the person went to; else it stops what
-// runs; when nothing does, or for the second time, it leaves the program.
+// interrupt leaves the question that the user went to; else it stops what runs;
+// if nothing runs, or for the second time, it leaves the program.
 func (s *screen) interrupt() tea.Cmd {
 	if s.focused {
 		s.leaveQuestion()
@@ -102,7 +102,7 @@ func (s *screen) scrollKey(stroke string) bool {
 		if stroke != "pgup" {
 			page = 1
 		}
-		s.above += page // View keeps it within bounds
+		s.above += page // View bounds it
 	case "pgdown", "shift+down", "ctrl+down":
 		if stroke != "pgdown" {
 			page = 1
@@ -131,7 +131,7 @@ func (s *screen) foldEntry(e *entry) bool {
 	return ok
 }
 
-// look goes to the next or last card.
+// look goes to the next or previous card.
 func (s *screen) look(by int) {
 	var cards []*entry
 	at := -1
@@ -154,7 +154,7 @@ func (s *screen) look(by int) {
 	s.chosen = cards[at]
 }
 
-// lookKey is for a person who looks through the cards.
+// lookKey handles keys while the user looks through the cards.
 func (s *screen) lookKey(stroke string) bool {
 	switch stroke {
 	case "up", "k":
@@ -171,7 +171,7 @@ func (s *screen) lookKey(stroke string) bool {
 	return true
 }
 
-// sheetKey fills in the arguments of a tool or a prompt.
+// sheetKey handles keys while the user fills in arguments.
 func (s *screen) sheetKey(stroke, text string) tea.Cmd {
 	switch stroke {
 	case "esc":
@@ -208,10 +208,10 @@ func (s *screen) inputKey(stroke, text string) tea.Cmd {
 	case stroke == "enter":
 		if popup && s.picked >= 0 {
 			s.completed, s.picked = completion{}, -1
-			return s.complete() // what was picked is in the input already
+			return s.complete() // the input already has the picked word
 		}
 		s.completed, s.picked = completion{}, -1
-		s.asked++ // an answer that is on its way is too late
+		s.asked++ // a result on its way is too late
 		if s.input.text == "" {
 			return s.goToQuestion()
 		}
@@ -232,7 +232,7 @@ func (s *screen) inputKey(stroke, text string) tea.Cmd {
 	return s.complete()
 }
 
-// remembered shows what was typed before.
+// remembered shows an earlier input.
 func (s *screen) remembered(back bool) {
 	text, ok := "", false
 	if back {
@@ -251,7 +251,7 @@ func (s *screen) pick(by int) tea.Cmd {
 	n := len(s.completed.choices)
 	s.picked = ((s.picked+by)%n + n) % n
 	c := s.completed.choices[s.picked]
-	text := line(c.word) // a server's word that holds what cannot be seen is shown for what it is
+	text := line(c.word) // hidden characters in a server's word are made visible
 	if !c.open {
 		text += " "
 	}
@@ -266,12 +266,11 @@ func (s *screen) pick(by int) tea.Cmd {
 	return nil
 }
 
-// complete asks what the word before the cursor could become, where it could be
-// a command, a prompt, a resource or an argument.
+// complete requests completions of the word before the cursor.
 func (s *screen) complete() tea.Cmd {
 	s.asked++
 	if s.unask != nil {
-		s.unask() // nobody waits for the older one any more
+		s.unask() // the older request is obsolete
 		s.unask = nil
 	}
 	asked, text, at := s.asked, s.input.text, s.input.at
@@ -288,7 +287,7 @@ func (s *screen) complete() tea.Cmd {
 	}
 }
 
-// paste puts text where the cursor is.
+// paste inserts text at the cursor.
 func (s *screen) paste(text string) tea.Cmd {
 	if s.withdrawn {
 		return nil

@@ -13,22 +13,22 @@ import (
 	"github.com/tenon-mcp/tenon/internal/typeahead"
 )
 
-// errInterrupted says that the person wants something stopped.
+// errInterrupted reports that the user pressed Ctrl-C.
 var errInterrupted = errors.New("interrupted")
 
-// lines reads what a person types, a line each time one is wanted: never ahead.
-// It is a form.Lines, for one goroutine at a time.
+// lines reads lines that the user types, each only when one is requested. It
+// implements form.Lines, for one goroutine at a time.
 type lines struct {
 	out   io.Writer
-	echo  bool // show what was read, where no terminal does
+	echo  bool // print what was read, if no terminal does
 	want  chan wish
 	got   chan gotLine
-	tty   *os.File // what is read, if that is a terminal
-	owed  bool     // a line is being read that nobody has taken
+	tty   *os.File // the input, if it is a terminal
+	owed  bool     // a line is being read that nobody has received
 	ended bool
 }
 
-// A wish is for a line. A secret one is not shown while ctx lasts.
+// A wish requests a line. A secret one is not shown while ctx lasts.
 type wish struct {
 	ctx    context.Context
 	prompt string
@@ -45,12 +45,12 @@ func readLines(r io.Reader, out io.Writer, echo bool) *lines {
 	if f, ok := r.(*os.File); ok && isTerminal(r) {
 		l.tty = f
 	}
-	go func() { // ends with close, or when the line that it reads is there
+	go func() { // ends with close, or after the line that it reads
 		in := bufio.NewReader(r)
 		for w := range l.want {
 			if l.hides(w.secret) && in.Buffered() == 0 {
 				text, err := form.Hidden(w.ctx, l.tty, out, w.prompt)
-				if errors.Is(err, io.EOF) { // Ctrl-C, which is no signal here
+				if errors.Is(err, io.EOF) { // Ctrl-C, which is not a signal here
 					err = errInterrupted
 				}
 				l.got <- gotLine{text, err}
@@ -66,14 +66,13 @@ func readLines(r io.Reader, out io.Writer, echo bool) *lines {
 	return l
 }
 
-// hides reports whether a secret line is kept from the screen by the terminal.
+// hides reports whether the terminal hides a secret line.
 func (l *lines) hides(secret bool) bool { return secret && l.tty != nil }
 
-// close lets the reader go. A reader that waits for the person goes with the
-// process.
+// close ends the reader. One that waits for a line ends with the process.
 func (l *lines) close() { close(l.want) }
 
-// ask begins to read a line, unless one is being read already.
+// ask starts to read a line, unless one is being read.
 func (l *lines) ask(w wish) {
 	if !l.owed && !l.ended {
 		l.owed = true
@@ -81,7 +80,7 @@ func (l *lines) ask(w wish) {
 	}
 }
 
-// elapsed says that a line was received from got.
+// took handles a line received from got.
 func (l *lines) took(g gotLine, secret bool) (string, error) {
 	l.owed = false
 	if g.err != nil {
@@ -97,10 +96,10 @@ func (l *lines) took(g gotLine, secret bool) (string, error) {
 	return g.text, nil
 }
 
-// typedAhead returns the whole lines that were typed at a terminal before now
-// and not read yet, and discards a line that is not finished. It is called
-// before a question, so that only what is typed after it can answer it. Where
-// the input is no terminal, lines are answers and stay where they are.
+// typedAhead returns the whole lines typed at a terminal and not read yet, and
+// discards an unfinished line. It is called before a question, so that only what
+// is typed after it answers it. If the input is not a terminal, lines are answers
+// and stay.
 func (l *lines) typedAhead() []string {
 	if l.tty == nil {
 		return nil
@@ -110,7 +109,7 @@ func (l *lines) typedAhead() []string {
 		if !l.owed && typeahead.HasLine(l.tty) {
 			l.ask(wish{ctx: context.Background()})
 		} else if len(l.got) == 0 {
-			break // nothing is there, or the reader waits for a line
+			break // there is nothing, or the reader waits for a line
 		}
 		text, err := l.took(<-l.got, false)
 		if err != nil {
@@ -124,12 +123,12 @@ func (l *lines) typedAhead() []string {
 	return all
 }
 
-// ReadLine shows a prompt and returns the next line.
+// ReadLine prints a prompt and returns the next line.
 func (l *lines) ReadLine(ctx context.Context, prompt string) (string, error) {
 	return l.read(ctx, prompt, false)
 }
 
-// ReadSecret shows a prompt and returns the next line, which is not shown.
+// ReadSecret prints a prompt and returns the next line, which is not shown.
 func (l *lines) ReadSecret(ctx context.Context, prompt string) (string, error) {
 	return l.read(ctx, prompt, true)
 }

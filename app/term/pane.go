@@ -15,10 +15,10 @@ type pane interface {
 	title() string
 	keys() string
 
-	// view lays the pane out in so many lines.
+	// view lays the pane out in height lines.
 	view(width, height int, th *theme) []string
 
-	// key does what a key says. Closed reports that it wants to go away.
+	// key handles a key. closed reports that the pane wants to close.
 	key(stroke, text string) (cmd tea.Cmd, closed bool)
 }
 
@@ -27,8 +27,8 @@ type list struct {
 	at, top int
 }
 
-// key moves the choice among n rows of which so many are seen, and reports
-// whether it was such a key.
+// key moves the choice among n rows, of which seen are visible, and reports
+// whether the key did that.
 func (l *list) key(stroke string, n, seen int) bool {
 	switch stroke {
 	case "up", "k":
@@ -50,7 +50,7 @@ func (l *list) key(stroke string, n, seen int) bool {
 	return true
 }
 
-// window is which rows are seen.
+// window returns the visible rows.
 func (l *list) window(n, height int) (from, to int) {
 	l.at = max(0, min(l.at, n-1))
 	l.top = max(0, min(l.top, l.at))
@@ -156,8 +156,7 @@ func (p *choicePane) key(stroke, _ string) (tea.Cmd, bool) {
 	return nil, false
 }
 
-// watchLog wakes a face when messages were written down, not more often than
-// anybody can see.
+// watchLog calls wake after messages were added, at a limited rate.
 func watchLog(ctx context.Context, log *wirelog.Log, wake func()) {
 	added, stop := log.Watch()
 	defer stop()

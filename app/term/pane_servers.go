@@ -13,11 +13,11 @@ import (
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
-// A serversPane shows how the servers are doing, and lets the person act.
+// A serversPane shows the states of the servers, with actions.
 type serversPane struct {
 	list
 	t    *talk
-	log  *textPane // the standard error of one, while it is read
+	log  *textPane // the standard error of one server; nil: not open
 	seen int
 	said string // the outcome of the last key
 }
@@ -113,7 +113,7 @@ func (p *serversPane) details(server *connect.Server, width int, th *theme) []st
 	return out
 }
 
-// connected says how often a server was connected.
+// connected returns how often a server was connected.
 func connected(times int) string {
 	switch times {
 	case 0:
@@ -152,7 +152,7 @@ func (p *serversPane) key(stroke, text string) (tea.Cmd, bool) {
 	return nil, false
 }
 
-// act does something that may take a moment.
+// act runs an action in the background.
 func (p *serversPane) act(says string, f func() error) tea.Cmd {
 	p.said = says
 	return func() tea.Msg {
@@ -169,8 +169,7 @@ type saidMsg struct {
 	text string
 }
 
-// login opens the page that a server waits for, or has one that has given up
-// try again.
+// login opens the login page of a server, or restarts one that has failed.
 func (p *serversPane) login(s *connect.Server) tea.Cmd {
 	page := s.State().Page
 	switch {
@@ -183,8 +182,7 @@ func (p *serversPane) login(s *connect.Server) tea.Cmd {
 	return p.act("Opening "+page, func() error { return p.t.o.OpenPage(page) })
 }
 
-// stderrPane is what a server's process wrote to standard error, as far as it
-// is kept.
+// stderrPane shows the logged standard error of a server's process.
 func stderrPane(log *wirelog.Log, server string) *textPane {
 	return &textPane{name: "stderr of " + line(server), top: 1 << 30, write: func(width int, _ bool) []string {
 		ms, _ := log.Filter(wirelog.Query{Server: server, Kinds: []speccheck.Kind{speccheck.KindStderr, speccheck.KindInvalid, speccheck.KindEvent}}, 0, 2000)

@@ -12,19 +12,19 @@ import (
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
-// mostWire is how many messages the wire pane goes back.
+// mostWire is the number of messages in the wire pane.
 const mostWire = 2000
 
-// A wirePane shows every message that passed, of all servers or one.
+// A wirePane shows the messages of all servers or one.
 type wirePane struct {
 	list
 	t      *talk
 	query  wirelog.Query
-	all    []speccheck.Message // the oldest first
-	last   uint64              // the newest that all knows of
-	follow bool                // stay at the newest
-	open   *textPane           // one message, while it is read
-	filter *editor             // while it is typed
+	all    []speccheck.Message // oldest first
+	last   uint64              // the newest in all
+	follow bool                // show the newest
+	open   *textPane           // one message; nil: not open
+	filter *editor             // nil: not being typed
 	seen   int
 }
 
@@ -35,7 +35,7 @@ func newWirePane(t *talk, server string) *wirePane {
 	return p
 }
 
-// load reads the messages anew.
+// load reads the messages.
 func (p *wirePane) load() {
 	now := p.t.w.Log.Last()
 	if now == p.last && p.all != nil {
@@ -169,7 +169,7 @@ func (p *wirePane) filterKey(stroke, text string) {
 	}
 }
 
-// nextServer goes through the servers, and all of them.
+// nextServer selects the next server, or all.
 func (p *wirePane) nextServer() {
 	var names []string
 	for _, s := range p.t.w.Fleet.All() {
@@ -183,7 +183,7 @@ func (p *wirePane) nextServer() {
 	p.query.Server = names[i]
 }
 
-// messagePane is one message in full, with what is known about it.
+// messagePane shows one message in full, with explanations.
 func messagePane(log *wirelog.Log, seq uint64) *textPane {
 	return &textPane{name: fmt.Sprintf("Message %d", seq), write: func(width int, _ bool) []string {
 		m, ok := log.Get(seq)

@@ -19,23 +19,23 @@ import (
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
-// A plain face writes lines and reads lines, and not one escape sequence. One
-// goroutine does all of it; what a turn does beside it comes through the feed.
+// A plain is the user interface with plain lines, without escape sequences. It
+// uses one goroutine; events of a turn arrive through the feed.
 type plain struct {
 	t     *talk
 	out   io.Writer
 	in    *lines
 	width int
 
-	text  strings.Builder // of the model, up to the end of its line
+	text  strings.Builder // of the model, until its line ends
 	phase map[string]host.CallPhase
-	left  bool     // the person has left
-	typed bool     // a person types, and not a script
+	left  bool     // the user has left
+	typed bool     // the input is a terminal, not a script
 	ahead []string // lines typed before or during a question, for the prompt after it
 }
 
-// RunPlain is Run for where there is no terminal: the same commands, line by
-// line, and questions that are answered with lines. It ends with the input.
+// RunPlain is Run without a terminal: the same commands, and questions that are
+// answered with lines. It ends with the input.
 func RunPlain(ctx context.Context, w *workspace.Workspace, o Options) error {
 	o.fill()
 	ctx, stop := context.WithCancel(ctx)
@@ -65,8 +65,7 @@ func RunPlain(ctx context.Context, w *workspace.Workspace, o Options) error {
 	return nil
 }
 
-// next returns the next line of the person: one that was typed ahead, or a new
-// one.
+// next returns the next line: one that was typed ahead, or a new one.
 func (p *plain) next(ctx context.Context) (string, error) {
 	if len(p.ahead) > 0 {
 		text := p.ahead[0]
@@ -82,13 +81,13 @@ func isTerminal(r io.Reader) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// say writes something for the person.
+// say writes a message for the user.
 func (p *plain) say(text string) {
 	p.flush()
 	fmt.Fprintln(p.out, visible.Text(text))
 }
 
-// prompt reads a line. What servers tell meanwhile waits.
+// prompt reads a line. Events wait meanwhile.
 func (p *plain) prompt(ctx context.Context, prompt string) (string, error) {
 	return p.read(ctx, prompt, p.in.ReadLine)
 }
@@ -105,14 +104,14 @@ func (p *plain) read(ctx context.Context, prompt string, line func(context.Conte
 		case <-over:
 		}
 	}()
-	defer func() { // waited for: it must not take an interrupt that is meant for what comes next
+	defer func() { // wait, so that it does not take a later interrupt
 		close(over)
 		<-ended
 	}()
 	return line(ctx, prompt)
 }
 
-// line does what a line says.
+// line runs a line.
 func (p *plain) line(text string) error {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -138,8 +137,8 @@ func (p *plain) line(text string) error {
 	return err
 }
 
-// send has the model answer. How it went is told by events. Text that nobody
-// typed is not looked into.
+// send sends a message to the model. Events report the outcome. Text that nobody
+// typed is not parsed.
 func (p *plain) send(text string, typed bool) {
 	data := ""
 	if !typed {
@@ -148,7 +147,7 @@ func (p *plain) send(text string, typed bool) {
 	p.run(func(ctx context.Context) error { return p.t.now().SendWith(ctx, text, data) })
 }
 
-// command runs a command and writes what it has written.
+// command runs a command and writes its output.
 func (p *plain) command(f func(ctx context.Context, out *show.Printer) (after, error)) (a after, err error) {
 	var b buffer
 	err = p.run(func(ctx context.Context) (err error) {
@@ -187,7 +186,7 @@ func (p *plain) fill(c *callSheet) (after, error) {
 	return p.command(func(ctx context.Context, _ *show.Printer) (after, error) { return c.done(ctx, p.t) })
 }
 
-// sheet asks for each field until its answer fits.
+// sheet asks for each field until its value is valid.
 func (p *plain) sheet(ctx context.Context, s *sheet) error {
 	for i := range s.fields {
 		f := &s.fields[i]
@@ -233,8 +232,7 @@ func (p *plain) sheet(ctx context.Context, s *sheet) error {
 	return nil
 }
 
-// run does something beside which events are shown and questions asked. An
-// interrupt stops it.
+// run runs f while it shows events and asks questions. An interrupt stops f.
 func (p *plain) run(f func(ctx context.Context) error) error {
 	over := make(chan error, 1)
 	go func() { over <- p.t.do(f) }() // waited for below
@@ -257,7 +255,7 @@ func (p *plain) run(f func(ctx context.Context) error) error {
 	}
 }
 
-// show writes what has happened.
+// show writes the queued events and states.
 func (p *plain) show() {
 	for _, v := range p.t.o.Feed.take() {
 		switch v := v.(type) {
@@ -302,7 +300,7 @@ func (p *plain) event(e host.Event) {
 	}
 }
 
-// stream writes whole lines of the model's answer as they come.
+// stream writes the model's answer line by line.
 func (p *plain) stream(piece string) {
 	p.text.WriteString(piece)
 	text := p.text.String()
@@ -313,7 +311,7 @@ func (p *plain) stream(piece string) {
 	}
 }
 
-// flush writes what is left of the answer.
+// flush writes the rest of the answer.
 func (p *plain) flush() {
 	if p.text.Len() > 0 {
 		fmt.Fprintln(p.out, visible.Terminal(p.text.String()))

@@ -11,8 +11,8 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// ask puts a question to the person and answers it with what they type. Where
-// nobody types any more, the answer is no.
+// ask asks the user a question and answers it with the typed line. At the end of
+// the input the answer is no.
 func (p *plain) ask(a host.Ask) {
 	p.flush()
 	q := p.t.question(a)
@@ -65,8 +65,8 @@ func (p *plain) askForm(q *question) host.Reply {
 	}
 }
 
-// words lists the answers that a question takes as lines, and the one that says
-// no. They are whole words, so that no letter typed ahead is an answer.
+// words returns the answers that a question accepts as lines, and the one that
+// means no. They are whole words, so that no letter typed ahead is an answer.
 func (q *question) words() (all map[string]string, text, no string) {
 	switch q.ask.Kind {
 	case host.AskApproval:
@@ -86,8 +86,8 @@ func (q *question) words() (all map[string]string, text, no string) {
 	return map[string]string{"accept": "accept", "decline": "decline", "mute": "mute"}, "accept, decline, mute", "decline"
 }
 
-// keepAhead keeps the lines that were typed before a question appears for the
-// prompt after it: they do not answer the question.
+// keepAhead keeps lines typed before a question for the prompt after it: they do
+// not answer the question.
 func (p *plain) keepAhead() {
 	for _, text := range p.in.typedAhead() {
 		p.keep(text)
@@ -99,9 +99,9 @@ func (p *plain) keep(text string) {
 	p.say("  (saved for later: " + clip(text, 60) + ")")
 }
 
-// askWord reads lines until one is an answer. At a terminal, lines that were
-// typed before the question, and lines that are no answer, are kept for the
-// prompt after it.
+// askWord reads lines until one is an answer. At a terminal, lines typed before
+// the question, and lines that are not an answer, are kept for the prompt after
+// it.
 func (p *plain) askWord(q *question) host.Reply {
 	all, text, no := q.words()
 	p.keepAhead()

@@ -10,19 +10,19 @@ import (
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
-// A question is an open ask as the person sees it. It stands above the input
-// and takes no keys until the person goes to it; see [screen.questionKey].
+// A question is an open ask on the screen, above the input. It takes no keys
+// until the user goes to it; see [screen.questionKey].
 type question struct {
 	ask    host.Ask
-	where  string // what the server is: a program, an address, or a part of this one
+	where  string // the server's program or address
 	scroll int
 	full   bool       // long values are shown in full
-	picked int        // the option that Enter takes; -1 means none
+	picked int        // the option for Enter; -1: none
 	inside bool       // keys go to the fields or the draft instead of the options
 	ready  bool       // form: the fields are filled in
 	sheet  *sheetView // form
 	edit   *editor    // sampling: the draft, while it is being changed
-	wrong  string     // why an answer was not taken
+	wrong  string     // why an answer was not accepted
 }
 
 func newQuestion(a host.Ask) *question {
@@ -39,7 +39,7 @@ func newQuestion(a host.Ask) *question {
 	return q
 }
 
-// title says who asks what; it is never the server's own text.
+// title says who asks what. It never has text of the server.
 func (q *question) title() string {
 	server := line(q.ask.Server)
 	switch q.ask.Kind {
@@ -60,8 +60,7 @@ func (q *question) title() string {
 	return server + " asks"
 }
 
-// body is the question itself. Cursor is the line that must be seen; -1 if any
-// will do.
+// body returns the question. cursor is a line that must be visible; -1: any.
 func (q *question) body(width int, th *theme) (lines []string, cursor int) {
 	cursor = -1
 	switch q.ask.Kind {
@@ -92,7 +91,7 @@ func (q *question) body(width int, th *theme) (lines []string, cursor int) {
 	return lines, cursor
 }
 
-// secretWarning is about fields that look as if they ask for secrets.
+// secretWarning warns of fields that seem to ask for secrets.
 func (q *question) secretWarning(width int, th *theme) []string {
 	if len(q.ask.Secret) == 0 {
 		return nil
@@ -100,7 +99,7 @@ func (q *question) secretWarning(width int, th *theme) []string {
 	return styled(wrap("! "+line(permit.SecretWarning(q.ask.Server, q.ask.Secret)), width), "", th.loud.Render)
 }
 
-// quoteMessage sets a server's words apart from ours.
+// quoteMessage marks text of a server as a quotation.
 func quoteMessage(text string, width int, th *theme) []string {
 	if strings.TrimSpace(text) == "" {
 		return nil
@@ -108,8 +107,7 @@ func quoteMessage(text string, width int, th *theme) []string {
 	return append(indented(wrap(visible.Text(text), width-2), "│ ", "│ "), "")
 }
 
-// page shows an address in full, and whose it is apart from what the server
-// says about it.
+// page shows a URL in full, and its host apart from the server's message.
 func (q *question) page(width int, th *theme) []string {
 	var out []string
 	at := visible.AddressOf(q.ask.URL)
@@ -133,20 +131,20 @@ func (q *question) page(width int, th *theme) []string {
 	return out
 }
 
-// An option is an answer that the person can pick.
+// An option is an answer that the user can pick.
 type option struct {
 	action string // of host.Reply, or one of those below
 	label  string
 }
 
-// Actions that the terminal carries out itself.
+// Actions of the terminal itself.
 const (
 	doFill = "fill" // go to the fields of a form
 	doOpen = "open" // open the page
 	doEdit = "edit" // change the draft
 )
 
-// options lists the answers that a question takes.
+// options returns the answers that a question accepts.
 func (q *question) options() []option {
 	mute := option{"mute", "Mute " + cut(line(q.ask.Server), 20)}
 	switch q.ask.Kind {
@@ -178,8 +176,8 @@ func (q *question) options() []option {
 	return nil
 }
 
-// pick moves to the next or last option. Where none is picked yet it goes to
-// the first, or to the last.
+// pick moves to the next or previous option; if none is picked, to the first or
+// last.
 func (q *question) pick(by int) {
 	n := len(q.options())
 	switch {
@@ -193,7 +191,7 @@ func (q *question) pick(by int) {
 	}
 }
 
-// menu lays the options out in rows, with a mark at the one that is picked.
+// menu lays the options out in rows, with a mark at the picked one.
 func (q *question) menu(width int, th *theme, focused bool) []string {
 	var rows []string
 	row, used := "", 0
@@ -216,7 +214,7 @@ func (q *question) menu(width int, th *theme, focused bool) []string {
 	return append(rows, row)
 }
 
-// foot says what the keys do now.
+// foot explains the keys.
 func (q *question) foot(width int, th *theme, focused, empty bool) []string {
 	help := "→ ← select · enter · ctrl+o all · esc"
 	switch {

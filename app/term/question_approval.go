@@ -11,9 +11,9 @@ import (
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
-// approval lays out what a person should know before a tool runs, the most
-// important first: what looks wrong, the risk, the targets, the other
-// arguments, what has changed, why they are asked, and the tool's definition.
+// approval lays out what the user should know before a tool runs, the most
+// important first: warnings, the risk, the targets, the other arguments, changes,
+// the reason of the question, and the tool's definition.
 func (q *question) approval(width int, th *theme) []string {
 	var out []string
 	for _, w := range q.ask.Warnings {
@@ -46,7 +46,7 @@ func (q *question) approval(width int, th *theme) []string {
 	return out
 }
 
-// risk says what the tool could do at worst, as far as anybody knows.
+// risk returns the worst effect of the tool according to its annotations.
 func (q *question) risk() string {
 	if q.ask.Tool == nil {
 		if q.ask.Loud {
@@ -74,7 +74,7 @@ func (q *question) risk() string {
 	return strings.Join(parts, " · ")
 }
 
-// changes shows what is not as it was approved.
+// changes shows the differences to what was approved.
 func (q *question) changes(width int, th *theme) []string {
 	if len(q.ask.Changes) == 0 {
 		return nil
@@ -99,10 +99,10 @@ func styled(lines []string, margin string, style func(...string) string) []strin
 	return lines
 }
 
-// differing leaves out the beginning that two long texts have in common, so
-// that the difference can be seen in a few lines.
+// differing removes the common beginning of two long texts, so that the
+// difference is visible in a few lines.
 func differing(a, b string) (string, string) {
-	const lead = 40 // what is kept of it, for orientation
+	const lead = 40 // kept of it, for orientation
 	same := 0
 	for same < len(a) && same < len(b) && a[same] == b[same] {
 		same++
@@ -117,8 +117,8 @@ func differing(a, b string) (string, string) {
 	return "… " + a[from:], "… " + b[from:]
 }
 
-// call shows where the call goes and with what: targets first, long values
-// folded.
+// call shows the server, the tool and the arguments of the call: targets first,
+// long values folded.
 func (q *question) call(width int, th *theme) []string {
 	c := q.ask.Call
 	if c == nil {
@@ -160,13 +160,13 @@ func (q *question) call(width int, th *theme) []string {
 	return out
 }
 
-// mostArguments is how many arguments are shown while they are folded.
+// mostArguments is the number of arguments shown while they are folded.
 const mostArguments = 8
 
-// An argument is one value that a tool would be given.
+// An argument is an argument of the call.
 type argument struct {
 	name, text string
-	target     bool // it says what the call acts on
+	target     bool // what the call acts on
 }
 
 func (a *argument) rows() int {
@@ -176,8 +176,8 @@ func (a *argument) rows() int {
 	return 2
 }
 
-// argumentsOf lists the arguments of a call: what it acts on first, then short
-// values, then long ones.
+// argumentsOf returns the arguments of a call: targets first, then short values,
+// then long ones.
 func argumentsOf(raw json.RawMessage) []argument {
 	var all []argument
 	for o := rawjson.Object(raw); o.Next(); {
@@ -231,7 +231,7 @@ func isTarget(name string) bool {
 	return found
 }
 
-// folded wraps a text into at most so many rows, and says how much is left out.
+// folded wraps a text into at most most rows, and says how much is left out.
 func (q *question) folded(text string, width, most int) []string {
 	width = max(width, 4)
 	if q.full {

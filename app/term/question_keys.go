@@ -21,8 +21,8 @@ import (
 //
 // No letter ever answers. The next question has to be gone to again.
 
-// goToQuestion has keys go to the first question, or else opens what waits for
-// the person.
+// goToQuestion moves the focus to the first question, or opens what waits for the
+// user.
 func (s *screen) goToQuestion() tea.Cmd {
 	switch {
 	case len(s.questions) > 0:
@@ -36,7 +36,7 @@ func (s *screen) goToQuestion() tea.Cmd {
 	return nil
 }
 
-// leaveQuestion has keys go to the input again. What was filled in stays.
+// leaveQuestion moves the focus to the input. Filled-in fields stay.
 func (s *screen) leaveQuestion() {
 	s.focused = false
 	if len(s.questions) > 0 {
@@ -44,7 +44,7 @@ func (s *screen) leaveQuestion() {
 	}
 }
 
-// questionKey is for a person who went to the first question.
+// questionKey handles keys for the first question.
 func (s *screen) questionKey(stroke, text string) tea.Cmd {
 	q := s.questions[0]
 	q.wrong = ""
@@ -65,7 +65,7 @@ func (s *screen) questionKey(stroke, text string) tea.Cmd {
 	case "up":
 		q.scroll = max(0, q.scroll-1)
 	case "down":
-		q.scroll++ // the view keeps it within bounds
+		q.scroll++ // the view bounds it
 	case "esc":
 		s.leaveQuestion()
 	case "enter":
@@ -79,8 +79,8 @@ func (s *screen) questionKey(stroke, text string) tea.Cmd {
 	return nil
 }
 
-// readKey takes the keys that only show more of the question. They count
-// whether the person went to it or not.
+// readKey handles the keys that only show more of the question, with and without
+// focus.
 func (q *question) readKey(stroke string) bool {
 	switch stroke {
 	case "pgup":
@@ -95,7 +95,7 @@ func (q *question) readKey(stroke string) bool {
 	return true
 }
 
-// take does what an option says.
+// take carries out an option.
 func (s *screen) take(q *question, action string) tea.Cmd {
 	switch {
 	case action == doFill:
@@ -142,8 +142,8 @@ func (s *screen) openPage(q *question) tea.Cmd {
 	return s.reply("accept", nil)
 }
 
-// formKey fills in the fields of a form. Enter in the last field goes to the
-// options; it does not send.
+// formKey handles keys for the fields of a form. Enter in the last field goes to
+// the options; it does not send.
 func (s *screen) formKey(q *question, stroke, text string) tea.Cmd {
 	switch stroke {
 	case "ctrl+s":
@@ -174,7 +174,7 @@ func (s *screen) sendForm(q *question) tea.Cmd {
 	return s.reply("accept", content)
 }
 
-// draftKey changes what the model wrote before it is sent to a server.
+// draftKey handles keys for the model's draft.
 func (s *screen) draftKey(q *question, stroke, text string) tea.Cmd {
 	switch stroke {
 	case "esc":

@@ -9,7 +9,7 @@ import (
 
 // What the protocol has deprecated: a server that has our model write.
 
-// sampling shows what a server wants written, or what the model wrote.
+// sampling shows the request of a server, or the model's draft.
 func (q *question) sampling(width int, th *theme) (out []string, cursor int) {
 	cursor = -1
 	out = append(out, wrap(line(q.ask.Message), width)...)
@@ -38,7 +38,7 @@ func (q *question) sampling(width int, th *theme) (out []string, cursor int) {
 	return out, cursor
 }
 
-// blocksText is the text of content, with words for what is no text.
+// blocksText returns the text of content, with descriptions of other content.
 func blocksText(all mcp.Contents) string {
 	var parts []string
 	for _, c := range all {

@@ -12,8 +12,8 @@ import (
 	"github.com/tenon-mcp/tenon/app/workspace"
 )
 
-// A screen is the terminal as it is now. Only Update changes it, and only the
-// program's own goroutine calls that.
+// A screen is the state of the terminal. Only Update changes it, in the goroutine
+// of the program.
 type screen struct {
 	t     *talk
 	theme theme
@@ -21,39 +21,39 @@ type screen struct {
 	width, height int
 	talked        transcript
 	cards         map[string]*entry // by call
-	above         int               // how far the view is above the end
-	chosen        *entry            // while the person looks through blocks
+	above         int               // lines that the view is above the end
+	chosen        *entry            // while the user looks through blocks
 
 	input     editor
 	history   history
-	completed completion         // what the word before the cursor could become
-	picked    int                // which of them; -1 means none yet
-	asked     int                // counts requests for completions; answers to old ones are dropped
-	unask     context.CancelFunc // ends the last of them
+	completed completion         // candidates for the word before the cursor
+	picked    int                // the picked one; -1: none
+	asked     int                // counts requests for completions; results of old ones are dropped
+	unask     context.CancelFunc // cancels the last one
 
 	questions []*question
-	withdrawn bool       // the question that keys went to is gone: keys are dropped until Esc
-	focused   bool       // the person went to the first question: keys go there
-	waiting   func()     // opens what was ready while the person was typing; nil: nothing
+	withdrawn bool       // the focused question has ended: keys are dropped until Esc
+	focused   bool       // the first question has the focus
+	waiting   func()     // opens what became ready while the user was typing; nil: nothing
 	sheet     *sheetView // arguments that are being filled in
 	sheetFor  *callSheet
 	pane      pane
 
-	turns   int       // turns and commands that run
+	turns   int       // running turns and commands
 	usage   llm.Usage // of the session
-	leaving time.Time // when the first Ctrl-C came
-	hint    string    // said once, until the next key
+	leaving time.Time // the time of the first Ctrl-C
+	hint    string    // shown until the next key
 }
 
-// What the screen is told.
+// The messages to the screen.
 type (
 	changeMsg   []any    // host.Event and connect.State
-	wireMsg     struct{} // messages were written down
+	wireMsg     struct{} // messages were logged
 	completeMsg struct {
 		asked int
 		found completion
 	}
-	doneMsg struct { // a command or turn is over
+	doneMsg struct { // a command or turn has ended
 		after after
 		out   func(width int, color bool) []string
 		err   error
@@ -76,7 +76,7 @@ func newScreen(ctx context.Context, w *workspace.Workspace, o Options) *screen {
 	return s
 }
 
-// Init asks the terminal for its colours where that matters.
+// Init requests the terminal's background color if the theme needs it.
 func (s *screen) Init() tea.Cmd {
 	if s.theme.color && (s.t.o.Theme == "" || s.t.o.Theme == "auto") {
 		return tea.RequestBackgroundColor
@@ -84,7 +84,7 @@ func (s *screen) Init() tea.Cmd {
 	return nil
 }
 
-// Update takes one message.
+// Update handles one message.
 func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch m := msg.(type) {
 	case tea.WindowSizeMsg:
@@ -143,7 +143,7 @@ func (s *screen) add(b block) *entry {
 	return s.talked.add(b)
 }
 
-// send takes what the person typed.
+// send sends the typed text.
 func (s *screen) send(text string) tea.Cmd {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -169,17 +169,17 @@ func (s *screen) send(text string) tea.Cmd {
 	return s.command(c, words, text)
 }
 
-// turn has the model answer.
+// turn starts a turn.
 func (s *screen) turn(text string) tea.Cmd {
 	s.turns++
 	now := s.t.now()
 	return func() tea.Msg {
-		s.t.do(func(ctx context.Context) error { return now.Send(ctx, text) }) // how it went is told by events
+		s.t.do(func(ctx context.Context) error { return now.Send(ctx, text) }) // events report the outcome
 		return doneMsg{turn: true}
 	}
 }
 
-// command runs a command; those that have a pane here open it.
+// command runs a command, or opens its pane.
 func (s *screen) command(c *command, words []string, text string) tea.Cmd {
 	switch c.name {
 	case "servers":
@@ -202,13 +202,13 @@ func (s *screen) command(c *command, words []string, text string) tea.Cmd {
 		}
 	}
 	s.add(said{text})
-	width, color := s.width, s.theme.color // the screen goes on meanwhile
+	width, color := s.width, s.theme.color // they may change meanwhile
 	return s.background(func(ctx context.Context, out *buffer) (after, error) {
 		return c.run(ctx, s.t, words, out.printer(width, color))
 	})
 }
 
-// done does what is left to do after a command or a turn.
+// done carries out what a command or a turn returned.
 func (s *screen) done(m doneMsg) tea.Cmd {
 	s.turns--
 	if m.turn {
@@ -246,8 +246,8 @@ func (s *screen) done(m doneMsg) tea.Cmd {
 	return nil
 }
 
-// whenIdle opens something that takes keys: at once, or, if the person is
-// typing, when they ask for it.
+// whenIdle opens something that takes keys: at once, or, while the user is
+// typing, when they go to it.
 func (s *screen) whenIdle(what string, open func()) {
 	if s.input.text == "" && !s.focused {
 		open()
@@ -271,7 +271,7 @@ func (s *screen) choose(a after) {
 	s.pane = p
 }
 
-// typed does as if the person had typed a command.
+// typed runs a command as if the user had typed it.
 func (s *screen) typed(text string) tea.Cmd {
 	c, words, err := s.t.parsed(text)
 	if err != nil || c == nil {

@@ -7,20 +7,20 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A sheetView is a sheet as the person fills it in.
+// A sheetView is a sheet on the screen.
 type sheetView struct {
 	*sheet
-	at     int  // the field that keys go to
-	idle   bool // keys go elsewhere
+	at     int  // the field with the focus
+	idle   bool // has no focus
 	editor editor
 	wrong  map[int]string
 
-	x, row int // where the cursor is among the lines, as last laid out
+	x, row int // the cursor, as last laid out
 }
 
 func newSheetView(s *sheet) *sheetView {
 	v := &sheetView{sheet: s, wrong: map[int]string{}, editor: editor{single: true}}
-	for i, f := range s.fields { // begin where something is missing
+	for i, f := range s.fields { // start at the first missing field
 		if f.value == "" {
 			v.at = i
 			break
@@ -36,7 +36,7 @@ func (v *sheetView) load() {
 	}
 }
 
-// leave takes the text over and says what is wrong with it.
+// leave stores the text of the field and validates it.
 func (v *sheetView) leave() bool {
 	if v.at >= len(v.fields) {
 		return true
@@ -54,8 +54,7 @@ func (v *sheetView) leave() bool {
 	return true
 }
 
-// key does what a key says. Done reports that the person is at the end and
-// wants it sent.
+// key handles a key. done reports that the user wants to send the sheet.
 func (v *sheetView) key(stroke, text string) (done bool) {
 	if len(v.fields) == 0 {
 		return stroke == "enter"
@@ -89,7 +88,7 @@ func (v *sheetView) key(stroke, text string) (done bool) {
 	return false
 }
 
-// complete checks all fields and stops at the first that is wrong.
+// complete validates all fields and stops at the first invalid one.
 func (v *sheetView) complete() bool {
 	v.leave()
 	for i := range v.fields {
@@ -109,7 +108,7 @@ func (v *sheetView) move(by int) {
 	v.load()
 }
 
-// choose goes to the next option of a field that has some.
+// choose selects the next option of a field that has some.
 func (v *sheetView) choose(f *field, forward bool) bool {
 	var all []string
 	switch {
@@ -142,7 +141,7 @@ func (v *sheetView) choose(f *field, forward bool) bool {
 	return true
 }
 
-// shown is the value of a field that is not being edited.
+// shown returns the value of a field that is not being edited.
 func (v *sheetView) shown(i int) string {
 	if i == v.at {
 		return v.fields[i].shown(v.editor.text)
@@ -150,7 +149,7 @@ func (v *sheetView) shown(i int) string {
 	return v.fields[i].shown(v.fields[i].value)
 }
 
-// edited is the editor as the screen may show it.
+// edited returns the editor for the screen.
 func (v *sheetView) edited() *editor {
 	if !v.fields[v.at].secret {
 		return &v.editor
@@ -158,7 +157,7 @@ func (v *sheetView) edited() *editor {
 	return &editor{text: masked(v.editor.text), at: len(masked(v.editor.text[:v.editor.at])), single: true}
 }
 
-// lines lays the sheet out; cursor is the line of the field that keys go to.
+// lines lays the sheet out; cursor is the line of the focused field.
 func (v *sheetView) lines(width int, th *theme) (out []string, cursor int) {
 	if len(v.fields) == 0 {
 		return []string{th.dim.Render("Nothing to fill in. Enter accepts.")}, -1

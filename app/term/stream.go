@@ -6,13 +6,12 @@ import (
 	"github.com/tenon-mcp/tenon/app/show"
 )
 
-// streamed is Markdown that arrives in pieces. What is certainly over (it ends
-// with an empty line outside of a block of code) is laid out once; only what is
-// still open is laid out again with each piece, so that a long answer does not
-// become slower as it grows.
+// streamed is Markdown that arrives in pieces. The part before the last empty
+// line outside of a code block is laid out once; only the rest is laid out again
+// with each piece, so that a long answer does not become slower.
 type streamed struct {
-	open  strings.Builder // what is not certainly over
-	whole strings.Builder // all of it, for another width
+	open  strings.Builder // the part that may still change
+	whole strings.Builder // everything, for another width
 
 	settled []string
 	width   int
@@ -55,8 +54,8 @@ func markdown(text string, width int, color bool) []string {
 	return printed(width, color, func(p *show.Printer) { p.Markdown(strings.Trim(text, "\n")) })
 }
 
-// settles is how much of a text is over: up to the last empty line that is not
-// within a block of code.
+// settles returns the length of the part that cannot change: up to the last empty
+// line outside of a code block.
 func settles(text string) int {
 	over, at, fence := 0, 0, ""
 	for {

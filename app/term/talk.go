@@ -17,16 +17,15 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// listing is how long a server may take to list what it has, for a command or
-// a completion.
+// listing bounds the time that a server has to list its features.
 const listing = 5 * time.Second
 
-// A talk is what both faces stand on: the workspace and the session that is
-// shown. Its methods may be called by many goroutines.
+// A talk is the shared part of both user interfaces: the workspace and the shown
+// session. It is safe for concurrent use.
 type talk struct {
 	w   *workspace.Workspace
 	o   Options
-	ctx context.Context // of all that runs
+	ctx context.Context // of everything that runs
 
 	mu      sync.Mutex
 	session *host.Session
@@ -34,11 +33,11 @@ type talk struct {
 	next    int
 	all     sync.WaitGroup
 	cached  map[string]*listed
-	shown   map[string]string      // by server/tool: the digest of the definition that /approve has shown
-	asking  map[string]*sync.Mutex // by server: one list at a time, so that keys typed fast ask once
+	shown   map[string]string      // by server/tool: the digest of the definition shown by /approve
+	asking  map[string]*sync.Mutex // by server: one request at a time
 }
 
-// listed is what a server has beside tools, as last asked.
+// listed has the prompts and resources of a server.
 type listed struct {
 	prompts   []*mcp.Prompt
 	resources []*mcp.Resource
@@ -59,14 +58,14 @@ func (t *talk) now() *host.Session {
 	return t.session
 }
 
-// change goes over to another session.
+// change switches to another session.
 func (t *talk) change(s *host.Session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.session = s
 }
 
-// do runs something that the person can stop.
+// do runs f, which the user can stop.
 func (t *talk) do(f func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancel(t.ctx)
 	defer cancel()
@@ -92,7 +91,7 @@ func (t *talk) busy() bool {
 	return len(t.running) > 0
 }
 
-// stop ends all that runs: the model and the servers hear of it.
+// stop cancels everything that runs.
 func (t *talk) stop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -104,7 +103,7 @@ func (t *talk) stop() {
 // wait waits until nothing runs.
 func (t *talk) wait() { t.all.Wait() }
 
-// server finds a server by its name.
+// server returns the client of a server.
 func (t *talk) server(name string) (*client.Client, error) {
 	s := t.w.Fleet.Get(name)
 	if s == nil {
@@ -113,7 +112,7 @@ func (t *talk) server(name string) (*client.Client, error) {
 	return s.Client(), nil
 }
 
-// servers lists the names of servers, for error texts.
+// servers lists the names of servers, for errors.
 func (t *talk) servers() string {
 	var names []string
 	for _, s := range t.w.Fleet.All() {
@@ -125,8 +124,8 @@ func (t *talk) servers() string {
 	return "the servers are " + strings.Join(names, ", ")
 }
 
-// tool finds a tool by server/tool, by the name that the model has for it, or
-// by its own name if only one server has it.
+// tool finds a tool by server/tool, by the model's name for it, or by its own
+// name if only one server has it.
 func (t *talk) tool(ctx context.Context, name string) (*host.Tool, error) {
 	ctx, stop := context.WithTimeout(ctx, listing)
 	defer stop()
@@ -155,8 +154,8 @@ func (t *talk) tool(ctx context.Context, name string) (*host.Tool, error) {
 	return nil, fmt.Errorf("unknown tool %q; /tools lists the tools", name)
 }
 
-// list asks a server what it has beside tools. What it said before counts until
-// it has news.
+// list returns the prompts and resources of a server. They are cached until the
+// server changes.
 func (t *talk) list(ctx context.Context, server string) (*listed, error) {
 	t.mu.Lock()
 	one := t.asking[server]
@@ -205,21 +204,21 @@ func (t *talk) list(ctx context.Context, server string) (*listed, error) {
 	return found, nil
 }
 
-// notOffered reports whether a server has nothing of a kind: some have
+// notOffered reports whether a server does not implement a list: some have
 // resources and no templates.
 func notOffered(err error) bool {
 	e, ok := errors.AsType[*mcp.Error](err)
 	return ok && e.Code == mcp.CodeMethodNotFound
 }
 
-// forget drops what a server has said about what it has.
+// forget removes the cached lists of a server.
 func (t *talk) forget(server string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.cached, server)
 }
 
-// names lists the servers that could be asked now.
+// names returns the usable servers.
 func (t *talk) names() []string {
 	var all []string
 	for _, s := range t.w.Fleet.All() {
@@ -230,13 +229,13 @@ func (t *talk) names() []string {
 	return all
 }
 
-// call calls a tool as the person. What becomes of it is told by events.
+// call calls a tool for the user. Events report the outcome.
 func (t *talk) call(ctx context.Context, server, tool string, args json.RawMessage) error {
 	_, err := t.now().Call(ctx, server, tool, args)
 	return err
 }
 
-// promptLine is what a person would type to use a prompt.
+// promptLine returns the line that uses a prompt.
 func promptLine(server, name string, values map[string]string) string {
 	text := "/" + server + ":" + name
 	var keys []string
@@ -250,7 +249,7 @@ func promptLine(server, name string, values map[string]string) string {
 	return text
 }
 
-// question makes a question of an ask, with where the call would go.
+// question returns the question of an ask, with the address of the server.
 func (t *talk) question(a host.Ask) *question {
 	q := newQuestion(a)
 	if s := t.w.Fleet.Get(a.Server); s != nil {

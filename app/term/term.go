@@ -1,24 +1,24 @@
-// Package term is the face of a host in a terminal, and on anything that has
-// lines: a pipe, a file, a screen reader.
+// Package term is the user interface of a host in a terminal, and with plain
+// lines for a pipe, a file or a screen reader.
 //
-// The way of what happens:
+// The flow of events is:
 //
-//	host, servers    tell, and never wait          Feed
-//	Feed             keeps it in order             feed.go
-//	screen           one goroutine of its own      screen.go: Update
-//	blocks           what was said and called      block.go, card.go, stream.go
-//	questions        what the person decides       question.go and its siblings
-//	panes            servers, wire, lists          pane.go and its siblings
-//	View             lines that fit, and a cursor  view.go
+//	host, servers    report without waiting          Feed
+//	Feed             queues them in order            feed.go
+//	screen           handles them in one goroutine   screen.go: Update
+//	blocks           messages and calls              block.go, card.go, stream.go
+//	questions        what the user decides           question*.go
+//	panes            servers, wire, lists            pane*.go
+//	View             lines that fit, and a cursor    view.go
 //
-// And the way of what the person types:
+// The flow of input is:
 //
-//	editor           text, history, completion     editor.go, history.go, complete.go
-//	a command        the same in both faces        command.go, talk.go
-//	a sentence       Session.Send
+//	editor           text, history, completion       editor.go, history.go, complete.go
+//	a command        shared by both interfaces       command.go, talk.go
+//	a message        Session.Send
 //
-// Whatever a server or a model has written passes internal/visible before it
-// becomes a line: it can neither move the cursor nor look like ours.
+// All text of servers and models passes internal/visible before it becomes a
+// line: it can neither move the cursor nor imitate the program.
 package term
 
 import (
@@ -34,45 +34,41 @@ import (
 	"github.com/tenon-mcp/tenon/app/workspace"
 )
 
-// Options say how a face behaves. Feed is needed; everything else has a good
-// answer when it is unset.
+// Options configure Run and RunPlain. Only Feed is required.
 type Options struct {
-	// Feed brings the events of the workspace: set its Event and State in
+	// Feed has the events of the workspace: set its Event and State in
 	// workspace.Options.
 	Feed *Feed
 
-	// Session is the conversation to go on with. Nil: a new one.
+	// Session is the conversation to continue. Nil: a new one.
 	Session *host.Session
 
-	// In and Out are what the person types and sees. Nil: standard input and
-	// output.
+	// In and Out are the input and the output. Nil: standard input and output.
 	In  io.Reader
 	Out io.Writer
 
-	// Theme is auto, light, dark or plain. Empty means auto: plain where
-	// NO_COLOR is set, and otherwise what the terminal says it is.
+	// Theme is auto, light, dark or plain. Empty means auto: plain if NO_COLOR is
+	// set, else according to the terminal's background.
 	Theme string
 
-	// History is the file that keeps what was typed. Empty: it is forgotten.
+	// History is the file with earlier inputs. Empty: they are not saved.
 	History string
 
-	// Greeting is shown at the beginning, one line for each entry: which
-	// model and which servers there are, and why.
+	// Greeting is shown at the start, one line for each entry.
 	Greeting []string
 
-	// Choose makes a model of a name; why says in words where it comes from.
-	// Nil: the model cannot be changed.
+	// Choose returns the model with a name; why says where it comes from. Nil:
+	// the model cannot be changed.
 	Choose func(ctx context.Context, name string) (m llm.Model, why string, err error)
 
-	// Models lists the names that Choose could be given. Nil: none are known.
+	// Models lists names for Choose. It may be nil.
 	Models func(ctx context.Context) []string
 
-	// OpenPage opens a page in a browser. Nil: the person opens it.
+	// OpenPage opens a page in a browser. Nil: the user opens it.
 	OpenPage func(page string) error
 
-	// Interrupts brings the signals of a person who wants something stopped,
-	// for RunPlain: the first ends what runs, another one leaves. Nil: there
-	// are none. Run reads keys instead.
+	// Interrupts has the interrupt signals for RunPlain: the first stops what
+	// runs, another one leaves. It may be nil. Run reads keys instead.
 	Interrupts <-chan os.Signal
 }
 
@@ -88,8 +84,8 @@ func (o *Options) fill() {
 	}
 }
 
-// Run shows a workspace in a terminal until the person leaves or ctx ends. What
-// still runs then is stopped.
+// Run shows a workspace in a terminal until the user leaves or ctx ends. Then it
+// stops everything that runs.
 func Run(ctx context.Context, w *workspace.Workspace, o Options) error {
 	o.fill()
 	ctx, stop := context.WithCancel(ctx)

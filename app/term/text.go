@@ -11,10 +11,10 @@ import (
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
-// columns is how many columns a text takes, without its styles.
+// columns returns the width of a text in columns, without its styles.
 func columns(s string) int { return ansi.StringWidth(s) }
 
-// cut shortens a line to so many columns.
+// cut shortens a line to most columns.
 func cut(s string, most int) string {
 	if most <= 0 {
 		return ""
@@ -22,7 +22,7 @@ func cut(s string, most int) string {
 	return ansi.Truncate(s, most, "…")
 }
 
-// pad fills a line up with spaces, or cuts it.
+// pad fills a line with spaces, or cuts it.
 func pad(s string, to int) string {
 	s = cut(s, to)
 	if n := to - columns(s); n > 0 {
@@ -31,13 +31,13 @@ func pad(s string, to int) string {
 	return s
 }
 
-// wrap breaks clean text into lines.
+// wrap breaks safe text into lines.
 func wrap(s string, width int) []string {
 	return lay(ansi.Wrap(strings.ReplaceAll(s, "\t", "    "), max(width, 1), ""), width)
 }
 
-// lay makes lines of a text that may be styled: each stands by itself, so that
-// any part of them can be shown, and none is too wide.
+// lay breaks a text that may be styled into lines that can be shown
+// independently.
 func lay(s string, width int) []string {
 	s = strings.ReplaceAll(strings.TrimRight(s, "\n"), "\t", "    ")
 	var all []string
@@ -83,7 +83,7 @@ func carry(lines []string) []string {
 	return lines
 }
 
-// printed makes lines of what a Printer writes.
+// printed returns the lines that a Printer writes.
 func printed(width int, color bool, write func(p *show.Printer)) []string {
 	var b strings.Builder
 	write(&show.Printer{W: &b, Width: width, Color: color})
@@ -93,7 +93,7 @@ func printed(width int, color bool, write func(p *show.Printer)) []string {
 	return lay(b.String(), width)
 }
 
-// indented puts a margin before lines, the first of which may have its own.
+// indented puts first before the first line and rest before the others.
 func indented(lines []string, first, rest string) []string {
 	out := make([]string, len(lines))
 	for i, l := range lines {
@@ -106,10 +106,10 @@ func indented(lines []string, first, rest string) []string {
 	return out
 }
 
-// line makes somebody else's text fit for one line.
+// line makes a text safe for one line.
 func line(s string) string { return visible.Line(strings.TrimSpace(s)) }
 
-// elapsed writes a time span as short as it can be read.
+// elapsed formats a duration in short.
 func elapsed(d time.Duration) string {
 	switch {
 	case d < 100*time.Microsecond:
@@ -124,7 +124,7 @@ func elapsed(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// count writes a number and its noun.
+// count formats a number and its noun.
 func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -132,7 +132,7 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// thousands writes a number of tokens as short as it can be read.
+// thousands formats a number of tokens in short.
 func thousands(n int) string {
 	switch {
 	case n < 10_000:

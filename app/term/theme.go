@@ -6,24 +6,22 @@ import (
 	"charm.land/lipgloss/v2"
 )
 
-// A theme is the styles of a face. Colours are never the only way to tell
-// things apart.
+// A theme is a set of styles. Colors are never the only distinction.
 type theme struct {
 	name   string
-	color  bool // the plain theme has none
+	color  bool // false for the plain theme
 	dim    lipgloss.Style
 	bold   lipgloss.Style
-	accent lipgloss.Style // what the person said, what is chosen
+	accent lipgloss.Style // messages of the user, and what is chosen
 	good   lipgloss.Style
 	bad    lipgloss.Style
 	warn   lipgloss.Style
-	loud   lipgloss.Style // a question that must not be overlooked
-	pick   lipgloss.Style // the line that keys act on
+	loud   lipgloss.Style // an important question
+	pick   lipgloss.Style // the line with the focus
 	bar    lipgloss.Style // the line at the bottom
 }
 
-// newTheme makes the theme of a name; auto follows what the terminal has said
-// about its background.
+// newTheme returns the theme with a name; auto follows the terminal's background.
 func newTheme(name string, dark bool) theme {
 	if name == "" || name == "auto" {
 		switch {

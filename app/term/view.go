@@ -9,19 +9,19 @@ import (
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
-// mostRows is how many rows the input may grow to.
+// mostRows bounds the rows of the input.
 const mostRows = 6
 
 // View lays the screen out:
 //
 //	the conversation, or a pane
-//	a rule, with what can be pressed
+//	a rule, with the keys
 //	a question
 //	the input, or a sheet
 //	the status
 func (s *screen) View() tea.View {
 	lines, x, y := s.layout()
-	for i, l := range lines { // a margin may be wider than a very small terminal
+	for i, l := range lines { // a margin may be wider than a small terminal
 		if columns(l) > s.width {
 			lines[i] = cut(l, s.width)
 		}
@@ -35,8 +35,8 @@ func (s *screen) View() tea.View {
 	return v
 }
 
-// layout is the lines of the screen and where the cursor is; x is -1 where
-// there is none.
+// layout returns the lines of the screen and the cursor; x is -1 if there is
+// none.
 func (s *screen) layout() (lines []string, x, y int) {
 	room := s.height - 1 // the status
 	if s.pane != nil {
@@ -59,7 +59,7 @@ func (s *screen) layout() (lines []string, x, y int) {
 	return append(lines, s.status()), x, y
 }
 
-// fill makes so many lines of some.
+// fill returns exactly n lines.
 func fill(lines []string, n int) []string {
 	n = max(n, 0)
 	if len(lines) > n {
@@ -71,7 +71,7 @@ func fill(lines []string, n int) []string {
 	return lines
 }
 
-// rule is a line with a title and what can be pressed.
+// rule returns a line with a title and keys.
 func (s *screen) rule(title, keys string) string {
 	left := "── " + title + " "
 	if title == "" {
@@ -88,7 +88,7 @@ func (s *screen) rule(title, keys string) string {
 	return s.theme.dim.Render(cut(left+strings.Repeat("─", max(0, gap))+keys, s.width))
 }
 
-// below is what stands under the conversation.
+// below returns the lines under the conversation.
 func (s *screen) below(room int) (lines []string, x, y int) {
 	switch {
 	case len(s.questions) > 0 && (s.focused || s.sheet == nil):
@@ -117,8 +117,7 @@ func (s *screen) below(room int) (lines []string, x, y int) {
 	return lines, x + 2, y
 }
 
-// questionView is the first question above the input, which stays in view with
-// all that was typed.
+// questionView returns the first question above the input.
 func (s *screen) questionView(room int) (lines []string, x, y int) {
 	q := s.questions[0]
 	rows, inputX, inputY := s.input.rows(s.width-3, max(1, min(3, room/4)))
@@ -150,9 +149,8 @@ func (s *screen) questionView(room int) (lines []string, x, y int) {
 	return append(lines, indented(rows, s.theme.accent.Render("> "), "  ")...), x, y
 }
 
-// panel frames something that wants an answer: a title, as much of the body as
-// there is room for, and at its foot what can be pressed. Cursor is the line of
-// the body that must be seen.
+// panel frames a question or a sheet: a title, as much of the body as fits, and
+// the keys at its foot. cursor is the line of the body that must be visible.
 func (s *screen) panel(title string, foot, body []string, cursor, scroll, column, room int, loud bool) (lines []string, x, y int) {
 	style := s.theme.accent
 	if loud {
@@ -180,7 +178,7 @@ func (s *screen) panel(title string, foot, body []string, cursor, scroll, column
 	return lines, column + 1, 1 + cursor - from
 }
 
-// popup is the completions, above the input.
+// popup returns the completions, above the input.
 func (s *screen) popup(most int) []string {
 	all := s.completed.choices
 	if len(all) == 0 {
@@ -210,7 +208,7 @@ func (s *screen) popup(most int) []string {
 	return out
 }
 
-// waits says that a open question while something else is in front.
+// waits says that a question is open while something else has the focus.
 func (s *screen) waits() string {
 	if len(s.questions) == 0 {
 		return ""
@@ -218,9 +216,8 @@ func (s *screen) waits() string {
 	return " · " + count(len(s.questions), "open question", "open questions") + ": ctrl+g"
 }
 
-// status is the line at the bottom: which model answers and what it is not, how
-// many servers are ready, what was spent, and which session this is. What does
-// not fit is left out from the end; the label stays.
+// status returns the line at the bottom: the model, the servers, the usage and
+// the session. What does not fit is cut at the end.
 func (s *screen) status() string {
 	var must, more []string
 	if m := s.t.w.Host.Model(); m == nil {
