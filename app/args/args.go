@@ -1,13 +1,13 @@
-// Package args reads the arguments of a tool from words a person types, with
-// the tool's schema as the guide:
+// Package args parses the arguments of a tool from words that a user types,
+// according to the tool's schema:
 //
-//	a=20                   what the schema says a is: here the number 20
-//	name=Ada               text, as it stands; no quotes are taken away
-//	tags=x tags=y          a list, where the schema wants one
+//	a=20                   the type in the schema: here the number 20
+//	name=Ada               text, unchanged; quotes stay
+//	tags=x tags=y          a list, if the schema has one
 //	tags=["x","y"]         the same as JSON
 //	point.x=1              a member of an object
-//	a:=true                JSON, whatever the schema says
-//	text=@notes.txt        what is in a file; text=@@x is the text @x
+//	a:=true                JSON, independent of the schema
+//	text=@notes.txt        the content of a file; text=@@x is the text @x
 package args
 
 import (
@@ -21,10 +21,9 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// Parse makes an object of words of the form name=value. Schema is that of the
-// object; nil means that nothing is known, so that a value that is JSON is
-// taken as JSON. Whether the object fits the schema is not checked: the server
-// does that, in its own words.
+// Parse returns the object of words of the form name=value. Without a schema,
+// values that are JSON are taken as JSON. Parse does not validate the object: the
+// server does.
 func Parse(schema json.RawMessage, words []string) (json.RawMessage, error) {
 	top := object{}
 	for _, word := range words {
@@ -43,8 +42,8 @@ func Parse(schema json.RawMessage, words []string) (json.RawMessage, error) {
 	return mcp.Marshal(top)
 }
 
-// Escape returns the value that stands for text in a word name=value. Text that
-// begins with @ gets another @, so that it does not name a file.
+// Escape returns the value for a text in a word name=value. Text that begins with
+// @ gets another @, so that it does not name a file.
 func Escape(text string) string {
 	if strings.HasPrefix(text, "@") {
 		return "@" + text
@@ -52,7 +51,7 @@ func Escape(text string) string {
 	return text
 }
 
-// object keeps a JSON object while it is put together.
+// An object is a JSON object under construction.
 type object map[string]any
 
 func split(word string) (name, value string, asJSON bool, err error) {
@@ -73,8 +72,8 @@ func split(word string) (name, value string, asJSON bool, err error) {
 	return name, value, asJSON, nil
 }
 
-// known reports whether the schema has a property of exactly this name, so that
-// a dot in it is no path.
+// known reports whether the schema has a property with this name, so that a dot
+// in it does not begin a member.
 func known(schema json.RawMessage, name string) bool {
 	_, ok := property(schema, name)
 	return ok
@@ -91,7 +90,7 @@ func property(schema json.RawMessage, name string) (json.RawMessage, bool) {
 	return p, ok
 }
 
-// set puts a value at a path, making objects on the way.
+// set sets the value at a path and creates objects on the way.
 func (o object) set(schema json.RawMessage, path []string, name, value string, asJSON bool) error {
 	inner, _ := property(schema, path[0])
 	inner = resolve(schema, inner)
@@ -127,7 +126,7 @@ func (o object) push(at string, before any, schema json.RawMessage, name, value 
 	var s struct {
 		Items json.RawMessage `json:"items"`
 	}
-	mcp.Unmarshal(schema, &s) // a schema that cannot be read says nothing
+	mcp.Unmarshal(schema, &s) // an invalid schema is ignored
 	v, err := read(typesOf(resolve(schema, s.Items)), name, value, asJSON)
 	if err != nil {
 		return err
@@ -146,8 +145,8 @@ func (o object) push(at string, before any, schema json.RawMessage, name, value 
 	return nil
 }
 
-// read makes a value of text. Where the schema leaves no choice, text that does
-// not fit is passed on as text: the server's own complaint is the better one.
+// read parses a value. Text that does not match the schema stays text: the server
+// reports it better.
 func read(types []string, name, value string, asJSON bool) (any, error) {
 	if asJSON {
 		if !json.Valid([]byte(value)) {

@@ -8,7 +8,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// typesOf lists the types that a schema lets a value have; nil means any.
+// typesOf returns the types that a schema allows; nil means any.
 func typesOf(schema json.RawMessage) []string {
 	var s struct {
 		Type  json.RawMessage   `json:"type"`
@@ -61,8 +61,8 @@ func typeOf(v json.RawMessage) string {
 	return "number"
 }
 
-// resolve follows a reference within the schema, once or a few times. The
-// definitions go along, so that references further in still lead somewhere.
+// resolve follows references within the schema and copies the definitions, for
+// references further inside.
 func resolve(from, schema json.RawMessage) json.RawMessage {
 	for range 8 {
 		var s struct {

@@ -5,11 +5,10 @@ import (
 	"strings"
 )
 
-// Split splits a line into words. Spaces and line breaks separate. Quotes,
-// single or double, keep together, also in the middle of a word, as in
-// name="two words". Outside of single quotes a backslash before a quote, a
-// backslash or a space takes its meaning away. A quote that is not closed is an
-// error.
+// Split splits a line into words at spaces and line breaks. Single or double
+// quotes keep text together, also in the middle of a word, as in name="two
+// words". Outside of single quotes, a backslash escapes a quote, a backslash or a
+// space. An open quote is an error.
 func Split(line string) ([]string, error) {
 	words, _, open := scan(line)
 	if open != 0 {
@@ -18,8 +17,8 @@ func Split(line string) ([]string, error) {
 	return words, nil
 }
 
-// Unfinished splits the beginning of a line into the words that are complete,
-// and the one that is being typed, which may be empty and begins at start.
+// Unfinished splits the beginning of a line into complete words and the word
+// being typed, which may be empty and begins at start.
 func Unfinished(line string) (done []string, word string, start int) {
 	words, starts, open := scan(line)
 	if open == 0 && (len(words) == 0 || strings.HasSuffix(line, " ") && !strings.HasSuffix(line, `\ `)) {
@@ -29,8 +28,8 @@ func Unfinished(line string) (done []string, word string, start int) {
 	return words[:last], words[last], starts[last]
 }
 
-// scan returns the words of a line, where each begins, and the quote that is
-// open at the end; 0 if none is.
+// scan returns the words of a line, where each begins, and the quote that is open
+// at the end; 0 if none is.
 func scan(line string) (words []string, starts []int, open byte) {
 	var word strings.Builder
 	begun := -1
@@ -66,7 +65,7 @@ func scan(line string) (words []string, starts []int, open byte) {
 	return words, starts, open
 }
 
-// Quote writes a word so that Split reads it as one.
+// Quote returns a word so that Split reads it as one.
 func Quote(word string) string {
 	if word != "" && !strings.ContainsAny(word, " \t\n'\"\\") {
 		return word

@@ -1,16 +1,16 @@
-// Package audit writes down what was done, in a file that can only grow: one
-// JSON object on each line, each with the hash of the line before, so that a
-// line that was changed, taken out or put in is found by [Verify].
+// Package audit writes an append-only log: one JSON object on each line, each
+// with the hash of the previous line, so that [Verify] finds changed, removed and
+// inserted lines.
 //
-// How many lines there are, and the hash of the last, stand in a second file
-// beside the log (its name ends in .head), so that lines that were cut off the
-// end are missed. With [Options].Key that file is signed.
+// A second file beside the log (its name ends in .head) has the number of lines
+// and the hash of the last, so that lines cut off at the end are noticed. With
+// [Options].Key that file is signed.
 //
-// Without a key, Verify finds accidents and clumsy changes: somebody who may
-// write both files can make up a log that verifies. With a key that they do not
-// have, they cannot change or cut off lines that were signed; they can still
-// put back an older copy of both files, or delete both. Keep the number and the
-// hash that Verify returns on another machine where that matters.
+// Without a key, Verify finds accidents and simple changes: somebody who can
+// write both files can create a log that verifies. With a key that they do not
+// have, they cannot change or cut off signed lines; they can still restore an
+// older copy of both files, or delete both. If that matters, keep the number and
+// the hash that Verify returns on another machine.
 package audit
 
 import (
@@ -24,7 +24,7 @@ import (
 	"time"
 )
 
-// Options are those of a log; nil means the defaults.
+// Options configure a log; nil means the defaults.
 type Options struct {
 	// Key signs the head. Nil: it is not signed.
 	Key []byte
@@ -37,8 +37,8 @@ func (o *Options) key() []byte {
 	return o.Key
 }
 
-// A Log appends to one file. Several processes may append to the same file:
-// each append takes a lock on it.
+// A Log appends to one file. Several processes may append to the same file: each
+// append locks it.
 type Log struct {
 	name string
 	key  []byte
@@ -46,14 +46,14 @@ type Log struct {
 	mu   sync.Mutex // one append at a time
 	file *os.File
 	last Line
-	end  int64 // where the last line that is known ends
+	end  int64 // where the last known line ends
 }
 
-// Open opens a log, or begins one. The file can be read by its owner only. Open
-// reads the end of the log and no more: [Verify] reads it whole. A log that is
-// shorter than its head says, or ends with another line, is refused. What a crash
-// has left of a last line that was never whole, and so was never acknowledged, is
-// cut off, and a new line says so.
+// Open opens or creates a log that only its owner can read. It reads only the end
+// of the log; [Verify] reads all of it. A log that is shorter than its head says,
+// or ends with another line, is refused. A last line that a crash left
+// incomplete, and that was never acknowledged, is cut off, and a new line says
+// so.
 func Open(file string, o *Options) (*Log, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return nil, err
@@ -70,8 +70,8 @@ func Open(file string, o *Options) (*Log, error) {
 	return l, nil
 }
 
-// resume finds the end of the log, puts right what a crash has left, and notes in
-// the log whatever keeps the lines before from being proven.
+// resume finds the end of the log, repairs what a crash left, and records in the
+// log what keeps earlier lines from being proven.
 func (l *Log) resume() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,7 +107,7 @@ func (l *Log) resume() error {
 		notes = append(notes, tornNote(torn))
 	}
 	if len(notes) == 0 && (h.Seq == l.last.Seq && noHead == nil && (l.key == nil || h.Signed != nil && h.Signed.Seq == h.Seq)) {
-		return nil // as it should be
+		return nil // nothing to repair
 	}
 	if err := l.writeHead(h); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (l *Log) resume() error {
 	return nil
 }
 
-// notes are what the log has to say about the lines that it has already.
+// notes returns the notes to append about the existing lines.
 func (l *Log) notes(h head, noHead bool) (list []note) {
 	if l.last.Seq == 0 {
 		return nil
@@ -128,7 +128,7 @@ func (l *Log) notes(h head, noHead bool) (list []note) {
 	switch {
 	case noHead:
 		list = append(list, headMissing)
-	case l.last.Seq > h.Seq+1: // one line more is what a crash leaves
+	case l.last.Seq > h.Seq+1: // a crash leaves one line more
 		list = append(list, note{What: noteBehind, Why: fmt.Sprintf("the head file counted %d lines, and the log had %d", h.Seq, l.last.Seq)})
 	}
 	switch {
@@ -141,8 +141,8 @@ func (l *Log) notes(h head, noHead bool) (list []note) {
 	return list
 }
 
-// checkSignature refuses a head whose signature is wrong: to sign it again would
-// make it right.
+// checkSignature refuses a head with a wrong signature: signing it again would
+// make it valid.
 func (l *Log) checkSignature(h head) error {
 	s := h.Signed
 	if l.key == nil || s == nil || s.Key != keyID(l.key) {
@@ -158,12 +158,12 @@ func (l *Log) checkSignature(h head) error {
 	return nil
 }
 
-// find sets the last line, by the head and what follows it. It reads nothing of
-// the log before the line that the head names.
+// find sets the last line, by the head and the lines after it. It reads nothing
+// before the line of the head.
 func (l *Log) find(h head, end int64) error {
 	from := h.End
 	if h.Seq == 0 {
-		from = end // there is no head, or it was written before the first line
+		from = end // no head, or one written before the first line
 	}
 	if from > end {
 		return fmt.Errorf("%s has %d bytes of whole lines, and had %d: lines were cut off its end. %s", l.name, end, h.End, moveAway(l.name))
@@ -187,10 +187,10 @@ func moveAway(log string) string {
 	return fmt.Sprintf("Look at it with tenon audit verify; move %s and %s away to begin a new log", base, filepath.Base(HeadFile(log)))
 }
 
-// Append writes a record and returns when it is on disk. If it cannot be
-// written whole, nothing of it stays. What another process that crashed has left
-// of a last line is cut off, and a line says so. Of a record above 64 KiB, the largest
-// members are replaced by their size and SHA-256 digest.
+// Append writes a record and returns when it is on disk. If that fails, nothing
+// of it stays. A last line that another process left incomplete is cut off, and a
+// line says so. In a record above 64 KiB, the largest members are replaced by
+// their size and SHA-256 digest.
 func (l *Log) Append(record any) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -218,7 +218,7 @@ func (l *Log) Append(record any) error {
 	case h.Seq > l.last.Seq || h.Seq == l.last.Seq && h.Hash != l.last.Hash:
 		return fmt.Errorf("%s is not the log that its head file belongs to: it was changed or replaced. %s", l.name, moveAway(l.name))
 	}
-	if err == nil && h.Seq < l.last.Seq { // its writer was killed; one line at most may be ahead of its head
+	if err == nil && h.Seq < l.last.Seq { // its writer was killed; at most one line is ahead of its head
 		if err := l.writeHead(h); err != nil {
 			return err
 		}
@@ -231,9 +231,9 @@ func (l *Log) Append(record any) error {
 	return l.append(record)
 }
 
-// cutTorn reads what other processes have appended to a file of some size, and
-// cuts off a last line without an end. Both locks are held, so nobody is about
-// to write its rest: its writer has crashed. It returns the number of bytes cut.
+// cutTorn reads the lines that other processes appended to a file, and cuts off
+// an incomplete last line, whose writer has crashed: both locks are held. It
+// returns the number of bytes cut.
 func (l *Log) cutTorn(size int64) (torn int64, err error) {
 	if size > l.end {
 		if torn, err = unfinished(l.file, size); err != nil {
@@ -246,7 +246,7 @@ func (l *Log) cutTorn(size int64) (torn int64, err error) {
 	return torn, l.file.Truncate(l.end)
 }
 
-// stat looks whether the open file is still the one of this name.
+// stat checks that the open file is still the one with this name.
 func (l *Log) stat() (os.FileInfo, error) {
 	open, err := l.file.Stat()
 	if err != nil {
@@ -293,8 +293,8 @@ func (l *Log) append(record any) error {
 	return nil
 }
 
-// writeHead writes the head of the last line, with the signature that it had
-// unless there is a key to make a new one with.
+// writeHead writes the head of the last line, with the old signature unless there
+// is a key.
 func (l *Log) writeHead(before head) error {
 	now := head{Seq: l.last.Seq, Hash: l.last.Hash, End: l.end, Signed: before.Signed}
 	return now.write(l.name, l.key)
@@ -303,8 +303,7 @@ func (l *Log) writeHead(before head) error {
 // Close closes the file.
 func (l *Log) Close() error { return l.file.Close() }
 
-// catchUp reads what other processes have appended, up to some place. The file
-// is locked.
+// catchUp reads the lines that other processes appended. The file is locked.
 func (l *Log) catchUp(size int64) error {
 	switch {
 	case size == l.end:

@@ -14,33 +14,32 @@ import (
 	"github.com/tenon-mcp/tenon/internal/safefile"
 )
 
-// A head says how far a log goes. It is kept in a file beside the log, because
-// a log whose last lines were cut off still looks whole by itself.
+// A head has the length of a log. It is in a file beside the log, because a log
+// without its last lines is still valid by itself.
 //
-// The line is on disk before the head that counts it, so after a crash the log
-// may be one line longer than its head. It is never shorter.
+// A line is on disk before its head, so after a crash the log may be one line
+// longer than its head, but never shorter.
 type head struct {
 	Seq    int64      `json:"seq"`  // of the last line; 0 before the first
 	Hash   string     `json:"hash"` // of that line
-	End    int64      `json:"end"`  // where it ends, in bytes
+	End    int64      `json:"end"`  // the end of that line, in bytes
 	Signed *signature `json:"signed,omitzero"`
 }
 
-// A signature proves the lines of a log up to one of them: each line holds the
-// hash of the one before. A process without the key leaves it as it is.
+// A signature proves the lines of a log up to one of them, since each line has
+// the hash of the previous one. A process without the key keeps it.
 type signature struct {
 	Seq  int64  `json:"seq"`
 	Hash string `json:"hash"`
-	End  int64  `json:"end"` // where the line ends, in bytes; it is not signed, only a place to look
-	Key  string `json:"key"` // names the key; see keyID
+	End  int64  `json:"end"` // the end of that line, in bytes; not signed
+	Key  string `json:"key"` // see keyID
 	MAC  string `json:"mac"` // HMAC-SHA-256 of seq and hash
 }
 
-// HeadFile is the file beside a log that says how far the log goes. It moves with
-// the log.
+// HeadFile returns the head file of a log. It moves with the log.
 func HeadFile(log string) string { return log + ".head" }
 
-// errNoHead says that there is no head beside a log.
+// errNoHead reports that a log has no head file.
 var errNoHead = errors.New("there is no head file")
 
 func readHead(log string) (h head, err error) {
@@ -57,7 +56,7 @@ func readHead(log string) (h head, err error) {
 	return h, nil
 }
 
-// write replaces the head file whole.
+// write replaces the head file.
 func (h head) write(log string, key []byte) error {
 	if key != nil && h.Seq > 0 {
 		h.Signed = sign(h.Seq, h.Hash, key)
@@ -85,7 +84,7 @@ func (s *signature) good(key []byte) bool {
 	return hmac.Equal([]byte(want.MAC), []byte(s.MAC))
 }
 
-// keyID names a key and does not tell it.
+// keyID returns a public name for a key.
 func keyID(key []byte) string {
 	sum := sha256.Sum256(append([]byte("tenon audit key\n"), key...))
 	return hex.EncodeToString(sum[:4])

@@ -16,12 +16,12 @@ import (
 type Line struct {
 	Seq    int64           `json:"seq"` // from 1, without gaps
 	At     time.Time       `json:"at"`
-	Record json.RawMessage `json:"record"` // what the caller wanted written
+	Record json.RawMessage `json:"record"` // of the caller
 	Prev   string          `json:"prev"`   // hash of the line before; empty in the first
 	Hash   string          `json:"hash"`   // of everything above
 }
 
-// hash covers all of a line but the hash itself.
+// hash returns the hash of everything else in a line.
 func (l Line) hash() string {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%d\n%s\n%s\n", l.Seq, l.At.UTC().Format(time.RFC3339Nano), l.Prev)
@@ -29,8 +29,8 @@ func (l Line) hash() string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// decodeLine reads a line, which must be spelled exactly as Append spells it:
-// no other, doubled or differently cased members, and nothing around the object.
+// decodeLine parses a line, which must be spelled exactly as Append writes it: no
+// other, doubled or differently cased members, and nothing around the object.
 func decodeLine(data []byte, line *Line) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
@@ -44,14 +44,13 @@ func decodeLine(data []byte, line *Line) error {
 	return err
 }
 
-// encode returns the line as it stands in the file, with its end.
+// encode returns the line as in the file, with its end.
 func (l *Line) encode() ([]byte, error) {
 	data, err := json.Marshal(l)
 	return append(data, '\n'), err
 }
 
-// unfinished returns how many bytes at the end of a file of some size follow its
-// last line end.
+// unfinished returns the number of bytes after the last line end of a file.
 func unfinished(f io.ReaderAt, size int64) (int64, error) {
 	block := make([]byte, 64<<10)
 	for end := size; end > 0; {
@@ -67,8 +66,8 @@ func unfinished(f io.ReaderAt, size int64) (int64, error) {
 	return size, nil
 }
 
-// lineBefore returns the line that ends at some place of a file, which follows a
-// line end, and reads no more than that line.
+// lineBefore returns the line that ends at a position of a file, and reads only
+// that line.
 func lineBefore(f io.ReaderAt, end int64) (line Line, err error) {
 	size, err := unfinished(f, end-1)
 	if err != nil {
@@ -87,10 +86,10 @@ func lineBefore(f io.ReaderAt, end int64) (line Line, err error) {
 	return line, nil
 }
 
-// read checks lines that follow on one that is known to be good.
+// read checks lines that follow a known good one.
 func read(r io.Reader, last Line) (Line, int64, error) { return readEach(r, last, func(*Line) {}) }
 
-// readEach is read, and shows each line.
+// readEach is read with a function that is called with each line.
 func readEach(r io.Reader, last Line, see func(*Line)) (Line, int64, error) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	var end int64
@@ -114,7 +113,7 @@ func readEach(r io.Reader, last Line, see func(*Line)) (Line, int64, error) {
 	}
 }
 
-// next decodes a line and checks that it follows on the one before it.
+// next parses a line and checks that it follows the previous one.
 func next(data []byte, last *Line) (line Line, err error) {
 	if err := decodeLine(data, &line); err != nil {
 		return line, fmt.Errorf("line %d: it is no line of an audit log (%w)", last.Seq+1, err)
@@ -130,15 +129,14 @@ func next(data []byte, last *Line) (line Line, err error) {
 	return line, nil
 }
 
-// A note is a record of the log itself: what Open has put right or found to be
-// missing.
+// A note is a record of the log itself: what Open repaired or found missing.
 type note struct {
 	What  string `json:"what"`
 	Bytes int64  `json:"bytes,omitzero"`
 	Why   string `json:"why"`
 }
 
-// What notes are about.
+// The subjects of notes.
 const (
 	noteTorn     = "repaired"
 	noteHead     = "head missing"
@@ -151,10 +149,10 @@ func tornNote(bytes int64) note {
 	return note{What: noteTorn, Bytes: bytes, Why: "the last line was not written whole, and was cut off"}
 }
 
-// headMissing is written where lines may have been cut off unnoticed.
+// headMissing is written if lines may have been cut off unnoticed.
 var headMissing = note{What: noteHead, Why: "the head file was not there: whether lines were cut off before this one is not known"}
 
-// note returns what the log itself says in a line, if it does.
+// note returns the note in a line, if it is one.
 func (l *Line) note() (n note, ok bool) {
 	if json.Unmarshal(l.Record, &n) != nil {
 		return n, false

@@ -15,7 +15,7 @@ import (
 const maxRecord = 64 << 10
 
 // bounded returns a record that is small enough for the log. It replaces the
-// largest members of an object first, and any other value whole.
+// largest members of an object first, and any other value as a whole.
 func bounded(record json.RawMessage) (json.RawMessage, error) {
 	if len(record) <= maxRecord {
 		return record, nil
@@ -45,7 +45,7 @@ func bounded(record json.RawMessage) (json.RawMessage, error) {
 	return json.Marshal(members)
 }
 
-// digest is the entry for a value that is too large to be kept.
+// digest replaces a value that is too large.
 func digest(value json.RawMessage) (json.RawMessage, error) {
 	sum := sha256.Sum256(value)
 	return json.Marshal(map[string]any{"omitted": "too large for the audit log", "bytes": len(value), "sha256": hex.EncodeToString(sum[:])})

@@ -8,30 +8,30 @@ import (
 	"path/filepath"
 )
 
-// A Report is what [Verify] has found in a log.
+// A Report is the result of [Verify].
 type Report struct {
-	Lines int64  // that follow one another
+	Lines int64  // that are valid
 	Hash  string // of the last of them
 
-	// Signed is how many lines, from the first, the signature proves. Key
-	// names the key that it was made with; empty means that there is none.
+	// Signed is the number of lines, from the first, that the signature proves.
+	// Key names its key; empty means that there is no signature.
 	Signed int64
 	Key    string
 
-	// Notes are what is no proof of a change and worth knowing, in sentences.
+	// Notes are findings that do not prove a change, as sentences.
 	Notes []string
 }
 
 // Verify checks a log from its beginning, then against its head file, and the
-// signature if there is a key. The error names what is wrong and what to do; the
-// report says how far the log was good.
+// signature if there is a key. The error says what is wrong and what to do; the
+// report has how far the log was valid.
 func Verify(file string, o *Options) (Report, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return Report{}, err
 	}
 	defer f.Close()
-	if unlock, err := lock(f); err == nil { // no line without its head, unless there was a crash
+	if unlock, err := lock(f); err == nil { // so that the last line has its head, unless there was a crash
 		defer unlock()
 	}
 	v := &verifier{file: file, key: o.key(), at: map[int64]string{}}
@@ -68,7 +68,7 @@ type verifier struct {
 	at     map[int64]string // their hashes
 }
 
-// lines checks that each line follows on the one before.
+// lines checks that each line follows the previous one.
 func (v *verifier) lines(f io.Reader) error {
 	last, _, err := readEach(f, Line{}, func(l *Line) {
 		for _, n := range v.wanted {
@@ -84,7 +84,7 @@ func (v *verifier) lines(f io.Reader) error {
 	return err
 }
 
-// checkHead compares the log with what its head file says.
+// checkHead compares the log with its head file.
 func (v *verifier) checkHead() error {
 	h := v.head
 	switch {

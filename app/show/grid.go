@@ -13,7 +13,7 @@ const (
 )
 
 // rowsOf reads a value that is a list of flat objects, or an object whose only
-// list is one, as structured results of queries and searches often are.
+// list is one, as results of queries and searches often are.
 func rowsOf(raw json.RawMessage) (head []string, rows [][]string, ok bool) {
 	var items []json.RawMessage
 	if mcp.Unmarshal(raw, &items) != nil {
@@ -92,8 +92,8 @@ func (p *Printer) grid(head []string, rows [][]string) {
 	}
 }
 
-// fit makes the widest columns narrower until all are within a width, or too
-// narrow to be read.
+// fit narrows the widest columns until all fit into a width, or are too narrow to
+// read.
 func fit(widths []int, width int) {
 	for {
 		sum, widest := 2*(len(widths)-1), 0

@@ -54,7 +54,7 @@ func (p *Printer) Tool(t *mcp.Tool) error {
 	}
 	if t.Description != "" {
 		p.line("")
-		p.Markdown(visible.Text(t.Description)) // the model is given all of it, so all of it is shown
+		p.Markdown(visible.Text(t.Description)) // in full, as the model gets it
 	}
 	p.schema("Arguments", t.InputSchema)
 	p.schema("Result", t.OutputSchema)

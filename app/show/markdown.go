@@ -10,9 +10,9 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// Markdown writes a text that may be Markdown: headings, lists, quotes, code,
-// tables, emphasis and links, as far as a terminal can show them. Text that is
-// no Markdown comes out as it is, wrapped only where it has long lines.
+// Markdown prints a text that may be Markdown: headings, lists, quotes, code,
+// tables, emphasis and links. Other text is printed as it is, with long lines
+// wrapped.
 func (p *Printer) Markdown(text string) {
 	m := &markdown{p: p}
 	for line := range strings.SplitSeq(strings.TrimRight(visible.Terminal(text), "\n"), "\n") {
@@ -21,11 +21,11 @@ func (p *Printer) Markdown(text string) {
 	m.flush()
 }
 
-// A markdown remembers what the lines before have begun.
+// A markdown is the state between lines.
 type markdown struct {
 	p     *Printer
-	fence string     // what ends the block of code that is open
-	rows  [][]string // of a table that is open
+	fence string     // the end of the open code block
+	rows  [][]string // of an open table
 }
 
 func (m *markdown) line(s string) {
@@ -60,7 +60,7 @@ func (m *markdown) line(s string) {
 	}
 }
 
-// heading is how many signs open a heading; 0 if it is none.
+// heading returns the level of a heading; 0 if it is none.
 func heading(s string) int {
 	n := len(s) - len(strings.TrimLeft(s, "#"))
 	if n == 0 || n > 6 || n == len(s) || s[n] != ' ' {
@@ -89,7 +89,7 @@ func item(s string) (margin, mark, rest string) {
 	return margin, "", rest
 }
 
-// inline styles code, strong and emphasised words, and links.
+// inline styles code, strong and emphasized words, and links.
 func (m *markdown) inline(s string) string {
 	if !strings.ContainsAny(s, "`*_[") {
 		return s
@@ -137,11 +137,10 @@ func (m *markdown) inline(s string) string {
 	return out.String()
 }
 
-// marks are those that do not come again on the line, and are not looked for
-// again.
+// marks are those that do not occur again on the line.
 type marks []string
 
-// between reads what stands between two equal marks that touch words.
+// between returns the text between two equal marks that touch words.
 func (m *marks) between(s, mark string) (body, rest string, ok bool) {
 	after := s[len(mark):]
 	if after == "" || after[0] == ' ' || slices.Contains(*m, mark) {
@@ -157,8 +156,8 @@ func (m *marks) between(s, mark string) (body, rest string, ok bool) {
 	return body, rest, true
 }
 
-// link reads [text](target). It looks no further than to the next bracket, so
-// that a line of nothing but brackets is read once.
+// link reads [text](target). It searches only to the next bracket, so that a line
+// of brackets takes linear time.
 func link(s string) (text, target, rest string, ok bool) {
 	i := strings.IndexAny(s[1:], "[]") + 1
 	if i < 2 || !strings.HasPrefix(s[i:], "](") {
@@ -180,7 +179,7 @@ func cells(s string) []string {
 	return all
 }
 
-// flush writes a table that has ended.
+// flush prints a table that has ended.
 func (m *markdown) flush() {
 	rows := m.rows
 	m.rows = nil
@@ -193,7 +192,7 @@ func (m *markdown) flush() {
 		}
 		return
 	}
-	for i, r := range rows { // a row may have more cells than the head
+	for i, r := range rows { // a row may have more cells than the header
 		rows[i] = r[:min(len(r), len(rows[0]))]
 	}
 	m.p.grid(rows[0], rows[2:])

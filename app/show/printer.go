@@ -12,7 +12,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A Format is how values are written.
+// A Format is an output format.
 type Format string
 
 // The formats.
@@ -23,7 +23,7 @@ const (
 	YAML  Format = "yaml"
 )
 
-// ParseFormat reads a format's name.
+// ParseFormat parses the name of a format.
 func ParseFormat(s string) (Format, error) {
 	switch f := Format(s); f {
 	case Text, JSON, JSONL, YAML:
@@ -34,28 +34,28 @@ func ParseFormat(s string) (Format, error) {
 	return "", fmt.Errorf("unknown format %q: use text, json, jsonl or yaml", s)
 }
 
-// A Printer writes values. It keeps the first error of its writer and writes
-// nothing after it. It is for one goroutine at a time.
+// A Printer prints values. It keeps the first error of its writer and prints
+// nothing after it. It is not safe for concurrent use.
 type Printer struct {
-	// W is where to.
+	// W is the output.
 	W io.Writer
-	// Format is how. Unset: text.
+	// Format is the output format. Empty means text.
 	Format Format
-	// Width is how many columns there are. 0 means 80, or any number if Plain.
+	// Width is the number of columns. 0 means 80, or no limit if Plain.
 	Width int
-	// Color allows colours; unset, text has none.
+	// Color enables colors.
 	Color bool
-	// Plain is for pipes and files: texts of the server are written as they
-	// came, byte for byte, and nothing is rendered or wrapped.
+	// Plain is for pipes and files: texts of the server are printed byte for
+	// byte, and nothing is rendered or wrapped.
 	Plain bool
-	// Quiet leaves out everything but what was asked for.
+	// Quiet prints only the requested values.
 	Quiet bool
 
 	err  error
 	open bool // the last text did not end its line
 }
 
-// Err is the first error of the writer.
+// Err returns the first error of the writer.
 func (p *Printer) Err() error { return p.err }
 
 func (p *Printer) width() int {
@@ -74,7 +74,7 @@ func (p *Printer) printf(format string, args ...any) {
 	}
 }
 
-// verbatim writes a text as it came. What stands before it ends its line first.
+// verbatim prints a text unchanged, on a new line.
 func (p *Printer) verbatim(text string) {
 	p.EndLine()
 	if p.err == nil && text != "" {
@@ -83,7 +83,7 @@ func (p *Printer) verbatim(text string) {
 	}
 }
 
-// EndLine ends the line of a text that was written as it came and did not.
+// EndLine ends the line of a text printed by verbatim.
 func (p *Printer) EndLine() {
 	if p.open {
 		p.open = false
@@ -96,14 +96,12 @@ func (p *Printer) line(s string) {
 	p.printf("%s\n", s)
 }
 
-// Wrap writes text of several lines, with a margin before the first and one
-// before the others. The text must be clean already.
+// Wrap prints text of several lines with margins. The text must be safe.
 func (p *Printer) Wrap(s, first, rest string) {
 	p.lines(s, first, rest)
 }
 
-// lines writes wrapped text with a margin before the first and one before the
-// other lines.
+// lines prints wrapped text with margins.
 func (p *Printer) lines(s, firstMargin, margin string) {
 	p.EndLine()
 	var out strings.Builder
@@ -121,10 +119,10 @@ func (p *Printer) lines(s, firstMargin, margin string) {
 	p.printf("%s", out.String())
 }
 
-// text reports whether the value is to be shown to a person.
+// text reports whether the format is for people.
 func (p *Printer) text() bool { return p.Format == Text || p.Format == "" }
 
-// Value writes any value in one of the formats for scripts.
+// Value prints any value in one of the formats for scripts.
 func (p *Printer) Value(v any) error {
 	raw, err := mcp.Marshal(v)
 	if err != nil {
@@ -158,8 +156,8 @@ func (p *Printer) raw(raw json.RawMessage) error {
 	return p.err
 }
 
-// escapeJSON writes control and direction characters of text in JSON or YAML
-// as escapes, which both formats read back as the same text.
+// escapeJSON escapes control and direction characters in JSON or YAML, which
+// decode to the same text.
 func escapeJSON(b []byte) []byte {
 	if !bytes.ContainsFunc(b, hidden) {
 		return b
@@ -191,7 +189,7 @@ func hidden(r rune) bool {
 	return false
 }
 
-// list writes a list in one of the formats for scripts: as an object with one
+// list prints a list in one of the formats for scripts: as an object with one
 // member, or item by item.
 func list[T any](p *Printer, name string, items []*T) error {
 	if p.Format != JSONL {
@@ -208,10 +206,10 @@ func list[T any](p *Printer, name string, items []*T) error {
 	return p.err
 }
 
-// clean makes a server's text fit for a terminal: one line.
+// clean makes a server's text safe for one line of a terminal.
 func clean(s string) string { return visible.Line(strings.TrimSpace(s)) }
 
-// first is the first sentence or line of a description.
+// first returns the first sentence or line of a description.
 func first(s string) string {
 	s = strings.TrimSpace(s)
 	if i := strings.IndexByte(s, '\n'); i >= 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// Result writes what a tool came to. Where its text only repeats its
-// structured content, one of them is shown.
+// Result prints the result of a tool call. If its text only repeats its
+// structured content, one of them is printed.
 func (p *Printer) Result(r *mcp.CallToolResult) error {
 	if !p.text() {
 		return p.Value(r)
@@ -38,8 +38,8 @@ func (p *Printer) Result(r *mcp.CallToolResult) error {
 	return p.err
 }
 
-// plainResult writes a result for a pipe: its texts as they came, or, if it has
-// no content, the JSON of its structured content as it came.
+// plainResult prints a result unchanged: its texts, or, without content, the JSON
+// of its structured content.
 func (p *Printer) plainResult(r *mcp.CallToolResult) error {
 	for _, c := range r.Content {
 		p.content(c)
@@ -72,7 +72,7 @@ func repeats(r *mcp.CallToolResult) bool {
 	return true
 }
 
-// Structured writes a JSON value for people: rows of objects as a table, other
+// Structured prints a JSON value for people: rows of objects as a table, other
 // values as YAML.
 func (p *Printer) Structured(raw json.RawMessage) {
 	if head, rows, ok := rowsOf(raw); ok {
@@ -113,7 +113,7 @@ func (p *Printer) content(c mcp.Content) {
 	}
 }
 
-// prose writes a text of the server: as it came, or as Markdown.
+// prose prints a text of the server: unchanged, or as Markdown.
 func (p *Printer) prose(text string) {
 	if p.Plain {
 		p.verbatim(text)
@@ -130,8 +130,8 @@ func (p *Printer) thing(what, mime string, size int, name string) {
 	p.line(p.paint(magenta, text))
 }
 
-// Contents writes what is in a resource: text as it is, other bytes as what
-// they are. Plain writes all of it as it came, bytes too, one after the other.
+// Contents prints the contents of a resource: text, and a description of binary
+// data. Plain prints all bytes unchanged, one after the other.
 func (p *Printer) Contents(r *mcp.ReadResourceResult) error {
 	if !p.text() {
 		return p.Value(r)
@@ -152,7 +152,7 @@ func (p *Printer) Contents(r *mcp.ReadResourceResult) error {
 	return p.err
 }
 
-// Bare returns the text and bytes of contents as they came, one after the other.
+// Bare returns the text and bytes of contents, one after the other.
 func Bare(all []mcp.ResourceContents) []byte {
 	var data []byte
 	for _, c := range all {
@@ -180,8 +180,8 @@ func (p *Printer) contents(c mcp.ResourceContents) {
 	}
 }
 
-// Prompt writes a prompt that was filled in. Plain writes the text of a single
-// message and nothing else.
+// Prompt prints the messages of a prompt. Plain prints only the text of a single
+// message.
 func (p *Printer) Prompt(r *mcp.GetPromptResult) error {
 	if !p.text() {
 		return p.Value(r)
@@ -204,7 +204,7 @@ func (p *Printer) Prompt(r *mcp.GetPromptResult) error {
 	return p.err
 }
 
-// Completion writes what could come next.
+// Completion prints completion values.
 func (p *Printer) Completion(c *mcp.Completion) error {
 	if p.Format == JSONL {
 		for _, v := range c.Values {

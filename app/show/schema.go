@@ -12,7 +12,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A property is what there is to say about one member of a schema.
+// A property is a member of a schema.
 type property struct {
 	name, kind, about string
 	required          bool
@@ -21,8 +21,8 @@ type property struct {
 	inside            []property
 }
 
-// outline reads the members of an object schema, in their order, as far as a
-// person wants to know. What it does not understand it leaves out.
+// outline returns the members of an object schema, in order. It ignores what it
+// does not understand.
 func outline(raw json.RawMessage, depth int) []property {
 	var s struct {
 		Properties json.RawMessage `json:"properties"`
@@ -109,7 +109,7 @@ type member struct {
 	value json.RawMessage
 }
 
-// members reads an object in its order.
+// members returns the members of an object in order.
 func members(raw json.RawMessage) []member {
 	dec := jsontext.NewDecoder(bytes.NewReader(raw))
 	if t, err := dec.ReadToken(); err != nil || t.Kind() != '{' {
@@ -131,8 +131,8 @@ func members(raw json.RawMessage) []member {
 	return all
 }
 
-// signature is what a tool takes, in one line: optional ones have a question
-// mark.
+// signature returns the arguments of a tool in one line; optional ones have a
+// question mark.
 func signature(raw json.RawMessage) string {
 	var parts []string
 	all := outline(raw, 0)
@@ -154,7 +154,7 @@ func btoi(b bool) int {
 	return 0
 }
 
-// schema writes the members of a schema as a tree.
+// schema prints the members of a schema as a tree.
 func (p *Printer) schema(title string, raw json.RawMessage) {
 	all := outline(raw, 0)
 	if len(all) == 0 {

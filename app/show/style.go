@@ -1,6 +1,6 @@
 package show
 
-// The colours of the house: few, and never the only way to tell things apart.
+// The colors. They are never the only distinction.
 const (
 	reset     = "\x1b[0m"
 	bold      = "\x1b[1m"
@@ -21,8 +21,8 @@ func (p *Printer) paint(style, s string) string {
 	return style + s + reset
 }
 
-// Bold, Dim, Red, Green and Yellow style text where colours are allowed. The
-// text must be clean already.
+// Bold, Dim, Red, Green and Yellow style text if colors are enabled. The text
+// must be safe.
 func (p *Printer) Bold(s string) string   { return p.paint(bold, s) }
 func (p *Printer) Dim(s string) string    { return p.paint(dim, s) }
 func (p *Printer) Red(s string) string    { return p.paint(red, s) }

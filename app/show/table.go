@@ -2,19 +2,19 @@ package show
 
 import "strings"
 
-// A table is rows of cells. Cells may be styled; the last column takes what
-// room is left and is wrapped.
+// A table is rows of cells, which may be styled. The last column takes the
+// remaining width and is wrapped.
 type table struct {
 	rows [][]string
-	// gap stands between columns; empty means two spaces.
+	// gap separates columns; empty means two spaces.
 	gap string
-	// most is the widest a column but the last may be; 0 means 32.
+	// most bounds the width of a column except the last; 0 means 32.
 	most int
 }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// lines lays the table out within so many columns.
+// lines lays the table out.
 func (t *table) lines(width int) []string {
 	gap, most := t.gap, t.most
 	if gap == "" {

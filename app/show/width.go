@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// columns is how many columns a text takes, without its styles. East Asian wide
-// characters and emoji take two, marks that combine none.
+// columns returns the width of a text in columns, without its styles. East Asian
+// wide characters and emoji take two, combining marks none.
 func columns(s string) int {
 	n := 0
 	for i := 0; i < len(s); {
@@ -66,10 +66,9 @@ func pad(s string, to int) string {
 	return s
 }
 
-// wrap breaks a text into lines of at most so many columns and gives each to
-// yield, until yield returns false. Line breaks that are there stay, and so do
-// lines that fit; words longer than a line are broken. It takes time in
-// proportion to the length of the text.
+// wrap breaks a text into lines of at most most columns and calls yield with
+// each, until yield returns false. Existing line breaks stay; words longer than a
+// line are broken. It takes linear time.
 func wrap(s string, most int, yield func(line string) bool) {
 	most = max(most, 8)
 	for para := range strings.SplitSeq(s, "\n") {
@@ -117,8 +116,8 @@ func wrapped(s string, most int) (lines []string) {
 	return lines
 }
 
-// head is the longest beginning of a word that takes at most so many columns,
-// and how many it takes. Styles take none, and stay with what they begin.
+// head returns the longest beginning of a word that takes at most most columns,
+// and its width. Styles take none, and stay with what they begin.
 func head(word string, most int) (string, int) {
 	n := 0
 	for i := 0; i < len(word); {

@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// appendYAML writes a JSON value as YAML, members in their order. Whatever is
-// not a plain word is quoted the way JSON does it, which YAML reads, too.
+// appendYAML writes a JSON value as YAML, with members in order. What is not a
+// plain word is quoted as in JSON, which YAML reads, too.
 func appendYAML(out *bytes.Buffer, raw json.RawMessage) error {
 	y := &yamlWriter{dec: jsontext.NewDecoder(bytes.NewReader(raw)), out: out}
 	return y.value(0, lineStart)
@@ -22,13 +22,13 @@ type yamlWriter struct {
 	out *bytes.Buffer
 }
 
-// A place is where on its line a value begins.
+// A place is the place on its line where a value begins.
 type place int
 
 const (
-	lineStart place = iota // nothing stands before it
-	afterKey               // "name:" stands before it
-	afterDash              // "- " stands before it, which is as wide as a margin
+	lineStart place = iota // at the start of the line
+	afterKey               // after "name:"
+	afterDash              // after "- ", which is as wide as a margin
 )
 
 // value writes the next value, whose lines have a margin of depth.
@@ -57,8 +57,8 @@ func (y *yamlWriter) value(depth int, at place) error {
 	return nil
 }
 
-// yamlNumber writes a number with an exponent so that older YAML takes it for a
-// number, too: with a point, and with a sign of the exponent. Other words stay.
+// yamlNumber adds a point and a sign to a number with an exponent, so that older
+// YAML reads it as a number. Other words stay.
 func yamlNumber(s string) string {
 	if s == "true" || s == "false" {
 		return s
@@ -76,7 +76,7 @@ func yamlNumber(s string) string {
 	return digits + "e" + exponent
 }
 
-// lead separates a value that stays on its line from the key before it.
+// lead separates a value from the key on its line.
 func (y *yamlWriter) lead(at place) {
 	if at == afterKey {
 		y.out.WriteByte(' ')
@@ -102,8 +102,8 @@ func (y *yamlWriter) array(depth int, at place) error {
 	})
 }
 
-// each writes what is between two brackets, each item on lines of its own; the
-// first one on the line of a dash.
+// each writes the items between two brackets on their own lines; the first on the
+// line of a dash.
 func (y *yamlWriter) each(depth int, at place, end jsontext.Kind, empty string, item func() error) error {
 	if _, err := y.dec.ReadToken(); err != nil {
 		return err
@@ -129,8 +129,8 @@ func (y *yamlWriter) each(depth int, at place, end jsontext.Kind, empty string, 
 
 func (y *yamlWriter) margin(depth int) { y.out.WriteString(strings.Repeat("  ", depth)) }
 
-// text writes text: with line breaks as a block, if it survives that unchanged,
-// and anything else on one line.
+// text writes a string: with line breaks as a block, if that preserves it, else
+// on one line.
 func (y *yamlWriter) text(depth int, s string, at place) {
 	if at == lineStart || !strings.Contains(s, "\n") || !blockable(s) {
 		y.out.WriteString(yamlWord(s))
@@ -152,7 +152,7 @@ func (y *yamlWriter) text(depth int, s string, at place) {
 	}
 }
 
-// blockable reports whether a text is the same after it was a YAML block.
+// blockable reports whether a YAML block preserves a text.
 func blockable(s string) bool {
 	if strings.HasSuffix(s, "\n\n") || s == "\n" || strings.ContainsAny(s[:1], " \n\t") {
 		return false
@@ -167,8 +167,7 @@ func blockable(s string) bool {
 	})
 }
 
-// plainWord is what YAML reads as this very text without quotes. Words that
-// mean something to some version of YAML are left out below.
+// plainWord matches texts that need no quotes in YAML, except for reserved words.
 var plainWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_/$][A-Za-z0-9_./$ -]*$`) })
 
 func yamlWord(s string) string {

@@ -8,13 +8,13 @@ import (
 	"os"
 )
 
-// ErrInUse says that another process has a file open.
+// ErrInUse reports that another process has a file open.
 var ErrInUse = errors.New("another process has it open")
 
 // Merge moves the sessions of one file into another, removes the first file, and
-// returns how many sessions were moved. A session that both files have stays as
-// the second has it. The error wraps ErrInUse if another process has the first
-// file open; nothing is moved then.
+// returns the number of moved sessions. A session in both files stays as in the
+// second. If another process has the first file open, the error wraps ErrInUse
+// and nothing is moved.
 func Merge(ctx context.Context, from, to string) (moved int, err error) {
 	if err := fold(ctx, from); err != nil {
 		return 0, err
@@ -30,8 +30,8 @@ func Merge(ctx context.Context, from, to string) (moved int, err error) {
 	return moved, os.Remove(from)
 }
 
-// fold brings a file to the current version and joins it with its write-ahead
-// log, which SQLite does only where no other process has the file open.
+// fold upgrades a file and merges its write-ahead log, which SQLite does only if
+// no other process has the file open.
 func fold(ctx context.Context, file string) error {
 	d, err := Open(file)
 	if err != nil {

@@ -1,8 +1,6 @@
-// Package store keeps what must outlive a process in one SQLite file: for now
-// the conversations of a host and what they have cost.
+// Package store saves the sessions of a host in one SQLite file.
 //
-// Several processes may use the same file. A file of a newer Tenon is refused,
-// not damaged.
+// Several processes may use the same file. A file of a newer Tenon is refused.
 package store
 
 import (
@@ -27,16 +25,16 @@ type DB struct {
 	file string
 }
 
-// steps bring a file from one version to the next; the version is how many of
-// them it has had.
+// steps upgrade a file from one version to the next; the version is the number of
+// steps applied.
 var steps = []string{
 	`CREATE TABLE session (
 		id TEXT PRIMARY KEY, title TEXT NOT NULL, created INTEGER NOT NULL, changed INTEGER NOT NULL,
 		model TEXT NOT NULL, turns INTEGER NOT NULL, usage TEXT NOT NULL, data TEXT NOT NULL
 	) STRICT;
 	CREATE INDEX session_changed ON session (changed DESC);`,
-	// Messages and kept results become rows, so that a session grows without
-	// being written again; and a session has an owner.
+	// Messages and kept results become rows, so that a growing session is not
+	// written again; and a session has an owner.
 	`ALTER TABLE session ADD COLUMN folder TEXT NOT NULL DEFAULT '';
 	ALTER TABLE session ADD COLUMN oneshot INTEGER NOT NULL DEFAULT 0;
 	ALTER TABLE session ADD COLUMN owner TEXT NOT NULL DEFAULT '';
@@ -52,13 +50,12 @@ var steps = []string{
 	UPDATE session SET data = json_remove(data, '$.messages', '$.handles');`,
 }
 
-// Open opens the store in a file, and makes it if need be. Only its owner can
-// read it.
+// Open opens or creates the store in a file that only its owner can read.
 func Open(file string) (*DB, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600) // SQLite would make it readable for all
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600) // SQLite would make it readable by all
 	if err != nil {
 		return nil, err
 	}
@@ -115,9 +112,8 @@ func (d *DB) wrap(err error) error {
 // Close closes the store.
 func (d *DB) Close() error { return d.wrap(d.db.Close()) }
 
-// Save writes what has changed in a session. It fails with a
-// *host.OpenElsewhereError if the session has another owner, and with
-// host.ErrNoSession if it is gone.
+// Save writes the changes of a session. It fails with a *host.OpenElsewhereError
+// if the session has another owner, and with host.ErrNoSession if it was deleted.
 func (d *DB) Save(u *host.Update) error {
 	data, err := json.Marshal(u.Saved)
 	if err != nil {
@@ -240,7 +236,7 @@ func (d *DB) Release(id string, o host.Owner) error {
 
 // Load returns a session.
 func (d *DB) Load(id string) (s *host.Saved, err error) {
-	tx, err := d.db.BeginTx(context.Background(), &sql.TxOptions{ReadOnly: true}) // one state, although others may write meanwhile
+	tx, err := d.db.BeginTx(context.Background(), &sql.TxOptions{ReadOnly: true}) // a snapshot
 	if err != nil {
 		return nil, d.wrap(err)
 	}
@@ -294,7 +290,7 @@ func each[K any](tx *sql.Tx, query, id string, f func(key K, data string) error)
 	return rows.Err()
 }
 
-// List returns the sessions, the latest first.
+// List returns the sessions, latest first.
 func (d *DB) List() ([]host.Summary, error) {
 	rows, err := d.db.Query("SELECT id, title, created, changed, model, turns, usage, folder, oneshot FROM session ORDER BY changed DESC, id DESC")
 	if err != nil {
@@ -318,7 +314,7 @@ func (d *DB) List() ([]host.Summary, error) {
 	return all, d.wrap(rows.Err())
 }
 
-// Delete forgets a session. One that is not there is no error.
+// Delete deletes a session, if it exists.
 func (d *DB) Delete(id string) error {
 	_, err := d.db.Exec("DELETE FROM session WHERE id = ?", id)
 	return d.wrap(err)

@@ -14,10 +14,10 @@ func (s *Server) sessions(*http.Request) (any, error) {
 	return map[string]any{"sessions": all}, err
 }
 
-// conversations are those that were saved, and before them those whose first
-// turn runs and is not saved yet.
+// conversations returns the sessions whose first turn runs and is not saved yet,
+// and then the saved ones.
 func (s *Server) conversations() ([]host.Summary, error) {
-	running := s.turns.running() // first: one that ends meanwhile is among the saved
+	running := s.turns.running() // first: a turn that ends meanwhile is then among the saved
 	saved, err := s.work.Host.Sessions()
 	all := []host.Summary{}
 	for _, id := range running {
@@ -48,7 +48,7 @@ func (s *Server) session(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := s.turns.of(one.ID) // first: what comes meanwhile is told by the stream
+	now := s.turns.of(one.ID) // first: the stream has what happens meanwhile
 	out := map[string]any{"session": one.Summary(), "messages": one.Messages(), "busy": now != nil}
 	if now != nil {
 		out["turn"] = now
@@ -56,8 +56,7 @@ func (s *Server) session(r *http.Request) (any, error) {
 	return out, nil
 }
 
-// lastRequest is everything that the model was given last: words, messages,
-// tools.
+// lastRequest returns the last request to the model: texts, messages, tools.
 func (s *Server) lastRequest(r *http.Request) (any, error) {
 	one, err := s.chat(r)
 	if err != nil {
@@ -70,7 +69,7 @@ func (s *Server) lastRequest(r *http.Request) (any, error) {
 	return req, nil
 }
 
-// send begins a turn and returns at once; what happens is told by events.
+// send starts a turn and returns at once; events report it.
 func (s *Server) send(r *http.Request) (any, error) {
 	one, err := s.chat(r)
 	if err != nil {
@@ -82,7 +81,7 @@ func (s *Server) send(r *http.Request) (any, error) {
 	if err := body(r, &q); err != nil {
 		return nil, err
 	}
-	if err := one.Claim(false); err != nil { // another process may have it open
+	if err := one.Claim(false); err != nil { // it fails if another process has it open
 		return nil, fault{http.StatusConflict, err}
 	}
 	s.mu.Lock()
@@ -106,8 +105,8 @@ func (s *Server) send(r *http.Request) (any, error) {
 	return struct{}{}, nil
 }
 
-// takeOver makes a session this host's that another process has open; that one
-// goes on with a copy.
+// takeOver makes this host the owner of a session that another process has open;
+// that one continues with a copy.
 func (s *Server) takeOver(r *http.Request) (any, error) {
 	one, err := s.chat(r)
 	if err != nil {
@@ -119,7 +118,7 @@ func (s *Server) takeOver(r *http.Request) (any, error) {
 	return one.Summary(), nil
 }
 
-// copySession begins a session with all that another one holds.
+// copySession starts a session with the content of another one.
 func (s *Server) copySession(r *http.Request) (any, error) {
 	one, err := s.work.Host.CopySession(r.PathValue("id"))
 	if err != nil {
@@ -128,7 +127,7 @@ func (s *Server) copySession(r *http.Request) (any, error) {
 	return one.Summary(), nil
 }
 
-// undo takes the last turn out of a session.
+// undo removes the last turn of a session.
 func (s *Server) undo(r *http.Request) (any, error) {
 	one, err := s.chat(r)
 	if err != nil {
@@ -166,7 +165,7 @@ func (s *Server) answer(r *http.Request) (any, error) {
 	return struct{}{}, nil
 }
 
-// tools lists all tools as the model knows them, with what looks wrong.
+// tools lists all tools, with the model's names and with warnings.
 func (s *Server) tools(r *http.Request) (any, error) {
 	all := s.work.Host.Tools(r.Context())
 	if all == nil {
@@ -175,8 +174,8 @@ func (s *Server) tools(r *http.Request) (any, error) {
 	return map[string]any{"tools": all}, nil
 }
 
-// approveTool approves a tool as the person has seen it, which its digest names:
-// had it changed in between, it would not be approved.
+// approveTool approves the definition of a tool that has the given digest; it
+// fails if the tool has changed since it was shown.
 func (s *Server) approveTool(r *http.Request) (any, error) {
 	var q struct {
 		Server string `json:"server"`
@@ -201,7 +200,7 @@ func (s *Server) approveTool(r *http.Request) (any, error) {
 	return nil, missing("no such tool")
 }
 
-// forget takes back what was said about a tool, or about all of a server.
+// forget removes the answers about a tool, or about all tools of a server.
 func (s *Server) forget(r *http.Request) (any, error) {
 	var q struct {
 		Server string `json:"server"`

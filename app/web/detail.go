@@ -13,7 +13,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A detail is a server taken apart.
+// A detail is everything about a server.
 type detail struct {
 	serverSummary
 	Transport    string                  `json:"transport"`
@@ -27,18 +27,18 @@ type detail struct {
 	Resources    []*mcp.Resource         `json:"resources"`
 	Templates    []*mcp.ResourceTemplate `json:"templates"`
 	Prompts      []*mcp.Prompt           `json:"prompts"`
-	More         map[string]bool         `json:"more,omitzero"` // lists that were cut
-	Problems     []string                `json:"problems"`      // lists that could not be had
-	Handshake    []summary               `json:"handshake"`     // how both sides have met
+	More         map[string]bool         `json:"more,omitzero"` // incomplete lists
+	Problems     []string                `json:"problems"`      // errors of lists
+	Handshake    []summary               `json:"handshake"`     // the messages of the handshake
 }
 
 const (
-	mostItems = 2000            // of one list that a page gets
-	askFor    = 5 * time.Second // how long a server may take to say what it has
+	mostItems = 2000            // of one list
+	askFor    = 5 * time.Second // to list the features of a server
 )
 
-// server takes a server apart. Lists that it does not answer for are problems,
-// not errors: the page shows what there is.
+// server returns everything about a server. Lists that fail are problems in the
+// result, not errors.
 func (s *Server) server(r *http.Request) (any, error) {
 	one, err := s.find(r)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *Server) server(r *http.Request) (any, error) {
 	return d, nil
 }
 
-// ask has the server say what it is and has.
+// ask requests the identity and the lists of the server.
 func (d *detail) ask(ctx context.Context, c *client.Client) {
 	about, err := c.Discover(ctx)
 	if err != nil {
@@ -95,11 +95,11 @@ func gather[T any](d *detail, what string, list func(func(*T, error) bool)) []*T
 	return all
 }
 
-// handshakes are the methods that a conversation begins with, of any revision.
+// handshakes are the methods of the handshakes of all revisions.
 var handshakes = []string{"initialize", "notifications/initialized", mcp.MethodDiscover}
 
-// handshake returns the messages of the handshake of the latest connection, as far
-// as the log still has them.
+// handshake returns the messages of the handshake of the latest connection, if
+// the log still has them.
 func (s *Server) handshake(server string) []summary {
 	found := []speccheck.Message{}
 	for _, method := range handshakes {
@@ -114,7 +114,7 @@ func (s *Server) handshake(server string) []summary {
 	return summaries(found[:min(len(found), 6)])
 }
 
-// process is what changes about a server's process while it runs.
+// process returns the state of a server's process.
 func (s *Server) process(r *http.Request) (any, error) {
 	one, err := s.find(r)
 	if err != nil {

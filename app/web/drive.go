@@ -15,7 +15,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A driven call is what the page has begun and hears of by events of kind
+// A driven is a call that the page started. The page gets it in events of kind
 // "call": running with progress, then done or failed.
 type driven struct {
 	ID       string              `json:"id"`
@@ -29,7 +29,7 @@ type driven struct {
 	Ms       float64             `json:"ms,omitzero"`
 }
 
-// begin keeps something that can be cancelled under an id.
+// begin registers an operation that can be cancelled by its id.
 func (s *Server) begin(kind string) (id string, ctx context.Context, end func()) {
 	ctx, cancel := context.WithCancel(s.ctx)
 	s.mu.Lock()
@@ -56,8 +56,8 @@ func (s *Server) cancel(r *http.Request) (any, error) {
 	return struct{}{}, nil
 }
 
-// call calls a tool because the person has pressed a button: where a rule would
-// ask, that is the approval. It returns at once with the id that events carry.
+// call calls a tool because the user pressed a button, which is the approval if a
+// rule would ask. It returns at once with the id of the events.
 func (s *Server) call(r *http.Request) (any, error) {
 	var q struct {
 		Tool      string          `json:"tool"`
@@ -83,7 +83,7 @@ func (s *Server) call(r *http.Request) (any, error) {
 				s.putCall(moment)
 			}})
 			if err == nil {
-				raw, _ := mcp.Marshal(now.Result) // only its size counts
+				raw, _ := mcp.Marshal(now.Result) // only its size matters
 				o = host.DirectOutcome{IsError: now.Result.IsError, Bytes: len(raw)}
 			}
 			return o, err
@@ -107,8 +107,7 @@ func (s *Server) call(r *http.Request) (any, error) {
 	return begun, nil
 }
 
-// putCall puts a call into the feed, without the secrets that the log of
-// messages does not show either.
+// putCall adds a call to the feed, without secrets.
 func (s *Server) putCall(d driven) { s.feed.put("call", s.clean(d)) }
 
 // clean returns a value as JSON without its secrets.
@@ -120,7 +119,7 @@ func (s *Server) clean(v any) any {
 	return json.RawMessage(s.work.Secrets().JSON(raw))
 }
 
-// direct makes a request of the person through the rules and the audit log.
+// direct makes a request of the user, subject to the rules and the audit log.
 func (s *Server) direct(ctx context.Context, server, method string, params any, send func() (host.DirectOutcome, error)) error {
 	raw, err := mcp.Marshal(params)
 	if err != nil {
@@ -167,7 +166,7 @@ func (s *Server) complete(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{"completion": found}, nil // as the protocol has it
+	return map[string]any{"completion": found}, nil // as in the protocol
 }
 
 // watch subscribes to a resource until it is cancelled; changes are events of
@@ -196,7 +195,7 @@ func (s *Server) watch(r *http.Request) (any, error) {
 	return map[string]string{"id": id}, nil
 }
 
-// raw makes any request, as tenon raw does.
+// raw makes any request, like tenon raw.
 func (s *Server) raw(r *http.Request) (any, error) {
 	var q struct {
 		Method string          `json:"method"`
@@ -227,14 +226,14 @@ func (s *Server) raw(r *http.Request) (any, error) {
 	return out, nil
 }
 
-// do makes any request of the person.
+// do makes any request of the user.
 func (s *Server) do(ctx context.Context, c *client.Client, server, method string, params json.RawMessage) (result mcp.Result, err error) {
 	err = s.direct(ctx, server, method, params, func() (o host.DirectOutcome, err error) {
 		if result, err = c.Do(ctx, method, params, nil); err == nil && method == mcp.MethodToolsCall {
 			var said struct {
 				IsError bool `json:"isError"`
 			}
-			_ = mcp.Unmarshal(result.Body, &said) // one that cannot be read is shown as it is
+			_ = mcp.Unmarshal(result.Body, &said) // an invalid one is shown as it is
 			o = host.DirectOutcome{IsError: said.IsError, Bytes: len(result.Body)}
 		}
 		return o, err
@@ -242,7 +241,7 @@ func (s *Server) do(ctx context.Context, c *client.Client, server, method string
 	return result, err
 }
 
-// An eraRun is a call in one revision, with the frames that it took.
+// An eraRun is a call in one revision, with its frames.
 type eraRun struct {
 	Revision mcp.Revision    `json:"revision"`
 	Frames   []eraFrame      `json:"frames"`
@@ -256,8 +255,8 @@ type eraFrame struct {
 	Frame string `json:"frame"`
 }
 
-// eras makes the same call in several revisions, each over a connection of its
-// own, so that their messages can be laid side by side.
+// eras makes the same call in several revisions, each over its own connection, to
+// compare their messages.
 func (s *Server) eras(r *http.Request) (any, error) {
 	var q struct {
 		Method    string          `json:"method"`
@@ -303,8 +302,8 @@ func (s *Server) oneEra(ctx context.Context, server string, rev mcp.Revision, me
 	return run
 }
 
-// webAddress lets only addresses through that may be opened: https, and http on
-// this machine. What is not one is never made a link.
+// webAddress returns s if it may be opened as a link: https, and http on this
+// machine; else "".
 func webAddress(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" || u.User != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// feedSize is how many events are kept for pages that come back.
+// feedSize is the number of events kept for pages that reconnect.
 const feedSize = 4096
 
 // A feed keeps the latest events for pages to pull. Adding an event never blocks;
@@ -49,8 +49,8 @@ func (f *feed) put(kind string, v any) {
 	}
 }
 
-// since returns what came after a number, at most limit events. Gap says that
-// some are gone.
+// since returns at most limit events after a number. Gap reports that some were
+// dropped.
 func (f *feed) since(seq uint64, limit int) (events []feedEvent, gap bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

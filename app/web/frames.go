@@ -2,7 +2,7 @@ package web
 
 import "sync"
 
-// A frameList gathers the frames of one connection.
+// A frameList collects the frames of one connection.
 type frameList struct {
 	mu     sync.Mutex
 	frames []eraFrame

@@ -15,23 +15,23 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A guard lets in the one browser that was given the token, and nothing else
-// that can reach the port: no page of another site, no other user of the
-// machine, no name that was rebound to the loopback.
+// A guard admits only the browser that was given the token: no page of another
+// site, no other user of the machine, and no name that was rebound to the
+// loopback address.
 type guard struct {
 	hosts  []string
-	cookie string // its name; browsers do not tell ports apart, so each page has its own
+	cookie string // its name; browsers share cookies between ports, so each page has its own
 
 	mu      sync.Mutex
-	token   string // empty once it was used
+	token   string // empty after its use
 	cookies map[string]bool
 }
 
-// contentPolicy allows the page its own files and pictures that are part of a
-// message, and nothing from elsewhere.
+// contentPolicy allows the page its own files and images inside of messages, and
+// nothing else.
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// refuses answers a request that must not go on.
+// refuses answers a request that is not allowed, and reports that.
 func (g *guard) refuses(w http.ResponseWriter, r *http.Request) bool {
 	h := w.Header()
 	h.Set("Content-Security-Policy", contentPolicy)
@@ -54,8 +54,8 @@ func (g *guard) refuses(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// knows reports whether a Host is one that the page is served under: the
-// loopback by name or number, on any port, or a name that was given.
+// knows reports whether the page is served under a Host: the loopback by name or
+// number, on any port, or a configured name.
 func (g *guard) knows(host string) bool {
 	name := host
 	if n, _, err := net.SplitHostPort(host); err == nil {
@@ -70,8 +70,7 @@ func (g *guard) knows(host string) bool {
 }
 
 // sameOrigin reports whether a request comes from the page itself, or from no
-// page at all. A link or a typed address may open the page; they may not use
-// the API.
+// page. A link or a typed URL may open the page, but not use the API.
 func sameOrigin(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host {
@@ -84,8 +83,8 @@ func sameOrigin(r *http.Request) bool {
 	return r.Method == http.MethodGet && r.Header.Get("Sec-Fetch-Mode") == "navigate" && !strings.HasPrefix(r.URL.Path, "/api/")
 }
 
-// isTyped reports whether the body says what it is, in a way that a form of
-// another page cannot: browsers ask before they send such a request elsewhere.
+// isTyped reports whether the content type is one that a form of another page
+// cannot send.
 func isTyped(r *http.Request) bool {
 	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	want := "application/json"
@@ -136,7 +135,7 @@ func (g *guard) login(w http.ResponseWriter, r *http.Request) {
 	w.Write([]byte("{}"))
 }
 
-// renew makes a token for another browser.
+// renew creates a token for another browser.
 func (g *guard) renew() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -10,9 +10,9 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A logLine is what a server said on the side.
+// A logLine is a log message or a line of standard error.
 type logLine struct {
-	Seq    uint64 `json:"seq"` // of the message that brought it
+	Seq    uint64 `json:"seq"` // of its message
 	At     int64  `json:"at"`  // microseconds since 1970
 	Source string `json:"source"`
 	Level  string `json:"level,omitzero"`
@@ -22,7 +22,7 @@ type logLine struct {
 
 const mostLines = 1000
 
-// logs are the latest log messages and lines of standard error of a server, the
+// logs returns the latest log messages and lines of standard error of a server,
 // oldest first.
 func (s *Server) logs(r *http.Request) (any, error) {
 	name := r.PathValue("name")

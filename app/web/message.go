@@ -8,16 +8,16 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// An opened message is one with everything that there is to say about it.
+// An opened is a message with all explanations.
 type opened struct {
 	Summary  summary   `json:"summary"`
 	Frame    string    `json:"frame"`
-	Describe string    `json:"describe,omitzero"` // what the method is for
+	Describe string    `json:"describe,omitzero"` // the purpose of the method
 	Fields   []field   `json:"fields"`
 	Problems []problem `json:"problems"`
 	HTTP     *exchange `json:"http,omitzero"`
 	Raw      string    `json:"raw,omitzero"`  // a tenon command that sends it again
-	Curl     string    `json:"curl,omitzero"` // one of curl, where there is an address
+	Curl     string    `json:"curl,omitzero"` // a curl command, if there is a URL
 }
 
 type field struct {
@@ -34,7 +34,7 @@ type problem struct {
 	Text     string             `json:"text"`
 	Pointer  string             `json:"pointer"`
 	Severity speccheck.Severity `json:"severity"`
-	Sentence string             `json:"sentence,omitzero"` // what the rule demands
+	Sentence string             `json:"sentence,omitzero"` // the requirement
 	Page     string             `json:"page,omitzero"`     // of the specification
 }
 

@@ -7,7 +7,8 @@ import (
 	"strconv"
 )
 
-// resident is how much memory a process holds, in bytes; 0 if it is not known.
+// resident returns the resident memory of a process in bytes; 0 if it is not
+// known.
 func resident(pid int) int64 {
 	if pid <= 0 {
 		return 0

@@ -2,5 +2,5 @@
 
 package web
 
-// resident is how much memory a process holds; it is not known here.
+// resident returns 0: the memory of a process is not known here.
 func resident(int) int64 { return 0 }

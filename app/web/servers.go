@@ -10,7 +10,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A serverSummary is a server as the picture shows it.
+// A serverSummary is a server in the diagram.
 type serverSummary struct {
 	Name     string        `json:"name"`
 	Kind     string        `json:"kind"`
@@ -36,9 +36,9 @@ func summaryOf(s connect.State) serverSummary {
 	}
 }
 
-// state is what a page needs to begin: everything that events change later.
+// state returns the initial state of a page, which events change later.
 func (s *Server) state(r *http.Request) (any, error) {
-	feedAt, wireAt := s.feed.last(), s.work.Log.Last() // first: what happens meanwhile is told again
+	feedAt, wireAt := s.feed.last(), s.work.Log.Last() // first: what happens meanwhile is sent again
 	servers := []serverSummary{}
 	for _, one := range s.work.Fleet.All() {
 		servers = append(servers, summaryOf(one.State()))
@@ -74,7 +74,7 @@ func (s *Server) find(r *http.Request) (*connect.Server, error) {
 	return one, nil
 }
 
-// asked finds the server of a request and reads what is asked of it.
+// asked returns the server of a request and reads its body into q.
 func (s *Server) asked(r *http.Request, q any) (*connect.Server, error) {
 	one, err := s.find(r)
 	if err != nil {
@@ -99,7 +99,7 @@ func (s *Server) disable(r *http.Request) (any, error) {
 	return struct{}{}, one.Disable()
 }
 
-// unmute lets a server ask the person again.
+// unmute lets a server ask the user again.
 func (s *Server) unmute(r *http.Request) (any, error) {
 	one, err := s.find(r)
 	if err != nil {
@@ -116,8 +116,8 @@ func (s *Server) pending(*http.Request) (any, error) {
 	return s.opts.Pending(), nil
 }
 
-// approve starts a server of a project. What the person has seen is named by
-// its pin: had it changed in between, it would not be started.
+// approve starts a server of a project. It fails if the server has changed since
+// the user saw it, which its pin tells.
 func (s *Server) approve(r *http.Request) (any, error) {
 	var q struct {
 		Pin string `json:"pin"`

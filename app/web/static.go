@@ -14,12 +14,12 @@ import (
 //go:embed page
 var pageFiles embed.FS
 
-// static serves the files of the page. They hold no secret: anybody who can
-// reach the port may have them.
+// static serves the files of the page. They have no secrets: anybody who can
+// reach the port may read them.
 func static() http.Handler {
 	files, err := fs.Sub(pageFiles, "page")
 	if err != nil {
-		panic(err) // the folder is part of this program
+		panic(err) // the folder is embedded
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
@@ -40,7 +40,7 @@ func static() http.Handler {
 			return
 		}
 		kind := mime.TypeByExtension(path.Ext(name))
-		switch path.Ext(name) { // what the system says may be wrong
+		switch path.Ext(name) { // the system's types may be wrong
 		case ".js":
 			kind = "text/javascript; charset=utf-8"
 		case ".css":

@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	batch       = 500                   // events or messages in one go
-	breath      = 40 * time.Millisecond // between two goes, so that a flood comes in large pieces
-	heartbeat   = 20 * time.Second      // when nothing happens
-	idleTimeout = 30 * time.Second      // for a page that takes nothing
+	batch       = 500                   // events or messages at once
+	breath      = 40 * time.Millisecond // between two batches, so that a flood is sent in large ones
+	heartbeat   = 20 * time.Second      // between keep-alives
+	idleTimeout = 30 * time.Second      // for a page that does not read
 )
 
-// stream tells a page what happens: events of the feed, and summaries of
-// messages, each from where the page was last. The id of each piece is both
-// positions, so that a page that was cut off goes on where it was.
+// stream sends events of the feed and summaries of messages to a page, from given
+// positions. The id of each piece has both positions, so that a page that
+// reconnects continues there.
 //
-//	?feed=N&wire=N   where to begin; without, from now on
+//	?feed=N&wire=N   where to start; default: now
 func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	feedAt, wireAt := s.positions(r)
 	control := http.NewResponseController(w)
@@ -81,7 +81,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A wirePiece is some messages; Lost says that older ones are gone.
+// A wirePiece is some messages; Lost reports that older ones were dropped.
 type wirePiece struct {
 	Messages []summary `json:"messages"`
 	Lost     bool      `json:"lost,omitzero"`
@@ -120,7 +120,7 @@ func (s *Server) wait(r *http.Request, news, messages <-chan struct{}, more bool
 	}
 }
 
-// positions is where a stream begins.
+// positions returns where a stream starts.
 func (s *Server) positions(r *http.Request) (feed, wire uint64) {
 	feed, wire = s.feed.last(), s.work.Log.Last()
 	number := func(text string, old uint64) uint64 {

@@ -9,27 +9,27 @@ import (
 )
 
 const (
-	turnBytes  = 4 << 20 // of a turn that runs, as much is kept
-	turnEvents = 2000    // and as many events
-	piece      = 4096    // words that stream in are kept in pieces of about this size
+	turnBytes  = 4 << 20 // kept of a running turn
+	turnEvents = 2000    // kept of a running turn
+	piece      = 4096    // streaming text is kept in pieces of about this size
 )
 
-// turns keeps what was told of the turns that run, for pages that are opened in
-// the middle of one. What a turn leaves behind is in its session.
+// turns keeps the events of running turns, for pages opened meanwhile. Ended
+// turns are in their sessions.
 type turns struct {
 	mu  sync.Mutex
 	all map[string]*turn // by session
 }
 
-// A turn is what happened in one so far. Words are joined, and of a tool call
-// only the latest event is there.
+// A turn has the events of one turn so far. Text is joined, and of a tool call
+// only the latest event is kept.
 type turn struct {
-	Before int          `json:"before"`       // how many messages the session had before it
-	Seq    uint64       `json:"seq"`          // of the latest event in it
-	Cut    bool         `json:"cut,omitzero"` // its beginning was too long to be kept
+	Before int          `json:"before"`       // messages of the session before it
+	Seq    uint64       `json:"seq"`          // of its latest event
+	Cut    bool         `json:"cut,omitzero"` // its beginning was dropped
 	Events []host.Event `json:"events"`
-	costs  []int        // of each event, about, in bytes
-	cost   int          // of all
+	costs  []int        // approximate bytes of each event
+	cost   int          // the sum
 }
 
 func (t *turns) begin(session string, before int) {
@@ -44,7 +44,7 @@ func (t *turns) end(session string) {
 	delete(t.all, session)
 }
 
-// running lists the sessions with a turn that is not over.
+// running returns the sessions with a running turn.
 func (t *turns) running() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -56,7 +56,7 @@ func (t *turns) running() []string {
 	return all
 }
 
-// of is the turn of a session as it is now, nil if none runs.
+// of returns the running turn of a session; nil if there is none.
 func (t *turns) of(session string) *turn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -88,7 +88,7 @@ func (t *turns) hear(e host.Event) {
 		now.Events[last].Seq = e.Seq
 		now.grow(last, len(e.Text))
 	case host.EventTool:
-		raw, _ := mcp.Marshal(e) // one that cannot be told has no size either
+		raw, _ := mcp.Marshal(e) // an event that cannot be encoded is not sent
 		for i, old := range now.Events {
 			if old.Kind == e.Kind && old.Call.ID == e.Call.ID {
 				now.Events[i] = e
@@ -107,8 +107,8 @@ func (t *turn) add(e host.Event, cost int) {
 	t.grow(len(t.costs)-1, cost)
 }
 
-// grow notes that an event has become larger. What is then too much goes, the
-// oldest first; but the words of the person and the latest event stay.
+// grow records that an event has become larger, and drops the oldest events
+// beyond the limits, except the user's message and the latest event.
 func (t *turn) grow(i, more int) {
 	t.costs[i] += more
 	t.cost += more

@@ -1,15 +1,14 @@
-// Package web is the page: the host, its clients, its servers and every message
-// between them, in a browser on this machine.
+// Package web is the user interface in a browser on this machine: the host, its
+// clients, its servers and every message between them.
 //
-// The page is plain files in the folder page, embedded; it talks to the API
-// under /api/v1, which docs/api.md describes for those who want to drive it
-// themselves. A Server adds nothing to the workspace that it shows.
+// The page is plain files in the folder page, embedded; it uses the API under
+// /api/v1, described in docs/api.md.
 //
-// The way of a request:
+// The flow of a request is:
 //
 //	guard     Host, Origin, method, cookie          guard.go
 //	route     one table                             web.go
-//	answer    from the workspace                    servers.go, drive.go, chat.go, wire.go
+//	response  from the workspace                    servers.go, drive.go, chat.go, wire.go
 //	events    one stream for each page              feed.go, stream.go, turns.go
 package web
 
@@ -38,9 +37,8 @@ type Options struct {
 	// Choose returns the model with a name. It is called only if Models is set.
 	Choose func(ctx context.Context, name string) (llm.Model, error)
 
-	// Pending lists servers that a project wants and the person has not
-	// approved; Approve starts one after the person has seen it. Nil: there
-	// are none.
+	// Pending lists servers of a project that the user has not approved; Approve
+	// starts one after the user has seen it. They may be nil.
 	Pending func() []Pending
 	Approve func(ctx context.Context, name, pin string) error
 
@@ -48,24 +46,22 @@ type Options struct {
 	// the same call in two eras. Nil: not possible.
 	Eras func(ctx context.Context, server string, r mcp.Revision, see func(sent bool, frame []byte)) (mcp.Handler, func() error, error)
 
-	// Hosts are names beside those of the loopback that the page may be
-	// reached under. Unset: none.
+	// Hosts are further host names that the page may be reached under.
 	Hosts []string
 
-	// Only names the one server that the page was opened for. Empty: it shows
-	// all.
+	// Only names the one server that the page was opened for. Empty: all.
 	Only string
 }
 
-// A Pending is a server of a project that the person has not approved yet.
+// A Pending is a server of a project that is not approved.
 type Pending struct {
 	Name     string          `json:"name"`
 	File     string          `json:"file"`
 	Command  string          `json:"command"` // the whole command line or address
-	Pin      string          `json:"pin"`     // what exactly would be approved
+	Pin      string          `json:"pin"`     // a digest of what would be approved
 	Changed  []config.Change `json:"changed,omitzero"`
 	Warnings []string        `json:"warnings,omitzero"`
-	Refused  string          `json:"refused,omitzero"` // why it cannot be approved at all
+	Refused  string          `json:"refused,omitzero"` // why it cannot be approved
 }
 
 // A Server serves the page of one workspace.
@@ -77,9 +73,9 @@ type Server struct {
 	guard *guard
 
 	mu    sync.Mutex
-	calls map[string]context.CancelFunc // calls and subscriptions that the page has begun
+	calls map[string]context.CancelFunc // calls and subscriptions that the page started
 	next  int
-	chats map[string]bool // sessions that take no words now
+	chats map[string]bool // sessions with a running turn
 	turns turns
 
 	running sync.WaitGroup
@@ -105,7 +101,7 @@ func (s *Server) Show(w *workspace.Workspace) { s.work = w }
 
 // Event and State pass events of the workspace to the pages.
 func (s *Server) Event(e host.Event) {
-	s.turns.hear(e) // first: who is told of the end finds no turn any more
+	s.turns.hear(e) // first: at the event of its end, a turn must be gone
 	s.feed.put("host", e)
 }
 func (s *Server) State(e connect.State) { s.feed.put("server", summaryOf(e)) }
@@ -153,7 +149,7 @@ func (s *Server) Close() {
 	s.running.Wait()
 }
 
-// routes is the API. Whatever changes something is a POST.
+// routes returns the API. Everything that changes something is a POST.
 func (s *Server) routes() *http.ServeMux {
 	m := http.NewServeMux()
 	for pattern, h := range map[string]func(*http.Request) (any, error){
@@ -206,8 +202,7 @@ func (s *Server) routes() *http.ServeMux {
 	return m
 }
 
-// nowhere answers a GET that the API does not have. What would be a POST says
-// so: nothing is ever changed by a GET.
+// nowhere answers a GET of an unknown path, or of one that needs a POST.
 func (s *Server) nowhere(w http.ResponseWriter, r *http.Request) {
 	post := r.Clone(r.Context())
 	post.Method = http.MethodPost
@@ -260,7 +255,7 @@ func statusOf(err error) int {
 	case errors.As(err, &large):
 		return http.StatusRequestEntityTooLarge
 	}
-	return http.StatusBadGateway // the server that was asked has failed
+	return http.StatusBadGateway // the MCP server failed
 }
 
 func refuse(w http.ResponseWriter, status int, err error) {

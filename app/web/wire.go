@@ -53,7 +53,7 @@ func summaries(list []speccheck.Message) []summary {
 	return all
 }
 
-// wire lists messages before a number, the latest first, by what they are.
+// wire lists matching messages before a number, latest first.
 //
 //	?before=N&limit=N&server=…&method=…&kind=…&q=text&problems=1
 func (s *Server) wire(r *http.Request) (any, error) {
@@ -83,7 +83,7 @@ func (s *Server) one(text string) (speccheck.Message, error) {
 	return m, nil
 }
 
-// compare lays two messages beside each other.
+// compare compares two messages.
 func (s *Server) compare(r *http.Request) (any, error) {
 	var q struct {
 		A uint64 `json:"a"`
@@ -118,8 +118,8 @@ func (s *Server) clear(*http.Request) (any, error) {
 	return struct{}{}, nil
 }
 
-// save gives what is kept of one server's latest connection as a recording, or
-// of the connection that is named.
+// save returns the logged messages of a connection of a server, by default the
+// latest, as a recording.
 //
 //	?server=…&conn=N
 func (s *Server) save(w http.ResponseWriter, r *http.Request) {
@@ -143,8 +143,7 @@ func (s *Server) save(w http.ResponseWriter, r *http.Request) {
 	w.Write(out.Bytes())
 }
 
-// load adds the messages of a recording to what is shown, under a server name
-// of their own.
+// load adds the messages of a recording to the log, under their own server name.
 func (s *Server) load(r *http.Request) (any, error) {
 	rec, err := recording.Read(r.Body)
 	if err != nil {
