@@ -6,13 +6,13 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// maxInner is how deep JSON inside the strings of JSON is looked into.
+// maxInner is the maximum nesting of JSON in strings of JSON.
 const maxInner = 4
 
-// JSON returns a document without its secrets: the values of telling names, at
-// any depth and also as lists of {name, value}; and in all other strings what
-// [Values.Text] finds. Everything else stays byte for byte. What is not JSON is
-// treated as text.
+// JSON returns a document without its secrets: the values of secret names, at any
+// depth and also in lists of {name, value}, and in all other strings what
+// [Values.Text] finds. The rest is unchanged. It treats data that is not JSON as
+// text.
 func (v *Values) JSON(raw []byte) []byte {
 	if rawjson.Check(raw) != nil {
 		s := string(raw)
@@ -24,9 +24,9 @@ func (v *Values) JSON(raw []byte) []byte {
 	return v.document(raw, 0)
 }
 
-// KnownJSON returns a document without the known secrets, in its strings and in
-// the names of its members, however they are escaped. It hides nothing by its
-// name. What is not JSON is treated as text.
+// KnownJSON returns a document without the known secrets in its strings and in the
+// names of its members, however they are escaped. It hides nothing by its name. It
+// treats data that is not JSON as text.
 func (v *Values) KnownJSON(raw []byte) []byte {
 	if rawjson.Check(raw) != nil {
 		return []byte(v.Known(string(raw)))
@@ -35,14 +35,13 @@ func (v *Values) KnownJSON(raw []byte) []byte {
 	return w.document()
 }
 
-// document is JSON for a document that was checked. Inner says how many strings
-// it lies in.
+// document is JSON for a valid document that is nested in inner strings.
 func (v *Values) document(raw []byte, inner int) []byte {
 	w := walk{v: v, raw: raw, inner: inner}
 	return w.document()
 }
 
-// document returns the document with what is to be replaced replaced.
+// document returns the document with its secrets replaced.
 func (w *walk) document() []byte {
 	raw := w.raw
 	w.value(bytes.TrimSpace(raw))
@@ -58,14 +57,14 @@ func (w *walk) document() []byte {
 	return append(out, raw[last:]...)
 }
 
-// A walk goes through a document once and notes what to replace, in order.
+// A walk visits a document once and collects the replacements in order.
 type walk struct {
 	v     *Values
 	raw   []byte
 	inner int
 	cuts  []cut
 
-	byValue bool // only known secrets count, not names
+	byValue bool // hide only known secrets
 }
 
 type cut struct {
@@ -73,7 +72,7 @@ type cut struct {
 	with     []byte
 }
 
-// replace notes that a part of the document is replaced.
+// replace adds a replacement of a part of the document.
 func (w *walk) replace(part []byte, text string) {
 	from := cap(w.raw) - cap(part) // parts are slices of the document
 	w.cuts = append(w.cuts, cut{from, from + len(part), rawjson.AppendString(nil, text)})
@@ -123,8 +122,7 @@ func (w *walk) object(raw []byte) {
 	}
 }
 
-// quoted returns the string at the start of a document that was checked, with
-// its quotes.
+// quoted returns the string at the start of valid JSON, with its quotes.
 func quoted(raw []byte) []byte {
 	for i := 1; i < len(raw); i++ {
 		switch raw[i] {
@@ -137,8 +135,8 @@ func quoted(raw []byte) []byte {
 	return raw
 }
 
-// named returns which member of an object such as {"name": "Authorization",
-// "value": "…"} holds a secret, and the secret's name, or nothing.
+// named returns the member of an object such as {"name": "Authorization",
+// "value": "…"} that has a secret, and the secret's name, or "".
 func named(raw []byte) (member, name string) {
 	for m := rawjson.Object(raw); m.Next(); {
 		switch string(m.Name) {
@@ -156,8 +154,8 @@ func named(raw []byte) (member, name string) {
 	return member, name
 }
 
-// hide replaces the texts and numbers of a secret value. A schema only describes
-// one, and stays.
+// hide replaces the strings and numbers of a secret value. It keeps a schema, which
+// only describes a value.
 func (w *walk) hide(raw []byte, name string) {
 	switch {
 	case rawjson.IsObject(raw):
@@ -174,10 +172,10 @@ func (w *walk) hide(raw []byte, name string) {
 		}
 	case rawjson.IsString(raw):
 		s, _ := rawjson.String(raw)
-		if nothing(s) {
+		if harmless(s) {
 			return
 		}
-		if clean := w.v.Header(name, s); Setting(name) && clean != s { // the scheme of credentials stays
+		if clean := w.v.Header(name, s); Setting(name) && clean != s { // keeps the scheme of credentials
 			w.replace(raw, clean)
 			return
 		}
@@ -206,8 +204,8 @@ func isSchema(raw []byte) bool {
 	return false
 }
 
-// array looks at the elements of an array, which may be the words of a command
-// line or lists of two: a name and its value.
+// array visits the elements of an array, which may be the words of a command line
+// or pairs of a name and its value.
 func (w *walk) array(raw []byte) {
 	previous := ""
 	for e := rawjson.Array(raw); e.Next(); {

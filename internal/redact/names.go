@@ -8,8 +8,8 @@ import (
 	"unicode"
 )
 
-// secretNames are the names of secrets, written together and in the singular. A
-// name is telling if it ends with one of them: see Name.
+// secretNames are names of secrets, joined and in the singular. A name that ends
+// with one of them is secret; see Name.
 var secretNames = setOf(`
 	password passwd pwd passphrase passcode passwort kennwort motdepasse contraseña contrasena senha wachtwoord пароль 密码 密碼 パスワード 비밀번호
 	secret clientsecret geheimnis credential token jwt bearer authorization cookie
@@ -19,23 +19,22 @@ var secretNames = setOf(`
 	ssn socialsecurity socialsecuritynumber seedphrase mnemonic recoveryphrase recoverycode
 	dsn connectionstring clientassertion`)
 
-// settingNames are telling as well where values are settings: environment
-// variables, headers, flags and URL parameters. In a document they are ordinary
-// words: the key of a map, the session of a conference.
+// settingNames are also secret in environment variables, headers, flags and URL
+// parameters. In a document they are ordinary words.
 var settingNames = setOf("key auth pass pat sig signature session sessionid assertion private sas")
 
-// endings are the names that are telling also at the end of a word that is
-// written together, as in "githubtoken".
+// endings are names that are also secret as the end of a word, as in
+// "githubtoken".
 var endings = []string{"password", "passwd", "passphrase", "secret", "apikey", "token", "credential", "privatekey", "secretkey", "accesskey"}
 
-// fillers follow the name of a secret and leave it one: "password_confirm".
+// fillers may follow the name of a secret: "password_confirm".
 var fillers = setOf("value string text plain plaintext raw base64 b64 hex pem header confirm confirmation again repeat new old current hash prod production dev test live")
 
-// publicTokens stand before "token" where it is a mark in a sequence and opens
-// nothing: a page token, the progress token of MCP, the tokens of a model.
+// publicTokens precede "token" in names that are not secret: a page token, the
+// progress token of MCP, the tokens of a model.
 var publicTokens = []string{"progress", "page", "next", "prev", "previous", "continuation", "continue", "sync", "cursor", "resume", "pagination", "delta", "change", "start", "stop", "end", "eos", "bos", "eot", "pad", "unk", "mask", "sep", "cls", "special", "per", "unexpected", "cancel", "cancellation", "idempotency"}
 
-// properties follow a secret's name in the name of something that is not secret.
+// properties follow the name of a secret in names that are not secret.
 var properties = setOf(`count counts limit limits type types name names url uri endpoint endpoints path file dir folder id ids ttl expiry expires expiration at size length max min budget policy hint prefix
 	parallelism provider store env var variable field enabled required timeout issuer audience scope scopes algorithm alg format usage version mode manager rotation sock socket command cmd helper host port`)
 
@@ -47,37 +46,33 @@ func setOf(words string) map[string]bool {
 	return set
 }
 
-// Name reports whether a member, an argument or a field of this name holds a
+// Name reports whether a member, an argument or a field with this name is a
 // secret. Case, separators and prefixes do not matter: api_key, apiKey, API-KEY
-// and OPENAI_API_KEY are telling; token_count, max_tokens and tokenizer are not.
-func Name(name string) bool { return telling(name, false) }
+// and OPENAI_API_KEY are secrets; token_count, max_tokens and tokenizer are not.
+func Name(name string) bool { return secretName(name, false) }
 
 // Setting reports whether an environment variable, a header, a flag or a URL
-// parameter of this name holds a secret. It knows more names than [Name].
+// parameter with this name is a secret. It knows more names than [Name].
 func Setting(name string) bool {
 	switch name {
 	case "PWD", "OLDPWD", "INIT_CWD": // folders
 		return false
 	}
-	return telling(name, true)
+	return secretName(name, true)
 }
 
-func telling(name string, setting bool) bool {
+func secretName(name string, setting bool) bool {
 	if name == "" || len(name) > 200 {
 		return false
 	}
-	words := strings.Fields(plainWords(name))
-	if tellingWords(words, setting) {
+	if secretNameWords(strings.Fields(plainWords(name)), setting) {
 		return true
 	}
-	if !strings.ContainsAny(name, "013457@$!") {
-		return false
-	}
-	return tellingWords(strings.Fields(plainWords(unleet.Replace(strings.ToLower(name)))), setting)
+	return strings.ContainsAny(name, "013457@$!") && secretNameWords(strings.Fields(plainWords(unleet.Replace(strings.ToLower(name)))), setting)
 }
 
-func tellingWords(words []string, setting bool) bool {
-	if setting && tellingWithin(words) {
+func secretNameWords(words []string, setting bool) bool {
+	if setting && startsWithSecret(words) {
 		return true
 	}
 	if ends(words, setting) {
@@ -112,12 +107,11 @@ func ends(words []string, setting bool) bool {
 		}
 		joined = words[i-1] + joined
 	}
-	return tellingEnding(last)
+	return hasEnding(last)
 }
 
-// tellingEnding reports whether a word that is written together ends with the
-// name of a secret.
-func tellingEnding(word string) bool {
+// hasEnding reports whether a word ends with one of endings.
+func hasEnding(word string) bool {
 	for _, e := range endings {
 		before, ok := strings.CutSuffix(singular(word), e)
 		if !ok || before == "" {
@@ -128,8 +122,8 @@ func tellingEnding(word string) bool {
 	return false
 }
 
-// tellingWithin finds names such as TOKEN_GITHUB, where the secret stands first.
-func tellingWithin(words []string) bool {
+// startsWithSecret reports whether words are a name such as TOKEN_GITHUB.
+func startsWithSecret(words []string) bool {
 	for i, w := range words[:max(0, len(words)-1)] {
 		switch w {
 		case "token", "secret", "password", "passwd", "apikey":
@@ -142,7 +136,7 @@ func tellingWithin(words []string) bool {
 	return false
 }
 
-// singular is a word without its plural s; "tokens" are those of a model.
+// singular returns a word without its plural s; "tokens" are those of a model.
 func singular(word string) string {
 	if word == "tokens" || word == "pins" || strings.HasSuffix(word, "tokens") || strings.HasSuffix(word, "pass") {
 		return word
@@ -150,7 +144,7 @@ func singular(word string) string {
 	return strings.TrimSuffix(word, "s")
 }
 
-// secretWords finds the names of secrets in prose, after plainWords.
+// secretWords matches the names of secrets in the result of plainWords.
 var secretWords = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(^| )(` + strings.Join([]string{
 		`pass ?words?`, `passwds?`, `pwd`, `pass ?phrases?`, `pass ?codes?`, `secrets?`, `client secret`, `credentials?`,
@@ -163,24 +157,22 @@ var secretWords = sync.OnceValue(func() *regexp.Regexp {
 	}, "|") + `)( |$)`)
 })
 
-// Mentions reports whether a text for people, such as the title of a field or
-// the message of a form, names a secret anywhere. It is for warnings: it rather
-// finds too much than too little.
+// Mentions reports whether a text such as the title of a field or the message of a
+// form mentions a secret. It is for warnings and prefers false positives.
 func Mentions(text string) bool {
 	return secretWords().MatchString(plainWords(text)) || secretWords().MatchString(plainWords(unleet.Replace(strings.ToLower(text))))
 }
 
-// unleet undoes digits and signs that stand for letters.
+// unleet replaces digits and signs that are used as letters.
 var unleet = strings.NewReplacer("0", "o", "1", "l", "3", "e", "4", "a", "5", "s", "7", "t", "@", "a", "$", "s", "!", "i")
 
 // lookalikes are letters of other scripts that look like Latin ones.
 var lookalikes = map[rune]rune{'а': 'a', 'е': 'e', 'о': 'o', 'р': 'p', 'с': 'c', 'х': 'x', 'у': 'y', 'ѕ': 's', 'і': 'i', 'ј': 'j', 'ԁ': 'd', 'һ': 'h', 'ԝ': 'w', 'к': 'k', 'т': 't', 'п': 'n',
 	'α': 'a', 'ο': 'o', 'ρ': 'p', 'ѵ': 'v', 'ν': 'v', 'ε': 'e', 'ι': 'i', 'κ': 'k', 'ᴏ': 'o', 'ꜱ': 's'}
 
-// plainWords writes a text as lower-case words with single spaces between them:
-// apiKey, API_KEY and "API-key" all become "api key". What cannot be seen is
-// left out, and letters that only look Latin become Latin, unless the whole
-// text is of another script.
+// plainWords returns a text as lower-case words with single spaces: apiKey,
+// API_KEY and "API-key" all become "api key". It removes invisible characters and
+// replaces letters that look Latin, unless the text has no Latin letter.
 func plainWords(s string) string {
 	latin := strings.IndexFunc(s, func(r rune) bool { return r < 0x80 && unicode.IsLetter(r) }) >= 0
 	var b strings.Builder

@@ -215,7 +215,7 @@ func TestValues(t *testing.T) {
 
 // leaks reports whether a secret stands in a text in some spelling.
 func leaks(text, secret string) bool {
-	return slices.ContainsFunc(spellings(secret), func(s string) bool { return strings.Contains(text, s) })
+	return slices.ContainsFunc(encodings(secret), func(s string) bool { return strings.Contains(text, s) })
 }
 
 // Whatever it is given, the result is as good JSON as before, and redacting it

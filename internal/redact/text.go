@@ -9,8 +9,8 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// patterns finds texts that are secrets whatever they stand under. What comes
-// before the secret is the first group that matched, if any.
+// patterns matches secrets that need no name. The first group, if any, is the
+// prefix before the secret.
 var patterns = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`((?i:\b(?:bearer|basic|dpop)\s+))[A-Za-z0-9._~+/=-]{12,}` +
 		`|\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*` + // JWT
@@ -20,11 +20,11 @@ var patterns = sync.OnceValue(func() *regexp.Regexp {
 		`|-----BEGIN [A-Z ]*PRIVATE KEY-----[^-]*(?:-----END [A-Z ]*PRIVATE KEY-----)?`)
 })
 
-// Text returns a text without its secrets: the known values, what stands after
-// a telling name ("password=…", "--token …", "Authorization: …", `"api_key":
-// "…"`), passwords and telling parameters of URLs and DSNs, and texts that look
-// like a secret (bearer tokens, JWTs, private keys, well-known key prefixes). A
-// text that is JSON is treated as JSON. Everything else stays as it is.
+// Text returns a text without its secrets: the known values, values of secret
+// names ("password=…", "--token …", "Authorization: …", `"api_key": "…"`),
+// passwords and secret parameters of URLs and DSNs, and texts that look like a
+// secret (bearer tokens, JWTs, private keys, well-known key prefixes). It treats a
+// JSON text like [Values.JSON].
 func (v *Values) Text(s string) string {
 	if looksJSON(s) {
 		if raw := []byte(s); rawjson.Check(raw) == nil {
@@ -34,7 +34,7 @@ func (v *Values) Text(s string) string {
 	return v.text(s)
 }
 
-// text is Text for what is not JSON.
+// text is Text for text that is not JSON.
 func (v *Values) text(s string) string {
 	if len(s) < 3 {
 		return s
@@ -59,10 +59,8 @@ func byPattern(s string) string {
 	if len(s) < 14 {
 		return s
 	}
-	re := patterns()
-	var out strings.Builder
-	last := 0
-	for _, at := range re.FindAllStringSubmatchIndex(s, -1) {
+	out := marker{s: s}
+	for _, at := range patterns().FindAllStringSubmatchIndex(s, -1) {
 		from := at[0]
 		if at[2] >= 0 {
 			from = at[3]
@@ -70,18 +68,32 @@ func byPattern(s string) string {
 				continue
 			}
 		}
-		out.WriteString(s[last:from])
-		out.WriteString(Mark)
-		last = at[1]
+		out.mark(from, at[1])
 	}
-	if last == 0 {
-		return s
-	}
-	return out.String() + s[last:]
+	return out.String()
 }
 
-// word reports whether a text is an ordinary word, which a machine does not
-// make up.
+// A marker replaces parts of s, in order, by Mark.
+type marker struct {
+	s    string
+	b    strings.Builder
+	last int // end of the last replaced part
+}
+
+func (m *marker) mark(from, to int) {
+	m.b.WriteString(m.s[m.last:from])
+	m.b.WriteString(Mark)
+	m.last = to
+}
+
+func (m *marker) String() string {
+	if m.last == 0 {
+		return m.s
+	}
+	return m.b.String() + m.s[m.last:]
+}
+
+// word reports whether a text is an ordinary word rather than a generated value.
 func word(s string) bool {
 	s = strings.TrimRight(s, ".,:;!?)")
 	if s == "" {
@@ -99,10 +111,8 @@ var variables = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\$\{[A-Za-z_][\w:.-]*?\}|\$[A-Za-z_]\w*|%[A-Za-z_]\w*%`)
 })
 
-// Reference reports whether a value is empty or only refers to a secret, such as
-// ${TOKEN} or "Bearer $TOKEN". A default within the reference is a value.
-func Reference(value string) bool { return reference(value) }
-
+// reference reports whether a value is empty or only refers to a secret, such as
+// ${TOKEN} or "Bearer $TOKEN". A reference with a default is a value.
 func reference(value string) bool {
 	value = strings.TrimSpace(value)
 	if value == Mark || value == "" {
@@ -121,8 +131,9 @@ func reference(value string) bool {
 	return false
 }
 
-// nothing reports whether a value is none, or only stands for one.
-func nothing(value string) bool {
+// harmless reports whether a value is a placeholder, a literal such as true, or a
+// reference.
+func harmless(value string) bool {
 	switch strings.ToLower(value) {
 	case "true", "false", "null", "none", "nil", "undefined", "yes", "no":
 		return true
@@ -137,33 +148,28 @@ func nothing(value string) bool {
 	return reference(value)
 }
 
-// pairs hides the values of telling names: name=value, name: value, "name":
-// "value", also inside quotes that are escaped.
+// pairs hides the values of secret names: name=value, name: value, "name":
+// "value", also with escaped quotes.
 func pairs(s string) string {
-	var out strings.Builder
-	last := 0
+	out := marker{s: s}
 	for i := 0; i < len(s); {
 		j := strings.IndexAny(s[i:], "=:")
 		if j < 0 {
 			break
 		}
-		from, to := pairAt(s, i+j, last)
+		from, to := pairAt(s, i+j, out.last)
 		if from < 0 {
 			i += j + 1
 			continue
 		}
-		out.WriteString(s[last:from])
-		out.WriteString(Mark)
-		last, i = to, to
+		out.mark(from, to)
+		i = to
 	}
-	if last == 0 {
-		return s
-	}
-	return out.String() + s[last:]
+	return out.String()
 }
 
-// pairAt returns where the secret value of the pair with a separator at some
-// place lies, or -1. What stands before floor is not part of the pair.
+// pairAt returns the range of the secret value of the pair whose separator is at
+// at, or -1. The pair starts at floor or later.
 func pairAt(s string, at, floor int) (from, to int) {
 	name, quoted, begin := nameBefore(s, at, floor)
 	if name == "" || at+1 >= len(s) {
@@ -180,25 +186,25 @@ func pairAt(s string, at, floor int) (from, to int) {
 	if s[at] == '=' && (s[at+1] == '=' || strings.IndexByte("=!<>:", s[at-1]) >= 0) {
 		return -1, 0
 	}
-	telling := Name
+	secret := Name
 	if begin > floor && strings.IndexByte("?&;#", s[begin-1]) >= 0 || name[0] == '-' || name == strings.ToUpper(name) {
-		telling = Setting
+		secret = Setting
 	}
-	if !telling(strings.TrimLeft(name, "-")) {
+	if !secret(strings.TrimLeft(name, "-")) {
 		return -1, 0
 	}
 	from, to = valueAt(s, at+1, "&;<>")
-	if from < 0 || nothing(s[from:to]) {
+	if from < 0 || harmless(s[from:to]) {
 		return -1, 0
 	}
 	if isDSN(name) {
-		return -1, 0 // its password is hidden by its place
+		return -1, 0 // passwords hides its password
 	}
 	return from, to
 }
 
-// nameBefore returns the name that a separator follows, whether it is in quotes,
-// and where it begins.
+// nameBefore returns the name before a separator, whether it is in quotes, and its
+// start.
 func nameBefore(s string, at, floor int) (name string, quoted bool, begin int) {
 	end := at
 	for end > floor && s[end-1] == ' ' && at-end < 2 {
@@ -223,15 +229,15 @@ func nameByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.' || c == '$' || c == '@' || c >= utf8.RuneSelf
 }
 
-// afterColon is for "Authorization: …" and "password: …". In prose a colon
-// follows many a word, so what is an ordinary word stays.
+// afterColon is pairAt for "Authorization: …" and "password: …". It keeps ordinary
+// words, which may follow a colon in prose.
 func afterColon(s string, at int, name string, begin, floor int) (from, to int) {
 	switch strings.ToLower(name) {
 	case "authorization", "proxy-authorization":
 		return credentialsAt(s, at+1)
 	case "cookie", "set-cookie":
 		from, to = lineAt(s, at+1)
-		if !strings.Contains(s[from:to], "=") || nothing(s[from:to]) {
+		if !strings.Contains(s[from:to], "=") || harmless(s[from:to]) {
 			return -1, 0
 		}
 		return from, to
@@ -247,7 +253,7 @@ func afterColon(s string, at int, name string, begin, floor int) (from, to int) 
 		return -1, 0
 	}
 	from, to = valueAt(s, at+1, ",;")
-	if from < 0 || nothing(s[from:to]) {
+	if from < 0 || harmless(s[from:to]) {
 		return -1, 0
 	}
 	if inQuotes := s[from-1] == '"' || s[from-1] == '\''; !inQuotes && (word(s[from:to]) || to-from < 4) {
@@ -256,7 +262,7 @@ func afterColon(s string, at int, name string, begin, floor int) (from, to int) 
 	return from, to
 }
 
-// lineAt returns the rest of a line, or of the quotes that it stands in.
+// lineAt returns the range of the rest of a line, or up to a quote.
 func lineAt(s string, i int) (from, to int) {
 	for i < len(s) && (s[i] == ' ' || s[i] == '\t') {
 		i++
@@ -267,18 +273,18 @@ func lineAt(s string, i int) (from, to int) {
 	return i, len(s)
 }
 
-// credentialsAt returns where the credentials of an Authorization header lie:
-// after the scheme, if there is one.
+// credentialsAt returns the range of the credentials of an Authorization header,
+// without the scheme.
 func credentialsAt(s string, i int) (from, to int) {
 	from, to = lineAt(s, i)
 	scheme, rest, ok := strings.Cut(s[from:to], " ")
 	if !ok || rest == "" || !knownScheme(scheme) {
-		if to = from + len(scheme); nothing(scheme) || word(scheme) {
+		if to = from + len(scheme); harmless(scheme) || word(scheme) {
 			return -1, 0
 		}
 		return from, to
 	}
-	if first, more, prose := strings.Cut(rest, " "); nothing(rest) || prose && word(first) && more != "" {
+	if first, more, prose := strings.Cut(rest, " "); harmless(rest) || prose && word(first) && more != "" {
 		return -1, 0
 	}
 	return from + len(scheme) + 1, to
@@ -292,8 +298,8 @@ func knownScheme(s string) bool {
 	return false
 }
 
-// valueAt returns where a value lies: inside its quotes, or up to white space, a
-// quote or one of the stops. It returns -1 if there is none.
+// valueAt returns the range of a value: inside its quotes, or up to white space, a
+// quote or one of stops. It returns -1 if there is none.
 func valueAt(s string, i int, stops string) (from, to int) {
 	for i < len(s) && (s[i] == ' ' || s[i] == '\t') {
 		i++
@@ -316,8 +322,8 @@ func valueAt(s string, i int, stops string) (from, to int) {
 	return i, to
 }
 
-// quoteEnd returns where the text in the quotes that open at some place ends.
-// Escapes is how many backslashes stand before the quote.
+// quoteEnd returns the end of the text in the quotes that open at open, which
+// escapes backslashes precede.
 func quoteEnd(s string, open, escapes int) int {
 	slashes := 0
 	for i := open + 1; i < len(s); i++ {
@@ -335,10 +341,9 @@ func quoteEnd(s string, open, escapes int) int {
 	return len(s)
 }
 
-// flags hides the values of telling flags: --token value.
+// flags hides the values of secret flags: --token value.
 func flags(s string) string {
-	var out strings.Builder
-	last := 0
+	out := marker{s: s}
 	for i := 0; ; {
 		j := strings.Index(s[i:], "--")
 		if j < 0 {
@@ -354,15 +359,11 @@ func flags(s string) string {
 			continue
 		}
 		from, to := valueAt(s, end, "")
-		if from < 0 || nothing(s[from:to]) || s[from] == '-' || !Name(s[begin:end]) && (word(s[from:to]) || isPath(s[from:to])) {
+		if from < 0 || harmless(s[from:to]) || s[from] == '-' || !Name(s[begin:end]) && (word(s[from:to]) || isPath(s[from:to])) {
 			continue
 		}
-		out.WriteString(s[last:from])
-		out.WriteString(Mark)
-		last, i = to, to
+		out.mark(from, to)
+		i = to
 	}
-	if last == 0 {
-		return s
-	}
-	return out.String() + s[last:]
+	return out.String()
 }

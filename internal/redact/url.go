@@ -3,52 +3,47 @@ package redact
 import (
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
 )
 
-// Places of passwords: in a URL, where nothing that ends the host may stand in
-// them; in a URL that holds a token for a user; and in a DSN of the MySQL driver.
+// userinfo matches the password of a URL, a token as the user of a URL, and the
+// password in a DSN of the MySQL driver.
 var userinfo = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s/:@"'?#]*:)([^\s/@"'?#]+)@` +
 		`|(\b[a-zA-Z][a-zA-Z0-9+.-]*://)([^\s/:@"'?#]{16,})@` +
 		`|(\b[^\s/:@"']+:)([^\s"']+)@(?:tcp|unix)\(`)
 })
 
-// passwords hides those of URLs and DSNs in a text.
+// passwords hides passwords of URLs and DSNs in a text.
 func passwords(s string) string {
-	var out strings.Builder
-	last := 0
+	out := marker{s: s}
 	for _, at := range userinfo().FindAllStringSubmatchIndex(s, -1) {
 		for group := 4; group < len(at); group += 4 {
 			if from, to := at[group], at[group+1]; from >= 0 && !reference(s[from:to]) {
-				out.WriteString(s[last:from])
-				out.WriteString(Mark)
-				last = to
+				out.mark(from, to)
 			}
 		}
 	}
-	if last == 0 {
-		return s
-	}
-	return out.String() + s[last:]
+	return out.String()
 }
 
-// isDSN reports whether the value of a name is an address with, perhaps, a
-// password in it: the address is worth seeing.
+// isDSN reports whether the value of a name is an address that may have a
+// password; only the password is hidden.
 func isDSN(name string) bool {
 	p := strings.ReplaceAll(plainWords(name), " ", "")
 	return strings.HasSuffix(p, "dsn") || strings.HasSuffix(p, "connectionstring")
 }
 
-// loose finds the password of a URL that is not well formed: it holds a slash.
+// loose matches a password with a slash, in a URL that is not well formed.
 var loose = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(://[^\s/:@]*:)[^\s@]+@`)
 })
 
-// URL returns a URL without its password, its telling parameters and the known
-// values. Everything else stays byte for byte.
+// URL returns a URL without its password, its secret parameters and the known
+// values. The rest is unchanged.
 func (v *Values) URL(s string) string {
 	rest, fragment, hasFragment := strings.Cut(v.Known(s), "#")
 	rest, query, hasQuery := strings.Cut(rest, "?")
@@ -65,8 +60,8 @@ func (v *Values) URL(s string) string {
 	return byPattern(out)
 }
 
-// userOf hides the password of a URL, or the user if there is none: over HTTP it
-// is a token then.
+// userOf hides the password of a URL, or the user of an HTTP URL without a
+// password, which is a token.
 func userOf(s string) string {
 	scheme, rest, ok := strings.Cut(s, "://")
 	if !ok {
@@ -94,9 +89,9 @@ func userOf(s string) string {
 	return s
 }
 
-// query hides the telling parameters of a query.
+// query hides the secret parameters of a query.
 func (v *Values) query(q string) string {
-	answer := strings.Contains("&"+q, "&code=") && strings.Contains("&"+q, "&state=") // of a login
+	login := strings.Contains("&"+q, "&code=") && strings.Contains("&"+q, "&state=")
 	var out strings.Builder
 	for part := range strings.SplitSeq(q, "&") {
 		if out.Len() > 0 {
@@ -107,12 +102,12 @@ func (v *Values) query(q string) string {
 			out.WriteString(part)
 			continue
 		}
-		out.WriteString(name + "=" + v.parameter(name, value, answer))
+		out.WriteString(name + "=" + v.parameter(name, value, login))
 	}
 	return out.String()
 }
 
-func (v *Values) parameter(name, value string, answer bool) string {
+func (v *Values) parameter(name, value string, login bool) string {
 	plainName, err := url.QueryUnescape(name)
 	if err != nil {
 		plainName = name
@@ -122,12 +117,12 @@ func (v *Values) parameter(name, value string, answer bool) string {
 		plain = value
 	}
 	switch {
-	case nothing(plain):
+	case harmless(plain):
 	case isDSN(plainName):
 		if clean := v.DSN(plain); clean != plain {
 			return clean
 		}
-	case Setting(plainName), answer && (plainName == "code" || plainName == "state"):
+	case Setting(plainName), login && (plainName == "code" || plainName == "state"):
 		return Mark
 	case strings.Contains(plain, "://"):
 		if clean := v.URL(plain); clean != plain {
@@ -149,17 +144,17 @@ func (v *Values) DSN(s string) string {
 	return v.text(s)
 }
 
-// DSNs returns a text about databases without the passwords of the DSNs in it,
-// also of those that are not well formed, as they stand in the errors of drivers.
+// DSNs returns a text without the passwords of DSNs, also of those that are not
+// well formed, as in the errors of drivers.
 func (v *Values) DSNs(s string) string {
 	return v.Text(loose().ReplaceAllString(s, "${1}"+Mark+"@"))
 }
 
-// Header returns the value of a header without its secret. The scheme of
-// credentials stays, and a challenge, which holds no secret.
+// Header returns the value of a header without its secret. It keeps the scheme of
+// credentials and challenges, which have no secret.
 func (v *Values) Header(name, value string) string {
 	switch low := strings.ToLower(name); {
-	case nothing(value), low == "www-authenticate":
+	case harmless(value), low == "www-authenticate":
 		return value
 	case strings.HasSuffix(low, "authorization"):
 		if scheme, rest, ok := strings.Cut(value, " "); ok && rest != "" && knownScheme(scheme) {
@@ -194,10 +189,10 @@ func (v *Values) word(previous, w string) string {
 	return v.Text(w)
 }
 
-// Arg returns one word of a command line without what its place tells to be
-// secret: the word follows a telling flag, assigns to a telling name, is a
-// header, or has the password or the parameters of an address in it. Previous is
-// the word before it. Unlike [Values.Args], it does not search the word.
+// Arg returns one word of a command line without a secret found by its place: the
+// word follows a secret flag, assigns to a secret name, is a header, or has the
+// password or parameters of an address. Previous is the word before it. Unlike
+// [Values.Args], it does not search the word for other secrets.
 func (v *Values) Arg(previous, w string) string {
 	flag := strings.HasPrefix(previous, "-") && !strings.ContainsAny(previous, "= ")
 	name, value, pair := strings.Cut(w, "=")
@@ -230,8 +225,8 @@ func (v *Values) Arg(previous, w string) string {
 	return w
 }
 
-// AttachedPassword returns the password of a word such as -pSECRET123, which
-// database clients take, or nothing: letters and digits, and no path, address or
+// AttachedPassword returns the password of a word such as -pSECRET123, as database
+// clients take it, or "". It has letters and digits and is no path, address or
 // port.
 func AttachedPassword(w string) string {
 	value, ok := strings.CutPrefix(w, "-p")
@@ -241,11 +236,10 @@ func AttachedPassword(w string) string {
 	return value
 }
 
-// setting hides the value of a telling name. Of an address only the password is
-// hidden.
+// setting hides the value of a secret name; of an address only the password.
 func (v *Values) setting(name, value string) string {
 	switch {
-	case nothing(value), !Name(name) && isPath(value): // --tls-key key.pem
+	case harmless(value), !Name(name) && isPath(value): // --tls-key key.pem
 		return value
 	case isDSN(name):
 		return v.DSN(value)
@@ -255,17 +249,11 @@ func (v *Values) setting(name, value string) string {
 
 // isPath reports whether a value names a file, which is not secret.
 func isPath(value string) bool {
-	for _, p := range []string{"/", "./", "../", "~/", ".\\", "..\\"} {
-		if strings.HasPrefix(value, p) {
-			return true
-		}
-	}
-	for _, s := range []string{".pem", ".key", ".crt", ".json", ".txt"} {
-		if strings.HasSuffix(value, s) {
-			return true
-		}
-	}
-	return len(value) > 2 && value[1] == ':' && value[2] == '\\'
+	starts := func(p string) bool { return strings.HasPrefix(value, p) }
+	ends := func(s string) bool { return strings.HasSuffix(value, s) }
+	return slices.ContainsFunc([]string{"/", "./", "../", "~/", ".\\", "..\\"}, starts) ||
+		slices.ContainsFunc([]string{".pem", ".key", ".crt", ".json", ".txt"}, ends) ||
+		len(value) > 2 && value[1] == ':' && value[2] == '\\'
 }
 
 // isUser reports whether a flag takes user:password.

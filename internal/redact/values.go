@@ -15,26 +15,25 @@ import (
 )
 
 const (
-	// MinValue is the least length in bytes of a value that is searched for
-	// everywhere. A shorter one would tear holes into ordinary text, and the
-	// holes would tell what it is: it is hidden by its name only.
+	// MinValue is the minimum length in bytes of a value that is hidden
+	// everywhere. A shorter one occurs in ordinary text, where the gaps would
+	// reveal it, so it is hidden by its name only.
 	MinValue = 6
 
-	// minEncoded is the length from which it is also looked for in base64.
+	// minEncoded is the minimum length of a value that is hidden in base64.
 	minEncoded = 8
 
-	// maxLearned is how many values of one owner [Values.Add] remembers. Tokens
-	// are renewed, and old ones are worth nothing.
+	// maxLearned is the number of values of one owner that [Values.Add] keeps.
+	// Tokens are renewed, and old ones are useless.
 	maxLearned = 64
 )
 
-// common are values that stand in ordinary text. Hiding them everywhere would
-// tell what they are.
+// common are values that occur in ordinary text. Hiding them would reveal them.
 var common = setOf(`password passwd secret token bearer basic default localhost enabled disabled undefined postgres postgresql mysql sqlite mariadb mongodb
 	example changeme administrator public private develop developer development production staging testing username anonymous`)
 
-// Values are secrets that are known, by owner. The zero value is empty and
-// ready, a nil one stays empty. All methods may be called from many goroutines.
+// Values is a set of known secrets by owner. The zero value is empty and ready to
+// use; nil has no secrets. It is safe for concurrent use.
 type Values struct {
 	mu      sync.Mutex
 	set     map[string][]string // by owner, from Set
@@ -43,14 +42,14 @@ type Values struct {
 	changes atomic.Int64
 }
 
-// New returns the values given, under no owner.
+// New returns a set of secrets without an owner.
 func New(secrets ...string) *Values {
 	v := &Values{}
 	v.Set("", secrets)
 	return v
 }
 
-// Set replaces what an owner, such as a server, has set before. Nil removes it.
+// Set replaces the secrets of an owner, such as a server. Nil removes them.
 func (v *Values) Set(owner string, secrets []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -61,8 +60,8 @@ func (v *Values) Set(owner string, secrets []string) {
 	v.compile()
 }
 
-// Add remembers one more value of an owner, such as the token of a login. It
-// keeps the newest 64.
+// Add adds a secret of an owner, such as the token of a login. It keeps the newest
+// 64.
 func (v *Values) Add(owner, secret string) {
 	if !findable(secret) {
 		return
@@ -80,8 +79,8 @@ func (v *Values) Add(owner, secret string) {
 	v.compile()
 }
 
-// Changes counts how often the values have changed, so that what was redacted
-// before can be redacted again.
+// Changes returns the number of changes of the set. After a change, text that was
+// redacted before needs to be redacted again.
 func (v *Values) Changes() int64 {
 	if v == nil {
 		return 0
@@ -89,8 +88,8 @@ func (v *Values) Changes() int64 {
 	return v.changes.Load()
 }
 
-// Known returns a text without the known values, in all their spellings.
-// Nothing is hidden by its name: that is for [Values.Text].
+// Known returns a text without the known values, in all their encodings. It hides
+// nothing by its name; see [Values.Text].
 func (v *Values) Known(s string) string {
 	if v == nil {
 		return s
@@ -105,19 +104,19 @@ func findable(secret string) bool {
 	return len(secret) >= MinValue && !common[strings.ToLower(secret)]
 }
 
-// compile prepares the search. The lock is held.
+// compile prepares the search. The caller holds v.mu.
 func (v *Values) compile() {
 	found := map[string]bool{}
 	for _, list := range []map[string][]string{v.set, v.learned} {
 		for _, secret := range slices.Concat(slices.Collect(maps.Values(list))...) {
 			if findable(secret) {
-				for _, s := range spellings(secret) {
+				for _, s := range encodings(secret) {
 					found[s] = len(s) >= MinValue
 				}
 			}
 		}
 	}
-	// The longest first: one may hold another.
+	// The longest first, because one may contain another.
 	all := slices.SortedFunc(maps.Keys(found), func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	var pairs []string
 	for _, s := range all {
@@ -133,12 +132,11 @@ func (v *Values) compile() {
 	v.find.Store(strings.NewReplacer(pairs...))
 }
 
-// spellings are the forms in which a secret appears: as it is, inside JSON,
-// inside a URL, and inside base64.
-func spellings(secret string) []string {
+// encodings returns a secret as it is, and as in JSON, in a URL and in base64.
+func encodings(secret string) []string {
 	all := []string{secret, string(rawjson.AppendString(nil, secret))}
 	all[1] = all[1][1 : len(all[1])-1]
-	if quoted, err := json.Marshal(secret); err == nil { // escapes <, > and &, too
+	if quoted, err := json.Marshal(secret); err == nil { // also escapes <, > and &
 		all = append(all, strings.Trim(string(quoted), `"`))
 	}
 	for _, escaped := range []string{url.QueryEscape(secret), url.PathEscape(secret), url.UserPassword("", secret).String()[1:]} {
@@ -150,7 +148,7 @@ func spellings(secret string) []string {
 	return all
 }
 
-// lowerEscapes writes %2F as %2f.
+// lowerEscapes replaces %2F by %2f.
 func lowerEscapes(s string) string {
 	b := []byte(s)
 	for i := 0; i+2 < len(b); i++ {
@@ -162,16 +160,16 @@ func lowerEscapes(s string) string {
 	return string(b)
 }
 
-// inBase64 returns what base64 of any text that holds the secret has in it: one
-// form for each of the three places where the secret can begin in a group of
-// three bytes, without the characters that depend on its neighbours.
+// inBase64 returns the substrings of which base64 of any text that contains the
+// secret has one: one for each offset in a group of three bytes, without the
+// characters that depend on neighbouring bytes.
 func inBase64(secret string) []string {
 	var all []string
 	for _, enc := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 		all = append(all, enc.EncodeToString([]byte(secret)))
 		for before := range 3 {
 			text := enc.EncodeToString([]byte(strings.Repeat("\x00", before) + secret))
-			from := (before*8 + 5) / 6 // characters that hold bits of what stands before
+			from := (before*8 + 5) / 6 // characters with bits of preceding bytes
 			to := (before + len(secret)) * 8 / 6
 			all = append(all, text[from:to])
 		}
