@@ -1,14 +1,13 @@
-// Package safefile writes files so that a reader, a crash or a full disk never
-// meets half of one: what is at a name is the old content or the new, whole.
+// Package safefile writes files atomically: a file has its complete old or its
+// complete new content, even after a crash or with a full disk.
 //
-// New content is written to a file of its own beside the old one, synced to the
-// disk, and moved into place; then the directory is synced. Everything happens
-// below an [os.Root], so no name leads out of it ([WritePath] and [Update] open their own).
-// A process that is killed may leave that other file behind; [Sweep] removes it.
+// New content is written to a temporary file in the same directory, synced, and
+// renamed; then the directory is synced. All names are below an [os.Root];
+// [WritePath] and [Update] open their own. A killed process may leave its temporary
+// file; [Sweep] removes it.
 //
-// Processes that change files by reading them first do so with [Update], or hold
-// [Lock] meanwhile and write with [ReplaceSame], so that none overwrites what
-// another has written.
+// To change a file based on its content, use [Update], or hold [Lock] and write
+// with [ReplaceSame], so that no process overwrites the change of another.
 package safefile
 
 import (
@@ -26,16 +25,16 @@ func WriteFile(root *os.Root, name string, data []byte, perm fs.FileMode) error 
 	keep := false
 	if old, err := root.Lstat(name); err == nil {
 		if !old.Mode().IsRegular() {
-			return &fs.PathError{Op: "write", Path: name, Err: errors.New("it is not a regular file")}
+			return &fs.PathError{Op: "write", Path: name, Err: errors.New("not a regular file")}
 		}
 		perm, keep = old.Mode().Perm(), true
 	}
 	return write(root, name, data, perm, keep, func(temp string) error { return root.Rename(temp, name) })
 }
 
-// ReplaceSame replaces a file that has the content old. If it has another one
-// when the new one is written, the error is [ErrChanged] and nothing is
-// replaced; see [Swap].
+// ReplaceSame replaces a file that has the content old. If the content differs
+// when the file is replaced, the error is [ErrChanged] and the file is unchanged;
+// see [Swap].
 func ReplaceSame(root *os.Root, name string, data, old []byte) error {
 	info, err := root.Lstat(name)
 	if err != nil {
@@ -50,8 +49,8 @@ func ReplaceSame(root *os.Root, name string, data, old []byte) error {
 	return write(dir, base, data, info.Mode().Perm(), true, func(temp string) error { return Swap(dir, temp, base, old) })
 }
 
-// Move renames a file or directory below a root. It never replaces anything:
-// the error is then an [fs.ErrExist].
+// Move renames a file or directory below a root. If the new name exists, the error
+// is an [fs.ErrExist].
 func Move(root *os.Root, from, to string) error {
 	fromDir, err := root.Open(path.Dir(from))
 	if err != nil {
@@ -76,8 +75,8 @@ func Move(root *os.Root, from, to string) error {
 	return errors.Join(syncDir(root, path.Dir(to)), syncDir(root, path.Dir(from)))
 }
 
-// WritePath is [WriteFile] for a file named by its path. A missing directory is
-// created, for this user only.
+// WritePath is [WriteFile] for a path. It creates a missing directory with mode
+// 0700.
 func WritePath(file string, data []byte, perm fs.FileMode) error {
 	dir := filepath.Dir(file)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -91,18 +90,18 @@ func WritePath(file string, data []byte, perm fs.FileMode) error {
 	return WriteFile(root, filepath.Base(file), data, perm)
 }
 
-// Create writes a file that must not exist yet; otherwise the error is an
-// [fs.ErrExist], also when somebody else is quicker.
+// Create writes a new file. If the name exists, also if another process creates it
+// at the same time, the error is an [fs.ErrExist].
 func Create(root *os.Root, name string, data []byte, perm fs.FileMode) error {
 	if _, err := root.Lstat(name); err == nil {
 		return &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
 	}
 	return write(root, name, data, perm, false, func(temp string) error {
-		err := root.Link(temp, name) // fails if the name is taken, unlike a move
+		err := root.Link(temp, name) // fails if the name exists, unlike a rename
 		if err == nil || errors.Is(err, fs.ErrExist) {
 			return errors.Join(err, root.Remove(temp))
 		}
-		// Some file systems have no links; there the look before has to do.
+		// Some file systems have no links; there this check has to be enough.
 		if _, err := root.Lstat(name); err == nil {
 			return &fs.PathError{Op: "create", Path: name, Err: fs.ErrExist}
 		}
@@ -110,9 +109,8 @@ func Create(root *os.Root, name string, data []byte, perm fs.FileMode) error {
 	})
 }
 
-// write writes data to a file of its own and has place put it where it belongs.
-// If anything fails, that file is gone again. keep says that perm is that of an
-// older file, which the umask has nothing to say about.
+// write writes data to a temporary file and calls place to rename it. On an error
+// it removes the file. With keep the umask does not apply to perm.
 func write(root *os.Root, name string, data []byte, perm fs.FileMode, keep bool, place func(temp string) error) error {
 	dir := path.Dir(name)
 	temp, done := newTemp(dir)
@@ -133,7 +131,7 @@ func write(root *os.Root, name string, data []byte, perm fs.FileMode, keep bool,
 		err = place(temp)
 	}
 	if err != nil {
-		root.Remove(temp) // it may be gone already
+		root.Remove(temp) // place may have removed it
 		return err
 	}
 	return syncDir(root, dir)

@@ -11,33 +11,28 @@ import (
 	"time"
 )
 
-// ErrChanged is the error of [Swap] when the file is not what the caller read.
+// ErrChanged is the error of [Swap] if the file has another content than expected.
 var ErrChanged = errors.New("another program changed the file in the meantime")
 
-// errOpen says that another program could still write to the old file.
+// errOpen means that another program can still write to the old file.
 var errOpen = fmt.Errorf("%w: it has the file open for writing", ErrChanged)
 
-// maxSwaps bounds how often a file is put back while another program keeps
-// replacing it.
+// maxSwaps is the number of attempts to restore a file that another program keeps
+// replacing.
 const maxSwaps = 100
 
-// exchanged is called by [Swap] after it has exchanged the names; tests replace
-// it by another program.
+// exchanged is called by [Swap] after it has exchanged the names, for tests.
 var exchanged = func() {}
 
-// Swap gives the file temp the name of an existing file in the same directory
-// if that file still has the content old, and removes the old file. Otherwise
-// the error is [ErrChanged], or an [fs.ErrNotExist] where there is no such file
-// any more, name keeps what the other program wrote, and temp is left for the
-// caller to remove.
+// Swap replaces the file name by temp, in the same directory, if name still has
+// the content old. Otherwise the error is [ErrChanged], or an [fs.ErrNotExist] if
+// name does not exist; name is unchanged, and the caller must remove temp.
 //
-// Where the system can exchange two names in one step (Linux, macOS), the
-// comparison is repeated after the exchange: a program that saves at the last
-// moment is noticed, and its file is put back. On Linux a program that has the
-// file open for writing is noticed too, and one that opens it for writing waits
-// until it is decided which file has the name. If a program has saved to both
-// files nevertheless, the error is another one and names the file in which the
-// second version is kept.
+// On Linux and macOS Swap exchanges both names atomically and compares again, so
+// that it detects a program that saves at the last moment and restores its file.
+// On Linux it also detects a program that has the file open for writing, and makes
+// a program that opens it for writing wait for the result. If a program has written
+// to both files, the error names the file with the second version.
 func Swap(dir *os.Root, temp, name string, old []byte) error {
 	ours, err := dir.Lstat(temp)
 	if err != nil {
@@ -58,7 +53,7 @@ func Swap(dir *os.Root, temp, name string, old []byte) error {
 	exchanged()
 	changed := held.check(dir, temp)
 	if changed == nil {
-		held.Close() // who has waited until now opens the old file: that is found by comparing
+		held.Close() // a program that waited opens the old file now; compare detects it
 		changed = compare(dir, temp, old)
 	}
 	if changed == nil {
@@ -81,26 +76,26 @@ func wasWritten(dir *os.Root, name string, before fs.FileInfo) bool {
 		(now.Size() != before.Size() || !now.ModTime().Equal(before.ModTime()) || BeingWritten(dir, name))
 }
 
-// keepConflict gives a file that another program wrote a name of its own beside
-// name, and returns an error that tells it. It is no [ErrChanged]: to try again
-// would hide it.
+// keepConflict renames a file that another program wrote to a new name beside name
+// and returns an error with that name. The error is not [ErrChanged], because a
+// retry would hide it.
 func keepConflict(dir *os.Root, temp, name string) error {
 	for i := 1; ; i++ {
-		kept := fmt.Sprintf("%s.conflict-%d", name, i)
-		err := dir.Link(temp, kept)
+		copied := fmt.Sprintf("%s.conflict-%d", name, i)
+		err := dir.Link(temp, copied)
 		if errors.Is(err, fs.ErrExist) {
 			continue
 		}
 		if err != nil {
-			err = dir.Rename(temp, kept) // a file system without links
+			err = dir.Rename(temp, copied) // a file system without links
 		}
-		return errors.Join(err, fmt.Errorf("another program saved %s while it was replaced: a version that it wrote is in %s", name, kept))
+		return errors.Join(err, fmt.Errorf("another program saved %s while it was replaced: a version that it wrote is in %s", name, copied))
 	}
 }
 
-// putBack undoes an exchange. If the other program has replaced the file again
-// meanwhile, what comes out is newer than what was put back, so it is put back
-// in turn, until what comes out is what went in the time before.
+// putBack undoes an exchange. If the other program has replaced the file again,
+// the exchange returns a newer file, so putBack repeats it until it gets back the
+// file of the previous exchange.
 func putBack(dir *os.Root, temp, name string, expected fs.FileInfo) error {
 	for range maxSwaps {
 		restored, err := dir.Lstat(temp)
@@ -126,10 +121,10 @@ func putBack(dir *os.Root, temp, name string, expected fs.FileInfo) error {
 		}
 		expected = restored
 	}
-	return fmt.Errorf("another program replaces %s all the time", name)
+	return fmt.Errorf("another program keeps replacing %s", name)
 }
 
-// compare reports whether a file has a content that nobody is about to change.
+// compare returns nil if a file has the content want and is not open for writing.
 func compare(dir *os.Root, name string, want []byte) error {
 	f, err := hold(dir, name, want)
 	if err == nil {
@@ -199,8 +194,8 @@ func (f heldFile) check(dir *os.Root, name string) error {
 }
 
 // BeingWritten reports whether another program has a file open for writing, so
-// that what was read of it may be half of a new content. Only Linux tells;
-// elsewhere the answer is no.
+// that its content may be incomplete. It returns false on systems other than
+// Linux.
 func BeingWritten(root *os.Root, name string) bool {
 	f, err := root.OpenFile(name, os.O_RDONLY|dontWait, 0)
 	if err != nil {

@@ -10,20 +10,20 @@ import (
 	"path/filepath"
 )
 
-// maxUpdate bounds the files that [Update] reads.
+// maxUpdate is the maximum size of a file for [Update].
 const maxUpdate = 64 << 20
 
-// Update changes a file that several processes change: it reads the file, has
-// edit return the new content, and replaces the file, while it holds the [Lock]
-// of the directory. If a program that does not use Lock changes the file in the
-// meantime, Update starts again, for about half a second. So edit may be called
-// several times; an error of edit leaves the file as it is. edit must not wait
-// for anything: other processes wait for it.
+// Update changes a file that several processes change: it reads the file, calls
+// edit for the new content, and replaces the file, while it holds the [Lock] of
+// the directory. If a program that does not use Lock changes the file at the same
+// time, Update retries for about half a second, so edit may be called several
+// times. An error of edit leaves the file unchanged. edit must not block, because
+// other processes wait for the lock.
 //
-// A missing file has a nil old content. It is created with mode perm, and its
-// directory, where that is missing, for this user only. An existing file keeps
-// its permissions; if file is a symbolic link, its target is changed. What killed
-// processes left in the directory is removed; see [Sweep].
+// The old content of a missing file is nil. The file is created with mode perm,
+// and a missing directory with mode 0700. An existing file keeps its permissions;
+// if file is a symbolic link, its target is changed. Update calls [Sweep] for the
+// directory.
 func Update(file string, perm fs.FileMode, edit func(old []byte) ([]byte, error)) error {
 	_, err := Retry(context.Background(), func() (struct{}, error) { return struct{}{}, update(file, perm, edit) })
 	return err
@@ -50,7 +50,7 @@ func update(file string, perm fs.FileMode, edit func(old []byte) ([]byte, error)
 		return fmt.Errorf("lock %s: %w", filepath.Dir(target), err)
 	}
 	defer unlock()
-	Sweep(root, ".") // of processes that were killed while they wrote
+	Sweep(root, ".")
 	name := filepath.Base(target)
 	old, err := readRegular(root, name)
 	missing := errors.Is(err, fs.ErrNotExist)
@@ -87,7 +87,7 @@ func readRegular(root *os.Root, name string) ([]byte, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxUpdate+1))
 	if err == nil && len(data) > maxUpdate {
-		err = fmt.Errorf("%s has more than %d MiB", name, maxUpdate>>20)
+		err = fmt.Errorf("%s is larger than %d MiB", name, maxUpdate>>20)
 	}
 	return data, err
 }

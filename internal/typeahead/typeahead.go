@@ -1,4 +1,4 @@
-// Package typeahead handles what a person has typed at a terminal before a
+// Package typeahead handles input that the user typed at a terminal before a
 // program asks for it. A question that matters discards it first, so that only
 // what is typed after the question can answer it.
 package typeahead
