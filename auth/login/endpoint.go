@@ -223,7 +223,7 @@ func (p *endpoint) abandon(ctx context.Context) error {
 	}
 }
 
-// took records that the server accepted a token for a method and a set of
+// markAccepted records that the server accepted a token for a method and a set of
 // scopes.
 func (p *endpoint) markAccepted(t *token, method, stepped string) {
 	if t == nil {

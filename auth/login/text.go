@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// clip makes one short printable line of what somebody else wrote, fit for an
+// clip makes one short printable line of text from a server, for an
 // error that a terminal shows.
 func clip(text string) string {
 	const most = 200

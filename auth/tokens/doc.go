@@ -42,7 +42,7 @@ var ErrNotFound = errors.New("nothing is kept under this key")
 // ErrLocked says that another caller has held a lock for too long.
 var ErrLocked = errors.New("another program has kept the lock for too long: try again later")
 
-// A Secret is bytes that nobody may see. However it is printed, logged or
+// A Secret is bytes that must not be shown. However it is printed, logged or
 // encoded, only the word for it appears; convert it to []byte to use it.
 type Secret []byte
 

@@ -125,8 +125,8 @@ func (c *checker) value(data []byte, i int, visit func(name, value []byte)) (int
 	}
 }
 
-// next reads what follows a value inside an object or array: a comma (and in
-// an object the next name), after which there are more values, or the end.
+// next reads the end of an object or array after a value, or a comma and, in an
+// object, the next name.
 func (c *checker) next(data []byte, i int) (end int, more bool, bad *SyntaxError) {
 	i = space(data, i)
 	object := c.levels[len(c.levels)-1].object

@@ -34,7 +34,7 @@ func Cut(obj []byte, take func(name, value []byte) bool) []byte { return cut(obj
 func CutOwn(obj []byte, take func(name, value []byte) bool) []byte { return cut(obj, take, true) }
 
 func cut(obj []byte, take func(name, value []byte) bool, own bool) []byte {
-	var rest []byte // what is left, once members were taken from between others
+	var rest []byte // the remaining members, once one between others was taken
 	taken, gap := false, false
 	first, last := 0, 0 // the span of the members that follow each other
 	for m := Object(obj); m.Next(); {

@@ -1,13 +1,11 @@
 // Package rawjson reads and writes JSON as bytes, without a tree and without
 // reflection.
 //
-// Check data from outside once, with [Check], [CheckMembers] or [Scan]. Checked
-// data can then be read any number of times with [Object], [Array], [Lookup]
-// and
+// Check data from a peer once, with [Check], [CheckMembers] or [Scan]. Checked
+// data can then be read any number of times with [Object], [Array], [Lookup] and
 // [String], which do not check, report no errors and return slices of the data.
-// On unchecked data these functions still end and never panic, but their
-// results
-// mean nothing.
+// On unchecked data these functions terminate and never panic, but their results
+// are meaningless.
 //
 // Strict means: valid UTF-8, no raw control characters in strings, only the
 // escapes of RFC 8259 and no unpaired surrogates, valid numbers, no duplicate

@@ -8,10 +8,9 @@ import (
 	"sync"
 )
 
-// A checker holds what must be remembered while one value is checked: which
-// objects and arrays are open, and the names of the open objects. Everything
-// is a stack, since an object gets its next name only after all that was
-// opened inside it has been closed.
+// A checker is the state of checking one value: the open objects and arrays, and
+// the names of the open objects. All of it are stacks, because an object gets its
+// next name only after all values inside it are closed.
 type checker struct {
 	levels []level
 	names  []name
@@ -22,7 +21,7 @@ type checker struct {
 	text []byte
 }
 
-// A level is an open object or array and where its part of each stack begins.
+// A level is an open object or array with the start of its part of each stack.
 type level struct {
 	names, slots, text int32
 	object             bool
@@ -35,12 +34,12 @@ type name struct {
 	tag    uint32 // differs for most names that differ
 }
 
-// fewNames is how many names are compared one by one before an object gets a
-// hash table.
+// fewNames is the number of names that are compared one by one; an object with
+// more gets a hash table.
 const fewNames = 16
 
-// seed differs from process to process, so nobody outside can choose names
-// that collide.
+// seed is random in each process, so that a client cannot choose names that
+// collide.
 var seed = maphash.MakeSeed()
 
 var checkers = sync.Pool{New: func() any {
@@ -49,8 +48,8 @@ var checkers = sync.Pool{New: func() any {
 
 func takeChecker() *checker { return checkers.Get().(*checker) }
 
-// release gives the checker back for the next value, unless it has grown so
-// much that keeping it would hold memory for one unusual message.
+// release returns the checker to the pool, unless an unusual message made it
+// large.
 func (c *checker) release() {
 	if cap(c.names) > 4096 || cap(c.slots) > 8192 || cap(c.text) > 16<<10 {
 		return
@@ -70,8 +69,8 @@ func (c *checker) close() {
 	c.levels = c.levels[:last]
 }
 
-// name reads a name and the colon after it, and refuses the name if the
-// innermost object has it already.
+// name reads a name and the colon after it. A duplicate name in the innermost
+// object is an error.
 func (c *checker) name(data []byte, i int) (int, *SyntaxError) {
 	if i >= len(data) || data[i] != '"' {
 		return i, fault(i, "%s instead of a name in quotes", shown(data, i))
@@ -104,10 +103,10 @@ func (c *checker) textOf(data []byte, n name) []byte {
 	return from[n.start : n.start+n.length>>1]
 }
 
-// latest is the name that was read last.
+// latest returns the last name.
 func (c *checker) latest(data []byte) []byte { return c.textOf(data, c.names[len(c.names)-1]) }
 
-// add remembers a name of the innermost object; false means it was there.
+// add adds a name to the innermost object; it returns false for a duplicate.
 func (c *checker) add(data []byte, n name, text []byte) bool {
 	l := &c.levels[len(c.levels)-1]
 	own := c.names[l.names:]
@@ -124,8 +123,8 @@ func (c *checker) add(data []byte, n name, text []byte) bool {
 	return true
 }
 
-// quickTag mixes the length and both ends of a name. It may be guessed, which
-// does no harm where at most fewNames names are compared.
+// quickTag mixes the length and both ends of a name. Collisions are harmless with
+// at most fewNames names.
 func quickTag(text []byte) uint32 {
 	n := len(text)
 	if n >= 4 {

@@ -2,7 +2,7 @@ package rawjson
 
 import "bytes"
 
-// Members walks over the members of an object that was checked:
+// Members iterates over the members of a checked object:
 //
 //	for m := rawjson.Object(raw); m.Next(); {
 //		… m.Name, m.Value …
@@ -13,8 +13,8 @@ type Members struct {
 	Name []byte
 	// Value is a slice of the object, without white space around it.
 	Value []byte
-	// Start and End are where the member lies in the object, from the opening
-	// quote of the name to the end of the value, for callers that cut it out.
+	// Start and End are the offsets of the member in the object, from the opening
+	// quote of the name to the end of the value.
 	Start, End int
 
 	raw    []byte
@@ -22,7 +22,7 @@ type Members struct {
 	at     int    // how far raw was read; 0 means that there is no object
 }
 
-// Object walks over the members of raw. If raw is not an object there are none.
+// Object iterates over the members of raw; none if raw is not an object.
 func Object(raw []byte) Members {
 	i := space(raw, 0)
 	if i < len(raw) && raw[i] == '{' {
@@ -31,7 +31,7 @@ func Object(raw []byte) Members {
 	return Members{}
 }
 
-// Next goes on to the next member and reports whether there is one.
+// Next advances to the next member and reports whether there is one.
 func (m *Members) Next() bool {
 	if !m.next() {
 		return false
@@ -51,7 +51,7 @@ func (m *Members) next() bool {
 	return ok
 }
 
-// name goes on to the next name and returns where its value begins.
+// name advances to the next name and returns the offset of its value.
 func (m *Members) name() (at int, ok bool) {
 	i := comma(m.raw, m.at)
 	if i >= len(m.raw) || m.raw[i] != '"' {
@@ -68,14 +68,14 @@ func (m *Members) name() (at int, ok bool) {
 	return i, true
 }
 
-// value passes the value that begins at raw[i].
+// value skips the value that begins at raw[i].
 func (m *Members) value(i int) {
 	m.at = skip(m.raw, i)
 	m.End = m.at
 	m.Value = m.raw[i:m.at]
 }
 
-// Elements walks over the elements of an array that was checked.
+// Elements iterates over the elements of a checked array.
 type Elements struct {
 	// Value is a slice of the array, without white space around it.
 	Value []byte
@@ -84,7 +84,7 @@ type Elements struct {
 	at  int
 }
 
-// Array walks over the elements of raw. If raw is not an array there are none.
+// Array iterates over the elements of raw; none if raw is not an array.
 func Array(raw []byte) Elements {
 	i := space(raw, 0)
 	if i < len(raw) && raw[i] == '[' {
@@ -93,7 +93,7 @@ func Array(raw []byte) Elements {
 	return Elements{}
 }
 
-// Next goes on to the next element and reports whether there is one.
+// Next advances to the next element and reports whether there is one.
 func (e *Elements) Next() bool {
 	i := comma(e.raw, e.at)
 	if i >= len(e.raw) || e.raw[i] == ']' {
@@ -105,7 +105,7 @@ func (e *Elements) Next() bool {
 	return e.at > i
 }
 
-// comma passes white space and the comma before a member or element.
+// comma skips white space and the comma before a member or element.
 func comma(raw []byte, i int) int {
 	i = space(raw, i)
 	if i < len(raw) && raw[i] == ',' {
@@ -114,8 +114,8 @@ func comma(raw []byte, i int) int {
 	return i
 }
 
-// Lookup returns the value of the member of an object that was checked, or nil
-// if there is no such member or no object.
+// Lookup returns the value of a member of a checked object, or nil if there is no
+// such member or obj is not an object.
 func Lookup(obj []byte, name string) []byte {
 	for m := Object(obj); m.next(); {
 		if equalUnescaped(m.quoted, name) {
@@ -125,9 +125,8 @@ func Lookup(obj []byte, name string) []byte {
 	return nil
 }
 
-// LookupIn returns the value of a member of an object that is itself a member:
-// what Lookup finds in what Lookup finds, without looking for the end of the
-// outer member.
+// LookupIn is Lookup(Lookup(obj, outer), inner), without scanning to the end of
+// the outer member.
 func LookupIn(obj []byte, outer, inner string) []byte {
 	for m := Object(obj); ; {
 		i, ok := m.name()

@@ -31,10 +31,10 @@ func skip(raw []byte, i int) int {
 // JSON outside strings has all of. Those that close also have 0x04.
 const bracket = 0x59 * ones
 
-// skipNested returns the index past the object or array that begins at raw[i].
-// In checked JSON it is enough to count brackets outside strings. That is done
-// for eight bytes at once and without asking where each string ends, as strings
-// are many and short; only escapes, the end and long strings are looked at.
+// skipNested returns the index past the object or array that begins at raw[i]. In
+// checked JSON it is enough to count brackets outside strings. It does so for
+// eight bytes at once without finding the end of each string, because most strings
+// are short; only escapes, the end and long strings are handled separately.
 func skipNested(raw []byte, i int) int {
 	i++
 	depth, quoted := 1, uint64(0) // quoted is 1 inside a string
@@ -84,8 +84,8 @@ func skipNested(raw []byte, i int) int {
 	return min(i, len(raw))
 }
 
-// skipString returns the index past the closing quote of the checked string
-// whose opening quote stands before raw[i].
+// skipString returns the index past the closing quote of the checked string whose
+// opening quote is before raw[i].
 func skipString(raw []byte, i int) int {
 	for n := 0; n < 4 && i+8 <= len(raw); n++ { // most strings are short
 		x := binary.LittleEndian.Uint64(raw[i : i+8])

@@ -8,8 +8,7 @@ import (
 	"unsafe"
 )
 
-// String returns what a checked JSON string means. If raw is another value, ok
-// is false.
+// String decodes a checked JSON string. If raw is another value, ok is false.
 func String(raw []byte) (s string, ok bool) {
 	in, ok := inside(raw)
 	if !ok {
@@ -19,19 +18,19 @@ func String(raw []byte) (s string, ok bool) {
 		return string(in), true
 	}
 	means := appendUnescaped(make([]byte, 0, len(in)), in)
-	return unsafe.String(unsafe.SliceData(means), len(means)), true // nobody else has these bytes
+	return unsafe.String(unsafe.SliceData(means), len(means)), true // the bytes are not shared
 }
 
-// EqualString reports whether raw is a checked JSON string that means s.
+// EqualString reports whether raw is a checked JSON string with the value s.
 func EqualString(raw []byte, s string) bool {
 	in, ok := inside(raw)
 	return ok && equalUnescaped(in, s)
 }
 
-// long is from where on it pays not to look for the end of a string again.
+// long is the length from which finding the end of a string again is avoided.
 const long = 1 << 10
 
-// inside returns what stands between the quotes of a string.
+// inside returns the bytes between the quotes of a string.
 func inside(raw []byte) (in []byte, ok bool) {
 	i := space(raw, 0)
 	if i >= len(raw) || raw[i] != '"' {
@@ -50,8 +49,8 @@ func inside(raw []byte) (in []byte, ok bool) {
 
 // equalUnescaped compares the inside of a checked string with s.
 func equalUnescaped(in []byte, s string) bool {
-	// An escape is longer than what it means, so a string of the same length
-	// can be equal only if it has none.
+	// An escape is longer than its character, so a string of the same length is
+	// equal only if it has none.
 	if len(in) <= len(s) {
 		return string(in) == s && bytes.IndexByte(in, '\\') < 0
 	}

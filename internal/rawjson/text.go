@@ -24,7 +24,7 @@ func special(x uint64) uint64 {
 	return ((x - spaces) | ((x ^ quotes) - ones) | ((x ^ slants) - ones)) &^ x & highs
 }
 
-// stringEnd checks the string whose opening quote stands before data[i] and
+// stringEnd checks the string whose opening quote is before data[i] and
 // returns the index past its closing quote. Quotes and backslashes are never
 // part of a longer UTF-8 sequence, so these are looked at when the end is known.
 func stringEnd(data []byte, i int) (end int, escaped bool, bad *SyntaxError) {
@@ -163,7 +163,7 @@ func unescape(in []byte, i int) (r rune, end int) {
 	return utf8.RuneError, i + 6
 }
 
-// appendUnescaped appends what the inside of a checked string means.
+// appendUnescaped appends the decoded inside of a checked string.
 func appendUnescaped(dst, in []byte) []byte {
 	for {
 		n := bytes.IndexByte(in, '\\')
@@ -181,8 +181,8 @@ func appendUnescaped(dst, in []byte) []byte {
 	}
 }
 
-// Quote quotes text that somebody else chose, at a length fit for an error: an
-// ellipsis stands for what is beyond 64 bytes.
+// Quote quotes text from a peer for an error. It replaces the text after 64 bytes
+// by an ellipsis.
 func Quote[T string | []byte](text T) string {
 	const most = 64
 	if len(text) <= most {

@@ -24,8 +24,8 @@ type revision struct {
 	// Which definition belongs to a method, for each direction.
 	requests      [2]map[string]string
 	notifications [2]map[string]string
-	// methods are all methods of the revision, also those that only stand in
-	// a definition nobody sends on its own, such as an input request.
+	// methods are all methods of the revision, including those of definitions
+	// that are only parts of messages, such as an input request.
 	methods map[string]string
 
 	mu       sync.Mutex
@@ -35,8 +35,8 @@ type revision struct {
 
 const schemaURL = "mcp://schema"
 
-// uriTemplate takes the place of the validator library's own check, which
-// takes the operators of RFC 6570, such as {/path}, for mistakes.
+// uriTemplate replaces the check of the validator library, which rejects the
+// operators of RFC 6570, such as {/path}.
 var uriTemplate = jsonschema.Format{Name: "uri-template", Validate: func(v any) error {
 	s, ok := v.(string)
 	if !ok {

@@ -18,8 +18,8 @@ type Line struct {
 // Meta is the _meta member of a request of the newest revision.
 var Meta = fmt.Sprintf(`"_meta":{%q:%q,%q:{}}`, mcp.MetaProtocolVersion, mcp.Revisions()[0], mcp.MetaClientCapabilities)
 
-// Lines reads a conversation: a line "> …" goes to the server, "< …" comes from
-// it. META stands for [Meta], HELLO(revision) for a whole handshake.
+// Lines parses a conversation: "> …" is a line to the server, "< …" one from it.
+// META is replaced by [Meta], HELLO(revision) by a handshake.
 func Lines(t *testing.T, text string) (lines []Line) {
 	t.Helper()
 	for line := range strings.Lines(expand(text)) {

@@ -2,14 +2,13 @@ package uritemplate
 
 import "fmt"
 
-// Matchable returns nil if Match can separate the variables, and otherwise
-// an error that says which it cannot and how to change the template. Match
-// never matches with a template that is not matchable, so check it when a
-// template is registered.
+// Matchable returns nil if Match can separate the variables, and otherwise an
+// error that says how to change the template. A template that is not matchable
+// matches nothing.
 func (t *Template) Matchable() error { return t.unmatched }
 
 func (t *Template) ambiguity() error {
-	full := map[string]bool{} // names that stand somewhere without :length
+	full := map[string]bool{} // names that occur without :length
 	for _, p := range t.parts {
 		if p.expr == nil {
 			continue

@@ -19,9 +19,8 @@ func cut(s string, n int) string {
 	return s
 }
 
-// appendEscaped appends s with every byte outside keep percent-encoded;
-// triplets says that what is percent-encoded already stays as it is. Bytes
-// that are not UTF-8 become U+FFFD, because Match would refuse them.
+// appendEscaped appends s with every byte outside keep percent-encoded. With
+// triplets it keeps percent-encoded bytes. Invalid UTF-8 becomes U+FFFD.
 func appendEscaped(b []byte, s string, keep charset, triplets bool) []byte {
 	const upperHex = "0123456789ABCDEF"
 	if !utf8.ValidString(s) {

@@ -2,38 +2,37 @@ package uritemplate
 
 import "strings"
 
-// Match finds the values from which the template makes the URI; ok is false
-// if there are none. The whole URI must fit. A variable that the URI leaves
-// out is not in the map.
+// Match returns the values with which the template expands to the URI; ok is false
+// if there are none. A variable that is absent from the URI is not in the map.
 //
-// What an expression takes:
+// An expression matches as follows:
 //
-//   - {a} takes one or more characters of a path segment: no / ? # [ ].
-//     {+a} takes one or more characters of any kind.
-//   - {.a} {/a} {;a} {?a} {&a} {#a} take their leading character and what
-//     follows it, or nothing at all. {/a} takes one segment.
-//   - {?a,b}, {&a,b} and {;a,b} take their parameters in any order, each at
-//     most once. A parameter that the template does not name is no match.
-//   - Otherwise {a,b} gives values out from the left: with fewer values than
-//     variables the last ones are left out; with more, the last variable takes
-//     the rest, except that {/a,b} never takes a third segment.
-//   - {a*} takes any number of values, joined in the result: with / for {/a*},
-//     with . for {.a*}, and with a comma otherwise. {?a*} takes every a=…; and
-//     if it is the only exploded variable there, parameters of other names
-//     too, as name=value. MatchValues keeps them apart.
+//   - {a} matches one or more characters of a path segment: no / ? # [ ].
+//     {+a} matches one or more characters of any kind.
+//   - {.a} {/a} {;a} {?a} {&a} {#a} match their leading character and a value, or
+//     nothing. {/a} matches one segment.
+//   - {?a,b}, {&a,b} and {;a,b} match their parameters in any order, each at most
+//     once, and no other parameters.
+//   - Otherwise {a,b} assigns values from the left: with fewer values than
+//     variables the last ones are absent; with more, the last variable has the
+//     rest, except that {/a,b} never matches a third segment.
+//   - {a*} matches any number of values, joined in the result: with / for {/a*},
+//     with . for {.a*}, and with a comma otherwise. {?a*} matches every a=…; and if
+//     it is the only exploded variable of the expression, also other parameters,
+//     as name=value. MatchValues keeps them separate.
 //
-// Where text could belong to several expressions, each takes as little as it
-// can, from left to right: {a}-{b} splits "x-y-z" into "x" and "y-z" ("x%2Dy-z"
-// keeps its first two together), and a {+path} directly before {?q} ends at the
-// first question mark.
+// If text may belong to several expressions, each matches as little as possible,
+// from left to right: {a}-{b} splits "x-y-z" into "x" and "y-z" ("x%2Dy-z" keeps
+// its first two together), and a {+path} directly before {?q} ends at the first
+// question mark.
 //
 // A variable that appears more than once must have the same value each time;
 // {a:3} must be its first three characters.
 //
-// Values are percent-decoded once (a + stays a +) and are valid UTF-8 then.
-// They can contain any character, so {id} yields "../x" for "..%2Fx": who
-// makes a file name of a value must check it. Literal text must be spelled as
-// in the template, except that é and %C3%A9, and %2f and %2F, are the same.
+// Values are percent-decoded once (a + stays a +) and are valid UTF-8. They can
+// contain any character: {id} yields "../x" for "..%2Fx", so check a value before
+// using it as a file name. Literal text must be spelled as in the template, except
+// that é and %C3%A9, and %2f and %2F, are the same.
 func (t *Template) Match(uri string) (values map[string]string, ok bool) {
 	m := matcher{t: t}
 	if !m.match(uri) {
@@ -46,9 +45,8 @@ func (t *Template) Match(uri string) (values map[string]string, ok bool) {
 	return values, true
 }
 
-// MatchValues is Match with exploded variables as lists, or as pairs where
-// the URI has parameters of other names. A value that was not exploded is
-// always a string, commas and all.
+// MatchValues is Match with exploded variables as lists, or as pairs if the URI
+// has parameters of other names. The value of another variable is a string.
 func (t *Template) MatchValues(uri string) (values map[string]Value, ok bool) {
 	m := matcher{t: t}
 	if !m.match(uri) {
@@ -64,10 +62,10 @@ func (t *Template) MatchValues(uri string) (values map[string]Value, ok bool) {
 // A matcher is one attempt to match.
 type matcher struct {
 	t     *Template
-	uri   string  // in its normal spelling
+	uri   string  // in normal form
 	found []found // each name once
-	cuts  []taken // what {name:3} took
-	steps int     // characters looked at, for the tests
+	cuts  []taken // values of {name:3}
+	steps int     // number of characters visited, for tests
 }
 
 type found struct {
@@ -81,8 +79,8 @@ type taken struct {
 	text     string
 }
 
-// match works in three steps: find which stretch of the URI belongs to which
-// expression, read the values in each stretch, compare repeated variables.
+// match works in three steps: divide the URI among the expressions, read the
+// values in each part, compare repeated variables.
 func (m *matcher) match(uri string) bool {
 	if m.t.unmatched != nil || len(uri) > MaxURI {
 		return false
@@ -118,7 +116,7 @@ func (m *matcher) match(uri string) bool {
 	return ok && m.cutsAgree()
 }
 
-// fits reports whether the expression can take all of uri[start:end].
+// fits reports whether the expression can match all of uri[start:end].
 func (m *matcher) fits(e *expression, start, end int) bool {
 	if start == end {
 		return e.optional()
@@ -135,18 +133,17 @@ func (m *matcher) fits(e *expression, start, end int) bool {
 	return m.boundary(start) && m.boundary(end)
 }
 
-// boundary reports whether a stretch may begin or end at i: not in the middle
-// of a percent-triplet.
+// boundary reports whether i is not inside a percent-triplet.
 func (m *matcher) boundary(i int) bool {
 	return !(i >= 1 && m.uri[i-1] == '%' || i >= 2 && m.uri[i-2] == '%')
 }
 
-// divide gives every part its stretch of uri[start:end].
+// divide divides uri[start:end] among the parts.
 //
-// It goes backwards first: fit[k] holds the positions from which parts[k:]
-// can take everything up to the end. Each part needs one pass over the URI for
-// that. Then it goes forwards and ends each expression at the first position
-// from which the rest fits, which is the only choice that is ever made.
+// It works backwards first: fit[k] has the positions from which parts[k:] can
+// match everything up to the end, which takes one pass over the URI for each part.
+// Then it works forwards and ends each expression at the first position from which
+// the rest matches.
 func (m *matcher) divide(parts []part, start, end int) bool {
 	fit := make([]positions, len(parts)+1)
 	words := (end-start)/64 + 1
@@ -189,7 +186,7 @@ func (m *matcher) divide(parts []part, start, end int) bool {
 // fitExpression fills here with the positions from which the expression can
 // reach a position in next.
 func (m *matcher) fitExpression(e *expression, here, next positions, start, end int) {
-	reach := false // can the characters from i on reach a position in next?
+	reach := false // whether the characters from i on can reach a position in next
 	for i := end; i >= start; i-- {
 		m.steps++
 		inside := i < end && e.body.has(m.uri[i])
@@ -208,8 +205,8 @@ func (m *matcher) fitExpression(e *expression, here, next positions, start, end 
 	}
 }
 
-// fitLiteral fills here with the positions where the text stands and next
-// goes on.
+// fitLiteral fills here with the positions of the text s that are followed by a
+// position in next.
 func (m *matcher) fitLiteral(s string, here, next positions, start, end int) {
 	for i := end - len(s); i >= start; i-- {
 		m.steps++

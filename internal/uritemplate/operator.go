@@ -2,10 +2,10 @@ package uritemplate
 
 import "strings"
 
-// An operator is what stands first in an expression: it decides what is
-// written before, between and inside the values.
+// An operator defines the text before, between and inside the values of an
+// expression.
 type operator struct {
-	symbol   string // as in the template; empty for a plain {name}
+	symbol   string // first character of the expression; empty for {name}
 	lead     string // written once before the first value
 	sep      byte   // between values
 	named    bool   // values are written name=value
@@ -16,7 +16,7 @@ type operator struct {
 
 var plain = &operator{sep: ',', joint: ","}
 
-// operators are those that a symbol says.
+// operators are the operators with a symbol.
 var operators = [...]operator{
 	{symbol: "+", sep: ',', reserved: true, joint: ","},
 	{symbol: "#", lead: "#", sep: ',', reserved: true, joint: ","},
@@ -37,8 +37,7 @@ func operatorOf(symbol byte) *operator {
 	return nil
 }
 
-// A charset is a set of ASCII characters. It is a constant, so that a program
-// starts without making it.
+// A charset is a set of ASCII characters.
 type charset string
 
 func (s charset) has(c byte) bool { return strings.IndexByte(string(s), c) >= 0 }
@@ -60,14 +59,14 @@ const (
 	anything           = uriChars + "%"                     // for + and #
 	segments           = segment + "/"                      // several path segments
 	noValue    charset = " \"<>\\^`{|}\x7f"                 // never in a URI, like controls
-	written            = unreserved + "%,"                  // what a value without an operator can become
+	written            = unreserved + "%,"                  // an expanded value without an operator
 	hexDigits  charset = digits + "abcdefABCDEF"
 	lowerHex   charset = "abcdef"
 )
 
-// accepts returns what may follow the lead of the expression in a URI. It is
-// wider than what Expand writes: a person's mail address typed into a path
-// keeps its @.
+// accepts returns the characters that may follow the lead of the expression in a
+// URI. They are more than an expansion has: a mail address in a path may have an
+// @.
 func (e *expression) accepts() charset {
 	switch {
 	case e.op.reserved:
@@ -80,8 +79,7 @@ func (e *expression) accepts() charset {
 	return segment
 }
 
-// writes returns what Expand can write for the expression, lead and
-// separators included.
+// writes returns the characters of an expansion, including lead and separators.
 func (e *expression) writes() charset {
 	if e.op.reserved {
 		return anything
@@ -96,7 +94,7 @@ func (e *expression) writes() charset {
 // optional reports whether the expression may be absent from a URI.
 func (e *expression) optional() bool { return e.op.lead != "" }
 
-// triplet reports whether a percent sign and two hexadecimal digits stand at i.
+// triplet reports whether s has a percent sign and two hexadecimal digits at i.
 func triplet(s string, i int) bool {
 	return i+2 < len(s) && s[i] == '%' && hexDigits.has(s[i+1]) && hexDigits.has(s[i+2])
 }

@@ -55,8 +55,7 @@ func (p *parser) template(s string) error {
 	return nil
 }
 
-// literal takes text outside braces. What may not stand in a URI but is
-// text all the same, such as é, is percent-encoded.
+// literal parses text outside braces. It percent-encodes characters outside ASCII.
 func (p *parser) literal(offset int, s string) error {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
@@ -65,7 +64,7 @@ func (p *parser) literal(offset int, s string) error {
 		case c == '%' && !triplet(s, i):
 			return p.fail(offset+i, "a %% must be followed by two hexadecimal digits; write %%25 for the character itself")
 		case c < 0x20 || noValue.has(c):
-			return p.fail(offset+i, "the character %q may not stand in a URI; write %%%02X", c, c)
+			return p.fail(offset+i, "the character %q is not allowed in a URI; write %%%02X", c, c)
 		}
 	}
 	if !utf8.ValidString(s) {
@@ -77,7 +76,7 @@ func (p *parser) literal(offset int, s string) error {
 	return nil
 }
 
-// expression takes one pair of braces, which s includes.
+// expression parses s, an expression in braces.
 func (p *parser) expression(offset int, s string) error {
 	e := &expression{offset: offset, source: s, op: plain}
 	body := s[1 : len(s)-1]
@@ -88,7 +87,7 @@ func (p *parser) expression(offset int, s string) error {
 	if op := operatorOf(body[0]); op != nil {
 		e.op, body, at = op, body[1:], at+1
 	} else if strings.IndexByte("=,!@|", body[0]) >= 0 {
-		return p.fail(at, "the operator %q is reserved and has no meaning yet; use one of + # . / ; ? & or none", body[0])
+		return p.fail(at, "the operator %q is reserved; use one of + # . / ; ? & or none", body[0])
 	}
 	for spec := range strings.SplitSeq(body, ",") {
 		v, err := p.variable(at, spec)
@@ -143,10 +142,10 @@ func (p *parser) name(offset int, s string) error {
 			i += 2
 		case c == '.' && i > 0 && i+1 < len(s) && s[i-1] != '.':
 		case c == '.':
-			return p.fail(offset+i, "a dot must stand between two other characters of a name")
+			return p.fail(offset+i, "a dot must be between two other characters of a name")
 		default:
 			r, _ := utf8.DecodeRuneInString(s[i:])
-			return p.fail(offset+i, "the character %q may not stand in a variable's name; letters, digits, _ and . may", r)
+			return p.fail(offset+i, "the character %q is not allowed in a variable's name; use letters, digits, _ and .", r)
 		}
 	}
 	return nil

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// read takes the values out of the stretch of the URI that belongs to the
-// expression, and reports whether they can be.
+// read reads the values in the part s of the URI that belongs to the expression,
+// and reports whether they are valid.
 func (m *matcher) read(e *expression, s string) bool {
 	m.steps += len(s)
 	if s == "" {
@@ -20,7 +20,7 @@ func (m *matcher) read(e *expression, s string) bool {
 	last := len(e.vars) - 1
 	for _, v := range e.vars[:last] {
 		value, rest, more := strings.Cut(s, string(rune(e.op.sep)))
-		if !m.keep(e, v, value) {
+		if !m.add(e, v, value) {
 			return false
 		}
 		if !more {
@@ -35,10 +35,10 @@ func (m *matcher) read(e *expression, s string) bool {
 	if e.op.symbol == "/" && strings.IndexByte(s, '/') >= 0 {
 		return false
 	}
-	return m.keep(e, v, s)
+	return m.add(e, v, s)
 }
 
-// readList takes every value of an exploded variable.
+// readList reads the values of an exploded variable.
 func (m *matcher) readList(e *expression, v variable, s string) bool {
 	items := make([]string, 0, 1+strings.Count(s, string(rune(e.op.sep))))
 	for raw := range strings.SplitSeq(s, string(rune(e.op.sep))) {
@@ -48,17 +48,17 @@ func (m *matcher) readList(e *expression, v variable, s string) bool {
 		}
 		items = append(items, item)
 	}
-	return m.note(e, v, List(items...))
+	return m.addValue(e, v, List(items...))
 }
 
-// A parameterRun collects what an expression with names takes.
+// A parameterRun collects the parameters for exploded variables.
 type parameterRun struct {
-	lists map[string][]string // of exploded variables, by their key
-	other []Pair              // parameters that no variable is named after
-	all   []Pair              // the exploded ones and the others, in order
+	lists map[string][]string // values of exploded variables by key
+	other []Pair              // parameters without a variable
+	all   []Pair              // both in order
 }
 
-// readNamed takes name=value parameters in any order.
+// readNamed reads name=value parameters in any order.
 func (m *matcher) readNamed(e *expression, s string) bool {
 	if s == "" {
 		return true
@@ -73,7 +73,7 @@ func (m *matcher) readNamed(e *expression, s string) bool {
 		}
 		i := slices.IndexFunc(e.vars, func(v variable) bool { return v.key == name })
 		if i >= 0 && !e.vars[i].explode {
-			if seen[i] || !m.keep(e, e.vars[i], value) {
+			if seen[i] || !m.add(e, e.vars[i], value) {
 				return false
 			}
 			seen[i] = true
@@ -83,11 +83,10 @@ func (m *matcher) readNamed(e *expression, s string) bool {
 			return false
 		}
 	}
-	return m.noteExploded(e, &run)
+	return m.addExploded(e, &run)
 }
 
-// add takes a parameter that is no plain variable's; known says that an
-// exploded variable has its name.
+// add adds a parameter; known says that an exploded variable has its name.
 func (r *parameterRun) add(name, value string, known bool) bool {
 	value, ok := decode(value)
 	if !ok {
@@ -102,8 +101,8 @@ func (r *parameterRun) add(name, value string, known bool) bool {
 	return true
 }
 
-// noteExploded gives the collected parameters to the exploded variables.
-func (m *matcher) noteExploded(e *expression, r *parameterRun) bool {
+// addExploded assigns the collected parameters to the exploded variables.
+func (m *matcher) addExploded(e *expression, r *parameterRun) bool {
 	exploded := 0
 	for _, v := range e.vars {
 		if v.explode {
@@ -121,15 +120,15 @@ func (m *matcher) noteExploded(e *expression, r *parameterRun) bool {
 		if len(r.other) > 0 {
 			value = Pairs(r.all...)
 		}
-		if value.kind != undefined && !m.note(e, v, value) {
+		if value.kind != undefined && !m.addValue(e, v, value) {
 			return false
 		}
 	}
 	return true
 }
 
-// keep decodes and notes the value of a variable that is not exploded.
-func (m *matcher) keep(e *expression, v variable, raw string) bool {
+// add decodes and adds the value of a variable that is not exploded.
+func (m *matcher) add(e *expression, v variable, raw string) bool {
 	s, ok := decode(raw)
 	if !ok {
 		return false
@@ -138,11 +137,11 @@ func (m *matcher) keep(e *expression, v variable, raw string) bool {
 		m.cuts = append(m.cuts, taken{v, s})
 		return true
 	}
-	return m.note(e, v, String(s))
+	return m.addValue(e, v, String(s))
 }
 
-// note remembers a value; a second one for the same name must be the same.
-func (m *matcher) note(e *expression, v variable, value Value) bool {
+// addValue adds a value. A second value for the same name must be equal.
+func (m *matcher) addValue(e *expression, v variable, value Value) bool {
 	for _, f := range m.found {
 		if f.name == v.name {
 			return f.value.join("/") == value.join("/")
@@ -152,7 +151,7 @@ func (m *matcher) note(e *expression, v variable, value Value) bool {
 	return true
 }
 
-// cutsAgree compares what {name:3} took with the whole values.
+// cutsAgree compares the values of {name:3} with the whole values.
 func (m *matcher) cutsAgree() bool {
 	for _, c := range m.cuts {
 		i := slices.IndexFunc(m.found, func(f found) bool { return f.name == c.variable.name })
@@ -167,7 +166,7 @@ func (m *matcher) cutsAgree() bool {
 	return true
 }
 
-// decode undoes percent-encoding once. The result must be UTF-8.
+// decode decodes percent-encoding once. The result must be UTF-8.
 func decode(s string) (string, bool) {
 	if strings.IndexByte(s, '%') < 0 {
 		return s, true
@@ -194,9 +193,9 @@ func unhex(c byte) byte {
 	return c&^0x20 - 'A' + 10
 }
 
-// normal returns the URI in the spelling in which URIs are compared: text
-// outside ASCII percent-encoded, hexadecimal digits in upper case. It reports
-// false if the string is no URI: a stray %, a space, a control, bad UTF-8.
+// normal returns the URI in the form in which URIs are compared: text outside
+// ASCII percent-encoded, hexadecimal digits in upper case. It returns false for a
+// stray %, a space, a control character or invalid UTF-8.
 func normal(uri string) (string, bool) {
 	change := false
 	for i := 0; i < len(uri); i++ {

@@ -31,8 +31,8 @@ type Template struct {
 
 // A part is literal text or an expression.
 type part struct {
-	literal string // as Expand writes it; empty for an expression
-	anchor  string // the literal in the spelling that Match compares
+	literal string // percent-encoded; empty for an expression
+	anchor  string // the literal in the normal form that Match compares
 	expr    *expression
 }
 
@@ -42,15 +42,15 @@ type expression struct {
 	source string
 	op     *operator
 	vars   []variable
-	body   charset // what may follow the lead in a URI
+	body   charset // allowed after the lead in a URI
 }
 
 // A variable is one name in an expression, with its modifier.
 type variable struct {
 	name    string
-	key     string // the name as a parameter in a URI has it, decoded
+	key     string // decoded name of the parameter in a URI
 	explode bool   // {name*}
-	prefix  int    // {name:3}; 0 means all of it
+	prefix  int    // {name:3}; 0 means none
 }
 
 // A ParseError reports where a template is invalid.

@@ -2,9 +2,9 @@ package uritemplate
 
 import "strings"
 
-// A Value is what a variable stands for: a string, a list of strings, or
-// pairs of a name and a string. The zero Value is undefined, and so are an
-// empty list and no pairs: they expand to nothing.
+// A Value is the value of a variable: a string, a list of strings, or pairs of a
+// name and a string. The zero Value is undefined, as are an empty list and no
+// pairs.
 type Value struct {
 	kind  kind
 	text  string
@@ -24,10 +24,10 @@ const (
 // A Pair is one entry of an associative value.
 type Pair struct{ Name, Value string }
 
-// String makes a Value of a string, which may be empty.
+// String returns the Value of a string, which may be empty.
 func String(s string) Value { return Value{kind: text, text: s} }
 
-// List makes a Value of several strings. It keeps the slice.
+// List returns the Value of a list. It keeps the slice.
 func List(items ...string) Value {
 	if len(items) == 0 {
 		return Value{}
@@ -35,7 +35,7 @@ func List(items ...string) Value {
 	return Value{kind: list, list: items}
 }
 
-// Pairs makes a Value of names and strings, in this order. It keeps the slice.
+// Pairs returns the Value of pairs in order. It keeps the slice.
 func Pairs(entries ...Pair) Value {
 	if len(entries) == 0 {
 		return Value{}
@@ -52,7 +52,7 @@ func (v Value) Items() []string { return v.list }
 // Entries returns the pairs, or nil if the Value has none.
 func (v Value) Entries() []Pair { return v.pairs }
 
-// join makes one string of a Value.
+// join returns a Value as one string.
 func (v Value) join(sep string) string {
 	switch v.kind {
 	case list:

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// strip leaves out whole terminal control sequences. What is not a whole one
-// stays for escape to deal with.
+// strip removes complete terminal control sequences. Incomplete ones are left for
+// escape.
 func strip(s string) string {
 	if !strings.ContainsAny(s, "\x1b\u0090\u0098\u009b\u009d\u009e\u009f") {
 		return s
@@ -25,9 +25,8 @@ func strip(s string) string {
 	return b.String()
 }
 
-// sequence is the length of the control sequence that s begins with, or 0.
-// Sequences begin with ESC and one more byte or, as one character, with that
-// byte moved up to the C1 range.
+// sequence returns the length of the control sequence at the start of s, or 0.
+// Sequences start with ESC and one more byte, or with that byte as a C1 character.
 func sequence(s string) int {
 	var kind byte
 	head := 2
@@ -62,8 +61,8 @@ func sequence(s string) int {
 	return 0
 }
 
-// csi is the length of a sequence of parameters, intermediates and a final
-// byte.
+// csi returns the length of a sequence of parameters, intermediates and a final
+// byte, or 0.
 func csi(s string, i int) int {
 	for ; i < len(s) && s[i] >= 0x30 && s[i] < 0x40; i++ {
 	}
@@ -75,9 +74,8 @@ func csi(s string, i int) int {
 	return 0
 }
 
-// stringSequence is the length of a sequence that carries text up to a
-// terminator. One that is not ended on its line counts as no sequence, so that
-// it hides nothing; its head is then shown escaped.
+// stringSequence returns the length of a sequence with text up to a terminator. It
+// returns 0 for one without a terminator on its line, so that it hides nothing.
 func stringSequence(s string, i int) int {
 	for ; i < len(s); i++ {
 		switch {
@@ -86,7 +84,7 @@ func stringSequence(s string, i int) int {
 		case s[i] == 0x1b && i+1 < len(s) && s[i+1] == '\\', s[i] == 0xc2 && i+1 < len(s) && s[i+1] == 0x9c:
 			return i + 2
 		case s[i] == '\n', s[i] == 0x1b, s[i] == 0xc2 && i+1 < len(s) && s[i+1] >= 0x80 && s[i+1] < 0xa0:
-			return 0 // also where another control begins, so that nothing is read twice
+			return 0
 		}
 	}
 	return 0

@@ -73,8 +73,8 @@ func Suspicious(s string) []string {
 	return out
 }
 
-// selected is the byte that is meant by a variation selector, in the way in
-// which bytes are commonly hidden in them.
+// selected returns the byte that a variation selector encodes in the usual way of
+// hiding bytes in them.
 func selected(r rune) byte {
 	if r >= 0xe0100 {
 		return byte(r - 0xe0100 + 16)
@@ -102,7 +102,7 @@ func mixed(s string) string {
 				start, latin, other = i, false, false
 			}
 			latin = latin || r < 0x250 && unicode.Is(unicode.Latin, r)
-			// µ and Ω of units stand beside Latin letters rightly.
+			// µ and Ω of units are allowed beside Latin letters.
 			other = other || r > 0x250 && r != 'μ' && r != 'Ω' && unicode.In(r, unicode.Cyrillic, unicode.Greek)
 			continue
 		}

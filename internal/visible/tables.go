@@ -2,8 +2,8 @@ package visible
 
 import "unicode"
 
-// always is the class of characters that are never shown as they are,
-// wherever they stand. Joiners and selectors are not among them.
+// always returns the class of a character regardless of its context; shown for
+// joiners and selectors.
 func always(r rune) class {
 	switch {
 	case r == '\n' || r == '\t':
@@ -15,7 +15,7 @@ func always(r rune) class {
 	case r >= 0x202a && r <= 0x202e, r >= 0x2066 && r <= 0x2069, r == 0x200e, r == 0x200f, r == 0x061c:
 		return bidi
 	case r >= 0xe0000 && r <= 0xe0fff:
-		return tag // with what is unassigned around them, which no font shows
+		return tag // including unassigned code points around the tags
 	case unicode.Is(blanks, r):
 		return width
 	case unicode.Is(unicode.Cf, r) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r):
@@ -26,15 +26,13 @@ func always(r rune) class {
 	return shown
 }
 
-// ordinary reports whether r is in a block of letters or punctuation in which
-// nothing is hidden and nothing combines. It saves the look into tables for
-// most of what is written.
+// ordinary reports whether r is in a block of letters or punctuation without
+// hidden and combining characters. It avoids table lookups for most text.
 func ordinary(r rune) bool {
 	return r >= 0x370 && r < 0x483 || r >= 0x2010 && r < 0x2028 || r >= 0x3040 && r < 0x3099 || r >= 0x4e00 && r < 0xa000 || r >= 0xac00 && r < 0xd7a4
 }
 
-// blanks are letters and marks that no font shows, beside the format
-// characters of category Cf.
+// blanks are invisible letters and marks outside category Cf.
 var blanks = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{Lo: 0x034f, Hi: 0x034f, Stride: 1}, // grapheme joiner
@@ -52,9 +50,8 @@ func isSelector(r rune) bool {
 
 func isSkinTone(r rune) bool { return r >= 0x1f3fb && r <= 0x1f3ff }
 
-// isEmoji reports whether r can be a picture. It is wider than Unicode's list,
-// which the standard library does not carry: symbols that are no emoji are
-// harmless beside a joiner, because both are seen.
+// isEmoji reports whether r may be an emoji. It accepts more than Unicode's list,
+// which is not in the standard library; other symbols are visible and harmless.
 func isEmoji(r rune) bool {
 	switch {
 	case r >= 0x1f000 && r <= 0x1faff, r >= 0x2190 && r <= 0x21ff, r >= 0x2300 && r <= 0x23ff,
@@ -69,7 +66,7 @@ func isEmoji(r rune) bool {
 }
 
 // joining reports whether r is a letter or mark of a script in which a joiner
-// between letters changes what is read.
+// between letters changes the text.
 func joining(r rune) bool {
 	return r >= 0x600 && unicode.In(r, joiningScripts...) && unicode.In(r, unicode.L, unicode.M)
 }

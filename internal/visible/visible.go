@@ -1,12 +1,10 @@
 // Package visible makes text from others safe to show to a user: nothing in it
-// moves the cursor, hides, reorders or imitates other text. Invisible
-// characters
+// moves the cursor, hides, reorders or imitates other text. Invisible characters
 // are written as escapes such as \u{202e}.
 //
-// Ordinary text of every script is not changed, including emoji that are joined
-// of several and the joiners that Persian and Indic scripts need.
-// Backslashes of
-// the text are not doubled: the escapes are for reading, not for decoding.
+// Ordinary text of every script is not changed, including joined emoji and the
+// joiners that Persian and Indic scripts need. Backslashes of the text are not
+// doubled: the escapes are for reading, not for decoding.
 package visible
 
 import (
@@ -61,8 +59,8 @@ func escape(s string, line bool) string {
 	return b.String()
 }
 
-// plain is the number of bytes at the start of s that are printable ASCII or
-// permitted white space. Text in other scripts goes the long way round.
+// plain returns the number of bytes at the start of s that are printable ASCII or
+// permitted white space.
 func plain(s string, line bool) int {
 	for i := 0; i < len(s); i++ {
 		c := s[i]

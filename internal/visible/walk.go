@@ -5,33 +5,33 @@ import (
 	"unicode/utf8"
 )
 
-// A class is why a character is not shown as it is.
+// A class is the reason for not showing a character as it is.
 type class int
 
 const (
 	shown    class = iota
 	control        // C0, DEL, C1, line and paragraph separators
-	bidi           // changes the order of what is read
+	bidi           // changes the direction of text
 	tag            // hidden ASCII
-	width          // takes no room
-	selector       // chooses a variant that does not exist, or one after another
-	stacked        // more marks over one letter than any language has
+	width          // has no width
+	selector       // misplaced or repeated variation selector
+	stacked        // more marks on one letter than any language uses
 	odd            // not a character
 )
 
-// maxMarks is how many combining marks one letter may carry.
+// maxMarks is the maximum number of combining marks on one letter.
 const maxMarks = 8
 
-// A walker goes over text rune by rune and remembers what stands before: a
-// joiner or a selector is right after some characters and hidden after others.
+// A walker iterates over the runes of a text and tracks the preceding ones: a
+// joiner or selector is valid after some characters and hidden after others.
 type walker struct {
 	s    string
-	at   int  // where r begins
+	at   int  // offset of r
 	size int  // of r in bytes
-	r    rune // the one looked at
+	r    rune // the current rune
 	prev rune // the one before
 	base rune // the last one before that is neither selector nor modifier
-	mark int  // combining marks since the last base, r included
+	mark int  // combining marks since the last base, including r
 }
 
 func (w *walker) next() bool {
@@ -57,7 +57,7 @@ func (w *walker) next() bool {
 	return true
 }
 
-// peek is the rune after the one looked at, or -1.
+// peek returns the next rune, or -1.
 func (w *walker) peek() rune {
 	if w.at+w.size >= len(w.s) {
 		return -1
@@ -66,7 +66,7 @@ func (w *walker) peek() rune {
 	return r
 }
 
-// verdict says whether the rune may be shown where it stands.
+// verdict returns the class of the current rune in its context.
 func (w *walker) verdict() class {
 	r := w.r
 	switch {
@@ -86,8 +86,8 @@ func (w *walker) verdict() class {
 	return shown
 }
 
-// joiner judges U+200C and U+200D: between two letters of a script that needs
-// them, and, for the latter, between two emoji.
+// joiner allows U+200C and U+200D between two letters of a script that needs them,
+// and U+200D between two emoji.
 func (w *walker) joiner() class {
 	next := w.peek()
 	if joining(w.prev) && joining(next) {
@@ -99,8 +99,8 @@ func (w *walker) joiner() class {
 	return width
 }
 
-// variant judges a variation selector: one, after a character that has
-// variants. A row of them is a way to hide bytes.
+// variant allows one variation selector after a character that has variants. A
+// sequence of them can hide bytes.
 func (w *walker) variant() class {
 	keycap := w.prev >= '0' && w.prev <= '9' || w.prev == '#' || w.prev == '*'
 	switch r := w.r; {

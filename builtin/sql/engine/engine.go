@@ -22,7 +22,7 @@ type Database interface {
 	// Place returns a description of the database without secrets, for people.
 	Location() string
 
-	// Dialect returns one sentence that tells a model how to write
+	// Dialect returns one sentence for the model about how to write
 	// statements for this engine.
 	Dialect() string
 

@@ -42,7 +42,7 @@ func (s *session) beginReading(ctx context.Context, q engine.Query) error {
 	if code(err) != codeSyntax {
 		return err
 	}
-	// The statement alone tells better what is wrong with it.
+	// The error of the statement alone is clearer.
 	if err := s.prepares(ctx, q.SQL); err != nil {
 		return err
 	}

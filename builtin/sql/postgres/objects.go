@@ -7,7 +7,7 @@ import (
 	"github.com/tenon-mcp/tenon/builtin/sql/engine"
 )
 
-// ours are the schemas that people use and the account may use.
+// ours are the schemas of the user that the account may use.
 const ours = ` n.nspname <> 'information_schema' AND n.nspname NOT LIKE 'pg\\_%' AND pg_catalog.has_schema_privilege(n.oid, 'USAGE') `
 
 // id is a table as callers name it; see Tables.

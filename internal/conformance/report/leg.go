@@ -24,8 +24,7 @@ var ours = map[string][]string{
 	"backcompat": {"auth/2025-03-26-oauth-metadata-backcompat", "auth/2025-03-26-oauth-endpoint-fallback"},
 }
 
-// mayFail are the scenarios in which the suite lets a client end with an error:
-// there it is the client's duty to go no further.
+// mayFail are the scenarios in which the client must stop with an error.
 var mayFail = map[string]bool{
 	"auth/scope-retry-limit": true, "auth/resource-mismatch": true,
 	"auth/iss-supported-missing": true, "auth/iss-wrong-issuer": true, "auth/iss-unexpected": true, "auth/iss-normalized": true,
@@ -40,7 +39,7 @@ type leg struct {
 	scored    map[string]bool // by the suite
 }
 
-// An outcome is what one scenario came to.
+// An outcome is the result of one scenario.
 type outcome struct {
 	passed, failed, warned int
 	messages               []string // what failed or was warned of
@@ -81,7 +80,7 @@ func readLeg(dir string) (*leg, error) {
 
 func (l *leg) serves() bool { return strings.HasPrefix(l.name, "server") }
 
-// title is how the table names the leg.
+// title returns the leg's name in the table.
 func (l *leg) title() string {
 	kind, rest, _ := strings.Cut(l.name, "-")
 	if rest == byName {
@@ -113,7 +112,7 @@ func (o *outcome) read(path string) error {
 		}
 		o.messages = append(o.messages, fmt.Sprintf("%s %s: %s", strings.ToLower(c.Status), c.ID, c.ErrorMessage))
 	}
-	// The script that starts a client writes this when it ended badly.
+	// The script that starts a client writes this file after a failure.
 	stderr, err := os.ReadFile(filepath.Join(filepath.Dir(path), "stderr.txt"))
 	if _, code, found := strings.Cut(string(stderr), "conformance-exit: "); err == nil && found {
 		o.exit, _, _ = strings.Cut(code, "\n")
@@ -121,7 +120,7 @@ func (o *outcome) read(path string) error {
 	return nil
 }
 
-// require works out what is required of the leg.
+// require determines the required scenarios of the leg.
 func (l *leg) require(dir string) error {
 	l.required, l.scored = map[string]bool{}, map[string]bool{}
 	kind, revision, _ := strings.Cut(l.name, "-")
@@ -142,7 +141,7 @@ func (l *leg) require(dir string) error {
 	return err
 }
 
-// byName stands in the name of a leg in place of a revision.
+// byName replaces the revision in the name of a leg.
 const byName = "by-name"
 
 // listed reads a list of names from a file of required scenarios: the lines
@@ -169,15 +168,15 @@ func listed(path, key string) (names []string, err error) {
 	return names, nil
 }
 
-// good reports whether a scenario passed. A client is held to warnings too, as
-// the suite does, and so is a server where we promise it.
+// good reports whether a scenario passed. Warnings fail a client, as in the suite,
+// and a server where we promise it.
 func (l *leg) good(name string) bool {
 	o := l.scenarios[name]
 	strict := !l.serves() || name == "server-sse-polling"
 	return o != nil && o.passed > 0 && o.failed == 0 && (o.exit == "" || mayFail[name]) && !(strict && o.warned > 0)
 }
 
-// problems lists what is required and did not pass.
+// problems returns the required scenarios that did not pass.
 func problems(legs []*leg) (bad []string) {
 	for _, l := range legs {
 		for _, name := range sortedKeys(l.required) {

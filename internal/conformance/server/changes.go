@@ -8,8 +8,8 @@ import (
 	"github.com/tenon-mcp/tenon/server"
 )
 
-// addChangeTools adds the tools that change the lists of the server: what they
-// add in one call they remove in the next.
+// addChangeTools adds the tools that change the lists of the server: each call
+// adds or removes a feature in turn.
 func addChangeTools(s *server.Server) {
 	var mu sync.Mutex
 	const extra = "test_extra"

@@ -9,7 +9,7 @@ import (
 	"github.com/tenon-mcp/tenon/server"
 )
 
-// addInputTools adds the tools that ask the client one thing.
+// addInputTools adds the tools with one input request.
 func addInputTools(s *server.Server) {
 	server.AddTool(s, "test_sampling", "Has the client's model write something.", func(_ context.Context, c *mcp.Call, in struct {
 		Prompt string `json:"prompt" doc:"what to write about"`
@@ -69,7 +69,7 @@ func options(value string, n int, title string) []mcp.Option {
 	return made
 }
 
-// elicit asks with a form and says what the person did with it.
+// elicit requests a form and returns the user's action and values as text.
 func elicit(c *mcp.Call, what, message string, f mcp.Form) (string, error) {
 	q, err := formRequest(message, f)
 	if err != nil {
@@ -81,7 +81,7 @@ func elicit(c *mcp.Call, what, message string, f mcp.Form) (string, error) {
 	}
 	var r mcp.ElicitResult
 	if err := json.Unmarshal(raw, &r); err != nil {
-		return "", mcp.InvalidParams("the answer cannot be read: %v", err)
+		return "", mcp.InvalidParams("invalid input response: %v", err)
 	}
 	return fmt.Sprintf("%s: action=%s, content=%s", what, r.Action, r.Content), nil
 }
@@ -94,7 +94,7 @@ func formRequest(message string, f mcp.Form) (mcp.InputRequest, error) {
 	return mcp.ElicitRequest(&mcp.ElicitParams{Message: message, RequestedSchema: asked})
 }
 
-// sample has the client's model write something.
+// sample requests a completion from the client's model.
 func sample(c *mcp.Call, key, prompt string, maxTokens int64) (string, error) {
 	r, err := server.Sample(c, key, samplingParams(prompt, maxTokens))
 	if err != nil {

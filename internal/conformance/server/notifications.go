@@ -8,7 +8,7 @@ import (
 	"github.com/tenon-mcp/tenon/server"
 )
 
-// addNotificationTools adds the tools that tell something on the side.
+// addNotificationTools adds the tools that send notifications.
 func addNotificationTools(s *server.Server) {
 	server.AddTool(s, "test_tool_with_logging", "Logs three lines while it runs.", func(ctx context.Context, c *mcp.Call, _ nothing) (string, error) {
 		log := server.Logger(c, "test_tool_with_logging")

@@ -52,7 +52,7 @@ func addRoundTools(s *server.Server) {
 	add("capabilities", "Asks whatever the client has declared that it can answer.", askWhatIsDeclared)
 }
 
-// confirm asks for a confirmation, and knows its own state when it comes back.
+// confirm requests a confirmation and checks the state of the earlier round.
 func confirm(c *mcp.Call) (string, error) {
 	const state = "waiting for a confirmation"
 	f, err := server.Elicit[okForm](c, "confirm", "Please confirm")
@@ -65,7 +65,7 @@ func confirm(c *mcp.Call) (string, error) {
 	return fmt.Sprintf("state-ok, confirmed: %v", f.OK), nil
 }
 
-// withState has a round that is ended by err tell the next one something.
+// withState adds state for the next round to an InputRequired error.
 func withState(err error, state string) error {
 	if need, ok := err.(*mcp.InputRequired); ok {
 		need.State = state

@@ -5,7 +5,7 @@ import "encoding/base64"
 var (
 	// pixel is a PNG of one red point.
 	pixel = decoded("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC")
-	// silence is a WAV of a millisecond in which nothing is heard.
+	// silence is a WAV of one millisecond.
 	silence = decoded("UklGRiwAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQgAAACAgICAgICAgA==")
 )
 
