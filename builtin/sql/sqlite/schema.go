@@ -25,13 +25,13 @@ func (d *database) Tables(ctx context.Context) ([]engine.Table, error) {
 		_ = h.each(`SELECT tbl, max(CAST(stat AS INTEGER)) FROM sqlite_stat1 GROUP BY tbl`, nil, func(row []any) {
 			analyzed[text(row[0])], _ = row[1].(int64)
 		})
-		began := time.Now()
+		began, counted := time.Now(), int64(0)
 		for i := range tables {
 			t := &tables[i]
 			if n, ok := analyzed[t.Name]; ok {
 				t.Rows = &n
-			} else if t.Kind == "table" && time.Since(began) < countTime {
-				h.count(t)
+			} else if t.Kind == "table" && counted < maxCountedInAll && time.Since(began) < countTime {
+				counted += h.count(t)
 			}
 		}
 		return ctx.Err()
@@ -39,23 +39,28 @@ func (d *database) Tables(ctx context.Context) ([]engine.Table, error) {
 	return tables, err
 }
 
+// Limits of counting rows: in one table, in all tables of one call, and of the
+// time, for rows that are slow to read.
 const (
-	maxCounted = 10_000
-	countTime  = 200 * time.Millisecond
+	maxCounted      = 10_000
+	maxCountedInAll = 200_000
+	countTime       = 2 * time.Second
 )
 
-// count counts the rows of a table up to maxCounted. The highest rowid would
-// be faster but may be any number.
-func (h *handle) count(t *engine.Table) {
+// count counts the rows of a table up to maxCounted and returns how many it
+// read. The highest rowid would be faster but may be any number.
+func (h *handle) count(t *engine.Table) int64 {
 	sql := fmt.Sprintf(`SELECT count(*) FROM (SELECT 1 FROM %s LIMIT %d)`, quote(t.Name), maxCounted+1)
 	var n int64
 	if err := h.each(sql, nil, func(row []any) { n, _ = row[0].(int64) }); err != nil {
-		return
+		return 0
 	}
+	read := n
 	if t.More = n > maxCounted; t.More {
 		n = maxCounted
 	}
 	t.Rows = &n
+	return read
 }
 
 // Table adds columns, keys and indexes.
