@@ -30,7 +30,7 @@ type link interface {
 // remembers the revision of the server, and forgets it if connecting fails. The
 // state is Ready before the keeper returns the connection.
 func (s *Server) connect(ctx context.Context) (link, error) {
-	var watch Watcher = unwatched{}
+	var watch Watcher = noWatcher{}
 	if s.opts.Watch != nil {
 		watch = s.opts.Watch(s.entry.Name)
 	}
@@ -56,7 +56,7 @@ func (s *Server) connect(ctx context.Context) (link, error) {
 	if err != nil {
 		s.known = s.opts.Known
 		s.mu.Unlock()
-		if wants := wantsPerson(err); wants != nil {
+		if wants := needsUser(err); wants != nil {
 			return nil, wants
 		}
 		return nil, err
@@ -70,20 +70,20 @@ func (s *Server) connect(ctx context.Context) (link, error) {
 	return l, nil
 }
 
-// kept turns the states of the keeper into phases.
-func (s *Server) kept(now stdio.RunStatus) {
+// onStatus turns the states of the keeper into phases.
+func (s *Server) onStatus(now stdio.RunStatus) {
 	switch now.State {
 	case stdio.StateStarting:
 		s.enter(Starting, "", nil)
 	case stdio.StateRunning: // set by connect
 	case stdio.StateWaiting:
 		phase := Restarting
-		if wantsPerson(now.Err) != nil {
+		if needsUser(now.Err) != nil {
 			phase = NeedsLogin // tried again: the user may log in with another program
 		}
-		s.enter(phase, reason(now.Err), func(st *State) { st.Next = now.Delay; lastWords(st, now.Err) })
+		s.enter(phase, reason(now.Err), func(st *State) { st.Next = now.Delay; setStderr(st, now.Err) })
 	case stdio.StateGaveUp:
-		s.enter(Failed, reason(now.Err), func(st *State) { lastWords(st, now.Err) })
+		s.enter(Failed, reason(now.Err), func(st *State) { setStderr(st, now.Err) })
 	case stdio.StateClosed: // the caller of the keeper's Close sets the phase
 	}
 }
@@ -110,8 +110,8 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// lastWords stores the last lines of stderr of a process that ended.
-func lastWords(st *State, err error) {
+// setStderr stores the last lines of stderr of a process that ended.
+func setStderr(st *State, err error) {
 	if exit, ok := errors.AsType[*stdio.ExitError](err); ok {
 		st.Stderr = exit.Stderr
 	}
@@ -230,7 +230,7 @@ func (e *UnavailableError) text() string {
 		text = fmt.Sprintf("server %s is being stopped", e.State.Server)
 	}
 	switch {
-	case wantsPerson(e.Cause) != nil:
+	case needsUser(e.Cause) != nil:
 		return e.Cause.Error() // it names the server, and what to do
 	case e.Cause != nil:
 		return text + ": " + e.Cause.Error()

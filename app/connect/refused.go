@@ -68,9 +68,9 @@ func (s *Server) target() string {
 	return s.entry.Name
 }
 
-// wantsPerson returns the part of an error that tells the user what to do before
+// needsUser returns the part of an error that tells the user what to do before
 // the server can be used, or nil.
-func wantsPerson(err error) error {
+func needsUser(err error) error {
 	if e, ok := errors.AsType[*CredentialError](err); ok {
 		return e
 	}

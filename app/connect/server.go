@@ -170,7 +170,7 @@ func (s *Server) start() {
 	case s.entry.Kind == config.HTTP || s.entry.Kind == config.SSE:
 		backoff.Limit = -1 // a URL becomes reachable with its network
 	}
-	keeper := stdio.NewRestarter(s.connect, &stdio.RestartOptions{Backoff: backoff, Changed: s.kept})
+	keeper := stdio.NewRestarter(s.connect, &stdio.RestartOptions{Backoff: backoff, Changed: s.onStatus})
 	s.mu.Lock()
 	s.keeper = keeper
 	s.mu.Unlock()
@@ -226,7 +226,7 @@ func (s *Server) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if closed, ok := errors.AsType[*mcp.ClosedError](err); ok {
 		err = closed.Cause // of one connection: another one follows
 	}
-	if wants := wantsPerson(err); wants != nil {
+	if wants := needsUser(err); wants != nil {
 		err = wants
 	}
 	s.account(ctx, c, l, time.Since(began), err)
@@ -236,7 +236,7 @@ func (s *Server) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 // current returns the current connection. It waits while the server starts.
 func (s *Server) current(ctx context.Context) (link, error) {
 	for {
-		keeper, err := s.theKeeper(ctx)
+		keeper, err := s.waitKeeper(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -264,8 +264,8 @@ func (s *Server) renewed(closed *stdio.Restarter[link]) bool {
 	return s.renewal != nil || s.keeper != nil && s.keeper != closed
 }
 
-// theKeeper returns the keeper. It waits during a Restart.
-func (s *Server) theKeeper(ctx context.Context) (*stdio.Restarter[link], error) {
+// waitKeeper returns the keeper. It waits during a Restart.
+func (s *Server) waitKeeper(ctx context.Context) (*stdio.Restarter[link], error) {
 	for {
 		s.mu.Lock()
 		keeper, renewal, state := s.keeper, s.renewal, s.state

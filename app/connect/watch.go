@@ -6,9 +6,9 @@ import (
 	"github.com/tenon-mcp/tenon/jsonrpc"
 )
 
-// unwatched is a Watcher that does nothing.
-type unwatched struct{}
+// noWatcher is a Watcher that does nothing.
+type noWatcher struct{}
 
-func (unwatched) Frame(jsonrpc.Direction, []byte)                       {}
-func (unwatched) Stderr(string)                                         {}
-func (unwatched) RoundTripper(next http.RoundTripper) http.RoundTripper { return next }
+func (noWatcher) Frame(jsonrpc.Direction, []byte)                       {}
+func (noWatcher) Stderr(string)                                         {}
+func (noWatcher) RoundTripper(next http.RoundTripper) http.RoundTripper { return next }

@@ -22,11 +22,11 @@ func (webLink) Err() error        { return nil }
 func (webLink) pid() int          { return 0 }
 func (webLink) lastWords() string { return "" }
 
-// An oldLink is a server over the HTTP+SSE transport. It ends with its stream.
-type oldLink struct{ *httpsse.Connection }
+// An sseLink is a server over the HTTP+SSE transport. It ends with its stream.
+type sseLink struct{ *httpsse.Connection }
 
-func (oldLink) pid() int          { return 0 }
-func (oldLink) lastWords() string { return "" }
+func (sseLink) pid() int          { return 0 }
+func (sseLink) lastWords() string { return "" }
 
 func (s *Server) web(ctx context.Context, known mcp.Revision, watch Watcher) (link, error) {
 	transport, header := s.roundTripper(watch), s.header()
@@ -47,7 +47,7 @@ func (s *Server) web(ctx context.Context, known mcp.Revision, watch Watcher) (li
 	case *streamclient.Connection:
 		return webLink{conn}, nil
 	case *httpsse.Connection:
-		return oldLink{conn}, nil
+		return sseLink{conn}, nil
 	}
 	return nil, fmt.Errorf("server %s: unexpected connection type %T", s.entry.Name, h)
 }
@@ -58,7 +58,7 @@ func (s *Server) oldWeb(ctx context.Context, watch Watcher) (link, error) {
 	if err != nil {
 		return nil, err
 	}
-	return oldLink{conn}, nil
+	return sseLink{conn}, nil
 }
 
 func (s *Server) header() http.Header {
@@ -78,23 +78,23 @@ func (s *Server) warn(warning string) {
 // roundTripper returns the transport with watcher and login. The watcher is below
 // the login, so that it sees what is really sent; it redacts secrets itself.
 func (s *Server) roundTripper(watch Watcher) http.RoundTripper {
-	return &loggedIn{s, login.New(s.loginOptions(stateEmitter{s, watch.RoundTripper(http.DefaultTransport)}))}
+	return &loggedIn{s, login.New(s.loginOptions(tokenWatcher{s, watch.RoundTripper(http.DefaultTransport)}))}
 }
 
-// stateEmitter registers the tokens that are sent as secrets.
-type stateEmitter struct {
+// tokenWatcher registers the tokens that are sent as secrets.
+type tokenWatcher struct {
 	s    *Server
 	next http.RoundTripper
 }
 
-func (t stateEmitter) RoundTrip(r *http.Request) (*http.Response, error) {
+func (t tokenWatcher) RoundTrip(r *http.Request) (*http.Response, error) {
 	if _, token, ok := strings.Cut(r.Header.Get("Authorization"), " "); ok {
 		t.s.opts.Secrets.Add(t.s.entry.Name, token)
 	}
 	return t.next.RoundTrip(r)
 }
 
-func (t stateEmitter) CloseIdleConnections() {
+func (t tokenWatcher) CloseIdleConnections() {
 	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
@@ -155,7 +155,7 @@ type loggedIn struct {
 }
 
 func (t *loggedIn) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := t.next.RoundTrip(r.WithContext(timeoutpause.With(r.Context(), t.s.waits)))
+	resp, err := t.next.RoundTrip(r.WithContext(timeoutpause.With(r.Context(), t.s.countLogins)))
 	if wants, ok := errors.AsType[*login.CredentialError](err); ok {
 		return nil, t.s.wantsCredential(wants)
 	}
@@ -178,9 +178,9 @@ func (s *Server) loginAt(page string) {
 	s.enter(NeedsLogin, "log in at "+page, func(st *State) { st.Page = page })
 }
 
-// waits counts the requests that wait for a login. After the last one, the server
-// returns to its former phase.
-func (s *Server) waits(n int) {
+// countLogins counts the requests that wait for a login. After the last one, the
+// server returns to its former phase.
+func (s *Server) countLogins(n int) {
 	s.mu.Lock()
 	s.logins += n
 	over, phase := s.logins == 0, s.before

@@ -336,7 +336,7 @@ func TestReconnectsShareTheLimitOnLoginPages(t *testing.T) {
 	}
 	for range 4 { // pages that nobody finishes: the request gives up
 		ctx, cancel := context.WithCancel(t.Context())
-		web := &http.Client{Transport: s.roundTripper(unwatched{})}
+		web := &http.Client{Transport: s.roundTripper(noWatcher{})}
 		done := make(chan error)
 		go func() {
 			req, _ := http.NewRequestWithContext(ctx, http.MethodPost, a.web.URL+streamable.Path, strings.NewReader("{}"))
@@ -352,7 +352,7 @@ func TestReconnectsShareTheLimitOnLoginPages(t *testing.T) {
 			<-done
 		case err := <-done:
 			cancel()
-			if wantsPerson(err) == nil || !strings.Contains(err.Error(), "opened 3 login pages") {
+			if needsUser(err) == nil || !strings.Contains(err.Error(), "opened 3 login pages") {
 				t.Errorf("error %v", err)
 			}
 		}

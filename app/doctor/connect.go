@@ -148,8 +148,8 @@ func (r *Report) Spoken(agreed []mcp.Revision, failed map[mcp.Revision]error) {
 	}
 }
 
-// isRefusal reports whether a server has said that it does not speak something,
-// which is a fine answer.
+// isRefusal reports whether a server refused a revision, which is a valid
+// response.
 func isRefusal(err error) bool {
 	e, ok := errors.AsType[*mcp.Error](err)
 	return ok && (!e.Local || e.Code == mcp.CodeUnsupportedVersion)

@@ -40,7 +40,7 @@ const (
 type Finding struct {
 	Severity Severity `json:"severity"`
 	Check    string   `json:"check"`            // the area: launch, handshake, schema and so on
-	What     string   `json:"what"`             // what is wrong, in a sentence
+	What     string   `json:"what"`             // what is wrong, as a sentence
 	Where    string   `json:"where,omitempty"`  // the tool, method or place; empty means the server as a whole
 	Advice   string   `json:"advice,omitempty"` // what to do about it
 }
@@ -68,7 +68,7 @@ type Timing struct {
 type Tokens struct {
 	Total        int        `json:"total"`
 	Instructions int        `json:"instructions"`
-	Tools        []ToolSize `json:"tools"` // the largest first
+	Tools        []ToolSize `json:"tools"` // largest first
 }
 
 // A ToolSize is the size of one tool in tokens.

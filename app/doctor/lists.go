@@ -15,7 +15,7 @@ const (
 	mostItems = 20_000
 )
 
-// lists reads every list that the server has, whether it says so or not.
+// lists reads every list of the server, declared or not.
 func (x *examination) lists(ctx context.Context) {
 	if raw, ok := x.list(ctx, mcp.MethodToolsList, "tools", x.caps.Tools != nil); ok {
 		x.tools(raw)
@@ -30,7 +30,8 @@ func (x *examination) lists(ctx context.Context) {
 	x.changes(ctx, resources)
 }
 
-// list reads all pages of a list, as raw items. It is false if there is none.
+// list reads all pages of a list, as raw items. It returns false if there is
+// none.
 func (x *examination) list(ctx context.Context, method, member string, declared bool) ([]json.RawMessage, bool) {
 	var all []json.RawMessage
 	seen := map[string]bool{}
@@ -87,7 +88,7 @@ func (x *examination) unlisted(method, member string, declared bool, page int, e
 	case page > 1:
 		x.find(Error, "list", method, fmt.Sprintf("page %d cannot be read with the cursor that the server gave: %v", page, err), "A cursor is the server's own: take every one that was given out.")
 	case !declared && missing:
-	case !declared && answered: // it has nothing there, and says so in its own way
+	case !declared && answered: // it has no such list and says so
 		x.find(Note, "capabilities", method, fmt.Sprintf("asked for a list that it does not offer, the server answers with error %d instead of %d", e.Code, mcp.CodeMethodNotFound), "")
 	case missing && member == "resourceTemplates":
 		x.find(Note, "capabilities", method, "it declares resources but does not answer "+method, "Answer with an empty list.")
@@ -100,7 +101,7 @@ func (x *examination) unlisted(method, member string, declared bool, page int, e
 	}
 }
 
-// completion asks for a completion where there is something to complete.
+// completion requests a completion, if there is something to complete.
 func (x *examination) completion(ctx context.Context, prompts []json.RawMessage) {
 	q := mcp.CompleteParams{}
 	for _, p := range decode[mcp.Prompt](prompts) {
@@ -166,7 +167,7 @@ func (x *examination) changes(ctx context.Context, resources []json.RawMessage) 
 	}
 }
 
-// decode reads the items that can be read.
+// decode parses the items that are valid.
 func decode[T any](raw []json.RawMessage) []T {
 	var all []T
 	for _, one := range raw {

@@ -10,7 +10,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// resources looks at what can be read.
+// resources checks the resources.
 func (x *examination) resources(raw []json.RawMessage) {
 	seen := map[string]int{}
 	for i, one := range raw {
@@ -72,7 +72,7 @@ func (x *examination) prompts(raw []json.RawMessage) {
 	}
 }
 
-// plain looks for characters that nobody sees.
+// plain checks a text for hidden characters.
 func (x *examination) plain(where, text string) {
 	if found := visible.Suspicious(text); len(found) > 0 {
 		x.find(Warning, "description", where, "it has "+strings.Join(found, ", "), "People and hosts take that for an attack.")

@@ -39,7 +39,7 @@ func (x *examination) refuses(ctx context.Context, what, method string, params a
 	switch {
 	case err == nil:
 		x.find(Warning, "manners", method, fmt.Sprintf("asked for %s, the server answers as if it were there", what), fmt.Sprintf("Answer with error %d.", codes[0]))
-	case answered && e.Local: // our own side knows better than to ask
+	case answered && e.Local: // the client refused to send it
 	case !answered && errors.Is(err, context.DeadlineExceeded):
 		x.find(Error, "manners", method, fmt.Sprintf("asked for %s, the server does not answer within %v", what, x.IdleTimeout), fmt.Sprintf("Answer every request, this one with error %d: a client waits for it.", codes[0]))
 	case !answered:
@@ -54,8 +54,8 @@ func (x *examination) refuses(ctx context.Context, what, method string, params a
 	}
 }
 
-// unknownTool accepts both ways to say that there is no such tool: as an error,
-// which the specification wants, and as a result that says so to the model.
+// unknownTool accepts both responses to an unknown tool: an error, as the
+// specification requires, and a result that tells the model.
 func (x *examination) unknownTool(ctx context.Context) {
 	r, err := x.ask(ctx, mcp.MethodToolsCall, map[string]any{"name": nowhere, "arguments": map[string]any{}})
 	if err == nil {
@@ -85,7 +85,7 @@ func (x *examination) givesUp(ctx context.Context) {
 	x.Handler.Serve(short, &mcp.Call{Method: mcp.MethodToolsList}) // the error is the cancellation
 }
 
-// alive checks that the server still answers.
+// alive checks that the server still responds.
 func (x *examination) alive(ctx context.Context) {
 	method := "ping"
 	if x.Modern {

@@ -12,7 +12,7 @@ import (
 	"github.com/tenon-mcp/tenon/schema"
 )
 
-// What a model can be expected to take. The sizes are in tokens.
+// Limits of what a model can use. The sizes are in tokens.
 const (
 	largeTool  = 1_500
 	largeTotal = 10_000
@@ -23,7 +23,7 @@ const (
 
 func tokens(bytes int) int { return (bytes + 3) / 4 }
 
-// tools looks at each tool and at all of them together.
+// tools checks each tool and all of them together.
 func (x *examination) tools(raw []json.RawMessage) {
 	names := map[string]int{}
 	var unhinted, undocumented []string
@@ -54,7 +54,7 @@ func (x *examination) tools(raw []json.RawMessage) {
 	x.sizes(len(raw))
 }
 
-// some names a few of many.
+// some lists a few of many names.
 func some(names []string) string {
 	const most = 6
 	if len(names) <= most {
@@ -102,7 +102,7 @@ func (x *examination) schema(t *mcp.Tool, which string, raw json.RawMessage) {
 		Required   []string                   `json:"required"`
 	}
 	if mcp.Unmarshal(raw, &s) != nil {
-		return // the validator knows better
+		return // the validator reports it
 	}
 	if string(s.Type) != `"object"` {
 		x.find(Error, "schema", where, `its type is not "object"`, "The specification demands it, and model providers refuse anything else.")
@@ -114,7 +114,7 @@ func (x *examination) schema(t *mcp.Tool, which string, raw json.RawMessage) {
 	}
 }
 
-// undescribed reports whether a tool says nothing about any of its arguments.
+// undescribed reports whether a tool describes none of its arguments.
 func undescribed(t *mcp.Tool) bool {
 	var s struct {
 		Properties map[string]struct {
@@ -134,12 +134,12 @@ func undescribed(t *mcp.Tool) bool {
 	return true
 }
 
-// destroys matches names of tools that hardly only read.
+// destroys matches names of tools that probably write.
 var destroys = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)(^|[_.\-])(delete|remove|drop|write|create|update|edit|insert|send|kill|move|purge)`)
 })
 
-// hints looks for hints that contradict each other, or the name.
+// hints checks for hints that contradict each other, or the name.
 func (x *examination) hints(t *mcp.Tool) {
 	a := t.Annotations
 	if a == nil {
@@ -153,7 +153,7 @@ func (x *examination) hints(t *mcp.Tool) {
 	}
 }
 
-// sizes adds up what a model has to read.
+// sizes adds up the tokens of the tools.
 func (x *examination) sizes(count int) {
 	t := &x.report.Tokens
 	t.Total = t.Instructions

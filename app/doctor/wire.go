@@ -10,7 +10,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A seen is a violation and how often it was seen.
+// A seen is a violation and its number of occurrences.
 type seen struct {
 	problem speccheck.Problem
 	method  string
@@ -18,7 +18,7 @@ type seen struct {
 	count   int
 }
 
-// wire goes over what has passed.
+// wire checks the logged messages.
 func (x *examination) wire() {
 	if x.Log == nil {
 		return
@@ -30,17 +30,17 @@ func (x *examination) wire() {
 	for i := range all {
 		m := &all[i]
 		if m.Kind == speccheck.KindInvalid && m.Dir == speccheck.FromServer {
-			if !isMessage(m.Frame) { // an answer that comes too late is no noise
+			if !isMessage(m.Frame) { // a late response is not invalid
 				noise = append(noise, visible.Line(string(m.Frame)))
 			}
 			continue
 		}
-		if m.Dir != speccheck.FromServer || strings.Contains(m.Method+m.Tool, nowhere) { // what we provoke is judged elsewhere
+		if m.Dir != speccheck.FromServer || strings.Contains(m.Method+m.Tool, nowhere) { // invalid requests are checked elsewhere
 			continue
 		}
 		for _, p := range m.Problems {
 			if p.Rule == "cancel.silent" {
-				continue // what we took back at once, and the answer, have crossed
+				continue // a cancelled request and its response crossed
 			}
 			key := p.Rule + "\x00" + p.Text
 			if found[key] == nil {
@@ -58,7 +58,7 @@ func (x *examination) wire() {
 
 func isMessage(frame []byte) bool {
 	if frame = bytes.TrimSpace(frame); len(frame) > 0 && frame[0] == '[' && mcp.Unmarshal(frame, &[]any{}) == nil {
-		return true // a batch, which is judged elsewhere
+		return true // a batch, which is checked elsewhere
 	}
 	var m struct {
 		Version string `json:"jsonrpc"`

@@ -37,7 +37,7 @@ func (s *Session) Call(ctx context.Context, server, tool string, args json.RawMe
 				args = json.RawMessage(`{}`)
 			}
 			call := &ToolCall{ID: s.nextCall(), Server: server, Tool: tool, Name: modelName(server, tool, s.host.info().Limits.MaxLen), Title: s.host.safe(e.tool.DisplayName()), Arguments: args, Phase: CallProposed}
-			s.host.emitted(s.ID, call)
+			s.host.emitCall(s.ID, call)
 			s.record(call, s.run(ctx, s.host.info(), e, call))
 			return call, nil
 		}
@@ -115,8 +115,8 @@ func (s *Session) perform(ctx context.Context, info llm.Info, e *toolEntry, call
 	s.starting(call)
 	began := time.Now()
 	call.Phase = CallRunning
-	s.host.emitted(s.ID, call)
-	defer s.host.sampledEnough(e.server.name, inSession{s.ID, call.ID})
+	s.host.emitCall(s.ID, call)
+	defer s.host.forgetSampling(e.server.name, inSession{s.ID, call.ID})
 	r, err := e.server.client.CallTool(withSession(ctx, s.ID, call.ID), e.tool.Name, call.Arguments, &client.CallOptions{
 		IdleTimeout:  s.host.opts.CallIdle,
 		TotalTimeout: s.host.opts.CallTotal,
@@ -133,9 +133,9 @@ func (s *Session) perform(ctx context.Context, info llm.Info, e *toolEntry, call
 func denied(call *ToolCall) string {
 	why := "Denied: " + call.Rule + "."
 	switch call.Rule {
-	case decided[permit.Deny]:
+	case answerTexts[permit.Deny]:
 		why = "The person denied this call."
-	case decided[permit.Never]:
+	case answerTexts[permit.Never]:
 		why = "The person always denies this tool."
 	}
 	return why + " Do not try it again without asking the person."
@@ -152,7 +152,7 @@ func (s *Session) progress(call *ToolCall) func(mcp.ProgressParams) {
 		call.Progress, call.Total, call.Message = p.Progress, p.Total, s.host.safe(p.Message)
 		if now := time.Now(); now.Sub(last) >= progressPause || p.Progress == p.Total {
 			last = now
-			s.host.emitted(s.ID, call)
+			s.host.emitCall(s.ID, call)
 		}
 	}
 }
@@ -188,19 +188,19 @@ func (s *Session) finished(info llm.Info, e *toolEntry, call *ToolCall, r *mcp.C
 	call.Handle = given.handle
 	result := llm.ToolResult{CallID: call.ID, Parts: given.parts, IsError: r.IsError}
 	call.ForModel = llm.Results(result).Text()
-	s.host.emitted(s.ID, call)
+	s.host.emitCall(s.ID, call)
 	return result
 }
 
 // failCall ends a call that has no result.
 func (s *Session) failCall(call *ToolCall, phase CallPhase, problem, text string) llm.ToolResult {
 	call.Phase, call.Problem, call.ForModel = phase, problem, text
-	s.host.emitted(s.ID, call)
+	s.host.emitCall(s.ID, call)
 	return llm.ToolResult{CallID: call.ID, Parts: []llm.Part{llm.Text(text)}, IsError: true}
 }
 
-// active ends a call of one of the host's own tools.
-func (s *Session) active(call *ToolCall, text string, err error) llm.ToolResult {
+// ownResult ends a call of one of the host's own tools.
+func (s *Session) ownResult(call *ToolCall, text string, err error) llm.ToolResult {
 	result := llm.ToolResult{CallID: call.ID, Parts: []llm.Part{llm.Text(text)}}
 	call.Phase = CallDone
 	if err != nil {
@@ -208,7 +208,7 @@ func (s *Session) active(call *ToolCall, text string, err error) llm.ToolResult 
 		result.Parts, result.IsError = []llm.Part{llm.Text(err.Error())}, true
 	}
 	call.ForModel = llm.Results(result).Text()
-	s.host.emitted(s.ID, call)
+	s.host.emitCall(s.ID, call)
 	return result
 }
 

@@ -59,7 +59,7 @@ func (s *attached) list(ctx context.Context) ([]*toolEntry, error) {
 	}
 	if asking == nil {
 		asking = make(chan struct{})
-		if !s.host.begin(func() { s.ask(asking) }) {
+		if !s.host.begin(func() { s.request(asking) }) {
 			defer s.mu.Unlock()
 			return s.tools, errors.New("the host is closed")
 		}
@@ -78,8 +78,8 @@ func (s *attached) list(ctx context.Context) ([]*toolEntry, error) {
 	}
 }
 
-// ask requests the tools of the server once.
-func (s *attached) ask(done chan struct{}) {
+// request requests the tools of the server once.
+func (s *attached) request(done chan struct{}) {
 	s.mu.Lock()
 	s.fresh = true // unless it changes during the request
 	s.mu.Unlock()

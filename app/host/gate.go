@@ -26,7 +26,7 @@ func (h *Host) allowed(ctx context.Context, session string, e *toolEntry, call *
 		return false, nil
 	}
 	call.Phase = CallWaiting
-	h.emitted(session, call)
+	h.emitCall(session, call)
 	shown := *call
 	answer, err := h.ask(ctx, Ask{
 		Kind: AskApproval, Session: session, Server: e.server.name, Call: &shown, Tool: e.tool,
@@ -40,7 +40,7 @@ func (h *Host) allowed(ctx context.Context, session string, e *toolEntry, call *
 	}
 	call.Rule = answer.By
 	if answer.By == person {
-		call.Rule = decided[answer.Action]
+		call.Rule = answerTexts[answer.Action]
 		if err := h.opts.Book.Answer(e.server.name, e.tool, session, answer.Action); err != nil {
 			h.emit(Event{Kind: EventNotice, Session: session, Text: err.Error() + ". It applies until this program ends"})
 		}
@@ -53,8 +53,8 @@ func (h *Host) allowed(ctx context.Context, session string, e *toolEntry, call *
 	return false, nil
 }
 
-// decided describes the answers of the user, for the card of the call.
-var decided = map[string]string{
+// answerTexts describes the answers of the user, for the card of the call.
+var answerTexts = map[string]string{
 	permit.Once:    "Allowed once",
 	permit.Session: "Allowed for this session",
 	permit.Always:  "Always allowed",
@@ -137,8 +137,8 @@ func (s *Session) flows(ctx context.Context, to string, call *ToolCall) (bool, e
 	return true, nil
 }
 
-// emitted emits the state of a call.
-func (h *Host) emitted(session string, call *ToolCall) {
+// emitCall emits the state of a call.
+func (h *Host) emitCall(session string, call *ToolCall) {
 	shown := *call
 	h.emit(Event{Kind: EventTool, Session: session, Server: call.Server, Call: &shown})
 }

@@ -31,8 +31,8 @@ func indexed(list []llm.Tool, byName map[string]*toolEntry) *bm25.Index {
 	return x
 }
 
-// asked returns the stems of the words of a query, without fillers.
-func asked(query string) string {
+// queryStems returns the stems of the words of a query, without fillers.
+func queryStems(query string) string {
 	var kept []string
 	for _, w := range words(query) {
 		if !fillers()[w] {

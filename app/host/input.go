@@ -143,7 +143,7 @@ func (s *Session) resource(ctx context.Context, info llm.Info, server *attached,
 	var parts []llm.Part
 	for _, c := range r.Contents {
 		if c.Blob == nil {
-			text, _ := s.given(from(server.name, c.URI), c.Text)
+			text, _ := s.forModel(from(server.name, c.URI), c.Text)
 			parts = append(parts, text...)
 			continue
 		}
@@ -168,7 +168,7 @@ func blob(info llm.Info, c mcp.ResourceContents) llm.Part {
 	}
 	sound, err := checkMedium(p)
 	if err != nil {
-		return llm.Text(notGiven(p, err))
+		return llm.Text(describeMedium(p, err))
 	}
 	return sound
 }
@@ -194,7 +194,7 @@ func (s *Session) prompt(ctx context.Context, info llm.Info, server *attached, n
 			short, _ := s.cut(from(server.name, name), s.host.safe(c.Text))
 			parts = append(parts, llm.Text(short))
 		case *mcp.EmbeddedResource:
-			text, _ := s.given(from(server.name, c.Resource.URI), contentsText(c.Resource))
+			text, _ := s.forModel(from(server.name, c.Resource.URI), contentsText(c.Resource))
 			parts = append(parts, text...)
 		default:
 			given := s.shape(info, server.name, name, &mcp.CallToolResult{Content: mcp.Contents{m.Content}})

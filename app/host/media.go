@@ -15,10 +15,10 @@ import (
 )
 
 // maxMedium is the largest size in bytes of an image or a recording that is sent
-// to a model, maxSideText the largest width and height in pixels.
+// to a model, maxSide the largest width and height in pixels.
 const (
-	maxMedium   = 5 << 20
-	maxSideText = 8000
+	maxMedium = 5 << 20
+	maxSide   = 8000
 )
 
 // checkImage returns the type of an image, which it detects from its bytes, or
@@ -31,7 +31,7 @@ func checkImage(data []byte) (mime string, err error) {
 		if err != nil {
 			return mime, fmt.Errorf("it is damaged: %w", err)
 		}
-		if c.Width > maxSideText || c.Height > maxSideText || c.Width == 0 || c.Height == 0 {
+		if c.Width > maxSide || c.Height > maxSide || c.Width == 0 || c.Height == 0 {
 			return mime, fmt.Errorf("it has %d x %d pixels", c.Width, c.Height)
 		}
 		return mime, nil
@@ -61,8 +61,8 @@ func checkMedium(p llm.Part) (llm.Part, error) {
 	return p, err
 }
 
-// notGiven describes a medium that the model does not get.
-func notGiven(p llm.Part, why error) string {
+// describeMedium describes a medium that the model does not get.
+func describeMedium(p llm.Part, why error) string {
 	return fmt.Sprintf("%s (not given to the model: %v)", llm.Describe(p), why)
 }
 
@@ -117,7 +117,7 @@ func partsInWords(parts []llm.Part) ([]llm.Part, int) {
 	for i, p := range out {
 		switch {
 		case p.Kind == llm.PartImage || p.Kind == llm.PartAudio || p.Kind == llm.PartDocument:
-			out[i] = llm.Text(notGiven(p, errors.New("the provider refused it")))
+			out[i] = llm.Text(describeMedium(p, errors.New("the provider refused it")))
 			out[i].CacheMark = p.CacheMark
 			n++
 		case p.Result != nil:

@@ -50,7 +50,7 @@ func (s *Session) shape(info llm.Info, server, tool string, r *mcp.CallToolResul
 			texts = append(texts, fmt.Sprintf("[content of a kind this host does not know: %s]", raw))
 		}
 	}
-	if r.StructuredContent != nil && !said(texts, r.StructuredContent) {
+	if r.StructuredContent != nil && !repeatsStructured(texts, r.StructuredContent) {
 		texts = append(texts, string(r.StructuredContent))
 	}
 	if len(texts) == 0 && len(media) == 0 {
@@ -58,7 +58,7 @@ func (s *Session) shape(info llm.Info, server, tool string, r *mcp.CallToolResul
 	}
 	out := shaped{}
 	if text := strings.Join(texts, "\n"); text != "" {
-		out.parts, out.handle = s.given(from(server, tool), text)
+		out.parts, out.handle = s.forModel(from(server, tool), text)
 	}
 	out.parts = append(out.parts, media...)
 	return out
@@ -72,18 +72,18 @@ func from(server, what string) string {
 	return server + "/" + what
 }
 
-// given returns a server's text for the model: without secrets and hidden
+// forModel returns a server's text for the model: without secrets and hidden
 // characters, cut to the budget, fenced and labelled. It cleans before it cuts,
 // so that no cut divides a secret.
-func (s *Session) given(from, text string) (parts []llm.Part, handle string) {
+func (s *Session) forModel(from, text string) (parts []llm.Part, handle string) {
 	short, handle := s.cut(from, s.host.safe(text))
 	return []llm.Part{llm.Text(fence(from, short))}, handle
 }
 
-// said reports whether the text contains the structured content: literally, or
-// because it is written for models. Only a large structure with hardly any text
-// is given in addition.
-func said(texts []string, structured json.RawMessage) bool {
+// repeatsStructured reports whether the text contains the structured content:
+// literally, or because it is written for models. Only a large structure with
+// hardly any text is given in addition.
+func repeatsStructured(texts []string, structured json.RawMessage) bool {
 	text := strings.TrimSpace(strings.Join(texts, "\n"))
 	if text == "" {
 		return false
@@ -109,7 +109,7 @@ func medium(media []llm.Part, texts []string, accepted bool, kind llm.PartKind, 
 	}
 	sound, err := checkMedium(p)
 	if err != nil {
-		return media, append(texts, notGiven(p, err))
+		return media, append(texts, describeMedium(p, err))
 	}
 	return append(media, sound), texts
 }

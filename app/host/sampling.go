@@ -150,8 +150,8 @@ func (h *Host) countSampling(server string, in inSession) int {
 	return h.sampled[who]
 }
 
-// sampledEnough removes the count of a call that has ended.
-func (h *Host) sampledEnough(server string, in inSession) {
+// forgetSampling removes the count of a call that has ended.
+func (h *Host) forgetSampling(server string, in inSession) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.sampled, sampler{server, in})

@@ -82,7 +82,7 @@ func (c *catalog) Find(query string, limit int) []string {
 		limit = 5
 	}
 	var names []string
-	for _, hit := range c.index().Search(asked(query), min(limit, 20), nil) {
+	for _, hit := range c.index().Search(queryStems(query), min(limit, 20), nil) {
 		names = append(names, hit.ID)
 	}
 	return names

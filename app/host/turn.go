@@ -21,7 +21,7 @@ func (s *Session) turn(ctx context.Context, model llm.Model) (stop string, err e
 	media := true
 	for range steps {
 		cat := s.host.catalog(ctx, model.Info())
-		answer, reason, err := s.asked(ctx, model, cat, media)
+		answer, reason, err := s.request(ctx, model, cat, media)
 		if llm.KindOf(err) == llm.ErrContextLength && compactions < maxCompactions {
 			compactions++
 			if err := s.compact(ctx, model); err != nil {
@@ -62,9 +62,9 @@ func (s *Session) turn(ctx context.Context, model llm.Model) (stop string, err e
 // then the older part is summarized, then the remaining results are cut.
 const maxCompactions = 3
 
-// asked sends one request and emits the answer as it streams in. With an error it
-// returns the partial answer, nil if there is none.
-func (s *Session) asked(ctx context.Context, model llm.Model, cat *catalog, media bool) (*llm.Message, llm.StopReason, error) {
+// request sends one request and emits the answer as it streams in. With an error
+// it returns the partial answer, nil if there is none.
+func (s *Session) request(ctx context.Context, model llm.Model, cat *catalog, media bool) (*llm.Message, llm.StopReason, error) {
 	req := &llm.Request{System: s.system(), Messages: s.messages(), Tools: cat.tools()}
 	if !media {
 		req.Messages = withoutMedia(req.Messages)
@@ -119,7 +119,7 @@ func (s *Session) runAll(ctx context.Context, info llm.Info, cat *catalog, calls
 	planned := make([]plannedCall, len(calls))
 	for i, c := range calls {
 		planned[i] = s.plan(ctx, info, cat, c)
-		s.host.emitted(s.ID, planned[i].call)
+		s.host.emitCall(s.ID, planned[i].call)
 	}
 	var running sync.WaitGroup
 	for _, p := range planned {
@@ -156,17 +156,17 @@ func (s *Session) plan(ctx context.Context, info llm.Info, cat *catalog, c llm.T
 	case searchTools:
 		return byHost(func() llm.ToolResult {
 			text, err := cat.search(args, s.host.budget())
-			return s.active(call, text, err)
+			return s.ownResult(call, text, err)
 		})
 	case readName:
 		return byHost(func() llm.ToolResult {
 			text, err := s.read(args)
-			return s.active(call, text, err)
+			return s.ownResult(call, text, err)
 		})
 	case callTool:
 		var err error
 		if name, args, err = wanted(args); err != nil {
-			return byHost(func() llm.ToolResult { return s.active(call, "", err) })
+			return byHost(func() llm.ToolResult { return s.ownResult(call, "", err) })
 		}
 		call.Arguments = args
 	}

@@ -25,7 +25,7 @@ func Diff(a, b []byte) []Difference {
 	return diff(a, b, nil)
 }
 
-// diff is Diff that leaves out the places that skip names.
+// diff is Diff without the places for which skip returns true.
 func diff(a, b []byte, skip func(pointer string, a, b []byte) bool) []Difference {
 	d := differ{skip: skip}
 	if rawjson.Check(a) != nil || rawjson.Check(b) != nil {
@@ -61,9 +61,8 @@ func (d *differ) compare(pointer string, a, b []byte) {
 	}
 }
 
-// objects compares the members of a in their order, then what only b has. The
-// members of b are indexed once, so that large objects cost no more than their
-// size.
+// objects compares the members of a in order, then those that only b has. The
+// members of b are indexed once, so that large objects take linear time.
 func (d *differ) objects(pointer string, a, b []byte) {
 	others := map[string][]byte{}
 	for m := rawjson.Object(b); m.Next(); {
@@ -105,7 +104,7 @@ func (d *differ) arrays(pointer string, a, b []byte) {
 }
 
 // sameScalar reports whether two values that are not both objects or both arrays
-// mean the same.
+// are equal.
 func sameScalar(a, b []byte) bool {
 	if rawjson.IsString(a) && rawjson.IsString(b) {
 		s, _ := rawjson.String(a)
@@ -115,7 +114,7 @@ func sameScalar(a, b []byte) bool {
 		return bytes.Equal(a, b)
 	}
 	if !bytes.ContainsAny(a, ".eE") && !bytes.ContainsAny(b, ".eE") {
-		return bytes.Equal(a, b) // exact, also where a float is not
+		return bytes.Equal(a, b) // exact, unlike a float
 	}
 	x, err1 := strconv.ParseFloat(string(a), 64)
 	y, err2 := strconv.ParseFloat(string(b), 64)

@@ -10,22 +10,21 @@ import (
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
-// How a frame stands in a recording. Most are one line of JSON and stand there
-// as they are. The others say in the name of their section how they are written:
+// The encodings of a frame in a recording, which the name of its section has:
 //
 //	(none)  the frame is the one line of the section
 //	text    the frame is the lines of the section, each after a "| "
 //	base64  the frame is base64, in lines of 76
 //
-// Text keeps noise and standard error readable, and no line of it can begin a
-// section. Frames that are not UTF-8, or hold a carriage return or another
-// control character that editors may change, are base64.
+// Text keeps invalid lines and standard error readable, and no line of it can
+// begin a section. Frames that are not UTF-8, or contain a carriage return or
+// another control character that editors may change, are base64.
 const (
 	asText   = "text"
 	asBase64 = "base64"
 )
 
-// encodeFrame returns how a frame is written and its section's data.
+// encodeFrame returns the encoding of a frame and its section's data.
 func encodeFrame(frame []byte) (encoding string, data []byte) {
 	switch {
 	case rawjson.IsObject(frame) && oneLine(frame), rawjson.IsArray(frame) && oneLine(frame):
@@ -44,13 +43,13 @@ func encodeFrame(frame []byte) (encoding string, data []byte) {
 	return asBase64, append(append(data, text...), '\n')
 }
 
-// oneLine reports whether a frame can stand as it is: it begins with a bracket,
-// so it cannot be taken for the beginning of a section.
+// oneLine reports whether a frame can be written unchanged: it begins with a
+// bracket, so it cannot begin a section.
 func oneLine(frame []byte) bool {
 	return (frame[0] == '{' || frame[0] == '[') && !bytes.ContainsAny(frame, "\n") && safeText(frame)
 }
 
-// safeText reports whether a text survives an editor.
+// safeText reports whether editors preserve a text.
 func safeText(text []byte) bool {
 	if !utf8.Valid(text) {
 		return false
@@ -79,8 +78,8 @@ func decodeFrame(encoding string, data []byte) ([]byte, error) {
 	return nil, fmt.Errorf("%q is no way to write a frame; there are text, base64, and none for JSON", encoding)
 }
 
-// decodePlain reads JSON. Somebody may have spread it over several lines by
-// hand, and added blank lines; then it is one line again.
+// decodePlain reads JSON, which may span several lines in a recording written by
+// hand, as one line.
 func decodePlain(data []byte) ([]byte, error) {
 	frame := bytes.TrimRight(data, "\n")
 	if bytes.ContainsAny(frame, "\n\r") {

@@ -39,8 +39,8 @@ type MockOptions struct {
 	Realtime bool
 }
 
-// A script is a message of the recorded client and what the server sent for it,
-// in order.
+// A script is a message of the recorded client and the messages that the server
+// sent for it, in order.
 type script struct {
 	ask    *speccheck.Message
 	params []byte // compared with those of a request
@@ -63,7 +63,7 @@ func NewMock(r *Recording, o *MockOptions) (*Mock, error) {
 		case !msg.Kind.IsJSON():
 		case msg.Dir == speccheck.ToServer && (msg.Kind == speccheck.KindRequest || msg.Kind == speccheck.KindNotification):
 			read := speccheck.ParseFrame(msg.Frame)
-			latest = &script{ask: msg, params: countable(read.Message.Params)}
+			latest = &script{ask: msg, params: comparableParams(read.Message.Params)}
 			bySeq[msg.Seq] = latest
 			m.scripts = append(m.scripts, latest)
 		case msg.Dir == speccheck.FromServer:
@@ -78,13 +78,13 @@ func NewMock(r *Recording, o *MockOptions) (*Mock, error) {
 	return m, nil
 }
 
-// place finds the script that a message of the server belongs to. News of a
-// subscription comes when it came: after what the client had sent last.
+// place returns the script that a message of the server belongs to. Notifications
+// of a subscription belong to the client's last message before them.
 func (m *Mock) place(msg *speccheck.Message, bySeq map[uint64]*script, latest *script) *script {
 	joined := bySeq[msg.Joins]
 	if joined == nil {
 		if msg.Kind == speccheck.KindResponse || msg.Kind == speccheck.KindError {
-			return nil // it answers nothing that was recorded
+			return nil // a response to no recorded request
 		}
 		return latest
 	}
@@ -94,27 +94,26 @@ func (m *Mock) place(msg *speccheck.Message, bySeq map[uint64]*script, latest *s
 	return joined
 }
 
-// countable is what counts of parameters: all but _meta and the state that a
-// server tells itself.
-func countable(params []byte) []byte {
+// comparableParams returns parameters without _meta and the request state.
+func comparableParams(params []byte) []byte {
 	kept := rawjson.Cut(params, func(name, _ []byte) bool {
 		return string(name) == "_meta" || string(name) == "requestState"
 	})
 	return rawjson.AppendCanonical(nil, kept)
 }
 
-// find picks the script for a request, or explains why there is none.
+// find returns the script for a request, or why there is none.
 func (m *Mock) find(method string, params []byte) (*script, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	want := countable(params)
+	want := comparableParams(params)
 	var last *script
 	var near []string
 	for _, s := range m.scripts {
 		if s.ask.Method != method {
 			continue
 		}
-		if !greeting(method) && string(s.params) != string(want) {
+		if !isHandshake(method) && string(s.params) != string(want) {
 			near = append(near, string(s.params))
 			continue
 		}
@@ -132,9 +131,9 @@ func (m *Mock) find(method string, params []byte) (*script, error) {
 	return nil, mcp.Errorf(mcp.CodeMethodNotFound, "the recording has no %s; it has %s", method, several(m.methods()))
 }
 
-// greeting reports whether a method is about who the client is, so that its
-// parameters differ with every client.
-func greeting(method string) bool {
+// isHandshake reports whether the parameters of a method differ with every
+// client.
+func isHandshake(method string) bool {
 	return method == "initialize" || method == mcp.MethodDiscover || method == "ping" || strings.HasPrefix(method, "notifications/")
 }
 
@@ -147,7 +146,7 @@ func (m *Mock) methods() (all []string) {
 	return all
 }
 
-// several lists texts, each once and not too many.
+// several lists some texts, each once.
 func several(all []string) string {
 	slices.Sort(all)
 	all = slices.Compact(all)
@@ -187,7 +186,7 @@ func (m *Mock) Serve(ctx context.Context, s jsonrpc.Stream) error {
 		case err != nil:
 			return err
 		}
-		play.hear(ctx, frame)
+		play.receive(ctx, frame)
 	}
 }
 
@@ -199,10 +198,10 @@ type performance struct {
 
 	mu      sync.Mutex
 	nextID  int
-	waiting map[string]chan struct{} // inputMethods of ours, by id
+	waiting map[string]chan struct{} // requests to the client, by id
 }
 
-func (p *performance) hear(ctx context.Context, frame []byte) {
+func (p *performance) receive(ctx context.Context, frame []byte) {
 	read := speccheck.ParseFrame(frame)
 	if read.Err != nil || read.Batch != nil {
 		reason := "the recording is not served in batches"
@@ -228,7 +227,7 @@ func (p *performance) hear(ctx context.Context, frame []byte) {
 	p.actors.Go(func() { p.perform(ctx, s, &j) })
 }
 
-// perform plays a script for a request.
+// perform sends the messages of a script for a request.
 func (p *performance) perform(ctx context.Context, s *script, j *jsonrpc.Message) {
 	at := s.ask.At
 	for _, line := range s.lines {
@@ -245,7 +244,7 @@ func (p *performance) perform(ctx context.Context, s *script, j *jsonrpc.Message
 			}
 			continue
 		case speccheck.KindNotification:
-			frame = addressed(frame, &read.Message, j)
+			frame = readdress(frame, &read.Message, j)
 		default:
 			if j.ID == nil {
 				continue
@@ -273,9 +272,9 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// addressed gives a notification the token or subscription of the request that
-// it is played for.
-func addressed(frame []byte, note, j *jsonrpc.Message) []byte {
+// readdress gives a notification the token or subscription of the request that it
+// is sent for.
+func readdress(frame []byte, note, j *jsonrpc.Message) []byte {
 	token := lookAt(j.Params, []string{"_meta", mcp.MetaProgressToken})
 	if note.Method == mcp.NotificationProgress && token != nil {
 		return setAt(frame, []string{"params", mcp.MetaProgressToken}, token)
@@ -286,8 +285,8 @@ func addressed(frame []byte, note, j *jsonrpc.Message) []byte {
 	return frame
 }
 
-// ask sends a question of the server under an id of ours and waits until it was
-// answered, whatever the answer is.
+// ask sends a request of the server with a new id and waits for its response,
+// whatever it is.
 func (p *performance) ask(ctx context.Context, frame []byte) bool {
 	p.mu.Lock()
 	p.nextID++

@@ -24,8 +24,8 @@ type Recording struct {
 	Messages []speccheck.Message // in order; their Seq counts from 1
 }
 
-// NewRecording makes a recording of messages of one connection, as a [wirelog.Log] gives
-// them.
+// NewRecording returns a recording of the messages of one connection, as a
+// [wirelog.Log] returns them.
 func NewRecording(ms []speccheck.Message) *Recording {
 	r := &Recording{Messages: ms}
 	for i := range ms {
@@ -81,7 +81,7 @@ func Write(w io.Writer, r *Recording, o *WriteOptions) error {
 	return b.Flush()
 }
 
-// A recorder writes sections as messages come.
+// A recorder writes sections one by one.
 type recorder struct {
 	w     io.Writer
 	start time.Time
@@ -111,7 +111,7 @@ func newRecorder(w io.Writer, r *Recording, o *WriteOptions) *recorder {
 	return rec
 }
 
-// oneLineText makes a text fit for one line of the comment.
+// oneLineText makes a text safe for one line of the comment.
 func oneLineText(s string) string {
 	return strings.Join(strings.Fields(strings.ToValidUTF8(s, "�")), " ")
 }
@@ -146,7 +146,7 @@ func (r *recorder) write(m *speccheck.Message) {
 	r.err = writeSection(r.w, name, data)
 }
 
-// milliseconds writes a duration as milliseconds, without losing any of it.
+// milliseconds formats a duration as milliseconds, without rounding.
 func milliseconds(d time.Duration) string {
 	return strconv.FormatFloat(float64(d)/float64(time.Millisecond), 'f', -1, 64) + "ms"
 }
@@ -201,7 +201,7 @@ func (r *Recording) readComment(comment []byte) error {
 	return nil
 }
 
-// readSection reads a section's name and frame.
+// readSection parses a section's name and frame.
 func (r *Recording) readSection(s section) (m speccheck.Message, err error) {
 	words := strings.Fields(s.name)
 	if len(words) > 0 {
@@ -216,7 +216,7 @@ func (r *Recording) readSection(s section) (m speccheck.Message, err error) {
 	m.At = r.Started
 	if len(words) > 0 && strings.HasSuffix(words[0], "ms") {
 		ms, err := strconv.ParseFloat(strings.TrimSuffix(words[0], "ms"), 64)
-		if err != nil || !(math.Abs(ms) < 1e12) { // which NaN is not
+		if err != nil || !(math.Abs(ms) < 1e12) { // false for NaN
 			return m, fmt.Errorf("%q is not a time in milliseconds", words[0])
 		}
 		m.At = m.At.Add(time.Duration(math.Round(ms * float64(time.Millisecond))))

@@ -17,9 +17,8 @@ import (
 	"github.com/tenon-mcp/tenon/internal/redact"
 )
 
-// What tenon tap sees can be watched elsewhere while it happens: a Relay sends
-// messages over a socket file that only its owner can use, and Receive adds
-// them to another process's log. One JSON object on each line:
+// A relayed is one line of the protocol between [Relay] and [Receive], over a
+// socket file that only its owner can use:
 //
 //	{"server":"files"}                                       first
 //	{"at":"…","dir":"to server","kind":"request","frame":"…"}  each message
@@ -116,7 +115,7 @@ func Receive(ctx context.Context, socket string, l *wirelog.Log) error {
 	}
 }
 
-// receive adds one relay's messages. What cannot be read ends it.
+// receive adds one relay's messages, until an invalid one.
 func receive(r io.Reader, l *wirelog.Log) {
 	in := bufio.NewReaderSize(r, 64<<10)
 	dec := json.NewDecoder(in)

@@ -83,13 +83,13 @@ type player struct {
 	report *Report
 	came   chan arrival
 
-	// What came and was not wanted yet.
+	// Messages that arrived and are not used yet.
 	answers   map[string][]byte   // by id
 	questions map[string][][]byte // by method
 	heard     map[string]int      // notifications, by method
 	ended     error
 
-	given map[string][]byte // what the server gave out then, and what it is now
+	given map[string][]byte // values that the server chose: recorded to current
 }
 
 // An arrival is a frame of the server, or the end.
@@ -115,7 +115,7 @@ func newPlayer(s jsonrpc.Stream, r *Recording, o *ReplayOptions) *player {
 	return p
 }
 
-// listen brings what the server sends, until ctx ends or the stream does.
+// listen reads frames of the server until ctx ends or the stream does.
 func (p *player) listen(ctx context.Context) {
 	for {
 		frame, err := p.stream.Read()
@@ -145,11 +145,11 @@ func (p *player) play(ctx context.Context, r *Recording) error {
 			return fmt.Errorf("message %d is a batch, which cannot be played again", m.Seq)
 		case !m.Kind.IsJSON():
 		case m.Dir == speccheck.ToServer:
-			err = p.say(m, bySeq[m.Joins])
+			err = p.send(m, bySeq[m.Joins])
 		case m.Kind == speccheck.KindRequest:
-			err = p.awaitQuestion(ctx, m)
+			err = p.awaitRequest(ctx, m)
 		case m.Kind != speccheck.KindNotification:
-			err = p.awaitAnswer(ctx, m, bySeq[m.Joins])
+			err = p.awaitResponse(ctx, m, bySeq[m.Joins])
 		}
 		if err != nil {
 			return err
@@ -158,13 +158,13 @@ func (p *player) play(ctx context.Context, r *Recording) error {
 	return nil
 }
 
-// say sends a message of the recorded client, with what has changed since.
-func (p *player) say(m, question *speccheck.Message) error {
+// send sends a message of the recorded client, with current values.
+func (p *player) send(m, question *speccheck.Message) error {
 	frame := m.Frame
 	if question != nil && (m.Kind == speccheck.KindResponse || m.Kind == speccheck.KindError) {
 		now, ok := p.given["question "+question.ID]
 		if !ok {
-			return nil // this time the server has not asked
+			return nil // the server did not send this request again
 		}
 		frame = setMember(frame, "id", now)
 	}
@@ -180,8 +180,8 @@ func (p *player) say(m, question *speccheck.Message) error {
 	return nil
 }
 
-// awaitAnswer waits for the answer to the same request and compares it.
-func (p *player) awaitAnswer(ctx context.Context, m, request *speccheck.Message) error {
+// awaitResponse waits for the response to the same request and compares it.
+func (p *player) awaitResponse(ctx context.Context, m, request *speccheck.Message) error {
 	if request == nil {
 		return nil // it answers nothing that was recorded
 	}
@@ -201,8 +201,8 @@ func (p *player) awaitAnswer(ctx context.Context, m, request *speccheck.Message)
 	return nil
 }
 
-// awaitQuestion waits for the server to ask what it asked then.
-func (p *player) awaitQuestion(ctx context.Context, m *speccheck.Message) error {
+// awaitRequest waits for a recorded request of the server.
+func (p *player) awaitRequest(ctx context.Context, m *speccheck.Message) error {
 	err := p.until(ctx, func() bool { return len(p.questions[m.Method]) > 0 })
 	step := Step{Request: *m, Want: m.Frame, Err: err}
 	if err == nil {
@@ -218,7 +218,7 @@ func (p *player) awaitQuestion(ctx context.Context, m *speccheck.Message) error 
 	return nil
 }
 
-// until takes in what comes until there is enough.
+// until handles arrivals until enough returns true.
 func (p *player) until(ctx context.Context, enough func() bool) error {
 	timer := time.NewTimer(p.opts.Timeout)
 	defer timer.Stop()
@@ -260,7 +260,7 @@ func (p *player) take(a arrival) {
 	}
 }
 
-// count compares how many notifications came with how many were recorded.
+// count compares the numbers of received and recorded notifications.
 func (p *player) count(r *Recording) {
 	for more := true; more; {
 		select {

@@ -4,8 +4,7 @@ import (
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
 
-// setMember returns obj with a member set to value; obj was checked. A member
-// that is not there is added.
+// setMember returns obj, which was checked, with a member set to value.
 func setMember(obj []byte, name string, value []byte) []byte {
 	rest := rawjson.Cut(obj, func(n, _ []byte) bool { return string(n) == name })
 	out := append([]byte{'{'}, rawjson.AppendString(nil, name)...)
@@ -16,8 +15,8 @@ func setMember(obj []byte, name string, value []byte) []byte {
 	return append(out, '}')
 }
 
-// setAt is setMember for a member that lies deeper and is there already. Where
-// the way leads nowhere, obj is returned as it is.
+// setAt is setMember for a member at a path. If the path does not exist, obj is
+// returned unchanged.
 func setAt(obj []byte, path []string, value []byte) []byte {
 	inner := rawjson.Lookup(obj, path[0])
 	if inner == nil {
@@ -33,7 +32,7 @@ func setAt(obj []byte, path []string, value []byte) []byte {
 	return setMember(obj, path[0], value)
 }
 
-// lookAt returns what lies at a path, or nil.
+// lookAt returns the value at a path, or nil.
 func lookAt(obj []byte, path []string) []byte {
 	for _, name := range path {
 		if obj = rawjson.Lookup(obj, name); obj == nil {

@@ -43,8 +43,8 @@ type TapOptions struct {
 
 // An Exit is the exit status of a tapped server.
 type Exit struct {
-	Code   int       // as a shell gives it: 128 and the signal's number if one ended it
-	Signal os.Signal // what ended it; nil if it ended by itself
+	Code   int       // as in a shell: 128 plus the signal's number if one ended it
+	Signal os.Signal // the signal that ended it, or nil
 }
 
 // Tap runs a server and copies its standard streams byte for byte between the host
@@ -101,8 +101,8 @@ type tapped struct {
 	copies         sync.WaitGroup
 }
 
-// start starts the server with three pipes that are ours, so that waiting for
-// the process and reading what it left behind are two things.
+// start starts the server with own pipes, so that the rest of its output can be
+// read after its end.
 func (t *tapped) start() error {
 	cmd := exec.Command(t.o.Command[0], t.o.Command[1:]...)
 	var theirs []*os.File
@@ -113,7 +113,7 @@ func (t *tapped) start() error {
 	}()
 	open := func() (r, w *os.File, err error) {
 		if r, w, err = os.Pipe(); err == nil {
-			theirs = append(theirs, r, w) // until it is known which end is whose
+			theirs = append(theirs, r, w) // both, until they are assigned
 		}
 		return r, w, err
 	}
@@ -160,7 +160,7 @@ func (t *tapped) run(ctx context.Context) (Exit, error) {
 			waiting = false
 		case s := <-signals:
 			t.notes.event("passed on: " + s.String())
-			t.cmd.Process.Signal(s) // it may have ended: then Wait tells
+			t.cmd.Process.Signal(s) // if it has ended, Wait reports it
 		case <-over:
 			over = nil
 			t.endInput()
@@ -177,8 +177,8 @@ func (t *tapped) run(ctx context.Context) (Exit, error) {
 	return exit, err
 }
 
-// drain waits for the rest of the output. Something that the server started may
-// hold the pipe open for longer than anyone wants to wait.
+// drain waits for the rest of the output, at most Grace: a child of the server
+// may hold the pipe open.
 func (t *tapped) drain() {
 	timer := time.AfterFunc(t.o.Grace, func() {
 		t.stdout.SetReadDeadline(time.Now())
@@ -193,22 +193,22 @@ func (t *tapped) drain() {
 
 func (t *tapped) endInput() { t.closeIn.Do(func() { t.stdin.Close() }) }
 
-// input copies from the host to the server until one of them is gone.
+// input copies from the host to the server until one of them closes.
 func (t *tapped) input() {
 	defer t.endInput()
 	t.copy(t.stdin, t.o.In, toServer)
 }
 
-// output copies from the server to the host. When the host no longer takes it,
-// the server's end of the pipe is closed, as it would be without a tap.
+// output copies from the server to the host. When the host stops reading, the
+// server's end of the pipe is closed, as it would be without a tap.
 func (t *tapped) output(from *os.File, to io.Writer, way stream) {
 	if t.copy(to, from, way) {
 		from.Close()
 	}
 }
 
-// copy copies chunks as they come. It notes each before it passes it on, so that
-// a request is noted before its answer. It reports whether the writer failed.
+// copy copies chunks. It logs each before it passes it on, so that a request is
+// logged before its response. It reports whether the writer failed.
 func (t *tapped) copy(to io.Writer, from io.Reader, way stream) (full bool) {
 	buf := make([]byte, 32<<10)
 	for {

@@ -10,7 +10,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/wirelog"
 )
 
-// A stream is one of the three that a tap listens to.
+// A stream is one of the three standard streams.
 type stream int
 
 const (
@@ -30,15 +30,15 @@ type tapQueue struct {
 	wake    sync.Cond
 	waiting []chunk
 	bytes   int
-	lost    [streams]int // bytes that were left out and not told yet
+	lost    [streams]int // dropped bytes that are not reported yet
 	closed  bool
 	done    chan struct{}
 
-	lines [streams]lineCutter // used by run alone
+	lines [streams]lineCutter // used only by run
 }
 
-// A chunk is a piece of a stream; nil data is its end. Lost is how many bytes of
-// the stream are missing before it.
+// A chunk is a piece of a stream; nil data is its end. Lost is the number of
+// bytes missing before it.
 type chunk struct {
 	of   stream
 	at   time.Time
@@ -138,20 +138,19 @@ func (n *tapQueue) emit(c *chunk) {
 	})
 }
 
-// A lineCutter makes lines of chunks.
+// A lineCutter splits chunks into lines.
 type lineCutter struct {
 	part []byte
-	skip bool // the rest of the line is not wanted
+	skip bool // drop the rest of the line
 }
 
 const maxTapLine = 64 << 20
 
-// torn says that bytes are missing: what is held of a line is of no use, and
-// neither is what follows of one.
+// torn drops the current line, of which bytes are missing.
 func (l *lineCutter) torn() { l.part, l.skip = nil, true }
 
-// cut gives each line that data completes, without its end; blank lines are left
-// out. Nil data ends the last line.
+// cut calls give with each line that data completes, without its end; blank lines
+// are left out. Nil data ends the last line.
 func (l *lineCutter) cut(data []byte, give func(line []byte, tooLong int)) {
 	if data == nil {
 		l.give(give)

@@ -9,9 +9,9 @@ import (
 	"syscall"
 )
 
-// endings catches the signals that ask a process to end. On a terminal, an
-// interrupt from the keyboard reaches the server by itself, since it is in the
-// same process group; passed on it would come twice, so it is only caught.
+// endings catches the signals that end a process. On a terminal, an interrupt
+// from the keyboard reaches the server directly, since it is in the same process
+// group, so it is only caught.
 func endings(in io.Reader) (<-chan os.Signal, func()) {
 	caught := make(chan os.Signal, 8)
 	passed := []os.Signal{syscall.SIGTERM, syscall.SIGHUP}
@@ -35,7 +35,7 @@ func terminal(in io.Reader) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// endedBy is the signal that ended a process, or nil.
+// endedBy returns the signal that ended a process, or nil.
 func endedBy(s *os.ProcessState) os.Signal {
 	if status, ok := s.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return status.Signal()

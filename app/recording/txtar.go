@@ -32,7 +32,7 @@ func marker(line []byte) (name string, ok bool) {
 	return name, name != ""
 }
 
-// parseArchive reads an archive. Every text is one.
+// parseArchive parses an archive. Every text is one.
 func parseArchive(text []byte) (a archive) {
 	into := &a.comment
 	for line := range bytes.Lines(text) {
@@ -49,8 +49,8 @@ func parseArchive(text []byte) (a archive) {
 	return a
 }
 
-// writeSection writes one section; data must end with a newline and hold no
-// line that begins a section.
+// writeSection writes one section; data must end with a newline and have no line
+// that begins a section.
 func writeSection(w io.Writer, name string, data []byte) error {
 	_, err := fmt.Fprintf(w, "-- %s --\n%s", name, data)
 	return err

@@ -13,7 +13,7 @@ var volatileNames = map[string]bool{
 	"createdAt": true, "lastUpdatedAt": true, "lastModified": true,
 }
 
-// volatile says which places of two answers are not compared.
+// volatile reports whether a place of two responses is not compared.
 func (p *player) volatile(pointer string, a, b []byte) bool {
 	if pointer == "/id" {
 		return true
@@ -53,7 +53,7 @@ func matchPointer(pattern, pointer string) bool {
 	return true
 }
 
-// learn remembers what the server gave out, for when it is to be given back.
+// learn records values that the server chose, for later messages to it.
 func (p *player) learn(then, now []byte) {
 	for _, path := range [][]string{
 		{"result", "requestState"}, {"result", "nextCursor"}, {"result", "taskId"}, {"result", "task", "taskId"},

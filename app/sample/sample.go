@@ -1,6 +1,5 @@
-// Package sample fills a new workspace with something to look at: a vault of
-// notes, a folder of files, and a small shop in SQLite. It never touches what
-// is there already.
+// Package sample fills a new workspace with examples: a vault of notes, a folder
+// of files, and a small shop in SQLite. It never changes existing files.
 package sample
 
 import (
@@ -12,20 +11,20 @@ import (
 	"os"
 	"path/filepath"
 
-	_ "modernc.org/sqlite" // the shop is made with it
+	_ "modernc.org/sqlite" // creates the shop
 )
 
 //go:embed vault files shop.sql
 var content embed.FS
 
-// A Place is where the samples of a workspace are.
+// A Place has the paths of the samples.
 type Place struct {
 	Vault string // Markdown notes
 	Files string // a folder of files
 	Shop  string // a SQLite file
 }
 
-// Fill puts the samples into a folder, as far as they are not there.
+// Fill creates the samples in a folder, unless they exist.
 func Fill(dir string) (Place, error) {
 	p := Place{Vault: filepath.Join(dir, "vault"), Files: filepath.Join(dir, "files"), Shop: filepath.Join(dir, "shop.db")}
 	for name, to := range map[string]string{"vault": p.Vault, "files": p.Files} {
@@ -39,7 +38,7 @@ func Fill(dir string) (Place, error) {
 	return p, nil
 }
 
-// copyTree copies an embedded folder, unless the target is there.
+// copyTree copies an embedded folder, unless the target exists.
 func copyTree(name, to string) error {
 	if _, err := os.Stat(to); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -48,7 +47,7 @@ func copyTree(name, to string) error {
 	if err != nil {
 		return err
 	}
-	beside := to + ".new" // so that a copy that was cut off is not taken for whole
+	beside := to + ".new" // so that an incomplete copy is not used
 	if err := os.RemoveAll(beside); err != nil {
 		return err
 	}

@@ -1,6 +1,6 @@
 package speccheck
 
-// follow gives a conversation a message whose Seq is known.
+// follow passes a message whose Seq is known to a conversation.
 func follow(t *Conversation, m *Message) {
 	if m.Kind == KindStderr || m.Kind == KindEvent {
 		m.ShapeChecked = true

@@ -21,14 +21,14 @@ type Conversation struct {
 	history   [2]recent
 	tokens    map[string]*Request // by progress token
 	known     facts
-	opened    []*Request // what the latest frame has opened
-	joined    *Request   // what the latest frame belongs to
+	opened    []*Request // opened by the latest frame
+	joined    *Request   // the request of the latest frame
 	got       members    // of the latest message
 	judging   bool
 	sawModern bool
 }
 
-// A stage is how far the handshake of an older revision has come.
+// A stage is the progress of a legacy handshake.
 type stage int
 
 const (
@@ -52,13 +52,13 @@ type Request struct {
 	progressed   bool
 	cancelled    bool
 	acknowledged bool
-	logs         bool   // it asked for log lines
-	caps         []byte // what the client can do, as this request says
-	filter       []byte // the news that subscriptions/listen asks for
+	logs         bool   // it requested log messages
+	caps         []byte // the client's capabilities in this request
+	filter       []byte // the filter of subscriptions/listen
 	HTTP         *HTTP
 }
 
-// maxOpen bounds what a side that never answers can make us remember.
+// maxOpen bounds the open requests that are tracked.
 const maxOpen = 10_000
 
 // Related returns the request that the latest message belongs to, or nil.
@@ -96,20 +96,20 @@ func (t *Conversation) Follow(m *Message, r *Frame, judge bool) []*Request {
 	switch m.Kind {
 	case KindInvalid:
 		m.ShapeChecked = true
-		t.judgeInvalid(m, r.Err)
+		t.checkInvalid(m, r.Err)
 	case KindBatch:
 		m.ShapeChecked = !judge
-		t.judgeBatch(m, r.Batch)
+		t.checkBatch(m, r.Batch)
 		t.followBatch(m, r.Batch)
 	default:
 		t.followOne(m, &r.Message)
 	}
-	t.got = members{} // it holds the frame
+	t.got = members{} // it refers to the frame
 	return t.opened
 }
 
-// followBatch follows each message of a batch; the batch as a whole takes its
-// method and its join from the first of them.
+// followBatch follows each message of a batch; the batch takes its method and its
+// join from the first of them.
 func (t *Conversation) followBatch(m *Message, batch []jsonrpc.BatchItem) {
 	for i := range batch {
 		if batch[i].Err != nil {
@@ -155,7 +155,7 @@ func (t *Conversation) request(m *Message, j *jsonrpc.Message) {
 		t.joined = t.onlyCall()
 		m.Joins = t.joined.number()
 	}
-	t.judgeRequest(m, j, o)
+	t.checkRequest(m, j, o)
 	t.remember(side(m.Dir), o)
 	if m.Method == methodInitialize && t.stage == unknownMembers {
 		t.stage = asking
@@ -165,13 +165,13 @@ func (t *Conversation) request(m *Message, j *jsonrpc.Message) {
 	}
 	if token := rawjson.Lookup(t.got.meta, mcp.MetaProgressToken); token != nil {
 		o.token = tokenKey(m.Dir, token)
-		t.judgeToken(m, o)
+		t.checkToken(m, o)
 		t.tokens[o.token] = o
 	}
 	t.opened = append(t.opened, o)
 }
 
-// envelope reads what a request of the newest era says about itself.
+// envelope reads the _meta of a modern request.
 func (t *Conversation) envelope(m *Message, o *Request, meta []byte) {
 	version, ok := revisionIn(rawjson.Lookup(meta, mcp.MetaProtocolVersion))
 	if !ok {
@@ -183,8 +183,8 @@ func (t *Conversation) envelope(m *Message, o *Request, meta []byte) {
 	o.logs = rawjson.Lookup(meta, mcp.MetaLogLevel) != nil
 }
 
-// retainPart keeps a part of a frame for as long as its request is open. A small
-// frame may be held for it; a large one may not, nor a large part.
+// retainPart returns a part of a frame to keep while its request is open: a small
+// frame may be kept whole, a large part not at all.
 func retainPart(m *Message, part []byte) []byte {
 	const small = 4 << 10
 	switch {
@@ -193,7 +193,7 @@ func retainPart(m *Message, part []byte) []byte {
 	case len(part) <= small:
 		return bytes.Clone(part)
 	}
-	return nil // what is not known is not judged
+	return nil // unknown, so not checked
 }
 
 func (t *Conversation) remember(side int, o *Request) {
@@ -207,7 +207,7 @@ func (t *Conversation) remember(side int, o *Request) {
 	open[o.key] = o
 }
 
-// forget takes a request from those that are open to those that were.
+// forget moves a request from the open to the recent ones.
 func (t *Conversation) forget(side int, key string, o *Request) {
 	delete(t.open[side], key)
 	if o.token != "" && t.tokens[o.token] == o {
@@ -220,7 +220,7 @@ func (t *Conversation) response(m *Message, j *jsonrpc.Message) {
 	other := 1 - side(m.Dir)
 	o := t.open[other][j.ID.Key()]
 	if o == nil {
-		t.judgeUnknown(m, j, other)
+		t.checkUnknown(m, j, other)
 		return
 	}
 	t.joined = o
@@ -230,13 +230,13 @@ func (t *Conversation) response(m *Message, j *jsonrpc.Message) {
 	if j.Result != nil && m.Method == methodInitialize {
 		t.agree(m, o)
 	}
-	t.judgeResponse(m, j, o)
+	t.checkResponse(m, j, o)
 	if j.Result != nil {
 		t.known.learn(o, &t.got)
 	}
 }
 
-// agree takes in the result of initialize.
+// agree handles the result of initialize.
 func (t *Conversation) agree(m *Message, o *Request) {
 	t.rev, _ = revisionIn(t.got.protocolVersion)
 	m.Revision, m.Era = t.rev, EraLegacy
@@ -266,11 +266,11 @@ func (t *Conversation) notification(m *Message, j *jsonrpc.Message) {
 		m.Era = EraModern
 		m.Revision = mcp.Revisions()[0]
 	}
-	t.judgeNotification(m, o)
+	t.checkNotification(m, o)
 }
 
-// cancel finds what is cancelled: a request of the sender, or a subscription
-// that a server ends.
+// cancel finds what is cancelled: a request of the sender, or a subscription that
+// a server ends.
 func (t *Conversation) cancel(m *Message) *Request {
 	key := jsonrpc.ID(t.got.requestID).Key()
 	o := t.open[side(m.Dir)][key]
@@ -288,8 +288,8 @@ func (t *Conversation) cancel(m *Message) *Request {
 	return o
 }
 
-// onlyCall is the one call that is open and during which a server may ask. With
-// several of them nobody can tell.
+// onlyCall returns the only open call during which a server may send a request;
+// nil if there are several.
 func (t *Conversation) onlyCall() (only *Request) {
 	for _, o := range t.open[0] {
 		switch o.method {
@@ -310,7 +310,7 @@ func (o *Request) number() uint64 {
 	return o.Seq
 }
 
-// tokenKey keeps the tokens of the two sides apart: each chooses its own.
+// tokenKey separates the progress tokens of the two sides.
 func tokenKey(d Dir, token []byte) string {
 	return string(d[:1]) + jsonrpc.ID(token).Key()
 }
@@ -322,7 +322,7 @@ func opposite(d Dir) Dir {
 	return ToServer
 }
 
-// recent remembers the latest requests that are no longer open.
+// recent has the latest requests that are no longer open.
 type recent struct {
 	keys []string
 	next int
@@ -335,7 +335,7 @@ func (r *recent) add(key string, o *Request) {
 	if r.m == nil {
 		r.m = map[string]*Request{}
 	}
-	o.caps, o.filter = nil, nil // they hold whole frames
+	o.caps, o.filter = nil, nil // they refer to whole frames
 	if _, again := r.m[key]; !again {
 		if len(r.keys) < maxRecent {
 			r.keys = append(r.keys, key)

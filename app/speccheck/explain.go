@@ -8,19 +8,18 @@ import (
 
 // A Field is one member of a message and its meaning.
 type Field struct {
-	Pointer string // where it stands, as a JSON pointer
-	Text    string // what it means, in a sentence; empty if the protocol does not say
-	Type    string // the type that it must have, in words
-	// Required says that it must be there.
+	Pointer string // a JSON pointer
+	Text    string // its meaning, as a sentence; empty if the protocol does not define it
+	Type    string // its type, in words
+	// Required reports whether the member is required.
 	Required bool
-	// Known says that this revision defines the member. Others are allowed:
-	// they are the sender's own.
+	// Known reports whether this revision defines the member. Others are allowed.
 	Known bool
-	// Revisions lists the revisions in which it means this, the oldest first.
+	// Revisions lists the revisions with this meaning, oldest first.
 	Revisions []mcp.Revision
 }
 
-// maxFields bounds an explanation: lists may be long.
+// maxFields bounds an explanation.
 const maxFields = 20_000
 
 // Explain returns the meaning of each member of a message in the message's
@@ -49,7 +48,7 @@ func Explain(m Message) (fields []Field) {
 	return fields
 }
 
-// partOf is the frame of one message of a batch, or the frame.
+// partOf returns the frame of one message of a batch, or the frame.
 func partOf(m *Message, pointer string) []byte {
 	if pointer == "" {
 		return m.Frame
@@ -58,7 +57,7 @@ func partOf(m *Message, pointer string) []byte {
 	return v
 }
 
-// explain shows the members of the envelope, and what is in each of them.
+// explain explains the members of the envelope and their contents.
 func (w *walker) explain(j *jsonrpc.Message, frame []byte, asked, pointer string) {
 	method := j.Method
 	if method == "" {
@@ -78,7 +77,7 @@ func (w *walker) explain(j *jsonrpc.Message, frame []byte, asked, pointer string
 	}
 }
 
-// methodMember explains the method itself instead of the word.
+// methodMember explains the method itself.
 func (w *walker) methodMember(m *member, method string) *member {
 	known := table().methods[method]
 	if known == nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// extras are rules about values that a type cannot say, by form and member.
+// extras are rules about values that a type cannot express, by form and member.
 var extras = map[string]func(w *walker, raw []byte, pointer string){
 	"Tool/name":         checkToolName,
 	"Tool/inputSchema":  checkToolSchema,
@@ -109,7 +109,7 @@ func checkMetaKeys(w *walker, raw []byte, pointer string) {
 	}
 }
 
-// knownMeta reports whether the protocol, in any revision, knows the key.
+// knownMeta reports whether any revision of the protocol defines the key.
 func knownMeta(key string) bool {
 	for _, name := range []string{"RequestMeta", "ListenMeta", "NoteMeta"} {
 		if table().forms[name].elsewhere(key) {

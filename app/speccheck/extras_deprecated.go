@@ -21,9 +21,9 @@ func checkRoot(w *walker, raw []byte, pointer string) {
 func checkSampling(w *walker, raw []byte, pointer string) {
 	var p mcp.CreateMessageParams
 	if mcp.Unmarshal(raw, &p) != nil {
-		return // its types are wrong, which is told elsewhere
+		return // its types are wrong, which is reported elsewhere
 	}
-	if err := p.Check(); err != nil { //nolint:staticcheck // the deprecated feature is still judged
+	if err := p.Check(); err != nil { //nolint:staticcheck // the deprecated feature is still checked
 		w.fault(ruleSampling, pointer+"/messages", err.Error())
 	}
 }

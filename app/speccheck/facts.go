@@ -19,13 +19,13 @@ const (
 	notificationCancelled   = "notifications/cancelled"
 )
 
-// facts are what a connection has said so far and later messages are measured
-// by. They are bounded, and hold copies rather than frames.
+// facts are what a connection has declared so far, for checks of later messages.
+// They are bounded and have copies, not frames.
 type facts struct {
 	client []byte          // the client's capabilities, as in initialize
 	server []byte          // the server's capabilities
 	tools  map[string]bool // names of tools; true if they have an output schema
-	states map[uint64]bool // digests of every requestState that was given
+	states map[uint64]bool // digests of every requestState that the server sent
 	seed   maphash.Seed
 }
 
@@ -34,7 +34,7 @@ const (
 	maxStates = 4096
 )
 
-// learn takes in a result.
+// learn records the facts in a result.
 func (f *facts) learn(o *Request, got *members) {
 	switch o.method {
 	case methodInitialize, mcp.MethodDiscover:
@@ -68,8 +68,7 @@ func (f *facts) learnState(state string) {
 	}
 }
 
-// gave reports whether a server has given this state, or so much state that it
-// cannot be told any more.
+// gave reports whether a server sent this state, or too many states to know.
 func (f *facts) gave(state string) bool {
 	return len(f.states) >= maxStates || f.states != nil && f.states[maphash.String(f.seed, state)]
 }

@@ -32,13 +32,13 @@ func CheckHTTP(m *Message, session string, req *http.Request, resp *http.Respons
 		note(ruleHTTPAccept, "the header Accept is "+quote(accept))
 	}
 	if m.Method != methodInitialize {
-		judgeVersion(m, req.Header, note)
+		checkVersion(m, req.Header, note)
 		if session != "" && req.Header.Get(HeaderSession) != session {
 			note(ruleHTTPSession, "the header Mcp-Session-Id is missing or another one than the server gave")
 		}
 	}
 	if m.Kind == KindRequest && newest.has(letter) {
-		judgeMirror(m, req.Header, note)
+		checkMirror(m, req.Header, note)
 	}
 	if resp == nil {
 		return found
@@ -52,7 +52,7 @@ func CheckHTTP(m *Message, session string, req *http.Request, resp *http.Respons
 	return found
 }
 
-func judgeVersion(m *Message, h http.Header, note func(rule, text string)) {
+func checkVersion(m *Message, h http.Header, note func(rule, text string)) {
 	if got := h.Get(HeaderVersion); got == "" {
 		note(ruleHTTPVersion, "the header MCP-Protocol-Version is missing")
 	} else if m.Era == EraModern && got != string(m.Revision) {
@@ -60,8 +60,8 @@ func judgeVersion(m *Message, h http.Header, note func(rule, text string)) {
 	}
 }
 
-// judgeMirror compares the headers that repeat the body.
-func judgeMirror(m *Message, h http.Header, note func(rule, text string)) {
+// checkMirror compares the headers that repeat the body.
+func checkMirror(m *Message, h http.Header, note func(rule, text string)) {
 	if got := h.Get(HeaderMethod); got != m.Method {
 		note(ruleHTTPMirror, "the header Mcp-Method is "+quote(got)+" and the method "+quote(m.Method))
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// members are the members of params or of a result that a thread follows, found
-// in one pass: frames may be large.
+// members are the members of params or of a result that a conversation uses,
+// found in one pass.
 type members struct {
 	meta, name, uri, taskID, ref, requestState, notifications,
 	protocolVersion, capabilities, progressToken, progress, requestID,
@@ -70,7 +70,7 @@ func (f *members) member(name []byte) *[]byte {
 	return nil
 }
 
-// subject is what a request is about, shortened.
+// subject returns what a request is about, shortened.
 func (f *members) subject() string {
 	for _, raw := range [...][]byte{f.name, f.uri, f.taskID} {
 		if s, ok := rawjson.String(raw); ok {
@@ -85,7 +85,7 @@ func (f *members) subject() string {
 	return ""
 }
 
-// revisionIn reads a revision. Known ones share their text.
+// revisionIn parses a revision. Known ones share their text.
 func revisionIn(raw []byte) (mcp.Revision, bool) {
 	for _, r := range knownRevisions {
 		if rawjson.EqualString(raw, string(r)) {

@@ -46,7 +46,7 @@ type Message struct {
 	Seq    uint64 // counts all messages of a Log, from 1
 	At     time.Time
 	Server string
-	Conn   uint64 // counts the connections of a Log, from 1: it grows on reconnect
+	Conn   uint64 // counts the connections of a Log, from 1
 	Dir    Dir
 	Kind   Kind
 
@@ -96,7 +96,7 @@ type HTTP struct {
 	Status      int // 0 until the response's headers have arrived
 	Request     []Header
 	Response    []Header
-	Error       string // why there was no response
+	Error       string // why there is no response
 }
 
 // A Header is one HTTP header field.

@@ -7,9 +7,8 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// Tables name revisions by letters, A for the oldest, so that a row says in two
-// letters for which ones it counts. A revision that is not known is read like
-// the newest: its messages are more likely to be of the future than of the past.
+// letterOf returns the letter of a revision in the tables, A for the oldest. An
+// unknown revision is treated as the newest.
 func letterOf(r mcp.Revision) byte {
 	all := mcp.Revisions()
 	i := slices.Index(all, r)
@@ -24,7 +23,7 @@ type span struct{ from, to byte }
 
 func (s span) has(letter byte) bool { return s.from <= letter && letter <= s.to }
 
-// parseSpan reads "C" or "A-D".
+// parseSpan parses "C" or "A-D".
 func parseSpan(text string) (span, bool) {
 	switch {
 	case len(text) == 1:
@@ -35,7 +34,7 @@ func parseSpan(text string) (span, bool) {
 	return span{}, false
 }
 
-// revisions lists what a span stands for, the oldest first.
+// revisions returns the revisions of a span, oldest first.
 func (s span) revisions() (all []mcp.Revision) {
 	known := mcp.Revisions()
 	for i := len(known) - 1; i >= 0; i-- {
@@ -46,7 +45,7 @@ func (s span) revisions() (all []mcp.Revision) {
 	return all
 }
 
-// eraOf names the era of a revision, or returns nothing if it is not known.
+// eraOf returns the era of a revision; empty if it is unknown.
 func eraOf(r mcp.Revision) string {
 	modern, legacy := era.Eras(r)
 	switch {

@@ -24,7 +24,7 @@ func (r Rule) Page(rev mcp.Revision) string {
 	return r.modern
 }
 
-// Revisions returns the revisions that have the requirement, the oldest first.
+// Revisions returns the revisions that have the requirement, oldest first.
 func (r Rule) Revisions() []mcp.Revision { return r.in.revisions() }
 
 // Rules returns all rules.
@@ -40,7 +40,7 @@ func RuleFor(id string) (Rule, bool) {
 	return Rule{}, false
 }
 
-// problem makes a problem of a rule; an unknown ID is a fault of this package.
+// problem returns a problem of a rule. It panics for an unknown ID.
 func problem(id, pointer, text string) Problem {
 	r, ok := RuleFor(id)
 	if !ok {

@@ -50,8 +50,8 @@ func eachPart(m *Message, part func(j *jsonrpc.Message, pointer string)) {
 	}
 }
 
-// message walks over the parts of a message that have a form. Method is that of
-// the request, also for an answer; it may be empty.
+// message walks the parts of a message that have a form. Method is that of the
+// request, also for a response; it may be empty.
 func (w *walker) message(j *jsonrpc.Message, method, pointer string) {
 	if j.Error != nil {
 		w.failure(j.Error, pointer+"/error")
@@ -74,8 +74,7 @@ func (w *walker) message(j *jsonrpc.Message, method, pointer string) {
 	}
 }
 
-// unknownMember walks over the members that all methods share, for a method that
-// is not known.
+// unknownMember walks the members that all methods share, for an unknown method.
 func (w *walker) unknownMember(j *jsonrpc.Message, pointer string) {
 	switch {
 	case j.Params != nil && j.ID != nil:
@@ -93,7 +92,7 @@ func (w *walker) result(way *way, result []byte, pointer string) {
 		switch kind, _ := rawjson.String(rawjson.Lookup(result, "resultType")); kind {
 		case "", "complete", "input_required":
 		case "task":
-			form = "AnyResult" // what is in it, an extension says
+			form = "AnyResult" // defined by an extension
 		default:
 			w.fault(ruleResultType, pointer+"/resultType", "a client must not use a result of the type "+quote(kind))
 		}

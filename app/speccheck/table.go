@@ -11,15 +11,15 @@ import (
 //go:embed shapes.txt
 var shapesText string
 
-// A form is what shapes.txt says about a type of JSON value.
+// A form is the definition of a type of JSON value in shapes.txt.
 type form struct {
 	name    string
 	members []member // in the order of the text; nil for an alias
 	alias   *kind
 }
 
-// A member is one line of a form: the same name may stand there several times,
-// for different revisions.
+// A member is one line of a form. A name may occur several times, for different
+// revisions.
 type member struct {
 	name        string
 	required    bool
@@ -29,7 +29,7 @@ type member struct {
 	unsupported bool // not in the published schema
 }
 
-// A kind is a type as the table writes it.
+// A kind is a type in the table.
 type kind struct {
 	text string
 	any  []kind   // alternatives
@@ -68,7 +68,7 @@ func (w *ways) at(letter byte) *way {
 	return nil
 }
 
-// from reports whether a message of this method may go this way.
+// from reports whether a message of this method may have this direction.
 func (w *ways) from(d Dir) bool {
 	return slices.ContainsFunc(w.list, func(w way) bool {
 		return w.by == "both" || (w.by == "client") == (d == ToServer)
@@ -80,7 +80,7 @@ type tables struct {
 	forms   map[string]*form
 }
 
-// table is shapes.txt, read when it is first needed.
+// table is shapes.txt, parsed when it is first needed.
 var table = sync.OnceValue(func() *tables {
 	t, err := readTables(shapesText)
 	if err != nil {
@@ -114,7 +114,7 @@ func readTables(text string) (*tables, error) {
 	return t, t.sound()
 }
 
-// include puts the members of included forms after a form's own.
+// include adds the members of included forms after a form's own.
 func (t *tables) include(name string, includes map[string][]string) {
 	f, others := t.forms[name], includes[name]
 	delete(includes, name)
@@ -122,7 +122,7 @@ func (t *tables) include(name string, includes map[string][]string) {
 		t.include(other, includes)
 		from := t.forms[other]
 		if from == nil {
-			continue // sound tells
+			continue // sound reports it
 		}
 		for _, m := range from.members {
 			if !slices.ContainsFunc(f.members, func(own member) bool { return own.name == m.name && own.in == m.in }) {
@@ -232,7 +232,7 @@ func parseKind(text string) (kind, error) {
 
 var plainKinds = []string{"string", "int", "number", "bool", "object", "any", "null", "schema"}
 
-// sound reports names that lead nowhere.
+// sound reports undefined names.
 func (t *tables) sound() error {
 	for name, f := range t.forms {
 		if f.alias != nil {

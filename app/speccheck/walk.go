@@ -10,14 +10,14 @@ import (
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
-// A walker goes over a value along its form, in one revision. It shows every
-// member to see, and what is wrong to bad; either may be nil. The value must
-// have been checked.
+// A walker walks a value along its form, in one revision. It calls see with every
+// member, and bad with every problem; either may be nil. The value must have been
+// checked.
 type walker struct {
 	letter byte
 	see    func(pointer string, m *member, known bool)
 	bad    func(rule, pointer, text string)
-	extras bool // look into values as well as at their types
+	extras bool // check values as well as types
 }
 
 func (w *walker) fault(rule, pointer, text string) {
@@ -26,7 +26,7 @@ func (w *walker) fault(rule, pointer, text string) {
 	}
 }
 
-// value walks over raw as a value of kind k.
+// value walks raw as a value of kind k.
 func (w *walker) value(k kind, raw []byte, pointer string) {
 	if f := table().forms[k.base]; f != nil {
 		if f.alias == nil {
@@ -87,7 +87,7 @@ func (k *kind) plainFits(raw []byte) bool {
 	return false
 }
 
-// whole reports whether a number is a whole one, however it is written.
+// whole reports whether a number is an integer, however it is written.
 func whole(raw []byte) bool {
 	if raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
 		return false
@@ -99,7 +99,7 @@ func whole(raw []byte) bool {
 	return err == nil && f == float64(int64(f))
 }
 
-// choice walks over raw as the alternative that it comes nearest to.
+// choice walks raw as the nearest alternative.
 func (w *walker) choice(k kind, raw []byte, pointer string) {
 	best, least := -1, 1<<30
 	flat := w.flatten(k)
@@ -115,7 +115,7 @@ func (w *walker) choice(k kind, raw []byte, pointer string) {
 	w.value(flat[best], raw, pointer)
 }
 
-// flatten replaces alternatives that are only names for more alternatives.
+// flatten replaces alternatives that are names of further alternatives.
 func (w *walker) flatten(k kind) (flat []kind) {
 	for _, of := range k.any {
 		if f := table().forms[of.base]; f != nil && f.alias != nil && f.alias.any != nil {
@@ -127,8 +127,8 @@ func (w *walker) flatten(k kind) (flat []kind) {
 	return flat
 }
 
-// distance tells how far raw is from a kind; 1000 is another type altogether.
-// It looks at one level only.
+// distance returns how far raw is from a kind; 1000 is another type. It compares
+// one level only.
 func (w *walker) distance(k *kind, raw []byte) int {
 	f := table().forms[k.base]
 	switch {
@@ -172,7 +172,7 @@ func far(fits bool) int {
 	return 1000
 }
 
-// find returns the member of this name in a revision, or nil.
+// find returns the member with this name in a revision, or nil.
 func (f *form) find(name string, letter byte) *member {
 	for i := range f.members {
 		if m := &f.members[i]; m.name == name && m.in.has(letter) {
@@ -182,7 +182,7 @@ func (f *form) find(name string, letter byte) *member {
 	return nil
 }
 
-// elsewhere reports whether another revision has a member of this name.
+// elsewhere reports whether another revision has a member with this name.
 func (f *form) elsewhere(name string) bool {
 	return slices.ContainsFunc(f.members, func(m member) bool { return m.name == name })
 }
@@ -214,7 +214,8 @@ func (w *walker) object(f *form, raw []byte, pointer string) {
 	w.look(f.name, raw, pointer)
 }
 
-// requiredRule is the rule that asks for a member, if it is not only the schema.
+// requiredRule returns the rule that requires a member, if it is not only the
+// schema.
 func requiredRule(name string) string {
 	switch {
 	case name == "resultType":
@@ -231,7 +232,7 @@ func (w *walker) wrong(k kind, raw []byte, pointer string) {
 	w.fault(ruleType, pointer, "this must be "+k.words()+", and is "+typeName(raw))
 }
 
-// words says what a kind is in words.
+// words describes a kind in words.
 func (k *kind) words() string {
 	switch {
 	case k.any != nil:

@@ -17,7 +17,7 @@ func (b *buffer) printer(width int, color bool) *show.Printer {
 }
 
 // background runs a command that writes output. The user can stop it like a turn.
-func (s *screen) background(f func(ctx context.Context, out *buffer) (after, error)) tea.Cmd {
+func (s *screen) background(f func(ctx context.Context, out *buffer) (outcome, error)) tea.Cmd {
 	s.turns++
 	return func() tea.Msg {
 		var out buffer

@@ -101,10 +101,10 @@ func (e *entry) first() int {
 	return 0
 }
 
-// said is a message of the user.
-type said struct{ text string }
+// userMessage is a message of the user.
+type userMessage struct{ text string }
 
-func (b said) lines(width int, th *theme) []string {
+func (b userMessage) lines(width int, th *theme) []string {
 	body := wrap(visible.Text(b.text), width-2)
 	for i, l := range body {
 		body[i] = th.accent.Render(l)
@@ -174,15 +174,15 @@ func (b *thinking) lines(width int, th *theme) []string {
 	return out
 }
 
-// ago returns the blocks of a saved conversation.
-func ago(messages []llm.Message) []block {
+// savedBlocks returns the blocks of a saved conversation.
+func savedBlocks(messages []llm.Message) []block {
 	var all []block
 	calls := map[string]*card{}
 	for _, m := range messages {
 		for _, p := range m.Parts {
 			switch {
 			case p.Kind == llm.PartText && m.Role == llm.RoleUser:
-				all = append(all, said{p.Text})
+				all = append(all, userMessage{p.Text})
 			case p.Kind == llm.PartText && m.Role == llm.RoleAssistant:
 				s := &streamed{}
 				s.add(p.Text)

@@ -23,11 +23,11 @@ type command struct {
 
 	// run runs the command. Its output is shown, and the caller carries out what
 	// it returns.
-	run func(ctx context.Context, t *talk, words []string, out *show.Printer) (after, error)
+	run func(ctx context.Context, t *talk, words []string, out *show.Printer) (outcome, error)
 }
 
-// after is what to do when a command has ended.
-type after struct {
+// outcome is what to do when a command has ended.
+type outcome struct {
 	say     string     // send this message
 	fill    *callSheet // let the user fill this in
 	session bool       // show another session
@@ -72,8 +72,8 @@ func commands() []command {
 		{name: "new", about: "start a new session", run: runNew},
 		{name: "undo", about: "remove the last turn", run: runUndo},
 		{name: "save", args: "file.md", about: "write the conversation to a file", run: runSave},
-		{name: "quit", about: "quit (also Ctrl-D)", run: func(context.Context, *talk, []string, *show.Printer) (after, error) {
-			return after{quit: true}, nil
+		{name: "quit", about: "quit (also Ctrl-D)", run: func(context.Context, *talk, []string, *show.Printer) (outcome, error) {
+			return outcome{quit: true}, nil
 		}},
 	}
 }
@@ -115,20 +115,20 @@ func (t *talk) parsed(text string) (c *command, words []string, err error) {
 	return nil, nil, fmt.Errorf("unknown command /%s; /help lists all commands", words[0])
 }
 
-func runHelp(_ context.Context, _ *talk, _ []string, out *show.Printer) (after, error) {
+func runHelp(_ context.Context, _ *talk, _ []string, out *show.Printer) (outcome, error) {
 	var b strings.Builder
 	b.WriteString("Text goes to the model. `@server:uri` in it attaches a resource, and `/server:prompt name=value` uses a prompt.\n\n| Command | What it does |\n|---|---|\n")
 	for _, c := range commands() {
 		fmt.Fprintf(&b, "| /%s | %s |\n", strings.TrimSpace(c.name+" "+c.args), c.about)
 	}
 	out.Markdown(b.String())
-	return after{}, out.Err()
+	return outcome{}, out.Err()
 }
 
-func runTools(ctx context.Context, t *talk, words []string, out *show.Printer) (after, error) {
+func runTools(ctx context.Context, t *talk, words []string, out *show.Printer) (outcome, error) {
 	if len(words) > 0 {
 		if _, err := t.server(words[0]); err != nil {
-			return after{}, err
+			return outcome{}, err
 		}
 	}
 	ctx, stop := context.WithTimeout(ctx, listing)
@@ -158,11 +158,11 @@ func runTools(ctx context.Context, t *talk, words []string, out *show.Printer) (
 	for _, n := range names {
 		fmt.Fprintf(out.W, "%s\n", out.Bold(n))
 		if err := out.Tools(by[n]); err != nil {
-			return after{}, err
+			return outcome{}, err
 		}
 		fmt.Fprintln(out.W)
 	}
-	var a after
+	var a outcome
 	for _, s := range odd {
 		a.notes = append(a.notes, "Look closely: "+s)
 	}
@@ -178,33 +178,33 @@ func runTools(ctx context.Context, t *talk, words []string, out *show.Printer) (
 	return a, nil
 }
 
-func runCall(ctx context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
+func runCall(ctx context.Context, t *talk, words []string, _ *show.Printer) (outcome, error) {
 	if len(words) == 0 {
-		return after{}, fmt.Errorf("usage: /call server/tool name=value … (/tools lists the tools)")
+		return outcome{}, fmt.Errorf("usage: /call server/tool name=value … (/tools lists the tools)")
 	}
 	tool, err := t.tool(ctx, words[0])
 	if err != nil {
-		return after{}, err
+		return outcome{}, err
 	}
 	var given json.RawMessage
 	if len(words) == 2 && strings.HasPrefix(words[1], "{") {
 		given = json.RawMessage(words[1])
 		if !json.Valid(given) {
-			return after{}, fmt.Errorf("%s is not JSON (put it in quotes, as in /call %s '{\"a\": 1}')", words[1], words[0])
+			return outcome{}, fmt.Errorf("%s is not JSON (put it in quotes, as in /call %s '{\"a\": 1}')", words[1], words[0])
 		}
 	} else if given, err = args.Parse(tool.Tool.InputSchema, words[1:]); err != nil {
-		return after{}, err
+		return outcome{}, err
 	}
 	s := toolSheet(tool.Tool.InputSchema, given)
 	if len(s.missing()) > 0 {
-		return after{fill: &callSheet{sheet: s, title: tool.Server + "/" + line(tool.Tool.Name), server: tool.Server, tool: tool.Tool}}, nil
+		return outcome{fill: &callSheet{sheet: s, title: tool.Server + "/" + line(tool.Tool.Name), server: tool.Server, tool: tool.Tool}}, nil
 	}
-	return after{}, t.call(ctx, tool.Server, tool.Tool.Name, given)
+	return outcome{}, t.call(ctx, tool.Server, tool.Tool.Name, given)
 }
 
-func runPrompt(ctx context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
+func runPrompt(ctx context.Context, t *talk, words []string, _ *show.Printer) (outcome, error) {
 	if len(words) == 0 {
-		return after{}, fmt.Errorf("usage: /prompt server:name name=value … (/prompts lists the prompts)")
+		return outcome{}, fmt.Errorf("usage: /prompt server:name name=value … (/prompts lists the prompts)")
 	}
 	server, name, ok := strings.Cut(words[0], ":")
 	rest := words[1:]
@@ -212,39 +212,39 @@ func runPrompt(ctx context.Context, t *talk, words []string, _ *show.Printer) (a
 		name, rest, ok = rest[0], rest[1:], true
 	}
 	if !ok {
-		return after{}, fmt.Errorf("%q is not a prompt; write server:name", words[0])
+		return outcome{}, fmt.Errorf("%q is not a prompt; write server:name", words[0])
 	}
 	has, err := t.list(ctx, server)
 	if err != nil {
-		return after{}, err
+		return outcome{}, err
 	}
 	i := slices.IndexFunc(has.prompts, func(p *mcp.Prompt) bool { return p.Name == name })
 	if i < 0 {
-		return after{}, fmt.Errorf("%s has no prompt %q; /prompts %s lists its prompts", server, name, server)
+		return outcome{}, fmt.Errorf("%s has no prompt %q; /prompts %s lists its prompts", server, name, server)
 	}
 	given := map[string]string{}
 	for _, w := range rest {
 		key, value, ok := strings.Cut(w, "=")
 		if !ok {
-			return after{}, fmt.Errorf("%q is not name=value. Quote values that have spaces: name=\"two words\"", w)
+			return outcome{}, fmt.Errorf("%q is not name=value. Quote values that have spaces: name=\"two words\"", w)
 		}
 		given[key] = value
 	}
 	s := promptSheet(has.prompts[i], given)
 	if len(s.missing()) > 0 {
-		return after{fill: &callSheet{sheet: s, title: server + ":" + line(name), server: server, prompt: has.prompts[i]}}, nil
+		return outcome{fill: &callSheet{sheet: s, title: server + ":" + line(name), server: server, prompt: has.prompts[i]}}, nil
 	}
-	return after{say: promptLine(server, name, given)}, nil
+	return outcome{say: promptLine(server, name, given)}, nil
 }
 
 // done makes the call of a filled-in sheet.
-func (c *callSheet) done(ctx context.Context, t *talk) (after, error) {
+func (c *callSheet) done(ctx context.Context, t *talk) (outcome, error) {
 	if c.prompt != nil {
-		return after{say: promptLine(c.server, c.prompt.Name, c.values())}, nil
+		return outcome{say: promptLine(c.server, c.prompt.Name, c.values())}, nil
 	}
 	content, err := c.content()
 	if err != nil {
-		return after{}, err
+		return outcome{}, err
 	}
-	return after{}, t.call(ctx, c.server, c.tool.Name, content)
+	return outcome{}, t.call(ctx, c.server, c.tool.Name, content)
 }

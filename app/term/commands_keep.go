@@ -14,31 +14,31 @@ import (
 	"github.com/tenon-mcp/tenon/app/show"
 )
 
-func runAllow(ctx context.Context, t *talk, words []string, out *show.Printer) (after, error) {
+func runAllow(ctx context.Context, t *talk, words []string, out *show.Printer) (outcome, error) {
 	return t.decide(ctx, words, out, permit.Always, "is always allowed now, with this definition. If the definition changes, you are asked again.")
 }
 
-func runDeny(ctx context.Context, t *talk, words []string, out *show.Printer) (after, error) {
+func runDeny(ctx context.Context, t *talk, words []string, out *show.Printer) (outcome, error) {
 	return t.decide(ctx, words, out, permit.Never, "is always denied now and hidden from the model.")
 }
 
-func (t *talk) decide(ctx context.Context, words []string, out *show.Printer, answer, says string) (after, error) {
+func (t *talk) decide(ctx context.Context, words []string, out *show.Printer, answer, says string) (outcome, error) {
 	if len(words) != 1 {
-		return after{}, errors.New("name a tool: server/tool")
+		return outcome{}, errors.New("name a tool: server/tool")
 	}
 	tool, err := t.tool(ctx, words[0])
 	if err != nil {
-		return after{}, err
+		return outcome{}, err
 	}
 	if answer == permit.Always { // approve only what was shown
 		if err := out.Tool(tool.Tool); err != nil {
-			return after{}, err
+			return outcome{}, err
 		}
 	}
 	if err := t.w.Book.Answer(tool.Server, tool.Tool, t.now().ID, answer); err != nil {
-		return after{}, err
+		return outcome{}, err
 	}
-	a := after{notes: []string{tool.Server + "/" + line(tool.Tool.Name) + " " + says}}
+	a := outcome{notes: []string{tool.Server + "/" + line(tool.Tool.Name) + " " + says}}
 	for _, w := range tool.Warnings {
 		a.notes = append(a.notes, "Look closely: "+line(w))
 	}
@@ -47,15 +47,15 @@ func (t *talk) decide(ctx context.Context, words []string, out *show.Printer, an
 
 // runApprove shows what has changed in one tool, or in all tools of a server.
 // Entered again, it approves the shown definitions.
-func runApprove(ctx context.Context, t *talk, words []string, out *show.Printer) (after, error) {
+func runApprove(ctx context.Context, t *talk, words []string, out *show.Printer) (outcome, error) {
 	if len(words) != 1 {
-		return after{}, errors.New("name what to approve: server/tool, or server for all its changed tools")
+		return outcome{}, errors.New("name what to approve: server/tool, or server for all its changed tools")
 	}
 	server, name, one := strings.Cut(words[0], "/")
 	if _, err := t.server(server); err != nil {
-		return after{}, err
+		return outcome{}, err
 	}
-	var a after
+	var a outcome
 	listCtx, stop := context.WithTimeout(ctx, listing)
 	defer stop()
 	for _, tool := range t.w.Host.Tools(listCtx) {
@@ -69,13 +69,13 @@ func runApprove(ctx context.Context, t *talk, words []string, out *show.Printer)
 		shown := server + "/" + tool.Tool.Name
 		if t.wasShown(shown, permit.Digest(tool.Tool)) {
 			if err := t.w.Book.Approve(server, tool.Tool); err != nil {
-				return after{}, err
+				return outcome{}, err
 			}
 			a.notes = append(a.notes, line(shown)+" is approved as it was shown.")
 			continue
 		}
 		if err := out.Tool(tool.Tool); err != nil {
-			return after{}, err
+			return outcome{}, err
 		}
 		for _, c := range changes {
 			fmt.Fprintf(out.W, "changed: %s\n  was: %s\n  now: %s\n", line(c.What), line(c.Before), line(c.After))
@@ -87,7 +87,7 @@ func runApprove(ctx context.Context, t *talk, words []string, out *show.Printer)
 	}
 	if a.notes == nil {
 		if one {
-			return after{}, fmt.Errorf("unknown tool %q; /tools lists the tools", words[0])
+			return outcome{}, fmt.Errorf("unknown tool %q; /tools lists the tools", words[0])
 		}
 		a.notes = []string{"No tool of " + line(server) + " has changed."}
 	}
@@ -104,15 +104,15 @@ func (t *talk) wasShown(tool, digest string) bool {
 	return before == digest
 }
 
-func runForget(_ context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
+func runForget(_ context.Context, t *talk, words []string, _ *show.Printer) (outcome, error) {
 	if len(words) != 1 {
-		return after{}, errors.New("name what to forget: server/tool, or server for all its tools")
+		return outcome{}, errors.New("name what to forget: server/tool, or server for all its tools")
 	}
 	server, tool, _ := strings.Cut(words[0], "/")
 	if err := t.w.Book.Forget(server, tool); err != nil {
-		return after{}, err
+		return outcome{}, err
 	}
-	return after{notes: []string{"Your decisions about " + line(words[0]) + " are forgotten."}}, nil
+	return outcome{notes: []string{"Your decisions about " + line(words[0]) + " are forgotten."}}, nil
 }
 
 // A listItem is an item of a list to choose from.
@@ -122,12 +122,12 @@ type listItem struct {
 	about string
 }
 
-func runModel(ctx context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
+func runModel(ctx context.Context, t *talk, words []string, _ *show.Printer) (outcome, error) {
 	if t.o.Choose == nil {
-		return after{}, errors.New("the model cannot be changed here")
+		return outcome{}, errors.New("the model cannot be changed here")
 	}
 	if len(words) == 0 {
-		a := after{list: "models"}
+		a := outcome{list: "models"}
 		if t.o.Models != nil {
 			for _, n := range t.o.Models(ctx) {
 				a.items = append(a.items, listItem{value: n, text: line(n)})
@@ -137,10 +137,10 @@ func runModel(ctx context.Context, t *talk, words []string, _ *show.Printer) (af
 	}
 	m, why, err := t.o.Choose(ctx, words[0])
 	if err != nil {
-		return after{}, err
+		return outcome{}, err
 	}
 	t.w.Host.SetModel(m)
-	return after{notes: []string{"Model: " + modelLabel(m) + ": " + why}}, nil
+	return outcome{notes: []string{"Model: " + modelLabel(m) + ": " + why}}, nil
 }
 
 // modelLabel returns a model's name and its warning.
@@ -158,20 +158,20 @@ func modelLabel(m llm.Model) string {
 	return line(info.String())
 }
 
-func runSessions(_ context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
+func runSessions(_ context.Context, t *talk, words []string, _ *show.Printer) (outcome, error) {
 	if len(words) > 0 {
 		s, err := t.open(words)
 		if err != nil {
-			return after{}, err
+			return outcome{}, err
 		}
 		t.change(s)
-		return after{session: true}, nil
+		return outcome{session: true}, nil
 	}
 	all, err := t.w.Host.Sessions()
 	if err != nil {
-		return after{}, err
+		return outcome{}, err
 	}
-	a := after{list: "sessions"}
+	a := outcome{list: "sessions"}
 	for _, s := range all {
 		title := s.Title
 		if title == "" {
@@ -204,34 +204,34 @@ func (t *talk) open(words []string) (*host.Session, error) {
 }
 
 // runUndo removes the last turn from the conversation.
-func runUndo(_ context.Context, t *talk, _ []string, _ *show.Printer) (after, error) {
+func runUndo(_ context.Context, t *talk, _ []string, _ *show.Printer) (outcome, error) {
 	text, err := t.now().Undo()
 	if err != nil {
-		return after{}, err
+		return outcome{}, err
 	}
-	return after{session: true, notes: []string{"Removed the last turn: " + line(text) + ". Changes that its tool calls made stay."}}, nil
+	return outcome{session: true, notes: []string{"Removed the last turn: " + line(text) + ". Changes that its tool calls made stay."}}, nil
 }
 
-func runNew(_ context.Context, t *talk, _ []string, _ *show.Printer) (after, error) {
+func runNew(_ context.Context, t *talk, _ []string, _ *show.Printer) (outcome, error) {
 	t.change(t.w.Host.NewSession())
-	return after{session: true, notes: []string{"New session. The previous one is saved; /sessions lists it."}}, nil
+	return outcome{session: true, notes: []string{"New session. The previous one is saved; /sessions lists it."}}, nil
 }
 
 // runSave writes the conversation as Markdown, for people. Sessions are saved
 // anyway.
-func runSave(_ context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
+func runSave(_ context.Context, t *talk, words []string, _ *show.Printer) (outcome, error) {
 	if len(words) != 1 {
-		return after{}, errors.New("name a file: /save conversation.md (sessions are saved anyway: /sessions)")
+		return outcome{}, errors.New("name a file: /save conversation.md (sessions are saved anyway: /sessions)")
 	}
 	f, err := os.OpenFile(words[0], os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		return after{}, err
+		return outcome{}, err
 	}
 	_, err = f.WriteString(conversation(t.now()))
 	if err := errors.Join(err, f.Close()); err != nil {
-		return after{}, err
+		return outcome{}, err
 	}
-	return after{notes: []string{"Conversation saved to " + words[0]}}, nil
+	return outcome{notes: []string{"Conversation saved to " + words[0]}}, nil
 }
 
 func conversation(s *host.Session) string {

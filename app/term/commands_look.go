@@ -24,7 +24,7 @@ func (t *talk) chosen(words []string) ([]string, error) {
 	return words[:1], err
 }
 
-func runResources(ctx context.Context, t *talk, words []string, out *show.Printer) (after, error) {
+func runResources(ctx context.Context, t *talk, words []string, out *show.Printer) (outcome, error) {
 	return t.each(ctx, words, out, func(has *listed) error {
 		err := out.Resources(has.resources)
 		if len(has.templates) > 0 {
@@ -34,18 +34,18 @@ func runResources(ctx context.Context, t *talk, words []string, out *show.Printe
 	})
 }
 
-func runPrompts(ctx context.Context, t *talk, words []string, out *show.Printer) (after, error) {
+func runPrompts(ctx context.Context, t *talk, words []string, out *show.Printer) (outcome, error) {
 	return t.each(ctx, words, out, func(has *listed) error { return out.Prompts(has.prompts) })
 }
 
 // each writes something of each server. One that does not respond does not affect
 // the others.
-func (t *talk) each(ctx context.Context, words []string, out *show.Printer, write func(*listed) error) (after, error) {
+func (t *talk) each(ctx context.Context, words []string, out *show.Printer, write func(*listed) error) (outcome, error) {
 	names, err := t.chosen(words)
 	if err != nil {
-		return after{}, err
+		return outcome{}, err
 	}
-	var a after
+	var a outcome
 	for _, n := range names {
 		has, err := t.list(ctx, n)
 		if err != nil {
@@ -64,22 +64,22 @@ func (t *talk) each(ctx context.Context, words []string, out *show.Printer, writ
 	return a, nil
 }
 
-func runRead(ctx context.Context, t *talk, words []string, out *show.Printer) (after, error) {
+func runRead(ctx context.Context, t *talk, words []string, out *show.Printer) (outcome, error) {
 	if len(words) == 1 {
 		if server, uri, ok := strings.Cut(strings.TrimPrefix(words[0], "@"), ":"); ok {
 			words = []string{server, uri}
 		}
 	}
 	if len(words) != 2 {
-		return after{}, errors.New("usage: /read server uri (/resources lists the resources)")
+		return outcome{}, errors.New("usage: /read server uri (/resources lists the resources)")
 	}
 	c, err := t.server(words[0])
 	if err != nil {
-		return after{}, err
+		return outcome{}, err
 	}
 	params, err := mcp.Marshal(mcp.ReadResourceParams{URI: words[1]})
 	if err != nil {
-		return after{}, err
+		return outcome{}, err
 	}
 	var r *mcp.ReadResourceResult
 	err = t.w.Host.Direct(ctx, host.DirectRequest{Server: words[0], Method: mcp.MethodResourcesRead, Params: params, From: "the terminal"}, func() (o host.DirectOutcome, err error) {
@@ -87,15 +87,15 @@ func runRead(ctx context.Context, t *talk, words []string, out *show.Printer) (a
 		return o, err
 	})
 	if err != nil {
-		return after{}, err
+		return outcome{}, err
 	}
-	return after{}, out.Contents(r)
+	return outcome{}, out.Contents(r)
 }
 
-func runServers(_ context.Context, t *talk, _ []string, out *show.Printer) (after, error) {
+func runServers(_ context.Context, t *talk, _ []string, out *show.Printer) (outcome, error) {
 	all := t.w.Fleet.All()
 	if len(all) == 0 {
-		return after{notes: []string{"No servers. Add one with tenon config add, or start with --server."}}, nil
+		return outcome{notes: []string{"No servers. Add one with tenon config add, or start with --server."}}, nil
 	}
 	for _, s := range all {
 		st := s.State()
@@ -104,7 +104,7 @@ func runServers(_ context.Context, t *talk, _ []string, out *show.Printer) (afte
 			fmt.Fprintf(out.W, "  log in at %s\n", line(st.Page))
 		}
 	}
-	return after{}, nil
+	return outcome{}, nil
 }
 
 // serverLine returns the state of a server in one line.
@@ -125,30 +125,30 @@ func serverLine(s connect.State) string {
 	return strings.Join(parts, " · ")
 }
 
-func runRestart(_ context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
+func runRestart(_ context.Context, t *talk, words []string, _ *show.Printer) (outcome, error) {
 	return t.toServer(words, "restart", (*connect.Server).Restart)
 }
 
-func runDisable(_ context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
+func runDisable(_ context.Context, t *talk, words []string, _ *show.Printer) (outcome, error) {
 	return t.toServer(words, "disable", (*connect.Server).Disable)
 }
 
-func runMute(_ context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
+func runMute(_ context.Context, t *talk, words []string, _ *show.Printer) (outcome, error) {
 	if _, err := t.toServer(words, "mute", func(s *connect.Server) error { t.w.Host.Mute(s.Name()); return nil }); err != nil {
-		return after{}, err
+		return outcome{}, err
 	}
-	return after{notes: []string{"Questions from " + line(words[0]) + " are declined until /unmute " + line(words[0]) + "."}}, nil
+	return outcome{notes: []string{"Questions from " + line(words[0]) + " are declined until /unmute " + line(words[0]) + "."}}, nil
 }
 
-func runUnmute(_ context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
+func runUnmute(_ context.Context, t *talk, words []string, _ *show.Printer) (outcome, error) {
 	if _, err := t.toServer(words, "unmute", func(s *connect.Server) error { t.w.Host.Unmute(s.Name()); return nil }); err != nil {
-		return after{}, err
+		return outcome{}, err
 	}
-	return after{notes: []string{line(words[0]) + " may ask again."}}, nil
+	return outcome{notes: []string{line(words[0]) + " may ask again."}}, nil
 }
 
 // runLogin opens the login page of a server.
-func runLogin(_ context.Context, t *talk, words []string, _ *show.Printer) (after, error) {
+func runLogin(_ context.Context, t *talk, words []string, _ *show.Printer) (outcome, error) {
 	var page string
 	if a, err := t.toServer(words, "login", func(s *connect.Server) error {
 		page = s.State().Page
@@ -158,32 +158,32 @@ func runLogin(_ context.Context, t *talk, words []string, _ *show.Printer) (afte
 	}
 	switch {
 	case page == "":
-		return after{}, fmt.Errorf("%s needs no login now; /restart %s connects again", words[0], words[0])
+		return outcome{}, fmt.Errorf("%s needs no login now; /restart %s connects again", words[0], words[0])
 	case t.o.OpenPage == nil:
-		return after{notes: []string{"Open this page: " + page}}, nil
+		return outcome{notes: []string{"Open this page: " + page}}, nil
 	}
 	if err := t.o.OpenPage(page); err != nil {
-		return after{}, fmt.Errorf("open this page yourself: %s (%w)", page, err)
+		return outcome{}, fmt.Errorf("open this page yourself: %s (%w)", page, err)
 	}
-	return after{notes: []string{"Opening " + page}}, nil
+	return outcome{notes: []string{"Opening " + page}}, nil
 }
 
-func (t *talk) toServer(words []string, name string, f func(*connect.Server) error) (after, error) {
+func (t *talk) toServer(words []string, name string, f func(*connect.Server) error) (outcome, error) {
 	if len(words) != 1 {
-		return after{}, fmt.Errorf("usage: /%s server", name)
+		return outcome{}, fmt.Errorf("usage: /%s server", name)
 	}
 	s := t.w.Fleet.Get(words[0])
 	if s == nil {
-		return after{}, fmt.Errorf("unknown server %q: %s", words[0], t.servers())
+		return outcome{}, fmt.Errorf("unknown server %q: %s", words[0], t.servers())
 	}
 	if err := f(s); err != nil {
-		return after{}, err
+		return outcome{}, err
 	}
-	return after{notes: []string{words[0] + " is " + string(s.State().Phase)}}, nil
+	return outcome{notes: []string{words[0] + " is " + string(s.State().Phase)}}, nil
 }
 
 // runWire writes the latest messages; the screen has a pane for it.
-func runWire(_ context.Context, t *talk, words []string, out *show.Printer) (after, error) {
+func runWire(_ context.Context, t *talk, words []string, out *show.Printer) (outcome, error) {
 	var q wirelog.Query
 	if len(words) > 0 {
 		q.Server = words[0]
@@ -193,9 +193,9 @@ func runWire(_ context.Context, t *talk, words []string, out *show.Printer) (aft
 		fmt.Fprintln(out.W, wireLine(&ms[i], columnsFor(ms)))
 	}
 	if len(ms) == 0 {
-		return after{notes: []string{"No messages yet."}}, nil
+		return outcome{notes: []string{"No messages yet."}}, nil
 	}
-	return after{}, nil
+	return outcome{}, nil
 }
 
 // columnsFor returns the width of the column of server names.

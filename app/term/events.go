@@ -9,8 +9,8 @@ import (
 	"github.com/tenon-mcp/tenon/app/host"
 )
 
-// changes handles an event or a state of the workspace.
-func (s *screen) changes(v any) tea.Cmd {
+// handle handles an event or a state of the workspace.
+func (s *screen) handle(v any) tea.Cmd {
 	switch v := v.(type) {
 	case connect.State:
 		s.state(v)
@@ -47,7 +47,7 @@ func (s *screen) event(e host.Event) tea.Cmd {
 	}
 	switch e.Kind {
 	case host.EventTurn:
-		s.add(said{e.Text})
+		s.add(userMessage{e.Text})
 		s.above = 0
 	case host.EventPrompt:
 		s.add(promptSays{e.Server, e.Text})

@@ -8,8 +8,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// again bounds the time between two Ctrl-C that leave the program.
-const again = 2 * time.Second
+// doublePress bounds the time between two Ctrl-C that leave the program.
+const doublePress = 2 * time.Second
 
 // withdrawnHint is shown while keys are dropped; see [screen.withdraw].
 const withdrawnHint = "The question was withdrawn. Press Esc to go on."
@@ -74,7 +74,7 @@ func (s *screen) interrupt() tea.Cmd {
 		s.hint = "the question stays open; Ctrl-C again stops the turn"
 		return nil
 	}
-	if !s.leaving.IsZero() && time.Since(s.leaving) < again {
+	if !s.leaving.IsZero() && time.Since(s.leaving) < doublePress {
 		return tea.Quit
 	}
 	s.leaving = time.Now()
@@ -188,7 +188,7 @@ func (s *screen) sheetKey(stroke, text string) tea.Cmd {
 	}
 	what := s.sheetFor
 	s.sheet, s.sheetFor = nil, nil
-	return s.background(func(ctx context.Context, _ *buffer) (after, error) { return what.done(ctx, s.t) })
+	return s.background(func(ctx context.Context, _ *buffer) (outcome, error) { return what.done(ctx, s.t) })
 }
 
 func (s *screen) inputKey(stroke, text string) tea.Cmd {
@@ -222,7 +222,7 @@ func (s *screen) inputKey(stroke, text string) tea.Cmd {
 		if s.input.key(stroke, "") {
 			return nil
 		}
-		s.remembered(stroke == "up")
+		s.recall(stroke == "up")
 		return nil
 	}
 	before := s.input.text
@@ -232,8 +232,8 @@ func (s *screen) inputKey(stroke, text string) tea.Cmd {
 	return s.complete()
 }
 
-// remembered shows an earlier input.
-func (s *screen) remembered(back bool) {
+// recall shows an earlier input.
+func (s *screen) recall(back bool) {
 	text, ok := "", false
 	if back {
 		text, ok = s.history.back(s.input.text)
@@ -269,9 +269,9 @@ func (s *screen) pick(by int) tea.Cmd {
 // complete requests completions of the word before the cursor.
 func (s *screen) complete() tea.Cmd {
 	s.asked++
-	if s.unask != nil {
-		s.unask() // the older request is obsolete
-		s.unask = nil
+	if s.cancelCompletion != nil {
+		s.cancelCompletion() // the older request is obsolete
+		s.cancelCompletion = nil
 	}
 	asked, text, at := s.asked, s.input.text, s.input.at
 	word := text[strings.LastIndexAny(text[:at], " \n\t")+1 : at]
@@ -280,7 +280,7 @@ func (s *screen) complete() tea.Cmd {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(s.t.ctx)
-	s.unask = cancel
+	s.cancelCompletion = cancel
 	return func() tea.Msg {
 		defer cancel()
 		return completeMsg{asked, s.t.complete(ctx, text, at)}

@@ -21,15 +21,15 @@ var errInterrupted = errors.New("interrupted")
 type lines struct {
 	out   io.Writer
 	echo  bool // print what was read, if no terminal does
-	want  chan wish
+	want  chan lineRequest
 	got   chan gotLine
 	tty   *os.File // the input, if it is a terminal
 	owed  bool     // a line is being read that nobody has received
 	ended bool
 }
 
-// A wish requests a line. A secret one is not shown while ctx lasts.
-type wish struct {
+// A lineRequest requests a line. A secret one is not shown while ctx lasts.
+type lineRequest struct {
 	ctx    context.Context
 	prompt string
 	secret bool
@@ -41,7 +41,7 @@ type gotLine struct {
 }
 
 func readLines(r io.Reader, out io.Writer, echo bool) *lines {
-	l := &lines{out: out, echo: echo, want: make(chan wish), got: make(chan gotLine, 1)}
+	l := &lines{out: out, echo: echo, want: make(chan lineRequest), got: make(chan gotLine, 1)}
 	if f, ok := r.(*os.File); ok && isTerminal(r) {
 		l.tty = f
 	}
@@ -73,7 +73,7 @@ func (l *lines) hides(secret bool) bool { return secret && l.tty != nil }
 func (l *lines) close() { close(l.want) }
 
 // ask starts to read a line, unless one is being read.
-func (l *lines) ask(w wish) {
+func (l *lines) ask(w lineRequest) {
 	if !l.owed && !l.ended {
 		l.owed = true
 		l.want <- w
@@ -107,7 +107,7 @@ func (l *lines) typedAhead() []string {
 	var all []string
 	for !l.ended {
 		if !l.owed && typeahead.HasLine(l.tty) {
-			l.ask(wish{ctx: context.Background()})
+			l.ask(lineRequest{ctx: context.Background()})
 		} else if len(l.got) == 0 {
 			break // there is nothing, or the reader waits for a line
 		}
@@ -140,7 +140,7 @@ func (l *lines) read(ctx context.Context, prompt string, secret bool) (string, e
 	if !l.hides(secret) {
 		fmt.Fprint(l.out, prompt)
 	}
-	l.ask(wish{ctx, prompt, secret})
+	l.ask(lineRequest{ctx, prompt, secret})
 	select {
 	case g := <-l.got:
 		text, err := l.took(g, secret)

@@ -125,7 +125,7 @@ func (p *plain) line(text string) error {
 		p.send(text, p.typed)
 		return nil
 	}
-	a, err := p.command(func(ctx context.Context, out *show.Printer) (after, error) { return c.run(ctx, p.t, words, out) })
+	a, err := p.command(func(ctx context.Context, out *show.Printer) (outcome, error) { return c.run(ctx, p.t, words, out) })
 	for err == nil && a.fill != nil {
 		a, err = p.fill(a.fill)
 	}
@@ -148,7 +148,7 @@ func (p *plain) send(text string, typed bool) {
 }
 
 // command runs a command and writes its output.
-func (p *plain) command(f func(ctx context.Context, out *show.Printer) (after, error)) (a after, err error) {
+func (p *plain) command(f func(ctx context.Context, out *show.Printer) (outcome, error)) (a outcome, err error) {
 	var b buffer
 	err = p.run(func(ctx context.Context) (err error) {
 		a, err = f(ctx, b.printer(p.width, false))
@@ -173,17 +173,17 @@ func (p *plain) command(f func(ctx context.Context, out *show.Printer) (after, e
 }
 
 // fill asks for the arguments of a tool or a prompt.
-func (p *plain) fill(c *callSheet) (after, error) {
+func (p *plain) fill(c *callSheet) (outcome, error) {
 	p.say("Fill in " + c.title + " (an empty line skips an optional field, ! cancels):")
 	p.keepAhead()
 	if err := p.sheet(p.t.ctx, c.sheet); err != nil {
 		if errors.Is(err, form.ErrDeclined) || errors.Is(err, io.EOF) {
 			p.say("not called")
-			return after{}, nil
+			return outcome{}, nil
 		}
-		return after{}, err
+		return outcome{}, err
 	}
-	return p.command(func(ctx context.Context, _ *show.Printer) (after, error) { return c.done(ctx, p.t) })
+	return p.command(func(ctx context.Context, _ *show.Printer) (outcome, error) { return c.done(ctx, p.t) })
 }
 
 // sheet asks for each field until its value is valid.
@@ -247,7 +247,7 @@ func (p *plain) run(f func(ctx context.Context) error) error {
 			p.show()
 		case <-p.t.o.Interrupts:
 			p.t.stop()
-			if !last.IsZero() && time.Since(last) < again {
+			if !last.IsZero() && time.Since(last) < doublePress {
 				p.left = true
 			}
 			last = time.Now()

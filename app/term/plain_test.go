@@ -114,7 +114,7 @@ func TestPlainPromptLetsInterruptsGo(t *testing.T) {
 	p := &plain{t: &talk{o: Options{Interrupts: interrupts}}, in: readLines(strings.NewReader(strings.Repeat("x\n", 50)), io.Discard, false)}
 	defer p.in.close()
 	for i := range 50 {
-		p.in.ask(wish{})
+		p.in.ask(lineRequest{})
 		for len(p.in.got) == 0 { // the line is there already, so that the prompt is over at once
 			time.Sleep(10 * time.Microsecond)
 		}

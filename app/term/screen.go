@@ -24,12 +24,12 @@ type screen struct {
 	above         int               // lines that the view is above the end
 	chosen        *entry            // while the user looks through blocks
 
-	input     editor
-	history   history
-	completed completion         // candidates for the word before the cursor
-	picked    int                // the picked one; -1: none
-	asked     int                // counts requests for completions; results of old ones are dropped
-	unask     context.CancelFunc // cancels the last one
+	input            editor
+	history          history
+	completed        completion         // candidates for the word before the cursor
+	picked           int                // the picked one; -1: none
+	asked            int                // counts requests for completions; results of old ones are dropped
+	cancelCompletion context.CancelFunc // cancels the last one
 
 	questions []*question
 	withdrawn bool       // the focused question has ended: keys are dropped until Esc
@@ -54,7 +54,7 @@ type (
 		found completion
 	}
 	doneMsg struct { // a command or turn has ended
-		after after
+		after outcome
 		out   func(width int, color bool) []string
 		err   error
 		turn  bool
@@ -99,7 +99,7 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case changeMsg:
 		var cmds []tea.Cmd
 		for _, v := range m {
-			cmds = append(cmds, s.changes(v))
+			cmds = append(cmds, s.handle(v))
 		}
 		return s, tea.Batch(cmds...)
 	case completeMsg:
@@ -122,7 +122,7 @@ func (s *screen) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 func (s *screen) showSession() {
 	now := s.t.now()
 	s.usage = now.Summary().Usage
-	for _, b := range ago(now.Messages()) {
+	for _, b := range savedBlocks(now.Messages()) {
 		e := s.talked.add(b)
 		if c, ok := b.(*card); ok {
 			s.cards[c.call.ID] = e
@@ -201,9 +201,9 @@ func (s *screen) command(c *command, words []string, text string) tea.Cmd {
 			return nil
 		}
 	}
-	s.add(said{text})
+	s.add(userMessage{text})
 	width, color := s.width, s.theme.color // they may change meanwhile
-	return s.background(func(ctx context.Context, out *buffer) (after, error) {
+	return s.background(func(ctx context.Context, out *buffer) (outcome, error) {
 		return c.run(ctx, s.t, words, out.printer(width, color))
 	})
 }
@@ -258,7 +258,7 @@ func (s *screen) whenIdle(what string, open func()) {
 }
 
 // choose opens a list to choose from.
-func (s *screen) choose(a after) {
+func (s *screen) choose(a outcome) {
 	p := &choicePane{items: a.items}
 	switch a.list {
 	case "sessions":

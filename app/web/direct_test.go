@@ -18,19 +18,19 @@ import (
 )
 
 // press calls a tool as a button does and returns the event of its end.
-func (s *site) press(tool, arguments string) driven {
+func (s *site) press(tool, arguments string) pageCall {
 	s.t.Helper()
 	from := s.web.feed.last()
-	var begun driven
+	var begun pageCall
 	s.post("/api/v1/servers/calc/call", `{"tool":"`+tool+`","arguments":`+arguments+`}`, &begun)
 	for e := range s.stream("?feed=" + mustJSON(s.t, from) + "&wire=0") {
-		var now driven
+		var now pageCall
 		if e.kind == "call" && json.Unmarshal([]byte(e.data), &now) == nil && now.ID == begun.ID && now.Phase != "running" {
 			return now
 		}
 	}
 	s.t.Fatal("the stream ended before the call")
-	return driven{}
+	return pageCall{}
 }
 
 func mustJSON(t *testing.T, v any) string {

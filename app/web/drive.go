@@ -15,9 +15,9 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A driven is a call that the page started. The page gets it in events of kind
+// A pageCall is a call that the page started. The page gets it in events of kind
 // "call": running with progress, then done or failed.
-type driven struct {
+type pageCall struct {
 	ID       string              `json:"id"`
 	Server   string              `json:"server"`
 	Tool     string              `json:"tool"`
@@ -71,7 +71,7 @@ func (s *Server) call(r *http.Request) (any, error) {
 		return nil, bad("required: {\"tool\": …, \"arguments\": {…}}")
 	}
 	id, ctx, end := s.begin("call")
-	begun := driven{ID: id, Server: one.Name(), Tool: q.Tool, Phase: "running"}
+	begun := pageCall{ID: id, Server: one.Name(), Tool: q.Tool, Phase: "running"}
 	s.running.Go(func() {
 		defer end()
 		now := begun
@@ -108,7 +108,7 @@ func (s *Server) call(r *http.Request) (any, error) {
 }
 
 // putCall adds a call to the feed, without secrets.
-func (s *Server) putCall(d driven) { s.feed.put("call", s.clean(d)) }
+func (s *Server) putCall(d pageCall) { s.feed.put("call", s.clean(d)) }
 
 // clean returns a value as JSON without its secrets.
 func (s *Server) clean(v any) any {

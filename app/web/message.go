@@ -8,8 +8,8 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// An opened is a message with all explanations.
-type opened struct {
+// An messageDetail is a message with all explanations.
+type messageDetail struct {
 	Summary  summary   `json:"summary"`
 	Frame    string    `json:"frame"`
 	Describe string    `json:"describe,omitzero"` // the purpose of the method
@@ -57,7 +57,7 @@ func (s *Server) message(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := opened{
+	out := messageDetail{
 		Summary: summaries([]speccheck.Message{m})[0], Frame: string(m.Frame), Describe: speccheck.Describe(m.Method, m.Revision),
 		Fields: []field{}, Problems: problems(m), HTTP: exchangeOf(m.HTTP), Raw: wirelog.Raw(m),
 	}

@@ -67,7 +67,7 @@ func (t *turns) of(session string) *turn {
 	return &turn{Before: now.Before, Seq: now.Seq, Cut: now.Cut, Events: slices.Clone(now.Events)}
 }
 
-func (t *turns) hear(e host.Event) {
+func (t *turns) add(e host.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := t.all[e.Session]

@@ -98,7 +98,7 @@ func TestTurnIsBounded(t *testing.T) {
 	hear := func(e host.Event) {
 		seq++
 		e.Seq, e.Session = seq, "x"
-		all.hear(e)
+		all.add(e)
 	}
 	hear(host.Event{Kind: host.EventTurn, Text: "go"})
 	for i := range 3 * turnEvents {

@@ -101,7 +101,7 @@ func (s *Server) Show(w *workspace.Workspace) { s.work = w }
 
 // Event and State pass events of the workspace to the pages.
 func (s *Server) Event(e host.Event) {
-	s.turns.hear(e) // first: at the event of its end, a turn must be gone
+	s.turns.add(e) // first: at the event of its end, a turn must be gone
 	s.feed.put("host", e)
 }
 func (s *Server) State(e connect.State) { s.feed.put("server", summaryOf(e)) }
@@ -192,18 +192,18 @@ func (s *Server) routes() *http.ServeMux {
 		"GET /api/v1/pending":                  s.pending,
 		"POST /api/v1/pending/{name}":          s.approve,
 	} {
-		m.Handle(pattern, answering(h))
+		m.Handle(pattern, jsonHandler(h))
 	}
 	m.HandleFunc("POST /api/v1/login", s.guard.login)
 	m.HandleFunc("GET /api/v1/events", s.stream)
 	m.HandleFunc("GET /api/v1/wire/save", s.save)
-	m.HandleFunc("GET /api/", s.nowhere)
+	m.HandleFunc("GET /api/", s.notFound)
 	m.Handle("GET /", static())
 	return m
 }
 
-// nowhere answers a GET of an unknown path, or of one that needs a POST.
-func (s *Server) nowhere(w http.ResponseWriter, r *http.Request) {
+// notFound answers a GET of an unknown path, or of one that needs a POST.
+func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	post := r.Clone(r.Context())
 	post.Method = http.MethodPost
 	if _, pattern := s.mux.Handler(post); pattern != "" {
@@ -225,8 +225,8 @@ func (f fault) Unwrap() error { return f.error }
 func bad(text string) error     { return fault{http.StatusBadRequest, errors.New(text)} }
 func missing(text string) error { return fault{http.StatusNotFound, errors.New(text)} }
 
-// answering returns a handler that writes the result of a function as JSON.
-func answering(h func(*http.Request) (any, error)) http.Handler {
+// jsonHandler returns a handler that writes the result of a function as JSON.
+func jsonHandler(h func(*http.Request) (any, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
 		v, err := h(r)

@@ -8,28 +8,28 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-func (t *Conversation) judgeNotification(m *Message, o *Request) {
-	t.judgeMethod(m)
+func (t *Conversation) checkNotification(m *Message, o *Request) {
+	t.checkMethod(m)
 	switch m.Method {
 	case mcp.NotificationProgress:
-		t.judgeProgress(m, o)
+		t.checkProgress(m, o)
 	case notificationCancelled:
-		t.judgeCancel(m, o)
+		t.checkCancel(m, o)
 	case mcp.NotificationMessage:
-		t.judgeLog(m)
+		t.checkLog(m)
 	default:
-		t.judgeChange(m, o)
+		t.checkChange(m, o)
 	}
 }
 
-func (t *Conversation) judgeProgress(m *Message, o *Request) {
+func (t *Conversation) checkProgress(m *Message, o *Request) {
 	if o == nil {
 		t.report(m, ruleToken, "/params/progressToken", "no request in flight has this progress token")
 		return
 	}
 	now, err := strconv.ParseFloat(string(t.got.progress), 64)
 	if err != nil {
-		return // its type is wrong, which is told elsewhere
+		return // its type is wrong, which is reported elsewhere
 	}
 	if o.progressed && now <= o.progress {
 		t.report(m, ruleProgress, "/params/progress", "progress went from %g to %g", o.progress, now)
@@ -40,7 +40,7 @@ func (t *Conversation) judgeProgress(m *Message, o *Request) {
 	}
 }
 
-func (t *Conversation) judgeCancel(m *Message, o *Request) {
+func (t *Conversation) checkCancel(m *Message, o *Request) {
 	id := t.got.requestID
 	switch {
 	case o == nil && id != nil:
@@ -50,9 +50,9 @@ func (t *Conversation) judgeCancel(m *Message, o *Request) {
 	}
 }
 
-// judgeLog: log lines of the newest revision belong to a request that wants
-// them. Which one they do not say.
-func (t *Conversation) judgeLog(m *Message) {
+// checkLog checks log messages: modern ones need an open request that enabled
+// them.
+func (t *Conversation) checkLog(m *Message) {
 	if m.Era != EraModern {
 		return
 	}
@@ -64,8 +64,8 @@ func (t *Conversation) judgeLog(m *Message) {
 	t.report(m, ruleLog, "/method", "no request in flight has asked for log lines")
 }
 
-// changeKinds are the notifications that a subscription brings, with the member of its
-// filter that asks for them.
+// changeKinds has the notifications of a subscription, with the member of its
+// filter that enables them.
 var changeKinds = map[string]string{
 	mcp.NotificationToolsListChanged:     "toolsListChanged",
 	mcp.NotificationPromptsListChanged:   "promptsListChanged",
@@ -73,7 +73,7 @@ var changeKinds = map[string]string{
 	mcp.NotificationResourceUpdated:      "resourceSubscriptions",
 }
 
-func (t *Conversation) judgeChange(m *Message, o *Request) {
+func (t *Conversation) checkChange(m *Message, o *Request) {
 	wish, isNews := changeKinds[m.Method]
 	if m.Era != EraModern || m.Dir != FromServer || !isNews && m.Method != mcp.NotificationSubscriptionsAcknowledged {
 		return
@@ -94,9 +94,8 @@ func (t *Conversation) judgeChange(m *Message, o *Request) {
 	}
 }
 
-// Codes that the newest revision has taken out of use, and those it has given
-// out itself.
-func (t *Conversation) judgeError(m *Message, e *jsonrpc.Error) {
+// checkError checks for codes that the newest revision has removed or reserved.
+func (t *Conversation) checkError(m *Message, e *jsonrpc.Error) {
 	switch {
 	case e.Code == mcp.CodeLegacyResourceNotFound:
 		t.report(m, ruleCode, "/error/code", "-32002 is of older revisions; a resource that is not found is -32602 now")

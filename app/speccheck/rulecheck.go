@@ -12,8 +12,8 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// note marks a message, if the rule counts in the revision it speaks. Without a
-// revision only rules of all revisions count.
+// report adds a problem to a message, if the rule applies in its revision.
+// Without a revision only rules of all revisions apply.
 func (t *Conversation) report(m *Message, rule, pointer, format string, args ...any) {
 	if !t.judging {
 		return
@@ -25,7 +25,7 @@ func (t *Conversation) report(m *Message, rule, pointer, format string, args ...
 	m.Problems = append(m.Problems, problem(rule, pointer, fmt.Sprintf(format, args...)))
 }
 
-// inside moves problems of a message to its place in a batch.
+// inside moves problems of a message to its position in a batch.
 func inside(ps []Problem, i int) []Problem {
 	for k := range ps {
 		ps[k].Pointer = "/" + strconv.Itoa(i) + ps[k].Pointer
@@ -33,7 +33,7 @@ func inside(ps []Problem, i int) []Problem {
 	return ps
 }
 
-func (t *Conversation) judgeInvalid(m *Message, err *jsonrpc.DecodeError) {
+func (t *Conversation) checkInvalid(m *Message, err *jsonrpc.DecodeError) {
 	if rawjson.IsObject(m.Frame) || rawjson.IsArray(m.Frame) || m.Dir == ToServer {
 		t.report(m, ruleMessage, "", "this is no message: %s", err.Reason)
 		return
@@ -41,7 +41,7 @@ func (t *Conversation) judgeInvalid(m *Message, err *jsonrpc.DecodeError) {
 	t.report(m, ruleStdout, "", "the line is no message; a server logs to standard error")
 }
 
-func (t *Conversation) judgeBatch(m *Message, batch []jsonrpc.BatchItem) {
+func (t *Conversation) checkBatch(m *Message, batch []jsonrpc.BatchItem) {
 	if m.Revision != "" && !onlyB.has(letterOf(m.Revision)) {
 		t.report(m, ruleBatch, "", "revision %s has no batches", m.Revision)
 	}
@@ -55,27 +55,27 @@ func (t *Conversation) judgeBatch(m *Message, batch []jsonrpc.BatchItem) {
 	}
 }
 
-func (t *Conversation) judgeRequest(m *Message, j *jsonrpc.Message, o *Request) {
+func (t *Conversation) checkRequest(m *Message, j *jsonrpc.Message, o *Request) {
 	if strings.HasPrefix(j.Method, "notifications/") {
 		t.report(m, ruleNoteID, "/id", "%s is a notification and has an id", quote(j.Method))
 	}
-	t.judgeID(m, o)
-	t.judgeMethod(m)
+	t.checkID(m, o)
+	t.checkMethod(m)
 	switch {
 	case m.Era == EraModern && m.Dir == FromServer, t.rev == "" && t.sawModern && m.Dir == FromServer:
 		m.Revision, m.Era = newestRevision(), EraModern
 		t.report(m, ruleServerAsks, "/method", "the server asks for %s; in this revision it would end a call with input_required", quote(j.Method))
 	case m.Era == EraModern:
-		t.judgeState(m)
+		t.checkState(m)
 	default:
-		t.judgeHandshake(m)
-		t.judgeCapability(m)
+		t.checkHandshake(m)
+		t.checkCapability(m)
 	}
 }
 
 func newestRevision() mcp.Revision { return mcp.Revisions()[0] }
 
-func (t *Conversation) judgeID(m *Message, o *Request) {
+func (t *Conversation) checkID(m *Message, o *Request) {
 	if old := t.open[side(m.Dir)][o.key]; old != nil {
 		t.report(m, ruleReused, "/id", "the id %s belongs to a request that is still open", m.ID)
 	} else if old := t.history[side(m.Dir)].find(o.key); old != nil && m.Era != EraModern && old.era != EraModern {
@@ -83,8 +83,8 @@ func (t *Conversation) judgeID(m *Message, o *Request) {
 	}
 }
 
-// judgeMethod knows only the methods of the protocol: others are extensions.
-func (t *Conversation) judgeMethod(m *Message) {
+// checkMethod checks the methods of the protocol; other methods are extensions.
+func (t *Conversation) checkMethod(m *Message) {
 	w, known := table().methods[m.Method]
 	if !known {
 		return
@@ -99,8 +99,8 @@ func (t *Conversation) judgeMethod(m *Message) {
 	}
 }
 
-// judgeHandshake watches over the order in which a session begins.
-func (t *Conversation) judgeHandshake(m *Message) {
+// checkHandshake checks the order of the messages that begin a session.
+func (t *Conversation) checkHandshake(m *Message) {
 	switch {
 	case m.Method == methodInitialize:
 		if t.stage != unknownMembers {
@@ -123,7 +123,7 @@ func (t *Conversation) appendIf(ps []Problem, p Problem) []Problem {
 	return ps
 }
 
-// needs says which capability of the other side a method needs, as a path.
+// needs has the capability of the other side that a method requires, as a path.
 var needs = map[string]string{
 	mcp.MethodToolsList: "tools", mcp.MethodToolsCall: "tools",
 	mcp.MethodResourcesList: "resources", mcp.MethodResourcesRead: "resources", mcp.MethodResourceTemplatesList: "resources",
@@ -134,7 +134,7 @@ var needs = map[string]string{
 	mcp.MethodCreateMessage: "sampling", mcp.MethodRootsList: "roots",
 }
 
-func (t *Conversation) judgeCapability(m *Message) {
+func (t *Conversation) checkCapability(m *Message) {
 	need := needs[m.Method]
 	have, who := t.known.server, "server"
 	if m.Dir == FromServer {
@@ -146,7 +146,7 @@ func (t *Conversation) judgeCapability(m *Message) {
 	t.report(m, ruleCapability, "/method", "the %s has not declared the capability %s", who, need)
 }
 
-// declares reports whether a capability is there and not false.
+// declares reports whether a capability is present and not false.
 func declares(caps []byte, path string) bool {
 	for name := range strings.SplitSeq(path, "/") {
 		if caps = rawjson.Lookup(caps, name); caps == nil {
@@ -156,23 +156,23 @@ func declares(caps []byte, path string) bool {
 	return caps[0] != 'f' && caps[0] != 'n'
 }
 
-func (t *Conversation) judgeState(m *Message) {
+func (t *Conversation) checkState(m *Message) {
 	state, ok := rawjson.String(t.got.requestState)
 	if ok && !t.known.gave(state) {
 		t.report(m, ruleState, "/params/requestState", "the server has not given this requestState on this connection")
 	}
 }
 
-func (t *Conversation) judgeToken(m *Message, o *Request) {
+func (t *Conversation) checkToken(m *Message, o *Request) {
 	if t.tokens[o.token] != nil {
 		t.report(m, ruleTokenReused, "/params/_meta/progressToken", "another request in flight has the same progress token")
 	}
 }
 
-// judgeStranger judges an answer to nothing that is open.
-func (t *Conversation) judgeUnknown(m *Message, j *jsonrpc.Message, other int) {
+// checkUnknown checks a response to no open request.
+func (t *Conversation) checkUnknown(m *Message, j *jsonrpc.Message, other int) {
 	if j.ID == nil {
-		return // an error about something unreadable
+		return // an error about an invalid message
 	}
 	old := t.history[other].find(j.ID.Key())
 	switch {
@@ -184,7 +184,7 @@ func (t *Conversation) judgeUnknown(m *Message, j *jsonrpc.Message, other int) {
 	}
 }
 
-func (t *Conversation) judgeResponse(m *Message, j *jsonrpc.Message, o *Request) {
+func (t *Conversation) checkResponse(m *Message, j *jsonrpc.Message, o *Request) {
 	if m.Dir == ToServer && (m.Era == EraModern || t.rev == "" && t.sawModern) {
 		m.Revision, m.Era = newestRevision(), EraModern
 		t.report(m, ruleClientSays, "", "a client of this revision answers by making the call again")
@@ -193,7 +193,7 @@ func (t *Conversation) judgeResponse(m *Message, j *jsonrpc.Message, o *Request)
 		t.report(m, ruleCancelAnswered, "", "the request was cancelled before")
 	}
 	if j.Error != nil {
-		t.judgeError(m, j.Error)
+		t.checkError(m, j.Error)
 		return
 	}
 	switch m.Method {
@@ -202,14 +202,14 @@ func (t *Conversation) judgeResponse(m *Message, j *jsonrpc.Message, o *Request)
 			m.Problems = t.appendIf(m.Problems, problem(ruleVersion, "/result/protocolVersion", "the server offers "+quote(string(m.Revision))+", which is no revision that begins with initialize"))
 		}
 	case mcp.MethodToolsCall:
-		t.judgeOutput(m)
+		t.checkOutput(m)
 	}
 	if m.Era == EraModern {
-		t.judgeInput(m, o)
+		t.checkInput(m, o)
 	}
 }
 
-func (t *Conversation) judgeOutput(m *Message) {
+func (t *Conversation) checkOutput(m *Message) {
 	got := &t.got
 	if got.resultType != nil && !rawjson.EqualString(got.resultType, "complete") || len(got.isError) > 0 && got.isError[0] == 't' || got.task != nil {
 		return
@@ -219,10 +219,10 @@ func (t *Conversation) judgeOutput(m *Message) {
 	}
 }
 
-// inputMethods are what a server may ask for.
+// inputMethods are the requests that a server may send.
 var inputMethods = []string{mcp.MethodElicit, mcp.MethodCreateMessage, mcp.MethodRootsList}
 
-func (t *Conversation) judgeInput(m *Message, o *Request) {
+func (t *Conversation) checkInput(m *Message, o *Request) {
 	if !rawjson.EqualString(t.got.resultType, "input_required") {
 		return
 	}
