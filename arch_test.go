@@ -39,10 +39,11 @@ var floors = map[string]floor{
 	"internal/textclip":    {why: "a text is shortened in the same way everywhere"},
 	"internal/uritemplate": {why: "a URI template is an RFC of its own and knows no protocol"},
 
+	"internal/stack":       {why: "a goroutine is a goroutine, whatever it serves"},
 	"internal/notifyqueue": {why: "what waits for a slow receiver is the same for messages, eras and transports, and knows none of them"},
 
 	"sse":     {why: "a stream of events is a format of its own and knows no message"},
-	"jsonrpc": {on: []string{"internal/notifyqueue"}, why: "messages know no content: JSON-RPC would be the same without MCP"},
+	"jsonrpc": {on: []string{"internal/notifyqueue", "internal/stack"}, why: "messages know no content: JSON-RPC would be the same without MCP"},
 	"mcp":     {extern: []string{jsonv2}, why: "the vocabulary has no goroutine and no I/O, and is the same in every revision and over every transport"},
 
 	"schema/internal/*": {on: []string{"schema/internal/*"}, why: "words, formats and keywords of JSON Schema, and the validator that package schema shows to the world"},
@@ -65,15 +66,16 @@ var floors = map[string]floor{
 	"transport/internal/httpguard":  {on: []string{"mcp"}, why: "requests are checked before a message is decoded"},
 	"transport/httpsse":             {on: []string{"mcp", "jsonrpc", "era", "sse", "transport/internal/httpguard"}, why: "deprecated: nothing may stand on it but the roof, so that it can be taken down"},
 	"transport/internal/httpheader": {on: []string{"mcp"}, why: "the server and the client of streamable HTTP use the same header names"},
-	"transport/streamable":          {on: []string{"internal/notifyqueue", "mcp", "jsonrpc", "era", "sse", "transport/internal/*"}, why: "a transport never sees features, and the server never imports the client"},
+	"transport/streamable":          {on: []string{"internal/notifyqueue", "internal/stack", "mcp", "jsonrpc", "era", "sse", "transport/internal/*"}, why: "a transport never sees features, and the server never imports the client"},
 	"transport/streamclient":        {on: []string{"mcp", "jsonrpc", "era", "sse", "schema", "transport/internal/httpheader"}, why: "a transport never sees features; x-mcp-header is a rule of HTTP that stands in a tool's inputSchema, so the client needs package schema"},
-	"transport/stdio":               {on: []string{"mcp", "jsonrpc", "era"}, why: "a transport never sees features"},
+	"transport/stdio":               {on: []string{"mcp", "jsonrpc", "era", "internal/restart"}, why: "a transport never sees features"},
 	"transport/socket":              {on: []string{"jsonrpc"}, why: "it brings streams; what is said on them is for whoever takes them"},
 
 	"mcptest": {on: []string{"mcp", "jsonrpc", "era"}, why: "it tests any Handler, not only ours"},
 
 	"internal/conformance/*": {on: []string{"*"}, why: "programs for the official conformance suite, in nobody's binary"},
 
+	"internal/restart":      {why: "restarting is the same for processes and connections, and knows neither"},
 	"internal/visible":      {why: "what a person is shown knows neither where it comes from nor where it is shown"},
 	"internal/timeoutpause": {why: "the code that asks a user and the code that has a timeout must not know each other"},
 	"internal/edittest":     {extern: []string{"golang.org/x/sys"}, why: "test support: processes that change the same files"},
@@ -99,7 +101,7 @@ var floors = map[string]floor{
 	"app/args":      {on: []string{"mcp"}, why: "words become arguments by a schema, whoever typed them"},
 	"app/form":      {on: []string{"mcp", "internal/typeahead", "internal/visible"}, extern: []string{"golang.org/x/term"}, why: "a form on lines of text knows neither who asks nor where the lines are"},
 	"app/doctor":    {on: []string{"mcp", "schema", "client", "app/*", "internal/visible"}, why: "it judges a server by what was seen of it"},
-	"app/connect":   {on: []string{"mcp", "jsonrpc", "era", "client", "transport/*", "auth/*", "app/config", "internal/timeoutpause", "internal/redact", "internal/visible"}, why: "the only place of the host that knows how a server is reached"},
+	"app/connect":   {on: []string{"mcp", "jsonrpc", "era", "client", "transport/*", "auth/*", "app/config", "internal/restart", "internal/timeoutpause", "internal/redact", "internal/visible"}, why: "the only place of the host that knows how a server is reached"},
 	"app/permit":    {on: []string{"mcp", "app/config", "internal/redact", "internal/visible", "internal/safefile"}, why: "what may be called is decided without knowing how"},
 	"app/audit":     {on: []string{"internal/safefile"}, extern: []string{"golang.org/x/sys"}, why: "a file that only grows knows nothing of what is written in it"},
 	"app/host":      {on: []string{"mcp", "client", "app/args", "app/llm", "app/permit", "app/config", "internal/bm25", "internal/redact", "internal/visible", "internal/version"}, why: "the agent knows Handlers, a model and a person; no message, era or transport, and no screen"},

@@ -14,7 +14,7 @@
 //	entry      config.Server                               app/config
 //	link       process, endpoint or pipe in memory         program.go, web.go, memory.go
 //	era        detects the protocol revision               era.Dial
-//	keeper     starts, restarts, gives up                  stdio.Restarter
+//	keeper     starts, restarts, gives up                  internal/restart
 //	Server     state, latency, last lines of stderr        server.go, state.go
 //	Client     typed calls, questions to the user          package client
 package connect

@@ -12,6 +12,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/internal/redact"
+	"github.com/tenon-mcp/tenon/internal/restart"
 	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/stdio"
@@ -20,7 +21,7 @@ import (
 // A link is one connection of any kind.
 type link interface {
 	mcp.Handler
-	stdio.Process
+	restart.Process
 	Revision() mcp.Revision
 	pid() int
 	lastWords() string
@@ -71,20 +72,20 @@ func (s *Server) connect(ctx context.Context) (link, error) {
 }
 
 // onStatus turns the states of the keeper into phases.
-func (s *Server) onStatus(now stdio.RunStatus) {
+func (s *Server) onStatus(now restart.Status) {
 	switch now.State {
-	case stdio.StateStarting:
+	case restart.Starting:
 		s.enter(Starting, "", nil)
-	case stdio.StateRunning: // set by connect
-	case stdio.StateWaiting:
+	case restart.Running: // set by connect
+	case restart.Waiting:
 		phase := Restarting
 		if needsUser(now.Err) != nil {
 			phase = NeedsLogin // tried again: the user may log in with another program
 		}
 		s.enter(phase, reason(now.Err), func(st *State) { st.Next = now.Delay; setStderr(st, now.Err) })
-	case stdio.StateGaveUp:
+	case restart.GaveUp:
 		s.enter(Failed, reason(now.Err), func(st *State) { setStderr(st, now.Err) })
-	case stdio.StateClosed: // the caller of the keeper's Close sets the phase
+	case restart.Closed: // the caller of the keeper's Close sets the phase
 	}
 }
 

@@ -14,9 +14,9 @@ import (
 	"github.com/tenon-mcp/tenon/auth/tokens"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/internal/redact"
+	"github.com/tenon-mcp/tenon/internal/restart"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
-	"github.com/tenon-mcp/tenon/transport/stdio"
 )
 
 // Options configure servers. Nil means no builtin servers, no user to ask and
@@ -94,7 +94,7 @@ type Server struct {
 	orders sync.Mutex // one of Restart, Disable and Close at a time
 
 	mu      sync.Mutex
-	keeper  *stdio.Restarter[link]
+	keeper  *restart.Supervisor[link]
 	renewal chan struct{} // closed when Restart has set a new keeper; nil without a Restart
 	profile *mcp.ClientProfile
 	known   mcp.Revision
@@ -163,14 +163,14 @@ func (h handler) Close() error { return nil }
 
 // start creates the keeper. The lock must not be held.
 func (s *Server) start() {
-	backoff := &stdio.Backoff{}
+	var backoff restart.Backoff
 	switch {
 	case s.opts.Once:
 		backoff.Limit, backoff.Window = 1, 24*time.Hour
 	case s.entry.Kind == config.HTTP || s.entry.Kind == config.SSE:
 		backoff.Limit = -1 // a URL becomes reachable with its network
 	}
-	keeper := stdio.NewRestarter(s.connect, &stdio.RestartOptions{Backoff: backoff, Changed: s.onStatus})
+	keeper := restart.New(s.connect, &restart.Options{Backoff: backoff, Changed: s.onStatus})
 	s.mu.Lock()
 	s.keeper = keeper
 	s.mu.Unlock()
@@ -244,7 +244,7 @@ func (s *Server) current(ctx context.Context) (link, error) {
 		switch {
 		case err == nil:
 			return l, nil
-		case errors.Is(err, stdio.ErrClosed):
+		case errors.Is(err, restart.ErrClosed):
 			if !s.renewed(keeper) {
 				return nil, &UnavailableError{State: s.State(), known: s.opts.Secrets}
 			}
@@ -258,14 +258,14 @@ func (s *Server) current(ctx context.Context) (link, error) {
 
 // renewed reports whether another keeper has replaced, or will replace, a closed
 // one.
-func (s *Server) renewed(closed *stdio.Restarter[link]) bool {
+func (s *Server) renewed(closed *restart.Supervisor[link]) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.renewal != nil || s.keeper != nil && s.keeper != closed
 }
 
 // waitKeeper returns the keeper. It waits during a Restart.
-func (s *Server) waitKeeper(ctx context.Context) (*stdio.Restarter[link], error) {
+func (s *Server) waitKeeper(ctx context.Context) (*restart.Supervisor[link], error) {
 	for {
 		s.mu.Lock()
 		keeper, renewal, state := s.keeper, s.renewal, s.state

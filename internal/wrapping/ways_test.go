@@ -83,7 +83,7 @@ func overChild(t *testing.T, speaks string, p *mcp.ClientProfile) mcp.Conn {
 func supervised(t *testing.T, speaks string, p *mcp.ClientProfile) mcp.Conn {
 	t.Helper()
 	c := command(t, speaks)
-	c.Restart.Backoff = &stdio.Backoff{First: time.Millisecond}
+	c.Restart.FirstDelay = time.Millisecond
 	s := must[*stdio.Supervised](t)(stdio.Supervise(t.Context(), c, p))
 	t.Cleanup(func() { s.Close() })
 	return s

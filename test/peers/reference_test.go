@@ -88,7 +88,7 @@ func (w way) meet(t *testing.T, name string, args []string, env map[string]strin
 func (r *reference) supervise(c *stdio.Command, revision *func() mcp.Revision) dialFunc {
 	return func(ctx context.Context, p *mcp.ClientProfile) (mcp.Conn, error) {
 		c.Era.Tap = r.recording.Tap
-		c.Restart.Backoff = &stdio.Backoff{First: 10 * time.Millisecond}
+		c.Restart.FirstDelay = 10 * time.Millisecond
 		var err error
 		if r.server, err = stdio.Supervise(ctx, c, p); err != nil {
 			return nil, err

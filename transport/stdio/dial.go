@@ -20,9 +20,7 @@ type Connection struct {
 // until Close, or until it ends by itself; ctx applies only while connecting.
 //
 // When ctx ends before that, Dial returns at once. The process is then ended in
-// the background, as [Child.Close] ends it, and waited for; a [Restarter] whose
-// start function returns the error of Dial, wrapped or not, waits until the
-// process has ended.
+// the background, as [Child.Close] ends it.
 func Dial(ctx context.Context, c *Command, p *mcp.ClientProfile) (*Connection, error) {
 	child, err := c.Start()
 	if err != nil {

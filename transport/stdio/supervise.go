@@ -4,23 +4,58 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/restart"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A Supervised is a connection to a server process that is started again when
-// it ends. It is a Handler. Calls in flight are lost with the process and fail;
-// the next call waits for the next process. Subscriptions are calls too: they
-// have to be opened again, as package client does.
+// RestartOptions says how soon and how often a program that ended is started
+// again.
+type RestartOptions struct {
+	// FirstDelay is the delay before the first restart, and MaxDelay the
+	// longest; each delay is twice the one before. 0 means 1 s and 30 s.
+	FirstDelay, MaxDelay time.Duration
+
+	// Limit is how many starts within Window are allowed. 0 means 5 starts in
+	// 60 s; a negative Limit means any number.
+	Limit  int
+	Window time.Duration
+
+	// Stable is how long the program must run for earlier starts to be
+	// forgotten. 0 means 60 s.
+	Stable time.Duration
+
+	// OnEnd is called when the program has ended or could not be started, with
+	// the reason and the delay until it is started again; a negative delay
+	// means that only [Supervised.Retry] starts it. It must not call Close.
+	// Nil means no callback.
+	OnEnd func(err error, delay time.Duration)
+}
+
+func (o *RestartOptions) changed(now restart.Status) {
+	switch {
+	case o.OnEnd == nil:
+	case now.State == restart.Waiting:
+		o.OnEnd(now.Err, now.Delay)
+	case now.State == restart.GaveUp:
+		o.OnEnd(now.Err, -1)
+	}
+}
+
+// A Supervised is a connection to a server process that is restarted when it
+// ends. It is an [mcp.Conn]. Calls in flight fail when the process ends; the
+// next call waits for the next process. Subscriptions end, too, and have to be
+// opened again, as package client does.
 type Supervised struct {
-	command   Command // its Era.Known is not used
-	profile   *mcp.ClientProfile
-	restarter *Restarter[*Connection]
+	command    Command // its Era.Known is not used
+	profile    *mcp.ClientProfile
+	supervisor *restart.Supervisor[*Connection]
 
 	mu    sync.Mutex
-	known mcp.Revision // what the server spoke last
+	known mcp.Revision // of the last connection
 }
 
 // Supervise starts the program, connects to the server in it, and keeps it
@@ -32,18 +67,16 @@ type Supervised struct {
 // assume the revision of the one before.
 func Supervise(ctx context.Context, c *Command, p *mcp.ClientProfile) (*Supervised, error) {
 	s := &Supervised{command: *c, profile: p, known: c.Era.Known}
-	restart := c.Restart
-	if restart.Backoff != nil {
-		own := *restart.Backoff // c may be used again
-		own.Reset()
-		restart.Backoff = &own
-	}
-	s.restarter = NewRestarter(s.connect, &restart)
-	if _, err := s.restarter.Get(ctx); err != nil {
+	o := &s.command.Restart
+	s.supervisor = restart.New(s.connect, &restart.Options{
+		Backoff: restart.Backoff{First: o.FirstDelay, Max: o.MaxDelay, Limit: o.Limit, Window: o.Window, Stable: o.Stable},
+		Changed: o.changed,
+	})
+	if _, err := s.supervisor.Get(ctx); err != nil {
 		if ctx.Err() != nil {
-			go s.restarter.Close() // it waits for the process
+			go s.supervisor.Close() // waits for the process
 		} else {
-			s.restarter.Close()
+			s.supervisor.Close()
 		}
 		return nil, err
 	}
@@ -59,13 +92,10 @@ func (c *Command) Dial(ctx context.Context, p *mcp.ClientProfile) (mcp.Conn, err
 	return s, nil
 }
 
-// Serve makes a call, once the server runs.
+// Serve waits until the server runs and makes a call.
 func (s *Supervised) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
-	conn, err := s.restarter.Get(ctx)
+	conn, err := s.Connection(ctx)
 	if err != nil {
-		if errors.Is(err, ErrClosed) {
-			err = &mcp.ClosedError{Cause: err}
-		}
 		return mcp.Result{}, err
 	}
 	res, err := conn.Serve(ctx, c)
@@ -76,16 +106,21 @@ func (s *Supervised) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error)
 }
 
 // Connection returns the connection to the process that runs now, or waits for
-// the next one.
+// the next one. After Close it returns an [*mcp.ClosedError].
 func (s *Supervised) Connection(ctx context.Context) (*Connection, error) {
-	return s.restarter.Get(ctx)
+	conn, err := s.supervisor.Get(ctx)
+	if errors.Is(err, restart.ErrClosed) {
+		err = &mcp.ClosedError{Cause: err}
+	}
+	return conn, err
 }
 
-// Retry starts the server again after it was given up.
-func (s *Supervised) Retry() { s.restarter.Retry() }
+// Retry starts the server now instead of after a delay, also after the limit of
+// starts was reached.
+func (s *Supervised) Retry() { s.supervisor.Retry() }
 
-// Close ends the process and keeps it ended.
-func (s *Supervised) Close() error { return s.restarter.Close() }
+// Close ends the process and does not start another.
+func (s *Supervised) Close() error { return s.supervisor.Close() }
 
 // connect starts the program and connects to the server. It remembers the
 // server's revision, and forgets it when that turns out wrong. A program that

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/restart"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -40,7 +40,7 @@ func playBrittle() {
 func supervise(t *testing.T, c *Command) *Supervised {
 	t.Helper()
 	// No waiting between starts: what is tested is that there is a next one.
-	c.Restart.Backoff = &Backoff{First: time.Millisecond}
+	c.Restart.FirstDelay = time.Millisecond
 	s, err := Supervise(t.Context(), c, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -50,7 +50,14 @@ func supervise(t *testing.T, c *Command) *Supervised {
 }
 
 func TestSupervisedServerIsStartedAgain(t *testing.T) {
-	s := supervise(t, mode(t, "mcp"))
+	c := mode(t, "mcp")
+	ends := make(chan error, 9)
+	c.Restart.OnEnd = func(err error, delay time.Duration) {
+		if delay >= 0 {
+			ends <- err
+		}
+	}
+	s := supervise(t, c)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	first, err := s.Connection(ctx)
@@ -73,6 +80,9 @@ func TestSupervisedServerIsStartedAgain(t *testing.T) {
 	}
 	if again.Child().Pid() == first.Child().Pid() {
 		t.Error("it is still the same process")
+	}
+	if _, ok := errors.AsType[*ExitError](<-ends); !ok {
+		t.Error("OnEnd was not called with how the process ended")
 	}
 }
 
@@ -101,23 +111,23 @@ func TestServerThatNeverStartsIsAnErrorAtOnce(t *testing.T) {
 // The fields of a Command count for Dial as for Supervise, and a Command that
 // is dialled twice has two backoffs.
 func TestCommandSaysHowToConnectAndRestart(t *testing.T) {
-	var states []RunState
+	var ends []time.Duration
 	var frames atomic.Int32
 	c := mode(t, "crash")
 	c.Era = era.DialOptions{Known: mcp.Rev20250618, Tap: func(jsonrpc.Direction, []byte) { frames.Add(1) }}
 	c.Restart = RestartOptions{
-		Backoff: &Backoff{First: time.Millisecond, Limit: 1},
-		Changed: func(s RunStatus) { states = append(states, s.State) },
+		FirstDelay: time.Millisecond, Limit: 1,
+		OnEnd: func(_ error, delay time.Duration) { ends = append(ends, delay) },
 	}
 	for range 2 {
-		states = nil
+		ends = nil
 		if _, err := c.Dial(t.Context(), nil); err == nil {
 			t.Fatal("no error")
 		}
-		// Dial closes what has failed, at times before the Restarter has given up.
-		// It never waits to start again: the limit of the Backoff is 1.
-		if len(states) < 2 || states[0] != StateStarting || slices.Contains(states, StateWaiting) {
-			t.Errorf("states: %v", states)
+		// Dial closes what has failed, at times before OnEnd is called. It never
+		// waits to start again: the limit is 1.
+		if len(ends) > 1 || len(ends) == 1 && ends[0] >= 0 {
+			t.Errorf("OnEnd was called with the delays %v", ends)
 		}
 	}
 	if frames.Load() == 0 {
@@ -240,11 +250,11 @@ func TestDialReturnsWhenItsContextEnds(t *testing.T) {
 	}
 }
 
-// A Restarter waits for what is still ending before Close returns.
-func TestRestarterWaitsForWhatIsEnding(t *testing.T) {
+// A supervisor waits for a process that is still ending before Close returns.
+func TestSupervisorWaitsForWhatIsEnding(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan struct{})
-		r := NewRestarter(func(ctx context.Context) (*Child, error) {
+		r := restart.New(func(ctx context.Context) (*Child, error) {
 			<-ctx.Done()
 			return nil, fmt.Errorf("wrapped: %w", &endingError{ctx.Err(), &Child{done: ended}})
 		}, nil)
