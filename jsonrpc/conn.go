@@ -79,8 +79,7 @@ const maxBatch = 100
 //	                     → request      → worker pool → Handler.Request, concurrently
 //	                                      → Exchange.Respond → outbox → Stream.Write
 //
-// Run waits for every goroutine that the Conn starts; idle workers end when Run
-// does.
+// Run waits for every goroutine that the Conn starts.
 type Conn struct {
 	stream Stream
 	handle Handler
@@ -126,7 +125,7 @@ func (e *ClosedError) Unwrap() error { return e.Cause }
 // NewConn returns a Conn that uses s. It reads nothing before Run.
 func NewConn(s Stream, h Handler, o *ConnOptions) *Conn {
 	c := &Conn{stream: s, handle: h, done: make(chan struct{})}
-	c.workers.wake = make(chan struct{}, 1)
+	c.workers.work = c.work
 	c.arrived, _ = h.(Arrival)
 	if o != nil {
 		c.opts = *o
@@ -159,7 +158,6 @@ func (c *Conn) Run(ctx context.Context) error {
 	})
 
 	err := c.endCause(c.read(serveCtx))
-	c.stopWorkers()
 
 	cancelled := !stop()
 	if cancelled {

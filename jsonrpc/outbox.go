@@ -225,7 +225,7 @@ func (m *encoded) free() {
 // mayDeferLocked reports whether a response may be written later, together with
 // others: only if another worker is being woken, who writes it in any case.
 func (c *Conn) mayDeferLocked() bool {
-	return c.workers.waking && c.opts.WriteInline && len(c.writing.buf) <= deferRoom
+	return c.workers.starting && c.opts.WriteInline && len(c.writing.buf) <= deferRoom
 }
 
 // claimLocked makes the calling goroutine the writer, if one is needed.

@@ -5,34 +5,30 @@ import (
 	"runtime"
 	"runtime/debug"
 	"time"
+
+	"github.com/tenon-mcp/tenon/internal/stack"
 )
 
-// A workerPool holds the admitted requests that wait, and the goroutines that
-// serve them. Requests that arrive together are dispatched together. A worker
-// that has served one request takes the next, so a burst of short requests
-// needs few goroutines, wake-ups and writes.
+// A workerPool holds the admitted requests that wait for a worker, which is a
+// goroutine that serves one after another. Requests that arrive together are
+// dispatched together, so a burst of short requests needs few goroutines and
+// writes.
 //
 // No request and no response waits for the handler of another request: a worker
-// that enters a handler while a request waits or a response is unwritten wakes
+// that enters a handler while a request waits or a response is unwritten starts
 // another worker first.
 type workerPool struct {
-	waiting requestQueue
-	waking  bool          // a worker was woken or started and is not running yet
-	idle    int           // workers that wait to be woken
-	wake    chan struct{} // capacity 1; closed when reading has ended
-	closed  bool          // wake is closed
+	waiting  requestQueue
+	starting bool   // a worker was started and does not run yet
+	work     func() // Conn.work, as a value that starts without an allocation
 }
-
-// maxIdle is the maximum number of idle workers. Each keeps its grown stack;
-// for a call of some microseconds, growing a new one would dominate the cost.
-const maxIdle = 64
 
 // maxBurst is the maximum number of requests that are dispatched together: the
 // first waits until the last is read.
 const maxBurst = 64
 
-// maxRun is how long a worker serves requests without a pause. Then it writes
-// deferred responses and yields the processor.
+// maxRun is how long a worker serves requests before it writes deferred
+// responses and yields the processor.
 const maxRun = 100 * time.Microsecond
 
 // A requestQueue holds requests in the order of their arrival.
@@ -83,87 +79,47 @@ func (c *Conn) dispatch() {
 	c.wakeLocked()
 }
 
-// wakeLocked wakes or starts a worker if there is something left to do.
+// wakeLocked starts a worker if there is something left to do.
 func (c *Conn) wakeLocked() {
-	w := &c.workers
-	if w.waking || w.waiting.n == 0 && !c.writing.left() {
-		return
+	if w := &c.workers; !w.starting && (w.waiting.n > 0 || c.writing.left()) {
+		w.starting = true
+		go w.work()
 	}
-	w.waking = true
-	if w.idle == 0 || w.closed {
-		go c.work()
-		return
-	}
-	w.idle--
-	w.wake <- struct{}{} // does not block: only one worker is woken at a time
 }
 
-// stopWorkers stops idle workers once reading has ended.
-func (c *Conn) stopWorkers() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.workers.closed, c.workers.idle = true, 0
-	close(c.workers.wake)
-}
-
-// work serves requests until the worker is not needed any more.
+// work serves requests until none waits.
 func (c *Conn) work() {
+	stack.Grow()
 	c.mu.Lock()
-	c.workers.waking = false
+	c.workers.starting = false
 	c.mu.Unlock()
-	var s run
-	for x := c.next(&s); x != nil; x = c.next(&s) {
+	since := time.Now()
+	for x := c.next(&since); x != nil; x = c.next(&since) {
 		c.serve(x)
 	}
 }
 
-// A run is the time that a worker serves requests without a pause.
-type run struct {
-	since time.Time // zero until a second request waits
-}
-
-// isLong reports whether the worker should pause, given the number of waiting
-// requests.
-func (s *run) isLong(waiting int) bool {
-	if s.since.IsZero() {
-		if waiting > 1 {
-			s.since = time.Now()
-		}
-		return false
-	}
-	return waiting > 0 && time.Since(s.since) > maxRun
-}
-
-// next returns a request to serve. If none waits, it writes deferred responses
-// and waits. Nil means that the worker should end.
-func (c *Conn) next(s *run) *Exchange {
-	w := &c.workers
+// next returns the next request for a worker, which has served since the last
+// pause. If none waits, next writes deferred responses; nil means that the
+// worker should end.
+func (c *Conn) next(since *time.Time) *Exchange {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.workers.waiting.n > 0 && time.Since(*since) > maxRun {
+		c.pauseLocked()
+		*since = time.Now()
+	}
 	for {
-		if s.isLong(w.waiting.n) {
-			c.pauseLocked()
-			*s = run{}
-		}
-		x := w.waiting.take()
-		switch {
-		case x != nil:
+		if x := c.workers.waiting.take(); x != nil {
 			c.wakeLocked()
 			return x
-		case c.claimLocked():
-			c.mu.Unlock()
-			c.flush(true)
-			c.mu.Lock()
-		case w.closed || w.idle == maxIdle:
-			return nil
-		default:
-			w.idle++
-			c.mu.Unlock()
-			<-w.wake
-			c.mu.Lock()
-			w.waking = false
-			*s = run{}
 		}
+		if !c.claimLocked() {
+			return nil
+		}
+		c.mu.Unlock()
+		c.flush(true)
+		c.mu.Lock()
 	}
 }
 
