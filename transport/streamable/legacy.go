@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/era"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/internal/stack"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
@@ -107,7 +108,10 @@ func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session,
 			s.taken(w, ses, m.ID, cancel)
 			return
 		}
-		s.long(w, r, st, func() { st.close(st.call(m, p)) })
+		s.long(w, r, st, func() {
+			stack.Grow()
+			st.close(st.call(m, p))
+		})
 		return
 	}
 	if !ses.begin(m.ID, cancel, nil) {
@@ -167,7 +171,7 @@ func (s *sessions) long(w http.ResponseWriter, r *http.Request, st *stream, serv
 	v := &st.first
 	v.out.h, v.out.w, v.out.ctx = s.h, w, r.Context()
 	st.visit = v
-	s.workers.run(serve)
+	go serve()
 	st.serve(r.Context(), v)
 	v.out.nothing() // if nothing was written
 	v.out.w = nil   // the stream may outlive this request

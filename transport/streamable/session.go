@@ -39,8 +39,6 @@ type sessions struct {
 	store  Store
 	limits SessionLimits
 
-	workers *workers
-
 	mu    sync.Mutex
 	live  map[string]*session
 	idle  list.List // of *session without requests or streams, the last used first
@@ -81,7 +79,7 @@ type inFlight struct {
 }
 
 func newSessions(h *Handler) *sessions {
-	s := &sessions{h: h, store: h.opts.Store, limits: h.opts.Sessions, workers: newWorkers(), live: map[string]*session{}}
+	s := &sessions{h: h, store: h.opts.Store, limits: h.opts.Sessions, live: map[string]*session{}}
 	if s.store == nil {
 		s.store = &Memory{}
 	}
@@ -404,7 +402,6 @@ func (s *sessions) close() {
 	for _, ses := range live {
 		ses.wind()
 	}
-	s.workers.close()
 }
 
 // wind ends the streams and calls of a session without connected clients.
