@@ -76,9 +76,9 @@ func overFloor(rep *report) (float64, bool) {
 }
 
 var promises = []bar{
-	{"modern `tools/call`, HTTP JSON, 32 connections, CPU", 1.5, false, " × the scanning floor", against("modern-json-32", "floorscan", "cpu")},
-	{"legacy `tools/call`, HTTP JSON, 32 connections, CPU", 1.6, false, " × the scanning floor", against("legacy-json-32", "floorscan", "cpu")},
-	{"stdio, 64 in flight, CPU", 1.0, false, " × the encoding/json floor", against("stdio-64", "floorjson", "cpu")},
+	{"modern `tools/call`, HTTP JSON, 32 connections, CPU", 1.6, false, " × the scanning floor", against("modern-json-32", "floorscan", "cpu")},
+	{"legacy `tools/call`, HTTP JSON, 32 connections, CPU", 1.9, false, " × the scanning floor", against("legacy-json-32", "floorscan", "cpu")},
+	{"stdio, 64 in flight, CPU", 0.8, false, " × the encoding/json floor", against("stdio-64", "floorjson", "cpu")},
 	{"stdio, one at a time, p50", 1.3, false, " × the encoding/json floor", against("stdio-1", "floorjson", "p50")},
 	{"`tools/list` of 1,000 tools, CPU", 1.3, false, " × the scanning floor", against("list-1000", "floorscan", "cpu")},
 	{"allocations of a modern HTTP call, over the floor's own", 12, false, "", overFloor},
@@ -88,8 +88,8 @@ var promises = []bar{
 	{"argument of 1 MB, throughput", 300, true, " MB/s", own("argument-1mb", "mbps")},
 	{"idle legacy session, resident", 2, false, " KiB", own("sessions", "kib")},
 	{"idle legacy session, goroutines", 0, false, "", own("sessions", "goroutines")},
-	{"open SSE stream, resident", 1.15, false, " × a bare net/http stream", against("streams", "floorjson", "kib")},
-	{"open modern stream, resident", 1.15, false, " × a bare net/http stream", against("streams-modern", "floorjson", "kib")},
+	{"open SSE stream, resident", 0.6, false, " × a bare net/http stream", against("streams", "floorjson", "kib")},
+	{"open modern stream, resident", 0.6, false, " × a bare net/http stream", against("streams-modern", "floorjson", "kib")},
 	{"start to first answer, stdio", 1.3, false, " × an empty Go program", startRatio("tenonstdio", "empty")},
 	{"the same for a program that also serves HTTP", 1.3, false, " × a Go program with net/http", startRatio("tenon", "floorscan")},
 	{"client and server in one process, time", 0.5, false, " × mcp-go", against("memory", "mcpgo", "wall")},

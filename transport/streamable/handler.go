@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/tenon-mcp/tenon/era"
@@ -93,7 +92,6 @@ type Handler struct {
 	sessions *sessions
 	taken    takenConns
 	followed subscriptions
-	timers   sync.Pool // of *keepAliveTimer
 	begun    time.Time // what the times of keep-alive comments count from
 
 	open context.Context // ends with Shutdown

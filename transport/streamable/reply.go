@@ -254,7 +254,7 @@ func giveBack(buf *[]byte, b []byte) {
 type reply struct {
 	eventWriter
 	queue notifyqueue.Queue[[]byte]
-	alive *keepAliveTimer // nil until the response is a stream
+	alive *time.Timer // nil until the response is a stream
 
 	header   http.Header // of the request, for callContext; nil if no call is served with it
 	held     bool        // the goroutine that serves the request delivers, to the end
@@ -292,52 +292,25 @@ func (o *reply) deliver() {
 	}
 }
 
-// watch has the stream be kept alive. The caller delivers.
+// watch starts the keep-alive timer of a stream. The caller delivers.
 func (o *reply) watch() {
 	if o.stream && o.alive == nil {
-		o.alive = o.h.keepAliveTimer()
-		o.alive.reply.Store(o)
+		o.alive = time.AfterFunc(time.Hour, o.beat) // Reset orders this write before the read in beat
 		o.alive.Reset(o.h.opts.KeepAlive)
 	}
 }
 
-// beat sends a comment if it is time, and returns when the next is due; 0
-// means never.
-func (o *reply) beat() (in time.Duration) {
-	if !o.queue.Claim() { // it is being written to, or over
-		if o.queue.IsClosed() {
-			return 0
+// beat sends a keep-alive comment if one is due, and sets the timer again.
+func (o *reply) beat() {
+	in := o.h.opts.KeepAlive
+	if o.queue.Claim() {
+		if in = o.keepAlive(); o.failed {
+			in = 0
 		}
-		return o.h.opts.KeepAlive
+		o.deliver()
 	}
-	if in = o.eventWriter.keepAlive(); o.failed {
-		in = 0
-	}
-	o.deliver()
-	return in
-}
-
-// A keepAliveTimer keeps one stream after another alive. It may fire for a
-// stream just after it was given to it: then no comment is due.
-type keepAliveTimer struct {
-	*time.Timer
-	reply atomic.Pointer[reply] // nil between two streams
-}
-
-func (s *Handler) keepAliveTimer() *keepAliveTimer {
-	if k, ok := s.timers.Get().(*keepAliveTimer); ok {
-		return k
-	}
-	k := &keepAliveTimer{}
-	k.Timer = time.AfterFunc(time.Hour, k.fire) // fire may use the field only after a Reset
-	return k
-}
-
-func (k *keepAliveTimer) fire() {
-	if o := k.reply.Load(); o != nil {
-		if in := o.beat(); in > 0 {
-			k.Reset(in)
-		}
+	if in > 0 && !o.queue.IsClosed() {
+		o.alive.Reset(in)
 	}
 }
 
@@ -380,9 +353,6 @@ func (o *reply) close() {
 	o.finished = true
 	o.queue.Close()
 	if o.alive != nil {
-		o.alive.reply.Store(nil)
 		o.alive.Stop()
-		o.h.timers.Put(o.alive)
-		o.alive = nil
 	}
 }
