@@ -8,47 +8,57 @@ import (
 	"github.com/tenon-mcp/tenon/jsonrpc"
 )
 
-// serveRequest serves a request of the server in a goroutine and sends the response. p is
-// the exchange on whose stream the request arrived, or nil.
+// serveRequest serves a request of the server in a goroutine and sends the
+// response. p is the exchange on whose stream the request arrived, or nil. If
+// too many requests are being served, the caller sends an error response, so
+// that rejected requests do not pile up: the stream is read no further
+// meanwhile.
 func (l *link) serveRequest(m jsonrpc.Message, origin int64, p *post) {
 	key := m.ID.Key()
 	ctx, cancel := context.WithCancel(l.ctx)
 	l.mu.Lock()
-	ok := len(l.serving) < maxServing && l.serving[key] == nil
-	if ok {
+	inUse, full := l.serving[key] != nil, len(l.serving) >= maxServing
+	if !inUse && !full {
 		l.serving[key] = cancel
 	}
 	l.mu.Unlock()
-	if ok && !l.begin(false) {
+	switch {
+	case inUse: // an error response could be taken for that of the other request
+		cancel()
+		l.in.InvalidFrame(nil, fmt.Errorf("request %q from the server dropped: its id is in use", m.Method))
+	case full:
+		tooMany := &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("too many requests at once: the limit is %d", maxServing)}
+		l.respond(ctx, &m, jsonrpc.AppendError(nil, m.ID, tooMany), p)
+		cancel()
+	case !l.begin(false):
 		l.settle(key)
 		cancel()
-		return
+	default:
+		go func() { // one request
+			defer l.end()
+			defer cancel()
+			defer l.settle(key)
+			if response := l.in.Request(ctx, &m, origin); response != nil && ctx.Err() == nil {
+				l.respond(ctx, &m, response(nil), p)
+			}
+		}()
 	}
-	if !ok {
-		cancel()
-		l.in.InvalidFrame(nil, fmt.Errorf("request %q from the server dropped: too many are pending, or its id is in use", m.Method))
-		return
+}
+
+// respond sends the response to a request of the server. If that fails, the
+// exchange p fails, if there is one: the server would wait forever.
+func (l *link) respond(ctx context.Context, m *jsonrpc.Message, response []byte, p *post) {
+	ctx, done := context.WithTimeout(ctx, notifyTimeout)
+	defer done()
+	err := l.sendOneWay(ctx, &jsonrpc.Message{ID: m.ID}, response)
+	switch {
+	case err == nil:
+	case p != nil:
+		p.fail(&undelivered{m.Method, err})
+		l.cancel(p)
+	case l.ctx.Err() == nil:
+		l.in.Undelivered(&undelivered{m.Method, err})
 	}
-	go func() { // one request
-		defer l.end()
-		defer cancel()
-		defer l.settle(key)
-		answer := l.in.Request(ctx, &m, origin)
-		if answer == nil || ctx.Err() != nil {
-			return
-		}
-		ctx, done := context.WithTimeout(ctx, notifyTimeout)
-		defer done()
-		err := l.sendOneWay(ctx, &jsonrpc.Message{ID: m.ID}, answer(nil))
-		switch {
-		case err == nil:
-		case p != nil: // the server would wait for the response forever
-			p.fail(&undelivered{m.Method, err})
-			l.cancel(p)
-		case l.ctx.Err() == nil:
-			l.in.Undelivered(&undelivered{m.Method, err})
-		}
-	}()
 }
 
 // cancel sends notifications/cancelled for a request to a legacy server.

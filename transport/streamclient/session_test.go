@@ -667,3 +667,50 @@ func TestClientHearsOnStreamsOfCancelledCalls(t *testing.T) {
 		}
 	})
 }
+
+// Requests of the server beyond the limit get an error response, and no request
+// is left without a response.
+func TestClientAnswersTooManyRequests(t *testing.T) {
+	const sent = maxServing + 40
+	bubble(t, func(t *testing.T, f *far) {
+		var results, errs atomic.Int32
+		f.serve = legacy(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
+			switch {
+			case r.Method == http.MethodGet:
+				for id := range sent {
+					tells(w, event(jsonrpc.AppendRequest(nil, jsonrpc.IntID(int64(id)), mcp.MethodRootsList, nil)))
+				}
+				<-r.Context().Done()
+				return
+			case m.Error != nil && strings.Contains(m.Error.Message, "too many requests"):
+				errs.Add(1)
+			case m.Result != nil:
+				results.Add(1)
+			}
+			w.WriteHeader(http.StatusAccepted)
+		})
+		release := make(chan struct{})
+		p := &mcp.ClientProfile{
+			Capabilities: mcp.ClientCapabilities{Roots: &mcp.RootsCapability{}},
+			OnInputRequest: func(context.Context, mcp.InputRequest) (json.RawMessage, error) {
+				<-release
+				return json.RawMessage(`{"roots":[]}`), nil
+			},
+			OnWarning: func(text string) { t.Error("warning:", text) },
+		}
+		c, err := f.endpoint().Connect(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		synctest.Wait()
+		if n := errs.Load(); n != sent-maxServing {
+			t.Errorf("%d requests got an error response, want %d", n, sent-maxServing)
+		}
+		close(release)
+		synctest.Wait()
+		if n := results.Load(); n != maxServing {
+			t.Errorf("%d requests got a result, want %d", n, maxServing)
+		}
+	})
+}
