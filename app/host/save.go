@@ -173,6 +173,10 @@ func (s *Session) update() *Update {
 	u.Sources, u.Started = slices.Clone(u.Sources), maps.Clone(u.Started)
 	u.Turns = s.talk.turns()
 	u.Rows, u.Drop = s.talk.changes()
+	u.Title = s.host.redact(u.Title)
+	for i, r := range u.Rows {
+		u.Rows[i].Message = s.host.stored(r.Message)
+	}
 	u.Handles = map[string]json.RawMessage{}
 	for name := range s.handles.dirty {
 		if raw, err := json.Marshal(s.handles.all[name]); err == nil {
@@ -182,6 +186,33 @@ func (s *Session) update() *Update {
 	s.handles.dirty = map[string]bool{}
 	s.isNew = false
 	return u
+}
+
+// stored returns m as it is saved: without the known secrets, and without the
+// arguments of calls whose names are those of secrets. The conversation in memory
+// keeps these arguments for the model.
+func (h *Host) stored(m llm.Message) llm.Message {
+	m.Parts = h.storedParts(m.Parts)
+	return m
+}
+
+func (h *Host) storedParts(parts []llm.Part) []llm.Part {
+	parts = slices.Clone(parts)
+	for i := range parts {
+		p := &parts[i]
+		p.Text = h.redact(p.Text)
+		if p.Call != nil {
+			call := *p.Call
+			call.Arguments = llm.RawMessage(h.known.NamedJSON(call.Arguments))
+			p.Call = &call
+		}
+		if p.Result != nil {
+			result := *p.Result
+			result.Parts = h.storedParts(result.Parts)
+			p.Result = &result
+		}
+	}
+	return parts
 }
 
 // fork makes this session a copy with its own id in the store.

@@ -31,7 +31,19 @@ func (v *Values) KnownJSON(raw []byte) []byte {
 	if rawjson.Check(raw) != nil {
 		return []byte(v.Known(string(raw)))
 	}
-	w := walk{v: v, raw: raw, byValue: true}
+	w := walk{v: v, raw: raw, scope: knownValues}
+	return w.document()
+}
+
+// NamedJSON returns a document without the values of secret names and without the
+// known secrets. Unlike [Values.JSON] it does not search other strings for secrets,
+// so that text and source code in a document stay unchanged. It treats data that is
+// not JSON as text with known secrets.
+func (v *Values) NamedJSON(raw []byte) []byte {
+	if rawjson.Check(raw) != nil {
+		return []byte(v.Known(string(raw)))
+	}
+	w := walk{v: v, raw: raw, scope: namedValues}
 	return w.document()
 }
 
@@ -40,6 +52,15 @@ func (v *Values) document(raw []byte, inner int) []byte {
 	w := walk{v: v, raw: raw, inner: inner}
 	return w.document()
 }
+
+// A scope says what counts as a secret in a document.
+type scope int
+
+const (
+	allSecrets  scope = iota // known values, values of secret names, and secrets in text
+	namedValues              // known values and values of secret names
+	knownValues              // known values
+)
 
 // document returns the document with its secrets replaced.
 func (w *walk) document() []byte {
@@ -63,8 +84,7 @@ type walk struct {
 	raw   []byte
 	inner int
 	cuts  []cut
-
-	byValue bool // hide only known secrets
+	scope scope
 }
 
 type cut struct {
@@ -87,11 +107,15 @@ func (w *walk) value(raw []byte) {
 	case rawjson.IsString(raw):
 		s, _ := rawjson.String(raw)
 		clean := s
-		if w.byValue {
+		switch {
+		case w.scope == knownValues:
 			clean = w.v.Known(s)
-		} else if w.inner < maxInner && looksJSON(s) && rawjson.Check([]byte(s)) == nil {
-			clean = string(w.v.document([]byte(s), w.inner+1))
-		} else {
+		case w.inner < maxInner && looksJSON(s) && rawjson.Check([]byte(s)) == nil:
+			inner := walk{v: w.v, raw: []byte(s), inner: w.inner + 1, scope: w.scope}
+			clean = string(inner.document())
+		case w.scope == namedValues:
+			clean = w.v.Known(s)
+		default:
 			clean = w.v.text(s)
 		}
 		if clean != s {
@@ -110,7 +134,7 @@ func (w *walk) object(raw []byte) {
 			}
 		}
 		switch {
-		case w.byValue:
+		case w.scope == knownValues:
 			w.value(m.Value)
 		case value != "" && name == value:
 			w.hide(m.Value, what)
@@ -209,6 +233,10 @@ func isSchema(raw []byte) bool {
 func (w *walk) array(raw []byte) {
 	previous := ""
 	for e := rawjson.Array(raw); e.Next(); {
+		if w.scope == knownValues {
+			w.value(e.Value)
+			continue
+		}
 		if name, value, ok := pair(e.Value); ok {
 			w.hide(value, name)
 			continue

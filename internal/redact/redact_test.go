@@ -146,6 +146,27 @@ func TestURLsAndCommandLines(t *testing.T) {
 	}
 }
 
+// Where text must stay as it is, secrets are found by the names of members and
+// by value only.
+func TestNamedJSON(t *testing.T) {
+	v := New("EXAMPLE-secret-1")
+	for in, want := range map[string]string{
+		`{"password":"hunter2x","content":"token = read(); password: hunter2x"}`: `{"password":"[redacted]","content":"token = read(); password: hunter2x"}`,
+		`{"headers":[{"name":"Authorization","value":"Bearer abcdefgh"}]}`:       `{"headers":[{"name":"Authorization","value":"Bearer [redacted]"}]}`,
+		`{"a":[{"apiKey":7}],"b":"EXAMPLE-secret-1 here"}`:                       `{"a":[{"apiKey":"[redacted]"}],"b":"[redacted] here"}`,
+		`{"body":"{\"pin\":\"1234\",\"x\":\"--token abc\"}"}`:                    `{"body":"{\"pin\":\"[redacted]\",\"x\":\"--token abc\"}"}`,
+		`no JSON, EXAMPLE-secret-1, password=x`:                                  `no JSON, [redacted], password=x`,
+	} {
+		if got := string(v.NamedJSON([]byte(in))); got != want {
+			t.Errorf("%s became\n%s, not\n%s", in, got, want)
+		}
+	}
+	in := `[["Authorization","abcdefgh"],["--token","abcdefgh"]]`
+	if got := string(v.KnownJSON([]byte(in))); got != in {
+		t.Errorf("hidden by a name in a list: %s", got)
+	}
+}
+
 // Known secrets are found as names of members and behind escapes.
 func TestKnownInNamesAndEscapes(t *testing.T) {
 	v := New("EXAMPLE-secret-1")
