@@ -47,6 +47,8 @@ type Ask struct {
 	Draft    *mcp.CreateMessageResult `json:"draft,omitzero"`    // sampling: the message of the model, to review before it is sent
 
 	Reply *Reply `json:"answer,omitzero"` // set when the ask has ended
+
+	check func(content json.RawMessage) error // form: checks the content of a reply; nil accepts all
 }
 
 // A Reply is the user's answer to an [Ask].

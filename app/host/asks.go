@@ -74,16 +74,29 @@ var actions = map[AskKind][]string{
 	AskSampling: {"accept", "decline", "mute"},
 }
 
-// Reply answers an open ask. It fails if the ask has ended or was answered.
+// An InvalidReplyError reports a reply that does not fit its ask, which stays open.
+type InvalidReplyError struct{ err error }
+
+func (e *InvalidReplyError) Error() string { return e.err.Error() }
+func (e *InvalidReplyError) Unwrap() error { return e.err }
+
+// Reply answers an open ask. It fails if the ask has ended or was answered, and
+// with an *InvalidReplyError if the ask does not have the action, or if the content
+// does not fit the schema of the form.
 func (h *Host) Reply(id string, a Reply) error {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	open := h.asks[id]
+	h.mu.Unlock()
 	if open == nil {
 		return fmt.Errorf("no open question %q: it was answered, or its call has ended", id)
 	}
 	if !slices.Contains(actions[open.ask.Kind], a.Action) {
-		return fmt.Errorf("%q does not answer this question; choose %s", a.Action, strings.Join(actions[open.ask.Kind], ", "))
+		return &InvalidReplyError{fmt.Errorf("%q does not answer this question; choose %s", a.Action, strings.Join(actions[open.ask.Kind], ", "))}
+	}
+	if a.Action == "accept" && open.ask.check != nil {
+		if err := open.ask.check(a.Content); err != nil {
+			return &InvalidReplyError{fmt.Errorf("the form is not complete: %w", err)}
+		}
 	}
 	if a.By == "" {
 		a.By = person

@@ -3,7 +3,6 @@ package host
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"sync/atomic"
 
@@ -66,26 +65,29 @@ func (h *Host) warnings(server string) func(string) {
 	}
 }
 
+// form asks the user to fill in a form of a server.
 func (h *Host) form(ctx context.Context, server string, e *client.Elicitation) (*mcp.ElicitResult, error) {
 	secret := permit.SecretFields(e.Message, e.Form)
-	for {
-		a, err := h.askFor(ctx, Ask{Kind: AskForm, Session: sessionOf(ctx).session, Server: server, Message: h.safe(e.Message), Schema: e.Schema, Secret: secret})
-		if err != nil {
-			return nil, err
-		}
-		switch a.Action {
-		case "accept":
-			if err := e.Form.CheckResponse(a.Content); err != nil {
-				h.emit(Event{Kind: EventNotice, Session: sessionOf(ctx).session, Server: server, Text: fmt.Sprintf("The form is incomplete: %v", err)})
-				continue
+	a, err := h.askFor(ctx, Ask{
+		Kind: AskForm, Session: sessionOf(ctx).session, Server: server, Message: h.safe(e.Message), Schema: e.Schema, Secret: secret,
+		check: func(content json.RawMessage) error {
+			if len(content) == 0 {
+				content = json.RawMessage("{}")
 			}
-			h.recordSecret(server, secret, a.Content)
-			return e.Accept(a.Content)
-		case "cancel":
-			return e.Cancel()
-		}
-		return e.Decline()
+			return e.Form.CheckResponse(content)
+		},
+	})
+	if err != nil {
+		return nil, err
 	}
+	switch a.Action {
+	case "accept":
+		h.recordSecret(server, secret, a.Content)
+		return e.Accept(a.Content)
+	case "cancel":
+		return e.Cancel()
+	}
+	return e.Decline()
 }
 
 // recordSecret registers the values of secret fields, so that they do not reach

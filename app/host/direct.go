@@ -55,7 +55,7 @@ func (h *Host) Direct(ctx context.Context, r DirectRequest, send func() (DirectO
 		return err
 	}
 	arguments := record.Arguments
-	record.Arguments = json.RawMessage(h.redact(string(arguments)))
+	record.Arguments = json.RawMessage(h.known.JSON(arguments))
 	if record.What == "call" {
 		if v := h.opts.Book.Judge(r.Server, &mcp.Tool{Name: record.Tool}, arguments, ""); v.Effect == config.Deny {
 			denied := record

@@ -226,6 +226,15 @@ func (m *memoryStore) Release(id string, o Owner) error {
 	return nil
 }
 
+func (m *memoryStore) Owner(id string) (Owner, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, ok := m.saved[id]; !ok {
+		return Owner{}, ErrNoSession
+	}
+	return m.owner[id], nil
+}
+
 func (m *memoryStore) Load(id string) (*Saved, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

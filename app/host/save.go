@@ -15,6 +15,11 @@ import (
 func (s *Session) fill(saved *Saved) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.replace(saved)
+}
+
+// replace is fill while the lock is held.
+func (s *Session) replace(saved *Saved) {
 	s.saved, s.talk, s.handles = *saved, newConversation(saved.Rows), newHandles()
 	s.saved.Rows, s.saved.Handles = nil, nil
 	for name, raw := range saved.Handles {
@@ -25,20 +30,60 @@ func (s *Session) fill(saved *Saved) {
 	}
 }
 
-// refresh reads a session again that another process may be writing.
+// refresh reads a session again that another process may have written, or has
+// taken over from this one. A session with a turn that runs, or with changes
+// that are not saved, stays as it is: it becomes a copy when it is saved.
 func (s *Session) refresh() error {
-	s.mu.Lock()
-	claimed := s.claimed
-	s.mu.Unlock()
-	if claimed || s.host.opts.Store == nil {
+	store := s.host.opts.Store
+	if store == nil {
 		return nil
 	}
-	saved, err := s.host.opts.Store.Load(s.ID)
+	s.saving <- struct{}{} // nothing is on its way to the store
+	defer func() { <-s.saving }()
+	s.mu.Lock()
+	id, claimed, settled := s.saved.ID, s.claimed, s.settled()
+	s.mu.Unlock()
+	if !settled {
+		return nil
+	}
+	if claimed {
+		if o, err := store.Owner(id); err != nil || o.ID == s.host.owner.ID {
+			return err
+		}
+	}
+	saved, err := store.Load(id)
 	if err != nil {
 		return err
 	}
-	s.fill(saved)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.settled() && s.claimed == claimed {
+		s.claimed = false
+		s.replace(saved)
+	}
 	return nil
+}
+
+// settled reports whether no turn runs and everything is saved. The lock is held.
+func (s *Session) settled() bool {
+	return !s.isNew && s.stop == nil && len(s.talk.dirty) == 0 && len(s.talk.gone) == 0 && len(s.handles.dirty) == 0
+}
+
+// isCopy reports whether the session became a copy with its own id and its turn
+// has ended. Its events have the previous id.
+func (s *Session) isCopy() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.saved.ID != s.ID && s.stop == nil
+}
+
+// drop removes a session that became a copy, so that both ids name what the store
+// has under them.
+func (h *Host) drop(s *Session) {
+	h.mu.Lock()
+	maps.DeleteFunc(h.sessions, func(_ string, other *Session) bool { return other == s })
+	h.mu.Unlock()
+	s.release()
 }
 
 // Claim makes this host the owner of the session, so that it can continue. If

@@ -66,11 +66,14 @@ func (h *Host) Session(id string) (*Session, error) {
 	h.mu.Lock()
 	s := h.sessions[id]
 	h.mu.Unlock()
-	if s != nil {
+	if s != nil && !s.isCopy() {
 		return s, s.refresh()
 	}
 	if h.opts.Store == nil {
 		return nil, fmt.Errorf("session %s: %w", id, ErrNoSession)
+	}
+	if s != nil {
+		h.drop(s)
 	}
 	saved, err := h.opts.Store.Load(id)
 	if err != nil {
@@ -141,6 +144,9 @@ func (s *Session) SendWith(ctx context.Context, typed, data string) error {
 	}
 	s.closeCalls(func(llm.ToolCall) string { return "The call was cancelled by the person." })
 	s.save()
+	s.mu.Lock()
+	s.stop = nil
+	s.mu.Unlock()
 	s.host.emit(Event{Kind: EventDone, Session: s.ID, Stop: stop})
 	return err
 }

@@ -24,6 +24,10 @@ type Store interface {
 	// Release ends the ownership of o.
 	Release(id string, o Owner) error
 
+	// Owner returns the owner of a session, the zero Owner if it has none. The
+	// error wraps ErrNoSession if there is no such session.
+	Owner(id string) (Owner, error)
+
 	// Load returns a session. The error wraps ErrNoSession if there is none.
 	Load(id string) (*Saved, error)
 

@@ -151,7 +151,7 @@ func owned(tx *sql.Tx, id string, o host.Owner) error {
 	return err
 }
 
-func ownerOf(tx *sql.Tx, id string) (o host.Owner, err error) {
+func ownerOf(tx querier, id string) (o host.Owner, err error) {
 	var raw string
 	if err := tx.QueryRow("SELECT owner FROM session WHERE id = ?", id).Scan(&raw); err != nil {
 		return o, missing(id, err)
@@ -160,6 +160,17 @@ func ownerOf(tx *sql.Tx, id string) (o host.Owner, err error) {
 		return o, nil
 	}
 	return o, json.Unmarshal([]byte(raw), &o)
+}
+
+// A querier is a database or a transaction.
+type querier interface {
+	QueryRow(query string, args ...any) *sql.Row
+}
+
+// Owner returns the owner of a session.
+func (d *DB) Owner(id string) (host.Owner, error) {
+	o, err := ownerOf(d.db, id)
+	return o, d.wrap(err)
 }
 
 func missing(id string, err error) error {

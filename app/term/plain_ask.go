@@ -31,6 +31,9 @@ func (p *plain) ask(a host.Ask) {
 	}
 	if err := p.t.w.Host.Reply(a.ID, answer); err != nil {
 		p.say("! " + err.Error())
+		if _, invalid := errors.AsType[*host.InvalidReplyError](err); invalid { // the question is still open
+			p.ask(a)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tenon-mcp/tenon/app/host"
 	"github.com/tenon-mcp/tenon/app/llm/keyword"
 	"github.com/tenon-mcp/tenon/app/workspace"
 )
@@ -77,30 +78,27 @@ func TestApproveShowsFirst(t *testing.T) {
 }
 
 // elsewhere is a session that another host has open in the same folder.
-func elsewhere(t *testing.T, dir string) (other *workspace.Workspace, id string) {
+func elsewhere(t *testing.T, dir string) (other *workspace.Workspace, open *host.Session) {
 	t.Helper()
 	other = deskIn(t, dir, keyword.Model{}, NewFeed(), nil)
 	s := other.Host.NewSession()
 	if err := s.Send(context.Background(), "good morning"); err != nil {
 		t.Fatal(err)
 	}
-	return other, s.ID
+	return other, s
 }
 
 // A session that another process has open is named as such, and goes on here
 // after take-over; the other one goes on with a copy.
 func TestSessionIsTakenOver(t *testing.T) {
 	dir, feed := t.TempDir(), NewFeed()
-	other, id := elsewhere(t, dir)
+	_, theirs := elsewhere(t, dir)
+	id := theirs.ID
 	w := deskIn(t, dir, keyword.Model{}, feed, nil)
 	out := types(t, w, feed, "/sessions "+id, "/sessions "+id+" now", "/sessions "+id+" take-over", "good evening")
 	has(t, out, "is open in process", "/sessions "+id+" take-over continues it here", `unexpected argument "now"`, "> good evening")
 	if got := inSession(t, w, id); got != "good morning|good evening" {
 		t.Errorf("the session holds %q", got)
-	}
-	theirs, err := other.Host.Session(id)
-	if err != nil {
-		t.Fatal(err)
 	}
 	if err := theirs.Send(t.Context(), "good night"); err != nil {
 		t.Fatal(err)
@@ -116,7 +114,8 @@ func TestSessionIsTakenOver(t *testing.T) {
 // With copy the session stays where it is open, and a copy of it goes on here.
 func TestSessionIsCopied(t *testing.T) {
 	dir, feed := t.TempDir(), NewFeed()
-	other, id := elsewhere(t, dir)
+	other, open := elsewhere(t, dir)
+	id := open.ID
 	w := deskIn(t, dir, keyword.Model{}, feed, nil)
 	types(t, w, feed, "/sessions "+id+" copy", "good evening")
 	all, err := w.Host.Sessions()

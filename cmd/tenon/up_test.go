@@ -2,9 +2,11 @@ package main
 
 import (
 	"bufio"
+	"encoding/json"
 	"io"
 	"net"
 	"net/http"
+	"net/http/cookiejar"
 	"net/url"
 	"os"
 	"os/exec"
@@ -174,5 +176,54 @@ func TestUpWithServersStartsNoSamples(t *testing.T) {
 	startPage(t, cmd)
 	if all, err := filepath.Glob(filepath.Join(cmd.Dir, "data", "tenon", "*")); err != nil || slices.ContainsFunc(all, func(f string) bool { return filepath.Base(f) != "host" }) {
 		t.Errorf("samples were made: %q, %v", all, err)
+	}
+}
+
+// H27: a session of the page belongs to the folder in which tenon up was started,
+// and --resume last finds it there.
+func TestSessionOfThePageIsResumed(t *testing.T) {
+	cmd := binary(t, "up", "--model", scripted(t, `{"expect":{"role":"user"}}`, `{"text":"Hello from the page."}`, `{"done":""}`), "--server", "builtin:calc", "--no-browser")
+	v := startPage(t, cmd)
+	address, token, _ := strings.Cut(v.addresses[0], "#token=")
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := &http.Client{Jar: jar, Timeout: hangs}
+	do := func(method, path, body string) string {
+		t.Helper()
+		r, err := http.NewRequest(method, address+"api/v1/"+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		got, err := api.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer got.Body.Close()
+		text, err := io.ReadAll(got.Body)
+		if err != nil || got.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %d %s %v", path, got.StatusCode, text, err)
+		}
+		return string(text)
+	}
+	do("POST", "login", `{"token":"`+token+`"}`)
+	var made struct{ ID string }
+	if err := json.Unmarshal([]byte(do("POST", "sessions", `{}`)), &made); err != nil {
+		t.Fatal(err)
+	}
+	do("POST", "sessions/"+made.ID+"/send", `{"text":"good morning, page"}`)
+	eventually(t, func() bool { return strings.Contains(do("GET", "sessions/"+made.ID, ""), `"busy":false`) })
+	cmd.Process.Signal(syscall.SIGTERM)
+	cmd.Wait()
+	record := filepath.Join(t.TempDir(), "asked.jsonl")
+	resume := binary(t, "run", "-p", "go on", "--resume", "last", "--model", "record:"+record+":"+scripted(t, `{"expect":{"role":"user"}}`, `{"text":"Going on."}`, `{"done":""}`))
+	resume.Dir, resume.Env = cmd.Dir, cmd.Env
+	if code, out, errs := output(t, resume); code != exitOK {
+		t.Fatalf("exit code %d: %s %s", code, out, errs)
+	}
+	if asked, err := os.ReadFile(record); err != nil || !strings.Contains(string(asked), "good morning, page") {
+		t.Errorf("the session of the page was not resumed: %s %v", asked, err)
 	}
 }
