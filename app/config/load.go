@@ -46,20 +46,20 @@ func Load(o *Options) (*Config, error) {
 	}
 	c.project = projectFolder(c.o.Dir)
 	c.user = filepath.Join(c.o.UserDir, userFile)
-	mine, err := c.load(Source{File: c.user})
+	userEntries, err := c.load(Source{File: c.user})
 	if err != nil {
 		return nil, err
 	}
-	theirs, err := c.load(Source{File: c.ProjectFile(), Project: true})
+	projectEntries, err := c.load(Source{File: c.ProjectFile(), Project: true})
 	if err != nil {
 		return nil, err
 	}
-	for i, e := range theirs {
-		if slices.ContainsFunc(mine, func(m Entry) bool { return m.Name == e.Name }) {
-			theirs[i].Shadowed = c.user
+	for i, e := range projectEntries {
+		if slices.ContainsFunc(userEntries, func(m Entry) bool { return m.Name == e.Name }) {
+			projectEntries[i].Shadowed = c.user
 		}
 	}
-	c.entries = append(mine, theirs...)
+	c.entries = append(userEntries, projectEntries...)
 	c.warnings = append(c.warnings, writable(c.user)...)
 	return c, nil
 }

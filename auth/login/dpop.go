@@ -80,9 +80,9 @@ func (t *Transport) loadProver(ctx context.Context, issuer string) (*prover, err
 		t.opts.warn("the key for DPoP is loaded without a lock: %v", err)
 	}
 	defer unlock()
-	if kept, err := t.store.Load(ctx, at); err == nil {
+	if stored, err := t.store.Load(ctx, at); err == nil {
 		var key jose.JSONWebKey
-		if key.UnmarshalJSON(kept) == nil {
+		if key.UnmarshalJSON(stored) == nil {
 			if p, err := proverOf(key); err == nil {
 				return p, nil
 			}

@@ -30,12 +30,12 @@ func (r *registration) client() *Client {
 
 func (p *endpoint) registered(ctx context.Context, issuer string) (*registration, bool) {
 	t := p.transport
-	kept, err := t.store.Load(ctx, t.opts.key("client", issuer))
+	stored, err := t.store.Load(ctx, t.opts.key("client", issuer))
 	if err != nil {
 		return nil, false
 	}
 	var r registration
-	if json.Unmarshal(kept, &r) != nil || r.Issuer != issuer || r.ExpiresAt != 0 && time.Now().Unix() >= r.ExpiresAt {
+	if json.Unmarshal(stored, &r) != nil || r.Issuer != issuer || r.ExpiresAt != 0 && time.Now().Unix() >= r.ExpiresAt {
 		return nil, false
 	}
 	return &r, true

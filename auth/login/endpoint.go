@@ -50,7 +50,7 @@ type token struct {
 	Redirect string `json:"redirect_uri,omitempty"`
 
 	refreshed bool        // from a refresh, not a login
-	kept      bool        // from the store
+	stored    bool        // loaded from the store
 	accepted  atomic.Bool // the server accepted it at least once
 	prover    *prover
 }
@@ -247,7 +247,7 @@ func (p *endpoint) neverAccepted(t *token) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return t == p.now && !t.accepted.Load() && !t.kept && !t.refreshed && time.Since(t.Got) < fresh
+	return t == p.now && !t.accepted.Load() && !t.stored && !t.refreshed && time.Since(t.Got) < fresh
 }
 
 // gaveUp records that a new token did not help requests of a method.
@@ -321,12 +321,12 @@ func (p *endpoint) loadStored(ctx context.Context) {
 // stored loads the token from the store. One that cannot be used here counts
 // as not found.
 func (p *endpoint) stored(ctx context.Context) (*token, error) {
-	kept, err := p.transport.store.Load(ctx, p.key())
+	data, err := p.transport.store.Load(ctx, p.key())
 	if err != nil {
 		return nil, err
 	}
-	t := &token{kept: true}
-	if json.Unmarshal(kept, t) != nil || t.Access == "" || t.Issuer == "" || !p.usable(t) {
+	t := &token{stored: true}
+	if json.Unmarshal(data, t) != nil || t.Access == "" || t.Issuer == "" || !p.usable(t) {
 		return nil, tokens.ErrNotFound
 	}
 	if t.DPoP {
@@ -339,8 +339,8 @@ func (p *endpoint) stored(ctx context.Context) (*token, error) {
 
 // inClear reports whether a stored token may be sent to this URL.
 func (p *endpoint) usable(t *token) bool {
-	if own := p.transport.opts.Resource; own != "" {
-		return t.Resource == own
+	if want := p.transport.opts.Resource; want != "" {
+		return t.Resource == want
 	}
 	r, err := url.Parse(t.Resource)
 	return err == nil && origin(r) == origin(p.url) && covers(r, p.url)
@@ -348,9 +348,9 @@ func (p *endpoint) usable(t *token) bool {
 
 // covers reports whether an address is within a resource of the same origin.
 func covers(r, address *url.URL) bool {
-	own, claimed := strings.TrimRight(address.EscapedPath(), "/"), strings.TrimRight(r.EscapedPath(), "/")
+	have, claimed := strings.TrimRight(address.EscapedPath(), "/"), strings.TrimRight(r.EscapedPath(), "/")
 	segments := strings.FieldsFunc(address.Path, func(r rune) bool { return r == '/' || r == '\\' }) // as servers may split them
-	return own == claimed || strings.HasPrefix(own, claimed+"/") && !slices.Contains(segments, "..")
+	return have == claimed || strings.HasPrefix(have, claimed+"/") && !slices.Contains(segments, "..")
 }
 
 func (p *endpoint) key() string { return p.transport.opts.key("token", canonical(p.url)) }

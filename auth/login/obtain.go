@@ -47,7 +47,7 @@ func (p *endpoint) renewed(ctx context.Context, old *token, c challenge, step bo
 		return nil, p.wantsCredential(c, nil)
 	}
 	same := old != nil && old.Issuer == s.Issuer && old.Resource == prot.resource
-	if same && !step && old.Refresh != "" && (old.accepted.Load() || old.kept) {
+	if same && !step && old.Refresh != "" && (old.accepted.Load() || old.stored) {
 		got, err := p.refreshAlone(ctx, old, s)
 		if err == nil || !isRefusal(err) {
 			return got, err

@@ -41,7 +41,7 @@ func (p *endpoint) bind(ctx context.Context, c *Client, issuer string) error {
 	known := c.Issuer
 	if known == "" {
 		at := t.opts.key("issuer", canonical(p.url)+" "+c.ID)
-		kept, err := t.store.Load(ctx, at)
+		stored, err := t.store.Load(ctx, at)
 		if errors.Is(err, tokens.ErrNotFound) {
 			if err := t.store.Save(ctx, at, tokens.Secret(issuer)); err != nil {
 				t.opts.warn("store the issuer of client %q: %v", c.ID, err)
@@ -51,7 +51,7 @@ func (p *endpoint) bind(ctx context.Context, c *Client, issuer string) error {
 		if err != nil {
 			return err
 		}
-		known = string(kept)
+		known = string(stored)
 	}
 	if known != issuer {
 		return fmt.Errorf("the server names authorization server %s, but client %q belongs to %s, and its credentials are not sent elsewhere; register there and change Client", fetch.Redact(issuer), clip(c.ID), fetch.Redact(known))

@@ -100,11 +100,11 @@ func describes(resource, place string, address *url.URL, expected string) bool {
 	if err != nil || r.Host == "" || r.Fragment != "" || r.User != nil || origin(r) != origin(address) {
 		return false
 	}
-	own, claimed := strings.TrimRight(address.EscapedPath(), "/"), strings.TrimRight(r.EscapedPath(), "/")
-	if own == claimed {
+	have, claimed := strings.TrimRight(address.EscapedPath(), "/"), strings.TrimRight(r.EscapedPath(), "/")
+	if have == claimed {
 		return r.RawQuery == "" || r.RawQuery == address.RawQuery
 	}
-	return r.RawQuery == "" && strings.HasPrefix(own, claimed+"/") && place == wellKnown(r, resourceWellKnown)
+	return r.RawQuery == "" && strings.HasPrefix(have, claimed+"/") && place == wellKnown(r, resourceWellKnown)
 }
 
 // wellKnown inserts a well-known path between host and path.

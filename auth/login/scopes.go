@@ -36,12 +36,12 @@ func isScope(s string) bool {
 // wantedScopes returns the scopes to request: those of the challenge, else
 // those that the resource lists, plus those requested before and those of
 // the options.
-func wantedScopes(challenged string, listed, before, own []string) []string {
+func wantedScopes(challenged string, listed, before, extra []string) []string {
 	want := splitScopes(challenged)
 	if len(want) == 0 && len(before) == 0 {
 		want = listed
 	}
-	return validScopes(slices.Concat(before, want, own))
+	return validScopes(slices.Concat(before, want, extra))
 }
 
 // withOffline adds offline_access if the authorization server supports it,

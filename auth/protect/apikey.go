@@ -40,18 +40,18 @@ func APIKeys(keys map[string]mcp.Principal) (Verifier, error) {
 		return nil, errors.New("protect: no API keys configured")
 	}
 	var v apiKeys
-	for hash, who := range keys {
+	for hash, principal := range keys {
 		sum, err := hex.DecodeString(strings.TrimPrefix(hash, keyPrefix))
 		if err != nil || len(sum) != sha256.Size || !strings.HasPrefix(hash, keyPrefix) {
 			return nil, fmt.Errorf("protect: an API key is not hashed; use the result of HashKey, which begins with %q", keyPrefix)
 		}
-		if who.ID == "" {
+		if principal.ID == "" {
 			return nil, fmt.Errorf("protect: the principal of API key %s… has no ID", hash[:len(keyPrefix)+8])
 		}
-		if who.Issuer == "" {
-			who.Issuer = ownIssuer
+		if principal.Issuer == "" {
+			principal.Issuer = ownIssuer
 		}
-		v = append(v, apiKey{tokenHash(sum), &Identity{Principal: who}})
+		v = append(v, apiKey{tokenHash(sum), &Identity{Principal: principal}})
 	}
 	return v, nil
 }

@@ -55,14 +55,14 @@ func (c claims) when(name string) (time.Time, error) {
 	return time.UnixMilli(int64(seconds * 1000)), nil
 }
 
-// checkAudience checks that aud contains one of ours.
-func (c claims) checkAudience(ours []string) error {
+// checkAudience checks that aud contains one of accepted.
+func (c claims) checkAudience(accepted []string) error {
 	audiences, ok := c.texts("aud")
 	if !ok {
 		return invalid("the token has no audience (aud)")
 	}
 	for _, aud := range audiences {
-		if slices.ContainsFunc(ours, func(our string) bool { return sameResource(aud, our) }) {
+		if slices.ContainsFunc(accepted, func(our string) bool { return sameResource(aud, our) }) {
 			return nil
 		}
 	}

@@ -106,8 +106,8 @@ func (p *proofs) open(proof, thumbprint string) (claims, *refusal) {
 	case jwk == nil || !isStrong(jwk) || !publicKey{public: jwk.Key}.fits(jose.SignatureAlgorithm(header.Algorithm)):
 		return nil, p.bad("the proof must contain a public key (jwk) for its algorithm")
 	}
-	own, err := jwk.Thumbprint(crypto.SHA256)
-	if err != nil || subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(own)), []byte(thumbprint)) != 1 {
+	thumb, err := jwk.Thumbprint(crypto.SHA256)
+	if err != nil || subtle.ConstantTimeCompare([]byte(base64.RawURLEncoding.EncodeToString(thumb)), []byte(thumbprint)) != 1 {
 		return nil, p.bad("the key of the proof is not the key of the token")
 	}
 	payload, err := signed.Verify(jwk.Key)

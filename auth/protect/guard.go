@@ -44,17 +44,17 @@ func (g *Guard) Wrap(h http.Handler) http.Handler {
 			h.ServeHTTP(w, onwards)
 			return
 		}
-		who, until, no := g.admit(r)
+		principal, until, no := g.admit(r)
 		if no == nil {
 			g.offerNonce(w, r)
-			no = g.permit(w, onwards, who)
+			no = g.permit(w, onwards, principal)
 		}
 		if no != nil {
 			g.record(r, no)
 			g.refuse(w, no)
 			return
 		}
-		ctx := context.WithValue(r.Context(), principalKey{}, who)
+		ctx := context.WithValue(r.Context(), principalKey{}, principal)
 		if isStream(r) && !until.IsZero() {
 			limited, cancel := context.WithDeadline(ctx, until.Add(skew))
 			defer cancel()
@@ -81,9 +81,9 @@ func (g *Guard) admit(r *http.Request) (*mcp.Principal, time.Time, *refusal) {
 	if no := g.proofs.check(r, given, id.KeyThumbprint); no != nil {
 		return nil, never, no
 	}
-	who := id.Principal // a copy: a verifier may return the same Identity for many requests
-	who.Scopes, who.Claims = slices.Clone(who.Scopes), maps.Clone(who.Claims)
-	return &who, id.Expires, nil
+	principal := id.Principal // a copy: a verifier may return the same Identity for many requests
+	principal.Scopes, principal.Claims = slices.Clone(principal.Scopes), maps.Clone(principal.Claims)
+	return &principal, id.Expires, nil
 }
 
 // unverified converts the error of a verifier to a refusal.
@@ -104,9 +104,9 @@ func (g *Guard) unverified(given credentials, err error) *refusal {
 }
 
 // permit checks the scopes of a request.
-func (g *Guard) permit(w http.ResponseWriter, r *http.Request, who *mcp.Principal) *refusal {
+func (g *Guard) permit(w http.ResponseWriter, r *http.Request, principal *mcp.Principal) *refusal {
 	needed, no := g.needs(w, r)
-	if no != nil || g.grants.cover(who.Scopes, needed) {
+	if no != nil || g.grants.cover(principal.Scopes, needed) {
 		return no
 	}
 	return &refusal{status: http.StatusForbidden, code: "insufficient_scope", description: "this operation needs more scopes than the token has", scopes: needed}

@@ -142,11 +142,11 @@ func (v *introspector) read(status int, got http.Header, body []byte) (*Identity
 	case !fetch.IsJSON(got):
 		return nil, unavailable(fmt.Errorf("the response of %s is not JSON", fetch.Redact(v.opts.Endpoint)))
 	}
-	said, err := readClaims(body)
+	response, err := readClaims(body)
 	if err != nil {
 		return nil, unavailable(fmt.Errorf("the response of %s is not a valid JSON object", fetch.Redact(v.opts.Endpoint)))
 	}
-	return v.judge(said)
+	return v.judge(response)
 }
 
 // unsupported reports whether an endpoint does not support a token, as some
@@ -156,28 +156,28 @@ func unsupported(header http.Header, body []byte) bool {
 	if !fetch.IsJSON(header) {
 		return false
 	}
-	said, err := readClaims(body)
+	got, err := readClaims(body)
 	if err != nil {
 		return false
 	}
-	code, _ := said.text("error")
+	code, _ := got.text("error")
 	return code == "unsupported_token_type"
 }
 
 // judge returns the identity of a token from the response of the endpoint.
-func (v *introspector) judge(said claims) (*Identity, error) {
-	if string(said["active"]) != "true" {
+func (v *introspector) judge(got claims) (*Identity, error) {
+	if string(got["active"]) != "true" {
 		return nil, invalid("the token is not active")
 	}
-	if _, ok := said["iss"]; ok {
-		if issuer, _ := said.text("iss"); issuer != v.opts.Issuer {
+	if _, ok := got["iss"]; ok {
+		if issuer, _ := got.text("iss"); issuer != v.opts.Issuer {
 			return nil, invalid("the token is from another issuer")
 		}
 	}
 	if !v.opts.OnlyOurs {
-		if err := said.checkAudience(v.opts.Audiences); err != nil {
+		if err := got.checkAudience(v.opts.Audiences); err != nil {
 			return nil, err
 		}
 	}
-	return said.identity(v.opts.Issuer, v.now())
+	return got.identity(v.opts.Issuer, v.now())
 }

@@ -99,11 +99,11 @@ func (v *jwtVerifier) Verify(ctx context.Context, token string, _ *http.Request)
 	if err != nil {
 		return nil, err
 	}
-	said, err := readClaims(signed.UnsafePayloadWithoutVerification()) // to find the claimed issuer
+	got, err := readClaims(signed.UnsafePayloadWithoutVerification()) // to find the claimed issuer
 	if err != nil {
 		return nil, err
 	}
-	if issuer, _ := said.text("iss"); issuer != v.opts.Issuer {
+	if issuer, _ := got.text("iss"); issuer != v.opts.Issuer {
 		return nil, foreign("the token is from another issuer")
 	}
 	if !isAccessTokenType(header) {
@@ -115,7 +115,7 @@ func (v *jwtVerifier) Verify(ctx context.Context, token string, _ *http.Request)
 	}
 	for _, key := range keys {
 		if _, err := signed.Verify(key.public); err == nil {
-			return v.identify(said) // the claims are from the signed bytes
+			return v.identify(got) // the claims are from the signed bytes
 		}
 	}
 	return nil, invalid("the signature is invalid")

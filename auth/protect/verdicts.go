@@ -44,9 +44,9 @@ func newVerdicts(now func() time.Time) *verdicts {
 // Concurrent callers with the same token share one call and its result, even
 // if it is an error. ask returns whether its result may be cached.
 func (a *verdicts) get(ctx context.Context, token tokenHash, ask func(context.Context) (verdict, bool)) (*Identity, error) {
-	known, open, mine := a.lookup(token)
+	known, open, leader := a.lookup(token)
 	switch {
-	case mine:
+	case leader:
 		a.askOnce(ctx, token, open, ask)
 		known = open.found
 	case open != nil:
@@ -62,7 +62,7 @@ func (a *verdicts) get(ctx context.Context, token tokenHash, ask func(context.Co
 
 // look returns a cached verdict, or a query in progress, or starts a query
 // for the caller.
-func (a *verdicts) lookup(token tokenHash) (known verdict, open *query, mine bool) {
+func (a *verdicts) lookup(token tokenHash) (known verdict, open *query, leader bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, room := range []map[tokenHash]verdict{a.good, a.bad} {

@@ -37,10 +37,10 @@ type Locker interface {
 }
 
 // ErrNotFound is the error for a key without a secret.
-var ErrNotFound = errors.New("nothing is kept under this key")
+var ErrNotFound = errors.New("nothing is secrets under this key")
 
 // ErrLocked says that another caller has held a lock for too long.
-var ErrLocked = errors.New("another program has kept the lock for too long: try again later")
+var ErrLocked = errors.New("another program has secrets the lock for too long: try again later")
 
 // A Secret is bytes that must not be shown. However it is printed, logged or
 // encoded, only the word for it appears; convert it to []byte to use it.
@@ -62,15 +62,15 @@ func (Secret) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
 // A Memory is a Store in memory. The zero value is empty and ready to use.
 type Memory struct {
-	mu   sync.Mutex
-	kept map[string]Secret
+	mu      sync.Mutex
+	secrets map[string]Secret
 }
 
 // Load implements [Store].
 func (m *Memory) Load(_ context.Context, key string) (Secret, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, ok := m.kept[key]
+	s, ok := m.secrets[key]
 	if !ok {
 		return nil, ErrNotFound
 	}
@@ -81,10 +81,10 @@ func (m *Memory) Load(_ context.Context, key string) (Secret, error) {
 func (m *Memory) Save(_ context.Context, key string, s Secret) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.kept == nil {
-		m.kept = map[string]Secret{}
+	if m.secrets == nil {
+		m.secrets = map[string]Secret{}
 	}
-	m.kept[key] = append(Secret(nil), s...)
+	m.secrets[key] = append(Secret(nil), s...)
 	return nil
 }
 
@@ -92,7 +92,7 @@ func (m *Memory) Save(_ context.Context, key string, s Secret) error {
 func (m *Memory) Delete(_ context.Context, key string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.kept, key)
+	delete(m.secrets, key)
 	return nil
 }
 

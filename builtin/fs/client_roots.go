@@ -12,18 +12,18 @@ import (
 // roots of the server, or, if the client names roots, the intersection of
 // both. A client can never extend the roots of the server.
 func (f *files) callFor(c *mcp.Call) (*call, error) {
-	mine := &call{Call: c, files: f, areas: f.allRoots()}
+	scoped := &call{Call: c, files: f, areas: f.allRoots()}
 	if f.IgnoreClientRoots || c.Caller.CanHandle(mcp.RootsRequest()) != nil {
-		return mine, nil
+		return scoped, nil
 	}
 	open, err := server.Roots(c, "roots")
 	if err != nil {
 		return nil, err
 	}
 	if len(open) > 0 {
-		mine.areas = f.intersectRoots(open)
+		scoped.areas = f.intersectRoots(open)
 	}
-	return mine, nil
+	return scoped, nil
 }
 
 func (f *files) allRoots() []area {

@@ -15,11 +15,11 @@ type consent struct {
 // agree asks the user to confirm a change. If the client cannot ask the
 // user, the call must have set confirm. It must run before anything is
 // changed, because the tool runs again with the response.
-func (c *call) confirm(when Ask, confirmed bool, question string) error {
+func (c *call) confirm(when Ask, confirmed bool, prompt string) error {
 	if c.Config.Ask == AskNever || when == AskBeforeChange && c.Config.Ask != AskBeforeChange {
 		return nil
 	}
-	q, err := mcp.ElicitRequest(&mcp.ElicitParams{Message: question})
+	q, err := mcp.ElicitRequest(&mcp.ElicitParams{Message: prompt})
 	if err != nil {
 		return err
 	}
@@ -27,14 +27,14 @@ func (c *call) confirm(when Ask, confirmed bool, question string) error {
 		if confirmed {
 			return nil
 		}
-		return fmt.Errorf(`%s Nothing was changed. This cannot be undone. If the user wants it, call again with "confirm": true`, question)
+		return fmt.Errorf(`%s Nothing was changed. This cannot be undone. If the user wants it, call again with "confirm": true`, prompt)
 	}
-	answer, err := server.Elicit[consent](c.Call, "consent", question)
+	answer, err := server.Elicit[consent](c.Call, "consent", prompt)
 	if err != nil {
 		return err
 	}
 	if !answer.Yes {
-		return fmt.Errorf("the user declined, nothing was changed: %q", question)
+		return fmt.Errorf("the user declined, nothing was changed: %q", prompt)
 	}
 	return nil
 }

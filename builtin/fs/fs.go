@@ -110,12 +110,12 @@ func writing(destructive, idempotent *bool) *mcp.ToolAnnotations {
 // addTool adds a tool that runs within the areas its caller may reach.
 func addTool[In, Out any](f *files, name, title, description string, hints *mcp.ToolAnnotations, run func(ctx context.Context, c *call, in In) (Out, error)) {
 	server.AddTool(f.server, name, description, func(ctx context.Context, c *mcp.Call, in In) (Out, error) {
-		mine, err := f.callFor(c)
+		scoped, err := f.callFor(c)
 		if err != nil {
 			var none Out
 			return none, err
 		}
-		return run(ctx, mine, in)
+		return run(ctx, scoped, in)
 	}, &server.ToolOptions{Title: title, Annotations: hints})
 }
 

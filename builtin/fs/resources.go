@@ -30,11 +30,11 @@ func (f *files) addResources() error {
 }
 
 func (f *files) readResource(_ context.Context, c *mcp.Call, uri string, _ map[string]string) ([]mcp.ResourceContents, error) {
-	mine, err := f.callFor(c)
+	scoped, err := f.callFor(c)
 	if err != nil {
 		return nil, err
 	}
-	p, info, err := mine.resolve(uri)
+	p, info, err := scoped.resolve(uri)
 	if err == nil && info == nil {
 		return nil, mcp.ResourceNotFound(uri)
 	}
@@ -173,9 +173,9 @@ func asResource(p location, e fs.DirEntry) (mcp.Resource, bool) {
 
 // completePath completes an absolute path, one element at a time.
 func (f *files) completePath(_ context.Context, c *mcp.Call, value string, _ map[string]string) ([]string, error) {
-	mine := &call{Call: c, files: f, areas: f.allRoots()}
+	scoped := &call{Call: c, files: f, areas: f.allRoots()}
 	var out []string
-	for _, a := range mine.areas { // roots that begin with the value
+	for _, a := range scoped.areas { // roots that begin with the value
 		if dir := slashed(a.String()) + "/"; strings.HasPrefix(dir, value) {
 			out = append(out, dir)
 		}
@@ -184,7 +184,7 @@ func (f *files) completePath(_ context.Context, c *mcp.Call, value string, _ map
 	if dir == "" {
 		return out, nil
 	}
-	p, info, err := mine.resolve(filepath.FromSlash(unslashed(dir)))
+	p, info, err := scoped.resolve(filepath.FromSlash(unslashed(dir)))
 	if err != nil || info == nil || !info.IsDir() {
 		return out, nil
 	}
@@ -196,7 +196,7 @@ func (f *files) completePath(_ context.Context, c *mcp.Call, value string, _ map
 		if !strings.HasPrefix(e.Name(), prefix) || e.IsDir() && p.join(e.Name()).inKernelFS() {
 			continue
 		}
-		target := mine.target(p, e)
+		target := scoped.target(p, e)
 		if target == nil {
 			continue
 		}

@@ -156,9 +156,9 @@ func (g *grep) file(p location) {
 		g.buf = make([]byte, chunk)
 	}
 	h := &hits{grep: g, name: p.String()}
-	for kept := 0; ; {
-		n, err := io.ReadFull(f, g.buf[kept:])
-		data := g.buf[:kept+n]
+	for carried := 0; ; {
+		n, err := io.ReadFull(f, g.buf[carried:])
+		data := g.buf[:carried+n]
 		last := err != nil
 		if h.line == 0 {
 			if binary(data[:min(len(data), 8<<10)]) != nil {
@@ -183,7 +183,7 @@ func (g *grep) file(p location) {
 		if last || g.full || g.ctx.Err() != nil {
 			break
 		}
-		kept = copy(g.buf, data[end:])
+		carried = copy(g.buf, data[end:])
 	}
 	h.finish()
 }

@@ -213,7 +213,7 @@ func deleteFile(ctx context.Context, c *call, in deleteArgs) (changeResult, erro
 	if err != nil {
 		return changeResult{}, err
 	}
-	question := fmt.Sprintf("Delete %s (%s, %d bytes)?", printable(p.String()), kind(info.Mode()), info.Size())
+	prompt := fmt.Sprintf("Delete %s (%s, %d bytes)?", printable(p.String()), kind(info.Mode()), info.Size())
 	remove := func() error { return p.root.dir.Remove(p.rel) }
 	if info.IsDir() {
 		n, err := c.inside(ctx, p)
@@ -223,10 +223,10 @@ func deleteFile(ctx context.Context, c *call, in deleteArgs) (changeResult, erro
 		case n > 0 && !in.Recursive:
 			return changeResult{}, fmt.Errorf("%s is a directory and not empty; to delete everything in it set recursive", in.Path)
 		}
-		question = fmt.Sprintf("Delete the directory %s with %d files and directories in it?", printable(p.String()), n)
+		prompt = fmt.Sprintf("Delete the directory %s with %d files and directories in it?", printable(p.String()), n)
 		remove = func() error { return p.root.dir.RemoveAll(p.rel) }
 	}
-	if err := c.confirm(AskBeforeLoss, in.Confirm, question); err != nil {
+	if err := c.confirm(AskBeforeLoss, in.Confirm, prompt); err != nil {
 		return changeResult{}, err
 	}
 	unlock, err := c.lock(ctx, p)

@@ -55,8 +55,8 @@ func writeFile(ctx context.Context, c *call, in writeArgs) (written, error) {
 		return written{}, err
 	}
 	if old != nil {
-		question := fmt.Sprintf("Overwrite %s (%d bytes) with %d bytes of new text?", printable(p.String()), old.Size(), len(in.Content))
-		if err := c.confirm(AskBeforeLoss, in.Confirm, question); err != nil {
+		prompt := fmt.Sprintf("Overwrite %s (%d bytes) with %d bytes of new text?", printable(p.String()), old.Size(), len(in.Content))
+		if err := c.confirm(AskBeforeLoss, in.Confirm, prompt); err != nil {
 			return written{}, err
 		}
 	} else if err := p.root.dir.MkdirAll(path.Dir(p.rel), 0o777); err != nil {

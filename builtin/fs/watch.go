@@ -70,15 +70,15 @@ func (w *watcher) watchSubscriptions(next mcp.Handler) mcp.Handler {
 // works with a context that has ended.
 func (w *watcher) watchAll(ctx context.Context, c *mcp.Call, f mcp.SubscriptionFilter) (undo func()) {
 	ctx = context.WithoutCancel(ctx)
-	mine := &call{Call: c, files: w.files, areas: w.files.allRoots()}
+	scoped := &call{Call: c, files: w.files, areas: w.files.allRoots()}
 	var all []func()
 	for _, uri := range f.ResourceSubscriptions[:min(len(f.ResourceSubscriptions), maxWatched)] {
-		if p, _, err := mine.resolve(uri); err == nil {
+		if p, _, err := scoped.resolve(uri); err == nil {
 			all = append(all, w.watchFile(p, uri))
 		}
 	}
 	if f.ResourcesListChanged {
-		for _, dir := range w.listDirs(ctx, mine) {
+		for _, dir := range w.listDirs(ctx, scoped) {
 			all = append(all, w.watchList(dir))
 		}
 	}

@@ -14,11 +14,11 @@ type changeSet struct {
 }
 
 // listen collects file system events until the watcher is closed.
-func (g *changeSet) listen(told *fsnotify.Watcher, v *vault, ready chan<- struct{}) {
+func (g *changeSet) listen(notifier *fsnotify.Watcher, v *vault, ready chan<- struct{}) {
 	for {
 		name, known := "", false
 		select {
-		case e, ok := <-told.Events:
+		case e, ok := <-notifier.Events:
 			if !ok {
 				return
 			}
@@ -28,7 +28,7 @@ func (g *changeSet) listen(told *fsnotify.Watcher, v *vault, ready chan<- struct
 			if name, known = v.relative(e.Name); !known {
 				continue
 			}
-		case err, ok := <-told.Errors:
+		case err, ok := <-notifier.Errors:
 			if !ok {
 				return
 			}

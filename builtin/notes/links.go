@@ -137,7 +137,7 @@ func linksTo(target *note, all []*note) []backlink {
 	for _, n := range all {
 		var by []string
 		for _, k := range n.links {
-			if same, ok := names[k]; ok && meant(n, k, same, target) || k[0] == '/' && k[1:] == full {
+			if same, ok := names[k]; ok && refersTo(n, k, same, target) || k[0] == '/' && k[1:] == full {
 				by = append(by, k)
 			}
 		}
@@ -152,7 +152,7 @@ func linksTo(target *note, all []*note) []backlink {
 // that name, it is the one with exactly that path, then one in the same
 // folder, then the one with the shortest path. A name that no note has may
 // be an alias.
-func meant(in *note, name string, same []*note, target *note) bool {
+func refersTo(in *note, name string, same []*note, target *note) bool {
 	if len(same) == 0 {
 		return true // by an alias
 	}

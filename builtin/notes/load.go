@@ -24,10 +24,10 @@ const maxDepth = 64 // of folders
 func (v *vault) run(ctx context.Context) {
 	w := v.watch()
 	defer w.close()
-	kept := make(chan *cache, 1)
-	go func() { kept <- v.loadCache() }()
+	cached := make(chan *cache, 1)
+	go func() { cached <- v.loadCache() }()
 	files, err := v.walk(ctx, w.folder, map[string]*note{})
-	unread := v.adopt(<-kept, files)
+	unread := v.adopt(<-cached, files)
 	if err == nil {
 		v.readAll(ctx, unread)
 		err = ctx.Err()

@@ -64,7 +64,7 @@ func (v *vault) move(ctx context.Context, c *mcp.Call, in moveArgs) (moved, erro
 	for _, l := range linking {
 		name := l.from.path
 		r := &relinker{from: from, to: to, unique: unique, hits: func(k string) bool { return slices.Contains(l.keys, k) }, old: path.Dir(name), now: path.Dir(name)}
-		if name == from { // its own relative links change too
+		if name == from { // its self relative links change too
 			name, r.now = to, path.Dir(to)
 		}
 		n, err := v.relink(ctx, a, name, r)
@@ -84,11 +84,11 @@ func movePaths(in moveArgs) (from, to string, err error) {
 	if from, err = cleanFile(in.Path); err != nil {
 		return "", "", err
 	}
-	said := in.To
-	if strings.HasSuffix(said, "/") {
-		said += path.Base(from)
+	input := in.To
+	if strings.HasSuffix(input, "/") {
+		input += path.Base(from)
 	}
-	if to, err = cleanFile(said); err != nil {
+	if to, err = cleanFile(input); err != nil {
 		return "", "", err
 	}
 	switch {
@@ -102,8 +102,8 @@ func movePaths(in moveArgs) (from, to string, err error) {
 
 // cleanFile returns the path of a note or an attachment. A path without an
 // extension is a note.
-func cleanFile(said string) (string, error) {
-	name, err := cleanFolder(said)
+func cleanFile(input string) (string, error) {
+	name, err := cleanFolder(input)
 	if err == nil && path.Ext(name) == "" {
 		name += extension
 	}
@@ -174,13 +174,13 @@ func (v *vault) linking(a access, file string) []backlink {
 		return found
 	}
 	found := linksTo(target, all)
-	own := backlink{from: target}
+	self := backlink{from: target}
 	for _, k := range target.links {
 		if endsWith(key(file), k) {
-			own.keys = append(own.keys, k)
+			self.keys = append(self.keys, k)
 		}
 	}
-	return append(found, own)
+	return append(found, self)
 }
 
 // uniqueName reports whether no other file that the caller may read has the

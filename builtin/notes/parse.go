@@ -175,8 +175,8 @@ func (f *facts) findTags(line string) {
 	}
 }
 
-func (f *facts) addTag(said string) {
-	if tag := cleanTag(said); tag != "" && len(tag) <= 100 && len(f.tags) < maxTags {
+func (f *facts) addTag(text string) {
+	if tag := cleanTag(text); tag != "" && len(tag) <= 100 && len(f.tags) < maxTags {
 		f.tags = append(f.tags, unique.Make(tag).Value())
 	}
 }
@@ -217,15 +217,15 @@ func (f *facts) addLink(key string) {
 
 // wikiKey returns the key of the note that a wiki link names, without
 // heading, block and alias.
-func wikiKey(said string) string {
-	said, _, _ = strings.Cut(said, "|")
-	said, _, _ = strings.Cut(said, "#")
-	said = strings.TrimSuffix(strings.TrimSpace(said), `\`) // in tables, | is written \|
-	said = strings.Trim(path.Clean("/"+said), "/")
-	if len(said) > maxPath {
+func wikiKey(link string) string {
+	link, _, _ = strings.Cut(link, "|")
+	link, _, _ = strings.Cut(link, "#")
+	link = strings.TrimSuffix(strings.TrimSpace(link), `\`) // in tables, | is written \|
+	link = strings.Trim(path.Clean("/"+link), "/")
+	if len(link) > maxPath {
 		return ""
 	}
-	return key(said)
+	return key(link)
 }
 
 // attached is the prefix of the key of a Markdown link to a file that is not
@@ -235,18 +235,18 @@ const attached = "!"
 // markdownKey returns the key of a Markdown link: a path with a slash before
 // it for a note, with attached before it for another file, and "" for a
 // target outside the vault.
-func markdownKey(said, dir string) string {
-	said = strings.TrimSpace(said)
-	if inner, ok := strings.CutPrefix(said, "<"); ok {
-		said, _, _ = strings.Cut(inner, ">")
+func markdownKey(link, dir string) string {
+	link = strings.TrimSpace(link)
+	if inner, ok := strings.CutPrefix(link, "<"); ok {
+		link, _, _ = strings.Cut(inner, ">")
 	} else {
-		said, _, _ = strings.Cut(said, " ") // a title may follow
+		link, _, _ = strings.Cut(link, " ") // a title may follow
 	}
-	said, _, _ = strings.Cut(said, "#")
-	if said == "" || len(said) > maxPath || strings.Contains(said, ":") {
+	link, _, _ = strings.Cut(link, "#")
+	if link == "" || len(link) > maxPath || strings.Contains(link, ":") {
 		return ""
 	}
-	target, err := url.PathUnescape(said)
+	target, err := url.PathUnescape(link)
 	if err != nil || path.Ext(target) == "" {
 		return ""
 	}

@@ -24,11 +24,11 @@ const (
 
 // cleanPath returns the path of a note. It never leads out of the vault nor
 // into a folder whose name begins with a dot.
-func cleanPath(said string) (string, error) {
-	if strings.HasSuffix(said, "/") {
-		return "", fmt.Errorf("%q is a folder; name a note in it", clip(said))
+func cleanPath(input string) (string, error) {
+	if strings.HasSuffix(input, "/") {
+		return "", fmt.Errorf("%q is a folder; name a note in it", clip(input))
 	}
-	name, err := cleanFolder(said)
+	name, err := cleanFolder(input)
 	if err != nil {
 		return "", err
 	}
@@ -39,25 +39,25 @@ func cleanPath(said string) (string, error) {
 }
 
 // cleanFolder returns the path of a folder, under the same rules.
-func cleanFolder(said string) (string, error) {
+func cleanFolder(input string) (string, error) {
 	refuse := func(why string) error {
-		return fmt.Errorf("invalid path %q: %s. Paths are relative to the vault, such as Projects/Garden.md", clip(said), why)
+		return fmt.Errorf("invalid path %q: %s. Paths are relative to the vault, such as Projects/Garden.md", clip(input), why)
 	}
 	switch {
-	case said == "":
+	case input == "":
 		return "", refuse("it is empty")
-	case len(said) > maxPath:
+	case len(input) > maxPath:
 		return "", refuse(fmt.Sprintf("it is longer than %d bytes", maxPath))
-	case !utf8.ValidString(said):
+	case !utf8.ValidString(input):
 		return "", refuse("it is not valid UTF-8")
-	case strings.HasPrefix(said, "/"):
+	case strings.HasPrefix(input, "/"):
 		return "", refuse("it begins with a slash")
-	case strings.HasPrefix(said, "~"):
+	case strings.HasPrefix(input, "~"):
 		return "", refuse("~ is not supported")
-	case strings.Contains(said, `\`):
+	case strings.Contains(input, `\`):
 		return "", refuse("separate folders with /")
 	}
-	for part := range strings.SplitSeq(said, "/") {
+	for part := range strings.SplitSeq(input, "/") {
 		if part == ".." {
 			return "", refuse("it must not contain ..")
 		}
@@ -71,7 +71,7 @@ func cleanFolder(said string) (string, error) {
 			return "", refuse(fmt.Sprintf("%q is not a valid name on this system", part))
 		}
 	}
-	name := path.Clean(said)
+	name := path.Clean(input)
 	if name == "." || !fs.ValidPath(name) {
 		return "", refuse("it names no note")
 	}
@@ -134,11 +134,11 @@ func pathOf(uri string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	said, err := url.PathUnescape(rest)
+	input, err := url.PathUnescape(rest)
 	if err != nil {
 		return "", false
 	}
-	name, err := cleanPath(said)
+	name, err := cleanPath(input)
 	return name, err == nil
 }
 

@@ -20,10 +20,10 @@ const maxPhrases = 10
 
 // parseQuery parses words, "phrases in quotes", and exclusions: a hyphen
 // after a space.
-func parseQuery(said string) query {
+func parseQuery(input string) query {
 	var q query
 	var words []string
-	for rest := said; rest != ""; {
+	for rest := input; rest != ""; {
 		rest = strings.TrimLeft(rest, " \t\n")
 		not := len(rest) > 1 && rest[0] == '-' && rest[1] != '-' && rest[1] != ' '
 		if not {

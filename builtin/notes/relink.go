@@ -78,19 +78,19 @@ func (r *relinker) line(line string) (string, int) {
 }
 
 // wiki rewrites the text between [[ and ]].
-func (r *relinker) wiki(said string) string {
-	end := strings.IndexAny(said, "#|")
+func (r *relinker) wiki(link string) string {
+	end := strings.IndexAny(link, "#|")
 	if end < 0 {
-		end = len(said)
+		end = len(link)
 	}
-	target := strings.TrimSuffix(strings.TrimSpace(said[:end]), `\`)
+	target := strings.TrimSuffix(strings.TrimSpace(link[:end]), `\`)
 	k := wikiKey(target)
 	if target == "" || k == "" || !r.hits(k) || !endsWith(key(r.from), k) {
-		return said // another file, or an alias, which moves with the file
+		return link // another file, or an alias, which moves with the file
 	}
 	withPath := strings.Contains(target, "/")
 	if !withPath && r.unique && key(path.Base(r.from)) == key(path.Base(r.to)) {
-		return said // the link is still right
+		return link // the link is still right
 	}
 	name := path.Base(r.to)
 	if withPath || !r.unique {
@@ -102,14 +102,14 @@ func (r *relinker) wiki(said string) string {
 	if strings.HasPrefix(target, "/") {
 		name = "/" + name
 	}
-	return strings.Replace(said, target, name, 1)
+	return strings.Replace(link, target, name, 1)
 }
 
 // markdown rewrites the text between ]( and ).
-func (r *relinker) markdown(said string) string {
-	target, angled := said, false
-	lead := len(said) - len(strings.TrimLeft(said, " "))
-	target = said[lead:]
+func (r *relinker) markdown(link string) string {
+	target, angled := link, false
+	lead := len(link) - len(strings.TrimLeft(link, " "))
+	target = link[lead:]
 	if inner, ok := strings.CutPrefix(target, "<"); ok {
 		angled = true
 		target, _, _ = strings.Cut(inner, ">")
@@ -119,11 +119,11 @@ func (r *relinker) markdown(said string) string {
 	}
 	file, _, _ := strings.Cut(target, "#")
 	if file == "" || len(file) > maxPath || strings.Contains(file, ":") {
-		return said
+		return link
 	}
 	plain, err := url.PathUnescape(file)
 	if err != nil {
-		return said
+		return link
 	}
 	rooted := strings.HasPrefix(plain, "/")
 	at := strings.TrimPrefix(path.Clean(plain), "/")
@@ -133,7 +133,7 @@ func (r *relinker) markdown(said string) string {
 	if key(at) == key(r.from) {
 		at = r.to
 	} else if rooted || r.old == r.now {
-		return said
+		return link
 	}
 	now := "/" + at
 	if !rooted {
@@ -142,7 +142,7 @@ func (r *relinker) markdown(said string) string {
 	if !angled {
 		now = escapeLink(now)
 	}
-	return said[:lead] + now + said[lead+len(file):]
+	return link[:lead] + now + link[lead+len(file):]
 }
 
 // relative returns the path of a file relative to a folder.

@@ -97,9 +97,9 @@ func (v *vault) search(ctx context.Context, c *mcp.Call, in searchArgs) (hits, e
 		out.what += fmt.Sprintf(" (corrected to %q)", q.words)
 		out.Corrected = q.words
 	}
-	var kept func(id string) bool
+	var keepID func(id string) bool
 	if in.Tag != "" || in.Folder != "" || len(in.Except) > 0 || !a.everything {
-		kept = func(id string) bool {
+		keepID = func(id string) bool {
 			n := v.get(id)
 			return n != nil && a.reads(id) && keep(n) && !slices.ContainsFunc(in.Except, func(folder string) bool { return inside(id, strings.Trim(folder, "/")) })
 		}
@@ -108,7 +108,7 @@ func (v *vault) search(ctx context.Context, c *mcp.Call, in searchArgs) (hits, e
 	if q.reads() {
 		limit = max(limit, maxPhraseReads)
 	}
-	err = v.collect(ctx, &out, q, in, find(q.words, limit, kept))
+	err = v.collect(ctx, &out, q, in, find(q.words, limit, keepID))
 	return out, err
 }
 

@@ -60,8 +60,8 @@ func chainOf(all []heading, i int) string {
 
 // findSection returns the section that a caller names: by its heading, as
 // "Tasks" or "## Tasks", or with its parents, as "Project#Tasks".
-func findSection(text, said string) (heading, error) {
-	want := strings.TrimSpace(said)
+func findSection(text, title string) (heading, error) {
+	want := strings.TrimSpace(title)
 	level := 0
 	if n, title := headingOf(want); n > 0 {
 		level, want = n, title
@@ -85,9 +85,9 @@ func findSection(text, said string) (heading, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return heading{}, fmt.Errorf("no section %q; %s", clip(said), sectionList(all))
+		return heading{}, fmt.Errorf("no section %q; %s", clip(title), sectionList(all))
 	}
-	return heading{}, fmt.Errorf("there are %s %q (%s); add the parent heading, as in %q", plural(len(found), "section"), clip(said), lineList(found), "Above#"+clip(want))
+	return heading{}, fmt.Errorf("there are %s %q (%s); add the parent heading, as in %q", plural(len(found), "section"), clip(title), lineList(found), "Above#"+clip(want))
 }
 
 // named reports whether a heading has a name: its text, or that of its
@@ -131,8 +131,8 @@ func lineList(found []heading) string {
 
 // replaceSection replaces the text under a heading. The heading is kept; if
 // the new text begins with it, it is not repeated.
-func replaceSection(text, said, body string) (string, error) {
-	h, err := findSection(text, said)
+func replaceSection(text, title, body string) (string, error) {
+	h, err := findSection(text, title)
 	if err != nil {
 		return "", err
 	}

@@ -13,12 +13,12 @@ import (
 )
 
 // cleanTags validates and normalizes tags.
-func cleanTags(said []string) ([]string, error) {
-	if len(said) == 0 {
+func cleanTags(input []string) ([]string, error) {
+	if len(input) == 0 {
 		return nil, errors.New("tags is empty")
 	}
 	var tags []string
-	for _, s := range said {
+	for _, s := range input {
 		tag := cleanTag(s)
 		if tag == "" || strings.ContainsFunc(tag, func(r rune) bool { return !isTagRune(r) }) || strings.Trim(tag, "0123456789") == "" {
 			return nil, fmt.Errorf("%q is not a valid tag; use letters, digits, - _ and /, and not only digits", clip(s))

@@ -123,8 +123,8 @@ func (v *vault) visible(a access, keep func(*note) bool) []*note {
 // find returns the path of the note that a caller names: the note with this
 // path, or else the only readable note with this name, ignoring case. A note
 // that the caller may not read does not exist.
-func (v *vault) find(ctx context.Context, c *mcp.Call, said string) (string, error) {
-	name, err := cleanPath(said)
+func (v *vault) find(ctx context.Context, c *mcp.Call, input string) (string, error) {
+	name, err := cleanPath(input)
 	if err != nil {
 		return "", err
 	}
@@ -152,7 +152,7 @@ func (v *vault) find(ctx context.Context, c *mcp.Call, said string) (string, err
 	for _, n := range same[:min(len(same), 5)] {
 		names = append(names, n.path)
 	}
-	return "", fmt.Errorf("%q is ambiguous: %s, such as %s; give the full path", clip(said), plural(len(same), "note"), strings.Join(names, ", "))
+	return "", fmt.Errorf("%q is ambiguous: %s, such as %s; give the full path", clip(input), plural(len(same), "note"), strings.Join(names, ", "))
 }
 
 func (v *vault) namedError(name string) error {
@@ -190,8 +190,8 @@ func filter(tag, folder string) (func(*note) bool, error) {
 }
 
 // cleanTag normalizes a tag.
-func cleanTag(said string) string {
-	return strings.ToLower(strings.Trim(strings.TrimSpace(said), "#/"))
+func cleanTag(input string) string {
+	return strings.ToLower(strings.Trim(strings.TrimSpace(input), "#/"))
 }
 
 // newNote returns the index entry of a file.

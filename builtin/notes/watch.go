@@ -36,12 +36,12 @@ func (v *vault) watch() *watcher {
 	if v.poll > 0 {
 		return w
 	}
-	told, err := fsnotify.NewWatcher()
+	notifier, err := fsnotify.NewWatcher()
 	if err != nil {
 		v.logger().Warn("notes: file system notifications are not available; polling for changes", "error", err)
 		return w
 	}
-	w.notified = told
+	w.notified = notifier
 	return w
 }
 
@@ -73,14 +73,14 @@ func (w *watcher) follow(ctx context.Context) {
 	if w.notified != nil {
 		g := &changeSet{names: map[string]bool{}}
 		ready := make(chan struct{}, 1)
-		told := w.notified
+		notifier := w.notified
 		gathered := make(chan struct{})
 		go func() { // collects events until the watcher is closed
 			defer close(gathered)
-			g.listen(told, w.v, ready)
+			g.listen(notifier, w.v, ready)
 		}()
 		w.onNotify(ctx, g, ready)
-		told.Close()
+		notifier.Close()
 		<-gathered
 	}
 	if ctx.Err() == nil {

@@ -236,11 +236,11 @@ func (in *updateArgs) apply(text string) (string, error) {
 }
 
 // is returns an error unless the note has the version that the caller read.
-func (st *state) checkVersion(said string) error {
-	if said == st.version.String() {
+func (st *state) checkVersion(input string) error {
+	if input == st.version.String() {
 		return nil
 	}
-	return fmt.Errorf("%q changed since version %s and is now version %s; nothing was written. Read it again with read_note, then apply your change to the new version", st.name, clip(said), st.version)
+	return fmt.Errorf("%q changed since version %s and is now version %s; nothing was written. Read it again with read_note, then apply your change to the new version", st.name, clip(input), st.version)
 }
 
 // replace writes a note unless another program changed it since it was read.

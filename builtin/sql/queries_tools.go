@@ -18,9 +18,9 @@ func (d *database) addQueries(file string) error {
 		return err
 	}
 	for _, q := range queries {
-		for _, own := range builtinTools {
-			if q.name == own {
-				return &fileError{file, q.line, 1, fmt.Sprintf("%s is a tool of the server; choose another name", own)}
+		for _, builtin := range builtinTools {
+			if q.name == builtin {
+				return &fileError{file, q.line, 1, fmt.Sprintf("%s is a tool of the server; choose another name", builtin)}
 			}
 		}
 		if q.writes && !d.Writes {

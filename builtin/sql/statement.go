@@ -76,15 +76,15 @@ func (d *database) runStatement(ctx context.Context, c *mcp.Call, in statement) 
 // the user, the call must have set confirm. It must run before the
 // statement, because the tool runs again with the response.
 func (d *database) approve(c *mcp.Call, in statement) error {
-	question := fmt.Sprintf("Run this on the %s %s?\n\n%s", d.engine.Product(), d.engine.Location(), in.SQL)
+	prompt := fmt.Sprintf("Run this on the %s %s?\n\n%s", d.engine.Product(), d.engine.Location(), in.SQL)
 	if len(in.Params) > 0 {
 		raw, err := json.Marshal(in.Params)
 		if err != nil {
 			return err
 		}
-		question += "\n\nwith " + string(raw)
+		prompt += "\n\nwith " + string(raw)
 	}
-	q, err := mcp.ElicitRequest(&mcp.ElicitParams{Message: question})
+	q, err := mcp.ElicitRequest(&mcp.ElicitParams{Message: prompt})
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (d *database) approve(c *mcp.Call, in statement) error {
 		}
 		return errors.New(`nothing was run. This statement needs the user's confirmation: ask the user, and if they agree, call again with "confirm": true`)
 	}
-	answer, err := server.Elicit[approval](c, "run", question)
+	answer, err := server.Elicit[approval](c, "run", prompt)
 	if err != nil {
 		return err
 	}

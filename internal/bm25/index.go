@@ -115,7 +115,7 @@ func (x *Index) compact() {
 		}
 	}
 	var words lexicon
-	var kept pool
+	var postings pool
 	for i := range x.words.entries {
 		old := &x.words.entries[i]
 		var now *entry
@@ -126,12 +126,12 @@ func (x *Index) compact() {
 			if now == nil {
 				now = words.entry(old.hash, x.words.text(old))
 			}
-			kept.add(now, moved[number], weight)
+			postings.add(now, moved[number], weight)
 		})
 	}
 	if x.pool.arena != nil {
 		x.pool.arena.regions.free()
 	}
-	x.docs, x.words, x.pool = docs, words, kept
+	x.docs, x.words, x.pool = docs, words, postings
 	x.sorted.forget()
 }

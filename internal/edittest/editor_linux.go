@@ -37,8 +37,8 @@ func StartEditor(t *testing.T, file string) (stop func() (saved []string, droppe
 		}
 		var saved []string
 		dropped := map[string]bool{}
-		for said := range strings.Lines(out.String()) {
-			what, line, _ := strings.Cut(strings.TrimSuffix(said, "\n"), " ")
+		for report := range strings.Lines(out.String()) {
+			what, line, _ := strings.Cut(strings.TrimSuffix(report, "\n"), " ")
 			if what == "saved" {
 				saved = append(saved, line)
 			} else {

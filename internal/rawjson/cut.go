@@ -33,7 +33,7 @@ func Cut(obj []byte, take func(name, value []byte) bool) []byte { return cut(obj
 // not changed.
 func CutOwn(obj []byte, take func(name, value []byte) bool) []byte { return cut(obj, take, true) }
 
-func cut(obj []byte, take func(name, value []byte) bool, own bool) []byte {
+func cut(obj []byte, take func(name, value []byte) bool, owned bool) []byte {
 	var rest []byte // the remaining members, once one between others was taken
 	taken, gap := false, false
 	first, last := 0, 0 // the span of the members that follow each other
@@ -59,7 +59,7 @@ func cut(obj []byte, take func(name, value []byte) bool, own bool) []byte {
 		return append(rest, '}')
 	case last == 0:
 		return nil
-	case own:
+	case owned:
 		obj[first-1], obj[last] = '{', '}' // where a bracket, a comma or a space was
 		return obj[first-1 : last+1 : last+1]
 	}

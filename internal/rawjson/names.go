@@ -109,13 +109,13 @@ func (c *checker) latest(data []byte) []byte { return c.textOf(data, c.names[len
 // add adds a name to the innermost object; it returns false for a duplicate.
 func (c *checker) add(data []byte, n name, text []byte) bool {
 	l := &c.levels[len(c.levels)-1]
-	own := c.names[l.names:]
-	if len(own) >= fewNames {
+	names := c.names[l.names:]
+	if len(names) >= fewNames {
 		return c.addHashed(data, l, n, text)
 	}
 	n.tag = quickTag(text)
-	for k := range own {
-		if own[k].tag == n.tag && bytes.Equal(c.textOf(data, own[k]), text) {
+	for k := range names {
+		if names[k].tag == n.tag && bytes.Equal(c.textOf(data, names[k]), text) {
 			return false
 		}
 	}
@@ -140,26 +140,26 @@ func quickTag(text []byte) uint32 {
 // addHashed is add for an object with many names. Its table is the top of
 // slots; the tags of its names are their hashes.
 func (c *checker) addHashed(data []byte, l *level, n name, text []byte) bool {
-	own := c.names[l.names:]
+	names := c.names[l.names:]
 	table := c.slots[l.slots:]
 	switch {
 	case len(table) == 0:
-		for k := range own {
-			own[k].tag = hash(c.textOf(data, own[k]))
+		for k := range names {
+			names[k].tag = hash(c.textOf(data, names[k]))
 		}
-		table = c.grow(l, own, 4*fewNames)
-	case 4*len(own) >= 3*len(table):
-		table = c.grow(l, own, 2*len(table))
+		table = c.grow(l, names, 4*fewNames)
+	case 4*len(names) >= 3*len(table):
+		table = c.grow(l, names, 2*len(table))
 	}
 	n.tag = hash(text)
 	mask := uint32(len(table) - 1)
 	at := n.tag & mask
 	for ; table[at] != 0; at = (at + 1) & mask {
-		if o := own[table[at]-1]; o.tag == n.tag && bytes.Equal(c.textOf(data, o), text) {
+		if o := names[table[at]-1]; o.tag == n.tag && bytes.Equal(c.textOf(data, o), text) {
 			return false
 		}
 	}
-	table[at] = uint32(len(own) + 1)
+	table[at] = uint32(len(names) + 1)
 	if len(c.names) == cap(c.names) {
 		c.names = slices.Grow(c.names, len(c.names)) // twice as many at once: fewer copies to leave behind
 	}
@@ -170,14 +170,14 @@ func (c *checker) addHashed(data []byte, l *level, n name, text []byte) bool {
 func hash(text []byte) uint32 { return uint32(maphash.Bytes(seed, text)) }
 
 // grow gives the innermost object a table of size slots, a power of two.
-func (c *checker) grow(l *level, own []name, size int) []uint32 {
+func (c *checker) grow(l *level, names []name, size int) []uint32 {
 	base := int(l.slots)
 	c.slots = slices.Grow(c.slots[:base], size)[:base+size]
 	table := c.slots[base:]
 	clear(table)
 	mask := uint32(size - 1)
-	for k := range own {
-		at := own[k].tag & mask
+	for k := range names {
+		at := names[k].tag & mask
 		for table[at] != 0 {
 			at = (at + 1) & mask
 		}

@@ -64,8 +64,8 @@ func tryLockFile(dir int) (release func(), err error) {
 		unix.Close(fd)
 		return nil, err
 	}
-	var mine, there unix.Stat_t
-	if unix.Fstat(fd, &mine) != nil || unix.Fstatat(dir, lockName, &there, unix.AT_SYMLINK_NOFOLLOW) != nil || mine.Ino != there.Ino || mine.Dev != there.Dev {
+	var locked, there unix.Stat_t
+	if unix.Fstat(fd, &locked) != nil || unix.Fstatat(dir, lockName, &there, unix.AT_SYMLINK_NOFOLLOW) != nil || locked.Ino != there.Ino || locked.Dev != there.Dev {
 		unix.Close(fd)
 		return nil, errBusy
 	}

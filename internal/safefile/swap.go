@@ -34,7 +34,7 @@ var exchanged = func() {}
 // a program that opens it for writing wait for the result. If a program has written
 // to both files, the error names the file with the second version.
 func Swap(dir *os.Root, temp, name string, old []byte) error {
-	ours, err := dir.Lstat(temp)
+	written, err := dir.Lstat(temp)
 	if err != nil {
 		return err
 	}
@@ -60,10 +60,10 @@ func Swap(dir *os.Root, temp, name string, old []byte) error {
 		dir.Remove(temp) // if that fails, Sweep does it
 		return nil
 	}
-	if err := putBack(dir, temp, name, ours); err != nil {
+	if err := putBack(dir, temp, name, written); err != nil {
 		return errors.Join(err, keepConflict(dir, temp, name))
 	}
-	if wasWritten(dir, temp, ours) {
+	if wasWritten(dir, temp, written) {
 		return keepConflict(dir, temp, name)
 	}
 	return changed

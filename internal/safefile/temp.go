@@ -69,7 +69,7 @@ func SweepFile(root *os.Root, name string) bool {
 
 func litter(root *os.Root, name string) bool {
 	base := path.Base(name)
-	if _, ours := writing.Load(base); ours || base == lockName {
+	if _, active := writing.Load(base); active || base == lockName {
 		return false
 	}
 	parts := strings.SplitN(strings.TrimSuffix(strings.TrimPrefix(base, prefix), suffix), "-", 3)

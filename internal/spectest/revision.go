@@ -71,9 +71,9 @@ func loadRevision(name mcp.Revision, file string) (*revision, error) {
 			r.methods[m] = def
 		}
 	}
-	for dir, who := range []string{FromClient: "Client", FromServer: "Server"} {
-		r.requests[dir] = r.members(who + "Request")
-		r.notifications[dir] = r.members(who + "Notification")
+	for dir, side := range []string{FromClient: "Client", FromServer: "Server"} {
+		r.requests[dir] = r.members(side + "Request")
+		r.notifications[dir] = r.members(side + "Notification")
 	}
 	r.compiler = jsonschema.NewCompiler()
 	r.compiler.AssertFormat()

@@ -24,8 +24,8 @@ func (r *Refusal) Error() string {
 }
 
 // ReadOnly returns the Refusal of a statement that would write.
-func ReadOnly(said string) error {
-	return &Refusal{Why: said, Advice: "run_query is read-only"}
+func ReadOnly(message string) error {
+	return &Refusal{Why: message, Advice: "run_query is read-only"}
 }
 
 // An Unreachable is the error for a database that cannot be reached.
@@ -41,8 +41,8 @@ func (u *Unreachable) Error() string {
 func (u *Unreachable) Unwrap() error { return u.Err }
 
 // LoginRefused returns the error for a database that rejects the login.
-func LoginRefused(place, said string) error {
-	return fmt.Errorf("log in to %s: %s. Nothing was run; correct the user, password or database name in the dsn", place, said)
+func LoginRefused(location, message string) error {
+	return fmt.Errorf("log in to %s: %s. Nothing was run; correct the user, password or database name in the dsn", location, message)
 }
 
 // Ended returns an error that explains why a statement was cancelled, if its

@@ -94,9 +94,9 @@ const (
 )
 
 func code(err error) uint16 {
-	var said *driverpkg.MySQLError
-	if errors.As(err, &said) {
-		return said.Number
+	var dbErr *driverpkg.MySQLError
+	if errors.As(err, &dbErr) {
+		return dbErr.Number
 	}
 	return 0
 }
@@ -109,8 +109,8 @@ func (s *session) failure(err error) error {
 	if s.wire.exceeded.Load() {
 		return engine.TooLarge(s.d.o.MaxMessage)
 	}
-	var said *driverpkg.MySQLError
-	if !errors.As(err, &said) {
+	var dbErr *driverpkg.MySQLError
+	if !errors.As(err, &dbErr) {
 		var refusal *engine.Refusal
 		if errors.As(err, &refusal) {
 			return err
@@ -120,8 +120,8 @@ func (s *session) failure(err error) error {
 		}
 		return err
 	}
-	text := s.d.product + ": " + said.Message
-	switch said.Number {
+	text := s.d.product + ": " + dbErr.Message
+	switch dbErr.Number {
 	case codeReadOnly:
 		return engine.ReadOnly(text)
 	case codeNotPreparable:

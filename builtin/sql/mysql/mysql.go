@@ -151,9 +151,9 @@ func (d *database) connect(ctx context.Context) (*session, error) {
 	if within.Err() != nil {
 		err = errors.New("connection timed out")
 	}
-	var said *driverpkg.MySQLError
-	if errors.As(err, &said) && slices.Contains(codesOfLogin, said.Number) {
-		return nil, engine.Redact(engine.LoginRefused(d.Location(), said.Message), d.config.Passwd)
+	var dbErr *driverpkg.MySQLError
+	if errors.As(err, &dbErr) && slices.Contains(codesOfLogin, dbErr.Number) {
+		return nil, engine.Redact(engine.LoginRefused(d.Location(), dbErr.Message), d.config.Passwd)
 	}
 	return nil, &engine.Unreachable{Location: d.Location(), Err: engine.Redact(err, d.config.Passwd)}
 }

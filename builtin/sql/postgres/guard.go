@@ -35,20 +35,20 @@ func (d *database) beginReading(ctx context.Context, c *pgconn.PgConn) error {
 	if d.o.Privileged {
 		return nil
 	}
-	powers, err := strangers(ctx, c)
-	if err != nil || len(powers) == 0 {
+	rights, err := unsafeRights(ctx, c)
+	if err != nil || len(rights) == 0 {
 		return err
 	}
 	return &engine.Refusal{
-		Why: fmt.Sprintf("account %q can escape a read-only transaction: %s", d.config.User, strings.Join(powers, "; ")),
+		Why: fmt.Sprintf("account %q can escape a read-only transaction: %s", d.config.User, strings.Join(rights, "; ")),
 		Advice: "Use an account that cannot: CREATE ROLE reader LOGIN PASSWORD '…'; GRANT pg_read_all_data TO reader. " +
 			"Or set privileged=1 to allow it",
 	}
 }
 
-// powers lists the rights of an account, and of any role that it could
+// rightsQuery selects the rights of an account, and of any role that it could
 // become, that no transaction restricts.
-const powers = `
+const rightsQuery = `
 SELECT CASE WHEN rolsuper THEN 'superuser' WHEN rolreplication THEN 'replication' ELSE rolname::text END
 FROM pg_catalog.pg_roles
 WHERE (rolsuper OR rolreplication OR rolname IN ('pg_execute_server_program', 'pg_write_server_files', 'pg_read_server_files'))
@@ -67,8 +67,8 @@ FROM pg_catalog.pg_language
 WHERE NOT lanpltrusted AND lanname NOT IN ('internal', 'c') AND pg_catalog.has_language_privilege(session_user, oid, 'USAGE')
 ORDER BY 1`
 
-func strangers(ctx context.Context, c *pgconn.PgConn) ([]string, error) {
-	results, err := c.Exec(ctx, powers).ReadAll()
+func unsafeRights(ctx context.Context, c *pgconn.PgConn) ([]string, error) {
+	results, err := c.Exec(ctx, rightsQuery).ReadAll()
 	if err != nil {
 		return nil, err
 	}
@@ -94,8 +94,8 @@ func (d *database) stillReading(c *pgconn.PgConn) error {
 
 // failure converts an error of the database server.
 func (d *database) failure(err error) error {
-	var said *pgconn.PgError
-	if !errors.As(err, &said) {
+	var dbErr *pgconn.PgError
+	if !errors.As(err, &dbErr) {
 		var large *pgproto3.ExceededMaxBodyLenErr
 		if errors.As(err, &large) {
 			return engine.TooLarge(d.o.MaxMessage)
@@ -106,24 +106,24 @@ func (d *database) failure(err error) error {
 		}
 		return err
 	}
-	text := "PostgreSQL: " + said.Message
-	if said.Detail != "" {
-		text += ". " + said.Detail
+	text := "PostgreSQL: " + dbErr.Message
+	if dbErr.Detail != "" {
+		text += ". " + dbErr.Detail
 	}
-	if said.Hint != "" {
-		text += ". " + said.Hint
+	if dbErr.Hint != "" {
+		text += ". " + dbErr.Hint
 	}
-	if said.Position > 0 {
-		text += fmt.Sprintf(" (at character %d)", said.Position)
+	if dbErr.Position > 0 {
+		text += fmt.Sprintf(" (at character %d)", dbErr.Position)
 	}
 	switch {
-	case said.Code == "25006": // read_only_sql_transaction
+	case dbErr.Code == "25006": // read_only_sql_transaction
 		return engine.ReadOnly(text)
-	case said.Code == "42601" && strings.Contains(said.Message, "multiple commands"):
+	case dbErr.Code == "42601" && strings.Contains(dbErr.Message, "multiple commands"):
 		return &engine.Refusal{Why: "more than one statement", Advice: "Send them one by one"}
-	case said.Code == "55P03":
+	case dbErr.Code == "55P03":
 		return errors.New(text + ". Another session holds a lock; try again")
-	case strings.HasPrefix(said.Code, "53"):
+	case strings.HasPrefix(dbErr.Code, "53"):
 		return errors.New(text + ". The database server has run out of disk, memory or connections; nothing was changed")
 	}
 	return errors.New(text)

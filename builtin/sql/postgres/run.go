@@ -70,8 +70,8 @@ func (r *runner) run(ctx context.Context, q engine.Query) error {
 // Where a statement accepts any type, it passes the types of the params.
 func (r *runner) describe(ctx context.Context, sql string, params []any) (*pgconn.StatementDescription, error) {
 	described, err := r.conn.Prepare(ctx, "", sql, nil)
-	var said *pgconn.PgError
-	if !errors.As(err, &said) || said.Code != "42P18" { // indeterminate_datatype
+	var dbErr *pgconn.PgError
+	if !errors.As(err, &dbErr) || dbErr.Code != "42P18" { // indeterminate_datatype
 		return described, err
 	}
 	if err := r.restart(); err != nil {
@@ -81,8 +81,8 @@ func (r *runner) describe(ctx context.Context, sql string, params []any) (*pgcon
 	for i := range all {
 		all[i] = oidText
 	}
-	own, _ := parameters(all, params)
-	return r.conn.Prepare(ctx, "", sql, own)
+	oid, _ := parameters(all, params)
+	return r.conn.Prepare(ctx, "", sql, oid)
 }
 
 func ignoreEnough(err error) error {
@@ -99,30 +99,30 @@ func parameters(wanted []uint32, params []any) (oids []uint32, values [][]byte) 
 	oids = append(oids, wanted...)
 	values = make([][]byte, len(params))
 	for i, p := range params {
-		own := uint32(0)
+		oid := uint32(0)
 		switch p := p.(type) {
 		case nil:
 			continue
 		case bool:
-			own, values[i] = oidBool, strconv.AppendBool(nil, p)
+			oid, values[i] = oidBool, strconv.AppendBool(nil, p)
 		case int64:
-			own, values[i] = oidInt8, strconv.AppendInt(nil, p, 10)
+			oid, values[i] = oidInt8, strconv.AppendInt(nil, p, 10)
 		case float64:
-			own, values[i] = oidFloat8, strconv.AppendFloat(nil, p, 'g', -1, 64)
+			oid, values[i] = oidFloat8, strconv.AppendFloat(nil, p, 'g', -1, 64)
 		case engine.Decimal:
-			own, values[i] = oidNumeric, []byte(p)
+			oid, values[i] = oidNumeric, []byte(p)
 		case engine.JSON:
-			own, values[i] = oidJSONB, []byte(p)
+			oid, values[i] = oidJSONB, []byte(p)
 			if wanted[i] != oidText && wanted[i] != oidJSON && wanted[i] != oidJSONB {
 				values[i] = arrayLiteral(p) // a list may be an array
 			}
 		case engine.Bytes:
-			own, values[i] = oidBytea, []byte(`\x`+hex.EncodeToString(p.Head))
+			oid, values[i] = oidBytea, []byte(`\x`+hex.EncodeToString(p.Head))
 		case string:
 			values[i] = []byte(p)
 		}
-		if own != 0 && wanted[i] == oidText {
-			oids[i] = own
+		if oid != 0 && wanted[i] == oidText {
+			oids[i] = oid
 		}
 	}
 	return oids, values

@@ -138,28 +138,28 @@ func (h *handle) interruptible(ctx context.Context, f func() error) error {
 
 // failure converts a result code to an error.
 func (h *handle) failure(rc int32) error {
-	said := libc.GoString(lib.Xsqlite3_errstr(h.tls, rc))
+	message := libc.GoString(lib.Xsqlite3_errstr(h.tls, rc))
 	if h.db != 0 && lib.Xsqlite3_errcode(h.tls, h.db)&0xff == rc&0xff {
-		said = libc.GoString(lib.Xsqlite3_errmsg(h.tls, h.db))
+		message = libc.GoString(lib.Xsqlite3_errmsg(h.tls, h.db))
 	}
-	denied := rc&0xff == lib.SQLITE_AUTH || strings.HasPrefix(said, "not authorized to ")
+	denied := rc&0xff == lib.SQLITE_AUTH || strings.HasPrefix(message, "not authorized to ")
 	switch {
 	case denied && h.write:
-		return &engine.Refusal{Why: "SQLite: " + said, Advice: "A statement may change only the tables of this file, not other files, extensions or settings"}
+		return &engine.Refusal{Why: "SQLite: " + message, Advice: "A statement may change only the tables of this file, not other files, extensions or settings"}
 	case denied || rc&0xff == lib.SQLITE_READONLY:
-		return engine.ReadOnly("SQLite: " + said)
+		return engine.ReadOnly("SQLite: " + message)
 	}
 	switch rc & 0xff {
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED:
-		return fmt.Errorf("%s: another program holds a lock on the file; try again", said)
+		return fmt.Errorf("%s: another program holds a lock on the file; try again", message)
 	case lib.SQLITE_FULL:
-		return fmt.Errorf("%s: no space left on the disk of the database or of temporary files. Nothing was changed", said)
+		return fmt.Errorf("%s: no space left on the disk of the database or of temporary files. Nothing was changed", message)
 	case lib.SQLITE_NOMEM:
-		return fmt.Errorf("%s: the statement needs more than %d MiB of memory. Select fewer or shorter columns, such as substr(column, 1, 1000) and length(column)", said, maxHeap>>20)
+		return fmt.Errorf("%s: the statement needs more than %d MiB of memory. Select fewer or shorter columns, such as substr(column, 1, 1000) and length(column)", message, maxHeap>>20)
 	case lib.SQLITE_TOOBIG:
-		return fmt.Errorf("%s: a value is too large", said)
+		return fmt.Errorf("%s: a value is too large", message)
 	case lib.SQLITE_CANTOPEN:
-		return fmt.Errorf("%s: check that the file exists and can be read", said)
+		return fmt.Errorf("%s: check that the file exists and can be read", message)
 	}
-	return fmt.Errorf("SQLite: %s", said)
+	return fmt.Errorf("SQLite: %s", message)
 }

@@ -54,11 +54,11 @@ func loginClient(scenario string) (*http.Client, error) {
 		Warn:                warn,
 	}
 	if identify := authIdentities[scenario]; identify != nil {
-		var told authContext
-		if err := mcp.Unmarshal([]byte(os.Getenv(contextVar)), &told); err != nil {
+		var params authContext
+		if err := mcp.Unmarshal([]byte(os.Getenv(contextVar)), &params); err != nil {
 			return nil, fmt.Errorf("%s: %w", contextVar, err)
 		}
-		if err := identify(opts, &told); err != nil {
+		if err := identify(opts, &params); err != nil {
 			return nil, err
 		}
 	}

@@ -101,19 +101,19 @@ func everything(ctx context.Context, c *client.Client) error {
 
 // suiteCalls makes the calls that the suite requests.
 func suiteCalls(ctx context.Context, c *client.Client) error {
-	var told struct {
+	var params struct {
 		ToolCalls []struct {
 			Name      string          `json:"name"`
 			Arguments json.RawMessage `json:"arguments"`
 		} `json:"toolCalls"`
 	}
-	if err := mcp.Unmarshal([]byte(os.Getenv(contextVar)), &told); err != nil {
+	if err := mcp.Unmarshal([]byte(os.Getenv(contextVar)), &params); err != nil {
 		return fmt.Errorf("%s: %w", contextVar, err)
 	}
 	if err := listTools(ctx, c); err != nil {
 		return err
 	}
-	for _, t := range told.ToolCalls {
+	for _, t := range params.ToolCalls {
 		if err := callTool(ctx, c, t.Name, t.Arguments); err != nil {
 			return err
 		}

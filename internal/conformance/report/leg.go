@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// ours are the scenarios that the suite does not score and we require.
-var ours = map[string][]string{
+// unscored are the scenarios that the suite does not score and we require.
+var unscored = map[string][]string{
 	"server": {
 		"server-session-lifecycle", "json-schema-2020-12", "server-sse-polling",
 		"http-header-validation", "http-custom-header-server-validation",
@@ -124,7 +124,7 @@ func (o *outcome) read(path string) error {
 func (l *leg) require(dir string) error {
 	l.required, l.scored = map[string]bool{}, map[string]bool{}
 	kind, revision, _ := strings.Cut(l.name, "-")
-	for _, name := range ours[kind] {
+	for _, name := range unscored[kind] {
 		// Not each of them applies to each revision.
 		if revision == byName || l.scenarios[name] != nil {
 			l.required[name] = true

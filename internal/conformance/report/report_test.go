@@ -17,7 +17,7 @@ func TestReport(t *testing.T) {
 	)
 	const stamp = "-2026-01-02T03-04-05-678Z"
 	allByName := map[string]string{}
-	for _, name := range ours["server"] {
+	for _, name := range unscored["server"] {
 		allByName["server-"+name+stamp+"/checks.json"] = pass
 	}
 	for _, c := range []struct {

@@ -49,13 +49,13 @@ func addPrompts(s *server.Server) {
 	server.AddPrompt(s, "test_prompt_with_embedded_resource", "A prompt that embeds a resource.", func(_ context.Context, _ *mcp.Call, in struct {
 		ResourceURI string `json:"resourceUri" doc:"URI of the resource to embed"`
 	}) ([]mcp.PromptMessage, error) {
-		return said(
+		return userMessages(
 			mcp.Embed(mcp.ResourceContents{URI: in.ResourceURI, MIMEType: "text/plain", Text: "Embedded resource content for testing."}),
 			mcp.Text("Please process the embedded resource above."),
 		), nil
 	}, nil)
 	server.AddPrompt(s, "test_prompt_with_image", "A prompt with a picture.", func(context.Context, *mcp.Call, nothing) ([]mcp.PromptMessage, error) {
-		return said(mcp.Image(pixel, "image/png"), mcp.Text("Please analyze the image above.")), nil
+		return userMessages(mcp.Image(pixel, "image/png"), mcp.Text("Please analyze the image above.")), nil
 	}, nil)
 	server.AddPrompt(s, "test_input_required_result_prompt", "A prompt that asks the person.", func(_ context.Context, c *mcp.Call, _ nothing) (string, error) {
 		f, err := server.Elicit[struct {
@@ -65,8 +65,8 @@ func addPrompts(s *server.Server) {
 	}, nil)
 }
 
-// said makes one message of the user from each block.
-func said(blocks ...mcp.Content) []mcp.PromptMessage {
+// userMessages returns one user message for each block.
+func userMessages(blocks ...mcp.Content) []mcp.PromptMessage {
 	var messages []mcp.PromptMessage
 	for _, b := range blocks {
 		messages = append(messages, mcp.PromptMessage{Role: mcp.RoleUser, Content: b})
