@@ -62,7 +62,7 @@ var spans = []span{
 
 var publicIPv6 = netip.MustParsePrefix("2000::/3")
 
-// judge returns an error if an address may not be connected to.
+// checkAddress returns an error if an address may not be connected to.
 func (t *transport) checkAddress(ip netip.Addr) error {
 	ip = ip.WithZone("")
 	for _, s := range spans {

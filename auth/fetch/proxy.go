@@ -51,7 +51,7 @@ func (t *transport) proxyFor(req *http.Request) (*url.URL, error) {
 	return chosen, t.checkName(req.URL.Hostname())
 }
 
-// judgeName returns an error if a host may not be requested through a proxy.
+// checkName returns an error if a host may not be requested through a proxy.
 // The proxy resolves the name, so only the name itself can be checked;
 // addresses were checked before.
 func (t *transport) checkName(host string) error {

@@ -10,11 +10,10 @@ import (
 	"time"
 )
 
-// OpenBrowser opens a page in the browser of the person. A fixed program is
-// started with the page as one argument; no shell is involved, and a page that
-// is not a plain web address is refused. It does not wait for the browser, but
-// for a moment for the program to say that there is none. The error does not say
-// that no browser was opened: the caller does, with what to do instead.
+// OpenBrowser opens a page in the user's browser. It starts a fixed program
+// without a shell, with the page as one argument, and refuses a page that is not a
+// plain web address. It waits up to 2 seconds for the program to fail. The caller
+// tells the user that no browser was opened.
 func OpenBrowser(page string) error {
 	if _, err := checkOpenable(page); err != nil {
 		return fmt.Errorf("check the page: %w", err)

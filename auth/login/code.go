@@ -24,7 +24,7 @@ type authorization struct {
 	verifier string
 }
 
-// byPerson obtains a token by the authorization code grant: the user logs in
+// authorizeUser obtains a token by the authorization code grant: the user logs in
 // with a browser.
 func (p *endpoint) authorizeUser(ctx context.Context, s *server, resource string, scopes []string, prove *prover) (*tokenRequest, error) {
 	if err := s.checkPKCE(); err != nil {
@@ -43,24 +43,24 @@ func (p *endpoint) authorizeUser(ctx context.Context, s *server, resource string
 	if r, ok := p.registered(ctx, s.Issuer); ok && len(r.RedirectURIs) > 0 {
 		preferred = r.RedirectURIs[0]
 	}
-	desk, err := p.transport.opts.openReceiver(preferred)
+	receiver, err := p.transport.opts.openReceiver(preferred)
 	if err != nil {
 		return nil, err
 	}
-	defer desk.close()
-	client, err := p.identify(ctx, s, desk.redirect)
+	defer receiver.close()
+	client, err := p.identify(ctx, s, receiver.redirect)
 	if err != nil {
 		return nil, err
 	}
 	if _, _, err := (&tokenRequest{server: s, client: client}).authenticated(); err != nil {
 		return nil, err // check before the user logs in
 	}
-	e := &authorization{server: s, redirect: desk.redirect, state: random(), verifier: random()}
+	e := &authorization{server: s, redirect: receiver.redirect, state: random(), verifier: random()}
 	page, err := e.page(client.ID, resource, scopes, prove, p.loopback)
 	if err != nil {
 		return nil, err
 	}
-	callback, err := p.showPage(ctx, desk, page)
+	callback, err := p.showPage(ctx, receiver, page)
 	if err != nil {
 		return nil, err
 	}
@@ -74,13 +74,13 @@ func (p *endpoint) authorizeUser(ctx context.Context, s *server, resource string
 	}}, nil
 }
 
-// show shows the page to the user, if the PageLimit allows it, and waits for
+// showPage shows the page to the user, if the PageLimit allows it, and waits for
 // the callback.
-func (p *endpoint) showPage(ctx context.Context, desk *callbackReceiver, page string) (*url.URL, error) {
+func (p *endpoint) showPage(ctx context.Context, receiver *callbackReceiver, page string) (*url.URL, error) {
 	if err := p.transport.pages.take(time.Now(), canonical(p.url), origin(p.url)); err != nil {
 		return nil, err
 	}
-	callback, err := desk.authorize(ctx, page)
+	callback, err := receiver.authorize(ctx, page)
 	if err != nil {
 		return nil, fmt.Errorf("wait for the login: %w", err)
 	}
@@ -165,8 +165,9 @@ type callbackReceiver struct {
 	close     func()
 }
 
-// callbackReceiver must be opened first, since the redirect URI is part of the
-// authorization request. preferred is the URI that was registered earlier.
+// openReceiver opens the receiver of the callback. It is opened before the page,
+// because the redirect URI is part of the authorization request. preferred is the
+// URI that was registered earlier.
 func (o *Options) openReceiver(preferred string) (*callbackReceiver, error) {
 	if o.Authorize != nil {
 		if o.RedirectURI == "" {
@@ -181,9 +182,9 @@ func (o *Options) openReceiver(preferred string) (*callbackReceiver, error) {
 	if l == nil {
 		l = &Loopback{}
 	}
-	desk, err := l.open(o.RedirectURI, preferred)
+	receiver, err := l.open(o.RedirectURI, preferred)
 	if err != nil {
 		return nil, err
 	}
-	return &callbackReceiver{redirect: desk.redirect, authorize: desk.authorize, close: desk.close}, nil
+	return &callbackReceiver{redirect: receiver.redirect, authorize: receiver.authorize, close: receiver.close}, nil
 }

@@ -238,7 +238,7 @@ func (p *endpoint) markAccepted(t *token, method, stepped string) {
 	}
 }
 
-// hopeless reports whether a refused token must not be replaced: it is from
+// neverAccepted reports whether a refused token must not be replaced: it is from
 // a recent login and was never accepted, so the next one would not be
 // either.
 func (p *endpoint) neverAccepted(t *token) bool {
@@ -250,7 +250,7 @@ func (p *endpoint) neverAccepted(t *token) bool {
 	return t == p.now && !t.accepted.Load() && !t.stored && !t.refreshed && time.Since(t.Got) < fresh
 }
 
-// gaveUp records that a new token did not help requests of a method.
+// markRefused records that a new token did not help requests of a method.
 func (p *endpoint) markRefused(method string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -260,7 +260,7 @@ func (p *endpoint) markRefused(method string) {
 	p.refused[method] = time.Now()
 }
 
-// stubborn reports whether requests of a method are refused with any token.
+// methodRefused reports whether requests of a method are refused with any token.
 // A server that accepts POST but responds to every GET with 401 would make
 // users log in again and again.
 func (p *endpoint) methodRefused(method string) bool {
@@ -302,7 +302,7 @@ func (p *endpoint) mayShow(now time.Time) error {
 	return p.transport.pages.check(now, canonical(p.url), origin(p.url))
 }
 
-// recall loads the token of an earlier process.
+// loadStored loads the token of an earlier process.
 func (p *endpoint) loadStored(ctx context.Context) {
 	old, err := p.stored(ctx)
 	if err != nil && !errors.Is(err, tokens.ErrNotFound) {
@@ -337,7 +337,7 @@ func (p *endpoint) stored(ctx context.Context) (*token, error) {
 	return t, nil
 }
 
-// inClear reports whether a stored token may be sent to this URL.
+// usable reports whether a stored token may be sent to this URL.
 func (p *endpoint) usable(t *token) bool {
 	if want := p.transport.opts.Resource; want != "" {
 		return t.Resource == want

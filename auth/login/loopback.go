@@ -56,7 +56,7 @@ func (l *Loopback) open(fixed, preferred string) (*callbackListener, error) {
 	port := u.Port()
 	if p, err := url.Parse(preferred); err == nil && fixed == "" && p.Hostname() == "127.0.0.1" && p.Path == callbackPath {
 		if listener, err := net.Listen("tcp4", p.Host); err == nil {
-			return l.desk(listener, p), nil
+			return l.listenFor(listener, p), nil
 		}
 	}
 	listener, err := net.Listen("tcp4", "127.0.0.1:"+port)
@@ -66,10 +66,10 @@ func (l *Loopback) open(fixed, preferred string) (*callbackListener, error) {
 	if fixed == "" {
 		u.Host = listener.Addr().String()
 	}
-	return l.desk(listener, u), nil
+	return l.listenFor(listener, u), nil
 }
 
-func (l *Loopback) desk(listener net.Listener, redirect *url.URL) *callbackListener {
+func (l *Loopback) listenFor(listener net.Listener, redirect *url.URL) *callbackListener {
 	path := redirect.Path
 	if path == "" {
 		path = "/"
@@ -160,7 +160,7 @@ func (d *callbackListener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.found <- callback // has room: only one callback is accepted
 }
 
-// takes reports whether state is the expected one, and accepts it once.
+// acceptState reports whether state is the expected one, and accepts it once.
 func (d *callbackListener) acceptState(state string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

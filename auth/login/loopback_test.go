@@ -174,7 +174,7 @@ func TestLoopbackEnds(t *testing.T) {
 		at, _ := url.Parse("http://127.0.0.1:1/callback")
 		s := &silent{closed: make(chan struct{})}
 		begun := time.Now()
-		_, err := l.desk(s, at).authorize(context.Background(), "https://as.example/?state=s")
+		_, err := l.listenFor(s, at).authorize(context.Background(), "https://as.example/?state=s")
 		if err == nil || !strings.Contains(err.Error(), "no login") || time.Since(begun) != 5*time.Minute {
 			t.Errorf("after %s: %v", time.Since(begun), err)
 		}
@@ -275,7 +275,7 @@ func TestOpenBrowser(t *testing.T) {
 // it comes before the listener is closed.
 func TestOneShot(t *testing.T) {
 	at, _ := url.Parse("http://127.0.0.1:3000/callback")
-	d := (&Loopback{}).desk(nil, at)
+	d := (&Loopback{}).listenFor(nil, at)
 	d.state = "right"
 	for _, want := range []int{200, 400, 400} {
 		rec := httptest.NewRecorder()

@@ -59,7 +59,7 @@ func (p *endpoint) bind(ctx context.Context, c *Client, issuer string) error {
 	return nil
 }
 
-// keep stores a value as JSON.
+// save stores a value as JSON.
 func (p *endpoint) save(ctx context.Context, kind, name string, v any) {
 	t := p.transport
 	text, err := json.Marshal(v)

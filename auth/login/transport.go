@@ -184,7 +184,7 @@ func (j *exchange) send() (*http.Response, error) {
 	return j.transport.base.RoundTrip(req)
 }
 
-// consider handles a response: it obtains what is needed to send the request
+// handleResponse handles a response: it obtains what is needed to send the request
 // again, or reports that the response is final.
 func (j *exchange) handleResponse(resp *http.Response) (again bool, err error) {
 	p, tok := j.place, j.token

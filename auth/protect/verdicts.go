@@ -60,7 +60,7 @@ func (a *verdicts) get(ctx context.Context, token tokenHash, ask func(context.Co
 	return known.id, known.err
 }
 
-// look returns a cached verdict, or a query in progress, or starts a query
+// lookup returns a cached verdict, or a query in progress, or starts a query
 // for the caller.
 func (a *verdicts) lookup(token tokenHash) (known verdict, open *query, leader bool) {
 	a.mu.Lock()

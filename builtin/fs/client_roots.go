@@ -34,7 +34,7 @@ func (f *files) allRoots() []area {
 	return all
 }
 
-// narrowed returns the intersection of the roots of the server and those of
+// intersectRoots returns the intersection of the roots of the server and those of
 // a client.
 func (f *files) intersectRoots(open []mcp.Root) []area {
 	var both []area

@@ -12,7 +12,7 @@ type consent struct {
 	Yes bool `json:"yes" doc:"go ahead; otherwise nothing is changed" schema:"title=Yes"`
 }
 
-// agree asks the user to confirm a change. If the client cannot ask the
+// confirm asks the user to confirm a change. If the client cannot ask the
 // user, the call must have set confirm. It must run before anything is
 // changed, because the tool runs again with the response.
 func (c *call) confirm(when Ask, confirmed bool, prompt string) error {

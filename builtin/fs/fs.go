@@ -58,7 +58,7 @@ func open(c Config) (*files, error) {
 	return f, nil
 }
 
-// inBackground starts the sweep. Close ends the sweep and the watcher.
+// startBackground starts the sweep. Close ends the sweep and the watcher.
 func (f *files) startBackground() {
 	f.server.OnClose(f.closeRoots)
 	f.server.OnClose(f.watch.close)

@@ -32,7 +32,7 @@ func isKernelPath(name string) bool {
 	return false
 }
 
-// isKernelPath reports whether p is in a kernel file system, which only happens
+// inKernelFS reports whether p is in a kernel file system, which only happens
 // below the root "/".
 func (p location) inKernelFS() bool {
 	return p.root.real == string(filepath.Separator) && isKernelPath(p.String())

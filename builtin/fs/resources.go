@@ -57,7 +57,7 @@ func (f *files) readResource(_ context.Context, c *mcp.Call, uri string, _ map[s
 	return []mcp.ResourceContents{contents}, nil
 }
 
-// listing is middleware that serves resources/list from the file system.
+// listResources is middleware that serves resources/list from the file system.
 func (f *files) listResources(next mcp.Handler) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		if c.Method != mcp.MethodResourcesList {

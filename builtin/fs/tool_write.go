@@ -89,7 +89,7 @@ func (c *call) forWriting(name string) (location, fs.FileInfo, error) {
 	return p, nil, newName(p)
 }
 
-// unwritten returns the error of a failed write, which changed nothing.
+// writeError returns the error of a failed write, which changed nothing.
 func (c *call) writeError(name string, err error) error {
 	if errors.Is(err, errExists) {
 		return fmt.Errorf("%s was created by another program just now and was not overwritten; read it, then call again", name)

@@ -37,7 +37,7 @@ type watcher struct {
 	lists  map[string]int            // directories watched for list changes
 }
 
-// subscribing is middleware that watches the files of a subscription while
+// watchSubscriptions is middleware that watches the files of a subscription while
 // it is open.
 func (w *watcher) watchSubscriptions(next mcp.Handler) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
@@ -217,7 +217,7 @@ func (w *watcher) handle(n *fsnotify.Watcher) {
 	}
 }
 
-// happened announces that a file changed and, if it was added or removed,
+// announce announces that a file changed and, if it was added or removed,
 // that the list changed.
 func (w *watcher) announce(name string, comesOrGoes bool) {
 	name = filepath.Clean(name)

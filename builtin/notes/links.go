@@ -148,7 +148,7 @@ func linksTo(target *note, all []*note) []backlink {
 	return found
 }
 
-// meant reports whether a name in a note means target. Of several notes with
+// refersTo reports whether a name in a note means target. Of several notes with
 // that name, it is the one with exactly that path, then one in the same
 // folder, then the one with the shortest path. A name that no note has may
 // be an alias.

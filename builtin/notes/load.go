@@ -20,7 +20,7 @@ import (
 
 const maxDepth = 64 // of folders
 
-// live reads the vault and follows its changes until ctx ends.
+// run reads the vault and follows its changes until ctx ends.
 func (v *vault) run(ctx context.Context) {
 	w := v.watch()
 	defer w.close()
@@ -135,7 +135,7 @@ func (v *vault) readAll(ctx context.Context, files []file) {
 	wg.Wait()
 }
 
-// first reads one note for the first time and returns the buffer for reuse.
+// readFirst reads one note for the first time and returns the buffer for reuse.
 func (v *vault) readFirst(name string, buf []byte) []byte {
 	b, info, err := v.readNote(name, buf)
 	if n := v.indexNote(name, b, info, err); n != nil {
@@ -149,7 +149,7 @@ func (v *vault) readFirst(name string, buf []byte) []byte {
 	return buf
 }
 
-// take indexes a note from its content. It returns nil if there is no such
+// indexNote indexes a note from its content. It returns nil if there is no such
 // note.
 func (v *vault) indexNote(name string, b []byte, info fs.FileInfo, err error) *note {
 	switch {

@@ -115,7 +115,7 @@ func (w *watcher) onNotify(ctx context.Context, g *changeSet, ready chan struct{
 	}
 }
 
-// look reads single files again. It returns false if folders were added or
+// refreshFiles reads single files again. It returns false if folders were added or
 // removed.
 func (w *watcher) refreshFiles(names []string) bool {
 	for _, name := range names {
@@ -132,7 +132,7 @@ func (w *watcher) refreshFiles(names []string) bool {
 	return true
 }
 
-// again rescans the vault periodically, less often if a rescan takes long.
+// poll rescans the vault periodically, less often if a rescan takes long.
 func (w *watcher) poll(ctx context.Context) {
 	every := pollTime
 	if w.v.poll > 0 {

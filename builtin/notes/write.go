@@ -235,7 +235,7 @@ func (in *updateArgs) apply(text string) (string, error) {
 	return text[:body] + now, nil
 }
 
-// is returns an error unless the note has the version that the caller read.
+// checkVersion returns an error unless the note has the version that the caller read.
 func (st *state) checkVersion(input string) error {
 	if input == st.version.String() {
 		return nil

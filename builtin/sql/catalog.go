@@ -118,7 +118,7 @@ func (d *database) listUntilQuiet() {
 	}
 }
 
-// complete is middleware that delays resources/list until the first listing
+// waitForTables is middleware that delays resources/list until the first listing
 // is done.
 func (d *database) waitForTables(next mcp.Handler) mcp.Handler {
 	return mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
@@ -138,7 +138,7 @@ func (d *database) waitForTables(next mcp.Handler) mcp.Handler {
 	})
 }
 
-// show adds the tables as resources and removes those that no longer exist.
+// updateResources adds the tables as resources and removes those that no longer exist.
 func (d *database) updateResources(tables []engine.Table) {
 	c := &d.catalog
 	c.mu.Lock()

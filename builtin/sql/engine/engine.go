@@ -19,7 +19,7 @@ type Database interface {
 	// Product returns the name of the engine, such as "PostgreSQL".
 	Product() string
 
-	// Place returns a description of the database without secrets, for people.
+	// Location returns a description of the database without secrets.
 	Location() string
 
 	// Dialect returns one sentence for the model about how to write
