@@ -9,7 +9,7 @@
 //
 // The flow of a request is:
 //
-//	credentials   one Authorization header, Bearer or DPoP      credentials.go
+//	credentials   one Authorization header, Bearer or DPoP      identity.go
 //	identity      a Verifier returns the principal              jwt.go, introspect.go, apikey.go
 //	possession    a token bound to a key needs a proof          dpop.go
 //	scopes        those of every request and of this one        scopes.go, operation.go

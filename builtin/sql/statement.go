@@ -1,10 +1,14 @@
 package sql
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/tenon-mcp/tenon/builtin/sql/engine"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -102,4 +106,106 @@ func (d *database) approve(c *mcp.Call, in statement) error {
 		return errors.New("the user declined; nothing was run")
 	}
 	return nil
+}
+
+type query struct {
+	SQL     string            `json:"sql" doc:"one statement that reads, such as SELECT … or WITH …" schema:"minLength=1,maxLength=1000000"`
+	Params  []json.RawMessage `json:"params,omitzero" doc:"values for the placeholders, in order; types are kept, {\"base64\": \"…\"} is binary. Prefer them to values in the statement" schema:"maxItems=1000"`
+	Limit   int               `json:"limit,omitzero" doc:"maximum number of rows" schema:"minimum=1,maximum=10000,default=100"`
+	Offset  int               `json:"offset,omitzero" doc:"number of rows to skip; the statement runs again, so use ORDER BY" schema:"minimum=0"`
+	Format  string            `json:"format,omitzero" doc:"table for text, rows for JSON, or both" schema:"enum=both|table|rows,default=both"`
+	Explain bool              `json:"explain,omitzero" doc:"return the query plan instead of the rows, without running the query"`
+	Timeout int               `json:"timeoutSeconds,omitzero" doc:"cancel the query after this time; the server's own limit still applies" schema:"minimum=1"`
+}
+
+func (d *database) runQuery(ctx context.Context, c *mcp.Call, in query) (Rows, error) {
+	params, err := readParams(in.SQL, in.Params)
+	if err != nil {
+		return Rows{}, err
+	}
+	p := &page{skip: in.Offset, maxRows: min(in.Limit, d.MaxRows), maxBytes: d.MaxBytes, format: in.Format}
+	err = d.limited(ctx, c, in.Timeout, func(ctx context.Context) error {
+		return d.engine.Read(ctx, engine.Query{SQL: in.SQL, Params: params, Explain: in.Explain}, p)
+	})
+	if err != nil {
+		return Rows{}, err
+	}
+	return p.result(), nil
+}
+
+// readParams converts JSON to parameter values and keeps types: integers
+// stay exact, a fraction with more digits than a float64 is a decimal,
+// {"base64": "…"} is binary, and other objects and lists are JSON.
+func readParams(sql string, raw []json.RawMessage) ([]any, error) {
+	if strings.ContainsRune(sql, 0) {
+		return nil, &engine.Refusal{Why: "the statement contains a NUL character"} // engines would end the statement there
+	}
+	params := make([]any, len(raw))
+	for i, r := range raw {
+		p, err := readParam(bytes.TrimSpace(r))
+		if err != nil {
+			return nil, fmt.Errorf("params[%d]: %w", i, err)
+		}
+		params[i] = p
+	}
+	return params, nil
+}
+
+func readParam(raw []byte) (any, error) {
+	switch {
+	case len(raw) == 0 || string(raw) == "null":
+		return nil, nil
+	case string(raw) == "true":
+		return true, nil
+	case string(raw) == "false":
+		return false, nil
+	case raw[0] == '"':
+		var s string
+		err := mcp.Unmarshal(raw, &s)
+		return s, err
+	case raw[0] == '{':
+		return objectParam(raw)
+	case raw[0] == '[':
+		return engine.JSON(raw), nil
+	}
+	return number(string(raw))
+}
+
+func objectParam(raw []byte) (any, error) {
+	var o map[string]json.RawMessage
+	if err := mcp.Unmarshal(raw, &o); err != nil {
+		return nil, err
+	}
+	text, ok := o["base64"]
+	if !ok || len(o) != 1 {
+		return engine.JSON(raw), nil
+	}
+	var s string
+	if err := mcp.Unmarshal(text, &s); err != nil {
+		return nil, err
+	}
+	b, err := base64.StdEncoding.DecodeString(s)
+	if err != nil {
+		return nil, fmt.Errorf("invalid base64: %w", err)
+	}
+	return engine.Bytes{Head: b, Size: int64(len(b))}, nil
+}
+
+// digitsOfFloat is the number of decimal digits that a float64 always keeps.
+const digitsOfFloat = 15
+
+func number(s string) (any, error) {
+	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return n, nil
+	}
+	whole := !strings.ContainsAny(s, ".eE")
+	digits := len(strings.TrimLeft(strings.NewReplacer("-", "", ".", "").Replace(s), "0"))
+	f, err := strconv.ParseFloat(s, 64)
+	switch {
+	case whole, err == nil && digits > digitsOfFloat && !strings.ContainsAny(s, "eE"):
+		return engine.Decimal(s), nil
+	case err != nil:
+		return nil, fmt.Errorf("%s is not a valid number", s)
+	}
+	return f, nil
 }

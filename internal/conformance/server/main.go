@@ -5,12 +5,14 @@ package main
 
 import (
 	"context"
+	"encoding/base64"
 	"flag"
 	"fmt"
 	"log"
 	"net"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 	"time"
 
@@ -54,3 +56,78 @@ func newServer() (*server.Server, error) {
 
 // nothing is the arguments of a tool that takes none.
 type nothing struct{}
+
+// addChangeTools adds the tools that change the lists of the server: each call
+// adds or removes a feature in turn.
+func addChangeTools(s *server.Server) {
+	var mu sync.Mutex
+	const extra = "test_extra"
+	server.AddTool(s, "test_trigger_tool_change", "Adds a tool, or removes it again.", func(context.Context, *mcp.Call, nothing) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if s.RemoveTools(extra) == 0 {
+			server.AddTool(s, extra, "Comes and goes.", func(context.Context, *mcp.Call, nothing) (string, error) { return "here", nil }, nil)
+		}
+		return "The tools have changed.", nil
+	}, nil)
+	server.AddTool(s, "test_trigger_prompt_change", "Adds a prompt, or removes it again.", func(context.Context, *mcp.Call, nothing) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if s.RemovePrompts(extra) == 0 {
+			server.AddPrompt(s, extra, "Comes and goes.", func(context.Context, *mcp.Call, nothing) (string, error) { return "here", nil }, nil)
+		}
+		return "The prompts have changed.", nil
+	}, nil)
+}
+
+// addNotificationTools adds the tools that send notifications.
+func addNotificationTools(s *server.Server) {
+	server.AddTool(s, "test_tool_with_logging", "Logs three lines while it runs.", func(ctx context.Context, c *mcp.Call, _ nothing) (string, error) {
+		log := server.Logger(c, "test_tool_with_logging")
+		log.Info("Tool execution started")
+		pause(ctx, 50*time.Millisecond)
+		log.Info("Tool processing data")
+		pause(ctx, 50*time.Millisecond)
+		log.Info("Tool execution completed")
+		return "Three lines were logged.", nil
+	}, nil)
+	server.AddTool(s, "test_logging_tool", "Logs one line, for callers that want log lines.", func(_ context.Context, c *mcp.Call, _ nothing) (string, error) {
+		server.Logger(c, "test_logging_tool").Info("This line is for those who asked for it.")
+		return "One line was logged.", nil
+	}, nil)
+	server.AddTool(s, "test_tool_with_progress", "Reports progress three times.", func(ctx context.Context, c *mcp.Call, _ nothing) (string, error) {
+		server.Progress(c, 0, 100, "begun")
+		pause(ctx, 50*time.Millisecond)
+		server.Progress(c, 50, 100, "half done")
+		pause(ctx, 50*time.Millisecond)
+		server.Progress(c, 100, 100, "done")
+		return "Progress was reported.", nil
+	}, nil)
+	server.AddTool(s, "test_reconnection", "Lets the client go while it runs; the client comes back for the result.", func(ctx context.Context, c *mcp.Call, _ nothing) (string, error) {
+		c.Notify(mcp.Notification{Method: mcp.NotificationRelease})
+		pause(ctx, 100*time.Millisecond)
+		return "Reconnection test completed successfully", nil
+	}, nil)
+}
+
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+}
+
+var (
+	// pixel is a PNG of one red point.
+	pixel = decoded("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC")
+	// silence is a WAV of one millisecond.
+	silence = decoded("UklGRiwAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQgAAACAgICAgICAgA==")
+)
+
+func decoded(text string) []byte {
+	data, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		panic(err)
+	}
+	return data
+}
