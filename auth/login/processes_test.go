@@ -114,7 +114,7 @@ func TestNoRefreshWithoutTheLock(t *testing.T) {
 	w.wantOK(w.client(func(o *Options) { o.Store, o.Authorize = store, nobody(t) }))
 	w.wantCount(0, "issuer POST /token")
 	keptToken(t, w, store, func(tok *token) { tok.Expires = time.Now().Add(-time.Second) })
-	w.wantError(w.client(func(o *Options) { o.Store, o.Authorize = store, nobody(t) }), "kept the lock for too long")
+	w.wantError(w.client(func(o *Options) { o.Store, o.Authorize = store, nobody(t) }), "held the lock for too long")
 	w.wantCount(0, "issuer POST /token")
 	if err := store.Delete(t.Context(), "token "+w.url()); err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@
 //	credentials   one Authorization header, Bearer or DPoP      identity.go
 //	identity      a Verifier returns the principal              jwt.go, introspect.go, apikey.go
 //	possession    a token bound to a key needs a proof          dpop.go
-//	scopes        those of every request and of this one        scopes.go, operation.go
+//	scopes        those of every request and of this one        operation.go
 //	handler       with the principal, without the token         guard.go
 //
 // If a step fails, the Guard responds with a challenge that tells the client

@@ -37,10 +37,10 @@ type Locker interface {
 }
 
 // ErrNotFound is the error for a key without a secret.
-var ErrNotFound = errors.New("nothing is secrets under this key")
+var ErrNotFound = errors.New("no secret is stored under this key")
 
 // ErrLocked says that another caller has held a lock for too long.
-var ErrLocked = errors.New("another program has secrets the lock for too long: try again later")
+var ErrLocked = errors.New("another program has held the lock for too long; try again later")
 
 // A Secret is bytes that must not be shown. However it is printed, logged or
 // encoded, only the word for it appears; convert it to []byte to use it.
