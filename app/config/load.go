@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -65,9 +66,7 @@ func Load(o *Options) (*Config, error) {
 }
 
 func (o *Options) fill() (err error) {
-	if o.Dir == "" {
-		o.Dir = "."
-	}
+	o.Dir = cmp.Or(o.Dir, ".")
 	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
 		return fmt.Errorf("find the current folder: %w", err)
 	}

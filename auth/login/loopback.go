@@ -1,6 +1,7 @@
 package login
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,9 +75,7 @@ func (l *Loopback) open(fixed, preferred string) (*callbackListener, error) {
 
 func (l *Loopback) listenFor(listener net.Listener, redirect *url.URL) *callbackListener {
 	path := redirect.Path
-	if path == "" {
-		path = "/"
-	}
+	path = cmp.Or(path, "/")
 	return &callbackListener{
 		loopback: l, redirect: redirect.String(), path: path, listener: listener,
 		hosts: [2]string{redirect.Host, "127.0.0.1:" + redirect.Port()},

@@ -1,6 +1,7 @@
 package login
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -147,9 +148,7 @@ func (p *endpoint) register(ctx context.Context, s *server, redirect string) (*C
 		return nil, notRegistration("", fmt.Errorf("invalid response of the registration endpoint of %s: %w", fetch.Redact(s.Issuer), err))
 	}
 	r.Issuer, r.RedirectURIs = s.Issuer, []string{redirect}
-	if r.AuthMethod == "" {
-		r.AuthMethod = method
-	}
+	r.AuthMethod = cmp.Or(r.AuthMethod, method)
 	if r.ClientSecret == "" {
 		r.AuthMethod = authNone
 	}

@@ -1,6 +1,7 @@
 package login
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,9 +46,7 @@ func New(o *Options) *Transport {
 		o = &Options{}
 	}
 	t := &Transport{opts: *o, base: o.Base, store: o.Store, pages: o.Pages, places: map[string]*endpoint{}, provers: map[string]*storedProver{}}
-	if t.pages == nil {
-		t.pages = &PageLimit{}
-	}
+	t.pages = cmp.Or(t.pages, &PageLimit{})
 	if t.base == nil {
 		t.base = http.DefaultTransport
 	}

@@ -1,6 +1,7 @@
 package protect
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -55,9 +56,7 @@ func APIKeys(keys map[string]mcp.Principal) (Verifier, error) {
 		if principal.ID == "" {
 			return nil, fmt.Errorf("protect: the principal of API key %s… has no ID", hash[:len(keyPrefix)+8])
 		}
-		if principal.Issuer == "" {
-			principal.Issuer = ownIssuer
-		}
+		principal.Issuer = cmp.Or(principal.Issuer, ownIssuer)
 		v = append(v, apiKey{tokenHash(sum), &Identity{Principal: principal}})
 	}
 	return v, nil

@@ -1,6 +1,7 @@
 package protect
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -70,9 +71,7 @@ func Introspection(options *IntrospectionOptions) (Verifier, error) {
 	if !o.OnlyOurs && (len(o.Audiences) == 0 || slices.Contains(o.Audiences, "")) {
 		return nil, errors.New("protect: introspection needs Audiences; without them it would accept tokens for other resources")
 	}
-	if o.CacheFor == 0 {
-		o.CacheFor = defaultCache
-	}
+	o.CacheFor = cmp.Or(o.CacheFor, defaultCache)
 	o.CacheFor = min(o.CacheFor, longestCache)
 	if o.Fetch == nil {
 		o.Fetch = fetch.New(nil)

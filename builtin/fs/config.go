@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -102,9 +103,7 @@ func (c Config) complete() (Config, error) {
 			return c, fmt.Errorf("AllowSensitive: unknown name %q; use %s, or * for all", name, strings.Join(sensitive, ", "))
 		}
 	}
-	if c.Log == nil {
-		c.Log = slog.Default()
-	}
+	c.Log = cmp.Or(c.Log, slog.Default())
 	if len(c.Roots) > 0 {
 		return c, nil
 	}

@@ -3,6 +3,7 @@ package fs
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -74,12 +75,7 @@ func newGlobs(patterns []string) ([]*glob, error) {
 }
 
 func anyMatches(globs []*glob, rel string) bool {
-	for _, g := range globs {
-		if g.match(rel) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(globs, func(g *glob) bool { return g.match(rel) })
 }
 
 // pathExpression returns the regular expression of a pattern without braces.

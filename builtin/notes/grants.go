@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
@@ -131,12 +132,7 @@ func (a access) has(name string, write bool) bool {
 	if a.everything {
 		return true
 	}
-	for _, g := range a.grants {
-		if (g.Write || !write) && inside(name, g.Folder) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.grants, func(g Grant) bool { return (g.Write || !write) && inside(name, g.Folder) })
 }
 
 // inside reports whether a path is in a folder; every path is in "".

@@ -200,8 +200,6 @@ func newNote(name string, info fs.FileInfo, f *facts, ver version) *note {
 	if f != nil {
 		n.title, n.tags, n.aliases, n.links = f.title, f.tags, f.aliases, f.links
 	}
-	if n.title == "" {
-		n.title = baseName(name)
-	}
+	n.title = cmp.Or(n.title, baseName(name))
 	return n
 }

@@ -127,12 +127,7 @@ func goroutines() []goroutine {
 }
 
 func isPermanent(entry string) bool {
-	for _, p := range permanent {
-		if strings.Contains(entry, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(permanent, func(p string) bool { return strings.Contains(entry, p) })
 }
 
 // allStacks returns the stacks of all goroutines, the caller's first.

@@ -1,6 +1,7 @@
 package llmtest
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -75,9 +76,7 @@ func (chat) refusal(status int, message string) any { return openaiRefusal(statu
 
 func openaiRefusal(status int, message string) any {
 	kind := map[int]string{400: "invalid_request_error", 401: "invalid_request_error", 404: "invalid_request_error", 429: "rate_limit_error"}[status]
-	if kind == "" {
-		kind = "server_error"
-	}
+	kind = cmp.Or(kind, "server_error")
 	var code any
 	if status == 401 {
 		code = "invalid_api_key"

@@ -1,6 +1,7 @@
 package llmtest
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -85,9 +86,7 @@ func (messages) fail(message string) (string, any) {
 
 func (messages) refusal(status int, message string) any {
 	kind := map[int]string{400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large", 429: "rate_limit_error", 529: "overloaded_error"}[status]
-	if kind == "" {
-		kind = "api_error"
-	}
+	kind = cmp.Or(kind, "api_error")
 	return object{"type": "error", "error": object{"type": kind, "message": message}, "request_id": "req_01"}
 }
 
