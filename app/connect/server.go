@@ -350,3 +350,10 @@ func (s *Server) stop() error {
 	}
 	return nil
 }
+
+// noWatcher is a Watcher that does nothing.
+type noWatcher struct{}
+
+func (noWatcher) Frame(jsonrpc.Direction, []byte)                       {}
+func (noWatcher) Stderr(string)                                         {}
+func (noWatcher) RoundTripper(next http.RoundTripper) http.RoundTripper { return next }

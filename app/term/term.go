@@ -6,7 +6,7 @@
 //	host, servers    report without waiting          Feed
 //	Feed             queues them in order            feed.go
 //	screen           handles them in one goroutine   screen.go: Update
-//	blocks           messages and calls              block.go, card.go, stream.go
+//	blocks           messages and calls              block.go, card.go
 //	questions        what the user decides           question*.go
 //	panes            servers, wire, lists            pane*.go
 //	View             lines that fit, and a cursor    view.go

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/host"
@@ -314,4 +315,24 @@ func webAddress(s string) string {
 		return s
 	}
 	return ""
+}
+
+// A frameList collects the frames of one connection.
+type frameList struct {
+	mu     sync.Mutex
+	frames []eraFrame
+}
+
+func (l *frameList) see(sent bool, frame []byte) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.frames) < 200 {
+		l.frames = append(l.frames, eraFrame{sent, string(frame)})
+	}
+}
+
+func (l *frameList) all() []eraFrame {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]eraFrame{}, l.frames...)
 }

@@ -2,13 +2,23 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"slices"
+	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/app/llm"
+	"github.com/tenon-mcp/tenon/app/llm/choose"
 	"github.com/tenon-mcp/tenon/app/sample"
+	"github.com/tenon-mcp/tenon/app/wirelog"
+	"github.com/tenon-mcp/tenon/app/workspace"
+	"github.com/tenon-mcp/tenon/internal/redact"
+	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
 )
 
 // A pageRun holds the flags of up and inspect.
@@ -141,4 +151,86 @@ func (p *program) ownServers() ([]config.Server, error) {
 		all = append(all, s)
 	}
 	return all, nil
+}
+
+// eraWatch reports the frames of one connection, without secrets.
+type eraWatch struct {
+	*wirelog.Wire
+	known *redact.Values
+	see   func(sent bool, frame []byte)
+}
+
+func (e eraWatch) Frame(d jsonrpc.Direction, frame []byte) {
+	e.see(d == jsonrpc.Out, e.known.JSON(frame))
+	e.Wire.Frame(d, frame)
+}
+
+// inEra opens a second connection to a server with a chosen revision.
+func (p *program) inEra(ctx context.Context, w *workspace.Workspace, server string, r mcp.Revision, see func(bool, []byte)) (mcp.Handler, func() error, error) {
+	one := w.Fleet.Get(server)
+	if one == nil {
+		return nil, nil, fmt.Errorf("no server %q", server)
+	}
+	entry := one.Entry()
+	s, err := connect.Open(ctx, entry, &connect.Options{
+		Client: w.Host.ClientOptions(server), Builtin: openBuiltin, Known: r, Once: true, NoLogin: true, Secrets: &p.secrets,
+		Watch: func(name string) connect.Watcher {
+			return eraWatch{w.Log.Wire(fmt.Sprintf("%s (%s)", name, r)), &p.secrets, see}
+		},
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, s.Close, nil
+}
+
+// A modelRegistry opens the models that the page offers, and closes a model when
+// another replaces it.
+type modelRegistry struct {
+	p    *program
+	mu   sync.Mutex
+	open *choose.Choice
+}
+
+func (m *modelRegistry) list(ctx context.Context) []string {
+	names := []string{"none"}
+	for _, f := range choose.Survey(ctx, nil) {
+		if f.Problem != "" {
+			continue
+		}
+		if len(f.Models) == 0 {
+			names = append(names, f.Provider)
+		}
+		for _, one := range f.Models {
+			names = append(names, f.Provider+"/"+one)
+		}
+	}
+	return names
+}
+
+func (m *modelRegistry) choose(ctx context.Context, name string) (llm.Model, error) {
+	c, err := m.p.choose(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	m.mu.Lock()
+	old := m.open
+	m.open = c
+	m.mu.Unlock()
+	return c.Model, closeChoice(old)
+}
+
+func (m *modelRegistry) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err := closeChoice(m.open); err != nil {
+		m.p.note("%v", err)
+	}
+}
+
+func closeChoice(c *choose.Choice) error {
+	if c == nil || c.Close == nil {
+		return nil
+	}
+	return c.Close()
 }
