@@ -320,7 +320,7 @@ func (h *Host) tooMany(list []llm.Tool, info llm.Info) bool {
 	return len(list) > manyTools || info.Context > 0 && float64(tokens) > max(fewTokens, manyShare*float64(info.Context))
 }
 
-// When the model searches, unless the person says otherwise.
+// Above these limits the model has to search, unless configured otherwise.
 const (
 	manyTools = 40
 	manyShare = 0.03 // of the context

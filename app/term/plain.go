@@ -137,8 +137,8 @@ func (p *plain) line(text string) error {
 	return err
 }
 
-// send sends a message to the model. Events report the outcome. Text that nobody
-// typed is not parsed.
+// send sends a message to the model. Events report the outcome. Text that was
+// not typed is not parsed.
 func (p *plain) send(text string, typed bool) {
 	data := ""
 	if !typed {

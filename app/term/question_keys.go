@@ -10,16 +10,16 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// How a question is answered, so that nothing a person types ahead answers it:
+// How a question is answered, so that nothing typed ahead answers it:
 //
-//	a question appears    keys go on to the input, as before
+//	a question appears    keys still go to the input
 //	Enter on an empty
-//	line, or Ctrl-G       the person goes to the question; nothing is picked
+//	line, or Ctrl-G       the question gets the focus; nothing is picked
 //	right, left           pick an option
-//	Enter                 takes the option that is picked
+//	Enter                 takes the picked option
 //	a letter              goes back to the input, and is typed there
 //
-// No letter ever answers. The next question has to be gone to again.
+// No letter ever answers. The next question does not get the focus by itself.
 
 // goToQuestion moves the focus to the first question, or opens what waits for the
 // user.

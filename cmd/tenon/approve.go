@@ -40,7 +40,7 @@ func (p *program) named(ctx context.Context, name string) (config.Server, error)
 	if err != nil {
 		return entry, usageError{err}
 	}
-	entry.Disabled = false // the person has named it
+	entry.Disabled = false // the user has named it
 	return p.approve(ctx, entry, approved)
 }
 

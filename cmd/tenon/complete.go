@@ -20,7 +20,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// Completion for the person's own shell. The flow of a Tab is: the script of the
+// Completion for the user's shell. The flow of a Tab is: the script of the
 // shell (complete_scripts.go) runs tenon __complete with the words of the line;
 // cobra finds the command or flag that the cursor is at and calls a function
 // that this file sets; what it returns, filtered, goes back to the script.
@@ -315,7 +315,7 @@ func (p *program) approved(name string) (config.Server, error) {
 	if err != nil {
 		return entry, err
 	}
-	entry.Disabled = false // the person has named it
+	entry.Disabled = false // the user has named it
 	approvals, v, err := p.verdict(entry)
 	if err != nil {
 		return entry, err
