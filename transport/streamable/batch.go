@@ -11,7 +11,7 @@ import (
 	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
 
-// batch serves several messages in one body, which one revision knows.
+// batch serves a batch of a legacy client.
 func (s *sessions) batch(w http.ResponseWriter, r *http.Request, body []byte) {
 	if s.h.server.ModernOnly() || r.Header.Get(httpheader.Session) == "" {
 		writeJSON(w, http.StatusBadRequest, era.Fail(nil, mcp.CodeInvalidRequest, "a batch is not allowed here: send one message at a time").Append(nil))
@@ -27,25 +27,25 @@ func (s *sessions) batch(w http.ResponseWriter, r *http.Request, body []byte) {
 		return
 	}
 	if slices.ContainsFunc(items, func(it jsonrpc.BatchItem) bool {
-		return it.Err == nil && it.IsResponse() && !ses.asked(&it.Message)
+		return it.Err == nil && it.IsResponse() && !ses.hasSent(&it.Message)
 	}) {
 		s.release(ses)
-		refuse(w, http.StatusMisdirectedRequest, notAskedHere)
+		refuse(w, http.StatusMisdirectedRequest, unknownResponse)
 		return
 	}
 	ctx, cancel := context.WithCancel(&detached{r.Context(), r.Header})
 	p := s.h.guard.Principal(r)
 	st := s.newStream(ctx, cancel, ses, r)
-	s.long(w, r, st, func() {
-		answer := together(s.answerAll(ctx, p, st, items))
+	s.serveStream(w, r, st, func() {
+		answer := joinResponses(s.serveAll(ctx, p, st, items))
 		cancel()
 		s.release(ses)
 		st.close(answer)
 	})
 }
 
-// decodeBatch reads a batch of a session whose revision allows batches, or
-// answers the request and reports false.
+// decodeBatch decodes a batch if the revision of the session allows batches.
+// Otherwise it refuses the request and reports false.
 func decodeBatch(w http.ResponseWriter, ses *era.Session, body []byte) ([]jsonrpc.BatchItem, bool) {
 	if err := ses.Batches(); err != nil {
 		writeJSON(w, http.StatusBadRequest, era.Fail(nil, mcp.CodeInvalidRequest, err.Error()).Append(nil))
@@ -59,9 +59,9 @@ func decodeBatch(w http.ResponseWriter, ses *era.Session, body []byte) ([]jsonrp
 	return items, true
 }
 
-// answerUnserved reports whether a message of a batch is not served, and
-// returns the answer to it, if it has one.
-func answerUnserved(it *jsonrpc.BatchItem) (answer []era.Response, done bool) {
+// rejectItem reports whether a message of a batch is not served, and returns the
+// response to it, if any.
+func rejectItem(it *jsonrpc.BatchItem) (response []era.Response, done bool) {
 	bad, _ := it.Err.(*jsonrpc.DecodeError)
 	switch {
 	case bad != nil && bad.NeedsNoResponse():
@@ -74,8 +74,8 @@ func answerUnserved(it *jsonrpc.BatchItem) (answer []era.Response, done bool) {
 	return nil, false
 }
 
-// together is the answer to a batch, nil if nothing in it has one.
-func together(answers []era.Response) *era.Response {
+// joinResponses returns the response to a batch, nil if there are none.
+func joinResponses(answers []era.Response) *era.Response {
 	if len(answers) == 0 {
 		return nil
 	}
@@ -93,19 +93,19 @@ func together(answers []era.Response) *era.Response {
 
 const maxBatch = 100
 
-// answerAll serves the messages of a batch in their order. A client that goes
-// away has cancelled nothing, as with a single request, and may come back.
-func (s *sessions) answerAll(ctx context.Context, p *mcp.Principal, st *stream, items []jsonrpc.BatchItem) (answers []era.Response) {
+// serveAll serves the messages of a batch in order. A client that disconnects
+// cancels nothing and may resume, as with a single request.
+func (s *sessions) serveAll(ctx context.Context, p *mcp.Principal, st *stream, items []jsonrpc.BatchItem) (answers []era.Response) {
 	for i := range items {
 		it := &items[i]
-		unserved, done := answerUnserved(it)
+		unserved, done := rejectItem(it)
 		switch {
 		case done:
 			answers = append(answers, unserved...)
 		case !it.IsRequest():
-			s.told(st.ses, &it.Message)
+			s.receive(st.ses, &it.Message)
 		default:
-			if a, ok := s.answerOne(ctx, p, st, &it.Message); ok {
+			if a, ok := s.serveOne(ctx, p, st, &it.Message); ok {
 				answers = append(answers, a)
 			}
 		}
@@ -113,12 +113,12 @@ func (s *sessions) answerAll(ctx context.Context, p *mcp.Principal, st *stream, 
 	return answers
 }
 
-// answerOne serves one request of a batch; who cancels it gets no answer.
-func (s *sessions) answerOne(ctx context.Context, p *mcp.Principal, st *stream, m *jsonrpc.Message) (a era.Response, ok bool) {
+// serveOne serves one request of a batch. A cancelled one has no response.
+func (s *sessions) serveOne(ctx context.Context, p *mcp.Principal, st *stream, m *jsonrpc.Message) (a era.Response, ok bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	if !st.ses.begin(m.ID, cancel, st) {
 		cancel()
-		return taken(m.ID), true
+		return idInUse(m.ID), true
 	}
 	defer st.ses.finish(m.ID, cancel)
 	a = st.ses.era.Serve(ctx, m, p, oneOfBatch{st, ctx})
@@ -126,8 +126,8 @@ func (s *sessions) answerOne(ctx context.Context, p *mcp.Principal, st *stream, 
 	return a, ctx.Err() == nil
 }
 
-// oneOfBatch is the way back for one request of a batch, whose stream the others
-// share.
+// oneOfBatch is the ReplyWriter for one request of a batch, which shares the
+// stream.
 type oneOfBatch struct {
 	*stream
 	ctx context.Context

@@ -6,15 +6,14 @@ import (
 	"time"
 )
 
-// RequestHeader returns the headers of the HTTP request that brought a call, for
-// a handler or middleware that needs one that is not part of the protocol. The
-// caller must not change them. They are nil if the call did not come over this
-// transport, and for subscriptions. Behind auth/protect they hold no
-// credentials. What a client writes there is not verified: use [mcp.Principal]
-// to know who is calling.
+// RequestHeader returns the headers of the HTTP request of a call, for a handler
+// or middleware that needs a header outside the protocol. The caller must not
+// modify them. They are nil for calls over other transports and for
+// subscriptions. Behind auth/protect they contain no credentials. Headers are
+// not verified: [mcp.Principal] identifies the client.
 //
-// Other values of the request's context, such as those that middleware for HTTP
-// has put there, are values of ctx as well.
+// Other values of the request's context, such as those of HTTP middleware, are
+// values of ctx as well.
 func RequestHeader(ctx context.Context) http.Header {
 	h, _ := ctx.Value(headerKey{}).(http.Header)
 	return h
@@ -22,8 +21,8 @@ func RequestHeader(ctx context.Context) http.Header {
 
 type headerKey struct{}
 
-// A callContext is the context of a call that a reply answers: that of the
-// request, and its headers. It is the reply itself, so that it costs nothing.
+// A callContext is the context of a call: that of its request, and the headers.
+// It is the reply itself, to save an allocation.
 type callContext reply
 
 func (c *callContext) Deadline() (time.Time, bool) { return c.ctx.Deadline() }
@@ -37,7 +36,7 @@ func (c *callContext) Value(key any) any {
 	return c.ctx.Value(key)
 }
 
-// A detached is context.WithoutCancel of a request's context, and its headers.
+// A detached is context.WithoutCancel of a request's context, and the headers.
 type detached struct {
 	request context.Context
 	header  http.Header

@@ -22,9 +22,8 @@
 //	 modern   headers agree with the body, then serve    exchange.go, headers.go
 //	 legacy   sessions and their requests                session.go, legacy.go, batch.go
 //	          streams, resumption, input requests        get.go, stream.go, inputrequests.go
-//	          disconnected clients                       disconnected.go
-//	          stored state                               store.go, memory.go, eventlog.go
+//	          stored state                               store.go, eventlog.go
 //	          without sessions (Options.Stateless)       stateless.go
 //	context   the context of a call                      context.go
-//	status    JSON-RPC code to HTTP status               status.go
+//	hijacked  streams that stay open                     hijack.go
 package streamable

@@ -12,21 +12,20 @@ type eventLog struct {
 	all      list.List // of *savedEvent
 	size     int
 	streams  map[streamKey]*savedStream
-	sessions map[string]*savedStream // one of each session's, from which one gets to the others
+	sessions map[string]*savedStream // the first in the list of each session
 }
 
 type streamKey struct{ session, name string }
 
-// A savedStream is the events of one stream that are kept, the oldest first.
+// A savedStream holds the stored events of one stream, the oldest first.
 type savedStream struct {
 	streamKey
 	events     []*savedEvent
-	floor      int64        // who has heard this one has missed nothing that is not kept
+	floor      int64        // the events after this number are complete
 	prev, next *savedStream // of the same session
 }
 
-// streamOverhead is about what a stream costs in which there is something,
-// beside its events: itself, and its places in the maps.
+// streamOverhead estimates the bytes of a stream besides its events.
 const streamOverhead = 200
 
 func (s *savedStream) size() int { return len(s.name) + streamOverhead }
@@ -42,12 +41,11 @@ func (e *savedEvent) size() int { return len(e.data) + overhead }
 
 func (e *savedEvent) id() string { return eventID(e.stream.name, e.number) }
 
-// eventID is the name of the stream and the number.
 func eventID(stream string, number int64) string {
 	return stream + "-" + strconv.FormatInt(number, 10)
 }
 
-// add keeps an event under a number that grows with each event of its session.
+// add stores an event. Its number grows with each event of the session.
 func (l *eventLog) add(session, stream string, number int64, data []byte) (id string) {
 	key := streamKey{session, stream}
 	s := l.streams[key]
@@ -64,7 +62,7 @@ func (l *eventLog) add(session, stream string, number int64, data []byte) (id st
 	return e.id()
 }
 
-// open keeps a stream in which there will be something.
+// open adds a stream.
 func (l *eventLog) open(s *savedStream) {
 	if l.streams == nil {
 		l.streams, l.sessions = map[streamKey]*savedStream{}, map[string]*savedStream{}
@@ -77,7 +75,7 @@ func (l *eventLog) open(s *savedStream) {
 	l.size += s.size()
 }
 
-// close forgets a stream in which there is nothing any more.
+// close removes an empty stream.
 func (l *eventLog) close(s *savedStream) {
 	delete(l.streams, s.streamKey)
 	if s.next != nil {
@@ -94,7 +92,7 @@ func (l *eventLog) close(s *savedStream) {
 	l.size -= s.size()
 }
 
-// shrink forgets the oldest events until the rest is small enough.
+// shrink drops the oldest events until the size is within limit.
 func (l *eventLog) shrink(limit int) {
 	for l.size > limit {
 		e := l.all.Back().Value.(*savedEvent)
@@ -113,7 +111,7 @@ func (l *eventLog) remove(e *savedEvent) {
 	l.size -= e.size()
 }
 
-// drop forgets the events of a session.
+// drop removes the events of a session.
 func (l *eventLog) drop(session string) {
 	for s := l.sessions[session]; s != nil; s = l.sessions[session] {
 		for _, e := range s.events {
@@ -123,8 +121,7 @@ func (l *eventLog) drop(session string) {
 	}
 }
 
-// after returns the events of a stream that came after one of it, if they are
-// all there.
+// after returns the events after the one with this id, if all are stored.
 func (l *eventLog) after(session, id string) (stream string, events []StoredEvent, ok bool) {
 	i := strings.LastIndexByte(id, '-')
 	if i < 0 {

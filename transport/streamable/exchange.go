@@ -9,7 +9,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// exchange serves one request or notification of the newest revision.
+// exchange serves one modern request or notification.
 func (s *Handler) exchange(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) (rest longPoll) {
 	version, named := era.NamedRevision(m)
 	if err := checkHeaders(r.Header, version, named); err != nil {
@@ -45,18 +45,34 @@ func (s *Handler) exchange(w http.ResponseWriter, r *http.Request, m *jsonrpc.Me
 	return nil
 }
 
-// serveModern serves a request for as long as the client is there.
+// serveModern serves a request. A client that disconnects cancels it.
 func (s *Handler) serveModern(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, p *mcp.Principal, headers map[string]string) {
 	out := s.newReply(r.Context(), w)
 	out.jsonOnly, out.header = !acceptsEvents(r.Header), r.Header
 	a := s.server.ServeModern((*callContext)(out), m, p, era.ReplyWriter{Notify: out.notification, Headers: headers})
-	out.answerIfThere(&a)
+	out.respondIfConnected(&a)
 	out.close()
 }
 
-// mismatch answers a request whose headers and body disagree.
+// mismatch refuses a request whose headers and body disagree.
 func (s *Handler) mismatch(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, err error) {
-	s.record(r, slog.LevelWarn, "invalid message", slog.String("reason", "headers and body disagree"))
+	s.logRequest(r, slog.LevelWarn, "invalid message", slog.String("reason", "headers and body disagree"))
 	a := era.Fail(m.ID, mcp.CodeHeaderMismatch, err.Error())
 	writeJSON(w, http.StatusBadRequest, a.Append(nil))
+}
+
+// statusOf returns the HTTP status for the error code of a modern response; 0 is
+// a result. The specification allows 200 and 400 for an error of the call itself,
+// such as an unknown tool; statusOf returns 400 if the request is at fault.
+func statusOf(code int) int {
+	switch code {
+	case 0:
+		return http.StatusOK
+	case mcp.CodeParse, mcp.CodeInvalidRequest, mcp.CodeInvalidParams,
+		mcp.CodeHeaderMismatch, mcp.CodeMissingCapability, mcp.CodeUnsupportedVersion:
+		return http.StatusBadRequest
+	case mcp.CodeMethodNotFound:
+		return http.StatusNotFound
+	}
+	return http.StatusOK
 }

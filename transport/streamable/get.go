@@ -39,7 +39,7 @@ func (s *sessions) get(w http.ResponseWriter, r *http.Request) (rest longPoll) {
 	return func(ctx context.Context, w http.ResponseWriter) {
 		defer s.release(ses)
 		defer release()
-		v := new(visit)
+		v := new(clientConn)
 		v.out.h, v.out.w, v.out.ctx = s.h, w, ctx
 		defer v.out.close()
 		if present {
@@ -67,7 +67,7 @@ const cannotResume = "cannot resume after this Last-Event-ID: it is unknown, or 
 
 // resume sends the events of a stream after the last one that the client has, and
 // those still to come.
-func (s *sessions) resume(ctx context.Context, ses *session, v *visit, last string) {
+func (s *sessions) resume(ctx context.Context, ses *session, v *clientConn, last string) {
 	out := &v.out
 	name, _, ok := s.store.EventsAfter(ses.id, last)
 	if !ok {
@@ -88,7 +88,7 @@ func (s *sessions) resume(ctx context.Context, ses *session, v *visit, last stri
 		s.replay(ses, out, last) // the stream has ended: the stored events are complete
 		return
 	}
-	if !st.take(v) {
+	if !st.claim(v) {
 		return
 	}
 	if !s.replay(ses, out, last) {
@@ -114,7 +114,7 @@ func (s *sessions) replay(ses *session, out *eventWriter, last string) bool {
 }
 
 // listen connects a client to the stream of the session's changes.
-func (s *sessions) listen(ctx context.Context, ses *session, v *visit) {
+func (s *sessions) listen(ctx context.Context, ses *session, v *clientConn) {
 	out := &v.out
 	st, isNew := s.changes(ses, v)
 	switch {
@@ -123,7 +123,7 @@ func (s *sessions) listen(ctx context.Context, ses *session, v *visit) {
 		return
 	case isNew:
 		st.detach = ses.era.Attach(st.notify)
-	case !st.take(v):
+	case !st.claim(v):
 		return
 	}
 	out.begin()
@@ -135,7 +135,7 @@ func (s *sessions) listen(ctx context.Context, ses *session, v *visit) {
 // changes returns the stream of the session's changes with a client connected to
 // it. It is nil if the session has ended. The caller delivers the messages of a
 // new one.
-func (s *sessions) changes(ses *session, v *visit) (st *stream, isNew bool) {
+func (s *sessions) changes(ses *session, v *clientConn) (st *stream, isNew bool) {
 	for {
 		ses.mu.Lock()
 		st := ses.pushes
@@ -144,7 +144,7 @@ func (s *sessions) changes(ses *session, v *visit) (st *stream, isNew bool) {
 			ses.mu.Unlock()
 			return nil, false
 		case st == nil:
-			st = &stream{all: s, ses: ses, changes: true, prime: ses.era.Resumes(), visit: v}
+			st = &stream{all: s, ses: ses, changes: true, prime: ses.era.Resumes(), client: v}
 			st.queue.Receive()
 			ses.pushes = st
 			ses.mu.Unlock()
@@ -178,7 +178,7 @@ type lingering struct {
 // linger stores changes for a disconnected client that has an id to resume from.
 // The number of such clients is bounded, as for calls. The caller delivers.
 func (s *sessions) linger(st *stream) {
-	if !st.told || !s.stayBusy(st.ses) {
+	if !st.resumable || !s.stayBusy(st.ses) {
 		s.endChanges(st)
 		return
 	}
@@ -195,7 +195,7 @@ func (s *sessions) linger(st *stream) {
 		}
 	}}
 	st.mu.Lock()
-	isBack := st.visit != nil
+	isBack := st.client != nil
 	if !isBack {
 		st.lingers, st.cancel = l, cancel
 	}
@@ -204,13 +204,13 @@ func (s *sessions) linger(st *stream) {
 		l.stop()
 		return
 	}
-	s.leftAlone(st)
+	s.clientLeft(st)
 }
 
 // endChanges ends a stream of changes to which no client is connected.
 func (s *sessions) endChanges(st *stream) {
 	st.mu.Lock()
-	isBack := st.visit != nil
+	isBack := st.client != nil
 	st.closed = st.closed || !isBack
 	st.mu.Unlock()
 	if isBack {

@@ -89,10 +89,10 @@ type Handler struct {
 	opts   Options
 	guard  *httpguard.Guard
 
-	sessions *sessions
-	taken    takenConns
-	followed subscriptions
-	begun    time.Time // what the times of keep-alive comments count from
+	sessions  *sessions
+	hijacked  hijackedConns
+	listening subscriptions
+	started   time.Time // what the times of keep-alive comments count from
 
 	open context.Context // ends with Shutdown
 	shut context.CancelFunc
@@ -101,7 +101,7 @@ type Handler struct {
 // NewHandler returns a Handler that serves h. The error says which option is
 // invalid.
 func NewHandler(h mcp.Handler, o *Options) (*Handler, error) {
-	s := &Handler{begun: time.Now()}
+	s := &Handler{started: time.Now()}
 	s.open, s.shut = context.WithCancel(context.Background())
 	if o != nil {
 		s.opts = *o
@@ -134,13 +134,13 @@ func NewHandler(h mcp.Handler, o *Options) (*Handler, error) {
 // a few seconds at most for streams with hijacked connections.
 func (s *Handler) Shutdown() {
 	s.shut()
-	s.followed.wake()
+	s.listening.wake()
 	s.sessions.close()
-	s.taken.wait(lastWords)
+	s.hijacked.wait(closeTimeout)
 }
 
-// lastWords bounds the write of the end of a stream.
-const lastWords = 5 * time.Second
+// closeTimeout bounds the write of the end of a stream.
+const closeTimeout = 5 * time.Second
 
 // ServeHTTP serves one request.
 func (s *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -150,7 +150,7 @@ func (s *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// 100 Continue, too. Other writes set their own.
 		rc.SetWriteDeadline(time.Time{})
 	}
-	if rest := s.serve(w, r); rest != nil && s.stay(w, r, rest) {
+	if rest := s.serve(w, r); rest != nil && s.serveLongPoll(w, r, rest) {
 		return // the stream sets its own deadlines
 	}
 	rc.SetWriteDeadline(time.Now().Add(s.opts.WriteIdle)) // for what net/http has not sent yet
@@ -173,7 +173,7 @@ func (s *Handler) serve(w http.ResponseWriter, r *http.Request) (rest longPoll) 
 		s.reject(w, r, no)
 		return nil
 	}
-	if s.opts.CORS && s.guard.Share(w, r, sharing(r)) {
+	if s.opts.CORS && s.guard.Share(w, r, corsRules(r)) {
 		return nil
 	}
 	switch {
@@ -268,7 +268,7 @@ func (s *Handler) message(w http.ResponseWriter, r *http.Request) *jsonrpc.Messa
 	m, err := jsonrpc.Decode(body)
 	if err != nil {
 		bad := err.(*jsonrpc.DecodeError)
-		s.recordInvalid(r, bad)
+		s.logInvalid(r, bad)
 		writeJSON(w, http.StatusBadRequest, jsonrpc.AppendError(nil, bad.ID, &jsonrpc.Error{Code: bad.Code, Message: bad.Reason}))
 		return nil
 	}
@@ -317,9 +317,9 @@ func (s *Handler) reject(w http.ResponseWriter, r *http.Request, no *httpguard.R
 	refuse(w, no.Status, no.Reason)
 }
 
-// sharing returns what pages of listed origins may do. A tool may declare
+// corsRules returns what pages of listed origins may do. A tool may declare
 // headers of any name, so the requested Mcp-Param headers are allowed.
-func sharing(r *http.Request) *httpguard.Sharing {
+func corsRules(r *http.Request) *httpguard.Sharing {
 	headers := "Content-Type, Accept, Authorization, Last-Event-ID, " + httpheader.Version + ", " + httpheader.Method + ", " + httpheader.Name + ", " + httpheader.Session
 	for asked := range strings.SplitSeq(r.Header.Get("Access-Control-Request-Headers"), ",") {
 		asked = strings.TrimSpace(asked)

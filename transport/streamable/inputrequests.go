@@ -21,8 +21,8 @@ type inputRequests struct {
 	open        map[int64]inputRequest
 }
 
-// ask returns the id of a new request and where its response will arrive.
-func (ses *session) ask() (id int64, response inputRequest) {
+// newInputRequest returns the id of a new request and where its response will arrive.
+func (ses *session) newInputRequest() (id int64, response inputRequest) {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
 	q := &ses.inputRequests
@@ -37,24 +37,24 @@ func (ses *session) ask() (id int64, response inputRequest) {
 	return q.last, response
 }
 
-// giveUp removes a request that no call waits for.
-func (ses *session) giveUp(id int64) {
+// dropInputRequest removes a request that no call waits for.
+func (ses *session) dropInputRequest(id int64) {
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
 	delete(ses.inputRequests.open, id)
 }
 
-// asked reports whether this process has sent the request of a response, even if
+// hasSent reports whether this process has sent the request of a response, even if
 // no call waits for it any more.
-func (ses *session) asked(m *jsonrpc.Message) bool {
+func (ses *session) hasSent(m *jsonrpc.Message) bool {
 	id, err := strconv.ParseInt(string(m.ID), 10, 64)
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
 	return err == nil && ses.inputRequests.first < id && id <= ses.inputRequests.last
 }
 
-// answered delivers the client's response to the call that waits for it, if any.
-func (ses *session) answered(m *jsonrpc.Message) {
+// deliverResponse delivers the client's response to the call that waits for it, if any.
+func (ses *session) deliverResponse(m *jsonrpc.Message) {
 	id, err := strconv.ParseInt(string(m.ID), 10, 64)
 	if err != nil {
 		return
@@ -75,13 +75,13 @@ func (st *stream) Ask(ctx context.Context, method string, params []byte) (jsonrp
 	if st.jsonOnly {
 		return jsonrpc.Message{}, mcp.Errorf(mcp.CodeInvalidRequest, "%s needs a stream: the Accept header must list text/event-stream", method)
 	}
-	id, response := st.ses.ask()
+	id, response := st.ses.newInputRequest()
 	st.send(func(dst []byte) []byte { return jsonrpc.AppendRequest(dst, jsonrpc.IntID(id), method, params) })
 	select {
 	case m := <-response:
 		return m, nil
 	case <-ctx.Done():
-		st.ses.giveUp(id)
+		st.ses.dropInputRequest(id)
 		st.send(func(dst []byte) []byte {
 			return jsonrpc.AppendNotification(dst, "notifications/cancelled", append(append([]byte(`{"requestId":`), jsonrpc.IntID(id)...), '}'))
 		})

@@ -72,7 +72,7 @@ func TestHeadOnTakenConnectionHasADeadline(t *testing.T) {
 		}
 		near, far := net.Pipe()
 		ended := make(chan struct{})
-		h.stay(pipeWriter{httptest.NewRecorder(), near}, httptest.NewRequest(http.MethodPost, "/", nil), func(ctx context.Context, w http.ResponseWriter) {
+		h.serveLongPoll(pipeWriter{httptest.NewRecorder(), near}, httptest.NewRequest(http.MethodPost, "/", nil), func(ctx context.Context, w http.ResponseWriter) {
 			defer close(ended)
 			o := &eventWriter{h: h, w: w, ctx: ctx}
 			o.begin()

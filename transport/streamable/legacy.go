@@ -29,17 +29,17 @@ func (s *sessions) post(w http.ResponseWriter, r *http.Request, m *jsonrpc.Messa
 		return
 	}
 	defer s.release(ses)
-	if m.IsResponse() && !ses.asked(m) {
-		refuse(w, http.StatusMisdirectedRequest, notAskedHere)
+	if m.IsResponse() && !ses.hasSent(m) {
+		refuse(w, http.StatusMisdirectedRequest, unknownResponse)
 		return
 	}
-	s.told(ses, m)
+	s.receive(ses, m)
 	w.WriteHeader(http.StatusAccepted)
 }
 
-// notAskedHere is the error for a response whose request this process has not
+// unknownResponse is the error for a response whose request this process has not
 // sent. The status is not 404, on which the client would drop its session.
-const notAskedHere = "no request with this id was sent by this instance of the server: send the response to the instance that sent the request, by routing all requests with the same " + httpheader.Session + " to one instance"
+const unknownResponse = "no request with this id was sent by this instance of the server: send the response to the instance that sent the request, by routing all requests with the same " + httpheader.Session + " to one instance"
 
 // initialize opens a session.
 func (s *sessions) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
@@ -47,8 +47,8 @@ func (s *sessions) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc
 		refuse(w, http.StatusBadRequest, "initialize is a request: it needs an id")
 		return
 	}
-	if len(m.Params) > maxHello {
-		a := era.Fail(m.ID, mcp.CodeInvalidParams, fmt.Sprintf("initialize is too large: a session remembers what the client says of itself, which may have %d bytes", maxHello))
+	if len(m.Params) > maxInitialize {
+		a := era.Fail(m.ID, mcp.CodeInvalidParams, fmt.Sprintf("initialize is too large: a session remembers what the client says of itself, which may have %d bytes", maxInitialize))
 		writeJSON(w, http.StatusBadRequest, a.Append(nil))
 		return
 	}
@@ -67,17 +67,17 @@ func (s *sessions) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc
 	}
 	defer s.release(ses)
 	w.Header().Set(httpheader.Session, ses.id)
-	out.answer(http.StatusOK, &a)
+	out.respond(http.StatusOK, &a)
 }
 
-// maxHello bounds the params of initialize.
-const maxHello = 64 << 10
+// maxInitialize bounds the params of initialize.
+const maxInitialize = 64 << 10
 
-// told handles a notification or a response of the client.
-func (s *sessions) told(ses *session, m *jsonrpc.Message) {
+// receive handles a notification or a response of the client.
+func (s *sessions) receive(ses *session, m *jsonrpc.Message) {
 	switch {
 	case m.IsResponse():
-		ses.answered(m)
+		ses.deliverResponse(m)
 	case m.Method == "notifications/cancelled":
 		if id := rawjson.Lookup(m.Params, "requestId"); id != nil {
 			ses.cancel(jsonrpc.ID(id))
@@ -105,17 +105,17 @@ func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session,
 	if mcp.MayRequireInput(m.Method) {
 		st := s.newStream(ctx, cancel, ses, r)
 		if !ses.begin(m.ID, cancel, st) {
-			s.taken(w, ses, m.ID, cancel)
+			s.refuseID(w, ses, m.ID, cancel)
 			return
 		}
-		s.long(w, r, st, func() {
+		s.serveStream(w, r, st, func() {
 			stack.Grow()
 			st.close(st.call(m, p))
 		})
 		return
 	}
 	if !ses.begin(m.ID, cancel, nil) {
-		s.taken(w, ses, m.ID, cancel)
+		s.refuseID(w, ses, m.ID, cancel)
 		return
 	}
 	defer s.release(ses)
@@ -127,17 +127,17 @@ func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session,
 	cancelled := ctx.Err() != nil
 	ses.finish(m.ID, cancel)
 	if cancelled { // a cancelled request gets no response
-		out.nothing()
+		out.respondEmpty()
 		return
 	}
-	out.answer(http.StatusOK, &a)
+	out.respond(http.StatusOK, &a)
 }
 
-// taken refuses a request that cannot begin.
-func (s *sessions) taken(w http.ResponseWriter, ses *session, id jsonrpc.ID, cancel func()) {
+// refuseID refuses a request that cannot begin.
+func (s *sessions) refuseID(w http.ResponseWriter, ses *session, id jsonrpc.ID, cancel func()) {
 	cancel()
 	s.release(ses)
-	writeJSON(w, http.StatusBadRequest, taken(id).Append(nil))
+	writeJSON(w, http.StatusBadRequest, idInUse(id).Append(nil))
 }
 
 // saveAfter stores a session after a request that may have changed it. If that
@@ -164,17 +164,17 @@ func (st *stream) call(m *jsonrpc.Message, p *mcp.Principal) *era.Response {
 	return &st.response
 }
 
-// long runs serve in a goroutine of its own, since the client may disconnect and
+// serveStream runs serve in a goroutine of its own, since the client may disconnect and
 // resume. The goroutine of the request writes the messages until the client
 // disconnects. serve closes st.
-func (s *sessions) long(w http.ResponseWriter, r *http.Request, st *stream, serve func()) {
+func (s *sessions) serveStream(w http.ResponseWriter, r *http.Request, st *stream, serve func()) {
 	v := &st.first
 	v.out.h, v.out.w, v.out.ctx = s.h, w, r.Context()
-	st.visit = v
+	st.client = v
 	go serve()
 	st.serve(r.Context(), v)
-	v.out.nothing() // if nothing was written
-	v.out.w = nil   // the stream may outlive this request
+	v.out.respondEmpty() // if nothing was written
+	v.out.w = nil        // the stream may detachContext this request
 }
 
 // A notifier is a reply to a request that may not send requests to the client. It
@@ -194,8 +194,8 @@ type discard struct{ *notifier }
 
 func (discard) Notify(era.Notification) {}
 
-// taken returns the response to a request whose id is in use.
-func taken(id jsonrpc.ID) era.Response {
+// idInUse returns the response to a request whose id is in use.
+func idInUse(id jsonrpc.ID) era.Response {
 	return era.Fail(id, mcp.CodeInvalidRequest, "a request with this id is still being served, or the session has ended")
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// listen serves a subscription of the newest era, which ends with the client
-// or with Shutdown.
+// listen serves a modern subscription until the client disconnects or Shutdown is
+// called.
 func (s *Handler) listen(w http.ResponseWriter, m *jsonrpc.Message, p *mcp.Principal, headers map[string]string) longPoll {
 	release, refused := s.server.Subscribe(p)
 	if refused != nil {
@@ -28,37 +28,36 @@ func (s *Handler) listen(w http.ResponseWriter, m *jsonrpc.Message, p *mcp.Princ
 		defer out.close()
 		sub, a := s.subscribe(ctx, m, p, era.ReplyWriter{Notify: out.notification, Headers: headers})
 		if sub == nil {
-			out.answerIfThere(&a)
+			out.respondIfConnected(&a)
 			return
 		}
 		out.hold()
 		s.follow(ctx, sub, out)
 		a = sub.End()
-		out.notify(sub) // what had come before
-		out.answerIfThere(&a)
+		out.notify(sub) // those from before the end
+		out.respondIfConnected(&a)
 	}
 }
 
-// refuseSubscription answers a request for one subscription too many.
+// refuseSubscription refuses a subscription beyond the limit.
 func refuseSubscription(w http.ResponseWriter, id jsonrpc.ID, refused *jsonrpc.Error) {
 	w.Header().Set("Retry-After", "10")
 	writeJSON(w, http.StatusTooManyRequests, jsonrpc.AppendError(nil, id, refused))
 }
 
-// follow sends the notifications of a subscription until the client or the
-// server goes. It is where a stream of the newest era spends its life, so little
-// should be alive above it, and it waits for as few things as it can.
+// follow sends the notifications of a subscription until the client disconnects
+// or the server shuts down. Open streams wait here, so its stack should be small.
 func (s *Handler) follow(ctx context.Context, sub *era.Subscription, out *reply) {
-	s.followed.add(sub)
-	defer s.followed.drop(sub)
+	s.listening.add(sub)
+	defer s.listening.drop(sub)
 	alive := time.AfterFunc(s.opts.KeepAlive, sub.Wake)
 	defer alive.Stop()
-	for !s.isClosing() { // of which followed wakes it
+	for !s.isClosing() { // Shutdown wakes it
 		select {
 		case <-sub.Ready():
 			if lost := out.notify(sub); lost {
 				s.opts.Logger.LogAttrs(ctx, slog.LevelWarn, "stream dropped", slog.String("reason", "too many unread notifications"))
-				return // the client listens again and looks for itself
+				return // the client subscribes again and reads the current state
 			}
 			alive.Reset(out.keepAlive())
 			if out.failed {
@@ -70,7 +69,7 @@ func (s *Handler) follow(ctx context.Context, sub *era.Subscription, out *reply)
 	}
 }
 
-// subscriptions are those of the newest era that are open.
+// subscriptions holds the open modern subscriptions.
 type subscriptions struct {
 	mu  sync.Mutex
 	all map[*era.Subscription]struct{}
@@ -100,17 +99,17 @@ func (s *subscriptions) wake() {
 	}
 }
 
-// tell sends the notifications that wait.
+// notify sends the queued notifications.
 func (o *reply) notify(sub *era.Subscription) (lost bool) {
 	notes, lost := sub.Take()
 	for _, n := range notes {
-		o.built(func(dst []byte) []byte { return sub.Append(dst, n) })
+		o.eventFrom(func(dst []byte) []byte { return sub.Append(dst, n) })
 	}
 	return lost
 }
 
-// subscribe opens a subscription, or serves it until the client or the server
-// goes, if the Handler does not detach.
+// subscribe opens a subscription. If the Handler does not detach it, subscribe
+// serves it to its end.
 func (s *Handler) subscribe(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back era.ReplyWriter) (*era.Subscription, era.Response) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

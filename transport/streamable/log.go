@@ -10,13 +10,13 @@ import (
 	"github.com/tenon-mcp/tenon/jsonrpc"
 )
 
-// record makes a record of a request for the server's operator.
-func (s *Handler) record(r *http.Request, level slog.Level, what string, attrs ...slog.Attr) {
+// logRequest logs an event of a request for the server's operator.
+func (s *Handler) logRequest(r *http.Request, level slog.Level, what string, attrs ...slog.Attr) {
 	attrs = append(attrs, slog.String("method", r.Method), slog.String("remote", r.RemoteAddr))
 	s.opts.Logger.LogAttrs(r.Context(), level, what, attrs...)
 }
 
-// recordNoise returns a func that records panics and calls next, if there is one.
+// logInvalidFrame returns a function that logs panics and calls next, if not nil.
 func (s *Handler) logInvalidFrame(next func(frame []byte, err error)) func(frame []byte, err error) {
 	return func(frame []byte, err error) {
 		s.opts.Logger.LogAttrs(context.Background(), slog.LevelError, "handler failed", slog.Any("error", err))
@@ -26,21 +26,21 @@ func (s *Handler) logInvalidFrame(next func(frame []byte, err error)) func(frame
 	}
 }
 
-// recordDropped records that a client has taken nothing for too long. One that
-// has closed its connection is not worth a record.
-func (s *Handler) recordDropped(err error) {
+// logDropped logs a client that has read nothing for too long. A closed
+// connection is not logged.
+func (s *Handler) logDropped(err error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		s.opts.Logger.LogAttrs(context.Background(), slog.LevelWarn, "stream dropped",
-			slog.String("reason", "the client has taken nothing for "+s.opts.WriteIdle.String()))
+			slog.String("reason", "the client has read nothing for "+s.opts.WriteIdle.String()))
 	}
 }
 
-// recordUnsaved records that the store failed.
-func (s *sessions) recordUnsaved(err error) {
+// logUnsaved logs an error of the store.
+func (s *sessions) logUnsaved(err error) {
 	s.h.opts.Logger.LogAttrs(context.Background(), slog.LevelError, "session not saved", slog.Any("error", err))
 }
 
-// recordInvalid records a message that could not be read.
-func (s *Handler) recordInvalid(r *http.Request, bad *jsonrpc.DecodeError) {
-	s.record(r, slog.LevelWarn, "invalid message", slog.String("reason", bad.Reason))
+// logInvalid logs an invalid message.
+func (s *Handler) logInvalid(r *http.Request, bad *jsonrpc.DecodeError) {
+	s.logRequest(r, slog.LevelWarn, "invalid message", slog.String("reason", bad.Reason))
 }

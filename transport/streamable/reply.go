@@ -13,19 +13,19 @@ import (
 	"github.com/tenon-mcp/tenon/internal/notifyqueue"
 )
 
-// An eventWriter writes the response to one HTTP request: JSON, or a stream of
-// events. One goroutine at a time uses it: the one that delivers what waits in
-// the queue before it. Only interrupt may be called by others.
+// An eventWriter writes the response to one HTTP request: JSON, or an event
+// stream. One goroutine at a time uses it; only interrupt may be called by
+// others.
 type eventWriter struct {
 	h   *Handler
 	w   http.ResponseWriter
-	ctx context.Context // ends when the client goes away or the call is cancelled
+	ctx context.Context // ends when the client disconnects or the call is cancelled
 
 	stream   bool          // the response has become a stream
 	finished bool          // nothing more may be written
-	failed   bool          // a write failed: the client is gone
+	failed   bool          // a write failed: the client has disconnected
 	stopped  atomic.Bool   // interrupt was called
-	sent     time.Duration // when something was last sent, since the Handler was made
+	sent     time.Duration // time of the last write, since Handler.started
 }
 
 // open makes the response a stream.
@@ -33,7 +33,7 @@ func (o *eventWriter) open() {
 	if o.stream {
 		return
 	}
-	o.stream, o.sent = true, time.Since(o.h.begun)
+	o.stream, o.sent = true, time.Since(o.h.started)
 	streamHeaders(o.w.Header())
 	o.w.WriteHeader(http.StatusOK)
 }
@@ -61,12 +61,12 @@ func (o *eventWriter) begin() {
 	}
 }
 
-// event sends an event; without data it is there for its id only.
+// event sends an event; one without data only sets the id.
 func (o *eventWriter) event(id string, data []byte) {
 	if o.finished || o.failed {
 		return
 	}
-	buf := buffers.Get().(*[]byte) // none is kept: most streams wait most of the time
+	buf := buffers.Get().(*[]byte) // not kept: most streams wait most of the time
 	b := (*buf)[:0]
 	if id != "" {
 		b = append(append(append(b, "id: "...), id...), '\n')
@@ -74,18 +74,18 @@ func (o *eventWriter) event(id string, data []byte) {
 	b = append(append(append(b, "data: "...), data...), '\n', '\n')
 	o.open()
 	o.send(b)
-	giveBack(buf, b)
+	putBuffer(buf, b)
 }
 
-// built sends an event whose data build appends.
-func (o *eventWriter) built(build func(dst []byte) []byte) {
+// eventFrom sends an event whose data build appends.
+func (o *eventWriter) eventFrom(build func(dst []byte) []byte) {
 	buf := buffers.Get().(*[]byte)
 	b := build((*buf)[:0])
 	o.event("", b)
-	giveBack(buf, b)
+	putBuffer(buf, b)
 }
 
-// raw sends bytes that are no event.
+// raw sends bytes that are not an event.
 func (o *eventWriter) raw(text string) {
 	if !o.finished && !o.failed {
 		o.open()
@@ -93,7 +93,7 @@ func (o *eventWriter) raw(text string) {
 	}
 }
 
-// send writes bytes and flushes them, within the time that the client has.
+// send writes and flushes bytes within Options.WriteIdle.
 func (o *eventWriter) send(b []byte) {
 	if o.failed {
 		return
@@ -106,32 +106,32 @@ func (o *eventWriter) send(b []byte) {
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
 		o.failed = true
 		if !o.stopped.Load() {
-			o.h.recordDropped(err)
+			o.h.logDropped(err)
 		}
 		return
 	}
 	rc.SetWriteDeadline(time.Time{})
-	o.sent = time.Since(o.h.begun)
+	o.sent = time.Since(o.h.started)
 }
 
-// keepAlive sends a comment if nothing was sent for as long as the options say.
-// It returns when the next is due.
+// keepAlive sends a comment if nothing was sent for Options.KeepAlive. It returns
+// the time until the next.
 func (o *eventWriter) keepAlive() (in time.Duration) {
 	every := o.h.opts.KeepAlive
-	if in = o.sent + every - time.Since(o.h.begun); o.stream && in > 0 {
+	if in = o.sent + every - time.Since(o.h.started); o.stream && in > 0 {
 		return in
 	}
 	o.raw(":\n\n")
 	return every
 }
 
-// answer sends the response, which is the last message.
-func (o *eventWriter) answer(status int, a *era.Response) {
+// respond sends the response, which is the last message.
+func (o *eventWriter) respond(status int, a *era.Response) {
 	if o.finished {
 		return
 	}
 	if o.stream {
-		o.built(a.Append)
+		o.eventFrom(a.Append)
 		o.finished = true
 		return
 	}
@@ -150,17 +150,17 @@ func (o *eventWriter) answer(status int, a *era.Response) {
 		o.w.WriteHeader(status)
 		o.w.Write(body)
 	} else {
-		h["Content-Length"] = []string{strconv.Itoa(len(body) + len(large))} // or net/http would send it in chunks
+		h["Content-Length"] = []string{strconv.Itoa(len(body) + len(large))} // otherwise net/http would send chunks
 		o.w.WriteHeader(status)
 		o.putAll(body[:at], large, body[at:])
 	}
-	giveBack(buf, body)
+	putBuffer(buf, body)
 }
 
-// netBuffer is what net/http takes without sending it at once.
+// netBuffer is the size of the buffer of net/http.
 const netBuffer = 2 << 10
 
-// putAll writes what follows each other. Who is gone misses nothing.
+// putAll writes the parts of a response.
 func (o *eventWriter) putAll(parts ...[]byte) {
 	rc := http.NewResponseController(o.w)
 	for _, b := range parts {
@@ -168,14 +168,14 @@ func (o *eventWriter) putAll(parts ...[]byte) {
 			continue
 		}
 		if err := o.put(rc, b, largePiece); err != nil {
-			o.h.recordDropped(err)
+			o.h.logDropped(err)
 			return
 		}
 	}
 }
 
-// nothing ends a response that has no message.
-func (o *eventWriter) nothing() {
+// respondEmpty ends a response without a message.
+func (o *eventWriter) respondEmpty() {
 	if !o.finished && !o.stream {
 		o.w.WriteHeader(http.StatusAccepted)
 	}
@@ -185,13 +185,13 @@ func (o *eventWriter) nothing() {
 // close ends the response.
 func (o *eventWriter) close() { o.finished = true }
 
-// put writes bytes piece by piece, so that a client that takes nothing for a
-// while is told from one that is slow.
+// put writes bytes in pieces with a deadline each, so that a slow client is not
+// taken for one that reads nothing.
 func (o *eventWriter) put(rc *http.ResponseController, b []byte, piece int) error {
 	for {
 		n := min(piece, len(b))
-		// The deadline first, then the look: interrupt does it the other way
-		// round, so one of them sees the other.
+		// Deadline before check; interrupt has the reverse order, so one of them
+		// sees the other.
 		rc.SetWriteDeadline(time.Now().Add(o.h.opts.WriteIdle))
 		if o.stopped.Load() {
 			return errInterrupted
@@ -207,18 +207,16 @@ func (o *eventWriter) put(rc *http.ResponseController, b []byte, piece int) erro
 
 var errInterrupted = errors.New("the client has connected elsewhere")
 
-// interrupt ends the writing: nothing more is written, and a write that waits
-// for the client fails after handOver. One that does not wait is completed, so
-// that the response ends in order. interrupt must not be called once the handler
-// of the request may have returned.
+// interrupt stops further writes, and lets a blocked write fail after
+// handOverTimeout. It must not be called once the handler of the request may
+// have returned.
 func (o *eventWriter) interrupt() {
 	o.stopped.Store(true)
-	http.NewResponseController(o.w).SetWriteDeadline(time.Now().Add(handOver))
+	http.NewResponseController(o.w).SetWriteDeadline(time.Now().Add(handOverTimeout))
 }
 
-// handOver is how long a client that has connected elsewhere has to take what is
-// being written.
-const handOver = time.Second
+// handOverTimeout bounds a write to a client that has connected elsewhere.
+const handOverTimeout = time.Second
 
 // resume undoes interrupt.
 func (o *eventWriter) resume() {
@@ -226,9 +224,8 @@ func (o *eventWriter) resume() {
 	http.NewResponseController(o.w).SetWriteDeadline(time.Now().Add(o.h.opts.WriteIdle))
 }
 
-// A piece is what a client has to take before its time runs out. Each costs a
-// call into the system and wakes who reads, so those of a whole answer, which
-// come one after another, are larger than those of a stream.
+// Sizes of the pieces of put. Each piece costs a system call, so those of a large
+// response are larger than those of a stream.
 const (
 	piece      = 32 << 10
 	largePiece = 128 << 10
@@ -236,11 +233,11 @@ const (
 
 const maxBuffer = 64 << 10
 
-// buffers are what responses and events are built in.
+// buffers are for encoding responses and events.
 var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }}
 
-// giveBack returns a buffer, in which b was built, unless it has grown large.
-func giveBack(buf *[]byte, b []byte) {
+// putBuffer returns a buffer, which has grown to b, unless it is large.
+func putBuffer(buf *[]byte, b []byte) {
 	if cap(b) <= maxBuffer {
 		*buf = b
 		buffers.Put(buf)
@@ -248,24 +245,24 @@ func giveBack(buf *[]byte, b []byte) {
 }
 
 // A reply is the response to a request that is served on the goroutine of its
-// HTTP request: JSON if there was no notification before it, and a stream of
-// events otherwise. Notifications are written by the goroutines that send them,
-// one at a time; what others send meanwhile waits in the queue.
+// HTTP request: JSON, or an event stream after a notification. The goroutines
+// that send notifications write them, one at a time; notifications sent
+// meanwhile are queued.
 type reply struct {
 	eventWriter
 	queue notifyqueue.Queue[[]byte]
 	alive *time.Timer // nil until the response is a stream
 
 	header   http.Header // of the request, for callContext; nil if no call is served with it
-	held     bool        // the goroutine that serves the request delivers, to the end
-	jsonOnly bool        // the client does not accept a stream: notifications are left out; never changes
+	held     bool        // the goroutine of the request delivers, to the end
+	jsonOnly bool        // the client accepts no stream: notifications are dropped; never changes
 }
 
 func (s *Handler) newReply(ctx context.Context, w http.ResponseWriter) *reply {
 	return &reply{eventWriter: eventWriter{h: s, w: w, ctx: ctx}}
 }
 
-// note sends a notification, unless the client has gone.
+// notification sends a notification, unless the client has disconnected.
 func (o *reply) notification(n era.Notification) {
 	if o.jsonOnly || o.ctx.Err() != nil {
 		return
@@ -279,10 +276,10 @@ func (o *reply) notification(n era.Notification) {
 	} else if o.queue.Put(notifyqueue.Item[[]byte]{Kind: n.Kind, Key: n.Key, Size: len(b), Value: append([]byte(nil), b...)}) {
 		o.deliver()
 	}
-	giveBack(buf, b)
+	putBuffer(buf, b)
 }
 
-// deliver writes what waits, and ends the delivering of the caller.
+// deliver writes the queued notifications. The caller then no longer delivers.
 func (o *reply) deliver() {
 	for items, ok := o.queue.Next(); ok; items, ok = o.queue.Next() {
 		for _, it := range items {
@@ -295,13 +292,13 @@ func (o *reply) deliver() {
 // watch starts the keep-alive timer of a stream. The caller delivers.
 func (o *reply) watch() {
 	if o.stream && o.alive == nil {
-		o.alive = time.AfterFunc(time.Hour, o.beat) // Reset orders this write before the read in beat
+		o.alive = time.AfterFunc(time.Hour, o.sendKeepAlive) // Reset orders this write before the read in sendKeepAlive
 		o.alive.Reset(o.h.opts.KeepAlive)
 	}
 }
 
-// beat sends a keep-alive comment if one is due, and sets the timer again.
-func (o *reply) beat() {
+// sendKeepAlive sends a keep-alive comment if one is due, and sets the timer again.
+func (o *reply) sendKeepAlive() {
 	in := o.h.opts.KeepAlive
 	if o.queue.Claim() {
 		if in = o.keepAlive(); o.failed {
@@ -314,8 +311,8 @@ func (o *reply) beat() {
 	}
 }
 
-// hold makes the caller, who serves the request, deliver to the end. Nothing is
-// written by others after it.
+// hold makes the goroutine of the request deliver to the end: no other goroutine
+// writes after it.
 func (o *reply) hold() {
 	if o.held {
 		return
@@ -328,26 +325,26 @@ func (o *reply) hold() {
 	}
 }
 
-// answer sends the response, which is the last message.
-func (o *reply) answer(status int, a *era.Response) {
+// respond sends the response, which is the last message.
+func (o *reply) respond(status int, a *era.Response) {
 	o.hold()
-	o.eventWriter.answer(status, a)
+	o.eventWriter.respond(status, a)
 }
 
-// answerIfThere sends the response to a client that has not gone.
-func (o *reply) answerIfThere(a *era.Response) {
+// respondIfConnected sends the response unless the client has disconnected.
+func (o *reply) respondIfConnected(a *era.Response) {
 	if o.ctx.Err() == nil {
-		o.answer(statusOf(a.Code), a)
+		o.respond(statusOf(a.Code), a)
 	}
 }
 
-// nothing ends a response that has no message.
-func (o *reply) nothing() {
+// respondEmpty ends a response without a message.
+func (o *reply) respondEmpty() {
 	o.hold()
-	o.eventWriter.nothing()
+	o.eventWriter.respondEmpty()
 }
 
-// close ends the response: what is sent later is dropped.
+// close ends the response; later notifications are dropped.
 func (o *reply) close() {
 	o.hold()
 	o.finished = true

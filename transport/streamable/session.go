@@ -39,15 +39,15 @@ type sessions struct {
 	store  Store
 	limits SessionLimits
 
-	mu    sync.Mutex
-	live  map[string]*session
-	idle  list.List // of *session without requests or streams, the last used first
-	bytes int       // of the saved states in idle
-	away  list.List // of *stream of calls with disconnected clients, the latest first
-	sweep *time.Timer
-	ended bool
+	mu           sync.Mutex
+	live         map[string]*session
+	idle         list.List // of *session without requests or streams, the last used first
+	bytes        int       // of the saved states in idle
+	disconnected list.List // of *stream of calls with disconnected clients, the latest first
+	sweep        *time.Timer
+	ended        bool
 
-	unheard list.List // of *stream of changes with disconnected clients, the latest first
+	unreadChanges list.List // of *stream of changes with disconnected clients, the latest first
 }
 
 // A session is the session of one legacy client.
@@ -124,7 +124,7 @@ func (s *sessions) save(ses *session) error {
 		return err
 	}
 	if err := s.store.SaveSession(ses.id, raw, s.limits.Idle); err != nil {
-		s.recordUnsaved(err)
+		s.logUnsaved(err)
 		return err
 	}
 	stored = raw
@@ -176,10 +176,10 @@ func (s *sessions) find(w http.ResponseWriter, r *http.Request) *session {
 	ses, err := s.take(r.Context(), id, s.h.guard.Principal(r))
 	switch {
 	case err == errForeign:
-		s.h.record(r, slog.LevelWarn, "session refused", slog.String("reason", err.Error()))
+		s.h.logRequest(r, slog.LevelWarn, "session refused", slog.String("reason", err.Error()))
 		refuse(w, http.StatusNotFound, noSession)
 	case err != nil:
-		s.h.record(r, slog.LevelError, "session not restored", slog.Any("error", err))
+		s.h.logRequest(r, slog.LevelError, "session not restored", slog.Any("error", err))
 		refuse(w, http.StatusInternalServerError, "restoring the session failed")
 		return nil
 	case ses == nil:
@@ -208,7 +208,7 @@ func (s *sessions) take(ctx context.Context, id string, p *mcp.Principal) (*sess
 	s.mu.Unlock()
 	if ses == nil {
 		var err error
-		if ses, err = s.revive(ctx, id, raw, p); ses == nil {
+		if ses, err = s.restore(ctx, id, raw, p); ses == nil {
 			return nil, err
 		}
 	}
@@ -223,8 +223,8 @@ func (s *sessions) take(ctx context.Context, id string, p *mcp.Principal) (*sess
 // the same response as for an unknown session.
 var errForeign = errors.New("the session belongs to another principal")
 
-// revive restores a stored session for its owner.
-func (s *sessions) revive(ctx context.Context, id string, raw []byte, p *mcp.Principal) (*session, error) {
+// restore restores a stored session for its owner.
+func (s *sessions) restore(ctx context.Context, id string, raw []byte, p *mcp.Principal) (*session, error) {
 	var in savedState
 	if err := mcp.Unmarshal(raw, &in); err != nil {
 		return nil, err
@@ -328,14 +328,14 @@ func (ses *session) close() {
 	for _, call := range ses.calls {
 		stops = append(stops, call.cancel)
 		if call.st != nil {
-			stops = append(stops, call.st.letGo)
+			stops = append(stops, call.st.disconnect)
 		}
 	}
 	for _, st := range ses.streams {
-		stops = append(stops, st.letGo)
+		stops = append(stops, st.disconnect)
 	}
 	if ses.pushes != nil {
-		stops = append(stops, ses.pushes.letGo, ses.pushes.abandon)
+		stops = append(stops, ses.pushes.disconnect, ses.pushes.abandon)
 	}
 	ses.mu.Unlock()
 	for _, stop := range stops {
@@ -400,19 +400,19 @@ func (s *sessions) close() {
 	live := slices.Collect(maps.Values(s.live))
 	s.mu.Unlock()
 	for _, ses := range live {
-		ses.wind()
+		ses.endDisconnected()
 	}
 }
 
-// wind ends the streams and calls of a session without connected clients.
-func (ses *session) wind() {
+// endDisconnected ends the streams and calls of a session without connected clients.
+func (ses *session) endDisconnected() {
 	ses.mu.Lock()
 	news := ses.pushes
 	calls := slices.Collect(maps.Values(ses.streams))
 	ses.mu.Unlock()
 	calls = ses.appendStreams(calls)
 	if news != nil {
-		news.letGo()
+		news.disconnect()
 		news.abandon()
 	}
 	for _, st := range calls {

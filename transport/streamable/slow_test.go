@@ -57,7 +57,7 @@ func TestSlowClients(t *testing.T) {
 				if whole != c.whole {
 					t.Errorf("%d bytes came, and then %v", got.Len(), err)
 				}
-				if dropped := strings.Contains(said.String(), "taken nothing for 30s"); dropped == c.whole {
+				if dropped := strings.Contains(said.String(), "read nothing for 30s"); dropped == c.whole {
 					t.Errorf("the operator is told %q", said.String())
 				}
 				near.Close()

@@ -9,12 +9,12 @@ import (
 	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
 
-// noSessions is said to a client of an older revision that wants to use a
-// session of a server without sessions ([Options.Stateless]).
+// noSessions is the error for a legacy client that uses a session with
+// [Options.Stateless].
 const noSessions = "this server keeps no sessions"
 
-// stateless serves a message of an older revision on its own. A client that
-// goes away has cancelled its request, since it cannot come back for the answer.
+// stateless serves a legacy message without a session. A client that disconnects
+// cancels its request, since it cannot resume.
 func (s *Handler) stateless(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 	rev, ok := s.statelessRevision(w, r)
 	switch {
@@ -22,37 +22,35 @@ func (s *Handler) stateless(w http.ResponseWriter, r *http.Request, m *jsonrpc.M
 	case m.IsResponse():
 		refuse(w, http.StatusBadRequest, noSessions+", so it has sent no request")
 	case m.IsNotification():
-		w.WriteHeader(http.StatusAccepted) // there is nothing that it could change
+		w.WriteHeader(http.StatusAccepted) // it has no effect without a session
 	default:
 		out := s.newReply(r.Context(), w)
 		out.jsonOnly, out.header = !acceptsEvents(r.Header), r.Header
 		defer out.close()
 		ctx := (*callContext)(out)
 		a := s.server.NewStateless(m, rev).Serve(ctx, m, s.guard.Principal(r), (*notifier)(out))
-		out.answerOlder(&a)
+		out.respondLegacy(&a)
 	}
 }
 
-// statelessRevision returns the revision that a request names in its headers;
-// empty means none. It reports false if the request was answered.
+// statelessRevision returns the revision in the headers of a request; empty means
+// none. If the request names a session, it refuses it and reports false.
 func (s *Handler) statelessRevision(w http.ResponseWriter, r *http.Request) (mcp.Revision, bool) {
-	if r.Header.Get(httpheader.Session) != "" { // of another server, or from before
+	if r.Header.Get(httpheader.Session) != "" {
 		refuse(w, http.StatusNotFound, noSessions+": send initialize again, and no "+httpheader.Session+" after it")
 		return "", false
 	}
-	return mcp.Revision(r.Header.Get(httpheader.Version)), true // one that stands twice was refused before
+	return mcp.Revision(r.Header.Get(httpheader.Version)), true // a repeated header was refused before
 }
 
-// answerOlder sends the answer to a client of an older revision that is still
-// there.
-func (o *reply) answerOlder(a *era.Response) {
+// respondLegacy sends the response to a legacy client, unless it has disconnected.
+func (o *reply) respondLegacy(a *era.Response) {
 	if o.ctx.Err() == nil {
-		o.answer(http.StatusOK, a)
+		o.respond(http.StatusOK, a)
 	}
 }
 
-// statelessBatch serves several messages in one body on their own. Their
-// notifications are left out.
+// statelessBatch serves a batch without a session, and without notifications.
 func (s *Handler) statelessBatch(w http.ResponseWriter, r *http.Request, body []byte) {
 	rev, ok := s.statelessRevision(w, r)
 	if !ok {
@@ -68,7 +66,7 @@ func (s *Handler) statelessBatch(w http.ResponseWriter, r *http.Request, body []
 	p, ctx := s.guard.Principal(r), (*callContext)(out)
 	var answers []era.Response
 	for i := range items {
-		if a, done := answerUnserved(&items[i]); done {
+		if a, done := rejectItem(&items[i]); done {
 			answers = append(answers, a...)
 			continue
 		}
@@ -76,9 +74,9 @@ func (s *Handler) statelessBatch(w http.ResponseWriter, r *http.Request, body []
 			answers = append(answers, s.server.NewStateless(m, rev).Serve(ctx, m, p, (*notifier)(out)))
 		}
 	}
-	if a := together(answers); a != nil {
-		out.answerOlder(a)
+	if a := joinResponses(answers); a != nil {
+		out.respondLegacy(a)
 	} else {
-		out.nothing()
+		out.respondEmpty()
 	}
 }

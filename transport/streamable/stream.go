@@ -15,74 +15,73 @@ import (
 )
 
 // A stream carries the messages of one call, or the changes of a session, to a
-// client of an older revision. The client may be let go, or go away, and resume:
-// every event has an id and is kept by the store.
+// legacy client. The client may disconnect and resume: every event has an id and
+// is stored.
 //
 // Messages pass through one queue. While a client is connected, the goroutine of
-// its HTTP request delivers them: it stores each and writes it. While none is,
-// whoever sends a message stores it. So nothing is stored or written under a
-// lock, and the order of the ids is that of the events.
+// its HTTP request stores and writes them; otherwise the sender of a message
+// stores it. So nothing is stored or written under a lock, and ids are in the
+// order of the events.
 type stream struct {
 	all     *sessions
 	ses     *session
-	prime   bool // the client resumes when it is let go, and is told from where at once
-	changes bool // it carries the changes of the session, not a call
+	prime   bool // the revision resumes streams: the first event only gives an id
+	changes bool // carries the changes of the session, not a call
 
-	jsonOnly bool // the client of the call does not accept a stream: notifications are left out
+	jsonOnly bool // the client accepts no stream: notifications are dropped
 
 	ctx    context.Context // of the call; nil for changes
 	detach func()          // ends the subscription to changes; set before the first client is served
 
 	queue notifyqueue.Queue[message]
 
-	// For the goroutine that delivers:
-	name   string // set with the first event
-	opened bool   // there was an event
-	told   bool   // the client knows an id to resume from
-	ended  bool   // the last message was delivered
+	// Used by the goroutine that delivers:
+	name      string // set with the first event
+	opened    bool   // an event was sent
+	resumable bool   // the client has an id to resume from
+	ended     bool   // the last message was delivered
 
-	first    visit        // of the client that made the call
+	first    clientConn   // of the client that made the call
 	response era.Response // to the request, once it is served
 
 	mu      sync.Mutex
-	visit   *visit     // the client that is connected; nil while none is
-	cancel  func()     // ends the call, or the waiting for a client that left; nil if there is neither
-	lingers *lingering // changes are kept for a client that left; nil otherwise
-	closed  bool       // no client can connect any more
+	client  *clientConn // nil while no client is connected
+	cancel  func()      // ends the call, or the wait for a disconnected client; may be nil
+	lingers *lingering  // set while changes are stored for a disconnected client
+	closed  bool        // no client can connect any more
 
-	away *list.Element // in sessions.away while the client is; guarded by sessions.mu, as is
-	left time.Time     // when it left
+	element *list.Element // in sessions.disconnected or unreadChanges; guarded by sessions.mu, as is
+	left    time.Time     // when the client disconnected
 }
 
-// A message waits in a stream, or says what to do when those before it are
-// delivered.
+// A message is an item of a stream's queue: a message to send, or a command.
 type message struct {
-	data    []byte
-	answer  *era.Response // the response, which is not encoded yet
-	end     bool          // nothing follows
-	release bool          // the client is let go
+	data     []byte
+	response *era.Response // the response, not yet encoded
+	end      bool          // the last one
+	release  bool          // disconnect the client, which may resume
 }
 
-// A visit is a client that is connected to a stream.
-type visit struct {
+// A clientConn is a client that is connected to a stream.
+type clientConn struct {
 	out     eventWriter
-	gone    atomic.Bool   // another client has taken its place
-	settled chan struct{} // closed when the other client does no more to this one; nil before there is another; guarded by stream.mu
+	gone    atomic.Bool   // another client has connected
+	settled chan struct{} // closed when the other client no longer uses this one; nil without another; guarded by stream.mu
 }
 
-// newStream returns the stream of a call. The call runs in ctx and ends with
-// cancel. The caller delivers, see serve.
+// newStream returns the stream of a call with context ctx. The caller delivers,
+// see serve.
 func (s *sessions) newStream(ctx context.Context, cancel func(), ses *session, r *http.Request) *stream {
 	st := &stream{all: s, ses: ses, prime: ses.era.Resumes(), ctx: ctx, cancel: cancel, jsonOnly: !acceptsEvents(r.Header)}
 	st.queue.Receive()
 	return st
 }
 
-// retryAfter is how long a client is asked to wait before it comes back.
+// retryAfter asks the client to resume after 500 ms.
 const retryAfter = "retry: 500\n"
 
-// Tell sends a notification of the call, unless that was cancelled or the client
-// accepts no stream.
+// Notify sends a notification of the call, unless the call was cancelled or the
+// client accepts no stream.
 func (st *stream) Notify(n era.Notification) {
 	if st.ctx.Err() == nil && !st.jsonOnly {
 		st.notify(n)
@@ -101,33 +100,32 @@ func (st *stream) send(build func(dst []byte) []byte) {
 }
 
 // close ends the stream with the response, or without one if that is nil.
-func (st *stream) close(answer *era.Response) {
-	st.put(notifyqueue.Item[message]{Value: message{answer: answer, end: true}})
+func (st *stream) close(response *era.Response) {
+	st.put(notifyqueue.Item[message]{Value: message{response: response, end: true}})
 }
 
-// Ask is in asks.go; Release lets the client go, if it accepts the stream that
-// it would resume.
+// Release disconnects the client, which may resume, if it accepts a stream.
 func (st *stream) Release() {
 	if !st.jsonOnly {
-		st.letGo()
+		st.disconnect()
 	}
 }
 
-// letGo ends the connection to the client, who may resume.
-func (st *stream) letGo() { st.put(notifyqueue.Item[message]{Value: message{release: true}}) }
+// disconnect ends the connection to the client, which may resume.
+func (st *stream) disconnect() { st.put(notifyqueue.Item[message]{Value: message{release: true}}) }
 
 func (st *stream) put(it notifyqueue.Item[message]) {
 	if st.queue.Put(it) {
-		st.keep()
+		st.storePending()
 	}
 }
 
-// keep stores what waits while no client is connected, and ends the delivering
-// of the caller.
-func (st *stream) keep() {
+// storePending stores the queued messages while no client is connected. The
+// caller delivers, until storePending returns.
+func (st *stream) storePending() {
 	whole := false
 	defer func() {
-		if !whole { // the store has panicked
+		if !whole { // the store panicked
 			st.queue.Abort()
 		}
 	}()
@@ -139,12 +137,12 @@ func (st *stream) keep() {
 	whole = true
 }
 
-// store keeps an event for a client that resumes. One that knows no id cannot.
+// store stores an event for a client that can resume.
 func (st *stream) store(e *message) {
 	if st.ended {
 		return
 	}
-	if st.told {
+	if st.resumable {
 		if data := e.encoded(); data != nil {
 			st.all.store.AddEvent(st.ses.id, st.name, data)
 		}
@@ -154,18 +152,18 @@ func (st *stream) store(e *message) {
 	}
 }
 
-// encoded returns the message of an event; nil if it has none.
+// encoded returns the encoded message; nil for a command.
 func (e *message) encoded() []byte {
-	if e.answer != nil {
-		return e.answer.Append(nil)
+	if e.response != nil {
+		return e.response.Append(nil)
 	}
 	return e.data
 }
 
-// finish notes that the last message was delivered.
+// finish records that the last message was delivered.
 func (st *stream) finish() {
 	st.ended = true
-	st.all.returned(st)
+	st.all.clientReturned(st)
 	st.ses.mu.Lock()
 	defer st.ses.mu.Unlock()
 	delete(st.ses.streams, st.name)
@@ -180,15 +178,15 @@ func (st *stream) write(out *eventWriter, e *message) {
 		st.open(out)
 		id := st.all.store.AddEvent(st.ses.id, st.name, data)
 		out.event(id, data)
-		st.told = true
+		st.resumable = true
 	}
 	if e.end {
 		st.finish()
 	}
 }
 
-// open begins the stream. A client that resumes when it is let go gets an event
-// without a message first, so that it knows from where.
+// open begins the stream, with an event without a message if the revision
+// resumes streams, so that the client has an id.
 func (st *stream) open(out *eventWriter) {
 	if st.opened {
 		return
@@ -197,11 +195,11 @@ func (st *stream) open(out *eventWriter) {
 	st.register()
 	if st.prime {
 		out.event(st.all.store.AddEvent(st.ses.id, st.name, nil), nil)
-		st.told = true
+		st.resumable = true
 	}
 }
 
-// register names the stream: from now on a client may know where to resume.
+// register names the stream, so that a client can resume it.
 func (st *stream) register() {
 	if st.changes {
 		st.name = changeStream
@@ -210,24 +208,23 @@ func (st *stream) register() {
 	ses := st.ses
 	ses.mu.Lock()
 	defer ses.mu.Unlock()
-	st.name = "s" + strconv.FormatUint(rand.Uint64(), 36) // other instances name streams of this session, too
+	st.name = "s" + strconv.FormatUint(rand.Uint64(), 36) // random, since other instances name streams of this session, too
 	if ses.streams == nil {
 		ses.streams = map[string]*stream{}
 	}
 	ses.streams[st.name] = st
 }
 
-// attach makes a client the one that is connected. There is one of them, the
-// last that came: it has often lost its connection before the server noticed.
-// It reports false if the stream is closed.
-func (st *stream) attach(v *visit) bool {
+// attach connects a client in place of an earlier one, whose connection is often
+// lost before the server notices. It reports false if the stream is closed.
+func (st *stream) attach(v *clientConn) bool {
 	st.mu.Lock()
 	if st.closed {
 		st.mu.Unlock()
 		return false
 	}
-	before, l := st.visit, st.lingers
-	st.visit, st.lingers = v, nil
+	before, l := st.client, st.lingers
+	st.client, st.lingers = v, nil
 	if before != nil {
 		before.settled = make(chan struct{})
 	}
@@ -244,11 +241,11 @@ func (st *stream) attach(v *visit) bool {
 	return true
 }
 
-// take makes the caller the one who delivers, for its client. It reports false,
-// and has answered, if another client has taken the place already.
-func (st *stream) take(v *visit) bool {
+// claim makes the caller deliver, for its client. If another client has
+// connected meanwhile, it refuses the request and reports false.
+func (st *stream) claim(v *clientConn) bool {
 	st.queue.Await()
-	st.all.returned(st)
+	st.all.clientReturned(st)
 	if !v.gone.Load() {
 		return true
 	}
@@ -258,16 +255,16 @@ func (st *stream) take(v *visit) bool {
 	return false
 }
 
-// serve delivers messages to a client until it goes, it is let go, or the stream
-// ends. The caller has become the one who delivers.
-func (st *stream) serve(ctx context.Context, v *visit) {
+// serve delivers messages to a client until it disconnects or is disconnected,
+// or the stream ends. The caller has claimed the stream.
+func (st *stream) serve(ctx context.Context, v *clientConn) {
 	whole := false
 	defer func() {
-		if !whole { // the store has panicked
+		if !whole { // the store panicked
 			st.queue.Abort()
 		}
 	}()
-	st.all.returned(st)
+	st.all.clientReturned(st)
 	var alive *time.Timer
 	for st.deliver(&v.out) && !v.out.failed {
 		if v.out.stream && alive == nil {
@@ -284,9 +281,8 @@ func (st *stream) serve(ctx context.Context, v *visit) {
 	whole = true
 }
 
-// await waits until there is something to deliver. It reports false if the
-// client has gone.
-func (st *stream) await(ctx context.Context, v *visit) bool {
+// await waits for messages. It reports false if the client has disconnected.
+func (st *stream) await(ctx context.Context, v *clientConn) bool {
 	select {
 	case <-st.queue.Ready():
 		return !v.gone.Load()
@@ -295,12 +291,13 @@ func (st *stream) await(ctx context.Context, v *visit) bool {
 	}
 }
 
-// deliver writes what waits. It reports whether the client stays.
+// deliver writes the queued messages. It reports whether the client stays
+// connected.
 func (st *stream) deliver(out *eventWriter) (stays bool) {
 	items, lost := st.queue.Take()
 	stays = true
-	if lost && st.changes { // the client cannot resume: it connects again and looks for itself
-		stays, st.told = false, false
+	if lost && st.changes { // the client cannot resume: it connects again and reads the current state
+		stays, st.resumable = false, false
 	}
 	for _, it := range items {
 		e := &it.Value
@@ -311,11 +308,11 @@ func (st *stream) deliver(out *eventWriter) (stays bool) {
 			st.open(out)
 			out.raw(retryAfter + "\n")
 			stays = false
-		case e.end && !st.opened: // it need not be a stream
-			if e.answer != nil {
-				out.answer(okStatus, e.answer)
+		case e.end && !st.opened: // a plain response is enough
+			if e.response != nil {
+				out.respond(okStatus, e.response)
 			} else {
-				out.nothing()
+				out.respondEmpty()
 			}
 			st.finish()
 		default:
@@ -325,12 +322,12 @@ func (st *stream) deliver(out *eventWriter) (stays bool) {
 	return stays && !st.ended
 }
 
-// leave ends the connection of a client, and the delivering of the caller.
-func (st *stream) leave(v *visit) {
+// leave detaches a client. The caller no longer delivers.
+func (st *stream) leave(v *clientConn) {
 	st.mu.Lock()
-	isLast, settled := st.visit == v, v.settled
+	isLast, settled := st.client == v, v.settled
 	if isLast {
-		st.visit = nil
+		st.client = nil
 	}
 	st.mu.Unlock()
 	switch {
@@ -340,17 +337,72 @@ func (st *stream) leave(v *visit) {
 	case st.changes:
 		st.all.linger(st)
 	default:
-		st.all.leftAlone(st)
+		st.all.clientLeft(st)
 	}
-	st.keep()
+	st.storePending()
 }
 
-// abandon cancels a call that no client waits for.
+// abandon cancels a call without a connected client.
 func (st *stream) abandon() {
 	st.mu.Lock()
-	alone, cancel := st.visit == nil, st.cancel
+	alone, cancel := st.client == nil, st.cancel
 	st.mu.Unlock()
 	if alone && cancel != nil {
 		cancel()
 	}
+}
+
+// A legacy client that disconnects does not cancel its call: the call continues
+// and the client may resume the stream. Since such a call costs the server a
+// goroutine, their number and duration are bounded.
+
+// clientLeft records that the client of a stream has disconnected. If there are
+// too many such streams, the oldest is cancelled.
+func (s *sessions) clientLeft(st *stream) {
+	s.mu.Lock()
+	left := s.disconnectedLike(st)
+	st.left, st.element = time.Now(), left.PushFront(st)
+	var oldest *stream
+	if left.Len() > s.limits.Live {
+		oldest = removeOldest(left)
+	}
+	s.mu.Unlock()
+	if oldest != nil {
+		oldest.abandon()
+	}
+}
+
+// disconnectedLike returns the list for a stream whose client has disconnected. Streams
+// of calls and streams of changes have separate bounds.
+func (s *sessions) disconnectedLike(st *stream) *list.List {
+	if st.changes {
+		return &s.unreadChanges
+	}
+	return &s.disconnected
+}
+
+// clientReturned records that the client has resumed, or that the call has ended.
+func (s *sessions) clientReturned(st *stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if st.element != nil {
+		s.disconnectedLike(st).Remove(st.element)
+		st.element = nil
+	}
+}
+
+// leftBefore removes and returns the calls whose clients disconnected before t.
+func (s *sessions) leftBefore(t time.Time) (calls []*stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for e := s.disconnected.Back(); e != nil && e.Value.(*stream).left.Before(t); e = s.disconnected.Back() {
+		calls = append(calls, removeOldest(&s.disconnected))
+	}
+	return calls
+}
+
+func removeOldest(left *list.List) *stream {
+	st := left.Remove(left.Back()).(*stream)
+	st.element = nil
+	return st
 }

@@ -17,21 +17,20 @@ import (
 	"time"
 )
 
-// Two thirds of what an open stream costs are net/http's: buffers, and the
-// stack of a goroutine that has read a request and written a head. Where it may
-// (Options.TakeOver), a stream that stays open leaves all of that behind: its
-// connection is taken over, and a goroutine of its own serves it.
+// Two thirds of the memory of an open stream belong to net/http: buffers, and the
+// stack of a goroutine that has read a request. With Options.TakeOver, the
+// connection of a stream that stays open is hijacked, and a new goroutine serves
+// it.
 
-// mayTakeOver reports whether the connection of a request may be taken over.
-func (s *Handler) mayTakeOver(r *http.Request) bool {
+// mayHijack reports whether the connection of a request may be hijacked.
+func (s *Handler) mayHijack(r *http.Request) bool {
 	return s.opts.TakeOver && r.ProtoMajor == 1 && r.ProtoMinor >= 1
 }
 
-// stay runs serve, which holds a stream open: on a goroutine of its own if the
-// connection can be taken over, and otherwise before it returns. It reports
-// whether the connection was taken over; w must not be used then.
-func (s *Handler) stay(w http.ResponseWriter, r *http.Request, serve longPoll) (taken bool) {
-	if !s.mayTakeOver(r) || r.Method != http.MethodPost && r.ContentLength != 0 {
+// serveLongPoll runs serve, in a new goroutine if the connection can be hijacked.
+// It reports whether it was; w must not be used then.
+func (s *Handler) serveLongPoll(w http.ResponseWriter, r *http.Request, serve longPoll) (taken bool) {
+	if !s.mayHijack(r) || r.Method != http.MethodPost && r.ContentLength != 0 {
 		serve(r.Context(), w)
 		return false
 	}
@@ -41,13 +40,13 @@ func (s *Handler) stay(w http.ResponseWriter, r *http.Request, serve longPoll) (
 		serve(r.Context(), w)
 		return false
 	}
-	ctx, cancel := outlive(r.Context())
-	own := &ownConn{conn: conn, header: header}
+	ctx, cancel := detachContext(r.Context())
+	own := &hijackedConn{conn: conn, header: header}
 	own.SetWriteDeadline(time.Now().Add(s.opts.WriteIdle)) // for the head
-	s.taken.add(conn)
+	s.hijacked.add(conn)
 	go watch(conn, cancel)
 	go func() {
-		defer s.taken.drop(conn)
+		defer s.hijacked.drop(conn)
 		defer cancel()
 		defer own.end()
 		defer own.recovered(ctx, s.opts.Logger)
@@ -56,9 +55,9 @@ func (s *Handler) stay(w http.ResponseWriter, r *http.Request, serve longPoll) (
 	return true
 }
 
-// outlive returns a context that keeps the values and the deadline of the
-// context of a request, and does not end when the request was served.
-func outlive(request context.Context) (context.Context, context.CancelFunc) {
+// detachContext returns a context with the values and the deadline of a request's
+// context that does not end with the request.
+func detachContext(request context.Context) (context.Context, context.CancelFunc) {
 	ctx := context.WithoutCancel(request)
 	if until, ok := request.Deadline(); ok {
 		return context.WithDeadline(ctx, until)
@@ -66,8 +65,8 @@ func outlive(request context.Context) (context.Context, context.CancelFunc) {
 	return context.WithCancel(ctx)
 }
 
-// watch ends when the connection does, and so notices that the client has
-// gone. A client has nothing to say on it any more.
+// watch reads until the connection ends, and then calls gone. The client sends
+// nothing any more.
 func watch(c net.Conn, gone context.CancelFunc) {
 	var nothing [64]byte
 	for {
@@ -78,14 +77,14 @@ func watch(c net.Conn, gone context.CancelFunc) {
 	}
 }
 
-// takenConns are the connections that were taken over.
-type takenConns struct {
+// hijackedConns holds the open hijacked connections.
+type hijackedConns struct {
 	mu   sync.Mutex
 	all  map[net.Conn]struct{}
-	none sync.Cond // told when there are no more
+	none sync.Cond // signalled when there are no more
 }
 
-func (t *takenConns) add(c net.Conn) {
+func (t *hijackedConns) add(c net.Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.all == nil {
@@ -94,7 +93,7 @@ func (t *takenConns) add(c net.Conn) {
 	t.all[c] = struct{}{}
 }
 
-func (t *takenConns) drop(c net.Conn) {
+func (t *hijackedConns) drop(c net.Conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.all, c)
@@ -103,9 +102,8 @@ func (t *takenConns) drop(c net.Conn) {
 	}
 }
 
-// wait waits until there are none; those that are there after a while are
-// closed.
-func (t *takenConns) wait(while time.Duration) {
+// wait waits until there are none; connections still open after while are closed.
+func (t *hijackedConns) wait(while time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.none.L = &t.mu
@@ -117,7 +115,7 @@ func (t *takenConns) wait(while time.Duration) {
 	}
 }
 
-func (t *takenConns) closeAll() {
+func (t *hijackedConns) closeAll() {
 	t.mu.Lock()
 	all := slices.Collect(maps.Keys(t.all))
 	t.mu.Unlock()
@@ -126,23 +124,23 @@ func (t *takenConns) closeAll() {
 	}
 }
 
-// An ownConn answers one request on a connection that was taken over, and ends
-// it. It is an http.ResponseWriter that sends what is written at once.
-type ownConn struct {
+// A hijackedConn is an http.ResponseWriter for one response on a hijacked
+// connection. It does not buffer.
+type hijackedConn struct {
 	conn   net.Conn
 	header http.Header // nil once it was sent
 	failed bool
 }
 
-func (c *ownConn) Header() http.Header { return c.header }
+func (c *hijackedConn) Header() http.Header { return c.header }
 
-func (c *ownConn) WriteHeader(status int) {
+func (c *hijackedConn) WriteHeader(status int) {
 	if c.header == nil {
 		return
 	}
 	h := c.header
 	c.header = nil
-	h.Del("Content-Length") // a message is framed in one way only
+	h.Del("Content-Length") // the response is chunked
 	h.Set("Connection", "close")
 	h.Set("Transfer-Encoding", "chunked")
 	h.Set("Date", time.Now().UTC().Format(http.TimeFormat))
@@ -155,7 +153,7 @@ func appendHead(b []byte, status int, h http.Header) []byte {
 	b = strconv.AppendInt(b, int64(status), 10)
 	b = append(append(append(b, ' '), http.StatusText(status)...), "\r\n"...)
 	head := headBuffer{b}
-	h.Write(&head) // which leaves line breaks out of values
+	h.Write(&head) // removes line breaks from values
 	return append(head.b, "\r\n"...)
 }
 
@@ -164,7 +162,7 @@ type headBuffer struct{ b []byte }
 func (h *headBuffer) Write(p []byte) (int, error) { h.b = append(h.b, p...); return len(p), nil }
 
 // Write sends a chunk.
-func (c *ownConn) Write(p []byte) (int, error) {
+func (c *hijackedConn) Write(p []byte) (int, error) {
 	c.WriteHeader(http.StatusOK)
 	if c.failed {
 		return 0, io.ErrClosedPipe
@@ -176,15 +174,15 @@ func (c *ownConn) Write(p []byte) (int, error) {
 	b := strconv.AppendInt((*buf)[:0], int64(len(p)), 16)
 	b = append(append(append(b, "\r\n"...), p...), "\r\n"...)
 	_, err := c.conn.Write(b)
-	giveBack(buf, b)
+	putBuffer(buf, b)
 	if c.failed = err != nil; err != nil {
 		return 0, err
 	}
 	return len(p), nil
 }
 
-// FlushError has nothing to do but to begin.
-func (c *ownConn) FlushError() error {
+// FlushError sends the head.
+func (c *hijackedConn) FlushError() error {
 	c.WriteHeader(http.StatusOK)
 	if c.failed {
 		return io.ErrClosedPipe
@@ -192,14 +190,14 @@ func (c *ownConn) FlushError() error {
 	return nil
 }
 
-// SetWriteDeadline makes it known to http.ResponseController.
-func (c *ownConn) SetWriteDeadline(t time.Time) error { return c.conn.SetWriteDeadline(t) }
+// SetWriteDeadline is used by http.ResponseController.
+func (c *hijackedConn) SetWriteDeadline(t time.Time) error { return c.conn.SetWriteDeadline(t) }
 
-// lastChunk ends an answer that is sent in chunks.
+// lastChunk ends a chunked response.
 const lastChunk = "0\r\n\r\n"
 
-// end ends the answer and the connection.
-func (c *ownConn) end() {
+// end ends the response and the connection.
+func (c *hijackedConn) end() {
 	c.conn.SetWriteDeadline(time.Now().Add(time.Second))
 	if !c.failed && c.header == nil {
 		io.WriteString(c.conn, lastChunk)
@@ -207,14 +205,14 @@ func (c *ownConn) end() {
 	c.conn.Close()
 }
 
-// recovered has a panic cost one stream, as net/http does, and reports it to the
-// log of the http.Server, as net/http does, and to l.
-func (c *ownConn) recovered(ctx context.Context, l *slog.Logger) {
+// recovered recovers a panic, as net/http does, and logs it to the ErrorLog of the
+// http.Server and to l.
+func (c *hijackedConn) recovered(ctx context.Context, l *slog.Logger) {
 	p := recover()
 	if p == nil {
 		return
 	}
-	c.failed = true // so that the client sees that this was not the end
+	c.failed = true // so that the client sees an incomplete response
 	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		return
 	}
