@@ -3,14 +3,11 @@
 // receiver:
 //
 //   - Changes are merged: a [Change] whose key is already queued is not added.
-//   - Old progress is dropped: at most the newest [MaxWaiting] and
-//
-// [MaxBytes] of
-//
-//	  [Progress] are queued.
-//	- Old log messages are dropped by the same limits.
-//	- A [Response] is never dropped. Responses, errors and requests are of this
-//	  kind; their number is limited where they are made.
+//   - Old progress is dropped: at most the newest [MaxWaiting] items and
+//     [MaxBytes] of [Progress] are queued.
+//   - Old log messages are dropped by the same limits.
+//   - A [Response] is never dropped. Responses, errors and requests are of this
+//     kind; their number is limited where they are made.
 //
 // If there are more than [MaxWaiting] different changes, the queue drops some
 // and reports it, and its owner ends the subscription: the client subscribes

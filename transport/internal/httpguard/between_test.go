@@ -24,7 +24,7 @@ func TestBetweenRequests(t *testing.T) {
 	} {
 		var f framing
 		for _, came := range c.came {
-			if good := f.take([]byte(came)); good != len(came) {
+			if good := f.check([]byte(came)); good != len(came) {
 				t.Fatalf("%q: refused at %d", came, good)
 			}
 		}

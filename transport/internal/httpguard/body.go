@@ -48,47 +48,47 @@ func (g *Guard) Body(w http.ResponseWriter, r *http.Request) ([]byte, *Refusal) 
 	if r.ContentLength == 0 {
 		return []byte{}, nil
 	}
-	var clock clock // which does nothing where nothing is waited for
-	if !hasCome(r) {
-		clock = newClock(w, r, g.opts.BodyIdle)
+	var timer bodyTimer // the zero timer does nothing
+	if !hasArrived(r) {
+		timer = newBodyTimer(w, r, g.opts.BodyIdle)
 	}
-	buf := make([]byte, 0, g.room(r.ContentLength))
+	buf := make([]byte, 0, g.initialSize(r.ContentLength))
 	for {
-		clock.wind()
+		timer.extend()
 		n, err := r.Body.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
 		switch {
 		case len(buf) > g.opts.MaxBody:
 			return nil, g.tooLarge()
 		case errors.Is(err, io.EOF):
-			clock.stop()
+			timer.stop()
 			return buf, nil
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			return nil, &Refusal{http.StatusRequestTimeout, "the body did not come in time"}
+			return nil, &Refusal{http.StatusRequestTimeout, "the body did not arrive in time"}
 		case err != nil:
 			return nil, &Refusal{http.StatusBadRequest, "the body could not be read"}
 		}
 		if len(buf) == cap(buf) {
-			bigger := make([]byte, len(buf), g.more(len(buf), r.ContentLength))
+			bigger := make([]byte, len(buf), g.nextSize(len(buf), r.ContentLength))
 			copy(bigger, buf)
 			buf = bigger
 		}
 	}
 }
 
-// room is how much to make ready for a body of some length, -1 meaning that it
-// is not known. A length is only a promise. One byte more than it is never
-// filled, and lets the end be seen without making more room.
-func (g *Guard) room(length int64) int64 {
+// initialSize returns the size of the first buffer for a body with this
+// Content-Length, -1 if unknown. The length is not trusted. One more byte lets
+// the end be read without growing the buffer.
+func (g *Guard) initialSize(length int64) int64 {
 	if length < 0 {
 		length = 4 << 10
 	}
 	return min(length, firstRead, int64(g.opts.MaxBody)) + 1
 }
 
-// more is how much room a body gets of which this much has come: twice as much
-// or, while it may keep its promise, as much as was promised, up to eight times.
-func (g *Guard) more(come int, length int64) int {
+// nextSize returns the size of the next buffer after come bytes: twice as much
+// or, up to eight times, the Content-Length.
+func (g *Guard) nextSize(come int, length int64) int {
 	room := 2 * int64(come)
 	if length >= int64(come) {
 		room = min(length+1, 8*int64(come))
@@ -100,21 +100,20 @@ func (g *Guard) tooLarge() *Refusal {
 	return &Refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("the body is too large: the limit is %d bytes", g.opts.MaxBody)}
 }
 
-// A clock ends reads that take too long. It never gives a body more time than
-// the server does. Where the connection knows no deadlines it does nothing.
-type clock struct {
-	c    deadliner
+// A bodyTimer ends reads that take too long, and never later than the server's
+// ReadTimeout. It does nothing on a connection without deadlines.
+type bodyTimer struct {
+	c    deadlineSetter
 	idle time.Duration
-	last time.Time // when all must have come; zero means no such time
+	last time.Time // the end of ReadTimeout; zero means none
 }
 
-// A deadliner is a connection that knows deadlines.
-type deadliner interface{ SetReadDeadline(time.Time) error }
+type deadlineSetter interface{ SetReadDeadline(time.Time) error }
 
-func newClock(w http.ResponseWriter, r *http.Request, idle time.Duration) clock {
-	c := clock{idle: idle}
+func newBodyTimer(w http.ResponseWriter, r *http.Request, idle time.Duration) bodyTimer {
+	c := bodyTimer{idle: idle}
 	var ok bool
-	if c.c, ok = w.(deadliner); !ok { // it is wrapped
+	if c.c, ok = w.(deadlineSetter); !ok { // wrapped
 		c.c = http.NewResponseController(w)
 	}
 	if s, ok := r.Context().Value(http.ServerContextKey).(*http.Server); ok && s.ReadTimeout > 0 {
@@ -123,7 +122,7 @@ func newClock(w http.ResponseWriter, r *http.Request, idle time.Duration) clock 
 	return c
 }
 
-func (c *clock) wind() {
+func (c *bodyTimer) extend() {
 	if c.c == nil {
 		return
 	}
@@ -131,10 +130,10 @@ func (c *clock) wind() {
 	if !c.last.IsZero() && c.last.Before(at) {
 		at = c.last
 	}
-	_ = c.c.SetReadDeadline(at) // not supported: the server's own limits have to do
+	_ = c.c.SetReadDeadline(at) // if unsupported, the server's own limits apply
 }
 
-func (c *clock) stop() {
+func (c *bodyTimer) stop() {
 	if c.c != nil {
 		_ = c.c.SetReadDeadline(time.Time{})
 	}

@@ -100,7 +100,7 @@ func (endless) Read(p []byte) (int, error) {
 
 // A large promise must not cost large memory.
 func TestBodyIsNotTakenAtItsWord(t *testing.T) {
-	if room := guard(t, Options{}).room(4 << 20); room > firstRead+1 {
+	if room := guard(t, Options{}).initialSize(4 << 20); room > firstRead+1 {
 		t.Errorf("%d bytes are made ready for a body that may never come", room)
 	}
 }

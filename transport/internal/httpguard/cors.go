@@ -4,9 +4,9 @@ import "net/http"
 
 // Sharing is what pages of listed origins may do; see [Guard.Share].
 type Sharing struct {
-	Methods string // what they may use, such as "GET, POST"
-	Headers string // what they may send beside what every page may
-	Expose  string // what they may read beside what every page may
+	Methods string // allowed methods, such as "GET, POST"
+	Headers string // request headers to allow
+	Expose  string // response headers to expose
 }
 
 // Share sets the CORS headers for a page of a listed origin and answers preflight

@@ -8,107 +8,102 @@ import (
 	"time"
 )
 
-// A deadline is one side's deadline of a connection, moved only when somebody
-// waits under it. net/http moves deadlines eight times in each request, for
-// reads and writes that nearly always find what they want, and each move costs
-// about as much as taking a lock that others want, and setting a timer.
+// A deadline is the read or write deadline of a connection. It is set on the
+// connection only before a read or write that may block: net/http sets deadlines
+// eight times per request, and each costs a contended lock and a timer.
 //
-// What the connection has is never later than what was wished while somebody
-// waits, except for a last look. It may be sooner: a read or write that is woken
-// too soon waits again.
+// During a read or write, the actual deadline is never later than the wanted
+// one, except for a last read. It may be earlier: a read or write that ends too
+// soon is repeated.
 type deadline struct {
-	move func(net.Conn, time.Time) error // moves that of the connection
+	move func(net.Conn, time.Time) error // sets that of the connection
 
-	mu     sync.Mutex
-	wished time.Time
-	has    time.Time // what the connection has
-	passed bool      // and it has passed
-	looked bool      // the last look after it found nothing
-	exact  bool      // who waits cannot wait again
-	wait   int       // how many wait
+	mu      sync.Mutex
+	wanted  time.Time
+	actual  time.Time // what is set on the connection
+	passed  bool      // actual has passed
+	retried bool      // the last read found nothing
+	exact   bool      // the write cannot be repeated
+	waiting int       // reads or writes in progress
 }
 
-// wish says when waits are to end; zero means never.
-func (d *deadline) wish(c net.Conn, t time.Time) error {
+// set sets the wanted deadline; zero means none.
+func (d *deadline) set(c net.Conn, t time.Time) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.wished, d.looked = t, false
-	if d.wait == 0 {
+	d.wanted, d.retried = t, false
+	if d.waiting == 0 {
 		return nil
 	}
-	return d.keepLocked(c)
+	return d.applyLocked(c)
 }
 
-// begin is called before a wait, and end after it.
+// begin is called before a read or write, and end after it.
 func (d *deadline) begin(c net.Conn, exact bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.wait++
+	d.waiting++
 	d.exact = d.exact || exact
-	d.keepLocked(c) // a connection that was closed says so to whoever uses it
+	d.applyLocked(c) // an error shows in the read or write
 }
 
-// A wake says why a wait has ended.
-type wake uint8
+// A waitEnd is why a read or write has ended.
+type waitEnd uint8
 
 const (
-	inTime     wake = iota // not by the deadline
-	tooSoon                // by the deadline of the connection, before the one that was wished
-	atDeadline             // by the one that was wished, and bytes may have arrived before it
-	expired                // by the one that was wished, for good
+	inTime     waitEnd = iota // not because of a deadline
+	tooSoon                   // at the actual deadline, before the wanted one
+	atDeadline                // at the wanted one; bytes may have arrived before it
+	expired                   // at the wanted one, for good
 )
 
-// end returns why a wait that ended with err has ended.
-func (d *deadline) end(err error) wake {
+// end returns why a read or write with the error err has ended.
+func (d *deadline) end(err error) waitEnd {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.wait--; d.wait == 0 {
+	if d.waiting--; d.waiting == 0 {
 		d.exact = false
 	}
 	if err == nil || !errors.Is(err, os.ErrDeadlineExceeded) {
-		d.looked = false
+		d.retried = false
 		return inTime
 	}
 	d.passed = true
 	switch {
-	case d.wished.IsZero() || time.Now().Before(d.wished):
+	case d.wanted.IsZero() || time.Now().Before(d.wanted):
 		return tooSoon
-	case d.looked || d.wished.Before(started):
+	case d.retried || d.wanted.Before(started):
 		return expired
 	}
 	return atDeadline
 }
 
-// started is when the process did. A deadline before it interrupts, as net/http
-// does to end a read.
+// started is the start of the process. net/http sets an earlier deadline to
+// interrupt a read.
 var started = time.Now()
 
-// lastLook is how long a read may take after its deadline has passed. It waits
-// for nobody: it is there to fetch bytes that have arrived.
-const lastLook = 100 * time.Millisecond
+// lastRead bounds the read of bytes that arrived before the deadline.
+const lastRead = 100 * time.Millisecond
 
-// beginLastLook begins a wait after the deadline has passed. A process that was
-// not running for a while, on a busy machine or because it was stopped, finds
-// both that the deadline has passed and that the bytes are there; the poller of
-// package net then reports the deadline only, and the client, which was in time,
-// would be refused. A read that found nothing has failed for good: net/http has
-// cancelled the context of the connection then.
-func (d *deadline) beginLastLook(c net.Conn) {
+// beginLastRead begins a read after the deadline has passed. After a pause of the
+// process, as on a busy machine, bytes may have arrived in time, but package net
+// reports only the deadline. A read that finds nothing has failed for good.
+func (d *deadline) beginLastRead(c net.Conn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.wait++
-	d.looked = true
-	d.has, d.passed = time.Now().Add(lastLook), false
-	d.move(c, d.has)
+	d.waiting++
+	d.retried = true
+	d.actual, d.passed = time.Now().Add(lastRead), false
+	d.move(c, d.actual)
 }
 
-// keepLocked moves the deadline of the connection if it has to be moved.
-func (d *deadline) keepLocked(c net.Conn) error {
+// applyLocked sets the deadline of the connection if necessary.
+func (d *deadline) applyLocked(c net.Conn) error {
 	switch {
 	case d.passed, d.exact:
-	case d.wished.IsZero(), !d.has.IsZero() && !d.has.After(d.wished):
-		return nil // it is not too late
+	case d.wanted.IsZero(), !d.actual.IsZero() && !d.actual.After(d.wanted):
+		return nil // early enough
 	}
-	d.has, d.passed = d.wished, false
-	return d.move(c, d.wished)
+	d.actual, d.passed = d.wanted, false
+	return d.move(c, d.wanted)
 }

@@ -5,67 +5,64 @@ import (
 	"strings"
 )
 
-// A framing follows the bytes of one HTTP/1 connection, request after request,
-// and finds those about which two readers could differ. It knows where each
-// request ends, and nothing else about it: what is wrong in a way that every
-// reader sees is left to net/http, which refuses it.
+// A framing parses the frames of the requests on one HTTP/1 connection and finds
+// bytes that two parsers could read differently. Other errors are left to
+// net/http.
 //
 //	request line → header lines → empty line ─┬→ next request
 //	                                          ├→ body of a length ──────→ next request
 //	                                          └→ chunk size ⇄ chunk, its line end
 //	                                               └→ trailer lines → empty line → next request
 type framing struct {
-	left int64  // in a head, how long the body is to be; in a body, what is still to come
-	kept []byte // of a line that is not complete yet: the end of a request line, the beginning of others
+	left    int64  // in a head, the length of the body; in a body, the rest of it
+	partial []byte // of an incomplete line: the end of a request line, the beginning of others
 
-	at      place
-	used    bool // a request has begun on this connection before
-	cr      bool // the last byte was a CR, so that an LF has to follow
-	begun   bool // some of the line was there already
-	old     bool // the request is not of HTTP/1.1
-	sized   bool // a length was said
-	chunked bool // the body comes in chunks
+	at        position
+	used      bool // a request has begun on this connection
+	cr        bool // the last byte was CR, so LF must follow
+	begun     bool // a part of the line was read
+	notHTTP11 bool // the request is not HTTP/1.1
+	sized     bool // the length is known
+	chunked   bool // the body is chunked
 }
 
-type place uint8
+type position uint8
 
 const (
-	requestLine place = iota
+	requestLine position = iota
 	headerLine
 	body
 	chunkSize
 	chunkData
 	chunkEnd
 	trailerLine
-	elsewhere // the connection does not speak HTTP/1
+	notHTTP1 // the connection is not HTTP/1
 )
 
-// maxKept bounds what is kept of a line. A line that says how long a body is
-// and does not fit is refused.
-const maxKept = 128
+// maxPartial bounds the stored part of a line. A longer line with the length of a
+// body is refused.
+const maxPartial = 128
 
-// between reports whether one request has ended and nothing of the next has
-// come.
+// between reports whether one request has ended and the next has not begun.
 func (f *framing) between() bool { return f.at == requestLine && f.used && !f.begun && !f.cr }
 
-// take looks at the bytes that came next and returns how many of them are
-// good; fewer than all means that what follows them is not.
-func (f *framing) take(b []byte) (good int) {
+// check parses the next bytes and returns how many of them are unambiguous.
+func (f *framing) check(b []byte) (good int) {
 	for at := 0; at < len(b); {
 		rest := b[at:]
 		switch f.at {
-		case elsewhere:
+		case notHTTP1:
 			return len(b)
 		case body, chunkData:
 			n := min(f.left, int64(len(rest)))
 			at += int(n)
 			if f.left -= n; f.left == 0 {
-				f.bodyEnds()
+				f.endBody()
 			}
 			continue
 		case requestLine:
 			if !f.used && !f.begun && rest[0] == tlsRecord {
-				f.at = elsewhere
+				f.at = notHTTP1
 				continue
 			}
 		}
@@ -74,11 +71,11 @@ func (f *framing) take(b []byte) (good int) {
 		if end < 0 {
 			piece = rest
 		}
-		if !f.whole(piece, end >= 0) {
+		if !f.checkEnding(piece, end >= 0) {
 			return at
 		}
 		if end < 0 {
-			f.keep(piece)
+			f.keepPartial(piece)
 		} else if !f.line(piece) {
 			return at
 		}
@@ -87,7 +84,7 @@ func (f *framing) take(b []byte) (good int) {
 	return len(b)
 }
 
-func (f *framing) bodyEnds() {
+func (f *framing) endBody() {
 	if f.at == chunkData {
 		f.at = chunkEnd
 		return
@@ -95,15 +92,14 @@ func (f *framing) bodyEnds() {
 	f.at = requestLine
 }
 
-// whole checks a piece of a line, which may be all of it: a line does not begin
-// with white space, which would make it part of the one before, has no CR in
-// it, and ends with CR LF.
-func (f *framing) whole(piece []byte, ended bool) bool {
+// checkEnding checks a piece of a line: a line does not begin with white space,
+// which would continue the line before, contains no CR, and ends with CR LF.
+func (f *framing) checkEnding(piece []byte, ended bool) bool {
 	if !f.begun && (piece[0] == ' ' || piece[0] == '\t') {
 		return false
 	}
 	switch i := bytes.IndexByte(piece, '\r'); {
-	case f.cr: // all that is missing is the LF
+	case f.cr: // only LF is missing
 		f.cr = false
 		return ended && len(piece) == 1
 	case i < 0:
@@ -116,33 +112,33 @@ func (f *framing) whole(piece []byte, ended bool) bool {
 	}
 }
 
-// keep keeps what will be needed of a line whose rest is still to come.
-func (f *framing) keep(piece []byte) {
+// keepPartial stores what is needed of an incomplete line.
+func (f *framing) keepPartial(piece []byte) {
 	f.begun = true
 	if f.at != requestLine {
-		f.kept = append(f.kept, piece[:min(len(piece), maxKept-len(f.kept))]...)
+		f.partial = append(f.partial, piece[:min(len(piece), maxPartial-len(f.partial))]...)
 		return
 	}
-	piece = piece[max(0, len(piece)-maxKept/2):]
-	if more := len(f.kept) + len(piece) - maxKept/2; more > 0 {
-		f.kept = f.kept[:copy(f.kept, f.kept[more:])]
+	piece = piece[max(0, len(piece)-maxPartial/2):]
+	if more := len(f.partial) + len(piece) - maxPartial/2; more > 0 {
+		f.partial = f.partial[:copy(f.partial, f.partial[more:])]
 	}
-	f.kept = append(f.kept, piece...)
+	f.partial = append(f.partial, piece...)
 }
 
-// tlsRecord begins a connection that speaks TLS, in which nothing can be seen.
+// tlsRecord is the first byte of a TLS connection.
 const tlsRecord = 0x16
 
-// line takes in a complete line; piece is what came last of it.
+// line parses a complete line, which ends with piece.
 func (f *framing) line(piece []byte) bool {
 	if f.begun {
-		long := len(f.kept)+len(piece) > maxKept
-		f.keep(piece)
-		piece = f.kept
+		long := len(f.partial)+len(piece) > maxPartial
+		f.keepPartial(piece)
+		piece = f.partial
 		if long && f.at != requestLine {
 			piece = append(piece, tooLong...)
 		}
-		f.kept, f.begun = nil, false
+		f.partial, f.begun = nil, false
 	}
 	line := bytes.TrimSuffix(piece, crlf)
 	switch f.at {
@@ -150,7 +146,7 @@ func (f *framing) line(piece []byte) bool {
 		return f.request(line)
 	case headerLine:
 		if len(line) == 0 {
-			return f.headEnds()
+			return f.endHead()
 		}
 		return f.header(line)
 	case chunkSize:
@@ -163,36 +159,36 @@ func (f *framing) line(piece []byte) bool {
 			f.at = requestLine
 			return true
 		}
-		return f.header(line) // and how long the body is was said already
+		return f.header(line)
 	}
 	return true
 }
 
 var (
 	crlf    = []byte("\r\n")
-	tooLong = []byte("\x00\r\n") // in place of the rest of a line; no value has it in it
+	tooLong = []byte("\x00\r\n") // in position of the rest of a line; no value has it in it
 )
 
 func (f *framing) request(line []byte) bool {
 	if len(line) == 0 {
-		return true // net/http knows where an empty line may stand
+		return true // net/http checks empty lines
 	}
 	if !f.used && string(line) == "PRI * HTTP/2.0" {
-		f.at = elsewhere // HTTP/2 says where everything ends
+		f.at = notHTTP1 // HTTP/2 frames are unambiguous
 		return true
 	}
 	f.used, f.at = true, headerLine
-	f.old = !bytes.HasSuffix(line, []byte(" HTTP/1.1"))
+	f.notHTTP11 = !bytes.HasSuffix(line, []byte(" HTTP/1.1"))
 	f.sized, f.chunked, f.left = false, false, 0
 	return true
 }
 
-// header takes in a line of a head. What says how long the body is may be said
-// once, in one way.
+// header parses a header line. The length of the body may be given once, in one
+// way.
 func (f *framing) header(line []byte) bool {
 	colon := bytes.IndexByte(line, ':')
 	if colon < 0 {
-		return true // a name that is very long, or a line that net/http refuses
+		return true // a long name, or a line that net/http refuses
 	}
 	name, value := line[:colon], line[colon+1:]
 	switch {
@@ -202,11 +198,11 @@ func (f *framing) header(line []byte) bool {
 		n, ok := number(bytes.Trim(value, " \t"), 10)
 		differs := f.sized && n != f.left
 		f.sized, f.left = true, n
-		return ok && !differs && !f.chunked && len(line) < maxKept
+		return ok && !differs && !f.chunked && len(line) < maxPartial
 	case is(name, "Transfer-Encoding"):
 		again := f.sized || f.chunked
 		f.chunked = true
-		return !again && !f.old && is(bytes.Trim(value, " \t"), "chunked") && len(line) < maxKept
+		return !again && !f.notHTTP11 && is(bytes.Trim(value, " \t"), "chunked") && len(line) < maxPartial
 	}
 	return true
 }
@@ -215,7 +211,7 @@ func is(text []byte, name string) bool {
 	return len(text) == len(name) && strings.EqualFold(string(text), name)
 }
 
-func (f *framing) headEnds() bool {
+func (f *framing) endHead() bool {
 	switch {
 	case f.chunked:
 		f.at = chunkSize
@@ -227,8 +223,7 @@ func (f *framing) headEnds() bool {
 	return true
 }
 
-// chunk takes in the line before a chunk: a number, and extensions that nobody
-// uses.
+// chunk parses the line before a chunk: its size, and ignored extensions.
 func (f *framing) chunk(line []byte) bool {
 	size, _, _ := bytes.Cut(line, []byte(";"))
 	n, ok := number(bytes.TrimRight(size, " \t"), 16)
@@ -239,8 +234,7 @@ func (f *framing) chunk(line []byte) bool {
 	return ok
 }
 
-// number reads digits, and nothing but digits; sixteen are more than anybody
-// needs.
+// number parses at most sixteen digits.
 func number(text []byte, base int64) (n int64, ok bool) {
 	for _, b := range text {
 		d := base

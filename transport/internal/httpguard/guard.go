@@ -1,3 +1,14 @@
+// Package httpguard has the checks that every HTTP transport makes before it
+// decodes a message: the Host and Origin headers, the content type, the size and
+// timing of the body, and the principal.
+//
+// The check of Host depends on the local address of the connection, which
+// net/http stores in the context of a request. On a loopback address, a request
+// comes from this machine, possibly from a web page whose name was rebound to
+// the address (DNS rebinding), so Host must be a loopback name or a listed one.
+// On other addresses, Host is checked only if names are listed. A request
+// without a local address, which no net/http server makes, counts as one to a
+// loopback address.
 package httpguard
 
 import (
@@ -28,9 +39,8 @@ type Options struct {
 	// AnyHost accepts every Host.
 	AnyHost bool
 
-	// Origins are further values of the Origin header to let in, each a scheme
-	// and a host, such as https://app.example. One that is "*" lets in all,
-	// "null" included.
+	// Origins lists further values of the Origin header to accept, each a scheme
+	// and a host, such as https://app.example. "*" accepts all, including "null".
 	Origins []string
 
 	// Principal returns the client of a request; nil means unverified clients.
@@ -69,7 +79,7 @@ func New(o Options) (*Guard, error) {
 	for _, text := range o.Hosts {
 		a, ok := parseAuthority(text)
 		if !ok {
-			return nil, fmt.Errorf("%q in Hosts is no host: write a name or an address, and a port if only that one may come in, such as mcp.example.com or [2001:db8::1]:8080", text)
+			return nil, fmt.Errorf("%q in Hosts is not a host: write a name or an address, with a port to accept only that port, such as mcp.example.com or [2001:db8::1]:8080", text)
 		}
 		g.hosts = append(g.hosts, a)
 	}
@@ -80,7 +90,7 @@ func New(o Options) (*Guard, error) {
 		}
 		parsed, ok := parseOrigin(text)
 		if !ok {
-			return nil, fmt.Errorf("%q in Origins is no origin: write a scheme and a host without a path, such as https://app.example.com", text)
+			return nil, fmt.Errorf("%q in Origins is not an origin: write a scheme and a host without a path, such as https://app.example.com", text)
 		}
 		g.origins = append(g.origins, parsed)
 	}
@@ -91,7 +101,7 @@ func New(o Options) (*Guard, error) {
 func (g *Guard) Admit(r *http.Request) *Refusal {
 	host, ok := parseAuthority(r.Host)
 	if !ok {
-		return &Refusal{http.StatusBadRequest, "the Host header is missing or is no host"}
+		return &Refusal{http.StatusBadRequest, "the Host header is missing or invalid"}
 	}
 	local := onLoopback(r)
 	if !g.hostAllowed(host, local) {
@@ -138,14 +148,14 @@ func (g *Guard) originAllowed(text string, host authority, secure, local bool) b
 	switch from.scheme {
 	case "https":
 	case "http":
-		// A page that came in the clear may be anybody's.
+		// A page without TLS may have been modified.
 		if secure {
 			return false
 		}
 	default:
 		return false
 	}
-	return local && from.loopback() || from.authority == host.without(from.scheme)
+	return local && from.loopback() || from.authority == host.withoutDefaultPort(from.scheme)
 }
 
 func (g *Guard) listed(from origin) bool {
@@ -157,9 +167,8 @@ func (g *Guard) listed(from origin) bool {
 	return false
 }
 
-// fetchSite looks at what browsers say of requests that carry no Origin, such
-// as those for pictures: they would not show a page the answer, but they would
-// open a session.
+// fetchSite checks Sec-Fetch-Site of a request without Origin, such as one for an
+// image: the page could not read the response, but would open a session.
 func fetchSite(r *http.Request, local bool) *Refusal {
 	switch site := r.Header.Get("Sec-Fetch-Site"); {
 	case site == "cross-site", site == "same-site" && !local:
@@ -176,8 +185,8 @@ func (g *Guard) Principal(r *http.Request) *mcp.Principal {
 	return g.opts.Principal(r)
 }
 
-// onLoopback reports whether a request arrived on a loopback address, or did
-// not say where.
+// onLoopback reports whether a request arrived on a loopback or an unknown
+// address.
 func onLoopback(r *http.Request) bool {
 	switch a := r.Context().Value(http.LocalAddrContextKey).(type) {
 	case *net.TCPAddr:

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// An authority is a host as it stands in a Host header: a name in lower case or
-// an address, an IPv6 one without its brackets, and a port or none.
+// An authority is a host as in a Host header: a name in lower case or an address,
+// without the brackets of IPv6, and an optional port.
 type authority struct{ name, port string }
 
 func parseAuthority(text string) (authority, bool) {
@@ -20,7 +20,7 @@ func parseAuthority(text string) (authority, bool) {
 		}
 		name = inner
 		if inner != "::1" {
-			name = ip.String() // one address has many spellings
+			name = ip.String() // the canonical form
 		}
 	} else {
 		name, port, hasPort = strings.Cut(text, ":")
@@ -35,8 +35,7 @@ func parseAuthority(text string) (authority, bool) {
 	return authority{name, port}, true
 }
 
-// isName is about what could stand in a URL: nothing that would end the host
-// there, or begin it anew.
+// isName reports whether s has only characters of host names.
 func isName(s string) bool {
 	for i := range len(s) {
 		switch c := s[i]; {
@@ -57,8 +56,8 @@ func isPort(s string) bool {
 	return 1 <= len(s) && len(s) <= 5
 }
 
-// loopback reports whether the name can mean nothing but this machine. No
-// resolver is asked: it is what an attacker may have changed.
+// loopback reports whether the host is always this machine. It does not resolve
+// names, since an attacker may control the resolver.
 func (a authority) loopback() bool {
 	switch a.name {
 	case "localhost", "127.0.0.1", "::1":
@@ -71,16 +70,15 @@ func (a authority) loopback() bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// without leaves out a port that the scheme implies.
-func (a authority) without(scheme string) authority {
+// withoutDefaultPort removes the default port of the scheme.
+func (a authority) withoutDefaultPort(scheme string) authority {
 	if scheme == "http" && a.port == "80" || scheme == "https" && a.port == "443" {
 		a.port = ""
 	}
 	return a
 }
 
-// An origin is where a web page comes from, without a port that its scheme
-// implies.
+// An origin is the origin of a web page, without a default port.
 type origin struct {
 	scheme string
 	authority
@@ -103,5 +101,5 @@ func parseOrigin(text string) (origin, bool) {
 		return origin{}, false
 	}
 	scheme = strings.ToLower(scheme)
-	return origin{scheme, a.without(scheme)}, true
+	return origin{scheme, a.withoutDefaultPort(scheme)}, true
 }

@@ -37,11 +37,11 @@ func (g *Guard) Abandon(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Connection", "close")
-	// net/http reads on when the handler is done. An error means that the
-	// connection knows no deadlines: the server's own limits have to do.
+	// net/http reads on after the handler. Without deadlines, the server's own
+	// limits apply.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(abandonAfter))
 }
 
-// abandonAfter is how long the rest of a refused body may take to come, so that
-// a client that is still sending gets to read the answer.
+// abandonAfter is how long the rest of a refused body is read, so that a client
+// that is still sending can read the response.
 const abandonAfter = 500 * time.Millisecond

@@ -10,24 +10,22 @@ import (
 	"time"
 )
 
-// Strict returns a listener whose connections hand net/http no HTTP/1 request
-// about whose end, or about whose headers, two readers could differ: one with
-// lines that end in a bare LF or have a CR in them, with a header line that
-// goes on in the next, with a space before a colon, or with more than one
-// statement of how long its body is. Such a request is answered 400, after the
-// answers to those before it, and the connection ends.
+// Strict returns a listener that rejects HTTP/1 requests that two parsers could
+// read differently: with lines that end with a bare LF or contain a CR, folded
+// header lines, a space before a colon, or more than one length of the body. Such
+// a request gets status 400, after the responses to earlier ones, and its
+// connection is closed.
 //
-// HTTP/2 and TLS pass as they are. The server is the one that will serve the
-// listener: its ConnState is told here of connections that a handler takes
-// over, on which other things than requests may come.
+// HTTP/2 and TLS pass unchecked. s is the server of the listener: Strict uses its
+// ConnState to stop checking hijacked connections.
 func Strict(s *http.Server, l net.Listener) net.Listener {
-	told := s.ConnState
+	next := s.ConnState
 	s.ConnState = func(c net.Conn, state http.ConnState) {
 		if mine, ok := c.(*strictConn); ok && state == http.StateHijacked {
-			mine.frames = framing{at: elsewhere}
+			mine.frames = framing{at: notHTTP1}
 		}
-		if told != nil {
-			told(c, state)
+		if next != nil {
+			next(c, state)
 		}
 	}
 	within := s.ConnContext
@@ -43,12 +41,12 @@ func Strict(s *http.Server, l net.Listener) net.Listener {
 	return strictListener{l, s}
 }
 
-// strictKey is where the context of a request has its strictConn.
+// strictKey is the context key of a request's strictConn.
 type strictKey struct{}
 
-// hasCome reports whether all of a request is known to have come, and to be
-// under no deadline, so that reading its body waits for nobody.
-func hasCome(r *http.Request) bool {
+// hasArrived reports whether a request is known to have arrived completely and
+// has no read timeout, so that reading its body does not block.
+func hasArrived(r *http.Request) bool {
 	if r.ProtoMajor != 1 {
 		return false
 	}
@@ -67,7 +65,7 @@ func (l strictListener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	if _, ok := c.(interface{ NetConn() net.Conn }); ok {
-		return c, nil // TLS, which net/http has to see for itself
+		return c, nil // net/http must see TLS connections
 	}
 	return &strictConn{
 		Conn: c, server: l.server,
@@ -75,35 +73,34 @@ func (l strictListener) Accept() (net.Conn, error) {
 	}, nil
 }
 
-// A strictConn ends what its client sends before the first bytes that are not
-// good. In their place come some that net/http refuses, wherever in a head or
-// between two chunks they stand; so the answer is given by the one who knows
-// when it is due.
+// A strictConn replaces the first ambiguous bytes of a client, and all after them,
+// by bytes that net/http refuses in a head and between chunks. So net/http
+// responds, in order.
 type strictConn struct {
 	net.Conn
 	server *http.Server
 	frames framing
 	reads  deadline
 	writes deadline
-	whole  atomic.Bool // what has come so far ends with a request
-	bad    bool        // nothing more is read from the client
-	told   uint8       // how much of refused was read instead
+	whole  atomic.Bool // what was read ends with a complete request
+	bad    bool        // an ambiguous request was read
+	sent   uint8       // how much of invalidHead was read
 }
 
-const refused = "\x00\r\n\r\n"
+const invalidHead = "\x00\r\n\r\n"
 
 // Read is called by one goroutine at a time.
 func (c *strictConn) Read(p []byte) (int, error) {
 	if c.bad {
-		return c.readRefused(p)
+		return c.readInvalid(p)
 	}
 	n, err := c.read(p)
-	if n > 0 && c.frames.at != elsewhere {
-		if good := c.frames.take(p[:n]); good < n {
+	if n > 0 && c.frames.at != notHTTP1 {
+		if good := c.frames.check(p[:n]); good < n {
 			c.bad = true
 			if n, err = good, nil; n == 0 {
 				c.whole.Store(false)
-				return c.readRefused(p)
+				return c.readInvalid(p)
 			}
 		}
 		c.whole.Store(!c.bad && c.frames.between())
@@ -111,15 +108,15 @@ func (c *strictConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// read reads with the deadline that was wished. Bytes that arrived before it
-// passed are read also after it has.
+// read reads with the wanted deadline. Bytes that arrived before it are read even
+// after it.
 func (c *strictConn) read(p []byte) (n int, err error) {
 	for {
 		c.reads.begin(c.Conn, false)
 		n, err = c.Conn.Read(p)
 		why := c.reads.end(err)
 		if why == atDeadline {
-			c.reads.beginLastLook(c.Conn)
+			c.reads.beginLastRead(c.Conn)
 			n, err = c.Conn.Read(p)
 			why = c.reads.end(err)
 		}
@@ -140,30 +137,30 @@ func (c *strictConn) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-func (c *strictConn) SetReadDeadline(t time.Time) error  { return c.reads.wish(c.Conn, t) }
-func (c *strictConn) SetWriteDeadline(t time.Time) error { return c.writes.wish(c.Conn, t) }
+func (c *strictConn) SetReadDeadline(t time.Time) error  { return c.reads.set(c.Conn, t) }
+func (c *strictConn) SetWriteDeadline(t time.Time) error { return c.writes.set(c.Conn, t) }
 
 func (c *strictConn) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
-func (c *strictConn) readRefused(p []byte) (int, error) {
-	n := copy(p, refused[c.told:])
-	if c.told += uint8(n); n == 0 && len(p) > 0 {
+func (c *strictConn) readInvalid(p []byte) (int, error) {
+	n := copy(p, invalidHead[c.sent:])
+	if c.sent += uint8(n); n == 0 && len(p) > 0 {
 		return 0, io.EOF
 	}
 	return n, nil
 }
 
-// ReadFrom keeps files on the short way that net/http has for them.
+// ReadFrom lets net/http send files with sendfile.
 func (c *strictConn) ReadFrom(r io.Reader) (int64, error) {
-	c.writes.begin(c.Conn, true) // what was taken from r would be lost
+	c.writes.begin(c.Conn, true) // bytes read from r would be lost
 	n, err := io.Copy(c.Conn, r)
 	c.writes.end(err)
 	return n, err
 }
 
-// CloseWrite lets net/http end a connection without losing the last answer.
+// CloseWrite lets net/http close a connection without losing the last response.
 func (c *strictConn) CloseWrite() error {
 	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()

@@ -196,9 +196,9 @@ func TestFramingInPieces(t *testing.T) {
 	for _, c := range framings {
 		all := []byte(c.send + last)
 		var whole, single framing
-		good := whole.take(all) == len(all)
+		good := whole.check(all) == len(all)
 		n := 0
-		for n < len(all) && single.take(all[n:n+1]) == 1 {
+		for n < len(all) && single.check(all[n:n+1]) == 1 {
 			n++
 		}
 		if (n == len(all)) != good {
@@ -211,21 +211,21 @@ func TestFramingInPieces(t *testing.T) {
 func TestFramingIsFrugal(t *testing.T) {
 	var f framing
 	for range 100_000 {
-		f.take([]byte("GET"))
+		f.check([]byte("GET"))
 	}
-	if cap(f.kept) > 4*maxKept {
-		t.Errorf("%d bytes are kept of a request line", cap(f.kept))
+	if cap(f.partial) > 4*maxPartial {
+		t.Errorf("%d bytes are kept of a request line", cap(f.partial))
 	}
 	f = framing{at: headerLine}
 	for range 100_000 {
-		f.take([]byte("Name"))
+		f.check([]byte("Name"))
 	}
-	if cap(f.kept) > 4*maxKept {
-		t.Errorf("%d bytes are kept of a header line", cap(f.kept))
+	if cap(f.partial) > 4*maxPartial {
+		t.Errorf("%d bytes are kept of a header line", cap(f.partial))
 	}
 	f = framing{}
 	one := []byte("POST /x HTTP/1.1\r\n" + goodHead + "Content-Length: 5\r\n\r\nhello")
-	if n := testing.AllocsPerRun(100, func() { f.take(one) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { f.check(one) }); n != 0 {
 		t.Errorf("a request costs %v allocations", n)
 	}
 }
@@ -242,12 +242,12 @@ func FuzzFraming(f *testing.F) {
 		}
 		cut = max(0, cut) % len(all)
 		var whole, halves, single framing
-		good := whole.take(all) == len(all)
-		if inTwo := halves.take(all[:cut]) == cut && halves.take(all[cut:]) == len(all)-cut; inTwo != good {
+		good := whole.check(all) == len(all)
+		if inTwo := halves.check(all[:cut]) == cut && halves.check(all[cut:]) == len(all)-cut; inTwo != good {
 			t.Fatalf("%q cut at %d: good is %v, and %v in two", all, cut, good, inTwo)
 		}
 		n := 0
-		for n < len(all) && single.take(all[n:n+1]) == 1 {
+		for n < len(all) && single.check(all[n:n+1]) == 1 {
 			n++
 		}
 		if (n == len(all)) != good {
@@ -256,7 +256,7 @@ func FuzzFraming(f *testing.F) {
 		var s framing
 		var ends []int
 		for i := range all {
-			if s.take(all[i:i+1]) == 0 {
+			if s.check(all[i:i+1]) == 0 {
 				all = all[:i]
 				break
 			}
@@ -264,7 +264,7 @@ func FuzzFraming(f *testing.F) {
 				ends = append(ends, i+1)
 			}
 		}
-		if s.at == elsewhere {
+		if s.at == notHTTP1 {
 			return
 		}
 		src := bytes.NewReader(all)
@@ -432,7 +432,7 @@ func BenchmarkFraming(b *testing.B) {
 	var f framing
 	b.ReportAllocs()
 	for b.Loop() {
-		if f.take(one) != len(one) {
+		if f.check(one) != len(one) {
 			b.Fatal("refused")
 		}
 	}
