@@ -1,6 +1,6 @@
-// Package socket serves over Unix sockets and TCP, with the same framing as on
-// standard input and output: one message on each line. It stands beside package
-// stdio because a server that speaks over pipes alone need not link the network.
+// Package socket serves over Unix sockets and TCP, with the framing of package
+// stdio: one message on each line. It is separate so that a server over stdio
+// does not link the network.
 package socket
 
 import (
@@ -13,31 +13,30 @@ import (
 	"github.com/tenon-mcp/tenon/jsonrpc"
 )
 
-// Options change how Serve serves. Nil means all defaults.
+// Options configures [Serve]. A nil *Options means the defaults.
 type Options struct {
-	// MaxConns is how many connections are served at once; more wait to be
+	// MaxConns is how many connections are served at once; others wait to be
 	// accepted. 0 means 128.
 	MaxConns int
 
-	// FrameLimit is the longest message in bytes that is taken; 0 means
+	// FrameLimit is the longest accepted message in bytes; 0 means
 	// [jsonrpc.DefaultFrameLimit].
 	FrameLimit int
 
-	// Grace is how long connections that are open when ctx ends get to
-	// finish before they are cut. 0 means 5 s.
+	// Grace is how long open connections may continue after ctx has ended,
+	// before they are closed. 0 means 5 s.
 	Grace time.Duration
 }
 
-// Serve accepts connections and gives each to serve as a stream, most often for
-// [era.Server.ServeStream]. It returns when l is closed or ctx ends, after every
-// serve has returned; l is closed then.
+// Serve accepts connections and calls serve with each as a stream, usually for
+// [era.Server.ServeStream]. It returns when l is closed or ctx ends, after all
+// calls of serve have returned, and closes l.
 //
-// The context given to serve ends with ctx. A stream is closed when its serve
-// returns, and cut when serve has not returned within the grace time.
+// The context of serve ends with ctx. A stream is closed when serve returns, or
+// after the grace time.
 //
-// Every client that can connect is served: the permissions of the socket file,
-// or the address that is listened on, decide which clients can. Nil options
-// mean the defaults.
+// Serve accepts every client that can connect: the permissions of the socket file
+// or the listening address limit which can.
 func Serve(ctx context.Context, l net.Listener, serve func(context.Context, jsonrpc.Stream), o *Options) error {
 	var opts Options
 	if o != nil {
@@ -73,11 +72,11 @@ func Serve(ctx context.Context, l net.Listener, serve func(context.Context, json
 	return err
 }
 
-// maxAcceptFailures is how often in a row accepting may fail before the
-// listener is given up; with the pauses in between that takes over a minute.
+// maxAcceptFailures is how often in a row accepting may fail before Serve fails;
+// with the pauses that is more than a minute.
 const maxAcceptFailures = 100
 
-// acceptEach hands connections to take until l is closed. At most limit of
+// acceptEach calls take with each connection until l is closed. At most limit of
 // them are not freed at any time. It returns nil if ctx ended.
 func acceptEach(ctx context.Context, l net.Listener, limit int, take func(conn net.Conn, free func())) error {
 	places := make(chan struct{}, limit)
@@ -101,7 +100,7 @@ func acceptEach(ctx context.Context, l net.Listener, limit int, take func(conn n
 		if failures++; failures > maxAcceptFailures || errors.Is(err, net.ErrClosed) {
 			return err
 		}
-		// Out of descriptors, most likely: that passes when others are closed.
+		// Probably out of descriptors, until other files are closed.
 		select {
 		case <-time.After(min(time.Duration(failures*failures)*5*time.Millisecond, time.Second)):
 		case <-ctx.Done():

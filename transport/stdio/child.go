@@ -14,14 +14,13 @@ import (
 const (
 	defaultGrace = 2 * time.Second
 
-	// afterlife is how long pipes are read on after the program and its
-	// group are gone, in case a process that left the group holds them.
-	afterlife = time.Second
+	// pipeGrace is how long pipes are read after the program and its group
+	// have ended, in case a process that left the group holds them.
+	pipeGrace = time.Second
 )
 
-// A Child is a running server program. Its goroutines and descriptors are gone
-// when Close has returned; Close must be called even if the program ended by
-// itself.
+// A Child is a running server program. Close releases its goroutines and
+// descriptors and must be called even if the program ended by itself.
 type Child struct {
 	cmd    *exec.Cmd
 	name   string
@@ -34,19 +33,20 @@ type Child struct {
 	tail   tail
 
 	closing atomic.Bool   // Close was called
-	forced  atomic.Bool   // Close could not wait any longer
-	exited  atomic.Bool   // the program itself is gone
+	forced  atomic.Bool   // Close had to end the program
+	exited  atomic.Bool   // the program has ended
 	gone    chan struct{} // closed with exited
-	drained chan struct{} // closed when nothing more can come out of stdout; only after closing
-	done    chan struct{} // closed when everything of the program is gone and err is set
+	drained chan struct{} // closed when stdout has ended, after closing
+	done    chan struct{} // closed when the program and its group have ended and err is set
 	err     error
 
 	reading   sync.Mutex // held by the goroutine that reads stdout
 	closeOnce sync.Once
 }
 
-// run starts the program, waits for its end and cleans up. It keeps its thread:
-// where the kernel kills a program with its parent, the parent is the thread.
+// run starts the program, waits for its end and cleans up. It locks its thread:
+// to the kernel, which kills the program with its parent, the thread is the
+// parent.
 func (c *Child) run(started chan<- error, deliver func(string)) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -56,32 +56,32 @@ func (c *Child) run(started chan<- error, deliver func(string)) {
 		return
 	}
 
-	heard := make(chan struct{})
+	stderrEnded := make(chan struct{})
 	go func() {
-		defer close(heard)
+		defer close(stderrEnded)
 		readStderr(c.stderr, &c.tail, deliver)
 	}()
 
-	_ = c.cmd.Wait() // what it says is in ProcessState
+	_ = c.cmd.Wait() // the error is in ProcessState
 	c.exited.Store(true)
 	close(c.gone)
 	c.stdin.Close()
 	if c.closing.Load() {
-		// What the program started may be ending in its own order.
+		// Processes of its group may still be ending.
 		wait(c.drained, c.grace)
 	}
 	c.group.kill()
 	c.group.release()
-	expire(c.stdout)
-	expire(c.stderr)
-	<-heard
+	expireReads(c.stdout)
+	expireReads(c.stderr)
+	<-stderrEnded
 	c.stderr.Close()
-	c.err = c.verdict()
+	c.err = c.exitError()
 	close(c.done)
 }
 
-// launch makes the pipes and the process group and starts the program in them.
-// The far ends of the pipes are this process's only until it has started.
+// launch makes the pipes and the process group and starts the program. It closes
+// the program's ends of the pipes in this process.
 func (c *Child) launch() (err error) {
 	var near, far [3]*os.File
 	defer func() {
@@ -126,12 +126,12 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// expire ends reads of f that have nothing to read a moment from now. Where
-// pipes have no deadlines, the end of the whole group has ended them already.
-func expire(f *os.File) { _ = f.SetReadDeadline(time.Now().Add(afterlife)) }
+// expireReads ends reads of f after pipeGrace. Without deadlines, the end of the
+// group has ended them already.
+func expireReads(f *os.File) { _ = f.SetReadDeadline(time.Now().Add(pipeGrace)) }
 
-// verdict turns the exit status into an error.
-func (c *Child) verdict() error {
+// exitError returns the error for the exit status.
+func (c *Child) exitError() error {
 	state := c.cmd.ProcessState
 	if c.closing.Load() && !c.forced.Load() && state.Success() {
 		return nil
@@ -145,18 +145,19 @@ func (c *Child) verdict() error {
 	}
 }
 
-// Stream carries the messages. It is the same one each time; its Close is
+// Stream returns the stream of messages, the same each time. Its Close is
 // [Child.Close].
 func (c *Child) Stream() jsonrpc.Stream { return c.stream }
 
-// Pid is the process id of the program.
+// Pid returns the process id of the program.
 func (c *Child) Pid() int { return c.cmd.Process.Pid }
 
-// Done is closed when the program and what it started have ended.
+// Done returns a channel that is closed when the program and all processes of
+// its group have ended.
 func (c *Child) Done() <-chan struct{} { return c.done }
 
-// Err says how the program ended, once Done is closed: an [*ExitError], or nil
-// if Close was called and the program then ended by itself with code 0.
+// Err returns how the program ended, once Done is closed: an [*ExitError], or nil
+// if Close was called and the program exited with code 0.
 func (c *Child) Err() error {
 	select {
 	case <-c.done:

@@ -43,7 +43,7 @@ func TestStartFails(t *testing.T) {
 		want string
 	}{
 		{"no path", Command{}, "the command has no path"},
-		{"not found", Command{Path: "tenon-no-such-program"}, `cannot start server "tenon-no-such-program"`},
+		{"not found", Command{Path: "tenon-no-such-program"}, `start server "tenon-no-such-program"`},
 		{"not a program", Command{Path: os.DevNull}, "permission denied"},
 		{"no such directory", Command{Path: os.Args[0], Dir: "no/such/dir"}, "no/such/dir"},
 		{"bad variable", Command{Path: os.Args[0], Env: map[string]string{"A=B": ""}}, `"A=B" is not usable`},
@@ -185,14 +185,14 @@ func TestStderrLines(t *testing.T) {
 		t.Errorf("%d bytes were delivered", got)
 	}
 	for _, l := range lines {
-		if len(l) > lineStderr {
+		if len(l) > maxStderrLine {
 			t.Errorf("a line of %d bytes was delivered", len(l))
 		}
 	}
 	if n := len(lines); n < 3 || lines[n-2] != "last but one" || lines[n-1] != "last" {
 		t.Errorf("the last lines are not the last lines")
 	}
-	if kept := child.Stderr(); len(kept) != keptStderr || !strings.HasSuffix(kept, "x\r\nlast but one\nlast") {
+	if kept := child.Stderr(); len(kept) != maxStderr || !strings.HasSuffix(kept, "x\r\nlast but one\nlast") {
 		t.Errorf("%d bytes are kept, ending in %q", len(kept), kept[len(kept)-20:])
 	}
 }

@@ -12,11 +12,11 @@ import (
 	"github.com/tenon-mcp/tenon/jsonrpc"
 )
 
-// A Command says which server program to start and what it gets to see.
+// A Command describes a server program to start. It is an [mcp.Dialer].
 type Command struct {
-	// Path is the program: a path, or a name to be looked up in the PATH of
-	// this process. It is started as it is; no shell reads it. A relative
-	// path with a separator in it counts from Dir.
+	// Path is the program: a path, or a name to look up in the PATH of this
+	// process. It is started without a shell. A relative path with a separator
+	// is relative to Dir.
 	Path string
 
 	// Args are the arguments after the program's name.
@@ -25,25 +25,23 @@ type Command struct {
 	// Dir is the directory the program starts in; empty means the current one.
 	Dir string
 
-	// Env are variables set for the program. They win over inherited ones.
+	// Env has variables for the program. They replace inherited ones.
 	Env map[string]string
 
-	// InheritEnv names further variables to pass on from this process. A
-	// name may end in "*", which stands for any rest; "*" alone passes on
-	// everything. Unset, the program gets what programs need to run (PATH,
-	// HOME, LANG and their like) and no more: secrets that happen to be in
-	// this process's environment stay here.
+	// InheritEnv names further variables to pass on from this process. A name
+	// may end with "*", which matches any rest. If unset, the program gets only
+	// what programs need to run, such as PATH, HOME and LANG, and no secrets
+	// from the environment of this process.
 	InheritEnv []string
 
-	// Stderr gets each line the program writes to standard error, without
-	// its end and with invalid UTF-8 replaced; lines longer than 64 KiB come
-	// in pieces. The program waits when it writes faster than Stderr
-	// returns, and so does Close; Stderr must not call Close. Nil means that
-	// lines are only kept for [Child.Stderr].
+	// Stderr is called with each line of standard error, without its end and
+	// with invalid UTF-8 replaced; lines longer than 64 KiB arrive in pieces.
+	// The program and Close block until it returns; it must not call Close. Nil
+	// means that lines are only stored for [Child.Stderr].
 	Stderr func(line string)
 
-	// Grace is how long Close waits for the program to end after its input
-	// was closed, and again after it was asked to terminate. 0 means 2 s.
+	// Grace is how long Close waits for the program to end after closing its
+	// input, and again after asking it to terminate. 0 means 2 s.
 	Grace time.Duration
 
 	// FrameLimit is the longest message in bytes that [Child.Stream] accepts;
@@ -51,24 +49,22 @@ type Command struct {
 	// fails the call that it is the response to.
 	FrameLimit int
 
-	// Cmd is an existing command to run in place of Path, Args, Dir, Env and
-	// InheritEnv, with exactly the environment it says: all of this process's
-	// variables where its Env is nil. Each start runs a copy, so Cmd itself
-	// stays unstarted. Its Stdin and Stdout must be unset. Its Stderr, if set,
-	// gets the lines of standard error. The context of [exec.CommandContext],
-	// Cancel and WaitDelay have no effect: Close ends the program.
+	// Cmd is a command to run instead of Path, Args, Dir, Env and InheritEnv.
+	// It has exactly its own environment; as with package exec, a nil Env means
+	// that of this process. Each start runs a copy. Its Stdin and Stdout must be
+	// unset; its Stderr, if set, gets the lines of standard error. The context
+	// of [exec.CommandContext], Cancel and WaitDelay have no effect: Close ends
+	// the program.
 	Cmd *exec.Cmd
 
-	// Era says how to connect to the server in the program: its revision if
-	// it is known, timeouts, hooks.
+	// Era configures how to connect to the server.
 	Era era.DialOptions
 
-	// Restart says how soon and how often [Supervise] and [Command.Dial] start
-	// the program again after it ended.
+	// Restart configures how [Supervise] and [Command.Dial] restart the program.
 	Restart RestartOptions
 }
 
-// name is the program as errors name it.
+// name returns the name of the program for errors.
 func (c *Command) name() string {
 	if c.Cmd != nil {
 		return c.Cmd.Path
@@ -76,12 +72,11 @@ func (c *Command) name() string {
 	return c.Path
 }
 
-// Start starts the program. A nil error means that it was started, not that it
-// is a server.
+// Start starts the program. It does not check that the program is a server.
 func (c *Command) Start() (*Child, error) {
 	child, err := c.start()
 	if err != nil {
-		return nil, fmt.Errorf("cannot start server %q: %w", c.name(), err)
+		return nil, fmt.Errorf("start server %q: %w", c.name(), err)
 	}
 	return child, nil
 }
@@ -116,18 +111,18 @@ func (c *Command) start() (*Child, error) {
 	return child, nil
 }
 
-// build returns the command to start and where its standard error goes.
+// build returns the command to start and the callback for its standard error.
 func (c *Command) build() (cmd *exec.Cmd, stderr func(line string), err error) {
 	if c.Cmd != nil {
-		return c.copied()
+		return c.copyCmd()
 	}
 	if c.Path == "" {
 		return nil, nil, errors.New("the command has no path")
 	}
 	if c.Dir != "" {
-		// The system's own error would name the program.
+		// The error of the system would name the program.
 		if info, err := os.Stat(c.Dir); err != nil {
-			return nil, nil, fmt.Errorf("its directory cannot be used: %w", err)
+			return nil, nil, fmt.Errorf("its directory: %w", err)
 		} else if !info.IsDir() {
 			return nil, nil, fmt.Errorf("%s is not a directory", c.Dir)
 		}
@@ -144,8 +139,8 @@ func (c *Command) build() (cmd *exec.Cmd, stderr func(line string), err error) {
 	return cmd, c.Stderr, nil
 }
 
-// copied returns a copy of Cmd that can be started.
-func (c *Command) copied() (cmd *exec.Cmd, stderr func(line string), err error) {
+// copyCmd returns a copy of Cmd.
+func (c *Command) copyCmd() (cmd *exec.Cmd, stderr func(line string), err error) {
 	from := c.Cmd
 	switch {
 	case from.Err != nil:

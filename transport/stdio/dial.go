@@ -9,18 +9,18 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A Connection is a connection to a server in a process of its own. It is a
-// Handler.
+// A Connection is a connection to a server in a child process. It is an
+// [mcp.Conn].
 type Connection struct {
 	*era.Peer
 	child *Child
 }
 
-// Dial starts the program and connects to the server in it. The process lives
+// Dial starts the program and connects to the server in it. The process runs
 // until Close, or until it ends by itself; ctx applies only while connecting.
 //
-// When ctx ends before that, Dial returns at once. The process is then ended in
-// the background, as [Child.Close] ends it.
+// When ctx ends, Dial returns at once, and the process is ended in the
+// background, as by [Child.Close].
 func Dial(ctx context.Context, c *Command, p *mcp.ClientProfile) (*Connection, error) {
 	child, err := c.Start()
 	if err != nil {
@@ -41,8 +41,8 @@ func Dial(ctx context.Context, c *Command, p *mcp.ClientProfile) (*Connection, e
 	return nil, err
 }
 
-// An endingError is the error of a Dial whose context ended while the process
-// of the server still has to end.
+// An endingError is the error of a Dial whose context ended. The process is still
+// ending.
 type endingError struct {
 	error
 	child *Child
@@ -60,7 +60,7 @@ func (e *endingError) Unwrap() error { return e.error }
 // Done is closed when the process has ended.
 func (e *endingError) Done() <-chan struct{} { return e.child.Done() }
 
-// Child is the server's process.
+// Child returns the process of the server.
 func (c *Connection) Child() *Child { return c.child }
 
 // Close ends the connection and the process; see [Child.Close].

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// inherited are the variables that a server gets from this process without
-// being asked for: what programs need to run at all, and nothing that is
-// likely to hold a secret.
+// inherited lists the variables that a server inherits by default, for Unix and
+// for Windows: those that programs need to run and that rarely hold secrets.
 var inherited = map[bool][]string{
 	false: {
 		"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_*", "TERM", "TMPDIR", "TZ",
@@ -22,8 +21,8 @@ var inherited = map[bool][]string{
 	},
 }
 
-// environment returns what a server sees of the variables in own, then what
-// the command sets. On Windows names differ in case only for the eye.
+// environment returns the inherited variables of own and those of the command. On
+// Windows, names are case-insensitive.
 func (c *Command) environment(own []string) ([]string, error) {
 	return c.environmentOn(own, runtime.GOOS == "windows")
 }
@@ -51,7 +50,7 @@ func (c *Command) environmentOn(own []string, windows bool) ([]string, error) {
 	var passed []string
 	for _, entry := range own {
 		name, value, ok := strings.Cut(entry, "=")
-		// Exported shell functions are code, not settings.
+		// Exported shell functions are not inherited.
 		if !ok || name == "" || set[fold(name)] || strings.HasPrefix(value, "()") {
 			continue
 		}
@@ -62,8 +61,7 @@ func (c *Command) environmentOn(own []string, windows bool) ([]string, error) {
 	return append(passed, env...), nil
 }
 
-// matches reports whether one of the patterns is the name, or a beginning of
-// it followed by "*".
+// matches reports whether a pattern is the name, or a prefix of it with "*".
 func matches(patterns []string, name string, fold func(string) string) bool {
 	for _, p := range patterns {
 		prefix, open := strings.CutSuffix(p, "*")

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// An ExitError says how a server process ended and what it last said.
+// An ExitError reports how a server process ended.
 type ExitError struct {
 	// Program is the program as the Command names it.
 	Program string
@@ -18,16 +18,16 @@ type ExitError struct {
 	// Signal is the signal that ended the process; nil if none did.
 	Signal os.Signal
 
-	// Forced says that Close had to end the process because it did not end
-	// by itself when its input was closed.
+	// Forced means that Close ended the process, since it did not exit when its
+	// input was closed.
 	Forced bool
 
-	// Stderr is the last part of what the process wrote to standard error,
-	// at most 64 KiB, converted to valid UTF-8 and otherwise unchanged.
+	// Stderr is the end of the standard error of the process, at most 64 KiB,
+	// converted to valid UTF-8.
 	Stderr string
 }
 
-// How much of Stderr the text of an ExitError shows.
+// Limits of the part of Stderr in the text of an ExitError.
 const (
 	shownLines = 10
 	shownBytes = 2 << 10
@@ -64,7 +64,7 @@ func lastLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// printable drops what could steer the terminal that shows an error.
+// printable removes control characters, which could control a terminal.
 func printable(r rune) rune {
 	if r == '\n' || r == '\t' || !unicode.IsControl(r) {
 		return r

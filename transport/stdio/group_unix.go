@@ -15,29 +15,28 @@ import (
 // guardShell runs guardScript. The server itself is never started by a shell.
 var guardShell = "/bin/sh"
 
-// guardScript waits for the end of its input, which comes when this process is
-// gone, however it went. It then ends its own process group: first politely,
-// after a second by force, itself included. Nothing is ever inserted into it.
+// guardScript waits for the end of its input, which is the end of this process.
+// It then terminates its own process group and kills it a second later. Nothing
+// is ever inserted into the script.
 const guardScript = `trap "" HUP INT QUIT TERM USR1 USR2 PIPE ALRM
 read -r x
 kill -s TERM 0
 sleep 1
 kill -s KILL 0`
 
-// A group is the process group of one server: the server, what it starts, and
-// a guard.
+// A group is the process group of one server: the server, what it starts, and a
+// guard.
 //
-// The guard leads the group, so the group's number cannot come to mean another
-// group before the guard has been waited for, and no kill can hit a stranger.
-// Where no guard can be started (an image without /bin/sh), the server leads
-// the group: its number is then free for a moment between the server's end and
-// the last kill. On Linux the kernel kills the server, though not what it
-// started, when this process dies.
+// The guard leads the group, so that the id of the group is not reused before the
+// guard has been waited for, and no other group is killed. Without /bin/sh there
+// is no guard, and the server leads the group: its id may be reused between the
+// server's end and the last kill. On Linux the kernel then kills the server, but
+// not what it started, when this process ends.
 type group struct {
-	mu    sync.Mutex // held while the group's number is used
-	id    int        // of the process group; 0 if there is none (yet, or any more)
+	mu    sync.Mutex // held while id is used
+	id    int        // of the process group; 0 if there is none
 	guard *exec.Cmd  // nil if there is none
-	life  *os.File   // as long as it is open, the guard waits
+	life  *os.File   // the guard waits while it is open
 }
 
 // newGroup starts the guard.
@@ -59,7 +58,7 @@ func newGroup() (*group, error) {
 	}
 	if err != nil {
 		w.Close()
-		return nil, fmt.Errorf("cannot start a guard process: %w", err)
+		return nil, fmt.Errorf("start the guard process: %w", err)
 	}
 	return &group{id: guard.Process.Pid, guard: guard, life: w}, nil
 }
@@ -75,7 +74,7 @@ func (g *group) prepare(cmd *exec.Cmd) {
 	}
 }
 
-// adopt takes in the process that prepare prepared.
+// adopt adds the process that prepare prepared.
 func (g *group) adopt(p *os.Process) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -95,29 +94,28 @@ func (g *group) signal(s syscall.Signal) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.id > 0 {
-		// The only error worth the name is that nobody is left.
+		// The error means that the group is empty.
 		_ = syscall.Kill(-g.id, s)
 	}
 }
 
-// release waits for the guard, which must have been killed, and lets go of the
-// group: no signal is sent any more.
+// release waits for the guard, which must have been killed. No signal is sent
+// after it.
 func (g *group) release() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.id = 0
 	if g.guard != nil {
-		_ = g.guard.Wait() // it was killed: there is nothing to learn
+		_ = g.guard.Wait() // it was killed
 		g.life.Close()
 	}
 }
 
 // CloseOnExec marks every descriptor above 2 of this process close-on-exec, so
-// that no program it starts inherits one. Go does so for the files it opens;
-// CloseOnExec is for descriptors that this process inherited itself, or that
-// code outside Go opened. It changes the whole process, so only a program may
-// decide to call it, at the start of main; this package never does. On Windows
-// it does nothing: there, programs inherit the standard handles alone.
+// that no program inherits it. Go does so for the files it opens; CloseOnExec is
+// for descriptors that this process inherited, or that C code opened. It affects
+// the whole process, so call it at the start of main; this package never does. On
+// Windows it does nothing: programs inherit only the standard handles.
 func CloseOnExec() {
 	for _, dir := range []string{"/proc/self/fd", "/dev/fd"} {
 		d, err := os.Open(dir)
@@ -136,4 +134,12 @@ func CloseOnExec() {
 		}
 		return
 	}
+}
+
+// endingSignal returns the signal that ended a process, or nil.
+func endingSignal(state *os.ProcessState) os.Signal {
+	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return ws.Signal()
+	}
+	return nil
 }

@@ -53,9 +53,9 @@ type jobLimits struct {
 	peakJobMemoryUsed     uintptr
 }
 
-// A group is a job object that holds one server and all that it starts.
-// Windows ends them when the last handle to the job is closed, and the only
-// handle is this process's: it is closed however this process ends.
+// A group is a job object with one server and all that it starts. Windows ends
+// them when the last handle of the job is closed. Only this process has one, which
+// closes when it ends.
 type group struct {
 	mu  sync.Mutex
 	job syscall.Handle // 0 after release
@@ -64,24 +64,23 @@ type group struct {
 func newGroup() (*group, error) {
 	h, _, err := createJobObject.Call(0, 0)
 	if h == 0 {
-		return nil, fmt.Errorf("cannot create a job object: %w", err)
+		return nil, fmt.Errorf("create a job object: %w", err)
 	}
 	limits := jobLimits{jobBasicLimits: jobBasicLimits{limitFlags: jobKillOnClose}}
 	ok, _, err := setInformationJobObject.Call(h, jobExtendedLimits, uintptr(unsafe.Pointer(&limits)), unsafe.Sizeof(limits))
 	if ok == 0 {
 		_ = syscall.CloseHandle(syscall.Handle(h))
-		return nil, fmt.Errorf("cannot set up a job object: %w", err)
+		return nil, fmt.Errorf("set the limits of a job object: %w", err)
 	}
 	return &group{job: syscall.Handle(h)}, nil
 }
 
-// CloseOnExec does nothing: on Windows programs inherit the standard handles
-// alone.
+// CloseOnExec does nothing: on Windows, programs inherit only the standard
+// handles.
 func CloseOnExec() {}
 
-// prepare makes cmd start without a window and asleep, so that it cannot start
-// anything before it is in the job. Go passes on the three standard handles
-// and no others.
+// prepare makes cmd start without a window and suspended, so that it starts
+// nothing before it is in the job.
 func (g *group) prepare(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -90,14 +89,14 @@ func (g *group) prepare(cmd *exec.Cmd) {
 	cmd.SysProcAttr.CreationFlags |= syscall.CREATE_NEW_PROCESS_GROUP | createSuspended
 }
 
-// adopt puts the sleeping process into the job and wakes it.
+// adopt adds the suspended process to the job and resumes it.
 func (g *group) adopt(p *os.Process) error {
 	var failed error
 	err := p.WithHandle(func(h uintptr) {
 		if ok, _, err := assignProcessToJobObject.Call(uintptr(g.job), h); ok == 0 {
-			failed = fmt.Errorf("cannot put the process into a job object: %w", err)
+			failed = fmt.Errorf("assign the process to a job object: %w", err)
 		} else if status, _, _ := ntResumeProcess.Call(h); int32(status) < 0 {
-			failed = fmt.Errorf("cannot resume the process: status %#x", uint32(status))
+			failed = fmt.Errorf("resume the process: status %#x", uint32(status))
 		}
 	})
 	if failed == nil {
@@ -106,8 +105,8 @@ func (g *group) adopt(p *os.Process) error {
 	return failed
 }
 
-// terminate does nothing: Windows has no polite signal for a program without
-// a window. Closing its input was the polite part.
+// terminate does nothing: Windows has no signal to terminate a program without a
+// window.
 func (g *group) terminate() {}
 
 // kill ends every process of the job.
@@ -128,3 +127,6 @@ func (g *group) release() {
 		g.job = 0
 	}
 }
+
+// endingSignal returns nil: Windows ends processes without signals.
+func endingSignal(*os.ProcessState) os.Signal { return nil }

@@ -11,17 +11,16 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// serveLinger is how long Serve waits for handlers that ignore the end of
-// their context, and for a client that reads nothing, unless told otherwise.
+// serveLinger is the default of Linger: how long Serve waits for handlers that
+// ignore their context and for a client that does not read.
 const serveLinger = 500 * time.Millisecond
 
-// Serve serves h on the standard input and output of this process; see
-// [Standard] for what becomes of other output. It returns when the client
-// closes the input, when ctx ends, or when the process is interrupted or told
-// to terminate (SIGINT, SIGTERM); a second signal ends the process at once.
-// Calls in flight then get a moment to finish. Nil options mean the defaults;
-// an unset Linger means 500 ms here, so that a server exits within two seconds
-// whatever its handlers do.
+// Serve serves h on the standard input and output of this process; other output
+// goes to standard error, see [Standard]. Serve returns when the client closes
+// the input, ctx ends, or the process gets SIGINT or SIGTERM; a second signal
+// ends the process at once. Calls in flight then have a moment to finish. Nil
+// options mean the defaults; an unset Linger means 500 ms, so that a server exits
+// within two seconds whatever its handlers do.
 func Serve(ctx context.Context, h mcp.Handler, o *era.ServerOptions) error {
 	var opts era.ServerOptions
 	if o != nil {

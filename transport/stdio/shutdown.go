@@ -5,17 +5,16 @@ import (
 	"time"
 )
 
-// Close ends the program and all that it started, and returns what
-// [Child.Err] then says. The way down is:
+// Close ends the program and its process group, and returns [Child.Err]:
 //
-//	its input is closed; a server should now end by itself
-//	after Grace      its whole process group is asked to terminate (SIGTERM)
-//	after Grace      its whole process group is killed
-//	after its end    what it started gets up to Grace to end as well, then is killed
+//	at once          its input is closed; a server should now end by itself
+//	after Grace      its process group is asked to terminate (SIGTERM)
+//	after Grace      its process group is killed
+//	after its end    the rest of its group has up to Grace to end, then is killed
 //
-// What the program still writes meanwhile is read and dropped, so that it is
-// not held up by a full pipe. With the default Grace, Close takes at most
-// about 7 s. Calling it again, or from several goroutines, waits for the same end.
+// Meanwhile, its output is read and discarded, so that a full pipe does not block
+// it. With the default Grace, Close takes at most about 7 s. Further calls wait
+// for the same end.
 func (c *Child) Close() error {
 	c.closeOnce.Do(c.shutdown)
 	<-c.done
@@ -24,7 +23,7 @@ func (c *Child) Close() error {
 
 func (c *Child) shutdown() {
 	c.closing.Store(true)
-	c.stdin.Close() // a Write that waits returns
+	c.stdin.Close() // a blocked Write returns
 	go c.drain()
 
 	if !wait(c.gone, c.grace) {
@@ -39,10 +38,10 @@ func (c *Child) shutdown() {
 	<-c.drained
 }
 
-// drain takes over the reading of stdout and drops what comes.
+// drain reads and discards stdout in place of Read.
 func (c *Child) drain() {
 	defer close(c.drained)
-	_ = c.stdout.SetReadDeadline(time.Now()) // a Read that waits returns
+	_ = c.stdout.SetReadDeadline(time.Now()) // a blocked Read returns
 	c.reading.Lock()
 	//lint:ignore SA2001 this waits for the Read under way; those that begin now see closing
 	c.reading.Unlock()

@@ -10,24 +10,22 @@ import (
 	"github.com/tenon-mcp/tenon/jsonrpc"
 )
 
-// standardTaken is set while a stream owns standard input and output.
+// standardTaken is set while a stream of Standard is open.
 var standardTaken atomic.Bool
 
-// Standard takes over the standard input and output of this process and
-// returns them as a stream. A frame may have limit bytes; 0 means
-// [jsonrpc.DefaultFrameLimit].
+// Standard returns the standard input and output of this process as a stream. A
+// frame may have limit bytes; 0 means [jsonrpc.DefaultFrameLimit].
 //
-// From then on only the stream reaches the real standard output. Whatever else
-// is printed (fmt.Println in a tool, a logger that was made for os.Stdout
-// earlier, a program that a tool starts with this process's standard output)
-// goes to standard error, where it does no harm; and whatever else reads
-// standard input finds it empty. On Windows the output of C code and of
-// programs that were given the handle earlier is not caught.
+// Until Close, only the stream uses the real standard input and output. All other
+// output (fmt.Println in a tool, a logger made for os.Stdout earlier, programs
+// that a tool starts) goes to standard error, and other readers of standard input
+// read its end. On Windows this does not apply to C code and to programs that
+// have inherited the handle already.
 //
-// Close gives everything back. It ends a Read that waits, also on a terminal;
-// there, and on Windows, one goroutine stays behind in the system's read until
-// a line or the end arrives. On Unix a pipe or socket is switched to
-// non-blocking mode until Close, unless it is standard error as well.
+// Close restores standard input and output, and ends a blocked Read. On a
+// terminal and on Windows, a goroutine stays in the system's read until a line or
+// the end arrives. On Unix, a pipe or socket is non-blocking until Close, unless
+// it is standard error as well.
 func Standard(limit int) (jsonrpc.Stream, error) {
 	if !standardTaken.CompareAndSwap(false, true) {
 		return nil, errors.New("standard input and output are already in use by another stream; close that first")
@@ -41,16 +39,15 @@ func Standard(limit int) (jsonrpc.Stream, error) {
 	return jsonrpc.Lines(s.reader, t.out, s, limit), nil
 }
 
-// taken is what takeStandard took, with the way back: giveBack puts the files
-// in their old places, and calm, after in and out have been closed, undoes what
-// the other holders of the files could notice.
+// taken is the result of takeStandard. restore puts the files back; restoreModes,
+// after in and out were closed, restores blocking mode.
 type taken struct {
-	in, out  *os.File
-	giveBack func() error
-	calm     func()
+	in, out      *os.File
+	restore      func() error
+	restoreModes func()
 }
 
-// standard closes what Standard took.
+// A standard closes the stream of Standard.
 type standard struct {
 	taken
 	reader io.ReadCloser
@@ -60,14 +57,14 @@ type standard struct {
 
 func (s *standard) Close() error {
 	s.once.Do(func() {
-		s.err = errors.Join(s.giveBack(), s.reader.Close(), s.out.Close())
-		s.calm()
+		s.err = errors.Join(s.restore(), s.reader.Close(), s.out.Close())
+		s.restoreModes()
 		standardTaken.Store(false)
 	})
 	return s.err
 }
 
-// interruptible returns f in a form whose Close ends a Read that waits.
+// interruptible returns a reader of f whose Close ends a blocked Read.
 func interruptible(f *os.File) io.ReadCloser {
 	if hasDeadlines(f) {
 		return f
@@ -75,7 +72,7 @@ func interruptible(f *os.File) io.ReadCloser {
 	r, w := io.Pipe()
 	p := &pumped{PipeReader: r, closed: make(chan struct{})}
 	go func() {
-		// If f has nothing to say, this outlives Close.
+		// A blocked read of f outlives Close.
 		_, err := io.Copy(w, f)
 		w.CloseWithError(err)
 		<-p.closed
@@ -84,14 +81,13 @@ func interruptible(f *os.File) io.ReadCloser {
 	return p
 }
 
-// pumped is a file that a goroutine reads.
+// A pumped is a file that a goroutine reads.
 type pumped struct {
 	*io.PipeReader
 	closed chan struct{}
 }
 
-// Close is called once. It lets the goroutine close the file, which may have to
-// wait for a read.
+// Close is called once. The goroutine closes the file after its read.
 func (p *pumped) Close() error {
 	close(p.closed)
 	return p.PipeReader.Close()

@@ -10,10 +10,9 @@ import (
 	"time"
 )
 
-// takeStandard moves descriptors 0 and 1 to private ones and puts the null
-// device and standard error in their place.
+// takeStandard moves descriptors 0 and 1 to private ones and replaces them by the
+// null device and standard error.
 func takeStandard() (taken, error) {
-	// An os.File would first try to wait for it without blocking.
 	null, err := syscall.Open(os.DevNull, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return taken{}, &os.PathError{Op: "open", Path: os.DevNull, Err: err}
@@ -21,26 +20,26 @@ func takeStandard() (taken, error) {
 	defer syscall.Close(null)
 	in, err := private(0)
 	if err != nil {
-		return taken{}, fmt.Errorf("cannot take over standard input: %w", err)
+		return taken{}, fmt.Errorf("take over standard input: %w", err)
 	}
 	out, err := private(1)
 	if err != nil {
 		syscall.Close(in)
-		return taken{}, fmt.Errorf("cannot take over standard output: %w", err)
+		return taken{}, fmt.Errorf("take over standard output: %w", err)
 	}
-	giveBack := func() error { return errors.Join(replace(in, 0), replace(out, 1)) }
+	restore := func() error { return errors.Join(replace(in, 0), replace(out, 1)) }
 	if err := errors.Join(replace(null, 0), replace(2, 1)); err != nil {
-		err = errors.Join(err, giveBack())
+		err = errors.Join(err, restore())
 		syscall.Close(in)
 		syscall.Close(out)
-		return taken{}, fmt.Errorf("cannot redirect standard input and output: %w", err)
+		return taken{}, fmt.Errorf("redirect standard input and output: %w", err)
 	}
 	changedIn, changedOut := makeNonblocking(in), makeNonblocking(out)
 	return taken{
-		in:       os.NewFile(uintptr(in), "stdin"),
-		out:      os.NewFile(uintptr(out), "stdout"),
-		giveBack: giveBack,
-		calm: func() {
+		in:      os.NewFile(uintptr(in), "stdin"),
+		out:     os.NewFile(uintptr(out), "stdout"),
+		restore: restore,
+		restoreModes: func() {
 			if changedIn {
 				_ = syscall.SetNonblock(0, false)
 			}
@@ -51,7 +50,7 @@ func takeStandard() (taken, error) {
 	}, nil
 }
 
-// private duplicates a descriptor so that started programs do not get it.
+// private duplicates a descriptor, with close-on-exec.
 func private(fd int) (int, error) {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
@@ -62,11 +61,9 @@ func private(fd int) (int, error) {
 	return dup, err
 }
 
-// makeNonblocking lets the runtime wait for fd, so that Close can end the
-// wait. The mode belongs to everybody who shares the open file, so it is only
-// set on pipes and sockets (never on a terminal, which the shell shares), and
-// not on one that is standard error too, which others write to. It reports
-// whether it changed the mode.
+// makeNonblocking makes fd non-blocking, so that Close ends a blocked read, and
+// reports whether it did. The mode is shared with other users of the file, so it
+// is set only on pipes and sockets that are not standard error as well.
 func makeNonblocking(fd int) bool {
 	var st, stderr syscall.Stat_t
 	if syscall.Fstat(fd, &st) != nil {
@@ -82,8 +79,8 @@ func makeNonblocking(fd int) bool {
 	return !isNonblocking(fd) && syscall.SetNonblock(fd, true) == nil
 }
 
-// isNonblocking asks the standard library, which asks the descriptor: a file
-// that is made from a non-blocking one can have deadlines.
+// isNonblocking reports whether fd is non-blocking: an os.File of it then has
+// deadlines.
 func isNonblocking(fd int) bool {
 	dup, err := private(fd)
 	if err != nil {
@@ -94,5 +91,5 @@ func isNonblocking(fd int) bool {
 	return hasDeadlines(f)
 }
 
-// hasDeadlines reports whether Close ends a Read of f that waits.
+// hasDeadlines reports whether Close ends a blocked Read of f.
 func hasDeadlines(f *os.File) bool { return f.SetReadDeadline(time.Time{}) == nil }

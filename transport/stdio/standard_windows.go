@@ -8,17 +8,15 @@ import (
 	"time"
 )
 
-// takeStandard keeps the files behind os.Stdin and os.Stdout and puts the null
-// device and standard error behind those variables, also for whoever copied
-// the pointers earlier, and behind the process's standard handles, for the
-// programs it starts.
+// takeStandard duplicates the files of os.Stdin and os.Stdout, and replaces them,
+// and the standard handles of the process, by the null device and standard error.
 func takeStandard() (taken, error) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {
 		return taken{}, err
 	}
 	oldIn, oldOut := *os.Stdin, *os.Stdout
-	giveBack := func() error {
+	restore := func() error {
 		*os.Stdin, *os.Stdout = oldIn, oldOut
 		return errors.Join(
 			setStandard(syscall.STD_INPUT_HANDLE, os.Stdin),
@@ -34,10 +32,10 @@ func takeStandard() (taken, error) {
 	)
 	if err != nil {
 		closeAll([]*os.File{in, out})
-		return taken{}, fmt.Errorf("cannot take over standard input and output: %w", errors.Join(err, giveBack()))
+		return taken{}, fmt.Errorf("take over standard input and output: %w", errors.Join(err, restore()))
 	}
 	*os.Stdin, *os.Stdout = *null, *os.Stderr
-	return taken{in: in, out: out, giveBack: giveBack, calm: func() {}}, nil
+	return taken{in: in, out: out, restore: restore, restoreModes: func() {}}, nil
 }
 
 func setStandard(which int, f *os.File) error {
@@ -47,7 +45,7 @@ func setStandard(which int, f *os.File) error {
 	return nil
 }
 
-// duplicate opens the same file again, so that closing it leaves f open.
+// duplicate duplicates the handle of f.
 func duplicate(f *os.File, name string) (*os.File, error) {
 	self, err := syscall.GetCurrentProcess()
 	if err != nil {
@@ -61,5 +59,5 @@ func duplicate(f *os.File, name string) (*os.File, error) {
 	return os.NewFile(uintptr(h), name), nil
 }
 
-// hasDeadlines reports whether Close ends a Read of f that waits.
+// hasDeadlines reports whether Close ends a blocked Read of f.
 func hasDeadlines(f *os.File) bool { return f.SetReadDeadline(time.Time{}) == nil }

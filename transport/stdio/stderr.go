@@ -8,41 +8,37 @@ import (
 	"unicode/utf8"
 )
 
-// How much is kept of a server's standard error, and how long a line of it may
-// be before it is delivered in pieces.
 const (
-	keptStderr = 64 << 10
-	lineStderr = 64 << 10
+	maxStderr     = 64 << 10 // stored bytes of standard error
+	maxStderrLine = 64 << 10 // longer lines are delivered in pieces
 )
 
-// A tail keeps the last bytes that were written to it.
+// A tail stores the last maxStderr bytes that were added to it.
 type tail struct {
 	mu   sync.Mutex
-	ring []byte // grows to its limit, then turns round
-	next int    // where the next byte goes once the ring is full
+	ring []byte // grows to its limit, then wraps around
+	next int    // the position of the next byte once the ring is full
 }
 
-// add writes p into the ring.
 func (t *tail) add(p []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(p) > keptStderr {
-		p = p[len(p)-keptStderr:]
+	if len(p) > maxStderr {
+		p = p[len(p)-maxStderr:]
 	}
-	if room := keptStderr - len(t.ring); room > 0 {
+	if room := maxStderr - len(t.ring); room > 0 {
 		n := min(room, len(p))
 		t.ring = append(t.ring, p[:n]...)
 		p = p[n:]
 	}
 	for len(p) > 0 {
 		n := copy(t.ring[t.next:], p)
-		t.next = (t.next + n) % keptStderr
+		t.next = (t.next + n) % maxStderr
 		p = p[n:]
 	}
 }
 
-// String returns what is kept, oldest first. If something older was dropped,
-// the first line may have lost its beginning.
+// String returns the stored bytes, oldest first; the first line may be cut.
 func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -50,8 +46,8 @@ func (t *tail) String() string {
 	return strings.ToValidUTF8(kept, "\uFFFD")
 }
 
-// readStderr reads r to its end. Everything goes into kept at once, then each
-// whole line to deliver, if there is one.
+// readStderr reads r to its end into kept, and calls deliver, if not nil, with
+// each line.
 func readStderr(r io.Reader, kept *tail, deliver func(line string)) {
 	cut := lineCutter{deliver: deliver}
 	buf := make([]byte, 16<<10)
@@ -68,10 +64,10 @@ func readStderr(r io.Reader, kept *tail, deliver func(line string)) {
 	}
 }
 
-// A lineCutter cuts what is added to it into lines.
+// A lineCutter splits bytes into lines.
 type lineCutter struct {
 	deliver func(line string)
-	open    []byte // a line whose end has not come yet, at most lineStderr bytes
+	open    []byte // an incomplete line, at most maxStderrLine bytes
 }
 
 func (l *lineCutter) add(p []byte) {
@@ -79,12 +75,12 @@ func (l *lineCutter) add(p []byte) {
 	rest := l.open
 	for {
 		switch i := bytes.IndexByte(rest, '\n'); {
-		case i >= 0 && i <= lineStderr:
+		case i >= 0 && i <= maxStderrLine:
 			l.emit(rest[:i])
 			rest = rest[i+1:]
-		case len(rest) > lineStderr:
-			n := lineStderr
-			for n > lineStderr-utf8.UTFMax && !utf8.RuneStart(rest[n]) {
+		case len(rest) > maxStderrLine:
+			n := maxStderrLine
+			for n > maxStderrLine-utf8.UTFMax && !utf8.RuneStart(rest[n]) {
 				n--
 			}
 			l.emit(rest[:n])
@@ -96,7 +92,7 @@ func (l *lineCutter) add(p []byte) {
 	}
 }
 
-// end delivers a last line without a line end.
+// end delivers a last line without a newline.
 func (l *lineCutter) end() {
 	if len(l.open) > 0 {
 		l.emit(l.open)

@@ -8,15 +8,15 @@ import (
 )
 
 func TestTailKeepsTheEnd(t *testing.T) {
-	for _, piece := range []int{1, 7, 1000, keptStderr - 1, keptStderr, keptStderr + 1, 3 * keptStderr} {
+	for _, piece := range []int{1, 7, 1000, maxStderr - 1, maxStderr, maxStderr + 1, 3 * maxStderr} {
 		var kept tail
 		var all strings.Builder
-		for i := 0; all.Len() < 2*keptStderr+5; i++ {
+		for i := 0; all.Len() < 2*maxStderr+5; i++ {
 			p := strings.Repeat(string(rune('a'+i%26)), piece)
 			all.WriteString(p)
 			kept.add([]byte(p))
 		}
-		want := all.String()[all.Len()-keptStderr:]
+		want := all.String()[all.Len()-maxStderr:]
 		if got := kept.String(); got != want {
 			t.Errorf("pieces of %d: the kept %d bytes are not the last ones", piece, len(got))
 		}
@@ -29,7 +29,7 @@ func TestTailKeepsTheEnd(t *testing.T) {
 }
 
 func TestLinesOfStderr(t *testing.T) {
-	x := strings.Repeat("x", lineStderr)
+	x := strings.Repeat("x", maxStderrLine)
 	tests := []struct {
 		name, in string
 		want     []string
@@ -41,7 +41,7 @@ func TestLinesOfStderr(t *testing.T) {
 		{"just fits", x + "\n", []string{x}},
 		{"one too many", x + "y\n", []string{x, "y"}},
 		{"cut between runes", x[1:] + "ü\n", []string{x[1:], "ü"}},
-		{"not text at all", strings.Repeat("\x80", lineStderr+10), []string{"\uFFFD", "\uFFFD"}},
+		{"not text at all", strings.Repeat("\x80", maxStderrLine+10), []string{"\uFFFD", "\uFFFD"}},
 		{"much too long", x + x + "\nz", []string{x, x, "z"}},
 	}
 	for _, tt := range tests {

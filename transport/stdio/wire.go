@@ -6,16 +6,15 @@ import (
 	"time"
 )
 
-// lastWord is how long a Read or Write that found a pipe closed waits for the
-// end of the program, to be able to say how it ended.
-const lastWord = 500 * time.Millisecond
+// exitWait is how long a Read or Write on a closed pipe waits for the end of the
+// program, to return how it ended.
+const exitWait = 500 * time.Millisecond
 
-// A wire is the two pipes of a Child as a Stream uses them.
+// A wire is the reader and writer of a Child for its Stream.
 type wire Child
 
-// Read reads what the program writes to standard output. Its end is io.EOF
-// after Close, or if the program lives on without it; otherwise it is the
-// [*ExitError] that tells how the program ended.
+// Read reads standard output of the program. At the end it returns io.EOF after
+// Close or while the program still runs, and otherwise the [*ExitError].
 func (w *wire) Read(p []byte) (int, error) {
 	w.reading.Lock()
 	defer w.reading.Unlock()
@@ -23,7 +22,7 @@ func (w *wire) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	if w.exited.Load() {
-		expire(w.stdout)
+		expireReads(w.stdout)
 	}
 	n, err := w.stdout.Read(p)
 	if err == nil {
@@ -35,19 +34,19 @@ func (w *wire) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write writes to the program's standard input. It waits while the program
-// does not read; Close and the end of the program end the wait.
+// Write writes to standard input of the program. It blocks while the program does
+// not read, until Close or the end of the program.
 func (w *wire) Write(p []byte) (int, error) {
 	n, err := w.stdin.Write(p)
 	if err != nil {
-		err = w.end(fmt.Errorf("server %q takes no more input: %w", w.name, err))
+		err = w.end(fmt.Errorf("write to server %q: %w", w.name, err))
 	}
 	return n, err
 }
 
-// end returns how the program ended if it did so unasked, otherwise err.
+// end returns how the program ended, or err if Close was called or it still runs.
 func (w *wire) end(err error) error {
-	if w.closing.Load() || !wait(w.done, lastWord) || w.closing.Load() {
+	if w.closing.Load() || !wait(w.done, exitWait) || w.closing.Load() {
 		return err
 	}
 	return w.err

@@ -1,8 +1,0 @@
-//go:build unix && !linux
-
-package stdio
-
-import "syscall"
-
-// replace makes descriptor to mean what from means.
-func replace(from, to int) error { return syscall.Dup2(from, to) }
