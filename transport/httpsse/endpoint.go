@@ -47,8 +47,8 @@ type Endpoint struct {
 // its stream and does not reconnect.
 type Connection struct{ *era.Peer }
 
-// Dial connects to the server; the Conn is a *[Connection]. ctx counts for
-// the meeting only.
+// Dial connects to the server; the Conn is a *[Connection]. ctx applies only
+// while connecting.
 func (e *Endpoint) Dial(ctx context.Context, p *mcp.ClientProfile) (mcp.Conn, error) {
 	c, err := e.Connect(ctx, p)
 	if err != nil {
@@ -74,16 +74,16 @@ func (e *Endpoint) Connect(ctx context.Context, p *mcp.ClientProfile) (*Connecti
 	defer cancel()
 	s, err := e.open(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("cannot connect to %s: %w", redact(e.URL), err)
+		return nil, fmt.Errorf("connect to %s: %w", redact(e.URL), err)
 	}
 	peer, err := era.Dial(ctx, s, p, &o)
 	if err != nil {
-		return nil, fmt.Errorf("cannot connect to %s: %w", redact(e.URL), err)
+		return nil, fmt.Errorf("connect to %s: %w", redact(e.URL), err)
 	}
 	return &Connection{peer}, nil
 }
 
-// redact leaves out what may be secret in a URL.
+// redact removes the parts of a URL that may be secret.
 func redact(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -93,16 +93,16 @@ func redact(text string) string {
 	return u.String()
 }
 
-// open opens the stream and waits until the server has said where messages go.
+// open opens the stream and waits for the URL of the endpoint for messages.
 func (e *Endpoint) open(ctx context.Context) (*remote, error) {
 	at, err := url.Parse(e.URL)
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
-		return nil, errors.New("its URL must be a whole http or https URL")
+		return nil, errors.New("the URL must begin with http:// or https:// and name a host")
 	}
 	s := &remote{endpoint: e, queue: make(chan frame), done: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.http, s.own = e.client(at)
-	// Until the stream is open, ctx ends it.
+	// ctx applies until the stream is open.
 	stop := context.AfterFunc(ctx, s.cancel)
 	err = s.connect(at)
 	if !stop() && err == nil {
@@ -119,8 +119,7 @@ func (e *Endpoint) open(ctx context.Context) (*remote, error) {
 	return s, nil
 }
 
-// client returns the client for a connection, and the transport that ends with
-// it, if there is one.
+// client returns the HTTP client of a connection, and its own transport, if any.
 func (e *Endpoint) client(at *url.URL) (*http.Client, *http.Transport) {
 	c := &http.Client{}
 	var own *http.Transport
@@ -138,7 +137,7 @@ func (e *Endpoint) client(at *url.URL) (*http.Client, *http.Transport) {
 		case via[0].Method != http.MethodGet:
 			return http.ErrUseLastResponse
 		case len(via) >= 5:
-			return errors.New("the server redirects without end")
+			return errors.New("the server redirects more than 5 times")
 		}
 		return nil
 	}
@@ -151,41 +150,41 @@ func (s *remote) connect(at *url.URL) error {
 		return err
 	}
 	r.Header.Set("Accept", "text/event-stream")
-	r.Header.Set("Accept-Encoding", "identity") // compressing holds events back
+	r.Header.Set("Accept-Encoding", "identity") // compression delays events
 	resp, err := s.http.Do(r)
 	if err != nil {
-		return discreet(err)
+		return withoutURL(err)
 	}
 	s.body = resp.Body
 	if resp.StatusCode != http.StatusOK {
 		return statusError("the stream", resp)
 	}
 	if media, _, err := mime.ParseMediaType(resp.Header.Get("Content-Type")); err != nil || media != "text/event-stream" {
-		return fmt.Errorf("it does not answer with a stream of events but with %q: it may speak a newer transport", resp.Header.Get("Content-Type"))
+		return fmt.Errorf("the response is %q, not an event stream: the server may have a newer transport", resp.Header.Get("Content-Type"))
 	}
 	s.events = sse.NewReader(resp.Body, cmp.Or(max(s.endpoint.MaxEvent, 0), 64<<20))
 	for {
 		e, err := s.events.Next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return errors.New("the stream ended before it said where messages go")
+			return errors.New("the stream ended before the endpoint event")
 		case err != nil:
 			return err
 		case e.Name == "endpoint":
-			return s.aim(resp.Request.URL, string(e.Data))
+			return s.setPostURL(resp.Request.URL, string(e.Data))
 		}
 	}
 }
 
-// aim notes where messages go. A server may not send them, and what is secret
-// in their headers, to somebody else.
-func (s *remote) aim(at *url.URL, text string) error {
+// setPostURL stores the URL for messages, which must have the same origin: their
+// headers may contain secrets.
+func (s *remote) setPostURL(at *url.URL, text string) error {
 	to, err := at.Parse(strings.TrimSpace(text))
 	if err != nil {
-		return errors.New("what it says about where messages go is no URL")
+		return errors.New("the endpoint event has no valid URL")
 	}
 	if !sameOrigin(to, at) || to.User != nil && to.User.String() != at.User.String() {
-		return fmt.Errorf("it wants messages to go to another origin (%s://%s)", to.Scheme, to.Host)
+		return fmt.Errorf("the endpoint event names another origin (%s://%s)", to.Scheme, to.Host)
 	}
 	to.Fragment, to.User = "", at.User
 	s.post = to

@@ -134,7 +134,7 @@ func TestHostileServers(t *testing.T) {
 		{"messages go elsewhere", stream("event: endpoint\ndata: " + trap.URL + "/x\n\n"), "another origin"},
 		{"messages go elsewhere, without a scheme", stream("event: endpoint\ndata: //" + trap.Listener.Addr().String() + "/x\n\n"), "another origin"},
 		{"messages go to a file", stream("event: endpoint\ndata: file:///etc/passwd\n\n"), "another origin"},
-		{"messages go to no URL", stream("event: endpoint\ndata: http://[\n\n"), "no URL"},
+		{"messages go to no URL", stream("event: endpoint\ndata: http://[\n\n"), "no valid URL"},
 		{"no endpoint", stream("event: message\ndata: {}\n\n"), "in time"},
 		{"silence", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "in time"},
 		{"no answer to initialize", stream("event: endpoint\ndata: /x\n\n"), "in time"},
@@ -147,7 +147,7 @@ func TestHostileServers(t *testing.T) {
 		{"redirect to another origin", func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, trap.URL, http.StatusTemporaryRedirect)
 		}, "redirects to another origin"},
-		{"redirect without end", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", http.StatusFound) }, "without end"},
+		{"redirect without end", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/again", http.StatusFound) }, "more than 5 times"},
 		{"an event without end", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			for r.Context().Err() == nil {
@@ -252,7 +252,7 @@ func TestNoProbe(t *testing.T) {
 
 func TestBadURL(t *testing.T) {
 	for _, u := range []string{"", "localhost:8080", "/sse", "ftp://x/y", "http://", "http://[::1"} {
-		if _, err := (&httpsse.Endpoint{URL: u}).Dial(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "whole http or https URL") {
+		if _, err := (&httpsse.Endpoint{URL: u}).Dial(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "must begin with http:// or https://") {
 			t.Errorf("%q: %v", u, err)
 		}
 	}

@@ -1,3 +1,13 @@
+// Package httpsse is the HTTP+SSE transport of revision 2024-11-05: the server
+// sends messages as server-sent events, and the client sends each message with
+// POST. It is for clients and servers without streamable HTTP.
+//
+// A [Handler] is the server, for one path of a mux. A session lasts as long as
+// its stream and cannot be resumed. Its messages may be of any revision.
+//
+// An [Endpoint] is the client.
+//
+// Deprecated: use packages streamable and streamclient.
 package httpsse
 
 import (
@@ -26,10 +36,10 @@ type Options struct {
 	// AnyHost disables the check of the Host header.
 	AnyHost bool
 
-	// Origins are further values of the Origin header to let in, such as
-	// https://app.example; their pages may read the answers. Unset, a page
-	// must come from the same origin, or, where the server listens on a
-	// loopback address, from a loopback host. "*" lets in all.
+	// Origins lists further values of the Origin header to accept, such as
+	// https://app.example; their pages may read responses. If unset, a page must
+	// have the same origin or, on a loopback address, a loopback host. "*"
+	// accepts all.
 	Origins []string
 
 	// Principal returns the verified client of a request. A session belongs to
@@ -37,12 +47,11 @@ type Options struct {
 	// that clients are unverified.
 	Principal func(*http.Request) *mcp.Principal
 
-	// PostPath is the path that clients send their messages to, where it is
-	// not the path that they opened the stream with: the Handler has to be
-	// reachable there too. Empty means the same path.
+	// PostPath is the path for messages, if it is not the path of the stream;
+	// the Handler must serve both. Empty means the same path.
 	PostPath string
 
-	// MaxSessions bounds the sessions that are open at once. 0 means 1000.
+	// MaxSessions is the maximum number of open sessions. 0 means 1000.
 	MaxSessions int
 
 	// MaxBody is the largest message in bytes. 0 means 4 MiB.
@@ -52,8 +61,8 @@ type Options struct {
 	// means 30 s.
 	BodyIdle time.Duration
 
-	// WriteIdle is how long a client may read nothing while something waits
-	// for it, before its session ends. 0 means 30 s.
+	// WriteIdle is how long a client may read nothing while messages wait for
+	// it, before its session ends. 0 means 30 s.
 	WriteIdle time.Duration
 
 	// KeepAlive is the interval of keep-alive comments on an idle stream. 0
@@ -69,7 +78,7 @@ type Options struct {
 }
 
 // A Handler serves one [mcp.Handler] to many clients. GET opens a session, POST
-// brings a message to one.
+// sends a message to one.
 type Handler struct {
 	opts     Options
 	guard    *httpguard.Guard
@@ -106,21 +115,20 @@ func NewHandler(h mcp.Handler, o *Options) (*Handler, error) {
 	return made, nil
 }
 
-// Shutdown ends all sessions, opens no more, and waits until nothing is left of
-// them or ctx ends. A server's own Shutdown would wait for their streams, so
-// call this first, or give it to RegisterOnShutdown.
+// Shutdown ends all sessions, refuses new ones, and waits until they have ended
+// or ctx ends. http.Server.Shutdown waits for their streams, so call this first.
 func (h *Handler) Shutdown(ctx context.Context) error { return h.sessions.shutdown(ctx) }
 
-// sharing is what pages of listed origins may do.
-var sharing = &httpguard.Sharing{Methods: "GET, POST", Headers: "Content-Type, Authorization, MCP-Protocol-Version"}
+// corsRules is what pages of listed origins may do.
+var corsRules = &httpguard.Sharing{Methods: "GET, POST", Headers: "Content-Type, Authorization, MCP-Protocol-Version"}
 
-// ServeHTTP serves a GET until the session is over, and a POST at once.
+// ServeHTTP serves GET, until the session ends, and POST.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if f := h.guard.Admit(r); f != nil {
 		h.guard.Refuse(w, r, f)
 		return
 	}
-	if h.guard.Share(w, r, sharing) {
+	if h.guard.Share(w, r, corsRules) {
 		return
 	}
 	switch r.Method {
@@ -147,7 +155,7 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request) {
 	}
 	defer h.sessions.remove(s)
 	if err := s.stream.begin(r); err != nil {
-		http.Error(w, "this server cannot stream here: its response writer has to support Flush, or Unwrap", http.StatusInternalServerError)
+		http.Error(w, "this server cannot stream: its response writer must support Flush, or Unwrap", http.StatusInternalServerError)
 		return
 	}
 	defer s.stream.finish()
@@ -157,26 +165,26 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sessionParam is the name of the parameter that says which session a POST is for.
+// sessionParam is the query parameter with the session of a POST.
 const sessionParam = "sessionId"
 
-// endpoint is where the client of a session is to send its messages. It names
-// no host, so it is right behind any proxy that keeps the path.
+// endpoint returns the URL for messages of a session. It has no host, so that it
+// works behind a proxy.
 func (h *Handler) endpoint(r *http.Request, id string) string {
 	path := h.opts.PostPath
 	if path == "" {
-		// The path as the client wrote it: a mux may have cut r.URL.
+		// The path of the client: a mux may have changed r.URL.
 		u, err := url.ParseRequestURI(r.RequestURI)
 		if err != nil {
 			u = r.URL
 		}
-		// Two slashes would begin a host.
+		// Two slashes would start a host.
 		path = "/" + strings.TrimLeft(u.EscapedPath(), "/")
 	}
 	return path + "?" + sessionParam + "=" + id
 }
 
-// deliver brings a message to its session.
+// deliver serves POST: it queues a message for its session.
 func (h *Handler) deliver(w http.ResponseWriter, r *http.Request) {
 	if f := h.guard.IsJSON(r); f != nil {
 		h.guard.Refuse(w, r, f)
@@ -192,7 +200,7 @@ func (h *Handler) deliver(w http.ResponseWriter, r *http.Request) {
 		h.guard.Refuse(w, r, f)
 		return
 	}
-	switch err := s.stream.take(body); {
+	switch err := s.stream.enqueue(body); {
 	case errors.Is(err, errFull):
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)

@@ -18,8 +18,8 @@ import (
 	"github.com/tenon-mcp/tenon/sse"
 )
 
-// A remote is a server's stream as a [jsonrpc.Stream]: messages of its events
-// are read, and each message that is written is a POST.
+// A remote is the client's [jsonrpc.Stream]: it reads messages from events and
+// writes each message with POST.
 type remote struct {
 	endpoint *Endpoint
 	http     *http.Client
@@ -43,7 +43,7 @@ type frame struct {
 	err  error
 }
 
-// read takes messages from the stream until it ends.
+// read queues messages of the stream until it ends.
 func (s *remote) read() {
 	for {
 		e, err := s.events.Next()
@@ -79,9 +79,8 @@ func (s *remote) Read() ([]byte, error) {
 	return nil, io.EOF
 }
 
-// Write sends each message by itself and in order. A request that the server
-// refuses by its status fails as if it had answered so; whatever else is not
-// accepted ends the stream.
+// Write sends each message in order. A request that the server refuses with a
+// status gets an error response; a refusal of another message ends the stream.
 func (s *remote) Write(frames []byte) error {
 	for line := range bytes.Lines(frames) {
 		line = bytes.TrimSuffix(line, []byte{'\n'})
@@ -96,14 +95,14 @@ func (s *remote) Write(frames []byte) error {
 			}
 		}
 		if err != nil {
-			s.failed.CompareAndSwap(nil, &err) // Read says so too
+			s.failed.CompareAndSwap(nil, &err) // for Read
 			return err
 		}
 	}
 	return nil
 }
 
-// refusal is the answer to a message that was refused; nil if it is no request.
+// refusal returns the error response to a refused request; nil for other messages.
 func (s *remote) refusal(line []byte, refused *StatusError) []byte {
 	m, err := jsonrpc.Decode(line)
 	if err != nil || m.IsResponse() || m.IsNotification() {
@@ -125,14 +124,13 @@ func (s *remote) send(message []byte) error {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return discreet(err)
+		return withoutURL(err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode < 200 || 299 < resp.StatusCode {
 		return statusError("a message", resp)
 	}
-	// What it says beside the status is of no use, but read to its end it
-	// leaves the connection for the next message.
+	// Read to its end, so that the connection can be reused.
 	_, _ = io.CopyN(io.Discard, resp.Body, 4<<10)
 	return nil
 }
@@ -152,8 +150,8 @@ func (s *remote) request(method string, to *url.URL, body []byte) (*http.Request
 	return r, nil
 }
 
-// discreet leaves out the URL, which may hold secrets, from an error.
-func discreet(err error) error {
+// withoutURL removes the URL, which may contain secrets, from an error.
+func withoutURL(err error) error {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		return e.Err
 	}
@@ -166,7 +164,7 @@ func (s *remote) Close() error {
 		close(s.done)
 		s.cancel()
 		if s.body != nil {
-			_ = s.body.Close() // it was cancelled: there is nothing to lose
+			_ = s.body.Close()
 		}
 		s.reading.Wait()
 		if s.own != nil {
@@ -176,11 +174,11 @@ func (s *remote) Close() error {
 	return nil
 }
 
-// A StatusError says that a server refused a request by its status.
+// A StatusError is a request that the server refused with an HTTP status.
 type StatusError struct {
 	Status int
-	what   string // which request it was
-	text   string // what the server said
+	what   string // the request
+	text   string // of the body
 }
 
 func (e *StatusError) Error() string {
@@ -191,7 +189,7 @@ func (e *StatusError) Error() string {
 	return s
 }
 
-// statusError reads as much of the answer as helps.
+// statusError returns a StatusError with the start of the body.
 func statusError(what string, resp *http.Response) error {
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, 200)) // a partial body is enough
 	return &StatusError{Status: resp.StatusCode, what: what, text: string(bytes.TrimSpace(text))}

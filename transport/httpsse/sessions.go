@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// A session is one client whose stream is open.
+// A session is one client with an open stream.
 type session struct {
 	id     string
 	owner  string // the key of the principal that opened it
@@ -13,28 +13,28 @@ type session struct {
 	stream *stream
 }
 
-// sessions are those that are open.
+// sessions holds the open sessions.
 type sessions struct {
-	most int
+	max int
 
 	mu     sync.Mutex
 	open   map[string]*session
-	closed bool          // no more are opened
+	closed bool          // refuse new ones
 	empty  chan struct{} // closed when closed and none is open
 }
 
-func (l *sessions) init(most int) {
-	l.most, l.open, l.empty = most, map[string]*session{}, make(chan struct{})
+func (l *sessions) init(max int) {
+	l.max, l.open, l.empty = max, map[string]*session{}, make(chan struct{})
 }
 
-// add takes in a session, or says why not.
+// add adds a session, or returns why not.
 func (l *sessions) add(s *session) (refused string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.closed:
 		return "the server is shutting down"
-	case len(l.open) >= l.most:
+	case len(l.open) >= l.max:
 		return "too many sessions are open: try again later"
 	}
 	l.open[s.id] = s
@@ -50,8 +50,7 @@ func (l *sessions) remove(s *session) {
 	}
 }
 
-// find returns the session that ids, the one there should be, names. One that
-// belongs to somebody else is not there.
+// find returns the session of the only id in ids, if it belongs to owner.
 func (l *sessions) find(ids []string, owner string) *session {
 	if len(ids) != 1 {
 		return nil

@@ -13,18 +13,17 @@ import (
 )
 
 const (
-	queueFrames = 64       // how many messages of a client may wait to be read
-	queueBytes  = 8 << 20  // and how large they may be together; one is always taken
-	piece       = 64 << 10 // how much is written before the client must show that it reads
-	spareBuffer = 64 << 10 // larger buffers are not kept
+	queueFrames = 64       // messages of a client that wait to be read
+	queueBytes  = 8 << 20  // their total size; a single one may be larger
+	piece       = 64 << 10 // written with one deadline
+	spareBuffer = 64 << 10 // larger buffers are not reused
 	lastWrite   = 5 * time.Second
 )
 
 var errFull = errors.New("the session is busy: too many messages wait to be read")
 
-// A stream is a session as a [jsonrpc.Stream]: what POSTs bring is read, and
-// what is written goes out as events. Signs of life are written by the
-// goroutine that reads, so that a session needs no other.
+// A stream is a session's [jsonrpc.Stream]: it reads messages from POSTs and
+// writes events. The goroutine that reads also sends keep-alive comments.
 type stream struct {
 	in      chan []byte
 	waiting atomic.Int64 // bytes in the channel
@@ -58,10 +57,10 @@ func (s *stream) begin(r *http.Request) error {
 	h.Set("Cache-Control", "no-cache")
 	h.Set("X-Accel-Buffering", "no")
 	if r.ProtoMajor == 1 {
-		h.Set("Connection", "close") // its deadlines are of no use to another request
+		h.Set("Connection", "close") // no other request should inherit its deadlines
 	}
-	// A server's limit for reading a request would end the stream. An error
-	// means that the connection knows no deadlines.
+	// The server's read timeout would end the stream. An error means that the
+	// connection has no deadlines.
 	_ = s.out.SetReadDeadline(time.Time{})
 	if err := s.out.Flush(); err != nil {
 		h.Del("Connection")
@@ -71,14 +70,14 @@ func (s *stream) begin(r *http.Request) error {
 	return nil
 }
 
-// finish is called when the handler returns: nothing may write from then on.
+// finish is called when the handler returns: nothing is written after it.
 func (s *stream) finish() {
 	_ = s.Close()
-	_ = s.out.SetWriteDeadline(time.Now().Add(lastWrite)) // net/http writes an end
+	_ = s.out.SetWriteDeadline(time.Now().Add(lastWrite)) // for the end that net/http writes
 }
 
-// take queues a message of the client.
-func (s *stream) take(frame []byte) error {
+// enqueue queues a message of the client.
+func (s *stream) enqueue(frame []byte) error {
 	size := int64(len(frame))
 	if before := s.waiting.Add(size) - size; before > 0 && before+size > queueBytes {
 		s.waiting.Add(-size)
@@ -143,9 +142,8 @@ func (s *stream) write(build func(dst []byte) []byte) error {
 	for len(buf) > 0 {
 		part := buf[:min(len(buf), piece)]
 		buf = buf[len(part):]
-		// The deadline first, then the look: Close does it the other way
-		// round, so one of them sees the other. No support for deadlines
-		// leaves the server's own limits.
+		// Deadline before check; Close has the reverse order, so one of them
+		// sees the other. Without deadlines the server's own limits apply.
 		_ = s.out.SetWriteDeadline(time.Now().Add(s.idle))
 		select {
 		case <-s.done:
@@ -163,7 +161,7 @@ func (s *stream) write(build func(dst []byte) []byte) error {
 	return nil
 }
 
-// Close ends the stream. A write that waits for a slow client fails.
+// Close ends the stream. A blocked write fails.
 func (s *stream) Close() error {
 	s.close.Do(func() {
 		close(s.done)

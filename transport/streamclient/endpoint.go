@@ -1,3 +1,10 @@
+// Package streamclient is the client of MCP over streamable HTTP. An [Endpoint]
+// names a server by its URL and is an [mcp.Dialer]:
+//
+//	c, err := client.Dial(ctx, &streamclient.Endpoint{URL: "https://example.com/mcp"}, nil)
+//
+// It reaches servers of every revision: the first Dial detects which era the
+// server speaks. The server's side is package streamable.
 package streamclient
 
 import (
@@ -49,7 +56,7 @@ type Endpoint struct {
 }
 
 // Dial connects to the server. The Conn is a [*Connection], or the Conn of
-// Older. ctx applies only while activeLink.
+// Older. ctx applies only while connecting.
 func (e *Endpoint) Dial(ctx context.Context, p *mcp.ClientProfile) (mcp.Conn, error) {
 	c, err := e.Connect(ctx, p)
 	if err == nil {
@@ -66,7 +73,7 @@ func (e *Endpoint) Dial(ctx context.Context, p *mcp.ClientProfile) (mcp.Conn, er
 }
 
 // Connect is Dial without the fallback to Older. ctx applies only while
-// activeLink; the caller must close the Connection.
+// connecting; the caller must close the Connection.
 func (e *Endpoint) Connect(ctx context.Context, p *mcp.ClientProfile) (*Connection, error) {
 	to, err := newTarget(e.URL, e.HTTP, e.Header)
 	if err != nil {

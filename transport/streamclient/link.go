@@ -76,8 +76,8 @@ func newLink(c *Connection, in *era.Receiver) *link {
 // NextID returns an id that was not used on this connection.
 func (l *link) NextID() int64 { return l.ids.Add(1) }
 
-// Start sends a request. What ctx carries goes with it; it ends when the
-// answer is there, when it is dropped, or with the link.
+// Start sends a request with the values of ctx. It ends with its response, when
+// the caller cancels it, or with the link.
 func (l *link) Start(ctx context.Context, id int64, method string, params []byte) (*jsonrpc.Pending, error) {
 	m := &jsonrpc.Message{ID: jsonrpc.IntID(id), Method: method, Params: params}
 	p := &post{link: l, origin: id, m: m, modern: era.IsModern(m)}
