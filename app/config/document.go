@@ -76,8 +76,7 @@ func read(file string, text []byte) (node, error) {
 		return node{doc: d, raw: []byte("{}")}, nil
 	}
 	if err := rawjson.Check(d.data); err != nil {
-		var bad *rawjson.SyntaxError
-		if errors.As(err, &bad) {
+		if bad, ok := errors.AsType[*rawjson.SyntaxError](err); ok {
 			return node{}, d.errorAt(bad.Offset, "invalid JSON: %s", bad.Reason)
 		}
 		return node{}, fmt.Errorf("%s: %w", file, err)

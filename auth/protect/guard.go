@@ -143,7 +143,7 @@ type refusal struct {
 	status      int
 	scheme      string   // the scheme of the request; empty means none or either
 	code        string   // error code of RFC 6750 or 9449; empty without credentials
-	description string   // for people
+	description string   // error_description
 	scopes      []string // required scopes, for insufficient_scope
 	nonce       string   // nonce for the next proof
 	message     int      // JSON-RPC error code, for an invalid message

@@ -145,8 +145,7 @@ func (r *revision) check(def string, value any) error {
 		return err
 	}
 	if err := schema.Validate(value); err != nil {
-		var bad *jsonschema.ValidationError
-		if errors.As(err, &bad) {
+		if bad, ok := errors.AsType[*jsonschema.ValidationError](err); ok {
 			return fmt.Errorf("not a %s of %s: %s", def, r.name, leaves(bad))
 		}
 		return err

@@ -94,8 +94,7 @@ const (
 )
 
 func code(err error) uint16 {
-	var dbErr *driverpkg.MySQLError
-	if errors.As(err, &dbErr) {
+	if dbErr, ok := errors.AsType[*driverpkg.MySQLError](err); ok {
 		return dbErr.Number
 	}
 	return 0
@@ -111,10 +110,6 @@ func (s *session) failure(err error) error {
 	}
 	var dbErr *driverpkg.MySQLError
 	if !errors.As(err, &dbErr) {
-		var refusal *engine.Refusal
-		if errors.As(err, &refusal) {
-			return err
-		}
 		if errors.Is(err, driverpkg.ErrInvalidConn) || errors.Is(err, driver.ErrBadConn) {
 			return &engine.Unreachable{Location: s.d.Location(), Err: errors.New("connection lost")}
 		}

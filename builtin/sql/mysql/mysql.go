@@ -151,8 +151,7 @@ func (d *database) connect(ctx context.Context) (*session, error) {
 	if within.Err() != nil {
 		err = errors.New("connection timed out")
 	}
-	var dbErr *driverpkg.MySQLError
-	if errors.As(err, &dbErr) && slices.Contains(codesOfLogin, dbErr.Number) {
+	if dbErr, ok := errors.AsType[*driverpkg.MySQLError](err); ok && slices.Contains(codesOfLogin, dbErr.Number) {
 		return nil, engine.Redact(engine.LoginRefused(d.Location(), dbErr.Message), d.config.Passwd)
 	}
 	return nil, &engine.Unreachable{Location: d.Location(), Err: engine.Redact(err, d.config.Passwd)}

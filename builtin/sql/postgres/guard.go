@@ -96,13 +96,8 @@ func (d *database) stillReading(c *pgconn.PgConn) error {
 func (d *database) failure(err error) error {
 	var dbErr *pgconn.PgError
 	if !errors.As(err, &dbErr) {
-		var large *pgproto3.ExceededMaxBodyLenErr
-		if errors.As(err, &large) {
+		if _, ok := errors.AsType[*pgproto3.ExceededMaxBodyLenErr](err); ok {
 			return engine.TooLarge(d.o.MaxMessage)
-		}
-		var refusal *engine.Refusal
-		if errors.As(err, &refusal) {
-			return err
 		}
 		return err
 	}

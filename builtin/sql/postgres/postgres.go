@@ -73,8 +73,7 @@ func (d *database) connect(ctx context.Context) (*pgconn.PgConn, error) {
 	if ctx.Err() != nil {
 		return nil, engine.Ended(ctx, err)
 	}
-	var refused *pgconn.PgError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*pgconn.PgError](err); ok {
 		if strings.HasPrefix(refused.Code, "28") || refused.Code == "3D000" { // a wrong user, password or database
 			return nil, engine.Redact(engine.LoginRefused(d.Location(), refused.Message), d.config.Password)
 		}

@@ -125,7 +125,7 @@ func addPrompts(s *server.Server) {
 	server.AddPrompt(s, "test_prompt_with_image", "A prompt with a picture.", func(context.Context, *mcp.Call, nothing) ([]mcp.PromptMessage, error) {
 		return userMessages(mcp.Image(pixel, "image/png"), mcp.Text("Please analyze the image above.")), nil
 	}, nil)
-	server.AddPrompt(s, "test_input_required_result_prompt", "A prompt that asks the person.", func(_ context.Context, c *mcp.Call, _ nothing) (string, error) {
+	server.AddPrompt(s, "test_input_required_result_prompt", "A prompt that asks the user.", func(_ context.Context, c *mcp.Call, _ nothing) (string, error) {
 		f, err := server.Elicit[struct {
 			Context string `json:"context"`
 		}](c, "user_context", "What context should the prompt use?")

@@ -20,15 +20,15 @@ func addInputTools(s *server.Server) {
 	server.AddTool(s, "test_missing_capability", "Needs a client that has declared sampling.", func(_ context.Context, c *mcp.Call, _ nothing) (string, error) {
 		return sample(c, "answer", "Say something.", 100)
 	}, nil)
-	server.AddTool(s, "test_elicitation", "Asks the person for a name and an address.", func(_ context.Context, c *mcp.Call, in struct {
-		Message string `json:"message" doc:"what to show to the person"`
+	server.AddTool(s, "test_elicitation", "Asks the user for a name and an address.", func(_ context.Context, c *mcp.Call, in struct {
+		Message string `json:"message" doc:"the message for the user"`
 	}) (string, error) {
 		return elicit(c, "User response", in.Message, mcp.Form{Fields: []mcp.FormField{
 			{Name: "username", Type: mcp.FieldString, Description: "User's response", Required: true},
 			{Name: "email", Type: mcp.FieldString, Description: "User's email address", Required: true},
 		}})
 	}, nil)
-	server.AddTool(s, "test_streaming_elicitation", "Reports progress and asks the person.", func(_ context.Context, c *mcp.Call, _ nothing) (string, error) {
+	server.AddTool(s, "test_streaming_elicitation", "Reports progress and asks the user.", func(_ context.Context, c *mcp.Call, _ nothing) (string, error) {
 		server.Progress(c, 1, 2, "about to ask")
 		return elicit(c, "User response", "Go on?", mcp.Form{Fields: []mcp.FormField{{Name: "ok", Type: mcp.FieldBoolean, Required: true}}})
 	}, nil)
@@ -134,7 +134,7 @@ func addRoundTools(s *server.Server) {
 			return run(c)
 		}, nil)
 	}
-	add("elicitation", "Asks the person for a name.", func(c *mcp.Call) (string, error) {
+	add("elicitation", "Asks the user for a name.", func(c *mcp.Call) (string, error) {
 		f, err := server.Elicit[nameForm](c, "user_name", "What is your name?")
 		return fmt.Sprintf("Hello, %s!", f.Name), err
 	})
@@ -145,8 +145,8 @@ func addRoundTools(s *server.Server) {
 		roots, err := server.Roots(c, "client_roots")
 		return fmt.Sprint("roots: ", roots), err
 	})
-	add("request_state", "Asks the person, and tells itself something for the next round.", confirm)
-	add("tampered_state", "Asks the person, and refuses a state that is not its own.", confirm)
+	add("request_state", "Asks the user and keeps state for the next round.", confirm)
+	add("tampered_state", "Asks the user and rejects a state that it did not create.", confirm)
 	add("multiple_inputs", "Asks three things at once.", askThree)
 	add("multi_round", "Asks twice, one after the other.", func(c *mcp.Call) (string, error) {
 		name, err := server.Elicit[nameForm](c, "step1", "Step 1: What is your name?")

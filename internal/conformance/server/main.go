@@ -66,7 +66,7 @@ func addChangeTools(s *server.Server) {
 		mu.Lock()
 		defer mu.Unlock()
 		if s.RemoveTools(extra) == 0 {
-			server.AddTool(s, extra, "Comes and goes.", func(context.Context, *mcp.Call, nothing) (string, error) { return "here", nil }, nil)
+			server.AddTool(s, extra, "Added and removed by a test tool.", func(context.Context, *mcp.Call, nothing) (string, error) { return "here", nil }, nil)
 		}
 		return "The tools have changed.", nil
 	}, nil)
@@ -74,7 +74,7 @@ func addChangeTools(s *server.Server) {
 		mu.Lock()
 		defer mu.Unlock()
 		if s.RemovePrompts(extra) == 0 {
-			server.AddPrompt(s, extra, "Comes and goes.", func(context.Context, *mcp.Call, nothing) (string, error) { return "here", nil }, nil)
+			server.AddPrompt(s, extra, "Added and removed by a test tool.", func(context.Context, *mcp.Call, nothing) (string, error) { return "here", nil }, nil)
 		}
 		return "The prompts have changed.", nil
 	}, nil)
@@ -103,7 +103,7 @@ func addNotificationTools(s *server.Server) {
 		server.Progress(c, 100, 100, "done")
 		return "Progress was reported.", nil
 	}, nil)
-	server.AddTool(s, "test_reconnection", "Lets the client go while it runs; the client comes back for the result.", func(ctx context.Context, c *mcp.Call, _ nothing) (string, error) {
+	server.AddTool(s, "test_reconnection", "Closes the stream while it runs; the client reconnects for the result.", func(ctx context.Context, c *mcp.Call, _ nothing) (string, error) {
 		c.Notify(mcp.Notification{Method: mcp.NotificationRelease})
 		pause(ctx, 100*time.Millisecond)
 		return "Reconnection test completed successfully", nil
