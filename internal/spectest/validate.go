@@ -80,12 +80,6 @@ func (s *Spec) ValidateType(rev mcp.Revision, definition string, value []byte) e
 	return r.check(definition, v)
 }
 
-// HasType reports whether a revision has a definition of this name.
-func (s *Spec) HasType(rev mcp.Revision, definition string) bool {
-	r := s.revisions[rev]
-	return r != nil && r.first(definition) != ""
-}
-
 func (s *Spec) message(r *revision, dir Direction, value any, requestMethod string) error {
 	msg, ok := value.(map[string]any)
 	if !ok {

@@ -120,3 +120,23 @@ func (w *writer) commaList(value Value) {
 		w.escaped(s)
 	}
 }
+
+// MatchValues is Match with exploded variables as lists, or as pairs if the URI
+// has parameters of other names. The value of another variable is a string.
+func (t *Template) MatchValues(uri string) (values map[string]Value, ok bool) {
+	m := matcher{t: t}
+	if !m.match(uri) {
+		return nil, false
+	}
+	values = make(map[string]Value, len(m.found))
+	for _, f := range m.found {
+		values[f.name] = f.value
+	}
+	return values, true
+}
+
+// Items returns the list, or nil if the Value is not one.
+func (v Value) Items() []string { return v.list }
+
+// Entries returns the pairs, or nil if the Value has none.
+func (v Value) Entries() []Pair { return v.pairs }

@@ -19,7 +19,7 @@ import "strings"
 //   - {a*} matches any number of values, joined in the result: with / for {/a*},
 //     with . for {.a*}, and with a comma otherwise. {?a*} matches every a=…; and if
 //     it is the only exploded variable of the expression, also other parameters,
-//     as name=value. MatchValues keeps them separate.
+//     as name=value.
 //
 // If text may belong to several expressions, each matches as little as possible,
 // from left to right: {a}-{b} splits "x-y-z" into "x" and "y-z" ("x%2Dy-z" keeps
@@ -41,20 +41,6 @@ func (t *Template) Match(uri string) (values map[string]string, ok bool) {
 	values = make(map[string]string, len(m.found))
 	for _, f := range m.found {
 		values[f.name] = f.value.join(f.joint)
-	}
-	return values, true
-}
-
-// MatchValues is Match with exploded variables as lists, or as pairs if the URI
-// has parameters of other names. The value of another variable is a string.
-func (t *Template) MatchValues(uri string) (values map[string]Value, ok bool) {
-	m := matcher{t: t}
-	if !m.match(uri) {
-		return nil, false
-	}
-	values = make(map[string]Value, len(m.found))
-	for _, f := range m.found {
-		values[f.name] = f.value
 	}
 	return values, true
 }

@@ -178,12 +178,6 @@ func Pairs(entries ...Pair) Value {
 // Text returns the string; ok is false if the Value is not one.
 func (v Value) Text() (s string, ok bool) { return v.text, v.kind == text }
 
-// Items returns the list, or nil if the Value is not one.
-func (v Value) Items() []string { return v.list }
-
-// Entries returns the pairs, or nil if the Value has none.
-func (v Value) Entries() []Pair { return v.pairs }
-
 // join returns a Value as one string.
 func (v Value) join(sep string) string {
 	switch v.kind {
