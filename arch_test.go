@@ -64,8 +64,8 @@ var floors = map[string]floor{
 	"client": {on: []string{"internal/notifyqueue", "mcp", "schema", "internal/timeoutpause"}, why: "a client knows Handlers, so a server in memory and one far away are the same to it"},
 
 	"transport/internal/httpguard":  {on: []string{"mcp"}, why: "requests are checked before a message is decoded"},
-	"transport/httpsse":             {on: []string{"mcp", "jsonrpc", "era", "sse", "transport/internal/httpguard"}, why: "deprecated: nothing may stand on it but the roof, so that it can be taken down"},
-	"transport/internal/httpheader": {on: []string{"mcp"}, why: "the server and the client of streamable HTTP use the same header names"},
+	"transport/httpsse":             {on: []string{"mcp", "jsonrpc", "era", "sse", "transport/internal/*"}, why: "deprecated: nothing may stand on it but the roof, so that it can be taken down"},
+	"transport/internal/httpheader": {on: []string{"mcp"}, why: "the HTTP transports use the same header names and compare origins in the same way"},
 	"transport/streamable":          {on: []string{"internal/notifyqueue", "internal/stack", "mcp", "jsonrpc", "era", "sse", "transport/internal/*"}, why: "a transport never sees features, and the server never imports the client"},
 	"transport/streamclient":        {on: []string{"mcp", "jsonrpc", "era", "sse", "schema", "transport/internal/httpheader"}, why: "a transport never sees features; x-mcp-header is a rule of HTTP that stands in a tool's inputSchema, so the client needs package schema"},
 	"transport/stdio":               {on: []string{"mcp", "jsonrpc", "era", "internal/restart"}, why: "a transport never sees features"},

@@ -15,6 +15,7 @@ import (
 	"github.com/tenon-mcp/tenon/era"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/sse"
+	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
 
 // An Endpoint is a server to connect to. It is an [mcp.Dialer].
@@ -132,7 +133,7 @@ func (e *Endpoint) client(at *url.URL) (*http.Client, *http.Transport) {
 	c.Timeout = 0
 	c.CheckRedirect = func(r *http.Request, via []*http.Request) error {
 		switch {
-		case !sameOrigin(r.URL, at):
+		case !httpheader.SameOrigin(r.URL, at):
 			return fmt.Errorf("the server redirects to another origin (%s://%s)", r.URL.Scheme, r.URL.Host)
 		case via[0].Method != http.MethodGet:
 			return http.ErrUseLastResponse
@@ -183,25 +184,10 @@ func (s *remote) setPostURL(at *url.URL, text string) error {
 	if err != nil {
 		return errors.New("the endpoint event has no valid URL")
 	}
-	if !sameOrigin(to, at) || to.User != nil && to.User.String() != at.User.String() {
+	if !httpheader.SameOrigin(to, at) || to.User != nil && to.User.String() != at.User.String() {
 		return fmt.Errorf("the endpoint event names another origin (%s://%s)", to.Scheme, to.Host)
 	}
 	to.Fragment, to.User = "", at.User
 	s.post = to
 	return nil
-}
-
-func sameOrigin(a, b *url.URL) bool {
-	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
-}
-
-func port(u *url.URL) string {
-	switch p := u.Port(); {
-	case p != "":
-		return p
-	case u.Scheme == "https":
-		return "443"
-	default:
-		return "80"
-	}
 }

@@ -4,6 +4,7 @@
 package socket
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -42,12 +43,8 @@ func Serve(ctx context.Context, l net.Listener, serve func(context.Context, json
 	if o != nil {
 		opts = *o
 	}
-	if opts.MaxConns <= 0 {
-		opts.MaxConns = 128
-	}
-	if opts.Grace <= 0 {
-		opts.Grace = 5 * time.Second
-	}
+	opts.MaxConns = cmp.Or(max(opts.MaxConns, 0), 128)
+	opts.Grace = cmp.Or(max(opts.Grace, 0), 5*time.Second)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })

@@ -1,6 +1,7 @@
 package stdio
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -89,18 +90,12 @@ func (c *Command) start() (*Child, error) {
 	child := &Child{
 		cmd:     cmd,
 		name:    c.name(),
-		grace:   c.Grace,
+		grace:   cmp.Or(max(c.Grace, 0), defaultGrace),
 		gone:    make(chan struct{}),
 		drained: make(chan struct{}),
 		done:    make(chan struct{}),
 	}
-	if child.grace <= 0 {
-		child.grace = defaultGrace
-	}
-	limit := c.FrameLimit
-	if limit <= 0 {
-		limit = 64 << 20
-	}
+	limit := cmp.Or(max(c.FrameLimit, 0), 64<<20)
 	child.stream = jsonrpc.Lines((*wire)(child), (*wire)(child), child, limit)
 
 	started := make(chan error)

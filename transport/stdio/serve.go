@@ -1,6 +1,7 @@
 package stdio
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"os/signal"
@@ -26,9 +27,7 @@ func Serve(ctx context.Context, h mcp.Handler, o *era.ServerOptions) error {
 	if o != nil {
 		opts = *o
 	}
-	if opts.Linger <= 0 {
-		opts.Linger = serveLinger
-	}
+	opts.Linger = cmp.Or(max(opts.Linger, 0), serveLinger)
 	server, err := era.NewServer(h, &opts)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tenon-mcp/tenon/era"
@@ -91,7 +92,7 @@ type Handler struct {
 
 	sessions  *sessions
 	hijacked  hijackedConns
-	listening subscriptions
+	listening sync.Map  // of *era.Subscription
 	started   time.Time // what the times of keep-alive comments count from
 
 	open context.Context // ends with Shutdown
@@ -134,7 +135,10 @@ func NewHandler(h mcp.Handler, o *Options) (*Handler, error) {
 // a few seconds at most for streams with hijacked connections.
 func (s *Handler) Shutdown() {
 	s.shut()
-	s.listening.wake()
+	s.listening.Range(func(sub, _ any) bool {
+		sub.(*era.Subscription).Wake()
+		return true
+	})
 	s.sessions.close()
 	s.hijacked.wait(closeTimeout)
 }
@@ -268,7 +272,7 @@ func (s *Handler) message(w http.ResponseWriter, r *http.Request) *jsonrpc.Messa
 	m, err := jsonrpc.Decode(body)
 	if err != nil {
 		bad := err.(*jsonrpc.DecodeError)
-		s.logInvalid(r, bad)
+		s.logRequest(r, slog.LevelWarn, "invalid message", slog.String("reason", bad.Reason))
 		writeJSON(w, http.StatusBadRequest, jsonrpc.AppendError(nil, bad.ID, &jsonrpc.Error{Code: bad.Code, Message: bad.Reason}))
 		return nil
 	}

@@ -3,10 +3,7 @@ package streamable
 import (
 	"context"
 	"log/slog"
-	"maps"
 	"net/http"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/tenon-mcp/tenon/era"
@@ -48,8 +45,8 @@ func refuseSubscription(w http.ResponseWriter, id jsonrpc.ID, refused *jsonrpc.E
 // follow sends the notifications of a subscription until the client disconnects
 // or the server shuts down. Open streams wait here, so its stack should be small.
 func (s *Handler) follow(ctx context.Context, sub *era.Subscription, out *reply) {
-	s.listening.add(sub)
-	defer s.listening.drop(sub)
+	s.listening.Store(sub, nil)
+	defer s.listening.Delete(sub)
 	alive := time.AfterFunc(s.opts.KeepAlive, sub.Wake)
 	defer alive.Stop()
 	for !s.isClosing() { // Shutdown wakes it
@@ -66,36 +63,6 @@ func (s *Handler) follow(ctx context.Context, sub *era.Subscription, out *reply)
 		case <-ctx.Done():
 			return
 		}
-	}
-}
-
-// subscriptions holds the open modern subscriptions.
-type subscriptions struct {
-	mu  sync.Mutex
-	all map[*era.Subscription]struct{}
-}
-
-func (s *subscriptions) add(sub *era.Subscription) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.all == nil {
-		s.all = map[*era.Subscription]struct{}{}
-	}
-	s.all[sub] = struct{}{}
-}
-
-func (s *subscriptions) drop(sub *era.Subscription) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.all, sub)
-}
-
-func (s *subscriptions) wake() {
-	s.mu.Lock()
-	all := slices.Collect(maps.Keys(s.all))
-	s.mu.Unlock()
-	for _, sub := range all {
-		sub.Wake()
 	}
 }
 

@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
-
-	"github.com/tenon-mcp/tenon/jsonrpc"
 )
 
 // logRequest logs an event of a request for the server's operator.
@@ -33,14 +31,4 @@ func (s *Handler) logDropped(err error) {
 		s.opts.Logger.LogAttrs(context.Background(), slog.LevelWarn, "stream dropped",
 			slog.String("reason", "the client has read nothing for "+s.opts.WriteIdle.String()))
 	}
-}
-
-// logUnsaved logs an error of the store.
-func (s *sessions) logUnsaved(err error) {
-	s.h.opts.Logger.LogAttrs(context.Background(), slog.LevelError, "session not saved", slog.Any("error", err))
-}
-
-// logInvalid logs an invalid message.
-func (s *Handler) logInvalid(r *http.Request, bad *jsonrpc.DecodeError) {
-	s.logRequest(r, slog.LevelWarn, "invalid message", slog.String("reason", bad.Reason))
 }

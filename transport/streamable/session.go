@@ -84,9 +84,7 @@ func newSessions(h *Handler) *sessions {
 		s.store = &Memory{}
 	}
 	s.limits.Idle = cmp.Or(max(s.limits.Idle, 0), 30*time.Minute)
-	if s.limits.Live <= 0 {
-		s.limits.Live = 1024
-	}
+	s.limits.Live = cmp.Or(max(s.limits.Live, 0), 1024)
 	return s
 }
 
@@ -124,7 +122,7 @@ func (s *sessions) save(ses *session) error {
 		return err
 	}
 	if err := s.store.SaveSession(ses.id, raw, s.limits.Idle); err != nil {
-		s.logUnsaved(err)
+		s.h.opts.Logger.LogAttrs(context.Background(), slog.LevelError, "session not saved", slog.Any("error", err))
 		return err
 	}
 	stored = raw

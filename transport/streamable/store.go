@@ -1,6 +1,7 @@
 package streamable
 
 import (
+	"cmp"
 	"container/list"
 	"sync"
 	"time"
@@ -62,20 +63,9 @@ const overhead = 200
 
 func (s *savedSession) size() int { return len(s.id) + len(s.state) + overhead }
 
-func (m *Memory) limits() (sessions, events int) {
-	sessions, events = m.Sessions, m.Events
-	if sessions <= 0 {
-		sessions = 64 << 20
-	}
-	if events <= 0 {
-		events = 10 << 20
-	}
-	return sessions, events
-}
-
 // SaveSession implements [Store].
 func (m *Memory) SaveSession(id string, state []byte, ttl time.Duration) error {
-	limit, _ := m.limits()
+	limit := cmp.Or(max(m.Sessions, 0), 64<<20)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.byID == nil {
@@ -161,7 +151,7 @@ func (m *Memory) Count() (sessions, bytes int) {
 // AddEvent implements [Store]. Events of a session that is not stored are not
 // stored either, and have the number 0.
 func (m *Memory) AddEvent(session, stream string, data []byte) string {
-	_, limit := m.limits()
+	limit := cmp.Or(max(m.Events, 0), 10<<20)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e := m.byID[session]

@@ -101,21 +101,7 @@ var probing = net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval
 // protocol has no meaning for a POST that becomes a GET.
 func follow(r *http.Request, via []*http.Request) bool {
 	first := via[0]
-	return len(via) <= 5 && r.Method == first.Method && sameOrigin(r.URL, first.URL)
-}
-
-func sameOrigin(a, b *url.URL) bool {
-	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
-}
-
-func port(u *url.URL) string {
-	if p := u.Port(); p != "" {
-		return p
-	}
-	if u.Scheme == "https" {
-		return "443"
-	}
-	return "80"
+	return len(via) <= 5 && r.Method == first.Method && httpheader.SameOrigin(r.URL, first.URL)
 }
 
 // String returns the URL without user, query and fragment, which may be secret.

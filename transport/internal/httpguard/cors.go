@@ -1,6 +1,9 @@
 package httpguard
 
-import "net/http"
+import (
+	"net/http"
+	"slices"
+)
 
 // Sharing is what pages of listed origins may do; see [Guard.Share].
 type Sharing struct {
@@ -21,7 +24,7 @@ func (g *Guard) Share(w http.ResponseWriter, r *http.Request, s *Sharing) (answe
 	h.Add("Vary", "Origin")
 	sent := r.Header.Get("Origin")
 	from, ok := parseOrigin(sent)
-	if !ok || !g.anyOrigin && !g.listed(from) {
+	if !ok || !g.anyOrigin && !slices.Contains(g.origins, from) {
 		return false
 	}
 	h.Set("Access-Control-Allow-Origin", sent)

@@ -12,21 +12,17 @@
 package httpguard
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/textclip"
 	"github.com/tenon-mcp/tenon/mcp"
-)
-
-// DefaultMaxBody and DefaultBodyIdle are the default limits of a body.
-const (
-	DefaultMaxBody  = 4 << 20
-	DefaultBodyIdle = 30 * time.Second
 )
 
 // Options configures a [Guard]. The zero value accepts loopback names on loopback
@@ -46,10 +42,10 @@ type Options struct {
 	// Principal returns the client of a request; nil means unverified clients.
 	Principal func(*http.Request) *mcp.Principal
 
-	// MaxBody is the largest body in bytes. 0 means [DefaultMaxBody].
+	// MaxBody is the largest body in bytes. 0 means 4 MiB.
 	MaxBody int
 
-	// BodyIdle is how long a body may pause. 0 means [DefaultBodyIdle].
+	// BodyIdle is how long a body may pause. 0 means 30 s.
 	BodyIdle time.Duration
 
 	// Logger logs each refused request. Nil disables logging.
@@ -67,12 +63,8 @@ type Guard struct {
 // New returns a Guard. The error names an invalid host or origin.
 func New(o Options) (*Guard, error) {
 	g := &Guard{opts: o}
-	if g.opts.MaxBody <= 0 {
-		g.opts.MaxBody = DefaultMaxBody
-	}
-	if g.opts.BodyIdle <= 0 {
-		g.opts.BodyIdle = DefaultBodyIdle
-	}
+	g.opts.MaxBody = cmp.Or(max(o.MaxBody, 0), 4<<20)
+	g.opts.BodyIdle = cmp.Or(max(o.BodyIdle, 0), 30*time.Second)
 	if g.opts.Logger == nil {
 		g.opts.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -129,12 +121,9 @@ func (g *Guard) hostAllowed(host authority, local bool) bool {
 	if !local && len(g.hosts) == 0 {
 		return true
 	}
-	for _, known := range g.hosts {
-		if known.name == host.name && (known.port == "" || known.port == host.port) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.hosts, func(known authority) bool {
+		return known.name == host.name && (known.port == "" || known.port == host.port)
+	})
 }
 
 func (g *Guard) originAllowed(text string, host authority, secure, local bool) bool {
@@ -142,7 +131,7 @@ func (g *Guard) originAllowed(text string, host authority, secure, local bool) b
 	if !ok {
 		return false
 	}
-	if g.listed(from) {
+	if slices.Contains(g.origins, from) {
 		return true
 	}
 	switch from.scheme {
@@ -156,15 +145,6 @@ func (g *Guard) originAllowed(text string, host authority, secure, local bool) b
 		return false
 	}
 	return local && from.loopback() || from.authority == host.withoutDefaultPort(from.scheme)
-}
-
-func (g *Guard) listed(from origin) bool {
-	for _, known := range g.origins {
-		if known == from {
-			return true
-		}
-	}
-	return false
 }
 
 // fetchSite checks Sec-Fetch-Site of a request without Origin, such as one for an

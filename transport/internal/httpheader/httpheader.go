@@ -1,8 +1,14 @@
-// Package httpheader names the HTTP headers of the protocol, for the server and
-// the client of streamable HTTP.
+// Package httpheader has what the HTTP transports share on the wire: the headers
+// of the protocol, and the comparison of origins.
 package httpheader
 
-import "github.com/tenon-mcp/tenon/mcp"
+import (
+	"cmp"
+	"net/url"
+	"strings"
+
+	"github.com/tenon-mcp/tenon/mcp"
+)
 
 // The headers of the protocol, in the canonical form of net/http.
 const (
@@ -26,4 +32,12 @@ func NameMember(method string) string {
 		return "taskId"
 	}
 	return ""
+}
+
+// SameOrigin reports whether two http or https URLs have the same origin.
+func SameOrigin(a, b *url.URL) bool {
+	port := func(u *url.URL) string {
+		return cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	}
+	return a.Scheme == b.Scheme && strings.EqualFold(a.Hostname(), b.Hostname()) && port(a) == port(b)
 }
