@@ -3,6 +3,7 @@
 package form
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -168,10 +169,7 @@ func explain(out io.Writer, field *mcp.FormField) {
 }
 
 func prompt(field *mcp.FormField, note string) string {
-	name := field.Title
-	if name == "" {
-		name = field.Name
-	}
+	name := cmp.Or(field.Title, field.Name)
 	name = visible.Line(name)
 	var notes []string
 	if note != "" {

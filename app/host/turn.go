@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,10 +14,7 @@ import (
 // turn sends requests to the model and makes the calls that it requests, until it
 // requests none.
 func (s *Session) turn(ctx context.Context, model llm.Model) (stop string, err error) {
-	steps := s.host.opts.MaxSteps
-	if steps == 0 {
-		steps = 50
-	}
+	steps := cmp.Or(s.host.opts.MaxSteps, 50)
 	compactions := 0
 	media := true
 	for range steps {

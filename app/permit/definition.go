@@ -108,17 +108,9 @@ func compare(at string, a, b any, changes *[]config.Change) {
 }
 
 func names(x, y map[string]any) []string {
-	var all []string
-	for n := range x {
-		all = append(all, n)
-	}
-	for n := range y {
-		if _, both := x[n]; !both {
-			all = append(all, n)
-		}
-	}
+	all := slices.AppendSeq(slices.Collect(maps.Keys(x)), maps.Keys(y))
 	slices.Sort(all)
-	return all
+	return slices.Compact(all)
 }
 
 // text formats a value so that different values look different.

@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -125,12 +126,8 @@ func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 // lines lays the table out.
 func (t *table) lines(width int) []string {
 	gap, most := t.gap, t.most
-	if gap == "" {
-		gap = "  "
-	}
-	if most == 0 {
-		most = 32
-	}
+	gap = cmp.Or(gap, "  ")
+	most = cmp.Or(most, 32)
 	var widths []int
 	for _, row := range t.rows {
 		for i, cell := range row[:len(row)-1] {

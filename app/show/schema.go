@@ -2,6 +2,7 @@ package show
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -58,9 +59,7 @@ func describe(raw json.RawMessage, depth int) property {
 		return property{kind: "any"}
 	}
 	q := property{kind: kindOf(s.Type), about: s.Description, fallback: string(s.Default)}
-	if q.about == "" {
-		q.about = s.Title
-	}
+	q.about = cmp.Or(q.about, s.Title)
 	switch {
 	case s.Format != "" && q.kind == "string":
 		q.kind = s.Format

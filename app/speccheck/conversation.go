@@ -2,6 +2,7 @@ package speccheck
 
 import (
 	"bytes"
+	"cmp"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
@@ -374,9 +375,7 @@ func Check(ms []Message) []Message {
 	for i, m := range ms {
 		m.Problems, m.Joins, m.AnsweredBy, m.Duration = nil, 0, 0, 0
 		m.Size = max(m.Size, len(m.Frame))
-		if m.Seq == 0 {
-			m.Seq = uint64(i + 1)
-		}
+		m.Seq = cmp.Or(m.Seq, uint64(i+1))
 		follow(&t, &m)
 		out[i] = m
 		answered[m.Seq] = i

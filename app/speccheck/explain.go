@@ -1,6 +1,7 @@
 package speccheck
 
 import (
+	"cmp"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -59,10 +60,7 @@ func partOf(m *Message, pointer string) []byte {
 
 // explain explains the members of the envelope and their contents.
 func (w *walker) explain(j *jsonrpc.Message, frame []byte, asked, pointer string) {
-	method := j.Method
-	if method == "" {
-		method = asked
-	}
+	method := cmp.Or(j.Method, asked)
 	for o := rawjson.Object(frame); o.Next(); {
 		name := string(o.Name)
 		at := pointer + "/" + rawjson.EscapePointer(name)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -150,12 +151,7 @@ func runTools(ctx context.Context, t *talk, words []string, out *show.Printer) (
 			odd = append(odd, tool.Server+"/"+line(tool.Tool.Name)+": "+line(w))
 		}
 	}
-	var names []string
-	for n := range by {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	for _, n := range names {
+	for _, n := range slices.Sorted(maps.Keys(by)) {
 		fmt.Fprintf(out.W, "%s\n", out.Bold(n))
 		if err := out.Tools(by[n]); err != nil {
 			return outcome{}, err
@@ -172,7 +168,7 @@ func runTools(ctx context.Context, t *talk, words []string, out *show.Printer) (
 	if held != nil {
 		a.notes = append(a.notes, "Hidden from the model until you approve them (/approve): "+strings.Join(held, ", "))
 	}
-	if names == nil {
+	if len(by) == 0 {
 		a.notes = append(a.notes, "No ready server has tools. /servers shows the state of each server.")
 	}
 	return a, nil

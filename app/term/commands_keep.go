@@ -1,6 +1,7 @@
 package term
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -173,10 +174,7 @@ func runSessions(_ context.Context, t *talk, words []string, _ *show.Printer) (o
 	}
 	a := outcome{list: "sessions"}
 	for _, s := range all {
-		title := s.Title
-		if title == "" {
-			title = "(empty)"
-		}
+		title := cmp.Or(s.Title, "(empty)")
 		a.items = append(a.items, listItem{value: s.ID, text: line(title), about: fmt.Sprintf("%s · %s · %s tokens", s.Changed.Format("2006-01-02 15:04"), line(s.Model), thousands(s.Usage.Read()+s.Usage.Output))})
 	}
 	return a, nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -238,12 +239,7 @@ func (t *talk) call(ctx context.Context, server, tool string, args json.RawMessa
 // promptLine returns the line that uses a prompt.
 func promptLine(server, name string, values map[string]string) string {
 	text := "/" + server + ":" + name
-	var keys []string
-	for k := range values {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
+	for _, k := range slices.Sorted(maps.Keys(values)) {
 		text += " " + k + "=" + args.Quote(values[k])
 	}
 	return text

@@ -1,6 +1,7 @@
 package term
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -246,10 +247,7 @@ func (s *screen) status() string {
 		}
 		more = append(more, spent)
 	}
-	name := s.t.now().Summary().Title
-	if name == "" {
-		name = "new session"
-	}
+	name := cmp.Or(s.t.now().Summary().Title, "new session")
 	more = append(more, line(name))
 	text := " " + must[0]
 	for i, part := range more {

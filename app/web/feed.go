@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"sync"
@@ -55,13 +56,7 @@ func (f *feed) since(seq uint64, limit int) (events []feedEvent, gap bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	i, _ := slices.BinarySearchFunc(f.events, seq+1, func(e feedEvent, n uint64) int {
-		switch {
-		case e.seq < n:
-			return -1
-		case e.seq > n:
-			return 1
-		}
-		return 0
+		return cmp.Compare(e.seq, n)
 	})
 	rest := f.events[i:]
 	gap = len(rest) > 0 && rest[0].seq != seq+1 || seq >= f.next

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"hash/maphash"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"time"
@@ -164,12 +165,7 @@ func (w *Wire) exchanged(req *http.Request, resp *http.Response, body []byte, h 
 }
 
 func headerLines(h http.Header) (lines []speccheck.Header) {
-	names := make([]string, 0, len(h))
-	for name := range h {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(h)) {
 		for _, value := range h[name] {
 			lines = append(lines, speccheck.Header{Name: name, Value: visible.Shorten(redactHeader(nil, name, value), 4096)})
 		}

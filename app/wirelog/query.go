@@ -2,6 +2,7 @@ package wirelog
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -50,9 +51,7 @@ func (l *Log) Filter(q Query, before uint64, limit int) (ms []speccheck.Message,
 	if limit <= 0 {
 		limit = 100
 	}
-	if before == 0 {
-		before = l.Last() + 1
-	}
+	before = cmp.Or(before, l.Last()+1)
 	const page = 512
 	for len(ms) < limit {
 		some := l.before(before, page)

@@ -2,6 +2,7 @@ package wirelog
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -59,9 +60,7 @@ func Trace(w io.Writer, o *TraceOptions) *Tracer {
 	if o != nil {
 		t.o = *o
 	}
-	if t.o.MaxBytes == 0 {
-		t.o.MaxBytes = 4096
-	}
+	t.o.MaxBytes = cmp.Or(t.o.MaxBytes, 4096)
 	t.queue = NewQueue(0, t.print, func(n int) {
 		fmt.Fprintf(t.w, "… %d messages were not printed: they arrived too fast\n", n)
 	})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -56,10 +57,7 @@ func manPage(w io.Writer, c *cobra.Command, name string) {
 	fmt.Fprintf(w, ".TH %q 1 \"\" \"tenon %s\"\n", strings.ToUpper(name), version.String())
 	fmt.Fprintf(w, ".SH NAME\n%s \\- %s\n", roff(name), roff(c.Short))
 	fmt.Fprintf(w, ".SH SYNOPSIS\n.B %s\n", roff(c.UseLine()))
-	long := c.Long
-	if long == "" {
-		long = c.Short + "."
-	}
+	long := cmp.Or(c.Long, c.Short+".")
 	fmt.Fprintf(w, ".SH DESCRIPTION\n.nf\n%s\n.fi\n", roff(long))
 	flags := func(title string, set *pflag.FlagSet) {
 		if !set.HasAvailableFlags() {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -220,10 +221,7 @@ func (p *program) lines() form.Lines {
 // input asks for a variable of the configuration, by number if it has choices. An
 // empty line takes the default.
 func (p *program) input(in config.Input) (string, error) {
-	what := in.Description
-	if what == "" {
-		what = in.ID
-	}
+	what := cmp.Or(in.Description, in.ID)
 	fmt.Fprintf(p.err, "Server %s in %s needs a value: %s\n", visible.Line(in.Server), visible.Line(in.Source.File), visible.Line(what))
 	for i, o := range in.Options {
 		fmt.Fprintf(p.err, "  %2d  %s\n", i+1, visible.Line(o))

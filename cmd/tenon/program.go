@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -169,12 +170,8 @@ func noArgs(cmd *cobra.Command, args []string) error {
 // flagsOf defines the common flags. Their current values are the defaults, so that
 // a nested command (of record or shell) inherits them.
 func (p *program) flagsOf(f *pflag.FlagSet) {
-	if p.userDir == "" {
-		p.userDir = os.Getenv("TENON_CONFIG_DIR")
-	}
-	if p.color == "" {
-		p.color = "auto"
-	}
+	p.userDir = cmp.Or(p.userDir, os.Getenv("TENON_CONFIG_DIR"))
+	p.color = cmp.Or(p.color, "auto")
 	f.StringVar(&p.format, "format", p.format, "output format: `text`, json, jsonl or yaml")
 	f.BoolVarP(&p.quiet, "quiet", "q", p.quiet, "print only results, no notes or progress")
 	f.StringVar(&p.color, "color", p.color, "use colors: `auto`, always or never")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -282,9 +283,7 @@ are recorded in FILE, and printed to standard error with --trace.`,
 					p.recordTo = f
 				}
 			}
-			if name == "" {
-				name = args[0]
-			}
+			name = cmp.Or(name, args[0])
 			p.relayTo, _ = p.tapSocket() // without a folder there is no tenon up to tell
 			log, done := p.watched(name)
 			if entry, err := config.Parse("--", args); err == nil {

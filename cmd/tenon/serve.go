@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -209,10 +210,7 @@ func (v *serving) tls(warn func(error)) (*tls.Config, error) {
 
 // guard returns the middleware that checks tokens, or nil if none is required.
 func (v *serving) guard(at net.Addr, log *slog.Logger) (*protect.Guard, error) {
-	self := v.audience
-	if self == "" {
-		self = v.scheme() + "://" + at.String() + streamable.Path
-	}
+	self := cmp.Or(v.audience, v.scheme()+"://"+at.String()+streamable.Path)
 	switch {
 	case v.issuer != "" && v.token != "":
 		return nil, usagef("use --auth-issuer or --auth-token, not both")
