@@ -172,7 +172,7 @@ type callbackReceiver struct {
 func (o *Options) openReceiver(preferred string) (*callbackReceiver, error) {
 	if o.Authorize != nil {
 		if o.RedirectURI == "" {
-			return nil, errors.New("Authorize needs RedirectURI, but it is not set")
+			return nil, errors.New("RedirectURI is not set, but Authorize needs it")
 		}
 		if u, err := url.Parse(o.RedirectURI); err != nil || u.Host == "" || u.Fragment != "" || u.Scheme != "https" && !(u.Scheme == "http" && onLoopback(u.Hostname())) {
 			return nil, fmt.Errorf("RedirectURI %q must be https, or http on this machine", clip(o.RedirectURI))
