@@ -35,7 +35,7 @@ func open[C any](read func(url.Values) (C, error), make func(C) (*server.Server,
 	return func(q url.Values) (*server.Server, error) {
 		c, err := read(q)
 		if err != nil {
-			return nil, err
+			return nil, &OptionError{err}
 		}
 		return make(c)
 	}
@@ -47,6 +47,12 @@ var kinds = map[string]Kind{
 	"notes": {Name: "notes", About: "a vault of Markdown notes, such as Obsidian's", Usage: "vault=DIR readonly=1 poll=1 grants=FILE", open: open(notes.FromQuery, notes.New)},
 	"sql":   {Name: "sql", About: "a SQLite, PostgreSQL or MariaDB database", Usage: "dsn=FILE-OR-URL writes=1", open: open(sql.FromQuery, sql.New)},
 }
+
+// An OptionError reports an unknown builtin server or invalid settings of one.
+type OptionError struct{ err error }
+
+func (e *OptionError) Error() string { return e.err.Error() }
+func (e *OptionError) Unwrap() error { return e.err }
 
 // Kinds returns the builtin servers sorted by name.
 func Kinds() []Kind {
@@ -62,7 +68,7 @@ func Kinds() []Kind {
 func Open(name string, query url.Values) (*server.Server, error) {
 	k, ok := kinds[name]
 	if !ok {
-		return nil, fmt.Errorf("unknown builtin server %q; there are %s", name, strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
+		return nil, &OptionError{fmt.Errorf("unknown builtin server %q; there are %s", name, strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))}
 	}
 	s, err := k.open(query)
 	if err != nil {

@@ -134,7 +134,14 @@ func (s *Session) perform(ctx context.Context, info llm.Info, e *toolEntry, call
 
 // denied is the text for the model about a denied call.
 func denied(call *ToolCall) string {
-	why := "Denied: " + call.Rule + "."
+	why := call.Rule + "."
+	switch {
+	case strings.HasPrefix(why, "Denied"):
+	case strings.HasPrefix(why, "No "), strings.HasPrefix(why, "You "):
+		why = "Denied: " + strings.ToLower(why[:1]) + why[1:]
+	default: // it begins with a name
+		why = "Denied: " + why
+	}
 	switch call.Rule {
 	case answerTexts[permit.Deny]:
 		why = "The person denied this call."

@@ -203,7 +203,7 @@ func TestUnattendedRefuses(t *testing.T) {
 	if err := b.host.NewSession().Send(t.Context(), "add"); err != nil {
 		t.Fatal(err)
 	}
-	if len(b.all(EventAsk)) > 0 || !strings.Contains(b.last(), "No rule allows calc/add. Use --allow calc/add") {
+	if len(b.all(EventAsk)) > 0 || !strings.Contains(b.last(), "Denied: no rule allows calc/add. Use --allow calc/add.") {
 		t.Errorf("asked %d times; the model was told %q", len(b.all(EventAsk)), b.last())
 	}
 }

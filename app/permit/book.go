@@ -308,6 +308,21 @@ func (b *Book) Forget(server, tool string) error {
 	})
 }
 
+// Decided returns the names of the tools of a server that the book has an answer or
+// an approved definition of, sorted.
+func (b *Book) Decided(server string) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var names []string
+	for _, r := range b.kept {
+		if r.Server == server {
+			names = append(names, r.Tool)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // Sensitive reports whether the user must allow data of one server to go to
 // another.
 func (b *Book) Sensitive(from, to string) bool { return b.settings.IsSensitive(from, to) }

@@ -52,6 +52,7 @@ type token struct {
 
 	refreshed bool        // from a refresh, not a login
 	stored    bool        // loaded from the store
+	saved     bool        // written to the store
 	accepted  atomic.Bool // the server accepted it at least once
 	prover    *prover
 }

@@ -185,7 +185,7 @@ func (p *endpoint) fill(ctx context.Context, t *token, g *grantedToken, prove *p
 	if life > 0 {
 		t.Expires = t.Got.Add(life)
 	}
-	p.save(ctx, "token", canonical(p.url), t)
+	t.saved = p.save(ctx, "token", canonical(p.url), t)
 	return nil
 }
 
@@ -224,6 +224,10 @@ func (p *endpoint) newer(ctx context.Context, old *token) *token {
 	return t
 }
 
+// errLoggedOut reports that another process has deleted the token. A refresh
+// would store it again.
+var errLoggedOut = errors.New("logged out by another program")
+
 // refreshTimeout bounds a refresh, which other processes wait for. It is shorter
 // than the 30 seconds that [tokens.Files] waits for a lock.
 const refreshTimeout = 20 * time.Second
@@ -243,6 +247,9 @@ func (p *endpoint) refreshAlone(ctx context.Context, old *token, s *server) (*to
 	defer cancel()
 	if newer := p.newer(ctx, old); newer != nil {
 		return newer, nil
+	}
+	if _, err := p.transport.store.Load(ctx, p.key()); errors.Is(err, tokens.ErrNotFound) && (old.stored || old.saved) {
+		return nil, errLoggedOut
 	}
 	if last, err := p.stored(ctx); err == nil && last.Refresh != "" && last.Issuer == old.Issuer && last.Got.After(old.Got) {
 		old = last // its access token has ended, too
@@ -310,5 +317,5 @@ func (p *endpoint) clientOf(ctx context.Context, t *token, s *server) (*Client, 
 
 func isRefusal(err error) bool {
 	_, ok := errors.AsType[*ServerError](err)
-	return ok
+	return ok || errors.Is(err, errLoggedOut)
 }

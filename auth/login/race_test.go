@@ -115,6 +115,32 @@ func TestForgetDuringRefresh(t *testing.T) {
 	}
 }
 
+// After a logout in another process, a process that is still logged in refreshes
+// nothing and stores nothing.
+func TestRefreshAfterLogoutElsewhere(t *testing.T) {
+	w := newWorld(t)
+	dir := t.TempDir()
+	keptToken(t, w, &tokens.Files{Dir: dir}, nil)
+	w.valid["access-old"] = true
+	c := w.client(func(o *Options) { o.Store, o.NoLogin = &tokens.Files{Dir: dir}, errors.New("nobody is here") })
+	w.wantOK(c)
+	other := New(&Options{Store: &tokens.Files{Dir: dir}})
+	if in, err := other.LoggedIn(t.Context(), w.url()); !in || err != nil {
+		t.Fatalf("before the logout: %v, %v", in, err)
+	}
+	if err := other.Forget(t.Context(), w.url()); err != nil {
+		t.Fatal(err)
+	}
+	w.revoke()
+	if _, err := w.post(c); err == nil {
+		t.Error("the call succeeded without a login")
+	}
+	w.wantCount(0, "issuer POST /token")
+	if in, err := other.LoggedIn(t.Context(), w.url()); in || err != nil {
+		t.Errorf("the token is there again: %v", err)
+	}
+}
+
 // A contextStore honours the context, as a store on the network does.
 type contextStore struct{ tokens.Memory }
 

@@ -63,8 +63,8 @@ func (p *endpoint) bind(ctx context.Context, c *Client, issuer string) error {
 	return nil
 }
 
-// save stores a value as JSON.
-func (p *endpoint) save(ctx context.Context, kind, name string, v any) {
+// save stores a value as JSON and reports whether it is stored.
+func (p *endpoint) save(ctx context.Context, kind, name string, v any) bool {
 	t := p.transport
 	text, err := json.Marshal(v)
 	if err == nil {
@@ -73,6 +73,7 @@ func (p *endpoint) save(ctx context.Context, kind, name string, v any) {
 	if err != nil {
 		t.opts.warn("store the login at %s: %v", name, err)
 	}
+	return err == nil
 }
 
 // A registration is the result of dynamic client registration (RFC 7591). It

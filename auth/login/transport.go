@@ -95,7 +95,27 @@ func (t *Transport) Forget(ctx context.Context, address string) error {
 			return err
 		}
 	}
-	return t.store.Delete(ctx, t.opts.key("token", canonical(u)))
+	key := t.opts.key("token", canonical(u))
+	unlock, err := t.lock(ctx, key) // another process may be refreshing the token
+	if err != nil {
+		return fmt.Errorf("log out: %w", err)
+	}
+	defer unlock()
+	return t.store.Delete(ctx, key)
+}
+
+// LoggedIn reports whether the store has a token for the server at address. The
+// server may refuse it.
+func (t *Transport) LoggedIn(ctx context.Context, address string) (bool, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false, fmt.Errorf("invalid server address")
+	}
+	_, err = t.store.Load(ctx, t.opts.key("token", canonical(u)))
+	if errors.Is(err, tokens.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // RoundTrip implements [http.RoundTripper]. The flow of a request is:

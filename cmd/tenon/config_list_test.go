@@ -123,3 +123,16 @@ func TestWritableConfigurationIsWarnedOf(t *testing.T) {
 		}
 	}
 }
+
+// Each server is a line of its own in the format jsonl.
+func TestConfigListAsLines(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "tenon.json"), `{"mcpServers": {"a": {"builtin": "calc"}, "b": {"url": "https://h/mcp"}}}`)
+	for _, words := range [][]string{{"config"}, {"config", "list"}} {
+		code, out, errs := tenon(t, append([]string{"--config-dir", dir, "--format", "jsonl"}, words...)...)
+		lines := strings.Split(strings.TrimSpace(out), "\n")
+		if code != 0 || len(lines) != 2 || !strings.HasPrefix(lines[0], `{"name":"a"`) || !strings.HasPrefix(lines[1], `{"name":"b"`) {
+			t.Errorf("%q: exit code %d\n%s\n%s", words, code, out, errs)
+		}
+	}
+}

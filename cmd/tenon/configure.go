@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/show"
+	"github.com/tenon-mcp/tenon/builtin"
 	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
@@ -77,7 +79,16 @@ func (p *program) listConfig() error {
 		l.readiness, l.Warnings = p.readiness(e), e.Warnings
 		all = append(all, l)
 	}
-	if out.Format != show.Text {
+	switch out.Format {
+	case show.Text:
+	case show.JSONL:
+		for _, l := range all {
+			if err := out.Value(l); err != nil {
+				return err
+			}
+		}
+		return nil
+	default:
 		return out.Value(map[string]any{"servers": all})
 	}
 	if len(all) == 0 {
@@ -135,6 +146,9 @@ func (p *program) configAdd() *cobra.Command {
 			}
 			e := config.Entry{Name: args[0], Kind: s.Kind, Command: s.Command, Args: s.Args, URL: s.URL}
 			if s.Kind == config.Builtin {
+				if err := knownBuiltin(s.Builtin); err != nil {
+					return err
+				}
 				e.Builtin = strings.TrimPrefix(target, "builtin:")
 				if !toProject && len(s.Query) > 0 { // relative paths are meant from here, wherever it is used
 					if e.Dir, err = os.Getwd(); err != nil {
@@ -170,6 +184,22 @@ func (p *program) configAdd() *cobra.Command {
 	c.Flags().StringArrayVarP(&headers, "header", "H", nil, "an HTTP header for the server: `'Name: value'`; ${VAR} is expanded at each connection")
 	c.Flags().BoolVar(&toProject, "to-project", false, "add it to the project's .mcp.json instead of your tenon.json")
 	return c
+}
+
+// knownBuiltin returns an error if there is no builtin server of this name.
+func knownBuiltin(name string) error {
+	var names []string
+	for _, k := range builtin.Kinds() {
+		names = append(names, k.Name)
+	}
+	if slices.Contains(names, name) {
+		return nil
+	}
+	hint := suggest(name, names)
+	if strings.HasSuffix(hint, "?") {
+		hint += " There are " + strings.Join(names, ", ")
+	}
+	return usagef("unknown builtin server %q%s", name, hint)
 }
 
 func pairs(words []string) (map[string]string, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/connect"
 	"github.com/tenon-mcp/tenon/app/repl"
 	"github.com/tenon-mcp/tenon/app/show"
+	"github.com/tenon-mcp/tenon/builtin"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -63,6 +64,7 @@ func exitCode(err error) int {
 		chosen      exitWith
 		usage       usageError
 		line        *repl.UsageError
+		options     *builtin.OptionError
 		unavailable *connect.UnavailableError
 		tool        *client.ToolError
 		answer      *mcp.Error
@@ -75,7 +77,7 @@ func exitCode(err error) int {
 		return int(chosen)
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.As(err, &usage), errors.As(err, &line):
+	case errors.As(err, &usage), errors.As(err, &line), errors.As(err, &options):
 		return exitUsage
 	case errors.Is(err, errFound), errors.As(err, &tool):
 		return exitTool

@@ -47,7 +47,12 @@ func (p *program) authCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := login.New(&login.Options{Store: store}).Forget(cmd.Context(), entry.URL); err != nil {
+				logins := login.New(&login.Options{Store: store})
+				if in, err := logins.LoggedIn(cmd.Context(), entry.URL); err != nil || !in {
+					p.note("You are not logged in to %s.", entry.Name)
+					return err
+				}
+				if err := logins.Forget(cmd.Context(), entry.URL); err != nil {
 					return err
 				}
 				p.note("Logged out of %s on this machine. The tokens were not revoked at the authorization server.", entry.Name)
@@ -57,6 +62,8 @@ func (p *program) authCommand() *cobra.Command {
 		&cobra.Command{
 			Use:   "status SERVER",
 			Short: "Show whether you are logged in",
+			Long: `Show whether you are logged in. The exit code is 0 if the server accepts calls, 1
+if it requires a login or rejects the credential, and 4 if it cannot be reached.`,
 			RunE: func(cmd *cobra.Command, args []string) error {
 				out, err := p.printer()
 				if err != nil {
@@ -73,17 +80,31 @@ func (p *program) authCommand() *cobra.Command {
 					s.Close()
 				}
 				if err != nil {
-					status, failure = err.Error(), errFound
+					status, failure = err.Error(), statusError(err)
 				}
 				if out.Format != show.Text {
+					p.reported = true
 					return firstError(out.Value(map[string]any{"server": entry.Name, "url": entry.URL, "ok": err == nil, "status": status}), failure)
 				}
-				fmt.Fprintf(p.out, "%s: %s\n", entry.Name, status)
+				if failure == nil || failure == errFound {
+					fmt.Fprintf(p.out, "%s: %s\n", entry.Name, status)
+				}
 				return failure
 			},
 		},
 	)
 	return c
+}
+
+// statusError returns the error of auth status: errFound if the server wants a
+// login or another credential, err if it failed otherwise.
+func statusError(err error) error {
+	_, login := errors.AsType[*connect.LoginError](err)
+	_, credential := errors.AsType[*connect.CredentialError](err)
+	if login || credential {
+		return errFound
+	}
+	return err
 }
 
 // openLogin opens the login page in the browser if the user agrees. If there is

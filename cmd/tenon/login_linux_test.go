@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -160,4 +161,30 @@ func TestLoginOpensAfterAYes(t *testing.T) {
 	}
 	stop()
 	<-ended
+}
+
+// auth status distinguishes a server that wants a login from one that cannot be
+// reached, and auth logout says when there was no login.
+func TestAuthStatusAndLogout(t *testing.T) {
+	address, dir := guarded(t), t.TempDir()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	silent.Close()
+	for _, c := range []struct {
+		words []string
+		code  int
+		says  string
+	}{
+		{[]string{"auth", "status", address}, exitTool, "wants you to log in"},
+		{[]string{"auth", "status", "http://" + silent.Addr().String() + "/mcp"}, exitConnection, "refused"},
+		{[]string{"auth", "logout", address}, exitOK, "You are not logged in to"},
+	} {
+		var out bytes.Buffer
+		code := run(t.Context(), append([]string{"--config-dir", dir}, c.words...), strings.NewReader(""), &out, &out)
+		if code != c.code || !strings.Contains(out.String(), c.says) || strings.Contains(out.String(), "Logged out") {
+			t.Errorf("%q: exit code %d\n%s", c.words, code, &out)
+		}
+	}
 }

@@ -353,7 +353,7 @@ func (r *reporter) tool(c *host.ToolCall) {
 	r.calls[c.ID] = c
 	switch c.Phase {
 	case host.CallDenied:
-		r.p.note("Denied: %s.", sentenceEnd(c.Rule))
+		r.p.note("Denied%s.", strings.TrimPrefix(": "+sentenceEnd(c.Rule), ": denied"))
 	case host.CallRunning:
 		if c.Progress == 0 {
 			r.p.note("%s %s", c.Name, c.Arguments)

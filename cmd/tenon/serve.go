@@ -121,7 +121,7 @@ func options(words []string) (url.Values, error) {
 
 func (p *program) serveHTTP(ctx context.Context, name string, s mcp.Handler, v *serving) error {
 	secure, err := v.tls(func(err error) {
-		fmt.Fprintf(p.err, "cannot use the new certificate, discardSink the old one: %v\n", err)
+		fmt.Fprintf(p.err, "cannot use the new certificate, keeping the old one: %v\n", err)
 	})
 	if err != nil {
 		return err

@@ -76,7 +76,7 @@ func TestServeLogsRefusals(t *testing.T) {
 	t.Setenv("SERVE_TOKEN", "0123456789abcdef0123")
 	url, errs := servingLogged(t, "calc", "--http", "127.0.0.1:0", "--sse", "--auth-token", "SERVE_TOKEN")
 	for _, c := range []struct{ path, host, token, want string }{
-		{"/mcp", "evil.example", "0123456789abcdef0123", `\"evil.example\"`},
+		{"/mcp", "evil.example", "0123456789abcdef0123", `Host \"evil.example\" is not allowed: add it to Options.Hosts of the server (tenon serve: --host)`},
 		{"/sse", "sse.example", "0123456789abcdef0123", `\"sse.example\"`},
 		{"/mcp", "", "canary-canary-canary", "status=401"},
 	} {

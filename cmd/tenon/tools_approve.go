@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -137,16 +138,34 @@ func (p *program) toolsForgetCommand() *cobra.Command {
 				server = entry.Name
 			}
 			server = hostName(server)
-			if len(args) == 1 {
-				args = append(args, "")
-			}
-			for _, tool := range args[1:] {
-				if err := book.Forget(server, tool); err != nil {
-					return err
-				}
-			}
-			p.note("Your decisions about the tools of %s are forgotten.", server)
-			return nil
+			return p.forget(book, server, args[1:])
 		},
 	}
+}
+
+// forget deletes the decisions about the named tools of a server, or about all.
+func (p *program) forget(book *permit.Book, server string, tools []string) error {
+	known := book.Decided(server)
+	if len(known) == 0 {
+		p.note("You have made no decisions about the tools of %s.", server)
+		return nil
+	}
+	for _, tool := range tools {
+		if !slices.Contains(known, tool) {
+			return usagef("no decision about the tool %q of %s%s", tool, server, suggest(tool, known))
+		}
+	}
+	if len(tools) == 0 {
+		if err := book.Forget(server, ""); err != nil {
+			return err
+		}
+		p.note("Your decisions about all tools of %s are forgotten.", server)
+	}
+	for _, tool := range tools {
+		if err := book.Forget(server, tool); err != nil {
+			return err
+		}
+		p.note("Your decision about %s/%s is forgotten.", server, tool)
+	}
+	return nil
 }

@@ -48,6 +48,11 @@ func TestToolsApproveAndForget(t *testing.T) {
 	do(exitOK, "No tool of files has changed", "tools", "approve", "files")
 	configure(one)
 	list(1, "has changed since it was approved")
-	do(exitOK, "are forgotten", "tools", "forget", "files")
+	do(exitUsage, `no decision about the tool "list_allowed_directory" of files: did you mean list_allowed_directories?`, "tools", "forget", "files", "list_allowed_directory")
+	list(1, "has changed since it was approved")
+	do(exitOK, "Your decision about files/list_allowed_directories is forgotten.", "tools", "forget", "files", "list_allowed_directories")
+	do(exitOK, "You have made no decisions about the tools of files.", "tools", "forget", "files")
+	list(exitOK, "")
+	do(exitOK, "Your decisions about all tools of files are forgotten.", "tools", "forget", "files")
 	list(exitOK, "")
 }

@@ -89,6 +89,7 @@ func TestText(t *testing.T) {
 		"GET https://u:pw@h/x?api_key=k1&q=tea#f failed":                       "GET https://u:[redacted]@h/x?api_key=[redacted]&q=tea#f failed",
 		"git clone https://0123456789abcdef0123@h/r":                           "git clone https://[redacted]@h/r",
 		"user:pw@tcp(127.0.0.1:3306)/db":                                       "user:[redacted]@tcp(127.0.0.1:3306)/db",
+		"use --auth-token or --auth-issuer; --password is required":            "use --auth-token or --auth-issuer; --password is required",
 		"run --token abc --api-key=k2 --verbose":                               "run --token [redacted] --api-key=[redacted] --verbose",
 		"curl -H 'Authorization: Bearer abc' -H 'A: b' h":                      "curl -H 'Authorization: Bearer [redacted]' -H 'A: b' h",
 		"Authorization: xyz-1\nAccept: */*":                                    "Authorization: [redacted]\nAccept: */*",

@@ -359,11 +359,21 @@ func flags(s string) string {
 			continue
 		}
 		from, to := valueAt(s, end, "")
-		if from < 0 || harmless(s[from:to]) || s[from] == '-' || !Name(s[begin:end]) && (word(s[from:to]) || isPath(s[from:to])) {
+		if from < 0 || harmless(s[from:to]) || s[from] == '-' || !Name(s[begin:end]) && (word(s[from:to]) || isPath(s[from:to])) || conjunction(s[from:to]) {
 			continue
 		}
 		out.mark(from, to)
 		i = to
 	}
 	return out.String()
+}
+
+// conjunction reports whether a word joins the name of a flag to a sentence, as in
+// "use --auth-token or --auth-issuer".
+func conjunction(s string) bool {
+	switch strings.ToLower(strings.TrimRight(s, ".,:;")) {
+	case "and", "or", "is", "are", "was", "to", "in", "with", "for", "needs", "must", "requires", "if", "when", "from", "as", "has", "cannot", "together":
+		return true
+	}
+	return false
 }
