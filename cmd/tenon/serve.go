@@ -246,7 +246,7 @@ func untilDone(ctx context.Context, web *http.Server, l net.Listener) error {
 		if web.TLSConfig != nil {
 			served <- web.ServeTLS(l, "", "")
 		} else {
-			served <- web.Serve(l)
+			served <- web.Serve(streamable.StrictListener(web, l))
 		}
 	}()
 	select {

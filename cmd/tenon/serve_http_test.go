@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -9,6 +10,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"math/big"
 	"net"
@@ -110,6 +112,27 @@ func TestServeTLS(t *testing.T) {
 }
 
 // S7: what is asked for is logged, and no secret is.
+// A request that a proxy may read differently is refused, as docs/serve-over-http.md
+// promises.
+func TestServeRefusesAmbiguousRequests(t *testing.T) {
+	url := servingAt(t, "calc", "--http", "127.0.0.1:0")
+	host := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/mcp")
+	c, err := net.Dial("tcp", host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	fmt.Fprintf(c, "GET %s HTTP/1.1\nHost: %s\n\n", healthPath, host)
+	r, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Body.Close()
+	if r.StatusCode != http.StatusBadRequest {
+		t.Errorf("lines that end with a bare line feed: %s", r.Status)
+	}
+}
+
 func TestServeAccessLog(t *testing.T) {
 	t.Setenv("SERVE_TOKEN", "canary-0123456789abcdef")
 	file := filepath.Join(t.TempDir(), "access.log")
