@@ -28,6 +28,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -207,7 +208,7 @@ func (h *Host) Attach(name string, c *client.Client, secrets []string) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.servers[name] != nil {
-		return errors.New("there is already a server named " + name + " already")
+		return errors.New("there is already a server named " + strconv.Quote(name))
 	}
 	if name == "" {
 		return errors.New("a server needs a name")

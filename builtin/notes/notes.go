@@ -87,7 +87,7 @@ func FromQuery(q url.Values) (Config, error) {
 				return Config{}, err
 			}
 		default:
-			return Config{}, fmt.Errorf("notes: unknown setting %q; there are vault, readonly, poll, cache and grants", key)
+			return Config{}, fmt.Errorf("unknown setting %q; notes has vault, readonly, poll, cache and grants", key)
 		}
 		if err != nil {
 			return Config{}, fmt.Errorf("notes: invalid %s=%s; readonly must be 0 or 1, poll a duration such as 2s", key, value)
