@@ -55,20 +55,21 @@ var floors = map[string]floor{
 	"auth/protect":        {on: []string{"auth/fetch", "mcp"}, extern: []string{jsonv2, jose}, why: "it wraps any http.Handler; of mcp it needs the type Principal alone, because that is what transports pass on"},
 	"auth/login":          {on: []string{"auth/fetch", "auth/tokens", "internal/timeoutpause"}, extern: []string{jsonv2, jose}, why: "a login is useful to any HTTP client; of MCP it knows the metadata documents and no type"},
 
-	"era/internal/clientcall": {on: []string{"internal/notifyqueue", "mcp", "jsonrpc"}, why: "what the codecs of both eras share; it imports neither"},
-	"era/internal/modern":     {on: []string{"internal/notifyqueue", "mcp", "jsonrpc", "era/internal/clientcall"}, why: "the codecs never import each other, so that one can be removed"},
-	"era/internal/legacy":     {on: []string{"mcp", "jsonrpc", "era/internal/clientcall"}, why: "the codecs never import each other, so that one can be removed"},
-	"era":                     {on: []string{"mcp", "jsonrpc", "era/internal/*", "internal/timeoutpause"}, why: "only this package distinguishes eras"},
+	"internal/eraconn/internal/clientcall": {on: []string{"internal/notifyqueue", "mcp", "jsonrpc"}, why: "what the codecs of both eras share; it imports neither"},
+	"internal/eraconn/internal/modern":     {on: []string{"internal/notifyqueue", "mcp", "jsonrpc", "internal/eraconn/internal/clientcall"}, why: "the codecs never import each other, so that one can be removed"},
+	"internal/eraconn/internal/legacy":     {on: []string{"mcp", "jsonrpc", "internal/eraconn/internal/clientcall"}, why: "the codecs never import each other, so that one can be removed"},
+	"internal/eraconn":                     {on: []string{"mcp", "jsonrpc", "internal/eraconn/internal/*", "internal/timeoutpause"}, why: "only this package distinguishes eras"},
+	"era":                                  {on: []string{"mcp", "jsonrpc", "internal/eraconn"}, why: "it exports what other modules need of internal/eraconn"},
 
 	"server": {on: []string{"internal/notifyqueue", "mcp", "schema"}, why: "features know Handlers, not messages, eras or transports"},
 	"client": {on: []string{"internal/notifyqueue", "mcp", "schema", "internal/timeoutpause"}, why: "a client knows Handlers, so a server in memory and one far away are the same to it"},
 
 	"transport/internal/httpguard":  {on: []string{"mcp"}, why: "requests are checked before a message is decoded"},
-	"transport/httpsse":             {on: []string{"mcp", "jsonrpc", "era", "sse", "transport/internal/*"}, why: "deprecated: nothing may stand on it but the roof, so that it can be taken down"},
+	"transport/httpsse":             {on: []string{"mcp", "jsonrpc", "era", "internal/eraconn", "sse", "transport/internal/*"}, why: "deprecated: nothing may stand on it but the roof, so that it can be taken down"},
 	"transport/internal/httpheader": {on: []string{"mcp"}, why: "the HTTP transports use the same header names and compare origins in the same way"},
-	"transport/streamable":          {on: []string{"internal/notifyqueue", "internal/stack", "mcp", "jsonrpc", "era", "sse", "transport/internal/*"}, why: "a transport never sees features, and the server never imports the client"},
-	"transport/streamclient":        {on: []string{"mcp", "jsonrpc", "era", "sse", "schema", "transport/internal/httpheader"}, why: "a transport never sees features; x-mcp-header is a rule of HTTP that stands in a tool's inputSchema, so the client needs package schema"},
-	"transport/stdio":               {on: []string{"mcp", "jsonrpc", "era", "internal/restart"}, why: "a transport never sees features"},
+	"transport/streamable":          {on: []string{"internal/notifyqueue", "internal/stack", "mcp", "jsonrpc", "era", "internal/eraconn", "sse", "transport/internal/*"}, why: "a transport never sees features, and the server never imports the client"},
+	"transport/streamclient":        {on: []string{"mcp", "jsonrpc", "era", "internal/eraconn", "sse", "schema", "transport/internal/httpheader"}, why: "a transport never sees features; x-mcp-header is a rule of HTTP that stands in a tool's inputSchema, so the client needs package schema"},
+	"transport/stdio":               {on: []string{"mcp", "jsonrpc", "era", "internal/eraconn", "internal/restart"}, why: "a transport never sees features"},
 	"transport/socket":              {on: []string{"jsonrpc"}, why: "it brings streams; what is said on them is for whoever takes them"},
 
 	"mcptest": {on: []string{"mcp", "jsonrpc", "era"}, why: "it tests any Handler, not only ours"},
@@ -93,7 +94,7 @@ var floors = map[string]floor{
 	"internal/typeahead": {extern: []string{"golang.org/x/sys"}, why: "it drops what was typed before a question, whoever asks"},
 
 	"app/config":    {on: []string{"internal/redact", "internal/safefile", "internal/typo", "internal/visible"}, why: "a list of servers is read and approved before anything is opened, so it knows no protocol"},
-	"app/speccheck": {on: []string{"mcp", "jsonrpc", "era", "internal/visible"}, why: "it checks messages of any connection, so it knows messages and eras, and neither features nor transports"},
+	"app/speccheck": {on: []string{"mcp", "jsonrpc", "internal/eraconn", "internal/visible"}, why: "it checks messages of any connection, so it knows messages and eras, and neither features nor transports"},
 	"app/wirelog":   {on: []string{"mcp", "jsonrpc", "app/speccheck", "internal/redact", "internal/visible"}, why: "it logs the messages of any connection, so it knows neither features nor transports"},
 	"app/recording": {on: []string{"mcp", "jsonrpc", "app/speccheck", "app/wirelog", "internal/redact", "internal/visible"}, why: "it writes and replays frames, so it knows neither features nor transports"},
 
@@ -101,7 +102,7 @@ var floors = map[string]floor{
 	"app/args":      {on: []string{"mcp"}, why: "words become arguments by a schema, whoever typed them"},
 	"app/form":      {on: []string{"mcp", "internal/typeahead", "internal/visible"}, extern: []string{"golang.org/x/term"}, why: "a form on lines of text knows neither who asks nor where the lines are"},
 	"app/doctor":    {on: []string{"mcp", "schema", "client", "app/*", "internal/visible"}, why: "it judges a server by what was seen of it"},
-	"app/connect":   {on: []string{"mcp", "jsonrpc", "era", "client", "transport/*", "auth/*", "app/config", "internal/restart", "internal/timeoutpause", "internal/redact", "internal/visible"}, why: "the only place of the host that knows how a server is reached"},
+	"app/connect":   {on: []string{"mcp", "jsonrpc", "era", "internal/eraconn", "client", "transport/*", "auth/*", "app/config", "internal/restart", "internal/timeoutpause", "internal/redact", "internal/visible"}, why: "the only place of the host that knows how a server is reached"},
 	"app/permit":    {on: []string{"mcp", "app/config", "internal/redact", "internal/visible", "internal/safefile"}, why: "what may be called is decided without knowing how"},
 	"app/audit":     {on: []string{"internal/safefile"}, extern: []string{"golang.org/x/sys"}, why: "a file that only grows knows nothing of what is written in it"},
 	"app/host":      {on: []string{"mcp", "client", "app/args", "app/llm", "app/permit", "app/config", "internal/bm25", "internal/redact", "internal/visible", "internal/version"}, why: "the agent knows Handlers, a model and a person; no message, era or transport, and no screen"},
@@ -220,7 +221,7 @@ func allowedModule(modules []string, imp string) bool {
 func TestRevisionsStayBehindTheDoor(t *testing.T) {
 	date := regexp.MustCompile(`"(2024-11-05|2025-03-26|2025-06-18|2025-11-25|2026-07-28)"|\bRev20\d{6}\b`)
 	eachSource(t, func(name, text string) {
-		if strings.HasPrefix(name, "era/") || strings.HasPrefix(name, "mcptest/") || name == "mcp/revision.go" {
+		if strings.HasPrefix(name, "internal/eraconn/") || strings.HasPrefix(name, "mcptest/") || name == "mcp/revision.go" {
 			return
 		}
 		for i, line := range strings.Split(text, "\n") {
@@ -236,15 +237,15 @@ func TestRevisionsStayBehindTheDoor(t *testing.T) {
 func TestForeignJSONIsReadStrictly(t *testing.T) {
 	loose := regexp.MustCompile(`\bjson\.(Unmarshal|NewDecoder)\(`)
 	fine := map[string]string{
-		"era/internal/modern/seal.go": "it reads what it has sealed itself",
-		"server/once.go":              "it reads what it has written itself; the door has sealed it",
-		"app/audit/head.go":           "it reads what it has written itself",
-		"app/audit/lines.go":          "it reads what it has written itself, and checks it by its hash",
-		"app/audit/record.go":         "it reads what it has written itself a moment before",
-		"app/store/store.go":          "it reads what it has written itself",
-		"app/recording/relay.go":      "it reads what another Tenon of the same person has written",
-		"app/host/schema.go":          "it was read strictly before; it only changes texts in it",
-		"app/permit/definition.go":    "both definitions were read strictly before; it only compares them",
+		"internal/eraconn/internal/modern/seal.go": "it reads what it has sealed itself",
+		"server/once.go":           "it reads what it has written itself; the door has sealed it",
+		"app/audit/head.go":        "it reads what it has written itself",
+		"app/audit/lines.go":       "it reads what it has written itself, and checks it by its hash",
+		"app/audit/record.go":      "it reads what it has written itself a moment before",
+		"app/store/store.go":       "it reads what it has written itself",
+		"app/recording/relay.go":   "it reads what another Tenon of the same person has written",
+		"app/host/schema.go":       "it was read strictly before; it only changes texts in it",
+		"app/permit/definition.go": "both definitions were read strictly before; it only compares them",
 	}
 	eachSource(t, func(name, text string) {
 		for i, line := range strings.Split(text, "\n") {

@@ -1,8 +1,7 @@
 // Package era detects the protocol revision of each message and dispatches it
 // to the matching codec. There are two eras: modern (2026-07-28 and later, each
 // request stands alone) and legacy (up to 2025-11-25, a session begins with
-// initialize). No other package distinguishes them; packages above this one know
-// only [mcp.Handler].
+// initialize). Packages above this one know only [mcp.Handler].
 //
 // A [Server] serves clients of every revision with one Handler:
 //
@@ -12,4 +11,7 @@
 // [Dial] detects which era a server speaks and returns the connection as a
 // Handler. Most programs use both through a package of transport, such as
 // transport/stdio.
+//
+// A transport of your own implements [jsonrpc.Stream], which reads and writes
+// frames: pass one to [Server.ServeStream], the other to [Dial].
 package era

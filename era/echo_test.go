@@ -14,7 +14,7 @@ import (
 // A program that sends back what it is sent, such as cat, is told apart at
 // once and not waited for, whichever way it is met.
 func TestEcho(t *testing.T) {
-	for _, known := range []mcp.Revision{"", era.LatestWithHandshake()} {
+	for _, known := range []mcp.Revision{"", mcp.Rev20251125} {
 		synctest.Test(t, func(t *testing.T) {
 			near, far := jsonrpc.Pipe()
 			go func() {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/era"
-	"github.com/tenon-mcp/tenon/era/internal/modern"
+	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -226,18 +226,16 @@ func flip(s string) string {
 // M28 with principals, whom stdio does not have: they come from a transport
 // that verifies them.
 func TestHostileStateOfAnotherPrincipal(t *testing.T) {
-	keys, err := era.NewKeys(0)
+	s, err := eraconn.NewServer(newFixture(t).Server, eraconn.ServerOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := modern.NewServer(newFixture(t).Server, keys)
 	serve := func(p *mcp.Principal, frame string) string {
 		m, err := jsonrpc.Decode([]byte(frame))
 		if err != nil {
 			t.Fatal(err)
 		}
-		build := s.Serve(context.Background(), &m, p, modern.ReplyWriter{Notify: func(era.Notification) {}})
-		return string(build(nil))
+		return string(s.ServeModern(context.Background(), &m, p, eraconn.ReplyWriter{Notify: func(eraconn.Notification) {}}).Append(nil))
 	}
 	ada := &mcp.Principal{ID: "ada", Issuer: "https://id.example"}
 	answered := askable(request("1", "tools/call", `"name":"ask","arguments":{},"inputResponses":{"first":{"action":"accept","content":{"name":"Ada"}}}`))

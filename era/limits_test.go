@@ -21,7 +21,7 @@ func TestSubscriptionsOfAPipeAreBounded(t *testing.T) {
 			<-ctx.Done()
 		}
 		return mcp.Result{Body: json.RawMessage(`{}`)}, nil
-	}), &era.ServerOptions{Subscriptions: era.SubscriptionLimits{PerClient: 2}})
+	}), &era.ServerOptions{MaxSubscriptionsPerClient: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

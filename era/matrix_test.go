@@ -43,7 +43,7 @@ var able = &mcp.ClientProfile{
 var asAble = mcp.Caller{Client: &able.Client, Capabilities: &able.Capabilities}
 
 // link serves h over a pipe in the given way, and meets it.
-func link(t *testing.T, h mcp.Handler, o *era.ServerOptions) *era.Peer {
+func link(t *testing.T, h mcp.Handler, o *era.ServerOptions) *era.Conn {
 	t.Helper()
 	s, err := era.NewServer(h, o)
 	if err != nil {

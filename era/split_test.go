@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -17,9 +17,9 @@ func TestLargeAnswersSplit(t *testing.T) {
 	small := json.RawMessage(`{"content":[]}`)
 	large := json.RawMessage(`{"content":[{"type":"text","text":"` + strings.Repeat("x", 1<<20) + `"}]}`)
 	for name, body := range map[string]json.RawMessage{"small": small, "large": large} {
-		s, err := era.NewServer(discoverable(func(context.Context, *mcp.Call) (mcp.Result, error) {
+		s, err := eraconn.NewServer(discoverable(func(context.Context, *mcp.Call) (mcp.Result, error) {
 			return mcp.Result{Body: body, Meta: mcp.Meta{"example.com/a": json.RawMessage(`1`)}}, nil
-		}), nil)
+		}), eraconn.ServerOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,10 +31,10 @@ func TestLargeAnswersSplit(t *testing.T) {
 			return &m
 		}
 		ses := s.NewSession()
-		var back era.SessionReplyWriter // nothing is told or asked
+		var back eraconn.SessionReplyWriter // nothing is told or asked
 		ses.Serve(t.Context(), decode(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`), nil, back)
-		answers := map[string]era.Response{
-			"modern": s.ServeModern(t.Context(), decode(`{"jsonrpc":"2.0","id":"é","method":"tools/call","params":{"name":"a","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`), nil, era.ReplyWriter{}),
+		answers := map[string]eraconn.Response{
+			"modern": s.ServeModern(t.Context(), decode(`{"jsonrpc":"2.0","id":"é","method":"tools/call","params":{"name":"a","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`), nil, eraconn.ReplyWriter{}),
 			"legacy": ses.Serve(t.Context(), decode(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a"}}`), nil, back),
 		}
 		for age, a := range answers {

@@ -24,6 +24,16 @@ const (
 	MethodRevision = "tenon/revision"
 )
 
+// The methods of older revisions that package era handles: it never passes them
+// to a [Handler].
+const (
+	MethodInitialize           = "initialize"
+	MethodLoggingSetLevel      = "logging/setLevel"
+	MethodResourcesSubscribe   = "resources/subscribe"
+	MethodResourcesUnsubscribe = "resources/unsubscribe"
+	NotificationInitialized    = "notifications/initialized"
+)
+
 // The methods of an [InputRequest].
 const (
 	MethodElicit        = "elicitation/create"
@@ -33,6 +43,8 @@ const (
 
 // The methods of a [Notification].
 const (
+	// NotificationCancelled ends a request of its sender. Transports handle it.
+	NotificationCancelled                 = "notifications/cancelled"
 	NotificationProgress                  = "notifications/progress"
 	NotificationMessage                   = "notifications/message"
 	NotificationSubscriptionsAcknowledged = "notifications/subscriptions/acknowledged"

@@ -18,7 +18,7 @@ import (
 // A memoryLink is a builtin server behind a pipe in memory, so that its messages
 // can be logged like those of any other server.
 type memoryLink struct {
-	*era.Peer
+	*era.Conn
 	end func() error
 }
 
@@ -26,7 +26,7 @@ func (memoryLink) pid() int          { return 0 }
 func (memoryLink) lastWords() string { return "" }
 
 // Close ends the connection and the server.
-func (l memoryLink) Close() error { return errors.Join(l.Peer.Close(), l.end()) }
+func (l memoryLink) Close() error { return errors.Join(l.Conn.Close(), l.end()) }
 
 func (s *Server) memory(ctx context.Context, known mcp.Revision, watch Watcher) (link, error) {
 	if s.opts.Builtin == nil {

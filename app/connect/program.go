@@ -8,6 +8,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -34,7 +35,7 @@ func (s *Server) program(ctx context.Context, known mcp.Revision, watch Watcher)
 	command.Era.OnInvalidFrame = func(frame []byte, _ error) { printed.add(string(frame)) }
 	conn, err := stdio.Dial(ctx, command, s.profile)
 	if _, ended := errors.AsType[*jsonrpc.ClosedError](err); ended && known == "" && ctx.Err() == nil {
-		command.Era.Known = era.LatestWithHandshake()
+		command.Era.Known = eraconn.LatestWithHandshake()
 		conn, err = stdio.Dial(ctx, command, s.profile)
 	}
 	if err != nil {

@@ -3,7 +3,7 @@ package speccheck
 import (
 	"slices"
 
-	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -47,7 +47,7 @@ func (s span) revisions() (all []mcp.Revision) {
 
 // eraOf returns the era of a revision; empty if it is unknown.
 func eraOf(r mcp.Revision) string {
-	modern, legacy := era.Eras(r)
+	modern, legacy := eraconn.Eras(r)
 	switch {
 	case modern:
 		return EraModern

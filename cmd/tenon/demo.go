@@ -13,6 +13,7 @@ import (
 	"github.com/tenon-mcp/tenon/builtin/calc"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/internal/textclip"
 	"github.com/tenon-mcp/tenon/jsonrpc"
@@ -32,7 +33,7 @@ func (p *program) demoCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, known := range []mcp.Revision{"", era.LatestWithHandshake()} {
+			for _, known := range []mcp.Revision{"", eraconn.LatestWithHandshake()} {
 				if err := converse(cmd.Context(), self, known, p.out); err != nil {
 					return err
 				}

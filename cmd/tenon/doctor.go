@@ -16,7 +16,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/show"
 	"github.com/tenon-mcp/tenon/app/speccheck"
 	"github.com/tenon-mcp/tenon/app/wirelog"
-	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/stdio"
@@ -85,7 +85,7 @@ func (p *program) examine(ctx context.Context, entry config.Server, once bool) (
 		return doctor.Unmet(entry.Name, err, ending(err), log), nil
 	}
 	met := time.Since(began)
-	modern, _ := era.Eras(server.State().Revision)
+	modern, _ := eraconn.Eras(server.State().Revision)
 	r := doctor.Examine(ctx, &doctor.Target{
 		Name: entry.Name, Handler: server, Client: server.Client(), Revision: server.State().Revision, Era: eraOf(server.State().Revision),
 		Modern: modern, Connected: met, Log: log, IdleTimeout: p.timeout,

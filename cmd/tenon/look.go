@@ -11,7 +11,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/show"
 	"github.com/tenon-mcp/tenon/client"
-	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -76,7 +76,7 @@ func counted[T any](about *show.Server, what string, list iter.Seq2[*T, error]) 
 }
 
 func eraOf(r mcp.Revision) string {
-	if modern, _ := era.Eras(r); modern {
+	if modern, _ := eraconn.Eras(r); modern {
 		return "stateless (server/discover)"
 	}
 	return "with a handshake (initialize)"
@@ -130,7 +130,7 @@ func (p *program) pingCommand() *cobra.Command {
 // ping sends the cheapest request of the server's revision.
 func (s *session) ping(ctx context.Context) (time.Duration, string, error) {
 	method := "ping"
-	if modern, _ := era.Eras(s.server.State().Revision); modern {
+	if modern, _ := eraconn.Eras(s.server.State().Revision); modern {
 		method = mcp.MethodDiscover
 	}
 	began := time.Now()

@@ -54,7 +54,7 @@ func overPipe(t *testing.T, h mcp.Handler, speaks string, p *mcp.ClientProfile) 
 	near, far := jsonrpc.Pipe()
 	var serving sync.WaitGroup
 	serving.Go(func() { s.ServeStream(context.Background(), far) })
-	conn := must[*era.Peer](t)(era.Dial(t.Context(), near, p, nil))
+	conn := must[*era.Conn](t)(era.Dial(t.Context(), near, p, nil))
 	t.Cleanup(func() { conn.Close(); serving.Wait() })
 	return conn
 }
@@ -100,7 +100,7 @@ func overSocket(t *testing.T, speaks string, p *mcp.ClientProfile) mcp.Conn {
 	})
 	t.Cleanup(func() { cancel(); serving.Wait() })
 	near := must[net.Conn](t)(net.Dial("unix", l.Addr().String()))
-	conn := must[*era.Peer](t)(era.Dial(t.Context(), jsonrpc.Lines(near, near, near, 0), p, nil))
+	conn := must[*era.Conn](t)(era.Dial(t.Context(), jsonrpc.Lines(near, near, near, 0), p, nil))
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/sse"
 	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
@@ -46,7 +47,7 @@ type Endpoint struct {
 
 // A Connection is a connection to a server. It is an [mcp.Conn]. It ends with
 // its stream and does not reconnect.
-type Connection struct{ *era.Peer }
+type Connection struct{ *era.Conn }
 
 // Dial connects to the server; the Conn is a *[Connection]. ctx applies only
 // while connecting.
@@ -69,7 +70,7 @@ func (e *Endpoint) Connect(ctx context.Context, p *mcp.ClientProfile) (*Connecti
 	o := e.Options
 	o.ConnectTimeout = cmp.Or(max(o.ConnectTimeout, 0), 30*time.Second)
 	if o.Known == "" {
-		o.Known = era.LatestWithHandshake()
+		o.Known = eraconn.LatestWithHandshake()
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, o.ConnectTimeout, timeoutError{})
 	defer cancel()

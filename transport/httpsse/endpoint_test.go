@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/client"
-	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/httpsse"
 )
@@ -44,7 +44,7 @@ func TestBothEnds(t *testing.T) {
 		want string
 	}{
 		"echo": {map[string]string{"text": "a\r\nb"}, "a\r\nb"},
-		"who":  {nil, "test\x00ann|" + string(era.LatestWithHandshake())},
+		"who":  {nil, "test\x00ann|" + string(eraconn.LatestWithHandshake())},
 		"big":  {map[string]int{"n": 3 << 20}, strings.Repeat("x", 3<<20)},
 		"ask":  {nil, "answered"},
 	} {

@@ -12,7 +12,7 @@ import (
 // A Connection is a connection to a server in a child process. It is an
 // [mcp.Conn].
 type Connection struct {
-	*era.Peer
+	*era.Conn
 	child *Child
 }
 
@@ -29,7 +29,7 @@ func Dial(ctx context.Context, c *Command, p *mcp.ClientProfile) (*Connection, e
 	peer, err := era.Dial(ctx, child.Stream(), p, &c.Era)
 	switch {
 	case err == nil:
-		return &Connection{Peer: peer, child: child}, nil
+		return &Connection{Conn: peer, child: child}, nil
 	case ctx.Err() != nil:
 		// era.Dial closes the stream in the background, which ends the child.
 		return nil, &endingError{err, child}
@@ -65,5 +65,5 @@ func (c *Connection) Child() *Child { return c.child }
 
 // Close ends the connection and the process; see [Child.Close].
 func (c *Connection) Close() error {
-	return errors.Join(c.Peer.Close(), c.child.Close())
+	return errors.Join(c.Conn.Close(), c.child.Close())
 }

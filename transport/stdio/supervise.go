@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/internal/restart"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -133,7 +133,7 @@ func (s *Supervised) connect(ctx context.Context) (*Connection, error) {
 	s.mu.Unlock()
 	conn, err := Dial(ctx, &c, s.profile)
 	if err != nil && c.Era.Known == "" && endedByItself(err) && ctx.Err() == nil {
-		c.Era.Known = era.LatestWithHandshake()
+		c.Era.Known = eraconn.LatestWithHandshake()
 		conn, err = Dial(ctx, &c, s.profile)
 	}
 	s.mu.Lock()

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
@@ -14,7 +14,7 @@ import (
 // batch serves a batch of a legacy client.
 func (s *sessions) batch(w http.ResponseWriter, r *http.Request, body []byte) {
 	if s.h.server.ModernOnly() || r.Header.Get(httpheader.Session) == "" {
-		writeJSON(w, http.StatusBadRequest, era.Fail(nil, mcp.CodeInvalidRequest, "a batch is not allowed here: send one message at a time").Append(nil))
+		writeJSON(w, http.StatusBadRequest, eraconn.Fail(nil, mcp.CodeInvalidRequest, "a batch is not allowed here: send one message at a time").Append(nil))
 		return
 	}
 	ses := s.find(w, r)
@@ -46,14 +46,14 @@ func (s *sessions) batch(w http.ResponseWriter, r *http.Request, body []byte) {
 
 // decodeBatch decodes a batch if the revision of the session allows batches.
 // Otherwise it refuses the request and reports false.
-func decodeBatch(w http.ResponseWriter, ses *era.Session, body []byte) ([]jsonrpc.BatchItem, bool) {
+func decodeBatch(w http.ResponseWriter, ses *eraconn.Session, body []byte) ([]jsonrpc.BatchItem, bool) {
 	if err := ses.Batches(); err != nil {
-		writeJSON(w, http.StatusBadRequest, era.Fail(nil, mcp.CodeInvalidRequest, err.Error()).Append(nil))
+		writeJSON(w, http.StatusBadRequest, eraconn.Fail(nil, mcp.CodeInvalidRequest, err.Error()).Append(nil))
 		return nil, false
 	}
 	items, err := jsonrpc.DecodeBatch(body, maxBatch)
 	if bad, ok := err.(*jsonrpc.DecodeError); ok {
-		writeJSON(w, http.StatusBadRequest, era.Fail(nil, bad.Code, bad.Reason).Append(nil))
+		writeJSON(w, http.StatusBadRequest, eraconn.Fail(nil, bad.Code, bad.Reason).Append(nil))
 		return nil, false
 	}
 	return items, true
@@ -61,25 +61,25 @@ func decodeBatch(w http.ResponseWriter, ses *era.Session, body []byte) ([]jsonrp
 
 // rejectItem reports whether a message of a batch is not served, and returns the
 // response to it, if any.
-func rejectItem(it *jsonrpc.BatchItem) (response []era.Response, done bool) {
+func rejectItem(it *jsonrpc.BatchItem) (response []eraconn.Response, done bool) {
 	bad, _ := it.Err.(*jsonrpc.DecodeError)
 	switch {
 	case bad != nil && bad.NeedsNoResponse():
 		return nil, true
 	case bad != nil:
-		return []era.Response{era.Fail(bad.ID, bad.Code, bad.Reason)}, true
+		return []eraconn.Response{eraconn.Fail(bad.ID, bad.Code, bad.Reason)}, true
 	case it.Method == "initialize":
-		return []era.Response{era.Fail(it.ID, mcp.CodeInvalidRequest, "initialize must not be part of a batch")}, true
+		return []eraconn.Response{eraconn.Fail(it.ID, mcp.CodeInvalidRequest, "initialize must not be part of a batch")}, true
 	}
 	return nil, false
 }
 
 // joinResponses returns the response to a batch, nil if there are none.
-func joinResponses(answers []era.Response) *era.Response {
+func joinResponses(answers []eraconn.Response) *eraconn.Response {
 	if len(answers) == 0 {
 		return nil
 	}
-	return &era.Response{Append: func(dst []byte) []byte {
+	return &eraconn.Response{Append: func(dst []byte) []byte {
 		dst = append(dst, '[')
 		for i, a := range answers {
 			if i > 0 {
@@ -95,7 +95,7 @@ const maxBatch = 100
 
 // serveAll serves the messages of a batch in order. A client that disconnects
 // cancels nothing and may resume, as with a single request.
-func (s *sessions) serveAll(ctx context.Context, p *mcp.Principal, st *stream, items []jsonrpc.BatchItem) (answers []era.Response) {
+func (s *sessions) serveAll(ctx context.Context, p *mcp.Principal, st *stream, items []jsonrpc.BatchItem) (answers []eraconn.Response) {
 	for i := range items {
 		it := &items[i]
 		unserved, done := rejectItem(it)
@@ -114,7 +114,7 @@ func (s *sessions) serveAll(ctx context.Context, p *mcp.Principal, st *stream, i
 }
 
 // serveOne serves one request of a batch. A cancelled one has no response.
-func (s *sessions) serveOne(ctx context.Context, p *mcp.Principal, st *stream, m *jsonrpc.Message) (a era.Response, ok bool) {
+func (s *sessions) serveOne(ctx context.Context, p *mcp.Principal, st *stream, m *jsonrpc.Message) (a eraconn.Response, ok bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	if !st.ses.begin(m.ID, cancel, st) {
 		cancel()
@@ -133,7 +133,7 @@ type oneOfBatch struct {
 	ctx context.Context
 }
 
-func (b oneOfBatch) Notify(n era.Notification) {
+func (b oneOfBatch) Notify(n eraconn.Notification) {
 	if b.ctx.Err() == nil {
 		b.stream.Notify(n)
 	}

@@ -4,14 +4,14 @@ import (
 	"log/slog"
 	"net/http"
 
-	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
 // exchange serves one modern request or notification.
 func (s *Handler) exchange(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) (rest longPoll) {
-	version, named := era.NamedRevision(m)
+	version, named := eraconn.NamedRevision(m)
 	if err := checkHeaders(r.Header, version, named); err != nil {
 		s.mismatch(w, r, m, err)
 		return nil
@@ -21,7 +21,7 @@ func (s *Handler) exchange(w http.ResponseWriter, r *http.Request, m *jsonrpc.Me
 		w.WriteHeader(http.StatusAccepted)
 		return nil
 	}
-	if isModern, _ := era.Eras(version); isModern {
+	if isModern, _ := eraconn.Eras(version); isModern {
 		if err := checkRouting(r.Header, m); err != nil {
 			s.mismatch(w, r, m, err)
 			return nil
@@ -35,7 +35,7 @@ func (s *Handler) exchange(w http.ResponseWriter, r *http.Request, m *jsonrpc.Me
 	p := s.guard.Principal(r)
 	if m.Method == mcp.MethodSubscriptionsListen {
 		if !acceptsEvents(r.Header) {
-			a := era.Fail(m.ID, mcp.CodeInvalidRequest, m.Method+" is answered with a stream: the header Accept must list text/event-stream")
+			a := eraconn.Fail(m.ID, mcp.CodeInvalidRequest, m.Method+" is answered with a stream: the header Accept must list text/event-stream")
 			writeJSON(w, http.StatusNotAcceptable, a.Append(nil))
 			return nil
 		}
@@ -49,7 +49,7 @@ func (s *Handler) exchange(w http.ResponseWriter, r *http.Request, m *jsonrpc.Me
 func (s *Handler) serveModern(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, p *mcp.Principal, headers map[string]string) {
 	out := s.newReply(r.Context(), w)
 	out.jsonOnly, out.header = !acceptsEvents(r.Header), r.Header
-	a := s.server.ServeModern((*callContext)(out), m, p, era.ReplyWriter{Notify: out.notification, Headers: headers})
+	a := s.server.ServeModern((*callContext)(out), m, p, eraconn.ReplyWriter{Notify: out.notification, Headers: headers})
 	out.respondIfConnected(&a)
 	out.close()
 }
@@ -57,7 +57,7 @@ func (s *Handler) serveModern(w http.ResponseWriter, r *http.Request, m *jsonrpc
 // mismatch refuses a request whose headers and body disagree.
 func (s *Handler) mismatch(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message, err error) {
 	s.logRequest(r, slog.LevelWarn, "invalid message", slog.String("reason", "headers and body disagree"))
-	a := era.Fail(m.ID, mcp.CodeHeaderMismatch, err.Error())
+	a := eraconn.Fail(m.ID, mcp.CodeHeaderMismatch, err.Error())
 	writeJSON(w, http.StatusBadRequest, a.Append(nil))
 }
 

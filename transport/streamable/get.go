@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
@@ -54,7 +54,7 @@ func (s *sessions) get(w http.ResponseWriter, r *http.Request) (rest longPoll) {
 // revisions have no sessions.
 func sessional(r *http.Request) bool {
 	said, present, _ := only(r.Header, httpheader.Version)
-	_, isLegacy := era.Eras(mcp.Revision(said))
+	_, isLegacy := eraconn.Eras(mcp.Revision(said))
 	return !present || isLegacy
 }
 

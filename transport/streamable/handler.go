@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/internal/httpguard"
@@ -86,7 +87,7 @@ type Options struct {
 
 // A Handler serves MCP at one URL. Make one with [NewHandler].
 type Handler struct {
-	server *era.Server
+	server *eraconn.Server
 	opts   Options
 	guard  *httpguard.Guard
 
@@ -112,7 +113,7 @@ func NewHandler(h mcp.Handler, o *Options) (*Handler, error) {
 	}
 	s.opts.Era.OnInvalidFrame = s.logInvalidFrame(s.opts.Era.OnInvalidFrame)
 	var err error
-	if s.server, err = era.NewServer(h, &s.opts.Era); err != nil {
+	if s.server, err = eraconn.NewServer(h, eraconn.ServerOptions(s.opts.Era)); err != nil {
 		return nil, err
 	}
 	s.opts.WriteIdle = cmp.Or(max(s.opts.WriteIdle, 0), 30*time.Second)
@@ -233,7 +234,7 @@ func (s *Handler) post(w http.ResponseWriter, r *http.Request) (rest longPoll) {
 	m := s.message(w, r)
 	switch {
 	case m == nil:
-	case s.opensModern(r, m) || s.server.ModernOnly() && era.IsModern(m):
+	case s.opensModern(r, m) || s.server.ModernOnly() && eraconn.IsModern(m):
 		return s.exchange(w, r, m)
 	case s.server.ModernOnly():
 		refuseLegacy(w, r, m)
@@ -277,7 +278,7 @@ func (s *Handler) message(w http.ResponseWriter, r *http.Request) *jsonrpc.Messa
 		return nil
 	}
 	if m.IsRequest() && s.isClosing() { // calls in flight may still need responses and notifications
-		writeJSON(w, http.StatusServiceUnavailable, era.Fail(m.ID, mcp.CodeInternal, shuttingDown).Append(nil))
+		writeJSON(w, http.StatusServiceUnavailable, eraconn.Fail(m.ID, mcp.CodeInternal, shuttingDown).Append(nil))
 		return nil
 	}
 	return &m
@@ -285,12 +286,12 @@ func (s *Handler) message(w http.ResponseWriter, r *http.Request) *jsonrpc.Messa
 
 // refuseLegacy answers a legacy message on a ModernOnly server.
 func refuseLegacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-	a := era.RefuseLegacy(m)
+	a := eraconn.RefuseLegacy(m)
 	if !m.IsRequest() {
-		a = era.Fail(nil, mcp.CodeInvalidRequest, "a client of this revision sends requests and notifications, nothing else")
+		a = eraconn.Fail(nil, mcp.CodeInvalidRequest, "a client of this revision sends requests and notifications, nothing else")
 	}
 	if _, present, _ := only(r.Header, httpheader.Version); !present && m.Method != "initialize" && m.IsRequest() {
-		a = era.Fail(m.ID, mcp.CodeHeaderMismatch, "the header "+httpheader.Version+" is missing")
+		a = eraconn.Fail(m.ID, mcp.CodeHeaderMismatch, "the header "+httpheader.Version+" is missing")
 	}
 	writeJSON(w, http.StatusBadRequest, a.Append(nil))
 }
@@ -303,15 +304,15 @@ func (s *Handler) opensModern(r *http.Request, m *jsonrpc.Message) bool {
 		return false
 	}
 	if said, present, _ := only(r.Header, httpheader.Version); present {
-		_, isLegacy := era.Eras(mcp.Revision(said))
+		_, isLegacy := eraconn.Eras(mcp.Revision(said))
 		if !isLegacy {
 			return true
 		}
-		named, ok := era.NamedRevision(m)
-		_, namedLegacy := era.Eras(named)
-		return ok && !namedLegacy || !ok && r.Header.Get(httpheader.Session) == "" && era.IsModern(m)
+		named, ok := eraconn.NamedRevision(m)
+		_, namedLegacy := eraconn.Eras(named)
+		return ok && !namedLegacy || !ok && r.Header.Get(httpheader.Session) == "" && eraconn.IsModern(m)
 	}
-	return era.IsModern(m)
+	return eraconn.IsModern(m)
 }
 
 // reject answers a request that the guard refuses.

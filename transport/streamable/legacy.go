@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/internal/stack"
 	"github.com/tenon-mcp/tenon/jsonrpc"
@@ -48,7 +48,7 @@ func (s *sessions) initialize(w http.ResponseWriter, r *http.Request, m *jsonrpc
 		return
 	}
 	if len(m.Params) > maxInitialize {
-		a := era.Fail(m.ID, mcp.CodeInvalidParams, fmt.Sprintf("initialize is too large: a session remembers what the client says of itself, which may have %d bytes", maxInitialize))
+		a := eraconn.Fail(m.ID, mcp.CodeInvalidParams, fmt.Sprintf("initialize is too large: a session remembers what the client says of itself, which may have %d bytes", maxInitialize))
 		writeJSON(w, http.StatusBadRequest, a.Append(nil))
 		return
 	}
@@ -142,7 +142,7 @@ func (s *sessions) refuseID(w http.ResponseWriter, ses *session, id jsonrpc.ID, 
 
 // saveAfter stores a session after a request that may have changed it. If that
 // fails, a later restore yields the previous state.
-func (s *sessions) saveAfter(ses *session, m *jsonrpc.Message, a *era.Response) {
+func (s *sessions) saveAfter(ses *session, m *jsonrpc.Message, a *eraconn.Response) {
 	switch m.Method {
 	case "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
 		if a.Code == 0 {
@@ -153,7 +153,7 @@ func (s *sessions) saveAfter(ses *session, m *jsonrpc.Message, a *era.Response) 
 
 // call serves a request whose messages st carries. It returns the response, or
 // nil if the request was cancelled.
-func (st *stream) call(m *jsonrpc.Message, p *mcp.Principal) *era.Response {
+func (st *stream) call(m *jsonrpc.Message, p *mcp.Principal) *eraconn.Response {
 	defer st.all.release(st.ses)
 	st.response = st.ses.era.Serve(st.ctx, m, p, st)
 	cancelled := st.ctx.Err() != nil
@@ -181,7 +181,7 @@ func (s *sessions) serveStream(w http.ResponseWriter, r *http.Request, st *strea
 // sends notifications until the context of the reply ends.
 type notifier reply
 
-func (t *notifier) Notify(n era.Notification) { (*reply)(t).notification(n) }
+func (t *notifier) Notify(n eraconn.Notification) { (*reply)(t).notification(n) }
 
 func (*notifier) Ask(context.Context, string, []byte) (jsonrpc.Message, error) {
 	return jsonrpc.Message{}, errors.New("this request cannot ask the client")
@@ -192,11 +192,11 @@ func (*notifier) Release() {}
 // discard is a notifier that drops notifications.
 type discard struct{ *notifier }
 
-func (discard) Notify(era.Notification) {}
+func (discard) Notify(eraconn.Notification) {}
 
 // idInUse returns the response to a request whose id is in use.
-func idInUse(id jsonrpc.ID) era.Response {
-	return era.Fail(id, mcp.CodeInvalidRequest, "a request with this id is still being served, or the session has ended")
+func idInUse(id jsonrpc.ID) eraconn.Response {
+	return eraconn.Fail(id, mcp.CodeInvalidRequest, "a request with this id is still being served, or the session has ended")
 }
 
 // begin registers a request in flight; st is nil if it has no stream.

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tenon-mcp/tenon/era"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/streamable"
 )
@@ -16,7 +15,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	o := streamable.Options{Principal: func(r *http.Request) *mcp.Principal {
 		return &mcp.Principal{ID: r.Header.Get("X-User")}
 	}}
-	o.Era.Subscriptions = era.SubscriptionLimits{PerClient: 2, Total: 3}
+	o.Era.MaxSubscriptionsPerClient, o.Era.MaxSubscriptions = 2, 3
 	f := newFort(t, false, &o)
 	listen := func(who string) *request {
 		return ask("1", "subscriptions/listen", "", listenTools).header("X-User", "X-User: "+who)

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -23,7 +23,7 @@ func (s *Handler) listen(w http.ResponseWriter, m *jsonrpc.Message, p *mcp.Princ
 		defer release()
 		out := s.newReply(ctx, w)
 		defer out.close()
-		sub, a := s.subscribe(ctx, m, p, era.ReplyWriter{Notify: out.notification, Headers: headers})
+		sub, a := s.subscribe(ctx, m, p, eraconn.ReplyWriter{Notify: out.notification, Headers: headers})
 		if sub == nil {
 			out.respondIfConnected(&a)
 			return
@@ -44,7 +44,7 @@ func refuseSubscription(w http.ResponseWriter, id jsonrpc.ID, refused *jsonrpc.E
 
 // follow sends the notifications of a subscription until the client disconnects
 // or the server shuts down. Open streams wait here, so its stack should be small.
-func (s *Handler) follow(ctx context.Context, sub *era.Subscription, out *reply) {
+func (s *Handler) follow(ctx context.Context, sub *eraconn.Subscription, out *reply) {
 	s.listening.Store(sub, nil)
 	defer s.listening.Delete(sub)
 	alive := time.AfterFunc(s.opts.KeepAlive, sub.Wake)
@@ -67,7 +67,7 @@ func (s *Handler) follow(ctx context.Context, sub *era.Subscription, out *reply)
 }
 
 // notify sends the queued notifications.
-func (o *reply) notify(sub *era.Subscription) (lost bool) {
+func (o *reply) notify(sub *eraconn.Subscription) (lost bool) {
 	notes, lost := sub.Take()
 	for _, n := range notes {
 		o.eventFrom(func(dst []byte) []byte { return sub.Append(dst, n) })
@@ -77,7 +77,7 @@ func (o *reply) notify(sub *era.Subscription) (lost bool) {
 
 // subscribe opens a subscription. If the Handler does not detach it, subscribe
 // serves it to its end.
-func (s *Handler) subscribe(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back era.ReplyWriter) (*era.Subscription, era.Response) {
+func (s *Handler) subscribe(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back eraconn.ReplyWriter) (*eraconn.Subscription, eraconn.Response) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.open, cancel)()

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/internal/notifyqueue"
 )
 
@@ -126,7 +126,7 @@ func (o *eventWriter) keepAlive() (in time.Duration) {
 }
 
 // respond sends the response, which is the last message.
-func (o *eventWriter) respond(status int, a *era.Response) {
+func (o *eventWriter) respond(status int, a *eraconn.Response) {
 	if o.finished {
 		return
 	}
@@ -263,7 +263,7 @@ func (s *Handler) newReply(ctx context.Context, w http.ResponseWriter) *reply {
 }
 
 // notification sends a notification, unless the client has disconnected.
-func (o *reply) notification(n era.Notification) {
+func (o *reply) notification(n eraconn.Notification) {
 	if o.jsonOnly || o.ctx.Err() != nil {
 		return
 	}
@@ -326,13 +326,13 @@ func (o *reply) hold() {
 }
 
 // respond sends the response, which is the last message.
-func (o *reply) respond(status int, a *era.Response) {
+func (o *reply) respond(status int, a *eraconn.Response) {
 	o.hold()
 	o.eventWriter.respond(status, a)
 }
 
 // respondIfConnected sends the response unless the client has disconnected.
-func (o *reply) respondIfConnected(a *era.Response) {
+func (o *reply) respondIfConnected(a *eraconn.Response) {
 	if o.ctx.Err() == nil {
 		o.respond(statusOf(a.Code), a)
 	}

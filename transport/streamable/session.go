@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
@@ -54,7 +54,7 @@ type sessions struct {
 type session struct {
 	id    string
 	owner string // the principal that opened it
-	era   *era.Session
+	era   *eraconn.Session
 
 	busy  int           // requests and streams that use it; guarded by sessions.mu
 	elem  *list.Element // in sessions.idle while it is not busy
@@ -95,7 +95,7 @@ type savedState struct {
 }
 
 // open registers and stores a session that initialize has opened.
-func (s *sessions) open(es *era.Session, p *mcp.Principal) (*session, error) {
+func (s *sessions) open(es *eraconn.Session, p *mcp.Principal) (*session, error) {
 	ses := &session{id: rand.Text() + rand.Text(), owner: p.Key(), era: es, busy: 1}
 	if err := s.save(ses); err != nil {
 		return nil, err

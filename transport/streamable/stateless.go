@@ -3,7 +3,7 @@ package streamable
 import (
 	"net/http"
 
-	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
@@ -44,7 +44,7 @@ func (s *Handler) statelessRevision(w http.ResponseWriter, r *http.Request) (mcp
 }
 
 // respondLegacy sends the response to a legacy client, unless it has disconnected.
-func (o *reply) respondLegacy(a *era.Response) {
+func (o *reply) respondLegacy(a *eraconn.Response) {
 	if o.ctx.Err() == nil {
 		o.respond(http.StatusOK, a)
 	}
@@ -64,7 +64,7 @@ func (s *Handler) statelessBatch(w http.ResponseWriter, r *http.Request, body []
 	out.jsonOnly, out.header = true, r.Header
 	defer out.close()
 	p, ctx := s.guard.Principal(r), (*callContext)(out)
-	var answers []era.Response
+	var answers []eraconn.Response
 	for i := range items {
 		if a, done := rejectItem(&items[i]); done {
 			answers = append(answers, a...)

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/internal/notifyqueue"
 )
 
@@ -41,8 +41,8 @@ type stream struct {
 	resumable bool   // the client has an id to resume from
 	ended     bool   // the last message was delivered
 
-	first    clientConn   // of the client that made the call
-	response era.Response // to the request, once it is served
+	first    clientConn       // of the client that made the call
+	response eraconn.Response // to the request, once it is served
 
 	mu      sync.Mutex
 	client  *clientConn // nil while no client is connected
@@ -57,9 +57,9 @@ type stream struct {
 // A message is an item of a stream's queue: a message to send, or a command.
 type message struct {
 	data     []byte
-	response *era.Response // the response, not yet encoded
-	end      bool          // the last one
-	release  bool          // disconnect the client, which may resume
+	response *eraconn.Response // the response, not yet encoded
+	end      bool              // the last one
+	release  bool              // disconnect the client, which may resume
 }
 
 // A clientConn is a client that is connected to a stream.
@@ -82,14 +82,14 @@ const retryAfter = "retry: 500\n"
 
 // Notify sends a notification of the call, unless the call was cancelled or the
 // client accepts no stream.
-func (st *stream) Notify(n era.Notification) {
+func (st *stream) Notify(n eraconn.Notification) {
 	if st.ctx.Err() == nil && !st.jsonOnly {
 		st.notify(n)
 	}
 }
 
 // notify queues a notification. It does not wait for the client.
-func (st *stream) notify(n era.Notification) {
+func (st *stream) notify(n eraconn.Notification) {
 	data := n.Value(nil)
 	st.put(notifyqueue.Item[message]{Kind: n.Kind, Key: n.Key, Size: len(data), Value: message{data: data}})
 }
@@ -100,7 +100,7 @@ func (st *stream) send(build func(dst []byte) []byte) {
 }
 
 // close ends the stream with the response, or without one if that is nil.
-func (st *stream) close(response *era.Response) {
+func (st *stream) close(response *eraconn.Response) {
 	st.put(notifyqueue.Item[message]{Value: message{response: response, end: true}})
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -44,7 +45,7 @@ type Connection struct {
 
 // An activeLink is one link and the connection over it.
 type activeLink struct {
-	conn *era.Conn
+	conn *eraconn.Conn
 	link *link
 }
 
@@ -188,7 +189,7 @@ func (c *Connection) connect(ctx context.Context, assumed mcp.Revision) (*active
 	o := c.opts
 	o.Known = assumed
 	var l *link
-	met, err := era.Connect(ctx, c.profile, &o, func(in *era.Receiver) era.Link {
+	met, err := eraconn.Connect(ctx, c.profile, eraconn.DialOptions(o), func(in *eraconn.Receiver) eraconn.Link {
 		l = newLink(c, in)
 		return l
 	})

@@ -43,7 +43,7 @@ func (e *StatusError) Error() string {
 }
 
 // NotModern reports whether a modern server would not send this status. It
-// implements [era.NotModern].
+// implements [eraconn.NotModern].
 func (e *StatusError) NotModern() bool {
 	switch e.Status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired,

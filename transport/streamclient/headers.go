@@ -3,7 +3,7 @@ package streamclient
 import (
 	"net/http"
 
-	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -47,7 +47,7 @@ func (l *link) identify(h http.Header) (session string) {
 
 // repeat adds the headers that repeat parts of a modern message.
 func (l *link) repeat(h http.Header, m *jsonrpc.Message) error {
-	if version, ok := era.NamedRevision(m); ok {
+	if version, ok := eraconn.NamedRevision(m); ok {
 		h[httpheader.Version] = []string{string(version)}
 	}
 	h[httpheader.Method] = []string{mcp.EncodeHeader(m.Method)}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -42,7 +43,7 @@ const (
 //	GET      legacy: the rest of a broken stream      events.go
 type link struct {
 	to    *target
-	in    *era.Receiver
+	in    *eraconn.Receiver
 	ids   *atomic.Int64
 	tools *toolHeaders
 	opts  *era.DialOptions
@@ -65,7 +66,7 @@ type link struct {
 	lost atomic.Bool // the server does not know the session any more
 }
 
-func newLink(c *Connection, in *era.Receiver) *link {
+func newLink(c *Connection, in *eraconn.Receiver) *link {
 	l := &link{to: c.to, in: in, ids: &c.ids, tools: &c.tools, opts: &c.opts,
 		idle: make(chan struct{}), open: map[string]*post{}, serving: map[string]context.CancelFunc{}}
 	l.ctx, l.stop = context.WithCancelCause(context.Background())
@@ -80,7 +81,7 @@ func (l *link) NextID() int64 { return l.ids.Add(1) }
 // the caller cancels it, or with the link.
 func (l *link) Start(ctx context.Context, id int64, method string, params []byte) (*jsonrpc.Pending, error) {
 	m := &jsonrpc.Message{ID: jsonrpc.IntID(id), Method: method, Params: params}
-	p := &post{link: l, origin: id, m: m, modern: era.IsModern(m)}
+	p := &post{link: l, origin: id, m: m, modern: eraconn.IsModern(m)}
 	ctx, p.cancel = l.span(context.WithoutCancel(ctx))
 	pending, deliver := jsonrpc.NewPending(p.drop)
 	p.deliver = deliver
@@ -198,7 +199,7 @@ func (l *link) span(parent context.Context) (context.Context, context.CancelCaus
 func (l *link) sendOneWay(ctx context.Context, m *jsonrpc.Message, body []byte) error {
 	ctx, cancel := l.span(ctx)
 	defer cancel(nil)
-	h, session, err := l.headers(m, era.IsModern(m))
+	h, session, err := l.headers(m, eraconn.IsModern(m))
 	if err != nil {
 		return err
 	}
@@ -250,7 +251,7 @@ func (l *link) sessionOpened(h http.Header, result []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.session = id
-	if _, older := era.Eras(mcp.Revision(version)); older {
+	if _, older := eraconn.Eras(mcp.Revision(version)); older {
 		l.version = version
 	}
 	return nil

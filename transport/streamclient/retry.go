@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/internal/eraconn"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -72,7 +72,7 @@ func (c *Connection) relist(ctx context.Context, a *activeLink, call *mcp.Call) 
 // mayBeLegacy reports whether a modern server would not send this error: the server
 // may have been replaced by a legacy one.
 func mayBeLegacy(err error) bool {
-	if older, ok := errors.AsType[era.NotModern](err); ok {
+	if older, ok := errors.AsType[eraconn.NotModern](err); ok {
 		return older.NotModern()
 	}
 	e, ok := errors.AsType[*mcp.Error](err)

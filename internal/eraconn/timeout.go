@@ -1,4 +1,4 @@
-package era
+package eraconn
 
 import (
 	"context"

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/tenon-mcp/tenon/era/internal/clientcall"
+	"github.com/tenon-mcp/tenon/internal/eraconn/internal/clientcall"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"

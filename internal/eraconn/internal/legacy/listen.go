@@ -4,7 +4,7 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/tenon-mcp/tenon/era/internal/clientcall"
+	"github.com/tenon-mcp/tenon/internal/eraconn/internal/clientcall"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"

@@ -1,19 +1,68 @@
-package era
+// Package eraconn translates between the messages of each protocol revision and
+// [mcp.Handler], for the transports of this module. Package era exports the part
+// that other modules need: serving and dialing a [jsonrpc.Stream]. A transport
+// that carries each request separately, as HTTP does, uses the rest: on the
+// server's side [Server.ServeModern], [Server.Listen] and [Session], on the
+// client's side [Connect] with a [Link].
+package eraconn
 
 import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
+	"time"
 
-	"github.com/tenon-mcp/tenon/era/internal/clientcall"
-	"github.com/tenon-mcp/tenon/era/internal/legacy"
-	"github.com/tenon-mcp/tenon/era/internal/modern"
+	"github.com/tenon-mcp/tenon/internal/eraconn/internal/clientcall"
+	"github.com/tenon-mcp/tenon/internal/eraconn/internal/legacy"
+	"github.com/tenon-mcp/tenon/internal/eraconn/internal/modern"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// This file is the API for transports that carry each request separately, as
-// HTTP does, instead of a stream that all requests share.
+// Keys seals the state of calls that require input into requestState.
+type Keys = modern.Keys
+
+// NewKeys returns keys made from secrets; see era.NewKeys. A ttl of 0 means 30
+// minutes.
+func NewKeys(ttl time.Duration, secrets ...[]byte) (*Keys, error) {
+	return modern.NewKeys(or(ttl, 30*time.Minute), secrets...)
+}
+
+// ServerOptions has the fields of era.ServerOptions, which documents them.
+type ServerOptions struct {
+	Keys                      *Keys
+	ModernOnly, LegacyOnly    bool
+	OnInvalidFrame            func(frame []byte, err error)
+	Tap                       func(d jsonrpc.Direction, frame []byte)
+	MaxSubscriptions          int
+	MaxSubscriptionsPerClient int
+	MaxServing                int
+	Grace, Linger             time.Duration
+}
+
+// A Server serves clients of every revision with one Handler.
+type Server struct {
+	h      mcp.Handler
+	opts   ServerOptions
+	modern *modern.Server
+
+	subscriptions openSubscriptions
+	streams       atomic.Int64 // streams served so far
+}
+
+// NewServer returns a Server for h.
+func NewServer(h mcp.Handler, o ServerOptions) (*Server, error) {
+	if o.Keys == nil {
+		var err error
+		if o.Keys, err = NewKeys(0); err != nil {
+			return nil, err
+		}
+	}
+	s := &Server{h: h, opts: o, modern: modern.NewServer(h, o.Keys)}
+	s.subscriptions.init(o.MaxSubscriptionsPerClient, o.MaxSubscriptions)
+	return s, nil
+}
 
 // A Response is the response to a request, ready to be written.
 type Response = clientcall.Response
@@ -59,7 +108,7 @@ func (s *Server) ServeModern(ctx context.Context, m *jsonrpc.Message, p *mcp.Pri
 
 // NotifiedModern passes a modern notification to the Handler.
 func (s *Server) NotifiedModern(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal) {
-	if !s.opts.LegacyOnly && m.Method != notificationCancelled {
+	if !s.opts.LegacyOnly && m.Method != mcp.NotificationCancelled {
 		s.modern.Notified(ctx, m, p)
 	}
 }
@@ -77,6 +126,25 @@ func (s *Server) recovered(m *jsonrpc.Message, a *Response) {
 	}
 	*a = Fail(m.ID, mcp.CodeInternal, "the server failed while serving this request")
 }
+
+// A Subscription is an open subscription of a modern client. It queues its
+// notifications, the acknowledgement first, until its End is called.
+type Subscription = modern.Subscription
+
+// Listen serves subscriptions/listen. If the Handler detaches (see
+// [mcp.Call].Detach), Listen returns the open subscription. Otherwise it blocks
+// until ctx or the subscription ends, sends notifications to back, and returns
+// the response.
+func (s *Server) Listen(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) (sub *Subscription, a Response) {
+	defer s.recovered(m, &a)
+	if s.opts.LegacyOnly {
+		return nil, clientcall.Fail(m.ID, refusedModern)
+	}
+	return s.modern.Listen(ctx, m, p, modern.ReplyWriter{Notify: back.Notify, Headers: back.Headers})
+}
+
+// refusedModern is the response of a LegacyOnly server to a modern request.
+var refusedModern = &jsonrpc.Error{Code: mcp.CodeMethodNotFound, Message: "this server supports only older protocol revisions: send initialize"}
 
 // RefuseLegacy returns the response of a ModernOnly server to a legacy request.
 func RefuseLegacy(m *jsonrpc.Message) Response { return clientcall.Fail(m.ID, modern.Refuse(m)) }

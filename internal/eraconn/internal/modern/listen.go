@@ -3,7 +3,7 @@ package modern
 import (
 	"context"
 
-	"github.com/tenon-mcp/tenon/era/internal/clientcall"
+	"github.com/tenon-mcp/tenon/internal/eraconn/internal/clientcall"
 	"github.com/tenon-mcp/tenon/internal/notifyqueue"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
