@@ -117,12 +117,12 @@ func (r *recorder) identify(f *Frame) {
 		asked := r.requests[receiver][key]
 		delete(r.requests[receiver], key)
 		f.Method, f.Revision = asked.method, asked.revision
-		if asked.method == "initialize" {
+		if asked.method == mcp.MethodInitialize {
 			if v, ok := rawjson.String(rawjson.Lookup(rawjson.Lookup(f.Raw, "result"), "protocolVersion")); ok {
 				f.Revision, r.session = mcp.Revision(v), mcp.Revision(v)
 			}
 		}
-	case method == "initialize":
+	case method == mcp.MethodInitialize:
 		v, _ := rawjson.String(rawjson.Lookup(params, "protocolVersion"))
 		f.Revision = mcp.Revision(v)
 	case !f.FromServer:

@@ -87,7 +87,7 @@ func (x *examination) givesUp(ctx context.Context) {
 
 // alive checks that the server still responds.
 func (x *examination) alive(ctx context.Context) {
-	method := "ping"
+	method := mcp.MethodPing
 	if x.Modern {
 		method = mcp.MethodDiscover
 	}

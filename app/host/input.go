@@ -121,7 +121,7 @@ func (s *Session) attach(ctx context.Context, info llm.Info, a attachment) ([]ll
 	if err != nil {
 		return nil, err
 	}
-	call := &ToolCall{ID: s.nextCall(), Server: a.server.name, Tool: "resources/read", Arguments: raw, Rule: "You named it"}
+	call := &ToolCall{ID: s.nextCall(), Server: a.server.name, Tool: mcp.MethodResourcesRead, Arguments: raw, Rule: "You named it"}
 	if err := s.audit(call, "read", "", 0); err != nil {
 		return nil, fmt.Errorf("write the audit log: %w", err)
 	}

@@ -134,7 +134,7 @@ func (m *Mock) find(method string, params []byte) (*script, error) {
 // isHandshake reports whether the parameters of a method differ with every
 // client.
 func isHandshake(method string) bool {
-	return method == "initialize" || method == mcp.MethodDiscover || method == "ping" || strings.HasPrefix(method, "notifications/")
+	return method == mcp.MethodInitialize || method == mcp.MethodDiscover || method == mcp.MethodPing || strings.HasPrefix(method, "notifications/")
 }
 
 func (m *Mock) methods() (all []string) {

@@ -147,7 +147,7 @@ func (t *Conversation) request(m *Message, j *jsonrpc.Message) {
 	m.Tool = t.got.subject()
 	o := &Request{at: m.At, method: j.Method, tool: m.Tool, key: j.ID.Key(), HTTP: m.HTTP}
 	t.envelope(m, o, t.got.meta)
-	if m.Method == methodInitialize {
+	if m.Method == mcp.MethodInitialize {
 		m.Revision, _ = revisionIn(t.got.protocolVersion)
 		m.Era, o.caps = EraLegacy, retainPart(m, t.got.capabilities)
 	}
@@ -158,7 +158,7 @@ func (t *Conversation) request(m *Message, j *jsonrpc.Message) {
 	}
 	t.checkRequest(m, j, o)
 	t.remember(side(m.Dir), o)
-	if m.Method == methodInitialize && t.stage == unknownMembers {
+	if m.Method == mcp.MethodInitialize && t.stage == unknownMembers {
 		t.stage = asking
 	}
 	if m.Method == mcp.MethodSubscriptionsListen {
@@ -228,7 +228,7 @@ func (t *Conversation) response(m *Message, j *jsonrpc.Message) {
 	m.Joins, m.Method, m.Tool, m.Revision, m.Era = o.Seq, o.method, o.tool, o.rev, o.era
 	m.Duration = m.At.Sub(o.at)
 	defer t.forget(other, o.key, o)
-	if j.Result != nil && m.Method == methodInitialize {
+	if j.Result != nil && m.Method == mcp.MethodInitialize {
 		t.agree(m, o)
 	}
 	t.checkResponse(m, j, o)
@@ -252,9 +252,9 @@ func (t *Conversation) notification(m *Message, j *jsonrpc.Message) {
 	switch m.Method {
 	case mcp.NotificationProgress:
 		o = t.tokens[tokenKey(opposite(m.Dir), t.got.progressToken)]
-	case notificationCancelled:
+	case mcp.NotificationCancelled:
 		o = t.cancel(m)
-	case notificationInitialized:
+	case mcp.NotificationInitialized:
 		t.stage = talking
 	default:
 		if id := rawjson.Lookup(t.got.meta, mcp.MetaSubscriptionID); id != nil {

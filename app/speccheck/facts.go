@@ -8,17 +8,6 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// Methods that only older revisions have, and those that end a request.
-const (
-	methodInitialize        = "initialize"
-	methodPing              = "ping"
-	methodSetLevel          = "logging/setLevel"
-	methodSubscribe         = "resources/subscribe"
-	methodUnsubscribe       = "resources/unsubscribe"
-	notificationInitialized = "notifications/initialized"
-	notificationCancelled   = "notifications/cancelled"
-)
-
 // facts are what a connection has declared so far, for checks of later messages.
 // They are bounded and have copies, not frames.
 type facts struct {
@@ -37,7 +26,7 @@ const (
 // learn records the facts in a result.
 func (f *facts) learn(o *Request, got *members) {
 	switch o.method {
-	case methodInitialize, mcp.MethodDiscover:
+	case mcp.MethodInitialize, mcp.MethodDiscover:
 		f.server = append([]byte(nil), got.capabilities...)
 		f.client = append([]byte(nil), f.client...)
 	case mcp.MethodToolsList:

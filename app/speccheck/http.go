@@ -31,7 +31,7 @@ func CheckHTTP(m *Message, session string, req *http.Request, resp *http.Respons
 	if accept := strings.Join(req.Header.Values("Accept"), ","); !strings.Contains(accept, "application/json") || !strings.Contains(accept, "text/event-stream") {
 		note(ruleHTTPAccept, "the header Accept is "+quote(accept))
 	}
-	if m.Method != methodInitialize {
+	if m.Method != mcp.MethodInitialize {
 		checkVersion(m, req.Header, note)
 		if session != "" && req.Header.Get(HeaderSession) != session {
 			note(ruleHTTPSession, "the header Mcp-Session-Id is missing or another one than the server gave")

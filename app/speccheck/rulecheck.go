@@ -49,7 +49,7 @@ func (t *Conversation) checkBatch(m *Message, batch []jsonrpc.BatchItem) {
 		at := "/" + strconv.Itoa(i)
 		if batch[i].Err != nil {
 			t.report(m, ruleMessage, at, "this is no message: %v", batch[i].Err)
-		} else if batch[i].Method == methodInitialize {
+		} else if batch[i].Method == mcp.MethodInitialize {
 			m.Problems = append(m.Problems, problem(ruleBatchInit, at, "initialize stands in a batch"))
 		}
 	}
@@ -102,11 +102,11 @@ func (t *Conversation) checkMethod(m *Message) {
 // checkHandshake checks the order of the messages that begin a session.
 func (t *Conversation) checkHandshake(m *Message) {
 	switch {
-	case m.Method == methodInitialize:
+	case m.Method == mcp.MethodInitialize:
 		if t.stage != unknownMembers {
 			t.report(m, ruleInitTwice, "/method", "this session was initialized before")
 		}
-	case m.Method == methodPing:
+	case m.Method == mcp.MethodPing:
 	case t.stage == unknownMembers || t.stage == asking:
 		if m.Revision == "" && m.Method != mcp.MethodDiscover {
 			m.Problems = t.appendIf(m.Problems, problem(ruleFirst, "/method", m.Method+" comes before the answer to initialize, and names no revision in _meta"))
@@ -127,11 +127,11 @@ func (t *Conversation) appendIf(ps []Problem, p Problem) []Problem {
 var needs = map[string]string{
 	mcp.MethodToolsList: "tools", mcp.MethodToolsCall: "tools",
 	mcp.MethodResourcesList: "resources", mcp.MethodResourcesRead: "resources", mcp.MethodResourceTemplatesList: "resources",
-	methodSubscribe: "resources/subscribe", methodUnsubscribe: "resources/subscribe",
+	mcp.MethodResourcesSubscribe: "resources/subscribe", mcp.MethodResourcesUnsubscribe: "resources/subscribe",
 	mcp.MethodPromptsList: "prompts", mcp.MethodPromptsGet: "prompts",
-	methodSetLevel:          "logging",
-	mcp.MethodElicit:        "elicitation",
-	mcp.MethodCreateMessage: "sampling", mcp.MethodRootsList: "roots",
+	mcp.MethodLoggingSetLevel: "logging",
+	mcp.MethodElicit:          "elicitation",
+	mcp.MethodCreateMessage:   "sampling", mcp.MethodRootsList: "roots",
 }
 
 func (t *Conversation) checkCapability(m *Message) {
@@ -197,7 +197,7 @@ func (t *Conversation) checkResponse(m *Message, j *jsonrpc.Message, o *Request)
 		return
 	}
 	switch m.Method {
-	case methodInitialize:
+	case mcp.MethodInitialize:
 		if eraOf(m.Revision) != EraLegacy {
 			m.Problems = t.appendIf(m.Problems, problem(ruleVersion, "/result/protocolVersion", "the server offers "+quote(string(m.Revision))+", which is no revision that begins with initialize"))
 		}

@@ -13,7 +13,7 @@ func (t *Conversation) checkNotification(m *Message, o *Request) {
 	switch m.Method {
 	case mcp.NotificationProgress:
 		t.checkProgress(m, o)
-	case notificationCancelled:
+	case mcp.NotificationCancelled:
 		t.checkCancel(m, o)
 	case mcp.NotificationMessage:
 		t.checkLog(m)
@@ -45,7 +45,7 @@ func (t *Conversation) checkCancel(m *Message, o *Request) {
 	switch {
 	case o == nil && id != nil:
 		t.report(m, ruleCancelWhat, "/params/requestId", "no request with the id %s was sent %s", visible.Shorten(string(id), 80), m.Dir)
-	case o != nil && o.method == methodInitialize:
+	case o != nil && o.method == mcp.MethodInitialize:
 		t.report(m, ruleCancelInit, "/params/requestId", "initialize is cancelled")
 	}
 }

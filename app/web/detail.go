@@ -96,7 +96,7 @@ func gather[T any](d *detail, what string, list func(func(*T, error) bool)) []*T
 }
 
 // handshakes are the methods of the handshakes of all revisions.
-var handshakes = []string{"initialize", "notifications/initialized", mcp.MethodDiscover}
+var handshakes = []string{mcp.MethodInitialize, mcp.NotificationInitialized, mcp.MethodDiscover}
 
 // handshake returns the messages of the handshake of the latest connection, if
 // the log still has them.

@@ -24,7 +24,7 @@ func Curl(m speccheck.Message, url string) string {
 		header("Content-Type", "application/json"),
 		header("Accept", "application/json, text/event-stream"),
 	}
-	if m.Revision != "" && m.Method != "initialize" {
+	if m.Revision != "" && m.Method != mcp.MethodInitialize {
 		lines = append(lines, header("MCP-Protocol-Version", string(m.Revision)))
 	}
 	if m.Era == speccheck.EraModern {

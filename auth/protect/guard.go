@@ -131,7 +131,7 @@ func without(r *http.Request) *http.Request {
 // would outlive the token. Other calls may finish. The header is sufficient,
 // because an MCP handler refuses one that does not match the body.
 func isStream(r *http.Request) bool {
-	return r.Method == http.MethodGet || r.Header.Get("Mcp-Method") == "subscriptions/listen"
+	return r.Method == http.MethodGet || r.Header.Get("Mcp-Method") == mcp.MethodSubscriptionsListen
 }
 
 func isPreflight(r *http.Request) bool {

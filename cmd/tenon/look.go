@@ -129,7 +129,7 @@ func (p *program) pingCommand() *cobra.Command {
 
 // ping sends the cheapest request of the server's revision.
 func (s *session) ping(ctx context.Context) (time.Duration, string, error) {
-	method := "ping"
+	method := mcp.MethodPing
 	if modern, _ := eraconn.Eras(s.server.State().Revision); modern {
 		method = mcp.MethodDiscover
 	}

@@ -68,7 +68,7 @@ func rejectItem(it *jsonrpc.BatchItem) (response []eraconn.Response, done bool) 
 		return nil, true
 	case bad != nil:
 		return []eraconn.Response{eraconn.Fail(bad.ID, bad.Code, bad.Reason)}, true
-	case it.Method == "initialize":
+	case it.Method == mcp.MethodInitialize:
 		return []eraconn.Response{eraconn.Fail(it.ID, mcp.CodeInvalidRequest, "initialize must not be part of a batch")}, true
 	}
 	return nil, false

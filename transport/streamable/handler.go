@@ -290,7 +290,7 @@ func refuseLegacy(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 	if !m.IsRequest() {
 		a = eraconn.Fail(nil, mcp.CodeInvalidRequest, "a client of this revision sends requests and notifications, nothing else")
 	}
-	if _, present, _ := only(r.Header, httpheader.Version); !present && m.Method != "initialize" && m.IsRequest() {
+	if _, present, _ := only(r.Header, httpheader.Version); !present && m.Method != mcp.MethodInitialize && m.IsRequest() {
 		a = eraconn.Fail(m.ID, mcp.CodeHeaderMismatch, "the header "+httpheader.Version+" is missing")
 	}
 	writeJSON(w, http.StatusBadRequest, a.Append(nil))

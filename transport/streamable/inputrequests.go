@@ -83,7 +83,7 @@ func (st *stream) Ask(ctx context.Context, method string, params []byte) (jsonrp
 	case <-ctx.Done():
 		st.ses.dropInputRequest(id)
 		st.send(func(dst []byte) []byte {
-			return jsonrpc.AppendNotification(dst, "notifications/cancelled", append(append([]byte(`{"requestId":`), jsonrpc.IntID(id)...), '}'))
+			return jsonrpc.AppendNotification(dst, mcp.NotificationCancelled, append(append([]byte(`{"requestId":`), jsonrpc.IntID(id)...), '}'))
 		})
 		return jsonrpc.Message{}, ctx.Err()
 	}

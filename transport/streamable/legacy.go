@@ -16,7 +16,7 @@ import (
 
 // post serves a legacy message.
 func (s *sessions) post(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-	if m.Method == "initialize" && r.Header.Get(httpheader.Session) == "" {
+	if m.Method == mcp.MethodInitialize && r.Header.Get(httpheader.Session) == "" {
 		s.initialize(w, r, m)
 		return
 	}
@@ -78,7 +78,7 @@ func (s *sessions) receive(ses *session, m *jsonrpc.Message) {
 	switch {
 	case m.IsResponse():
 		ses.deliverResponse(m)
-	case m.Method == "notifications/cancelled":
+	case m.Method == mcp.NotificationCancelled:
 		if id := rawjson.Lookup(m.Params, "requestId"); id != nil {
 			ses.cancel(jsonrpc.ID(id))
 		}
@@ -144,7 +144,7 @@ func (s *sessions) refuseID(w http.ResponseWriter, ses *session, id jsonrpc.ID, 
 // fails, a later restore yields the previous state.
 func (s *sessions) saveAfter(ses *session, m *jsonrpc.Message, a *eraconn.Response) {
 	switch m.Method {
-	case "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
+	case mcp.MethodLoggingSetLevel, mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe:
 		if a.Code == 0 {
 			s.save(ses)
 		}

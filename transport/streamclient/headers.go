@@ -26,7 +26,7 @@ func (l *link) headers(m *jsonrpc.Message, modern bool) (h http.Header, session 
 	if modern {
 		return h, "", l.repeat(h, m)
 	}
-	if m.Method == methodInitialize {
+	if m.Method == mcp.MethodInitialize {
 		return h, "", nil
 	}
 	return h, l.identify(h), nil

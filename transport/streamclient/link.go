@@ -18,12 +18,6 @@ import (
 	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
 
-// Methods of legacy revisions that the transport handles.
-const (
-	methodInitialize      = "initialize"
-	notificationCancelled = "notifications/cancelled"
-)
-
 const (
 	maxServing    = 256              // requests of the server that wait for a response
 	cancelTimeout = 5 * time.Second  // for messages sent after their call has ended

@@ -69,7 +69,7 @@ func (p *post) exchange(ctx context.Context) {
 		return
 	}
 	defer resp.Body.Close()
-	if p.m.Method == methodInitialize {
+	if p.m.Method == mcp.MethodInitialize {
 		l.mu.Lock()
 		l.status = resp.StatusCode
 		l.mu.Unlock()
@@ -146,7 +146,7 @@ func (p *post) message(data []byte, m jsonrpc.Message, err error, h http.Header)
 	case err != nil:
 		p.unreadable(data, err)
 	case m.IsResponse() && (m.ID.Equal(p.m.ID) || m.Error != nil && m.ID == nil):
-		if p.m.Method == methodInitialize && m.Result != nil {
+		if p.m.Method == mcp.MethodInitialize && m.Result != nil {
 			if err := p.link.sessionOpened(h, m.Result); err != nil {
 				p.done(jsonrpc.Response{Err: p.unusable(err.Error())})
 				return

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
+	"github.com/tenon-mcp/tenon/mcp"
 )
 
 // serveRequest serves a request of the server in a goroutine and sends the
@@ -66,8 +67,8 @@ func (l *link) cancel(p *post) {
 	ctx, cancel := context.WithTimeout(l.ctx, cancelTimeout)
 	defer cancel()
 	params := append(append([]byte(`{"requestId":`), p.m.ID...), '}')
-	if err := l.Notify(ctx, notificationCancelled, params); err != nil && l.ctx.Err() == nil {
-		l.in.Undelivered(fmt.Errorf("send %s: %w", notificationCancelled, err))
+	if err := l.Notify(ctx, mcp.NotificationCancelled, params); err != nil && l.ctx.Err() == nil {
+		l.in.Undelivered(fmt.Errorf("send %s: %w", mcp.NotificationCancelled, err))
 	}
 }
 
@@ -97,7 +98,7 @@ func (l *link) settle(key string) bool {
 
 // handleNotification handles a notification of the server.
 func (l *link) handleNotification(m *jsonrpc.Message, origin int64) {
-	if m.Method == notificationCancelled {
+	if m.Method == mcp.NotificationCancelled {
 		if id := rawjson.Lookup(m.Params, "requestId"); id != nil && l.settle(jsonrpc.ID(id).Key()) {
 			return
 		}

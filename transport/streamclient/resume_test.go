@@ -98,7 +98,7 @@ func TestUndeliveredCancellationIsWarnedOf(t *testing.T) {
 			switch m.Method {
 			case mcp.MethodToolsCall:
 				<-r.Context().Done()
-			case notificationCancelled:
+			case mcp.NotificationCancelled:
 				w.WriteHeader(http.StatusServiceUnavailable)
 			default:
 				answers(w, m, textResult)
@@ -118,7 +118,7 @@ func TestUndeliveredCancellationIsWarnedOf(t *testing.T) {
 		if _, err := c.Serve(ctx, callTool("x", `{}`)); err == nil {
 			t.Error("the cancelled call succeeded")
 		}
-		if text := <-warned; !strings.Contains(text, notificationCancelled) || !strings.Contains(text, "503") {
+		if text := <-warned; !strings.Contains(text, mcp.NotificationCancelled) || !strings.Contains(text, "503") {
 			t.Errorf("warned of %q, want the notification and the status", text)
 		}
 	})

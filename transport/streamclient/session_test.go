@@ -292,7 +292,7 @@ func TestClientCancels(t *testing.T) {
 	t.Run("older", func(t *testing.T) {
 		bubble(t, func(t *testing.T, f *far) {
 			f.serve = legacy(noStream(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
-				if m.Method == notificationCancelled {
+				if m.Method == mcp.NotificationCancelled {
 					w.WriteHeader(http.StatusAccepted)
 					return
 				}
@@ -306,7 +306,7 @@ func TestClientCancels(t *testing.T) {
 				t.Error(err)
 			}
 			synctest.Wait()
-			told := f.of(notificationCancelled)
+			told := f.of(mcp.NotificationCancelled)
 			if id := f.of(mcp.MethodToolsCall)[0].m.ID; len(told) != 1 || !strings.Contains(string(told[0].m.Params), `"requestId":`+id.String()) {
 				t.Errorf("the server was told %v", methods(told))
 			}
@@ -400,7 +400,7 @@ func TestClientAbandons(t *testing.T) {
 	bubble(t, func(t *testing.T, f *far) {
 		f.serve = legacy(noStream(func(w http.ResponseWriter, r *http.Request, m *jsonrpc.Message) {
 			switch m.Method {
-			case "", notificationCancelled:
+			case "", mcp.NotificationCancelled:
 				w.WriteHeader(http.StatusAccepted)
 			default:
 				tells(w, `data: {"jsonrpc":"2.0","id":1,"method":"roots/list"}`+"\n\n")
@@ -417,7 +417,7 @@ func TestClientAbandons(t *testing.T) {
 		}
 		need.Abandon()
 		synctest.Wait()
-		if len(f.of(notificationCancelled)) != 1 {
+		if len(f.of(mcp.NotificationCancelled)) != 1 {
 			t.Error("the server was not told")
 		}
 	})

@@ -135,7 +135,7 @@ func (rev *revision) greeting(found *mcp.Discovery) *initializeResult {
 }
 
 // Begins reports whether a request is an initialize.
-func Begins(m *jsonrpc.Message) bool { return m.Method == methodInitialize }
+func Begins(m *jsonrpc.Message) bool { return m.Method == mcp.MethodInitialize }
 
 // Arrived is called when initialize arrives, before it is served. Later requests
 // wait for it, so that a client need not wait for the response.

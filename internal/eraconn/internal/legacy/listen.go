@@ -87,7 +87,7 @@ func (p *Peer) watch(ctx context.Context, uris []string) (watched []string, err 
 		if !first {
 			continue
 		}
-		if _, err := p.request(ctx, methodSubscribe, uriOnly(uri)); err != nil {
+		if _, err := p.request(ctx, mcp.MethodResourcesSubscribe, uriOnly(uri)); err != nil {
 			return uris[:i+1], err
 		}
 	}
@@ -110,7 +110,7 @@ func (p *Peer) unwatch(ctx context.Context, uris []string) {
 		if !last {
 			continue
 		}
-		if pending, err := p.link.Start(ctx, p.link.NextID(), methodUnsubscribe, uriOnly(uri)); err == nil {
+		if pending, err := p.link.Start(ctx, p.link.NextID(), mcp.MethodResourcesUnsubscribe, uriOnly(uri)); err == nil {
 			pending.Cancel()
 		}
 	}

@@ -139,7 +139,7 @@ func TestLogLevelIsRaisedOnce(t *testing.T) {
 			done := w.start(t.Context(), c)
 			m := message(t, w.one())
 			if answer != "" {
-				if m.Method != methodSetLevel || string(m.Params) != `{"level":"`+string(level)+`"}` {
+				if m.Method != mcp.MethodLoggingSetLevel || string(m.Params) != `{"level":"`+string(level)+`"}` {
 					t.Fatalf("level %s: sent %s %s", level, m.Method, m.Params)
 				}
 				w.send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,` + answer + `}`)
@@ -177,7 +177,7 @@ func TestLogLevelGivenUp(t *testing.T) {
 		for range 2 {
 			ctx, stop := context.WithCancel(t.Context())
 			done := w.start(ctx, c)
-			if m := message(t, w.one()); m.Method != methodSetLevel {
+			if m := message(t, w.one()); m.Method != mcp.MethodLoggingSetLevel {
 				t.Errorf("sent %s", m.Method)
 			}
 			stop()

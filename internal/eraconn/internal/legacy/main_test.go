@@ -94,7 +94,7 @@ const ableClient = `{"elicitation":{"form":{},"url":{}},"sampling":{"tools":{}},
 func (c *client) initialize(rev mcp.Revision, capabilities string) *jsonrpc.Message {
 	c.t.Helper()
 	c.rev = rev
-	return c.request(methodInitialize, `{"protocolVersion":"`+string(rev)+`","capabilities":`+capabilities+`,"clientInfo":{"name":"c","version":"1"}}`)
+	return c.request(mcp.MethodInitialize, `{"protocolVersion":"`+string(rev)+`","capabilities":`+capabilities+`,"clientInfo":{"name":"c","version":"1"}}`)
 }
 
 func (c *client) request(method, params string) *jsonrpc.Message {

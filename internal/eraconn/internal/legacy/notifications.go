@@ -14,7 +14,7 @@ import (
 // Handler. The transport handles notifications/cancelled itself.
 func (s *Session) Notified(m *jsonrpc.Message) {
 	switch m.Method {
-	case notificationInitialized:
+	case mcp.NotificationInitialized:
 	case mcp.NotificationProgress: // of an input request
 		return
 	default:
@@ -185,13 +185,13 @@ func (s *Session) setLevel(params json.RawMessage) error {
 	offered := s.offers.logging
 	s.mu.Unlock()
 	if !offered {
-		return mcp.MethodNotFound(methodSetLevel)
+		return mcp.MethodNotFound(mcp.MethodLoggingSetLevel)
 	}
 	var in struct {
 		Level string `json:"level"`
 	}
 	if err := mcp.Unmarshal(params, &in); err != nil {
-		return mcp.InvalidParams("%s: %v", methodSetLevel, err)
+		return mcp.InvalidParams("%s: %v", mcp.MethodLoggingSetLevel, err)
 	}
 	level, err := mcp.ParseLogLevel(in.Level)
 	if err != nil {
@@ -212,7 +212,7 @@ type uriParams struct {
 func (s *Session) subscribe(params json.RawMessage) error {
 	var in uriParams
 	if err := mcp.Unmarshal(params, &in); err != nil || in.URI == "" {
-		return mcp.InvalidParams("%s: uri is missing", methodSubscribe)
+		return mcp.InvalidParams("%s: uri is missing", mcp.MethodResourcesSubscribe)
 	}
 	s.mu.Lock()
 	_, watched := s.watched[in.URI]
@@ -232,9 +232,9 @@ func (s *Session) subscribe(params json.RawMessage) error {
 	s.mu.Unlock()
 	switch {
 	case !offered:
-		return mcp.MethodNotFound(methodSubscribe)
+		return mcp.MethodNotFound(mcp.MethodResourcesSubscribe)
 	case full && !watched:
-		return mcp.InvalidParams("%s: at most %d resources, and %d bytes of URIs, can be subscribed to in one session", methodSubscribe, maxWatched, maxWatchedBytes)
+		return mcp.InvalidParams("%s: at most %d resources, and %d bytes of URIs, can be subscribed to in one session", mcp.MethodResourcesSubscribe, maxWatched, maxWatchedBytes)
 	}
 	s.listenAll()
 	return nil
@@ -244,7 +244,7 @@ func (s *Session) subscribe(params json.RawMessage) error {
 func (s *Session) unsubscribe(params json.RawMessage) error {
 	var in uriParams
 	if err := mcp.Unmarshal(params, &in); err != nil || in.URI == "" {
-		return mcp.InvalidParams("%s: uri is missing", methodUnsubscribe)
+		return mcp.InvalidParams("%s: uri is missing", mcp.MethodResourcesUnsubscribe)
 	}
 	s.mu.Lock()
 	offered := s.offers.subscribe
@@ -252,7 +252,7 @@ func (s *Session) unsubscribe(params json.RawMessage) error {
 	delete(s.watched, in.URI)
 	s.mu.Unlock()
 	if !offered {
-		return mcp.MethodNotFound(methodUnsubscribe)
+		return mcp.MethodNotFound(mcp.MethodResourcesUnsubscribe)
 	}
 	if stop != nil {
 		stop()

@@ -166,7 +166,7 @@ func (p *Peer) resume(c *mcp.Call) (k *carrier, again *inputRequest, err error) 
 //     other is open, the request is refused: it probably belongs to that call.
 func (p *Peer) Request(ctx context.Context, m *jsonrpc.Message, origin int64) (json.RawMessage, *jsonrpc.Error) {
 	switch m.Method {
-	case methodPing:
+	case mcp.MethodPing:
 		return nil, nil
 	case mcp.MethodElicit, mcp.MethodCreateMessage, mcp.MethodRootsList:
 	default:

@@ -58,7 +58,7 @@ func (p *Peer) Handshake(ctx context.Context, want mcp.Revision) error {
 	if err != nil {
 		return err
 	}
-	pending, err := p.link.Start(ctx, p.link.NextID(), methodInitialize, params)
+	pending, err := p.link.Start(ctx, p.link.NextID(), mcp.MethodInitialize, params)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (p *Peer) Handshake(ctx context.Context, want mcp.Revision) error {
 	case a := <-pending.Response():
 		pending.Release()
 		if bad, ok := errors.AsType[*jsonrpc.DecodeError](a.Err); ok {
-			return clientcall.Invalid(methodInitialize, bad.Reason)
+			return clientcall.Invalid(mcp.MethodInitialize, bad.Reason)
 		}
 		if a.Err != nil {
 			return a.Err
@@ -81,17 +81,17 @@ func (p *Peer) Handshake(ctx context.Context, want mcp.Revision) error {
 		pending.Cancel() // an initialize must not be cancelled
 		return context.Cause(ctx)
 	}
-	return p.link.Notify(ctx, notificationInitialized, nil)
+	return p.link.Notify(ctx, mcp.NotificationInitialized, nil)
 }
 
 // agree reads the result of initialize.
 func (p *Peer) agree(raw json.RawMessage) error {
 	var in initializeResult
 	if err := mcp.Unmarshal(raw, &in); err != nil {
-		return clientcall.Invalid(methodInitialize, err.Error())
+		return clientcall.Invalid(mcp.MethodInitialize, err.Error())
 	}
 	if p.rev = find(in.ProtocolVersion); p.rev == nil {
-		return clientcall.Invalid(methodInitialize, "unknown protocol revision "+strconv.Quote(string(in.ProtocolVersion)))
+		return clientcall.Invalid(mcp.MethodInitialize, "unknown protocol revision "+strconv.Quote(string(in.ProtocolVersion)))
 	}
 	p.offers = in.Capabilities
 	var err error
@@ -113,7 +113,7 @@ func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	case mcp.MethodRevision:
 		return clientcall.RevisionResult(p.rev.name)
 	case mcp.MethodPing:
-		_, err := p.request(ctx, methodPing, nil)
+		_, err := p.request(ctx, mcp.MethodPing, nil)
 		return mcp.Result{Server: p.found.Server}, err
 	}
 	if c.State == stateAgain {
@@ -257,7 +257,7 @@ func (p *Peer) abandon(ctx context.Context, k *carrier, reason string) {
 	params = rawjson.AppendString(append(params, `,"reason":`...), reason)
 	stopped, stop := context.WithCancel(ctx)
 	stop() // do not wait: the link sends the notification in its turn
-	p.link.Notify(stopped, notificationCancelled, append(params, '}'))
+	p.link.Notify(stopped, mcp.NotificationCancelled, append(params, '}'))
 }
 
 // answer turns a response into a result.
@@ -317,7 +317,7 @@ func (p *Peer) wantLevel(ctx context.Context, level mcp.LogLevel) error {
 		return nil
 	}
 	params := append(rawjson.AppendString([]byte(`{"level":`), string(level)), '}')
-	_, err := p.request(ctx, methodSetLevel, params)
+	_, err := p.request(ctx, mcp.MethodLoggingSetLevel, params)
 	if _, refused := errors.AsType[*mcp.Error](err); refused {
 		return nil // a server without log levels is no reason to fail the call
 	}

@@ -39,7 +39,7 @@ func (w *wire) Request(ctx context.Context, x *jsonrpc.Exchange) {
 }
 
 func (w *wire) Notification(_ context.Context, c *jsonrpc.Conn, m *jsonrpc.Message) {
-	if m.Method == notificationCancelled {
+	if m.Method == mcp.NotificationCancelled {
 		c.Cancel(jsonrpc.ID(rawjson.Lookup(m.Params, "requestId")))
 		return
 	}
@@ -90,7 +90,7 @@ func ready(t *testing.T, capabilities string) *wire {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if f := w.one(); !strings.Contains(f, notificationInitialized) {
+	if f := w.one(); !strings.Contains(f, mcp.NotificationInitialized) {
 		t.Fatalf("after the handshake came %s", f)
 	}
 	return w

@@ -4,10 +4,7 @@
 // them, for both ends of a connection.
 package legacy
 
-import (
-	"github.com/tenon-mcp/tenon/jsonrpc"
-	"github.com/tenon-mcp/tenon/mcp"
-)
+import "github.com/tenon-mcp/tenon/mcp"
 
 // A revision is a row of the table of differences between the legacy revisions.
 // Code checks the row, never a date.
@@ -77,23 +74,12 @@ func (r *revision) restrict(c *mcp.ClientCapabilities) {
 }
 
 const (
-	methodInitialize        = "initialize"
-	methodPing              = "ping"
-	methodSetLevel          = "logging/setLevel"
-	methodSubscribe         = "resources/subscribe"
-	methodUnsubscribe       = "resources/unsubscribe"
-	notificationInitialized = "notifications/initialized"
-	notificationCancelled   = "notifications/cancelled"
-
 	keyMeta          = "_meta"
 	keyProgressToken = "progressToken"
 )
 
 // Latest returns the newest legacy revision.
 func Latest() mcp.Revision { return latest().name }
-
-// IsPing reports whether a request is a ping.
-func IsPing(m *jsonrpc.Message) bool { return m.Method == methodPing }
 
 // Knows reports whether a revision is legacy.
 func Knows(name mcp.Revision) bool { return find(name) != nil }

@@ -145,9 +145,9 @@ func (s *Session) Respond(ctx context.Context, m *jsonrpc.Message, p *mcp.Princi
 
 func (s *Session) serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) (json.RawMessage, error) {
 	switch m.Method {
-	case methodInitialize:
+	case mcp.MethodInitialize:
 		return s.initialize(ctx, m.Params, p)
-	case methodPing:
+	case mcp.MethodPing:
 		return nil, nil
 	}
 	return s.serveOpen(ctx, m, p, back)
@@ -161,19 +161,20 @@ func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Prin
 	}
 	caller.Principal = p
 	switch m.Method {
-	case methodSetLevel, methodSubscribe, methodUnsubscribe:
+	case mcp.MethodLoggingSetLevel, mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe:
 		if s.stateless {
 			return nil, needsSession(m.Method)
 		}
 	}
 	switch m.Method {
-	case methodSetLevel:
+	case mcp.MethodLoggingSetLevel:
 		return nil, s.setLevel(m.Params)
-	case methodSubscribe:
+	case mcp.MethodResourcesSubscribe:
 		return nil, s.subscribe(m.Params)
-	case methodUnsubscribe:
+	case mcp.MethodResourcesUnsubscribe:
 		return nil, s.unsubscribe(m.Params)
-	case mcp.MethodDiscover, mcp.MethodSubscriptionsListen: // modern methods
+	}
+	if clientcall.ModernOnly(m.Method) {
 		return nil, mcp.MethodNotFound(m.Method)
 	}
 	one := new(struct { // one allocation for both

@@ -25,7 +25,7 @@ func TestVersionNegotiation(t *testing.T) {
 			cl := newClient(t, spec, offering(everything, nothing))
 			defer cl.session.Close()
 			cl.rev = ""
-			m := cl.request(methodInitialize, `{"protocolVersion":"`+string(wanted)+`","capabilities":`+ableClient+`,"clientInfo":{"name":"c","version":"1"}}`)
+			m := cl.request(mcp.MethodInitialize, `{"protocolVersion":"`+string(wanted)+`","capabilities":`+ableClient+`,"clientInfo":{"name":"c","version":"1"}}`)
 			if m.Error != nil || !strings.Contains(string(m.Result), `"protocolVersion":"`+string(want)+`"`) || !strings.Contains(string(m.Result), "be kind") {
 				t.Fatalf("got %s %+v", m.Result, m.Error)
 			}
@@ -40,7 +40,7 @@ func TestVersionNegotiation(t *testing.T) {
 			}
 			if spec != nil {
 				cl.rev = want
-				cl.check("the answer", string(jsonrpc.AppendResult(nil, jsonrpc.IntID(1), m.Result)), methodInitialize)
+				cl.check("the answer", string(jsonrpc.AppendResult(nil, jsonrpc.IntID(1), m.Result)), mcp.MethodInitialize)
 			}
 		})
 	}
@@ -50,15 +50,15 @@ func TestInitializeErrors(t *testing.T) {
 	cl := newClient(t, nil, offering(everything, nothing))
 	defer cl.session.Close()
 	cl.wantError(mcp.MethodToolsList, ``, mcp.CodeInvalidParams, "before initialize")
-	cl.wantError(methodSetLevel, `{"level":"info"}`, mcp.CodeInvalidParams, "before initialize")
+	cl.wantError(mcp.MethodLoggingSetLevel, `{"level":"info"}`, mcp.CodeInvalidParams, "before initialize")
 	for _, bad := range []string{``, `{}`, `{"protocolVersion":5}`, `{"protocolVersion":"","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`, `{"protocolVersion":"2025-11-25","capabilities":5}`} {
-		cl.wantError(methodInitialize, bad, mcp.CodeInvalidParams, "initialize")
+		cl.wantError(mcp.MethodInitialize, bad, mcp.CodeInvalidParams, "initialize")
 	}
-	if m := cl.request(methodPing, ``); m.Error != nil {
+	if m := cl.request(mcp.MethodPing, ``); m.Error != nil {
 		t.Errorf("ping before initialize: %v", m.Error)
 	}
 	cl.initialize(mcp.Rev20250618, `{}`)
-	cl.wantError(methodInitialize, `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`, mcp.CodeInvalidRequest, "already initialized")
+	cl.wantError(mcp.MethodInitialize, `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}`, mcp.CodeInvalidRequest, "already initialized")
 	if cl.session.Revision() != mcp.Rev20250618 {
 		t.Error("a second initialize changed the session")
 	}
@@ -95,7 +95,7 @@ func TestRequestsBehindInitialize(t *testing.T) {
 		done := make(chan *jsonrpc.Message, 2)
 		go func() { done <- cl.request(mcp.MethodToolsList, ``) }()
 		synctest.Wait()
-		cl.session.Notified(&jsonrpc.Message{Method: notificationInitialized})
+		cl.session.Notified(&jsonrpc.Message{Method: mcp.NotificationInitialized})
 		go func() { done <- cl.initialize(mcp.Rev20251125, `{}`) }()
 		synctest.Wait()
 		close(release)
@@ -131,19 +131,19 @@ func TestSetLevel(t *testing.T) {
 		}
 	}
 	lines(2)
-	cl.wantError(methodSetLevel, `{"level":"loud"}`, mcp.CodeInvalidParams, "loud")
-	cl.wantError(methodSetLevel, `{}`, mcp.CodeInvalidParams, "")
-	cl.wantError(methodSetLevel, `{"level":5}`, mcp.CodeInvalidParams, "")
+	cl.wantError(mcp.MethodLoggingSetLevel, `{"level":"loud"}`, mcp.CodeInvalidParams, "loud")
+	cl.wantError(mcp.MethodLoggingSetLevel, `{}`, mcp.CodeInvalidParams, "")
+	cl.wantError(mcp.MethodLoggingSetLevel, `{"level":5}`, mcp.CodeInvalidParams, "")
 	lines(2)
-	cl.request(methodSetLevel, `{"level":"debug"}`)
+	cl.request(mcp.MethodLoggingSetLevel, `{"level":"debug"}`)
 	lines(3)
-	cl.request(methodSetLevel, `{"level":"emergency"}`)
+	cl.request(mcp.MethodLoggingSetLevel, `{"level":"emergency"}`)
 	lines(0)
 
 	without := newClient(t, nil, offering(`{"tools":{}}`, h))
 	defer without.session.Close()
 	without.initialize(mcp.Rev20250618, `{}`)
-	without.wantError(methodSetLevel, `{"level":"loud"}`, mcp.CodeMethodNotFound, "")
+	without.wantError(mcp.MethodLoggingSetLevel, `{"level":"loud"}`, mcp.CodeMethodNotFound, "")
 	without.request(mcp.MethodToolsCall, `{"name":"t"}`)
 	if len(without.told) > 0 {
 		t.Errorf("a server that does not offer logging told %q", without.told)
@@ -274,29 +274,29 @@ func TestNews(t *testing.T) {
 				tools, updated := mcp.Notification{Method: mcp.NotificationToolsListChanged}, mcp.Notification{Method: mcp.NotificationResourceUpdated, Params: raw(`{"uri":"a:b"}`)}
 				news(0, tools, updated)
 				for range 2 { // saying it twice changes nothing
-					cl.session.Notified(&jsonrpc.Message{Method: notificationInitialized})
+					cl.session.Notified(&jsonrpc.Message{Method: mcp.NotificationInitialized})
 				}
 				news(1, tools, updated)
 				for range 2 {
-					if m := cl.request(methodSubscribe, `{"uri":"a:b"}`); m.Error != nil {
+					if m := cl.request(mcp.MethodResourcesSubscribe, `{"uri":"a:b"}`); m.Error != nil {
 						t.Fatal(m.Error)
 					}
 				}
-				cl.request(methodSubscribe, `{"uri":"c:d"}`)
+				cl.request(mcp.MethodResourcesSubscribe, `{"uri":"c:d"}`)
 				news(2, tools, updated)
 				for range 2 {
-					if m := cl.request(methodUnsubscribe, `{"uri":"a:b"}`); m.Error != nil {
+					if m := cl.request(mcp.MethodResourcesUnsubscribe, `{"uri":"a:b"}`); m.Error != nil {
 						t.Fatal(m.Error)
 					}
 				}
 				news(1, tools, updated)
-				for _, method := range []string{methodSubscribe, methodUnsubscribe} {
+				for _, method := range []string{mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe} {
 					for _, bad := range []string{``, `{}`, `{"uri":""}`, `{"uri":5}`} {
 						cl.wantError(method, bad, mcp.CodeInvalidParams, "uri")
 					}
 				}
 				if byCall {
-					cl.request(methodSubscribe, `{"uri":"panic:x"}`) // costs that subscription only
+					cl.request(mcp.MethodResourcesSubscribe, `{"uri":"panic:x"}`) // costs that subscription only
 				}
 				news(1, tools)
 				cl.session.Close()
@@ -305,8 +305,8 @@ func TestNews(t *testing.T) {
 					t.Errorf("%d subscriptions are still open", n)
 				}
 				cl.session.Close()
-				cl.session.Notified(&jsonrpc.Message{Method: notificationInitialized})
-				cl.request(methodSubscribe, `{"uri":"e:f"}`)
+				cl.session.Notified(&jsonrpc.Message{Method: mcp.NotificationInitialized})
+				cl.request(mcp.MethodResourcesSubscribe, `{"uri":"e:f"}`)
 				if synctest.Wait(); h.count() != 0 {
 					t.Error("a closed session subscribed")
 				}
@@ -319,8 +319,8 @@ func TestSubscriptionsThatAreNotOffered(t *testing.T) {
 	cl := newClient(t, nil, offering(`{"resources":{}}`, nothing))
 	defer cl.session.Close()
 	cl.initialize(mcp.Rev20251125, `{}`)
-	cl.wantError(methodSubscribe, `{"uri":"a:b"}`, mcp.CodeMethodNotFound, "")
-	cl.wantError(methodUnsubscribe, `{"uri":"a:b"}`, mcp.CodeMethodNotFound, "")
+	cl.wantError(mcp.MethodResourcesSubscribe, `{"uri":"a:b"}`, mcp.CodeMethodNotFound, "")
+	cl.wantError(mcp.MethodResourcesUnsubscribe, `{"uri":"a:b"}`, mcp.CodeMethodNotFound, "")
 }
 
 func TestSubscriptionsAreBounded(t *testing.T) {
@@ -328,16 +328,16 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	cl := newClient(t, nil, listeningHub{h})
 	cl.initialize(mcp.Rev20251125, `{}`)
 	for i := range maxWatched {
-		if m := cl.request(methodSubscribe, fmt.Sprintf(`{"uri":"a:%d"}`, i)); m.Error != nil {
+		if m := cl.request(mcp.MethodResourcesSubscribe, fmt.Sprintf(`{"uri":"a:%d"}`, i)); m.Error != nil {
 			t.Fatal(m.Error)
 		}
 	}
-	cl.wantError(methodSubscribe, `{"uri":"one:more"}`, mcp.CodeInvalidParams, "at most 1000")
-	if m := cl.request(methodSubscribe, `{"uri":"a:5"}`); m.Error != nil {
+	cl.wantError(mcp.MethodResourcesSubscribe, `{"uri":"one:more"}`, mcp.CodeInvalidParams, "at most 1000")
+	if m := cl.request(mcp.MethodResourcesSubscribe, `{"uri":"a:5"}`); m.Error != nil {
 		t.Errorf("one that is there already: %v", m.Error)
 	}
-	cl.request(methodUnsubscribe, `{"uri":"a:5"}`)
-	if m := cl.request(methodSubscribe, `{"uri":"one:more"}`); m.Error != nil {
+	cl.request(mcp.MethodResourcesUnsubscribe, `{"uri":"a:5"}`)
+	if m := cl.request(mcp.MethodResourcesSubscribe, `{"uri":"one:more"}`); m.Error != nil {
 		t.Error(m.Error)
 	}
 	cl.session.Close()

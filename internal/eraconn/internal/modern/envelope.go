@@ -5,6 +5,7 @@
 package modern
 
 import (
+	"github.com/tenon-mcp/tenon/internal/eraconn/internal/clientcall"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -27,29 +28,17 @@ const (
 
 	typeComplete = "complete"
 	typeInput    = "input_required"
-
-	notificationCancelled = "notifications/cancelled"
-)
-
-// The keys in _meta that belong to the envelope, beside progressToken.
-const (
-	metaVersion      = "io.modelcontextprotocol/protocolVersion"
-	metaClient       = "io.modelcontextprotocol/clientInfo"
-	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
-	metaLogLevel     = "io.modelcontextprotocol/logLevel"
-	metaServer       = "io.modelcontextprotocol/serverInfo"
-	metaSubscription = "io.modelcontextprotocol/subscriptionId"
 )
 
 // Opens reports whether a request or notification is modern: its _meta names the
 // caller, or no legacy revision has its method.
 func Opens(m *jsonrpc.Message) bool {
-	if m.Method == mcp.MethodDiscover || m.Method == mcp.MethodSubscriptionsListen {
+	if clientcall.ModernOnly(m.Method) {
 		return true
 	}
 	for o := rawjson.Object(rawjson.Lookup(m.Params, keyMeta)); o.Next(); {
 		switch string(o.Name) {
-		case metaVersion, metaCapabilities, metaClient:
+		case mcp.MetaProtocolVersion, mcp.MetaClientCapabilities, mcp.MetaClientInfo:
 			return true
 		}
 	}
@@ -58,7 +47,7 @@ func Opens(m *jsonrpc.Message) bool {
 
 // NamedRevision returns the protocol version in the _meta of a message.
 func NamedRevision(m *jsonrpc.Message) (mcp.Revision, bool) {
-	raw := rawjson.LookupIn(m.Params, keyMeta, metaVersion)
+	raw := rawjson.LookupIn(m.Params, keyMeta, mcp.MetaProtocolVersion)
 	if rawjson.EqualString(raw, string(Revision)) {
 		return Revision, true
 	}

@@ -35,12 +35,12 @@ func (k *known) read(client, capabilities []byte) (*mcp.Implementation, *mcp.Cli
 	}
 	in.capabilities = new(mcp.ClientCapabilities)
 	if err := mcp.Unmarshal(capabilities, in.capabilities); err != nil {
-		return nil, nil, mcp.InvalidParams("params._meta[%q]: %v", metaCapabilities, err)
+		return nil, nil, mcp.InvalidParams("params._meta[%q]: %v", mcp.MetaClientCapabilities, err)
 	}
 	if client != nil {
 		in.client = new(mcp.Implementation)
 		if err := mcp.Unmarshal(client, in.client); err != nil {
-			return nil, nil, mcp.InvalidParams("params._meta[%q]: %v", metaClient, err)
+			return nil, nil, mcp.InvalidParams("params._meta[%q]: %v", mcp.MetaClientInfo, err)
 		}
 	}
 	if len(key) <= maxKnownSize {

@@ -64,17 +64,17 @@ func (e *envelope) readMeta(c *mcp.Call) error {
 	}
 	for o := rawjson.Object(e.meta); o.Next(); {
 		switch string(o.Name) {
-		case metaVersion:
+		case mcp.MetaProtocolVersion:
 			e.version = o.Value
-		case metaClient:
+		case mcp.MetaClientInfo:
 			e.client = o.Value
-		case metaCapabilities:
+		case mcp.MetaClientCapabilities:
 			e.capabilities = o.Value
-		case metaLogLevel:
+		case mcp.MetaLogLevel:
 			e.level = o.Value
 		case keyProgressToken:
 			e.progress = o.Value
-		case metaServer, metaSubscription: // of results and notifications
+		case mcp.MetaServerInfo, mcp.MetaSubscriptionID: // of results and notifications
 		default:
 			if c.Meta == nil {
 				c.Meta = mcp.Meta{}
@@ -89,9 +89,9 @@ func (e *envelope) readMeta(c *mcp.Call) error {
 func (s *Server) introduce(e *envelope, r *request) error {
 	switch {
 	case !rawjson.IsString(e.version):
-		return mcp.InvalidParams("params._meta[%q] is missing or not a string", metaVersion)
+		return mcp.InvalidParams("params._meta[%q] is missing or not a string", mcp.MetaProtocolVersion)
 	case !rawjson.IsObject(e.capabilities):
-		return mcp.InvalidParams("params._meta[%q] is missing or not an object: a client without capabilities sends {}", metaCapabilities)
+		return mcp.InvalidParams("params._meta[%q] is missing or not an object: a client without capabilities sends {}", mcp.MetaClientCapabilities)
 	case !rawjson.EqualString(e.version, string(Revision)):
 		version, _ := rawjson.String(e.version)
 		return unsupported(version)
@@ -105,7 +105,7 @@ func (s *Server) introduce(e *envelope, r *request) error {
 	if e.level != nil {
 		level, ok := rawjson.String(e.level)
 		if !ok {
-			return mcp.InvalidParams("params._meta[%q] must be a string", metaLogLevel)
+			return mcp.InvalidParams("params._meta[%q] must be a string", mcp.MetaLogLevel)
 		}
 		if caller.LogLevel, err = mcp.ParseLogLevel(level); err != nil {
 			return err

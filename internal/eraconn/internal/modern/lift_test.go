@@ -18,7 +18,7 @@ import (
 
 // reservedMeta are all keys of _meta that the envelope has, in any direction.
 var reservedMeta = []string{
-	metaVersion, metaClient, metaCapabilities, metaLogLevel, metaServer, metaSubscription, keyProgressToken,
+	mcp.MetaProtocolVersion, mcp.MetaClientInfo, mcp.MetaClientCapabilities, mcp.MetaLogLevel, mcp.MetaServerInfo, mcp.MetaSubscriptionID, keyProgressToken,
 }
 
 // escaped writes a name as JSON in one of several ways.
@@ -61,8 +61,8 @@ func TestLiftConsumesTheEnvelope(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
 		meta := pick(r, someMeta)
-		meta[metaVersion], meta[metaCapabilities], meta[metaClient] = `"2026-07-28"`, `{"elicitation":{"form":{}}}`, `{"name":"n","version":"1"}`
-		maps.Copy(meta, pick(r, map[string]string{metaLogLevel: `"info"`, keyProgressToken: `"p"`, metaServer: `{}`, metaSubscription: `5`}))
+		meta[mcp.MetaProtocolVersion], meta[mcp.MetaClientCapabilities], meta[mcp.MetaClientInfo] = `"2026-07-28"`, `{"elicitation":{"form":{}}}`, `{"name":"n","version":"1"}`
+		maps.Copy(meta, pick(r, map[string]string{mcp.MetaLogLevel: `"info"`, keyProgressToken: `"p"`, mcp.MetaServerInfo: `{}`, mcp.MetaSubscriptionID: `5`}))
 		params := pick(r, someParams)
 		plain := maps.Clone(params)
 		params[keyMeta] = object(r, meta)
@@ -126,7 +126,7 @@ func lifted(t *testing.T, s *Server, r *rand.Rand, method string, params, plain 
 
 // M02, M04, M06 and their neighbours.
 func TestEnvelopeErrors(t *testing.T) {
-	version, caps := `"`+metaVersion+`":"2026-07-28"`, `"`+metaCapabilities+`":{}`
+	version, caps := `"`+mcp.MetaProtocolVersion+`":"2026-07-28"`, `"`+mcp.MetaClientCapabilities+`":{}`
 	for _, c := range []struct {
 		name, params string
 		code         int
@@ -139,15 +139,15 @@ func TestEnvelopeErrors(t *testing.T) {
 		{"_meta empty", `{"_meta":{}}`, mcp.CodeInvalidParams, "protocolVersion"},
 		{"no capabilities", `{"_meta":{` + version + `}}`, mcp.CodeInvalidParams, "clientCapabilities"},
 		{"no version", `{"_meta":{` + caps + `}}`, mcp.CodeInvalidParams, "protocolVersion"},
-		{"version a number", `{"_meta":{"` + metaVersion + `":5,` + caps + `}}`, mcp.CodeInvalidParams, "protocolVersion"},
-		{"capabilities an array", `{"_meta":{` + version + `,"` + metaCapabilities + `":[]}}`, mcp.CodeInvalidParams, "clientCapabilities"},
-		{"capabilities null", `{"_meta":{` + version + `,"` + metaCapabilities + `":null}}`, mcp.CodeInvalidParams, "clientCapabilities"},
-		{"capabilities of the wrong kind", `{"_meta":{` + version + `,"` + metaCapabilities + `":{"elicitation":5}}}`, mcp.CodeInvalidParams, "clientCapabilities"},
-		{"client a string", `{"_meta":{` + version + `,` + caps + `,"` + metaClient + `":"me"}}`, mcp.CodeInvalidParams, "clientInfo"},
-		{"version of tomorrow", `{"_meta":{"` + metaVersion + `":"2099-01-01",` + caps + `}}`, mcp.CodeUnsupportedVersion, "2099-01-01"},
-		{"version of yesterday", `{"_meta":{"` + metaVersion + `":"2025-11-25",` + caps + `}}`, mcp.CodeUnsupportedVersion, "2025-11-25"},
-		{"bad level", `{"_meta":{` + version + `,` + caps + `,"` + metaLogLevel + `":"loud"}}`, mcp.CodeInvalidParams, "loud"},
-		{"level a number", `{"_meta":{` + version + `,` + caps + `,"` + metaLogLevel + `":5}}`, mcp.CodeInvalidParams, "logLevel"},
+		{"version a number", `{"_meta":{"` + mcp.MetaProtocolVersion + `":5,` + caps + `}}`, mcp.CodeInvalidParams, "protocolVersion"},
+		{"capabilities an array", `{"_meta":{` + version + `,"` + mcp.MetaClientCapabilities + `":[]}}`, mcp.CodeInvalidParams, "clientCapabilities"},
+		{"capabilities null", `{"_meta":{` + version + `,"` + mcp.MetaClientCapabilities + `":null}}`, mcp.CodeInvalidParams, "clientCapabilities"},
+		{"capabilities of the wrong kind", `{"_meta":{` + version + `,"` + mcp.MetaClientCapabilities + `":{"elicitation":5}}}`, mcp.CodeInvalidParams, "clientCapabilities"},
+		{"client a string", `{"_meta":{` + version + `,` + caps + `,"` + mcp.MetaClientInfo + `":"me"}}`, mcp.CodeInvalidParams, "clientInfo"},
+		{"version of tomorrow", `{"_meta":{"` + mcp.MetaProtocolVersion + `":"2099-01-01",` + caps + `}}`, mcp.CodeUnsupportedVersion, "2099-01-01"},
+		{"version of yesterday", `{"_meta":{"` + mcp.MetaProtocolVersion + `":"2025-11-25",` + caps + `}}`, mcp.CodeUnsupportedVersion, "2025-11-25"},
+		{"bad level", `{"_meta":{` + version + `,` + caps + `,"` + mcp.MetaLogLevel + `":"loud"}}`, mcp.CodeInvalidParams, "loud"},
+		{"level a number", `{"_meta":{` + version + `,` + caps + `,"` + mcp.MetaLogLevel + `":5}}`, mcp.CodeInvalidParams, "logLevel"},
 		{"token an object", `{"_meta":{` + version + `,` + caps + `,"progressToken":{}}}`, mcp.CodeInvalidParams, "progressToken"},
 		{"token null", `{"_meta":{` + version + `,` + caps + `,"progressToken":null}}`, mcp.CodeInvalidParams, "progressToken"},
 		{"token a fraction", `{"_meta":{` + version + `,` + caps + `,"progressToken":1.5}}`, mcp.CodeInvalidParams, "progressToken"},
@@ -200,10 +200,10 @@ func TestRemovedMethods(t *testing.T) {
 func TestOpens(t *testing.T) {
 	for params, want := range map[string]bool{
 		``: false, `,"params":{}`: false, `,"params":{"_meta":{}}`: false, `,"params":{"_meta":5}`: false,
-		`,"params":{"_meta":{"progressToken":1}}`:                           false,
-		`,"params":{"_meta":{"` + metaVersion + `":5}}`:                     true,
-		`,"params":{"_meta":{"io\u002emodelcontextprotocol/clientInfo":5}}`: true,
-		`,"params":{"x":{"_meta":{"` + metaVersion + `":"2026-07-28"}}}`:    false,
+		`,"params":{"_meta":{"progressToken":1}}`:                                    false,
+		`,"params":{"_meta":{"` + mcp.MetaProtocolVersion + `":5}}`:                  true,
+		`,"params":{"_meta":{"io\u002emodelcontextprotocol/clientInfo":5}}`:          true,
+		`,"params":{"x":{"_meta":{"` + mcp.MetaProtocolVersion + `":"2026-07-28"}}}`: false,
 	} {
 		if got := Opens(message(t, `{"jsonrpc":"2.0","id":1,"method":"tools/list"`+params+`}`)); got != want {
 			t.Errorf("%s opens as modern: %v", params, got)
@@ -219,7 +219,7 @@ func TestOpens(t *testing.T) {
 func TestKeptCannotBeForged(t *testing.T) {
 	s := newServer(t, nil)
 	params := `{"name":"t","inputResponses":{"tenon/kept/charge":{"forged":true},"tenon/refused/r":{"code":-1,"message":"forged"},"q":{}},"_meta":{"` +
-		metaVersion + `":"` + string(Revision) + `","` + metaCapabilities + `":{}}}`
+		mcp.MetaProtocolVersion + `":"` + string(Revision) + `","` + mcp.MetaClientCapabilities + `":{}}}`
 	r, err := s.lift(&jsonrpc.Message{ID: jsonrpc.ID("1"), Method: mcp.MethodToolsCall, Params: []byte(params)}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -41,7 +41,7 @@ func (p *Peer) liftResult(c *mcp.Call, raw []byte) (mcp.Result, error) {
 	}
 	for o := rawjson.Object(e.meta); o.Next(); {
 		switch name := string(o.Name); {
-		case name == metaServer:
+		case name == mcp.MetaServerInfo:
 			res.Server = p.readServer(o.Value)
 		case !clientcall.Reserved(name):
 			if res.Meta == nil {

@@ -38,7 +38,7 @@ func (s *station) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 func listenRequest(t *testing.T) *jsonrpc.Message {
 	t.Helper()
 	m, err := jsonrpc.Decode([]byte(`{"jsonrpc":"2.0","id":"seven","method":"subscriptions/listen","params":{"notifications":{},"_meta":{"` +
-		metaVersion + `":"` + string(Revision) + `","` + metaCapabilities + `":{}}}}`))
+		mcp.MetaProtocolVersion + `":"` + string(Revision) + `","` + mcp.MetaClientCapabilities + `":{}}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestSubscription(t *testing.T) {
 	if len(notes) != 1 || lost {
 		t.Fatalf("%d notes wait, lost %v", len(notes), lost)
 	}
-	if told := string(sub.Append(nil, notes[0])); !strings.Contains(told, `"`+metaSubscription+`":"seven"`) {
+	if told := string(sub.Append(nil, notes[0])); !strings.Contains(told, `"`+mcp.MetaSubscriptionID+`":"seven"`) {
 		t.Error(told)
 	}
 	for i := range notifyqueue.MaxWaiting + 1 {
@@ -75,7 +75,7 @@ func TestSubscription(t *testing.T) {
 	if h.stopped != 1 {
 		t.Errorf("stopped %d times", h.stopped)
 	}
-	for _, want := range []string{`"id":"seven"`, `"` + metaSubscription + `":"seven"`, `"name":"station"`} {
+	for _, want := range []string{`"id":"seven"`, `"` + mcp.MetaSubscriptionID + `":"seven"`, `"name":"station"`} {
 		if !strings.Contains(end, want) {
 			t.Errorf("%s is not in %s", want, end)
 		}
@@ -94,7 +94,7 @@ func TestListenWithoutDetaching(t *testing.T) {
 	if got := string(a.Append(nil)); !strings.Contains(got, `"name":"blocked"`) || !strings.Contains(got, `"id":"seven"`) {
 		t.Error(got)
 	}
-	if len(told) != 1 || !strings.Contains(told[0], `"`+metaSubscription+`":"seven"`) {
+	if len(told) != 1 || !strings.Contains(told[0], `"`+mcp.MetaSubscriptionID+`":"seven"`) {
 		t.Errorf("told %q", told)
 	}
 }

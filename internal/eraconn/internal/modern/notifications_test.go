@@ -179,8 +179,8 @@ func TestListenEnds(t *testing.T) {
 				done, heard := w.start(t.Context(), listenCall(`{"toolsListChanged":true}`))
 				other, heardOther := w.start(t.Context(), &mcp.Call{Method: mcp.MethodToolsCall})
 				w.take()
-				news := note(mcp.NotificationToolsListChanged, `{"_meta":{"`+metaSubscription+`":1,"mine":2}}`)
-				w.send(news, note(mcp.NotificationToolsListChanged, `{"_meta":{"`+metaSubscription+`":2}}`), note("notifications/cancelled", `{"requestId":2}`),
+				news := note(mcp.NotificationToolsListChanged, `{"_meta":{"`+mcp.MetaSubscriptionID+`":1,"mine":2}}`)
+				w.send(news, note(mcp.NotificationToolsListChanged, `{"_meta":{"`+mcp.MetaSubscriptionID+`":2}}`), note("notifications/cancelled", `{"requestId":2}`),
 					note("notifications/cancelled", `{"requestId":"1"}`), note("notifications/cancelled", `{}`), `{"jsonrpc":"2.0","method":"notifications/cancelled"}`)
 				select {
 				case o := <-done:
@@ -202,7 +202,7 @@ func TestListenEnds(t *testing.T) {
 					t.Errorf("sent %q", got)
 				}
 				for _, n := range w.heard {
-					if n.Method == notificationCancelled || rawjson.Lookup(n.Params, keyMeta) != nil {
+					if n.Method == mcp.NotificationCancelled || rawjson.Lookup(n.Params, keyMeta) != nil {
 						t.Errorf("the persona heard %s %s", n.Method, n.Params)
 					}
 				}
@@ -224,7 +224,7 @@ func TestCancelledByName(t *testing.T) {
 			t.Errorf("got %v", o.err)
 		}
 		got := w.take()
-		if len(got) != 1 || got[0] != note(notificationCancelled, `{"requestId":1,"reason":"said \"no\""}`) {
+		if len(got) != 1 || got[0] != note(mcp.NotificationCancelled, `{"requestId":1,"reason":"said \"no\""}`) {
 			t.Errorf("sent %q", got)
 		}
 		w.send(note(mcp.NotificationProgress, `{"progressToken":1,"progress":1}`), `{"jsonrpc":"2.0","id":1,"result":{}}`)
@@ -274,7 +274,7 @@ func TestSubscriptionEndsWhenChangesAreLost(t *testing.T) {
 		slow := &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: raw(`{"notifications":{}}`), OnNotification: func(mcp.Notification) { <-release; heard++ }}
 		done, _ := w.start(t.Context(), slow)
 		tell := func(uri int) {
-			w.send(note(mcp.NotificationResourceUpdated, fmt.Sprintf(`{"uri":"%d","_meta":{"`+metaSubscription+`":1}}`, uri)))
+			w.send(note(mcp.NotificationResourceUpdated, fmt.Sprintf(`{"uri":"%d","_meta":{"`+mcp.MetaSubscriptionID+`":1}}`, uri)))
 		}
 		for i := range 5000 {
 			tell(i % 3)
@@ -309,8 +309,8 @@ func TestServerSendsWhatWasAskedFor(t *testing.T) {
 	for _, c := range []struct{ method, meta, want string }{
 		{mcp.MethodToolsCall, ``, `{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`},
 		{mcp.MethodToolsCall, `,"progressToken":"p"`, `"progressToken":"p","progress":1`},
-		{mcp.MethodToolsCall, `,"` + metaLogLevel + `":"info"`, `"level":"warning"`},
-		{mcp.MethodSubscriptionsListen, `,"progressToken":"p","` + metaLogLevel + `":"debug"`, `"` + metaSubscription + `":"id"`},
+		{mcp.MethodToolsCall, `,"` + mcp.MetaLogLevel + `":"info"`, `"level":"warning"`},
+		{mcp.MethodSubscriptionsListen, `,"progressToken":"p","` + mcp.MetaLogLevel + `":"debug"`, `"` + mcp.MetaSubscriptionID + `":"id"`},
 	} {
 		var told []string
 		s := newServer(t, func(_ context.Context, c *mcp.Call) (mcp.Result, error) {

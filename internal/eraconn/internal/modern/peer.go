@@ -139,7 +139,7 @@ func (p *Peer) cancel(ctx context.Context, id int64, reason string) {
 	params = rawjson.AppendString(append(params, `,"reason":`...), reason)
 	stopped, stop := context.WithCancel(ctx)
 	stop()
-	p.link.Notify(stopped, notificationCancelled, append(params, '}'))
+	p.link.Notify(stopped, mcp.NotificationCancelled, append(params, '}'))
 }
 
 // readResponse turns a response into a result.
@@ -190,7 +190,7 @@ func (p *Peer) Notification(m *jsonrpc.Message, origin int64) {
 // it needs no further handling.
 func (p *Peer) deliver(note mcp.Notification, token, subscription []byte, origin int64) bool {
 	switch {
-	case note.Method == notificationCancelled:
+	case note.Method == mcp.NotificationCancelled:
 		p.ended(number(rawjson.Lookup(note.Params, "requestId")))
 		return true // the call may have ended already
 	case note.Method == mcp.NotificationProgress:
@@ -265,7 +265,7 @@ func (p *Peer) levelRequested(n mcp.Notification) bool {
 
 func liftNotificationMeta(n *mcp.Notification, meta []byte) (subscription []byte) {
 	n.Meta = clientcall.AddMeta(nil, meta)
-	return rawjson.Lookup(meta, metaSubscription)
+	return rawjson.Lookup(meta, mcp.MetaSubscriptionID)
 }
 
 // number parses an id of this peer; -1 if it is none.

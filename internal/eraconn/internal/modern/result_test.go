@@ -150,7 +150,7 @@ func TestResultsOfTheWrongKind(t *testing.T) {
 		{"question null", mcp.MethodToolsCall, `{"resultType":"input_required","inputRequests":{"k":null}}`, "not"},
 		{"question of no kind", mcp.MethodToolsCall, `{"resultType":"input_required","inputRequests":{"k":{"method":"tools/call"}}}`, "not"},
 		{"question without a method", mcp.MethodToolsCall, `{"resultType":"input_required","inputRequests":{"k":{}}}`, "not"},
-		{"serverInfo is garbage", mcp.MethodToolsCall, `{"content":[],"_meta":{"` + metaServer + `":"x"}}`, ""},
+		{"serverInfo is garbage", mcp.MethodToolsCall, `{"content":[],"_meta":{"` + mcp.MetaServerInfo + `":"x"}}`, ""},
 		{"_meta is garbage", mcp.MethodToolsCall, `{"content":[],"_meta":[1]}`, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {

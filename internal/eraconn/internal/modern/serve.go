@@ -11,8 +11,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// A Server answers modern requests with a Handler. It remembers nothing of
-// them.
+// A Server serves modern requests with a Handler. It keeps no state of them.
 type Server struct {
 	h    mcp.Handler
 	keys *Keys
@@ -26,51 +25,52 @@ type encodedServer struct {
 	raw []byte
 }
 
-// NewServer returns a Server that seals the state of asking calls with keys.
+// NewServer returns a Server that seals the state of calls that require input
+// with keys.
 func NewServer(h mcp.Handler, keys *Keys) *Server { return &Server{h: h, keys: keys} }
 
-// ReplyWriter is the way back to who sent a request.
+// A ReplyWriter sends notifications to the client that sent a request.
 type ReplyWriter struct {
-	// Tell sends a notification.
+	// Notify sends a notification.
 	Notify func(clientcall.Notification)
 
-	// Shared says that all requests share one channel, so that the end of a
-	// subscription has to be told by name.
+	// Shared says that all requests share one stream: the end of a subscription
+	// is then sent as notifications/cancelled.
 	Shared bool
 
 	// Headers go into [mcp.Call].Headers.
 	Headers map[string]string
 }
 
-// Serve serves one request and returns what appends its answer.
+// Serve serves one request and returns the function that appends the response.
 func (s *Server) Serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) func(dst []byte) []byte {
 	return s.Respond(ctx, m, p, back).Append
 }
 
-// Answer serves one request.
+// Respond serves one request and returns its response.
 func (s *Server) Respond(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) clientcall.Response {
 	r, err := s.lift(m, p)
 	if err != nil {
 		return failed(m.ID, err)
 	}
-	if removed(m.Method) {
+	if clientcall.LegacyOnly(m.Method) {
 		return failed(m.ID, mcp.MethodNotFound(m.Method))
 	}
 	return s.call(ctx, r, back)
 }
 
-// Notified has the Handler hear a notification. One that does not say who sends
-// it is dropped.
+// Notified passes a notification to the Handler. It drops one whose _meta does
+// not name the client.
 func (s *Server) Notified(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal) {
 	r, err := s.lift(m, p)
-	if err != nil || removed(m.Method) {
+	if err != nil || clientcall.LegacyOnly(m.Method) {
 		return
 	}
 	r.call.IsNotification, r.call.Progress = true, false
-	mcp.Recover(nil)(s.h).Serve(ctx, &r.call) // there is no answer
+	mcp.Recover(nil)(s.h).Serve(ctx, &r.call) // a notification has no response
 }
 
-// call has the Handler serve a request.
+// call serves a request with the Handler.
 func (s *Server) call(ctx context.Context, r *request, back ReplyWriter) clientcall.Response {
 	r.call.Headers = back.Headers
 	r.call.OnNotification = func(n mcp.Notification) {
@@ -83,12 +83,12 @@ func (s *Server) call(ctx context.Context, r *request, back ReplyWriter) clientc
 	return s.finish(ctx, r, back, err)
 }
 
-// finish turns what the Handler returned into the answer.
+// finish turns the result or error of the Handler into the response.
 func (s *Server) finish(ctx context.Context, r *request, back ReplyWriter, err error) clientcall.Response {
 	res := &r.res
 	if need, ok := errors.AsType[*mcp.InputRequired](err); ok {
 		a, asks := s.ask(r, need, res.Server)
-		if !asks || ctx.Err() != nil { // nobody hears of it, so nobody comes back
+		if !asks || ctx.Err() != nil { // the client will not continue the call
 			mcp.Abandon(need)
 		}
 		return a
@@ -101,7 +101,7 @@ func (s *Server) finish(ctx context.Context, r *request, back ReplyWriter, err e
 	}
 	if back.Shared && r.call.Method == mcp.MethodSubscriptionsListen {
 		back.Notify(clientcall.Notification{Value: func(dst []byte) []byte {
-			dst = append(append(dst, `{"jsonrpc":"2.0","method":"`+notificationCancelled+`","params":{"requestId":`...), r.id...)
+			dst = append(append(dst, `{"jsonrpc":"2.0","method":"`+mcp.NotificationCancelled+`","params":{"requestId":`...), r.id...)
 			return append(dst, `,"reason":"the server ends the subscription"}}`...)
 		}})
 	}
@@ -119,7 +119,7 @@ func (r *request) checkBody() error {
 	return nil
 }
 
-// wants reports whether the caller has asked for such notes.
+// wants reports whether the client has requested such notifications.
 func (r *request) wants(n mcp.Notification) bool {
 	if r.call.Method == mcp.MethodSubscriptionsListen {
 		return isChange(n.Method)
@@ -136,7 +136,7 @@ func (r *request) wants(n mcp.Notification) bool {
 	return true
 }
 
-// ask ends a round, and reports whether it really asks.
+// ask returns the input_required response, or, with asks false, an error.
 func (s *Server) ask(r *request, need *mcp.InputRequired, server *mcp.Implementation) (a clientcall.Response, asks bool) {
 	if !mcp.MayRequireInput(r.call.Method) {
 		return failed(r.id, mcp.Errorf(mcp.CodeInternal, "%s cannot ask for input", r.call.Method)), false
@@ -153,14 +153,16 @@ func (s *Server) ask(r *request, need *mcp.InputRequired, server *mcp.Implementa
 	return clientcall.Response{Append: func(dst []byte) []byte { return s.appendNeed(dst, r, need, state, server) }}, true
 }
 
-// removed lists what this revision has taken out of the protocol: a Handler
-// never hears of it, whoever asks.
-func removed(method string) bool {
-	switch method {
-	case "initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", mcp.MethodRevision:
-		return true
+// Refuse returns the error of a ModernOnly server for a legacy request. For
+// initialize it names the supported revision, which the user of an older client
+// may get to see.
+func Refuse(m *jsonrpc.Message) *jsonrpc.Error {
+	if m.Method != mcp.MethodInitialize {
+		return clientcall.ToWire((&envelope{}).readMeta(nil))
 	}
-	return false
+	wanted, _ := rawjson.String(rawjson.Lookup(m.Params, "protocolVersion"))
+	e := mcp.Errorf(mcp.CodeUnsupportedVersion, "this server supports revision %s, which has no initialize", Revision)
+	return clientcall.ToWire(e.With(map[string]any{"supported": []mcp.Revision{Revision}, "requested": wanted}))
 }
 
 func failed(id jsonrpc.ID, err error) clientcall.Response {
@@ -174,7 +176,7 @@ func failed(id jsonrpc.ID, err error) clientcall.Response {
 	return clientcall.Fail(id, e)
 }
 
-// identity returns the JSON of who answers, encoded once for each server.
+// identity returns the JSON of serverInfo, encoded once for each server.
 func (s *Server) identity(of *mcp.Implementation) []byte {
 	if of == nil {
 		return nil

@@ -39,9 +39,9 @@ func (s *Server) splitResult(dst []byte, r *request, whole bool) (out []byte, at
 		}
 	}
 	m := metaWriter{dst: append(dst, `,"`+keyMeta+`":`...)}
-	m.raw(metaServer, s.identity(res.Server))
+	m.raw(mcp.MetaServerInfo, s.identity(res.Server))
 	if method == mcp.MethodSubscriptionsListen {
-		m.raw(metaSubscription, r.id)
+		m.raw(mcp.MetaSubscriptionID, r.id)
 	}
 	m.rest(res.Meta)
 	return append(m.end(`,"`+keyMeta+`":`), '}', '}'), at, body
@@ -71,7 +71,7 @@ func (s *Server) appendNeed(dst []byte, r *request, need *mcp.InputRequired, sta
 		dst = rawjson.AppendString(append(dst, `,"`+keyState+`":`...), state)
 	}
 	m := metaWriter{dst: append(dst, `,"`+keyMeta+`":`...)}
-	m.raw(metaServer, s.identity(server))
+	m.raw(mcp.MetaServerInfo, s.identity(server))
 	return append(m.end(`,"`+keyMeta+`":`), '}', '}')
 }
 
@@ -112,7 +112,7 @@ func appendNotification(dst []byte, r *request, n mcp.Notification) []byte {
 	}
 	m := metaWriter{dst: append(dst, comma+`"`+keyMeta+`":`...)}
 	if r.call.Method == mcp.MethodSubscriptionsListen {
-		m.raw(metaSubscription, r.id)
+		m.raw(mcp.MetaSubscriptionID, r.id)
 	}
 	m.rest(n.Meta)
 	dst = m.end(comma + `"` + keyMeta + `":`)

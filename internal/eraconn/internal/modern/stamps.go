@@ -61,11 +61,11 @@ func (s *stamps) request(c *mcp.Call, id int64) ([]byte, error) {
 		dst = appendInputResponses(dst, c)
 	}
 	m := metaWriter{dst: append(dst, `"`+keyMeta+`":`...)}
-	m.raw(metaVersion, []byte(`"`+string(Revision)+`"`))
-	m.raw(metaClient, client)
-	m.raw(metaCapabilities, capabilities)
+	m.raw(mcp.MetaProtocolVersion, []byte(`"`+string(Revision)+`"`))
+	m.raw(mcp.MetaClientInfo, client)
+	m.raw(mcp.MetaClientCapabilities, capabilities)
 	if c.Caller.LogLevel != "" {
-		m.name(metaLogLevel)
+		m.name(mcp.MetaLogLevel)
 		m.dst = rawjson.AppendString(m.dst, string(c.Caller.LogLevel))
 	}
 	if c.Progress && c.OnNotification != nil {

@@ -5,6 +5,21 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
+// LegacyOnly reports whether only legacy revisions have a method, or none has it:
+// [mcp.MethodRevision] never leaves a process.
+func LegacyOnly(method string) bool {
+	switch method {
+	case mcp.MethodInitialize, mcp.MethodPing, mcp.MethodLoggingSetLevel, mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe, mcp.MethodRevision:
+		return true
+	}
+	return false
+}
+
+// ModernOnly reports whether no legacy revision has a method.
+func ModernOnly(method string) bool {
+	return method == mcp.MethodDiscover || method == mcp.MethodSubscriptionsListen
+}
+
 // Reserved reports whether a key of _meta belongs to the envelope of one era or
 // another. Such a key means something to the far end of one connection only,
 // so it is never passed on.
