@@ -46,6 +46,8 @@ var floors = map[string]floor{
 	"jsonrpc": {on: []string{"internal/notifyqueue", "internal/stack"}, why: "messages know no content: JSON-RPC would be the same without MCP"},
 	"mcp":     {extern: []string{jsonv2}, why: "the vocabulary has no goroutine and no I/O, and is the same in every revision and over every transport"},
 
+	"internal/protocol": {on: []string{"mcp"}, why: "rules of the protocol that several packages need and users of package mcp do not"},
+
 	"schema/internal/*": {on: []string{"schema/internal/*"}, why: "words, formats and keywords of JSON Schema, and the validator that package schema shows to the world"},
 	"schema":            {on: []string{"schema/internal/*", "internal/typo"}, extern: []string{jsonv2}, why: "JSON Schema is useful without MCP"},
 
@@ -55,20 +57,20 @@ var floors = map[string]floor{
 	"auth/protect":        {on: []string{"auth/fetch", "mcp"}, extern: []string{jsonv2, jose}, why: "it wraps any http.Handler; of mcp it needs the type Principal alone, because that is what transports pass on"},
 	"auth/login":          {on: []string{"auth/fetch", "auth/tokens", "internal/timeoutpause"}, extern: []string{jsonv2, jose}, why: "a login is useful to any HTTP client; of MCP it knows the metadata documents and no type"},
 
-	"internal/eraconn/internal/clientcall": {on: []string{"internal/notifyqueue", "mcp", "jsonrpc"}, why: "what the codecs of both eras share; it imports neither"},
-	"internal/eraconn/internal/modern":     {on: []string{"internal/notifyqueue", "mcp", "jsonrpc", "internal/eraconn/internal/clientcall"}, why: "the codecs never import each other, so that one can be removed"},
-	"internal/eraconn/internal/legacy":     {on: []string{"mcp", "jsonrpc", "internal/eraconn/internal/clientcall"}, why: "the codecs never import each other, so that one can be removed"},
+	"internal/eraconn/internal/clientcall": {on: []string{"internal/notifyqueue", "internal/protocol", "mcp", "jsonrpc"}, why: "what the codecs of both eras share; it imports neither"},
+	"internal/eraconn/internal/modern":     {on: []string{"internal/notifyqueue", "internal/protocol", "mcp", "jsonrpc", "internal/eraconn/internal/clientcall"}, why: "the codecs never import each other, so that one can be removed"},
+	"internal/eraconn/internal/legacy":     {on: []string{"internal/protocol", "mcp", "jsonrpc", "internal/eraconn/internal/clientcall"}, why: "the codecs never import each other, so that one can be removed"},
 	"internal/eraconn":                     {on: []string{"mcp", "jsonrpc", "internal/eraconn/internal/*", "internal/timeoutpause"}, why: "only this package distinguishes eras"},
 	"era":                                  {on: []string{"mcp", "jsonrpc", "internal/eraconn"}, why: "it exports what other modules need of internal/eraconn"},
 
-	"server": {on: []string{"internal/notifyqueue", "mcp", "schema"}, why: "features know Handlers, not messages, eras or transports"},
-	"client": {on: []string{"internal/notifyqueue", "mcp", "schema", "internal/timeoutpause"}, why: "a client knows Handlers, so a server in memory and one far away are the same to it"},
+	"server": {on: []string{"internal/notifyqueue", "internal/protocol", "mcp", "schema"}, why: "features know Handlers, not messages, eras or transports"},
+	"client": {on: []string{"internal/notifyqueue", "internal/protocol", "mcp", "schema", "internal/timeoutpause"}, why: "a client knows Handlers, so a server in memory and one far away are the same to it"},
 
 	"transport/internal/httpguard":  {on: []string{"mcp"}, why: "requests are checked before a message is decoded"},
 	"transport/httpsse":             {on: []string{"mcp", "jsonrpc", "era", "internal/eraconn", "sse", "transport/internal/*"}, why: "deprecated: nothing may stand on it but the roof, so that it can be taken down"},
 	"transport/internal/httpheader": {on: []string{"mcp"}, why: "the HTTP transports use the same header names and compare origins in the same way"},
-	"transport/streamable":          {on: []string{"internal/notifyqueue", "internal/stack", "mcp", "jsonrpc", "era", "internal/eraconn", "sse", "transport/internal/*"}, why: "a transport never sees features, and the server never imports the client"},
-	"transport/streamclient":        {on: []string{"mcp", "jsonrpc", "era", "internal/eraconn", "sse", "schema", "transport/internal/httpheader"}, why: "a transport never sees features; x-mcp-header is a rule of HTTP that stands in a tool's inputSchema, so the client needs package schema"},
+	"transport/streamable":          {on: []string{"internal/notifyqueue", "internal/stack", "internal/protocol", "mcp", "jsonrpc", "era", "internal/eraconn", "sse", "transport/internal/*"}, why: "a transport never sees features, and the server never imports the client"},
+	"transport/streamclient":        {on: []string{"internal/protocol", "mcp", "jsonrpc", "era", "internal/eraconn", "sse", "schema", "transport/internal/httpheader"}, why: "a transport never sees features; x-mcp-header is a rule of HTTP that stands in a tool's inputSchema, so the client needs package schema"},
 	"transport/stdio":               {on: []string{"mcp", "jsonrpc", "era", "internal/eraconn", "internal/restart"}, why: "a transport never sees features"},
 	"transport/socket":              {on: []string{"jsonrpc"}, why: "it brings streams; what is said on them is for whoever takes them"},
 
@@ -83,7 +85,7 @@ var floors = map[string]floor{
 	"internal/leaktest":     {why: "test support that every package may use"},
 	"internal/needtest":     {why: "test support that every package may use"},
 	"internal/ptytest":      {on: []string{"internal/needtest"}, extern: []string{"golang.org/x/sys"}, why: "test support that every package may use"},
-	"internal/spectest":     {on: []string{"mcp", "internal/uritemplate"}, extern: []string{validator, "golang.org/x/text"}, why: "test support: the published schemas judge what leaves"},
+	"internal/spectest":     {on: []string{"internal/protocol", "mcp", "internal/uritemplate"}, extern: []string{validator, "golang.org/x/text"}, why: "test support: the published schemas judge what leaves"},
 	"internal/talktest":     {on: []string{"mcp"}, why: "test support: conversations written as text"},
 	"internal/redact":       {why: "what is secret is the same wherever it is written or shown"},
 	"internal/version":      {why: "one string"},
@@ -94,14 +96,14 @@ var floors = map[string]floor{
 	"internal/typeahead": {extern: []string{"golang.org/x/sys"}, why: "it drops what was typed before a question, whoever asks"},
 
 	"app/config":    {on: []string{"internal/redact", "internal/safefile", "internal/typo", "internal/visible"}, why: "a list of servers is read and approved before anything is opened, so it knows no protocol"},
-	"app/speccheck": {on: []string{"mcp", "jsonrpc", "internal/eraconn", "internal/visible"}, why: "it checks messages of any connection, so it knows messages and eras, and neither features nor transports"},
-	"app/wirelog":   {on: []string{"mcp", "jsonrpc", "app/speccheck", "internal/redact", "internal/visible"}, why: "it logs the messages of any connection, so it knows neither features nor transports"},
+	"app/speccheck": {on: []string{"internal/protocol", "mcp", "jsonrpc", "internal/eraconn", "internal/visible"}, why: "it checks messages of any connection, so it knows messages and eras, and neither features nor transports"},
+	"app/wirelog":   {on: []string{"internal/protocol", "mcp", "jsonrpc", "app/speccheck", "internal/redact", "internal/visible"}, why: "it logs the messages of any connection, so it knows neither features nor transports"},
 	"app/recording": {on: []string{"mcp", "jsonrpc", "app/speccheck", "app/wirelog", "internal/redact", "internal/visible"}, why: "it writes and replays frames, so it knows neither features nor transports"},
 
 	"app/show":      {on: []string{"mcp", "internal/visible"}, extern: []string{jsonv2}, why: "it turns values of the protocol into text and reaches no server"},
 	"app/args":      {on: []string{"mcp"}, why: "words become arguments by a schema, whoever typed them"},
 	"app/form":      {on: []string{"mcp", "internal/typeahead", "internal/visible"}, extern: []string{"golang.org/x/term"}, why: "a form on lines of text knows neither who asks nor where the lines are"},
-	"app/doctor":    {on: []string{"mcp", "schema", "client", "app/*", "internal/visible"}, why: "it judges a server by what was seen of it"},
+	"app/doctor":    {on: []string{"internal/protocol", "mcp", "schema", "client", "app/*", "internal/visible"}, why: "it judges a server by what was seen of it"},
 	"app/connect":   {on: []string{"mcp", "jsonrpc", "era", "internal/eraconn", "client", "transport/*", "auth/*", "app/config", "internal/restart", "internal/timeoutpause", "internal/redact", "internal/visible"}, why: "the only place of the host that knows how a server is reached"},
 	"app/permit":    {on: []string{"mcp", "app/config", "internal/redact", "internal/visible", "internal/safefile"}, why: "what may be called is decided without knowing how"},
 	"app/audit":     {on: []string{"internal/safefile"}, extern: []string{"golang.org/x/sys"}, why: "a file that only grows knows nothing of what is written in it"},
@@ -221,7 +223,7 @@ func allowedModule(modules []string, imp string) bool {
 func TestRevisionsStayBehindTheDoor(t *testing.T) {
 	date := regexp.MustCompile(`"(2024-11-05|2025-03-26|2025-06-18|2025-11-25|2026-07-28)"|\bRev20\d{6}\b`)
 	eachSource(t, func(name, text string) {
-		if strings.HasPrefix(name, "internal/eraconn/") || strings.HasPrefix(name, "mcptest/") || name == "mcp/revision.go" {
+		if strings.HasPrefix(name, "internal/eraconn/") || strings.HasPrefix(name, "mcptest/") || name == "mcp/method.go" {
 			return
 		}
 		for i, line := range strings.Split(text, "\n") {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -199,7 +200,7 @@ func TestFeatures(t *testing.T) {
 		t.Errorf("GetPrompt: %+v, %v", p, err)
 	}
 	f, err := c.Complete(t.Context(), mcp.CompleteParams{Ref: mcp.PromptRef("p"), Argument: mcp.CompletionArgument{Name: "k", Value: "v"}})
-	if err != nil || len(f.Values) != mcp.MaxCompletions || !f.HasMore || !strings.Contains(w.String(), "150 values") {
+	if err != nil || len(f.Values) != protocol.MaxCompletions || !f.HasMore || !strings.Contains(w.String(), "150 values") {
 		t.Errorf("Complete: %+v, %v, warned %q", f, err, &w)
 	}
 	want := []string{

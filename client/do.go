@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/notifyqueue"
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/timeoutpause"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -79,7 +80,7 @@ func (c *Client) Notify(ctx context.Context, method string, params any) error {
 // do makes a call. It reports whether the result was cached.
 func (c *Client) do(ctx context.Context, method, name string, params json.RawMessage, o *CallOptions) (res mcp.Result, cached bool, err error) {
 	var where slot
-	cacheable := mcp.Cacheable(method) && c.cache != nil && (o == nil || len(o.Meta) == 0)
+	cacheable := protocol.Cacheable(method) && c.cache != nil && (o == nil || len(o.Meta) == 0)
 	if cacheable {
 		where = c.cache.slot(method, params, c.caller.Principal.Key())
 		if res, ok := c.cache.get(where); ok {
@@ -167,7 +168,7 @@ func (f *activeCall) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error)
 // checkRequests returns an error if the input requests of the server are
 // invalid.
 func (f *activeCall) checkRequests(c *mcp.Call, need *mcp.InputRequired) error {
-	if !mcp.MayRequireInput(c.Method) {
+	if !protocol.MayRequireInput(c.Method) {
 		return invalid(c.Method, f.name, "this method cannot require input")
 	}
 	if len(need.Requests) == 0 && need.State == "" && len(need.PriorResponses) == 0 {
@@ -200,7 +201,7 @@ func (f *activeCall) nextRounds(ctx context.Context, err error) (mcp.Result, err
 		}
 		return response, err
 	}
-	res, err := mcp.ContinueInput(ctx, f, &f.call, err, respond, f.client.opts.MaxRounds)
+	res, err := mcp.InputHandler(respond).Continue(ctx, f, &f.call, err, f.client.opts.MaxRounds)
 	for _, r := range refused {
 		if !errors.Is(err, r) {
 			f.client.opts.warn("an input request of " + callName(f.call.Method, f.name) + " was answered with an error: " + r.Error())

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -21,14 +22,14 @@ func (c *Client) Ping(ctx context.Context) error {
 // Revision returns the protocol revision that the connection uses. It is empty
 // for a server in the same process.
 func (c *Client) Revision(ctx context.Context) (mcp.Revision, error) {
-	res, _, err := c.do(ctx, mcp.MethodRevision, "", nil, nil)
+	res, _, err := c.do(ctx, protocol.MethodRevision, "", nil, nil)
 	if e, ok := errors.AsType[*mcp.Error](err); ok && e.Code == mcp.CodeMethodNotFound {
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	var r mcp.RevisionResult
+	var r protocol.RevisionResult
 	err = res.Decode(&r)
 	return r.Revision, err
 }
@@ -42,7 +43,7 @@ func (c *Client) Discover(ctx context.Context) (*mcp.Discovery, error) {
 	if _, err := completeBody(mcp.MethodDiscover, "", res); err != nil {
 		return nil, err
 	}
-	return mcp.DecodeDiscovery(res)
+	return protocol.DecodeDiscovery(res)
 }
 
 // ReadResource reads a resource. The time limits are those of the client's
@@ -63,7 +64,7 @@ func (c *Client) GetPrompt(ctx context.Context, name string, args map[string]str
 }
 
 // Complete returns possible values of an argument of a prompt or resource
-// template. Values beyond [mcp.MaxCompletions] are dropped.
+// template. Values beyond [protocol.MaxCompletions] are dropped.
 func (c *Client) Complete(ctx context.Context, p mcp.CompleteParams) (*mcp.Completion, error) {
 	params, err := mcp.Marshal(p)
 	if err != nil {
@@ -74,9 +75,9 @@ func (c *Client) Complete(ctx context.Context, p mcp.CompleteParams) (*mcp.Compl
 		return nil, err
 	}
 	found := res.Completion
-	if len(found.Values) > mcp.MaxCompletions {
-		c.opts.warn(fmt.Sprintf("%s returned %d values; dropped those beyond the %d allowed", mcp.MethodComplete, len(found.Values), mcp.MaxCompletions))
-		found.Values, found.HasMore = found.Values[:mcp.MaxCompletions], true
+	if len(found.Values) > protocol.MaxCompletions {
+		c.opts.warn(fmt.Sprintf("%s returned %d values; dropped those beyond the %d allowed", mcp.MethodComplete, len(found.Values), protocol.MaxCompletions))
+		found.Values, found.HasMore = found.Values[:protocol.MaxCompletions], true
 	}
 	return &found, nil
 }

@@ -8,6 +8,7 @@ import (
 	"hash/maphash"
 	"iter"
 
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -176,7 +177,7 @@ func (w *pager[T]) outdated(err error) bool {
 
 // usable returns the valid items of a page that were not returned before.
 func (w *pager[T]) usable(list json.RawMessage) []*T {
-	good, bad := mcp.DecodeEach[T](list)
+	good, bad := protocol.DecodeEach[T](list)
 	w.items += len(good) + len(bad)
 	for _, err := range bad {
 		w.client.opts.warn(fmt.Sprintf("%s: skipped %s%v", w.method, w.member, err))

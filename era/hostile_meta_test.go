@@ -11,6 +11,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/era"
 	"github.com/tenon-mcp/tenon/internal/eraconn"
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -132,7 +133,7 @@ func hundredValues(t *testing.T, lines []string) {
 		}
 	}
 	for _, line := range lines {
-		if err := json.Unmarshal([]byte(line), &m); err != nil || len(m.Result.Completion.Values) != mcp.MaxCompletions {
+		if err := json.Unmarshal([]byte(line), &m); err != nil || len(m.Result.Completion.Values) != protocol.MaxCompletions {
 			t.Errorf("%d values, %v", len(m.Result.Completion.Values), err)
 		}
 	}

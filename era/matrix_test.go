@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/era"
 	"github.com/tenon-mcp/tenon/internal/leaktest"
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/spectest"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -406,7 +407,7 @@ func TestDiscoveryThroughEveryEra(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := mcp.DecodeDiscovery(res)
+		d, err := protocol.DecodeDiscovery(res)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-const release = mcp.NotificationRelease
+const release = "tenon/release" // the method of mcp.Call.Release
 
 // The note that lets a client go is between a handler and its door: on a stream,
 // where nobody can be let go, it is dropped in every era.

@@ -84,6 +84,18 @@ func (c *Call) Notify(n Notification) {
 	}
 }
 
+// releaseMethod is the method of the notification of [Call.Release].
+const releaseMethod = "tenon/release"
+
+// Release says that the call takes long and that the client need not keep its
+// connection open meanwhile. A transport whose clients reconnect for the response
+// closes the connection; other transports do nothing.
+func (c *Call) Release() { c.Notify(Notification{Method: releaseMethod}) }
+
+// IsRelease reports whether n is the notification of [Call.Release]. It is never
+// sent to a client.
+func (n Notification) IsRelease() bool { return n.Method == releaseMethod }
+
 // Ask returns the client's response to an input request. If there is no
 // response yet, Ask returns an [*InputRequired] error: the handler returns that
 // error, and is called again from the top once the response is there.
@@ -133,9 +145,9 @@ func (c *Call) AskAll(qs map[string]InputRequest) (map[string]json.RawMessage, e
 	return got, nil
 }
 
-// SavedPrefix is the prefix of the keys in [Call.InputResponses] under which
+// savedPrefix is the prefix of the keys in [Call.InputResponses] under which
 // [Call.Save] stores values. A client cannot send a response with such a key.
-const SavedPrefix = "tenon/kept/"
+const savedPrefix = "tenon/kept/"
 
 // Save stores a JSON value that [Call.Saved] returns in this and all later
 // rounds of the call. It modifies c (package server gives each handler a Call
@@ -146,13 +158,13 @@ func (c *Call) Save(key string, value json.RawMessage) {
 	if responses == nil {
 		responses = map[string]json.RawMessage{}
 	}
-	responses[SavedPrefix+key] = value
+	responses[savedPrefix+key] = value
 	c.InputResponses = responses
 }
 
 // Saved returns the value stored under key in this round or an earlier one.
 func (c *Call) Saved(key string) (value json.RawMessage, ok bool) {
-	value, ok = c.InputResponses[SavedPrefix+key]
+	value, ok = c.InputResponses[savedPrefix+key]
 	return value, ok
 }
 
@@ -160,7 +172,7 @@ func (c *Call) Saved(key string) (value json.RawMessage, ok bool) {
 // [Call.Save] or a refusal. Clients do not respond under such keys, and such
 // keys are not sent to a server.
 func IsOwnKey(key string) bool {
-	return strings.HasPrefix(key, SavedPrefix) || strings.HasPrefix(key, refusedPrefix)
+	return strings.HasPrefix(key, savedPrefix) || strings.HasPrefix(key, refusedPrefix)
 }
 
 // A Caller describes the client that makes a call. The values that it points to

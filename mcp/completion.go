@@ -1,8 +1,5 @@
 package mcp
 
-// MaxCompletions is the maximum number of values in a [Completion].
-const MaxCompletions = 100
-
 // A CompletionRef refers to the prompt or resource template whose argument is
 // completed. Make one with [PromptRef] or [ResourceRef].
 type CompletionRef struct {
@@ -52,19 +49,11 @@ type CompleteResult struct {
 	Completion Completion `json:"completion"`
 }
 
-// A Completion is a list of at most [MaxCompletions] values, best first.
+// A Completion is a list of at most 100 values, best first.
 type Completion struct {
 	Values []string `json:"values"`
 	// Total is the number of all matching values; nil means unknown.
 	Total *int64 `json:"total,omitzero"`
 	// HasMore is set if Values is incomplete.
 	HasMore bool `json:"hasMore,omitzero"`
-}
-
-// Completions returns a Completion with the first [MaxCompletions] values of
-// all and their total number.
-func Completions(all []string) Completion {
-	total := int64(len(all))
-	values := all[:min(len(all), MaxCompletions)]
-	return Completion{Values: values, Total: &total, HasMore: len(values) < len(all)}
 }

@@ -87,20 +87,6 @@ func ExampleCaller_CanHandle() {
 	// Output: this call needs the client to ask its user to open a web page, but the client has not declared the capability elicitation.url (-32021)
 }
 
-func ExampleCompletions() {
-	c := mcp.Completions([]string{"python", "pytorch"})
-	out, _ := mcp.Marshal(mcp.CompleteResult{Completion: c})
-	fmt.Println(string(out))
-	// Output: {"completion":{"values":["python","pytorch"],"total":2}}
-}
-
-func ExampleMetaValue() {
-	meta := mcp.Meta{"com.example/priority": json.RawMessage(`3`)}
-	n, ok := mcp.MetaValue[int](meta, "com.example/priority")
-	fmt.Println(n, ok)
-	// Output: 3 true
-}
-
 // logged is a middleware that says when each call begins and ends. A
 // subscription that detaches ends with stop, not when Serve returns.
 func logged(next mcp.Handler) mcp.Handler {

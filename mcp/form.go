@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/url"
 
@@ -159,7 +160,7 @@ func (f *FormField) wire() *wireField {
 	options := make([]wireOption, len(f.Options))
 	for i, o := range f.Options {
 		titled = titled || o.Title != ""
-		values[i], names[i] = o.Value, firstOf(o.Title, o.Value)
+		values[i], names[i] = o.Value, cmp.Or(o.Title, o.Value)
 		options[i] = wireOption{o.Value, names[i]}
 	}
 	switch {

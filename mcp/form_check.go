@@ -7,8 +7,8 @@ import (
 
 // check returns an error if the form is invalid.
 func (f *Form) check() error {
-	if len(f.Fields) > MaxFormFields {
-		return fmt.Errorf("a form has at most %d fields, not %d", MaxFormFields, len(f.Fields))
+	if len(f.Fields) > maxFormFields {
+		return fmt.Errorf("a form has at most %d fields, not %d", maxFormFields, len(f.Fields))
 	}
 	names := make(map[string]bool, len(f.Fields))
 	for i := range f.Fields {
@@ -47,8 +47,8 @@ func (f *FormField) check() error {
 		return errors.New("the list of options is empty")
 	case f.EnumNames && (f.Type != FieldString || f.Options == nil):
 		return errors.New("enumNames applies to a string with options only")
-	case len(f.Options) > MaxFormOptions:
-		return fmt.Errorf("at most %d options are allowed, not %d", MaxFormOptions, len(f.Options))
+	case len(f.Options) > maxFormOptions:
+		return fmt.Errorf("at most %d options are allowed, not %d", maxFormOptions, len(f.Options))
 	case exceeds(f.MinLength, f.MaxLength), exceeds(f.MinItems, f.MaxItems), exceeds(f.Minimum, f.Maximum):
 		return errors.New("the minimum is greater than the maximum")
 	}

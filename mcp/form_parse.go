@@ -13,9 +13,9 @@ import (
 
 // Limits of a form. They protect the user and the memory of the client.
 const (
-	MaxFormBytes   = 256 << 10
-	MaxFormFields  = 100
-	MaxFormOptions = 1000
+	maxFormBytes   = 256 << 10
+	maxFormFields  = 100
+	maxFormOptions = 1000
 )
 
 // Keywords that a flat list of fields cannot have.
@@ -32,8 +32,8 @@ func ParseForm(schema json.RawMessage) (*Form, error) {
 	switch {
 	case len(schema) == 0:
 		return nil, errors.New("missing: a form needs a schema")
-	case len(schema) > MaxFormBytes:
-		return nil, fmt.Errorf("the schema of a form has %d bytes; at most %d are allowed", len(schema), MaxFormBytes)
+	case len(schema) > maxFormBytes:
+		return nil, fmt.Errorf("the schema of a form has %d bytes; at most %d are allowed", len(schema), maxFormBytes)
 	}
 	f := new(Form)
 	if err := Unmarshal(schema, f); err != nil {
@@ -73,8 +73,8 @@ func (f *Form) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	var form Form
 	index := make(map[string]int)
 	for m := rawjson.Object(w.Properties); m.Next(); {
-		if len(form.Fields) == MaxFormFields {
-			return refuse(dec, "properties", "a form has at most %d fields", MaxFormFields)
+		if len(form.Fields) == maxFormFields {
+			return refuse(dec, "properties", "a form has at most %d fields", maxFormFields)
 		}
 		field, err := readField(m.Value)
 		if err != nil {

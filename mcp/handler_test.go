@@ -170,24 +170,6 @@ func TestAskAll(t *testing.T) {
 	}
 }
 
-func TestRecovering(t *testing.T) {
-	bang := mcp.HandlerFunc(func(context.Context, *mcp.Call) (mcp.Result, error) { panic("secret") })
-	var told any
-	var stack []byte
-	h := mcp.Chain(bang, mcp.Recover(func(_ *mcp.Call, p any, s []byte) { told, stack = p, s }))
-	_, err := h.Serve(t.Context(), &mcp.Call{Method: "m"})
-	e, ok := errors.AsType[*mcp.Error](err)
-	if !ok || e.Code != mcp.CodeInternal || strings.Contains(e.Message, "secret") {
-		t.Errorf("the caller sees %v", err)
-	}
-	if told != "secret" || len(stack) == 0 {
-		t.Errorf("the report has %v and %d bytes of stack", told, len(stack))
-	}
-	if _, err := mcp.Recover(nil)(bang).Serve(t.Context(), &mcp.Call{}); err == nil {
-		t.Error("no error without a report")
-	}
-}
-
 func TestChainOrder(t *testing.T) {
 	var order []string
 	say := func(s string) mcp.Middleware {
@@ -217,13 +199,6 @@ func TestErrors(t *testing.T) {
 		data, _ := json.Marshal(err.Data)
 		if got := err.Error() + " " + string(data); got != want {
 			t.Errorf("got %s, want %s", got, want)
-		}
-	}
-	for m, want := range map[string][2]bool{
-		mcp.MethodToolsCall: {true, false}, mcp.MethodResourcesRead: {true, true}, mcp.MethodToolsList: {false, true}, mcp.MethodComplete: {false, false},
-	} {
-		if got := [2]bool{mcp.MayRequireInput(m), mcp.Cacheable(m)}; got != want {
-			t.Errorf("%s: may ask and is cacheable: %v", m, got)
 		}
 	}
 	var nobody *mcp.Principal

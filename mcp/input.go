@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"runtime/debug"
 	"slices"
 )
 
@@ -34,13 +33,13 @@ func HandleInput(h Handler, respond InputHandler, rounds int) Handler {
 		if err == nil { // fast path: keeps the stack small
 			return res, nil
 		}
-		return ContinueInput(ctx, h, c, err, respond, rounds)
+		return respond.Continue(ctx, h, c, err, rounds)
 	})
 }
 
-// ContinueInput does what [HandleInput] does for a call that h has served once
+// Continue does what [HandleInput] does for a call that h has served once
 // already and that failed with err.
-func ContinueInput(ctx context.Context, h Handler, c *Call, err error, respond InputHandler, rounds int) (Result, error) {
+func (respond InputHandler) Continue(ctx context.Context, h Handler, c *Call, err error, rounds int) (Result, error) {
 	if rounds <= 0 {
 		rounds = MaxRounds
 	}
@@ -126,23 +125,4 @@ func respondAll(ctx context.Context, c *Call, need *InputRequired, respond Input
 		next.InputResponses[key] = response
 	}
 	return next, nil, nil
-}
-
-// Recover returns middleware that turns a panic in a Handler into an internal
-// error of that call. It passes the recovered value and the stack to report,
-// which may be nil; the caller of the Handler does not see them.
-func Recover(report func(c *Call, panicked any, stack []byte)) Middleware {
-	return func(h Handler) Handler {
-		return HandlerFunc(func(ctx context.Context, c *Call) (res Result, err error) {
-			defer func() {
-				if p := recover(); p != nil {
-					if report != nil {
-						report(c, p, debug.Stack())
-					}
-					res, err = Result{}, Errorf(CodeInternal, "internal error while serving %s", c.Method)
-				}
-			}()
-			return h.Serve(ctx, c)
-		})
-	}
 }

@@ -114,16 +114,3 @@ func TestCallDecode(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
-
-func TestDiscovered(t *testing.T) {
-	d, err := mcp.DecodeDiscovery(mcp.Result{
-		Body:   json.RawMessage(`{"capabilities":{"tools":{}},"instructions":"i"}`),
-		Server: &mcp.Implementation{Name: "s"},
-	})
-	if err != nil || d.Capabilities.Tools == nil || d.Instructions != "i" || d.Server.Name != "s" {
-		t.Errorf("got %+v, %v", d, err)
-	}
-	if _, err := mcp.DecodeDiscovery(mcp.Result{Body: json.RawMessage(`{"capabilities":[]}`)}); err == nil || err.Error() != "result of server/discover: capabilities: expected an object, found an array" {
-		t.Errorf("got %v", err)
-	}
-}

@@ -17,11 +17,6 @@ const (
 	// ping; a connection to a server of that revision sends [MethodDiscover]
 	// instead.
 	MethodPing = "ping"
-
-	// MethodRevision returns the revision that a connection uses, as a
-	// [RevisionResult]. The connection itself serves it; it is never sent. A
-	// Handler that is not a connection returns [MethodNotFound].
-	MethodRevision = "tenon/revision"
 )
 
 // The methods of older revisions that package era handles: it never passes them
@@ -64,28 +59,20 @@ const (
 	NotificationRootsListChanged = "notifications/roots/list_changed"
 )
 
-// NotificationRelease is a notification with which a handler says that its call
-// takes long and that the client need not keep its connection open meanwhile. A
-// transport whose clients reconnect for the response closes the connection;
-// other transports ignore the notification. It is never sent to a client.
-const NotificationRelease = "tenon/release"
+// A Revision is a dated version of the protocol. It is for display: only
+// package era depends on it.
+type Revision string
 
-// MayRequireInput reports whether a call of this method may return an
-// [InputRequired] error.
-func MayRequireInput(method string) bool {
-	return method == MethodToolsCall || method == MethodPromptsGet || method == MethodResourcesRead
-}
+// The supported revisions.
+const (
+	Rev20241105 Revision = "2024-11-05"
+	Rev20250326 Revision = "2025-03-26"
+	Rev20250618 Revision = "2025-06-18"
+	Rev20251125 Revision = "2025-11-25"
+	Rev20260728 Revision = "2026-07-28"
+)
 
-// Cacheable reports whether results of this method carry a cache hint.
-func Cacheable(method string) bool {
-	switch method {
-	case MethodDiscover, MethodToolsList, MethodPromptsList, MethodResourcesList, MethodResourceTemplatesList, MethodResourcesRead:
-		return true
-	}
-	return false
-}
-
-// RevisionResult is the result of a [MethodRevision] call.
-type RevisionResult struct {
-	Revision Revision `json:"revision"`
+// Revisions returns the supported revisions, newest first.
+func Revisions() []Revision {
+	return []Revision{Rev20260728, Rev20251125, Rev20250618, Rev20250326, Rev20241105}
 }

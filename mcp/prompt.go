@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -16,7 +17,7 @@ type Prompt struct {
 }
 
 // DisplayName returns the title, or the name if there is no title.
-func (p *Prompt) DisplayName() string { return firstOf(p.Title, p.Name) }
+func (p *Prompt) DisplayName() string { return cmp.Or(p.Title, p.Name) }
 
 // A PromptArgument is a parameter of a prompt.
 type PromptArgument struct {

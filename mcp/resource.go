@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -20,7 +21,7 @@ type Resource struct {
 }
 
 // DisplayName returns the title, or the name if there is no title.
-func (r *Resource) DisplayName() string { return firstOf(r.Title, r.Name) }
+func (r *Resource) DisplayName() string { return cmp.Or(r.Title, r.Name) }
 
 // A ResourceTemplate describes all resources whose URIs match an RFC 6570
 // template.
@@ -37,7 +38,7 @@ type ResourceTemplate struct {
 }
 
 // DisplayName returns the title, or the name if there is no title.
-func (r *ResourceTemplate) DisplayName() string { return firstOf(r.Title, r.Name) }
+func (r *ResourceTemplate) DisplayName() string { return cmp.Or(r.Title, r.Name) }
 
 // ListResourcesResult is one page of a list of resources.
 type ListResourcesResult struct {

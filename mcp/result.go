@@ -20,8 +20,8 @@ type Result struct {
 	Type string
 
 	// Cache says for how long the result may be cached; the zero value means
-	// not at all. It applies only to methods for which [Cacheable] returns
-	// true.
+	// not at all. It applies only to lists, server/discover and
+	// resources/read.
 	Cache Cache
 
 	// Server is the name and version of the server, for display; nil means
@@ -46,3 +46,10 @@ const (
 	// ScopePublic results are the same for every caller.
 	ScopePublic CacheScope = "public"
 )
+
+// PageParams is the parameters of a call that lists items.
+type PageParams struct {
+	// Cursor is the NextCursor of the previous page; nil requests the first
+	// page. The empty string is a valid cursor.
+	Cursor *string `json:"cursor,omitzero"`
+}

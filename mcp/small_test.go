@@ -2,68 +2,11 @@ package mcp_test
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/tenon-mcp/tenon/mcp"
 )
-
-func TestMetaKeys(t *testing.T) {
-	tests := []struct {
-		key             string
-		valid, reserved bool
-	}{
-		{"a", true, false},
-		{"a-b_c.d", true, false},
-		{"com.example/a", true, false},
-		{"com.example/", true, false},
-		{"com.exa-mple2.x/a", true, false},
-		{"", false, false},
-		{"-a", false, false},
-		{"a_", false, false},
-		{"a b", false, false},
-		{"é", false, false},
-		{"/a", false, false},
-		{"com..x/a", false, false},
-		{"1com/a", false, false},
-		{"com-/a", false, false},
-		{"com_x/a", false, false},
-		{"a/b/c", false, false},
-		{"io.modelcontextprotocol/x", true, true},
-		{"dev.mcp/x", true, true},
-		{"org.modelcontextprotocol.api/x", true, true},
-		{"com.mcp.tools/", true, true},
-		{"com.example.mcp/x", true, false},
-		{"mcp/x", true, false},
-		{"progressToken", true, true},
-		{"traceparent", true, true},
-		{"tracestate", true, true},
-		{"baggage", true, true},
-		{mcp.MetaServerInfo, true, true},
-	}
-	for _, tt := range tests {
-		if got := mcp.ValidMetaKey(tt.key); got != tt.valid {
-			t.Errorf("%q valid: %v", tt.key, got)
-		}
-		if got := mcp.ReservedMetaKey(tt.key); got != tt.reserved {
-			t.Errorf("%q reserved: %v", tt.key, got)
-		}
-	}
-}
-
-func TestMetaValue(t *testing.T) {
-	m := mcp.Meta{"n": json.RawMessage(`5`), "s": json.RawMessage(`"x"`)}
-	if v, ok := mcp.MetaValue[int](m, "n"); !ok || v != 5 {
-		t.Error(v, ok)
-	}
-	if v, ok := mcp.MetaValue[int](m, "s"); ok || v != 0 {
-		t.Error("text was taken for a number:", v)
-	}
-	if _, ok := mcp.MetaValue[string](nil, "s"); ok {
-		t.Error("found in nothing")
-	}
-}
 
 // O22: an icon is fetched over https or is data, and nothing else.
 func TestIconCheck(t *testing.T) {
@@ -131,19 +74,6 @@ func TestLogLevels(t *testing.T) {
 	}
 }
 
-func TestCompletions(t *testing.T) {
-	all := make([]string, 250)
-	for i := range all {
-		all[i] = strconv.Itoa(i)
-	}
-	for _, n := range []int{0, 1, 100, 101, 250} {
-		c := mcp.Completions(all[:n])
-		if len(c.Values) != min(n, 100) || *c.Total != int64(n) || c.HasMore != (n > 100) {
-			t.Errorf("of %d: %d values, total %d, more %v", n, len(c.Values), *c.Total, c.HasMore)
-		}
-	}
-}
-
 func TestFilter(t *testing.T) {
 	all := mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true, ResourceSubscriptions: []string{"a", "b"}, Other: map[string]json.RawMessage{"taskIds": nil}}
 	parts := []mcp.SubscriptionFilter{
@@ -194,27 +124,6 @@ func TestDisplayNames(t *testing.T) {
 	} {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-}
-
-// A server that lists something wrong must not hide what is right.
-func TestDecodeEach(t *testing.T) {
-	good, bad := mcp.DecodeEach[mcp.Tool](json.RawMessage(`[null,{"name":"t","inputSchema":null},{"name":"ok","inputSchema":{"type":"object"}},5]`))
-	if len(good) != 1 || good[0].Name != "ok" {
-		t.Errorf("good: %+v", good)
-	}
-	want := []string{
-		`[0]: expected a value, found null`,
-		`[1]: inputSchema: expected an object, such as {"type":"object"}`,
-		`[3]: expected an object, found a number`,
-	}
-	if len(bad) != len(want) {
-		t.Fatalf("bad: %v", bad)
-	}
-	for i := range want {
-		if bad[i].Error() != want[i] {
-			t.Errorf("got %v, want %s", bad[i], want[i])
 		}
 	}
 }

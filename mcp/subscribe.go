@@ -96,3 +96,13 @@ func (f *SubscriptionFilter) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // UnmarshalJSON implements the interface of encoding/json.
 func (f *SubscriptionFilter) UnmarshalJSON(data []byte) error { return Unmarshal(data, f) }
+
+// ProgressParams is the parameters of a [NotificationProgress]. The progress
+// token is part of the envelope and therefore absent.
+type ProgressParams struct {
+	// Progress increases with every notification of a call.
+	Progress float64 `json:"progress"`
+	// Total is the final value of Progress; 0 means unknown.
+	Total   float64 `json:"total,omitzero"`
+	Message string  `json:"message,omitzero"`
+}

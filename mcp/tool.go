@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 
@@ -35,7 +36,7 @@ func (t *Tool) DisplayName() string {
 	if t.Annotations != nil {
 		old = t.Annotations.Title
 	}
-	return firstOf(t.Title, old, t.Name)
+	return cmp.Or(t.Title, old, t.Name)
 }
 
 // Check returns an error if no client can use the tool: it has no name, or its
@@ -81,17 +82,6 @@ func (t *Tool) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	}
 	*t = Tool(p)
 	return nil
-}
-
-// ValidToolName reports whether name follows the recommendation of the
-// specification: 1 to 128 letters, digits, dots, hyphens and underscores.
-func ValidToolName(name string) bool {
-	for i := range len(name) {
-		if c := name[i]; !isAlnum(c) && c != '_' && c != '-' && c != '.' {
-			return false
-		}
-	}
-	return 1 <= len(name) && len(name) <= 128
 }
 
 // ToolAnnotations are a server's hints about the effects of a tool. Clients

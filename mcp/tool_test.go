@@ -2,7 +2,6 @@ package mcp_test
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 
 	"github.com/tenon-mcp/tenon/mcp"
@@ -69,17 +68,6 @@ func TestToolCheck(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("got  %s\nwant %s", got, tt.want)
-		}
-	}
-}
-
-func TestValidToolName(t *testing.T) {
-	for name, want := range map[string]bool{
-		"a": true, "get_user.v2-X": true, strings.Repeat("a", 128): true,
-		"": false, strings.Repeat("a", 129): false, "a b": false, "a/b": false, "é": false, "a\x00": false,
-	} {
-		if got := mcp.ValidToolName(name); got != want {
-			t.Errorf("%q: %v", name, got)
 		}
 	}
 }

@@ -8,13 +8,14 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
 // A CompleteFunc returns the possible values of an argument, best first. value
 // is what the user has typed so far; others holds the arguments that already
 // have a value, or is nil if the client does not send them. Values beyond
-// [mcp.MaxCompletions] are dropped. A CompleteFunc cannot request input.
+// [protocol.MaxCompletions] are dropped. A CompleteFunc cannot request input.
 type CompleteFunc func(ctx context.Context, c *mcp.Call, value string, others map[string]string) ([]string, error)
 
 // completers holds the CompleteFuncs of one prompt or template, by argument.
@@ -129,7 +130,7 @@ func (s *Server) complete(ctx context.Context, c *mcp.Call) (mcp.Result, error) 
 	}
 	var res mcp.Result
 	if err == nil {
-		res, err = result(mcp.CompleteResult{Completion: mcp.Completions(values)})
+		res, err = result(mcp.CompleteResult{Completion: protocol.Completions(values)})
 	}
 	if err != nil {
 		return mcp.Result{}, s.failed(ctx, c, "completion of "+to.what, err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 )
@@ -90,7 +91,7 @@ func TestComplete(t *testing.T) {
 	if err := mcp.Unmarshal([]byte(ask(t, s, mcp.MethodComplete, `{"ref":`+tmpl+`,"argument":{"name":"y","value":""}}`)), &cut); err != nil {
 		t.Fatal(err)
 	}
-	if c := cut.Completion; len(c.Values) != mcp.MaxCompletions || c.Total == nil || *c.Total != 250 || !c.HasMore {
+	if c := cut.Completion; len(c.Values) != protocol.MaxCompletions || c.Total == nil || *c.Total != 250 || !c.HasMore {
 		t.Errorf("250 values became %d, of %v, more %t", len(c.Values), c.Total, c.HasMore)
 	}
 }

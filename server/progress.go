@@ -1,6 +1,9 @@
 package server
 
-import "github.com/tenon-mcp/tenon/mcp"
+import (
+	"github.com/tenon-mcp/tenon/internal/protocol"
+	"github.com/tenon-mcp/tenon/mcp"
+)
 
 // Progress sends a progress notification to the client of the call, if it asked
 // for them. done must increase from one notification to the next; others are
@@ -22,6 +25,6 @@ func increasing(c *mcp.Call) *mcp.Call {
 		return c
 	}
 	copied := *c
-	copied.OnNotification = mcp.IncreasingProgress(c.OnNotification)
+	copied.OnNotification = protocol.IncreasingProgress(c.OnNotification)
 	return &copied
 }

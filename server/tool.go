@@ -9,6 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/schema"
@@ -166,7 +167,7 @@ func (s *Server) AddRawTool(spec mcp.Tool, run RawToolFunc) error {
 	if err := s.addTool(&spec, t, run == nil); err != nil {
 		return err
 	}
-	if !known && !mcp.ValidToolName(spec.Name) {
+	if !known && !protocol.ValidToolName(spec.Name) {
 		s.log().Warn("some clients may reject the name of this tool; the specification recommends 1 to 128 letters, digits, dots, hyphens or underscores", "tool", spec.Name)
 	}
 	return nil
@@ -187,7 +188,7 @@ func checkRawName(name string) error {
 }
 
 func (s *Server) addTool(spec *mcp.Tool, t *tool, noFunc bool) error {
-	if t.typed && !mcp.ValidToolName(spec.Name) {
+	if t.typed && !protocol.ValidToolName(spec.Name) {
 		return fmt.Errorf("tool %q: a name must have 1 to 128 letters, digits, dots, hyphens or underscores (AddRawTool accepts others)", spec.Name)
 	}
 	if err := spec.Check(); err != nil {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/tenon-mcp/tenon/app/permit"
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/schema"
 )
@@ -67,7 +68,7 @@ func (x *examination) tool(t *mcp.Tool) {
 	switch {
 	case t.Name == "":
 		x.find(Error, "name", "", "a tool has no name", "")
-	case !mcp.ValidToolName(t.Name):
+	case !protocol.ValidToolName(t.Name):
 		x.find(Warning, "name", t.Name, "the name has characters that not every client takes", "Use 1 to 128 letters, digits, dots, hyphens and underscores.")
 	case len(t.Name) > longName:
 		x.find(Warning, "name", t.Name, fmt.Sprintf("the name has %d characters", len(t.Name)), "Models of several providers take at most 64, and hosts put the server's name before it.")

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -37,7 +38,7 @@ func (w *walker) look(place string, raw []byte, pointer string) {
 }
 
 func checkToolName(w *walker, raw []byte, pointer string) {
-	if name, ok := rawjson.String(raw); ok && !mcp.ValidToolName(name) {
+	if name, ok := rawjson.String(raw); ok && !protocol.ValidToolName(name) {
 		w.fault(ruleToolName, pointer, "not every client takes the name "+quote(name))
 	}
 }
@@ -77,7 +78,7 @@ func checkCompletions(w *walker, raw []byte, pointer string) {
 	for e := rawjson.Array(raw); e.Next(); {
 		n++
 	}
-	if n > mcp.MaxCompletions {
+	if n > protocol.MaxCompletions {
 		w.fault(ruleCompletion, pointer, "there are "+strconv.Itoa(n)+" values")
 	}
 }
@@ -101,9 +102,9 @@ func checkMetaKeys(w *walker, raw []byte, pointer string) {
 		key := string(m.Name)
 		at := pointer + "/" + rawjson.EscapePointer(key)
 		switch {
-		case !mcp.ValidMetaKey(key):
+		case !protocol.ValidMetaKey(key):
 			w.fault(ruleMetaKey, at, quote(key)+" does not have the form of a key")
-		case mcp.ReservedMetaKey(key) && !knownMeta(key):
+		case protocol.ReservedMetaKey(key) && !knownMeta(key):
 			w.fault(ruleMetaKey, at, quote(key)+" is reserved for the protocol, which has not given it a meaning")
 		}
 	}

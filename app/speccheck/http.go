@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -77,7 +78,7 @@ func checkMirror(m *Message, h http.Header, note func(rule, text string)) {
 	if member == "" || !ok {
 		return
 	}
-	if got, fine := mcp.DecodeHeader(h.Get(HeaderName)); !fine || got != want {
+	if got, fine := protocol.DecodeHeader(h.Get(HeaderName)); !fine || got != want {
 		note(ruleHTTPMirror, "the header Mcp-Name is "+quote(h.Get(HeaderName))+" and the "+member+" "+quote(want))
 	}
 }

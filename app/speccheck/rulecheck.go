@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/jsonrpc"
@@ -226,7 +227,7 @@ func (t *Conversation) checkInput(m *Message, o *Request) {
 	if !rawjson.EqualString(t.got.resultType, "input_required") {
 		return
 	}
-	if !mcp.MayRequireInput(m.Method) {
+	if !protocol.MayRequireInput(m.Method) {
 		t.report(m, ruleInputWhere, "/result/resultType", "%s may not be answered with input_required", m.Method)
 	}
 	asks := t.got.inputRequests

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/tenon-mcp/tenon/app/speccheck"
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -30,7 +31,7 @@ func Curl(m speccheck.Message, url string) string {
 	if m.Era == speccheck.EraModern {
 		lines = append(lines, header(speccheck.HeaderMethod, m.Method))
 		if name := mirrored(&m); name != "" {
-			lines = append(lines, header(speccheck.HeaderName, mcp.EncodeHeader(name)))
+			lines = append(lines, header(speccheck.HeaderName, protocol.EncodeHeader(name)))
 		}
 	}
 	if m.HTTP != nil {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -168,7 +169,7 @@ func (r *revision) result(dir Direction, msg map[string]any, requestMethod strin
 	switch kind, _ := dig(result, "resultType").(string); {
 	case r.first("InputRequiredResult") == "": // no result types in this revision
 	case kind == "input_required":
-		if !mcp.MayRequireInput(requestMethod) {
+		if !protocol.MayRequireInput(requestMethod) {
 			return fmt.Errorf("the result of %q must not ask for input", requestMethod)
 		}
 		return r.check("InputRequiredResult", result)

@@ -93,7 +93,7 @@ type Handler struct {
 
 	sessions  *sessions
 	hijacked  hijackedConns
-	listening sync.Map  // of *era.Subscription
+	listening sync.Map  // of *eraconn.Subscription
 	started   time.Time // what the times of keep-alive comments count from
 
 	open context.Context // ends with Shutdown
@@ -137,7 +137,7 @@ func NewHandler(h mcp.Handler, o *Options) (*Handler, error) {
 func (s *Handler) Shutdown() {
 	s.shut()
 	s.listening.Range(func(sub, _ any) bool {
-		sub.(*era.Subscription).Wake()
+		sub.(*eraconn.Subscription).Wake()
 		return true
 	})
 	s.sessions.close()

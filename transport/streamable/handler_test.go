@@ -85,7 +85,7 @@ func TestRelease(t *testing.T) {
 func testRelease(t *testing.T, takeOver bool) {
 	answer := make(chan bool, 1)
 	h := newHouse(t, tools{"release": func(ctx context.Context, c *mcp.Call) (string, error) {
-		c.Notify(mcp.Notification{Method: mcp.NotificationRelease})
+		c.Release()
 		select {
 		case <-answer:
 		case <-ctx.Done():

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -77,7 +78,7 @@ func checkRouting(h http.Header, m *jsonrpc.Message) error {
 	case !present:
 		return fmt.Errorf("the header %s is missing", httpheader.Name)
 	}
-	name, ok := mcp.DecodeHeader(raw)
+	name, ok := protocol.DecodeHeader(raw)
 	if !ok {
 		return fmt.Errorf("the header %s has an invalid encoding", httpheader.Name)
 	}
@@ -108,7 +109,7 @@ func paramHeaders(h http.Header, method string) (map[string]string, error) {
 		if len(values) != 1 {
 			return nil, fmt.Errorf("the header %s occurs %d times", name, len(values))
 		}
-		text, ok := mcp.DecodeHeader(values[0])
+		text, ok := protocol.DecodeHeader(values[0])
 		if !ok {
 			return nil, fmt.Errorf("the header %s has an invalid encoding", name)
 		}

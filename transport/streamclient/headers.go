@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/tenon-mcp/tenon/internal/eraconn"
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -50,12 +51,12 @@ func (l *link) repeat(h http.Header, m *jsonrpc.Message) error {
 	if version, ok := eraconn.NamedRevision(m); ok {
 		h[httpheader.Version] = []string{string(version)}
 	}
-	h[httpheader.Method] = []string{mcp.EncodeHeader(m.Method)}
+	h[httpheader.Method] = []string{protocol.EncodeHeader(m.Method)}
 	name, ok := rawjson.String(rawjson.Lookup(m.Params, httpheader.NameMember(m.Method)))
 	if !ok || httpheader.NameMember(m.Method) == "" {
 		return nil
 	}
-	h[httpheader.Name] = []string{mcp.EncodeHeader(name)}
+	h[httpheader.Name] = []string{protocol.EncodeHeader(name)}
 	if m.Method == mcp.MethodToolsCall {
 		return l.tools.repeat(h, name, rawjson.Lookup(m.Params, "arguments"))
 	}

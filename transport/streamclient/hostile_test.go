@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -77,7 +78,7 @@ func TestClientEncodesNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := f.of(mcp.MethodToolsCall)[0].header
-		if got, ok := mcp.DecodeHeader(h.Get("Mcp-Name")); !ok || got != name || h.Get("Mcp-Name") == name || h.Get("X-Evil") != "" {
+		if got, ok := protocol.DecodeHeader(h.Get("Mcp-Name")); !ok || got != name || h.Get("Mcp-Name") == name || h.Get("X-Evil") != "" {
 			t.Errorf("headers: %v", h)
 		}
 	})

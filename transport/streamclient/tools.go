@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/schema"
@@ -112,7 +113,7 @@ func (b *toolHeaders) repeat(h http.Header, tool string, args []byte) error {
 			return &mcp.Error{Code: mcp.CodeInvalidParams, Local: true, Message: fmt.Sprintf("call tool %s: %v", strconv.Quote(tool), err)}
 		}
 		if present {
-			h[http.CanonicalHeaderKey(httpheader.ParamPrefix+header.Name)] = []string{mcp.EncodeHeader(value)}
+			h[http.CanonicalHeaderKey(httpheader.ParamPrefix+header.Name)] = []string{protocol.EncodeHeader(value)}
 		}
 	}
 	return nil

@@ -104,7 +104,7 @@ func addNotificationTools(s *server.Server) {
 		return "Progress was reported.", nil
 	}, nil)
 	server.AddTool(s, "test_reconnection", "Closes the stream while it runs; the client reconnects for the result.", func(ctx context.Context, c *mcp.Call, _ nothing) (string, error) {
-		c.Notify(mcp.Notification{Method: mcp.NotificationRelease})
+		c.Release()
 		pause(ctx, 100*time.Millisecond)
 		return "Reconnection test completed successfully", nil
 	}, nil)

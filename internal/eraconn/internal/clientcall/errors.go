@@ -3,6 +3,7 @@ package clientcall
 import (
 	"errors"
 
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -52,6 +53,6 @@ func Invalid(method, reason string) *mcp.Error {
 
 // RevisionResult returns the result of a call for the revision of a connection.
 func RevisionResult(r mcp.Revision) (mcp.Result, error) {
-	body, err := mcp.Marshal(mcp.RevisionResult{Revision: r})
+	body, err := mcp.Marshal(protocol.RevisionResult{Revision: r})
 	return mcp.Result{Body: body}, err
 }

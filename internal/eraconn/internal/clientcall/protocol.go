@@ -1,15 +1,16 @@
 package clientcall
 
 import (
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
 // LegacyOnly reports whether only legacy revisions have a method, or none has it:
-// [mcp.MethodRevision] never leaves a process.
+// [protocol.MethodRevision] never leaves a process.
 func LegacyOnly(method string) bool {
 	switch method {
-	case mcp.MethodInitialize, mcp.MethodPing, mcp.MethodLoggingSetLevel, mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe, mcp.MethodRevision:
+	case mcp.MethodInitialize, mcp.MethodPing, mcp.MethodLoggingSetLevel, mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe, protocol.MethodRevision:
 		return true
 	}
 	return false

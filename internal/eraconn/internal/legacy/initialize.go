@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -95,7 +96,7 @@ func (s *Session) initialize(ctx context.Context, params json.RawMessage, p *mcp
 	if err != nil {
 		return nil, err
 	}
-	found, err := mcp.DecodeDiscovery(res)
+	found, err := protocol.DecodeDiscovery(res)
 	if err != nil {
 		return nil, err
 	}

@@ -123,10 +123,10 @@ func uriOnly(uri string) []byte {
 // Notification handles a notification of the server; origin is the id of the
 // call on whose stream it arrived, or 0 if unknown.
 func (p *Peer) Notification(m *jsonrpc.Message, origin int64) {
-	if m.Method == mcp.NotificationRelease {
+	note := mcp.Notification{Method: m.Method}
+	if note.IsRelease() {
 		return // internal to a process; no server sends it
 	}
-	note := mcp.Notification{Method: m.Method}
 	var token []byte
 	note.Params = rawjson.Cut(m.Params, func(name, value []byte) bool {
 		switch {

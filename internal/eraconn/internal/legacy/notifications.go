@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/tenon-mcp/tenon/internal/eraconn/internal/clientcall"
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -36,7 +37,7 @@ func (s *Session) pass(m *jsonrpc.Message) {
 	s.Later(func(ctx context.Context) {
 		var rev *revision
 		if rev, c.Caller = s.opener(ctx); rev != nil {
-			mcp.Recover(nil)(s.h).Serve(ctx, c) // a notification has no response
+			protocol.Recover(nil)(s.h).Serve(ctx, c) // a notification has no response
 		}
 	})
 }
@@ -131,7 +132,7 @@ func (s *Session) listen(caller mcp.Caller, f mcp.SubscriptionFilter) (stop func
 	if err != nil {
 		return nil, err
 	}
-	h, held := mcp.Recover(nil)(s.h), new(clientcall.Detached)
+	h, held := protocol.Recover(nil)(s.h), new(clientcall.Detached)
 	c := &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: params, Caller: caller, OnNotification: s.pushNotification, Detach: held.Add}
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -168,8 +169,11 @@ func refused(err error) bool {
 // pushNotification pushes a notification of a subscription to the client.
 func (s *Session) pushNotification(n mcp.Notification) {
 	switch n.Method {
-	case mcp.NotificationSubscriptionsAcknowledged, mcp.NotificationProgress, mcp.NotificationMessage, mcp.NotificationRelease:
+	case mcp.NotificationSubscriptionsAcknowledged, mcp.NotificationProgress, mcp.NotificationMessage:
 		return // not a change
+	}
+	if n.IsRelease() {
+		return
 	}
 	s.mu.Lock()
 	to := s.push

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/eraconn/internal/clientcall"
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -328,7 +329,7 @@ func (p *Peer) urlQuestions(c *mcp.Call, data json.RawMessage) *mcp.InputRequire
 	for e := rawjson.Array(rawjson.Lookup(data, "elicitations")); e.Next(); {
 		id, _ := rawjson.String(rawjson.Lookup(e.Value, "elicitationId"))
 		q := mcp.InputRequest{Method: mcp.MethodElicit, Params: liftInputRequest(&jsonrpc.Message{Params: e.Value})}
-		if !mcp.MayRequireInput(c.Method) || !p.canAnswer(c, q) {
+		if !protocol.MayRequireInput(c.Method) || !p.canAnswer(c, q) {
 			return nil
 		}
 		key := "url-" + id

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/tenon-mcp/tenon/internal/eraconn/internal/clientcall"
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -110,7 +111,7 @@ func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		return p.found, nil
 	case mcp.MethodSubscriptionsListen:
 		return p.listen(ctx, c)
-	case mcp.MethodRevision:
+	case protocol.MethodRevision:
 		return clientcall.RevisionResult(p.rev.name)
 	case mcp.MethodPing:
 		_, err := p.request(ctx, mcp.MethodPing, nil)
@@ -171,7 +172,7 @@ func (p *Peer) start(ctx context.Context, c *mcp.Call) (*carrier, error) {
 	k.Begin(id, c)
 	p.mu.Lock()
 	p.open[id] = &k.Open
-	if mcp.MayRequireInput(c.Method) {
+	if protocol.MayRequireInput(c.Method) {
 		k.asks = make(chan *inputRequest, maxAsks)
 		p.carries[id] = k
 	}
@@ -280,7 +281,7 @@ func (p *Peer) answer(c *mcp.Call, a jsonrpc.Response) (mcp.Result, error) {
 		case "resultType":
 			return true
 		case "ttlMs", "cacheScope": // some servers send these in every era
-			return mcp.Cacheable(c.Method)
+			return protocol.Cacheable(c.Method)
 		}
 		return false
 	})

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/tenon-mcp/tenon/internal/eraconn/internal/clientcall"
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -186,13 +187,13 @@ func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Prin
 	call.Caller = caller
 	least := caller.LogLevel
 	call.OnNotification = func(n mcp.Notification) {
-		switch n.Method {
-		case mcp.NotificationRelease:
+		if n.IsRelease() {
 			if rev.resumes {
 				back.Release()
 			}
 			return
-		case mcp.NotificationElicitationComplete:
+		}
+		if n.Method == mcp.NotificationElicitationComplete {
 			var ok bool
 			if n, ok = shown.complete(n); !ok {
 				return
@@ -203,22 +204,22 @@ func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Prin
 		}
 	}
 	if token != nil {
-		call.OnNotification = mcp.IncreasingProgress(call.OnNotification) // over all rounds, which are one call to the client
+		call.OnNotification = protocol.IncreasingProgress(call.OnNotification) // over all rounds, which are one call to the client
 	}
 	res, err := s.h.Serve(ctx, call)
 	if err != nil && s.stateless {
 		mcp.Abandon(err)
 		return nil, refuseInput(err)
 	}
-	if err != nil && mcp.MayRequireInput(m.Method) {
-		res, err = mcp.ContinueInput(ctx, s.h, call, err, func(ctx context.Context, c *mcp.Call, key string, q mcp.InputRequest) (json.RawMessage, error) {
+	if err != nil && protocol.MayRequireInput(m.Method) {
+		res, err = mcp.InputHandler(func(ctx context.Context, c *mcp.Call, key string, q mcp.InputRequest) (json.RawMessage, error) {
 			params, err := project(rev, c, q)
 			if err != nil {
 				return nil, err
 			}
 			shown.asked(key, params)
 			return ask(ctx, q.Method, params, back)
-		}, 0)
+		}).Continue(ctx, s.h, call, err, 0)
 	}
 	if err != nil {
 		mcp.Abandon(err) // of a method that may not require input

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -53,7 +54,7 @@ func (s *Session) Restore(ctx context.Context, raw json.RawMessage, p *mcp.Princ
 	if err != nil {
 		return err
 	}
-	found, err := mcp.DecodeDiscovery(res)
+	found, err := protocol.DecodeDiscovery(res)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/eraconn/internal/clientcall"
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -122,7 +123,7 @@ func (s *Server) introduce(e *envelope, r *request) error {
 
 // recall restores the state and input responses of earlier rounds.
 func (s *Server) recall(e *envelope, c *mcp.Call) error {
-	if !mcp.MayRequireInput(c.Method) {
+	if !protocol.MayRequireInput(c.Method) {
 		return nil
 	}
 	if e.state != nil {

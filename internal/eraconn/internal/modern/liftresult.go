@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/eraconn/internal/clientcall"
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -50,7 +51,7 @@ func (p *Peer) liftResult(c *mcp.Call, raw []byte) (mcp.Result, error) {
 			res.Meta[name] = o.Value
 		}
 	}
-	if mcp.Cacheable(c.Method) {
+	if protocol.Cacheable(c.Method) {
 		res.Cache = e.cache()
 	}
 	return res, nil
@@ -65,16 +66,16 @@ func (e *reply) take(method string, name, value []byte) bool {
 		e.meta = value
 	case keyTTL:
 		e.ttl = value
-		return mcp.Cacheable(method)
+		return protocol.Cacheable(method)
 	case keyScope:
 		e.scope = value
-		return mcp.Cacheable(method)
+		return protocol.Cacheable(method)
 	case keyInputRequests:
 		e.inputRequests = value
-		return mcp.MayRequireInput(method)
+		return protocol.MayRequireInput(method)
 	case keyState:
 		e.state = value
-		return mcp.MayRequireInput(method)
+		return protocol.MayRequireInput(method)
 	case keyVersions:
 		return method == mcp.MethodDiscover
 	default:
@@ -102,7 +103,7 @@ func (e *reply) cache() mcp.Cache {
 // liftNeed reads an input_required result. Input requests must be covered by the
 // caller's capabilities.
 func (p *Peer) liftNeed(c *mcp.Call, e *reply) error {
-	if !mcp.MayRequireInput(c.Method) {
+	if !protocol.MayRequireInput(c.Method) {
 		return clientcall.Invalid(c.Method, "this method may not return input_required")
 	}
 	if e.inputRequests == nil && e.state == nil {

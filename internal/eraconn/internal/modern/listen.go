@@ -54,7 +54,7 @@ func (s *Subscription) onNotification(notify func(clientcall.Notification)) func
 		switch {
 		case s.held.Any():
 			s.put(n)
-		case isChange(n.Method):
+		case isChange(n):
 			notify(clientcall.Outgoing(n, func(dst []byte) []byte { return s.Append(dst, n) }))
 		}
 	}
@@ -62,7 +62,7 @@ func (s *Subscription) onNotification(notify func(clientcall.Notification)) func
 
 // put queues a notification.
 func (s *Subscription) put(n mcp.Notification) {
-	if isChange(n.Method) {
+	if isChange(n) {
 		s.queue.Put(clientcall.Item(n))
 	}
 }
@@ -71,12 +71,8 @@ func (s *Subscription) put(n mcp.Notification) {
 func (s *Subscription) Wake() { s.queue.Wake() }
 
 // isChange reports whether a notification is for subscriptions.
-func isChange(note string) bool {
-	switch note {
-	case mcp.NotificationProgress, mcp.NotificationMessage, mcp.NotificationRelease:
-		return false
-	}
-	return true
+func isChange(n mcp.Notification) bool {
+	return n.Method != mcp.NotificationProgress && n.Method != mcp.NotificationMessage && !n.IsRelease()
 }
 
 // Ready returns a channel that has a token when notifications wait, and after

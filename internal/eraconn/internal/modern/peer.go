@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tenon-mcp/tenon/internal/eraconn/internal/clientcall"
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -49,7 +50,7 @@ func (p *Peer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	case mcp.MethodPing:
 		_, err := p.Probe(ctx)
 		return mcp.Result{}, err
-	case mcp.MethodRevision:
+	case protocol.MethodRevision:
 		return clientcall.RevisionResult(Revision)
 	}
 	if err := c.Refusal(); err != nil { // inputResponses hold no errors, and the server does not wait
@@ -164,10 +165,10 @@ func (p *Peer) readResponse(c *mcp.Call, a jsonrpc.Response) (mcp.Result, error)
 // origin is the id of the call on whose stream it arrived, or 0. The profile gets
 // a notification that belongs to no call, unless no call can have requested it.
 func (p *Peer) Notification(m *jsonrpc.Message, origin int64) {
-	if m.Method == mcp.NotificationRelease {
+	note := mcp.Notification{Method: m.Method}
+	if note.IsRelease() {
 		return // internal to a process; no server sends it
 	}
-	note := mcp.Notification{Method: m.Method}
 	var token, subscription []byte
 	note.Params = rawjson.Cut(m.Params, func(name, value []byte) bool {
 		switch string(name) {

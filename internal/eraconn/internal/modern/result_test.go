@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -53,11 +54,11 @@ func TestResultsRoundTrip(t *testing.T) {
 		}
 		if r.IntN(4) == 0 {
 			res.Type, stamped.Type = "task", "task"
-		} else if mcp.Cacheable(method) {
+		} else if protocol.Cacheable(method) {
 			res.Cache = mcp.Cache{TTL: time.Duration(r.IntN(1000)) * time.Millisecond, Scope: mcp.ScopePrivate}
 			stamped.Cache = res.Cache
 		}
-		if mcp.Cacheable(method) && res.Cache.Scope == "" {
+		if protocol.Cacheable(method) && res.Cache.Scope == "" {
 			res.Cache.Scope = mcp.ScopePrivate
 		}
 		out := s.appendResult(nil, &request{id: []byte("5"), call: mcp.Call{Method: method}, res: stamped})

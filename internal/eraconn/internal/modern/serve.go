@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tenon-mcp/tenon/internal/eraconn/internal/clientcall"
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -67,7 +68,7 @@ func (s *Server) Notified(ctx context.Context, m *jsonrpc.Message, p *mcp.Princi
 		return
 	}
 	r.call.IsNotification, r.call.Progress = true, false
-	mcp.Recover(nil)(s.h).Serve(ctx, &r.call) // a notification has no response
+	protocol.Recover(nil)(s.h).Serve(ctx, &r.call) // a notification has no response
 }
 
 // call serves a request with the Handler.
@@ -122,7 +123,7 @@ func (r *request) checkBody() error {
 // wants reports whether the client has requested such notifications.
 func (r *request) wants(n mcp.Notification) bool {
 	if r.call.Method == mcp.MethodSubscriptionsListen {
-		return isChange(n.Method)
+		return isChange(n)
 	}
 	switch n.Method {
 	case mcp.NotificationProgress:
@@ -130,15 +131,13 @@ func (r *request) wants(n mcp.Notification) bool {
 	case mcp.NotificationMessage:
 		level, _ := rawjson.String(rawjson.Lookup(n.Params, "level"))
 		return mcp.LogLevel(level).AtLeast(r.call.Caller.LogLevel)
-	case mcp.NotificationRelease, mcp.NotificationElicitationComplete:
-		return false // not of this revision
 	}
-	return true
+	return n.Method != mcp.NotificationElicitationComplete && !n.IsRelease() // not of this revision
 }
 
 // ask returns the input_required response, or, with asks false, an error.
 func (s *Server) ask(r *request, need *mcp.InputRequired, server *mcp.Implementation) (a clientcall.Response, asks bool) {
-	if !mcp.MayRequireInput(r.call.Method) {
+	if !protocol.MayRequireInput(r.call.Method) {
 		return failed(r.id, mcp.Errorf(mcp.CodeInternal, "%s cannot ask for input", r.call.Method)), false
 	}
 	for _, q := range need.Requests {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/tenon-mcp/tenon/internal/eraconn/internal/clientcall"
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -28,7 +29,7 @@ func (s *Server) splitResult(dst []byte, r *request, whole bool) (out []byte, at
 	if method == mcp.MethodDiscover {
 		dst = append(dst, `,"`+keyVersions+`":["`+string(Revision)+`"]`...)
 	}
-	if mcp.Cacheable(method) && res.Type == "" {
+	if protocol.Cacheable(method) && res.Type == "" {
 		dst = appendCache(dst, res.Cache)
 	}
 	if body = rawjson.Inside(res.Body); len(body) > 0 {

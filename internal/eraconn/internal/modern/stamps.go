@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync/atomic"
 
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -57,7 +58,7 @@ func (s *stamps) request(c *mcp.Call, id int64) ([]byte, error) {
 	if in := rawjson.Inside(c.Params); len(in) > 0 {
 		dst = append(jsonrpc.AppendRaw(dst, in), ',')
 	}
-	if mcp.MayRequireInput(c.Method) {
+	if protocol.MayRequireInput(c.Method) {
 		dst = appendInputResponses(dst, c)
 	}
 	m := metaWriter{dst: append(dst, `"`+keyMeta+`":`...)}

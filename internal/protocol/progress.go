@@ -1,44 +1,35 @@
-package mcp
+package protocol
 
 import (
 	"strconv"
 	"sync"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
+	"github.com/tenon-mcp/tenon/mcp"
 )
-
-// ProgressParams is the parameters of a [NotificationProgress]. The progress
-// token is part of the envelope and therefore absent.
-type ProgressParams struct {
-	// Progress increases with every notification of a call.
-	Progress float64 `json:"progress"`
-	// Total is the final value of Progress; 0 means unknown.
-	Total   float64 `json:"total,omitzero"`
-	Message string  `json:"message,omitzero"`
-}
 
 // IncreasingProgress returns a function that passes notifications on to next,
 // but drops progress that does not increase, as the protocol requires. It is
 // safe for concurrent use: while next is running, only the latest progress
 // waits.
-func IncreasingProgress(next func(Notification)) func(Notification) {
+func IncreasingProgress(next func(mcp.Notification)) func(mcp.Notification) {
 	r := &increasingProgress{next: next}
 	return r.notify
 }
 
 // increasingProgress tracks the progress of one call.
 type increasingProgress struct {
-	next func(Notification)
+	next func(mcp.Notification)
 
 	mu         sync.Mutex
 	last       float64
 	started    bool
-	delivering bool          // a goroutine is calling next
-	waiting    *Notification // the notification to deliver next
+	delivering bool              // a goroutine is calling next
+	waiting    *mcp.Notification // the notification to deliver next
 }
 
-func (r *increasingProgress) notify(n Notification) {
-	if n.Method != NotificationProgress {
+func (r *increasingProgress) notify(n mcp.Notification) {
+	if n.Method != mcp.NotificationProgress {
 		r.next(n)
 		return
 	}
@@ -65,7 +56,7 @@ func (r *increasingProgress) notify(n Notification) {
 }
 
 // pass calls next without holding the lock.
-func (r *increasingProgress) pass(n Notification) {
+func (r *increasingProgress) pass(n mcp.Notification) {
 	r.mu.Unlock()
 	defer r.mu.Lock()
 	r.next(n)
