@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/eraconn/internal/clientcall"
 	"github.com/tenon-mcp/tenon/internal/eraconn/internal/legacy"
 	"github.com/tenon-mcp/tenon/internal/eraconn/internal/modern"
+	"github.com/tenon-mcp/tenon/internal/timeoutpause"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -167,3 +169,37 @@ func (c *Conn) Modern() bool { return c.revision == modern.Revision }
 // Close gives up calls that wait for an input response and reports no more
 // warnings. The caller closes the link.
 func (c *Conn) Close() { c.receiver.close() }
+
+// A timeoutError ends the context of a connection attempt that took too long.
+type timeoutError struct{}
+
+func (timeoutError) Error() string { return "the server did not answer in time" }
+func (timeoutError) Unwrap() error { return context.DeadlineExceeded }
+
+var errTimeout error = timeoutError{}
+
+// withPausableTimeout returns a context that ends after limit. The timeout
+// stops while a person is asked, as for a login, which may take minutes, and
+// starts from zero afterwards.
+func withPausableTimeout(parent context.Context, limit time.Duration) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(parent)
+	timer := time.AfterFunc(limit, func() { cancel(errTimeout) })
+	var mu sync.Mutex
+	holding := 0
+	ctx = timeoutpause.With(ctx, func(n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		if holding += n; holding > 0 {
+			timer.Stop()
+		} else {
+			timer.Reset(limit)
+		}
+	})
+	return ctx, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		holding = 1 << 30 // a later release does not restart the timer
+		timer.Stop()
+		cancel(context.Canceled)
+	}
+}

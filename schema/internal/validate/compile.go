@@ -1,3 +1,15 @@
+// Package validate validates JSON values against JSON Schemas. Package schema
+// is its public interface.
+//
+// A document, a schema or a value, is parsed once into a flat list of items
+// (tape.go). [Compile] builds nodes from the items of a schema: keywords.go
+// checks each keyword, refs.go resolves references at the end. [Schema.Check]
+// applies nodes to the items of a value, first only to find out whether it is
+// valid (check.go and apply.go), and if it is not, again to report why
+// (report.go).
+//
+// The package does nothing at program start and never fetches anything. Work
+// that an attacker could make expensive is counted in steps.
 package validate
 
 import (
@@ -193,3 +205,62 @@ func (c *compiler) within(at int32, home *resource, depth int, steps ...crumb) *
 
 // text formats a value of the schema for an error.
 func (c *compiler) text(i int32) string { return valueText(place{c.doc, i}) }
+
+// A dialect is an edition of JSON Schema. Later ones are greater.
+type dialect int8
+
+const (
+	unknown dialect = iota
+	draft4
+	draft6
+	draft7
+	draft2019
+	draft2020
+)
+
+// dialectOf parses the URI of a $schema. The schemes http and https are
+// equivalent, and an empty fragment is ignored.
+func dialectOf(uri string) dialect {
+	name, ok := strings.CutPrefix(strings.TrimSuffix(uri, "#"), "https://")
+	if !ok {
+		name = strings.TrimPrefix(name, "http://")
+	}
+	switch name {
+	case "json-schema.org/schema", "json-schema.org/draft/2020-12/schema":
+		return draft2020
+	case "json-schema.org/draft/2019-09/schema":
+		return draft2019
+	case "json-schema.org/draft-07/schema":
+		return draft7
+	case "json-schema.org/draft-06/schema":
+		return draft6
+	case "json-schema.org/draft-04/schema":
+		return draft4
+	}
+	return unknown
+}
+
+// knows reports whether a dialect has a keyword; others are annotations. All
+// have "dependencies", which newer ones keep for old schemas.
+func (d dialect) knows(keyword []byte) bool {
+	switch string(keyword) {
+	case "const", "contains", "propertyNames", "examples":
+		return d >= draft6
+	case "if", "then", "else", "$comment", "readOnly", "writeOnly", "contentEncoding", "contentMediaType":
+		return d >= draft7
+	case "$defs", "$anchor", "dependentRequired", "dependentSchemas", "minContains", "maxContains",
+		"unevaluatedItems", "unevaluatedProperties", "deprecated", "contentSchema", "$vocabulary":
+		return d >= draft2019
+	case "prefixItems", "$dynamicRef", "$dynamicAnchor":
+		return d >= draft2020
+	case "$recursiveRef", "$recursiveAnchor":
+		return d == draft2019
+	case "additionalItems":
+		return d <= draft2019
+	case "id":
+		return d == draft4
+	case "$id":
+		return d != draft4
+	}
+	return true
+}

@@ -5,7 +5,10 @@ package words
 
 import (
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 )
@@ -46,4 +49,40 @@ func cut(text string, most int) string {
 		return strings.ToValidUTF8(text[:most], "") + "…"
 	}
 	return text
+}
+
+// Path puts two parts of a path together: "a" and "b[2]" are "a.b[2]".
+func Path(step, rest string) string {
+	if step == "" || rest == "" || rest[0] == '[' {
+		return step + rest
+	}
+	return step + "." + rest
+}
+
+// Index writes the number of an element as a step of a path.
+func Index(i int) string { return fmt.Sprintf("[%d]", i) }
+
+// Member writes a property name as a step of a path: as it is if it reads
+// well there, else quoted and cut to a bearable length.
+func Member(name string) string {
+	plain := name != "" && len(name) <= 64
+	for i := 0; plain && i < len(name); i++ {
+		c := name[i]
+		plain = c == '_' || c == '-' || c == '$' || c >= utf8.RuneSelf ||
+			c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+	}
+	if plain {
+		return name
+	}
+	return "[" + Quote(name) + "]"
+}
+
+// AppendFloat writes a float as the shortest JSON number that reads back as
+// the same float.
+func AppendFloat(dst []byte, v float64, bits int) []byte {
+	form := byte('f')
+	if size := math.Abs(v); size != 0 && (size < 1e-6 || size >= 1e21) {
+		form = 'e'
+	}
+	return strconv.AppendFloat(dst, v, form, -1, bits)
 }

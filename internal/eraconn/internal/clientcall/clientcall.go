@@ -5,6 +5,7 @@ package clientcall
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/tenon-mcp/tenon/internal/notifyqueue"
 	"github.com/tenon-mcp/tenon/jsonrpc"
@@ -106,3 +107,129 @@ func Outgoing(n mcp.Notification, appendTo func(dst []byte) []byte) Notification
 // A Notification is a message on its way to a client that is no response. Its
 // Value appends it.
 type Notification = notifyqueue.Message
+
+// Listeners returns the open calls that want a notification which does not say
+// whose it is, if all of them belong to one principal. Otherwise it returns none,
+// so that no principal receives the notifications of another.
+func Listeners(open map[int64]*Open, wants func(*mcp.Call) bool) (all []*Open) {
+	for _, o := range open {
+		if !wants(o.Call) {
+			continue
+		}
+		if len(all) > 0 && all[0].Call.Caller.Principal.Key() != o.Call.Caller.Principal.Key() {
+			return nil
+		}
+		all = append(all, o)
+	}
+	return all
+}
+
+// PutAll puts a notification into all of them and reports whether there are any.
+func PutAll(to []*Open, n mcp.Notification) bool {
+	for _, o := range to {
+		o.Put(n)
+	}
+	return len(to) > 0
+}
+
+// Detached holds a subscription that its Handler has left open. Its Add is the
+// [mcp.Call].Detach of the call.
+type Detached struct {
+	mu       sync.Mutex
+	stops    []func()
+	any      bool // Add was called
+	finished bool // Stop was called
+}
+
+// Add takes what ends the subscription, or a part of it. After Stop it calls
+// stop at once.
+func (d *Detached) Add(stop func()) {
+	d.mu.Lock()
+	over := d.finished
+	d.any = true
+	if !over {
+		d.stops = append(d.stops, stop)
+	}
+	d.mu.Unlock()
+	if over {
+		stop()
+	}
+}
+
+// Any reports whether the Handler has detached.
+func (d *Detached) Any() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.any
+}
+
+// Stop ends the subscription. It may be called more than once.
+func (d *Detached) Stop() {
+	d.mu.Lock()
+	stops := d.stops
+	d.stops, d.finished = nil, true
+	d.mu.Unlock()
+	for _, stop := range stops {
+		stop()
+	}
+}
+
+// maxInbox is how many notifications of a client may wait to be served.
+const maxInbox = 256
+
+// An Inbox serves the notifications of one client one at a time, in order, so
+// that their reader does not wait. When 256 wait, further ones are dropped: a
+// notification has no response.
+type Inbox struct {
+	mu      sync.Mutex
+	waiting []func(ctx context.Context)
+	running bool
+	closed  bool
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+	serving sync.WaitGroup
+}
+
+// Put has serve called, unless the Inbox is full or closed.
+func (b *Inbox) Put(serve func(ctx context.Context)) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed || len(b.waiting) >= maxInbox {
+		return
+	}
+	if b.cancel == nil {
+		b.ctx, b.cancel = context.WithCancel(context.Background())
+	}
+	b.waiting = append(b.waiting, serve)
+	if !b.running {
+		b.running = true
+		b.serving.Go(b.run)
+	}
+}
+
+// run serves what waits and ends when nothing does.
+func (b *Inbox) run() {
+	for {
+		b.mu.Lock()
+		if len(b.waiting) == 0 || b.closed {
+			b.waiting, b.running = nil, false
+			b.mu.Unlock()
+			return
+		}
+		serve := b.waiting[0]
+		b.waiting = b.waiting[1:]
+		b.mu.Unlock()
+		serve(b.ctx)
+	}
+}
+
+// Close drops what waits and waits for what is being served.
+func (b *Inbox) Close() {
+	b.mu.Lock()
+	b.closed = true
+	if b.cancel != nil {
+		b.cancel()
+	}
+	b.mu.Unlock()
+	b.serving.Wait()
+}
