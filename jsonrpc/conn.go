@@ -24,14 +24,6 @@ type Handler interface {
 	Notification(ctx context.Context, c *Conn, m *Message)
 }
 
-// An Arrival is a Handler that is told the order in which requests are
-// received.
-type Arrival interface {
-	// Arrived is called for each request before it is served, in the order of
-	// the stream, including notifications. It must not block.
-	Arrived(m *Message)
-}
-
 // ConnOptions configures a Conn; nil means the defaults.
 type ConnOptions struct {
 	// MaxServing is the maximum number of requests that are served at the same
@@ -46,6 +38,11 @@ type ConnOptions struct {
 	// saves a goroutine if senders may wait for a slow reader. Otherwise no
 	// sender blocks in a write longer than its context.
 	WriteInline bool
+
+	// Arrived is called for each request before it is served, in the order of
+	// the stream, between the notifications. It must not block. Nil means no
+	// call.
+	Arrived func(m *Message)
 
 	// Batch returns nil if batches are allowed now, or the error to send. A nil
 	// Batch rejects all batches.
@@ -84,8 +81,6 @@ type Conn struct {
 	stream Stream
 	handle Handler
 	opts   ConnOptions
-
-	arrived Arrival // the Handler, if it is an Arrival
 
 	seq  atomic.Int64
 	done chan struct{} // closed when reading has ended
@@ -126,7 +121,6 @@ func (e *ClosedError) Unwrap() error { return e.Cause }
 func NewConn(s Stream, h Handler, o *ConnOptions) *Conn {
 	c := &Conn{stream: s, handle: h, done: make(chan struct{})}
 	c.workers.work = c.work
-	c.arrived, _ = h.(Arrival)
 	if o != nil {
 		c.opts = *o
 	}

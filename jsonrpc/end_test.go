@@ -208,13 +208,11 @@ type ordered struct {
 	came []string
 }
 
-func (o *ordered) Arrived(m *Message) { o.came = append(o.came, m.Method) }
-
 func TestArrivalIsInTheOrderOfTheWire(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		o := &ordered{}
 		o.notice = func(_ context.Context, _ *Conn, m *Message) { o.came = append(o.came, m.Method) }
-		r := newRig(t, o, &ConnOptions{Batch: func() error { return nil }})
+		r := newRig(t, o, &ConnOptions{Batch: func() error { return nil }, Arrived: func(m *Message) { o.came = append(o.came, m.Method) }})
 		r.send(ask(1, "a"), `{"jsonrpc":"2.0","method":"b"}`, ask(2, "c"), `[`+ask(3, "d")+`,{"jsonrpc":"2.0","method":"e"},`+ask(4, "f")+`]`)
 		r.take()
 		if got := strings.Join(o.came, ""); got != "abcdef" {

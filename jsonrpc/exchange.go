@@ -119,8 +119,8 @@ func (c *Conn) admit(ctx context.Context, m *Message, b *batch) (*Exchange, *Err
 // start queues an admitted request, to be dispatched with those that arrive
 // together with it.
 func (c *Conn) start(x *Exchange) {
-	if c.arrived != nil {
-		c.arrived.Arrived(&x.Message)
+	if c.opts.Arrived != nil {
+		c.opts.Arrived(&x.Message)
 	}
 	c.received.put(x)
 }

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
 )
@@ -88,13 +89,4 @@ func (p *Plan[T]) Check(data []byte) error {
 }
 
 // trim removes white space from both ends.
-func trim(data []byte) []byte {
-	isSpace := func(b byte) bool { return b == ' ' || b == '\n' || b == '\r' || b == '\t' }
-	for len(data) > 0 && isSpace(data[0]) {
-		data = data[1:]
-	}
-	for len(data) > 0 && isSpace(data[len(data)-1]) {
-		data = data[:len(data)-1]
-	}
-	return data
-}
+func trim(data []byte) []byte { return bytes.Trim(data, " \n\r\t") }

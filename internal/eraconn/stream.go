@@ -28,6 +28,7 @@ func (s *Server) ServeStream(ctx context.Context, stream jsonrpc.Stream, who *mc
 		MaxServing:       s.opts.MaxServing,
 		Grace:            s.opts.Grace,
 		Linger:           s.opts.Linger,
+		Arrived:          p.arrived,
 		Batch:            func() error { return p.session.Batches() },
 	}
 	conn := jsonrpc.NewConn(stream, p, o)
@@ -44,9 +45,9 @@ type pipe struct {
 	client  string         // key for counting subscriptions
 }
 
-// Arrived tells the session that an initialize request has arrived: a client may
+// arrived tells the session that an initialize request has arrived: a client may
 // send further requests before the response to it.
-func (p *pipe) Arrived(m *jsonrpc.Message) {
+func (p *pipe) arrived(m *jsonrpc.Message) {
 	if legacy.Begins(m) && !p.server.opts.ModernOnly && !modern.Opens(m) {
 		p.session.Arrived()
 	}
