@@ -16,12 +16,12 @@ import (
 
 const module = "github.com/tenon-mcp/tenon/"
 
-// A floor says what a package may stand on, beside the standard library and the
-// tool drawer under the ground floor (internal/rawjson, internal/uritemplate),
-// and why not on more.
-type floor struct {
+// An importRule says what a package may import besides the standard library and
+// the helpers that every package may import (internal/rawjson,
+// internal/textclip), and why no more.
+type importRule struct {
 	on     []string // packages of this module; a trailing /* means all below
-	extern []string // modules of others
+	extern []string // other modules
 	why    string
 }
 
@@ -32,11 +32,10 @@ const (
 	keyring   = "github.com/zalando/go-keyring"
 )
 
-// floors lists them bottom-up. A package that is not listed stands nowhere, and
-// the test says so.
-var floors = map[string]floor{
-	"internal/rawjson":     {why: "it reads bytes, and everything else stands on it"},
-	"internal/textclip":    {why: "a text is shortened in the same way everywhere"},
+// importRules lists the rules bottom-up. Every package needs one.
+var importRules = map[string]importRule{
+	"internal/rawjson":     {why: "it parses bytes; every other package may use it"},
+	"internal/textclip":    {why: "every package shortens text in the same way"},
 	"internal/uritemplate": {why: "a URI template is an RFC of its own and knows no protocol"},
 
 	"internal/stack":       {why: "a goroutine is a goroutine, whatever it serves"},
@@ -53,7 +52,7 @@ var floors = map[string]floor{
 
 	"auth/tokens":         {on: []string{"internal/safefile"}, why: "a place for secrets knows neither what they are nor where they come from"},
 	"auth/tokens/keyring": {on: []string{"auth/tokens"}, extern: []string{keyring}, why: "only who asks for the keyring carries the libraries that talk to it"},
-	"auth/fetch":          {extern: []string{jsonv2}, why: "whoever fetches from an address that a stranger chose uses this, whatever for"},
+	"auth/fetch":          {extern: []string{jsonv2}, why: "every fetch from an address that a peer chose uses it"},
 	"auth/protect":        {on: []string{"auth/fetch", "mcp"}, extern: []string{jsonv2, jose}, why: "it wraps any http.Handler; of mcp it needs the type Principal alone, because that is what transports pass on"},
 	"auth/login":          {on: []string{"auth/fetch", "auth/tokens", "internal/timeoutpause"}, extern: []string{jsonv2, jose}, why: "a login is useful to any HTTP client; of MCP it knows the metadata documents and no type"},
 
@@ -67,12 +66,12 @@ var floors = map[string]floor{
 	"client": {on: []string{"internal/notifyqueue", "internal/protocol", "mcp", "schema", "internal/timeoutpause"}, why: "a client knows Handlers, so a server in memory and one far away are the same to it"},
 
 	"transport/internal/httpguard":  {on: []string{"mcp"}, why: "requests are checked before a message is decoded"},
-	"transport/httpsse":             {on: []string{"mcp", "jsonrpc", "era", "internal/eraconn", "sse", "transport/internal/*"}, why: "deprecated: nothing may stand on it but the roof, so that it can be taken down"},
+	"transport/httpsse":             {on: []string{"mcp", "jsonrpc", "era", "internal/eraconn", "sse", "transport/internal/*"}, why: "deprecated: only cmd/tenon and app/connect import it, so that it can be removed"},
 	"transport/internal/httpheader": {on: []string{"mcp"}, why: "the HTTP transports use the same header names and compare origins in the same way"},
 	"transport/streamable":          {on: []string{"internal/notifyqueue", "internal/stack", "internal/protocol", "mcp", "jsonrpc", "era", "internal/eraconn", "sse", "transport/internal/*"}, why: "a transport never sees features, and the server never imports the client"},
-	"transport/streamclient":        {on: []string{"internal/protocol", "mcp", "jsonrpc", "era", "internal/eraconn", "sse", "schema", "transport/internal/httpheader"}, why: "a transport never sees features; x-mcp-header is a rule of HTTP that stands in a tool's inputSchema, so the client needs package schema"},
+	"transport/streamclient":        {on: []string{"internal/protocol", "mcp", "jsonrpc", "era", "internal/eraconn", "sse", "schema", "transport/internal/httpheader"}, why: "a transport never sees features; x-mcp-header is a rule of HTTP inside a tool's inputSchema, so the client needs package schema"},
 	"transport/stdio":               {on: []string{"mcp", "jsonrpc", "era", "internal/eraconn", "internal/restart"}, why: "a transport never sees features"},
-	"transport/socket":              {on: []string{"jsonrpc"}, why: "it brings streams; what is said on them is for whoever takes them"},
+	"transport/socket":              {on: []string{"jsonrpc"}, why: "it provides streams and does not know what they carry"},
 
 	"mcptest": {on: []string{"mcp", "jsonrpc", "era"}, why: "it tests any Handler, not only ours"},
 
@@ -93,7 +92,7 @@ var floors = map[string]floor{
 	"internal/bm25":         {on: []string{"internal/typo"}, extern: []string{"golang.org/x/text"}, why: "finding documents by words is useful to servers and hosts alike, and knows neither"},
 	"internal/safefile":     {extern: []string{"golang.org/x/sys"}, why: "a file is written whole or not at all, whatever is in it"},
 
-	"internal/typeahead": {extern: []string{"golang.org/x/sys"}, why: "it drops what was typed before a question, whoever asks"},
+	"internal/typeahead": {extern: []string{"golang.org/x/sys"}, why: "it discards input typed before a question and does not know the question"},
 
 	"app/config":    {on: []string{"internal/redact", "internal/safefile", "internal/typo", "internal/visible"}, why: "a list of servers is read and approved before anything is opened, so it knows no protocol"},
 	"app/speccheck": {on: []string{"internal/protocol", "mcp", "jsonrpc", "internal/eraconn", "internal/visible"}, why: "it checks messages of any connection, so it knows messages and eras, and neither features nor transports"},
@@ -101,7 +100,7 @@ var floors = map[string]floor{
 	"app/recording": {on: []string{"mcp", "jsonrpc", "app/speccheck", "app/wirelog", "internal/redact", "internal/visible"}, why: "it writes and replays frames, so it knows neither features nor transports"},
 
 	"app/show":      {on: []string{"mcp", "internal/visible"}, extern: []string{jsonv2}, why: "it turns values of the protocol into text and reaches no server"},
-	"app/args":      {on: []string{"mcp"}, why: "words become arguments by a schema, whoever typed them"},
+	"app/args":      {on: []string{"mcp"}, why: "it turns words into arguments by a schema, wherever they come from"},
 	"app/form":      {on: []string{"mcp", "internal/typeahead", "internal/visible"}, extern: []string{"golang.org/x/term"}, why: "a form on lines of text knows neither who asks nor where the lines are"},
 	"app/doctor":    {on: []string{"internal/protocol", "mcp", "schema", "client", "app/*", "internal/visible"}, why: "it judges a server by what was seen of it"},
 	"app/connect":   {on: []string{"mcp", "jsonrpc", "era", "internal/eraconn", "client", "transport/*", "auth/*", "app/config", "internal/restart", "internal/timeoutpause", "internal/redact", "internal/visible"}, why: "the only place of the host that knows how a server is reached"},
@@ -112,8 +111,8 @@ var floors = map[string]floor{
 	"app/workspace": {on: []string{"mcp", "auth/tokens", "app/*", "internal/redact", "internal/safefile"}, why: "it puts the host together and moves its files, and adds nothing to it"},
 	"app/sample":    {extern: []string{"modernc.org/sqlite"}, why: "something to look at, for those who have nothing yet"},
 	"app/repl":      {on: []string{"mcp", "client", "app/args", "app/form", "app/speccheck", "app/wirelog", "internal/redact", "internal/safefile", "internal/typeahead", "internal/visible"}, extern: []string{"golang.org/x/term"}, why: "a prompt for one server; the commands that it runs are given to it"},
-	"app/term":      {on: []string{"mcp", "client", "app/*", "internal/redact", "internal/typeahead", "internal/visible"}, extern: []string{"charm.land/bubbletea/v2", "charm.land/lipgloss/v2", "github.com/charmbracelet/x/ansi", "golang.org/x/term"}, why: "a face over events; it does not know the other face"},
-	"app/web":       {on: []string{"mcp", "client", "app/*", "internal/visible", "internal/version"}, why: "a face over events; it does not know the other face"},
+	"app/term":      {on: []string{"mcp", "client", "app/*", "internal/redact", "internal/typeahead", "internal/visible"}, extern: []string{"charm.land/bubbletea/v2", "charm.land/lipgloss/v2", "github.com/charmbracelet/x/ansi", "golang.org/x/term"}, why: "a user interface over events; it does not know the other one"},
+	"app/web":       {on: []string{"mcp", "client", "app/*", "internal/visible", "internal/version"}, why: "a user interface over events; it does not know the other one"},
 
 	"app/llm":                     {why: "a conversation with a model knows neither MCP nor any provider"},
 	"app/llm/internal/toolschema": {extern: []string{jsonv2}, why: "it changes a schema into what a provider takes, and knows no provider"},
@@ -125,7 +124,7 @@ var floors = map[string]floor{
 	"app/llm/keyword":             {on: []string{"app/llm", "mcp", "internal/bm25"}, extern: []string{jsonv2}, why: "what answers without a model needs nothing but words"},
 	"app/llm/llmtest":             {on: []string{"app/llm", "sse"}, extern: []string{jsonv2}, why: "test support: a provider that knows the wires from their documentation, not from our code"},
 
-	"cmd/tenon":            {on: []string{"*"}, extern: []string{"*"}, why: "the roof: the only place that knows everything"},
+	"cmd/tenon":            {on: []string{"*"}, extern: []string{"*"}, why: "flags and wiring: the only package that may import everything"},
 	"builtin":              {on: []string{"server", "builtin/*"}, why: "the list of them, for programs that have all"},
 	"builtin/notes":        {on: []string{"mcp", "server", "schema", "internal/bm25", "internal/safefile"}, extern: []string{"github.com/fsnotify/fsnotify", "golang.org/x/text"}, why: "a builtin server that searches, writes and watches files"},
 	"builtin/fs":           {on: []string{"mcp", "server", "internal/safefile"}, extern: []string{"github.com/fsnotify/fsnotify", "golang.org/x/text", "golang.org/x/sys"}, why: "a builtin server that watches files, compares names in every Unicode form, and renames without replacing"},
@@ -168,49 +167,49 @@ func packages(t *testing.T) []listed {
 	}
 }
 
-// Who may import whom: down only, and for a reason.
-func TestFloors(t *testing.T) {
+// Packages import only what their rule allows.
+func TestImports(t *testing.T) {
 	for _, p := range packages(t) {
-		room := strings.TrimPrefix(p.ImportPath, module)
-		if room+"/" == module {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		if name+"/" == module {
 			continue // this file
 		}
-		f, ok := findFloor(room)
+		r, ok := findRule(name)
 		if !ok {
-			t.Errorf("%s stands on no floor: add it to the table and say what it may stand on", room)
+			t.Errorf("%s has no rule: add one to importRules, with what it may import and why", name)
 			continue
 		}
 		for _, imp := range p.Imports {
 			own, ours := strings.CutPrefix(imp, module)
 			switch {
-			case ours && !allowed(f.on, own) && own != "internal/rawjson" && own != "internal/textclip" && !(own == "internal/uritemplate" && room == "server"):
-				t.Errorf("%s may not import %s: %s", room, own, f.why)
-			case !ours && strings.Contains(strings.SplitN(imp, "/", 2)[0], ".") && !allowedModule(f.extern, imp):
-				t.Errorf("%s may not import %s: %s", room, imp, f.why)
+			case ours && !allowed(r.on, own) && own != "internal/rawjson" && own != "internal/textclip" && !(own == "internal/uritemplate" && name == "server"):
+				t.Errorf("%s may not import %s: %s", name, own, r.why)
+			case !ours && strings.Contains(strings.SplitN(imp, "/", 2)[0], ".") && !allowedModule(r.extern, imp):
+				t.Errorf("%s may not import %s: %s", name, imp, r.why)
 			}
 		}
 	}
 }
 
-func findFloor(room string) (floor, bool) {
-	if f, ok := floors[room]; ok {
-		return f, true
+func findRule(name string) (importRule, bool) {
+	if r, ok := importRules[name]; ok {
+		return r, true
 	}
-	for name, f := range floors {
-		if ok, _ := path.Match(name, room); ok {
-			return f, true
+	for pattern, r := range importRules {
+		if ok, _ := path.Match(pattern, name); ok {
+			return r, true
 		}
-		if below, ok := strings.CutSuffix(name, "/*"); ok && strings.HasPrefix(room, below+"/") {
-			return f, true
+		if below, ok := strings.CutSuffix(pattern, "/*"); ok && strings.HasPrefix(name, below+"/") {
+			return r, true
 		}
 	}
-	return floor{}, false
+	return importRule{}, false
 }
 
-func allowed(patterns []string, room string) bool {
+func allowed(patterns []string, name string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
 		below, all := strings.CutSuffix(p, "*")
-		return p == room || all && strings.HasPrefix(room, below)
+		return p == name || all && strings.HasPrefix(name, below)
 	})
 }
 
@@ -218,9 +217,9 @@ func allowedModule(modules []string, imp string) bool {
 	return slices.ContainsFunc(modules, func(m string) bool { return m == "*" || imp == m || strings.HasPrefix(imp, m+"/") })
 }
 
-// A revision is decided by at the door and nowhere else: a date written in any
-// other place is a decision waiting to be made.
-func TestRevisionsStayBehindTheDoor(t *testing.T) {
+// Only the codecs distinguish revisions: a date in any other package would be a
+// second place to change when there is a new one.
+func TestOnlyCodecsNameRevisions(t *testing.T) {
 	date := regexp.MustCompile(`"(2024-11-05|2025-03-26|2025-06-18|2025-11-25|2026-07-28)"|\bRev20\d{6}\b`)
 	eachSource(t, func(name, text string) {
 		if strings.HasPrefix(name, "internal/eraconn/") || strings.HasPrefix(name, "mcptest/") || name == "mcp/method.go" {
@@ -228,7 +227,7 @@ func TestRevisionsStayBehindTheDoor(t *testing.T) {
 		}
 		for i, line := range strings.Split(text, "\n") {
 			if date.MatchString(line) && !strings.HasPrefix(strings.TrimSpace(line), "//") {
-				t.Errorf("%s:%d names a revision: ask the door", name, i+1)
+				t.Errorf("%s:%d names a revision: leave that to internal/eraconn", name, i+1)
 			}
 		}
 	})
@@ -240,12 +239,12 @@ func TestForeignJSONIsReadStrictly(t *testing.T) {
 	loose := regexp.MustCompile(`\bjson\.(Unmarshal|NewDecoder)\(`)
 	fine := map[string]string{
 		"internal/eraconn/internal/modern/seal.go": "it reads what it has sealed itself",
-		"server/once.go":           "it reads what it has written itself; the door has sealed it",
+		"server/once.go":           "it reads what it has written itself, and the codec has sealed",
 		"app/audit/head.go":        "it reads what it has written itself",
 		"app/audit/lines.go":       "it reads what it has written itself, and checks it by its hash",
 		"app/audit/record.go":      "it reads what it has written itself a moment before",
 		"app/store/store.go":       "it reads what it has written itself",
-		"app/recording/relay.go":   "it reads what another Tenon of the same person has written",
+		"app/recording/relay.go":   "it reads what another Tenon of the same user has written",
 		"app/host/schema.go":       "it was read strictly before; it only changes texts in it",
 		"app/permit/definition.go": "both definitions were read strictly before; it only compares them",
 	}
@@ -258,8 +257,8 @@ func TestForeignJSONIsReadStrictly(t *testing.T) {
 	})
 }
 
-// eachSource gives every Go file of the module that is not a test.
-func eachSource(t *testing.T, see func(name, text string)) {
+// eachSource calls visit with every Go file of the module that is not a test.
+func eachSource(t *testing.T, visit func(name, text string)) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -281,7 +280,7 @@ func eachSource(t *testing.T, see func(name, text string)) {
 		if err != nil {
 			return err
 		}
-		see(filepath.ToSlash(name), string(text))
+		visit(filepath.ToSlash(name), string(text))
 		return nil
 	})
 	if err != nil {
@@ -289,8 +288,8 @@ func eachSource(t *testing.T, see func(name, text string)) {
 	}
 }
 
-// Whoever writes a server or a client over stdio gets the standard library and
-// at most three small modules.
+// A server or a client over stdio links the standard library and at most three
+// small modules.
 func TestServersHaveFewDependencies(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "-f", "{{if .Module}}{{.Module.Path}}{{end}}", "./server", "./client", "./transport/stdio").Output()
 	if err != nil {
@@ -333,11 +332,11 @@ func TestServersOverStdioHaveNoNetwork(t *testing.T) {
 // Test support stays in tests.
 func TestTestSupportStaysInTests(t *testing.T) {
 	for _, p := range packages(t) {
-		room := strings.TrimPrefix(p.ImportPath, module)
+		name := strings.TrimPrefix(p.ImportPath, module)
 		for _, imp := range p.Imports {
 			own, ours := strings.CutPrefix(imp, module)
-			if ours && slices.Contains(testSupport, own) && !slices.Contains(testSupport, room) && !strings.HasPrefix(room, "examples/") {
-				t.Errorf("%s imports %s outside its tests", room, own)
+			if ours && slices.Contains(testSupport, own) && !slices.Contains(testSupport, name) && !strings.HasPrefix(name, "examples/") {
+				t.Errorf("%s imports %s outside its tests", name, own)
 			}
 		}
 	}
