@@ -40,6 +40,9 @@ type Child struct {
 	done    chan struct{} // closed when the program and its group have ended and err is set
 	err     error
 
+	readOnce sync.Once
+	allRead  chan struct{} // closed when a Read has returned the end of stdout
+
 	reading   sync.Mutex // held by the goroutine that reads stdout
 	closeOnce sync.Once
 }

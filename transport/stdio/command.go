@@ -94,6 +94,7 @@ func (c *Command) start() (*Child, error) {
 		gone:    make(chan struct{}),
 		drained: make(chan struct{}),
 		done:    make(chan struct{}),
+		allRead: make(chan struct{}),
 	}
 	limit := cmp.Or(max(c.FrameLimit, 0), 64<<20)
 	child.stream = jsonrpc.Lines((*wire)(child), (*wire)(child), child, limit)

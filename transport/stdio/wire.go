@@ -28,6 +28,7 @@ func (w *wire) Read(p []byte) (int, error) {
 	if err == nil {
 		return n, nil
 	}
+	w.readOnce.Do(func() { close(w.allRead) })
 	if err == io.EOF || w.closing.Load() || w.exited.Load() {
 		err = w.end(io.EOF)
 	}
@@ -35,11 +36,16 @@ func (w *wire) Read(p []byte) (int, error) {
 }
 
 // Write writes to standard input of the program. It blocks while the program does
-// not read, until Close or the end of the program.
+// not read, until Close or the end of the program. It fails only after everything
+// that the program has written before its end was read, which may say why it
+// ended.
 func (w *wire) Write(p []byte) (int, error) {
 	n, err := w.stdin.Write(p)
 	if err != nil {
 		err = w.end(fmt.Errorf("write to server %q: %w", w.name, err))
+		if w.exited.Load() && !w.closing.Load() {
+			wait(w.allRead, exitWait)
+		}
 	}
 	return n, err
 }
