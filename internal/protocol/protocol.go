@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime/debug"
+	"strings"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -16,6 +17,10 @@ import (
 // [RevisionResult]. The connection itself serves it; it is never sent. A Handler
 // that is not a connection returns [mcp.MethodNotFound].
 const MethodRevision = "tenon/revision"
+
+// IsPrivate reports whether a method, such as [MethodRevision], is one that never
+// leaves a process. Peers must not call it.
+func IsPrivate(method string) bool { return strings.HasPrefix(method, "tenon/") }
 
 // MayRequireInput reports whether a call of this method may return an
 // [mcp.InputRequired] error.

@@ -6,14 +6,14 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// LegacyOnly reports whether only legacy revisions have a method, or none has it:
-// [protocol.MethodRevision] never leaves a process.
+// LegacyOnly reports whether only legacy revisions have a method, or none has it
+// because it is private.
 func LegacyOnly(method string) bool {
 	switch method {
-	case mcp.MethodInitialize, mcp.MethodPing, mcp.MethodLoggingSetLevel, mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe, protocol.MethodRevision:
+	case mcp.MethodInitialize, mcp.MethodPing, mcp.MethodLoggingSetLevel, mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe:
 		return true
 	}
-	return false
+	return protocol.IsPrivate(method)
 }
 
 // ModernOnly reports whether no legacy revision has a method.

@@ -175,7 +175,7 @@ func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Prin
 	case mcp.MethodResourcesUnsubscribe:
 		return nil, s.unsubscribe(m.Params)
 	}
-	if clientcall.ModernOnly(m.Method) {
+	if clientcall.ModernOnly(m.Method) || protocol.IsPrivate(m.Method) {
 		return nil, mcp.MethodNotFound(m.Method)
 	}
 	one := new(struct { // one allocation for both
