@@ -100,7 +100,7 @@ func TestCommandLineWithEverything(t *testing.T) {
 		c := newTerminal(t)
 		c.everything(server.url)
 		c.run(0, "", []string{"auth", "status", server.url}, "no login required")
-		c.run(0, "", []string{"auth", "logout", server.url}, "err:Logged out")
+		c.run(0, "", []string{"auth", "logout", server.url}, "err:not logged in")
 	})
 }
 

@@ -134,7 +134,7 @@ var fsCalls = []fsCall{
 	{"search_files", `{"path":"ROOT","pattern":"sub/**/c.md"}`, "", ""},
 	{"search_files", `{"path":"ROOT/sub","pattern":"**/c.md"}`, "", ""},
 	{"search_files", `{"path":"ROOT","pattern":"**/nothing"}`, "", ""},
-	{"search_files", `{"path":"ROOT","pattern":"nothing"}`, "hint", "No matches found\n[Only names right below"},
+	{"search_files", `{"path":"ROOT","pattern":"nothing"}`, "hint", "No matches found\n[Only names directly in"},
 	{"get_file_info", `{"path":"ROOT/a.txt"}`, "dates", "size: 49\ncreated: 20"},
 	{"get_file_info", `{"path":"ROOT/sub"}`, "dates", "isDirectory: true\nisFile: false\npermissions: 755"},
 
@@ -158,7 +158,7 @@ var fsCalls = []fsCall{
 	{"write_file", `{"path":"ROOT/link-in/new3.txt","content":"through a link"}`, "", ""},
 	{"write_file", `{"path":"/tmp/../etc/x","content":""}`, "", ""},
 	{"write_file", `{"path":"ROOT/a\\b","content":""}`, "backslash", "contains a backslash"},
-	{"write_file", `{"path":"ROOT/.mcp.json","content":"{}"}`, "sensitive", "only if the server is configured to"},
+	{"write_file", `{"path":"ROOT/.mcp.json","content":"{}"}`, "sensitive", "the server needs the setting AllowSensitive"},
 	{"write_file", `{"path":"ROOT/x/y/z.txt","content":"deep"}`, "parents", "Successfully wrote to ROOT/x/y/z.txt"},
 	{"write_file", `{"path":"ROOT/new.txt","content":"again\n"}`, "ask", `call again with "confirm": true`},
 	{"create_directory", `{"path":"ROOT/d/e/f"}`, "", ""},
