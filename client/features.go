@@ -64,7 +64,7 @@ func (c *Client) GetPrompt(ctx context.Context, name string, args map[string]str
 }
 
 // Complete returns possible values of an argument of a prompt or resource
-// template. Values beyond [protocol.MaxCompletions] are dropped.
+// template. Values after the first 100 are dropped.
 func (c *Client) Complete(ctx context.Context, p mcp.CompleteParams) (*mcp.Completion, error) {
 	params, err := mcp.Marshal(p)
 	if err != nil {

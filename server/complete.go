@@ -14,8 +14,8 @@ import (
 
 // A CompleteFunc returns the possible values of an argument, best first. value
 // is what the user has typed so far; others holds the arguments that already
-// have a value, or is nil if the client does not send them. Values beyond
-// [protocol.MaxCompletions] are dropped. A CompleteFunc cannot request input.
+// have a value, or is nil if the client does not send them. Values after the
+// first 100 are dropped. A CompleteFunc cannot request input.
 type CompleteFunc func(ctx context.Context, c *mcp.Call, value string, others map[string]string) ([]string, error)
 
 // completers holds the CompleteFuncs of one prompt or template, by argument.

@@ -42,8 +42,8 @@ func (e *StatusError) Error() string {
 	return text
 }
 
-// NotModern reports whether a modern server would not send this status. It
-// implements [eraconn.NotModern].
+// NotModern reports whether a server of the newest revision would not send this
+// status, so that the client tries an older one.
 func (e *StatusError) NotModern() bool {
 	switch e.Status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired,
