@@ -70,7 +70,7 @@ func TestPersonSaysNo(t *testing.T) {
 	if !ok || refusal.Code != "access_denied" {
 		t.Fatalf("dial: %v", err)
 	}
-	if v := bob.seen(t, 1)[0]; !strings.Contains(v.end, "did not work") {
+	if v := bob.seen(t, 1)[0]; !strings.Contains(v.end, "Login failed") {
 		t.Errorf("at the end the browser shows %q", v.end)
 	}
 }
