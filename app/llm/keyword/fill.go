@@ -22,8 +22,8 @@ type property struct {
 	required bool
 }
 
-// maxWord is the longest name or value in bytes that is looked for in a sentence;
-// it bounds the size of regular expressions.
+// maxWord is the maximum length in bytes of a name or value that is searched for
+// in a sentence. It bounds the size of regular expressions.
 const maxWord = 200
 
 // properties returns the arguments in a schema in order.

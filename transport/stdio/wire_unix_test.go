@@ -1,8 +1,9 @@
+//go:build unix
+
 package stdio
 
 import (
 	"context"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -12,9 +13,6 @@ import (
 // What a program writes before it ends is read although a write to it fails
 // first: it may say why the program ended.
 func TestLastOutputIsReadBeforeAWriteFails(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("needs sh")
-	}
 	for range 30 {
 		lines := make(chan string, 10)
 		c := &Command{Path: "/bin/sh", Args: []string{"-c", "exec 0<&-; echo 'no token'; exit 3"},
