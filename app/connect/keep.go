@@ -226,7 +226,7 @@ func (e *UnavailableError) text() string {
 	text := fmt.Sprintf("server %s is %s", e.State.Server, e.State.Phase)
 	switch {
 	case e.State.Phase == Failed:
-		text = fmt.Sprintf("server %s cannot be used", e.State.Server)
+		text = fmt.Sprintf("connect to %q", e.State.Server)
 	case e.State.Usable():
 		text = fmt.Sprintf("server %s is being stopped", e.State.Server)
 	}

@@ -104,7 +104,7 @@ func TestNeverAnswers(t *testing.T) {
 		t.Errorf("the state is %+v", st)
 	}
 	var unavailable *UnavailableError
-	if err := mute.Wait(t.Context()); !errors.As(err, &unavailable) || !strings.Contains(err.Error(), "server x cannot be used") {
+	if err := mute.Wait(t.Context()); !errors.As(err, &unavailable) || !strings.Contains(err.Error(), "connect to \"x\"") {
 		t.Errorf("a call fails with %v", err)
 	}
 }
