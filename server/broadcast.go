@@ -125,7 +125,7 @@ func (n *broadcaster) announced() {
 // subscribe opens the subscription that c requests. If the caller can detach
 // it, the caller gets the function that ends it before the first notification;
 // otherwise the caller of subscribe receives from its queue.
-func (s *Server) subscribe(c *mcp.Call) (*subscription, error) {
+func (s *Server) subscribe(ctx context.Context, c *mcp.Call) (*subscription, error) {
 	var in mcp.ListenParams
 	if err := c.Decode(&in); err != nil {
 		return nil, err
@@ -140,11 +140,16 @@ func (s *Server) subscribe(c *mcp.Call) (*subscription, error) {
 		return nil, mcp.InvalidParams("resourceSubscriptions: %d resources; at most %d are allowed", n, maxWatched)
 	}
 	honoured := s.honoured(&c.Caller, in.Notifications)
+	sub := newSubscription(c, &honoured)
+	var starts []func() (stop func())
+	var err error
+	if honoured.Other, starts, err = s.extensions.subscribe(ctx, c, in.Notifications.Other, sub.put); err != nil {
+		return nil, err
+	}
 	ack, err := mcp.Marshal(mcp.SubscriptionsAcknowledgedParams{Notifications: honoured})
 	if err != nil {
 		return nil, err
 	}
-	sub := newSubscription(c, &honoured)
 	if c.Detach != nil {
 		c.Detach(func() { s.changes.drop(sub) })
 	} else {
@@ -156,6 +161,7 @@ func (s *Server) subscribe(c *mcp.Call) (*subscription, error) {
 	if deliver {
 		sub.queue.Deliver(sub.onNotification)
 	}
+	sub.start(starts)
 	return sub, nil
 }
 
@@ -180,7 +186,7 @@ func (s *Server) honoured(c *mcp.Caller, f mcp.SubscriptionFilter) mcp.Subscript
 // listen serves subscriptions/listen. It blocks until its context ends, unless
 // the caller can detach the subscription.
 func (s *Server) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
-	sub, err := s.subscribe(c)
+	sub, err := s.subscribe(ctx, c)
 	if err != nil || c.Detach != nil {
 		return mcp.Result{}, err
 	}
@@ -210,6 +216,10 @@ type subscription struct {
 
 	onNotification func(mcp.Notification)
 	queue          notifyqueue.Queue[mcp.Notification]
+
+	mu    sync.Mutex
+	stops []func() // end the parts that extensions serve
+	ended bool
 }
 
 // newSubscription returns a subscription for the call. It does not retain the
@@ -247,13 +257,44 @@ func (n *broadcaster) drop(sub *subscription) {
 	delete(n.subs, sub)
 	n.mu.Unlock()
 	sub.queue.Close()
+	sub.end()
 }
 
-// notify queues a change and delivers it, unless another goroutine does.
-func (s *subscription) notify(n mcp.Notification) {
-	if !s.wants(n.Method) {
-		return
+// start begins the parts that extensions serve.
+func (s *subscription) start(starts []func() (stop func())) {
+	for _, start := range starts {
+		stop := start()
+		s.mu.Lock()
+		ended := s.ended
+		if !ended {
+			s.stops = append(s.stops, stop)
+		}
+		s.mu.Unlock()
+		if ended {
+			stop()
+		}
 	}
+}
+
+func (s *subscription) end() {
+	s.mu.Lock()
+	stops := s.stops
+	s.stops, s.ended = nil, true
+	s.mu.Unlock()
+	for _, stop := range stops {
+		stop()
+	}
+}
+
+// notify queues a change that the client subscribed to.
+func (s *subscription) notify(n mcp.Notification) {
+	if s.wants(n.Method) {
+		s.put(n)
+	}
+}
+
+// put queues a notification and delivers it, unless another goroutine does.
+func (s *subscription) put(n mcp.Notification) {
 	if s.queue.Put(notifyqueue.Item[mcp.Notification]{Kind: notifyqueue.Change, Key: n.Method + " " + string(n.Params), Size: len(n.Params), Value: n}) {
 		s.queue.Deliver(s.onNotification)
 	}

@@ -80,13 +80,14 @@ type Server struct {
 	opts    Options
 	handler mcp.Handler // serve, wrapped in the middleware
 
-	tools     registry[tool]
-	resources registry[resource]
-	templates registry[template]
-	prompts   registry[prompt]
-	changes   broadcaster
-	notified  notified
-	closing   closing
+	tools      registry[tool]
+	resources  registry[resource]
+	templates  registry[template]
+	prompts    registry[prompt]
+	changes    broadcaster
+	notified   notified
+	extensions extensions
+	closing    closing
 }
 
 // New returns a Server without features.
@@ -218,6 +219,9 @@ func (s *Server) serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	case mcp.MethodSubscriptionsListen:
 		return s.listen(ctx, c)
 	}
+	if f := s.extensions.method(c.Method); f != nil {
+		return f(ctx, own(c))
+	}
 	return mcp.Result{}, mcp.MethodNotFound(c.Method)
 }
 
@@ -260,6 +264,7 @@ func (s *Server) shared(c mcp.Cache) mcp.Cache {
 // offers returns the capabilities, including those of features added so far.
 func (s *Server) offers() mcp.ServerCapabilities {
 	o := s.opts.Capabilities
+	o.Extensions = s.extensions.declared(o.Extensions)
 	if s.tools.used() && o.Tools == nil {
 		o.Tools = &mcp.ListCapability{ListChanged: true}
 	}

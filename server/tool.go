@@ -25,6 +25,11 @@ type ToolOptions struct {
 	Annotations *mcp.ToolAnnotations
 	Icons       []mcp.Icon
 	Meta        mcp.Meta
+	// Execution is declared to clients of revisions that have it.
+	Execution *mcp.ToolExecution
+	// Middleware wraps the calls of this tool; extensions use it. It is inside
+	// of [Options.Middleware], and the first one sees a call first.
+	Middleware []mcp.Middleware
 }
 
 // ReadOnly returns the annotations of a tool that modifies nothing.
@@ -46,6 +51,7 @@ type tool struct {
 	typed   bool            // its schemas are derived from Go types and need no check
 	headers []schema.Header // arguments that HTTP clients repeat in headers
 	run     func(ctx context.Context, c *mcp.Call, args json.RawMessage) (mcp.Result, error)
+	wrapped mcp.Handler // run in the tool's middleware; nil without any
 }
 
 // AddTool adds a tool with arguments of type In and output of type Out, or
@@ -93,6 +99,10 @@ func AddTool[In, Out any](s *Server, name, description string, run func(ctx cont
 		body, err := out(&v.out)
 		return s.output(name, body, err)
 	}}
+	if o != nil {
+		spec.Execution = o.Execution
+		t.wrap(s, name, o.Middleware)
+	}
 	if err := s.addTool(spec, t, run == nil); err != nil {
 		panic(err.Error())
 	}
@@ -214,7 +224,7 @@ func (s *Server) addTool(spec *mcp.Tool, t *tool, noFunc bool) error {
 // line returns the list entry of a tool. It encodes common typed tools by hand,
 // which makes starting with a thousand tools fast.
 func (t *tool) line(spec *mcp.Tool) (json.RawMessage, error) {
-	if !t.typed || spec.Annotations != nil || spec.Icons != nil || spec.Meta != nil {
+	if !t.typed || spec.Annotations != nil || spec.Execution != nil || spec.Icons != nil || spec.Meta != nil {
 		return mcp.Marshal(spec)
 	}
 	line := make([]byte, 0, 96+len(spec.Name)+len(spec.Title)+len(spec.Description)+len(spec.InputSchema)+len(spec.OutputSchema))
@@ -253,6 +263,29 @@ func (s *Server) callTool(ctx context.Context, c *mcp.Call) (mcp.Result, error) 
 	if err := t.checkHeaders(c.Headers, args); err != nil {
 		return mcp.Result{}, err
 	}
+	if t.wrapped != nil {
+		return t.wrapped.Serve(ctx, c)
+	}
+	return s.runTool(ctx, c, t, name, args)
+}
+
+// wrap puts middleware around the tool.
+func (t *tool) wrap(s *Server, name string, ms []mcp.Middleware) {
+	if len(ms) == 0 {
+		return
+	}
+	t.wrapped = mcp.Chain(mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+		_, args, err := mcp.DecodeCallToolParams(c.Params)
+		if err != nil {
+			return mcp.Result{}, err
+		}
+		return s.runTool(ctx, own(c), t, name, args)
+	}), ms...)
+}
+
+// runTool runs a tool. An error is the result of a failed tool call, unless it
+// is one of the protocol.
+func (s *Server) runTool(ctx context.Context, c *mcp.Call, t *tool, name string, args json.RawMessage) (mcp.Result, error) {
 	res, err := t.run(ctx, c, args)
 	if err == nil {
 		return res, nil
