@@ -118,17 +118,58 @@ func (m *Manager) Tool(mode Mode, o *server.ToolOptions) *server.ToolOptions {
 		out = *o
 	}
 	out.Execution = &mcp.ToolExecution{TaskSupport: string(mode)}
-	out.Middleware = append([]mcp.Middleware{m.middleware(mode)}, out.Middleware...)
+	out.Middleware = append([]mcp.Middleware{m.middleware(mode, m.start)}, out.Middleware...)
 	return &out
 }
 
+// DeferredTool is [Manager.Tool] for a tool that decides itself when its call
+// becomes a task: it runs while the client waits until it calls [Begin].
+func (m *Manager) DeferredTool(mode Mode, o *server.ToolOptions) *server.ToolOptions {
+	out := m.Tool(mode, o)
+	out.Middleware[0] = m.middleware(mode, m.startLater)
+	return out
+}
+
+// Begin makes the call of a [Manager.DeferredTool] a task. If it is none yet,
+// Begin returns an error, which the tool returns; the tool is then called again
+// from the top, as a task, with the responses to its input requests so far. In
+// a task, and for a client that does not support tasks, Begin returns nil.
+//
+// A tool calls it after the input requests that must be answered before the
+// work begins.
+func Begin(ctx context.Context) error {
+	if ctx.Value(waiting{}) == nil {
+		return nil
+	}
+	return &beginError{mcp.Errorf(mcp.CodeInternal, "the call was to become a task")}
+}
+
+// waiting is the key of a context in which Begin makes the call a task.
+type waiting struct{}
+
+// A beginError wraps a protocol error, so that package server returns it as it
+// is.
+type beginError struct{ err *mcp.Error }
+
+func (e *beginError) Error() string { return e.err.Error() }
+func (e *beginError) Unwrap() error { return e.err }
+
+// startLater serves a call until the tool calls Begin.
+func (m *Manager) startLater(ctx context.Context, c *mcp.Call, next mcp.Handler) (mcp.Result, error) {
+	res, err := next.Serve(context.WithValue(ctx, waiting{}, true), c)
+	if _, ok := errors.AsType[*beginError](err); ok {
+		return m.start(ctx, c, next)
+	}
+	return res, err
+}
+
 // middleware turns calls of a tool into tasks.
-func (m *Manager) middleware(mode Mode) mcp.Middleware {
+func (m *Manager) middleware(mode Mode, start func(context.Context, *mcp.Call, mcp.Handler) (mcp.Result, error)) mcp.Middleware {
 	return func(next mcp.Handler) mcp.Handler {
 		return mcp.HandlerFunc(func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 			switch err := supported(&c.Caller); {
 			case err == nil:
-				return m.start(ctx, c, next)
+				return start(ctx, c, next)
 			case mode == Required:
 				return mcp.Result{}, err
 			}

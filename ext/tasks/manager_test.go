@@ -522,3 +522,38 @@ func TestSubscription(t *testing.T) {
 		}
 	})
 }
+
+// A tool may ask before its call becomes a task; the responses are those of the
+// task, too.
+func TestDeferredTool(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		server.AddTool(w.s, "work", "Work", func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
+			f, err := server.Elicit[name](c, "k", "Name?")
+			if err != nil {
+				return "", err
+			}
+			if err := tasks.Begin(ctx); err != nil {
+				return "", err
+			}
+			time.Sleep(time.Minute)
+			return "hello " + f.Name, nil
+		}, w.m.DeferredTool(tasks.Required, nil))
+		c := &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"work"}`), Caller: w.caller}
+		_, err := w.s.Serve(t.Context(), c)
+		need, ok := errors.AsType[*mcp.InputRequired](err)
+		if !ok {
+			t.Fatalf("the first round: %v", err)
+		}
+		c.State, c.InputResponses = need.State, map[string]json.RawMessage{"k": json.RawMessage(accept(`{"name":"Alice"}`))}
+		res, err := w.s.Serve(t.Context(), c)
+		var task tasks.Task
+		if err != nil || res.Type != tasks.ResultType || res.Decode(&task) != nil {
+			t.Fatalf("the second round: %q %s %v", res.Type, res.Body, err)
+		}
+		time.Sleep(2 * time.Minute)
+		if got := w.get(task.ID); got.Status != tasks.Completed || !strings.Contains(string(got.Result), "hello Alice") {
+			t.Errorf("%+v %s", got, got.Result)
+		}
+	})
+}

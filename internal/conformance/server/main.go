@@ -51,6 +51,9 @@ func newServer() (*server.Server, error) {
 	if err := addSchemaTool(s); err != nil {
 		return nil, err
 	}
+	if err := addTaskTools(s); err != nil {
+		return nil, err
+	}
 	return s, addResources(s)
 }
 
