@@ -93,12 +93,12 @@ func (m *Manager) update(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if err := c.Decode(&in); err != nil {
 		return mcp.Result{}, err
 	}
-	if in.InputResponses == nil {
-		return mcp.Result{}, mcp.InvalidParams("inputResponses: missing")
-	}
 	r, err := m.find(ctx, &c.Caller, in.ID)
 	if err != nil {
 		return mcp.Result{}, err
+	}
+	if in.InputResponses == nil {
+		return mcp.Result{}, mcp.InvalidParams("inputResponses: missing")
 	}
 	for key, q := range r.Task.InputRequests {
 		if response, ok := in.InputResponses[key]; ok {

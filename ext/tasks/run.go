@@ -23,11 +23,11 @@ import (
 // clients act on the record only, and the run watches it, so that they may
 // arrive at any process that shares the store.
 type run struct {
-	m        *Manager
-	id       string
-	used     map[string]bool // keys of input requests, never used again
-	woken    chan struct{}   // has a token when the record may have changed
-	answered chan map[string]json.RawMessage
+	m       *Manager
+	id      string
+	used    map[string]bool // keys of input requests, never used again
+	woken   chan struct{}   // has a token when the record may have changed, for watch
+	changed chan struct{}   // likewise, for ask
 
 	mu      sync.Mutex
 	message string // a status message that is not stored yet
@@ -47,7 +47,7 @@ func (m *Manager) run(id string, expires time.Time, c *mcp.Call, next mcp.Handle
 	ctx, stop := context.WithDeadlineCause(ctx, expires.Add(-m.margin()), errExpired)
 	defer stop()
 
-	r := &run{m: m, id: id, used: map[string]bool{}, woken: make(chan struct{}, 1), answered: make(chan map[string]json.RawMessage)}
+	r := &run{m: m, id: id, used: map[string]bool{}, woken: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
 	unwatch := m.store.Watch(id, r.wake)
 	watching := make(chan struct{})
 	go func() {
@@ -68,14 +68,19 @@ func (m *Manager) run(id string, expires time.Time, c *mcp.Call, next mcp.Handle
 func (m *Manager) margin() time.Duration { return min(m.opts.TTL/10, 10*time.Second) }
 
 func (r *run) wake() {
+	signal(r.woken)
+	signal(r.changed)
+}
+
+func signal(c chan struct{}) {
 	select {
-	case r.woken <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
 
-// watch follows the record: it ends the run of a task that was cancelled,
-// passes on responses, and renews the lease.
+// watch follows the record: it ends the run of a task that was cancelled, and
+// renews the lease.
 func (r *run) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	renew := time.NewTicker(lease / 3)
 	defer renew.Stop()
@@ -95,11 +100,6 @@ func (r *run) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 			return
 		case err != nil:
 			r.retry(ctx, err)
-		case rec.Task.Status == Working && len(rec.Responses) > 0:
-			select {
-			case r.answered <- rec.Responses:
-			case <-ctx.Done():
-			}
 		}
 	}
 }
@@ -184,28 +184,41 @@ func (r *run) ask(ctx context.Context, requests map[string]mcp.InputRequest) (ma
 		return nil, err
 	}
 	r.wake() // it may have been cancelled
-	select {
-	case got := <-r.answered:
+	for {
+		select {
+		case <-r.changed:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		got, err := r.responses(ctx)
+		if err != nil {
+			r.retry(ctx, err)
+		}
+		if got == nil {
+			continue
+		}
 		responses := make(map[string]json.RawMessage, len(got))
 		for key, v := range got {
 			responses[original[key]] = v
 		}
-		return responses, r.consume(ctx)
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return responses, nil
 	}
 }
 
-// consume removes the responses that the run has received from the record.
-func (r *run) consume(ctx context.Context) error {
-	_, err := change(ctx, r.m.store, r.id, func(rec *Record) bool {
-		if rec.Task.Status.Final() {
+// responses takes the responses out of the record; nil while some are missing.
+func (r *run) responses(ctx context.Context) (got map[string]json.RawMessage, err error) {
+	_, err = change(ctx, r.m.store, r.id, func(rec *Record) bool {
+		got = nil
+		if rec.Task.Status != Working {
 			return false
 		}
-		rec.Responses = nil
+		got, rec.Responses = rec.Responses, nil
 		return true
 	})
-	return err
+	if err != nil {
+		return nil, err
+	}
+	return got, nil
 }
 
 // settle stores how the task ended. cause is why its context ended, or nil.

@@ -47,10 +47,12 @@ func addTaskTools(s *server.Server) error {
 		return fmt.Sprintf("deleted: %v", f.Confirm), err
 	}, m.Tool(tasks.Required, nil))
 	server.AddTool(s, "multi_input", "Asks two things at once.", func(_ context.Context, c *mcp.Call, _ nothing) (string, error) {
-		var name nameForm
-		var confirm confirmation
-		err := server.AskAll(c, server.FormInput("name", "Name?", &name), server.FormInput("confirm", "Sure?", &confirm))
-		return fmt.Sprint(name.Name, confirm.Confirm), err
+		var one, two struct {
+			Name    string `json:"name,omitzero"`
+			Confirm bool   `json:"confirm,omitzero"`
+		}
+		err := server.AskAll(c, server.FormInput("one", "First?", &one), server.FormInput("two", "Second?", &two))
+		return fmt.Sprint(one, two), err
 	}, m.Tool(tasks.Required, nil))
 	server.AddTool(s, "test_tool_with_task", "Asks, then becomes a task.", func(ctx context.Context, c *mcp.Call, _ nothing) (string, error) {
 		name, err := server.Elicit[nameForm](c, "user_name", "What is your name?")

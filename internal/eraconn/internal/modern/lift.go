@@ -33,13 +33,14 @@ func (s *Server) lift(m *jsonrpc.Message, p *mcp.Principal) (*request, error) {
 	var e envelope
 	r := &request{id: m.ID}
 	r.call.Method = m.Method
+	rounds := mcp.MayRequireInput(m.Method) // a method without rounds may have parameters with the same names
 	r.call.Params = rawjson.CutOwn(m.Params, func(name, value []byte) bool {
-		switch string(name) {
-		case keyMeta:
+		switch {
+		case string(name) == keyMeta:
 			e.meta = value
-		case keyInputResponses:
+		case rounds && string(name) == keyInputResponses:
 			e.inputResponses = value
-		case keyState:
+		case rounds && string(name) == keyState:
 			e.state = value
 		default:
 			return false
