@@ -59,7 +59,7 @@ func (s *Server) AddExtension(e Extension) error {
 		return fmt.Errorf("extension %q was added before", e.ID)
 	}
 	for method := range e.Methods {
-		if x.methods[method] != nil || slices.Contains(coreMethods, method) {
+		if x.methods[method] != nil || protocol.IsCore(method) {
 			return fmt.Errorf("extension %q: method %q exists already", e.ID, method)
 		}
 	}
@@ -79,12 +79,6 @@ func (s *Server) AddExtension(e Extension) error {
 	maps.Copy(x.methods, e.Methods)
 	maps.Copy(x.filters, e.Subscriptions)
 	return nil
-}
-
-// coreMethods are the methods that serve dispatches itself.
-var coreMethods = []string{
-	mcp.MethodToolsCall, mcp.MethodDiscover, mcp.MethodToolsList, mcp.MethodResourcesList, mcp.MethodResourceTemplatesList,
-	mcp.MethodPromptsList, mcp.MethodResourcesRead, mcp.MethodPromptsGet, mcp.MethodComplete, mcp.MethodPing, mcp.MethodSubscriptionsListen,
 }
 
 // method returns the function that serves a method; nil if there is none.

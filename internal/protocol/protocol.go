@@ -22,6 +22,19 @@ const MethodRevision = "tenon/revision"
 // leaves a process. Peers must not call it.
 func IsPrivate(method string) bool { return strings.HasPrefix(method, "tenon/") }
 
+// IsCore reports whether the protocol itself, in some revision, has a request
+// with this method. The others are those of extensions.
+func IsCore(method string) bool {
+	switch method {
+	case mcp.MethodInitialize, mcp.MethodDiscover, mcp.MethodPing, mcp.MethodLoggingSetLevel, mcp.MethodComplete,
+		mcp.MethodToolsList, mcp.MethodToolsCall, mcp.MethodPromptsList, mcp.MethodPromptsGet,
+		mcp.MethodResourcesList, mcp.MethodResourceTemplatesList, mcp.MethodResourcesRead,
+		mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe, mcp.MethodSubscriptionsListen:
+		return true
+	}
+	return false
+}
+
 // MayRequireInput reports whether a call of this method may return an
 // [mcp.InputRequired] error.
 func MayRequireInput(method string) bool {

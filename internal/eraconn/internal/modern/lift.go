@@ -33,14 +33,14 @@ func (s *Server) lift(m *jsonrpc.Message, p *mcp.Principal) (*request, error) {
 	var e envelope
 	r := &request{id: m.ID}
 	r.call.Method = m.Method
-	rounds := mcp.MayRequireInput(m.Method) // a method without rounds may have parameters with the same names
+	core := protocol.IsCore(m.Method) // the parameters of an extension may have the same names
 	r.call.Params = rawjson.CutOwn(m.Params, func(name, value []byte) bool {
 		switch {
 		case string(name) == keyMeta:
 			e.meta = value
-		case rounds && string(name) == keyInputResponses:
+		case core && string(name) == keyInputResponses:
 			e.inputResponses = value
-		case rounds && string(name) == keyState:
+		case core && string(name) == keyState:
 			e.state = value
 		default:
 			return false
