@@ -65,6 +65,9 @@ var importRules = map[string]importRule{
 	"server": {on: []string{"internal/notifyqueue", "internal/protocol", "mcp", "schema"}, why: "features know Handlers, not messages, eras or transports"},
 	"client": {on: []string{"internal/notifyqueue", "internal/protocol", "mcp", "schema", "internal/timeoutpause"}, why: "a client knows Handlers, so a server in memory and one far away are the same to it"},
 
+	"ext/tasks":           {on: []string{"mcp", "server"}, why: "an extension uses what any user could use: Handlers and features, no message, era or transport"},
+	"ext/tasks/storetest": {on: []string{"mcp", "ext/tasks"}, why: "test support for stores of tasks, also those of others"},
+
 	"transport/internal/httpguard":  {on: []string{"mcp"}, why: "requests are checked before a message is decoded"},
 	"transport/httpsse":             {on: []string{"mcp", "jsonrpc", "era", "internal/eraconn", "sse", "transport/internal/*"}, why: "deprecated: only cmd/tenon and app/connect import it, so that it can be removed"},
 	"transport/internal/httpheader": {on: []string{"mcp"}, why: "the HTTP transports use the same header names and compare origins in the same way"},
@@ -141,7 +144,7 @@ var importRules = map[string]importRule{
 }
 
 // testSupport may be imported by any test, and by nothing else.
-var testSupport = []string{"internal/edittest", "internal/leaktest", "internal/needtest", "internal/ptytest", "internal/spectest", "internal/talktest", "mcptest", "app/llm/llmtest"}
+var testSupport = []string{"internal/edittest", "internal/leaktest", "internal/needtest", "internal/ptytest", "internal/spectest", "internal/talktest", "mcptest", "app/llm/llmtest", "ext/tasks/storetest"}
 
 type listed struct {
 	ImportPath string

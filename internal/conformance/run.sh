@@ -58,7 +58,9 @@ leg() { # name, arguments of the suite
 for revision in 2025-11-25 2026-07-28; do
 	leg server-$revision server --url "$url" --requirements $revision
 done
-for scenario in server-session-lifecycle json-schema-2020-12 server-sse-polling http-header-validation http-custom-header-server-validation; do
+for scenario in server-session-lifecycle json-schema-2020-12 server-sse-polling http-header-validation http-custom-header-server-validation \
+	tasks-lifecycle tasks-capability-negotiation tasks-wire-fields tasks-request-state-removal tasks-mrtr-input \
+	tasks-request-headers tasks-dispatch-and-envelope tasks-required-task-error tasks-mrtr-composition; do
 	leg server-by-name server --url "$url" --scenario $scenario
 done
 leg server-by-name server --url "$url" --scenario server-session-lifecycle --spec-version 2025-03-26

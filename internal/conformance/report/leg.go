@@ -15,6 +15,8 @@ var unscored = map[string][]string{
 	"server": {
 		"server-session-lifecycle", "json-schema-2020-12", "server-sse-polling",
 		"http-header-validation", "http-custom-header-server-validation",
+		"tasks-lifecycle", "tasks-capability-negotiation", "tasks-wire-fields", "tasks-request-state-removal", "tasks-mrtr-input",
+		"tasks-request-headers", "tasks-dispatch-and-envelope", "tasks-required-task-error", "tasks-mrtr-composition",
 	},
 	"client": {
 		"json-schema-2020-12-preservation",
