@@ -33,10 +33,21 @@ func tryLock(dir *os.File, _ identity) (release func(), err error) {
 	return tryLockFile(int(dir.Fd()))
 }
 
+// lockOpen locks an open file without waiting, for this process alone or
+// together with others that do not want it alone.
+func lockOpen(f *os.File, alone bool) error {
+	if alone {
+		return lockFD(int(f.Fd()))
+	}
+	return lockFDAs(int(f.Fd()), unix.LOCK_SH)
+}
+
 // lockFD locks an open file without waiting.
-func lockFD(fd int) error {
+func lockFD(fd int) error { return lockFDAs(fd, unix.LOCK_EX) }
+
+func lockFDAs(fd, kind int) error {
 	for {
-		err := flock(fd, unix.LOCK_EX|unix.LOCK_NB)
+		err := flock(fd, kind|unix.LOCK_NB)
 		switch {
 		case errors.Is(err, syscall.EINTR):
 		case errors.Is(err, syscall.EWOULDBLOCK):

@@ -33,15 +33,27 @@ func tryLock(_ *os.File, id identity) (release func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoLocks, err)
 	}
-	err = windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &windows.Overlapped{})
+	if err := lockOpen(f, true); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return func() { f.Close() }, nil // which unlocks it
+}
+
+// lockOpen locks an open file without waiting, for this process alone or
+// together with others that do not want it alone.
+func lockOpen(f *os.File, alone bool) error {
+	flags := uint32(windows.LOCKFILE_FAIL_IMMEDIATELY)
+	if alone {
+		flags |= windows.LOCKFILE_EXCLUSIVE_LOCK
+	}
+	err := windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, &windows.Overlapped{})
 	switch {
 	case err == nil:
-		return func() { f.Close() }, nil // which unlocks it
+		return nil
 	case errors.Is(err, windows.ERROR_LOCK_VIOLATION):
-		err = errBusy
+		return errBusy
 	default:
-		err = fmt.Errorf("%w: %w", ErrNoLocks, err)
+		return fmt.Errorf("%w: %w", ErrNoLocks, err)
 	}
-	f.Close()
-	return nil, err
 }
