@@ -26,8 +26,8 @@ type Options struct {
 	// that have not expired included. 0 means 100. All callers that are not
 	// authenticated together count as one principal.
 	MaxTasks int
-	// MaxResult is the maximum size of a result in bytes; a task with a larger
-	// one fails. 0 means 4 MiB.
+	// MaxResult is the maximum size of a result or an error in bytes; a task
+	// with a larger one fails. 0 means 4 MiB.
 	MaxResult int
 	// Log receives errors of the store. Nil means slog.Default().
 	Log *slog.Logger
@@ -46,26 +46,45 @@ const (
 	Required Mode = "required"
 )
 
-// lease is how long a task is taken to be running after its process has last
-// said so.
-const lease = 15 * time.Second
+const (
+	// lease is how long a Manager counts as alive after it has last said so.
+	lease = 15 * time.Second
+	// storeTimeout bounds an operation of the store that no caller waits for,
+	// and callTimeout a call of a client.
+	storeTimeout = 5 * time.Second
+	callTimeout  = 15 * time.Second
+	// grace is how long a tool may take to return after its context has ended.
+	grace = 5 * time.Second
+)
 
 // A Manager runs the tasks of a server.
 type Manager struct {
-	opts  Options
-	store Store
+	opts   Options
+	store  Store
+	runner string // identifies this Manager in records and to the store
 
 	ctx  context.Context // ends when the server is closed
 	stop context.CancelCauseFunc
-	wg   sync.WaitGroup
+
+	running sync.Map // the ids of the tasks that this Manager runs
+
+	mu      sync.Mutex
+	closed  bool
+	renewed time.Time // when the lease was last renewed, by the wall clock
+	beating bool      // a goroutine renews the lease
+	wg      sync.WaitGroup
 }
 
 var errClosing = errors.New("the server was stopped")
 
 // NewManager adds the extension to a server and returns the Manager that runs
-// its tasks. Closing the server stops running tasks, which fail.
+// its tasks. Closing the server stops running tasks, which fail; it does not
+// close the store.
+//
+// A tool whose context has ended has five seconds to return. After that its
+// task ends without it, and what the tool returns later is dropped.
 func NewManager(s *server.Server, o *Options) (*Manager, error) {
-	m := &Manager{}
+	m := &Manager{runner: rand.Text()}
 	if o != nil {
 		m.opts = *o
 	}
@@ -75,19 +94,118 @@ func NewManager(s *server.Server, o *Options) (*Manager, error) {
 	err := s.AddExtension(server.Extension{
 		ID: ExtensionID,
 		Methods: map[string]mcp.HandlerFunc{
-			MethodGet: m.get, MethodUpdate: m.update, MethodCancel: m.cancel, methodList: m.list,
+			MethodGet: bounded(m.get), MethodUpdate: bounded(m.update), MethodCancel: bounded(m.cancel), methodList: bounded(m.list),
 		},
 		Subscriptions: map[string]server.SubscribeFunc{Filter: m.subscribe},
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.OnClose(func() error {
-		m.stop(errClosing)
-		m.wg.Wait()
-		return nil
-	})
+	s.OnClose(m.close)
 	return m, nil
+}
+
+// bounded returns f with a limit on how long it waits for the store.
+func bounded(f mcp.HandlerFunc) mcp.HandlerFunc {
+	return func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+		ctx, cancel := context.WithTimeout(ctx, callTimeout)
+		defer cancel()
+		return f(ctx, c)
+	}
+}
+
+// close ends all tasks, which takes a bounded time whatever tools and the store
+// do.
+func (m *Manager) close() error {
+	m.mu.Lock()
+	m.closed = true
+	joined := !m.renewed.IsZero()
+	m.mu.Unlock()
+	m.stop(errClosing)
+	m.wg.Wait()
+	if !joined {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+	defer cancel()
+	if err := m.store.Renew(ctx, m.runner, 0); err != nil {
+		m.opts.Log.Warn("tasks: end the lease of this process", "error", err)
+	}
+	return nil
+}
+
+// spawn runs f in a goroutine that close waits for. After close it does
+// nothing and reports false.
+func (m *Manager) spawn(f func()) bool {
+	if !m.enter() {
+		return false
+	}
+	go func() {
+		defer m.wg.Done()
+		f()
+	}()
+	return true
+}
+
+// enter makes close wait for m.wg.Done. It reports false after close.
+func (m *Manager) enter() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.closed {
+		m.wg.Add(1)
+	}
+	return !m.closed
+}
+
+// join makes sure that the store knows that this Manager is alive.
+func (m *Manager) join(ctx context.Context) error {
+	m.mu.Lock()
+	// A machine that was suspended has no monotonic time for it.
+	fresh := time.Now().Round(0).Sub(m.renewed) < lease/2
+	m.mu.Unlock()
+	if fresh {
+		return nil
+	}
+	if err := m.renew(ctx); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	first := !m.beating
+	m.beating = true
+	m.mu.Unlock()
+	if first {
+		m.spawn(m.beat)
+	}
+	return nil
+}
+
+func (m *Manager) renew(ctx context.Context) error {
+	now := time.Now().Round(0)
+	if err := m.store.Renew(ctx, m.runner, lease); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.renewed = now
+	return nil
+}
+
+// beat renews the lease until the server is closed.
+func (m *Manager) beat() {
+	ticker := time.NewTicker(lease / 3)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-m.ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		ctx, cancel := context.WithTimeout(m.ctx, storeTimeout)
+		if err := m.renew(ctx); err != nil && m.ctx.Err() == nil {
+			m.opts.Log.Warn("tasks: renew the lease of this process", "error", err)
+		}
+		cancel()
+	}
 }
 
 func (o *Options) setDefaults() {
@@ -197,30 +315,74 @@ func (m *Manager) start(ctx context.Context, c *mcp.Call, next mcp.Handler) (mcp
 	if err != nil {
 		return mcp.Result{}, err
 	}
-	if m.ctx.Err() != nil {
-		return mcp.Result{}, mcp.Errorf(mcp.CodeInternal, "the server is stopping")
-	}
-	now := time.Now()
+	now := time.Now().Truncate(time.Millisecond)
 	r := &Record{
 		Task: Task{
 			ID: rand.Text(), Status: Working,
 			CreatedAt: now, LastUpdatedAt: now, TTL: m.opts.TTL, PollInterval: m.opts.PollInterval,
 		},
-		Owner: ownerOf(&c.Caller), Tool: name, Expires: now.Add(m.opts.TTL), Lease: now.Add(lease),
+		Owner: ownerOf(&c.Caller), Tool: name, Expires: now.Add(m.opts.TTL), Runner: m.runner,
 	}
-	switch err := m.store.Create(ctx, r, m.opts.MaxTasks); {
-	case errors.Is(err, ErrTooMany):
-		return mcp.Result{}, mcp.Errorf(mcp.CodeInternal, "too many tasks: %d exist, the limit; wait until some have expired, or cancel some", m.opts.MaxTasks)
-	case err != nil:
-		return mcp.Result{}, m.failed("create a task", err)
-	}
-	m.wg.Go(func() { m.run(r.Task.ID, r.Expires, c, next) })
 	body, err := mcp.Marshal(r.Task.handle())
-	return mcp.Result{Type: ResultType, Body: body}, err
+	if err != nil {
+		return mcp.Result{}, err
+	}
+	if !m.enter() {
+		return mcp.Result{}, mcp.Errorf(mcp.CodeInternal, "the server is stopping")
+	}
+	if err := m.create(ctx, r); err != nil {
+		m.wg.Done()
+		return mcp.Result{}, err
+	}
+	go func() {
+		defer m.wg.Done()
+		m.run(r.Task.ID, r.Expires, c, next)
+	}()
+	return mcp.Result{Type: ResultType, Body: body}, nil
+}
+
+// create stores the record of a new task of this Manager.
+func (m *Manager) create(ctx context.Context, r *Record) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	defer context.AfterFunc(m.ctx, cancel)() // close does not wait for a slow store
+	if err := m.join(ctx); err != nil {
+		return m.failed("create a task", err)
+	}
+	m.running.Store(r.Task.ID, true)
+	err := m.store.Create(ctx, r, m.opts.MaxTasks)
+	if err == nil {
+		return nil
+	}
+	m.running.Delete(r.Task.ID)
+	switch {
+	case errors.Is(err, ErrTooMany):
+		return mcp.Errorf(mcp.CodeInternal, "too many tasks: %d exist, the limit; wait until some have expired", m.opts.MaxTasks)
+	case errors.Is(err, ErrFull):
+		m.opts.Log.Error("tasks: create a task", "error", err)
+		return mcp.Errorf(mcp.CodeInternal, "the task store is full; try again later")
+	}
+	m.spawn(func() { m.discard(r.Task.ID) })
+	return m.failed("create a task", err)
+}
+
+// discard fails a task that is not run, in case the store has it although
+// Create returned an error.
+func (m *Manager) discard(id string) {
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+	defer cancel()
+	_, err := change(ctx, m.store, id, func(r *Record) bool {
+		return r.finish(failure(mcp.Errorf(mcp.CodeInternal, "the task could not be started")))
+	})
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		m.opts.Log.Warn("tasks: discard a task that was not started", "task", id, "error", err)
+	}
 }
 
 // failed logs an error of the store and returns the one for the client.
 func (m *Manager) failed(what string, err error) error {
-	m.opts.Log.Error("tasks: "+what, "error", err)
+	if !errors.Is(err, context.Canceled) {
+		m.opts.Log.Error("tasks: "+what, "error", err)
+	}
 	return mcp.Errorf(mcp.CodeInternal, "%s: the task store failed; try again later", what)
 }

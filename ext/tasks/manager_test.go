@@ -392,30 +392,85 @@ func TestTaskOutlivesItsTTL(t *testing.T) {
 	})
 }
 
+// interrupted stores a task of Ada's that another process runs, whose lease
+// ends after 15 seconds.
+func interrupted(t *testing.T, w *world, store tasks.Store) (id string) {
+	now := time.Now()
+	if err := store.Renew(t.Context(), "other", 15*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	r := &tasks.Record{Task: tasks.Task{ID: "x", Status: tasks.Working, CreatedAt: now, LastUpdatedAt: now}, Owner: w.caller.Principal.Key(), Runner: "other"}
+	if err := store.Create(t.Context(), r, 10); err != nil {
+		t.Fatal(err)
+	}
+	return "x"
+}
+
 // When a process that ran a task is gone, the task counts as failed.
 func TestInterruptedTaskFails(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := &tasks.Memory{}
 		w := newWorld(t, &tasks.Options{Store: store})
-		now := time.Now()
-		r := &tasks.Record{Task: tasks.Task{ID: "x", Status: tasks.Working, CreatedAt: now, LastUpdatedAt: now}, Owner: w.caller.Principal.Key(), Lease: now.Add(15 * time.Second)}
-		if err := store.Create(t.Context(), r, 10); err != nil {
-			t.Fatal(err)
-		}
-		if got := w.get("x"); got.Status != tasks.Working {
+		id := interrupted(t, w, store)
+		if got := w.get(id); got.Status != tasks.Working {
 			t.Errorf("while its process may live: %+v", got)
 		}
 		time.Sleep(20 * time.Second)
-		if got := w.get("x"); got.Status != tasks.Failed || !strings.Contains(got.StatusMessage, "stopped") {
+		if got := w.get(id); got.Status != tasks.Failed || !strings.Contains(got.StatusMessage, "the server stopped") || got.Error == nil {
 			t.Errorf("%+v", got)
 		}
 	})
 }
 
+// A client that has subscribed learns of it, although nothing changes the
+// record.
+func TestSubscriberLearnsOfInterruption(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		store := &tasks.Memory{}
+		w := newWorld(t, &tasks.Options{Store: store})
+		id := interrupted(t, w, store)
+		states, stop := w.listen(id)
+		time.Sleep(25 * time.Second)
+		stop()
+		if got := states(); !slices.Equal(got, []string{"working", "failed"}) {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+// listen subscribes to tasks. states returns the statuses so far.
+func (w *world) listen(ids ...string) (states func() []string, stop func()) {
+	var mu sync.Mutex
+	var got []string
+	ctx, cancel := context.WithCancel(w.t.Context())
+	params, _ := mcp.Marshal(map[string]any{"notifications": map[string]any{"taskIds": ids}})
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		w.s.Serve(ctx, &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: params, Caller: w.caller, OnNotification: func(n mcp.Notification) {
+			mu.Lock()
+			defer mu.Unlock()
+			var task tasks.Task
+			if n.Method == tasks.Notification && mcp.Unmarshal(n.Params, &task) == nil {
+				got = append(got, string(task.Status))
+			}
+		}})
+	}()
+	return func() []string {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(got)
+		}, func() {
+			cancel()
+			<-over
+		}
+}
+
 // A long task renews its lease, and is not taken for an interrupted one.
 func TestLeaseIsRenewed(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		w := newWorld(t, nil)
+		store := &tasks.Memory{}
+		w, other := newWorld(t, &tasks.Options{Store: store}), newWorld(t, &tasks.Options{Store: store})
 		w.tool(tasks.Required, func(ctx context.Context, c *mcp.Call) (string, error) {
 			time.Sleep(5 * time.Minute)
 			return "done", nil
@@ -423,9 +478,13 @@ func TestLeaseIsRenewed(t *testing.T) {
 		id := w.start()
 		for range 4 {
 			time.Sleep(time.Minute)
-			if got := w.get(id); got.Status != tasks.Working {
+			if got := other.get(id); got.Status != tasks.Working {
 				t.Fatalf("%+v", got)
 			}
+		}
+		time.Sleep(2 * time.Minute)
+		if got := other.get(id); got.Status != tasks.Completed {
+			t.Errorf("%+v", got)
 		}
 	})
 }

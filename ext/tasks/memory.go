@@ -11,11 +11,17 @@ import (
 // Memory is a Store in the memory of the process. The zero value is ready to
 // use.
 type Memory struct {
+	// MaxBytes is about how much memory the records take before new ones are
+	// refused; records that exist may grow beyond it. 0 means 256 MiB.
+	MaxBytes int64
+
 	mu      sync.Mutex
 	records map[string]*Record
-	order   []string // ids in the order of creation
-	watch   watchers
+	owners  map[string]map[string]*Record // by owner and id
+	runners map[string]time.Time          // until when each is alive
+	bytes   int64
 	swept   time.Time
+	watch   Watchers
 }
 
 var _ Store = (*Memory)(nil)
@@ -24,137 +30,176 @@ var _ Store = (*Memory)(nil)
 const sweepEvery = time.Second
 
 // Create implements [Store].
-func (m *Memory) Create(_ context.Context, r *Record, limit int) error {
+func (m *Memory) Create(ctx context.Context, r *Record, limit int) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.sweep(time.Now())
-	n := 0
-	for _, other := range m.records {
-		if other.Owner == r.Owner {
-			n++
-		}
+	now := time.Now()
+	if now.Sub(m.swept) >= sweepEvery {
+		m.swept = now
+		m.sweep(m.records, now)
 	}
-	if n >= limit {
+	if len(m.owners[r.Owner]) >= limit {
+		m.sweep(m.owners[r.Owner], now)
+	}
+	switch {
+	case len(m.owners[r.Owner]) >= limit:
 		return ErrTooMany
-	}
-	if m.records == nil {
-		m.records = map[string]*Record{}
-	}
-	if m.records[r.Task.ID] != nil {
+	case m.records[r.Task.ID] != nil:
 		return ErrConflict
+	case m.full(r):
+		return ErrFull
 	}
 	r.Version = 1
-	m.records[r.Task.ID] = r.Clone()
-	m.order = append(m.order, r.Task.ID)
+	m.put(r.Clone())
 	return nil
 }
 
+// full reports whether there is no room for another record.
+func (m *Memory) full(r *Record) bool {
+	most := m.MaxBytes
+	if most <= 0 {
+		most = 256 << 20
+	}
+	return m.bytes+r.size() > most
+}
+
+// put adds or replaces a record.
+func (m *Memory) put(r *Record) {
+	if m.records == nil {
+		m.records, m.owners = map[string]*Record{}, map[string]map[string]*Record{}
+	}
+	if m.owners[r.Owner] == nil {
+		m.owners[r.Owner] = map[string]*Record{}
+	}
+	if old := m.records[r.Task.ID]; old != nil {
+		m.bytes -= old.size()
+	}
+	m.bytes += r.size()
+	m.records[r.Task.ID], m.owners[r.Owner][r.Task.ID] = r, r
+}
+
+// size returns about how many bytes a record takes.
+func (r *Record) size() int64 {
+	n := 1024 + len(r.Owner) + len(r.Tool) + len(r.Task.StatusMessage) + len(r.Task.Result)
+	for key, q := range r.Task.InputRequests {
+		n += len(key) + len(q.Params)
+	}
+	for key, response := range r.Responses {
+		n += len(key) + len(response)
+	}
+	if e := r.Task.Error; e != nil {
+		n += len(e.Message) + len(e.Data)
+	}
+	return int64(n)
+}
+
 // Get implements [Store].
-func (m *Memory) Get(_ context.Context, id string) (*Record, error) {
+func (m *Memory) Get(ctx context.Context, id string) (*Record, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r := m.records[id]
-	if r == nil || r.expired(time.Now()) {
+	if r == nil || r.Expired(time.Now()) {
 		return nil, ErrNotFound
 	}
 	return r.Clone(), nil
 }
 
 // Update implements [Store].
-func (m *Memory) Update(_ context.Context, r *Record) error {
-	if err := m.update(r); err != nil {
+func (m *Memory) Update(ctx context.Context, r *Record) error {
+	if err := m.update(ctx, r); err != nil {
 		return err
 	}
-	m.watch.notify(r.Task.ID)
+	m.watch.Notify(r.Task.ID)
 	return nil
 }
 
-func (m *Memory) update(r *Record) error {
+func (m *Memory) update(ctx context.Context, r *Record) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	old := m.records[r.Task.ID]
 	switch {
-	case old == nil || old.expired(time.Now()):
+	case old == nil || old.Expired(time.Now()):
 		return ErrNotFound
 	case old.Version != r.Version:
 		return ErrConflict
 	}
 	r.Version++
-	m.records[r.Task.ID] = r.Clone()
+	m.put(r.Clone())
 	return nil
 }
 
 // List implements [Store].
-func (m *Memory) List(_ context.Context, owner, after string, limit int) ([]*Record, error) {
+func (m *Memory) List(ctx context.Context, owner string, after Cursor, limit int) ([]*Record, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.sweep(time.Now())
-	start := 0
-	if after != "" {
-		i := slices.Index(m.order, after)
-		if i < 0 {
-			return nil, ErrNotFound
+	now := time.Now()
+	var all []*Record
+	for _, r := range m.owners[owner] {
+		if !r.Expired(now) && (after.ID == "" || r.Cursor().Compare(after) > 0) {
+			all = append(all, r)
 		}
-		start = i + 1
 	}
-	var out []*Record
-	for _, id := range m.order[start:] {
-		if r := m.records[id]; r.Owner == owner && len(out) < limit {
-			out = append(out, r.Clone())
-		}
+	slices.SortFunc(all, func(a, b *Record) int { return a.Cursor().Compare(b.Cursor()) })
+	out := make([]*Record, min(len(all), limit))
+	for i := range out {
+		handle := *all[i]
+		handle.Task.Result = nil
+		out[i] = handle.Clone()
 	}
 	return out, nil
 }
 
 // Watch implements [Store].
-func (m *Memory) Watch(id string, changed func()) (stop func()) { return m.watch.add(id, changed) }
+func (m *Memory) Watch(id string, changed func()) (stop func()) { return m.watch.Watch(id, changed) }
 
-// sweep removes expired records.
-func (m *Memory) sweep(now time.Time) {
-	if now.Sub(m.swept) < sweepEvery {
-		return
+// Renew implements [Store].
+func (m *Memory) Renew(ctx context.Context, runner string, d time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
 	}
-	m.swept = now
-	maps.DeleteFunc(m.records, func(_ string, r *Record) bool { return r.expired(now) })
-	m.order = slices.DeleteFunc(m.order, func(id string) bool { return m.records[id] == nil })
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := time.Now()
+	maps.DeleteFunc(m.runners, func(_ string, until time.Time) bool { return !now.Before(until) })
+	if m.runners == nil {
+		m.runners = map[string]time.Time{}
+	}
+	m.runners[runner] = now.Add(d)
+	return nil
 }
 
-func (r *Record) expired(now time.Time) bool { return !r.Expires.IsZero() && !now.Before(r.Expires) }
-
-// watchers calls functions when a record changes.
-type watchers struct {
-	mu   sync.Mutex
-	next int
-	byID map[string]map[int]func()
+// Alive implements [Store].
+func (m *Memory) Alive(ctx context.Context, runner string) (bool, error) {
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return time.Now().Before(m.runners[runner]), nil
 }
 
-func (w *watchers) add(id string, changed func()) (stop func()) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.byID == nil {
-		w.byID = map[string]map[int]func(){}
-	}
-	if w.byID[id] == nil {
-		w.byID[id] = map[int]func(){}
-	}
-	n := w.next
-	w.next++
-	w.byID[id][n] = changed
-	return func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		delete(w.byID[id], n)
-		if len(w.byID[id]) == 0 {
-			delete(w.byID, id)
+// sweep removes those of some records that have expired.
+func (m *Memory) sweep(some map[string]*Record, now time.Time) {
+	for id, r := range some {
+		if !r.Expired(now) {
+			continue
 		}
-	}
-}
-
-func (w *watchers) notify(id string) {
-	w.mu.Lock()
-	fs := slices.Collect(maps.Values(w.byID[id]))
-	w.mu.Unlock()
-	for _, f := range fs {
-		f()
+		m.bytes -= r.size()
+		delete(m.records, id)
+		if delete(m.owners[r.Owner], id); len(m.owners[r.Owner]) == 0 {
+			delete(m.owners, r.Owner)
+		}
 	}
 }

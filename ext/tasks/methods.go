@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/textclip"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -34,42 +37,66 @@ func (m *Manager) find(ctx context.Context, caller *mcp.Caller, id string) (*Rec
 		return nil, mcp.InvalidParams("taskId: missing")
 	}
 	r, err := m.store.Get(ctx, id)
-	switch {
-	case errors.Is(err, ErrNotFound) || err == nil && r.Owner != ownerOf(caller):
-		return nil, unknown(id)
-	case err != nil:
-		return nil, m.failed("read a task", err)
+	if err == nil && r.Owner != ownerOf(caller) {
+		err = ErrNotFound
 	}
-	return m.revive(ctx, r)
+	if err == nil {
+		r, err = m.check(ctx, r)
+	}
+	return r, m.explain("read a task", id, err)
+}
+
+// explain returns the error for the client of an operation on a task.
+func (m *Manager) explain(what, id string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, ErrNotFound):
+		return unknown(id)
+	}
+	return m.failed(what, err)
 }
 
 func unknown(id string) error {
 	return mcp.InvalidParams("unknown task %q: it does not exist or has expired", clip(id))
 }
 
-func clip(s string) string {
-	if len(s) > 100 {
-		return s[:100] + "…"
+func clip(s string) string { return textclip.Clip(s, 100) }
+
+// read returns a record for work that no caller waits for.
+func (m *Manager) read(ctx context.Context, id string) (*Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	r, err := m.store.Get(ctx, id)
+	if err != nil {
+		return nil, err
 	}
-	return s
+	return m.check(ctx, r)
 }
 
-// revive marks a task as failed whose process has stopped without a result.
-func (m *Manager) revive(ctx context.Context, r *Record) (*Record, error) {
-	if r.Task.Status.Final() || time.Now().Before(r.Lease) {
+// check marks a task as failed that was interrupted: its process has stopped
+// without storing a result.
+func (m *Manager) check(ctx context.Context, r *Record) (*Record, error) {
+	if r.Task.Status.Final() {
 		return r, nil
 	}
+	alive, err := m.alive(ctx, r)
+	if err != nil || alive {
+		return r, err
+	}
 	lost := mcp.Errorf(mcp.CodeInternal, "the server stopped while it was running the task")
-	r, err := change(ctx, m.store, r.Task.ID, func(r *Record) bool {
-		return time.Now().After(r.Lease) && r.finish(Failed, lost.Message, nil, lost)
-	})
-	if errors.Is(err, ErrNotFound) {
-		return nil, unknown(r.Task.ID)
+	return change(ctx, m.store, r.Task.ID, func(r *Record) bool { return r.finish(failure(lost)) })
+}
+
+// alive reports whether a task is being run. A Manager trusts the lease of
+// others only: it knows what it runs itself, also when it was too slow to renew
+// its own.
+func (m *Manager) alive(ctx context.Context, r *Record) (bool, error) {
+	if r.Runner != m.runner {
+		return m.store.Alive(ctx, r.Runner)
 	}
-	if err != nil {
-		return nil, m.failed("read a task", err)
-	}
-	return r, nil
+	_, running := m.running.Load(r.Task.ID)
+	return running, nil
 }
 
 // get serves tasks/get.
@@ -108,13 +135,7 @@ func (m *Manager) update(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		}
 	}
 	_, err = change(ctx, m.store, in.ID, func(r *Record) bool { return r.respond(in.InputResponses) })
-	if errors.Is(err, ErrNotFound) {
-		return mcp.Result{}, unknown(in.ID)
-	}
-	if err != nil {
-		return mcp.Result{}, m.failed("update a task", err)
-	}
-	return mcp.Result{}, nil
+	return mcp.Result{}, m.explain("update a task", in.ID, err)
 }
 
 // respond moves responses to open requests into the record. When none is open
@@ -154,8 +175,13 @@ func checkResponse(q mcp.InputRequest, response json.RawMessage) error {
 	if err := mcp.Unmarshal(response, v); err != nil {
 		return err
 	}
-	if e, ok := v.(*mcp.ElicitResult); ok && e.Action != mcp.ActionAccept && e.Action != mcp.ActionDecline && e.Action != mcp.ActionCancel {
+	e, ok := v.(*mcp.ElicitResult)
+	switch {
+	case !ok:
+	case e.Action != mcp.ActionAccept && e.Action != mcp.ActionDecline && e.Action != mcp.ActionCancel:
 		return errors.New(`action: must be "accept", "decline" or "cancel"`)
+	case len(e.Content) > 0 && e.Content[0] != '{' && string(e.Content) != "null":
+		return errors.New("content: must be an object")
 	}
 	return nil
 }
@@ -170,14 +196,8 @@ func (m *Manager) cancel(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if _, err := m.find(ctx, &c.Caller, in.ID); err != nil {
 		return mcp.Result{}, err
 	}
-	_, err := change(ctx, m.store, in.ID, func(r *Record) bool { return r.finish(Cancelled, "", nil, nil) })
-	if errors.Is(err, ErrNotFound) {
-		return mcp.Result{}, unknown(in.ID)
-	}
-	if err != nil {
-		return mcp.Result{}, m.failed("cancel a task", err)
-	}
-	return mcp.Result{}, nil
+	_, err := change(ctx, m.store, in.ID, func(r *Record) bool { return r.finish(outcome{status: Cancelled}) })
+	return mcp.Result{}, m.explain("cancel a task", in.ID, err)
 }
 
 // listParams and listResult are those of methodList.
@@ -193,29 +213,51 @@ type listResult struct {
 // listPage is the number of tasks on one page of a list.
 const listPage = 50
 
-// list serves methodList.
+// list serves methodList. Callers that are not authenticated share their tasks
+// with all others that are not, so there is no list for them.
 func (m *Manager) list(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	if c.Caller.Principal == nil {
+		return mcp.Result{}, mcp.MethodNotFound(c.Method)
+	}
 	var in listParams
 	if err := c.Decode(&in); err != nil {
 		return mcp.Result{}, err
 	}
-	owner := ownerOf(&c.Caller)
-	records, err := m.store.List(ctx, owner, in.Cursor, listPage)
-	if errors.Is(err, ErrNotFound) {
-		return mcp.Result{}, mcp.InvalidParams("cursor: unknown or expired; begin again without one")
+	after, err := parseCursor(in.Cursor)
+	if err != nil {
+		return mcp.Result{}, err
 	}
+	records, err := m.store.List(ctx, ownerOf(&c.Caller), after, listPage)
 	if err != nil {
 		return mcp.Result{}, m.failed("list tasks", err)
 	}
 	out := listResult{Tasks: make([]Task, 0, len(records))}
 	for _, r := range records {
-		if r, err = m.revive(ctx, r); err == nil {
+		switch r, err := m.check(ctx, r); {
+		case err == nil:
 			out.Tasks = append(out.Tasks, r.Task.handle())
+		case !errors.Is(err, ErrNotFound):
+			return mcp.Result{}, m.failed("list tasks", err)
 		}
 	}
 	if len(records) == listPage {
-		out.NextCursor = records[listPage-1].Task.ID
+		out.NextCursor = records[listPage-1].Cursor().String()
 	}
 	body, err := mcp.Marshal(out)
 	return mcp.Result{Body: body}, err
+}
+
+// String returns the cursor as it is sent to clients.
+func (c Cursor) String() string { return strconv.FormatInt(c.millis(), 10) + "." + c.ID }
+
+func parseCursor(s string) (Cursor, error) {
+	if s == "" {
+		return Cursor{}, nil
+	}
+	millis, id, _ := strings.Cut(s, ".")
+	n, err := strconv.ParseInt(millis, 10, 64)
+	if err != nil || id == "" || len(s) > 100 {
+		return Cursor{}, mcp.InvalidParams("cursor: invalid; begin again without one")
+	}
+	return Cursor{time.UnixMilli(n), id}, nil
 }

@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/textclip"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -22,6 +24,10 @@ import (
 // serve it again with the responses; at the end store the result. Requests of
 // clients act on the record only, and the run watches it, so that they may
 // arrive at any process that shares the store.
+//
+// The record decides. If it has ended in another way, because a client has
+// cancelled the task or because another process took this one for stopped, the
+// run ends, and a result that the tool returns nevertheless is dropped.
 type run struct {
 	m       *Manager
 	id      string
@@ -29,18 +35,27 @@ type run struct {
 	woken   chan struct{}   // has a token when the record may have changed, for watch
 	changed chan struct{}   // likewise, for ask
 
-	mu      sync.Mutex
-	message string // a status message that is not stored yet
-	saving  bool   // a goroutine stores messages
+	mu        sync.Mutex
+	message   string // a status message that is not stored yet
+	saving    bool   // a goroutine stores messages
+	abandoned bool   // the task has ended without the tool
 }
 
 var (
 	errCancelled = errors.New("the task was cancelled")
 	errExpired   = errors.New("the task took longer than its time to live")
+	errEnded     = errors.New("another process has ended the task")
 )
+
+// served is what the tool returned.
+type served struct {
+	res mcp.Result
+	err error
+}
 
 // run serves a call until it has a result.
 func (m *Manager) run(id string, expires time.Time, c *mcp.Call, next mcp.Handler) {
+	defer m.running.Delete(id)
 	ctx, cancel := context.WithCancelCause(m.ctx)
 	defer cancel(nil)
 	// A task fails a moment before its record expires, so that clients see it.
@@ -49,6 +64,7 @@ func (m *Manager) run(id string, expires time.Time, c *mcp.Call, next mcp.Handle
 
 	r := &run{m: m, id: id, used: map[string]bool{}, woken: make(chan struct{}, 1), changed: make(chan struct{}, 1)}
 	unwatch := m.store.Watch(id, r.wake)
+	r.wake() // it may have changed before
 	watching := make(chan struct{})
 	go func() {
 		defer close(watching)
@@ -56,16 +72,57 @@ func (m *Manager) run(id string, expires time.Time, c *mcp.Call, next mcp.Handle
 	}()
 	call := *c
 	call.Detach, call.Progress, call.OnNotification = nil, true, r.notified
-	res, err := r.serve(ctx, &call, next)
-	cause := context.Cause(ctx)
+	tool := make(chan served, 1)
+	go func() {
+		res, err := r.serve(ctx, &call, next)
+		tool <- served{res, err}
+		r.returned(err)
+	}()
+	o := r.outcome(r.await(ctx, tool))
 	cancel(nil)
 	unwatch()
 	<-watching
-	r.settle(cause, res, err)
+	r.settle(o)
 }
 
 // margin is how long before the end of its TTL a running task fails.
 func (m *Manager) margin() time.Duration { return min(m.opts.TTL/10, 10*time.Second) }
+
+// await returns what the tool returned, and why its context ended, if it did. A
+// tool that goes on for long after that is left alone.
+func (r *run) await(ctx context.Context, tool <-chan served) (served, error) {
+	select {
+	case s := <-tool:
+		return s, context.Cause(ctx)
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(min(grace, r.m.margin()/2))
+	defer late.Stop()
+	select {
+	case s := <-tool:
+		return s, context.Cause(ctx)
+	case <-late.C:
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.abandoned = true
+	select {
+	case s := <-tool:
+		return s, context.Cause(ctx)
+	default:
+		return served{err: context.Cause(ctx)}, context.Cause(ctx)
+	}
+}
+
+// returned notes that the tool has returned.
+func (r *run) returned(err error) {
+	r.mu.Lock()
+	late := r.abandoned
+	r.mu.Unlock()
+	if late {
+		r.m.opts.Log.Warn("tasks: a tool returned long after its task was to end; its result is dropped", "task", r.id, "error", err)
+	}
+}
 
 func (r *run) wake() {
 	signal(r.woken)
@@ -79,27 +136,24 @@ func signal(c chan struct{}) {
 	}
 }
 
-// watch follows the record: it ends the run of a task that was cancelled, and
-// renews the lease.
+// watch follows the record and ends the run when the task has ended.
 func (r *run) watch(ctx context.Context, cancel context.CancelCauseFunc) {
-	renew := time.NewTicker(lease / 3)
-	defer renew.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-renew.C:
-			r.renew(ctx)
-			continue
 		case <-r.woken:
 		}
-		rec, err := r.m.store.Get(ctx, r.id)
+		rec, err := r.m.read(ctx, r.id)
 		switch {
-		case errors.Is(err, ErrNotFound) || err == nil && rec.Task.Status == Cancelled:
-			cancel(errCancelled)
-			return
+		case errors.Is(err, ErrNotFound):
+			cancel(errExpired)
 		case err != nil:
 			r.retry(ctx, err)
+		case rec.Task.Status == Cancelled:
+			cancel(errCancelled)
+		case rec.Task.Status.Final():
+			cancel(errEnded)
 		}
 	}
 }
@@ -111,19 +165,6 @@ func (r *run) retry(ctx context.Context, err error) {
 	}
 	r.m.opts.Log.Warn("tasks: read a running task", "task", r.id, "error", err)
 	time.AfterFunc(time.Second, r.wake)
-}
-
-func (r *run) renew(ctx context.Context) {
-	_, err := change(ctx, r.m.store, r.id, func(rec *Record) bool {
-		if rec.Task.Status.Final() {
-			return false
-		}
-		rec.Lease = time.Now().Add(lease)
-		return true
-	})
-	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrNotFound) {
-		r.m.opts.Log.Warn("tasks: renew the lease of a task", "task", r.id, "error", err)
-	}
 }
 
 // serve serves the call and its further rounds. A panic is an error.
@@ -173,14 +214,7 @@ func (r *run) ask(ctx context.Context, requests map[string]mcp.InputRequest) (ma
 		r.used[fresh] = true
 		open[fresh], original[fresh] = q, key
 	}
-	_, err := change(ctx, r.m.store, r.id, func(rec *Record) bool {
-		if rec.Task.Status.Final() {
-			return false
-		}
-		rec.Task.Status, rec.Task.InputRequests, rec.Responses = InputRequired, open, nil
-		return true
-	})
-	if err != nil {
+	if err := r.publish(ctx, open); err != nil {
 		return nil, err
 	}
 	r.wake() // it may have been cancelled
@@ -190,7 +224,7 @@ func (r *run) ask(ctx context.Context, requests map[string]mcp.InputRequest) (ma
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
-		got, err := r.responses(ctx)
+		got, err := r.responses(ctx, open)
 		if err != nil {
 			r.retry(ctx, err)
 		}
@@ -205,66 +239,109 @@ func (r *run) ask(ctx context.Context, requests map[string]mcp.InputRequest) (ma
 	}
 }
 
-// responses takes the responses out of the record; nil while some are missing.
-func (r *run) responses(ctx context.Context) (got map[string]json.RawMessage, err error) {
-	_, err = change(ctx, r.m.store, r.id, func(rec *Record) bool {
-		got = nil
-		if rec.Task.Status != Working {
+// publish stores the open input requests of a round.
+func (r *run) publish(ctx context.Context, open map[string]mcp.InputRequest) error {
+	_, err := r.persist("store input requests of a task", ctx.Done(), func(rec *Record) bool {
+		for key := range open {
+			_, asked := rec.Task.InputRequests[key]
+			_, answered := rec.Responses[key]
+			if asked || answered {
+				return false // stored before, although the store returned an error
+			}
+		}
+		if rec.Task.Status.Final() {
 			return false
 		}
-		got, rec.Responses = rec.Responses, nil
+		rec.Task.Status, rec.Task.InputRequests, rec.Responses = InputRequired, open, nil
 		return true
 	})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// responses returns the responses to all open requests; nil while some are
+// missing.
+func (r *run) responses(ctx context.Context, open map[string]mcp.InputRequest) (map[string]json.RawMessage, error) {
+	rec, err := r.m.read(ctx, r.id)
 	if err != nil {
 		return nil, err
 	}
-	return got, nil
+	for key := range open {
+		if _, answered := rec.Responses[key]; !answered {
+			return nil, nil
+		}
+	}
+	return rec.Responses, nil
 }
 
-// settle stores how the task ended. cause is why its context ended, or nil.
-func (r *run) settle(cause error, res mcp.Result, err error) {
-	status, message, result, failure := r.outcome(cause, res, err)
-	// The store may be away for a while, also while the server stops.
+// persist changes the record. While the store fails it tries again, until done
+// is closed. The result may be stored although persist returns an error.
+func (r *run) persist(what string, done <-chan struct{}, f func(*Record) bool) (*Record, error) {
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		_, err := change(ctx, r.m.store, r.id, func(rec *Record) bool { return rec.finish(status, message, result, failure) })
+		ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
+		rec, err := change(ctx, r.m.store, r.id, f)
 		cancel()
 		if err == nil || errors.Is(err, ErrNotFound) {
-			return
+			return rec, err
 		}
-		r.m.opts.Log.Error("tasks: store the end of a task", "task", r.id, "error", err)
+		r.m.opts.Log.Error("tasks: "+what, "task", r.id, "error", err)
 		select {
 		case <-time.After(wait):
-		case <-r.m.ctx.Done():
-			return // its lease ends, and it counts as interrupted
+		case <-done:
+			return nil, err
 		}
 	}
 }
 
-// outcome says how a task ends.
-func (r *run) outcome(cause error, res mcp.Result, err error) (status Status, message string, result json.RawMessage, failure *mcp.Error) {
-	fail := func(code int, format string, args ...any) (Status, string, json.RawMessage, *mcp.Error) {
-		e := mcp.Errorf(code, format, args...)
-		return Failed, e.Message, nil, e
-	}
+// settle stores how the task ended. If the store fails until the server is
+// closed, the task counts as interrupted.
+func (r *run) settle(o outcome) {
+	rec, err := r.persist("store the end of a task", r.m.ctx.Done(), func(rec *Record) bool { return rec.finish(o) })
 	switch {
-	case err == nil && len(res.Body) > r.m.opts.MaxResult:
-		return fail(mcp.CodeInternal, "the result has %d bytes; at most %d are kept", len(res.Body), r.m.opts.MaxResult)
-	case err == nil:
-		if res.Body == nil {
-			res.Body = json.RawMessage("{}")
-		}
-		return Completed, "", res.Body, nil
+	case errors.Is(err, ErrNotFound):
+		r.m.opts.Log.Warn("tasks: the record of a task is gone; its result is dropped", "task", r.id)
+	case err == nil && rec.Task.Status != Cancelled && !o.is(&rec.Task):
+		r.m.opts.Log.Warn("tasks: a task had ended before its tool returned; its result is dropped", "task", r.id, "status", rec.Task.Status, "reason", rec.Task.StatusMessage)
+	}
+}
+
+// is reports whether a task ended so.
+func (o outcome) is(t *Task) bool {
+	return t.Status == o.status && t.StatusMessage == o.message && bytes.Equal(t.Result, o.result)
+}
+
+// outcome returns how a task ends whose tool returned s. cause is why the
+// context ended, or nil.
+func (r *run) outcome(s served, cause error) outcome {
+	fail := func(format string, args ...any) outcome {
+		return failure(mcp.Errorf(mcp.CodeInternal, format, args...))
+	}
+	most := r.m.opts.MaxResult
+	switch {
+	case s.err == nil && len(s.res.Body) > most:
+		return fail("the result has %d bytes; at most %d are kept", len(s.res.Body), most)
+	case s.err == nil && s.res.Body == nil:
+		return outcome{status: Completed, result: json.RawMessage("{}")}
+	case s.err == nil && mcp.Unmarshal(s.res.Body, new(json.RawMessage)) != nil:
+		return fail("the result of the task is not valid JSON")
+	case s.err == nil:
+		return outcome{status: Completed, result: s.res.Body}
 	case errors.Is(cause, errCancelled):
-		return Cancelled, "", nil, nil
+		return outcome{status: Cancelled}
 	case cause != nil:
-		return fail(mcp.CodeInternal, "%v", cause)
+		return fail("%v", cause)
 	}
-	if e, ok := errors.AsType[*mcp.Error](err); ok {
-		return Failed, e.Message, nil, e
+	e, ok := errors.AsType[*mcp.Error](s.err)
+	if !ok {
+		r.m.opts.Log.Error("tasks: a task failed", "task", r.id, "error", s.err)
+		return fail("the task failed")
 	}
-	r.m.opts.Log.Error("tasks: a task failed", "task", r.id, "error", err)
-	return fail(mcp.CodeInternal, "the task failed")
+	if n := len(e.Message) + len(e.Data); n > most {
+		return fail("the error has %d bytes; at most %d are kept", n, most)
+	}
+	return failure(e)
 }
 
 // notified receives the notifications of the tool. The extension has none but
@@ -283,12 +360,13 @@ func (r *run) notified(n mcp.Notification) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.message = text
-	if !r.saving {
-		r.saving = true
-		r.m.wg.Go(r.saveMessages)
+	if r.message = textclip.Clip(text, maxMessage); !r.saving {
+		r.saving = r.m.spawn(r.saveMessages)
 	}
 }
+
+// maxMessage is the maximum size of a status message in bytes.
+const maxMessage = 1000
 
 // messagePause is the shortest time between two changes of a status message.
 const messagePause = 200 * time.Millisecond
@@ -304,7 +382,7 @@ func (r *run) saveMessages() {
 		if text == "" {
 			return
 		}
-		ctx, cancel := context.WithTimeout(r.m.ctx, lease)
+		ctx, cancel := context.WithTimeout(r.m.ctx, storeTimeout)
 		_, err := change(ctx, r.m.store, r.id, func(rec *Record) bool {
 			if rec.Task.Status.Final() {
 				return false

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -27,6 +28,8 @@ func (m *Manager) subscribe(ctx context.Context, c *mcp.Call, filter json.RawMes
 	if err := supported(&c.Caller); err != nil {
 		return nil, nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
 	var known []string
@@ -73,7 +76,8 @@ type follower struct {
 	mu      sync.Mutex
 	dirty   bool
 	sending bool
-	sent    int64 // the version that was sent last
+	sent    int64       // the version that was sent last
+	timer   *time.Timer // calls changed
 }
 
 // changed sends the state in another goroutine, unless one is about to.
@@ -81,16 +85,24 @@ func (f *follower) changed() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.dirty = true
-	if !f.sending {
-		f.sending = true
-		f.m.wg.Go(f.send)
+	if !f.sending && f.ctx.Err() == nil {
+		f.sending = f.m.spawn(f.send)
 	}
 }
 
 func (f *follower) send() {
 	for f.next() {
-		r, err := f.m.store.Get(f.ctx, f.id)
-		if err != nil || r.Version == f.sent {
+		r, err := f.m.read(f.ctx, f.id)
+		switch {
+		case errors.Is(err, ErrNotFound):
+			continue
+		case err != nil:
+			f.again(time.Second)
+			continue
+		case !r.Task.Status.Final() && r.Runner != f.m.runner:
+			f.again(lease / 3) // its process may stop without a change
+		}
+		if r.Version == f.sent {
 			continue
 		}
 		f.sent = r.Version
@@ -98,6 +110,15 @@ func (f *follower) send() {
 			f.notify(mcp.Notification{Method: Notification, Params: params})
 		}
 	}
+}
+
+// again calls changed after a while.
+func (f *follower) again(d time.Duration) {
+	if f.timer == nil {
+		f.timer = time.AfterFunc(d, f.changed)
+		return
+	}
+	f.timer.Reset(d)
 }
 
 // next reports whether there is something to send.

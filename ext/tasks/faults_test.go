@@ -1,0 +1,370 @@
+package tasks_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tenon-mcp/tenon/ext/tasks"
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/server"
+)
+
+// A faulty store has faults in the operations that choose returns one for.
+type faulty struct {
+	tasks.Store
+	choose func(op string) fault
+}
+
+type fault string
+
+const (
+	none      fault = ""
+	fails     fault = "fails"
+	failsLate fault = "makes the change and fails"
+	slow      fault = "is slow"
+	blocks    fault = "blocks until the context ends"
+)
+
+var errFault = errors.New("the disk is on fire at /secret/path")
+
+func (s *faulty) with(ctx context.Context, op string, f func() error) error {
+	switch s.choose(op) {
+	case fails:
+		return errFault
+	case failsLate:
+		f()
+		return errFault
+	case slow:
+		select {
+		case <-time.After(2 * time.Second):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	case blocks:
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return f()
+}
+
+func (s *faulty) Create(ctx context.Context, r *tasks.Record, most int) error {
+	return s.with(ctx, "Create", func() error { return s.Store.Create(ctx, r, most) })
+}
+
+func (s *faulty) Get(ctx context.Context, id string) (r *tasks.Record, err error) {
+	return r, s.with(ctx, "Get", func() error { r, err = s.Store.Get(ctx, id); return err })
+}
+
+func (s *faulty) Update(ctx context.Context, r *tasks.Record) error {
+	return s.with(ctx, "Update", func() error { return s.Store.Update(ctx, r) })
+}
+
+func (s *faulty) List(ctx context.Context, owner string, after tasks.Cursor, limit int) (all []*tasks.Record, err error) {
+	return all, s.with(ctx, "List", func() error { all, err = s.Store.List(ctx, owner, after, limit); return err })
+}
+
+func (s *faulty) Renew(ctx context.Context, runner string, d time.Duration) error {
+	return s.with(ctx, "Renew", func() error { return s.Store.Renew(ctx, runner, d) })
+}
+
+func (s *faulty) Alive(ctx context.Context, runner string) (alive bool, err error) {
+	return alive, s.with(ctx, "Alive", func() error { alive, err = s.Store.Alive(ctx, runner); return err })
+}
+
+// logged returns a logger and what was logged.
+func logged() (*slog.Logger, func() string) {
+	var b lockedBuffer
+	return slog.New(slog.NewTextHandler(&b, nil)), b.String
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// asks adds a tool that asks once and works for a second.
+func (w *world) asks() {
+	w.tool(tasks.Required, func(ctx context.Context, c *mcp.Call) (string, error) {
+		f, err := server.Elicit[name](c, "k", "Name?")
+		if err != nil {
+			return "", err
+		}
+		select {
+		case <-time.After(time.Second):
+			return "hello " + f.Name, nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	})
+}
+
+// An acked is what the server has acknowledged to a client.
+type acked struct {
+	id       string
+	answered bool
+	final    *tasks.Task
+}
+
+// try makes a call with a deadline, and checks that an error says enough and
+// not too much.
+func (w *world) try(method string, params any) (mcp.Result, error) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	defer cancel()
+	body, err := mcp.Marshal(params)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	res, err := w.s.Serve(ctx, &mcp.Call{Method: method, Params: body, Caller: w.caller})
+	if ctx.Err() != nil {
+		w.t.Errorf("%s hangs", method)
+	}
+	if err != nil {
+		e, _ := errors.AsType[*mcp.Error](err)
+		if e == nil || e.Code != mcp.CodeInternal || !strings.Contains(e.Message, "the task store failed; try again later") || strings.Contains(e.Message, "secret") {
+			w.t.Errorf("%s: %v", method, err)
+		}
+	}
+	return res, err
+}
+
+// live leads a task through its life. A call that fails is made again a few
+// times.
+func (w *world) live() (a acked) {
+	w.t.Helper()
+	res, err := w.try(mcp.MethodToolsCall, mcp.CallToolParams{Name: "work"})
+	if err != nil {
+		return a
+	}
+	var task tasks.Task
+	if err := res.Decode(&task); err != nil {
+		w.t.Fatal(err)
+	}
+	a.id = task.ID
+	for range 30 {
+		time.Sleep(time.Second)
+		res, err := w.try(tasks.MethodGet, map[string]string{"taskId": a.id})
+		if err != nil {
+			continue
+		}
+		if err := res.Decode(&task); err != nil {
+			w.t.Fatal(err)
+		}
+		switch {
+		case task.Status.Final():
+			a.final = &task
+			return a
+		case task.Status == tasks.InputRequired && a.answered:
+			w.t.Error("a request is open again whose response was acknowledged")
+		case task.Status == tasks.InputRequired:
+			_, err := w.try(tasks.MethodUpdate, tasks.UpdateParams{ID: a.id, InputResponses: map[string]json.RawMessage{"k": json.RawMessage(accept(`{"name":"x"}`))}})
+			a.answered = err == nil
+		}
+	}
+	return a
+}
+
+// verify checks that nothing that was acknowledged is taken back.
+func (a *acked) verify(t *testing.T, store tasks.Store) {
+	t.Helper()
+	if a.id == "" {
+		return
+	}
+	r, err := store.Get(t.Context(), a.id)
+	if err != nil {
+		t.Fatalf("the task that was acknowledged: %v", err)
+	}
+	if _, open := r.Task.InputRequests["k"]; open && a.answered {
+		t.Error("a request is open whose response was acknowledged")
+	}
+	if a.final != nil && (r.Task.Status != a.final.Status || string(r.Task.Result) != string(a.final.Result)) {
+		t.Errorf("the client has seen %s %s, now it is %s %s", a.final.Status, a.final.Result, r.Task.Status, r.Task.Result)
+	}
+}
+
+// A store that has a fault once delays a task at most.
+func TestStoreHasAFaultOnce(t *testing.T) {
+	for _, op := range []string{"Create", "Get", "Update", "Renew", "Alive"} {
+		for _, how := range []fault{fails, failsLate, slow, blocks} {
+			for k := 1; k <= 8; k++ {
+				t.Run(fmt.Sprintf("%s %s at call %d", op, how, k), func(t *testing.T) {
+					inBubble(t, func(t *testing.T) { faultOnce(t, op, how, k) })
+				})
+			}
+		}
+	}
+}
+
+func faultOnce(t *testing.T, op string, how fault, k int) {
+	memory := &tasks.Memory{}
+	var mu sync.Mutex
+	n := 0
+	log, _ := logged()
+	w := newWorld(t, &tasks.Options{Log: log, Store: &faulty{memory, func(o string) fault {
+		mu.Lock()
+		defer mu.Unlock()
+		if o != op {
+			return none
+		}
+		if n++; n == k {
+			return how
+		}
+		return none
+	}}})
+	w.asks()
+	a := w.live()
+	if a.id != "" && (a.final == nil || a.final.Status != tasks.Completed || !strings.Contains(string(a.final.Result), "hello x")) {
+		t.Errorf("the task ended as %+v", a.final)
+	}
+	if a.id == "" { // the client got an error, and no task goes on
+		synctest.Wait()
+		all, err := memory.List(t.Context(), w.caller.Principal.Key(), tasks.Cursor{}, 10)
+		if err != nil || len(all) > 1 || len(all) == 1 && all[0].Task.Status != tasks.Failed {
+			t.Errorf("an error was returned, but there is %+v, %v", all, err)
+		}
+	}
+	if err := w.s.Close(); err != nil {
+		t.Error(err)
+	}
+	a.verify(t, memory)
+}
+
+// A store that fails for good from some moment on: clients get errors, nothing
+// that was acknowledged is taken back, and the server can be closed.
+func TestStoreFailsForGood(t *testing.T) {
+	for _, how := range []fault{fails, failsLate, blocks} {
+		for k := 1; k <= 14; k++ {
+			t.Run(fmt.Sprintf("%s from call %d on", how, k), func(t *testing.T) {
+				inBubble(t, func(t *testing.T) { faultForGood(t, how, k) })
+			})
+		}
+	}
+}
+
+func faultForGood(t *testing.T, how fault, k int) {
+	memory := &tasks.Memory{}
+	var mu sync.Mutex
+	n := 0
+	log, _ := logged()
+	w := newWorld(t, &tasks.Options{Log: log, Store: &faulty{memory, func(string) fault {
+		mu.Lock()
+		defer mu.Unlock()
+		if n++; n >= k {
+			return how
+		}
+		return none
+	}}})
+	w.asks()
+	a := w.live()
+	began := time.Now()
+	if err := w.s.Close(); err != nil {
+		t.Error(err)
+	}
+	if d := time.Since(began); d > time.Minute { // of the bubble's clock
+		t.Errorf("Close took %v", d)
+	}
+	a.verify(t, memory)
+	time.Sleep(time.Minute) // the lease ends
+	w = newWorld(t, &tasks.Options{Store: memory})
+	if a.id != "" {
+		if got := w.get(a.id); !got.Status.Final() {
+			t.Errorf("after a restart: %+v", got)
+		}
+	}
+	a.verify(t, memory)
+}
+
+// A process that is too slow to renew its lease is taken for stopped by others;
+// the result that it has after that is dropped, and it says so.
+func TestLateResultIsDropped(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		memory := &tasks.Memory{}
+		log, text := logged()
+		var stopped bool // it does not reach the store
+		var mu sync.Mutex
+		a := newWorld(t, &tasks.Options{Log: log, Store: &faulty{memory, func(string) fault {
+			mu.Lock()
+			defer mu.Unlock()
+			if stopped {
+				return fails
+			}
+			return none
+		}}})
+		b := newWorld(t, &tasks.Options{Store: memory})
+		a.tool(tasks.Required, func(context.Context, *mcp.Call) (string, error) {
+			time.Sleep(30 * time.Second)
+			return "late", nil
+		})
+		id := a.start()
+		set := func(v bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			stopped = v
+		}
+		set(true)
+		time.Sleep(20 * time.Second)
+		if got := b.get(id); got.Status != tasks.Failed || !strings.Contains(got.StatusMessage, "the server stopped") {
+			t.Errorf("after the lease: %+v", got)
+		}
+		set(false)
+		time.Sleep(time.Minute)
+		for _, w := range []*world{a, b} {
+			if got := w.get(id); got.Status != tasks.Failed || got.Result != nil {
+				t.Errorf("at the end: %+v", got)
+			}
+		}
+		if !strings.Contains(text(), "its result is dropped") {
+			t.Errorf("logged: %s", text())
+		}
+	})
+}
+
+// A process that is alone knows what it runs, however long it could not renew
+// its lease.
+func TestManagerTrustsItself(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		log, _ := logged()
+		var joined atomic.Bool
+		w := newWorld(t, &tasks.Options{Log: log, Store: &faulty{&tasks.Memory{}, func(op string) fault {
+			if op != "Renew" || !joined.Swap(true) {
+				return none
+			}
+			return fails
+		}}})
+		w.tool(tasks.Required, func(context.Context, *mcp.Call) (string, error) {
+			time.Sleep(time.Minute)
+			return "done", nil
+		})
+		id := w.start()
+		time.Sleep(30 * time.Second)
+		if got := w.get(id); got.Status != tasks.Working {
+			t.Errorf("%+v", got)
+		}
+		time.Sleep(time.Minute)
+		if got := w.get(id); got.Status != tasks.Completed {
+			t.Errorf("%+v", got)
+		}
+	})
+}
