@@ -3,7 +3,7 @@
 GO      ?= go
 SUBMODS := test/peers test/login test/models test/page bench
 
-.PHONY: help test lint vet servers npm race stress flood lost-edits lost-edits models peers host login page bench bench-peers bench-check fuzz conformance captures build clean
+.PHONY: help test lint vet servers npm race stress flood lost-edits task-crashes models peers host login page bench bench-peers bench-check fuzz conformance captures build clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 16
@@ -60,6 +60,10 @@ flood: ## the largest tests, at full size without the race detector
 lost-edits: ## two and four processes on one folder, 10,000 changes of each kind: none is lost
 	@echo "== lost edits"
 	@WRITERS_CHANGES=10000 $(GO) test -timeout 60m -v -run '^TestProcesses' ./builtin/fs ./builtin/notes | grep -v '^=== '
+
+task-crashes: ## servers with tasks in SQLite, killed KILLS (500) times at random: no acknowledged task is lost (about 5 min)
+	@echo "== killed servers"
+	@TENON_TASK_CRASHES=$${KILLS:-500} $(GO) test -count=1 -timeout 60m -v -run '^(TestKilledServersLoseNothing|TestStoppedProcessGoesOn)$$' ./app/store/taskstore | grep -v '^=== '
 
 models: ## the model wires beside the official SDKs
 	@echo "== model wires"

@@ -110,12 +110,15 @@ var importRules = map[string]importRule{
 	"app/permit":    {on: []string{"mcp", "app/config", "internal/redact", "internal/visible", "internal/safefile"}, why: "what may be called is decided without knowing how"},
 	"app/audit":     {on: []string{"internal/safefile"}, extern: []string{"golang.org/x/sys"}, why: "a file that only grows knows nothing of what is written in it"},
 	"app/host":      {on: []string{"mcp", "client", "app/args", "app/llm", "app/permit", "app/config", "internal/bm25", "internal/redact", "internal/visible", "internal/version"}, why: "the agent knows Handlers, a model and a person; no message, era or transport, and no screen"},
-	"app/store":     {on: []string{"app/host", "app/llm"}, extern: []string{"modernc.org/sqlite"}, why: "the only place that knows where sessions are kept"},
+	"app/store":     {on: []string{"app/host", "app/llm", "app/store/internal/sqlitefile"}, why: "the only place that knows where sessions are kept"},
 	"app/workspace": {on: []string{"mcp", "auth/tokens", "app/*", "internal/redact", "internal/safefile"}, why: "it puts the host together and moves its files, and adds nothing to it"},
 	"app/sample":    {extern: []string{"modernc.org/sqlite"}, why: "something to look at, for those who have nothing yet"},
 	"app/repl":      {on: []string{"mcp", "client", "app/args", "app/form", "app/speccheck", "app/wirelog", "internal/redact", "internal/safefile", "internal/typeahead", "internal/visible"}, extern: []string{"golang.org/x/term"}, why: "a prompt for one server; the commands that it runs are given to it"},
 	"app/term":      {on: []string{"mcp", "client", "app/*", "internal/redact", "internal/typeahead", "internal/visible"}, extern: []string{"charm.land/bubbletea/v2", "charm.land/lipgloss/v2", "github.com/charmbracelet/x/ansi", "golang.org/x/term"}, why: "a user interface over events; it does not know the other one"},
 	"app/web":       {on: []string{"mcp", "client", "app/*", "internal/visible", "internal/version"}, why: "a user interface over events; it does not know the other one"},
+
+	"app/store/internal/sqlitefile": {extern: []string{"modernc.org/sqlite"}, why: "it opens a file and does not know what is in it"},
+	"app/store/taskstore":           {on: []string{"mcp", "ext/tasks", "app/store/internal/sqlitefile", "internal/safefile"}, why: "a server that keeps its tasks links no host"},
 
 	"app/llm":                     {why: "a conversation with a model knows neither MCP nor any provider"},
 	"app/llm/internal/toolschema": {extern: []string{jsonv2}, why: "it changes a schema into what a provider takes, and knows no provider"},
@@ -328,6 +331,19 @@ func TestServersOverStdioHaveNoNetwork(t *testing.T) {
 	for _, p := range strings.Fields(string(out)) {
 		if p == "net" || p == "net/http" || p == "os/user" || p == "runtime/cgo" {
 			t.Errorf("server or transport/stdio pulls in %s", p)
+		}
+	}
+}
+
+// A program that imports no extension links none.
+func TestExtensionsAreLinkedWhereTheyAreImported(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "./server", "./client", "./transport/...", "./mcptest", "./examples/calculator", "./examples/client", "./examples/gateway").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range strings.Fields(string(out)) {
+		if strings.HasPrefix(p, module+"ext/") {
+			t.Errorf("a program without extensions links %s", p)
 		}
 	}
 }

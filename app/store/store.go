@@ -9,14 +9,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
-	"path/filepath"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver
-
 	"github.com/tenon-mcp/tenon/app/host"
+	"github.com/tenon-mcp/tenon/app/store/internal/sqlitefile"
 )
 
 // A DB is an open store. It is a [host.Store].
@@ -52,54 +48,11 @@ var steps = []string{
 
 // Open opens or creates the store in a file that only its owner can read.
 func Open(file string) (*DB, error) {
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600) // SQLite would make it readable by all
+	db, err := sqlitefile.Open(file, sqlitefile.Format{Contents: "sessions", Steps: steps})
 	if err != nil {
 		return nil, err
 	}
-	f.Close()
-	abs, err := filepath.Abs(file)
-	if err != nil {
-		return nil, err
-	}
-	name := (&url.URL{Scheme: "file", Path: filepath.ToSlash(abs), RawQuery: "_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(NORMAL)&_pragma=foreign_keys(1)&_txlock=immediate"}).String()
-	db, err := sql.Open("sqlite", name)
-	if err != nil {
-		return nil, err
-	}
-	db.SetMaxOpenConns(4)
-	d := &DB{db, file}
-	if err := d.migrate(); err != nil {
-		db.Close()
-		return nil, err
-	}
-	return d, nil
-}
-
-func (d *DB) migrate() error {
-	tx, err := d.db.Begin()
-	if err != nil {
-		return d.wrap(err)
-	}
-	defer tx.Rollback()
-	var version int
-	if err := tx.QueryRow("PRAGMA user_version").Scan(&version); err != nil {
-		return d.wrap(err)
-	}
-	if version > len(steps) {
-		return fmt.Errorf("%s was written by a newer Tenon (version %d, this one knows %d): use that one, or another file", d.file, version, len(steps))
-	}
-	for i, step := range steps[version:] {
-		if _, err := tx.Exec(step); err != nil {
-			return d.wrap(err)
-		}
-		if _, err := tx.Exec(fmt.Sprintf("PRAGMA user_version = %d", version+i+1)); err != nil {
-			return d.wrap(err)
-		}
-	}
-	return d.wrap(tx.Commit())
+	return &DB{db, file}, nil
 }
 
 func (d *DB) wrap(err error) error {
