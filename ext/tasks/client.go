@@ -299,3 +299,9 @@ func (w *watch) gone(err error) bool {
 	_, closed := errors.AsType[*mcp.ClosedError](err)
 	return closed || !w.expires.IsZero() && time.Now().After(w.expires)
 }
+
+// wanted is the key of a context whose calls are to become tasks where the
+// server leaves that to the client.
+type wanted struct{}
+
+func wantsTask(ctx context.Context) bool { return ctx.Value(wanted{}) != nil }

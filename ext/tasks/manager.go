@@ -42,7 +42,7 @@ const (
 	// clients the tool runs while they wait.
 	Optional Mode = "optional"
 	// Required calls become tasks; clients that do not support them get an
-	// error.
+	// error. Clients of revisions that have no tasks at all wait.
 	Required Mode = "required"
 )
 

@@ -179,7 +179,7 @@ func (r *Receiver) either(ctx context.Context, probed chan verdict) (mcp.Handler
 	select {
 	case err := <-shaken:
 		if err == nil {
-			return r.legacyPeer, r.legacyPeer.Revision(), nil
+			return r.legacyPeer.Handler(), r.legacyPeer.Revision(), nil
 		}
 		if e, ok := errors.AsType[*mcp.Error](err); ok && !e.Local {
 			return r.refused(ctx, probed, err)
@@ -195,7 +195,7 @@ func (r *Receiver) either(ctx context.Context, probed chan verdict) (mcp.Handler
 		if err := <-shaken; err != nil {
 			return nil, "", withSupported(err)
 		}
-		return r.legacyPeer, r.legacyPeer.Revision(), nil
+		return r.legacyPeer.Handler(), r.legacyPeer.Revision(), nil
 	}
 }
 
@@ -220,7 +220,7 @@ func (r *Receiver) handshake(ctx context.Context, want mcp.Revision) (mcp.Handle
 	if err := r.legacyPeer.Handshake(ctx, want); err != nil {
 		return nil, "", withSupported(err)
 	}
-	return r.legacyPeer, r.legacyPeer.Revision(), nil
+	return r.legacyPeer.Handler(), r.legacyPeer.Revision(), nil
 }
 
 // withSupported adds to the error of a refused handshake the revisions that the

@@ -185,10 +185,13 @@ func (s *Server) NewStateless(m *jsonrpc.Message, r mcp.Revision) *Session {
 // initialize.
 func (s *Session) State() ([]byte, error) { return s.s.State() }
 
-// Attach sends notifications of changes, which belong to no request, to push
-// until the caller calls detach or Attach again. push must not block. The session
-// keeps its subscriptions while detached.
-func (s *Session) Attach(push func(Notification)) (detach func()) { return s.s.Attach(push) }
+// Attach sends messages that belong to no request, such as notifications of
+// changes, to p until the caller calls detach or Attach again. The session keeps
+// its subscriptions while detached.
+func (s *Session) Attach(p Pusher) (detach func()) { return s.s.Attach(p) }
+
+// A Pusher sends messages to the client of a session that belong to no request.
+type Pusher = legacy.Pusher
 
 // A SessionReplyWriter sends notifications and requests to the client during one
 // request of a session.

@@ -32,7 +32,7 @@ func (s *Server) ServeStream(ctx context.Context, stream jsonrpc.Stream, who *mc
 		Batch:            func() error { return p.session.Batches() },
 	}
 	conn := jsonrpc.NewConn(stream, p, o)
-	p.session = legacy.NewSession(s.h, func(n Notification) { conn.Push(n.Key, n.Value) })
+	p.session = legacy.NewSession(s.h, &pipePusher{conn})
 	defer p.session.Close()
 	return conn.Run(ctx)
 }
@@ -98,7 +98,19 @@ func (b *pipeReplyWriter) Notify(n Notification) { b.x.Notify(b.ctx, n.Value) }
 // Ask sends a request to the client and waits for the response. When ctx ends,
 // Ask cancels the request at the client.
 func (b *pipeReplyWriter) Ask(ctx context.Context, method string, params []byte) (jsonrpc.Message, error) {
-	c := b.x.Conn()
+	return askOver(ctx, b.x.Conn(), method, params)
+}
+
+// A pipePusher sends messages that belong to no request.
+type pipePusher struct{ conn *jsonrpc.Conn }
+
+func (p *pipePusher) Notify(n Notification) { p.conn.Push(n.Key, n.Value) }
+
+func (p *pipePusher) Ask(ctx context.Context, method string, params []byte) (jsonrpc.Message, error) {
+	return askOver(ctx, p.conn, method, params)
+}
+
+func askOver(ctx context.Context, c *jsonrpc.Conn, method string, params []byte) (jsonrpc.Message, error) {
 	id := c.NextID()
 	pending, err := c.Start(ctx, id, method, params)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/eraconn"
+	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/transport/internal/httpheader"
 )
@@ -122,7 +123,7 @@ func (s *sessions) listen(ctx context.Context, ses *session, v *clientConn) {
 		refuse(out.w, http.StatusNotFound, noSession)
 		return
 	case isNew:
-		st.detach = ses.era.Attach(st.notify)
+		st.detach = ses.era.Attach((*pushWriter)(st))
 	case !st.claim(v):
 		return
 	}
@@ -130,6 +131,15 @@ func (s *sessions) listen(ctx context.Context, ses *session, v *clientConn) {
 	st.opened = false // each new client gets an id to resume from
 	st.open(out)
 	st.serve(ctx, v)
+}
+
+// A pushWriter sends messages that belong to no request on a stream of changes.
+type pushWriter stream
+
+func (w *pushWriter) Notify(n eraconn.Notification) { (*stream)(w).notify(n) }
+
+func (w *pushWriter) Ask(ctx context.Context, method string, params []byte) (jsonrpc.Message, error) {
+	return (*stream)(w).Ask(ctx, method, params)
 }
 
 // changes returns the stream of the session's changes with a client connected to

@@ -67,7 +67,7 @@ func checkRouting(h http.Header, m *jsonrpc.Message) error {
 	case method != m.Method:
 		return fmt.Errorf("the header %s is %q and the body has %q", httpheader.Method, method, m.Method)
 	}
-	member := httpheader.NameMember(m.Method)
+	member := protocol.HeaderName(m.Method)
 	if member == "" {
 		return nil
 	}

@@ -103,7 +103,7 @@ func (ses *session) cancel(id jsonrpc.ID) {
 func (s *sessions) request(w http.ResponseWriter, r *http.Request, ses *session, m *jsonrpc.Message) {
 	ctx, cancel := context.WithCancel(&detached{r.Context(), r.Header})
 	p := s.h.guard.Principal(r)
-	if protocol.MayRequireInput(m.Method) {
+	if protocol.MayRequireInputInSession(m.Method) {
 		st := s.newStream(ctx, cancel, ses, r)
 		if !ses.begin(m.ID, cancel, st) {
 			s.refuseID(w, ses, m.ID, cancel)

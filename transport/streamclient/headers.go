@@ -52,8 +52,8 @@ func (l *link) repeat(h http.Header, m *jsonrpc.Message) error {
 		h[httpheader.Version] = []string{string(version)}
 	}
 	h[httpheader.Method] = []string{protocol.EncodeHeader(m.Method)}
-	name, ok := rawjson.String(rawjson.Lookup(m.Params, httpheader.NameMember(m.Method)))
-	if !ok || httpheader.NameMember(m.Method) == "" {
+	name, ok := rawjson.String(rawjson.Lookup(m.Params, protocol.HeaderName(m.Method)))
+	if !ok || protocol.HeaderName(m.Method) == "" {
 		return nil
 	}
 	h[httpheader.Name] = []string{protocol.EncodeHeader(name)}

@@ -7,7 +7,7 @@ function print(line) {
   process.stdout.write(JSON.stringify(line) + '\n');
 }
 
-async function step(name, run) {
+export async function step(name, run) {
   try {
     print({ step: name, ok: true, value: await run() });
   } catch (error) {

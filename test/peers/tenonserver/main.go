@@ -24,6 +24,7 @@ func main() {
 	only := flag.String("only", "", `"modern" or "legacy": refuse clients of the other era; empty means that all are served`)
 	file := flag.String("frames", "", "a file that every message is appended to; empty means none")
 	addr := flag.String("http", "", "serve over HTTP at this address instead: /mcp, and HTTP+SSE at /sse")
+	withTasks := flag.Bool("tasks", false, "add tools whose calls are tasks")
 	flag.Parse()
 	recording, err := frames.To(*file)
 	if err != nil {
@@ -33,6 +34,11 @@ func main() {
 	addTools(s)
 	if err := addRest(s); err != nil {
 		log.Fatal(err)
+	}
+	if *withTasks {
+		if err := addTasks(s); err != nil {
+			log.Fatal(err)
+		}
 	}
 	opts := era.ServerOptions{
 		ModernOnly:     *only == "modern",

@@ -6,8 +6,6 @@ import (
 	"cmp"
 	"net/url"
 	"strings"
-
-	"github.com/tenon-mcp/tenon/mcp"
 )
 
 // The headers of the protocol, in the canonical form of net/http.
@@ -19,20 +17,6 @@ const (
 	Session     = "Mcp-Session-Id"
 	LastEvent   = "Last-Event-Id"
 )
-
-// NameMember returns the member of a request's params that the Mcp-Name header
-// repeats, or "" if requests with this method have no such header.
-func NameMember(method string) string {
-	switch method {
-	case mcp.MethodToolsCall, mcp.MethodPromptsGet:
-		return "name"
-	case mcp.MethodResourcesRead:
-		return "uri"
-	case "tasks/get", "tasks/update", "tasks/cancel":
-		return "taskId"
-	}
-	return ""
-}
 
 // SameOrigin reports whether two http or https URLs have the same origin.
 func SameOrigin(a, b *url.URL) bool {

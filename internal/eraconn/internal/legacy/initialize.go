@@ -100,6 +100,10 @@ func (s *Session) initialize(ctx context.Context, params json.RawMessage, p *mcp
 	if err != nil {
 		return nil, err
 	}
+	h, extends, end, err := s.extended(ctx, &caller, found)
+	if err != nil {
+		return nil, err
+	}
 	if s.stateless {
 		restrictStateless(&found.Capabilities)
 	}
@@ -109,8 +113,12 @@ func (s *Session) initialize(ctx context.Context, params json.RawMessage, p *mcp
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.rev != nil {
+		if end != nil {
+			end()
+		}
 		return nil, mcp.Errorf(mcp.CodeInvalidRequest, "this session is already initialized: open another one")
 	}
+	s.h, s.extends, s.end = h, extends, end
 	s.rev, s.caller, s.offers = rev, caller, offersOf(&found.Capabilities)
 	return rev.greeting(found).encode()
 }

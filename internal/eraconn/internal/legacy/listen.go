@@ -2,6 +2,7 @@ package legacy
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/tenon-mcp/tenon/internal/eraconn/internal/clientcall"
@@ -139,9 +140,21 @@ func (p *Peer) Notification(m *jsonrpc.Message, origin int64) {
 		}
 		return true
 	})
+	if p.extension(note) {
+		return
+	}
 	if !p.deliver(note, token, origin) && p.profile.OnNotification != nil {
 		p.profile.OnNotification(note)
 	}
+}
+
+// extension passes a notification to the extensions and reports whether one of
+// them handles it.
+func (p *Peer) extension(n mcp.Notification) bool {
+	p.mu.Lock()
+	handle := p.handle
+	p.mu.Unlock()
+	return slices.ContainsFunc(handle, func(f func(mcp.Notification) bool) bool { return f(n) })
 }
 
 // deliver queues a notification for the calls it belongs to and reports whether

@@ -70,13 +70,18 @@ type client struct {
 
 func newClient(t testing.TB, spec *spectest.Spec, h mcp.Handler) *client {
 	c := &client{t: t, spec: spec}
-	c.session = NewSession(h, func(n clientcall.Notification) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.pushed = append(c.pushed, string(n.Value(nil)))
-		c.check("a push", c.pushed[len(c.pushed)-1], "")
-	})
+	c.session = NewSession(h, &pushes{c})
 	return c
+}
+
+// pushes receives the messages that belong to no request.
+type pushes struct{ *client }
+
+func (p *pushes) Notify(n clientcall.Notification) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.pushed = append(p.pushed, string(n.Value(nil)))
+	p.check("a push", p.pushed[len(p.pushed)-1], "")
 }
 
 func (c *client) check(what, frame, method string) {

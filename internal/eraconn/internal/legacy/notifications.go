@@ -34,7 +34,7 @@ func (s *Session) Notified(m *jsonrpc.Message) {
 // pass passes a notification of an initialized client to the Handler.
 func (s *Session) pass(m *jsonrpc.Message) {
 	c := new(mcp.Call)
-	lift(m, c)
+	lift(m, c, false)
 	c.IsNotification, c.Progress = true, false
 	s.Later(func(ctx context.Context) {
 		var rev *revision
@@ -47,10 +47,9 @@ func (s *Session) pass(m *jsonrpc.Message) {
 // Later queues f behind earlier notifications. f is not called after Close.
 func (s *Session) Later(f func(ctx context.Context)) { s.inbox.Put(f) }
 
-// Attach sends changes to push, which must not block. detach stops that, unless
-// Attach was called again meanwhile; the session keeps its subscriptions.
-func (s *Session) Attach(push func(clientcall.Notification)) (detach func()) {
-	p := &pusher{push}
+// Attach sends changes to p. detach stops that, unless Attach was called again
+// meanwhile; the session keeps its subscriptions.
+func (s *Session) Attach(p Pusher) (detach func()) {
 	s.mu.Lock()
 	s.push = p
 	s.mu.Unlock()
@@ -58,7 +57,7 @@ func (s *Session) Attach(push func(clientcall.Notification)) (detach func()) {
 	return func() { s.detach(p) }
 }
 
-func (s *Session) detach(p *pusher) {
+func (s *Session) detach(p Pusher) {
 	s.mu.Lock()
 	if s.push != p {
 		s.mu.Unlock()
@@ -181,7 +180,7 @@ func (s *Session) pushNotification(n mcp.Notification) {
 	to := s.push
 	s.mu.Unlock()
 	if to != nil {
-		to.push(clientcall.Outgoing(n, func(dst []byte) []byte { return appendNotification(dst, n, nil) }))
+		to.Notify(clientcall.Outgoing(n, func(dst []byte) []byte { return appendNotification(dst, n, nil) }))
 	}
 }
 

@@ -119,6 +119,9 @@ func (p *Peer) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.closed = true
+	if p.end != nil {
+		p.end()
+	}
 	for state, k := range p.parked {
 		k.expiry.Stop()
 		delete(p.parked, state)
@@ -329,7 +332,7 @@ func (p *Peer) urlQuestions(c *mcp.Call, data json.RawMessage) *mcp.InputRequire
 	for e := rawjson.Array(rawjson.Lookup(data, "elicitations")); e.Next(); {
 		id, _ := rawjson.String(rawjson.Lookup(e.Value, "elicitationId"))
 		q := mcp.InputRequest{Method: mcp.MethodElicit, Params: liftInputRequest(&jsonrpc.Message{Params: e.Value})}
-		if !protocol.MayRequireInput(c.Method) || !p.canAnswer(c, q) {
+		if !protocol.MayRequireInputInSession(c.Method) || !p.canAnswer(c, q) {
 			return nil
 		}
 		key := "url-" + id

@@ -27,13 +27,15 @@ type Peer struct {
 	offers  mcp.ServerCapabilities
 
 	mu        sync.Mutex
-	open      map[int64]*clientcall.Open // calls in flight
-	carries   map[int64]*carrier         // those that can carry input requests
-	parked    map[string]*carrier        // those that wait for a response, by their state
-	listening map[*listener]struct{}     // open subscriptions
-	watched   map[string]int             // number of listeners by URI
-	level     mcp.LogLevel               // the last logging/setLevel
-	closed    bool                       // Close was called
+	open      map[int64]*clientcall.Open    // calls in flight
+	carries   map[int64]*carrier            // those that can carry input requests
+	parked    map[string]*carrier           // those that wait for a response, by their state
+	listening map[*listener]struct{}        // open subscriptions
+	watched   map[string]int                // number of listeners by URI
+	level     mcp.LogLevel                  // the last logging/setLevel
+	end       context.CancelFunc            // ends the context of extensions; nil before Handler
+	handle    []func(mcp.Notification) bool // notifications for extensions
+	closed    bool                          // Close was called
 }
 
 // NewPeer returns a Peer. Call Handshake before Serve.
@@ -83,6 +85,19 @@ func (p *Peer) Handshake(ctx context.Context, want mcp.Revision) error {
 		return context.Cause(ctx)
 	}
 	return p.link.Notify(ctx, mcp.NotificationInitialized, nil)
+}
+
+// Handler returns the Peer after the handshake, wrapped for extensions.
+func (p *Peer) Handler() mcp.Handler {
+	ctx, end := context.WithCancel(context.Background())
+	h, handle := protocol.ForLegacyServer(p, mcp.LegacyConn{Revision: p.rev.name, Context: ctx})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.end, p.handle = end, handle
+	if p.closed {
+		end()
+	}
+	return h
 }
 
 // agree reads the result of initialize.
@@ -172,7 +187,7 @@ func (p *Peer) start(ctx context.Context, c *mcp.Call) (*carrier, error) {
 	k.Begin(id, c)
 	p.mu.Lock()
 	p.open[id] = &k.Open
-	if protocol.MayRequireInput(c.Method) {
+	if protocol.MayRequireInputInSession(c.Method) {
 		k.asks = make(chan *inputRequest, maxAsks)
 		p.carries[id] = k
 	}

@@ -22,14 +22,14 @@ func (r *revision) project(method string, body []byte) []byte {
 		if !r.structured {
 			body = sayStructured(body)
 		}
-		body = rewriteMember(body, "structuredContent", r.projectStructured)
+		body = rawjson.RewriteMember(body, "structuredContent", r.projectStructured)
 		if !r.links {
-			body = rewriteMember(body, "content", func(v []byte) []byte { return rewriteElements(v, r.projectContent) })
+			body = rawjson.RewriteMember(body, "content", func(v []byte) []byte { return rawjson.RewriteElements(v, r.projectContent) })
 		}
 	case mcp.MethodPromptsGet:
 		if !r.links {
-			body = rewriteMember(body, "messages", func(v []byte) []byte {
-				return rewriteElements(v, func(m []byte) []byte { return rewriteMember(m, "content", r.projectContent) })
+			body = rawjson.RewriteMember(body, "messages", func(v []byte) []byte {
+				return rawjson.RewriteElements(v, func(m []byte) []byte { return rawjson.RewriteMember(m, "content", r.projectContent) })
 			})
 		}
 	case mcp.MethodToolsList:
@@ -47,13 +47,13 @@ func (r *revision) project(method string, body []byte) []byte {
 // projectList removes the members that this revision does not have from each
 // item.
 func (r *revision) projectList(body []byte, member string) []byte {
-	return rewriteMember(body, member, func(v []byte) []byte {
-		return rewriteElements(v, func(item []byte) []byte {
+	return rawjson.RewriteMember(body, member, func(v []byte) []byte {
+		return rawjson.RewriteElements(v, func(item []byte) []byte {
 			if !r.icons {
-				item = rewriteMember(item, "icons", drop)
+				item = rawjson.RewriteMember(item, "icons", drop)
 			}
 			if member == "tools" {
-				item = rewriteMember(item, "outputSchema", r.projectSchema)
+				item = rawjson.RewriteMember(item, "outputSchema", r.projectSchema)
 			}
 			return item
 		})
@@ -84,7 +84,7 @@ func sayStructured(body []byte) []byte {
 		return body
 	}
 	text := rawjson.AppendString([]byte(`[{"type":"text","text":`), string(structured))
-	body = rewriteMember(body, "content", drop)
+	body = rawjson.RewriteMember(body, "content", drop)
 	return withMember(body, "content", append(text, '}', ']'))
 }
 
@@ -190,7 +190,7 @@ func (r *revision) projectInputRequest(q mcp.InputRequest) (json.RawMessage, err
 		if r.samplingTools {
 			return q.Params, nil
 		}
-		return rewriteMember(q.Params, "messages", splitMessages), nil
+		return rawjson.RewriteMember(q.Params, "messages", splitMessages), nil
 	}
 	return q.Params, nil
 }
@@ -202,19 +202,19 @@ func (r *revision) projectElicit(params []byte) (json.RawMessage, error) {
 		}
 		return params, nil
 	}
-	params = rewriteMember(params, "mode", drop)
+	params = rawjson.RewriteMember(params, "mode", drop)
 	if r.titledEnums {
 		return params, nil
 	}
 	var err error
-	return rewriteMember(params, "requestedSchema", func(s []byte) []byte {
-		return rewriteMember(s, "properties", func(props []byte) []byte {
+	return rawjson.RewriteMember(params, "requestedSchema", func(s []byte) []byte {
+		return rawjson.RewriteMember(s, "properties", func(props []byte) []byte {
 			for o := rawjson.Object(props); o.Next(); {
 				name := string(o.Name)
 				if rawjson.EqualString(rawjson.Lookup(o.Value, "type"), "array") {
 					err = mcp.Errorf(mcp.CodeInvalidRequest, "the client speaks revision %s, which cannot ask for several choices at once (field %q)", r.name, name)
 				}
-				props = rewriteMember(props, name, untitle)
+				props = rawjson.RewriteMember(props, name, untitle)
 			}
 			return props
 		})
@@ -232,7 +232,7 @@ func untitle(field []byte) []byte {
 		values = append(values, orEmpty(rawjson.Lookup(e.Value, "const")))
 		titles = append(titles, orEmpty(rawjson.Lookup(e.Value, "title")))
 	}
-	field = rewriteMember(field, "oneOf", drop)
+	field = rawjson.RewriteMember(field, "oneOf", drop)
 	field = withMember(field, "enumNames", array(titles))
 	return withMember(field, "enum", array(values))
 }
@@ -243,14 +243,14 @@ func array(elements [][]byte) []byte {
 
 // splitMessages writes each content block of a message as a separate message.
 func splitMessages(messages []byte) []byte {
-	return rewriteElements(messages, func(m []byte) []byte {
+	return rawjson.RewriteElements(messages, func(m []byte) []byte {
 		content := rawjson.Lookup(m, "content")
 		if !rawjson.IsArray(content) {
 			return m
 		}
 		var each [][]byte
 		for e := rawjson.Array(content); e.Next(); {
-			each = append(each, rewriteMember(m, "content", func([]byte) []byte { return e.Value }))
+			each = append(each, rawjson.RewriteMember(m, "content", func([]byte) []byte { return e.Value }))
 		}
 		if len(each) == 0 {
 			return m

@@ -17,18 +17,20 @@ import (
 // caller to each call, sends the Handler's input requests to the client, and
 // pushes the notifications of its subscriptions.
 type Session struct {
-	h mcp.Handler
+	h mcp.Handler // set again by initialize: wrapped for extensions
 
 	stateless bool // serves one request and keeps no state; see NewStateless
 
 	mu      sync.Mutex
-	push    *pusher   // receives changes; nil while detached
+	push    Pusher    // receives changes; nil while detached
 	rev     *revision // nil until initialize
 	caller  mcp.Caller
 	offers  offers
-	opening chan struct{} // closed when a pending initialize is served; nil if none is pending
-	early   bool          // notifications/initialized arrived while opening
-	ready   bool          // notifications/initialized arrived
+	extends bool               // an extension handles what only this era has
+	end     context.CancelFunc // ends the context of extensions; nil without them
+	opening chan struct{}      // closed when a pending initialize is served; nil if none is pending
+	early   bool               // notifications/initialized arrived while opening
+	ready   bool               // notifications/initialized arrived
 	closed  bool
 	changes func()            // stops the subscription to lists; nil if not open
 	watched map[string]func() // stop functions by URI; nil if not open
@@ -53,22 +55,25 @@ const (
 
 // NewSession returns a session that sends changes to push, which must not block.
 // A nil push means that the session is detached; see Attach.
-func NewSession(h mcp.Handler, push func(clientcall.Notification)) *Session {
-	s := &Session{h: h}
-	if push != nil {
-		s.push = &pusher{push}
-	}
-	return s
-}
+func NewSession(h mcp.Handler, push Pusher) *Session { return &Session{h: h, push: push} }
 
-// A pusher receives the changes of a session.
-type pusher struct{ push func(clientcall.Notification) }
+// A Pusher sends messages to the client that belong to no request. Two Pushers
+// are comparable.
+type Pusher interface {
+	// Notify sends a notification. It does not block.
+	Notify(clientcall.Notification)
+	// Ask sends a request to the client and waits for the response.
+	Ask(ctx context.Context, method string, params []byte) (jsonrpc.Message, error)
+}
 
 // Close ends all subscriptions and waits for their goroutines.
 func (s *Session) Close() {
 	s.mu.Lock()
 	s.closed = true
 	stops := s.takeStopsLocked()
+	if s.end != nil {
+		stops = append(stops, s.end)
+	}
 	s.mu.Unlock()
 	for _, stop := range stops {
 		stop()
@@ -183,7 +188,7 @@ func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Prin
 		shown pages
 	})
 	call, shown := &one.call, &one.shown
-	token := lift(m, call)
+	token := lift(m, call, s.extends)
 	call.Caller = caller
 	least := caller.LogLevel
 	call.OnNotification = func(n mcp.Notification) {
@@ -211,7 +216,7 @@ func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Prin
 		mcp.Abandon(err)
 		return nil, refuseInput(err)
 	}
-	if err != nil && protocol.MayRequireInput(m.Method) {
+	if err != nil && protocol.MayRequireInputInSession(m.Method) {
 		res, err = mcp.InputHandler(func(ctx context.Context, c *mcp.Call, key string, q mcp.InputRequest) (json.RawMessage, error) {
 			params, err := project(rev, c, q)
 			if err != nil {
@@ -248,8 +253,8 @@ func (rev *revision) body(m *jsonrpc.Message, res *mcp.Result) (json.RawMessage,
 }
 
 // lift removes the envelope of a request: _meta, and the task member of
-// 2025-11-25, which a server may ignore.
-func lift(m *jsonrpc.Message, c *mcp.Call) (token []byte) {
+// 2025-11-25, which a server may ignore, unless an extension handles it.
+func lift(m *jsonrpc.Message, c *mcp.Call, extends bool) (token []byte) {
 	c.Method = m.Method
 	c.Params = rawjson.Cut(m.Params, func(name, value []byte) bool {
 		switch {
@@ -259,7 +264,7 @@ func lift(m *jsonrpc.Message, c *mcp.Call) (token []byte) {
 			}
 			c.Meta = clientcall.AddMeta(nil, value)
 			return true
-		case string(name) == "task" && m.Method == mcp.MethodToolsCall:
+		case string(name) == "task" && m.Method == mcp.MethodToolsCall && !extends:
 			return true
 		}
 		return false
@@ -306,7 +311,7 @@ func project(rev *revision, c *mcp.Call, q mcp.InputRequest) (json.RawMessage, e
 
 // ask sends an input request to the client and returns the response. It returns
 // an error response of the client as the error.
-func ask(ctx context.Context, method string, params json.RawMessage, back ReplyWriter) (json.RawMessage, error) {
+func ask(ctx context.Context, method string, params json.RawMessage, back Pusher) (json.RawMessage, error) {
 	m, err := back.Ask(ctx, method, params)
 	switch {
 	case err != nil:

@@ -1,0 +1,541 @@
+package tasks
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// A legacyClient serves the session of a client of an older revision with a
+// Handler that has the extension.
+type legacyClient struct {
+	server  mcp.Handler
+	waiting mcp.Handler // server, for clients that wait for the result
+	session *mcp.LegacySession
+	core    bool // the revision has the older form
+
+	mu     sync.Mutex
+	tasks  map[string]*sessionTask
+	order  []string  // ids in the order of creation
+	listed [2][]byte // the last list of tools, and how the client sees it
+}
+
+// A sessionTask is a task that was created in the session.
+type sessionTask struct {
+	own       *Task // of a call that returned a result at once; nil for a task of the server
+	expires   time.Time
+	cancelled bool            // the client was told so
+	results   int             // tasks/result calls that are open
+	asking    map[string]bool // keys of input requests that the client is being asked
+}
+
+const (
+	maxSessionTasks = 1000
+	// maxOwnTTL is how long the session keeps results of its own. Idle sessions
+	// stay in memory longer than that.
+	maxOwnTTL = 5 * time.Minute
+)
+
+func newLegacyClient(h mcp.Handler, s *mcp.LegacySession) mcp.Handler {
+	return &legacyClient{server: h, waiting: Client(h), session: s, core: hasLegacyTasks(s.Revision), tasks: map[string]*sessionTask{}}
+}
+
+// Serve implements [mcp.Handler].
+func (l *legacyClient) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	switch c.Method {
+	case mcp.MethodDiscover:
+		return l.discover(ctx, c)
+	case mcp.MethodToolsList:
+		return l.listTools(ctx, c)
+	case mcp.MethodToolsCall:
+		return l.call(ctx, c)
+	}
+	if !strings.HasPrefix(c.Method, "tasks/") || c.IsNotification {
+		return l.server.Serve(ctx, c)
+	}
+	if !l.core {
+		return mcp.Result{}, mcp.MethodNotFound(c.Method)
+	}
+	switch c.Method {
+	case MethodGet:
+		return l.get(ctx, declare(c))
+	case legacyResult:
+		return l.result(ctx, declare(c))
+	case legacyList:
+		return l.list(ctx, declare(c))
+	case MethodCancel:
+		return l.cancel(ctx, declare(c))
+	}
+	return mcp.Result{}, mcp.MethodNotFound(c.Method)
+}
+
+// discover replaces the extension by the capability of the older form.
+func (l *legacyClient) discover(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	res, err := l.server.Serve(ctx, c)
+	if err != nil {
+		return res, err
+	}
+	var d mcp.Discovery
+	if err := res.Decode(&d); err != nil {
+		return mcp.Result{}, err
+	}
+	d.Capabilities.Extensions = maps.Clone(d.Capabilities.Extensions)
+	delete(d.Capabilities.Extensions, ExtensionID)
+	if len(d.Capabilities.Extensions) == 0 {
+		d.Capabilities.Extensions = nil
+	}
+	if l.core {
+		d.Capabilities.Other = maps.Clone(d.Capabilities.Other)
+		if d.Capabilities.Other == nil {
+			d.Capabilities.Other = map[string]json.RawMessage{}
+		}
+		d.Capabilities.Other[legacyCapability] = json.RawMessage(`{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}`)
+	}
+	res.Body, err = mcp.Marshal(d)
+	return res, err
+}
+
+// listTools says which tools the client may call as tasks. If no tool says
+// whether it can be one, each can, since the server decides that.
+func (l *legacyClient) listTools(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	res, err := l.server.Serve(ctx, c)
+	if err != nil {
+		return res, err
+	}
+	l.mu.Lock()
+	last := l.listed
+	l.mu.Unlock()
+	if last[0] != nil && bytes.Equal(last[0], res.Body) {
+		res.Body = last[1]
+		return res, nil
+	}
+	body, err := l.projectTools(res.Body)
+	if err != nil {
+		return mcp.Result{}, err
+	}
+	l.mu.Lock()
+	l.listed = [2][]byte{res.Body, body}
+	l.mu.Unlock()
+	res.Body = body
+	return res, nil
+}
+
+func (l *legacyClient) projectTools(body json.RawMessage) (json.RawMessage, error) {
+	page, err := readMembers(body)
+	if err != nil {
+		return nil, err
+	}
+	var tools []map[string]json.RawMessage
+	if page["tools"] != nil {
+		if err := mcp.Unmarshal(page["tools"], &tools); err != nil {
+			return nil, err
+		}
+	}
+	declared := slices.ContainsFunc(tools, func(t map[string]json.RawMessage) bool { return t["execution"] != nil })
+	for _, t := range tools {
+		switch {
+		case !l.core:
+			delete(t, "execution")
+		case !declared:
+			t["execution"] = json.RawMessage(`{"taskSupport":"optional"}`)
+		}
+	}
+	if page["tools"], err = mcp.Marshal(tools); err != nil {
+		return nil, err
+	}
+	return page.json(), nil
+}
+
+// call serves tools/call: as a task if the client says so.
+func (l *legacyClient) call(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	params, err := readMembers(c.Params)
+	if err != nil {
+		return mcp.Result{}, mcp.InvalidParams("%v", err)
+	}
+	wish, asTask := params["task"]
+	copied := *c
+	if asTask {
+		delete(params, "task")
+		copied.Params = params.json()
+	}
+	if !asTask || !l.core {
+		return l.callAndWait(ctx, &copied)
+	}
+	var in struct {
+		TTL *int64 `json:"ttl,omitzero"`
+	}
+	if err := mcp.Unmarshal(wish, &in); err != nil {
+		return mcp.Result{}, mcp.InvalidParams("task: %v", err)
+	}
+	call := declare(&copied)
+	call.Progress = false // the call ends when the task begins
+	res, err := l.server.Serve(ctx, call)
+	if err != nil {
+		return mcp.Result{}, err
+	}
+	t := Task{}
+	if res.Type != ResultType {
+		t, err = l.keep(res.Body, duration(in.TTL))
+	} else if err = res.Decode(&t); err == nil {
+		err = l.add(t, nil)
+	}
+	if err != nil {
+		return mcp.Result{}, err
+	}
+	if res.Type == ResultType && !t.Status.Final() {
+		go l.follow(call.Caller, t)
+	}
+	return resultOf(map[string]legacyTask{"task": toLegacy(t)})
+}
+
+// callAndWait serves a call whose result the client waits for. A tool that is
+// always a task refuses that; clients whose revision has no tasks wait for the
+// task then.
+func (l *legacyClient) callAndWait(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	if _, waits := parseRound(c.State); waits {
+		return l.waiting.Serve(ctx, c)
+	}
+	res, err := l.server.Serve(ctx, undeclare(c))
+	e, failed := errors.AsType[*mcp.Error](err)
+	switch {
+	case !failed || e.Code != mcp.CodeMissingCapability || !bytes.Contains(e.Data, []byte(ExtensionID)):
+		return res, err
+	case l.core:
+		return mcp.Result{}, mcp.Errorf(mcp.CodeMethodNotFound, "this tool must be called as a task: add the parameter task")
+	}
+	return l.waiting.Serve(ctx, c)
+}
+
+// undeclare returns a copy of the call of a client that does not support the
+// extension: no older revision has it.
+func undeclare(c *mcp.Call) *mcp.Call {
+	if supported(&c.Caller) != nil {
+		return c
+	}
+	copied := *c
+	can := *c.Caller.Capabilities
+	can.Extensions = maps.Clone(can.Extensions)
+	delete(can.Extensions, ExtensionID)
+	copied.Caller.Capabilities = &can
+	return &copied
+}
+
+// keep makes the result of a call that was no task one, since the client expects
+// that. A task begins with the status working.
+func (l *legacyClient) keep(body json.RawMessage, ttl time.Duration) (Task, error) {
+	if ttl <= 0 {
+		ttl = maxOwnTTL
+	}
+	if body == nil {
+		body = json.RawMessage("{}")
+	}
+	now := time.Now()
+	t := Task{ID: rand.Text(), Status: Completed, CreatedAt: now, LastUpdatedAt: now, TTL: min(ttl, maxOwnTTL), PollInterval: time.Second, Result: body}
+	if err := l.add(t, &t); err != nil {
+		return Task{}, err
+	}
+	t.Status, t.Result = Working, nil
+	return t, nil
+}
+
+// add records a task of the session.
+func (l *legacyClient) add(t Task, own *Task) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.expireLocked()
+	if len(l.tasks) >= maxSessionTasks {
+		return mcp.Errorf(mcp.CodeInternal, "too many tasks: this session has %d; wait until some have expired", len(l.tasks))
+	}
+	s := &sessionTask{own: own, asking: map[string]bool{}}
+	if t.TTL > 0 {
+		s.expires = time.Now().Add(t.TTL)
+	}
+	if l.tasks[t.ID] == nil {
+		l.order = append(l.order, t.ID)
+	}
+	l.tasks[t.ID] = s
+	return nil
+}
+
+func (l *legacyClient) expireLocked() {
+	now := time.Now()
+	maps.DeleteFunc(l.tasks, func(_ string, s *sessionTask) bool { return !s.expires.IsZero() && now.After(s.expires) })
+	l.order = slices.DeleteFunc(l.order, func(id string) bool { return l.tasks[id] == nil })
+}
+
+// find returns the state of a task as the client may see it.
+func (l *legacyClient) find(ctx context.Context, c *mcp.Call, id string) (*Task, error) {
+	if id == "" {
+		return nil, mcp.InvalidParams("taskId: missing")
+	}
+	l.mu.Lock()
+	l.expireLocked()
+	var own *Task
+	cancelled := false
+	if s := l.tasks[id]; s != nil {
+		own, cancelled = s.own, s.cancelled
+	}
+	l.mu.Unlock()
+	if own != nil {
+		t := *own
+		return &t, nil
+	}
+	t, err := get(ctx, l.server, c, id)
+	if err != nil {
+		return nil, err
+	}
+	if cancelled {
+		t.Status, t.Result, t.Error, t.InputRequests = Cancelled, nil, nil, nil
+	}
+	return t, nil
+}
+
+func (l *legacyClient) get(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	t, err := l.decodeAndFind(ctx, c)
+	if err != nil {
+		return mcp.Result{}, err
+	}
+	return resultOf(toLegacy(*t))
+}
+
+func (l *legacyClient) decodeAndFind(ctx context.Context, c *mcp.Call) (*Task, error) {
+	var in idParams
+	if err := c.Decode(&in); err != nil {
+		return nil, err
+	}
+	return l.find(ctx, c, in.ID)
+}
+
+// cancel serves tasks/cancel. After it has returned, the task stays cancelled
+// for the client, even if the server needs time for it or ends it otherwise.
+func (l *legacyClient) cancel(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	t, err := l.decodeAndFind(ctx, c)
+	if err != nil {
+		return mcp.Result{}, err
+	}
+	if t.Status.Final() {
+		return mcp.Result{}, mcp.InvalidParams("cannot cancel the task %q: it is %s already", clip(t.ID), toLegacy(*t).Status)
+	}
+	if _, err := request(ctx, l.server, c, MethodCancel, idParams{t.ID}); err != nil {
+		return mcp.Result{}, err
+	}
+	l.mu.Lock()
+	if s := l.tasks[t.ID]; s != nil {
+		s.cancelled = true
+	}
+	l.mu.Unlock()
+	t.Status, t.StatusMessage, t.LastUpdatedAt = Cancelled, "", time.Now()
+	return resultOf(toLegacy(*t))
+}
+
+// list serves tasks/list: all tasks of an authenticated client if the server
+// can list them, otherwise those of the session.
+func (l *legacyClient) list(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	var in listParams
+	if err := c.Decode(&in); err != nil {
+		return mcp.Result{}, err
+	}
+	if c.Caller.Principal.Key() != "" {
+		res, err := request(ctx, l.server, c, methodList, in)
+		if e, ok := errors.AsType[*mcp.Error](err); !ok || e.Code != mcp.CodeMethodNotFound {
+			return l.projectList(res, err)
+		}
+	}
+	l.mu.Lock()
+	l.expireLocked()
+	ids := slices.Clone(l.order)
+	l.mu.Unlock()
+	if in.Cursor != "" {
+		i := slices.Index(ids, in.Cursor)
+		if i < 0 {
+			return mcp.Result{}, mcp.InvalidParams("cursor: unknown or expired; begin again without one")
+		}
+		ids = ids[i+1:]
+	}
+	out := legacyTasks{Tasks: []legacyTask{}}
+	if len(ids) > listPage {
+		ids, out.NextCursor = ids[:listPage], ids[listPage-1]
+	}
+	for _, id := range ids {
+		t, err := l.find(ctx, c, id)
+		if e, ok := errors.AsType[*mcp.Error](err); ok && e.Code == mcp.CodeInvalidParams {
+			continue // expired meanwhile
+		}
+		if err != nil {
+			return mcp.Result{}, err
+		}
+		out.Tasks = append(out.Tasks, toLegacy(*t))
+	}
+	return resultOf(out)
+}
+
+// legacyTasks is the result of tasks/list.
+type legacyTasks struct {
+	Tasks      []legacyTask `json:"tasks"`
+	NextCursor string       `json:"nextCursor,omitzero"`
+}
+
+// projectList returns a page of the server's list, and on the first the results
+// that only this session has.
+func (l *legacyClient) projectList(res mcp.Result, err error) (mcp.Result, error) {
+	if err != nil {
+		return mcp.Result{}, err
+	}
+	var page listResult
+	if err := res.Decode(&page); err != nil {
+		return mcp.Result{}, err
+	}
+	out := legacyTasks{Tasks: make([]legacyTask, 0, len(page.Tasks)), NextCursor: page.NextCursor}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range page.Tasks {
+		if s := l.tasks[t.ID]; s != nil && s.cancelled {
+			t.Status = Cancelled
+		}
+		out.Tasks = append(out.Tasks, toLegacy(t))
+	}
+	if page.NextCursor == "" { // the last page has those that only the session knows
+		for _, id := range l.order {
+			if own := l.tasks[id].own; own != nil {
+				out.Tasks = append(out.Tasks, toLegacy(*own))
+			}
+		}
+	}
+	return resultOf(out)
+}
+
+// result serves tasks/result: it waits for the end of the task and returns the
+// result of the call. Meanwhile it asks the client for the input that the task
+// requires.
+func (l *legacyClient) result(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	t, err := l.decodeAndFind(ctx, c)
+	if err != nil {
+		return mcp.Result{}, err
+	}
+	defer l.resultOpen(t.ID)()
+	r, _ := parseRound(c.State)
+	if len(c.InputResponses) > 0 {
+		if t, err = l.respond(ctx, c, t.ID); err != nil {
+			return mcp.Result{}, err
+		}
+		r.Answered = slices.AppendSeq(r.Answered, maps.Keys(c.InputResponses))
+	}
+	w := newWatch(ctx, l.server, c, *t)
+	defer w.stop()
+	for now := *t; ; {
+		if now.Status.Final() && (now.Status == Cancelled || now.Result != nil || now.Error != nil) {
+			return finalResult(now)
+		}
+		if open := l.openRequests(now, r.Answered); len(open) > 0 {
+			release := func() { l.release(t.ID, maps.Keys(open)) }
+			return mcp.Result{}, &mcp.InputRequired{Requests: open, State: round{t.ID, r.Answered}.state(), Abandon: release}
+		}
+		if now, err = w.next(ctx); err != nil {
+			return mcp.Result{}, err
+		}
+		if l.isCancelled(t.ID) {
+			now.Status = Cancelled
+		}
+	}
+}
+
+// finalResult returns what the call that became the task returns.
+func finalResult(t Task) (mcp.Result, error) {
+	switch {
+	case t.Status == Cancelled:
+		return mcp.Result{}, mcp.Errorf(mcp.CodeInternal, "the task was cancelled")
+	case t.Error != nil:
+		return mcp.Result{}, t.Error
+	}
+	return mcp.Result{Body: t.Result, Meta: relatedTask(t.ID)}, nil
+}
+
+// resultOpen counts a tasks/result call until the returned function is called.
+func (l *legacyClient) resultOpen(id string) (done func()) {
+	add := func(n int) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if s := l.tasks[id]; s != nil {
+			s.results += n
+		}
+	}
+	add(1)
+	return func() { add(-1) }
+}
+
+func (l *legacyClient) isCancelled(id string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.tasks[id]
+	return s != nil && s.cancelled
+}
+
+// openRequests returns the input requests of a task that the client has not
+// been asked, with the metadata that says whose they are. They count as asked
+// until they are released.
+func (l *legacyClient) openRequests(t Task, answered []string) map[string]mcp.InputRequest {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	open := map[string]mcp.InputRequest{}
+	for key, q := range t.InputRequests {
+		s := l.tasks[t.ID]
+		if slices.Contains(answered, key) || s != nil && s.asking[key] {
+			continue
+		}
+		if s != nil {
+			s.asking[key] = true
+		}
+		open[key] = related(q, t.ID)
+	}
+	return open
+}
+
+// release forgets that the client is being asked.
+func (l *legacyClient) release(id string, keys iter.Seq[string]) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s := l.tasks[id]; s != nil {
+		for key := range keys {
+			delete(s.asking, key)
+		}
+	}
+}
+
+// related adds to an input request which task it belongs to.
+func related(q mcp.InputRequest, id string) mcp.InputRequest {
+	params, err := readMembers(q.Params)
+	if err != nil {
+		return q
+	}
+	meta, err := readMembers(params["_meta"])
+	if err != nil {
+		return q
+	}
+	maps.Copy(meta, members(relatedTask(id)))
+	params["_meta"] = meta.json()
+	q.Params = params.json()
+	return q
+}
+
+// respond passes the responses of the client on. If it refused a request, the
+// task is cancelled: it cannot go on.
+func (l *legacyClient) respond(ctx context.Context, c *mcp.Call, id string) (*Task, error) {
+	if err := c.Refusal(); err != nil {
+		cancelTask(l.server, c, id)
+		return nil, err
+	}
+	if _, err := request(ctx, l.server, c, MethodUpdate, UpdateParams{ID: id, InputResponses: c.InputResponses}); err != nil {
+		return nil, err
+	}
+	return get(ctx, l.server, c, id)
+}

@@ -1,0 +1,52 @@
+package legacy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/tenon-mcp/tenon/internal/protocol"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// extended returns the Handler of a session, wrapped in the extensions that the
+// server declares. They may change what the server declares, so if there are
+// any, it replaces found. end ends what they run.
+func (s *Session) extended(ctx context.Context, caller *mcp.Caller, found *mcp.Discovery) (h mcp.Handler, extends bool, end context.CancelFunc, err error) {
+	if s.stateless || !protocol.ExtendsLegacyClients(&found.Capabilities) {
+		return s.h, false, nil, nil
+	}
+	life, end := context.WithCancel(context.Background())
+	h = protocol.ForLegacyClient(s.h, &found.Capabilities, &mcp.LegacySession{
+		Revision: caller.Revision, Context: life, Notify: s.pushNotification, Ask: s.askOutside,
+	})
+	res, err := h.Serve(ctx, &mcp.Call{Method: mcp.MethodDiscover, Caller: *caller})
+	if err == nil {
+		var projected *mcp.Discovery
+		if projected, err = protocol.DecodeDiscovery(res); err == nil {
+			*found = *projected
+			return h, true, end, nil
+		}
+	}
+	end()
+	return nil, false, nil, err
+}
+
+// errDetached is the error of an input request outside of a call to a client
+// that is not connected.
+var errDetached = errors.New("the client is not connected")
+
+// askOutside sends an input request that belongs to no call.
+func (s *Session) askOutside(ctx context.Context, q mcp.InputRequest) (json.RawMessage, error) {
+	s.mu.Lock()
+	to, rev, caller := s.push, s.rev, s.caller
+	s.mu.Unlock()
+	if to == nil {
+		return nil, errDetached
+	}
+	params, err := project(rev, &mcp.Call{Caller: caller}, q)
+	if err != nil {
+		return nil, err
+	}
+	return ask(ctx, q.Method, params, to)
+}

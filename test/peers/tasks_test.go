@@ -1,0 +1,67 @@
+package peers
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// TestClientsOfTasks runs other clients of tasks, of both forms, against Tenon.
+func TestClientsOfTasks(t *testing.T) {
+	usual := map[string]any{
+		"completes": map[string]any{"text": "done", "isError": false},
+		"is-error":  map[string]any{"isError": true, "says": true},
+		"fails":     true,
+		"asks":      map[string]any{"text": "Ada and Bob", "isError": false},
+	}
+	ts1 := map[string]any{
+		"connect": map[string]any{"server": "tenonserver", "support": "required"},
+		"cancel":  map[string]any{"cancelled": "cancelled", "later": "cancelled", "again": -32602.0},
+		"list":    5.0,
+	}
+	ext := map[string]any{"connect": map[string]any{"server": "tenonserver"}}
+	for _, tc := range []struct {
+		client peer
+		http   bool
+		own    map[string]any
+	}{
+		{peer{name: "ts1-tasks.mjs"}, false, ts1},
+		{peer{name: "ts1-tasks.mjs"}, true, ts1},
+		{in(r2025c, peer{name: "ext-tasks.mjs"}), false, ext},
+		{in(r2025c, peer{name: "ext-tasks.mjs"}), true, ext},
+		{in(newest, peer{name: "ext-tasks.mjs"}), true, ext},
+	} {
+		name := tc.client.String() + " over stdio"
+		if tc.http {
+			name = tc.client.String() + " over HTTP"
+		}
+		t.Run(name, func(t *testing.T) {
+			parallel(t)
+			server := peer{"tenonserver", []string{"-tasks"}}
+			var got map[string]stepLine
+			var stderr string
+			if tc.http {
+				running := start(t, with(server, "-http", "127.0.0.1:0").command(t)...)
+				got, stderr = runClient(t, tc.client.to(t, running.url), nil)
+				if !running.says("task-works: cancelled") {
+					t.Error("the task that was cancelled still works")
+				}
+			} else {
+				got, stderr = runClient(t, tc.client.command(t), server.command(t))
+				if !strings.Contains(stderr, "task-works: cancelled") {
+					t.Error("the task that was cancelled still works")
+				}
+			}
+			for _, want := range []map[string]any{usual, tc.own} {
+				for step, value := range want {
+					if l := got[step]; !l.OK || !reflect.DeepEqual(l.Value, value) {
+						t.Errorf("%s: got %v %q, want %v", step, l.Value, l.Error, value)
+					}
+				}
+			}
+			if t.Failed() {
+				t.Logf("stderr:\n%s", stderr)
+			}
+		})
+	}
+}
