@@ -158,4 +158,7 @@ type Options struct {
 	// Input asks the user for the value of ${input:id}, once per input. Nil means
 	// that the value must be in the environment, as TENON_INPUT_id.
 	Input func(Input) (string, error)
+	// Keyring returns a secret from the keyring for ${keyring:name} in the user's
+	// own file; "" means that there is none. Nil means that there is no keyring.
+	Keyring func(name string) (string, error)
 }

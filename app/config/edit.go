@@ -18,7 +18,7 @@ var ErrExists = errors.New("a server with this name exists")
 // byte by byte, including comments. It creates a missing file, readable only by
 // its owner. On an error the file is unchanged.
 func Add(file, name string, e Entry) error {
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return err
 	}
 	if err := e.check(name); err != nil {

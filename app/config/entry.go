@@ -36,7 +36,7 @@ func readEntry(m member, src Source) Entry {
 }
 
 func (e *Entry) read(m member) error {
-	if err := checkName(m.name); err != nil {
+	if err := CheckName(m.name); err != nil {
 		return m.value.doc.errorAt(m.off, "%v", err)
 	}
 	kind, unknown := "", []string(nil)
@@ -154,8 +154,8 @@ func (e *Entry) setKind(kind string, unknown []string) error {
 	return nil
 }
 
-// checkName rejects names that cannot be displayed or typed.
-func checkName(name string) error {
+// CheckName returns an error for names that cannot be displayed or typed.
+func CheckName(name string) error {
 	switch {
 	case name == "":
 		return errors.New("a server must have a name")

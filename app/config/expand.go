@@ -149,6 +149,10 @@ func (x *expander) lookup(v variable, depth int) (value, shown string, err error
 		}
 		x.addSecret(v.name, value, secret)
 		return value, v.written, nil
+	case "keyring":
+		value, err := x.keyring(v)
+		x.addSecret(v.name, value, true)
+		return value, v.written, err
 	}
 	value, set := x.c.o.Getenv(v.name)
 	if v.hasDef && value == "" {
@@ -161,6 +165,24 @@ func (x *expander) lookup(v variable, depth int) (value, shown string, err error
 		return value, "${" + v.name + "}", nil
 	}
 	return value, value, nil
+}
+
+// keyring returns the secret for ${keyring:name}.
+func (x *expander) keyring(v variable) (string, error) {
+	if x.e.Source.Project {
+		return "", fmt.Errorf("uses %s, which only your own file may use", v.written)
+	}
+	if x.c.o.Keyring == nil {
+		return "", fmt.Errorf("uses %s, and the keyring is not available here", v.written)
+	}
+	value, err := x.c.o.Keyring(v.name)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("uses %s: %w", v.written, err)
+	case value == "":
+		return "", fmt.Errorf("uses %s, which is not in the keyring; remove the server and add it again", v.written)
+	}
+	return value, nil
 }
 
 func (x *expander) oauth() *OAuth {

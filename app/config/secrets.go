@@ -236,6 +236,24 @@ func (e Entry) CommandLine() string {
 	return s.CommandLine()
 }
 
+// Written returns on one line what the entry runs or connects to, exactly as it
+// is written to the file: variables are not expanded, nothing is redacted, and
+// invisible characters are escaped.
+func (e Entry) Written() string {
+	var words []string
+	for _, name := range slices.Sorted(maps.Keys(e.Env)) {
+		words = append(words, quote(name+"="+e.Env[name]))
+	}
+	words = append(words, quote(e.Command+e.URL)) // an entry has one of them
+	for _, a := range e.Args {
+		words = append(words, quote(a))
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Headers)) {
+		words = append(words, quote(name+": "+e.Headers[name]))
+	}
+	return visible.Line(strings.Join(words, " "))
+}
+
 // quote quotes a word for a shell.
 func quote(word string) string {
 	ordinary := func(r rune) bool {

@@ -9,8 +9,8 @@ import (
 
 // A variable is a reference such as ${NAME:-default}.
 type variable struct {
-	kind    string // "env", "input", or one of predefined
-	name    string // for env and input
+	kind    string // "env", "input", "keyring", or one of predefined
+	name    string // for env, input and keyring
 	def     string // the text after :-
 	hasDef  bool
 	written string // the whole reference
@@ -86,10 +86,10 @@ func parseVariable(written string) (variable, error) {
 		v.kind, v.name = "env", inner
 	case typed && kind == "env" && rest != "" && !strings.ContainsAny(rest, "=${\x00"):
 		v.kind, v.name = "env", rest
-	case typed && kind == "input" && rest != "" && !v.hasDef:
-		v.kind, v.name = "input", rest
+	case typed && (kind == "input" || kind == "keyring") && rest != "" && !v.hasDef:
+		v.kind, v.name = kind, rest
 	default:
-		return v, fmt.Errorf("has unknown variable %s; use ${VAR}, ${VAR:-default}, ${env:VAR}, ${input:id}, ${workspaceFolder} or ${userHome}, or $${ for a literal ${", written)
+		return v, fmt.Errorf("has unknown variable %s; use ${VAR}, ${VAR:-default}, ${env:VAR}, ${input:id}, ${keyring:name}, ${workspaceFolder} or ${userHome}, or $${ for a literal ${", written)
 	}
 	return v, nil
 }
@@ -137,8 +137,8 @@ func (e *Entry) variables() map[string]bool {
 			switch v.kind {
 			case "env":
 				used[v.name] = true
-			case "input":
-				used["input:"+v.name] = true
+			case "input", "keyring":
+				used[v.kind+":"+v.name] = true
 			}
 			collect(place, v.def)
 			return nil
@@ -146,6 +146,19 @@ func (e *Entry) variables() map[string]bool {
 	}
 	e.texts(collect)
 	return used
+}
+
+// KeyringNames returns the sorted names of the secrets in the keyring that the
+// entry refers to.
+func (e Entry) KeyringNames() []string {
+	var list []string
+	for name := range e.variables() {
+		if name, ok := strings.CutPrefix(name, "keyring:"); ok {
+			list = append(list, name)
+		}
+	}
+	slices.Sort(list)
+	return list
 }
 
 // Unset returns the sorted environment variables that an entry needs and that are
@@ -210,7 +223,7 @@ func (c *Config) ask(e Entry, id string) (text string, secret bool, err error) {
 	if a, ok := c.answers[key]; ok {
 		return a.text, a.secret, nil
 	}
-	name := inputVariable(id)
+	name := InputVariable(id)
 	text, set := c.o.Getenv(name)
 	switch {
 	case set:
@@ -237,8 +250,8 @@ func (in Input) accepts(text string) error {
 	return fmt.Errorf("the value must be one of %s", strings.Join(in.Options, ", "))
 }
 
-// inputVariable returns the environment variable with the value of an input.
-func inputVariable(id string) string {
+// InputVariable returns the environment variable with the value of an input.
+func InputVariable(id string) string {
 	return "TENON_INPUT_" + strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z':
