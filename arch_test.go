@@ -68,6 +68,8 @@ var importRules = map[string]importRule{
 	"ext/tasks":           {on: []string{"mcp", "server"}, why: "an extension uses what any user could use: Handlers and features, no message, era or transport"},
 	"ext/tasks/storetest": {on: []string{"mcp", "ext/tasks"}, why: "test support for stores of tasks, also those of others"},
 
+	"ext/servercard": {on: []string{"mcp"}, why: "a card is a document: anybody may read or publish one, with any transport"},
+
 	"transport/internal/httpguard":  {on: []string{"mcp"}, why: "requests are checked before a message is decoded"},
 	"transport/httpsse":             {on: []string{"mcp", "jsonrpc", "era", "internal/eraconn", "sse", "transport/internal/*"}, why: "deprecated: only cmd/tenon and app/connect import it, so that it can be removed"},
 	"transport/internal/httpheader": {on: []string{"mcp"}, why: "the HTTP transports use the same header names and compare origins in the same way"},
@@ -98,6 +100,7 @@ var importRules = map[string]importRule{
 	"internal/typeahead": {extern: []string{"golang.org/x/sys"}, why: "it discards input typed before a question and does not know the question"},
 
 	"app/config":    {on: []string{"internal/redact", "internal/safefile", "internal/typo", "internal/visible"}, why: "a list of servers is read and approved before anything is opened, so it knows no protocol"},
+	"app/discovery": {on: []string{"mcp", "ext/servercard", "auth/fetch", "app/config", "internal/visible"}, extern: []string{"golang.org/x/text"}, why: "it turns files that others wrote into entries of the configuration, and starts and connects to nothing"},
 	"app/speccheck": {on: []string{"internal/protocol", "mcp", "jsonrpc", "internal/eraconn", "internal/visible"}, why: "it checks messages of any connection, so it knows messages and eras, and neither features nor transports"},
 	"app/wirelog":   {on: []string{"internal/protocol", "mcp", "jsonrpc", "app/speccheck", "internal/redact", "internal/visible"}, why: "it logs the messages of any connection, so it knows neither features nor transports"},
 	"app/recording": {on: []string{"mcp", "jsonrpc", "app/speccheck", "app/wirelog", "internal/redact", "internal/visible"}, why: "it writes and replays frames, so it knows neither features nor transports"},
