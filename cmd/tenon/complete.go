@@ -82,7 +82,8 @@ func (p *program) setFlagCompletion(c *cobra.Command) {
 	if c.Name() == "run" {
 		functions["output"] = fixed("text", "json", "stream-json")
 	}
-	for _, name := range []string{"header", "env", "timeout", "answer", "prompt", "system", "wait", "count", "http", "addr", "host", "origin", "auth-issuer", "auth-audience", "auth-scope", "auth-token"} {
+	for _, name := range []string{"header", "env", "timeout", "answer", "prompt", "system", "wait", "count", "http", "addr", "host", "origin", "auth-issuer", "auth-audience", "auth-scope", "auth-token",
+		"registry", "input", "package", "remote", "sha256", "limit", "public-url"} {
 		functions[name] = fixed()
 	}
 	for name, f := range functions {

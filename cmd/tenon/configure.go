@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,20 +18,20 @@ import (
 func (p *program) configCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "config",
-		Short: "List, add, remove and import servers",
+		Short: "List, add, remove, find and import servers",
 		Long: `Servers are configured in two files: .mcp.json in a project, and your own
 tenon.json. If both have a server of the same name, yours is used. docs/config.md
 describes the format.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usagef("unknown command \"config %s\"; use list, add, remove, import or approve", args[0])
+				return usagef("unknown command \"config %s\"; use list, add, remove, search, import or approve", args[0])
 			}
 			return p.listConfig()
 		},
 	}
 	c.AddCommand(
 		&cobra.Command{Use: "list", Short: "List the servers and the files that configure them", Args: noArgs, RunE: func(*cobra.Command, []string) error { return p.listConfig() }},
-		p.configAdd(), p.configRemove(), p.configImport(), p.configApprove(),
+		p.configAdd(), p.configRemove(), p.configSearch(), p.configImport(), p.configApprove(),
 	)
 	return c
 }
@@ -121,71 +119,6 @@ func (p *program) listConfig() error {
 	return nil
 }
 
-func (p *program) configAdd() *cobra.Command {
-	var env, headers []string
-	var toProject bool
-	c := &cobra.Command{
-		Use:     "add NAME SERVER | add NAME -- COMMAND …",
-		Short:   "Add a server under a name",
-		Example: "  tenon config add files builtin:fs?root=.\n  tenon config add hub https://example.com/mcp --header 'Authorization: Bearer ${HUB_TOKEN}'\n  tenon config add everything -- npx -y @modelcontextprotocol/server-everything",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			dash := cmd.ArgsLenAtDash()
-			if len(args) < 2 || dash > 1 || (dash < 0 && len(args) != 2) || dash == 0 {
-				return usagef("missing NAME and SERVER: SERVER is a URL, builtin:NAME, or -- and a command")
-			}
-			target, rest := args[1], []string(nil)
-			if dash == 1 {
-				target, rest = "--", args[1:]
-			}
-			s, err := config.Parse(target, rest)
-			if errors.Is(err, config.ErrName) {
-				return usagef("%q is neither a URL nor builtin:NAME; put -- before a command", target)
-			}
-			if err != nil {
-				return usageError{err}
-			}
-			e := config.Entry{Name: args[0], Kind: s.Kind, Command: s.Command, Args: s.Args, URL: s.URL}
-			if s.Kind == config.Builtin {
-				if err := knownBuiltin(s.Builtin); err != nil {
-					return err
-				}
-				e.Builtin = strings.TrimPrefix(target, "builtin:")
-				if !toProject && len(s.Query) > 0 { // relative paths are meant from here, wherever it is used
-					if e.Dir, err = os.Getwd(); err != nil {
-						return err
-					}
-				}
-			}
-			if e.Env, err = pairs(env); err != nil {
-				return err
-			}
-			for _, line := range headers {
-				name, value, err := config.ParseHeader(line)
-				if err != nil {
-					return usageError{err}
-				}
-				if e.Headers == nil {
-					e.Headers = map[string]string{}
-				}
-				e.Headers[name] = value
-			}
-			file, err := p.configFile(toProject)
-			if err != nil {
-				return err
-			}
-			if err := config.Add(file, args[0], e); err != nil {
-				return usageError{err}
-			}
-			p.note("Added %s to %s.", args[0], file)
-			return nil
-		},
-	}
-	c.Flags().StringArrayVarP(&env, "env", "e", nil, "an environment variable for the program: `NAME=value`; ${VAR} is expanded at each start")
-	c.Flags().StringArrayVarP(&headers, "header", "H", nil, "an HTTP header for the server: `'Name: value'`; ${VAR} is expanded at each connection")
-	c.Flags().BoolVar(&toProject, "to-project", false, "add it to the project's .mcp.json instead of your tenon.json")
-	return c
-}
-
 // knownBuiltin returns an error if there is no builtin server of this name.
 func knownBuiltin(name string) error {
 	var names []string
@@ -235,6 +168,7 @@ func (p *program) configRemove() *cobra.Command {
 						return usageError{err}
 					}
 					p.note("Removed %s from %s.", e.Name, e.Source.File)
+					p.cleanUp(e, c.Entries())
 					return nil
 				}
 			}

@@ -34,6 +34,10 @@ func (a approval) text() string {
 	return string(a)
 }
 
+// unopened is the placeholder for a secret in the keyring, which is not opened
+// for a list.
+func unopened(name string) (string, error) { return "${keyring:" + name + "}", nil }
+
 // readiness checks an entry. It starts no server and asks nothing.
 func (p *program) readiness(e config.Entry) readiness {
 	var r readiness
@@ -43,7 +47,7 @@ func (p *program) readiness(e config.Entry) readiness {
 	if e.Source.Project {
 		r.Approval = notApproved
 	}
-	c, err := config.Load(&config.Options{Dir: p.project, UserDir: p.userDir, Input: unanswered})
+	c, err := config.Load(&config.Options{Dir: p.project, UserDir: p.userDir, Input: unanswered, Keyring: unopened})
 	if err != nil {
 		return r // the list itself says why
 	}

@@ -15,6 +15,7 @@ import (
 var notRun = map[string]string{
 	"npx ":                "fetches a program from the net",
 	"https://example.com": "is a server on the net",
+	"--registry https://": "is a registry on the net",
 	"--model anthropic":   "needs a model on the net",
 	"summarise README.md": "needs a language model: words cannot be matched to a tool",
 	"tenon listen":        "runs until it is interrupted",
@@ -52,6 +53,7 @@ func TestExamplesOfTheHelpWork(t *testing.T) {
 	script(t, bin, "tenon", "exec "+binary(t).Path+" \"$@\"\n")
 	write(t, filepath.Join(home, "work", "README.md"), "# Read me\n")
 	write(t, filepath.Join(home, "work", "notes", "Plan.md"), "# Plan\n\nThe budget.\n")
+	write(t, filepath.Join(home, "work", "server.json"), `{"name":"com.example/weather","version":"1.0.0","description":"Forecasts","packages":[{"registryType":"npm","identifier":"weather","version":"1.0.0","transport":{"type":"stdio"},"packageArguments":[{"type":"named","name":"--units","isRequired":true}]}]}`)
 	sh := func(line string) (int, string) {
 		cmd := binary(t)
 		cmd.Env = slices.DeleteFunc(cmd.Env, func(e string) bool {

@@ -25,6 +25,10 @@ const (
 	auditUser    = "head"
 )
 
+// The secrets of configured servers are entries of the service serverService, one
+// for each ${keyring:name} in tenon.json under its name.
+const serverService = "tenon-servers"
+
 // keyringTimeout bounds the wait for the keyring: one that waits for the user to
 // unlock it must not delay every start.
 const keyringTimeout = 5 * time.Second
@@ -67,28 +71,60 @@ func (k *keys) get(service, user string) (string, error) {
 		}
 		k.read = keyring.Get
 	}
-	type answer struct {
-		key string
-		err error
+	var key string
+	err := k.wait(func() (err error) {
+		key, err = k.read(service, user)
+		return err
+	})
+	switch {
+	case err == nil:
+		return key, nil
+	case errors.Is(err, keyring.ErrNotFound):
+		return "", nil
 	}
-	got := make(chan answer, 1)
-	go func() { // ends with the keyring's answer, or with the program
-		key, err := k.read(service, user)
-		got <- answer{key, err}
-	}()
+	k.gone = err
+	return "", err
+}
+
+// wait runs an operation of the keyring for a limited time.
+func (k *keys) wait(do func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- do() }() // ends with the keyring's answer, or with the program
 	select {
-	case a := <-got:
-		switch {
-		case a.err == nil:
-			return a.key, nil
-		case errors.Is(a.err, keyring.ErrNotFound):
-			return "", nil
-		}
-		k.gone = a.err
+	case err := <-done:
+		return err
 	case <-time.After(keyringTimeout):
-		k.gone = errors.New("the keyring timed out: unlock it, or set the key as an environment variable")
+		return errors.New("the keyring timed out: unlock it, or set the key as an environment variable")
 	}
-	return "", k.gone
+}
+
+// server returns the secret of a configured server, or "" if there is none. It
+// returns an error if there is no keyring.
+func (k *keys) server(name string) (string, error) {
+	if !hasKeyring() {
+		return "", errors.New("no keyring is available here")
+	}
+	secret, err := k.get(serverService, name)
+	if err == nil && secret == "" {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		err = k.gone
+	}
+	return secret, err
+}
+
+// setServer stores the secret of a configured server.
+func (k *keys) setServer(name, secret string) error {
+	return k.wait(func() error { return keyring.Set(serverService, name, secret) })
+}
+
+// removeServer removes the secret of a configured server, if it is there.
+func (k *keys) removeServer(name string) error {
+	err := k.wait(func() error { return keyring.Delete(serverService, name) })
+	if errors.Is(err, keyring.ErrNotFound) {
+		return nil
+	}
+	return err
 }
 
 // hasKeyring reports whether there is a keyring: on Linux it needs the D-Bus

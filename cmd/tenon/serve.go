@@ -47,6 +47,8 @@ type serving struct {
 	tlsCert  string
 	tlsKey   string
 	access   string
+	card     string
+	public   string
 }
 
 func (p *program) serveCommand() *cobra.Command {
@@ -65,7 +67,9 @@ and output until the input ends, or with --http at one URL until interrupted.
 An address that other machines can reach needs authorization: --auth-issuer with
 --auth-audience accepts the tokens of an authorization server, --auth-token one
 fixed token, read from the named environment variable. --tls-cert and --tls-key
-serve HTTPS. GET /healthz responds with 200 while the server accepts calls.
+serve HTTPS. GET /healthz responds with 200 while the server accepts calls. --card
+publishes a server card at /mcp/server-card and lists it in
+/.well-known/ai-catalog.json, both for everybody.
 Rejected requests and failures are logged to standard error.`,
 		Example: "  tenon serve calc\n  tenon serve fs root=. readonly=1\n  tenon serve notes vault=notes --http 127.0.0.1:8080",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -81,8 +85,11 @@ Rejected requests and failures are logged to standard error.`,
 				return usageError{err}
 			}
 			defer s.Close()
-			if v.http == "" && (v.tlsCert != "" || v.tlsKey != "" || v.access != "") {
-				return usagef("--tls-cert, --tls-key and --access-log need --http")
+			if v.http == "" && (v.tlsCert != "" || v.tlsKey != "" || v.access != "" || v.card != "") {
+				return usagef("--tls-cert, --tls-key, --access-log and --card need --http")
+			}
+			if v.public != "" && v.card == "" {
+				return usagef("--public-url needs --card")
 			}
 			if v.http == "" {
 				return stdio.Serve(context.WithoutCancel(cmd.Context()), s, nil)
@@ -102,6 +109,8 @@ Rejected requests and failures are logged to standard error.`,
 	f.StringVar(&v.token, "auth-token", "", "require the bearer token in this environment `variable`")
 	f.StringVar(&v.tlsCert, "tls-cert", "", "serve HTTPS with the certificate in this `file` (PEM), reloaded when it changes")
 	f.StringVar(&v.tlsKey, "tls-key", "", "the `file` with the key of the certificate (PEM)")
+	f.StringVar(&v.card, "card", "", "publish a server card under this `name`, such as com.example/notes")
+	f.StringVar(&v.public, "public-url", "", "the `URL` of the server in the card (default: the address it listens on)")
 	f.StringVar(&v.access, "access-log", "", "append a line of JSON for each request to this `file`; - is standard error")
 	return c
 }
@@ -136,7 +145,11 @@ func (p *program) serveHTTP(ctx context.Context, name string, s mcp.Handler, v *
 	if err != nil {
 		return err
 	}
-	web, err := v.handler(ctx, s, guard, log)
+	published, err := v.publish(ctx, name, s, l.Addr())
+	if err != nil {
+		return err
+	}
+	web, err := v.handler(ctx, s, guard, log, published)
 	if err != nil {
 		return err
 	}
@@ -153,9 +166,9 @@ func (p *program) serveHTTP(ctx context.Context, name string, s mcp.Handler, v *
 	return untilDone(ctx, web, l)
 }
 
-// handler returns the HTTP handler. Rejected requests and failures are written to
-// log.
-func (v *serving) handler(ctx context.Context, s mcp.Handler, guard *protect.Guard, log *slog.Logger) (*http.Server, error) {
+// handler returns the HTTP handler, with published documents by their paths.
+// Rejected requests and failures are written to log.
+func (v *serving) handler(ctx context.Context, s mcp.Handler, guard *protect.Guard, log *slog.Logger, published map[string]http.Handler) (*http.Server, error) {
 	wrap, principal := func(h http.Handler) http.Handler { return h }, (func(*http.Request) *mcp.Principal)(nil)
 	if guard != nil {
 		wrap, principal = guard.Wrap, protect.Principal
@@ -170,6 +183,9 @@ func (v *serving) handler(ctx context.Context, s mcp.Handler, guard *protect.Gua
 	if guard != nil {
 		mux.Handle("/.well-known/oauth-protected-resource", guard.Metadata())
 		mux.Handle("/.well-known/oauth-protected-resource/", guard.Metadata())
+	}
+	for path, h := range published {
+		mux.Handle(path, h)
 	}
 	alive := &health{}
 	mux.Handle(healthPath, alive)
