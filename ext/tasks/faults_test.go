@@ -368,3 +368,94 @@ func TestManagerTrustsItself(t *testing.T) {
 		}
 	})
 }
+
+// An input request that was stored although the store failed is not stored
+// again: that would drop the response of a quick client.
+func TestInputRequestIsPublishedOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		log, _ := logged()
+		var updated atomic.Bool
+		w := newWorld(t, &tasks.Options{Log: log, Store: &faulty{&tasks.Memory{}, func(op string) fault {
+			if op == "Update" && !updated.Swap(true) {
+				return failsLate
+			}
+			return none
+		}}})
+		w.asks()
+		id := w.start()
+		synctest.Wait() // the store has failed, and is tried again later
+		if err := w.update(id, map[string]string{"k": accept(`{"name":"x"}`)}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(100 * time.Millisecond)
+		if got := w.get(id); got.Status != tasks.Working {
+			t.Errorf("after the response was acknowledged: %+v", got)
+		}
+		time.Sleep(10 * time.Second)
+		if got := w.get(id); got.Status != tasks.Completed {
+			t.Errorf("at the end: %+v", got)
+		}
+	})
+}
+
+// A watching store calls a function before a watch begins.
+type watching struct {
+	tasks.Store
+	before func(id string)
+}
+
+func (s *watching) Watch(id string, changed func()) func() {
+	s.before(id)
+	return s.Store.Watch(id, changed)
+}
+
+// A task that is cancelled before its run watches it ends nevertheless.
+func TestCancelledAtOnce(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		memory := &tasks.Memory{}
+		other := newWorld(t, &tasks.Options{Store: memory})
+		w := newWorld(t, &tasks.Options{Store: &watching{memory, func(id string) {
+			if _, err := other.serve(tasks.MethodCancel, map[string]string{"taskId": id}); err != nil {
+				t.Error(err)
+			}
+		}}})
+		ended := make(chan struct{})
+		w.tool(tasks.Required, func(ctx context.Context, c *mcp.Call) (string, error) {
+			<-ctx.Done()
+			close(ended)
+			return "", ctx.Err()
+		})
+		w.start()
+		synctest.Wait()
+		select {
+		case <-ended:
+		default:
+			t.Error("the tool runs on")
+		}
+	})
+}
+
+// Closing a server does not wait for a task that is being created.
+func TestCloseWhileCreating(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		log, _ := logged()
+		w := newWorld(t, &tasks.Options{Log: log, Store: &faulty{&tasks.Memory{}, func(op string) fault {
+			return map[string]fault{"Create": blocks}[op]
+		}}})
+		w.asks()
+		over := make(chan error, 1)
+		go func() {
+			_, err := w.serve(mcp.MethodToolsCall, mcp.CallToolParams{Name: "work"})
+			over <- err
+		}()
+		synctest.Wait()
+		began := time.Now()
+		w.s.Close()
+		if d := time.Since(began); d > time.Second { // of the bubble's clock
+			t.Errorf("Close took %v", d)
+		}
+		if err := <-over; err == nil {
+			t.Error("a task was created")
+		}
+	})
+}
