@@ -1,6 +1,7 @@
 package tasks
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -89,9 +90,39 @@ func (t Task) MarshalJSON() ([]byte, error) {
 		ID: t.ID, Status: t.Status, StatusMessage: t.StatusMessage,
 		CreatedAt: formatTime(t.CreatedAt), LastUpdatedAt: formatTime(t.LastUpdatedAt),
 		TTLMs: milliseconds(t.TTL), PollIntervalMs: milliseconds(t.PollInterval),
-		InputRequests: t.InputRequests, Result: t.Result, Error: t.Error,
+		InputRequests: t.InputRequests, Result: withResultType(t.Result), Error: t.Error,
 	}
 	return mcp.Marshal(w)
+}
+
+// On the wire the result of a task has a resultType, as every result has in
+// revisions with this extension. Some clients insist on it.
+const keyResultType = "resultType"
+
+// withResultType adds the resultType to a result, which has none.
+func withResultType(result json.RawMessage) json.RawMessage {
+	inner, isObject := bytes.CutPrefix(bytes.TrimSpace(result), []byte("{"))
+	if !isObject {
+		return result
+	}
+	out := append(make([]byte, 0, len(result)+32), `{"`+keyResultType+`":"complete"`...)
+	if !bytes.HasPrefix(bytes.TrimSpace(inner), []byte("}")) {
+		out = append(out, ',')
+	}
+	return append(out, inner...)
+}
+
+// withoutResultType reverses withResultType.
+func withoutResultType(result json.RawMessage) json.RawMessage {
+	if !bytes.Contains(result, []byte(`"`+keyResultType+`"`)) {
+		return result
+	}
+	m, err := readMembers(result)
+	if err != nil || m[keyResultType] == nil {
+		return result
+	}
+	delete(m, keyResultType)
+	return m.json()
 }
 
 // UnmarshalJSON implements the interface of both JSON packages. It rejects an
@@ -113,7 +144,7 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 		ID: w.ID, Status: w.Status, StatusMessage: w.StatusMessage,
 		CreatedAt: parseTime(w.CreatedAt), LastUpdatedAt: parseTime(w.LastUpdatedAt),
 		TTL: duration(w.TTLMs), PollInterval: duration(w.PollIntervalMs),
-		InputRequests: w.InputRequests, Result: w.Result, Error: w.Error,
+		InputRequests: w.InputRequests, Result: withoutResultType(w.Result), Error: w.Error,
 	}
 	return nil
 }

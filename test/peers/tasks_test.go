@@ -10,16 +10,22 @@ import (
 func TestClientsOfTasks(t *testing.T) {
 	usual := map[string]any{
 		"completes": map[string]any{"text": "done", "isError": false},
-		"is-error":  map[string]any{"isError": true, "says": true},
-		"fails":     true,
 		"asks":      map[string]any{"text": "Ada and Bob", "isError": false},
 	}
+	// Of a task that has failed these clients do not fetch the result.
+	failed := failure("failed")
 	ts1 := map[string]any{
+		"is-error": failed, "fails": failed,
 		"connect": map[string]any{"server": "tenonserver", "support": "required"},
 		"cancel":  map[string]any{"cancelled": "cancelled", "later": "cancelled", "again": -32602.0},
 		"list":    5.0,
 	}
-	ext := map[string]any{"connect": map[string]any{"server": "tenonserver"}}
+	ext1 := map[string]any{"connect": map[string]any{"server": "tenonserver"}, "is-error": failed, "fails": failure("broken")}
+	ext2 := map[string]any{
+		"connect":  map[string]any{"server": "tenonserver"},
+		"is-error": map[string]any{"isError": true, "says": true},
+		"fails":    failure("broken"),
+	}
 	for _, tc := range []struct {
 		client peer
 		http   bool
@@ -27,9 +33,9 @@ func TestClientsOfTasks(t *testing.T) {
 	}{
 		{peer{name: "ts1-tasks.mjs"}, false, ts1},
 		{peer{name: "ts1-tasks.mjs"}, true, ts1},
-		{in(r2025c, peer{name: "ext-tasks.mjs"}), false, ext},
-		{in(r2025c, peer{name: "ext-tasks.mjs"}), true, ext},
-		{in(newest, peer{name: "ext-tasks.mjs"}), true, ext},
+		{in(r2025c, peer{name: "ext-tasks.mjs"}), false, ext1},
+		{in(r2025c, peer{name: "ext-tasks.mjs"}), true, ext1},
+		{in(newest, peer{name: "ext-tasks.mjs"}), true, ext2},
 	} {
 		name := tc.client.String() + " over stdio"
 		if tc.http {
@@ -54,7 +60,12 @@ func TestClientsOfTasks(t *testing.T) {
 			}
 			for _, want := range []map[string]any{usual, tc.own} {
 				for step, value := range want {
-					if l := got[step]; !l.OK || !reflect.DeepEqual(l.Value, value) {
+					l := got[step]
+					if why, fails := value.(failure); fails {
+						if l.OK || !strings.Contains(l.Error, string(why)) {
+							t.Errorf("%s: got %v %q, want an error with %q", step, l.Value, l.Error, why)
+						}
+					} else if !l.OK || !reflect.DeepEqual(l.Value, value) {
 						t.Errorf("%s: got %v %q, want %v", step, l.Value, l.Error, value)
 					}
 				}

@@ -17,11 +17,9 @@ export async function runTasks(peer) {
     return { isError: Boolean(result.isError), says: JSON.stringify(result.content).includes('out of paper') };
   });
   await step('fails', async () => {
-    try {
-      await peer.run('task-fails');
-    } catch (error) {
-      return String(error?.error?.message ?? error?.message ?? error).includes('broken');
-    }
+    await peer.run('task-fails').catch(error => {
+      throw new Error(`${error?.message} ${error?.error?.message ?? ''} ${JSON.stringify(error?.cause ?? null)}`);
+    });
     return 'a result';
   });
   await step('asks', async () => text((await peer.run('task-asks')).result));
