@@ -244,8 +244,9 @@ func (l *legacyClient) keep(body json.RawMessage, ttl time.Duration) (Task, erro
 	if err := l.add(t, &t); err != nil {
 		return Task{}, err
 	}
-	t.Status, t.Result = Working, nil
-	return t, nil
+	created := t
+	created.Status, created.Result = Working, nil
+	return created, nil
 }
 
 // add records a task of the session.
