@@ -87,7 +87,9 @@ func (s *Store) Get(ctx context.Context, id string) (*tasks.Record, error) {
 	var data string
 	var result []byte
 	var version int64
-	err := s.db.QueryRowContext(ctx, "SELECT data, result, version FROM task WHERE id = ? AND "+live, id, time.Now().UnixMilli()).Scan(&data, &result, &version)
+	err := patient(ctx, func() error {
+		return s.db.QueryRowContext(ctx, "SELECT data, result, version FROM task WHERE id = ? AND "+live, id, time.Now().UnixMilli()).Scan(&data, &result, &version)
+	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, tasks.ErrNotFound
 	}
@@ -132,15 +134,23 @@ func (s *Store) Update(ctx context.Context, r *tasks.Record) error {
 }
 
 // List implements [tasks.Store].
-func (s *Store) List(ctx context.Context, owner string, after tasks.Cursor, limit int) ([]*tasks.Record, error) {
+func (s *Store) List(ctx context.Context, owner string, after tasks.Cursor, limit int) (all []*tasks.Record, err error) {
 	created := int64(-1 << 62)
 	if after.ID != "" {
 		created = after.Created.UnixMilli()
 	}
-	rows, err := s.db.QueryContext(ctx, "SELECT data, version FROM task WHERE owner = ? AND (created, id) > (?, ?) AND "+live+" ORDER BY created, id LIMIT ?",
-		owner, created, after.ID, time.Now().UnixMilli(), limit)
+	err = patient(ctx, func() error {
+		all, err = list(s.db.QueryContext(ctx, "SELECT data, version FROM task WHERE owner = ? AND (created, id) > (?, ?) AND "+live+" ORDER BY created, id LIMIT ?",
+			owner, created, after.ID, time.Now().UnixMilli(), limit))
+		return err
+	})
+	return all, s.wrap(err)
+}
+
+// list reads the records in rows.
+func list(rows *sql.Rows, err error) ([]*tasks.Record, error) {
 	if err != nil {
-		return nil, s.wrap(err)
+		return nil, err
 	}
 	defer rows.Close()
 	var all []*tasks.Record
@@ -148,15 +158,15 @@ func (s *Store) List(ctx context.Context, owner string, after tasks.Cursor, limi
 		var data string
 		var version int64
 		if err := rows.Scan(&data, &version); err != nil {
-			return nil, s.wrap(err)
+			return nil, err
 		}
 		r, err := decode(data, nil, version)
 		if err != nil {
-			return nil, s.wrap(err)
+			return nil, err
 		}
 		all = append(all, r)
 	}
-	return all, s.wrap(rows.Err())
+	return all, rows.Err()
 }
 
 // Renew implements [tasks.Store]. How long ago it was called does not matter:
@@ -193,7 +203,9 @@ func (s *Store) Renew(ctx context.Context, runner string, d time.Duration) error
 // Alive implements [tasks.Store].
 func (s *Store) Alive(ctx context.Context, runner string) (bool, error) {
 	var process string
-	err := s.db.QueryRowContext(ctx, "SELECT process FROM runner WHERE id = ?", runner).Scan(&process)
+	err := patient(ctx, func() error {
+		return s.db.QueryRowContext(ctx, "SELECT process FROM runner WHERE id = ?", runner).Scan(&process)
+	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}

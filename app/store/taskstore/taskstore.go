@@ -44,6 +44,10 @@ const (
 	pollEvery = 100 * time.Millisecond
 	// sweepEvery is how often expired tasks are removed.
 	sweepEvery = 10 * time.Second
+	// busyTimeout is how long one statement waits for the lock of another
+	// process, and busyLimit how long a method does.
+	busyTimeout = 50 * time.Millisecond
+	busyLimit   = 5 * time.Second
 	// sweepBatch is how many are removed in one transaction.
 	sweepBatch = 100
 )
@@ -103,7 +107,7 @@ func Open(file string, o *Options) (*Store, error) {
 		s.opts.Log = slog.Default()
 	}
 	var err error
-	if s.db, err = sqlitefile.Open(file, sqlitefile.Format{Contents: "tasks", ID: 0x546e5461, Steps: steps, Durable: true}); err != nil {
+	if s.db, err = sqlitefile.Open(file, sqlitefile.Format{Contents: "tasks", ID: 0x546e5461, Steps: steps, BusyTimeout: busyTimeout, Durable: true}); err != nil {
 		return nil, err
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
@@ -135,6 +139,9 @@ func (s *Store) register() error {
 		}
 		if err := s.forget(tx); err != nil {
 			return err
+		}
+		if s.release != nil {
+			return nil // the transaction is repeated
 		}
 		release, err := safefile.Hold(s.lockFile(s.process))
 		s.release = release
@@ -194,13 +201,29 @@ func (s *Store) write(ctx context.Context, f func(*sql.Tx) error) error {
 		return ctx.Err()
 	}
 	defer func() { <-s.writing }()
-	tx, err := s.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
+	return patient(ctx, func() error {
+		tx, err := s.db.BeginTx(ctx, nil)
+		if err != nil {
+			return err
+		}
+		defer tx.Rollback()
+		if err := f(tx); err != nil {
+			return err
+		}
+		return tx.Commit()
+	})
+}
+
+// patient calls f again while another process holds a lock.
+func patient(ctx context.Context, f func() error) error {
+	for began := time.Now(); ; {
+		err := f()
+		if !sqlitefile.IsBusy(err) || time.Since(began) > busyLimit {
+			return err
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("%w: %w", ctx.Err(), err)
+		}
+		time.Sleep(time.Millisecond)
 	}
-	defer tx.Rollback()
-	if err := f(tx); err != nil {
-		return err
-	}
-	return tx.Commit()
 }

@@ -3,13 +3,17 @@
 package sqlitefile
 
 import (
+	"cmp"
 	"database/sql"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
+	"time"
 
-	_ "modernc.org/sqlite" // the driver
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 // A Format describes the contents of a file.
@@ -21,9 +25,22 @@ type Format struct {
 	// Steps upgrade a file from one version to the next; the version is the
 	// number of steps applied.
 	Steps []string
+	// BusyTimeout is how long a statement waits for the lock of another process,
+	// whatever its context; see [IsBusy]. 0 means 5 seconds.
+	BusyTimeout time.Duration
 	// Durable makes every commit wait until the disk has it. Otherwise a commit
 	// survives the end of the process, but perhaps not that of the machine.
 	Durable bool
+}
+
+// maxBusy is how long Open waits for the locks of other processes.
+const maxBusy = 5 * time.Second
+
+// IsBusy reports whether a statement failed because another process holds a
+// lock.
+func IsBusy(err error) bool {
+	e, ok := errors.AsType[*sqlite.Error](err)
+	return ok && e.Code()&0xff == sqlite3.SQLITE_BUSY
 }
 
 // Open opens or creates a file that only its owner can read. It fails if the
@@ -41,17 +58,22 @@ func Open(file string, f Format) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	busy := cmp.Or(f.BusyTimeout, maxBusy)
 	synchronous := "NORMAL"
 	if f.Durable {
 		synchronous = "FULL"
 	}
-	name := (&url.URL{Scheme: "file", Path: filepath.ToSlash(abs), RawQuery: "_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(" + synchronous + ")&_pragma=foreign_keys(1)&_txlock=immediate"}).String()
+	name := (&url.URL{Scheme: "file", Path: filepath.ToSlash(abs), RawQuery: fmt.Sprintf("_pragma=busy_timeout(%d)", busy.Milliseconds()) + "&_pragma=journal_mode(WAL)&_pragma=synchronous(" + synchronous + ")&_pragma=foreign_keys(1)&_txlock=immediate"}).String()
 	db, err := sql.Open("sqlite", name)
 	if err != nil {
 		return nil, err
 	}
 	db.SetMaxOpenConns(4)
-	if err := f.migrate(db); err != nil {
+	began := time.Now()
+	for err = f.migrate(db); IsBusy(err) && time.Since(began) < maxBusy; {
+		err = f.migrate(db)
+	}
+	if err != nil {
 		db.Close()
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
