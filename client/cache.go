@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/protocol"
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -61,7 +62,16 @@ func (c *cache) slot(method string, params json.RawMessage, owner string) slot {
 	canonical := string(rawjson.AppendCanonical(nil, params))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slot{key{method: method, params: canonical, owner: owner}, c.changes[method]}
+	return slot{key{method: method, params: canonical, owner: owner}, c.dropped(method)}
+}
+
+// dropped returns how often results of a method were dropped. The lock is held.
+func (c *cache) dropped(method string) uint64 {
+	n := c.changes[method]
+	if !protocol.IsCore(method) {
+		n += c.changes[extensions]
+	}
+	return n
 }
 
 // get returns a valid result of the same principal, or a public one.
@@ -105,7 +115,7 @@ func (c *cache) put(p slot, r mcp.Result) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e.size > c.max || c.changes[k.method] != p.changes {
+	if e.size > c.max || c.dropped(k.method) != p.changes {
 		return
 	}
 	if old := c.entries[k]; old != nil {
@@ -136,26 +146,50 @@ func (c *cache) dropIf(method string, stale func(*entry) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.changes[method]++
+	c.removeIf(func(e *entry) bool { return e.key.method == method && stale(e) })
+}
+
+// dropExtensions removes all results of methods of extensions.
+func (c *cache) dropExtensions() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changes[extensions]++
+	c.removeIf(func(e *entry) bool { return !protocol.IsCore(e.key.method) })
+}
+
+// extensions counts the changes of all methods of extensions.
+const extensions = ""
+
+// removeIf removes results. The lock is held.
+func (c *cache) removeIf(stale func(*entry) bool) {
 	for el := c.used.Front(); el != nil; {
 		next := el.Next()
-		if e := el.Value.(*entry); e.key.method == method && stale(e) {
+		if stale(el.Value.(*entry)) {
 			c.remove(el)
 		}
 		el = next
 	}
 }
 
-// changed drops the results that a notification makes stale.
+// changed drops the results that a notification makes stale. What an extension
+// lists may be made of any feature.
 func (c *cache) changed(n mcp.Notification) {
 	switch n.Method {
 	case mcp.NotificationToolsListChanged:
 		c.drop(mcp.MethodToolsList)
+		c.dropExtensions()
 	case mcp.NotificationPromptsListChanged:
 		c.drop(mcp.MethodPromptsList)
+		c.dropExtensions()
 	case mcp.NotificationResourcesListChanged:
 		c.drop(mcp.MethodResourcesList)
 		c.drop(mcp.MethodResourceTemplatesList)
+		c.dropExtensions()
 	case mcp.NotificationResourceUpdated:
+		c.dropExtensions()
 		uri, ok := rawjson.String(rawjson.Lookup(n.Params, "uri"))
 		// The updated resource may be a part of the one that was read, or
 		// contain it.

@@ -309,3 +309,42 @@ func TestNewsOvertakesAResult(t *testing.T) {
 		}
 	})
 }
+
+// Results of an extension are cached if the server says so, until a list or a
+// resource changes. Fresh asks the server, and caches what it says.
+func TestExtensionResultsAreCached(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &newsServer{calls: map[string]int{}, news: make(chan mcp.Notification)}
+		c := client.New(s, nil)
+		ended := make(chan error)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { ended <- c.Listen(ctx, allNews, func(mcp.Notification) {}) }()
+		synctest.Wait()
+		calls := 0
+		do := func(o *client.CallOptions, want int) {
+			t.Helper()
+			if _, err := c.Do(t.Context(), "x/list", map[string]int{"a": 1}, o); err != nil {
+				t.Fatal(err)
+			}
+			if calls = s.calls["x/list"]; calls != want {
+				t.Errorf("%d calls, want %d", calls, want)
+			}
+		}
+		do(nil, 1)
+		do(nil, 1)
+		do(&client.CallOptions{Fresh: true}, 2)
+		do(nil, 2)
+		for i, n := range []string{mcp.NotificationToolsListChanged, mcp.NotificationPromptsListChanged, mcp.NotificationResourcesListChanged} {
+			s.news <- mcp.Notification{Method: n}
+			synctest.Wait()
+			do(nil, 3+i)
+			do(nil, 3+i)
+		}
+		s.between = func() { s.news <- mcp.Notification{Method: mcp.NotificationToolsListChanged}; synctest.Wait() }
+		do(&client.CallOptions{Fresh: true}, 6)
+		s.between = nil
+		do(nil, 7) // the list changed while it was being requested
+		cancel()
+		<-ended
+	})
+}

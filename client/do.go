@@ -25,6 +25,10 @@ type CallOptions struct {
 	// override; negative means no limit.
 	IdleTimeout, TotalTimeout time.Duration
 
+	// Fresh requests the result from the server although a cached one is still
+	// valid. The new result is cached.
+	Fresh bool
+
 	// Meta is sent as _meta, for example a trace context. Results of such calls
 	// are not cached.
 	Meta mcp.Meta
@@ -53,7 +57,9 @@ type activeCall struct {
 }
 
 // Do makes a call of any method, such as one of an extension, with input
-// requests, time limits and caching as for the other calls. Params is encoded
+// requests, time limits and caching as for the other calls; a result of an
+// extension is cached if the server sends both ttlMs and cacheScope with it.
+// Params is encoded
 // as a JSON object; nil means none. The result may have a type that an
 // extension defines, see [mcp.Result].
 func (c *Client) Do(ctx context.Context, method string, params any, o *CallOptions) (mcp.Result, error) {
@@ -80,10 +86,10 @@ func (c *Client) Notify(ctx context.Context, method string, params any) error {
 // do makes a call. It reports whether the result was cached.
 func (c *Client) do(ctx context.Context, method, name string, params json.RawMessage, o *CallOptions) (res mcp.Result, cached bool, err error) {
 	var where slot
-	cacheable := protocol.Cacheable(method) && c.cache != nil && (o == nil || len(o.Meta) == 0)
+	cacheable := protocol.MayCache(method) && c.cache != nil && (o == nil || len(o.Meta) == 0)
 	if cacheable {
 		where = c.cache.slot(method, params, c.caller.Principal.Key())
-		if res, ok := c.cache.get(where); ok {
+		if res, ok := c.cache.get(where); ok && (o == nil || !o.Fresh) {
 			return res, true, nil
 		}
 	}

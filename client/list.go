@@ -21,7 +21,7 @@ import (
 // repeated cursor, more pages or items than allowed) is an error after the last
 // valid item.
 func (c *Client) Tools(ctx context.Context) iter.Seq2[*mcp.Tool, error] {
-	l := listing[mcp.Tool]{mcp.MethodToolsList, "tools", func(t *mcp.Tool) string { return t.Name }}
+	l := listing[mcp.Tool]{method: mcp.MethodToolsList, member: "tools", key: func(t *mcp.Tool) string { return t.Name }}
 	return func(yield func(*mcp.Tool, error) bool) {
 		listed := make(map[string]bool)
 		for t, err := range l.all(ctx, c) {
@@ -39,18 +39,30 @@ func (c *Client) Tools(ctx context.Context) iter.Seq2[*mcp.Tool, error] {
 
 // Resources iterates over the resources of the server, like [Client.Tools].
 func (c *Client) Resources(ctx context.Context) iter.Seq2[*mcp.Resource, error] {
-	return listing[mcp.Resource]{mcp.MethodResourcesList, "resources", func(r *mcp.Resource) string { return r.URI }}.all(ctx, c)
+	return listing[mcp.Resource]{method: mcp.MethodResourcesList, member: "resources", key: func(r *mcp.Resource) string { return r.URI }}.all(ctx, c)
 }
 
 // ResourceTemplates iterates over the resource templates of the server, like
 // [Client.Tools].
 func (c *Client) ResourceTemplates(ctx context.Context) iter.Seq2[*mcp.ResourceTemplate, error] {
-	return listing[mcp.ResourceTemplate]{mcp.MethodResourceTemplatesList, "resourceTemplates", func(r *mcp.ResourceTemplate) string { return r.URITemplate }}.all(ctx, c)
+	return listing[mcp.ResourceTemplate]{method: mcp.MethodResourceTemplatesList, member: "resourceTemplates", key: func(r *mcp.ResourceTemplate) string { return r.URITemplate }}.all(ctx, c)
 }
 
 // Prompts iterates over the prompts of the server, like [Client.Tools].
 func (c *Client) Prompts(ctx context.Context) iter.Seq2[*mcp.Prompt, error] {
-	return listing[mcp.Prompt]{mcp.MethodPromptsList, "prompts", func(p *mcp.Prompt) string { return p.Name }}.all(ctx, c)
+	return listing[mcp.Prompt]{method: mcp.MethodPromptsList, member: "prompts", key: func(p *mcp.Prompt) string { return p.Name }}.all(ctx, c)
+}
+
+// List iterates over the items of a list that an extension defines, like
+// [Client.Tools]. Params are those of each request besides the cursor, encoded
+// as a JSON object; nil means none. Member is the member of the result that
+// holds the items, and key returns what identifies an item.
+func List[T any](ctx context.Context, c *Client, method string, params any, member string, key func(*T) string) iter.Seq2[*T, error] {
+	raw, err := object(params, mcp.Marshal)
+	if err != nil {
+		return func(yield func(*T, error) bool) { yield(nil, refused("parameters of %s: %v", method, err)) }
+	}
+	return listing[T]{method, raw, member, key}.all(ctx, c)
 }
 
 // All collects the items of a list. If there is an error, it also returns the
@@ -68,8 +80,10 @@ func All[T any](list iter.Seq2[*T, error]) ([]*T, error) {
 
 // A listing describes a method that returns a list.
 type listing[T any] struct {
-	method, member string
-	key            func(*T) string // must be present and unique
+	method string
+	params json.RawMessage // without a cursor; nil means none
+	member string
+	key    func(*T) string // must be present and unique
 }
 
 func (l listing[T]) all(ctx context.Context, c *Client) iter.Seq2[*T, error] {
@@ -110,9 +124,13 @@ func (w *pager[T]) next(ctx context.Context) ([]*T, error) {
 	if w.pages++; w.pages > w.client.opts.MaxPages {
 		return nil, w.endless("more than %d pages", w.client.opts.MaxPages)
 	}
-	var params json.RawMessage
+	params := w.params
 	if w.cursor != nil {
 		params = append(rawjson.AppendString([]byte(`{"cursor":`), *w.cursor), '}')
+		if rest := rawjson.Inside(w.params); len(rest) > 0 {
+			params = append(append(params[:len(params)-1], ','), rest...)
+			params = append(params, '}')
+		}
 	}
 	res, cached, err := w.client.do(ctx, w.method, "", params, nil)
 	if err != nil {

@@ -181,3 +181,31 @@ func TestOutdatedCursor(t *testing.T) {
 		t.Errorf("listed %q, %v, warned %v", got, err, w.list)
 	}
 }
+
+// A list of an extension is paged like the others, with its own parameters on
+// each page.
+func TestListOfAnExtension(t *testing.T) {
+	var params []string
+	h := mcp.HandlerFunc(func(_ context.Context, c *mcp.Call) (mcp.Result, error) {
+		params = append(params, c.Method+string(c.Params))
+		if len(params) < 3 {
+			return mcp.Result{Body: json.RawMessage(fmt.Sprintf(`{"things":[{"id":"%d"},{"id":"0"}],"nextCursor":"c%d"}`, len(params), len(params)))}, nil
+		}
+		return mcp.Result{Body: json.RawMessage(`{"things":[{"id":3},{"id":"3"}]}`)}, nil
+	})
+	type thing struct {
+		ID string `json:"id"`
+	}
+	var warned []string
+	c := client.New(h, &client.Options{Warn: func(w string) { warned = append(warned, w) }})
+	all, err := client.All(client.List(t.Context(), c, "x/list", map[string]string{"of": "y"}, "things", func(t *thing) string { return t.ID }))
+	if err != nil || len(all) != 4 || all[3].ID != "3" || len(warned) != 2 {
+		t.Errorf("%v, %v, %q", all, err, warned)
+	}
+	if got := strings.Join(params, " "); got != `x/list{"of":"y"} x/list{"cursor":"c1","of":"y"} x/list{"cursor":"c2","of":"y"}` {
+		t.Errorf("requested %s", got)
+	}
+	if _, err := client.All(client.List(t.Context(), c, "x/list", 5, "things", func(t *thing) string { return t.ID })); err == nil {
+		t.Error("parameters that are no object")
+	}
+}

@@ -139,7 +139,7 @@ func mismatch(e *jsonv2.SemanticError) string {
 	switch {
 	case want != "" && found != "" && want != found:
 		return "expected " + want + ", found " + found
-	case e.Err != nil && want != "":
+	case e.Err != nil && want != "" && want != found: // else the kind is right, and the type says what is not
 		return fmt.Sprintf("expected %s: %v", want, e.Err)
 	case e.Err != nil:
 		return e.Err.Error()

@@ -20,8 +20,9 @@ type Result struct {
 	Type string
 
 	// Cache says for how long the result may be cached; the zero value means
-	// not at all. It applies only to lists, server/discover and
-	// resources/read.
+	// not at all. It applies only to lists, server/discover, resources/read
+	// and methods of extensions; the result of such a method says nothing
+	// about caching if Cache is the zero value.
 	Cache Cache
 
 	// Server is the name and version of the server, for display; nil means

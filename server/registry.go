@@ -149,7 +149,7 @@ func (s *Server) lists(k Kind) bool {
 	case KindPrompt:
 		return s.prompts.used() || said.Prompts != nil
 	}
-	return s.resources.used() || s.templates.used() || said.Resources != nil
+	return s.resources.used() || s.unlisted.used() || s.templates.used() || said.Resources != nil
 }
 
 // page returns the page behind a position, which is the same for all callers.

@@ -26,6 +26,10 @@ type ResourceOptions struct {
 	// Cache says for how long clients may cache the contents. The zero value
 	// means not at all.
 	Cache mcp.Cache
+
+	// Unlisted leaves the resource out of resources/list. Clients that know
+	// its URI can read it. It has no effect on a template.
+	Unlisted bool
 }
 
 type resource struct {
@@ -53,8 +57,14 @@ func (s *Server) AddResource(spec mcp.Resource, read ReadFunc, o *ResourceOption
 	if err != nil {
 		return fmt.Errorf("resource %q: %w", spec.URI, err)
 	}
-	s.resources.put(spec.URI, line, &resource{read, spec.MIMEType, o.cache()})
-	s.changes.changed(mcp.NotificationResourcesListChanged, KindResource, spec.URI)
+	to, from := &s.resources, &s.unlisted
+	if o != nil && o.Unlisted {
+		to, from = from, to
+	}
+	to.put(spec.URI, line, &resource{read, spec.MIMEType, o.cache()})
+	if from.drop([]string{spec.URI}) > 0 || to == &s.resources {
+		s.changes.changed(mcp.NotificationResourcesListChanged, KindResource, spec.URI)
+	}
 	return nil
 }
 
@@ -113,7 +123,8 @@ func usable(icons []mcp.Icon, noFunc bool) error {
 // RemoveResources removes resources by URI and returns how many of them
 // existed.
 func (s *Server) RemoveResources(uris ...string) int {
-	return s.gone(mcp.NotificationResourcesListChanged, KindResource, uris, s.resources.drop(uris))
+	listed := s.gone(mcp.NotificationResourcesListChanged, KindResource, uris, s.resources.drop(uris))
+	return listed + s.unlisted.drop(uris)
 }
 
 // RemoveTemplates removes resource templates and returns how many of them
@@ -189,7 +200,11 @@ func (r *resource) complete(uri string, contents []mcp.ResourceContents) []mcp.R
 // resource added with that URI, or the first template that matches. It returns
 // nil if there is none that the caller may read.
 func (s *Server) findResource(c *mcp.Caller, uri string) (*resource, map[string]string) {
-	if r := s.resources.get(uri); r != nil {
+	r := s.resources.get(uri)
+	if r == nil {
+		r = s.unlisted.get(uri)
+	}
+	if r != nil {
 		if !s.allows(c, KindResource, uri) {
 			return nil, nil
 		}

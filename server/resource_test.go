@@ -120,3 +120,29 @@ func TestJSONResource(t *testing.T) {
 		t.Errorf("got %v, %v", got, err)
 	}
 }
+
+// An unlisted resource can be read, subscribed to and removed, and is not listed.
+func TestUnlistedResource(t *testing.T) {
+	s, _ := newServer(server.Options{Allow: func(c *mcp.Caller, f server.Feature) bool { return f.Name != "a:secret" }})
+	for _, uri := range []string{"a:b", "a:secret"} {
+		if err := s.AddResource(mcp.Resource{URI: uri, Name: "r"}, say("x"), &server.ResourceOptions{Unlisted: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	expect(t, "capability", ask(t, s, mcp.MethodDiscover, ``), `…"resources":{`)
+	expect(t, "list", ask(t, s, mcp.MethodResourcesList, ``), `{"resources":[]}`)
+	expect(t, "read", ask(t, s, mcp.MethodResourcesRead, `{"uri":"a:b"}`), `…"text":"x"`)
+	expect(t, "read what is not allowed", ask(t, s, mcp.MethodResourcesRead, `{"uri":"a:secret"}`), `…-32602 no resource`)
+	if s.Allows(&mcp.Caller{}, server.Feature{Kind: server.KindResource, Name: "a:secret"}) || !s.Allows(&mcp.Caller{}, server.Feature{Kind: server.KindResource, Name: "a:b"}) {
+		t.Error("Allows does not ask Options.Allow")
+	}
+	if err := s.AddResource(mcp.Resource{URI: "a:b", Name: "r"}, say("y"), nil); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "listed", ask(t, s, mcp.MethodResourcesList, ``), `…"a:b"`)
+	expect(t, "replaced", ask(t, s, mcp.MethodResourcesRead, `{"uri":"a:b"}`), `…"text":"y"`)
+	if n := s.RemoveResources("a:b", "a:secret", "a:none"); n != 2 {
+		t.Errorf("removed %d", n)
+	}
+	expect(t, "removed", ask(t, s, mcp.MethodResourcesRead, `{"uri":"a:b"}`), `…-32602 no resource`)
+}

@@ -82,6 +82,7 @@ type Server struct {
 
 	tools      registry[tool]
 	resources  registry[resource]
+	unlisted   registry[resource]
 	templates  registry[template]
 	prompts    registry[prompt]
 	changes    broadcaster
@@ -220,7 +221,11 @@ func (s *Server) serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		return s.listen(ctx, c)
 	}
 	if f := s.extensions.method(c.Method); f != nil {
-		return f(ctx, own(c))
+		res, err := f(ctx, own(c))
+		if res.Cache != (mcp.Cache{}) {
+			res.Cache = s.shared(res.Cache)
+		}
+		return res, err
 	}
 	return mcp.Result{}, mcp.MethodNotFound(c.Method)
 }
@@ -235,6 +240,10 @@ func own(c *mcp.Call) *mcp.Call {
 	copied := *c
 	return &copied
 }
+
+// Allows reports whether Options.Allow lets a caller see and use a feature. An
+// extension that shows features asks before it does.
+func (s *Server) Allows(c *mcp.Caller, f Feature) bool { return s.allows(c, f.Kind, f.Name) }
 
 // allows reports whether a caller may know about a feature.
 func (s *Server) allows(c *mcp.Caller, k Kind, name string) bool {
@@ -271,7 +280,7 @@ func (s *Server) offers() mcp.ServerCapabilities {
 	if s.prompts.used() && o.Prompts == nil {
 		o.Prompts = &mcp.ListCapability{ListChanged: true}
 	}
-	if (s.resources.used() || s.templates.used()) && o.Resources == nil {
+	if s.lists(KindResource) && o.Resources == nil {
 		o.Resources = &mcp.ResourcesCapability{ListChanged: true, Subscribe: true}
 	}
 	if (s.prompts.used() || s.templates.used()) && o.Completions == nil {

@@ -41,7 +41,12 @@ func MayRequireInput(method string) bool {
 	return method == mcp.MethodToolsCall || method == mcp.MethodPromptsGet || method == mcp.MethodResourcesRead
 }
 
-// Cacheable reports whether results of this method carry a cache hint.
+// MayCache reports whether results of this method may carry a cache hint: those
+// that must, and those of methods of extensions.
+func MayCache(method string) bool { return Cacheable(method) || !IsCore(method) && !IsPrivate(method) }
+
+// Cacheable reports whether results of this method carry a cache hint in every
+// case.
 func Cacheable(method string) bool {
 	switch method {
 	case mcp.MethodDiscover, mcp.MethodToolsList, mcp.MethodPromptsList, mcp.MethodResourcesList, mcp.MethodResourceTemplatesList, mcp.MethodResourcesRead:

@@ -132,6 +132,11 @@ func TestMetaKeys(t *testing.T) {
 }
 
 func TestMethodRules(t *testing.T) {
+	for m, want := range map[string]bool{mcp.MethodToolsCall: false, mcp.MethodToolsList: true, mcp.MethodPing: false, "skills/list": true, protocol.MethodRevision: false} {
+		if got := protocol.MayCache(m); got != want {
+			t.Errorf("%s may be cached: %v", m, got)
+		}
+	}
 	for m, want := range map[string][2]bool{
 		mcp.MethodToolsCall: {true, false}, mcp.MethodResourcesRead: {true, true}, mcp.MethodToolsList: {false, true}, mcp.MethodComplete: {false, false},
 	} {

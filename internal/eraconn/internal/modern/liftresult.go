@@ -14,12 +14,19 @@ import (
 const maxTTL = 24 * time.Hour
 
 // reply holds the members of a result's envelope as raw JSON.
-type reply struct{ kind, meta, ttl, scope, inputRequests, state []byte }
+type reply struct {
+	kind, meta, ttl, scope, inputRequests, state []byte
+
+	cacheable bool // ttl and scope are those of the envelope
+}
 
 // liftResult removes the envelope of a result.
 func (p *Peer) liftResult(c *mcp.Call, raw []byte) (mcp.Result, error) {
-	var e reply
 	var res mcp.Result
+	e := reply{cacheable: protocol.Cacheable(c.Method)}
+	if !e.cacheable && protocol.MayCache(c.Method) { // an extension may use one of the names for something else
+		e.cacheable = rawjson.Lookup(raw, keyTTL) != nil && rawjson.Lookup(raw, keyScope) != nil
+	}
 	res.Body = rawjson.CutOwn(raw, func(name, value []byte) bool { return e.take(c.Method, name, value) })
 	kind := typeComplete
 	if e.kind != nil {
@@ -51,7 +58,7 @@ func (p *Peer) liftResult(c *mcp.Call, raw []byte) (mcp.Result, error) {
 			res.Meta[name] = o.Value
 		}
 	}
-	if protocol.Cacheable(c.Method) {
+	if e.cacheable {
 		res.Cache = e.cache()
 	}
 	return res, nil
@@ -66,10 +73,10 @@ func (e *reply) take(method string, name, value []byte) bool {
 		e.meta = value
 	case keyTTL:
 		e.ttl = value
-		return protocol.Cacheable(method)
+		return e.cacheable
 	case keyScope:
 		e.scope = value
-		return protocol.Cacheable(method)
+		return e.cacheable
 	case keyInputRequests:
 		e.inputRequests = value
 		return protocol.MayRequireInput(method)

@@ -54,7 +54,7 @@ func TestResultsRoundTrip(t *testing.T) {
 		}
 		if r.IntN(4) == 0 {
 			res.Type, stamped.Type = "task", "task"
-		} else if protocol.Cacheable(method) {
+		} else if protocol.MayCache(method) {
 			res.Cache = mcp.Cache{TTL: time.Duration(r.IntN(1000)) * time.Millisecond, Scope: mcp.ScopePrivate}
 			stamped.Cache = res.Cache
 		}
@@ -121,6 +121,30 @@ func TestCacheHints(t *testing.T) {
 				}
 				w.end()
 			})
+		})
+	}
+}
+
+// The hints of a method of an extension count only together: an extension may
+// use one of the names for something else, as tasks do.
+func TestCacheHintsOfExtensions(t *testing.T) {
+	for _, c := range []struct {
+		result, body string
+		want         mcp.Cache
+	}{
+		{`{"x":1}`, `{"x":1}`, mcp.Cache{}},
+		{`{"ttlMs":1500,"x":1}`, `{"ttlMs":1500,"x":1}`, mcp.Cache{}},
+		{`{"cacheScope":"public","x":1}`, `{"cacheScope":"public","x":1}`, mcp.Cache{}},
+		{`{"ttlMs":1500,"x":1,"cacheScope":"public"}`, `{"x":1}`, mcp.Cache{TTL: 1500 * time.Millisecond, Scope: mcp.ScopePublic}},
+		{`{"cacheScope":"private","ttlMs":0,"x":1}`, `{"x":1}`, mcp.Cache{Scope: mcp.ScopePrivate}},
+	} {
+		bubble(t, func(t *testing.T) {
+			w := newWire(t)
+			res, err := w.answered(&mcp.Call{Method: "x/list"}, c.result)
+			if err != nil || res.Cache != c.want || string(res.Body) != c.body {
+				t.Errorf("%s: got %+v %s, %v", c.result, res.Cache, res.Body, err)
+			}
+			w.end()
 		})
 	}
 }

@@ -29,7 +29,7 @@ func (s *Server) splitResult(dst []byte, r *request, whole bool) (out []byte, at
 	if method == mcp.MethodDiscover {
 		dst = append(dst, `,"`+keyVersions+`":["`+string(Revision)+`"]`...)
 	}
-	if protocol.Cacheable(method) && res.Type == "" {
+	if res.Type == "" && (protocol.Cacheable(method) || res.Cache != (mcp.Cache{}) && protocol.MayCache(method)) {
 		dst = appendCache(dst, res.Cache)
 	}
 	if body = rawjson.Inside(res.Body); len(body) > 0 {
