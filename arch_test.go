@@ -30,6 +30,7 @@ const (
 	validator = "github.com/santhosh-tekuri/jsonschema/v6"
 	jose      = "github.com/go-jose/go-jose/v4"
 	keyring   = "github.com/zalando/go-keyring"
+	yaml      = "github.com/goccy/go-yaml"
 )
 
 // importRules lists the rules bottom-up. Every package needs one.
@@ -66,6 +67,7 @@ var importRules = map[string]importRule{
 	"client": {on: []string{"internal/notifyqueue", "internal/protocol", "mcp", "schema", "internal/timeoutpause"}, why: "a client knows Handlers, so a server in memory and one far away are the same to it"},
 
 	"ext/tasks":           {on: []string{"mcp", "server"}, why: "an extension uses what any user could use: Handlers and features, no message, era or transport"},
+	"ext/skills":          {on: []string{"mcp", "server", "client"}, extern: []string{yaml}, why: "an extension uses what any user could use; only who serves or loads skills carries the YAML parser"},
 	"ext/tasks/storetest": {on: []string{"mcp", "ext/tasks"}, why: "test support for stores of tasks, also those of others"},
 
 	"ext/servercard": {on: []string{"mcp"}, why: "a card is a document: anybody may read or publish one, with any transport"},
@@ -105,14 +107,14 @@ var importRules = map[string]importRule{
 	"app/wirelog":   {on: []string{"internal/protocol", "mcp", "jsonrpc", "app/speccheck", "internal/redact", "internal/visible"}, why: "it logs the messages of any connection, so it knows neither features nor transports"},
 	"app/recording": {on: []string{"mcp", "jsonrpc", "app/speccheck", "app/wirelog", "internal/redact", "internal/visible"}, why: "it writes and replays frames, so it knows neither features nor transports"},
 
-	"app/show":      {on: []string{"mcp", "internal/visible"}, extern: []string{jsonv2}, why: "it turns values of the protocol into text and reaches no server"},
+	"app/show":      {on: []string{"mcp", "ext/skills", "internal/visible"}, extern: []string{jsonv2}, why: "it turns values of the protocol into text and reaches no server"},
 	"app/args":      {on: []string{"mcp"}, why: "it turns words into arguments by a schema, wherever they come from"},
 	"app/form":      {on: []string{"mcp", "internal/typeahead", "internal/visible"}, extern: []string{"golang.org/x/term"}, why: "a form on lines of text knows neither who asks nor where the lines are"},
 	"app/doctor":    {on: []string{"internal/protocol", "mcp", "schema", "client", "app/*", "internal/visible"}, why: "it judges a server by what was seen of it"},
 	"app/connect":   {on: []string{"mcp", "jsonrpc", "era", "internal/eraconn", "client", "transport/*", "auth/*", "app/config", "internal/restart", "internal/timeoutpause", "internal/redact", "internal/visible"}, why: "the only place of the host that knows how a server is reached"},
 	"app/permit":    {on: []string{"mcp", "app/config", "internal/redact", "internal/visible", "internal/safefile"}, why: "what may be called is decided without knowing how"},
 	"app/audit":     {on: []string{"internal/safefile"}, extern: []string{"golang.org/x/sys"}, why: "a file that only grows knows nothing of what is written in it"},
-	"app/host":      {on: []string{"mcp", "client", "app/args", "app/llm", "app/permit", "app/config", "internal/bm25", "internal/redact", "internal/visible", "internal/version"}, why: "the agent knows Handlers, a model and a person; no message, era or transport, and no screen"},
+	"app/host":      {on: []string{"mcp", "client", "ext/skills", "app/args", "app/llm", "app/permit", "app/config", "internal/bm25", "internal/redact", "internal/visible", "internal/version"}, why: "the agent knows Handlers, a model and a person; no message, era or transport, and no screen"},
 	"app/store":     {on: []string{"app/host", "app/llm", "app/store/internal/sqlitefile"}, why: "the only place that knows where sessions are kept"},
 	"app/workspace": {on: []string{"mcp", "auth/tokens", "app/*", "internal/redact", "internal/safefile"}, why: "it puts the host together and moves its files, and adds nothing to it"},
 	"app/sample":    {extern: []string{"modernc.org/sqlite"}, why: "something to look at, for those who have nothing yet"},
@@ -135,9 +137,9 @@ var importRules = map[string]importRule{
 
 	"cmd/tenon":            {on: []string{"*"}, extern: []string{"*"}, why: "flags and wiring: the only package that may import everything"},
 	"builtin":              {on: []string{"server", "builtin/*"}, why: "the list of them, for programs that have all"},
-	"builtin/notes":        {on: []string{"mcp", "server", "schema", "internal/bm25", "internal/safefile"}, extern: []string{"github.com/fsnotify/fsnotify", "golang.org/x/text"}, why: "a builtin server that searches, writes and watches files"},
+	"builtin/notes":        {on: []string{"mcp", "server", "schema", "ext/skills", "internal/bm25", "internal/safefile"}, extern: []string{"github.com/fsnotify/fsnotify", "golang.org/x/text"}, why: "a builtin server that searches, writes and watches files"},
 	"builtin/fs":           {on: []string{"mcp", "server", "internal/safefile"}, extern: []string{"github.com/fsnotify/fsnotify", "golang.org/x/text", "golang.org/x/sys"}, why: "a builtin server that watches files, compares names in every Unicode form, and renames without replacing"},
-	"builtin/sql":          {on: []string{"mcp", "server", "builtin/sql/engine"}, why: "the server knows no engine, so that a program carries only the drivers that it imports"},
+	"builtin/sql":          {on: []string{"mcp", "server", "ext/skills", "builtin/sql/engine"}, why: "the server knows no engine, so that a program carries only the drivers that it imports"},
 	"builtin/sql/engine":   {on: []string{"internal/redact"}, why: "what a database is asked for, without MCP and without a driver"},
 	"builtin/sql/sqlite":   {on: []string{"builtin/sql/engine"}, extern: []string{"modernc.org/sqlite", "modernc.org/libc"}, why: "an engine knows its driver only; the library is used below database/sql because its authorizer is not reachable from there"},
 	"builtin/sql/postgres": {on: []string{"builtin/sql/engine"}, extern: []string{"github.com/jackc/pgx/v5"}, why: "an engine knows its driver only"},
@@ -146,7 +148,7 @@ var importRules = map[string]importRule{
 	"internal/wrapping":    {why: "every Handler behind a wrapper: it has tests and nothing else"},
 	"test/stress":          {why: "clients and servers of every kind at once: it has tests and nothing else"},
 	"test/host":            {why: "end to end: it has tests and nothing else"},
-	"examples/*":           {on: []string{"mcp", "server", "client", "transport/*", "mcptest"}, why: "examples use what users use"},
+	"examples/*":           {on: []string{"mcp", "server", "client", "ext/*", "transport/*", "mcptest"}, why: "examples use what users use"},
 }
 
 // testSupport may be imported by any test, and by nothing else.

@@ -60,7 +60,8 @@ for revision in 2025-11-25 2026-07-28; do
 done
 for scenario in server-session-lifecycle json-schema-2020-12 server-sse-polling http-header-validation http-custom-header-server-validation \
 	tasks-lifecycle tasks-capability-negotiation tasks-wire-fields tasks-request-state-removal tasks-mrtr-input \
-	tasks-request-headers tasks-dispatch-and-envelope tasks-required-task-error tasks-mrtr-composition; do
+	tasks-request-headers tasks-dispatch-and-envelope tasks-required-task-error tasks-mrtr-composition \
+	sep-2640-skills-enumeration sep-2640-skills-manifest sep-2640-skills-directory; do
 	leg server-by-name server --url "$url" --scenario $scenario
 done
 leg server-by-name server --url "$url" --scenario server-session-lifecycle --spec-version 2025-03-26
@@ -72,6 +73,9 @@ if [ -d internal/conformance/client ]; then
 	chmod +x "$dir/bin/client.sh"
 	for revision in 2025-11-25 2026-07-28; do
 		leg client-$revision client --command "$dir/bin/client.sh" --requirements $revision
+	done
+	for check in no-prefetch verify-digest verify-size verify-frontmatter; do
+		leg skills-by-name client --command "$dir/bin/client.sh" --scenario sep-2640-client-$check
 	done
 	leg backcompat-by-name client --command "$dir/bin/client.sh" --suite backcompat
 else

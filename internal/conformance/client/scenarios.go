@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/ext/skills"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -26,6 +27,10 @@ var scenarios = map[string]scenario{
 	"http-custom-headers":                 suiteCalls,
 	"http-invalid-tool-headers":           callAllTools,
 	"json-schema-2020-12-preservation":    echoSchema,
+	"sep-2640-client-no-prefetch":         listSkills,
+	"sep-2640-client-verify-digest":       loadSkill,
+	"sep-2640-client-verify-size":         loadSkill,
+	"sep-2640-client-verify-frontmatter":  loadSkill,
 }
 
 func listTools(ctx context.Context, c *client.Client) error {
@@ -149,4 +154,28 @@ func echoSchema(ctx context.Context, c *client.Client) error {
 		seen = append(seen, t.Name)
 	}
 	return fmt.Errorf("the server has no tool json_schema_2020_12_tool, only %s", strings.Join(seen, ", "))
+}
+
+func listSkills(ctx context.Context, c *client.Client) error {
+	_, err := client.All(skills.List(ctx, c))
+	return err
+}
+
+// loadSkill loads the skill of the server and then reads all of its files.
+func loadSkill(ctx context.Context, c *client.Client) error {
+	for s, err := range skills.List(ctx, c) {
+		if err != nil {
+			return err
+		}
+		loaded, err := skills.Load(ctx, c, s)
+		if err != nil {
+			return err
+		}
+		for _, r := range s.Resources {
+			if _, err := loaded.Read(ctx, r.URI); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -17,12 +17,14 @@ var unscored = map[string][]string{
 		"http-header-validation", "http-custom-header-server-validation",
 		"tasks-lifecycle", "tasks-capability-negotiation", "tasks-wire-fields", "tasks-request-state-removal", "tasks-mrtr-input",
 		"tasks-request-headers", "tasks-dispatch-and-envelope", "tasks-required-task-error", "tasks-mrtr-composition",
+		"sep-2640-skills-enumeration", "sep-2640-skills-manifest", "sep-2640-skills-directory",
 	},
 	"client": {
 		"json-schema-2020-12-preservation",
 		"auth/client-credentials-jwt", "auth/client-credentials-basic", "auth/enterprise-managed-authorization",
 		"auth/dpop", "auth/dpop-nonce", "auth/wif-jwt-bearer",
 	},
+	"skills":     {"sep-2640-client-no-prefetch", "sep-2640-client-verify-digest", "sep-2640-client-verify-size", "sep-2640-client-verify-frontmatter"},
 	"backcompat": {"auth/2025-03-26-oauth-metadata-backcompat", "auth/2025-03-26-oauth-endpoint-fallback"},
 }
 
@@ -31,6 +33,7 @@ var mayFail = map[string]bool{
 	"auth/scope-retry-limit": true, "auth/resource-mismatch": true,
 	"auth/iss-supported-missing": true, "auth/iss-wrong-issuer": true, "auth/iss-unexpected": true, "auth/iss-normalized": true,
 	"auth/metadata-issuer-mismatch": true, "http-invalid-tool-headers": true,
+	"sep-2640-client-verify-digest": true, "sep-2640-client-verify-size": true, "sep-2640-client-verify-frontmatter": true,
 }
 
 // A leg is one run of the suite.

@@ -54,6 +54,9 @@ func newServer() (*server.Server, error) {
 	if err := addTaskTools(s); err != nil {
 		return nil, err
 	}
+	if err := addSkills(s); err != nil {
+		return nil, err
+	}
 	return s, addResources(s)
 }
 

@@ -1,0 +1,2 @@
+#!/bin/sh
+echo "release $1 is undone"
