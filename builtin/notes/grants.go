@@ -159,6 +159,9 @@ func (v *vault) allow(c *mcp.Caller, f server.Feature) bool {
 	a := v.access(c)
 	switch f.Kind {
 	case server.KindResource:
+		if strings.HasPrefix(f.Name, skillScheme) {
+			break
+		}
 		name, ok := pathOf(f.Name)
 		return ok && a.reads(name)
 	case server.KindTool:

@@ -141,7 +141,7 @@ func (v *vault) server(c Config) (*server.Server, error) {
 	if !c.ReadOnly {
 		v.addWriteTools(s)
 	}
-	return s, errors.Join(v.addResources(s), v.addPrompts(s))
+	return s, errors.Join(v.addResources(s), v.addPrompts(s), addSkills(s))
 }
 
 // open opens the vault.

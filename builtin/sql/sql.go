@@ -57,7 +57,7 @@ func New(c Config) (*server.Server, error) {
 		}
 	}
 	d.addPrompts()
-	if err := d.addResources(); err != nil {
+	if err := errors.Join(d.addResources(), d.addSkills()); err != nil {
 		return nil, err
 	}
 	d.catalog.first = make(chan struct{})
