@@ -159,6 +159,9 @@ func (p *program) completeServer(cmd *cobra.Command, args []string, word string)
 		return p.completeEntry(cmd, args, word)
 	}
 	command := cmd.Name()
+	if cmd.Parent().Name() == "skills" {
+		return p.completeSkill(cmd, args, word)
+	}
 	if cmd.Parent().Name() == "tools" { // tools approve and tools forget name tools, too
 		command = "tools"
 	}
@@ -166,6 +169,28 @@ func (p *program) completeServer(cmd *cobra.Command, args []string, word string)
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return propose(p.askServer(cmd.Context(), args[0], append([]string{command}, args[1:]...), word), word)
+}
+
+// completeSkill completes SKILL with the names of the server's skills, and the
+// FILE of skills show with the paths of the skill's files.
+func (p *program) completeSkill(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+	return propose(p.candidates(cmd.Context(), args[0], func(ctx context.Context, s *session) []string {
+		all, err := s.skills(ctx)
+		if err != nil {
+			return nil
+		}
+		var words []string
+		for _, one := range all {
+			if cmd.Name() != "show" || len(args) == 1 {
+				words = append(words, one.Name())
+			} else if one.Name() == args[1] && len(args) == 2 {
+				for _, r := range one.Resources {
+					words = append(words, strings.TrimPrefix(r.URI, one.Dir()+"/"))
+				}
+			}
+		}
+		return words
+	}), word)
 }
 
 // completeResource completes the URI of listen --resource.
@@ -257,10 +282,17 @@ func completeModel(cmd *cobra.Command, _ []string, word string) ([]string, cobra
 	return propose(models, word)
 }
 
-// askServer returns the candidates that can follow done. It returns none if the
-// server is not approved, requires a login, or does not respond within
-// completionLimit.
+// askServer returns the candidates that can follow done.
 func (p *program) askServer(ctx context.Context, target string, done []string, word string) []string {
+	return p.candidates(ctx, target, func(ctx context.Context, s *session) []string {
+		return (&repl.Completer{Client: s.Client}).Candidates(ctx, done, word)
+	})
+}
+
+// candidates returns the candidates that a connected server has. It returns none
+// if the server is not approved, requires a login, or does not respond within
+// completionLimit.
+func (p *program) candidates(ctx context.Context, target string, of func(context.Context, *session) []string) []string {
 	ctx, stop := context.WithTimeout(ctx, completionLimit)
 	defer stop()
 	found, closed := make(chan []string, 1), make(chan struct{})
@@ -271,8 +303,7 @@ func (p *program) askServer(ctx context.Context, target string, done []string, w
 			found <- nil
 			return
 		}
-		c := &repl.Completer{Client: s.Client}
-		found <- c.Candidates(ctx, done, word)
+		found <- of(ctx, s)
 		s.Close()
 	}()
 	select {

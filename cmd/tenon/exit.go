@@ -13,6 +13,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/show"
 	"github.com/tenon-mcp/tenon/builtin"
 	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/ext/skills"
 	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -31,8 +32,8 @@ const (
 const exitCodesHelp = `Exit codes
 
   0    success
-  1    the tool failed (isError), a call was denied, or doctor or replay found
-       problems
+  1    the tool failed (isError), a call was denied, or doctor, replay or skills
+       verify found problems
   2    invalid command line or configuration
   3    the server returned an error or violated the protocol
   4    the server or the model could not be started or reached, or timed out
@@ -69,6 +70,7 @@ func exitCode(err error) int {
 		tool        *client.ToolError
 		answer      *mcp.Error
 		silent      *client.TimeoutError
+		unverified  *skills.VerificationError
 	)
 	switch {
 	case err == nil:
@@ -83,7 +85,7 @@ func exitCode(err error) int {
 		return exitTool
 	case errors.As(err, &unavailable), errors.As(err, &silent):
 		return exitConnection
-	case errors.As(err, &answer):
+	case errors.As(err, &answer), errors.As(err, &unverified):
 		return exitProtocol
 	}
 	return exitConnection

@@ -229,6 +229,7 @@ func (p *program) commands() []maker {
 		{"use", "tools", p.toolsCommand},
 		{"use", "resources", p.resourcesCommand},
 		{"use", "prompts", p.promptsCommand},
+		{"use", "skills", p.skillsCommand},
 		{"use", "call", p.callCommand},
 		{"use", "read", p.readCommand},
 		{"use", "prompt", p.promptCommand},
