@@ -17,7 +17,7 @@ const (
 	AskForm     AskKind = "form"     // a server wants a form filled in
 	AskURL      AskKind = "url"      // a server wants a page opened
 	AskSampling AskKind = "sampling" // a server wants the model to write something
-	AskFlow     AskKind = "flow"     // data of one server would go to another, and the pair is marked sensitive
+	AskFlow     AskKind = "flow"     // data of one server would go to another, and the pair is marked sensitive; or a skill of one may cause a read from another
 )
 
 // An Ask is a question to the user. It stays open until [Host.Reply] answers it
@@ -31,8 +31,9 @@ type Ask struct {
 	Message string    `json:"message,omitzero"`
 
 	Call     *ToolCall       `json:"call,omitzero"`     // approval, flow: what would run
+	Skill    bool            `json:"skill,omitzero"`    // approval: a skill would be loaded; Tool describes it
 	Loud     bool            `json:"loud,omitzero"`     // approval: it may destroy something or reach the open world
-	EachTime bool            `json:"eachTime,omitzero"` // approval: a rule asks about every call, so only once, deny and never are answers
+	EachTime bool            `json:"eachTime,omitzero"` // approval, flow: the user is asked about every call, so only once, deny and (approval) never are answers
 	First    bool            `json:"first,omitzero"`    // approval: the tool was never approved; show Tool in full
 	Changes  []config.Change `json:"changes,omitzero"`  // approval: what changed in the definition since it was approved
 	Warnings []string        `json:"warnings,omitzero"` // what looks wrong, such as hidden characters or a description that gives orders

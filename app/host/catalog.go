@@ -13,6 +13,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/permit"
+	"github.com/tenon-mcp/tenon/ext/skills"
 	"github.com/tenon-mcp/tenon/internal/bm25"
 	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -34,6 +35,10 @@ type Tool struct {
 type toolEntry struct {
 	server *attached
 	tool   *mcp.Tool
+
+	skill    bool     // a skill that would be loaded, not a tool; see skillTool
+	eachTime string   // why the user is asked about every call; empty: rules and earlier answers decide
+	warnings []string // for the user, in addition to those about the definition
 }
 
 // A catalog has the tools of all servers at one moment, ordered by server and
@@ -44,6 +49,7 @@ type catalog struct {
 	list   []llm.Tool // the tools that the model gets or can search
 	many   bool       // the model has to search
 	about  string     // if many: the servers and their purpose
+	skills string     // the list of skills; empty if no server has the extension
 	index  func() *bm25.Index
 }
 
@@ -85,17 +91,23 @@ func (s *attached) request(done chan struct{}) {
 	s.mu.Unlock()
 	var tools []*toolEntry
 	var title, instructions string
+	var offered []*skills.Skill
+	var hasSkills bool
 	problem := recovering(func() error {
 		if d, err := s.client.Discover(s.host.ctx); err == nil { // without this the server may still have tools
 			if instructions = d.Instructions; d.Server != nil {
 				title = d.Server.Title
 			}
+			offered, hasSkills = s.listSkills(d)
 		}
 		for t, err := range s.client.Tools(s.host.ctx) {
+			if e, ok := errors.AsType[*mcp.Error](err); ok && e.Code == mcp.CodeMethodNotFound {
+				return nil // it has no tools
+			}
 			if err != nil {
 				return err
 			}
-			tools = append(tools, &toolEntry{s, t})
+			tools = append(tools, &toolEntry{server: s, tool: t})
 		}
 		return nil
 	})
@@ -105,6 +117,7 @@ func (s *attached) request(done chan struct{}) {
 	s.asking, s.problem, s.late = nil, problem, false
 	if problem == nil {
 		s.tools, s.instructions, s.title = tools, instructions, title
+		s.skills, s.hasSkills = offered, hasSkills
 	} else {
 		s.fresh = false
 	}
@@ -208,6 +221,7 @@ func (h *Host) gather(entries []*toolEntry, info llm.Info) *catalog {
 		}
 		c.list = append(c.list, h.described(name, e))
 	}
+	c.skills = h.skillList()
 	c.index = sync.OnceValue(func() *bm25.Index { return indexed(c.list, c.byName) })
 	if c.many = h.tooMany(c.list, info); c.many {
 		c.about = h.overview(c)
@@ -337,12 +351,17 @@ func Tokens(t llm.Tool) int { return (len(t.Name) + len(t.Description) + len(t.S
 // tools returns the tools for the model's request. If the model has to search,
 // they change only with the servers and their number of tools.
 func (c *catalog) tools() []llm.Tool {
+	list := append(slices.Clone(c.list), readResult)
 	if c.many {
-		list := slices.Clone(searching)
+		list = slices.Clone(searching)
 		list[0].Description += " These servers have tools:" + c.about
-		return list
 	}
-	return append(slices.Clone(c.list), readResult)
+	if c.skills != "" {
+		load := loadSkill
+		load.Description += c.skills
+		list = append(list, load, readSkill)
+	}
+	return list
 }
 
 // safe removes secrets and hidden characters from a server's text.

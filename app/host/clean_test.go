@@ -182,11 +182,11 @@ func TestSchemasAreCleaned(t *testing.T) {
 	if !json.Valid([]byte(got)) {
 		t.Error("it is no JSON any more")
 	}
-	long := b.host.described("x__a", &toolEntry{&attached{name: "x"}, &mcp.Tool{Description: strings.Repeat("é", 1<<20), InputSchema: clean}})
+	long := b.host.described("x__a", &toolEntry{server: &attached{name: "x"}, tool: &mcp.Tool{Description: strings.Repeat("é", 1<<20), InputSchema: clean}})
 	if len(long.Description) > maxDescription+100 {
 		t.Errorf("a description of %d bytes", len(long.Description))
 	}
-	wide := b.host.described("x__a", &toolEntry{&attached{name: "x"}, &mcp.Tool{InputSchema: json.RawMessage(`{"type":"object","title":"` + strings.Repeat("x", maxSchema) + `"}`)}})
+	wide := b.host.described("x__a", &toolEntry{server: &attached{name: "x"}, tool: &mcp.Tool{InputSchema: json.RawMessage(`{"type":"object","title":"` + strings.Repeat("x", maxSchema) + `"}`)}})
 	if len(wide.Schema) > 100 || !strings.Contains(wide.Description, "left out") {
 		t.Errorf("a schema of %d bytes, %q", len(wide.Schema), wide.Description)
 	}

@@ -13,6 +13,9 @@ import (
 // decides. Then the call's Rule says why.
 func (h *Host) allowed(ctx context.Context, session string, e *toolEntry, call *ToolCall) (bool, error) {
 	v := h.opts.Book.Judge(e.server.name, e.tool, call.Arguments, session)
+	if v.Warnings = append(v.Warnings, e.warnings...); e.eachTime != "" && v.Effect != config.Deny {
+		v.Effect, v.EachTime, v.Why = config.Ask, true, e.eachTime
+	}
 	call.Rule, call.Warnings = v.Why, v.Warnings
 	switch v.Effect {
 	case config.Deny:
@@ -30,7 +33,7 @@ func (h *Host) allowed(ctx context.Context, session string, e *toolEntry, call *
 	shown := *call
 	answer, err := h.ask(ctx, Ask{
 		Kind: AskApproval, Session: session, Server: e.server.name, Call: &shown, Tool: e.tool,
-		Loud: v.Loud, EachTime: v.EachTime, First: v.First, Changes: v.Changes, Warnings: v.Warnings, Message: v.Why,
+		Skill: e.skill, Loud: v.Loud, EachTime: v.EachTime, First: v.First, Changes: v.Changes, Warnings: v.Warnings, Message: v.Why,
 	})
 	if err != nil {
 		return false, err
@@ -88,6 +91,9 @@ func whatChanged(all []config.Change) string {
 // unallowed says why a call is denied in an unattended host, and what to do.
 func unallowed(e *toolEntry, v permit.Verdict) string {
 	name := e.server.name + "/" + e.tool.Name
+	if e.eachTime != "" {
+		return e.eachTime + ", and there is no person to ask"
+	}
 	if len(v.Changes) > 0 {
 		return fmt.Sprintf("%s has changed since it was approved (%s). Use --allow %s, or approve it: tenon tools approve %s %s", name, whatChanged(v.Changes), name, e.server.name, e.tool.Name)
 	}
@@ -103,7 +109,9 @@ func (h *Host) settle() {
 		}
 		switch v := h.opts.Book.Judge(a.Server, a.Tool, a.Call.Arguments, a.Session); v.Effect {
 		case config.Allow:
-			h.Reply(a.ID, Reply{Action: permit.Once, By: v.Why}) // it fails if the user was faster
+			if !a.EachTime {
+				h.Reply(a.ID, Reply{Action: permit.Once, By: v.Why}) // it fails if the user was faster
+			}
 		case config.Deny:
 			h.Reply(a.ID, Reply{Action: permit.Deny, By: v.Why})
 		}

@@ -15,6 +15,7 @@
 //	call       find the server, check permission and data flow      call.go, gate.go
 //	server     runs the call; its questions become asks             call.go, clientoptions.go
 //	result     cut to a budget, redacted, fenced and labelled       result.go, fence.go
+//	skill      loaded when the model wants it and the user allows it   skills.go
 //	repeat     until the model requests no more calls               turn.go
 //
 // Text of servers (descriptions, results, questions) is never trusted: hidden
@@ -37,6 +38,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/permit"
 	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/ext/skills"
 	"github.com/tenon-mcp/tenon/internal/redact"
 )
 
@@ -148,9 +150,11 @@ type attached struct {
 
 	host         *Host
 	mu           sync.Mutex
-	tools        []*toolEntry  // as last listed
-	title        string        // the server's own name
-	instructions string        // the server's instructions
+	tools        []*toolEntry // as last listed
+	title        string       // the server's own name
+	instructions string       // the server's instructions
+	skills       []*skills.Skill
+	hasSkills    bool          // it declares the skills extension
 	fresh        bool          // tools are up to date
 	asking       chan struct{} // closed when the running request ends; nil if none runs
 	problem      error         // of the last request

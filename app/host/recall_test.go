@@ -40,7 +40,7 @@ func labelled(t testing.TB) (*catalog, []question) {
 	for _, s := range servers {
 		at := &attached{name: s.Server, host: h}
 		for _, tool := range s.Tools {
-			entries = append(entries, &toolEntry{at, tool})
+			entries = append(entries, &toolEntry{server: at, tool: tool})
 		}
 	}
 	return h.gather(entries, llm.Info{}), questions
@@ -106,7 +106,7 @@ func TestManyToolsCostLittle(t *testing.T) {
 		if i >= len(c.list) {
 			at.name += "-two"
 		}
-		entries = append(entries, &toolEntry{at, e.tool})
+		entries = append(entries, &toolEntry{server: at, tool: e.tool})
 	}
 	many := h.gather(entries, llm.Info{Context: 200_000})
 	naive, sent := 0, 0

@@ -36,6 +36,7 @@ type Session struct {
 	isNew   bool // not in the store yet
 	claimed bool // this host is the owner
 	flow    map[[2]string]bool
+	skills  map[skillKey]heldSkill
 	last    *llm.Request
 	calls   int
 	stop    context.CancelFunc
@@ -298,7 +299,11 @@ func (s *Session) remember(r *llm.Request) {
 // system returns the system text: the user's, the host's, and the instructions of
 // servers.
 func (s *Session) system() string {
-	text := baseRules + s.host.advice()
+	text := baseRules
+	if s.host.offersSkills() {
+		text += skillRules
+	}
+	text += s.host.advice()
 	if s.host.opts.System != "" {
 		text = s.host.opts.System + "\n\n" + text
 	}

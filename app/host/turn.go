@@ -161,6 +161,14 @@ func (s *Session) plan(ctx context.Context, info llm.Info, cat *catalog, c llm.T
 			text, err := s.read(args)
 			return s.ownResult(call, text, err)
 		})
+	case loadSkillName:
+		p := byHost(func() llm.ToolResult { return s.loadSkill(ctx, call, args) })
+		p.readOnly = false // the user is asked about one call at a time
+		return p
+	case readSkillName:
+		p := byHost(func() llm.ToolResult { return s.readSkill(ctx, info, call, args) })
+		p.readOnly = false
+		return p
 	case callTool:
 		var err error
 		if name, args, err = wanted(args); err != nil {

@@ -79,6 +79,9 @@ func (q *question) words() (all map[string]string, text, no string) {
 		return map[string]string{"once": "once", "session": "session", "always": "always", "deny": "deny", "never": "never",
 			"allow once": "once", "allow for this session": "session", "always allow": "always", "always deny": "never"}, "Allow once, Allow for this session, Always allow, Deny, Always deny", "deny"
 	case host.AskFlow:
+		if q.ask.EachTime {
+			return map[string]string{"once": "once", "deny": "deny", "allow once": "once"}, "Allow once, Deny", "deny"
+		}
 		return map[string]string{"once": "once", "session": "session", "deny": "deny", "allow once": "once", "allow for this session": "session"}, "Allow once, Allow for this session, Deny", "deny"
 	case host.AskURL:
 		return map[string]string{"opened": "accept", "decline": "decline", "cancel": "cancel", "mute": "mute"}, "opened, decline, cancel, mute", "cancel"

@@ -154,6 +154,9 @@ func (q *question) options() []option {
 		}
 		return []option{{"once", "Allow once"}, {"session", "Allow for this session"}, {"always", "Always allow"}, {"deny", "Deny"}, {"never", "Always deny"}}
 	case host.AskFlow:
+		if q.ask.EachTime {
+			return []option{{"once", "Allow once"}, {"deny", "Deny"}}
+		}
 		return []option{{"once", "Allow once"}, {"session", "Allow for this session"}, {"deny", "Deny"}}
 	case host.AskForm:
 		all := []option{{doFill, "Fill in"}, {"decline", "Decline"}, {"cancel", "Cancel"}, mute}

@@ -54,6 +54,9 @@ func (q *question) risk() string {
 		}
 		return ""
 	}
+	if q.ask.Skill {
+		return "Gives the model instructions that " + line(q.ask.Server) + " wrote"
+	}
 	a := q.ask.Tool.Annotations
 	if a.ReadOnly() {
 		text := "Only reads (" + line(q.ask.Server) + " says so)"

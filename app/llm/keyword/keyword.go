@@ -177,7 +177,7 @@ type candidate struct {
 }
 
 // hostTools belong to the host and are never proposed.
-var hostTools = []string{"search_tools", "call_tool", "read_result"}
+var hostTools = []string{"search_tools", "call_tool", "read_result", "load_skill", "read_skill_file"}
 
 // match returns the tool that matches best, by its words and by the arguments
 // found; nil if none matches.

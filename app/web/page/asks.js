@@ -43,7 +43,7 @@ function approval(ask, answer) {
     h('p', { class: 'label' }, 'Arguments'), data(targetsFirst(c.arguments ?? {})),
     h('p', { class: 'label' }, ask.message || c.rule),
     changes(ask.changes),
-    t && (ask.first || ask.changes?.length) ? h('details', { open: true }, h('summary', null, ask.first ? 'First use. What the server says about this tool' : 'Current definition'), h('p', { class: 'wrap quote' }, t.description || '(no description)'), h('details', null, h('summary', null, 'Full definition'), tree(JSON.stringify(t)))) : null,
+    t && (ask.first || ask.changes?.length) ? h('details', { open: true }, h('summary', null, ask.first ? `First use. What the server says about this ${ask.skill ? 'skill' : 'tool'}` : 'Current definition'), h('p', { class: 'wrap quote' }, t.description || '(no description)'), h('details', null, h('summary', null, 'Full definition'), tree(JSON.stringify(t)))) : null,
     h('div', { class: 'actions' }, b('once', 'Allow once', 'primary'), !ask.eachTime && b('session', 'Allow for this session'), !ask.eachTime && b('always', 'Always allow'), b('deny', 'Deny', 'deny'), b('never', 'Always deny', 'deny')),
   ];
 }
@@ -56,6 +56,7 @@ export function changes(list) {
 
 // risk returns the worst that the tool can do, by its annotations.
 function risk(ask) {
+  if (ask.skill) return `Gives the model instructions that ${ask.server} wrote`;
   const a = ask.tool?.annotations ?? {};
   const outside = a.openWorldHint !== false ? ' · Reaches outside' : '';
   if (a.readOnlyHint === true) return `Only reads (${ask.server} says so)${outside}`;
@@ -73,7 +74,7 @@ function targetsFirst(args) {
 
 function flow(ask, answer) {
   return [h('p', { class: 'wrap' }, ask.message), h('p', null, 'Data of ', h('strong', null, ask.from), ' to ', h('strong', null, ask.server)), data(ask.call?.arguments ?? {}),
-    h('div', { class: 'actions' }, button('Allow once', { class: 'primary', onclick: () => answer('once') }), button('Allow for this session', { onclick: () => answer('session') }), button('Deny', { class: 'deny', onclick: () => answer('deny') }))];
+    h('div', { class: 'actions' }, button('Allow once', { class: 'primary', onclick: () => answer('once') }), !ask.eachTime && button('Allow for this session', { onclick: () => answer('session') }), button('Deny', { class: 'deny', onclick: () => answer('deny') }))];
 }
 
 const mute = (ask, answer) => button('Mute ' + ask.server, { class: 'quiet', title: `Decline this and all further questions from ${ask.server}`, onclick: () => answer('mute') });
