@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/ext/skills"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 	"github.com/tenon-mcp/tenon/transport/stdio"
@@ -25,6 +26,7 @@ func main() {
 	file := flag.String("frames", "", "a file that every message is appended to; empty means none")
 	addr := flag.String("http", "", "serve over HTTP at this address instead: /mcp, and HTTP+SSE at /sse")
 	withTasks := flag.Bool("tasks", false, "add tools whose calls are tasks")
+	folder := flag.String("skills", "", "also serve the skills in this folder")
 	flag.Parse()
 	recording, err := frames.To(*file)
 	if err != nil {
@@ -37,6 +39,11 @@ func main() {
 	}
 	if *withTasks {
 		if err := addTasks(s); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if *folder != "" {
+		if err := skills.Add(s, os.DirFS(*folder), &skills.Options{PageSize: 1}); err != nil {
 			log.Fatal(err)
 		}
 	}
