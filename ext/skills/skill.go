@@ -309,3 +309,15 @@ func digest(data []byte) string {
 
 // clip shortens a text from a peer for an error.
 func clip(s string) string { return textclip.Clip(s, 200) }
+
+func init() {
+	mcp.RegisterExtension(mcp.Extension{ID: ExtensionID, Names: []mcp.NameRule{
+		{Method: MethodList, In: mcp.InResult, Path: "skills[].uri", Kind: "uri"},
+		{Method: MethodList, In: mcp.InResult, Path: "skills[].resources[].uri", Kind: "uri"},
+		{Method: MethodGet, In: mcp.InParams, Path: "uri", Kind: "uri"},
+		{Method: MethodGet, In: mcp.InResult, Path: "skill.uri", Kind: "uri"},
+		{Method: MethodGet, In: mcp.InResult, Path: "skill.resources[].uri", Kind: "uri"},
+		{Method: MethodReadDirectory, In: mcp.InParams, Path: "uri", Kind: "uri"},
+		{Method: MethodReadDirectory, In: mcp.InResult, Path: "resources[].uri", Kind: "uri"},
+	}})
+}
