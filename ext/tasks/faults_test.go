@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -456,6 +457,40 @@ func TestCloseWhileCreating(t *testing.T) {
 		}
 		if err := <-over; err == nil {
 			t.Error("a task was created")
+		}
+	})
+}
+
+// A subscriber learns of the end of a task although the store fails when it is
+// to be read; a subscription that cannot be checked is refused.
+func TestSubscriptionOutlivesFaults(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		log, _ := logged()
+		var next atomic.Bool // the next Get fails
+		w := newWorld(t, &tasks.Options{Log: log, Store: &faulty{&tasks.Memory{}, func(op string) fault {
+			switch {
+			case op == "Update":
+				next.Store(true)
+			case op == "Get" && next.Swap(false):
+				return fails
+			}
+			return none
+		}}})
+		w.tool(tasks.Required, func(context.Context, *mcp.Call) (string, error) {
+			time.Sleep(10 * time.Second)
+			return "done", nil
+		})
+		id := w.start()
+		states, stop := w.listen(id)
+		time.Sleep(time.Second)
+		next.Store(true)
+		if _, err := w.try(mcp.MethodSubscriptionsListen, map[string]any{"notifications": map[string]any{"taskIds": []string{id}}}); err == nil {
+			t.Error("a subscription is accepted without a look at the task")
+		}
+		time.Sleep(time.Minute)
+		stop()
+		if got := states(); !slices.Equal(got, []string{"working", "completed"}) || next.Load() {
+			t.Errorf("%q", got)
 		}
 	})
 }
