@@ -273,6 +273,9 @@ func TestBundlesThatCannotRun(t *testing.T) {
 		`"entry_point":"server/hello"→"entry_point":"server/none"`:                "it has no file server/none",
 		`${user_config.extra}→${user_config.nothing}`:                             "user_config.nothing}, which user_config does not define",
 		`"user_config":{→"compatibility":{"platforms":["plan9"]},"user_config":{`: "it supports plan9",
+		`"command":"${__dirname}/server/hello"→"command":"../../bin/sh"`:          "neither a file of the bundle nor the name of a program",
+		`"command":"${__dirname}/server/hello"→"command":"${__dirname}/../sh"`:    "neither a file of the bundle nor the name of a program",
+		`"command":"${__dirname}/server/hello"→"command":"./server/none"`:         "neither a file of the bundle nor the name of a program",
 		`"KEY":→"A B":`: "not the name of an environment variable",
 	} {
 		from, to, _ := strings.Cut(change, "→")

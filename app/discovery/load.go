@@ -132,7 +132,7 @@ func parse(ctx context.Context, f *fetcher, at *url.URL, data []byte) (*Descript
 		Name            string `json:"name"`
 	}
 	if err := mcp.Unmarshal(data, &head); err != nil {
-		return nil, fmt.Errorf("read the description: %w", err)
+		return nil, fmt.Errorf("read the description: %w", shortened(err))
 	}
 	switch {
 	case strings.HasSuffix(head.Schema, "/server-card.schema.json"):
@@ -162,6 +162,9 @@ func describeCard(f *fetcher, at *url.URL, data []byte) (*Description, error) {
 	c, err := servercard.Parse(data)
 	if err != nil {
 		return nil, err
+	}
+	if len(c.Remotes) > maxOptions {
+		return nil, fmt.Errorf("read the server card: it has more than %d remotes", maxOptions)
 	}
 	s := Server{Name: c.Name, Title: c.Title, Version: c.Version, Description: c.Description, WebsiteURL: c.WebsiteURL, Repository: c.Repository, Remotes: c.Remotes}
 	d := s.Describe(text(at))

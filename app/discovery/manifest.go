@@ -75,7 +75,7 @@ var manifestVersions = []string{"0.1", "0.2", "0.3", "0.4"}
 func ParseManifest(data []byte) (*Manifest, error) {
 	var m Manifest
 	if err := mcp.Unmarshal(data, &m); err != nil {
-		return nil, fmt.Errorf("manifest.json: %w", err)
+		return nil, fmt.Errorf("manifest.json: %w", shortened(err))
 	}
 	if err := m.check(); err != nil {
 		return nil, fmt.Errorf("manifest.json: %w", err)
@@ -213,6 +213,9 @@ func (b *Bundle) prepare(o *Option, dir string) error {
 	}
 	o.recipe.dir = dir
 	o.recipe.command = b.command(o, c.Command, dir)
+	if text, _ := plain(o.recipe.command, nil, 0); b.runs == "" && o.Program == "" && !strings.Contains(c.Command, "${user_config.") && (!filepath.IsAbs(text) || strings.Contains(c.Command, "${__dirname}")) {
+		return fmt.Errorf("its command %q is neither a file of the bundle nor the name of a program", clip(c.Command))
+	}
 	for _, a := range c.Args {
 		o.recipe.args = append(o.recipe.args, argument{value: b.fill(a, dir)})
 	}

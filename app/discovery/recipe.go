@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/tenon-mcp/tenon/app/config"
 )
@@ -85,6 +86,21 @@ func (v Values) value(name string, i int) Value {
 	return list[0]
 }
 
+// maxText is the size limit of a rendered text in bytes. A small file could
+// otherwise name a large value many times.
+const maxText = 64 << 10
+
+// checkText returns an error for a text that no server should get.
+func checkText(text string) error {
+	switch {
+	case len(text) > maxText:
+		return fmt.Errorf("an argument, a variable, a header or the URL is longer than %d KiB", maxText>>10)
+	case strings.ContainsFunc(text, unicode.IsControl):
+		return fmt.Errorf("%q has line breaks or control characters", clip(text))
+	}
+	return nil
+}
+
 // plain renders value i of a template as the server will get it. Where only a
 // reference is known it writes "x".
 func plain(t template, values Values, i int) (string, error) {
@@ -99,8 +115,11 @@ func plain(t template, values Values, i int) (string, error) {
 			v.Text = "x"
 		}
 		b.WriteString(v.Text)
+		if b.Len() > maxText {
+			break
+		}
 	}
-	return b.String(), nil
+	return b.String(), checkText(b.String())
 }
 
 // written renders value i of a template as text of the configuration, in which
@@ -119,6 +138,9 @@ func written(t template, values Values, i int) (string, error) {
 		v := values.value(s.input, i)
 		if v.Ref == "" {
 			run.WriteString(v.Text)
+			if run.Len() > maxText {
+				break
+			}
 			continue
 		}
 		if strings.HasSuffix(run.String(), "$") {
@@ -128,7 +150,7 @@ func written(t template, values Values, i int) (string, error) {
 		out.WriteString(v.Ref)
 	}
 	flush()
-	return out.String(), nil
+	return out.String(), checkText(out.String())
 }
 
 // An argument is a part of a command line.
@@ -244,6 +266,11 @@ func table(bindings []binding, values Values) (map[string]string, error) {
 		texts, err := b.value.render(values, written)
 		if err != nil {
 			return nil, err
+		}
+		for have := range all {
+			if strings.EqualFold(have, b.name) {
+				return nil, fmt.Errorf("%s is set twice", clip(b.name))
+			}
 		}
 		if len(texts) > 0 {
 			all[b.name] = strings.Join(texts, string(filepath.ListSeparator))

@@ -145,7 +145,7 @@ func (r *Registry) get(ctx context.Context, path string, query url.Values, limit
 		return fmt.Errorf("ask the registry: %s is not JSON but %q; is this the URL of a registry?", fetch.Redact(at), clip(res.Header.Get("Content-Type")))
 	}
 	if err := mcp.Unmarshal(body, into); err != nil {
-		return fmt.Errorf("ask the registry: %w", err)
+		return fmt.Errorf("ask the registry: %w", shortened(err))
 	}
 	return nil
 }
@@ -157,11 +157,11 @@ func (l *Listing) Describe(r *Registry) (*Description, error) {
 	d.given = r.f.given
 	because := ""
 	if l.StatusMessage != "" {
-		because = ": " + l.StatusMessage
+		because = ": " + clip(l.StatusMessage)
 	}
 	switch l.Status {
 	case "deleted":
-		return nil, fmt.Errorf("%s %s was deleted from the registry%s", d.Name, d.Version, clip(because))
+		return nil, fmt.Errorf("%s %s was deleted from the registry%s", d.Name, d.Version, because)
 	case "deprecated":
 		d.Warnings = append(d.Warnings, fmt.Sprintf("%s %s is deprecated%s", d.Name, d.Version, because))
 	}

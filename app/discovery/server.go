@@ -64,11 +64,14 @@ var schemaPattern = regexp.MustCompile(`^https://static\.modelcontextprotocol\.i
 // oldestSchema is the first schema with the member names of today.
 const oldestSchema = "2025-09-29"
 
+// maxOptions bounds the packages and remotes of a server, which are all listed.
+const maxOptions = 50
+
 // ParseServer decodes a server.json file and checks it.
 func ParseServer(data []byte) (*Server, error) {
 	var s Server
 	if err := mcp.Unmarshal(data, &s); err != nil {
-		return nil, fmt.Errorf("read server.json: %w", err)
+		return nil, fmt.Errorf("read server.json: %w", shortened(err))
 	}
 	if err := s.check(); err != nil {
 		return nil, fmt.Errorf("read server.json: %w", err)
@@ -90,6 +93,12 @@ func (s *Server) check() error {
 	errs := []error{servercard.CheckName(s.Name), servercard.CheckVersion("version", s.Version)}
 	if n := utf8.RuneCountInString(s.Description); n < 1 || n > 100 {
 		errs = append(errs, errors.New("description must have 1 to 100 characters"))
+	}
+	if utf8.RuneCountInString(s.Title) > 100 {
+		errs = append(errs, errors.New("title must have at most 100 characters"))
+	}
+	if len(s.Packages)+len(s.Remotes) > maxOptions {
+		return fmt.Errorf("it has more than %d packages and remotes", maxOptions)
 	}
 	for i, p := range s.Packages {
 		errs = append(errs, p.check(fmt.Sprintf("packages[%d]", i)))
@@ -160,6 +169,10 @@ func (a *Argument) check(place string) error {
 var sha256Pattern = regexp.MustCompile(`^[a-f0-9]{64}$`)
 
 func isSHA256(text string) bool { return sha256Pattern.MatchString(text) }
+
+// shortened returns an error with a shorter text: one about a deeply nested value
+// has a long path.
+func shortened(err error) error { return errors.New(textclip.Clip(visible.Line(err.Error()), 300)) }
 
 // clip makes text from others fit for errors.
 func clip(s string) string { return textclip.Clip(visible.Line(s), 100) }

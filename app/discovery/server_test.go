@@ -61,6 +61,11 @@ func TestServerJSONBecomesACommand(t *testing.T) {
 		"same names":               {json: `"remotes":[{"type":"sse","url":"https://x.example/{token}","variables":{"token":{"description":"of the URL"}},"headers":[{"name":"A","value":"{token}","variables":{"token":{"description":"of the header"}}}]}]`, set: map[string]string{"token": "u", "A.token": "h"}, want: "https://x.example/u 'A: h'"},
 		"transport header":         {json: `"remotes":[{"type":"streamable-http","url":"https://x.example","headers":[{"name":"mcp-session-id","value":"x"}]}]`, wrong: "belongs to the transport"},
 		"header injection":         {json: `"remotes":[{"type":"streamable-http","url":"https://x.example","headers":[{"name":"A: b\r\nX","value":"x"}]}]`, wrong: "not the name of a header"},
+		"header with a line break": {json: `"remotes":[{"type":"streamable-http","url":"https://x.example","headers":[{"name":"A","value":"a\r\nX: b"}]}]`, wrong: "line breaks or control characters"},
+		"argument with an escape":  {json: `"packages":[{"registryType":"npm","identifier":"w","version":"1.0.0","packageArguments":[{"type":"positional","value":"\u001b[2J"}],` + stdio + `}]`, wrong: "line breaks or control characters"},
+		"fixed variable with NUL":  {json: `"packages":[{"registryType":"npm","identifier":"w","version":"1.0.0","environmentVariables":[{"name":"A","value":"{a}","variables":{"a":{"value":"\u0000"}}}],` + stdio + `}]`, wrong: "line breaks or control characters"},
+		"header twice":             {json: `"remotes":[{"type":"streamable-http","url":"https://x.example","headers":[{"name":"X-A","value":"a"},{"name":"x-a","value":"b"}]}]`, wrong: "x-a is set twice"},
+		"value many times":         {json: `"remotes":[{"type":"sse","url":"https://x.example/` + strings.Repeat("{a}", 20000) + `","variables":{"a":{}}}]`, set: map[string]string{"a": strings.Repeat("x", 20000)}, wrong: "longer than 64 KiB"},
 		"package over HTTP":        {json: `"packages":[{"registryType":"npm","identifier":"w","version":"1.0.0","transport":{"type":"streamable-http","url":"http://localhost:80/mcp"}}]`, wrong: "start it yourself"},
 		"cargo":                    {json: `"packages":[{"registryType":"cargo","identifier":"w","version":"1.0.0",` + stdio + `}]`, wrong: "not cargo"},
 		"no version":               {json: `"packages":[{"registryType":"npm","identifier":"w",` + stdio + `}]`, wrong: "it has no version"},
@@ -164,13 +169,16 @@ func TestInvalidServerJSONIsRefused(t *testing.T) {
 		"":     "read server.json",
 		"[]":   "read server.json",
 		"null": "name must have",
-		`{"$schema":"https://static.modelcontextprotocol.io/schemas/2025-07-09/server.schema.json"}`: "too old",
-		`{"$schema":"https://evil.example/server.schema.json"}`:                                      "not that of a server.json",
-		`{"name":"a/b","version":"1","description":"\ud800"}`:                                        "read server.json",
-		`{"name":"a/b","version":"1"}`:                                                               "description must have",
-		strings.Repeat("[", 100000):                                                                  "read server.json",
+		`{"$schema":"https://static.modelcontextprotocol.io/schemas/2025-07-09/server.schema.json"}`:                                           "too old",
+		`{"$schema":"https://evil.example/server.schema.json"}`:                                                                                "not that of a server.json",
+		`{"name":"a/b","version":"1","description":"\ud800"}`:                                                                                  "read server.json",
+		`{"name":"a/b","version":"1"}`:                                                                                                         "description must have",
+		`{"name":"a/b","version":"1","description":"d","title":"` + strings.Repeat("x", 101) + `"}`:                                            "title must have",
+		`{"name":"a/b","version":"1","description":"d","remotes":[` + strings.Repeat(`{"type":"sse","url":"https://x.example"},`, 50) + `{}]}`: "more than 50 packages and remotes",
+		`{"_meta":` + strings.Repeat("[", 100000) + strings.Repeat("]", 100000) + `}`:                                                          "read server.json",
+		strings.Repeat("[", 100000): "read server.json",
 	} {
-		if _, err := ParseServer([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ParseServer([]byte(text)); err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 400 {
 			t.Errorf("%.60s: %v, want %q", text, err, want)
 		}
 	}

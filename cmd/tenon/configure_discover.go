@@ -15,6 +15,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/discovery"
 	"github.com/tenon-mcp/tenon/internal/redact"
+	"github.com/tenon-mcp/tenon/internal/textclip"
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
@@ -117,7 +118,7 @@ func (p *program) showDescription(w io.Writer, d *discovery.Description, chosen 
 	fmt.Fprintf(w, "%s %s  %s\n", out.Bold(visible.Line(d.Name)), visible.Line(d.Version), visible.Line(d.Description))
 	for _, line := range [][2]string{{"Title", d.Title}, {"Publisher", d.Publisher}, {"Website", d.Website}, {"Repository", d.Repository}, {"From", d.Source}} {
 		if line[1] != "" {
-			fmt.Fprintf(w, "  %-11s %s\n", line[0]+":", visible.Line(line[1]))
+			fmt.Fprintf(w, "  %-11s %s\n", line[0]+":", visible.Line(textclip.Clip(line[1], 200)))
 		}
 	}
 	if len(d.Options) < 2 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/discovery"
+	"github.com/tenon-mcp/tenon/internal/textclip"
 	"github.com/tenon-mcp/tenon/internal/visible"
 )
 
@@ -110,7 +111,7 @@ func missingInputs(missing []discovery.Input) error {
 
 // about describes an input on one line.
 func about(in discovery.Input) string {
-	parts := []string{in.Description, in.Hint()}
+	parts := []string{textclip.Clip(in.Description, 500), textclip.Clip(in.Hint(), 200)}
 	if len(in.Choices) > 0 {
 		parts = append(parts, "one of "+strings.Join(in.Choices, ", "))
 	}
