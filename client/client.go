@@ -31,7 +31,7 @@ type lifetime struct {
 // does not close it. To make the connection, use the profile o.Profile().
 func New(h mcp.Handler, o *Options) *Client {
 	c := newClient(o)
-	c.h = h
+	c.h = mcp.Chain(h, c.opts.Middleware...)
 	return c
 }
 
@@ -64,7 +64,7 @@ func Dial(ctx context.Context, d mcp.Dialer, o *Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.h = h
+	c.h = mcp.Chain(h, c.opts.Middleware...)
 	c.live(h)
 	return c, nil
 }

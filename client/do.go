@@ -22,7 +22,8 @@ type CallOptions struct {
 	Progress func(mcp.ProgressParams)
 
 	// IdleTimeout and TotalTimeout override those of [Options]. 0 means no
-	// override; negative means no limit.
+	// override; negative means no limit. An explicit TotalTimeout also limits
+	// a call that continues as a task.
 	IdleTimeout, TotalTimeout time.Duration
 
 	// Fresh requests the result from the server although a cached one is still
@@ -95,6 +96,7 @@ func (c *Client) do(ctx context.Context, method, name string, params json.RawMes
 	}
 	f := &activeCall{client: c, name: name, call: mcp.Call{Method: method, Params: params, Caller: c.caller}}
 	idle, total := c.opts.IdleTimeout, c.opts.TotalTimeout
+	f.clock.liftable = c.opts.defaultTotal
 	if o != nil {
 		f.call.Meta, f.progress = o.Meta, o.Progress
 		f.call.Progress = o.Progress != nil
@@ -102,7 +104,7 @@ func (c *Client) do(ctx context.Context, method, name string, params json.RawMes
 			idle = o.IdleTimeout
 		}
 		if o.TotalTimeout != 0 {
-			total = o.TotalTimeout
+			total, f.clock.liftable = o.TotalTimeout, false
 		}
 	}
 	if f.progress != nil || c.caller.LogLevel != "" || c.opts.ElicitURLDone != nil {
@@ -118,7 +120,7 @@ func (c *Client) do(ctx context.Context, method, name string, params json.RawMes
 // run makes the rounds of the call within its time limits.
 func (f *activeCall) run(ctx context.Context, idle, total time.Duration) (mcp.Result, error) {
 	f.clock.activeCall = f
-	ctx = timeoutpause.With(f.clock.start(ctx, idle, total), f.clock.waitForInput)
+	ctx = timeoutpause.WithLimits(f.clock.start(ctx, idle, total), &f.clock)
 	defer f.finish()
 	res, err := f.Serve(ctx, &f.call)
 	if err != nil && f.inputRequested {
@@ -135,7 +137,7 @@ func (f *activeCall) run(ctx context.Context, idle, total time.Duration) (mcp.Re
 
 // timeoutError returns the error of a call that reached a time limit.
 func (f *activeCall) timeoutError(idle, waiting bool) error {
-	e := &TimeoutError{Method: f.call.Method, Name: f.name, Idle: idle, WaitingForInput: waiting, After: f.clock.total}
+	e := &TimeoutError{Method: f.call.Method, Name: f.name, Idle: idle, WaitingForInput: waiting && !f.clock.long, Working: f.clock.long, After: f.clock.total}
 	if idle {
 		e.After = f.clock.idle
 	}
@@ -190,8 +192,8 @@ func (f *activeCall) checkRequests(c *mcp.Call, need *mcp.InputRequired) error {
 
 // handleInput responds to one input request.
 func (f *activeCall) handleInput(ctx context.Context, _ *mcp.Call, key string, q mcp.InputRequest) (json.RawMessage, error) {
-	f.clock.waitForInput(+1)
-	defer f.clock.waitForInput(-1)
+	f.clock.Pause(+1)
+	defer f.clock.Pause(-1)
 	return f.client.opts.handleInput(ctx, f, key, q)
 }
 

@@ -27,6 +27,12 @@
 // with CallOptions.Progress or Options.Logging. While a user responds to an
 // input request, only TotalTimeout applies.
 //
+// A call that the server continues as a task has no default TotalTimeout, and
+// IdleTimeout counts only while a request to the server is open: a task may take
+// hours. A TotalTimeout that is set explicitly still ends the call, and with it
+// the task. Tasks need the middleware of package ext/tasks, see
+// Options.Middleware.
+//
 // # Input requests
 //
 // A server may request input during a call. The functions in [Options] handle

@@ -66,7 +66,8 @@ type Options struct {
 	IdleTimeout time.Duration
 
 	// TotalTimeout is how long a call may take in all, including input
-	// requests. 0 means 10 min; negative means no limit.
+	// requests. 0 means 10 min, and no limit for a call that continues as a
+	// task (see [PauseTimeouts]); negative means no limit.
 	TotalTimeout time.Duration
 
 	// MaxRounds is how often one call is made because the server requests
@@ -81,6 +82,11 @@ type Options struct {
 	// disables caching.
 	CacheBytes int
 
+	// Middleware wraps the connection to the server; the first sees a call
+	// first. Extensions provide it: tasks.Client of package ext/tasks waits for
+	// the results of tool calls that the server runs as tasks.
+	Middleware []mcp.Middleware
+
 	// SkipOutputCheck disables the validation of structured results against the
 	// output schema of their tool.
 	SkipOutputCheck bool
@@ -93,6 +99,8 @@ type Options struct {
 	// seconds, then their number. It must be safe for concurrent use and must
 	// not block. Nil discards warnings.
 	Warn func(warning string)
+
+	defaultTotal bool // TotalTimeout is the default
 }
 
 // Profile returns the client profile for these options, for connections that
@@ -154,6 +162,7 @@ func (o *Options) withDefaults() *Options {
 		out.Client.Version = moduleVersion()
 	}
 	out.IdleTimeout = cmp.Or(out.IdleTimeout, 60*time.Second)
+	out.defaultTotal = out.defaultTotal || out.TotalTimeout == 0
 	out.TotalTimeout = cmp.Or(out.TotalTimeout, 10*time.Minute)
 	out.MaxRounds = cmp.Or(out.MaxRounds, mcp.MaxRounds)
 	out.MaxPages = cmp.Or(out.MaxPages, 1000)

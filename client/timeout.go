@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tenon-mcp/tenon/internal/timeoutpause"
 )
 
 // A TimeoutError is the error of a call that took too long. It wraps
@@ -21,6 +23,9 @@ type TimeoutError struct {
 	After time.Duration
 	// WaitingForInput is set if an input request was open.
 	WaitingForInput bool
+	// Working is set if the server was still working on the call, for example
+	// as a task; see [PauseTimeouts].
+	Working bool
 }
 
 // Error says which limit the call reached.
@@ -28,6 +33,8 @@ func (e *TimeoutError) Error() string {
 	switch {
 	case e.Idle:
 		return fmt.Sprintf("%s: no response from the server for %s", callName(e.Method, e.Name), formatDuration(e.After))
+	case e.Working:
+		return fmt.Sprintf("%s: stopped waiting after %s, although the server was still working on it", callName(e.Method, e.Name), formatDuration(e.After))
 	case e.WaitingForInput:
 		return fmt.Sprintf("%s: timed out after %s while waiting for input", callName(e.Method, e.Name), formatDuration(e.After))
 	}
@@ -63,8 +70,10 @@ type clock struct {
 	ctx         context.Context
 	cancel      context.CancelCauseFunc
 	activeCall  *activeCall // the call that it belongs to
+	liftable    bool        // the total limit is the default
 
 	mu              sync.Mutex
+	long            bool        // the server works on the call for as long as it needs
 	timer           *time.Timer // nil: no limit
 	begun           time.Time
 	lastActivity    time.Time // the last lastActivity of life
@@ -87,7 +96,7 @@ func (k *clock) start(parent context.Context, idle, total time.Duration) context
 
 // left returns the time until the next limit.
 func (k *clock) left(now time.Time) (wait time.Duration, some bool) {
-	if k.total > 0 {
+	if k.limited() {
 		wait, some = k.total-now.Sub(k.begun), true
 	}
 	if k.idle > 0 {
@@ -102,6 +111,9 @@ func (k *clock) left(now time.Time) (wait time.Duration, some bool) {
 	return wait, some
 }
 
+// limited reports whether there is a limit of the whole call.
+func (k *clock) limited() bool { return k.total > 0 && !(k.long && k.liftable) }
+
 // fire is called by the timer.
 func (k *clock) fire() {
 	k.mu.Lock()
@@ -111,13 +123,14 @@ func (k *clock) fire() {
 	}
 	now := time.Now()
 	switch {
-	case k.total > 0 && now.Sub(k.begun) >= k.total:
+	case k.limited() && now.Sub(k.begun) >= k.total:
 		k.cancel(k.activeCall.timeoutError(false, k.waitingForInput > 0))
 	case k.idle > 0 && k.waitingForInput == 0 && now.Sub(k.lastActivity) >= k.idle:
 		k.cancel(k.activeCall.timeoutError(true, false))
 	default:
-		wait, _ := k.left(now)
-		k.timer.Reset(wait)
+		if wait, some := k.left(now); some {
+			k.timer.Reset(wait)
+		}
 	}
 }
 
@@ -128,12 +141,32 @@ func (k *clock) active() {
 	k.mu.Unlock()
 }
 
-// waitForInput records that an input request has started (+1) or ended (-1).
-func (k *clock) waitForInput(n int) {
+// Pause records that a wait which is not for the server has started (+1) or
+// ended (-1): for the response to an input request, a login, or work that
+// takes long.
+func (k *clock) Pause(n int) {
 	k.mu.Lock()
 	k.waitingForInput += n
 	k.lastActivity = time.Now()
 	k.mu.Unlock()
+}
+
+// Lift ends the total limit, if it is the default.
+func (k *clock) Lift() {
+	k.mu.Lock()
+	k.long = true
+	k.mu.Unlock()
+}
+
+// PauseTimeouts tells the client that made a call that the server is working
+// on it and that no response is due: the idle timeout of the call is paused
+// until resume is called, which must be once, and the default total timeout
+// does not apply to the call any more. Middleware of an extension calls it, with
+// the context of the call, before it waits: for example between two polls of a
+// task. Without a client, it does nothing.
+func PauseTimeouts(ctx context.Context) (resume func()) {
+	timeoutpause.Lift(ctx)
+	return timeoutpause.Hold(ctx)
 }
 
 // stop ends the context.

@@ -16,5 +16,6 @@
 //	era        detects the protocol revision               era.Dial
 //	keeper     starts, restarts, gives up                  internal/restart
 //	Server     state, latency, last lines of stderr        server.go, state.go
+//	tasks      waits for calls that run as tasks           ext/tasks
 //	Client     typed calls, questions to the user          package client
 package connect

@@ -243,3 +243,9 @@ func (e *UnavailableError) text() string {
 
 // Unwrap returns the cause.
 func (e *UnavailableError) Unwrap() error { return e.Cause }
+
+// Permanent reports whether the server stays unavailable until the user acts, so
+// that waiting for it makes no sense.
+func (e *UnavailableError) Permanent() bool {
+	return e.State.Phase == Failed || e.State.Phase == Disabled || e.State.Phase == Closed
+}

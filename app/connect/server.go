@@ -13,6 +13,7 @@ import (
 	"github.com/tenon-mcp/tenon/auth/login"
 	"github.com/tenon-mcp/tenon/auth/tokens"
 	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/ext/tasks"
 	"github.com/tenon-mcp/tenon/internal/redact"
 	"github.com/tenon-mcp/tenon/internal/restart"
 	"github.com/tenon-mcp/tenon/jsonrpc"
@@ -149,7 +150,7 @@ type wrapped struct{ s *Server }
 
 func (a wrapped) Dial(_ context.Context, p *mcp.ClientProfile) (mcp.Conn, error) {
 	a.s.profile = p
-	return handler(a), nil
+	return mcp.ChainConn(handler(a), tasks.Client), nil
 }
 
 // handler keeps the client from closing the server.
@@ -190,7 +191,8 @@ func (s *Server) Name() string { return s.entry.Name }
 // Entry returns the entry of the server.
 func (s *Server) Entry() config.Server { return s.entry }
 
-// Client returns the client of the server. It need not be closed.
+// Client returns the client of the server. It need not be closed. It waits for
+// the results of tool calls that the server runs as tasks.
 func (s *Server) Client() *client.Client { return s.client }
 
 // State returns the current state.

@@ -439,7 +439,7 @@ func (l *legacyClient) result(ctx context.Context, c *mcp.Call) (mcp.Result, err
 		}
 		if open := l.openRequests(now, r.Answered); len(open) > 0 {
 			release := func() { l.release(t.ID, maps.Keys(open)) }
-			return mcp.Result{}, &mcp.InputRequired{Requests: open, State: round{t.ID, r.Answered}.state(), Abandon: release}
+			return mcp.Result{}, &mcp.InputRequired{Requests: open, State: round{ID: t.ID, Answered: r.Answered}.state(), Abandon: release}
 		}
 		if now, err = w.next(ctx); err != nil {
 			return mcp.Result{}, err
