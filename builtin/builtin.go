@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/tenon-mcp/tenon/builtin/calc"
+	"github.com/tenon-mcp/tenon/builtin/demo"
 	"github.com/tenon-mcp/tenon/builtin/fs"
 	"github.com/tenon-mcp/tenon/builtin/notes"
 	"github.com/tenon-mcp/tenon/builtin/sql"
@@ -43,6 +44,7 @@ func open[C any](read func(url.Values) (C, error), make func(C) (*server.Server,
 
 var kinds = map[string]Kind{
 	"calc":  {Name: "calc", About: "exact arithmetic; a small example server", open: open(calc.FromQuery, calc.New)},
+	"demo":  {Name: "demo", About: "a slow tool that runs as a task", open: open(demo.FromQuery, demo.New)},
 	"fs":    {Name: "fs", About: "files below the folders you name", Usage: "root=DIR readonly=1", open: open(fs.FromQuery, fs.New)},
 	"notes": {Name: "notes", About: "a vault of Markdown notes, such as Obsidian's", Usage: "vault=DIR readonly=1 poll=1 grants=FILE", open: open(notes.FromQuery, notes.New)},
 	"sql":   {Name: "sql", About: "a SQLite, PostgreSQL or MariaDB database", Usage: "dsn=FILE-OR-URL writes=1", open: open(sql.FromQuery, sql.New)},

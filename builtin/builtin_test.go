@@ -43,10 +43,11 @@ func TestMistakesAreExplained(t *testing.T) {
 		query url.Values
 		want  string
 	}{
-		{"files", nil, "there are calc, fs, notes, sql"},
+		{"files", nil, "there are calc, demo, fs, notes, sql"},
 		{"fs", url.Values{"rot": {"."}}, "fs has root"},
 		{"sql", nil, "dsn is missing"},
 		{"calc", url.Values{"x": {"1"}}, "calc has none"},
+		{"demo", url.Values{"x": {"1"}}, "demo has none"},
 	} {
 		if _, err := Open(c.name, c.query); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %v: %v, which does not say %q", c.name, c.query, err, c.want)

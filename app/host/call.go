@@ -8,11 +8,13 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/permit"
 	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/ext/tasks"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -58,7 +60,7 @@ func (s *Session) record(call *ToolCall, r llm.ToolResult) {
 	if !s.turns.TryLock() {
 		return
 	}
-	defer s.turns.Unlock()
+	defer s.endTurn()
 	s.add(llm.User(fmt.Sprintf("Call %s of %s.", s.host.safe(call.Tool), call.Server)))
 	s.add(llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{{Kind: llm.PartToolCall, Call: &llm.ToolCall{ID: call.ID, Name: call.Name, Arguments: call.Arguments}}}})
 	s.ended(r)
@@ -119,13 +121,26 @@ func (s *Session) perform(ctx context.Context, info llm.Info, e *toolEntry, call
 	began := time.Now()
 	call.Phase = CallRunning
 	s.host.emitCall(s.ID, call)
-	defer s.host.forgetSampling(e.server.name, inSession{s.ID, call.ID})
-	r, err := e.server.client.CallTool(withSession(ctx, s.ID, call.ID), e.tool.Name, call.Arguments, &client.CallOptions{
+	var started atomic.Bool // from then on the task reports its progress
+	progress := s.progress(call)
+	h, err := tasks.Start(withSession(ctx, s.ID, call.ID), e.server.client, e.tool.Name, call.Arguments, &client.CallOptions{
 		IdleTimeout:  s.host.opts.CallIdle,
 		TotalTimeout: s.host.opts.CallTotal,
-		Progress:     s.progress(call),
+		Progress: func(p mcp.ProgressParams) {
+			if !started.Load() {
+				progress(p)
+			}
+		},
 	})
+	if started.Store(true); err == nil && h.ID() != "" {
+		return s.follow(ctx, info, e, call, h, began)
+	}
+	defer s.host.forgetSampling(e.server.name, inSession{s.ID, call.ID})
 	call.Duration = Millis(time.Since(began))
+	if err != nil {
+		return s.failed(ctx, call, err)
+	}
+	r, err := h.Wait(ctx) // it is there
 	if err != nil {
 		return s.failed(ctx, call, err)
 	}
@@ -173,6 +188,10 @@ func (s *Session) failed(ctx context.Context, call *ToolCall, err error) llm.Too
 	if ctx.Err() != nil {
 		s.audit(call, "result", "cancelled", 0)
 		return s.failCall(call, CallCancelled, "the turn was stopped", "The call was cancelled by the person.")
+	}
+	if errors.Is(err, tasks.ErrCancelled) {
+		s.audit(call, "result", "cancelled", 0)
+		return s.failCall(call, CallCancelled, "the task was cancelled", "The task was cancelled.")
 	}
 	s.audit(call, "result", "failed", 0)
 	s.source(call.Server)

@@ -21,6 +21,7 @@ const (
 	EventTool     EventKind = "tool"     // a tool call changed its phase or made progress: Call
 	EventAsk      EventKind = "ask"      // the user is asked: Ask
 	EventReplied  EventKind = "answered" // an ask has ended: Ask, with its reply
+	EventTask     EventKind = "task"     // a task in the background has ended, and its result was added to the conversation: Text, Call
 	EventUsage    EventKind = "usage"    // tokens used by the turn so far: Usage
 	EventNotice   EventKind = "notice"   // a message for the user: Text
 	EventLog      EventKind = "log"      // a log line of a server: Text, Level
@@ -74,6 +75,8 @@ type ToolCall struct {
 	Progress float64 `json:"progress,omitzero"`
 	Total    float64 `json:"total,omitzero"`
 	Message  string  `json:"message,omitzero"` // of the progress
+
+	Task *TaskState `json:"task,omitzero"` // set if the server runs the call as a task
 
 	Result   *mcp.CallToolResult `json:"result,omitzero"`
 	Problem  string              `json:"problem,omitzero"`  // why there is no result

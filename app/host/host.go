@@ -14,6 +14,7 @@
 //	model      text, thinking and tool calls stream in              turn.go
 //	call       find the server, check permission and data flow      call.go, gate.go
 //	server     runs the call; its questions become asks             call.go, clientoptions.go
+//	task       a call that takes long may go to the background      tasks.go
 //	result     cut to a budget, redacted, fenced and labelled       result.go, fence.go
 //	skill      loaded when the model wants it and the user allows it   skills.go
 //	repeat     until the model requests no more calls               turn.go
@@ -37,6 +38,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/permit"
+	"github.com/tenon-mcp/tenon/app/tasklist"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/ext/skills"
 	"github.com/tenon-mcp/tenon/internal/redact"
@@ -62,6 +64,10 @@ type Options struct {
 
 	// Store saves sessions. Nil: they are not saved.
 	Store Store
+
+	// Tasks keeps the calls that servers run as tasks, so that another run of
+	// the program can wait for them. Nil: they are not kept.
+	Tasks *tasklist.List
 
 	// Audit is called for every tool call before and after it. If it fails before
 	// a call, the call is not made. It may be nil.
@@ -132,6 +138,7 @@ type Host struct {
 	known    *redact.Values // secrets that must not be shown or reach the model
 	sampled  map[sampler]int
 	askers   map[string]*asker // by server
+	tasks    []*task           // oldest first
 	held     map[string]string // tools that the user knows are held back, with their definitions
 
 	events sync.Mutex // orders events

@@ -108,20 +108,32 @@ func (s *Session) Claim(takeOver bool) error {
 	s.saved.OneShot = s.saved.OneShot && s.host.opts.OneShot // a user continues it
 	started := maps.Clone(s.saved.Started)
 	s.mu.Unlock()
-	s.recover(started)
+	records := s.host.recorded(saved.ID)
+	s.recover(started, records)
+	s.resumeTasks(records)
 	return nil
 }
 
-// recover ends the calls that had no result when their process ended.
-func (s *Session) recover(started map[string]string) {
+// recover ends the calls that had no result when their process ended. Those in
+// tasks go on in the background.
+func (s *Session) recover(started map[string]string, tasks []savedTask) {
+	goesOn := map[string]string{}
+	for _, t := range tasks {
+		goesOn[t.call.ID] = t.record.ID
+	}
 	s.closeCalls(func(c llm.ToolCall) string {
-		if started[c.ID] != "" {
+		switch {
+		case goesOn[c.ID] != "":
+			return backgroundText(goesOn[c.ID])
+		case started[c.ID] != "":
 			return "The host ended while this call was running. Whether it has done something is not known: check before you make it again."
 		}
 		return "The call was not made: the host ended before."
 	})
 	for _, id := range slices.Sorted(maps.Keys(started)) {
-		s.host.emit(Event{Kind: EventNotice, Session: s.ID, Text: fmt.Sprintf("%s was running when Tenon ended. It may or may not have taken effect.", s.host.safe(started[id]))})
+		if goesOn[id] == "" {
+			s.host.emit(Event{Kind: EventNotice, Session: s.ID, Text: fmt.Sprintf("%s was running when Tenon ended. It may or may not have taken effect.", s.host.safe(started[id]))})
+		}
 	}
 	if len(started) > 0 {
 		s.save()
@@ -142,7 +154,7 @@ func (h *Host) CopySession(id string) (*Session, error) {
 	from.asCopy()
 	started := from.saved.Started
 	s := h.newSession(from.saved, from.talk, from.handles)
-	s.recover(started)
+	s.recover(started, nil)
 	s.save()
 	return s, nil
 }

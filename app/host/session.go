@@ -40,6 +40,7 @@ type Session struct {
 	last    *llm.Request
 	calls   int
 	stop    context.CancelFunc
+	inbox   []llm.Message // results of tasks, to be added between turns or requests
 }
 
 // NewSession starts a conversation.
@@ -121,10 +122,11 @@ func (s *Session) SendWith(ctx context.Context, typed, data string) error {
 	if !s.turns.TryLock() {
 		return ErrBusy
 	}
-	defer s.turns.Unlock()
+	defer s.endTurn()
 	if err := s.Claim(false); err != nil {
 		return err
 	}
+	s.takeDelivered()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s.mu.Lock()
@@ -187,7 +189,7 @@ func (s *Session) Undo() (text string, err error) {
 	if !s.turns.TryLock() {
 		return "", ErrBusy
 	}
-	defer s.turns.Unlock()
+	defer s.endTurn()
 	if err := s.Claim(false); err != nil {
 		return "", err
 	}
@@ -395,13 +397,15 @@ func (s *Session) allowFlow(from, to string) {
 	s.flow[[2]string{from, to}] = true
 }
 
-// DeleteSession deletes a conversation. It stops a running turn first.
+// DeleteSession deletes a conversation. It stops a running turn and cancels tasks
+// first.
 func (h *Host) DeleteSession(id string) error {
 	h.mu.Lock()
 	s := h.sessions[id]
 	delete(h.sessions, id)
 	h.mu.Unlock()
 	if s != nil {
+		s.dropTasks()
 		s.Stop()
 		s.turns.Lock()
 		defer s.turns.Unlock()

@@ -18,6 +18,7 @@ func (s *Session) turn(ctx context.Context, model llm.Model) (stop string, err e
 	compactions := 0
 	media := true
 	for range steps {
+		s.takeDelivered()
 		cat := s.host.catalog(ctx, model.Info())
 		answer, reason, err := s.request(ctx, model, cat, media)
 		if llm.KindOf(err) == llm.ErrContextLength && compactions < maxCompactions {

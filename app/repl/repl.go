@@ -31,7 +31,7 @@ import (
 )
 
 // Commands lists the commands that Options.Run runs.
-var Commands = []string{"tools", "call", "resources", "read", "prompts", "prompt", "complete", "raw", "ping", "discover"}
+var Commands = []string{"tools", "call", "tasks", "resources", "read", "prompts", "prompt", "complete", "raw", "ping", "discover"}
 
 // shellOnly lists the commands that the shell itself runs.
 var shellOnly = []string{"listen", "trace", "help", "exit"}
@@ -43,6 +43,7 @@ const Help = `Commands use one connection to the server:
 
   tools [TOOL …]              list the tools, or show some in full
   call TOOL [name=value …]    call a tool
+  tasks list|get|wait|cancel  use calls that run as tasks (call --detach)
   resources                   list the resources and templates
   read URI                    read a resource
   prompts                     list the prompts

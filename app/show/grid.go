@@ -59,15 +59,28 @@ func cell(raw json.RawMessage) string {
 	return clean(string(raw))
 }
 
-// grid writes rows below their column names.
-func (p *Printer) grid(head []string, rows [][]string) {
+// Table prints rows below their column names, and none if there are no rows. It is
+// for format text.
+func (p *Printer) Table(head []string, rows [][]string, none string) error {
+	if len(rows) == 0 {
+		return p.none(none)
+	}
+	p.gridOf(head, rows, p.width())
+	return p.err
+}
+
+// grid writes rows of results below their column names.
+func (p *Printer) grid(head []string, rows [][]string) { p.gridOf(head, rows, mostCell) }
+
+// gridOf is grid with a maximum width of cells.
+func (p *Printer) gridOf(head []string, rows [][]string, most int) {
 	widths := make([]int, len(head))
 	for i, h := range head {
-		widths[i] = min(columns(clean(h)), mostCell)
+		widths[i] = min(columns(clean(h)), most)
 	}
 	for _, row := range rows[:min(len(rows), mostRows)] {
 		for i, c := range row {
-			widths[i] = max(widths[i], min(columns(c), mostCell))
+			widths[i] = max(widths[i], min(columns(c), most))
 		}
 	}
 	fit(widths, p.width())

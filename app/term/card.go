@@ -153,6 +153,9 @@ func (c *card) measured() string {
 
 // progress returns a bar if the total is known.
 func (c *card) progress() string {
+	if c.call.Task != nil {
+		return "task " + taskText(c.call.Task, c.call.Message)
+	}
 	text := "running"
 	switch {
 	case c.call.Total > 0:

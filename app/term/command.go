@@ -19,7 +19,7 @@ type command struct {
 	name, args, about string
 
 	// words are the kinds of its arguments, for completion: server, tool, uri,
-	// prompt, session, model or nothing.
+	// prompt, session, model, taskaction, task or nothing.
 	words []string
 
 	// run runs the command. Its output is shown, and the caller carries out what
@@ -57,6 +57,7 @@ func commands() []command {
 		{name: "read", args: "server uri", words: []string{"server", "uri"}, about: "read a resource", run: runRead},
 		{name: "prompts", args: "[server]", words: []string{"server"}, about: "list the prompts", run: runPrompts},
 		{name: "prompt", args: "server:name [name=value …]", words: []string{"prompt"}, about: "use a prompt; /server:name does the same", run: runPrompt},
+		{name: "tasks", args: "[background|wait|cancel [id]]", words: []string{"taskaction", "task"}, about: "list calls that run as tasks, or act on one", run: runTasks},
 		{name: "servers", about: "show the servers; restart, switch off, log in", run: runServers},
 		{name: "restart", args: "server", words: []string{"server"}, about: "restart a server", run: runRestart},
 		{name: "disable", args: "server", words: []string{"server"}, about: "switch a server off", run: runDisable},

@@ -164,6 +164,10 @@ func (t *talk) completeArgument(ctx context.Context, before, word string) []choi
 		}
 	case "session":
 		return t.completeSession(word)
+	case "taskaction":
+		return matching(taskActions, word)
+	case "task":
+		return t.completeTask(word)
 	}
 	return nil
 }

@@ -59,6 +59,8 @@ func (s *screen) event(e host.Event) tea.Cmd {
 		s.tool(e.Call)
 	case host.EventUsage:
 		s.usage = *e.Usage
+	case host.EventTask:
+		s.note("", e.Text)
 	case host.EventNotice:
 		s.note("?", from(e.Server, e.Text))
 	case host.EventLog:

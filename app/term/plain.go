@@ -285,6 +285,8 @@ func (p *plain) event(e host.Event) {
 		p.ask(*e.Ask)
 	case host.EventChanged:
 		p.t.forget(e.Server)
+	case host.EventTask:
+		p.say(e.Text)
 	case host.EventNotice:
 		p.say("! " + from(e.Server, e.Text))
 	case host.EventLog:

@@ -30,7 +30,7 @@ type talk struct {
 
 	mu      sync.Mutex
 	session *host.Session
-	running map[int]context.CancelFunc
+	running map[int]context.CancelCauseFunc
 	next    int
 	all     sync.WaitGroup
 	cached  map[string]*listed
@@ -46,7 +46,7 @@ type listed struct {
 }
 
 func newTalk(ctx context.Context, w *workspace.Workspace, o Options) *talk {
-	t := &talk{w: w, o: o, ctx: ctx, session: o.Session, running: map[int]context.CancelFunc{}, cached: map[string]*listed{}, shown: map[string]string{}, asking: map[string]*sync.Mutex{}}
+	t := &talk{w: w, o: o, ctx: ctx, session: o.Session, running: map[int]context.CancelCauseFunc{}, cached: map[string]*listed{}, shown: map[string]string{}, asking: map[string]*sync.Mutex{}}
 	if t.session == nil {
 		t.session = w.Host.NewSession()
 	}
@@ -66,10 +66,12 @@ func (t *talk) change(s *host.Session) {
 	t.session = s
 }
 
-// do runs f, which the user can stop.
+// do runs f, which the user can stop. If the program ends, so does the context of
+// f, with the cause host.ErrLeaving.
 func (t *talk) do(f func(ctx context.Context) error) error {
-	ctx, cancel := context.WithCancel(t.ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(t.ctx))
+	defer cancel(nil)
+	defer context.AfterFunc(t.ctx, func() { cancel(host.ErrLeaving) })()
 	t.mu.Lock()
 	t.next++
 	id := t.next
@@ -97,7 +99,7 @@ func (t *talk) stop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, cancel := range t.running {
-		cancel()
+		cancel(nil)
 	}
 }
 

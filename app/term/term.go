@@ -103,8 +103,7 @@ func Run(ctx context.Context, w *workspace.Workspace, o Options) error {
 		watchLog(ctx, w.Log, func() { p.Send(wireMsg{}) })
 	}()
 	_, err := p.Run()
-	s.t.stop()
-	stop()
+	stop() // ends what runs
 	<-forwarded
 	<-watched
 	s.t.wait()

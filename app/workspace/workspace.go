@@ -25,6 +25,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/app/permit"
 	"github.com/tenon-mcp/tenon/app/store"
+	"github.com/tenon-mcp/tenon/app/tasklist"
 	"github.com/tenon-mcp/tenon/app/wirelog"
 	"github.com/tenon-mcp/tenon/auth/tokens"
 	"github.com/tenon-mcp/tenon/internal/redact"
@@ -33,7 +34,7 @@ import (
 
 // Options configure a [Workspace]. Only Dir is required.
 type Options struct {
-	// Dir holds sessions, approvals, the audit log and logins.
+	// Dir holds sessions, the list of tasks, approvals, the audit log and logins.
 	Dir string
 
 	// Settings are the rules and choices of the configuration.
@@ -77,7 +78,7 @@ type Options struct {
 	// the defaults.
 	Log *wirelog.Log
 
-	// Host has further options; Model, Book, Event, Store, Audit, Secrets,
+	// Host has further options; Model, Book, Event, Store, Tasks, Audit, Secrets,
 	// ToolSearch and Unattended are set here.
 	Host host.Options
 }
@@ -133,11 +134,16 @@ func Open(o Options) (*Workspace, error) {
 	h.Model, h.Book, h.Event, h.Store, h.Unattended = o.Model, w.Book, o.Event, w.store, o.Unattended
 	h.ToolSearch, h.Secrets = o.Settings.ToolSearch, w.opts.Secrets
 	h.Audit, h.AuditOptional = func(r host.AuditRecord) error { return w.audit.Append(r) }, o.Settings.Audit.Optional
+	list := TaskList(o.Dir)
+	h.Tasks = &list
 	w.Host = host.New(&h)
 	for _, s := range o.Servers {
 		if err := w.Add(s); err != nil {
 			return nil, errors.Join(err, w.Close())
 		}
+	}
+	if !h.OneShot && !h.Unattended {
+		w.Host.ResumeTasks()
 	}
 	return w, nil
 }
@@ -156,6 +162,9 @@ func sessionsFile(dir string) string { return filepath.Join(dir, "sessions.db") 
 
 // ToolsFile returns the file with the answers about tools.
 func ToolsFile(dir string) string { return filepath.Join(dir, "tools.json") }
+
+// TaskList returns the list of the tasks that the user left running.
+func TaskList(dir string) tasklist.List { return tasklist.List{File: filepath.Join(dir, "tasks.json")} }
 
 // Add starts a server and attaches it to the host.
 func (w *Workspace) Add(entry config.Server) error {

@@ -39,6 +39,8 @@ func (p *program) setCompletion(root *cobra.Command) {
 		switch _, first, _ := strings.Cut(c.Use, " "); {
 		case strings.HasPrefix(first, "SERVER"):
 			c.ValidArgsFunction = p.completeServer
+		case c.CommandPath() == "tenon tasks list":
+			c.ValidArgsFunction = p.completeEntry
 		case c.Name() == "replay":
 			c.ValidArgsFunction = p.completeReplay
 		case c.Name() == "serve":
@@ -157,6 +159,9 @@ func (p *program) completeServer(cmd *cobra.Command, args []string, word string)
 		return nil, cobra.ShellCompDirectiveDefault
 	case len(args) == 0:
 		return p.completeEntry(cmd, args, word)
+	}
+	if cmd.Parent().Name() == "tasks" {
+		return propose(p.taskIDs(args[0]), word)
 	}
 	command := cmd.Name()
 	if cmd.Parent().Name() == "skills" {

@@ -14,6 +14,7 @@ import (
 	"github.com/tenon-mcp/tenon/builtin"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/ext/skills"
+	"github.com/tenon-mcp/tenon/ext/tasks"
 	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -32,8 +33,8 @@ const (
 const exitCodesHelp = `Exit codes
 
   0    success
-  1    the tool failed (isError), a call was denied, or doctor, replay or skills
-       verify found problems
+  1    the tool failed (isError), its task was cancelled, a call was denied, or
+       doctor, replay or skills verify found problems
   2    invalid command line or configuration
   3    the server returned an error or violated the protocol
   4    the server or the model could not be started or reached, or timed out
@@ -81,7 +82,7 @@ func exitCode(err error) int {
 		return exitInterrupted
 	case errors.As(err, &usage), errors.As(err, &line), errors.As(err, &options):
 		return exitUsage
-	case errors.Is(err, errFound), errors.As(err, &tool):
+	case errors.Is(err, errFound), errors.As(err, &tool), errors.Is(err, tasks.ErrCancelled):
 		return exitTool
 	case errors.As(err, &unavailable), errors.As(err, &silent):
 		return exitConnection

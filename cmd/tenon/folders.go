@@ -14,12 +14,12 @@ import (
 // The folders of a user's files:
 //
 //	configuration   tenon.json, approved.json               configDir
-//	host            sessions, approvals, audit, history     hostDir: host below the configuration folder, or below --workspace
+//	host            sessions, tasks, approvals, audit, history     hostDir: host below the configuration folder, or below --workspace
 //	logins          one file each                           logins: tokens below the configuration folder
 //	samples         vault, files and shop of tenon up       sampleDir: the data folder, or --workspace
 
 // hostDir returns the folder in which chat, run, up and inspect store sessions,
-// approvals, the audit log and the history. folder is the value of --workspace.
+// tasks, approvals, the audit log and the history. folder is the value of --workspace.
 func (p *program) hostDir(folder string) (string, error) {
 	config, err := p.configDir()
 	if err != nil {

@@ -235,6 +235,7 @@ func (p *program) commands() []maker {
 		{"use", "prompt", p.promptCommand},
 		{"use", "complete", p.completeCommand},
 		{"use", "listen", p.listenCommand},
+		{"use", "tasks", p.tasksCommand},
 		{"use", "shell", p.shellCommand},
 		{"look", "discover", p.discoverCommand},
 		{"look", "ping", p.pingCommand},
