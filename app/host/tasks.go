@@ -256,9 +256,9 @@ func (t *task) move() error {
 	}
 	t.setState(func(s *TaskState) { s.Background = true })
 	call := t.call
-	close(t.moved)
 	t.mu.Unlock()
 	t.session.host.keepTask(t)
+	close(t.moved)
 	t.session.host.emitCall(t.session.ID, &call)
 	return nil
 }

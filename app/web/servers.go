@@ -53,7 +53,7 @@ func (s *Server) state(r *http.Request) (any, error) {
 	}
 	out := map[string]any{
 		"version": version.String(), "feed": feedAt, "wire": wireAt,
-		"servers": servers, "sessions": sessions, "busy": s.turns.running(), "asks": asks,
+		"servers": servers, "sessions": sessions, "busy": s.turns.running(), "asks": asks, "tasks": s.work.Host.Tasks(),
 		"muted": s.work.Host.Muted(), "revisions": mcp.Revisions(), "only": s.opts.Only,
 		"can": map[string]bool{"models": s.opts.Models != nil, "eras": s.opts.Eras != nil},
 	}

@@ -90,7 +90,8 @@ func New(o *Options) *Server {
 	if o != nil {
 		s.opts = *o
 	}
-	s.ctx, s.stop = context.WithCancel(context.Background())
+	ctx, stop := context.WithCancelCause(context.Background())
+	s.ctx, s.stop = ctx, func() { stop(host.ErrLeaving) }
 	s.guard = &guard{token: rand.Text() + rand.Text(), hosts: s.opts.Hosts, cookie: "tenon_" + rand.Text()[:8], cookies: map[string]bool{}}
 	s.mux = s.routes()
 	return s
@@ -183,6 +184,9 @@ func (s *Server) routes() *http.ServeMux {
 		"POST /api/v1/sessions/{id}/copy":      s.copySession,
 		"POST /api/v1/sessions/{id}/undo":      s.undo,
 		"POST /api/v1/sessions/{id}/delete":    s.deleteSession,
+		"GET /api/v1/tasks":                    s.tasks,
+		"POST /api/v1/tasks/background":        s.backgroundTask,
+		"POST /api/v1/tasks/cancel":            s.cancelTask,
 		"POST /api/v1/asks/{id}":               s.answer,
 		"GET /api/v1/tools":                    s.tools,
 		"POST /api/v1/tools/approve":           s.approveTool,

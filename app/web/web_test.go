@@ -18,6 +18,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/llm/keyword"
 	"github.com/tenon-mcp/tenon/app/workspace"
 	"github.com/tenon-mcp/tenon/builtin/calc"
+	"github.com/tenon-mcp/tenon/builtin/demo"
 	"github.com/tenon-mcp/tenon/internal/leaktest"
 )
 
@@ -56,7 +57,12 @@ func newSiteIn(t *testing.T, dir string, o *Options, settings config.Settings, m
 			return nil
 		},
 		Servers: append([]config.Server{{Name: "calc", Kind: config.Builtin, Builtin: "calc"}}, more...),
-		Builtin: func(string, url.Values) (connect.Builtin, error) { return calc.New(calc.Config{}) },
+		Builtin: func(name string, _ url.Values) (connect.Builtin, error) {
+			if name == "demo" {
+				return demo.New(demo.Config{})
+			}
+			return calc.New(calc.Config{})
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import { on, resume, spent, state, turns } from './store.js';
 import { data, result, text } from './content.js';
 import { card, showsInline } from './asks.js';
 import { tree } from './json.js';
+import { taskStatus, toBackground } from './tasks.js';
 
 export const name = 'chat';
 export const title = 'Chat';
@@ -55,6 +56,8 @@ class Chat {
     on('chat', (list) => this.heard(list), signal);
     on('asks', () => this.drawAsks(), signal);
     on('reload', () => this.open(this.id), signal);
+    on('moved', (list) => this.moved(list), signal);
+    on('delivered', (list) => { if (list.includes(this.id) && !state.busy.has(this.id)) this.refetch(); }, signal);
     on('model', () => this.drawModel(), signal);
     signal.addEventListener('abort', () => showsInline(''));
     document.addEventListener('shut', () => { this.drawer.hidden = true; }, { signal });
@@ -219,10 +222,25 @@ class Chat {
     this.down();
   }
 
-  async finish() {
-    try { if (!await this.fetch(this.id)) return; } catch (e) { this.wrong.textContent = e.message; }
+  // moved updates the cards of calls in the background, whose turn has ended.
+  moved(list) {
+    for (const e of list) {
+      const seen = kept.get(e.session);
+      const at = seen?.findIndex((c) => c.id === e.call.id) ?? -1;
+      if (at >= 0) seen[at] = e.call;
+    }
+    if (list.some((e) => e.session === this.id)) this.draw();
+  }
+
+  async refetch() {
+    try { if (!await this.fetch(this.id)) return false; } catch (e) { this.wrong.textContent = e.message; }
     this.draw();
     this.down();
+    return true;
+  }
+
+  async finish() {
+    if (!await this.refetch()) return;
     this.refreshList();
     announce('The answer is complete');
   }
@@ -353,7 +371,8 @@ function toolCard(c, folds) {
     h('summary', null, icon('tool'), h('span', { class: 'grow1' }, c.server && h('strong', null, c.server + ' › '), h('strong', null, c.title || c.tool)), phase(c.phase), c.tookMs !== undefined && h('span', { class: 'soft' }, millis(c.tookMs))),
     h('div', { class: 'card-body' }, h('p', { class: 'label' }, 'Arguments'), data(c.arguments ?? {}),
       c.rule && h('p', { class: 'label' }, c.rule), (c.warnings ?? []).map((w) => h('p', { class: 'state wait block' }, icon('warn'), w)),
-      c.phase === 'running' && c.progress ? h('div', { class: 'progress' }, c.total ? h('progress', { max: c.total, value: c.progress, 'aria-label': 'Progress' }) : h('progress', { 'aria-label': 'Progress' }), h('span', { class: 'soft' }, c.message)) : null,
+      c.task && c.phase === 'running' ? h('div', { class: 'progress' }, taskStatus(c.task), c.message && h('span', { class: 'soft' }, c.message), !c.task.background && button('Run in background', { class: 'small', onclick: () => toBackground({ server: c.server, id: c.task.id }) }))
+        : c.phase === 'running' && c.progress ? h('div', { class: 'progress' }, c.total ? h('progress', { max: c.total, value: c.progress, 'aria-label': 'Progress' }) : h('progress', { 'aria-label': 'Progress' }), h('span', { class: 'soft' }, c.message)) : null,
       c.result && [h('p', { class: 'label' }, 'Result'), result(c.result)], c.problem && h('p', { class: 'wrap' }, c.problem),
       c.forModel && h('details', null, h('summary', null, 'What the model received'), text(c.forModel), c.handle && h('p', { class: 'soft' }, 'Shortened. The whole result has the handle ', h('code', null, c.handle)))));
   return el;

@@ -7,6 +7,7 @@ import { state, on, emit, load, listen, remember } from './store.js';
 import { day } from './format.js';
 import { keys, help } from './keys.js';
 import { tray } from './asks.js';
+import { tasks } from './tasks.js';
 import * as anatomy from './anatomy.js';
 import * as drive from './drive.js';
 import * as wire from './wire.js';
@@ -44,7 +45,7 @@ function top() {
   fill(document.getElementById('top'),
     h('a', { class: 'brand', to: '/' }, s('svg', { viewBox: '0 0 24 24', class: 'logo', 'aria-hidden': 'true' }, s('path', { d: 'M2 4h9v5h4v6h-4v5H2z', class: 'tenon' }), s('path', { d: 'M22 4h-9v3.500h4v9h-4V20h9z', class: 'mortise' })), 'Tenon'),
     h('nav', { 'aria-label': 'Views' }, tab('', 'Anatomy', '1'), tab('wire', 'Wire', '2'), tab('chat', 'Chat', '3')),
-    h('div', { class: 'side' }, news, asks, line, theme, button('Keyboard and help', { bare: true, onclick: help }, 'ask')));
+    h('div', { class: 'side' }, news, tasks(), asks, line, theme, button('Keyboard and help', { bare: true, onclick: help }, 'ask')));
   const drawLine = () => { line.className = 'line ' + (state.online ? 'ok' : 'bad'); fill(line, icon(state.online ? 'ok' : 'warn'), h('span', null, state.online ? 'Live' : 'Not connected')); };
   const drawAsks = () => { const n = state.asks.size; asks.hidden = n === 0; fill(asks, icon('ask'), h('span', null, n === 1 ? '1 question' : n + ' questions')); };
   const drawTheme = () => { fill(theme, icon(dark() ? 'sun' : 'moon')); };

@@ -5,7 +5,7 @@ import * as api from './api.js';
 import { Rows } from './rows.js';
 
 export const state = {
-  version: '', servers: new Map(), sessions: [], busy: new Set(), asks: new Map(), pending: [], muted: new Map(),
+  version: '', servers: new Map(), sessions: [], busy: new Set(), asks: new Map(), tasks: [], pending: [], muted: new Map(),
   model: null, revisions: [], only: '', can: {}, online: false,
 };
 export const rows = new Rows();
@@ -56,6 +56,7 @@ export async function load() {
   state.sessions = now.sessions ?? [];
   state.busy = new Set(now.busy);
   state.asks = new Map((now.asks ?? []).map((a) => [a.id, a]));
+  state.tasks = now.tasks ?? [];
   state.pending = now.pending ?? [];
   state.muted = new Map(Object.entries(now.muted ?? {})); // why questions are declined, by server
   state.model = now.model ?? null;
@@ -64,7 +65,7 @@ export async function load() {
   state.can = now.can;
   details.clear();
   for (const id of turns.keys()) if (!state.busy.has(id)) turns.delete(id);
-  for (const topic of ['servers', 'asks', 'sessions', 'pending', 'model', 'chat']) emit(topic, null);
+  for (const topic of ['servers', 'asks', 'tasks', 'sessions', 'pending', 'model', 'chat']) emit(topic, null);
   return now;
 }
 
@@ -153,7 +154,13 @@ const host = {
   thinking: turn,
   error: turn,
   notice: (e) => { if (e.session) turn(e); else emit('notice', e); },
-  tool: (e) => { cards.set(e.session + '/' + e.call.id, e.call); turn(e); },
+  tool: (e) => {
+    cards.set(e.session + '/' + e.call.id, e.call);
+    if (e.call.task) refreshTasks();
+    if (e.call.task?.background && !state.busy.has(e.session)) emit('moved', e); // it belongs to no turn any more
+    else turn(e);
+  },
+  task: (e) => { refreshTasks(); emit('notice', e); emit('delivered', e.session); },
   usage: (e) => { spent.set(e.session, e.usage); emit('chat', e); },
   done: (e) => { state.busy.delete(e.session); turn(e); emit('sessions', null); },
   ask: (e) => { state.asks.set(e.ask.id, e.ask); emit('asks', e.ask); },
@@ -162,6 +169,16 @@ const host = {
   muted: (e) => { if (e.text) state.muted.set(e.server, e.text); else state.muted.delete(e.server); emit('servers', e.server); },
   changed: (e) => { details.delete(e.server); emit('servers', e.server); },
 };
+
+let refreshing = null;
+
+// refreshTasks fetches the list of tasks, at most four times a second.
+function refreshTasks() {
+  refreshing ??= setTimeout(async () => {
+    refreshing = null;
+    try { state.tasks = (await api.get('tasks')).tasks; emit('tasks', null); } catch { /* the banner says it */ }
+  }, 250);
+}
 
 // detail fetches the lists of a server and caches them until they change.
 export function detail(name) {

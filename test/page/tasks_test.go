@@ -1,0 +1,66 @@
+package page
+
+import (
+	"context"
+	"net/url"
+	"testing"
+
+	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/ext/tasks"
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/server"
+)
+
+// kettle is a server whose tool is a task that ends when a test says so.
+func kettle(t *testing.T, ready <-chan struct{}) *server.Server {
+	s := server.New(mcp.Implementation{Name: "kettle", Version: "1"}, nil)
+	m, err := tasks.NewManager(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.AddTool(s, "brew", "Brew tea", func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
+		server.Progress(c, 1, 0, "heating the water")
+		select {
+		case <-ready:
+			return "the tea is ready", nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}, m.Tool(tasks.Required, &server.ToolOptions{Annotations: server.ReadOnly()}))
+	return s
+}
+
+// sends waits until the person can write again.
+func (p *tab) sends() {
+	p.t.Helper()
+	p.until(`[...document.querySelectorAll('.talk button')].some((b) => b.innerText === 'Send' && b.checkVisibility())`)
+}
+
+// A task is put into the background, and its result comes into the conversation
+// later; another one is cancelled in the list.
+func TestTasks(t *testing.T) {
+	ready := make(chan struct{})
+	h := build(t, plan{
+		servers: []config.Server{builtinServer("kettle", "kettle", nil)},
+		builtin: func(string, url.Values) (connect.Builtin, error) { return kettle(t, ready), nil },
+		rules:   []config.Rule{{Effect: config.Allow, Server: "kettle", Tool: "*"}},
+	})
+	h.ready(t, "kettle")
+	p := open(t, h.visit(), desk)
+	p.clickText("Chat")
+	p.say("brew tea")
+	p.sees("heating the water")
+	p.clickText("Run in background")
+	p.sends()
+	p.say("brew tea")
+	p.until(`[...document.querySelectorAll('#top button')].some((b) => b.innerText.includes('2 tasks running'))`)
+	p.clickText("2 tasks running")
+	p.sees("working, in the background")
+	p.click(`#tasks li button.deny`) // the latest is first
+	p.sends()
+	p.until(`document.querySelector('#tasks').innerText.includes('cancelled')`)
+	close(ready)
+	p.until(`document.querySelector('#tasks').innerText.includes('completed')`)
+	p.until(`document.querySelector('.said-list').innerText.includes('the tea is ready')`)
+}
