@@ -37,6 +37,7 @@ const (
 var importRules = map[string]importRule{
 	"internal/rawjson":     {why: "it parses bytes; every other package may use it"},
 	"internal/textclip":    {why: "every package shortens text in the same way"},
+	"internal/toolname":    {why: "a name is text; the host and the gateway must agree on it"},
 	"internal/uritemplate": {why: "a URI template is an RFC of its own and knows no protocol"},
 
 	"internal/stack":       {why: "a goroutine is a goroutine, whatever it serves"},
@@ -115,7 +116,8 @@ var importRules = map[string]importRule{
 	"app/permit":    {on: []string{"mcp", "app/config", "internal/redact", "internal/visible", "internal/safefile"}, why: "what may be called is decided without knowing how"},
 	"app/tasklist":  {on: []string{"mcp", "internal/safefile"}, why: "a list of tasks in a file knows neither the host nor the command line, which share it"},
 	"app/audit":     {on: []string{"internal/safefile"}, extern: []string{"golang.org/x/sys"}, why: "a file that only grows knows nothing of what is written in it"},
-	"app/host":      {on: []string{"mcp", "client", "ext/tasks", "ext/skills", "app/args", "app/llm", "app/permit", "app/config", "app/tasklist", "internal/bm25", "internal/redact", "internal/visible", "internal/version"}, why: "the agent knows Handlers, a model and a person; no message, era or transport, and no screen"},
+	"app/host":      {on: []string{"mcp", "client", "ext/tasks", "ext/skills", "app/args", "app/llm", "app/permit", "app/config", "app/tasklist", "internal/bm25", "internal/redact", "internal/toolname", "internal/visible", "internal/version"}, why: "the agent knows Handlers, a model and a person; no message, era or transport, and no screen"},
+	"app/gateway":   {on: []string{"internal/notifyqueue", "internal/protocol", "mcp", "internal/toolname"}, why: "a gateway is a Handler over Handlers: it knows no message, era or transport"},
 	"app/store":     {on: []string{"app/host", "app/llm", "app/store/internal/sqlitefile"}, why: "the only place that knows where sessions are kept"},
 	"app/workspace": {on: []string{"mcp", "auth/tokens", "app/*", "internal/redact", "internal/safefile"}, why: "it puts the host together and moves its files, and adds nothing to it"},
 	"app/sample":    {extern: []string{"modernc.org/sqlite"}, why: "something to look at, for those who have nothing yet"},

@@ -15,6 +15,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/permit"
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/ext/tasks"
+	"github.com/tenon-mcp/tenon/internal/toolname"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -41,7 +42,7 @@ func (s *Session) Call(ctx context.Context, server, tool string, args json.RawMe
 			if args == nil {
 				args = json.RawMessage(`{}`)
 			}
-			call := &ToolCall{ID: s.nextCall(), Server: server, Tool: tool, Name: modelName(server, tool, s.host.info().Limits.MaxLen), Title: s.host.safe(e.tool.DisplayName()), Arguments: args, Phase: CallProposed}
+			call := &ToolCall{ID: s.nextCall(), Server: server, Tool: tool, Name: toolname.Join(server, tool, s.host.info().Limits.MaxLen), Title: s.host.safe(e.tool.DisplayName()), Arguments: args, Phase: CallProposed}
 			s.host.emitCall(s.ID, call)
 			s.record(call, s.run(ctx, s.host.info(), e, call))
 			return call, nil

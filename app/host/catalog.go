@@ -15,6 +15,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/permit"
 	"github.com/tenon-mcp/tenon/ext/skills"
 	"github.com/tenon-mcp/tenon/internal/bm25"
+	"github.com/tenon-mcp/tenon/internal/toolname"
 	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
 )
@@ -149,7 +150,7 @@ func (h *Host) Tools(ctx context.Context) []Tool {
 	for _, e := range h.entries(ctx) {
 		changed, _ := h.opts.Book.Changes(e.server.name, e.tool)
 		all = append(all, Tool{
-			Server: e.server.name, Name: modelName(e.server.name, e.tool.Name, limit), Tool: e.tool, Changes: changed, Digest: permit.Digest(e.tool),
+			Server: e.server.name, Name: toolname.Join(e.server.name, e.tool.Name, limit), Tool: e.tool, Changes: changed, Digest: permit.Digest(e.tool),
 			Hidden: h.opts.Book.Hidden(e.server.name, e.tool), Held: h.opts.Book.Held(e.server.name, e.tool), Warnings: permit.Suspect(e.tool),
 		})
 	}
@@ -210,7 +211,7 @@ func (h *Host) gather(entries []*toolEntry, info llm.Info) *catalog {
 		if h.opts.Book.Hidden(e.server.name, e.tool) {
 			continue
 		}
-		name := modelName(e.server.name, e.tool.Name, info.Limits.MaxLen)
+		name := toolname.Join(e.server.name, e.tool.Name, info.Limits.MaxLen)
 		if c.byName[name] != nil {
 			continue // a forced collision of digests: the first tool keeps the name
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/llm"
 	"github.com/tenon-mcp/tenon/internal/redact"
+	"github.com/tenon-mcp/tenon/internal/toolname"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 )
@@ -274,7 +275,7 @@ func TestNamesBeginWithALetter(t *testing.T) {
 	seen := map[string]bool{}
 	for _, server := range []string{"1", "-", "127-0-0-1", "_1", "", "日"} {
 		for _, tool := range []string{"a", "1", "-x"} {
-			name := modelName(server, tool, 0)
+			name := toolname.Join(server, tool, 0)
 			if !regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]{0,63}$`).MatchString(name) || seen[name] {
 				t.Errorf("%q of %q is called %q", tool, server, name)
 			}
@@ -296,7 +297,7 @@ func TestNamesWithAnythingInThem(t *testing.T) {
 		server.AddPrompt(s, "p", "", func(context.Context, *mcp.Call, struct{}) (*mcp.GetPromptResult, error) {
 			return &mcp.GetPromptResult{Messages: []mcp.PromptMessage{{Role: mcp.RoleUser, Content: mcp.Text("prompted")}}}, nil
 		}, nil)
-		b := newBench(t, nil, calls(modelName(name, "add", 0), `{"a":1,"b":2}`), says("3"), says("p"))
+		b := newBench(t, nil, calls(toolname.Join(name, "add", 0), `{"a":1,"b":2}`), says("3"), says("p"))
 		b.attach(name, s)
 		b.attach(name+"b", calculator())
 		session := b.host.NewSession()

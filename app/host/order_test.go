@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tenon-mcp/tenon/internal/toolname"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 )
@@ -80,10 +81,10 @@ func FuzzModelName(f *testing.F) {
 	f.Add(strings.Repeat("é", 90), "日本", 64)
 	fine := regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 	f.Fuzz(func(t *testing.T, server, tool string, limit int) {
-		name := modelName(server, tool, limit)
+		name := toolname.Join(server, tool, limit)
 		most := limit
 		if most <= 0 {
-			most = defaultNameLen
+			most = toolname.DefaultLen
 		}
 		if server != "" && !fine.MatchString(name) || len(name) > max(most, 24) {
 			t.Errorf("%q of %q with limit %d is %q", tool, server, limit, name)
@@ -97,7 +98,7 @@ func TestNamesOfEveryLength(t *testing.T) {
 		for n := 1; n < 130; n++ {
 			for _, server := range []string{"s", "files", strings.Repeat("s", 60)} {
 				tool := strings.Repeat("a.b", n)[:n]
-				if name := modelName(server, tool, limit); len(name) > max(limit, 24) && limit != 0 || len(name) > 64 {
+				if name := toolname.Join(server, tool, limit); len(name) > max(limit, 24) && limit != 0 || len(name) > 64 {
 					t.Errorf("%q of %q is %q", tool, server, name)
 				}
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/llm"
+	"github.com/tenon-mcp/tenon/internal/toolname"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 )
@@ -25,7 +26,7 @@ func TestNamesAreInjective(t *testing.T) {
 		seen := map[string]string{}
 		for _, server := range parts {
 			for _, tool := range parts {
-				name := modelName(server, tool, limit)
+				name := toolname.Join(server, tool, limit)
 				if !fine.MatchString(name) || limit == 40 && len(name) > 40 {
 					t.Errorf("%q of %q is called %q", tool, server, name)
 				}
@@ -33,13 +34,13 @@ func TestNamesAreInjective(t *testing.T) {
 					t.Errorf("%q is the name of %s and of %s/%s", name, other, server, tool)
 				}
 				seen[name] = server + "/" + tool
-				if again := modelName(server, tool, limit); again != name {
+				if again := toolname.Join(server, tool, limit); again != name {
 					t.Errorf("%q is called %q and %q", tool, name, again)
 				}
 			}
 		}
 	}
-	if got := modelName("calc", "add", 0); got != "calc__add" {
+	if got := toolname.Join("calc", "add", 0); got != "calc__add" {
 		t.Errorf("a plain name is %q", got)
 	}
 }

@@ -8,30 +8,71 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// RenameNames returns a part of a message with the names replaced that
-// registered extensions put there; see [mcp.NameRule]. method is that of the
-// request or notification, resultType that of a result. It returns the first
-// error of rename.
+// The kinds of names that the protocol itself has.
+const (
+	KindTool     = "tool"
+	KindPrompt   = "prompt"
+	KindURI      = "uri"
+	KindTemplate = "template" // a URI template
+)
+
+// coreNames lists where messages of the protocol itself contain names.
+var coreNames = []mcp.NameRule{
+	{Method: mcp.MethodToolsList, In: mcp.InResult, Path: "tools[].name", Kind: KindTool},
+	{Method: mcp.MethodToolsList, In: mcp.InResult, Path: "tools[]._meta.ui.resourceUri", Kind: KindURI},
+	{Method: mcp.MethodToolsCall, In: mcp.InParams, Path: "name", Kind: KindTool},
+	{Method: mcp.MethodToolsCall, In: mcp.InResult, Path: "content[].uri", Kind: KindURI},
+	{Method: mcp.MethodToolsCall, In: mcp.InResult, Path: "content[].resource.uri", Kind: KindURI},
+	{Method: mcp.MethodPromptsList, In: mcp.InResult, Path: "prompts[].name", Kind: KindPrompt},
+	{Method: mcp.MethodPromptsGet, In: mcp.InParams, Path: "name", Kind: KindPrompt},
+	{Method: mcp.MethodPromptsGet, In: mcp.InResult, Path: "messages[].content.uri", Kind: KindURI},
+	{Method: mcp.MethodPromptsGet, In: mcp.InResult, Path: "messages[].content.resource.uri", Kind: KindURI},
+	{Method: mcp.MethodResourcesList, In: mcp.InResult, Path: "resources[].uri", Kind: KindURI},
+	{Method: mcp.MethodResourceTemplatesList, In: mcp.InResult, Path: "resourceTemplates[].uriTemplate", Kind: KindTemplate},
+	{Method: mcp.MethodResourcesRead, In: mcp.InParams, Path: "uri", Kind: KindURI},
+	{Method: mcp.MethodResourcesRead, In: mcp.InResult, Path: "contents[].uri", Kind: KindURI},
+	{Method: mcp.MethodComplete, In: mcp.InParams, Path: "ref.name", Kind: KindPrompt},
+	{Method: mcp.MethodComplete, In: mcp.InParams, Path: "ref.uri", Kind: KindTemplate},
+	{Method: mcp.MethodSubscriptionsListen, In: mcp.InParams, Path: "notifications.resourceSubscriptions[]", Kind: KindURI},
+	{Method: mcp.NotificationSubscriptionsAcknowledged, In: mcp.InParams, Path: "notifications.resourceSubscriptions[]", Kind: KindURI},
+	{Method: mcp.NotificationResourceUpdated, In: mcp.InParams, Path: "uri", Kind: KindURI},
+}
+
+// RenameNames returns a part of a message with the names in it replaced: those
+// of the protocol itself and those of registered extensions; see
+// [mcp.NameRule]. method is that of the request or notification, resultType that
+// of a result. It returns the first error of rename.
 func RenameNames(method string, in mcp.MessagePart, resultType string, part json.RawMessage, rename func(kind, name string) (string, error)) (json.RawMessage, error) {
-	var failed error
+	part, err := renameBy(coreNames, method, in, resultType, part, rename)
 	for _, e := range mcp.RegisteredExtensions() {
-		for _, r := range e.Names {
-			if r.Method != method || r.In != in || in == mcp.InResult && r.ResultType != resultType {
-				continue
-			}
-			part = renameAt(part, r.Path, func(value []byte) []byte {
-				name, ok := rawjson.String(value)
-				if !ok || failed != nil {
-					return value
-				}
-				renamed, err := rename(r.Kind, name)
-				if err != nil {
-					failed = err
-					return value
-				}
-				return rawjson.AppendString(nil, renamed)
-			})
+		if err == nil {
+			part, err = renameBy(e.Names, method, in, resultType, part, rename)
 		}
+	}
+	return part, err
+}
+
+func renameBy(rules []mcp.NameRule, method string, in mcp.MessagePart, resultType string, part json.RawMessage, rename func(kind, name string) (string, error)) (json.RawMessage, error) {
+	var failed error
+	for _, r := range rules {
+		if r.Method != method || r.In != in || in == mcp.InResult && r.ResultType != resultType {
+			continue
+		}
+		part = renameAt(part, r.Path, func(value []byte) []byte {
+			name, ok := rawjson.String(value)
+			if !ok || failed != nil {
+				return value
+			}
+			renamed, err := rename(r.Kind, name)
+			if err != nil {
+				failed = err
+				return value
+			}
+			if renamed == name {
+				return value
+			}
+			return rawjson.AppendString(nil, renamed)
+		})
 	}
 	return part, failed
 }

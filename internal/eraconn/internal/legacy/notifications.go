@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/tenon-mcp/tenon/internal/eraconn/internal/clientcall"
 	"github.com/tenon-mcp/tenon/internal/protocol"
@@ -87,8 +88,9 @@ func (s *Session) takeStopsLocked() (stops []func()) {
 
 // listenAll opens the missing subscriptions once the client is ready: that to
 // changes of lists and those to the resources it has subscribed to. The Handler
-// may refuse them.
-func (s *Session) listenAll() {
+// may refuse them. It returns channels that are closed when a subscription is
+// acknowledged that was not yet.
+func (s *Session) listenAll() (pending []<-chan struct{}) {
 	s.mu.Lock()
 	caller, due := s.caller, s.ready && s.push != nil && !s.closed
 	lists := due && s.changes == nil
@@ -100,17 +102,19 @@ func (s *Session) listenAll() {
 	}
 	s.mu.Unlock()
 	if lists {
-		stop, err := s.listen(caller, mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true})
+		stop, _, err := s.listen(caller, mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true})
 		if err == nil {
 			s.hold(stop, func() bool { return s.changes == nil }, func() { s.changes = stop })
 		}
 	}
 	for _, uri := range uris {
-		stop, err := s.listen(caller, mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}})
+		stop, acknowledged, err := s.listen(caller, mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri}})
 		if err == nil {
+			pending = append(pending, acknowledged)
 			s.hold(stop, func() bool { old, ok := s.watched[uri]; return ok && old == nil }, func() { s.watched[uri] = stop })
 		}
 	}
+	return pending
 }
 
 // hold keeps a subscription if wanted still reports true, and stops it otherwise.
@@ -127,11 +131,12 @@ func (s *Session) hold(stop func(), wanted func() bool, keep func()) {
 }
 
 // listen opens a subscription whose notifications are pushed to the client. It
-// does not block: a Handler that does not detach runs in a goroutine.
-func (s *Session) listen(caller mcp.Caller, f mcp.SubscriptionFilter) (stop func(), err error) {
+// does not block: a Handler that does not detach runs in a goroutine, and
+// acknowledged is closed when that has acknowledged the subscription or ended.
+func (s *Session) listen(caller mcp.Caller, f mcp.SubscriptionFilter) (stop func(), acknowledged <-chan struct{}, err error) {
 	params, err := mcp.Marshal(mcp.ListenParams{Notifications: f})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	h, held := protocol.Recover(nil)(s.h), new(clientcall.Detached)
 	c := &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: params, Caller: caller, OnNotification: s.pushNotification, Detach: held.Add}
@@ -140,18 +145,35 @@ func (s *Session) listen(caller mcp.Caller, f mcp.SubscriptionFilter) (stop func
 	_, err = h.Serve(ended, c)
 	switch {
 	case err == nil && held.Any():
-		return held.Stop, nil
+		return held.Stop, alreadyClosed, nil
 	case refused(err):
 		held.Stop()
-		return nil, err
+		return nil, nil, err
 	}
 	held.Stop()
 	blocking := *c
 	blocking.Detach = nil
+	acked := make(chan struct{})
+	done := sync.OnceFunc(func() { close(acked) })
+	blocking.OnNotification = func(n mcp.Notification) {
+		if n.Method == mcp.NotificationSubscriptionsAcknowledged {
+			done()
+		}
+		s.pushNotification(n)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s.background(func() { h.Serve(ctx, &blocking) })
-	return cancel, nil
+	s.background(func() {
+		defer done()
+		h.Serve(ctx, &blocking)
+	})
+	return cancel, acked, nil
 }
+
+var alreadyClosed = func() chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
 
 // refused reports whether the Handler refuses subscriptions. Any other error may
 // come from the canceled context.
@@ -214,7 +236,7 @@ type uriParams struct {
 
 // subscribe serves resources/subscribe: a second subscription to the same
 // resource changes nothing.
-func (s *Session) subscribe(params json.RawMessage) error {
+func (s *Session) subscribe(ctx context.Context, params json.RawMessage) error {
 	var in uriParams
 	if err := mcp.Unmarshal(params, &in); err != nil || in.URI == "" {
 		return mcp.InvalidParams("%s: uri is missing", mcp.MethodResourcesSubscribe)
@@ -241,9 +263,23 @@ func (s *Session) subscribe(params json.RawMessage) error {
 	case full && !watched:
 		return mcp.InvalidParams("%s: at most %d resources, and %d bytes of URIs, can be subscribed to in one session", mcp.MethodResourcesSubscribe, maxWatched, maxWatchedBytes)
 	}
-	s.listenAll()
+	// A change after the response must reach the client.
+	timeout := time.NewTimer(acknowledgeTimeout)
+	defer timeout.Stop()
+	for _, acknowledged := range s.listenAll() {
+		select {
+		case <-acknowledged:
+		case <-timeout.C:
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+	}
 	return nil
 }
+
+// acknowledgeTimeout is how long resources/subscribe waits for the Handler.
+const acknowledgeTimeout = 10 * time.Second
 
 // unsubscribe serves resources/unsubscribe.
 func (s *Session) unsubscribe(params json.RawMessage) error {

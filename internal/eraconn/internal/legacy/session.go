@@ -176,7 +176,7 @@ func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Prin
 	case mcp.MethodLoggingSetLevel:
 		return nil, s.setLevel(m.Params)
 	case mcp.MethodResourcesSubscribe:
-		return nil, s.subscribe(m.Params)
+		return nil, s.subscribe(ctx, m.Params)
 	case mcp.MethodResourcesUnsubscribe:
 		return nil, s.unsubscribe(m.Params)
 	}

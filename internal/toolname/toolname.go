@@ -1,4 +1,6 @@
-package host
+// Package toolname joins the name of a server and the name of one of its tools
+// into one name that models accept. The host and the gateway use it.
+package toolname
 
 import (
 	"crypto/sha256"
@@ -8,27 +10,26 @@ import (
 	"sync"
 )
 
-// The model's name of a tool is server__tool. Different tools always get different
-// names, independent of other tools, so that a saved conversation keeps its
-// meaning.
+// The joint name is server__tool. Different tools always get different names,
+// independent of other tools, so that a saved conversation keeps its meaning.
 //
 // A name ends in a digest of the two real names if it would be ambiguous, too
 // long, or has characters that providers refuse (Gemini also requires a letter or
 // _ first), or if it looks as if it ended in a digest.
 
-// defaultNameLen is accepted by all known providers.
-const defaultNameLen = 64
+// DefaultLen is the length of names that all known providers accept.
+const DefaultLen = 64
 
 const digestLen = 8
 
 var plainName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`) })
 var digested = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`_[0-9a-f]{8}$`) })
 
-// modelName returns the model's name of a tool. Limit is the longest name that
-// the provider accepts; 0 means defaultNameLen.
-func modelName(server, tool string, limit int) string {
+// Join returns the joint name. Limit is the longest name that is accepted; 0
+// means DefaultLen.
+func Join(server, tool string, limit int) string {
 	if limit <= 0 {
-		limit = defaultNameLen
+		limit = DefaultLen
 	}
 	limit = max(limit, 24)
 	name := server + "__" + tool

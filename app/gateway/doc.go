@@ -1,0 +1,12 @@
+// Package gateway shows many servers as one.
+//
+//	r := gateway.NewRouter([]gateway.Upstream{{Name: "notes", Handler: notes}, {Name: "sql", Handler: sql}}, nil)
+//	defer r.Close()
+//	stdio.Serve(ctx, r, nil)
+//
+// A Router is an [mcp.Handler] over Handlers: it knows neither revisions nor
+// transports, so clients and servers of every revision can be combined. Names of
+// the servers' tools, prompts, resources and of everything else are changed, so
+// that those of different servers differ, and changed back on the way to the
+// server; see names.go.
+package gateway

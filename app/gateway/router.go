@@ -1,0 +1,219 @@
+package gateway
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tenon-mcp/tenon/internal/protocol"
+	"github.com/tenon-mcp/tenon/mcp"
+)
+
+// An Upstream is a server behind a gateway.
+type Upstream struct {
+	// Name is part of the names that clients see.
+	Name string
+	// Handler is the server, or a connection to it.
+	Handler mcp.Handler
+}
+
+// Options configures a Router; nil means the defaults.
+type Options struct {
+	// Server is the name and version that clients see. The zero value means
+	// "tenon-gateway".
+	Server mcp.Implementation
+	// ListTimeout is how long a list waits for a server. A server that takes
+	// longer is left out, and clients are notified when its list is there. 0
+	// means 5 s.
+	ListTimeout time.Duration
+	// Log receives what goes wrong with servers. Nil means slog.Default().
+	Log *slog.Logger
+}
+
+// A Router shows many servers as one. It is an [mcp.Handler].
+//
+// The flow of a call is: Serve finds the server that a name in the parameters
+// belongs to, changes the names back, forwards the call, and changes the names
+// in the result and in the notifications of the call. Lists are merged from the
+// lists of all servers (lists.go); subscriptions are split by server (listen.go).
+type Router struct {
+	opts      Options
+	upstreams []*upstream // sorted by name
+	byKey     map[string]*upstream
+	changes   broadcaster
+
+	started time.Time
+
+	ctx  context.Context // ends with Close
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+
+	mergedMu sync.Mutex
+	merged   map[string]mergedList
+}
+
+// NewRouter returns a Router and starts to watch the servers for changes. The
+// caller closes the Router, and then the servers.
+func NewRouter(servers []Upstream, o *Options) *Router {
+	r := &Router{started: time.Now(), byKey: map[string]*upstream{}, merged: map[string]mergedList{}}
+	if o != nil {
+		r.opts = *o
+	}
+	if r.opts.Server.Name == "" {
+		r.opts.Server = mcp.Implementation{Name: "tenon-gateway", Version: "0"}
+	}
+	if r.opts.ListTimeout <= 0 {
+		r.opts.ListTimeout = 5 * time.Second
+	}
+	if r.opts.Log == nil {
+		r.opts.Log = slog.Default()
+	}
+	r.ctx, r.stop = context.WithCancel(context.Background())
+	for _, s := range servers {
+		u := newUpstream(r, s)
+		r.upstreams = append(r.upstreams, u)
+		r.byKey[u.key] = u
+	}
+	slices.SortFunc(r.upstreams, func(a, b *upstream) int { return strings.Compare(a.name, b.name) })
+	for _, u := range r.upstreams {
+		r.wg.Go(u.watch)
+	}
+	return r
+}
+
+// Close ends what the Router runs. It does not close the servers.
+func (r *Router) Close() error {
+	r.stop()
+	r.wg.Wait()
+	return nil
+}
+
+// Serve implements [mcp.Handler].
+func (r *Router) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	if c.IsNotification {
+		return r.notifyAll(ctx, c)
+	}
+	switch c.Method {
+	case mcp.MethodDiscover:
+		return r.discover(ctx, c)
+	case mcp.MethodPing:
+		return mcp.Result{Server: &r.opts.Server}, nil
+	case mcp.MethodSubscriptionsListen:
+		return r.listen(ctx, c)
+	}
+	if l, ok := lists[c.Method]; ok {
+		return r.list(ctx, c, l)
+	}
+	return r.forward(ctx, c)
+}
+
+// forward makes a call at the server that its names belong to.
+func (r *Router) forward(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	var to *upstream
+	params, err := protocol.RenameNames(c.Method, mcp.InParams, "", c.Params, func(kind, name string) (string, error) {
+		u, own, ok := r.inward(kind, name)
+		switch {
+		case !ok:
+			return "", unknown(kind, name)
+		case to != nil && to != u:
+			return "", mcp.InvalidParams("%q belongs to another server than the rest of the call", clip(name))
+		}
+		to = u
+		return own, nil
+	})
+	switch {
+	case err != nil:
+		return mcp.Result{}, err
+	case to == nil && protocol.IsCore(c.Method):
+		return mcp.Result{}, mcp.InvalidParams("%s: the name is missing", c.Method)
+	case to == nil:
+		return mcp.Result{}, mcp.MethodNotFound(c.Method)
+	}
+	onward := *c
+	onward.Params = params
+	if c.OnNotification != nil {
+		onward.OnNotification = func(n mcp.Notification) { c.OnNotification(to.notification(n)) }
+	}
+	res, err := to.serve(ctx, &onward)
+	if err != nil {
+		return mcp.Result{}, err
+	}
+	res.Body = to.rename(c.Method, mcp.InResult, res.Type, res.Body)
+	res.Server = &r.opts.Server
+	return res, nil
+}
+
+// unknown returns the error for a name of no server.
+func unknown(kind, name string) error {
+	if kind == protocol.KindURI {
+		return mcp.ResourceNotFound(clip(name))
+	}
+	return mcp.InvalidParams("unknown %s %q", kind, clip(name))
+}
+
+func clip(s string) string {
+	if len(s) > 200 {
+		return s[:200] + "…"
+	}
+	return s
+}
+
+// notifyAll passes a notification of the client to all servers.
+func (r *Router) notifyAll(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	for _, u := range r.upstreams {
+		if u.state() == connected {
+			_, _ = u.handler.Serve(ctx, c) // a notification has no response
+		}
+	}
+	return mcp.Result{}, nil
+}
+
+// startGrace is how long after its start a Router waits for servers before it
+// says what they offer.
+const startGrace = 2 * time.Second
+
+// settle waits until every server is connected or has failed, for startGrace
+// after the start at most.
+func (r *Router) settle(ctx context.Context) {
+	timer := time.NewTimer(time.Until(r.started.Add(startGrace)))
+	defer timer.Stop()
+	for _, u := range r.upstreams {
+		select {
+		case <-u.settled:
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// discover returns what all servers together offer.
+func (r *Router) discover(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
+	d := mcp.Discovery{Capabilities: mcp.ServerCapabilities{
+		Tools:       &mcp.ListCapability{ListChanged: true},
+		Prompts:     &mcp.ListCapability{ListChanged: true},
+		Resources:   &mcp.ResourcesCapability{ListChanged: true, Subscribe: true},
+		Completions: mcp.Settings{},
+		//lint:ignore SA1019 clients of older revisions use it
+		Logging: mcp.Settings{},
+	}}
+	r.settle(ctx)
+	var parts []string
+	for _, u := range r.upstreams {
+		found := u.discovered()
+		if found == nil {
+			continue
+		}
+		addCapabilities(&d.Capabilities, &found.Capabilities)
+		if found.Instructions != "" {
+			parts = append(parts, "# "+u.name+"\n\n"+found.Instructions)
+		}
+	}
+	d.Instructions = strings.Join(parts, "\n\n")
+	body, err := mcp.Marshal(d)
+	return mcp.Result{Body: body, Server: &r.opts.Server}, err
+}
