@@ -105,6 +105,16 @@ func TestBundleIsUnpackedOnceAndPrivately(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "bundles")
 	b.Describe("", dir)
+	old := filepath.Join(dir, tempPrefix+"1") // of a process that was killed
+	if err := os.MkdirAll(filepath.Join(old, "x"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(old, time.Time{}, time.Now().Add(-48*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
 	for range 2 {
 		if err := b.Unpack(dir); err != nil {
 			t.Fatal(err)

@@ -150,6 +150,29 @@ func TestRedirectsToOtherHostsAreRefused(t *testing.T) {
 	}
 }
 
+// A URL in a document reaches this machine only if the user named one there.
+func TestDocumentsDoNotReachThisMachine(t *testing.T) {
+	var visited atomic.Int32
+	here := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { visited.Add(1) }))
+	for _, given := range []string{"https://registry.example.com", "https://localhost.example.com", "https://127.0.0.1.example.com", ""} {
+		f := &fetcher{}
+		if given != "" {
+			var err error
+			if f, err = newFetcher(given, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, at := range []string{here, strings.Replace(here, "127.0.0.1", "localhost", 1), "https://10.0.0.1/", "https://169.254.169.254/"} {
+			if _, _, err := f.get(t.Context(), request{url: at, anywhere: true}); !errors.Is(err, fetch.ErrRefused) {
+				t.Errorf("%s from %q: %v", at, given, err)
+			}
+		}
+	}
+	if visited.Load() > 0 {
+		t.Error("this machine was visited")
+	}
+}
+
 // A bundle whose digest is known may come from another host, as that of a release
 // on a code host does. Without a digest it may not.
 func TestBundlesMayBeRedirectedIfTheirDigestIsKnown(t *testing.T) {

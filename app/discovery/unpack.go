@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
 // Folder returns the folder below dir that the bundle is unpacked into.
@@ -30,7 +31,8 @@ func (b *Bundle) Unpack(dir string) (err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	temp, err := os.MkdirTemp(dir, ".unpacking-")
+	removeOld(dir)
+	temp, err := os.MkdirTemp(dir, tempPrefix)
 	if err != nil {
 		return err
 	}
@@ -44,6 +46,20 @@ func (b *Bundle) Unpack(dir string) (err error) {
 		} // another process was faster
 	}
 	return nil
+}
+
+// tempPrefix is the beginning of the names of folders that are not complete.
+const tempPrefix = ".unpacking-"
+
+// removeOld removes what a process that was killed has left. Nothing is unpacked
+// for a day.
+func removeOld(dir string) {
+	all, _ := os.ReadDir(dir) // what stays does no harm
+	for _, e := range all {
+		if info, err := e.Info(); err == nil && strings.HasPrefix(e.Name(), tempPrefix) && time.Since(info.ModTime()) > 24*time.Hour {
+			os.RemoveAll(filepath.Join(dir, e.Name()))
+		}
+	}
 }
 
 func (b *Bundle) unpackTo(dir string) error {

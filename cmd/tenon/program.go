@@ -183,7 +183,7 @@ func (p *program) flagsOf(f *pflag.FlagSet) {
 	f.DurationVar(&p.timeout, "timeout", p.timeout, "how long to wait for a silent server, such as 10s (default 60s)")
 	f.StringArrayVar(&p.answers, "answer", p.answers, "answer a server's question: `name=value` of a field (repeatable)")
 	f.BoolVar(&p.decline, "decline", p.decline, "decline every question that --answer does not cover")
-	f.BoolVarP(&p.yes, "yes", "y", p.yes, "approve servers from a project file without asking")
+	f.BoolVarP(&p.yes, "yes", "y", p.yes, "add described servers, and approve those of a project file, without asking")
 	f.StringVar(&p.project, "project", p.project, "the `folder` with .mcp.json (default: current folder)")
 	f.StringVar(&p.userDir, "config-dir", p.userDir, "the `folder` with tenon.json")
 	f.MarkHidden("config-dir")
