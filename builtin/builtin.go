@@ -5,6 +5,7 @@
 package builtin
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -19,6 +20,7 @@ import (
 	_ "github.com/tenon-mcp/tenon/builtin/sql/mysql"    // an engine of sql
 	_ "github.com/tenon-mcp/tenon/builtin/sql/postgres" // an engine of sql
 	_ "github.com/tenon-mcp/tenon/builtin/sql/sqlite"   // an engine of sql
+	"github.com/tenon-mcp/tenon/ext/tasks"
 	"github.com/tenon-mcp/tenon/server"
 )
 
@@ -29,6 +31,8 @@ type Kind struct {
 	// Usage lists the options, such as "root=DIR readonly=1".
 	Usage string
 	open  func(url.Values) (*server.Server, error)
+	// tasks is open for a server that has tasks, which a store keeps.
+	tasks func(url.Values, tasks.Store) (*server.Server, error)
 }
 
 // open returns a function that creates a server from the settings of a query.
@@ -44,7 +48,7 @@ func open[C any](read func(url.Values) (C, error), make func(C) (*server.Server,
 
 var kinds = map[string]Kind{
 	"calc":  {Name: "calc", About: "exact arithmetic; a small example server", open: open(calc.FromQuery, calc.New)},
-	"demo":  {Name: "demo", About: "a slow tool that runs as a task", open: open(demo.FromQuery, demo.New)},
+	"demo":  {Name: "demo", About: "a slow tool that runs as a task", open: open(demo.FromQuery, demo.New), tasks: openDemo},
 	"fs":    {Name: "fs", About: "files below the folders you name", Usage: "root=DIR readonly=1", open: open(fs.FromQuery, fs.New)},
 	"notes": {Name: "notes", About: "a vault of Markdown notes, such as Obsidian's", Usage: "vault=DIR readonly=1 poll=1 grants=FILE", open: open(notes.FromQuery, notes.New)},
 	"sql":   {Name: "sql", About: "a SQLite, PostgreSQL or MariaDB database", Usage: "dsn=FILE-OR-URL writes=1", open: open(sql.FromQuery, sql.New)},
@@ -68,13 +72,41 @@ func Kinds() []Kind {
 // Open creates the server with a name and the settings of a query, as in
 // builtin:NAME?query.
 func Open(name string, query url.Values) (*server.Server, error) {
+	return openKind(name, func(k Kind) (*server.Server, error) { return k.open(query) })
+}
+
+// HasTasks reports whether a builtin server has tools that run as tasks.
+func HasTasks(name string) bool { return kinds[name].tasks != nil }
+
+// OpenTasks is [Open] for a server that keeps its tasks in a store, which the
+// caller closes after the server. It returns an *OptionError if the server has
+// no tasks, see [HasTasks].
+func OpenTasks(name string, query url.Values, store tasks.Store) (*server.Server, error) {
+	return openKind(name, func(k Kind) (*server.Server, error) {
+		if k.tasks == nil {
+			return nil, &OptionError{errors.New("no tool of this server runs as a task")}
+		}
+		return k.tasks(query, store)
+	})
+}
+
+func openKind(name string, open func(Kind) (*server.Server, error)) (*server.Server, error) {
 	k, ok := kinds[name]
 	if !ok {
 		return nil, &OptionError{fmt.Errorf("unknown builtin server %q; there are %s", name, strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))}
 	}
-	s, err := k.open(query)
+	s, err := open(k)
 	if err != nil {
 		return nil, fmt.Errorf("builtin:%s: %w", name, err)
 	}
 	return s, nil
+}
+
+func openDemo(q url.Values, store tasks.Store) (*server.Server, error) {
+	c, err := demo.FromQuery(q)
+	if err != nil {
+		return nil, &OptionError{err}
+	}
+	c.Store = store
+	return demo.New(c)
 }

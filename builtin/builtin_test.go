@@ -1,13 +1,16 @@
 package builtin
 
 import (
+	"encoding/json"
 	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/ext/tasks"
 	"github.com/tenon-mcp/tenon/internal/leaktest"
+	"github.com/tenon-mcp/tenon/mcp"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
@@ -52,5 +55,28 @@ func TestMistakesAreExplained(t *testing.T) {
 		if _, err := Open(c.name, c.query); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %v: %v, which does not say %q", c.name, c.query, err, c.want)
 		}
+	}
+}
+
+// Only a server with tasks takes a store for them.
+func TestOpenTasks(t *testing.T) {
+	if _, err := OpenTasks("calc", nil, &tasks.Memory{}); err == nil || !strings.Contains(err.Error(), "no tool of this server runs as a task") || HasTasks("calc") {
+		t.Errorf("calc: %v", err)
+	}
+	if _, err := OpenTasks("demo", url.Values{"x": {"1"}}, &tasks.Memory{}); err == nil || !strings.Contains(err.Error(), "demo has none") {
+		t.Errorf("demo with a wrong option: %v", err)
+	}
+	store := &tasks.Memory{}
+	s, err := OpenTasks("demo", nil, store)
+	if err != nil || !HasTasks("demo") {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	caller := mcp.Caller{Capabilities: &mcp.ClientCapabilities{Extensions: map[string]json.RawMessage{tasks.ExtensionID: json.RawMessage("{}")}}}
+	if _, err := s.Serve(t.Context(), &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"slow_report","arguments":{"topic":"tea"}}`), Caller: caller}); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := store.List(t.Context(), "", tasks.Cursor{}, 10); len(all) != 1 || err != nil {
+		t.Errorf("the store has %d tasks, %v", len(all), err)
 	}
 }

@@ -19,8 +19,12 @@ import (
 	"github.com/tenon-mcp/tenon/server"
 )
 
-// Config configures the server. It has no settings yet.
-type Config struct{}
+// Config configures the server.
+type Config struct {
+	// Store keeps the tasks; nil means in memory. The caller closes it after
+	// the server.
+	Store tasks.Store
+}
 
 // FromQuery returns the Config for the query of a URL such as builtin:demo. Any
 // setting is an error.
@@ -48,9 +52,9 @@ type Report struct {
 func (r Report) MCPText() string { return r.Text }
 
 // New returns the server. Closing it ends the tasks that are running.
-func New(Config) (*server.Server, error) {
+func New(o Config) (*server.Server, error) {
 	s := server.New(mcp.Implementation{Name: "demo", Title: "Demo", Version: "1.0.0"}, nil)
-	m, err := tasks.NewManager(s, nil)
+	m, err := tasks.NewManager(s, &tasks.Options{Store: o.Store})
 	if err != nil {
 		return nil, err
 	}

@@ -16,9 +16,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/app/store/taskstore"
 	"github.com/tenon-mcp/tenon/auth/protect"
 	"github.com/tenon-mcp/tenon/builtin"
 	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/server"
 	"github.com/tenon-mcp/tenon/transport/httpsse"
 	"github.com/tenon-mcp/tenon/transport/stdio"
 	"github.com/tenon-mcp/tenon/transport/streamable"
@@ -47,6 +49,7 @@ type serving struct {
 	tlsCert  string
 	tlsKey   string
 	access   string
+	tasks    string
 	card     string
 	public   string
 }
@@ -69,7 +72,9 @@ An address that other machines can reach needs authorization: --auth-issuer with
 fixed token, read from the named environment variable. --tls-cert and --tls-key
 serve HTTPS. GET /healthz responds with 200 while the server accepts calls. --card
 publishes a server card at /mcp/server-card and lists it in
-/.well-known/ai-catalog.json, both for everybody.
+/.well-known/ai-catalog.json, both for everybody. --tasks keeps the tasks of a
+server that has any in a file, so that they survive a restart; several processes
+may share it.
 Rejected requests and failures are logged to standard error.`,
 		Example: "  tenon serve calc\n  tenon serve fs root=. readonly=1\n  tenon serve notes vault=notes --http 127.0.0.1:8080",
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -80,11 +85,11 @@ Rejected requests and failures are logged to standard error.`,
 			if err != nil {
 				return err
 			}
-			s, err := builtin.Open(args[0], query)
+			s, stop, err := v.open(args[0], query)
 			if err != nil {
-				return usageError{err}
+				return err
 			}
-			defer s.Close()
+			defer stop()
 			if v.http == "" && (v.tlsCert != "" || v.tlsKey != "" || v.access != "" || v.card != "") {
 				return usagef("--tls-cert, --tls-key, --access-log and --card need --http")
 			}
@@ -111,8 +116,43 @@ Rejected requests and failures are logged to standard error.`,
 	f.StringVar(&v.tlsKey, "tls-key", "", "the `file` with the key of the certificate (PEM)")
 	f.StringVar(&v.card, "card", "", "publish a server card under this `name`, such as com.example/notes")
 	f.StringVar(&v.public, "public-url", "", "the `URL` of the server in the card (default: the address it listens on)")
+	f.StringVar(&v.tasks, "tasks", "", "keep tasks in this `file` (SQLite), made if there is none; default: in memory")
 	f.StringVar(&v.access, "access-log", "", "append a line of JSON for each request to this `file`; - is standard error")
 	return c
+}
+
+// open opens a builtin server, with its tasks in a file if that was asked for.
+// stop closes both.
+func (v *serving) open(name string, query url.Values) (s *server.Server, stop func(), err error) {
+	if v.tasks != "" && builtin.HasTasks(name) {
+		return v.openTasks(name, query)
+	}
+	if s, err = builtin.Open(name, query); err != nil {
+		return nil, nil, usageError{err}
+	}
+	if v.tasks != "" {
+		s.Close()
+		return nil, nil, usagef("--tasks: no tool of %q runs as a task", name)
+	}
+	return s, func() { s.Close() }, nil
+}
+
+func (v *serving) openTasks(name string, query url.Values) (*server.Server, func(), error) {
+	store, err := taskstore.Open(v.tasks, nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--tasks: %w", err)
+	}
+	s, err := builtin.OpenTasks(name, query, store)
+	if err != nil {
+		store.Close()
+		return nil, nil, usageError{err}
+	}
+	return s, func() {
+		s.Close()
+		if err := store.Close(); err != nil {
+			slog.Error("close the file of tasks", "error", err)
+		}
+	}, nil
 }
 
 // options parses the option=value arguments of a builtin server.

@@ -1,7 +1,13 @@
 package main
 
 import (
+	"bufio"
 	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/tenon-mcp/tenon/ext/tasks"
@@ -61,4 +67,52 @@ func TestWaitAsksAndCanStop(t *testing.T) {
 		screen.Sees("nothing unusual was found")
 		cmd.Wait()
 	}
+}
+
+// A server that keeps its tasks in a file has them after it was killed: those
+// that had ended, and those that were running as failed.
+func TestServeKeepsTasks(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tasks.db")
+	k := newTasker(t)
+	url, server := serveTasks(t, "127.0.0.1:0", file)
+	done := strings.TrimSpace(k.words(exitOK, "call "+url+" slow_report topic=tea seconds=0 --detach"))
+	k.words(exitOK, "tasks wait "+url+" "+done, "Report on tea")
+	running := strings.TrimSpace(k.words(exitOK, "call "+url+" slow_report topic=coffee seconds=3600 --detach"))
+	server.Process.Kill()
+	server.Wait()
+	_, server = serveTasks(t, strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/mcp"), file)
+	k.words(exitOK, "tasks get "+url+" "+done, "Report on tea", "err:completed")
+	k.words(exitProtocol, "tasks wait "+url+" "+running, "err:the server stopped while it was running the task")
+	if err := server.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	server.Wait()
+	if left, err := filepath.Glob(file + "-*"); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %q, %v", left, err)
+	}
+	k.words(exitUsage, "serve calc --tasks "+file+".calc", `err:--tasks: no tool of "calc" runs as a task`)
+	if _, err := os.Stat(file + ".calc"); err == nil {
+		t.Error("a file was made")
+	}
+	k.words(exitUsage, "serve nosuch --tasks "+file, "err:unknown builtin server")
+	k.words(exitConnection, "serve demo --tasks "+filepath.Dir(file), "err:--tasks: ")
+}
+
+// serveTasks starts tenon serve with tasks in a file.
+func serveTasks(t *testing.T, address, file string) (url string, cmd *exec.Cmd) {
+	t.Helper()
+	cmd = binary(t, "serve", "demo", "--http", address, "--tasks", file)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	return regexp.MustCompile(`http://\S+`).FindString(line), cmd
 }
