@@ -13,6 +13,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/era"
+	"github.com/tenon-mcp/tenon/ext/tasks"
 	"github.com/tenon-mcp/tenon/internal/leaktest"
 	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -81,6 +82,19 @@ func tools() *server.Server {
 		<-ctx.Done()
 		return "", ctx.Err()
 	}, nil)
+	m, err := tasks.NewManager(s, nil)
+	if err != nil {
+		panic(err)
+	}
+	server.AddTool(s, "task", "", func(ctx context.Context, _ *mcp.Call, in struct {
+		Text string `json:"text"`
+		Hang bool   `json:"hang,omitzero"`
+	}) (string, error) {
+		if in.Hang {
+			<-ctx.Done()
+		}
+		return in.Text, ctx.Err()
+	}, m.Tool(tasks.Required, nil))
 	server.AddTool(s, "grow", "", func(context.Context, *mcp.Call, struct{}) (string, error) {
 		server.AddTool(s, "grown", "", func(context.Context, *mcp.Call, struct{}) (string, error) { return "", nil }, nil)
 		return "", nil

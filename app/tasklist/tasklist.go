@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/safefile"
+	"github.com/tenon-mcp/tenon/internal/textclip"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -69,8 +70,20 @@ func (l List) All() ([]Record, error) {
 	return slices.DeleteFunc(all, func(r Record) bool { return r.Expired(now) }), nil
 }
 
-// Put adds a task, or replaces the record of the same server and id.
+// The bounds of a record. Servers choose ids and messages.
+const (
+	maxID      = 1 << 10
+	maxMessage = 500
+	maxCall    = 64 << 10
+)
+
+// Put adds a task, or replaces the record of the same server and id. It refuses a
+// task with a very long id or call.
 func (l List) Put(r Record) error {
+	if len(r.ID) > maxID || len(r.Call) > maxCall {
+		return fmt.Errorf("task %q of %s: the id or the arguments are too long to be kept", textclip.Clip(r.ID, 50), r.Server)
+	}
+	r.Message = textclip.Clip(r.Message, maxMessage)
 	return l.edit(func(all []Record) []Record {
 		if i := index(all, r.Server, r.ID); i >= 0 {
 			all[i] = r
@@ -85,6 +98,7 @@ func (l List) Change(server, id string, change func(*Record)) error {
 	return l.edit(func(all []Record) []Record {
 		if i := index(all, server, id); i >= 0 {
 			change(&all[i])
+			all[i].Message = textclip.Clip(all[i].Message, maxMessage)
 		}
 		return all
 	})

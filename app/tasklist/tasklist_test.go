@@ -97,6 +97,23 @@ func TestBounded(t *testing.T) {
 	}
 }
 
+// A server cannot make the list large.
+func TestLongRecords(t *testing.T) {
+	l := List{filepath.Join(t.TempDir(), "tasks.json")}
+	long := strings.Repeat("x", 1<<20)
+	for _, r := range []Record{{ID: long}, {ID: "a", Call: json.RawMessage(`"` + long + `"`)}} {
+		if err := l.Put(r); err == nil || len(err.Error()) > 500 {
+			t.Errorf("%.100v", err)
+		}
+	}
+	if err := l.Put(Record{ID: "a", Message: long}); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := l.All(); err != nil || len(all) != 1 || len(all[0].Message) > 1000 {
+		t.Errorf("%d records, %v", len(all), err)
+	}
+}
+
 func TestBrokenFileSaysWhatToDo(t *testing.T) {
 	l := List{filepath.Join(t.TempDir(), "tasks.json")}
 	if err := os.WriteFile(l.File, []byte("{"), 0o600); err != nil {

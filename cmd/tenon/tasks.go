@@ -223,7 +223,7 @@ func (p *program) detach(ctx context.Context, s *session, out *show.Printer, too
 		return err
 	}
 	if h.ID() == "" {
-		p.note("The server returned the result at once; there is no task.")
+		p.note("There is no task: the server returned the result itself.")
 		r, err := h.Wait(ctx)
 		return p.printResult(out, r, err, save)
 	}

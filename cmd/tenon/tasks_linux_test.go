@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -115,4 +116,65 @@ func serveTasks(t *testing.T, address, file string) (url string, cmd *exec.Cmd) 
 		t.Fatal(err)
 	}
 	return regexp.MustCompile(`http://\S+`).FindString(line), cmd
+}
+
+// A host that is killed while a task runs goes on waiting for it when it starts
+// again, and the conversation gets the result.
+func TestKilledHostGoesOnWithTheTask(t *testing.T) {
+	s := server.New(mcp.Implementation{Name: "slow", Version: "1"}, nil)
+	m, err := tasks.NewManager(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	finish := make(chan struct{})
+	server.AddTool(s, "report", "Report", func(ctx context.Context, _ *mcp.Call, _ struct{}) (string, error) {
+		select {
+		case <-finish:
+			return "all is well", nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}, m.Tool(tasks.Required, nil))
+	model := said(t, `{"expect":{"role":"user"}}`, `{"call":{"name":"slow__report","arguments":{}}}`)
+	first := binary(t, "chat", "--plain", "--allow", "slow", model)
+	config := `{"mcpServers":{"slow":{"type":"http","url":"` + listening(t, s) + `"}}}`
+	configure(t, first, config)
+	first.Stdin = strings.NewReader("report\n")
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	list := filepath.Join(first.Dir, "config", "host", "tasks.json")
+	eventually(t, func() bool {
+		raw, _ := os.ReadFile(list)
+		return strings.Contains(string(raw), `"working"`)
+	})
+	first.Process.Kill()
+	first.Wait()
+	close(finish)
+
+	second := binary(t, "chat", "--plain", "--model", "none", "--resume", "last")
+	second.Dir = first.Dir
+	set(second, "TENON_CONFIG_DIR", filepath.Join(first.Dir, "config"))
+	in, err := second.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out lockedBuffer
+	second.Stdout, second.Stderr = &out, &out
+	if err := second.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer second.Process.Kill()
+	eventually(t, func() bool {
+		fmt.Fprintln(in, "/tasks") // the plain chat shows events after each line
+		return strings.Contains(out.String(), "has ended. The conversation has its result.")
+	})
+	file := filepath.Join(first.Dir, "talk.md")
+	fmt.Fprintln(in, "/save "+file)
+	in.Close()
+	second.Wait()
+	if raw, err := os.ReadFile(file); err != nil || !strings.Contains(string(raw), "all is well") || !strings.Contains(string(raw), "goes on in the background") {
+		t.Errorf("%v\n%s\n%s", err, raw, out.String())
+	}
 }

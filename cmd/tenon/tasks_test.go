@@ -65,6 +65,27 @@ func TestDetachedTask(t *testing.T) {
 	}
 }
 
+// A server of the older form, with tasks in the core protocol, works in the same
+// way.
+func TestDetachedTaskOfAnOlderServer(t *testing.T) {
+	url := servingAt(t, "demo", "--http", "127.0.0.1:0")
+	k := newTasker(t)
+	older := " --revision 2025-11-25"
+	id := strings.TrimSpace(k.words(exitOK, "call "+url+" slow_report topic=tea seconds=1 --detach"+older, "err:tenon tasks wait"))
+	k.words(exitOK, "tasks wait "+url+" "+id+older, "Report on tea: all is well.")
+	k.words(exitOK, "tasks get "+url+" "+id+older, "Report on tea", "err:completed")
+}
+
+// In a shell the server goes on after a command.
+func TestTasksInTheShell(t *testing.T) {
+	cmd := binary(t, "shell", "builtin:demo")
+	cmd.Stdin = strings.NewReader("call slow_report topic=tea seconds=1 --detach\ntasks list\ntasks wait\n")
+	code, out, errs := output(t, cmd)
+	if code != exitOK || !strings.Contains(out, "working") || !strings.Contains(out, "Report on tea: all is well.") {
+		t.Errorf("exit code %d\n%s\n%s", code, out, errs)
+	}
+}
+
 func TestCancelDetachedTask(t *testing.T) {
 	url := servingAt(t, "demo", "--http", "127.0.0.1:0")
 	k := newTasker(t)
@@ -122,6 +143,6 @@ func TestCallWaitsForTheTask(t *testing.T) {
 	k.words(exitOK, "call builtin:demo slow_report topic=tea seconds=0 --answer format=long", "nothing unusual was found")
 	k.run(exitOK, []string{"call", "slow_report", "topic=tea", "seconds=1", "--", self, "serve", "demo"}, "Report on tea: all is well.")
 	url := servingAt(t, "calc", "--http", "127.0.0.1:0")
-	k.words(exitOK, "call "+url+" add a=20 b=22 --detach", "42", "err:there is no task")
+	k.words(exitOK, "call "+url+" add a=20 b=22 --detach", "42", "err:There is no task")
 	k.words(exitOK, "tasks list", "no tasks")
 }

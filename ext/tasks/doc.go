@@ -10,4 +10,12 @@
 //	server.AddTool(s, "render", "Render a film", render, m.Tool(tasks.Optional, nil))
 //
 // Tasks are kept in a [Store]; a [Memory] store by default.
+//
+// In a client, the middleware [Client] waits for the results of tasks, so that
+// calls need not know about them. [Start] returns the [Handle] of a task instead,
+// and [Resume] that of a task which another process started.
+//
+//	c, err := client.Dial(ctx, dialer, &client.Options{Middleware: []mcp.Middleware{tasks.Client}})
+//	h, err := tasks.Start(ctx, c, "render", film, nil)
+//	res, err := h.Wait(ctx)
 package tasks
