@@ -2,6 +2,7 @@ package skills
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,8 +21,11 @@ import (
 // maxEntries bounds the files and folders below the folder of the skills.
 const maxEntries = 100_000
 
-// maxDescription is the length of the longest description, in characters.
-const maxDescription = 1024
+// The lengths of the longest description and compatibility, in characters.
+const (
+	maxDescription   = 1024
+	maxCompatibility = 500
+)
 
 // A file is a file of a skill.
 type file struct {
@@ -210,7 +214,30 @@ func (f *folder) describe(file *file) error {
 	case utf8.RuneCountInString(about) > maxDescription:
 		return fmt.Errorf("%s: frontmatter: shorten the description to %d characters", FileName, maxDescription)
 	}
+	if err := checkOptional(front); err != nil {
+		return fmt.Errorf("%s: frontmatter: %w", FileName, err)
+	}
 	return f.skill.check()
+}
+
+// checkOptional returns an error if a field that the Agent Skills specification
+// defines does not have the form that it requires: other clients refuse it.
+func checkOptional(front json.RawMessage) error {
+	if raw := rawjson.Lookup(front, "compatibility"); raw != nil {
+		if text, ok := rawjson.String(raw); !ok || text == "" || utf8.RuneCountInString(text) > maxCompatibility {
+			return fmt.Errorf("compatibility must be a text of at most %d characters", maxCompatibility)
+		}
+	}
+	raw := rawjson.Lookup(front, "metadata")
+	if raw != nil && !rawjson.IsObject(raw) {
+		return errors.New("metadata must be a mapping of names to texts")
+	}
+	for m := rawjson.Object(raw); m.Next(); {
+		if !rawjson.IsString(m.Value) {
+			return fmt.Errorf("metadata: %s must be a text: quote it", rawjson.Quote(clip(string(m.Name))))
+		}
+	}
+	return nil
 }
 
 // mimeTypes are the types of files by their extension. The system's own list

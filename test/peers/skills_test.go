@@ -161,7 +161,7 @@ func TestSkillsForTypeScript(t *testing.T) {
 					t.Errorf("%s has the files %q and in its folders %q, want %q", uri, files, s.Children, want)
 				}
 			}
-			if front := fmt.Sprint(found.Skills[skillURIs[0]].Frontmatter["metadata"]); !strings.Contains(front, "since:2026-11-01") || !strings.Contains(front, "octal:10 ") {
+			if front := fmt.Sprint(found.Skills[skillURIs[0]].Frontmatter["values"]); !strings.Contains(front, "since:2026-11-01") || !strings.Contains(front, "octal:10 ") {
 				t.Errorf("frontmatter: %s", front)
 			}
 		})
