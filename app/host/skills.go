@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/llm"
-	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/ext/skills"
 	"github.com/tenon-mcp/tenon/internal/visible"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -56,22 +55,32 @@ func (s *attached) listSkills(d *mcp.Discovery) (all []*skills.Skill, declared b
 	if _, declared = skills.Declared(d); !declared {
 		return nil, false
 	}
-	all, err := client.All(skills.List(s.host.ctx, s.client))
-	if err != nil {
-		s.host.Notice(s.name, fmt.Sprintf("%s did not list all of its skills: %v", s.name, err))
+	for one, err := range skills.List(s.host.ctx, s.client) {
+		if err == nil && len(all) == maxSkills {
+			err = fmt.Errorf("there are more than %d", maxSkills)
+		}
+		if err != nil {
+			s.host.Notice(s.name, fmt.Sprintf("%s did not list all of its skills: %v", s.name, err))
+			break
+		}
+		all = append(all, one)
 	}
 	return all, true
 }
 
+// maxSkills bounds the skills of one server that are kept.
+const maxSkills = 1000
+
 // skillTool returns a skill in the form in which approvals are stored: its files
 // with their digests are a part of the definition, so that an approval ends when
-// one of them changes, is added or removed.
+// one of them changes, is added or removed. The type of the schema is one that no
+// tool has, so that no approval of a skill counts for a tool of the same name.
 func skillTool(s *skills.Skill) *mcp.Tool {
 	files := map[string]string{}
 	for _, r := range s.Resources {
 		files[r.URI] = r.Digest
 	}
-	definition := map[string]any{"type": "object", "frontmatter": s.Frontmatter, "files": files}
+	definition := map[string]any{"type": "skill", "frontmatter": s.Frontmatter, "files": files}
 	if s.Dynamic {
 		definition["files"] = "dynamic"
 	}
@@ -226,7 +235,7 @@ func (s *Session) loadSkill(ctx context.Context, call *ToolCall, args json.RawMe
 	s.audit(call, "result", "ok", len(loaded.Text()))
 	short, handle := s.cut(from(at.name, q.URI), s.host.safe(loaded.Text()))
 	call.Handle = handle
-	return s.ownResult(call, fenceAs("skill", from(at.name, q.URI), short)+s.host.safe(skillFiles(loaded.Skill())), nil)
+	return s.ownResult(call, fenceAs("skill", from(at.name, q.URI), short)+s.skillFiles(at.name, loaded.Skill()), nil)
 }
 
 // skillServer returns a server that has skills.
@@ -277,8 +286,9 @@ func (h *Host) sameName(server, name string) (others []string) {
 	return others
 }
 
-// skillFiles lists the files of a skill, so that the model need not guess.
-func skillFiles(one *skills.Skill) string {
+// skillFiles lists the files of a skill, so that the model need not guess. Their
+// names are data of the server.
+func (s *Session) skillFiles(server string, one *skills.Skill) string {
 	var b strings.Builder
 	for _, r := range one.Resources {
 		if r.URI != one.URI && b.Len() < maxSkillsShown {
@@ -288,7 +298,7 @@ func skillFiles(one *skills.Skill) string {
 	if b.Len() == 0 {
 		return ""
 	}
-	return "\nread_skill_file reads these files of it:" + b.String()
+	return "\nread_skill_file reads these files of it:\n" + fence(from(server, one.Dir()), s.host.safe(strings.TrimPrefix(b.String(), "\n")))
 }
 
 // readSkill implements read_skill_file.

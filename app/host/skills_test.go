@@ -142,7 +142,7 @@ func TestSkillIsLoadedWhenTheUserAllowsIt(t *testing.T) {
 			t.Errorf("result %d: %q, want %q", i, got, want)
 		}
 	}
-	if got := results(1); !strings.Contains(got, "- references/F.md (10 bytes)") {
+	if got := results(1); !strings.Contains(got, "- references/F.md (10 bytes)\n</result ") {
 		t.Errorf("the files of the skill are not listed: %q", got)
 	}
 	if got := results(2); !strings.Contains(got, `from="docs/skill://pdf/references/F.md"`) {
@@ -377,5 +377,60 @@ func TestNoSkillsNoTools(t *testing.T) {
 	send(t, b.host.NewSession(), "1")
 	if r := b.model.asked[0]; tool(r, loadSkillName) != "" || tool(r, readSkillName) != "" || strings.Contains(r.System, "skill") {
 		t.Errorf("tools %v, system %q", r.Tools, r.System)
+	}
+}
+
+// A tool with the name and the definition of an approved skill is not approved.
+func TestSkillApprovalDoesNotCountForATool(t *testing.T) {
+	s := newShelf(t)
+	bk := book(t, config.Settings{})
+	b := newBench(t, func(o *Options) { o.Book = bk }, calls(loadSkillName, loadPDF), says("1"))
+	b.attach("docs", s)
+	b.answers = func(Ask) *Reply { return &Reply{Action: "always"} }
+	send(t, b.host.NewSession(), "1")
+	entry, err := skills.Get(t.Context(), b.host.server("docs").client, pdfURI)
+	if err != nil {
+		t.Fatal(err)
+	}
+	approved := skillTool(entry)
+	if v := bk.Judge("docs", approved, json.RawMessage(`{}`), ""); v.Effect != config.Allow {
+		t.Fatalf("the skill is not approved: %+v", v)
+	}
+	raw, err := mcp.Marshal(approved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mcp.Unmarshal(raw, new(mcp.Tool)) == nil {
+		t.Error("a server can list a tool with this definition")
+	}
+	imitation := *approved
+	imitation.InputSchema = json.RawMessage(strings.Replace(string(approved.InputSchema), `"type":"skill"`, `"type":"object"`, 1))
+	if v := bk.Judge("docs", &imitation, json.RawMessage(`{}`), ""); v.Effect != config.Ask || len(v.Changes) == 0 {
+		t.Errorf("a tool that imitates it: %+v", v)
+	}
+}
+
+// A server with very many skills costs bounded memory and text.
+func TestManySkills(t *testing.T) {
+	s := newShelf(t)
+	s.tamper = func(c *mcp.Call, r *mcp.Result) {
+		if c.Method != skills.MethodList {
+			return
+		}
+		var all []string
+		for i := range maxSkills + 10 {
+			all = append(all, fmt.Sprintf(`{"uri":"skill://s%d/SKILL.md","frontmatter":{"name":"s%d","description":%q},"resources":"dynamic"}`, i, i, strings.Repeat("long\n- ", 500)))
+		}
+		r.Body = json.RawMessage(`{"skills":[` + strings.Join(all, ",") + `]}`)
+	}
+	b := newBench(t, nil, says("1"))
+	b.attach("docs", s)
+	send(t, b.host.NewSession(), "1")
+	got := tool(b.model.asked[0], loadSkillName)
+	if len(got) > maxSkillsShown+1000 || !strings.Contains(got, "more") || strings.Count(got, "\n- ") != strings.Count(got, "of server")+1 {
+		t.Errorf("%d bytes: %.2000s", len(got), got)
+	}
+	if n := b.all(EventNotice); len(n) != 1 || !strings.Contains(n[0].Text, "more than 1000") {
+		t.Errorf("the user was told %+v", n)
 	}
 }

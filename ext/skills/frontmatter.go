@@ -21,9 +21,10 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
-// Bounds of a frontmatter. Frontmatter is read from servers that may be hostile.
+// Bounds of a frontmatter. Frontmatter is read from servers that may be hostile,
+// and the time that the parser takes may grow with the square of the length.
 const (
-	maxFrontmatter = 64 << 10 // bytes
+	maxFrontmatter = 16 << 10 // bytes
 	maxValues      = 10_000   // values, with those of aliases
 	maxNesting     = 100
 	maxBrackets    = 1000 // nested brackets, also in texts

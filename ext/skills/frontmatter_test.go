@@ -49,7 +49,7 @@ func TestFrontmatterRefuses(t *testing.T) {
 		bomb += string(c) + ": &" + string(c) + " [" + strings.Repeat("*"+string(c-1)+",", 9) + "*" + string(c-1) + "]\n"
 	}
 	block := ""
-	for i := range 300 {
+	for i := range 120 {
 		block += strings.Repeat(" ", i) + "a:\n"
 	}
 	for name, yaml := range map[string]string{
@@ -70,12 +70,11 @@ func TestFrontmatterRefuses(t *testing.T) {
 		"text":             "just text",
 		"empty":            "",
 		"bomb":             bomb,
-		"deep flow":        "a: " + strings.Repeat("[", 20000),
+		"deep flow":        "a: " + strings.Repeat("[", 14000),
 		"deep and closed":  "a: " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000),
 		"deep mappings":    "a: " + strings.Repeat("{a: ", 5000),
 		"deep blocks":      block,
-		"long":             "a: " + strings.Repeat("x", 100<<10),
-		"many":             "a: [" + strings.Repeat("1,", 20000) + "]",
+		"long":             "a: " + strings.Repeat("x", 16<<10),
 		"anchor as a key":  "&a a: 1\n*a : 2",
 		"control":          "a: \"\\x\"",
 	} {
