@@ -94,6 +94,9 @@ func unallowed(e *toolEntry, v permit.Verdict) string {
 	if e.eachTime != "" {
 		return e.eachTime + ", and there is no person to ask"
 	}
+	if len(v.Changes) > 0 && e.skill {
+		return fmt.Sprintf("%s has changed since it was approved (%s). Use --allow %s, or load it in tenon chat and approve it there", name, whatChanged(v.Changes), name)
+	}
 	if len(v.Changes) > 0 {
 		return fmt.Sprintf("%s has changed since it was approved (%s). Use --allow %s, or approve it: tenon tools approve %s %s", name, whatChanged(v.Changes), name, e.server.name, e.tool.Name)
 	}

@@ -126,3 +126,20 @@ func TestSkillsVerifyFindsWhatIsWrong(t *testing.T) {
 		t.Errorf("exit code %d, %v, %d skills\n%s", code, err, len(report.Skills), out)
 	}
 }
+
+// A model loads a skill that the command line allows, and not without.
+func TestRunLoadsASkill(t *testing.T) {
+	notes := "builtin:notes?vault=" + t.TempDir()
+	model := said(t, `{"expect":{"has":"review","tools":["load_skill","read_skill_file"]}}`,
+		`{"call":{"name":"load_skill","arguments":{"server":"notes","uri":"skill://weekly-review/SKILL.md"}}}`, `{"expect":{"role":"tool","has":"<skill from="}}`,
+		`{"call":{"name":"read_skill_file","arguments":{"server":"notes","uri":"skill://weekly-review/SKILL.md","file":"references/template.md"}}}`, `{"expect":{"role":"tool","has":"# Template"}}`,
+		`{"text":"done"}`)
+	if code, out, errs := output(t, binary(t, "run", "-p", "review", "-s", notes, model, "--allow", "notes/skill://weekly-review/SKILL.md")); code != exitOK || !strings.Contains(out, "done") {
+		t.Errorf("allowed: exit code %d\n%s%s", code, out, errs)
+	}
+	model = said(t, `{"expect":{"has":"review"}}`, `{"call":{"name":"load_skill","arguments":{"server":"notes","uri":"skill://weekly-review/SKILL.md"}}}`,
+		`{"expect":{"role":"tool","has":"no rule allows notes/skill://weekly-review/SKILL.md"}}`, `{"text":"done"}`)
+	if code, out, errs := output(t, binary(t, "run", "-p", "review", "-s", notes, model)); code != exitTool {
+		t.Errorf("not allowed: exit code %d\n%s%s", code, out, errs)
+	}
+}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"net/url"
 	"strings"
 	"sync/atomic"
 
@@ -135,8 +134,8 @@ func (l *Loaded) Skill() *Skill {
 func (l *Loaded) Text() string { return l.text }
 
 // Resolve returns the URI of a file of the skill, from a path relative to the
-// folder of SKILL.md, as SKILL.md refers to files, or from its URI. It does not
-// check that the file exists.
+// folder of SKILL.md, as SKILL.md refers to files, or from its URI. A section
+// after # is ignored. Resolve does not check that the file exists.
 func (l *Loaded) Resolve(ref string) (string, error) {
 	if strings.Contains(ref, "://") {
 		return ref, nil
@@ -144,11 +143,10 @@ func (l *Loaded) Resolve(ref string) (string, error) {
 	ref = strings.TrimPrefix(ref, "./")
 	uri := l.skill.Dir() + "/" + ref
 	if l.skill.Find(uri) == nil { // spelled as a path
-		segments := strings.Split(ref, "/")
-		for i := range segments {
-			segments[i] = url.PathEscape(segments[i])
-		}
-		uri = l.skill.Dir() + "/" + strings.Join(segments, "/")
+		uri = l.skill.Dir() + "/" + escaped(ref)
+	}
+	if file, _, ok := strings.Cut(ref, "#"); ok && l.skill.Find(uri) == nil { // a section of a file
+		return l.Resolve(file)
 	}
 	if err := checkURI(uri); err != nil {
 		return "", failed(ref, Unlisted, "%v", err)

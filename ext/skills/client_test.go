@@ -100,7 +100,7 @@ func TestLoadReadsOnlyWhatIsListed(t *testing.T) {
 	if l.Text() != aText || l.Skill().Name() != "a" {
 		t.Errorf("text %q, skill %v", l.Text(), l.Skill())
 	}
-	for ref, want := range map[string]string{"references/R.md": refURI, "./references/R.md": refURI, refURI: refURI, "references/a b.md": "skill://x/a/references/a%20b.md"} {
+	for ref, want := range map[string]string{"references/R.md": refURI, "./references/R.md": refURI, refURI: refURI, "references/R.md#top": refURI, "references/a b.md": "skill://x/a/references/a%20b.md"} {
 		if got, err := l.Resolve(ref); err != nil || got != want {
 			t.Errorf("resolve %q: %q, %v", ref, got, err)
 		}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/url"
 	"path"
 	"regexp"
 	"slices"
@@ -157,11 +156,7 @@ func (r *reader) load(f *file, room int) error {
 		return fmt.Errorf("%s is not a regular file (a symbolic link?): copy the file into the folder", f.path)
 	}
 	if f.uri == "" {
-		segments := strings.Split(f.path, "/")
-		for i := range segments {
-			segments[i] = url.PathEscape(segments[i])
-		}
-		uri := "skill://" + strings.Join(segments, "/")
+		uri := "skill://" + escaped(f.path)
 		if err := checkURI(uri); err != nil {
 			return fmt.Errorf("rename the file %q: %w", f.path, err)
 		}

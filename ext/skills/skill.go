@@ -301,6 +301,15 @@ func checkSegment(segment string) error {
 	return nil
 }
 
+// escaped returns a path as it is written in a URI.
+func escaped(path string) string {
+	segments := strings.Split(path, "/")
+	for i := range segments {
+		segments[i] = url.PathEscape(segments[i])
+	}
+	return strings.Join(segments, "/")
+}
+
 // digest returns the digest of the contents of a file.
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)
