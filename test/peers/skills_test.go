@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
@@ -166,4 +167,23 @@ func TestSkillsForTypeScript(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The Inspector, which has a reader of its own for frontmatter, verifies every
+// skill of Tenon's server.
+func TestInspectorVerifiesSkills(t *testing.T) {
+	parallel(t)
+	cli := inspector(t)
+	server := start(t, goPeer(t, "tenonserver", "-http", "127.0.0.1:0", "-skills", skillFolder(t))...)
+	for _, era := range []string{"modern", "legacy"} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, cli[0], append(cli[1:len(cli):len(cli)], server.url, "--transport", "http", "--protocol-era", era, "--method", "skills/list", "--verify")...)
+		cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+		out, err := cmd.CombinedOutput()
+		if err != nil || strings.Count(string(out), `"outcome":"verified"`) != len(skillURIs) {
+			t.Errorf("%s: %v\n%s", era, err, out)
+		}
+	}
+	server.interrupt(t)
 }
