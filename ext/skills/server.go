@@ -1,6 +1,7 @@
 package skills
 
 import (
+	"cmp"
 	"context"
 	"io/fs"
 	"maps"
@@ -8,7 +9,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
@@ -20,9 +20,8 @@ type Options struct {
 	// Unlisted reports whether to leave a skill out of the list, by the path of
 	// its folder. Clients that know its URI can still use it. Nil lists all.
 	Unlisted func(path string) bool
-	// Cache says for how long clients may cache entries and files. The zero
-	// value means five minutes, for all callers alike. A negative TTL means not
-	// at all.
+	// Cache says for how long clients may cache entries and files. The default
+	// is not at all, because a client would miss a new version of the server.
 	Cache mcp.Cache
 	// PageSize is the maximum number of items on one page of a list. 0 means
 	// 100.
@@ -67,13 +66,7 @@ func Add(s *server.Server, root fs.FS, o *Options) error {
 }
 
 func (o *Options) setDefaults() {
-	if o.Cache == (mcp.Cache{}) {
-		o.Cache = mcp.Cache{TTL: 5 * time.Minute, Scope: mcp.ScopePublic}
-	}
-	o.Cache.TTL = max(0, o.Cache.TTL)
-	if o.Cache.Scope == "" {
-		o.Cache.Scope = mcp.ScopePrivate
-	}
+	o.Cache.Scope = cmp.Or(o.Cache.Scope, mcp.ScopePrivate) // results must have the hint, also that of not caching
 	if o.PageSize <= 0 {
 		o.PageSize = 100
 	}

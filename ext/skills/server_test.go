@@ -226,7 +226,7 @@ func TestServerReadsDirectories(t *testing.T) {
 // do not get it.
 func TestServerAsksAllow(t *testing.T) {
 	secret := "skill://pdf/references/FORMS.md"
-	s := newServer(t, example, nil, &server.Options{Allow: func(c *mcp.Caller, f server.Feature) bool {
+	s := newServer(t, example, &skills.Options{Cache: mcp.Cache{TTL: time.Minute, Scope: mcp.ScopePublic}}, &server.Options{Allow: func(c *mcp.Caller, f server.Feature) bool {
 		return f.Name != secret || c.Principal != nil
 	}})
 	c := client.New(s, nil)
@@ -242,7 +242,7 @@ func TestServerAsksAllow(t *testing.T) {
 		}
 	}
 	res, err := s.Serve(t.Context(), &mcp.Call{Method: skills.MethodList})
-	if err != nil || res.Cache.Scope != mcp.ScopePrivate || res.Cache.TTL != 5*time.Minute {
+	if err != nil || res.Cache.Scope != mcp.ScopePrivate || res.Cache.TTL != time.Minute {
 		t.Errorf("cache hint: %+v, %v", res.Cache, err)
 	}
 	somebody := c.As(&mcp.Principal{Issuer: "x", ID: "y"})

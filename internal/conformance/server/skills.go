@@ -3,8 +3,10 @@ package main
 import (
 	"embed"
 	"io/fs"
+	"time"
 
 	"github.com/tenon-mcp/tenon/ext/skills"
+	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/server"
 )
 
@@ -18,5 +20,5 @@ func addSkills(s *server.Server) error {
 	if err != nil {
 		return err
 	}
-	return skills.Add(s, folder, &skills.Options{PageSize: 1})
+	return skills.Add(s, folder, &skills.Options{PageSize: 1, Cache: mcp.Cache{TTL: time.Minute, Scope: mcp.ScopePublic}})
 }

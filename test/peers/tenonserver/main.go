@@ -43,7 +43,7 @@ func main() {
 		}
 	}
 	if *folder != "" {
-		if err := skills.Add(s, os.DirFS(*folder), &skills.Options{PageSize: 1}); err != nil {
+		if err := skills.Add(s, os.DirFS(*folder), &skills.Options{PageSize: 1, Cache: mcp.Cache{TTL: time.Minute}}); err != nil {
 			log.Fatal(err)
 		}
 	}
