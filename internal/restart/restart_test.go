@@ -87,13 +87,15 @@ func (s *states) String() string {
 // A context bounds the wait, not what is there already.
 func TestSupervisorGetsWhatRunsWithAnEndedContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := New(func(context.Context) (*mayfly, error) { return newMayfly(), nil }, nil)
+		started := make(chan struct{})
+		r := New(func(context.Context) (*mayfly, error) { <-started; return newMayfly(), nil }, nil)
 		defer r.Close()
 		ended, end := context.WithCancel(t.Context())
 		end()
 		if _, err := r.Get(ended); !errors.Is(err, context.Canceled) {
 			t.Errorf("before the first start: %v", err)
 		}
+		close(started)
 		running := get(t, r)
 		for range 100 {
 			if got, err := r.Get(ended); got != running {
