@@ -220,7 +220,7 @@ func (b *Bundle) prepare(o *Option, dir string) error {
 		o.recipe.args = append(o.recipe.args, argument{value: b.fill(a, dir)})
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Env)) {
-		if !variablePattern.MatchString(name) {
+		if !variablePattern().MatchString(name) {
 			return fmt.Errorf("%q is not the name of an environment variable", clip(name))
 		}
 		o.recipe.env = append(o.recipe.env, binding{name, b.fill(c.Env[name], dir)})

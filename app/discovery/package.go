@@ -11,7 +11,7 @@ import (
 // A manager is a program that runs packages of one type.
 type manager struct {
 	programs   []string // values of runtimeHint; the first is the default
-	identifier *regexp.Regexp
+	identifier func() *regexp.Regexp
 	base       []string // the values of registryBaseUrl that mean the default
 	arguments  func(p *Package, runtime, program []argument) ([]argument, string)
 }
@@ -21,7 +21,7 @@ type manager struct {
 var managers = map[string]manager{
 	"npm": {
 		programs: []string{"npx", "bunx"}, base: []string{"https://registry.npmjs.org"},
-		identifier: regexp.MustCompile(`^(@[A-Za-z0-9~_][A-Za-z0-9~_.-]*/)?[A-Za-z0-9~_][A-Za-z0-9~_.-]*$`),
+		identifier: pattern(`^(@[A-Za-z0-9~_][A-Za-z0-9~_.-]*/)?[A-Za-z0-9~_][A-Za-z0-9~_.-]*$`),
 		arguments: func(p *Package, runtime, program []argument) ([]argument, string) {
 			if !slices.ContainsFunc(runtime, func(a argument) bool { return a.is("-y") || a.is("--yes") }) && p.RuntimeHint != "bunx" {
 				runtime = append(runtime, argument{flag: "-y"})
@@ -31,14 +31,14 @@ var managers = map[string]manager{
 	},
 	"pypi": {
 		programs: []string{"uvx"}, base: []string{"https://pypi.org"},
-		identifier: regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`),
+		identifier: pattern(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$`),
 		arguments: func(p *Package, runtime, program []argument) ([]argument, string) {
 			return with(runtime, p.Identifier+"@"+p.Version, program...)
 		},
 	},
 	"nuget": {
 		programs: []string{"dnx"}, base: []string{"https://api.nuget.org", "https://api.nuget.org/v3/index.json"},
-		identifier: regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`),
+		identifier: pattern(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`),
 		arguments: func(p *Package, runtime, program []argument) ([]argument, string) {
 			after := []argument{{flag: "--yes"}}
 			if len(program) > 0 {
@@ -49,7 +49,7 @@ var managers = map[string]manager{
 	},
 	"oci": {
 		programs: []string{"docker", "podman"}, base: []string{"https://docker.io"},
-		identifier: regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*(:[0-9]+)?(/[a-z0-9][a-z0-9._-]*)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[a-f0-9]{64})?$`),
+		identifier: pattern(`^[a-z0-9][a-z0-9._-]*(:[0-9]+)?(/[a-z0-9][a-z0-9._-]*)*(:[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(@sha256:[a-f0-9]{64})?$`),
 		arguments: func(p *Package, runtime, program []argument) ([]argument, string) {
 			if len(runtime) > 0 && runtime[0].is("run") {
 				runtime = runtime[1:]
@@ -70,7 +70,7 @@ func with(before []argument, word string, after ...argument) ([]argument, string
 }
 
 // versionPattern is the syntax of a version that becomes part of a word.
-var versionPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.+_!-]*$`)
+var versionPattern = pattern(`^[A-Za-z0-9][A-Za-z0-9.+_!-]*$`)
 
 // image returns the reference of a container image.
 func (p *Package) image() string {
@@ -132,9 +132,9 @@ func (p *Package) refusal(m manager) string {
 	switch {
 	case base != "" && !slices.Contains(m.base, base):
 		return fmt.Sprintf("it comes from the package registry %s, which Tenon does not use", clip(base))
-	case !m.identifier.MatchString(p.Identifier):
+	case !m.identifier().MatchString(p.Identifier):
 		return fmt.Sprintf("%q is not the name of a package of type %s", clip(p.Identifier), p.RegistryType)
-	case p.Version != "" && !versionPattern.MatchString(p.Version):
+	case p.Version != "" && !versionPattern().MatchString(p.Version):
 		return fmt.Sprintf("%q is not a version of a package of type %s", clip(p.Version), p.RegistryType)
 	case p.Version == "" && (p.RegistryType != "oci" || !p.imagePinned()):
 		return "it has no version, so another program could run tomorrow"

@@ -71,7 +71,7 @@ func (r *Registry) Server(ctx context.Context, name, version string) (*Listing, 
 	if version == "" {
 		version = "latest"
 	}
-	if !versionPattern.MatchString(version) {
+	if !versionPattern().MatchString(version) {
 		return nil, fmt.Errorf("%q is not a version", clip(version))
 	}
 	var got response

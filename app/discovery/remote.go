@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -27,12 +26,12 @@ func remoteOption(number int, r servercard.Remote) *Option {
 }
 
 // headerPattern is the syntax of a header name.
-var headerPattern = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+var headerPattern = pattern("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
 // refusedHeader returns why a file may not set a header, or "".
 func refusedHeader(name string) string {
 	switch canonical := http.CanonicalHeaderKey(name); {
-	case !headerPattern.MatchString(name):
+	case !headerPattern().MatchString(name):
 		return fmt.Sprintf("%q is not the name of a header", clip(name))
 	case slices.Contains([]string{"Host", "Content-Length", "Content-Type", "Transfer-Encoding", "Connection", "Upgrade", "Trailer", "Te", "Accept", "Origin"}, canonical),
 		strings.HasPrefix(canonical, "Mcp-"), strings.HasPrefix(canonical, "Proxy-"):

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/tenon-mcp/tenon/ext/servercard"
@@ -59,7 +60,7 @@ type Argument struct {
 }
 
 // schemaPattern finds the date in the $schema of server.json.
-var schemaPattern = regexp.MustCompile(`^https://static\.modelcontextprotocol\.io/schemas/([0-9-]+|draft)/server\.schema\.json$`)
+var schemaPattern = pattern(`^https://static\.modelcontextprotocol\.io/schemas/([0-9-]+|draft)/server\.schema\.json$`)
 
 // oldestSchema is the first schema with the member names of today.
 const oldestSchema = "2025-09-29"
@@ -82,7 +83,7 @@ func ParseServer(data []byte) (*Server, error) {
 // check returns an error that names all members that break the schema.
 func (s *Server) check() error {
 	if s.Schema != "" {
-		m := schemaPattern.FindStringSubmatch(s.Schema)
+		m := schemaPattern().FindStringSubmatch(s.Schema)
 		switch {
 		case m == nil:
 			return fmt.Errorf("$schema %q is not that of a server.json", clip(s.Schema))
@@ -135,7 +136,7 @@ func (p *Package) check(place string) error {
 	for i, v := range p.EnvironmentVariables {
 		at := fmt.Sprintf("%s.environmentVariables[%d]", place, i)
 		errs = append(errs, v.Check(at))
-		if v.Name != "" && !variablePattern.MatchString(v.Name) {
+		if v.Name != "" && !variablePattern().MatchString(v.Name) {
 			errs = append(errs, fmt.Errorf("%s.name %q is not the name of an environment variable", at, clip(v.Name)))
 		}
 	}
@@ -143,8 +144,8 @@ func (p *Package) check(place string) error {
 }
 
 var (
-	variablePattern = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	flagPattern     = regexp.MustCompile(`^[A-Za-z0-9_./:@%+-]+$`)
+	variablePattern = pattern(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	flagPattern     = pattern(`^[A-Za-z0-9_./:@%+-]+$`)
 )
 
 func (a *Argument) check(place string) error {
@@ -152,7 +153,7 @@ func (a *Argument) check(place string) error {
 	switch {
 	case a.Type != "positional" && a.Type != "named":
 		errs = append(errs, fmt.Errorf("%s.type must be positional or named, not %q", place, clip(a.Type)))
-	case a.Type == "named" && !flagPattern.MatchString(a.Name):
+	case a.Type == "named" && !flagPattern().MatchString(a.Name):
 		errs = append(errs, fmt.Errorf("%s.name must be a flag such as --port, not %q", place, clip(a.Name)))
 	case a.Type == "positional" && a.Value == nil && a.ValueHint == "":
 		errs = append(errs, fmt.Errorf("%s must have value or valueHint", place))
@@ -166,9 +167,9 @@ func (a *Argument) check(place string) error {
 	return errors.Join(errs...)
 }
 
-var sha256Pattern = regexp.MustCompile(`^[a-f0-9]{64}$`)
+var sha256Pattern = pattern(`^[a-f0-9]{64}$`)
 
-func isSHA256(text string) bool { return sha256Pattern.MatchString(text) }
+func isSHA256(text string) bool { return sha256Pattern().MatchString(text) }
 
 // shortened returns an error with a shorter text: one about a deeply nested value
 // has a long path.
@@ -191,4 +192,10 @@ func (s *Server) Describe(source string) *Description {
 		d.Options = append(d.Options, remoteOption(i+1, r))
 	}
 	return d
+}
+
+// pattern returns a function that compiles a regular expression when it is first
+// called, so that programs which never use it start faster.
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }

@@ -85,7 +85,7 @@ func (p *program) setFlagCompletion(c *cobra.Command) {
 		functions["output"] = fixed("text", "json", "stream-json")
 	}
 	for _, name := range []string{"header", "env", "timeout", "answer", "prompt", "system", "wait", "count", "http", "addr", "host", "origin", "auth-issuer", "auth-audience", "auth-scope", "auth-token",
-		"registry", "input", "package", "remote", "sha256", "limit", "public-url"} {
+		"registry", "input", "package", "remote", "sha256", "limit", "public-url", "card"} {
 		functions[name] = fixed()
 	}
 	for name, f := range functions {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/tenon-mcp/tenon/app/config"
 	"github.com/tenon-mcp/tenon/app/discovery"
@@ -56,7 +57,7 @@ func (p *program) collect(ctx context.Context, server string, o *discovery.Optio
 }
 
 // reference matches a value of --input that refers to an environment variable.
-var reference = regexp.MustCompile(`^\$\{[A-Za-z_][A-Za-z0-9_]*\}$`)
+var reference = pattern(`^\$\{[A-Za-z_][A-Za-z0-9_]*\}$`)
 
 // parseInputs returns the values of --input by the names of inputs.
 func parseInputs(o *discovery.Option, words []string) (map[string][]string, error) {
@@ -89,7 +90,7 @@ func parseInputs(o *discovery.Option, words []string) (map[string][]string, erro
 func checkTexts(in discovery.Input, texts []string) ([]string, error) {
 	var list []string
 	for _, text := range texts {
-		if !reference.MatchString(text) {
+		if !reference().MatchString(text) {
 			var err error
 			if text, err = in.Check(text); err != nil {
 				return nil, usagef("the input %s: %w", in.Name, err)
@@ -191,7 +192,7 @@ type secretStore struct {
 // value returns the value of an input as it is written to the configuration.
 func (s *secretStore) value(in discovery.Input, text string) discovery.Value {
 	switch {
-	case reference.MatchString(text):
+	case reference().MatchString(text):
 		return discovery.Value{Ref: text}
 	case in.Secret:
 		s.p.secrets.Add(s.server, text)
@@ -201,11 +202,11 @@ func (s *secretStore) value(in discovery.Input, text string) discovery.Value {
 }
 
 // unfit are the characters that names of secrets do not have.
-var unfit = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
+var unfit = pattern(`[^A-Za-z0-9_.-]+`)
 
 // add takes a secret and returns the variable that stands for it.
 func (s *secretStore) add(in discovery.Input, secret string) string {
-	base := strings.Trim(unfit.ReplaceAllString(s.server+"."+in.Name, "_"), "_.-")
+	base := strings.Trim(unfit().ReplaceAllString(s.server+"."+in.Name, "_"), "_.-")
 	name := base
 	for n := 2; !s.project; n++ {
 		have, err := s.p.keys.server(name)
@@ -251,4 +252,10 @@ func (s *secretStore) discard() {
 			s.p.note("warning: the secret %s stays in the keyring: %v", name, err)
 		}
 	}
+}
+
+// pattern returns a function that compiles a regular expression when it is first
+// called, so that programs which never use it start faster.
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }

@@ -14,7 +14,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tenon-mcp/tenon/ext/servercard"
@@ -239,17 +241,9 @@ func TestAddAsksAtATerminal(t *testing.T) {
 	}
 }
 
-// bundle returns a bundle with this program as its server.
-func bundle(t *testing.T) (data []byte, digest string) {
+// bundle returns a bundle with a program as its server.
+func bundle(t *testing.T, program []byte) (data []byte, digest string) {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
 	for name, body := range map[string][]byte{
@@ -276,7 +270,7 @@ func bundle(t *testing.T) (data []byte, digest string) {
 // removed.
 func TestAddBundle(t *testing.T) {
 	d := newDesk(t)
-	data, digest := bundle(t)
+	data, digest := bundle(t, []byte(d.read(filepath.Join(d.home, "bin", "npx"))))
 	file := d.file("adder.mcpb", string(data))
 	contains(t, d.tenon(exitUsage, "config", "add", "adder", file, "--input", "key="+inputSecret, "--yes", "--sha256", strings.Repeat("0", 64)), "SHA-256 digest is "+digest)
 	contains(t, d.tenon(exitUsage, "config", "add", "adder", file, "--input", "key="+inputSecret, "--yes", "--to-project"), "cannot be added to a project")
@@ -302,6 +296,20 @@ func TestAddBundle(t *testing.T) {
 	if _, err := os.Stat(folder); !os.IsNotExist(err) {
 		t.Errorf("the bundle is still there: %v", err)
 	}
+}
+
+// A bundle with a compiled program, this one, runs too.
+func TestAddBundleWithABinary(t *testing.T) {
+	d := newDesk(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, _ := bundle(t, []byte(d.read(self)))
+	d.tenon(0, "config", "add", "adder", d.file("adder.mcpb", string(data)), "--input", "key=${KEY}", "--yes")
+	cmd := d.command("call", "adder", "add", "a=20", "b=22")
+	set(cmd, "KEY", inputSecret)
+	contains(t, d.run(0, cmd), "42")
 }
 
 // A hostile bundle writes nothing anywhere.
@@ -370,8 +378,10 @@ func registryFake(t *testing.T, servers map[string]string) *httptest.Server {
 // A server of a registry is found and added, as is a bundle that it refers to.
 func TestAddFromARegistry(t *testing.T) {
 	d := newDesk(t)
-	data, digest := bundle(t)
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(data) }))
+	data, digest := bundle(t, []byte(d.read(filepath.Join(d.home, "bin", "npx"))))
+	var served atomic.Pointer[[]byte]
+	served.Store(&data)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Write(*served.Load()) }))
 	defer web.Close()
 	bundled := `{"name":"io.example/adder","description":"\u001b]0;title\u0007Adds \u202e","version":"1.0.0","packages":[{"registryType":"mcpb","identifier":"` + web.URL + `/adder.mcpb","fileSha256":"` + digest + `","transport":{"type":"stdio"}}]}`
 	registry := registryFake(t, map[string]string{"io.example/weather": weatherJSON, "io.example/adder": bundled}).URL
@@ -400,7 +410,8 @@ func TestAddFromARegistry(t *testing.T) {
 	cmd = d.command("call", "adder", "add", "a=20", "b=22")
 	set(cmd, "KEY", inputSecret)
 	contains(t, d.run(0, cmd), "42")
-	data = append(data, "changed"...)
+	changed := append(slices.Clone(data), "changed"...)
+	served.Store(&changed)
 	contains(t, d.tenon(exitUsage, "config", "add", "changed", "io.example/adder", "--registry", registry, "--yes", "--input", "key=x"), "must be "+digest)
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/tenon-mcp/tenon/mcp"
@@ -109,19 +110,19 @@ func (c *Card) Check() error {
 }
 
 // namePattern is the pattern of names in the schemas of cards and server.json.
-var namePattern = regexp.MustCompile(`^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$`)
+var namePattern = pattern(`^[a-zA-Z0-9.-]+/[a-zA-Z0-9._-]+$`)
 
 // CheckName returns an error if the name of a server does not have the form
 // namespace/name.
 func CheckName(name string) error {
-	if len(name) < 3 || len(name) > 200 || !namePattern.MatchString(name) {
+	if len(name) < 3 || len(name) > 200 || !namePattern().MatchString(name) {
 		return fmt.Errorf("name must have the form namespace/name, such as com.example/weather, not %q", clip(name))
 	}
 	return nil
 }
 
 // rangePattern finds version ranges such as ^1.2, >=1, 1.x and 1.*.
-var rangePattern = regexp.MustCompile(`[\^~<>=*|\s]|(^|\.)[xX](\.|$)`)
+var rangePattern = pattern(`[\^~<>=*|\s]|(^|\.)[xX](\.|$)`)
 
 // CheckVersion returns an error if a version is empty, too long, a range, or
 // "latest". The error starts with place.
@@ -129,7 +130,7 @@ func CheckVersion(place, version string) error {
 	switch {
 	case version == "" || len(version) > 255:
 		return fmt.Errorf("%s must have 1 to 255 characters", place)
-	case version == "latest" || rangePattern.MatchString(version):
+	case version == "latest" || rangePattern().MatchString(version):
 		return fmt.Errorf("%s must be one version, not %q", place, clip(version))
 	}
 	return nil
@@ -137,7 +138,7 @@ func CheckVersion(place, version string) error {
 
 // urlPattern is the pattern of URLs in the schema of cards. A URL may start with
 // a variable.
-var urlPattern = regexp.MustCompile(`^(https?://\S+|\{[a-zA-Z_][a-zA-Z0-9_]*\}\S*)$`)
+var urlPattern = pattern(`^(https?://\S+|\{[a-zA-Z_][a-zA-Z0-9_]*\}\S*)$`)
 
 // Check returns an error that names all members that break the schema. The
 // errors start with place.
@@ -146,7 +147,7 @@ func (r *Remote) Check(place string) error {
 	if r.Type != StreamableHTTP && r.Type != SSE {
 		errs = append(errs, fmt.Errorf("%s.type must be %s or %s, not %q", place, StreamableHTTP, SSE, clip(r.Type)))
 	}
-	if !urlPattern.MatchString(r.URL) {
+	if !urlPattern().MatchString(r.URL) {
 		errs = append(errs, fmt.Errorf("%s.url must start with http://, https:// or a variable, and have no spaces", place))
 	}
 	for i, h := range r.Headers {
@@ -188,11 +189,11 @@ func checkLength(place, text string, least, most int) error {
 }
 
 // plainName matches names of members that need no quotes in errors.
-var plainName = regexp.MustCompile(`^[\w.-]+$`)
+var plainName = pattern(`^[\w.-]+$`)
 
 // member returns the name of a member for errors.
 func member(name string) string {
-	if name = clip(name); plainName.MatchString(name) {
+	if name = clip(name); plainName().MatchString(name) {
 		return name
 	}
 	return strconv.Quote(name)
@@ -205,4 +206,10 @@ func (c *Card) publisher() (domain, name string) {
 	labels := strings.Split(namespace, ".")
 	slices.Reverse(labels)
 	return strings.Join(labels, "."), name
+}
+
+// pattern returns a function that compiles a regular expression when it is first
+// called, so that programs which never use it start faster.
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }
