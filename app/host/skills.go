@@ -154,19 +154,29 @@ func (h *Host) skillLine(server string, one *skills.Skill) string {
 // A skillKey identifies a skill.
 type skillKey struct{ server, uri string }
 
-// A heldSkill is a skill that a session acts on. It is held as long as the
-// session is open here, which is not shorter than SKILL.md is in the context.
+// A heldSkill is a skill that a session acts on. It is held, and saved, as long
+// as there is the session, which is not shorter than SKILL.md is in the context.
 type heldSkill struct {
 	server *attached
 	loaded *skills.Loaded
 }
 
+// held returns a skill that the session acts on, also since an earlier process.
 func (s *Session) held(k skillKey) (heldSkill, bool) {
+	at := s.host.server(k.server)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	h, ok := s.skills[k]
-	return h, ok
+	if h, ok := s.skills[k]; ok {
+		return h, at == h.server
+	}
+	i := slices.IndexFunc(s.saved.Skills, func(one SavedSkill) bool { return one.key() == k })
+	if i < 0 || at == nil {
+		return heldSkill{}, false
+	}
+	return heldSkill{at, skills.Resume(at.client, s.saved.Skills[i].Entry)}, true
 }
+
+func (s SavedSkill) key() skillKey { return skillKey{s.Server, s.Entry.URI} }
 
 func (s *Session) hold(k skillKey, h heldSkill) {
 	s.mu.Lock()
@@ -175,6 +185,12 @@ func (s *Session) hold(k skillKey, h heldSkill) {
 		s.skills = map[skillKey]heldSkill{}
 	}
 	s.skills[k] = h
+	others := slices.Clone(s.saved.Skills) // the old slice may be being saved
+	others = slices.DeleteFunc(others, func(one SavedSkill) bool { return one.key() == k })
+	if entry := h.loaded.Skill(); !entry.Dynamic {
+		others = append(others, SavedSkill{k.server, entry})
+	}
+	s.saved.Skills = others
 }
 
 // otherSkills returns the skills of other servers that the session acts on,
@@ -183,6 +199,11 @@ func (s *Session) otherSkills(server string) []skillKey {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := slices.Collect(maps.Keys(s.skills))
+	for _, one := range s.saved.Skills {
+		if k := one.key(); !slices.Contains(all, k) {
+			all = append(all, k)
+		}
+	}
 	all = slices.DeleteFunc(all, func(k skillKey) bool { return k.server == server })
 	slices.SortFunc(all, func(a, b skillKey) int {
 		return cmp.Or(strings.Compare(a.server, b.server), strings.Compare(a.uri, b.uri))
@@ -312,7 +333,7 @@ func (s *Session) readSkill(ctx context.Context, info llm.Info, call *ToolCall, 
 		return s.ownResult(call, "", errors.New("read_skill_file needs the server and the uri of a loaded skill, and a file"))
 	}
 	h, ok := s.held(skillKey{q.Server, q.URI})
-	if !ok || s.host.server(q.Server) != h.server {
+	if !ok {
 		return s.ownResult(call, "", fmt.Errorf("the skill %s of %q is not loaded: load it with load_skill first", q.URI, q.Server))
 	}
 	uri, err := h.loaded.Resolve(q.File)

@@ -434,3 +434,30 @@ func TestManySkills(t *testing.T) {
 		t.Errorf("the user was told %+v", n)
 	}
 }
+
+// A session that is resumed acts on the skills that it has loaded, as they were
+// then.
+func TestResumedSessionHoldsItsSkills(t *testing.T) {
+	s := newShelf(t, "pdf/references/F.md", "one", "pdf/references/G.md", "two")
+	b := newBench(t, nil, calls(loadSkillName, loadPDF), says("1"))
+	b.attach("docs", s)
+	session := b.host.NewSession()
+	send(t, session, "1")
+	b.host.Close()
+
+	s.change(t, "pdf/references/F.md", "one", "pdf/references/G.md", "changed", "pdf/new.md", "new")
+	later := newBench(t, func(o *Options) { o.Store = b.store }, calls(readSkillName, readPDF),
+		calls(readSkillName, strings.Replace(readPDF, "F.md", "G.md", 1)), calls(readSkillName, strings.Replace(readPDF, "references/F.md", "new.md", 1)), says("2"))
+	later.attach("docs", s)
+	resumed, err := later.host.Session(session.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	send(t, resumed, "2")
+	for i, want := range []string{"one", "The skill has changed", "does not list this file"} {
+		r := later.model.asked[i+1]
+		if got := r.Messages[len(r.Messages)-1].Text(); !strings.Contains(got, want) {
+			t.Errorf("result %d: %q, want %q", i, got, want)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/app/llm"
+	"github.com/tenon-mcp/tenon/ext/skills"
 )
 
 // A Store saves sessions. Several processes may use the same one: only the owner
@@ -48,12 +49,21 @@ type Saved struct {
 	Folder  string    `json:"folder,omitzero"`  // the user's working folder
 	OneShot bool      `json:"oneShot,omitzero"` // a single turn without a user
 
+	// Skills are the skills that the model has loaded, as they were then.
+	Skills []SavedSkill `json:"skills,omitzero"`
+
 	// Started are the calls that were made and have no result yet: ids and
 	// descriptions.
 	Started map[string]string `json:"started,omitzero"`
 
 	Rows    []Row                      `json:"-"` // the conversation, in order
 	Handles map[string]json.RawMessage `json:"-"` // texts of which the model got a part
+}
+
+// A SavedSkill is a loaded skill. One that its server generates is not saved.
+type SavedSkill struct {
+	Server string        `json:"server"`
+	Entry  *skills.Skill `json:"entry"`
 }
 
 // A Row is one message of a conversation, or one result of a message that has

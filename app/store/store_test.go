@@ -14,6 +14,7 @@ import (
 
 	"github.com/tenon-mcp/tenon/app/host"
 	"github.com/tenon-mcp/tenon/app/llm"
+	"github.com/tenon-mcp/tenon/ext/skills"
 	"github.com/tenon-mcp/tenon/internal/leaktest"
 )
 
@@ -46,6 +47,10 @@ func session(id string, at time.Time) *host.Update {
 		Usage:   llm.Usage{Input: 10, Output: 5, Cost: 0.25},
 		Handles: map[string]json.RawMessage{"r1": json.RawMessage(`{"text":"long"}`)},
 		Sources: []string{"calc"},
+		Skills: []host.SavedSkill{{Server: "docs", Entry: &skills.Skill{
+			URI: "skill://a/SKILL.md", Frontmatter: json.RawMessage(`{"name":"a","description":"About a"}`),
+			Resources: []skills.Resource{{URI: "skill://a/SKILL.md", Digest: "sha256:" + strings.Repeat("0", 64), Size: 7}},
+		}}},
 		Started: map[string]string{"c": "calc/add"},
 	}}
 }

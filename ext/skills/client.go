@@ -124,6 +124,10 @@ func Load(ctx context.Context, c *client.Client, s *Skill) (*Loaded, error) {
 	return l, nil
 }
 
+// Resume returns a skill that was loaded before, such as in an earlier process,
+// from the same entry. It reads nothing, and Text returns an empty string.
+func Resume(c *client.Client, s *Skill) *Loaded { return &Loaded{client: c, skill: *s} }
+
 // Skill returns the entry that the skill was loaded from.
 func (l *Loaded) Skill() *Skill {
 	s := l.skill

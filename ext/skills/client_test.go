@@ -111,7 +111,7 @@ func TestLoadReadsOnlyWhatIsListed(t *testing.T) {
 		}
 	}
 	f.reads = nil
-	if got, err := l.Read(t.Context(), refURI); err != nil || got.Text != refText {
+	if got, err := skills.Resume(client.New(f, nil), l.Skill()).Read(t.Context(), refURI); err != nil || got.Text != refText {
 		t.Errorf("%v, %v", got, err)
 	}
 	f.files["skill://x/a/new.md"] = "new"
