@@ -1,11 +1,15 @@
 package term
 
 import (
+	"context"
 	"strings"
 	"testing"
 
 	"github.com/tenon-mcp/tenon/app/host"
 	"github.com/tenon-mcp/tenon/app/show"
+	"github.com/tenon-mcp/tenon/ext/tasks"
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/server"
 )
 
 func TestTaskList(t *testing.T) {
@@ -39,4 +43,43 @@ func TestTaskList(t *testing.T) {
 	if _, err := chooseTask(nil, "cancel", ""); err == nil {
 		t.Error("there is none")
 	}
+}
+
+// A task is put into the background while its turn runs; its result reaches the
+// conversation, and another one is cancelled.
+func TestTasksOnTheScreen(t *testing.T) {
+	s := server.New(mcp.Implementation{Name: "kettle", Version: "1"}, nil)
+	m, err := tasks.NewManager(s, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready := make(chan struct{})
+	server.AddTool(s, "brew", "Brew tea", func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
+		server.Progress(c, 1, 0, "heating the water")
+		select {
+		case <-ready:
+			return "the tea is ready", nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}, m.Tool(tasks.Required, &server.ToolOptions{Annotations: server.ReadOnly()}))
+	d := drive(t, nil, map[string]*server.Server{"kettle": s}, nil)
+	enter := func(line string) { d.types(line); d.press("enter") }
+	enter("/call kettle/brew")
+	d.answer("Allow for this session")
+	d.shows("task working: heating the water")
+	enter("/tasks background")
+	d.shows("task working, in the background: heating the water")
+	d.until("the call has returned", func() bool { return !d.s.t.busy() })
+	enter("/call kettle/brew")
+	d.until("two tasks", func() bool { return len(d.w.Host.Tasks()) == 2 })
+	enter("/tasks cancel " + d.w.Host.Tasks()[1].ID[:10])
+	d.shows("◌ kettle/brew")
+	close(ready)
+	d.shows("has ended. The conversation has")
+	d.shows("✓ kettle/brew")
+	enter("/tasks")
+	d.shows("completed")
+	enter("/tasks wait nosuch")
+	d.shows(`no running task "nosuch"`)
 }
