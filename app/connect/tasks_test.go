@@ -1,9 +1,11 @@
 package connect
 
 import (
+	"context"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tenon-mcp/tenon/client"
 	"github.com/tenon-mcp/tenon/ext/tasks"
@@ -38,7 +40,9 @@ func TestCrashDuringATask(t *testing.T) {
 			if once {
 				want = "connect to"
 			}
-			if _, err := h.Wait(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // less than an outage may last
+			defer cancel()
+			if _, err := h.Wait(ctx); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("%v", err)
 			}
 		})

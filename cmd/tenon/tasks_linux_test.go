@@ -153,9 +153,13 @@ func TestKilledHostGoesOnWithTheTask(t *testing.T) {
 	first.Wait()
 	close(finish)
 
-	second := binary(t, "chat", "--plain", "--model", "none", "--resume", "last")
-	second.Dir = first.Dir
-	set(second, "TENON_CONFIG_DIR", filepath.Join(first.Dir, "config"))
+	again := func(args ...string) *exec.Cmd {
+		cmd := binary(t, append([]string{"chat", "--plain", "--model", "none"}, args...)...)
+		cmd.Dir = first.Dir
+		set(cmd, "TENON_CONFIG_DIR", filepath.Join(first.Dir, "config"))
+		return cmd
+	}
+	second := again() // in another session
 	in, err := second.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -170,10 +174,14 @@ func TestKilledHostGoesOnWithTheTask(t *testing.T) {
 		fmt.Fprintln(in, "/tasks") // the plain chat shows events after each line
 		return strings.Contains(out.String(), "has ended. The conversation has its result.")
 	})
-	file := filepath.Join(first.Dir, "talk.md")
-	fmt.Fprintln(in, "/save "+file)
 	in.Close()
 	second.Wait()
+	file := filepath.Join(first.Dir, "talk.md")
+	third := again("--resume", "last")
+	third.Stdin = strings.NewReader("/save " + file + "\n")
+	if code, out, errs := output(t, third); code != exitOK {
+		t.Fatalf("%s\n%s", out, errs)
+	}
 	if raw, err := os.ReadFile(file); err != nil || !strings.Contains(string(raw), "all is well") || !strings.Contains(string(raw), "goes on in the background") {
 		t.Errorf("%v\n%s\n%s", err, raw, out.String())
 	}

@@ -106,6 +106,14 @@ func TestTaskOutlivesWait(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		short, end := context.WithTimeout(t.Context(), 10*time.Second) // it is still working then
+		defer end()
+		if _, err := h.Wait(short); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("%v", err)
+		}
+		if now, err := h.Get(t.Context()); err != nil || now.Status != tasks.Working {
+			t.Fatalf("%+v %v", now, err)
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { <-asked; cancel() }()
 		if _, err := h.Wait(ctx); !errors.Is(err, context.Canceled) {
