@@ -241,6 +241,52 @@ func TestAddAsksAtATerminal(t *testing.T) {
 	}
 }
 
+// An input with several values takes one on each line; an empty line takes the
+// default, or ends the list.
+func TestAddAsksForSeveralValues(t *testing.T) {
+	d := newDesk(t)
+	file := d.file("server.json", `{"name":"io.example/files","version":"1.0.0","description":"Files","packages":[{"registryType":"npm","identifier":"files","version":"1.0.0","transport":{"type":"stdio"},
+		"packageArguments":[{"type":"named","name":"--depth","description":"Depth","format":"number","isRequired":true,"default":"2"},{"type":"positional","valueHint":"folder","format":"filepath","isRequired":true,"isRepeated":true}]}]}`)
+	s := ptytest.New(t)
+	cmd := d.command("config", "add", "files", file)
+	set(cmd, "NO_COLOR", "1")
+	atTerminal(t, cmd, s.TTY)
+	s.Sees("files needs depth: Depth; number; for argument --depth\r\n  (default: 2)\r\n> ")
+	s.Press("\r")
+	s.Sees("files needs folder: filepath; for argument 2")
+	s.Sees("several values")
+	for _, line := range []string{"/a b", "sub", ""} {
+		s.Sees("> ")
+		s.Press(line + "\r")
+	}
+	s.Sees("npx -y files@1.0.0 --depth=2 '/a b' " + d.home + "/sub")
+	s.Sees("(yes/no) ")
+	s.Press("yes\r")
+	cmd.Wait()
+	contains(t, d.read(d.config+"/tenon.json"), `"--depth=2", "/a b", "`+d.home+`/sub"`)
+}
+
+// In a project's file secrets are inputs, and the server needs an approval like
+// every other of a project.
+func TestAddToAProject(t *testing.T) {
+	d := newDesk(t)
+	d.tenon(0, "config", "add", "weather", d.file("server.json", weatherJSON), "--to-project", "--yes", "--input", "units=metric", "--input", "API_KEY="+inputSecret)
+	contains(t, d.read(d.home+"/.mcp.json"), "${input:weather.API_KEY}", `"password": true`)
+	cmd := d.command("call", "weather", "add", "a=20", "b=22")
+	set(cmd, "TENON_INPUT_WEATHER_API_KEY", inputSecret)
+	contains(t, d.run(exitUsage, cmd), "is not approved")
+	if d.read(d.args) != "" {
+		t.Error("it was started without an approval")
+	}
+	cmd = d.command("call", "weather", "add", "a=20", "b=22", "--yes")
+	set(cmd, "TENON_INPUT_WEATHER_API_KEY", inputSecret)
+	contains(t, d.run(0, cmd), "42")
+	noFileHolds(t, d.config, inputSecret)
+	if strings.Contains(d.read(d.home+"/.mcp.json"), inputSecret) {
+		t.Error("the project's file has the secret")
+	}
+}
+
 // bundle returns a bundle with a program as its server.
 func bundle(t *testing.T, program []byte) (data []byte, digest string) {
 	t.Helper()
