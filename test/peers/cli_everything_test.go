@@ -192,6 +192,8 @@ func (c *terminal) rest() {
 	c.run(0, "", []string{"config"}, "everything  ")
 	c.run(0, "", []string{"config", "remove", "everything"}, "err:Removed everything from")
 	c.run(0, "", []string{"call", "add", "a=1", "b=2", "--", c.program, "serve", "calc"}, "3")
+	c.run(0, "", []string{"skills", "list", "--", c.program, "serve", "notes", "vault=" + dir}, "weekly-review")
+	c.run(0, "", []string{"tasks", "list"})
 	c.ran["serve"], c.ran["auth"] = true, true // the latter over HTTP
 	c.run(0, "", []string{"demo"}, "the modern and the legacy era")
 	c.run(0, "", []string{"version"}, "tenon ")

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/ext/tasks"
 	"github.com/tenon-mcp/tenon/mcp"
 
 	"github.com/tenon-mcp/tenon/test/peers/internal/steps"
@@ -40,9 +41,13 @@ func meetEverything(t *testing.T, w way) *guest {
 	t.Helper()
 	g := &guest{}
 	g.reference = w.meet(t, "server-everything", nil, nil, client.Options{
+		Middleware: []mcp.Middleware{tasks.Client},
 		Elicit: func(_ context.Context, e *client.Elicitation) (*mcp.ElicitResult, error) {
 			if g.decline.Load() {
 				return e.Decline()
+			}
+			if strings.Contains(e.Message, "interpretations") {
+				return e.Accept(map[string]any{"interpretation": e.Form.Fields[0].Options[0].Value})
 			}
 			// The number is whole because the published JSON Schemas allow no
 			// other in an answer, although their source does.

@@ -4,6 +4,11 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/mcp"
+
+	"github.com/tenon-mcp/tenon/test/peers/internal/steps"
 )
 
 // TestClientsOfTasks runs other clients of tasks, of both forms, against Tenon.
@@ -74,5 +79,23 @@ func TestClientsOfTasks(t *testing.T) {
 				t.Logf("stderr:\n%s", stderr)
 			}
 		})
+	}
+}
+
+// TestTaskOfEverything calls a tool of the everything server that must be a task
+// of 2025-11-25, and that asks. It is not cancelled, and not called over stdio:
+// the server then fails, or does not end with its input.
+func TestTaskOfEverything(t *testing.T) {
+	parallel(t)
+	var statuses steps.Collection[string]
+	g := meetEverything(t, overHTTP)
+	out, err := g.CallTool(g.ctx(), "simulate-research-query", map[string]any{"topic": "go", "ambiguous": true}, &client.CallOptions{
+		Progress: func(p mcp.ProgressParams) { statuses.Add(p.Message) },
+	})
+	if err != nil || out.IsError || !strings.Contains(out.Content.Text(), "Research") {
+		t.Fatalf("%v, %v; statuses %q", out, err, statuses.Wait(0))
+	}
+	if len(statuses.Wait(1)) == 0 {
+		t.Error("no status message")
 	}
 }
