@@ -16,10 +16,7 @@ import (
 
 // axe judges every view, in both themes, on a desk and on a phone.
 func TestAccessible(t *testing.T) {
-	code, err := os.ReadFile(filepath.Join("node", "node_modules", "axe-core", "axe.min.js"))
-	if err != nil {
-		needtest.Missing(t, "axe-core is not installed: test/page/install.sh brings it")
-	}
+	code := axe(t)
 	h := build(t, plan{
 		servers: append(samples(t), config.Server{Name: "broken", Kind: config.Stdio, Command: "/nonexistent/server"}),
 		pending: []web.Pending{{Name: "wanted", File: ".mcp.json", Command: "npx -y some-server --root .", Pin: "x", Warnings: []string{"it runs a package from the network"}}}, eras: true,
@@ -39,17 +36,33 @@ func TestAccessible(t *testing.T) {
 				p.until(`document.querySelector('main').innerText.length > 40`)
 			}
 			p.until(`document.querySelector('.loading') === null`)
-			p.must(chromedp.Do(p.ctx, chromedp.Evaluate[chromedp.Void](string(code)+";void 0")))
-			const judge = `axe.run(document, {resultTypes: ['violations']}).then((r) => r.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical').map((v) => v.id + ': ' + v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160) + ' ' + (n.any[0]?.message ?? n.failureSummary ?? '')).join(' | ')))`
-			found := eval[[]string](p, judge)
-			for tries := 0; len(found) > 0 && tries < 3; tries++ { // what is being drawn is not what a person gets
-				time.Sleep(time.Second)
-				found = eval[[]string](p, judge)
-			}
-			if len(found) > 0 {
-				t.Errorf("%s at %d pixels, dark %v:\n%s", hash, l.width, l.dark, strings.Join(found, "\n"))
-			}
+			p.accessible(code, hash, l)
 		}
+	}
+}
+
+// axe is the program that judges.
+func axe(t *testing.T) string {
+	t.Helper()
+	code, err := os.ReadFile(filepath.Join("node", "node_modules", "axe-core", "axe.min.js"))
+	if err != nil {
+		needtest.Missing(t, "axe-core is not installed: test/page/install.sh brings it")
+	}
+	return string(code)
+}
+
+// accessible lets axe judge what is shown now.
+func (p *tab) accessible(code, what string, l look) {
+	p.t.Helper()
+	p.must(chromedp.Do(p.ctx, chromedp.Evaluate[chromedp.Void](code+";void 0")))
+	const judge = `axe.run(document, {resultTypes: ['violations']}).then((r) => r.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical').map((v) => v.id + ': ' + v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160) + ' ' + (n.any[0]?.message ?? n.failureSummary ?? '')).join(' | ')))`
+	found := eval[[]string](p, judge)
+	for tries := 0; len(found) > 0 && tries < 3; tries++ { // what is being drawn is not what a person gets
+		time.Sleep(time.Second)
+		found = eval[[]string](p, judge)
+	}
+	if len(found) > 0 {
+		p.t.Errorf("%s at %d pixels, dark %v:\n%s", what, l.width, l.dark, strings.Join(found, "\n"))
 	}
 }
 

@@ -37,10 +37,9 @@ func (p *tab) sends() {
 	p.until(`[...document.querySelectorAll('.talk button')].some((b) => b.innerText === 'Send' && b.checkVisibility())`)
 }
 
-// A task is put into the background, and its result comes into the conversation
-// later; another one is cancelled in the list.
-func TestTasks(t *testing.T) {
-	ready := make(chan struct{})
+// brewing is a chat with a task that runs.
+func brewing(t *testing.T, ready <-chan struct{}) *tab {
+	t.Helper()
 	h := build(t, plan{
 		servers: []config.Server{builtinServer("kettle", "kettle", nil)},
 		builtin: func(string, url.Values) (connect.Builtin, error) { return kettle(t, ready), nil },
@@ -51,6 +50,26 @@ func TestTasks(t *testing.T) {
 	p.clickText("Chat")
 	p.say("brew tea")
 	p.sees("heating the water")
+	return p
+}
+
+// axe judges the list of tasks, in both themes, on a desk and on a phone.
+func TestTasksAreAccessible(t *testing.T) {
+	code := axe(t)
+	p := brewing(t, nil)
+	p.clickText("1 task running")
+	p.until(`document.querySelector('#tasks li button.deny')`)
+	for kind, l := range map[string]look{"light": desk, "dark": night, "small": phone} {
+		p.look(l)
+		p.accessible(code, "the list of tasks, "+kind, l)
+	}
+}
+
+// A task is put into the background, and its result comes into the conversation
+// later; another one is cancelled in the list.
+func TestTasks(t *testing.T) {
+	ready := make(chan struct{})
+	p := brewing(t, ready)
 	p.clickText("Run in background")
 	p.sends()
 	p.say("brew tea")
