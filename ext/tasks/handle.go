@@ -230,24 +230,26 @@ func takeIntent(ctx context.Context) (*intent, context.Context) {
 	in, _ := ctx.Value(intentKey{}).(*intent)
 	watch, _ := ctx.Value(observerKey{}).(func(Task))
 	if in == nil && watch == nil {
-		return new(intent), ctx
+		return new(intent), context.WithValue(ctx, wanted{}, false)
 	}
 	if in == nil {
 		in = new(intent)
 	}
 	in.watch = watch
 	ctx = context.WithValue(context.WithValue(ctx, intentKey{}, nil), observerKey{}, nil)
-	if in.start {
-		ctx = context.WithValue(ctx, wanted{}, true)
-	}
-	return in, ctx
+	return in, context.WithValue(ctx, wanted{}, in.start)
 }
 
-// wanted is the key of a context whose calls are to become tasks where the
-// server leaves that to the client.
+// wanted is the key of a context value that says whether calls are to become
+// tasks where the server leaves that to the client.
 type wanted struct{}
 
-func wantsTask(ctx context.Context) bool { return ctx.Value(wanted{}) != nil }
+// wantsTask reports whether a call is to become a task. A client that has
+// declared the extension itself, and not by way of [Client], wants that.
+func wantsTask(ctx context.Context) bool {
+	wants, said := ctx.Value(wanted{}).(bool)
+	return wants || !said
+}
 
 // A startedError is the error of a call that was to return when it became a task.
 type startedError struct{ task Task }

@@ -79,6 +79,8 @@ func (l *legacyServer) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, erro
 		return l.listen(ctx, c)
 	case c.Method == MethodGet, c.Method == MethodUpdate, c.Method == MethodCancel:
 		return l.onTask(ctx, c)
+	case c.Method == legacyResult, c.Method == legacyList:
+		return mcp.Result{}, mcp.MethodNotFound(c.Method) // the extension has no such method
 	}
 	return l.server.Serve(ctx, c)
 }
@@ -173,6 +175,12 @@ func (l *legacyServer) call(ctx context.Context, c *mcp.Call) (mcp.Result, error
 	var name string
 	if params["name"] != nil {
 		_ = mcp.Unmarshal(params["name"], &name) // the server says what is wrong with it
+	}
+	if params["task"] != nil { // the extension has no such parameter
+		delete(params, "task")
+		copied := *c
+		copied.Params = params.json()
+		c = &copied
 	}
 	declared := supported(&c.Caller)
 	switch l.supportOf(ctx, c, name) {

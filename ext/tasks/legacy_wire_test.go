@@ -3,6 +3,7 @@ package tasks_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -353,4 +354,21 @@ func TestLegacyTasksOfOthers(t *testing.T) {
 		t.Errorf("ada's list in another session: %s", got)
 	}
 	again.until(id, "working")
+}
+
+// TestLegacyServerHidesItsForm uses a server of 2025-11-25 as one with the
+// extension: what only the older form has does not reach it.
+func TestLegacyServerHidesItsForm(t *testing.T) {
+	b := &bridge{t: t, h: overPipe(t, legacyWorld(t), mcp.Rev20251125, only(mcp.Rev20251125))}
+	b.caller = mcp.Caller{Capabilities: &mcp.ClientCapabilities{}}
+	for _, method := range []string{"tasks/result", "tasks/list"} {
+		_, err := b.serve(method, map[string]string{"taskId": "x"})
+		if e, ok := errors.AsType[*mcp.Error](err); !ok || e.Code != mcp.CodeMethodNotFound {
+			t.Errorf("%s: %v", method, err)
+		}
+	}
+	res, err := b.serve(mcp.MethodToolsCall, map[string]any{"name": "plain", "task": map[string]int{"ttl": 1}})
+	if err != nil || res.Type != "" || !strings.Contains(string(res.Body), "at once") {
+		t.Errorf("the task parameter was not ignored: %s, %v", res.Body, err)
+	}
 }
