@@ -247,6 +247,7 @@ func (p *program) commands() []maker {
 		{"run", "up", p.upCommand},
 		{"run", "inspect", p.inspectCommand},
 		{"run", "serve", p.serveCommand},
+		{"run", "gateway", p.gatewayCommand},
 		{"run", "chat", p.chatCommand},
 		{"run", "run", p.runCommand},
 		{"run", "audit", p.auditCommand},

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/tenon-mcp/tenon/app/connect"
 	"github.com/tenon-mcp/tenon/app/store/taskstore"
@@ -52,6 +53,7 @@ type serving struct {
 	tasks    string
 	card     string
 	public   string
+	announce func(url string) // called before the first request is served; may be nil
 }
 
 func (p *program) serveCommand() *cobra.Command {
@@ -104,6 +106,12 @@ Rejected requests and failures are logged to standard error.`,
 	}
 	f := c.Flags()
 	f.StringVar(&v.http, "http", "", "serve over HTTP at this `address`, such as 127.0.0.1:8080")
+	v.httpFlags(f)
+	return c
+}
+
+// httpFlags adds the flags that say who may use a server over HTTP, and how.
+func (v *serving) httpFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&v.hosts, "host", nil, "a host `name` that clients may use, besides the loopback names")
 	f.StringSliceVar(&v.origins, "origin", nil, "a web `origin` whose pages may send requests")
 	f.BoolVar(&v.cors, "cors", false, "let pages of --origin read responses (CORS)")
@@ -118,7 +126,6 @@ Rejected requests and failures are logged to standard error.`,
 	f.StringVar(&v.public, "public-url", "", "the `URL` of the server in the card (default: the address it listens on)")
 	f.StringVar(&v.tasks, "tasks", "", "keep tasks in this `file` (SQLite), made if there is none; default: in memory")
 	f.StringVar(&v.access, "access-log", "", "append a line of JSON for each request to this `file`; - is standard error")
-	return c
 }
 
 // open opens a builtin server, with its tasks in a file if that was asked for.
@@ -202,7 +209,11 @@ func (p *program) serveHTTP(ctx context.Context, name string, s mcp.Handler, v *
 		web.Handler = logAccess(log, web.Handler)
 	}
 	web.TLSConfig = secure
-	fmt.Fprintf(p.out, "Serving %s at %s://%s%s\n", name, v.scheme(), l.Addr(), streamable.Path)
+	at := fmt.Sprintf("%s://%s%s", v.scheme(), l.Addr(), streamable.Path)
+	if v.announce != nil {
+		v.announce(at)
+	}
+	fmt.Fprintf(p.out, "Serving %s at %s\n", name, at)
 	return untilDone(ctx, web, l)
 }
 

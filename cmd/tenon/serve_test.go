@@ -21,12 +21,18 @@ func servingAt(t *testing.T, args ...string) (url string) {
 // servingLogged is servingAt, and returns what is written to standard error.
 func servingLogged(t *testing.T, args ...string) (url string, errs *told) {
 	t.Helper()
+	return servingWith(t, append([]string{"serve"}, args...)...)
+}
+
+// servingWith runs a command that serves over HTTP.
+func servingWith(t *testing.T, args ...string) (url string, errs *told) {
+	t.Helper()
 	t.Setenv("TENON_CONFIG_DIR", t.TempDir())
 	ctx, stop := context.WithCancel(t.Context())
 	out, errs := &told{said: make(chan string, 1)}, &told{said: make(chan string, 1)}
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(ctx, append([]string{"serve"}, args...), strings.NewReader(""), out, errs)
+		ended <- run(ctx, args, strings.NewReader(""), out, errs)
 	}()
 	t.Cleanup(func() {
 		stop()

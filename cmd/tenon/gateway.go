@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tenon-mcp/tenon/app/config"
+	"github.com/tenon-mcp/tenon/app/connect"
+	"github.com/tenon-mcp/tenon/app/gateway"
+	"github.com/tenon-mcp/tenon/client"
+	"github.com/tenon-mcp/tenon/internal/version"
+	"github.com/tenon-mcp/tenon/mcp"
+	"github.com/tenon-mcp/tenon/transport/stdio"
+)
+
+// gatewayFlags holds the flags of tenon gateway.
+type gatewayFlags struct {
+	serving
+	servers []string
+	stdio   bool
+	names   string
+}
+
+func (p *program) gatewayCommand() *cobra.Command {
+	var v gatewayFlags
+	c := &cobra.Command{
+		Use:   "gateway",
+		Short: "Show all your servers as one, to clients of every revision",
+		Long: `Connect to the configured servers and serve them as one server: over HTTP until
+interrupted, or with --stdio on standard input and output until the input ends.
+Clients and servers may be of any protocol revision.
+
+Tools and prompts are named server__name, resources server+uri. With --names plain
+a single server keeps its names.`,
+		Example: "  tenon gateway\n  tenon gateway --addr 127.0.0.1:8080 -s notes -s builtin:calc\n  tenon gateway --stdio",
+		Args:    noArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return p.gateway(cmd.Context(), &v) },
+	}
+	f := c.Flags()
+	f.StringVar(&v.http, "addr", "127.0.0.1:7070", "the `address` to serve at")
+	f.BoolVar(&v.stdio, "stdio", false, "serve on standard input and output instead")
+	f.StringVar(&v.names, "names", "server", "how names look: `server` puts the server's name before them, plain leaves those of a single server as they are")
+	f.StringArrayVarP(&v.servers, "server", "s", nil, "use this `server` (a name, URL or builtin:NAME) instead of the configured ones (repeatable)")
+	v.httpFlags(f)
+	return c
+}
+
+func (p *program) gateway(ctx context.Context, v *gatewayFlags) error {
+	if v.names != "server" && v.names != "plain" {
+		return usagef("--names must be server or plain, not %q", v.names)
+	}
+	c, err := p.config()
+	if err != nil {
+		return err
+	}
+	entries, err := p.entries(ctx, c, &hostFlags{servers: v.servers})
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(entries) == 0:
+		return usagef("no server is configured: add one with \"tenon config add\", or name one with -s")
+	case v.names == "plain" && len(entries) != 1:
+		return usagef("--names plain needs exactly one server, and there are %d: choose one with -s", len(entries))
+	}
+	var fleet connect.Fleet
+	defer fleet.Close()
+	var servers []gateway.Upstream
+	for _, entry := range entries {
+		o, err := p.gatewayOptions(ctx, entry)
+		if err != nil {
+			return err
+		}
+		s, err := fleet.Add(entry, o)
+		if err != nil {
+			return err
+		}
+		servers = append(servers, gateway.Upstream{Name: entry.Name, Handler: s})
+	}
+	if v.names == "plain" {
+		return p.serveGateway(ctx, servers[0].Handler, v)
+	}
+	r := gateway.NewRouter(servers, &gateway.Options{
+		Server: mcp.Implementation{Name: "tenon-gateway", Version: version.String()},
+		Log:    slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	})
+	defer r.Close()
+	return p.serveGateway(ctx, r, v)
+}
+
+func (p *program) serveGateway(ctx context.Context, h mcp.Handler, v *gatewayFlags) error {
+	if v.stdio {
+		return stdio.Serve(context.WithoutCancel(ctx), h, nil)
+	}
+	v.announce = func(url string) {
+		p.note("To use it, add this to the configuration of your client:\n  {\"mcpServers\": {\"tenon\": {\"type\": \"http\", \"url\": %q}}}", url)
+	}
+	return p.serveHTTP(ctx, "gateway", h, &v.serving)
+}
+
+// errNoCaller is the response to an input request of a server that belongs to no
+// call, so that there is no client to ask.
+var errNoCaller = errors.New("a gateway can ask a client only during its calls")
+
+// gatewayOptions returns the options of a connection that serves many clients.
+// The gateway declares all capabilities: which of them a call may use depends on
+// its client.
+func (p *program) gatewayOptions(ctx context.Context, entry config.Server) (*connect.Options, error) {
+	o, err := p.connectOptions(ctx, entry)
+	if err != nil {
+		return nil, err
+	}
+	o.Once, o.NoLogin = false, true
+	o.Client = client.Options{
+		Client:    mcp.Implementation{Name: "tenon-gateway", Version: version.String()},
+		Elicit:    func(context.Context, *client.Elicitation) (*mcp.ElicitResult, error) { return nil, errNoCaller },
+		ElicitURL: func(context.Context, *client.Elicitation) (*mcp.ElicitResult, error) { return nil, errNoCaller },
+		//lint:ignore SA1019 servers of older revisions use it
+		Sampling: &client.Sampling{Tools: true, Create: func(context.Context, *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+			return nil, errNoCaller
+		}},
+		//lint:ignore SA1019 servers of older revisions use it
+		Roots: func(context.Context) ([]mcp.Root, error) { return nil, nil },
+		Warn:  func(warning string) { p.note("warning: %s: %s", entry.Name, warning) },
+	}
+	return o, nil
+}
