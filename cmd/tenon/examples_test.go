@@ -18,6 +18,7 @@ var notRun = map[string]string{
 	"--registry https://": "is a registry on the net",
 	"--model anthropic":   "needs a model on the net",
 	"summarise README.md": "needs a language model: words cannot be matched to a tool",
+	"tenon gateway":       "runs until it is interrupted",
 	"tenon listen":        "runs until it is interrupted",
 	"--http ":             "runs until it is interrupted",
 }
