@@ -413,15 +413,15 @@ func TestSkillApprovalDoesNotCountForATool(t *testing.T) {
 // A server with very many skills costs bounded memory and text.
 func TestManySkills(t *testing.T) {
 	s := newShelf(t)
+	var all []string
+	for i := range maxSkills + 10 {
+		all = append(all, fmt.Sprintf(`{"uri":"skill://s%d/SKILL.md","frontmatter":{"name":"s%d","description":%q},"resources":"dynamic"}`, i, i, strings.Repeat("long\n- ", 50)))
+	}
+	body := json.RawMessage(`{"skills":[` + strings.Join(all, ",") + `]}`)
 	s.tamper = func(c *mcp.Call, r *mcp.Result) {
-		if c.Method != skills.MethodList {
-			return
+		if c.Method == skills.MethodList {
+			r.Body = body
 		}
-		var all []string
-		for i := range maxSkills + 10 {
-			all = append(all, fmt.Sprintf(`{"uri":"skill://s%d/SKILL.md","frontmatter":{"name":"s%d","description":%q},"resources":"dynamic"}`, i, i, strings.Repeat("long\n- ", 500)))
-		}
-		r.Body = json.RawMessage(`{"skills":[` + strings.Join(all, ",") + `]}`)
 	}
 	b := newBench(t, nil, says("1"))
 	b.attach("docs", s)
