@@ -23,7 +23,7 @@ type Options struct {
 	// PollInterval is suggested to clients. 0 means one second.
 	PollInterval time.Duration
 	// MaxTasks is the maximum number of tasks of one principal, finished ones
-	// that have not expired included. 0 means 100. All callers that are not
+	// that have not expired included. 0 means 1000. All callers that are not
 	// authenticated together count as one principal.
 	MaxTasks int
 	// MaxResult is the maximum size of a result or an error in bytes; a task
@@ -219,7 +219,7 @@ func (o *Options) setDefaults() {
 		o.PollInterval = time.Second
 	}
 	if o.MaxTasks <= 0 {
-		o.MaxTasks = 100
+		o.MaxTasks = 1000
 	}
 	if o.MaxResult <= 0 {
 		o.MaxResult = 4 << 20
