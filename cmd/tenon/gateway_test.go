@@ -1,6 +1,8 @@
 package main
 
 import (
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,6 +44,22 @@ func TestGateway(t *testing.T) {
 					t.Errorf("call: %d %s %s", code, out, errs)
 				}
 			})
+		}
+	}
+}
+
+// TestGatewayPublishesACard describes the gateway to clients that look for it.
+func TestGatewayPublishesACard(t *testing.T) {
+	url, _ := servingWith(t, "gateway", "--addr", "127.0.0.1:0", "--card", "com.example/all", "-s", "builtin:calc")
+	for _, at := range []string{url + "/server-card", strings.TrimSuffix(url, "/mcp") + "/.well-known/ai-catalog.json"} {
+		resp, err := http.Get(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(resp.Body)
+		resp.Body.Close()
+		if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(body), url) {
+			t.Errorf("%s: %d %s %v", at, resp.StatusCode, body, err)
 		}
 	}
 }

@@ -51,28 +51,25 @@ func (d countdown) over() mcp.Notification {
 	return mcp.Notification{Method: notification, Params: params}
 }
 
-// countdowns is the state of the server.
+// countdowns is the state of the server: the countdowns by id.
 type countdowns struct {
 	mu  sync.Mutex
-	all []countdown
+	all map[string]countdown
 }
 
 func (s *countdowns) add(seconds int) countdown {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	d := countdown{fmt.Sprint("c", len(s.all)+1), time.Now().Add(time.Duration(seconds) * time.Second)}
-	s.all = append(s.all, d)
+	s.all[d.ID] = d
 	return d
 }
 
-func (s *countdowns) find(id string) (countdown, bool) {
+func (s *countdowns) find(id string) (d countdown, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.all, func(d countdown) bool { return d.ID == id })
-	if i < 0 {
-		return countdown{}, false
-	}
-	return s.all[i], true
+	d, ok = s.all[id]
+	return d, ok
 }
 
 // get serves the method countdown/get.
@@ -92,27 +89,20 @@ func (s *countdowns) get(_ context.Context, c *mcp.Call) (mcp.Result, error) {
 // subscribe serves the member countdowns of a subscription filter: a list of
 // ids, of which the client is notified when they are over.
 func (s *countdowns) subscribe(_ context.Context, _ *mcp.Call, value json.RawMessage, notify func(mcp.Notification)) (json.RawMessage, func() func(), error) {
-	var ids, known []string
+	var ids []string
 	if err := mcp.Unmarshal(value, &ids); err != nil {
 		return nil, nil, mcp.InvalidParams("%s: %v", filter, err)
 	}
-	var found []countdown
-	for _, id := range ids {
-		if d, ok := s.find(id); ok {
-			known, found = append(known, id), append(found, d)
-		}
-	}
-	honoured, err := mcp.Marshal(known)
+	ids = slices.DeleteFunc(ids, func(id string) bool { _, ok := s.find(id); return !ok })
+	honoured, err := mcp.Marshal(ids)
 	return honoured, func() (stop func()) {
-		var timers []*time.Timer
-		for _, d := range found {
-			timers = append(timers, time.AfterFunc(time.Until(d.Ends), func() { notify(d.over()) }))
+		ctx, stop := context.WithCancel(context.Background())
+		for _, id := range ids {
+			d, _ := s.find(id)
+			timer := time.AfterFunc(time.Until(d.Ends), func() { notify(d.over()) })
+			context.AfterFunc(ctx, func() { timer.Stop() })
 		}
-		return func() {
-			for _, t := range timers {
-				t.Stop()
-			}
-		}
+		return stop
 	}, err
 }
 
@@ -159,14 +149,10 @@ func forLegacyClient(h mcp.Handler, s *mcp.LegacySession) mcp.Handler {
 }
 
 func newServer() (*server.Server, error) {
-	s, state := server.New(mcp.Implementation{Name: "countdown", Version: "1.0"}, nil), &countdowns{}
-	server.AddTool(s, "launch", "Count down and launch", func(ctx context.Context, _ *mcp.Call, in launch) (string, error) {
-		select {
-		case <-time.After(time.Duration(in.Seconds) * time.Second):
-			return "launched", nil
-		case <-ctx.Done():
-			return "", ctx.Err()
-		}
+	s, state := server.New(mcp.Implementation{Name: "countdown", Version: "1.0"}, nil), &countdowns{all: map[string]countdown{}}
+	server.AddTool(s, "launch", "Count down and launch", func(_ context.Context, _ *mcp.Call, in launch) (string, error) {
+		time.Sleep(time.Duration(in.Seconds) * time.Second)
+		return "launched", nil
 	}, &server.ToolOptions{Middleware: []mcp.Middleware{state.asCountdown}})
 	return s, s.AddExtension(server.Extension{
 		ID:            extensionID,
