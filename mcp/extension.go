@@ -65,6 +65,10 @@ type LegacyConn struct {
 	// the server: it reports whether n needs no further handling. It must not
 	// block.
 	OnNotification func(n Notification) (handled bool)
+	// InputCall is set by the extension, if input requests of the server say in
+	// their _meta which call they belong to. It returns a function that reports
+	// whether a call is that one, or nil if the metadata does not say.
+	InputCall func(meta json.RawMessage) func(*Call) bool
 }
 
 // A NameRule is a place in messages that contains names.

@@ -212,7 +212,7 @@ func (d *driver) drive(ctx context.Context, c *mcp.Call, t Task, r round, in *in
 		switch t.Status {
 		case Completed:
 			if t.Result != nil { // a handle has none
-				return mcp.Result{Body: t.Result}, nil
+				return splitMeta(t.Result), nil
 			}
 		case Failed:
 			if t.Error != nil {

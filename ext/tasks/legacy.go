@@ -1,7 +1,9 @@
 package tasks
 
 import (
+	"bytes"
 	"encoding/json"
+	"maps"
 	"time"
 
 	"github.com/tenon-mcp/tenon/mcp"
@@ -110,6 +112,42 @@ func fromLegacy(l legacyTask) Task {
 func relatedTask(id string) mcp.Meta {
 	value, _ := mcp.Marshal(idParams{id})
 	return mcp.Meta{metaRelatedTask: value}
+}
+
+// withMeta returns the body of a result with its metadata, as it is part of a
+// task.
+func withMeta(body json.RawMessage, meta mcp.Meta) json.RawMessage {
+	if body == nil {
+		body = json.RawMessage("{}")
+	}
+	rest := maps.Clone(meta)
+	delete(rest, metaRelatedTask)
+	if len(rest) == 0 {
+		return body
+	}
+	m, err := readMembers(body)
+	if err != nil {
+		return body
+	}
+	m["_meta"] = members(rest).json()
+	return m.json()
+}
+
+// splitMeta reverses withMeta.
+func splitMeta(result json.RawMessage) mcp.Result {
+	if !bytes.Contains(result, []byte(`"_meta"`)) {
+		return mcp.Result{Body: result}
+	}
+	m, err := readMembers(result)
+	if err != nil || m["_meta"] == nil {
+		return mcp.Result{Body: result}
+	}
+	meta, err := readMembers(m["_meta"])
+	if err != nil {
+		return mcp.Result{Body: result}
+	}
+	delete(m, "_meta")
+	return mcp.Result{Body: m.json(), Meta: mcp.Meta(meta)}
 }
 
 // resultOf returns v as a result.

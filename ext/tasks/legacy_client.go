@@ -35,6 +35,7 @@ type sessionTask struct {
 	own       *Task // of a call that returned a result at once; nil for a task of the server
 	expires   time.Time
 	cancelled bool            // the client was told so
+	ended     bool            // it is known to have ended
 	results   int             // tasks/result calls that are open
 	asking    map[string]bool // keys of input requests that the client is being asked
 }
@@ -177,6 +178,9 @@ func (l *legacyClient) call(ctx context.Context, c *mcp.Call) (mcp.Result, error
 	if err := mcp.Unmarshal(wish, &in); err != nil {
 		return mcp.Result{}, mcp.InvalidParams("task: %v", err)
 	}
+	if err := l.room(); err != nil {
+		return mcp.Result{}, err
+	}
 	call := declare(&copied)
 	call.Progress = false // the call ends when the task begins
 	res, err := l.server.Serve(ctx, call)
@@ -185,9 +189,9 @@ func (l *legacyClient) call(ctx context.Context, c *mcp.Call) (mcp.Result, error
 	}
 	t := Task{}
 	if res.Type != ResultType {
-		t, err = l.keep(res.Body, duration(in.TTL))
+		t, err = l.keep(withMeta(res.Body, res.Meta), duration(in.TTL))
 	} else if err = res.Decode(&t); err == nil {
-		err = l.add(t, nil)
+		l.add(t, nil)
 	}
 	if err != nil {
 		return mcp.Result{}, err
@@ -195,6 +199,7 @@ func (l *legacyClient) call(ctx context.Context, c *mcp.Call) (mcp.Result, error
 	if res.Type == ResultType && !t.Status.Final() {
 		go l.follow(call.Caller, t)
 	}
+	t.Status = Working // as that revision demands, whatever it is by now
 	return resultOf(map[string]legacyTask{"task": toLegacy(t)})
 }
 
@@ -236,35 +241,45 @@ func (l *legacyClient) keep(body json.RawMessage, ttl time.Duration) (Task, erro
 	if ttl <= 0 {
 		ttl = maxOwnTTL
 	}
-	if body == nil {
-		body = json.RawMessage("{}")
-	}
 	now := time.Now()
 	t := Task{ID: rand.Text(), Status: Completed, CreatedAt: now, LastUpdatedAt: now, TTL: min(ttl, maxOwnTTL), PollInterval: time.Second, Result: body}
-	if err := l.add(t, &t); err != nil {
-		return Task{}, err
-	}
+	l.add(t, &t)
 	created := t
 	created.Status, created.Result = Working, nil
 	return created, nil
 }
 
 // add records a task of the session.
-func (l *legacyClient) add(t Task, own *Task) error {
+func (l *legacyClient) add(t Task, own *Task) *sessionTask {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.expireLocked()
-	if len(l.tasks) >= maxSessionTasks {
-		return mcp.Errorf(mcp.CodeInternal, "too many tasks: this session has %d; wait until some have expired", len(l.tasks))
+	ttl := t.TTL
+	if ttl <= 0 {
+		ttl = 24 * time.Hour // the session forgets it; the server may keep it
 	}
-	s := &sessionTask{own: own, asking: map[string]bool{}}
-	if t.TTL > 0 {
-		s.expires = time.Now().Add(t.TTL)
-	}
+	s := &sessionTask{own: own, ended: own != nil, expires: time.Now().Add(ttl), asking: map[string]bool{}}
 	if l.tasks[t.ID] == nil {
 		l.order = append(l.order, t.ID)
 	}
 	l.tasks[t.ID] = s
+	return s
+}
+
+// room returns an error if the session has no room for another task. It forgets
+// tasks that have ended first.
+func (l *legacyClient) room() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.expireLocked()
+	for _, id := range l.order {
+		if s := l.tasks[id]; len(l.tasks) >= maxSessionTasks && s.ended && s.own == nil {
+			delete(l.tasks, id) // the server still has it
+		}
+	}
+	l.expireLocked()
+	if len(l.tasks) >= maxSessionTasks {
+		return mcp.Errorf(mcp.CodeInternal, "too many tasks: this session has %d; wait until some have ended", len(l.tasks))
+	}
 	return nil
 }
 
@@ -294,6 +309,13 @@ func (l *legacyClient) find(ctx context.Context, c *mcp.Call, id string) (*Task,
 	t, err := get(ctx, l.server, c, id)
 	if err != nil {
 		return nil, err
+	}
+	if t.Status.Final() {
+		l.mu.Lock()
+		if s := l.tasks[id]; s != nil {
+			s.ended = true
+		}
+		l.mu.Unlock()
 	}
 	if cancelled {
 		t.Status, t.Result, t.Error, t.InputRequests = Cancelled, nil, nil, nil
@@ -330,10 +352,17 @@ func (l *legacyClient) cancel(ctx context.Context, c *mcp.Call) (mcp.Result, err
 	if _, err := request(ctx, l.server, c, MethodCancel, idParams{t.ID}); err != nil {
 		return mcp.Result{}, err
 	}
-	l.mu.Lock()
-	if s := l.tasks[t.ID]; s != nil {
-		s.cancelled = true
+	if now, err := get(ctx, l.server, c, t.ID); err == nil && now.Status.Final() && now.Status != Cancelled {
+		return mcp.Result{}, mcp.InvalidParams("cannot cancel the task %q: it is %s already", clip(t.ID), toLegacy(*now).Status)
 	}
+	l.mu.Lock()
+	s := l.tasks[t.ID]
+	l.mu.Unlock()
+	if s == nil { // of another session
+		s = l.add(*t, nil)
+	}
+	l.mu.Lock()
+	s.cancelled, s.ended = true, true
 	l.mu.Unlock()
 	t.Status, t.StatusMessage, t.LastUpdatedAt = Cancelled, "", time.Now()
 	return resultOf(toLegacy(*t))
@@ -349,7 +378,7 @@ func (l *legacyClient) list(ctx context.Context, c *mcp.Call) (mcp.Result, error
 	if c.Caller.Principal.Key() != "" {
 		res, err := request(ctx, l.server, c, methodList, in)
 		if e, ok := errors.AsType[*mcp.Error](err); !ok || e.Code != mcp.CodeMethodNotFound {
-			return l.projectList(res, err)
+			return l.projectList(ctx, c, res, err)
 		}
 	}
 	l.mu.Lock()
@@ -386,9 +415,9 @@ type legacyTasks struct {
 	NextCursor string       `json:"nextCursor,omitzero"`
 }
 
-// projectList returns a page of the server's list, and on the first the results
+// projectList returns a page of the server's list, and on the last the results
 // that only this session has.
-func (l *legacyClient) projectList(res mcp.Result, err error) (mcp.Result, error) {
+func (l *legacyClient) projectList(ctx context.Context, c *mcp.Call, res mcp.Result, err error) (mcp.Result, error) {
 	if err != nil {
 		return mcp.Result{}, err
 	}
@@ -397,14 +426,18 @@ func (l *legacyClient) projectList(res mcp.Result, err error) (mcp.Result, error
 		return mcp.Result{}, err
 	}
 	out := legacyTasks{Tasks: make([]legacyTask, 0, len(page.Tasks)), NextCursor: page.NextCursor}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	for _, t := range page.Tasks {
-		if s := l.tasks[t.ID]; s != nil && s.cancelled {
+		if l.isCancelled(t.ID) {
 			t.Status = Cancelled
+		} else if t.Status == Completed { // the list does not say whether the tool failed
+			if whole, err := get(ctx, l.server, c, t.ID); err == nil {
+				t = *whole
+			}
 		}
 		out.Tasks = append(out.Tasks, toLegacy(t))
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if page.NextCursor == "" { // the last page has those that only the session knows
 		for _, id := range l.order {
 			if own := l.tasks[id].own; own != nil {
@@ -458,7 +491,12 @@ func finalResult(t Task) (mcp.Result, error) {
 	case t.Error != nil:
 		return mcp.Result{}, t.Error
 	}
-	return mcp.Result{Body: t.Result, Meta: relatedTask(t.ID)}, nil
+	res := splitMeta(t.Result)
+	if res.Meta == nil {
+		res.Meta = mcp.Meta{}
+	}
+	maps.Copy(res.Meta, relatedTask(t.ID))
+	return res, nil
 }
 
 // resultOpen counts a tasks/result call until the returned function is called.

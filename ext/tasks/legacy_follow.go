@@ -83,7 +83,7 @@ func (l *legacyClient) askOnce(ctx context.Context, c *mcp.Call, id string) (mor
 	}
 	t, err := l.find(ctx, c, id)
 	if err != nil || t.Status != InputRequired {
-		return false
+		return true // it ends when the task has another status
 	}
 	key, q, ok := l.claim(*t)
 	if !ok {
@@ -100,8 +100,17 @@ func (l *legacyClient) askOnce(ctx context.Context, c *mcp.Call, id string) (mor
 	case err != nil:
 		return true // the client is not connected
 	}
-	_, err = request(ctx, l.server, c, MethodUpdate, UpdateParams{ID: id, InputResponses: map[string]json.RawMessage{key: response}})
-	return err == nil
+	for { // the client is not asked twice because the server is away for a moment
+		_, err = request(ctx, l.server, c, MethodUpdate, UpdateParams{ID: id, InputResponses: map[string]json.RawMessage{key: response}})
+		if e, answered := errors.AsType[*mcp.Error](err); err == nil || answered && !e.Local {
+			return true
+		}
+		select {
+		case <-time.After(askAfter):
+		case <-ctx.Done():
+			return false
+		}
+	}
 }
 
 // claim chooses an input request that no call asks, and marks it.

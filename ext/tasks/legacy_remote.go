@@ -2,11 +2,11 @@ package tasks
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -17,14 +17,15 @@ import (
 // form. The result and the input requests of such a task arrive on a
 // tasks/result call, which a goroutine makes when the task has either.
 type remoteTask struct {
-	id string
+	id    string
+	owner string // the principal that may use it
 
 	mu       sync.Mutex
 	task     Task      // the last state, without payload
 	expires  time.Time // zero means never
 	final    *Task     // the last state with payload, when the task has ended
 	fetching bool      // a goroutine makes the tasks/result call
-	asked    int       // input requests so far
+	over     bool      // the server has ended the task, so that it waits for no answer
 	requests map[string]mcp.InputRequest
 	original map[string]string // keys of requests as the call has them
 	answers  map[string]json.RawMessage
@@ -91,6 +92,15 @@ func (r *remoteTask) state() Task {
 	return t
 }
 
+func (r *remoteTask) isFetching() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.fetching
+}
+
+// withdraw ends the wait for answers to input requests.
+func (r *remoteTask) withdraw() { r.change(func() { r.over = true }) }
+
 // wait waits until ready reports true. r.mu is held while it is called.
 func (r *remoteTask) wait(ctx context.Context, ready func() bool) error {
 	for {
@@ -125,7 +135,8 @@ func (l *legacyServer) fetch(r *remoteTask, caller *mcp.Caller) {
 	}
 }
 
-// result makes the tasks/result call and its further rounds.
+// result makes the tasks/result call and its further rounds, until the task has
+// ended.
 func (l *legacyServer) result(r *remoteTask, c *mcp.Call) {
 	ctx, cancel := context.WithCancel(l.life)
 	defer cancel()
@@ -134,17 +145,24 @@ func (l *legacyServer) result(r *remoteTask, c *mcp.Call) {
 			cancel()
 		}
 	}()
-	for {
+	for first := c; ; {
 		res, err := l.server.Serve(ctx, c)
 		need, asks := errors.AsType[*mcp.InputRequired](err)
 		if !asks {
-			r.settle(res, err)
-			return
+			if !l.settle(ctx, r, c, res, err) {
+				return
+			}
+			c = first
+			continue
 		}
 		responses, err := r.ask(ctx, need)
 		if err != nil {
 			mcp.Abandon(need)
-			return
+			if ctx.Err() != nil {
+				return
+			}
+			c = first // the task has ended meanwhile
+			continue
 		}
 		next := *c
 		next.State, next.InputResponses = need.State, responses
@@ -152,23 +170,31 @@ func (l *legacyServer) result(r *remoteTask, c *mcp.Call) {
 	}
 }
 
+// errWithdrawn is the error of an input request that the server does not wait
+// for any more.
+var errWithdrawn = errors.New("the task has ended")
+
 // ask publishes input requests and waits for the responses to all of them. Keys
-// are new: within a task none may stand for two requests.
+// are new: within a task none may stand for two requests, also after another
+// connection.
 func (r *remoteTask) ask(ctx context.Context, need *mcp.InputRequired) (map[string]json.RawMessage, error) {
 	r.change(func() {
 		r.answers, r.original = map[string]json.RawMessage{}, map[string]string{}
 		r.requests = map[string]mcp.InputRequest{}
-		for _, key := range slices.Sorted(maps.Keys(need.Requests)) {
-			r.asked++
-			fresh := "input-" + strconv.Itoa(r.asked)
-			r.requests[fresh], r.original[fresh] = need.Requests[key], key
+		for key, q := range need.Requests {
+			fresh := rand.Text()
+			r.requests[fresh], r.original[fresh] = q, key
 		}
 	})
-	if err := r.wait(ctx, func() bool { return len(r.requests) == 0 }); err != nil {
+	if err := r.wait(ctx, func() bool { return len(r.requests) == 0 || r.over }); err != nil {
 		return nil, err
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.over {
+		r.requests = nil
+		return nil, errWithdrawn
+	}
 	responses := maps.Clone(need.PriorResponses)
 	if responses == nil {
 		responses = map[string]json.RawMessage{}
@@ -195,27 +221,36 @@ func (r *remoteTask) respond(responses map[string]json.RawMessage) (some bool) {
 }
 
 // settle records the result of the tasks/result call, which is that of the tool
-// call. After an error of the connection the call is made again at the next
-// tasks/get.
-func (r *remoteTask) settle(res mcp.Result, err error) {
+// call. An error may also be one of the call itself, so the server is asked
+// for the status. It reports whether the call must be made again. After an error
+// of the connection it is made at the next tasks/get.
+func (l *legacyServer) settle(ctx context.Context, r *remoteTask, c *mcp.Call, res mcp.Result, err error) (again bool) {
 	r.mu.Lock()
 	t := r.task
 	r.mu.Unlock()
 	t.LastUpdatedAt = time.Now()
-	e, answered := errors.AsType[*mcp.Error](err)
-	switch {
-	case err == nil:
-		t.Status, t.Result = Completed, res.Body
-		if t.Result == nil {
-			t.Result = json.RawMessage("{}")
-		}
-	case answered && !e.Local && t.Status == Cancelled:
-	case answered && !e.Local:
-		t.Status, t.StatusMessage, t.Error = Failed, e.Message, e
-	default:
-		return
+	if err == nil {
+		t.Status, t.Result = Completed, withMeta(res.Body, res.Meta)
+		r.finish(t)
+		return false
 	}
-	r.finish(t)
+	e, answered := errors.AsType[*mcp.Error](err)
+	if !answered || e.Local {
+		return false
+	}
+	now, err := l.ask(ctx, &c.Caller, MethodGet, r.id)
+	switch {
+	case err != nil:
+		return false // tasks/get says the same
+	case now.Status == Failed:
+		now.StatusMessage, now.Error = e.Message, e
+		r.finish(now)
+	case now.Status == Cancelled:
+		r.finish(now)
+	case c.State != "": // the answer came too late: the call that carried the question is gone
+		return true
+	}
+	return false
 }
 
 // listen serves subscriptions. The members of the extension are served here,
@@ -238,6 +273,8 @@ func (l *legacyServer) listen(ctx context.Context, c *mcp.Call) (mcp.Result, err
 	if ctx.Err() != nil {
 		return mcp.Result{}, ctx.Err() // see [mcp.Call].Detach
 	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
 	filter := in.Notifications.Other[Filter]
 	in.Notifications.Other = maps.Clone(in.Notifications.Other)
 	delete(in.Notifications.Other, Filter)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -20,6 +21,7 @@ type legacyServer struct {
 
 	mu      sync.Mutex
 	support map[string]string // taskSupport of tools by name; nil until the list was read
+	read    time.Time         // when the whole list was read
 	tasks   map[string]*remoteTask
 	order   []string
 	wakes   map[string]map[chan struct{}]bool // of subscriptions, by task
@@ -44,8 +46,21 @@ func newLegacyServer(h mcp.Handler, c *mcp.LegacyConn) mcp.Handler {
 		return h
 	}
 	l := &legacyServer{server: h, life: c.Context, tasks: map[string]*remoteTask{}, wakes: map[string]map[chan struct{}]bool{}}
-	c.OnNotification = l.notified
+	c.OnNotification, c.InputCall = l.notified, resultCall
 	return l
+}
+
+// resultCall recognizes the tasks/result call that an input request belongs to.
+func resultCall(meta json.RawMessage) func(*mcp.Call) bool {
+	m, err := readMembers(meta)
+	var in idParams
+	if err != nil || m[metaRelatedTask] == nil || mcp.Unmarshal(m[metaRelatedTask], &in) != nil || in.ID == "" {
+		return nil
+	}
+	return func(c *mcp.Call) bool {
+		var of idParams
+		return c.Method == legacyResult && c.Decode(&of) == nil && of.ID == in.ID
+	}
 }
 
 // callsAreTasks reports whether a server with this capability accepts tool
@@ -137,6 +152,7 @@ const maxPages = 100
 func (l *legacyServer) supportOf(ctx context.Context, c *mcp.Call, tool string) string {
 	l.mu.Lock()
 	support, known := l.support[tool]
+	known = known || time.Since(l.read) < listAgain
 	l.mu.Unlock()
 	if known {
 		return support
@@ -155,15 +171,12 @@ func (l *legacyServer) supportOf(ctx context.Context, c *mcp.Call, tool string) 
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.support == nil {
-		l.support = map[string]string{}
-	}
-	support, known = l.support[tool]
-	if !known {
-		l.support[tool] = "" // an unknown tool is not looked for twice
-	}
-	return support
+	l.read = time.Now()
+	return l.support[tool]
 }
+
+// listAgain is how long an unknown tool is not looked for again.
+const listAgain = 30 * time.Second
 
 // call serves tools/call. It makes the call a task if the tool requires that,
 // or if the tool can be one and the caller wants that.
@@ -212,7 +225,7 @@ func (l *legacyServer) call(ctx context.Context, c *mcp.Call) (mcp.Result, error
 		return mcp.Result{}, &mcp.Error{Code: mcp.CodeInternal, Local: true, Message: "the server returned an invalid task: it has no taskId or an unknown status"}
 	}
 	t := fromLegacy(*created.Task)
-	l.remote(t.ID).saw(t)
+	l.adopt(t, &c.Caller)
 	res.Type = ResultType
 	res.Body, err = mcp.Marshal(t)
 	return res, err
@@ -243,37 +256,66 @@ func (l *legacyServer) onTask(ctx context.Context, c *mcp.Call) (mcp.Result, err
 	return mcp.Result{}, l.cancel(ctx, &c.Caller, in.ID)
 }
 
-// remote returns the entry of a task.
-func (l *legacyServer) remote(id string) *remoteTask {
+// find returns the entry of a task; nil if there is none. To the server all
+// callers are one client, so the task of another principal does not exist.
+func (l *legacyServer) find(id string, caller *mcp.Caller) (*remoteTask, error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if r := l.tasks[id]; r != nil {
-		return r
+	r := l.tasks[id]
+	l.mu.Unlock()
+	if r != nil && r.owner != ownerOf(caller) {
+		return nil, unknown(id)
 	}
-	for len(l.tasks) >= maxRemoteTasks {
-		delete(l.tasks, l.order[0])
-		l.order = l.order[1:]
+	return r, nil
+}
+
+// adopt returns the entry of a task that the server has returned to a caller.
+func (l *legacyServer) adopt(t Task, caller *mcp.Caller) *remoteTask {
+	l.mu.Lock()
+	r := l.tasks[t.ID]
+	if r == nil {
+		r = &remoteTask{id: t.ID, owner: ownerOf(caller), changed: make(chan struct{})}
+		l.evictLocked()
+		l.tasks[t.ID], l.order = r, append(l.order, t.ID)
 	}
-	r := &remoteTask{id: id, changed: make(chan struct{})}
-	l.tasks[id], l.order = r, append(l.order, id)
+	l.mu.Unlock()
+	r.saw(t)
 	return r
+}
+
+// evictLocked makes room for another task. A task whose result is being fetched
+// stays.
+func (l *legacyServer) evictLocked() {
+	for i := 0; len(l.tasks) >= maxRemoteTasks && i < len(l.order); {
+		if l.tasks[l.order[i]].isFetching() {
+			i++
+			continue
+		}
+		delete(l.tasks, l.order[i])
+		l.order = slices.Delete(l.order, i, i+1)
+	}
 }
 
 // get returns the state of a task in the form of the extension.
 func (l *legacyServer) get(ctx context.Context, caller *mcp.Caller, id string) (Task, error) {
-	r := l.remote(id)
-	if t, ok := r.ended(); ok {
-		return t, nil
+	r, err := l.find(id, caller)
+	if err != nil {
+		return Task{}, err
+	}
+	if r != nil {
+		if t, ok := r.ended(); ok {
+			return t, nil
+		}
 	}
 	now, err := l.ask(ctx, caller, MethodGet, id)
 	if err != nil {
 		return Task{}, err
 	}
-	r.saw(now)
+	r = l.adopt(now, caller)
 	switch {
 	case now.Status == Cancelled:
 		r.finish(now)
 	case now.Status == Completed || now.Status == Failed:
+		r.withdraw() // the server does not wait for an answer any more
 		l.fetch(r, caller)
 		if err := r.wait(ctx, func() bool { return r.final != nil || !r.fetching }); err != nil {
 			return Task{}, err
@@ -305,9 +347,14 @@ func (l *legacyServer) ask(ctx context.Context, caller *mcp.Caller, method, id s
 
 // cancel cancels a task; one that has ended stays as it is.
 func (l *legacyServer) cancel(ctx context.Context, caller *mcp.Caller, id string) error {
-	r := l.remote(id)
-	if _, ok := r.ended(); ok {
-		return nil
+	r, err := l.find(id, caller)
+	if err != nil {
+		return err
+	}
+	if r != nil {
+		if _, ok := r.ended(); ok {
+			return nil
+		}
 	}
 	t, err := l.ask(ctx, caller, MethodCancel, id)
 	if e, ok := errors.AsType[*mcp.Error](err); ok && e.Code == mcp.CodeInvalidParams && !e.Local {
@@ -320,7 +367,7 @@ func (l *legacyServer) cancel(ctx context.Context, caller *mcp.Caller, id string
 		return err
 	}
 	t.Status = Cancelled
-	r.finish(t)
+	l.adopt(t, caller).finish(t)
 	return nil
 }
 
@@ -330,8 +377,11 @@ func (l *legacyServer) update(ctx context.Context, caller *mcp.Caller, in Update
 	if in.InputResponses == nil {
 		return mcp.InvalidParams("inputResponses: missing")
 	}
-	r := l.remote(in.ID)
-	if !r.respond(in.InputResponses) {
+	r, err := l.find(in.ID, caller)
+	if err != nil {
+		return err
+	}
+	if r == nil || !r.respond(in.InputResponses) {
 		_, err := l.ask(ctx, caller, MethodGet, in.ID) // an unknown task is an error
 		return err
 	}
@@ -344,7 +394,7 @@ func (l *legacyServer) notified(n mcp.Notification) bool {
 	switch n.Method {
 	case mcp.NotificationToolsListChanged:
 		l.mu.Lock()
-		l.support = nil
+		l.support, l.read = nil, time.Time{}
 		l.mu.Unlock()
 		return false
 	case legacyNotification:

@@ -171,7 +171,7 @@ func text(t *testing.T, task *tasks.Task) (string, bool) {
 	return r.Content[0].(*mcp.TextContent).Text, r.IsError
 }
 
-// addBridgedTools adds a tool for each way in which a task can end.
+// addTools adds a tool for each way in which a task can end.
 func (b *bridge) addTools(s *server.Server, m *tasks.Manager) {
 	add := func(name string, f func(ctx context.Context, c *mcp.Call) (string, error)) {
 		server.AddTool(s, name, name, func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) { return f(ctx, c) }, m.Tool(tasks.Required, nil))

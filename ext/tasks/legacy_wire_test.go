@@ -372,3 +372,106 @@ func TestLegacyServerHidesItsForm(t *testing.T) {
 		t.Errorf("the task parameter was not ignored: %s, %v", res.Body, err)
 	}
 }
+
+// TestQuestionsStayWithTheirTask has two tasks of an older server ask, each
+// twice, over one connection.
+func TestQuestionsStayWithTheirTask(t *testing.T) {
+	s := server.New(mcp.Implementation{Name: "test", Version: "1"}, nil)
+	t.Cleanup(func() { s.Close() })
+	m, err := tasks.NewManager(s, &tasks.Options{PollInterval: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn := map[string]chan struct{}{"A": make(chan struct{}), "B": make(chan struct{})}
+	for tool, wait := range turn {
+		server.AddTool(s, tool, tool, func(ctx context.Context, c *mcp.Call, _ struct{}) (string, error) {
+			if _, err := server.Elicit[name](c, "1", tool+"1?"); err != nil {
+				return "", err
+			}
+			select {
+			case <-wait:
+			case <-ctx.Done():
+			}
+			a, err := server.Elicit[name](c, "2", tool+"2?")
+			return a.Name, err
+		}, m.Tool(tasks.Required, nil))
+	}
+	h := overPipe(t, s, mcp.Rev20251125, only(mcp.Rev20251125))
+	both := map[string]*bridge{}
+	for tool := range turn {
+		b := &bridge{t: t, h: h, caller: mcp.Caller{Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{}, Extensions: map[string]json.RawMessage{tasks.ExtensionID: json.RawMessage("{}")}}}}
+		b.start(tool)
+		both[tool] = b
+	}
+	for _, b := range both {
+		b.answer(b.until(tasks.InputRequired), "x", map[string]bool{})
+	}
+	for _, b := range both {
+		b.until(tasks.Working)
+	}
+	for _, tool := range []string{"A", "B"} {
+		close(turn[tool])
+		now := both[tool].until(tasks.InputRequired)
+		for _, q := range now.InputRequests {
+			if !strings.Contains(string(q.Params), tool+"2?") {
+				t.Errorf("%s asks %s", tool, q.Params)
+			}
+		}
+		both[tool].answer(now, tool, map[string]bool{})
+		if out, _ := text(t, both[tool].until(tasks.Completed)); out != tool {
+			t.Errorf("%s returned %q", tool, out)
+		}
+	}
+}
+
+// withMetadata is a server whose task has a result with metadata.
+type withMetadata struct{}
+
+func (withMetadata) Serve(_ context.Context, c *mcp.Call) (mcp.Result, error) {
+	const task = `{"taskId":"t","status":"completed","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z","ttlMs":null`
+	switch c.Method {
+	case mcp.MethodDiscover:
+		return mcp.Result{Body: json.RawMessage(`{"capabilities":{"tools":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}}`)}, nil
+	case mcp.MethodToolsCall:
+		return mcp.Result{Type: tasks.ResultType, Body: json.RawMessage(task + `}`)}, nil
+	case tasks.MethodGet:
+		return mcp.Result{Body: json.RawMessage(task + `,"result":{"content":[],"_meta":{"com.example/k":1}}}`)}, nil
+	}
+	return mcp.Result{}, mcp.MethodNotFound(c.Method)
+}
+
+func TestMetadataOfAResultIsKept(t *testing.T) {
+	w := dialWire(t, withMetadata{}, mcp.Rev20251125, nil)
+	created := w.ok("tools/call", `{"name":"x","task":{}}`)
+	if !strings.Contains(created, `"status":"working"`) {
+		t.Errorf("a task begins as %s", created)
+	}
+	got := w.ok("tasks/result", `{"taskId":"t"}`)
+	if strings.Count(got, `"_meta"`) != 1 || !strings.Contains(got, `"com.example/k":1`) || !strings.Contains(got, "related-task") {
+		t.Errorf("tasks/result: %s", got)
+	}
+	res, err := tasks.Client(withMetadata{}).Serve(t.Context(), &mcp.Call{Method: mcp.MethodToolsCall, Params: json.RawMessage(`{"name":"x"}`)})
+	if err != nil || string(res.Meta["com.example/k"]) != "1" || strings.Contains(string(res.Body), "_meta") {
+		t.Errorf("body %s, meta %v, error %v", res.Body, res.Meta, err)
+	}
+}
+
+// TestTwoInitializeRequests is for the race detector.
+func TestTwoInitializeRequests(t *testing.T) {
+	for range 50 {
+		s, err := era.NewServer(withMetadata{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		near, far := jsonrpc.Pipe()
+		served := make(chan struct{})
+		go func() { defer close(served); s.ServeStream(context.Background(), far) }()
+		for id := range 2 {
+			near.Write(fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`+"\n", id))
+		}
+		near.Read()
+		near.Read()
+		near.Close()
+		<-served
+	}
+}

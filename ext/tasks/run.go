@@ -319,6 +319,9 @@ func (r *run) outcome(s served, cause error) outcome {
 		return failure(mcp.Errorf(mcp.CodeInternal, format, args...))
 	}
 	most := r.m.opts.MaxResult
+	if s.err == nil && len(s.res.Meta) > 0 {
+		s.res.Body = withMeta(s.res.Body, s.res.Meta)
+	}
 	switch {
 	case s.err == nil && len(s.res.Body) > most:
 		return fail("the result has %d bytes; at most %d are kept", len(s.res.Body), most)

@@ -137,8 +137,6 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf("task without a taskId")
 	case !w.Status.valid():
 		return fmt.Errorf("task with an unknown status %q", w.Status)
-	case w.Status == Completed && w.Result == nil, w.Status == Failed && w.Error == nil:
-		// A handle has no payload; see Detailed.
 	}
 	*t = Task{
 		ID: w.ID, Status: w.Status, StatusMessage: w.StatusMessage,

@@ -59,19 +59,17 @@ func ForLegacyClient(h mcp.Handler, declared *mcp.ServerCapabilities, s *mcp.Leg
 }
 
 // ForLegacyServer wraps a connection to a server of an older revision in all
-// registered extensions. It returns the functions that handle notifications for
-// them.
-func ForLegacyServer(h mcp.Handler, c mcp.LegacyConn) (mcp.Handler, []func(mcp.Notification) bool) {
-	var handle []func(mcp.Notification) bool
+// registered extensions. It returns the connection as each of them sees it.
+func ForLegacyServer(h mcp.Handler, c mcp.LegacyConn) (wrapped mcp.Handler, seen []*mcp.LegacyConn) {
 	for _, e := range mcp.RegisteredExtensions() {
 		if e.ForLegacyServer == nil {
 			continue
 		}
 		own := c
 		h = e.ForLegacyServer(h, &own)
-		if own.OnNotification != nil {
-			handle = append(handle, own.OnNotification)
+		if own.OnNotification != nil || own.InputCall != nil {
+			seen = append(seen, &own)
 		}
 	}
-	return h, handle
+	return h, seen
 }

@@ -9,12 +9,23 @@ import (
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
+// handler returns the Handler of the session, and whether it is wrapped in
+// extensions.
+func (s *Session) handler() (h mcp.Handler, extends bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.extends != nil {
+		return s.extends, true
+	}
+	return s.h, false
+}
+
 // extended returns the Handler of a session, wrapped in the extensions that the
-// server declares. They may change what the server declares, so if there are
-// any, it replaces found. end ends what they run.
-func (s *Session) extended(ctx context.Context, caller *mcp.Caller, found *mcp.Discovery) (h mcp.Handler, extends bool, end context.CancelFunc, err error) {
+// server declares; nil if there are none. They may change what the server
+// declares, which then replaces found. end ends what they run.
+func (s *Session) extended(ctx context.Context, caller *mcp.Caller, found *mcp.Discovery) (h mcp.Handler, end context.CancelFunc, err error) {
 	if s.stateless || !protocol.ExtendsLegacyClients(&found.Capabilities) {
-		return s.h, false, nil, nil
+		return nil, nil, nil
 	}
 	life, end := context.WithCancel(context.Background())
 	h = protocol.ForLegacyClient(s.h, &found.Capabilities, &mcp.LegacySession{
@@ -25,11 +36,11 @@ func (s *Session) extended(ctx context.Context, caller *mcp.Caller, found *mcp.D
 		var projected *mcp.Discovery
 		if projected, err = protocol.DecodeDiscovery(res); err == nil {
 			*found = *projected
-			return h, true, end, nil
+			return h, end, nil
 		}
 	}
 	end()
-	return nil, false, nil, err
+	return nil, nil, err
 }
 
 // errDetached is the error of an input request outside of a call to a client

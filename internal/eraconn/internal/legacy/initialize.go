@@ -100,7 +100,7 @@ func (s *Session) initialize(ctx context.Context, params json.RawMessage, p *mcp
 	if err != nil {
 		return nil, err
 	}
-	h, extends, end, err := s.extended(ctx, &caller, found)
+	extends, end, err := s.extended(ctx, &caller, found)
 	if err != nil {
 		return nil, err
 	}
@@ -112,13 +112,13 @@ func (s *Session) initialize(ctx context.Context, params json.RawMessage, p *mcp
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if end != nil && (s.rev != nil || s.closed) {
+		end()
+	}
 	if s.rev != nil {
-		if end != nil {
-			end()
-		}
 		return nil, mcp.Errorf(mcp.CodeInvalidRequest, "this session is already initialized: open another one")
 	}
-	s.h, s.extends, s.end = h, extends, end
+	s.extends, s.end = extends, end
 	s.rev, s.caller, s.offers = rev, caller, offersOf(&found.Capabilities)
 	return rev.greeting(found).encode()
 }

@@ -148,13 +148,17 @@ func (p *Peer) Notification(m *jsonrpc.Message, origin int64) {
 	}
 }
 
+// extended returns the connection as extensions see it.
+func (p *Peer) extended() []*mcp.LegacyConn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.extensions
+}
+
 // extension passes a notification to the extensions and reports whether one of
 // them handles it.
 func (p *Peer) extension(n mcp.Notification) bool {
-	p.mu.Lock()
-	handle := p.handle
-	p.mu.Unlock()
-	return slices.ContainsFunc(handle, func(f func(mcp.Notification) bool) bool { return f(n) })
+	return slices.ContainsFunc(p.extended(), func(c *mcp.LegacyConn) bool { return c.OnNotification != nil && c.OnNotification(n) })
 }
 
 // deliver queues a notification for the calls it belongs to and reports whether

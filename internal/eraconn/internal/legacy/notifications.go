@@ -40,7 +40,8 @@ func (s *Session) pass(m *jsonrpc.Message) {
 	s.Later(func(ctx context.Context) {
 		var rev *revision
 		if rev, c.Caller = s.opener(ctx); rev != nil {
-			protocol.Recover(nil)(s.h).Serve(ctx, c) // a notification has no response
+			h, _ := s.handler()
+			protocol.Recover(nil)(h).Serve(ctx, c) // a notification has no response
 		}
 	})
 }
@@ -138,7 +139,9 @@ func (s *Session) listen(caller mcp.Caller, f mcp.SubscriptionFilter) (stop func
 	if err != nil {
 		return nil, nil, err
 	}
-	h, held := protocol.Recover(nil)(s.h), new(clientcall.Detached)
+	h, _ := s.handler()
+	h = protocol.Recover(nil)(h)
+	held := new(clientcall.Detached)
 	c := &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: params, Caller: caller, OnNotification: s.pushNotification, Detach: held.Add}
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -181,6 +181,9 @@ func (p *Peer) Request(ctx context.Context, m *jsonrpc.Message, origin int64) (j
 	if origin == 0 && m.Method == mcp.MethodRootsList && p.profile.OnInputRequest != nil {
 		return p.answerAlone(ctx, q)
 	}
+	if belongs := p.belongsTo(m); belongs != nil && origin == 0 {
+		return p.carryRelated(ctx, q, page, belongs)
+	}
 	for answered := true; ; {
 		k, ambiguous := p.carrierFor(q, origin)
 		switch {
@@ -197,6 +200,60 @@ func (p *Peer) Request(ctx context.Context, m *jsonrpc.Message, origin int64) (j
 		}
 		answered = k.answered
 	}
+}
+
+// belongsTo returns the function that recognizes the call of an input request by
+// the request's metadata; nil if the metadata does not say.
+func (p *Peer) belongsTo(m *jsonrpc.Message) func(*mcp.Call) bool {
+	meta := rawjson.Lookup(m.Params, keyMeta)
+	for _, c := range p.extended() {
+		if meta == nil || c.InputCall == nil {
+			continue
+		}
+		if belongs := c.InputCall(meta); belongs != nil {
+			return belongs
+		}
+	}
+	return nil
+}
+
+// relatedWait is how long an input request waits for the call that its metadata
+// names. It may arrive before the client has made that call.
+const relatedWait = 10 * time.Second
+
+// carryRelated passes an input request to the caller of the call that its
+// metadata names. It never goes to another call. If the call is not made, the
+// profile answers.
+func (p *Peer) carryRelated(ctx context.Context, q mcp.InputRequest, page string, belongs func(*mcp.Call) bool) (json.RawMessage, *jsonrpc.Error) {
+	for limit := time.Now().Add(relatedWait); ; {
+		if k := p.relatedCarrier(q, belongs); k != nil {
+			if a := p.carry(ctx, k, q, page); !a.finished {
+				return a.result, a.err
+			}
+		}
+		if time.Now().After(limit) {
+			return p.answerAlone(ctx, q)
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, &jsonrpc.Error{Code: mcp.CodeInternal, Message: "the request was cancelled"}
+		}
+	}
+}
+
+// relatedCarrier returns the open call that belongs reports true for; nil if
+// there is none.
+func (p *Peer) relatedCarrier(q mcp.InputRequest, belongs func(*mcp.Call) bool) *carrier {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, k := range p.carries {
+		if belongs(k.Call) && p.canAnswer(k.Call, q) {
+			k.load++
+			return k
+		}
+	}
+	return nil
 }
 
 // withoutContext removes includeContext from the params of a sampling request if

@@ -26,16 +26,16 @@ type Peer struct {
 	found   mcp.Result // the initialize result as one of server/discover
 	offers  mcp.ServerCapabilities
 
-	mu        sync.Mutex
-	open      map[int64]*clientcall.Open    // calls in flight
-	carries   map[int64]*carrier            // those that can carry input requests
-	parked    map[string]*carrier           // those that wait for a response, by their state
-	listening map[*listener]struct{}        // open subscriptions
-	watched   map[string]int                // number of listeners by URI
-	level     mcp.LogLevel                  // the last logging/setLevel
-	end       context.CancelFunc            // ends the context of extensions; nil before Handler
-	handle    []func(mcp.Notification) bool // notifications for extensions
-	closed    bool                          // Close was called
+	mu         sync.Mutex
+	open       map[int64]*clientcall.Open // calls in flight
+	carries    map[int64]*carrier         // those that can carry input requests
+	parked     map[string]*carrier        // those that wait for a response, by their state
+	listening  map[*listener]struct{}     // open subscriptions
+	watched    map[string]int             // number of listeners by URI
+	level      mcp.LogLevel               // the last logging/setLevel
+	end        context.CancelFunc         // ends the context of extensions; nil before Handler
+	extensions []*mcp.LegacyConn          // the connection as extensions see it
+	closed     bool                       // Close was called
 }
 
 // NewPeer returns a Peer. Call Handshake before Serve.
@@ -90,10 +90,10 @@ func (p *Peer) Handshake(ctx context.Context, want mcp.Revision) error {
 // Handler returns the Peer after the handshake, wrapped for extensions.
 func (p *Peer) Handler() mcp.Handler {
 	ctx, end := context.WithCancel(context.Background())
-	h, handle := protocol.ForLegacyServer(p, mcp.LegacyConn{Revision: p.rev.name, Context: ctx})
+	h, seen := protocol.ForLegacyServer(p, mcp.LegacyConn{Revision: p.rev.name, Context: ctx})
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.end, p.handle = end, handle
+	p.end, p.extensions = end, seen
 	if p.closed {
 		end()
 	}

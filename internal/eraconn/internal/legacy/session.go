@@ -17,7 +17,7 @@ import (
 // caller to each call, sends the Handler's input requests to the client, and
 // pushes the notifications of its subscriptions.
 type Session struct {
-	h mcp.Handler // set again by initialize: wrapped for extensions
+	h mcp.Handler
 
 	stateless bool // serves one request and keeps no state; see NewStateless
 
@@ -26,7 +26,7 @@ type Session struct {
 	rev     *revision // nil until initialize
 	caller  mcp.Caller
 	offers  offers
-	extends bool               // an extension handles what only this era has
+	extends mcp.Handler        // h, wrapped in extensions that handle what only this era has; nil without them
 	end     context.CancelFunc // ends the context of extensions; nil without them
 	opening chan struct{}      // closed when a pending initialize is served; nil if none is pending
 	early   bool               // notifications/initialized arrived while opening
@@ -162,6 +162,7 @@ func (s *Session) serve(ctx context.Context, m *jsonrpc.Message, p *mcp.Principa
 // serveOpen serves a request that needs an open session.
 func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Principal, back ReplyWriter) (json.RawMessage, error) {
 	rev, caller := s.opener(ctx)
+	h, extends := s.handler()
 	if rev == nil {
 		return nil, mcp.InvalidParams("%s before initialize and without params._meta: send initialize first, or name the protocol version in params._meta of each request", m.Method)
 	}
@@ -188,7 +189,7 @@ func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Prin
 		shown pages
 	})
 	call, shown := &one.call, &one.shown
-	token := lift(m, call, s.extends)
+	token := lift(m, call, extends)
 	call.Caller = caller
 	least := caller.LogLevel
 	call.OnNotification = func(n mcp.Notification) {
@@ -211,7 +212,7 @@ func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Prin
 	if token != nil {
 		call.OnNotification = protocol.IncreasingProgress(call.OnNotification) // over all rounds, which are one call to the client
 	}
-	res, err := s.h.Serve(ctx, call)
+	res, err := h.Serve(ctx, call)
 	if err != nil && s.stateless {
 		mcp.Abandon(err)
 		return nil, refuseInput(err)
@@ -224,7 +225,7 @@ func (s *Session) serveOpen(ctx context.Context, m *jsonrpc.Message, p *mcp.Prin
 			}
 			shown.asked(key, params)
 			return ask(ctx, q.Method, params, back)
-		}).Continue(ctx, s.h, call, err, 0)
+		}).Continue(ctx, h, call, err, 0)
 	}
 	if err != nil {
 		mcp.Abandon(err) // of a method that may not require input

@@ -59,13 +59,13 @@ func (s *Session) Restore(ctx context.Context, raw json.RawMessage, p *mcp.Princ
 	if err != nil {
 		return err
 	}
-	h, extends, end, err := s.extended(ctx, &caller, found)
+	extends, end, err := s.extended(ctx, &caller, found)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.h, s.extends, s.end = h, extends, end
+	s.extends, s.end = extends, end
 	s.rev, s.caller, s.offers, s.ready = rev, caller, offersOf(&found.Capabilities), in.Ready
 	if len(in.Watched) > 0 {
 		s.watched = map[string]func(){}
