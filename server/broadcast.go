@@ -241,22 +241,26 @@ func newSubscription(c *mcp.Call, f *mcp.SubscriptionFilter) *subscription {
 	return sub
 }
 
+// add adds a subscription, unless it was dropped already.
 func (n *broadcaster) add(sub *subscription) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	if sub.queue.IsClosed() {
+		return
+	}
 	if n.subs == nil {
 		n.subs = map[*subscription]struct{}{}
 	}
 	n.subs[sub] = struct{}{}
 }
 
-// drop ends a subscription. A notification that is being delivered may still
-// arrive.
+// drop ends a subscription, also one that is not added yet. A notification that
+// is being delivered may still arrive.
 func (n *broadcaster) drop(sub *subscription) {
+	sub.queue.Close()
 	n.mu.Lock()
 	delete(n.subs, sub)
 	n.mu.Unlock()
-	sub.queue.Close()
 	sub.end()
 }
 

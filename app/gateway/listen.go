@@ -7,10 +7,12 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/notifyqueue"
 	"github.com/tenon-mcp/tenon/internal/protocol"
+	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -40,25 +42,58 @@ func (r *Router) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		sub.queue.Close()
 	}
 	if len(parts) == 0 && c.Detach != nil {
-		c.Detach(func() { r.changes.drop(sub) })
-		sub.acknowledge(local)
-		r.changes.add(sub)
-		return mcp.Result{}, nil
+		return mcp.Result{}, r.detach(c, sub)
 	}
+	return r.follow(ctx, c, sub, parts)
+}
+
+// detach opens a subscription that only the Router serves.
+func (r *Router) detach(c *mcp.Call, sub *subscription) error {
+	ack, err := acknowledgement(sub.wants)
+	if err != nil {
+		return err
+	}
+	c.Detach(func() { r.changes.drop(sub) })
+	// Queue the acknowledgement before the first change.
+	deliver := sub.queue.Put(notifyqueue.Item[mcp.Notification]{Value: ack})
+	r.changes.add(sub)
+	if deliver {
+		sub.queue.Deliver(sub.notify)
+	}
+	return nil
+}
+
+// follow subscribes at the servers and serves the subscription until ctx ends.
+// It fails if a server refuses its part. Changes that arrive before the
+// acknowledgement is sent stay in the queue.
+func (r *Router) follow(ctx context.Context, c *mcp.Call, sub *subscription, parts map[*upstream]json.RawMessage) (mcp.Result, error) {
 	sub.queue.Receive()
 	ctx, cancel := context.WithCancel(ctx)
 	var following sync.WaitGroup
 	defer following.Wait()
 	defer cancel()
-	acks := make(chan mcp.SubscriptionFilter, len(parts))
+	answers := make(chan answer, len(parts))
 	for u, params := range parts {
-		f := &follower{u: u, sub: sub, call: *c, params: params, acks: acks}
+		f := &follower{u: u, sub: sub, call: *c, params: params, answers: answers}
 		following.Go(func() { f.run(ctx) })
 	}
-	sub.acknowledge(gather(ctx, local, acks, len(parts)))
+	all, err := gather(ctx, sub.wants, answers, len(parts))
+	if err != nil {
+		return mcp.Result{}, err
+	}
+	ack, err := acknowledgement(all)
+	if err != nil {
+		return mcp.Result{}, err
+	}
 	r.changes.add(sub)
 	defer r.changes.drop(sub)
+	c.Notify(ack)
 	return sub.deliver(ctx, c)
+}
+
+func acknowledgement(f mcp.SubscriptionFilter) (mcp.Notification, error) {
+	params, err := mcp.Marshal(mcp.SubscriptionsAcknowledgedParams{Notifications: f})
+	return mcp.Notification{Method: mcp.NotificationSubscriptionsAcknowledged, Params: params}, err
 }
 
 // split returns the parameters that each server gets, without the changes of
@@ -120,23 +155,32 @@ func (r *Router) partOf(u *upstream, params json.RawMessage) (json.RawMessage, e
 	return mcp.Marshal(in)
 }
 
-// gather adds what the servers acknowledge. A server that does not in time is
-// left out.
-func gather(ctx context.Context, all mcp.SubscriptionFilter, acks <-chan mcp.SubscriptionFilter, n int) mcp.SubscriptionFilter {
+// An answer is the response of a server to its part of a subscription.
+type answer struct {
+	honoured mcp.SubscriptionFilter
+	err      error // the server refuses
+}
+
+// gather returns the filter that the servers acknowledge, or the first error. A
+// server that does not answer in time is left out.
+func gather(ctx context.Context, all mcp.SubscriptionFilter, answers <-chan answer, n int) (mcp.SubscriptionFilter, error) {
 	ctx, cancel := context.WithTimeout(ctx, ackTimeout)
 	defer cancel()
 	for range n {
 		select {
-		case f := <-acks:
-			all.ResourceSubscriptions = append(all.ResourceSubscriptions, f.ResourceSubscriptions...)
-			for member, value := range f.Other {
+		case a := <-answers:
+			if a.err != nil {
+				return all, a.err
+			}
+			all.ResourceSubscriptions = append(all.ResourceSubscriptions, a.honoured.ResourceSubscriptions...)
+			for member, value := range a.honoured.Other {
 				all.Other = withNames(all.Other, member, value)
 			}
 		case <-ctx.Done():
-			return all
+			return all, nil
 		}
 	}
-	return all
+	return all, nil
 }
 
 // withNames adds a list of names to a member.
@@ -152,51 +196,83 @@ func withNames(all map[string]json.RawMessage, member string, value json.RawMess
 		return all
 	}
 	if joined, err := mcp.Marshal(append(names, more...)); err == nil {
-		all = maps.Clone(all)
 		all[member] = joined
 	}
 	return all
 }
 
 // A follower passes the notifications of one server on to a subscription. It
-// subscribes again when the connection to the server has ended.
+// subscribes again when the server has ended the subscription or the connection.
 type follower struct {
-	u      *upstream
-	sub    *subscription
-	call   mcp.Call // of the client
-	params json.RawMessage
-	acks   chan<- mcp.SubscriptionFilter
-	once   sync.Once
+	u       *upstream
+	sub     *subscription
+	call    mcp.Call // of the client
+	params  json.RawMessage
+	answers chan<- answer
+	once    sync.Once
+	acks    atomic.Int64 // counts the acknowledgements of the server
 }
 
 func (f *follower) run(ctx context.Context) {
 	c := f.call
-	c.Params, c.Detach = f.params, nil
-	c.OnNotification = func(n mcp.Notification) {
-		n = f.u.notification(n)
-		if n.Method != mcp.NotificationSubscriptionsAcknowledged {
-			f.sub.put(n)
-			return
-		}
-		var ack mcp.SubscriptionsAcknowledgedParams
-		_ = mcp.Unmarshal(n.Params, &ack)
-		f.acknowledge(ack.Notifications)
-	}
+	c.Params, c.Detach, c.OnNotification = f.params, nil, f.notified
 	for wait := firstRetry; ctx.Err() == nil; wait = min(2*wait, lastRetry) {
+		before := f.acks.Load()
 		_, err := f.u.handler.Serve(ctx, &c)
-		if e, ok := errors.AsType[*mcp.Error](err); ok && !e.Local {
-			f.acknowledge(mcp.SubscriptionFilter{}) // the server refuses
+		acks := f.acks.Load()
+		if e, ok := errors.AsType[*mcp.Error](err); ok && !e.Local && (acks == 0 || e.Code == mcp.CodeMethodNotFound) {
+			f.refused(e)
 			return
 		}
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
+		if acks > before {
+			wait = firstRetry
 		}
+		pause(ctx, wait)
 	}
 }
 
-func (f *follower) acknowledge(part mcp.SubscriptionFilter) {
-	f.once.Do(func() { f.acks <- part })
+// notified receives the notifications of the server.
+func (f *follower) notified(n mcp.Notification) {
+	n = f.u.notification(n)
+	if n.Method != mcp.NotificationSubscriptionsAcknowledged {
+		f.sub.put(n)
+		return
+	}
+	var ack mcp.SubscriptionsAcknowledgedParams
+	_ = mcp.Unmarshal(n.Params, &ack)
+	f.answer(answer{honoured: ack.Notifications})
+	if f.acks.Add(1) == 1 {
+		return
+	}
+	// Changes since the last subscription may be lost.
+	for _, uri := range ack.Notifications.ResourceSubscriptions {
+		params := append(rawjson.AppendString([]byte(`{"uri":`), uri), '}')
+		f.sub.put(mcp.Notification{Method: mcp.NotificationResourceUpdated, Params: params})
+	}
+}
+
+// refused answers with an error of the server. A server that has no
+// subscriptions is left out instead.
+func (f *follower) refused(err *mcp.Error) {
+	if err.Code == mcp.CodeMethodNotFound {
+		f.answer(answer{})
+		return
+	}
+	f.answer(answer{err: err})
+}
+
+func (f *follower) answer(a answer) {
+	f.once.Do(func() { f.answers <- a })
+}
+
+// pause waits for d or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
 
 // A subscription receives changes until it is dropped.
@@ -204,17 +280,6 @@ type subscription struct {
 	wants  mcp.SubscriptionFilter // changes of lists
 	notify func(mcp.Notification)
 	queue  notifyqueue.Queue[mcp.Notification]
-}
-
-// acknowledge queues the acknowledgement, which comes before all changes.
-func (s *subscription) acknowledge(f mcp.SubscriptionFilter) {
-	params, err := mcp.Marshal(mcp.SubscriptionsAcknowledgedParams{Notifications: f})
-	if err != nil {
-		return
-	}
-	if s.queue.Put(notifyqueue.Item[mcp.Notification]{Value: mcp.Notification{Method: mcp.NotificationSubscriptionsAcknowledged, Params: params}}) {
-		s.queue.Deliver(s.notify)
-	}
 }
 
 // put queues a change.
@@ -248,20 +313,25 @@ type broadcaster struct {
 	subs map[*subscription]struct{}
 }
 
+// add adds a subscription, unless it was dropped already.
 func (b *broadcaster) add(s *subscription) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if s.queue.IsClosed() {
+		return
+	}
 	if b.subs == nil {
 		b.subs = map[*subscription]struct{}{}
 	}
 	b.subs[s] = struct{}{}
 }
 
+// drop ends a subscription, also one that is not added yet.
 func (b *broadcaster) drop(s *subscription) {
-	b.mu.Lock()
-	delete(b.subs, s)
-	b.mu.Unlock()
 	s.queue.Close()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.subs, s)
 }
 
 // announce notifies of changes.

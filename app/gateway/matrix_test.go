@@ -212,6 +212,8 @@ func (c *cell) want(tool, text string, possible bool) {
 	switch {
 	case possible && (err != nil || !strings.Contains(got, text)):
 		c.t.Errorf("%s: %q, %v; want %q", tool, got, err, text)
+	case !possible && errors.Is(err, context.DeadlineExceeded):
+		c.t.Errorf("%s: %v; want an error that says what is missing", tool, err)
 	case !possible && err == nil:
 		c.t.Errorf("%s: %q; want an error, since the revisions have no such thing", tool, got)
 	}
@@ -391,19 +393,19 @@ func (c *cell) changes() {
 	t := c.t
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	acknowledged, heard := make(chan bool, 1), make(chan string, 100)
+	heard := make(chan string, 100) // one channel, so that the order is seen
 	ended := make(chan error, 1)
 	go func() {
 		ended <- c.c.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true, ResourceSubscriptions: []string{"beta+test://static"}}, func(n mcp.Notification) {
-			if n.Method == mcp.NotificationSubscriptionsAcknowledged {
-				acknowledged <- true
-				return
-			}
 			heard <- n.Method + " " + string(n.Params)
 		})
 	}()
 	select {
-	case <-acknowledged:
+	case first := <-heard:
+		if !strings.HasPrefix(first, mcp.NotificationSubscriptionsAcknowledged) {
+			t.Errorf("the first notification is %s", first)
+			return
+		}
 	case err := <-ended:
 		t.Errorf("listening ended with %v", err)
 		return
