@@ -30,7 +30,7 @@ func (r *Router) listen(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	}
 	wants := in.Notifications
 	local := mcp.SubscriptionFilter{ToolsListChanged: wants.ToolsListChanged, PromptsListChanged: wants.PromptsListChanged, ResourcesListChanged: wants.ResourcesListChanged}
-	parts, err := r.split(c.Params)
+	parts, err := r.split(ctx, c.Params)
 	if err != nil {
 		return mcp.Result{}, err
 	}
@@ -98,11 +98,11 @@ func acknowledgement(f mcp.SubscriptionFilter) (mcp.Notification, error) {
 
 // split returns the parameters that each server gets, without the changes of
 // lists.
-func (r *Router) split(params json.RawMessage) (map[*upstream]json.RawMessage, error) {
+func (r *Router) split(ctx context.Context, params json.RawMessage) (map[*upstream]json.RawMessage, error) {
 	// Which servers are there?
 	named := map[*upstream]bool{}
 	_, err := protocol.RenameNames(mcp.MethodSubscriptionsListen, mcp.InParams, "", params, func(kind, name string) (string, error) {
-		if u, _, ok := r.inward(kind, name); ok {
+		if u, _, ok := r.inward(ctx, kind, name); ok {
 			named[u] = true
 		}
 		return name, nil
@@ -112,7 +112,7 @@ func (r *Router) split(params json.RawMessage) (map[*upstream]json.RawMessage, e
 	}
 	parts := make(map[*upstream]json.RawMessage, len(named))
 	for u := range named {
-		if parts[u], err = r.partOf(u, params); err != nil {
+		if parts[u], err = r.partOf(ctx, u, params); err != nil {
 			return nil, err
 		}
 	}
@@ -123,9 +123,9 @@ func (r *Router) split(params json.RawMessage) (map[*upstream]json.RawMessage, e
 const notOurs = "\x00"
 
 // partOf returns the parameters with only the names of u.
-func (r *Router) partOf(u *upstream, params json.RawMessage) (json.RawMessage, error) {
+func (r *Router) partOf(ctx context.Context, u *upstream, params json.RawMessage) (json.RawMessage, error) {
 	own, err := protocol.RenameNames(mcp.MethodSubscriptionsListen, mcp.InParams, "", params, func(kind, name string) (string, error) {
-		if to, own, ok := r.inward(kind, name); ok && to == u {
+		if to, own, ok := r.inward(ctx, kind, name); ok && to == u {
 			return own, nil
 		}
 		return notOurs, nil

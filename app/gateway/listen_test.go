@@ -92,9 +92,12 @@ func TestSubscriptionFailsIfAServerRefusesIt(t *testing.T) {
 	if _, err := tasks.NewManager(s, nil); err != nil {
 		t.Fatal(err)
 	}
-	r := NewRouter([]Upstream{{"a", s}, {"b", &fake{listen: aboutTasks(0)}}}, &Options{Log: quiet})
+	r, err := newRouter([]Upstream{{"a", s}, {"b", &fake{listen: aboutTasks(0)}}}, &Options{Log: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer r.Close()
-	_, err := call(t.Context(), r, mcp.MethodSubscriptionsListen, `{"notifications":{"taskIds":["a__t","b__t"]}}`)
+	_, err = call(t.Context(), r, mcp.MethodSubscriptionsListen, `{"notifications":{"taskIds":["a__t","b__t"]}}`)
 	if e, ok := errors.AsType[*mcp.Error](err); !ok || e.Code != mcp.CodeMissingCapability {
 		t.Errorf("a subscription to tasks without the extension ended with %v", err)
 	}

@@ -5,6 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/protocol"
@@ -46,14 +49,18 @@ type upstreamList struct {
 	epoch   int               // counts the changes
 	short   map[string]string // names that cannot be reversed, and those of the server
 	reading chan struct{}     // closed when the read that runs has ended; nil if none runs
+	late    bool              // the read that runs takes too long: no client waits for it
 	missed  bool              // a client got a list without it
 }
 
 const (
 	maxPages  = 1000
-	maxItems  = 64 << 20 // bytes of one list
+	maxItems  = 4 << 20 // bytes of the list of one server
 	readLimit = time.Minute
 )
+
+// errTooLong is the error for a list that is left out.
+var errTooLong = errors.New("the list is longer than 4 MiB")
 
 // A mergedList is the list of all servers.
 type mergedList struct {
@@ -64,17 +71,40 @@ type mergedList struct {
 // list serves a list: all items of all servers in one page, in the order of the
 // servers' names.
 func (r *Router) list(ctx context.Context, c *mcp.Call, l listKind) (mcp.Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.opts.ListTimeout)
-	defer cancel()
-	for _, u := range r.upstreams {
-		u.refresh(l)
+	if err := refuseCursor(c); err != nil {
+		return mcp.Result{}, err
+	}
+	r.read(ctx, l)
+	if err := ctx.Err(); err != nil {
+		return mcp.Result{}, err
 	}
 	versions := make([]int, len(r.upstreams))
 	parts := make([][]byte, len(r.upstreams))
 	for i, u := range r.upstreams {
-		parts[i], versions[i] = u.current(ctx, l)
+		parts[i], versions[i] = u.current(l)
 	}
 	return mcp.Result{Body: r.merge(l, versions, parts), Server: &r.opts.Server}, nil
+}
+
+// refuseCursor returns an error if a call has a cursor: lists have one page.
+func refuseCursor(c *mcp.Call) error {
+	if cursor := rawjson.Lookup(c.Params, "cursor"); cursor != nil && !rawjson.IsNull(cursor) {
+		return mcp.InvalidParams("cursor: unknown; begin again without one")
+	}
+	return nil
+}
+
+// read reads a list of all servers where it may have changed, and waits for it
+// until ctx ends, for ListTimeout at most.
+func (r *Router) read(ctx context.Context, l listKind) {
+	limit, cancel := context.WithTimeout(context.Background(), r.opts.ListTimeout)
+	defer cancel()
+	for _, u := range r.upstreams {
+		u.refresh(l)
+	}
+	for _, u := range r.upstreams {
+		u.wait(ctx, limit, l)
+	}
 }
 
 // merge joins the items. It keeps the last result of each list, since lists are
@@ -82,31 +112,19 @@ func (r *Router) list(ctx context.Context, c *mcp.Call, l listKind) (mcp.Result,
 func (r *Router) merge(l listKind, versions []int, parts [][]byte) json.RawMessage {
 	r.mergedMu.Lock()
 	defer r.mergedMu.Unlock()
-	if last := r.merged[l.method]; last.body != nil && equal(last.versions, versions) {
+	if last := r.merged[l.method]; last.body != nil && slices.Equal(last.versions, versions) {
 		return last.body
 	}
-	full := parts[:0:0]
-	for _, p := range parts {
-		if len(p) > 0 {
-			full = append(full, p)
-		}
-	}
-	body := append([]byte(`{"`+l.member+`":[`), bytes.Join(full, []byte{','})...)
-	body = append(body, `]}`...)
+	body := joined(l.member, parts)
 	r.merged[l.method] = mergedList{versions, body}
 	return body
 }
 
-func equal(a, b []int) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
+// joined returns a result with the items of all parts.
+func joined(member string, parts [][]byte) json.RawMessage {
+	full := slices.DeleteFunc(parts, func(p []byte) bool { return len(p) == 0 })
+	body := append([]byte(`{"`+member+`":[`), bytes.Join(full, []byte{','})...)
+	return append(body, `]}`...)
 }
 
 // refresh starts to read the list of a server if it may have changed.
@@ -123,8 +141,10 @@ func (u *upstream) refresh(l listKind) {
 	if fresh || known.reading != nil || u.status == failed || u.offersNone(l) {
 		return
 	}
-	known.reading = make(chan struct{})
-	u.r.wg.Go(func() { u.read(l, known) })
+	reading := make(chan struct{})
+	if u.r.spawn(func() { u.read(l, known, reading) }) {
+		known.reading = reading
+	}
 }
 
 // offersNone reports whether the server has no such list.
@@ -142,98 +162,167 @@ func (u *upstream) offersNone(l listKind) bool {
 	return can.Resources == nil
 }
 
-// current returns the items of a server. It waits for the read that runs, or
-// returns the items of the last one if that takes too long.
-func (u *upstream) current(ctx context.Context, l listKind) (items []byte, version int) {
+// wait waits for the read that runs until limit or ctx ends. Nobody waits again
+// for a read that has taken too long.
+func (u *upstream) wait(ctx, limit context.Context, l listKind) {
 	u.mu.Lock()
 	known := u.lists[l.method]
-	reading := known.reading
+	reading, late := known.reading, known.late
+	known.missed = known.missed || late
 	u.mu.Unlock()
-	if reading != nil {
-		select {
-		case <-reading:
-		case <-ctx.Done():
-			u.mu.Lock()
-			known.missed = true
-			u.mu.Unlock()
-			u.r.opts.Log.Warn("gateway: a server does not answer in time; its list is left out or old", "server", u.name, "list", l.member)
-		}
+	if reading == nil || late {
+		return
 	}
+	select {
+	case <-reading:
+		return
+	case <-ctx.Done():
+		return
+	case <-limit.Done():
+	}
+	u.mu.Lock()
+	first := !known.late
+	if known.reading == reading {
+		known.late, known.missed = true, true
+	}
+	u.mu.Unlock()
+	if first {
+		u.r.opts.Log.Warn("gateway: a server does not answer in time; its list is left out or old", "server", u.name, "list", l.member)
+	}
+}
+
+// current returns the items of the last read.
+func (u *upstream) current(l listKind) (items []byte, version int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.status == failed {
 		return nil, -1 // what it had cannot be used
 	}
+	known := u.lists[l.method]
 	return known.items, known.version
 }
 
-// read reads all pages of a list.
-func (u *upstream) read(l listKind, known *upstreamList) {
+// read reads all pages of a list and closes reading. A list that is too long is
+// empty, for a minute at least.
+func (u *upstream) read(l listKind, known *upstreamList, reading chan struct{}) {
 	ctx, cancel := context.WithTimeout(u.r.ctx, readLimit)
 	defer cancel()
 	u.mu.Lock()
 	epoch := known.epoch
 	u.mu.Unlock()
-	items, short, ttl, err := u.pages(ctx, l)
-	u.mu.Lock()
-	if err == nil {
-		known.items, known.short, known.version = items, short, known.version+1
-		known.expires, known.stale = time.Now().Add(ttl), known.epoch != epoch
+	p := &pages{u: u, l: l}
+	err := p.read(ctx, mcp.Call{Method: l.method})
+	ok := err == nil
+	if errors.Is(err, errTooLong) {
+		ok, p.items, p.ttl = true, nil, time.Minute
 	}
-	missed := known.missed && err == nil
-	known.missed = known.missed && err != nil
-	close(known.reading)
+	u.mu.Lock()
+	if ok {
+		known.items, known.short, known.version = p.items, p.short, known.version+1
+		known.expires, known.stale = time.Now().Add(p.ttl), known.epoch != epoch
+	}
+	missed := known.missed && ok
+	known.missed, known.late = known.missed && !ok, false
 	known.reading = nil
 	u.mu.Unlock()
+	close(reading)
 	if missed {
 		u.r.changes.announce(l.changes)
 	}
-	if err != nil && ctx.Err() == nil {
+	if err != nil && u.r.ctx.Err() == nil {
 		u.r.opts.Log.Warn("gateway: read a list of a server", "server", u.name, "list", l.member, "error", err)
 	}
 }
 
-func (u *upstream) pages(ctx context.Context, l listKind) (items []byte, short map[string]string, ttl time.Duration, err error) {
-	var params json.RawMessage
-	ttl = time.Hour
+// pages collects the pages of a list of one server.
+type pages struct {
+	u     *upstream
+	l     listKind
+	items []byte // the elements, with commas in between
+	short map[string]string
+	ttl   time.Duration
+}
+
+// read reads all pages with a call.
+func (p *pages) read(ctx context.Context, c mcp.Call) error {
+	p.ttl = time.Hour
+	c.Params = nil
 	for range maxPages {
-		res, err := u.handler.Serve(ctx, &mcp.Call{Method: l.method, Params: params})
-		if e, ok := errors.AsType[*mcp.Error](err); ok && e.Code == mcp.CodeMethodNotFound {
-			return nil, nil, ttl, nil
-		}
+		res, err := p.u.handler.Serve(ctx, &c)
 		if err != nil {
-			return nil, nil, 0, err
-		}
-		ttl = min(ttl, res.Cache.TTL)
-		body, err := protocol.RenameNames(l.method, mcp.InResult, "", res.Body, func(kind, name string) (string, error) {
-			out := u.outward(kind, name)
-			if kind == l.kind && out != u.name+"__"+name {
-				if short == nil {
-					short = map[string]string{}
-				}
-				short[out] = name
+			if hasNone(err) && protocol.IsCore(c.Method) {
+				return nil
 			}
-			return out, nil
-		})
-		if err != nil {
-			return nil, nil, 0, err
+			return err
 		}
-		if page := elements(rawjson.Lookup(body, l.member)); len(page) > 0 {
-			if len(items) > 0 {
-				items = append(items, ',')
-			}
-			items = append(items, page...)
+		p.ttl = min(p.ttl, res.Cache.TTL)
+		p.add(res.Body)
+		if len(p.items) > maxItems {
+			return errTooLong
 		}
-		cursor := rawjson.Lookup(body, "nextCursor")
+		cursor := rawjson.Lookup(res.Body, "nextCursor")
 		if cursor == nil || rawjson.IsNull(cursor) {
-			return items, short, ttl, nil
+			p.declareTasks()
+			return nil
 		}
-		if len(items) > maxItems {
-			return nil, nil, 0, errors.New("the list is too long")
-		}
-		params = append(append([]byte(`{"cursor":`), cursor...), '}')
+		c.Params = append(append([]byte(`{"cursor":`), cursor...), '}')
 	}
-	return nil, nil, 0, errors.New("the list has too many pages")
+	return errors.New("the list has too many pages")
+}
+
+// hasNone reports whether a server says that it does not have the method.
+func hasNone(err error) bool {
+	e, ok := errors.AsType[*mcp.Error](err)
+	return ok && e.Code == mcp.CodeMethodNotFound
+}
+
+// add adds a page, with the names that clients see.
+func (p *pages) add(body []byte) {
+	body, _ = protocol.RenameNames(p.l.method, mcp.InResult, "", body, func(kind, name string) (string, error) {
+		out := p.u.outward(kind, name)
+		if kind == p.l.kind && out != p.u.name+"__"+name {
+			if p.short == nil {
+				p.short = map[string]string{}
+			}
+			p.short[out] = name
+		}
+		return out, nil
+	})
+	page := elements(rawjson.Lookup(body, p.l.member))
+	if len(page) == 0 {
+		return
+	}
+	if len(p.items) > 0 {
+		p.items = append(p.items, ',')
+	}
+	p.items = append(p.items, page...)
+}
+
+// tasksExtension is the extension for tasks.
+const tasksExtension = "io.modelcontextprotocol/tasks"
+
+// declareTasks says of each tool that it may run as a task, if the server
+// declares tasks and says nothing about any tool. Otherwise the statements of
+// other servers in the merged list would forbid it: a client of 2025-11-25 takes
+// a tool without a statement for one that cannot.
+func (p *pages) declareTasks() {
+	found := p.u.discovered()
+	if p.l.method != mcp.MethodToolsList || found == nil || found.Capabilities.Extensions[tasksExtension] == nil {
+		return
+	}
+	list := append(append([]byte{'['}, p.items...), ']')
+	for tools := rawjson.Array(list); tools.Next(); {
+		if rawjson.Lookup(tools.Value, "execution") != nil {
+			return
+		}
+	}
+	p.items = elements(rawjson.RewriteElements(list, func(tool []byte) []byte {
+		inner, isObject := bytes.CutSuffix(bytes.TrimSpace(tool), []byte("}"))
+		if !isObject || rawjson.Lookup(tool, "name") == nil {
+			return tool
+		}
+		return append(slices.Clip(inner), `,"execution":{"taskSupport":"optional"}}`...)
+	}))
 }
 
 // elements returns the elements of an array, with commas in between.
@@ -248,17 +337,73 @@ func elements(array []byte) []byte {
 // shortened returns the server's name of a tool or prompt whose name was
 // shortened.
 func (u *upstream) shortened(kind, name string) (own string, ok bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	for _, l := range lists {
-		if l.kind != kind {
-			continue
+		if known := u.lists[l.method]; l.kind == kind && known != nil && !ok {
+			own, ok = known.short[name]
 		}
-		u.refresh(l)
-		ctx, cancel := context.WithTimeout(u.r.ctx, u.r.opts.ListTimeout)
-		u.current(ctx, l)
-		cancel()
-		u.mu.Lock()
-		own, ok = u.lists[l.method].short[name]
-		u.mu.Unlock()
 	}
 	return own, ok
+}
+
+// extensionList returns the list that a method of a registered extension has: one
+// whose result is an array of items with URIs and whose parameters have no names.
+// Lists of other ids are not merged: they may belong to one client, and a server
+// that does not know the clients of the gateway would list those of all.
+func extensionList(method string) (l listKind, extension string, ok bool) {
+	if protocol.IsCore(method) {
+		return listKind{}, "", false
+	}
+	for _, e := range mcp.RegisteredExtensions() {
+		for _, rule := range e.Names {
+			if rule.Method != method {
+				continue
+			}
+			member, _, isArray := strings.Cut(rule.Path, "[].")
+			if rule.In == mcp.InParams || rule.Kind != protocol.KindURI || rule.ResultType != "" || !isArray || strings.Contains(member, ".") {
+				return listKind{}, "", false
+			}
+			l, extension, ok = listKind{method: method, member: member}, e.ID, true
+		}
+	}
+	return l, extension, ok
+}
+
+// listExtension serves a list of an extension: the items of all servers that
+// declare the extension. A server that fails or takes too long is left out.
+func (r *Router) listExtension(ctx context.Context, c *mcp.Call, l listKind, extension string) (mcp.Result, error) {
+	if err := refuseCursor(c); err != nil {
+		return mcp.Result{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.opts.ListTimeout)
+	defer cancel()
+	var of []*pages
+	var reads sync.WaitGroup
+	for _, u := range r.upstreams {
+		found := u.discovered()
+		if found == nil || found.Capabilities.Extensions[extension] == nil {
+			continue
+		}
+		p := &pages{u: u, l: l}
+		of = append(of, p)
+		reads.Go(func() {
+			onward := *c
+			onward.OnNotification = nil
+			if err := p.read(ctx, onward); err != nil {
+				p.items, p.ttl = nil, 0
+				r.opts.Log.Warn("gateway: read a list of a server", "server", u.name, "list", l.member, "error", err)
+			}
+		})
+	}
+	reads.Wait()
+	if len(of) == 0 {
+		return mcp.Result{}, mcp.MethodNotFound(c.Method)
+	}
+	cache := mcp.Cache{TTL: time.Hour, Scope: mcp.ScopePrivate}
+	var parts [][]byte
+	for _, p := range of {
+		parts, cache.TTL = append(parts, p.items), min(cache.TTL, p.ttl)
+	}
+	return mcp.Result{Body: joined(l.member, parts), Cache: cache, Server: &r.opts.Server}, nil
 }

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
@@ -60,22 +61,23 @@ var sharedSchemes = []string{"ui://", "skill://"}
 const idSeparator = "__"
 
 // inward returns the server that a name belongs to and the name that the server
-// has for it. ok is false if there is none.
-func (r *Router) inward(kind, name string) (u *upstream, own string, ok bool) {
+// has for it. ok is false if there is none. It may wait for lists of servers; see
+// inwardName.
+func (r *Router) inward(ctx context.Context, kind, name string) (u *upstream, own string, ok bool) {
 	switch kind {
 	case protocol.KindTool, protocol.KindPrompt:
-		return r.inwardName(kind, name)
+		return r.inwardName(ctx, kind, name)
 	case protocol.KindURI, protocol.KindTemplate:
 		for _, scheme := range sharedSchemes {
 			if rest, shared := strings.CutPrefix(name, scheme); shared {
-				key, path, _ := strings.Cut(rest, "/")
+				key, path, found := strings.Cut(rest, "/")
 				u = r.byKey[key]
-				return u, scheme + path, u != nil
+				return u, scheme + path, found && u != nil
 			}
 		}
-		key, uri, _ := strings.Cut(name, "+")
+		key, uri, found := strings.Cut(name, "+")
 		u = r.byKey[key]
-		return u, uri, u != nil
+		return u, uri, found && u != nil
 	}
 	key, id, found := strings.Cut(name, idSeparator)
 	u = r.byKey[key]
@@ -83,13 +85,29 @@ func (r *Router) inward(kind, name string) (u *upstream, own string, ok bool) {
 }
 
 // inwardName finds the server of a tool or prompt. Most names say it; a
-// shortened name is looked up in the lists.
-func (r *Router) inwardName(kind, name string) (u *upstream, own string, ok bool) {
+// shortened name is looked up in the lists, which are read first if necessary.
+func (r *Router) inwardName(ctx context.Context, kind, name string) (u *upstream, own string, ok bool) {
 	for _, u := range r.upstreams {
 		if own, ok := strings.CutPrefix(name, u.name+"__"); ok && toolname.Join(u.name, own, 0) == name {
 			return u, own, true
 		}
 	}
+	if !toolname.HasDigest(name) {
+		return nil, "", false
+	}
+	if u, own, ok := r.shortened(kind, name); ok {
+		return u, own, true
+	}
+	for _, l := range lists {
+		if l.kind == kind {
+			r.read(ctx, l)
+		}
+	}
+	return r.shortened(kind, name)
+}
+
+// shortened finds a shortened name in the lists.
+func (r *Router) shortened(kind, name string) (u *upstream, own string, ok bool) {
 	for _, u := range r.upstreams {
 		if own, ok := u.shortened(kind, name); ok {
 			return u, own, true

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tenon-mcp/tenon/internal/protocol"
+	"github.com/tenon-mcp/tenon/internal/textclip"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -49,15 +51,27 @@ type Router struct {
 
 	ctx  context.Context // ends with Close
 	stop context.CancelFunc
-	wg   sync.WaitGroup
+
+	wg     sync.WaitGroup
+	wgMu   sync.Mutex
+	closed bool // nothing is added to wg any more
 
 	mergedMu sync.Mutex
 	merged   map[string]mergedList
 }
 
 // NewRouter returns a Router and starts to watch the servers for changes. The
-// caller closes the Router, and then the servers.
+// caller closes the Router, and then the servers. It is an error if two servers
+// have the same name.
 func NewRouter(servers []Upstream, o *Options) *Router {
+	r, err := newRouter(servers, o)
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
+func newRouter(servers []Upstream, o *Options) (*Router, error) {
 	r := &Router{started: time.Now(), byKey: map[string]*upstream{}, merged: map[string]mergedList{}}
 	if o != nil {
 		r.opts = *o
@@ -71,21 +85,38 @@ func NewRouter(servers []Upstream, o *Options) *Router {
 	if r.opts.Log == nil {
 		r.opts.Log = slog.Default()
 	}
-	r.ctx, r.stop = context.WithCancel(context.Background())
 	for _, s := range servers {
 		u := newUpstream(r, s)
+		if r.byKey[u.key] != nil {
+			return nil, fmt.Errorf("gateway: two servers are named %q", s.Name)
+		}
 		r.upstreams = append(r.upstreams, u)
 		r.byKey[u.key] = u
 	}
 	slices.SortFunc(r.upstreams, func(a, b *upstream) int { return strings.Compare(a.name, b.name) })
+	r.ctx, r.stop = context.WithCancel(context.Background())
 	for _, u := range r.upstreams {
-		r.wg.Go(u.watch)
+		r.spawn(u.watch)
 	}
-	return r
+	return r, nil
+}
+
+// spawn runs f in a goroutine that Close waits for. It reports false, and does
+// not run f, once the Router is closed.
+func (r *Router) spawn(f func()) bool {
+	r.wgMu.Lock()
+	defer r.wgMu.Unlock()
+	if !r.closed {
+		r.wg.Go(f)
+	}
+	return !r.closed
 }
 
 // Close ends what the Router runs. It does not close the servers.
 func (r *Router) Close() error {
+	r.wgMu.Lock()
+	r.closed = true
+	r.wgMu.Unlock()
 	r.stop()
 	r.wg.Wait()
 	return nil
@@ -107,6 +138,9 @@ func (r *Router) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	if l, ok := lists[c.Method]; ok {
 		return r.list(ctx, c, l)
 	}
+	if l, extension, ok := extensionList(c.Method); ok {
+		return r.listExtension(ctx, c, l, extension)
+	}
 	return r.forward(ctx, c)
 }
 
@@ -114,7 +148,7 @@ func (r *Router) Serve(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 func (r *Router) forward(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 	var to *upstream
 	params, err := protocol.RenameNames(c.Method, mcp.InParams, "", c.Params, func(kind, name string) (string, error) {
-		u, own, ok := r.inward(kind, name)
+		u, own, ok := r.inward(ctx, kind, name)
 		switch {
 		case !ok:
 			return "", unknown(kind, name)
@@ -154,12 +188,7 @@ func unknown(kind, name string) error {
 	return mcp.InvalidParams("unknown %s %q", kind, clip(name))
 }
 
-func clip(s string) string {
-	if len(s) > 200 {
-		return s[:200] + "…"
-	}
-	return s
-}
+func clip(s string) string { return textclip.Clip(s, 200) }
 
 // notifyAll passes a notification of the client to all servers.
 func (r *Router) notifyAll(ctx context.Context, c *mcp.Call) (mcp.Result, error) {

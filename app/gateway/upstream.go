@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -75,22 +75,19 @@ const (
 )
 
 // watch keeps the gateway informed about a server until the Router is closed: it
-// connects, subscribes to changes of lists, and starts again when the connection
-// has ended.
+// connects, subscribes to changes of lists, and starts again when the
+// subscription has ended. The server has failed only if connecting fails.
 func (u *upstream) watch() {
 	ctx := u.r.ctx
 	for wait := firstRetry; ctx.Err() == nil; wait = min(2*wait, lastRetry) {
 		err := u.connect(ctx)
 		u.settle.Do(func() { close(u.settled) })
-		if err == nil {
+		if err != nil {
+			u.fail(err)
+		} else if began := time.Now(); u.subscribe(ctx) == nil && time.Since(began) > wait {
 			wait = firstRetry
-			err = u.subscribe(ctx)
 		}
-		u.disconnected(err)
-		select {
-		case <-time.After(wait):
-		case <-ctx.Done():
-		}
+		pause(ctx, wait)
 	}
 }
 
@@ -111,15 +108,23 @@ func (u *upstream) connect(ctx context.Context) error {
 	return nil
 }
 
-// subscribe receives the changes of the server until the connection ends.
+// subscribe receives the changes of the server until the server or the
+// connection ends the subscription. If the server has no subscriptions, it waits
+// until ctx ends.
 func (u *upstream) subscribe(ctx context.Context) error {
 	params, err := mcp.Marshal(mcp.ListenParams{Notifications: mcp.SubscriptionFilter{ToolsListChanged: true, PromptsListChanged: true, ResourcesListChanged: true}})
 	if err != nil {
 		return err
 	}
 	_, err = u.handler.Serve(ctx, &mcp.Call{Method: mcp.MethodSubscriptionsListen, Params: params, OnNotification: u.notified})
-	if e, ok := errors.AsType[*mcp.Error](err); ok && !e.Local {
-		<-ctx.Done() // the server has no subscriptions; calls show whether it is there
+	u.mu.Lock()
+	u.listening = mcp.SubscriptionFilter{}
+	u.mu.Unlock()
+	if e, ok := errors.AsType[*mcp.Error](err); ok && !e.Local && e.Code == mcp.CodeMethodNotFound {
+		<-ctx.Done()
+	}
+	if err != nil && ctx.Err() == nil {
+		u.r.opts.Log.Info("gateway: the subscription at a server has ended", "server", u.name, "error", err)
 	}
 	return err
 }
@@ -129,9 +134,7 @@ func (u *upstream) notified(n mcp.Notification) {
 	case mcp.NotificationSubscriptionsAcknowledged:
 		var ack mcp.SubscriptionsAcknowledgedParams
 		if mcp.Unmarshal(n.Params, &ack) == nil {
-			u.mu.Lock()
-			u.listening = ack.Notifications
-			u.mu.Unlock()
+			u.acknowledged(ack.Notifications)
 		}
 	case mcp.NotificationToolsListChanged:
 		u.changed(mcp.SubscriptionFilter{ToolsListChanged: true})
@@ -142,12 +145,30 @@ func (u *upstream) notified(n mcp.Notification) {
 	}
 }
 
-func (u *upstream) disconnected(err error) {
+// acknowledged records what the server notifies of. Lists that were read before
+// may have changed without a notification.
+func (u *upstream) acknowledged(f mcp.SubscriptionFilter) {
+	u.mu.Lock()
+	u.listening = f
+	var missed mcp.SubscriptionFilter
+	for method, l := range lists {
+		if known := u.lists[method]; known != nil && (!known.stale || known.reading != nil) && l.selected(&f) {
+			missed.ToolsListChanged = missed.ToolsListChanged || l.changes.ToolsListChanged
+			missed.PromptsListChanged = missed.PromptsListChanged || l.changes.PromptsListChanged
+			missed.ResourcesListChanged = missed.ResourcesListChanged || l.changes.ResourcesListChanged
+		}
+	}
+	u.mu.Unlock()
+	u.changed(missed)
+}
+
+// fail records that the server cannot be connected to.
+func (u *upstream) fail(err error) {
 	u.mu.Lock()
 	was := u.status
-	u.status, u.listening = failed, mcp.SubscriptionFilter{}
+	u.status = failed
 	u.mu.Unlock()
-	if err != nil && was != failed && u.r.ctx.Err() == nil {
+	if was != failed && u.r.ctx.Err() == nil {
 		u.r.opts.Log.Warn("gateway: a server is not available", "server", u.name, "error", err)
 	}
 }
@@ -165,15 +186,21 @@ func (u *upstream) changed(what mcp.SubscriptionFilter) {
 	u.r.changes.announce(what)
 }
 
-// addCapabilities adds the capabilities of a server that the gateway passes on.
+// appsExtension is an extension without methods: its tools and resources are
+// routed as all others.
+const appsExtension = "io.modelcontextprotocol/ui"
+
+// addCapabilities adds the extensions of a server that the gateway can route:
+// those whose names it knows.
 func addCapabilities(all, of *mcp.ServerCapabilities) {
 	for id, settings := range of.Extensions {
+		routed := id == appsExtension || slices.ContainsFunc(mcp.RegisteredExtensions(), func(e mcp.Extension) bool { return e.ID == id })
+		if !routed || all.Extensions[id] != nil {
+			continue
+		}
 		if all.Extensions == nil {
 			all.Extensions = map[string]json.RawMessage{}
 		}
-		if all.Extensions[id] == nil {
-			all.Extensions = maps.Clone(all.Extensions)
-			all.Extensions[id] = settings
-		}
+		all.Extensions[id] = settings
 	}
 }

@@ -50,6 +50,9 @@ func Join(server, tool string, limit int) string {
 	return s + "__" + t + digest
 }
 
+// HasDigest reports whether a joint name may end in a digest.
+func HasDigest(name string) bool { return digested().MatchString(name) }
+
 // spell replaces characters that providers refuse.
 func spell(s string) string {
 	return strings.Map(func(r rune) rune {
