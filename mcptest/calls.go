@@ -140,7 +140,7 @@ func (s *section) playCalls(h mcp.Handler, rev mcp.Revision) (seen, error) {
 	if err != nil {
 		return p.seen, err
 	}
-	peer, stop, err := connect(context.Background(), h, rev)
+	peer, stop, err := connect(context.Background(), h, rev, able())
 	if err != nil {
 		return p.seen, mistake{err}
 	}

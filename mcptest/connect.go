@@ -31,7 +31,15 @@ func able() *mcp.ClientProfile {
 // [Check] returns an error for a message.
 func Connect(t testing.TB, h mcp.Handler, rev mcp.Revision) mcp.Handler {
 	t.Helper()
-	peer, stop, err := connect(t.Context(), h, rev)
+	return ConnectAs(t, h, rev, able())
+}
+
+// ConnectAs is [Connect] for a client with a profile of its own. Before
+// 2026-07-28 a client declares its capabilities once, with initialize: there a
+// server sees those of p, whatever the Caller of a call says.
+func ConnectAs(t testing.TB, h mcp.Handler, rev mcp.Revision, p *mcp.ClientProfile) mcp.Handler {
+	t.Helper()
+	peer, stop, err := connect(t.Context(), h, rev, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,12 +51,12 @@ func Connect(t testing.TB, h mcp.Handler, rev mcp.Revision) mcp.Handler {
 	return peer
 }
 
-func connect(ctx context.Context, h mcp.Handler, rev mcp.Revision) (mcp.Handler, func() error, error) {
+func connect(ctx context.Context, h mcp.Handler, rev mcp.Revision, p *mcp.ClientProfile) (mcp.Handler, func() error, error) {
 	near, stop, err := serve(h, true)
 	if err != nil {
 		return nil, nil, err
 	}
-	peer, err := era.Dial(ctx, near, able(), &era.DialOptions{Known: rev})
+	peer, err := era.Dial(ctx, near, p, &era.DialOptions{Known: rev})
 	if err == nil && peer.Revision() != rev {
 		err = fmt.Errorf("requested revision %s, but the handler uses %s", rev, peer.Revision())
 		peer.Close()

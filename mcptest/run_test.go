@@ -257,7 +257,7 @@ func TestCheckIsHeard(t *testing.T) {
 		}
 		return nil
 	}
-	peer, stop, err := connect(t.Context(), fixture(t), mcp.Rev20250618)
+	peer, stop, err := connect(t.Context(), fixture(t), mcp.Rev20250618, able())
 	if err != nil {
 		t.Fatal(err)
 	}

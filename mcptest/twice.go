@@ -138,7 +138,7 @@ func enterTwice(ctx context.Context, h mcp.Handler, call mcp.Call, answer func(q
 // overTheWire makes the whole call in one revision and compares it with the
 // rounds of the direct call.
 func overTheWire(ctx context.Context, h mcp.Handler, rev mcp.Revision, call mcp.Call, answer func(q mcp.InputRequest) string, rounds []round, record *Effects) error {
-	peer, stop, err := connect(ctx, h, rev)
+	peer, stop, err := connect(ctx, h, rev, able())
 	if err != nil {
 		return err
 	}

@@ -1,14 +1,17 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/tenon-mcp/tenon/internal/protocol"
+	"github.com/tenon-mcp/tenon/internal/rawjson"
 	"github.com/tenon-mcp/tenon/mcp"
 )
 
@@ -45,12 +48,19 @@ type extensions struct {
 	filters  map[string]SubscribeFunc
 }
 
-// AddExtension adds an extension. It returns an error if the extension, one of
-// its methods or one of its filter members exists already, or if a method is
-// one of the protocol.
+// AddExtension adds an extension. It returns an error if the identifier or the
+// settings are invalid, if a function is nil, or if the extension, one of its
+// methods or one of its filter members exists already, also in the protocol.
 func (s *Server) AddExtension(e Extension) error {
-	if !protocol.ValidMetaKey(e.ID) {
-		return fmt.Errorf("extension %q: the identifier must have the form of a _meta key, such as com.example/name", e.ID)
+	if !strings.Contains(e.ID, "/") || !protocol.ValidMetaKey(e.ID) {
+		return fmt.Errorf("extension %q: the identifier must have a prefix and a name, such as com.example/name", e.ID)
+	}
+	settings := e.Settings
+	if settings == nil {
+		settings = json.RawMessage("{}")
+	}
+	if rawjson.Check(settings) != nil || !rawjson.IsObject(bytes.TrimSpace(settings)) {
+		return fmt.Errorf("extension %q: the settings must be a JSON object", e.ID)
 	}
 	x := &s.extensions
 	x.mu.Lock()
@@ -58,19 +68,21 @@ func (s *Server) AddExtension(e Extension) error {
 	if x.settings[e.ID] != nil {
 		return fmt.Errorf("extension %q was added before", e.ID)
 	}
-	for method := range e.Methods {
+	for method, f := range e.Methods {
 		if x.methods[method] != nil || protocol.IsCore(method) {
 			return fmt.Errorf("extension %q: method %q exists already", e.ID, method)
 		}
-	}
-	for member := range e.Subscriptions {
-		if x.filters[member] != nil {
-			return fmt.Errorf("extension %q: subscription filter %q exists already", e.ID, member)
+		if f == nil {
+			return fmt.Errorf("extension %q: method %q has no function", e.ID, method)
 		}
 	}
-	settings := e.Settings
-	if settings == nil {
-		settings = json.RawMessage("{}")
+	for member, f := range e.Subscriptions {
+		if x.filters[member] != nil || isCoreFilter(member) {
+			return fmt.Errorf("extension %q: subscription filter %q exists already", e.ID, member)
+		}
+		if f == nil {
+			return fmt.Errorf("extension %q: subscription filter %q has no function", e.ID, member)
+		}
 	}
 	if x.settings == nil {
 		x.settings, x.methods, x.filters = map[string]json.RawMessage{}, map[string]mcp.HandlerFunc{}, map[string]SubscribeFunc{}
@@ -79,6 +91,16 @@ func (s *Server) AddExtension(e Extension) error {
 	maps.Copy(x.methods, e.Methods)
 	maps.Copy(x.filters, e.Subscriptions)
 	return nil
+}
+
+// isCoreFilter reports whether a member of a subscription filter is one of the
+// protocol.
+func isCoreFilter(member string) bool {
+	switch member {
+	case "toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions":
+		return true
+	}
+	return false
 }
 
 // method returns the function that serves a method; nil if there is none.

@@ -80,6 +80,16 @@ func TestAddExtension(t *testing.T) {
 	<-stopped
 
 	for want, x := range map[string]server.Extension{
+		`"com.example/broken": the settings must be a JSON object`: {ID: "com.example/broken", Settings: json.RawMessage(`{bad`)},
+		`"com.example/list": the settings must be a JSON object`:   {ID: "com.example/list", Settings: json.RawMessage(`[1]`)},
+		`"com.example/null": the settings must be a JSON object`:   {ID: "com.example/null", Settings: json.RawMessage(`null`)},
+		`"com.example/empty": the settings must be a JSON object`:  {ID: "com.example/empty", Settings: json.RawMessage{}},
+		`"name": the identifier must have a prefix`:                {ID: "name"},
+		`method "clock/then" has no function`:                      {ID: "com.example/two", Methods: map[string]mcp.HandlerFunc{"clock/then": nil}},
+		`filter "clockTocks" has no function`:                      {ID: "com.example/two", Subscriptions: map[string]server.SubscribeFunc{"clockTocks": nil}},
+		`filter "toolsListChanged" exists`:                         {ID: "com.example/two", Subscriptions: map[string]server.SubscribeFunc{"toolsListChanged": x.Subscriptions["clockTicks"]}},
+		`filter "resourceSubscriptions" exists`:                    {ID: "com.example/two", Subscriptions: map[string]server.SubscribeFunc{"resourceSubscriptions": x.Subscriptions["clockTicks"]}},
+
 		"added before":                x,
 		`"clock/now" exists already`:  {ID: "com.example/two", Methods: x.Methods},
 		`"tools/call" exists already`: {ID: "com.example/two", Methods: map[string]mcp.HandlerFunc{"tools/call": nil}},

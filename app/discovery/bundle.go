@@ -27,7 +27,7 @@ const (
 	// maxRatio is how often larger the files may be than the bundle, if they are
 	// larger than ratioFree.
 	maxRatio  = 100
-	ratioFree = 32 << 20
+	ratioFree = 1 << 20
 )
 
 // A Bundle is an MCP bundle: a zip file with a server and a manifest.
@@ -93,7 +93,7 @@ func (b *Bundle) checkFiles(size uint64) error {
 			return fmt.Errorf("its files are larger than %d MiB, or overlap", maxUnpacked>>20)
 		}
 	}
-	if b.unpacked > ratioFree && b.unpacked/maxRatio > size {
+	if b.unpacked > ratioFree && b.unpacked > maxRatio*size {
 		return fmt.Errorf("its files are more than %d times larger than the bundle", maxRatio)
 	}
 	for name, at := range seen {

@@ -189,6 +189,7 @@ func TestHostileBundlesAreRefused(t *testing.T) {
 		"file and folder":      {[]entry{{name: "lib/a.txt/b", body: "x"}}, "is a file and a folder"},
 		"file and folder case": {[]entry{{name: "LIB/A.TXT/b", body: "x"}}, "is a file and a folder"},
 		"bomb by ratio":        {[]entry{{name: "zeros", body: strings.Repeat("\x00", 40<<20)}}, "times larger"},
+		"small bomb":           {[]entry{{name: "zeros", body: strings.Repeat("\x00", 2<<20)}}, "times larger"},
 		"encrypted":            {[]entry{{name: "x", body: "x", change: func(h *zip.FileHeader) { h.Flags |= 1 }}}, "encrypted"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -206,7 +207,7 @@ func TestHostileBundlesAreRefused(t *testing.T) {
 		"cut off":      {pack(t, good()...)[:200], "read the bundle"},
 		"no manifest":  {pack(t, good()[1:]...), "it has no manifest.json"},
 		"manifest dir": {pack(t, entry{name: "manifest.json/"}), "it has no manifest.json"},
-		"big manifest": {pack(t, entry{name: "manifest.json", body: strings.Repeat(" ", 2<<20)}), "larger than"},
+		"big manifest": {pack(t, entry{name: "manifest.json", body: strings.Repeat(" ", 2<<20), change: func(h *zip.FileHeader) { h.Method = zip.Store }}), "larger than"},
 		"many files":   {pack(t, many(maxFiles+1)...), "more than"},
 		"says too big": {lie(t, pack(t, good()...), 24, 2<<30), "larger than"},
 		"overlap":      {lie(t, pack(t, good()...), 20, 1<<20), "overlap"},
@@ -216,6 +217,13 @@ func TestHostileBundlesAreRefused(t *testing.T) {
 				t.Errorf("%v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+// Files of up to 1 MiB may compress well: a small bundle of text is no bomb.
+func TestSmallBundlesMayCompressWell(t *testing.T) {
+	if _, err := OpenBundle(pack(t, append(good(), entry{name: "zeros", body: strings.Repeat("\x00", 900<<10)})...), ""); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -91,15 +91,16 @@ func loadFile(ctx context.Context, file string, o *Options) (*Description, error
 	if isBundle(file) {
 		b, err := OpenBundle(data, o.SHA256)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		return b.Describe(file, o.Bundles), nil
 	}
 	d, err := parse(ctx, &fetcher{timeout: o.Timeout}, nil, data)
-	if err == nil {
-		d.Source = file
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return d, err
+	d.Source = file
+	return d, nil
 }
 
 // readFile reads a regular file. Reading a pipe or a device could block forever.
@@ -212,12 +213,16 @@ func fromCatalog(ctx context.Context, f *fetcher, at *url.URL, data []byte) (*De
 	for _, e := range cards {
 		ids = append(ids, clip(e.Identifier))
 	}
+	wanted := ""
 	if f.given != nil && f.given.Fragment != "" {
-		cards = slices.DeleteFunc(cards, func(e servercard.Entry) bool { return e.Identifier != f.given.Fragment })
+		wanted = f.given.Fragment
+		cards = slices.DeleteFunc(cards, func(e servercard.Entry) bool { return e.Identifier != wanted })
 	}
 	switch {
 	case len(ids) == 0:
 		return nil, errors.New("the catalog lists no MCP servers")
+	case len(cards) == 0:
+		return nil, fmt.Errorf("the catalog lists no server %q; it lists %s", clip(wanted), strings.Join(ids, ", "))
 	case len(cards) != 1:
 		return nil, fmt.Errorf("the catalog lists several servers: choose one with #IDENTIFIER at the end of the catalog's URL: %s", strings.Join(ids, ", "))
 	case len(cards[0].Data) > 0:

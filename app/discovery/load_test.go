@@ -70,7 +70,7 @@ func TestCardsAreFound(t *testing.T) {
 	}{
 		{base + "/a/mcp", true, "com.example/a"}, {base + "/a/mcp/", true, "com.example/a"}, {base + "/a/mcp/server-card", false, "com.example/a"}, {base + "/a/mcp/server-card", true, "com.example/a"},
 		{base + "/b#urn:b", true, "com.example/b"}, {base + "/.well-known/ai-catalog.json#urn:c", false, "com.example/c"},
-		{base, true, "!several servers: choose one with #IDENTIFIER at the end of the catalog's URL: urn:b, urn:c"}, {base + "#urn:x", true, "!several servers"},
+		{base, true, "!several servers: choose one with #IDENTIFIER at the end of the catalog's URL: urn:b, urn:c"}, {base + "#urn:x", true, `!lists no server "urn:x"; it lists urn:b, urn:c`},
 		{"https://user:password@x.example/", true, "!must not contain a user name"}, {"ftp://x.example/server.json", true, "!must start with https://"},
 	} {
 		d, err := Load(t.Context(), test.source, &Options{Card: test.card})
@@ -111,8 +111,8 @@ func TestFilesAreToldApart(t *testing.T) {
 		}
 		d, err := Load(t.Context(), file, &Options{})
 		if wrong, ok := strings.CutPrefix(test.want, "!"); ok {
-			if err == nil || !strings.Contains(err.Error(), wrong) {
-				t.Errorf("%s: %v, want %q", name, err, wrong)
+			if err == nil || !strings.Contains(err.Error(), wrong) || !strings.Contains(err.Error(), file) {
+				t.Errorf("%s: %v, want %q and the name of the file", name, err, wrong)
 			}
 		} else if err != nil || d.Name != test.want || d.Source != file {
 			t.Errorf("%s: %+v, %v", name, d, err)

@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tenon-mcp/tenon/era"
-	"github.com/tenon-mcp/tenon/jsonrpc"
 	"github.com/tenon-mcp/tenon/mcp"
 	"github.com/tenon-mcp/tenon/mcptest"
 )
@@ -98,7 +96,7 @@ func TestLegacy(t *testing.T) {
 			}
 			t.Cleanup(func() { s.Close() })
 			notified := make(chan mcp.Notification, 1)
-			h := dial(t, s, rev, &mcp.ClientProfile{
+			h := mcptest.ConnectAs(t, s, rev, &mcp.ClientProfile{
 				Client: mcp.Implementation{Name: "test", Version: "1"}, Capabilities: *able.Capabilities,
 				OnNotification: func(n mcp.Notification) { notified <- n },
 			})
@@ -119,22 +117,4 @@ func TestLegacy(t *testing.T) {
 			}
 		})
 	}
-}
-
-// dial connects to s as a client of one revision.
-func dial(t *testing.T, s mcp.Handler, rev mcp.Revision, p *mcp.ClientProfile) mcp.Handler {
-	t.Helper()
-	front, err := era.NewServer(s, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	near, far := jsonrpc.Pipe()
-	served := make(chan struct{})
-	go func() { defer close(served); front.ServeStream(context.Background(), far) }()
-	conn, err := era.Dial(t.Context(), near, p, &era.DialOptions{Known: rev})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { conn.Close(); <-served })
-	return conn
 }
