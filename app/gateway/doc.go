@@ -1,8 +1,11 @@
 // Package gateway shows many servers as one.
 //
-//	r := gateway.NewRouter([]gateway.Upstream{{Name: "notes", Handler: notes}, {Name: "sql", Handler: sql}}, nil)
+//	r, err := gateway.NewRouter([]gateway.Upstream{{Name: "notes", Handler: notes}, {Name: "sql", Handler: sql}}, nil)
+//	if err != nil {
+//		return err
+//	}
 //	defer r.Close()
-//	stdio.Serve(ctx, r, nil)
+//	return stdio.Serve(ctx, r, nil)
 //
 // A Router is an [mcp.Handler] over Handlers: it knows neither revisions nor
 // transports, so clients and servers of every revision can be combined. Names of

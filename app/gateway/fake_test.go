@@ -80,7 +80,7 @@ func routed(t *testing.T, servers map[string]*fake, test func(t *testing.T, r *R
 		for name, f := range servers {
 			ups = append(ups, Upstream{name, f})
 		}
-		r, err := newRouter(ups, &Options{Log: quiet})
+		r, err := NewRouter(ups, &Options{Log: quiet})
 		if err != nil {
 			t.Fatal(err)
 		}

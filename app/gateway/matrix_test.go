@@ -221,10 +221,13 @@ func (c *cell) want(tool, text string, possible bool) {
 
 func newCell(t *testing.T, clientRev, serverRev mcp.Revision, in, out connectFunc) *cell {
 	c := &cell{t: t, client: clientRev, server: serverRev, alpha: newOrigin(t, "alpha"), beta: newOrigin(t, "beta")}
-	r := gateway.NewRouter([]gateway.Upstream{
+	r, err := gateway.NewRouter([]gateway.Upstream{
 		{Name: "beta", Handler: out(t, c.beta.s, serverRev, able)},
 		{Name: "alpha", Handler: out(t, c.alpha.s, serverRev, able)},
 	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { r.Close() })
 	o := &client.Options{
 		Elicit: func(_ context.Context, e *client.Elicitation) (*mcp.ElicitResult, error) {

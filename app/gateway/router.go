@@ -63,15 +63,7 @@ type Router struct {
 // NewRouter returns a Router and starts to watch the servers for changes. The
 // caller closes the Router, and then the servers. It is an error if two servers
 // have the same name.
-func NewRouter(servers []Upstream, o *Options) *Router {
-	r, err := newRouter(servers, o)
-	if err != nil {
-		panic(err)
-	}
-	return r
-}
-
-func newRouter(servers []Upstream, o *Options) (*Router, error) {
+func NewRouter(servers []Upstream, o *Options) (*Router, error) {
 	r := &Router{started: time.Now(), byKey: map[string]*upstream{}, merged: map[string]mergedList{}}
 	if o != nil {
 		r.opts = *o

@@ -77,7 +77,7 @@ func TestEndOfSubscriptionHidesNoTools(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		end = make(chan struct{}) // of this bubble
-		r, err := newRouter([]Upstream{{"a", f}}, &Options{Log: quiet})
+		r, err := NewRouter([]Upstream{{"a", f}}, &Options{Log: quiet})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,7 +205,7 @@ func TestNamesNeedTheSeparator(t *testing.T) {
 }
 
 func TestNamesOfServersDiffer(t *testing.T) {
-	if _, err := newRouter([]Upstream{{"a", &fake{}}, {"b", &fake{}}, {"a", &fake{}}}, nil); err == nil || !strings.Contains(err.Error(), `"a"`) {
+	if _, err := NewRouter([]Upstream{{"a", &fake{}}, {"b", &fake{}}, {"a", &fake{}}}, nil); err == nil || !strings.Contains(err.Error(), `"a"`) {
 		t.Errorf("two servers with one name: %v", err)
 	}
 }
@@ -213,7 +213,7 @@ func TestNamesOfServersDiffer(t *testing.T) {
 // TestListAfterClose lists while the Router is closed; the race detector sees a
 // wrong use of the wait group.
 func TestListAfterClose(t *testing.T) {
-	r, err := newRouter([]Upstream{{"a", &fake{tools: toolsOf(`{"name":"x"}`)}}}, &Options{Log: quiet})
+	r, err := NewRouter([]Upstream{{"a", &fake{tools: toolsOf(`{"name":"x"}`)}}}, &Options{Log: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,7 +265,7 @@ func TestSkillsThroughTheGateway(t *testing.T) {
 		ups = append(ups, Upstream{name, s})
 	}
 	ups = append(ups, Upstream{"none", &fake{declares: `{"extensions":{"example.com/unknown":{}}}`}})
-	r, err := newRouter(ups, &Options{Log: quiet})
+	r, err := NewRouter(ups, &Options{Log: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}

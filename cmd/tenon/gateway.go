@@ -83,10 +83,13 @@ func (p *program) gateway(ctx context.Context, v *gatewayFlags) error {
 	if v.names == "plain" {
 		return p.serveGateway(ctx, servers[0].Handler, v)
 	}
-	r := gateway.NewRouter(servers, &gateway.Options{
+	r, err := gateway.NewRouter(servers, &gateway.Options{
 		Server: mcp.Implementation{Name: "tenon-gateway", Version: version.String()},
 		Log:    slog.New(slog.NewTextHandler(p.err, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	})
+	if err != nil {
+		return err
+	}
 	defer r.Close()
 	return p.serveGateway(ctx, r, v)
 }
