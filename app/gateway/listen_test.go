@@ -28,8 +28,8 @@ func listening(ctx context.Context, r *Router, filter string) (got *[]string, en
 	return got, ended
 }
 
-// aboutTasks serves subscriptions: those to tasks get a notification at once,
-// delay after the acknowledgement's time.
+// aboutTasks serves subscriptions. It acknowledges them after a delay; those to
+// tasks get a notification at once after that.
 func aboutTasks(delay time.Duration) func(context.Context, *mcp.Call) (mcp.Result, error) {
 	return func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		pause(ctx, delay)

@@ -162,8 +162,8 @@ func (u *upstream) offersNone(l listKind) bool {
 	return can.Resources == nil
 }
 
-// wait waits for the read that runs until limit or ctx ends. Nobody waits again
-// for a read that has taken too long.
+// wait waits for the read that runs until limit or ctx ends. It does not wait
+// again for a read that has taken too long.
 func (u *upstream) wait(ctx, limit context.Context, l listKind) {
 	u.mu.Lock()
 	known := u.lists[l.method]
@@ -376,6 +376,7 @@ func (r *Router) listExtension(ctx context.Context, c *mcp.Call, l listKind, ext
 	if err := refuseCursor(c); err != nil {
 		return mcp.Result{}, err
 	}
+	r.settle(ctx)
 	ctx, cancel := context.WithTimeout(ctx, r.opts.ListTimeout)
 	defer cancel()
 	var of []*pages

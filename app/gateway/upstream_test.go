@@ -65,7 +65,7 @@ func TestServerWithoutSubscriptionsIsNotAskedAgain(t *testing.T) {
 // TestEndOfSubscriptionHidesNoTools ends a subscription gracefully, and then the
 // server.
 func TestEndOfSubscriptionHidesNoTools(t *testing.T) {
-	end := make(chan struct{})
+	var end chan struct{}
 	f := &fake{tools: toolsOf(`{"name":"x"}`)}
 	f.listen = func(ctx context.Context, c *mcp.Call) (mcp.Result, error) {
 		ack(c)
@@ -76,7 +76,7 @@ func TestEndOfSubscriptionHidesNoTools(t *testing.T) {
 		return mcp.Result{}, nil
 	}
 	synctest.Test(t, func(t *testing.T) {
-		end = make(chan struct{}) // of this bubble
+		end = make(chan struct{}) // belongs to the bubble
 		r, err := NewRouter([]Upstream{{"a", f}}, &Options{Log: quiet})
 		if err != nil {
 			t.Fatal(err)
